@@ -1,0 +1,52 @@
+#include "base/clock.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <time.h>
+
+int64_t clock_mono_ns(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * NS_PER_S + t.tv_nsec;
+}
+
+int64_t clock_wall_ms(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_REALTIME, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / NS_PER_MS;
+}
+
+const char *clock_format_utc(int64_t wall_ms, char *buf)
+{
+    time_t s = (time_t)(wall_ms / 1000);
+    struct tm tm;
+    if (!gmtime_r(&s, &tm))
+        return "?";
+    size_t n = strftime(buf, 24, "%Y-%m-%dT%H:%M:%S", &tm);
+    (void)snprintf(buf + n, 32 - n, ".%03dZ", (int)(wall_ms % 1000));
+    return buf;
+}
+
+const char *clock_format_duration(int64_t ms, char *buf)
+{
+    int64_t s = ms / 1000;
+    if (ms < 10000)
+        (void)snprintf(buf, 32, "%.1f s", (double)ms / 1000.0);
+    else if (s < 60)
+        (void)snprintf(buf, 32, "%" PRId64 " s", s);
+    else if (s < 3600)
+        (void)snprintf(buf, 32, "%" PRId64 " m %02" PRId64 " s", s / 60, s % 60);
+    else
+        (void)snprintf(buf, 32, "%" PRId64 " h %02" PRId64 " m", s / 3600, s % 3600 / 60);
+    return buf;
+}
+
+void clock_sleep_ms(int64_t ms)
+{
+    struct timespec left = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * NS_PER_MS};
+    while (nanosleep(&left, &left) != 0 && errno == EINTR)
+        ;
+}

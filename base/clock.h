@@ -1,0 +1,22 @@
+/* Clocks. Inside a process time is monotonic nanoseconds; lease times belong to the database. */
+#ifndef ASSAY_BASE_CLOCK_H
+#define ASSAY_BASE_CLOCK_H
+
+#include <stdint.h>
+
+#define NS_PER_MS INT64_C(1000000)
+#define NS_PER_S INT64_C(1000000000)
+
+int64_t clock_mono_ns(void); /* CLOCK_MONOTONIC */
+int64_t clock_wall_ms(void); /* Unix time, for logs and display only */
+
+/* "2026-11-20T18:47:03.123Z" from Unix milliseconds; buf >= 32. Returns buf. */
+const char *clock_format_utc(int64_t wall_ms, char *buf);
+
+/* "1.2 s", "3 m 04 s", "2 h 10 m"; buf >= 32. Returns buf. */
+const char *clock_format_duration(int64_t ms, char *buf);
+
+/* Wait with nothing to wake for: only for polling loops that have no descriptor to poll. */
+void clock_sleep_ms(int64_t ms);
+
+#endif

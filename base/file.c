@@ -1,0 +1,150 @@
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/str.h"
+
+void file_closep(int *fd)
+{
+    if (*fd >= 0)
+        (void)close(*fd);
+    *fd = -1;
+}
+
+static as_status fail_errno(struct as_err *err, const char *doing, const char *path)
+{
+    int e = errno;
+    as_status st = e == ENOENT ? AS_E_NOT_FOUND : e == ENOMEM ? AS_E_NOMEM : AS_E_IO;
+    return as_fail(err, st, "cannot %s %.200s: %s", doing, path, strerror(e));
+}
+
+as_status file_read(const char *path, size_t max_bytes, char **ret, size_t *ret_len,
+                    struct as_err *err)
+{
+    AS_AUTO(file_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return fail_errno(err, "open", path);
+    AS_AUTO(str_done) struct str b = {0};
+    char chunk[65536];
+    for (;;) {
+        ssize_t n = read(fd, chunk, sizeof chunk);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return fail_errno(err, "read", path);
+        if (n == 0)
+            break;
+        if ((size_t)n > max_bytes - b.len)
+            return as_fail(err, AS_E_TOO_LARGE, "%.200s is larger than %zu bytes", path, max_bytes);
+        str_add(&b, chunk, (size_t)n);
+    }
+    as_status st = str_check(&b, err);
+    if (st < 0)
+        return st;
+    size_t len = b.len;
+    char *s = str_take(&b);
+    if (!s)
+        return as_fail(err, AS_E_NOMEM, "out of memory for %.200s", path);
+    *ret = s;
+    if (ret_len)
+        *ret_len = len;
+    return AS_OK;
+}
+
+as_status file_write_all(int fd, const void *bytes, size_t len, struct as_err *err)
+{
+    const char *p = bytes;
+    while (len) {
+        ssize_t n = write(fd, p, len);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return as_fail(err, AS_E_IO, "cannot write: %s", strerror(errno));
+        p += n;
+        len -= (size_t)n;
+    }
+    return AS_OK;
+}
+
+static as_status sync_folder_of(const char *path, struct as_err *err)
+{
+    char dir[4096];
+    (void)snprintf(dir, sizeof dir, "%s", path);
+    char *slash = strrchr(dir, '/');
+    if (slash)
+        slash[slash == dir] = 0;
+    AS_AUTO(file_closep) int fd = open(slash ? dir : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0 || fsync(fd) != 0)
+        return fail_errno(err, "sync the folder of", path);
+    return AS_OK;
+}
+
+as_status file_replace(const char *path, const void *bytes, size_t len, mode_t mode,
+                       struct as_err *err)
+{
+    AS_AUTO(str_done) struct str tmp = {0};
+    str_printf(&tmp, "%s.tmp-XXXXXX", path);
+    as_status st = str_check(&tmp, err);
+    if (st < 0)
+        return st;
+    AS_AUTO(file_closep) int fd = mkostemp(tmp.s, O_CLOEXEC);
+    if (fd < 0)
+        return fail_errno(err, "create a file beside", path);
+    st = file_write_all(fd, bytes, len, err);
+    if (st < 0)
+        st = as_err_prefix(err, st, "%.200s", path);
+    else if (fchmod(fd, mode) != 0 || fsync(fd) != 0 || rename(tmp.s, path) != 0)
+        st = fail_errno(err, "replace", path);
+    if (st < 0) {
+        (void)unlink(tmp.s);
+        return st;
+    }
+    return sync_folder_of(path, err);
+}
+
+as_status file_mkdirs(const char *path, mode_t mode, struct as_err *err)
+{
+    AS_AUTO(as_freep) char *p = as_strdup(path);
+    if (!p)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    for (char *s = p + 1; *s; s++) {
+        if (*s != '/')
+            continue;
+        *s = 0;
+        if (mkdir(p, 0777) != 0 && errno != EEXIST)
+            return fail_errno(err, "make the folder", p);
+        *s = '/';
+    }
+    if (mkdir(p, mode) != 0 && errno != EEXIST)
+        return fail_errno(err, "make the folder", p);
+    struct stat sb;
+    if (stat(p, &sb) != 0 || !S_ISDIR(sb.st_mode))
+        return as_fail(err, AS_E_IO, "%.200s is there and is not a folder", p);
+    return AS_OK;
+}
+
+static int remove_one(const char *path, const struct stat *sb, int type, struct FTW *ftw)
+{
+    (void)sb, (void)type, (void)ftw;
+    return remove(path);
+}
+
+as_status file_remove_tree(const char *path, struct as_err *err)
+{
+    if (nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS) != 0 && errno != ENOENT)
+        return fail_errno(err, "remove", path);
+    return AS_OK;
+}
+
+char *file_join(const char *dir, const char *name)
+{
+    struct str b = {0};
+    str_printf(&b, "%s/%s", dir, name);
+    return str_take(&b);
+}

@@ -1,0 +1,37 @@
+/* Files: read whole, replace durably, make folders. Paths are borrowed. */
+#ifndef ASSAY_BASE_FILE_H
+#define ASSAY_BASE_FILE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/mem.h"
+#include "base/status.h"
+
+/* The whole file, NUL-terminated past its end; owned by the caller.
+ * AS_E_NOT_FOUND; AS_E_IO; AS_E_TOO_LARGE past max_bytes; AS_E_NOMEM. */
+AS_MUST_CHECK as_status file_read(const char *path, size_t max_bytes, char **ret, size_t *ret_len,
+                                  struct as_err *err);
+
+/* Replace `path` durably: write a temporary beside it, fsync, rename, fsync the folder. After a crash
+ * the file is the old or the new one, whole. AS_E_IO (a full disk is named). */
+AS_MUST_CHECK as_status file_replace(const char *path, const void *bytes, size_t len, mode_t mode,
+                                     struct as_err *err);
+
+/* mkdir -p with mode 0777 less the umask (the last component gets `mode`). AS_E_IO. */
+AS_MUST_CHECK as_status file_mkdirs(const char *path, mode_t mode, struct as_err *err);
+
+/* rm -rf; never follows links. A path that is not there is fine. AS_E_IO. */
+AS_MUST_CHECK as_status file_remove_tree(const char *path, struct as_err *err);
+
+/* Write all bytes to a descriptor, through EINTR and short writes. AS_E_IO. */
+AS_MUST_CHECK as_status file_write_all(int fd, const void *bytes, size_t len, struct as_err *err);
+
+/* dir + "/" + name, owned by the caller, or NULL when memory is out. */
+char *file_join(const char *dir, const char *name);
+
+/* cleanup for descriptors: closes *fd when >= 0. */
+void file_closep(int *fd);
+
+#endif

@@ -1,0 +1,129 @@
+#include "base/hash.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "base/file.h"
+
+struct sha256 {
+    EVP_MD_CTX *ctx;
+};
+
+struct sha256 *sha256_create(void)
+{
+    struct sha256 *h = as_calloc(1, sizeof *h);
+    if (!h)
+        return NULL;
+    h->ctx = EVP_MD_CTX_new();
+    if (!h->ctx || EVP_DigestInit_ex(h->ctx, EVP_sha256(), NULL) != 1) {
+        sha256_free(h);
+        return NULL;
+    }
+    return h;
+}
+
+void sha256_free(struct sha256 *h)
+{
+    if (!h)
+        return;
+    EVP_MD_CTX_free(h->ctx);
+    free(h);
+}
+
+as_status sha256_add(struct sha256 *h, const void *bytes, size_t len, struct as_err *err)
+{
+    if (EVP_DigestUpdate(h->ctx, bytes, len) != 1)
+        return as_fail(err, AS_E_INTERNAL, "libcrypto failed to digest %zu bytes", len);
+    return AS_OK;
+}
+
+as_status sha256_end(struct sha256 *h, uint8_t ret[SHA256_BYTES], struct as_err *err)
+{
+    unsigned n = 0;
+    if (EVP_DigestFinal_ex(h->ctx, ret, &n) != 1 || n != SHA256_BYTES)
+        return as_fail(err, AS_E_INTERNAL, "libcrypto failed to end a digest");
+    return AS_OK;
+}
+
+void hex_format(const uint8_t *bytes, size_t len, char *ret)
+{
+    for (size_t i = 0; i < len; i++) {
+        ret[2 * i] = "0123456789abcdef"[bytes[i] >> 4];
+        ret[2 * i + 1] = "0123456789abcdef"[bytes[i] & 15];
+    }
+    ret[2 * len] = 0;
+}
+
+bool sha256_hex_valid(const char *s)
+{
+    return strlen(s) == 64 && strspn(s, "0123456789abcdef") == 64;
+}
+
+as_status sha256_of(const void *bytes, size_t len, char ret_hex[SHA256_HEX_SIZE],
+                    struct as_err *err)
+{
+    AS_AUTO(sha256_freep) struct sha256 *h = sha256_create();
+    uint8_t digest[SHA256_BYTES];
+    if (!h)
+        return as_fail(err, AS_E_NOMEM, "out of memory for a digest");
+    as_status st = sha256_add(h, bytes, len, err);
+    if (st == AS_OK)
+        st = sha256_end(h, digest, err);
+    if (st == AS_OK)
+        hex_format(digest, sizeof digest, ret_hex);
+    return st;
+}
+
+as_status sha256_of_file(const char *path, char ret_hex[SHA256_HEX_SIZE], int64_t *ret_size,
+                         struct as_err *err)
+{
+    AS_AUTO(sha256_freep) struct sha256 *h = sha256_create();
+    AS_AUTO(file_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+    uint8_t digest[SHA256_BYTES];
+    char chunk[65536];
+    int64_t size = 0;
+    as_status st = AS_OK;
+    if (!h)
+        return as_fail(err, AS_E_NOMEM, "out of memory for a digest");
+    if (fd < 0)
+        return as_fail(err, errno == ENOENT ? AS_E_NOT_FOUND : AS_E_IO, "cannot open %.200s: %s",
+                       path, strerror(errno));
+    for (ssize_t n; st == AS_OK && (n = read(fd, chunk, sizeof chunk)) != 0;) {
+        if (n < 0 && errno != EINTR)
+            return as_fail(err, AS_E_IO, "cannot read %.200s: %s", path, strerror(errno));
+        if (n < 0)
+            continue;
+        size += n;
+        st = sha256_add(h, chunk, (size_t)n, err);
+    }
+    if (st == AS_OK)
+        st = sha256_end(h, digest, err);
+    if (st < 0)
+        return st;
+    hex_format(digest, sizeof digest, ret_hex);
+    if (ret_size)
+        *ret_size = size;
+    return AS_OK;
+}
+
+bool hash_equal(const void *a, const void *b, size_t len)
+{
+    return CRYPTO_memcmp(a, b, len) == 0;
+}
+
+void random_bytes(void *ret, size_t len)
+{
+    char *p = ret;
+    while (len) {
+        ssize_t n = getrandom(p, len, 0);
+        if (n < 0)
+            continue; /* EINTR */
+        p += n;
+        len -= (size_t)n;
+    }
+}

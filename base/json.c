@@ -1,0 +1,457 @@
+#include "base/json.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Depth and size are checked on the text, before jansson builds a tree of it. */
+static as_status check_shape(const char *text, size_t len, struct as_err *err)
+{
+    size_t depth = 0, nodes = 1;
+    bool in_string = false;
+    for (size_t i = 0; i < len; i++) {
+        char c = text[i];
+        if (in_string) {
+            if (c == '\\')
+                i++;
+            else if (c == '"')
+                in_string = false;
+            continue;
+        }
+        if (c == '"')
+            in_string = true;
+        else if (c == '[' || c == '{')
+            depth++;
+        else if ((c == ']' || c == '}') && depth)
+            depth--;
+        nodes += c == ',' || c == ':' || c == '[';
+        if (depth > JSON_MAX_DEPTH)
+            return as_fail(err, AS_E_TOO_LARGE, "the JSON is nested deeper than %d levels",
+                           JSON_MAX_DEPTH);
+        if (nodes > JSON_MAX_NODES)
+            return as_fail(err, AS_E_TOO_LARGE, "the JSON has more than %d values", JSON_MAX_NODES);
+    }
+    return AS_OK;
+}
+
+as_status json_parse(const char *text, size_t len, json_t **ret, struct as_err *err)
+{
+    if (!as_utf8_valid(text, len))
+        return as_fail(err, AS_E_INVAL, "the JSON text is not valid UTF-8");
+    as_status st = check_shape(text, len, err);
+    if (st < 0)
+        return st;
+    json_error_t je;
+    json_t *j = json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &je);
+    if (!j)
+        return as_fail(err, AS_E_INVAL, "not JSON: line %d, column %d: %s", je.line, je.column,
+                       je.text);
+    *ret = j;
+    return AS_OK;
+}
+
+static void format_string(struct str *b, const char *s, size_t len)
+{
+    str_putc(b, '"');
+    for (size_t i = 0; i < len; i++) {
+        unsigned char c = (unsigned char)s[i];
+        if (c == '"' || c == '\\')
+            str_printf(b, "\\%c", c);
+        else if (c == '\n')
+            str_puts(b, "\\n");
+        else if (c == '\t')
+            str_puts(b, "\\t");
+        else if (c == '\r')
+            str_puts(b, "\\r");
+        else if (c < 0x20 || c == 0x7f)
+            str_printf(b, "\\u%04x", c);
+        else
+            str_putc(b, (char)c);
+    }
+    str_putc(b, '"');
+}
+
+struct format_opts {
+    bool pretty;
+};
+
+static void newline(struct str *b, const struct format_opts *o, int depth)
+{
+    if (o->pretty)
+        str_printf(b, "\n%*s", depth * 2, "");
+}
+
+static int compare_keys(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static void format_value(struct str *b, const json_t *j, const struct format_opts *o, int depth);
+
+static void format_object(struct str *b, const json_t *j, const struct format_opts *o, int depth)
+{
+    size_t n = json_object_size(j), i = 0;
+    AS_AUTO(as_freep) const char **keys = as_calloc(n, sizeof *keys);
+    if (!keys) {
+        b->failed = true;
+        return;
+    }
+    for (void *it = json_object_iter((json_t *)j); it; it = json_object_iter_next((json_t *)j, it))
+        keys[i++] = json_object_iter_key(it);
+    if (!o->pretty)
+        qsort(keys, n, sizeof *keys, compare_keys);
+    str_putc(b, '{');
+    for (i = 0; i < n; i++) {
+        if (i)
+            str_putc(b, ',');
+        newline(b, o, depth + 1);
+        format_string(b, keys[i], strlen(keys[i]));
+        str_puts(b, o->pretty ? ": " : ":");
+        format_value(b, json_object_get(j, keys[i]), o, depth + 1);
+    }
+    if (n)
+        newline(b, o, depth);
+    str_putc(b, '}');
+}
+
+static void format_array(struct str *b, const json_t *j, const struct format_opts *o, int depth)
+{
+    size_t n = json_array_size(j);
+    str_putc(b, '[');
+    for (size_t i = 0; i < n; i++) {
+        if (i)
+            str_putc(b, ',');
+        newline(b, o, depth + 1);
+        format_value(b, json_array_get(j, i), o, depth + 1);
+    }
+    if (n)
+        newline(b, o, depth);
+    str_putc(b, ']');
+}
+
+static void format_value(struct str *b, const json_t *j, const struct format_opts *o, int depth)
+{
+    char buf[32];
+    switch (j ? json_typeof(j) : JSON_NULL) {
+    case JSON_OBJECT:
+        format_object(b, j, o, depth);
+        break;
+    case JSON_ARRAY:
+        format_array(b, j, o, depth);
+        break;
+    case JSON_STRING:
+        format_string(b, json_string_value(j), json_string_length(j));
+        break;
+    case JSON_INTEGER:
+        str_printf(b, "%" JSON_INTEGER_FORMAT, json_integer_value(j));
+        break;
+    case JSON_REAL:
+        str_puts(b, as_format_double(json_real_value(j), buf, sizeof buf));
+        if (strcspn(buf, ".e") == strlen(buf))
+            str_puts(b, ".0"); /* stays a real when read back */
+        break;
+    case JSON_TRUE:
+        str_puts(b, "true");
+        break;
+    case JSON_FALSE:
+        str_puts(b, "false");
+        break;
+    case JSON_NULL:
+        str_puts(b, "null");
+        break;
+    }
+}
+
+void json_format_to(struct str *b, const json_t *j)
+{
+    format_value(b, j, &(struct format_opts){.pretty = false}, 0);
+}
+
+char *json_format(const json_t *j)
+{
+    struct str b = {0};
+    json_format_to(&b, j);
+    return str_take(&b);
+}
+
+char *json_format_pretty(const json_t *j)
+{
+    struct str b = {0};
+    format_value(&b, j, &(struct format_opts){.pretty = true}, 0);
+    return str_take(&b);
+}
+
+json_t *json_number_new(double v)
+{
+    char buf[32];
+    return isfinite(v) ? json_real(v) : json_string(as_format_double(v, buf, sizeof buf));
+}
+
+bool json_number_get(const json_t *j, double *ret)
+{
+    if (json_is_number(j)) {
+        *ret = json_number_value(j);
+        return true;
+    }
+    const char *s = json_string_value(j);
+    if (as_streq(s, "NaN"))
+        *ret = NAN;
+    else if (as_streq(s, "Infinity"))
+        *ret = INFINITY;
+    else if (as_streq(s, "-Infinity"))
+        *ret = -INFINITY;
+    else
+        return false;
+    return true;
+}
+
+const char *json_type_name(const json_t *j)
+{
+    switch (j ? json_typeof(j) : JSON_NULL) {
+    case JSON_OBJECT:
+        return "an object";
+    case JSON_ARRAY:
+        return "a list";
+    case JSON_STRING:
+        return "a string";
+    case JSON_INTEGER:
+        return "a whole number";
+    case JSON_REAL:
+        return "a number";
+    case JSON_TRUE:
+    case JSON_FALSE:
+        return "a boolean";
+    case JSON_NULL:
+        break;
+    }
+    return "null";
+}
+
+void json_pointer_child(const char *parent, const char *name, char ret[AS_ERR_POINTER_MAX])
+{
+    char out[AS_ERR_POINTER_MAX];
+    int n = snprintf(out, sizeof out, "%s/", parent);
+    size_t len = n < 0 ? 0 : (size_t)n;
+    for (; *name && len + 3 < sizeof out; name++) {
+        if (*name == '~' || *name == '/') {
+            out[len++] = '~';
+            out[len++] = *name == '~' ? '0' : '1';
+        } else {
+            out[len++] = *name;
+        }
+    }
+    out[len < sizeof out ? len : sizeof out - 1] = 0;
+    memcpy(ret, out, sizeof out);
+}
+
+void json_pointer_index(const char *parent, size_t index, char ret[AS_ERR_POINTER_MAX])
+{
+    char name[24];
+    (void)snprintf(name, sizeof name, "%zu", index);
+    json_pointer_child(parent, name, ret);
+}
+
+as_status json_fields_init(struct json_fields *f, const json_t *obj, const char *pointer,
+                           struct as_err *err)
+{
+    *f = (struct json_fields){.obj = obj};
+    (void)snprintf(f->pointer, sizeof f->pointer, "%s", pointer);
+    if (!json_is_object(obj))
+        return as_fail_at(err, AS_E_INVAL, pointer, "%s: found %s, expected an object",
+                          *pointer ? pointer : "the document", json_type_name(obj));
+    return AS_OK;
+}
+
+/* The field or NULL, remembered as known. AS_E_INVAL when it is required and absent. */
+static as_status take(struct json_fields *f, const char *name, json_need need, json_t **ret,
+                      struct as_err *err)
+{
+    if (f->n_seen < AS_ARRAY_LEN(f->seen))
+        f->seen[f->n_seen++] = name;
+    json_t *j = json_object_get(f->obj, name);
+    *ret = json_is_null(j) ? NULL : j;
+    if (!*ret && need == JSON_REQUIRED) {
+        char at[AS_ERR_POINTER_MAX];
+        json_pointer_child(f->pointer, name, at);
+        return as_fail_at(err, AS_E_INVAL, at, "%s is missing", at);
+    }
+    return AS_OK;
+}
+
+static as_status wrong(const struct json_fields *f, const char *name, const json_t *found,
+                       const char *expected, struct as_err *err)
+{
+    char at[AS_ERR_POINTER_MAX];
+    json_pointer_child(f->pointer, name, at);
+    AS_AUTO(as_freep) char *text = json_is_object(found) || json_is_array(found) ? NULL
+                                                                                : json_format(found);
+    return as_fail_at(err, AS_E_INVAL, at, "%s: found %.80s, expected %s", at,
+                      text ? text : json_type_name(found), expected);
+}
+
+as_status json_fields_any(struct json_fields *f, const char *name, json_need need, json_t **ret,
+                          struct as_err *err)
+{
+    json_t *j;
+    as_status st = take(f, name, need, &j, err);
+    if (st == AS_OK && j)
+        *ret = j;
+    return st;
+}
+
+as_status json_fields_str(struct json_fields *f, const char *name, json_need need, const char **ret,
+                          struct as_err *err)
+{
+    json_t *j;
+    as_status st = take(f, name, need, &j, err);
+    if (st < 0 || !j)
+        return st;
+    if (!json_is_string(j))
+        return wrong(f, name, j, "a string", err);
+    *ret = json_string_value(j);
+    return AS_OK;
+}
+
+as_status json_fields_i64(struct json_fields *f, const char *name, json_need need, int64_t min,
+                          int64_t max, int64_t *ret, struct as_err *err)
+{
+    json_t *j;
+    as_status st = take(f, name, need, &j, err);
+    if (st < 0 || !j)
+        return st;
+    if (!json_is_integer(j) || json_integer_value(j) < min || json_integer_value(j) > max) {
+        char expected[96];
+        (void)snprintf(expected, sizeof expected,
+                       "a whole number from %" PRId64 " to %" PRId64, min, max);
+        return wrong(f, name, j, expected, err);
+    }
+    *ret = json_integer_value(j);
+    return AS_OK;
+}
+
+as_status json_fields_double(struct json_fields *f, const char *name, json_need need, double min,
+                             double max, double *ret, struct as_err *err)
+{
+    json_t *j;
+    as_status st = take(f, name, need, &j, err);
+    if (st < 0 || !j)
+        return st;
+    double v = json_is_number(j) ? json_number_value(j) : NAN;
+    if (!(v >= min && v <= max)) {
+        char expected[96];
+        (void)snprintf(expected, sizeof expected, "a number from %g to %g", min, max);
+        return wrong(f, name, j, expected, err);
+    }
+    *ret = v;
+    return AS_OK;
+}
+
+as_status json_fields_bool(struct json_fields *f, const char *name, json_need need, bool *ret,
+                           struct as_err *err)
+{
+    json_t *j;
+    as_status st = take(f, name, need, &j, err);
+    if (st < 0 || !j)
+        return st;
+    if (!json_is_boolean(j))
+        return wrong(f, name, j, "true or false", err);
+    *ret = json_is_true(j);
+    return AS_OK;
+}
+
+as_status json_fields_object(struct json_fields *f, const char *name, json_need need, json_t **ret,
+                             struct as_err *err)
+{
+    json_t *j;
+    as_status st = take(f, name, need, &j, err);
+    if (st < 0 || !j)
+        return st;
+    if (!json_is_object(j))
+        return wrong(f, name, j, "an object", err);
+    *ret = j;
+    return AS_OK;
+}
+
+as_status json_fields_array(struct json_fields *f, const char *name, json_need need, json_t **ret,
+                            struct as_err *err)
+{
+    json_t *j;
+    as_status st = take(f, name, need, &j, err);
+    if (st < 0 || !j)
+        return st;
+    if (!json_is_array(j))
+        return wrong(f, name, j, "a list", err);
+    *ret = j;
+    return AS_OK;
+}
+
+as_status json_fields_word(struct json_fields *f, const char *name, json_need need,
+                           const char *const *words, int *ret, struct as_err *err)
+{
+    json_t *j;
+    as_status st = take(f, name, need, &j, err);
+    if (st < 0 || !j)
+        return st;
+    const char *s = json_string_value(j);
+    AS_AUTO(str_done) struct str expected = {0};
+    str_puts(&expected, "one of");
+    for (int i = 0; words[i]; i++) {
+        if (as_streq(s, words[i])) {
+            *ret = i;
+            return AS_OK;
+        }
+        str_printf(&expected, "%s %s", i ? "," : "", words[i]);
+    }
+    return wrong(f, name, j, str_cstr(&expected), err);
+}
+
+as_status json_fields_duration(struct json_fields *f, const char *name, json_need need,
+                               int64_t *ret_ms, struct as_err *err)
+{
+    json_t *j;
+    as_status st = take(f, name, need, &j, err);
+    if (st < 0 || !j)
+        return st;
+    double v = json_number_value(j);
+    if (json_is_number(j) && v > 0 && v < 1e12) {
+        *ret_ms = (int64_t)llround(v * 1000.0);
+        return AS_OK;
+    }
+    int64_t ms = 0;
+    if (!json_is_string(j) || as_parse_duration_ms(json_string_value(j), &ms, NULL) < 0 || ms <= 0)
+        return wrong(f, name, j, "a duration such as 30s, 5m, 4h, or seconds above 0", err);
+    *ret_ms = ms;
+    return AS_OK;
+}
+
+as_status json_fields_end(struct json_fields *f, struct as_err *err)
+{
+    for (void *it = json_object_iter((json_t *)f->obj); it;
+         it = json_object_iter_next((json_t *)f->obj, it)) {
+        const char *key = json_object_iter_key(it), *nearest = NULL;
+        size_t best = 3; /* more than two edits away is no typing error */
+        bool known = false;
+        for (size_t i = 0; i < f->n_seen && !known; i++) {
+            size_t d = as_edit_distance(key, f->seen[i]);
+            known = d == 0;
+            if (d < best) {
+                best = d;
+                nearest = f->seen[i];
+            }
+        }
+        if (known)
+            continue;
+        char at[AS_ERR_POINTER_MAX];
+        json_pointer_child(f->pointer, key, at);
+        if (nearest)
+            return as_fail_at(err, AS_E_INVAL, at, "%s is not a known field; did you mean '%s'?",
+                              at, nearest);
+        AS_AUTO(str_done) struct str known_list = {0};
+        for (size_t i = 0; i < f->n_seen; i++)
+            str_printf(&known_list, "%s%s", i ? ", " : "", f->seen[i]);
+        return as_fail_at(err, AS_E_INVAL, at, "%s is not a known field; expected one of: %s", at,
+                          str_cstr(&known_list));
+    }
+    return AS_OK;
+}

@@ -1,0 +1,97 @@
+/* JSON on jansson: strict reading with limits, fields by pointer with errors that name them, and
+ * numbers that survive (jansson cannot hold NaN or infinities: they travel as the strings "NaN",
+ * "Infinity", "-Infinity").
+ *
+ * Reading an object:
+ *   struct json_fields f;
+ *   json_fields_init(&f, obj, "/limits");          pointer of obj
+ *   st = json_fields_i64(&f, "max_trials", JSON_REQUIRED, 1, 1000000, &limits->max_trials, err);
+ *   …
+ *   st = json_fields_end(&f, err);                 refuses what was not asked for */
+#ifndef ASSAY_BASE_JSON_H
+#define ASSAY_BASE_JSON_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/mem.h"
+#include "base/status.h"
+#include "base/str.h"
+
+#define JSON_MAX_DEPTH 32
+#define JSON_MAX_NODES 200000
+
+/* cleanup for owned references */
+static inline void json_decrefp_(json_t **j)
+{
+    json_decref(*j);
+    *j = NULL;
+}
+#define JSON_AUTO AS_AUTO(json_decrefp_) json_t *
+
+/* Parse one JSON text: valid UTF-8, no duplicate keys, at most JSON_MAX_DEPTH deep and JSON_MAX_NODES
+ * values, nothing after it. AS_E_INVAL with line and column; AS_E_TOO_LARGE. Owned by the caller. */
+AS_MUST_CHECK as_status json_parse(const char *text, size_t len, json_t **ret, struct as_err *err);
+
+/* Compact text with sorted keys and shortest round-trip numbers; owned by the caller (free). NULL when
+ * memory is out. Equal trees give equal bytes, so a digest of it is a digest of the value. */
+char *json_format(const json_t *j);
+char *json_format_pretty(const json_t *j); /* two-space indent, keys in insertion order */
+void json_format_to(struct str *b, const json_t *j);
+
+/* A number, or the strings "NaN", "Infinity", "-Infinity" for what JSON cannot hold. New reference. */
+json_t *json_number_new(double v);
+/* Reads what json_number_new writes; false when j is neither. */
+bool json_number_get(const json_t *j, double *ret);
+
+typedef enum json_need { JSON_OPTIONAL, JSON_REQUIRED } json_need;
+
+/* A cursor over one object's fields that remembers which were asked for. */
+struct json_fields {
+    const json_t *obj; /* borrowed */
+    char pointer[AS_ERR_POINTER_MAX];
+    const char *seen[48];
+    size_t n_seen;
+};
+
+/* AS_E_INVAL when obj is not an object. `pointer` is copied. */
+AS_MUST_CHECK as_status json_fields_init(struct json_fields *f, const json_t *obj,
+                                         const char *pointer, struct as_err *err);
+
+/* Each getter: AS_OK and *ret set when the field is there and fits; AS_OK and *ret untouched when it
+ * is optional and absent (or null); AS_E_INVAL naming field, what was found and what was expected.
+ * Strings are views of obj. */
+AS_MUST_CHECK as_status json_fields_str(struct json_fields *f, const char *name, json_need need,
+                                        const char **ret, struct as_err *err);
+AS_MUST_CHECK as_status json_fields_i64(struct json_fields *f, const char *name, json_need need,
+                                        int64_t min, int64_t max, int64_t *ret, struct as_err *err);
+AS_MUST_CHECK as_status json_fields_double(struct json_fields *f, const char *name, json_need need,
+                                           double min, double max, double *ret, struct as_err *err);
+AS_MUST_CHECK as_status json_fields_bool(struct json_fields *f, const char *name, json_need need,
+                                         bool *ret, struct as_err *err);
+AS_MUST_CHECK as_status json_fields_object(struct json_fields *f, const char *name, json_need need,
+                                           json_t **ret, struct as_err *err); /* borrowed */
+AS_MUST_CHECK as_status json_fields_array(struct json_fields *f, const char *name, json_need need,
+                                          json_t **ret, struct as_err *err); /* borrowed */
+AS_MUST_CHECK as_status json_fields_any(struct json_fields *f, const char *name, json_need need,
+                                        json_t **ret, struct as_err *err); /* borrowed */
+/* One of the NULL-terminated `words`; *ret is its index. */
+AS_MUST_CHECK as_status json_fields_word(struct json_fields *f, const char *name, json_need need,
+                                         const char *const *words, int *ret, struct as_err *err);
+/* A duration: a number of seconds, or text such as "30s", "5m", "4h". */
+AS_MUST_CHECK as_status json_fields_duration(struct json_fields *f, const char *name,
+                                             json_need need, int64_t *ret_ms, struct as_err *err);
+
+/* AS_E_INVAL naming the first field that no getter asked for, with the nearest known name. */
+AS_MUST_CHECK as_status json_fields_end(struct json_fields *f, struct as_err *err);
+
+/* Write the JSON pointer of a child: parent + "/" + name with ~ and / escaped. */
+void json_pointer_child(const char *parent, const char *name, char ret[AS_ERR_POINTER_MAX]);
+void json_pointer_index(const char *parent, size_t index, char ret[AS_ERR_POINTER_MAX]);
+
+/* "a string", "a number", … of a value, for messages. Never NULL. */
+const char *json_type_name(const json_t *j);
+
+#endif

@@ -1,0 +1,23 @@
+/* One line of logfmt on stderr: `ts=… level=info msg="trial claimed" trial=digits/3 attempt=1`.
+ *
+ * Only programs log: the function that makes an error final logs it once, with its ids. Thread-safe:
+ * a line is one write(2). */
+#ifndef ASSAY_BASE_LOG_H
+#define ASSAY_BASE_LOG_H
+
+#include "base/status.h"
+
+typedef enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR } log_level;
+
+/* The program's name and the lowest level written. `program` is borrowed for ever (a literal). */
+void log_setup(const char *program, log_level lowest);
+
+/* "debug", "info", "warn", "error". AS_E_INVAL. */
+AS_MUST_CHECK as_status log_level_parse(const char *s, log_level *ret, struct as_err *err);
+
+/* `fmt` is the rest of the line as logfmt pairs after a quoted message:
+ *   log_write(LOG_INFO, "trial claimed", "trial=%s attempt=%d", name, attempt);
+ * Control characters and new lines in it are replaced. `fmt` may be "". */
+void log_write(log_level level, const char *msg, const char *fmt, ...) AS_PRINTF(3, 4);
+
+#endif

@@ -1,0 +1,61 @@
+/* Ownership helpers and overflow-checked allocation.
+ *
+ * A local that owns memory is declared `AS_AUTO(as_freep) char *p = NULL;` and leaves through
+ * `as_steal(p)`. Each type's header declares its own `foo_freep(struct foo **)` through
+ * AS_DEFINE_FREEP. */
+#ifndef ASSAY_BASE_MEM_H
+#define ASSAY_BASE_MEM_H
+
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "base/status.h"
+
+#define AS_AUTO(free_fn) __attribute__((cleanup(free_fn)))
+
+/* Hand over ownership: yields p's value and leaves NULL behind. */
+#define as_steal(p)                                                                                \
+    __extension__({                                                                                \
+        __auto_type as_steal_tmp_ = (p);                                                           \
+        (p) = NULL;                                                                                \
+        as_steal_tmp_;                                                                             \
+    })
+
+/* Define `static inline void NAMEp(TYPE **)` for AS_AUTO from a destructor that accepts NULL. */
+#define AS_DEFINE_FREEP(type, free_fn)                                                             \
+    static inline void free_fn##p(type **p)                                                        \
+    {                                                                                              \
+        free_fn(*p);                                                                               \
+        *p = NULL;                                                                                 \
+    }
+
+/* cleanup for plain malloc'd pointers of any type. */
+static inline void as_freep(void *pp)
+{
+    void **p = pp;
+    free(*p);
+    *p = NULL;
+}
+
+#define AS_ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
+
+/* n * size zeroed bytes, NULL when that overflows or memory is out. n or size 0 yields a pointer
+ * that may be freed. Owned by the caller. */
+void *as_calloc(size_t n, size_t size);
+
+/* Grow *p to n elements of `size`; *p is untouched on failure. New bytes are not initialised.
+ * AS_E_NOMEM. */
+AS_MUST_CHECK as_status as_grow(void *pp, size_t n, size_t size, struct as_err *err);
+
+/* Make room for one more element in a vector of *cap elements of which `len` are used, doubling.
+ * AS_E_NOMEM. */
+AS_MUST_CHECK as_status as_reserve_one(void *pp, size_t len, size_t *cap, size_t size,
+                                       struct as_err *err);
+
+/* A copy of s (NULL stays NULL), or NULL when memory is out. Owned by the caller. */
+char *as_strdup(const char *s);
+
+/* Tests only: let the nth allocation through these helpers from now fail (0 switches it off). */
+void as_mem_fail_nth(size_t nth);
+
+#endif

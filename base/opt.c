@@ -1,0 +1,118 @@
+#include "base/opt.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/str.h"
+
+static as_status set_value(const struct opt *o, const char *value, const char *from,
+                           struct as_err *err)
+{
+    as_status st = AS_OK;
+    switch (o->kind) {
+    case OPT_FLAG:
+        *(bool *)o->ret = !as_streq(value, "0") && !as_streq(value, "false") && *value;
+        break;
+    case OPT_STRING:
+        *(const char **)o->ret = value;
+        break;
+    case OPT_I64:
+        st = as_parse_i64(value, o->ret, err);
+        break;
+    case OPT_DOUBLE:
+        st = as_parse_double(value, o->ret, err);
+        break;
+    case OPT_DURATION:
+        st = as_parse_duration_ms(value, o->ret, err);
+        break;
+    }
+    return st < 0 ? as_err_prefix(err, st, "%s", from) : AS_OK;
+}
+
+static const struct opt *find(const struct opt *table, const char *arg, size_t len, bool is_letter)
+{
+    for (const struct opt *o = table; o->name; o++)
+        if (is_letter ? o->letter && o->letter == arg[0]
+                      : strlen(o->name) == len && memcmp(o->name, arg, len) == 0)
+            return o;
+    return NULL;
+}
+
+static as_status fail_unknown(const struct opt *table, const char *arg, struct as_err *err)
+{
+    const char *nearest = NULL;
+    size_t best = 3;
+    for (const struct opt *o = table; o->name && as_starts_with(arg, "--"); o++) {
+        size_t d = as_edit_distance(arg + 2, o->name);
+        if (d < best) {
+            best = d;
+            nearest = o->name;
+        }
+    }
+    if (nearest)
+        return as_fail(err, AS_E_INVAL, "unknown option %.60s; did you mean --%s?", arg, nearest);
+    return as_fail(err, AS_E_INVAL, "unknown option %.60s", arg);
+}
+
+/* One argument that starts with '-'; *i advances past a separate value. */
+static as_status parse_option(const struct opt *table, int argc, char **argv, int *i,
+                              struct as_err *err)
+{
+    const char *arg = argv[*i];
+    bool is_letter = arg[1] != '-';
+    const char *name = arg + (is_letter ? 1 : 2);
+    const char *equals = is_letter ? NULL : strchr(name, '=');
+    const struct opt *o =
+        is_letter && arg[2] ? NULL
+                            : find(table, name, equals ? (size_t)(equals - name) : strlen(name),
+                                   is_letter);
+    if (!o)
+        return fail_unknown(table, arg, err);
+    if (o->kind == OPT_FLAG && !equals)
+        return set_value(o, "1", arg, err);
+    if (equals)
+        return set_value(o, equals + 1, arg, err);
+    if (*i + 1 >= argc)
+        return as_fail(err, AS_E_INVAL, "%s needs a value (%s)", arg, o->value);
+    return set_value(o, argv[++*i], arg, err);
+}
+
+as_status opt_parse(const struct opt *table, int argc, char **argv, int *ret_n_args,
+                    struct as_err *err)
+{
+    for (const struct opt *o = table; o->name; o++) {
+        const char *value = o->env ? getenv(o->env) : NULL;
+        as_status st = value && *value ? set_value(o, value, o->env, err) : AS_OK;
+        if (st < 0)
+            return st;
+    }
+    int n = 0;
+    bool options = true;
+    for (int i = 1; i < argc; i++) {
+        if (options && strcmp(argv[i], "--") == 0) {
+            options = false;
+        } else if (options && argv[i][0] == '-' && argv[i][1]) {
+            as_status st = parse_option(table, argc, argv, &i, err);
+            if (st < 0)
+                return st;
+        } else {
+            argv[1 + n++] = argv[i];
+        }
+    }
+    *ret_n_args = n;
+    return AS_OK;
+}
+
+void opt_help(const struct opt *table, FILE *out)
+{
+    for (const struct opt *o = table; o->name; o++) {
+        char left[64], letter[8] = "    ";
+        if (o->letter)
+            (void)snprintf(letter, sizeof letter, "-%c, ", o->letter);
+        (void)snprintf(left, sizeof left, "%s--%s%s%s", letter, o->name, o->value ? " " : "",
+                       o->value ? o->value : "");
+        (void)fprintf(out, "  %-30s %s", left, o->help);
+        (void)fprintf(out, o->env ? " [%s]\n" : "\n", o->env);
+    }
+}

@@ -1,0 +1,39 @@
+/* Command-line option tables: one table gives parsing, checking and --help.
+ *
+ * Every option is long (`--name VALUE` or `--name=VALUE`), with an optional letter and an optional
+ * environment variable that is used when the option is absent. Positional arguments are collected. */
+#ifndef ASSAY_BASE_OPT_H
+#define ASSAY_BASE_OPT_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "base/status.h"
+
+typedef enum opt_kind {
+    OPT_FLAG,     /* bool */
+    OPT_STRING,   /* const char *, a view of argv or the environment */
+    OPT_I64,      /* int64_t */
+    OPT_DOUBLE,   /* double */
+    OPT_DURATION, /* int64_t milliseconds */
+} opt_kind;
+
+struct opt {
+    const char *name;  /* without the dashes; a row with name NULL ends the table */
+    char letter;       /* 0: none */
+    opt_kind kind;
+    void *ret;         /* where the value goes; holds the default before */
+    const char *value; /* what --help calls the value, such as "URL" */
+    const char *env;   /* environment variable used when the option is absent, or NULL */
+    const char *help;
+};
+
+/* Parse argv[1..argc). Positionals are moved to the front of argv[1…] in order; *ret_n_args counts
+ * them. "--" ends options. `--help` is the caller's own flag. AS_E_INVAL names the option. */
+AS_MUST_CHECK as_status opt_parse(const struct opt *table, int argc, char **argv, int *ret_n_args,
+                                  struct as_err *err);
+
+/* Print the table as aligned help lines. */
+void opt_help(const struct opt *table, FILE *out);
+
+#endif

@@ -1,0 +1,91 @@
+#include "base/status.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static void err_fill(struct as_err *err, as_status code, const char *pointer, const char *fmt,
+                     va_list ap)
+{
+    if (!err)
+        return;
+    /* fmt's arguments may point into err->msg itself: format aside first. */
+    char msg[AS_ERR_MSG_MAX], at[AS_ERR_POINTER_MAX];
+    (void)vsnprintf(msg, sizeof msg, fmt, ap);
+    (void)snprintf(at, sizeof at, "%s", pointer);
+    err->code = code;
+    memcpy(err->msg, msg, sizeof msg);
+    memcpy(err->pointer, at, sizeof at);
+}
+
+as_status as_fail(struct as_err *err, as_status code, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    err_fill(err, code, "", fmt, ap);
+    va_end(ap);
+    return code;
+}
+
+as_status as_fail_at(struct as_err *err, as_status code, const char *pointer, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    err_fill(err, code, pointer, fmt, ap);
+    va_end(ap);
+    return code;
+}
+
+as_status as_err_prefix(struct as_err *err, as_status code, const char *fmt, ...)
+{
+    if (!err)
+        return code;
+    char prefix[AS_ERR_MSG_MAX], whole[AS_ERR_MSG_MAX];
+    va_list ap;
+    va_start(ap, fmt);
+    (void)vsnprintf(prefix, sizeof prefix, fmt, ap);
+    va_end(ap);
+    int n = snprintf(whole, sizeof whole, "%s: %s", prefix, err->msg);
+    if (n < 0)
+        return code;
+    memcpy(err->msg, whole, sizeof whole);
+    err->code = code;
+    return code;
+}
+
+const char *as_status_name(as_status st)
+{
+    switch (st) {
+    case AS_OK:
+        return "ok";
+    case AS_E_INVAL:
+        return "invalid";
+    case AS_E_NOMEM:
+        return "out_of_memory";
+    case AS_E_IO:
+        return "io";
+    case AS_E_NOT_FOUND:
+        return "not_found";
+    case AS_E_CONFLICT:
+        return "conflict";
+    case AS_E_STALE:
+        return "stale_attempt";
+    case AS_E_UNAVAILABLE:
+        return "unavailable";
+    case AS_E_NUMERIC:
+        return "numeric";
+    case AS_E_DENIED:
+        return "denied";
+    case AS_E_TOO_LARGE:
+        return "too_large";
+    case AS_E_UNSUPPORTED:
+        return "unsupported";
+    case AS_E_TIMEOUT:
+        return "timeout";
+    case AS_E_EXHAUSTED:
+        return "exhausted";
+    case AS_E_INTERNAL:
+        return "internal";
+    }
+    return "unknown";
+}

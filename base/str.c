@@ -1,0 +1,234 @@
+#include "base/str.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+void str_done(struct str *b)
+{
+    free(b->s);
+    *b = (struct str){0};
+}
+
+void str_clear(struct str *b)
+{
+    b->len = 0;
+    b->failed = false;
+    if (b->s)
+        b->s[0] = 0;
+}
+
+static bool str_room(struct str *b, size_t extra)
+{
+    size_t need;
+    if (b->failed || __builtin_add_overflow(b->len, extra, &need) ||
+        __builtin_add_overflow(need, 1, &need)) {
+        b->failed = true;
+        return false;
+    }
+    if (need <= b->cap)
+        return true;
+    size_t cap = b->cap > SIZE_MAX / 2 ? need : b->cap * 2;
+    if (cap < need)
+        cap = need;
+    if (cap < 64)
+        cap = 64;
+    if (as_grow(&b->s, cap, 1, NULL) < 0) {
+        b->failed = true;
+        return false;
+    }
+    b->cap = cap;
+    return true;
+}
+
+void str_add(struct str *b, const char *bytes, size_t len)
+{
+    if (!str_room(b, len))
+        return;
+    if (len)
+        memcpy(b->s + b->len, bytes, len);
+    b->len += len;
+    b->s[b->len] = 0;
+}
+
+void str_puts(struct str *b, const char *s)
+{
+    str_add(b, s, strlen(s));
+}
+
+void str_putc(struct str *b, char c)
+{
+    str_add(b, &c, 1);
+}
+
+void str_printf(struct str *b, const char *fmt, ...)
+{
+    va_list ap, again;
+    va_start(ap, fmt);
+    va_copy(again, ap);
+    int n = vsnprintf(NULL, 0, fmt, ap);
+    va_end(ap);
+    if (n < 0) {
+        b->failed = true;
+    } else if (str_room(b, (size_t)n)) {
+        (void)vsnprintf(b->s + b->len, (size_t)n + 1, fmt, again);
+        b->len += (size_t)n;
+    }
+    va_end(again);
+}
+
+const char *str_cstr(const struct str *b)
+{
+    return b->s ? b->s : "";
+}
+
+as_status str_check(const struct str *b, struct as_err *err)
+{
+    return b->failed ? as_fail(err, AS_E_NOMEM, "out of memory while building a text") : AS_OK;
+}
+
+char *str_take(struct str *b)
+{
+    if (b->failed) {
+        str_done(b);
+        return NULL;
+    }
+    char *s = b->s ? b->s : as_strdup("");
+    *b = (struct str){0};
+    return s;
+}
+
+bool as_streq(const char *a, const char *b)
+{
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+bool as_starts_with(const char *s, const char *prefix)
+{
+    return strncmp(s, prefix, strlen(prefix)) == 0;
+}
+
+bool as_ends_with(const char *s, const char *suffix)
+{
+    size_t n = strlen(s), m = strlen(suffix);
+    return n >= m && memcmp(s + n - m, suffix, m) == 0;
+}
+
+/* The length of the UTF-8 sequence at s (1..4), or 0 when it is not valid. */
+static size_t utf8_one(const unsigned char *s, size_t left)
+{
+    if (s[0] < 0x80)
+        return s[0] != 0;
+    size_t n = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
+    if (s[0] < 0xc2 || s[0] > 0xf4 || n > left)
+        return 0;
+    for (size_t i = 1; i < n; i++)
+        if ((s[i] & 0xc0) != 0x80)
+            return 0;
+    if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
+        (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
+        return 0;
+    return n;
+}
+
+bool as_utf8_valid(const char *s, size_t len)
+{
+    const unsigned char *u = (const unsigned char *)s;
+    for (size_t i = 0; i < len;) {
+        size_t n = utf8_one(u + i, len - i);
+        if (n == 0)
+            return false;
+        i += n;
+    }
+    return true;
+}
+
+bool as_slug_valid(const char *s)
+{
+    size_t n = strlen(s);
+    if (n == 0 || n > 63 || strchr("._-", s[0]))
+        return false;
+    return strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789._-") == n;
+}
+
+as_status as_parse_i64(const char *s, int64_t *ret, struct as_err *err)
+{
+    char *end;
+    errno = 0;
+    intmax_t v = strtoimax(s, &end, 10);
+    if (end == s || *end || errno || isspace((unsigned char)s[0]))
+        return as_fail(err, AS_E_INVAL, "'%.40s' is not a whole number", s);
+    *ret = v;
+    return AS_OK;
+}
+
+as_status as_parse_double(const char *s, double *ret, struct as_err *err)
+{
+    char *end;
+    double v = strtod(s, &end);
+    if (end == s || *end || isspace((unsigned char)s[0]))
+        return as_fail(err, AS_E_INVAL, "'%.40s' is not a number", s);
+    if (!isfinite(v))
+        return as_fail(err, AS_E_INVAL, "'%.40s' is not a finite number", s);
+    *ret = v;
+    return AS_OK;
+}
+
+as_status as_parse_duration_ms(const char *s, int64_t *ret_ms, struct as_err *err)
+{
+    static const struct {
+        const char *unit;
+        double ms;
+    } units[] = {{"ms", 1},     {"s", 1000},     {"", 1000},
+                 {"m", 60000},  {"h", 3600000},  {"d", 86400000}};
+    char *end;
+    double v = strtod(s, &end);
+    if (end != s && isdigit((unsigned char)s[0]) && isfinite(v)) {
+        for (size_t i = 0; i < AS_ARRAY_LEN(units); i++) {
+            if (strcmp(end, units[i].unit) != 0 || v * units[i].ms > 9e15)
+                continue;
+            *ret_ms = (int64_t)llround(v * units[i].ms);
+            return AS_OK;
+        }
+    }
+    return as_fail(err, AS_E_INVAL, "'%.40s' is not a duration such as 30s, 5m, 4h or 1d", s);
+}
+
+const char *as_format_double(double v, char *buf, size_t size)
+{
+    if (isnan(v))
+        return "NaN";
+    if (isinf(v))
+        return v > 0 ? "Infinity" : "-Infinity";
+    for (int digits = 15; digits <= 17; digits++) {
+        (void)snprintf(buf, size, "%.*g", digits, v);
+        if (strtod(buf, NULL) == v)
+            break;
+    }
+    return buf;
+}
+
+size_t as_edit_distance(const char *a, const char *b)
+{
+    size_t n = strlen(a), m = strlen(b);
+    if (n > 63 || m > 63)
+        return 64;
+    size_t row[64];
+    for (size_t j = 0; j <= m; j++)
+        row[j] = j;
+    for (size_t i = 1; i <= n; i++) {
+        size_t diag = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= m; j++) {
+            size_t change = diag + (a[i - 1] != b[j - 1]);
+            size_t best = row[j] < row[j - 1] ? row[j] + 1 : row[j - 1] + 1;
+            diag = row[j];
+            row[j] = change < best ? change : best;
+        }
+    }
+    return row[m];
+}

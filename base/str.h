@@ -1,0 +1,61 @@
+/* Growing byte strings, and small predicates over C strings.
+ *
+ * A struct str is always NUL-terminated once anything was appended. Appending after a failed append
+ * does nothing and str_ok() stays false, so that a long build is checked once at its end. */
+#ifndef ASSAY_BASE_STR_H
+#define ASSAY_BASE_STR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/mem.h"
+#include "base/status.h"
+
+struct str {
+    char *s;    /* owned; NULL while empty */
+    size_t len; /* bytes, without the NUL */
+    size_t cap;
+    bool failed; /* an append ran out of memory */
+};
+
+void str_done(struct str *b);
+void str_clear(struct str *b); /* empties, keeps the memory */
+void str_add(struct str *b, const char *bytes, size_t len);
+void str_puts(struct str *b, const char *s);
+void str_putc(struct str *b, char c);
+void str_printf(struct str *b, const char *fmt, ...) AS_PRINTF(2, 3);
+
+/* "" while empty; a view of b until the next append. */
+const char *str_cstr(const struct str *b);
+
+/* AS_E_NOMEM when any append failed. */
+AS_MUST_CHECK as_status str_check(const struct str *b, struct as_err *err);
+
+/* The bytes; owned by the caller, b is empty afterwards. NULL when an append failed. */
+char *str_take(struct str *b);
+
+bool as_streq(const char *a, const char *b); /* NULL equals NULL only */
+bool as_starts_with(const char *s, const char *prefix);
+bool as_ends_with(const char *s, const char *suffix);
+
+/* Is it valid UTF-8 without surrogates, overlong forms or NUL bytes? */
+bool as_utf8_valid(const char *s, size_t len);
+
+/* Slug: [a-z0-9][a-z0-9._-]{0,62}. The names of sweeps, data sets and runners are slugs. */
+bool as_slug_valid(const char *s);
+
+/* Parse the whole of s; AS_E_INVAL names what was found. The double must be finite. */
+AS_MUST_CHECK as_status as_parse_i64(const char *s, int64_t *ret, struct as_err *err);
+AS_MUST_CHECK as_status as_parse_double(const char *s, double *ret, struct as_err *err);
+
+/* "30", "30s", "5m", "4h", "1d", "250ms" to milliseconds. AS_E_INVAL. */
+AS_MUST_CHECK as_status as_parse_duration_ms(const char *s, int64_t *ret_ms, struct as_err *err);
+
+/* The shortest decimal text that reads back as v ("0.1", "1e-05", "NaN", "Infinity"). buf >= 32. */
+const char *as_format_double(double v, char *buf, size_t size);
+
+/* Levenshtein distance, for "did you mean". Strings past 63 bytes compare as far apart. */
+size_t as_edit_distance(const char *a, const char *b);
+
+#endif

@@ -1,0 +1,110 @@
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "tests/check_main.h"
+
+static as_status parse(const char *s, json_t **ret, struct as_err *err)
+{
+    return json_parse(s, strlen(s), ret, err);
+}
+
+START_TEST(refuses_bad_text)
+{
+    struct as_err err = {0};
+    json_t *j = NULL;
+    ck_fails(parse("{\"a\":1,\"a\":2}", &j, &err), AS_E_INVAL, err, "duplicate");
+    ck_fails(parse("{\"a\":", &j, &err), AS_E_INVAL, err, "line 1");
+    ck_fails(parse("{\"a\":\"\xff\"}", &j, &err), AS_E_INVAL, err, "UTF-8");
+    ck_fails(parse("\"\\u0000\"", &j, &err), AS_E_INVAL, err, "u0000");
+    ck_fails(parse("[1e400]", &j, &err), AS_E_INVAL, err, "not JSON");
+    char deep[200];
+    memset(deep, '[', sizeof deep);
+    ck_fails(json_parse(deep, sizeof deep, &j, &err), AS_E_TOO_LARGE, err, "deeper");
+    ck_assert_ptr_null(j);
+}
+END_TEST
+
+START_TEST(numbers_round_trip)
+{
+    const double values[] = {0.1, 1.0, -0.0, 1e-5, 123456789012345678.0, DBL_MIN, DBL_MAX, 1.0 / 3};
+    for (size_t i = 0; i < AS_ARRAY_LEN(values); i++) {
+        JSON_AUTO a = json_real(values[i]);
+        AS_AUTO(as_freep) char *text = json_format(a);
+        JSON_AUTO b = NULL;
+        struct as_err err = {0};
+        ck_ok(parse(text, &b, &err), err);
+        ck_assert(json_is_real(b));
+        ck_assert_double_eq(json_real_value(b), values[i]);
+    }
+    JSON_AUTO tenth = json_real(0.1);
+    AS_AUTO(as_freep) char *text = json_format(tenth);
+    ck_assert_str_eq(text, "0.1");
+    const double odd[] = {NAN, INFINITY, -INFINITY};
+    for (size_t i = 0; i < AS_ARRAY_LEN(odd); i++) {
+        JSON_AUTO j = json_number_new(odd[i]);
+        double v = 0;
+        ck_assert(json_number_get(j, &v));
+        ck_assert(isnan(odd[i]) ? isnan(v) : v == odd[i]);
+    }
+}
+END_TEST
+
+START_TEST(fields_name_what_is_wrong)
+{
+    struct as_err err = {0};
+    JSON_AUTO j = NULL;
+    ck_ok(parse("{\"n\": 3, \"x\": \"text\", \"kind\": \"b\", \"d\": \"5m\", \"max_trails\": 1}", &j,
+                &err),
+          err);
+    struct json_fields f;
+    ck_ok(json_fields_init(&f, j, "/limits", &err), err);
+    int64_t n = 0, ms = 0;
+    double x = 0;
+    int kind = -1;
+    const char *const words[] = {"a", "b", NULL};
+    ck_fails(json_fields_i64(&f, "n", JSON_REQUIRED, 4, 9, &n, &err), AS_E_INVAL, err,
+             "/limits/n: found 3, expected a whole number from 4 to 9");
+    ck_assert_str_eq(err.pointer, "/limits/n");
+    ck_ok(json_fields_i64(&f, "n", JSON_REQUIRED, 1, 9, &n, &err), err);
+    ck_fails(json_fields_double(&f, "x", JSON_OPTIONAL, 0, 1, &x, &err), AS_E_INVAL, err, "\"text\"");
+    ck_fails(json_fields_double(&f, "y", JSON_REQUIRED, 0, 1, &x, &err), AS_E_INVAL, err, "missing");
+    ck_ok(json_fields_word(&f, "kind", JSON_REQUIRED, words, &kind, &err), err);
+    ck_ok(json_fields_duration(&f, "d", JSON_REQUIRED, &ms, &err), err);
+    int64_t trials = 0;
+    ck_ok(json_fields_i64(&f, "max_trials", JSON_OPTIONAL, 1, 9, &trials, &err), err);
+    ck_fails(json_fields_end(&f, &err), AS_E_INVAL, err, "did you mean 'max_trials'");
+    ck_assert_int_eq(n, 3);
+    ck_assert_int_eq(kind, 1);
+    ck_assert_int_eq(ms, 300000);
+}
+END_TEST
+
+/* Memory failure at every allocation of our own: no crash, an error, no leak (ASan sees leaks). */
+START_TEST(out_of_memory)
+{
+    JSON_AUTO j = json_pack("{s:[i,i],s:s}", "list", 1, 2, "text", "value");
+    for (size_t nth = 1; nth < 20; nth++) {
+        as_mem_fail_nth(nth);
+        char *text = json_format(j);
+        as_mem_fail_nth(0);
+        if (text)
+            ck_assert_str_eq(text, "{\"list\":[1,2],\"text\":\"value\"}");
+        free(text);
+    }
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+    Suite *s = suite_create("json");
+    TCase *t = tcase_create("json");
+    tcase_add_test(t, refuses_bad_text);
+    tcase_add_test(t, numbers_round_trip);
+    tcase_add_test(t, fields_name_what_is_wrong);
+    tcase_add_test(t, out_of_memory);
+    suite_add_tcase(s, t);
+    return s;
+}

@@ -1,0 +1,51 @@
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/opt.h"
+#include "tests/check_main.h"
+
+START_TEST(parsing)
+{
+    struct as_err err = {0};
+    bool watch = false;
+    const char *server = "none";
+    int64_t n = 3, wait_ms = 0;
+    const struct opt table[] = {
+        {"watch", 'w', OPT_FLAG, &watch, NULL, NULL, "follow"},
+        {"server", 0, OPT_STRING, &server, "URL", "ASSAY_TEST_SERVER", "where"},
+        {"slots", 'n', OPT_I64, &n, "N", NULL, "how many"},
+        {"wait", 0, OPT_DURATION, &wait_ms, "TIME", NULL, "how long"},
+        {0},
+    };
+    (void)setenv("ASSAY_TEST_SERVER", "from-env", 1);
+    char *argv[] = {"p", "run", "-w", "--slots=5", "x.yaml", "--wait", "2m", "--", "-n", NULL};
+    int n_args = 0;
+    ck_ok(opt_parse(table, 9, argv, &n_args, &err), err);
+    ck_assert(watch);
+    ck_assert_str_eq(server, "from-env");
+    ck_assert_int_eq(n, 5);
+    ck_assert_int_eq(wait_ms, 120000);
+    ck_assert_int_eq(n_args, 3);
+    ck_assert_str_eq(argv[1], "run");
+    ck_assert_str_eq(argv[2], "x.yaml");
+    ck_assert_str_eq(argv[3], "-n");
+
+    char *typo[] = {"p", "--slot", "5", NULL};
+    ck_fails(opt_parse(table, 3, typo, &n_args, &err), AS_E_INVAL, err, "did you mean --slots");
+    char *cut[] = {"p", "--slots", NULL};
+    ck_fails(opt_parse(table, 2, cut, &n_args, &err), AS_E_INVAL, err, "needs a value");
+    char *text[] = {"p", "--slots", "many", NULL};
+    ck_fails(opt_parse(table, 3, text, &n_args, &err), AS_E_INVAL, err, "whole number");
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+    Suite *s = suite_create("opt");
+    TCase *t = tcase_create("opt");
+    tcase_add_test(t, parsing);
+    suite_add_tcase(s, t);
+    return s;
+}

@@ -1,0 +1,23 @@
+/* What every Check test file includes: Check itself, and the suite that it defines. */
+#ifndef ASSAY_TESTS_CHECK_MAIN_H
+#define ASSAY_TESTS_CHECK_MAIN_H
+
+#include <check.h>
+
+#include "base/status.h"
+
+Suite *test_suite(void);
+
+/* st must be AS_OK; prints err.msg otherwise. */
+#define ck_ok(st, err) ck_assert_msg((st) == AS_OK, "%s: %s", as_status_name(st), (err).msg)
+
+/* st must be `want`, and the message must contain `part`. */
+#define ck_fails(st, want, err, part)                                                              \
+    do {                                                                                           \
+        as_status ck_st_ = (st);                                                                   \
+        ck_assert_msg(ck_st_ == (want), "got %s, wanted %s: %s", as_status_name(ck_st_),           \
+                      as_status_name(want), (err).msg);                                            \
+        ck_assert_msg(strstr((err).msg, (part)) != NULL, "'%s' is not in: %s", (part), (err).msg); \
+    } while (0)
+
+#endif
