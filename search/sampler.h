@@ -23,10 +23,9 @@ typedef enum search_method { SEARCH_GRID, SEARCH_RANDOM, SEARCH_SOBOL } search_m
 /* The low byte of the Philox counter's high word. Numbers are never reused: replays depend on them.
  */
 enum search_purpose {
-    SEARCH_DRAW_RANDOM = 1,     /* values of a random trial */
-    SEARCH_DRAW_SCRAMBLE = 2,   /* Owen scrambling; trial number 0, one draw per dimension */
-    SEARCH_DRAW_SOBOL_TAIL = 3, /* dimensions past the Sobol table */
-    SEARCH_DRAW_ENSEMBLE = 4    /* the halves of the held-out rows; trial number 0 */
+    SEARCH_DRAW_RANDOM = 1,   /* values of a random trial */
+    SEARCH_DRAW_SCRAMBLE = 2, /* Owen scrambling of Sobol points; trial number 0 */
+    SEARCH_DRAW_ENSEMBLE = 3  /* the halves of the held-out rows; trial number 0 */
 };
 
 /* `pointer` names the field in errors ("/search/method"). AS_E_INVAL: no such method.
@@ -55,11 +54,12 @@ struct history {
 /* Suggest trial `trial_number`.
  *   history     borrowed; NULL is the same as empty; grid, random and Sobol do not look at it
  *   ret_config  owned by the caller, config_free()
- *   ret_reason  new reference: {"method": "grid", "cell": 3, "cells": 12}, {"method": "sobol",
- * "point": 5, "dimensions": 4}, …; NULL pointer allowed when not wanted AS_E_EXHAUSTED  the grid
- * has no cell of that number: the search is over, not an error AS_E_INVAL      the grid is not
- * possible (see grid_create); AS_E_TOO_LARGE; AS_E_NOMEM O(parameters) for random and Sobol; for
- * grid see grid_cell. Safe from any thread. */
+ *   ret_reason  new reference, or NULL when not wanted: {"method": "random"},
+ *               {"method": "grid", "cell": 3, "cells": 12}, {"method": "sobol", "point": 5}
+ * AS_E_EXHAUSTED  the grid has no cell of that number: the search is over, not an error
+ * AS_E_INVAL      the grid is not possible (see grid_create)
+ * AS_E_TOO_LARGE, AS_E_NOMEM
+ * O(parameters) for random and Sobol; for grid see grid_cell. Safe from any thread. */
 AS_MUST_CHECK as_status sampler_suggest(const struct space *s, search_method method, uint64_t seed,
                                         uint64_t trial_number, const struct history *history,
                                         struct config **ret_config, json_t **ret_reason,
