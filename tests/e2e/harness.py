@@ -1,0 +1,181 @@
+"""Starts the whole of Assay (`assay up`: a private PostgreSQL, assayd, runners) in a temporary folder,
+and gives tests a client, the pids of the processes, and waits that end when the state is reached.
+
+Standard library only. A test that cannot run here exits 77 and says why."""
+import contextlib
+import glob
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+
+SOURCE = os.environ["ASSAY_SOURCE_ROOT"]
+BUILD = os.environ["ASSAY_BUILD_ROOT"]
+ASSAY = os.path.join(BUILD, "cli", "assay")
+ENDED = ("completed", "failed", "cancelled")
+
+
+def skip(why):
+    print(f"skipped: {why}")
+    sys.exit(77)
+
+
+class Problem(Exception):
+    """An HTTP answer that is not 2xx: .status and the problem document in .body."""
+
+    def __init__(self, status, body):
+        super().__init__(f"{status}: {body}")
+        self.status, self.body = status, body
+
+
+class Assay:
+    """One running installation. Use as a context manager."""
+
+    def __init__(self, runners=2, slots=1, args=()):
+        if not glob.glob("/usr/lib/postgresql/*/bin/initdb") and not shutil.which("initdb"):
+            skip("PostgreSQL's server programs are not installed")
+        self.data = tempfile.mkdtemp(prefix="assay-e2e-", dir="/var/tmp")
+        os.chmod(self.data, 0o755)  # the cluster may run as another user
+        self.args = ["--runners", str(runners), "--slots", str(slots), *args]
+        self.up = None
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, kind, value, trace):
+        self.stop()
+        if kind is not None:
+            for log in sorted(glob.glob(os.path.join(self.data, "logs", "*.log"))) + [self.log_path]:
+                with contextlib.suppress(OSError):
+                    print(f"--- {log}\n" + "".join(open(log, errors="replace").readlines()[-25:]), file=sys.stderr)
+        shutil.rmtree(self.data, ignore_errors=True)
+
+    @property
+    def log_path(self):
+        return os.path.join(self.data, "up.log")
+
+    def start(self):
+        ready = os.path.join(self.data, "ready.json")
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(ready)
+        with open(self.log_path, "ab") as log:
+            self.up = subprocess.Popen([ASSAY, "up", "--data", self.data, "--port", "0", "--ready-file", ready,
+                                        *self.args], stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=SOURCE)
+        self.wait(lambda: os.path.exists(ready), 60, "assay up to be ready")
+        info = json.load(open(ready))
+        self.url = info["url"].rstrip("/")
+        self.token = open(info["admin_token_file"]).read().strip()
+        self.env = dict(os.environ, ASSAY_SERVER=self.url, ASSAY_TOKEN_FILE=info["admin_token_file"])
+
+    def stop(self):
+        if self.up and self.up.poll() is None:
+            self.up.send_signal(signal.SIGTERM)
+            try:
+                self.up.wait(30)
+            except subprocess.TimeoutExpired:
+                self.up.kill()
+                self.up.wait()
+
+    def wait(self, condition, seconds, what):
+        """Poll until condition() is true; its value is returned."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            with contextlib.suppress(urllib.error.URLError, ConnectionError, TimeoutError, Problem):
+                value = condition()
+                if value:
+                    return value
+            if self.up.poll() is not None:
+                raise AssertionError(f"assay up ended with {self.up.returncode} while waiting for {what}")
+            time.sleep(0.05)
+        raise AssertionError(f"waited {seconds} s for {what}")
+
+    def call(self, method, path, body=None, token=None, raw=None, headers=None):
+        """One request; JSON in and out. Raises Problem for other than 2xx."""
+        data = raw if raw is not None else json.dumps(body).encode() if body is not None else None
+        kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
+        if raw is not None:
+            kind = "application/octet-stream"
+        all_headers = {"Authorization": f"Bearer {token or self.token}"}
+        if data is not None:
+            all_headers["Content-Type"] = kind
+        all_headers.update(headers or {})
+        request = urllib.request.Request(self.url + path, data=data, method=method, headers=all_headers)
+        try:
+            with urllib.request.urlopen(request, timeout=30) as answer:
+                text = answer.read()
+                is_json = answer.headers.get_content_type() == "application/json"
+                return json.loads(text) if text and is_json else text
+        except urllib.error.HTTPError as e:
+            text = e.read()
+            try:
+                document = json.loads(text)
+            except ValueError:
+                document = text
+            raise Problem(e.code, document) from None
+
+    def cli(self, *args, check=True, **kw):
+        """Run the CLI; returns CompletedProcess with text output."""
+        done = subprocess.run([ASSAY, *args], capture_output=True, text=True, env=self.env, timeout=300,
+                              cwd=kw.pop("cwd", SOURCE), **kw)
+        if check and done.returncode != 0:
+            raise AssertionError(f"assay {' '.join(args)}: exit {done.returncode}\n{done.stdout}\n{done.stderr}")
+        return done
+
+    def processes(self, program):
+        """Pids of our children whose program is `program` (assayd, assay-runner, postgres, …)."""
+        found = []
+        for path in glob.glob("/proc/[0-9]*/stat"):
+            with contextlib.suppress(OSError):
+                text = open(path).read()
+                pid, rest = int(text.split(" ", 1)[0]), text.rsplit(")", 1)[1].split()
+                name = os.path.basename(os.readlink(f"/proc/{pid}/exe"))
+                if rest[0] != "Z" and name == program and self._is_ours(pid):
+                    found.append(pid)
+        return sorted(found)
+
+    def _is_ours(self, pid):
+        while pid > 1:
+            if pid == self.up.pid:
+                return True
+            with open(f"/proc/{pid}/stat") as f:
+                pid = int(f.read().rsplit(")", 1)[1].split()[1])
+        return False
+
+    def sweep(self, sweep):
+        return self.call("GET", f"/v1/sweeps/{sweep}")
+
+    def trials(self, sweep):
+        items, cursor = [], None
+        while True:
+            query = "?page_size=500" + (f"&cursor={urllib.parse.quote(cursor)}" if cursor else "")
+            page = self.call("GET", f"/v1/sweeps/{sweep}/trials{query}")
+            items += page["items"]
+            cursor = page["next_cursor"]
+            if not cursor:
+                return items
+
+    def wait_ended(self, sweep, seconds=120):
+        return self.wait(lambda: (s := self.sweep(sweep))["state"] in ENDED and s, seconds, f"{sweep} to end")
+
+    def check_exact(self, sweep, planned):
+        """The promise: exactly `planned` trials, each number once, each ended once, sums that agree."""
+        s, trials = self.sweep(sweep), self.trials(sweep)
+        assert [t["number"] for t in trials] == list(range(planned)), [t["number"] for t in trials]
+        assert all(t["state"] in ("completed", "failed", "cancelled") for t in trials), s["counts"]
+        counts = s["counts"]
+        assert counts["total"] == planned == sum(v for k, v in counts.items() if k != "total"), counts
+        for t in trials:
+            detail = self.call("GET", f"/v1/sweeps/{sweep}/trials/{t['number']}")
+            final = [a for a in detail["attempts"] if a.get("outcome") == "completed"]
+            assert len(final) == (1 if t["state"] == "completed" else 0), detail
+            numbers = [a["attempt"] for a in detail["attempts"]]
+            assert sorted(numbers) == list(range(1, len(numbers) + 1)), detail
+        return s, trials

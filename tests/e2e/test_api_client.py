@@ -1,0 +1,250 @@
+#!/usr/bin/env python3
+"""A client generated from the OpenAPI document drives the whole API: every operation is called, every answer
+is checked against the status codes and the schema that the document promises for it."""
+import hashlib
+import json
+import re
+import sys
+import urllib.error
+import urllib.parse
+import urllib.request
+import uuid
+
+from harness import Assay
+
+NUMBER_TYPES = {"integer": int, "number": (int, float), "string": str, "boolean": bool, "object": dict, "array": list}
+
+
+class Client:
+    """One method for each operationId, made from the document."""
+
+    def __init__(self, url, token):
+        self.url, self.token, self.called = url, token, set()
+        with urllib.request.urlopen(url + "/openapi.json") as f:
+            self.doc = json.load(f)
+        self.operations = {}
+        for path, item in self.doc["paths"].items():
+            for method, op in item.items():
+                if method != "parameters":
+                    params = [self.resolve(p) for p in item.get("parameters", []) + op.get("parameters", [])]
+                    self.operations[op["operationId"]] = (method.upper(), path, op, params)
+
+    def resolve(self, node):
+        while "$ref" in node:
+            target = self.doc
+            for part in node["$ref"][2:].split("/"):
+                target = target[part]
+            node = target
+        return node
+
+    def __getattr__(self, name):
+        if name not in self.operations:
+            raise AttributeError(name)
+        return lambda body=None, **kw: self.request(name, body, **kw)
+
+    def request(self, name, body=None, expect=None, bearer=None, **values):
+        method, path, op, params = self.operations[name]
+        headers, query = {"Authorization": f"Bearer {bearer or self.token}"}, {}
+        for p in params:
+            key = p["name"]
+            if key not in values:
+                assert not p.get("required"), (name, key)
+                continue
+            text = str(values.pop(key))
+            if p["in"] == "path":
+                path = path.replace("{%s}" % key, urllib.parse.quote(text, safe=""))
+            elif p["in"] == "query":
+                query[key] = text
+            else:
+                headers[key] = text
+        assert not values, (name, values)
+        data = None
+        if "requestBody" in op:
+            kind = next(iter(op["requestBody"]["content"]))
+            headers["Content-Type"] = kind
+            data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        url = self.url + path + ("?" + urllib.parse.urlencode(query) if query else "")
+        try:
+            answer = urllib.request.urlopen(urllib.request.Request(url, data, headers, method=method), timeout=30)
+        except urllib.error.HTTPError as e:
+            answer = e
+        with answer:
+            status, kind = answer.status, answer.headers.get_content_type()
+            content = answer.readline() if kind == "text/event-stream" else answer.read()
+        return self.check(name, op, status, kind, content, expect)
+
+    def check(self, name, op, status, kind, content, expect):
+        assert str(status) in op["responses"], f"{name}: {status} is not documented: {content[:300]}"
+        assert expect is None and status < 400 or status == expect, f"{name}: {status}: {content[:600]}"
+        self.called.add(name)
+        described = self.resolve(op["responses"][str(status)]).get("content")
+        if not described:
+            assert not content, (name, content)
+            return None
+        assert kind in described, (name, kind)
+        if not kind.endswith("json"):
+            return content
+        value = json.loads(content)
+        self.validate(value, described[kind]["schema"], name)
+        return value
+
+    def validate(self, value, schema, at):
+        schema = self.resolve(schema)
+        for part in schema.get("allOf", []):
+            self.validate(value, part, at)
+        if "oneOf" in schema:
+            fits, why = 0, []
+            for part in schema["oneOf"]:
+                try:
+                    self.validate(value, part, at)
+                    fits += 1
+                except AssertionError as e:
+                    why.append(str(e))
+            assert fits == 1, f"{at}: {value!r} fits {fits} of oneOf: {why}"
+        if "type" in schema:
+            kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+            fits = any(value is None if k == "null" else isinstance(value, NUMBER_TYPES[k]) and
+                       (k == "boolean" or not isinstance(value, bool)) for k in kinds)
+            assert fits, f"{at}: {value!r} is not {kinds}"
+        if "enum" in schema:
+            assert value in schema["enum"], f"{at}: {value!r} is not in {schema['enum']}"
+        if "pattern" in schema and isinstance(value, str):
+            assert re.search(schema["pattern"], value), f"{at}: {value!r}"
+        if isinstance(value, dict):
+            for key in schema.get("required", []):
+                assert key in value, f"{at}: {key} is missing in {value}"
+            known = schema.get("properties", {})
+            for key, inner in value.items():
+                extra = schema.get("additionalProperties", {} if not known or "allOf" in schema else None)
+                if key in known:
+                    self.validate(inner, known[key], f"{at}.{key}")
+                elif isinstance(extra, dict):
+                    self.validate(inner, extra, f"{at}.{key}")
+                elif not schema.get("x-open"):
+                    assert "additionalProperties" not in schema, f"{at}: {key} is not allowed"
+        if isinstance(value, list) and "items" in schema:
+            for i, inner in enumerate(value):
+                self.validate(inner, schema["items"], f"{at}[{i}]")
+
+
+DOC = {
+    "name": "generated", "metric": {"name": "loss", "goal": "minimize"},
+    "parameters": {"x": {"type": "float", "min": 0, "max": 1}, "k": {"type": "categorical", "values": ["a", 1, True]}},
+    "search": {"method": "sobol", "seed": 5}, "limits": {"max_trials": 4},
+    "trial": {"command": ["none"]}, "resources": {"gpus": 1},  # no real runner here offers a GPU
+}
+
+
+def sweeps_and_trials(c):
+    key = str(uuid.uuid4())
+    s = c.createSweep(DOC, **{"Idempotency-Key": key})
+    assert c.createSweep(DOC, **{"Idempotency-Key": key})["id"] == s["id"]
+    c.createSweep({**DOC, "description": "other"}, expect=422, **{"Idempotency-Key": key})
+    other = c.createSweep(DOC)
+    assert other["id"] == s["id"] + "-2"
+    c.changeSweep({"state": "paused"}, sweep=other["id"])
+    c.changeSweep({"state": "nonsense"}, expect=400, sweep=other["id"])
+    c.deleteSweep(sweep=other["id"], expect=409)
+    c.changeSweep({"state": "cancelled"}, sweep=other["id"])
+    return s["id"], other["id"]
+
+
+def runner_protocol(c, sweep):
+    r = c.registerRunner({"name": "by-hand", "slots": 2, "gpus": ["0", "1"]})
+    claim = {"epoch": r["epoch"], "claim_id": "one", "max_trials": 2, "gpus": 2, "wait_ms": 10000}
+    got = c.claimTrials(claim, runner="by-hand")["trials"]
+    assert len(got) >= 1 and all(t["attempt"] == 1 for t in got), got
+    again = c.claimTrials(claim, runner="by-hand")["trials"]
+    assert [t["number"] for t in again] == [t["number"] for t in got], "a repeated claim is the same claim"
+    first = {"sweep": sweep, "number": got[0]["number"], "attempt": 1}
+    refs = [{"sweep": sweep, "number": t["number"], "attempt": 1} for t in got]
+    c.heartbeat({"epoch": r["epoch"], "attempts": refs}, runner="by-hand")
+    c.heartbeat({"epoch": r["epoch"] + 9, "attempts": []}, expect=409, runner="by-hand")
+    batch = {"items": [{"step": 0, "metrics": {"loss": 0.5}}, {"step": 1, "metrics": {"loss": 0.25, "odd": "NaN"}}]}
+    assert c.addMeasurements(batch, **first)["recorded"] >= 2
+    c.addMeasurements(batch, **first)
+    content = b"kept"
+    digest = hashlib.sha256(content).hexdigest()
+    c.hasBlob(sha256=digest, expect=404)
+    c.putBlob(content, sha256=digest)
+    c.putBlob(content, sha256=digest)
+    c.hasBlob(sha256=digest)
+    assert c.getBlob(sha256=digest) == content
+    c.putBlob(b"other", sha256="0" * 64, expect=400)
+    files = {"kind": "artifact", "files": [{"path": "a/kept.txt", "size": len(content), "sha256": digest}]}
+    c.putFiles(files, **first)
+    c.putFiles({"kind": "artifact", "files": [{"path": "../x", "size": 1, "sha256": digest}]}, expect=400, **first)
+    c.putFiles({"kind": "artifact", "files": [{"path": "x", "size": 1, "sha256": "1" * 64}]}, expect=422, **first)
+    c.putLog({"text": "hello \u2713\n"}, **first)
+    done = c.completeAttempt({"outcome": "completed", "exit_code": 0}, **first)
+    assert done["state"] == "completed" and done["value"] == 0.25, done
+    assert c.completeAttempt({"outcome": "completed", "exit_code": 0}, **first)["state"] == "completed"
+    c.addMeasurements({"items": [{"step": 9, "metrics": {"loss": 0}}]}, expect=409, **first)
+    c.completeAttempt({"outcome": "failed"}, expect=409, **{**first, "attempt": 2})
+    t = c.getTrial(sweep=sweep, number=first["number"])
+    assert t["value"] == 0.25 and t["attempts"][0]["outcome"] == "completed", t
+    series = c.listMeasurements(sweep=sweep, number=first["number"])["series"]
+    assert series["loss"] == {"steps": [0, 1], "values": [0.5, 0.25]} and series["odd"]["values"] == ["NaN"]
+    assert c.getTrialLog(sweep=sweep, number=first["number"])["text"] == "hello \u2713\n"
+    assert c.listArtifacts(sweep=sweep, number=first["number"])["items"][0]["path"] == "a/kept.txt"
+    assert c.listBestTrials(sweep=sweep)["items"][0]["number"] == first["number"]
+    c.leaveRunner({"epoch": r["epoch"]}, runner="by-hand")
+
+
+def reading(c, sweep):
+    page = c.listTrials(sweep=sweep, page_size=1, sort="value", order="desc")
+    seen = [t["number"] for t in page["items"]]
+    while page["next_cursor"]:
+        page = c.listTrials(sweep=sweep, page_size=1, sort="value", order="desc", cursor=page["next_cursor"])
+        seen += [t["number"] for t in page["items"]]
+    assert len(seen) == len(set(seen)) == c.getSweep(sweep=sweep)["counts"]["total"]
+    c.listTrials(sweep=sweep, cursor="not-a-cursor", expect=400)
+    c.getTrial(sweep=sweep, number=999, expect=404)
+    c.streamSweepEvents(sweep=sweep, after=0)
+    c.streamEvents(after=0)
+    c.getEnsemble(sweep=sweep)
+
+
+def the_rest(c):
+    content = b"a,b,class\n" + b"".join(b"%d,%d,%s\n" % (i, -i, b"xy"[i % 2:i % 2 + 1]) for i in range(20))
+    digest = hashlib.sha256(content).hexdigest()
+    c.putBlob(content, sha256=digest)
+    made = c.createDataset({"name": "small", "format": "csv", "files": {"table": digest}, "target": "class"})
+    assert made["rows"] == 20 and made["features"] == 2 and made["outputs"] == 2, made
+    c.getDataset(dataset="small")
+    c.listDatasets()
+    c.deleteDataset(dataset="small")
+    c.getDataset(dataset="small", expect=404)
+    viewer = c.createToken({"role": "viewer", "name": "reader"})
+    c.listSweeps(bearer=viewer["token"])
+    c.createSweep(DOC, bearer=viewer["token"], expect=403)
+    c.createToken({"role": "viewer"}, bearer=viewer["token"], expect=403)
+    c.listTokens()
+    return viewer
+
+
+def main():
+    with Assay(runners=1) as assay:
+        c = Client(assay.url, assay.token)
+        c.getHealth()
+        c.getReadiness()
+        c.getOpenapi()
+        c.getMetrics()
+        sweep, other = sweeps_and_trials(c)
+        runner_protocol(c, sweep)
+        reading(c, sweep)
+        viewer = the_rest(c)
+        c.listRunners()
+        c.cancelTrial(sweep=sweep, number=999, expect=404)
+        c.revokeToken(token=viewer["id"])
+        c.listSweeps(bearer=viewer["token"], expect=401)
+        c.changeSweep({"state": "cancelled"}, sweep=sweep)
+        assay.wait_ended(sweep, 30)
+        c.deleteSweep(sweep=sweep)
+        c.getSweep(sweep=sweep, expect=404)
+        missing = set(c.operations) - c.called
+        assert not missing, f"never called: {missing}"
+        print(f"{len(c.called)} operations called and checked")
+
+
+sys.exit(main())

@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+"""Every #include against the layer table in the top README: a folder includes itself and what its row
+names, and no other. Also: who may include the headers of PostgreSQL, libmicrohttpd, CUDA and libcurl."""
+import os
+import re
+import subprocess
+import sys
+
+ROOT = sys.argv[1]
+ONLY = {  # a library's header, and the only places that may include it
+    "libpq-fe.h": ("scheduler/store/",),
+    "microhttpd.h": ("api/server/http.c", "api/server/http_", "tests/"),
+    "curl/curl.h": ("api/client/", "tests/"),
+    "yaml.h": ("base/yaml_reader.c",),
+    "cuda_runtime.h": ("kernels/cuda/",),
+    "cblas.h": ("kernels/", "search/", "bench/", "tests/"),
+}
+
+
+def layer_table():
+    """Rows of the README's table `| folder | may include |`."""
+    table = {}
+    rows = open(os.path.join(ROOT, "README.md")).read().split("\n")
+    start = next((i for i, r in enumerate(rows) if re.match(r"\|\s*folder\s*\|\s*may include", r)), None)
+    if start is None:
+        sys.exit("README.md has no table '| folder | may include |'")
+    for row in rows[start + 2:]:
+        if not row.startswith("|"):
+            break
+        cells = [c.strip() for c in row.strip("|").split("|")]
+        folder = cells[0].strip("`/")
+        table[folder] = [f.strip().strip("`/") for f in cells[1].split(",") if f.strip() not in ("", "nothing")]
+    return table
+
+
+def folder_of(path, table):
+    """The longest folder of the table that holds this path."""
+    best = None
+    for folder in table:
+        if path.startswith(folder + "/") and (best is None or len(folder) > len(best)):
+            best = folder
+    return best
+
+
+def main():
+    table = layer_table()
+    files = subprocess.run(["git", "-C", ROOT, "ls-files", "--cached", "--others", "--exclude-standard"],
+                           capture_output=True, text=True, check=True).stdout.split("\n")
+    code = [f for f in files if re.search(r"\.(c|h|cu|cuh)$", f) and os.path.exists(os.path.join(ROOT, f))]
+    bad, seen = [], 0
+    for path in code:
+        own = folder_of(path, table)
+        for number, line in enumerate(open(os.path.join(ROOT, path), errors="replace"), 1):
+            m = re.match(r'\s*#\s*include\s+([<"])([^>"]+)[>"]', line)
+            if not m:
+                continue
+            seen += 1
+            name = m.group(2)
+            if name in ONLY and not path.startswith(ONLY[name]):
+                bad.append(f"{path}:{number}: only {' '.join(ONLY[name])} may include <{name}>")
+            if m.group(1) == "<" or path.startswith("tests/"):
+                continue
+            target = folder_of(name, table)
+            if target is None:
+                bad.append(f"{path}:{number}: \"{name}\" is not a path from the root into a known folder")
+            elif own and target != own and target not in table[own]:
+                bad.append(f"{path}:{number}: {own} may not include {target} ({name})")
+    print("\n".join(bad) or f"{seen} includes in {len(code)} files are in order")
+    return bool(bad) or seen == 0
+
+
+sys.exit(main())

@@ -1,0 +1,41 @@
+#!/usr/bin/env python3
+"""Words that may not stand in the tree: banned calls, markers of unfinished work, registry hosts, SQL
+outside of scheduler/store, and folders without a README."""
+import os
+import re
+import subprocess
+import sys
+
+ROOT = sys.argv[1]
+BANNED = re.compile(r"\b(strcpy|strcat|sprintf|vsprintf|strtok|atoi|atof|gets|alloca)\s*\(")
+MARK = re.compile(r"\b(TODO|FIXME|XXX|HACK|stub|not implemented|placeholder)\b", re.I)
+HOSTS = re.compile(r"registry\.(npmjs|yarnpkg)|deb\.debian\.org|pypi\.org|files\.pythonhosted|proxy\.golang")
+SQL = re.compile(r'"\s*(SELECT|INSERT INTO|UPDATE|DELETE FROM|WITH)\s', re.S)
+TOP = ["base", "kernels", "search", "scheduler", "trial-runner", "api", "cli", "web", "migrations", "tests"]
+
+
+def main():
+    files = subprocess.run(["git", "-C", ROOT, "ls-files", "--cached", "--others", "--exclude-standard"],
+                           capture_output=True, text=True, check=True).stdout.split("\n")
+    bad = [f"{top}/ has no README.md" for top in TOP if not os.path.exists(os.path.join(ROOT, top, "README.md"))]
+    for path in filter(None, files):
+        full = os.path.join(ROOT, path)
+        if not os.path.isfile(full) or os.path.getsize(full) > 2_000_000 or path.startswith("tests/lint/"):
+            continue
+        text = open(full, errors="replace").read()
+        is_code = re.search(r"\.(c|h|cu|cuh)$", path)
+        for number, line in enumerate(text.split("\n"), 1):
+            at = f"{path}:{number}"
+            if HOSTS.search(line):
+                bad.append(f"{at}: names a registry's host")
+            if is_code and BANNED.search(line.split("//")[0]):
+                bad.append(f"{at}: banned call: {line.strip()[:80]}")
+            if is_code and MARK.search(line):
+                bad.append(f"{at}: unfinished: {line.strip()[:80]}")
+            if is_code and SQL.search(line) and not path.startswith(("scheduler/store/", "tests/", "bench/")):
+                bad.append(f"{at}: SQL outside scheduler/store: {line.strip()[:80]}")
+    print("\n".join(bad) or f"{len(files)} files are in order")
+    return bool(bad)
+
+
+sys.exit(main())
