@@ -46,7 +46,7 @@ struct train_optimizer_spec {
     bool nesterov;             /* sgd; needs momentum > 0 to matter */
     double beta1, beta2;       /* adamw, [0, 1); default 0.9, 0.999 */
     double eps;                /* adamw, > 0; default 1e-8 */
-    double weight_decay;       /* >= 0, weights only, not biases; decoupled in adamw, L2 in sgd */
+    double weight_decay;       /* >= 0, on every parameter; decoupled in adamw, L2 in sgd */
 };
 
 struct train_schedule_spec {
