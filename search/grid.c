@@ -264,7 +264,11 @@ static bool walk_classes(struct walk *w, size_t pos, size_t i, double cells)
     const struct axis *a = &w->g->axes[i];
     struct config_entry *e = &w->c->entries[i];
     e->active = true;
-    for (size_t k = 0; k <= a->n_named; k++) {
+    size_t rest_at = 0; /* all others stand where the first of them does */
+    while (rest_at < a->n_named && a->named[rest_at] == rest_at)
+        rest_at++;
+    for (size_t place = 0; place <= a->n_named; place++) {
+        size_t k = place < rest_at ? place : place == rest_at ? a->n_named : place - 1;
         uint64_t size = k < a->n_named ? 1 : a->n - a->n_named;
         if (size == 0)
             continue;
