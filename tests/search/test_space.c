@@ -200,6 +200,8 @@ static const char *const discrete[] = {
     "x: {type: float, min: -1e5, max: 1e5, step: 0.3}",
     "x: {type: float, min: 0.001, max: 50, step: 0.007, scale: log}",
     "x: {type: float, min: 0.1, max: 0.7, step: 0.1}",
+    "x: {type: float, min: 5e-324, max: 2.7, step: 0.9, scale: log}",
+    "x: {type: float, min: 1e-300, max: 1e300, step: 1e290, scale: log}",
     "x: {type: categorical, values: [a, b, 3, true, 4.5]}",
     "x: {type: bool}",
     "x: {type: constant, value: 3}",
@@ -241,6 +243,7 @@ START_TEST(continuous_values_survive_closely)
         "x: {type: float, min: 1e-8, max: 100, scale: log}",
         "x: {type: float, min: -1e300, max: 1e300}",
         "x: {type: float, min: 3, max: 3}",
+        "x: {type: float, min: 1e-300, max: 1e300, scale: log}",
     };
     AS_AUTO(space_freep) struct space *s = NULL;
     MUST(spaces[_i], &s);
@@ -341,7 +344,7 @@ Suite *test_suite(void)
     tcase_add_test(t, step_grid_is_anchored_at_min);
     tcase_add_loop_test(t, discrete_values_survive_the_unit_interval, 0, AS_ARRAY_LEN(discrete));
     tcase_add_test(t, random_discrete_ranges_survive_too);
-    tcase_add_loop_test(t, continuous_values_survive_closely, 0, 4);
+    tcase_add_loop_test(t, continuous_values_survive_closely, 0, 5);
     tcase_add_test(t, whole_int64_ranges_stay_exact);
     tcase_add_test(t, log_scale_gives_each_decade_its_share);
     tcase_add_test(t, canonical_json_parses_to_an_equal_space);
