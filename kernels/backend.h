@@ -41,11 +41,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/status.h"
-
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+#include "base/status.h" /* within: it has C linkage too */
 
 /* ---- back ends ---- */
 

@@ -144,7 +144,9 @@ START_TEST(cuda_as_built)
 {
     struct as_err err;
     struct backend *b = NULL;
-    unsetenv("ASSAY_PLUGIN_DIR");
+    const char *dir = getenv("ASSAY_BUILT_PLUGIN_DIR");
+    ck_assert_ptr_nonnull(dir);
+    setenv("ASSAY_PLUGIN_DIR", dir, 1);
     as_status st = backend_open("cuda", NULL, &b, &err);
     if (st == AS_OK) {
         ck_assert_str_eq(backend_name(b), "cuda");

@@ -93,7 +93,7 @@ struct twin twin_i32(size_t members, size_t n, bool shared, int32_t lo, int32_t 
     int32_t *data = calloc(len, sizeof(*data));
     ck_assert_ptr_nonnull(data);
     for (size_t i = 0; i < len; i++)
-        data[i] = lo + (int32_t)rng_below(&draws, (uint64_t)((int64_t)hi - lo));
+        data[i] = (int32_t)((int64_t)lo + (int64_t)rng_below(&draws, (uint64_t)((int64_t)hi - lo)));
     struct twin t = twin_create(BUF_I32, n, shared, data, len);
     free(data);
     return t;
