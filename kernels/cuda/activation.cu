@@ -1,4 +1,4 @@
-#include "kernels/cuda/cuda.h"
+#include "kernels/cuda/cuda.cuh"
 
 /* 1 / sqrt 2, 1 / sqrt(2 pi) */
 #define SQRT_HALF 0.707106781f

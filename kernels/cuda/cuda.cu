@@ -1,5 +1,5 @@
 /* The plugin: its entry, opening a device, buffers. */
-#include "kernels/cuda/cuda.h"
+#include "kernels/cuda/cuda.cuh"
 
 #include <cstdio>
 #include <cstdlib>

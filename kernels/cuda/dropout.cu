@@ -1,4 +1,4 @@
-#include "kernels/cuda/cuda.h"
+#include "kernels/cuda/cuda.cuh"
 #include "kernels/philox.h"
 
 /* A thread per four elements: one Philox block. */

@@ -1,6 +1,6 @@
 /* Statistics in two launches: blocks leave parts in the back end's own room, then a block per
  * member adds them in a fixed order. */
-#include "kernels/cuda/cuda.h"
+#include "kernels/cuda/cuda.cuh"
 
 #define PARTS_MAX 1024 /* blocks per member at most: fills any device when K = 1 */
 #define ELEMENTS_PER_PART 4096

@@ -1,7 +1,7 @@
 /* One strided-batched product over the members; a shared tensor is stride 0. cuBLAS is
  * column-major: a row-major [m, n] is its [n, m], so products are written with their factors
  * exchanged. FP32 throughout (no TF32): the oracle's bounds hold. */
-#include "kernels/cuda/cuda.h"
+#include "kernels/cuda/cuda.cuh"
 
 __global__ static void zero(struct dev_f32 c, size_t members, size_t n)
 {

@@ -1,6 +1,6 @@
 /* A warp per row leaves row_loss and row_class; a block per member then sums them in a fixed order.
  */
-#include "kernels/cuda/cuda.h"
+#include "kernels/cuda/cuda.cuh"
 
 #include <cmath>
 

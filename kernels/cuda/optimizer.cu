@@ -1,6 +1,6 @@
 /* One launch over [K, N], then one that counts the steps: all blocks must have read the counter
  * before it moves. */
-#include "kernels/cuda/cuda.h"
+#include "kernels/cuda/cuda.cuh"
 
 struct dev_arena {
     size_t members, n;

@@ -3,8 +3,8 @@
  *
  * Kernels get plain pointers and strides (`struct dev_f32`, `struct dev_i32`): member k begins at
  * p + k * stride; p is NULL when the tensor is absent. */
-#ifndef ASSAY_KERNELS_CUDA_CUDA_H
-#define ASSAY_KERNELS_CUDA_CUDA_H
+#ifndef ASSAY_KERNELS_CUDA_CUDA_CUH
+#define ASSAY_KERNELS_CUDA_CUDA_CUH
 
 #include <cublas_v2.h>
 #include <cuda_runtime.h>
