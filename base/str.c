@@ -147,6 +147,20 @@ bool as_utf8_valid(const char *s, size_t len)
     return true;
 }
 
+void as_utf8_repair(char *s)
+{
+    size_t left = strlen(s);
+    while (left) {
+        size_t n = utf8_one((const unsigned char *)s, left);
+        if (n == 0) {
+            *s = '?';
+            n = 1;
+        }
+        s += n;
+        left -= n;
+    }
+}
+
 bool as_slug_valid(const char *s)
 {
     size_t n = strlen(s);
@@ -183,8 +197,7 @@ as_status as_parse_duration_ms(const char *s, int64_t *ret_ms, struct as_err *er
     static const struct {
         const char *unit;
         double ms;
-    } units[] = {{"ms", 1},     {"s", 1000},     {"", 1000},
-                 {"m", 60000},  {"h", 3600000},  {"d", 86400000}};
+    } units[] = {{"ms", 1}, {"s", 1000}, {"", 1000}, {"m", 60000}, {"h", 3600000}, {"d", 86400000}};
     char *end;
     double v = strtod(s, &end);
     if (end != s && isdigit((unsigned char)s[0]) && isfinite(v)) {

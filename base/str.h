@@ -42,6 +42,9 @@ bool as_ends_with(const char *s, const char *suffix);
 /* Is it valid UTF-8 without surrogates, overlong forms or NUL bytes? */
 bool as_utf8_valid(const char *s, size_t len);
 
+/* Put '?' in place of each byte that is not part of valid UTF-8, as after cutting a text short. */
+void as_utf8_repair(char *s);
+
 /* Slug: [a-z0-9][a-z0-9._-]{0,62}. The names of sweeps, data sets and runners are slugs. */
 bool as_slug_valid(const char *s);
 

@@ -16,8 +16,10 @@
  * that this program does not know (it is newer): nothing is changed. AS_E_UNAVAILABLE. */
 AS_MUST_CHECK as_status migrate_run(struct store *db, size_t *ret_applied, struct as_err *err);
 
-/* AS_OK when the schema is exactly the one of this program. AS_E_CONFLICT as above, or when
- * migrations are missing (the message says to run `assayd --migrate`). AS_E_UNAVAILABLE. */
+/* AS_OK when the database is reached and its schema is exactly the one of this program: what
+ * /readyz asks. AS_E_CONFLICT as above, or when migrations are missing (the message says to run
+ * `assayd --migrate`), or when fsync is off (ASSAY_ALLOW_FSYNC_OFF=1 allows that).
+ * AS_E_UNAVAILABLE. Two round trips. */
 AS_MUST_CHECK as_status migrate_check(struct store *db, struct as_err *err);
 
 #endif

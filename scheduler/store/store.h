@@ -62,11 +62,6 @@ AS_DEFINE_FREEP(struct store, store_close)
 const struct sched_config *store_config(const struct store *db);
 struct store_counters *store_counters(struct store *db);
 
-/* Can it serve: database reached, fsync on (ASSAY_ALLOW_FSYNC_OFF=1 allows it off), schema as this
- * program knows it? AS_E_UNAVAILABLE: away. AS_E_CONFLICT: the schema is older or newer, or fsync
- * is off; the message says which and what to do. One round trip or two. */
-AS_MUST_CHECK as_status store_ready(struct store *db, struct as_err *err);
-
 /* Connections of the pool, for /metrics. Any thread. */
 struct store_pool {
     int open, in_use, max;
