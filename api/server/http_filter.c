@@ -16,6 +16,15 @@ static bool is_printable(const char *s, size_t len)
     return true;
 }
 
+/* A field name is a token (RFC 9110, 5.6.2): no blanks, so that "Content-Length : 5" is nobody's.
+ */
+static bool is_token(const char *s)
+{
+    size_t n = strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                         "!#$%&'*+-.^_`|~");
+    return n > 0 && s[n] == '\0';
+}
+
 static bool token_equals(const char *value, size_t len, const char *word)
 {
     return len == strlen(word) && strncasecmp(value, word, len) == 0;
@@ -61,6 +70,8 @@ static const char **kept_slot(struct http_head *h, const char *name)
 void http_filter_add(struct http_filter *f, const char *name, const char *value, size_t len)
 {
     const char **slot = kept_slot(f->head, name);
+    if (!is_token(name))
+        f->problem = "a header's name is not a token";
     if (strcasecmp(name, "Content-Length") == 0) {
         note_length(f, value, len);
     } else if (strcasecmp(name, "Transfer-Encoding") == 0) {
@@ -76,7 +87,7 @@ void http_filter_add(struct http_filter *f, const char *name, const char *value,
     if (!slot)
         return;
     if (!is_printable(value, len) || memchr(value, '\0', len))
-        f->bad_name = "a header";
+        f->problem = "a header holds control characters";
     *slot = arena_strndup(f->arena, value, len);
     f->no_memory |= !*slot;
 }
@@ -98,8 +109,8 @@ as_status http_filter_check(const struct http_filter *f, const char *version, st
         return as_fail(err, AS_E_INVAL, "there must be exactly one Host header");
     if (f->n_authorization > 1 || f->n_type > 1)
         return as_fail(err, AS_E_INVAL, "Authorization and Content-Type may be sent once each");
-    if (f->bad_name)
-        return as_fail(err, AS_E_INVAL, "%s holds control characters", f->bad_name);
+    if (f->problem)
+        return as_fail(err, AS_E_INVAL, "%s", f->problem);
     return AS_OK;
 }
 

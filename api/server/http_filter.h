@@ -39,7 +39,7 @@ struct http_filter {
     struct arena *arena;    /* borrowed */
     unsigned n_host, n_length, n_encoding, n_authorization, n_type;
     bool bad_encoding, bad_length, no_memory;
-    const char *bad_name; /* a header whose value is not printable, or NULL */
+    const char *problem; /* what else is wrong, or NULL */
 };
 
 /* Note one header line. `value` need not be NUL-terminated. */
