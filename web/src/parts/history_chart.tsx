@@ -5,7 +5,7 @@ import type * as Api from "../api/types";
 import { param, sig, toNumber } from "../format";
 import { colour } from "../theme";
 import { historyOf, positiveOnly, type History } from "./history";
-import { axis, Plot, tickText, type Options } from "./plot";
+import { axis, Plot, tickText, wholeAxis, type Options } from "./plot";
 
 interface Props {
   sweep: Api.Sweep;
@@ -30,6 +30,7 @@ export function HistoryChart({ sweep, trials, log, clip, open }: Props) {
   const state = useRef({ history, trials, open });
   state.current = { history, trials, open };
   const logY = log && history.positive;
+  const size = trials.length > 2000 ? 3 : trials.length > 500 ? 4.5 : 6;
   const data = useMemo<uPlot.AlignedData>(() => {
     const series = [history.best, history.done, history.steps, logY ? positiveOnly(history.open) : history.open];
     return [history.x, ...series];
@@ -41,23 +42,24 @@ export function HistoryChart({ sweep, trials, log, clip, open }: Props) {
       y: logY ? { distr: 3 } : { range: (_u, min, max) => (min === null || max === null ? [0, 1] : uPlot.rangeNum(min, max, 0.08, true)) },
     },
     axes: [
-      axis({ label: "trial", incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 20000, 50000], values: tickText }),
-      axis({ label: name, size: 62, values: tickText }),
+      wholeAxis("trial"),
+      axis({ size: 56, values: tickText }),
     ],
     series: [
       {},
       { label: "best so far", stroke: colour("--accent"), width: 2, paths: uPlot.paths.stepped?.({ align: 1 }), points: { show: false } },
-      { label: name, paths: nothing, points: { show: true, size: 6, width: 0, fill: colour("--point"), stroke: colour("--point") } },
+      { label: name, paths: nothing, points: { show: true, size, width: 0, fill: colour("--point"), stroke: colour("--point") } },
       { label: "new best", paths: nothing, points: { show: true, size: 8, width: 0, fill: colour("--accent"), stroke: colour("--accent") } },
       { label: "not ended", paths: nothing, points: { show: true, size: 7, width: 1.5, fill: colour("--panel"), stroke: colour("--running") } },
     ],
+    padding: [12, 8, 0, 0],
     legend: { show: false },
     cursor: { y: false, points: { show: false }, drag: { x: true, y: false } },
     hooks: { draw: [(u) => drawMarks(u, state.current.history, goal)] },
   });
 
   return (
-    <Plot class="history" height={HEIGHT} data={data} deps={[logY, name, goal]} options={options}
+    <Plot class="history" height={HEIGHT} data={data} deps={[logY, name, goal, size]} options={options}
       label={describe(history, trials, name)} made={(u) => addTip(u, () => state.current)} />
   );
 }

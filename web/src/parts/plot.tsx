@@ -66,9 +66,15 @@ function isZoomed(u: uPlot): boolean {
 export function axis(more: Partial<uPlot.Axis> = {}): uPlot.Axis {
   const line = colour("--grid");
   return {
-    stroke: colour("--text-2"), font: "11px system-ui, sans-serif", labelFont: "11px system-ui, sans-serif", labelSize: 16, labelGap: 0,
+    stroke: colour("--text-2"), font: "11px system-ui, sans-serif", labelFont: "11px system-ui, sans-serif", labelSize: 15, labelGap: 0, gap: 4,
     grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1, size: 4 }, ...more,
   };
+}
+
+/** An axis of whole numbers (trials, steps) along the bottom. */
+export function wholeAxis(label: string): uPlot.Axis {
+  const incrs = [1, 10, 100, 1000, 10_000, 100_000, 1_000_000].flatMap((p) => [p, 2 * p, 5 * p]);
+  return axis({ label, incrs, size: 28, values: tickText });
 }
 
 /** Ticks as in every other number of the page; a logarithmic axis leaves ticks without a label (null). */

@@ -45,6 +45,10 @@ export function sortRows<T>(rows: readonly T[], column: Column<T> | undefined, d
   return keyed.map((k) => k.row);
 }
 
+const width = (c: { width: number }) => `${c.width}ch + 20px`;
+/** Widths are fixed, so that rows that scroll into sight do not move the others. */
+const widthOf = (columns: { width: number }[]) => `max(100%, calc(${columns.map((c) => width(c)).join(" + ")}))`;
+
 interface Props<T> {
   label: string;
   columns: Column<T>[];
@@ -80,8 +84,8 @@ export function Table<T>(props: Props<T>) {
   const last = Math.min(sorted.length, Math.ceil((view.top + view.height) / ROW_PX) + AHEAD);
   return (
     <div class="rows" ref={box} tabIndex={0} role="region" aria-label={props.label}>
-      <table aria-rowcount={sorted.length + 1}>
-        <colgroup>{columns.map((c, i) => <col key={c.id} style={{ width: i === columns.length - 1 ? "auto" : `calc(${c.width}ch + 20px)` }} />)}</colgroup>
+      <table aria-rowcount={sorted.length + 1} style={{ width: widthOf(columns) }}>
+        <colgroup>{columns.map((c, i) => <col key={c.id} style={{ width: i === columns.length - 1 ? "auto" : `calc(${width(c)})` }} />)}</colgroup>
         <thead><tr aria-rowindex={1}>{columns.map((c) => <Heading key={c.id} column={c} order={order} setOrder={props.setOrder} />)}</tr></thead>
         <tbody>
           {first > 0 && <tr aria-hidden="true" class="gap"><td colSpan={columns.length} style={{ height: `${first * ROW_PX}px` }} /></tr>}

@@ -10,7 +10,7 @@ export function EnsemblePanel({ sweep, ensemble }: { sweep: Api.Sweep; ensemble:
   return (
     <section class="panel ensemble" aria-label="Ensemble">
       <div class="bar">
-        <h2>Ensemble</h2>
+        <h2>Ensemble {ensemble.metric && <small>{ensemble.metric}, {ensemble.goal}</small>}</h2>
         {ensemble.state === "ready" && <span class="faint">{count(ensemble.members?.length ?? 0)} members from {count(ensemble.candidates ?? 0)} candidates</span>}
       </div>
       {ensemble.state === "ready" ? <Ready sweep={sweep} ensemble={ensemble} />
@@ -22,7 +22,7 @@ export function EnsemblePanel({ sweep, ensemble }: { sweep: Api.Sweep; ensemble:
 function Ready({ sweep, ensemble }: { sweep: Api.Sweep; ensemble: Api.Ensemble }) {
   const members = [...(ensemble.members ?? [])].sort((a, b) => b.weight - a.weight);
   const heaviest = Math.max(...members.map((m) => m.weight), 1e-9);
-  const names = Object.keys(sweep.document.parameters);
+  const names = Object.entries(sweep.document.parameters).map(([name, space]) => ({ name, cls: space.type === "categorical" ? "" : "num" }));
   return (
     <div class="split">
       <div>
@@ -34,14 +34,14 @@ function Ready({ sweep, ensemble }: { sweep: Api.Sweep; ensemble: Api.Ensemble }
       </div>
       <div class="scroll" tabIndex={0} role="region" aria-label="Members of the ensemble">
         <table class="members">
-          <thead><tr><th scope="col" class="num">Trial</th><th scope="col">Weight</th><th scope="col" class="num">{ensemble.metric}</th>{names.map((n) => <th key={n} scope="col" class="num">{n}</th>)}</tr></thead>
+          <thead><tr><th scope="col" class="num">Trial</th><th scope="col">Weight</th><th scope="col" class="num">{ensemble.metric}</th>{names.map((n) => <th key={n.name} scope="col" class={n.cls}>{n.name}</th>)}</tr></thead>
           <tbody>
             {members.map((m) => (
               <tr key={m.number}>
                 <td class="num"><a href={href(["sweeps", sweep.id, "trials", m.number])}>#{m.number}</a></td>
                 <td class="weight" title={`chosen ${m.count} times`}><i aria-hidden="true" style={{ width: `${(72 * m.weight) / heaviest}px` }} />{sig(m.weight, 3)}</td>
                 <td class="num">{sig(toNumber(m.value))}</td>
-                {names.map((n) => <td key={n} class="num">{param(m.params?.[n])}</td>)}
+                {names.map((n) => <td key={n.name} class={n.cls}>{param(m.params?.[n.name])}</td>)}
               </tr>
             ))}
           </tbody>
@@ -58,7 +58,6 @@ function Comparison({ sweep, ensemble }: { sweep: Api.Sweep; ensemble: Api.Ensem
     <dl class="versus">
       <div><dt>Ensemble</dt><dd class={better ? "good" : ""}>{sig(own)}</dd></div>
       <div><dt>Best single {ensemble.best_single && <a href={href(["sweeps", sweep.id, "trials", ensemble.best_single.number])}>#{ensemble.best_single.number}</a>}</dt><dd>{sig(single)}</dd></div>
-      <div><dt>Metric</dt><dd class="word">{ensemble.metric} <small>{ensemble.goal}</small></dd></div>
     </dl>
   );
 }

@@ -110,7 +110,7 @@ function ChartPanel({ sweep, trials, loaded }: { sweep: Api.Sweep; trials: reado
   return (
     <section class="panel chart" aria-label="History" data-points={values}>
       <div class="bar">
-        <h2>{sweep.metric.name} <small>{sweep.metric.goal}</small></h2>
+        <h2><bdi>{sweep.metric.name}</bdi> <small>{sweep.metric.goal}</small></h2>
         <ul class="legend">
           <li class="l-done">completed</li><li class="l-best">best so far</li>
           {trials.some((t) => t.state === "running") && <li class="l-open">running</li>}
