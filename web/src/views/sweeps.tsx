@@ -20,7 +20,7 @@ const columns: Column<Api.Sweep>[] = [
   { id: "progress", label: "Progress", width: 20, key: (s) => ended(s) / Math.max(1, s.planned_trials), cell: (s) => <Progress counts={s.counts} planned={s.planned_trials} /> },
   { id: "trials", label: "Ended", width: 12, numeric: true, key: ended, cell: (s) => `${count(ended(s))} / ${count(s.planned_trials)}` },
   { id: "failed", label: "Failed", width: 6, numeric: true, key: (s) => s.counts.failed, cell: (s) => <span class={s.counts.failed > 0 ? "bad" : "faint"}>{count(s.counts.failed)}</span> },
-  { id: "running", label: "Running", width: 7, numeric: true, key: (s) => s.counts.running, cell: (s) => <span class={s.counts.running > 0 ? "" : "faint"}>{count(s.counts.running)}</span> },
+  { id: "running", label: "Running", width: 9, numeric: true, key: (s) => s.counts.running, cell: (s) => <span class={s.counts.running > 0 ? "" : "faint"}>{count(s.counts.running)}</span> },
   { id: "best", label: "Best", width: 10, numeric: true, key: (s) => toNumber(s.best?.value), cell: (s) => <b title={String(s.best?.value ?? "")}>{sig(toNumber(s.best?.value))}</b> },
   { id: "metric", label: "Metric", width: 18, key: (s) => s.metric.name, cell: (s) => <span title={`${s.metric.goal} ${s.metric.name}`}>{s.metric.goal === "minimize" ? "↓" : "↑"} {s.metric.name}</span> },
   { id: "method", label: "Method", width: 8, key: (s) => s.method, cell: (s) => s.method },
