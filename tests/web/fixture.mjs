@@ -57,7 +57,7 @@ function errorOf(params, random) {
 }
 
 function seriesOf(trial, epochs, random) {
-  const last = trial.value ?? 0.1;
+  const last = typeof trial.value === "number" ? trial.value : 0.1;
   const curve = (end, start, noise) => Array.from({ length: epochs }, (_, i) => end + (start - end) * Math.exp(-(i + 1) / 4) + noise * (random() - 0.5));
   const steps = Array.from({ length: epochs }, (_, i) => i + 1);
   const error = curve(last, 0.8, 0.01);

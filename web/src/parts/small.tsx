@@ -74,7 +74,7 @@ export function Chips<T extends string>(props: { label: string; chosen: T; optio
     <div class="chips" role="group" aria-label={props.label}>
       {props.options.map((o) => (
         <button key={o.id} type="button" class={`chip chip-${o.id}`} aria-pressed={o.id === props.chosen} onClick={() => props.choose(o.id)}>
-          {o.label}{o.count !== undefined && <b>{count(o.count)}</b>}
+          {o.label}{o.count !== undefined && <> <b>{count(o.count)}</b></>}
         </button>
       ))}
     </div>

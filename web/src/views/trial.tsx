@@ -64,8 +64,8 @@ function Head({ model, trial }: { model: TrialModel; trial: Api.TrialDetail }) {
         <h1>#{trial.number}</h1>
         <State state={trial.state} />
         <span class="grow" />
-        {trial.number > 0 && <a class="button" href={href(["sweeps", trial.sweep, "trials", trial.number - 1])} aria-label="Trial before this one">‹ #{trial.number - 1}</a>}
-        {trial.number + 1 < total && <a class="button" href={href(["sweeps", trial.sweep, "trials", trial.number + 1])} aria-label="Trial after this one">#{trial.number + 1} ›</a>}
+        {trial.number > 0 && <a class="button" href={href(["sweeps", trial.sweep, "trials", trial.number - 1])} title="Trial before this one">‹ #{trial.number - 1}</a>}
+        {trial.number + 1 < total && <a class="button" href={href(["sweeps", trial.sweep, "trials", trial.number + 1])} title="Trial after this one">#{trial.number + 1} ›</a>}
         {isOpen(trial.state) && <button type="button" class="danger" onClick={() => setAsking(true)}>Cancel…</button>}
       </div>
       {trial.reason && <p class={trial.state === "failed" ? "reason bad" : "reason"}>{trial.reason}</p>}

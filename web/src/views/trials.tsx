@@ -45,7 +45,7 @@ export function TrialsPanel({ sweep, trials, loaded }: { sweep: Api.Sweep; trial
   const options = [{ id: "all", label: "All", count: trials.length },
     ...TRIAL_STATES.filter((s) => (counts.get(s) ?? 0) > 0 || s === state).map((s) => ({ id: s as string, label: s, count: counts.get(s) ?? 0 }))];
   return (
-    <section class="panel flush" aria-label="Trials">
+    <section class="panel flush">
       <div class="bar">
         <h2>Trials</h2>
         <Chips label="Trials by state" chosen={state} options={options} choose={(s) => choose({ state: s === "all" ? null : s })} />
