@@ -36,6 +36,7 @@ export type Params = Record<string, number | string | boolean>;
 export type SweepDocument = {
   name: string;
   description?: string;
+  tags?: string[];
   metric: {
     name: string;
     goal: "minimize" | "maximize";
@@ -57,7 +58,8 @@ export type SweepDocument = {
   trial: {
     train?: Record<string, unknown>;
     command?: (string | number)[];
-    env?: Record<string, string>;
+    env?: Record<string, string | number>;
+    directory?: string;
   };
   resources?: {
     gpus?: number;
