@@ -26,7 +26,7 @@ const sweep = {
   name: NAME, description: `thirty little trials ${HOSTILE}`, metric: { name: "loss", goal: "minimize" },
   parameters: { x: { type: "float", min: 0, max: 1 }, fate: { type: "categorical", values: ["good", HOSTILE, "fine", "bad"] } },
   search: { method: "random", seed: 11 }, limits: { max_trials: TRIALS, max_restarts: 0, max_failed_trials: TRIALS },
-  trial: { command: ["sh", "-c", SCRIPT.replaceAll("${", "$${"), "trial", "${x}", "${fate}"] },
+  trial: { command: ["sh", "-c", SCRIPT, "trial", "${x}", "${fate}"] },
 };
 const slow = {
   name: SLOW, metric: { name: "loss", goal: "minimize" }, parameters: { x: { type: "float", min: 0, max: 1 } }, search: { method: "random", seed: 1 }, limits: { max_trials: 6 },
