@@ -109,17 +109,13 @@ static void stop_if_due(struct attempt *t)
     }
 }
 
-/* The process is a zombie: end what is left of its group while its number is still taken, then reap
- * it and judge. */
+/* The process is a zombie: take its end and judge it. */
 static void take_end(struct loop *l, struct attempt *t)
 {
     AS_AUTO(verdict_done) struct verdict v = {0};
     AS_AUTO(str_done) struct str line = {0};
     int status = 0;
-    child_signal_group(t->pid, SIGKILL);
-    while (waitpid(t->pid, &status, 0) < 0 && errno == EINTR)
-        ;
-    size_t strays = child_kill_strays(t->dir, true);
+    size_t strays = child_take_end(t->pid, t->dir, &status);
     if (strays)
         log_write(LOG_INFO, "processes that a trial left were killed", "%s count=%zu", t->label,
                   strays);
