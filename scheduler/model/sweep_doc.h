@@ -1,0 +1,82 @@
+/* The sweep document: what a person writes, checked and typed.
+ *
+ * The input is the JSON tree of the API (the CLI reads YAML into the same tree). Everything that
+ * can be known without the database is refused here, with the pointer of the field; that the data
+ * sets exist is the caller's to check (`datasets`). */
+#ifndef ASSAY_SCHEDULER_MODEL_SWEEP_DOC_H
+#define ASSAY_SCHEDULER_MODEL_SWEEP_DOC_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/mem.h"
+#include "base/status.h"
+#include "search/config.h"
+#include "search/sampler.h"
+#include "search/space.h"
+
+#define SWEEP_MAX_TRIALS 1000000
+#define SWEEP_MAX_SEED ((INT64_C(1) << 53) - 1) /* every JSON client reads it exactly */
+#define SWEEP_MAX_COMMAND 1000                  /* elements of trial.command */
+
+struct sweep_limits {
+    int64_t max_trials;            /* 1..SWEEP_MAX_TRIALS; of a grid never above its cells */
+    int64_t max_concurrent_trials; /* 0: no limit */
+    int64_t max_failed_trials;     /* the sweep fails when more than these have; -1: no limit */
+    int64_t max_restarts;          /* of one trial; default 3 */
+    int64_t trial_timeout_ms;      /* 0: none */
+    int64_t wall_time_ms;          /* 0: none */
+    int64_t grace_ms;              /* between SIGTERM and SIGKILL; default 30 s */
+};
+
+typedef enum trial_kind { TRIAL_TRAIN, TRIAL_COMMAND } trial_kind;
+
+struct sweep_trial {
+    trial_kind kind;
+    json_t *train;   /* TRIAL_TRAIN: the template document */
+    json_t *command; /* TRIAL_COMMAND: a list of strings (numbers are written out), before
+                        substitution */
+    json_t *env;     /* {NAME: text before substitution}; an empty object when there is none */
+    char *directory; /* working directory of the child; NULL: the runner's choice */
+};
+
+struct sweep_doc {
+    char *name;        /* a slug */
+    char *description; /* "" when there is none */
+    json_t *tags;      /* a list of strings, possibly empty */
+    char *metric;      /* [A-Za-z_][A-Za-z0-9_.-]{0,62} */
+    bool maximize;
+    struct space *space;
+    search_method method;
+    uint64_t seed; /* at most SWEEP_MAX_SEED */
+    struct sweep_limits limits;
+    struct sweep_trial trial;
+    int64_t gpus;         /* for each trial */
+    size_t ensemble_size; /* 0: none */
+    char **datasets;      /* the distinct data sets that trial.train can name; none for a command */
+    size_t n_datasets;
+    json_t *canonical; /* the document with every default written out; parsing it gives the same
+                          again */
+};
+
+/* Parse and check.
+ *   doc           borrowed
+ *   default_seed  used when search.seed is not given; only its low 53 bits count
+ * AS_E_INVAL, AS_E_TOO_LARGE  the field named by err->pointer is wrong; the message says how
+ * AS_E_UNSUPPORTED            a field that is known but not offered by this version: metrics,
+ *                             constraints, outcome_constraints, parameter_constraints,
+ * early_stopping, resources.ranks above 1, search.method gp AS_E_NOMEM. `ret` is owned by the
+ * caller. */
+AS_MUST_CHECK as_status sweep_doc_parse(const json_t *doc, uint64_t default_seed,
+                                        struct sweep_doc **ret, struct as_err *err);
+void sweep_doc_free(struct sweep_doc *d);
+AS_DEFINE_FREEP(struct sweep_doc, sweep_doc_free)
+
+/* The trial as configuration `c` runs it, with every ${name} replaced: {"train": {…}} or
+ * {"command": […], "env": {…}, "directory": "…"}. New reference. AS_E_NOMEM. */
+AS_MUST_CHECK as_status sweep_doc_trial(const struct sweep_doc *d, const struct config *c,
+                                        json_t **ret, struct as_err *err);
+
+#endif

@@ -1,0 +1,119 @@
+/* One parameter of a space: its domain, and the maps between its values, levels and the unit
+ * interval.
+ *
+ * A discrete parameter (everything but a float without step) has levels 0..n-1. A `step` grid is
+ * anchored at min and holds max only when max lies on it; points of a float's grid are rounded to
+ * the 15 digits that people read (0.3, not 0.30000000000000004). */
+#ifndef ASSAY_SEARCH_PARAM_H
+#define ASSAY_SEARCH_PARAM_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/mem.h"
+#include "base/status.h"
+
+#define PARAM_MAX_VALUES 1000  /* of one categorical */
+#define PARAM_MAX_POINTS 10000 /* of one parameter */
+
+/* Values of a discrete parameter survive param_encode/param_decode exactly up to this many of them.
+ */
+#define PARAM_EXACT_LEVELS (UINT64_C(1) << 40)
+
+typedef enum param_kind {
+    PARAM_FLOAT,
+    PARAM_INT,
+    PARAM_CATEGORICAL,
+    PARAM_BOOL,
+    PARAM_CONSTANT
+} param_kind;
+
+typedef enum param_scale { SCALE_LINEAR, SCALE_LOG } param_scale;
+
+/* One value. Which member is meant follows from the parameter's kind. */
+union param_value {
+    double real;     /* PARAM_FLOAT */
+    int64_t integer; /* PARAM_INT */
+    size_t choice;   /* the others: index into values */
+};
+
+/* One line of a `when`: parameter `parent` must be active with one of the `allowed` values (an
+ * int's value, or a choice's index), ascending. */
+struct param_cond {
+    size_t parent;
+    int64_t *allowed;
+    size_t n_allowed;
+};
+
+struct space_param {
+    char *name;
+    param_kind kind;
+    param_scale scale;
+    struct {
+        double min, max, step; /* step 0: continuous */
+    } real;
+    struct {
+        int64_t min, max;
+        uint64_t step; /* at least 1 */
+    } integer;
+    int64_t points; /* 0: not given */
+    json_t *values; /* owned; an array, for categorical, bool and constant; NULL otherwise */
+    size_t n_values;
+    struct param_cond *conds; /* owned; empty: always active */
+    size_t n_conds;
+    bool is_parent; /* some other parameter's `when` names it */
+};
+
+/* Parse one parameter's object, which stands at `pointer`. `when` is not looked at: it is handed
+ * out (borrowed, NULL when absent), because it speaks of other parameters. `name` is copied
+ * unchecked. AS_E_INVAL: an unknown field or type, min > max, a log scale with min <= 0, a step
+ * that is not above 0 or is larger than the range, step and points together, an int range that
+ * does not fit int64, empty or repeated
+ * values. AS_E_TOO_LARGE: past PARAM_MAX_*. AS_E_NOMEM. On success free with param_done. */
+AS_MUST_CHECK as_status param_parse(const char *name, const json_t *j, const char *pointer,
+                                    struct space_param *ret, const json_t **ret_when,
+                                    struct as_err *err);
+void param_done(struct space_param *p); /* accepts a zeroed or half-built one */
+
+bool param_name_valid(const char *name); /* [A-Za-z_][A-Za-z0-9_.-]{0,62} */
+const char *param_kind_format(param_kind k);
+
+/* Every value comes from `values`: categorical, bool, constant. */
+bool param_is_choice(const struct space_param *p);
+
+/* The object's fields but `when`, defaults written out. New reference; NULL when memory is out. */
+json_t *param_to_json(const struct space_param *p);
+
+/* v at 15 digits when that is within `tolerance` of it, else v: what people would have written. */
+double param_round(double v, double tolerance);
+
+/* The number of distinct values of one parameter; 0 for a float without step. */
+uint64_t param_levels(const struct space_param *p);
+
+/* The k-th value, k < param_levels(p), of a discrete parameter, and the level of a value that
+ * param_contains. Exact: param_level_of(p, param_level(p, k)) == k. */
+union param_value param_level(const struct space_param *p, uint64_t k);
+uint64_t param_level_of(const struct space_param *p, union param_value v);
+
+/* Is it a value that this parameter can take? */
+bool param_contains(const struct space_param *p, union param_value v);
+
+/* Unit interval to value. u in [0,1]; every value of a discrete parameter on a linear scale owns an
+ * equal share of it, on a log scale the share between the half-steps around it; 0 is min and 1 is
+ * max of a continuous one. param_decode(p, param_encode(p, v)) == v for every discrete value (see
+ * PARAM_EXACT_LEVELS) and for both ends of a continuous range; inside it, within a few parts in
+ * 1e15 of the range (of the value, on a log scale). */
+union param_value param_decode(const struct space_param *p, double u);
+double param_encode(const struct space_param *p, union param_value v);
+
+/* New reference; NULL when memory is out. */
+json_t *param_value_to_json(const struct space_param *p, union param_value v);
+/* A float takes whole numbers too, an int takes 3.0; categorical values compare by type and value,
+ * 1 and 1.0 are equal. AS_E_INVAL with `pointer` and what was expected. */
+AS_MUST_CHECK as_status param_value_from_json(const struct space_param *p, const json_t *j,
+                                              const char *pointer, union param_value *ret,
+                                              struct as_err *err);
+
+#endif

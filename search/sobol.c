@@ -1,0 +1,72 @@
+#include "search/sobol.h"
+
+#include "base/rng.h"
+#include "search/sampler.h"
+#include "search/sobol_table_priv.h"
+
+#define BITS 32
+
+static unsigned degree(uint32_t poly)
+{
+    return 31u - (unsigned)__builtin_clz(poly);
+}
+
+/* v[k], k = 0 the highest bit: m_k / 2^(k+1) as 32 bits of fraction (Bratley and Fox, TOMS 14,
+ * 1988). */
+static void directions(unsigned dim, uint32_t v[BITS])
+{
+    if (dim == 0) {
+        for (unsigned k = 0; k < BITS; k++)
+            v[k] = UINT32_C(1) << (31 - k);
+        return;
+    }
+    const struct sobol_row *row = &sobol_rows[dim - 1];
+    unsigned s = degree(row->poly);
+    for (unsigned k = 0; k < s; k++)
+        v[k] = (uint32_t)row->m[k] << (31 - k);
+    for (unsigned k = s; k < BITS; k++) {
+        v[k] = v[k - s] ^ (v[k - s] >> s);
+        for (unsigned j = 1; j < s; j++)
+            if (row->poly >> (s - j) & 1)
+                v[k] ^= v[k - j];
+    }
+}
+
+uint32_t sobol_bits(uint32_t index, unsigned dim)
+{
+    uint32_t v[BITS], x = 0;
+    directions(dim, v);
+    for (unsigned k = 0; index; k++, index >>= 1)
+        if (index & 1)
+            x ^= v[k];
+    return x;
+}
+
+static uint32_t reverse(uint32_t x)
+{
+    x = __builtin_bswap32(x);
+    x = (x >> 4 & 0x0f0f0f0fu) | (x & 0x0f0f0f0fu) << 4;
+    x = (x >> 2 & 0x33333333u) | (x & 0x33333333u) << 2;
+    return (x >> 1 & 0x55555555u) | (x & 0x55555555u) << 1;
+}
+
+/* Each step lets a bit change only bits above it: on reversed bits that is a nested permutation of
+ * the unit interval's halves, quarters, … (S. Laine, T. Karras, EGSR 2011; constants by N. Vegdahl,
+ * 2021). */
+static uint32_t laine_karras(uint32_t x, uint32_t seed)
+{
+    x ^= x * 0x3d20adeau;
+    x += seed;
+    x *= (seed >> 16) | 1;
+    x ^= x * 0x05526c56u;
+    x ^= x * 0x53a22864u;
+    return x;
+}
+
+double sobol_point(uint64_t seed, uint64_t index, unsigned dim)
+{
+    uint32_t draw[4];
+    philox4x32(seed, (index >> 32) << 8 | SEARCH_DRAW_SCRAMBLE, dim, draw);
+    uint32_t x = reverse(laine_karras(reverse(sobol_bits((uint32_t)index, dim)), draw[0]));
+    return ((double)x + 0.5) * 0x1p-32;
+}
