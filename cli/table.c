@@ -120,14 +120,21 @@ static size_t sum_widths(const struct table *t, size_t shown)
     return sum;
 }
 
-/* Choose widths so that the first columns fit into `room`; answers how many are shown. The widest
- * column gives way first, each down to its minimum; then columns disappear from the right. */
+/* Choose widths so that the first columns fit into `room`; answers how many are shown. Columns
+ * whose minima do not fit disappear from the right; then the widest gives way first, down to its
+ * minimum. */
 static size_t fit(const struct table *t, size_t room)
 {
     size_t shown = t->n_columns;
     for (size_t i = 0; i < shown; i++) {
         struct column *c = &t->columns[i];
-        c->width = c->natural > room ? (c->min > room ? c->min : room) : c->natural;
+        c->width = c->natural < c->min ? c->natural : c->min;
+    }
+    while (shown > 1 && sum_widths(t, shown) > room)
+        shown--;
+    for (size_t i = 0; i < shown; i++) {
+        struct column *c = &t->columns[i];
+        c->width = c->natural > room && c->min < room ? room : c->natural;
     }
     while (sum_widths(t, shown) > room) {
         struct column *widest = NULL;
@@ -136,12 +143,9 @@ static size_t fit(const struct table *t, size_t room)
             if (c->width > c->min && (!widest || c->width > widest->width))
                 widest = c;
         }
-        if (widest)
-            widest->width--;
-        else if (shown > 1)
-            shown--;
-        else
+        if (!widest)
             break;
+        widest->width--;
     }
     return shown;
 }
