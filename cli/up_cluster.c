@@ -70,13 +70,12 @@ static as_status own_folder(const struct up_user *user, const char *path, struct
     return AS_OK;
 }
 
+/* Where the cluster goes when the data folder is closed to the user of the database. */
 static as_status fallback_home(const char *data, char **ret, struct as_err *err)
 {
     char hash[SHA256_HEX_SIZE];
     struct str b = {0};
     as_status st = sha256_of(data, strlen(data), hash, err);
-    if (st == AS_OK)
-        st = file_mkdirs(FALLBACK_HOME, 0711, err);
     if (st < 0)
         return st;
     str_printf(&b, "%s/%.16s", FALLBACK_HOME, hash);
@@ -84,26 +83,47 @@ static as_status fallback_home(const char *data, char **ret, struct as_err *err)
     return *ret ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
 }
 
-/* DATA/postgres, or the fallback where the user cannot reach that. */
+static bool has_cluster(const char *home)
+{
+    struct str b = {0};
+    str_printf(&b, "%s/cluster/PG_VERSION", home);
+    bool found = !b.failed && access(b.s, F_OK) == 0;
+    str_done(&b);
+    return found;
+}
+
+static as_status fail_no_entry(const struct up_cluster *c, const char *folder, struct as_err *err)
+{
+    return as_fail(err, AS_E_DENIED,
+                   "the user %s, who runs PostgreSQL, cannot enter %s; choose a data folder whose "
+                   "parents all users may enter (chmod o+x), such as /var/lib/assay",
+                   c->user.name[0] ? c->user.name : "who runs this", folder);
+}
+
+/* DATA/postgres, or the fallback where the user cannot reach that. A cluster that is there decides:
+ * a change of permissions must not make an empty database appear. */
 static as_status choose_home(struct up_cluster *c, const char *data, struct as_err *err)
 {
-    as_status st = AS_OK;
-    if (up_user_can_enter(&c->user, data)) {
-        c->home = file_join(data, "postgres");
-    } else {
-        st = fallback_home(data, &c->home, err);
-        if (st == AS_OK && !up_user_can_enter(&c->user, FALLBACK_HOME))
-            st = as_fail(err, AS_E_DENIED,
-                         "the user %s, who runs PostgreSQL, can enter neither %s nor %s; choose a "
-                         "data folder whose parents all users may enter, such as /var/lib/assay",
-                         c->user.name, data, FALLBACK_HOME);
-        if (st == AS_OK)
-            session_say("The user %s cannot enter %s; the database is in %s", c->user.name, data,
-                        c->home);
-    }
-    if (st == AS_OK && !c->home)
-        st = as_fail(err, AS_E_NOMEM, "out of memory");
-    return st < 0 ? st : own_folder(&c->user, c->home, err);
+    AS_AUTO(as_freep) char *inside = file_join(data, "postgres");
+    AS_AUTO(as_freep) char *outside = NULL;
+    bool can_enter = up_user_can_enter(&c->user, data);
+    as_status st = inside ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
+    if (st == AS_OK && c->user.name[0])
+        st = fallback_home(data, &outside, err);
+    if (st < 0)
+        return st;
+    bool go_outside = outside && !has_cluster(inside) && (has_cluster(outside) || !can_enter);
+    if (!go_outside && !can_enter)
+        return fail_no_entry(c, data, err);
+    if (go_outside && (st = file_mkdirs(FALLBACK_HOME, 0711, err)) < 0)
+        return st;
+    if (go_outside && !up_user_can_enter(&c->user, FALLBACK_HOME))
+        return fail_no_entry(c, FALLBACK_HOME, err);
+    c->home = go_outside ? as_steal(outside) : as_steal(inside);
+    if (go_outside)
+        session_say("The user %s cannot enter %s; the database is in %s", c->user.name, data,
+                    c->home);
+    return own_folder(&c->user, c->home, err);
 }
 
 /* HOME/socket, or a short path where that is too long for a socket address. */
