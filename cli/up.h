@@ -27,10 +27,13 @@ struct up {
     int database_index, assayd_index, first_runner, last_runner; /* in the supervisor; -1: none */
 };
 
-/* Start assayd and wait until it has its address; u->url is set. A port that was not chosen and is
- * taken gives way to a free one. AS_E_CONFLICT: the chosen port is taken; AS_E_UNAVAILABLE: the
- * database cannot be reached, or a stop was asked for; AS_E_IO: it does not start (the end of its
- * log is said). */
+/* Settle u->port: one that was not chosen and is taken gives way to a free one (0). AS_E_CONFLICT:
+ * the chosen port is taken. */
+AS_MUST_CHECK as_status up_server_choose_port(struct up *u, struct as_err *err);
+
+/* Start assayd and wait until it has its address; u->url is set. AS_E_UNAVAILABLE: the database
+ * cannot be reached, or a stop was asked for; AS_E_IO: it does not start (the end of its log is
+ * said). */
 AS_MUST_CHECK as_status up_server_start(struct up *u, struct as_err *err);
 
 /* Start the runners and wait until the server knows them all as live. As above. */
