@@ -88,6 +88,13 @@ static as_status sync_folder_of(const char *path, struct as_err *err)
 as_status file_replace(const char *path, const void *bytes, size_t len, mode_t mode,
                        struct as_err *err)
 {
+    struct iovec part = {(void *)bytes, len};
+    return file_replacev(path, &part, 1, mode, err);
+}
+
+as_status file_replacev(const char *path, const struct iovec *parts, size_t n_parts, mode_t mode,
+                        struct as_err *err)
+{
     AS_AUTO(str_done) struct str tmp = {0};
     str_printf(&tmp, "%s.tmp-XXXXXX", path);
     as_status st = str_check(&tmp, err);
@@ -96,7 +103,8 @@ as_status file_replace(const char *path, const void *bytes, size_t len, mode_t m
     AS_AUTO(file_closep) int fd = mkostemp(tmp.s, O_CLOEXEC);
     if (fd < 0)
         return fail_errno(err, "create a file beside", path);
-    st = file_write_all(fd, bytes, len, err);
+    for (size_t i = 0; i < n_parts && st == AS_OK; i++)
+        st = file_write_all(fd, parts[i].iov_base, parts[i].iov_len, err);
     if (st < 0)
         st = as_err_prefix(err, st, "%.200s", path);
     else if (fchmod(fd, mode) != 0 || fsync(fd) != 0 || rename(tmp.s, path) != 0)

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <sys/uio.h>
 
 #include "base/mem.h"
 #include "base/status.h"
@@ -14,10 +15,14 @@
 AS_MUST_CHECK as_status file_read(const char *path, size_t max_bytes, char **ret, size_t *ret_len,
                                   struct as_err *err);
 
-/* Replace `path` durably: write a temporary beside it, fsync, rename, fsync the folder. After a crash
- * the file is the old or the new one, whole. AS_E_IO (a full disk is named). */
+/* Replace `path` durably: write a temporary beside it, fsync, rename, fsync the folder. After a
+ * crash the file is the old or the new one, whole. AS_E_IO (a full disk is named). */
 AS_MUST_CHECK as_status file_replace(const char *path, const void *bytes, size_t len, mode_t mode,
                                      struct as_err *err);
+
+/* As file_replace, for bytes that lie in several pieces. */
+AS_MUST_CHECK as_status file_replacev(const char *path, const struct iovec *parts, size_t n_parts,
+                                      mode_t mode, struct as_err *err);
 
 /* mkdir -p with mode 0777 less the umask (the last component gets `mode`). AS_E_IO. */
 AS_MUST_CHECK as_status file_mkdirs(const char *path, mode_t mode, struct as_err *err);

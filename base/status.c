@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/utf8.h"
+
 static void err_fill(struct as_err *err, as_status code, const char *pointer, const char *fmt,
                      va_list ap)
 {
@@ -13,6 +15,8 @@ static void err_fill(struct as_err *err, as_status code, const char *pointer, co
     char msg[AS_ERR_MSG_MAX], at[AS_ERR_POINTER_MAX];
     (void)vsnprintf(msg, sizeof msg, fmt, ap);
     (void)snprintf(at, sizeof at, "%s", pointer);
+    as_utf8_repair(msg); /* text from outside may have been cut: messages travel as JSON */
+    as_utf8_repair(at);
     err->code = code;
     memcpy(err->msg, msg, sizeof msg);
     memcpy(err->pointer, at, sizeof at);
@@ -48,6 +52,7 @@ as_status as_err_prefix(struct as_err *err, as_status code, const char *fmt, ...
     int n = snprintf(whole, sizeof whole, "%s: %s", prefix, err->msg);
     if (n < 0)
         return code;
+    as_utf8_repair(whole);
     memcpy(err->msg, whole, sizeof whole);
     err->code = code;
     return code;

@@ -60,20 +60,12 @@ static bool is_float(const struct space_param *p)
     return p->kind == PARAM_FLOAT;
 }
 
-/* Place t in [0,1] of the parameter's range on its scale. */
-static double spread(const struct space_param *p, double t)
-{
-    double min = is_float(p) ? p->real.min : (double)p->integer.min;
-    double max = is_float(p) ? p->real.max : (double)p->integer.max;
-    return p->scale == SCALE_LOG ? min * exp(t * log(max / min)) : min + t * (max - min);
-}
-
 static union param_value point(const struct space_param *p, int64_t k)
 {
     double last = (double)(p->points - 1);
     if (!is_float(p)) {
         int64_t min = p->integer.min, max = p->integer.max;
-        double v = round(spread(p, (double)k / last));
+        double v = round(param_spread(p, (double)k / last));
         if (k == 0 || v <= (double)min)
             return (union param_value){.integer = min};
         if (k == p->points - 1 || v >= (double)max)
@@ -84,8 +76,8 @@ static union param_value point(const struct space_param *p, int64_t k)
         return (union param_value){.real = p->real.min};
     if (k == p->points - 1)
         return (union param_value){.real = p->real.max};
-    double v = spread(p, (double)k / last);
-    double gap = spread(p, (double)(k + 1) / last) - v;
+    double v = param_spread(p, (double)k / last);
+    double gap = param_spread(p, (double)(k + 1) / last) - v;
     return (union param_value){.real = param_round(v, 1e-6 * gap)};
 }
 
@@ -264,7 +256,11 @@ static bool walk_classes(struct walk *w, size_t pos, size_t i, double cells)
     const struct axis *a = &w->g->axes[i];
     struct config_entry *e = &w->c->entries[i];
     e->active = true;
-    for (size_t k = 0; k <= a->n_named; k++) {
+    size_t rest_at = 0; /* all others stand where the first of them does */
+    while (rest_at < a->n_named && a->named[rest_at] == rest_at)
+        rest_at++;
+    for (size_t place = 0; place <= a->n_named; place++) {
+        size_t k = place < rest_at ? place : place == rest_at ? a->n_named : place - 1;
         uint64_t size = k < a->n_named ? 1 : a->n - a->n_named;
         if (size == 0)
             continue;

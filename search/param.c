@@ -138,6 +138,7 @@ static struct log_levels log_levels_of(const struct space_param *p)
     double min = is_int ? (double)p->integer.min : p->real.min;
     double step = is_int ? (double)p->integer.step : p->real.step;
     struct log_levels l = {.low = fmax(min - step / 2, min / 2), .step = step};
+    l.low = fmax(l.low, 1e-9 * step); /* a min of next to nothing: keeps the ratios finite */
     l.offset = (min - step / 2) - l.low;
     l.span = log1p((l.offset + (double)param_levels(p) * step) / l.low);
     return l;
@@ -156,15 +157,28 @@ static bool is_log(const struct space_param *p)
     return !param_is_choice(p) && p->scale == SCALE_LOG;
 }
 
+/* ln(max / min), also when the quotient overflows. */
+static double log_range(double min, double max)
+{
+    return isfinite(max / min) ? log(max / min) : log(max) - log(min);
+}
+
+double param_spread(const struct space_param *p, double t)
+{
+    double min = p->kind == PARAM_INT ? (double)p->integer.min : p->real.min;
+    double max = p->kind == PARAM_INT ? (double)p->integer.max : p->real.max;
+    double v = min + t * (max - min);
+    if (is_log(p))
+        v = isfinite(max / min) ? min * exp(t * log_range(min, max))
+                                : exp(log(min) + t * log_range(min, max));
+    return fmin(fmax(v, min), max);
+}
+
 static double decode_continuous(const struct space_param *p, double u)
 {
-    double min = p->real.min, max = p->real.max;
     if (u <= 0)
-        return min;
-    if (u >= 1)
-        return max;
-    double v = is_log(p) ? min * exp(u * log(max / min)) : min + u * (max - min);
-    return fmin(fmax(v, min), max);
+        return p->real.min;
+    return u >= 1 ? p->real.max : param_spread(p, u);
 }
 
 static double encode_continuous(const struct space_param *p, double v)
@@ -174,7 +188,7 @@ static double encode_continuous(const struct space_param *p, double v)
         return 0;
     if (v >= max)
         return 1;
-    return is_log(p) ? log(v / min) / log(max / min) : (v - min) / (max - min);
+    return is_log(p) ? log_range(min, v) / log_range(min, max) : (v - min) / (max - min);
 }
 
 union param_value param_decode(const struct space_param *p, double u)
@@ -198,7 +212,7 @@ double param_encode(const struct space_param *p, union param_value v)
     if (!is_log(p))
         return (k + 0.5) / (double)n;
     struct log_levels l = log_levels_of(p);
-    return log1p((l.offset + (k + 0.5) * l.step) / l.low) / l.span;
+    return fmin(fmax(log1p((l.offset + (k + 0.5) * l.step) / l.low) / l.span, 0), 1);
 }
 
 /* ---- JSON ---- */

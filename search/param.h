@@ -100,6 +100,9 @@ uint64_t param_level_of(const struct space_param *p, union param_value v);
 /* Is it a value that this parameter can take? */
 bool param_contains(const struct space_param *p, union param_value v);
 
+/* The place t in [0,1] of a float's or an int's range, on its scale; within [min, max]. */
+double param_spread(const struct space_param *p, double t);
+
 /* Unit interval to value. u in [0,1]; every value of a discrete parameter on a linear scale owns an
  * equal share of it, on a log scale the share between the half-steps around it; 0 is min and 1 is
  * max of a continuous one. param_decode(p, param_encode(p, v)) == v for every discrete value (see

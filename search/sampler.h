@@ -1,8 +1,9 @@
 /* One suggestion: which configuration a trial should try, and why.
  *
- * Pure in its inputs: (space, method, seed, trial number, history) fix the answer bit for bit, on
- * every machine, in any order of asking. All randomness is Philox keyed by the sweep's seed, with
- * the counter's high word `trial number << 8 | purpose` (enum search_purpose).
+ * Pure in its inputs: (space, method, seed, trial number, history) fix the answer, in any order of
+ * asking, on any server. All randomness is Philox keyed by the sweep's seed, with the counter's
+ * high word `trial number << 8 | purpose` (enum search_purpose). Not promised: equal last bits of a
+ * value on a log scale between versions of the C library's exp and log.
  *
  * Trial numbers here count from 0 and have no holes: trial t of a grid sweep is cell t (grid.h),
  * trial t of a Sobol sweep is point t (sobol.h). */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "search/config.h"
 
 void space_free(struct space *s)
 {
@@ -190,8 +191,9 @@ static void mark_ancestors(const struct space *s, size_t i, bool *marked)
         mark_ancestors(s, s->params[i].conds[c].parent, marked);
 }
 
-/* Is there a value of `parent` that all conditions of the marked parameters allow? */
-static bool satisfiable(const struct space *s, const bool *marked, size_t parent)
+/* Find a value of `parent` (as in param_cond.allowed) that all conditions of the marked parameters
+ * allow; *ret is left alone when none of them speaks of it. False: there is none. */
+static bool find_allowed(const struct space *s, const bool *marked, size_t parent, int64_t *ret)
 {
     const struct param_cond *conds[SPACE_MAX_PARAMS];
     size_t n = 0;
@@ -203,8 +205,10 @@ static bool satisfiable(const struct space *s, const bool *marked, size_t parent
         size_t c = 1;
         while (c < n && allows(conds[c], conds[0]->allowed[v]))
             c++;
-        if (c == n)
+        if (c == n) {
+            *ret = conds[0]->allowed[v];
             return true;
+        }
     }
     return n == 0;
 }
@@ -219,7 +223,8 @@ static as_status check_reachable(const struct space *s, const char *pointer, str
             continue;
         mark_ancestors(s, i, marked);
         for (size_t parent = 0; parent < s->n; parent++) {
-            if (!marked[parent] || satisfiable(s, marked, parent))
+            int64_t found;
+            if (!marked[parent] || find_allowed(s, marked, parent, &found))
                 continue;
             char at[AS_ERR_POINTER_MAX];
             json_pointer_child(pointer, s->params[i].name, at);
@@ -230,6 +235,20 @@ static as_status check_reachable(const struct space *s, const char *pointer, str
         }
     }
     return AS_OK;
+}
+
+void space_activate(const struct space *s, size_t i, struct config *c)
+{
+    bool marked[SPACE_MAX_PARAMS] = {false};
+    mark_ancestors(s, i, marked);
+    for (size_t parent = 0; parent < s->n; parent++) {
+        int64_t v;
+        if (parent == i || !marked[parent] || !find_allowed(s, marked, parent, &v))
+            continue;
+        c->entries[parent].value = param_is_choice(&s->params[parent])
+                                       ? (union param_value){.choice = (size_t)v}
+                                       : (union param_value){.integer = v};
+    }
 }
 
 /* ---- the whole ---- */

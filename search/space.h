@@ -49,6 +49,11 @@ AS_DEFINE_FREEP(struct space, space_free)
 /* The parameter's index, or -1. */
 int space_find(const struct space *s, const char *name);
 
+/* Give every ancestor of parameter i a value that makes i active: there always is one. Entries that
+ * are no ancestors are left alone; call config_settle afterwards. */
+struct config;
+void space_activate(const struct space *s, size_t i, struct config *c);
+
 /* The canonical `parameters` object: defaults written out, order kept. Parsing it gives an equal
  * space. New reference; NULL when memory is out. */
 json_t *space_to_json(const struct space *s);

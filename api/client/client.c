@@ -114,6 +114,17 @@ bool client_interrupted(const struct client *c)
     return atomic_load(&c->interrupted);
 }
 
+bool client_wait(struct client *c, int64_t ms)
+{
+    int64_t now = clock_mono_ns(), end = now + ms * NS_PER_MS;
+    while (now < end && !client_interrupted(c)) {
+        struct pollfd p = {.fd = c->wake_fd, .events = POLLIN};
+        poll(&p, 1, (int)((end - now) / NS_PER_MS) + 1);
+        now = clock_mono_ns();
+    }
+    return !client_interrupted(c);
+}
+
 const char *client_problem_code(const struct client *c)
 {
     return c->problem_code;
@@ -143,12 +154,7 @@ bool backoff_pause(struct backoff *b, struct client *c, int64_t at_least_ms)
         return false;
     if (end > b->deadline_ns) /* one last try when the time is up */
         end = b->deadline_ns;
-    while (now < end && !client_interrupted(c)) {
-        struct pollfd p = {.fd = c->wake_fd, .events = POLLIN};
-        poll(&p, 1, (int)((end - now) / NS_PER_MS) + 1);
-        now = clock_mono_ns();
-    }
-    return !client_interrupted(c);
+    return client_wait(c, (end - now) / NS_PER_MS + 1);
 }
 
 as_status http_retry(struct client *c, const struct http_request *q, int64_t retry_ms,

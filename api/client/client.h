@@ -49,6 +49,9 @@ AS_DEFINE_FREEP(struct client, client_free)
 void client_interrupt(struct client *c);
 bool client_interrupted(const struct client *c);
 
+/* Pause for ms, or until the client is interrupted: then false. */
+bool client_wait(struct client *c, int64_t ms);
+
 /* Zeroed: the defaults. */
 struct client_opts {
     const char *idempotency_key; /* borrowed; NULL: none */

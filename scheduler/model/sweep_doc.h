@@ -50,32 +50,37 @@ struct sweep_doc {
     bool maximize;
     struct space *space;
     search_method method;
-    uint64_t seed; /* at most SWEEP_MAX_SEED */
+    uint64_t seed;       /* at most SWEEP_MAX_SEED */
+    uint64_t grid_cells; /* of a grid; 0 for the other methods */
     struct sweep_limits limits;
     struct sweep_trial trial;
     int64_t gpus;         /* for each trial */
     size_t ensemble_size; /* 0: none */
     char **datasets;      /* the distinct data sets that trial.train can name; none for a command */
     size_t n_datasets;
-    json_t *canonical; /* the document with every default written out; parsing it gives the same
-                          again */
+    json_t *canonical; /* the document with every default written out */
 };
 
 /* Parse and check.
  *   doc           borrowed
  *   default_seed  used when search.seed is not given; only its low 53 bits count
- * AS_E_INVAL, AS_E_TOO_LARGE  the field named by err->pointer is wrong; the message says how
- * AS_E_UNSUPPORTED            a field that is known but not offered by this version: metrics,
- *                             constraints, outcome_constraints, parameter_constraints,
- * early_stopping, resources.ranks above 1, search.method gp AS_E_NOMEM. `ret` is owned by the
- * caller. */
+ * AS_E_INVAL, AS_E_TOO_LARGE: the field that err->pointer names is wrong; the message says how.
+ * AS_E_UNSUPPORTED: a field that is known but not offered by this version: metrics, constraints,
+ * outcome_constraints, parameter_constraints, early_stopping, resources.ranks above 1,
+ * search.method gp. AS_E_NOMEM. `ret` is owned by the caller. */
 AS_MUST_CHECK as_status sweep_doc_parse(const json_t *doc, uint64_t default_seed,
                                         struct sweep_doc **ret, struct as_err *err);
 void sweep_doc_free(struct sweep_doc *d);
 AS_DEFINE_FREEP(struct sweep_doc, sweep_doc_free)
 
-/* The trial as configuration `c` runs it, with every ${name} replaced: {"train": {…}} or
- * {"command": […], "env": {…}, "directory": "…"}. New reference. AS_E_NOMEM. */
+/* The canonical document as text, keys in the document's order. Store this, as text or json: a type
+ * that sorts keys (jsonb, json_format) would change the order of the parameters, and with it every
+ * suggestion. Parsing it gives an equal sweep_doc. Owned by the caller (free); NULL when memory is
+ * out. */
+char *sweep_doc_format(const struct sweep_doc *d);
+
+/* The trial as configuration `c` runs it, every ${name} replaced: {"train": {…}}, or {"command":
+ * […], "env": {…}, "directory": "…"}. New reference. AS_E_NOMEM. */
 AS_MUST_CHECK as_status sweep_doc_trial(const struct sweep_doc *d, const struct config *c,
                                         json_t **ret, struct as_err *err);
 

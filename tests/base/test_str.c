@@ -44,6 +44,9 @@ START_TEST(utf8)
     ck_assert(!as_utf8_valid("\xf4\x90\x80\x80", 4)); /* past U+10FFFF */
     ck_assert(!as_utf8_valid("a\0b", 3));
     ck_assert(!as_utf8_valid("\xe2\x82", 2)); /* cut short */
+    char cut[] = "h\xc3\xa9\xe2\x82";
+    as_utf8_repair(cut);
+    ck_assert_str_eq(cut, "h\xc3\xa9??");
 }
 END_TEST
 

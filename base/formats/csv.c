@@ -1,0 +1,473 @@
+/* The buffer holds the record being read and whatever follows it. A record is split where it lies:
+ * quotes and doubled quotes are squeezed out and each cell gets its NUL in place of its separator.
+ * A record that the buffer's end cuts is looked for again after reading more, so nothing is changed
+ * before its end is known. */
+#include "base/formats/csv.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/str.h"
+
+#define FIRST_BUFFER ((size_t)1 << 18)
+#define FOUND_MAX 60 /* bytes of a cell shown in a message */
+
+struct csv {
+    int fd; /* -1: all bytes are in the buffer */
+    char *buf;
+    size_t cap, len, at; /* buf[at..len) is unread */
+    bool eof;
+    size_t line; /* of buf[at] */
+    struct csv_cell *cells;
+    size_t cells_cap;
+    size_t n_columns;
+    bool has_header;
+    char **names; /* n_columns, owned */
+};
+
+void csv_free(struct csv *c)
+{
+    if (!c)
+        return;
+    file_closep(&c->fd);
+    for (size_t i = 0; c->names && i < c->n_columns; i++)
+        free(c->names[i]);
+    free(c->names);
+    free(c->cells);
+    free(c->buf);
+    free(c);
+}
+
+/* Read more behind buf[len), growing when it is full. One byte stays free for a NUL. */
+static as_status fill(struct csv *c, struct as_err *err)
+{
+    if (c->len + 1 >= c->cap) {
+        size_t cap = c->cap * 2;
+        if (cap > 2 * CSV_MAX_RECORD)
+            return as_fail(err, AS_E_TOO_LARGE, "line %zu: a record is longer than %zu bytes",
+                           c->line, CSV_MAX_RECORD);
+        as_status st = as_grow(&c->buf, cap, 1, err);
+        if (st < 0)
+            return st;
+        c->cap = cap;
+    }
+    ssize_t n;
+    do
+        n = read(c->fd, c->buf + c->len, c->cap - c->len - 1);
+    while (n < 0 && errno == EINTR);
+    if (n < 0)
+        return as_fail(err, AS_E_IO, "cannot read: %s", strerror(errno));
+    c->len += (size_t)n;
+    c->eof = n == 0;
+    return AS_OK;
+}
+
+/* Bytes of the record at buf[at], its line end included; 0 when the buffer ends before it does. */
+static size_t record_length(const struct csv *c, bool *open_quote)
+{
+    bool quoted = false;
+    const char *p = c->buf + c->at, *end = c->buf + c->len;
+    for (; p < end; p++) {
+        if (*p == '"')
+            quoted = !quoted; /* a doubled quote closes and opens again */
+        else if (*p == '\n' && !quoted)
+            return (size_t)(p - (c->buf + c->at)) + 1;
+    }
+    *open_quote = quoted;
+    return 0;
+}
+
+/* Bring one whole record into the buffer; *ret_len 0 at the end of the file. */
+static as_status find_record(struct csv *c, size_t *ret_len, struct as_err *err)
+{
+    for (;;) {
+        bool open_quote = false;
+        size_t n = record_length(c, &open_quote);
+        size_t left = c->len - c->at;
+        if (n == 0 && c->eof && open_quote)
+            return as_fail(err, AS_E_INVAL, "line %zu: a quoted cell is not closed", c->line);
+        if (n == 0 && c->eof)
+            n = left;
+        if (n > CSV_MAX_RECORD || (n == 0 && left > CSV_MAX_RECORD))
+            return as_fail(err, AS_E_TOO_LARGE, "line %zu: a record is longer than %zu bytes",
+                           c->line, CSV_MAX_RECORD);
+        if (n || c->eof) {
+            *ret_len = n;
+            return AS_OK;
+        }
+        memmove(c->buf, c->buf + c->at, left);
+        c->len = left;
+        c->at = 0;
+        as_status st = fill(c, err);
+        if (st < 0)
+            return st;
+    }
+}
+
+static as_status add_cell(struct csv *c, size_t n, char *s, size_t len, struct as_err *err)
+{
+    if (n >= CSV_MAX_COLUMNS)
+        return as_fail(err, AS_E_TOO_LARGE, "line %zu has more than %zu cells", c->line,
+                       CSV_MAX_COLUMNS);
+    as_status st = as_reserve_one(&c->cells, n, &c->cells_cap, sizeof *c->cells, err);
+    if (st == AS_OK)
+        c->cells[n] = (struct csv_cell){s, len};
+    return st;
+}
+
+/* Squeeze a quoted cell that starts at s (its quote) in place; *ret_next is behind its closing
+ * quote. */
+static size_t unquote(char *s, const char *end, char **ret_next)
+{
+    char *out = s, *p = s + 1;
+    while (p < end) {
+        if (*p == '"' && !(p + 1 < end && p[1] == '"'))
+            break;
+        p += *p == '"';
+        *out++ = *p++;
+    }
+    *ret_next = p < end ? p + 1 : p;
+    return (size_t)(out - s);
+}
+
+/* Split buf[at .. at+len) into cells and step over it. */
+static as_status split_record(struct csv *c, size_t len, struct csv_row *ret, struct as_err *err)
+{
+    char *p = c->buf + c->at, *end = p + len;
+    size_t lines = 0, n = 0;
+    for (const char *q = p; q < end; q++)
+        lines += *q == '\n';
+    if (!as_utf8_valid(p, len))
+        return as_fail(err, AS_E_INVAL, "line %zu is not valid UTF-8 text", c->line);
+    if (end > p && end[-1] == '\n')
+        end--;
+    if (end > p && end[-1] == '\r')
+        end--;
+    for (bool more = true; more; n++) {
+        char *cell = p;
+        size_t cell_len;
+        if (p < end && *p == '"') {
+            cell_len = unquote(p, end, &p);
+            if (p < end && *p != ',')
+                return as_fail(err, AS_E_INVAL,
+                               "line %zu, cell %zu: text follows the closing quote", c->line,
+                               n + 1);
+        } else {
+            while (p < end && *p != ',' && *p != '"')
+                p++;
+            if (p < end && *p == '"')
+                return as_fail(err, AS_E_INVAL,
+                               "line %zu, cell %zu: a quote inside a cell that is not quoted",
+                               c->line, n + 1);
+            cell_len = (size_t)(p - cell);
+        }
+        as_status st = add_cell(c, n, cell, cell_len, err);
+        if (st < 0)
+            return st;
+        more = p < end;
+        cell[cell_len] = 0; /* on the separator, a quote, the line end, or the spare byte */
+        p++;
+    }
+    *ret = (struct csv_row){.line = c->line, .n_cells = n, .cells = c->cells};
+    c->line += lines;
+    c->at += len;
+    return AS_OK;
+}
+
+static bool is_blank(const char *s, size_t len)
+{
+    return len == 0 || (len == 1 && (s[0] == '\n' || s[0] == '\r')) ||
+           (len == 2 && s[0] == '\r' && s[1] == '\n');
+}
+
+static as_status next_record(struct csv *c, struct csv_row *ret, struct as_err *err)
+{
+    for (;;) {
+        size_t len = 0;
+        as_status st = find_record(c, &len, err);
+        if (st < 0)
+            return st;
+        if (len == 0)
+            return AS_E_EXHAUSTED;
+        if (!is_blank(c->buf + c->at, len))
+            return split_record(c, len, ret, err);
+        c->at += len;
+        c->line++;
+    }
+}
+
+as_status csv_next(struct csv *c, struct csv_row *ret, struct as_err *err)
+{
+    as_status st = next_record(c, ret, err);
+    if (st == AS_OK && ret->n_cells != c->n_columns)
+        return as_fail(err, AS_E_INVAL, "line %zu has %zu cell%s, expected %zu", ret->line,
+                       ret->n_cells, ret->n_cells == 1 ? "" : "s", c->n_columns);
+    return st;
+}
+
+static bool looks_like_header(const csv_kind *first, size_t n, const struct csv_row *second)
+{
+    bool any = false;
+    for (size_t i = 0; i < n; i++) {
+        double v;
+        bool text = first[i] == CSV_TEXT;
+        any = any || text;
+        if (second && text && i < second->n_cells &&
+            csv_cell_kind(&second->cells[i], &v) == CSV_NUMBER)
+            return true;
+    }
+    return !second && any;
+}
+
+static as_status take_names(struct csv *c, const struct csv_row *row, struct as_err *err)
+{
+    c->n_columns = row->n_cells;
+    c->names = as_calloc(c->n_columns, sizeof *c->names);
+    for (size_t i = 0; c->names && i < c->n_columns; i++)
+        if (!(c->names[i] = as_strdup(row->cells[i].s)))
+            return as_fail(err, AS_E_NOMEM, "out of memory for column names");
+    return c->names ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory for column names");
+}
+
+static as_status number_names(struct csv *c, struct as_err *err)
+{
+    for (size_t i = 0; i < c->n_columns; i++) {
+        char name[24];
+        (void)snprintf(name, sizeof name, "%zu", i);
+        free(c->names[i]);
+        if (!(c->names[i] = as_strdup(name)))
+            return as_fail(err, AS_E_NOMEM, "out of memory for column names");
+    }
+    return AS_OK;
+}
+
+struct source {
+    const char *path; /* or */
+    const char *bytes;
+    size_t len;
+};
+
+/* A reader at the first record (behind a byte order mark), with nothing known of its columns. */
+static as_status open_source(const struct source *src, struct csv **ret, struct as_err *err)
+{
+    AS_AUTO(csv_freep) struct csv *c = as_calloc(1, sizeof *c);
+    if (!c)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    *c = (struct csv){.fd = -1, .line = 1, .cap = src->path ? FIRST_BUFFER : src->len + 1};
+    c->buf = as_calloc(c->cap, 1);
+    if (!c->buf)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    if (src->path) {
+        c->fd = open(src->path, O_RDONLY | O_CLOEXEC);
+        if (c->fd < 0)
+            return as_fail(err, errno == ENOENT ? AS_E_NOT_FOUND : AS_E_IO,
+                           "cannot open %.200s: %s", src->path, strerror(errno));
+        while (c->len < 3 && !c->eof) {
+            as_status st = fill(c, err);
+            if (st < 0)
+                return st;
+        }
+    } else {
+        if (src->len)
+            memcpy(c->buf, src->bytes, src->len);
+        c->len = src->len;
+        c->eof = true;
+    }
+    if (c->len >= 3 && memcmp(c->buf, "\xef\xbb\xbf", 3) == 0)
+        c->at = 3;
+    *ret = as_steal(c);
+    return AS_OK;
+}
+
+/* Decide on the header from the first two records; leaves the names of record one in c. */
+static as_status detect_header(struct csv *c, csv_header header, struct as_err *err)
+{
+    struct csv_row row;
+    as_status st = next_record(c, &row, err);
+    if (st < 0)
+        return st == AS_E_EXHAUSTED ? as_fail(err, AS_E_INVAL, "the table is empty") : st;
+    st = take_names(c, &row, err);
+    if (st < 0)
+        return st;
+    AS_AUTO(as_freep) csv_kind *kinds = as_calloc(row.n_cells, sizeof *kinds);
+    if (!kinds)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    for (size_t i = 0; i < row.n_cells; i++) {
+        double v;
+        kinds[i] = csv_cell_kind(&row.cells[i], &v);
+    }
+    st = next_record(c, &row, err);
+    if (st < 0 && st != AS_E_EXHAUSTED)
+        return st;
+    c->has_header = header == CSV_HEADER_AUTO
+                        ? looks_like_header(kinds, c->n_columns, st == AS_OK ? &row : NULL)
+                        : header == CSV_HEADER_YES;
+    return c->has_header ? AS_OK : number_names(c, err);
+}
+
+/* Splitting writes into the buffer, so the two records that decide are read by a reader of their
+ * own. */
+static as_status open_table(const struct source *src, csv_header header, struct csv **ret,
+                            struct as_err *err)
+{
+    AS_AUTO(csv_freep) struct csv *first = NULL;
+    AS_AUTO(csv_freep) struct csv *c = NULL;
+    as_status st = open_source(src, &first, err);
+    if (st == AS_OK)
+        st = detect_header(first, header, err);
+    if (st == AS_OK)
+        st = open_source(src, &c, err);
+    if (st < 0)
+        return st;
+    c->n_columns = first->n_columns;
+    c->has_header = first->has_header;
+    c->names = as_steal(first->names);
+    if (c->has_header) {
+        struct csv_row row;
+        st = csv_next(c, &row, err);
+        if (st < 0)
+            return st == AS_E_EXHAUSTED ? as_fail(err, AS_E_IO, "the table changed while read")
+                                        : st;
+    }
+    *ret = as_steal(c);
+    return AS_OK;
+}
+
+as_status csv_open(const char *path, csv_header header, struct csv **ret, struct as_err *err)
+{
+    return open_table(&(struct source){.path = path}, header, ret, err);
+}
+
+as_status csv_open_bytes(const char *bytes, size_t len, csv_header header, struct csv **ret,
+                         struct as_err *err)
+{
+    return open_table(&(struct source){.bytes = bytes, .len = len}, header, ret, err);
+}
+
+bool csv_has_header(const struct csv *c)
+{
+    return c->has_header;
+}
+
+size_t csv_columns(const struct csv *c)
+{
+    return c->n_columns;
+}
+
+const char *csv_column_name(const struct csv *c, size_t column)
+{
+    return c->names[column];
+}
+
+static bool is_space(char ch)
+{
+    return ch == ' ' || ch == '\t';
+}
+
+/* 10^0 … 10^22: the powers that a double holds exactly. */
+static const double exact_power[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                     1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                                     1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+
+/* sign digits [. digits] [e sign digits], the whole of it. Few digits and a small power are exact
+ * in double arithmetic (Clinger 1990); strtod does the rest. No locale of ours is ever set. */
+static bool parse_decimal(const char *s, size_t len, double *ret)
+{
+    const char *p = s, *end = s + len;
+    bool negative = p < end && *p == '-';
+    p += p < end && (*p == '-' || *p == '+');
+    uint64_t mantissa = 0;
+    int digits = 0, significant = 0, power = 0;
+    bool point = false;
+    for (; p < end && ((*p >= '0' && *p <= '9') || (*p == '.' && !point)); p++) {
+        if (*p == '.') {
+            point = true;
+            continue;
+        }
+        digits++;
+        significant += significant > 0 || *p != '0';
+        if (significant <= 15) {
+            mantissa = mantissa * 10 + (uint64_t)(*p - '0');
+            power -= point;
+        }
+    }
+    if (digits == 0)
+        return false;
+    if (p < end) {
+        if (*p != 'e' && *p != 'E')
+            return false;
+        const char *q = p + 1;
+        q += q < end && (*q == '-' || *q == '+');
+        if (q == end || strspn(q, "0123456789") != (size_t)(end - q))
+            return false;
+        significant = 16; /* rare in tables: let strtod scale it */
+    }
+    if (significant <= 15 && power >= -22)
+        *ret = (negative ? -1.0 : 1.0) * ((double)mantissa / exact_power[-power]);
+    else
+        *ret = strtod(s, NULL);
+    return true;
+}
+
+static bool is_word(const char *s, size_t len, const char *word)
+{
+    return len == strlen(word) && strncasecmp(s, word, len) == 0;
+}
+
+csv_kind csv_cell_kind(const struct csv_cell *cell, double *ret)
+{
+    const char *s = cell->s;
+    size_t len = cell->len;
+    for (; len && is_space(*s); s++)
+        len--;
+    while (len && is_space(s[len - 1]))
+        len--;
+    if (len == 0)
+        return CSV_EMPTY;
+    double v;
+    char number[512];
+    if (len < sizeof number && memchr("+-.0123456789", *s, 13)) {
+        memcpy(number, s, len);
+        number[len] = 0;
+        if (parse_decimal(number, len, &v)) {
+            if (!isfinite(v))
+                return CSV_NOT_FINITE;
+            *ret = v;
+            return CSV_NUMBER;
+        }
+    }
+    if (*s == '+' || *s == '-') {
+        s++;
+        len--;
+    }
+    bool word = is_word(s, len, "nan") || is_word(s, len, "inf") || is_word(s, len, "infinity");
+    return word ? CSV_NOT_FINITE : CSV_TEXT;
+}
+
+as_status csv_number(const struct csv *c, const struct csv_row *row, size_t column, double *ret,
+                     struct as_err *err)
+{
+    const struct csv_cell *cell = &row->cells[column];
+    switch (csv_cell_kind(cell, ret)) {
+    case CSV_NUMBER:
+        return AS_OK;
+    case CSV_EMPTY:
+        return as_fail(err, AS_E_INVAL,
+                       "column '%.80s', line %zu: the cell is empty, expected a number",
+                       c->names[column], row->line);
+    case CSV_NOT_FINITE:
+        return as_fail(err, AS_E_INVAL,
+                       "column '%.80s', line %zu: found '%.*s', expected a finite number",
+                       c->names[column], row->line, FOUND_MAX, cell->s);
+    case CSV_TEXT:
+        break;
+    }
+    return as_fail(err, AS_E_INVAL, "column '%.80s', line %zu: found '%.*s', expected a number",
+                   c->names[column], row->line, FOUND_MAX, cell->s);
+}

@@ -1,0 +1,69 @@
+/* CSV tables: RFC 4180 records with commas, quotes, LF or CRLF, and an optional UTF-8 byte order
+ * mark.
+ *
+ * A reader yields one record at a time in memory for one record, and knows line numbers and column
+ * names, so that every message can say where. It is strict: ragged rows, text after a closing
+ * quote, a quote inside an unquoted cell, an unclosed quote and text that is not UTF-8 are errors.
+ * Lines that are wholly empty are passed over. One thread per reader. */
+#ifndef ASSAY_BASE_FORMATS_CSV_H
+#define ASSAY_BASE_FORMATS_CSV_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/mem.h"
+#include "base/status.h"
+
+#define CSV_MAX_COLUMNS ((size_t)65537)   /* DATASET_MAX_FEATURES and a target */
+#define CSV_MAX_RECORD ((size_t)16 << 20) /* bytes */
+
+/* AUTO: the first record is a header when it is text in some column where the second is a number,
+ * or when it is the only record and holds text. */
+typedef enum csv_header { CSV_HEADER_AUTO, CSV_HEADER_YES, CSV_HEADER_NO } csv_header;
+
+/* The bytes of one cell, without its quotes, NUL-terminated. */
+struct csv_cell {
+    const char *s;
+    size_t len;
+};
+
+struct csv_row {
+    size_t line; /* where the record starts, from 1 */
+    size_t n_cells;
+    const struct csv_cell *cells; /* views of the reader until its next csv_next */
+};
+
+typedef enum csv_kind { CSV_EMPTY, CSV_NUMBER, CSV_NOT_FINITE, CSV_TEXT } csv_kind;
+
+struct csv;
+
+/* Open a file, or bytes that are borrowed until csv_free. The first two records are read.
+ * AS_E_NOT_FOUND, AS_E_IO, AS_E_NOMEM, AS_E_TOO_LARGE; AS_E_INVAL: no record at all, or a bad one.
+ */
+AS_MUST_CHECK as_status csv_open(const char *path, csv_header header, struct csv **ret,
+                                 struct as_err *err);
+AS_MUST_CHECK as_status csv_open_bytes(const char *bytes, size_t len, csv_header header,
+                                       struct csv **ret, struct as_err *err);
+void csv_free(struct csv *c);
+AS_DEFINE_FREEP(struct csv, csv_free)
+
+bool csv_has_header(const struct csv *c);
+size_t csv_columns(const struct csv *c);
+/* The header's text, or the column's index as text without one. A view of c. */
+const char *csv_column_name(const struct csv *c, size_t column);
+
+/* The next data record. AS_E_EXHAUSTED at the end (err untouched); AS_E_INVAL for a bad record,
+ * such as "line 17 has 64 cells, expected 65"; AS_E_TOO_LARGE, AS_E_IO, AS_E_NOMEM. */
+AS_MUST_CHECK as_status csv_next(struct csv *c, struct csv_row *ret, struct as_err *err);
+
+/* What a cell is; *ret is its value for CSV_NUMBER. Spaces around a number do not count; "nan",
+ * "inf" and what overflows a double are CSV_NOT_FINITE. Decimal only, whatever the locale. */
+csv_kind csv_cell_kind(const struct csv_cell *cell, double *ret);
+
+/* The number in a column of `row`, or AS_E_INVAL such as
+ * "column 'ocean_proximity', line 2: found 'NEAR BAY', expected a number". */
+AS_MUST_CHECK as_status csv_number(const struct csv *c, const struct csv_row *row, size_t column,
+                                   double *ret, struct as_err *err);
+
+#endif

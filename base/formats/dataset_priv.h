@@ -1,0 +1,31 @@
+/* The formats behind dataset.c. Contracts as of dataset_inspect and dataset_load. */
+#ifndef ASSAY_BASE_FORMATS_DATASET_PRIV_H
+#define ASSAY_BASE_FORMATS_DATASET_PRIV_H
+
+#include "base/formats/dataset.h"
+
+/* These leave a half-filled `ret` behind on failure: the caller frees it. */
+AS_MUST_CHECK as_status dataset_csv_inspect(const char *path, const char *target, dataset_task task,
+                                            struct dataset_info *ret, struct as_err *err);
+AS_MUST_CHECK as_status dataset_csv_load(const char *path, const struct dataset_info *info,
+                                         struct dataset *ret, struct as_err *err);
+AS_MUST_CHECK as_status dataset_npy_inspect(const struct dataset_paths *paths, const char *target,
+                                            dataset_task task, struct dataset_info *ret,
+                                            struct as_err *err);
+AS_MUST_CHECK as_status dataset_npy_load(const struct dataset_paths *paths,
+                                         const struct dataset_info *info, struct dataset *ret,
+                                         struct as_err *err);
+
+/* Rows and features within the limits, and their product? AS_E_TOO_LARGE; AS_E_INVAL for no
+ * feature. */
+AS_MUST_CHECK as_status dataset_check_size(size_t rows, size_t features, struct as_err *err);
+
+/* AS_E_INVAL when what a file holds is not what was registered. */
+AS_MUST_CHECK as_status dataset_check_match(const struct dataset_info *info, size_t rows,
+                                            size_t features, struct as_err *err);
+
+/* Arrays for what `info` says. AS_E_NOMEM. */
+AS_MUST_CHECK as_status dataset_alloc(const struct dataset_info *info, struct dataset *ret,
+                                      struct as_err *err);
+
+#endif

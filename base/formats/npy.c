@@ -1,0 +1,428 @@
+/* The header is a Python dict literal with the keys descr, fortran_order and shape, in any order,
+ * e.g.
+ * {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }. Only that much Python is understood.
+ */
+#include "base/formats/npy.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/str.h"
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+               "arrays are read and written as they lie");
+
+static const struct {
+    const char *descr;
+    size_t size;
+} types[] = {
+    [NPY_BOOL] = {"|b1", 1}, [NPY_I1] = {"|i1", 1}, [NPY_I2] = {"<i2", 2}, [NPY_I4] = {"<i4", 4},
+    [NPY_I8] = {"<i8", 8},   [NPY_U1] = {"|u1", 1}, [NPY_U2] = {"<u2", 2}, [NPY_U4] = {"<u4", 4},
+    [NPY_F4] = {"<f4", 4},   [NPY_F8] = {"<f8", 8},
+};
+
+size_t npy_type_size(npy_type type)
+{
+    return types[type].size;
+}
+
+/* ---- header ---- */
+
+struct cursor {
+    const char *p, *end;
+};
+
+static void skip_space(struct cursor *c)
+{
+    while (c->p < c->end && (*c->p == ' ' || *c->p == '\n'))
+        c->p++;
+}
+
+static bool take(struct cursor *c, char ch)
+{
+    skip_space(c);
+    if (c->p == c->end || *c->p != ch)
+        return false;
+    c->p++;
+    return true;
+}
+
+static bool take_word(struct cursor *c, const char *word)
+{
+    size_t n = strlen(word);
+    skip_space(c);
+    if ((size_t)(c->end - c->p) < n || memcmp(c->p, word, n) != 0)
+        return false;
+    c->p += n;
+    return true;
+}
+
+/* 'text' or "text" without escapes, into a buffer. */
+static bool take_string(struct cursor *c, char *ret, size_t size)
+{
+    skip_space(c);
+    if (c->p == c->end || (*c->p != '\'' && *c->p != '"'))
+        return false;
+    char quote = *c->p++;
+    size_t n = 0;
+    for (; c->p < c->end && *c->p != quote; c->p++) {
+        if (n + 1 >= size || (unsigned char)*c->p < 0x20 || (unsigned char)*c->p > 0x7e)
+            return false;
+        ret[n++] = *c->p;
+    }
+    ret[n] = 0;
+    return take(c, quote);
+}
+
+static as_status malformed(struct as_err *err, const char *what)
+{
+    return as_fail(err, AS_E_INVAL, "the NPY header is malformed: expected %s", what);
+}
+
+static as_status parse_descr(struct cursor *c, npy_type *ret, struct as_err *err)
+{
+    char descr[16];
+    if (!take_string(c, descr, sizeof descr)) {
+        skip_space(c);
+        if (c->p < c->end && *c->p == '[')
+            return as_fail(err, AS_E_UNSUPPORTED,
+                           "the array has named fields (a record type); expected plain numbers");
+        return malformed(err, "a short text for 'descr'");
+    }
+    for (size_t i = 0; i < AS_ARRAY_LEN(types); i++) {
+        /* one-byte types have no order: "|" and "<" mean the same */
+        bool order_fits = descr[0] == types[i].descr[0] || descr[0] == '<';
+        if (order_fits && strcmp(descr + 1, types[i].descr + 1) == 0) {
+            *ret = (npy_type)i;
+            return AS_OK;
+        }
+    }
+    if (descr[0] && descr[1] == 'O')
+        return as_fail(err, AS_E_UNSUPPORTED,
+                       "the array holds Python objects ('%s'); expected numbers", descr);
+    if (descr[0] == '>')
+        return as_fail(err, AS_E_UNSUPPORTED, "the array is big-endian ('%s'); expected '<'",
+                       descr);
+    return as_fail(err, AS_E_UNSUPPORTED,
+                   "the array's type is '%s'; expected bool, i1, i2, i4, i8, u1, u2, u4, f4 or f8",
+                   descr);
+}
+
+static bool take_size(struct cursor *c, size_t *ret)
+{
+    skip_space(c);
+    const char *start = c->p;
+    size_t v = 0;
+    for (; c->p < c->end && *c->p >= '0' && *c->p <= '9'; c->p++)
+        if (__builtin_mul_overflow(v, 10, &v) || __builtin_add_overflow(v, *c->p - '0', &v))
+            return false;
+    *ret = v;
+    return c->p > start;
+}
+
+static as_status parse_shape(struct cursor *c, struct npy_header *h, struct as_err *err)
+{
+    if (!take(c, '('))
+        return malformed(err, "a tuple for 'shape'");
+    h->n_dims = 0;
+    while (!take(c, ')')) {
+        if (h->n_dims == NPY_MAX_DIMS)
+            return as_fail(err, AS_E_TOO_LARGE, "the array has more than %d dimensions",
+                           NPY_MAX_DIMS);
+        if (!take_size(c, &h->shape[h->n_dims]))
+            return malformed(err, "whole numbers in 'shape'");
+        h->n_dims++;
+        if (!take(c, ',')) {
+            if (!take(c, ')'))
+                return malformed(err, "')' at the end of 'shape'");
+            break;
+        }
+    }
+    return AS_OK;
+}
+
+static as_status parse_order(struct cursor *c, struct as_err *err)
+{
+    if (take_word(c, "False"))
+        return AS_OK;
+    if (take_word(c, "True"))
+        return as_fail(err, AS_E_UNSUPPORTED,
+                       "the array is in Fortran order; save it with numpy.ascontiguousarray");
+    return malformed(err, "True or False for 'fortran_order'");
+}
+
+static as_status parse_dict(struct cursor *c, struct npy_header *h, struct as_err *err)
+{
+    static const char *const keys[] = {"descr", "fortran_order", "shape"};
+    unsigned seen = 0;
+    if (!take(c, '{'))
+        return malformed(err, "'{'");
+    while (!take(c, '}')) {
+        char key[24];
+        unsigned k = 0;
+        if (!take_string(c, key, sizeof key) || !take(c, ':'))
+            return malformed(err, "a key");
+        while (k < AS_ARRAY_LEN(keys) && strcmp(key, keys[k]) != 0)
+            k++;
+        if (k == AS_ARRAY_LEN(keys) || (seen & 1u << k))
+            return malformed(err, "each of 'descr', 'fortran_order' and 'shape' once");
+        seen |= 1u << k;
+        as_status st = k == 0   ? parse_descr(c, &h->type, err)
+                       : k == 1 ? parse_order(c, err)
+                                : parse_shape(c, h, err);
+        if (st < 0)
+            return st;
+        if (!take(c, ',')) {
+            if (!take(c, '}'))
+                return malformed(err, "'}'");
+            break;
+        }
+    }
+    skip_space(c);
+    if (c->p != c->end || seen != 7)
+        return malformed(err, seen != 7 ? "the keys 'descr', 'fortran_order' and 'shape'"
+                                        : "nothing after '}'");
+    return AS_OK;
+}
+
+/* The product of the shape; the bytes of it must fit a file offset too. */
+static as_status count_values(struct npy_header *h, struct as_err *err)
+{
+    h->n_values = 1;
+    size_t bytes, total;
+    for (size_t i = 0; i < h->n_dims; i++)
+        if (__builtin_mul_overflow(h->n_values, h->shape[i], &h->n_values))
+            return as_fail(err, AS_E_TOO_LARGE, "the array's shape is too large");
+    if (__builtin_mul_overflow(h->n_values, types[h->type].size, &bytes) ||
+        __builtin_add_overflow(bytes, h->data_offset, &total) || total > INT64_MAX)
+        return as_fail(err, AS_E_TOO_LARGE, "the array's shape is too large");
+    return AS_OK;
+}
+
+as_status npy_parse_header(const void *bytes, size_t len, struct npy_header *ret,
+                           struct as_err *err)
+{
+    const unsigned char *b = bytes;
+    if (len < 10 || memcmp(b, "\x93NUMPY", 6) != 0)
+        return as_fail(err, AS_E_INVAL, "not an NPY file: it does not start with \\x93NUMPY");
+    unsigned major = b[6];
+    if (major < 1 || major > 3)
+        return as_fail(err, AS_E_UNSUPPORTED, "NPY version %u; expected 1, 2 or 3", major);
+    size_t prefix = major == 1 ? 10 : 12;
+    if (len < prefix)
+        return as_fail(err, AS_E_INVAL, "the NPY file is cut short in its header");
+    size_t n = b[8] | (size_t)b[9] << 8;
+    if (major > 1)
+        n |= (size_t)b[10] << 16 | (size_t)b[11] << 24;
+    if (n > NPY_MAX_HEADER)
+        return as_fail(err, AS_E_TOO_LARGE, "the NPY header has %zu bytes, at most %zu are read", n,
+                       NPY_MAX_HEADER);
+    if (n > len - prefix)
+        return as_fail(err, AS_E_INVAL, "the NPY file is cut short in its header");
+    struct npy_header h = {.data_offset = prefix + n};
+    const char *text = (const char *)b + prefix;
+    as_status st = parse_dict(&(struct cursor){text, text + n}, &h, err);
+    if (st == AS_OK)
+        st = count_values(&h, err);
+    if (st == AS_OK)
+        *ret = h;
+    return st;
+}
+
+/* ---- reading ---- */
+
+#define CHUNK_BYTES ((size_t)65536)
+
+struct npy {
+    int fd;
+    char *path;
+    struct npy_header header;
+    size_t at;            /* values handed out */
+    char *buf;            /* CHUNK_BYTES, or the header while opening */
+    size_t buf_at, buf_n; /* values of buf handed out, and in it */
+};
+
+void npy_free(struct npy *n)
+{
+    if (!n)
+        return;
+    file_closep(&n->fd);
+    free(n->path);
+    free(n->buf);
+    free(n);
+}
+
+/* Read up to `size` bytes; fewer only at the end of the file. */
+static as_status read_some(struct npy *n, char *out, size_t size, size_t *ret, struct as_err *err)
+{
+    size_t have = 0;
+    while (have < size) {
+        ssize_t got = read(n->fd, out + have, size - have);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return as_fail(err, AS_E_IO, "cannot read %.200s: %s", n->path, strerror(errno));
+        if (got == 0)
+            break;
+        have += (size_t)got;
+    }
+    *ret = have;
+    return AS_OK;
+}
+
+static as_status open_checked(struct npy *n, struct as_err *err)
+{
+    size_t have = 0;
+    as_status st = read_some(n, n->buf, NPY_MAX_HEADER + 12, &have, err);
+    if (st == AS_OK)
+        st = npy_parse_header(n->buf, have, &n->header, err);
+    if (st < 0)
+        return st == AS_E_IO ? st : as_err_prefix(err, st, "%.200s", n->path);
+    struct stat sb;
+    if (fstat(n->fd, &sb) != 0 || lseek(n->fd, (off_t)n->header.data_offset, SEEK_SET) < 0)
+        return as_fail(err, AS_E_IO, "cannot read %.200s: %s", n->path, strerror(errno));
+    size_t want = n->header.n_values * types[n->header.type].size;
+    size_t there = (size_t)sb.st_size - n->header.data_offset;
+    if (there < want)
+        return as_fail(err, AS_E_INVAL,
+                       "%.200s is cut short: %zu bytes of data, its shape needs %zu", n->path,
+                       there, want);
+    if (there > want)
+        return as_fail(err, AS_E_INVAL, "%.200s has %zu bytes after its data", n->path,
+                       there - want);
+    return AS_OK;
+}
+
+as_status npy_open(const char *path, struct npy **ret, struct as_err *err)
+{
+    AS_AUTO(npy_freep) struct npy *n = as_calloc(1, sizeof *n);
+    if (!n)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    n->fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (n->fd < 0)
+        return as_fail(err, errno == ENOENT ? AS_E_NOT_FOUND : AS_E_IO, "cannot open %.200s: %s",
+                       path, strerror(errno));
+    n->path = as_strdup(path);
+    n->buf = as_calloc(NPY_MAX_HEADER + 12, 1);
+    if (!n->path || !n->buf)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    as_status st = open_checked(n, err);
+    if (st == AS_OK)
+        *ret = as_steal(n);
+    return st;
+}
+
+const struct npy_header *npy_header_of(const struct npy *n)
+{
+    return &n->header;
+}
+
+#define CONVERT(T)                                                                                 \
+    for (size_t i = 0; i < count; i++) {                                                           \
+        T v;                                                                                       \
+        memcpy(&v, in + i * sizeof v, sizeof v);                                                   \
+        out[i] = (double)v;                                                                        \
+    }                                                                                              \
+    break
+
+static void convert(npy_type type, const char *in, size_t count, double *out)
+{
+    switch (type) {
+    case NPY_BOOL:
+        for (size_t i = 0; i < count; i++)
+            out[i] = in[i] != 0;
+        break;
+    case NPY_I1:
+        CONVERT(int8_t);
+    case NPY_I2:
+        CONVERT(int16_t);
+    case NPY_I4:
+        CONVERT(int32_t);
+    case NPY_I8:
+        CONVERT(int64_t);
+    case NPY_U1:
+        CONVERT(uint8_t);
+    case NPY_U2:
+        CONVERT(uint16_t);
+    case NPY_U4:
+        CONVERT(uint32_t);
+    case NPY_F4:
+        CONVERT(float);
+    case NPY_F8:
+        CONVERT(double);
+    }
+}
+
+static as_status refill(struct npy *n, struct as_err *err)
+{
+    size_t size = types[n->header.type].size;
+    size_t want = CHUNK_BYTES / size, left = n->header.n_values - n->at, have = 0;
+    want = want < left ? want : left;
+    as_status st = read_some(n, n->buf, want * size, &have, err);
+    if (st < 0)
+        return st;
+    if (have < want * size)
+        return as_fail(err, AS_E_IO, "%.200s became shorter while it was read", n->path);
+    n->buf_at = 0;
+    n->buf_n = want;
+    return AS_OK;
+}
+
+as_status npy_read(struct npy *n, size_t count, double *ret, struct as_err *err)
+{
+    if (count > n->header.n_values - n->at)
+        return as_fail(err, AS_E_INVAL, "%.200s holds %zu values, asked for more", n->path,
+                       n->header.n_values);
+    while (count) {
+        if (n->buf_at == n->buf_n) {
+            as_status st = refill(n, err);
+            if (st < 0)
+                return st;
+        }
+        size_t take_n = n->buf_n - n->buf_at < count ? n->buf_n - n->buf_at : count;
+        convert(n->header.type, n->buf + n->buf_at * types[n->header.type].size, take_n, ret);
+        n->buf_at += take_n;
+        n->at += take_n;
+        ret += take_n;
+        count -= take_n;
+    }
+    return AS_OK;
+}
+
+/* ---- writing ---- */
+
+as_status npy_write(const char *path, npy_type type, const size_t *shape, size_t n_dims,
+                    const void *data, struct as_err *err)
+{
+    struct npy_header h = {.type = type, .n_dims = n_dims};
+    if (n_dims > NPY_MAX_DIMS)
+        return as_fail(err, AS_E_TOO_LARGE, "an array of %zu dimensions, at most %d", n_dims,
+                       NPY_MAX_DIMS);
+    memcpy(h.shape, shape, n_dims * sizeof *shape);
+    as_status st = count_values(&h, err);
+    if (st < 0)
+        return st;
+    AS_AUTO(str_done) struct str b = {0};
+    str_add(&b, "\x93NUMPY\x01\x00\x00\x00", 10);
+    str_printf(&b, "{'descr': '%s', 'fortran_order': False, 'shape': (", types[type].descr);
+    for (size_t i = 0; i < n_dims; i++)
+        str_printf(&b, n_dims == 1 ? "%zu," : i ? ", %zu" : "%zu", shape[i]);
+    str_puts(&b, "), }");
+    while ((b.len + 1) % 64 && !b.failed)
+        str_putc(&b, ' '); /* numpy aligns the data to 64 bytes */
+    str_putc(&b, '\n');
+    st = str_check(&b, err);
+    if (st < 0)
+        return st;
+    b.s[8] = (char)((b.len - 10) & 0xff);
+    b.s[9] = (char)((b.len - 10) >> 8);
+    struct iovec parts[2] = {{b.s, b.len}, {(void *)data, h.n_values * types[type].size}};
+    return file_replacev(path, parts, 2, 0644, err);
+}

@@ -1,0 +1,73 @@
+/* safetensors files: u64 length, a JSON header, then the raw bytes of named tensors.
+ *
+ * The format is the reference library's (github.com/huggingface/safetensors): little-endian,
+ * offsets that cover the data without holes or overlaps, header at most 100 MB, `__metadata__` a
+ * map of strings. A file is read into memory whole and checked before anything of it is handed out.
+ */
+#ifndef ASSAY_BASE_FORMATS_SAFETENSORS_H
+#define ASSAY_BASE_FORMATS_SAFETENSORS_H
+
+#include <jansson.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/mem.h"
+#include "base/status.h"
+
+#define SAFETENSORS_MAX_HEADER ((size_t)100000000)
+#define SAFETENSORS_MAX_DIMS 8
+
+typedef enum safetensors_type {
+    SAFETENSORS_F32,
+    SAFETENSORS_F64,
+    SAFETENSORS_I64,
+    SAFETENSORS_I32,
+    SAFETENSORS_U8
+} safetensors_type;
+
+struct safetensors_tensor {
+    const char *name;
+    safetensors_type type;
+    size_t n_dims;
+    size_t shape[SAFETENSORS_MAX_DIMS];
+    const void *data; /* not aligned in a file of another writer */
+    size_t size_bytes;
+};
+
+struct safetensors;
+
+/* Check the bytes of a file. `bytes` (malloc'd) is taken, even on failure.
+ * AS_E_INVAL: cut short, not JSON, unknown fields, offsets that overlap, leave holes, are out of
+ * range or do not fit type and shape; AS_E_UNSUPPORTED: another type; AS_E_TOO_LARGE; AS_E_NOMEM.
+ */
+AS_MUST_CHECK as_status safetensors_parse(char *bytes, size_t len, struct safetensors **ret,
+                                          struct as_err *err);
+
+/* As above for a file of at most max_bytes; messages name it. AS_E_NOT_FOUND, AS_E_IO. */
+AS_MUST_CHECK as_status safetensors_read(const char *path, size_t max_bytes,
+                                         struct safetensors **ret, struct as_err *err);
+void safetensors_free(struct safetensors *s);
+AS_DEFINE_FREEP(struct safetensors, safetensors_free)
+
+size_t safetensors_count(const struct safetensors *s);
+/* In the order of their offsets; a view of s. */
+const struct safetensors_tensor *safetensors_at(const struct safetensors *s, size_t i);
+/* By name, or NULL; a view of s. */
+const struct safetensors_tensor *safetensors_get(const struct safetensors *s, const char *name);
+/* A value of `__metadata__`, or NULL; a view of s. */
+const char *safetensors_metadata(const struct safetensors *s, const char *key);
+
+/* Copy the n values of a tensor out. AS_E_INVAL: there is none of that name, or it has another type
+ * or number of values. */
+AS_MUST_CHECK as_status safetensors_copy(const struct safetensors *s, const char *name,
+                                         safetensors_type type, size_t n, void *ret,
+                                         struct as_err *err);
+
+/* Write durably (temporary file, fsync, rename, fsync of the folder). size_bytes of each tensor is
+ * computed, names must be distinct; metadata is an object of strings or NULL. All borrowed.
+ * AS_E_INVAL, AS_E_TOO_LARGE, AS_E_NOMEM, AS_E_IO. */
+AS_MUST_CHECK as_status safetensors_write(const char *path, const json_t *metadata,
+                                          const struct safetensors_tensor *tensors, size_t n,
+                                          struct as_err *err);
+
+#endif

@@ -1,0 +1,63 @@
+/* The target column while a data set is read: which task it is, which classes there are, and which
+ * class a cell is. Used by dataset_csv.c and dataset_npy.c. */
+#ifndef ASSAY_BASE_FORMATS_TARGET_H
+#define ASSAY_BASE_FORMATS_TARGET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/formats/dataset.h"
+
+/* One target: its text (NULL in NPY files) and, when it is a number, its value. `text` is borrowed
+ * and without surrounding spaces. */
+struct target_value {
+    const char *text;
+    size_t len;
+    bool is_number;
+    double number;
+};
+
+/* Distinct values seen so far. Past DATASET_MAX_CLASSES nothing more is remembered. */
+struct target_scan {
+    dataset_task task; /* as asked */
+    size_t n_rows;
+    bool any_text, any_fraction;
+    int64_t *whole; /* sorted */
+    size_t n_whole, whole_cap;
+    bool whole_full;
+    char **texts; /* sorted by bytes, owned */
+    size_t n_texts, texts_cap;
+    bool texts_full;
+};
+
+void target_scan_done(struct target_scan *s);
+
+/* AS_E_INVAL (the caller puts the place before the message): text in a column that began with
+ * numbers and was not said to be classes, a fraction among the classes of an NPY file, a class name
+ * that is too long; AS_E_NOMEM. */
+AS_MUST_CHECK as_status target_scan_add(struct target_scan *s, const struct target_value *v,
+                                        struct as_err *err);
+
+/* Decide: sets task, n_outputs, n_classes and classes of `info`, which holds none yet.
+ * AS_E_INVAL: one class only; AS_E_TOO_LARGE: too many; AS_E_NOMEM. */
+AS_MUST_CHECK as_status target_scan_end(struct target_scan *s, struct dataset_info *info,
+                                        struct as_err *err);
+
+/* Are all names whole numbers, so that they are compared as numbers? */
+bool target_classes_whole(const struct dataset_info *info);
+
+/* The index of the class. AS_E_INVAL when it is none of them. `whole` is target_classes_whole(). */
+AS_MUST_CHECK as_status target_class_of(const struct dataset_info *info, bool whole,
+                                        const struct target_value *v, int32_t *ret,
+                                        struct as_err *err);
+
+/* The column that `target` names among n: by name (when there are names), or by index, negative
+ * from the end. AS_E_INVAL, listing the columns. */
+AS_MUST_CHECK as_status target_find_column(const char *target, size_t n, const char *const *names,
+                                           size_t *ret, struct as_err *err);
+
+/* Refuse what float32 cannot hold: AS_E_INVAL. */
+AS_MUST_CHECK as_status target_check_float(double v, struct as_err *err);
+
+#endif

@@ -1,0 +1,318 @@
+#include "base/spec/template.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/str.h"
+#include "base/yaml_reader.h"
+
+#define NAME_MAX_LEN 63
+#define NAME_FIRST "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_"
+#define NAME_REST NAME_FIRST "0123456789.-"
+
+/* A piece of a string: literal text, or one reference. */
+struct piece {
+    const char *text; /* literal text; NULL for a reference */
+    size_t len;
+    char name[NAME_MAX_LEN + 1];
+    const char *fallback; /* view of the string; NULL when the reference has none */
+    size_t fallback_len;
+};
+
+static as_status read_reference(const char **at, const char *whole, struct piece *ret,
+                                struct as_err *err)
+{
+    const char *s = *at + 2, *end = strchr(s, '}');
+    if (!end)
+        return as_fail(err, AS_E_INVAL,
+                       "'%.80s' has a ${ without its }; write $${ for the characters themselves",
+                       whole);
+    size_t len = strspn(s, NAME_REST);
+    bool named = len > 0 && len <= NAME_MAX_LEN && strchr(NAME_FIRST, *s);
+    bool has_fallback = strncmp(s + len, ":-", 2) == 0;
+    if (!named || !(has_fallback || s + len == end))
+        return as_fail(err, AS_E_INVAL,
+                       "'%.*s' is not a reference; expected ${name} or ${name:-default}, or $${ "
+                       "for the characters ${",
+                       (int)(end - *at < 80 ? end + 1 - *at : 80), *at);
+    *ret = (struct piece){0};
+    memcpy(ret->name, s, len);
+    if (has_fallback) {
+        ret->fallback = s + len + 2;
+        ret->fallback_len = (size_t)(end - ret->fallback);
+    }
+    *at = end + 1;
+    return AS_OK;
+}
+
+/* The next piece of a string that is not at its end; *at moves past it. */
+static as_status next_piece(const char **at, const char *whole, struct piece *ret,
+                            struct as_err *err)
+{
+    const char *s = *at;
+    if (strncmp(s, "$${", 3) == 0) {
+        *ret = (struct piece){.text = s + 1, .len = 2};
+        *at = s + 3;
+        return AS_OK;
+    }
+    if (strncmp(s, "${", 2) == 0)
+        return read_reference(at, whole, ret, err);
+    size_t len = 1;
+    while (s[len] && strncmp(s + len, "$${", 3) != 0 && strncmp(s + len, "${", 2) != 0)
+        len++;
+    *ret = (struct piece){.text = s, .len = len};
+    *at = s + len;
+    return AS_OK;
+}
+
+/* ---- visiting ---- */
+
+typedef as_status visit_fn(void *arg, const char *name, struct as_err *err);
+
+struct visitor {
+    visit_fn *fn;
+    void *arg;
+};
+
+static as_status visit_string(const char *s, const char *pointer, const struct visitor *v,
+                              struct as_err *err)
+{
+    struct as_err local = {0};
+    as_status st = AS_OK;
+    for (const char *at = s; *at && st == AS_OK;) {
+        struct piece p;
+        st = next_piece(&at, s, &p, &local);
+        if (st == AS_OK && !p.text)
+            st = v->fn(v->arg, p.name, &local);
+    }
+    if (st < 0 && st != AS_E_NOMEM)
+        return as_fail_at(err, st, pointer, "%s: %s", pointer, local.msg);
+    return st < 0 ? as_fail(err, st, "%s", local.msg) : AS_OK;
+}
+
+static as_status visit(const json_t *j, const char *pointer, const struct visitor *v,
+                       struct as_err *err)
+{
+    char at[AS_ERR_POINTER_MAX];
+    as_status st = AS_OK;
+    if (json_is_string(j))
+        return visit_string(json_string_value(j), pointer, v, err);
+    if (json_is_array(j)) {
+        for (size_t i = 0; i < json_array_size(j) && st == AS_OK; i++) {
+            json_pointer_index(pointer, i, at);
+            st = visit(json_array_get(j, i), at, v, err);
+        }
+    } else if (json_is_object(j)) {
+        for (void *it = json_object_iter((json_t *)j); it && st == AS_OK;
+             it = json_object_iter_next((json_t *)j, it)) {
+            json_pointer_child(pointer, json_object_iter_key(it), at);
+            st = visit(json_object_iter_value(it), at, v, err);
+        }
+    }
+    return st;
+}
+
+struct known {
+    template_known_fn *fn;
+    const void *arg;
+};
+
+static as_status check_known(void *arg, const char *name, struct as_err *err)
+{
+    const struct known *k = arg;
+    if (k->fn(k->arg, name))
+        return AS_OK;
+    return as_fail(err, AS_E_INVAL,
+                   "there is no parameter '%s'; write $${%s} for the characters ${%s}", name, name,
+                   name);
+}
+
+as_status template_check(const json_t *tree, const char *pointer, template_known_fn *known,
+                         const void *arg, struct as_err *err)
+{
+    struct known k = {.fn = known, .arg = arg};
+    return visit(tree, pointer, &(struct visitor){.fn = check_known, .arg = &k}, err);
+}
+
+struct names {
+    json_t *list; /* in order */
+    json_t *seen; /* the same, as keys */
+};
+
+static as_status collect(void *arg, const char *name, struct as_err *err)
+{
+    struct names *n = arg;
+    if (json_object_get(n->seen, name))
+        return AS_OK;
+    if (json_object_set_new(n->seen, name, json_true()) < 0 ||
+        json_array_append_new(n->list, json_string(name)) < 0)
+        return as_fail(err, AS_E_NOMEM, "out of memory for a template's names");
+    return AS_OK;
+}
+
+as_status template_names(const json_t *tree, json_t **ret, struct as_err *err)
+{
+    JSON_AUTO list = json_array();
+    JSON_AUTO seen = json_object();
+    if (!list || !seen)
+        return as_fail(err, AS_E_NOMEM, "out of memory for a template's names");
+    struct names n = {.list = list, .seen = seen};
+    as_status st = visit(tree, "", &(struct visitor){.fn = collect, .arg = &n}, err);
+    if (st < 0)
+        return st;
+    *ret = as_steal(list);
+    return AS_OK;
+}
+
+/* ---- applying ---- */
+
+static void add_value(struct str *b, const json_t *v)
+{
+    char buf[32];
+    if (json_is_string(v))
+        str_add(b, json_string_value(v), json_string_length(v));
+    else if (json_is_real(v))
+        str_puts(b, as_format_double(json_real_value(v), buf, sizeof buf));
+    else if (json_is_integer(v))
+        str_printf(b, "%" JSON_INTEGER_FORMAT, json_integer_value(v));
+    else if (json_is_boolean(v))
+        str_puts(b, json_is_true(v) ? "true" : "false");
+}
+
+as_status template_apply_text(const char *text, const json_t *params, char **ret,
+                              struct as_err *err)
+{
+    AS_AUTO(str_done) struct str b = {0};
+    for (const char *at = text; *at;) {
+        struct piece p;
+        as_status st = next_piece(&at, text, &p, err);
+        if (st < 0)
+            return st;
+        const json_t *v = p.text ? NULL : json_object_get(params, p.name);
+        if (p.text)
+            str_add(&b, p.text, p.len);
+        else if (v)
+            add_value(&b, v);
+        else if (p.fallback)
+            str_add(&b, p.fallback, p.fallback_len);
+    }
+    str_add(&b, "", 0); /* an empty result is a string too */
+    char *out = b.failed ? NULL : str_take(&b);
+    if (!out)
+        return as_fail(err, AS_E_NOMEM, "out of memory for a template");
+    *ret = out;
+    return AS_OK;
+}
+
+/* "0.5" is a number, "true" a boolean, everything that is no scalar of YAML is text. */
+static as_status read_scalar(const char *text, size_t len, json_t **ret, struct as_err *err)
+{
+    JSON_AUTO j = NULL;
+    as_status st = len ? yaml_parse(text, len, &j, NULL) : AS_E_INVAL;
+    if (st == AS_OK && !json_is_object(j) && !json_is_array(j)) {
+        *ret = as_steal(j);
+        return AS_OK;
+    }
+    json_t *s = st == AS_E_NOMEM ? NULL : json_stringn(text, len);
+    if (!s)
+        return as_fail(err, AS_E_NOMEM, "out of memory for a template");
+    *ret = s;
+    return AS_OK;
+}
+
+/* Sets *ret to NULL when the string is one inactive reference without a default. */
+static as_status apply_string(const char *s, const json_t *params, json_t **ret, struct as_err *err)
+{
+    struct piece p = {.text = ""};
+    const char *at = s;
+    as_status st = *s ? next_piece(&at, s, &p, err) : AS_OK;
+    if (st < 0)
+        return st;
+    json_t *out = NULL;
+    if (!p.text && !*at) {
+        const json_t *v = json_object_get(params, p.name);
+        if (!v && p.fallback)
+            return read_scalar(p.fallback, p.fallback_len, ret, err);
+        out = v ? json_deep_copy(v) : NULL;
+        if (v && !out)
+            return as_fail(err, AS_E_NOMEM, "out of memory for a template");
+        *ret = out;
+        return AS_OK;
+    }
+    AS_AUTO(as_freep) char *text = NULL;
+    st = template_apply_text(s, params, &text, err);
+    if (st < 0)
+        return st;
+    out = json_string(text);
+    if (!out)
+        return as_fail(err, AS_E_NOMEM, "out of memory for a template");
+    *ret = out;
+    return AS_OK;
+}
+
+static as_status apply(const json_t *j, const json_t *params, json_t **ret, struct as_err *err);
+
+static as_status apply_array(const json_t *j, const json_t *params, json_t **ret,
+                             struct as_err *err)
+{
+    JSON_AUTO out = json_array();
+    if (!out)
+        return as_fail(err, AS_E_NOMEM, "out of memory for a template");
+    for (size_t i = 0; i < json_array_size(j); i++) {
+        json_t *v = NULL;
+        as_status st = apply(json_array_get(j, i), params, &v, err);
+        if (st < 0)
+            return st;
+        if (v && json_array_append_new(out, v) < 0)
+            return as_fail(err, AS_E_NOMEM, "out of memory for a template");
+    }
+    *ret = as_steal(out);
+    return AS_OK;
+}
+
+static as_status apply_object(const json_t *j, const json_t *params, json_t **ret,
+                              struct as_err *err)
+{
+    JSON_AUTO out = json_object();
+    if (!out)
+        return as_fail(err, AS_E_NOMEM, "out of memory for a template");
+    for (void *it = json_object_iter((json_t *)j); it;
+         it = json_object_iter_next((json_t *)j, it)) {
+        json_t *v = NULL;
+        as_status st = apply(json_object_iter_value(it), params, &v, err);
+        if (st < 0)
+            return st;
+        if (v && json_object_set_new(out, json_object_iter_key(it), v) < 0)
+            return as_fail(err, AS_E_NOMEM, "out of memory for a template");
+    }
+    *ret = as_steal(out);
+    return AS_OK;
+}
+
+/* *ret is NULL for what is left out. */
+static as_status apply(const json_t *j, const json_t *params, json_t **ret, struct as_err *err)
+{
+    if (json_is_string(j))
+        return apply_string(json_string_value(j), params, ret, err);
+    if (json_is_array(j))
+        return apply_array(j, params, ret, err);
+    if (json_is_object(j))
+        return apply_object(j, params, ret, err);
+    json_t *copy = json_deep_copy(j);
+    if (!copy)
+        return as_fail(err, AS_E_NOMEM, "out of memory for a template");
+    *ret = copy;
+    return AS_OK;
+}
+
+as_status template_apply(const json_t *tree, const json_t *params, json_t **ret, struct as_err *err)
+{
+    json_t *out = NULL;
+    as_status st = apply(tree, params, &out, err);
+    if (st < 0)
+        return st;
+    *ret = out ? out : json_null();
+    return AS_OK;
+}

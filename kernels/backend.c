@@ -1,0 +1,261 @@
+/* The public face: choose a back end, check arguments, call its table. */
+#include "kernels/backend.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "kernels/backend_priv.h"
+#include "kernels/check.h"
+#include "kernels/plugin.h"
+
+#define DEVICE_LIMIT 1024
+#define THREAD_LIMIT 1024
+
+static const struct {
+    const char *name;
+    as_status (*open)(const struct backend_opts *opts, struct backend **ret, struct as_err *err);
+} known[] = {{"reference", reference_open}, {"cpu", cpu_open}, {"cuda", plugin_open}};
+
+static as_status open_named(const char *name, const char *from, const struct backend_opts *opts,
+                            struct backend **ret, struct as_err *err)
+{
+    for (size_t i = 0; i < AS_ARRAY_LEN(known); i++)
+        if (strcmp(name, known[i].name) == 0)
+            return known[i].open(opts, ret, err);
+    return as_fail(err, AS_E_INVAL,
+                   "%s '%.40s' is not known, expected one of: reference, cpu, cuda", from, name);
+}
+
+as_status backend_open(const char *name, const struct backend_opts *opts, struct backend **ret,
+                       struct as_err *err)
+{
+    static const struct backend_opts defaults = {0};
+    if (opts == NULL)
+        opts = &defaults;
+    if (opts->threads < 0 || opts->threads > THREAD_LIMIT)
+        return as_fail(err, AS_E_INVAL, "threads is %d, expected 0 to %d", opts->threads,
+                       THREAD_LIMIT);
+    if (opts->device < 0 || opts->device > DEVICE_LIMIT)
+        return as_fail(err, AS_E_INVAL, "device is %d, expected 0 to %d", opts->device,
+                       DEVICE_LIMIT);
+    if (name != NULL)
+        return open_named(name, "back end", opts, ret, err);
+    const char *forced = getenv("ASSAY_BACKEND");
+    if (forced != NULL && forced[0] != '\0')
+        return open_named(forced, "ASSAY_BACKEND", opts, ret, err);
+    /* Why cuda did not open is of no interest here: a machine without one is the common case. */
+    if (plugin_open(opts, ret, NULL) == AS_OK)
+        return AS_OK;
+    return cpu_open(opts, ret, err);
+}
+
+void backend_free(struct backend *be)
+{
+    if (be != NULL)
+        be->ops->close(be);
+}
+
+void backend_freep(struct backend **be)
+{
+    backend_free(*be);
+    *be = NULL;
+}
+
+const char *backend_name(const struct backend *be)
+{
+    return be->ops->name;
+}
+
+const char *backend_device(const struct backend *be)
+{
+    return be->device;
+}
+
+as_status backend_sync(struct backend *be, struct as_err *err)
+{
+    return be->ops->sync(be, err);
+}
+
+/* ---- buffers ---- */
+
+as_status buf_create(struct backend *be, buf_kind kind, size_t n, struct buf **ret,
+                     struct as_err *err)
+{
+    if (kind != BUF_F32 && kind != BUF_I32)
+        return as_fail(err, AS_E_INVAL, "buffer: kind %d is not known", (int)kind);
+    if (n > SIZE_MAX / 2 / sizeof(float))
+        return as_fail(err, AS_E_TOO_LARGE, "buffer: %zu elements overflow", n);
+    AS_AUTO(as_freep) struct buf *b = as_calloc(1, sizeof(*b));
+    if (b == NULL)
+        return as_fail(err, AS_E_NOMEM, "buffer: out of memory");
+    b->be = be;
+    b->kind = kind;
+    b->n = n;
+    if (n > 0) {
+        as_status st = be->ops->alloc(b, err);
+        if (st < 0)
+            return st;
+    }
+    *ret = as_steal(b);
+    return AS_OK;
+}
+
+void buf_free(struct buf *b)
+{
+    if (b == NULL)
+        return;
+    if (b->data != NULL)
+        b->be->ops->release(b);
+    free(b);
+}
+
+void buf_freep(struct buf **b)
+{
+    buf_free(*b);
+    *b = NULL;
+}
+
+buf_kind buf_kind_get(const struct buf *b)
+{
+    return b->kind;
+}
+
+size_t buf_len(const struct buf *b)
+{
+    return b->n;
+}
+
+static as_status check_range(const char *what, const struct buf *b, size_t offset, size_t n,
+                             struct as_err *err)
+{
+    if (offset > b->n || n > b->n - offset)
+        return as_fail(err, AS_E_INVAL, "buffer %s: %zu elements at %zu, but there are %zu", what,
+                       n, offset, b->n);
+    return AS_OK;
+}
+
+as_status buf_upload(struct buf *b, size_t offset, const void *src, size_t n, struct as_err *err)
+{
+    as_status st = check_range("upload", b, offset, n, err);
+    return st < 0 || n == 0 ? st : b->be->ops->upload(b, offset, src, n, err);
+}
+
+as_status buf_download(const struct buf *b, size_t offset, void *dst, size_t n, struct as_err *err)
+{
+    as_status st = check_range("download", b, offset, n, err);
+    return st < 0 || n == 0 ? st : b->be->ops->download(b, offset, dst, n, err);
+}
+
+static as_status buf_fill(struct buf *b, buf_kind kind, size_t offset, size_t n, uint32_t bits,
+                          struct as_err *err)
+{
+    if (b->kind != kind)
+        return as_fail(err, AS_E_INVAL, "buffer fill: the value is of the other kind");
+    as_status st = check_range("fill", b, offset, n, err);
+    return st < 0 || n == 0 ? st : b->be->ops->fill(b, offset, n, bits, err);
+}
+
+as_status buf_fill_f32(struct buf *b, size_t offset, size_t n, float value, struct as_err *err)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof(bits));
+    return buf_fill(b, BUF_F32, offset, n, bits, err);
+}
+
+as_status buf_fill_i32(struct buf *b, size_t offset, size_t n, int32_t value, struct as_err *err)
+{
+    return buf_fill(b, BUF_I32, offset, n, (uint32_t)value, err);
+}
+
+as_status buf_copy(struct buf *dst, size_t dst_offset, const struct buf *src, size_t src_offset,
+                   size_t n, struct as_err *err)
+{
+    if (dst->be != src->be || dst->kind != src->kind)
+        return as_fail(err, AS_E_INVAL, "buffer copy: the two differ in back end or kind");
+    as_status st = check_range("copy, to", dst, dst_offset, n, err);
+    if (st < 0 || (st = check_range("copy, from", src, src_offset, n, err)) < 0)
+        return st;
+    bool apart = dst_offset + n <= src_offset || src_offset + n <= dst_offset;
+    if (dst == src && n > 0 && !apart)
+        return as_fail(err, AS_E_INVAL, "buffer copy: the ranges overlap");
+    return n == 0 ? AS_OK : dst->be->ops->copy(dst, dst_offset, src, src_offset, n, err);
+}
+
+/* ---- operations: checked, then the table ---- */
+
+as_status backend_gather(struct backend *be, const struct gather_args *a, struct as_err *err)
+{
+    as_status st = check_gather(be, a, err);
+    return st < 0 ? st : be->ops->gather(be, a, err);
+}
+
+as_status backend_linear_forward(struct backend *be, const struct linear_args *a, act_kind act,
+                                 struct tensor y, struct tensor z, struct as_err *err)
+{
+    as_status st = check_linear_forward(be, a, act, y, z, err);
+    return st < 0 ? st : be->ops->linear_forward(be, a, act, y, z, err);
+}
+
+as_status backend_linear_backward(struct backend *be, const struct linear_args *a,
+                                  const struct linear_grads *g, struct as_err *err)
+{
+    as_status st = check_linear_backward(be, a, g, err);
+    return st < 0 ? st : be->ops->linear_backward(be, a, g, err);
+}
+
+as_status backend_act_backward(struct backend *be, const struct act_args *a, struct as_err *err)
+{
+    as_status st = check_act_backward(be, a, err);
+    return st < 0 ? st : be->ops->act_backward(be, a, err);
+}
+
+as_status backend_dropout(struct backend *be, const struct dropout_args *a, struct as_err *err)
+{
+    as_status st = check_dropout(be, a, err);
+    return st < 0 ? st : be->ops->dropout(be, a, err);
+}
+
+as_status backend_softmax_ce(struct backend *be, const struct softmax_ce_args *a,
+                             struct as_err *err)
+{
+    as_status st = check_softmax_ce(be, a, err);
+    return st < 0 ? st : be->ops->softmax_ce(be, a, err);
+}
+
+as_status backend_mse(struct backend *be, const struct mse_args *a, struct as_err *err)
+{
+    as_status st = check_mse(be, a, err);
+    return st < 0 ? st : be->ops->mse(be, a, err);
+}
+
+as_status backend_softmax(struct backend *be, const struct softmax_args *a, struct as_err *err)
+{
+    as_status st = check_softmax(be, a, err);
+    return st < 0 ? st : be->ops->softmax(be, a, err);
+}
+
+as_status backend_grad_stats(struct backend *be, const struct grad_stats_args *a,
+                             struct as_err *err)
+{
+    as_status st = check_grad_stats(be, a, err);
+    return st < 0 ? st : be->ops->grad_stats(be, a, err);
+}
+
+as_status backend_grad_clip(struct backend *be, const struct grad_clip_args *a, struct as_err *err)
+{
+    as_status st = check_grad_clip(be, a, err);
+    return st < 0 ? st : be->ops->grad_clip(be, a, err);
+}
+
+as_status backend_sgd(struct backend *be, const struct sgd_args *a, struct as_err *err)
+{
+    as_status st = check_sgd(be, a, err);
+    return st < 0 ? st : be->ops->sgd(be, a, err);
+}
+
+as_status backend_adamw(struct backend *be, const struct adamw_args *a, struct as_err *err)
+{
+    as_status st = check_adamw(be, a, err);
+    return st < 0 ? st : be->ops->adamw(be, a, err);
+}

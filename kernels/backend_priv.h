@@ -1,0 +1,92 @@
+/* What a back end is made of: for kernels/ alone, and for the CUDA plugin (C++).
+ *
+ * A back end embeds `struct backend` as its first member and fills the table of operations. The
+ * public functions (backend.c) check every argument first, so an operation may trust what it gets:
+ * kinds, sizes, strides, and that required tensors are there. */
+#ifndef ASSAY_KERNELS_BACKEND_PRIV_H
+#define ASSAY_KERNELS_BACKEND_PRIV_H
+
+#include "kernels/backend.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct buf {
+    struct backend *be;
+    void *data; /* the device's own pointer; on the host for reference and cpu */
+    size_t n;
+    buf_kind kind;
+};
+
+/* The names are those of the public functions. Ranges of buffers are in elements of 4 bytes. */
+struct backend_ops {
+    const char *name;
+    void (*close)(struct backend *be);
+    as_status (*sync)(struct backend *be, struct as_err *err);
+
+    as_status (*alloc)(struct buf *b, struct as_err *err); /* b->n >= 1; sets data, zeroed */
+    void (*release)(struct buf *b);
+    as_status (*upload)(struct buf *b, size_t offset, const void *src, size_t n,
+                        struct as_err *err);
+    as_status (*download)(const struct buf *b, size_t offset, void *dst, size_t n,
+                          struct as_err *err);
+    as_status (*fill)(struct buf *b, size_t offset, size_t n, uint32_t bits, struct as_err *err);
+    as_status (*copy)(struct buf *dst, size_t dst_offset, const struct buf *src, size_t src_offset,
+                      size_t n, struct as_err *err);
+
+    as_status (*gather)(struct backend *be, const struct gather_args *a, struct as_err *err);
+    as_status (*linear_forward)(struct backend *be, const struct linear_args *a, act_kind act,
+                                struct tensor y, struct tensor z, struct as_err *err);
+    as_status (*linear_backward)(struct backend *be, const struct linear_args *a,
+                                 const struct linear_grads *g, struct as_err *err);
+    as_status (*act_backward)(struct backend *be, const struct act_args *a, struct as_err *err);
+    as_status (*dropout)(struct backend *be, const struct dropout_args *a, struct as_err *err);
+    as_status (*softmax_ce)(struct backend *be, const struct softmax_ce_args *a,
+                            struct as_err *err);
+    as_status (*mse)(struct backend *be, const struct mse_args *a, struct as_err *err);
+    as_status (*softmax)(struct backend *be, const struct softmax_args *a, struct as_err *err);
+    as_status (*grad_stats)(struct backend *be, const struct grad_stats_args *a,
+                            struct as_err *err);
+    as_status (*grad_clip)(struct backend *be, const struct grad_clip_args *a, struct as_err *err);
+    as_status (*sgd)(struct backend *be, const struct sgd_args *a, struct as_err *err);
+    as_status (*adamw)(struct backend *be, const struct adamw_args *a, struct as_err *err);
+};
+
+#define BACKEND_DEVICE_MAX 96
+
+struct backend {
+    const struct backend_ops *ops;
+    char device[BACKEND_DEVICE_MAX];
+};
+
+/* One per back end: *ret is owned by the caller, closed with ops->close. opts is never NULL. */
+as_status reference_open(const struct backend_opts *opts, struct backend **ret, struct as_err *err);
+as_status cpu_open(const struct backend_opts *opts, struct backend **ret, struct as_err *err);
+
+/* Member k of a tensor; NULL when the tensor is absent. The pointer is the device's. */
+static inline float *tensor_f32(struct tensor t, size_t k)
+{
+    return t.buf == NULL ? NULL : (float *)t.buf->data + t.offset + k * t.stride;
+}
+
+static inline int32_t *tensor_i32(struct tensor t, size_t k)
+{
+    return t.buf == NULL ? NULL : (int32_t *)t.buf->data + t.offset + k * t.stride;
+}
+
+/* The plugin's one symbol. `abi` guards against a plugin of another build: raise it whenever this
+ * header or the structs of backend.h change. */
+#define BACKEND_ABI 1
+#define BACKEND_PLUGIN_SYMBOL "assay_backend_plugin"
+
+struct backend_plugin {
+    unsigned abi;
+    as_status (*open)(const struct backend_opts *opts, struct backend **ret, struct as_err *err);
+};
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

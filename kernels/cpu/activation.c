@@ -1,0 +1,122 @@
+#include "kernels/cpu/activation.h"
+
+#include "kernels/cpu/clones.h"
+#include "kernels/cpu/cpu.h"
+#include "kernels/cpu/vec_math.h"
+
+CPU_INLINE float act_none(float z)
+{
+    return z;
+}
+
+CPU_INLINE float act_relu(float z)
+{
+    return z < 0.0f ? 0.0f : z;
+}
+
+CPU_INLINE float act_gelu(float z)
+{
+    return 0.5f * z * (1.0f + vec_erf(z * 0.707106781f));
+}
+
+/* One row, or with cols = rows * cols and no bias the whole. */
+CPU_INLINE void forward_row(float (*act)(float), float *y, const float *restrict b, float *z,
+                            size_t n)
+{
+    if (b != NULL)
+        for (size_t i = 0; i < n; i++)
+            y[i] += b[i];
+    if (z != NULL && z != y)
+        memcpy(z, y, n * sizeof(*z));
+    for (size_t i = 0; i < n; i++)
+        y[i] = act(y[i]);
+}
+
+CPU_INLINE void forward_rows(float (*act)(float), float *y, const float *b, float *z, size_t rows,
+                             size_t cols)
+{
+    for (size_t r = 0; r < rows; r++)
+        forward_row(act, y + r * cols, b, z != NULL ? z + r * cols : NULL, cols);
+}
+
+CPU_CLONES void cpu_bias_act(act_kind act, float *y, const float *b, float *z, size_t rows,
+                             size_t cols)
+{
+    if (b == NULL) {
+        cols *= rows;
+        rows = 1;
+    }
+    switch (act) {
+    case ACT_NONE:
+        forward_rows(act_none, y, b, z, rows, cols);
+        break;
+    case ACT_RELU:
+        forward_rows(act_relu, y, b, z, rows, cols);
+        break;
+    case ACT_TANH:
+        forward_rows(vec_tanh, y, b, z, rows, cols);
+        break;
+    case ACT_GELU:
+        forward_rows(act_gelu, y, b, z, rows, cols);
+        break;
+    }
+}
+
+CPU_INLINE float slope_none(float kept)
+{
+    (void)kept;
+    return 1.0f;
+}
+
+CPU_INLINE float slope_relu(float kept)
+{
+    return kept <= 0.0f ? 0.0f : 1.0f;
+}
+
+CPU_INLINE float slope_tanh(float kept)
+{
+    return 1.0f - kept * kept;
+}
+
+/* Phi(z) + z phi(z); 0.398942280 = 1 / sqrt(2 pi). */
+CPU_INLINE float slope_gelu(float kept)
+{
+    return 0.5f * (1.0f + vec_erf(kept * 0.707106781f)) +
+           kept * vec_exp(-0.5f * kept * kept) * 0.398942280f;
+}
+
+CPU_INLINE void backward(float (*slope)(float), const float *kept, const float *dy, float *dx,
+                         size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        dx[i] = dy[i] * slope(kept[i]);
+}
+
+CPU_CLONES static void backward_member(act_kind act, const float *kept, const float *dy, float *dx,
+                                       size_t n)
+{
+    switch (act) {
+    case ACT_NONE:
+        backward(slope_none, kept, dy, dx, n);
+        break;
+    case ACT_RELU:
+        backward(slope_relu, kept, dy, dx, n);
+        break;
+    case ACT_TANH:
+        backward(slope_tanh, kept, dy, dx, n);
+        break;
+    case ACT_GELU:
+        backward(slope_gelu, kept, dy, dx, n);
+        break;
+    }
+}
+
+as_status cpu_act_backward(struct backend *be, const struct act_args *a, struct as_err *err)
+{
+    (void)be;
+    (void)err;
+    for (size_t k = 0; k < a->members; k++)
+        backward_member(a->act, tensor_f32(a->kept, k), tensor_f32(a->dy, k), tensor_f32(a->dx, k),
+                        a->n);
+    return AS_OK;
+}

@@ -1,0 +1,47 @@
+/* The fast back end of the host: OpenBLAS for products, vectorised loops for the rest. */
+#include "kernels/cpu/cpu.h"
+
+#include <cblas.h>
+#include <stdio.h>
+
+#include "base/mem.h"
+#include "kernels/host_buf.h"
+
+static const struct backend_ops ops = {
+    .name = "cpu",
+    .close = host_close,
+    .sync = host_sync,
+    .alloc = host_buf_alloc,
+    .release = host_buf_release,
+    .upload = host_buf_upload,
+    .download = host_buf_download,
+    .fill = host_buf_fill,
+    .copy = host_buf_copy,
+    .gather = cpu_gather,
+    .linear_forward = cpu_linear_forward,
+    .linear_backward = cpu_linear_backward,
+    .act_backward = cpu_act_backward,
+    .dropout = cpu_dropout,
+    .softmax_ce = cpu_softmax_ce,
+    .mse = cpu_mse,
+    .softmax = cpu_softmax,
+    .grad_stats = cpu_grad_stats,
+    .grad_clip = cpu_grad_clip,
+    .sgd = cpu_sgd,
+    .adamw = cpu_adamw,
+};
+
+as_status cpu_open(const struct backend_opts *opts, struct backend **ret, struct as_err *err)
+{
+    struct backend *be = as_calloc(1, sizeof(*be));
+    if (be == NULL)
+        return as_fail(err, AS_E_NOMEM, "back end cpu: out of memory");
+    be->ops = &ops;
+    /* One thread unless asked: a second one makes small products slower (TRAINING.md 5). */
+    int threads = opts->threads > 0 ? opts->threads : 1;
+    openblas_set_num_threads(threads);
+    snprintf(be->device, sizeof(be->device), "OpenBLAS %s, %d thread%s", openblas_get_corename(),
+             threads, threads == 1 ? "" : "s");
+    *ret = be;
+    return AS_OK;
+}

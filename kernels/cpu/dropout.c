@@ -1,0 +1,92 @@
+/* Philox in lanes: 32 counters at once, so 128 elements at a time. Not 16: gcc unrolls a loop of 16
+ * away before it looks for vectors, and is four times slower (0.25 against 1.1 G elements/s). */
+#include "kernels/cpu/cpu.h"
+
+#include "kernels/cpu/clones.h"
+#include "kernels/philox.h"
+
+#define LANES 32
+#define BLOCK (LANES * 4) /* elements */
+
+struct stream {
+    uint64_t key, hi;
+    uint64_t threshold;
+    float scale;
+};
+
+/* The words of elements [first, first + BLOCK); first is a multiple of BLOCK. */
+CPU_INLINE void draw(const struct stream *s, size_t first, uint32_t words[BLOCK])
+{
+    uint32_t c0[LANES], c1[LANES], c2[LANES], c3[LANES];
+    uint64_t counter = first / 4; /* its low bits are zero, so adding a lane does not carry */
+    for (uint32_t j = 0; j < LANES; j++) {
+        c0[j] = (uint32_t)counter + j;
+        c1[j] = (uint32_t)(counter >> 32);
+        c2[j] = (uint32_t)s->hi;
+        c3[j] = (uint32_t)(s->hi >> 32);
+    }
+    uint32_t key0 = (uint32_t)s->key, key1 = (uint32_t)(s->key >> 32);
+    for (int round = 0; round < PHILOX_ROUNDS; round++) {
+        for (int j = 0; j < LANES; j++)
+            philox_round(&c0[j], &c1[j], &c2[j], &c3[j], key0, key1);
+        key0 += PHILOX_W0;
+        key1 += PHILOX_W1;
+    }
+    for (int j = 0; j < LANES; j++) {
+        words[4 * j] = c0[j];
+        words[4 * j + 1] = c1[j];
+        words[4 * j + 2] = c2[j];
+        words[4 * j + 3] = c3[j];
+    }
+}
+
+CPU_CLONES static void drop_member(const struct stream *s, const float *x, float *y, size_t n)
+{
+    uint32_t threshold = (uint32_t)s->threshold; /* < 2^32: the caller took out "all" */
+    float scale = s->scale;
+    for (size_t first = 0; first < n; first += BLOCK) {
+        uint32_t words[BLOCK];
+        draw(s, first, words);
+        size_t end = n - first < BLOCK ? n - first : BLOCK;
+        for (size_t i = 0; i < end; i++)
+            y[first + i] = words[i] >= threshold ? x[first + i] * scale : 0.0f;
+    }
+}
+
+/* Rates that need no draw. */
+static void keep_all(const float *x, float *y, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = x[i];
+}
+
+static void drop_all(float *y, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = 0.0f;
+}
+
+as_status cpu_dropout(struct backend *be, const struct dropout_args *a, struct as_err *err)
+{
+    (void)be;
+    (void)err;
+    for (size_t k = 0; k < a->members; k++) {
+        const float *x = tensor_f32(a->x, k);
+        float *y = tensor_f32(a->y, k), rate = tensor_f32(a->rate, k)[0];
+        const int32_t *seed = tensor_i32(a->seed, k);
+        uint64_t step = (uint32_t)tensor_i32(a->step, k)[0];
+        struct stream s = {
+            .key = (uint32_t)seed[0] | (uint64_t)(uint32_t)seed[1] << 32,
+            .hi = step << 32 | (uint64_t)a->layer << 8 | DROPOUT_PURPOSE,
+            .threshold = dropout_threshold(rate),
+            .scale = dropout_scale(rate),
+        };
+        if (s.threshold > UINT32_MAX)
+            drop_all(y, a->n);
+        else if (!(rate > 0.0f))
+            keep_all(x, y, a->n);
+        else
+            drop_member(&s, x, y, a->n);
+    }
+    return AS_OK;
+}

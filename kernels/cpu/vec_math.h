@@ -1,0 +1,90 @@
+/* exp, tanh and erf in float, free of branches and tables, so that gcc vectorises loops over them
+ * (libm's are calls, 5 to 20 ns each). Within 3 units in the last place of the true value over all
+ * floats; NaN gives NaN. tests/kernels/test_vec_math.c holds this.
+ *
+ * exp: Cody-Waite reduction and the polynomial of Cephes expf (Moshier). tanh: Cephes tanhf below
+ * 0.625, 1 - 2 / (exp(2x) + 1) above. erf: minimax polynomials after N. Juffa, 1 - exp(p(x)) above
+ * 0.93. */
+#ifndef ASSAY_KERNELS_CPU_VEC_MATH_H
+#define ASSAY_KERNELS_CPU_VEC_MATH_H
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "kernels/cpu/clones.h"
+
+CPU_INLINE float float_of_bits(uint32_t u)
+{
+    float f;
+    memcpy(&f, &u, sizeof(f));
+    return f;
+}
+
+CPU_INLINE uint32_t bits_of_float(float f)
+{
+    uint32_t u;
+    memcpy(&u, &f, sizeof(u));
+    return u;
+}
+
+CPU_INLINE float vec_exp(float x)
+{
+    /* 1.5 * 2^23: adding it rounds to an integer, which then lies in the low bits. */
+    const float magic = 12582912.0f;
+    x = x > 89.0f ? 89.0f : x;     /* exp(89) overflows, as must anything above */
+    x = x < -105.0f ? -105.0f : x; /* exp(-105) is 0 */
+    float shifted = x * 1.44269504f + magic, n = shifted - magic;
+    /* ln 2 in two parts: the first has few enough bits for n times it to be exact. */
+    float r = x - n * 0.693359375f + n * 2.12194440e-4f;
+    float p = 1.9875691500e-4f;
+    p = p * r + 1.3981999507e-3f;
+    p = p * r + 8.3334519073e-3f;
+    p = p * r + 4.1665795894e-2f;
+    p = p * r + 1.6666665459e-1f;
+    p = p * r + 5.0000001201e-1f;
+    p = p * r * r + r + 1.0f;
+    /* 2^n in two halves, since n reaches from -151 to 128. Unsigned: NaN leaves rubbish here. */
+    int32_t whole = (int32_t)(bits_of_float(shifted) - bits_of_float(magic));
+    int32_t half = whole >> 1;
+    uint32_t low = (uint32_t)(half + 127) << 23, high = (uint32_t)(whole - half + 127) << 23;
+    return p * float_of_bits(low) * float_of_bits(high);
+}
+
+CPU_INLINE float vec_tanh(float x)
+{
+    float a = fabsf(x), s = x * x;
+    float p = -5.70498872745e-3f;
+    p = p * s + 2.06390887954e-2f;
+    p = p * s - 5.37397155531e-2f;
+    p = p * s + 1.33314422036e-1f;
+    p = p * s - 3.33332819422e-1f;
+    float small = p * s * x + x;
+    float large = copysignf(1.0f - 2.0f / (vec_exp(2.0f * a) + 1.0f), x);
+    return a < 0.625f ? small : large;
+}
+
+CPU_INLINE float vec_erf(float x)
+{
+    float a = fabsf(x), s = x * x;
+    float q = -5.96761703e-4f;
+    q = q * s + 4.99119423e-3f;
+    q = q * s - 2.67681349e-2f;
+    q = q * s + 1.12819925e-1f;
+    q = q * s - 3.76125336e-1f;
+    q = q * s + 1.28379166e-1f;
+    float small = q * x + x;
+    a = a > 4.0f ? 4.0f : a; /* erf(4) rounds to 1; the polynomial is for up to there */
+    s = a * a;
+    float p = -1.72853470e-5f * a + 3.83197126e-4f;
+    float u = -3.88396438e-3f * a + 2.42546219e-2f;
+    p = p * s + u;
+    p = p * a - 1.06777877e-1f;
+    p = p * a - 6.34846687e-1f;
+    p = p * a - 1.28717512e-1f;
+    p = p * a - a;
+    float large = copysignf(1.0f - vec_exp(p), x);
+    return fabsf(x) < 0.927734375f ? small : large;
+}
+
+#endif

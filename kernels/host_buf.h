@@ -1,0 +1,24 @@
+/* Buffers in the host's memory, for the reference and cpu back ends. The functions are rows of
+ * their tables: see backend_priv.h. */
+#ifndef ASSAY_KERNELS_HOST_BUF_H
+#define ASSAY_KERNELS_HOST_BUF_H
+
+#include "kernels/backend_priv.h"
+
+as_status host_buf_alloc(struct buf *b, struct as_err *err);
+void host_buf_release(struct buf *b);
+as_status host_buf_upload(struct buf *b, size_t offset, const void *src, size_t n,
+                          struct as_err *err);
+as_status host_buf_download(const struct buf *b, size_t offset, void *dst, size_t n,
+                            struct as_err *err);
+as_status host_buf_fill(struct buf *b, size_t offset, size_t n, uint32_t bits, struct as_err *err);
+as_status host_buf_copy(struct buf *dst, size_t dst_offset, const struct buf *src,
+                        size_t src_offset, size_t n, struct as_err *err);
+
+/* Nothing is ever under way on the host. */
+as_status host_sync(struct backend *be, struct as_err *err);
+
+/* Close a back end that holds nothing but itself. */
+void host_close(struct backend *be);
+
+#endif

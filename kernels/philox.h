@@ -1,0 +1,55 @@
+/* Dropout's random bits, inline, for the fast back ends: one text for host and device, so that the
+ * masks agree bit for bit. The reference draws the same bits from base/rng.h.
+ *
+ * Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011. */
+#ifndef ASSAY_KERNELS_PHILOX_H
+#define ASSAY_KERNELS_PHILOX_H
+
+#include <stdint.h>
+
+#include "kernels/backend.h"
+
+/* nvcc compiles a function for the device only when it is marked. */
+#ifdef __CUDACC__
+#define PHILOX_FN __host__ __device__ static inline
+#else
+#define PHILOX_FN static inline
+#endif
+
+#define PHILOX_M0 0xD2511F53u
+#define PHILOX_M1 0xCD9E8D57u
+#define PHILOX_W0 0x9E3779B9u
+#define PHILOX_W1 0xBB67AE85u
+#define PHILOX_ROUNDS 10
+
+/* One round over the counter c; the caller moves the key on by W0, W1. */
+PHILOX_FN void philox_round(uint32_t *c0, uint32_t *c1, uint32_t *c2, uint32_t *c3, uint32_t key0,
+                            uint32_t key1)
+{
+    uint64_t p0 = (uint64_t)PHILOX_M0 * *c0, p1 = (uint64_t)PHILOX_M1 * *c2;
+    *c0 = (uint32_t)(p1 >> 32) ^ *c1 ^ key0;
+    *c2 = (uint32_t)(p0 >> 32) ^ *c3 ^ key1;
+    *c1 = (uint32_t)p1;
+    *c3 = (uint32_t)p0;
+}
+
+/* Elements whose word is below this are dropped: rate * 2^32, truncated; 0 for none, 2^32 for all.
+ */
+PHILOX_FN uint64_t dropout_threshold(float rate)
+{
+    if (!(rate > 0.0f))
+        return 0;
+    if (rate >= 1.0f)
+        return UINT64_C(1) << 32;
+    return (uint64_t)((double)rate * 4294967296.0);
+}
+
+/* What the kept elements are multiplied by. */
+PHILOX_FN float dropout_scale(float rate)
+{
+    if (!(rate > 0.0f))
+        return 1.0f;
+    return rate >= 1.0f ? 0.0f : 1.0f / (1.0f - rate);
+}
+
+#endif

@@ -1,0 +1,74 @@
+/* Where the plugin is looked for is told in backend.h, backend_open. The first file that exists is
+ * the one that counts: one that does not load is an error, not a reason to look further. */
+#include "kernels/plugin.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PLUGIN_FILE "libassay-cuda.so"
+
+/* Folder of the running executable into `dir`; false when it cannot be told. */
+static bool exe_dir(char dir[PATH_MAX])
+{
+    ssize_t n = readlink("/proc/self/exe", dir, PATH_MAX - 1);
+    if (n <= 0)
+        return false;
+    dir[n] = '\0';
+    char *slash = strrchr(dir, '/');
+    if (slash == NULL)
+        return false;
+    *slash = '\0';
+    return true;
+}
+
+/* Whether `format` with `dir` names a plugin that is there; its path goes to `path`. */
+static bool plugin_in(const char *dir, const char *below, char path[PATH_MAX])
+{
+    int n = snprintf(path, PATH_MAX, "%s%s/" PLUGIN_FILE, dir, below);
+    return n > 0 && n < PATH_MAX && access(path, F_OK) == 0;
+}
+
+static as_status plugin_find(char path[PATH_MAX], struct as_err *err)
+{
+    const char *only = getenv("ASSAY_PLUGIN_DIR");
+    if (only != NULL && only[0] != '\0') {
+        if (plugin_in(only, "", path))
+            return AS_OK;
+        return as_fail(err, AS_E_UNSUPPORTED,
+                       "back end cuda: no " PLUGIN_FILE " in ASSAY_PLUGIN_DIR (%s)", only);
+    }
+    char dir[PATH_MAX];
+    if (exe_dir(dir) && (plugin_in(dir, "", path) || plugin_in(dir, "/../kernels", path)))
+        return AS_OK;
+    if (plugin_in(ASSAY_PLUGIN_INSTALL_DIR, "", path))
+        return AS_OK;
+    return as_fail(err, AS_E_UNSUPPORTED,
+                   "back end cuda: no " PLUGIN_FILE " beside the program nor in %s: this build has "
+                   "none (ASSAY_PLUGIN_DIR names another folder)",
+                   ASSAY_PLUGIN_INSTALL_DIR);
+}
+
+as_status plugin_open(const struct backend_opts *opts, struct backend **ret, struct as_err *err)
+{
+    char path[PATH_MAX];
+    as_status st = plugin_find(path, err);
+    if (st < 0)
+        return st;
+    void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (handle == NULL)
+        return as_fail(err, AS_E_UNAVAILABLE, "back end cuda: the plugin does not load: %s",
+                       dlerror());
+    const struct backend_plugin *plugin = dlsym(handle, BACKEND_PLUGIN_SYMBOL);
+    if (plugin == NULL || plugin->abi != BACKEND_ABI) {
+        st = as_fail(err, AS_E_UNSUPPORTED,
+                     "back end cuda: %s is of another version (interface %u, wanted %u)", path,
+                     plugin == NULL ? 0 : plugin->abi, BACKEND_ABI);
+        dlclose(handle);
+        return st;
+    }
+    return plugin->open(opts, ret, err);
+}

@@ -1,0 +1,27 @@
+#include "kernels/reference/reference.h"
+
+#include <math.h>
+
+static void gather_row(const struct gather_args *a, size_t k, size_t r)
+{
+    int32_t from = tensor_i32(a->index, k)[r];
+    bool inside = from >= 0 && (size_t)from < a->rows;
+    for (size_t d = 0; d < a->width; d++) {
+        size_t to_at = r * a->width + d;                           /* [B, D] */
+        size_t from_at = inside ? (size_t)from * a->width + d : 0; /* [rows, D] */
+        if (a->src.buf->kind == BUF_F32)
+            tensor_f32(a->dst, k)[to_at] = inside ? tensor_f32(a->src, k)[from_at] : NAN;
+        else
+            tensor_i32(a->dst, k)[to_at] = inside ? tensor_i32(a->src, k)[from_at] : -1;
+    }
+}
+
+as_status ref_gather(struct backend *be, const struct gather_args *a, struct as_err *err)
+{
+    (void)be;
+    (void)err;
+    for (size_t k = 0; k < a->members; k++)
+        for (size_t r = 0; r < a->batch; r++)
+            gather_row(a, k, r);
+    return AS_OK;
+}

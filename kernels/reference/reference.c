@@ -1,0 +1,44 @@
+/* The oracle: every operation as plain loops, with sums and functions in double. Slow on purpose.
+ */
+#include "kernels/reference/reference.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+#include "kernels/host_buf.h"
+
+static const struct backend_ops ops = {
+    .name = "reference",
+    .close = host_close,
+    .sync = host_sync,
+    .alloc = host_buf_alloc,
+    .release = host_buf_release,
+    .upload = host_buf_upload,
+    .download = host_buf_download,
+    .fill = host_buf_fill,
+    .copy = host_buf_copy,
+    .gather = ref_gather,
+    .linear_forward = ref_linear_forward,
+    .linear_backward = ref_linear_backward,
+    .act_backward = ref_act_backward,
+    .dropout = ref_dropout,
+    .softmax_ce = ref_softmax_ce,
+    .mse = ref_mse,
+    .softmax = ref_softmax,
+    .grad_stats = ref_grad_stats,
+    .grad_clip = ref_grad_clip,
+    .sgd = ref_sgd,
+    .adamw = ref_adamw,
+};
+
+as_status reference_open(const struct backend_opts *opts, struct backend **ret, struct as_err *err)
+{
+    (void)opts;
+    struct backend *be = as_calloc(1, sizeof(*be));
+    if (be == NULL)
+        return as_fail(err, AS_E_NOMEM, "back end reference: out of memory");
+    be->ops = &ops;
+    strncpy(be->device, "plain C, 1 thread", sizeof(be->device) - 1);
+    *ret = be;
+    return AS_OK;
+}

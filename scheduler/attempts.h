@@ -1,0 +1,69 @@
+/* What a running attempt reports: measurements, output, files, its end.
+ *
+ * Every write is fenced: it counts when the attempt is the trial's latest and the trial runs, by
+ * the attempt's number and never by the clock. Every function:
+ *   AS_E_NOT_FOUND    no such sweep or trial
+ *   AS_E_STALE        another attempt is current, or the trial ended; nothing was changed
+ *   AS_E_UNAVAILABLE  the database is away; repeat, it is safe */
+#ifndef ASSAY_SCHEDULER_ATTEMPTS_H
+#define ASSAY_SCHEDULER_ATTEMPTS_H
+
+#include "base/arena.h"
+#include "base/status.h"
+#include "scheduler/rows.h"
+#include "scheduler/store/store.h"
+
+#define MEASUREMENTS_MAX 100000 /* points of one batch: 1000 items of 100 metrics */
+#define LOG_TAIL_MAX 65536      /* bytes of the kept tail */
+
+struct measurement {
+    int64_t step;       /* >= 0 */
+    const char *metric; /* 1..63 bytes, [A-Za-z_][A-Za-z0-9_.-]* */
+    double value;       /* NaN and infinities are recorded */
+};
+
+/* Record points; what (trial, attempt, step, metric) has already stays as it is. *ret_recorded is
+ * how many were new. AS_E_INVAL: a step or metric name. AS_E_TOO_LARGE past MEASUREMENTS_MAX. */
+AS_MUST_CHECK as_status attempt_measure(struct store *db, const struct attempt_ref *ref,
+                                        const struct measurement *points, size_t n,
+                                        int64_t *ret_recorded, struct as_err *err);
+
+/* Replace the kept tail of output. `text` is UTF-8, borrowed. AS_E_TOO_LARGE, AS_E_INVAL. */
+AS_MUST_CHECK as_status attempt_log(struct store *db, const struct attempt_ref *ref,
+                                    const char *text, bool truncated, struct as_err *err);
+
+typedef enum file_kind { FILE_ARTIFACT, FILE_CHECKPOINT } file_kind;
+
+/* Replace the set of files of one kind. Paths are relative, without "." and ".." parts, unique.
+ * AS_E_INVAL with pointer (/files/3/path): a path, digest or size. AS_E_UNSUPPORTED with pointer: a
+ * digest that is not stored, or of another size: upload it first (the API answers 422). */
+AS_MUST_CHECK as_status attempt_files(struct store *db, const struct attempt_ref *ref,
+                                      file_kind kind, const struct file_row *files, size_t n,
+                                      struct as_err *err);
+
+typedef enum attempt_outcome {
+    OUTCOME_COMPLETED,
+    OUTCOME_FAILED,
+    OUTCOME_RETRY,    /* burns a restart */
+    OUTCOME_RELEASED, /* burns none */
+    OUTCOME_TIMEOUT
+} attempt_outcome;
+
+/* NULL-terminated, in the enum's order. */
+extern const char *const attempt_outcome_words[];
+
+struct completion {
+    attempt_outcome outcome;
+    bool has_exit_code;
+    int64_t exit_code;
+    const char *reason; /* NULL allowed; at most 2000 bytes, longer ones are cut */
+};
+
+/* End the attempt. completed without a finite value of the sweep's metric fails the trial. A late
+ * end counts while its attempt is the latest, also when the trial waits in the queue again.
+ * Repeating the same outcome answers the trial as it is now. `ret` lives in `a`. */
+AS_MUST_CHECK as_status attempt_complete(struct store *db, struct arena *a,
+                                         const struct attempt_ref *ref, const struct completion *c,
+                                         struct trial_row *ret, struct as_err *err);
+
+#endif

@@ -1,0 +1,22 @@
+/* The ensemble of a sweep: greedy selection over the predictions that its best trials left. */
+#ifndef ASSAY_SCHEDULER_ENSEMBLES_H
+#define ASSAY_SCHEDULER_ENSEMBLES_H
+
+#include "base/arena.h"
+#include "base/status.h"
+#include "scheduler/store/store.h"
+
+#define ENSEMBLE_CANDIDATES_MAX 50
+
+/* The API's Ensemble object as JSON text in `a`: {"state": "pending"} while the sweep runs.
+ * AS_E_NOT_FOUND, AS_E_UNAVAILABLE. */
+AS_MUST_CHECK as_status ensemble_get(struct store *db, struct arena *a, const char *sweep,
+                                     const char **ret_json, struct as_err *err);
+
+/* Compute the ensemble of one sweep that is finishing and end the sweep. *ret_worked is false when
+ * there was none to do. One server at a time computes one sweep's (an entry with a lease of a
+ * minute); what goes wrong with predictions is a reason in the result, never an obstacle. May take
+ * seconds. AS_E_UNAVAILABLE. */
+AS_MUST_CHECK as_status ensembles_tick(struct store *db, bool *ret_worked, struct as_err *err);
+
+#endif

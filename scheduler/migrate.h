@@ -1,0 +1,25 @@
+/* The schema: numbered migrations, built into the program from migrations/.
+ *
+ * Each runs in one transaction that first takes a lock (pg_advisory_xact_lock) and last writes its
+ * row in the ledger `schema_migration` (version, name, sha256, applied_at), so that several
+ * programs may start at once and a failed migration leaves nothing behind. */
+#ifndef ASSAY_SCHEDULER_MIGRATE_H
+#define ASSAY_SCHEDULER_MIGRATE_H
+
+#include <stddef.h>
+
+#include "base/status.h"
+#include "scheduler/store/store.h"
+
+/* Apply what is missing. *ret_applied (NULL allowed) is how many that were; 0 when all was there.
+ * AS_E_CONFLICT: a migration that was applied has another checksum here, or the database has one
+ * that this program does not know (it is newer): nothing is changed. AS_E_UNAVAILABLE. */
+AS_MUST_CHECK as_status migrate_run(struct store *db, size_t *ret_applied, struct as_err *err);
+
+/* AS_OK when the database is reached and its schema is exactly the one of this program: what
+ * /readyz asks. AS_E_CONFLICT as above, or when migrations are missing (the message says to run
+ * `assayd --migrate`), or when fsync is off (ASSAY_ALLOW_FSYNC_OFF=1 allows that).
+ * AS_E_UNAVAILABLE. Two round trips. */
+AS_MUST_CHECK as_status migrate_check(struct store *db, struct as_err *err);
+
+#endif

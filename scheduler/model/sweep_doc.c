@@ -1,0 +1,381 @@
+#include "scheduler/model/sweep_doc.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "scheduler/model/sweep_trial_priv.h"
+#include "search/ensemble.h"
+#include "search/grid.h"
+
+#define DEFAULT_RESTARTS 3
+#define DEFAULT_GRACE_MS 30000
+#define DEFAULT_ENSEMBLE 16
+#define MAX_DESCRIPTION 10000
+#define MAX_TAGS 64
+#define MAX_TAG 128
+#define MAX_GPUS 64
+
+/* Fields of DESIGN.md's document that have their own place in the plan. */
+static const char *const later_fields[] = {"metrics", "constraints", "outcome_constraints",
+                                           "parameter_constraints", "early_stopping"};
+
+void sweep_doc_free(struct sweep_doc *d)
+{
+    if (!d)
+        return;
+    free(d->name);
+    free(d->description);
+    json_decref(d->tags);
+    free(d->metric);
+    space_free(d->space);
+    sweep_trial_done(d);
+    json_decref(d->canonical);
+    free(d);
+}
+
+static as_status no_memory(struct as_err *err)
+{
+    return as_fail(err, AS_E_NOMEM, "out of memory for a sweep document");
+}
+
+static as_status copy_text(char **ret, const char *s, struct as_err *err)
+{
+    *ret = as_strdup(s);
+    return *ret ? AS_OK : no_memory(err);
+}
+
+/* ---- the parts ---- */
+
+static as_status refuse_later_fields(const json_t *doc, struct as_err *err)
+{
+    for (size_t i = 0; i < AS_ARRAY_LEN(later_fields); i++) {
+        char at[AS_ERR_POINTER_MAX];
+        json_pointer_child("", later_fields[i], at);
+        if (json_object_get(doc, later_fields[i]))
+            return as_fail_at(err, AS_E_UNSUPPORTED, at,
+                              "%s is not in this version yet; leave the field out", at);
+    }
+    return AS_OK;
+}
+
+static as_status parse_tags(const json_t *list, struct sweep_doc *d, struct as_err *err)
+{
+    size_t n = json_array_size(list);
+    d->tags = json_array();
+    if (!d->tags)
+        return no_memory(err);
+    if (n > MAX_TAGS)
+        return as_fail_at(err, AS_E_TOO_LARGE, "/tags", "/tags: %zu tags, at most %d are allowed",
+                          n, MAX_TAGS);
+    for (size_t i = 0; i < n; i++) {
+        json_t *tag = json_array_get(list, i);
+        size_t len = json_string_length(tag);
+        char at[AS_ERR_POINTER_MAX];
+        json_pointer_index("/tags", i, at);
+        if (!json_is_string(tag) || len == 0 || len > MAX_TAG)
+            return as_fail_at(err, AS_E_INVAL, at, "%s: expected a string of 1 to %d bytes", at,
+                              MAX_TAG);
+        if (json_array_append_new(d->tags, json_string(json_string_value(tag))) < 0)
+            return no_memory(err);
+    }
+    return AS_OK;
+}
+
+static as_status parse_names(struct json_fields *f, struct sweep_doc *d, struct as_err *err)
+{
+    const char *name = NULL, *description = "";
+    json_t *tags = NULL;
+    as_status st = json_fields_str(f, "name", JSON_REQUIRED, &name, err);
+    if (st == AS_OK)
+        st = json_fields_str(f, "description", JSON_OPTIONAL, &description, err);
+    if (st == AS_OK)
+        st = json_fields_array(f, "tags", JSON_OPTIONAL, &tags, err);
+    if (st < 0)
+        return st;
+    if (!as_slug_valid(name))
+        return as_fail_at(err, AS_E_INVAL, "/name",
+                          "/name: found '%.70s', expected up to 63 of a-z 0-9 . _ - that begin "
+                          "with a letter or a digit",
+                          name);
+    if (strlen(description) > MAX_DESCRIPTION)
+        return as_fail_at(err, AS_E_TOO_LARGE, "/description",
+                          "/description: %zu bytes, at most %d are allowed", strlen(description),
+                          MAX_DESCRIPTION);
+    st = copy_text(&d->name, name, err);
+    if (st == AS_OK)
+        st = copy_text(&d->description, description, err);
+    return st < 0 ? st : parse_tags(tags, d, err);
+}
+
+static as_status parse_metric(struct json_fields *doc, struct sweep_doc *d, struct as_err *err)
+{
+    static const char *const goals[] = {"minimize", "maximize", NULL};
+    struct json_fields f;
+    json_t *j = NULL;
+    const char *name = NULL;
+    int goal = 0;
+    as_status st = json_fields_object(doc, "metric", JSON_REQUIRED, &j, err);
+    if (st == AS_OK)
+        st = json_fields_init(&f, j, "/metric", err);
+    if (st == AS_OK)
+        st = json_fields_str(&f, "name", JSON_REQUIRED, &name, err);
+    if (st == AS_OK)
+        st = json_fields_word(&f, "goal", JSON_REQUIRED, goals, &goal, err);
+    if (st == AS_OK)
+        st = json_fields_end(&f, err);
+    if (st < 0)
+        return st;
+    if (!param_name_valid(name))
+        return as_fail_at(err, AS_E_INVAL, "/metric/name",
+                          "/metric/name: found '%.70s', expected a letter or _ and then up to 62 "
+                          "of A-Z a-z 0-9 _ . -",
+                          name);
+    if (strcmp(name, "step") == 0)
+        return as_fail_at(err, AS_E_INVAL, "/metric/name",
+                          "/metric/name: 'step' numbers the measurements and is no metric");
+    d->maximize = goal == 1;
+    return copy_text(&d->metric, name, err);
+}
+
+static as_status parse_space(struct json_fields *doc, struct sweep_doc *d, struct as_err *err)
+{
+    json_t *j = NULL;
+    as_status st = json_fields_object(doc, "parameters", JSON_REQUIRED, &j, err);
+    return st < 0 ? st : space_parse(j, "/parameters", &d->space, err);
+}
+
+static as_status count_grid(struct sweep_doc *d, struct as_err *err)
+{
+    AS_AUTO(grid_freep) struct grid *g = NULL;
+    if (d->method != SEARCH_GRID)
+        return AS_OK;
+    as_status st = grid_create(d->space, "/parameters", &g, err);
+    if (st == AS_OK)
+        d->grid_cells = grid_cells(g);
+    return st;
+}
+
+static as_status parse_search(struct json_fields *doc, uint64_t default_seed, struct sweep_doc *d,
+                              struct as_err *err)
+{
+    struct json_fields f;
+    json_t *j = NULL;
+    const char *method = "sobol";
+    int64_t seed = (int64_t)(default_seed & (uint64_t)SWEEP_MAX_SEED);
+    as_status st = json_fields_object(doc, "search", JSON_OPTIONAL, &j, err);
+    if (st == AS_OK && j) {
+        st = json_fields_init(&f, j, "/search", err);
+        if (st == AS_OK)
+            st = json_fields_str(&f, "method", JSON_OPTIONAL, &method, err);
+        if (st == AS_OK)
+            st = json_fields_i64(&f, "seed", JSON_OPTIONAL, 0, SWEEP_MAX_SEED, &seed, err);
+        if (st == AS_OK)
+            st = json_fields_end(&f, err);
+    }
+    if (st == AS_OK)
+        st = search_method_parse(method, "/search/method", &d->method, err);
+    if (st < 0)
+        return st;
+    d->seed = (uint64_t)seed;
+    return count_grid(d, err);
+}
+
+static as_status settle_max_trials(struct sweep_doc *d, struct as_err *err)
+{
+    struct sweep_limits *l = &d->limits;
+    if (l->max_trials == 0 && d->method != SEARCH_GRID)
+        return as_fail_at(err, AS_E_INVAL, "/limits/max_trials",
+                          "/limits/max_trials is missing; only grid search knows its own end");
+    if (d->method == SEARCH_GRID && (l->max_trials == 0 || (uint64_t)l->max_trials > d->grid_cells))
+        l->max_trials = (int64_t)d->grid_cells;
+    return AS_OK;
+}
+
+static as_status parse_limits(struct json_fields *doc, struct sweep_doc *d, struct as_err *err)
+{
+    struct json_fields f;
+    struct sweep_limits *l = &d->limits;
+    json_t *j = NULL;
+    *l = (struct sweep_limits){
+        .max_failed_trials = -1, .max_restarts = DEFAULT_RESTARTS, .grace_ms = DEFAULT_GRACE_MS};
+    as_status st = json_fields_object(doc, "limits", JSON_OPTIONAL, &j, err);
+    if (st < 0)
+        return st;
+    if (!j)
+        return settle_max_trials(d, err);
+    const int64_t most = SWEEP_MAX_TRIALS;
+    st = json_fields_init(&f, j, "/limits", err);
+    if (st == AS_OK)
+        st = json_fields_i64(&f, "max_trials", JSON_OPTIONAL, 1, most, &l->max_trials, err);
+    if (st == AS_OK)
+        st = json_fields_i64(&f, "max_concurrent_trials", JSON_OPTIONAL, 1, most,
+                             &l->max_concurrent_trials, err);
+    if (st == AS_OK)
+        st = json_fields_i64(&f, "max_failed_trials", JSON_OPTIONAL, 0, most, &l->max_failed_trials,
+                             err);
+    if (st == AS_OK)
+        st = json_fields_i64(&f, "max_restarts", JSON_OPTIONAL, 0, 1000, &l->max_restarts, err);
+    if (st == AS_OK)
+        st = json_fields_duration(&f, "trial_timeout", JSON_OPTIONAL, &l->trial_timeout_ms, err);
+    if (st == AS_OK)
+        st = json_fields_duration(&f, "wall_time", JSON_OPTIONAL, &l->wall_time_ms, err);
+    if (st == AS_OK)
+        st = json_fields_duration(&f, "grace", JSON_OPTIONAL, &l->grace_ms, err);
+    if (st == AS_OK)
+        st = json_fields_end(&f, err);
+    return st < 0 ? st : settle_max_trials(d, err);
+}
+
+static as_status parse_resources(struct json_fields *doc, struct sweep_doc *d, struct as_err *err)
+{
+    struct json_fields f;
+    json_t *j = NULL;
+    int64_t ranks = 1;
+    as_status st = json_fields_object(doc, "resources", JSON_OPTIONAL, &j, err);
+    if (st < 0 || !j)
+        return st;
+    st = json_fields_init(&f, j, "/resources", err);
+    if (st == AS_OK)
+        st = json_fields_i64(&f, "gpus", JSON_OPTIONAL, 0, MAX_GPUS, &d->gpus, err);
+    if (st == AS_OK)
+        st = json_fields_i64(&f, "ranks", JSON_OPTIONAL, 1, 65536, &ranks, err);
+    if (st == AS_OK)
+        st = json_fields_end(&f, err);
+    if (st == AS_OK && ranks > 1)
+        return as_fail_at(err, AS_E_UNSUPPORTED, "/resources/ranks",
+                          "/resources/ranks: %" PRId64
+                          ": trials of several ranks are not in this version yet; use 1",
+                          ranks);
+    return st;
+}
+
+static as_status parse_ensemble(struct json_fields *doc, struct sweep_doc *d, struct as_err *err)
+{
+    static const char *const methods[] = {"greedy", NULL};
+    struct json_fields f;
+    json_t *j = NULL;
+    int method = 0;
+    int64_t size = DEFAULT_ENSEMBLE;
+    as_status st = json_fields_any(doc, "ensemble", JSON_OPTIONAL, &j, err);
+    if (st < 0)
+        return st;
+    if (j && !json_is_boolean(j)) {
+        st = json_fields_init(&f, j, "/ensemble", err);
+        if (st == AS_OK)
+            st = json_fields_word(&f, "method", JSON_OPTIONAL, methods, &method, err);
+        if (st == AS_OK)
+            st = json_fields_i64(&f, "size", JSON_OPTIONAL, 1, ENSEMBLE_MAX_SIZE, &size, err);
+        if (st == AS_OK)
+            st = json_fields_end(&f, err);
+    }
+    if (st == AS_OK)
+        d->ensemble_size = json_is_false(j) ? 0 : (size_t)size;
+    return st;
+}
+
+static as_status parse_trial(struct json_fields *doc, struct sweep_doc *d, struct as_err *err)
+{
+    json_t *j = NULL;
+    as_status st = json_fields_object(doc, "trial", JSON_REQUIRED, &j, err);
+    return st < 0 ? st : sweep_trial_parse(j, d, err);
+}
+
+/* ---- the canonical document ---- */
+
+/* Milliseconds as the document has them: a whole number of seconds where it is one. */
+static json_t *duration_to_json(int64_t ms)
+{
+    return ms % 1000 ? json_real((double)ms / 1000.0) : json_integer(ms / 1000);
+}
+
+static json_t *limits_to_json(const struct sweep_limits *l)
+{
+    JSON_AUTO j = json_object();
+    int bad = json_object_set_new(j, "max_trials", json_integer(l->max_trials));
+    if (l->max_concurrent_trials)
+        bad |=
+            json_object_set_new(j, "max_concurrent_trials", json_integer(l->max_concurrent_trials));
+    if (l->max_failed_trials >= 0)
+        bad |= json_object_set_new(j, "max_failed_trials", json_integer(l->max_failed_trials));
+    bad |= json_object_set_new(j, "max_restarts", json_integer(l->max_restarts));
+    if (l->trial_timeout_ms)
+        bad |= json_object_set_new(j, "trial_timeout", duration_to_json(l->trial_timeout_ms));
+    if (l->wall_time_ms)
+        bad |= json_object_set_new(j, "wall_time", duration_to_json(l->wall_time_ms));
+    bad |= json_object_set_new(j, "grace", duration_to_json(l->grace_ms));
+    return bad ? NULL : as_steal(j);
+}
+
+static json_t *ensemble_to_json(size_t size)
+{
+    if (size == 0)
+        return json_false();
+    return json_pack("{s:s, s:I}", "method", "greedy", "size", (json_int_t)size);
+}
+
+static json_t *doc_to_json(const struct sweep_doc *d)
+{
+    JSON_AUTO j = json_object();
+    int bad = json_object_set_new(j, "name", json_string(d->name));
+    bad |= json_object_set_new(j, "description", json_string(d->description));
+    bad |= json_object_set(j, "tags", d->tags);
+    bad |= json_object_set_new(
+        j, "metric",
+        json_pack("{s:s, s:s}", "name", d->metric, "goal", d->maximize ? "maximize" : "minimize"));
+    bad |= json_object_set_new(j, "parameters", space_to_json(d->space));
+    bad |= json_object_set_new(j, "search",
+                               json_pack("{s:s, s:I}", "method", search_method_format(d->method),
+                                         "seed", (json_int_t)d->seed));
+    bad |= json_object_set_new(j, "limits", limits_to_json(&d->limits));
+    bad |= json_object_set_new(j, "trial", sweep_trial_to_json(&d->trial));
+    bad |= json_object_set_new(j, "resources",
+                               json_pack("{s:I, s:i}", "gpus", (json_int_t)d->gpus, "ranks", 1));
+    bad |= json_object_set_new(j, "ensemble", ensemble_to_json(d->ensemble_size));
+    return bad ? NULL : as_steal(j);
+}
+
+char *sweep_doc_format(const struct sweep_doc *d)
+{
+    return json_format_pretty(d->canonical);
+}
+
+as_status sweep_doc_parse(const json_t *doc, uint64_t default_seed, struct sweep_doc **ret,
+                          struct as_err *err)
+{
+    struct json_fields f;
+    AS_AUTO(sweep_doc_freep) struct sweep_doc *d = as_calloc(1, sizeof *d);
+    if (!d)
+        return no_memory(err);
+    as_status st = json_fields_init(&f, doc, "", err);
+    if (st == AS_OK)
+        st = refuse_later_fields(doc, err);
+    if (st == AS_OK)
+        st = parse_names(&f, d, err);
+    if (st == AS_OK)
+        st = parse_metric(&f, d, err);
+    if (st == AS_OK)
+        st = parse_space(&f, d, err);
+    if (st == AS_OK)
+        st = parse_search(&f, default_seed, d, err);
+    if (st == AS_OK)
+        st = parse_limits(&f, d, err);
+    if (st == AS_OK)
+        st = parse_trial(&f, d, err);
+    if (st == AS_OK)
+        st = parse_resources(&f, d, err);
+    if (st == AS_OK)
+        st = parse_ensemble(&f, d, err);
+    if (st == AS_OK)
+        st = json_fields_end(&f, err);
+    if (st == AS_OK)
+        st = sweep_trial_check_train(d, err);
+    if (st < 0)
+        return st;
+    d->canonical = doc_to_json(d);
+    if (!d->canonical)
+        return no_memory(err);
+    *ret = as_steal(d);
+    return AS_OK;
+}

@@ -1,0 +1,384 @@
+#include "scheduler/model/sweep_trial_priv.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/spec/template.h"
+#include "base/spec/train_spec.h"
+
+#define TRIAL_AT "/trial"
+#define TRAIN_AT "/trial/train"
+#define COMMAND_AT "/trial/command"
+#define ENV_AT "/trial/env"
+#define MAX_ENV 256
+
+void sweep_trial_done(struct sweep_doc *d)
+{
+    json_decref(d->trial.train);
+    json_decref(d->trial.command);
+    json_decref(d->trial.env);
+    free(d->trial.directory);
+    for (size_t i = 0; i < d->n_datasets; i++)
+        free(d->datasets[i]);
+    free(d->datasets);
+}
+
+static as_status no_memory(struct as_err *err)
+{
+    return as_fail(err, AS_E_NOMEM, "out of memory for a sweep document");
+}
+
+static bool is_parameter(const void *arg, const char *name)
+{
+    return space_find(arg, name) >= 0;
+}
+
+/* A string as it stands, or a number written out. NULL: it is neither, or memory is out. */
+static json_t *text_of(const json_t *j)
+{
+    char buf[32];
+    if (json_is_string(j))
+        return json_string(json_string_value(j));
+    if (json_is_real(j))
+        return json_string(as_format_double(json_real_value(j), buf, sizeof buf));
+    if (!json_is_integer(j))
+        return NULL;
+    (void)snprintf(buf, sizeof buf, "%" JSON_INTEGER_FORMAT, json_integer_value(j));
+    return json_string(buf);
+}
+
+static as_status parse_command(const json_t *j, struct sweep_doc *d, struct as_err *err)
+{
+    size_t n = json_array_size(j);
+    if (n == 0)
+        return as_fail_at(err, AS_E_INVAL, COMMAND_AT,
+                          COMMAND_AT ": the list is empty, expected a program and its arguments");
+    if (n > SWEEP_MAX_COMMAND)
+        return as_fail_at(err, AS_E_TOO_LARGE, COMMAND_AT,
+                          COMMAND_AT ": %zu elements, at most %d are allowed", n,
+                          SWEEP_MAX_COMMAND);
+    d->trial.command = json_array();
+    if (!d->trial.command)
+        return no_memory(err);
+    for (size_t i = 0; i < n; i++) {
+        const json_t *item = json_array_get(j, i);
+        char at[AS_ERR_POINTER_MAX];
+        json_pointer_index(COMMAND_AT, i, at);
+        if (!json_is_string(item) && !json_is_number(item))
+            return as_fail_at(err, AS_E_INVAL, at, "%s: found %s, expected a string or a number",
+                              at, json_type_name(item));
+        if (i == 0 && json_is_string(item) && json_string_length(item) == 0)
+            return as_fail_at(err, AS_E_INVAL, at, "%s: the program's name is empty", at);
+        if (json_array_append_new(d->trial.command, text_of(item)) < 0)
+            return no_memory(err);
+    }
+    return template_check(d->trial.command, COMMAND_AT, is_parameter, d->space, err);
+}
+
+static bool env_name_valid(const char *s)
+{
+    if (!isalpha((unsigned char)*s) && *s != '_')
+        return false;
+    while (isalnum((unsigned char)*s) || *s == '_')
+        s++;
+    return *s == 0;
+}
+
+static as_status check_env_name(const char *name, const char *at, struct as_err *err)
+{
+    if (!env_name_valid(name))
+        return as_fail_at(err, AS_E_INVAL, at,
+                          "%s: '%.60s' is no name for a variable; expected letters, digits and _",
+                          at, name);
+    if (as_starts_with(name, "ASSAY_"))
+        return as_fail_at(err, AS_E_INVAL, at,
+                          "%s: names that begin with ASSAY_ are set by the runner", at);
+    return AS_OK;
+}
+
+static as_status parse_env(const json_t *j, struct sweep_doc *d, struct as_err *err)
+{
+    d->trial.env = json_object();
+    if (!d->trial.env)
+        return no_memory(err);
+    if (json_object_size(j) > MAX_ENV)
+        return as_fail_at(err, AS_E_TOO_LARGE, ENV_AT,
+                          ENV_AT ": %zu variables, at most %d are allowed", json_object_size(j),
+                          MAX_ENV);
+    for (void *it = json_object_iter((json_t *)j); it;
+         it = json_object_iter_next((json_t *)j, it)) {
+        const char *name = json_object_iter_key(it);
+        const json_t *value = json_object_iter_value(it);
+        char at[AS_ERR_POINTER_MAX];
+        json_pointer_child(ENV_AT, name, at);
+        as_status st = check_env_name(name, at, err);
+        if (st < 0)
+            return st;
+        if (!json_is_string(value) && !json_is_number(value))
+            return as_fail_at(err, AS_E_INVAL, at, "%s: found %s, expected a string or a number",
+                              at, json_type_name(value));
+        if (json_object_set_new(d->trial.env, name, text_of(value)) < 0)
+            return no_memory(err);
+    }
+    return template_check(d->trial.env, ENV_AT, is_parameter, d->space, err);
+}
+
+static as_status parse_directory(const char *directory, struct sweep_doc *d, struct as_err *err)
+{
+    if (!directory)
+        return AS_OK;
+    if (!*directory || strlen(directory) > 1024)
+        return as_fail_at(err, AS_E_INVAL, TRIAL_AT "/directory",
+                          TRIAL_AT "/directory: expected a path of 1 to 1024 bytes");
+    d->trial.directory = as_strdup(directory);
+    return d->trial.directory ? AS_OK : no_memory(err);
+}
+
+static as_status parse_program(const json_t *command, const json_t *env, const char *directory,
+                               struct sweep_doc *d, struct as_err *err)
+{
+    d->trial.kind = TRIAL_COMMAND;
+    as_status st = parse_command(command, d, err);
+    if (st == AS_OK)
+        st = parse_env(env, d, err);
+    if (st == AS_OK)
+        st = parse_directory(directory, d, err);
+    return st;
+}
+
+static as_status parse_train(json_t *train, const json_t *env, const char *directory,
+                             struct sweep_doc *d, struct as_err *err)
+{
+    if (env || directory)
+        return as_fail_at(err, AS_E_INVAL, env ? ENV_AT : TRIAL_AT "/directory",
+                          "%s goes with trial.command, not with trial.train",
+                          env ? ENV_AT : TRIAL_AT "/directory");
+    d->trial.kind = TRIAL_TRAIN;
+    d->trial.train = json_deep_copy(train);
+    if (!d->trial.train)
+        return no_memory(err);
+    return template_check(train, TRAIN_AT, is_parameter, d->space, err);
+}
+
+as_status sweep_trial_parse(const json_t *trial, struct sweep_doc *d, struct as_err *err)
+{
+    struct json_fields f;
+    json_t *train = NULL, *command = NULL, *env = NULL;
+    const char *directory = NULL;
+    as_status st = json_fields_init(&f, trial, TRIAL_AT, err);
+    if (st == AS_OK)
+        st = json_fields_object(&f, "train", JSON_OPTIONAL, &train, err);
+    if (st == AS_OK)
+        st = json_fields_array(&f, "command", JSON_OPTIONAL, &command, err);
+    if (st == AS_OK)
+        st = json_fields_object(&f, "env", JSON_OPTIONAL, &env, err);
+    if (st == AS_OK)
+        st = json_fields_str(&f, "directory", JSON_OPTIONAL, &directory, err);
+    if (st == AS_OK)
+        st = json_fields_end(&f, err);
+    if (st < 0)
+        return st;
+    if (!train == !command)
+        return as_fail_at(err, AS_E_INVAL, TRIAL_AT,
+                          TRIAL_AT ": expected exactly one of train and command, found %s",
+                          train ? "both" : "neither");
+    return train ? parse_train(train, env, directory, d, err)
+                 : parse_program(command, env, directory, d, err);
+}
+
+json_t *sweep_trial_to_json(const struct sweep_trial *t)
+{
+    JSON_AUTO j = json_object();
+    int bad = 0;
+    if (t->kind == TRIAL_TRAIN) {
+        bad |= json_object_set(j, "train", t->train);
+    } else {
+        bad |= json_object_set(j, "command", t->command);
+        bad |= json_object_set(j, "env", t->env);
+        if (t->directory)
+            bad |= json_object_set_new(j, "directory", json_string(t->directory));
+    }
+    return bad ? NULL : as_steal(j);
+}
+
+/* ---- a train document under sample values ---- */
+
+static as_status add_dataset(struct sweep_doc *d, const char *name, struct as_err *err)
+{
+    for (size_t i = 0; i < d->n_datasets; i++)
+        if (strcmp(d->datasets[i], name) == 0)
+            return AS_OK;
+    as_status st = as_grow(&d->datasets, d->n_datasets + 1, sizeof *d->datasets, err);
+    if (st < 0)
+        return st;
+    char *copy = as_strdup(name);
+    if (!copy)
+        return no_memory(err);
+    d->datasets[d->n_datasets++] = copy;
+    return AS_OK;
+}
+
+static as_status check_metric(const struct sweep_doc *d, const struct train_spec *spec,
+                              struct as_err *err)
+{
+    if (train_spec_reports(spec, DATASET_TASK_AUTO, d->metric))
+        return AS_OK;
+    AS_AUTO(str_done) struct str list = {0};
+    const char *const *names = train_spec_metrics(DATASET_TASK_AUTO);
+    for (size_t i = 0; names[i]; i++)
+        str_printf(&list, "%s%s", i ? ", " : "", names[i]);
+    return as_fail_at(err, AS_E_INVAL, "/metric/name",
+                      "/metric/name: trial.train never reports '%s'; it reports %s", d->metric,
+                      str_cstr(&list));
+}
+
+/* `varied` is the parameter whose value is tried, for the message; -1: none. */
+static as_status check_sample(struct sweep_doc *d, const struct config *c, int varied,
+                              struct as_err *err)
+{
+    JSON_AUTO params = config_to_json(d->space, c);
+    JSON_AUTO train = NULL;
+    if (!params)
+        return no_memory(err);
+    as_status st = template_apply(d->trial.train, params, &train, err);
+    if (st < 0)
+        return st;
+    struct train_spec spec;
+    st = train_spec_parse(train, TRAIN_AT, &spec, err);
+    if (st < 0 && varied >= 0) {
+        const char *name = d->space->params[varied].name;
+        AS_AUTO(as_freep) char *value = json_format(json_object_get(params, name));
+        return as_err_prefix(err, st, "when %s is %.60s", name, value ? value : "so");
+    }
+    if (st == AS_OK)
+        st = add_dataset(d, spec.dataset, err);
+    return st < 0 ? st : check_metric(d, &spec, err);
+}
+
+static union param_value value_at(const struct space_param *p, uint64_t k)
+{
+    if (param_is_choice(p))
+        return (union param_value){.choice = (size_t)k};
+    return param_decode(p, k ? 1 : 0);
+}
+
+/* Parameter i at each of its choices, or at both ends, and active; the others at their first value.
+ */
+static as_status check_parameter(struct sweep_doc *d, size_t i, struct as_err *err)
+{
+    const struct space_param *p = &d->space->params[i];
+    uint64_t n = param_is_choice(p) ? p->n_values : 2;
+    as_status st = AS_OK;
+    for (uint64_t k = 0; k < n && st == AS_OK; k++) {
+        AS_AUTO(config_freep) struct config *c = config_create(d->space);
+        if (!c)
+            return no_memory(err);
+        for (size_t j = 0; j < d->space->n; j++)
+            c->entries[j].value = value_at(&d->space->params[j], 0);
+        c->entries[i].value = value_at(p, k);
+        space_activate(d->space, i, c);
+        config_settle(d->space, c);
+        st = check_sample(d, c, (int)i, err);
+    }
+    return st;
+}
+
+/* Does the value of parameter i reach the document, by its name or through a condition? */
+static bool matters(const struct space *s, const json_t *names, size_t i)
+{
+    if (s->params[i].is_parent)
+        return true;
+    for (size_t k = 0; k < json_array_size(names); k++)
+        if (strcmp(json_string_value(json_array_get(names, k)), s->params[i].name) == 0)
+            return true;
+    return false;
+}
+
+as_status sweep_trial_check_train(struct sweep_doc *d, struct as_err *err)
+{
+    if (d->trial.kind != TRIAL_TRAIN)
+        return AS_OK;
+    JSON_AUTO names = NULL;
+    as_status st = template_names(d->trial.train, &names, err);
+    bool sampled = false;
+    for (size_t i = 0; i < d->space->n && st == AS_OK; i++) {
+        if (!matters(d->space, names, i))
+            continue;
+        sampled = true;
+        st = check_parameter(d, i, err);
+    }
+    if (st < 0 || sampled)
+        return st;
+    AS_AUTO(config_freep) struct config *c = config_create(d->space);
+    return c ? check_sample(d, c, -1, err) : no_memory(err);
+}
+
+/* ---- a trial as it runs ---- */
+
+static as_status apply_texts(const json_t *texts, const json_t *params, json_t **ret,
+                             struct as_err *err)
+{
+    JSON_AUTO out = json_is_array(texts) ? json_array() : json_object();
+    for (size_t i = 0; i < json_array_size(texts); i++) {
+        AS_AUTO(as_freep) char *text = NULL;
+        const char *in = json_string_value(json_array_get(texts, i));
+        as_status st = template_apply_text(in, params, &text, err);
+        if (st < 0)
+            return st;
+        if (json_array_append_new(out, json_string(text)) < 0)
+            return no_memory(err);
+    }
+    for (void *it = json_object_iter((json_t *)texts); it;
+         it = json_object_iter_next((json_t *)texts, it)) {
+        AS_AUTO(as_freep) char *text = NULL;
+        const char *in = json_string_value(json_object_iter_value(it));
+        as_status st = template_apply_text(in, params, &text, err);
+        if (st < 0)
+            return st;
+        if (json_object_set_new(out, json_object_iter_key(it), json_string(text)) < 0)
+            return no_memory(err);
+    }
+    if (!out)
+        return no_memory(err);
+    *ret = as_steal(out);
+    return AS_OK;
+}
+
+static as_status apply_program(const struct sweep_trial *t, const json_t *params, json_t *out,
+                               struct as_err *err)
+{
+    json_t *command = NULL, *env = NULL;
+    as_status st = apply_texts(t->command, params, &command, err);
+    if (st < 0)
+        return st;
+    int bad = json_object_set_new(out, "command", command);
+    st = apply_texts(t->env, params, &env, err);
+    if (st < 0)
+        return st;
+    bad |= json_object_set_new(out, "env", env);
+    if (t->directory)
+        bad |= json_object_set_new(out, "directory", json_string(t->directory));
+    return bad ? no_memory(err) : AS_OK;
+}
+
+as_status sweep_doc_trial(const struct sweep_doc *d, const struct config *c, json_t **ret,
+                          struct as_err *err)
+{
+    JSON_AUTO params = config_to_json(d->space, c);
+    JSON_AUTO out = json_object();
+    if (!params || !out)
+        return no_memory(err);
+    json_t *train = NULL;
+    as_status st = d->trial.kind == TRIAL_TRAIN
+                       ? template_apply(d->trial.train, params, &train, err)
+                       : apply_program(&d->trial, params, out, err);
+    if (st < 0)
+        return st;
+    if (train && json_object_set_new(out, "train", train) < 0)
+        return no_memory(err);
+    *ret = as_steal(out);
+    return AS_OK;
+}

@@ -1,0 +1,23 @@
+/* `trial` of a sweep document: a command or a train document, and the ${name} in them. */
+#ifndef ASSAY_SCHEDULER_MODEL_SWEEP_TRIAL_PRIV_H
+#define ASSAY_SCHEDULER_MODEL_SWEEP_TRIAL_PRIV_H
+
+#include "scheduler/model/sweep_doc.h"
+
+/* Parse doc's `trial` into d->trial; d->space is set. Errors as sweep_doc_parse. */
+AS_MUST_CHECK as_status sweep_trial_parse(const json_t *trial, struct sweep_doc *d,
+                                          struct as_err *err);
+
+/* Fill d->datasets, and refuse a train document that the trainer would refuse for some value of a
+ * parameter: it is made and parsed with each parameter at its ends and at each of its choices,
+ * active and not. d->metric is set; one that the trainer never reports is refused. Nothing to do
+ * for a command. */
+AS_MUST_CHECK as_status sweep_trial_check_train(struct sweep_doc *d, struct as_err *err);
+
+/* Free what d->trial and d->datasets own. */
+void sweep_trial_done(struct sweep_doc *d);
+
+/* The canonical `trial` object. New reference; NULL when memory is out. */
+json_t *sweep_trial_to_json(const struct sweep_trial *t);
+
+#endif

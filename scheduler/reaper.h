@@ -1,0 +1,26 @@
+/* Time's work: what must happen although nobody asks for it.
+ *
+ * Any number of servers may run it at once; every step is a guarded transaction of its own. */
+#ifndef ASSAY_SCHEDULER_REAPER_H
+#define ASSAY_SCHEDULER_REAPER_H
+
+#include "base/status.h"
+#include "scheduler/store/store.h"
+
+/* What a tick did, for the log. */
+struct reaper_report {
+    int64_t runners_lost, attempts_lost, trials_timed_out;
+    int64_t sweeps_ended; /* failed by wall time or failures, or moved to finishing */
+    int64_t ensembles;    /* sweeps finished */
+    int64_t removed;      /* old keys, events and blobs */
+};
+
+/* One round: runners whose lease ran out, trial_timeout (as a backstop, one grace period and a
+ * lease after the runner should have done it), wall_time, sweeps that are over, their ensembles,
+ * old rows. For one lease after this process connected or connected again nobody is expired, so
+ * that runners can be heard first.
+ * AS_E_UNAVAILABLE: the database is away; the rest of the round is left to the next one. */
+AS_MUST_CHECK as_status reaper_tick(struct store *db, struct reaper_report *ret,
+                                    struct as_err *err);
+
+#endif

@@ -1,0 +1,256 @@
+/* What the scheduler's operations hand back: plain rows in an arena.
+ *
+ * Strings are views of the arena that was passed, NULL where the API says null (unless noted).
+ * JSON travels as text (compact, valid; parse it with json_parse to embed it). Times are Unix
+ * milliseconds of the database's clock, 0 for "not yet". 64-bit seeds are int64_t >= 0. */
+#ifndef ASSAY_SCHEDULER_ROWS_H
+#define ASSAY_SCHEDULER_ROWS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/status.h"
+#include "scheduler/model/trial_state.h"
+
+#define PAGE_SIZE_MAX 1000
+
+/* What a list is asked for. */
+struct page_req {
+    const char *cursor; /* NULL: the first page; AS_E_INVAL when this list did not make it */
+    int64_t size;       /* 1..PAGE_SIZE_MAX; 0 means 100 */
+};
+
+/* Trials of a sweep by state; total is their sum. */
+struct trial_counts {
+    int64_t by_state[TRIAL_STATES];
+    int64_t total;
+};
+
+struct sweep_row {
+    const char *id;
+    const char *name;
+    sweep_state state;
+    const char *reason;
+    const char *document; /* JSON, as sweep_doc's canonical form, order kept */
+    const char *metric;
+    bool maximize;
+    const char *method;
+    int64_t seed;
+    int64_t planned; /* planned_trials */
+    struct trial_counts counts;
+    bool has_best; /* the three below; of completed trials only */
+    int64_t best_number;
+    double best_value;
+    const char *best_params; /* JSON */
+    int64_t created_ms, started_ms, finished_ms;
+};
+
+struct sweep_page {
+    struct sweep_row *rows;
+    size_t n;
+    const char *next_cursor; /* NULL on the last page */
+};
+
+struct trial_row {
+    const char *sweep; /* id */
+    int64_t number;
+    trial_state state;
+    int64_t attempt; /* 0 before the first claim */
+    int64_t restarts;
+    const char *params; /* JSON */
+    int64_t seed;
+    bool has_value;
+    double value; /* may be NaN or infinite unless completed */
+    bool has_step;
+    int64_t step;
+    const char *metrics;    /* JSON {name: number or "NaN" …}, "{}" when nothing was measured */
+    const char *suggestion; /* JSON */
+    const char *runner;
+    const char *reason;
+    int64_t created_ms, started_ms, finished_ms;
+};
+
+struct trial_page {
+    struct trial_row *rows;
+    size_t n;
+    const char *next_cursor;
+};
+
+struct attempt_row {
+    int64_t attempt;
+    const char *runner;
+    int64_t started_ms, ended_ms;
+    const char
+        *outcome; /* completed, failed, retry, released, lost, cancelled, timeout; NULL: runs */
+    const char *reason;
+    bool has_exit_code;
+    int64_t exit_code; /* negative: the signal */
+};
+
+struct trial_detail {
+    struct trial_row trial;
+    struct attempt_row *attempts; /* ascending */
+    size_t n_attempts;
+};
+
+/* One metric of one trial: steps ascending; where attempts overlap the latest counts. */
+struct series_row {
+    const char *metric;
+    int64_t *steps;
+    double *values; /* may be NaN or infinite */
+    size_t n;
+};
+
+struct series_list {
+    struct series_row *rows; /* by metric name */
+    size_t n;
+};
+
+struct log_row {
+    int64_t attempt;  /* 0 when nothing was kept yet */
+    const char *text; /* never NULL */
+    bool truncated;
+};
+
+struct file_row {
+    const char *path;
+    int64_t size; /* bytes */
+    const char *sha256;
+};
+
+struct file_list {
+    struct file_row *rows; /* by path */
+    size_t n;
+};
+
+struct dataset_file_row {
+    const char *role; /* table, features, targets */
+    const char *sha256;
+    int64_t size;
+};
+
+struct dataset_row {
+    const char *name;
+    const char *format; /* csv, npy */
+    const char *task;   /* classification, regression */
+    const char *target; /* JSON: a string or a whole number; NULL */
+    int64_t n_rows, n_features, n_outputs;
+    const char *classes; /* JSON list of strings; NULL for regression */
+    const char *sha256;
+    struct dataset_file_row files[3];
+    size_t n_files;
+    const char *description;
+    int64_t created_ms;
+};
+
+struct dataset_page {
+    struct dataset_row *rows;
+    size_t n;
+    const char *next_cursor;
+};
+
+/* Names one attempt: what a runner says that it runs. */
+struct attempt_ref {
+    const char *sweep; /* id */
+    int64_t number;
+    int64_t attempt;
+};
+
+/* A runner is told to stop an attempt (the only action there is). */
+struct directive_row {
+    struct attempt_ref ref;
+    const char *reason; /* never NULL: "the sweep was cancelled", "attempt 2 replaced it", … */
+};
+
+struct directive_list {
+    struct directive_row *rows;
+    size_t n;
+};
+
+struct runner_row {
+    const char *name;
+    const char *state; /* live, lost, left */
+    const char *host;
+    const char *version;
+    int64_t slots;
+    const char *gpus; /* JSON list of strings */
+    int64_t running;  /* attempts it holds */
+    int64_t epoch;
+    int64_t registered_ms, seen_ms;
+};
+
+struct runner_page {
+    struct runner_row *rows;
+    size_t n;
+    const char *next_cursor;
+};
+
+/* A trial handed to a runner. */
+struct claimed_row {
+    const char *sweep; /* id */
+    int64_t number, attempt, seed;
+    const char *params;    /* JSON */
+    const char **inactive; /* names of parameters that are not active here */
+    size_t n_inactive;
+    const char *trial; /* JSON: the section `trial` of the document, templates as they are */
+    const char *metric;
+    bool maximize;
+    int64_t gpus;
+    const struct dataset_row *dataset; /* NULL for a command */
+    struct file_list files;            /* of its checkpoint folder */
+    int64_t timeout_ms;                /* 0: none */
+    int64_t grace_ms;
+};
+
+struct claim_list {
+    struct claimed_row *rows;
+    size_t n;
+};
+
+struct event_row {
+    int64_t id;
+    const char *type; /* sweep.created, sweep.changed, trial.changed, trial.measured,
+                         ensemble.ready, runner.changed */
+    int64_t time_ms;
+    const char *sweep; /* id, or NULL */
+    bool has_number;
+    int64_t number;
+    const char *state;
+    int64_t attempt; /* 0: none */
+    bool has_value;
+    double value;
+    const char *reason;
+    const char *runner;
+};
+
+struct event_list {
+    struct event_row *rows;
+    size_t n;
+    int64_t last_id; /* pass it as `after` next; unchanged when nothing is new */
+};
+
+typedef enum token_role { ROLE_VIEWER, ROLE_USER, ROLE_RUNNER, ROLE_ADMIN } token_role;
+#define TOKEN_ROLES 4
+
+struct token_row {
+    const char *id;
+    token_role role;
+    const char *name;
+    int64_t created_ms, expires_ms, last_used_ms;
+};
+
+struct token_page {
+    struct token_row *rows;
+    size_t n;
+    const char *next_cursor;
+};
+
+/* Who makes a request: the id of its token, and what it may do. */
+struct principal {
+    char id[40];
+    token_role role;
+};
+
+#endif

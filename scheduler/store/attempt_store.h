@@ -1,0 +1,63 @@
+/* Tables attempt and trial_log, and what a claim hands out. */
+#ifndef ASSAY_SCHEDULER_STORE_ATTEMPT_STORE_H
+#define ASSAY_SCHEDULER_STORE_ATTEMPT_STORE_H
+
+#include "base/arena.h"
+#include "scheduler/rows.h"
+#include "scheduler/store/tx.h"
+
+struct attempt_new {
+    int64_t sweep_key, number, attempt;
+    const char *runner;
+    int64_t epoch;
+    const char *claim_id;
+};
+
+AS_MUST_CHECK as_status store_attempt_add(struct tx *t, const struct attempt_new *n,
+                                          struct as_err *err);
+
+struct attempt_end {
+    const char *outcome;
+    const char *reported; /* what the runner said; NULL when it did not end it */
+    const char *reason;
+    bool has_exit_code;
+    int64_t exit_code;
+};
+
+/* Ends an attempt that runs, or tells better of one that ended without its runner's word. */
+AS_MUST_CHECK as_status store_attempt_end(struct tx *t, int64_t sweep_key, int64_t number,
+                                          int64_t attempt, const struct attempt_end *e,
+                                          struct as_err *err);
+
+/* What the runner reported as the end of that attempt; NULL when nothing yet or no such attempt. */
+AS_MUST_CHECK as_status store_attempt_reported(struct tx *t, struct arena *a, int64_t sweep_key,
+                                               int64_t number, int64_t attempt, const char **ret,
+                                               struct as_err *err);
+
+AS_MUST_CHECK as_status store_attempt_list(struct tx *t, struct arena *a, int64_t sweep_key,
+                                           int64_t number, struct attempt_row **ret,
+                                           size_t *ret_n, struct as_err *err);
+
+/* attempt 0: the latest with output. *ret is zeroed with text "" when nothing was kept. */
+AS_MUST_CHECK as_status store_attempt_log_get(struct tx *t, struct arena *a, int64_t sweep_key,
+                                              int64_t number, int64_t attempt,
+                                              struct log_row *ret, struct as_err *err);
+AS_MUST_CHECK as_status store_attempt_log_put(struct tx *t, int64_t sweep_key, int64_t number,
+                                              int64_t attempt, const char *text, bool truncated,
+                                              struct as_err *err);
+
+/* A claimed trial as the tables know it: with the whole document, from which the service takes the
+ * section `trial`, the data set and the inactive names. */
+struct attempt_claimed {
+    int64_t sweep_key;
+    const char *document;
+    struct claimed_row row; /* trial, dataset, files, inactive are not set */
+};
+
+/* What a claim got and still holds, in the order of sweep and number. */
+AS_MUST_CHECK as_status store_attempt_claimed(struct tx *t, struct arena *a, const char *runner,
+                                              int64_t epoch, const char *claim_id,
+                                              struct attempt_claimed **ret, size_t *ret_n,
+                                              struct as_err *err);
+
+#endif

@@ -1,0 +1,110 @@
+/* Tables blob and blob_chunk. */
+#include "scheduler/store/blob_store.h"
+
+#include <string.h>
+
+#include "scheduler/store/pg_priv.h"
+#include "scheduler/store/sets_priv.h"
+
+enum { BLOB_ADD, BLOB_TOUCH, BLOB_ADD_CHUNK, BLOB_STAT, BLOB_READ, BLOB_PRUNE };
+
+static const struct stmt stmts[] = {
+    [BLOB_ADD] = {"blob_add", "insert into blob (sha256, size) values ($1, $2) on conflict (sha256) "
+                              "do nothing"},
+    [BLOB_TOUCH] = {"blob_touch", "update blob set touched_at = now() where sha256 = $1 and "
+                                  "touched_at < now() - interval '10 min'"},
+    [BLOB_ADD_CHUNK] = {"blob_add_chunk",
+                        "insert into blob_chunk (sha256, seq, content) values ($1, $2, $3)"},
+    [BLOB_STAT] = {"blob_stat", "select size from blob where sha256 = $1"},
+    [BLOB_READ] = {"blob_read",
+                   "select substring(c.content from $3::int for $4::int) from blob b left join "
+                   "blob_chunk c on c.sha256 = b.sha256 and c.seq = $2 where b.sha256 = $1"},
+    [BLOB_PRUNE] = {"blob_prune",
+                    "delete from blob where sha256 in (select sha256 from blob b where touched_at "
+                    "< now() - $1 * interval '1 ms' and not exists (select from trial_file f where "
+                    "f.sha256 = b.sha256) and not exists (select from dataset_file d where d.sha256 "
+                    "= b.sha256) order by touched_at limit 20 for update skip locked)"},
+};
+const struct stmt_set blob_stmts = {"blob", stmts, AS_ARRAY_LEN(stmts)};
+
+static as_status touch(struct tx *t, const char *sha256, struct as_err *err)
+{
+    struct args a = {0};
+    args_str(&a, sha256);
+    return tx_exec(t, &stmts[BLOB_TOUCH], &a, NULL, err);
+}
+
+as_status store_blob_add(struct tx *t, const char *sha256, int64_t size, bool *ret_created,
+                         struct as_err *err)
+{
+    struct args a = {0};
+    args_str(&a, sha256);
+    args_i64(&a, size);
+    int n = 0;
+    as_status st = tx_exec(t, &stmts[BLOB_ADD], &a, &n, err);
+    if (st == AS_OK && n == 0)
+        st = touch(t, sha256, err);
+    if (st == AS_OK)
+        *ret_created = n > 0;
+    return st;
+}
+
+as_status store_blob_add_chunk(struct tx *t, const char *sha256, int64_t seq, const void *bytes,
+                               size_t len, struct as_err *err)
+{
+    struct args a = {0};
+    args_str(&a, sha256);
+    args_i64(&a, seq);
+    args_bytes(&a, bytes, len);
+    return tx_exec(t, &stmts[BLOB_ADD_CHUNK], &a, NULL, err);
+}
+
+as_status store_blob_stat(struct tx *t, const char *sha256, int64_t *ret_size, struct as_err *err)
+{
+    struct args a = {0};
+    args_str(&a, sha256);
+    RESULT_AUTO r = {0};
+    as_status st = tx_query(t, &stmts[BLOB_STAT], &a, &r, err);
+    if (st != AS_OK)
+        return st;
+    if (r.rows == 0)
+        return as_fail(err, AS_E_NOT_FOUND, "no content %.64s is stored", sha256);
+    struct reader rd;
+    reader_init(&rd, &r, 0, NULL);
+    *ret_size = read_i64(&rd);
+    return touch(t, sha256, err);
+}
+
+as_status store_blob_read(struct tx *t, const char *sha256, int64_t seq, int64_t offset, void *buf,
+                          size_t size, size_t *ret_len, struct as_err *err)
+{
+    struct args a = {0};
+    args_str(&a, sha256);
+    args_i64(&a, seq);
+    args_i64(&a, offset + 1); /* SQL counts bytes from 1 */
+    args_i64(&a, (int64_t)size);
+    RESULT_AUTO r = {0};
+    as_status st = tx_query_binary(t, &stmts[BLOB_READ], &a, &r, err);
+    if (st != AS_OK)
+        return st;
+    if (r.rows == 0)
+        return as_fail(err, AS_E_NOT_FOUND, "no content %.64s is stored", sha256);
+    size_t len = (size_t)PQgetlength(r.pg, 0, 0);
+    if (len > size)
+        return as_fail(err, AS_E_INTERNAL, "the database sent %zu bytes for %zu", len, size);
+    memcpy(buf, PQgetvalue(r.pg, 0, 0), len);
+    *ret_len = len;
+    return AS_OK;
+}
+
+as_status store_blob_prune(struct tx *t, int64_t keep_ms, int64_t *ret_removed,
+                           struct as_err *err)
+{
+    struct args a = {0};
+    args_i64(&a, keep_ms);
+    int n = 0;
+    as_status st = tx_exec(t, &stmts[BLOB_PRUNE], &a, &n, err);
+    if (st == AS_OK)
+        *ret_removed = n;
+    return st;
+}

@@ -1,0 +1,26 @@
+/* Tables dataset and dataset_file. */
+#ifndef ASSAY_SCHEDULER_STORE_DATASET_STORE_H
+#define ASSAY_SCHEDULER_STORE_DATASET_STORE_H
+
+#include "base/arena.h"
+#include "scheduler/rows.h"
+#include "scheduler/store/tx.h"
+
+/* *ret_created is false when the name is taken. AS_E_NOT_FOUND: content is no longer stored. */
+AS_MUST_CHECK as_status store_dataset_add(struct tx *t, const struct dataset_row *d,
+                                          bool *ret_created, struct as_err *err);
+/* AS_E_NOT_FOUND. `keep`: hold the row, so that it cannot be removed before the transaction ends. */
+AS_MUST_CHECK as_status store_dataset_get(struct tx *t, struct arena *a, const char *name,
+                                          bool keep, struct dataset_row *ret, struct as_err *err);
+/* Names above `after` ("" for all); *ret_more tells whether there are more. */
+AS_MUST_CHECK as_status store_dataset_list(struct tx *t, struct arena *a, const char *after,
+                                           int64_t size, struct dataset_row **ret, size_t *ret_n,
+                                           bool *ret_more, struct as_err *err);
+/* Lock the row. AS_E_NOT_FOUND. */
+AS_MUST_CHECK as_status store_dataset_lock(struct tx *t, const char *name, struct as_err *err);
+/* The id of a sweep that has not ended and may use it, in the arena; NULL for none. */
+AS_MUST_CHECK as_status store_dataset_user(struct tx *t, struct arena *a, const char *name,
+                                           const char **ret, struct as_err *err);
+AS_MUST_CHECK as_status store_dataset_delete(struct tx *t, const char *name, struct as_err *err);
+
+#endif

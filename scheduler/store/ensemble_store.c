@@ -1,0 +1,112 @@
+/* Table ensemble. */
+#include "scheduler/store/ensemble_store.h"
+
+#include "scheduler/store/pg_priv.h"
+#include "scheduler/store/sets_priv.h"
+
+enum { ENSEMBLE_GET, ENSEMBLE_TAKE, ENSEMBLE_CANDIDATES, ENSEMBLE_PUT };
+
+static const struct stmt stmts[] = {
+    [ENSEMBLE_GET] = {"ensemble_get", "select e.result, s.state from sweep s join ensemble e on "
+                                      "e.sweep_key = s.key where s.id = $1"},
+    [ENSEMBLE_TAKE] = {"ensemble_take",
+                       "update ensemble set lease_until = now() + $1 * interval '1 ms' where "
+                       "sweep_key = (select e.sweep_key from ensemble e join sweep s on s.key = "
+                       "e.sweep_key where s.state = 'finishing' and e.state = 'pending' and "
+                       "(e.lease_until is null or e.lease_until < now()) order by e.sweep_key limit "
+                       "1 for update of e skip locked) returning sweep_key"},
+    [ENSEMBLE_CANDIDATES] =
+        {"ensemble_candidates",
+         "with c as (select t.number, t.value, t.params, p.sha256 as predictions, p.size as "
+         "predictions_size, g.sha256 as targets, g.size as targets_size from trial t join "
+         "trial_file p on p.sweep_key = t.sweep_key and p.number = t.number and p.kind = 'artifact' "
+         "and p.path = 'predictions.npy' join trial_file g on g.sweep_key = t.sweep_key and "
+         "g.number = t.number and g.kind = 'artifact' and g.path = 'targets.npy' where t.sweep_key "
+         "= $1 and t.state = 'completed') select number, value, params, predictions, targets, "
+         "predictions_size, targets_size from c where targets = (select targets from c group by "
+         "targets order by count(*) desc, targets limit 1) order by value * $2::int, number limit "
+         "$3"},
+    [ENSEMBLE_PUT] = {"ensemble_put", "update ensemble set state = $2, result = $3, lease_until = "
+                                      "null where sweep_key = $1 and state = 'pending'"},
+};
+const struct stmt_set ensemble_stmts = {"ensemble", stmts, AS_ARRAY_LEN(stmts)};
+
+as_status store_ensemble_get(struct tx *t, struct arena *a, const char *sweep, const char **ret,
+                             sweep_state *ret_state, struct as_err *err)
+{
+    struct args args = {0};
+    args_str(&args, sweep);
+    RESULT_AUTO r = {0};
+    as_status st = tx_query(t, &stmts[ENSEMBLE_GET], &args, &r, err);
+    if (st != AS_OK)
+        return st;
+    if (r.rows == 0)
+        return as_fail(err, AS_E_NOT_FOUND, "there is no sweep '%.80s'", sweep);
+    struct reader rd;
+    reader_init(&rd, &r, 0, a);
+    *ret = read_str(&rd);
+    st = sweep_state_parse(read_view(&rd), ret_state, err);
+    return st == AS_OK ? reader_check(&rd, err) : st;
+}
+
+as_status store_ensemble_take(struct tx *t, int64_t lease_ms, int64_t *ret_key,
+                              struct as_err *err)
+{
+    struct args args = {0};
+    args_i64(&args, lease_ms);
+    RESULT_AUTO r = {0};
+    as_status st = tx_query(t, &stmts[ENSEMBLE_TAKE], &args, &r, err);
+    *ret_key = 0;
+    if (st != AS_OK || r.rows == 0)
+        return st;
+    struct reader rd;
+    reader_init(&rd, &r, 0, NULL);
+    *ret_key = read_i64(&rd);
+    return AS_OK;
+}
+
+as_status store_ensemble_candidates(struct tx *t, struct arena *a, int64_t key, bool maximize,
+                                    int64_t limit, struct ensemble_candidate **ret, size_t *ret_n,
+                                    struct as_err *err)
+{
+    struct args args = {0};
+    args_i64(&args, key);
+    args_i64(&args, maximize ? -1 : 1);
+    args_i64(&args, limit);
+    RESULT_AUTO r = {0};
+    as_status st = tx_query(t, &stmts[ENSEMBLE_CANDIDATES], &args, &r, err);
+    if (st != AS_OK)
+        return st;
+    struct ensemble_candidate *rows = arena_alloc(a, (size_t)r.rows + 1, sizeof *rows);
+    if (!rows)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    for (int i = 0; i < r.rows && st == AS_OK; i++) {
+        struct reader rd;
+        reader_init(&rd, &r, i, a);
+        rows[i].number = read_i64(&rd);
+        rows[i].value = read_f64(&rd);
+        rows[i].params = read_str(&rd);
+        rows[i].predictions = read_str(&rd);
+        rows[i].targets = read_str(&rd);
+        rows[i].predictions_size = read_i64(&rd);
+        rows[i].targets_size = read_i64(&rd);
+        st = reader_check(&rd, err);
+    }
+    *ret = rows;
+    *ret_n = (size_t)r.rows;
+    return st;
+}
+
+as_status store_ensemble_put(struct tx *t, int64_t key, const char *state, const char *json,
+                             struct as_err *err)
+{
+    struct args a = {0};
+    args_i64(&a, key);
+    args_str(&a, state);
+    args_str(&a, json);
+    int n = 0;
+    as_status st = tx_exec(t, &stmts[ENSEMBLE_PUT], &a, &n, err);
+    if (st == AS_OK && n == 0)
+        return as_fail(err, AS_E_CONFLICT, "the ensemble was computed already");
+    return st;
+}

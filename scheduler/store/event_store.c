@@ -1,0 +1,121 @@
+/* Table event. See events.h for why ids are made of transaction ids. */
+#include "scheduler/store/event_store.h"
+
+#include "scheduler/store/pg_priv.h"
+#include "scheduler/store/sets_priv.h"
+
+enum { EVENT_ADD, EVENT_AFTER, EVENT_AFTER_SWEEP, EVENT_HORIZON, EVENT_PRUNE };
+
+#define EVENT_COLUMNS                                                                              \
+    "id, type, " SQL_MS("time") ", sweep, number is not null, number, "     \
+    "state, attempt, value is not null, value, reason, runner"
+
+static const struct stmt stmts[] = {
+    [EVENT_ADD] = {"event_add",
+                   "insert into event (id, type, sweep_key, sweep, number, state, attempt, value, "
+                   "reason, runner) values ((pg_current_xact_id()::text::bigint << 20) + $1, $2, "
+                   "$3, $4, $5, $6, $7, $8, $9, $10)"},
+    [EVENT_AFTER] = {"event_after",
+                     "select " EVENT_COLUMNS " from event where id > $1 and id < $2 "
+                     "order by id limit $3"},
+    [EVENT_AFTER_SWEEP] = {"event_after_sweep",
+                           "select " EVENT_COLUMNS " from event where id > $1 and id < $2 "
+                           "and sweep_key = $4 order by id limit $3"},
+    [EVENT_HORIZON] = {"event_horizon",
+                       "select pg_snapshot_xmin(pg_current_snapshot())::text::bigint << 20"},
+    [EVENT_PRUNE] = {"event_prune",
+                     "delete from event where id in (select id from event where time < "
+                     "clock_timestamp() - $1 * interval '1 ms' order by id limit 5000)"},
+};
+const struct stmt_set event_stmts = {"event", stmts, AS_ARRAY_LEN(stmts)};
+
+as_status store_event_add(struct tx *t, const struct event_new *e, struct as_err *err)
+{
+    if (t->events >= INT64_C(1) << 20)
+        return as_fail(err, AS_E_INTERNAL, "too many events in one transaction");
+    struct args a = {0};
+    args_i64(&a, t->events++);
+    args_str(&a, e->type);
+    args_i64_or_null(&a, e->sweep_key != 0, e->sweep_key);
+    args_str(&a, e->sweep);
+    args_i64_or_null(&a, e->has_number, e->number);
+    args_str(&a, e->state);
+    args_i64_or_null(&a, e->attempt != 0, e->attempt);
+    args_f64_or_null(&a, e->has_value, e->value);
+    args_str(&a, e->reason);
+    args_str(&a, e->runner);
+    return tx_exec(t, &stmts[EVENT_ADD], &a, NULL, err);
+}
+
+static void read_event(struct reader *rd, struct event_row *e)
+{
+    e->id = read_i64(rd);
+    e->type = read_str(rd);
+    e->time_ms = read_i64(rd);
+    e->sweep = read_str(rd);
+    e->has_number = read_bool(rd);
+    e->number = read_i64(rd);
+    e->state = read_str(rd);
+    e->attempt = read_i64(rd);
+    e->has_value = read_bool(rd);
+    e->value = read_f64(rd);
+    e->reason = read_str(rd);
+    e->runner = read_str(rd);
+}
+
+as_status store_event_after(struct tx *t, struct arena *a, int64_t sweep_key, int64_t after,
+                            int64_t limit, struct event_list *ret, struct as_err *err)
+{
+    int64_t horizon = 0;
+    as_status st = store_event_horizon(t, &horizon, err);
+    if (st != AS_OK)
+        return st;
+    struct args args = {0};
+    args_i64(&args, after);
+    args_i64(&args, horizon + 1);
+    args_i64(&args, limit);
+    if (sweep_key)
+        args_i64(&args, sweep_key);
+    RESULT_AUTO r = {0};
+    st = tx_query(t, &stmts[sweep_key ? EVENT_AFTER_SWEEP : EVENT_AFTER], &args, &r, err);
+    if (st != AS_OK)
+        return st;
+    struct event_row *rows = arena_alloc(a, (size_t)r.rows + 1, sizeof *rows);
+    if (!rows)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    for (int i = 0; i < r.rows; i++) {
+        struct reader rd;
+        reader_init(&rd, &r, i, a);
+        read_event(&rd, &rows[i]);
+        if ((st = reader_check(&rd, err)) != AS_OK)
+            return st;
+    }
+    int64_t last = r.rows < limit ? horizon : rows[r.rows - 1].id;
+    *ret = (struct event_list){
+        .rows = rows, .n = (size_t)r.rows, .last_id = last > after ? last : after};
+    return AS_OK;
+}
+
+as_status store_event_horizon(struct tx *t, int64_t *ret, struct as_err *err)
+{
+    RESULT_AUTO r = {0};
+    as_status st = tx_query(t, &stmts[EVENT_HORIZON], NULL, &r, err);
+    if (st != AS_OK)
+        return st;
+    struct reader rd;
+    reader_init(&rd, &r, 0, NULL);
+    *ret = read_i64(&rd) - 1; /* ids of the oldest transaction under way start here */
+    return AS_OK;
+}
+
+as_status store_event_prune(struct tx *t, int64_t keep_ms, int64_t *ret_removed,
+                            struct as_err *err)
+{
+    struct args a = {0};
+    args_i64(&a, keep_ms);
+    int n = 0;
+    as_status st = tx_exec(t, &stmts[EVENT_PRUNE], &a, &n, err);
+    if (st == AS_OK)
+        *ret_removed = n;
+    return st;
+}

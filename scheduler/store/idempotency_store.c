@@ -1,0 +1,97 @@
+/* Table idempotency. */
+#include "scheduler/store/idempotency_store.h"
+
+#include "scheduler/store/pg_priv.h"
+#include "scheduler/store/sets_priv.h"
+
+enum { IDEM_ADD, IDEM_GET, IDEM_MADE, IDEM_ANSWER, IDEM_PRUNE };
+
+static const struct stmt stmts[] = {
+    [IDEM_ADD] = {"idempotency_add", "insert into idempotency (scope, key, body_sha256) values ($1, "
+                                     "$2, $3) on conflict (scope, key) do nothing"},
+    [IDEM_GET] = {"idempotency_get",
+                  "select body_sha256 = $3, sweep, status, body, location from idempotency where "
+                  "scope = $1 and key = $2"},
+    [IDEM_MADE] = {"idempotency_made", "update idempotency set sweep = $4 where scope = $1 and key "
+                                       "= $2 and body_sha256 = $3"},
+    [IDEM_ANSWER] = {"idempotency_answer",
+                     "insert into idempotency (scope, key, body_sha256, status, body, location) "
+                     "values ($1, $2, $3, $4, $5, $6) on conflict (scope, key) do update set status "
+                     "= excluded.status, body = excluded.body, location = excluded.location where "
+                     "idempotency.status is null and idempotency.body_sha256 = "
+                     "excluded.body_sha256"},
+    [IDEM_PRUNE] = {"idempotency_prune",
+                    "delete from idempotency where (scope, key) in (select scope, key from "
+                    "idempotency where created_at < now() - interval '24 h' order by created_at "
+                    "limit 1000)"},
+};
+const struct stmt_set idempotency_stmts = {"idempotency", stmts, AS_ARRAY_LEN(stmts)};
+
+static void args_key(struct args *a, const struct idem_key *k)
+{
+    args_str(a, k->scope);
+    args_str(a, k->key);
+    args_str(a, k->body_sha256);
+}
+
+as_status store_idempotency_add(struct tx *t, const struct idem_key *k, bool *ret_new,
+                                struct as_err *err)
+{
+    struct args a = {0};
+    args_key(&a, k);
+    int n = 0;
+    as_status st = tx_exec(t, &stmts[IDEM_ADD], &a, &n, err);
+    if (st == AS_OK)
+        *ret_new = n > 0;
+    return st;
+}
+
+as_status store_idempotency_get(struct tx *t, struct arena *a, const struct idem_key *k,
+                                struct idem_row *ret, struct as_err *err)
+{
+    struct args args = {0};
+    args_key(&args, k);
+    RESULT_AUTO r = {0};
+    as_status st = tx_query(t, &stmts[IDEM_GET], &args, &r, err);
+    if (st != AS_OK)
+        return st;
+    if (r.rows == 0)
+        return as_fail(err, AS_E_NOT_FOUND, "the idempotency key is new");
+    struct reader rd;
+    reader_init(&rd, &r, 0, a);
+    ret->same_body = read_bool(&rd);
+    ret->sweep = read_str(&rd);
+    ret->status = read_i64(&rd);
+    ret->body = read_str(&rd);
+    ret->location = read_str(&rd);
+    return reader_check(&rd, err);
+}
+
+as_status store_idempotency_made(struct tx *t, const struct idem_key *k, const char *sweep,
+                                 struct as_err *err)
+{
+    struct args a = {0};
+    args_key(&a, k);
+    args_str(&a, sweep);
+    return tx_exec(t, &stmts[IDEM_MADE], &a, NULL, err);
+}
+
+as_status store_idempotency_answer(struct tx *t, const struct idem_key *k, int64_t status,
+                                   const char *body, const char *location, struct as_err *err)
+{
+    struct args a = {0};
+    args_key(&a, k);
+    args_i64(&a, status);
+    args_str(&a, body);
+    args_str(&a, location);
+    return tx_exec(t, &stmts[IDEM_ANSWER], &a, NULL, err);
+}
+
+as_status store_idempotency_prune(struct tx *t, int64_t *ret_removed, struct as_err *err)
+{
+    int n = 0;
+    as_status st = tx_exec(t, &stmts[IDEM_PRUNE], NULL, &n, err);
+    if (st == AS_OK)
+        *ret_removed = n;
+    return st;
+}

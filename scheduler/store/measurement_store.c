@@ -1,0 +1,143 @@
+/* Table measurement. */
+#include "scheduler/store/measurement_store.h"
+
+#include "scheduler/store/pg_priv.h"
+#include "scheduler/store/sets_priv.h"
+
+enum { MEASUREMENT_ADD, MEASUREMENT_LATEST, MEASUREMENT_SERIES };
+
+/* The latest value of a metric: of the latest attempt that reported it, at its highest step. It is
+ * looked up again after each batch, so that a batch that is repeated late changes nothing. JSON has
+ * no NaN, so such values are kept as text. */
+static const struct stmt stmts[] = {
+    [MEASUREMENT_ADD] = {"measurement_add",
+                         "insert into measurement (sweep_key, number, attempt, step, metric, value) "
+                         "select $1, $2, $3, p.step, p.metric, p.value from unnest($4::bigint[], "
+                         "$5::text[], $6::float8[]) as p(step, metric, value) on conflict do "
+                         "nothing"},
+    [MEASUREMENT_LATEST] =
+        {"measurement_latest",
+         "with latest as (select n.metric, l.value, l.step from (select distinct metric from "
+         "unnest($3::text[]) as u(metric)) n cross join lateral (select value, step from "
+         "measurement where sweep_key = $1 and number = $2 and metric = n.metric order by attempt "
+         "desc, step desc limit 1) l) update trial t set metrics = t.metrics || (select "
+         "jsonb_object_agg(metric, case when value in ('NaN', 'Infinity', '-Infinity') then "
+         "to_jsonb(value::text) else to_jsonb(value) end) from latest), step = (select max(step) "
+         "from latest), value = coalesce((select l.value from latest l where l.metric = s.metric), "
+         "t.value) from sweep s where s.key = t.sweep_key and t.sweep_key = $1 and t.number = $2"},
+    [MEASUREMENT_SERIES] = {"measurement_series",
+                            "select distinct on (metric, step) metric, step, value from "
+                            "measurement where sweep_key = $1 and number = $2 and ($3::text is "
+                            "null or metric = $3) order by metric, step, attempt desc"},
+};
+const struct stmt_set measurement_stmts = {"measurement", stmts, AS_ARRAY_LEN(stmts)};
+
+struct columns {
+    struct str steps, metrics, values;
+};
+
+static void columns_done(struct columns *c)
+{
+    str_done(&c->steps);
+    str_done(&c->metrics);
+    str_done(&c->values);
+}
+
+static as_status columns_fill(struct columns *c, const struct measurement *points, size_t n,
+                              struct as_err *err)
+{
+    array_open(&c->steps);
+    array_open(&c->metrics);
+    array_open(&c->values);
+    for (size_t i = 0; i < n; i++) {
+        array_i64(&c->steps, points[i].step);
+        array_str(&c->metrics, points[i].metric);
+        array_f64(&c->values, points[i].value);
+    }
+    array_close(&c->steps);
+    array_close(&c->metrics);
+    array_close(&c->values);
+    if (c->steps.failed || c->metrics.failed || c->values.failed)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    return AS_OK;
+}
+
+as_status store_measurement_add(struct tx *t, int64_t sweep_key, int64_t number, int64_t attempt,
+                                const struct measurement *points, size_t n, int64_t *ret_recorded,
+                                struct as_err *err)
+{
+    AS_AUTO(columns_done) struct columns c = {0};
+    as_status st = columns_fill(&c, points, n, err);
+    if (st != AS_OK)
+        return st;
+    struct args add = {0};
+    args_i64(&add, sweep_key);
+    args_i64(&add, number);
+    args_i64(&add, attempt);
+    args_str(&add, str_cstr(&c.steps));
+    args_str(&add, str_cstr(&c.metrics));
+    args_str(&add, str_cstr(&c.values));
+    int recorded = 0;
+    st = tx_exec(t, &stmts[MEASUREMENT_ADD], &add, &recorded, err);
+    if (st != AS_OK)
+        return st;
+    *ret_recorded = recorded;
+    if (recorded == 0)
+        return AS_OK;
+    struct args latest = {0};
+    args_i64(&latest, sweep_key);
+    args_i64(&latest, number);
+    args_str(&latest, str_cstr(&c.metrics));
+    return tx_exec(t, &stmts[MEASUREMENT_LATEST], &latest, NULL, err);
+}
+
+/* Rows come sorted by metric: cut them into series. */
+static as_status read_series(const struct result *r, struct arena *a, struct series_list *ret,
+                             struct as_err *err)
+{
+    size_t n = (size_t)r->rows, n_series = 0;
+    struct series_row *rows = NULL;
+    size_t cap = 0;
+    int64_t *steps = arena_alloc(a, n + 1, sizeof *steps);
+    double *values = arena_alloc(a, n + 1, sizeof *values);
+    if (!steps || !values)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    for (size_t i = 0; i < n; i++) {
+        struct reader rd;
+        reader_init(&rd, r, (int)i, a);
+        const char *metric = read_view(&rd);
+        if (n_series == 0 || !as_streq(rows[n_series - 1].metric, metric)) {
+            if (n_series == cap) {
+                cap = cap ? cap * 2 : 16;
+                struct series_row *more = arena_alloc(a, cap, sizeof *more);
+                if (!more)
+                    return as_fail(err, AS_E_NOMEM, "out of memory");
+                for (size_t k = 0; k < n_series; k++)
+                    more[k] = rows[k];
+                rows = more;
+            }
+            rows[n_series++] = (struct series_row){
+                .metric = arena_strdup(a, metric), .steps = steps + i, .values = values + i};
+            if (!rows[n_series - 1].metric)
+                return as_fail(err, AS_E_NOMEM, "out of memory");
+        }
+        steps[i] = read_i64(&rd);
+        values[i] = read_f64(&rd);
+        rows[n_series - 1].n++;
+    }
+    *ret = (struct series_list){rows, n_series};
+    return AS_OK;
+}
+
+as_status store_measurement_series(struct tx *t, struct arena *a, int64_t sweep_key,
+                                   int64_t number, const char *metric, struct series_list *ret,
+                                   struct as_err *err)
+{
+    struct args args = {0};
+    args_i64(&args, sweep_key);
+    args_i64(&args, number);
+    args_str(&args, metric);
+    RESULT_AUTO r = {0};
+    as_status st = tx_query(t, &stmts[MEASUREMENT_SERIES], &args, &r, err);
+    return st == AS_OK ? read_series(&r, a, ret, err) : st;
+}

@@ -1,0 +1,22 @@
+/* Table measurement, and the latest values that trial carries. */
+#ifndef ASSAY_SCHEDULER_STORE_MEASUREMENT_STORE_H
+#define ASSAY_SCHEDULER_STORE_MEASUREMENT_STORE_H
+
+#include "base/arena.h"
+#include "scheduler/attempts.h"
+#include "scheduler/rows.h"
+#include "scheduler/store/tx.h"
+
+/* Insert what is new and bring trial.metrics, value and step up to date. The caller holds the
+ * trial's row and has checked the attempt. */
+AS_MUST_CHECK as_status store_measurement_add(struct tx *t, int64_t sweep_key, int64_t number,
+                                              int64_t attempt, const struct measurement *points,
+                                              size_t n, int64_t *ret_recorded,
+                                              struct as_err *err);
+
+/* metric NULL: all. */
+AS_MUST_CHECK as_status store_measurement_series(struct tx *t, struct arena *a, int64_t sweep_key,
+                                                 int64_t number, const char *metric,
+                                                 struct series_list *ret, struct as_err *err);
+
+#endif

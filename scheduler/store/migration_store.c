@@ -1,0 +1,74 @@
+/* Table schema_migration. */
+#include "scheduler/store/migration_store.h"
+
+#include "scheduler/store/pg_priv.h"
+#include "scheduler/store/sets_priv.h"
+
+enum { MIGRATION_HAS_LEDGER, MIGRATION_LIST, MIGRATION_ADD };
+
+static const struct stmt stmts[] = {
+    [MIGRATION_HAS_LEDGER] = {"migration_has_ledger",
+                              "select to_regclass('schema_migration') is not null"},
+    [MIGRATION_LIST] = {"migration_list",
+                        "select version, name, sha256 from schema_migration order by version"},
+    [MIGRATION_ADD] = {"migration_add",
+                       "insert into schema_migration (version, name, sha256) values ($1, $2, $3)"},
+};
+const struct stmt_set migration_stmts = {"migration", stmts, AS_ARRAY_LEN(stmts)};
+
+/* The number is arbitrary and ours: "assay" in ASCII. Waiting is allowed to take longer than other
+ * locks, and a migration longer than other statements. */
+static const char lock_sql[] =
+    "set local lock_timeout = '60s'; set local statement_timeout = '600s';"
+    "select pg_advisory_xact_lock(418380734841);"
+    "create table if not exists schema_migration (version integer primary key, name text not null, "
+    "sha256 text not null, applied_at timestamptz not null default now())";
+
+as_status store_migration_lock(struct tx *t, struct as_err *err)
+{
+    return conn_exec(t->conn, lock_sql, err);
+}
+
+as_status store_migration_list(struct tx *t, struct arena *a, struct migration_applied **ret,
+                               size_t *ret_n, struct as_err *err)
+{
+    RESULT_AUTO has = {0};
+    as_status st = tx_query(t, &stmts[MIGRATION_HAS_LEDGER], NULL, &has, err);
+    if (st != AS_OK)
+        return st;
+    struct reader rd;
+    reader_init(&rd, &has, 0, a);
+    *ret_n = 0;
+    if (!read_bool(&rd))
+        return AS_OK;
+    RESULT_AUTO r = {0};
+    st = tx_query(t, &stmts[MIGRATION_LIST], NULL, &r, err);
+    if (st != AS_OK)
+        return st;
+    struct migration_applied *rows = arena_alloc(a, (size_t)r.rows + 1, sizeof *rows);
+    if (!rows)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    for (int i = 0; i < r.rows && st == AS_OK; i++) {
+        reader_init(&rd, &r, i, a);
+        rows[i].version = read_i64(&rd);
+        rows[i].name = read_str(&rd);
+        rows[i].sha256 = read_str(&rd);
+        st = reader_check(&rd, err);
+    }
+    *ret = rows;
+    *ret_n = (size_t)r.rows;
+    return st;
+}
+
+as_status store_migration_apply(struct tx *t, const struct migration *m, const char *sha256,
+                                struct as_err *err)
+{
+    as_status st = conn_exec(t->conn, m->sql, err);
+    if (st != AS_OK)
+        return as_err_prefix(err, st, "migration %04d_%s", m->version, m->name);
+    struct args a = {0};
+    args_i64(&a, m->version);
+    args_str(&a, m->name);
+    args_str(&a, sha256);
+    return tx_exec(t, &stmts[MIGRATION_ADD], &a, NULL, err);
+}

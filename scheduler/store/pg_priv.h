@@ -1,0 +1,120 @@
+/* One connection and its statements: arguments in, rows out, errors named. Private to this folder.
+ *
+ * A PGresult never leaves the function that asked for it: `struct result` is a local with
+ * RESULT_AUTO. */
+#ifndef ASSAY_SCHEDULER_STORE_PG_PRIV_H
+#define ASSAY_SCHEDULER_STORE_PG_PRIV_H
+
+#include <libpq-fe.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/status.h"
+#include "base/str.h"
+#include "scheduler/store/tx.h"
+
+/* A statement, prepared on a connection when it is first used there. */
+struct stmt {
+    const char *name;
+    const char *sql;
+};
+
+/* The statements of one aggregate, so that a test can prepare them all. */
+struct stmt_set {
+    const char *aggregate;
+    const struct stmt *stmts;
+    size_t n;
+};
+extern const struct stmt_set *const store_stmt_sets[]; /* NULL-terminated; statements.c */
+
+#define CONN_STMTS 512 /* open addressing; a power of two above twice the number of statements */
+
+struct conn {
+    PGconn *pg;
+    bool broken;                         /* to be closed, not reused */
+    bool retry;                          /* the transaction failed but may be run again */
+    bool committing;                     /* COMMIT was sent: what became of it may be unknown */
+    const struct stmt *ready[CONN_STMTS]; /* prepared here, by address */
+};
+
+struct tx {
+    struct store *db;
+    struct conn *conn;
+    tx_kind kind;
+    int64_t events; /* written so far in this transaction */
+};
+
+/* The argument list of one statement. Strings are borrowed until it ran. */
+#define ARGS_MAX 24
+struct args {
+    int n;
+    const char *v[ARGS_MAX];
+    int len[ARGS_MAX], format[ARGS_MAX];
+    char num[ARGS_MAX][32];
+};
+void args_str(struct args *a, const char *s); /* NULL is null */
+void args_i64(struct args *a, int64_t v);
+void args_i64_or_null(struct args *a, bool has, int64_t v);
+void args_f64(struct args *a, double v);
+void args_f64_or_null(struct args *a, bool has, double v);
+void args_bool(struct args *a, bool v);
+void args_bytes(struct args *a, const void *bytes, size_t len); /* bytea */
+
+/* Text of array parameters: open, add elements, close. */
+void array_open(struct str *b);
+void array_str(struct str *b, const char *s);
+void array_i64(struct str *b, int64_t v);
+void array_f64(struct str *b, double v);
+void array_close(struct str *b);
+
+struct result {
+    PGresult *pg;
+    int rows;
+    int affected; /* rows that INSERT, UPDATE or DELETE touched */
+};
+void result_done(struct result *r);
+#define RESULT_AUTO AS_AUTO(result_done) struct result
+
+/* Run a statement. Errors: AS_E_UNAVAILABLE (away, busy, to be retried), AS_E_CONFLICT (a unique
+ * constraint), AS_E_NOT_FOUND (a foreign key), AS_E_INVAL (data that PostgreSQL cannot hold),
+ * AS_E_INTERNAL. */
+AS_MUST_CHECK as_status tx_query(struct tx *t, const struct stmt *s, const struct args *a,
+                                 struct result *ret, struct as_err *err);
+/* The same with bytea columns in binary. */
+AS_MUST_CHECK as_status tx_query_binary(struct tx *t, const struct stmt *s, const struct args *a,
+                                        struct result *ret, struct as_err *err);
+/* The same when no rows are wanted; *ret_affected may be NULL. */
+AS_MUST_CHECK as_status tx_exec(struct tx *t, const struct stmt *s, const struct args *a,
+                                int *ret_affected, struct as_err *err);
+/* Text with several commands, without arguments: BEGIN, COMMIT, migrations. */
+AS_MUST_CHECK as_status conn_exec(struct conn *c, const char *sql, struct as_err *err);
+
+/* Columns of one row in order. Running out of arena is noted and told by reader_check(). */
+struct reader {
+    const struct result *r;
+    struct arena *a;
+    int row, col;
+    bool failed;
+};
+void reader_init(struct reader *rd, const struct result *r, int row, struct arena *a);
+bool read_null(struct reader *rd);        /* is the next column null? does not move on */
+const char *read_str(struct reader *rd);  /* NULL for null; in the arena */
+const char *read_view(struct reader *rd); /* a view of the result; "" for null */
+int64_t read_i64(struct reader *rd);      /* 0 for null */
+double read_f64(struct reader *rd);       /* 0 for null */
+bool read_bool(struct reader *rd);        /* false for null */
+AS_MUST_CHECK as_status reader_check(const struct reader *rd, struct as_err *err);
+
+/* A column of time as Unix milliseconds. */
+#define SQL_MS(column) "(extract(epoch from " column ") * 1000)::bigint"
+
+/* Connection of the pool: open one (AS_E_UNAVAILABLE, AS_E_CONFLICT: fsync is off; AS_E_UNSUPPORTED:
+ * the server is older than 14), close it. `info` is the URL; `app` the application_name. */
+AS_MUST_CHECK as_status conn_open(const char *info, const char *app, struct conn **ret,
+                                  struct as_err *err);
+void conn_close(struct conn *c);
+AS_DEFINE_FREEP(struct conn, conn_close)
+
+#endif

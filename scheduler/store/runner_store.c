@@ -1,0 +1,201 @@
+/* Table runner. Times are the database's: a runner's clock never counts. */
+#include "scheduler/store/runner_store.h"
+
+#include "scheduler/store/pg_priv.h"
+#include "scheduler/store/sets_priv.h"
+
+enum {
+    RUNNER_REGISTER,
+    RUNNER_EXTEND,
+    RUNNER_REVIVE,
+    RUNNER_GET,
+    RUNNER_LEAVE,
+    RUNNER_EXPIRED,
+    RUNNER_LOSE,
+    RUNNER_LIST
+};
+
+static const struct stmt stmts[] = {
+    [RUNNER_REGISTER] =
+        {"runner_register",
+         "insert into runner as r (name, epoch, state, slots, gpus, host, version, expires_at) "
+         "values ($1, 1, 'live', $2, $3, $4, $5, clock_timestamp() + $6 * interval '1 ms') on "
+         "conflict (name) do update set epoch = r.epoch + 1, state = 'live', slots = "
+         "excluded.slots, gpus = excluded.gpus, host = excluded.host, version = excluded.version, "
+         "registered_at = now(), seen_at = now(), expires_at = excluded.expires_at "
+         "returning r.epoch"},
+    [RUNNER_EXTEND] = {"runner_extend",
+                       "update runner set seen_at = clock_timestamp(), expires_at = "
+                       "clock_timestamp() + $3 * interval '1 ms' where name = $1 and epoch = $2 "
+                       "and state = 'live'"},
+    [RUNNER_REVIVE] = {"runner_revive",
+                       "update runner set state = 'live', seen_at = clock_timestamp(), expires_at "
+                       "= clock_timestamp() + $3 * interval '1 ms' where name = $1 and epoch = $2 "
+                       "and state = 'lost'"},
+    [RUNNER_GET] = {"runner_get",
+                    "select r.epoch, r.state, r.slots, (select count(*) from trial t where "
+                    "t.runner = r.name and t.state = 'running') from runner r where name = $1"},
+    [RUNNER_LEAVE] = {"runner_leave", "update runner set state = 'left', seen_at = now() where name "
+                                      "= $1 and epoch = $2 and state <> 'left'"},
+    [RUNNER_EXPIRED] = {"runner_expired", "select name from runner where state = 'live' and "
+                                          "expires_at < clock_timestamp() order by name limit 1000"},
+    [RUNNER_LOSE] = {"runner_lose", "update runner set state = 'lost' where name = $1 and state = "
+                                    "'live' and expires_at < clock_timestamp()"},
+    [RUNNER_LIST] = {"runner_list",
+                     "select r.name, r.state, r.host, r.version, r.slots, r.gpus, (select count(*) "
+                     "from trial t where t.runner = r.name and t.state = 'running'), r.epoch, "
+                     SQL_MS("r.registered_at") ", " SQL_MS("r.seen_at") " from runner r where "
+                     "((r.state <> 'live')::int, r.name) > ($1::int, $2::text) order by "
+                     "(r.state <> 'live')::int, r.name limit $3"},
+};
+const struct stmt_set runner_stmts = {"runner", stmts, AS_ARRAY_LEN(stmts)};
+
+as_status store_runner_register(struct tx *t, const struct runner_new *n, int64_t *ret_epoch,
+                                struct as_err *err)
+{
+    struct args a = {0};
+    args_str(&a, n->name);
+    args_i64(&a, n->slots);
+    args_str(&a, n->gpus);
+    args_str(&a, n->host);
+    args_str(&a, n->version);
+    args_i64(&a, n->lease_ms);
+    RESULT_AUTO r = {0};
+    as_status st = tx_query(t, &stmts[RUNNER_REGISTER], &a, &r, err);
+    if (st != AS_OK)
+        return st;
+    struct reader rd;
+    reader_init(&rd, &r, 0, NULL);
+    *ret_epoch = read_i64(&rd);
+    return AS_OK;
+}
+
+static as_status exec_lease(struct tx *t, int which, const char *name, int64_t epoch,
+                            int64_t lease_ms, bool *ret_done, struct as_err *err)
+{
+    struct args a = {0};
+    args_str(&a, name);
+    args_i64(&a, epoch);
+    if (lease_ms > 0)
+        args_i64(&a, lease_ms);
+    int n = 0;
+    as_status st = tx_exec(t, &stmts[which], &a, &n, err);
+    if (st == AS_OK)
+        *ret_done = n > 0;
+    return st;
+}
+
+as_status store_runner_extend(struct tx *t, const char *name, int64_t epoch, int64_t lease_ms,
+                              bool *ret_done, struct as_err *err)
+{
+    return exec_lease(t, RUNNER_EXTEND, name, epoch, lease_ms, ret_done, err);
+}
+
+as_status store_runner_revive(struct tx *t, const char *name, int64_t epoch, int64_t lease_ms,
+                              bool *ret_done, struct as_err *err)
+{
+    return exec_lease(t, RUNNER_REVIVE, name, epoch, lease_ms, ret_done, err);
+}
+
+as_status store_runner_leave(struct tx *t, const char *name, int64_t epoch, bool *ret_done,
+                             struct as_err *err)
+{
+    return exec_lease(t, RUNNER_LEAVE, name, epoch, 0, ret_done, err);
+}
+
+as_status store_runner_get(struct tx *t, struct arena *a, const char *name,
+                           struct runner_head *ret, struct as_err *err)
+{
+    struct args args = {0};
+    args_str(&args, name);
+    RESULT_AUTO r = {0};
+    as_status st = tx_query(t, &stmts[RUNNER_GET], &args, &r, err);
+    if (st != AS_OK)
+        return st;
+    if (r.rows == 0)
+        return as_fail(err, AS_E_NOT_FOUND, "there is no runner '%.63s': it has to register first",
+                       name);
+    struct reader rd;
+    reader_init(&rd, &r, 0, a);
+    ret->epoch = read_i64(&rd);
+    ret->state = read_str(&rd);
+    ret->slots = read_i64(&rd);
+    ret->running = read_i64(&rd);
+    return reader_check(&rd, err);
+}
+
+as_status store_runner_expired(struct tx *t, struct arena *a, const char ***ret, size_t *ret_n,
+                               struct as_err *err)
+{
+    RESULT_AUTO r = {0};
+    as_status st = tx_query(t, &stmts[RUNNER_EXPIRED], NULL, &r, err);
+    if (st != AS_OK)
+        return st;
+    const char **names = arena_alloc(a, (size_t)r.rows + 1, sizeof *names);
+    if (!names)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    for (int i = 0; i < r.rows && st == AS_OK; i++) {
+        struct reader rd;
+        reader_init(&rd, &r, i, a);
+        names[i] = read_str(&rd);
+        st = reader_check(&rd, err);
+    }
+    *ret = names;
+    *ret_n = (size_t)r.rows;
+    return st;
+}
+
+as_status store_runner_lose(struct tx *t, const char *name, bool *ret_done, struct as_err *err)
+{
+    struct args a = {0};
+    args_str(&a, name);
+    int n = 0;
+    as_status st = tx_exec(t, &stmts[RUNNER_LOSE], &a, &n, err);
+    if (st == AS_OK)
+        *ret_done = n > 0;
+    return st;
+}
+
+static void read_runner(struct reader *rd, struct runner_row *x)
+{
+    x->name = read_str(rd);
+    x->state = read_str(rd);
+    x->host = read_str(rd);
+    x->version = read_str(rd);
+    x->slots = read_i64(rd);
+    x->gpus = read_str(rd);
+    x->running = read_i64(rd);
+    x->epoch = read_i64(rd);
+    x->registered_ms = read_i64(rd);
+    x->seen_ms = read_i64(rd);
+}
+
+as_status store_runner_list(struct tx *t, struct arena *a, int64_t after_rank,
+                            const char *after_name, int64_t size, struct runner_row **ret,
+                            size_t *ret_n, int64_t *ret_next_rank, struct as_err *err)
+{
+    struct args args = {0};
+    args_i64(&args, after_rank);
+    args_str(&args, after_name);
+    args_i64(&args, size + 1);
+    RESULT_AUTO r = {0};
+    as_status st = tx_query(t, &stmts[RUNNER_LIST], &args, &r, err);
+    if (st != AS_OK)
+        return st;
+    int n = r.rows > size ? (int)size : r.rows;
+    struct runner_row *rows = arena_alloc(a, (size_t)n + 1, sizeof *rows);
+    if (!rows)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    for (int i = 0; i < n && st == AS_OK; i++) {
+        struct reader rd;
+        reader_init(&rd, &r, i, a);
+        read_runner(&rd, &rows[i]);
+        st = reader_check(&rd, err);
+    }
+    if (st != AS_OK)
+        return st;
+    *ret = rows;
+    *ret_n = (size_t)n;
+    *ret_next_rank = r.rows > n ? !as_streq(rows[n - 1].state, "live") : -1;
+    return AS_OK;
+}

@@ -1,0 +1,56 @@
+/* Table runner: one row is one lease. */
+#ifndef ASSAY_SCHEDULER_STORE_RUNNER_STORE_H
+#define ASSAY_SCHEDULER_STORE_RUNNER_STORE_H
+
+#include "base/arena.h"
+#include "scheduler/rows.h"
+#include "scheduler/store/tx.h"
+
+struct runner_new {
+    const char *name, *host, *version;
+    const char *gpus; /* JSON */
+    int64_t slots, lease_ms;
+};
+
+/* A new epoch of a new or known runner, alive for lease_ms. Locks its row. */
+AS_MUST_CHECK as_status store_runner_register(struct tx *t, const struct runner_new *n,
+                                              int64_t *ret_epoch, struct as_err *err);
+
+/* Extend the lease of a live runner; locks its row. *ret_done is false when the epoch is another or
+ * it is not live. */
+AS_MUST_CHECK as_status store_runner_extend(struct tx *t, const char *name, int64_t epoch,
+                                            int64_t lease_ms, bool *ret_done, struct as_err *err);
+
+/* A lost runner with that epoch is live again. */
+AS_MUST_CHECK as_status store_runner_revive(struct tx *t, const char *name, int64_t epoch,
+                                            int64_t lease_ms, bool *ret_done, struct as_err *err);
+
+struct runner_head {
+    int64_t epoch;
+    const char *state; /* in the arena */
+    int64_t slots, running;
+};
+
+/* AS_E_NOT_FOUND. Does not lock. */
+AS_MUST_CHECK as_status store_runner_get(struct tx *t, struct arena *a, const char *name,
+                                         struct runner_head *ret, struct as_err *err);
+
+/* Live to left, at that epoch. *ret_done is false otherwise. */
+AS_MUST_CHECK as_status store_runner_leave(struct tx *t, const char *name, int64_t epoch,
+                                           bool *ret_done, struct as_err *err);
+
+/* Names of live runners whose lease has run out. */
+AS_MUST_CHECK as_status store_runner_expired(struct tx *t, struct arena *a, const char ***ret,
+                                             size_t *ret_n, struct as_err *err);
+/* Live to lost, if its lease has run out still. Locks its row. */
+AS_MUST_CHECK as_status store_runner_lose(struct tx *t, const char *name, bool *ret_done,
+                                          struct as_err *err);
+
+/* After (rank, name) of the page before; rank 0 live, 1 not. *ret_next_rank -1 on the last page; the
+ * name is that of the last row. */
+AS_MUST_CHECK as_status store_runner_list(struct tx *t, struct arena *a, int64_t after_rank,
+                                          const char *after_name, int64_t size,
+                                          struct runner_row **ret, size_t *ret_n,
+                                          int64_t *ret_next_rank, struct as_err *err);
+
+#endif

@@ -1,0 +1,11 @@
+/* The statements of every aggregate of this folder. */
+#ifndef ASSAY_SCHEDULER_STORE_SETS_PRIV_H
+#define ASSAY_SCHEDULER_STORE_SETS_PRIV_H
+
+#include "scheduler/store/pg_priv.h"
+
+extern const struct stmt_set attempt_stmts, blob_stmts, dataset_stmts, ensemble_stmts, event_stmts,
+    file_stmts, idempotency_stmts, measurement_stmts, metrics_stmts, migration_stmts, runner_stmts,
+    sweep_stmts, token_stmts, trial_stmts;
+
+#endif

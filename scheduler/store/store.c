@@ -1,0 +1,312 @@
+/* The pool and the one place where transactions are begun, ended and run again.
+ *
+ * Lock: store.mu guards the pool's lists and the back-off; it is never held over a round trip. */
+#include "scheduler/store/store.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "scheduler/store/pg_priv.h"
+
+#define POOL_WAIT_MS 5000   /* for a connection, before the answer is "busy" */
+#define BACKOFF_MIN_MS 100
+#define BACKOFF_MAX_MS 5000
+#define TX_ATTEMPTS 8       /* runs of one transaction */
+#define CONN_MAX 256
+
+struct store {
+    char *url, *app;
+    struct sched_config config;
+    struct store_counters counters;
+    int max;
+
+    pthread_mutex_t mu;
+    pthread_cond_t freed;
+    struct conn *idle[CONN_MAX]; /* guarded by mu, as all below */
+    int n_idle, n_open;          /* open includes those in use and being opened */
+    int64_t backoff_ms;          /* 0: the last attempt to connect succeeded */
+    int64_t retry_at_ns;         /* no attempt before */
+    int64_t up_since_ns;         /* 0: down */
+    char down_msg[AS_ERR_MSG_MAX];
+    as_status down_code;
+};
+
+static void config_defaults(struct sched_config *c)
+{
+    static const struct sched_config def = {.lease_ms = 15000,
+                                            .heartbeat_ms = 3000,
+                                            .reaper_ms = 1000,
+                                            .event_keep_ms = INT64_C(7) * 86400 * 1000,
+                                            .blob_keep_ms = INT64_C(86400) * 1000};
+    c->lease_ms = c->lease_ms ? c->lease_ms : def.lease_ms;
+    c->heartbeat_ms = c->heartbeat_ms ? c->heartbeat_ms : def.heartbeat_ms;
+    c->reaper_ms = c->reaper_ms ? c->reaper_ms : def.reaper_ms;
+    c->event_keep_ms = c->event_keep_ms ? c->event_keep_ms : def.event_keep_ms;
+    c->blob_keep_ms = c->blob_keep_ms ? c->blob_keep_ms : def.blob_keep_ms;
+}
+
+static as_status opts_check(const struct store_opts *opts, const struct sched_config *c,
+                            struct as_err *err)
+{
+    if (c->lease_ms < 100 || c->heartbeat_ms < 10 || c->reaper_ms < 10 || c->event_keep_ms < 0 ||
+        c->blob_keep_ms < 0)
+        return as_fail(err, AS_E_INVAL, "a time of the scheduler is too short");
+    if (c->heartbeat_ms * 2 > c->lease_ms)
+        return as_fail(err, AS_E_INVAL,
+                       "a lease of %lld ms is too short for heartbeats every %lld ms: it must be "
+                       "at least twice as long",
+                       (long long)c->lease_ms, (long long)c->heartbeat_ms);
+    if (opts->max_connections < 0 || opts->max_connections > CONN_MAX)
+        return as_fail(err, AS_E_INVAL, "%d connections, expected 1 to %d", opts->max_connections,
+                       CONN_MAX);
+    char *why = NULL;
+    PQconninfoOption *parsed = PQconninfoParse(opts->url, &why);
+    as_status st = AS_OK;
+    if (!parsed) {
+        char words[200];
+        snprintf(words, sizeof words, "%s", why ? why : "out of memory");
+        words[strcspn(words, "\n")] = '\0';
+        st = as_fail(err, AS_E_INVAL, "the database URL: %s", words);
+    }
+    PQconninfoFree(parsed);
+    PQfreemem(why);
+    return st;
+}
+
+as_status store_open(const struct store_opts *opts, struct store **ret, struct as_err *err)
+{
+    struct sched_config config = opts->config;
+    config_defaults(&config);
+    as_status st = opts_check(opts, &config, err);
+    if (st != AS_OK)
+        return st;
+    AS_AUTO(store_closep) struct store *db = as_calloc(1, sizeof *db);
+    if (!db)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    db->config = config;
+    db->max = opts->max_connections ? opts->max_connections : 8;
+    pthread_condattr_t attr;
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_mutex_init(&db->mu, NULL);
+    pthread_cond_init(&db->freed, &attr);
+    pthread_condattr_destroy(&attr);
+    db->url = as_strdup(opts->url);
+    db->app = as_strdup(opts->application_name ? opts->application_name : "assayd");
+    if (!db->url || !db->app)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    *ret = as_steal(db);
+    return AS_OK;
+}
+
+void store_close(struct store *db)
+{
+    if (!db)
+        return;
+    for (int i = 0; i < db->n_idle; i++)
+        conn_close(db->idle[i]);
+    pthread_cond_destroy(&db->freed);
+    pthread_mutex_destroy(&db->mu);
+    free(db->url);
+    free(db->app);
+    free(db);
+}
+
+const struct sched_config *store_config(const struct store *db)
+{
+    return &db->config;
+}
+
+struct store_counters *store_counters(struct store *db)
+{
+    return &db->counters;
+}
+
+struct store *tx_store(struct tx *t)
+{
+    return t->db;
+}
+
+void store_pool_get(struct store *db, struct store_pool *ret)
+{
+    pthread_mutex_lock(&db->mu);
+    *ret = (struct store_pool){
+        .open = db->n_open, .in_use = db->n_open - db->n_idle, .max = db->max};
+    pthread_mutex_unlock(&db->mu);
+}
+
+int64_t store_up_ns(struct store *db)
+{
+    pthread_mutex_lock(&db->mu);
+    int64_t since = db->up_since_ns;
+    pthread_mutex_unlock(&db->mu);
+    return since ? clock_mono_ns() - since : 0;
+}
+
+/* The pool. */
+
+/* Between half and all of ms. */
+static int64_t jittered(int64_t ms)
+{
+    uint32_t r = 0;
+    random_bytes(&r, sizeof r);
+    return ms / 2 + (int64_t)(r % (uint32_t)(ms / 2 + 1));
+}
+
+/* Note how an attempt to connect ended; gives the slot back when it failed. */
+static void connect_ended(struct store *db, as_status st, const struct as_err *why)
+{
+    pthread_mutex_lock(&db->mu);
+    bool was_up = db->up_since_ns != 0;
+    if (st == AS_OK) {
+        db->backoff_ms = 0;
+        db->up_since_ns = was_up ? db->up_since_ns : clock_mono_ns();
+        atomic_fetch_add(&db->counters.connects, 1);
+    } else {
+        db->n_open--;
+        db->up_since_ns = 0;
+        db->backoff_ms = db->backoff_ms ? db->backoff_ms * 2 : BACKOFF_MIN_MS;
+        if (db->backoff_ms > BACKOFF_MAX_MS)
+            db->backoff_ms = BACKOFF_MAX_MS;
+        db->retry_at_ns = clock_mono_ns() + jittered(db->backoff_ms) * NS_PER_MS;
+        db->down_code = st;
+        snprintf(db->down_msg, sizeof db->down_msg, "%s", why->msg);
+        pthread_cond_signal(&db->freed);
+    }
+    pthread_mutex_unlock(&db->mu);
+    if (st != AS_OK && was_up)
+        log_write(LOG_WARN, "database lost", "error=\"%s\"", why->msg);
+    else if (st == AS_OK && !was_up)
+        log_write(LOG_INFO, "database connected", " ");
+}
+
+/* Wait for an idle connection or for room to open one: AS_OK with *ret NULL means open one. */
+static as_status pool_take_locked(struct store *db, struct conn **ret, struct as_err *err)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += POOL_WAIT_MS / 1000;
+    while (db->n_idle == 0 && db->n_open >= db->max) {
+        if (pthread_cond_timedwait(&db->freed, &db->mu, &until) != 0 && db->n_idle == 0 &&
+            db->n_open >= db->max)
+            return as_fail(err, AS_E_UNAVAILABLE, "all %d database connections are busy", db->max);
+    }
+    if (db->n_idle > 0) {
+        *ret = db->idle[--db->n_idle];
+        return AS_OK;
+    }
+    if (db->backoff_ms > 0 && clock_mono_ns() < db->retry_at_ns)
+        return as_fail(err, db->down_code, "%s", db->down_msg);
+    db->n_open++;
+    *ret = NULL;
+    return AS_OK;
+}
+
+static as_status pool_take(struct store *db, struct conn **ret, struct as_err *err)
+{
+    struct conn *c = NULL;
+    pthread_mutex_lock(&db->mu);
+    as_status st = pool_take_locked(db, &c, err);
+    pthread_mutex_unlock(&db->mu);
+    if (st == AS_OK && !c) {
+        struct as_err why = {0};
+        st = conn_open(db->url, db->app, &c, &why);
+        connect_ended(db, st, &why);
+        if (st != AS_OK)
+            return as_fail(err, st, "%s", why.msg);
+    }
+    if (st == AS_OK)
+        *ret = c;
+    return st;
+}
+
+/* A broken connection takes the idle ones with it: whatever ended it probably ended them too. */
+static void pool_give(struct store *db, struct conn *c)
+{
+    struct conn *dead[CONN_MAX + 1];
+    int n_dead = 0;
+    pthread_mutex_lock(&db->mu);
+    if (c->broken) {
+        dead[n_dead++] = c;
+        while (db->n_idle > 0)
+            dead[n_dead++] = db->idle[--db->n_idle];
+        db->n_open -= n_dead;
+        pthread_cond_broadcast(&db->freed);
+    } else {
+        db->idle[db->n_idle++] = c;
+        pthread_cond_signal(&db->freed);
+    }
+    pthread_mutex_unlock(&db->mu);
+    for (int i = 0; i < n_dead; i++)
+        conn_close(dead[i]);
+}
+
+/* Transactions. */
+
+static as_status tx_begin(struct tx *t, struct as_err *err)
+{
+    static const char *const begin[] = {
+        [TX_WRITE] = "begin", [TX_SOFT] = "begin; set local synchronous_commit = off"};
+    return t->kind == TX_READ ? AS_OK : conn_exec(t->conn, begin[t->kind], err);
+}
+
+static as_status tx_end(struct tx *t, as_status st, struct as_err *err)
+{
+    struct conn *c = t->conn;
+    if (t->kind == TX_READ)
+        return st;
+    if (st == AS_OK) {
+        c->committing = true;
+        st = conn_exec(c, "commit", err);
+        c->committing = c->broken; /* still unknown only when no answer came */
+        return st;
+    }
+    struct as_err ignored;
+    if (!c->broken && conn_exec(c, "rollback", &ignored) != AS_OK)
+        c->broken = true;
+    return st;
+}
+
+/* One run. *ret_again: it failed without effect and may succeed when run again. */
+static as_status run_once(struct store *db, tx_kind kind, tx_fn *fn, void *arg, bool *ret_again,
+                          struct as_err *err)
+{
+    struct tx t = {.db = db, .kind = kind};
+    *ret_again = false;
+    as_status st = pool_take(db, &t.conn, err);
+    if (st != AS_OK)
+        return st;
+    t.conn->retry = t.conn->committing = false;
+    st = tx_begin(&t, err);
+    if (st == AS_OK)
+        st = fn(&t, arg, err);
+    else
+        t.conn->broken = true;
+    st = tx_end(&t, st, err);
+    *ret_again = st != AS_OK && (t.conn->retry || (t.conn->broken && !t.conn->committing));
+    pool_give(db, t.conn);
+    return st;
+}
+
+as_status store_run(struct store *db, tx_kind kind, tx_fn *fn, void *arg, struct as_err *err)
+{
+    struct as_err scratch = {0};
+    struct as_err *e = err ? err : &scratch;
+    int64_t pause_ms = 2;
+    for (int i = 1;; i++) {
+        bool again = false;
+        as_status st = run_once(db, kind, fn, arg, &again, e);
+        if (!again || i == TX_ATTEMPTS)
+            return st;
+        atomic_fetch_add(&db->counters.tx_retries, 1);
+        e->pointer[0] = '\0';
+        clock_sleep_ms(jittered(pause_ms));
+        pause_ms *= 2;
+    }
+}

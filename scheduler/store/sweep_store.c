@@ -1,0 +1,399 @@
+/* Table sweep. */
+#include "scheduler/store/sweep_store.h"
+
+#include "scheduler/store/pg_priv.h"
+#include "scheduler/store/sets_priv.h"
+
+enum {
+    SWEEP_ADD,
+    SWEEP_ADD_ENSEMBLE,
+    SWEEP_ADD_DATASET,
+    SWEEP_KEY,
+    SWEEP_LOCK,
+    SWEEP_GET,
+    SWEEP_DOCUMENT,
+    SWEEP_LIST,
+    SWEEP_MOVE,
+    SWEEP_LIMIT,
+    SWEEP_EXHAUSTED,
+    SWEEP_STARTED,
+    SWEEP_DELETE,
+    SWEEP_DELETE_POINTS,
+    SWEEP_DELETE_EVENTS,
+    SWEEP_CLAIMABLE,
+    SWEEP_PENDING,
+    SWEEP_DUE
+};
+
+#define COUNT_COLUMNS                                                                              \
+    "s.n_queued, s.n_running, s.n_paused, s.n_completed, s.n_pruned, s.n_failed, s.n_cancelled, "  \
+    "s.n_total"
+
+#define SWEEP_COLUMNS                                                                              \
+    "s.id, s.name, s.state, s.reason, s.document, s.metric, s.goal = 'maximize', s.method, "       \
+    "s.seed, s.planned, " COUNT_COLUMNS ", b.number is not null, b.number, b.value, b.params, "    \
+    SQL_MS("s.created_at") ", " SQL_MS("s.started_at") ", " SQL_MS("s.finished_at")
+
+/* The best trial; only the branch of the sweep's goal runs. */
+#define SWEEP_FROM                                                                                 \
+    " from sweep s left join lateral ((select number, value, params from trial where sweep_key = " \
+    "s.key and state = 'completed' and s.goal = 'minimize' order by value, number limit 1) union " \
+    "all (select number, value, params from trial where sweep_key = s.key and state = "            \
+    "'completed' and s.goal = 'maximize' order by value desc, number limit 1)) b on true "
+
+#define HAS_WORK                                                                                   \
+    "state = 'running' and (n_queued > 0 or n_total < planned) and (max_concurrent is null or "    \
+    "n_running < max_concurrent)"
+
+#define WALL_TIME_OVER                                                                             \
+    "coalesce(now() > coalesce(started_at, created_at) + wall_time_ms * interval '1 ms', false)"
+
+static const struct stmt stmts[] = {
+    [SWEEP_ADD] = {"sweep_add",
+                   "insert into sweep (id, name, document, metric, goal, method, seed, planned, "
+                   "max_concurrent, max_failed, max_restarts, trial_timeout_ms, wall_time_ms, "
+                   "grace_ms, gpus, ensemble_size) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, "
+                   "$11, $12, $13, $14, $15, $16) on conflict (id) do nothing returning key"},
+    [SWEEP_ADD_ENSEMBLE] = {"sweep_add_ensemble",
+                            "insert into ensemble (sweep_key) values ($1)"},
+    [SWEEP_ADD_DATASET] = {"sweep_add_dataset",
+                           "insert into sweep_dataset (sweep_key, dataset) values ($1, $2) "
+                           "on conflict do nothing"},
+    [SWEEP_KEY] = {"sweep_key", "select key from sweep where id = $1"},
+    [SWEEP_LOCK] = {"sweep_lock",
+                    "select s.key, s.id, s.state, s.metric, s.goal = 'maximize', s.seed, s.planned, "
+                    "s.max_concurrent, coalesce(s.max_failed, -1), s.max_restarts, s.gpus, "
+                    "s.ensemble_size, " COUNT_COLUMNS ", " WALL_TIME_OVER
+                    " from sweep s where key = $1 for no key update"},
+    [SWEEP_GET] = {"sweep_get", "select " SWEEP_COLUMNS SWEEP_FROM "where s.key = $1"},
+    [SWEEP_DOCUMENT] = {"sweep_document", "select document from sweep where key = $1"},
+    [SWEEP_LIST] = {"sweep_list",
+                    "select " SWEEP_COLUMNS ", s.key" SWEEP_FROM
+                    "where ($1::text is null or s.state = $1) and ($2::bigint = 0 or s.key < $2) "
+                    "order by s.key desc limit $3"},
+    [SWEEP_MOVE] = {"sweep_move",
+                    "update sweep set state = $3, reason = $4, finished_at = case when $5 then "
+                    "clock_timestamp() end where key = $1 and state = $2"},
+    [SWEEP_LIMIT] = {"sweep_limit",
+                     "update sweep set document = $2, planned = $3, max_concurrent = $4, "
+                     "max_failed = $5 where key = $1 and n_total <= $3"},
+    [SWEEP_EXHAUSTED] = {"sweep_exhausted",
+                         "update sweep set planned = n_total where key = $1 and n_total > 0"},
+    [SWEEP_STARTED] = {"sweep_started",
+                       "update sweep set started_at = now() where key = $1 and started_at is null"},
+    [SWEEP_DELETE] = {"sweep_delete", "delete from sweep where key = $1"},
+    [SWEEP_DELETE_POINTS] = {"sweep_delete_points",
+                             "delete from measurement where sweep_key = $1"},
+    [SWEEP_DELETE_EVENTS] = {"sweep_delete_events", "delete from event where sweep_key = $1"},
+    [SWEEP_CLAIMABLE] = {"sweep_claimable",
+                         "select key from sweep where " HAS_WORK
+                         " and gpus <= $1 order by n_running, key limit 64"},
+    [SWEEP_PENDING] = {"sweep_pending",
+                       "select coalesce(sum(least(n_queued + planned - n_total, max_concurrent - "
+                       "n_running)), 0) from sweep where " HAS_WORK},
+    [SWEEP_DUE] = {"sweep_due",
+                   "select key from sweep where state in ('running', 'paused') and ((n_total = "
+                   "planned and n_queued = 0 and n_running = 0 and n_paused = 0) or n_failed > "
+                   "max_failed or " WALL_TIME_OVER ") order by key limit 100"},
+};
+const struct stmt_set sweep_stmts = {"sweep", stmts, AS_ARRAY_LEN(stmts)};
+
+static void args_limits(struct args *a, const struct sweep_new *s)
+{
+    args_i64(a, s->planned);
+    args_i64_or_null(a, s->max_concurrent > 0, s->max_concurrent);
+    args_i64_or_null(a, s->max_failed >= 0, s->max_failed);
+}
+
+as_status store_sweep_add(struct tx *t, const struct sweep_new *s, int64_t *ret_key,
+                          struct as_err *err)
+{
+    struct args a = {0};
+    args_str(&a, s->id);
+    args_str(&a, s->name);
+    args_str(&a, s->document);
+    args_str(&a, s->metric);
+    args_str(&a, s->maximize ? "maximize" : "minimize");
+    args_str(&a, s->method);
+    args_i64(&a, s->seed);
+    args_limits(&a, s);
+    args_i64(&a, s->max_restarts);
+    args_i64_or_null(&a, s->trial_timeout_ms > 0, s->trial_timeout_ms);
+    args_i64_or_null(&a, s->wall_time_ms > 0, s->wall_time_ms);
+    args_i64(&a, s->grace_ms);
+    args_i64(&a, s->gpus);
+    args_i64(&a, s->ensemble_size);
+    RESULT_AUTO r = {0};
+    as_status st = tx_query(t, &stmts[SWEEP_ADD], &a, &r, err);
+    if (st != AS_OK || r.rows == 0) {
+        *ret_key = 0;
+        return st;
+    }
+    struct reader rd;
+    reader_init(&rd, &r, 0, NULL);
+    *ret_key = read_i64(&rd);
+    struct args e = {0};
+    args_i64(&e, *ret_key);
+    return tx_exec(t, &stmts[SWEEP_ADD_ENSEMBLE], &e, NULL, err);
+}
+
+as_status store_sweep_add_dataset(struct tx *t, int64_t key, const char *dataset,
+                                  struct as_err *err)
+{
+    struct args a = {0};
+    args_i64(&a, key);
+    args_str(&a, dataset);
+    return tx_exec(t, &stmts[SWEEP_ADD_DATASET], &a, NULL, err);
+}
+
+as_status store_sweep_key(struct tx *t, const char *id, int64_t *ret, struct as_err *err)
+{
+    struct args a = {0};
+    args_str(&a, id);
+    RESULT_AUTO r = {0};
+    as_status st = tx_query(t, &stmts[SWEEP_KEY], &a, &r, err);
+    if (st != AS_OK)
+        return st;
+    if (r.rows == 0)
+        return as_fail(err, AS_E_NOT_FOUND, "there is no sweep '%.80s'", id);
+    struct reader rd;
+    reader_init(&rd, &r, 0, NULL);
+    *ret = read_i64(&rd);
+    return AS_OK;
+}
+
+static void read_counts(struct reader *rd, struct trial_counts *c)
+{
+    static const trial_state order[TRIAL_STATES] = {TRIAL_QUEUED,    TRIAL_RUNNING, TRIAL_PAUSED,
+                                                    TRIAL_COMPLETED, TRIAL_PRUNED,  TRIAL_FAILED,
+                                                    TRIAL_CANCELLED};
+    for (int i = 0; i < TRIAL_STATES; i++)
+        c->by_state[order[i]] = read_i64(rd);
+    c->total = read_i64(rd);
+}
+
+as_status store_sweep_lock(struct tx *t, struct arena *a, int64_t key, struct sweep_head *ret,
+                           struct as_err *err)
+{
+    struct args args = {0};
+    args_i64(&args, key);
+    RESULT_AUTO r = {0};
+    as_status st = tx_query(t, &stmts[SWEEP_LOCK], &args, &r, err);
+    if (st != AS_OK)
+        return st;
+    if (r.rows == 0)
+        return as_fail(err, AS_E_NOT_FOUND, "the sweep was deleted");
+    struct sweep_head s = {0};
+    struct reader rd;
+    reader_init(&rd, &r, 0, a);
+    s.key = read_i64(&rd);
+    s.id = read_str(&rd);
+    st = sweep_state_parse(read_view(&rd), &s.state, err);
+    s.metric = read_str(&rd);
+    s.maximize = read_bool(&rd);
+    s.seed = read_i64(&rd);
+    s.planned = read_i64(&rd);
+    s.max_concurrent = read_i64(&rd);
+    s.max_failed = read_i64(&rd);
+    s.max_restarts = read_i64(&rd);
+    s.gpus = read_i64(&rd);
+    s.ensemble_size = read_i64(&rd);
+    read_counts(&rd, &s.counts);
+    s.wall_time_over = read_bool(&rd);
+    if (st == AS_OK)
+        st = reader_check(&rd, err);
+    if (st == AS_OK)
+        *ret = s;
+    return st;
+}
+
+static as_status read_sweep(struct reader *rd, struct sweep_row *s, struct as_err *err)
+{
+    s->id = read_str(rd);
+    s->name = read_str(rd);
+    as_status st = sweep_state_parse(read_view(rd), &s->state, err);
+    s->reason = read_str(rd);
+    s->document = read_str(rd);
+    s->metric = read_str(rd);
+    s->maximize = read_bool(rd);
+    s->method = read_str(rd);
+    s->seed = read_i64(rd);
+    s->planned = read_i64(rd);
+    read_counts(rd, &s->counts);
+    s->has_best = read_bool(rd);
+    s->best_number = read_i64(rd);
+    s->best_value = read_f64(rd);
+    s->best_params = read_str(rd);
+    s->created_ms = read_i64(rd);
+    s->started_ms = read_i64(rd);
+    s->finished_ms = read_i64(rd);
+    return st == AS_OK ? reader_check(rd, err) : st;
+}
+
+as_status store_sweep_get(struct tx *t, struct arena *a, int64_t key, struct sweep_row *ret,
+                          struct as_err *err)
+{
+    struct args args = {0};
+    args_i64(&args, key);
+    RESULT_AUTO r = {0};
+    as_status st = tx_query(t, &stmts[SWEEP_GET], &args, &r, err);
+    if (st != AS_OK)
+        return st;
+    if (r.rows == 0)
+        return as_fail(err, AS_E_NOT_FOUND, "the sweep was deleted");
+    struct reader rd;
+    reader_init(&rd, &r, 0, a);
+    return read_sweep(&rd, ret, err);
+}
+
+as_status store_sweep_document(struct tx *t, struct arena *a, int64_t key, const char **ret,
+                               struct as_err *err)
+{
+    struct args args = {0};
+    args_i64(&args, key);
+    RESULT_AUTO r = {0};
+    as_status st = tx_query(t, &stmts[SWEEP_DOCUMENT], &args, &r, err);
+    if (st != AS_OK)
+        return st;
+    if (r.rows == 0)
+        return as_fail(err, AS_E_NOT_FOUND, "the sweep was deleted");
+    struct reader rd;
+    reader_init(&rd, &r, 0, a);
+    *ret = read_str(&rd);
+    return reader_check(&rd, err);
+}
+
+as_status store_sweep_list(struct tx *t, struct arena *a, const char *state, int64_t before,
+                           int64_t size, struct sweep_row **ret, size_t *ret_n, int64_t *ret_next,
+                           struct as_err *err)
+{
+    struct args args = {0};
+    args_str(&args, state);
+    args_i64(&args, before);
+    args_i64(&args, size + 1);
+    RESULT_AUTO r = {0};
+    as_status st = tx_query(t, &stmts[SWEEP_LIST], &args, &r, err);
+    if (st != AS_OK)
+        return st;
+    int n = r.rows > size ? (int)size : r.rows;
+    struct sweep_row *rows = arena_alloc(a, (size_t)n + 1, sizeof *rows);
+    if (!rows)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    int64_t last = 0;
+    for (int i = 0; i < n && st == AS_OK; i++) {
+        struct reader rd;
+        reader_init(&rd, &r, i, a);
+        st = read_sweep(&rd, &rows[i], err);
+        last = read_i64(&rd);
+    }
+    *ret = rows;
+    *ret_n = (size_t)n;
+    *ret_next = r.rows > n ? last : 0;
+    return st;
+}
+
+as_status store_sweep_move(struct tx *t, int64_t key, sweep_state from, sweep_state to,
+                           const char *reason, struct as_err *err)
+{
+    struct args a = {0};
+    args_i64(&a, key);
+    args_str(&a, sweep_state_format(from));
+    args_str(&a, sweep_state_format(to));
+    args_str(&a, reason);
+    args_bool(&a, sweep_state_is_final(to));
+    int n = 0;
+    as_status st = tx_exec(t, &stmts[SWEEP_MOVE], &a, &n, err);
+    if (st == AS_OK && n == 0)
+        return as_fail(err, AS_E_CONFLICT, "the sweep is no longer %s", sweep_state_format(from));
+    return st;
+}
+
+as_status store_sweep_limit(struct tx *t, int64_t key, const struct sweep_new *s,
+                            struct as_err *err)
+{
+    struct args a = {0};
+    args_i64(&a, key);
+    args_str(&a, s->document);
+    args_limits(&a, s);
+    int n = 0;
+    as_status st = tx_exec(t, &stmts[SWEEP_LIMIT], &a, &n, err);
+    if (st == AS_OK && n == 0)
+        return as_fail_at(err, AS_E_CONFLICT, "/limits/max_trials",
+                          "there are more than %lld trials already", (long long)s->planned);
+    return st;
+}
+
+/* Statements whose only argument is the key. */
+static as_status exec_key(struct tx *t, int which, int64_t key, struct as_err *err)
+{
+    struct args a = {0};
+    args_i64(&a, key);
+    return tx_exec(t, &stmts[which], &a, NULL, err);
+}
+
+as_status store_sweep_exhausted(struct tx *t, int64_t key, struct as_err *err)
+{
+    return exec_key(t, SWEEP_EXHAUSTED, key, err);
+}
+
+as_status store_sweep_started(struct tx *t, int64_t key, struct as_err *err)
+{
+    return exec_key(t, SWEEP_STARTED, key, err);
+}
+
+as_status store_sweep_delete(struct tx *t, int64_t key, struct as_err *err)
+{
+    as_status st = exec_key(t, SWEEP_DELETE_POINTS, key, err);
+    if (st == AS_OK)
+        st = exec_key(t, SWEEP_DELETE_EVENTS, key, err);
+    if (st == AS_OK)
+        st = exec_key(t, SWEEP_DELETE, key, err);
+    return st;
+}
+
+/* The keys of a result in the arena. */
+static as_status read_keys(const struct result *r, struct arena *a, int64_t **ret, size_t *ret_n,
+                           struct as_err *err)
+{
+    int64_t *keys = arena_alloc(a, (size_t)r->rows + 1, sizeof *keys);
+    if (!keys)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    for (int i = 0; i < r->rows; i++) {
+        struct reader rd;
+        reader_init(&rd, r, i, a);
+        keys[i] = read_i64(&rd);
+    }
+    *ret = keys;
+    *ret_n = (size_t)r->rows;
+    return AS_OK;
+}
+
+as_status store_sweep_claimable(struct tx *t, struct arena *a, int64_t gpus, int64_t **ret,
+                                size_t *ret_n, struct as_err *err)
+{
+    struct args args = {0};
+    args_i64(&args, gpus);
+    RESULT_AUTO r = {0};
+    as_status st = tx_query(t, &stmts[SWEEP_CLAIMABLE], &args, &r, err);
+    return st == AS_OK ? read_keys(&r, a, ret, ret_n, err) : st;
+}
+
+as_status store_sweep_pending(struct tx *t, int64_t *ret, struct as_err *err)
+{
+    RESULT_AUTO r = {0};
+    as_status st = tx_query(t, &stmts[SWEEP_PENDING], NULL, &r, err);
+    if (st != AS_OK)
+        return st;
+    struct reader rd;
+    reader_init(&rd, &r, 0, NULL);
+    *ret = read_i64(&rd);
+    return AS_OK;
+}
+
+as_status store_sweep_due(struct tx *t, struct arena *a, int64_t **ret, size_t *ret_n,
+                          struct as_err *err)
+{
+    RESULT_AUTO r = {0};
+    as_status st = tx_query(t, &stmts[SWEEP_DUE], NULL, &r, err);
+    return st == AS_OK ? read_keys(&r, a, ret, ret_n, err) : st;
+}

@@ -1,0 +1,48 @@
+/* Table token. */
+#ifndef ASSAY_SCHEDULER_STORE_TOKEN_STORE_H
+#define ASSAY_SCHEDULER_STORE_TOKEN_STORE_H
+
+#include "base/arena.h"
+#include "base/hash.h"
+#include "scheduler/rows.h"
+#include "scheduler/store/tx.h"
+
+struct token_new {
+    const char *id, *role, *name, *sha256;
+    int64_t ttl_ms; /* 0: for ever */
+};
+
+/* *ret_created is false when the id is taken. */
+AS_MUST_CHECK as_status store_token_add(struct tx *t, const struct token_new *n,
+                                        bool *ret_created, struct as_err *err);
+
+struct token_secret {
+    token_role role;
+    char sha256[SHA256_HEX_SIZE];
+    bool valid;    /* neither revoked nor expired */
+    bool note_use; /* its last use was not noted for a minute */
+};
+
+/* AS_E_NOT_FOUND. */
+AS_MUST_CHECK as_status store_token_secret(struct tx *t, const char *id,
+                                           struct token_secret *ret, struct as_err *err);
+AS_MUST_CHECK as_status store_token_used(struct tx *t, const char *id, struct as_err *err);
+
+/* AS_E_NOT_FOUND, also when revoked. */
+AS_MUST_CHECK as_status store_token_get(struct tx *t, struct arena *a, const char *id,
+                                        struct token_row *ret, struct as_err *err);
+
+/* Newest first, after (created, id) of the page before: `after_us` is in microseconds, 0 for all.
+ * *ret_next_us is 0 on the last page. */
+AS_MUST_CHECK as_status store_token_list(struct tx *t, struct arena *a, int64_t after_us,
+                                         const char *after_id, int64_t size,
+                                         struct token_row **ret, size_t *ret_n,
+                                         int64_t *ret_next_us, struct as_err *err);
+
+/* Admin tokens that are valid for ever, but for this one. Locks them. */
+AS_MUST_CHECK as_status store_token_other_admins(struct tx *t, const char *id, int64_t *ret,
+                                                 struct as_err *err);
+/* AS_E_NOT_FOUND, also when it is revoked already. */
+AS_MUST_CHECK as_status store_token_revoke(struct tx *t, const char *id, struct as_err *err);
+
+#endif

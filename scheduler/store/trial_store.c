@@ -1,0 +1,449 @@
+/* Table trial. Every change of state is one statement whose WHERE holds the state and the attempt. */
+#include "scheduler/store/trial_store.h"
+
+#include "scheduler/store/pg_priv.h"
+#include "scheduler/store/sets_priv.h"
+
+enum {
+    TRIAL_ADD,
+    TRIAL_TAKE,
+    TRIAL_LOCK,
+    TRIAL_MOVE,
+    TRIAL_GET,
+    TRIAL_LIST_UP,
+    TRIAL_LIST_DOWN,
+    TRIAL_LIST_SORTED,
+    TRIAL_BEST_MIN,
+    TRIAL_BEST_MAX,
+    TRIAL_LIVE,
+    TRIAL_HELD,
+    TRIAL_OVERDUE,
+    TRIAL_RESUME,
+    TRIAL_WHATS_WRONG,
+    TRIAL_MISSING
+};
+
+#define HEAD_COLUMNS                                                                               \
+    "t.sweep_key, t.number, t.state, t.attempt, t.restarts, t.value is not null, t.value, "        \
+    "t.runner, t.epoch"
+
+#define TRIAL_COLUMNS                                                                              \
+    "s.id, t.number, t.state, t.attempt, t.restarts, t.params, t.seed, t.value is not null, "      \
+    "t.value, t.step is not null, t.step, t.metrics, t.suggestion, t.runner, t.reason, "           \
+    SQL_MS("t.created_at") ", " SQL_MS("t.started_at") ", " SQL_MS("t.finished_at")
+
+#define TRIAL_FROM " from trial t join sweep s on s.key = t.sweep_key "
+
+/* $3: which sort, $4: 1 ascending, -1 descending. NaN counts as no value. */
+#define SORT_KEY                                                                                   \
+    "(case $3::int when 1 then nullif(t.value, 'NaN') when 2 then extract(epoch from "             \
+    "t.started_at)::float8 when 3 then extract(epoch from t.finished_at)::float8 else "            \
+    "extract(epoch from t.finished_at - t.started_at)::float8 end * $4::int)"
+
+static const struct stmt stmts[] = {
+    [TRIAL_ADD] = {"trial_add",
+                   "insert into trial (sweep_key, number, state, attempt, params, suggestion, seed, "
+                   "runner, epoch, claimed_at, started_at) values ($1, $2, 'running', 1, $3, $4, $5, "
+                   "$6, $7, now(), now())"},
+    [TRIAL_TAKE] = {"trial_take",
+                    "update trial set state = 'running', attempt = attempt + 1, runner = $2, epoch "
+                    "= $3, claimed_at = now(), started_at = coalesce(started_at, now()), missing = "
+                    "0, reason = null where (sweep_key, number) = (select sweep_key, number from "
+                    "trial where sweep_key = $1 and state = 'queued' order by number limit 1 for "
+                    "update skip locked) and state = 'queued' returning number, attempt"},
+    [TRIAL_LOCK] = {"trial_lock",
+                    "select " HEAD_COLUMNS " from trial t where sweep_key = $1 and number = $2 "
+                    "for no key update"},
+    [TRIAL_MOVE] = {"trial_move",
+                    "update trial set state = $5, restarts = restarts + $6::boolean::int, reason = "
+                    "$7, missing = 0, finished_at = case when $8 then clock_timestamp() end where "
+                    "sweep_key = $1 and number = $2 and state = $3 and attempt = $4"},
+    [TRIAL_GET] = {"trial_get", "select " TRIAL_COLUMNS TRIAL_FROM
+                                "where t.sweep_key = $1 and t.number = $2"},
+    [TRIAL_LIST_UP] = {"trial_list_up",
+                       "select " TRIAL_COLUMNS ", true, t.number" TRIAL_FROM
+                       "where t.sweep_key = $1 and ($2::text is null or t.state = $2) and "
+                       "t.number > $3 order by t.number limit $4"},
+    [TRIAL_LIST_DOWN] = {"trial_list_down",
+                         "select " TRIAL_COLUMNS ", true, t.number" TRIAL_FROM
+                         "where t.sweep_key = $1 and ($2::text is null or t.state = $2) and "
+                         "t.number < $3 order by t.number desc limit $4"},
+    [TRIAL_LIST_SORTED] = {"trial_list_sorted",
+                           "select " TRIAL_COLUMNS ", " SORT_KEY " is not null, " SORT_KEY
+                           TRIAL_FROM "where t.sweep_key = $1 and ($2::text is null or t.state = "
+                           "$2) and (not $5::boolean or (" SORT_KEY " is null, coalesce(" SORT_KEY
+                           ", 0), t.number) > (not $6::boolean, $7::float8, $8::int)) order by "
+                           SORT_KEY " is null, " SORT_KEY ", t.number limit $9"},
+    [TRIAL_BEST_MIN] = {"trial_best_min",
+                        "select " TRIAL_COLUMNS TRIAL_FROM "where t.sweep_key = $1 and t.state = "
+                        "'completed' order by t.value, t.number limit $2"},
+    [TRIAL_BEST_MAX] = {"trial_best_max",
+                        "select " TRIAL_COLUMNS TRIAL_FROM "where t.sweep_key = $1 and t.state = "
+                        "'completed' order by t.value desc, t.number limit $2"},
+    [TRIAL_LIVE] = {"trial_live",
+                    "select " HEAD_COLUMNS " from trial t where sweep_key = $1 and state in "
+                    "('queued', 'running', 'paused') order by number"},
+    [TRIAL_HELD] = {"trial_held",
+                    "select " HEAD_COLUMNS " from trial t where runner = $1 and state = 'running' "
+                    "order by sweep_key, number"},
+    [TRIAL_OVERDUE] = {"trial_overdue",
+                       "select " HEAD_COLUMNS " from trial t join sweep s on s.key = t.sweep_key "
+                       "where t.state = 'running' and s.state in ('running', 'paused') and "
+                       "s.trial_timeout_ms is not null and t.claimed_at < now() - "
+                       "(s.trial_timeout_ms + s.grace_ms + $1) * interval '1 ms' order by "
+                       "t.sweep_key, t.number limit 1000"},
+    [TRIAL_RESUME] = {"trial_resume",
+                      "update trial set epoch = $5, missing = 0 where sweep_key = (select key from "
+                      "sweep where id = $1) and number = $2 and attempt = $3 and runner = $4 and "
+                      "state = 'running'"},
+    [TRIAL_WHATS_WRONG] = {"trial_whats_wrong",
+                           "select t.state, t.attempt, t.runner = $3 from trial t join sweep s on "
+                           "s.key = t.sweep_key where s.id = $1 and t.number = $2"},
+    [TRIAL_MISSING] = {"trial_missing",
+                       "with held as materialized (select t.sweep_key, t.number, exists (select "
+                       "from unnest($2::text[], $3::int[], $4::int[]) as l(id, number, attempt) "
+                       "where l.id = s.id and l.number = t.number and l.attempt = t.attempt) as "
+                       "listed from trial t join sweep s on s.key = t.sweep_key where t.runner = "
+                       "$1 and t.state = 'running') update trial t set missing = case when h.listed "
+                       "then 0 else t.missing + 1 end from held h where t.sweep_key = h.sweep_key "
+                       "and t.number = h.number and t.runner = $1 and t.state = 'running' and (not "
+                       "h.listed or t.missing > 0) returning " HEAD_COLUMNS ", t.missing >= 2 and "
+                       "t.claimed_at < now() - $5 * interval '1 ms'"},
+};
+const struct stmt_set trial_stmts = {"trial", stmts, AS_ARRAY_LEN(stmts)};
+
+as_status store_trial_add(struct tx *t, const struct trial_new *n, struct as_err *err)
+{
+    struct args a = {0};
+    args_i64(&a, n->sweep_key);
+    args_i64(&a, n->number);
+    args_str(&a, n->params);
+    args_str(&a, n->suggestion);
+    args_i64(&a, n->seed);
+    args_str(&a, n->runner);
+    args_i64(&a, n->epoch);
+    return tx_exec(t, &stmts[TRIAL_ADD], &a, NULL, err);
+}
+
+as_status store_trial_take(struct tx *t, int64_t sweep_key, const char *runner, int64_t epoch,
+                           int64_t *ret_number, int64_t *ret_attempt, struct as_err *err)
+{
+    struct args a = {0};
+    args_i64(&a, sweep_key);
+    args_str(&a, runner);
+    args_i64(&a, epoch);
+    RESULT_AUTO r = {0};
+    as_status st = tx_query(t, &stmts[TRIAL_TAKE], &a, &r, err);
+    if (st != AS_OK)
+        return st;
+    *ret_attempt = 0;
+    if (r.rows == 0)
+        return AS_OK;
+    struct reader rd;
+    reader_init(&rd, &r, 0, NULL);
+    *ret_number = read_i64(&rd);
+    *ret_attempt = read_i64(&rd);
+    return AS_OK;
+}
+
+static as_status read_head(struct reader *rd, struct trial_head *h, struct as_err *err)
+{
+    h->sweep_key = read_i64(rd);
+    h->number = read_i64(rd);
+    as_status st = trial_state_parse(read_view(rd), &h->state, err);
+    h->attempt = read_i64(rd);
+    h->restarts = read_i64(rd);
+    h->has_value = read_bool(rd);
+    h->value = read_f64(rd);
+    h->runner = read_str(rd);
+    h->epoch = read_i64(rd);
+    return st == AS_OK ? reader_check(rd, err) : st;
+}
+
+static as_status read_heads(const struct result *r, struct arena *a, struct trial_list_heads *ret,
+                            struct as_err *err)
+{
+    struct trial_head *rows = arena_alloc(a, (size_t)r->rows + 1, sizeof *rows);
+    if (!rows)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    as_status st = AS_OK;
+    for (int i = 0; i < r->rows && st == AS_OK; i++) {
+        struct reader rd;
+        reader_init(&rd, r, i, a);
+        st = read_head(&rd, &rows[i], err);
+    }
+    *ret = (struct trial_list_heads){rows, (size_t)r->rows};
+    return st;
+}
+
+as_status store_trial_lock(struct tx *t, struct arena *a, int64_t sweep_key, int64_t number,
+                           struct trial_head *ret, struct as_err *err)
+{
+    struct args args = {0};
+    args_i64(&args, sweep_key);
+    args_i64(&args, number);
+    RESULT_AUTO r = {0};
+    as_status st = tx_query(t, &stmts[TRIAL_LOCK], &args, &r, err);
+    if (st != AS_OK)
+        return st;
+    if (r.rows == 0)
+        return as_fail(err, AS_E_NOT_FOUND, "the sweep has no trial %lld", (long long)number);
+    struct reader rd;
+    reader_init(&rd, &r, 0, a);
+    return read_head(&rd, ret, err);
+}
+
+as_status store_trial_move(struct tx *t, int64_t sweep_key, int64_t number,
+                           const struct trial_move *m, struct as_err *err)
+{
+    struct args a = {0};
+    args_i64(&a, sweep_key);
+    args_i64(&a, number);
+    args_str(&a, trial_state_format(m->from));
+    args_i64(&a, m->attempt);
+    args_str(&a, trial_state_format(m->to));
+    args_bool(&a, m->burns_restart);
+    args_str(&a, m->reason);
+    args_bool(&a, trial_state_is_final(m->to));
+    int n = 0;
+    as_status st = tx_exec(t, &stmts[TRIAL_MOVE], &a, &n, err);
+    if (st == AS_OK && n == 0)
+        return as_fail(err, AS_E_CONFLICT, "trial %lld is no longer %s at attempt %lld",
+                       (long long)number, trial_state_format(m->from), (long long)m->attempt);
+    return st;
+}
+
+static as_status read_trial(struct reader *rd, struct trial_row *x, struct as_err *err)
+{
+    x->sweep = read_str(rd);
+    x->number = read_i64(rd);
+    as_status st = trial_state_parse(read_view(rd), &x->state, err);
+    x->attempt = read_i64(rd);
+    x->restarts = read_i64(rd);
+    x->params = read_str(rd);
+    x->seed = read_i64(rd);
+    x->has_value = read_bool(rd);
+    x->value = read_f64(rd);
+    x->has_step = read_bool(rd);
+    x->step = read_i64(rd);
+    x->metrics = read_str(rd);
+    x->suggestion = read_str(rd);
+    x->runner = read_str(rd);
+    x->reason = read_str(rd);
+    x->created_ms = read_i64(rd);
+    x->started_ms = read_i64(rd);
+    x->finished_ms = read_i64(rd);
+    return st == AS_OK ? reader_check(rd, err) : st;
+}
+
+as_status store_trial_get(struct tx *t, struct arena *a, int64_t sweep_key, int64_t number,
+                          struct trial_row *ret, struct as_err *err)
+{
+    struct args args = {0};
+    args_i64(&args, sweep_key);
+    args_i64(&args, number);
+    RESULT_AUTO r = {0};
+    as_status st = tx_query(t, &stmts[TRIAL_GET], &args, &r, err);
+    if (st != AS_OK)
+        return st;
+    if (r.rows == 0)
+        return as_fail(err, AS_E_NOT_FOUND, "the sweep has no trial %lld", (long long)number);
+    struct reader rd;
+    reader_init(&rd, &r, 0, a);
+    return read_trial(&rd, ret, err);
+}
+
+/* At most `size` trials of a result; after each one's columns stand those of its place. */
+static as_status read_page(const struct result *r, struct arena *a, int64_t size, bool with_place,
+                           struct trial_page *ret, struct trial_place *ret_next,
+                           struct as_err *err)
+{
+    int n = r->rows > size ? (int)size : r->rows;
+    struct trial_row *rows = arena_alloc(a, (size_t)n + 1, sizeof *rows);
+    if (!rows)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    struct trial_place last = {0};
+    as_status st = AS_OK;
+    for (int i = 0; i < n && st == AS_OK; i++) {
+        struct reader rd;
+        reader_init(&rd, r, i, a);
+        st = read_trial(&rd, &rows[i], err);
+        if (!with_place || st != AS_OK)
+            continue;
+        last.has_key = read_bool(&rd);
+        last.key = read_f64(&rd);
+        last.number = rows[i].number;
+    }
+    *ret = (struct trial_page){.rows = rows, .n = (size_t)n};
+    last.set = r->rows > n;
+    if (ret_next)
+        *ret_next = last;
+    return st;
+}
+
+as_status store_trial_list(struct tx *t, struct arena *a, int64_t sweep_key,
+                           const struct trial_query *q, const struct trial_place *after,
+                           struct trial_page *ret, struct trial_place *ret_next,
+                           struct as_err *err)
+{
+    struct args args = {0};
+    int which = TRIAL_LIST_SORTED;
+    args_i64(&args, sweep_key);
+    args_str(&args, q->state ? trial_state_format(*q->state) : NULL);
+    if (q->sort == TRIAL_BY_NUMBER) {
+        which = q->descending ? TRIAL_LIST_DOWN : TRIAL_LIST_UP;
+        args_i64(&args, after->set ? after->number : q->descending ? INT32_MAX : -1);
+    } else {
+        args_i64(&args, q->sort);
+        args_i64(&args, q->descending ? -1 : 1);
+        args_bool(&args, after->set);
+        args_bool(&args, after->has_key);
+        args_f64(&args, after->key);
+        args_i64(&args, after->number);
+    }
+    args_i64(&args, q->page.size + 1);
+    RESULT_AUTO r = {0};
+    as_status st = tx_query(t, &stmts[which], &args, &r, err);
+    return st == AS_OK ? read_page(&r, a, q->page.size, true, ret, ret_next, err) : st;
+}
+
+as_status store_trial_best(struct tx *t, struct arena *a, int64_t sweep_key, bool maximize,
+                           int64_t top, struct trial_page *ret, struct as_err *err)
+{
+    struct args args = {0};
+    args_i64(&args, sweep_key);
+    args_i64(&args, top);
+    RESULT_AUTO r = {0};
+    as_status st =
+        tx_query(t, &stmts[maximize ? TRIAL_BEST_MAX : TRIAL_BEST_MIN], &args, &r, err);
+    return st == AS_OK ? read_page(&r, a, top, false, ret, NULL, err) : st;
+}
+
+as_status store_trial_live(struct tx *t, struct arena *a, int64_t sweep_key,
+                           struct trial_list_heads *ret, struct as_err *err)
+{
+    struct args args = {0};
+    args_i64(&args, sweep_key);
+    RESULT_AUTO r = {0};
+    as_status st = tx_query(t, &stmts[TRIAL_LIVE], &args, &r, err);
+    return st == AS_OK ? read_heads(&r, a, ret, err) : st;
+}
+
+as_status store_trial_held(struct tx *t, struct arena *a, const char *runner,
+                           struct trial_list_heads *ret, struct as_err *err)
+{
+    struct args args = {0};
+    args_str(&args, runner);
+    RESULT_AUTO r = {0};
+    as_status st = tx_query(t, &stmts[TRIAL_HELD], &args, &r, err);
+    return st == AS_OK ? read_heads(&r, a, ret, err) : st;
+}
+
+as_status store_trial_overdue(struct tx *t, struct arena *a, int64_t slack_ms,
+                              struct trial_list_heads *ret, struct as_err *err)
+{
+    struct args args = {0};
+    args_i64(&args, slack_ms);
+    RESULT_AUTO r = {0};
+    as_status st = tx_query(t, &stmts[TRIAL_OVERDUE], &args, &r, err);
+    return st == AS_OK ? read_heads(&r, a, ret, err) : st;
+}
+
+as_status store_trial_resume(struct tx *t, const struct attempt_ref *ref, const char *runner,
+                             int64_t epoch, bool *ret_done, struct as_err *err)
+{
+    struct args a = {0};
+    args_str(&a, ref->sweep);
+    args_i64(&a, ref->number);
+    args_i64(&a, ref->attempt);
+    args_str(&a, runner);
+    args_i64(&a, epoch);
+    int n = 0;
+    as_status st = tx_exec(t, &stmts[TRIAL_RESUME], &a, &n, err);
+    if (st == AS_OK)
+        *ret_done = n > 0;
+    return st;
+}
+
+as_status store_trial_whats_wrong(struct tx *t, struct arena *a, const struct attempt_ref *ref,
+                                  const char *runner, const char **ret, struct as_err *err)
+{
+    struct args args = {0};
+    args_str(&args, ref->sweep);
+    args_i64(&args, ref->number);
+    args_str(&args, runner);
+    RESULT_AUTO r = {0};
+    as_status st = tx_query(t, &stmts[TRIAL_WHATS_WRONG], &args, &r, err);
+    if (st != AS_OK)
+        return st;
+    if (r.rows == 0) {
+        *ret = "there is no such trial";
+        return AS_OK;
+    }
+    struct reader rd;
+    reader_init(&rd, &r, 0, a);
+    const char *state = read_view(&rd);
+    int64_t attempt = read_i64(&rd);
+    bool here = read_bool(&rd);
+    if (attempt == ref->attempt && as_streq(state, "running")) {
+        *ret = here ? NULL : "it runs on another runner";
+        return AS_OK;
+    }
+    const char *wrong = attempt != ref->attempt
+                            ? arena_printf(a, "attempt %lld replaced it", (long long)attempt)
+                            : arena_printf(a, "the trial is %s", state);
+    if (!wrong)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    *ret = wrong;
+    return AS_OK;
+}
+
+/* The last column says which of the rows are handed out. */
+static as_status read_missing(const struct result *r, struct arena *a, struct trial_list_heads *ret,
+                              struct as_err *err)
+{
+    struct trial_head *rows = arena_alloc(a, (size_t)r->rows + 1, sizeof *rows);
+    if (!rows)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    size_t n = 0;
+    for (int i = 0; i < r->rows; i++) {
+        struct reader rd;
+        reader_init(&rd, r, i, a);
+        as_status st = read_head(&rd, &rows[n], err);
+        if (st != AS_OK)
+            return st;
+        if (read_bool(&rd))
+            n++;
+    }
+    *ret = (struct trial_list_heads){rows, n};
+    return AS_OK;
+}
+
+as_status store_trial_missing(struct tx *t, struct arena *a, const char *runner,
+                              const struct attempt_ref *listed, size_t n, int64_t lease_ms,
+                              struct trial_list_heads *ret, struct as_err *err)
+{
+    AS_AUTO(str_done) struct str ids = {0}, numbers = {0}, attempts = {0};
+    array_open(&ids);
+    array_open(&numbers);
+    array_open(&attempts);
+    for (size_t i = 0; i < n; i++) {
+        array_str(&ids, listed[i].sweep);
+        array_i64(&numbers, listed[i].number);
+        array_i64(&attempts, listed[i].attempt);
+    }
+    array_close(&ids);
+    array_close(&numbers);
+    array_close(&attempts);
+    if (ids.failed || numbers.failed || attempts.failed)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    struct args args = {0};
+    args_str(&args, runner);
+    args_str(&args, str_cstr(&ids));
+    args_str(&args, str_cstr(&numbers));
+    args_str(&args, str_cstr(&attempts));
+    args_i64(&args, lease_ms);
+    RESULT_AUTO r = {0};
+    as_status st = tx_query(t, &stmts[TRIAL_MISSING], &args, &r, err);
+    return st == AS_OK ? read_missing(&r, a, ret, err) : st;
+}

@@ -1,0 +1,110 @@
+/* Table trial. Strings that come out are in the arena passed. */
+#ifndef ASSAY_SCHEDULER_STORE_TRIAL_STORE_H
+#define ASSAY_SCHEDULER_STORE_TRIAL_STORE_H
+
+#include "base/arena.h"
+#include "scheduler/rows.h"
+#include "scheduler/store/tx.h"
+#include "scheduler/trials.h"
+
+/* What decisions need to know of a trial. */
+struct trial_head {
+    int64_t sweep_key, number;
+    trial_state state;
+    int64_t attempt, restarts;
+    bool has_value;
+    double value;
+    const char *runner;
+    int64_t epoch;
+};
+
+struct trial_new {
+    int64_t sweep_key, number, seed;
+    const char *params, *suggestion; /* JSON */
+    const char *runner;
+    int64_t epoch;
+};
+
+/* Insert it running, at attempt 1. */
+AS_MUST_CHECK as_status store_trial_add(struct tx *t, const struct trial_new *n,
+                                        struct as_err *err);
+
+/* Take the queued trial with the lowest number: it runs, one attempt further. *ret_attempt is 0 when
+ * none is queued. */
+AS_MUST_CHECK as_status store_trial_take(struct tx *t, int64_t sweep_key, const char *runner,
+                                         int64_t epoch, int64_t *ret_number, int64_t *ret_attempt,
+                                         struct as_err *err);
+
+/* Lock the row until the transaction ends. AS_E_NOT_FOUND. */
+AS_MUST_CHECK as_status store_trial_lock(struct tx *t, struct arena *a, int64_t sweep_key,
+                                         int64_t number, struct trial_head *ret,
+                                         struct as_err *err);
+
+struct trial_move {
+    trial_state from, to;
+    int64_t attempt;
+    bool burns_restart;
+    const char *reason;
+};
+
+/* The guarded change of state: AS_E_CONFLICT unless it is in `from` at that attempt. */
+AS_MUST_CHECK as_status store_trial_move(struct tx *t, int64_t sweep_key, int64_t number,
+                                         const struct trial_move *m, struct as_err *err);
+
+/* AS_E_NOT_FOUND. */
+AS_MUST_CHECK as_status store_trial_get(struct tx *t, struct arena *a, int64_t sweep_key,
+                                        int64_t number, struct trial_row *ret,
+                                        struct as_err *err);
+
+/* Where a list goes on: after the trial with this key of the sort and this number. */
+struct trial_place {
+    bool set;
+    bool has_key;
+    double key;
+    int64_t number;
+};
+
+/* *ret_next is set when there are more. */
+AS_MUST_CHECK as_status store_trial_list(struct tx *t, struct arena *a, int64_t sweep_key,
+                                         const struct trial_query *q,
+                                         const struct trial_place *after, struct trial_page *ret,
+                                         struct trial_place *ret_next, struct as_err *err);
+
+AS_MUST_CHECK as_status store_trial_best(struct tx *t, struct arena *a, int64_t sweep_key,
+                                         bool maximize, int64_t top, struct trial_page *ret,
+                                         struct as_err *err);
+
+/* Trials as (sweep, number), ordered by sweep: what a change of many works through. */
+struct trial_list_heads {
+    struct trial_head *rows;
+    size_t n;
+};
+
+/* Those of a sweep that have not ended. */
+AS_MUST_CHECK as_status store_trial_live(struct tx *t, struct arena *a, int64_t sweep_key,
+                                         struct trial_list_heads *ret, struct as_err *err);
+/* Those that run on a runner. */
+AS_MUST_CHECK as_status store_trial_held(struct tx *t, struct arena *a, const char *runner,
+                                         struct trial_list_heads *ret, struct as_err *err);
+/* Those whose latest attempt has run past trial_timeout, the grace period and another slack_ms. */
+AS_MUST_CHECK as_status store_trial_overdue(struct tx *t, struct arena *a, int64_t slack_ms,
+                                            struct trial_list_heads *ret, struct as_err *err);
+
+/* Move an attempt that runs to its runner's new epoch. *ret_done is false when it is not current. */
+AS_MUST_CHECK as_status store_trial_resume(struct tx *t, const struct attempt_ref *ref,
+                                           const char *runner, int64_t epoch, bool *ret_done,
+                                           struct as_err *err);
+
+/* What is wrong with an attempt that a runner says it runs: NULL when it is current there. In `a`. */
+AS_MUST_CHECK as_status store_trial_whats_wrong(struct tx *t, struct arena *a,
+                                                const struct attempt_ref *ref, const char *runner,
+                                                const char **ret, struct as_err *err);
+
+/* Compare what runs on a runner with what it lists: count the heartbeats that missed a trial, and
+ * hand out those that two in a row missed and that were claimed more than lease_ms ago. */
+AS_MUST_CHECK as_status store_trial_missing(struct tx *t, struct arena *a, const char *runner,
+                                            const struct attempt_ref *listed, size_t n,
+                                            int64_t lease_ms, struct trial_list_heads *ret,
+                                            struct as_err *err);
+
+#endif

@@ -1,0 +1,227 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/formats/csv.h"
+#include "base/str.h"
+#include "tests/check_main.h"
+
+static struct as_err err;
+
+static struct csv *open_text(const char *text, csv_header header)
+{
+    struct csv *c = NULL;
+    ck_ok(csv_open_bytes(text, strlen(text), header, &c, &err), err);
+    return c;
+}
+
+START_TEST(plain_table)
+{
+    AS_AUTO(csv_freep) struct csv *c = open_text("a,b\n1,2\r\n\n-3.5e2,+.25", CSV_HEADER_AUTO);
+    struct csv_row row;
+    double v;
+    ck_assert(csv_has_header(c));
+    ck_assert_uint_eq(csv_columns(c), 2);
+    ck_assert_str_eq(csv_column_name(c, 1), "b");
+    ck_ok(csv_next(c, &row, &err), err);
+    ck_assert_uint_eq(row.line, 2);
+    ck_ok(csv_number(c, &row, 1, &v, &err), err);
+    ck_assert_double_eq(v, 2);
+    ck_ok(csv_next(c, &row, &err), err);
+    ck_assert_uint_eq(row.line, 4); /* an empty line does not count as a row, but as a line */
+    ck_ok(csv_number(c, &row, 0, &v, &err), err);
+    ck_assert_double_eq(v, -350);
+    ck_ok(csv_number(c, &row, 1, &v, &err), err);
+    ck_assert_double_eq(v, 0.25);
+    ck_assert_int_eq(csv_next(c, &row, &err), AS_E_EXHAUSTED);
+    ck_assert_int_eq(csv_next(c, &row, &err), AS_E_EXHAUSTED);
+}
+END_TEST
+
+START_TEST(quotes_and_mark)
+{
+    AS_AUTO(csv_freep)
+    struct csv *c = open_text("\xef\xbb\xbf\"a,\"\"x\"\"\",b\r\n\"1\",\"two\nlines\"\r\n2,\"\"\r\n",
+                              CSV_HEADER_AUTO);
+    struct csv_row row;
+    ck_assert_str_eq(csv_column_name(c, 0), "a,\"x\"");
+    ck_ok(csv_next(c, &row, &err), err);
+    ck_assert_str_eq(row.cells[0].s, "1");
+    ck_assert_str_eq(row.cells[1].s, "two\nlines");
+    ck_ok(csv_next(c, &row, &err), err);
+    ck_assert_uint_eq(row.line, 4);
+    ck_assert_str_eq(row.cells[1].s, "");
+    ck_assert_uint_eq(row.cells[1].len, 0);
+}
+END_TEST
+
+START_TEST(header_detection)
+{
+    static const struct {
+        const char *text;
+        csv_header asked;
+        bool header;
+    } cases[] = {
+        {"1,2\n3,4\n", CSV_HEADER_AUTO, false},     {"x,y\n3,4\n", CSV_HEADER_AUTO, true},
+        {"1,cat\n3,dog\n", CSV_HEADER_AUTO, false}, {"len,kind\n3,dog\n", CSV_HEADER_AUTO, true},
+        {"x,y\n", CSV_HEADER_AUTO, true},           {"nan,1\n2,3\n", CSV_HEADER_AUTO, false},
+        {",1\n2,3\n", CSV_HEADER_AUTO, false},      {"1,2\n3,4\n", CSV_HEADER_YES, true},
+        {"x,y\n3,4\n", CSV_HEADER_NO, false},
+    };
+    for (size_t i = 0; i < AS_ARRAY_LEN(cases); i++) {
+        AS_AUTO(csv_freep) struct csv *c = open_text(cases[i].text, cases[i].asked);
+        ck_assert_msg(csv_has_header(c) == cases[i].header, "case %zu", i);
+        if (!cases[i].header)
+            ck_assert_str_eq(csv_column_name(c, 1), "1");
+    }
+}
+END_TEST
+
+/* Read to the end; the first failure. */
+static as_status read_all(const char *text)
+{
+    AS_AUTO(csv_freep) struct csv *c = NULL;
+    struct csv_row row;
+    as_status st = csv_open_bytes(text, strlen(text), CSV_HEADER_AUTO, &c, &err);
+    while (st == AS_OK)
+        st = csv_next(c, &row, &err);
+    return st;
+}
+
+START_TEST(malformed)
+{
+    ck_fails(read_all(""), AS_E_INVAL, err, "empty");
+    ck_fails(read_all("\n\r\n"), AS_E_INVAL, err, "empty");
+    ck_fails(read_all("a,b\n1,2\n3\n"), AS_E_INVAL, err, "line 3 has 1 cell, expected 2");
+    ck_fails(read_all("a,b\n1,2\n3,4,5\n"), AS_E_INVAL, err, "line 3 has 3 cells, expected 2");
+    ck_fails(read_all("a,b\n1,\"2\n"), AS_E_INVAL, err, "line 2: a quoted cell is not closed");
+    ck_fails(read_all("a,b\n1,\"2\"x\n"), AS_E_INVAL, err, "line 2, cell 2: text follows");
+    ck_fails(read_all("a,b\n1,2\"\"\n"), AS_E_INVAL, err, "line 2, cell 2: a quote inside");
+    ck_fails(read_all("a,b\n1,\xff\n"), AS_E_INVAL, err, "line 2 is not valid UTF-8");
+    struct csv *c = NULL;
+    ck_fails(csv_open_bytes("a\0b", 3, CSV_HEADER_AUTO, &c, &err), AS_E_INVAL, err, "UTF-8");
+    ck_fails(csv_open("/nonexistent/x.csv", CSV_HEADER_AUTO, &c, &err), AS_E_NOT_FOUND, err,
+             "/nonexistent/x.csv");
+    ck_assert_ptr_null(c);
+}
+END_TEST
+
+static as_status first_number(const char *cell)
+{
+    AS_AUTO(str_done) struct str b = {0};
+    str_printf(&b, "price,x\n%s,1\n", cell);
+    AS_AUTO(csv_freep) struct csv *c = open_text(str_cstr(&b), CSV_HEADER_YES);
+    struct csv_row row;
+    double v;
+    ck_ok(csv_next(c, &row, &err), err);
+    return csv_number(c, &row, 0, &v, &err);
+}
+
+START_TEST(not_numbers)
+{
+    ck_fails(first_number("NEAR BAY"), AS_E_INVAL, err,
+             "column 'price', line 2: found 'NEAR BAY', expected a number");
+    ck_fails(first_number(""), AS_E_INVAL, err, "column 'price', line 2: the cell is empty");
+    ck_fails(first_number("  "), AS_E_INVAL, err, "empty");
+    ck_fails(first_number("NaN"), AS_E_INVAL, err, "found 'NaN', expected a finite number");
+    ck_fails(first_number("-inf"), AS_E_INVAL, err, "finite");
+    ck_fails(first_number("1e999"), AS_E_INVAL, err, "finite");
+    ck_fails(first_number("0x10"), AS_E_INVAL, err, "expected a number");
+    ck_fails(first_number("1.2.3"), AS_E_INVAL, err, "expected a number");
+    ck_fails(first_number("1e"), AS_E_INVAL, err, "expected a number");
+    ck_fails(first_number("-"), AS_E_INVAL, err, "expected a number");
+    ck_fails(first_number("1 2"), AS_E_INVAL, err, "expected a number");
+    ck_assert_int_eq(first_number(" 12 "), AS_OK);
+}
+END_TEST
+
+START_TEST(numbers_are_exact)
+{
+    static const char *const texts[] = {"0.1",
+                                        "123456789012345",
+                                        "1e-5",
+                                        "-0.000123",
+                                        "3.141592653589793238462",
+                                        "1e308",
+                                        "5e-324",
+                                        "00012.50",
+                                        "9007199254740993",
+                                        "0.0000000000000000000000000001234"};
+    for (size_t i = 0; i < AS_ARRAY_LEN(texts); i++) {
+        double v = 0;
+        struct csv_cell cell = {texts[i], strlen(texts[i])};
+        ck_assert_int_eq(csv_cell_kind(&cell, &v), CSV_NUMBER);
+        ck_assert_msg(v == strtod(texts[i], NULL), "%s", texts[i]);
+    }
+}
+END_TEST
+
+START_TEST(long_file)
+{
+    /* several buffers long, with records that straddle their borders */
+    AS_AUTO(str_done) struct str b = {0};
+    str_puts(&b, "n,pad\n");
+    for (int i = 0; i < 40000; i++)
+        str_printf(&b, "%d,\"%.*s\"\n", i, i % 23, "abcdefghijklmnopqrstuvwxyz");
+    char path[] = "/tmp/assay-csv-XXXXXX";
+    AS_AUTO(file_closep) int fd = mkstemp(path);
+    ck_assert_int_ge(fd, 0);
+    ck_ok(file_write_all(fd, b.s, b.len, &err), err);
+    AS_AUTO(csv_freep) struct csv *c = NULL;
+    ck_ok(csv_open(path, CSV_HEADER_AUTO, &c, &err), err);
+    struct csv_row row;
+    for (int i = 0; i < 40000; i++) {
+        double v;
+        ck_ok(csv_next(c, &row, &err), err);
+        ck_assert_uint_eq(row.line, (size_t)i + 2);
+        ck_ok(csv_number(c, &row, 0, &v, &err), err);
+        ck_assert_double_eq(v, i);
+        ck_assert_uint_eq(row.cells[1].len, (size_t)i % 23);
+    }
+    ck_assert_int_eq(csv_next(c, &row, &err), AS_E_EXHAUSTED);
+    (void)remove(path);
+}
+END_TEST
+
+START_TEST(limits)
+{
+    AS_AUTO(str_done) struct str b = {0};
+    for (size_t i = 0; i <= CSV_MAX_COLUMNS; i++)
+        str_puts(&b, "1,");
+    ck_fails(read_all(str_cstr(&b)), AS_E_TOO_LARGE, err, "cells");
+    str_clear(&b);
+    str_puts(&b, "a\n");
+    for (size_t i = 0; i < CSV_MAX_RECORD / 16 + 1; i++)
+        str_puts(&b, "0123456789abcdef");
+    ck_fails(read_all(str_cstr(&b)), AS_E_TOO_LARGE, err, "line 2: a record is longer");
+}
+END_TEST
+
+START_TEST(out_of_memory)
+{
+    for (size_t n = 1; n < 40; n++) {
+        as_mem_fail_nth(n);
+        as_status st = read_all("a,b\n1,2\n3,4\n");
+        as_mem_fail_nth(0);
+        ck_assert(st == AS_E_EXHAUSTED || st == AS_E_NOMEM);
+    }
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+    Suite *s = suite_create("csv");
+    TCase *t = tcase_create("csv");
+    tcase_set_timeout(t, 60);
+    tcase_add_test(t, plain_table);
+    tcase_add_test(t, quotes_and_mark);
+    tcase_add_test(t, header_detection);
+    tcase_add_test(t, malformed);
+    tcase_add_test(t, not_numbers);
+    tcase_add_test(t, numbers_are_exact);
+    tcase_add_test(t, long_file);
+    tcase_add_test(t, limits);
+    tcase_add_test(t, out_of_memory);
+    suite_add_tcase(s, t);
+    return s;
+}

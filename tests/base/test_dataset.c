@@ -1,0 +1,342 @@
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/formats/dataset.h"
+#include "base/formats/npy.h"
+#include "base/json.h"
+#include "base/str.h"
+#include "tests/check_main.h"
+
+static struct as_err err;
+static char dir[] = "/tmp/assay-data-XXXXXX";
+static char csv_path[64], x_path[64], y_path[64];
+
+static void setup(void)
+{
+    memcpy(dir + sizeof dir - 7, "XXXXXX", 6);
+    ck_assert_ptr_nonnull(mkdtemp(dir));
+    (void)snprintf(csv_path, sizeof csv_path, "%s/t.csv", dir);
+    (void)snprintf(x_path, sizeof x_path, "%s/x.npy", dir);
+    (void)snprintf(y_path, sizeof y_path, "%s/y.npy", dir);
+}
+
+static void teardown(void)
+{
+    ck_ok(file_remove_tree(dir, &err), err);
+}
+
+static as_status inspect(const char *text, const char *target, dataset_task task,
+                         struct dataset_info *ret)
+{
+    ck_ok(file_replace(csv_path, text, strlen(text), 0644, &err), err);
+    return dataset_inspect(&(struct dataset_paths){.table = csv_path}, DATASET_CSV, target, task,
+                           ret, &err);
+}
+
+static as_status refused(const char *text, const char *target, dataset_task task)
+{
+    struct dataset_info info = {0};
+    as_status st = inspect(text, target, task, &info);
+    dataset_info_done(&info);
+    return st;
+}
+
+static struct dataset load(const struct dataset_info *info)
+{
+    struct dataset d = {0};
+    ck_ok(dataset_load(&(struct dataset_paths){.table = csv_path}, info, &d, &err), err);
+    return d;
+}
+
+START_TEST(text_classes)
+{
+    AS_AUTO(dataset_info_done) struct dataset_info info = {0};
+    ck_ok(inspect("len,kind,width\n1,dog,2\n3, cat,4\n5,ant ,6\n7,dog,8\n", "kind",
+                  DATASET_TASK_AUTO, &info),
+          err);
+    ck_assert_int_eq(info.task, DATASET_CLASSIFICATION);
+    ck_assert_uint_eq(info.n_rows, 4);
+    ck_assert_uint_eq(info.n_features, 2);
+    ck_assert_uint_eq(info.n_outputs, 3);
+    ck_assert_int_eq(info.target_index, 1);
+    ck_assert_str_eq(info.target, "kind");
+    ck_assert_str_eq(info.features[1], "width");
+    ck_assert_str_eq(info.classes[0], "ant");
+    ck_assert_str_eq(info.classes[2], "dog");
+    AS_AUTO(dataset_done) struct dataset d = load(&info);
+    ck_assert_mem_eq(d.x, ((float[]){1, 2, 3, 4, 5, 6, 7, 8}), 8 * sizeof(float));
+    ck_assert_mem_eq(d.labels, ((int32_t[]){2, 1, 0, 2}), 4 * sizeof(int32_t));
+    ck_assert_ptr_null(d.targets);
+}
+END_TEST
+
+START_TEST(whole_classes_in_numeric_order)
+{
+    AS_AUTO(dataset_info_done) struct dataset_info info = {0};
+    ck_ok(inspect("1,10\n2,9\n3,-1\n4,9.0\n", "-1", DATASET_TASK_AUTO, &info), err);
+    ck_assert_uint_eq(info.n_classes, 3);
+    ck_assert_str_eq(info.target, "1");
+    ck_assert_ptr_null(info.features);
+    ck_assert_str_eq(info.classes[0], "-1");
+    ck_assert_str_eq(info.classes[1], "9");
+    ck_assert_str_eq(info.classes[2], "10");
+    AS_AUTO(dataset_done) struct dataset d = load(&info);
+    ck_assert_mem_eq(d.labels, ((int32_t[]){2, 1, 0, 1}), 4 * sizeof(int32_t));
+}
+END_TEST
+
+START_TEST(numbers_are_regression)
+{
+    AS_AUTO(dataset_info_done) struct dataset_info info = {0};
+    ck_ok(inspect("a,y\n1,0.5\n2,2\n", "y", DATASET_TASK_AUTO, &info), err);
+    ck_assert_int_eq(info.task, DATASET_REGRESSION);
+    ck_assert_uint_eq(info.n_outputs, 1);
+    AS_AUTO(dataset_done) struct dataset d = load(&info);
+    ck_assert_float_eq(d.targets[0], 0.5f);
+    ck_assert_ptr_null(d.labels);
+    dataset_info_done(&info);
+    ck_ok(inspect("a,y\n1,0\n2,1\n", "y", DATASET_REGRESSION, &info), err);
+    ck_assert_int_eq(info.task, DATASET_REGRESSION);
+    dataset_info_done(&info);
+    AS_AUTO(str_done) struct str many = {0};
+    str_puts(&many, "a,y\n");
+    for (size_t i = 0; i <= DATASET_AUTO_CLASSES; i++)
+        str_printf(&many, "1,%zu\n", i);
+    ck_ok(inspect(many.s, "y", DATASET_TASK_AUTO, &info), err);
+    ck_assert_int_eq(info.task, DATASET_REGRESSION);
+    dataset_info_done(&info);
+    ck_ok(inspect(many.s, "y", DATASET_CLASSIFICATION, &info), err);
+    ck_assert_uint_eq(info.n_classes, DATASET_AUTO_CLASSES + 1);
+}
+END_TEST
+
+START_TEST(bad_tables)
+{
+    const dataset_task a = DATASET_TASK_AUTO;
+    ck_fails(refused("a,b\n1,2\n3,4\n", "c", a), AS_E_INVAL, err,
+             "there is no target column 'c'; the columns are: a, b");
+    ck_fails(refused("a,b\n1,2\n3,4\n", NULL, a), AS_E_INVAL, err, "no target column is named");
+    ck_fails(refused("a,b\n1,2\n3,4\n", "-3", a), AS_E_INVAL, err, "'-3'");
+    ck_fails(refused("a,a\n1,2\n3,4\n", "a", a), AS_E_INVAL, err, "2 columns are named 'a'");
+    ck_fails(refused("a,ocean_proximity,y\n1,NEAR BAY,2\n", "y", a), AS_E_INVAL, err,
+             "column 'ocean_proximity', line 2: found 'NEAR BAY', expected a number");
+    ck_fails(refused("a,b\n1,2\n3\n", "b", a), AS_E_INVAL, err, "line 3 has 1 cell, expected 2");
+    ck_fails(refused("a,b\n1,2\n,4\n", "b", a), AS_E_INVAL, err,
+             "column 'a', line 3: the cell is empty");
+    ck_fails(refused("a,b\n1,2\nNaN,4\n", "b", a), AS_E_INVAL, err,
+             "column 'a', line 3: found 'NaN'");
+    ck_fails(refused("a,b\n1,2\n1e39,4\n", "b", a), AS_E_INVAL, err, "too large for float32");
+    ck_fails(refused("a,b\n1,2\n2,\n", "b", a), AS_E_INVAL, err,
+             "column 'b', line 3: the cell is empty");
+    ck_fails(refused("a,b\n1,2\n2,inf\n", "b", a), AS_E_INVAL, err,
+             "column 'b', line 3: found 'inf'");
+    ck_fails(refused("a,b\n1,2\n2,x\n", "b", a), AS_E_INVAL, err, "column 'b', line 3: found 'x'");
+    ck_fails(refused("a,b\n1,x\n2,y\n", "b", DATASET_REGRESSION), AS_E_INVAL, err,
+             "column 'b', line 2: found 'x', expected a number");
+    ck_fails(refused("a,b\n1,5\n2,5\n", "b", a), AS_E_INVAL, err, "one class only, '5'");
+    ck_fails(refused("a,b\n1,5\n", "b", a), AS_E_INVAL, err, "1 row of data");
+    ck_fails(refused("a,b\n", "b", a), AS_E_INVAL, err, "0 rows of data");
+    ck_fails(refused("b\n1\n2\n", "b", a), AS_E_INVAL, err, "no feature");
+    ck_fails(refused("", "b", a), AS_E_INVAL, err, "empty");
+}
+END_TEST
+
+START_TEST(class_limits)
+{
+    AS_AUTO(str_done) struct str b = {0};
+    str_puts(&b, "a,y\n");
+    for (size_t i = 0; i <= DATASET_MAX_CLASSES; i++)
+        str_printf(&b, "1,c%zu\n", i);
+    ck_fails(refused(b.s, "y", DATASET_TASK_AUTO), AS_E_TOO_LARGE, err, "more than 4096 classes");
+    str_clear(&b);
+    str_puts(&b, "a,y\n1,");
+    for (size_t i = 0; i <= DATASET_MAX_CLASS_NAME; i++)
+        str_putc(&b, 'x');
+    str_puts(&b, "\n1,y\n");
+    ck_fails(refused(b.s, "y", DATASET_TASK_AUTO), AS_E_INVAL, err, "line 2: a class name of 257");
+}
+END_TEST
+
+START_TEST(file_must_match)
+{
+    AS_AUTO(dataset_info_done) struct dataset_info info = {0};
+    struct dataset d = {0};
+    struct dataset_paths paths = {.table = csv_path};
+    ck_ok(inspect("a,y\n1,x\n2,y\n3,x\n", "y", DATASET_TASK_AUTO, &info), err);
+    ck_ok(file_replace(csv_path, "a,y\n1,x\n2,y\n", 12, 0644, &err), err);
+    ck_fails(dataset_load(&paths, &info, &d, &err), AS_E_INVAL, err, "2 rows, the data set says 3");
+    ck_ok(file_replace(csv_path, "a,y\n1,x\n2,y\n2,y\n2,y\n", 20, 0644, &err), err);
+    ck_fails(dataset_load(&paths, &info, &d, &err), AS_E_INVAL, err, "more than the 3 rows");
+    ck_ok(file_replace(csv_path, "a,y\n1,x\n2,z\n3,x\n", 16, 0644, &err), err);
+    ck_fails(dataset_load(&paths, &info, &d, &err), AS_E_INVAL, err,
+             "column 'y', line 3: found 'z', which is none of the 2 classes");
+    ck_ok(file_replace(csv_path, "a,b,y\n1,1,x\n", 12, 0644, &err), err);
+    ck_fails(dataset_load(&paths, &info, &d, &err), AS_E_INVAL, err, "2 features");
+    ck_assert_int_eq(unlink(csv_path), 0);
+    ck_fails(dataset_load(&paths, &info, &d, &err), AS_E_NOT_FOUND, err, "t.csv");
+    paths.features = "x";
+    ck_fails(dataset_load(&paths, &info, &d, &err), AS_E_INVAL, err, "expected a table");
+    ck_assert_ptr_null(d.x);
+}
+END_TEST
+
+START_TEST(npy_table)
+{
+    AS_AUTO(dataset_info_done) struct dataset_info info = {0};
+    double table[] = {1, 2, 7, 3, 4, 5, 5, 6, 7};
+    ck_ok(npy_write(x_path, NPY_F8, (size_t[]){3, 3}, 2, table, &err), err);
+    struct dataset_paths paths = {.table = x_path};
+    ck_ok(dataset_inspect(&paths, DATASET_NPY, "-1", DATASET_TASK_AUTO, &info, &err), err);
+    ck_assert_int_eq(info.task, DATASET_CLASSIFICATION);
+    ck_assert_str_eq(info.target, "2");
+    ck_assert_str_eq(info.classes[1], "7");
+    AS_AUTO(dataset_done) struct dataset d = {0};
+    ck_ok(dataset_load(&paths, &info, &d, &err), err);
+    ck_assert_mem_eq(d.x, ((float[]){1, 2, 3, 4, 5, 6}), 6 * sizeof(float));
+    ck_assert_mem_eq(d.labels, ((int32_t[]){1, 0, 1}), 3 * sizeof(int32_t));
+    struct dataset_info no = {0};
+    ck_fails(dataset_inspect(&paths, DATASET_NPY, "3", DATASET_TASK_AUTO, &no, &err), AS_E_INVAL,
+             err, "0 to 2, or -1");
+    ck_fails(dataset_inspect(&paths, DATASET_NPY, NULL, DATASET_TASK_AUTO, &no, &err), AS_E_INVAL,
+             err, "no target column");
+    table[4] = NAN;
+    ck_ok(npy_write(x_path, NPY_F8, (size_t[]){3, 3}, 2, table, &err), err);
+    ck_fails(dataset_inspect(&paths, DATASET_NPY, "2", DATASET_TASK_AUTO, &no, &err), AS_E_INVAL,
+             err, "row 1, column 1: found nan");
+    ck_ok(npy_write(x_path, NPY_F8, (size_t[]){9}, 1, table, &err), err);
+    ck_fails(dataset_inspect(&paths, DATASET_NPY, "2", DATASET_TASK_AUTO, &no, &err), AS_E_INVAL,
+             err, "1 dimension, expected 2");
+}
+END_TEST
+
+START_TEST(npy_pair)
+{
+    AS_AUTO(dataset_info_done) struct dataset_info info = {0};
+    struct dataset_info no = {0};
+    float x[] = {1, 2, 3, 4}, y[] = {0.5f, 1};
+    struct dataset_paths paths = {.features = x_path, .targets = y_path};
+    ck_ok(npy_write(x_path, NPY_F4, (size_t[]){2, 2}, 2, x, &err), err);
+    ck_ok(npy_write(y_path, NPY_F4, (size_t[]){2}, 1, y, &err), err);
+    ck_ok(dataset_inspect(&paths, DATASET_NPY, NULL, DATASET_TASK_AUTO, &info, &err), err);
+    ck_assert_int_eq(info.task, DATASET_REGRESSION);
+    ck_assert_ptr_null(info.target);
+    AS_AUTO(dataset_done) struct dataset d = {0};
+    ck_ok(dataset_load(&paths, &info, &d, &err), err);
+    ck_assert_float_eq(d.targets[1], 1);
+    ck_assert_uint_eq(d.n_features, 2);
+    ck_fails(dataset_inspect(&paths, DATASET_NPY, NULL, DATASET_CLASSIFICATION, &no, &err),
+             AS_E_INVAL, err, "target of row 0: found 0.5, expected a class");
+    ck_fails(dataset_inspect(&paths, DATASET_CSV, NULL, DATASET_TASK_AUTO, &no, &err), AS_E_INVAL,
+             err, "csv data set: expected a table");
+    ck_ok(npy_write(y_path, NPY_F4, (size_t[]){1}, 1, y, &err), err);
+    ck_fails(dataset_inspect(&paths, DATASET_NPY, NULL, DATASET_TASK_AUTO, &no, &err), AS_E_INVAL,
+             err, "the targets file has 1 rows, the features file 2");
+    ck_ok(npy_write(y_path, NPY_F4, (size_t[]){1, 2}, 2, y, &err), err);
+    ck_fails(dataset_inspect(&paths, DATASET_NPY, NULL, DATASET_TASK_AUTO, &no, &err), AS_E_INVAL,
+             err, "(rows, 1)");
+}
+END_TEST
+
+START_TEST(json_round_trip)
+{
+    AS_AUTO(dataset_info_done) struct dataset_info info = {0}, back = {0};
+    ck_ok(inspect("a,y\n1,x\n2,y\n3,x\n", "y", DATASET_TASK_AUTO, &info), err);
+    JSON_AUTO j = dataset_info_to_json(&info);
+    ck_assert_int_eq(json_object_set_new(j, "sha256", json_string("more of the API")), 0);
+    ck_ok(dataset_info_from_json(j, "/dataset", &back, &err), err);
+    ck_assert_uint_eq(back.n_rows, 3);
+    ck_assert_str_eq(back.target, "y");
+    ck_assert_str_eq(back.classes[1], "y");
+    AS_AUTO(dataset_done) struct dataset d = load(&back);
+    ck_assert_int_eq(d.labels[1], 1);
+}
+END_TEST
+
+static as_status decode(const char *text)
+{
+    JSON_AUTO j = NULL;
+    struct dataset_info info = {0};
+    ck_ok(json_parse(text, strlen(text), &j, &err), err);
+    as_status st = dataset_info_from_json(j, "/dataset", &info, &err);
+    dataset_info_done(&info);
+    return st;
+}
+
+START_TEST(bad_json)
+{
+#define HEAD "{\"format\":\"csv\",\"task\":\"classification\",\"rows\":9,\"features\":3,"
+    ck_fails(decode("[]"), AS_E_INVAL, err, "/dataset");
+    ck_fails(decode("{\"format\":\"xml\"}"), AS_E_INVAL, err, "/dataset/format: found \"xml\"");
+    ck_fails(decode("{\"format\":\"csv\",\"task\":\"auto\"}"), AS_E_INVAL, err, "/dataset/task");
+    ck_fails(decode(HEAD "\"outputs\":2}"), AS_E_INVAL, err, "/dataset/classes: found 0");
+    ck_fails(decode(HEAD "\"outputs\":2,\"classes\":[\"a\",1]}"), AS_E_INVAL, err,
+             "/dataset/classes/1: found a whole number");
+    ck_fails(decode(HEAD "\"outputs\":2,\"classes\":[\"b\",\"a\"]}"), AS_E_INVAL, err, "ascending");
+    ck_fails(decode(HEAD "\"outputs\":2,\"classes\":[\"10\",\"9\"]}"), AS_E_INVAL, err,
+             "ascending");
+    ck_fails(decode(HEAD "\"outputs\":2,\"classes\":[\"a\",\"b\"],\"target\":[]}"), AS_E_INVAL, err,
+             "/dataset/target");
+    ck_ok(decode(HEAD "\"outputs\":2,\"classes\":[\"a\",\"b\"],\"target\":-1}"), err);
+    ck_fails(decode("{\"format\":\"csv\",\"task\":\"regression\",\"rows\":9,\"features\":3,"
+                    "\"outputs\":2}"),
+             AS_E_INVAL, err, "expected 1 for regression");
+}
+END_TEST
+
+START_TEST(out_of_memory)
+{
+    for (size_t n = 1; n < 60; n++) {
+        struct dataset_info info = {0};
+        struct dataset d = {0};
+        struct dataset_paths paths = {.table = csv_path};
+        ck_ok(file_replace(csv_path, "a,y\n1,x\n2,y\n3,x\n", 16, 0644, &err), err);
+        as_mem_fail_nth(n);
+        as_status st = dataset_inspect(&paths, DATASET_CSV, "y", DATASET_TASK_AUTO, &info, &err);
+        if (st == AS_OK)
+            st = dataset_load(&paths, &info, &d, &err);
+        as_mem_fail_nth(0);
+        ck_assert(st == AS_OK || st == AS_E_NOMEM);
+        dataset_done(&d);
+        dataset_info_done(&info);
+    }
+}
+END_TEST
+
+START_TEST(digits)
+{
+    AS_AUTO(str_done) struct str path = {0};
+    str_printf(&path, "%s/data/digits.csv", getenv("ASSAY_SOURCE_ROOT"));
+    AS_AUTO(dataset_info_done) struct dataset_info info = {0};
+    struct dataset_paths paths = {.table = str_cstr(&path)};
+    ck_ok(dataset_inspect(&paths, DATASET_CSV, "-1", DATASET_TASK_AUTO, &info, &err), err);
+    ck_assert_uint_eq(info.n_rows, 1797);
+    ck_assert_uint_eq(info.n_features, 64);
+    ck_assert_uint_eq(info.n_classes, 10);
+    AS_AUTO(dataset_done) struct dataset d = {0};
+    ck_ok(dataset_load(&paths, &info, &d, &err), err);
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+    Suite *s = suite_create("dataset");
+    TCase *t = tcase_create("dataset");
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_test(t, text_classes);
+    tcase_add_test(t, whole_classes_in_numeric_order);
+    tcase_add_test(t, numbers_are_regression);
+    tcase_add_test(t, bad_tables);
+    tcase_add_test(t, class_limits);
+    tcase_add_test(t, file_must_match);
+    tcase_add_test(t, npy_table);
+    tcase_add_test(t, npy_pair);
+    tcase_add_test(t, json_round_trip);
+    tcase_add_test(t, bad_json);
+    tcase_add_test(t, out_of_memory);
+    tcase_add_test(t, digits);
+    suite_add_tcase(s, t);
+    return s;
+}

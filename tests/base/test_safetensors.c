@@ -1,0 +1,138 @@
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/formats/safetensors.h"
+#include "base/json.h"
+#include "base/str.h"
+#include "tests/check_main.h"
+
+static struct as_err err;
+
+/* Parse a file with this header and this many zero bytes of data. */
+static as_status parse(const char *header, size_t data_len)
+{
+    struct str b = {0};
+    uint64_t n = strlen(header);
+    static const char zeros[256];
+    str_add(&b, (const char *)&n, sizeof n);
+    str_puts(&b, header);
+    str_add(&b, zeros, data_len);
+    size_t len = b.len;
+    struct safetensors *s = NULL;
+    as_status st = safetensors_parse(str_take(&b), len, &s, &err);
+    safetensors_free(s);
+    return st;
+}
+
+START_TEST(round_trip)
+{
+    char dir[] = "/tmp/assay-st-XXXXXX";
+    ck_assert_ptr_nonnull(mkdtemp(dir));
+    AS_AUTO(as_freep) char *path = file_join(dir, "a.safetensors");
+    float w[6] = {1, 2, 3, 4, 5, 6}, back[6];
+    int64_t step = 42, step_back;
+    unsigned char odd[3] = {7, 8, 9};
+    struct safetensors_tensor tensors[] = {
+        {.name = "odd", .type = SAFETENSORS_U8, .n_dims = 1, .shape = {3}, .data = odd},
+        {.name = "w", .type = SAFETENSORS_F32, .n_dims = 2, .shape = {2, 3}, .data = w},
+        {.name = "step", .type = SAFETENSORS_I64, .n_dims = 0, .data = &step},
+        {.name = "none", .type = SAFETENSORS_F64, .n_dims = 1, .shape = {0}, .data = NULL},
+    };
+    JSON_AUTO meta = json_pack("{s:s}", "format", "assay \xc3\xa9");
+    ck_ok(safetensors_write(path, meta, tensors, 4, &err), err);
+    AS_AUTO(safetensors_freep) struct safetensors *s = NULL;
+    ck_ok(safetensors_read(path, 1 << 20, &s, &err), err);
+    ck_assert_uint_eq(safetensors_count(s), 4);
+    ck_assert_str_eq(safetensors_metadata(s, "format"), "assay \xc3\xa9");
+    ck_assert_ptr_null(safetensors_metadata(s, "other"));
+    ck_ok(safetensors_copy(s, "w", SAFETENSORS_F32, 6, back, &err), err);
+    ck_assert_mem_eq(w, back, sizeof w);
+    ck_ok(safetensors_copy(s, "step", SAFETENSORS_I64, 1, &step_back, &err), err);
+    ck_assert_int_eq(step_back, 42);
+    ck_assert_uint_eq(safetensors_get(s, "w")->shape[0], 2);
+    ck_fails(safetensors_copy(s, "w", SAFETENSORS_F32, 5, back, &err), AS_E_INVAL, err,
+             "holds 6 of F32, expected 5 of F32");
+    ck_fails(safetensors_copy(s, "w", SAFETENSORS_I32, 6, back, &err), AS_E_INVAL, err, "I32");
+    ck_fails(safetensors_copy(s, "v", SAFETENSORS_F32, 6, back, &err), AS_E_INVAL, err,
+             "no tensor 'v'");
+    struct safetensors *other = NULL;
+    ck_fails(safetensors_read(path, 10, &other, &err), AS_E_TOO_LARGE, err, "larger");
+    tensors[1].name = "odd";
+    ck_fails(safetensors_write(path, meta, tensors, 4, &err), AS_E_INVAL, err, "two tensors");
+    ck_ok(file_remove_tree(dir, &err), err);
+}
+END_TEST
+
+#define T(dtype, shape, from, to)                                                                  \
+    "{\"dtype\":\"" dtype "\",\"shape\":" shape ",\"data_offsets\":[" from "," to "]}"
+
+START_TEST(reference_layout)
+{
+    /* as the reference library writes it: padded with spaces, metadata first */
+    ck_ok(parse("{\"__metadata__\":{\"format\":\"pt\"},\"a\":" T(
+                    "F32", "[2]", "0", "8") ",\"b\":" T("I64", "[1,1]", "8", "16") "}   ",
+                16),
+          err);
+    ck_ok(parse("{}", 0), err);
+}
+END_TEST
+
+START_TEST(bad_offsets)
+{
+    ck_fails(parse("{\"a\":" T("F32", "[2]", "0", "8") "}", 7), AS_E_INVAL, err, "7 bytes of data");
+    ck_fails(parse("{\"a\":" T("F32", "[2]", "0", "8") "}", 9), AS_E_INVAL, err,
+             "1 bytes follow the last tensor");
+    ck_fails(
+        parse("{\"a\":" T("F32", "[2]", "0", "8") ",\"b\":" T("F32", "[2]", "4", "12") "}", 12),
+        AS_E_INVAL, err, "overlap");
+    ck_fails(
+        parse("{\"a\":" T("F32", "[1]", "0", "4") ",\"b\":" T("F32", "[1]", "8", "12") "}", 12),
+        AS_E_INVAL, err, "hole of 4 bytes before tensor 'b'");
+    ck_fails(parse("{\"a\":" T("F32", "[2]", "8", "0") "}", 8), AS_E_INVAL, err, "lies at 8 to 0");
+    ck_fails(parse("{\"a\":" T("F32", "[2]", "-8", "0") "}", 8), AS_E_INVAL, err, "lies at -8");
+    ck_fails(parse("{\"a\":" T("F32", "[3]", "0", "8") "}", 8), AS_E_INVAL, err, "do not fit");
+    ck_fails(parse("{\"a\":" T("F32", "[-2]", "0", "8") "}", 8), AS_E_INVAL, err, "shape");
+    ck_fails(parse("{\"a\":" T("F32", "[4611686018427387904,4]", "0", "0") "}", 0), AS_E_INVAL, err,
+             "do not fit");
+    ck_fails(parse("{\"a\":{\"dtype\":\"F32\",\"shape\":[],\"data_offsets\":[0]}}", 4), AS_E_INVAL,
+             err, "two whole numbers");
+}
+END_TEST
+
+START_TEST(bad_headers)
+{
+    struct safetensors *s = NULL;
+    ck_fails(safetensors_parse(as_calloc(4, 1), 4, &s, &err), AS_E_INVAL, err, "4 bytes");
+    char *cut = as_calloc(16, 1);
+    cut[0] = 9;
+    ck_fails(safetensors_parse(cut, 16, &s, &err), AS_E_INVAL, err, "cut short");
+    char *huge = as_calloc(16, 1);
+    memset(huge, 0xff, 8);
+    ck_fails(safetensors_parse(huge, 16, &s, &err), AS_E_TOO_LARGE, err, "larger");
+    ck_fails(parse("[1]", 0), AS_E_INVAL, err, "expected an object");
+    ck_fails(parse("{", 0), AS_E_INVAL, err, "not JSON");
+    ck_fails(parse("{\"a\":" T("BF16", "[2]", "0", "4") "}", 4), AS_E_UNSUPPORTED, err, "BF16");
+    ck_fails(parse("{\"a\":{\"dtype\":\"F32\",\"shape\":[1]}}", 4), AS_E_INVAL, err,
+             "/a/data_offsets is missing");
+    ck_fails(parse("{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4],\"x\":1}}", 4),
+             AS_E_INVAL, err, "/a/x");
+    ck_fails(parse("{\"__metadata__\":{\"a\":1}}", 0), AS_E_INVAL, err, "expected a string");
+    ck_fails(parse("{\"__metadata__\":[]}", 0), AS_E_INVAL, err, "object of strings");
+    ck_fails(safetensors_read("/nonexistent", 10, &s, &err), AS_E_NOT_FOUND, err, "/nonexistent");
+    ck_assert_ptr_null(s);
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+    Suite *s = suite_create("safetensors");
+    TCase *t = tcase_create("safetensors");
+    tcase_add_test(t, round_trip);
+    tcase_add_test(t, reference_layout);
+    tcase_add_test(t, bad_offsets);
+    tcase_add_test(t, bad_headers);
+    suite_add_tcase(s, t);
+    return s;
+}

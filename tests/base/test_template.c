@@ -1,0 +1,159 @@
+#include <string.h>
+
+#include "base/json.h"
+#include "base/spec/template.h"
+#include "tests/check_main.h"
+
+static json_t *json_of(const char *text)
+{
+    json_t *j = NULL;
+    struct as_err err = {0};
+    ck_ok(json_parse(text, strlen(text), &j, &err), err);
+    return j;
+}
+
+/* Active: lr, width, opt, on, whole. Inactive: momentum. */
+static const char *const params_text =
+    "{\"lr\": 0.001, \"width\": 64, \"opt\": \"sgd\", \"on\": true, \"whole\": 2.0, "
+    "\"odd\": \"${lr}\"}";
+
+static bool known(const void *arg, const char *name)
+{
+    return json_object_get(arg, name) || strcmp(name, "momentum") == 0;
+}
+
+static const struct {
+    const char *tree, *want;
+} trees[] = {
+    {"\"${lr}\"", "0.001"},
+    {"\"${width}\"", "64"},
+    {"\"${on}\"", "true"},
+    {"\"${opt}\"", "\"sgd\""},
+    {"\"w=${width}, ${lr}\"", "\"w=64, 0.001\""},
+    {"\"${whole}/${on}\"", "\"2/true\""},
+    {"[\"${width}\", \"${momentum}\", 3]", "[64,3]"},
+    {"{\"a\": \"${momentum}\", \"b\": {\"c\": \"${lr}\"}}", "{\"b\":{\"c\":0.001}}"},
+    {"{\"a\": \"x${momentum}y\"}", "{\"a\":\"xy\"}"},
+    {"\"${momentum}\"", "null"},
+    {"\"${momentum:-0.9}\"", "0.9"},
+    {"\"${momentum:-3}\"", "3"},
+    {"\"${momentum:-true}\"", "true"},
+    {"\"${momentum:-plain text}\"", "\"plain text\""},
+    {"\"${momentum:-'7'}\"", "\"7\""},
+    {"\"${momentum:-a: b}\"", "\"a: b\""},
+    {"\"${momentum:-[1]}\"", "\"[1]\""},
+    {"\"${momentum:-*x}\"", "\"*x\""},
+    {"\"${momentum:-}\"", "\"\""},
+    {"\"m ${momentum:-0.9}\"", "\"m 0.9\""},
+    {"\"${lr:-5}\"", "0.001"},
+    {"\"$${lr}\"", "\"${lr}\""},
+    {"\"$$${lr}\"", "\"$${lr}\""},
+    {"\"cost: 5$ $x $\"", "\"cost: 5$ $x $\""},
+    {"\"${odd}\"", "\"${lr}\""}, /* what a value holds is never looked at again */
+    {"\"\"", "\"\""},
+    {"{\"${lr}\": [1, 2.5, null, true]}", "{\"${lr}\":[1,2.5,null,true]}"},
+};
+
+START_TEST(applies_to_trees)
+{
+    JSON_AUTO params = json_of(params_text);
+    JSON_AUTO tree = json_of(trees[_i].tree);
+    JSON_AUTO out = NULL;
+    struct as_err err = {0};
+    ck_ok(template_check(tree, "", known, params, &err), err);
+    ck_ok(template_apply(tree, params, &out, &err), err);
+    AS_AUTO(as_freep) char *text = json_format(out);
+    ck_assert_str_eq(text, trees[_i].want);
+}
+END_TEST
+
+static const struct {
+    const char *in, *want;
+} texts[] = {
+    {"--lr=${lr}", "--lr=0.001"},
+    {"${momentum}", ""},
+    {"${momentum:-0.90}", "0.90"},
+    {"", ""},
+    {"${whole}", "2"},
+    {"$${x}", "${x}"},
+    {"${opt}${width}", "sgd64"},
+};
+
+START_TEST(applies_to_text)
+{
+    JSON_AUTO params = json_of(params_text);
+    AS_AUTO(as_freep) char *out = NULL;
+    struct as_err err = {0};
+    ck_ok(template_apply_text(texts[_i].in, params, &out, &err), err);
+    ck_assert_str_eq(out, texts[_i].want);
+}
+END_TEST
+
+static const struct {
+    const char *tree, *pointer, *part;
+} refusals[] = {
+    {"{\"a\": [\"x\", \"${nope}\"]}", "/t/a/1", "there is no parameter 'nope'"},
+    {"\"${HOME}\"", "/t", "write $${HOME} for"},
+    {"\"${lr\"", "/t", "without its }"},
+    {"\"${}\"", "/t", "is not a reference"},
+    {"\"${ lr }\"", "/t", "is not a reference"},
+    {"\"${lr-5}\"", "/t", "there is no parameter 'lr-5'"},
+    {"\"${lr:5}\"", "/t", "is not a reference"},
+    {"\"${9}\"", "/t", "is not a reference"},
+    {"\"${aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa}\"", "/t",
+     "is not a reference"},
+};
+
+START_TEST(refuses)
+{
+    JSON_AUTO params = json_of(params_text);
+    JSON_AUTO tree = json_of(refusals[_i].tree);
+    struct as_err err = {0};
+    ck_fails(template_check(tree, "/t", known, params, &err), AS_E_INVAL, err, refusals[_i].part);
+    ck_assert_str_eq(err.pointer, refusals[_i].pointer);
+}
+END_TEST
+
+START_TEST(lists_names_once)
+{
+    JSON_AUTO tree = json_of("[\"${b} ${a}\", {\"k\": \"${b:-1}\"}, \"$${c}\", 3]");
+    JSON_AUTO names = NULL;
+    struct as_err err = {0};
+    ck_ok(template_names(tree, &names, &err), err);
+    AS_AUTO(as_freep) char *text = json_format(names);
+    ck_assert_str_eq(text, "[\"b\",\"a\"]");
+}
+END_TEST
+
+START_TEST(runs_out_of_memory_cleanly)
+{
+    JSON_AUTO params = json_of(params_text);
+    JSON_AUTO tree = json_of("{\"a\": \"x ${lr} y\", \"b\": [\"${momentum:-[a]}\"]}");
+    int failed = 0;
+    for (size_t nth = 1; nth < 20; nth++) {
+        json_t *out = NULL;
+        struct as_err err = {0};
+        as_mem_fail_nth(nth);
+        as_status st = template_apply(tree, params, &out, &err);
+        as_mem_fail_nth(0);
+        ck_assert(st == AS_OK || st == AS_E_NOMEM);
+        ck_assert_int_eq(st == AS_OK, out != NULL);
+        failed += st != AS_OK;
+        json_decref(out);
+    }
+    ck_assert_int_ge(failed, 1);
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+    Suite *s = suite_create("base/spec/template");
+    TCase *t = tcase_create("template");
+    tcase_add_loop_test(t, applies_to_trees, 0, AS_ARRAY_LEN(trees));
+    tcase_add_loop_test(t, applies_to_text, 0, AS_ARRAY_LEN(texts));
+    tcase_add_loop_test(t, refuses, 0, AS_ARRAY_LEN(refusals));
+    tcase_add_test(t, lists_names_once);
+    tcase_add_test(t, runs_out_of_memory_cleanly);
+    suite_add_tcase(s, t);
+    return s;
+}

@@ -1,0 +1,38 @@
+/* CSV tables: whatever is read keeps its promises: the same number of cells in each row, cells that
+ * end in NUL, numbers that are finite. Read twice, under both meanings of the first record. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/formats/csv.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void read_table(const char *bytes, size_t size, csv_header header)
+{
+    struct as_err err;
+    struct csv_row row;
+    AS_AUTO(csv_freep) struct csv *c = NULL;
+    if (csv_open_bytes(bytes, size, header, &c, &err) < 0)
+        return;
+    size_t last_line = 0;
+    while (csv_next(c, &row, &err) == AS_OK) {
+        if (row.n_cells != csv_columns(c) || row.line <= last_line)
+            abort();
+        last_line = row.line;
+        for (size_t i = 0; i < row.n_cells; i++) {
+            double v;
+            if (strlen(row.cells[i].s) != row.cells[i].len)
+                abort();
+            if (csv_number(c, &row, i, &v, &err) == AS_OK && !isfinite(v))
+                abort();
+        }
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    read_table((const char *)data, size, CSV_HEADER_AUTO);
+    read_table((const char *)data, size, CSV_HEADER_NO);
+    return 0;
+}

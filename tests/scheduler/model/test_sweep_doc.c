@@ -1,0 +1,348 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/yaml_reader.h"
+#include "scheduler/model/sweep_doc.h"
+#include "tests/check_main.h"
+
+static const char *const train_yaml =
+    "name: digits-mlp\n"
+    "metric: {name: val_error, goal: minimize}\n"
+    "parameters:\n"
+    "  lr: {type: float, min: 1e-4, max: 0.3, scale: log}\n"
+    "  width: {type: int, min: 16, max: 128, scale: log}\n"
+    "  opt: {type: categorical, values: [sgd, adamw]}\n"
+    "  momentum: {type: float, min: 0.0, max: 0.98, when: {opt: sgd}}\n"
+    "limits: {max_trials: 40, max_concurrent_trials: 8, trial_timeout: 5m, wall_time: 1.5}\n"
+    "trial:\n"
+    "  train:\n"
+    "    dataset: digits\n"
+    "    model: {kind: mlp, layers: ['${width}', 32]}\n"
+    "    optimizer: {kind: '${opt}', lr: '${lr}', momentum: '${momentum}'}\n"
+    "    epochs: 20\n";
+
+static const char *const command_yaml =
+    "name: any\n"
+    "description: a program\n"
+    "tags: [a, b]\n"
+    "metric: {name: score, goal: maximize}\n"
+    "parameters:\n"
+    "  x: {type: int, min: 1, max: 3}\n"
+    "  y: {type: bool}\n"
+    "  z: {type: float, min: 0, max: 1, step: 0.5, when: {y: true}}\n"
+    "search: {method: grid, seed: 9}\n"
+    "trial: {command: [python3, train.py, '--x=${x}', '${y}', 3, 0.5, '$${HOME} ${z:-none}'], "
+    "env: {N: '${x}', M: 4}, directory: /tmp}\n"
+    "resources: {gpus: 2, ranks: 1}\n"
+    "ensemble: false\n";
+
+static as_status parse_text(const char *yaml, struct sweep_doc **ret, struct as_err *err)
+{
+    JSON_AUTO j = NULL;
+    as_status st = yaml_parse(yaml, strlen(yaml), &j, err);
+    return st < 0 ? st : sweep_doc_parse(j, 12345, ret, err);
+}
+
+START_TEST(reads_a_train_document)
+{
+    AS_AUTO(sweep_doc_freep) struct sweep_doc *d = NULL;
+    struct as_err err = {0};
+    ck_ok(parse_text(train_yaml, &d, &err), err);
+    ck_assert_str_eq(d->name, "digits-mlp");
+    ck_assert_str_eq(d->metric, "val_error");
+    ck_assert(!d->maximize && d->method == SEARCH_SOBOL && d->seed == 12345);
+    ck_assert_int_eq(d->limits.max_trials, 40);
+    ck_assert_int_eq(d->limits.max_concurrent_trials, 8);
+    ck_assert_int_eq(d->limits.max_failed_trials, -1);
+    ck_assert_int_eq(d->limits.max_restarts, 3);
+    ck_assert_int_eq(d->limits.trial_timeout_ms, 300000);
+    ck_assert_int_eq(d->limits.wall_time_ms, 1500);
+    ck_assert_int_eq(d->limits.grace_ms, 30000);
+    ck_assert_uint_eq(d->ensemble_size, 16);
+    ck_assert_uint_eq(d->n_datasets, 1);
+    ck_assert_str_eq(d->datasets[0], "digits");
+    ck_assert_uint_eq(d->grid_cells, 0);
+}
+END_TEST
+
+START_TEST(reads_a_command_document)
+{
+    AS_AUTO(sweep_doc_freep) struct sweep_doc *d = NULL;
+    struct as_err err = {0};
+    ck_ok(parse_text(command_yaml, &d, &err), err);
+    ck_assert(d->maximize && d->seed == 9 && d->gpus == 2 && d->ensemble_size == 0);
+    ck_assert_uint_eq(d->grid_cells, 3 * (1 + 3));
+    ck_assert_int_eq(d->limits.max_trials, 12); /* what the grid has */
+    ck_assert_uint_eq(d->n_datasets, 0);
+    ck_assert_uint_eq(json_array_size(d->tags), 2);
+    AS_AUTO(config_freep) struct config *c = NULL;
+    ck_ok(sampler_suggest(d->space, d->method, d->seed, 0, NULL, &c, NULL, &err), err);
+    JSON_AUTO trial = NULL;
+    ck_ok(sweep_doc_trial(d, c, &trial, &err), err);
+    AS_AUTO(as_freep) char *text = json_format(trial);
+    ck_assert_str_eq(text,
+                     "{\"command\":[\"python3\",\"train.py\",\"--x=1\",\"false\",\"3\",\"0.5\","
+                     "\"${HOME} none\"],\"directory\":\"/tmp\",\"env\":{\"M\":\"4\",\"N\":\"1\"}}");
+}
+END_TEST
+
+START_TEST(makes_trials_of_a_train_document)
+{
+    AS_AUTO(sweep_doc_freep) struct sweep_doc *d = NULL;
+    struct as_err err = {0};
+    ck_ok(parse_text(train_yaml, &d, &err), err);
+    const char *params = "{\"lr\": 0.01, \"width\": 20, \"opt\": \"adamw\"}";
+    JSON_AUTO j = NULL;
+    AS_AUTO(config_freep) struct config *c = NULL;
+    ck_ok(json_parse(params, strlen(params), &j, &err), err);
+    ck_ok(config_from_json(d->space, j, "/params", &c, &err), err);
+    JSON_AUTO trial = NULL;
+    ck_ok(sweep_doc_trial(d, c, &trial, &err), err);
+    AS_AUTO(as_freep) char *text = json_format(trial);
+    ck_assert_str_eq(text, "{\"train\":{\"dataset\":\"digits\",\"epochs\":20,\"model\":{\"kind\":"
+                           "\"mlp\",\"layers\":[20,32]},\"optimizer\":{\"kind\":\"adamw\",\"lr\":"
+                           "0.01}}}");
+}
+END_TEST
+
+START_TEST(canonical_text_parses_to_the_same)
+{
+    const char *const yaml = _i ? command_yaml : train_yaml;
+    AS_AUTO(sweep_doc_freep) struct sweep_doc *a = NULL;
+    AS_AUTO(sweep_doc_freep) struct sweep_doc *b = NULL;
+    struct as_err err = {0};
+    ck_ok(parse_text(yaml, &a, &err), err);
+    AS_AUTO(as_freep) char *x = sweep_doc_format(a);
+    JSON_AUTO j = NULL;
+    ck_ok(json_parse(x, strlen(x), &j, &err), err);
+    ck_ok(sweep_doc_parse(j, 0, &b, &err), err);
+    AS_AUTO(as_freep) char *y = sweep_doc_format(b);
+    ck_assert_str_eq(x, y);
+    for (size_t i = 0; i < a->space->n; i++)
+        ck_assert_str_eq(a->space->params[i].name, b->space->params[i].name);
+    ck_assert_uint_eq(a->seed, b->seed);
+}
+END_TEST
+
+/* A document with one edit: the path of a field, and what is put there (NULL: taken away). */
+static const struct edit {
+    const char *base; /* "train" or "command" */
+    const char *path; /* fields by "/"; "-" alone replaces the whole document */
+    const char *value;
+    as_status want;
+    const char *pointer, *part;
+} edits[] = {
+    {"train", "-", "[]", AS_E_INVAL, "", "expected an object"},
+    {"train", "naem", "x", AS_E_INVAL, "/naem", "did you mean 'name'"},
+    {"train", "name", NULL, AS_E_INVAL, "/name", "missing"},
+    {"train", "name", "'Big Name'", AS_E_INVAL, "/name", "found 'Big Name'"},
+    {"train", "name", "3", AS_E_INVAL, "/name", "a string"},
+    {"train", "tags", "[1]", AS_E_INVAL, "/tags/0", "a string of 1 to"},
+    {"train", "metric", NULL, AS_E_INVAL, "/metric", "missing"},
+    {"train", "metric", "val_error", AS_E_INVAL, "/metric", "an object"},
+    {"train", "metric/goal", NULL, AS_E_INVAL, "/metric/goal", "missing"},
+    {"train", "metric/goal", "down", AS_E_INVAL, "/metric/goal", "one of minimize, maximize"},
+    {"train", "metric/name", "val err", AS_E_INVAL, "/metric/name", "found 'val err'"},
+    {"command", "metric/name", "step", AS_E_INVAL, "/metric/name", "numbers the measurements"},
+    {"train", "metric/name", "accuracy", AS_E_INVAL, "/metric/name", "never reports 'accuracy'"},
+    {"train", "metric/max", "3", AS_E_INVAL, "/metric/max", "not a known field"},
+    {"train", "metrics", "[]", AS_E_UNSUPPORTED, "/metrics", "not in this version"},
+    {"train", "constraints", "[]", AS_E_UNSUPPORTED, "/constraints", "not in this version"},
+    {"train", "outcome_constraints", "[{metric: ms, max: 3}]", AS_E_UNSUPPORTED,
+     "/outcome_constraints", "not in this version"},
+    {"train", "parameter_constraints", "[a]", AS_E_UNSUPPORTED, "/parameter_constraints",
+     "not in this version"},
+    {"train", "early_stopping", "{method: asha}", AS_E_UNSUPPORTED, "/early_stopping",
+     "not in this version"},
+    {"train", "parameters", NULL, AS_E_INVAL, "/parameters", "missing"},
+    {"train", "parameters/lr/min", "7", AS_E_INVAL, "/parameters/lr/min", "above max"},
+    {"train", "parameters/momentum/when", "{o: sgd}", AS_E_INVAL, "/parameters/momentum/when/o",
+     "no parameter 'o'"},
+    {"train", "search", "{method: gp}", AS_E_UNSUPPORTED, "/search/method",
+     "gp is not in this version yet; use grid, random or sobol"},
+    {"train", "search", "{method: anneal}", AS_E_INVAL, "/search/method", "one of grid"},
+    {"train", "search", "{seed: -1}", AS_E_INVAL, "/search/seed", "a whole number from 0"},
+    {"train", "search", "{seed: 9007199254740992}", AS_E_INVAL, "/search/seed",
+     "to 9007199254740991"},
+    {"train", "search", "{method: grid}", AS_E_INVAL, "/parameters/lr", "'step' or 'points'"},
+    {"command", "parameters/x/max", "1000001", AS_E_TOO_LARGE, "/parameters", "4000004 cells"},
+    {"train", "limits", NULL, AS_E_INVAL, "/limits/max_trials", "missing"},
+    {"train", "limits/max_trials", "0", AS_E_INVAL, "/limits/max_trials", "from 1 to 1000000"},
+    {"train", "limits/max_trials", "1000001", AS_E_INVAL, "/limits/max_trials", "to 1000000"},
+    {"train", "limits/max_trials", "many", AS_E_INVAL, "/limits/max_trials", "found \"many\""},
+    {"train", "limits/max_concurrent_trials", "0", AS_E_INVAL, "/limits/max_concurrent_trials",
+     "1"},
+    {"train", "limits/max_restarts", "-1", AS_E_INVAL, "/limits/max_restarts", "from 0"},
+    {"train", "limits/trial_timeout", "soon", AS_E_INVAL, "/limits/trial_timeout", "a duration"},
+    {"train", "limits/max_trails", "3", AS_E_INVAL, "/limits/max_trails", "did you mean"},
+    {"train", "resources", "{ranks: 2}", AS_E_UNSUPPORTED, "/resources/ranks", "several ranks"},
+    {"train", "resources", "{ranks: 0}", AS_E_INVAL, "/resources/ranks", "from 1"},
+    {"train", "resources", "{gpus: -1}", AS_E_INVAL, "/resources/gpus", "from 0"},
+    {"train", "resources", "{cpus: 1}", AS_E_INVAL, "/resources/cpus", "did you mean 'gpus'"},
+    {"train", "ensemble", "{method: stack}", AS_E_INVAL, "/ensemble/method", "one of greedy"},
+    {"train", "ensemble", "{size: 0}", AS_E_INVAL, "/ensemble/size", "from 1 to 100"},
+    {"train", "ensemble", "12", AS_E_INVAL, "/ensemble", "an object"},
+    {"train", "trial", NULL, AS_E_INVAL, "/trial", "missing"},
+    {"train", "trial", "{}", AS_E_INVAL, "/trial",
+     "exactly one of train and command, found neither"},
+    {"train", "trial/command", "[ls]", AS_E_INVAL, "/trial", "found both"},
+    {"train", "trial/env", "{A: b}", AS_E_INVAL, "/trial/env", "goes with trial.command"},
+    {"train", "trial/train/dataset", NULL, AS_E_INVAL, "/trial/train/dataset", "missing"},
+    {"train", "trial/train/epochs", "'${epochs}'", AS_E_INVAL, "/trial/train/epochs",
+     "no parameter 'epochs'"},
+    {"train", "trial/train/epochs", "-3", AS_E_INVAL, "/trial/train/epochs", "-3"},
+    {"train", "trial/train/colour", "red", AS_E_INVAL, "/trial/train/colour", "not a known field"},
+    /* wrong for one value of a parameter only */
+    {"train", "parameters/opt/values", "[sgd, adam]", AS_E_INVAL, "/trial/train/optimizer/kind",
+     "when opt is \"adam\""},
+    {"train", "parameters/momentum/max", "1.5", AS_E_INVAL, "/trial/train/optimizer/momentum",
+     "when momentum is 1.5"},
+    {"train", "parameters/width/min", "0", AS_E_INVAL, "/parameters/width/min", "log scale"},
+    {"train", "parameters/width", "{type: int, min: 0, max: 3}", AS_E_INVAL,
+     "/trial/train/model/layers/0", "found 0"},
+    {"command", "trial/command", "[]", AS_E_INVAL, "/trial/command", "empty"},
+    {"command", "trial/command", "['']", AS_E_INVAL, "/trial/command/0", "name is empty"},
+    {"command", "trial/command", "python3 x.py", AS_E_INVAL, "/trial/command", "a list"},
+    {"command", "trial/command", "[ls, true]", AS_E_INVAL, "/trial/command/1", "a boolean"},
+    {"command", "trial/command", "[ls, [a]]", AS_E_INVAL, "/trial/command/1", "a list"},
+    {"command", "trial/command", "[ls, '${w}']", AS_E_INVAL, "/trial/command/1",
+     "no parameter 'w'"},
+    {"command", "trial/command", "[ls, '${x']", AS_E_INVAL, "/trial/command/1", "without its }"},
+    {"command", "trial/env", "{'A B': c}", AS_E_INVAL, "/trial/env/A B", "no name for a variable"},
+    {"command", "trial/env", "{ASSAY_SEED: c}", AS_E_INVAL, "/trial/env/ASSAY_SEED",
+     "set by the runner"},
+    {"command", "trial/env", "{A: '${w}'}", AS_E_INVAL, "/trial/env/A", "no parameter 'w'"},
+    {"command", "trial/env", "{A: [1]}", AS_E_INVAL, "/trial/env/A", "a string or a number"},
+    {"command", "trial/directory", "''", AS_E_INVAL, "/trial/directory", "expected a path"},
+    {"command", "trial/shell", "true", AS_E_INVAL, "/trial/shell", "not a known field"},
+};
+
+static json_t *edited(const struct edit *e)
+{
+    const char *base = strcmp(e->base, "train") == 0 ? train_yaml : command_yaml;
+    struct as_err err = {0};
+    json_t *doc = NULL, *value = NULL;
+    if (e->value)
+        ck_ok(yaml_parse(e->value, strlen(e->value), &value, &err), err);
+    if (strcmp(e->path, "-") == 0)
+        return value;
+    ck_ok(yaml_parse(base, strlen(base), &doc, &err), err);
+    json_t *at = doc;
+    const char *p = e->path;
+    char name[64];
+    for (const char *slash; (slash = strchr(p, '/')); p = slash + 1) {
+        (void)snprintf(name, sizeof name, "%.*s", (int)(slash - p), p);
+        at = json_object_get(at, name);
+        ck_assert_ptr_nonnull(at);
+    }
+    ck_assert_int_eq(value ? json_object_set_new(at, p, value) : json_object_del(at, p), 0);
+    return doc;
+}
+
+START_TEST(refuses)
+{
+    const struct edit *e = &edits[_i];
+    struct sweep_doc *d = NULL;
+    struct as_err err = {0};
+    JSON_AUTO doc = edited(e);
+    as_status st = sweep_doc_parse(doc, 0, &d, &err);
+    ck_assert_msg(st == e->want, "%s = %s: got %s: %s", e->path, e->value ? e->value : "(gone)",
+                  as_status_name(st), err.msg);
+    ck_assert_msg(strstr(err.msg, e->part) != NULL, "'%s' is not in: %s", e->part, err.msg);
+    ck_assert_str_eq(err.pointer, e->pointer);
+    ck_assert_ptr_null(d);
+}
+END_TEST
+
+START_TEST(a_grid_is_never_longer_than_its_cells)
+{
+    static const struct {
+        const char *limits;
+        int64_t want;
+    } cases[] = {{"{max_trials: 5}", 5}, {"{max_trials: 999999}", 12}, {"{}", 12}};
+    for (size_t i = 0; i < AS_ARRAY_LEN(cases); i++) {
+        JSON_AUTO doc = edited(&(struct edit){"command", "limits", cases[i].limits, 0, NULL, NULL});
+        AS_AUTO(sweep_doc_freep) struct sweep_doc *d = NULL;
+        struct as_err err = {0};
+        ck_ok(sweep_doc_parse(doc, 0, &d, &err), err);
+        ck_assert_int_eq(d->limits.max_trials, cases[i].want);
+    }
+}
+END_TEST
+
+/* Data sets behind a parameter, one of them only in a branch. */
+START_TEST(lists_every_data_set)
+{
+    JSON_AUTO doc =
+        edited(&(struct edit){"train", "trial/train/dataset", "'${data}'", 0, NULL, NULL});
+    JSON_AUTO param = json_pack("{s:s, s:[s,s]}", "type", "categorical", "values", "one", "two");
+    json_object_set(json_object_get(doc, "parameters"), "data", param);
+    AS_AUTO(sweep_doc_freep) struct sweep_doc *d = NULL;
+    struct as_err err = {0};
+    ck_ok(sweep_doc_parse(doc, 0, &d, &err), err);
+    ck_assert_uint_eq(d->n_datasets, 2);
+    ck_assert_str_eq(d->datasets[0], "one");
+    ck_assert_str_eq(d->datasets[1], "two");
+}
+END_TEST
+
+START_TEST(reads_the_shipped_example)
+{
+    const char *root = getenv("ASSAY_SOURCE_ROOT");
+    if (!root)
+        return; /* run outside of meson */
+    AS_AUTO(as_freep) char *path = file_join(root, "examples/digits.yaml");
+    AS_AUTO(as_freep) char *text = NULL;
+    size_t len = 0;
+    AS_AUTO(sweep_doc_freep) struct sweep_doc *d = NULL;
+    JSON_AUTO j = NULL;
+    struct as_err err = {0};
+    ck_ok(file_read(path, 100000, &text, &len, &err), err);
+    ck_ok(yaml_parse(text, len, &j, &err), err);
+    ck_ok(sweep_doc_parse(j, 0, &d, &err), err);
+    ck_assert_int_ge(d->limits.max_trials, 40);
+}
+END_TEST
+
+START_TEST(runs_out_of_memory_cleanly)
+{
+    JSON_AUTO doc = NULL;
+    struct as_err err = {0};
+    const char *yaml = _i ? command_yaml : train_yaml;
+    ck_ok(yaml_parse(yaml, strlen(yaml), &doc, &err), err);
+    int failed = 0;
+    for (size_t nth = 1; nth < 300; nth++) {
+        struct sweep_doc *d = NULL;
+        as_mem_fail_nth(nth);
+        as_status st = sweep_doc_parse(doc, 0, &d, &err);
+        as_mem_fail_nth(0);
+        ck_assert_msg(st == AS_OK || st == AS_E_NOMEM, "%s", err.msg);
+        ck_assert_int_eq(st == AS_OK, d != NULL);
+        failed += st != AS_OK;
+        sweep_doc_free(d);
+    }
+    ck_assert_int_ge(failed, 15);
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+    Suite *s = suite_create("scheduler/model/sweep_doc");
+    TCase *t = tcase_create("document");
+    tcase_set_timeout(t, 60);
+    tcase_add_test(t, reads_a_train_document);
+    tcase_add_test(t, reads_a_command_document);
+    tcase_add_test(t, makes_trials_of_a_train_document);
+    tcase_add_loop_test(t, canonical_text_parses_to_the_same, 0, 2);
+    tcase_add_loop_test(t, refuses, 0, AS_ARRAY_LEN(edits));
+    tcase_add_test(t, a_grid_is_never_longer_than_its_cells);
+    tcase_add_test(t, lists_every_data_set);
+    tcase_add_test(t, reads_the_shipped_example);
+    tcase_add_loop_test(t, runs_out_of_memory_cleanly, 0, 2);
+    suite_add_tcase(s, t);
+    return s;
+}

@@ -1,0 +1,17 @@
+/* Spaces for the tests of search/: from YAML text, and at random. */
+#ifndef ASSAY_TESTS_SEARCH_SPACES_H
+#define ASSAY_TESTS_SEARCH_SPACES_H
+
+#include <stdint.h>
+
+#include "search/space.h"
+
+/* Parse `parameters` written as YAML; the pointer is "/parameters". */
+as_status space_from_yaml(const char *yaml, struct space **ret, struct as_err *err);
+
+/* A valid space of 1 to 8 parameters of every kind, with chains of conditions; the same for the
+ * same seed. Every float has a step or points; a grid over it has at most a few ten thousand cells.
+ */
+struct space *space_at_random(uint64_t seed);
+
+#endif
