@@ -40,15 +40,16 @@ static as_status choose(const char *path, char **ret, struct as_err *err)
 /* Who holds it, by what is in the lock: "PID URL". */
 static as_status fail_locked(const struct up_folder *f, struct as_err *err)
 {
-    char text[300] = "", url[256] = "";
-    int pid = 0;
+    char text[300] = "", *url;
     ssize_t n = pread(f->lock_fd, text, sizeof text - 1, 0);
     text[n > 0 ? n : 0] = 0;
-    int found = sscanf(text, "%d %255s", &pid, url);
-    if (found < 1)
+    long pid = strtol(text, &url, 10);
+    url += strspn(url, " ");
+    url[strcspn(url, "\r\n")] = 0;
+    if (pid <= 0)
         return as_fail(err, AS_E_CONFLICT, "another assay up is starting on %s", f->path);
-    return as_fail(err, AS_E_CONFLICT, "assay up (pid %d) is running on %s already%s%s", pid,
-                   f->path, found == 2 ? ", at " : "", url);
+    return as_fail(err, AS_E_CONFLICT, "assay up (pid %ld) is running on %s already%s%.250s", pid,
+                   f->path, *url ? ", at " : "", url);
 }
 
 static as_status lock(struct up_folder *f, struct as_err *err)

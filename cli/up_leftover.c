@@ -53,16 +53,19 @@ static as_status stop(const struct process *p, const char *name, struct as_err *
                    (int)p->pid);
 }
 
-/* One line "NAME PID START". */
-static as_status stop_line(const char *line, struct as_err *err)
+/* One line "NAME PID START"; a torn one names nobody. */
+static as_status stop_line(char *line, struct as_err *err)
 {
-    char name[64];
-    int pid;
-    struct process p = {0};
-    if (sscanf(line, "%63s %d %llu", name, &pid, &p.start) != 3 || pid <= 1 || p.start == 0)
-        return AS_OK; /* a torn note names nobody */
-    p.pid = pid;
-    return stop(&p, name, err);
+    char *space = strchr(line, ' ');
+    if (!space)
+        return AS_OK;
+    *space = 0;
+    char *end;
+    struct process p = {.pid = (pid_t)strtol(space + 1, &end, 10)};
+    p.start = strtoull(end, &end, 10);
+    if (p.pid <= 1 || p.start == 0 || *end)
+        return AS_OK;
+    return stop(&p, line, err);
 }
 
 as_status up_leftover_stop(const char *notes_path, struct as_err *err)

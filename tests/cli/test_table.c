@@ -58,8 +58,7 @@ START_TEST(terminal)
                  "second\\tone  12345  -\n",
                  "");
     const struct look small = {.tty = true, .width = 20};
-    check_format(&small, "NAME         VALUE\nfirst            1\nsecond\\tone  12345\n",
-                 "note");
+    check_format(&small, "NAME         VALUE\nfirst            1\nsecond\\tone  12345\n", "note");
 }
 END_TEST
 

@@ -143,6 +143,9 @@ START_TEST(leftovers)
     ck_ok(up_leftover_stop(notes, &err), err); /* none */
     pid_t pid = fork();
     if (pid == 0) {
+        sigset_t none; /* without Check's fork, other tests have blocked signals */
+        (void)sigemptyset(&none);
+        (void)sigprocmask(SIG_SETMASK, &none, NULL);
         (void)signal(SIGTERM, SIG_DFL);
         (void)pause();
         _exit(0);
