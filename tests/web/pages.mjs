@@ -108,6 +108,15 @@ try {
     assert.equal(await page.evaluate(() => window.sameDocument), true);
   });
 
+  await step("live: a burst of events is one reload, not one each", async () => {
+    const asked = () => fixture.seen.filter(([, at]) => at === "/v1/sweeps/{sweep}/trials/{number}" || at === "/v1/sweeps/{sweep}").length;
+    const before = asked();
+    for (let i = 0; i < 200; i++) fixture.emit("trial.changed", { sweep: "live", number: 0, state: "completed", attempt: 1 });
+    fixture.finish("live");
+    await until(page, "points", chartPoints, (n) => n === completedIn("live"));
+    assert.ok(asked() - before < 40, `200 events made ${asked() - before} requests`);
+  });
+
   await step("live: a cut stream is taken up again where it ended", async () => {
     browser.expect(/ERR_INCOMPLETE_CHUNKED_ENCODING|ERR_CONNECTION|ERR_EMPTY_RESPONSE/);
     fixture.cut();

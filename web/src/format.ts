@@ -58,9 +58,9 @@ export function clock(time: string | null | undefined): string {
   return `${d.getFullYear()}-${two(d.getMonth() + 1)}-${two(d.getDate())} ${two(d.getHours())}:${two(d.getMinutes())}:${two(d.getSeconds())}`;
 }
 
-/** Milliseconds from start to end, or until now while it runs; null before it started. */
-export function elapsed(start: string | null | undefined, end: string | null | undefined, now: number): number | null {
-  return start ? (end ? Date.parse(end) : now) - Date.parse(start) : null;
+/** Milliseconds from start to end, or until now while it runs; null before it started. `now` is not asked when there is an end. */
+export function elapsed(start: string | null | undefined, end: string | null | undefined, now: () => number): number | null {
+  return start ? (end ? Date.parse(end) : now()) - Date.parse(start) : null;
 }
 
 export function bytes(size: number): string {

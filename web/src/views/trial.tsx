@@ -2,11 +2,11 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { call, download } from "../api/http";
 import type * as Api from "../api/types";
-import { bytes, clock, count, duration, elapsed, NONE, param, sig, toNumber } from "../format";
+import { bytes, clock, count, duration, NONE, param, sig, toNumber } from "../format";
 import { useModel } from "../live/model";
 import { isOpen, TrialModel } from "../live/trial";
 import { Curves } from "../parts/curves";
-import { attempt, Confirm, Loading, now, Since, State, Toggle } from "../parts/small";
+import { attempt, Confirm, Loading, Since, State, Toggle, took } from "../parts/small";
 import { choose, href, route } from "../route";
 
 export function TrialView({ sweep, number }: { sweep: string; number: number }) {
@@ -52,7 +52,7 @@ function Head({ model, trial }: { model: TrialModel; trial: Api.TrialDetail }) {
     ["Restarts", String(trial.restarts)],
     ["Runner", trial.runner ?? NONE],
     ["Started", <Since time={trial.started_at} />],
-    ["Took", duration(elapsed(trial.started_at, trial.finished_at, now.value))],
+    ["Took", duration(took(trial.started_at, trial.finished_at))],
     ["Seed", trial.seed],
   ];
   return (
@@ -105,7 +105,7 @@ function AttemptsPanel({ trial }: { trial: Api.TrialDetail }) {
                   <td class="num">{a.attempt}</td>
                   <td><State state={a.outcome ?? "running"} />{a.exit_code !== null && a.exit_code !== undefined && a.exit_code !== 0 && <span class="faint"> {a.exit_code < 0 ? `signal ${-a.exit_code}` : `exit ${a.exit_code}`}</span>}</td>
                   <td title={clock(a.started_at)}>{a.runner}</td>
-                  <td class="num">{duration(elapsed(a.started_at, a.ended_at, now.value))}</td>
+                  <td class="num">{duration(took(a.started_at, a.ended_at))}</td>
                 </tr>
               ))}
             </tbody>
