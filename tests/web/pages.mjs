@@ -78,6 +78,23 @@ try {
     assert.match(await page.locator(".document pre").innerText(), /^name: digits-mlp\n[^]*lr: \{type: float, min: 0.0001, max: 0.3, scale: log\}/);
   });
 
+  await step("the chart: logarithmic, with the values beyond its scale; a click opens a trial", async () => {
+    const history = page.getByRole("region", { name: "History" });
+    await history.getByText("1 off the scale").waitFor();
+    await history.getByLabel("Show all values").check();
+    await history.getByLabel("Log scale").check();
+    assert.match(page.url(), /far=show&y=log/);
+    await history.getByText("1 off the scale").waitFor({ state: "detached" });
+    const over = history.locator(".u-over");
+    const box = await over.boundingBox();
+    await over.hover({ position: { x: box.width / 2, y: 40 } });
+    assert.match(await history.locator(".tip .head").innerText(), /#(19|20) completed/);
+    await over.click({ position: { x: box.width / 2, y: 40 } });
+    await page.getByRole("heading", { name: /^#(19|20)$/ }).waitFor();
+    await page.goBack();
+    await history.getByLabel("Log scale").uncheck();
+  });
+
   await step("trials in order of value both ways, those without one last; by state", async () => {
     await orderBy(page, "Trials", "val_error");
     assertOrdered(await column(page, "Trials", "val_error"), false);

@@ -54,7 +54,7 @@ export function HistoryChart({ sweep, trials, log, clip, open }: Props) {
     ],
     padding: [12, 8, 0, 0],
     legend: { show: false },
-    cursor: { y: false, points: { show: false }, drag: { x: true, y: false } },
+    cursor: { y: false, points: ring(), drag: { x: true, y: false } },
     hooks: { draw: [(u) => drawMarks(u, state.current.history, goal)] },
   });
 
@@ -62,6 +62,12 @@ export function HistoryChart({ sweep, trials, log, clip, open }: Props) {
     <Plot class="history" height={HEIGHT} data={data} deps={[logY, name, goal, size]} options={options}
       label={describe(history, trials, name)} made={(u) => addTip(u, () => state.current)} />
   );
+}
+
+/** A ring around the point under the pointer: completed trials (series 2) and those that run (series 4). */
+function ring(): uPlot.Cursor.Points {
+  const size = (_: uPlot, series: number) => (series === 2 || series === 4 ? 14 : 0);
+  return { size, width: (_, __, px) => (px > 0 ? 2 : 0), fill: () => "transparent", stroke: () => colour("--accent") };
 }
 
 /** Failed trials as ticks on the lower edge, values beyond the scale as triangles on the worse edge. */
