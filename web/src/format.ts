@@ -26,6 +26,13 @@ export function param(value: number | string | boolean | undefined): string {
   return typeof value === "number" ? sig(value) : String(value);
 }
 
+/** Parameters in the order of the sweep's document: JSON objects come from the database in another. */
+export function inOrder(params: Api.Params, sweep: Api.Sweep | null): [string, number | string | boolean][] {
+  const names = Object.keys(sweep?.document.parameters ?? {});
+  const place = (name: string) => (names.includes(name) ? names.indexOf(name) : names.length);
+  return Object.entries(params).sort(([a], [b]) => place(a) - place(b));
+}
+
 export const count = (n: number) => n.toLocaleString("en-US");
 
 const two = (n: number) => String(n).padStart(2, "0");

@@ -2,7 +2,7 @@
 import { useMemo, useState } from "preact/hooks";
 import { call } from "../api/http";
 import type * as Api from "../api/types";
-import { count, duration, param, sig, toNumber } from "../format";
+import { count, duration, inOrder, param, sig, toNumber } from "../format";
 import { useModel } from "../live/model";
 import { hasEnded, SweepModel } from "../live/sweep";
 import { HistoryChart } from "../parts/history_chart";
@@ -55,7 +55,7 @@ function Head({ model, sweep }: { model: SweepModel; sweep: Api.Sweep }) {
         {sweep.state === "paused" && <button type="button" class="primary" onClick={() => change("running")}>Resume</button>}
         {!hasEnded(sweep.state) && <button type="button" class="danger" onClick={() => setAsking(true)}>Cancel…</button>}
       </div>
-      {sweep.reason && <p class={sweep.state === "failed" ? "reason bad" : "reason"}>{sweep.reason}</p>}
+      {sweep.reason && sweep.state !== "completed" && <p class={sweep.state === "failed" ? "reason bad" : "reason"}>{sweep.reason}</p>}
       {sweep.document.description && <p class="reason">{sweep.document.description}</p>}
       <Facts sweep={sweep} />
       <Confirm open={asking} title={`Cancel ${sweep.id}?`} action="Cancel the sweep" close={() => setAsking(false)} yes={() => change("cancelled")}>
@@ -135,7 +135,7 @@ function BestPanel({ sweep }: { sweep: Api.Sweep }) {
       {best ? (
         <>
           <p class="big"><b title={String(best.value)} data-testid="best">{sig(toNumber(best.value))}</b> <small>{sweep.metric.name}</small></p>
-          <dl class="pairs">{Object.entries(best.params).map(([k, v]) => <div key={k}><dt>{k}</dt><dd title={String(v)}>{param(v)}</dd></div>)}</dl>
+          <dl class="pairs">{inOrder(best.params, sweep).map(([k, v]) => <div key={k}><dt>{k}</dt><dd title={String(v)}>{param(v)}</dd></div>)}</dl>
         </>
       ) : <p class="hint">No trial has completed yet.</p>}
     </section>

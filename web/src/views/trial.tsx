@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { call, download } from "../api/http";
 import type * as Api from "../api/types";
-import { bytes, clock, count, duration, NONE, param, sig, toNumber } from "../format";
+import { bytes, clock, count, duration, inOrder, NONE, param, sig, toNumber } from "../format";
 import { useModel } from "../live/model";
 import { isOpen, TrialModel } from "../live/trial";
 import { Curves } from "../parts/curves";
@@ -20,7 +20,7 @@ export function TrialView({ sweep, number }: { sweep: string; number: number }) 
             <Head model={model} trial={trial} />
             <div class="columns narrow-first">
               <div class="stack">
-                <ParamsPanel trial={trial} />
+                <ParamsPanel trial={trial} sweep={model.sweep.value} />
                 <AttemptsPanel trial={trial} />
                 <FilesPanel files={model.files.value} />
               </div>
@@ -80,12 +80,12 @@ function Head({ model, trial }: { model: TrialModel; trial: Api.TrialDetail }) {
 /** Any JSON value of a suggestion in a short line. */
 const plain = (value: unknown) => (typeof value === "number" ? sig(value) : typeof value === "string" ? value : JSON.stringify(value));
 
-function ParamsPanel({ trial }: { trial: Api.TrialDetail }) {
+function ParamsPanel({ trial, sweep }: { trial: Api.TrialDetail; sweep: Api.Sweep | null }) {
   const why = Object.entries(trial.suggestion ?? {});
   return (
     <section class="panel" aria-label="Parameters">
       <div class="bar"><h2>Parameters</h2></div>
-      <dl class="pairs">{Object.entries(trial.params).map(([k, v]) => <div key={k}><dt>{k}</dt><dd title={String(v)}>{param(v)}</dd></div>)}</dl>
+      <dl class="pairs">{inOrder(trial.params, sweep).map(([k, v]) => <div key={k}><dt>{k}</dt><dd title={String(v)}>{param(v)}</dd></div>)}</dl>
       {why.length > 0 && <><h3>Suggestion</h3><dl class="pairs">{why.map(([k, v]) => <div key={k}><dt>{k}</dt><dd title={plain(v)}>{plain(v)}</dd></div>)}</dl></>}
     </section>
   );
