@@ -13,7 +13,7 @@ export interface History {
   x: number[];
   /** … the value of a completed trial, … */
   done: (number | null)[];
-  /** … the latest value of one that is not completed, … */
+  /** … the latest value of one that has not ended, … */
   open: (number | null)[];
   /** … the best value of all completed trials up to this number, … */
   best: (number | null)[];
@@ -60,7 +60,7 @@ export function historyOf(trials: readonly Api.Trial[], goal: "minimize" | "maxi
     if (trial.state === "failed") h.failed.push(h.x.length);
     h.x.push(trial.number);
     h.done.push(completed && seen ? value : null);
-    h.open.push(!completed && seen && trial.state !== "failed" ? value : null);
+    h.open.push(seen && (trial.state === "running" || trial.state === "paused") ? value : null);
     h.best.push(best);
     h.steps.push(better ? value : null);
   }

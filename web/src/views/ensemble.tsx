@@ -6,7 +6,8 @@ import { href } from "../route";
 
 export function EnsemblePanel({ sweep, ensemble }: { sweep: Api.Sweep; ensemble: Api.Ensemble | null }) {
   if (ensemble === null || (ensemble.state !== "ready" && !hasEnded(sweep.state))) return null;
-  if (ensemble.state === "none" && sweep.document.ensemble === undefined && !ensemble.reason) return null;
+  // That there is none is news only to those who asked for one.
+  if (ensemble.state === "none" && !sweep.document.ensemble) return null;
   return (
     <section class="panel ensemble" aria-label="Ensemble">
       <div class="bar">
