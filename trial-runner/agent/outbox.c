@@ -244,41 +244,52 @@ static void on_skip(void *arg, const char *path, const char *why)
     note(arg, what, why);
 }
 
-/* Make the content of every file known to the server. A file that changes meanwhile, or that the
- * server refuses, is left without a digest. */
-static as_status upload_all(struct outbox *o, const char *dir, struct fileset *set,
+/* Make the content of one file known to the server. Digest and bytes come from the same open file,
+ * so that a trial may put another in its place (by rename) meanwhile. */
+static as_status upload_one(struct outbox *o, const char *dir, struct fileset_file *f,
                             struct as_err *err)
 {
     static const struct client_opts patient = {.retry_ms = CLIENT_RETRY_FOREVER};
-    for (size_t i = 0; i < set->n; i++) {
-        struct fileset_file *f = &set->files[i];
-        AS_AUTO(as_freep) char *path = file_join(dir, f->path);
-        int64_t size = 0;
-        if (!path)
-            return as_fail(err, AS_E_NOMEM, "out of memory");
-        if (f->sha256[0])
-            continue;
-        as_status st = sha256_of_file(path, f->sha256, &size, err);
-        if (st == AS_OK) {
-            f->size = size;
-            st = client_upload_file(o->attempt->send, path, f->sha256, &patient, NULL, err);
-        }
-        if (st == AS_OK)
-            continue;
+    AS_AUTO(as_freep) char *path = file_join(dir, f->path);
+    char open_path[40];
+    int64_t size = 0;
+    if (!path)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    AS_AUTO(file_closep) int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        return as_fail(err, AS_E_IO, "%s: %s", f->path, strerror(errno));
+    snprintf(open_path, sizeof open_path, "/proc/self/fd/%d", fd);
+    as_status st = sha256_of_file(open_path, f->sha256, &size, err);
+    if (st == AS_OK)
+        st = client_upload_file(o->attempt->send, open_path, f->sha256, &patient, NULL, err);
+    if (st == AS_OK)
+        f->size = size;
+    else
         f->sha256[0] = '\0';
-        if (!refused(st) && st != AS_E_IO && st != AS_E_NOT_FOUND)
-            return st;
-        on_skip(o, f->path, err->msg);
-    }
-    return AS_OK;
+    return st;
 }
 
-static as_status put_files(struct outbox *o, const char *dir, struct fileset *set, const char *kind,
-                           struct as_err *err)
+/* Does the failure come from a file that changed or went away while it was read? */
+static bool moved(as_status st)
 {
-    as_status st = upload_all(o, dir, set, err);
-    if (st < 0)
-        return st;
+    return st == AS_E_INVAL || st == AS_E_IO || st == AS_E_NOT_FOUND;
+}
+
+/* Upload the files whose digest is not known, then put the set. Files that cannot be kept are noted
+ * and left out. AS_E_CONFLICT when a file moved meanwhile and `whole` asks for all or nothing. */
+static as_status put_files(struct outbox *o, const char *dir, struct fileset *set, const char *kind,
+                           bool whole, struct as_err *err)
+{
+    as_status st;
+    for (size_t i = 0; i < set->n; i++) {
+        if (set->files[i].sha256[0] || (st = upload_one(o, dir, &set->files[i], err)) == AS_OK)
+            continue;
+        if (!refused(st) && !moved(st))
+            return st;
+        if (whole && moved(st))
+            return as_fail(err, AS_E_CONFLICT, "%s changed while it was read", set->files[i].path);
+        on_skip(o, set->files[i].path, err->msg);
+    }
     JSON_AUTO body = fileset_to_json(set, kind);
     if (!body)
         return as_fail(err, AS_E_NOMEM, "out of memory");
@@ -300,7 +311,10 @@ as_status outbox_checkpoints(struct outbox *o, struct as_err *err)
     if (st < 0 || fileset_same(&now, &o->uploaded))
         return st;
     fileset_copy_digests(&now, &o->uploaded);
-    if ((st = put_files(o, dir, &now, "checkpoint", err)) < 0)
+    st = put_files(o, dir, &now, "checkpoint", true, err);
+    if (st == AS_E_CONFLICT) /* the server keeps the set that it has until the next look */
+        return AS_OK;
+    if (st < 0)
         return st;
     fileset_done(&o->uploaded);
     o->uploaded = now;
@@ -315,7 +329,7 @@ as_status outbox_artifacts(struct outbox *o, struct as_err *err)
     if (!dir)
         return as_fail(err, AS_E_NOMEM, "out of memory");
     as_status st = fileset_scan(dir, &now, on_skip, o, err);
-    return st < 0 || now.n == 0 ? st : put_files(o, dir, &now, "artifact", err);
+    return st < 0 || now.n == 0 ? st : put_files(o, dir, &now, "artifact", false, err);
 }
 
 as_status outbox_result(struct outbox *o, struct as_err *err)

@@ -471,6 +471,30 @@ START_TEST(sigterm_hands_trials_back_with_their_checkpoints)
 }
 END_TEST
 
+/* A checkpoint that is replaced all the time is kept whole: never a mix, never an empty set. */
+START_TEST(checkpoints_that_change_while_they_are_read)
+{
+    struct trial *t = offer_sh(0, "cd $ASSAY_CHECKPOINTS; i=0; while [ ! -f ../go ]; do i=$((i+1));"
+                                  " yes $i | head -c 400000 > a.tmp; mv a.tmp a; done");
+    AS_AUTO(as_freep) char *go = file_join(fx.work, "trials/s/0/1/go");
+    start_runner(NULL, NULL);
+    AWAIT(fx.trials[0].checkpoints);
+    lock();
+    size_t n = json_array_size(t->checkpoints);
+    struct blob b = fx.blobs[0];
+    bool uniform = b.len == 400000;
+    size_t line = (size_t)((char *)memchr(b.bytes, '\n', b.len) - b.bytes) + 1;
+    for (size_t i = line; uniform && i < b.len; i++)
+        uniform = b.bytes[i] == b.bytes[i - line];
+    unlock();
+    ck_assert_uint_eq(n, 1);
+    ck_assert(uniform);
+    ck_assert(file_replace(go, "", 0, 0600, NULL) == AS_OK);
+    AWAIT(t->completion);
+    ck_assert(!log_has(t, "warning"));
+}
+END_TEST
+
 START_TEST(sigkill_of_the_runner_leaves_no_process)
 {
     struct trial *t = offer_sh(0, "sleep 600 & echo $! $$; wait");
@@ -634,6 +658,7 @@ Suite *test_suite(void)
     tcase_add_test(t, a_report_file_that_is_cut_or_replaced);
     tcase_add_test(t, a_directive_stops_a_trial_without_a_word);
     tcase_add_test(t, sigterm_hands_trials_back_with_their_checkpoints);
+    tcase_add_test(t, checkpoints_that_change_while_they_are_read);
     tcase_add_test(t, sigkill_of_the_runner_leaves_no_process);
     tcase_add_test(t, a_result_survives_the_runner);
     tcase_add_test(t, trials_go_on_while_the_server_is_away);
