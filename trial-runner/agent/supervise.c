@@ -270,29 +270,30 @@ static bool idle_too_long(struct loop *l)
     return limit_ms && !l->draining && now - l->idle_since_ns >= limit_ms * NS_PER_MS;
 }
 
-static bool is_fatal(struct agent *a)
+/* Has everything been handed back, or is there no sense in going on? */
+static bool is_over(const struct loop *l)
 {
+    struct agent *a = l->agent;
     pthread_mutex_lock(&a->lock);
-    bool fatal = a->fatal.code != AS_OK;
+    bool over = a->fatal.code != AS_OK || (l->draining && a->n == 0);
     pthread_mutex_unlock(&a->lock);
-    return fatal;
+    return over;
 }
 
 void supervise(struct agent *a, int signal_fd)
 {
     struct loop l = {.agent = a, .signal_fd = signal_fd};
-    while (!is_fatal(a)) {
+    while (!is_over(&l)) {
         snapshot(&l);
         take_signals(&l);
         reap(&l);
         size_t children = look_at_all(&l);
-        if (l.draining && l.n == 0 && a->n == 0)
-            break;
         if (l.draining)
             give_up_if_due(&l, children);
         if (idle_too_long(&l))
             start_drain(&l, "idle");
-        wait_for_events(&l);
+        if (!is_over(&l))
+            wait_for_events(&l);
     }
     for (size_t i = 0; i < l.n; i++) /* fatal: nothing runs yet but deliveries of old results */
         client_interrupt(l.attempts[i]->send);

@@ -38,7 +38,7 @@ static const struct {
      "0{\"a\":\"NaN\",\"b\":\"-Infinity\",\"c\":\"Infinity\"} "},
     {"{\"NaN\": 1, \"b\": 2}\n", "0{\"NaN\":1.0,\"b\":2.0} "},
     {"{\"x\\\"NaN\": 2}\n", "bad1(the metric 'x\"NaN' must be nam) "},
-    {"{\"val/loss\": 2}\n", "bad1(the metric 'val/loss' must be n) "},
+    {"{\"val/loss\": 2}\n", "bad1(the metric 'val/loss' must be ) "},
     {"{\"step\": 2.0, \"a\": 1}\n", "2{\"a\":1.0} "},
     {"{\"step\": -1, \"a\": 1}\n", "bad1(step must be a whole number >=) "},
     {"{\"step\": 1.5, \"a\": 1}\n", "bad1(step must be a whole number >=) "},

@@ -384,7 +384,7 @@ START_TEST(ends_of_trials)
     ck_assert(log_has(&fx.trials[23], "0.1|x=a b|3|0.5|${lr}|"));
     int status = end_runner(SIGTERM);
     ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-    ck_assert_int_eq(fx.leaves, 1);
+    AWAIT(fx.leaves == 1);
     AS_AUTO(as_freep) char *trials = file_join(fx.work, "trials");
     ck_assert_int_eq(rmdir(trials), 0); /* every folder was removed */
 }
@@ -457,7 +457,7 @@ START_TEST(sigterm_hands_trials_back_with_their_checkpoints)
     ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
     ck_assert_str_eq(outcome_of(t), "released");
     ck_assert_uint_eq(json_array_size(t->checkpoints), 1);
-    ck_assert_int_eq(fx.leaves, 1);
+    AWAIT(fx.leaves == 1);
     /* the next attempt, on a runner that starts from nothing, finds the file */
     AS_AUTO(as_freep) char *trials = file_join(fx.work, "trials");
     ck_assert(file_remove_tree(trials, NULL) == AS_OK);
@@ -493,7 +493,9 @@ START_TEST(a_result_survives_the_runner)
     AS_AUTO(as_freep) char *spooled = file_join(fx.work, "trials/s/0/1/result.json");
     struct trial *t = offer_sh(0, "echo words; echo '{\"loss\": 1}' >> $ASSAY_REPORT;"
                                   "echo a > $ASSAY_ARTIFACTS/a");
+    lock();
     fx.hold_results = true;
+    unlock();
     start_runner(NULL, NULL);
     AWAIT(access(spooled, F_OK) == 0 && t->artifacts);
     end_runner(SIGKILL);
@@ -600,7 +602,9 @@ END_TEST
 START_TEST(a_refused_token_ends_the_runner)
 {
     int status = 0;
+    lock();
     fx.denied = true;
+    unlock();
     start_runner(NULL, NULL);
     ck_assert_int_eq(waitpid(fx.runner, &status, 0), fx.runner);
     fx.runner = 0;
@@ -615,7 +619,7 @@ START_TEST(leaves_when_idle)
     ck_assert_int_eq(waitpid(fx.runner, &status, 0), fx.runner);
     fx.runner = 0;
     ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-    ck_assert_int_eq(fx.leaves, 1);
+    AWAIT(fx.leaves == 1);
 }
 END_TEST
 
