@@ -7,7 +7,7 @@
 #include "cli/format.h"
 #include "cli/text.h"
 
-/* "error 0.0148, accuracy 98.52 %". */
+/* "error 0.0148 (accuracy 98.52 %)". */
 static void add_figure(struct str *b, const char *metric, const json_t *value)
 {
     double v;
@@ -16,7 +16,7 @@ static void add_figure(struct str *b, const char *metric, const json_t *value)
     if (!json_number_get(value, &v))
         return;
     if (as_streq(metric, "error"))
-        str_printf(b, ", accuracy %.2f %%", (1 - v) * 100);
+        str_printf(b, " (accuracy %.2f %%)", (1 - v) * 100);
     else if (as_streq(metric, "accuracy"))
         str_printf(b, " (%.2f %%)", v * 100);
 }
@@ -46,23 +46,22 @@ void ensemble_view_summary(const json_t *ensemble, const struct look *look, stru
         return;
     }
     metric = metric ? metric : "value";
+    size_t members = json_array_size(json_object_get(ensemble, "members"));
     str_puts(b, "Best single model  ");
     add_figure(b, metric, json_object_get(single, "value"));
-    str_printf(b, "  (trial %" JSON_INTEGER_FORMAT ")\n",
+    str_printf(b, ", trial %" JSON_INTEGER_FORMAT "\n",
                json_integer_value(json_object_get(single, "number")));
     str_puts(b, "Ensemble           ");
     look_on(look, STYLE_BOLD, b);
     add_figure(b, metric, json_object_get(ensemble, "value"));
     look_off(look, STYLE_BOLD, b);
-    str_printf(b, "  (%zu models of %" JSON_INTEGER_FORMAT ")\n",
-               json_array_size(json_object_get(ensemble, "members")),
+    str_printf(b, ", %zu model%s of %" JSON_INTEGER_FORMAT "\n", members, members == 1 ? "" : "s",
                json_integer_value(json_object_get(ensemble, "candidates")));
-    str_printf(
-        b,
-        "Models and weights were chosen on one half of the held-out rows (%" JSON_INTEGER_FORMAT
-        "); these figures are from the other half (%" JSON_INTEGER_FORMAT ").\n",
-        json_integer_value(json_object_get(ensemble, "rows_select")),
-        json_integer_value(json_object_get(ensemble, "rows_report")));
+    str_printf(b,
+               "Both are measured on one half of the held-out rows (%" JSON_INTEGER_FORMAT
+               "); the other half (%" JSON_INTEGER_FORMAT ") chose the models.\n",
+               json_integer_value(json_object_get(ensemble, "rows_report")),
+               json_integer_value(json_object_get(ensemble, "rows_select")));
 }
 
 static void add_member(struct table *t, const json_t *member, const struct look *look)

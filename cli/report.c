@@ -65,7 +65,7 @@ static void add_sweep(const json_t *sweep, const struct look *look, struct str *
                json_integer_value(json_object_get(counts, "failed")));
     if (ms >= 0)
         str_printf(b, ", %s", clock_format_duration(ms, buf));
-    if (reason && *reason)
+    if (reason && *reason && !as_streq(state, "completed"))
         str_printf(b, " (%s)", reason);
     str_putc(b, '\n');
 }
@@ -79,13 +79,13 @@ static void add_best(const json_t *sweep, struct str *b)
     double v;
     if (!json_is_object(best) || !metric)
         return;
-    str_printf(b, "Best %s ", metric);
+    str_printf(b, "Best trial         %s ", metric);
     format_value(b, json_object_get(best, "value"), FORMAT_SHORT);
     if (as_streq(metric, "val_error") && json_number_get(json_object_get(best, "value"), &v))
-        str_printf(b, ", accuracy %.2f %%", (1 - v) * 100);
-    str_printf(b, "%s (trial %" JSON_INTEGER_FORMAT ")\n",
-               as_starts_with(metric, "val_") ? " on all held-out rows" : "",
-               json_integer_value(json_object_get(best, "number")));
+        str_printf(b, " (accuracy %.2f %%)", (1 - v) * 100);
+    str_printf(b, ", trial %" JSON_INTEGER_FORMAT "%s\n",
+               json_integer_value(json_object_get(best, "number")),
+               as_starts_with(metric, "val_") ? ", on all held-out rows" : "");
 }
 
 static as_status print(const struct session *s, const json_t *sweep, const json_t *best,
@@ -106,6 +106,7 @@ static as_status print(const struct session *s, const json_t *sweep, const json_
             st = session_print_table(s, t, err);
     }
     str_clear(&b);
+    str_puts(&b, s->look.tty ? "\n" : "");
     add_best(sweep, &b);
     if (json_array_size(json_object_get(ensemble, "members")) > 0)
         ensemble_view_summary(ensemble, &s->look, &b);

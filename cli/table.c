@@ -13,7 +13,8 @@ struct column {
     char *header;
     table_align align;
     size_t min;
-    size_t natural; /* of the widest cell */
+    size_t natural; /* of the widest cell and the header */
+    size_t cells;   /* of the widest cell */
     size_t width;   /* chosen by fit() */
 };
 
@@ -88,8 +89,8 @@ void table_cell_styled(struct table *t, style s, const char *text)
         return;
     struct column *c = &t->columns[t->n_cells++ % t->n_columns];
     size_t width = text ? text_width(cell->text) : 1;
-    if (width > c->natural)
-        c->natural = width;
+    c->cells = width > c->cells ? width : c->cells;
+    c->natural = width > c->natural ? width : c->natural;
 }
 
 void table_cell(struct table *t, const char *text)
@@ -120,27 +121,32 @@ static size_t sum_widths(const struct table *t, size_t shown)
     return sum;
 }
 
+static size_t least_width(const struct column *c)
+{
+    size_t least = c->align == TABLE_RIGHT && c->cells > c->min ? c->cells : c->min;
+    return c->natural < least ? c->natural : least;
+}
+
 /* Choose widths so that the first columns fit into `room`; answers how many are shown. Columns
  * whose minima do not fit disappear from the right; then the widest gives way first, down to its
  * minimum. */
 static size_t fit(const struct table *t, size_t room)
 {
     size_t shown = t->n_columns;
-    for (size_t i = 0; i < shown; i++) {
-        struct column *c = &t->columns[i];
-        c->width = c->natural < c->min ? c->natural : c->min;
-    }
+    for (size_t i = 0; i < shown; i++)
+        t->columns[i].width = least_width(&t->columns[i]);
     while (shown > 1 && sum_widths(t, shown) > room)
         shown--;
     for (size_t i = 0; i < shown; i++) {
         struct column *c = &t->columns[i];
-        c->width = c->natural > room && c->min < room ? room : c->natural;
+        size_t least = least_width(c);
+        c->width = c->natural <= room ? c->natural : least > room ? least : room;
     }
     while (sum_widths(t, shown) > room) {
         struct column *widest = NULL;
         for (size_t i = 0; i < shown; i++) {
             struct column *c = &t->columns[i];
-            if (c->width > c->min && (!widest || c->width > widest->width))
+            if (c->width > least_width(c) && (!widest || c->width > widest->width))
                 widest = c;
         }
         if (!widest)

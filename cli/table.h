@@ -21,7 +21,8 @@ void table_free(struct table *t);
 AS_DEFINE_FREEP(struct table, table_free)
 
 /* All columns come before the first cell. `min` is the width below which it is never cut: the table
- * hides whole columns from the right instead; 0 stands for its header's width. */
+ * hides whole columns from the right instead; 0 stands for its header's width. Cells of TABLE_RIGHT
+ * columns, numbers as they are, are never cut; only their headers are. */
 void table_column(struct table *t, const char *header, table_align align, size_t min);
 
 void table_cell(struct table *t, const char *text); /* NULL: "-" on a terminal, "" in a pipe */

@@ -29,8 +29,21 @@ json_t *trial_table_names(const json_t *items, const char *field)
     return as_steal(names);
 }
 
+/* A column of reasons is worth its width only when there is one. */
+static bool has_reason(const json_t *items)
+{
+    size_t i;
+    json_t *trial;
+    json_array_foreach((json_t *)items, i, trial)
+    {
+        if (json_is_string(json_object_get(trial, "reason")))
+            return true;
+    }
+    return false;
+}
+
 static void add_columns(struct table *t, trial_table_kind kind, const char *metric,
-                        const json_t *params)
+                        const json_t *params, bool reasons)
 {
     if (kind == TRIAL_TABLE_BEST)
         table_column(t, "rank", TABLE_RIGHT, 0);
@@ -45,7 +58,7 @@ static void add_columns(struct table *t, trial_table_kind kind, const char *metr
     json_t *name;
     json_array_foreach((json_t *)params, i, name)
         table_column(t, json_string_value(name), TABLE_RIGHT, 6);
-    if (kind == TRIAL_TABLE_ALL)
+    if (reasons)
         table_column(t, "reason", TABLE_LEFT, 20);
 }
 
@@ -53,7 +66,7 @@ static void add_value(struct table *t, style s, const json_t *v, format_kind kin
 {
     struct str b = {0};
     if (kind == FORMAT_SHORT && json_is_real(v))
-        str_printf(&b, "%.5g", json_real_value(v));
+        str_printf(&b, "%.4g", json_real_value(v));
     else
         format_value(&b, v, kind);
     table_cell_styled(t, s, b.len ? b.s : NULL);
@@ -74,7 +87,7 @@ static void add_time(struct table *t, const json_t *trial, const struct look *lo
 }
 
 static void add_row(struct table *t, size_t rank, const json_t *trial, trial_table_kind kind,
-                    const json_t *params, const struct look *look)
+                    const json_t *params, bool reasons, const struct look *look)
 {
     format_kind exact = look->tty ? FORMAT_SHORT : FORMAT_EXACT;
     const char *state = json_string_value(json_object_get(trial, "state"));
@@ -92,7 +105,7 @@ static void add_row(struct table *t, size_t rank, const json_t *trial, trial_tab
     json_t *name;
     json_array_foreach((json_t *)params, i, name)
         add_value(t, STYLE_PLAIN, json_object_get(values, json_string_value(name)), exact);
-    if (kind == TRIAL_TABLE_ALL)
+    if (reasons)
         table_cell_styled(t, STYLE_DIM, json_string_value(json_object_get(trial, "reason")));
 }
 
@@ -103,10 +116,13 @@ as_status trial_table_create(const json_t *items, trial_table_kind kind, const c
     struct table *t = params ? table_create() : NULL;
     if (!t)
         return as_fail(err, AS_E_NOMEM, "out of memory");
-    add_columns(t, kind, metric ? metric : "value", params);
+    /* In a pipe the columns do not depend on the rows more than they must. */
+    bool reasons = kind == TRIAL_TABLE_ALL && (!look->tty || has_reason(items));
+    add_columns(t, kind, metric ? metric : "value", params, reasons);
     size_t i;
     json_t *trial;
-    json_array_foreach((json_t *)items, i, trial) add_row(t, i + 1, trial, kind, params, look);
+    json_array_foreach((json_t *)items, i, trial)
+        add_row(t, i + 1, trial, kind, params, reasons, look);
     *ret = t;
     return AS_OK;
 }

@@ -20,7 +20,7 @@
 #define DIRTY_MS 250 /* at the earliest, however loud */
 #define LINE_MS 3000 /* between lines when stderr is no terminal */
 #define PATIENCE_MS (10 * 60 * 1000)
-#define CALL_TIMEOUT_MS 5000
+#define CALL_TIMEOUT_MS 3000
 
 struct watch {
     struct session *session;
@@ -116,15 +116,15 @@ static void show(struct watch *w)
         print_line(w);
 }
 
+/* Say for how long the server has been away; give up when that is too long. */
 static void note_absence(struct watch *w)
 {
     char buf[32];
-    if (!w->away_since_ns)
-        w->away_since_ns = clock_mono_ns();
+    int64_t ms = ms_since(w->away_since_ns);
     (void)snprintf(w->progress.note, sizeof w->progress.note,
                    "The server does not answer (for %s); trying again",
-                   clock_format_duration(ms_since(w->away_since_ns) / 1000 * 1000, buf));
-    if (ms_since(w->away_since_ns) > PATIENCE_MS)
+                   clock_format_duration(ms / 1000 * 1000, buf));
+    if (ms > PATIENCE_MS)
         w->status = as_fail(&w->err, AS_E_UNAVAILABLE, "the server did not come back");
 }
 
@@ -133,6 +133,7 @@ static void fetch(struct watch *w)
     json_t *sweep = NULL;
     struct as_err err = {0};
     struct str path = {0};
+    int64_t asked_ns = clock_mono_ns();
     const struct client_opts opts = {.timeout_ms = CALL_TIMEOUT_MS};
     request_path(&path, &w->ref, NULL);
     w->dirty = false;
@@ -142,7 +143,7 @@ static void fetch(struct watch *w)
     str_done(&path);
     w->fetched_ns = clock_mono_ns();
     if (st == AS_E_UNAVAILABLE && w->progress.sweep) {
-        note_absence(w);
+        w->away_since_ns = w->away_since_ns ? w->away_since_ns : asked_ns;
     } else if (st < 0) {
         w->status = st;
         w->err = err;
@@ -163,6 +164,8 @@ static bool step(struct watch *w)
     if (interrupt_seen())
         return false;
     w->progress.now_ms = clock_wall_ms();
+    if (w->away_since_ns)
+        note_absence(w);
     show(w);
     if (w->status == AS_OK && w->opts->timeout_ms > 0 && !progress_ended(&w->progress) &&
         ms_since(w->start_ns) >= w->opts->timeout_ms)
@@ -222,9 +225,9 @@ static int exit_of_state(const struct progress *p)
 static int finish(struct watch *w)
 {
     if (interrupt_seen()) {
-        session_say("The sweep goes on without this display: `assay watch %s` shows it again, "
-                    "`assay cancel %s` stops it.",
-                    w->ref.sweep, w->ref.sweep);
+        session_say(
+            "\nThe sweep goes on. `assay watch %s` shows it again, `assay cancel %s` stops it.",
+            w->ref.sweep, w->ref.sweep);
         return EXIT_CANCELLED;
     }
     if (w->status == AS_OK)

@@ -62,6 +62,27 @@ START_TEST(terminal)
 }
 END_TEST
 
+/* Numbers are shown whole or not at all; their headers give way. */
+START_TEST(numbers)
+{
+    const struct look look = {.tty = true, .unicode = true, .width = 14};
+    AS_AUTO(table_freep) struct table *t = table_create();
+    struct as_err err = {0};
+    struct str b = {0}, hidden = {0};
+    table_column(t, "learning_rate", TABLE_RIGHT, 6);
+    table_column(t, "n", TABLE_RIGHT, 0);
+    table_column(t, "momentum", TABLE_RIGHT, 6);
+    table_cell(t, "1.853e-05");
+    table_cell(t, "7");
+    table_cell(t, "0.5");
+    ck_ok(table_format(t, &look, &b, &hidden, &err), err);
+    ck_assert_str_eq(str_cstr(&b), "LEARNING_R…  N\n  1.853e-05  7\n");
+    ck_assert_str_eq(str_cstr(&hidden), "momentum");
+    str_done(&b);
+    str_done(&hidden);
+}
+END_TEST
+
 START_TEST(colours)
 {
     const struct look look = {.tty = true, .color = true, .width = 80};
@@ -102,6 +123,7 @@ Suite *test_suite(void)
     TCase *t = tcase_create("table");
     tcase_add_test(t, pipe);
     tcase_add_test(t, terminal);
+    tcase_add_test(t, numbers);
     tcase_add_test(t, colours);
     tcase_add_test(t, out_of_memory);
     suite_add_tcase(s, t);

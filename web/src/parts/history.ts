@@ -1,12 +1,14 @@
 /* What the chart of a sweep draws, from its trials: pure, so that it is easy to check.
  *
  * A trial that diverged may lie far above all others and squash them into a line at the bottom. Such
- * values, beyond the worse quartile by more than REACH interquartile ranges, are drawn at the edge. */
+ * values, beyond the worse quartile by more than REACH interquartile ranges, are drawn at the edge. Where
+ * many lie far from the best, the axis is logarithmic unless somebody chose otherwise. */
 import type * as Api from "../api/types";
 import { toNumber } from "../format";
 
 const REACH = 4;
 const FEWEST_TO_JUDGE = 8;
+const WIDE = 10;
 
 export interface History {
   /** Trial numbers, and for each of them … */
@@ -36,6 +38,13 @@ export function edgeOf(values: number[], sign: number): number {
   const spread = at(0.75) - at(0.25);
   const edge = at(0.75) + REACH * spread;
   return spread > 0 && (cost[cost.length - 1] ?? 0) > edge ? edge : Infinity;
+}
+
+/** Do values that are minimized span so much that a linear axis would hide the good ones? */
+export function spansDecades(values: number[]): boolean {
+  const sorted = [...values].sort((a, b) => a - b);
+  const [best = 0, most = 0] = [sorted[0], sorted[Math.floor(0.9 * (sorted.length - 1))]];
+  return values.length >= FEWEST_TO_JUDGE && best > 0 && most > WIDE * best;
 }
 
 const finite = (trial: Api.Trial): number | null => {

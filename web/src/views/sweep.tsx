@@ -6,7 +6,7 @@ import { count, duration, inOrder, param, sig, toNumber } from "../format";
 import { useModel } from "../live/model";
 import { hasEnded, SweepModel } from "../live/sweep";
 import { HistoryChart } from "../parts/history_chart";
-import { edgeOf } from "../parts/history";
+import { edgeOf, spansDecades } from "../parts/history";
 import { attempt, Confirm, Loading, Progress, Since, State, Toggle, took } from "../parts/small";
 import { toYaml } from "../parts/yaml";
 import { choose, go, href, route } from "../route";
@@ -99,14 +99,15 @@ function Facts({ sweep }: { sweep: Api.Sweep }) {
 
 function ChartPanel({ sweep, trials, loaded }: { sweep: Api.Sweep; trials: readonly Api.Trial[]; loaded: boolean }) {
   const { query } = route.value;
-  const log = query.get("y") === "log";
-  const clip = query.get("far") !== "show";
-  const { values, far, positive } = useMemo(() => {
+  const { values, far, positive, wide } = useMemo(() => {
     const all = trials.filter((t) => t.state === "completed").map((t) => toNumber(t.value)).filter((v): v is number => v !== null && Number.isFinite(v));
     const sign = sweep.metric.goal === "minimize" ? 1 : -1;
     const edge = edgeOf(all, sign);
-    return { values: all.length, far: all.filter((v) => v * sign > edge).length, positive: all.every((v) => v > 0) };
+    return { values: all.length, far: all.filter((v) => v * sign > edge).length, positive: all.every((v) => v > 0), wide: sign > 0 && spansDecades(all) };
   }, [trials, sweep.metric.goal]);
+  const log = positive && (query.has("y") ? query.get("y") === "log" : wide);
+  const clip = !log && query.get("far") !== "show";
+  const chooseLog = (on: boolean) => choose({ y: on === wide ? null : on ? "log" : "linear" });
   return (
     <section class="panel chart" aria-label="History" data-points={values}>
       <div class="bar">
@@ -118,8 +119,8 @@ function ChartPanel({ sweep, trials, loaded }: { sweep: Api.Sweep; trials: reado
           {far > 0 && clip && <li class="l-far">{count(far)} off the scale</li>}
         </ul>
         <span class="grow" />
-        {far > 0 && <Toggle label="Show all values" on={!clip} change={(on) => choose({ far: on ? "show" : null })} title="Also the values that lie far from the rest" />}
-        <Toggle label="Log scale" on={log && positive} disabled={!positive} change={(on) => choose({ y: on ? "log" : null })} title={positive ? "Logarithmic y axis" : "Values at or below zero have no logarithm"} />
+        {far > 0 && !log && <Toggle label="Show all values" on={!clip} change={(on) => choose({ far: on ? "show" : null })} title="Also the values that lie far from the rest" />}
+        <Toggle label="Log scale" on={log} disabled={!positive} change={chooseLog} title={positive ? "Logarithmic y axis" : "Values at or below zero have no logarithm"} />
       </div>
       {loaded && trials.length === 0 ? <p class="hint tall">No trials yet: they appear as runners claim them.</p>
         : <HistoryChart sweep={sweep} trials={trials} log={log} clip={clip} open={(n) => go(["sweeps", sweep.id, "trials", n])} />}
