@@ -295,8 +295,7 @@ static void reap_once(struct daemon *d, bool *was_away)
                   "ensembles=%lld",
                   (long long)r.runners_lost, (long long)r.attempts_lost,
                   (long long)r.trials_timed_out, (long long)r.sweeps_ended, (long long)r.ensembles);
-    if (r.attempts_lost)
-        server_wake(d->server);
+    server_reaped(d->server, r.runners_lost);
 }
 
 struct reaper {

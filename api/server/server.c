@@ -82,8 +82,11 @@ as_status server_start(const struct server_options *opts, struct server **ret, s
     return AS_OK;
 }
 
-void server_wake(struct server *s)
+void server_reaped(struct server *s, int64_t expired)
 {
+    if (expired == 0)
+        return;
+    atomic_fetch_add(&s->lease_expirations, expired);
     park_wake(s->park);
 }
 

@@ -28,8 +28,8 @@ struct server;
 AS_MUST_CHECK as_status server_start(const struct server_options *opts, struct server **ret,
                                      struct as_err *err);
 
-/* The server made work by itself (a reaper's tick): let those that wait look. */
-void server_wake(struct server *s);
+/* A round of the reaper is over: `expired` leases ran out. Lets those that wait for work look. */
+void server_reaped(struct server *s, int64_t expired);
 
 /* Stop: not ready from now on, no new connections, long-polls and streams end, calls under way are
  * answered; what is left after wait_ms is cut. NULL is fine. */
