@@ -43,9 +43,9 @@ void args_i64_or_null(struct args *a, bool has, int64_t v)
 
 void args_f64(struct args *a, double v)
 {
-    if (a->n < ARGS_MAX)
-        as_format_double(v, a->num[a->n], sizeof a->num[0]);
-    args_add(a, a->num[a->n], 0, 0);
+    char spare[32]; /* args_add refuses the one too many */
+    char *buf = a->n < ARGS_MAX ? a->num[a->n] : spare;
+    args_add(a, as_format_double(v, buf, sizeof a->num[0]), 0, 0);
 }
 
 void args_f64_or_null(struct args *a, bool has, double v)

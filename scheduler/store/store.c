@@ -183,7 +183,7 @@ static void connect_ended(struct store *db, as_status st, const struct as_err *w
     if (st != AS_OK && was_up)
         log_write(LOG_WARN, "database lost", "error=\"%s\"", why->msg);
     else if (st == AS_OK && !was_up)
-        log_write(LOG_INFO, "database connected", " ");
+        log_write(LOG_INFO, "database connected", "application=%s", db->app);
 }
 
 /* Wait for an idle connection or for room to open one: AS_OK with *ret NULL means open one. */
