@@ -72,7 +72,8 @@ void fixture_start(void)
 void fixture_stop(void)
 {
     struct as_err err;
-    server_stop(fix.server, 3000);
+    ck_assert(server_drain(fix.server, 3000));
+    server_free(fix.server);
     store_close(fix.db);
     ck_ok(file_remove_tree(fix.web_dir, &err), err);
 }

@@ -261,7 +261,7 @@ static void wait_readyz(const char *url, int want)
     ck_assert_int_eq(status, want);
 }
 
-static void check_restart(void)
+START_TEST(test_database_restart)
 {
     char url[128], token[128], buf[80];
     pid_t pid = start_ready(url, token);
@@ -283,7 +283,9 @@ static void check_restart(void)
     ck_assert_int_eq(wait_exit(pid, 10000), 0);
 }
 
-static void check_late(void)
+END_TEST
+
+START_TEST(test_database_comes_late)
 {
     char url[128], token[128];
     (void)unlink(in_dir("url"));
@@ -304,12 +306,6 @@ static void check_late(void)
     ck_assert_int_eq(wait_exit(pid, 10000), 0);
 }
 
-/* Both in one test, and the last one: the cluster that was started again is this process's. */
-START_TEST(test_database_away)
-{
-    check_restart();
-    check_late();
-}
 END_TEST
 
 Suite *test_suite(void)
@@ -317,6 +313,7 @@ Suite *test_suite(void)
     Suite *s = suite_create("api_assayd");
     TCase *tc = tcase_create("program");
     (void)curl_global_init(CURL_GLOBAL_ALL);
+    (void)setenv("CK_FORK", "no", 1); /* who started the cluster is who may stop it */
     pg_fixture_start();
     tcase_set_timeout(tc, 120);
     tcase_add_checked_fixture(tc, setup, teardown);
@@ -324,7 +321,8 @@ Suite *test_suite(void)
     tcase_add_test(tc, test_port_taken);
     tcase_add_test(tc, test_token_files);
     tcase_add_test(tc, test_drain);
-    tcase_add_test(tc, test_database_away);
+    tcase_add_test(tc, test_database_restart);
+    tcase_add_test(tc, test_database_comes_late);
     suite_add_tcase(s, tc);
     return s;
 }
