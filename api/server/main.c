@@ -302,9 +302,9 @@ static void reap_once(struct daemon *d, bool *was_away)
 
 struct reaper {
     struct daemon *daemon;
-    pthread_mutex_t lock; /* guards is_stopping */
-    pthread_cond_t stop;
-    bool is_stopping;
+    pthread_mutex_t lock; /* guards the flags */
+    pthread_cond_t change;
+    bool is_stopping, is_over;
     pthread_t thread;
 };
 
@@ -322,8 +322,10 @@ static void *run_reaper(void *arg)
         pthread_mutex_lock(&r->lock);
         int rc = 0;
         while (!r->is_stopping && rc != ETIMEDOUT)
-            rc = pthread_cond_timedwait(&r->stop, &r->lock, &until);
+            rc = pthread_cond_timedwait(&r->change, &r->lock, &until);
     }
+    r->is_over = true;
+    pthread_cond_signal(&r->change);
     pthread_mutex_unlock(&r->lock);
     return NULL;
 }
@@ -335,7 +337,7 @@ static as_status start_reaper(struct reaper *r, struct daemon *d, struct as_err 
     (void)pthread_mutex_init(&r->lock, NULL); /* none of these can fail on Linux */
     (void)pthread_condattr_init(&attr);
     (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&r->stop, &attr);
+    (void)pthread_cond_init(&r->change, &attr);
     (void)pthread_condattr_destroy(&attr);
     if (pthread_create(&r->thread, NULL, run_reaper, r) != 0)
         return as_fail(err, AS_E_NOMEM, "cannot start the thread of the reaper");
@@ -346,19 +348,25 @@ static void tell_reaper(struct reaper *r)
 {
     pthread_mutex_lock(&r->lock);
     r->is_stopping = true;
-    pthread_cond_signal(&r->stop);
+    pthread_cond_signal(&r->change);
     pthread_mutex_unlock(&r->lock);
 }
 
 /* False: its round goes on (an ensemble, or a database that hangs). */
 static bool join_reaper(struct reaper *r)
 {
-    struct timespec until;
-    (void)clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += REAPER_WAIT_MS / 1000;
-    if (pthread_clockjoin_np(r->thread, NULL, CLOCK_MONOTONIC, &until) != 0)
+    int64_t at = clock_mono_ns() + REAPER_WAIT_MS * NS_PER_MS;
+    const struct timespec until = {.tv_sec = at / NS_PER_S, .tv_nsec = at % NS_PER_S};
+    int rc = 0;
+    pthread_mutex_lock(&r->lock);
+    while (!r->is_over && rc != ETIMEDOUT)
+        rc = pthread_cond_timedwait(&r->change, &r->lock, &until);
+    bool is_over = r->is_over;
+    pthread_mutex_unlock(&r->lock);
+    if (!is_over)
         return false;
-    (void)pthread_cond_destroy(&r->stop);
+    (void)pthread_join(r->thread, NULL);
+    (void)pthread_cond_destroy(&r->change);
     (void)pthread_mutex_destroy(&r->lock);
     return true;
 }
