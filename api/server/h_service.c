@@ -45,8 +45,11 @@ static void write_own(struct server *s, struct str *out)
                "# HELP assay_build_info The version that runs.\n# TYPE assay_build_info gauge\n"
                "assay_build_info{version=\"%s\"} 1\n"
                "# HELP assay_event_streams Open event streams.\n# TYPE assay_event_streams gauge\n"
-               "assay_event_streams %zu\n",
-               ASSAY_VERSION, hub_streams(s->hub));
+               "assay_event_streams %zu\n"
+               "# HELP assay_lease_expirations_total Runners whose lease ran out.\n"
+               "# TYPE assay_lease_expirations_total counter\n"
+               "assay_lease_expirations_total %ld\n",
+               ASSAY_VERSION, hub_streams(s->hub), atomic_load(&s->lease_expirations));
     http_metrics_write(s->metrics, out);
 }
 

@@ -28,6 +28,7 @@ struct http_server {
     struct http_table *table;
     struct http_app app;
     struct http_options opts;
+    atomic_bool is_stopping; /* what begins from now on is cut, not answered */
 };
 
 /* What http.c keeps of an exchange. The public part comes first. */
@@ -51,6 +52,7 @@ struct http_options http_options_default(void)
         .max_per_address = 1024,
         .head_ms = 10000,
         .idle_ms = 75000,
+        .body_grace_ms = 20000,
         .body_rate = 1024,
     };
 }
@@ -291,6 +293,8 @@ static enum MHD_Result end_head(struct exchange *e)
 static enum MHD_Result begin_head(struct exchange *e, const char *method, const char *version)
 {
     e->is_head_read = true;
+    if (atomic_load(&e->server->is_stopping))
+        return MHD_NO;
     as_status st = read_head(e, method, version);
     if (st < 0)
         refuse(e, st, true);
@@ -409,15 +413,17 @@ void http_quiesce(struct http_server *s)
         file_closep(&fd);
 }
 
-void http_stop(struct http_server *s, int64_t wait_ms)
+bool http_stop(struct http_server *s, int64_t wait_ms)
 {
     if (!s)
-        return;
-    if (!http_table_wait_idle(s->table, wait_ms)) {
+        return true;
+    if (!http_table_wait_idle(s->table, wait_ms))
         http_table_cut_all(s->table);
-        (void)http_table_wait_idle(s->table, wait_ms);
-    }
+    atomic_store(&s->is_stopping, true); /* before looking: nothing can be held after it */
+    if (!http_table_wait_idle(s->table, wait_ms))
+        return false;
     MHD_stop_daemon(s->daemon);
     http_table_free(s->table);
     free(s);
+    return true;
 }

@@ -85,9 +85,10 @@ struct http_options {
     unsigned threads;
     unsigned max_connections;
     unsigned max_per_address;
-    int64_t head_ms;   /* for a whole head, from its first line */
-    int64_t idle_ms;   /* between requests, and until a first line is whole */
-    int64_t body_rate; /* lowest average, bytes per second */
+    int64_t head_ms;       /* for a whole head, from its first line */
+    int64_t idle_ms;       /* between requests, and until a first line is whole */
+    int64_t body_grace_ms; /* for a body before its rate counts */
+    int64_t body_rate;     /* lowest average, bytes per second */
 };
 
 /* The defaults; listen_fd is -1. */
@@ -100,9 +101,11 @@ AS_MUST_CHECK as_status http_start(const struct http_options *opts, const struct
 /* No new connections. Requests on old ones still come in. */
 void http_quiesce(struct http_server *s);
 
-/* End. The application has answered what it held and ended its streams; waits up to wait_ms for
- * answers that are on their way, then cuts what is left. NULL is fine. */
-void http_stop(struct http_server *s, int64_t wait_ms);
+/* End. The application answers what it holds and ends its streams; waits up to wait_ms for that and
+ * for answers on their way, then cuts what is left and waits as long again. False: something is
+ * still held (libmicrohttpd may not be stopped then), nothing was freed, and s goes on. NULL is
+ * fine. */
+AS_MUST_CHECK bool http_stop(struct http_server *s, int64_t wait_ms);
 
 /* In on_head only: suspend. Before anything else may release x. */
 void http_hold(struct http_exchange *x);

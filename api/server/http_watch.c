@@ -15,7 +15,6 @@
 #include "base/mem.h"
 
 #define SCAN_MS 250
-#define BODY_GRACE_NS (20 * NS_PER_S)
 
 struct slot {
     bool is_open, is_polled;
@@ -150,15 +149,14 @@ void http_table_cut_all(struct http_table *t)
 
 static bool is_overdue(const struct http_table *t, const struct slot *s, int64_t now)
 {
-    int64_t age = now - s->since_ns;
+    int64_t age = now - s->since_ns, rated = age - t->opts.body_grace_ms * NS_PER_MS;
     switch (s->phase) {
     case HTTP_PHASE_IDLE:
         return age > t->opts.idle_ms * NS_PER_MS;
     case HTTP_PHASE_HEAD:
         return age > t->opts.head_ms * NS_PER_MS;
     case HTTP_PHASE_BODY:
-        return age > BODY_GRACE_NS &&
-               s->received < (age - BODY_GRACE_NS) / NS_PER_S * t->opts.body_rate;
+        return rated > 0 && (double)s->received < (double)rated / 1e9 * (double)t->opts.body_rate;
     case HTTP_PHASE_WORK:
         return false;
     }

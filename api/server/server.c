@@ -82,19 +82,30 @@ as_status server_start(const struct server_options *opts, struct server **ret, s
     return AS_OK;
 }
 
-void server_wake(struct server *s)
+void server_reaped(struct server *s, int64_t expired)
 {
+    if (expired == 0)
+        return;
+    atomic_fetch_add(&s->lease_expirations, expired);
     park_wake(s->park);
 }
 
-void server_stop(struct server *s, int64_t wait_ms)
+bool server_drain(struct server *s, int64_t wait_ms)
 {
     if (!s)
-        return;
+        return true;
     atomic_store(&s->is_draining, true);
     http_quiesce(s->http);
     hub_drain(s->hub);
     park_drain(s->park);
-    http_stop(s->http, wait_ms);
-    free_parts(s);
+    if (!http_stop(s->http, wait_ms))
+        return false;
+    s->http = NULL;
+    return true;
+}
+
+void server_free(struct server *s)
+{
+    if (s)
+        free_parts(s);
 }

@@ -28,11 +28,15 @@ struct server;
 AS_MUST_CHECK as_status server_start(const struct server_options *opts, struct server **ret,
                                      struct as_err *err);
 
-/* The server made work by itself (a reaper's tick): let those that wait look. */
-void server_wake(struct server *s);
+/* A round of the reaper is over: `expired` leases ran out. Lets those that wait for work look. */
+void server_reaped(struct server *s, int64_t expired);
 
-/* Stop: not ready from now on, no new connections, long-polls and streams end, calls under way are
- * answered; what is left after wait_ms is cut. NULL is fine. */
-void server_stop(struct server *s, int64_t wait_ms);
+/* Not ready from now on, no new connections, long-polls and streams end, calls under way are
+ * answered; what is left after wait_ms is cut, and given as long again. False: a call hangs in the
+ * database still; the server must not be freed then. NULL is fine. */
+AS_MUST_CHECK bool server_drain(struct server *s, int64_t wait_ms);
+
+/* After a drain that said true. NULL is fine. */
+void server_free(struct server *s);
 
 #endif

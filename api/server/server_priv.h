@@ -25,6 +25,7 @@ struct server {
     struct http_metrics *metrics;
     struct http_server *http;
     atomic_bool is_draining;
+    atomic_long lease_expirations; /* of runners, found by this process */
 };
 
 /* The hooks of struct http_app; ctx is the server. */

@@ -10,7 +10,6 @@
 #include "api/server/listen.h"
 #include "base/file.h"
 #include "base/hash.h"
-#include "scheduler/migrate.h"
 #include "tests/check_main.h"
 #include "tests/scheduler/pg_fixture.h"
 
@@ -52,12 +51,13 @@ void fixture_start(void)
 {
     struct as_err err;
     struct listener_address address;
-    struct store_opts store = {.url = pg_fixture_url()};
+    char url[PG_URL_SIZE];
+    struct store_opts store = {.url = url};
     struct server_options opts = {.max_blob_bytes = 8 << 20};
     (void)curl_global_init(CURL_GLOBAL_ALL);
-    (void)setenv("ASSAY_ALLOW_FSYNC_OFF", "1", 1);
+    pg_fixture_start();
+    pg_fixture_database(url);
     ck_ok(store_open(&store, &fix.db, &err), err);
-    ck_ok(migrate_run(fix.db, NULL, &err), err);
     make_tokens();
     write_web();
     ck_ok(listen_open("127.0.0.1:0", false, &opts.listen_fd, &address, &err), err);
@@ -72,10 +72,10 @@ void fixture_start(void)
 void fixture_stop(void)
 {
     struct as_err err;
-    server_stop(fix.server, 3000);
+    ck_assert(server_drain(fix.server, 3000));
+    server_free(fix.server);
     store_close(fix.db);
     ck_ok(file_remove_tree(fix.web_dir, &err), err);
-    pg_fixture_stop();
 }
 
 static struct rest as_role(token_role role)

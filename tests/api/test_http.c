@@ -133,6 +133,7 @@ static void start(void)
     sa.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     opts.listen_fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     opts.head_ms = 700;
+    opts.body_grace_ms = 700;
     ck_assert_int_eq(bind(opts.listen_fd, (const struct sockaddr *)&sa, sizeof sa), 0);
     ck_assert_int_eq(listen(opts.listen_fd, 64), 0);
     ck_assert_int_eq(getsockname(opts.listen_fd, (struct sockaddr *)&sa, &len), 0);
@@ -143,7 +144,7 @@ static void start(void)
 static void stop(void)
 {
     http_quiesce(app.http);
-    http_stop(app.http, 3000);
+    ck_assert(http_stop(app.http, 3000));
     (void)pthread_mutex_destroy(&app.lock);
 }
 
@@ -357,6 +358,25 @@ START_TEST(test_slow_head)
 }
 END_TEST
 
+/* Nor a body: it must come at a rate. */
+START_TEST(test_slow_body)
+{
+    struct str out = {0};
+    int fd = raw_connect(app.port);
+    int64_t begin = clock_mono_ns();
+    bool closed = false;
+    raw_puts(fd, "POST / HTTP/1.1\r\n" HOST "Content-Length: 50000\r\n\r\n");
+    while (!closed && clock_mono_ns() - begin < 8 * NS_PER_S) {
+        raw_puts(fd, "a");
+        closed = raw_read(fd, &out, NULL, 100);
+    }
+    ck_assert_msg(closed, "the connection outlived its deadline");
+    ck_assert_int_eq(atomic_load(&app.n_handled), 0);
+    (void)close(fd);
+    str_done(&out);
+}
+END_TEST
+
 START_TEST(test_peer_leaves_while_parked)
 {
     int fd = raw_connect(app.port);
@@ -452,6 +472,7 @@ Suite *test_suite(void)
     tcase_add_test(tc, test_early_answer_with_body);
     tcase_add_test(tc, test_hold_at_head);
     tcase_add_test(tc, test_slow_head);
+    tcase_add_test(tc, test_slow_body);
     tcase_add_test(tc, test_peer_leaves_while_parked);
     tcase_add_test(tc, test_stream);
     tcase_add_test(tc, test_stream_peer_leaves);
