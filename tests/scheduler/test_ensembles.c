@@ -112,9 +112,9 @@ START_TEST(classes_are_combined)
     ck_assert_str_eq(word(j, "goal"), "minimize");
     ck_assert_int_eq(json_integer_value(json_object_get(j, "candidates")), 3);
     ck_assert_int_eq(json_integer_value(json_object_get(j, "rows_select")), ROWS / 2);
-    /* the three are wrong in different rows, so their mean is right everywhere */
+    /* they are wrong in different rows, so the mean of two is right everywhere */
     ck_assert(json_number_value(json_object_get(j, "value_select")) == 0);
-    ck_assert_uint_eq(json_array_size(json_object_get(j, "members")), 3);
+    ck_assert_uint_ge(json_array_size(json_object_get(j, "members")), 2);
     json_t *m = json_array_get(json_object_get(j, "members"), 0);
     ck_assert(json_object_get(m, "params") && json_object_get(m, "weight"));
     double weights = 0;
