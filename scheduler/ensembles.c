@@ -5,6 +5,7 @@
 #include "scheduler/ensembles.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/formats/npy.h"
@@ -58,24 +59,35 @@ static void spool_done(struct spool_file *f)
     spool_file_done(f);
 }
 
+/* Messages name the file that people know, not the temporary one. */
+static as_status rename_error(struct as_err *err, as_status st, const char *path, const char *name)
+{
+    size_t len = strlen(path);
+    if (st == AS_OK || !err || strncmp(err->msg, path, len) != 0)
+        return st;
+    char rest[AS_ERR_MSG_MAX];
+    snprintf(rest, sizeof rest, "%s", err->msg + len);
+    return as_fail(err, st, "%s%s", name, rest);
+}
+
 /* All values of an array as doubles: one or two dimensions. Owned by the caller. */
-static as_status read_array(struct store *db, const char *sha256, size_t *ret_rows,
-                            size_t *ret_columns, npy_type *ret_type, double **ret,
+static as_status read_array(struct store *db, const char *sha256, const char *name,
+                            size_t *ret_rows, size_t *ret_columns, npy_type *ret_type, double **ret,
                             struct as_err *err)
 {
     AS_AUTO(spool_done) struct spool_file file = {0};
     AS_AUTO(npy_freep) struct npy *npy = NULL;
     as_status st = spool_blob(db, sha256, &file, err);
     if (st == AS_OK)
-        st = npy_open(file.path, &npy, err);
+        st = rename_error(err, npy_open(file.path, &npy, err), file.path, name);
     if (st != AS_OK)
         return st;
     const struct npy_header *h = npy_header_of(npy);
     if (h->n_dims < 1 || h->n_dims > 2 || h->n_values == 0)
-        return as_fail(err, AS_E_INVAL, "an array of %zu dimensions and %zu values", h->n_dims,
-                       h->n_values);
+        return as_fail(err, AS_E_INVAL, "%s: an array of %zu dimensions and %zu values", name,
+                       h->n_dims, h->n_values);
     if (h->n_values > ENSEMBLE_MAX_VALUES)
-        return as_fail(err, AS_E_TOO_LARGE, "%zu values", h->n_values);
+        return as_fail(err, AS_E_TOO_LARGE, "%s: %zu values", name, h->n_values);
     AS_AUTO(as_freep) double *values = as_calloc(h->n_values, sizeof *values);
     if (!values)
         return as_fail(err, AS_E_NOMEM, "out of memory");
@@ -95,7 +107,8 @@ static as_status read_targets(struct store *db, struct work *w, struct as_err *e
     AS_AUTO(as_freep) double *v = NULL;
     size_t columns = 0;
     npy_type type;
-    as_status st = read_array(db, w->candidates[0].targets, &w->rows, &columns, &type, &v, err);
+    as_status st =
+        read_array(db, w->candidates[0].targets, "targets.npy", &w->rows, &columns, &type, &v, err);
     if (st != AS_OK)
         return st;
     w->classification = type != NPY_F4 && type != NPY_F8;
@@ -124,7 +137,7 @@ static as_status read_predictions(struct store *db, struct work *w, const char *
     AS_AUTO(as_freep) double *v = NULL;
     size_t rows = 0, columns = 0;
     npy_type type;
-    as_status st = read_array(db, sha256, &rows, &columns, &type, &v, err);
+    as_status st = read_array(db, sha256, "predictions.npy", &rows, &columns, &type, &v, err);
     if (st != AS_OK)
         return st;
     if (rows != w->rows || (w->outputs != 0 && columns != w->outputs))

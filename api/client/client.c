@@ -208,7 +208,7 @@ as_status client_call(struct client *c, const char *method, const char *path, co
         opts = &defaults;
     if (ret_http_status)
         *ret_http_status = 0;
-    if (body && !(text = json_format(body)))
+    if (body && !(text = json_format_ordered(body)))
         return as_fail(err, AS_E_NOMEM, "out of memory");
     struct http_request q = {
         .method = method,

@@ -153,8 +153,8 @@ static void init_cluster(void)
     int status = 0;
     snprintf(program, sizeof program, "%s/initdb", cluster.bin);
     snprintf(data, sizeof data, "%s/data", cluster.dir);
-    char *const argv[] = {program,    "-D", data,    "-U",          "assay",    "-A",
-                          "trust",    "-E", "UTF8",  "--locale=C",  "--no-sync", NULL};
+    char *const argv[] = {program, "-D", data,   "-U",         "assay",     "-A",
+                          "trust", "-E", "UTF8", "--locale=C", "--no-sync", NULL};
     pid_t pid = spawn(argv, "initdb.log");
     if (waitpid(pid, &status, 0) != pid || status != 0)
         die("initdb failed, see its log", cluster.dir);

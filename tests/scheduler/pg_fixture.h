@@ -1,5 +1,5 @@
-/* A private PostgreSQL cluster for a test program: started when it is first asked for, in a folder of
- * its own under /tmp, reached by a socket only; gone when the program ends, however it ends.
+/* A private PostgreSQL cluster for a test program: started when it is first asked for, in a folder
+ * of its own under /tmp, reached by a socket only; gone when the program ends, however it ends.
  *
  * The cluster belongs to the process that starts it, so call pg_fixture_start() in test_suite(),
  * before Check forks. As root the server runs as the user postgres. fsync is off (the programs need
@@ -33,8 +33,8 @@ void pg_fixture_text(const char *url, const char *sql, char *ret, int size);
 /* End all other connections to that database, as a crash of their servers would. */
 void pg_fixture_kill_backends(const char *url);
 
-/* Stop the server as a power cut would (SIGQUIT), and start it again. Only where Check does not fork
- * (setenv("CK_FORK", "no", 1) in test_suite()). */
+/* Stop the server as a power cut would (SIGQUIT), and start it again. Only where Check does not
+ * fork (setenv("CK_FORK", "no", 1) in test_suite()). */
 void pg_fixture_stop(void);
 void pg_fixture_continue(void);
 

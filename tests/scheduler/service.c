@@ -172,8 +172,7 @@ void check_invariants(struct service *s)
          "select count(*) from sweep s where n_total > 0 and (select max(number) + 1 from trial "
          "where sweep_key = s.key) <> n_total"},
         {"no more trials than planned", "select count(*) from sweep where n_total > planned"},
-        {"no more run than may",
-         "select count(*) from sweep where n_running > max_concurrent"},
+        {"no more run than may", "select count(*) from sweep where n_running > max_concurrent"},
         {"a running trial has one open attempt, its latest",
          "select count(*) from trial t where state = 'running' and not exists (select from attempt "
          "a where a.sweep_key = t.sweep_key and a.number = t.number and a.attempt = t.attempt and "

@@ -29,7 +29,8 @@ void service_close(struct service *s);
 json_t *json_of(const char *text);
 
 /* A sweep of a command over x in [0, 1] that minimises "loss", with `limits` such as
- * "'max_trials': 4", and further fields such as ", 'resources': {'gpus': 1}" or "". Returns its id. */
+ * "'max_trials': 4", and further fields such as ", 'resources': {'gpus': 1}" or "". Returns its id.
+ */
 const char *make_sweep(struct service *s, const char *name, const char *limits, const char *more);
 /* A grid of n cells. */
 const char *make_grid(struct service *s, const char *name, int n, const char *limits);

@@ -331,7 +331,8 @@ START_TEST(constraints_hold)
         "update sweep set state = 'completed'",
         "update sweep set planned = 0",
         "update trial set attempt = -1",
-        "insert into attempt (sweep_key, number, attempt, runner, epoch, claim_id) values (1, 0, 2, "
+        "insert into attempt (sweep_key, number, attempt, runner, epoch, claim_id) values (1, 0, "
+        "2, "
         "'r', 1, 'x')",
     };
     make_sweep(&s, "a", "'max_trials': 1", "");

@@ -61,7 +61,8 @@ START_TEST(bad_documents_change_nothing)
          "'float', 'min': 2, 'max': 1}}, 'limits': {'max_trials': 2}, 'trial': {'command': "
          "['true']}}",
          "/parameters/x"},
-        {"{'name': 'b', 'metric': {'name': 'val_loss', 'goal': 'minimize'}, 'parameters': {'x': {'type': "
+        {"{'name': 'b', 'metric': {'name': 'val_loss', 'goal': 'minimize'}, 'parameters': {'x': "
+         "{'type': "
          "'bool'}}, 'limits': {'max_trials': 2}, 'trial': {'train': {'dataset': 'none', 'epochs': "
          "1}}}",
          "/trial/train/dataset"},
@@ -171,7 +172,7 @@ START_TEST(pause_resume_cancel)
     ck_assert_int_eq(row.state, SWEEP_PAUSED);
     ck_assert_uint_eq(claim(&s, "r", epoch, 4).n, 0);
     ck_ok(change("a", "{'state': 'paused'}", &row), err); /* again: fine */
-    finish(&s, ref_of(&c), 0.5);                            /* what runs goes on */
+    finish(&s, ref_of(&c), 0.5);                          /* what runs goes on */
     ck_ok(change("a", "{'state': 'running'}", &row), err);
     ck_assert_int_eq(row.counts.by_state[TRIAL_COMPLETED], 1);
     c = claim_one(&s, "r", epoch);

@@ -1,0 +1,23 @@
+/* Changes of a sweep. */
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "base/json.h"
+#include "scheduler/sweeps.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    JSON_AUTO doc = NULL;
+    struct sweep_patch p;
+    struct as_err err = {0};
+    if (json_parse((const char *)data, size, &doc, NULL) != AS_OK)
+        return 0;
+    as_status st = sweep_patch_parse(doc, &p, &err);
+    if (st == AS_OK && !p.state && !p.set_max_trials && !p.set_max_concurrent && !p.set_max_failed)
+        abort();
+    if (st != AS_OK && err.msg[0] == '\0')
+        abort(); /* a refusal says why */
+    return 0;
+}

@@ -1,0 +1,163 @@
+/* Lists of trials in every order, page by page. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/check_main.h"
+#include "tests/scheduler/service.h"
+
+#define TRIALS 23
+
+static struct service s;
+static struct as_err err;
+static int64_t epoch;
+
+/* Values fall and repeat; some trials have none, one has NaN. */
+static void open_service(void)
+{
+    service_open(&s, 0);
+    make_sweep(&s, "a", "'max_trials': 100", "");
+    epoch = make_runner(&s, "r", TRIALS);
+    struct claim_list list = claim(&s, "r", epoch, TRIALS);
+    ck_assert_uint_eq(list.n, TRIALS);
+    for (int i = 0; i < TRIALS; i++) {
+        struct attempt_ref ref = ref_of(&list.rows[i]);
+        if (i % 5 == 4)
+            continue;
+        if (i == 7)
+            measure(&s, ref, "loss", 1, NAN);
+        else if (i % 3 == 0)
+            measure(&s, ref, "loss", 1, (TRIALS - i) / 4);
+        else
+            finish(&s, ref, (TRIALS - i) / 4);
+    }
+}
+
+static void close_service(void)
+{
+    service_close(&s);
+}
+
+/* Read the whole list in pages of `size`; returns how many there were, numbers in ret. */
+static int walk(struct trial_query q, int size, int64_t *ret, struct trial_row *rows)
+{
+    struct trial_page page;
+    int n = 0;
+    q.page.size = size;
+    do {
+        ck_ok(trial_list(s.db, &s.a, "a", &q, &page, &err), err);
+        ck_assert_uint_le(page.n, (size_t)size);
+        for (size_t i = 0; i < page.n; i++, n++) {
+            ret[n] = page.rows[i].number;
+            rows[n] = page.rows[i];
+        }
+        q.page.cursor = page.next_cursor;
+    } while (q.page.cursor);
+    return n;
+}
+
+START_TEST(pages_join_to_the_whole)
+{
+    static const trial_sort sorts[] = {TRIAL_BY_NUMBER, TRIAL_BY_VALUE, TRIAL_BY_STARTED,
+                                       TRIAL_BY_FINISHED, TRIAL_BY_DURATION};
+    for (size_t k = 0; k < AS_ARRAY_LEN(sorts); k++) {
+        for (int d = 0; d < 2; d++) {
+            int64_t whole[TRIALS], part[TRIALS];
+            struct trial_row rows[TRIALS];
+            struct trial_query q = {.sort = sorts[k], .descending = d};
+            ck_assert_int_eq(walk(q, 100, whole, rows), TRIALS);
+            for (int size = 1; size < 9; size += 3) {
+                ck_assert_int_eq(walk(q, size, part, rows), TRIALS);
+                ck_assert_mem_eq(whole, part, sizeof whole);
+            }
+        }
+    }
+}
+END_TEST
+
+START_TEST(trials_without_a_value_come_last)
+{
+    int64_t numbers[TRIALS];
+    struct trial_row rows[TRIALS];
+    for (int d = 0; d < 2; d++) {
+        struct trial_query q = {.sort = TRIAL_BY_VALUE, .descending = d};
+        walk(q, 5, numbers, rows);
+        double last = d ? INFINITY : -INFINITY;
+        bool ended = false;
+        for (int i = 0; i < TRIALS; i++) {
+            bool has = rows[i].has_value && !isnan(rows[i].value);
+            ck_assert(!(has && ended));
+            ended = !has;
+            if (has)
+                ck_assert(d ? rows[i].value <= last : rows[i].value >= last);
+            last = has ? rows[i].value : last;
+        }
+        ck_assert(ended);
+    }
+}
+END_TEST
+
+START_TEST(states_filter)
+{
+    int64_t numbers[TRIALS];
+    struct trial_row rows[TRIALS];
+    trial_state running = TRIAL_RUNNING, completed = TRIAL_COMPLETED;
+    struct trial_query q = {.state = &running};
+    int a = walk(q, 3, numbers, rows);
+    q.state = &completed;
+    int b = walk(q, 3, numbers, rows);
+    ck_assert_int_eq(a + b, TRIALS);
+    ck_assert_int_gt(a, 0);
+    ck_assert_int_gt(b, 0);
+}
+END_TEST
+
+START_TEST(best_first)
+{
+    struct trial_page page;
+    ck_ok(trial_best(s.db, &s.a, "a", 4, &page, &err), err);
+    ck_assert_uint_eq(page.n, 4);
+    for (size_t i = 0; i < 4; i++) {
+        ck_assert_int_eq(page.rows[i].state, TRIAL_COMPLETED);
+        ck_assert(i == 0 || page.rows[i].value >= page.rows[i - 1].value);
+    }
+    ck_assert_int_eq(sweep_of_id(&s, "a").best_number, page.rows[0].number);
+    ck_fails(trial_best(s.db, &s.a, "a", 0, &page, &err), AS_E_INVAL, err, "top");
+    ck_fails(trial_best(s.db, &s.a, "b", 1, &page, &err), AS_E_NOT_FOUND, err, "'b'");
+}
+END_TEST
+
+START_TEST(cursors_are_checked)
+{
+    struct trial_page page;
+    struct trial_query q = {.sort = TRIAL_BY_VALUE, .page = {.size = 2}};
+    ck_ok(trial_list(s.db, &s.a, "a", &q, &page, &err), err);
+    q.page.cursor = page.next_cursor;
+    q.sort = TRIAL_BY_NUMBER;
+    ck_fails(trial_list(s.db, &s.a, "a", &q, &page, &err), AS_E_INVAL, err, "another order");
+    static const char *const bad[] = {
+        "", "zz", "00", "747269616c73", "747269616c733a", "7377656570733a31", "74726961"};
+    for (size_t i = 0; i < AS_ARRAY_LEN(bad); i++) {
+        q.page.cursor = bad[i];
+        ck_fails(trial_list(s.db, &s.a, "a", &q, &page, &err), AS_E_INVAL, err, "cursor");
+    }
+    q.page.cursor = NULL;
+    ck_fails(trial_list(s.db, &s.a, "b", &q, &page, &err), AS_E_NOT_FOUND, err, "'b'");
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+    Suite *su = suite_create("trials");
+    TCase *c = tcase_create("trials");
+    pg_fixture_start();
+    tcase_set_timeout(c, 60);
+    tcase_add_checked_fixture(c, open_service, close_service);
+    tcase_add_test(c, pages_join_to_the_whole);
+    tcase_add_test(c, trials_without_a_value_come_last);
+    tcase_add_test(c, states_filter);
+    tcase_add_test(c, best_first);
+    tcase_add_test(c, cursors_are_checked);
+    suite_add_tcase(su, c);
+    return su;
+}
