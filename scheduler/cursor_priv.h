@@ -7,8 +7,8 @@
 
 #define CURSOR_FIELDS_MAX 6
 
-/* Hexadecimal of "list:field:field…"; fields may hold any byte but ':' and NUL, the last one ':' too.
- * NULL when memory is out. */
+/* Hexadecimal of "list:field:field…"; fields may hold any byte but ':' and NUL, the last one ':'
+ * too. NULL when memory is out. */
 const char *cursor_make(struct arena *a, const char *list, const char *const *fields, size_t n);
 
 /* The n fields back, in `a`. AS_E_INVAL: not a cursor of that list. */

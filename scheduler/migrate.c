@@ -89,3 +89,8 @@ as_status migrate_check(struct store *db, struct as_err *err)
 {
     return store_run(db, TX_READ, tx_check, NULL, err);
 }
+
+as_status store_ready(struct store *db, struct as_err *err)
+{
+    return migrate_check(db, err);
+}

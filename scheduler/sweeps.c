@@ -45,13 +45,11 @@ static as_status dataset_info(const struct dataset_row *row, struct dataset_info
 }
 
 /* The train document of the first trial. */
-static as_status first_spec(const struct sweep_doc *doc, struct train_spec *ret,
-                            struct as_err *err)
+static as_status first_spec(const struct sweep_doc *doc, struct train_spec *ret, struct as_err *err)
 {
     AS_AUTO(config_freep) struct config *config = NULL;
     JSON_AUTO trial = NULL;
-    as_status st =
-        sampler_suggest(doc->space, doc->method, doc->seed, 0, NULL, &config, NULL, err);
+    as_status st = sampler_suggest(doc->space, doc->method, doc->seed, 0, NULL, &config, NULL, err);
     if (st == AS_OK)
         st = sweep_doc_trial(doc, config, &trial, err);
     if (st == AS_OK)
@@ -152,8 +150,9 @@ static as_status replay(struct tx *t, struct create_arg *arg, struct as_err *err
         return as_fail(err, AS_E_CONFLICT, "the idempotency key was used for something else");
     st = store_sweep_key(t, row.sweep, &key, err);
     if (st == AS_E_NOT_FOUND)
-        return as_fail(err, AS_E_CONFLICT, "the sweep '%s', which this idempotency key made, was "
-                                           "deleted",
+        return as_fail(err, AS_E_CONFLICT,
+                       "the sweep '%s', which this idempotency key made, was "
+                       "deleted",
                        row.sweep);
     return st == AS_OK ? store_sweep_get(t, arg->a, key, arg->ret, err) : st;
 }
@@ -191,8 +190,7 @@ as_status sweep_create(struct store *db, struct arena *a, const json_t *doc,
     as_status st = sweep_doc_parse(doc, seed, &parsed, err);
     if (st != AS_OK)
         return st;
-    /* Insertion order, not sorted: the order of the parameters is part of the search. */
-    AS_AUTO(as_freep) char *document = json_format_pretty(parsed->canonical);
+    AS_AUTO(as_freep) char *document = sweep_doc_format(parsed);
     if (!document)
         return as_fail(err, AS_E_NOMEM, "out of memory");
     struct sweep_row row = {0};
@@ -280,8 +278,8 @@ static as_status patch_limits(json_t *limits, struct sweep_patch *ret, struct as
     json_t *failed = json_object_get(limits, "max_failed_trials");
     as_status st = json_fields_init(&f, limits, "/limits", err);
     if (st == AS_OK)
-        st = json_fields_i64(&f, "max_trials", JSON_OPTIONAL, 1, SWEEP_MAX_TRIALS,
-                             &ret->max_trials, err);
+        st = json_fields_i64(&f, "max_trials", JSON_OPTIONAL, 1, SWEEP_MAX_TRIALS, &ret->max_trials,
+                             err);
     if (st == AS_OK)
         st = json_fields_i64(&f, "max_concurrent_trials", JSON_OPTIONAL, 1, SWEEP_MAX_TRIALS,
                              &ret->max_concurrent, err);
@@ -372,7 +370,7 @@ static as_status change_limits(struct tx *t, struct change_arg *arg, const struc
         st = patched_document(text, p, &doc, err);
     if (st != AS_OK)
         return st;
-    AS_AUTO(as_freep) char *document = json_format_pretty(doc->canonical);
+    AS_AUTO(as_freep) char *document = sweep_doc_format(doc);
     if (!document)
         return as_fail(err, AS_E_NOMEM, "out of memory");
     if (doc->limits.max_trials < s->counts.total)

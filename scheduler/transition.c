@@ -37,8 +37,9 @@ static const char *step_reason(struct arena *a, const struct sweep_head *s,
     if (as_streq(c->outcome, "lost"))
         return arena_printf(a, "lost its runner %lld times (max_restarts is %lld): %s",
                             (long long)x->restarts + 1, (long long)s->max_restarts, why);
-    return arena_printf(a, "asked to be tried again when no restart was left (max_restarts is "
-                           "%lld): %s",
+    return arena_printf(a,
+                        "asked to be tried again when no restart was left (max_restarts is "
+                        "%lld): %s",
                         (long long)s->max_restarts, why);
 }
 
@@ -97,9 +98,8 @@ as_status trials_lose(struct tx *t, struct arena *a, const struct trial_list_hea
                       const char *outcome, const char *reason, int64_t *ret_n, struct as_err *err)
 {
     bool released = as_streq(outcome, "released");
-    struct trial_change c = {.event = released ? TRIAL_EV_RELEASE : TRIAL_EV_LOSE,
-                             .reason = reason,
-                             .outcome = outcome};
+    struct trial_change c = {
+        .event = released ? TRIAL_EV_RELEASE : TRIAL_EV_LOSE, .reason = reason, .outcome = outcome};
     as_status st = AS_OK;
     *ret_n = 0;
     for (size_t i = 0; i < heads->n && st == AS_OK;) {
@@ -119,9 +119,8 @@ as_status trials_lose(struct tx *t, struct arena *a, const struct trial_list_hea
 static as_status cancel_live(struct tx *t, struct arena *a, const struct sweep_head *s,
                              const char *reason, struct as_err *err)
 {
-    struct trial_list_heads live;
-    struct trial_change c = {
-        .event = TRIAL_EV_CANCEL, .reason = reason, .outcome = "cancelled"};
+    struct trial_list_heads live = {0};
+    struct trial_change c = {.event = TRIAL_EV_CANCEL, .reason = reason, .outcome = "cancelled"};
     as_status st = store_trial_live(t, a, s->key, &live, err);
     for (size_t i = 0; i < live.n && st == AS_OK; i++) {
         struct trial_head now; /* measurements change it without the sweep's lock */
@@ -146,10 +145,9 @@ as_status sweep_transition(struct tx *t, struct arena *a, const struct sweep_hea
             return as_fail(err, AS_E_NOMEM, "out of memory");
         st = cancel_live(t, a, s, told, err);
     }
-    /* What runs needs no reason, and neither does what went well. */
-    bool silent = step.to == SWEEP_RUNNING || (step.to == SWEEP_COMPLETED && !reason);
     if (st == AS_OK)
-        st = store_sweep_move(t, s->key, s->state, step.to, silent ? NULL : why, err);
+        st = store_sweep_move(t, s->key, s->state, step.to, step.to == SWEEP_RUNNING ? NULL : why,
+                              err);
     struct event_new e = {.type = "sweep.changed",
                           .sweep_key = s->key,
                           .sweep = s->id,

@@ -1,5 +1,5 @@
-/* The one way in which trials and sweeps change state: ask the tables of model/trial_state.h, perform
- * the guarded statement, end the attempt, write the event. All of it inside the caller's
+/* The one way in which trials and sweeps change state: ask the tables of model/trial_state.h,
+ * perform the guarded statement, end the attempt, write the event. All of it inside the caller's
  * transaction, which holds the sweep's row (store_sweep_lock). */
 #ifndef ASSAY_SCHEDULER_TRANSITION_PRIV_H
 #define ASSAY_SCHEDULER_TRANSITION_PRIV_H
@@ -24,9 +24,9 @@ AS_MUST_CHECK as_status trial_transition(struct tx *t, struct arena *a, const st
                                          trial_state *ret_to, struct as_err *err);
 
 /* Lose an attempt: back to the queue, or failed when no restart is left. Sweeps are locked as they
- * come, so `heads` must be in the order of sweeps (the store hands them out so). Trials that changed
- * meanwhile are passed over. *ret_n counts those lost; `outcome` is that of the attempts ("lost"), or
- * "released", which burns no restart. */
+ * come, so `heads` must be in the order of sweeps (the store hands them out so). Trials that
+ * changed meanwhile are passed over. *ret_n counts those lost; `outcome` is that of the attempts
+ * ("lost"), or "released", which burns no restart. */
 AS_MUST_CHECK as_status trials_lose(struct tx *t, struct arena *a,
                                     const struct trial_list_heads *heads, const char *outcome,
                                     const char *reason, int64_t *ret_n, struct as_err *err);

@@ -38,7 +38,7 @@ static as_status check_url(const char *url, struct as_err *err)
     const char *host = url + (https ? 8 : 7);
     if (!http && !https)
         return as_fail(err, AS_E_INVAL,
-                       "the server is '%.200s', expected a URL such as http://127.0.0.1:8760", url);
+                       "the server is '%.200s', expected a URL such as http://127.0.0.1:7117", url);
     if (!*host || *host == '/' || strpbrk(host, "?#@") || !header_safe(url))
         return as_fail(err, AS_E_INVAL,
                        "the server's URL '%.200s' must be http(s)://HOST[:PORT][/PATH]", url);

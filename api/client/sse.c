@@ -15,6 +15,13 @@ void sse_reset(struct sse *s)
     str_clear(&s->data);
     s->type[0] = '\0';
     s->after_cr = s->has_data = false;
+    memcpy(s->next_id, s->id, sizeof s->id);
+}
+
+void sse_resume(struct sse *s, const char *id)
+{
+    snprintf(s->id, sizeof s->id, "%s", id);
+    memcpy(s->next_id, s->id, sizeof s->id);
 }
 
 /* One field of an event: "name: value". */
@@ -27,8 +34,8 @@ static void take_field(struct sse *s, const char *name, const char *value)
         s->has_data = true;
     } else if (strcmp(name, "event") == 0) {
         snprintf(s->type, sizeof s->type, "%s", value);
-    } else if (strcmp(name, "id") == 0 && strlen(value) < sizeof s->id) {
-        memcpy(s->id, value, strlen(value) + 1);
+    } else if (strcmp(name, "id") == 0 && strlen(value) < sizeof s->next_id) {
+        memcpy(s->next_id, value, strlen(value) + 1);
     }
 }
 
@@ -37,6 +44,7 @@ static bool take_line(struct sse *s, sse_event_fn fn, void *arg)
 {
     bool more = true;
     if (s->line.len == 0) {
+        memcpy(s->id, s->next_id, sizeof s->id);
         if (s->has_data)
             more =
                 fn(arg, s->id, s->type[0] ? s->type : "message", str_cstr(&s->data), s->data.len);

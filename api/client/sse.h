@@ -12,9 +12,10 @@
 
 struct sse {
     struct str line, data;
-    char id[SSE_ID_MAX];   /* of the last event that had one: where to resume */
-    char type[SSE_ID_MAX]; /* of the event being read; "" means "message" */
-    bool after_cr;         /* a LF that follows belongs to the line before */
+    char id[SSE_ID_MAX];      /* of the last whole event: where to resume */
+    char next_id[SSE_ID_MAX]; /* takes effect when the event being read ends */
+    char type[SSE_ID_MAX];    /* of the event being read; "" means "message" */
+    bool after_cr;            /* a LF that follows belongs to the line before */
     bool has_data;
 };
 
@@ -24,8 +25,11 @@ typedef bool (*sse_event_fn)(void *arg, const char *id, const char *type, const 
 
 void sse_done(struct sse *s);
 
-/* Forget a half-read event (a cut connection) but not the id. */
+/* Forget a half-read event (a cut connection), its id too. */
 void sse_reset(struct sse *s);
+
+/* Start as if the event `id` had been read last. Ids that do not fit are cut. */
+void sse_resume(struct sse *s, const char *id);
 
 /* Feed bytes. *ret_stop is whether the callback ended it; then the rest is not read.
  * AS_E_TOO_LARGE past SSE_MAX_EVENT_BYTES; AS_E_NOMEM. */

@@ -1,7 +1,6 @@
 /* Following server-sent events across cuts of the connection and restarts of the server. */
 #include "api/client/client_priv.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "api/client/sse.h"
@@ -98,7 +97,7 @@ as_status client_stream_events(struct client *c, const char *path, const char *a
     int64_t retry_ms = opts ? opts->retry_ms : 0;
     as_status st;
     if (after)
-        snprintf(s.sse.id, sizeof s.sse.id, "%s", after);
+        sse_resume(&s.sse, after);
     backoff_start(&b, retry_ms);
     for (;;) {
         struct http_response r = {0};

@@ -7,6 +7,7 @@
 #include "api/server/server_priv.h"
 #include "base/str.h"
 #include "scheduler/metrics.h"
+#include "scheduler/migrate.h"
 
 static json_t *health_encode(const char *status)
 {
@@ -25,7 +26,7 @@ as_status h_readiness(struct call *c, struct as_err *err)
 {
     if (c->is_draining)
         return as_fail(err, AS_E_UNAVAILABLE, "the server drains");
-    as_status st = store_ready(c->db, err);
+    as_status st = migrate_check(c->db, err);
     if (st < 0) /* also a schema of another version: not now, and not by trying again here */
         return as_fail(err, AS_E_UNAVAILABLE, "%s", err->msg);
     return call_ok(c, health_encode("ready"), err);

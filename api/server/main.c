@@ -210,11 +210,10 @@ static as_status with_database(struct daemon *d,
 static as_status step_schema(struct daemon *d, struct as_err *err)
 {
     size_t applied = 0;
-    as_status st =
-        d->config.no_migrate ? migrate_check(d->store, err) : migrate_run(d->store, &applied, err);
+    as_status st = d->config.no_migrate ? AS_OK : migrate_run(d->store, &applied, err);
     if (st == AS_OK && applied)
         log_write(LOG_INFO, "schema brought up to date", "migrations=%zu", applied);
-    return st < 0 ? st : store_ready(d->store, err);
+    return st < 0 ? st : migrate_check(d->store, err);
 }
 
 static as_status step_tokens(struct daemon *d, struct as_err *err)

@@ -11,12 +11,20 @@ enum {
     ATTEMPT_LIST,
     ATTEMPT_LOG_GET,
     ATTEMPT_LOG_PUT,
-    ATTEMPT_CLAIMED
+    ATTEMPT_CLAIMED,
+    ATTEMPT_CLAIM_COUNT
 };
 
+/* What a claim got and still holds. */
+#define CLAIM_FROM                                                                                 \
+    "from attempt x join trial t on t.sweep_key = x.sweep_key and t.number = x.number and "        \
+    "t.attempt = x.attempt join sweep s on s.key = t.sweep_key where x.runner = $1 and "           \
+    "x.claim_id = $3 and t.state = 'running' and t.epoch = $2"
+
 static const struct stmt stmts[] = {
-    [ATTEMPT_ADD] = {"attempt_add", "insert into attempt (sweep_key, number, attempt, runner, epoch, "
-                                    "claim_id) values ($1, $2, $3, $4, $5, $6)"},
+    [ATTEMPT_ADD] = {"attempt_add",
+                     "insert into attempt (sweep_key, number, attempt, runner, epoch, "
+                     "claim_id) values ($1, $2, $3, $4, $5, $6)"},
     [ATTEMPT_END] = {"attempt_end",
                      "update attempt set ended_at = coalesce(ended_at, clock_timestamp()), outcome "
                      "= $4, reported = $5, reason = $6, exit_code = $7 where sweep_key = $1 and "
@@ -24,10 +32,11 @@ static const struct stmt stmts[] = {
                      "$5::text is not null))"},
     [ATTEMPT_REPORTED] = {"attempt_reported", "select reported from attempt where sweep_key = $1 "
                                               "and number = $2 and attempt = $3"},
-    [ATTEMPT_LIST] = {"attempt_list",
-                      "select attempt, runner, " SQL_MS("started_at") ", " SQL_MS("ended_at")
-                      ", outcome, reason, exit_code is not null, exit_code from attempt where "
-                      "sweep_key = $1 and number = $2 order by attempt"},
+    [ATTEMPT_LIST] =
+        {"attempt_list",
+         "select attempt, runner, " SQL_MS("started_at") ", " SQL_MS(
+             "ended_at") ", outcome, reason, exit_code is not null, exit_code from attempt where "
+                         "sweep_key = $1 and number = $2 order by attempt"},
     [ATTEMPT_LOG_GET] = {"attempt_log_get",
                          "select attempt, text, truncated from trial_log where sweep_key = $1 and "
                          "number = $2 and ($3::int = 0 or attempt = $3) order by attempt desc "
@@ -37,13 +46,12 @@ static const struct stmt stmts[] = {
                          "values ($1, $2, $3, $4, $5) on conflict (sweep_key, number, attempt) do "
                          "update set text = excluded.text, truncated = excluded.truncated, "
                          "updated_at = now()"},
-    [ATTEMPT_CLAIMED] = {"attempt_claimed",
-                         "select s.key, s.document, s.id, t.number, t.attempt, t.seed, t.params, "
-                         "s.metric, s.goal = 'maximize', s.gpus, s.trial_timeout_ms, s.grace_ms "
-                         "from attempt x join trial t on t.sweep_key = x.sweep_key and t.number = "
-                         "x.number and t.attempt = x.attempt join sweep s on s.key = t.sweep_key "
-                         "where x.runner = $1 and x.claim_id = $3 and t.state = 'running' and "
-                         "t.epoch = $2 order by s.key, t.number"},
+    [ATTEMPT_CLAIMED] =
+        {"attempt_claimed",
+         "select s.key, s.document, s.id, t.number, t.attempt, t.seed, t.params, "
+         "s.metric, s.goal = 'maximize', s.gpus, s.trial_timeout_ms, s.grace_ms " CLAIM_FROM
+         " order by s.key, t.number"},
+    [ATTEMPT_CLAIM_COUNT] = {"attempt_claim_count", "select count(*) " CLAIM_FROM},
 };
 const struct stmt_set attempt_stmts = {"attempt", stmts, AS_ARRAY_LEN(stmts)};
 
@@ -195,4 +203,21 @@ as_status store_attempt_claimed(struct tx *t, struct arena *a, const char *runne
     *ret = rows;
     *ret_n = (size_t)r.rows;
     return st;
+}
+
+as_status store_attempt_claim_count(struct tx *t, const char *runner, int64_t epoch,
+                                    const char *claim_id, int64_t *ret, struct as_err *err)
+{
+    struct args args = {0};
+    args_str(&args, runner);
+    args_i64(&args, epoch);
+    args_str(&args, claim_id);
+    RESULT_AUTO r = {0};
+    as_status st = tx_query(t, &stmts[ATTEMPT_CLAIM_COUNT], &args, &r, err);
+    if (st != AS_OK)
+        return st;
+    struct reader rd;
+    reader_init(&rd, &r, 0, NULL);
+    *ret = read_i64(&rd);
+    return AS_OK;
 }

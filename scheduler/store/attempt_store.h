@@ -35,13 +35,13 @@ AS_MUST_CHECK as_status store_attempt_reported(struct tx *t, struct arena *a, in
                                                struct as_err *err);
 
 AS_MUST_CHECK as_status store_attempt_list(struct tx *t, struct arena *a, int64_t sweep_key,
-                                           int64_t number, struct attempt_row **ret,
-                                           size_t *ret_n, struct as_err *err);
+                                           int64_t number, struct attempt_row **ret, size_t *ret_n,
+                                           struct as_err *err);
 
 /* attempt 0: the latest with output. *ret is zeroed with text "" when nothing was kept. */
 AS_MUST_CHECK as_status store_attempt_log_get(struct tx *t, struct arena *a, int64_t sweep_key,
-                                              int64_t number, int64_t attempt,
-                                              struct log_row *ret, struct as_err *err);
+                                              int64_t number, int64_t attempt, struct log_row *ret,
+                                              struct as_err *err);
 AS_MUST_CHECK as_status store_attempt_log_put(struct tx *t, int64_t sweep_key, int64_t number,
                                               int64_t attempt, const char *text, bool truncated,
                                               struct as_err *err);
@@ -59,5 +59,10 @@ AS_MUST_CHECK as_status store_attempt_claimed(struct tx *t, struct arena *a, con
                                               int64_t epoch, const char *claim_id,
                                               struct attempt_claimed **ret, size_t *ret_n,
                                               struct as_err *err);
+
+/* How many those are. */
+AS_MUST_CHECK as_status store_attempt_claim_count(struct tx *t, const char *runner, int64_t epoch,
+                                                  const char *claim_id, int64_t *ret,
+                                                  struct as_err *err);
 
 #endif

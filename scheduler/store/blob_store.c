@@ -9,8 +9,9 @@
 enum { BLOB_ADD, BLOB_TOUCH, BLOB_ADD_CHUNK, BLOB_STAT, BLOB_READ, BLOB_PRUNE };
 
 static const struct stmt stmts[] = {
-    [BLOB_ADD] = {"blob_add", "insert into blob (sha256, size) values ($1, $2) on conflict (sha256) "
-                              "do nothing"},
+    [BLOB_ADD] = {"blob_add",
+                  "insert into blob (sha256, size) values ($1, $2) on conflict (sha256) "
+                  "do nothing"},
     [BLOB_TOUCH] = {"blob_touch", "update blob set touched_at = now() where sha256 = $1 and "
                                   "touched_at < now() - interval '10 min'"},
     [BLOB_ADD_CHUNK] = {"blob_add_chunk",
@@ -19,11 +20,12 @@ static const struct stmt stmts[] = {
     [BLOB_READ] = {"blob_read",
                    "select substring(c.content from $3::int for $4::int) from blob b left join "
                    "blob_chunk c on c.sha256 = b.sha256 and c.seq = $2 where b.sha256 = $1"},
-    [BLOB_PRUNE] = {"blob_prune",
-                    "delete from blob where sha256 in (select sha256 from blob b where touched_at "
-                    "< now() - $1 * interval '1 ms' and not exists (select from trial_file f where "
-                    "f.sha256 = b.sha256) and not exists (select from dataset_file d where d.sha256 "
-                    "= b.sha256) order by touched_at limit 20 for update skip locked)"},
+    [BLOB_PRUNE] =
+        {"blob_prune",
+         "delete from blob where sha256 in (select sha256 from blob b where touched_at "
+         "< now() - $1 * interval '1 ms' and not exists (select from trial_file f where "
+         "f.sha256 = b.sha256) and not exists (select from dataset_file d where d.sha256 "
+         "= b.sha256) order by touched_at limit 20 for update skip locked)"},
 };
 const struct stmt_set blob_stmts = {"blob", stmts, AS_ARRAY_LEN(stmts)};
 
@@ -97,8 +99,7 @@ as_status store_blob_read(struct tx *t, const char *sha256, int64_t seq, int64_t
     return AS_OK;
 }
 
-as_status store_blob_prune(struct tx *t, int64_t keep_ms, int64_t *ret_removed,
-                           struct as_err *err)
+as_status store_blob_prune(struct tx *t, int64_t keep_ms, int64_t *ret_removed, struct as_err *err)
 {
     struct args a = {0};
     args_i64(&a, keep_ms);

@@ -19,7 +19,7 @@ enum {
 #define DATASET_COLUMNS                                                                            \
     "d.name, d.format, d.task, d.target, d.n_rows, d.n_features, d.n_outputs, d.classes, "         \
     "d.sha256, d.description, " SQL_MS("d.created_at") ", f1.role, f1.sha256, f1.size, f2.role, "  \
-    "f2.sha256, f2.size"
+                                                       "f2.sha256, f2.size"
 
 /* A table alone, or features and targets. */
 #define DATASET_FROM                                                                               \

@@ -9,7 +9,8 @@
 /* *ret_created is false when the name is taken. AS_E_NOT_FOUND: content is no longer stored. */
 AS_MUST_CHECK as_status store_dataset_add(struct tx *t, const struct dataset_row *d,
                                           bool *ret_created, struct as_err *err);
-/* AS_E_NOT_FOUND. `keep`: hold the row, so that it cannot be removed before the transaction ends. */
+/* AS_E_NOT_FOUND. `keep`: hold the row, so that it cannot be removed before the transaction ends.
+ */
 AS_MUST_CHECK as_status store_dataset_get(struct tx *t, struct arena *a, const char *name,
                                           bool keep, struct dataset_row *ret, struct as_err *err);
 /* Names above `after` ("" for all); *ret_more tells whether there are more. */

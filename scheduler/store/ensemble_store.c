@@ -9,17 +9,19 @@ enum { ENSEMBLE_GET, ENSEMBLE_TAKE, ENSEMBLE_CANDIDATES, ENSEMBLE_PUT };
 static const struct stmt stmts[] = {
     [ENSEMBLE_GET] = {"ensemble_get", "select e.result, s.state from sweep s join ensemble e on "
                                       "e.sweep_key = s.key where s.id = $1"},
-    [ENSEMBLE_TAKE] = {"ensemble_take",
-                       "update ensemble set lease_until = now() + $1 * interval '1 ms' where "
-                       "sweep_key = (select e.sweep_key from ensemble e join sweep s on s.key = "
-                       "e.sweep_key where s.state = 'finishing' and e.state = 'pending' and "
-                       "(e.lease_until is null or e.lease_until < now()) order by e.sweep_key limit "
-                       "1 for update of e skip locked) returning sweep_key"},
+    [ENSEMBLE_TAKE] =
+        {"ensemble_take",
+         "update ensemble set lease_until = now() + $1 * interval '1 ms' where "
+         "sweep_key = (select e.sweep_key from ensemble e join sweep s on s.key = "
+         "e.sweep_key where s.state = 'finishing' and e.state = 'pending' and "
+         "(e.lease_until is null or e.lease_until < now()) order by e.sweep_key limit "
+         "1 for update of e skip locked) returning sweep_key"},
     [ENSEMBLE_CANDIDATES] =
         {"ensemble_candidates",
          "with c as (select t.number, t.value, t.params, p.sha256 as predictions, p.size as "
          "predictions_size, g.sha256 as targets, g.size as targets_size from trial t join "
-         "trial_file p on p.sweep_key = t.sweep_key and p.number = t.number and p.kind = 'artifact' "
+         "trial_file p on p.sweep_key = t.sweep_key and p.number = t.number and p.kind = "
+         "'artifact' "
          "and p.path = 'predictions.npy' join trial_file g on g.sweep_key = t.sweep_key and "
          "g.number = t.number and g.kind = 'artifact' and g.path = 'targets.npy' where t.sweep_key "
          "= $1 and t.state = 'completed') select number, value, params, predictions, targets, "
@@ -49,8 +51,7 @@ as_status store_ensemble_get(struct tx *t, struct arena *a, const char *sweep, c
     return st == AS_OK ? reader_check(&rd, err) : st;
 }
 
-as_status store_ensemble_take(struct tx *t, int64_t lease_ms, int64_t *ret_key,
-                              struct as_err *err)
+as_status store_ensemble_take(struct tx *t, int64_t lease_ms, int64_t *ret_key, struct as_err *err)
 {
     struct args args = {0};
     args_i64(&args, lease_ms);

@@ -28,8 +28,8 @@ struct ensemble_candidate {
 /* The best `limit` of those whose targets are the ones that most of them have, best first. */
 AS_MUST_CHECK as_status store_ensemble_candidates(struct tx *t, struct arena *a, int64_t key,
                                                   bool maximize, int64_t limit,
-                                                  struct ensemble_candidate **ret,
-                                                  size_t *ret_n, struct as_err *err);
+                                                  struct ensemble_candidate **ret, size_t *ret_n,
+                                                  struct as_err *err);
 
 /* Keep the result. AS_E_CONFLICT: there is one already. state: "ready" or "none". */
 AS_MUST_CHECK as_status store_ensemble_put(struct tx *t, int64_t key, const char *state,

@@ -7,17 +7,16 @@
 enum { EVENT_ADD, EVENT_AFTER, EVENT_AFTER_SWEEP, EVENT_HORIZON, EVENT_PRUNE };
 
 #define EVENT_COLUMNS                                                                              \
-    "id, type, " SQL_MS("time") ", sweep, number is not null, number, "     \
-    "state, attempt, value is not null, value, reason, runner"
+    "id, type, " SQL_MS("time") ", sweep, number is not null, number, "                            \
+                                "state, attempt, value is not null, value, reason, runner"
 
 static const struct stmt stmts[] = {
     [EVENT_ADD] = {"event_add",
                    "insert into event (id, type, sweep_key, sweep, number, state, attempt, value, "
                    "reason, runner) values ((pg_current_xact_id()::text::bigint << 20) + $1, $2, "
                    "$3, $4, $5, $6, $7, $8, $9, $10)"},
-    [EVENT_AFTER] = {"event_after",
-                     "select " EVENT_COLUMNS " from event where id > $1 and id < $2 "
-                     "order by id limit $3"},
+    [EVENT_AFTER] = {"event_after", "select " EVENT_COLUMNS " from event where id > $1 and id < $2 "
+                                    "order by id limit $3"},
     [EVENT_AFTER_SWEEP] = {"event_after_sweep",
                            "select " EVENT_COLUMNS " from event where id > $1 and id < $2 "
                            "and sweep_key = $4 order by id limit $3"},
@@ -108,8 +107,7 @@ as_status store_event_horizon(struct tx *t, int64_t *ret, struct as_err *err)
     return AS_OK;
 }
 
-as_status store_event_prune(struct tx *t, int64_t keep_ms, int64_t *ret_removed,
-                            struct as_err *err)
+as_status store_event_prune(struct tx *t, int64_t keep_ms, int64_t *ret_removed, struct as_err *err)
 {
     struct args a = {0};
     args_i64(&a, keep_ms);

@@ -7,8 +7,9 @@
 enum { FILE_LIST, FILE_MISSING, FILE_CLEAR, FILE_ADD };
 
 static const struct stmt stmts[] = {
-    [FILE_LIST] = {"file_list", "select path, size, sha256 from trial_file where sweep_key = $1 and "
-                                "number = $2 and kind = $3 order by path"},
+    [FILE_LIST] = {"file_list",
+                   "select path, size, sha256 from trial_file where sweep_key = $1 and "
+                   "number = $2 and kind = $3 order by path"},
     [FILE_MISSING] = {"file_missing",
                       "select f.place - 1 from unnest($1::text[], $2::bigint[]) with ordinality as "
                       "f(sha256, size, place) left join blob b on b.sha256 = f.sha256 and b.size = "

@@ -7,19 +7,21 @@
 enum { IDEM_ADD, IDEM_GET, IDEM_MADE, IDEM_ANSWER, IDEM_PRUNE };
 
 static const struct stmt stmts[] = {
-    [IDEM_ADD] = {"idempotency_add", "insert into idempotency (scope, key, body_sha256) values ($1, "
-                                     "$2, $3) on conflict (scope, key) do nothing"},
+    [IDEM_ADD] = {"idempotency_add",
+                  "insert into idempotency (scope, key, body_sha256) values ($1, "
+                  "$2, $3) on conflict (scope, key) do nothing"},
     [IDEM_GET] = {"idempotency_get",
                   "select body_sha256 = $3, sweep, status, body, location from idempotency where "
                   "scope = $1 and key = $2"},
     [IDEM_MADE] = {"idempotency_made", "update idempotency set sweep = $4 where scope = $1 and key "
                                        "= $2 and body_sha256 = $3"},
-    [IDEM_ANSWER] = {"idempotency_answer",
-                     "insert into idempotency (scope, key, body_sha256, status, body, location) "
-                     "values ($1, $2, $3, $4, $5, $6) on conflict (scope, key) do update set status "
-                     "= excluded.status, body = excluded.body, location = excluded.location where "
-                     "idempotency.status is null and idempotency.body_sha256 = "
-                     "excluded.body_sha256"},
+    [IDEM_ANSWER] =
+        {"idempotency_answer",
+         "insert into idempotency (scope, key, body_sha256, status, body, location) "
+         "values ($1, $2, $3, $4, $5, $6) on conflict (scope, key) do update set status "
+         "= excluded.status, body = excluded.body, location = excluded.location where "
+         "idempotency.status is null and idempotency.body_sha256 = "
+         "excluded.body_sha256"},
     [IDEM_PRUNE] = {"idempotency_prune",
                     "delete from idempotency where (scope, key) in (select scope, key from "
                     "idempotency where created_at < now() - interval '24 h' order by created_at "

@@ -8,13 +8,13 @@
 
 /* Write the key; waits for a transaction that writes the same one. *ret_new is false when it is
  * there. */
-AS_MUST_CHECK as_status store_idempotency_add(struct tx *t, const struct idem_key *k,
-                                              bool *ret_new, struct as_err *err);
+AS_MUST_CHECK as_status store_idempotency_add(struct tx *t, const struct idem_key *k, bool *ret_new,
+                                              struct as_err *err);
 
 struct idem_row {
     bool same_body;
-    const char *sweep;     /* what it made; NULL */
-    int64_t status;        /* 0: no answer is stored */
+    const char *sweep; /* what it made; NULL */
+    int64_t status;    /* 0: no answer is stored */
     const char *body, *location;
 };
 

@@ -10,11 +10,12 @@ enum { MEASUREMENT_ADD, MEASUREMENT_LATEST, MEASUREMENT_SERIES };
  * looked up again after each batch, so that a batch that is repeated late changes nothing. JSON has
  * no NaN, so such values are kept as text. */
 static const struct stmt stmts[] = {
-    [MEASUREMENT_ADD] = {"measurement_add",
-                         "insert into measurement (sweep_key, number, attempt, step, metric, value) "
-                         "select $1, $2, $3, p.step, p.metric, p.value from unnest($4::bigint[], "
-                         "$5::text[], $6::float8[]) as p(step, metric, value) on conflict do "
-                         "nothing"},
+    [MEASUREMENT_ADD] =
+        {"measurement_add",
+         "insert into measurement (sweep_key, number, attempt, step, metric, value) "
+         "select $1, $2, $3, p.step, p.metric, p.value from unnest($4::bigint[], "
+         "$5::text[], $6::float8[]) as p(step, metric, value) on conflict do "
+         "nothing"},
     [MEASUREMENT_LATEST] =
         {"measurement_latest",
          "with latest as (select n.metric, l.value, l.step from (select distinct metric from "
@@ -24,7 +25,8 @@ static const struct stmt stmts[] = {
          "jsonb_object_agg(metric, case when value in ('NaN', 'Infinity', '-Infinity') then "
          "to_jsonb(value::text) else to_jsonb(value) end) from latest), step = (select max(step) "
          "from latest), value = coalesce((select l.value from latest l where l.metric = s.metric), "
-         "t.value) from sweep s where s.key = t.sweep_key and t.sweep_key = $1 and t.number = $2"},
+         "t.value) from sweep s where s.key = t.sweep_key and t.sweep_key = $1 and t.number = $2 "
+         "returning t.value is not null, t.value"},
     [MEASUREMENT_SERIES] = {"measurement_series",
                             "select distinct on (metric, step) metric, step, value from "
                             "measurement where sweep_key = $1 and number = $2 and ($3::text is "
@@ -62,8 +64,28 @@ static as_status columns_fill(struct columns *c, const struct measurement *point
     return AS_OK;
 }
 
+static as_status update_latest(struct tx *t, int64_t sweep_key, int64_t number,
+                               const struct columns *c, struct measured *ret, struct as_err *err)
+{
+    struct args a = {0};
+    args_i64(&a, sweep_key);
+    args_i64(&a, number);
+    args_str(&a, str_cstr(&c->metrics));
+    RESULT_AUTO r = {0};
+    as_status st = tx_query(t, &stmts[MEASUREMENT_LATEST], &a, &r, err);
+    if (st != AS_OK)
+        return st;
+    if (r.rows == 0)
+        return as_fail(err, AS_E_INTERNAL, "the trial that was measured is not there");
+    struct reader rd;
+    reader_init(&rd, &r, 0, NULL);
+    ret->has_value = read_bool(&rd);
+    ret->value = read_f64(&rd);
+    return AS_OK;
+}
+
 as_status store_measurement_add(struct tx *t, int64_t sweep_key, int64_t number, int64_t attempt,
-                                const struct measurement *points, size_t n, int64_t *ret_recorded,
+                                const struct measurement *points, size_t n, struct measured *ret,
                                 struct as_err *err)
 {
     AS_AUTO(columns_done) struct columns c = {0};
@@ -79,16 +101,10 @@ as_status store_measurement_add(struct tx *t, int64_t sweep_key, int64_t number,
     args_str(&add, str_cstr(&c.values));
     int recorded = 0;
     st = tx_exec(t, &stmts[MEASUREMENT_ADD], &add, &recorded, err);
-    if (st != AS_OK)
-        return st;
-    *ret_recorded = recorded;
-    if (recorded == 0)
-        return AS_OK;
-    struct args latest = {0};
-    args_i64(&latest, sweep_key);
-    args_i64(&latest, number);
-    args_str(&latest, str_cstr(&c.metrics));
-    return tx_exec(t, &stmts[MEASUREMENT_LATEST], &latest, NULL, err);
+    *ret = (struct measured){.recorded = recorded};
+    if (st == AS_OK && recorded > 0)
+        st = update_latest(t, sweep_key, number, &c, ret, err);
+    return st;
 }
 
 /* Rows come sorted by metric: cut them into series. */
@@ -129,9 +145,8 @@ static as_status read_series(const struct result *r, struct arena *a, struct ser
     return AS_OK;
 }
 
-as_status store_measurement_series(struct tx *t, struct arena *a, int64_t sweep_key,
-                                   int64_t number, const char *metric, struct series_list *ret,
-                                   struct as_err *err)
+as_status store_measurement_series(struct tx *t, struct arena *a, int64_t sweep_key, int64_t number,
+                                   const char *metric, struct series_list *ret, struct as_err *err)
 {
     struct args args = {0};
     args_i64(&args, sweep_key);

@@ -7,12 +7,17 @@
 #include "scheduler/rows.h"
 #include "scheduler/store/tx.h"
 
+struct measured {
+    int64_t recorded; /* how many were new */
+    bool has_value;   /* the sweep's metric afterwards; only when something was recorded */
+    double value;
+};
+
 /* Insert what is new and bring trial.metrics, value and step up to date. The caller holds the
  * trial's row and has checked the attempt. */
 AS_MUST_CHECK as_status store_measurement_add(struct tx *t, int64_t sweep_key, int64_t number,
                                               int64_t attempt, const struct measurement *points,
-                                              size_t n, int64_t *ret_recorded,
-                                              struct as_err *err);
+                                              size_t n, struct measured *ret, struct as_err *err);
 
 /* metric NULL: all. */
 AS_MUST_CHECK as_status store_measurement_series(struct tx *t, struct arena *a, int64_t sweep_key,

@@ -13,12 +13,14 @@ static const struct stmt stmts[] = {
          "state, count(*) from runner group by state union all select 'trial', v.state, "
          "coalesce(sum(v.n), 0) from sweep s cross join lateral (values ('queued', s.n_queued), "
          "('running', s.n_running), ('paused', s.n_paused), ('completed', s.n_completed), "
-         "('pruned', s.n_pruned), ('failed', s.n_failed), ('cancelled', s.n_cancelled)) as v(state, "
+         "('pruned', s.n_pruned), ('failed', s.n_failed), ('cancelled', s.n_cancelled)) as "
+         "v(state, "
          "n) group by v.state order by 1, 2"},
-    [METRICS_DEAD] = {"metrics_dead",
-                      "select relname::text, n_dead_tup from pg_stat_user_tables where relname in "
-                      "('sweep', 'trial', 'attempt', 'runner', 'trial_log', 'measurement', 'event') "
-                      "order by 1"},
+    [METRICS_DEAD] =
+        {"metrics_dead",
+         "select relname::text, n_dead_tup from pg_stat_user_tables where relname in "
+         "('sweep', 'trial', 'attempt', 'runner', 'trial_log', 'measurement', 'event') "
+         "order by 1"},
 };
 const struct stmt_set metrics_stmts = {"metrics", stmts, AS_ARRAY_LEN(stmts)};
 

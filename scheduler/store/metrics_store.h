@@ -20,8 +20,7 @@ struct metric_dead {
     const char *table;
     int64_t n;
 };
-AS_MUST_CHECK as_status store_metrics_dead(struct tx *t, struct arena *a,
-                                           struct metric_dead **ret, size_t *ret_n,
-                                           struct as_err *err);
+AS_MUST_CHECK as_status store_metrics_dead(struct tx *t, struct arena *a, struct metric_dead **ret,
+                                           size_t *ret_n, struct as_err *err);
 
 #endif

@@ -43,9 +43,9 @@ void args_i64_or_null(struct args *a, bool has, int64_t v)
 
 void args_f64(struct args *a, double v)
 {
-    if (a->n < ARGS_MAX)
-        as_format_double(v, a->num[a->n], sizeof a->num[0]);
-    args_add(a, a->num[a->n], 0, 0);
+    char spare[32]; /* args_add refuses the one too many */
+    char *buf = a->n < ARGS_MAX ? a->num[a->n] : spare;
+    args_add(a, as_format_double(v, buf, sizeof a->num[0]), 0, 0);
 }
 
 void args_f64_or_null(struct args *a, bool has, double v)
@@ -287,7 +287,8 @@ int64_t read_i64(struct reader *rd)
 
 double read_f64(struct reader *rd)
 {
-    return strtod(read_view(rd), NULL); /* "NaN", "Infinity" too; the server writes round-trip text */
+    return strtod(read_view(rd),
+                  NULL); /* "NaN", "Infinity" too; the server writes round-trip text */
 }
 
 bool read_bool(struct reader *rd)
@@ -329,11 +330,25 @@ static as_status conn_suits(struct conn *c, struct as_err *err)
 
 as_status conn_open(const char *info, const char *app, struct conn **ret, struct as_err *err)
 {
-    static const char *const keys[] = {
-        "dbname", "application_name", "connect_timeout", "keepalives_idle", "keepalives_interval",
-        "keepalives_count", "tcp_user_timeout", "client_encoding", "options", NULL};
+    static const char *const keys[] = {"dbname",
+                                       "application_name",
+                                       "connect_timeout",
+                                       "keepalives_idle",
+                                       "keepalives_interval",
+                                       "keepalives_count",
+                                       "tcp_user_timeout",
+                                       "client_encoding",
+                                       "options",
+                                       NULL};
     const char *const values[] = {
-        info, app, "5", "10", "5", "3", "15000", "UTF8",
+        info,
+        app,
+        "5",
+        "10",
+        "5",
+        "3",
+        "15000",
+        "UTF8",
         "-c statement_timeout=15s -c idle_in_transaction_session_timeout=30s -c lock_timeout=5s "
         "-c timezone=UTC -c extra_float_digits=1 -c datestyle=ISO -c default_transaction_isolation="
         "read\\ committed",

@@ -33,9 +33,9 @@ extern const struct stmt_set *const store_stmt_sets[]; /* NULL-terminated; state
 
 struct conn {
     PGconn *pg;
-    bool broken;                         /* to be closed, not reused */
-    bool retry;                          /* the transaction failed but may be run again */
-    bool committing;                     /* COMMIT was sent: what became of it may be unknown */
+    bool broken;                          /* to be closed, not reused */
+    bool retry;                           /* the transaction failed but may be run again */
+    bool committing;                      /* COMMIT was sent: what became of it may be unknown */
     const struct stmt *ready[CONN_STMTS]; /* prepared here, by address */
 };
 
@@ -110,8 +110,9 @@ AS_MUST_CHECK as_status reader_check(const struct reader *rd, struct as_err *err
 /* A column of time as Unix milliseconds. */
 #define SQL_MS(column) "(extract(epoch from " column ") * 1000)::bigint"
 
-/* Connection of the pool: open one (AS_E_UNAVAILABLE, AS_E_CONFLICT: fsync is off; AS_E_UNSUPPORTED:
- * the server is older than 14), close it. `info` is the URL; `app` the application_name. */
+/* Connection of the pool: open one (AS_E_UNAVAILABLE, AS_E_CONFLICT: fsync is off;
+ * AS_E_UNSUPPORTED: the server is older than 14), close it. `info` is the URL; `app` the
+ * application_name. */
 AS_MUST_CHECK as_status conn_open(const char *info, const char *app, struct conn **ret,
                                   struct as_err *err);
 void conn_close(struct conn *c);

@@ -35,18 +35,22 @@ static const struct stmt stmts[] = {
     [RUNNER_GET] = {"runner_get",
                     "select r.epoch, r.state, r.slots, (select count(*) from trial t where "
                     "t.runner = r.name and t.state = 'running') from runner r where name = $1"},
-    [RUNNER_LEAVE] = {"runner_leave", "update runner set state = 'left', seen_at = now() where name "
-                                      "= $1 and epoch = $2 and state <> 'left'"},
-    [RUNNER_EXPIRED] = {"runner_expired", "select name from runner where state = 'live' and "
-                                          "expires_at < clock_timestamp() order by name limit 1000"},
+    [RUNNER_LEAVE] = {"runner_leave",
+                      "update runner set state = 'left', seen_at = now() where name "
+                      "= $1 and epoch = $2 and state <> 'left'"},
+    [RUNNER_EXPIRED] = {"runner_expired",
+                        "select name from runner where state = 'live' and "
+                        "expires_at < clock_timestamp() order by name limit 1000"},
     [RUNNER_LOSE] = {"runner_lose", "update runner set state = 'lost' where name = $1 and state = "
                                     "'live' and expires_at < clock_timestamp()"},
     [RUNNER_LIST] = {"runner_list",
                      "select r.name, r.state, r.host, r.version, r.slots, r.gpus, (select count(*) "
-                     "from trial t where t.runner = r.name and t.state = 'running'), r.epoch, "
-                     SQL_MS("r.registered_at") ", " SQL_MS("r.seen_at") " from runner r where "
-                     "((r.state <> 'live')::int, r.name) > ($1::int, $2::text) order by "
-                     "(r.state <> 'live')::int, r.name limit $3"},
+                     "from trial t where t.runner = r.name and t.state = 'running'), "
+                     "r.epoch, " SQL_MS("r.registered_at") ", " SQL_MS(
+                         "r.seen_at") " from runner r where "
+                                      "((r.state <> 'live')::int, r.name) > ($1::int, $2::text) "
+                                      "order by "
+                                      "(r.state <> 'live')::int, r.name limit $3"},
 };
 const struct stmt_set runner_stmts = {"runner", stmts, AS_ARRAY_LEN(stmts)};
 
@@ -103,8 +107,8 @@ as_status store_runner_leave(struct tx *t, const char *name, int64_t epoch, bool
     return exec_lease(t, RUNNER_LEAVE, name, epoch, 0, ret_done, err);
 }
 
-as_status store_runner_get(struct tx *t, struct arena *a, const char *name,
-                           struct runner_head *ret, struct as_err *err)
+as_status store_runner_get(struct tx *t, struct arena *a, const char *name, struct runner_head *ret,
+                           struct as_err *err)
 {
     struct args args = {0};
     args_str(&args, name);

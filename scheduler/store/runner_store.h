@@ -46,8 +46,8 @@ AS_MUST_CHECK as_status store_runner_expired(struct tx *t, struct arena *a, cons
 AS_MUST_CHECK as_status store_runner_lose(struct tx *t, const char *name, bool *ret_done,
                                           struct as_err *err);
 
-/* After (rank, name) of the page before; rank 0 live, 1 not. *ret_next_rank -1 on the last page; the
- * name is that of the last row. */
+/* After (rank, name) of the page before; rank 0 live, 1 not. *ret_next_rank -1 on the last page;
+ * the name is that of the last row. */
 AS_MUST_CHECK as_status store_runner_list(struct tx *t, struct arena *a, int64_t after_rank,
                                           const char *after_name, int64_t size,
                                           struct runner_row **ret, size_t *ret_n,

@@ -2,7 +2,6 @@
 #include "scheduler/store/sets_priv.h"
 
 const struct stmt_set *const store_stmt_sets[] = {
-    &attempt_stmts,     &blob_stmts,        &dataset_stmts,   &ensemble_stmts, &event_stmts,
-    &file_stmts,        &idempotency_stmts, &measurement_stmts, &metrics_stmts,
-    &migration_stmts,   &runner_stmts,      &sweep_stmts,     &token_stmts,    &trial_stmts,
-    NULL};
+    &attempt_stmts, &blob_stmts,        &dataset_stmts,     &ensemble_stmts, &event_stmts,
+    &file_stmts,    &idempotency_stmts, &measurement_stmts, &metrics_stmts,  &migration_stmts,
+    &runner_stmts,  &sweep_stmts,       &token_stmts,       &trial_stmts,    NULL};

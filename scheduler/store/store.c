@@ -14,10 +14,10 @@
 #include "base/str.h"
 #include "scheduler/store/pg_priv.h"
 
-#define POOL_WAIT_MS 5000   /* for a connection, before the answer is "busy" */
+#define POOL_WAIT_MS 5000 /* for a connection, before the answer is "busy" */
 #define BACKOFF_MIN_MS 100
 #define BACKOFF_MAX_MS 5000
-#define TX_ATTEMPTS 8       /* runs of one transaction */
+#define TX_ATTEMPTS 8 /* runs of one transaction */
 #define CONN_MAX 256
 
 struct store {
@@ -136,8 +136,8 @@ struct store *tx_store(struct tx *t)
 void store_pool_get(struct store *db, struct store_pool *ret)
 {
     pthread_mutex_lock(&db->mu);
-    *ret = (struct store_pool){
-        .open = db->n_open, .in_use = db->n_open - db->n_idle, .max = db->max};
+    *ret =
+        (struct store_pool){.open = db->n_open, .in_use = db->n_open - db->n_idle, .max = db->max};
     pthread_mutex_unlock(&db->mu);
 }
 
@@ -183,7 +183,7 @@ static void connect_ended(struct store *db, as_status st, const struct as_err *w
     if (st != AS_OK && was_up)
         log_write(LOG_WARN, "database lost", "error=\"%s\"", why->msg);
     else if (st == AS_OK && !was_up)
-        log_write(LOG_INFO, "database connected", " ");
+        log_write(LOG_INFO, "database connected", "application=%s", db->app);
 }
 
 /* Wait for an idle connection or for room to open one: AS_OK with *ret NULL means open one. */

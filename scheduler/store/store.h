@@ -62,6 +62,11 @@ AS_DEFINE_FREEP(struct store, store_close)
 const struct sched_config *store_config(const struct store *db);
 struct store_counters *store_counters(struct store *db);
 
+/* Can it serve: database reached, schema as this program knows it (scheduler/migrate.c)?
+ * AS_E_UNAVAILABLE: away. AS_E_CONFLICT: the schema is older or newer, or fsync is off
+ * (ASSAY_ALLOW_FSYNC_OFF=1 allows that); the message says which and what to do. Two round trips. */
+AS_MUST_CHECK as_status store_ready(struct store *db, struct as_err *err);
+
 /* Connections of the pool, for /metrics. Any thread. */
 struct store_pool {
     int open, in_use, max;

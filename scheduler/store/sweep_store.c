@@ -31,8 +31,9 @@ enum {
 
 #define SWEEP_COLUMNS                                                                              \
     "s.id, s.name, s.state, s.reason, s.document, s.metric, s.goal = 'maximize', s.method, "       \
-    "s.seed, s.planned, " COUNT_COLUMNS ", b.number is not null, b.number, b.value, b.params, "    \
-    SQL_MS("s.created_at") ", " SQL_MS("s.started_at") ", " SQL_MS("s.finished_at")
+    "s.seed, s.planned, " COUNT_COLUMNS                                                            \
+    ", b.number is not null, b.number, b.value, b.params, " SQL_MS("s.created_at") ", " SQL_MS(    \
+        "s.started_at") ", " SQL_MS("s.finished_at")
 
 /* The best trial; only the branch of the sweep's goal runs. */
 #define SWEEP_FROM                                                                                 \
@@ -49,22 +50,23 @@ enum {
     "coalesce(now() > coalesce(started_at, created_at) + wall_time_ms * interval '1 ms', false)"
 
 static const struct stmt stmts[] = {
-    [SWEEP_ADD] = {"sweep_add",
-                   "insert into sweep (id, name, document, metric, goal, method, seed, planned, "
-                   "max_concurrent, max_failed, max_restarts, trial_timeout_ms, wall_time_ms, "
-                   "grace_ms, gpus, ensemble_size) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, "
-                   "$11, $12, $13, $14, $15, $16) on conflict (id) do nothing returning key"},
-    [SWEEP_ADD_ENSEMBLE] = {"sweep_add_ensemble",
-                            "insert into ensemble (sweep_key) values ($1)"},
+    [SWEEP_ADD] =
+        {"sweep_add",
+         "insert into sweep (id, name, document, metric, goal, method, seed, planned, "
+         "max_concurrent, max_failed, max_restarts, trial_timeout_ms, wall_time_ms, "
+         "grace_ms, gpus, ensemble_size) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, "
+         "$11, $12, $13, $14, $15, $16) on conflict (id) do nothing returning key"},
+    [SWEEP_ADD_ENSEMBLE] = {"sweep_add_ensemble", "insert into ensemble (sweep_key) values ($1)"},
     [SWEEP_ADD_DATASET] = {"sweep_add_dataset",
                            "insert into sweep_dataset (sweep_key, dataset) values ($1, $2) "
                            "on conflict do nothing"},
     [SWEEP_KEY] = {"sweep_key", "select key from sweep where id = $1"},
-    [SWEEP_LOCK] = {"sweep_lock",
-                    "select s.key, s.id, s.state, s.metric, s.goal = 'maximize', s.seed, s.planned, "
-                    "s.max_concurrent, coalesce(s.max_failed, -1), s.max_restarts, s.gpus, "
-                    "s.ensemble_size, " COUNT_COLUMNS ", " WALL_TIME_OVER
-                    " from sweep s where key = $1 for no key update"},
+    [SWEEP_LOCK] =
+        {"sweep_lock",
+         "select s.key, s.id, s.state, s.metric, s.goal = 'maximize', s.seed, s.planned, "
+         "s.max_concurrent, coalesce(s.max_failed, -1), s.max_restarts, s.gpus, "
+         "s.ensemble_size, " COUNT_COLUMNS ", " WALL_TIME_OVER
+         " from sweep s where key = $1 for no key update"},
     [SWEEP_GET] = {"sweep_get", "select " SWEEP_COLUMNS SWEEP_FROM "where s.key = $1"},
     [SWEEP_DOCUMENT] = {"sweep_document", "select document from sweep where key = $1"},
     [SWEEP_LIST] = {"sweep_list",
@@ -72,8 +74,9 @@ static const struct stmt stmts[] = {
                     "where ($1::text is null or s.state = $1) and ($2::bigint = 0 or s.key < $2) "
                     "order by s.key desc limit $3"},
     [SWEEP_MOVE] = {"sweep_move",
-                    "update sweep set state = $3, reason = $4, finished_at = case when $5 then "
-                    "clock_timestamp() end where key = $1 and state = $2"},
+                    "update sweep set state = $3, reason = case when $3 = 'completed' then reason "
+                    "else $4 end, finished_at = case when $5 then clock_timestamp() end where key "
+                    "= $1 and state = $2"},
     [SWEEP_LIMIT] = {"sweep_limit",
                      "update sweep set document = $2, planned = $3, max_concurrent = $4, "
                      "max_failed = $5 where key = $1 and n_total <= $3"},
@@ -82,12 +85,10 @@ static const struct stmt stmts[] = {
     [SWEEP_STARTED] = {"sweep_started",
                        "update sweep set started_at = now() where key = $1 and started_at is null"},
     [SWEEP_DELETE] = {"sweep_delete", "delete from sweep where key = $1"},
-    [SWEEP_DELETE_POINTS] = {"sweep_delete_points",
-                             "delete from measurement where sweep_key = $1"},
+    [SWEEP_DELETE_POINTS] = {"sweep_delete_points", "delete from measurement where sweep_key = $1"},
     [SWEEP_DELETE_EVENTS] = {"sweep_delete_events", "delete from event where sweep_key = $1"},
-    [SWEEP_CLAIMABLE] = {"sweep_claimable",
-                         "select key from sweep where " HAS_WORK
-                         " and gpus <= $1 order by n_running, key limit 64"},
+    [SWEEP_CLAIMABLE] = {"sweep_claimable", "select key from sweep where " HAS_WORK
+                                            " and gpus <= $1 order by n_running, key limit 64"},
     [SWEEP_PENDING] = {"sweep_pending",
                        "select coalesce(sum(least(n_queued + planned - n_total, max_concurrent - "
                        "n_running)), 0) from sweep where " HAS_WORK},

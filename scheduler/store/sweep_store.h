@@ -52,7 +52,8 @@ AS_MUST_CHECK as_status store_sweep_list(struct tx *t, struct arena *a, const ch
                                          int64_t before, int64_t size, struct sweep_row **ret,
                                          size_t *ret_n, int64_t *ret_next, struct as_err *err);
 
-/* AS_E_CONFLICT when it is not `from`. Sets finished_at with a final state. */
+/* AS_E_CONFLICT when it is not `from`. Sets finished_at with a final state. A sweep that completes
+ * keeps the reason why it began to finish. */
 AS_MUST_CHECK as_status store_sweep_move(struct tx *t, int64_t key, sweep_state from,
                                          sweep_state to, const char *reason, struct as_err *err);
 AS_MUST_CHECK as_status store_sweep_limit(struct tx *t, int64_t key, const struct sweep_new *s,
@@ -70,7 +71,7 @@ AS_MUST_CHECK as_status store_sweep_claimable(struct tx *t, struct arena *a, int
 AS_MUST_CHECK as_status store_sweep_pending(struct tx *t, int64_t *ret, struct as_err *err);
 
 /* Sweeps that time or their trials have ended, and that still run or are paused. At most 100. */
-AS_MUST_CHECK as_status store_sweep_due(struct tx *t, struct arena *a, int64_t **ret,
-                                        size_t *ret_n, struct as_err *err);
+AS_MUST_CHECK as_status store_sweep_due(struct tx *t, struct arena *a, int64_t **ret, size_t *ret_n,
+                                        struct as_err *err);
 
 #endif

@@ -13,8 +13,8 @@ struct token_new {
 };
 
 /* *ret_created is false when the id is taken. */
-AS_MUST_CHECK as_status store_token_add(struct tx *t, const struct token_new *n,
-                                        bool *ret_created, struct as_err *err);
+AS_MUST_CHECK as_status store_token_add(struct tx *t, const struct token_new *n, bool *ret_created,
+                                        struct as_err *err);
 
 struct token_secret {
     token_role role;
@@ -24,8 +24,8 @@ struct token_secret {
 };
 
 /* AS_E_NOT_FOUND. */
-AS_MUST_CHECK as_status store_token_secret(struct tx *t, const char *id,
-                                           struct token_secret *ret, struct as_err *err);
+AS_MUST_CHECK as_status store_token_secret(struct tx *t, const char *id, struct token_secret *ret,
+                                           struct as_err *err);
 AS_MUST_CHECK as_status store_token_used(struct tx *t, const char *id, struct as_err *err);
 
 /* AS_E_NOT_FOUND, also when revoked. */
@@ -35,9 +35,8 @@ AS_MUST_CHECK as_status store_token_get(struct tx *t, struct arena *a, const cha
 /* Newest first, after (created, id) of the page before: `after_us` is in microseconds, 0 for all.
  * *ret_next_us is 0 on the last page. */
 AS_MUST_CHECK as_status store_token_list(struct tx *t, struct arena *a, int64_t after_us,
-                                         const char *after_id, int64_t size,
-                                         struct token_row **ret, size_t *ret_n,
-                                         int64_t *ret_next_us, struct as_err *err);
+                                         const char *after_id, int64_t size, struct token_row **ret,
+                                         size_t *ret_n, int64_t *ret_next_us, struct as_err *err);
 
 /* Admin tokens that are valid for ever, but for this one. Locks them. */
 AS_MUST_CHECK as_status store_token_other_admins(struct tx *t, const char *id, int64_t *ret,

@@ -1,4 +1,5 @@
-/* Table trial. Every change of state is one statement whose WHERE holds the state and the attempt. */
+/* Table trial. Every change of state is one statement whose WHERE holds the state and the attempt.
+ */
 #include "scheduler/store/trial_store.h"
 
 #include "scheduler/store/pg_priv.h"
@@ -19,7 +20,7 @@ enum {
     TRIAL_HELD,
     TRIAL_OVERDUE,
     TRIAL_RESUME,
-    TRIAL_WHATS_WRONG,
+    TRIAL_NOT_CURRENT,
     TRIAL_MISSING
 };
 
@@ -29,10 +30,13 @@ enum {
 
 #define TRIAL_COLUMNS                                                                              \
     "s.id, t.number, t.state, t.attempt, t.restarts, t.params, t.seed, t.value is not null, "      \
-    "t.value, t.step is not null, t.step, t.metrics, t.suggestion, t.runner, t.reason, "           \
-    SQL_MS("t.created_at") ", " SQL_MS("t.started_at") ", " SQL_MS("t.finished_at")
+    "t.value, t.step is not null, t.step, t.metrics, t.suggestion, t.runner, t.reason, " SQL_MS(   \
+        "t.created_at") ", " SQL_MS("t.started_at") ", " SQL_MS("t.finished_at")
 
 #define TRIAL_FROM " from trial t join sweep s on s.key = t.sweep_key "
+
+/* The attempts that a runner names, as three arrays. */
+#define LISTED "unnest($2::text[], $3::int[], $4::int[]) as l(id, number, attempt)"
 
 /* $3: which sort, $4: 1 ascending, -1 descending. NaN counts as no value. */
 #define SORT_KEY                                                                                   \
@@ -41,10 +45,11 @@ enum {
     "extract(epoch from t.finished_at - t.started_at)::float8 end * $4::int)"
 
 static const struct stmt stmts[] = {
-    [TRIAL_ADD] = {"trial_add",
-                   "insert into trial (sweep_key, number, state, attempt, params, suggestion, seed, "
-                   "runner, epoch, claimed_at, started_at) values ($1, $2, 'running', 1, $3, $4, $5, "
-                   "$6, $7, now(), now())"},
+    [TRIAL_ADD] =
+        {"trial_add",
+         "insert into trial (sweep_key, number, state, attempt, params, suggestion, seed, "
+         "runner, epoch, claimed_at, started_at) values ($1, $2, 'running', 1, $3, $4, $5, "
+         "$6, $7, now(), now())"},
     [TRIAL_TAKE] = {"trial_take",
                     "update trial set state = 'running', attempt = attempt + 1, runner = $2, epoch "
                     "= $3, claimed_at = now(), started_at = coalesce(started_at, now()), missing = "
@@ -58,8 +63,8 @@ static const struct stmt stmts[] = {
                     "update trial set state = $5, restarts = restarts + $6::boolean::int, reason = "
                     "$7, missing = 0, finished_at = case when $8 then clock_timestamp() end where "
                     "sweep_key = $1 and number = $2 and state = $3 and attempt = $4"},
-    [TRIAL_GET] = {"trial_get", "select " TRIAL_COLUMNS TRIAL_FROM
-                                "where t.sweep_key = $1 and t.number = $2"},
+    [TRIAL_GET] = {"trial_get",
+                   "select " TRIAL_COLUMNS TRIAL_FROM "where t.sweep_key = $1 and t.number = $2"},
     [TRIAL_LIST_UP] = {"trial_list_up",
                        "select " TRIAL_COLUMNS ", true, t.number" TRIAL_FROM
                        "where t.sweep_key = $1 and ($2::text is null or t.state = $2) and "
@@ -68,12 +73,13 @@ static const struct stmt stmts[] = {
                          "select " TRIAL_COLUMNS ", true, t.number" TRIAL_FROM
                          "where t.sweep_key = $1 and ($2::text is null or t.state = $2) and "
                          "t.number < $3 order by t.number desc limit $4"},
-    [TRIAL_LIST_SORTED] = {"trial_list_sorted",
-                           "select " TRIAL_COLUMNS ", " SORT_KEY " is not null, " SORT_KEY
-                           TRIAL_FROM "where t.sweep_key = $1 and ($2::text is null or t.state = "
-                           "$2) and (not $5::boolean or (" SORT_KEY " is null, coalesce(" SORT_KEY
-                           ", 0), t.number) > (not $6::boolean, $7::float8, $8::int)) order by "
-                           SORT_KEY " is null, " SORT_KEY ", t.number limit $9"},
+    [TRIAL_LIST_SORTED] =
+        {"trial_list_sorted",
+         "select " TRIAL_COLUMNS ", " SORT_KEY " is not null, " SORT_KEY TRIAL_FROM
+         "where t.sweep_key = $1 and ($2::text is null or t.state = "
+         "$2) and (not $5::boolean or (" SORT_KEY " is null, coalesce(" SORT_KEY
+         ", 0), t.number) > (not $6::boolean, $7::float8, $8::int)) order by " SORT_KEY
+         " is null, " SORT_KEY ", t.number limit $9"},
     [TRIAL_BEST_MIN] = {"trial_best_min",
                         "select " TRIAL_COLUMNS TRIAL_FROM "where t.sweep_key = $1 and t.state = "
                         "'completed' order by t.value, t.number limit $2"},
@@ -83,9 +89,12 @@ static const struct stmt stmts[] = {
     [TRIAL_LIVE] = {"trial_live",
                     "select " HEAD_COLUMNS " from trial t where sweep_key = $1 and state in "
                     "('queued', 'running', 'paused') order by number"},
-    [TRIAL_HELD] = {"trial_held",
-                    "select " HEAD_COLUMNS " from trial t where runner = $1 and state = 'running' "
-                    "order by sweep_key, number"},
+    [TRIAL_HELD] =
+        {"trial_held",
+         "select " HEAD_COLUMNS " from trial t join sweep s on s.key = t.sweep_key where "
+         "t.runner = $1 and t.state = 'running' and not exists (select from " LISTED
+         " where l.id = s.id and l.number = t.number and l.attempt = t.attempt) order by "
+         "t.sweep_key, t.number"},
     [TRIAL_OVERDUE] = {"trial_overdue",
                        "select " HEAD_COLUMNS " from trial t join sweep s on s.key = t.sweep_key "
                        "where t.state = 'running' and s.state in ('running', 'paused') and "
@@ -93,22 +102,26 @@ static const struct stmt stmts[] = {
                        "(s.trial_timeout_ms + s.grace_ms + $1) * interval '1 ms' order by "
                        "t.sweep_key, t.number limit 1000"},
     [TRIAL_RESUME] = {"trial_resume",
-                      "update trial set epoch = $5, missing = 0 where sweep_key = (select key from "
-                      "sweep where id = $1) and number = $2 and attempt = $3 and runner = $4 and "
-                      "state = 'running'"},
-    [TRIAL_WHATS_WRONG] = {"trial_whats_wrong",
-                           "select t.state, t.attempt, t.runner = $3 from trial t join sweep s on "
-                           "s.key = t.sweep_key where s.id = $1 and t.number = $2"},
-    [TRIAL_MISSING] = {"trial_missing",
-                       "with held as materialized (select t.sweep_key, t.number, exists (select "
-                       "from unnest($2::text[], $3::int[], $4::int[]) as l(id, number, attempt) "
-                       "where l.id = s.id and l.number = t.number and l.attempt = t.attempt) as "
-                       "listed from trial t join sweep s on s.key = t.sweep_key where t.runner = "
-                       "$1 and t.state = 'running') update trial t set missing = case when h.listed "
-                       "then 0 else t.missing + 1 end from held h where t.sweep_key = h.sweep_key "
-                       "and t.number = h.number and t.runner = $1 and t.state = 'running' and (not "
-                       "h.listed or t.missing > 0) returning " HEAD_COLUMNS ", t.missing >= 2 and "
-                       "t.claimed_at < now() - $5 * interval '1 ms'"},
+                      "update trial t set epoch = $5, missing = 0 from " LISTED ", sweep s where "
+                      "s.id = l.id and t.sweep_key = s.key and t.number = l.number and t.attempt = "
+                      "l.attempt and t.runner = $1 and t.state = 'running'"},
+    [TRIAL_NOT_CURRENT] = {"trial_not_current",
+                           "select l.place - 1, t.state, t.attempt, t.attempt = l.attempt from "
+                           "unnest($2::text[], $3::int[], $4::int[]) with ordinality as l(id, "
+                           "number, attempt, place) left join sweep s on s.id = l.id left join "
+                           "trial t on t.sweep_key = s.key and t.number = l.number where not "
+                           "coalesce(t.attempt = l.attempt and t.state = 'running' and t.runner = "
+                           "$1, false) order by l.place"},
+    [TRIAL_MISSING] =
+        {"trial_missing",
+         "with held as materialized (select t.sweep_key, t.number, exists (select "
+         "from " LISTED " where l.id = s.id and l.number = t.number and l.attempt = "
+         "t.attempt) as listed from trial t join sweep s on s.key = t.sweep_key where "
+         "t.runner = $1 and t.state = 'running') update trial t set missing = case "
+         "when h.listed then 0 else t.missing + 1 end from held h where t.sweep_key = "
+         "h.sweep_key and t.number = h.number and t.runner = $1 and t.state = "
+         "'running' and (not h.listed or t.missing > 0) returning " HEAD_COLUMNS
+         ", t.missing >= 2 and t.claimed_at < now() - $5 * interval '1 ms'"},
 };
 const struct stmt_set trial_stmts = {"trial", stmts, AS_ARRAY_LEN(stmts)};
 
@@ -255,8 +268,7 @@ as_status store_trial_get(struct tx *t, struct arena *a, int64_t sweep_key, int6
 
 /* At most `size` trials of a result; after each one's columns stand those of its place. */
 static as_status read_page(const struct result *r, struct arena *a, int64_t size, bool with_place,
-                           struct trial_page *ret, struct trial_place *ret_next,
-                           struct as_err *err)
+                           struct trial_page *ret, struct trial_place *ret_next, struct as_err *err)
 {
     int n = r->rows > size ? (int)size : r->rows;
     struct trial_row *rows = arena_alloc(a, (size_t)n + 1, sizeof *rows);
@@ -283,8 +295,7 @@ static as_status read_page(const struct result *r, struct arena *a, int64_t size
 
 as_status store_trial_list(struct tx *t, struct arena *a, int64_t sweep_key,
                            const struct trial_query *q, const struct trial_place *after,
-                           struct trial_page *ret, struct trial_place *ret_next,
-                           struct as_err *err)
+                           struct trial_page *ret, struct trial_place *ret_next, struct as_err *err)
 {
     struct args args = {0};
     int which = TRIAL_LIST_SORTED;
@@ -314,8 +325,7 @@ as_status store_trial_best(struct tx *t, struct arena *a, int64_t sweep_key, boo
     args_i64(&args, sweep_key);
     args_i64(&args, top);
     RESULT_AUTO r = {0};
-    as_status st =
-        tx_query(t, &stmts[maximize ? TRIAL_BEST_MAX : TRIAL_BEST_MIN], &args, &r, err);
+    as_status st = tx_query(t, &stmts[maximize ? TRIAL_BEST_MAX : TRIAL_BEST_MIN], &args, &r, err);
     return st == AS_OK ? read_page(&r, a, top, false, ret, NULL, err) : st;
 }
 
@@ -329,13 +339,52 @@ as_status store_trial_live(struct tx *t, struct arena *a, int64_t sweep_key,
     return st == AS_OK ? read_heads(&r, a, ret, err) : st;
 }
 
-as_status store_trial_held(struct tx *t, struct arena *a, const char *runner,
-                           struct trial_list_heads *ret, struct as_err *err)
+/* A list of attempts as the three arrays of LISTED. */
+struct refs {
+    struct str ids, numbers, attempts;
+};
+
+static void refs_done(struct refs *c)
 {
+    str_done(&c->ids);
+    str_done(&c->numbers);
+    str_done(&c->attempts);
+}
+
+static as_status args_refs(struct args *a, struct refs *c, const struct attempt_ref *refs, size_t n,
+                           struct as_err *err)
+{
+    array_open(&c->ids);
+    array_open(&c->numbers);
+    array_open(&c->attempts);
+    for (size_t i = 0; i < n; i++) {
+        array_str(&c->ids, refs[i].sweep);
+        array_i64(&c->numbers, refs[i].number);
+        array_i64(&c->attempts, refs[i].attempt);
+    }
+    array_close(&c->ids);
+    array_close(&c->numbers);
+    array_close(&c->attempts);
+    if (c->ids.failed || c->numbers.failed || c->attempts.failed)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    args_str(a, str_cstr(&c->ids));
+    args_str(a, str_cstr(&c->numbers));
+    args_str(a, str_cstr(&c->attempts));
+    return AS_OK;
+}
+
+as_status store_trial_held(struct tx *t, struct arena *a, const char *runner,
+                           const struct attempt_ref *but, size_t n, struct trial_list_heads *ret,
+                           struct as_err *err)
+{
+    AS_AUTO(refs_done) struct refs c = {0};
     struct args args = {0};
     args_str(&args, runner);
+    as_status st = args_refs(&args, &c, but, n, err);
+    if (st != AS_OK)
+        return st;
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[TRIAL_HELD], &args, &r, err);
+    st = tx_query(t, &stmts[TRIAL_HELD], &args, &r, err);
     return st == AS_OK ? read_heads(&r, a, ret, err) : st;
 }
 
@@ -349,53 +398,60 @@ as_status store_trial_overdue(struct tx *t, struct arena *a, int64_t slack_ms,
     return st == AS_OK ? read_heads(&r, a, ret, err) : st;
 }
 
-as_status store_trial_resume(struct tx *t, const struct attempt_ref *ref, const char *runner,
-                             int64_t epoch, bool *ret_done, struct as_err *err)
+as_status store_trial_resume(struct tx *t, const char *runner, int64_t epoch,
+                             const struct attempt_ref *refs, size_t n, struct as_err *err)
 {
-    struct args a = {0};
-    args_str(&a, ref->sweep);
-    args_i64(&a, ref->number);
-    args_i64(&a, ref->attempt);
-    args_str(&a, runner);
-    args_i64(&a, epoch);
-    int n = 0;
-    as_status st = tx_exec(t, &stmts[TRIAL_RESUME], &a, &n, err);
-    if (st == AS_OK)
-        *ret_done = n > 0;
-    return st;
+    AS_AUTO(refs_done) struct refs c = {0};
+    struct args args = {0};
+    args_str(&args, runner);
+    as_status st = args_refs(&args, &c, refs, n, err);
+    args_i64(&args, epoch);
+    return st == AS_OK ? tx_exec(t, &stmts[TRIAL_RESUME], &args, NULL, err) : st;
 }
 
-as_status store_trial_whats_wrong(struct tx *t, struct arena *a, const struct attempt_ref *ref,
-                                  const char *runner, const char **ret, struct as_err *err)
+static as_status read_directive(struct reader *rd, struct arena *a, const struct attempt_ref *refs,
+                                struct directive_row *ret, struct as_err *err)
 {
+    ret->ref = refs[read_i64(rd)];
+    bool exists = !read_null(rd);
+    const char *state = read_view(rd);
+    int64_t attempt = read_i64(rd);
+    bool same = read_bool(rd);
+    if (!exists)
+        ret->reason = "there is no such trial";
+    else if (!same)
+        ret->reason = arena_printf(a, "attempt %lld is the current one", (long long)attempt);
+    else if (as_streq(state, "running"))
+        ret->reason = "it runs on another runner";
+    else
+        ret->reason = arena_printf(a, "the trial is %s", state);
+    return ret->reason ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
+}
+
+as_status store_trial_not_current(struct tx *t, struct arena *a, const char *runner,
+                                  const struct attempt_ref *refs, size_t n,
+                                  struct directive_list *ret, struct as_err *err)
+{
+    AS_AUTO(refs_done) struct refs c = {0};
     struct args args = {0};
-    args_str(&args, ref->sweep);
-    args_i64(&args, ref->number);
     args_str(&args, runner);
-    RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[TRIAL_WHATS_WRONG], &args, &r, err);
+    as_status st = args_refs(&args, &c, refs, n, err);
     if (st != AS_OK)
         return st;
-    if (r.rows == 0) {
-        *ret = "there is no such trial";
-        return AS_OK;
-    }
-    struct reader rd;
-    reader_init(&rd, &r, 0, a);
-    const char *state = read_view(&rd);
-    int64_t attempt = read_i64(&rd);
-    bool here = read_bool(&rd);
-    if (attempt == ref->attempt && as_streq(state, "running")) {
-        *ret = here ? NULL : "it runs on another runner";
-        return AS_OK;
-    }
-    const char *wrong = attempt != ref->attempt
-                            ? arena_printf(a, "attempt %lld replaced it", (long long)attempt)
-                            : arena_printf(a, "the trial is %s", state);
-    if (!wrong)
+    RESULT_AUTO r = {0};
+    st = tx_query(t, &stmts[TRIAL_NOT_CURRENT], &args, &r, err);
+    if (st != AS_OK)
+        return st;
+    struct directive_row *rows = arena_alloc(a, (size_t)r.rows + 1, sizeof *rows);
+    if (!rows)
         return as_fail(err, AS_E_NOMEM, "out of memory");
-    *ret = wrong;
-    return AS_OK;
+    for (int i = 0; i < r.rows && st == AS_OK; i++) {
+        struct reader rd;
+        reader_init(&rd, &r, i, a);
+        st = read_directive(&rd, a, refs, &rows[i], err);
+    }
+    *ret = (struct directive_list){rows, (size_t)r.rows};
+    return st;
 }
 
 /* The last column says which of the rows are handed out. */
@@ -423,27 +479,14 @@ as_status store_trial_missing(struct tx *t, struct arena *a, const char *runner,
                               const struct attempt_ref *listed, size_t n, int64_t lease_ms,
                               struct trial_list_heads *ret, struct as_err *err)
 {
-    AS_AUTO(str_done) struct str ids = {0}, numbers = {0}, attempts = {0};
-    array_open(&ids);
-    array_open(&numbers);
-    array_open(&attempts);
-    for (size_t i = 0; i < n; i++) {
-        array_str(&ids, listed[i].sweep);
-        array_i64(&numbers, listed[i].number);
-        array_i64(&attempts, listed[i].attempt);
-    }
-    array_close(&ids);
-    array_close(&numbers);
-    array_close(&attempts);
-    if (ids.failed || numbers.failed || attempts.failed)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+    AS_AUTO(refs_done) struct refs c = {0};
     struct args args = {0};
     args_str(&args, runner);
-    args_str(&args, str_cstr(&ids));
-    args_str(&args, str_cstr(&numbers));
-    args_str(&args, str_cstr(&attempts));
+    as_status st = args_refs(&args, &c, listed, n, err);
+    if (st != AS_OK)
+        return st;
     args_i64(&args, lease_ms);
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[TRIAL_MISSING], &args, &r, err);
+    st = tx_query(t, &stmts[TRIAL_MISSING], &args, &r, err);
     return st == AS_OK ? read_missing(&r, a, ret, err) : st;
 }

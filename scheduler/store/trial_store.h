@@ -29,8 +29,8 @@ struct trial_new {
 AS_MUST_CHECK as_status store_trial_add(struct tx *t, const struct trial_new *n,
                                         struct as_err *err);
 
-/* Take the queued trial with the lowest number: it runs, one attempt further. *ret_attempt is 0 when
- * none is queued. */
+/* Take the queued trial with the lowest number: it runs, one attempt further. *ret_attempt is 0
+ * when none is queued. */
 AS_MUST_CHECK as_status store_trial_take(struct tx *t, int64_t sweep_key, const char *runner,
                                          int64_t epoch, int64_t *ret_number, int64_t *ret_attempt,
                                          struct as_err *err);
@@ -53,8 +53,7 @@ AS_MUST_CHECK as_status store_trial_move(struct tx *t, int64_t sweep_key, int64_
 
 /* AS_E_NOT_FOUND. */
 AS_MUST_CHECK as_status store_trial_get(struct tx *t, struct arena *a, int64_t sweep_key,
-                                        int64_t number, struct trial_row *ret,
-                                        struct as_err *err);
+                                        int64_t number, struct trial_row *ret, struct as_err *err);
 
 /* Where a list goes on: after the trial with this key of the sort and this number. */
 struct trial_place {
@@ -83,22 +82,24 @@ struct trial_list_heads {
 /* Those of a sweep that have not ended. */
 AS_MUST_CHECK as_status store_trial_live(struct tx *t, struct arena *a, int64_t sweep_key,
                                          struct trial_list_heads *ret, struct as_err *err);
-/* Those that run on a runner. */
+/* Those that run on a runner, but for the attempts listed. */
 AS_MUST_CHECK as_status store_trial_held(struct tx *t, struct arena *a, const char *runner,
+                                         const struct attempt_ref *but, size_t n,
                                          struct trial_list_heads *ret, struct as_err *err);
 /* Those whose latest attempt has run past trial_timeout, the grace period and another slack_ms. */
 AS_MUST_CHECK as_status store_trial_overdue(struct tx *t, struct arena *a, int64_t slack_ms,
                                             struct trial_list_heads *ret, struct as_err *err);
 
-/* Move an attempt that runs to its runner's new epoch. *ret_done is false when it is not current. */
-AS_MUST_CHECK as_status store_trial_resume(struct tx *t, const struct attempt_ref *ref,
-                                           const char *runner, int64_t epoch, bool *ret_done,
+/* Move the attempts of a list that run on this runner to its new epoch. */
+AS_MUST_CHECK as_status store_trial_resume(struct tx *t, const char *runner, int64_t epoch,
+                                           const struct attempt_ref *refs, size_t n,
                                            struct as_err *err);
 
-/* What is wrong with an attempt that a runner says it runs: NULL when it is current there. In `a`. */
-AS_MUST_CHECK as_status store_trial_whats_wrong(struct tx *t, struct arena *a,
-                                                const struct attempt_ref *ref, const char *runner,
-                                                const char **ret, struct as_err *err);
+/* Those of a list that are not current on that runner, and why. `refs` is borrowed by the result.
+ */
+AS_MUST_CHECK as_status store_trial_not_current(struct tx *t, struct arena *a, const char *runner,
+                                                const struct attempt_ref *refs, size_t n,
+                                                struct directive_list *ret, struct as_err *err);
 
 /* Compare what runs on a runner with what it lists: count the heartbeats that missed a trial, and
  * hand out those that two in a row missed and that were claimed more than lease_ms ago. */

@@ -61,12 +61,12 @@ static void on_head(void *ctx, struct http_exchange *x)
 static void on_request(void *ctx, struct http_exchange *x)
 {
     struct app *a = ctx;
-    atomic_fetch_add(&a->n_handled, 1);
     if (strcmp(x->head.path, "/park") == 0) {
         http_watch(x);
         pthread_mutex_lock(&a->lock);
         a->parked = x;
         pthread_mutex_unlock(&a->lock);
+        atomic_fetch_add(&a->n_handled, 1);
         return;
     }
     if (strcmp(x->head.path, "/stream") == 0) {
@@ -83,6 +83,7 @@ static void on_request(void *ctx, struct http_exchange *x)
                                   str_cstr(&x->body));
         answer_text(x, 200, text);
     }
+    atomic_fetch_add(&a->n_handled, 1); /* what was set above is seen by who sees this */
     http_release(x);
 }
 

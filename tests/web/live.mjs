@@ -1,6 +1,6 @@
 /* The dashboard on the real thing: `assay up`, sweeps of a shell command, Chromium. */
 import assert from "node:assert/strict";
-import { mkdirSync, readFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { BUILD, column, openBrowser, orderBy, SOURCE, step, tools, until } from "./browser.mjs";
 import { startInstallation } from "./installation.mjs";
@@ -12,8 +12,13 @@ const stamp = Date.now().toString(36); // names of our own, also in an installat
 const NAME = `web-${stamp}`;
 const SLOW = `slow-${stamp}`;
 
-/* Five measurements, a line of output each, a file; fails when fate is "bad". */
+const folder = mkdtempSync("/var/tmp/assay-gate-");
+chmodSync(folder, 0o755);
+const gate = join(folder, "open");
+
+/* Waits for the gate; five measurements, a line of output each, a file; fails when fate is "bad". */
 const SCRIPT = `
+while [ ! -e ${gate} ]; do sleep 0.05; done
 echo 'starts with ${HOSTILE}'
 for step in 1 2 3 4 5; do
   awk -v x="$1" -v s="$step" 'BEGIN { printf "{\\"step\\": %d, \\"loss\\": %.9f, \\"train_loss\\": %.9f}\\n", s, (x - 0.3) ^ 2 + 0.2 / s, (x - 0.3) ^ 2 + 0.1 / s }' >> "$ASSAY_REPORT"
@@ -51,7 +56,7 @@ try {
   await step("the page is served with a policy that allows nothing from elsewhere", async () => {
     const response = await visit(`#token=${assay.token}`);
     assert.match(response.headers()["content-security-policy"] ?? "", /default-src 'self'/);
-    await page.getByRole("heading", { name: "Sweeps" }).waitFor();
+    await page.getByRole("heading", { name: "Sweeps", exact: true }).waitFor();
     assert.equal(new URL(page.url()).hash, "#/sweeps");
     await page.getByText("Live", { exact: true }).waitFor();
     await page.evaluate(() => { window.sameDocument = true; });
@@ -65,6 +70,9 @@ try {
   });
 
   await step("it runs to its end before our eyes", async () => {
+    await until(page, "running trials", () => column(page, "Trials", "State"), (s) => s.includes("running"));
+    assert.equal(await page.getByTestId("ended").innerText(), "0");
+    writeFileSync(gate, "");
     await until(page, "ended trials", async () => Number(await page.getByTestId("ended").innerText()), (n) => n === TRIALS);
     await page.locator(".head .state-completed").waitFor();
     const now = await get(`/v1/sweeps/${NAME}`);
@@ -152,4 +160,5 @@ try {
 } finally {
   await browser.close();
   await assay.stop(failed);
+  rmSync(folder, { recursive: true, force: true });
 }

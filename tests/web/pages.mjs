@@ -78,6 +78,23 @@ try {
     assert.match(await page.locator(".document pre").innerText(), /^name: digits-mlp\n[^]*lr: \{type: float, min: 0.0001, max: 0.3, scale: log\}/);
   });
 
+  await step("the chart: logarithmic, with the values beyond its scale; a click opens a trial", async () => {
+    const history = page.getByRole("region", { name: "History" });
+    await history.getByText("1 off the scale").waitFor();
+    await history.getByLabel("Show all values").check();
+    await history.getByLabel("Log scale").check();
+    assert.match(page.url(), /far=show&y=log/);
+    await history.getByText("1 off the scale").waitFor({ state: "detached" });
+    const over = history.locator(".u-over");
+    const box = await over.boundingBox();
+    await over.hover({ position: { x: box.width / 2, y: 40 } });
+    assert.match(await history.locator(".tip .head").innerText(), /#(19|20) completed/);
+    await over.click({ position: { x: box.width / 2, y: 40 } });
+    await page.getByRole("heading", { name: /^#(19|20)$/ }).waitFor();
+    await page.goBack();
+    await history.getByLabel("Log scale").uncheck();
+  });
+
   await step("trials in order of value both ways, those without one last; by state", async () => {
     await orderBy(page, "Trials", "val_error");
     assertOrdered(await column(page, "Trials", "val_error"), false);
@@ -106,6 +123,15 @@ try {
     fixture.emit("trial.measured", { sweep: "live", number: running.number, attempt: 1, value: 0.4321 });
     await page.getByRole("region", { name: "Trials" }).getByText("0.4321").waitFor();
     assert.equal(await page.evaluate(() => window.sameDocument), true);
+  });
+
+  await step("live: a burst of events is one reload, not one each", async () => {
+    const asked = () => fixture.seen.filter(([, at]) => at === "/v1/sweeps/{sweep}/trials/{number}" || at === "/v1/sweeps/{sweep}").length;
+    const before = asked();
+    for (let i = 0; i < 200; i++) fixture.emit("trial.changed", { sweep: "live", number: 0, state: "completed", attempt: 1 });
+    fixture.finish("live");
+    await until(page, "points", chartPoints, (n) => n === completedIn("live"));
+    assert.ok(asked() - before < 40, `200 events made ${asked() - before} requests`);
   });
 
   await step("live: a cut stream is taken up again where it ended", async () => {

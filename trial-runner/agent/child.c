@@ -15,7 +15,6 @@
 #include "base/str.h"
 
 #define ENVIRON_MAX (1 << 20)
-#define STRAY_ROUNDS 16
 
 void child_spec_done(struct child_spec *s)
 {
@@ -153,26 +152,39 @@ static bool carries(pid_t pid, const char *marker)
     return false;
 }
 
-static size_t kill_if_stray(long pid, const char *marker)
+/* Pids that were killed already: a process takes a while to die of it. */
+struct killed {
+    pid_t *v;
+    size_t n, cap;
+};
+
+static size_t kill_if_stray(long pid, const char *marker, struct killed *k)
 {
     if (pid <= 1 || pid == getpid() || !carries((pid_t)pid, marker))
         return 0;
-    return kill((pid_t)pid, SIGKILL) == 0;
+    for (size_t i = 0; i < k->n; i++)
+        if (k->v[i] == pid)
+            return 0;
+    if (kill((pid_t)pid, SIGKILL) < 0 ||
+        as_reserve_one(&k->v, k->n, &k->cap, sizeof *k->v, NULL) < 0)
+        return 0;
+    k->v[k->n++] = (pid_t)pid;
+    return 1;
 }
 
-static size_t kill_among_all(const char *marker)
+static size_t kill_among_all(const char *marker, struct killed *k)
 {
     size_t killed = 0;
     DIR *d = opendir("/proc");
     for (struct dirent *e; d && (e = readdir(d));)
-        killed += kill_if_stray(strtol(e->d_name, NULL, 10), marker);
+        killed += kill_if_stray(strtol(e->d_name, NULL, 10), marker, k);
     if (d)
         closedir(d);
     return killed;
 }
 
 /* Children of every thread of this process. */
-static size_t kill_among_mine(const char *marker)
+static size_t kill_among_mine(const char *marker, struct killed *k)
 {
     size_t killed = 0;
     DIR *d = opendir("/proc/self/task");
@@ -187,24 +199,38 @@ static size_t kill_among_mine(const char *marker)
             continue;
         char *at = text, *end;
         for (long pid; (pid = strtol(at, &end, 10)) > 0 && end > at; at = end)
-            killed += kill_if_stray(pid, marker);
+            killed += kill_if_stray(pid, marker, k);
     }
     if (d)
         closedir(d);
     return killed;
 }
 
-size_t child_kill_strays(const char *dir, bool mine_only)
+/* Look at everything, again while something new was found: it may have forked meanwhile. */
+static size_t kill_strays(const char *dir, bool orphans_first)
 {
     AS_AUTO(str_done) struct str marker = {0};
-    size_t killed = 0, more;
+    struct killed k = {0};
     str_printf(&marker, "ASSAY_REPORT=%s/", dir);
-    if (marker.failed)
-        return 0;
-    int rounds = STRAY_ROUNDS; /* the children of what was killed come to us in the next round */
-    do {
-        more = mine_only ? kill_among_mine(marker.s) : kill_among_all(marker.s);
-        killed += more;
-    } while (more && --rounds);
-    return killed;
+    bool look = !marker.failed && (!orphans_first || kill_among_mine(marker.s, &k) > 0);
+    while (look && kill_among_all(marker.s, &k) > 0)
+        ;
+    free(k.v);
+    return k.n;
+}
+
+size_t child_kill_strays(const char *dir)
+{
+    return kill_strays(dir, false);
+}
+
+size_t child_take_end(pid_t pid, const char *dir, int *ret_wait_status)
+{
+    child_signal_group(pid, SIGKILL); /* while the zombie keeps the group's number taken */
+    while (waitpid(pid, ret_wait_status, 0) < 0 && errno == EINTR)
+        ;
+    /* A group that still has members is dying: a child of theirs may not be an orphan yet, and
+     * ours, so only a look at every process finds it. */
+    bool more = kill(-pid, 0) == 0;
+    return kill_strays(dir, !more);
 }

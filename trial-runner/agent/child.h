@@ -30,11 +30,14 @@ AS_MUST_CHECK as_status child_spawn(const struct child_spec *s, pid_t *ret_pid, 
 /* Signal the whole group of a child that was not reaped yet. */
 void child_signal_group(pid_t pid, int sig);
 
-/* SIGKILL processes whose environment names the report file of a trial below `dir` (its own work
- * folder, or that of the runner): those that left their process group.
- *   mine_only  look only at this process's own children, to which orphans come when it is a
- *              subreaper; else at every process that may be seen
- * Returns how many were killed. A process that overwrote its environment is not found. */
-size_t child_kill_strays(const char *dir, bool mine_only);
+/* Take the end of a child that is a zombie, or soon will be: kill what is left of its group, reap
+ * it, and kill what left the group (found by `dir`, as child_kill_strays does). ret_wait_status  as
+ * from waitpid Returns how many strays were killed. */
+size_t child_take_end(pid_t pid, const char *dir, int *ret_wait_status);
+
+/* SIGKILL every process whose environment names the report file of a trial below `dir` (its own
+ * work folder, or that of the runner). Returns how many. A process that overwrote its environment
+ * is not found. */
+size_t child_kill_strays(const char *dir);
 
 #endif

@@ -59,7 +59,7 @@ static as_status recover(struct agent *a, struct as_err *err)
     AS_AUTO(as_freep) char *trials = file_join(a->options->work, "trials");
     if (!trials)
         return as_fail(err, AS_E_NOMEM, "out of memory");
-    size_t n = child_kill_strays(trials, false);
+    size_t n = child_kill_strays(trials);
     if (n)
         log_write(LOG_WARN, "killed processes of the runner before", "count=%zu", n);
     return spool_recover(a->options->work, on_found, a, err);

@@ -12,7 +12,7 @@
 #include "base/str.h"
 
 #define TOKEN_FILE_MAX 4096
-#define DEFAULT_SERVER "http://127.0.0.1:8760"
+#define DEFAULT_SERVER "http://127.0.0.1:7117"
 #define DEFAULT_CACHE_MIB 20480
 
 /* The words of the command line before they are checked. */

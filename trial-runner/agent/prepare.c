@@ -1,5 +1,7 @@
 #include "trial-runner/agent/prepare.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -36,7 +38,11 @@ static as_status write_json(const struct attempt *a, const char *name, const jso
     AS_AUTO(as_freep) char *text = json_format(j);
     if (!path || !text)
         return out_of_memory(err);
-    return file_replace(path, text, strlen(text), 0600, err);
+    /* Not fsynced: a crash of the machine ends the attempt anyway. */
+    AS_AUTO(file_closep) int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return as_fail(err, AS_E_IO, "%s: %s", path, strerror(errno));
+    return file_write_all(fd, text, strlen(text), err);
 }
 
 static as_status restore_checkpoints(struct attempt *a, struct as_err *err)

@@ -56,11 +56,21 @@ static as_status take_step(const json_t *j, int64_t *ret, struct as_err *err)
     return AS_OK;
 }
 
+/* As the server takes them. */
+static bool name_ok(const char *name)
+{
+    static const char more[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789.-";
+    size_t n = strlen(name);
+    return n > 0 && n <= REPORT_MAX_NAME && strspn(name, more) == n &&
+           !strchr("0123456789.-", name[0]);
+}
+
 static as_status take_metric(json_t *metrics, const char *name, const json_t *j, struct as_err *err)
 {
     double v;
-    if (!*name || strlen(name) > REPORT_MAX_NAME)
-        return as_fail(err, AS_E_INVAL, "a metric's name must have 1 to %d bytes", REPORT_MAX_NAME);
+    if (!name_ok(name))
+        return as_fail(err, AS_E_INVAL,
+                       "the metric '%.80s' must be named [A-Za-z_][A-Za-z0-9_.-]{0,62}", name);
     if (!json_number_get(j, &v))
         return as_fail(err, AS_E_INVAL, "%.80s must be a number, found %s", name,
                        json_type_name(j));

@@ -3,7 +3,7 @@
  *   {"step": 3, "val_error": 0.031}
  *
  * One object per line. `step` is a whole number >= 0; without it, the step after the one before (0
- * at first). Every other field is a metric: a number, or "NaN", "Infinity", "-Infinity" as text or
+ * at first). Every other field is a metric, named [A-Za-z_][A-Za-z0-9_.-]{0,62}: a number, or "NaN", "Infinity", "-Infinity" as text or
  * bare (as Python's json writes them). A line that is anything else is refused whole, and said to
  * be so; reading goes on. Pure: bytes in, measurements out. */
 #ifndef ASSAY_TRIAL_RUNNER_AGENT_REPORT_H
@@ -15,7 +15,7 @@
 
 #define REPORT_MAX_LINE (64 << 10)
 #define REPORT_MAX_METRICS 100
-#define REPORT_MAX_NAME 128
+#define REPORT_MAX_NAME 63
 #define REPORT_MAX_STEP INT64_C(9007199254740991) /* 2^53 - 1: survives a double */
 
 struct report {

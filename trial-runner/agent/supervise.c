@@ -109,17 +109,13 @@ static void stop_if_due(struct attempt *t)
     }
 }
 
-/* The process is a zombie: end what is left of its group while its number is still taken, then reap
- * it and judge. */
+/* The process is a zombie: take its end and judge it. */
 static void take_end(struct loop *l, struct attempt *t)
 {
     AS_AUTO(verdict_done) struct verdict v = {0};
     AS_AUTO(str_done) struct str line = {0};
     int status = 0;
-    child_signal_group(t->pid, SIGKILL);
-    while (waitpid(t->pid, &status, 0) < 0 && errno == EINTR)
-        ;
-    size_t strays = child_kill_strays(t->dir, true);
+    size_t strays = child_take_end(t->pid, t->dir, &status);
     if (strays)
         log_write(LOG_INFO, "processes that a trial left were killed", "%s count=%zu", t->label,
                   strays);
@@ -274,29 +270,30 @@ static bool idle_too_long(struct loop *l)
     return limit_ms && !l->draining && now - l->idle_since_ns >= limit_ms * NS_PER_MS;
 }
 
-static bool is_fatal(struct agent *a)
+/* Has everything been handed back, or is there no sense in going on? */
+static bool is_over(const struct loop *l)
 {
+    struct agent *a = l->agent;
     pthread_mutex_lock(&a->lock);
-    bool fatal = a->fatal.code != AS_OK;
+    bool over = a->fatal.code != AS_OK || (l->draining && a->n == 0);
     pthread_mutex_unlock(&a->lock);
-    return fatal;
+    return over;
 }
 
 void supervise(struct agent *a, int signal_fd)
 {
     struct loop l = {.agent = a, .signal_fd = signal_fd};
-    while (!is_fatal(a)) {
+    while (!is_over(&l)) {
         snapshot(&l);
         take_signals(&l);
         reap(&l);
         size_t children = look_at_all(&l);
-        if (l.draining && l.n == 0 && a->n == 0)
-            break;
         if (l.draining)
             give_up_if_due(&l, children);
         if (idle_too_long(&l))
             start_drain(&l, "idle");
-        wait_for_events(&l);
+        if (!is_over(&l))
+            wait_for_events(&l);
     }
     for (size_t i = 0; i < l.n; i++) /* fatal: nothing runs yet but deliveries of old results */
         client_interrupt(l.attempts[i]->send);

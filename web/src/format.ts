@@ -26,6 +26,13 @@ export function param(value: number | string | boolean | undefined): string {
   return typeof value === "number" ? sig(value) : String(value);
 }
 
+/** Parameters in the order of the sweep's document: JSON objects come from the database in another. */
+export function inOrder(params: Api.Params, sweep: Api.Sweep | null): [string, number | string | boolean][] {
+  const names = Object.keys(sweep?.document.parameters ?? {});
+  const place = (name: string) => (names.includes(name) ? names.indexOf(name) : names.length);
+  return Object.entries(params).sort(([a], [b]) => place(a) - place(b));
+}
+
 export const count = (n: number) => n.toLocaleString("en-US");
 
 const two = (n: number) => String(n).padStart(2, "0");
@@ -58,9 +65,9 @@ export function clock(time: string | null | undefined): string {
   return `${d.getFullYear()}-${two(d.getMonth() + 1)}-${two(d.getDate())} ${two(d.getHours())}:${two(d.getMinutes())}:${two(d.getSeconds())}`;
 }
 
-/** Milliseconds from start to end, or until now while it runs; null before it started. */
-export function elapsed(start: string | null | undefined, end: string | null | undefined, now: number): number | null {
-  return start ? (end ? Date.parse(end) : now) - Date.parse(start) : null;
+/** Milliseconds from start to end, or until now while it runs; null before it started. `now` is not asked when there is an end. */
+export function elapsed(start: string | null | undefined, end: string | null | undefined, now: () => number): number | null {
+  return start ? (end ? Date.parse(end) : now()) - Date.parse(start) : null;
 }
 
 export function bytes(size: number): string {

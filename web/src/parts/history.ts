@@ -1,19 +1,21 @@
 /* What the chart of a sweep draws, from its trials: pure, so that it is easy to check.
  *
  * A trial that diverged may lie far above all others and squash them into a line at the bottom. Such
- * values, beyond the worse quartile by more than REACH interquartile ranges, are drawn at the edge. */
+ * values, beyond the worse quartile by more than REACH interquartile ranges, are drawn at the edge. Where
+ * many lie far from the best, the axis is logarithmic unless somebody chose otherwise. */
 import type * as Api from "../api/types";
 import { toNumber } from "../format";
 
 const REACH = 4;
 const FEWEST_TO_JUDGE = 8;
+const WIDE = 10;
 
 export interface History {
   /** Trial numbers, and for each of them … */
   x: number[];
   /** … the value of a completed trial, … */
   done: (number | null)[];
-  /** … the latest value of one that is not completed, … */
+  /** … the latest value of one that has not ended, … */
   open: (number | null)[];
   /** … the best value of all completed trials up to this number, … */
   best: (number | null)[];
@@ -38,6 +40,13 @@ export function edgeOf(values: number[], sign: number): number {
   return spread > 0 && (cost[cost.length - 1] ?? 0) > edge ? edge : Infinity;
 }
 
+/** Do values that are minimized span so much that a linear axis would hide the good ones? */
+export function spansDecades(values: number[]): boolean {
+  const sorted = [...values].sort((a, b) => a - b);
+  const [best = 0, most = 0] = [sorted[0], sorted[Math.floor(0.9 * (sorted.length - 1))]];
+  return values.length >= FEWEST_TO_JUDGE && best > 0 && most > WIDE * best;
+}
+
 const finite = (trial: Api.Trial): number | null => {
   const v = toNumber(trial.value);
   return v !== null && Number.isFinite(v) ? v : null;
@@ -60,7 +69,7 @@ export function historyOf(trials: readonly Api.Trial[], goal: "minimize" | "maxi
     if (trial.state === "failed") h.failed.push(h.x.length);
     h.x.push(trial.number);
     h.done.push(completed && seen ? value : null);
-    h.open.push(!completed && seen && trial.state !== "failed" ? value : null);
+    h.open.push(seen && (trial.state === "running" || trial.state === "paused") ? value : null);
     h.best.push(best);
     h.steps.push(better ? value : null);
   }

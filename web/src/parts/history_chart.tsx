@@ -2,7 +2,7 @@
 import { useMemo, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import type * as Api from "../api/types";
-import { param, sig, toNumber } from "../format";
+import { inOrder, param, sig, toNumber } from "../format";
 import { colour } from "../theme";
 import { historyOf, positiveOnly, type History } from "./history";
 import { axis, Plot, tickText, wholeAxis, type Options } from "./plot";
@@ -27,8 +27,8 @@ function describe(h: History, trials: readonly Api.Trial[], metric: string): str
 export function HistoryChart({ sweep, trials, log, clip, open }: Props) {
   const { name, goal } = sweep.metric;
   const history = useMemo(() => historyOf(trials, goal, clip), [trials, goal, clip]);
-  const state = useRef({ history, trials, open });
-  state.current = { history, trials, open };
+  const state = useRef({ sweep, history, trials, open });
+  state.current = { sweep, history, trials, open };
   const logY = log && history.positive;
   const size = trials.length > 2000 ? 3 : trials.length > 500 ? 4.5 : 6;
   const data = useMemo<uPlot.AlignedData>(() => {
@@ -54,7 +54,7 @@ export function HistoryChart({ sweep, trials, log, clip, open }: Props) {
     ],
     padding: [12, 8, 0, 0],
     legend: { show: false },
-    cursor: { y: false, points: { show: false }, drag: { x: true, y: false } },
+    cursor: { y: false, points: ring(), drag: { x: true, y: false } },
     hooks: { draw: [(u) => drawMarks(u, state.current.history, goal)] },
   });
 
@@ -62,6 +62,12 @@ export function HistoryChart({ sweep, trials, log, clip, open }: Props) {
     <Plot class="history" height={HEIGHT} data={data} deps={[logY, name, goal, size]} options={options}
       label={describe(history, trials, name)} made={(u) => addTip(u, () => state.current)} />
   );
+}
+
+/** A ring around the point under the pointer: completed trials (series 2) and those that run (series 4). */
+function ring(): uPlot.Cursor.Points {
+  const size = (_: uPlot, series: number) => (series === 2 || series === 4 ? 14 : 0);
+  return { size, width: (_, __, px) => (px > 0 ? 2 : 0), fill: () => "transparent", stroke: () => colour("--accent") };
 }
 
 /** Failed trials as ticks on the lower edge, values beyond the scale as triangles on the worse edge. */
@@ -93,6 +99,7 @@ function drawMarks(u: uPlot, h: History, goal: "minimize" | "maximize"): void {
 }
 
 interface Current {
+  sweep: Api.Sweep;
   history: History;
   trials: readonly Api.Trial[];
   open: (number: number) => void;
@@ -110,7 +117,7 @@ function addTip(u: uPlot, current: () => Current): void {
     const left = u.cursor.left ?? -1;
     tip.hidden = !trial || left < 0;
     if (!trial || left < 0) return;
-    tip.replaceChildren(...tipLines(trial));
+    tip.replaceChildren(...tipLines(trial, current().sweep));
     const right = left > u.over.clientWidth / 2;
     tip.style.left = right ? "" : `${left + 14}px`;
     tip.style.right = right ? `${u.over.clientWidth - left + 14}px` : "";
@@ -124,13 +131,13 @@ function addTip(u: uPlot, current: () => Current): void {
   });
 }
 
-function tipLines(trial: Api.Trial): HTMLElement[] {
+function tipLines(trial: Api.Trial, sweep: Api.Sweep): HTMLElement[] {
   const line = (cls: string, key: string, value: string) => {
     const row = document.createElement("div");
     row.className = cls;
     for (const text of [key, value]) row.appendChild(document.createElement("span")).textContent = text;
     return row;
   };
-  const params = Object.entries(trial.params).slice(0, 12).map(([k, v]) => line("pair", k, param(v)));
+  const params = inOrder(trial.params, sweep).slice(0, 12).map(([k, v]) => line("pair", k, param(v)));
   return [line("head", `#${trial.number} ${trial.state}`, sig(toNumber(trial.value))), ...params];
 }

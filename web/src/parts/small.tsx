@@ -4,12 +4,15 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { messageOf } from "../api/http";
 import type * as Api from "../api/types";
-import { ago, clock, count } from "../format";
+import { ago, clock, count, elapsed } from "../format";
 import type { Refresher } from "../live/refresher";
 
 /** The clock of the page, in whole seconds; stands still in a hidden tab. */
 export const now = signal(Date.now());
 setInterval(() => { if (!document.hidden) now.value = Date.now(); }, 1000);
+
+/** How long something took or has taken so far; only what still runs follows the clock. */
+export const took = (start: string | null | undefined, end: string | null | undefined) => elapsed(start, end, () => now.value);
 
 export function State({ state }: { state: string }) {
   return <span class={`state state-${state}`}><i aria-hidden="true" />{state}</span>;

@@ -25,10 +25,12 @@ export interface Order {
   descending: boolean;
 }
 
-/** -1, 0, 1 for two keys of any kind; null and NaN are told apart before. */
+const words = new Intl.Collator("en", { numeric: true }); // localeCompare makes one for each comparison
+
+/** Below, at or above zero for two keys of any kind; null and NaN are told apart before. */
 function compare(a: number | string, b: number | string): number {
   if (typeof a === "number" && typeof b === "number") return a - b;
-  return String(a).localeCompare(String(b), "en", { numeric: true });
+  return words.compare(String(a), String(b));
 }
 
 const isNothing = (k: number | string | null): k is null => k === null || (typeof k === "number" && Number.isNaN(k));

@@ -6,12 +6,13 @@ import { href } from "../route";
 
 export function EnsemblePanel({ sweep, ensemble }: { sweep: Api.Sweep; ensemble: Api.Ensemble | null }) {
   if (ensemble === null || (ensemble.state !== "ready" && !hasEnded(sweep.state))) return null;
-  if (ensemble.state === "none" && sweep.document.ensemble === undefined && !ensemble.reason) return null;
+  // That there is none is news only to those who asked for one.
+  if (ensemble.state === "none" && !sweep.document.ensemble) return null;
   return (
     <section class="panel ensemble" aria-label="Ensemble">
       <div class="bar">
         <h2>Ensemble {ensemble.metric && <small>{ensemble.metric}, {ensemble.goal}</small>}</h2>
-        {ensemble.state === "ready" && <span class="faint">{count(ensemble.members?.length ?? 0)} members from {count(ensemble.candidates ?? 0)} candidates</span>}
+        {ensemble.state === "ready" && <span class="faint">{count(ensemble.members?.length ?? 0)} {ensemble.members?.length === 1 ? "member" : "members"} from {count(ensemble.candidates ?? 0)} candidates</span>}
       </div>
       {ensemble.state === "ready" ? <Ready sweep={sweep} ensemble={ensemble} />
         : <p class="hint">{ensemble.state === "pending" ? "It is being made." : `There is none: ${ensemble.reason ?? "the sweep asked for none, or too few trials left predictions"}.`}</p>}

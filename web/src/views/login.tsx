@@ -25,7 +25,7 @@ export function LoginView() {
     <main class="login">
       <form class="panel" onSubmit={submit}>
         <h1>Sign in</h1>
-        <p>This server asks for a token. <code>assay up</code> prints an address that holds one; <code>assay token</code> makes more.</p>
+        <p>This server asks for a token. <code>assay up</code> prints an address that holds one; <code>assay token create</code> makes more.</p>
         <label for="token">Token</label>
         <input id="token" ref={input} type="password" autocomplete="current-password" spellcheck={false} required autofocus aria-describedby={refusal.value ? "refusal" : undefined} />
         {refusal.value !== null && <p id="refusal" class="bad" role="alert">{refusal.value}</p>}

@@ -33,7 +33,7 @@ export function RunnersView() {
     <main>
       <div class="head"><h1>Runners</h1>{all !== null && <span class="faint">{count(live.length)} live, {count(busy)} of {count(slots)} slots busy</span>}</div>
       <Loading of={model.refresher} ready={all !== null}>
-        {all?.length === 0 ? <Empty title="No runners"><p>Nothing can run until one registers. <code>assay up</code> starts some; on another machine:</p><pre>assay-runner --server {location.origin}</pre></Empty> : (
+        {all?.length === 0 ? <Empty title="No runners"><p>Nothing can run until one registers. <code>assay up</code> starts some; on another machine:</p><pre>assay-runner --server {location.origin} --token-file FILE</pre></Empty> : (
           <section class="panel flush">
             <Table label="Runners" columns={columns} rows={all ?? []} rowKey={(r) => r.name} order={order} setOrder={(o) => choose({ sort: o.column, order: o.descending ? "desc" : "asc" })} empty="" />
           </section>

@@ -2,12 +2,12 @@
 import { useMemo, useState } from "preact/hooks";
 import { call } from "../api/http";
 import type * as Api from "../api/types";
-import { count, duration, elapsed, param, sig, toNumber } from "../format";
+import { count, duration, inOrder, param, sig, toNumber } from "../format";
 import { useModel } from "../live/model";
 import { hasEnded, SweepModel } from "../live/sweep";
 import { HistoryChart } from "../parts/history_chart";
-import { edgeOf } from "../parts/history";
-import { attempt, Confirm, Loading, now, Progress, Since, State, Toggle } from "../parts/small";
+import { edgeOf, spansDecades } from "../parts/history";
+import { attempt, Confirm, Loading, Progress, Since, State, Toggle, took } from "../parts/small";
 import { toYaml } from "../parts/yaml";
 import { choose, go, href, route } from "../route";
 import { EnsemblePanel } from "./ensemble";
@@ -55,7 +55,7 @@ function Head({ model, sweep }: { model: SweepModel; sweep: Api.Sweep }) {
         {sweep.state === "paused" && <button type="button" class="primary" onClick={() => change("running")}>Resume</button>}
         {!hasEnded(sweep.state) && <button type="button" class="danger" onClick={() => setAsking(true)}>Cancel…</button>}
       </div>
-      {sweep.reason && <p class={sweep.state === "failed" ? "reason bad" : "reason"}>{sweep.reason}</p>}
+      {sweep.reason && sweep.state !== "completed" && <p class={sweep.state === "failed" ? "reason bad" : "reason"}>{sweep.reason}</p>}
       {sweep.document.description && <p class="reason">{sweep.document.description}</p>}
       <Facts sweep={sweep} />
       <Confirm open={asking} title={`Cancel ${sweep.id}?`} action="Cancel the sweep" close={() => setAsking(false)} yes={() => change("cancelled")}>
@@ -66,10 +66,10 @@ function Head({ model, sweep }: { model: SweepModel; sweep: Api.Sweep }) {
 }
 
 /** Time left at the pace so far; null while there is nothing to judge it by. */
-function timeLeft(sweep: Api.Sweep, at: number): number | null {
+function timeLeft(sweep: Api.Sweep): number | null {
   const c = sweep.counts;
   const done = c.completed + c.pruned + c.failed + c.cancelled;
-  const ran = elapsed(sweep.started_at, sweep.finished_at, at);
+  const ran = took(sweep.started_at, sweep.finished_at);
   if (sweep.state !== "running" || ran === null || done < 2) return null;
   return (ran / done) * Math.max(0, sweep.planned_trials - done);
 }
@@ -77,7 +77,7 @@ function timeLeft(sweep: Api.Sweep, at: number): number | null {
 function Facts({ sweep }: { sweep: Api.Sweep }) {
   const c = sweep.counts;
   const ended = c.completed + c.pruned + c.failed + c.cancelled;
-  const left = timeLeft(sweep, now.value);
+  const left = timeLeft(sweep);
   const facts: [string, preact.ComponentChildren][] = [
     ["Ended", <><b data-testid="ended">{count(ended)}</b> of {count(sweep.planned_trials)}</>],
     ["Running", count(c.running)],
@@ -86,7 +86,7 @@ function Facts({ sweep }: { sweep: Api.Sweep }) {
     ["Method", sweep.method],
     ["Seed", <span title={sweep.seed}>{sweep.seed}</span>],
     ["Started", <Since time={sweep.started_at} />],
-    ["Took", duration(elapsed(sweep.started_at, sweep.finished_at, now.value))],
+    ["Took", duration(took(sweep.started_at, sweep.finished_at))],
   ];
   if (left !== null) facts.push(["Left, about", duration(left)]);
   return (
@@ -99,14 +99,15 @@ function Facts({ sweep }: { sweep: Api.Sweep }) {
 
 function ChartPanel({ sweep, trials, loaded }: { sweep: Api.Sweep; trials: readonly Api.Trial[]; loaded: boolean }) {
   const { query } = route.value;
-  const log = query.get("y") === "log";
-  const clip = query.get("far") !== "show";
-  const { values, far, positive } = useMemo(() => {
+  const { values, far, positive, wide } = useMemo(() => {
     const all = trials.filter((t) => t.state === "completed").map((t) => toNumber(t.value)).filter((v): v is number => v !== null && Number.isFinite(v));
     const sign = sweep.metric.goal === "minimize" ? 1 : -1;
     const edge = edgeOf(all, sign);
-    return { values: all.length, far: all.filter((v) => v * sign > edge).length, positive: all.every((v) => v > 0) };
+    return { values: all.length, far: all.filter((v) => v * sign > edge).length, positive: all.every((v) => v > 0), wide: sign > 0 && spansDecades(all) };
   }, [trials, sweep.metric.goal]);
+  const log = positive && (query.has("y") ? query.get("y") === "log" : wide);
+  const clip = !log && query.get("far") !== "show";
+  const chooseLog = (on: boolean) => choose({ y: on === wide ? null : on ? "log" : "linear" });
   return (
     <section class="panel chart" aria-label="History" data-points={values}>
       <div class="bar">
@@ -118,8 +119,8 @@ function ChartPanel({ sweep, trials, loaded }: { sweep: Api.Sweep; trials: reado
           {far > 0 && clip && <li class="l-far">{count(far)} off the scale</li>}
         </ul>
         <span class="grow" />
-        {far > 0 && <Toggle label="Show all values" on={!clip} change={(on) => choose({ far: on ? "show" : null })} title="Also the values that lie far from the rest" />}
-        <Toggle label="Log scale" on={log && positive} disabled={!positive} change={(on) => choose({ y: on ? "log" : null })} title={positive ? "Logarithmic y axis" : "Values at or below zero have no logarithm"} />
+        {far > 0 && !log && <Toggle label="Show all values" on={!clip} change={(on) => choose({ far: on ? "show" : null })} title="Also the values that lie far from the rest" />}
+        <Toggle label="Log scale" on={log} disabled={!positive} change={chooseLog} title={positive ? "Logarithmic y axis" : "Values at or below zero have no logarithm"} />
       </div>
       {loaded && trials.length === 0 ? <p class="hint tall">No trials yet: they appear as runners claim them.</p>
         : <HistoryChart sweep={sweep} trials={trials} log={log} clip={clip} open={(n) => go(["sweeps", sweep.id, "trials", n])} />}
@@ -135,11 +136,17 @@ function BestPanel({ sweep }: { sweep: Api.Sweep }) {
       {best ? (
         <>
           <p class="big"><b title={String(best.value)} data-testid="best">{sig(toNumber(best.value))}</b> <small>{sweep.metric.name}</small></p>
-          <dl class="pairs">{Object.entries(best.params).map(([k, v]) => <div key={k}><dt>{k}</dt><dd title={String(v)}>{param(v)}</dd></div>)}</dl>
+          <dl class="pairs">{inOrder(best.params, sweep).map(([k, v]) => <div key={k}><dt>{k}</dt><dd title={String(v)}>{param(v)}</dd></div>)}</dl>
         </>
       ) : <p class="hint">No trial has completed yet.</p>}
     </section>
   );
+}
+
+function copy(text: string): Promise<void> {
+  // Browsers hide the clipboard from pages that came over plain HTTP from another machine.
+  if (!("clipboard" in navigator)) throw new Error("The browser lets only pages from https or this machine copy; select the text instead");
+  return navigator.clipboard.writeText(text);
 }
 
 function DocumentPanel({ document }: { document: Api.SweepDocument }) {
@@ -147,7 +154,7 @@ function DocumentPanel({ document }: { document: Api.SweepDocument }) {
   return (
     <details class="panel document">
       <summary>Sweep document</summary>
-      <button type="button" class="quiet" onClick={() => attempt(() => navigator.clipboard.writeText(text))}>Copy</button>
+      <button type="button" class="quiet" onClick={() => attempt(() => copy(text))}>Copy</button>
       <pre>{text}</pre>
     </details>
   );

@@ -1,11 +1,11 @@
 /* All sweeps: what each is doing, how far it is, what it has found. */
 import { useMemo } from "preact/hooks";
 import type * as Api from "../api/types";
-import { count, duration, elapsed, sig, toNumber } from "../format";
+import { count, duration, sig, toNumber } from "../format";
 import { useModel } from "../live/model";
 import { hasEnded } from "../live/sweep";
 import { SweepsModel } from "../live/sweeps";
-import { Chips, Empty, Loading, now, Progress, Since, State } from "../parts/small";
+import { Chips, Empty, Loading, Progress, Since, State, took } from "../parts/small";
 import { Table, type Column } from "../parts/table";
 import { choose, go, href, route } from "../route";
 
@@ -24,7 +24,7 @@ const columns: Column<Api.Sweep>[] = [
   { id: "best", label: "Best", width: 10, numeric: true, key: (s) => toNumber(s.best?.value), cell: (s) => <b title={String(s.best?.value ?? "")}>{sig(toNumber(s.best?.value))}</b> },
   { id: "metric", label: "Metric", width: 18, key: (s) => s.metric.name, cell: (s) => <span title={`${s.metric.goal} ${s.metric.name}`}>{s.metric.goal === "minimize" ? "↓" : "↑"} {s.metric.name}</span> },
   { id: "method", label: "Method", width: 8, key: (s) => s.method, cell: (s) => s.method },
-  { id: "duration", label: "Duration", width: 11, numeric: true, key: (s) => elapsed(s.started_at, s.finished_at, now.value), cell: (s) => duration(elapsed(s.started_at, s.finished_at, now.value)) },
+  { id: "duration", label: "Duration", width: 11, numeric: true, key: (s) => took(s.started_at, s.finished_at), cell: (s) => duration(took(s.started_at, s.finished_at)) },
   { id: "created", label: "Created", width: 12, key: (s) => time(s.created_at), cell: (s) => <Since time={s.created_at} /> },
 ];
 

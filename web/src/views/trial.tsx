@@ -2,11 +2,11 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { call, download } from "../api/http";
 import type * as Api from "../api/types";
-import { bytes, clock, count, duration, elapsed, NONE, param, sig, toNumber } from "../format";
+import { bytes, clock, count, duration, inOrder, NONE, param, sig, toNumber } from "../format";
 import { useModel } from "../live/model";
 import { isOpen, TrialModel } from "../live/trial";
 import { Curves } from "../parts/curves";
-import { attempt, Confirm, Loading, now, Since, State, Toggle } from "../parts/small";
+import { attempt, Confirm, Loading, Since, State, Toggle, took } from "../parts/small";
 import { choose, href, route } from "../route";
 
 export function TrialView({ sweep, number }: { sweep: string; number: number }) {
@@ -20,7 +20,7 @@ export function TrialView({ sweep, number }: { sweep: string; number: number }) 
             <Head model={model} trial={trial} />
             <div class="columns narrow-first">
               <div class="stack">
-                <ParamsPanel trial={trial} />
+                <ParamsPanel trial={trial} sweep={model.sweep.value} />
                 <AttemptsPanel trial={trial} />
                 <FilesPanel files={model.files.value} />
               </div>
@@ -52,7 +52,7 @@ function Head({ model, trial }: { model: TrialModel; trial: Api.TrialDetail }) {
     ["Restarts", String(trial.restarts)],
     ["Runner", trial.runner ?? NONE],
     ["Started", <Since time={trial.started_at} />],
-    ["Took", duration(elapsed(trial.started_at, trial.finished_at, now.value))],
+    ["Took", duration(took(trial.started_at, trial.finished_at))],
     ["Seed", trial.seed],
   ];
   return (
@@ -80,12 +80,12 @@ function Head({ model, trial }: { model: TrialModel; trial: Api.TrialDetail }) {
 /** Any JSON value of a suggestion in a short line. */
 const plain = (value: unknown) => (typeof value === "number" ? sig(value) : typeof value === "string" ? value : JSON.stringify(value));
 
-function ParamsPanel({ trial }: { trial: Api.TrialDetail }) {
+function ParamsPanel({ trial, sweep }: { trial: Api.TrialDetail; sweep: Api.Sweep | null }) {
   const why = Object.entries(trial.suggestion ?? {});
   return (
     <section class="panel" aria-label="Parameters">
       <div class="bar"><h2>Parameters</h2></div>
-      <dl class="pairs">{Object.entries(trial.params).map(([k, v]) => <div key={k}><dt>{k}</dt><dd title={String(v)}>{param(v)}</dd></div>)}</dl>
+      <dl class="pairs">{inOrder(trial.params, sweep).map(([k, v]) => <div key={k}><dt>{k}</dt><dd title={String(v)}>{param(v)}</dd></div>)}</dl>
       {why.length > 0 && <><h3>Suggestion</h3><dl class="pairs">{why.map(([k, v]) => <div key={k}><dt>{k}</dt><dd title={plain(v)}>{plain(v)}</dd></div>)}</dl></>}
     </section>
   );
@@ -105,7 +105,7 @@ function AttemptsPanel({ trial }: { trial: Api.TrialDetail }) {
                   <td class="num">{a.attempt}</td>
                   <td><State state={a.outcome ?? "running"} />{a.exit_code !== null && a.exit_code !== undefined && a.exit_code !== 0 && <span class="faint"> {a.exit_code < 0 ? `signal ${-a.exit_code}` : `exit ${a.exit_code}`}</span>}</td>
                   <td title={clock(a.started_at)}>{a.runner}</td>
-                  <td class="num">{duration(elapsed(a.started_at, a.ended_at, now.value))}</td>
+                  <td class="num">{duration(took(a.started_at, a.ended_at))}</td>
                 </tr>
               ))}
             </tbody>

@@ -1,8 +1,8 @@
 /* The table of a sweep's trials: any order, by state, as many as there are. */
 import { useMemo } from "preact/hooks";
 import type * as Api from "../api/types";
-import { duration, elapsed, param, sig, toNumber } from "../format";
-import { Chips, now, State, TRIAL_STATES } from "../parts/small";
+import { duration, param, sig, toNumber } from "../format";
+import { Chips, State, TRIAL_STATES, took } from "../parts/small";
 import { Table, type Column } from "../parts/table";
 import { choose, go, href, route } from "../route";
 
@@ -16,13 +16,13 @@ function paramColumn([name, space]: [string, Record<string, unknown>]): Column<A
 
 /** Reasons have a column when there are any. */
 function columnsOf(sweep: Api.Sweep, reasons: boolean): Column<Api.Trial>[] {
-  const took = (t: Api.Trial) => elapsed(t.started_at, t.finished_at, now.value);
+  const time = (t: Api.Trial) => took(t.started_at, t.finished_at);
   const columns: Column<Api.Trial>[] = [
     { id: "number", label: "Trial", width: 6, numeric: true, key: (t) => t.number, cell: (t) => <a href={href(["sweeps", sweep.id, "trials", t.number])}>{t.number}</a> },
     { id: "state", label: "State", width: 11, key: (t) => TRIAL_STATES.indexOf(t.state), cell: (t) => <State state={t.state} /> },
     { id: "value", label: sweep.metric.name, width: Math.min(22, Math.max(11, sweep.metric.name.length + 2)), numeric: true, key: (t) => toNumber(t.value), cell: (t) => <b title={String(t.value ?? "")} class={t.state === "completed" ? "" : "unsure"}>{sig(toNumber(t.value))}</b> },
     ...Object.entries(sweep.document.parameters).map(paramColumn),
-    { id: "duration", label: "Duration", width: 10, numeric: true, key: took, cell: (t) => duration(took(t)) },
+    { id: "duration", label: "Duration", width: 10, numeric: true, key: time, cell: (t) => duration(time(t)) },
     { id: "restarts", label: "Restarts", width: 9, numeric: true, key: (t) => t.restarts, cell: (t) => <span class={t.restarts > 0 ? "" : "faint"}>{t.restarts}</span> },
     { id: "runner", label: "Runner", width: 16, key: (t) => t.runner ?? null, cell: (t) => t.runner ?? "" },
   ];

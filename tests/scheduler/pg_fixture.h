@@ -1,0 +1,41 @@
+/* A private PostgreSQL cluster for a test program: started when it is first asked for, in a folder of
+ * its own under /tmp, reached by a socket only; gone when the program ends, however it ends.
+ *
+ * The cluster belongs to the process that starts it, so call pg_fixture_start() in test_suite(),
+ * before Check forks. As root the server runs as the user postgres. fsync is off (the programs need
+ * ASSAY_ALLOW_FSYNC_OFF=1, which is set here) unless it is asked for.
+ *
+ * What goes wrong here ends the program with a message; without PostgreSQL it exits 77 (skipped).
+ * One thread at a time, but for the functions that take a URL. */
+#ifndef ASSAY_TESTS_SCHEDULER_PG_FIXTURE_H
+#define ASSAY_TESTS_SCHEDULER_PG_FIXTURE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define PG_URL_SIZE 256
+
+/* Start the cluster and make a migrated database to copy from. */
+void pg_fixture_start(void);
+void pg_fixture_start_with_fsync(void);
+
+/* A database of its own, migrated; as libpq connection text. */
+void pg_fixture_database(char ret_url[PG_URL_SIZE]);
+/* The same, empty. */
+void pg_fixture_empty_database(char ret_url[PG_URL_SIZE]);
+
+/* Run commands; read one number (of the first row and column). */
+void pg_fixture_exec(const char *url, const char *sql);
+int64_t pg_fixture_i64(const char *url, const char *sql);
+/* What the first row and column says; at most size - 1 bytes. "" for null or no row. */
+void pg_fixture_text(const char *url, const char *sql, char *ret, int size);
+
+/* End all other connections to that database, as a crash of their servers would. */
+void pg_fixture_kill_backends(const char *url);
+
+/* Stop the server as a power cut would (SIGQUIT), and start it again. Only where Check does not fork
+ * (setenv("CK_FORK", "no", 1) in test_suite()). */
+void pg_fixture_stop(void);
+void pg_fixture_continue(void);
+
+#endif

@@ -1,0 +1,199 @@
+#include "tests/scheduler/service.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "scheduler/blobs.h"
+#include "tests/check_main.h"
+
+void service_open(struct service *s, int64_t lease_ms)
+{
+    struct as_err err = {0};
+    memset(s, 0, sizeof *s);
+    pg_fixture_database(s->url);
+    struct store_opts opts = {.url = s->url, .max_connections = 8};
+    opts.config.lease_ms = lease_ms;
+    opts.config.heartbeat_ms = lease_ms / 3;
+    ck_ok(store_open(&opts, &s->db, &err), err);
+}
+
+void service_close(struct service *s)
+{
+    store_close(s->db);
+    arena_done(&s->a);
+}
+
+json_t *json_of(const char *text)
+{
+    struct as_err err = {0};
+    char *copy = strdup(text);
+    json_t *j = NULL;
+    ck_assert_ptr_nonnull(copy);
+    for (char *c = copy; *c; c++) {
+        if (*c == '\'')
+            *c = '"';
+    }
+    ck_ok(json_parse(copy, strlen(copy), &j, &err), err);
+    free(copy);
+    return j;
+}
+
+static const char *create(struct service *s, const char *text)
+{
+    struct as_err err = {0};
+    struct sweep_row row;
+    json_t *doc = json_of(text);
+    ck_ok(sweep_create(s->db, &s->a, doc, NULL, &row, &err), err);
+    json_decref(doc);
+    return row.id;
+}
+
+const char *make_sweep(struct service *s, const char *name, const char *limits, const char *more)
+{
+    char text[2000];
+    snprintf(text, sizeof text,
+             "{'name': '%s', 'metric': {'name': 'loss', 'goal': 'minimize'}, 'parameters': {'x': "
+             "{'type': 'float', 'min': 0, 'max': 1}}, 'search': {'method': 'random', 'seed': 7}, "
+             "'limits': {%s}, 'trial': {'command': ['true', '${x}']}%s}",
+             name, limits, more);
+    return create(s, text);
+}
+
+const char *make_grid(struct service *s, const char *name, int n, const char *limits)
+{
+    char text[2000];
+    snprintf(text, sizeof text,
+             "{'name': '%s', 'metric': {'name': 'loss', 'goal': 'minimize'}, 'parameters': {'i': "
+             "{'type': 'int', 'min': 1, 'max': %d, 'step': 1}}, 'search': {'method': 'grid'}, "
+             "'limits': {%s}, 'trial': {'command': ['true']}}",
+             name, n, limits);
+    return create(s, text);
+}
+
+int64_t make_runner(struct service *s, const char *name, int64_t slots)
+{
+    struct as_err err = {0};
+    struct registration r;
+    struct runner_register req = {.name = name, .slots = slots};
+    ck_ok(runner_register(s->db, &s->a, &req, &r, &err), err);
+    return r.epoch;
+}
+
+struct claim_list claim(struct service *s, const char *runner, int64_t epoch, int64_t max)
+{
+    static atomic_int counter;
+    struct as_err err = {0};
+    struct claim_list list;
+    char id[40];
+    snprintf(id, sizeof id, "claim-%d", atomic_fetch_add(&counter, 1));
+    struct claim_request req = {
+        .runner = runner, .epoch = epoch, .claim_id = id, .max_trials = max};
+    ck_ok(claim_trials(s->db, &s->a, &req, &list, &err), err);
+    return list;
+}
+
+struct claimed_row claim_one(struct service *s, const char *runner, int64_t epoch)
+{
+    struct claim_list list = claim(s, runner, epoch, 1);
+    ck_assert_uint_eq(list.n, 1);
+    return list.rows[0];
+}
+
+struct attempt_ref ref_of(const struct claimed_row *c)
+{
+    return (struct attempt_ref){.sweep = c->sweep, .number = c->number, .attempt = c->attempt};
+}
+
+void measure(struct service *s, struct attempt_ref ref, const char *metric, int64_t step, double v)
+{
+    struct as_err err = {0};
+    struct measurement m = {.step = step, .metric = metric, .value = v};
+    int64_t n = 0;
+    ck_ok(attempt_measure(s->db, &ref, &m, 1, &n, &err), err);
+}
+
+struct trial_row end(struct service *s, struct attempt_ref ref, attempt_outcome outcome)
+{
+    struct as_err err = {0};
+    struct trial_row row;
+    struct completion c = {.outcome = outcome};
+    ck_ok(attempt_complete(s->db, &s->a, &ref, &c, &row, &err), err);
+    return row;
+}
+
+struct trial_row finish(struct service *s, struct attempt_ref ref, double loss)
+{
+    measure(s, ref, "loss", 1, loss);
+    return end(s, ref, OUTCOME_COMPLETED);
+}
+
+struct sweep_row sweep_of_id(struct service *s, const char *id)
+{
+    struct as_err err = {0};
+    struct sweep_row row;
+    ck_ok(sweep_get(s->db, &s->a, id, &row, &err), err);
+    return row;
+}
+
+struct trial_row trial_of(struct service *s, const char *sweep, int64_t number)
+{
+    struct as_err err = {0};
+    struct trial_detail d;
+    ck_ok(trial_get(s->db, &s->a, sweep, number, &d, &err), err);
+    return d.trial;
+}
+
+void put_blob(struct service *s, const char *text, char ret_sha256[SHA256_HEX_SIZE])
+{
+    struct as_err err = {0};
+    struct blob_put *p = NULL;
+    bool created;
+    ck_ok(sha256_of(text, strlen(text), ret_sha256, &err), err);
+    ck_ok(blob_put_create(ret_sha256, &p, &err), err);
+    ck_ok(blob_put_add(p, text, strlen(text), &err), err);
+    ck_ok(blob_put_commit(s->db, p, &created, &err), err);
+    blob_put_free(p);
+}
+
+void check_invariants(struct service *s)
+{
+    static const struct {
+        const char *what, *sql; /* counts what is wrong */
+    } rules[] = {
+        {"the counters of a sweep are those of its trials",
+         "select count(*) from sweep s cross join lateral (select count(*) as n, count(*) filter "
+         "(where state = 'queued') as q, count(*) filter (where state = 'running') as r, count(*) "
+         "filter (where state = 'completed') as c, count(*) filter (where state = 'failed') as f, "
+         "count(*) filter (where state = 'cancelled') as x from trial where sweep_key = s.key) t "
+         "where (n_total, n_queued, n_running, n_completed, n_failed, n_cancelled) <> (t.n, t.q, "
+         "t.r, t.c, t.f, t.x)"},
+        {"trials are numbered without holes",
+         "select count(*) from sweep s where n_total > 0 and (select max(number) + 1 from trial "
+         "where sweep_key = s.key) <> n_total"},
+        {"no more trials than planned", "select count(*) from sweep where n_total > planned"},
+        {"no more run than may",
+         "select count(*) from sweep where n_running > max_concurrent"},
+        {"a running trial has one open attempt, its latest",
+         "select count(*) from trial t where state = 'running' and not exists (select from attempt "
+         "a where a.sweep_key = t.sweep_key and a.number = t.number and a.attempt = t.attempt and "
+         "a.ended_at is null and a.runner = t.runner)"},
+        {"an open attempt is the latest of a running trial",
+         "select count(*) from attempt a join trial t using (sweep_key, number) where a.ended_at "
+         "is null and (t.state <> 'running' or t.attempt <> a.attempt)"},
+        {"attempts are numbered from 1 without holes",
+         "select count(*) from trial t where t.attempt <> (select count(*) from attempt a where "
+         "a.sweep_key = t.sweep_key and a.number = t.number)"},
+        {"one completed attempt for each completed trial",
+         "select count(*) from trial t where t.state = 'completed' and 1 <> (select count(*) from "
+         "attempt a where a.sweep_key = t.sweep_key and a.number = t.number and outcome = "
+         "'completed')"},
+        {"restarts within the budget", "select count(*) from trial t join sweep s on s.key = "
+                                       "t.sweep_key where t.restarts > s.max_restarts"},
+        {"no two trials of a grid are the same",
+         "select count(*) from (select sweep_key, params::text from trial t join sweep s on s.key "
+         "= t.sweep_key where s.method = 'grid' group by 1, 2 having count(*) > 1) d"},
+    };
+    for (size_t i = 0; i < AS_ARRAY_LEN(rules); i++)
+        ck_assert_msg(pg_fixture_i64(s->url, rules[i].sql) == 0, "broken: %s", rules[i].what);
+}

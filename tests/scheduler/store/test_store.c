@@ -1,0 +1,199 @@
+/* The store: every statement prepares, connections heal, fsync is wanted. */
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "scheduler/migrate.h"
+#include "scheduler/store/pg_priv.h"
+#include "tests/check_main.h"
+#include "tests/scheduler/service.h"
+
+static struct service s;
+static struct as_err err;
+
+static void open_service(void)
+{
+    service_open(&s, 0);
+}
+
+static void close_service(void)
+{
+    service_close(&s);
+}
+
+/* A statement that names a column that is not there fails here, not in front of a user. */
+START_TEST(every_statement_prepares)
+{
+    PGconn *c = PQconnectdb(s.url);
+    size_t n = 0;
+    for (const struct stmt_set *const *set = store_stmt_sets; *set; set++) {
+        for (size_t i = 0; i < (*set)->n; i++, n++) {
+            const struct stmt *st = &(*set)->stmts[i];
+            ck_assert_ptr_nonnull(st->name);
+            PGresult *r = PQprepare(c, st->name, st->sql, 0, NULL);
+            ck_assert_msg(PQresultStatus(r) == PGRES_COMMAND_OK, "%s: %s", st->name,
+                          PQerrorMessage(c));
+            PQclear(r);
+        }
+    }
+    ck_assert_uint_gt(n, 60);
+    ck_assert_uint_lt(n * 2, CONN_STMTS);
+    PQfinish(c);
+}
+END_TEST
+
+START_TEST(a_killed_connection_is_replaced)
+{
+    make_sweep(&s, "a", "'max_trials': 1", "");
+    for (int i = 0; i < 5; i++) {
+        pg_fixture_kill_backends(s.url);
+        ck_assert_str_eq(sweep_of_id(&s, "a").id, "a");
+    }
+    ck_assert_int_ge(atomic_load(&store_counters(s.db)->connects), 6);
+}
+END_TEST
+
+START_TEST(bad_urls_are_refused)
+{
+    struct store *db = NULL;
+    struct store_opts opts = {.url = "postgresql://[nowhere"};
+    ck_fails(store_open(&opts, &db, &err), AS_E_INVAL, err, "URL");
+    opts = (struct store_opts){.url = s.url, .config = {.lease_ms = 1000, .heartbeat_ms = 900}};
+    ck_fails(store_open(&opts, &db, &err), AS_E_INVAL, err, "twice as long");
+    ck_assert_ptr_null(db);
+}
+END_TEST
+
+START_TEST(an_absent_database_is_unavailable_at_once)
+{
+    struct store *db = NULL;
+    struct store_opts opts = {.url = "host=/nonexistent dbname=x"};
+    ck_ok(store_open(&opts, &db, &err), err);
+    int64_t before = clock_mono_ns();
+    for (int i = 0; i < 50; i++)
+        ck_fails(migrate_check(db, &err), AS_E_UNAVAILABLE, err, "cannot reach the database");
+    ck_assert_int_lt(clock_mono_ns() - before, 10 * NS_PER_S); /* a bound on hanging, not a speed */
+    ck_assert_int_eq(store_up_ns(db), 0);
+    store_close(db);
+}
+END_TEST
+
+START_TEST(fsync_off_is_refused)
+{
+    struct store *db = NULL;
+    struct store_opts opts = {.url = s.url};
+    unsetenv("ASSAY_ALLOW_FSYNC_OFF");
+    ck_ok(store_open(&opts, &db, &err), err);
+    ck_fails(store_ready(db, &err), AS_E_CONFLICT, err, "fsync=off");
+    setenv("ASSAY_ALLOW_FSYNC_OFF", "1", 1);
+    store_close(db);
+}
+END_TEST
+
+/* Two transactions that lock two sweeps crosswise: one of them is the victim, and runs again. */
+struct cross {
+    int64_t keys[2];
+    pthread_barrier_t *both;
+    bool waited;
+    int runs;
+    as_status st;
+};
+
+static const struct stmt lock_stmt = {"test_lock",
+                                      "select key from sweep where key = $1 for update"};
+
+static as_status tx_cross(struct tx *t, void *p, struct as_err *e)
+{
+    struct cross *c = p;
+    c->runs++;
+    for (int i = 0; i < 2; i++) {
+        struct args a = {0};
+        args_i64(&a, c->keys[i]);
+        as_status st = tx_exec(t, &lock_stmt, &a, NULL, e);
+        if (st != AS_OK)
+            return st;
+        if (i == 0 && !c->waited) {
+            c->waited = true;
+            pthread_barrier_wait(c->both);
+        }
+    }
+    return AS_OK;
+}
+
+static void *cross_thread(void *p)
+{
+    struct cross *c = p;
+    struct as_err e = {0};
+    c->st = store_run(s.db, TX_WRITE, tx_cross, c, &e);
+    return NULL;
+}
+
+START_TEST(deadlocks_run_again)
+{
+    make_sweep(&s, "a", "'max_trials': 1", "");
+    make_sweep(&s, "b", "'max_trials': 1", "");
+    pthread_barrier_t both;
+    pthread_barrier_init(&both, NULL, 2);
+    struct cross x = {.keys = {1, 2}, .both = &both}, y = {.keys = {2, 1}, .both = &both};
+    pthread_t thread;
+    pthread_create(&thread, NULL, cross_thread, &x);
+    cross_thread(&y);
+    pthread_join(thread, NULL);
+    ck_assert_int_eq(x.st, AS_OK);
+    ck_assert_int_eq(y.st, AS_OK);
+    ck_assert_int_eq(x.runs + y.runs, 3);
+    pthread_barrier_destroy(&both);
+}
+END_TEST
+
+/* What fails inside a transaction leaves nothing of it. */
+static as_status tx_half(struct tx *t, void *p, struct as_err *e)
+{
+    static const struct stmt first = {"test_half", "update sweep set reason = 'half'"};
+    (void)p;
+    as_status st = tx_exec(t, &first, NULL, NULL, e);
+    return st == AS_OK ? as_fail(e, AS_E_CONFLICT, "changed my mind") : st;
+}
+
+START_TEST(a_failed_transaction_is_undone)
+{
+    make_sweep(&s, "a", "'max_trials': 1", "");
+    ck_fails(store_run(s.db, TX_WRITE, tx_half, NULL, &err), AS_E_CONFLICT, err, "my mind");
+    ck_assert_ptr_null(sweep_of_id(&s, "a").reason);
+}
+END_TEST
+
+START_TEST(arrays_survive_any_text)
+{
+    const char *odd = "q\"u\\o{t},e'";
+    AS_AUTO(str_done) struct str b = {0};
+    array_open(&b);
+    array_str(&b, odd);
+    array_str(&b, "");
+    array_close(&b);
+    char sql[200], got[64];
+    snprintf(sql, sizeof sql, "select ($txt$%s$txt$::text[])[1]", str_cstr(&b));
+    pg_fixture_text(s.url, sql, got, sizeof got);
+    ck_assert_str_eq(got, odd);
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+    Suite *su = suite_create("store");
+    TCase *c = tcase_create("store");
+    pg_fixture_start();
+    tcase_set_timeout(c, 60);
+    tcase_add_checked_fixture(c, open_service, close_service);
+    tcase_add_test(c, every_statement_prepares);
+    tcase_add_test(c, a_killed_connection_is_replaced);
+    tcase_add_test(c, bad_urls_are_refused);
+    tcase_add_test(c, an_absent_database_is_unavailable_at_once);
+    tcase_add_test(c, fsync_off_is_refused);
+    tcase_add_test(c, deadlocks_run_again);
+    tcase_add_test(c, a_failed_transaction_is_undone);
+    tcase_add_test(c, arrays_survive_any_text);
+    suite_add_tcase(su, c);
+    return su;
+}

@@ -1,0 +1,371 @@
+/* A trial's life, its fences, what is recorded. */
+#include <math.h>
+#include <string.h>
+
+#include "tests/check_main.h"
+#include "tests/scheduler/service.h"
+
+static struct service s;
+static struct as_err err;
+static int64_t epoch;
+
+static void open_service(void)
+{
+    service_open(&s, 0);
+    epoch = make_runner(&s, "r", 64);
+}
+
+static void close_service(void)
+{
+    check_invariants(&s);
+    service_close(&s);
+}
+
+static as_status complete(struct attempt_ref ref, attempt_outcome outcome, struct trial_row *ret)
+{
+    struct completion c = {.outcome = outcome};
+    return attempt_complete(s.db, &s.a, &ref, &c, ret, &err);
+}
+
+START_TEST(a_life)
+{
+    struct trial_detail d;
+    make_sweep(&s, "a", "'max_trials': 2", ", 'ensemble': false");
+    struct claimed_row c = claim_one(&s, "r", epoch);
+    ck_assert_str_eq(c.sweep, "a");
+    ck_assert_int_eq(c.number, 0);
+    ck_assert_int_eq(c.attempt, 1);
+    ck_assert_str_eq(c.metric, "loss");
+    ck_assert_ptr_nonnull(strstr(c.trial, "${x}"));
+    ck_assert_ptr_nonnull(strstr(c.params, "\"x\":"));
+    ck_assert_ptr_null(c.dataset);
+    ck_assert_int_eq(c.grace_ms, 30000);
+    ck_assert(c.seed >= 0 && c.seed <= 0x7fffffff);
+    measure(&s, ref_of(&c), "loss", 1, 0.9);
+    measure(&s, ref_of(&c), "loss", 2, 0.4);
+    measure(&s, ref_of(&c), "other", 2, 7);
+    struct trial_row row = trial_of(&s, "a", 0);
+    ck_assert(row.has_value && row.value == 0.4 && row.has_step && row.step == 2);
+    ck_assert_int_eq(row.state, TRIAL_RUNNING);
+    row = end(&s, ref_of(&c), OUTCOME_COMPLETED);
+    ck_assert_int_eq(row.state, TRIAL_COMPLETED);
+    ck_assert(row.value == 0.4 && row.finished_ms >= row.started_ms && row.started_ms > 0);
+    ck_assert_ptr_null(row.reason);
+    ck_assert_ptr_nonnull(strstr(row.metrics, "\"other\": 7"));
+    ck_assert_ptr_nonnull(strstr(row.suggestion, "\"method\":\"random\""));
+    ck_ok(trial_get(s.db, &s.a, "a", 0, &d, &err), err);
+    ck_assert_uint_eq(d.n_attempts, 1);
+    ck_assert_str_eq(d.attempts[0].outcome, "completed");
+    struct sweep_row sw = sweep_of_id(&s, "a");
+    ck_assert(sw.has_best && sw.best_number == 0 && sw.best_value == 0.4);
+    ck_assert_int_gt(sw.started_ms, 0);
+}
+END_TEST
+
+START_TEST(completions_repeat)
+{
+    struct trial_row row;
+    make_sweep(&s, "a", "'max_trials': 2", "");
+    struct claimed_row c = claim_one(&s, "r", epoch);
+    finish(&s, ref_of(&c), 0.5);
+    ck_ok(complete(ref_of(&c), OUTCOME_COMPLETED, &row), err);
+    ck_assert_int_eq(row.state, TRIAL_COMPLETED);
+    ck_fails(complete(ref_of(&c), OUTCOME_FAILED, &row), AS_E_STALE, err, "is completed");
+    /* a retry may be repeated even when the next attempt runs */
+    c = claim_one(&s, "r", epoch);
+    row = end(&s, ref_of(&c), OUTCOME_RETRY);
+    ck_assert_int_eq(row.state, TRIAL_QUEUED);
+    ck_assert_int_eq(row.restarts, 1);
+    struct claimed_row again = claim_one(&s, "r", epoch);
+    ck_assert_int_eq(again.number, c.number);
+    ck_assert_int_eq(again.attempt, 2);
+    ck_ok(complete(ref_of(&c), OUTCOME_RETRY, &row), err);
+    ck_assert_int_eq(row.attempt, 2);
+    ck_assert_int_eq(row.restarts, 1);
+    ck_assert_int_eq(row.state, TRIAL_RUNNING);
+    ck_fails(complete(ref_of(&c), OUTCOME_COMPLETED, &row), AS_E_STALE, err, "attempt 2 is");
+}
+END_TEST
+
+START_TEST(a_value_is_wanted)
+{
+    struct trial_row row;
+    make_sweep(&s, "a", "'max_trials': 3", "");
+    struct claimed_row c = claim_one(&s, "r", epoch);
+    row = end(&s, ref_of(&c), OUTCOME_COMPLETED);
+    ck_assert_int_eq(row.state, TRIAL_FAILED);
+    ck_assert_str_eq(row.reason, "exit 0, but the metric 'loss' was never reported");
+    ck_ok(complete(ref_of(&c), OUTCOME_COMPLETED, &row), err); /* repeated: the same answer */
+    ck_assert_int_eq(row.state, TRIAL_FAILED);
+    c = claim_one(&s, "r", epoch);
+    measure(&s, ref_of(&c), "loss", 1, 0.1);
+    measure(&s, ref_of(&c), "loss", 2, NAN);
+    ck_assert_ptr_nonnull(strstr(trial_of(&s, "a", 1).metrics, "\"NaN\""));
+    row = end(&s, ref_of(&c), OUTCOME_COMPLETED);
+    ck_assert_int_eq(row.state, TRIAL_FAILED);
+    ck_assert_str_eq(row.reason, "exit 0, but the metric 'loss' is NaN");
+    c = claim_one(&s, "r", epoch);
+    measure(&s, ref_of(&c), "loss", 1, -INFINITY);
+    row = end(&s, ref_of(&c), OUTCOME_COMPLETED);
+    ck_assert_str_eq(row.reason, "exit 0, but the metric 'loss' is -Infinity");
+}
+END_TEST
+
+START_TEST(outcomes)
+{
+    struct trial_row row;
+    make_sweep(&s, "a", "'max_trials': 4, 'max_restarts': 1", "");
+    struct claimed_row c = claim_one(&s, "r", epoch);
+    row = end(&s, ref_of(&c), OUTCOME_RELEASED);
+    ck_assert_int_eq(row.state, TRIAL_QUEUED);
+    ck_assert_int_eq(row.restarts, 0);
+    c = claim_one(&s, "r", epoch);
+    row = end(&s, ref_of(&c), OUTCOME_RETRY);
+    ck_assert_int_eq(row.restarts, 1);
+    c = claim_one(&s, "r", epoch);
+    row = end(&s, ref_of(&c), OUTCOME_RETRY); /* no restart is left */
+    ck_assert_int_eq(row.state, TRIAL_FAILED);
+    ck_assert_ptr_nonnull(strstr(row.reason, "no restart was left"));
+    c = claim_one(&s, "r", epoch);
+    row = end(&s, ref_of(&c), OUTCOME_TIMEOUT);
+    ck_assert_int_eq(row.state, TRIAL_FAILED);
+    c = claim_one(&s, "r", epoch);
+    struct attempt_ref ref = ref_of(&c);
+    struct completion f = {
+        .outcome = OUTCOME_FAILED, .has_exit_code = true, .exit_code = -9, .reason = "killed"};
+    ck_ok(attempt_complete(s.db, &s.a, &ref, &f, &row, &err), err);
+    ck_assert_str_eq(row.reason, "killed");
+    struct trial_detail d;
+    ck_ok(trial_get(s.db, &s.a, "a", ref.number, &d, &err), err);
+    ck_assert(d.attempts[0].has_exit_code && d.attempts[0].exit_code == -9);
+}
+END_TEST
+
+/* The zombie: attempt 1 was lost and attempt 2 runs when attempt 1 speaks again. */
+START_TEST(zombies_change_nothing)
+{
+    struct trial_row row;
+    struct measurement m = {.step = 9, .metric = "loss", .value = 0};
+    int64_t n = 0;
+    make_sweep(&s, "a", "'max_trials': 1", "");
+    struct claimed_row one = claim_one(&s, "r", epoch);
+    struct attempt_ref zombie = ref_of(&one);
+    end(&s, zombie, OUTCOME_RELEASED);
+    struct claimed_row two = claim_one(&s, "r", epoch);
+    ck_assert_int_eq(two.attempt, 2);
+    ck_fails(attempt_measure(s.db, &zombie, &m, 1, &n, &err), AS_E_STALE, err, "attempt 2 is");
+    ck_fails(attempt_log(s.db, &zombie, "boo", false, &err), AS_E_STALE, err, "attempt 2 is");
+    ck_fails(attempt_files(s.db, &zombie, FILE_CHECKPOINT, NULL, 0, &err), AS_E_STALE, err, "");
+    ck_fails(complete(zombie, OUTCOME_COMPLETED, &row), AS_E_STALE, err, "");
+    ck_assert_int_eq(atomic_load(&store_counters(s.db)->stale_rejected), 4);
+    ck_assert_int_eq(pg_fixture_i64(s.url, "select count(*) from measurement"), 0);
+    row = finish(&s, ref_of(&two), 0.25);
+    ck_assert(row.value == 0.25);
+    ck_fails(attempt_measure(s.db, &zombie, &m, 1, &n, &err), AS_E_STALE, err, "");
+    struct attempt_ref over = ref_of(&two);
+    ck_fails(attempt_measure(s.db, &over, &m, 1, &n, &err), AS_E_STALE, err, "is completed");
+    struct attempt_ref none = {"nope", 0, 1}, far = {"a", 7, 1};
+    ck_fails(attempt_measure(s.db, &none, &m, 1, &n, &err), AS_E_NOT_FOUND, err, "'nope'");
+    ck_fails(attempt_measure(s.db, &far, &m, 1, &n, &err), AS_E_NOT_FOUND, err, "trial 7");
+}
+END_TEST
+
+/* The lease ran out, nobody took the trial yet, and the work is done after all. */
+START_TEST(late_results_count)
+{
+    struct registration reg;
+    struct trial_row row;
+    make_sweep(&s, "a", "'max_trials': 2", "");
+    struct claimed_row good = claim_one(&s, "r", epoch), bad = claim_one(&s, "r", epoch);
+    measure(&s, ref_of(&good), "loss", 1, 0.5);
+    struct runner_register req = {.name = "r", .slots = 64}; /* forgets what it ran */
+    ck_ok(runner_register(s.db, &s.a, &req, &reg, &err), err);
+    ck_assert_int_eq(trial_of(&s, "a", 0).state, TRIAL_QUEUED);
+    ck_ok(complete(ref_of(&good), OUTCOME_COMPLETED, &row), err);
+    ck_assert_int_eq(row.state, TRIAL_COMPLETED);
+    ck_assert_int_eq(atomic_load(&store_counters(s.db)->late_accepted), 1);
+    /* a failure that comes so late is refused: the trial runs again */
+    ck_fails(complete(ref_of(&bad), OUTCOME_FAILED, &row), AS_E_STALE, err, "is queued");
+    struct claim_list list = claim(&s, "r", reg.epoch, 5);
+    ck_assert_uint_eq(list.n, 1);
+    ck_assert_int_eq(list.rows[0].number, 1);
+    ck_assert_int_eq(list.rows[0].attempt, 2);
+}
+END_TEST
+
+START_TEST(series_merge_attempts)
+{
+    struct series_list list;
+    int64_t n = 0;
+    make_sweep(&s, "a", "'max_trials': 1", "");
+    struct claimed_row c = claim_one(&s, "r", epoch);
+    struct attempt_ref ref = ref_of(&c);
+    struct measurement first[] = {{1, "loss", 5}, {2, "loss", 4}, {3, "loss", 3}, {1, "lr", 0.1}};
+    ck_ok(attempt_measure(s.db, &ref, first, 4, &n, &err), err);
+    ck_assert_int_eq(n, 4);
+    ck_ok(attempt_measure(s.db, &ref, first, 4, &n, &err), err); /* repeated */
+    ck_assert_int_eq(n, 0);
+    struct measurement other = {3, "loss", 99};
+    ck_ok(attempt_measure(s.db, &ref, &other, 1, &n, &err), err); /* what is there stays */
+    ck_assert_int_eq(n, 0);
+    end(&s, ref, OUTCOME_RETRY);
+    c = claim_one(&s, "r", epoch);
+    ref = ref_of(&c);
+    struct measurement second[] = {{3, "loss", 2.5}, {4, "loss", 2}};
+    ck_ok(attempt_measure(s.db, &ref, second, 2, &n, &err), err);
+    ck_ok(trial_series(s.db, &s.a, "a", 0, NULL, &list, &err), err);
+    ck_assert_uint_eq(list.n, 2);
+    ck_assert_str_eq(list.rows[0].metric, "loss");
+    ck_assert_uint_eq(list.rows[0].n, 4);
+    ck_assert(list.rows[0].values[1] == 4 && list.rows[0].values[2] == 2.5);
+    ck_assert_int_eq(list.rows[0].steps[3], 4);
+    ck_assert_str_eq(list.rows[1].metric, "lr");
+    ck_ok(trial_series(s.db, &s.a, "a", 0, "lr", &list, &err), err);
+    ck_assert_uint_eq(list.n, 1);
+    ck_assert(trial_of(&s, "a", 0).value == 2);
+}
+END_TEST
+
+START_TEST(bad_measurements_are_refused)
+{
+    make_sweep(&s, "a", "'max_trials': 1", "");
+    struct claimed_row c = claim_one(&s, "r", epoch);
+    struct attempt_ref ref = ref_of(&c);
+    struct measurement m = {-1, "loss", 0};
+    int64_t n = 0;
+    ck_fails(attempt_measure(s.db, &ref, &m, 1, &n, &err), AS_E_INVAL, err, "negative");
+    m = (struct measurement){1, "a b", 0};
+    ck_fails(attempt_measure(s.db, &ref, &m, 1, &n, &err), AS_E_INVAL, err, "'a b'");
+    ck_ok(attempt_measure(s.db, &ref, NULL, 0, &n, &err), err);
+}
+END_TEST
+
+START_TEST(logs_keep_the_last_tail)
+{
+    struct log_row row;
+    make_sweep(&s, "a", "'max_trials': 1", "");
+    struct claimed_row c = claim_one(&s, "r", epoch);
+    struct attempt_ref ref = ref_of(&c);
+    ck_ok(trial_log(s.db, &s.a, "a", 0, 0, &row, &err), err);
+    ck_assert_int_eq(row.attempt, 0);
+    ck_ok(attempt_log(s.db, &ref, "one\n", false, &err), err);
+    ck_ok(attempt_log(s.db, &ref, "two\n\xc3\xa9", true, &err), err);
+    end(&s, ref, OUTCOME_RETRY);
+    claim_one(&s, "r", epoch);
+    ck_ok(trial_log(s.db, &s.a, "a", 0, 0, &row, &err), err); /* attempt 2 has said nothing yet */
+    ck_assert_int_eq(row.attempt, 1);
+    ck_assert_str_eq(row.text, "two\n\xc3\xa9");
+    ck_assert(row.truncated);
+    ck_ok(trial_log(s.db, &s.a, "a", 0, 2, &row, &err), err);
+    ck_assert_str_eq(row.text, "");
+    ck_fails(trial_log(s.db, &s.a, "a", 0, 3, &row, &err), AS_E_NOT_FOUND, err, "attempt 3");
+    ck_fails(attempt_log(s.db, &ref, "\xff", false, &err), AS_E_INVAL, err, "UTF-8");
+}
+END_TEST
+
+START_TEST(files_are_replaced_as_sets)
+{
+    char one[SHA256_HEX_SIZE], two[SHA256_HEX_SIZE];
+    struct file_list list;
+    make_sweep(&s, "a", "'max_trials': 1", "");
+    struct claimed_row c = claim_one(&s, "r", epoch);
+    struct attempt_ref ref = ref_of(&c);
+    put_blob(&s, "one", one);
+    put_blob(&s, "two!", two);
+    struct file_row files[] = {{"m/state.bin", 3, one}, {"b \"x\",{}", 4, two}};
+    ck_ok(attempt_files(s.db, &ref, FILE_CHECKPOINT, files, 2, &err), err);
+    ck_ok(attempt_files(s.db, &ref, FILE_ARTIFACT, files, 1, &err), err);
+    ck_ok(trial_artifacts(s.db, &s.a, "a", 0, &list, &err), err);
+    ck_assert_uint_eq(list.n, 1);
+    ck_assert_str_eq(list.rows[0].path, "m/state.bin");
+    /* the next attempt finds the checkpoint */
+    end(&s, ref, OUTCOME_RETRY);
+    c = claim_one(&s, "r", epoch);
+    ck_assert_uint_eq(c.files.n, 2);
+    ck_assert_str_eq(c.files.rows[0].path, "b \"x\",{}");
+    ck_assert_str_eq(c.files.rows[0].sha256, two);
+    ref = ref_of(&c);
+    char absent[SHA256_HEX_SIZE] = {0};
+    memset(absent, 'a', 64);
+    struct file_row bad[] = {{"x", 3, one}, {"y", 1, absent}};
+    ck_fails(attempt_files(s.db, &ref, FILE_CHECKPOINT, bad, 2, &err), AS_E_UNSUPPORTED, err,
+             "upload it first");
+    ck_assert_str_eq(err.pointer, "/files/1/sha256");
+    bad[1] = (struct file_row){"../y", 3, one};
+    ck_fails(attempt_files(s.db, &ref, FILE_CHECKPOINT, bad, 2, &err), AS_E_INVAL, err, "../y");
+    bad[1] = (struct file_row){"x", 3, one};
+    ck_fails(attempt_files(s.db, &ref, FILE_CHECKPOINT, bad, 2, &err), AS_E_INVAL, err, "twice");
+    bad[1] = (struct file_row){"/abs", 3, one};
+    ck_fails(attempt_files(s.db, &ref, FILE_CHECKPOINT, bad, 2, &err), AS_E_INVAL, err, "/abs");
+    ck_ok(attempt_files(s.db, &ref, FILE_CHECKPOINT, NULL, 0, &err), err);
+    ck_assert_int_eq(pg_fixture_i64(s.url, "select count(*) from trial_file where kind = "
+                                           "'checkpoint'"),
+                     0);
+}
+END_TEST
+
+START_TEST(cancel_a_trial)
+{
+    struct trial_row row;
+    make_sweep(&s, "a", "'max_trials': 3", "");
+    struct claimed_row c = claim_one(&s, "r", epoch);
+    ck_ok(trial_cancel(s.db, &s.a, "a", 0, &row, &err), err);
+    ck_assert_int_eq(row.state, TRIAL_CANCELLED);
+    ck_ok(trial_cancel(s.db, &s.a, "a", 0, &row, &err), err);
+    ck_fails(complete(ref_of(&c), OUTCOME_COMPLETED, &row), AS_E_STALE, err, "is cancelled");
+    c = claim_one(&s, "r", epoch);
+    finish(&s, ref_of(&c), 1);
+    ck_fails(trial_cancel(s.db, &s.a, "a", 1, &row, &err), AS_E_CONFLICT, err, "it is completed");
+    ck_fails(trial_cancel(s.db, &s.a, "a", 2, &row, &err), AS_E_NOT_FOUND, err, "trial 2");
+}
+END_TEST
+
+/* The database itself refuses what the code must never do. */
+START_TEST(constraints_hold)
+{
+    static const char *const wrong[] = {
+        "insert into trial (sweep_key, number, state, params, suggestion, seed) values (1, 50, "
+        "'running', '{}', '{}', 0)",
+        "update trial set state = 'completed'",
+        "update trial set state = 'odd'",
+        "update sweep set state = 'completed'",
+        "update sweep set planned = 0",
+        "update trial set attempt = -1",
+        "insert into attempt (sweep_key, number, attempt, runner, epoch, claim_id) values (1, 0, 2, "
+        "'r', 1, 'x')",
+    };
+    make_sweep(&s, "a", "'max_trials': 1", "");
+    claim_one(&s, "r", epoch);
+    for (size_t i = 0; i < AS_ARRAY_LEN(wrong); i++) {
+        char sql[500];
+        snprintf(sql, sizeof sql,
+                 "do $$ begin begin %s; exception when check_violation or unique_violation or "
+                 "not_null_violation then return; end; raise 'allowed'; end $$",
+                 wrong[i]);
+        pg_fixture_exec(s.url, sql); /* ends the program when it is allowed */
+    }
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+    Suite *su = suite_create("attempts");
+    TCase *c = tcase_create("attempts");
+    pg_fixture_start();
+    tcase_set_timeout(c, 60);
+    tcase_add_checked_fixture(c, open_service, close_service);
+    tcase_add_test(c, a_life);
+    tcase_add_test(c, completions_repeat);
+    tcase_add_test(c, a_value_is_wanted);
+    tcase_add_test(c, outcomes);
+    tcase_add_test(c, zombies_change_nothing);
+    tcase_add_test(c, late_results_count);
+    tcase_add_test(c, series_merge_attempts);
+    tcase_add_test(c, bad_measurements_are_refused);
+    tcase_add_test(c, logs_keep_the_last_tail);
+    tcase_add_test(c, files_are_replaced_as_sets);
+    tcase_add_test(c, cancel_a_trial);
+    tcase_add_test(c, constraints_hold);
+    suite_add_tcase(su, c);
+    return su;
+}
