@@ -1,16 +1,18 @@
 #include "cli/current.h"
 
-#include <errno.h>
+#include <dirent.h>
 #include <jansson.h>
 #include <pwd.h>
-#include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "cli/up_child.h"
 
 as_status current_folder(const char *variable, const char *below_home, char **ret,
                          struct as_err *err)
@@ -32,13 +34,22 @@ as_status current_folder(const char *variable, const char *below_home, char **re
     return *ret ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
 }
 
-static as_status note_path(char **ret, struct as_err *err)
+static as_status notes_folder(char **ret, struct as_err *err)
 {
-    AS_AUTO(as_freep) char *folder = NULL;
-    as_status st = current_folder("XDG_STATE_HOME", ".local/state", &folder, err);
+    AS_AUTO(as_freep) char *state = NULL;
+    as_status st = current_folder("XDG_STATE_HOME", ".local/state", &state, err);
     if (st < 0)
         return st;
-    *ret = file_join(folder, "current.json");
+    *ret = file_join(state, "up");
+    return *ret ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
+}
+
+/* FOLDER/PID.json, owned by the caller. */
+static as_status note_path(const char *folder, char **ret, struct as_err *err)
+{
+    char name[40];
+    (void)snprintf(name, sizeof name, "%d.json", (int)getpid());
+    *ret = file_join(folder, name);
     return *ret ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
 }
 
@@ -49,40 +60,60 @@ void current_done(struct current *c)
     *c = (struct current){0};
 }
 
-static as_status parse(const char *text, size_t len, struct current *c, struct as_err *err)
+static bool is_live(const json_t *note)
 {
-    JSON_AUTO j = NULL;
-    as_status st = json_parse(text, len, &j, err);
-    if (st < 0)
-        return st;
-    const char *url = json_string_value(json_object_get(j, "url"));
-    const char *token_file = json_string_value(json_object_get(j, "token_file"));
-    if (!url || !token_file)
-        return as_fail(err, AS_E_INVAL, "url or token_file is missing");
-    c->url = as_strdup(url);
-    c->token_file = as_strdup(token_file);
-    c->pid = json_integer_value(json_object_get(j, "pid"));
-    return c->url && c->token_file ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
+    pid_t pid = (pid_t)json_integer_value(json_object_get(note, "pid"));
+    json_int_t start = json_integer_value(json_object_get(note, "start"));
+    return pid > 0 && start > 0 && (json_int_t)up_process_start(pid) == start;
+}
+
+/* Take the note into `best` when it is of a live process and newer. */
+static void consider(const char *path, json_t **best)
+{
+    AS_AUTO(as_freep) char *text = NULL;
+    JSON_AUTO note = NULL;
+    size_t len;
+    if (file_read(path, 65536, &text, &len, NULL) < 0 || json_parse(text, len, &note, NULL) < 0)
+        return;
+    if (!is_live(note))
+        (void)unlink(path);
+    else if (!*best || json_integer_value(json_object_get(note, "since")) >
+                           json_integer_value(json_object_get(*best, "since"))) {
+        json_decref(*best);
+        *best = as_steal(note);
+    }
+}
+
+static void scan(const char *folder, json_t **best)
+{
+    DIR *dir = opendir(folder);
+    for (const struct dirent *e; dir && (e = readdir(dir));) {
+        AS_AUTO(as_freep) char *path = file_join(folder, e->d_name);
+        if (path && as_ends_with(e->d_name, ".json"))
+            consider(path, best);
+    }
+    if (dir)
+        (void)closedir(dir);
 }
 
 as_status current_read(struct current *ret, struct as_err *err)
 {
-    AS_AUTO(as_freep) char *path = NULL;
-    AS_AUTO(as_freep) char *text = NULL;
-    AS_AUTO(current_done) struct current c = {0};
-    size_t len;
-    as_status st = note_path(&path, err);
-    if (st == AS_OK)
-        st = file_read(path, 65536, &text, &len, err);
+    AS_AUTO(as_freep) char *folder = NULL;
+    JSON_AUTO best = NULL;
+    as_status st = notes_folder(&folder, err);
     if (st < 0)
         return st;
-    st = parse(text, len, &c, err);
-    if (st < 0)
-        return as_err_prefix(err, st, "%s", path);
-    if (c.pid <= 0 || (kill((pid_t)c.pid, 0) != 0 && errno == ESRCH))
-        return as_fail(err, AS_E_NOT_FOUND, "the assay up that left %s has ended", path);
+    scan(folder, &best);
+    const char *url = json_string_value(json_object_get(best, "url"));
+    const char *token_file = json_string_value(json_object_get(best, "token_file"));
+    if (!url || !token_file)
+        return as_fail(err, AS_E_NOT_FOUND, "no assay up is running");
+    struct current c = {.url = as_strdup(url), .token_file = as_strdup(token_file)};
+    if (!c.url || !c.token_file) {
+        current_done(&c);
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    }
     *ret = c;
-    c = (struct current){0};
     return AS_OK;
 }
 
@@ -90,15 +121,17 @@ as_status current_write(const char *url, const char *token_file, struct as_err *
 {
     AS_AUTO(as_freep) char *folder = NULL;
     AS_AUTO(as_freep) char *path = NULL;
-    as_status st = current_folder("XDG_STATE_HOME", ".local/state", &folder, err);
+    as_status st = notes_folder(&folder, err);
     if (st == AS_OK)
         st = file_mkdirs(folder, 0700, err);
     if (st == AS_OK)
-        st = note_path(&path, err);
+        st = note_path(folder, &path, err);
     if (st < 0)
         return st;
-    JSON_AUTO j = json_pack("{s:s, s:s, s:I}", "url", url, "token_file", token_file, "pid",
-                            (json_int_t)getpid());
+    JSON_AUTO j =
+        json_pack("{s:s, s:s, s:I, s:I, s:I}", "url", url, "token_file", token_file, "pid",
+                  (json_int_t)getpid(), "start", (json_int_t)up_process_start(getpid()), "since",
+                  (json_int_t)clock_wall_ms());
     AS_AUTO(as_freep) char *text = j ? json_format_pretty(j) : NULL;
     if (!text)
         return as_fail(err, AS_E_NOMEM, "out of memory");
@@ -107,8 +140,8 @@ as_status current_write(const char *url, const char *token_file, struct as_err *
 
 void current_remove(void)
 {
+    AS_AUTO(as_freep) char *folder = NULL;
     AS_AUTO(as_freep) char *path = NULL;
-    AS_AUTO(current_done) struct current c = {0};
-    if (current_read(&c, NULL) == AS_OK && c.pid == getpid() && note_path(&path, NULL) == AS_OK)
+    if (notes_folder(&folder, NULL) == AS_OK && note_path(folder, &path, NULL) == AS_OK)
         (void)unlink(path);
 }

@@ -1,6 +1,7 @@
-/* The note that `assay up` leaves so that other commands on this machine find it:
- * $XDG_STATE_HOME/assay/current.json (~/.local/state/assay/current.json), mode 0600,
- * {"url", "token_file", "pid", "data"}. The newest `assay up` wins. */
+/* The notes that running `assay up` leave so that other commands of their user find them:
+ * $XDG_STATE_HOME/assay/up/PID.json (~/.local/state/assay/up/PID.json), mode 0600, {"url",
+ * "token_file", "pid", "start", "since"}. The newest counts; when it ends, the one before counts
+ * again. */
 #ifndef ASSAY_CLI_CURRENT_H
 #define ASSAY_CLI_CURRENT_H
 
@@ -9,18 +10,18 @@
 #include "base/status.h"
 
 struct current {
-    char *url; /* all owned */
+    char *url; /* both owned */
     char *token_file;
-    int64_t pid;
 };
 
-/* AS_E_NOT_FOUND when there is none, or nobody left it that still runs. AS_E_INVAL; AS_E_IO. */
+/* The newest note whose process still runs; those of processes that were killed are removed.
+ * AS_E_NOT_FOUND when there is none; AS_E_NOMEM. */
 AS_MUST_CHECK as_status current_read(struct current *ret, struct as_err *err);
 void current_done(struct current *c);
 
 AS_MUST_CHECK as_status current_write(const char *url, const char *token_file, struct as_err *err);
 
-/* Take the note away if this process left it. */
+/* Take the note of this process away. */
 void current_remove(void);
 
 /* A folder of the XDG base directory specification: the variable when it is an absolute path, else

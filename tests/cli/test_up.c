@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "cli/current.h"
 #include "cli/up_cluster.h"
 #include "cli/up_folder.h"
 #include "cli/up_leftover.h"
@@ -173,6 +174,32 @@ START_TEST(leftovers)
 }
 END_TEST
 
+/* The newest live one counts; notes of the dead disappear. */
+START_TEST(notes)
+{
+    struct as_err err = {0};
+    struct current c = {0};
+    char path[100];
+    ck_assert_int_eq(setenv("XDG_STATE_HOME", dir, 1), 0);
+    ck_fails(current_read(&c, &err), AS_E_NOT_FOUND, err, "assay up");
+    ck_ok(current_write("http://127.0.0.1:7", "/t/admin.token", &err), err);
+    ck_ok(current_read(&c, &err), err);
+    ck_assert_str_eq(c.url, "http://127.0.0.1:7");
+    ck_assert_str_eq(c.token_file, "/t/admin.token");
+    current_done(&c);
+    (void)snprintf(path, sizeof path, "%s/assay/up/1.json", dir);
+    static const char dead[] = "{\"url\": \"http://x\", \"token_file\": \"t\", \"pid\": 1, "
+                               "\"start\": 999999999999, \"since\": 99999999999999}";
+    ck_ok(file_replace(path, dead, strlen(dead), 0600, &err), err);
+    ck_ok(current_read(&c, &err), err);
+    ck_assert_str_eq(c.url, "http://127.0.0.1:7");
+    ck_assert_int_ne(access(path, F_OK), 0);
+    current_done(&c);
+    current_remove();
+    ck_fails(current_read(&c, &err), AS_E_NOT_FOUND, err, "assay up");
+}
+END_TEST
+
 START_TEST(unknown_version)
 {
     struct as_err err = {0};
@@ -194,6 +221,7 @@ Suite *test_suite(void)
     tcase_add_test(t, supervision);
     tcase_add_test(t, commands);
     tcase_add_test(t, leftovers);
+    tcase_add_test(t, notes);
     tcase_add_test(t, unknown_version);
     suite_add_tcase(s, t);
     return s;
