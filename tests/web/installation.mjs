@@ -32,7 +32,9 @@ async function startOwn() {
   void ended.then(() => { running = false; });
   const stop = async (failed) => {
     if (running) up.kill("SIGTERM");
-    if (await Promise.race([ended.then(() => false), pause(STOP_MS).then(() => true)])) up.kill("SIGKILL");
+    const patience = setTimeout(() => up.kill("SIGKILL"), STOP_MS);
+    await ended;
+    clearTimeout(patience);
     if (failed) showLogs(data);
     rmSync(data, { recursive: true, force: true });
   };
