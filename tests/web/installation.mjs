@@ -19,7 +19,8 @@ function showLogs(data) {
 
 async function startOwn() {
   const assay = join(BUILD, "cli", "assay");
-  if (!existsSync(assay)) skip(`${assay} is not built`);
+  for (const program of [assay, join(BUILD, "api/server/assayd"), join(BUILD, "trial-runner/agent/assay-runner")])
+    if (!existsSync(program)) skip(`${program} is not built`);
   const data = mkdtempSync("/var/tmp/assay-web-");
   chmodSync(data, 0o755); // PostgreSQL may run as another user
   const ready = join(data, "ready.json");
@@ -31,7 +32,9 @@ async function startOwn() {
   void ended.then(() => { running = false; });
   const stop = async (failed) => {
     if (running) up.kill("SIGTERM");
-    if (await Promise.race([ended.then(() => false), pause(STOP_MS).then(() => true)])) up.kill("SIGKILL");
+    const patience = setTimeout(() => up.kill("SIGKILL"), STOP_MS);
+    await ended;
+    clearTimeout(patience);
     if (failed) showLogs(data);
     rmSync(data, { recursive: true, force: true });
   };
