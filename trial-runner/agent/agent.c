@@ -119,7 +119,7 @@ static as_status hold_locked(struct agent *a, struct claimed *c, struct as_err *
     if (st == AS_OK)
         st = attempt_create(a->options, c->sweep, c->number, c->attempt, c, NULL, str_cstr(&gpus),
                             a->wake_fd, &attempt, err);
-    if (st < 0)
+    if (st < 0 || !attempt)
         return st;
     memcpy(attempt->gpu_taken, taken, sizeof taken);
     if ((st = enlist_locked(a, attempt, err)) == AS_OK)

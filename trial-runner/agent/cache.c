@@ -18,7 +18,7 @@ static as_status copy_file(const char *from, const char *to, struct as_err *err)
 {
     AS_AUTO(file_closep) int in = open(from, O_RDONLY | O_CLOEXEC);
     AS_AUTO(file_closep) int out = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    AS_AUTO(as_freep) char *buf = malloc(COPY_BYTES);
+    AS_AUTO(as_freep) char *buf = as_calloc(1, COPY_BYTES);
     if (!buf)
         return as_fail(err, AS_E_NOMEM, "out of memory");
     if (in < 0 || out < 0)
@@ -138,7 +138,7 @@ void cache_shrink(const char *cache_dir, int64_t max_bytes)
 {
     struct cached_list l = {0};
     list_all(&l, cache_dir);
-    if (l.bytes > max_bytes)
+    if (l.n > 1 && l.bytes > max_bytes)
         qsort(l.v, l.n, sizeof *l.v, by_use);
     for (size_t i = 0; i < l.n && l.bytes > max_bytes; i++)
         if (unlink(l.v[i].path) == 0 || errno == ENOENT)

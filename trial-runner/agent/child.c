@@ -94,6 +94,14 @@ static int high_pipe(int fds[2])
     return fds[0] < 0 || fds[1] < 0 ? -1 : 0;
 }
 
+/* Hand over a descriptor that a cleanup would close. */
+static int take_fd(int *fd)
+{
+    int v = *fd;
+    *fd = -1;
+    return v;
+}
+
 as_status child_spawn(const struct child_spec *s, pid_t *ret_pid, int *ret_out_fd,
                       struct as_err *err)
 {
@@ -113,8 +121,7 @@ as_status child_spawn(const struct child_spec *s, pid_t *ret_pid, int *ret_out_f
         return as_fail(err, AS_E_IO, "fork: %s", strerror(errno));
     if (pid == 0)
         become(s, parent, out_w, err_w);
-    close(err_w);
-    err_w = -1;
+    close(take_fd(&err_w));
     struct exec_error e;
     ssize_t n;
     do {
@@ -126,8 +133,7 @@ as_status child_spawn(const struct child_spec *s, pid_t *ret_pid, int *ret_out_f
         return exec_failed(s, &e, err);
     }
     *ret_pid = pid;
-    *ret_out_fd = out_r;
-    out_r = -1;
+    *ret_out_fd = take_fd(&out_r);
     return AS_OK;
 }
 

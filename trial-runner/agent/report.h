@@ -3,9 +3,10 @@
  *   {"step": 3, "val_error": 0.031}
  *
  * One object per line. `step` is a whole number >= 0; without it, the step after the one before (0
- * at first). Every other field is a metric, named [A-Za-z_][A-Za-z0-9_.-]{0,62}: a number, or "NaN", "Infinity", "-Infinity" as text or
- * bare (as Python's json writes them). A line that is anything else is refused whole, and said to
- * be so; reading goes on. Pure: bytes in, measurements out. */
+ * at first). Every other field is a metric, named [A-Za-z_][A-Za-z0-9_.-]{0,62}: a number, or
+ * "NaN", "Infinity", "-Infinity" as text or bare (as Python's json writes them). A line that is
+ * anything else is refused whole, and said to be so; reading goes on. Pure: bytes in, measurements
+ * out. */
 #ifndef ASSAY_TRIAL_RUNNER_AGENT_REPORT_H
 #define ASSAY_TRIAL_RUNNER_AGENT_REPORT_H
 

@@ -77,13 +77,14 @@ as_status spool_lock(const char *work, int *ret_fd, struct as_err *err)
     as_status st = file_mkdirs(trials, 0700, err);
     if (st < 0)
         return st;
-    AS_AUTO(file_closep) int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (fd < 0)
         return as_fail(err, AS_E_IO, "%s: %s", path, strerror(errno));
-    if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+    if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+        close(fd);
         return as_fail(err, AS_E_CONFLICT, "another runner uses the work folder %s", work);
+    }
     *ret_fd = fd;
-    fd = -1;
     return AS_OK;
 }
 
