@@ -73,7 +73,7 @@ static void format_string(struct str *b, const char *s, size_t len)
 }
 
 struct format_opts {
-    bool pretty;
+    bool pretty, keep_order;
 };
 
 static void newline(struct str *b, const struct format_opts *o, int depth)
@@ -99,7 +99,7 @@ static void format_object(struct str *b, const json_t *j, const struct format_op
     }
     for (void *it = json_object_iter((json_t *)j); it; it = json_object_iter_next((json_t *)j, it))
         keys[i++] = json_object_iter_key(it);
-    if (!o->pretty)
+    if (!o->keep_order)
         qsort(keys, n, sizeof *keys, compare_keys);
     str_putc(b, '{');
     for (i = 0; i < n; i++) {
@@ -175,10 +175,17 @@ char *json_format(const json_t *j)
     return str_take(&b);
 }
 
+char *json_format_ordered(const json_t *j)
+{
+    struct str b = {0};
+    format_value(&b, j, &(struct format_opts){.keep_order = true}, 0);
+    return str_take(&b);
+}
+
 char *json_format_pretty(const json_t *j)
 {
     struct str b = {0};
-    format_value(&b, j, &(struct format_opts){.pretty = true}, 0);
+    format_value(&b, j, &(struct format_opts){.pretty = true, .keep_order = true}, 0);
     return str_take(&b);
 }
 

@@ -38,7 +38,8 @@ AS_MUST_CHECK as_status json_parse(const char *text, size_t len, json_t **ret, s
 /* Compact text with sorted keys and shortest round-trip numbers; owned by the caller (free). NULL when
  * memory is out. Equal trees give equal bytes, so a digest of it is a digest of the value. */
 char *json_format(const json_t *j);
-char *json_format_pretty(const json_t *j); /* two-space indent, keys in insertion order */
+char *json_format_ordered(const json_t *j); /* compact, keys in insertion order */
+char *json_format_pretty(const json_t *j);  /* two-space indent, keys in insertion order */
 void json_format_to(struct str *b, const json_t *j);
 
 /* A number, or the strings "NaN", "Infinity", "-Infinity" for what JSON cannot hold. New reference. */

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/str.h"
+#include "base/utf8.h"
 
 static void err_fill(struct as_err *err, as_status code, const char *pointer, const char *fmt,
                      va_list ap)

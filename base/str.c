@@ -118,49 +118,6 @@ bool as_ends_with(const char *s, const char *suffix)
     return n >= m && memcmp(s + n - m, suffix, m) == 0;
 }
 
-/* The length of the UTF-8 sequence at s (1..4), or 0 when it is not valid. */
-static size_t utf8_one(const unsigned char *s, size_t left)
-{
-    if (s[0] < 0x80)
-        return s[0] != 0;
-    size_t n = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
-    if (s[0] < 0xc2 || s[0] > 0xf4 || n > left)
-        return 0;
-    for (size_t i = 1; i < n; i++)
-        if ((s[i] & 0xc0) != 0x80)
-            return 0;
-    if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
-        (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
-        return 0;
-    return n;
-}
-
-bool as_utf8_valid(const char *s, size_t len)
-{
-    const unsigned char *u = (const unsigned char *)s;
-    for (size_t i = 0; i < len;) {
-        size_t n = utf8_one(u + i, len - i);
-        if (n == 0)
-            return false;
-        i += n;
-    }
-    return true;
-}
-
-void as_utf8_repair(char *s)
-{
-    size_t left = strlen(s);
-    while (left) {
-        size_t n = utf8_one((const unsigned char *)s, left);
-        if (n == 0) {
-            *s = '?';
-            n = 1;
-        }
-        s += n;
-        left -= n;
-    }
-}
-
 bool as_slug_valid(const char *s)
 {
     size_t n = strlen(s);

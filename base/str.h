@@ -11,6 +11,7 @@
 
 #include "base/mem.h"
 #include "base/status.h"
+#include "base/utf8.h"
 
 struct str {
     char *s;    /* owned; NULL while empty */
@@ -38,12 +39,6 @@ char *str_take(struct str *b);
 bool as_streq(const char *a, const char *b); /* NULL equals NULL only */
 bool as_starts_with(const char *s, const char *prefix);
 bool as_ends_with(const char *s, const char *suffix);
-
-/* Is it valid UTF-8 without surrogates, overlong forms or NUL bytes? */
-bool as_utf8_valid(const char *s, size_t len);
-
-/* Put '?' in place of each byte that is not part of valid UTF-8, as after cutting a text short. */
-void as_utf8_repair(char *s);
 
 /* Slug: [a-z0-9][a-z0-9._-]{0,62}. The names of sweeps, data sets and runners are slugs. */
 bool as_slug_valid(const char *s);

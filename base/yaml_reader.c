@@ -18,8 +18,8 @@ struct walk {
 static as_status fail_node(struct walk *w, const yaml_node_t *node, const char *what,
                            const char *detail)
 {
-    return as_fail(w->err, AS_E_INVAL, "line %zu, column %zu: %s%.80s",
-                   node->start_mark.line + 1, node->start_mark.column + 1, what, detail);
+    return as_fail(w->err, AS_E_INVAL, "line %zu, column %zu: %s%.80s", node->start_mark.line + 1,
+                   node->start_mark.column + 1, what, detail);
 }
 
 static bool is_word(const char *s, const char *a, const char *b, const char *c)
@@ -61,8 +61,8 @@ static as_status convert(struct walk *w, int index, int depth, json_t **ret);
 static as_status convert_sequence(struct walk *w, const yaml_node_t *node, int depth, json_t **ret)
 {
     JSON_AUTO list = json_array();
-    for (yaml_node_item_t *it = node->data.sequence.items.start;
-         it < node->data.sequence.items.top; it++) {
+    for (yaml_node_item_t *it = node->data.sequence.items.start; it < node->data.sequence.items.top;
+         it++) {
         json_t *v = NULL;
         as_status st = convert(w, *it, depth + 1, &v);
         if (st < 0)
@@ -163,6 +163,86 @@ as_status yaml_parse(const char *text, size_t len, json_t **ret, struct as_err *
     yaml_parser_set_encoding(&parser, YAML_UTF8_ENCODING);
     yaml_parser_set_input_string(&parser, (const unsigned char *)text, len);
     as_status st = load_one(&parser, ret, err);
+    yaml_parser_delete(&parser);
+    return st;
+}
+
+/* The next part of a JSON pointer, unescaped into buf; advances *p. False at the end. */
+static bool pointer_next(const char **p, char *buf, size_t size)
+{
+    if (**p != '/')
+        return false;
+    size_t n = 0;
+    for ((*p)++; **p && **p != '/'; (*p)++) {
+        char c = **p;
+        if (c == '~' && ((*p)[1] == '0' || (*p)[1] == '1'))
+            c = *++*p == '0' ? '~' : '/';
+        if (n + 1 < size)
+            buf[n++] = c;
+    }
+    buf[n] = 0;
+    return true;
+}
+
+/* The child of `node` named `part`: *mark is where it is written. NULL when there is none. */
+static const yaml_node_t *child(yaml_document_t *doc, const yaml_node_t *node, const char *part,
+                                yaml_mark_t *mark)
+{
+    if (node->type == YAML_MAPPING_NODE) {
+        for (const yaml_node_pair_t *it = node->data.mapping.pairs.start;
+             it < node->data.mapping.pairs.top; it++) {
+            const yaml_node_t *key = yaml_document_get_node(doc, it->key);
+            if (key->type != YAML_SCALAR_NODE ||
+                strcmp((const char *)key->data.scalar.value, part) != 0)
+                continue;
+            *mark = key->start_mark;
+            return yaml_document_get_node(doc, it->value);
+        }
+    }
+    int64_t i;
+    if (node->type == YAML_SEQUENCE_NODE && as_parse_i64(part, &i, NULL) == AS_OK && i >= 0 &&
+        i < node->data.sequence.items.top - node->data.sequence.items.start) {
+        const yaml_node_t *item = yaml_document_get_node(doc, node->data.sequence.items.start[i]);
+        *mark = item->start_mark;
+        return item;
+    }
+    return NULL;
+}
+
+static bool locate(yaml_document_t *doc, const char *pointer, yaml_mark_t *mark)
+{
+    char part[AS_ERR_POINTER_MAX];
+    bool found = false;
+    const yaml_node_t *node = yaml_document_get_root_node(doc);
+    while (node && pointer_next(&pointer, part, sizeof part)) {
+        node = child(doc, node, part, mark);
+        found = found || node;
+    }
+    return found;
+}
+
+as_status yaml_locate(const char *text, size_t len, const char *pointer, size_t *ret_line,
+                      size_t *ret_column, struct as_err *err)
+{
+    yaml_parser_t parser;
+    if (!yaml_parser_initialize(&parser))
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    yaml_parser_set_encoding(&parser, YAML_UTF8_ENCODING);
+    yaml_parser_set_input_string(&parser, (const unsigned char *)text, len);
+    yaml_document_t doc;
+    as_status st = AS_OK;
+    if (yaml_parser_load(&parser, &doc)) {
+        yaml_mark_t mark = {0};
+        if (locate(&doc, pointer, &mark)) {
+            *ret_line = mark.line + 1;
+            *ret_column = mark.column + 1;
+        } else {
+            st = as_fail(err, AS_E_NOT_FOUND, "nothing at %s", pointer);
+        }
+        yaml_document_delete(&doc);
+    } else {
+        st = as_fail(err, AS_E_INVAL, "not YAML");
+    }
     yaml_parser_delete(&parser);
     return st;
 }

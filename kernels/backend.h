@@ -41,11 +41,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/status.h"
-
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+#include "base/status.h" /* within: it has C linkage too */
 
 /* ---- back ends ---- */
 
@@ -67,7 +67,8 @@ struct backend_opts {
  *                   Or an option is out of range
  * AS_E_UNSUPPORTED  cuda: no plugin there, or one of another version
  * AS_E_UNAVAILABLE  cuda: the plugin does not load, there is no driver or an older one, no device
- * AS_E_NOMEM */
+ *                   that it has code for
+ * AS_E_NOMEM, AS_E_INTERNAL (the device fails) */
 AS_MUST_CHECK as_status backend_open(const char *name, const struct backend_opts *opts,
                                      struct backend **ret, struct as_err *err);
 void backend_free(struct backend *be);

@@ -103,50 +103,82 @@ static as_status halves_create(const struct ensemble_input *in, struct half *sel
 
 /* ---- losses ---- */
 
-/* Loss of one row. `sum` (outputs) holds what the members so far add up to, `extra` (outputs) one
- * more member or NULL; the prediction is their total / members. */
-static double row_loss(const struct ensemble_input *in, size_t row, const double *sum,
-                       const float *extra, double members)
+/* What selection compares: the loss, and among equals the tie-break. The error of a few hundred
+ * rows takes few values, so most candidates tie on it, and selection by it alone stops at one
+ * model; among equals the one with the smaller log loss is the better estimate of the
+ * probabilities. */
+struct score {
+    double loss;
+    double tie; /* log loss when the loss is the error, else 0 */
+};
+
+static const struct score worst_score = {INFINITY, INFINITY};
+
+static bool score_less(struct score a, struct score b)
 {
-    size_t C = in->outputs, best = 0;
-    double total = 0, best_p = -INFINITY;
+    return a.loss < b.loss || (a.loss == b.loss && a.tie < b.tie);
+}
+
+static double row_log_loss(double p)
+{
+    return -log(fmin(fmax(p, MIN_PROBABILITY), 1));
+}
+
+/* A row of classes. `sum` (outputs) holds what the members so far add up to, `extra` (outputs) one
+ * more member or NULL; the prediction is their total / members. */
+static struct score row_class_score(const struct ensemble_input *in, size_t row, const double *sum,
+                                    const float *extra, double members)
+{
+    size_t best = 0, target = (size_t)in->classes[row];
+    double best_p = -INFINITY, target_p = 0;
+    for (size_t c = 0; c < in->outputs; c++) {
+        double p = (sum[c] + (extra ? (double)extra[c] : 0)) / members;
+        if (p > best_p) {
+            best = c;
+            best_p = p;
+        }
+        if (c == target)
+            target_p = p;
+    }
+    double log_loss = row_log_loss(target_p);
+    if (in->loss == ENSEMBLE_LOSS_LOG_LOSS)
+        return (struct score){log_loss, 0};
+    return (struct score){best != target, log_loss};
+}
+
+/* A row of numbers; arguments as for row_class_score. */
+static struct score row_number_score(const struct ensemble_input *in, size_t row, const double *sum,
+                                     const float *extra, double members)
+{
+    size_t C = in->outputs;
+    double total = 0;
     for (size_t c = 0; c < C; c++) {
         double p = (sum[c] + (extra ? (double)extra[c] : 0)) / members;
-        switch (in->loss) {
-        case ENSEMBLE_LOSS_ERROR:
-            best = p > best_p ? c : best;
-            best_p = p > best_p ? p : best_p;
-            break;
-        case ENSEMBLE_LOSS_LOG_LOSS:
-            if ((int64_t)c == in->classes[row])
-                total = -log(fmin(fmax(p, MIN_PROBABILITY), 1));
-            break;
-        case ENSEMBLE_LOSS_MSE:
-        case ENSEMBLE_LOSS_RMSE: {
-            double d = p - (double)in->targets[row * C + c];
-            total += d * d / (double)C;
-            break;
-        }
-        case ENSEMBLE_LOSS_MAE:
-            total += fabs(p - (double)in->targets[row * C + c]) / (double)C;
-            break;
-        }
+        double d = p - (double)in->targets[row * C + c];
+        total += (in->loss == ENSEMBLE_LOSS_MAE ? fabs(d) : d * d) / (double)C;
     }
-    if (in->loss == ENSEMBLE_LOSS_ERROR)
-        return (int64_t)best != in->classes[row];
-    return total;
+    return (struct score){total, 0};
 }
 
 /* Mean over the half; sum is [h->n x outputs]. */
-static double half_loss(const struct ensemble_input *in, const struct half *h, const double *sum,
-                        const float *extra, double members)
+static struct score half_score(const struct ensemble_input *in, const struct half *h,
+                               const double *sum, const float *extra, double members)
 {
-    double total = 0;
-    for (size_t i = 0; i < h->n; i++)
-        total += row_loss(in, h->rows[i], sum + i * in->outputs,
-                          extra ? extra + h->rows[i] * in->outputs : NULL, members);
-    double mean = total / (double)h->n;
-    return in->loss == ENSEMBLE_LOSS_RMSE ? sqrt(mean) : mean;
+    bool classes = ensemble_loss_is_classification(in->loss);
+    struct score total = {0, 0};
+    for (size_t i = 0; i < h->n; i++) {
+        const float *more = extra ? extra + h->rows[i] * in->outputs : NULL;
+        const double *so_far = sum + i * in->outputs;
+        struct score one = classes ? row_class_score(in, h->rows[i], so_far, more, members)
+                                   : row_number_score(in, h->rows[i], so_far, more, members);
+        total.loss += one.loss;
+        total.tie += one.tie;
+    }
+    total.loss /= (double)h->n;
+    total.tie /= (double)h->n;
+    if (in->loss == ENSEMBLE_LOSS_RMSE)
+        total.loss = sqrt(total.loss);
+    return total;
 }
 
 static void half_add(const struct ensemble_input *in, const struct half *h, const float *extra,
@@ -243,20 +275,21 @@ static struct ensemble *ensemble_create(size_t candidates)
 static as_status measure_singles(const struct selection *s, struct ensemble *e, struct as_err *err)
 {
     const struct ensemble_input *in = s->in;
-    double best = INFINITY;
+    struct score best = worst_score;
     for (size_t j = 0; j < in->candidates; j++) {
         bool usable = all_finite(in->predictions[j], in->rows * in->outputs);
         e->select_losses[j] = e->report_losses[j] = INFINITY;
         if (!usable)
             continue;
-        e->select_losses[j] = half_loss(in, &s->select, s->sum, in->predictions[j], 1);
-        e->report_losses[j] = half_loss(in, &s->report, s->sum, in->predictions[j], 1);
-        if (e->select_losses[j] < best) {
-            best = e->select_losses[j];
+        struct score alone = half_score(in, &s->select, s->sum, in->predictions[j], 1);
+        e->select_losses[j] = alone.loss;
+        e->report_losses[j] = half_score(in, &s->report, s->sum, in->predictions[j], 1).loss;
+        if (score_less(alone, best)) {
+            best = alone;
             e->best_single = j;
         }
     }
-    if (isinf(best))
+    if (isinf(best.loss))
         return as_fail(err, AS_E_INVAL, "no candidate has predictions that are all finite");
     return AS_OK;
 }
@@ -265,24 +298,26 @@ static as_status measure_singles(const struct selection *s, struct ensemble *e, 
 static void select_members(struct selection *s, struct ensemble *e)
 {
     const struct ensemble_input *in = s->in;
-    e->select_loss = INFINITY;
+    struct score best_prefix = worst_score;
     for (size_t n = 0; n < in->size; n++) {
-        double best = INFINITY;
+        struct score best = worst_score;
         for (size_t j = 0; j < in->candidates; j++) {
             if (isinf(e->select_losses[j]))
                 continue;
-            double loss = half_loss(in, &s->select, s->sum, in->predictions[j], (double)(n + 1));
-            if (loss < best) {
-                best = loss;
+            struct score with =
+                half_score(in, &s->select, s->sum, in->predictions[j], (double)(n + 1));
+            if (score_less(with, best)) {
+                best = with;
                 s->picks[n] = j;
             }
         }
         half_add(in, &s->select, in->predictions[s->picks[n]], 1, s->sum);
-        if (best < e->select_loss) {
-            e->select_loss = best;
+        if (score_less(best, best_prefix)) {
+            best_prefix = best;
             e->size = n + 1;
         }
     }
+    e->select_loss = best_prefix.loss;
 }
 
 static void weigh_and_report(struct selection *s, struct ensemble *e)
@@ -298,7 +333,7 @@ static void weigh_and_report(struct selection *s, struct ensemble *e)
         e->weights[j] = (double)e->counts[j] / (double)e->size;
         half_add(in, &s->report, in->predictions[j], (double)e->counts[j], s->sum);
     }
-    e->report_loss = half_loss(in, &s->report, s->sum, NULL, (double)e->size);
+    e->report_loss = half_score(in, &s->report, s->sum, NULL, (double)e->size).loss;
     e->select_rows = s->select.n;
     e->report_rows = s->report.n;
 }

@@ -272,7 +272,7 @@ static json_t *tensor_entry(const struct safetensors_tensor *t, size_t begin, si
         if (json_array_append_new(shape, json_integer((json_int_t)t->shape[i])) != 0)
             return NULL;
     return json_pack("{s:s, s:O, s:[I, I]}", "dtype", type_names[t->type], "shape", shape,
-                     "data_offsets", (json_int_t)begin, (json_int_t)(begin + size));
+                     "data_offsets", (json_int_t)begin, (json_int_t)begin + (json_int_t)size);
 }
 
 /* The JSON header for `tensors`, whose parts are filled in behind the header's own. */

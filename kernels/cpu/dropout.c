@@ -1,10 +1,11 @@
-/* Philox in lanes: 16 counters at once, so 64 elements at a time. */
+/* Philox in lanes: 32 counters at once, so 128 elements at a time. Not 16: gcc unrolls a loop of 16
+ * away before it looks for vectors, and is four times slower (0.25 against 1.1 G elements/s). */
 #include "kernels/cpu/cpu.h"
 
 #include "kernels/cpu/clones.h"
 #include "kernels/philox.h"
 
-#define LANES 16
+#define LANES 32
 #define BLOCK (LANES * 4) /* elements */
 
 struct stream {

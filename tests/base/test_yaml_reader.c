@@ -37,12 +37,39 @@ START_TEST(refusals)
 }
 END_TEST
 
+static void check_place(const char *text, const char *pointer, size_t line, size_t column)
+{
+    struct as_err err = {0};
+    size_t l = 0, c = 0;
+    ck_ok(yaml_locate(text, strlen(text), pointer, &l, &c, &err), err);
+    ck_assert_msg(l == line && c == column, "%s: %zu:%zu", pointer, l, c);
+}
+
+START_TEST(places)
+{
+    const char *yaml = "name: a\n# note\nlimits:\n  max_trails: 3\nlist: [1,\n  {x/y: 2}]\n";
+    check_place(yaml, "/limits/max_trails", 4, 3);
+    check_place(yaml, "/limits/absent/deep", 3, 1);
+    check_place(yaml, "/list/1", 6, 3);
+    check_place(yaml, "/list/1/x~1y", 6, 4);
+    check_place(yaml, "/list/7", 5, 1);
+    check_place("{\"a\": {\n\"b\": [true]}}", "/a/b/0", 2, 7);
+    struct as_err err = {0};
+    size_t l, c;
+    ck_fails(yaml_locate(yaml, strlen(yaml), "/absent", &l, &c, &err), AS_E_NOT_FOUND, err,
+             "absent");
+    ck_fails(yaml_locate(yaml, strlen(yaml), "", &l, &c, &err), AS_E_NOT_FOUND, err, "nothing");
+    ck_fails(yaml_locate("a: [", 4, "/a", &l, &c, &err), AS_E_INVAL, err, "not YAML");
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *s = suite_create("yaml");
     TCase *t = tcase_create("yaml");
     tcase_add_test(t, core_schema);
     tcase_add_test(t, refusals);
+    tcase_add_test(t, places);
     suite_add_tcase(s, t);
     return s;
 }

@@ -63,7 +63,10 @@ BAD = [
     (grid({"x": {"type": "float", "min": 0, "max": 1}}), "/parameters/x", "step"),
     (grid({f"p{i}": {"type": "int", "min": 1, "max": 1000} for i in range(4)}), "", "1000"),
     (grid({}), "/parameters", ""),
-    (change(["trial"], {"train": {"dataset": "none-such", "model": {"kind": "mlp"}, "epochs": 1}}), "/trial", ""),
+    ({**change(["metric", "name"], "val_error"), "trial": {"train": {"dataset": "none-such", "epochs": 1}}},
+     "/trial/train/dataset", "none-such"),
+    ({**GOOD, "trial": {"train": {"dataset": "none-such", "epochs": 1}}}, "/metric/name", "val_error"),
+    ({**GOOD, "trial": {"train": {"dataset": "d", "epochs": 1, "modle": {}}}}, "/trial/train/modle", "model"),
     ({**GOOD, "trial": {}}, "/trial", ""),
 ]
 

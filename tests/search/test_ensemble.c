@@ -91,26 +91,32 @@ static double oracle_loss(const struct ensemble_input *in, const size_t *members
     return in->loss == ENSEMBLE_LOSS_RMSE ? sqrt(total) : total;
 }
 
+/* Is a list with loss `a` better than one with `b`; ties of the error by the log loss? */
+static bool oracle_better(const struct ensemble_input *in, const size_t *a, size_t n_a,
+                          const size_t *b, size_t n_b, const bool *half)
+{
+    double la = oracle_loss(in, a, n_a, half, true), lb = oracle_loss(in, b, n_b, half, true);
+    if (fabs(la - lb) > 1e-12 || in->loss != ENSEMBLE_LOSS_ERROR)
+        return la < lb - 1e-12;
+    struct ensemble_input logs = *in;
+    logs.loss = ENSEMBLE_LOSS_LOG_LOSS;
+    return oracle_better(&logs, a, n_a, b, n_b, half);
+}
+
 /* Greedy selection as the paper has it, every loss from scratch. Returns the best prefix's length.
  */
 static size_t oracle_select(const struct ensemble_input *in, const bool *half, size_t *members)
 {
-    size_t best_n = 0;
-    double best_prefix = INFINITY;
+    size_t best_n = 0, list[8], best_list[8];
     for (size_t n = 0; n < in->size; n++) {
-        size_t pick = 0;
-        double best = INFINITY;
+        memcpy(list, members, sizeof list);
         for (size_t j = 0; j < in->candidates; j++) {
-            members[n] = j;
-            double loss = oracle_loss(in, members, n + 1, half, true);
-            if (loss < best - 1e-12) {
-                best = loss;
-                pick = j;
-            }
+            list[n] = j;
+            if (j == 0 || oracle_better(in, list, n + 1, members, n + 1, half))
+                members[n] = j;
         }
-        members[n] = pick;
-        if (best < best_prefix - 1e-12) {
-            best_prefix = best;
+        if (n == 0 || oracle_better(in, members, n + 1, best_list, best_n, half)) {
+            memcpy(best_list, members, sizeof best_list);
             best_n = n + 1;
         }
     }
@@ -122,7 +128,7 @@ static void check_against_oracle(const struct ensemble_input *in)
     struct as_err err = {0};
     AS_AUTO(ensemble_freep) struct ensemble *e = NULL;
     bool half[MAX_ROWS];
-    size_t members[8];
+    size_t members[8] = {0};
     ck_ok(ensemble_select(in, &e, &err), err);
     ck_ok(ensemble_split(in->rows, in->seed, half, &err), err);
     size_t n = oracle_select(in, half, members), distinct = 0;

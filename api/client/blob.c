@@ -1,0 +1,157 @@
+/* Content by digest: upload unless it is there, download and check. */
+#include "api/client/client_priv.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+
+/* A blob's transfer has no limit as a whole, but on how long it may stand still. */
+static int64_t idle_of(const struct client_opts *opts)
+{
+    return opts && opts->timeout_ms ? opts->timeout_ms : CLIENT_DEFAULT_TIMEOUT_MS;
+}
+
+static as_status blob_path(const char *sha256, struct str *path, struct as_err *err)
+{
+    if (!sha256_hex_valid(sha256))
+        return as_fail(err, AS_E_INVAL, "'%.80s' is not a SHA-256 digest", sha256);
+    str_puts(path, "/v1/blobs");
+    client_path_add(path, sha256);
+    return str_check(path, err);
+}
+
+static as_status upload(struct client *c, const char *path, const char *url_path,
+                        const struct client_opts *opts, struct as_err *err)
+{
+    AS_AUTO(http_response_done) struct http_response r = {0};
+    AS_AUTO(file_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat sb;
+    if (fd < 0 || fstat(fd, &sb) < 0)
+        return as_fail(err, AS_E_IO, "%s: %s", path, strerror(errno));
+    struct http_request q = {.method = "PUT",
+                             .path = url_path,
+                             .content_type = "application/octet-stream",
+                             .body_fd = fd,
+                             .body_size = sb.st_size,
+                             .idle_ms = idle_of(opts)};
+    return http_retry(c, &q, opts ? opts->retry_ms : 0, &r, err);
+}
+
+as_status client_upload_file(struct client *c, const char *path, const char *sha256,
+                             const struct client_opts *opts, bool *ret_sent, struct as_err *err)
+{
+    AS_AUTO(str_done) struct str url_path = {0};
+    struct client_opts head = {.retry_ms = opts ? opts->retry_ms : 0};
+    struct as_err absent;
+    as_status st = blob_path(sha256, &url_path, err);
+    if (st < 0)
+        return st;
+    st = client_call(c, "HEAD", str_cstr(&url_path), NULL, NULL, &head, NULL, NULL, &absent);
+    bool send = st == AS_E_NOT_FOUND;
+    if (st < 0 && !send) {
+        if (err)
+            *err = absent;
+        return st;
+    }
+    if (send && (st = upload(c, path, str_cstr(&url_path), opts, err)) < 0)
+        return st;
+    if (ret_sent)
+        *ret_sent = send;
+    return AS_OK;
+}
+
+/* A download on its way to a temporary file. */
+struct download {
+    int fd;
+    int64_t size, max_bytes;
+    struct sha256 *digest;
+    struct as_err *err;
+    as_status st; /* why on_body ended it */
+};
+
+static bool on_bytes(void *arg, const char *bytes, size_t len)
+{
+    struct download *d = arg;
+    d->size += (int64_t)len;
+    if (d->max_bytes && d->size > d->max_bytes)
+        d->st = as_fail(d->err, AS_E_TOO_LARGE, "the blob is larger than %lld bytes",
+                        (long long)d->max_bytes);
+    else if ((d->st = file_write_all(d->fd, bytes, len, d->err)) == AS_OK)
+        d->st = sha256_add(d->digest, bytes, len, d->err);
+    return d->st == AS_OK;
+}
+
+/* One try into d->fd, which is empty and at its start. */
+static as_status fetch_once(struct client *c, const char *url_path, int64_t idle_ms,
+                            struct download *d, int64_t *ret_retry_after_ms, struct as_err *err)
+{
+    AS_AUTO(http_response_done) struct http_response r = {0};
+    struct http_request q = {.method = "GET",
+                             .path = url_path,
+                             .accept = "application/octet-stream",
+                             .body_size = -1,
+                             .idle_ms = idle_ms,
+                             .on_body = on_bytes,
+                             .arg = d};
+    as_status st = http_exchange(c, &q, &r, err);
+    *ret_retry_after_ms = r.retry_after_ms;
+    if (d->st < 0)
+        return d->st;
+    return st < 0 ? st : problem_status(c, &q, &r, err);
+}
+
+static as_status fetch_checked(struct client *c, const char *url_path, const char *sha256,
+                               const struct client_opts *opts, struct download *d,
+                               struct as_err *err)
+{
+    struct backoff b;
+    uint8_t bytes[SHA256_BYTES];
+    char hex[SHA256_HEX_SIZE];
+    backoff_start(&b, opts ? opts->retry_ms : 0);
+    for (;;) {
+        AS_AUTO(sha256_freep) struct sha256 *digest = sha256_create();
+        int64_t retry_after_ms = 0;
+        if (!digest)
+            return as_fail(err, AS_E_NOMEM, "out of memory");
+        d->digest = digest;
+        d->size = 0;
+        if (ftruncate(d->fd, 0) < 0 || lseek(d->fd, 0, SEEK_SET) < 0)
+            return as_fail(err, AS_E_IO, "%s", strerror(errno));
+        as_status st = fetch_once(c, url_path, idle_of(opts), d, &retry_after_ms, err);
+        if (st == AS_E_UNAVAILABLE && backoff_pause(&b, c, retry_after_ms))
+            continue;
+        if (st < 0 || (st = sha256_end(digest, bytes, err)) < 0)
+            return st;
+        hex_format(bytes, sizeof bytes, hex);
+        if (strcmp(hex, sha256) != 0)
+            return as_fail(err, AS_E_INTERNAL, "the blob %s arrived with the digest %s", sha256,
+                           hex);
+        return AS_OK;
+    }
+}
+
+as_status client_download_blob(struct client *c, const char *sha256, const char *dest_path,
+                               int64_t max_bytes, const struct client_opts *opts,
+                               struct as_err *err)
+{
+    AS_AUTO(str_done) struct str url_path = {0}, temp = {0};
+    as_status st = blob_path(sha256, &url_path, err);
+    str_printf(&temp, "%s.tmpXXXXXX", dest_path);
+    if (st < 0 || (st = str_check(&temp, err)) < 0)
+        return st;
+    AS_AUTO(file_closep) int fd = mkostemp(temp.s, O_CLOEXEC);
+    if (fd < 0)
+        return as_fail(err, AS_E_IO, "%s: %s", temp.s, strerror(errno));
+    struct download d = {.fd = fd, .max_bytes = max_bytes, .err = err};
+    st = fetch_checked(c, str_cstr(&url_path), sha256, opts, &d, err);
+    if (st == AS_OK && (fchmod(fd, 0644) < 0 || fsync(fd) < 0 || rename(temp.s, dest_path) < 0))
+        st = as_fail(err, AS_E_IO, "%s: %s", dest_path, strerror(errno));
+    if (st < 0)
+        unlink(temp.s);
+    return st;
+}

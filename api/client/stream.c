@@ -1,0 +1,125 @@
+/* Following server-sent events across cuts of the connection and restarts of the server. */
+#include "api/client/client_priv.h"
+
+#include <string.h>
+
+#include "api/client/sse.h"
+#include "base/clock.h"
+#include "base/json.h"
+
+#define STREAM_IDLE_MS 45000
+
+struct stream {
+    struct sse sse;
+    const struct client_stream_fns *fns;
+    struct as_err *err;
+    as_status st;   /* why reading ended, when it was not a callback's wish */
+    bool connected; /* since the last cut */
+};
+
+static bool take_event(void *arg, const char *id, const char *type, const char *data, size_t len)
+{
+    struct stream *s = arg;
+    JSON_AUTO j = NULL;
+    s->st = json_parse(data, len, &j, s->err);
+    if (s->st < 0) {
+        s->st = as_err_prefix(s->err, AS_E_INTERNAL, "an event of the server");
+        return false;
+    }
+    return s->fns->on_event(s->fns->arg, id, type, j);
+}
+
+static bool take_bytes(void *arg, const char *bytes, size_t len)
+{
+    struct stream *s = arg;
+    bool stop = false;
+    as_status st = sse_feed(&s->sse, bytes, len, take_event, s, &stop, s->err);
+    if (st < 0)
+        s->st = st;
+    return st == AS_OK && !stop;
+}
+
+static void opened(void *arg)
+{
+    struct stream *s = arg;
+    s->connected = true;
+    if (s->fns->on_connection)
+        s->fns->on_connection(s->fns->arg, true, "");
+}
+
+static bool ticked(void *arg)
+{
+    struct stream *s = arg;
+    return s->fns->on_tick(s->fns->arg);
+}
+
+/* Read until the connection ends. AS_OK with r->stopped when a callback ended it. */
+static as_status follow_once(struct client *c, const char *path, struct stream *s,
+                             struct http_response *r, struct as_err *err)
+{
+    struct http_request q = {.method = "GET",
+                             .path = path,
+                             .accept = "text/event-stream",
+                             .body_size = -1,
+                             .last_event_id = s->sse.id[0] ? s->sse.id : NULL,
+                             .idle_ms = STREAM_IDLE_MS,
+                             .tick_ms = s->fns->tick_ms,
+                             .on_body = take_bytes,
+                             .on_open = opened,
+                             .on_tick = s->fns->on_tick && s->fns->tick_ms ? ticked : NULL,
+                             .arg = s};
+    as_status st = http_exchange(c, &q, r, err);
+    if (s->st < 0)
+        return s->st;
+    if (st == AS_OK)
+        st = problem_status(c, &q, r, err);
+    if (st == AS_OK && !r->stopped)
+        st = as_fail(err, AS_E_UNAVAILABLE, "the server ended the stream");
+    return st;
+}
+
+/* Wait before connecting again, ticking. False: there is no next try; *ret_stop: a tick ended it.
+ */
+static bool wait_again(struct client *c, struct stream *s, struct backoff *b, int64_t at_least_ms,
+                       bool *ret_stop)
+{
+    *ret_stop = s->fns->on_tick && s->fns->tick_ms && !s->fns->on_tick(s->fns->arg);
+    return !*ret_stop && backoff_pause(b, c, at_least_ms);
+}
+
+as_status client_stream_events(struct client *c, const char *path, const char *after,
+                               const struct client_stream_fns *fns, const struct client_opts *opts,
+                               struct as_err *err)
+{
+    struct as_err local;
+    struct stream s = {.fns = fns, .err = err ? err : &local};
+    struct backoff b;
+    int64_t retry_ms = opts ? opts->retry_ms : 0;
+    as_status st;
+    if (after)
+        sse_resume(&s.sse, after);
+    backoff_start(&b, retry_ms);
+    for (;;) {
+        struct http_response r = {0};
+        bool stop = false;
+        st = follow_once(c, path, &s, &r, s.err);
+        int64_t retry_after_ms = r.retry_after_ms;
+        stop = st == AS_OK && r.stopped;
+        http_response_done(&r);
+        if (stop || st != AS_E_UNAVAILABLE || client_interrupted(c))
+            break;
+        if (s.connected) { /* the time allowed is per cut */
+            backoff_start(&b, retry_ms);
+            s.connected = false;
+            if (fns->on_connection)
+                fns->on_connection(fns->arg, false, s.err->msg);
+        }
+        sse_reset(&s.sse);
+        if (!wait_again(c, &s, &b, retry_after_ms, &stop)) {
+            st = stop ? AS_OK : st;
+            break;
+        }
+    }
+    sse_done(&s.sse);
+    return st;
+}

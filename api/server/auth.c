@@ -1,0 +1,106 @@
+#include "api/server/auth.h"
+
+#include <pthread.h>
+#include <stdint.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "scheduler/tokens.h"
+
+#define CACHE_SLOTS 256
+
+struct slot {
+    char digest[SHA256_HEX_SIZE];
+    struct principal who;
+    int64_t until_ns;
+};
+
+struct auth {
+    pthread_mutex_t lock; /* guards the slots */
+    struct slot slots[CACHE_SLOTS];
+};
+
+struct auth *auth_create(void)
+{
+    struct auth *a = as_calloc(1, sizeof *a);
+    if (a)
+        (void)pthread_mutex_init(&a->lock, NULL); /* cannot fail with default attributes on Linux */
+    return a;
+}
+
+void auth_free(struct auth *a)
+{
+    if (!a)
+        return;
+    (void)pthread_mutex_destroy(&a->lock);
+    free(a);
+}
+
+const char *auth_bearer(const char *authorization)
+{
+    if (!authorization || strncasecmp(authorization, "Bearer ", 7) != 0)
+        return NULL;
+    const char *token = authorization + 7 + strspn(authorization + 7, " ");
+    size_t len = strlen(token);
+    if (len == 0 || len >= TOKEN_TEXT_SIZE)
+        return NULL;
+    for (size_t i = 0; i < len; i++)
+        if (token[i] <= ' ' || token[i] > '~')
+            return NULL;
+    return token;
+}
+
+/* Four hexadecimal digits of the digest choose the slot. */
+static struct slot *slot_of(struct auth *a, const char *digest)
+{
+    unsigned h = 0;
+    for (int i = 0; i < 4; i++)
+        h = h * 31 + (unsigned char)digest[i];
+    return &a->slots[h % CACHE_SLOTS];
+}
+
+bool auth_recall(struct auth *a, const char *token, struct principal *ret)
+{
+    char digest[SHA256_HEX_SIZE];
+    if (sha256_of(token, strlen(token), digest, NULL) < 0)
+        return false;
+    pthread_mutex_lock(&a->lock);
+    const struct slot *s = slot_of(a, digest);
+    bool known = clock_mono_ns() < s->until_ns && hash_equal(s->digest, digest, sizeof digest);
+    if (known)
+        *ret = s->who;
+    pthread_mutex_unlock(&a->lock);
+    return known;
+}
+
+as_status auth_verify(struct auth *a, struct store *db, const char *token, struct principal *ret,
+                      struct as_err *err)
+{
+    struct slot s = {0};
+    /* before the question, so that the answer is never older than the memory of it */
+    s.until_ns = clock_mono_ns() + AUTH_CACHE_MS * NS_PER_MS;
+    as_status st = sha256_of(token, strlen(token), s.digest, err);
+    if (st == AS_OK)
+        st = token_verify(db, token, &s.who, err);
+    if (st < 0)
+        return st;
+    pthread_mutex_lock(&a->lock);
+    *slot_of(a, s.digest) = s;
+    pthread_mutex_unlock(&a->lock);
+    *ret = s.who;
+    return AS_OK;
+}
+
+void auth_forget(struct auth *a)
+{
+    pthread_mutex_lock(&a->lock);
+    memset(a->slots, 0, sizeof a->slots);
+    pthread_mutex_unlock(&a->lock);
+}
+
+bool auth_allows(unsigned roles, const struct principal *p)
+{
+    return (roles & (1u << p->role)) != 0;
+}

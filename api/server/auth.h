@@ -1,0 +1,37 @@
+/* Who makes a request: bearer tokens, with a short memory so that not every request asks the
+ * database. What is remembered is the SHA-256 of a token, for AUTH_CACHE_MS. */
+#ifndef ASSAY_API_SERVER_AUTH_H
+#define ASSAY_API_SERVER_AUTH_H
+
+#include <stdbool.h>
+
+#include "base/mem.h"
+#include "base/status.h"
+#include "scheduler/rows.h"
+#include "scheduler/store/store.h"
+
+#define AUTH_CACHE_MS 3000
+
+struct auth;
+
+struct auth *auth_create(void); /* NULL when memory is out */
+void auth_free(struct auth *a);
+AS_DEFINE_FREEP(struct auth, auth_free)
+
+/* The token of an Authorization header: a view of it, or NULL when it is no "Bearer TOKEN". */
+const char *auth_bearer(const char *authorization);
+
+/* Is this token remembered? Never blocks long; any thread. */
+bool auth_recall(struct auth *a, const char *token, struct principal *ret);
+
+/* Ask the database, and remember a yes. AS_E_DENIED, AS_E_UNAVAILABLE. */
+AS_MUST_CHECK as_status auth_verify(struct auth *a, struct store *db, const char *token,
+                                    struct principal *ret, struct as_err *err);
+
+/* A token was revoked here: remember nothing. */
+void auth_forget(struct auth *a);
+
+/* Does the principal's role have its bit in `roles`? */
+bool auth_allows(unsigned roles, const struct principal *p);
+
+#endif

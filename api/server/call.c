@@ -1,0 +1,160 @@
+#include "api/server/call.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/str.h"
+
+const char *call_param(const struct call *c, const char *name)
+{
+    size_t n = 0, len = strlen(name);
+    for (const char *s = c->route->path; (s = strchr(s, '{')); n++) {
+        s++;
+        if (strncmp(s, name, len) == 0 && s[len] == '}')
+            return c->params[n];
+    }
+    return ""; /* no such parameter in the route: a bug, seen by the happy-path tests */
+}
+
+as_status call_param_i64(const struct call *c, const char *name, int64_t min, int64_t *ret,
+                         struct as_err *err)
+{
+    const char *s = call_param(c, name);
+    int64_t v = 0;
+    if (as_parse_i64(s, &v, NULL) < 0 || v < min || v > INT32_MAX)
+        return as_fail(err, AS_E_INVAL, "'%.40s' in the path is no %s: a number from %lld", s, name,
+                       (long long)min);
+    *ret = v;
+    return AS_OK;
+}
+
+const char *call_query(const struct call *c, const char *name)
+{
+    return http_query(&c->x->head, name);
+}
+
+as_status call_query_i64(const struct call *c, const char *name, int64_t min, int64_t max,
+                         int64_t *ret, struct as_err *err)
+{
+    const char *s = call_query(c, name);
+    int64_t v = 0;
+    if (!s)
+        return AS_OK;
+    if (as_parse_i64(s, &v, NULL) < 0 || v < min || v > max)
+        return as_fail(err, AS_E_INVAL,
+                       "parameter %s is '%.40s', expected a number in [%lld, %lld]", name, s,
+                       (long long)min, (long long)max);
+    *ret = v;
+    return AS_OK;
+}
+
+as_status call_query_word(const struct call *c, const char *name, const char *const *words,
+                          int *ret, struct as_err *err)
+{
+    const char *s = call_query(c, name);
+    struct str list = {0};
+    if (!s)
+        return AS_OK;
+    for (int i = 0; words[i]; i++) {
+        if (as_streq(s, words[i])) {
+            *ret = i;
+            str_done(&list);
+            return AS_OK;
+        }
+        str_printf(&list, "%s%s", i ? ", " : "", words[i]);
+    }
+    as_status st = as_fail(err, AS_E_INVAL, "parameter %s is '%.40s', expected one of %s", name, s,
+                           str_cstr(&list));
+    str_done(&list);
+    return st;
+}
+
+as_status call_page(const struct call *c, struct page_req *ret, struct as_err *err)
+{
+    struct page_req page = {.cursor = call_query(c, "cursor")};
+    as_status st = call_query_i64(c, "page_size", 1, PAGE_SIZE_MAX, &page.size, err);
+    if (st == AS_OK)
+        *ret = page;
+    return st;
+}
+
+static void settle(struct call *c, int status)
+{
+    c->x->answer.status = status;
+    c->settled_ns = clock_mono_ns();
+    http_answer_header(c->x, "Cache-Control", "no-store");
+    http_answer_header(c->x, "X-Request-Id", c->request_id);
+}
+
+static as_status answer_json(struct call *c, int status, json_t *body, struct as_err *err)
+{
+    char *text = body ? json_format_ordered(body) : NULL;
+    char *kept = arena_strdup(c->arena, text);
+    free(text);
+    json_decref(body);
+    if (!kept)
+        return as_fail(err, AS_E_NOMEM, "out of memory for the answer");
+    c->x->answer.content_type = "application/json";
+    c->x->answer.bytes = kept;
+    c->x->answer.len = strlen(kept);
+    settle(c, status);
+    return AS_OK;
+}
+
+as_status call_ok(struct call *c, json_t *body, struct as_err *err)
+{
+    return answer_json(c, 200, body, err);
+}
+
+as_status call_created(struct call *c, json_t *body, const char *location, struct as_err *err)
+{
+    as_status st = answer_json(c, 201, body, err);
+    const char *kept = arena_strdup(c->arena, location);
+    if (st == AS_OK && kept)
+        http_answer_header(c->x, "Location", kept);
+    return st;
+}
+
+as_status call_ok_empty(struct call *c)
+{
+    settle(c, 200);
+    return AS_OK;
+}
+
+as_status call_created_empty(struct call *c)
+{
+    settle(c, 201);
+    return AS_OK;
+}
+
+as_status call_done(struct call *c)
+{
+    settle(c, 204);
+    return AS_OK;
+}
+
+as_status call_bytes(struct call *c, const char *type, const char *bytes, size_t len)
+{
+    c->x->answer.content_type = type;
+    c->x->answer.bytes = bytes;
+    c->x->answer.len = len;
+    settle(c, 200);
+    return AS_OK;
+}
+
+as_status call_stream(struct call *c, const char *type, struct http_stream *stream, int64_t size)
+{
+    c->x->answer.content_type = type;
+    c->x->answer.stream = stream;
+    c->x->answer.stream_size = size;
+    settle(c, 200);
+    return AS_OK;
+}
+
+bool call_wait(struct call *c, int64_t wait_ms)
+{
+    c->park.until_ns = c->x->start_ns + wait_ms * NS_PER_MS;
+    c->wants_wait = !c->is_draining && clock_mono_ns() < c->park.until_ns;
+    return c->wants_wait;
+}

@@ -1,0 +1,85 @@
+/* Rows of the scheduler to the JSON of api/openapi.yaml, and requests from it.
+ *
+ * Encoders give a new reference, or NULL when memory is out. 64-bit seeds and event ids are decimal
+ * strings; numbers that JSON cannot hold are the strings of base/json.h; times are RFC 3339 in UTC.
+ * Decoders borrow the document; strings they hand out are views of it, lists are in the arena. An
+ * unknown field is refused: AS_E_INVAL with the pointer of the field. */
+#ifndef ASSAY_API_SERVER_CODEC_H
+#define ASSAY_API_SERVER_CODEC_H
+
+#include <jansson.h>
+
+#include "base/arena.h"
+#include "base/status.h"
+#include "scheduler/attempts.h"
+#include "scheduler/claims.h"
+#include "scheduler/rows.h"
+#include "scheduler/runners.h"
+
+json_t *sweep_encode(const struct sweep_row *r);
+json_t *sweep_page_encode(const struct sweep_page *p);
+
+json_t *trial_encode(const struct trial_row *r);
+json_t *trial_page_encode(const struct trial_page *p);
+json_t *trial_detail_encode(const struct trial_detail *d);
+json_t *series_encode(const struct series_list *l);
+json_t *log_encode(const struct log_row *r);
+json_t *file_list_encode(const struct file_list *l);
+
+json_t *dataset_encode(const struct dataset_row *r);
+json_t *dataset_page_encode(const struct dataset_page *p);
+
+json_t *runner_page_encode(const struct runner_page *p);
+json_t *registration_encode(const char *name, const struct registration *r);
+json_t *directives_encode(const struct directive_list *l);
+json_t *claims_encode(const struct claim_list *l);
+json_t *heartbeat_encode(int64_t lease_ms, const struct directive_list *l);
+json_t *report_encode(int64_t recorded);
+
+json_t *event_encode(const struct event_row *r);
+json_t *token_encode(const struct token_row *r);
+json_t *token_page_encode(const struct token_page *p);
+
+AS_MUST_CHECK as_status runner_register_decode(const json_t *doc, struct arena *a,
+                                               struct runner_register *ret, struct as_err *err);
+/* ret->runner is the caller's to set. */
+AS_MUST_CHECK as_status claim_decode(const json_t *doc, struct claim_request *ret,
+                                     int64_t *ret_wait_ms, struct as_err *err);
+struct heartbeat_request {
+    int64_t epoch;
+    struct attempt_ref *attempts;
+    size_t n;
+};
+AS_MUST_CHECK as_status heartbeat_decode(const json_t *doc, struct arena *a,
+                                         struct heartbeat_request *ret, struct as_err *err);
+AS_MUST_CHECK as_status leave_decode(const json_t *doc, int64_t *ret_epoch, struct as_err *err);
+
+struct measurement_list {
+    struct measurement *rows;
+    size_t n;
+};
+AS_MUST_CHECK as_status measurements_decode(const json_t *doc, struct arena *a,
+                                            struct measurement_list *ret, struct as_err *err);
+struct log_request {
+    const char *text;
+    bool truncated;
+};
+AS_MUST_CHECK as_status log_decode(const json_t *doc, struct log_request *ret, struct as_err *err);
+struct files_request {
+    file_kind kind;
+    struct file_list files;
+};
+AS_MUST_CHECK as_status files_decode(const json_t *doc, struct arena *a, struct files_request *ret,
+                                     struct as_err *err);
+AS_MUST_CHECK as_status completion_decode(const json_t *doc, struct completion *ret,
+                                          struct as_err *err);
+
+struct token_request {
+    token_role role;
+    const char *name; /* NULL: none */
+    int64_t ttl_ms;   /* 0: for ever */
+};
+AS_MUST_CHECK as_status token_decode(const json_t *doc, struct token_request *ret,
+                                     struct as_err *err);
+
+#endif

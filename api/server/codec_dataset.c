@@ -1,0 +1,42 @@
+#include "api/server/codec.h"
+
+#include "api/server/codec_priv.h"
+
+static json_t *file_encode(const struct dataset_file_row *r)
+{
+    struct out o = out_begin();
+    out_str(&o, "role", r->role);
+    out_str(&o, "sha256", r->sha256);
+    out_i64(&o, "size", r->size);
+    return out_end(&o);
+}
+
+json_t *dataset_encode(const struct dataset_row *r)
+{
+    struct out o = out_begin();
+    json_t *files = json_array();
+    for (size_t i = 0; i < r->n_files; i++)
+        files = list_add(files, file_encode(&r->files[i]));
+    out_str(&o, "name", r->name);
+    out_str(&o, "format", r->format);
+    out_str(&o, "task", r->task);
+    out_json(&o, "target", r->target);
+    out_i64(&o, "rows", r->n_rows);
+    out_i64(&o, "features", r->n_features);
+    out_i64(&o, "outputs", r->n_outputs);
+    if (r->classes)
+        out_json(&o, "classes", r->classes);
+    out_str(&o, "sha256", r->sha256);
+    out_child(&o, "files", files);
+    out_str(&o, "description", r->description);
+    out_time(&o, "created_at", r->created_ms);
+    return out_end(&o);
+}
+
+json_t *dataset_page_encode(const struct dataset_page *p)
+{
+    json_t *items = json_array();
+    for (size_t i = 0; i < p->n; i++)
+        items = list_add(items, dataset_encode(&p->rows[i]));
+    return page_end(items, p->next_cursor);
+}

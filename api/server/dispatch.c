@@ -1,0 +1,450 @@
+/* The choke point: every request passes here, and nothing is done for it before its Host, its route
+ * and its token were found good. What is not in the route table is denied. */
+#include "api/server/server_priv.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "api/server/problem.h"
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "scheduler/claims.h"
+
+#define IGNORED_BODY_MAX 1024 /* of requests that have no body by their contract */
+
+static struct call *call_of(struct pool_job *job)
+{
+    return (struct call *)(void *)((char *)job - offsetof(struct call, job));
+}
+
+static void fail(struct call *c, problem_kind kind, const struct as_err *err)
+{
+    c->settled_ns = clock_mono_ns();
+    c->x->answer.n_headers = 0;
+    problem_answer(c->x, kind, c->request_id, err);
+}
+
+static void fail_with(struct call *c, problem_kind kind, as_status st, const char *detail)
+{
+    struct as_err err = {0};
+    (void)as_fail(&err, st, "%s", detail);
+    fail(c, kind, &err);
+}
+
+/* ---- the head ---- */
+
+/* The client's own X-Request-Id when it is harmless, else a new one. */
+static void choose_request_id(struct call *c)
+{
+    const char *given = c->x->head.request_id;
+    size_t len = given ? strlen(given) : 0;
+    uint8_t fresh[8];
+    if (len > 0 && len < REQUEST_ID_SIZE &&
+        strspn(given, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == len) {
+        memcpy(c->request_id, given, len + 1);
+        return;
+    }
+    random_bytes(fresh, sizeof fresh);
+    hex_format(fresh, sizeof fresh, c->request_id);
+}
+
+static bool is_unsafe(const char *method)
+{
+    return !as_streq(method, "GET") && !as_streq(method, "HEAD") && !as_streq(method, "OPTIONS");
+}
+
+/* Against DNS rebinding and requests forged by other sites' pages. */
+static bool is_from_here(const struct server *s, const struct http_head *h)
+{
+    if (h->host && !http_host_allowed(h->host, s->opts.host_names))
+        return false;
+    if (!is_unsafe(h->method))
+        return true;
+    if (h->origin && !http_origin_matches(h->origin, h->host))
+        return false;
+    return !h->fetch_site || as_streq(h->fetch_site, "same-origin") ||
+           as_streq(h->fetch_site, "none");
+}
+
+static bool has_media_type(const struct http_head *h, const char *type)
+{
+    size_t n = strlen(type);
+    if (!h->content_type || strncasecmp(h->content_type, type, n) != 0)
+        return false;
+    return strchr("; \t", h->content_type[n]) != NULL; /* which finds the end too */
+}
+
+static bool check_media_type(struct call *c)
+{
+    const char *want = c->route->body == ROUTE_BODY_JSON          ? "application/json"
+                       : c->route->body == ROUTE_BODY_MERGE_PATCH ? "application/merge-patch+json"
+                                                                  : NULL;
+    char msg[80];
+    if (!want || has_media_type(&c->x->head, want))
+        return true;
+    (void)snprintf(msg, sizeof msg, "the Content-Type must be %s", want);
+    fail_with(c, PROBLEM_MEDIA_TYPE, AS_E_INVAL, msg);
+    return false;
+}
+
+static bool check_query(struct call *c)
+{
+    const struct http_head *h = &c->x->head;
+    struct as_err err = {0};
+    for (size_t i = 0; i < h->n_query; i++) {
+        if (route_has_query(c->route, h->query[i].name))
+            continue;
+        (void)as_fail(&err, AS_E_INVAL, "there is no parameter '%.40s' here%s%s", h->query[i].name,
+                      *c->route->query ? "; known: " : "", c->route->query);
+        fail(c, PROBLEM_STATUS, &err);
+        return false;
+    }
+    return true;
+}
+
+static as_status add_to_upload(void *ctx, const void *bytes, size_t len, struct as_err *err)
+{
+    return blob_put_add(ctx, bytes, len, err);
+}
+
+static void expect_body(struct call *c)
+{
+    struct http_exchange *x = c->x;
+    struct as_err err = {0};
+    switch (c->route->body) {
+    case ROUTE_BODY_NONE:
+        x->body_kind = HTTP_BODY_NONE;
+        x->body_max = IGNORED_BODY_MAX;
+        return;
+    case ROUTE_BODY_JSON:
+    case ROUTE_BODY_MERGE_PATCH:
+        x->body_kind = HTTP_BODY_MEMORY;
+        x->body_max = SERVER_JSON_MAX;
+        return;
+    case ROUTE_BODY_BYTES:
+        x->body_kind = HTTP_BODY_SINK;
+        x->body_max = c->server->opts.max_blob_bytes;
+        if (blob_put_create(call_param(c, "sha256"), &c->upload, &err) < 0)
+            fail(c, PROBLEM_STATUS, &err);
+        x->sink = add_to_upload;
+        x->sink_ctx = c->upload;
+        return;
+    }
+}
+
+/* The token is known to be good: may it do this, and does the rest of the head make sense? */
+static void admit(struct call *c)
+{
+    struct as_err err = {0};
+    if (c->route->roles && !auth_allows(c->route->roles, &c->who)) {
+        fail_with(c, PROBLEM_FORBIDDEN, AS_E_DENIED, "the role of this token does not allow this");
+        return;
+    }
+    if (!check_query(c) || !check_media_type(c))
+        return;
+    if (c->route->flags & ROUTE_LOCAL) {
+        if (c->route->run(c, &err) < 0)
+            fail(c, PROBLEM_STATUS, &err);
+        return;
+    }
+    expect_body(c);
+}
+
+static void fail_auth(struct call *c, const struct as_err *err)
+{
+    fail(c, err->code == AS_E_DENIED ? PROBLEM_UNAUTHORIZED : PROBLEM_STATUS, err);
+}
+
+/* In a worker: ask the database about the token, then let the transport go on. */
+static void run_auth(struct pool_job *job)
+{
+    struct call *c = call_of(job);
+    struct as_err err = {0};
+    const char *token = auth_bearer(c->x->head.authorization);
+    if (auth_verify(c->server->auth, c->db, token, &c->who, &err) < 0)
+        fail_auth(c, &err);
+    else
+        admit(c);
+    http_release(c->x);
+}
+
+static void authenticate(struct call *c)
+{
+    const char *token = auth_bearer(c->x->head.authorization);
+    if (c->route->roles == 0) {
+        admit(c);
+    } else if (!token) {
+        fail_with(c, PROBLEM_UNAUTHORIZED, AS_E_DENIED,
+                  "the header Authorization: Bearer TOKEN is "
+                  "missing or malformed");
+    } else if (auth_recall(c->server->auth, token, &c->who)) {
+        admit(c);
+    } else {
+        c->job.run = run_auth;
+        http_hold(c->x);
+        pool_submit(c->server->pool, &c->job);
+    }
+}
+
+static void answer_options(struct call *c, const char *allow)
+{
+    const char *kept = arena_strdup(c->arena, allow);
+    if (kept)
+        http_answer_header(c->x, "Allow", kept);
+    (void)call_done(c);
+}
+
+static void answer_wrong_method(struct call *c, const char *allow)
+{
+    const char *kept = arena_strdup(c->arena, allow);
+    fail_with(c, PROBLEM_METHOD, AS_E_INVAL, "the method is not allowed here; see Allow");
+    if (kept)
+        http_answer_header(c->x, "Allow", kept);
+}
+
+/* A path that is no route: a file of the dashboard, or nothing. */
+static void answer_file(struct call *c)
+{
+    const struct http_head *h = &c->x->head;
+    bool is_api = as_starts_with(h->path, "/v1/") || as_streq(h->path, "/v1");
+    bool is_read = as_streq(h->method, "GET") || as_streq(h->method, "HEAD");
+    if (!is_api && is_read && web_files_answer(c->server->web, c->x)) {
+        c->settled_ns = clock_mono_ns();
+        return;
+    }
+    fail_with(c, PROBLEM_STATUS, AS_E_NOT_FOUND, "there is nothing at this path");
+}
+
+static void route_call(struct call *c)
+{
+    const struct http_head *h = &c->x->head;
+    struct route_match m;
+    struct as_err err = {0};
+    if (route_find(h->method, h->path, c->arena, &m, &err) < 0) {
+        fail(c, PROBLEM_STATUS, &err);
+    } else if (m.outcome == ROUTE_FOUND) {
+        c->route = m.route;
+        memcpy(c->params, m.params, sizeof c->params);
+        authenticate(c);
+    } else if (m.outcome == ROUTE_UNKNOWN) {
+        answer_file(c);
+    } else if (as_streq(h->method, "OPTIONS")) {
+        answer_options(c, m.allow);
+    } else {
+        answer_wrong_method(c, m.allow);
+    }
+}
+
+static struct call *make_call(struct server *s, struct http_exchange *x)
+{
+    struct call *c = arena_alloc(&x->arena, 1, sizeof *c);
+    if (!c)
+        return NULL;
+    c->server = s;
+    c->x = x;
+    c->arena = &x->arena;
+    c->db = s->store;
+    choose_request_id(c);
+    x->app = c;
+    return c;
+}
+
+void dispatch_head(void *ctx, struct http_exchange *x)
+{
+    struct server *s = ctx;
+    struct call *c = make_call(s, x);
+    struct as_err err = {.code = AS_E_NOMEM, .msg = "out of memory for the request"};
+    if (!c)
+        problem_answer(x, PROBLEM_STATUS, "-", &err);
+    else if (!is_from_here(s, &x->head))
+        fail_with(c, PROBLEM_FORBIDDEN, AS_E_DENIED,
+                  "the Host is not one of this server's (assayd --public-host), or the Origin is "
+                  "another site");
+    else
+        route_call(c);
+    if (atomic_load(&s->is_draining))
+        x->answer.close = true;
+}
+
+/* ---- the call ---- */
+
+static as_status read_body(struct call *c, struct as_err *err)
+{
+    const struct str *b = &c->x->body;
+    if (c->body || (c->route->body != ROUTE_BODY_JSON && c->route->body != ROUTE_BODY_MERGE_PATCH))
+        return AS_OK;
+    if (b->len == 0)
+        return as_fail(err, AS_E_INVAL, "the request has no body");
+    return json_parse(b->s, b->len, &c->body, err);
+}
+
+/* The key of a request that has one. */
+static as_status read_key(struct call *c, struct as_err *err)
+{
+    const struct http_head *h = &c->x->head;
+    if (!(c->route->flags & ROUTE_IDEMPOTENCY) || !h->idempotency_key)
+        return AS_OK;
+    struct idem_key *k = arena_alloc(c->arena, 1, sizeof *k);
+    char *digest = arena_alloc(c->arena, SHA256_HEX_SIZE, 1);
+    const char *scope = arena_printf(c->arena, "%s %s %s", c->who.id, h->method, h->path);
+    if (!k || !digest || !scope)
+        return as_fail(err, AS_E_NOMEM, "out of memory for the idempotency key");
+    *k = (struct idem_key){.scope = scope, .key = h->idempotency_key, .body_sha256 = digest};
+    c->idem = k;
+    return sha256_of(c->x->body.s, c->x->body.len, digest, err);
+}
+
+static void replay(struct call *c, const struct idem_answer *a)
+{
+    struct http_answer *out = &c->x->answer;
+    (void)call_bytes(c, "application/json", a->body, strlen(a->body));
+    out->status = (int)a->status;
+    http_answer_header(c->x, "Idempotent-Replayed", "true");
+    if (a->location)
+        http_answer_header(c->x, "Location", a->location);
+}
+
+/* True when the key has answered (or refused) the call. */
+static bool answer_by_key(struct call *c)
+{
+    struct idem_answer a = {0};
+    struct as_err err = {0};
+    if (!c->idem)
+        return false;
+    if (idempotency_find(c->db, c->arena, c->idem, &a, &err) < 0) {
+        fail(c, PROBLEM_STATUS, &err);
+        return true;
+    }
+    if (a.outcome == IDEM_OTHER_BODY)
+        fail_with(c, PROBLEM_UNPROCESSABLE, AS_E_CONFLICT,
+                  "this Idempotency-Key was used with another body");
+    if (a.outcome == IDEM_REPLAY)
+        replay(c, &a);
+    return a.outcome != IDEM_NEW;
+}
+
+/* Only what succeeded is kept: a refusal changed nothing, and may be right the next time. */
+static void keep_answer(struct call *c)
+{
+    const struct http_answer *a = &c->x->answer;
+    struct as_err err = {0};
+    const char *location = NULL;
+    if (!c->idem || a->status < 200 || a->status > 299)
+        return;
+    for (size_t i = 0; i < a->n_headers; i++)
+        if (as_streq(a->headers[i].name, "Location"))
+            location = a->headers[i].value;
+    if (idempotency_store(c->db, c->idem, a->status, a->bytes, location, &err) < 0)
+        log_write(LOG_WARN, "answer not kept", "request_id=%s detail=\"%s\"", c->request_id,
+                  err.msg);
+}
+
+static problem_kind kind_of(const struct call *c, const struct as_err *err)
+{
+    if (err->code == AS_E_STALE && (c->route->flags & ROUTE_EPOCH))
+        return PROBLEM_STALE_EPOCH;
+    if (err->code == AS_E_UNSUPPORTED && (c->route->flags & ROUTE_REFERS))
+        return PROBLEM_UNPROCESSABLE;
+    return PROBLEM_STATUS;
+}
+
+/* Run the handler once. */
+static void attempt_call(struct call *c)
+{
+    struct as_err err = {0};
+    c->wants_wait = false;
+    c->is_draining = atomic_load(&c->server->is_draining);
+    as_status st = read_body(c, &err);
+    if (st == AS_OK)
+        st = read_key(c, &err);
+    if (st == AS_OK && answer_by_key(c))
+        return;
+    if (st == AS_OK)
+        st = c->route->run(c, &err);
+    if (st < 0)
+        fail(c, kind_of(c, &err), &err);
+    else if (!c->wants_wait)
+        keep_answer(c);
+}
+
+static void run_call(struct pool_job *job)
+{
+    struct call *c = call_of(job);
+    struct server *s = c->server;
+    bool wakes = (c->route->flags & ROUTE_WAKES) != 0;
+    if (atomic_load(&c->x->is_gone)) {
+        http_release(c->x); /* without an answer: nobody is there to read it */
+        return;
+    }
+    attempt_call(c);
+    if (c->wants_wait) {
+        c->park.is_gone = &c->x->is_gone;
+        http_watch(c->x);
+        park_add(s->park, &c->park); /* from here on c belongs to the park */
+        return;
+    }
+    http_release(c->x);
+    if (wakes)
+        park_wake(s->park);
+}
+
+void dispatch_request(void *ctx, struct http_exchange *x)
+{
+    struct server *s = ctx;
+    struct call *c = x->app;
+    c->job.run = run_call;
+    pool_submit(c->route->flags & ROUTE_SLOW ? s->slow_pool : s->pool, &c->job);
+}
+
+void dispatch_retry(void *ctx, struct park_item *item)
+{
+    struct server *s = ctx;
+    struct call *c = (struct call *)(void *)((char *)item - offsetof(struct call, park));
+    pool_submit_again(s->pool, &c->job);
+}
+
+size_t dispatch_probe(void *ctx)
+{
+    struct server *s = ctx;
+    int64_t n = 0;
+    /* when it cannot be asked, those that wait find out for themselves and answer 503 */
+    if (claims_pending(s->store, &n, NULL) < 0)
+        return SIZE_MAX;
+    return (size_t)n;
+}
+
+void dispatch_gone(void *ctx)
+{
+    struct server *s = ctx;
+    park_wake_gone(s->park);
+}
+
+void dispatch_refusal(void *ctx, struct http_exchange *x, const struct as_err *err)
+{
+    struct call *c = x->app ? x->app : make_call(ctx, x);
+    if (c)
+        fail(c, PROBLEM_STATUS, err);
+    else
+        problem_answer(x, PROBLEM_STATUS, "-", err);
+}
+
+void dispatch_end(void *ctx, struct http_exchange *x)
+{
+    struct server *s = ctx;
+    struct call *c = x->app;
+    if (!c)
+        return;
+    if (c->settled_ns)
+        http_metrics_count(s->metrics, c->route, x->head.method, x->answer.status,
+                           c->settled_ns - x->start_ns);
+    log_write(LOG_DEBUG, "request", "request_id=%s peer=%s method=%s path=%s code=%d us=%lld",
+              c->request_id, x->peer, x->head.method, x->head.path ? x->head.path : "-",
+              x->answer.status, (long long)((clock_mono_ns() - x->start_ns) / 1000));
+    blob_put_free(c->upload);
+    json_decref(c->body);
+}

@@ -1,0 +1,66 @@
+#include "api/server/handlers.h"
+
+#include "api/server/call.h"
+#include "api/server/codec.h"
+#include "scheduler/attempts.h"
+
+static as_status read_ref(const struct call *c, struct attempt_ref *ret, struct as_err *err)
+{
+    struct attempt_ref ref = {.sweep = call_param(c, "sweep")};
+    as_status st = call_param_i64(c, "number", 0, &ref.number, err);
+    if (st == AS_OK)
+        st = call_param_i64(c, "attempt", 1, &ref.attempt, err);
+    if (st == AS_OK)
+        *ret = ref;
+    return st;
+}
+
+as_status h_attempt_measure(struct call *c, struct as_err *err)
+{
+    struct attempt_ref ref;
+    struct measurement_list list;
+    int64_t recorded = 0;
+    as_status st = read_ref(c, &ref, err);
+    if (st == AS_OK)
+        st = measurements_decode(c->body, c->arena, &list, err);
+    if (st == AS_OK)
+        st = attempt_measure(c->db, &ref, list.rows, list.n, &recorded, err);
+    return st < 0 ? st : call_ok(c, report_encode(recorded), err);
+}
+
+as_status h_attempt_log(struct call *c, struct as_err *err)
+{
+    struct attempt_ref ref;
+    struct log_request log;
+    as_status st = read_ref(c, &ref, err);
+    if (st == AS_OK)
+        st = log_decode(c->body, &log, err);
+    if (st == AS_OK)
+        st = attempt_log(c->db, &ref, log.text, log.truncated, err);
+    return st < 0 ? st : call_done(c);
+}
+
+as_status h_attempt_files(struct call *c, struct as_err *err)
+{
+    struct attempt_ref ref;
+    struct files_request set;
+    as_status st = read_ref(c, &ref, err);
+    if (st == AS_OK)
+        st = files_decode(c->body, c->arena, &set, err);
+    if (st == AS_OK)
+        st = attempt_files(c->db, &ref, set.kind, set.files.rows, set.files.n, err);
+    return st < 0 ? st : call_done(c);
+}
+
+as_status h_attempt_complete(struct call *c, struct as_err *err)
+{
+    struct attempt_ref ref;
+    struct completion completion;
+    struct trial_row row;
+    as_status st = read_ref(c, &ref, err);
+    if (st == AS_OK)
+        st = completion_decode(c->body, &completion, err);
+    if (st == AS_OK)
+        st = attempt_complete(c->db, c->arena, &ref, &completion, &row, err);
+    return st < 0 ? st : call_ok(c, trial_encode(&row), err);
+}

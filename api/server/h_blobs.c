@@ -1,0 +1,138 @@
+/* Content goes in through the spool of blob_put (dispatch.c feeds it) and comes out as a stream
+ * that a worker fills, one piece of BLOB_CHUNK_BYTES at a time, as fast as the client reads. */
+#include "api/server/handlers.h"
+
+#include <pthread.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "api/server/server_priv.h"
+#include "base/log.h"
+
+struct download {
+    struct pool_job job;
+    struct server *server;
+    struct http_stream *stream; /* not a reference: the stream owns this object */
+    char sha256[65];
+    int64_t size;
+    pthread_mutex_t lock; /* guards the rest */
+    bool is_filling;      /* a job is queued or runs */
+    bool wants_more;      /* room came up meanwhile */
+    int64_t offset;       /* touched by the one job only */
+};
+
+as_status h_blob_put(struct call *c, struct as_err *err)
+{
+    bool created = false;
+    as_status st = blob_put_commit(c->db, c->upload, &created, err);
+    if (st < 0)
+        return st;
+    return created ? call_created_empty(c) : call_ok_empty(c);
+}
+
+as_status h_blob_has(struct call *c, struct as_err *err)
+{
+    int64_t size = 0;
+    as_status st = blob_stat(c->db, call_param(c, "sha256"), &size, err);
+    return st < 0 ? st : call_ok_empty(c);
+}
+
+/* Read the next piece and write it, when there is room for one. Says whether more is to come. */
+static bool fill_once(struct download *d)
+{
+    struct as_err err = {0};
+    size_t len = 0;
+    if (http_stream_room(d->stream) < BLOB_CHUNK_BYTES)
+        return !http_stream_is_gone(d->stream);
+    AS_AUTO(as_freep) char *buf = as_calloc(BLOB_CHUNK_BYTES, 1);
+    as_status st =
+        buf ? blob_read(d->server->store, d->sha256, d->offset, buf, BLOB_CHUNK_BYTES, &len, &err)
+            : as_fail(&err, AS_E_NOMEM, "out of memory for a piece of content");
+    if (st == AS_OK && len)
+        st = http_stream_write(d->stream, buf, len);
+    if (st == AS_E_NOT_FOUND && http_stream_is_gone(d->stream))
+        return false; /* the client left */
+    if (st == AS_OK)
+        d->offset += (int64_t)len;
+    if (st == AS_OK && len && d->offset < d->size)
+        return true;
+    bool is_whole = st == AS_OK && d->offset == d->size;
+    if (!is_whole)
+        log_write(LOG_WARN, "download cut", "sha256=%s offset=%lld detail=\"%s\"", d->sha256,
+                  (long long)d->offset, err.msg);
+    http_stream_end(d->stream, is_whole);
+    return false;
+}
+
+static void fill(struct pool_job *job)
+{
+    struct download *d = (struct download *)(void *)((char *)job - offsetof(struct download, job));
+    struct http_stream *stream = d->stream; /* d dies with the last reference */
+    bool more = fill_once(d);
+    pthread_mutex_lock(&d->lock);
+    d->is_filling = more && d->wants_more;
+    d->wants_more = false;
+    bool again = d->is_filling;
+    pthread_mutex_unlock(&d->lock);
+    if (again)
+        pool_submit(d->server->slow_pool, &d->job);
+    else
+        http_stream_unref(stream); /* the job's */
+}
+
+/* In an I/O thread: less than half of the limit waits to be sent. */
+static void on_room(void *ctx)
+{
+    struct download *d = ctx;
+    pthread_mutex_lock(&d->lock);
+    bool start = !d->is_filling;
+    d->is_filling = true;
+    d->wants_more = !start;
+    pthread_mutex_unlock(&d->lock);
+    if (start) {
+        (void)http_stream_ref(d->stream); /* the job's */
+        pool_submit(d->server->slow_pool, &d->job);
+    }
+}
+
+static void download_free(void *ctx)
+{
+    struct download *d = ctx;
+    (void)pthread_mutex_destroy(&d->lock);
+    free(d);
+}
+
+static struct http_stream *open_download(struct call *c, const char *sha256, int64_t size)
+{
+    struct download *d = as_calloc(1, sizeof *d);
+    if (!d)
+        return NULL;
+    d->server = c->server;
+    d->size = size;
+    d->job.run = fill;
+    (void)snprintf(d->sha256, sizeof d->sha256, "%s", sha256);
+    (void)pthread_mutex_init(&d->lock, NULL); /* cannot fail with default attributes on Linux */
+    /* room for two pieces: one waits to be sent while the next is read */
+    d->stream = http_stream_create(2 * BLOB_CHUNK_BYTES, on_room, d, download_free);
+    struct http_stream *stream = d->stream;
+    if (stream)
+        on_room(d); /* the first piece */
+    else
+        download_free(d);
+    return stream;
+}
+
+as_status h_blob_get(struct call *c, struct as_err *err)
+{
+    const char *sha256 = call_param(c, "sha256");
+    int64_t size = 0;
+    as_status st = blob_stat(c->db, sha256, &size, err);
+    if (st < 0)
+        return st;
+    if (size == 0)
+        return call_bytes(c, "application/octet-stream", "", 0);
+    struct http_stream *stream = open_download(c, sha256, size);
+    if (!stream)
+        return as_fail(err, AS_E_NOMEM, "out of memory for the download");
+    return call_stream(c, "application/octet-stream", stream, size);
+}

@@ -1,0 +1,62 @@
+#include "api/server/handlers.h"
+
+#include "api/server/call.h"
+#include "api/server/codec.h"
+#include "scheduler/claims.h"
+#include "scheduler/runners.h"
+
+as_status h_runner_list(struct call *c, struct as_err *err)
+{
+    struct page_req page;
+    struct runner_page rows;
+    as_status st = call_page(c, &page, err);
+    if (st == AS_OK)
+        st = runner_list(c->db, c->arena, &page, &rows, err);
+    return st < 0 ? st : call_ok(c, runner_page_encode(&rows), err);
+}
+
+as_status h_runner_register(struct call *c, struct as_err *err)
+{
+    struct runner_register req;
+    struct registration reg;
+    as_status st = runner_register_decode(c->body, c->arena, &req, err);
+    if (st == AS_OK)
+        st = runner_register(c->db, c->arena, &req, &reg, err);
+    return st < 0 ? st : call_ok(c, registration_encode(req.name, &reg), err);
+}
+
+as_status h_runner_claim(struct call *c, struct as_err *err)
+{
+    struct claim_request req;
+    struct claim_list list;
+    int64_t wait_ms = 0;
+    as_status st = claim_decode(c->body, &req, &wait_ms, err);
+    req.runner = call_param(c, "runner");
+    if (st == AS_OK)
+        st = claim_trials(c->db, c->arena, &req, &list, err);
+    if (st < 0 || (list.n == 0 && call_wait(c, wait_ms)))
+        return st;
+    return call_ok(c, claims_encode(&list), err);
+}
+
+as_status h_runner_heartbeat(struct call *c, struct as_err *err)
+{
+    struct heartbeat_request req;
+    struct directive_list list;
+    as_status st = heartbeat_decode(c->body, c->arena, &req, err);
+    if (st == AS_OK)
+        st = runner_heartbeat(c->db, c->arena, call_param(c, "runner"), req.epoch, req.attempts,
+                              req.n, &list, err);
+    if (st < 0)
+        return st;
+    return call_ok(c, heartbeat_encode(store_config(c->db)->lease_ms, &list), err);
+}
+
+as_status h_runner_leave(struct call *c, struct as_err *err)
+{
+    int64_t epoch = 0;
+    as_status st = leave_decode(c->body, &epoch, err);
+    if (st == AS_OK)
+        st = runner_leave(c->db, call_param(c, "runner"), epoch, err);
+    return st < 0 ? st : call_done(c);
+}

@@ -1,0 +1,73 @@
+#include "api/server/handlers.h"
+
+#include <string.h>
+
+#include "api/server/call.h"
+#include "api/server/codec.h"
+#include "scheduler/ensembles.h"
+#include "scheduler/sweeps.h"
+#include "scheduler/trials.h"
+
+as_status h_sweep_create(struct call *c, struct as_err *err)
+{
+    struct sweep_row row;
+    as_status st = sweep_create(c->db, c->arena, c->body, c->idem, &row, err);
+    if (st < 0)
+        return st;
+    return call_created(c, sweep_encode(&row), arena_printf(c->arena, "/v1/sweeps/%s", row.id),
+                        err);
+}
+
+as_status h_sweep_list(struct call *c, struct as_err *err)
+{
+    struct page_req page;
+    struct sweep_page rows;
+    sweep_state state = SWEEP_RUNNING;
+    const char *word = call_query(c, "state");
+    as_status st = call_page(c, &page, err);
+    if (st == AS_OK && word)
+        st = sweep_state_parse(word, &state, err);
+    if (st == AS_OK)
+        st = sweep_list(c->db, c->arena, word ? &state : NULL, &page, &rows, err);
+    return st < 0 ? st : call_ok(c, sweep_page_encode(&rows), err);
+}
+
+as_status h_sweep_get(struct call *c, struct as_err *err)
+{
+    struct sweep_row row;
+    as_status st = sweep_get(c->db, c->arena, call_param(c, "sweep"), &row, err);
+    return st < 0 ? st : call_ok(c, sweep_encode(&row), err);
+}
+
+as_status h_sweep_change(struct call *c, struct as_err *err)
+{
+    struct sweep_patch patch;
+    struct sweep_row row;
+    as_status st = sweep_patch_parse(c->body, &patch, err);
+    if (st == AS_OK)
+        st = sweep_change(c->db, c->arena, call_param(c, "sweep"), &patch, &row, err);
+    return st < 0 ? st : call_ok(c, sweep_encode(&row), err);
+}
+
+as_status h_sweep_delete(struct call *c, struct as_err *err)
+{
+    as_status st = sweep_delete(c->db, call_param(c, "sweep"), err);
+    return st < 0 ? st : call_done(c);
+}
+
+as_status h_sweep_best(struct call *c, struct as_err *err)
+{
+    int64_t top = 10;
+    struct trial_page rows;
+    as_status st = call_query_i64(c, "top", 1, 1000, &top, err);
+    if (st == AS_OK)
+        st = trial_best(c->db, c->arena, call_param(c, "sweep"), top, &rows, err);
+    return st < 0 ? st : call_ok(c, trial_page_encode(&rows), err);
+}
+
+as_status h_sweep_ensemble(struct call *c, struct as_err *err)
+{
+    const char *text = NULL;
+    as_status st = ensemble_get(c->db, c->arena, call_param(c, "sweep"), &text, err);
+    return st < 0 ? st : call_bytes(c, "application/json", text, strlen(text));
+}

@@ -1,0 +1,91 @@
+#include "api/server/handlers.h"
+
+#include "api/server/call.h"
+#include "api/server/codec.h"
+#include "scheduler/trials.h"
+
+static as_status read_query(const struct call *c, struct trial_query *ret, trial_state *ret_state,
+                            struct as_err *err)
+{
+    static const char *const orders[] = {"asc", "desc", NULL};
+    struct trial_query q = {.sort = TRIAL_BY_NUMBER};
+    const char *word = call_query(c, "state");
+    int sort = 0, order = 0;
+    as_status st = call_page(c, &q.page, err);
+    if (st == AS_OK && word)
+        st = trial_state_parse(word, ret_state, err);
+    if (st == AS_OK)
+        st = call_query_word(c, "sort", trial_sort_words, &sort, err);
+    if (st == AS_OK)
+        st = call_query_word(c, "order", orders, &order, err);
+    q.state = word ? ret_state : NULL;
+    q.sort = (trial_sort)sort;
+    q.descending = order == 1;
+    if (st == AS_OK)
+        *ret = q;
+    return st;
+}
+
+as_status h_trial_list(struct call *c, struct as_err *err)
+{
+    struct trial_query q;
+    trial_state state = TRIAL_QUEUED;
+    struct trial_page rows;
+    as_status st = read_query(c, &q, &state, err);
+    if (st == AS_OK)
+        st = trial_list(c->db, c->arena, call_param(c, "sweep"), &q, &rows, err);
+    return st < 0 ? st : call_ok(c, trial_page_encode(&rows), err);
+}
+
+as_status h_trial_get(struct call *c, struct as_err *err)
+{
+    int64_t number = 0;
+    struct trial_detail row;
+    as_status st = call_param_i64(c, "number", 0, &number, err);
+    if (st == AS_OK)
+        st = trial_get(c->db, c->arena, call_param(c, "sweep"), number, &row, err);
+    return st < 0 ? st : call_ok(c, trial_detail_encode(&row), err);
+}
+
+as_status h_trial_cancel(struct call *c, struct as_err *err)
+{
+    int64_t number = 0;
+    struct trial_row row;
+    as_status st = call_param_i64(c, "number", 0, &number, err);
+    if (st == AS_OK)
+        st = trial_cancel(c->db, c->arena, call_param(c, "sweep"), number, &row, err);
+    return st < 0 ? st : call_ok(c, trial_encode(&row), err);
+}
+
+as_status h_trial_series(struct call *c, struct as_err *err)
+{
+    int64_t number = 0;
+    struct series_list list;
+    as_status st = call_param_i64(c, "number", 0, &number, err);
+    if (st == AS_OK)
+        st = trial_series(c->db, c->arena, call_param(c, "sweep"), number, call_query(c, "metric"),
+                          &list, err);
+    return st < 0 ? st : call_ok(c, series_encode(&list), err);
+}
+
+as_status h_trial_log(struct call *c, struct as_err *err)
+{
+    int64_t number = 0, attempt = 0;
+    struct log_row row;
+    as_status st = call_param_i64(c, "number", 0, &number, err);
+    if (st == AS_OK)
+        st = call_query_i64(c, "attempt", 1, INT32_MAX, &attempt, err);
+    if (st == AS_OK)
+        st = trial_log(c->db, c->arena, call_param(c, "sweep"), number, attempt, &row, err);
+    return st < 0 ? st : call_ok(c, log_encode(&row), err);
+}
+
+as_status h_trial_artifacts(struct call *c, struct as_err *err)
+{
+    int64_t number = 0;
+    struct file_list list;
+    as_status st = call_param_i64(c, "number", 0, &number, err);
+    if (st == AS_OK)
+        st = trial_artifacts(c->db, c->arena, call_param(c, "sweep"), number, &list, err);
+    return st < 0 ? st : call_ok(c, file_list_encode(&list), err);
+}

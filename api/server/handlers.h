@@ -1,0 +1,19 @@
+/* The handlers, one for each row of the route table; each is documented by its operation in
+ * api/openapi.yaml. One file per resource: h_sweeps.c, h_trials.c, … */
+#ifndef ASSAY_API_SERVER_HANDLERS_H
+#define ASSAY_API_SERVER_HANDLERS_H
+
+#include "api/server/routes.h"
+
+route_fn h_health, h_readiness, h_metrics, h_openapi;
+route_fn h_sweep_create, h_sweep_list, h_sweep_get, h_sweep_change, h_sweep_delete, h_sweep_best,
+    h_sweep_ensemble;
+route_fn h_events_sweep, h_events_all;
+route_fn h_trial_list, h_trial_get, h_trial_cancel, h_trial_series, h_trial_log, h_trial_artifacts;
+route_fn h_blob_put, h_blob_get, h_blob_has;
+route_fn h_dataset_list, h_dataset_create, h_dataset_get, h_dataset_delete;
+route_fn h_runner_list, h_runner_register, h_runner_claim, h_runner_heartbeat, h_runner_leave;
+route_fn h_attempt_measure, h_attempt_log, h_attempt_files, h_attempt_complete;
+route_fn h_token_list, h_token_create, h_token_revoke;
+
+#endif

@@ -1,0 +1,71 @@
+/* What a request may look like before anything acts on it: the pure half of the HTTP border.
+ *
+ * libmicrohttpd 0.9.75 accepts messages that two parsers may read in two ways (Content-Length with
+ * Transfer-Encoding, two Content-Lengths, no Host) and decodes %00 into the end of a string.
+ * Nothing of that gets past this file. It does no I/O and knows no library: the fuzz target drives
+ * it. */
+#ifndef ASSAY_API_SERVER_HTTP_FILTER_H
+#define ASSAY_API_SERVER_HTTP_FILTER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/status.h"
+
+#define HTTP_TARGET_MAX 4096 /* bytes of path and query */
+#define HTTP_QUERY_MAX 32    /* parameters */
+
+struct http_pair {
+    const char *name, *value;
+};
+
+/* The head of one request. Strings are views of the request's arena; NULL: not sent. */
+struct http_head {
+    const char *method;
+    const char *path;        /* decoded: valid UTF-8, no NUL, no "." or ".." segment */
+    struct http_pair *query; /* decoded, names are unique */
+    size_t n_query;
+    const char *host, *origin, *authorization, *content_type, *idempotency_key, *last_event_id;
+    const char *if_none_match, *accept, *request_id, *fetch_site;
+    int64_t content_length; /* -1: not said */
+    bool is_chunked, expects_continue;
+};
+
+/* The headers of one request as they are read, one after the other. Zeroed at first. */
+struct http_filter {
+    struct http_head *head; /* borrowed; filled by http_filter_add */
+    struct arena *arena;    /* borrowed */
+    unsigned n_host, n_length, n_encoding, n_authorization, n_type;
+    bool bad_encoding, bad_length, no_memory;
+    const char *problem; /* what else is wrong, or NULL */
+};
+
+/* Note one header line. `value` need not be NUL-terminated. */
+void http_filter_add(struct http_filter *f, const char *name, const char *value, size_t len);
+
+/* After the last header. `version` is "HTTP/1.1" or "HTTP/1.0".
+ * AS_E_INVAL: the request is refused, and the connection must close after the answer, because where
+ * its body ends is in doubt. AS_E_NOMEM. */
+AS_MUST_CHECK as_status http_filter_check(const struct http_filter *f, const char *version,
+                                          struct as_err *err);
+
+/* Decode the raw request target ("/v1/sweeps?page_size=5") into head->path and head->query.
+ * AS_E_INVAL: not origin-form, a bad escape, an encoded NUL, slash or backslash in the path, a
+ * control character, not UTF-8, a "." segment, a parameter twice. AS_E_TOO_LARGE. AS_E_NOMEM. */
+AS_MUST_CHECK as_status http_target_parse(const char *raw, struct arena *arena,
+                                          struct http_head *head, struct as_err *err);
+
+/* The value of a query parameter, or NULL. */
+const char *http_query(const struct http_head *head, const char *name);
+
+/* Is `host` ("name", "name:port", "[::1]:port") one that this server answers to: a loopback name or
+ * address, or one of the NULL-terminated `names` (without port)? Against DNS rebinding. */
+bool http_host_allowed(const char *host, const char *const *names);
+
+/* Does the Origin of an unsafe request (such as "http://127.0.0.1:7117") name the same host and
+ * port as its Host header? */
+bool http_origin_matches(const char *origin, const char *host);
+
+#endif

@@ -1,0 +1,150 @@
+#include "api/server/http_metrics.h"
+
+#include <pthread.h>
+
+/* Upper bounds in seconds; long-polls end up in the last ones. */
+static const double bounds[] = {0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10, 60};
+#define N_BOUNDS AS_ARRAY_LEN(bounds)
+
+static const int codes[] = {200, 201, 204, 304, 400, 401, 403, 404,
+                            405, 409, 413, 415, 422, 500, 503};
+#define N_CODES (AS_ARRAY_LEN(codes) + 1) /* and one for any other */
+
+static const char *const methods[] = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"};
+#define N_METHODS (AS_ARRAY_LEN(methods) + 1)
+
+struct cell {
+    uint64_t by_code[N_CODES];
+    uint64_t by_bound[N_BOUNDS]; /* not yet summed up */
+    uint64_t n;
+    double seconds;
+};
+
+struct http_metrics {
+    pthread_mutex_t lock; /* guards the cells */
+    size_t n_cells;       /* of routes, then of no route by method */
+    struct cell *cells;
+};
+
+struct http_metrics *http_metrics_create(void)
+{
+    struct http_metrics *m = as_calloc(1, sizeof *m);
+    if (!m)
+        return NULL;
+    m->n_cells = n_routes + N_METHODS;
+    m->cells = as_calloc(m->n_cells, sizeof *m->cells);
+    if (!m->cells) {
+        free(m);
+        return NULL;
+    }
+    (void)pthread_mutex_init(&m->lock, NULL); /* cannot fail with default attributes on Linux */
+    return m;
+}
+
+void http_metrics_free(struct http_metrics *m)
+{
+    if (!m)
+        return;
+    (void)pthread_mutex_destroy(&m->lock);
+    free(m->cells);
+    free(m);
+}
+
+static size_t index_of_code(int status)
+{
+    size_t i = 0;
+    while (i < AS_ARRAY_LEN(codes) && codes[i] != status)
+        i++;
+    return i;
+}
+
+static size_t index_of_method(const char *method)
+{
+    size_t i = 0;
+    while (i < AS_ARRAY_LEN(methods) && !as_streq(methods[i], method))
+        i++;
+    return i;
+}
+
+void http_metrics_count(struct http_metrics *m, const struct route *route, const char *method,
+                        int status, int64_t duration_ns)
+{
+    size_t at = route ? (size_t)(route - routes) : n_routes + index_of_method(method);
+    double seconds = (double)duration_ns / 1e9;
+    size_t b = 0;
+    while (b < N_BOUNDS && seconds > bounds[b])
+        b++;
+    pthread_mutex_lock(&m->lock);
+    struct cell *c = &m->cells[at];
+    c->by_code[index_of_code(status)]++;
+    if (b < N_BOUNDS)
+        c->by_bound[b]++;
+    c->n++;
+    c->seconds += seconds;
+    pthread_mutex_unlock(&m->lock);
+}
+
+struct labels {
+    const char *route, *method;
+};
+
+static struct labels labels_of(size_t at)
+{
+    if (at < n_routes)
+        return (struct labels){routes[at].path, routes[at].method};
+    at -= n_routes;
+    return (struct labels){"none", at < AS_ARRAY_LEN(methods) ? methods[at] : "other"};
+}
+
+static void write_counts(const struct http_metrics *m, struct str *out)
+{
+    str_puts(out, "# HELP assay_http_requests_total Requests answered.\n"
+                  "# TYPE assay_http_requests_total counter\n");
+    for (size_t at = 0; at < m->n_cells; at++) {
+        struct labels l = labels_of(at);
+        for (size_t i = 0; i < N_CODES; i++) {
+            if (!m->cells[at].by_code[i])
+                continue;
+            str_printf(out, "assay_http_requests_total{route=\"%s\",method=\"%s\",code=\"", l.route,
+                       l.method);
+            if (i < AS_ARRAY_LEN(codes))
+                str_printf(out, "%d", codes[i]);
+            else
+                str_puts(out, "other");
+            str_printf(out, "\"} %llu\n", (unsigned long long)m->cells[at].by_code[i]);
+        }
+    }
+}
+
+static void write_times(const struct http_metrics *m, struct str *out)
+{
+    const char *name = "assay_http_request_duration_seconds";
+    str_printf(out, "# HELP %s From the request line to the answer.\n# TYPE %s histogram\n", name,
+               name);
+    for (size_t at = 0; at < m->n_cells; at++) {
+        const struct cell *c = &m->cells[at];
+        struct labels l = labels_of(at);
+        uint64_t sum = 0;
+        if (!c->n)
+            continue;
+        for (size_t i = 0; i < N_BOUNDS; i++) {
+            sum += c->by_bound[i];
+            str_printf(out, "%s_bucket{route=\"%s\",method=\"%s\",le=\"%g\"} %llu\n", name, l.route,
+                       l.method, bounds[i], (unsigned long long)sum);
+        }
+        str_printf(out, "%s_bucket{route=\"%s\",method=\"%s\",le=\"+Inf\"} %llu\n", name, l.route,
+                   l.method, (unsigned long long)c->n);
+        str_printf(out, "%s_sum{route=\"%s\",method=\"%s\"} %.9g\n", name, l.route, l.method,
+                   c->seconds);
+        str_printf(out, "%s_count{route=\"%s\",method=\"%s\"} %llu\n", name, l.route, l.method,
+                   (unsigned long long)c->n);
+    }
+}
+
+void http_metrics_write(struct http_metrics *m, struct str *out)
+{
+    pthread_mutex_lock(&m->lock);
+    write_counts(m, out);
+    write_times(m, out);
+    pthread_mutex_unlock(&m->lock);
+}

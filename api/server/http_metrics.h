@@ -1,0 +1,26 @@
+/* Counts and times of requests, for /metrics. Any thread. */
+#ifndef ASSAY_API_SERVER_HTTP_METRICS_H
+#define ASSAY_API_SERVER_HTTP_METRICS_H
+
+#include <stdint.h>
+
+#include "api/server/routes.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+struct http_metrics;
+
+struct http_metrics *http_metrics_create(void); /* NULL when memory is out */
+void http_metrics_free(struct http_metrics *m);
+AS_DEFINE_FREEP(struct http_metrics, http_metrics_free)
+
+/* One request was answered. `route` NULL: the path is no route (a file, or nothing). `method` NULL
+ * is counted as "other". */
+void http_metrics_count(struct http_metrics *m, const struct route *route, const char *method,
+                        int status, int64_t duration_ns);
+
+/* Append assay_http_requests_total and assay_http_request_duration_seconds in Prometheus text
+ * format. Whether memory sufficed is str_check's to say. */
+void http_metrics_write(struct http_metrics *m, struct str *out);
+
+#endif

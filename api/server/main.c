@@ -1,0 +1,468 @@
+/* assayd: the server. It opens the database (and waits for it), brings the schema up to date, makes
+ * the token files, serves, and runs the reaper, until SIGTERM or SIGINT.
+ *
+ * Exit codes: 0 ended as asked; 1 failed; 64 usage; 69 the database cannot be reached; 70 a bug of
+ * ours; 73 a file cannot be written; 77 not allowed; 78 configuration (schema, address). */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "api/server/listen.h"
+#include "api/server/notify.h"
+#include "api/server/server.h"
+#include "api/server/token_file.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/opt.h"
+#include "base/str.h"
+#include "scheduler/migrate.h"
+#include "scheduler/reaper.h"
+
+/* A stop ends within 10 s: twice the one for the server, and the other for the reaper. */
+#define STOP_WAIT_MS 3000
+#define REAPER_WAIT_MS 2000
+#define EXIT_USAGE 64
+#define HOST_NAMES_MAX 16
+
+struct config {
+    const char *listen, *database, *web, *log_level, *public_host, *address_file;
+    const char *admin_token_file, *runner_token_file;
+    int64_t workers, lease_ms, heartbeat_ms, database_wait_ms, max_blob_bytes;
+    bool insecure_http, migrate, no_migrate, die_with_parent, version, help;
+};
+
+struct daemon {
+    struct config config;
+    struct store *store;
+    struct server *server;
+    int listen_fd;
+    struct listener_address address;
+    char *hosts;                                /* owned; what host_names points into */
+    const char *host_names[HOST_NAMES_MAX + 2]; /* NULL-terminated */
+    sigset_t signals;                           /* those that end us, blocked in every thread */
+};
+
+static as_status parse_options(struct config *c, int argc, char **argv, struct as_err *err)
+{
+    const struct opt table[] = {
+        {"listen", 'l', OPT_STRING, &c->listen, "HOST:PORT", "ASSAY_LISTEN",
+         "where to listen; port 0: any free one (127.0.0.1:7117)"},
+        {"database", 'd', OPT_STRING, &c->database, "URL", "ASSAY_DATABASE",
+         "PostgreSQL, such as postgresql://user@host/assay"},
+        {"database-wait", 0, OPT_DURATION, &c->database_wait_ms, "TIME", NULL,
+         "how long to wait for it at the start (30s)"},
+        {"migrate", 0, OPT_FLAG, &c->migrate, NULL, NULL,
+         "bring the schema up to date at the start (the default)"},
+        {"no-migrate", 0, OPT_FLAG, &c->no_migrate, NULL, NULL, "only check the schema"},
+        {"workers", 'w', OPT_I64, &c->workers, "N", NULL, "threads that talk to the database (4)"},
+        {"lease", 0, OPT_DURATION, &c->lease_ms, "TIME", NULL,
+         "a runner that is silent for this long is lost (15s)"},
+        {"heartbeat", 0, OPT_DURATION, &c->heartbeat_ms, "TIME", NULL,
+         "how often runners report (3s)"},
+        {"max-blob", 0, OPT_I64, &c->max_blob_bytes, "BYTES", NULL,
+         "the largest upload (2147483648)"},
+        {"web", 0, OPT_STRING, &c->web, "DIR", "ASSAY_WEB",
+         "the built dashboard (default: beside the program, or where it was installed)"},
+        {"public-host", 0, OPT_STRING, &c->public_host, "NAMES", NULL,
+         "further names in Host headers to answer to, with commas between them"},
+        {"insecure-http", 0, OPT_FLAG, &c->insecure_http, NULL, NULL,
+         "listen on an address that is not loopback, without TLS"},
+        {"admin-token-file", 0, OPT_STRING, &c->admin_token_file, "PATH", NULL,
+         "keep a valid admin token in this file (mode 0600)"},
+        {"runner-token-file", 0, OPT_STRING, &c->runner_token_file, "PATH", NULL,
+         "keep a valid runner token in this file (mode 0600)"},
+        {"address-file", 0, OPT_STRING, &c->address_file, "PATH", NULL,
+         "write the URL to this file when ready"},
+        {"die-with-parent", 0, OPT_FLAG, &c->die_with_parent, NULL, NULL,
+         "end when the program that started this one ends"},
+        {"log-level", 0, OPT_STRING, &c->log_level, "LEVEL", "ASSAY_LOG_LEVEL",
+         "debug, info, warn or error (info)"},
+        {"version", 'V', OPT_FLAG, &c->version, NULL, NULL, "print the version"},
+        {"help", 'h', OPT_FLAG, &c->help, NULL, NULL, "print this"},
+        {0},
+    };
+    int n_args = 0;
+    as_status st = opt_parse(table, argc, argv, &n_args, err);
+    if (st == AS_OK && c->help) {
+        (void)puts("usage: assayd --database URL [options]\n");
+        opt_help(table, stdout);
+        (void)puts("\nexit codes: 0 ended as asked; 1 failed; 64 usage; 69 the database cannot be "
+                   "reached;\n70 internal; 73 a file cannot be written; 77 not allowed; 78 "
+                   "configuration");
+    }
+    if (st == AS_OK && n_args > 0 && !c->help)
+        st = as_fail(err, AS_E_INVAL, "unexpected argument '%.60s'", argv[1]);
+    return st;
+}
+
+static int exit_code(as_status st)
+{
+    switch (st) {
+    case AS_OK:
+        return 0;
+    case AS_E_UNAVAILABLE:
+    case AS_E_TIMEOUT:
+        return 69;
+    case AS_E_INTERNAL:
+        return 70;
+    case AS_E_IO:
+        return 73;
+    case AS_E_DENIED:
+        return 77;
+    case AS_E_INVAL:
+    case AS_E_CONFLICT:
+        return 78;
+    default:
+        return 1;
+    }
+}
+
+/* Many connections need many descriptors. */
+static void raise_file_limit(void)
+{
+    struct rlimit lim;
+    if (getrlimit(RLIMIT_NOFILE, &lim) != 0)
+        return;
+    lim.rlim_cur = lim.rlim_max < 65536 ? lim.rlim_max : 65536;
+    (void)setrlimit(RLIMIT_NOFILE, &lim);
+}
+
+static as_status check_config(const struct config *c, struct as_err *err)
+{
+    log_level level = LOG_INFO;
+    as_status st = log_level_parse(c->log_level, &level, err);
+    if (st < 0)
+        return st;
+    log_setup("assayd", level);
+    if (!c->database)
+        return as_fail(err, AS_E_INVAL, "which database? --database URL or ASSAY_DATABASE");
+    if (c->workers < 1 || c->workers > 256)
+        return as_fail(err, AS_E_INVAL, "--workers is %lld, expected 1 to 256",
+                       (long long)c->workers);
+    if (c->max_blob_bytes < 1)
+        return as_fail(err, AS_E_INVAL, "--max-blob is %lld, expected at least 1",
+                       (long long)c->max_blob_bytes);
+    return AS_OK;
+}
+
+/* Host headers that we answer to: the listen address and --public-host, in lower case or not. */
+static as_status read_host_names(struct daemon *d, struct as_err *err)
+{
+    size_t n = 0;
+    struct str bracketed = {0};
+    str_printf(&bracketed, strchr(d->address.host, ':') ? "[%s]" : "%s", d->address.host);
+    str_printf(&bracketed, "%s%s", d->config.public_host ? "," : "",
+               d->config.public_host ? d->config.public_host : "");
+    d->hosts = str_take(&bracketed);
+    if (!d->hosts)
+        return as_fail(err, AS_E_NOMEM, "out of memory for the host names");
+    for (char *s = d->hosts; s && n < HOST_NAMES_MAX;) {
+        char *comma = strchr(s, ',');
+        if (comma)
+            *comma = '\0';
+        if (*s)
+            d->host_names[n++] = s;
+        s = comma ? comma + 1 : NULL;
+    }
+    return AS_OK;
+}
+
+static as_status open_store(struct daemon *d, struct as_err *err)
+{
+    const struct config *c = &d->config;
+    const struct store_opts opts = {
+        .url = c->database,
+        .application_name = "assayd",
+        .max_connections = (int)c->workers + 5, /* two slow ones, hub, park, reaper */
+        .config = {.lease_ms = c->lease_ms, .heartbeat_ms = c->heartbeat_ms},
+    };
+    return store_open(&opts, &d->store, err);
+}
+
+static bool is_stop_pending(const struct daemon *d, int64_t wait_ms)
+{
+    const struct timespec ts = {.tv_sec = wait_ms / 1000, .tv_nsec = wait_ms % 1000 * NS_PER_MS};
+    int sig = sigtimedwait(&d->signals, NULL, &ts);
+    return sig > 0;
+}
+
+/* Repeat `step` while the database is away, with growing pauses, as long as --database-wait allows.
+ */
+static as_status with_database(struct daemon *d,
+                               as_status (*step)(struct daemon *, struct as_err *),
+                               struct as_err *err)
+{
+    int64_t until = clock_mono_ns() + d->config.database_wait_ms * NS_PER_MS, pause_ms = 100;
+    as_status st = step(d, err);
+    for (; st == AS_E_UNAVAILABLE && clock_mono_ns() < until; st = step(d, err)) {
+        log_write(LOG_WARN, "waiting for the database", "detail=\"%s\"", err->msg);
+        if (is_stop_pending(d, pause_ms))
+            return as_fail(err, AS_E_UNAVAILABLE, "told to stop while waiting for the database");
+        pause_ms = pause_ms * 2 > 3000 ? 3000 : pause_ms * 2;
+    }
+    return st;
+}
+
+static as_status step_schema(struct daemon *d, struct as_err *err)
+{
+    size_t applied = 0;
+    as_status st = d->config.no_migrate ? AS_OK : migrate_run(d->store, &applied, err);
+    if (st == AS_OK && applied)
+        log_write(LOG_INFO, "schema brought up to date", "migrations=%zu", applied);
+    return st < 0 ? st : migrate_check(d->store, err);
+}
+
+static as_status step_tokens(struct daemon *d, struct as_err *err)
+{
+    const struct config *c = &d->config;
+    as_status st = AS_OK;
+    if (c->admin_token_file)
+        st = token_file_ensure(d->store, c->admin_token_file, ROLE_ADMIN, err);
+    if (st == AS_OK && c->runner_token_file)
+        st = token_file_ensure(d->store, c->runner_token_file, ROLE_RUNNER, err);
+    return st;
+}
+
+/* DIR when it holds an index.html; owned by the caller. */
+static char *web_at(const char *dir, const char *rest)
+{
+    AS_AUTO(as_freep) char *path = file_join(dir, rest);
+    AS_AUTO(as_freep) char *index = path ? file_join(path, "index.html") : NULL;
+    return index && access(index, R_OK) == 0 ? as_steal(path) : NULL;
+}
+
+/* The dashboard of a build folder (BUILD/api/server/assayd) or of an installation. */
+static char *find_web(void)
+{
+    char self[4096];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    if (n > 0) {
+        self[n] = '\0';
+        char *slash = strrchr(self, '/');
+        *slash = '\0';
+        static const char *const beside[] = {"web", "../../web/dist", "../../../web/dist"};
+        for (size_t i = 0; i < AS_ARRAY_LEN(beside); i++) {
+            char *found = web_at(self, beside[i]);
+            if (found)
+                return found;
+        }
+    }
+    return web_at(ASSAY_DATADIR, "web");
+}
+
+static as_status serve(struct daemon *d, struct as_err *err)
+{
+    AS_AUTO(as_freep) char *found = d->config.web ? NULL : find_web();
+    struct server_options opts = {
+        .listen_fd = d->listen_fd,
+        .store = d->store,
+        .workers = (size_t)d->config.workers,
+        .max_blob_bytes = d->config.max_blob_bytes,
+        .web_dir = d->config.web ? d->config.web : found,
+        .host_names = d->host_names,
+    };
+    d->listen_fd = -1; /* the server takes it */
+    as_status st = server_start(&opts, &d->server, err);
+    if (st < 0)
+        return st;
+    if (d->config.address_file) {
+        char line[sizeof d->address.url + 1];
+        int n = snprintf(line, sizeof line, "%s\n", d->address.url);
+        st = file_replace(d->config.address_file, line, (size_t)n, 0644, err);
+    }
+    if (st == AS_OK)
+        log_write(LOG_INFO, "serving", "url=%s version=%s web=%s", d->address.url, ASSAY_VERSION,
+                  opts.web_dir ? opts.web_dir : "none");
+    return st;
+}
+
+/* Time's work, in a thread of its own: an ensemble may take seconds. */
+static void reap_once(struct daemon *d, bool *was_away)
+{
+    struct as_err err = {0};
+    struct reaper_report r = {0};
+    as_status st = reaper_tick(d->store, &r, &err);
+    if (st < 0 && !*was_away)
+        log_write(LOG_WARN, "reaper", "status=%s detail=\"%s\"", as_status_name(st), err.msg);
+    *was_away = st < 0;
+    if (r.attempts_lost || r.trials_timed_out || r.sweeps_ended || r.ensembles)
+        log_write(LOG_INFO, "reaper",
+                  "runners_lost=%lld attempts_lost=%lld timed_out=%lld sweeps_ended=%lld "
+                  "ensembles=%lld",
+                  (long long)r.runners_lost, (long long)r.attempts_lost,
+                  (long long)r.trials_timed_out, (long long)r.sweeps_ended, (long long)r.ensembles);
+    server_reaped(d->server, r.runners_lost);
+}
+
+struct reaper {
+    struct daemon *daemon;
+    pthread_mutex_t lock; /* guards the flags */
+    pthread_cond_t change;
+    bool is_stopping, is_over;
+    pthread_t thread;
+};
+
+static void *run_reaper(void *arg)
+{
+    struct reaper *r = arg;
+    bool was_away = false;
+    int64_t every_ms = store_config(r->daemon->store)->reaper_ms;
+    pthread_mutex_lock(&r->lock);
+    while (!r->is_stopping) {
+        pthread_mutex_unlock(&r->lock);
+        reap_once(r->daemon, &was_away);
+        int64_t at = clock_mono_ns() + every_ms * NS_PER_MS;
+        const struct timespec until = {.tv_sec = at / NS_PER_S, .tv_nsec = at % NS_PER_S};
+        pthread_mutex_lock(&r->lock);
+        int rc = 0;
+        while (!r->is_stopping && rc != ETIMEDOUT)
+            rc = pthread_cond_timedwait(&r->change, &r->lock, &until);
+    }
+    r->is_over = true;
+    pthread_cond_signal(&r->change);
+    pthread_mutex_unlock(&r->lock);
+    return NULL;
+}
+
+static as_status start_reaper(struct reaper *r, struct daemon *d, struct as_err *err)
+{
+    pthread_condattr_t attr;
+    r->daemon = d;
+    (void)pthread_mutex_init(&r->lock, NULL); /* none of these can fail on Linux */
+    (void)pthread_condattr_init(&attr);
+    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&r->change, &attr);
+    (void)pthread_condattr_destroy(&attr);
+    if (pthread_create(&r->thread, NULL, run_reaper, r) != 0)
+        return as_fail(err, AS_E_NOMEM, "cannot start the thread of the reaper");
+    return AS_OK;
+}
+
+static void tell_reaper(struct reaper *r)
+{
+    pthread_mutex_lock(&r->lock);
+    r->is_stopping = true;
+    pthread_cond_signal(&r->change);
+    pthread_mutex_unlock(&r->lock);
+}
+
+/* False: its round goes on (an ensemble, or a database that hangs). */
+static bool join_reaper(struct reaper *r)
+{
+    int64_t at = clock_mono_ns() + REAPER_WAIT_MS * NS_PER_MS;
+    const struct timespec until = {.tv_sec = at / NS_PER_S, .tv_nsec = at % NS_PER_S};
+    int rc = 0;
+    pthread_mutex_lock(&r->lock);
+    while (!r->is_over && rc != ETIMEDOUT)
+        rc = pthread_cond_timedwait(&r->change, &r->lock, &until);
+    bool is_over = r->is_over;
+    pthread_mutex_unlock(&r->lock);
+    if (!is_over)
+        return false;
+    (void)pthread_join(r->thread, NULL);
+    (void)pthread_cond_destroy(&r->change);
+    (void)pthread_mutex_destroy(&r->lock);
+    return true;
+}
+
+/* What hangs is left behind: all state is in the database, and every transaction there is whole or
+ * nothing. */
+static void leave_behind(const char *what)
+{
+    log_write(LOG_WARN, "stopped without waiting longer", "for=\"%s\"", what);
+    _exit(0);
+}
+
+static as_status prepare(struct daemon *d, struct as_err *err)
+{
+    as_status st =
+        listen_open(d->config.listen, d->config.insecure_http, &d->listen_fd, &d->address, err);
+    if (st == AS_OK)
+        st = read_host_names(d, err);
+    if (st == AS_OK)
+        st = open_store(d, err);
+    if (st == AS_OK)
+        st = with_database(d, step_schema, err);
+    if (st == AS_OK)
+        st = with_database(d, step_tokens, err);
+    return st;
+}
+
+static as_status run(struct daemon *d, struct as_err *err)
+{
+    struct reaper reaper = {0};
+    as_status st = prepare(d, err);
+    if (st == AS_OK)
+        st = serve(d, err);
+    if (st == AS_OK)
+        st = start_reaper(&reaper, d, err);
+    if (st < 0) {
+        if (!server_drain(d->server, 0))
+            leave_behind("a call");
+        server_free(d->server);
+        return st;
+    }
+    notify_send("READY=1");
+    int sig = 0;
+    while (sigwait(&d->signals, &sig) != 0)
+        ;
+    log_write(LOG_INFO, "stopping", "signal=%d", sig);
+    notify_send("STOPPING=1");
+    tell_reaper(&reaper);
+    if (!server_drain(d->server, STOP_WAIT_MS))
+        leave_behind("a call");
+    if (!join_reaper(&reaper))
+        leave_behind("the reaper");
+    server_free(d->server);
+    return AS_OK;
+}
+
+static void block_signals(sigset_t *set)
+{
+    (void)sigemptyset(set);
+    (void)sigaddset(set, SIGTERM);
+    (void)sigaddset(set, SIGINT);
+    (void)sigaddset(set, SIGHUP);
+    (void)pthread_sigmask(SIG_BLOCK, set, NULL);
+    (void)signal(SIGPIPE, SIG_IGN);
+}
+
+int main(int argc, char **argv)
+{
+    struct as_err err = {0};
+    struct daemon d = {.listen_fd = -1,
+                       .config = {.listen = "127.0.0.1:7117",
+                                  .log_level = "info",
+                                  .workers = 4,
+                                  .database_wait_ms = 30000,
+                                  .max_blob_bytes = (int64_t)2 << 30}};
+    as_status st = parse_options(&d.config, argc, argv, &err);
+    if (st == AS_OK && d.config.help)
+        return 0;
+    if (st == AS_OK && d.config.version)
+        return puts("assayd " ASSAY_VERSION) < 0;
+    if (st == AS_OK)
+        st = check_config(&d.config, &err);
+    if (st < 0) {
+        (void)fprintf(stderr, "assayd: %s\n", err.msg);
+        return EXIT_USAGE;
+    }
+    if (d.config.die_with_parent)
+        (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+    raise_file_limit();
+    block_signals(&d.signals);
+    st = run(&d, &err);
+    if (st < 0)
+        log_write(LOG_ERROR, "cannot go on", "status=%s detail=\"%s\"", as_status_name(st),
+                  err.msg);
+    file_closep(&d.listen_fd);
+    store_close(d.store);
+    free(d.hosts);
+    return exit_code(st);
+}

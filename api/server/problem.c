@@ -1,0 +1,135 @@
+#include "api/server/problem.h"
+
+#include <jansson.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+struct row {
+    int http;
+    const char *code, *title;
+};
+
+static struct row row_of_status(as_status st, bool has_pointer)
+{
+    switch (st) {
+    case AS_E_INVAL:
+    case AS_E_NUMERIC:
+        return (struct row){400, "invalid", "The request is wrong"};
+    case AS_E_UNSUPPORTED:
+        return (struct row){400, "unsupported", "This is not offered"};
+    case AS_E_TOO_LARGE: /* of a field, or of the body */
+        return has_pointer ? (struct row){400, "too_large", "A value is past its limit"}
+                           : (struct row){413, "too_large", "The body is too large"};
+    case AS_E_NOT_FOUND:
+        return (struct row){404, "not_found", "There is no such thing"};
+    case AS_E_CONFLICT:
+    case AS_E_EXHAUSTED:
+        return (struct row){409, "conflict", "The state does not allow it"};
+    case AS_E_STALE:
+        return (struct row){409, "stale_attempt", "The attempt is no longer current"};
+    case AS_E_DENIED:
+        return (struct row){403, "denied", "Not allowed"};
+    case AS_E_UNAVAILABLE:
+    case AS_E_TIMEOUT:
+        return (struct row){503, "unavailable", "Try again later"};
+    case AS_E_NOMEM:
+        return (struct row){503, "out_of_memory", "Try again later"};
+    case AS_OK:
+    case AS_E_IO:
+    case AS_E_INTERNAL:
+        break;
+    }
+    return (struct row){500, "internal", "The server failed"};
+}
+
+static struct row row_of(problem_kind kind, as_status st, bool has_pointer)
+{
+    switch (kind) {
+    case PROBLEM_STALE_EPOCH:
+        if (st == AS_E_STALE)
+            return (struct row){409, "stale_epoch", "The epoch is no longer current"};
+        break;
+    case PROBLEM_UNAUTHORIZED:
+        return (struct row){401, "unauthorized", "A valid token is needed"};
+    case PROBLEM_FORBIDDEN:
+        return (struct row){403, "denied", "Not allowed"};
+    case PROBLEM_METHOD:
+        return (struct row){405, "method_not_allowed", "The method is not allowed here"};
+    case PROBLEM_MEDIA_TYPE:
+        return (struct row){415, "unsupported_media", "The content type is not the one expected"};
+    case PROBLEM_UNPROCESSABLE:
+        return (struct row){422, "unprocessable", "What the request refers to is not as it says"};
+    case PROBLEM_STATUS:
+        break;
+    }
+    return row_of_status(st, has_pointer);
+}
+
+int problem_status(problem_kind kind, as_status st, bool has_pointer)
+{
+    return row_of(kind, st, has_pointer).http;
+}
+
+/* A message may have been cut inside a character: what is not UTF-8 in it becomes '?'. */
+static void clean(char *s)
+{
+    while (*s) {
+        size_t n = 1, left = strlen(s);
+        while (n < 4 && n < left && !as_utf8_valid(s, n))
+            n++;
+        if (!as_utf8_valid(s, n)) {
+            *s = '?';
+            n = 1;
+        }
+        s += n;
+    }
+}
+
+static char *format_problem(const struct row *row, const char *path, const char *request_id,
+                            const struct as_err *given)
+{
+    struct as_err copy = *given, *err = &copy;
+    clean(copy.msg);
+    clean(copy.pointer);
+    const char *detail = row->http == 500 ? "an internal error; the server's log has it under the "
+                                            "request_id"
+                                          : err->msg;
+    JSON_AUTO doc = json_pack("{s:s, s:s, s:i, s:s, s:s}", "type", "about:blank", "title",
+                              row->title, "status", row->http, "code", row->code, "detail", detail);
+    if (!doc || json_object_set_new(doc, "request_id", json_string(request_id)) < 0)
+        return NULL;
+    if (path && json_object_set_new(doc, "instance", json_string(path)) < 0)
+        return NULL;
+    if (err->pointer[0] && row->http != 500) {
+        json_t *errors = json_pack("[{s:s, s:s}]", "pointer", err->pointer, "detail", detail);
+        if (json_object_set_new(doc, "errors", errors) < 0)
+            return NULL;
+    }
+    return json_format_ordered(doc);
+}
+
+void problem_answer(struct http_exchange *x, problem_kind kind, const char *request_id,
+                    const struct as_err *err)
+{
+    struct row row = row_of(kind, err->code, err->pointer[0] != '\0');
+    if (row.http == 500)
+        log_write(LOG_ERROR, "request failed", "request_id=%s path=%s status=%s detail=\"%s\"",
+                  request_id, x->head.path ? x->head.path : "-", as_status_name(err->code),
+                  err->msg);
+    AS_AUTO(as_freep) char *text = format_problem(&row, x->head.path, request_id, err);
+    char *kept = arena_strdup(&x->arena, text);
+    x->answer.status = row.http;
+    x->answer.content_type = kept ? "application/problem+json" : NULL;
+    x->answer.bytes = kept ? kept : "";
+    x->answer.len = kept ? strlen(kept) : 0;
+    http_answer_header(x, "Cache-Control", "no-store");
+    http_answer_header(x, "X-Request-Id", request_id);
+    if (row.http == 503)
+        http_answer_header(x, "Retry-After", "2");
+    if (row.http == 401)
+        http_answer_header(x, "WWW-Authenticate", "Bearer");
+}

@@ -1,0 +1,70 @@
+#include "api/server/routes.h"
+
+#include "api/server/handlers.h"
+#include "base/mem.h"
+
+#define READERS (ROUTE_VIEWER | ROUTE_USER | ROUTE_ADMIN)
+#define WRITERS (ROUTE_USER | ROUTE_ADMIN)
+#define RUNNERS (ROUTE_RUNNER | ROUTE_ADMIN)
+#define ALL_ROLES (READERS | ROUTE_RUNNER)
+
+#define SWEEP "/v1/sweeps/{sweep}"
+#define TRIAL SWEEP "/trials/{number}"
+#define ATTEMPT TRIAL "/attempts/{attempt}"
+#define RUNNER "/v1/runners/{runner}"
+
+#define NONE ROUTE_BODY_NONE
+#define JSON ROUTE_BODY_JSON
+#define PATCH ROUTE_BODY_MERGE_PATCH
+#define BYTES ROUTE_BODY_BYTES
+
+/* clang-format off */
+const struct route routes[] = {
+    {"getHealth", "GET", "/healthz", 0, NONE, ROUTE_LOCAL, "", h_health},
+    {"getReadiness", "GET", "/readyz", 0, NONE, 0, "", h_readiness},
+    {"getMetrics", "GET", "/metrics", READERS, NONE, 0, "", h_metrics},
+    {"getOpenapi", "GET", "/openapi.json", 0, NONE, ROUTE_LOCAL, "", h_openapi},
+
+    {"createSweep", "POST", "/v1/sweeps", WRITERS, JSON, ROUTE_IDEMPOTENCY | ROUTE_WAKES, "", h_sweep_create},
+    {"listSweeps", "GET", "/v1/sweeps", READERS, NONE, 0, "state cursor page_size", h_sweep_list},
+    {"getSweep", "GET", SWEEP, READERS, NONE, 0, "", h_sweep_get},
+    {"changeSweep", "PATCH", SWEEP, WRITERS, PATCH, ROUTE_WAKES, "", h_sweep_change},
+    {"deleteSweep", "DELETE", SWEEP, WRITERS, NONE, ROUTE_SLOW, "", h_sweep_delete},
+    {"listBestTrials", "GET", SWEEP "/best", READERS, NONE, 0, "top", h_sweep_best},
+    {"getEnsemble", "GET", SWEEP "/ensemble", READERS, NONE, 0, "", h_sweep_ensemble},
+    {"streamSweepEvents", "GET", SWEEP "/events", READERS, NONE, 0, "after", h_events_sweep},
+    {"streamEvents", "GET", "/v1/events", READERS, NONE, 0, "after", h_events_all},
+
+    {"listTrials", "GET", SWEEP "/trials", READERS, NONE, 0, "state sort order cursor page_size", h_trial_list},
+    {"getTrial", "GET", TRIAL, READERS, NONE, 0, "", h_trial_get},
+    {"cancelTrial", "POST", TRIAL "/cancel", WRITERS, NONE, ROUTE_WAKES, "", h_trial_cancel},
+    {"listMeasurements", "GET", TRIAL "/measurements", READERS, NONE, 0, "metric", h_trial_series},
+    {"getTrialLog", "GET", TRIAL "/log", READERS, NONE, 0, "attempt", h_trial_log},
+    {"listArtifacts", "GET", TRIAL "/artifacts", READERS, NONE, 0, "", h_trial_artifacts},
+
+    {"putBlob", "PUT", "/v1/blobs/{sha256}", WRITERS | RUNNERS, BYTES, ROUTE_SLOW, "", h_blob_put},
+    {"getBlob", "GET", "/v1/blobs/{sha256}", ALL_ROLES, NONE, 0, "", h_blob_get},
+    {"hasBlob", "HEAD", "/v1/blobs/{sha256}", ALL_ROLES, NONE, 0, "", h_blob_has},
+
+    {"listDatasets", "GET", "/v1/datasets", ALL_ROLES, NONE, 0, "cursor page_size", h_dataset_list},
+    {"createDataset", "POST", "/v1/datasets", WRITERS, JSON, ROUTE_IDEMPOTENCY | ROUTE_SLOW | ROUTE_REFERS, "", h_dataset_create},
+    {"getDataset", "GET", "/v1/datasets/{dataset}", ALL_ROLES, NONE, 0, "", h_dataset_get},
+    {"deleteDataset", "DELETE", "/v1/datasets/{dataset}", WRITERS, NONE, 0, "", h_dataset_delete},
+
+    {"listRunners", "GET", "/v1/runners", READERS, NONE, 0, "cursor page_size", h_runner_list},
+    {"registerRunner", "POST", "/v1/runners", RUNNERS, JSON, ROUTE_EPOCH | ROUTE_WAKES, "", h_runner_register},
+    {"claimTrials", "POST", RUNNER "/claim", RUNNERS, JSON, ROUTE_EPOCH, "", h_runner_claim},
+    {"heartbeat", "POST", RUNNER "/heartbeat", RUNNERS, JSON, ROUTE_EPOCH, "", h_runner_heartbeat},
+    {"leaveRunner", "POST", RUNNER "/leave", RUNNERS, JSON, ROUTE_EPOCH | ROUTE_WAKES, "", h_runner_leave},
+
+    {"addMeasurements", "POST", ATTEMPT "/measurements", RUNNERS, JSON, 0, "", h_attempt_measure},
+    {"putLog", "PUT", ATTEMPT "/log", RUNNERS, JSON, 0, "", h_attempt_log},
+    {"putFiles", "PUT", ATTEMPT "/files", RUNNERS, JSON, ROUTE_REFERS, "", h_attempt_files},
+    {"completeAttempt", "POST", ATTEMPT "/complete", RUNNERS, JSON, ROUTE_WAKES, "", h_attempt_complete},
+
+    {"listTokens", "GET", "/v1/tokens", ROUTE_ADMIN, NONE, 0, "cursor page_size", h_token_list},
+    {"createToken", "POST", "/v1/tokens", ROUTE_ADMIN, JSON, 0, "", h_token_create},
+    {"revokeToken", "DELETE", "/v1/tokens/{token}", ROUTE_ADMIN, NONE, 0, "", h_token_revoke},
+};
+/* clang-format on */
+const size_t n_routes = AS_ARRAY_LEN(routes);

@@ -1,0 +1,111 @@
+#include "api/server/server.h"
+
+#include "api/server/server_priv.h"
+#include "base/clock.h"
+#include "base/file.h"
+
+#define DEFAULT_WORKERS 4
+#define DEFAULT_SLOW_WORKERS 2
+#define DEFAULT_BLOB_MAX ((int64_t)2 << 30)
+
+static void set_defaults(struct server_options *o)
+{
+    o->workers = o->workers ? o->workers : DEFAULT_WORKERS;
+    o->slow_workers = o->slow_workers ? o->slow_workers : DEFAULT_SLOW_WORKERS;
+    o->max_blob_bytes = o->max_blob_bytes ? o->max_blob_bytes : DEFAULT_BLOB_MAX;
+}
+
+/* In the order in which they lean on each other: the transport last. */
+static as_status start_parts(struct server *s, struct as_err *err)
+{
+    const struct park_hooks hooks = {.retry = dispatch_retry, .probe = dispatch_probe, .ctx = s};
+    const struct http_app app = {.ctx = s,
+                                 .on_head = dispatch_head,
+                                 .on_request = dispatch_request,
+                                 .on_refusal = dispatch_refusal,
+                                 .on_end = dispatch_end,
+                                 .on_gone = dispatch_gone};
+    struct http_options http = http_options_default();
+    http.listen_fd = s->opts.listen_fd;
+    http.head_ms = s->opts.head_ms ? s->opts.head_ms : http.head_ms;
+    s->auth = auth_create();
+    s->metrics = http_metrics_create();
+    if (!s->auth || !s->metrics)
+        return as_fail(err, AS_E_NOMEM, "out of memory for the server");
+    as_status st = web_files_load(s->opts.web_dir, &s->web, err);
+    if (st == AS_OK)
+        st = pool_create(s->opts.workers, &s->pool, err);
+    if (st == AS_OK)
+        st = pool_create(s->opts.slow_workers, &s->slow_pool, err);
+    if (st == AS_OK)
+        st = park_create(&hooks, &s->park, err);
+    if (st == AS_OK)
+        st = hub_create(s->store, &s->hub, err);
+    if (st < 0)
+        return st;
+    s->opts.listen_fd = -1; /* http_start takes it */
+    return http_start(&http, &app, &s->http, err);
+}
+
+/* The workers end before what their jobs lean on. */
+static void free_parts(struct server *s)
+{
+    pool_free(s->slow_pool);
+    pool_free(s->pool);
+    park_free(s->park);
+    hub_free(s->hub);
+    web_files_free(s->web);
+    http_metrics_free(s->metrics);
+    auth_free(s->auth);
+    file_closep(&s->opts.listen_fd);
+    free(s);
+}
+
+as_status server_start(const struct server_options *opts, struct server **ret, struct as_err *err)
+{
+    int fd = opts->listen_fd;
+    struct server *s = as_calloc(1, sizeof *s);
+    if (!s) {
+        file_closep(&fd);
+        return as_fail(err, AS_E_NOMEM, "out of memory for the server");
+    }
+    s->opts = *opts;
+    s->store = opts->store;
+    set_defaults(&s->opts);
+    json_object_seed(0); /* before there are threads */
+    as_status st = start_parts(s, err);
+    if (st < 0) {
+        free_parts(s);
+        return st;
+    }
+    *ret = s;
+    return AS_OK;
+}
+
+void server_reaped(struct server *s, int64_t expired)
+{
+    if (expired == 0)
+        return;
+    atomic_fetch_add(&s->lease_expirations, expired);
+    park_wake(s->park);
+}
+
+bool server_drain(struct server *s, int64_t wait_ms)
+{
+    if (!s)
+        return true;
+    atomic_store(&s->is_draining, true);
+    http_quiesce(s->http);
+    hub_drain(s->hub);
+    park_drain(s->park);
+    if (!http_stop(s->http, wait_ms))
+        return false;
+    s->http = NULL;
+    return true;
+}
+
+void server_free(struct server *s)
+{
+    if (s)
+        free_parts(s);
+}

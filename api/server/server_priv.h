@@ -1,0 +1,41 @@
+/* The parts of a server, for the files of this folder that put them to use. */
+#ifndef ASSAY_API_SERVER_SERVER_PRIV_H
+#define ASSAY_API_SERVER_SERVER_PRIV_H
+
+#include <stdatomic.h>
+
+#include "api/server/auth.h"
+#include "api/server/call.h"
+#include "api/server/http.h"
+#include "api/server/http_metrics.h"
+#include "api/server/hub.h"
+#include "api/server/park.h"
+#include "api/server/pool.h"
+#include "api/server/server.h"
+#include "api/server/web_files.h"
+
+struct server {
+    struct server_options opts;
+    struct store *store;
+    struct auth *auth;
+    struct pool *pool, *slow_pool;
+    struct park *park;
+    struct hub *hub;
+    struct web_files *web;
+    struct http_metrics *metrics;
+    struct http_server *http;
+    atomic_bool is_draining;
+    atomic_long lease_expirations; /* of runners, found by this process */
+};
+
+/* The hooks of struct http_app; ctx is the server. */
+void dispatch_head(void *ctx, struct http_exchange *x);
+void dispatch_request(void *ctx, struct http_exchange *x);
+void dispatch_refusal(void *ctx, struct http_exchange *x, const struct as_err *err);
+void dispatch_end(void *ctx, struct http_exchange *x);
+void dispatch_gone(void *ctx);
+/* The hooks of struct park_hooks; ctx is the server. */
+void dispatch_retry(void *ctx, struct park_item *item);
+size_t dispatch_probe(void *ctx);
+
+#endif

@@ -1,0 +1,43 @@
+/* What every benchmark shares: timing, and one format of results.
+ *
+ *   int main(int argc, char **argv)
+ *   {
+ *       if (!bench_start("kernels", "what it times", argc, argv))
+ *           return bench_exit();
+ *       bench_report("adamw 1M", gb_per_s, "GB/s", memcpy_gb_per_s, NAN, NULL, NULL);
+ *       return bench_exit();
+ *   }
+ *
+ * prints a table, or with --json a line per case:
+ * {"bench","case","value","unit","floor","peer","peer_name","note"}. A figure that does not exist
+ * is null there and "-" in the table. Single-threaded; for benchmarks alone, so it may end the
+ * program. */
+#ifndef ASSAY_BENCH_BENCH_H
+#define ASSAY_BENCH_BENCH_H
+
+#include <stdbool.h>
+
+/* Name the benchmark and read its arguments. `name` and `about` are borrowed for ever. False when
+ * there is nothing to run (--help, or an argument that is not known): leave with bench_exit(). */
+bool bench_start(const char *name, const char *about, int argc, char **argv);
+
+/* One result.
+ *   name       the case
+ *   value      what was measured; NaN or infinite is reported as null and fails the program
+ *   unit       of value, floor and peer
+ *   floor      the figure of the bare thing underneath, the best one could hope for; NaN: none
+ *   peer       another program's figure for the same work; NaN: none
+ *   peer_name  which program and version; NULL: none
+ *   note       NULL: none */
+void bench_report(const char *name, double value, const char *unit, double floor, double peer,
+                  const char *peer_name, const char *note);
+
+/* The program's exit status. */
+int bench_exit(void);
+
+/* Seconds of one call of run(arg): the median of 9 rounds, each of as many calls as fill 10 ms;
+ * finding that number warms up. finish(arg) ends each round inside the measurement, for work that
+ * run only begins; NULL: none. */
+double bench_seconds(void (*run)(void *arg), void (*finish)(void *arg), void *arg);
+
+#endif

@@ -1,0 +1,85 @@
+/* assay export SWEEP --csv | --json: all trials. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "cli/cmd.h"
+#include "cli/exit_code.h"
+#include "cli/export_csv.h"
+#include "cli/request.h"
+#include "cli/session.h"
+
+/* {"sweep": the sweep, "items": its trials}. */
+static as_status format_json(const json_t *sweep, const json_t *items, struct str *b,
+                             struct as_err *err)
+{
+    JSON_AUTO tree = json_pack("{s:O, s:O}", "sweep", sweep, "items", items);
+    AS_AUTO(as_freep) char *text = tree ? json_format_pretty(tree) : NULL;
+    if (!text)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    str_puts(b, text);
+    str_putc(b, '\n');
+    return str_check(b, err);
+}
+
+static as_status fetch(const struct session *s, const char *name, json_t **ret_sweep,
+                       json_t **ret_items, struct as_err *err)
+{
+    struct trial_ref ref;
+    struct str path = {0};
+    as_status st = request_parse_ref(name, true, &ref, err);
+    if (st == AS_OK && ref.number >= 0)
+        st = as_fail(err, AS_E_INVAL, "expected SWEEP, found '%.80s'", name);
+    if (st == AS_OK)
+        st = request_get(s->client, &ref, NULL, NULL, ret_sweep, err);
+    if (st < 0)
+        return st;
+    request_path(&path, &ref, "trials");
+    st = str_check(&path, err);
+    if (st == AS_OK)
+        st = request_list(s->client, path.s, NULL, 0, ret_items, err);
+    str_done(&path);
+    return st;
+}
+
+static as_status export(const struct session *s, const char *name, const char *output,
+                        struct as_err *err)
+{
+    JSON_AUTO sweep = NULL;
+    JSON_AUTO items = NULL;
+    struct str b = {0};
+    as_status st = fetch(s, name, &sweep, &items, err);
+    if (st == AS_OK)
+        st = s->json ? format_json(sweep, items, &b, err) : export_csv(items, &b, err);
+    if (st == AS_OK && output)
+        st = file_replace(output, b.s, b.len, 0644, err);
+    else if (st == AS_OK && fwrite(b.s, 1, b.len, stdout) != b.len)
+        st = as_fail(err, AS_E_IO, "cannot write the output");
+    str_done(&b);
+    if (st == AS_OK && output)
+        session_say("%zu trials are in %s", json_array_size(items), output);
+    return st;
+}
+
+int cmd_export(int argc, char **argv)
+{
+    struct session s = {0};
+    struct as_err err = {0};
+    bool csv = false;
+    const char *output = NULL;
+    int n, code;
+    const struct opt table[] = {
+        {"csv", 0, OPT_FLAG, &csv, NULL, NULL, "comma-separated values, RFC 4180"},
+        {"output", 'o', OPT_STRING, &output, "FILE", NULL, "write here, not on standard output"},
+        SESSION_OPTS(&s),
+    };
+    if (session_begin(&s, "export", table, argc, argv, 1, 1, &n, &code)) {
+        if (csv == s.json)
+            code = exit_with_usage("export", "choose one of --csv and --json");
+        else
+            code = session_end(&s, export(&s, argv[1], output, &err), &err);
+    }
+    session_done(&s);
+    return code;
+}

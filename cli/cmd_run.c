@@ -1,0 +1,124 @@
+/* assay run FILE: create a sweep, and watch it when asked to. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "cli/cmd.h"
+#include "cli/document.h"
+#include "cli/exit_code.h"
+#include "cli/session.h"
+#include "cli/watch.h"
+
+#define MAX_SETS 64
+#define RETRY_MS 10000 /* the idempotency key makes that safe */
+
+struct run {
+    struct session session;
+    bool watch;
+    const char *name;
+    const char *sets[MAX_SETS]; /* views of argv */
+    size_t n_sets;
+    struct watch_opts watch_opts;
+};
+
+/* Take every `--set X` and `--set=X` out of argv: the option table holds one value per option. */
+static bool take_sets(struct run *r, int *argc, char **argv)
+{
+    int n = 1;
+    for (int i = 1; i < *argc; i++) {
+        bool joined = as_starts_with(argv[i], "--set=");
+        bool apart = as_streq(argv[i], "--set") && i + 1 < *argc;
+        if (!joined && !apart) {
+            argv[n++] = argv[i];
+            continue;
+        }
+        if (r->n_sets == MAX_SETS)
+            return false;
+        r->sets[r->n_sets++] = joined ? argv[i] + 6 : argv[++i];
+    }
+    argv[n] = NULL;
+    *argc = n;
+    return true;
+}
+
+static as_status prepare(const struct run *r, struct document *d, struct as_err *err)
+{
+    as_status st = AS_OK;
+    for (size_t i = 0; i < r->n_sets && st == AS_OK; i++)
+        st = document_set(d, r->sets[i], err);
+    if (st == AS_OK && r->name && json_object_set_new(d->tree, "name", json_string(r->name)) != 0)
+        st = as_fail(err, AS_E_NOMEM, "out of memory");
+    return st;
+}
+
+static as_status create(const struct run *r, const struct document *d, json_t **ret,
+                        struct as_err *err)
+{
+    char key[CLIENT_KEY_SIZE];
+    client_key_new(key);
+    const struct client_opts opts = {.idempotency_key = key, .retry_ms = RETRY_MS};
+    as_status st =
+        client_call(r->session.client, "POST", "/v1/sweeps", NULL, d->tree, &opts, ret, NULL, err);
+    if (st == AS_OK && !json_is_string(json_object_get(*ret, "id"))) {
+        json_decref(*ret);
+        *ret = NULL;
+        st = as_fail(err, AS_E_INTERNAL, "the server answered a sweep without an id");
+    }
+    return st < 0 ? document_explain(d, st, err) : AS_OK;
+}
+
+/* The id is what scripts want: alone on stdout, unless the report comes there. */
+static as_status announce(const struct run *r, const json_t *sweep, struct as_err *err)
+{
+    const char *id = json_string_value(json_object_get(sweep, "id"));
+    if (r->session.json)
+        return r->watch ? AS_OK : session_print_json(sweep, err);
+    if (r->watch)
+        session_say("Sweep %s", id);
+    else if (printf("%s\n", id) < 0 || fflush(stdout) != 0)
+        return as_fail(err, AS_E_IO, "cannot write the output");
+    session_say("Dashboard: %s/#/sweeps/%s", r->session.url, id);
+    if (!r->watch)
+        session_say("Follow it with: assay watch %s", id);
+    return AS_OK;
+}
+
+static int run(struct run *r, const char *path)
+{
+    struct as_err err = {0};
+    AS_AUTO(document_done) struct document d = {0};
+    JSON_AUTO sweep = NULL;
+    as_status st = document_read(path, &d, &err);
+    if (st == AS_OK)
+        st = prepare(r, &d, &err);
+    if (st == AS_OK)
+        st = create(r, &d, &sweep, &err);
+    if (st == AS_OK)
+        st = announce(r, sweep, &err);
+    if (st < 0 || !r->watch)
+        return session_end(&r->session, st, &err);
+    return watch_sweep(&r->session, json_string_value(json_object_get(sweep, "id")),
+                       &r->watch_opts);
+}
+
+int cmd_run(int argc, char **argv)
+{
+    struct run r = {.watch_opts = {.top = 5}};
+    const char *set = NULL;
+    int n, code;
+    const struct opt table[] = {
+        {"watch", 'w', OPT_FLAG, &r.watch, NULL, NULL, "show the progress until it ends"},
+        {"name", 0, OPT_STRING, &r.name, "NAME", NULL, "instead of the name in the document"},
+        {"set", 0, OPT_STRING, &set, "FIELD=VALUE", NULL,
+         "change a field: limits.max_trials=10; may stand several times"},
+        {"timeout", 0, OPT_DURATION, &r.watch_opts.timeout_ms, "TIME", NULL,
+         "with --watch: give up after so long, with exit code 6"},
+        SESSION_OPTS(&r.session),
+    };
+    if (!take_sets(&r, &argc, argv))
+        return exit_with_usage("run", "more than %d --set", MAX_SETS);
+    if (session_begin(&r.session, "run", table, argc, argv, 1, 1, &n, &code))
+        code = run(&r, argv[1]);
+    session_done(&r.session);
+    return code;
+}

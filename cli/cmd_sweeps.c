@@ -1,0 +1,93 @@
+/* assay sweeps: the list. */
+#include <inttypes.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "cli/cmd.h"
+#include "cli/format.h"
+#include "cli/request.h"
+#include "cli/session.h"
+
+static void add_row(const struct session *s, struct table *t, const json_t *sweep, int64_t now_ms)
+{
+    char buf[32];
+    struct str b = {0};
+    const json_t *counts = json_object_get(sweep, "counts");
+    const json_t *best = json_object_get(sweep, "best");
+    const json_t *created = json_object_get(sweep, "created_at");
+    const char *state = json_string_value(json_object_get(sweep, "state"));
+    int64_t ended = 0;
+    static const char *const ends[] = {"completed", "pruned", "failed", "cancelled"};
+    for (size_t i = 0; i < AS_ARRAY_LEN(ends); i++)
+        ended += json_integer_value(json_object_get(counts, ends[i]));
+    table_cell(t, json_string_value(json_object_get(sweep, "id")));
+    table_cell_styled(t, look_of_state(state), state);
+    table_cell(t, json_string_value(json_object_get(sweep, "method")));
+    table_cellf(t, "%" PRId64 "/%" JSON_INTEGER_FORMAT, ended,
+                json_integer_value(json_object_get(sweep, "planned_trials")));
+    table_cellf(t, "%" JSON_INTEGER_FORMAT, json_integer_value(json_object_get(counts, "failed")));
+    format_value(&b, json_object_get(best, "value"), s->look.tty ? FORMAT_SHORT : FORMAT_EXACT);
+    table_cell(t, b.len ? b.s : NULL);
+    table_cell(t, json_string_value(json_object_get(json_object_get(sweep, "metric"), "name")));
+    table_cell(t, s->look.tty ? format_ago(created, now_ms, buf) : json_string_value(created));
+    str_done(&b);
+}
+
+static as_status print_table(const struct session *s, const json_t *items, struct as_err *err)
+{
+    AS_AUTO(table_freep) struct table *t = table_create();
+    if (!t)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    table_column(t, "sweep", TABLE_LEFT, 12);
+    table_column(t, "state", TABLE_LEFT, 9);
+    table_column(t, "method", TABLE_LEFT, 0);
+    table_column(t, "ended", TABLE_RIGHT, 0);
+    table_column(t, "failed", TABLE_RIGHT, 0);
+    table_column(t, "best", TABLE_RIGHT, 9);
+    table_column(t, "metric", TABLE_LEFT, 8);
+    table_column(t, "created", TABLE_LEFT, 10);
+    size_t i;
+    json_t *sweep;
+    json_array_foreach((json_t *)items, i, sweep) add_row(s, t, sweep, clock_wall_ms());
+    as_status st = session_print_table(s, t, err);
+    if (st == AS_OK && table_rows(t) == 0)
+        session_say("There are no sweeps yet; `assay run FILE` makes one.");
+    return st;
+}
+
+static as_status list(const struct session *s, const char *state, int64_t limit, struct as_err *err)
+{
+    JSON_AUTO items = NULL;
+    struct str query = {0};
+    if (state)
+        client_query_add(&query, "state", state);
+    as_status st = request_list(s->client, "/v1/sweeps", query.s, limit, &items, err);
+    str_done(&query);
+    if (st < 0)
+        return st;
+    if (!s->json)
+        return print_table(s, items, err);
+    JSON_AUTO answer = json_pack("{s:O}", "items", items);
+    return session_print_json(answer, err);
+}
+
+int cmd_sweeps(int argc, char **argv)
+{
+    struct session s = {0};
+    struct as_err err = {0};
+    const char *state = NULL;
+    int64_t limit = 0;
+    int n, code;
+    const struct opt table[] = {
+        {"state", 0, OPT_STRING, &state, "STATE", NULL, "only sweeps in this state"},
+        {"limit", 'n', OPT_I64, &limit, "N", NULL, "at most so many (all)"},
+        SESSION_OPTS(&s),
+    };
+    if (!session_begin(&s, "sweeps", table, argc, argv, 0, 0, &n, &code)) {
+        session_done(&s);
+        return code;
+    }
+    code = session_end(&s, list(&s, state, limit, &err), &err);
+    session_done(&s);
+    return code;
+}

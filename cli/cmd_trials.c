@@ -1,0 +1,116 @@
+/* assay trials SWEEP, assay best SWEEP: tables of trials. */
+#include "base/json.h"
+#include "cli/cmd.h"
+#include "cli/request.h"
+#include "cli/session.h"
+#include "cli/trial_table.h"
+
+/* Print trials as a table headed by the metric of their sweep, or as {"items": […]}. */
+static as_status print(const struct session *s, const struct trial_ref *sweep, const json_t *items,
+                       trial_table_kind kind, struct as_err *err)
+{
+    if (s->json) {
+        JSON_AUTO answer = json_pack("{s:O}", "items", items);
+        return session_print_json(answer, err);
+    }
+    JSON_AUTO document = NULL;
+    AS_AUTO(table_freep) struct table *t = NULL;
+    as_status st = request_get(s->client, sweep, NULL, NULL, &document, err);
+    if (st < 0)
+        return st;
+    const char *metric =
+        json_string_value(json_object_get(json_object_get(document, "metric"), "name"));
+    st = trial_table_create(items, kind, metric, &s->look, &t, err);
+    if (st == AS_OK)
+        st = session_print_table(s, t, err);
+    if (st == AS_OK && table_rows(t) == 0)
+        session_say(kind == TRIAL_TABLE_BEST ? "No trial has completed yet."
+                                             : "There are no such trials yet.");
+    return st;
+}
+
+static as_status list(const struct session *s, const char *id, const struct str *query,
+                      int64_t limit, struct as_err *err)
+{
+    struct trial_ref sweep;
+    JSON_AUTO items = NULL;
+    struct str path = {0};
+    as_status st = request_parse_ref(id, true, &sweep, err);
+    if (st == AS_OK && sweep.number >= 0)
+        return as_fail(err, AS_E_INVAL, "expected SWEEP, found '%.80s'; see assay trial", id);
+    if (st == AS_OK)
+        st = str_check(query, err);
+    if (st < 0)
+        return st;
+    request_path(&path, &sweep, "trials");
+    st = str_check(&path, err);
+    if (st == AS_OK)
+        st = request_list(s->client, path.s, query->s, limit, &items, err);
+    str_done(&path);
+    return st < 0 ? st : print(s, &sweep, items, TRIAL_TABLE_ALL, err);
+}
+
+int cmd_trials(int argc, char **argv)
+{
+    struct session s = {0};
+    struct as_err err = {0};
+    const char *state = NULL, *sort = NULL;
+    bool desc = false;
+    int64_t limit = 0;
+    int n, code;
+    const struct opt table[] = {
+        {"state", 0, OPT_STRING, &state, "STATE", NULL, "only trials in this state"},
+        {"sort", 0, OPT_STRING, &sort, "KEY", NULL,
+         "number, value, started_at, finished_at, duration"},
+        {"desc", 0, OPT_FLAG, &desc, NULL, NULL, "the largest first"},
+        {"limit", 'n', OPT_I64, &limit, "N", NULL, "at most so many (all)"},
+        SESSION_OPTS(&s),
+    };
+    if (session_begin(&s, "trials", table, argc, argv, 1, 1, &n, &code)) {
+        struct str query = {0};
+        if (state)
+            client_query_add(&query, "state", state);
+        if (sort)
+            client_query_add(&query, "sort", sort);
+        if (desc)
+            client_query_add(&query, "order", "desc");
+        code = session_end(&s, list(&s, argv[1], &query, limit, &err), &err);
+        str_done(&query);
+    }
+    session_done(&s);
+    return code;
+}
+
+static as_status best(const struct session *s, const char *id, int64_t top, struct as_err *err)
+{
+    struct trial_ref sweep;
+    struct str query = {0};
+    JSON_AUTO answer = NULL;
+    as_status st = request_parse_ref(id, true, &sweep, err);
+    if (st == AS_OK && sweep.number >= 0)
+        st = as_fail(err, AS_E_INVAL, "expected SWEEP, found '%.80s'", id);
+    if (st < 0)
+        return st;
+    client_query_add_i64(&query, "top", top);
+    st = str_check(&query, err);
+    if (st == AS_OK)
+        st = request_get(s->client, &sweep, "best", query.s, &answer, err);
+    str_done(&query);
+    return st < 0 ? st : print(s, &sweep, json_object_get(answer, "items"), TRIAL_TABLE_BEST, err);
+}
+
+int cmd_best(int argc, char **argv)
+{
+    struct session s = {0};
+    struct as_err err = {0};
+    int64_t top = 10;
+    int n, code;
+    const struct opt table[] = {
+        {"top", 'n', OPT_I64, &top, "N", NULL, "how many (10)"},
+        SESSION_OPTS(&s),
+    };
+    if (session_begin(&s, "best", table, argc, argv, 1, 1, &n, &code))
+        code = session_end(&s, best(&s, argv[1], top, &err), &err);
+    session_done(&s);
+    return code;
+}

@@ -1,0 +1,31 @@
+/* Exit codes, and the one place that prints an error. docs/cli.md lists them. */
+#ifndef ASSAY_CLI_EXIT_CODE_H
+#define ASSAY_CLI_EXIT_CODE_H
+
+#include "base/status.h"
+
+enum exit_code {
+    EXIT_OK = 0,
+    EXIT_FAIL = 1,        /* anything else; a sweep that failed, under --watch */
+    EXIT_CANCELLED = 2,   /* Ctrl-C; a sweep that was cancelled, under --watch */
+    EXIT_NOT_FOUND = 3,   /* no such sweep, trial, file, … */
+    EXIT_DENIED = 4,      /* no token, or one whose role does not allow this */
+    EXIT_CONFLICT = 5,    /* the state does not allow it */
+    EXIT_TIMEOUT = 6,     /* the time allowed with --timeout ran out */
+    EXIT_UNAVAILABLE = 7, /* the server cannot be reached */
+    EXIT_USAGE = 64,      /* the command line is wrong */
+};
+
+int exit_code_of(as_status st);
+
+/* "assay VERB: pointer: message" on stderr, escaped, with a hint where one helps; answers the exit
+ * code. After Ctrl-C it prints nothing and answers EXIT_CANCELLED. */
+int exit_with_error(const char *verb, as_status st, const struct as_err *err);
+
+/* A wrong command line: the message and where help is, on stderr. Answers EXIT_USAGE. */
+int exit_with_usage(const char *verb, const char *fmt, ...) AS_PRINTF(2, 3);
+
+/* Flush stdout; EXIT_FAIL with a message when something written to it was lost (a full disk). */
+int exit_after_output(const char *verb, int code);
+
+#endif

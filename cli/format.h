@@ -1,0 +1,36 @@
+/* Values of the API as text: numbers, parameters, times. */
+#ifndef ASSAY_CLI_FORMAT_H
+#define ASSAY_CLI_FORMAT_H
+
+#include <jansson.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "base/str.h"
+
+typedef enum format_kind {
+    FORMAT_SHORT, /* for eyes: six significant digits */
+    FORMAT_EXACT, /* for programs: the shortest text that reads back as the same number */
+} format_kind;
+
+/* Append a scalar: numbers (also "NaN", "Infinity"), texts as they are, true, false; nothing for
+ * null or NULL; compact JSON for the rest. */
+void format_value(struct str *b, const json_t *v, format_kind kind);
+
+/* Append "lr=0.01 width=64" from an object of parameters, in its order. */
+void format_params(struct str *b, const json_t *params, format_kind kind);
+
+/* Unix milliseconds of "2026-11-20T18:47:03.123Z". AS_E_INVAL for anything else. */
+AS_MUST_CHECK as_status format_parse_time(const char *text, int64_t *ret_ms, struct as_err *err);
+
+/* Milliseconds between two times of the API; -1 when one of them is absent (`until` NULL: now_ms).
+ */
+int64_t format_elapsed_ms(const json_t *from, const json_t *until, int64_t now_ms);
+
+/* "3 m ago", "2 d ago" from a time of the API; buf >= 32. Returns buf. */
+const char *format_ago(const json_t *time, int64_t now_ms, char *buf);
+
+/* "1.4 MB"; buf >= 32. Returns buf. */
+const char *format_size(int64_t bytes, char *buf);
+
+#endif

@@ -1,0 +1,34 @@
+/* assay: finds the verb and hands over. */
+#include <signal.h>
+#include <stdio.h>
+
+#include "base/log.h"
+#include "base/str.h"
+#include "cli/exit_code.h"
+#include "cli/interrupt.h"
+#include "cli/look.h"
+#include "cli/verbs.h"
+
+int main(int argc, char **argv)
+{
+    look_setup();
+    log_setup("assay", LOG_INFO);
+    interrupt_setup();
+    const char *name = argc > 1 ? argv[1] : NULL;
+    if (!name) {
+        verbs_print_overview(stderr);
+        return EXIT_USAGE;
+    }
+    if (as_streq(name, "--help") || as_streq(name, "-h"))
+        name = "help";
+    else if (as_streq(name, "--version"))
+        name = "version";
+    const struct verb *v = verbs_find(name);
+    if (v)
+        return v->run(argc - 1, argv + 1);
+    const char *near = verbs_suggest(name);
+    if (near)
+        return exit_with_usage("", "there is no verb '%.60s'; did you mean `assay %s`?", name,
+                               near);
+    return exit_with_usage("", "there is no verb '%.60s'", name);
+}

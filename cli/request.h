@@ -1,0 +1,40 @@
+/* The calls that verbs make: one function per kind, each a single request but for the lists. */
+#ifndef ASSAY_CLI_REQUEST_H
+#define ASSAY_CLI_REQUEST_H
+
+#include <jansson.h>
+#include <stdint.h>
+
+#include "api/client/client.h"
+#include "base/status.h"
+
+/* A trial as people write it: SWEEP/NUMBER. */
+struct trial_ref {
+    char sweep[81];
+    int64_t number; /* -1: the whole sweep */
+};
+
+/* AS_E_INVAL says what was expected. With `number_optional` a sweep alone is fine. */
+AS_MUST_CHECK as_status request_parse_ref(const char *text, bool number_optional,
+                                          struct trial_ref *ret, struct as_err *err);
+
+/* GET /v1/sweeps/{sweep}[/trials/{number}][/rest]; `rest` NULL for the thing itself. The answer is
+ * owned by the caller. */
+AS_MUST_CHECK as_status request_get(struct client *c, const struct trial_ref *ref, const char *rest,
+                                    const char *query, json_t **ret, struct as_err *err);
+
+/* GET a list and follow its cursors. `limit` 0: all. ret is the array of items, owned by the
+ * caller. */
+AS_MUST_CHECK as_status request_list(struct client *c, const char *path, const char *query,
+                                     int64_t limit, json_t **ret, struct as_err *err);
+
+/* As request_list, handing over one page at a time; page() owns nothing. */
+typedef as_status (*request_page_fn)(void *arg, const json_t *items, struct as_err *err);
+AS_MUST_CHECK as_status request_pages(struct client *c, const char *path, const char *query,
+                                      int64_t limit, request_page_fn page, void *arg,
+                                      struct as_err *err);
+
+/* Append the path of what ref names. */
+void request_path(struct str *b, const struct trial_ref *ref, const char *rest);
+
+#endif

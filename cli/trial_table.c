@@ -1,0 +1,128 @@
+#include "cli/trial_table.h"
+
+#include <inttypes.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "cli/format.h"
+
+json_t *trial_table_names(const json_t *items, const char *field)
+{
+    JSON_AUTO seen = json_object();
+    JSON_AUTO names = json_array();
+    size_t i;
+    json_t *item, *v;
+    const char *name;
+    if (!seen || !names)
+        return NULL;
+    json_array_foreach((json_t *)items, i, item)
+    {
+        json_object_foreach(json_object_get(item, field), name, v)
+        {
+            if (json_object_get(seen, name))
+                continue;
+            if (json_object_set_new(seen, name, json_true()) != 0 ||
+                json_array_append_new(names, json_string(name)) != 0)
+                return NULL;
+        }
+    }
+    return as_steal(names);
+}
+
+/* A column of reasons is worth its width only when there is one. */
+static bool has_reason(const json_t *items)
+{
+    size_t i;
+    json_t *trial;
+    json_array_foreach((json_t *)items, i, trial)
+    {
+        if (json_is_string(json_object_get(trial, "reason")))
+            return true;
+    }
+    return false;
+}
+
+static void add_columns(struct table *t, trial_table_kind kind, const char *metric,
+                        const json_t *params, bool reasons)
+{
+    if (kind == TRIAL_TABLE_BEST)
+        table_column(t, "rank", TABLE_RIGHT, 0);
+    table_column(t, "trial", TABLE_RIGHT, 0);
+    if (kind == TRIAL_TABLE_ALL)
+        table_column(t, "state", TABLE_LEFT, 9);
+    table_column(t, metric, TABLE_RIGHT, 9);
+    if (kind == TRIAL_TABLE_ALL)
+        table_column(t, "step", TABLE_RIGHT, 0);
+    table_column(t, "time", TABLE_RIGHT, 6);
+    size_t i;
+    json_t *name;
+    json_array_foreach((json_t *)params, i, name)
+        table_column(t, json_string_value(name), TABLE_RIGHT, 6);
+    if (reasons)
+        table_column(t, "reason", TABLE_LEFT, 20);
+}
+
+static void add_value(struct table *t, style s, const json_t *v, format_kind kind)
+{
+    struct str b = {0};
+    if (kind == FORMAT_SHORT && json_is_real(v))
+        str_printf(&b, "%.4g", json_real_value(v));
+    else
+        format_value(&b, v, kind);
+    table_cell_styled(t, s, b.len ? b.s : NULL);
+    str_done(&b);
+}
+
+static void add_time(struct table *t, const json_t *trial, const struct look *look)
+{
+    char buf[32];
+    int64_t ms = format_elapsed_ms(json_object_get(trial, "started_at"),
+                                   json_object_get(trial, "finished_at"), clock_wall_ms());
+    if (ms < 0)
+        table_cell(t, NULL);
+    else if (look->tty)
+        table_cell(t, clock_format_duration(ms, buf));
+    else
+        table_cellf(t, "%.3f", (double)ms / 1e3);
+}
+
+static void add_row(struct table *t, size_t rank, const json_t *trial, trial_table_kind kind,
+                    const json_t *params, bool reasons, const struct look *look)
+{
+    format_kind exact = look->tty ? FORMAT_SHORT : FORMAT_EXACT;
+    const char *state = json_string_value(json_object_get(trial, "state"));
+    const json_t *values = json_object_get(trial, "params");
+    if (kind == TRIAL_TABLE_BEST)
+        table_cellf(t, "%zu", rank);
+    add_value(t, STYLE_PLAIN, json_object_get(trial, "number"), exact);
+    if (kind == TRIAL_TABLE_ALL)
+        table_cell_styled(t, look_of_state(state), state);
+    add_value(t, STYLE_BOLD, json_object_get(trial, "value"), exact);
+    if (kind == TRIAL_TABLE_ALL)
+        add_value(t, STYLE_PLAIN, json_object_get(trial, "step"), exact);
+    add_time(t, trial, look);
+    size_t i;
+    json_t *name;
+    json_array_foreach((json_t *)params, i, name)
+        add_value(t, STYLE_PLAIN, json_object_get(values, json_string_value(name)), exact);
+    if (reasons)
+        table_cell_styled(t, STYLE_DIM, json_string_value(json_object_get(trial, "reason")));
+}
+
+as_status trial_table_create(const json_t *items, trial_table_kind kind, const char *metric,
+                             const struct look *look, struct table **ret, struct as_err *err)
+{
+    JSON_AUTO params = trial_table_names(items, "params");
+    struct table *t = params ? table_create() : NULL;
+    if (!t)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    /* In a pipe the columns do not depend on the rows more than they must. */
+    bool reasons = kind == TRIAL_TABLE_ALL && (!look->tty || has_reason(items));
+    add_columns(t, kind, metric ? metric : "value", params, reasons);
+    size_t i;
+    json_t *trial;
+    json_array_foreach((json_t *)items, i, trial)
+        add_row(t, i + 1, trial, kind, params, reasons, look);
+    *ret = t;
+    return AS_OK;
+}

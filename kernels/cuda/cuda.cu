@@ -1,0 +1,236 @@
+/* The plugin: its entry, opening a device, buffers. */
+#include "kernels/cuda/cuda.cuh"
+
+#include <cstdio>
+#include <cstdlib>
+
+/* cuBLAS recommends 32 MiB on Hopper, 4 MiB before. Given once, so that no product allocates and
+ * equal calls take equal paths. */
+#define BLAS_WORKSPACE_BYTES ((size_t)32 << 20)
+
+as_status cuda_status(cudaError_t e, const char *what, struct as_err *err)
+{
+    if (e == cudaSuccess)
+        return AS_OK;
+    as_status st = e == cudaErrorMemoryAllocation ? AS_E_NOMEM : AS_E_INTERNAL;
+    return as_fail(err, st, "back end cuda: %s: %s", what, cudaGetErrorString(e));
+}
+
+as_status blas_status(cublasStatus_t s, const char *what, struct as_err *err)
+{
+    if (s == CUBLAS_STATUS_SUCCESS)
+        return AS_OK;
+    as_status st = s == CUBLAS_STATUS_ALLOC_FAILED ? AS_E_NOMEM : AS_E_INTERNAL;
+    return as_fail(err, st, "back end cuda: %s: %s", what, cublasGetStatusString(s));
+}
+
+/* ---- buffers ---- */
+
+static char *place(const struct buf *b, size_t offset)
+{
+    return (char *)b->data + offset * sizeof(float);
+}
+
+static as_status cuda_alloc(struct buf *b, struct as_err *err)
+{
+    cuda_use(b->be);
+    void *data = NULL;
+    cudaError_t e = cudaMalloc(&data, b->n * sizeof(float));
+    if (e != cudaSuccess) {
+        (void)cudaGetLastError(); /* out of memory is not sticky: forget it */
+        return cuda_status(e, "buffer", err);
+    }
+    e = cudaMemsetAsync(data, 0, b->n * sizeof(float), cuda_of(b->be)->stream);
+    if (e != cudaSuccess) {
+        (void)cudaFree(data);
+        return cuda_status(e, "buffer", err);
+    }
+    b->data = data;
+    return AS_OK;
+}
+
+static void cuda_release(struct buf *b)
+{
+    cuda_use(b->be);
+    (void)cudaStreamSynchronize(cuda_of(b->be)->stream); /* an operation may still use it */
+    (void)cudaFree(b->data);
+}
+
+/* From pageable memory CUDA stages the bytes before it returns, so src may change then. */
+static as_status cuda_upload(struct buf *b, size_t offset, const void *src, size_t n,
+                             struct as_err *err)
+{
+    cuda_use(b->be);
+    cudaError_t e = cudaMemcpyAsync(place(b, offset), src, n * sizeof(float),
+                                    cudaMemcpyHostToDevice, cuda_of(b->be)->stream);
+    return cuda_status(e, "upload", err);
+}
+
+static as_status cuda_sync(struct backend *be, struct as_err *err)
+{
+    cuda_use(be);
+    return cuda_status(cudaStreamSynchronize(cuda_of(be)->stream), "an operation failed", err);
+}
+
+static as_status cuda_download(const struct buf *b, size_t offset, void *dst, size_t n,
+                               struct as_err *err)
+{
+    cuda_use(b->be);
+    cudaError_t e = cudaMemcpyAsync(dst, place(b, offset), n * sizeof(float),
+                                    cudaMemcpyDeviceToHost, cuda_of(b->be)->stream);
+    as_status st = cuda_status(e, "download", err);
+    return st < 0 ? st : cuda_sync(b->be, err);
+}
+
+__global__ static void fill(uint32_t *p, size_t n, uint32_t bits)
+{
+    FOR_ELEMENTS(i, n)
+    p[i] = bits;
+}
+
+static as_status cuda_fill(struct buf *b, size_t offset, size_t n, uint32_t bits,
+                           struct as_err *err)
+{
+    cuda_use(b->be);
+    fill<<<grid_over(n, 1), THREADS, 0, cuda_of(b->be)->stream>>>((uint32_t *)place(b, offset), n,
+                                                                  bits);
+    return cuda_launched("fill", err);
+}
+
+static as_status cuda_copy(struct buf *dst, size_t dst_offset, const struct buf *src,
+                           size_t src_offset, size_t n, struct as_err *err)
+{
+    cuda_use(dst->be);
+    cudaError_t e =
+        cudaMemcpyAsync(place(dst, dst_offset), place(src, src_offset), n * sizeof(float),
+                        cudaMemcpyDeviceToDevice, cuda_of(dst->be)->stream);
+    return cuda_status(e, "copy", err);
+}
+
+/* ---- opening ---- */
+
+/* Also takes one that is half open. */
+static void cuda_close(struct backend *be)
+{
+    struct cuda_backend *c = cuda_of(be);
+    cuda_use(be);
+    if (c->blas != NULL)
+        (void)cublasDestroy(c->blas);
+    if (c->stream != NULL)
+        (void)cudaStreamDestroy(c->stream);
+    (void)cudaFree(c->blas_workspace);
+    (void)cudaFree(c->grad_parts);
+    free(c);
+}
+
+static const struct backend_ops ops = {
+    .name = "cuda",
+    .close = cuda_close,
+    .sync = cuda_sync,
+    .alloc = cuda_alloc,
+    .release = cuda_release,
+    .upload = cuda_upload,
+    .download = cuda_download,
+    .fill = cuda_fill,
+    .copy = cuda_copy,
+    .gather = cuda_gather,
+    .linear_forward = cuda_linear_forward,
+    .linear_backward = cuda_linear_backward,
+    .act_backward = cuda_act_backward,
+    .dropout = cuda_dropout,
+    .softmax_ce = cuda_softmax_ce,
+    .mse = cuda_mse,
+    .softmax = cuda_softmax,
+    .grad_stats = cuda_grad_stats,
+    .grad_clip = cuda_grad_clip,
+    .sgd = cuda_sgd,
+    .adamw = cuda_adamw,
+};
+
+/* Is there a driver, new enough, and the device asked for? */
+static as_status check_device(int device, struct as_err *err)
+{
+    int driver = 0, runtime = 0, count = 0;
+    cudaError_t e = cudaDriverGetVersion(&driver);
+    if (e != cudaSuccess || driver == 0)
+        return as_fail(err, AS_E_UNAVAILABLE, "back end cuda: no NVIDIA driver on this machine");
+    (void)cudaRuntimeGetVersion(&runtime);
+    if (driver / 1000 < runtime / 1000)
+        return as_fail(
+            err, AS_E_UNAVAILABLE,
+            "back end cuda: the driver is for CUDA %d.%d, the plugin needs %d.0 or newer",
+            driver / 1000, driver % 1000 / 10, runtime / 1000);
+    e = cudaGetDeviceCount(&count);
+    if (e != cudaSuccess || count == 0)
+        return as_fail(err, AS_E_UNAVAILABLE, "back end cuda: no device: %s",
+                       e != cudaSuccess ? cudaGetErrorString(e) : "none is visible");
+    if (device >= count)
+        return as_fail(err, AS_E_INVAL, "back end cuda: device is %d, but there are only %d",
+                       device, count);
+    return AS_OK;
+}
+
+/* Has the plugin machine code, or PTX, for this device? Any kernel can tell. */
+static as_status check_code(const struct cudaDeviceProp *prop, struct as_err *err)
+{
+    struct cudaFuncAttributes attr;
+    cudaError_t e = cudaFuncGetAttributes(&attr, fill);
+    if (e == cudaErrorNoKernelImageForDevice || e == cudaErrorInvalidDeviceFunction)
+        return as_fail(err, AS_E_UNAVAILABLE,
+                       "back end cuda: the plugin has no code for %s (compute capability %d.%d)",
+                       prop->name, prop->major, prop->minor);
+    return cuda_status(e, "device", err);
+}
+
+static as_status open_device(struct cuda_backend *c, struct as_err *err)
+{
+    struct cudaDeviceProp prop;
+    as_status st = cuda_status(cudaSetDevice(c->device), "device", err);
+    if (st < 0 ||
+        (st = cuda_status(cudaGetDeviceProperties(&prop, c->device), "device", err)) < 0 ||
+        (st = check_code(&prop, err)) < 0 ||
+        (st = cuda_status(cudaStreamCreateWithFlags(&c->stream, cudaStreamNonBlocking), "stream",
+                          err)) < 0 ||
+        (st = cuda_status(cudaMalloc(&c->blas_workspace, BLAS_WORKSPACE_BYTES), "workspace", err)) <
+            0 ||
+        (st = cuda_status(cudaMalloc(&c->grad_parts, GRAD_PARTS * sizeof(*c->grad_parts)),
+                          "workspace", err)) < 0)
+        return st;
+    snprintf(c->base.device, sizeof(c->base.device), "%.*s", BACKEND_DEVICE_MAX - 1, prop.name);
+    return AS_OK;
+}
+
+static as_status open_blas(struct cuda_backend *c, struct as_err *err)
+{
+    as_status st = blas_status(cublasCreate(&c->blas), "cuBLAS", err);
+    /* The stream first: setting it resets the workspace. */
+    if (st < 0 || (st = blas_status(cublasSetStream(c->blas, c->stream), "cuBLAS", err)) < 0)
+        return st;
+    return blas_status(cublasSetWorkspace(c->blas, c->blas_workspace, BLAS_WORKSPACE_BYTES),
+                       "cuBLAS", err);
+}
+
+static as_status cuda_open(const struct backend_opts *opts, struct backend **ret,
+                           struct as_err *err)
+{
+    as_status st = check_device(opts->device, err);
+    if (st < 0)
+        return st;
+    struct cuda_backend *c = (struct cuda_backend *)calloc(1, sizeof(*c));
+    if (c == NULL)
+        return as_fail(err, AS_E_NOMEM, "back end cuda: out of memory");
+    c->base.ops = &ops;
+    c->device = opts->device;
+    st = open_device(c, err);
+    if (st == AS_OK)
+        st = open_blas(c, err);
+    if (st < 0) {
+        cuda_close(&c->base);
+        return st;
+    }
+    *ret = &c->base;
+    return AS_OK;
+}
+
+extern "C" __attribute__((visibility("default"))) const struct backend_plugin assay_backend_plugin;
+const struct backend_plugin assay_backend_plugin = {BACKEND_ABI, cuda_open};

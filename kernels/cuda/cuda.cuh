@@ -1,0 +1,157 @@
+/* What the CUDA back end's files share: its state, CUDA's errors as statuses, launches over
+ * members.
+ *
+ * Kernels get plain pointers and strides (`struct dev_f32`, `struct dev_i32`): member k begins at
+ * p + k * stride; p is NULL when the tensor is absent. */
+#ifndef ASSAY_KERNELS_CUDA_CUDA_CUH
+#define ASSAY_KERNELS_CUDA_CUDA_CUH
+
+#include <cublas_v2.h>
+#include <cuda_runtime.h>
+
+#include "kernels/backend_priv.h"
+
+/* One block's share of a member's gradient statistics. */
+struct grad_part {
+    double sum;
+    int odd; /* an element was not finite */
+};
+
+#define GRAD_PARTS 65536 /* 1 MiB: the room for one launch of grad.cu */
+
+struct cuda_backend {
+    struct backend base; /* first: a struct backend * is one of these */
+    int device;
+    cudaStream_t stream;
+    cublasHandle_t blas;
+    void *blas_workspace;
+    struct grad_part *grad_parts; /* on the device */
+};
+
+static inline struct cuda_backend *cuda_of(struct backend *be)
+{
+    return (struct cuda_backend *)be;
+}
+
+/* Every operation begins with this: the current device is the thread's, and the thread may be new.
+ */
+static inline void cuda_use(struct backend *be)
+{
+    (void)cudaSetDevice(cuda_of(be)->device); /* a failure shows in the call that follows */
+}
+
+/* CUDA's and cuBLAS's results as statuses: AS_E_NOMEM, otherwise AS_E_INTERNAL; `what` is named. */
+as_status cuda_status(cudaError_t e, const char *what, struct as_err *err);
+as_status blas_status(cublasStatus_t s, const char *what, struct as_err *err);
+
+/* After launches: did they start? */
+static inline as_status cuda_launched(const char *what, struct as_err *err)
+{
+    return cuda_status(cudaGetLastError(), what, err);
+}
+
+struct dev_f32 {
+    float *p;
+    size_t stride;
+    __device__ float *at(size_t k) const
+    {
+        return p == nullptr ? nullptr : p + k * stride;
+    }
+};
+
+struct dev_i32 {
+    int32_t *p;
+    size_t stride;
+    __device__ int32_t *at(size_t k) const
+    {
+        return p == nullptr ? nullptr : p + k * stride;
+    }
+};
+
+static inline struct dev_f32 f32_of(struct tensor t)
+{
+    return {tensor_f32(t, 0), t.stride};
+}
+
+static inline struct dev_i32 i32_of(struct tensor t)
+{
+    return {tensor_i32(t, 0), t.stride};
+}
+
+#define THREADS 256
+#define WARP 32
+#define WARPS (THREADS / WARP)
+#define GRID_YZ_MAX 65535u
+
+static inline unsigned blocks_for(size_t n, size_t each, unsigned most)
+{
+    size_t blocks = (n + each - 1) / each;
+    return blocks < 1 ? 1 : blocks > most ? most : (unsigned)blocks;
+}
+
+/* A grid over n elements (x) of each member (y). Kernels stride, so that any cap is right; 4096
+ * blocks fill any device. */
+static inline dim3 grid_over(size_t n, size_t members)
+{
+    return dim3(blocks_for(n, THREADS, 4096), blocks_for(members, 1, GRID_YZ_MAX));
+}
+
+/* A warp per row (x), members (y). */
+static inline dim3 grid_over_rows(size_t rows, size_t members)
+{
+    return dim3(blocks_for(rows, WARPS, 65536), blocks_for(members, 1, GRID_YZ_MAX));
+}
+
+/* for (k over members) and for (i over n) inside such a grid. */
+#define FOR_MEMBERS(k, members) for (size_t k = blockIdx.y; k < (members); k += gridDim.y)
+#define FOR_ELEMENTS(i, n)                                                                         \
+    for (size_t i = blockIdx.x * (size_t)THREADS + threadIdx.x; i < (n);                           \
+         i += gridDim.x * (size_t)THREADS)
+#define FOR_ROWS(r, rows)                                                                          \
+    for (size_t r = blockIdx.x * (size_t)WARPS + threadIdx.x / WARP; r < (rows);                   \
+         r += gridDim.x * (size_t)WARPS)
+
+/* The sum over a warp, the same bits in every lane; the order is fixed. */
+template <typename T> __device__ static inline T warp_sum(T v)
+{
+    for (int step = WARP / 2; step > 0; step /= 2)
+        v += __shfl_xor_sync(0xffffffffu, v, step);
+    return v;
+}
+
+/* The sum over a block of THREADS, valid in every thread; the order is fixed. */
+template <typename T> __device__ static inline T block_sum(T v)
+{
+    __shared__ T warp[WARPS];
+    v = warp_sum(v);
+    __syncthreads(); /* a sum before this one may still be read */
+    if (threadIdx.x % WARP == 0)
+        warp[threadIdx.x / WARP] = v;
+    __syncthreads();
+    T sum = 0;
+    for (int w = 0; w < WARPS; w++)
+        sum += warp[w];
+    return sum;
+}
+
+/* The operations, one per row of the table. */
+as_status cuda_gather(struct backend *be, const struct gather_args *a, struct as_err *err);
+as_status cuda_linear_forward(struct backend *be, const struct linear_args *a, act_kind act,
+                              struct tensor y, struct tensor z, struct as_err *err);
+as_status cuda_linear_backward(struct backend *be, const struct linear_args *a,
+                               const struct linear_grads *g, struct as_err *err);
+as_status cuda_act_backward(struct backend *be, const struct act_args *a, struct as_err *err);
+as_status cuda_dropout(struct backend *be, const struct dropout_args *a, struct as_err *err);
+as_status cuda_softmax_ce(struct backend *be, const struct softmax_ce_args *a, struct as_err *err);
+as_status cuda_mse(struct backend *be, const struct mse_args *a, struct as_err *err);
+as_status cuda_softmax(struct backend *be, const struct softmax_args *a, struct as_err *err);
+as_status cuda_grad_stats(struct backend *be, const struct grad_stats_args *a, struct as_err *err);
+as_status cuda_grad_clip(struct backend *be, const struct grad_clip_args *a, struct as_err *err);
+as_status cuda_sgd(struct backend *be, const struct sgd_args *a, struct as_err *err);
+as_status cuda_adamw(struct backend *be, const struct adamw_args *a, struct as_err *err);
+
+/* y [K, rows, cols] holds x w and becomes act(y + b); z receives y + b (activation.cu). */
+as_status cuda_bias_act(struct backend *be, act_kind act, size_t members, size_t rows, size_t cols,
+                        struct tensor y, struct tensor b, struct tensor z, struct as_err *err);
+
+#endif

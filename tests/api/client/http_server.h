@@ -1,0 +1,41 @@
+/* A real HTTP server on a free port of 127.0.0.1 whose answers a test decides, one thread for each
+ * connection, so that a handler may wait. For tests whose subject is what speaks to a server. */
+#ifndef ASSAY_TESTS_API_CLIENT_HTTP_SERVER_H
+#define ASSAY_TESTS_API_CLIENT_HTTP_SERVER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct http_server;
+
+struct server_request {
+    const char *method, *path;
+    const char *query; /* "name=value&…", decoded; "" for none */
+    const char *body;
+    size_t body_len;
+    const char *authorization, *content_type, *idempotency_key, *last_event_id; /* "" for none */
+};
+
+struct server_answer {
+    int status;               /* 200 */
+    const char *content_type; /* application/json */
+    char *body;               /* owned by the answer (malloc); NULL for none */
+    size_t body_len;          /* 0: strlen(body) */
+    const char *retry_after;  /* NULL: none */
+    bool cut;                 /* close the connection in the middle of the body */
+};
+
+typedef void (*server_handler)(void *arg, const struct server_request *q, struct server_answer *a);
+
+/* port 0: a free one. Aborts when it cannot start. */
+struct http_server *http_server_start(int port, server_handler handler, void *arg);
+void http_server_stop(struct http_server *s); /* waits for handlers; NULL is fine */
+int http_server_port(const struct http_server *s);
+const char *http_server_url(const struct http_server *s); /* http://127.0.0.1:PORT */
+
+/* Fill an answer: JSON text, or a problem document. */
+void answer_json(struct server_answer *a, int status, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+void answer_problem(struct server_answer *a, int status, const char *code, const char *detail);
+
+#endif

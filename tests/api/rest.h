@@ -1,0 +1,55 @@
+/* A REST client for tests, on libcurl. Every answer is held against api/openapi.yaml: its status
+ * must be listed for the operation and its body must fit the schema. */
+#ifndef ASSAY_TESTS_API_REST_H
+#define ASSAY_TESTS_API_REST_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+
+struct rest {
+    const char *url;   /* of the server, without a slash at the end */
+    const char *token; /* NULL: none is sent */
+};
+
+struct reply {
+    int status;
+    struct str body;
+    struct str headers;
+    json_t *json; /* NULL when the body is none */
+    bool is_json;
+};
+
+void reply_done(struct reply *r);
+#define REPLY_AUTO __attribute__((cleanup(reply_done))) struct reply
+
+/* `body` NULL: none. Its type is application/json, of a PATCH application/merge-patch+json. */
+struct reply rest_call(const struct rest *to, const char *method, const char *path,
+                       const char *body);
+
+struct rest_options {
+    const char *const *headers; /* NULL-terminated lines, NULL for none */
+    const char *body;
+    size_t len;
+    const char *type;  /* of the body; NULL: none is sent */
+    bool is_unchecked; /* the answer is not held against the document */
+};
+struct reply rest_call_with(const struct rest *to, const char *method, const char *path,
+                            const struct rest_options *opts);
+
+/* A header of the answer, as a view of r->headers up to the line's end copied to buf; "" when
+ * absent. */
+const char *reply_header(const struct reply *r, const char *name, char *buf, size_t size);
+
+/* A string or an integer at a dotted path such as "counts.total"; "" and -1 when absent. */
+const char *reply_str(const struct reply *r, const char *path);
+long long reply_int(const struct reply *r, const char *path);
+json_t *reply_get(const struct reply *r, const char *path);
+
+#define ck_status(r, want)                                                                         \
+    ck_assert_msg((r).status == (want), "got %d, wanted %d: %s", (r).status, (want),               \
+                  str_cstr(&(r).body))
+
+#endif

@@ -1,0 +1,26 @@
+/* Does a value have the shape that api/openapi.yaml gives it? The part of JSON Schema that the
+ * document uses: type, enum, const, required, properties, additionalProperties, items, oneOf,
+ * allOf, minimum, $ref. */
+#ifndef ASSAY_TESTS_API_SCHEMA_CHECK_H
+#define ASSAY_TESTS_API_SCHEMA_CHECK_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#define SCHEMA_MSG_MAX 400
+
+/* The document, loaded once. */
+const json_t *openapi_document(void);
+
+/* The value at a reference such as "#/components/schemas/Sweep"; NULL when there is none. */
+const json_t *openapi_ref(const char *ref);
+
+/* True when `value` fits; else msg says where and why. */
+bool schema_check(const json_t *schema, const json_t *value, char msg[SCHEMA_MSG_MAX]);
+
+/* The schema of an answer, NULL when the document does not list the status or it has no body.
+ * *ret_listed says whether the status is listed. `path` is the template. */
+const json_t *openapi_answer(const char *path, const char *method, int status, const char *type,
+                             bool *ret_listed);
+
+#endif

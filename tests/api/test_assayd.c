@@ -1,0 +1,328 @@
+/* The program itself: options, exit codes, token files, signals, a database that comes late, goes
+ * away and returns. */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <curl/curl.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "scheduler/tokens.h"
+#include "tests/api/raw_http.h"
+#include "tests/api/rest.h"
+#include "tests/check_main.h"
+#include "tests/scheduler/pg_fixture.h"
+
+static char dir[64], database[PG_URL_SIZE];
+
+static const char *in_dir(const char *name)
+{
+    static char paths[32][128];
+    static unsigned next;
+    char *path = paths[next++ % 32];
+    (void)snprintf(path, sizeof paths[0], "%s/%s", dir, name);
+    return path;
+}
+
+/* Start assayd with these arguments; its log goes to dir/log. */
+static pid_t start(const char *const *args)
+{
+    const char *argv[32] = {"assayd"};
+    char program[512];
+    const char *build = getenv("ASSAY_BUILD_ROOT");
+    size_t n = 1;
+    (void)snprintf(program, sizeof program, "%s/api/server/assayd", build ? build : "build");
+    for (; *args && n < AS_ARRAY_LEN(argv) - 1; args++)
+        argv[n++] = *args;
+    argv[n] = NULL;
+    pid_t pid = fork();
+    ck_assert_int_ge(pid, 0);
+    if (pid == 0) {
+        int log = open(in_dir("log"), O_CREAT | O_WRONLY | O_APPEND | O_CLOEXEC, 0600);
+        (void)dup2(log, STDERR_FILENO);
+        (void)dup2(log, STDOUT_FILENO);
+        execv(program, (char *const *)argv);
+        _exit(127);
+    }
+    return pid;
+}
+
+/* Its exit status within wait_ms, or -1 (and it is killed). */
+static int wait_exit(pid_t pid, int wait_ms)
+{
+    int status = 0;
+    int64_t until = clock_mono_ns() + wait_ms * NS_PER_MS;
+    while (clock_mono_ns() < until) {
+        if (waitpid(pid, &status, WNOHANG) == pid)
+            return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status) - 1000;
+        clock_sleep_ms(10);
+    }
+    (void)kill(pid, SIGKILL);
+    (void)waitpid(pid, &status, 0);
+    return -1;
+}
+
+static char *read_line(const char *path)
+{
+    static char line[256];
+    AS_AUTO(as_freep) char *text = NULL;
+    size_t len = 0;
+    if (file_read(path, sizeof line - 1, &text, &len, NULL) < 0)
+        return NULL;
+    (void)snprintf(line, sizeof line, "%.*s", (int)strcspn(text, "\n"), text);
+    return line;
+}
+
+/* Wait for the address file. */
+static void wait_ready(char url[128])
+{
+    int64_t until = clock_mono_ns() + 30 * NS_PER_S;
+    const char *line = NULL;
+    while (!(line = read_line(in_dir("url"))) && clock_mono_ns() < until)
+        clock_sleep_ms(20);
+    ck_assert_msg(line != NULL, "assayd did not get ready");
+    (void)snprintf(url, 128, "%s", line);
+}
+
+static pid_t start_ready(char url[128], char token[128])
+{
+    const char *const args[] = {"--listen",
+                                "127.0.0.1:0",
+                                "--database",
+                                database,
+                                "--address-file",
+                                in_dir("url"),
+                                "--admin-token-file",
+                                in_dir("admin"),
+                                "--runner-token-file",
+                                in_dir("runner"),
+                                "--web",
+                                dir,
+                                "--die-with-parent",
+                                NULL};
+    (void)unlink(in_dir("url"));
+    pid_t pid = start(args);
+    wait_ready(url);
+    (void)snprintf(token, 128, "%s", read_line(in_dir("admin")));
+    return pid;
+}
+
+static int port_of(const char *url)
+{
+    return (int)strtol(strrchr(url, ':') + 1, NULL, 10);
+}
+
+static void setup(void)
+{
+    (void)snprintf(dir, sizeof dir, "/tmp/assay-assayd-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(dir));
+    pg_fixture_empty_database(database);
+}
+
+static void teardown(void)
+{
+    struct as_err err;
+    ck_ok(file_remove_tree(dir, &err), err);
+}
+
+START_TEST(test_exit_codes)
+{
+    static const struct {
+        const char *args[8];
+        int code;
+    } cases[] = {
+        {{"--help"}, 0},
+        {{"--version"}, 0},
+        {{"--wrong"}, 64},
+        {{"--listen", "127.0.0.1:0"}, 64}, /* no database */
+        {{"--database", "x", "extra"}, 64},
+        {{"--database", "postgresql:///x", "--log-level", "loud"}, 64},
+        {{"--database", "postgresql:///x", "--workers", "0"}, 64},
+        {{"--database", "postgresql://127.0.0.1:1/x", "--listen", "127.0.0.1:0", "--database-wait",
+          "300ms"},
+         69},
+        {{"--database", "postgresql:///x", "--listen", "0.0.0.0:0"}, 77},
+        {{"--database", "postgresql:///x", "--listen", "nonsense"}, 78},
+        {{"--database", "postgresql:///x", "--listen", "127.0.0.1:99999"}, 78},
+        {{"--database", "nonsense=1", "--listen", "127.0.0.1:0"}, 78},
+    };
+    (void)unsetenv("ASSAY_DATABASE");
+    for (size_t i = 0; i < AS_ARRAY_LEN(cases); i++) {
+        int code = wait_exit(start(cases[i].args), 20000);
+        ck_assert_msg(code == cases[i].code, "case %zu: exit %d, wanted %d", i, code,
+                      cases[i].code);
+    }
+}
+END_TEST
+
+START_TEST(test_port_taken)
+{
+    char url[128], token[128];
+    pid_t pid = start_ready(url, token);
+    const char *const args[] = {"--database", database, "--listen", url + strlen("http://"), NULL};
+    ck_assert_int_eq(wait_exit(start(args), 20000), 78);
+    (void)kill(pid, SIGINT);
+    ck_assert_int_eq(wait_exit(pid, 10000), 0);
+}
+END_TEST
+
+START_TEST(test_token_files)
+{
+    char url[128], first[128], second[128];
+    struct stat sb;
+    pid_t pid = start_ready(url, first);
+    ck_assert_int_eq(stat(in_dir("admin"), &sb), 0);
+    ck_assert_int_eq(sb.st_mode & 0777, 0600);
+    struct rest admin = {url, first};
+    REPLY_AUTO list = rest_call(&admin, "GET", "/v1/tokens", NULL);
+    ck_status(list, 200);
+    (void)kill(pid, SIGTERM);
+    ck_assert_int_eq(wait_exit(pid, 10000), 0);
+
+    pid = start_ready(url, second); /* the same file, still good */
+    ck_assert_str_eq(first, second);
+    (void)kill(pid, SIGTERM);
+    ck_assert_int_eq(wait_exit(pid, 10000), 0);
+
+    pg_fixture_empty_database(database); /* a new database: the file's token is made known to it */
+    pid = start_ready(url, second);
+    ck_assert_str_eq(first, second);
+    struct rest again = {url, second};
+    REPLY_AUTO known = rest_call(&again, "GET", "/v1/tokens", NULL);
+    ck_status(known, 200);
+    (void)kill(pid, SIGTERM);
+    ck_assert_int_eq(wait_exit(pid, 10000), 0);
+
+    ck_assert_int_eq(chmod(in_dir("admin"), 0644), 0);
+    const char *const args[] = {"--listen",           "127.0.0.1:0",   "--database", database,
+                                "--admin-token-file", in_dir("admin"), NULL};
+    ck_assert_int_eq(wait_exit(start(args), 20000), 77);
+}
+END_TEST
+
+/* SIGTERM while a claim waits and a stream is open: the claim is answered, the stream ends, exit 0.
+ */
+START_TEST(test_drain)
+{
+    char url[128], token[128], head[600];
+    struct str waited = {0}, streamed = {0};
+    pid_t pid = start_ready(url, token);
+    struct rest admin = {url, token};
+    REPLY_AUTO made =
+        rest_call(&admin, "POST", "/v1/runners", "{\"name\":\"drained\",\"slots\":1}");
+    ck_status(made, 200);
+    int claim = raw_connect(port_of(url)), events = raw_connect(port_of(url));
+    const char *body = "{\"epoch\":1,\"claim_id\":\"c\",\"wait_ms\":60000}";
+    (void)snprintf(head, sizeof head,
+                   "POST /v1/runners/drained/claim HTTP/1.1\r\nHost: localhost\r\nAuthorization: "
+                   "Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
+                   token, strlen(body), body);
+    raw_puts(claim, head);
+    (void)snprintf(head, sizeof head,
+                   "GET /v1/events HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n\r\n",
+                   token);
+    raw_puts(events, head);
+    ck_assert(!raw_read(events, &streamed, "retry: ", 10000));
+    ck_assert(!raw_read(claim, &waited, "HTTP", 300)); /* it waits */
+    ck_assert_uint_eq(waited.len, 0);
+    int64_t begin = clock_mono_ns();
+    (void)kill(pid, SIGTERM);
+    ck_assert(raw_read(claim, &waited, NULL, 10000));
+    ck_assert(raw_read(events, &streamed, NULL, 10000));
+    ck_assert_int_eq(raw_status(&waited), 200);
+    ck_assert_ptr_nonnull(strstr(str_cstr(&waited), "{\"trials\":[]}"));
+    ck_assert_ptr_nonnull(strstr(str_cstr(&streamed), "\r\n0\r\n"));
+    ck_assert_int_eq(wait_exit(pid, 10000), 0);
+    ck_assert_int_lt((clock_mono_ns() - begin) / NS_PER_S, 10);
+    (void)close(claim);
+    (void)close(events);
+    str_done(&waited);
+    str_done(&streamed);
+}
+END_TEST
+
+/* The status of /readyz, until it is `want`. */
+static void wait_readyz(const char *url, int want)
+{
+    struct rest nobody = {url, NULL};
+    int64_t until = clock_mono_ns() + 30 * NS_PER_S;
+    int status = 0;
+    while (status != want && clock_mono_ns() < until) {
+        REPLY_AUTO r = rest_call(&nobody, "GET", "/readyz", NULL);
+        status = r.status;
+        clock_sleep_ms(20);
+    }
+    ck_assert_int_eq(status, want);
+}
+
+START_TEST(test_database_restart)
+{
+    char url[128], token[128], buf[80];
+    pid_t pid = start_ready(url, token);
+    struct rest admin = {url, token}, nobody = {url, NULL};
+    wait_readyz(url, 200);
+    pg_fixture_stop();
+    wait_readyz(url, 503);
+    REPLY_AUTO alive = rest_call(&nobody, "GET", "/healthz", NULL);
+    ck_status(alive, 200);
+    REPLY_AUTO away = rest_call(&admin, "GET", "/v1/sweeps", NULL);
+    ck_status(away, 503);
+    ck_assert_str_eq(reply_str(&away, "code"), "unavailable");
+    ck_assert_str_ne(reply_header(&away, "Retry-After", buf, sizeof buf), "");
+    pg_fixture_continue();
+    wait_readyz(url, 200);
+    REPLY_AUTO back = rest_call(&admin, "GET", "/v1/sweeps", NULL);
+    ck_status(back, 200);
+    (void)kill(pid, SIGTERM);
+    ck_assert_int_eq(wait_exit(pid, 10000), 0);
+}
+
+END_TEST
+
+START_TEST(test_database_comes_late)
+{
+    char url[128], token[128];
+    (void)unlink(in_dir("url"));
+    pg_fixture_stop();
+    const char *const args[] = {
+        "--listen",    "127.0.0.1:0",        "--database",    database, "--address-file",
+        in_dir("url"), "--admin-token-file", in_dir("admin"), NULL};
+    pid_t pid = start(args);
+    clock_sleep_ms(500); /* long enough to have been turned away */
+    ck_assert_int_ne(access(in_dir("url"), F_OK), 0);
+    pg_fixture_continue();
+    wait_ready(url);
+    (void)snprintf(token, sizeof token, "%s", read_line(in_dir("admin")));
+    struct rest admin = {url, token};
+    REPLY_AUTO r = rest_call(&admin, "GET", "/v1/sweeps", NULL);
+    ck_status(r, 200);
+    (void)kill(pid, SIGTERM);
+    ck_assert_int_eq(wait_exit(pid, 10000), 0);
+}
+
+END_TEST
+
+Suite *test_suite(void)
+{
+    Suite *s = suite_create("api_assayd");
+    TCase *tc = tcase_create("program");
+    (void)curl_global_init(CURL_GLOBAL_ALL);
+    (void)setenv("CK_FORK", "no", 1); /* who started the cluster is who may stop it */
+    pg_fixture_start();
+    tcase_set_timeout(tc, 120);
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_test(tc, test_exit_codes);
+    tcase_add_test(tc, test_port_taken);
+    tcase_add_test(tc, test_token_files);
+    tcase_add_test(tc, test_drain);
+    tcase_add_test(tc, test_database_restart);
+    tcase_add_test(tc, test_database_comes_late);
+    suite_add_tcase(s, tc);
+    return s;
+}

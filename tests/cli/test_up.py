@@ -1,0 +1,259 @@
+#!/usr/bin/env python3
+"""`assay up` as people meet it (a second one on the folder, kill -9 of anything, a taken port, a database
+that is not there, stopping), and every verb against a real server: tables, tabs, JSON, exit codes, the live
+display on a pseudo-terminal, a watch that survives a restart of the server."""
+import csv
+import io
+import json
+import os
+import pty
+import re
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.join(os.environ["ASSAY_SOURCE_ROOT"], "tests", "e2e"))
+from harness import ASSAY, Assay, skip  # noqa: E402
+
+SWEEP = """
+name: cli-test
+metric: {name: loss, goal: minimize}
+parameters:
+  x: {type: float, min: -1, max: 1}
+  kind: {type: categorical, values: ["=formula", b]}
+search: {method: random, seed: 5}
+limits: {max_trials: 12, max_concurrent_trials: 2}
+trial:
+  command: [sh, -c, "printf 'hello \\\\033[31mred\\\\n'; sleep 0.3; echo '{\\"loss\\": ${x}}' >> $ASSAY_REPORT"]
+"""
+SLOW = SWEEP.replace("name: cli-test", "name: slow").replace("sleep 0.3", "sleep 1").replace("trials: 12", "trials: 8")
+
+
+def expect(done, code):
+    assert done.returncode == code, (done.args, done.returncode, done.stdout, done.stderr)
+    return done
+
+
+def run_up(*args, env=None, timeout=60):
+    return subprocess.run([ASSAY, "up", *args], capture_output=True, text=True, timeout=timeout,
+                          stdin=subprocess.DEVNULL, env=env)
+
+
+def check_refusals(assay):
+    """What ends before anything starts."""
+    second = expect(run_up("--data", assay.data), 5)
+    assert str(assay.up.pid) in second.stderr and assay.url in second.stderr, second.stderr
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as other, socket.socket() as taken:
+        os.chmod(other, 0o755)
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        busy = expect(run_up("--data", other, "--port", port), 5)
+        assert port in busy.stderr, busy.stderr
+    expect(run_up("--runners", "-1"), 64)
+    expect(run_up("surprise"), 64)
+
+
+def check_no_database():
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as other:
+        start = time.monotonic()
+        done = run_up("--data", other, "--port", "0", "--database", "postgresql://nobody@127.0.0.1:9/none", timeout=90)
+        assert done.returncode == 7 and "database" in done.stderr, (done.returncode, done.stderr)
+        assert time.monotonic() - start < 80
+
+
+def check_usage(assay):
+    wrong = expect(assay.cli("sweps", check=False), 64)
+    assert "sweeps" in wrong.stderr, wrong.stderr
+    expect(assay.cli("show", check=False), 64)
+    expect(assay.cli("show", "a", "b", check=False), 64)
+    expect(assay.cli("show", "--jsn", "a", check=False), 64)
+    expect(assay.cli("show", "none-such", check=False), 3)
+    expect(assay.cli("trial", "none-such/0", check=False), 3)
+    expect(assay.cli("run", "/nowhere.yaml", check=False), 3)
+    expect(assay.cli("sweeps", "--server", "http://127.0.0.1:9", check=False), 7)
+    expect(assay.cli("sweeps", "--token", "assay_nonsense", check=False), 4)
+    for verb in re.findall(r"^  ([a-z]+) ", assay.cli("help").stdout, re.M):
+        if verb in ("ASSAY", "NO"):
+            continue
+        assert f"assay {verb}" in assay.cli("help", verb).stdout, verb
+
+
+def check_bad_document(assay, folder):
+    path = os.path.join(folder, "bad.yaml")
+    with open(path, "w") as f:
+        f.write(SWEEP.replace("max_trials: 12", "\n  max_trails: 12") .replace("limits: {", "limits: {"))
+    done = expect(assay.cli("run", path, check=False), 1)
+    line = 1 + next(i for i, text in enumerate(open(path)) if "max_trails" in text)
+    assert f"bad.yaml:{line}:" in done.stderr and "/limits/max_trails" in done.stderr, done.stderr
+    assert assay.call("GET", "/v1/sweeps")["items"] == []
+
+
+def read_terminal(fd, process, seconds):
+    """All that the process writes to its terminal until it ends."""
+    text, deadline = b"", time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        ready, _, _ = select.select([fd], [], [], 0.2)
+        if ready:
+            try:
+                chunk = os.read(fd, 65536)
+            except OSError:
+                break
+            if not chunk:
+                break
+            text += chunk
+        elif process.poll() is not None:
+            break
+    return text.decode(errors="replace")
+
+
+def check_terminal(assay, path):
+    """The live display: redrawn in place, ends with the report."""
+    master, slave = pty.openpty()
+    env = dict(assay.env, COLUMNS="100", TERM="xterm", LC_ALL="C.UTF-8")
+    env.pop("NO_COLOR", None)
+    process = subprocess.Popen([ASSAY, "run", path, "--watch"], stdin=slave, stdout=slave, stderr=slave, env=env,
+                               cwd=os.environ["ASSAY_SOURCE_ROOT"])
+    os.close(slave)
+    text = read_terminal(master, process, 90)
+    assert process.wait(10) == 0, text
+    os.close(master)
+    for part in ("\x1b[", "█", "░", "queued", "running", "completed 12", "best loss", "trials/s", "RANK", "TRIAL",
+                 f"{assay.url}/#/sweeps/cli-test"):
+        assert part in text, (part, text)
+    assert "\x1b[4A\r\x1b[J" in text, "the display is redrawn"
+    plain = re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", text).replace("\r", "")
+    assert all(len(line) <= 100 for line in plain.split("\n")), [l for l in plain.split("\n") if len(l) > 100]
+
+
+def check_verbs(assay):
+    rows = assay.cli("trials", "cli-test").stdout.split("\n")
+    assert rows[0].split("\t")[:4] == ["trial", "state", "loss", "step"] and len(rows) == 14, rows
+    best = json.loads(assay.cli("best", "cli-test", "--top", "2", "--json").stdout)["items"]
+    assert len(best) == 2 and best[0]["value"] <= best[1]["value"], best
+    top = f"cli-test/{best[0]['number']}"
+    assert "\t" in assay.cli("trial", top).stdout
+    compared = assay.cli("compare", top, f"cli-test/{best[1]['number']}").stdout
+    assert re.search(r"^\*\tx\t", compared, re.M), compared
+    table = list(csv.DictReader(io.StringIO(assay.cli("export", "cli-test", "--csv").stdout)))
+    assert [int(r["number"]) for r in table] == list(range(12)), table
+    assert {r["param.kind"] for r in table} <= {"'=formula", "b"} and float(table[0]["param.x"]) == float(table[0]["value"])
+    tree = json.loads(assay.cli("export", "cli-test", "--json").stdout)
+    assert len(tree["items"]) == 12 and tree["sweep"]["id"] == "cli-test"
+    expect(assay.cli("export", "cli-test", check=False), 64)
+    shown = assay.cli("logs", top).stdout
+    assert "hello \\x1b[31mred" in shown and "\x1b" not in shown, shown
+    assert "\x1b[31m" in assay.cli("logs", top, "--raw").stdout
+    assert assay.cli("logs", top, "--follow").stdout == shown
+    assert len(assay.cli("runners").stdout.strip().split("\n")) == 3
+    expect(assay.cli("pause", "cli-test", check=False), 5)
+    assert "none" in assay.cli("ensemble", "cli-test", "--json").stdout
+    lines = assay.cli("watch", "cli-test", "--json").stdout.strip().split("\n")
+    assert json.loads(lines[0])["state"] == "completed" and len(json.loads(lines[-1])["best"]) == 5, lines
+
+
+def check_tokens(assay, folder):
+    path = os.path.join(folder, "viewer.token")
+    assay.cli("token", "create", "viewer", "--name", "test", "--output", path)
+    assert os.stat(path).st_mode & 0o777 == 0o600
+    env = {k: v for k, v in assay.env.items() if k != "ASSAY_TOKEN_FILE"}
+    as_viewer = subprocess.run([ASSAY, "delete", "cli-test", "--token-file", path], env=env, capture_output=True)
+    assert as_viewer.returncode == 4, as_viewer
+    listed = json.loads(assay.cli("token", "list", "--json").stdout)["items"]
+    mine = [t for t in listed if t.get("name") == "test"]
+    assert len(mine) == 1 and "token" not in mine[0]
+    assay.cli("token", "revoke", mine[0]["id"])
+    gone = subprocess.run([ASSAY, "sweeps", "--token-file", path], env=env, capture_output=True)
+    assert gone.returncode == 4, gone
+
+
+def check_states(assay, path):
+    sweep = assay.cli("run", path, "--name", "paused", "--set", "limits.max_trials=6").stdout.strip()
+    assert sweep == "paused"
+    assay.cli("pause", sweep)
+    assert assay.sweep(sweep)["state"] == "paused" and assay.sweep(sweep)["planned_trials"] == 6
+    late = expect(assay.cli("watch", sweep, "--timeout", "1s", check=False), 6)
+    assert "time" in late.stderr
+    expect(assay.cli("delete", sweep, check=False), 5)
+    assay.cli("resume", sweep)
+    assay.cli("cancel", sweep)
+    assay.wait_ended(sweep, 30)
+    expect(assay.cli("watch", sweep, check=False), 2)
+    assay.cli("delete", sweep)
+    expect(assay.cli("show", sweep, check=False), 3)
+
+
+def check_restart(assay, folder):
+    """A watch goes on while the server is killed and comes back at the same address; Ctrl-C leaves the sweep."""
+    path = os.path.join(folder, "slow.yaml")
+    with open(path, "w") as f:
+        f.write(SLOW)
+    watch = subprocess.Popen([ASSAY, "run", path, "--watch"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                             env=assay.env)
+    assay.wait(lambda: assay.sweep("slow")["counts"]["completed"] >= 1, 60, "the first trial")
+    second = subprocess.Popen([ASSAY, "watch", "slow"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              env=assay.env)
+    assert second.stderr.readline().startswith("slow running")
+    second.send_signal(signal.SIGINT)
+    _, talk = second.communicate(timeout=20)
+    assert second.returncode == 2 and "goes on" in talk, (second.returncode, talk)
+    os.kill(assay.processes("assayd")[0], signal.SIGKILL)
+    out, talk = watch.communicate(timeout=120)
+    assert watch.returncode == 0, (watch.returncode, out, talk)
+    assert "slow completed: 8 trials completed" in out and "\x1b" not in out + talk, (out, talk)
+    assay.check_exact("slow", 8)
+
+
+def check_kill(assay):
+    """kill -9 of `assay up`: its children go; the next one on the folder goes on with the same data."""
+    children = [p for name in ("assayd", "assay-runner", "postgres") for p in assay.processes(name)]
+    assay.up.kill()
+    assay.up.wait()
+    assay.start()
+    assert assay.sweep("slow")["state"] == "completed"
+    for pid in children:
+        assert not os.path.exists(f"/proc/{pid}") or pid not in assay.processes("postgres"), pid
+    os.kill(next(p for p in assay.processes("postgres")), signal.SIGKILL)
+    assay.wait(lambda: assay.cli("sweeps", check=False).returncode == 0, 30, "the database to come back")
+
+
+def check_stop(assay):
+    pids = [p for name in ("assayd", "assay-runner", "postgres") for p in assay.processes(name)]
+    assert len(pids) > 3
+    start = time.monotonic()
+    assay.up.send_signal(signal.SIGTERM)
+    assert assay.up.wait(30) == 0
+    assert time.monotonic() - start < 20
+    assert not any(os.path.exists(f"/proc/{pid}") for pid in pids)
+    assert not os.path.exists(os.path.join(assay.data, "ready.json"))
+    gone = subprocess.run([ASSAY, "sweeps"], capture_output=True, text=True,
+                          env=dict(os.environ, XDG_STATE_HOME=assay.data))
+    assert gone.returncode == 7 and "assay up" in gone.stderr, gone
+
+
+def main():
+    if not os.path.exists(ASSAY):
+        skip(f"{ASSAY} is not built")
+    with Assay(runners=2) as assay, tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "sweep.yaml")
+        with open(path, "w") as f:
+            f.write(SWEEP)
+        assert os.stat(os.path.join(assay.data, "admin.token")).st_mode & 0o777 == 0o600
+        check_refusals(assay)
+        check_usage(assay)
+        check_bad_document(assay, folder)
+        check_terminal(assay, path)
+        check_verbs(assay)
+        check_tokens(assay, folder)
+        check_states(assay, path)
+        check_restart(assay, folder)
+        check_kill(assay)
+        check_stop(assay)
+    check_no_database()
+
+
+main()

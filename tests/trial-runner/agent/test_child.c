@@ -1,0 +1,291 @@
+/* Real processes: exit codes, signals, what they inherit, and that nothing of them stays. */
+#include "tests/check_main.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/str.h"
+#include "trial-runner/agent/child.h"
+
+static const char *const no_base[] = {"PATH=/usr/bin:/bin", NULL};
+
+static as_status spawn(const char *const *argv, const char *dir, const char *const *env, pid_t *pid,
+                       int *fd, struct as_err *err)
+{
+    struct child_spec s = {.argv = (char **)argv, .directory = (char *)dir};
+    as_status st = child_env_init(&s.env, (char *const *)no_base, err);
+    for (; st == AS_OK && env && env[0]; env += 2)
+        st = child_env_set(&s.env, env[0], env[1], err);
+    if (st == AS_OK)
+        st = child_spawn(&s, pid, fd, err);
+    child_env_done(&s.env);
+    return st;
+}
+
+/* Everything the child writes until it closes its output. */
+static void read_all(int fd, struct str *out)
+{
+    char buf[4096];
+    for (;;) {
+        struct pollfd p = {.fd = fd, .events = POLLIN};
+        poll(&p, 1, -1);
+        ssize_t n = read(fd, buf, sizeof buf);
+        if (n < 0 && (errno == EAGAIN || errno == EINTR))
+            continue;
+        if (n <= 0)
+            return;
+        str_add(out, buf, (size_t)n);
+    }
+}
+
+/* Run `sh -c script` to its end; returns the wait status. */
+static int run_sh(const char *script, struct str *out)
+{
+    const char *argv[] = {"sh", "-c", script, NULL};
+    struct as_err err = {0};
+    int fd = -1, status = 0;
+    pid_t pid = 0;
+    ck_ok(spawn(argv, NULL, NULL, &pid, &fd, &err), err);
+    read_all(fd, out);
+    close(fd);
+    child_take_end(pid, "/nowhere", &status);
+    return status;
+}
+
+START_TEST(output_and_exit_codes)
+{
+    AS_AUTO(str_done) struct str out = {0};
+    int status = run_sh("echo out; echo err >&2; exit 3", &out);
+    ck_assert_str_eq(str_cstr(&out), "out\nerr\n");
+    ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 3);
+    status = run_sh("kill -SEGV $$", &out);
+    ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+}
+END_TEST
+
+START_TEST(a_clean_start)
+{
+    AS_AUTO(str_done) struct str out = {0};
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    signal(SIGPIPE, SIG_IGN);
+    sigprocmask(SIG_BLOCK, &set, NULL); /* as the runner does */
+    int extra = dup(1);
+    run_sh("read line && echo stdin; ls /proc/self/fd | tr '\\n' ' ';"
+           " grep -E 'Sig(Blk|Ign)' /proc/$$/status | cut -c 8- | tr -d ' \\t\\n';"
+           " [ \"$(ps -o sid= -p $$ 2>/dev/null || cut -d' ' -f6 /proc/$$/stat)\" -eq $$ ]"
+           " && echo \" leader\"",
+           &out);
+    close(extra);
+    sigprocmask(SIG_UNBLOCK, &set, NULL);
+    /* 3 is the folder that ls reads */
+    ck_assert_msg(strstr(str_cstr(&out), "0 1 2 3 ") == out.s, "%s", str_cstr(&out));
+    ck_assert_ptr_nonnull(strstr(out.s, "00000000000000000000000000000000"));
+    ck_assert_ptr_nonnull(strstr(out.s, " leader"));
+}
+END_TEST
+
+static const struct {
+    const char *program, *dir, *want;
+    as_status status;
+} bad[] = {
+    {"no-such-program-anywhere", NULL,
+     "cannot run 'no-such-program-anywhere': No such file or directory", AS_E_NOT_FOUND},
+    {"/etc/passwd", NULL, "cannot run '/etc/passwd': Permission denied", AS_E_INVAL},
+    {"/tmp", NULL, "cannot run '/tmp': Permission denied", AS_E_INVAL},
+    {"", NULL, "cannot run '': No such file", AS_E_NOT_FOUND},
+    {"true", "/no/such/dir", "cannot enter the directory '/no/such/dir'", AS_E_NOT_FOUND},
+};
+
+START_TEST(what_cannot_run_is_named)
+{
+    const char *argv[] = {bad[_i].program, NULL};
+    struct as_err err = {0};
+    int fd = -1;
+    pid_t pid = 0;
+    ck_fails(spawn(argv, bad[_i].dir, NULL, &pid, &fd, &err), bad[_i].status, err, bad[_i].want);
+    ck_assert_int_eq(fd, -1);
+    ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1); /* no zombie is left */
+}
+END_TEST
+
+START_TEST(arguments_are_not_a_shell_s)
+{
+    AS_AUTO(str_done) struct str out = {0};
+    const char *argv[] = {"printf", "%s|", "a b", "$HOME", "`id`", "", NULL};
+    struct as_err err = {0};
+    int fd = -1, status = 0;
+    pid_t pid = 0;
+    ck_ok(spawn(argv, "/", NULL, &pid, &fd, &err), err);
+    read_all(fd, &out);
+    close(fd);
+    child_take_end(pid, "/nowhere", &status);
+    ck_assert_str_eq(str_cstr(&out), "a b|$HOME|`id`||");
+}
+END_TEST
+
+/* Is the process gone, or a zombie that somebody else has to reap? */
+static bool is_gone(pid_t pid)
+{
+    char path[64];
+    AS_AUTO(as_freep) char *text = NULL;
+    size_t len = 0;
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    if (file_read(path, 4096, &text, &len, NULL) < 0)
+        return true;
+    const char *paren = strrchr(text, ')');
+    return paren && (paren[2] == 'Z' || paren[2] == 'X');
+}
+
+static void wait_gone(pid_t pid)
+{
+    for (int i = 0; !is_gone(pid); i++) { /* somebody else's child: nothing to wait on */
+        waitpid(pid, NULL, WNOHANG);
+        ck_assert_msg(i < 2000, "process %d is still there", (int)pid);
+        usleep(5000);
+    }
+}
+
+/* A grandchild of its own kind is swept when the trial has ended: in the group, out of it by
+ * setsid, and out of it below another process of the group. */
+static const char *const leavers[] = {
+    "sleep 600 >/dev/null 2>&1 & echo $!",
+    "setsid sh -c 'echo $$; exec sleep 600 >/dev/null 2>&1' & wait_for=$!; sleep 0.2",
+    "(setsid sh -c 'echo $$; exec sleep 600 >/dev/null 2>&1' & sleep 600 >/dev/null 2>&1) & sleep "
+    "0.2",
+};
+
+START_TEST(grandchildren_are_swept)
+{
+    const char *argv[] = {"sh", "-c", leavers[_i], NULL};
+    char dir[] = "/tmp/assay-child-XXXXXX", report[64];
+    struct as_err err = {0};
+    AS_AUTO(str_done) struct str out = {0};
+    int fd = -1, status = 0;
+    pid_t pid = 0;
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    ck_assert_ptr_nonnull(mkdtemp(dir));
+    snprintf(report, sizeof report, "%s/report.jsonl", dir);
+    const char *env[] = {"ASSAY_REPORT", report, NULL};
+    ck_ok(spawn(argv, NULL, env, &pid, &fd, &err), err);
+    siginfo_t info;
+    while (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT) < 0)
+        ;
+    child_take_end(pid, dir, &status);
+    read_all(fd, &out);
+    close(fd);
+    pid_t grandchild = (pid_t)strtol(str_cstr(&out), NULL, 10);
+    ck_assert_int_gt(grandchild, 1);
+    wait_gone(grandchild);
+    rmdir(dir);
+}
+END_TEST
+
+START_TEST(strays_of_a_dead_runner_are_found)
+{
+    char report[64];
+    const char *env[] = {"ASSAY_REPORT", report, NULL};
+    const char *argv[] = {"sleep", "600", NULL};
+    struct as_err err = {0};
+    int fd = -1, status = 0;
+    pid_t pid = 0;
+    snprintf(report, sizeof report, "/tmp/assay-strays-%d/a/1/1/report.jsonl", (int)getpid());
+    ck_ok(spawn(argv, NULL, env, &pid, &fd, &err), err);
+    char dir[64], other[64];
+    snprintf(dir, sizeof dir, "/tmp/assay-strays-%d", (int)getpid());
+    snprintf(other, sizeof other, "/tmp/assay-strays-%d/a/1/10", (int)getpid());
+    ck_assert_uint_eq(child_kill_strays(other), 0); /* another attempt's folder */
+    ck_assert_uint_eq(child_kill_strays(dir), 1);
+    waitpid(pid, &status, 0);
+    ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    close(fd);
+}
+END_TEST
+
+START_TEST(dies_with_the_thread_that_started_it)
+{
+    int pipe_fd[2];
+    pid_t child = 0;
+    ck_assert_int_eq(pipe(pipe_fd), 0);
+    pid_t runner = fork();
+    if (runner == 0) {
+        const char *argv[] = {"sleep", "600", NULL};
+        pid_t pid = 0;
+        int fd = -1;
+        if (spawn(argv, NULL, NULL, &pid, &fd, NULL) < 0)
+            _exit(1);
+        ssize_t n = write(pipe_fd[1], &pid, sizeof pid);
+        _exit(n == (ssize_t)sizeof pid ? 0 : 1);
+    }
+    ck_assert_int_eq(read(pipe_fd[0], &child, sizeof child), (int)sizeof child);
+    waitpid(runner, NULL, 0);
+    wait_gone(child);
+    close(pipe_fd[0]);
+    close(pipe_fd[1]);
+}
+END_TEST
+
+START_TEST(environment_is_scrubbed)
+{
+    const char *const base[] = {"PATH=/bin",
+                                "SLURM_JOB_ID=1",
+                                "PMI_RANK=0",
+                                "OMPI_COMM=1",
+                                "RANK=3",
+                                "RANKING=1",
+                                "WORLD_SIZE=8",
+                                "MASTER_PORT=1",
+                                "ASSAY_TOKEN=secret",
+                                "ASSAY_TOKEN_FILE=/x",
+                                "ASSAY_BACKEND=cpu",
+                                "CUDA_VISIBLE_DEVICES=7",
+                                "NOTIFY_SOCKET=/run/x",
+                                "nonsense",
+                                "OMP_NUM_THREADS=4",
+                                NULL};
+    static const char *const gone[] = {"SLURM_JOB_ID", "PMI_RANK",         "OMPI_COMM",
+                                       "RANK",         "WORLD_SIZE",       "MASTER_PORT",
+                                       "ASSAY_TOKEN",  "ASSAY_TOKEN_FILE", "CUDA_VISIBLE_DEVICES",
+                                       "NOTIFY_SOCKET"};
+    AS_AUTO(child_env_done) struct child_env e = {0};
+    struct as_err err = {0};
+    ck_ok(child_env_init(&e, (char *const *)base, &err), err);
+    for (size_t i = 0; i < AS_ARRAY_LEN(gone); i++)
+        ck_assert_msg(!child_env_get(&e, gone[i]), "%s is there", gone[i]);
+    ck_assert_str_eq(child_env_get(&e, "PATH"), "/bin");
+    ck_assert_str_eq(child_env_get(&e, "RANKING"), "1");
+    ck_assert_str_eq(child_env_get(&e, "ASSAY_BACKEND"), "cpu");
+    ck_assert_str_eq(child_env_get(&e, "OMP_NUM_THREADS"), "4");
+    ck_assert_str_eq(child_env_get(&e, "OPENBLAS_NUM_THREADS"), "1");
+    ck_assert_str_eq(child_env_get(&e, "PYTHONUNBUFFERED"), "1");
+    ck_ok(child_env_set(&e, "PATH", "/usr/bin", &err), err);
+    ck_assert_str_eq(child_env_get(&e, "PATH"), "/usr/bin");
+    ck_fails(child_env_set(&e, "A=B", "x", &err), AS_E_INVAL, err, "A=B");
+    ck_assert_ptr_null(e.v[e.n]);
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+    Suite *s = suite_create("child");
+    TCase *t = tcase_create("child");
+    tcase_set_timeout(t, 60);
+    tcase_add_test(t, output_and_exit_codes);
+    tcase_add_test(t, a_clean_start);
+    tcase_add_loop_test(t, what_cannot_run_is_named, 0, (int)AS_ARRAY_LEN(bad));
+    tcase_add_test(t, arguments_are_not_a_shell_s);
+    tcase_add_loop_test(t, grandchildren_are_swept, 0, (int)AS_ARRAY_LEN(leavers));
+    tcase_add_test(t, strays_of_a_dead_runner_are_found);
+    tcase_add_test(t, dies_with_the_thread_that_started_it);
+    tcase_add_test(t, environment_is_scrubbed);
+    suite_add_tcase(s, t);
+    return s;
+}

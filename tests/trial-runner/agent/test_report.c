@@ -1,0 +1,177 @@
+#include "tests/check_main.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "trial-runner/agent/report.h"
+
+struct seen {
+    struct str text;
+    size_t bad;
+};
+
+static as_status on_item(void *arg, int64_t step, json_t *metrics, struct as_err *err)
+{
+    struct seen *s = arg;
+    (void)err;
+    str_printf(&s->text, "%lld", (long long)step);
+    json_format_to(&s->text, metrics);
+    str_putc(&s->text, ' ');
+    json_decref(metrics);
+    return AS_OK;
+}
+
+static void on_bad(void *arg, size_t line, const char *why)
+{
+    struct seen *s = arg;
+    s->bad++;
+    str_printf(&s->text, "bad%zu(%.30s) ", line, why);
+}
+
+static const struct {
+    const char *bytes, *want;
+} cases[] = {
+    {"{\"step\": 3, \"a\": 0.5}\n{\"a\": 1}\n", "3{\"a\":0.5} 4{\"a\":1.0} "},
+    {"{\"a\": 1}\n\n  \r\n{\"a\": 2}\n", "0{\"a\":1.0} 1{\"a\":2.0} "},
+    {"{\"a\": NaN, \"b\": -Infinity, \"c\": \"Infinity\"}\n",
+     "0{\"a\":\"NaN\",\"b\":\"-Infinity\",\"c\":\"Infinity\"} "},
+    {"{\"NaN\": 1, \"b\": 2}\n", "0{\"NaN\":1.0,\"b\":2.0} "},
+    {"{\"x\\\"NaN\": 2}\n", "bad1(the metric 'x\"NaN' must be nam) "},
+    {"{\"val/loss\": 2}\n", "bad1(the metric 'val/loss' must be ) "},
+    {"{\"step\": 2.0, \"a\": 1}\n", "2{\"a\":1.0} "},
+    {"{\"step\": -1, \"a\": 1}\n", "bad1(step must be a whole number >=) "},
+    {"{\"step\": 1.5, \"a\": 1}\n", "bad1(step must be a whole number >=) "},
+    {"{\"step\": \"1\", \"a\": 1}\n", "bad1(step must be a whole number >=) "},
+    {"{\"step\": 1}\n", "bad1(no metric in it) "},
+    {"[1]\n", "bad1(expected an object, found a li) "},
+    {"{\"a\": [1]}\n", "bad1(a must be a number, found a li) "},
+    {"{\"a\": true}\n{\"a\": 1}\n", "bad1(a must be a number, found a bo) 0{\"a\":1.0} "},
+    {"{\"a\": null}\n", "bad1(a must be a number, found null) "},
+    {"{\"a\": \"soon\"}\n", "bad1(a must be a number, found a st) "},
+    {"{\"\": 1}\n", "bad1(the metric '' must be named [A) "},
+    {"{\"a\": 1} {\"a\": 2}\n", NULL},
+    {"{\"a\": 1e999}\n", NULL},
+    {"{\"a\": 1, \"a\": 2}\n", NULL},
+    {"\xff\xfe\n", NULL},
+    {"{\"a\": 1", "0{\"a\":1.0} "}, /* completed by the end below: see whole_lines_only */
+};
+
+static void feed(struct report *r, struct seen *s, const char *bytes, size_t len)
+{
+    struct report_fns fns = {on_item, on_bad, s};
+    struct as_err err = {0};
+    ck_ok(report_feed(r, bytes, len, &fns, &err), err);
+}
+
+START_TEST(lines)
+{
+    size_t len = strlen(cases[_i].bytes);
+    for (size_t step = 1; step <= len; step += 3) { /* whatever the pieces */
+        struct report r = {0};
+        struct seen s = {0};
+        struct report_fns fns = {on_item, on_bad, &s};
+        struct as_err err = {0};
+        for (size_t at = 0; at < len; at += step)
+            feed(&r, &s, cases[_i].bytes + at, len - at < step ? len - at : step);
+        if (cases[_i].bytes[len - 1] != '\n') {
+            ck_assert_str_eq(str_cstr(&s.text), "");
+            feed(&r, &s, "}", 1);
+        }
+        ck_ok(report_end(&r, &fns, &err), err);
+        if (cases[_i].want)
+            ck_assert_str_eq(str_cstr(&s.text), cases[_i].want);
+        else
+            ck_assert_uint_eq(s.bad, 1);
+        report_done(&r);
+        str_done(&s.text);
+    }
+}
+END_TEST
+
+START_TEST(a_line_without_end_is_refused_and_reading_goes_on)
+{
+    struct report r = {0};
+    struct seen s = {0};
+    char piece[1000];
+    memset(piece, '1', sizeof piece);
+    for (int i = 0; i < 200; i++)
+        feed(&r, &s, piece, sizeof piece);
+    ck_assert_uint_lt(r.partial.cap, 4 * REPORT_MAX_LINE);
+    feed(&r, &s, "\n{\"a\": 2}\n", 10);
+    ck_assert_str_eq(str_cstr(&s.text), "bad1(longer than 65536 bytes) 0{\"a\":2.0} ");
+    report_done(&r);
+    str_done(&s.text);
+}
+END_TEST
+
+START_TEST(a_nul_byte_is_refused)
+{
+    struct report r = {0};
+    struct seen s = {0};
+    feed(&r, &s, "{\"a\": 1}\0\n", 10);
+    ck_assert_str_eq(str_cstr(&s.text), "bad1(a NUL byte in it) ");
+    report_done(&r);
+    str_done(&s.text);
+}
+END_TEST
+
+START_TEST(a_restart_forgets_the_half_line)
+{
+    struct report r = {0};
+    struct seen s = {0};
+    feed(&r, &s, "{\"a\": 1}\n{\"a\":", 14);
+    report_restart(&r);
+    feed(&r, &s, "{\"a\": 3}\n", 9);
+    ck_assert_str_eq(str_cstr(&s.text), "0{\"a\":1.0} 1{\"a\":3.0} ");
+    report_done(&r);
+    str_done(&s.text);
+}
+END_TEST
+
+START_TEST(too_many_metrics)
+{
+    struct report r = {0};
+    struct seen s = {0};
+    AS_AUTO(str_done) struct str line = {0};
+    for (int i = 0; i <= REPORT_MAX_METRICS; i++)
+        str_printf(&line, "%s\"m%d\":1", i ? "," : "{", i);
+    str_puts(&line, "}\n");
+    feed(&r, &s, line.s, line.len);
+    ck_assert_str_eq(str_cstr(&s.text), "bad1(more than 100 metrics) ");
+    report_done(&r);
+    str_done(&s.text);
+}
+END_TEST
+
+START_TEST(out_of_memory_is_told)
+{
+    for (size_t nth = 1; nth < 50; nth++) {
+        struct report r = {0};
+        struct seen s = {0};
+        struct report_fns fns = {on_item, on_bad, &s};
+        struct as_err err = {0};
+        as_mem_fail_nth(nth);
+        as_status st = report_feed(&r, "{\"a\": 1}\n", 9, &fns, &err);
+        as_mem_fail_nth(0);
+        ck_assert(st == AS_OK || st == AS_E_NOMEM);
+        ck_assert_uint_eq(s.bad, 0);
+        report_done(&r);
+        str_done(&s.text);
+    }
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+    Suite *s = suite_create("report");
+    TCase *t = tcase_create("report");
+    tcase_add_loop_test(t, lines, 0, (int)AS_ARRAY_LEN(cases));
+    tcase_add_test(t, a_line_without_end_is_refused_and_reading_goes_on);
+    tcase_add_test(t, a_nul_byte_is_refused);
+    tcase_add_test(t, a_restart_forgets_the_half_line);
+    tcase_add_test(t, too_many_metrics);
+    tcase_add_test(t, out_of_memory_is_told);
+    suite_add_tcase(s, t);
+    return s;
+}

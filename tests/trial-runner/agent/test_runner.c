@@ -1,0 +1,671 @@
+/* The program assay-runner with real trials, against a server on this machine that hands out what a
+ * test asks for and remembers what came back. */
+#include "tests/check_main.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/json.h"
+#include "tests/api/client/http_server.h"
+
+#define MAX_TRIALS 24
+#define MAX_BLOBS 32
+#define WAIT_MS 30000
+
+struct trial {
+    json_t *claim; /* NULL: no such trial */
+    bool handed_out, stop;
+    json_t *completion, *artifacts, *checkpoints;
+    char *log;
+    json_t *items; /* measurements */
+};
+
+struct blob {
+    char sha[SHA256_HEX_SIZE], *bytes;
+    size_t len;
+};
+
+static struct fixture {
+    pthread_mutex_t lock;
+    struct trial trials[MAX_TRIALS];
+    struct blob blobs[MAX_BLOBS];
+    size_t n_blobs;
+    int64_t epoch;
+    json_t *registration; /* the last */
+    int registrations, heartbeats, leaves;
+    bool down;         /* answer 503 */
+    bool denied;       /* answer 401 */
+    bool hold_results; /* answer 503 to complete alone */
+    struct http_server *server;
+    char dir[64], work[80];
+    pid_t runner;
+} fx;
+
+static void lock(void)
+{
+    pthread_mutex_lock(&fx.lock);
+}
+
+static void unlock(void)
+{
+    pthread_mutex_unlock(&fx.lock);
+}
+
+static void answer_blob(const struct server_request *q, struct server_answer *a)
+{
+    const char *sha = q->path + strlen("/v1/blobs/");
+    struct blob *b = NULL;
+    for (size_t i = 0; i < fx.n_blobs; i++)
+        if (strcmp(fx.blobs[i].sha, sha) == 0)
+            b = &fx.blobs[i];
+    if (strcmp(q->method, "PUT") == 0) {
+        char got[SHA256_HEX_SIZE];
+        ck_assert(sha256_of(q->body, q->body_len, got, NULL) == AS_OK);
+        ck_assert_str_eq(got, sha);
+        b = &fx.blobs[fx.n_blobs++];
+        memcpy(b->sha, got, sizeof got);
+        b->bytes = malloc(q->body_len + 1);
+        memcpy(b->bytes, q->body, q->body_len);
+        b->len = q->body_len;
+        a->status = 201;
+    } else if (!b) {
+        answer_problem(a, 404, "not_found", "no such blob");
+    } else {
+        a->content_type = "application/octet-stream";
+        a->body = malloc(b->len + 1);
+        memcpy(a->body, b->bytes, b->len);
+        a->body_len = b->len;
+    }
+}
+
+static void add_stops(json_t *list)
+{
+    for (int i = 0; i < MAX_TRIALS; i++)
+        if (fx.trials[i].stop)
+            json_array_append_new(list,
+                                  json_pack("{s:s,s:i,s:i,s:s,s:s}", "sweep", "s", "number", i,
+                                            "attempt", 1, "action", "stop", "reason", "cancelled"));
+}
+
+static void answer_claim(const json_t *body, struct server_answer *a)
+{
+    json_t *trials = json_array();
+    json_int_t most = json_integer_value(json_object_get(body, "max_trials"));
+    for (int i = 0; i < MAX_TRIALS && (json_int_t)json_array_size(trials) < most; i++)
+        if (fx.trials[i].claim && !fx.trials[i].handed_out) {
+            fx.trials[i].handed_out = true;
+            json_array_append(trials, fx.trials[i].claim);
+        }
+    bool none = json_array_size(trials) == 0;
+    char *text = json_format(trials);
+    answer_json(a, 200, "{\"trials\":%s}", text);
+    free(text);
+    json_decref(trials);
+    if (none) { /* the long-poll, made short */
+        unlock();
+        clock_sleep_ms(20);
+        lock();
+    }
+}
+
+static void answer_runner(const char *verb, const json_t *body, struct server_answer *a)
+{
+    if (strcmp(verb, "leave") == 0) {
+        fx.leaves++;
+        a->status = 204;
+        return;
+    }
+    if (json_integer_value(json_object_get(body, "epoch")) != fx.epoch) {
+        answer_problem(a, 409, "stale_epoch", "register again");
+        return;
+    }
+    if (strcmp(verb, "claim") == 0) {
+        answer_claim(body, a);
+        return;
+    }
+    json_t *stops = json_array();
+    add_stops(stops);
+    char *text = json_format(stops);
+    answer_json(a, 200, "{\"lease_ms\":60000,\"directives\":%s}", text);
+    free(text);
+    json_decref(stops);
+    fx.heartbeats++;
+}
+
+static void keep(json_t **where, json_t *j)
+{
+    json_decref(*where);
+    *where = json_incref(j);
+}
+
+static void answer_attempt(struct trial *t, const char *verb, json_t *body, struct server_answer *a)
+{
+    a->status = 204;
+    if (strcmp(verb, "measurements") == 0) {
+        if (!t->items)
+            t->items = json_array();
+        json_array_extend(t->items, json_object_get(body, "items"));
+        answer_json(a, 200, "{\"recorded\":1,\"directives\":[]}");
+    } else if (strcmp(verb, "log") == 0) {
+        free(t->log);
+        t->log = as_strdup(json_string_value(json_object_get(body, "text")));
+    } else if (strcmp(verb, "files") == 0) {
+        bool artifact = as_streq(json_string_value(json_object_get(body, "kind")), "artifact");
+        keep(artifact ? &t->artifacts : &t->checkpoints, json_object_get(body, "files"));
+    } else if (fx.hold_results) {
+        answer_problem(a, 503, "unavailable", "not now");
+    } else {
+        keep(&t->completion, body);
+        answer_json(a, 200, "{}");
+    }
+}
+
+static void handle_locked(const struct server_request *q, struct server_answer *a)
+{
+    int number = 0, attempt = 0;
+    char verb[32] = "";
+    if (fx.down) {
+        answer_problem(a, 503, "unavailable", "down");
+        return;
+    }
+    if (fx.denied) {
+        answer_problem(a, 401, "denied", "not a valid token");
+        return;
+    }
+    if (strncmp(q->path, "/v1/blobs/", 10) == 0) {
+        answer_blob(q, a);
+        return;
+    }
+    json_t *body = json_loadb(q->body, q->body_len, 0, NULL);
+    ck_assert_ptr_nonnull(body);
+    ck_assert_str_eq(q->authorization, "Bearer runner-token");
+    if (strcmp(q->path, "/v1/runners") == 0) {
+        keep(&fx.registration, body);
+        fx.registrations++;
+        fx.epoch++;
+        answer_json(a, 200,
+                    "{\"name\":\"r\",\"epoch\":%lld,\"lease_ms\":60000,"
+                    "\"heartbeat_ms\":50,\"directives\":[]}",
+                    (long long)fx.epoch);
+    } else if (sscanf(q->path, "/v1/sweeps/s/trials/%d/attempts/%d/%31s", &number, &attempt,
+                      verb) == 3) {
+        answer_attempt(&fx.trials[number], verb, body, a);
+    } else if (sscanf(q->path, "/v1/runners/r/%31s", verb) == 1) {
+        answer_runner(verb, body, a);
+    } else {
+        answer_problem(a, 404, "not_found", "no such path");
+    }
+    json_decref(body);
+}
+
+static void handle(void *arg, const struct server_request *q, struct server_answer *a)
+{
+    (void)arg;
+    lock();
+    handle_locked(q, a);
+    unlock();
+}
+
+static void start_runner(const char *more_name, const char *more_value)
+{
+    char program[400];
+    snprintf(program, sizeof program, "%s/trial-runner/agent/assay-runner",
+             getenv("ASSAY_BUILD_ROOT"));
+    fx.runner = fork();
+    if (fx.runner == 0) {
+        char cache[100];
+        snprintf(cache, sizeof cache, "%s/cache", fx.dir);
+        setenv("ASSAY_TOKEN", "runner-token", 1);
+        setenv("SLURM_JOB_ID", "77", 1);
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        execl(program, program, "--server", http_server_url(fx.server), "--name", "r", "--slots",
+              "4", "--work", fx.work, "--cache", cache, "--log-level", "warn", "--gpus", "5,7",
+              more_name, more_value, NULL);
+        _exit(99);
+    }
+    ck_assert_int_gt(fx.runner, 0);
+}
+
+static int end_runner(int sig)
+{
+    int status = 0;
+    kill(fx.runner, sig);
+    while (waitpid(fx.runner, &status, 0) < 0 && errno == EINTR)
+        ;
+    fx.runner = 0;
+    return status;
+}
+
+static void setup(void)
+{
+    memset(&fx, 0, sizeof fx);
+    pthread_mutex_init(&fx.lock, NULL);
+    snprintf(fx.dir, sizeof fx.dir, "/tmp/assay-runner-test-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(fx.dir));
+    snprintf(fx.work, sizeof fx.work, "%s/work", fx.dir);
+    fx.server = http_server_start(0, handle, NULL);
+}
+
+static void teardown(void)
+{
+    if (fx.runner > 0)
+        end_runner(SIGKILL);
+    http_server_stop(fx.server);
+    for (int i = 0; i < MAX_TRIALS; i++) {
+        struct trial *t = &fx.trials[i];
+        json_decref(t->claim);
+        json_decref(t->completion);
+        json_decref(t->artifacts);
+        json_decref(t->checkpoints);
+        json_decref(t->items);
+        free(t->log);
+    }
+    for (size_t i = 0; i < fx.n_blobs; i++)
+        free(fx.blobs[i].bytes);
+    json_decref(fx.registration);
+    file_remove_tree(fx.dir, NULL) == AS_OK ? (void)0 : ck_abort();
+}
+
+/* Put a trial on offer. `trial` is the section of the document as JSON text. */
+static struct trial *offer(int number, const char *trial, int grace_ms, int timeout_ms, int gpus)
+{
+    struct trial *t = &fx.trials[number];
+    json_error_t at;
+    json_t *doc = json_loads(trial, 0, &at);
+    ck_assert_msg(doc != NULL, "%s: %s", at.text, trial);
+    lock();
+    t->claim =
+        json_pack("{s:s,s:i,s:i,s:s,s:{s:f,s:s},s:o,s:{s:s,s:s},s:[],s:i,s:i,s:i,s:n}", "sweep",
+                  "s", "number", number, "attempt", 1, "seed", "9", "params", "lr", 0.1, "kind",
+                  "a b", "trial", doc, "metric", "name", "loss", "goal", "minimize", "files",
+                  "grace_ms", grace_ms, "timeout_ms", timeout_ms, "gpus", gpus, "dataset");
+    unlock();
+    ck_assert_ptr_nonnull(t->claim);
+    return t;
+}
+
+static struct trial *offer_sh(int number, const char *script)
+{
+    JSON_AUTO doc = json_pack("{s:[s,s,s]}", "command", "sh", "-c", script);
+    AS_AUTO(as_freep) char *text = json_format(doc);
+    return offer(number, text, 200, 0, 0);
+}
+
+/* Wait for a condition that the server or the file system will meet. */
+#define AWAIT(condition)                                                                           \
+    do {                                                                                           \
+        int64_t await_end_ = clock_mono_ns() + WAIT_MS * NS_PER_MS;                                \
+        bool await_ok_ = false;                                                                    \
+        while (!await_ok_ && clock_mono_ns() < await_end_) {                                       \
+            lock();                                                                                \
+            await_ok_ = (condition);                                                               \
+            unlock();                                                                              \
+            if (!await_ok_)                                                                        \
+                clock_sleep_ms(5);                                                                 \
+        }                                                                                          \
+        ck_assert_msg(await_ok_, "waited too long for " #condition);                               \
+    } while (0)
+
+static const char *outcome_of(const struct trial *t)
+{
+    return json_string_value(json_object_get(t->completion, "outcome"));
+}
+
+static const char *reason_of(const struct trial *t)
+{
+    const char *s = json_string_value(json_object_get(t->completion, "reason"));
+    return s ? s : "";
+}
+
+static bool log_has(const struct trial *t, const char *part)
+{
+    return t->log && strstr(t->log, part);
+}
+
+static const struct {
+    const char *script, *outcome, *reason, *log;
+} outcomes[] = {
+    {"echo hi; exit 0", "completed", "", "hi\n"},
+    {"echo first; echo last >&2; exit 3", "failed", "exit 3: last", "first\nlast\n"},
+    {"exit 75", "retry", "exit 75", NULL},
+    {"kill -9 $$", "retry", "killed by signal 9", NULL},
+    {"kill -SEGV $$", "failed", "killed by signal 11", NULL},
+    {"yes line | head -c 3000000; exit 1", "failed", "exit 1: line", "line\nline\n"},
+    {"head -c 100000 /dev/urandom; exit 1", "failed", "exit 1", ""},
+    {"env; echo \"cwd=$(pwd)\"; cat $ASSAY_PARAMS", "completed", "", "ASSAY_TRIAL=s/7\n"},
+};
+
+START_TEST(ends_of_trials)
+{
+    char cwd[400], line[420];
+    struct trial *t = NULL;
+    for (size_t i = 0; i < AS_ARRAY_LEN(outcomes); i++)
+        offer_sh((int)i, outcomes[i].script);
+    offer(20, "{\"command\":[\"no-such-program\"]}", 200, 0, 0);
+    offer(21, "{\"command\":[\"sleep\",\"600\"]}", 200, 300, 0);
+    offer(22, "{\"command\":[\"sh\",\"-c\",\"trap '' TERM; sleep 600; sleep 600\"]}", 200, 300, 0);
+    offer(23,
+          "{\"command\":[\"printf\",\"%s|\",\"${lr}\",\"x=${kind}\",3,0.5,\"$${lr}\"],"
+          "\"env\":{\"MINE\":\"${lr}\",\"ASSAY_TRIAL\":\"forged\"}}",
+          200, 0, 0);
+    start_runner(NULL, NULL);
+    for (size_t i = 0; i < AS_ARRAY_LEN(outcomes); i++) {
+        t = &fx.trials[i];
+        AWAIT(t->completion);
+        ck_assert_str_eq(outcome_of(t), outcomes[i].outcome);
+        ck_assert_msg(strstr(reason_of(t), outcomes[i].reason) != NULL, "%s", reason_of(t));
+        if (outcomes[i].log)
+            ck_assert_msg(log_has(t, outcomes[i].log), "%zu: %s", i, t->log);
+        ck_assert(!t->log || strlen(t->log) <= 65536);
+    }
+    ck_assert(!log_has(t, "SLURM_JOB_ID") && !log_has(t, "runner-token"));
+    ck_assert(log_has(t, "ASSAY_SEED=9\n") && log_has(t, "PYTHONUNBUFFERED=1\n"));
+    ck_assert(log_has(t, "CUDA_VISIBLE_DEVICES=\n") && log_has(t, "{\"kind\":\"a b\",\"lr\":0.1}"));
+    snprintf(line, sizeof line, "cwd=%s\n", getcwd(cwd, sizeof cwd));
+    ck_assert(log_has(t, line));
+    for (int i = 20; i < 24; i++)
+        AWAIT(fx.trials[i].completion);
+    ck_assert_str_eq(outcome_of(&fx.trials[20]), "failed");
+    ck_assert_ptr_nonnull(strstr(reason_of(&fx.trials[20]),
+                                 "cannot run 'no-such-program': No such file or directory"));
+    ck_assert_str_eq(outcome_of(&fx.trials[21]), "timeout");
+    ck_assert_str_eq(outcome_of(&fx.trials[22]), "timeout");
+    ck_assert(log_has(&fx.trials[23], "0.1|x=a b|3|0.5|${lr}|"));
+    int status = end_runner(SIGTERM);
+    ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    AWAIT(fx.leaves == 1);
+    AS_AUTO(as_freep) char *trials = file_join(fx.work, "trials");
+    ck_assert_int_eq(rmdir(trials), 0); /* every folder was removed */
+}
+END_TEST
+
+START_TEST(reports_files_and_gpus)
+{
+    struct trial *t = offer(0,
+                            "{\"command\":[\"sh\",\"-c\",\"echo gpus=$CUDA_VISIBLE_DEVICES;"
+                            "echo nonsense >> $ASSAY_REPORT;"
+                            "for i in 1 2 3; do echo '{\\\"loss\\\": '$i'}' >> $ASSAY_REPORT; done;"
+                            "printf '{\\\"loss\\\": NaN}' >> $ASSAY_REPORT;"
+                            "mkdir $ASSAY_ARTIFACTS/d; echo x > $ASSAY_ARTIFACTS/d/a;"
+                            "ln -s /etc/passwd $ASSAY_ARTIFACTS/link\"]}",
+                            200, 0, 2);
+    start_runner(NULL, NULL);
+    AWAIT(t->completion);
+    ck_assert_str_eq(outcome_of(t), "completed");
+    ck_assert_uint_eq(json_array_size(t->items), 4);
+    json_t *last = json_array_get(t->items, 3);
+    ck_assert_int_eq(json_integer_value(json_object_get(last, "step")), 3);
+    ck_assert_str_eq(json_string_value(json_object_get(json_object_get(last, "metrics"), "loss")),
+                     "NaN");
+    ck_assert(log_has(t, "gpus=5,7\n") && log_has(t, "line 1 of ASSAY_REPORT"));
+    ck_assert(log_has(t, "link is not kept"));
+    ck_assert_uint_eq(json_array_size(t->artifacts), 1);
+    ck_assert_str_eq(json_string_value(json_object_get(json_array_get(t->artifacts, 0), "path")),
+                     "d/a");
+}
+END_TEST
+
+START_TEST(a_report_file_that_is_cut_or_replaced)
+{
+    struct trial *t = offer_sh(0, "r=$ASSAY_REPORT; echo '{\"step\":1,\"a\":1}' > $r; sleep 0.4;"
+                                  "echo '{\"step\":2,\"a\":1}' > $r.new; mv $r.new $r; sleep 0.4;"
+                                  ": > $r; sleep 0.4; echo '{\"step\":3,\"a\":1}' >> $r");
+    start_runner(NULL, NULL);
+    AWAIT(t->completion);
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(
+            json_integer_value(json_object_get(json_array_get(t->items, (size_t)i), "step")),
+            i + 1);
+}
+END_TEST
+
+START_TEST(a_directive_stops_a_trial_without_a_word)
+{
+    struct trial *t = offer_sh(0, "echo $$ > started; echo $$; sleep 600");
+    start_runner(NULL, NULL);
+    AWAIT(t->log);
+    pid_t pid = (pid_t)strtol(t->log, NULL, 10);
+    lock();
+    t->stop = true;
+    unlock();
+    AWAIT(kill(pid, 0) < 0);
+    struct trial *next = offer_sh(1, "exit 0"); /* the slot is free and the runner goes on */
+    AWAIT(next->completion);
+    ck_assert_ptr_null(t->completion);
+    unlink("started");
+}
+END_TEST
+
+START_TEST(sigterm_hands_trials_back_with_their_checkpoints)
+{
+    struct trial *t = offer_sh(0, "trap 'echo state > $ASSAY_CHECKPOINTS/c; exit 0' TERM;"
+                                  "echo ready; while :; do sleep 0.05; done");
+    start_runner(NULL, NULL);
+    AWAIT(log_has(t, "ready"));
+    int status = end_runner(SIGTERM);
+    ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    ck_assert_str_eq(outcome_of(t), "released");
+    ck_assert_uint_eq(json_array_size(t->checkpoints), 1);
+    AWAIT(fx.leaves == 1);
+    /* the next attempt, on a runner that starts from nothing, finds the file */
+    AS_AUTO(as_freep) char *trials = file_join(fx.work, "trials");
+    ck_assert(file_remove_tree(trials, NULL) == AS_OK);
+    struct trial *again = offer_sh(1, "cat $ASSAY_CHECKPOINTS/c");
+    lock();
+    json_object_set(again->claim, "files", t->checkpoints);
+    unlock();
+    start_runner(NULL, NULL);
+    AWAIT(again->completion);
+    ck_assert_str_eq(again->log, "state\n");
+}
+END_TEST
+
+/* A checkpoint that is replaced all the time is kept whole: never a mix, never an empty set. */
+START_TEST(checkpoints_that_change_while_they_are_read)
+{
+    struct trial *t = offer_sh(0, "cd $ASSAY_CHECKPOINTS; i=0; while [ ! -f ../go ]; do i=$((i+1));"
+                                  " yes $i | head -c 400000 > a.tmp; mv a.tmp a; done");
+    AS_AUTO(as_freep) char *go = file_join(fx.work, "trials/s/0/1/go");
+    start_runner(NULL, NULL);
+    AWAIT(fx.trials[0].checkpoints);
+    lock();
+    size_t n = json_array_size(t->checkpoints);
+    struct blob b = fx.blobs[0];
+    bool uniform = b.len == 400000;
+    size_t line = (size_t)((char *)memchr(b.bytes, '\n', b.len) - b.bytes) + 1;
+    for (size_t i = line; uniform && i < b.len; i++)
+        uniform = b.bytes[i] == b.bytes[i - line];
+    unlock();
+    ck_assert_uint_eq(n, 1);
+    ck_assert(uniform);
+    ck_assert(file_replace(go, "", 0, 0600, NULL) == AS_OK);
+    AWAIT(t->completion);
+    ck_assert(!log_has(t, "warning"));
+}
+END_TEST
+
+START_TEST(sigkill_of_the_runner_leaves_no_process)
+{
+    struct trial *t = offer_sh(0, "sleep 600 & echo $! $$; wait");
+    long grandchild = 0, child = 0;
+    start_runner(NULL, NULL);
+    AWAIT(t->log);
+    ck_assert_int_eq(sscanf(t->log, "%ld %ld", &grandchild, &child), 2);
+    end_runner(SIGKILL);
+    AWAIT(kill((pid_t)child, 0) < 0);
+    start_runner(NULL, NULL); /* on the same folder: sweeps what was left */
+    AWAIT(kill((pid_t)grandchild, 0) < 0);
+    AWAIT(fx.registrations == 2);
+    ck_assert_uint_eq(json_array_size(json_object_get(fx.registration, "resume")), 0);
+    ck_assert_ptr_null(t->completion);
+}
+END_TEST
+
+START_TEST(a_result_survives_the_runner)
+{
+    AS_AUTO(as_freep) char *spooled = file_join(fx.work, "trials/s/0/1/result.json");
+    struct trial *t = offer_sh(0, "echo words; echo '{\"loss\": 1}' >> $ASSAY_REPORT;"
+                                  "echo a > $ASSAY_ARTIFACTS/a");
+    lock();
+    fx.hold_results = true;
+    unlock();
+    start_runner(NULL, NULL);
+    AWAIT(access(spooled, F_OK) == 0 && t->artifacts);
+    end_runner(SIGKILL);
+    lock();
+    fx.hold_results = false;
+    json_decref(t->artifacts);
+    t->artifacts = NULL;
+    unlock();
+    start_runner(NULL, NULL);
+    AWAIT(t->completion);
+    ck_assert_str_eq(outcome_of(t), "completed");
+    ck_assert_str_eq(t->log, "words\n");
+    ck_assert_uint_eq(json_array_size(t->artifacts), 1);
+    AWAIT(access(spooled, F_OK) < 0);
+}
+END_TEST
+
+START_TEST(trials_go_on_while_the_server_is_away)
+{
+    struct trial *t = offer_sh(0, "echo up; while [ ! -f $ASSAY_ARTIFACTS/../go ]; do sleep 0.02;"
+                                  " done; echo '{\"loss\": 1}' >> $ASSAY_REPORT");
+    AS_AUTO(as_freep) char *go = file_join(fx.work, "trials/s/0/1/go");
+    AS_AUTO(as_freep) char *spooled = file_join(fx.work, "trials/s/0/1/result.json");
+    start_runner(NULL, NULL);
+    AWAIT(t->log);
+    lock();
+    fx.down = true;
+    unlock();
+    ck_assert(file_replace(go, "", 0, 0600, NULL) == AS_OK);
+    AWAIT(access(spooled, F_OK) == 0);
+    lock();
+    fx.down = false;
+    fx.epoch += 10; /* another server, which does not know the epoch */
+    unlock();
+    AWAIT(t->completion);
+    ck_assert_str_eq(outcome_of(t), "completed");
+    ck_assert_uint_eq(json_array_size(t->items), 1);
+    AWAIT(fx.registrations == 2);
+}
+END_TEST
+
+START_TEST(a_lost_epoch_resumes_what_runs)
+{
+    struct trial *t = offer_sh(0, "echo up; while [ ! -f $ASSAY_ARTIFACTS/../go ]; do sleep 0.02;"
+                                  " done");
+    AS_AUTO(as_freep) char *go = file_join(fx.work, "trials/s/0/1/go");
+    start_runner(NULL, NULL);
+    AWAIT(t->log);
+    lock();
+    fx.epoch += 10;
+    unlock();
+    AWAIT(fx.registrations == 2);
+    json_t *resume = json_object_get(fx.registration, "resume");
+    ck_assert_uint_eq(json_array_size(resume), 1);
+    ck_assert_int_eq(json_integer_value(json_object_get(json_array_get(resume, 0), "attempt")), 1);
+    ck_assert(file_replace(go, "", 0, 0600, NULL) == AS_OK);
+    AWAIT(t->completion);
+    ck_assert_str_eq(outcome_of(t), "completed");
+}
+END_TEST
+
+/* A trainer that keeps its job and the data that it names. */
+static const char trainer[] =
+    "#!/bin/sh\n"
+    "cp \"$1\" \"$ASSAY_ARTIFACTS/job\"\n"
+    "sed -n 's/.*\"table\":\"\\([^\"]*\\)\".*/\\1/p' \"$1\" | xargs cat\n";
+
+START_TEST(the_built_in_trainer_gets_its_job)
+{
+    AS_AUTO(as_freep) char *program = file_join(fx.dir, "trainer");
+    struct blob *b = &fx.blobs[fx.n_blobs++];
+    b->bytes = as_strdup("x,y\n1,2\n");
+    b->len = strlen(b->bytes);
+    ck_assert(sha256_of(b->bytes, b->len, b->sha, NULL) == AS_OK);
+    ck_assert(file_replace(program, trainer, strlen(trainer), 0755, NULL) == AS_OK);
+    for (int i = 0; i < 2; i++) {
+        struct trial *t = offer(i,
+                                "{\"train\":{\"dataset\":\"d\",\"optimizer\":{\"lr\":\"${lr}\"},"
+                                "\"note\":\"lr ${lr}\"}}",
+                                200, 0, 0);
+        lock();
+        json_object_set_new(t->claim, "dataset",
+                            json_pack("{s:s,s:s,s:[{s:s,s:s,s:i}]}", "name", "d", "format", "csv",
+                                      "files", "role", "table", "sha256", b->sha, "size",
+                                      (int)b->len));
+        unlock();
+    }
+    start_runner("--trainer", program);
+    for (int i = 0; i < 2; i++) {
+        struct trial *t = &fx.trials[i];
+        AWAIT(t->completion);
+        ck_assert_str_eq(outcome_of(t), "completed");
+        ck_assert_str_eq(t->log, "x,y\n1,2\n");
+    }
+    const char *job = NULL;
+    for (size_t i = 1; i < fx.n_blobs; i++)
+        job = fx.blobs[i].bytes;
+    ck_assert_ptr_nonnull(strstr(job, "\"lr\":0.1"));
+    ck_assert_ptr_nonnull(strstr(job, "\"note\":\"lr 0.1\""));
+    ck_assert_ptr_nonnull(strstr(job, "\"metric\":{\"goal\":\"minimize\",\"name\":\"loss\"}"));
+}
+END_TEST
+
+START_TEST(a_refused_token_ends_the_runner)
+{
+    int status = 0;
+    lock();
+    fx.denied = true;
+    unlock();
+    start_runner(NULL, NULL);
+    ck_assert_int_eq(waitpid(fx.runner, &status, 0), fx.runner);
+    fx.runner = 0;
+    ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 4);
+}
+END_TEST
+
+START_TEST(leaves_when_idle)
+{
+    int status = 0;
+    start_runner("--idle-exit", "100ms");
+    ck_assert_int_eq(waitpid(fx.runner, &status, 0), fx.runner);
+    fx.runner = 0;
+    ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    AWAIT(fx.leaves == 1);
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+    Suite *s = suite_create("runner");
+    TCase *t = tcase_create("runner");
+    tcase_set_timeout(t, 120);
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_test(t, ends_of_trials);
+    tcase_add_test(t, reports_files_and_gpus);
+    tcase_add_test(t, a_report_file_that_is_cut_or_replaced);
+    tcase_add_test(t, a_directive_stops_a_trial_without_a_word);
+    tcase_add_test(t, sigterm_hands_trials_back_with_their_checkpoints);
+    tcase_add_test(t, checkpoints_that_change_while_they_are_read);
+    tcase_add_test(t, sigkill_of_the_runner_leaves_no_process);
+    tcase_add_test(t, a_result_survives_the_runner);
+    tcase_add_test(t, trials_go_on_while_the_server_is_away);
+    tcase_add_test(t, a_lost_epoch_resumes_what_runs);
+    tcase_add_test(t, the_built_in_trainer_gets_its_job);
+    tcase_add_test(t, a_refused_token_ends_the_runner);
+    tcase_add_test(t, leaves_when_idle);
+    suite_add_tcase(s, t);
+    return s;
+}

@@ -1,0 +1,36 @@
+/* assay-train in a process of its own, as the runner starts it. Its reports go to a named pipe, so
+ * a test can act when a certain line arrives, wherever the child has got to by then. */
+#ifndef ASSAY_TESTS_TRAIN_CHILD_H
+#define ASSAY_TESTS_TRAIN_CHILD_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+struct child {
+    pid_t pid;
+    int gone;    /* pidfd: readable when the child has ended */
+    int report;  /* the pipe, open in both directions, so that it outlives each writer */
+    size_t have; /* bytes in buf that were not handed out */
+    char buf[8192];
+    char dir[40]; /* job.json, report, checkpoints/, artifacts/, out, err */
+};
+
+/* A folder for jobs. */
+void child_setup(struct child *c);
+void child_teardown(struct child *c);
+
+/* Write DIR/name. */
+void child_write(const struct child *c, const char *name, const void *bytes, size_t len);
+/* The bytes of DIR/name, NUL-terminated; free(). */
+char *child_read(const struct child *c, const char *name, size_t *ret_len);
+
+/* Start it on DIR/job.json with this seed; `option` may be NULL. */
+void child_start(struct child *c, const char *seed, const char *option);
+
+/* The next report line without its end, or NULL when the child has ended. */
+const char *child_line(struct child *c, char *buf, size_t size);
+
+/* Wait for the end: the exit status, or minus the signal. */
+int child_wait(struct child *c);
+
+#endif

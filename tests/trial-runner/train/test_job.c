@@ -1,0 +1,122 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/str.h"
+#include "tests/check_main.h"
+#include "trial-runner/train/job.h"
+
+static struct as_err err;
+static char dir[] = "/tmp/assay-job-XXXXXX";
+static char path[64];
+
+static void setup(void)
+{
+    memcpy(dir + sizeof dir - 7, "XXXXXX", 6);
+    ck_assert_ptr_nonnull(mkdtemp(dir));
+    (void)snprintf(path, sizeof path, "%s/job.json", dir);
+    (void)unsetenv("ASSAY_SEED");
+}
+
+static void teardown(void)
+{
+    ck_ok(file_remove_tree(dir, &err), err);
+}
+
+#define TRAIN "\"train\":{\"dataset\":\"d\",\"epochs\":3}"
+#define DATA                                                                                       \
+    "\"dataset\":{\"name\":\"d\",\"format\":\"csv\",\"task\":\"regression\",\"rows\":9,"           \
+    "\"features\":3,\"outputs\":1,\"target\":\"y\",\"sha256\":\"ab\",\"files\":[],"                \
+    "\"created_at\":\"2026\",\"paths\":{\"table\":\"/tmp/t.csv\"}}"
+
+static as_status read_job(const char *text, struct job *ret)
+{
+    ck_ok(file_replace(path, text, strlen(text), 0644, &err), err);
+    return job_read(path, ret, &err);
+}
+
+START_TEST(whole_job)
+{
+    AS_AUTO(job_done) struct job job = {0}, other = {0}, moved = {0};
+    (void)setenv("ASSAY_SEED", "18446744073709551615", 1);
+    (void)setenv("ASSAY_REPORT", "/tmp/r", 1);
+    (void)setenv("ASSAY_CHECKPOINTS", "", 1);
+    ck_ok(read_job("{" TRAIN "," DATA ",\"metric\":{\"name\":\"val_rmse\",\"goal\":\"minimize\"}}",
+                   &job),
+          err);
+    ck_assert_uint_eq(job.seed, UINT64_MAX);
+    ck_assert_str_eq(job.report, "/tmp/r");
+    ck_assert_ptr_null(job.checkpoints);
+    ck_assert_str_eq(job_paths(&job).table, "/tmp/t.csv");
+    ck_assert_uint_eq(job.info.n_rows, 9);
+    ck_assert_int_eq(job.spec.epochs, 3);
+    (void)setenv("ASSAY_SEED", "7", 1);
+    ck_ok(read_job("{" TRAIN "," DATA "}", &other), err);
+    ck_assert_str_ne(job.fingerprint, other.fingerprint);
+    ck_ok(read_job("{\"dataset\":{\"paths\":{\"table\":\"/elsewhere\"},\"format\":\"csv\",\"task\":"
+                   "\"regression\",\"rows\":9,\"features\":3,\"outputs\":1,\"target\":\"y\","
+                   "\"sha256\":\"ab\"},\"train\":{\"epochs\":3,\"dataset\":\"d\"}}",
+                   &moved),
+          err);
+    ck_assert_str_eq(moved.fingerprint, other.fingerprint); /* neither paths nor order count */
+}
+END_TEST
+
+START_TEST(refused)
+{
+    struct job job = {0};
+    ck_fails(job_read("/nonexistent.json", &job, &err), AS_E_NOT_FOUND, err, "/nonexistent.json");
+    ck_fails(read_job("{", &job), AS_E_INVAL, err, "job.json: not JSON");
+    ck_fails(read_job("{" TRAIN "}", &job), AS_E_INVAL, err, "/dataset is missing");
+    ck_fails(read_job("{" DATA "}", &job), AS_E_INVAL, err, "/train is missing");
+    ck_fails(read_job("{" TRAIN "," DATA ",\"x\":1}", &job), AS_E_INVAL, err, "/x");
+    ck_fails(read_job("{\"train\":{\"dataset\":\"d\",\"epochs\":0}," DATA "}", &job), AS_E_INVAL,
+             err, "/train/epochs: found 0");
+    ck_fails(read_job("{\"train\":{\"dataset\":\"d\",\"epochs\":1,\"loss\":\"cross_entropy\"}," DATA
+                      "}",
+                      &job),
+             AS_E_INVAL, err, "/train/loss");
+    ck_fails(
+        read_job("{\"train\":{\"dataset\":\"d\",\"epochs\":1,\"model\":{\"layers\":[65536,65536]"
+                 "}}," DATA "}",
+                 &job),
+        AS_E_TOO_LARGE, err, "/train/model/layers: the model has");
+    ck_fails(read_job("{" TRAIN "," DATA ",\"metric\":{\"name\":\"val_error\"}}", &job), AS_E_INVAL,
+             err,
+             "/metric/name: found 'val_error', which the trainer does not report for regression");
+    (void)setenv("ASSAY_SEED", "-1", 1);
+    ck_fails(read_job("{" TRAIN "," DATA "}", &job), AS_E_INVAL, err, "ASSAY_SEED: found '-1'");
+    (void)setenv("ASSAY_SEED", "18446744073709551616", 1);
+    ck_fails(read_job("{" TRAIN "," DATA "}", &job), AS_E_INVAL, err, "ASSAY_SEED");
+}
+END_TEST
+
+START_TEST(out_of_memory)
+{
+    for (size_t n = 1; n < 60; n++) {
+        struct job job = {0};
+        ck_ok(
+            file_replace(path, "{" TRAIN "," DATA "}", strlen("{" TRAIN "," DATA "}"), 0644, &err),
+            err);
+        as_mem_fail_nth(n);
+        as_status st = job_read(path, &job, &err);
+        as_mem_fail_nth(0);
+        ck_assert(st == AS_OK || st == AS_E_NOMEM);
+        job_done(&job);
+    }
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+    Suite *s = suite_create("job");
+    TCase *t = tcase_create("job");
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_test(t, whole_job);
+    tcase_add_test(t, refused);
+    tcase_add_test(t, out_of_memory);
+    suite_add_tcase(s, t);
+    return s;
+}

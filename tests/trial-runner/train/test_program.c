@@ -1,0 +1,338 @@
+/* assay-train as the runner sees it: a child with files, an environment, signals and an exit code.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/formats/npy.h"
+#include "base/formats/safetensors.h"
+#include "base/json.h"
+#include "base/rng.h"
+#include "tests/check_main.h"
+#include "tests/trial-runner/train/child.h"
+
+static struct as_err err;
+static struct child child;
+
+static void setup(void)
+{
+    child_setup(&child);
+}
+
+static void teardown(void)
+{
+    child_teardown(&child);
+}
+
+static void write_job(const char *train, const char *dataset)
+{
+    AS_AUTO(str_done) struct str b = {0};
+    str_printf(&b, "{\"train\":{%s},\"dataset\":{%s}}", train, dataset);
+    child_write(&child, "job.json", b.s, b.len);
+}
+
+/* A job on the digits that are shipped, with the fields of `train` besides its data set. */
+static void digits_job(const char *train)
+{
+    AS_AUTO(str_done) struct str fields = {0}, data = {0};
+    str_printf(&fields, "\"dataset\":\"digits\",%s", train);
+    str_printf(&data,
+               "\"format\":\"csv\",\"task\":\"classification\",\"target\":\"-1\",\"rows\":1797,"
+               "\"features\":64,\"outputs\":10,\"classes\":[\"0\",\"1\",\"2\",\"3\",\"4\",\"5\","
+               "\"6\",\"7\",\"8\",\"9\"],\"paths\":{\"table\":\"%s/data/digits.csv\"}",
+               getenv("ASSAY_SOURCE_ROOT"));
+    write_job(str_cstr(&fields), str_cstr(&data));
+}
+
+static double field(const char *line, const char *name)
+{
+    JSON_AUTO j = NULL;
+    double v = 0;
+    ck_ok(json_parse(line, strlen(line), &j, &err), err);
+    ck_assert_msg(json_number_get(json_object_get(j, name), &v), "%s in %s", name, line);
+    return v;
+}
+
+/* The child must end with this code and this in the last line of its stderr. */
+static void ends_with(int code, const char *part)
+{
+    ck_assert_int_eq(child_wait(&child), code);
+    AS_AUTO(as_freep) char *text = child_read(&child, "err", NULL);
+    size_t n = strlen(text);
+    ck_assert_msg(n > 0 && text[n - 1] == '\n', "stderr: %s", text);
+    text[n - 1] = 0;
+    const char *last = strrchr(text, '\n');
+    ck_assert_msg(strstr(last ? last + 1 : text, part) != NULL, "'%s' is not in: %s", part, text);
+}
+
+START_TEST(digits)
+{
+    char line[512];
+    double step = 0, error = 1;
+    digits_job("\"model\":{\"layers\":[64,32]},\"optimizer\":{\"lr\":0.003},\"epochs\":20");
+    child_start(&child, "1", NULL);
+    while (child_line(&child, line, sizeof line)) {
+        ck_assert_double_eq(field(line, "step"), step + 1);
+        step = field(line, "step");
+        error = field(line, "val_error");
+    }
+    ck_assert_int_eq(child_wait(&child), 0);
+    ck_assert_double_eq(step, 20);
+    ck_assert_double_lt(error, 0.06);
+
+    AS_AUTO(as_freep) char *path = file_join(child.dir, "artifacts/predictions.npy");
+    AS_AUTO(as_freep) char *targets = file_join(child.dir, "artifacts/targets.npy");
+    AS_AUTO(npy_freep) struct npy *p = NULL, *t = NULL;
+    ck_ok(npy_open(path, &p, &err), err);
+    ck_ok(npy_open(targets, &t, &err), err);
+    ck_assert_uint_eq(npy_header_of(p)->shape[0], 449);
+    ck_assert_uint_eq(npy_header_of(p)->shape[1], 10);
+    ck_assert_int_eq(npy_header_of(p)->type, NPY_F4);
+    ck_assert_int_eq(npy_header_of(t)->type, NPY_I8);
+    size_t wrong = 0;
+    for (int i = 0; i < 449; i++) {
+        double row[10], want, sum = 0;
+        size_t best = 0;
+        ck_ok(npy_read(p, 10, row, &err), err);
+        ck_ok(npy_read(t, 1, &want, &err), err);
+        for (size_t c = 0; c < 10; c++) {
+            sum += row[c];
+            best = row[c] > row[best] ? c : best;
+        }
+        ck_assert_double_eq_tol(sum, 1, 1e-5);
+        wrong += best != (size_t)want;
+    }
+    ck_assert_double_eq_tol((double)wrong / 449, error,
+                            1e-9); /* what was reported is what is there */
+    free(as_steal(path));
+    path = file_join(child.dir, "artifacts/model.safetensors");
+    AS_AUTO(safetensors_freep) struct safetensors *m = NULL;
+    ck_ok(safetensors_read(path, 1 << 20, &m, &err), err);
+    ck_assert_uint_eq(safetensors_get(m, "layers.1.weight")->shape[1], 32);
+    ck_assert_uint_eq(safetensors_get(m, "input.mean")->shape[0], 64);
+    ck_assert_str_eq(safetensors_metadata(m, "format"), "assay-model-1");
+}
+END_TEST
+
+#define LONG_EPOCHS 60
+#define LONG_JOB                                                                                   \
+    "\"model\":{\"layers\":[64,32],\"dropout\":0.1},\"batch_size\":16,\"optimizer\":{\"kind\":"    \
+    "\"sgd\",\"lr\":0.02,\"momentum\":0.9},\"schedule\":{\"kind\":\"cosine\"},\"epochs\":60"
+
+/* Keep the first report of each step; a later one must be the same text. */
+static void take_line(char seen[LONG_EPOCHS + 1][512], const char *line)
+{
+    size_t step = (size_t)field(line, "step");
+    ck_assert_uint_le(step, LONG_EPOCHS);
+    if (seen[step][0])
+        ck_assert_str_eq(seen[step], line);
+    (void)snprintf(seen[step], sizeof seen[step], "%s", line);
+}
+
+START_TEST(killed_at_any_moment_it_ends_with_the_same_bits)
+{
+    static char whole[LONG_EPOCHS + 1][512], parts[LONG_EPOCHS + 1][512];
+    char line[512];
+    size_t len = 0, len_again = 0;
+    struct rng r;
+    rng_init(&r, 20261120, 0);
+    digits_job(LONG_JOB);
+    child_start(&child, "5", NULL);
+    while (child_line(&child, line, sizeof line))
+        take_line(whole, line);
+    ck_assert_int_eq(child_wait(&child), 0);
+    AS_AUTO(as_freep) char *want = child_read(&child, "artifacts/model.safetensors", &len);
+    AS_AUTO(as_freep) char *want_p = child_read(&child, "artifacts/predictions.npy", NULL);
+
+    child_teardown(&child);
+    child_setup(&child);
+    digits_job(LONG_JOB);
+    int resumed = 0, rounds = 0, code = -1;
+    for (; code != 0; rounds++) {
+        /* SIGTERM and SIGKILL by turns, after a few lines, wherever the child is by then */
+        int sig = rounds % 2 ? SIGKILL : SIGTERM;
+        uint64_t after = 1 + rng_below(&r, 9);
+        child_start(&child, "5", "--checkpoint-every=1ms");
+        for (uint64_t n = 0; child_line(&child, line, sizeof line); n++) {
+            resumed += n == 0 && field(line, "step") > 1;
+            take_line(parts, line);
+            if (n == after && rounds < 12)
+                ck_assert_int_eq(kill(child.pid, sig), 0);
+        }
+        code = child_wait(&child);
+        ck_assert_msg(code == 0 || code == 75 || code == -SIGKILL, "code %d", code);
+    }
+    ck_assert_int_gt(resumed, 0);
+    for (size_t i = 1; i <= LONG_EPOCHS; i++)
+        ck_assert_str_eq(whole[i], parts[i]);
+    AS_AUTO(as_freep) char *got = child_read(&child, "artifacts/model.safetensors", &len_again);
+    AS_AUTO(as_freep) char *got_p = child_read(&child, "artifacts/predictions.npy", NULL);
+    ck_assert_uint_eq(len, len_again);
+    ck_assert_mem_eq(want, got, len);
+    ck_assert_mem_eq(want_p, got_p, 128 + sizeof(float) * 449 * 10);
+}
+END_TEST
+
+START_TEST(sigterm)
+{
+    char line[512];
+    digits_job("\"epochs\":1000000");
+    child_start(&child, "1", NULL);
+    ck_assert_ptr_nonnull(child_line(&child, line, sizeof line));
+    ck_assert_int_eq(kill(child.pid, SIGTERM), 0);
+    ck_assert_int_eq(child_wait(&child), 75);
+    AS_AUTO(as_freep) char *path = file_join(child.dir, "checkpoints/checkpoint.safetensors");
+    AS_AUTO(safetensors_freep) struct safetensors *s = NULL;
+    ck_ok(safetensors_read(path, 1 << 24, &s, &err), err);
+    int64_t position[2];
+    ck_ok(safetensors_copy(s, "position", SAFETENSORS_I64, 2, position, &err), err);
+    ck_assert_int_ge(position[0], 1);
+}
+END_TEST
+
+START_TEST(foreign_and_cut_checkpoints)
+{
+    char line[512];
+    size_t len = 0;
+    digits_job("\"epochs\":1000000");
+    child_start(&child, "1", NULL);
+    ck_assert_ptr_nonnull(child_line(&child, line, sizeof line));
+    ck_assert_int_eq(kill(child.pid, SIGTERM), 0);
+    ck_assert_int_eq(child_wait(&child), 75);
+    child_start(&child, "2", NULL);
+    ends_with(1, "checkpoint.safetensors: the checkpoint belongs to another job");
+    AS_AUTO(as_freep) char *bytes = child_read(&child, "checkpoints/checkpoint.safetensors", &len);
+    child_write(&child, "checkpoints/checkpoint.safetensors", bytes, len / 2);
+    child_start(&child, "1", NULL);
+    ends_with(1, "checkpoint.safetensors: ");
+}
+END_TEST
+
+#define PAIR                                                                                       \
+    "\"format\":\"npy\",\"task\":\"regression\",\"rows\":200,\"features\":2,\"outputs\":1,"        \
+    "\"paths\":{\"features\":\"%s/x.npy\",\"targets\":\"%s/y.npy\"}"
+
+static void write_pair(void)
+{
+    float x[400], y[200];
+    struct rng r;
+    rng_init(&r, 8, 8);
+    for (size_t i = 0; i < 200; i++) {
+        x[2 * i] = (float)(100 * rng_uniform(&r));
+        x[2 * i + 1] = (float)rng_normal(&r);
+        y[i] = 5000 + 3 * x[2 * i] - 40 * x[2 * i + 1];
+    }
+    AS_AUTO(as_freep) char *xp = file_join(child.dir, "x.npy");
+    AS_AUTO(as_freep) char *yp = file_join(child.dir, "y.npy");
+    ck_ok(npy_write(xp, NPY_F4, (size_t[]){200, 2}, 2, x, &err), err);
+    ck_ok(npy_write(yp, NPY_F4, (size_t[]){200}, 1, y, &err), err);
+}
+
+static void pair_job(const char *train)
+{
+    char data[512];
+    (void)snprintf(data, sizeof data, PAIR, child.dir, child.dir);
+    write_job(train, data);
+}
+
+START_TEST(regression)
+{
+    char line[512] = "", last[512] = "";
+    write_pair();
+    pair_job("\"dataset\":\"pair\",\"model\":{\"kind\":\"linear\"},\"optimizer\":{\"kind\":\"sgd\","
+             "\"lr\":0.05},\"epochs\":60,\"report_every\":25");
+    child_start(&child, "1", NULL);
+    size_t lines = 0;
+    for (; child_line(&child, line, sizeof line); lines++)
+        memcpy(last, line, sizeof last);
+    ck_assert_int_eq(child_wait(&child), 0);
+    ck_assert_uint_eq(lines, 3); /* 25, 50, 60 */
+    ck_assert_double_gt(field(last, "val_r2"), 0.999);
+    ck_assert_double_lt(field(last, "val_rmse"), 2);
+    AS_AUTO(as_freep) char *path = file_join(child.dir, "artifacts/targets.npy");
+    AS_AUTO(npy_freep) struct npy *t = NULL;
+    double v = 0;
+    ck_ok(npy_open(path, &t, &err), err);
+    ck_assert_int_eq(npy_header_of(t)->type, NPY_F4);
+    ck_assert_uint_eq(npy_header_of(t)->shape[1], 1);
+    ck_ok(npy_read(t, 1, &v, &err), err);
+    ck_assert_double_gt(v, 4500);
+}
+END_TEST
+
+START_TEST(divergence)
+{
+    char line[512] = "";
+    write_pair();
+    pair_job("\"dataset\":\"pair\",\"optimizer\":{\"kind\":\"sgd\",\"lr\":100000},\"epochs\":50");
+    child_start(&child, "1", NULL);
+    ck_assert_ptr_nonnull(child_line(&child, line, sizeof line));
+    ck_assert_ptr_nonnull(strstr(line, "\"val_loss\": \"NaN\""));
+    ends_with(1, "diverged: the loss is not finite after epoch 1");
+    AS_AUTO(as_freep) char *path = file_join(child.dir, "artifacts/predictions.npy");
+    ck_assert_int_ne(access(path, F_OK), 0);
+}
+END_TEST
+
+START_TEST(bad_jobs)
+{
+    char data[512];
+    (void)snprintf(data, sizeof data, PAIR, child.dir, child.dir);
+    child_start(&child, "1", NULL);
+    ends_with(1, "job.json");
+    pair_job("\"dataset\":\"pair\",\"epochs\":1");
+    child_start(&child, "1", NULL);
+    ends_with(1, "data set 'pair': cannot open");
+    write_pair();
+    child_write(&child, "y.npy", "short", 5);
+    child_start(&child, "1", NULL);
+    ends_with(1, "y.npy: not an NPY file");
+    pair_job("\"dataset\":\"pair\",\"epochs\":1,\"model\":{\"layers\":[64,-1]}");
+    child_start(&child, "1", NULL);
+    ends_with(1, "/train/model/layers/1: found -1, expected a whole number");
+    pair_job("\"dataset\":\"pair\",\"epochs\":1,\"model\":{\"layers\":[60000,60000]}");
+    child_start(&child, "1", NULL);
+    ends_with(1, "parameters, expected at most");
+    digits_job("\"epochs\":1");
+    child_start(&child, "x", NULL);
+    ends_with(1, "ASSAY_SEED: found 'x'");
+    child_start(&child, "1", "--no-such-option");
+    ends_with(2, "no-such-option");
+}
+END_TEST
+
+START_TEST(target_that_is_no_number)
+{
+    char data[256];
+    child_write(&child, "t.csv", "a,b\n1,x\n2,y\n3,4\n", 16);
+    (void)snprintf(data, sizeof data,
+                   "\"format\":\"csv\",\"task\":\"regression\",\"target\":\"b\",\"rows\":3,"
+                   "\"features\":1,\"outputs\":1,\"paths\":{\"table\":\"%s/t.csv\"}",
+                   child.dir);
+    write_job("\"dataset\":\"t\",\"epochs\":1", data);
+    child_start(&child, "1", NULL);
+    ends_with(1, "column 'b', line 2: found 'x', expected a number");
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+    Suite *s = suite_create("train_program");
+    TCase *t = tcase_create("train_program");
+    tcase_set_timeout(t, 120);
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_test(t, digits);
+    tcase_add_test(t, killed_at_any_moment_it_ends_with_the_same_bits);
+    tcase_add_test(t, sigterm);
+    tcase_add_test(t, foreign_and_cut_checkpoints);
+    tcase_add_test(t, regression);
+    tcase_add_test(t, divergence);
+    tcase_add_test(t, bad_jobs);
+    tcase_add_test(t, target_that_is_no_number);
+    suite_add_tcase(s, t);
+    return s;
+}

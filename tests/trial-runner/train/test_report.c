@@ -1,0 +1,54 @@
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "tests/check_main.h"
+#include "trial-runner/train/report.h"
+
+static struct as_err err;
+
+START_TEST(lines)
+{
+    char dir[] = "/tmp/assay-report-XXXXXX";
+    ck_assert_ptr_nonnull(mkdtemp(dir));
+    AS_AUTO(as_freep) char *path = file_join(dir, "report");
+    AS_AUTO(str_done) struct str line = {0};
+    struct report_value values[] = {{"val_error", 0.1}, {"val_loss", NAN}, {"x", -INFINITY}};
+    ck_ok(report_format(3, values, 3, &line, &err), err);
+    ck_assert_str_eq(str_cstr(&line), "{\"step\": 3, \"val_error\": 0.1, \"val_loss\": \"NaN\", "
+                                      "\"x\": \"-Infinity\"}\n");
+    JSON_AUTO j = NULL;
+    double v = 0;
+    ck_ok(json_parse(line.s, line.len, &j, &err), err);
+    ck_assert(json_number_get(json_object_get(j, "val_loss"), &v) && isnan(v));
+    ck_ok(report_append(path, &line, &err), err);
+    ck_ok(report_append(path, &line, &err), err);
+    AS_AUTO(as_freep) char *text = NULL;
+    size_t len = 0;
+    ck_ok(file_read(path, 1 << 16, &text, &len, &err), err);
+    ck_assert_uint_eq(len, 2 * line.len);
+    ck_ok(file_remove_tree(dir, &err), err);
+    ck_fails(report_append(path, &line, &err), AS_E_IO, err, path);
+    ck_ok(report_append(NULL, &line, &err), err);
+}
+END_TEST
+
+START_TEST(full_disk)
+{
+    AS_AUTO(str_done) struct str line = {0};
+    str_puts(&line, "{\"step\": 1}\n");
+    ck_fails(report_append("/dev/full", &line, &err), AS_E_IO, err, "No space left");
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+    Suite *s = suite_create("report");
+    TCase *t = tcase_create("report");
+    tcase_add_test(t, lines);
+    tcase_add_test(t, full_disk);
+    suite_add_tcase(s, t);
+    return s;
+}

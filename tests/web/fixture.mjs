@@ -1,0 +1,279 @@
+/* A small server with the shape of assayd's API and made-up sweeps, for what a real sweep cannot show in a
+ * test's time: thousands of trials, hostile text, an ensemble, events at a known moment. Every answer is held
+ * against the OpenAPI document by the tests. The subject is always the built page, served from `dist`.
+ *
+ *   const f = await startFixture(dist);  f.url, f.finish("live"), f.close()
+ *   node fixture.mjs DIST [PORT]         to look at the page while working on it; token "fixture" */
+import { createHash } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import { extname, join, normalize } from "node:path";
+import { fileURLToPath } from "node:url";
+
+export const TOKEN = "fixture";
+export const CSP = "default-src 'self'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'; object-src 'none'";
+const TYPES = { ".html": "text/html; charset=utf-8", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml" };
+const START = Date.now() - 9 * 60_000;
+const iso = (ms) => new Date(ms).toISOString();
+const NASTY = `<img src=x onerror="window.pwned=1"><script>window.pwned=1</script>"'&\u202e`;
+
+/** Numbers in [0, 1) that are the same in every run (mulberry32). */
+function numbers(seed) {
+  return () => {
+    seed = (seed + 0x6d2b79f5) | 0;
+    let t = Math.imul(seed ^ (seed >>> 15), 1 | seed);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
+  };
+}
+
+const DIGITS = {
+  lr: { type: "float", min: 1e-4, max: 0.3, scale: "log" }, width: { type: "int", min: 16, max: 128, scale: "log" },
+  depth_two: { type: "int", min: 8, max: 64, scale: "log" }, dropout: { type: "float", min: 0, max: 0.5 },
+  weight_decay: { type: "float", min: 1e-6, max: 1e-2, scale: "log" }, optimizer: { type: "categorical", values: ["sgd", "adamw"] },
+  momentum: { type: "float", min: 0, max: 0.98, when: { optimizer: "sgd" } },
+};
+
+function drawParams(space, random) {
+  const out = {};
+  for (const [name, p] of Object.entries(space)) {
+    const u = random();
+    if (p.when && Object.entries(p.when).some(([k, v]) => out[k] !== v)) continue;
+    if (p.type === "categorical") out[name] = p.values[Math.floor(u * p.values.length)];
+    else {
+      const v = p.scale === "log" ? Math.exp(Math.log(p.min) + u * Math.log(p.max / p.min)) : p.min + u * (p.max - p.min);
+      out[name] = p.type === "int" ? Math.round(v) : v;
+    }
+  }
+  return out;
+}
+
+/** A validation error that depends on the parameters somewhat as a real one does. */
+function errorOf(params, random) {
+  const lr = Math.log10(params.lr ?? 0.01);
+  const bowl = 0.028 + 0.02 * (lr + 2) ** 2 + 0.03 * (1 - (params.width ?? 64) / 128) ** 2 + 0.04 * (params.dropout ?? 0) ** 2;
+  const diverged = lr > -0.75 && random() < 0.5;
+  return diverged ? 0.7 + 0.2 * random() : Math.round((bowl + 0.008 * random()) * 539) / 539;
+}
+
+function seriesOf(trial, epochs, random) {
+  const last = typeof trial.value === "number" ? trial.value : 0.1;
+  const curve = (end, start, noise) => Array.from({ length: epochs }, (_, i) => end + (start - end) * Math.exp(-(i + 1) / 4) + noise * (random() - 0.5));
+  const steps = Array.from({ length: epochs }, (_, i) => i + 1);
+  const error = curve(last, 0.8, 0.01);
+  if (epochs > 0) error[epochs - 1] = last;
+  const metrics = { train_loss: curve(last * 1.6, 2.3, 0.03), val_loss: curve(last * 3, 2.2, 0.05), val_error: error, val_accuracy: error.map((e) => 1 - e), lr: steps.map((s) => 0.05 * (1 + Math.cos((Math.PI * s) / 20))) };
+  return Object.fromEntries(Object.entries(metrics).map(([name, values]) => [name, { steps, values }]));
+}
+
+class Sweep {
+  constructor({ id, space = DIGITS, planned, started, seed = 7, method = "sobol", metric = { name: "val_error", goal: "minimize" }, description }) {
+    this.random = numbers(seed);
+    this.trials = [];
+    this.space = space;
+    this.base = {
+      id, name: id, state: "running", reason: null, metric, method, seed: String(seed), planned_trials: planned, created_at: iso(started - 400), started_at: iso(started), finished_at: null,
+      document: {
+        name: id, ...(description ? { description } : {}), metric, parameters: space, search: { method, seed }, limits: { max_trials: planned, max_restarts: 3, trial_timeout: "5m" },
+        trial: { train: { dataset: "digits", model: { kind: "mlp", layers: ["${width}", "${depth_two}"], activation: "relu", dropout: "${dropout}" }, optimizer: { kind: "${optimizer}", lr: "${lr}", weight_decay: "${weight_decay}" }, epochs: 20, batch_size: 64 } },
+        ensemble: { method: "greedy", size: 16 },
+      },
+    };
+    this.clock = started;
+  }
+
+  add(state, runner = `box-${1 + (this.trials.length % 2)}`) {
+    const params = drawParams(this.space, this.random);
+    const began = (this.clock += 900 + Math.floor(this.random() * 900));
+    const value = errorOf(params, this.random);
+    const trial = {
+      sweep: this.base.id, number: this.trials.length, state: "running", attempt: 1, restarts: 0, params, seed: String(Math.floor(this.random() * 2 ** 53)), value: null, step: null, metrics: {},
+      suggestion: { method: this.base.method, index: this.trials.length }, runner, reason: null, created_at: iso(began - 20), started_at: iso(began), finished_at: null,
+    };
+    this.trials.push(trial);
+    if (state === "queued") Object.assign(trial, { state, attempt: 0, runner: null, started_at: null });
+    else if (state === "running") Object.assign(trial, { value: value + 0.05, step: 7 });
+    else this.end(trial, state, value, began + 2600 + Math.floor(this.random() * 1500));
+    return trial;
+  }
+
+  end(trial, state, value, at) {
+    Object.assign(trial, { state, finished_at: iso(at), value: state === "completed" ? value : null, step: 20, metrics: state === "completed" ? { val_error: value } : {} });
+    if (state === "failed") trial.reason = "exit code 1: loss is not a number at step 6";
+  }
+
+  get view() {
+    const counts = { queued: 0, running: 0, paused: 0, completed: 0, pruned: 0, failed: 0, cancelled: 0, total: this.trials.length };
+    for (const t of this.trials) counts[t.state]++;
+    const sign = this.base.metric.goal === "minimize" ? 1 : -1;
+    const done = this.trials.filter((t) => t.state === "completed" && typeof t.value === "number");
+    const best = done.reduce((a, t) => (a === null || t.value * sign < a.value * sign ? t : a), null);
+    return { ...this.base, counts, best: best && { number: best.number, value: best.value, params: best.params } };
+  }
+
+  ensemble() {
+    if (this.base.state !== "completed") return { state: "pending" };
+    const top = this.trials.filter((t) => t.state === "completed").sort((a, b) => a.value - b.value).slice(0, 6);
+    const counts = [5, 4, 3, 2, 1, 1];
+    return {
+      state: "ready", reason: null, metric: "error", goal: "minimize", rows_select: 270, rows_report: 269, value: 0.01487, value_select: 0.0111, candidates: 38,
+      best_single: { number: top[0].number, value: top[0].value, value_select: top[0].value + 0.002 },
+      members: top.map((t, i) => ({ number: t.number, weight: counts[i] / 16, count: counts[i], value: t.value, value_select: t.value + 0.002, params: t.params })),
+    };
+  }
+}
+
+function makeSweeps() {
+  const done = new Sweep({ id: "digits-mlp", planned: 40, started: START, description: "Forty small networks on handwritten digits" });
+  for (let i = 0; i < 40; i++) done.add(i === 11 || i === 29 ? "failed" : "completed");
+  Object.assign(done.trials[17], { attempt: 2, restarts: 1 });
+  Object.assign(done.base, { state: "completed", finished_at: iso(done.clock + 4000) });
+  const live = new Sweep({ id: "live", planned: 60, started: Date.now() - 50_000, seed: 3, method: "random" });
+  for (let i = 0; i < 24; i++) live.add(i % 9 === 8 ? "failed" : "completed");
+  for (let i = 0; i < 4; i++) live.add("running");
+  const big = new Sweep({ id: "big", planned: 5000, started: START - 86_400_000, seed: 11, method: "random" });
+  for (let i = 0; i < 5000; i++) big.add(i % 97 === 96 ? "failed" : "completed");
+  Object.assign(big.base, { state: "completed", finished_at: iso(START - 3_600_000) });
+  const nasty = new Sweep({ id: "nasty", planned: 3, started: START + 1000, seed: 5, description: NASTY, space: { [NASTY]: { type: "categorical", values: [NASTY] }, lr: DIGITS.lr }, metric: { name: NASTY, goal: "maximize" } });
+  for (let i = 0; i < 3; i++) nasty.add(i === 2 ? "failed" : "completed", NASTY);
+  nasty.trials[0].value = "Infinity";
+  nasty.trials[2].reason = NASTY;
+  Object.assign(nasty.base, { state: "failed", reason: NASTY, finished_at: iso(START + 9000), ensemble: undefined });
+  const empty = new Sweep({ id: "empty", planned: 100, started: Date.now() - 3000, seed: 2 });
+  Object.assign(empty.base, { state: "paused", started_at: null });
+  return [empty, live, nasty, done, big];
+}
+
+const problem = (status, code, detail) => ({ status, type: "application/problem+json", body: { type: "about:blank", title: code, status, code, detail } });
+
+export async function startFixture(dist, port = 0) {
+  const sweeps = new Map(makeSweeps().map((s) => [s.base.id, s]));
+  const artifact = Buffer.from("not really a model\n");
+  const sha256 = createHash("sha256").update(artifact).digest("hex");
+  const clients = new Set();
+  const events = [];
+  const seen = [];                            // [method, template, answer] of every JSON answer, for the schema check
+  let nextEvent = 1;
+
+  function emit(type, fields) {
+    const event = { id: String(nextEvent++), type, time: iso(Date.now()), ...fields };
+    events.push(event);
+    for (const c of clients) if (c.sweep === null || c.sweep === event.sweep) sendEvent(c.response, event);
+  }
+  const sendEvent = (response, event) => response.write(`id: ${event.id}\nevent: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`);
+
+  function stream(request, response, sweep) {
+    response.writeHead(200, { "Content-Type": "text/event-stream", "Cache-Control": "no-store", "Content-Security-Policy": CSP });
+    response.write(": hello\n\n");
+    const after = request.headers["last-event-id"];
+    if (after !== undefined) for (const e of events) if (Number(e.id) > Number(after) && (sweep === null || e.sweep === sweep)) sendEvent(response, e);
+    const client = { response, sweep };
+    clients.add(client);
+    request.on("close", () => clients.delete(client));
+  }
+
+  function page(items, query, fallback) {
+    const from = Number(query.get("cursor") ?? 0);
+    const size = Number(query.get("page_size") ?? fallback);
+    return { items: items.slice(from, from + size), next_cursor: from + size < items.length ? String(from + size) : null };
+  }
+
+  function attemptsOf(t) {
+    const last = { attempt: t.attempt, runner: t.runner, started_at: t.started_at, ended_at: t.finished_at, outcome: t.state === "running" ? null : t.state, reason: t.reason, exit_code: t.state === "failed" ? 1 : t.state === "completed" ? 0 : null };
+    if (t.attempt === 0) return [];
+    return t.attempt === 1 ? [last] : [{ ...last, attempt: 1, outcome: "lost", reason: "the lease ended", exit_code: null }, last];
+  }
+
+  function logOf(t) {
+    const nasty = t.sweep === "nasty" ? `${NASTY}\n` : "";
+    const lines = Array.from({ length: t.step ?? 0 }, (_, i) => `epoch ${i + 1}/20  train_loss ${(2.2 * Math.exp(-i / 4) + 0.05).toFixed(4)}  val_error ${(0.7 * Math.exp(-i / 4) + 0.03).toFixed(4)}`);
+    return { attempt: t.attempt, truncated: false, text: `${nasty}assay-train: digits, 1797 rows, 64 features, 10 classes\n${lines.join("\n")}\n` };
+  }
+
+  function trialAnswer(sweep, number, below, method) {
+    const t = sweep.trials[Number(number)];
+    const at = `/v1/sweeps/{sweep}/trials/{number}${below ? `/${below}` : ""}`;
+    if (!t) return problem(404, "not_found", `sweep ${sweep.base.id} has no trial ${number}`);
+    if (method === "POST" && below === "cancel") {
+      if (t.finished_at) return problem(409, "conflict", `trial ${number} is ${t.state}`);
+      Object.assign(t, { state: "cancelled", reason: "cancelled by a person", finished_at: iso(Date.now()) });
+      emit("trial.changed", { sweep: t.sweep, number: t.number, state: t.state, attempt: t.attempt });
+      return { at, body: t };
+    }
+    if (below === "measurements") return { at, body: { series: t.step ? seriesOf(t, t.step, numbers(t.number)) : {} } };
+    if (below === "log") return { at, body: logOf(t) };
+    if (below === "artifacts") return { at, body: { items: t.state === "completed" ? [{ path: "model.safetensors", size: artifact.length, sha256 }, { path: "predictions.npy", size: 21_688, sha256 }] : [] } };
+    return { at, body: { ...t, attempts: attemptsOf(t) } };
+  }
+
+  function answer(method, parts, query, body) {
+    const [kind, id, below, number, deeper] = parts;
+    if (kind === "runners") return { at: "/v1/runners", body: { items: [1, 2].map((n) => ({ name: `box-${n}`, state: n === 1 ? "live" : "lost", host: "node7", version: "0.1.0", slots: 4, gpus: n === 1 ? ["NVIDIA H200"] : [], running: n === 1 ? 2 : 0, epoch: n, registered_at: iso(START), seen_at: iso(Date.now() - (n === 1 ? 800 : 95_000)) })), next_cursor: null } };
+    if (kind !== "sweeps") return problem(404, "not_found", "there is no such path");
+    if (!id) return { at: "/v1/sweeps", body: page([...sweeps.values()].map((s) => s.view), query, 100) };
+    const sweep = sweeps.get(id);
+    if (!sweep) return problem(404, "not_found", `there is no sweep ${id}`);
+    if (below === "trials" && number !== undefined) return trialAnswer(sweep, number, deeper, method);
+    if (below === "trials") return { at: "/v1/sweeps/{sweep}/trials", body: page(sweep.trials, query, 100) };
+    if (below === "ensemble") return { at: "/v1/sweeps/{sweep}/ensemble", body: id === "nasty" ? { state: "none", reason: NASTY } : sweep.ensemble() };
+    if (method === "PATCH") {
+      sweep.base.state = body.state;
+      if (body.state === "cancelled") for (const t of sweep.trials) if (!t.finished_at) Object.assign(t, { state: "cancelled", finished_at: iso(Date.now()) });
+      emit("sweep.changed", { sweep: id, state: body.state });
+    }
+    return { at: "/v1/sweeps/{sweep}", body: sweep.view };
+  }
+
+  async function file(path, response) {
+    const name = path === "/" ? "/index.html" : normalize(path);
+    try {
+      const data = await readFile(join(dist, name));
+      response.writeHead(200, { "Content-Type": TYPES[extname(name)] ?? "application/octet-stream", "Content-Security-Policy": CSP, "X-Content-Type-Options": "nosniff" });
+      response.end(data);
+    } catch {
+      response.writeHead(404).end();
+    }
+  }
+
+  const server = createServer(async (request, response) => {
+    const url = new URL(request.url, "http://host");
+    if (!url.pathname.startsWith("/v1/")) return file(url.pathname, response);
+    const parts = url.pathname.split("/").slice(2).map(decodeURIComponent);
+    let text = "";
+    for await (const piece of request) text += piece;
+    const allowed = request.headers.authorization === `Bearer ${TOKEN}`;
+    if (allowed && parts.at(-1) === "events") return stream(request, response, parts[0] === "sweeps" ? parts[1] : null);
+    if (allowed && parts[0] === "blobs") return response.writeHead(200, { "Content-Type": "application/octet-stream" }).end(artifact);
+    const a = allowed ? answer(request.method, parts, url.searchParams, text ? JSON.parse(text) : null) : problem(401, "denied", "the token is not known here");
+    if (a.at) seen.push([request.method, a.at, a.body]);
+    response.writeHead(a.status ?? 200, { "Content-Type": a.type ?? "application/json" });
+    return response.end(JSON.stringify(a.body));
+  });
+  await new Promise((resolve) => server.listen(port, "127.0.0.1", resolve));
+
+  return {
+    url: `http://127.0.0.1:${server.address().port}`, sweeps, seen, emit,
+    /** The oldest running trial of a sweep completes, with this value, and a new one starts. */
+    finish(id, value) {
+      const sweep = sweeps.get(id);
+      const t = sweep.trials.find((x) => x.state === "running");
+      sweep.end(t, "completed", value ?? errorOf(t.params, sweep.random), Date.now());
+      emit("trial.changed", { sweep: id, number: t.number, state: "completed", attempt: t.attempt, value: t.value });
+      if (sweep.trials.length < sweep.base.planned_trials) {
+        const n = sweep.add("running");
+        n.started_at = iso(Date.now());
+        emit("trial.changed", { sweep: id, number: n.number, state: "running", attempt: 1 });
+      }
+      return t;
+    },
+    /** Cut every stream, as a restart of the server does. */
+    cut: () => { for (const c of clients) c.response.destroy(); },
+    close: () => { server.closeAllConnections(); server.close(); },
+  };
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const f = await startFixture(process.argv[2], Number(process.argv[3] ?? 8601));
+  console.log(`${f.url}/#token=${TOKEN}`);
+  setInterval(() => { if (f.sweeps.get("live").trials.some((t) => t.state === "running")) f.finish("live"); }, 1500);
+}

@@ -1,0 +1,62 @@
+/* The whole of Assay for a test: `assay up` with a private PostgreSQL, assayd and two runners, in a folder of
+ * its own. ASSAY_URL and ASSAY_TOKEN name a running one instead. */
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { chmodSync, closeSync, existsSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { BUILD, skip, SOURCE } from "./browser.mjs";
+
+const READY_MS = 90_000;
+const STOP_MS = 30_000;
+const pause = (ms) => new Promise((resolve) => { setTimeout(resolve, ms); });
+
+/** The last lines of every log of the installation, for a test that failed. */
+function showLogs(data) {
+  const folder = join(data, "logs");
+  const logs = [join(data, "up.log"), ...(existsSync(folder) ? readdirSync(folder).map((n) => join(folder, n)) : [])];
+  for (const log of logs.filter((l) => existsSync(l))) console.error(`--- ${log}\n${readFileSync(log, "utf8").split("\n").slice(-25).join("\n")}`);
+}
+
+async function startOwn() {
+  const assay = join(BUILD, "cli", "assay");
+  for (const program of [assay, join(BUILD, "api/server/assayd"), join(BUILD, "trial-runner/agent/assay-runner")])
+    if (!existsSync(program)) skip(`${program} is not built`);
+  const data = mkdtempSync("/var/tmp/assay-web-");
+  chmodSync(data, 0o755); // PostgreSQL may run as another user
+  const ready = join(data, "ready.json");
+  const log = openSync(join(data, "up.log"), "a");
+  const up = spawn(assay, ["up", "--data", data, "--runners", "2", "--port", "0", "--ready-file", ready], { cwd: SOURCE, stdio: ["ignore", log, log] });
+  closeSync(log);
+  const ended = new Promise((resolve) => { up.once("exit", resolve); up.once("error", resolve); });
+  let running = true;
+  void ended.then(() => { running = false; });
+  const stop = async (failed) => {
+    if (running) up.kill("SIGTERM");
+    const patience = setTimeout(() => up.kill("SIGKILL"), STOP_MS);
+    await ended;
+    clearTimeout(patience);
+    if (failed) showLogs(data);
+    rmSync(data, { recursive: true, force: true });
+  };
+  for (const end = Date.now() + READY_MS; !existsSync(ready); await pause(50)) {
+    if (running && Date.now() < end) continue;
+    await stop(true);
+    assert.fail(running ? `assay up was not ready after ${READY_MS} ms` : "assay up ended before it was ready");
+  }
+  const info = JSON.parse(readFileSync(ready, "utf8"));
+  return { url: info.url.replace(/\/$/, ""), token: readFileSync(info.admin_token_file, "utf8").trim(), stop };
+}
+
+/** Its address and an admin's token; `api(method, path, body)` for what the page is not asked to do. */
+export async function startInstallation() {
+  const { ASSAY_URL: url, ASSAY_TOKEN: token } = process.env;
+  const own = url && token ? { url, token, stop: async () => undefined } : await startOwn();
+  const api = async (method, path, body) => {
+    const headers = { Authorization: `Bearer ${own.token}`, "Content-Type": "application/json" };
+    const response = await fetch(own.url + path, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) });
+    const text = await response.text();
+    assert.ok(response.ok, `${method} ${path}: ${response.status} ${text}`);
+    return text === "" ? null : JSON.parse(text);
+  };
+  return { ...own, api };
+}

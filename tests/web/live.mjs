@@ -1,0 +1,164 @@
+/* The dashboard on the real thing: `assay up`, sweeps of a shell command, Chromium. */
+import assert from "node:assert/strict";
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { BUILD, column, openBrowser, orderBy, SOURCE, step, tools, until } from "./browser.mjs";
+import { startInstallation } from "./installation.mjs";
+import { checker } from "./schema.mjs";
+
+const HOSTILE = `<img src=x onerror="window.pwned=1">`;
+const TRIALS = 30;
+const stamp = Date.now().toString(36); // names of our own, also in an installation that is not
+const NAME = `web-${stamp}`;
+const SLOW = `slow-${stamp}`;
+
+const folder = mkdtempSync("/var/tmp/assay-gate-");
+chmodSync(folder, 0o755);
+const gate = join(folder, "open");
+
+/* Waits for the gate; five measurements, a line of output each, a file; fails when fate is "bad". */
+const SCRIPT = `
+while [ ! -e ${gate} ]; do sleep 0.05; done
+echo 'starts with ${HOSTILE}'
+for step in 1 2 3 4 5; do
+  awk -v x="$1" -v s="$step" 'BEGIN { printf "{\\"step\\": %d, \\"loss\\": %.9f, \\"train_loss\\": %.9f}\\n", s, (x - 0.3) ^ 2 + 0.2 / s, (x - 0.3) ^ 2 + 0.1 / s }' >> "$ASSAY_REPORT"
+  echo "step $step"
+done
+if [ "$2" = bad ]; then echo 'it was bound to fail' >&2; exit 3; fi
+echo kept > "$ASSAY_ARTIFACTS/note.txt"`;
+
+const sweep = {
+  name: NAME, description: `thirty little trials ${HOSTILE}`, metric: { name: "loss", goal: "minimize" },
+  parameters: { x: { type: "float", min: 0, max: 1 }, fate: { type: "categorical", values: ["good", HOSTILE, "fine", "bad"] } },
+  search: { method: "random", seed: 11 }, limits: { max_trials: TRIALS, max_restarts: 0, max_failed_trials: TRIALS },
+  trial: { command: ["sh", "-c", SCRIPT, "trial", "${x}", "${fate}"] },
+};
+const slow = {
+  name: SLOW, metric: { name: "loss", goal: "minimize" }, parameters: { x: { type: "float", min: 0, max: 1 } }, search: { method: "random", seed: 1 }, limits: { max_trials: 6 },
+  trial: { command: ["sh", "-c", `echo '{"step": 1, "loss": 0.5}' >> "$ASSAY_REPORT"; echo 'waits'; exec sleep 600`] },
+};
+
+const browser = await openBrowser();
+const { page, errors } = browser;
+const assay = await startInstallation().catch(async (error) => { await browser.close(); throw error; });
+const answers = [];
+page.on("response", (response) => {
+  const type = response.headers()["content-type"] ?? "";
+  if (response.status() === 200 && type.startsWith("application/json")) answers.push(response.json().then((body) => [response.request().method(), new URL(response.url()).pathname, body], () => null));
+});
+const get = (path) => assay.api("GET", path);
+const visit = (hash) => page.goto(`${assay.url}/${hash}`);
+const region = (name) => page.getByRole("region", { name, exact: true });
+const chartPoints = () => region("History").getAttribute("data-points").then(Number);
+let failed = true;
+
+try {
+  await step("the page is served with a policy that allows nothing from elsewhere", async () => {
+    const response = await visit(`#token=${assay.token}`);
+    assert.match(response.headers()["content-security-policy"] ?? "", /default-src 'self'/);
+    await page.getByRole("heading", { name: "Sweeps", exact: true }).waitFor();
+    assert.equal(new URL(page.url()).hash, "#/sweeps");
+    await page.getByText("Live", { exact: true }).waitFor();
+    await page.evaluate(() => { window.sameDocument = true; });
+  });
+
+  await step("a sweep that somebody starts appears in the list", async () => {
+    await assay.api("POST", "/v1/sweeps", sweep);
+    await page.getByRole("link", { name: NAME }).waitFor();
+    await page.getByRole("link", { name: NAME }).click();
+    await page.getByRole("heading", { name: NAME }).waitFor();
+  });
+
+  await step("it runs to its end before our eyes", async () => {
+    await until(page, "running trials", () => column(page, "Trials", "State"), (s) => s.includes("running"));
+    assert.equal(await page.getByTestId("ended").innerText(), "0");
+    writeFileSync(gate, "");
+    await until(page, "ended trials", async () => Number(await page.getByTestId("ended").innerText()), (n) => n === TRIALS);
+    await page.locator(".head .state-completed").waitFor();
+    const now = await get(`/v1/sweeps/${NAME}`);
+    assert.ok(now.counts.failed > 0 && now.counts.completed > 0, "the seed gives both kinds");
+    await until(page, "points", chartPoints, (n) => n === now.counts.completed);
+    await until(page, "the best value", () => page.getByTestId("best").getAttribute("title"), (t) => Number(t) === now.best.value);
+    assert.equal(await page.evaluate(() => window.sameDocument), true, "without a reload");
+  });
+
+  await step("the table orders by value both ways, as the server does", async () => {
+    for (const order of ["asc", "desc"]) {
+      const { items } = await get(`/v1/sweeps/${NAME}/trials?sort=value&order=${order}&page_size=100`);
+      await orderBy(page, "Trials", "loss");
+      const shown = (await column(page, "Trials", "loss")).map(Number);
+      const values = items.map((t) => t.value).filter((v) => typeof v === "number");
+      assert.equal(shown.length, TRIALS);
+      values.forEach((v, i) => assert.ok(Math.abs(shown[i] - v) <= 1e-3 * Math.abs(v), `row ${i} by value ${order}: ${shown[i]}, the server has ${v}`));
+    }
+    await page.getByRole("button", { name: /^failed \d/ }).click();
+    assert.deepEqual([...new Set(await column(page, "Trials", "State"))], ["failed"]);
+    assert.deepEqual([...new Set(await column(page, "Trials", "fate"))], ["bad"]);
+    mkdirSync(join(BUILD, "tests/web/shots"), { recursive: true });
+    await page.screenshot({ path: join(BUILD, "tests/web/shots/live.png"), fullPage: true });
+  });
+
+  await step("a trial's page: curves, output, file", async () => {
+    const { items } = await get(`/v1/sweeps/${NAME}/trials?page_size=100`);
+    const odd = items.find((t) => t.state === "completed" && t.params.fate === HOSTILE);
+    assert.ok(odd, "the seed gives a completed trial with the hostile value");
+    await visit(`#/sweeps/${NAME}/trials/${odd.number}`);
+    await until(page, "metrics", () => region("Curves").getAttribute("data-metrics"), (n) => n === "2");
+    assert.equal(await region("Curves").locator("canvas").count(), 1, "loss and train_loss share a chart");
+    assert.match(await page.locator(".log").innerText(), /starts with <img src=x[^]*step 5/);
+    const waiting = page.waitForEvent("download");
+    await page.getByRole("button", { name: "note.txt" }).click();
+    assert.equal(readFileSync(await (await waiting).path(), "utf8"), "kept\n");
+    const bad = items.find((t) => t.state === "failed");
+    await visit(`#/sweeps/${NAME}/trials/${bad.number}`);
+    await page.locator(".log").getByText("it was bound to fail").waitFor();
+    await region("Attempts").getByText("exit 3").waitFor();
+    assert.equal(await page.evaluate(() => window.pwned), undefined);
+    assert.equal(await page.locator("main img").count(), 0);
+  });
+
+  await step("a running trial is cancelled from its page", async () => {
+    await assay.api("POST", "/v1/sweeps", slow);
+    await visit(`#/sweeps/${SLOW}/trials/0`);
+    await page.locator(".head .state-running").waitFor();
+    await page.locator(".log").getByText("waits").waitFor();
+    await page.getByRole("button", { name: "Cancel…" }).click();
+    await page.getByRole("button", { name: "Cancel the trial" }).click();
+    await page.locator(".head .state-cancelled").waitFor();
+    assert.equal((await get(`/v1/sweeps/${SLOW}/trials/0`)).state, "cancelled");
+  });
+
+  await step("a sweep is paused, resumed and cancelled from its page", async () => {
+    await visit(`#/sweeps/${SLOW}`);
+    await page.getByRole("button", { name: "Pause" }).click();
+    await page.locator(".head .state-paused").waitFor();
+    await page.getByRole("button", { name: "Resume" }).click();
+    await page.locator(".head .state-running").waitFor();
+    await page.getByRole("button", { name: "Cancel…" }).click();
+    await page.getByRole("button", { name: "Cancel the sweep" }).click();
+    await page.locator(".head .state-cancelled").waitFor();
+    await until(page, "running trials", async () => (await get(`/v1/sweeps/${SLOW}`)).counts.running, (n) => n === 0);
+  });
+
+  await step("runners, and a token that the server does not know", async () => {
+    await page.getByRole("link", { name: "Runners" }).click();
+    await until(page, "live runners", () => column(page, "Runners", "State"), (s) => s.filter((x) => x === "live").length >= 2);
+    browser.expect(/status of 401/);
+    await visit("#token=wrong");
+    await page.getByRole("heading", { name: "Sign in" }).waitFor();
+  });
+
+  await step("every answer to the page was as the OpenAPI document says", async () => {
+    const check = checker(join(SOURCE, "api/openapi.yaml"), tools()("yaml").parse);
+    const all = (await Promise.all(answers)).filter((a) => a !== null);
+    assert.ok(all.length > 20, `${all.length} answers`);
+    assert.deepEqual(all.flatMap(([method, path, body]) => check(method, path, body)).slice(0, 10), []);
+  });
+
+  assert.deepEqual(errors, [], "the console stayed clean, and nothing broke the content security policy");
+  failed = false;
+} finally {
+  await browser.close();
+  await assay.stop(failed);
+  rmSync(folder, { recursive: true, force: true });
+}

@@ -1,0 +1,197 @@
+#include "trial-runner/agent/agent.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "trial-runner/agent/courier.h"
+#include "trial-runner/agent/directive.h"
+
+as_status agent_init(struct agent *a, const struct options *o, struct as_err *err)
+{
+    pthread_condattr_t attr;
+    pthread_mutex_init(&a->lock, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&a->changed, &attr);
+    pthread_condattr_destroy(&attr);
+    a->options = o;
+    a->heartbeat_ms = 10000;
+    a->lease_ms = 60000;
+    a->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (a->wake_fd < 0)
+        return as_fail(err, AS_E_IO, "eventfd: %s", strerror(errno));
+    as_status st = client_create(o->server, o->token, "assay-runner", &a->claim_client, err);
+    if (st == AS_OK)
+        st = client_create(o->server, o->token, "assay-runner", &a->beat_client, err);
+    return st;
+}
+
+void agent_done(struct agent *a)
+{
+    while (a->n)
+        agent_release(a, a->attempts[a->n - 1]);
+    free(a->attempts);
+    client_free(a->claim_client);
+    client_free(a->beat_client);
+    if (a->wake_fd > 0)
+        close(a->wake_fd);
+    pthread_cond_destroy(&a->changed);
+    pthread_mutex_destroy(&a->lock);
+}
+
+void agent_wake(struct agent *a)
+{
+    uint64_t one = 1;
+    ssize_t n = write(a->wake_fd, &one, sizeof one); /* full means readable already */
+    (void)n;
+}
+
+void agent_fail(struct agent *a, const struct as_err *err)
+{
+    pthread_mutex_lock(&a->lock);
+    if (a->fatal.code == AS_OK)
+        a->fatal = *err;
+    pthread_cond_broadcast(&a->changed);
+    pthread_mutex_unlock(&a->lock);
+    agent_wake(a);
+}
+
+bool agent_wait_locked(struct agent *a, int64_t ms)
+{
+    int64_t end = clock_mono_ns() + ms * NS_PER_MS;
+    struct timespec until = {.tv_sec = end / NS_PER_S, .tv_nsec = end % NS_PER_S};
+    return pthread_cond_timedwait(&a->changed, &a->lock, &until) != ETIMEDOUT;
+}
+
+static bool is_held_locked(const struct agent *a, const char *sweep, int64_t number,
+                           int64_t attempt)
+{
+    for (size_t i = 0; i < a->n; i++)
+        if (attempt_is(a->attempts[i], sweep, number, attempt))
+            return true;
+    return false;
+}
+
+/* Choose `want` free GPUs: marks them in `taken` and appends their names to `list`. */
+static as_status choose_gpus_locked(const struct agent *a, int64_t want, bool *taken,
+                                    struct str *list, struct as_err *err)
+{
+    int64_t got = 0;
+    for (size_t i = 0; i < a->options->n_gpus && got < want; i++) {
+        if (a->gpu_busy[i])
+            continue;
+        taken[i] = true;
+        str_printf(list, "%s%s", got ? "," : "", a->options->gpus[i]);
+        got++;
+    }
+    if (got < want)
+        return as_fail(err, AS_E_EXHAUSTED, "the trial needs %lld GPUs, %lld are free",
+                       (long long)want, (long long)got);
+    return str_check(list, err);
+}
+
+/* Put it into the list and start its courier. Takes `attempt` on success only. */
+static as_status enlist_locked(struct agent *a, struct attempt *attempt, struct as_err *err)
+{
+    as_status st = as_reserve_one(&a->attempts, a->n, &a->cap, sizeof *a->attempts, err);
+    if (st < 0 || (st = courier_start(attempt, err)) < 0)
+        return st;
+    a->attempts[a->n++] = attempt;
+    for (size_t i = 0; i < OPTIONS_MAX_GPUS; i++)
+        a->gpu_busy[i] |= attempt->gpu_taken[i];
+    return AS_OK;
+}
+
+static as_status hold_locked(struct agent *a, struct claimed *c, struct as_err *err)
+{
+    AS_AUTO(str_done) struct str gpus = {0};
+    AS_AUTO(attempt_freep) struct attempt *attempt = NULL;
+    bool taken[OPTIONS_MAX_GPUS] = {false};
+    if (a->draining)
+        return as_fail(err, AS_E_CONFLICT, "the runner is leaving");
+    if (is_held_locked(a, c->sweep, c->number, c->attempt))
+        return as_fail(err, AS_E_CONFLICT, "held already");
+    as_status st = choose_gpus_locked(a, c->gpus, taken, &gpus, err);
+    if (st == AS_OK)
+        st = attempt_create(a->options, c->sweep, c->number, c->attempt, c, NULL, str_cstr(&gpus),
+                            a->wake_fd, &attempt, err);
+    if (st < 0 || !attempt)
+        return st;
+    memcpy(attempt->gpu_taken, taken, sizeof taken);
+    if ((st = enlist_locked(a, attempt, err)) == AS_OK)
+        attempt = NULL;
+    return st;
+}
+
+as_status agent_hold(struct agent *a, struct claimed *claimed, struct as_err *err)
+{
+    pthread_mutex_lock(&a->lock);
+    as_status st = hold_locked(a, claimed, err);
+    pthread_mutex_unlock(&a->lock);
+    return st;
+}
+
+as_status agent_hold_result(struct agent *a, const char *sweep, int64_t number, int64_t attempt_no,
+                            struct result *found, struct as_err *err)
+{
+    AS_AUTO(attempt_freep) struct attempt *attempt = NULL;
+    as_status st = attempt_create(a->options, sweep, number, attempt_no, NULL, found, "",
+                                  a->wake_fd, &attempt, err);
+    if (st < 0)
+        return st;
+    pthread_mutex_lock(&a->lock);
+    if ((st = enlist_locked(a, attempt, err)) == AS_OK)
+        attempt = NULL;
+    pthread_mutex_unlock(&a->lock);
+    return st;
+}
+
+void agent_release(struct agent *a, struct attempt *attempt)
+{
+    if (attempt->has_courier)
+        pthread_join(attempt->courier, NULL);
+    pthread_mutex_lock(&a->lock);
+    for (size_t i = 0; i < a->n; i++)
+        if (a->attempts[i] == attempt) {
+            a->attempts[i] = a->attempts[--a->n];
+            break;
+        }
+    for (size_t i = 0; i < OPTIONS_MAX_GPUS; i++)
+        a->gpu_busy[i] &= !attempt->gpu_taken[i];
+    pthread_cond_broadcast(&a->changed);
+    pthread_mutex_unlock(&a->lock);
+    attempt_free(attempt);
+}
+
+json_t *agent_refs(struct agent *a)
+{
+    json_t *refs = json_array();
+    bool ok = refs != NULL;
+    pthread_mutex_lock(&a->lock);
+    for (size_t i = 0; ok && i < a->n; i++) {
+        struct attempt *t = a->attempts[i];
+        if (attempt_asked(t) == STOP_DROPPED || attempt_phase_get(t) == ATTEMPT_DELIVERED)
+            continue;
+        ok = json_array_append_new(refs, json_pack("{s:s,s:I,s:I}", "sweep", t->sweep, "number",
+                                                   (json_int_t)t->number, "attempt",
+                                                   (json_int_t)t->attempt)) == 0;
+    }
+    pthread_mutex_unlock(&a->lock);
+    if (!ok) {
+        json_decref(refs);
+        refs = NULL;
+    }
+    return refs;
+}
+
+void agent_direct(struct agent *a, const json_t *directives)
+{
+    pthread_mutex_lock(&a->lock);
+    for (size_t i = 0; i < a->n; i++)
+        directives_take_one(a->attempts[i], directives);
+    pthread_mutex_unlock(&a->lock);
+}

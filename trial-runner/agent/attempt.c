@@ -1,0 +1,180 @@
+#include "trial-runner/agent/attempt.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static as_status fill(struct attempt *a, const char *sweep, const char *gpus, struct as_err *err)
+{
+    a->sweep = as_strdup(sweep);
+    a->gpus = as_strdup(gpus);
+    a->dir = spool_dir(a->options->work, sweep, a->number, a->attempt);
+    if (!a->sweep || !a->gpus || !a->dir)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    as_status st =
+        client_create(a->options->server, a->options->token, "assay-runner", &a->fetch, err);
+    if (st == AS_OK)
+        st = client_create(a->options->server, a->options->token, "assay-runner", &a->send, err);
+    return st;
+}
+
+as_status attempt_create(const struct options *o, const char *sweep, int64_t number,
+                         int64_t attempt, struct claimed *claimed, struct result *found,
+                         const char *gpus, int wake_fd, struct attempt **ret, struct as_err *err)
+{
+    struct attempt *a = as_calloc(1, sizeof *a);
+    if (!a)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    pthread_condattr_t attr;
+    pthread_mutex_init(&a->lock, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&a->changed, &attr);
+    pthread_condattr_destroy(&attr);
+    a->options = o;
+    a->number = number;
+    a->attempt = attempt;
+    a->wake_fd = wake_fd;
+    a->out_fd = -1;
+    snprintf(a->label, sizeof a->label, "trial=%.80s/%lld attempt=%lld", sweep, (long long)number,
+             (long long)attempt);
+    as_status st = fill(a, sweep, gpus, err);
+    if (st < 0) {
+        attempt_free(a);
+        return st;
+    }
+    if (claimed) {
+        a->claimed = *claimed;
+        *claimed = (struct claimed){0};
+    }
+    if (found) {
+        a->recovered = true;
+        a->phase = ATTEMPT_ENDED;
+        a->result = *found;
+        *found = (struct result){0};
+        if (a->result.log)
+            tail_add(&a->tail, a->result.log, strlen(a->result.log));
+        a->tail.truncated |= a->result.truncated;
+    }
+    *ret = a;
+    return AS_OK;
+}
+
+void attempt_free(struct attempt *a)
+{
+    if (!a)
+        return;
+    if (a->out_fd >= 0)
+        close(a->out_fd);
+    client_free(a->fetch);
+    client_free(a->send);
+    claimed_done(&a->claimed);
+    child_spec_done(&a->spec);
+    result_done(&a->result);
+    pthread_cond_destroy(&a->changed);
+    pthread_mutex_destroy(&a->lock);
+    free(a->sweep);
+    free(a->gpus);
+    free(a->dir);
+    free(a);
+}
+
+bool attempt_is(const struct attempt *a, const char *sweep, int64_t number, int64_t attempt)
+{
+    return a->number == number && a->attempt == attempt && strcmp(a->sweep, sweep) == 0;
+}
+
+static void wake_main(struct attempt *a)
+{
+    uint64_t one = 1;
+    ssize_t n = write(a->wake_fd, &one, sizeof one); /* full means readable already */
+    (void)n;
+}
+
+attempt_phase attempt_phase_get(struct attempt *a)
+{
+    pthread_mutex_lock(&a->lock);
+    attempt_phase p = a->phase;
+    pthread_mutex_unlock(&a->lock);
+    return p;
+}
+
+void attempt_phase_set(struct attempt *a, attempt_phase phase)
+{
+    pthread_mutex_lock(&a->lock);
+    a->phase = phase;
+    pthread_cond_broadcast(&a->changed);
+    pthread_mutex_unlock(&a->lock);
+    wake_main(a);
+}
+
+stop_why attempt_asked(struct attempt *a)
+{
+    pthread_mutex_lock(&a->lock);
+    stop_why w = a->asked;
+    pthread_mutex_unlock(&a->lock);
+    return w;
+}
+
+void attempt_ask_stop(struct attempt *a, stop_why why)
+{
+    pthread_mutex_lock(&a->lock);
+    if (why > a->asked)
+        a->asked = why;
+    pthread_cond_broadcast(&a->changed);
+    pthread_mutex_unlock(&a->lock);
+    client_interrupt(a->fetch);
+    wake_main(a);
+}
+
+void attempt_note(struct attempt *a, const char *fmt, ...)
+{
+    AS_AUTO(str_done) struct str line = {0};
+    char text[700];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    str_printf(&line, "[assay-runner] %s\n", text);
+    pthread_mutex_lock(&a->lock);
+    tail_add(&a->tail, str_cstr(&line), line.len);
+    pthread_mutex_unlock(&a->lock);
+}
+
+/* As valid UTF-8 of at most VERDICT_REASON_MAX bytes; NULL for none. */
+static char *clean_reason(const char *reason)
+{
+    struct tail *t = reason && *reason ? as_calloc(1, sizeof *t) : NULL;
+    struct str s = {0};
+    if (!t)
+        return NULL;
+    size_t len = strlen(reason);
+    tail_add(t, reason, len < VERDICT_REASON_MAX ? len : VERDICT_REASON_MAX);
+    tail_text(t, &s);
+    free(t);
+    size_t n = s.len < VERDICT_REASON_MAX ? s.len : VERDICT_REASON_MAX;
+    while (n && n < s.len && ((unsigned char)s.s[n] & 0xC0) == 0x80)
+        n--;
+    if (s.s)
+        s.s[n] = '\0';
+    return str_take(&s);
+}
+
+void attempt_end(struct attempt *a, outcome o, const int *exit_code, const char *reason)
+{
+    struct str log = {0};
+    struct result r = {.outcome = o, .has_exit_code = exit_code != NULL};
+    if (exit_code)
+        r.exit_code = *exit_code;
+    r.reason = clean_reason(reason);
+    pthread_mutex_lock(&a->lock);
+    r.truncated = tail_text(&a->tail, &log);
+    r.log = str_take(&log);
+    a->result = r;
+    a->phase = ATTEMPT_ENDED;
+    pthread_cond_broadcast(&a->changed);
+    pthread_mutex_unlock(&a->lock);
+    wake_main(a);
+}

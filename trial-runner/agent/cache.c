@@ -1,0 +1,147 @@
+#include "trial-runner/agent/cache.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/file.h"
+
+#define TEMPORARY_OLD_S (24 * 3600)
+#define COPY_BYTES (1 << 20)
+
+static as_status copy_file(const char *from, const char *to, struct as_err *err)
+{
+    AS_AUTO(file_closep) int in = open(from, O_RDONLY | O_CLOEXEC);
+    AS_AUTO(file_closep) int out = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    AS_AUTO(as_freep) char *buf = as_calloc(1, COPY_BYTES);
+    if (!buf)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    if (in < 0 || out < 0)
+        return as_fail(err, AS_E_IO, "%s: %s", in < 0 ? from : to, strerror(errno));
+    for (;;) {
+        ssize_t n = read(in, buf, COPY_BYTES);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return as_fail(err, AS_E_IO, "%s: %s", from, strerror(errno));
+        if (n == 0)
+            return AS_OK;
+        as_status st = file_write_all(out, buf, (size_t)n, err);
+        if (st < 0)
+            return st;
+    }
+}
+
+/* Give the trial its own name for a cached file. AS_E_NOT_FOUND when it is not cached. */
+static as_status hand_out(const char *cached, int64_t size, const char *dest, struct as_err *err)
+{
+    struct stat sb;
+    if (stat(cached, &sb) < 0 || sb.st_size != size)
+        return as_fail(err, AS_E_NOT_FOUND, "%s is not cached", cached);
+    utimensat(AT_FDCWD, cached, NULL, 0); /* used now; a failure only makes it look older */
+    unlink(dest);
+    if (link(cached, dest) == 0)
+        return AS_OK;
+    if (errno == ENOENT)
+        return as_fail(err, AS_E_NOT_FOUND, "%s is not cached", cached);
+    return copy_file(cached, dest, err);
+}
+
+as_status cache_get(const char *cache_dir, int64_t max_bytes, struct client *c, const char *sha256,
+                    int64_t size, const char *dest, const struct client_opts *opts,
+                    struct as_err *err)
+{
+    AS_AUTO(str_done) struct str dir = {0}, path = {0};
+    if (!sha256_hex_valid(sha256))
+        return as_fail(err, AS_E_INVAL, "'%.80s' is not a SHA-256 digest", sha256);
+    str_printf(&dir, "%s/%.2s", cache_dir, sha256);
+    str_printf(&path, "%s/%.2s/%s", cache_dir, sha256, sha256);
+    as_status st = str_check(&path, err);
+    if (st == AS_OK)
+        st = str_check(&dir, err);
+    if (st < 0 || (st = hand_out(path.s, size, dest, NULL)) != AS_E_NOT_FOUND)
+        return st < 0 ? as_fail(err, st, "%s: cannot be filled from the cache", dest) : AS_OK;
+    if ((st = file_mkdirs(dir.s, 0755, err)) < 0 ||
+        (st = client_download_blob(c, sha256, path.s, 0, opts, err)) < 0 ||
+        (st = hand_out(path.s, size, dest, err)) < 0)
+        return st;
+    if (max_bytes)
+        cache_shrink(cache_dir, max_bytes);
+    return AS_OK;
+}
+
+struct cached {
+    char path[512];
+    int64_t size;
+    struct timespec used;
+};
+
+struct cached_list {
+    struct cached *v;
+    size_t n, cap;
+    int64_t bytes;
+};
+
+static void list_file(struct cached_list *l, const char *dir, const char *name)
+{
+    struct stat sb;
+    struct cached f = {0};
+    snprintf(f.path, sizeof f.path, "%s/%s", dir, name);
+    if (lstat(f.path, &sb) < 0 || !S_ISREG(sb.st_mode))
+        return;
+    if (!sha256_hex_valid(name)) {
+        if (strstr(name, ".tmp") && time(NULL) - sb.st_mtime > TEMPORARY_OLD_S)
+            unlink(f.path);
+        return;
+    }
+    f.size = sb.st_size;
+    f.used = sb.st_mtim;
+    if (as_reserve_one(&l->v, l->n, &l->cap, sizeof *l->v, NULL) < 0)
+        return;
+    l->v[l->n++] = f;
+    l->bytes += f.size;
+}
+
+static void list_all(struct cached_list *l, const char *cache_dir)
+{
+    DIR *top = opendir(cache_dir);
+    for (struct dirent *e; top && (e = readdir(top));) {
+        char dir[400];
+        if (strlen(e->d_name) != 2 || e->d_name[0] == '.')
+            continue;
+        snprintf(dir, sizeof dir, "%s/%s", cache_dir, e->d_name);
+        DIR *d = opendir(dir);
+        for (struct dirent *f; d && (f = readdir(d));)
+            list_file(l, dir, f->d_name);
+        if (d)
+            closedir(d);
+    }
+    if (top)
+        closedir(top);
+}
+
+static int by_use(const void *a, const void *b)
+{
+    const struct timespec *x = &((const struct cached *)a)->used;
+    const struct timespec *y = &((const struct cached *)b)->used;
+    if (x->tv_sec != y->tv_sec)
+        return x->tv_sec < y->tv_sec ? -1 : 1;
+    return x->tv_nsec < y->tv_nsec ? -1 : x->tv_nsec > y->tv_nsec;
+}
+
+void cache_shrink(const char *cache_dir, int64_t max_bytes)
+{
+    struct cached_list l = {0};
+    list_all(&l, cache_dir);
+    if (l.n > 1 && l.bytes > max_bytes)
+        qsort(l.v, l.n, sizeof *l.v, by_use);
+    for (size_t i = 0; i < l.n && l.bytes > max_bytes; i++)
+        if (unlink(l.v[i].path) == 0 || errno == ENOENT)
+            l.bytes -= l.v[i].size;
+    free(l.v);
+}

@@ -1,0 +1,43 @@
+/* Processes of trials: start one in a session of its own, signal its group, and find what escaped.
+ *
+ * The thread that spawns must outlive its children: PR_SET_PDEATHSIG, which kills a trial when the
+ * runner dies, is about the thread that forked. In the runner that is the main thread. */
+#ifndef ASSAY_TRIAL_RUNNER_AGENT_CHILD_H
+#define ASSAY_TRIAL_RUNNER_AGENT_CHILD_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "trial-runner/agent/child_env.h"
+
+struct child_spec {
+    char **argv;     /* NULL-terminated; owned, each element too */
+    char *directory; /* owned; NULL: the runner's own */
+    struct child_env env;
+};
+
+void child_spec_done(struct child_spec *s);
+
+/* Start argv[0] (looked up in the runner's PATH, never through a shell) with stdin from /dev/null,
+ * stdout and stderr into one pipe, no other descriptor, default signals, a new session and group,
+ * and SIGKILL when this thread dies. Returns when the program runs.
+ *   ret_out_fd  read end of the pipe, non-blocking; owned by the caller
+ * AS_E_NOT_FOUND "cannot run 'xyz': No such file or directory" and other errors of exec and chdir;
+ * AS_E_IO when there is no process or pipe to be had. */
+AS_MUST_CHECK as_status child_spawn(const struct child_spec *s, pid_t *ret_pid, int *ret_out_fd,
+                                    struct as_err *err);
+
+/* Signal the whole group of a child that was not reaped yet. */
+void child_signal_group(pid_t pid, int sig);
+
+/* Take the end of a child that is a zombie, or soon will be: kill what is left of its group, reap
+ * it, and kill what left the group (found by `dir`, as child_kill_strays does). ret_wait_status  as
+ * from waitpid Returns how many strays were killed. */
+size_t child_take_end(pid_t pid, const char *dir, int *ret_wait_status);
+
+/* SIGKILL every process whose environment names the report file of a trial below `dir` (its own
+ * work folder, or that of the runner). Returns how many. A process that overwrote its environment
+ * is not found. */
+size_t child_kill_strays(const char *dir);
+
+#endif

@@ -1,0 +1,96 @@
+#include "trial-runner/agent/child_env.h"
+
+#include <string.h>
+
+#include "base/str.h"
+
+static const char *const scrubbed_prefixes[] = {
+    "SLURM_", "SLURMD_", "SBATCH_", "PMI_",  "PMI2_",         "PMIX_", "OMPI_",
+    "PRTE_",  "HYDRA_",  "PALS_",   "FLUX_", "TORCHELASTIC_", "PBS_",  "LSB_",
+};
+static const char *const scrubbed_names[] = {
+    "RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_RANK", "GROUP_WORLD_SIZE",
+    "ROLE_RANK", "ROLE_WORLD_SIZE", "NODE_RANK", "MASTER_ADDR", "MASTER_PORT", "TF_CONFIG",
+    "CUDA_VISIBLE_DEVICES",
+    /* credentials and the service manager's channels are the runner's alone */
+    "ASSAY_TOKEN", "ASSAY_TOKEN_FILE", "ASSAY_SERVER", "NOTIFY_SOCKET", "WATCHDOG_PID",
+    "WATCHDOG_USEC", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES"};
+
+static bool is_scrubbed(const char *pair)
+{
+    size_t n = strcspn(pair, "=");
+    for (size_t i = 0; i < AS_ARRAY_LEN(scrubbed_prefixes); i++)
+        if (as_starts_with(pair, scrubbed_prefixes[i]))
+            return true;
+    for (size_t i = 0; i < AS_ARRAY_LEN(scrubbed_names); i++)
+        if (strlen(scrubbed_names[i]) == n && memcmp(scrubbed_names[i], pair, n) == 0)
+            return true;
+    return false;
+}
+
+static as_status push(struct child_env *e, char *pair, struct as_err *err)
+{
+    as_status st = pair ? as_grow(&e->v, e->n + 2, sizeof *e->v, err)
+                        : as_fail(err, AS_E_NOMEM, "out of memory");
+    if (st < 0) {
+        free(pair);
+        return st;
+    }
+    e->v[e->n++] = pair;
+    e->v[e->n] = NULL;
+    return AS_OK;
+}
+
+as_status child_env_init(struct child_env *e, char *const *base, struct as_err *err)
+{
+    static const char *const threads[] = {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"};
+    as_status st = AS_OK;
+    for (; *base && st == AS_OK; base++)
+        if (strchr(*base, '=') && !is_scrubbed(*base))
+            st = push(e, as_strdup(*base), err);
+    if (st == AS_OK)
+        st = child_env_set(e, "PYTHONUNBUFFERED", "1", err);
+    for (size_t i = 0; i < AS_ARRAY_LEN(threads) && st == AS_OK; i++)
+        if (!child_env_get(e, threads[i]))
+            st = child_env_set(e, threads[i], "1", err);
+    return st;
+}
+
+void child_env_done(struct child_env *e)
+{
+    for (size_t i = 0; i < e->n; i++)
+        free(e->v[i]);
+    free(e->v);
+    *e = (struct child_env){0};
+}
+
+static size_t find(const struct child_env *e, const char *name)
+{
+    size_t len = strlen(name), i = 0;
+    while (i < e->n && (strncmp(e->v[i], name, len) != 0 || e->v[i][len] != '='))
+        i++;
+    return i;
+}
+
+const char *child_env_get(const struct child_env *e, const char *name)
+{
+    size_t i = find(e, name);
+    return i < e->n ? e->v[i] + strlen(name) + 1 : NULL;
+}
+
+as_status child_env_set(struct child_env *e, const char *name, const char *value,
+                        struct as_err *err)
+{
+    AS_AUTO(str_done) struct str pair = {0};
+    if (!*name || strchr(name, '='))
+        return as_fail(err, AS_E_INVAL, "'%.80s' cannot be the name of an environment variable",
+                       name);
+    str_printf(&pair, "%s=%s", name, value);
+    char *text = str_take(&pair);
+    size_t i = find(e, name);
+    if (i == e->n || !text)
+        return push(e, text, err);
+    free(e->v[i]);
+    e->v[i] = text;
+    return AS_OK;
+}

@@ -1,0 +1,98 @@
+#include "trial-runner/agent/claimed.h"
+
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/json.h"
+
+#define NUMBER_MAX INT64_C(2147483647)
+#define DEFAULT_GRACE_MS 30000
+
+bool claimed_name_safe(const char *s)
+{
+    size_t n = strlen(s);
+    return n > 0 && n <= 80 && s[0] != '.' && s[0] != '_' && s[0] != '-' &&
+           strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == n;
+}
+
+bool claimed_path_safe(const char *s)
+{
+    if (!*s || strlen(s) > 255)
+        return false;
+    for (const char *part = s;;) {
+        size_t n = strcspn(part, "/");
+        if (n == 0 || (n == 1 && part[0] == '.') || (n == 2 && part[0] == '.' && part[1] == '.'))
+            return false;
+        for (size_t i = 0; i < n; i++)
+            if ((unsigned char)part[i] < ' ' || part[i] == 0x7f)
+                return false;
+        if (!part[n])
+            return true;
+        part += n + 1;
+    }
+}
+
+static as_status check_files(const json_t *files, struct as_err *err)
+{
+    size_t i;
+    json_t *f;
+    json_array_foreach(files, i, f)
+    {
+        const char *path = json_string_value(json_object_get(f, "path"));
+        const char *sha = json_string_value(json_object_get(f, "sha256"));
+        if (!path || !claimed_path_safe(path) || !sha || !sha256_hex_valid(sha))
+            return as_fail(err, AS_E_INVAL,
+                           "file %zu of the claim is not a relative path with a digest", i);
+    }
+    return AS_OK;
+}
+
+static as_status read_fields(struct claimed *c, struct json_fields *f, struct as_err *err)
+{
+    as_status st = json_fields_str(f, "sweep", JSON_REQUIRED, &c->sweep, err);
+    if (st == AS_OK)
+        st = json_fields_i64(f, "number", JSON_REQUIRED, 0, NUMBER_MAX, &c->number, err);
+    if (st == AS_OK)
+        st = json_fields_i64(f, "attempt", JSON_REQUIRED, 1, NUMBER_MAX, &c->attempt, err);
+    if (st == AS_OK && !claimed_name_safe(c->sweep)) {
+        c->attempt = 0;
+        st = as_fail(err, AS_E_INVAL, "the sweep's id '%.100s' is not a name", c->sweep);
+    }
+    if (st == AS_OK)
+        st = json_fields_str(f, "seed", JSON_REQUIRED, &c->seed, err);
+    if (st == AS_OK)
+        st = json_fields_object(f, "params", JSON_REQUIRED, &c->params, err);
+    if (st == AS_OK)
+        st = json_fields_object(f, "trial", JSON_REQUIRED, &c->trial, err);
+    if (st == AS_OK)
+        st = json_fields_object(f, "metric", JSON_REQUIRED, &c->metric, err);
+    if (st == AS_OK)
+        st = json_fields_object(f, "dataset", JSON_OPTIONAL, &c->dataset, err);
+    if (st == AS_OK)
+        st = json_fields_array(f, "files", JSON_REQUIRED, &c->files, err);
+    if (st == AS_OK)
+        st = json_fields_i64(f, "gpus", JSON_OPTIONAL, 0, 1024, &c->gpus, err);
+    if (st == AS_OK)
+        st = json_fields_i64(f, "timeout_ms", JSON_OPTIONAL, 0, INT64_MAX, &c->timeout_ms, err);
+    if (st == AS_OK)
+        st = json_fields_i64(f, "grace_ms", JSON_OPTIONAL, 0, INT64_MAX, &c->grace_ms, err);
+    return st == AS_OK ? check_files(c->files, err) : st;
+}
+
+as_status claimed_parse(json_t *j, struct claimed *c, struct as_err *err)
+{
+    struct json_fields f;
+    *c = (struct claimed){.grace_ms = DEFAULT_GRACE_MS};
+    as_status st = json_fields_init(&f, j, "", err);
+    if (st == AS_OK)
+        st = read_fields(c, &f, err);
+    if (st == AS_OK)
+        c->json = json_incref(j);
+    return st;
+}
+
+void claimed_done(struct claimed *c)
+{
+    json_decref(c->json);
+    c->json = NULL;
+}

@@ -1,0 +1,187 @@
+/* The heartbeat thread: registers, keeps the leases, and passes on what the server asks for. */
+#include <limits.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "trial-runner/agent/agent.h"
+
+#define REGISTER_PAUSE_MS 1000
+#define REGISTER_PAUSE_MOST_MS 10000
+#define LEAVE_RETRY_MS 5000
+
+static as_status runner_path(const struct agent *a, const char *verb, struct str *path,
+                             struct as_err *err)
+{
+    str_puts(path, "/v1/runners");
+    if (verb) {
+        client_path_add(path, a->options->name);
+        str_putc(path, '/');
+        str_puts(path, verb);
+    }
+    return str_check(path, err);
+}
+
+static json_t *registration_body(struct agent *a)
+{
+    char host[HOST_NAME_MAX + 1] = "";
+    const struct options *o = a->options;
+    json_t *gpus = json_array(), *resume = agent_refs(a);
+    bool ok = gpus && resume;
+    gethostname(host, sizeof host - 1);
+    for (size_t i = 0; ok && i < o->n_gpus; i++)
+        ok = json_array_append_new(gpus, json_string(o->gpus[i])) == 0;
+    json_t *body =
+        ok ? json_pack("{s:s,s:I,s:O,s:s,s:s,s:O}", "name", o->name, "slots", (json_int_t)o->slots,
+                       "gpus", gpus, "host", as_utf8_valid(host, strlen(host)) ? host : "",
+                       "version", ASSAY_VERSION, "resume", resume)
+           : NULL;
+    json_decref(gpus);
+    json_decref(resume);
+    return body;
+}
+
+static as_status register_once(struct agent *a, struct as_err *err)
+{
+    AS_AUTO(str_done) struct str path = {0};
+    JSON_AUTO body = registration_body(a);
+    JSON_AUTO answer = NULL;
+    struct json_fields f;
+    int64_t epoch = 0, lease_ms = 60000, heartbeat_ms = 10000, sent = clock_mono_ns();
+    as_status st = runner_path(a, NULL, &path, err);
+    if (st < 0)
+        return st;
+    if (!body)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    st = client_call(a->beat_client, "POST", path.s, NULL, body, NULL, &answer, NULL, err);
+    if (st < 0 || (st = json_fields_init(&f, answer, "", err)) < 0 ||
+        (st = json_fields_i64(&f, "epoch", JSON_REQUIRED, 1, INT64_MAX, &epoch, err)) < 0 ||
+        (st = json_fields_i64(&f, "lease_ms", JSON_REQUIRED, 1, INT32_MAX, &lease_ms, err)) < 0 ||
+        (st = json_fields_i64(&f, "heartbeat_ms", JSON_REQUIRED, 1, INT32_MAX, &heartbeat_ms,
+                              err)) < 0)
+        return st;
+    pthread_mutex_lock(&a->lock);
+    a->epoch = epoch;
+    a->lease_ms = lease_ms;
+    a->heartbeat_ms = heartbeat_ms;
+    a->acknowledged_ns = sent;
+    a->register_needed = false;
+    pthread_cond_broadcast(&a->changed);
+    pthread_mutex_unlock(&a->lock);
+    log_write(LOG_INFO, "registered", "runner=%s epoch=%lld server=%s", a->options->name,
+              (long long)epoch, a->options->server);
+    agent_direct(a, json_object_get(answer, "directives"));
+    return AS_OK;
+}
+
+/* Register until it works. A refusal of the first registration is final; later ones are repeated,
+ * since running trials are worth more than the wait. */
+static void register_patiently(struct agent *a, bool first, int64_t *pause_ms)
+{
+    struct as_err err = {0};
+    as_status st = register_once(a, &err);
+    if (st == AS_OK || client_interrupted(a->beat_client)) {
+        *pause_ms = REGISTER_PAUSE_MS;
+        return;
+    }
+    if (first && st != AS_E_UNAVAILABLE && st != AS_E_NOMEM && st != AS_E_INTERNAL) {
+        agent_fail(a, &err);
+        return;
+    }
+    log_write(LOG_WARN, "cannot register, trying again", "server=%s error=\"%s\"",
+              a->options->server, err.msg);
+    pthread_mutex_lock(&a->lock);
+    if (!a->quitting)
+        agent_wait_locked(a, *pause_ms);
+    pthread_mutex_unlock(&a->lock);
+    *pause_ms = *pause_ms * 2 < REGISTER_PAUSE_MOST_MS ? *pause_ms * 2 : REGISTER_PAUSE_MOST_MS;
+}
+
+static void beat(struct agent *a, int64_t epoch, bool *lost)
+{
+    AS_AUTO(str_done) struct str path = {0};
+    struct as_err err = {0};
+    JSON_AUTO answer = NULL;
+    JSON_AUTO refs = agent_refs(a);
+    JSON_AUTO body =
+        refs ? json_pack("{s:I,s:O}", "epoch", (json_int_t)epoch, "attempts", refs) : NULL;
+    int64_t sent = clock_mono_ns();
+    as_status st = runner_path(a, "heartbeat", &path, &err);
+    if (st == AS_OK)
+        st = body ? client_call(a->beat_client, "POST", path.s, NULL, body, NULL, &answer, NULL,
+                                &err)
+                  : as_fail(&err, AS_E_NOMEM, "out of memory");
+    pthread_mutex_lock(&a->lock);
+    if (st == AS_OK)
+        a->acknowledged_ns = sent;
+    bool past_lease = sent - a->acknowledged_ns > a->lease_ms * NS_PER_MS;
+    if (st == AS_E_STALE || st == AS_E_NOT_FOUND)
+        a->register_needed = true;
+    pthread_mutex_unlock(&a->lock);
+    if (st == AS_OK) {
+        if (*lost)
+            log_write(LOG_INFO, "the server answers again", "server=%s", a->options->server);
+        *lost = false;
+        agent_direct(a, json_object_get(answer, "directives"));
+    } else if (st != AS_E_STALE && st != AS_E_NOT_FOUND && !client_interrupted(a->beat_client)) {
+        if (!*lost || st != AS_E_UNAVAILABLE)
+            log_write(LOG_WARN, "a heartbeat failed", "past_lease=%s error=\"%s\"",
+                      past_lease ? "yes" : "no", err.msg);
+        *lost = true;
+    }
+}
+
+/* The pause until the next heartbeat: 10 % jitter; a failed one is repeated sooner. Locked. */
+static void pause_locked(struct agent *a, bool lost)
+{
+    uint32_t r;
+    random_bytes(&r, sizeof r);
+    int64_t ms = a->heartbeat_ms * (int64_t)(90 + r % 21) / 100;
+    if (lost && ms > REGISTER_PAUSE_MS)
+        ms = REGISTER_PAUSE_MS;
+    int64_t end = clock_mono_ns() + ms * NS_PER_MS;
+    while (!a->quitting && !a->register_needed && a->fatal.code == AS_OK) {
+        int64_t left = (end - clock_mono_ns()) / NS_PER_MS;
+        if (left <= 0 || !agent_wait_locked(a, left))
+            break;
+    }
+}
+
+void *heartbeat_main(void *arg)
+{
+    struct agent *a = arg;
+    bool lost = false;
+    int64_t pause_ms = REGISTER_PAUSE_MS;
+    for (;;) {
+        pthread_mutex_lock(&a->lock);
+        if (a->epoch && !a->register_needed)
+            pause_locked(a, lost);
+        bool end = a->quitting || a->fatal.code != AS_OK;
+        int64_t epoch = a->epoch;
+        bool to_register = epoch == 0 || a->register_needed;
+        pthread_mutex_unlock(&a->lock);
+        if (end)
+            return NULL;
+        if (to_register)
+            register_patiently(a, epoch == 0, &pause_ms);
+        else
+            beat(a, epoch, &lost);
+    }
+}
+
+void heartbeat_leave(struct agent *a)
+{
+    AS_AUTO(str_done) struct str path = {0};
+    struct as_err err = {0};
+    struct client_opts opts = {.timeout_ms = LEAVE_RETRY_MS, .retry_ms = LEAVE_RETRY_MS};
+    if (a->epoch == 0)
+        return;
+    JSON_AUTO body = json_pack("{s:I}", "epoch", (json_int_t)a->epoch);
+    as_status st = runner_path(a, "leave", &path, &err);
+    if (st == AS_OK && body)
+        st = client_call(a->beat_client, "POST", path.s, NULL, body, &opts, NULL, NULL, &err);
+    if (st < 0)
+        log_write(LOG_WARN, "could not say goodbye", "error=\"%s\"", err.msg);
+}

@@ -1,0 +1,145 @@
+/* assay-runner: takes trials from an Assay server and runs them on this machine. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "trial-runner/agent/agent.h"
+
+#define EXIT_DENIED 4
+#define EXIT_USAGE 64
+#define LOCK_WAIT_MS 60000
+
+/* Signals come through the descriptor, in every thread that is started from here. */
+static int block_signals(void)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGHUP);
+    sigaddset(&set, SIGCHLD);
+    signal(SIGPIPE, SIG_IGN);
+    if (pthread_sigmask(SIG_BLOCK, &set, NULL) != 0)
+        return -1;
+    return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+/* The runner before us may still be leaving. */
+static as_status lock_work(const char *work, int *ret_fd, struct as_err *err)
+{
+    int64_t end = clock_mono_ns() + LOCK_WAIT_MS * NS_PER_MS;
+    for (bool told = false;; told = true) {
+        as_status st = spool_lock(work, ret_fd, err);
+        if (st != AS_E_CONFLICT || clock_mono_ns() >= end)
+            return st;
+        if (!told)
+            log_write(LOG_INFO, "waiting for the runner that has the work folder", "work=%s", work);
+        clock_sleep_ms(200);
+    }
+}
+
+static as_status on_found(void *arg, const char *sweep, int64_t number, int64_t attempt,
+                          struct result *r, struct as_err *err)
+{
+    log_write(LOG_INFO, "delivering a result of the runner before", "trial=%s/%lld attempt=%lld",
+              sweep, (long long)number, (long long)attempt);
+    return agent_hold_result(arg, sweep, number, attempt, r, err);
+}
+
+/* What a runner that was killed on this folder left: processes, folders, results. */
+static as_status recover(struct agent *a, struct as_err *err)
+{
+    AS_AUTO(as_freep) char *trials = file_join(a->options->work, "trials");
+    if (!trials)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    size_t n = child_kill_strays(trials);
+    if (n)
+        log_write(LOG_WARN, "killed processes of the runner before", "count=%zu", n);
+    return spool_recover(a->options->work, on_found, a, err);
+}
+
+static as_status run_threads(struct agent *a, int signal_fd, struct as_err *err)
+{
+    pthread_t claim, beat;
+    if (pthread_create(&beat, NULL, heartbeat_main, a) != 0)
+        return as_fail(err, AS_E_NOMEM, "cannot start a thread");
+    if (pthread_create(&claim, NULL, claim_main, a) != 0) {
+        struct as_err why = {.code = AS_E_NOMEM, .msg = "cannot start a thread"};
+        agent_fail(a, &why);
+        pthread_join(beat, NULL);
+        *err = why;
+        return why.code;
+    }
+    supervise(a, signal_fd);
+    client_interrupt(a->claim_client);
+    pthread_mutex_lock(&a->lock);
+    a->quitting = true;
+    pthread_cond_broadcast(&a->changed);
+    bool reached = a->fatal.code == AS_OK;
+    pthread_mutex_unlock(&a->lock);
+    pthread_join(claim, NULL);
+    pthread_join(beat, NULL);
+    if (reached)
+        heartbeat_leave(a);
+    else
+        *err = a->fatal;
+    return reached ? AS_OK : a->fatal.code;
+}
+
+static as_status run(const struct options *o, struct as_err *err)
+{
+    struct agent a = {0};
+    AS_AUTO(file_closep) int lock_fd = -1;
+    AS_AUTO(file_closep) int signal_fd = block_signals();
+    if (signal_fd < 0)
+        return as_fail(err, AS_E_IO, "signalfd: %s", strerror(errno));
+    if (o->die_with_parent) {
+        pid_t parent = getppid();
+        prctl(PR_SET_PDEATHSIG, SIGTERM);
+        if (getppid() != parent)
+            return as_fail(err, AS_E_CONFLICT, "the parent process has ended already");
+    }
+    prctl(PR_SET_CHILD_SUBREAPER, 1); /* what a trial leaves behind comes to us */
+    as_status st = lock_work(o->work, &lock_fd, err);
+    if (st < 0)
+        return st;
+    st = agent_init(&a, o, err);
+    if (st == AS_OK)
+        st = recover(&a, err);
+    if (st == AS_OK)
+        st = run_threads(&a, signal_fd, err);
+    for (size_t i = 0; i < a.n; i++) /* after a failure: their results stay on disk */
+        client_interrupt(a.attempts[i]->send);
+    agent_done(&a);
+    return st;
+}
+
+int main(int argc, char **argv)
+{
+    AS_AUTO(options_done) struct options o = {0};
+    struct as_err err = {0};
+    as_status st = options_parse(&o, argc, argv, &err);
+    if (st < 0) {
+        fprintf(stderr, "assay-runner: %s\nTry assay-runner --help.\n", err.msg);
+        return st == AS_E_INVAL ? EXIT_USAGE : 1;
+    }
+    if (o.help)
+        options_help();
+    if (o.version)
+        printf("assay-runner %s\n", ASSAY_VERSION);
+    if (o.help || o.version)
+        return 0;
+    log_setup("assay-runner", o.level);
+    json_object_seed(0);
+    st = run(&o, &err);
+    if (st < 0)
+        log_write(LOG_ERROR, "ended", "error=\"%s\"", err.msg);
+    return st == AS_OK ? 0 : st == AS_E_DENIED ? EXIT_DENIED : 1;
+}

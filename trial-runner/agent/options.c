@@ -1,0 +1,314 @@
+#include "trial-runner/agent/options.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/opt.h"
+#include "base/str.h"
+
+#define TOKEN_FILE_MAX 4096
+#define DEFAULT_SERVER "http://127.0.0.1:7117"
+#define DEFAULT_CACHE_MIB 20480
+
+/* The words of the command line before they are checked. */
+struct words {
+    const char *server, *token, *token_file, *name, *gpus, *work, *cache, *trainer, *level;
+    int64_t slots, cache_mib, idle_exit_ms;
+    bool die_with_parent, help, version;
+};
+
+#define TABLE(w)                                                                                   \
+    {                                                                                              \
+        {"server",                                                                                 \
+         's',                                                                                      \
+         OPT_STRING,                                                                               \
+         &(w)->server,                                                                             \
+         "URL",                                                                                    \
+         "ASSAY_SERVER",                                                                           \
+         "the server (" DEFAULT_SERVER ")"},                                                       \
+            {"token-file",                                                                         \
+             't',                                                                                  \
+             OPT_STRING,                                                                           \
+             &(w)->token_file,                                                                     \
+             "FILE",                                                                               \
+             "ASSAY_TOKEN_FILE",                                                                   \
+             "file with a runner's token; or the token itself in ASSAY_TOKEN"},                    \
+            {"name",                                                                               \
+             'n',                                                                                  \
+             OPT_STRING,                                                                           \
+             &(w)->name,                                                                           \
+             "NAME",                                                                               \
+             "ASSAY_RUNNER_NAME",                                                                  \
+             "how the server knows this runner (HOST-PID)"},                                       \
+            {"slots", 0, OPT_I64, &(w)->slots, "N", "ASSAY_RUNNER_SLOTS", "trials at once (1)"},   \
+            {"gpus",                                                                               \
+             0,                                                                                    \
+             OPT_STRING,                                                                           \
+             &(w)->gpus,                                                                           \
+             "LIST",                                                                               \
+             "ASSAY_RUNNER_GPUS",                                                                  \
+             "GPUs to hand out: 0,1 or UUIDs; auto; none (auto)"},                                 \
+            {"work",                                                                               \
+             0,                                                                                    \
+             OPT_STRING,                                                                           \
+             &(w)->work,                                                                           \
+             "DIR",                                                                                \
+             "ASSAY_RUNNER_WORK",                                                                  \
+             "work folder, this runner's alone (/var/tmp/assay-runner-UID/NAME)"},                 \
+            {"cache",                                                                              \
+             0,                                                                                    \
+             OPT_STRING,                                                                           \
+             &(w)->cache,                                                                          \
+             "DIR",                                                                                \
+             "ASSAY_RUNNER_CACHE",                                                                 \
+             "data sets, shared by the runners of a host (/var/tmp/assay-runner-UID/cache)"},      \
+            {"cache-size",                                                                         \
+             0,                                                                                    \
+             OPT_I64,                                                                              \
+             &(w)->cache_mib,                                                                      \
+             "MIB",                                                                                \
+             NULL,                                                                                 \
+             "keep at most so much (20480)"},                                                      \
+            {"trainer",                                                                            \
+             0,                                                                                    \
+             OPT_STRING,                                                                           \
+             &(w)->trainer,                                                                        \
+             "PATH",                                                                               \
+             "ASSAY_TRAINER",                                                                      \
+             "assay-train (beside this program, then PATH)"},                                      \
+            {"idle-exit",                                                                          \
+             0,                                                                                    \
+             OPT_DURATION,                                                                         \
+             &(w)->idle_exit_ms,                                                                   \
+             "TIME",                                                                               \
+             NULL,                                                                                 \
+             "leave after so long without a trial, such as 10m (never)"},                          \
+            {"die-with-parent",                                                                    \
+             0,                                                                                    \
+             OPT_FLAG,                                                                             \
+             &(w)->die_with_parent,                                                                \
+             NULL,                                                                                 \
+             NULL,                                                                                 \
+             "leave when the process that started this one ends"},                                 \
+            {"log-level",                                                                          \
+             0,                                                                                    \
+             OPT_STRING,                                                                           \
+             &(w)->level,                                                                          \
+             "LEVEL",                                                                              \
+             "ASSAY_LOG_LEVEL",                                                                    \
+             "debug, info, warn or error (info)"},                                                 \
+            {"help", 'h', OPT_FLAG, &(w)->help, NULL, NULL, "this text"},                          \
+            {"version", 0, OPT_FLAG, &(w)->version, NULL, NULL, "the version"}, {0},               \
+    }
+
+void options_done(struct options *o)
+{
+    free(o->server);
+    free(o->token);
+    free(o->name);
+    free(o->work);
+    free(o->cache);
+    free(o->trainer);
+    for (size_t i = 0; i < o->n_gpus; i++)
+        free(o->gpus[i]);
+    *o = (struct options){0};
+}
+
+void options_help(void)
+{
+    struct words w = {0};
+    const struct opt table[] = TABLE(&w);
+    printf("Usage: assay-runner [options]\n\n"
+           "Takes trials from an Assay server and runs them on this machine.\n"
+           "Commands of trials run in the folder where assay-runner was started.\n\n");
+    opt_help(table, stdout);
+    printf("\nExit: 0 left when asked to, 1 failed, 4 the token was refused, 64 wrong use.\n"
+           "SIGTERM: no new trials, SIGTERM to the running ones, hand them back, leave.\n"
+           "A second SIGTERM kills them.\n");
+}
+
+static as_status read_token(const struct words *w, char **ret, struct as_err *err)
+{
+    const char *token = getenv("ASSAY_TOKEN");
+    AS_AUTO(as_freep) char *text = NULL;
+    size_t len = 0;
+    if (w->token_file) {
+        as_status st = file_read(w->token_file, TOKEN_FILE_MAX, &text, &len, err);
+        if (st < 0)
+            return as_err_prefix(err, st, "the token's file");
+        while (len && strchr(" \t\r\n", text[len - 1]))
+            text[--len] = '\0';
+        token = text;
+    }
+    if (token && !(*ret = as_strdup(token)))
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    return AS_OK;
+}
+
+/* The host's name as a slug, then "-PID". */
+static as_status default_name(struct str *b, struct as_err *err)
+{
+    char host[HOST_NAME_MAX + 1] = "";
+    if (gethostname(host, sizeof host) < 0 || !host[0])
+        snprintf(host, sizeof host, "host");
+    for (size_t i = 0; host[i] && i < 48; i++) {
+        char c = host[i] >= 'A' && host[i] <= 'Z' ? (char)(host[i] + 32) : host[i];
+        bool plain = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+        if (plain || (b->len && (c == '-' || c == '.' || c == '_')))
+            str_putc(b, c);
+    }
+    str_printf(b, "%s%d", b->len ? "-" : "host-", (int)getpid());
+    return str_check(b, err);
+}
+
+static as_status add_gpu(struct options *o, const char *id, size_t len, struct as_err *err)
+{
+    AS_AUTO(str_done) struct str s = {0};
+    if (len == 0 || len > 80)
+        return as_fail(err, AS_E_INVAL, "--gpus: expected 0,1,… or UUIDs, auto, or none");
+    if (o->n_gpus == OPTIONS_MAX_GPUS)
+        return as_fail(err, AS_E_TOO_LARGE, "--gpus: more than %d", OPTIONS_MAX_GPUS);
+    str_add(&s, id, len);
+    char *text = str_take(&s);
+    if (!text)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    for (size_t i = 0; i < o->n_gpus; i++)
+        if (strcmp(o->gpus[i], text) == 0) {
+            as_fail(err, AS_E_INVAL, "--gpus: %s is there twice", text);
+            free(text);
+            return AS_E_INVAL;
+        }
+    o->gpus[o->n_gpus++] = text;
+    return AS_OK;
+}
+
+static as_status find_gpus(struct options *o, const char *list, struct as_err *err)
+{
+    as_status st = AS_OK;
+    if (!list || strcmp(list, "auto") == 0) {
+        for (int i = 0; i < OPTIONS_MAX_GPUS && st == AS_OK; i++) {
+            char path[32], id[16];
+            snprintf(path, sizeof path, "/dev/nvidia%d", i);
+            int n = snprintf(id, sizeof id, "%d", i);
+            if (access(path, F_OK) == 0)
+                st = add_gpu(o, id, (size_t)n, err);
+        }
+        return st;
+    }
+    if (strcmp(list, "none") == 0 || !*list)
+        return AS_OK;
+    for (const char *at = list; st == AS_OK; at++) {
+        size_t n = strcspn(at, ",");
+        st = add_gpu(o, at, n, err);
+        at += n;
+        if (!*at)
+            break;
+    }
+    return st;
+}
+
+/* "DIR/assay-train" for the folder of this program, or of the build tree beside it, or the bare
+ * name for PATH. */
+static as_status find_trainer(struct options *o, const char *given, struct as_err *err)
+{
+    static const char *const beside[] = {"assay-train", "../train/assay-train"};
+    char self[PATH_MAX];
+    if (given) {
+        o->trainer = strchr(given, '/') ? realpath(given, NULL) : as_strdup(given);
+        if (!o->trainer)
+            return as_fail(err, AS_E_NOT_FOUND, "--trainer %s: %s", given, strerror(errno));
+        return AS_OK;
+    }
+    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    for (size_t i = 0; n > 0 && i < AS_ARRAY_LEN(beside) && !o->trainer; i++) {
+        self[n] = '\0';
+        char *slash = strrchr(self, '/');
+        if (!slash)
+            break;
+        *slash = '\0';
+        AS_AUTO(as_freep) char *path = file_join(self, beside[i]);
+        *slash = '/';
+        if (path && access(path, X_OK) == 0)
+            o->trainer = realpath(path, NULL);
+    }
+    if (!o->trainer && !(o->trainer = as_strdup("assay-train")))
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    return AS_OK;
+}
+
+/* Make a folder and give its absolute path. */
+static as_status absolute_dir(const char *given, const char *fallback_leaf, char **ret,
+                              struct as_err *err)
+{
+    AS_AUTO(str_done) struct str path = {0};
+    if (given)
+        str_puts(&path, given);
+    else
+        str_printf(&path, "/var/tmp/assay-runner-%u/%s", (unsigned)getuid(), fallback_leaf);
+    as_status st = str_check(&path, err);
+    if (st < 0 || (st = file_mkdirs(path.s, 0700, err)) < 0)
+        return st;
+    *ret = realpath(path.s, NULL);
+    return *ret ? AS_OK : as_fail(err, AS_E_IO, "%s: %s", path.s, strerror(errno));
+}
+
+static as_status check(struct options *o, const struct words *w, struct as_err *err)
+{
+    AS_AUTO(str_done) struct str name = {0};
+    as_status st = AS_OK;
+    if (w->slots < 1 || w->slots > OPTIONS_MAX_SLOTS)
+        return as_fail(err, AS_E_INVAL, "--slots is %lld, expected 1 to %d", (long long)w->slots,
+                       OPTIONS_MAX_SLOTS);
+    if (w->cache_mib < 0 || w->cache_mib > (INT64_MAX >> 20))
+        return as_fail(err, AS_E_INVAL, "--cache-size is %lld, expected 0 or more",
+                       (long long)w->cache_mib);
+    if (w->name)
+        str_puts(&name, w->name);
+    else
+        st = default_name(&name, err);
+    if (st == AS_OK)
+        st = str_check(&name, err);
+    if (st < 0)
+        return st;
+    if (!as_slug_valid(str_cstr(&name)))
+        return as_fail(err, AS_E_INVAL, "--name is '%.80s', expected [a-z0-9][a-z0-9._-]{0,62}",
+                       str_cstr(&name));
+    o->slots = w->slots;
+    o->cache_max_bytes = w->cache_mib << 20;
+    o->idle_exit_ms = w->idle_exit_ms;
+    o->die_with_parent = w->die_with_parent;
+    o->server = as_strdup(w->server ? w->server : DEFAULT_SERVER);
+    o->name = str_take(&name);
+    if (!o->server || !o->name)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    if ((w->level && (st = log_level_parse(w->level, &o->level, err)) < 0) ||
+        (st = read_token(w, &o->token, err)) < 0 || (st = find_gpus(o, w->gpus, err)) < 0 ||
+        (st = find_trainer(o, w->trainer, err)) < 0 ||
+        (st = absolute_dir(w->work, o->name, &o->work, err)) < 0)
+        return st;
+    return absolute_dir(w->cache, "cache", &o->cache, err);
+}
+
+as_status options_parse(struct options *o, int argc, char **argv, struct as_err *err)
+{
+    struct words w = {.slots = 1, .cache_mib = DEFAULT_CACHE_MIB};
+    const struct opt table[] = TABLE(&w);
+    int n_args = 0;
+    o->level = LOG_INFO;
+    as_status st = opt_parse(table, argc, argv, &n_args, err);
+    if (st < 0)
+        return st;
+    o->help = w.help;
+    o->version = w.version;
+    if (o->help || o->version)
+        return AS_OK;
+    if (n_args > 0)
+        return as_fail(err, AS_E_INVAL,
+                       "'%.100s' is not an option; assay-runner takes no arguments", argv[1]);
+    return check(o, &w, err);
+}

@@ -1,0 +1,36 @@
+/* What assay-runner was started with. */
+#ifndef ASSAY_TRIAL_RUNNER_AGENT_OPTIONS_H
+#define ASSAY_TRIAL_RUNNER_AGENT_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/status.h"
+
+#define OPTIONS_MAX_GPUS 64
+#define OPTIONS_MAX_SLOTS 1024
+
+struct options {
+    char *server, *token, *name, *work, *cache, *trainer; /* owned; work and cache are absolute */
+    int64_t slots;
+    int64_t cache_max_bytes;      /* 0: no limit */
+    int64_t idle_exit_ms;         /* 0: never */
+    char *gpus[OPTIONS_MAX_GPUS]; /* owned: indices or UUIDs, as CUDA_VISIBLE_DEVICES takes them */
+    size_t n_gpus;
+    log_level level;
+    bool die_with_parent;
+    bool help, version; /* then nothing else is set */
+};
+
+void options_done(struct options *o);
+
+/* Read the command line and the environment, look up the host's name, its GPUs and the trainer.
+ * o must be zeroed. AS_E_INVAL names the option; AS_E_NOT_FOUND and AS_E_IO for the token's file.
+ */
+AS_MUST_CHECK as_status options_parse(struct options *o, int argc, char **argv, struct as_err *err);
+
+void options_help(void); /* on stdout */
+
+#endif

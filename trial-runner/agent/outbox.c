@@ -1,0 +1,347 @@
+#include "trial-runner/agent/outbox.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "trial-runner/agent/directive.h"
+
+#define READ_BYTES (64 << 10)
+#define MAX_NOTES 20
+#define DENIED_PAUSE_MS 5000
+#define INTERNAL_PAUSE_MS 1000
+#define INTERNAL_TRIES 4
+
+void outbox_init(struct outbox *o, struct attempt *a)
+{
+    *o = (struct outbox){.attempt = a, .report_fd = -1};
+}
+
+void outbox_done(struct outbox *o)
+{
+    if (o->report_fd >= 0)
+        close(o->report_fd);
+    report_done(&o->report);
+    json_decref(o->items);
+    fileset_done(&o->uploaded);
+}
+
+void outbox_rewind(struct outbox *o)
+{
+    report_done(&o->report);
+    o->report = (struct report){0};
+    o->offset = 0;
+    json_array_clear(o->items);
+    o->items_bytes = 0;
+}
+
+/* A warning in the trial's log, the first MAX_NOTES of them. */
+static void note(struct outbox *o, const char *what, const char *why)
+{
+    if (o->notes < MAX_NOTES)
+        attempt_note(o->attempt, "warning: %s: %s%s", what, why,
+                     o->notes + 1 == MAX_NOTES ? " (further warnings are not shown)" : "");
+    o->notes++;
+}
+
+/* One call of the attempt's part of the protocol. A refused token is tried again: the result is
+ * worth more than the wait, and tokens come back. */
+static as_status post(struct outbox *o, const char *method, const char *verb, const json_t *body,
+                      json_t **ret, struct as_err *err)
+{
+    static const struct client_opts patient = {.retry_ms = CLIENT_RETRY_FOREVER};
+    struct attempt *a = o->attempt;
+    AS_AUTO(str_done) struct str path = {0};
+    str_printf(&path, "/v1/sweeps/%s/trials/%lld/attempts/%lld/%s", a->sweep, (long long)a->number,
+               (long long)a->attempt, verb);
+    as_status st = str_check(&path, err);
+    if (st < 0)
+        return st;
+    for (int failures = 0;;) {
+        st = client_call(a->send, method, path.s, NULL, body, &patient, ret, NULL, err);
+        if (st != AS_E_DENIED && (st != AS_E_INTERNAL || ++failures > INTERNAL_TRIES))
+            break;
+        log_write(LOG_ERROR,
+                  st == AS_E_DENIED ? "the server refuses this runner's token"
+                                    : "the server failed",
+                  "%s error=\"%s\"", a->label, err->msg);
+        if (!client_wait(a->send, st == AS_E_DENIED ? DENIED_PAUSE_MS : INTERNAL_PAUSE_MS))
+            return AS_E_UNAVAILABLE;
+    }
+    if (st == AS_E_STALE || st == AS_E_NOT_FOUND)
+        o->gone = true;
+    return st;
+}
+
+/* Did the server refuse the content, so that sending it again is of no use? */
+static bool refused(as_status st)
+{
+    return st == AS_E_INVAL || st == AS_E_TOO_LARGE || st == AS_E_CONFLICT ||
+           st == AS_E_UNSUPPORTED || st == AS_E_INTERNAL;
+}
+
+static as_status post_items(struct outbox *o, json_t *items, struct as_err *err)
+{
+    JSON_AUTO answer = NULL;
+    JSON_AUTO body = json_pack("{s:O}", "items", items);
+    if (!body)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    as_status st = post(o, "POST", "measurements", body, &answer, err);
+    if (st == AS_OK)
+        directives_take_one(o->attempt, json_object_get(answer, "directives"));
+    return st;
+}
+
+/* Send the batch; when the server refuses it, its items one by one, so that one bad item costs
+ * itself alone. */
+static as_status flush_items(struct outbox *o, struct as_err *err)
+{
+    size_t i;
+    json_t *item;
+    if (json_array_size(o->items) == 0)
+        return AS_OK;
+    as_status st = post_items(o, o->items, err);
+    if (refused(st) && json_array_size(o->items) > 1) {
+        json_array_foreach(o->items, i, item)
+        {
+            JSON_AUTO one = json_pack("[O]", item);
+            st = one ? post_items(o, one, err) : as_fail(err, AS_E_NOMEM, "out of memory");
+            if (refused(st))
+                note(o, "a measurement was refused", err->msg);
+            else if (st < 0)
+                return st;
+        }
+        st = AS_OK;
+    } else if (refused(st)) {
+        note(o, "a measurement was refused", err->msg);
+        st = AS_OK;
+    }
+    json_array_clear(o->items);
+    o->items_bytes = 0;
+    return st;
+}
+
+static as_status on_item(void *arg, int64_t step, json_t *metrics, struct as_err *err)
+{
+    struct outbox *o = arg;
+    size_t n = json_object_size(metrics);
+    json_t *item = json_pack("{s:I,s:o}", "step", (json_int_t)step, "metrics", metrics);
+    if (!o->items)
+        o->items = json_array();
+    if (json_array_append_new(o->items, item) < 0)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    o->items_bytes += 32 + 64 * n;
+    if (json_array_size(o->items) < OUTBOX_BATCH_ITEMS && o->items_bytes < OUTBOX_BATCH_BYTES)
+        return AS_OK;
+    return flush_items(o, err);
+}
+
+static void on_bad(void *arg, size_t line, const char *why)
+{
+    struct outbox *o = arg;
+    char what[48];
+    snprintf(what, sizeof what, "line %zu of ASSAY_REPORT", line);
+    note(o, what, why);
+}
+
+/* Open the report file, again when it was replaced, from its start when it was cut. */
+static void follow_report(struct outbox *o)
+{
+    AS_AUTO(as_freep) char *path = file_join(o->attempt->dir, "report.jsonl");
+    struct stat now, held;
+    if (!path || stat(path, &now) < 0)
+        return;
+    if (o->report_fd >= 0 && fstat(o->report_fd, &held) == 0) {
+        if (held.st_ino == now.st_ino && held.st_dev == now.st_dev) {
+            if (now.st_size < o->offset) {
+                report_restart(&o->report);
+                o->offset = 0;
+            }
+            return;
+        }
+        close(o->report_fd);
+        report_restart(&o->report);
+    }
+    o->offset = 0;
+    o->report_fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+}
+
+static as_status read_report(struct outbox *o, const struct report_fns *fns, struct as_err *err)
+{
+    AS_AUTO(as_freep) char *buf = malloc(READ_BYTES);
+    if (!buf)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    for (;;) {
+        ssize_t n = pread(o->report_fd, buf, READ_BYTES, (off_t)o->offset);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return n == 0 ? AS_OK : as_fail(err, AS_E_IO, "report: %s", strerror(errno));
+        o->offset += n;
+        as_status st = report_feed(&o->report, buf, (size_t)n, fns, err);
+        if (st < 0)
+            return st;
+    }
+}
+
+as_status outbox_measurements(struct outbox *o, bool last, struct as_err *err)
+{
+    const struct report_fns fns = {.on_item = on_item, .on_bad = on_bad, .arg = o};
+    as_status st = AS_OK;
+    if (o->report_fd >= 0) /* the rest of a file that was replaced */
+        st = read_report(o, &fns, err);
+    if (st == AS_OK) {
+        follow_report(o);
+        if (o->report_fd >= 0)
+            st = read_report(o, &fns, err);
+    }
+    if (st == AS_OK && last)
+        st = report_end(&o->report, &fns, err);
+    return st == AS_OK ? flush_items(o, err) : st;
+}
+
+static as_status put_log(struct outbox *o, const char *text, bool truncated, struct as_err *err)
+{
+    JSON_AUTO body = json_pack("{s:s,s:b}", "text", text, "truncated", truncated);
+    if (!body)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    as_status st = post(o, "PUT", "log", body, NULL, err);
+    if (refused(st)) {
+        log_write(LOG_WARN, "the server refused a log", "%s error=\"%s\"", o->attempt->label,
+                  err->msg);
+        return AS_OK;
+    }
+    return st;
+}
+
+as_status outbox_log(struct outbox *o, struct as_err *err)
+{
+    struct attempt *a = o->attempt;
+    AS_AUTO(str_done) struct str text = {0};
+    pthread_mutex_lock(&a->lock);
+    unsigned version = a->tail.version;
+    bool truncated = version != o->log_version && tail_text(&a->tail, &text);
+    pthread_mutex_unlock(&a->lock);
+    if (version == o->log_version)
+        return AS_OK;
+    as_status st = str_check(&text, err);
+    if (st == AS_OK)
+        st = put_log(o, str_cstr(&text), truncated, err);
+    if (st == AS_OK)
+        o->log_version = version;
+    return st;
+}
+
+static void on_skip(void *arg, const char *path, const char *why)
+{
+    char what[200];
+    snprintf(what, sizeof what, "%.160s is not kept", path);
+    note(arg, what, why);
+}
+
+/* Make the content of one file known to the server. Digest and bytes come from the same open file,
+ * so that a trial may put another in its place (by rename) meanwhile. */
+static as_status upload_one(struct outbox *o, const char *dir, struct fileset_file *f,
+                            struct as_err *err)
+{
+    static const struct client_opts patient = {.retry_ms = CLIENT_RETRY_FOREVER};
+    AS_AUTO(as_freep) char *path = file_join(dir, f->path);
+    char open_path[40];
+    int64_t size = 0;
+    if (!path)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    AS_AUTO(file_closep) int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        return as_fail(err, AS_E_IO, "%s: %s", f->path, strerror(errno));
+    snprintf(open_path, sizeof open_path, "/proc/self/fd/%d", fd);
+    as_status st = sha256_of_file(open_path, f->sha256, &size, err);
+    if (st == AS_OK)
+        st = client_upload_file(o->attempt->send, open_path, f->sha256, &patient, NULL, err);
+    if (st == AS_OK)
+        f->size = size;
+    else
+        f->sha256[0] = '\0';
+    return st;
+}
+
+/* Does the failure come from a file that changed or went away while it was read? */
+static bool moved(as_status st)
+{
+    return st == AS_E_INVAL || st == AS_E_IO || st == AS_E_NOT_FOUND;
+}
+
+/* Upload the files whose digest is not known, then put the set. Files that cannot be kept are noted
+ * and left out. AS_E_CONFLICT when a file moved meanwhile and `whole` asks for all or nothing. */
+static as_status put_files(struct outbox *o, const char *dir, struct fileset *set, const char *kind,
+                           bool whole, struct as_err *err)
+{
+    as_status st;
+    for (size_t i = 0; i < set->n; i++) {
+        if (set->files[i].sha256[0] || (st = upload_one(o, dir, &set->files[i], err)) == AS_OK)
+            continue;
+        if (!refused(st) && !moved(st))
+            return st;
+        if (whole && moved(st))
+            return as_fail(err, AS_E_CONFLICT, "%s changed while it was read", set->files[i].path);
+        on_skip(o, set->files[i].path, err->msg);
+    }
+    JSON_AUTO body = fileset_to_json(set, kind);
+    if (!body)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    st = post(o, "PUT", "files", body, NULL, err);
+    if (refused(st)) {
+        note(o, kind, err->msg);
+        st = AS_OK;
+    }
+    return st;
+}
+
+as_status outbox_checkpoints(struct outbox *o, struct as_err *err)
+{
+    AS_AUTO(fileset_done) struct fileset now = {0};
+    AS_AUTO(as_freep) char *dir = file_join(o->attempt->dir, "checkpoints");
+    if (!dir)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    as_status st = fileset_scan(dir, &now, on_skip, o, err);
+    if (st < 0 || fileset_same(&now, &o->uploaded))
+        return st;
+    fileset_copy_digests(&now, &o->uploaded);
+    st = put_files(o, dir, &now, "checkpoint", true, err);
+    if (st == AS_E_CONFLICT) /* the server keeps the set that it has until the next look */
+        return AS_OK;
+    if (st < 0)
+        return st;
+    fileset_done(&o->uploaded);
+    o->uploaded = now;
+    now = (struct fileset){0};
+    return AS_OK;
+}
+
+as_status outbox_artifacts(struct outbox *o, struct as_err *err)
+{
+    AS_AUTO(fileset_done) struct fileset now = {0};
+    AS_AUTO(as_freep) char *dir = file_join(o->attempt->dir, "artifacts");
+    if (!dir)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    as_status st = fileset_scan(dir, &now, on_skip, o, err);
+    return st < 0 || now.n == 0 ? st : put_files(o, dir, &now, "artifact", false, err);
+}
+
+as_status outbox_result(struct outbox *o, struct as_err *err)
+{
+    const struct result *r = &o->attempt->result;
+    JSON_AUTO body =
+        json_pack("{s:s,s:s?}", "outcome", outcome_name(r->outcome), "reason", r->reason);
+    if (!body || (r->has_exit_code &&
+                  json_object_set_new(body, "exit_code", json_integer(r->exit_code)) < 0))
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    as_status st = r->log && *r->log ? put_log(o, r->log, r->truncated, err) : AS_OK;
+    if (st == AS_OK)
+        st = post(o, "POST", "complete", body, NULL, err);
+    return st;
+}

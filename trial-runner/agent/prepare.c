@@ -1,0 +1,230 @@
+#include "trial-runner/agent/prepare.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/spec/template.h"
+#include "trial-runner/agent/cache.h"
+
+#define MAX_ARGS 4096
+
+static const struct client_opts patient = {.retry_ms = CLIENT_RETRY_FOREVER};
+
+static as_status out_of_memory(struct as_err *err)
+{
+    return as_fail(err, AS_E_NOMEM, "out of memory");
+}
+
+static as_status make_folders(const struct attempt *a, struct as_err *err)
+{
+    static const char *const names[] = {"checkpoints", "artifacts", "data"};
+    as_status st = file_remove_tree(a->dir, err); /* a claim that came twice */
+    for (size_t i = 0; i < AS_ARRAY_LEN(names) && st == AS_OK; i++) {
+        AS_AUTO(as_freep) char *path = file_join(a->dir, names[i]);
+        st = path ? file_mkdirs(path, 0700, err) : out_of_memory(err);
+    }
+    return st;
+}
+
+static as_status write_json(const struct attempt *a, const char *name, const json_t *j,
+                            struct as_err *err)
+{
+    AS_AUTO(as_freep) char *path = file_join(a->dir, name);
+    AS_AUTO(as_freep) char *text = json_format(j);
+    if (!path || !text)
+        return out_of_memory(err);
+    /* Not fsynced: a crash of the machine ends the attempt anyway. */
+    AS_AUTO(file_closep) int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return as_fail(err, AS_E_IO, "%s: %s", path, strerror(errno));
+    return file_write_all(fd, text, strlen(text), err);
+}
+
+static as_status restore_checkpoints(struct attempt *a, struct as_err *err)
+{
+    AS_AUTO(as_freep) char *dir = file_join(a->dir, "checkpoints");
+    size_t i;
+    json_t *f;
+    if (!dir)
+        return out_of_memory(err);
+    json_array_foreach(a->claimed.files, i, f)
+    {
+        const char *rel = json_string_value(json_object_get(f, "path"));
+        AS_AUTO(as_freep) char *path = file_join(dir, rel);
+        AS_AUTO(as_freep) char *parent = as_strdup(path);
+        if (!path || !parent)
+            return out_of_memory(err);
+        *strrchr(parent, '/') = '\0';
+        as_status st = file_mkdirs(parent, 0700, err);
+        if (st == AS_OK)
+            st = client_download_blob(a->fetch, json_string_value(json_object_get(f, "sha256")),
+                                      path, 0, &patient, err);
+        if (st < 0)
+            return as_err_prefix(err, st, "checkpoint %s", rel);
+    }
+    return AS_OK;
+}
+
+/* Fetch the files of the data set: *ret is {role: absolute path}, a new reference. */
+static as_status fetch_dataset(struct attempt *a, json_t **ret, struct as_err *err)
+{
+    JSON_AUTO paths = json_object();
+    size_t i;
+    json_t *f;
+    json_array_foreach(json_object_get(a->claimed.dataset, "files"), i, f)
+    {
+        const char *role = json_string_value(json_object_get(f, "role"));
+        const char *sha = json_string_value(json_object_get(f, "sha256"));
+        int64_t size = json_integer_value(json_object_get(f, "size"));
+        AS_AUTO(str_done) struct str dest = {0};
+        if (!role || !claimed_name_safe(role) || !sha || !sha256_hex_valid(sha))
+            return as_fail(err, AS_E_INVAL, "file %zu of the data set has no role and digest", i);
+        str_printf(&dest, "%s/data/%s", a->dir, role);
+        as_status st = str_check(&dest, err);
+        if (st == AS_OK)
+            st = cache_get(a->options->cache, a->options->cache_max_bytes, a->fetch, sha, size,
+                           dest.s, &patient, err);
+        if (st < 0)
+            return as_err_prefix(err, st, "data set, %s", role);
+        if (json_object_set_new(paths, role, json_string(dest.s)) < 0)
+            return out_of_memory(err);
+    }
+    if (!paths)
+        return out_of_memory(err);
+    *ret = as_steal(paths);
+    return AS_OK;
+}
+
+/* Put {argv…} into the spec from a list of texts; takes nothing. */
+static as_status set_argv(struct attempt *a, const char *const *args, size_t n, struct as_err *err)
+{
+    a->spec.argv = as_calloc(n + 1, sizeof *a->spec.argv);
+    for (size_t i = 0; a->spec.argv && i < n; i++)
+        if (!(a->spec.argv[i] = as_strdup(args[i])))
+            return out_of_memory(err);
+    return a->spec.argv ? AS_OK : out_of_memory(err);
+}
+
+static as_status prepare_train(struct attempt *a, json_t *train, struct as_err *err)
+{
+    JSON_AUTO substituted = NULL;
+    JSON_AUTO paths = NULL;
+    AS_AUTO(as_freep) char *job_path = file_join(a->dir, "job.json");
+    if (!a->claimed.dataset)
+        return as_fail(err, AS_E_INVAL, "trial.train came without its data set");
+    as_status st = template_apply(train, a->claimed.params, &substituted, err);
+    if (st < 0 || (st = fetch_dataset(a, &paths, err)) < 0)
+        return st;
+    JSON_AUTO dataset = json_copy(a->claimed.dataset);
+    if (!job_path || !dataset || json_object_set(dataset, "paths", paths) < 0)
+        return out_of_memory(err);
+    JSON_AUTO job = json_pack("{s:O,s:O,s:O}", "train", substituted, "dataset", dataset, "metric",
+                              a->claimed.metric);
+    if (!job)
+        return out_of_memory(err);
+    if ((st = write_json(a, "job.json", job, err)) < 0)
+        return st;
+    const char *args[] = {a->options->trainer, job_path};
+    return set_argv(a, args, 2, err);
+}
+
+/* One argument: text with ${…}, or a number. Owned by the caller. */
+static as_status argument(const json_t *j, const json_t *params, char **ret, struct as_err *err)
+{
+    char buf[32];
+    if (json_is_string(j))
+        return template_apply_text(json_string_value(j), params, ret, err);
+    if (json_is_integer(j))
+        snprintf(buf, sizeof buf, "%lld", (long long)json_integer_value(j));
+    else if (json_is_real(j))
+        as_format_double(json_real_value(j), buf, sizeof buf);
+    else
+        return as_fail(err, AS_E_INVAL, "an argument of the command is %s, expected text",
+                       json_type_name(j));
+    *ret = as_strdup(buf);
+    return *ret ? AS_OK : out_of_memory(err);
+}
+
+static as_status prepare_command(struct attempt *a, json_t *command, struct as_err *err)
+{
+    size_t i, n = json_array_size(command);
+    json_t *j;
+    if (n == 0 || n > MAX_ARGS)
+        return as_fail(err, AS_E_INVAL, "trial.command must have 1 to %d elements", MAX_ARGS);
+    a->spec.argv = as_calloc(n + 1, sizeof *a->spec.argv);
+    if (!a->spec.argv)
+        return out_of_memory(err);
+    json_array_foreach(command, i, j)
+    {
+        as_status st = argument(j, a->claimed.params, &a->spec.argv[i], err);
+        if (st < 0)
+            return as_err_prefix(err, st, "trial.command[%zu]", i);
+    }
+    return AS_OK;
+}
+
+static as_status set_path(struct attempt *a, const char *name, const char *leaf, struct as_err *err)
+{
+    AS_AUTO(as_freep) char *path = file_join(a->dir, leaf);
+    return path ? child_env_set(&a->spec.env, name, path, err) : out_of_memory(err);
+}
+
+static as_status set_env_of_trial(struct attempt *a, const json_t *env, struct as_err *err)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)env, name, value)
+    {
+        AS_AUTO(as_freep) char *text = NULL;
+        as_status st = argument(value, a->claimed.params, &text, err);
+        if (st == AS_OK)
+            st = child_env_set(&a->spec.env, name, text, err);
+        if (st < 0)
+            return as_err_prefix(err, st, "trial.env");
+    }
+    return AS_OK;
+}
+
+/* Ours last: a document cannot change who the trial is. */
+static as_status prepare_env(struct attempt *a, struct as_err *err)
+{
+    struct child_env *e = &a->spec.env;
+    char trial[128], attempt[24];
+    as_status st = child_env_init(e, environ, err);
+    snprintf(trial, sizeof trial, "%s/%lld", a->sweep, (long long)a->number);
+    snprintf(attempt, sizeof attempt, "%lld", (long long)a->attempt);
+    if (st < 0 || (st = set_env_of_trial(a, json_object_get(a->claimed.trial, "env"), err)) < 0 ||
+        (st = child_env_set(e, "ASSAY_SWEEP", a->sweep, err)) < 0 ||
+        (st = child_env_set(e, "ASSAY_TRIAL", trial, err)) < 0 ||
+        (st = child_env_set(e, "ASSAY_ATTEMPT", attempt, err)) < 0 ||
+        (st = child_env_set(e, "ASSAY_SEED", a->claimed.seed, err)) < 0 ||
+        (st = set_path(a, "ASSAY_PARAMS", "params.json", err)) < 0 ||
+        (st = set_path(a, "ASSAY_REPORT", "report.jsonl", err)) < 0 ||
+        (st = set_path(a, "ASSAY_CHECKPOINTS", "checkpoints", err)) < 0 ||
+        (st = set_path(a, "ASSAY_ARTIFACTS", "artifacts", err)) < 0)
+        return st;
+    return child_env_set(e, "CUDA_VISIBLE_DEVICES", a->gpus, err);
+}
+
+as_status prepare(struct attempt *a, struct as_err *err)
+{
+    json_t *command = json_object_get(a->claimed.trial, "command");
+    json_t *train = json_object_get(a->claimed.trial, "train");
+    const char *dir = json_string_value(json_object_get(a->claimed.trial, "directory"));
+    as_status st = make_folders(a, err);
+    if (st < 0 || (st = write_json(a, "params.json", a->claimed.params, err)) < 0 ||
+        (st = restore_checkpoints(a, err)) < 0 || (st = prepare_env(a, err)) < 0)
+        return st;
+    if (dir && (st = template_apply_text(dir, a->claimed.params, &a->spec.directory, err)) < 0)
+        return as_err_prefix(err, st, "trial.directory");
+    if (json_is_object(train))
+        return prepare_train(a, train, err);
+    if (json_is_array(command))
+        return prepare_command(a, command, err);
+    return as_fail(err, AS_E_INVAL, "the trial has neither a command nor train");
+}

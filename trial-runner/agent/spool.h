@@ -1,0 +1,50 @@
+/* What a runner keeps on disk about its attempts, so that a result survives its death.
+ *
+ *   WORK/lock                                held while a runner uses WORK
+ *   WORK/trials/SWEEP/NUMBER/ATTEMPT/        the attempt's folder:
+ *     params.json job.json report.jsonl checkpoints/ artifacts/ data/
+ *     result.json                            written, fsynced, when the child has ended: from then
+ * on a runner started on WORK delivers it
+ *
+ * Folders without result.json belong to attempts that died with their runner: they are removed. */
+#ifndef ASSAY_TRIAL_RUNNER_AGENT_SPOOL_H
+#define ASSAY_TRIAL_RUNNER_AGENT_SPOOL_H
+
+#include "trial-runner/agent/verdict.h"
+
+/* The end of an attempt, as kept in result.json. */
+struct result {
+    outcome outcome;
+    int64_t exit_code;
+    bool has_exit_code;
+    char *reason;   /* owned; NULL: none */
+    char *log;      /* the tail of output; owned */
+    bool truncated; /* of the log */
+};
+
+void result_done(struct result *r);
+
+/* Write dir/result.json durably. AS_E_IO; AS_E_NOMEM. */
+AS_MUST_CHECK as_status spool_write(const char *dir, const struct result *r, struct as_err *err);
+/* r must be zeroed. AS_E_NOT_FOUND; AS_E_INVAL when the file is not what spool_write writes. */
+AS_MUST_CHECK as_status spool_read(const char *dir, struct result *r, struct as_err *err);
+
+/* Make WORK and WORK/trials, and hold its lock: *ret_fd keeps it until closed.
+ * AS_E_CONFLICT when another runner holds it. */
+AS_MUST_CHECK as_status spool_lock(const char *work, int *ret_fd, struct as_err *err);
+
+/* The attempt's folder; owned by the caller, NULL when memory is out. */
+char *spool_dir(const char *work, const char *sweep, int64_t number, int64_t attempt);
+
+/* Remove an attempt's folder and the parents that it leaves empty. Failures only leave files. */
+void spool_remove(const char *work, const char *sweep, int64_t number, int64_t attempt);
+
+/* One attempt found on disk with its result; r may be taken over by emptying it. */
+typedef as_status (*spool_found_fn)(void *arg, const char *sweep, int64_t number, int64_t attempt,
+                                    struct result *r, struct as_err *err);
+
+/* After spool_lock: call found() for each attempt with a result, remove every other. */
+AS_MUST_CHECK as_status spool_recover(const char *work, spool_found_fn found, void *arg,
+                                      struct as_err *err);
+
+#endif

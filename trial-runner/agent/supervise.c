@@ -1,0 +1,302 @@
+/* The main loop: starts processes, reads their output, stops them, takes their ends, and leaves. */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "trial-runner/agent/agent.h"
+
+#define READ_BYTES (64 << 10)
+#define READ_ROUNDS 16         /* pieces per look at one pipe, so that a loud trial is not alone */
+#define PATIENCE_MS 30000      /* for an unreachable server when the runner leaves */
+#define PATIENCE_CHILD_MS 5000 /* the same under --die-with-parent: the server ends with us */
+#define LAST_LINE_MAX 1500
+
+struct loop {
+    struct agent *agent;
+    int signal_fd;
+    struct attempt **attempts; /* this round's; main alone removes them from the agent's list */
+    size_t n, cap;
+    struct pollfd *fds;
+    size_t fds_cap;
+    bool draining, forced;
+    int64_t idle_since_ns;
+    int64_t childless_since_ns; /* while draining; 0: some child runs */
+    char buf[READ_BYTES];
+};
+
+/* Copy the list of attempts. False when memory is out: the old list is kept. */
+static bool snapshot(struct loop *l)
+{
+    struct agent *a = l->agent;
+    bool ok = true;
+    pthread_mutex_lock(&a->lock);
+    if (a->n > l->cap) {
+        ok = as_grow(&l->attempts, a->cap, sizeof *l->attempts, NULL) == AS_OK;
+        l->cap = ok ? a->cap : l->cap;
+    }
+    if (ok && a->n)
+        memcpy(l->attempts, a->attempts, a->n * sizeof *a->attempts);
+    l->n = ok ? a->n : l->n;
+    pthread_mutex_unlock(&a->lock);
+    return ok;
+}
+
+static void read_output(struct loop *l, struct attempt *t)
+{
+    for (int i = 0; t->out_fd >= 0 && i < READ_ROUNDS; i++) {
+        ssize_t n = read(t->out_fd, l->buf, READ_BYTES);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0 && errno == EAGAIN)
+            return;
+        if (n <= 0) {
+            close(t->out_fd);
+            t->out_fd = -1;
+            return;
+        }
+        pthread_mutex_lock(&t->lock);
+        tail_add(&t->tail, l->buf, (size_t)n);
+        pthread_mutex_unlock(&t->lock);
+    }
+}
+
+static void launch(struct attempt *t)
+{
+    struct as_err err = {0};
+    stop_why asked = attempt_asked(t);
+    if (asked != STOP_NONE) {
+        attempt_end(t, asked == STOP_DRAIN ? OUTCOME_RELEASED : OUTCOME_NONE, NULL,
+                    "the runner is leaving");
+        return;
+    }
+    as_status st = child_spawn(&t->spec, &t->pid, &t->out_fd, &err);
+    if (st < 0) {
+        log_write(LOG_WARN, "a trial cannot be started", "%s error=\"%s\"", t->label, err.msg);
+        attempt_note(t, "%s", err.msg);
+        bool ours = st == AS_E_IO || st == AS_E_NOMEM;
+        attempt_end(t, ours ? OUTCOME_RETRY : OUTCOME_FAILED, NULL, err.msg);
+        return;
+    }
+    t->stopping = (struct stopping){.started_ns = clock_mono_ns(),
+                                    .timeout_ns = t->claimed.timeout_ms > INT64_MAX / 2 / NS_PER_MS
+                                                      ? 0
+                                                      : t->claimed.timeout_ms * NS_PER_MS,
+                                    .grace_ns = t->claimed.grace_ms > INT32_MAX
+                                                    ? INT32_MAX * NS_PER_MS
+                                                    : t->claimed.grace_ms * NS_PER_MS};
+    log_write(LOG_DEBUG, "trial started", "%s pid=%d", t->label, (int)t->pid);
+    attempt_phase_set(t, ATTEMPT_RUNNING);
+}
+
+static void stop_if_due(struct attempt *t)
+{
+    stopping_ask(&t->stopping, attempt_asked(t));
+    switch (stopping_step(&t->stopping, clock_mono_ns())) {
+    case STOP_SEND_TERM:
+        child_signal_group(t->pid, SIGTERM);
+        break;
+    case STOP_SEND_KILL:
+        child_signal_group(t->pid, SIGKILL);
+        break;
+    case STOP_SEND_NONE:
+        break;
+    }
+}
+
+/* The process is a zombie: take its end and judge it. */
+static void take_end(struct loop *l, struct attempt *t)
+{
+    AS_AUTO(verdict_done) struct verdict v = {0};
+    AS_AUTO(str_done) struct str line = {0};
+    int status = 0;
+    size_t strays = child_take_end(t->pid, t->dir, &status);
+    if (strays)
+        log_write(LOG_INFO, "processes that a trial left were killed", "%s count=%zu", t->label,
+                  strays);
+    read_output(l, t);
+    if (t->out_fd >= 0)
+        close(t->out_fd);
+    t->out_fd = -1;
+    t->pid = 0;
+    stopping_ask(&t->stopping, attempt_asked(t));
+    pthread_mutex_lock(&t->lock);
+    tail_last_line(&t->tail, LAST_LINE_MAX, &line);
+    pthread_mutex_unlock(&t->lock);
+    verdict_of(&t->stopping, status, str_cstr(&line), &v);
+    attempt_end(t, v.outcome, &v.exit_code, str_cstr(&v.reason));
+}
+
+/* Take every child that has ended: trials, and orphans that came to us as subreaper. */
+static void reap(struct loop *l)
+{
+    for (;;) {
+        siginfo_t info = {0};
+        struct attempt *t = NULL;
+        if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 || info.si_pid == 0)
+            return;
+        for (size_t i = 0; i < l->n; i++)
+            if (l->attempts[i]->pid == info.si_pid)
+                t = l->attempts[i];
+        if (t)
+            take_end(l, t);
+        else
+            waitpid(info.si_pid, NULL, 0);
+    }
+}
+
+static void start_drain(struct loop *l, const char *why)
+{
+    struct agent *a = l->agent;
+    log_write(LOG_INFO, "leaving", "why=\"%s\" trials=%zu", why, l->n);
+    l->draining = true;
+    pthread_mutex_lock(&a->lock);
+    a->draining = true;
+    pthread_cond_broadcast(&a->changed);
+    for (size_t i = 0; i < a->n; i++)
+        if (!a->attempts[i]->recovered)
+            attempt_ask_stop(a->attempts[i], STOP_DRAIN);
+    pthread_mutex_unlock(&a->lock);
+    client_interrupt(a->claim_client);
+}
+
+static void force(struct loop *l)
+{
+    log_write(LOG_WARN, "killing the running trials", "trials=%zu", l->n);
+    l->forced = true;
+    for (size_t i = 0; i < l->n; i++) {
+        l->attempts[i]->stopping.grace_ns = 0;
+        if (l->attempts[i]->pid)
+            child_signal_group(l->attempts[i]->pid, SIGKILL);
+    }
+}
+
+static void take_signals(struct loop *l)
+{
+    struct signalfd_siginfo s;
+    while (read(l->signal_fd, &s, sizeof s) == (ssize_t)sizeof s) {
+        if (s.ssi_signo == SIGCHLD)
+            continue; /* reap() looks in every round */
+        if (!l->draining)
+            start_drain(l, strsignal((int)s.ssi_signo));
+        else if (!l->forced)
+            force(l);
+    }
+}
+
+/* Results that a server out of reach keeps from being delivered stay on disk once all processes
+ * have ended and patience is over. */
+static void give_up_if_due(struct loop *l, size_t children)
+{
+    struct agent *a = l->agent;
+    int64_t now = clock_mono_ns();
+    int64_t patience = a->options->die_with_parent || l->forced ? PATIENCE_CHILD_MS : PATIENCE_MS;
+    if (children)
+        l->childless_since_ns = 0;
+    else if (l->childless_since_ns == 0)
+        l->childless_since_ns = now;
+    pthread_mutex_lock(&a->lock);
+    int64_t since =
+        a->acknowledged_ns > l->childless_since_ns ? a->acknowledged_ns : l->childless_since_ns;
+    pthread_mutex_unlock(&a->lock);
+    if (children || now - since < patience * NS_PER_MS)
+        return;
+    for (size_t i = 0; i < l->n; i++)
+        client_interrupt(l->attempts[i]->send);
+}
+
+/* One look at every attempt. Returns how many processes run. */
+static size_t look_at_all(struct loop *l)
+{
+    size_t children = 0;
+    for (size_t i = 0; i < l->n; i++) {
+        struct attempt *t = l->attempts[i];
+        attempt_phase p = attempt_phase_get(t);
+        if (p == ATTEMPT_READY)
+            launch(t);
+        if (t->pid) {
+            read_output(l, t);
+            stop_if_due(t);
+            children++;
+        }
+        if (p == ATTEMPT_DELIVERED) {
+            agent_release(l->agent, t);
+            l->attempts[i--] = l->attempts[--l->n];
+        }
+    }
+    return children;
+}
+
+static int poll_ms(const struct loop *l, int64_t now)
+{
+    int64_t until = now + NS_PER_S; /* drain, idle-exit and missed wake-ups */
+    for (size_t i = 0; i < l->n; i++)
+        if (l->attempts[i]->pid && stopping_next_ns(&l->attempts[i]->stopping) < until)
+            until = stopping_next_ns(&l->attempts[i]->stopping);
+    return until > now ? (int)((until - now) / NS_PER_MS) + 1 : 0;
+}
+
+static void wait_for_events(struct loop *l)
+{
+    size_t n = 2;
+    uint64_t count;
+    if (l->n + 2 > l->fds_cap) {
+        if (as_grow(&l->fds, l->n + 2, sizeof *l->fds, NULL) < 0) {
+            clock_sleep_ms(10);
+            return;
+        }
+        l->fds_cap = l->n + 2;
+    }
+    l->fds[0] = (struct pollfd){.fd = l->signal_fd, .events = POLLIN};
+    l->fds[1] = (struct pollfd){.fd = l->agent->wake_fd, .events = POLLIN};
+    for (size_t i = 0; i < l->n; i++)
+        if (l->attempts[i]->out_fd >= 0)
+            l->fds[n++] = (struct pollfd){.fd = l->attempts[i]->out_fd, .events = POLLIN};
+    poll(l->fds, n, poll_ms(l, clock_mono_ns()));
+    if (read(l->agent->wake_fd, &count, sizeof count) < 0)
+        return; /* it was not the wake_fd */
+}
+
+static bool idle_too_long(struct loop *l)
+{
+    int64_t limit_ms = l->agent->options->idle_exit_ms, now = clock_mono_ns();
+    if (l->n || l->idle_since_ns == 0)
+        l->idle_since_ns = now;
+    return limit_ms && !l->draining && now - l->idle_since_ns >= limit_ms * NS_PER_MS;
+}
+
+/* Has everything been handed back, or is there no sense in going on? */
+static bool is_over(const struct loop *l)
+{
+    struct agent *a = l->agent;
+    pthread_mutex_lock(&a->lock);
+    bool over = a->fatal.code != AS_OK || (l->draining && a->n == 0);
+    pthread_mutex_unlock(&a->lock);
+    return over;
+}
+
+void supervise(struct agent *a, int signal_fd)
+{
+    struct loop l = {.agent = a, .signal_fd = signal_fd};
+    while (!is_over(&l)) {
+        snapshot(&l);
+        take_signals(&l);
+        reap(&l);
+        size_t children = look_at_all(&l);
+        if (l.draining)
+            give_up_if_due(&l, children);
+        if (idle_too_long(&l))
+            start_drain(&l, "idle");
+        if (!is_over(&l))
+            wait_for_events(&l);
+    }
+    for (size_t i = 0; i < l.n; i++) /* fatal: nothing runs yet but deliveries of old results */
+        client_interrupt(l.attempts[i]->send);
+    free(l.attempts);
+    free(l.fds);
+}

@@ -1,0 +1,32 @@
+/* The last bytes of a trial's output, as text that JSON can carry.
+ *
+ * Not thread-safe: the attempt's lock guards it. */
+#ifndef ASSAY_TRIAL_RUNNER_AGENT_TAIL_H
+#define ASSAY_TRIAL_RUNNER_AGENT_TAIL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/str.h"
+
+#define TAIL_BYTES (64 << 10)
+
+struct tail {
+    char ring[TAIL_BYTES];
+    size_t start, len;
+    bool truncated;   /* bytes were dropped at the beginning */
+    unsigned version; /* changes with every byte added */
+};
+
+void tail_add(struct tail *t, const char *bytes, size_t len);
+
+/* Append the text to b: at most TAIL_BYTES of valid UTF-8 without NUL, what is not becomes U+FFFD;
+ * when the beginning was dropped it starts with a whole line where there is one.
+ * Returns whether something was dropped. */
+bool tail_text(const struct tail *t, struct str *b);
+
+/* The last line that is not blank, cut to max bytes, control characters as spaces; "" when there is
+ * none. */
+void tail_last_line(const struct tail *t, size_t max, struct str *b);
+
+#endif

@@ -1,0 +1,76 @@
+/* What is decided about a child: when it gets which signal, and what its end means. Pure.
+ *
+ *   why it is being stopped      signals                          outcome when it has ended
+ *   nothing                      none                             by its exit
+ *   timeout  (trial_timeout)     SIGTERM, grace, SIGKILL          timeout
+ *   drain    (the runner leaves) SIGTERM, grace, SIGKILL          released, whatever the exit code:
+ * an exit 0 after SIGTERM proves nothing dropped  (not current)       SIGTERM, grace, SIGKILL none:
+ * nothing more is written
+ *
+ *   its exit                     outcome
+ *   0                            completed
+ *   75 (EX_TEMPFAIL)             retry
+ *   other codes                  failed
+ *   SIGKILL that we did not send retry: the OOM killer or an operator
+ *   other signals                failed */
+#ifndef ASSAY_TRIAL_RUNNER_AGENT_VERDICT_H
+#define ASSAY_TRIAL_RUNNER_AGENT_VERDICT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/str.h"
+
+#define VERDICT_REASON_MAX 2000 /* as the API allows */
+
+typedef enum stop_why { STOP_NONE, STOP_TIMEOUT, STOP_DRAIN, STOP_DROPPED } stop_why;
+
+/* Where the stopping of one child stands. Zeroed, then started_ns, timeout_ns and grace_ns set. */
+struct stopping {
+    stop_why why;
+    int64_t started_ns;
+    int64_t timeout_ns; /* from the start; 0: none */
+    int64_t grace_ns;
+    int64_t term_ns; /* when SIGTERM was sent; 0: not yet */
+    bool killed;     /* SIGKILL was sent */
+};
+
+typedef enum stop_signal { STOP_SEND_NONE, STOP_SEND_TERM, STOP_SEND_KILL } stop_signal;
+
+/* Ask for a stop. A later reason takes over where it weighs more: dropped over drain over timeout;
+ * the grace period is not started again. */
+void stopping_ask(struct stopping *s, stop_why why);
+
+/* Which signal is due now; s remembers that it was sent. */
+stop_signal stopping_step(struct stopping *s, int64_t now_ns);
+
+/* When stopping_step may have something to do; INT64_MAX for never. */
+int64_t stopping_next_ns(const struct stopping *s);
+
+typedef enum outcome {
+    OUTCOME_COMPLETED,
+    OUTCOME_FAILED,
+    OUTCOME_RETRY,
+    OUTCOME_RELEASED,
+    OUTCOME_TIMEOUT,
+    OUTCOME_NONE, /* write nothing */
+} outcome;
+
+const char *outcome_name(outcome o); /* as in the API; NULL for OUTCOME_NONE */
+bool outcome_parse(const char *s, outcome *ret);
+
+struct verdict {
+    outcome outcome;
+    int exit_code; /* negative: the signal */
+    struct str reason;
+};
+
+void verdict_done(struct verdict *v);
+
+/* The end of a child.
+ *   wait_status  as from waitpid
+ *   last_line    of its output, "" for none; borrowed */
+void verdict_of(const struct stopping *s, int wait_status, const char *last_line,
+                struct verdict *ret);
+
+#endif

@@ -1,0 +1,37 @@
+/* Which random numbers are for what. Every draw of the trainer is Philox under a seed, with a
+ * counter made of purpose, place and time, so nothing depends on the order of work or on where a
+ * run resumed. The kernels' dropout uses the same key with the purpose DROPOUT_PURPOSE
+ * (kernels/backend.h). */
+#ifndef ASSAY_TRIAL_RUNNER_TRAIN_DRAW_H
+#define ASSAY_TRIAL_RUNNER_TRAIN_DRAW_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/rng.h"
+
+typedef enum draw_purpose {
+    DRAW_INIT = 1,    /* at: layer */
+    DRAW_SHUFFLE = 2, /* at: epoch */
+    DRAW_SPLIT = 3,   /* under validation.seed */
+} draw_purpose;
+
+static inline struct rng draw_stream(uint64_t seed, draw_purpose purpose, uint64_t at)
+{
+    struct rng r;
+    rng_init(&r, seed, at << 8 | (uint64_t)purpose);
+    return r;
+}
+
+/* Shuffle n row numbers in place (Fisher and Yates). */
+static inline void draw_shuffle(struct rng *r, int32_t *rows, size_t n)
+{
+    for (size_t i = n; i > 1; i--) {
+        size_t j = (size_t)rng_below(r, i);
+        int32_t t = rows[i - 1];
+        rows[i - 1] = rows[j];
+        rows[j] = t;
+    }
+}
+
+#endif

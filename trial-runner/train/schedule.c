@@ -1,0 +1,37 @@
+#include "trial-runner/train/schedule.h"
+
+#include <math.h>
+
+#define ONE_CYCLE_DIVISOR 25.0 /* torch's div_factor */
+
+/* From `from` at t = 0 to `to` at t = 1 along half a cosine. */
+static double anneal(double from, double to, double t)
+{
+    t = t < 0 ? 0 : t > 1 ? 1 : t;
+    return to + (from - to) * (1 + cos(M_PI * t)) / 2;
+}
+
+static double one_cycle(const struct train_spec *spec, double step, double total)
+{
+    double lr = spec->optimizer.lr, top = spec->schedule.pct_start * total - 1;
+    if (top < 0)
+        top = 0;
+    if (step < top)
+        return anneal(lr / ONE_CYCLE_DIVISOR, lr, step / top);
+    double fall = total - 1 - top;
+    return anneal(lr, spec->schedule.min_lr, fall > 0 ? (step - top) / fall : 0);
+}
+
+double schedule_lr(const struct train_spec *spec, int64_t step, int64_t steps_per_epoch)
+{
+    const struct train_schedule_spec *s = &spec->schedule;
+    double total = (double)spec->epochs * (double)steps_per_epoch, at = (double)step;
+    if (s->kind == TRAIN_ONE_CYCLE)
+        return one_cycle(spec, at, total);
+    double rise = round(s->warmup_epochs * (double)steps_per_epoch);
+    if (at < rise)
+        return spec->optimizer.lr * (at + 1) / rise;
+    if (s->kind == TRAIN_CONSTANT)
+        return spec->optimizer.lr;
+    return anneal(spec->optimizer.lr, s->min_lr, (at - rise) / (total - rise));
+}

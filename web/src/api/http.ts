@@ -1,0 +1,86 @@
+/* Calls to the API, typed by the OpenAPI document: call("GET /v1/sweeps/{sweep}", {path: {sweep}}).
+ *
+ * A failure is thrown as a Failure that carries the problem document's words. A 401 also signs out. */
+import { signOut, token } from "../session";
+import type { Operations, Problem } from "./types";
+
+type Key = keyof Operations;
+type Part<K extends Key, Name extends "path" | "query" | "body"> =
+  Operations[K][Name] extends undefined ? { [N in Name]?: undefined } : Name extends "query" ? { query?: Operations[K]["query"] } : { [N in Name]: Operations[K][N] };
+export type Input<K extends Key> = Part<K, "path"> & Part<K, "query"> & Part<K, "body"> & { signal?: AbortSignal };
+
+export class Failure extends Error {
+  /** HTTP status; 0 when the server was not reached. */
+  readonly status: number;
+  readonly code: string;
+
+  constructor(status: number, code: string, message: string) {
+    super(message);
+    this.status = status;
+    this.code = code;
+  }
+}
+
+export const isAbort = (error: unknown): boolean => error instanceof DOMException && error.name === "AbortError";
+
+/** What to tell a person about anything that was thrown. */
+export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+export function authorization(): Record<string, string> {
+  return token.value === null ? {} : { Authorization: `Bearer ${token.value}` };
+}
+
+function address(template: string, path: Record<string, unknown>, query: Record<string, unknown>): string {
+  const filled = template.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(path[name])));
+  const pairs = Object.entries(query).filter(([, v]) => v !== undefined && v !== null);
+  return pairs.length === 0 ? filled : `${filled}?${new URLSearchParams(pairs.map(([k, v]) => [k, String(v)]))}`;
+}
+
+/** The failure that an answer other than 2xx stands for; signs out when it is a 401. */
+export async function failureOf(response: Response): Promise<Failure> {
+  let problem: Partial<Problem> = {};
+  try {
+    problem = (await response.json()) as Partial<Problem>;
+  } catch {
+    // Not a problem document: something between us and the server answered.
+  }
+  const fields = (problem.errors ?? []).map((e) => `${e.pointer}: ${e.detail}`);
+  const text = [problem.detail ?? problem.title ?? `The server answered ${response.status}`, ...fields].join("; ");
+  if (response.status === 401) signOut(text);
+  return new Failure(response.status, problem.code ?? "", text);
+}
+
+export async function send(url: string, init: RequestInit): Promise<Response> {
+  let response: Response;
+  try {
+    response = await fetch(url, { ...init, headers: { ...authorization(), ...(init.headers as Record<string, string> | undefined) }, cache: "no-store" });
+  } catch (error) {
+    if (isAbort(error)) throw error;
+    throw new Failure(0, "unreachable", "The server cannot be reached");
+  }
+  if (!response.ok) throw await failureOf(response);
+  return response;
+}
+
+export async function call<K extends Key>(key: K, input: Input<K>): Promise<Operations[K]["result"]> {
+  const [method = "GET", template = "/"] = key.split(" ");
+  const init: RequestInit = { method };
+  if (input.signal) init.signal = input.signal;
+  if (input.body !== undefined) {
+    init.body = JSON.stringify(input.body);
+    init.headers = { "Content-Type": method === "PATCH" ? "application/merge-patch+json" : "application/json" };
+  }
+  const response = await send(address(template, input.path ?? {}, input.query ?? {}), init);
+  return (response.status === 204 ? undefined : await response.json()) as Operations[K]["result"];
+}
+
+/** Save a blob under a file name, through the token: a plain link could not send it. */
+export async function download(sha256: string, name: string): Promise<void> {
+  const response = await send(`/v1/blobs/${encodeURIComponent(sha256)}`, {});
+  const url = URL.createObjectURL(await response.blob());
+  const link = document.createElement("a");
+  link.href = url;
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(url), 60_000); // the browser has opened it long before
+}

@@ -1,0 +1,703 @@
+/* Made from api/openapi.yaml by web/tools/types.mjs (npm run types); a test holds them equal. Do not edit. */
+
+export type Problem = {
+  type: string;
+  title: string;
+  status: number;
+  /** invalid, denied, not_found, conflict, stale_attempt, stale_epoch, too_large, unsupported, unavailable, … */
+  code: string;
+  detail: string;
+  instance?: string;
+  request_id?: string;
+  errors?: {
+    pointer: string;
+    detail: string;
+  }[];
+};
+
+export type Health = {
+  status: string;
+  version?: string;
+};
+
+/** A number, or what JSON cannot hold as text */
+export type Number = number | "NaN" | "Infinity" | "-Infinity";
+
+export type Time = string;
+
+export type SweepState = "running" | "paused" | "finishing" | "completed" | "failed" | "cancelled";
+
+export type TrialState = "queued" | "running" | "paused" | "completed" | "pruned" | "failed" | "cancelled";
+
+/** Values by parameter name; inactive conditional parameters are absent */
+export type Params = Record<string, number | string | boolean>;
+
+/** The sweep document, docs/sweep.md. The server checks every field; unknown ones are refused. */
+export type SweepDocument = {
+  name: string;
+  description?: string;
+  tags?: string[];
+  metric: {
+    name: string;
+    goal: "minimize" | "maximize";
+  };
+  parameters: Record<string, Record<string, unknown>>;
+  search?: {
+    method?: "grid" | "random" | "sobol";
+    seed?: number;
+  };
+  limits?: {
+    max_trials?: number;
+    max_concurrent_trials?: number;
+    max_failed_trials?: number;
+    max_restarts?: number;
+    trial_timeout?: string | number;
+    wall_time?: string | number;
+    grace?: string | number;
+  };
+  trial: {
+    train?: Record<string, unknown>;
+    command?: (string | number)[];
+    env?: Record<string, string | number>;
+    directory?: string;
+  };
+  resources?: {
+    gpus?: number;
+    ranks?: 1;
+  };
+  /** false for none */
+  ensemble?: {
+    method?: "greedy";
+    size?: number;
+  } | boolean;
+};
+
+export type SweepPatch = {
+  state?: "running" | "paused" | "cancelled";
+  limits?: {
+    max_trials?: number;
+    max_concurrent_trials?: number | null;
+    max_failed_trials?: number | null;
+  };
+};
+
+/** Trials by state, and their sum. queued counts trials that exist and wait; trials not yet made are planned_trials - total. */
+export type Counts = {
+  queued: number;
+  running: number;
+  paused: number;
+  completed: number;
+  pruned: number;
+  failed: number;
+  cancelled: number;
+  total: number;
+};
+
+export type Sweep = {
+  id: string;
+  name: string;
+  state: SweepState;
+  /** Why it ended as it did */
+  reason?: string | null;
+  document: SweepDocument;
+  metric: {
+    name: string;
+    goal: "minimize" | "maximize";
+  };
+  method: string;
+  /** Decimal; 64 bits do not fit a JavaScript number */
+  seed: string;
+  /** How many trials there will be: max_trials, or the cells of the grid when fewer */
+  planned_trials: number;
+  counts: Counts;
+  best?: null | {
+    number: number;
+    value: Number;
+    params: Params;
+  };
+  created_at: Time;
+  started_at?: null | Time;
+  finished_at?: null | Time;
+};
+
+export type SweepList = {
+  items: Sweep[];
+  next_cursor: string | null;
+};
+
+export type Trial = {
+  sweep: string;
+  number: number;
+  state: TrialState;
+  /** The latest attempt; 0 before the first claim */
+  attempt: number;
+  /** How many restarts were used up */
+  restarts: number;
+  params: Params;
+  seed: string;
+  /** The metric of the sweep when the trial completed, else its latest */
+  value?: null | Number;
+  /** The latest step measured */
+  step?: number | null;
+  /** The latest value of every metric */
+  metrics?: Record<string, Number>;
+  /** Why these parameters: at least {method} */
+  suggestion?: Record<string, unknown>;
+  runner?: string | null;
+  /** Why it failed, was cancelled or was requeued */
+  reason?: string | null;
+  created_at: Time;
+  started_at?: null | Time;
+  finished_at?: null | Time;
+};
+
+export type TrialDetail = Trial & {
+  attempts: ({
+    attempt: number;
+    runner: string;
+    started_at: Time;
+    ended_at?: null | Time;
+    /** completed, failed, retry, released, lost, cancelled, timeout */
+    outcome?: string | null;
+    reason?: string | null;
+    exit_code?: number | null;
+  })[];
+};
+
+export type TrialList = {
+  items: Trial[];
+  next_cursor: string | null;
+};
+
+export type Series = {
+  series: Record<string, {
+    steps: number[];
+    values: Number[];
+  }>;
+};
+
+export type TrialLog = {
+  /** 0 when nothing was kept yet */
+  attempt: number;
+  text: string;
+  /** The beginning was dropped */
+  truncated: boolean;
+};
+
+export type File = {
+  path: string;
+  size: number;
+  sha256: string;
+};
+
+export type FileList = {
+  items: File[];
+};
+
+export type FileSet = {
+  kind: "artifact" | "checkpoint";
+  files: File[];
+};
+
+export type Ensemble = {
+  /** none: the sweep asked for none, or too few trials left predictions */
+  state: "pending" | "ready" | "none";
+  reason?: string | null;
+  /** What selection minimises or maximises and what is reported: error, accuracy, log_loss, rmse */
+  metric?: string;
+  goal?: "minimize" | "maximize";
+  /** Held-out rows used to choose the members */
+  rows_select?: number;
+  /** The other held-out rows, used for every figure here */
+  rows_report?: number;
+  value?: Number;
+  value_select?: Number;
+  best_single?: {
+    number: number;
+    value: Number;
+    value_select?: Number;
+  };
+  members?: {
+    number: number;
+    weight: number;
+    count: number;
+    value: Number;
+    value_select?: Number;
+    params?: Params;
+  }[];
+  candidates?: number;
+};
+
+export type Event = {
+  id: string;
+  type: "sweep.created" | "sweep.changed" | "trial.changed" | "trial.measured" | "ensemble.ready" | "runner.changed";
+  time: Time;
+  sweep?: string;
+  number?: number;
+  state?: string;
+  attempt?: number;
+  value?: Number;
+  reason?: string;
+  runner?: string;
+};
+
+export type DatasetCreate = {
+  name: string;
+  format: "csv" | "npy";
+  /** Digests by role: table, or features and targets */
+  files: {
+    table?: string;
+    features?: string;
+    targets?: string;
+  };
+  /** Column of the target in a table: its name, or its index (negative from the end) */
+  target?: string | number;
+  task?: "auto" | "classification" | "regression";
+  description?: string;
+};
+
+export type Dataset = {
+  name: string;
+  format: "csv" | "npy";
+  task: "classification" | "regression";
+  target?: string | number | null;
+  rows: number;
+  features: number;
+  /** Classes, or columns of the target */
+  outputs: number;
+  classes?: string[];
+  /** Digest over the files and how they are read */
+  sha256: string;
+  files: ({
+    role: "table" | "features" | "targets";
+    sha256: string;
+    size: number;
+  })[];
+  description?: string | null;
+  created_at: Time;
+};
+
+export type DatasetList = {
+  items: Dataset[];
+  next_cursor: string | null;
+};
+
+export type RunnerRegister = {
+  name: string;
+  slots: number;
+  gpus?: string[];
+  host?: string;
+  version?: string;
+  /** Attempts that this runner still runs (after a lost connection) */
+  resume?: AttemptRef[];
+};
+
+export type Registration = {
+  name: string;
+  epoch: number;
+  lease_ms: number;
+  heartbeat_ms: number;
+  directives?: Directive[];
+};
+
+export type AttemptRef = {
+  sweep: string;
+  number: number;
+  attempt: number;
+};
+
+export type Directive = {
+  sweep: string;
+  number: number;
+  attempt: number;
+  /** SIGTERM, grace, SIGKILL; then write nothing more for this attempt, it is not current */
+  action: "stop";
+  reason?: string;
+};
+
+export type Runner = {
+  name: string;
+  state: "live" | "lost" | "left";
+  host?: string | null;
+  version?: string | null;
+  slots: number;
+  gpus?: string[];
+  /** Attempts it holds */
+  running: number;
+  epoch: number;
+  registered_at: Time;
+  seen_at?: Time;
+};
+
+export type RunnerList = {
+  items: Runner[];
+  next_cursor: string | null;
+};
+
+export type Claim = {
+  epoch: number;
+  /** New for each claim, the same when it is repeated */
+  claim_id: string;
+  max_trials?: number;
+  /** Free GPUs */
+  gpus?: number;
+  wait_ms?: number;
+};
+
+export type ClaimedTrial = {
+  sweep: string;
+  number: number;
+  attempt: number;
+  seed: string;
+  params: Params;
+  /** Names of conditional parameters that are not active here */
+  inactive?: string[];
+  /** The section `trial` of the document, templates not yet substituted */
+  trial: Record<string, unknown>;
+  metric: {
+    name: string;
+    goal: string;
+  };
+  gpus?: number;
+  dataset?: null | Dataset;
+  /** What belongs in the checkpoint folder */
+  files: File[];
+  timeout_ms?: number | null;
+  grace_ms?: number;
+};
+
+export type ClaimResult = {
+  trials: ClaimedTrial[];
+};
+
+export type Heartbeat = {
+  epoch: number;
+  attempts: AttemptRef[];
+};
+
+export type HeartbeatResult = {
+  lease_ms: number;
+  directives: Directive[];
+};
+
+export type Leave = {
+  epoch: number;
+};
+
+export type MeasurementBatch = {
+  items: {
+    step: number;
+    metrics: Record<string, Number>;
+  }[];
+};
+
+export type ReportResult = {
+  recorded: number;
+  directives: Directive[];
+};
+
+export type LogTail = {
+  text: string;
+  truncated?: boolean;
+};
+
+export type Completion = {
+  outcome: "completed" | "failed" | "retry" | "released" | "timeout";
+  /** Negative: the signal that ended it */
+  exit_code?: number | null;
+  reason?: string | null;
+};
+
+export type TokenCreate = {
+  role: "viewer" | "user" | "runner" | "admin";
+  name?: string;
+  /** Such as 30d; for ever when absent */
+  ttl?: string;
+};
+
+export type Token = {
+  id: string;
+  role: string;
+  name?: string | null;
+  created_at: Time;
+  expires_at?: null | Time;
+  last_used_at?: null | Time;
+};
+
+export type TokenCreated = Token & {
+  token: string;
+};
+
+export type TokenList = {
+  items: Token[];
+  next_cursor: string | null;
+};
+
+export interface Operations {
+  /** Is the process alive? */
+  "GET /healthz": {
+    path: undefined;
+    query: undefined;
+    body: undefined;
+    result: Health;
+  };
+  /** Can it serve (database reached, migrations applied, not draining)? */
+  "GET /readyz": {
+    path: undefined;
+    query: undefined;
+    body: undefined;
+    result: Health;
+  };
+  /** Prometheus text format */
+  "GET /metrics": {
+    path: undefined;
+    query: undefined;
+    body: undefined;
+    result: string;
+  };
+  /** This document as JSON */
+  "GET /openapi.json": {
+    path: undefined;
+    query: undefined;
+    body: undefined;
+    result: Record<string, unknown>;
+  };
+  /** List sweeps, newest first */
+  "GET /v1/sweeps": {
+    path: undefined;
+    query: {state?: SweepState; cursor?: string; page_size?: number};
+    body: undefined;
+    result: SweepList;
+  };
+  /** Create a sweep; it starts at once */
+  "POST /v1/sweeps": {
+    path: undefined;
+    query: undefined;
+    body: SweepDocument;
+    result: Sweep;
+  };
+  /** One sweep with its counts and its best trial */
+  "GET /v1/sweeps/{sweep}": {
+    path: {sweep: string};
+    query: undefined;
+    body: undefined;
+    result: Sweep;
+  };
+  /** Pause, resume, cancel, or change limits (JSON merge patch) */
+  "PATCH /v1/sweeps/{sweep}": {
+    path: {sweep: string};
+    query: undefined;
+    body: SweepPatch;
+    result: Sweep;
+  };
+  /** Delete a sweep that has ended, with its trials and artifacts */
+  "DELETE /v1/sweeps/{sweep}": {
+    path: {sweep: string};
+    query: undefined;
+    body: undefined;
+    result: undefined;
+  };
+  /** The best completed trials by the metric of the sweep */
+  "GET /v1/sweeps/{sweep}/best": {
+    path: {sweep: string};
+    query: {top?: number};
+    body: undefined;
+    result: TrialList;
+  };
+  /** The ensemble of the best trials, made when the sweep ends */
+  "GET /v1/sweeps/{sweep}/ensemble": {
+    path: {sweep: string};
+    query: undefined;
+    body: undefined;
+    result: Ensemble;
+  };
+  /** Events of one sweep as server-sent events */
+  "GET /v1/sweeps/{sweep}/events": {
+    path: {sweep: string};
+    query: {after?: number};
+    body: undefined;
+    result: Event;
+  };
+  /** Events of all sweeps as server-sent events */
+  "GET /v1/events": {
+    path: undefined;
+    query: {after?: number};
+    body: undefined;
+    result: Event;
+  };
+  /** List the trials of a sweep */
+  "GET /v1/sweeps/{sweep}/trials": {
+    path: {sweep: string};
+    query: {state?: TrialState; sort?: "number" | "value" | "started_at" | "finished_at" | "duration"; order?: "asc" | "desc"; cursor?: string; page_size?: number};
+    body: undefined;
+    result: TrialList;
+  };
+  /** One trial with its attempts */
+  "GET /v1/sweeps/{sweep}/trials/{number}": {
+    path: {sweep: string; number: number};
+    query: undefined;
+    body: undefined;
+    result: TrialDetail;
+  };
+  /** Cancel a trial that has not ended */
+  "POST /v1/sweeps/{sweep}/trials/{number}/cancel": {
+    path: {sweep: string; number: number};
+    query: undefined;
+    body: undefined;
+    result: Trial;
+  };
+  /** All series of a trial, in step order */
+  "GET /v1/sweeps/{sweep}/trials/{number}/measurements": {
+    path: {sweep: string; number: number};
+    query: {metric?: string};
+    body: undefined;
+    result: Series;
+  };
+  /** The last lines of output of an attempt */
+  "GET /v1/sweeps/{sweep}/trials/{number}/log": {
+    path: {sweep: string; number: number};
+    query: {attempt?: number};
+    body: undefined;
+    result: TrialLog;
+  };
+  /** Files that a trial left; fetch content by its digest from /v1/blobs */
+  "GET /v1/sweeps/{sweep}/trials/{number}/artifacts": {
+    path: {sweep: string; number: number};
+    query: undefined;
+    body: undefined;
+    result: FileList;
+  };
+  /** Download content */
+  "GET /v1/blobs/{sha256}": {
+    path: {sha256: string};
+    query: undefined;
+    body: undefined;
+    result: Blob;
+  };
+  /** Upload content under its own SHA-256 */
+  "PUT /v1/blobs/{sha256}": {
+    path: {sha256: string};
+    query: undefined;
+    body: Blob;
+    result: undefined;
+  };
+  /** Is this content here? */
+  "HEAD /v1/blobs/{sha256}": {
+    path: {sha256: string};
+    query: undefined;
+    body: undefined;
+    result: undefined;
+  };
+  /** List data sets by name */
+  "GET /v1/datasets": {
+    path: undefined;
+    query: {cursor?: string; page_size?: number};
+    body: undefined;
+    result: DatasetList;
+  };
+  /** Register uploaded blobs as a data set under a name */
+  "POST /v1/datasets": {
+    path: undefined;
+    query: undefined;
+    body: DatasetCreate;
+    result: Dataset;
+  };
+  /** One data set */
+  "GET /v1/datasets/{dataset}": {
+    path: {dataset: string};
+    query: undefined;
+    body: undefined;
+    result: Dataset;
+  };
+  /** Remove a data set that no unfinished sweep uses */
+  "DELETE /v1/datasets/{dataset}": {
+    path: {dataset: string};
+    query: undefined;
+    body: undefined;
+    result: undefined;
+  };
+  /** List runners, the live ones first */
+  "GET /v1/runners": {
+    path: undefined;
+    query: {cursor?: string; page_size?: number};
+    body: undefined;
+    result: RunnerList;
+  };
+  /** Register a runner, or register it again after a restart */
+  "POST /v1/runners": {
+    path: undefined;
+    query: undefined;
+    body: RunnerRegister;
+    result: Registration;
+  };
+  /** Take trials to run (long-poll) */
+  "POST /v1/runners/{runner}/claim": {
+    path: {runner: string};
+    query: undefined;
+    body: Claim;
+    result: ClaimResult;
+  };
+  /** Extend the leases of a runner and learn what to stop */
+  "POST /v1/runners/{runner}/heartbeat": {
+    path: {runner: string};
+    query: undefined;
+    body: Heartbeat;
+    result: HeartbeatResult;
+  };
+  /** Say goodbye; attempts still held go back to the queue without using up a restart */
+  "POST /v1/runners/{runner}/leave": {
+    path: {runner: string};
+    query: undefined;
+    body: Leave;
+    result: undefined;
+  };
+  /** Record measurements */
+  "POST /v1/sweeps/{sweep}/trials/{number}/attempts/{attempt}/measurements": {
+    path: {sweep: string; number: number; attempt: number};
+    query: undefined;
+    body: MeasurementBatch;
+    result: ReportResult;
+  };
+  /** Replace the kept tail of output of this attempt */
+  "PUT /v1/sweeps/{sweep}/trials/{number}/attempts/{attempt}/log": {
+    path: {sweep: string; number: number; attempt: number};
+    query: undefined;
+    body: LogTail;
+    result: undefined;
+  };
+  /** Replace the set of files of one kind (their content uploaded as blobs before) */
+  "PUT /v1/sweeps/{sweep}/trials/{number}/attempts/{attempt}/files": {
+    path: {sweep: string; number: number; attempt: number};
+    query: undefined;
+    body: FileSet;
+    result: undefined;
+  };
+  /** End an attempt */
+  "POST /v1/sweeps/{sweep}/trials/{number}/attempts/{attempt}/complete": {
+    path: {sweep: string; number: number; attempt: number};
+    query: undefined;
+    body: Completion;
+    result: Trial;
+  };
+  /** List tokens without their secrets */
+  "GET /v1/tokens": {
+    path: undefined;
+    query: {cursor?: string; page_size?: number};
+    body: undefined;
+    result: TokenList;
+  };
+  /** Make a token; its text is shown this once */
+  "POST /v1/tokens": {
+    path: undefined;
+    query: undefined;
+    body: TokenCreate;
+    result: TokenCreated;
+  };
+  /** Revoke a token */
+  "DELETE /v1/tokens/{token}": {
+    path: {token: string};
+    query: undefined;
+    body: undefined;
+    result: undefined;
+  };
+}

@@ -1,0 +1,59 @@
+/* The frame of every view: what is shown for which address, the head of the page, the light of the stream. */
+import { useEffect } from "preact/hooks";
+import { connection } from "./live/stream";
+import { Empty, Notice, notice } from "./parts/small";
+import { href, route } from "./route";
+import { signOut, token } from "./session";
+import { nextTheme, theme } from "./theme";
+import { LoginView } from "./views/login";
+import { RunnersView } from "./views/runners";
+import { SweepView } from "./views/sweep";
+import { SweepsView } from "./views/sweeps";
+import { TrialView } from "./views/trial";
+
+const LIGHT: Record<string, string> = {
+  off: "", connecting: "Connecting…", live: "Live", lost: "Connection lost, trying again…",
+};
+
+function View({ path }: { path: string[] }) {
+  const [top = "", id = "", below = "", number = ""] = path;
+  if (top === "sweeps" && path.length === 1) return <SweepsView />;
+  if (top === "sweeps" && path.length === 2) return <SweepView key={id} id={id} />;
+  if (top === "sweeps" && path.length === 4 && below === "trials" && /^\d{1,10}$/.test(number)) return <TrialView key={`${id}/${number}`} sweep={id} number={Number(number)} />;
+  if (top === "runners" && path.length === 1) return <RunnersView />;
+  return <main><Empty title="There is no such page"><p><a href={href(["sweeps"])}>All sweeps</a></p></Empty></main>;
+}
+
+function titleOf([top = "", id, , number]: string[]): string {
+  const name = number !== undefined ? `${id} #${number}` : id ?? top.charAt(0).toUpperCase() + top.slice(1);
+  return `${name} · Assay`;
+}
+
+function Link({ to, label }: { to: string; label: string }) {
+  return <a href={href([to])} aria-current={route.value.path[0] === to ? "page" : undefined}>{label}</a>;
+}
+
+function Top() {
+  const state = connection.value;
+  return (
+    <header>
+      <a class="brand" href={href(["sweeps"])}><img src="/favicon.svg" alt="" width={20} height={20} />Assay</a>
+      {token.value !== null && <nav aria-label="Main"><Link to="sweeps" label="Sweeps" /><Link to="runners" label="Runners" /></nav>}
+      <span class="grow" />
+      <span class={`light light-${state}`} role="status">{LIGHT[state]}</span>
+      <button type="button" class="quiet" onClick={nextTheme} title="Colours: as the system, light, dark">Theme: {theme.value}</button>
+      {token.value !== null && <button type="button" class="quiet" onClick={() => signOut()}>Sign out</button>}
+    </header>
+  );
+}
+
+export function App() {
+  const { path } = route.value;
+  const address = path.join("/");
+  useEffect(() => {
+    document.title = token.value === null ? "Sign in · Assay" : titleOf(path);
+    notice.value = null;
+    scrollTo(0, 0);
+  }, [address, token.value === null]);
+  return <><Top />{token.value === null ? <LoginView /> : <View path={path} />}<Notice /></>;
+}

@@ -1,0 +1,48 @@
+/* A model holds what one view shows, as signals, and keeps it true while it is open: it follows the event
+ * stream of its scope and reloads what an event names. */
+import { useEffect, useMemo } from "preact/hooks";
+import { Refresher } from "./refresher";
+import { follow } from "./stream";
+import type * as Api from "../api/types";
+
+/* How long the first load waits for the stream, so that it need not be repeated when the stream begins. */
+const STREAM_WAIT_MS = 300;
+
+export abstract class Model {
+  readonly refresher: Refresher;
+  readonly #stop: () => void;
+  readonly #timer: ReturnType<typeof setTimeout>;
+
+  constructor(eventsPath: string) {
+    this.refresher = new Refresher((signal) => this.load(signal));
+    this.#timer = setTimeout(() => this.refresher.ask(), STREAM_WAIT_MS);
+    this.#stop = follow(eventsPath, {
+      event: (event) => this.event(event),
+      start: () => {
+        clearTimeout(this.#timer);
+        this.reset();
+        this.refresher.ask();
+      },
+    });
+  }
+
+  /** Everything that was loaded may be old. */
+  protected abstract reset(): void;
+  protected abstract event(event: Api.Event): void;
+  protected abstract load(signal: AbortSignal): Promise<void>;
+
+  close(): void {
+    clearTimeout(this.#timer);
+    this.#stop();
+    this.refresher.stop();
+  }
+}
+
+/** A model for as long as the component shows the thing that `key` names. */
+export function useModel<M extends Model>(make: () => M, key: string): M {
+  const model = useMemo(make, [key]);
+  useEffect(() => () => model.close(), [model]);
+  return model;
+}
+
+export const sweepEvents = (sweep: string) => `/v1/sweeps/${encodeURIComponent(sweep)}/events`;

@@ -1,0 +1,76 @@
+/* Coalesced reloading: however often `ask` is called, `work` runs at most once per interval and never
+ * twice at once; what was asked while it ran becomes one more run. In a hidden tab it waits until the tab
+ * is seen again. A run that fails is repeated with growing pauses while a repeat can help. */
+import { signal } from "@preact/signals";
+import { Failure, isAbort, messageOf } from "../api/http";
+
+/* Four times a second looks live, and is all that a page may ask of the server. */
+export const INTERVAL_MS = 250;
+const LONGEST_PAUSE_MS = 10_000;
+
+export class Refresher {
+  /** What went wrong in the last run; null when it went well. */
+  readonly error = signal<string | null>(null);
+  /** The last run failed because what it asks for is not there. */
+  readonly missing = signal(false);
+  readonly #work: (signal: AbortSignal) => Promise<void>;
+  readonly #stop = new AbortController();
+  readonly #interval: number;
+  #wanted = false;
+  #running = false;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #endedAt = 0;
+  #failures = 0;
+
+  constructor(work: (signal: AbortSignal) => Promise<void>, interval = INTERVAL_MS) {
+    this.#work = work;
+    this.#interval = interval;
+    document.addEventListener("visibilitychange", () => this.#plan(), { signal: this.#stop.signal });
+  }
+
+  ask(): void {
+    this.#wanted = true;
+    this.#plan();
+  }
+
+  stop(): void {
+    this.#stop.abort();
+    clearTimeout(this.#timer);
+  }
+
+  #plan(): void {
+    const first = this.#endedAt === 0;
+    if (!this.#wanted || this.#running || this.#timer !== undefined || this.#stop.signal.aborted) return;
+    if (document.hidden && !first) return;
+    const pause = this.#failures === 0 ? this.#interval : Math.min(this.#interval * 2 ** this.#failures, LONGEST_PAUSE_MS);
+    const due = first ? 0 : Math.max(0, this.#endedAt + pause - performance.now());
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      void this.#run();
+    }, due);
+  }
+
+  async #run(): Promise<void> {
+    this.#wanted = false;
+    this.#running = true;
+    try {
+      await this.#work(this.#stop.signal);
+      this.#failures = 0;
+      this.error.value = null;
+      this.missing.value = false;
+    } catch (error) {
+      if (!isAbort(error)) this.#failed(error);
+    }
+    this.#running = false;
+    this.#endedAt = performance.now();
+    this.#plan();
+  }
+
+  #failed(error: unknown): void {
+    this.#failures++;
+    this.error.value = messageOf(error);
+    this.missing.value = error instanceof Failure && error.status === 404;
+    const lasting = error instanceof Failure && error.status >= 400 && error.status < 500 && error.status !== 429;
+    if (!lasting) this.#wanted = true;
+  }
+}

@@ -1,0 +1,45 @@
+/* The list of runners. */
+import { signal } from "@preact/signals";
+import { call } from "../api/http";
+import type * as Api from "../api/types";
+import { Model } from "./model";
+
+/* A heartbeat makes no event: "seen" is read again this often. */
+const EVERY_MS = 5000;
+
+export class RunnersModel extends Model {
+  /** The live ones first; null until loaded. */
+  readonly runners = signal<Api.Runner[] | null>(null);
+  readonly #timer: ReturnType<typeof setInterval>;
+
+  constructor() {
+    super("/v1/events");
+    this.#timer = setInterval(() => this.refresher.ask(), EVERY_MS);
+  }
+
+  override close(): void {
+    clearInterval(this.#timer);
+    super.close();
+  }
+
+  protected reset(): void {
+    // Every load is a whole one.
+  }
+
+  protected event(event: Api.Event): void {
+    if (event.type === "runner.changed" || event.type === "trial.changed") this.refresher.ask();
+  }
+
+  protected async load(signal: AbortSignal): Promise<void> {
+    const all: Api.Runner[] = [];
+    let cursor: string | null = null;
+    do {
+      const query: { page_size: number; cursor?: string } = { page_size: 200 };
+      if (cursor !== null) query.cursor = cursor;
+      const page: Api.RunnerList = await call("GET /v1/runners", { query, signal });
+      all.push(...page.items);
+      cursor = page.next_cursor;
+    } while (cursor !== null);
+    this.runners.value = all;
+  }
+}

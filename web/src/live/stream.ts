@@ -1,0 +1,122 @@
+/* Server-sent events over fetch(): EventSource cannot send the Authorization header.
+ *
+ * One stream at a time. It reconnects by itself: with Last-Event-ID, so that nothing is missed, and with
+ * growing pauses. `connection` says how it stands, for the light in the page's head. */
+import { signal } from "@preact/signals";
+import { authorization, failureOf, isAbort } from "../api/http";
+import type { Event as ApiEvent } from "../api/types";
+
+export type Connection = "off" | "connecting" | "live" | "lost";
+export const connection = signal<Connection>("off");
+
+const FIRST_PAUSE_MS = 500;
+const LONGEST_PAUSE_MS = 15_000;
+/* A comment comes every 15 s; a stream that is silent for much longer is dead. */
+const SILENCE_MS = 45_000;
+/* After a longer gap the server may have forgotten events: load afresh. */
+const TRUSTED_GAP_MS = 60_000;
+
+export interface Listener {
+  /** An event happened. */
+  event(event: ApiEvent): void;
+  /** The stream begins here: what was loaded before may be old. */
+  start(): void;
+}
+
+/** One message of a text/event-stream: its id and its data lines joined. */
+export function parseMessage(text: string): { id: string | null; data: string } {
+  let id: string | null = null;
+  const data: string[] = [];
+  for (const line of text.split("\n")) {
+    if (line.startsWith("id:")) id = line.slice(3).trim();
+    else if (line.startsWith("data:")) data.push(line.slice(5).replace(/^ /, ""));
+  }
+  return { id, data: data.join("\n") };
+}
+
+/** Follow the events at `path` until the returned function is called. */
+export function follow(path: string, listener: Listener): () => void {
+  const stop = new AbortController();
+  let lastId: string | null = null;
+  let aliveAt = 0;
+
+  function take(text: string): void {
+    const { id, data } = parseMessage(text);
+    if (id !== null) lastId = id;
+    if (data === "") return;
+    try {
+      listener.event(JSON.parse(data) as ApiEvent);
+    } catch {
+      // A line that is not an event changes nothing; the next load shows what is true.
+    }
+  }
+
+  async function read(body: ReadableStream<Uint8Array>, alive: () => void): Promise<void> {
+    const reader = body.getReader();
+    const decoder = new TextDecoder();
+    let rest = "";
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      alive();
+      rest += decoder.decode(value, { stream: true }).replace(/\r\n?/g, "\n");
+      const messages = rest.split("\n\n");
+      rest = messages.pop() ?? "";
+      messages.forEach(take);
+    }
+  }
+
+  /** One connection, from its request to its end. */
+  async function connect(): Promise<void> {
+    const dead = new AbortController();
+    let watchdog = setTimeout(() => dead.abort(), SILENCE_MS);
+    const alive = () => {
+      aliveAt = Date.now();
+      clearTimeout(watchdog);
+      watchdog = setTimeout(() => dead.abort(), SILENCE_MS);
+    };
+    const end = () => dead.abort();
+    stop.signal.addEventListener("abort", end);
+    try {
+      const resumes = lastId !== null && Date.now() - aliveAt < TRUSTED_GAP_MS;
+      const headers: Record<string, string> = { ...authorization(), Accept: "text/event-stream" };
+      if (resumes && lastId !== null) headers["Last-Event-ID"] = lastId;
+      const response = await fetch(path, { headers, signal: dead.signal, cache: "no-store" });
+      if (!response.ok || !response.body) {
+        lastId = null;
+        await failureOf(response);
+        return;
+      }
+      connection.value = "live";
+      alive();
+      if (!resumes) listener.start();
+      await read(response.body, alive);
+    } finally {
+      clearTimeout(watchdog);
+      stop.signal.removeEventListener("abort", end);
+    }
+  }
+
+  async function run(): Promise<void> {
+    let pause = FIRST_PAUSE_MS;
+    while (!stop.signal.aborted) {
+      connection.value = connection.value === "lost" ? "lost" : "connecting";
+      const before = aliveAt;
+      try {
+        await connect();
+      } catch (error) {
+        if (!isAbort(error) && !(error instanceof TypeError)) throw error;
+      }
+      if (stop.signal.aborted) break;
+      pause = aliveAt > before ? FIRST_PAUSE_MS : Math.min(pause * 2, LONGEST_PAUSE_MS);
+      connection.value = "lost";
+      await new Promise((resolve) => setTimeout(resolve, pause * (0.75 + Math.random() / 2)));
+    }
+  }
+
+  void run();
+  return () => {
+    stop.abort();
+    connection.value = "off";
+  };
+}

@@ -1,0 +1,57 @@
+/* The list of all sweeps. */
+import { signal } from "@preact/signals";
+import { call } from "../api/http";
+import type * as Api from "../api/types";
+import { Model } from "./model";
+
+/* Up to so many changed sweeps are fetched one by one; more of them as the whole list. */
+const ONE_BY_ONE = 4;
+const PAGE_SIZE = 200;
+
+export class SweepsModel extends Model {
+  /** Newest first; null until loaded. */
+  readonly sweeps = signal<Api.Sweep[] | null>(null);
+  #all = true;
+  #changed = new Set<string>();
+
+  constructor() {
+    super("/v1/events");
+  }
+
+  protected reset(): void {
+    this.#all = true;
+  }
+
+  protected event(event: Api.Event): void {
+    if (!event.sweep || event.type === "trial.measured") return;
+    this.#changed.add(event.sweep);
+    this.refresher.ask();
+  }
+
+  protected async load(signal: AbortSignal): Promise<void> {
+    const known = new Map((this.sweeps.value ?? []).map((s) => [s.id, s]));
+    const changed = [...this.#changed];
+    if (this.#all || changed.length > ONE_BY_ONE || changed.some((id) => !known.has(id))) {
+      this.#changed.clear();
+      this.sweeps.value = await this.#loadAll(signal);
+      this.#all = false;
+      return;
+    }
+    this.#changed.clear();
+    for (const sweep of changed) known.set(sweep, await call("GET /v1/sweeps/{sweep}", { path: { sweep }, signal }));
+    this.sweeps.value = [...known.values()];
+  }
+
+  async #loadAll(signal: AbortSignal): Promise<Api.Sweep[]> {
+    const all: Api.Sweep[] = [];
+    let cursor: string | null = null;
+    do {
+      const query: { page_size: number; cursor?: string } = { page_size: PAGE_SIZE };
+      if (cursor !== null) query.cursor = cursor;
+      const page: Api.SweepList = await call("GET /v1/sweeps", { query, signal });
+      all.push(...page.items);
+      cursor = page.next_cursor;
+    } while (cursor !== null);
+    return all;
+  }
+}

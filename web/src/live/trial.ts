@@ -1,0 +1,92 @@
+/* One trial: its state and attempts, its series, the tail of its log, its files. */
+import { signal } from "@preact/signals";
+import { call } from "../api/http";
+import type * as Api from "../api/types";
+import { Model, sweepEvents } from "./model";
+
+/* Output makes no event; while a trial runs its tail is read again this often. */
+const LOG_EVERY_MS = 2000;
+/* Measurements can come a hundred a second; its curves need not. */
+const SERIES_EVERY_MS = 500;
+
+const OPEN: ReadonlySet<Api.TrialState> = new Set(["queued", "running", "paused"]);
+export const isOpen = (state: Api.TrialState) => OPEN.has(state);
+
+export class TrialModel extends Model {
+  readonly sweepId: string;
+  readonly number: number;
+  readonly sweep = signal<Api.Sweep | null>(null);
+  readonly trial = signal<Api.TrialDetail | null>(null);
+  readonly series = signal<Api.Series["series"] | null>(null);
+  readonly log = signal<Api.TrialLog | null>(null);
+  readonly files = signal<Api.File[] | null>(null);
+  /** Whose output is shown; null: the latest attempt that has any. */
+  readonly logAttempt = signal<number | null>(null);
+
+  #trialChanged = true;
+  #seriesChanged = true;
+  #seriesAt = -Infinity;
+  readonly #logTimer: ReturnType<typeof setInterval>;
+
+  constructor(sweep: string, number: number) {
+    super(sweepEvents(sweep));
+    this.sweepId = sweep;
+    this.number = number;
+    this.#logTimer = setInterval(() => {
+      if (this.trial.value && isOpen(this.trial.value.state)) this.refresher.ask();
+    }, LOG_EVERY_MS);
+  }
+
+  override close(): void {
+    clearInterval(this.#logTimer);
+    super.close();
+  }
+
+  showLogOf(attempt: number | null): void {
+    this.logAttempt.value = attempt;
+    this.refresher.ask();
+  }
+
+  protected reset(): void {
+    this.#trialChanged = this.#seriesChanged = true;
+    this.#seriesAt = -Infinity;
+  }
+
+  protected event(event: Api.Event): void {
+    if (event.number !== this.number) return;
+    this.#seriesChanged = true;
+    if (event.type === "trial.changed") this.reset();
+    this.refresher.ask();
+  }
+
+  protected async load(signal: AbortSignal): Promise<void> {
+    const path = { sweep: this.sweepId, number: this.number };
+    this.sweep.value ??= await call("GET /v1/sweeps/{sweep}", { path: { sweep: this.sweepId }, signal });
+    const wasOpen = !this.trial.value || isOpen(this.trial.value.state);
+    if (this.#trialChanged || wasOpen) {
+      this.trial.value = await call("GET /v1/sweeps/{sweep}/trials/{number}", { path, signal });
+      this.#trialChanged = false;
+    }
+    if (this.#seriesChanged) await this.#loadSeries(path, signal);
+    const attempt = this.logAttempt.value;
+    this.log.value = await call("GET /v1/sweeps/{sweep}/trials/{number}/log", { path, query: attempt === null ? {} : { attempt }, signal });
+    if (wasOpen || this.files.value === null) this.files.value = (await call("GET /v1/sweeps/{sweep}/trials/{number}/artifacts", { path, signal })).items;
+  }
+
+  async #loadSeries(path: { sweep: string; number: number }, signal: AbortSignal): Promise<void> {
+    const wait = this.#seriesAt + SERIES_EVERY_MS - performance.now();
+    if (wait > 0) {
+      setTimeout(() => this.refresher.ask(), wait);
+      return;
+    }
+    this.#seriesChanged = false;
+    this.#seriesAt = performance.now();
+    try {
+      this.series.value = (await call("GET /v1/sweeps/{sweep}/trials/{number}/measurements", { path, signal })).series;
+    } catch (error) {
+      this.#seriesChanged = true;
+      this.#seriesAt = -Infinity;
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,14 @@
+import { render } from "preact";
+import { App } from "./app";
+import { startRouter } from "./route";
+import { takeTokenFromAddress } from "./session";
+import "./style.css";
+import { startTheme } from "./theme";
+
+takeTokenFromAddress();
+// A second address with a token, opened in this tab, changes only the fragment.
+window.addEventListener("hashchange", takeTokenFromAddress);
+startTheme();
+startRouter();
+const root = document.getElementById("app");
+if (root) render(<App />, root);

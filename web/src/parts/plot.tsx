@@ -1,0 +1,81 @@
+/* uPlot in a component. It is made anew when `deps` or the theme change, and fed when only `data` did. */
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import uPlot from "uplot";
+import "uplot/dist/uPlot.min.css";
+import { colour, shown } from "../theme";
+import { sig } from "../format";
+
+export type Options = Omit<uPlot.Options, "width" | "height">;
+
+interface Props {
+  /** What is drawn, in words: the canvas itself says nothing to a reader of the screen. */
+  label: string;
+  height: number;
+  data: uPlot.AlignedData;
+  deps: readonly unknown[];
+  options: () => Options;
+  made?: (plot: uPlot) => void;
+  class?: string;
+}
+
+export function Plot({ label, height, data, deps, options, made, class: cls }: Props) {
+  const box = useRef<HTMLDivElement>(null);
+  const plot = useRef<uPlot | null>(null);
+  const look = shown.value;
+
+  useLayoutEffect(() => {
+    const element = box.current;
+    if (!element) return undefined;
+    const width = () => Math.max(160, element.clientWidth);
+    const u = new uPlot({ ...options(), width: width(), height }, data, element);
+    plot.current = u;
+    made?.(u);
+    const observer = new ResizeObserver(() => { if (u.width !== width()) u.setSize({ width: width(), height }); });
+    observer.observe(element);
+    return () => {
+      observer.disconnect();
+      plot.current = null;
+      u.destroy();
+    };
+  }, [look, height, ...deps]);
+
+  const fed = useRef(data);
+  useEffect(() => {
+    if (fed.current === data) return;
+    fed.current = data;
+    const u = plot.current;
+    if (!u) return;
+    // A zoom that somebody chose by dragging stays while new points arrive.
+    const zoomed = u.scales.x !== undefined && u.data[0].length > 0 && u.select.width === 0 && isZoomed(u);
+    u.setData(data, !zoomed);
+    if (zoomed) u.redraw();
+  }, [data]);
+
+  return <div class={`plot ${cls ?? ""}`} ref={box} role="img" aria-label={label} />;
+}
+
+function isZoomed(u: uPlot): boolean {
+  const { min, max } = u.scales.x as uPlot.Scale;
+  const xs = u.data[0];
+  const [first, last] = [xs[0], xs[xs.length - 1]];
+  if (min === undefined || max === undefined || first === undefined || last === undefined || min === null || max === null) return false;
+  return min > first || max < last;
+}
+
+/** An axis in the colours of the page. */
+export function axis(more: Partial<uPlot.Axis> = {}): uPlot.Axis {
+  const line = colour("--grid");
+  return {
+    stroke: colour("--text-2"), font: "11px system-ui, sans-serif", labelFont: "11px system-ui, sans-serif", labelSize: 15, labelGap: 0, gap: 4,
+    grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1, size: 4 }, ...more,
+  };
+}
+
+/** An axis of whole numbers (trials, steps) along the bottom. */
+export function wholeAxis(label: string): uPlot.Axis {
+  const incrs = [1, 10, 100, 1000, 10_000, 100_000, 1_000_000].flatMap((p) => [p, 2 * p, 5 * p]);
+  return axis({ label, incrs, size: 28, values: tickText });
+}
+
+/** Ticks as in every other number of the page; a logarithmic axis leaves ticks without a label (null). */
+export const tickText = (_: uPlot, ticks: (number | null)[]) => ticks.map((t) => (t === null ? "" : sig(t)));

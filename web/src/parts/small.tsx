@@ -1,0 +1,113 @@
+/* Small pieces that every view uses. */
+import { signal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+import { messageOf } from "../api/http";
+import type * as Api from "../api/types";
+import { ago, clock, count, elapsed } from "../format";
+import type { Refresher } from "../live/refresher";
+
+/** The clock of the page, in whole seconds; stands still in a hidden tab. */
+export const now = signal(Date.now());
+setInterval(() => { if (!document.hidden) now.value = Date.now(); }, 1000);
+
+/** How long something took or has taken so far; only what still runs follows the clock. */
+export const took = (start: string | null | undefined, end: string | null | undefined) => elapsed(start, end, () => now.value);
+
+export function State({ state }: { state: string }) {
+  return <span class={`state state-${state}`}><i aria-hidden="true" />{state}</span>;
+}
+
+export function Since({ time }: { time: string | null | undefined }) {
+  return <time dateTime={time ?? ""} title={clock(time)}>{ago(time, now.value)}</time>;
+}
+
+/** Something to say to a person about what they just did. */
+export const notice = signal<string | null>(null);
+
+export async function attempt(work: () => Promise<unknown>): Promise<void> {
+  try {
+    notice.value = null;
+    await work();
+  } catch (error) {
+    notice.value = messageOf(error);
+  }
+}
+
+export function Notice() {
+  if (notice.value === null) return null;
+  return (
+    <div class="notice" role="alert">
+      <span>{notice.value}</span>
+      <button type="button" class="quiet" onClick={() => { notice.value = null; }}>Dismiss</button>
+    </div>
+  );
+}
+
+/** What stands in a view's place while there is nothing to show, and above it when a reload failed. */
+export function Loading({ of, ready, children }: { of: Refresher; ready: boolean; children: ComponentChildren }) {
+  const error = of.error.value;
+  if (!ready && error === null) return <p class="hint" role="status">Loading…</p>;
+  if (!ready) return <div class="empty" role="alert"><h2>{of.missing.value ? "There is no such thing" : "This could not be loaded"}</h2><p>{error}</p></div>;
+  return <>{error !== null && <p class="stale" role="status">Not up to date: {error}. Trying again.</p>}{children}</>;
+}
+
+export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
+  return <div class="empty"><h2>{title}</h2>{children}</div>;
+}
+
+export const TRIAL_STATES: Api.TrialState[] = ["completed", "pruned", "failed", "cancelled", "running", "paused", "queued"];
+
+/** A bar of all planned trials by state; what does not exist yet is the empty rest. */
+export function Progress({ counts, planned }: { counts: Api.Counts; planned: number }) {
+  const ended = counts.completed + counts.pruned + counts.failed + counts.cancelled;
+  const all = Math.max(planned, counts.total, 1);
+  const parts = TRIAL_STATES.filter((s) => counts[s] > 0);
+  const text = `${ended} of ${planned} trials ended: ${parts.map((s) => `${counts[s]} ${s}`).join(", ") || "none yet"}`;
+  return (
+    <div class="progress" role="progressbar" aria-valuemin={0} aria-valuemax={all} aria-valuenow={ended} aria-label={text} title={text}>
+      {parts.map((s) => <i key={s} class={`fill-${s}`} style={{ width: `${(100 * counts[s]) / all}%` }} />)}
+    </div>
+  );
+}
+
+/** Buttons of which one is chosen, each with a number. */
+export function Chips<T extends string>(props: { label: string; chosen: T; options: { id: T; label: string; count?: number | undefined }[]; choose: (id: T) => void }) {
+  return (
+    <div class="chips" role="group" aria-label={props.label}>
+      {props.options.map((o) => (
+        <button key={o.id} type="button" class={`chip chip-${o.id}`} aria-pressed={o.id === props.chosen} onClick={() => props.choose(o.id)}>
+          {o.label}{o.count !== undefined && <> <b>{count(o.count)}</b></>}
+        </button>
+      ))}
+    </div>
+  );
+}
+
+export function Toggle(props: { label: string; on: boolean; change: (on: boolean) => void; title?: string; disabled?: boolean }) {
+  return (
+    <label class="toggle" title={props.title}>
+      <input type="checkbox" checked={props.on} disabled={props.disabled} onChange={(e) => props.change(e.currentTarget.checked)} />
+      {props.label}
+    </label>
+  );
+}
+
+/** A question before something that cannot be undone; opens when `open` turns true. */
+export function Confirm(props: { open: boolean; title: string; action: string; children: ComponentChildren; yes: () => void; close: () => void }) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    if (props.open) dialog.current?.showModal();
+    else dialog.current?.close();
+  }, [props.open]);
+  return (
+    <dialog ref={dialog} onClose={props.close} aria-labelledby="confirm-title">
+      <h2 id="confirm-title">{props.title}</h2>
+      <p>{props.children}</p>
+      <form method="dialog" class="actions">
+        <button type="submit">Keep it</button>
+        <button type="submit" class="danger" onClick={props.yes}>{props.action}</button>
+      </form>
+    </dialog>
+  );
+}

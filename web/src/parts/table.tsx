@@ -1,0 +1,124 @@
+/* A table that stays fast at any length: of the rows, all of one height, only those in sight are made.
+ *
+ * It is a real <table>: two empty rows stand for what is above and below. Order is chosen by the headings
+ * and kept by the caller (in the address). A row without a value comes last in either direction. */
+import type { ComponentChildren } from "preact";
+import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+
+const ROW_PX = 28;    // as .rows td in style.css
+const AHEAD = 12;     // rows made above and below those in sight
+
+export interface Column<T> {
+  id: string;
+  label: string;
+  title?: string;
+  /** Width in characters; the last column takes what is left. */
+  width: number;
+  numeric?: boolean;
+  cell: (row: T) => ComponentChildren;
+  /** What to order by; without it the column cannot be ordered. */
+  key?: (row: T) => number | string | null;
+}
+
+export interface Order {
+  column: string;
+  descending: boolean;
+}
+
+const words = new Intl.Collator("en", { numeric: true }); // localeCompare makes one for each comparison
+
+/** Below, at or above zero for two keys of any kind; null and NaN are told apart before. */
+function compare(a: number | string, b: number | string): number {
+  if (typeof a === "number" && typeof b === "number") return a - b;
+  return words.compare(String(a), String(b));
+}
+
+const isNothing = (k: number | string | null): k is null => k === null || (typeof k === "number" && Number.isNaN(k));
+
+/** Rows in order; equal ones, and those without a value, in the order they came. */
+export function sortRows<T>(rows: readonly T[], column: Column<T> | undefined, descending: boolean): readonly T[] {
+  const key = column?.key;
+  if (!key) return rows;
+  const keyed = rows.map((row) => ({ row, key: key(row) }));
+  keyed.sort((a, b) => {
+    if (isNothing(a.key) || isNothing(b.key)) return Number(isNothing(a.key)) - Number(isNothing(b.key));
+    return descending ? compare(b.key, a.key) : compare(a.key, b.key);
+  });
+  return keyed.map((k) => k.row);
+}
+
+const width = (c: { width: number }) => `${c.width}ch + 20px`;
+/** Widths are fixed, so that rows that scroll into sight do not move the others. */
+const widthOf = (columns: { width: number }[]) => `max(100%, calc(${columns.map((c) => width(c)).join(" + ")}))`;
+
+interface Props<T> {
+  label: string;
+  columns: Column<T>[];
+  rows: readonly T[];
+  rowKey: (row: T) => string | number;
+  rowClass?: (row: T) => string;
+  order: Order;
+  setOrder: (order: Order) => void;
+  open?: (row: T) => void;
+  empty: ComponentChildren;
+}
+
+export function Table<T>(props: Props<T>) {
+  const { columns, rows, order } = props;
+  const box = useRef<HTMLDivElement>(null);
+  const [view, setView] = useState({ top: 0, height: 800 });
+  const sorted = useMemo(() => sortRows(rows, columns.find((c) => c.id === order.column), order.descending), [rows, columns, order.column, order.descending]);
+
+  useLayoutEffect(() => {
+    const element = box.current;
+    if (!element) return undefined;
+    const look = () => setView((v) => (v.top === element.scrollTop && v.height === element.clientHeight ? v : { top: element.scrollTop, height: element.clientHeight }));
+    const observer = new ResizeObserver(look);
+    observer.observe(element);
+    element.addEventListener("scroll", look, { passive: true });
+    return () => {
+      observer.disconnect();
+      element.removeEventListener("scroll", look);
+    };
+  }, []);
+
+  const first = Math.max(0, Math.min(Math.floor(view.top / ROW_PX) - AHEAD, sorted.length - 1));
+  const last = Math.min(sorted.length, Math.ceil((view.top + view.height) / ROW_PX) + AHEAD);
+  return (
+    <div class="rows" ref={box} tabIndex={0} role="region" aria-label={props.label}>
+      <table aria-rowcount={sorted.length + 1} style={{ width: widthOf(columns) }}>
+        <colgroup>{columns.map((c, i) => <col key={c.id} style={{ width: i === columns.length - 1 ? "auto" : `calc(${width(c)})` }} />)}</colgroup>
+        <thead><tr aria-rowindex={1}>{columns.map((c) => <Heading key={c.id} column={c} order={order} setOrder={props.setOrder} />)}</tr></thead>
+        <tbody>
+          {first > 0 && <tr aria-hidden="true" class="gap"><td colSpan={columns.length} style={{ height: `${first * ROW_PX}px` }} /></tr>}
+          {sorted.slice(first, last).map((row, i) => (
+            <tr key={props.rowKey(row)} aria-rowindex={first + i + 2} class={`${props.open ? "opens" : ""} ${props.rowClass?.(row) ?? ""}`} onClick={(e) => openRow(e, row, props.open)}>
+              {columns.map((c) => <td key={c.id} class={c.numeric ? "num" : ""}>{c.cell(row)}</td>)}
+            </tr>
+          ))}
+          {last < sorted.length && <tr aria-hidden="true" class="gap"><td colSpan={columns.length} style={{ height: `${(sorted.length - last) * ROW_PX}px` }} /></tr>}
+        </tbody>
+      </table>
+      {sorted.length === 0 && <p class="hint">{props.empty}</p>}
+    </div>
+  );
+}
+
+/** A click on a row opens it, unless it meant a link in it or selected text. */
+function openRow<T>(event: MouseEvent, row: T, open: ((row: T) => void) | undefined): void {
+  if (!open || (event.target as Element).closest("a,button") || getSelection()?.isCollapsed === false) return;
+  open(row);
+}
+
+function Heading<T>({ column, order, setOrder }: { column: Column<T>; order: Order; setOrder: (order: Order) => void }) {
+  const chosen = order.column === column.id;
+  const cls = column.numeric ? "num" : "";
+  if (!column.key) return <th scope="col" class={cls} title={column.title}>{column.label}</th>;
+  return (
+    <th scope="col" class={cls} aria-sort={chosen ? (order.descending ? "descending" : "ascending") : "none"} title={column.title ?? column.label}>
+      <button type="button" onClick={() => setOrder({ column: column.id, descending: chosen && !order.descending })}>
+        <span>{column.label}</span><i aria-hidden="true">{chosen ? (order.descending ? "▼" : "▲") : ""}</i>
+      </button>
+    </th>
+  );
+}

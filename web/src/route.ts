@@ -1,0 +1,49 @@
+/* The address of a view: `#/sweeps/digits/trials/3?metric=loss`. Everything that a view lets people choose
+ * (order, filter, scale) is in its query, so that an address can be sent to somebody else.
+ *
+ * A fragment, not a path: it needs no rule in the server, and works below any prefix. */
+import { signal } from "@preact/signals";
+
+export interface Route {
+  path: string[];
+  query: URLSearchParams;
+}
+
+function read(): Route {
+  const [path = "", query = ""] = location.hash.replace(/^#\/?/, "").split("?", 2);
+  const parts = path.split("/").filter((p) => p !== "").map(decode);
+  return { path: parts.length === 0 ? ["sweeps"] : parts, query: new URLSearchParams(query) };
+}
+
+function decode(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part; // a stray per cent sign: take it as it stands
+  }
+}
+
+export const route = signal<Route>(read());
+
+export function startRouter(): void {
+  route.value = read();
+  window.addEventListener("hashchange", () => { route.value = read(); });
+}
+
+export function href(path: (string | number)[], query: Record<string, string | null> = {}): string {
+  const chosen = Object.entries(query).filter((pair): pair is [string, string] => pair[1] !== null && pair[1] !== "");
+  const tail = chosen.length === 0 ? "" : `?${new URLSearchParams(chosen)}`;
+  return `#/${path.map((p) => encodeURIComponent(String(p))).join("/")}${tail}`;
+}
+
+export function go(path: (string | number)[]): void {
+  location.hash = href(path);
+}
+
+/** Change some of the query of this view in place, without a new entry in the history. */
+export function choose(changes: Record<string, string | null>): void {
+  const { path, query } = route.value;
+  const all = { ...Object.fromEntries(query), ...changes };
+  history.replaceState(null, "", href(path, all));
+  route.value = read();
+}

@@ -1,0 +1,58 @@
+/* Who we are to the server: a bearer token, and whether it was refused.
+ *
+ * The token comes from the fragment `#token=…` of the address that `assay up` prints (a fragment never
+ * reaches a server or its log), or from the login form. It is taken out of the address at once. It is
+ * kept in localStorage, so that a trial opened in a second tab is signed in too, or in sessionStorage
+ * when the person asked to be forgotten with the tab. */
+import { signal } from "@preact/signals";
+
+const KEY = "assay.token";
+
+function storedToken(): string | null {
+  try {
+    return sessionStorage.getItem(KEY) ?? localStorage.getItem(KEY);
+  } catch {
+    return null; // storage is switched off: the token lives as long as the page
+  }
+}
+
+export const token = signal<string | null>(storedToken());
+
+/** Why the login form is shown although there was a token; null when there is nothing to say. */
+export const refusal = signal<string | null>(null);
+
+export function signIn(text: string, remember: boolean): void {
+  refusal.value = null;
+  try {
+    signOutOfStorage();
+    (remember ? localStorage : sessionStorage).setItem(KEY, text);
+  } catch {
+    // Storage is switched off or full: signed in for this page only.
+  }
+  token.value = text;
+}
+
+export function signOut(reason: string | null = null): void {
+  try {
+    signOutOfStorage();
+  } catch {
+    // Nothing was stored.
+  }
+  refusal.value = reason;
+  token.value = null;
+}
+
+function signOutOfStorage(): void {
+  sessionStorage.removeItem(KEY);
+  localStorage.removeItem(KEY);
+}
+
+/** Take `#token=T` (or `#token=T&to=/sweeps/x`) out of the address and sign in with it. */
+export function takeTokenFromAddress(): void {
+  if (!location.hash.startsWith("#token=")) return;
+  const given = new URLSearchParams(location.hash.slice(1));
+  const to = given.get("to") ?? "";
+  history.replaceState(null, "", to.startsWith("/") ? `#${to}` : "#/sweeps");
+  const text = (given.get("token") ?? "").trim();
+  if (text !== "") signIn(text, true);
+}

@@ -1,0 +1,41 @@
+/* Light, dark, or as the system has it; and the colours that a canvas needs, read from the style sheet. */
+import { effect, signal } from "@preact/signals";
+
+export type Theme = "auto" | "light" | "dark";
+const KEY = "assay.theme";
+const ORDER: Theme[] = ["auto", "light", "dark"];
+const system = window.matchMedia("(prefers-color-scheme: dark)");
+
+function stored(): Theme {
+  try {
+    return ORDER.find((t) => t === localStorage.getItem(KEY)) ?? "auto";
+  } catch {
+    return "auto";
+  }
+}
+
+export const theme = signal<Theme>(stored());
+/** Which of the two is shown now; canvases are drawn again when it changes. */
+export const shown = signal<"light" | "dark">("light");
+
+function apply(): void {
+  shown.value = theme.value === "auto" ? (system.matches ? "dark" : "light") : theme.value;
+  document.documentElement.dataset.theme = shown.value;
+}
+
+export function startTheme(): void {
+  effect(apply);
+  system.addEventListener("change", apply);
+}
+
+export function nextTheme(): void {
+  theme.value = ORDER[(ORDER.indexOf(theme.value) + 1) % ORDER.length] ?? "auto";
+  try {
+    localStorage.setItem(KEY, theme.value);
+  } catch {
+    // Storage is switched off: the choice lives as long as the page.
+  }
+}
+
+/** The value of a custom property of the style sheet, such as colour("--accent"). */
+export const colour = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();

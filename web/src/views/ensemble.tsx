@@ -1,0 +1,64 @@
+/* The ensemble of a sweep: its members, their weights, and what it gains over the best single trial. */
+import type * as Api from "../api/types";
+import { count, param, sig, toNumber } from "../format";
+import { hasEnded } from "../live/sweep";
+import { href } from "../route";
+
+export function EnsemblePanel({ sweep, ensemble }: { sweep: Api.Sweep; ensemble: Api.Ensemble | null }) {
+  if (ensemble === null || (ensemble.state !== "ready" && !hasEnded(sweep.state))) return null;
+  // That there is none is news only to those who asked for one.
+  if (ensemble.state === "none" && !sweep.document.ensemble) return null;
+  return (
+    <section class="panel ensemble" aria-label="Ensemble">
+      <div class="bar">
+        <h2>Ensemble {ensemble.metric && <small>{ensemble.metric}, {ensemble.goal}</small>}</h2>
+        {ensemble.state === "ready" && <span class="faint">{count(ensemble.members?.length ?? 0)} {ensemble.members?.length === 1 ? "member" : "members"} from {count(ensemble.candidates ?? 0)} candidates</span>}
+      </div>
+      {ensemble.state === "ready" ? <Ready sweep={sweep} ensemble={ensemble} />
+        : <p class="hint">{ensemble.state === "pending" ? "It is being made." : `There is none: ${ensemble.reason ?? "the sweep asked for none, or too few trials left predictions"}.`}</p>}
+    </section>
+  );
+}
+
+function Ready({ sweep, ensemble }: { sweep: Api.Sweep; ensemble: Api.Ensemble }) {
+  const members = [...(ensemble.members ?? [])].sort((a, b) => b.weight - a.weight);
+  const heaviest = Math.max(...members.map((m) => m.weight), 1e-9);
+  const names = Object.entries(sweep.document.parameters).map(([name, space]) => ({ name, cls: space.type === "categorical" ? "" : "num" }));
+  return (
+    <div class="split">
+      <div>
+        <Comparison ensemble={ensemble} sweep={sweep} />
+        <p class="note">
+          Selection and report use different halves of the held-out rows: the members were chosen on {count(ensemble.rows_select ?? 0)} rows,
+          and every figure here is measured on the other {count(ensemble.rows_report ?? 0)}.
+        </p>
+      </div>
+      <div class="scroll" tabIndex={0} role="region" aria-label="Members of the ensemble">
+        <table class="members">
+          <thead><tr><th scope="col" class="num">Trial</th><th scope="col">Weight</th><th scope="col" class="num">{ensemble.metric}</th>{names.map((n) => <th key={n.name} scope="col" class={n.cls}>{n.name}</th>)}</tr></thead>
+          <tbody>
+            {members.map((m) => (
+              <tr key={m.number}>
+                <td class="num"><a href={href(["sweeps", sweep.id, "trials", m.number])}>#{m.number}</a></td>
+                <td class="weight" title={`chosen ${m.count} times`}><i aria-hidden="true" style={{ width: `${(72 * m.weight) / heaviest}px` }} />{sig(m.weight, 3)}</td>
+                <td class="num">{sig(toNumber(m.value))}</td>
+                {names.map((n) => <td key={n.name} class={n.cls}>{param(m.params?.[n.name])}</td>)}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </div>
+  );
+}
+
+function Comparison({ sweep, ensemble }: { sweep: Api.Sweep; ensemble: Api.Ensemble }) {
+  const [own, single] = [toNumber(ensemble.value), toNumber(ensemble.best_single?.value)];
+  const better = own !== null && single !== null && (ensemble.goal === "maximize" ? own > single : own < single);
+  return (
+    <dl class="versus">
+      <div><dt>Ensemble</dt><dd class={better ? "good" : ""}>{sig(own)}</dd></div>
+      <div><dt>Best single {ensemble.best_single && <a href={href(["sweeps", sweep.id, "trials", ensemble.best_single.number])}>#{ensemble.best_single.number}</a>}</dt><dd>{sig(single)}</dd></div>
+    </dl>
+  );
+}

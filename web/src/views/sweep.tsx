@@ -1,0 +1,161 @@
+/* One sweep: what it found, how it got there, and every trial. */
+import { useMemo, useState } from "preact/hooks";
+import { call } from "../api/http";
+import type * as Api from "../api/types";
+import { count, duration, inOrder, param, sig, toNumber } from "../format";
+import { useModel } from "../live/model";
+import { hasEnded, SweepModel } from "../live/sweep";
+import { HistoryChart } from "../parts/history_chart";
+import { edgeOf, spansDecades } from "../parts/history";
+import { attempt, Confirm, Loading, Progress, Since, State, Toggle, took } from "../parts/small";
+import { toYaml } from "../parts/yaml";
+import { choose, go, href, route } from "../route";
+import { EnsemblePanel } from "./ensemble";
+import { TrialsPanel } from "./trials";
+
+export function SweepView({ id }: { id: string }) {
+  const model = useModel(() => new SweepModel(id), `sweep ${id}`);
+  const sweep = model.sweep.value;
+  const trials = model.trials.value;
+  return (
+    <main>
+      <Loading of={model.refresher} ready={sweep !== null}>
+        {sweep && (
+          <>
+            <Head model={model} sweep={sweep} />
+            <div class="columns">
+              <ChartPanel sweep={sweep} trials={trials} loaded={model.trialsLoaded.value} />
+              <BestPanel sweep={sweep} />
+            </div>
+            <EnsemblePanel sweep={sweep} ensemble={model.ensemble.value} />
+            <TrialsPanel sweep={sweep} trials={trials} loaded={model.trialsLoaded.value} />
+            <DocumentPanel document={sweep.document} />
+          </>
+        )}
+      </Loading>
+    </main>
+  );
+}
+
+function Head({ model, sweep }: { model: SweepModel; sweep: Api.Sweep }) {
+  const [asking, setAsking] = useState(false);
+  const change = (state: "running" | "paused" | "cancelled") => attempt(async () => {
+    model.sweep.value = await call("PATCH /v1/sweeps/{sweep}", { path: { sweep: sweep.id }, body: { state } });
+    model.refresher.ask();
+  });
+  const open = sweep.counts.running + sweep.counts.queued + sweep.counts.paused;
+  return (
+    <>
+      <div class="head">
+        <nav aria-label="Where this is"><a href={href(["sweeps"])}>Sweeps</a><span aria-hidden="true">/</span></nav>
+        <h1 title={sweep.name}>{sweep.id}</h1>
+        <State state={sweep.state} />
+        <span class="grow" />
+        {sweep.state === "running" && <button type="button" onClick={() => change("paused")}>Pause</button>}
+        {sweep.state === "paused" && <button type="button" class="primary" onClick={() => change("running")}>Resume</button>}
+        {!hasEnded(sweep.state) && <button type="button" class="danger" onClick={() => setAsking(true)}>Cancel…</button>}
+      </div>
+      {sweep.reason && sweep.state !== "completed" && <p class={sweep.state === "failed" ? "reason bad" : "reason"}>{sweep.reason}</p>}
+      {sweep.document.description && <p class="reason">{sweep.document.description}</p>}
+      <Facts sweep={sweep} />
+      <Confirm open={asking} title={`Cancel ${sweep.id}?`} action="Cancel the sweep" close={() => setAsking(false)} yes={() => change("cancelled")}>
+        {open > 0 ? `${count(open)} trials that have not ended are stopped. ` : ""}No more are started. Finished trials and their files stay. This cannot be undone.
+      </Confirm>
+    </>
+  );
+}
+
+/** Time left at the pace so far; null while there is nothing to judge it by. */
+function timeLeft(sweep: Api.Sweep): number | null {
+  const c = sweep.counts;
+  const done = c.completed + c.pruned + c.failed + c.cancelled;
+  const ran = took(sweep.started_at, sweep.finished_at);
+  if (sweep.state !== "running" || ran === null || done < 2) return null;
+  return (ran / done) * Math.max(0, sweep.planned_trials - done);
+}
+
+function Facts({ sweep }: { sweep: Api.Sweep }) {
+  const c = sweep.counts;
+  const ended = c.completed + c.pruned + c.failed + c.cancelled;
+  const left = timeLeft(sweep);
+  const facts: [string, preact.ComponentChildren][] = [
+    ["Ended", <><b data-testid="ended">{count(ended)}</b> of {count(sweep.planned_trials)}</>],
+    ["Running", count(c.running)],
+    ["Queued", count(c.queued)],
+    ["Failed", <span class={c.failed > 0 ? "bad" : ""}>{count(c.failed)}</span>],
+    ["Method", sweep.method],
+    ["Seed", <span title={sweep.seed}>{sweep.seed}</span>],
+    ["Started", <Since time={sweep.started_at} />],
+    ["Took", duration(took(sweep.started_at, sweep.finished_at))],
+  ];
+  if (left !== null) facts.push(["Left, about", duration(left)]);
+  return (
+    <section class="facts" aria-label="Progress">
+      <Progress counts={c} planned={sweep.planned_trials} />
+      <dl>{facts.map(([name, value]) => <div key={name}><dt>{name}</dt><dd>{value}</dd></div>)}</dl>
+    </section>
+  );
+}
+
+function ChartPanel({ sweep, trials, loaded }: { sweep: Api.Sweep; trials: readonly Api.Trial[]; loaded: boolean }) {
+  const { query } = route.value;
+  const { values, far, positive, wide } = useMemo(() => {
+    const all = trials.filter((t) => t.state === "completed").map((t) => toNumber(t.value)).filter((v): v is number => v !== null && Number.isFinite(v));
+    const sign = sweep.metric.goal === "minimize" ? 1 : -1;
+    const edge = edgeOf(all, sign);
+    return { values: all.length, far: all.filter((v) => v * sign > edge).length, positive: all.every((v) => v > 0), wide: sign > 0 && spansDecades(all) };
+  }, [trials, sweep.metric.goal]);
+  const log = positive && (query.has("y") ? query.get("y") === "log" : wide);
+  const clip = !log && query.get("far") !== "show";
+  const chooseLog = (on: boolean) => choose({ y: on === wide ? null : on ? "log" : "linear" });
+  return (
+    <section class="panel chart" aria-label="History" data-points={values}>
+      <div class="bar">
+        <h2><bdi>{sweep.metric.name}</bdi> <small>{sweep.metric.goal}</small></h2>
+        <ul class="legend">
+          <li class="l-done">completed</li><li class="l-best">best so far</li>
+          {trials.some((t) => t.state === "running") && <li class="l-open">running</li>}
+          {sweep.counts.failed > 0 && <li class="l-failed">failed</li>}
+          {far > 0 && clip && <li class="l-far">{count(far)} off the scale</li>}
+        </ul>
+        <span class="grow" />
+        {far > 0 && !log && <Toggle label="Show all values" on={!clip} change={(on) => choose({ far: on ? "show" : null })} title="Also the values that lie far from the rest" />}
+        <Toggle label="Log scale" on={log} disabled={!positive} change={chooseLog} title={positive ? "Logarithmic y axis" : "Values at or below zero have no logarithm"} />
+      </div>
+      {loaded && trials.length === 0 ? <p class="hint tall">No trials yet: they appear as runners claim them.</p>
+        : <HistoryChart sweep={sweep} trials={trials} log={log} clip={clip} open={(n) => go(["sweeps", sweep.id, "trials", n])} />}
+    </section>
+  );
+}
+
+function BestPanel({ sweep }: { sweep: Api.Sweep }) {
+  const best = sweep.best;
+  return (
+    <section class="panel best" aria-label="Best trial">
+      <div class="bar"><h2>Best trial</h2>{best && <a href={href(["sweeps", sweep.id, "trials", best.number])}>#{best.number}</a>}</div>
+      {best ? (
+        <>
+          <p class="big"><b title={String(best.value)} data-testid="best">{sig(toNumber(best.value))}</b> <small>{sweep.metric.name}</small></p>
+          <dl class="pairs">{inOrder(best.params, sweep).map(([k, v]) => <div key={k}><dt>{k}</dt><dd title={String(v)}>{param(v)}</dd></div>)}</dl>
+        </>
+      ) : <p class="hint">No trial has completed yet.</p>}
+    </section>
+  );
+}
+
+function copy(text: string): Promise<void> {
+  // Browsers hide the clipboard from pages that came over plain HTTP from another machine.
+  if (!("clipboard" in navigator)) throw new Error("The browser lets only pages from https or this machine copy; select the text instead");
+  return navigator.clipboard.writeText(text);
+}
+
+function DocumentPanel({ document }: { document: Api.SweepDocument }) {
+  const text = useMemo(() => toYaml(document), [document]);
+  return (
+    <details class="panel document">
+      <summary>Sweep document</summary>
+      <button type="button" class="quiet" onClick={() => attempt(() => copy(text))}>Copy</button>
+      <pre>{text}</pre>
+    </details>
+  );
+}

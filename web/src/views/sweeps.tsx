@@ -1,0 +1,71 @@
+/* All sweeps: what each is doing, how far it is, what it has found. */
+import { useMemo } from "preact/hooks";
+import type * as Api from "../api/types";
+import { count, duration, sig, toNumber } from "../format";
+import { useModel } from "../live/model";
+import { hasEnded } from "../live/sweep";
+import { SweepsModel } from "../live/sweeps";
+import { Chips, Empty, Loading, Progress, Since, State, took } from "../parts/small";
+import { Table, type Column } from "../parts/table";
+import { choose, go, href, route } from "../route";
+
+const STATES: Api.SweepState[] = ["running", "paused", "finishing", "completed", "failed", "cancelled"];
+
+const ended = (s: Api.Sweep) => s.counts.completed + s.counts.pruned + s.counts.failed + s.counts.cancelled;
+const time = (text: string | null | undefined) => (text ? Date.parse(text) : null);
+
+const columns: Column<Api.Sweep>[] = [
+  { id: "name", label: "Sweep", width: 28, key: (s) => s.id, cell: (s) => <a href={href(["sweeps", s.id])} title={s.document.description ?? s.id}>{s.id}</a> },
+  { id: "state", label: "State", width: 11, key: (s) => STATES.indexOf(s.state), cell: (s) => <State state={s.state} /> },
+  { id: "progress", label: "Progress", width: 20, key: (s) => ended(s) / Math.max(1, s.planned_trials), cell: (s) => <Progress counts={s.counts} planned={s.planned_trials} /> },
+  { id: "trials", label: "Ended", width: 12, numeric: true, key: ended, cell: (s) => `${count(ended(s))} / ${count(s.planned_trials)}` },
+  { id: "failed", label: "Failed", width: 6, numeric: true, key: (s) => s.counts.failed, cell: (s) => <span class={s.counts.failed > 0 ? "bad" : "faint"}>{count(s.counts.failed)}</span> },
+  { id: "running", label: "Running", width: 9, numeric: true, key: (s) => s.counts.running, cell: (s) => <span class={s.counts.running > 0 ? "" : "faint"}>{count(s.counts.running)}</span> },
+  { id: "best", label: "Best", width: 10, numeric: true, key: (s) => toNumber(s.best?.value), cell: (s) => <b title={String(s.best?.value ?? "")}>{sig(toNumber(s.best?.value))}</b> },
+  { id: "metric", label: "Metric", width: 18, key: (s) => s.metric.name, cell: (s) => <span title={`${s.metric.goal} ${s.metric.name}`}>{s.metric.goal === "minimize" ? "↓" : "↑"} {s.metric.name}</span> },
+  { id: "method", label: "Method", width: 8, key: (s) => s.method, cell: (s) => s.method },
+  { id: "duration", label: "Duration", width: 11, numeric: true, key: (s) => took(s.started_at, s.finished_at), cell: (s) => duration(took(s.started_at, s.finished_at)) },
+  { id: "created", label: "Created", width: 12, key: (s) => time(s.created_at), cell: (s) => <Since time={s.created_at} /> },
+];
+
+export function SweepsView() {
+  const model = useModel(() => new SweepsModel(), "sweeps");
+  const { query } = route.value;
+  const state = query.get("state") ?? "all";
+  const text = (query.get("find") ?? "").toLowerCase();
+  const order = { column: query.get("sort") ?? "created", descending: (query.get("order") ?? "desc") === "desc" };
+  const all = model.sweeps.value;
+  const rows = useMemo(() => (all ?? []).filter((s) => (state === "all" || s.state === state) && s.id.toLowerCase().includes(text)), [all, state, text]);
+  const running = (all ?? []).filter((s) => !hasEnded(s.state)).length;
+  const options = [{ id: "all", label: "All", count: all?.length ?? 0 }, ...STATES.map((s) => ({ id: s as string, label: s, count: (all ?? []).filter((x) => x.state === s).length })).filter((o) => o.count > 0 || o.id === state)];
+  return (
+    <main>
+      <div class="head">
+        <h1>Sweeps</h1>
+        <span class="faint">{all === null ? "" : running === 0 ? "none is running" : `${count(running)} not ended`}</span>
+      </div>
+      <Loading of={model.refresher} ready={all !== null}>
+        {all?.length === 0 ? <NoSweeps /> : (
+          <section class="panel flush">
+            <div class="bar">
+              <Chips label="Sweeps by state" chosen={state} options={options} choose={(s) => choose({ state: s === "all" ? null : s })} />
+              <input type="search" aria-label="Find sweeps by name" value={query.get("find") ?? ""} placeholder="Find by name" onInput={(e) => choose({ find: e.currentTarget.value || null })} />
+            </div>
+            <Table label="Sweeps" columns={columns} rows={rows} rowKey={(s) => s.id} order={order} open={(s) => go(["sweeps", s.id])}
+              setOrder={(o) => choose({ sort: o.column, order: o.descending ? "desc" : "asc" })} empty="No sweep matches." />
+          </section>
+        )}
+      </Loading>
+    </main>
+  );
+}
+
+function NoSweeps() {
+  return (
+    <Empty title="No sweeps yet">
+      <p>A sweep is a document: parameters, a metric, and what to run. Start one from a terminal:</p>
+      <pre>assay run examples/digits.yaml --watch</pre>
+      <p class="faint">It appears here as soon as it is created.</p>
+    </Empty>
+  );
+}

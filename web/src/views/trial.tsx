@@ -1,0 +1,178 @@
+/* One trial: its parameters and why they were chosen, its attempts, curves, output and files. */
+import { useEffect, useRef, useState } from "preact/hooks";
+import { call, download } from "../api/http";
+import type * as Api from "../api/types";
+import { bytes, clock, count, duration, inOrder, NONE, param, sig, toNumber } from "../format";
+import { useModel } from "../live/model";
+import { isOpen, TrialModel } from "../live/trial";
+import { Curves } from "../parts/curves";
+import { attempt, Confirm, Loading, Since, State, Toggle, took } from "../parts/small";
+import { choose, href, route } from "../route";
+
+export function TrialView({ sweep, number }: { sweep: string; number: number }) {
+  const model = useModel(() => new TrialModel(sweep, number), `trial ${sweep} ${number}`);
+  const trial = model.trial.value;
+  return (
+    <main>
+      <Loading of={model.refresher} ready={trial !== null}>
+        {trial && (
+          <>
+            <Head model={model} trial={trial} />
+            <div class="columns narrow-first">
+              <div class="stack">
+                <ParamsPanel trial={trial} sweep={model.sweep.value} />
+                <AttemptsPanel trial={trial} />
+                <FilesPanel files={model.files.value} />
+              </div>
+              <div class="stack">
+                <CurvesPanel model={model} />
+                <LogPanel model={model} trial={trial} />
+              </div>
+            </div>
+          </>
+        )}
+      </Loading>
+    </main>
+  );
+}
+
+function Head({ model, trial }: { model: TrialModel; trial: Api.TrialDetail }) {
+  const [asking, setAsking] = useState(false);
+  const metric = model.sweep.value?.metric;
+  const total = model.sweep.value?.counts.total ?? 0;
+  const at = { sweep: trial.sweep, number: trial.number };
+  const cancel = () => attempt(async () => {
+    await call("POST /v1/sweeps/{sweep}/trials/{number}/cancel", { path: at });
+    model.refresher.ask();
+  });
+  const facts: [string, preact.ComponentChildren][] = [
+    [metric?.name ?? "Value", <b title={String(trial.value ?? "")} data-testid="value">{sig(toNumber(trial.value))}</b>],
+    ["Step", trial.step === null || trial.step === undefined ? NONE : count(trial.step)],
+    ["Attempt", trial.attempt === 0 ? NONE : String(trial.attempt)],
+    ["Restarts", String(trial.restarts)],
+    ["Runner", trial.runner ?? NONE],
+    ["Started", <Since time={trial.started_at} />],
+    ["Took", duration(took(trial.started_at, trial.finished_at))],
+    ["Seed", trial.seed],
+  ];
+  return (
+    <>
+      <div class="head">
+        <nav aria-label="Where this is">
+          <a href={href(["sweeps"])}>Sweeps</a><span aria-hidden="true">/</span><a href={href(["sweeps", trial.sweep])}>{trial.sweep}</a><span aria-hidden="true">/</span>
+        </nav>
+        <h1>#{trial.number}</h1>
+        <State state={trial.state} />
+        <span class="grow" />
+        {trial.number > 0 && <a class="button" href={href(["sweeps", trial.sweep, "trials", trial.number - 1])} title="Trial before this one">‹ #{trial.number - 1}</a>}
+        {trial.number + 1 < total && <a class="button" href={href(["sweeps", trial.sweep, "trials", trial.number + 1])} title="Trial after this one">#{trial.number + 1} ›</a>}
+        {isOpen(trial.state) && <button type="button" class="danger" onClick={() => setAsking(true)}>Cancel…</button>}
+      </div>
+      {trial.reason && <p class={trial.state === "failed" ? "reason bad" : "reason"}>{trial.reason}</p>}
+      <section class="facts" aria-label="Facts"><dl>{facts.map(([name, value]) => <div key={name}><dt>{name}</dt><dd>{value}</dd></div>)}</dl></section>
+      <Confirm open={asking} title={`Cancel trial #${trial.number}?`} action="Cancel the trial" close={() => setAsking(false)} yes={cancel}>
+        {trial.state === "running" ? "Its process is stopped. " : ""}It is not tried again. This cannot be undone.
+      </Confirm>
+    </>
+  );
+}
+
+/** Any JSON value of a suggestion in a short line. */
+const plain = (value: unknown) => (typeof value === "number" ? sig(value) : typeof value === "string" ? value : JSON.stringify(value));
+
+function ParamsPanel({ trial, sweep }: { trial: Api.TrialDetail; sweep: Api.Sweep | null }) {
+  const why = Object.entries(trial.suggestion ?? {});
+  return (
+    <section class="panel" aria-label="Parameters">
+      <div class="bar"><h2>Parameters</h2></div>
+      <dl class="pairs">{inOrder(trial.params, sweep).map(([k, v]) => <div key={k}><dt>{k}</dt><dd title={String(v)}>{param(v)}</dd></div>)}</dl>
+      {why.length > 0 && <><h3>Suggestion</h3><dl class="pairs">{why.map(([k, v]) => <div key={k}><dt>{k}</dt><dd title={plain(v)}>{plain(v)}</dd></div>)}</dl></>}
+    </section>
+  );
+}
+
+function AttemptsPanel({ trial }: { trial: Api.TrialDetail }) {
+  return (
+    <section class="panel flush" aria-label="Attempts">
+      <div class="bar"><h2>Attempts</h2></div>
+      {trial.attempts.length === 0 ? <p class="hint">No runner has claimed it yet.</p> : (
+        <div class="scroll">
+          <table>
+            <thead><tr><th scope="col" class="num">#</th><th scope="col">Outcome</th><th scope="col">Runner</th><th scope="col" class="num">Took</th></tr></thead>
+            <tbody>
+              {trial.attempts.map((a) => (
+                <tr key={a.attempt} title={a.reason ?? ""}>
+                  <td class="num">{a.attempt}</td>
+                  <td><State state={a.outcome ?? "running"} />{a.exit_code !== null && a.exit_code !== undefined && a.exit_code !== 0 && <span class="faint"> {a.exit_code < 0 ? `signal ${-a.exit_code}` : `exit ${a.exit_code}`}</span>}</td>
+                  <td title={clock(a.started_at)}>{a.runner}</td>
+                  <td class="num">{duration(took(a.started_at, a.ended_at))}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+    </section>
+  );
+}
+
+function FilesPanel({ files }: { files: Api.File[] | null }) {
+  return (
+    <section class="panel flush" aria-label="Artifacts">
+      <div class="bar"><h2>Artifacts</h2></div>
+      {files === null || files.length === 0 ? <p class="hint">None{files === null ? " loaded yet" : ""}.</p> : (
+        <table>
+          <tbody>
+            {files.map((f) => (
+              <tr key={f.path}>
+                <td title={`SHA-256 ${f.sha256}`}><button type="button" class="link" onClick={() => attempt(() => download(f.sha256, f.path.split("/").pop() ?? f.path))}>{f.path}</button></td>
+                <td class="num">{bytes(f.size)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+    </section>
+  );
+}
+
+function CurvesPanel({ model }: { model: TrialModel }) {
+  const log = route.value.query.get("y") === "log";
+  const series = model.series.value;
+  const none = series === null || Object.keys(series).length === 0;
+  return (
+    <section class="panel" aria-label="Curves" data-metrics={series === null ? 0 : Object.keys(series).length}>
+      <div class="bar"><h2>Curves</h2><span class="grow" /><Toggle label="Log scale" on={log} change={(on) => choose({ y: on ? "log" : null })} title="Logarithmic y axes" /></div>
+      {none ? <p class="hint">{series === null ? "Loading…" : "Nothing was measured yet."}</p> : <Curves series={series} metric={model.sweep.value?.metric.name ?? ""} log={log} />}
+    </section>
+  );
+}
+
+function LogPanel({ model, trial }: { model: TrialModel; trial: Api.TrialDetail }) {
+  const log = model.log.value;
+  const box = useRef<HTMLPreElement>(null);
+  const atEnd = useRef(true);
+  useEffect(() => {
+    if (box.current && atEnd.current) box.current.scrollTop = box.current.scrollHeight;
+  }, [log?.text]);
+  const follow = () => {
+    const b = box.current;
+    if (b) atEnd.current = b.scrollHeight - b.scrollTop - b.clientHeight < 24;
+  };
+  return (
+    <section class="panel flush" aria-label="Output">
+      <div class="bar">
+        <h2>Output</h2>
+        {log && log.attempt > 0 && <span class="faint">attempt {log.attempt}{log.truncated ? ", the beginning was dropped" : ""}</span>}
+        <span class="grow" />
+        {trial.attempts.length > 1 && (
+          <label class="toggle">Attempt <select value={String(model.logAttempt.value ?? "")} onChange={(e) => model.showLogOf(e.currentTarget.value === "" ? null : Number(e.currentTarget.value))}>
+            <option value="">latest</option>{trial.attempts.map((a) => <option key={a.attempt} value={String(a.attempt)}>{a.attempt}</option>)}
+          </select></label>
+        )}
+      </div>
+      {log && log.text !== "" ? <pre class="log" ref={box} onScroll={follow} tabIndex={0} aria-label="Last lines of output">{log.text}</pre>
+        : <p class="hint">{log === null ? "Loading…" : "It has written nothing."}</p>}
+    </section>
+  );
+}
