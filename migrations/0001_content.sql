@@ -8,6 +8,8 @@ create table blob (
     touched_at timestamptz not null default now()   -- last uploaded or asked for; what is old and unused is removed
 );
 
+create index blob_age on blob (touched_at);
+
 -- 1 MiB each, in order. Not compressed: that makes reading a part of a piece cheap.
 create table blob_chunk (
     sha256  text not null references blob on delete cascade,

@@ -307,7 +307,8 @@ static as_status take_from(struct store *db, struct claim_arg *arg, struct as_er
     if (st == AS_OK)
         st = sweep_doc_parse(tree, 0, &doc, err);
     if (st != AS_OK)
-        return as_err_prefix(err, AS_E_INTERNAL, "the stored document cannot be read");
+        return as_err_prefix(err, st == AS_E_NOMEM ? st : AS_E_INTERNAL,
+                             "the stored document cannot be read");
     arg->doc = doc;
     st = store_run(db, TX_WRITE, tx_take, arg, err);
     arg->doc = NULL;

@@ -19,7 +19,7 @@
 #include "scheduler/store/sweep_store.h"
 #include "scheduler/transition_priv.h"
 
-#define ENSEMBLE_LEASE_MS 60000
+#define ENSEMBLE_LEASE_MS 30000
 #define ENSEMBLE_MAX_VALUES ((size_t)1 << 28) /* of all candidates together: 1 GiB of float32 */
 
 struct work {

@@ -14,7 +14,7 @@ AS_MUST_CHECK as_status ensemble_get(struct store *db, struct arena *a, const ch
                                      const char **ret_json, struct as_err *err);
 
 /* Compute the ensemble of one sweep that is finishing and end the sweep. *ret_worked is false when
- * there was none to do. One server at a time computes one sweep's (an entry with a lease of a
+ * there was none to do. One server at a time computes one sweep's (a lease of half a
  * minute); what goes wrong with predictions is a reason in the result, never an obstacle. May take
  * seconds. AS_E_UNAVAILABLE. */
 AS_MUST_CHECK as_status ensembles_tick(struct store *db, bool *ret_worked, struct as_err *err);

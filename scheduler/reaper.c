@@ -182,7 +182,7 @@ as_status reaper_tick(struct store *db, struct reaper_report *ret, struct as_err
     if (st == AS_OK)
         st = finish_sweeps(db, &report, err);
     r.n = 0;
-    if (st == AS_OK)
+    if (st == AS_OK && store_prune_due(db))
         st = store_run(db, TX_SOFT, tx_prune, &r, err);
     report.removed = r.n;
     *ret = report;

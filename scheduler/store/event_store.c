@@ -22,9 +22,11 @@ static const struct stmt stmts[] = {
                            "and sweep_key = $4 order by id limit $3"},
     [EVENT_HORIZON] = {"event_horizon",
                        "select pg_snapshot_xmin(pg_current_snapshot())::text::bigint << 20"},
-    [EVENT_PRUNE] = {"event_prune",
-                     "delete from event where id in (select id from event where time < "
-                     "clock_timestamp() - $1 * interval '1 ms' order by id limit 5000)"},
+    [EVENT_PRUNE] =
+        {"event_prune",
+         "delete from event where id in (select id from (select id, time from event "
+         "order by id limit 5000) oldest where time < clock_timestamp() - $1 * interval "
+         "'1 ms')"},
 };
 const struct stmt_set event_stmts = {"event", stmts, AS_ARRAY_LEN(stmts)};
 

@@ -33,6 +33,7 @@ struct store {
     int64_t backoff_ms;          /* 0: the last attempt to connect succeeded */
     int64_t retry_at_ns;         /* no attempt before */
     int64_t up_since_ns;         /* 0: down */
+    int64_t prune_at_ns;         /* when old rows are looked for again */
     char down_msg[AS_ERR_MSG_MAX];
     as_status down_code;
 };
@@ -43,12 +44,14 @@ static void config_defaults(struct sched_config *c)
                                             .heartbeat_ms = 3000,
                                             .reaper_ms = 1000,
                                             .event_keep_ms = INT64_C(7) * 86400 * 1000,
-                                            .blob_keep_ms = INT64_C(86400) * 1000};
+                                            .blob_keep_ms = INT64_C(86400) * 1000,
+                                            .prune_ms = 60000};
     c->lease_ms = c->lease_ms ? c->lease_ms : def.lease_ms;
     c->heartbeat_ms = c->heartbeat_ms ? c->heartbeat_ms : def.heartbeat_ms;
     c->reaper_ms = c->reaper_ms ? c->reaper_ms : def.reaper_ms;
     c->event_keep_ms = c->event_keep_ms ? c->event_keep_ms : def.event_keep_ms;
     c->blob_keep_ms = c->blob_keep_ms ? c->blob_keep_ms : def.blob_keep_ms;
+    c->prune_ms = c->prune_ms ? c->prune_ms : def.prune_ms;
 }
 
 static as_status opts_check(const struct store_opts *opts, const struct sched_config *c,
@@ -147,6 +150,17 @@ int64_t store_up_ns(struct store *db)
     int64_t since = db->up_since_ns;
     pthread_mutex_unlock(&db->mu);
     return since ? clock_mono_ns() - since : 0;
+}
+
+bool store_prune_due(struct store *db)
+{
+    int64_t now = clock_mono_ns();
+    pthread_mutex_lock(&db->mu);
+    bool due = now >= db->prune_at_ns;
+    if (due)
+        db->prune_at_ns = now + db->config.prune_ms * NS_PER_MS;
+    pthread_mutex_unlock(&db->mu);
+    return due;
 }
 
 /* The pool. */

@@ -28,6 +28,7 @@ struct sched_config {
     int64_t reaper_ms;     /* how often the server calls reaper_tick; default 1000 */
     int64_t event_keep_ms; /* default 7 days */
     int64_t blob_keep_ms;  /* of what nothing refers to; default 1 day */
+    int64_t prune_ms;      /* how often the reaper looks for old rows; default 60000 */
 };
 
 struct store_opts {

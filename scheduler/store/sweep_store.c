@@ -18,6 +18,7 @@ enum {
     SWEEP_EXHAUSTED,
     SWEEP_STARTED,
     SWEEP_DELETE,
+    SWEEP_DELETE_PATIENCE,
     SWEEP_DELETE_POINTS,
     SWEEP_DELETE_EVENTS,
     SWEEP_CLAIMABLE,
@@ -85,6 +86,8 @@ static const struct stmt stmts[] = {
     [SWEEP_STARTED] = {"sweep_started",
                        "update sweep set started_at = now() where key = $1 and started_at is null"},
     [SWEEP_DELETE] = {"sweep_delete", "delete from sweep where key = $1"},
+    [SWEEP_DELETE_PATIENCE] = {"sweep_delete_patience",
+                               "select set_config('statement_timeout', '300s', true)"},
     [SWEEP_DELETE_POINTS] = {"sweep_delete_points", "delete from measurement where sweep_key = $1"},
     [SWEEP_DELETE_EVENTS] = {"sweep_delete_events", "delete from event where sweep_key = $1"},
     [SWEEP_CLAIMABLE] = {"sweep_claimable", "select key from sweep where " HAS_WORK
@@ -344,7 +347,9 @@ as_status store_sweep_started(struct tx *t, int64_t key, struct as_err *err)
 
 as_status store_sweep_delete(struct tx *t, int64_t key, struct as_err *err)
 {
-    as_status st = exec_key(t, SWEEP_DELETE_POINTS, key, err);
+    as_status st = tx_exec(t, &stmts[SWEEP_DELETE_PATIENCE], NULL, NULL, err);
+    if (st == AS_OK)
+        st = exec_key(t, SWEEP_DELETE_POINTS, key, err);
     if (st == AS_OK)
         st = exec_key(t, SWEEP_DELETE_EVENTS, key, err);
     if (st == AS_OK)

@@ -6,6 +6,7 @@
 #ifndef ASSAY_SCHEDULER_STORE_TX_H
 #define ASSAY_SCHEDULER_STORE_TX_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/status.h"
@@ -31,5 +32,8 @@ struct store *tx_store(struct tx *t);
 /* Nanoseconds (monotonic) for which the database has been reachable for this process without a
  * failed attempt to connect; 0 when it is away or was never reached. */
 int64_t store_up_ns(struct store *db);
+
+/* Is it time to look for old rows? True once in every prune_ms of this process. */
+bool store_prune_due(struct store *db);
 
 #endif

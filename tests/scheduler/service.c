@@ -15,6 +15,7 @@ void service_open(struct service *s, int64_t lease_ms)
     struct store_opts opts = {.url = s->url, .max_connections = 8};
     opts.config.lease_ms = lease_ms;
     opts.config.heartbeat_ms = lease_ms / 3;
+    opts.config.prune_ms = 1;
     ck_ok(store_open(&opts, &s->db, &err), err);
 }
 

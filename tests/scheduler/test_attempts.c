@@ -348,6 +348,47 @@ START_TEST(constraints_hold)
 }
 END_TEST
 
+/* Whichever allocation fails, the answer is "out of memory" and nothing is half done. */
+static as_status whole_life(void)
+{
+    struct arena a = {0};
+    struct claim_list list = {0};
+    struct trial_row row;
+    struct trial_page page;
+    struct trial_query q = {.sort = TRIAL_BY_VALUE, .page = {.size = 1}};
+    struct claim_request req = {.runner = "r", .epoch = epoch, .claim_id = "oom", .max_trials = 1};
+    struct measurement m = {1, "loss", 1};
+    struct completion c = {.outcome = OUTCOME_RELEASED};
+    int64_t n = 0;
+    as_status st = claim_trials(s.db, &a, &req, &list, &err);
+    if (st == AS_OK && list.n == 1) {
+        struct attempt_ref ref = ref_of(&list.rows[0]);
+        st = attempt_measure(s.db, &ref, &m, 1, &n, &err);
+        if (st == AS_OK)
+            st = trial_list(s.db, &a, "a", &q, &page, &err);
+        if (st == AS_OK)
+            st = attempt_complete(s.db, &a, &ref, &c, &row, &err);
+    }
+    arena_done(&a);
+    return st;
+}
+
+START_TEST(memory_may_run_out_anywhere)
+{
+    make_sweep(&s, "a", "'max_trials': 2", "");
+    int oks = 0;
+    for (size_t n = 1; oks < 3 && n < 4000; n++) {
+        as_mem_fail_nth(n);
+        as_status st = whole_life();
+        as_mem_fail_nth(0);
+        ck_assert_msg(st == AS_OK || st == AS_E_NOMEM, "allocation %zu: %s", n, err.msg);
+        oks += st == AS_OK;
+        check_invariants(&s);
+    }
+    ck_assert_int_eq(oks, 3);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *su = suite_create("attempts");
@@ -367,6 +408,7 @@ Suite *test_suite(void)
     tcase_add_test(c, files_are_replaced_as_sets);
     tcase_add_test(c, cancel_a_trial);
     tcase_add_test(c, constraints_hold);
+    tcase_add_test(c, memory_may_run_out_anywhere);
     suite_add_tcase(su, c);
     return su;
 }

@@ -1,8 +1,10 @@
-/* Servers, runners and the database die in the middle of sweeps; every sweep still ends with exactly
- * the trials that it asked for, none counted twice, and nothing that was acknowledged is lost.
+/* Servers, runners and the database die in the middle of sweeps; every sweep still ends with
+ * exactly the trials that it asked for, none counted twice, and nothing that was acknowledged is
+ * lost.
  *
  * Each "machine" is a thread with a store of its own: a server and a runner in one, which repeats
- * what was answered "unavailable" and forgets what it ran now and then, as if killed. fsync is on. */
+ * what was answered "unavailable" and forgets what it ran now and then, as if killed. fsync is on.
+ */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
