@@ -3,7 +3,6 @@
  *
  * Exit codes: 0 ended as asked; 1 failed; 64 usage; 69 the database cannot be reached; 70 a bug of
  * ours; 73 a file cannot be written; 77 not allowed; 78 configuration (schema, address). */
-#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -14,6 +13,7 @@
 
 #include "api/server/listen.h"
 #include "api/server/notify.h"
+#include "api/server/reaper_loop.h"
 #include "api/server/server.h"
 #include "api/server/token_file.h"
 #include "base/clock.h"
@@ -22,7 +22,6 @@
 #include "base/opt.h"
 #include "base/str.h"
 #include "scheduler/migrate.h"
-#include "scheduler/reaper.h"
 
 /* A stop ends within 10 s: twice the one for the server, and the other for the reaper. */
 #define STOP_WAIT_MS 3000
@@ -282,95 +281,6 @@ static as_status serve(struct daemon *d, struct as_err *err)
     return st;
 }
 
-/* Time's work, in a thread of its own: an ensemble may take seconds. */
-static void reap_once(struct daemon *d, bool *was_away)
-{
-    struct as_err err = {0};
-    struct reaper_report r = {0};
-    as_status st = reaper_tick(d->store, &r, &err);
-    if (st < 0 && !*was_away)
-        log_write(LOG_WARN, "reaper", "status=%s detail=\"%s\"", as_status_name(st), err.msg);
-    *was_away = st < 0;
-    if (r.attempts_lost || r.trials_timed_out || r.sweeps_ended || r.ensembles)
-        log_write(LOG_INFO, "reaper",
-                  "runners_lost=%lld attempts_lost=%lld timed_out=%lld sweeps_ended=%lld "
-                  "ensembles=%lld",
-                  (long long)r.runners_lost, (long long)r.attempts_lost,
-                  (long long)r.trials_timed_out, (long long)r.sweeps_ended, (long long)r.ensembles);
-    server_reaped(d->server, r.runners_lost);
-}
-
-struct reaper {
-    struct daemon *daemon;
-    pthread_mutex_t lock; /* guards the flags */
-    pthread_cond_t change;
-    bool is_stopping, is_over;
-    pthread_t thread;
-};
-
-static void *run_reaper(void *arg)
-{
-    struct reaper *r = arg;
-    bool was_away = false;
-    int64_t every_ms = store_config(r->daemon->store)->reaper_ms;
-    pthread_mutex_lock(&r->lock);
-    while (!r->is_stopping) {
-        pthread_mutex_unlock(&r->lock);
-        reap_once(r->daemon, &was_away);
-        int64_t at = clock_mono_ns() + every_ms * NS_PER_MS;
-        const struct timespec until = {.tv_sec = at / NS_PER_S, .tv_nsec = at % NS_PER_S};
-        pthread_mutex_lock(&r->lock);
-        int rc = 0;
-        while (!r->is_stopping && rc != ETIMEDOUT)
-            rc = pthread_cond_timedwait(&r->change, &r->lock, &until);
-    }
-    r->is_over = true;
-    pthread_cond_signal(&r->change);
-    pthread_mutex_unlock(&r->lock);
-    return NULL;
-}
-
-static as_status start_reaper(struct reaper *r, struct daemon *d, struct as_err *err)
-{
-    pthread_condattr_t attr;
-    r->daemon = d;
-    (void)pthread_mutex_init(&r->lock, NULL); /* none of these can fail on Linux */
-    (void)pthread_condattr_init(&attr);
-    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&r->change, &attr);
-    (void)pthread_condattr_destroy(&attr);
-    if (pthread_create(&r->thread, NULL, run_reaper, r) != 0)
-        return as_fail(err, AS_E_NOMEM, "cannot start the thread of the reaper");
-    return AS_OK;
-}
-
-static void tell_reaper(struct reaper *r)
-{
-    pthread_mutex_lock(&r->lock);
-    r->is_stopping = true;
-    pthread_cond_signal(&r->change);
-    pthread_mutex_unlock(&r->lock);
-}
-
-/* False: its round goes on (an ensemble, or a database that hangs). */
-static bool join_reaper(struct reaper *r)
-{
-    int64_t at = clock_mono_ns() + REAPER_WAIT_MS * NS_PER_MS;
-    const struct timespec until = {.tv_sec = at / NS_PER_S, .tv_nsec = at % NS_PER_S};
-    int rc = 0;
-    pthread_mutex_lock(&r->lock);
-    while (!r->is_over && rc != ETIMEDOUT)
-        rc = pthread_cond_timedwait(&r->change, &r->lock, &until);
-    bool is_over = r->is_over;
-    pthread_mutex_unlock(&r->lock);
-    if (!is_over)
-        return false;
-    (void)pthread_join(r->thread, NULL);
-    (void)pthread_cond_destroy(&r->change);
-    (void)pthread_mutex_destroy(&r->lock);
-    return true;
-}
-
 /* What hangs is left behind: all state is in the database, and every transaction there is whole or
  * nothing. */
 static void leave_behind(const char *what)
@@ -396,12 +306,12 @@ static as_status prepare(struct daemon *d, struct as_err *err)
 
 static as_status run(struct daemon *d, struct as_err *err)
 {
-    struct reaper reaper = {0};
+    struct reaper_loop *reaper = NULL;
     as_status st = prepare(d, err);
     if (st == AS_OK)
         st = serve(d, err);
     if (st == AS_OK)
-        st = start_reaper(&reaper, d, err);
+        st = reaper_loop_start(d->store, d->server, &reaper, err);
     if (st < 0) {
         if (!server_drain(d->server, 0))
             leave_behind("a call");
@@ -414,10 +324,10 @@ static as_status run(struct daemon *d, struct as_err *err)
         ;
     log_write(LOG_INFO, "stopping", "signal=%d", sig);
     notify_send("STOPPING=1");
-    tell_reaper(&reaper);
+    reaper_loop_tell(reaper);
     if (!server_drain(d->server, STOP_WAIT_MS))
         leave_behind("a call");
-    if (!join_reaper(&reaper))
+    if (!reaper_loop_end(reaper, REAPER_WAIT_MS))
         leave_behind("the reaper");
     server_free(d->server);
     return AS_OK;
