@@ -176,6 +176,23 @@ START_TEST(regression_in_the_targets_unit)
 }
 END_TEST
 
+START_TEST(infinite_predictions_are_the_worst)
+{
+    struct train_spec spec = spec_with("\"epochs\":1,\"model\":{\"kind\":\"linear\"}");
+    struct evaluation e = {0};
+    struct rig r;
+    rig_open(&r, false, &(struct loop_member){&spec, 1, NULL}, 1);
+    const struct model_shape *s = &r.loop->model->shape;
+    ck_ok(buf_fill_f32(r.loop->model->params, s->bias_at[0], 1, INFINITY, &err), err);
+    ck_ok(evaluator_run(r.loop->evaluator, &e, &err), err);
+    ck_assert_double_eq(e.loss, INFINITY);
+    ck_assert_double_eq(e.rmse, INFINITY);
+    ck_assert_double_eq(e.mae, INFINITY);
+    ck_assert_double_eq(e.r2, -INFINITY);
+    rig_close(&r);
+}
+END_TEST
+
 START_TEST(same_seed_same_bits)
 {
     struct train_spec spec = spec_with("\"epochs\":5,\"model\":{\"dropout\":0.2}");
@@ -365,6 +382,7 @@ Suite *test_suite(void)
     tcase_add_test(t, learns_classes);
     tcase_add_test(t, linear_cannot_learn_it);
     tcase_add_test(t, regression_in_the_targets_unit);
+    tcase_add_test(t, infinite_predictions_are_the_worst);
     tcase_add_test(t, same_seed_same_bits);
     tcase_add_test(t, members_train_as_if_alone);
     tcase_add_test(t, a_diverged_member_leaves_the_others);
