@@ -55,7 +55,7 @@ struct dataset_info {
     size_t n_features;
     size_t n_outputs; /* classes, or 1 for regression */
     size_t n_classes; /* 0 for regression */
-    char **classes;   /* numeric order when all are whole numbers, else byte order */
+    char **classes;   /* numeric order when all are whole numbers below 2^53, else byte order */
     char **features;  /* n_features names when the file has them, else NULL; not in the JSON */
 };
 

@@ -8,7 +8,8 @@
 
 #include "base/str.h"
 
-#define LARGEST_WHOLE 9007199254740992.0 /* 2^53: beyond it doubles skip whole numbers */
+#define LARGEST_WHOLE INT64_C(9007199254740991) /* 2^53 - 1: above it doubles skip whole numbers   \
+                                                 */
 
 void target_scan_done(struct target_scan *s)
 {
@@ -21,7 +22,7 @@ void target_scan_done(struct target_scan *s)
 
 static bool is_whole(double v)
 {
-    return v == floor(v) && fabs(v) <= LARGEST_WHOLE;
+    return v == floor(v) && fabs(v) <= (double)LARGEST_WHOLE;
 }
 
 static as_status add_whole(struct target_scan *s, int64_t v, struct as_err *err)
@@ -160,7 +161,7 @@ bool target_classes_whole(const struct dataset_info *info)
 {
     for (size_t i = 0; i < info->n_classes; i++) {
         int64_t v;
-        if (as_parse_i64(info->classes[i], &v, NULL) < 0)
+        if (as_parse_i64(info->classes[i], &v, NULL) < 0 || v > LARGEST_WHOLE || v < -LARGEST_WHOLE)
             return false;
     }
     return true;
