@@ -3,7 +3,8 @@
  * The server parses it at sweep creation, with sample values in place of `${…}`, so that a bad
  * sweep is refused before a trial runs; the trainer parses it again from its job. Unknown fields
  * are refused. Fields that belong to another kind (momentum with adamw, pct_start with cosine) are
- * checked and then unused, because kinds may be searched over. */
+ * checked and then unused, because kinds may be searched over. Numbers are used in float32: [0, 1)
+ * ends below the first number that would round to 1 there. */
 #ifndef ASSAY_BASE_SPEC_TRAIN_SPEC_H
 #define ASSAY_BASE_SPEC_TRAIN_SPEC_H
 
