@@ -291,8 +291,8 @@ static as_status wrong(const struct json_fields *f, const char *name, const json
 {
     char at[AS_ERR_POINTER_MAX];
     json_pointer_child(f->pointer, name, at);
-    AS_AUTO(as_freep) char *text = json_is_object(found) || json_is_array(found) ? NULL
-                                                                                : json_format(found);
+    AS_AUTO(as_freep)
+    char *text = json_is_object(found) || json_is_array(found) ? NULL : json_format(found);
     return as_fail_at(err, AS_E_INVAL, at, "%s: found %.80s, expected %s", at,
                       text ? text : json_type_name(found), expected);
 }
@@ -329,8 +329,8 @@ as_status json_fields_i64(struct json_fields *f, const char *name, json_need nee
         return st;
     if (!json_is_integer(j) || json_integer_value(j) < min || json_integer_value(j) > max) {
         char expected[96];
-        (void)snprintf(expected, sizeof expected,
-                       "a whole number from %" PRId64 " to %" PRId64, min, max);
+        (void)snprintf(expected, sizeof expected, "a whole number from %" PRId64 " to %" PRId64,
+                       min, max);
         return wrong(f, name, j, expected, err);
     }
     *ret = json_integer_value(j);
@@ -346,8 +346,10 @@ as_status json_fields_double(struct json_fields *f, const char *name, json_need 
         return st;
     double v = json_is_number(j) ? json_number_value(j) : NAN;
     if (!(v >= min && v <= max)) {
-        char expected[96];
-        (void)snprintf(expected, sizeof expected, "a number from %g to %g", min, max);
+        char expected[96], low[32], high[32];
+        (void)snprintf(expected, sizeof expected, "a number from %s to %s",
+                       as_format_double(min, low, sizeof low),
+                       as_format_double(max, high, sizeof high));
         return wrong(f, name, j, expected, err);
     }
     *ret = v;
