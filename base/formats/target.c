@@ -8,8 +8,9 @@
 
 #include "base/str.h"
 
-#define LARGEST_WHOLE INT64_C(9007199254740991) /* 2^53 - 1: above it doubles skip whole numbers   \
-                                                 */
+#define LARGEST_WHOLE                                                                              \
+    INT64_C(9007199254740991) /* 2^53 - 1: above it doubles skip whole numbers                     \
+                               */
 
 void target_scan_done(struct target_scan *s)
 {
@@ -73,6 +74,9 @@ static as_status add_text(struct target_scan *s, const char *text, size_t len, s
         s->texts_full = true;
         return AS_OK;
     }
+    if (len > DATASET_MAX_CLASS_NAME)
+        return as_fail(err, AS_E_INVAL, "a class name of %zu bytes, at most %zu", len,
+                       DATASET_MAX_CLASS_NAME);
     as_status st = as_reserve_one(&s->texts, s->n_texts, &s->texts_cap, sizeof *s->texts, err);
     if (st < 0)
         return st;
@@ -94,9 +98,6 @@ as_status target_scan_add(struct target_scan *s, const struct target_value *v, s
                        "found '%.*s' in a target of numbers; if these are classes, say so with the "
                        "task classification",
                        v->len < 60 ? (int)v->len : 60, v->text);
-    if (v->text && v->len > DATASET_MAX_CLASS_NAME)
-        return as_fail(err, AS_E_INVAL, "a class name of %zu bytes, at most %zu", v->len,
-                       DATASET_MAX_CLASS_NAME);
     bool whole = v->is_number && is_whole(v->number);
     if (!whole && !v->text && s->task == DATASET_CLASSIFICATION)
         return as_fail(err, AS_E_INVAL, "found %g, expected a class (a whole number)", v->number);
@@ -108,7 +109,8 @@ as_status target_scan_add(struct target_scan *s, const struct target_value *v, s
         return st;
     if (whole && !s->any_text && !s->any_fraction)
         st = add_whole(s, (int64_t)v->number, err);
-    if (st == AS_OK && v->text)
+    /* an AUTO column that began with numbers never becomes names: see above */
+    if (st == AS_OK && v->text && (s->any_text || s->task == DATASET_CLASSIFICATION))
         st = add_text(s, v->text, v->len, err);
     return st;
 }

@@ -18,7 +18,8 @@ struct target_value {
     double number;
 };
 
-/* Distinct values seen so far. Past DATASET_MAX_CLASSES nothing more is remembered. */
+/* Distinct values seen so far, as far as they can still become classes. Past DATASET_MAX_CLASSES
+ * nothing more is remembered. */
 struct target_scan {
     dataset_task task; /* as asked */
     size_t n_rows;

@@ -173,6 +173,16 @@ START_TEST(class_limits)
         str_putc(&b, 'x');
     str_puts(&b, "\n1,y\n");
     ck_fails(refused(b.s, "y", DATASET_TASK_AUTO), AS_E_INVAL, err, "line 2: a class name of 257");
+    str_clear(&b);
+    str_puts(&b, "a,y\n1,0.");
+    for (size_t i = 0; i <= DATASET_MAX_CLASS_NAME; i++)
+        str_putc(&b, '3');
+    str_puts(&b, "\n1,2\n"); /* no name, but a number with many digits */
+    AS_AUTO(dataset_info_done) struct dataset_info info = {0};
+    ck_ok(inspect(b.s, "y", DATASET_TASK_AUTO, &info), err);
+    ck_assert_int_eq(info.task, DATASET_REGRESSION);
+    dataset_info_done(&info);
+    ck_ok(inspect(b.s, "y", DATASET_REGRESSION, &info), err);
 }
 END_TEST
 
