@@ -26,9 +26,7 @@ typedef enum ensemble_loss {
     ENSEMBLE_LOSS_MAE       /* mean absolute error */
 } ensemble_loss;
 
-/* "error", "log_loss", "mse", "rmse", "mae". AS_E_INVAL. */
-AS_MUST_CHECK as_status ensemble_loss_parse(const char *name, ensemble_loss *ret,
-                                            struct as_err *err);
+/* "error", "log_loss", "mse", "rmse", "mae". Never NULL. */
 const char *ensemble_loss_format(ensemble_loss l);
 bool ensemble_loss_is_classification(ensemble_loss l);
 
