@@ -69,8 +69,9 @@ void dataset_info_done(struct dataset_info *info);
  *           classification; everything else regression
  *   ret     owned by the caller, untouched on failure
  * AS_E_INVAL      a missing target (the message lists the columns), text among the features, a
- * value that is empty or not finite, ragged rows, one class only, fewer than 2 rows AS_E_TOO_LARGE
- * past one of the limits above AS_E_NOT_FOUND, AS_E_IO, AS_E_NOMEM */
+ *                 value that is empty or not finite, ragged rows, one class only, fewer than 2 rows
+ * AS_E_TOO_LARGE  past one of the limits above
+ * AS_E_NOT_FOUND, AS_E_IO, AS_E_NOMEM */
 AS_MUST_CHECK as_status dataset_inspect(const struct dataset_paths *paths, dataset_format format,
                                         const char *target, dataset_task task,
                                         struct dataset_info *ret, struct as_err *err);

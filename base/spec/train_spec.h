@@ -67,7 +67,7 @@ struct train_spec {
     int64_t batch_size;         /* default 32; more than the training rows: all of them */
     double validation_fraction; /* (0, 1), default 0.25 */
     int64_t validation_seed;    /* >= 0, default 0: all trials of a sweep hold out the same rows */
-    bool standardize;           /* default true */
+    bool standardize;           /* the features; default true. Targets of regression always are */
     int64_t report_every;       /* epochs between reports, default 1; the last is always reported */
 };
 
