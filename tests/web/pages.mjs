@@ -227,7 +227,8 @@ try {
       for (const hash of ["#/sweeps", "#/sweeps/digits-mlp", "#/sweeps/digits-mlp/trials/11", "#/runners"]) {
         await visit(hash);
         await page.locator("main .panel").first().waitFor();
-        await page.getByText("Loading…").waitFor({ state: "detached" });
+        const loading = page.getByText("Loading…");
+        while (await loading.count()) await loading.first().waitFor({ state: "detached" });
         // Not a script element, which the page's policy forbids: the debugger puts it in.
         await page.evaluate(axe);
         const found = await page.evaluate(() => window.axe.run(document, { rules: { "page-has-heading-one": { enabled: true } } }));

@@ -59,6 +59,7 @@ export type SweepDocument = {
     train?: Record<string, unknown>;
     command?: (string | number)[];
     env?: Record<string, string | number>;
+    /** Working directory of the command */
     directory?: string;
   };
   resources?: {
