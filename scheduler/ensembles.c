@@ -236,7 +236,7 @@ static as_status ready_json(struct work *w, const struct ensemble *e, ensemble_l
         (json_int_t)w->candidates[w->index[b]].number, "value", shown(w, loss, e->report_losses[b]),
         "value_select", shown(w, loss, e->select_losses[b]), "members", members_json(w, e, loss),
         "candidates", (json_int_t)w->n_taken);
-    w->json = j ? json_format(j) : NULL;
+    w->json = j ? json_format_ordered(j) : NULL;
     w->state = "ready";
     return w->json ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
 }
