@@ -35,7 +35,7 @@ static as_status check_shape(const char *text, size_t len, struct as_err *err)
     return AS_OK;
 }
 
-as_status json_parse(const char *text, size_t len, json_t **ret, struct as_err *err)
+static as_status parse(const char *text, size_t len, size_t flags, json_t **ret, struct as_err *err)
 {
     if (!as_utf8_valid(text, len))
         return as_fail(err, AS_E_INVAL, "the JSON text is not valid UTF-8");
@@ -43,12 +43,22 @@ as_status json_parse(const char *text, size_t len, json_t **ret, struct as_err *
     if (st < 0)
         return st;
     json_error_t je;
-    json_t *j = json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &je);
+    json_t *j = json_loadb(text, len, flags | JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &je);
     if (!j)
         return as_fail(err, AS_E_INVAL, "not JSON: line %d, column %d: %s", je.line, je.column,
                        je.text);
     *ret = j;
     return AS_OK;
+}
+
+as_status json_parse(const char *text, size_t len, json_t **ret, struct as_err *err)
+{
+    return parse(text, len, 0, ret, err);
+}
+
+as_status json_parse_reals(const char *text, size_t len, json_t **ret, struct as_err *err)
+{
+    return parse(text, len, JSON_DECODE_INT_AS_REAL, ret, err);
 }
 
 static void format_string(struct str *b, const char *s, size_t len)

@@ -35,6 +35,11 @@ static inline void json_decrefp_(json_t **j)
  * JSON_MAX_NODES values, nothing after it. AS_E_INVAL with line and column; AS_E_TOO_LARGE. Owned
  * by the caller. */
 AS_MUST_CHECK as_status json_parse(const char *text, size_t len, json_t **ret, struct as_err *err);
+/* The same, but every number becomes a real. For texts whose numbers are doubles that lost their
+ * point or exponent on the way: 1e300 comes back from a jsonb column as a 1 with 300 zeros, which
+ * is no 64-bit integer. */
+AS_MUST_CHECK as_status json_parse_reals(const char *text, size_t len, json_t **ret,
+                                         struct as_err *err);
 
 /* Compact text with sorted keys and shortest round-trip numbers; owned by the caller (free). NULL
  * when memory is out. Equal trees give equal bytes, so a digest of it is a digest of the value. */

@@ -2,6 +2,7 @@
 #include "scheduler/trials.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 
 #include "base/str.h"
@@ -20,6 +21,15 @@ const char *const trial_sort_words[] = {"number",      "value",    "started_at",
 /* The list's cursor: sort, direction, has a key, key, number. */
 #define PLACE_FIELDS 5
 
+/* A value as place_write() writes it; infinities are values like others here. */
+static bool read_key(const char *s, double *ret)
+{
+    bool is_infinite = as_streq(s, "Infinity") || as_streq(s, "-Infinity");
+    if (is_infinite)
+        *ret = s[0] == '-' ? -INFINITY : INFINITY;
+    return is_infinite || as_parse_double(s, ret, NULL) == AS_OK;
+}
+
 static as_status place_read(struct arena *a, const struct trial_query *q, struct trial_place *ret,
                             struct as_err *err)
 {
@@ -34,7 +44,7 @@ static as_status place_read(struct arena *a, const struct trial_query *q, struct
     ret->set = true;
     ret->has_key = as_streq(f[2], "1");
     st = cursor_i64(f[4], &ret->number, err);
-    if (st == AS_OK && as_parse_double(f[3], &ret->key, NULL) != AS_OK)
+    if (st == AS_OK && !read_key(f[3], &ret->key))
         st = as_fail(err, AS_E_INVAL, "the cursor is not one that this list gave");
     if (st == AS_OK && (ret->number < 0 || ret->number > INT32_MAX))
         st = as_fail(err, AS_E_INVAL, "the cursor is not one that this list gave");
@@ -44,8 +54,8 @@ static as_status place_read(struct arena *a, const struct trial_query *q, struct
 static const char *place_write(struct arena *a, const struct trial_query *q,
                                const struct trial_place *p)
 {
-    char key[32], number[24];
-    as_format_double(p->has_key ? p->key : 0, key, sizeof key);
+    char buf[32], number[24];
+    const char *key = as_format_double(p->has_key ? p->key : 0, buf, sizeof buf);
     snprintf(number, sizeof number, "%" PRId64, p->number);
     const char *const f[PLACE_FIELDS] = {trial_sort_words[q->sort], q->descending ? "d" : "a",
                                          p->has_key ? "1" : "0", key, number};

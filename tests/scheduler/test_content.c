@@ -207,6 +207,9 @@ START_TEST(tokens_say_who)
     ck_fails(token_revoke(s.db, row.id, &err), AS_E_NOT_FOUND, err, row.id);
     ck_ok(token_create(s.db, &s.a, ROLE_VIEWER, NULL, 60000, &row, text, &err), err);
     ck_ok(token_verify(s.db, text, &who, &err), err);
+    pg_fixture_exec(s.url, "update token set expires_at = now() + interval '1 h'");
+    ck_ok(token_verify(s.db, text, &who, &err), err);
+    ck_assert(who.left_ms > 3500000 && who.left_ms <= 3600000);
     pg_fixture_exec(s.url, "update token set expires_at = now()");
     ck_fails(token_verify(s.db, text, &who, &err), AS_E_DENIED, err, "not valid");
 }
