@@ -76,6 +76,9 @@ static as_status find_server(struct session *s, struct as_err *err)
         return as_fail(err, AS_E_NOMEM, "out of memory");
     for (size_t n = strlen(s->url); n > 0 && s->url[n - 1] == '/'; n--)
         s->url[n - 1] = 0;
+    if (from)
+        (void)!current_read(&note, NULL);
+    s->local = as_streq(note.url, s->url);
     return AS_OK;
 }
 

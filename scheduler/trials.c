@@ -12,6 +12,7 @@
 #include "scheduler/store/sweep_store.h"
 #include "scheduler/store/trial_store.h"
 #include "scheduler/transition_priv.h"
+#include "search/param.h"
 
 const char *const trial_sort_words[] = {"number",      "value",    "started_at",
                                         "finished_at", "duration", NULL};
@@ -172,6 +173,8 @@ as_status trial_series(struct store *db, struct arena *a, const char *sweep, int
                        const char *metric, struct series_list *ret, struct as_err *err)
 {
     struct one_arg arg = {.a = a, .sweep = sweep, .number = number, .metric = metric};
+    if (metric && !param_name_valid(metric))
+        return as_fail(err, AS_E_INVAL, "'%.80s' is not the name of a metric", metric);
     as_status st = store_run(db, TX_READ, tx_series, &arg, err);
     if (st == AS_OK)
         *ret = arg.series;
@@ -226,7 +229,7 @@ static as_status tx_cancel(struct tx *t, void *p, struct as_err *err)
         .event = TRIAL_EV_CANCEL, .reason = "cancelled by a user", .outcome = "cancelled"};
     struct one_arg *arg = p;
     struct sweep_head s;
-    struct trial_head x;
+    struct trial_head x = {0};
     int64_t key = 0;
     as_status st = store_sweep_key(t, arg->sweep, &key, err);
     if (st == AS_OK)

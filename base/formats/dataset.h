@@ -65,6 +65,7 @@ void dataset_info_done(struct dataset_info *info);
  *   paths   a table, or features + targets; borrowed
  *   target  column name, or its index as text, negative from the end ("-1": the last); NULL only
  *           with a targets file
+ *           A table's first record is its header when it looks like one (csv.h) or names the target
  *   task    AUTO: text, or whole numbers with at most DATASET_AUTO_CLASSES distinct values, is
  *           classification; everything else regression
  *   ret     owned by the caller, untouched on failure

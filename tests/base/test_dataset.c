@@ -73,6 +73,24 @@ START_TEST(text_classes)
 }
 END_TEST
 
+/* A header need not look like one when the target is named after it. */
+START_TEST(target_makes_the_header)
+{
+    AS_AUTO(dataset_info_done) struct dataset_info named = {0};
+    AS_AUTO(dataset_info_done) struct dataset_info counted = {0};
+    ck_ok(inspect("kind,2019,2020\ndog,1,2\ncat,3,4\n", "kind", DATASET_TASK_AUTO, &named), err);
+    ck_assert_uint_eq(named.n_rows, 2);
+    ck_assert_uint_eq(named.n_classes, 2);
+    ck_assert_str_eq(named.features[0], "2019");
+    ck_ok(inspect("kind,1,2,3,4\ndog,1,2,5,5\ncat,3,4,5,5\n", "0", DATASET_TASK_AUTO, &counted),
+          err);
+    ck_assert_uint_eq(counted.n_rows, 2);
+    ck_assert_str_eq(counted.target, "kind");
+    ck_fails(inspect("dog,1\ncat,3\n", "kind", DATASET_TASK_AUTO, &named), AS_E_INVAL, err,
+             "no target column 'kind'");
+}
+END_TEST
+
 START_TEST(whole_classes_in_numeric_order)
 {
     AS_AUTO(dataset_info_done) struct dataset_info info = {0};
@@ -352,6 +370,7 @@ Suite *test_suite(void)
     TCase *t = tcase_create("dataset");
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, text_classes);
+    tcase_add_test(t, target_makes_the_header);
     tcase_add_test(t, whole_classes_in_numeric_order);
     tcase_add_test(t, whole_classes_past_doubles);
     tcase_add_test(t, numbers_are_regression);

@@ -339,6 +339,10 @@ START_TEST(metrics_are_prometheus_text)
     claim(&s, "r", e, 2);
     ck_ok(metrics_write(s.db, &b, &err), err);
     static const char *const want[] = {"assay_database_up 1\n",
+                                       "assay_trials{state=\"pruned\"} 0\n",
+                                       "assay_runners{state=\"lost\"} 0\n",
+                                       "assay_runners{state=\"left\"} 0\n",
+                                       "assay_sweeps{state=\"cancelled\"} 0\n",
                                        "assay_trials{state=\"running\"} 2\n",
                                        "assay_runners{state=\"live\"} 1",
                                        "assay_sweeps{state=\"running\"} 1",
