@@ -43,8 +43,7 @@ char *json_format_ordered(const json_t *j); /* compact, keys in insertion order 
 char *json_format_pretty(const json_t *j);  /* two-space indent, keys in insertion order */
 void json_format_to(struct str *b, const json_t *j);
 
-/* A number, or the strings "NaN", "Infinity", "-Infinity" for what JSON cannot hold. New reference.
- */
+/* A number, or the strings "NaN", "Infinity", "-Infinity" where JSON has none. New reference. */
 json_t *json_number_new(double v);
 /* Reads what json_number_new writes; false when j is neither. */
 bool json_number_get(const json_t *j, double *ret);

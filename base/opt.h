@@ -1,8 +1,7 @@
 /* Command-line option tables: one table gives parsing, checking and --help.
  *
  * Every option is long (`--name VALUE` or `--name=VALUE`), with an optional letter and an optional
- * environment variable that is used when the option is absent. Positional arguments are collected.
- */
+ * environment variable that is used when the option is absent. Positional arguments are kept. */
 #ifndef ASSAY_BASE_OPT_H
 #define ASSAY_BASE_OPT_H
 

@@ -24,7 +24,7 @@ static void directions(unsigned dim, uint32_t v[BITS])
     }
     const struct sobol_row *row = &sobol_rows[dim - 1];
     unsigned s = degree(row->poly);
-    assert(s > 0);
+    assert(s >= 1 && s <= SOBOL_MAX_DEGREE);
     for (unsigned k = 0; k < s; k++)
         v[k] = (uint32_t)row->m[k] << (31 - k);
     for (unsigned k = s; k < BITS; k++) {
