@@ -35,7 +35,7 @@ static as_status check_shape(const char *text, size_t len, struct as_err *err)
     return AS_OK;
 }
 
-as_status json_parse(const char *text, size_t len, json_t **ret, struct as_err *err)
+static as_status parse(const char *text, size_t len, size_t flags, json_t **ret, struct as_err *err)
 {
     if (!as_utf8_valid(text, len))
         return as_fail(err, AS_E_INVAL, "the JSON text is not valid UTF-8");
@@ -43,12 +43,22 @@ as_status json_parse(const char *text, size_t len, json_t **ret, struct as_err *
     if (st < 0)
         return st;
     json_error_t je;
-    json_t *j = json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &je);
+    json_t *j = json_loadb(text, len, flags | JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &je);
     if (!j)
         return as_fail(err, AS_E_INVAL, "not JSON: line %d, column %d: %s", je.line, je.column,
                        je.text);
     *ret = j;
     return AS_OK;
+}
+
+as_status json_parse(const char *text, size_t len, json_t **ret, struct as_err *err)
+{
+    return parse(text, len, 0, ret, err);
+}
+
+as_status json_parse_reals(const char *text, size_t len, json_t **ret, struct as_err *err)
+{
+    return parse(text, len, JSON_DECODE_INT_AS_REAL, ret, err);
 }
 
 static void format_string(struct str *b, const char *s, size_t len)
@@ -291,8 +301,8 @@ static as_status wrong(const struct json_fields *f, const char *name, const json
 {
     char at[AS_ERR_POINTER_MAX];
     json_pointer_child(f->pointer, name, at);
-    AS_AUTO(as_freep) char *text = json_is_object(found) || json_is_array(found) ? NULL
-                                                                                : json_format(found);
+    AS_AUTO(as_freep)
+    char *text = json_is_object(found) || json_is_array(found) ? NULL : json_format(found);
     return as_fail_at(err, AS_E_INVAL, at, "%s: found %.80s, expected %s", at,
                       text ? text : json_type_name(found), expected);
 }
@@ -329,8 +339,8 @@ as_status json_fields_i64(struct json_fields *f, const char *name, json_need nee
         return st;
     if (!json_is_integer(j) || json_integer_value(j) < min || json_integer_value(j) > max) {
         char expected[96];
-        (void)snprintf(expected, sizeof expected,
-                       "a whole number from %" PRId64 " to %" PRId64, min, max);
+        (void)snprintf(expected, sizeof expected, "a whole number from %" PRId64 " to %" PRId64,
+                       min, max);
         return wrong(f, name, j, expected, err);
     }
     *ret = json_integer_value(j);
@@ -346,8 +356,10 @@ as_status json_fields_double(struct json_fields *f, const char *name, json_need 
         return st;
     double v = json_is_number(j) ? json_number_value(j) : NAN;
     if (!(v >= min && v <= max)) {
-        char expected[96];
-        (void)snprintf(expected, sizeof expected, "a number from %g to %g", min, max);
+        char expected[96], low[32], high[32];
+        (void)snprintf(expected, sizeof expected, "a number from %s to %s",
+                       as_format_double(min, low, sizeof low),
+                       as_format_double(max, high, sizeof high));
         return wrong(f, name, j, expected, err);
     }
     *ret = v;

@@ -10,12 +10,12 @@
 
 typedef enum as_status {
     AS_OK = 0,
-    AS_E_INVAL = -1,     /* the input is wrong; the message names the field and what was expected */
-    AS_E_NOMEM = -2,     /* out of memory */
-    AS_E_IO = -3,        /* a file, pipe or disk failed */
-    AS_E_NOT_FOUND = -4, /* the thing named does not exist */
-    AS_E_CONFLICT = -5,  /* the state does not allow it, or it exists already */
-    AS_E_STALE = -6,     /* the write came from an attempt that is no longer current */
+    AS_E_INVAL = -1,        /* the input is wrong; the message says which field and how */
+    AS_E_NOMEM = -2,        /* out of memory */
+    AS_E_IO = -3,           /* a file, pipe or disk failed */
+    AS_E_NOT_FOUND = -4,    /* the thing named does not exist */
+    AS_E_CONFLICT = -5,     /* the state does not allow it, or it exists already */
+    AS_E_STALE = -6,        /* the write came from an attempt that is no longer current */
     AS_E_UNAVAILABLE = -7,  /* the database or the server cannot be reached; try again */
     AS_E_NUMERIC = -8,      /* a computation is not finite or a matrix is not positive definite */
     AS_E_DENIED = -9,       /* no token, or one whose role does not allow this */
@@ -29,8 +29,7 @@ typedef enum as_status {
 #define AS_ERR_MSG_MAX 480
 #define AS_ERR_POINTER_MAX 120
 
-/* Caller-owned error record. `pointer` is a JSON pointer (RFC 6901) to the field at fault, or "".
- */
+/* Caller-owned error record. `pointer` is a JSON pointer (RFC 6901) of the field, or "". */
 struct as_err {
     as_status code;
     char msg[AS_ERR_MSG_MAX];
@@ -67,8 +66,7 @@ void as_err_set(struct as_err *err, as_status code, const char *pointer, const c
     AS_PRINTF(4, 5);
 void as_err_set_prefix(struct as_err *err, as_status code, const char *fmt, ...) AS_PRINTF(3, 4);
 
-/* The name of a status as used in logs and problem documents: "invalid", "not_found", … Never NULL.
- */
+/* The name of a status as used in logs and problem documents, such as "not_found". Never NULL. */
 const char *as_status_name(as_status st);
 
 #endif

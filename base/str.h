@@ -50,8 +50,9 @@ AS_MUST_CHECK as_status as_parse_double(const char *s, double *ret, struct as_er
 /* "30", "30s", "5m", "4h", "1d", "250ms" to milliseconds. AS_E_INVAL. */
 AS_MUST_CHECK as_status as_parse_duration_ms(const char *s, int64_t *ret_ms, struct as_err *err);
 
-/* The shortest decimal text that reads back as v ("0.1", "1e-05", "NaN", "Infinity"). buf >= 32. */
-const char *as_format_double(double v, char *buf, size_t size);
+/* The shortest decimal text that reads back as v ("0.1", "1e-05", "NaN", "Infinity"): in buf (>=
+ * 32), or for ever, so use what it returns and not buf. */
+AS_MUST_CHECK const char *as_format_double(double v, char *buf, size_t size);
 
 /* Levenshtein distance, for "did you mean". Strings past 63 bytes compare as far apart. */
 size_t as_edit_distance(const char *a, const char *b);

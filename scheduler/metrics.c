@@ -2,6 +2,7 @@
  */
 #include "scheduler/metrics.h"
 
+#include "scheduler/model/trial_state.h"
 #include "scheduler/store/metrics_store.h"
 
 static void head(struct str *b, const char *name, const char *type, const char *help)
@@ -61,15 +62,35 @@ static as_status tx_figures(struct tx *t, void *p, struct as_err *err)
     return st == AS_OK ? store_metrics_dead(t, f->a, &f->dead, &f->n_dead, err) : st;
 }
 
-static void write_counts(const struct figures *f, const char *table, const char *name,
-                         const char *help, struct str *b)
+static int64_t count_of(const struct figures *f, const char *table, const char *state)
 {
-    head(b, name, "gauge", help);
-    for (size_t i = 0; i < f->n_counts; i++) {
-        const struct metric_count *c = &f->counts[i];
-        if (as_streq(c->table, table))
-            str_printf(b, "%s{state=\"%s\"} %lld\n", name, c->state, (long long)c->n);
-    }
+    for (size_t i = 0; i < f->n_counts; i++)
+        if (as_streq(f->counts[i].table, table) && as_streq(f->counts[i].state, state))
+            return f->counts[i].n;
+    return 0; /* no row is in it */
+}
+
+/* One line of a family of gauges. */
+static void write_state(const struct figures *f, const char *table, const char *name,
+                        const char *state, struct str *b)
+{
+    str_printf(b, "%s{state=\"%s\"} %lld\n", name, state, (long long)count_of(f, table, state));
+}
+
+/* Every state has its line, also when nothing is in it: an alert cannot compare what is not there.
+ */
+static void write_counts(const struct figures *f, struct str *b)
+{
+    static const char *const runner_states[] = {"live", "lost", "left"};
+    head(b, "assay_sweeps", "gauge", "Sweeps by state.");
+    for (int i = 0; i < SWEEP_STATES; i++)
+        write_state(f, "sweep", "assay_sweeps", sweep_state_format((sweep_state)i), b);
+    head(b, "assay_trials", "gauge", "Trials by state.");
+    for (int i = 0; i < TRIAL_STATES; i++)
+        write_state(f, "trial", "assay_trials", trial_state_format((trial_state)i), b);
+    head(b, "assay_runners", "gauge", "Runners by state.");
+    for (size_t i = 0; i < AS_ARRAY_LEN(runner_states); i++)
+        write_state(f, "runner", "assay_runners", runner_states[i], b);
 }
 
 as_status metrics_write(struct store *db, struct str *ret, struct as_err *err)
@@ -83,9 +104,7 @@ as_status metrics_write(struct store *db, struct str *ret, struct as_err *err)
     gauge(ret, "assay_database_up", "Whether the database answers.", st == AS_OK);
     write_process(db, ret);
     if (st == AS_OK) {
-        write_counts(&f, "sweep", "assay_sweeps", "Sweeps by state.", ret);
-        write_counts(&f, "trial", "assay_trials", "Trials by state.", ret);
-        write_counts(&f, "runner", "assay_runners", "Runners by state.", ret);
+        write_counts(&f, ret);
         head(ret, "assay_pg_dead_tuples", "gauge", "Dead rows of the hot tables, estimated.");
         for (size_t i = 0; i < f.n_dead; i++)
             str_printf(ret, "assay_pg_dead_tuples{table=\"%s\"} %lld\n", f.dead[i].table,

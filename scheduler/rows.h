@@ -251,6 +251,7 @@ struct token_page {
 struct principal {
     char id[40];
     token_role role;
+    int64_t left_ms; /* until the token runs out; INT64_MAX: it does not */
 };
 
 #endif

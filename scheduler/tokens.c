@@ -211,6 +211,7 @@ as_status token_verify(struct store *db, const char *text, struct principal *ret
         return st;
     snprintf(ret->id, sizeof ret->id, "%s", parts.id);
     ret->role = arg.secret.role;
+    ret->left_ms = arg.secret.left_ms;
     return AS_OK;
 }
 

@@ -2,6 +2,7 @@
 #include "scheduler/trials.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 
 #include "base/str.h"
@@ -12,12 +13,22 @@
 #include "scheduler/store/sweep_store.h"
 #include "scheduler/store/trial_store.h"
 #include "scheduler/transition_priv.h"
+#include "search/param.h"
 
 const char *const trial_sort_words[] = {"number",      "value",    "started_at",
                                         "finished_at", "duration", NULL};
 
 /* The list's cursor: sort, direction, has a key, key, number. */
 #define PLACE_FIELDS 5
+
+/* A value as place_write() writes it; infinities are values like others here. */
+static bool read_key(const char *s, double *ret)
+{
+    bool is_infinite = as_streq(s, "Infinity") || as_streq(s, "-Infinity");
+    if (is_infinite)
+        *ret = s[0] == '-' ? -INFINITY : INFINITY;
+    return is_infinite || as_parse_double(s, ret, NULL) == AS_OK;
+}
 
 static as_status place_read(struct arena *a, const struct trial_query *q, struct trial_place *ret,
                             struct as_err *err)
@@ -33,7 +44,7 @@ static as_status place_read(struct arena *a, const struct trial_query *q, struct
     ret->set = true;
     ret->has_key = as_streq(f[2], "1");
     st = cursor_i64(f[4], &ret->number, err);
-    if (st == AS_OK && as_parse_double(f[3], &ret->key, NULL) != AS_OK)
+    if (st == AS_OK && !read_key(f[3], &ret->key))
         st = as_fail(err, AS_E_INVAL, "the cursor is not one that this list gave");
     if (st == AS_OK && (ret->number < 0 || ret->number > INT32_MAX))
         st = as_fail(err, AS_E_INVAL, "the cursor is not one that this list gave");
@@ -43,8 +54,8 @@ static as_status place_read(struct arena *a, const struct trial_query *q, struct
 static const char *place_write(struct arena *a, const struct trial_query *q,
                                const struct trial_place *p)
 {
-    char key[32], number[24];
-    as_format_double(p->has_key ? p->key : 0, key, sizeof key);
+    char buf[32], number[24];
+    const char *key = as_format_double(p->has_key ? p->key : 0, buf, sizeof buf);
     snprintf(number, sizeof number, "%" PRId64, p->number);
     const char *const f[PLACE_FIELDS] = {trial_sort_words[q->sort], q->descending ? "d" : "a",
                                          p->has_key ? "1" : "0", key, number};
@@ -172,6 +183,8 @@ as_status trial_series(struct store *db, struct arena *a, const char *sweep, int
                        const char *metric, struct series_list *ret, struct as_err *err)
 {
     struct one_arg arg = {.a = a, .sweep = sweep, .number = number, .metric = metric};
+    if (metric && !param_name_valid(metric))
+        return as_fail(err, AS_E_INVAL, "'%.80s' is not the name of a metric", metric);
     as_status st = store_run(db, TX_READ, tx_series, &arg, err);
     if (st == AS_OK)
         *ret = arg.series;
@@ -226,7 +239,7 @@ static as_status tx_cancel(struct tx *t, void *p, struct as_err *err)
         .event = TRIAL_EV_CANCEL, .reason = "cancelled by a user", .outcome = "cancelled"};
     struct one_arg *arg = p;
     struct sweep_head s;
-    struct trial_head x;
+    struct trial_head x = {0};
     int64_t key = 0;
     as_status st = store_sweep_key(t, arg->sweep, &key, err);
     if (st == AS_OK)

@@ -42,7 +42,7 @@ AS_MUST_CHECK as_status trial_best(struct store *db, struct arena *a, const char
 AS_MUST_CHECK as_status trial_get(struct store *db, struct arena *a, const char *sweep,
                                   int64_t number, struct trial_detail *ret, struct as_err *err);
 
-/* `metric` NULL: all of them. */
+/* `metric` NULL: all of them. AS_E_INVAL: no metric can have that name. */
 AS_MUST_CHECK as_status trial_series(struct store *db, struct arena *a, const char *sweep,
                                      int64_t number, const char *metric, struct series_list *ret,
                                      struct as_err *err);

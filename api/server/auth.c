@@ -18,8 +18,9 @@ struct slot {
 };
 
 struct auth {
-    pthread_mutex_t lock; /* guards the slots */
+    pthread_mutex_t lock; /* guards the rest */
     struct slot slots[CACHE_SLOTS];
+    unsigned forgotten; /* how often: an answer from before the last time is not remembered */
 };
 
 struct auth *auth_create(void)
@@ -80,14 +81,20 @@ as_status auth_verify(struct auth *a, struct store *db, const char *token, struc
 {
     struct slot s = {0};
     /* before the question, so that the answer is never older than the memory of it */
-    s.until_ns = clock_mono_ns() + AUTH_CACHE_MS * NS_PER_MS;
+    int64_t now = clock_mono_ns();
+    pthread_mutex_lock(&a->lock);
+    unsigned forgotten = a->forgotten;
+    pthread_mutex_unlock(&a->lock);
     as_status st = sha256_of(token, strlen(token), s.digest, err);
     if (st == AS_OK)
         st = token_verify(db, token, &s.who, err);
     if (st < 0)
         return st;
+    int64_t keep_ms = s.who.left_ms < AUTH_CACHE_MS ? s.who.left_ms : AUTH_CACHE_MS;
+    s.until_ns = now + keep_ms * NS_PER_MS;
     pthread_mutex_lock(&a->lock);
-    *slot_of(a, s.digest) = s;
+    if (a->forgotten == forgotten)
+        *slot_of(a, s.digest) = s;
     pthread_mutex_unlock(&a->lock);
     *ret = s.who;
     return AS_OK;
@@ -97,6 +104,7 @@ void auth_forget(struct auth *a)
 {
     pthread_mutex_lock(&a->lock);
     memset(a->slots, 0, sizeof a->slots);
+    a->forgotten++;
     pthread_mutex_unlock(&a->lock);
 }
 

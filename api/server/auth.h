@@ -1,5 +1,6 @@
 /* Who makes a request: bearer tokens, with a short memory so that not every request asks the
- * database. What is remembered is the SHA-256 of a token, for AUTH_CACHE_MS. */
+ * database. What is remembered is the SHA-256 of a token, for AUTH_CACHE_MS, and no longer than the
+ * token lasts. */
 #ifndef ASSAY_API_SERVER_AUTH_H
 #define ASSAY_API_SERVER_AUTH_H
 

@@ -17,15 +17,25 @@ const char *call_param(const struct call *c, const char *name)
     return ""; /* no such parameter in the route: a bug, seen by the happy-path tests */
 }
 
+bool call_read_i64(const char *s, int64_t min, int64_t max, int64_t *ret)
+{
+    const char *digits = s + (*s == '-');
+    int64_t v = 0;
+    if (!as_streq(s, "0") && (*digits < '1' || *digits > '9'))
+        return false;
+    if (as_parse_i64(s, &v, NULL) < 0 || v < min || v > max)
+        return false;
+    *ret = v;
+    return true;
+}
+
 as_status call_param_i64(const struct call *c, const char *name, int64_t min, int64_t *ret,
                          struct as_err *err)
 {
     const char *s = call_param(c, name);
-    int64_t v = 0;
-    if (as_parse_i64(s, &v, NULL) < 0 || v < min || v > INT32_MAX)
+    if (!call_read_i64(s, min, INT32_MAX, ret))
         return as_fail(err, AS_E_INVAL, "'%.40s' in the path is no %s: a number from %lld", s, name,
                        (long long)min);
-    *ret = v;
     return AS_OK;
 }
 
@@ -38,14 +48,10 @@ as_status call_query_i64(const struct call *c, const char *name, int64_t min, in
                          int64_t *ret, struct as_err *err)
 {
     const char *s = call_query(c, name);
-    int64_t v = 0;
-    if (!s)
-        return AS_OK;
-    if (as_parse_i64(s, &v, NULL) < 0 || v < min || v > max)
+    if (s && !call_read_i64(s, min, max, ret))
         return as_fail(err, AS_E_INVAL,
                        "parameter %s is '%.40s', expected a number in [%lld, %lld]", name, s,
                        (long long)min, (long long)max);
-    *ret = v;
     return AS_OK;
 }
 

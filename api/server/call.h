@@ -45,6 +45,9 @@ struct call {
 
 /* A path parameter as text: its name is only checked against the route. Never NULL. */
 const char *call_param(const struct call *c, const char *name);
+/* A decimal number in [min, max] as heads of requests spell it: one spelling for each number, so
+ * without a plus sign, leading zeros or blanks. *ret is set when it is one. */
+bool call_read_i64(const char *s, int64_t min, int64_t max, int64_t *ret);
 /* A path parameter as a number in [min, 2^31). AS_E_INVAL. */
 AS_MUST_CHECK as_status call_param_i64(const struct call *c, const char *name, int64_t min,
                                        int64_t *ret, struct as_err *err);

@@ -79,6 +79,14 @@ void out_json(struct out *o, const char *name, const char *text)
     out_child(o, name, j);
 }
 
+void out_reals(struct out *o, const char *name, const char *text)
+{
+    json_t *j = NULL;
+    if (json_parse_reals(text, strlen(text), &j, NULL) < 0)
+        j = NULL;
+    out_child(o, name, j);
+}
+
 json_t *list_add(json_t *list, json_t *item)
 {
     if (list && json_array_append_new(list, item) == 0)

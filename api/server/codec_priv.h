@@ -16,6 +16,8 @@ json_t *out_end(struct out *o); /* the object, or NULL when anything failed */
 
 void out_child(struct out *o, const char *name, json_t *child); /* takes; NULL: failed */
 void out_str(struct out *o, const char *name, const char *s);   /* NULL: null */
+void out_reals(struct out *o, const char *name,
+               const char *text); /* JSON whose numbers are doubles */
 void out_i64(struct out *o, const char *name, int64_t v);
 void out_decimal(struct out *o, const char *name, int64_t v); /* as a string */
 void out_bool(struct out *o, const char *name, bool v);

@@ -20,7 +20,7 @@ static void put_trial(struct out *o, const struct trial_row *r)
         out_i64(o, "step", r->step);
     else
         out_null(o, "step");
-    out_json(o, "metrics", r->metrics);
+    out_reals(o, "metrics", r->metrics);
     out_json(o, "suggestion", r->suggestion);
     out_str(o, "runner", r->runner);
     out_str(o, "reason", r->reason);

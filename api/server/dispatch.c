@@ -366,6 +366,8 @@ static void attempt_call(struct call *c)
         return;
     if (st == AS_OK)
         st = c->route->run(c, &err);
+    if (st == AS_E_CONFLICT && answer_by_key(c))
+        return; /* another request with the key was faster */
     if (st < 0)
         fail(c, kind_of(c, &err), &err);
     else if (!c->wants_wait)

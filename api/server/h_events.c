@@ -1,7 +1,6 @@
 #include "api/server/handlers.h"
 
 #include "api/server/server_priv.h"
-#include "base/str.h"
 #include "scheduler/events.h"
 
 /* Where the stream starts: Last-Event-ID, else `after`, else now. Nothing lies past now. */
@@ -10,7 +9,7 @@ static as_status read_start(struct call *c, int64_t *ret, struct as_err *err)
     const char *last = c->x->head.last_event_id;
     int64_t after = -1, now = 0;
     as_status st = call_query_i64(c, "after", 0, INT64_MAX, &after, err);
-    if (st == AS_OK && last && (as_parse_i64(last, &after, NULL) < 0 || after < 0))
+    if (st == AS_OK && last && !call_read_i64(last, 0, INT64_MAX, &after))
         st = as_fail(err, AS_E_INVAL, "Last-Event-ID '%.20s' is not the id of an event", last);
     if (st == AS_OK)
         st = events_now(c->db, &now, err);

@@ -365,7 +365,7 @@ static as_status open_table(const struct source *src, csv_header header, struct 
         st = detect_header(first, header, err);
     if (st == AS_OK)
         st = open_source(src, &c, err);
-    if (st < 0)
+    if (st != AS_OK)
         return st;
     c->n_columns = first->n_columns;
     c->has_header = first->has_header;

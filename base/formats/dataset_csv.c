@@ -184,7 +184,7 @@ static as_status load_rows(const struct table *t, const struct dataset_info *inf
         st = read_features(t, &row, d->x + n * d->n_features, err);
         if (st == AS_OK)
             st = read_target(t, &row, info->task, &v, err);
-        if (st < 0)
+        if (st != AS_OK)
             return st;
         if (d->targets)
             d->targets[n] = (float)v.number;

@@ -26,10 +26,12 @@ static const struct stmt stmts[] = {
     [TOKEN_ADD] = {"token_add",
                    "insert into token (id, role, name, sha256, expires_at) values ($1, $2, $3, $4, "
                    "now() + $5::bigint * interval '1 ms') on conflict (id) do nothing"},
-    [TOKEN_SECRET] = {"token_secret",
-                      "select role, sha256, revoked_at is null and (expires_at is null or "
-                      "expires_at > now()), last_used_at is null or last_used_at < now() - "
-                      "interval '1 min' from token where id = $1"},
+    [TOKEN_SECRET] =
+        {"token_secret",
+         "select role, sha256, revoked_at is null and (expires_at is null or "
+         "expires_at > now()), last_used_at is null or last_used_at < now() - "
+         "interval '1 min', coalesce(ceil(extract(epoch from expires_at - now()) * 1000)::bigint, "
+         "9223372036854775807) from token where id = $1"},
     [TOKEN_USED] = {"token_used", "update token set last_used_at = now() where id = $1 and "
                                   "(last_used_at is null or last_used_at < now() - interval "
                                   "'1 min')"},
@@ -80,6 +82,7 @@ as_status store_token_secret(struct tx *t, const char *id, struct token_secret *
     snprintf(ret->sha256, sizeof ret->sha256, "%s", read_view(&rd));
     ret->valid = read_bool(&rd);
     ret->note_use = read_bool(&rd);
+    ret->left_ms = read_i64(&rd);
     return st;
 }
 

@@ -19,8 +19,9 @@ AS_MUST_CHECK as_status store_token_add(struct tx *t, const struct token_new *n,
 struct token_secret {
     token_role role;
     char sha256[SHA256_HEX_SIZE];
-    bool valid;    /* neither revoked nor expired */
-    bool note_use; /* its last use was not noted for a minute */
+    bool valid;      /* neither revoked nor expired */
+    bool note_use;   /* its last use was not noted for a minute */
+    int64_t left_ms; /* until it runs out; INT64_MAX: it does not */
 };
 
 /* AS_E_NOT_FOUND. */

@@ -38,7 +38,8 @@ static struct trial_row trial(void)
                               .value = NAN,
                               .has_step = true,
                               .step = 12,
-                              .metrics = "{\"loss\":\"NaN\",\"acc\":0.5}",
+                              .metrics = "{\"loss\":\"NaN\",\"acc\":0.5,\"n\":3,"
+                                         "\"huge\":100000000000000000000000}",
                               .suggestion = "{\"method\":\"random\"}",
                               .runner = "r1",
                               .reason = "exit 1",
@@ -88,6 +89,8 @@ START_TEST(test_trial)
     struct trial_row r = trial();
     JSON_AUTO full = check("Trial", trial_encode(&r));
     ck_assert_str_eq(json_string_value(json_object_get(full, "value")), "NaN");
+    const json_t *metrics = json_object_get(full, "metrics");
+    ck_assert(json_number_value(json_object_get(metrics, "huge")) == 1e23); /* as jsonb writes it */
     struct attempt_row attempts[] = {
         {.attempt = 1, .runner = "r", .started_ms = 1, .ended_ms = 2, .outcome = "lost"},
         {.attempt = 2, .runner = "r", .started_ms = 3, .has_exit_code = true, .exit_code = -9}};

@@ -106,6 +106,22 @@ START_TEST(whole_classes_in_numeric_order)
 }
 END_TEST
 
+/* Identifiers that doubles cannot tell apart are names, and stay distinct. */
+START_TEST(whole_classes_past_doubles)
+{
+    AS_AUTO(dataset_info_done) struct dataset_info info = {0}, back = {0};
+    ck_ok(inspect("a,id\n1,9007199254740993\n2,9007199254740992\n3,10\n4,9\n", "id",
+                  DATASET_CLASSIFICATION, &info),
+          err);
+    ck_assert_uint_eq(info.n_classes, 4);
+    ck_assert_str_eq(info.classes[0], "10"); /* byte order */
+    JSON_AUTO j = dataset_info_to_json(&info);
+    ck_ok(dataset_info_from_json(j, "/dataset", &back, &err), err);
+    AS_AUTO(dataset_done) struct dataset d = load(&back);
+    ck_assert_mem_eq(d.labels, ((int32_t[]){3, 2, 0, 1}), 4 * sizeof(int32_t));
+}
+END_TEST
+
 START_TEST(numbers_are_regression)
 {
     AS_AUTO(dataset_info_done) struct dataset_info info = {0};
@@ -175,6 +191,16 @@ START_TEST(class_limits)
         str_putc(&b, 'x');
     str_puts(&b, "\n1,y\n");
     ck_fails(refused(b.s, "y", DATASET_TASK_AUTO), AS_E_INVAL, err, "line 2: a class name of 257");
+    str_clear(&b);
+    str_puts(&b, "a,y\n1,0.");
+    for (size_t i = 0; i <= DATASET_MAX_CLASS_NAME; i++)
+        str_putc(&b, '3');
+    str_puts(&b, "\n1,2\n"); /* no name, but a number with many digits */
+    AS_AUTO(dataset_info_done) struct dataset_info info = {0};
+    ck_ok(inspect(b.s, "y", DATASET_TASK_AUTO, &info), err);
+    ck_assert_int_eq(info.task, DATASET_REGRESSION);
+    dataset_info_done(&info);
+    ck_ok(inspect(b.s, "y", DATASET_REGRESSION, &info), err);
 }
 END_TEST
 
@@ -346,6 +372,7 @@ Suite *test_suite(void)
     tcase_add_test(t, text_classes);
     tcase_add_test(t, target_makes_the_header);
     tcase_add_test(t, whole_classes_in_numeric_order);
+    tcase_add_test(t, whole_classes_past_doubles);
     tcase_add_test(t, numbers_are_regression);
     tcase_add_test(t, bad_tables);
     tcase_add_test(t, class_limits);

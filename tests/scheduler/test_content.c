@@ -207,6 +207,9 @@ START_TEST(tokens_say_who)
     ck_fails(token_revoke(s.db, row.id, &err), AS_E_NOT_FOUND, err, row.id);
     ck_ok(token_create(s.db, &s.a, ROLE_VIEWER, NULL, 60000, &row, text, &err), err);
     ck_ok(token_verify(s.db, text, &who, &err), err);
+    pg_fixture_exec(s.url, "update token set expires_at = now() + interval '1 h'");
+    ck_ok(token_verify(s.db, text, &who, &err), err);
+    ck_assert(who.left_ms > 3500000 && who.left_ms <= 3600000);
     pg_fixture_exec(s.url, "update token set expires_at = now()");
     ck_fails(token_verify(s.db, text, &who, &err), AS_E_DENIED, err, "not valid");
 }
@@ -339,6 +342,10 @@ START_TEST(metrics_are_prometheus_text)
     claim(&s, "r", e, 2);
     ck_ok(metrics_write(s.db, &b, &err), err);
     static const char *const want[] = {"assay_database_up 1\n",
+                                       "assay_trials{state=\"pruned\"} 0\n",
+                                       "assay_runners{state=\"lost\"} 0\n",
+                                       "assay_runners{state=\"left\"} 0\n",
+                                       "assay_sweeps{state=\"cancelled\"} 0\n",
                                        "assay_trials{state=\"running\"} 2\n",
                                        "assay_runners{state=\"live\"} 1",
                                        "assay_sweeps{state=\"running\"} 1",

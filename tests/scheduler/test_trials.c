@@ -26,6 +26,10 @@ static void open_service(void)
             continue;
         if (i == 7)
             measure(&s, ref, "loss", 1, NAN);
+        else if (i == 8 || i == 10)
+            measure(&s, ref, "loss", 1, INFINITY);
+        else if (i == 11 || i == 12)
+            measure(&s, ref, "loss", 1, -INFINITY);
         else if (i % 3 == 0)
             measure(&s, ref, "loss", 1, (TRIALS - i) / 4);
         else

@@ -137,16 +137,17 @@ static as_status prepare_train(struct attempt *a, json_t *train, struct as_err *
 static as_status argument(const json_t *j, const json_t *params, char **ret, struct as_err *err)
 {
     char buf[32];
+    const char *text = buf;
     if (json_is_string(j))
         return template_apply_text(json_string_value(j), params, ret, err);
     if (json_is_integer(j))
         snprintf(buf, sizeof buf, "%lld", (long long)json_integer_value(j));
     else if (json_is_real(j))
-        as_format_double(json_real_value(j), buf, sizeof buf);
+        text = as_format_double(json_real_value(j), buf, sizeof buf);
     else
         return as_fail(err, AS_E_INVAL, "an argument of the command is %s, expected text",
                        json_type_name(j));
-    *ret = as_strdup(buf);
+    *ret = as_strdup(text);
     return *ret ? AS_OK : out_of_memory(err);
 }
 

@@ -23,6 +23,8 @@ export type Health = {
 /** A number, or what JSON cannot hold as text */
 export type Number = number | "NaN" | "Infinity" | "-Infinity";
 
+export type MetricName = string;
+
 export type Time = string;
 
 export type SweepState = "running" | "paused" | "finishing" | "completed" | "failed" | "cancelled";
@@ -412,8 +414,8 @@ export type Completion = {
 export type TokenCreate = {
   role: "viewer" | "user" | "runner" | "admin";
   name?: string;
-  /** Such as 30d; for ever when absent */
-  ttl?: string;
+  /** Such as 30d, or a number of seconds; for ever when absent */
+  ttl?: string | number;
 };
 
 export type Token = {
@@ -550,7 +552,7 @@ export interface Operations {
   /** All series of a trial, in step order */
   "GET /v1/sweeps/{sweep}/trials/{number}/measurements": {
     path: {sweep: string; number: number};
-    query: {metric?: string};
+    query: {metric?: MetricName};
     body: undefined;
     result: Series;
   };
