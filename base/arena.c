@@ -6,7 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#if defined(__SANITIZE_ADDRESS__)
+#ifndef __has_feature /* clang's question; gcc defines the macro beside it */
+#define __has_feature(x) 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
 #define ARENA_BLOCK_BYTES 0 /* every piece is a block of its own */
 #else
 #define ARENA_BLOCK_BYTES 8192

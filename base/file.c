@@ -118,6 +118,8 @@ as_status file_replacev(const char *path, const struct iovec *parts, size_t n_pa
 
 as_status file_mkdirs(const char *path, mode_t mode, struct as_err *err)
 {
+    if (!*path)
+        return as_fail(err, AS_E_IO, "cannot make a folder without a name");
     AS_AUTO(as_freep) char *p = as_strdup(path);
     if (!p)
         return as_fail(err, AS_E_NOMEM, "out of memory");

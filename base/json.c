@@ -356,8 +356,10 @@ as_status json_fields_double(struct json_fields *f, const char *name, json_need 
         return st;
     double v = json_is_number(j) ? json_number_value(j) : NAN;
     if (!(v >= min && v <= max)) {
-        char expected[96];
-        (void)snprintf(expected, sizeof expected, "a number from %g to %g", min, max);
+        char expected[96], low[32], high[32];
+        (void)snprintf(expected, sizeof expected, "a number from %s to %s",
+                       as_format_double(min, low, sizeof low),
+                       as_format_double(max, high, sizeof high));
         return wrong(f, name, j, expected, err);
     }
     *ret = v;

@@ -31,8 +31,9 @@ static inline void json_decrefp_(json_t **j)
 }
 #define JSON_AUTO AS_AUTO(json_decrefp_) json_t *
 
-/* Parse one JSON text: valid UTF-8, no duplicate keys, at most JSON_MAX_DEPTH deep and JSON_MAX_NODES
- * values, nothing after it. AS_E_INVAL with line and column; AS_E_TOO_LARGE. Owned by the caller. */
+/* Parse one JSON text: valid UTF-8, no duplicate keys, at most JSON_MAX_DEPTH deep and
+ * JSON_MAX_NODES values, nothing after it. AS_E_INVAL with line and column; AS_E_TOO_LARGE. Owned
+ * by the caller. */
 AS_MUST_CHECK as_status json_parse(const char *text, size_t len, json_t **ret, struct as_err *err);
 /* The same, but every number becomes a real. For texts whose numbers are doubles that lost their
  * point or exponent on the way: 1e300 comes back from a jsonb column as a 1 with 300 zeros, which
@@ -40,14 +41,14 @@ AS_MUST_CHECK as_status json_parse(const char *text, size_t len, json_t **ret, s
 AS_MUST_CHECK as_status json_parse_reals(const char *text, size_t len, json_t **ret,
                                          struct as_err *err);
 
-/* Compact text with sorted keys and shortest round-trip numbers; owned by the caller (free). NULL when
- * memory is out. Equal trees give equal bytes, so a digest of it is a digest of the value. */
+/* Compact text with sorted keys and shortest round-trip numbers; owned by the caller (free). NULL
+ * when memory is out. Equal trees give equal bytes, so a digest of it is a digest of the value. */
 char *json_format(const json_t *j);
 char *json_format_ordered(const json_t *j); /* compact, keys in insertion order */
 char *json_format_pretty(const json_t *j);  /* two-space indent, keys in insertion order */
 void json_format_to(struct str *b, const json_t *j);
 
-/* A number, or the strings "NaN", "Infinity", "-Infinity" for what JSON cannot hold. New reference. */
+/* A number, or the strings "NaN", "Infinity", "-Infinity" where JSON has none. New reference. */
 json_t *json_number_new(double v);
 /* Reads what json_number_new writes; false when j is neither. */
 bool json_number_get(const json_t *j, double *ret);
@@ -66,9 +67,9 @@ struct json_fields {
 AS_MUST_CHECK as_status json_fields_init(struct json_fields *f, const json_t *obj,
                                          const char *pointer, struct as_err *err);
 
-/* Each getter: AS_OK and *ret set when the field is there and fits; AS_OK and *ret untouched when it
- * is optional and absent (or null); AS_E_INVAL naming field, what was found and what was expected.
- * Strings are views of obj. */
+/* Each getter: AS_OK and *ret set when the field is there and fits; AS_OK and *ret untouched when
+ * it is optional and absent (or null); AS_E_INVAL naming field, what was found and what was
+ * expected. Strings are views of obj. */
 AS_MUST_CHECK as_status json_fields_str(struct json_fields *f, const char *name, json_need need,
                                         const char **ret, struct as_err *err);
 AS_MUST_CHECK as_status json_fields_i64(struct json_fields *f, const char *name, json_need need,

@@ -1,7 +1,7 @@
 /* One line of logfmt on stderr: `ts=… level=info msg="trial claimed" trial=digits/3 attempt=1`.
  *
- * Only programs log: the function that makes an error final logs it once, with its ids. Thread-safe:
- * a line is one write(2). */
+ * Only programs log: the function that makes an error final logs it once, with its ids.
+ * Thread-safe: a line is one write(2). */
 #ifndef ASSAY_BASE_LOG_H
 #define ASSAY_BASE_LOG_H
 

@@ -64,9 +64,9 @@ static as_status parse_option(const struct opt *table, int argc, char **argv, in
     const char *name = arg + (is_letter ? 1 : 2);
     const char *equals = is_letter ? NULL : strchr(name, '=');
     const struct opt *o =
-        is_letter && arg[2] ? NULL
-                            : find(table, name, equals ? (size_t)(equals - name) : strlen(name),
-                                   is_letter);
+        is_letter && arg[2]
+            ? NULL
+            : find(table, name, equals ? (size_t)(equals - name) : strlen(name), is_letter);
     if (!o)
         return fail_unknown(table, arg, err);
     if (o->kind == OPT_FLAG && !equals)

@@ -1,7 +1,7 @@
 /* Command-line option tables: one table gives parsing, checking and --help.
  *
  * Every option is long (`--name VALUE` or `--name=VALUE`), with an optional letter and an optional
- * environment variable that is used when the option is absent. Positional arguments are collected. */
+ * environment variable that is used when the option is absent. Positional arguments are kept. */
 #ifndef ASSAY_BASE_OPT_H
 #define ASSAY_BASE_OPT_H
 
@@ -19,8 +19,8 @@ typedef enum opt_kind {
 } opt_kind;
 
 struct opt {
-    const char *name;  /* without the dashes; a row with name NULL ends the table */
-    char letter;       /* 0: none */
+    const char *name; /* without the dashes; a row with name NULL ends the table */
+    char letter;      /* 0: none */
     opt_kind kind;
     void *ret;         /* where the value goes; holds the default before */
     const char *value; /* what --help calls the value, such as "URL" */

@@ -21,9 +21,9 @@ struct rng {
 void rng_init(struct rng *r, uint64_t key, uint64_t hi);
 uint32_t rng_u32(struct rng *r);
 uint64_t rng_u64(struct rng *r);
-double rng_uniform(struct rng *r);                  /* [0, 1), 53 bits */
-uint64_t rng_below(struct rng *r, uint64_t bound);  /* [0, bound) without bias; bound > 0 */
-double rng_normal(struct rng *r);                   /* mean 0, deviation 1 (Box-Muller) */
+double rng_uniform(struct rng *r);                 /* [0, 1), 53 bits */
+uint64_t rng_below(struct rng *r, uint64_t bound); /* [0, bound) without bias; bound > 0 */
+double rng_normal(struct rng *r);                  /* mean 0, deviation 1 (Box-Muller) */
 
 /* Mix two 64-bit values into one well-spread key (splitmix64 finaliser). */
 uint64_t rng_mix(uint64_t a, uint64_t b);

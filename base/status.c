@@ -6,14 +6,16 @@
 
 #include "base/utf8.h"
 
-static void err_fill(struct as_err *err, as_status code, const char *pointer, const char *fmt,
-                     va_list ap)
+void as_err_set(struct as_err *err, as_status code, const char *pointer, const char *fmt, ...)
 {
     if (!err)
         return;
-    /* fmt's arguments may point into err->msg itself: format aside first. */
+    /* The arguments may point into *err: format aside first. */
     char msg[AS_ERR_MSG_MAX], at[AS_ERR_POINTER_MAX];
+    va_list ap;
+    va_start(ap, fmt);
     (void)vsnprintf(msg, sizeof msg, fmt, ap);
+    va_end(ap);
     (void)snprintf(at, sizeof at, "%s", pointer);
     as_utf8_repair(msg); /* text from outside may have been cut: messages travel as JSON */
     as_utf8_repair(at);
@@ -22,40 +24,19 @@ static void err_fill(struct as_err *err, as_status code, const char *pointer, co
     memcpy(err->pointer, at, sizeof at);
 }
 
-as_status as_fail(struct as_err *err, as_status code, const char *fmt, ...)
-{
-    va_list ap;
-    va_start(ap, fmt);
-    err_fill(err, code, "", fmt, ap);
-    va_end(ap);
-    return code;
-}
-
-as_status as_fail_at(struct as_err *err, as_status code, const char *pointer, const char *fmt, ...)
-{
-    va_list ap;
-    va_start(ap, fmt);
-    err_fill(err, code, pointer, fmt, ap);
-    va_end(ap);
-    return code;
-}
-
-as_status as_err_prefix(struct as_err *err, as_status code, const char *fmt, ...)
+void as_err_set_prefix(struct as_err *err, as_status code, const char *fmt, ...)
 {
     if (!err)
-        return code;
+        return;
     char prefix[AS_ERR_MSG_MAX], whole[AS_ERR_MSG_MAX];
     va_list ap;
     va_start(ap, fmt);
     (void)vsnprintf(prefix, sizeof prefix, fmt, ap);
     va_end(ap);
-    int n = snprintf(whole, sizeof whole, "%s: %s", prefix, err->msg);
-    if (n < 0)
-        return code;
+    (void)snprintf(whole, sizeof whole, "%s: %s", prefix, err->msg);
     as_utf8_repair(whole);
     memcpy(err->msg, whole, sizeof whole);
     err->code = code;
-    return code;
 }
 
 const char *as_status_name(as_status st)

@@ -2,6 +2,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
@@ -174,7 +175,8 @@ const char *as_format_double(double v, char *buf, size_t size)
         return "NaN";
     if (isinf(v))
         return v > 0 ? "Infinity" : "-Infinity";
-    for (int digits = 15; digits <= 17; digits++) {
+    /* every text of 15 digits survives the way through a double, except below DBL_MIN */
+    for (int digits = fabs(v) < DBL_MIN ? 1 : 15; digits <= 17; digits++) {
         (void)snprintf(buf, size, "%.*g", digits, v);
         if (strtod(buf, NULL) == v)
             break;

@@ -1,4 +1,6 @@
 /* assay compare SWEEP/N SWEEP/M …: a row for each parameter and metric, a column for each trial. */
+#include <string.h>
+
 #include "base/json.h"
 #include "cli/cmd.h"
 #include "cli/format.h"
@@ -8,7 +10,8 @@
 
 #define MAX_TRIALS 32
 
-/* A row of values; `different` marks it. */
+/* A row of values, marked when they differ. A name alone would not do: a parameter and a metric may
+ * both be called lr. */
 static void add_row(const struct session *s, struct table *t, const char *group, const char *name,
                     const json_t *trials)
 {
@@ -25,7 +28,10 @@ static void add_row(const struct session *s, struct table *t, const char *group,
         different = different || (v ? !first || !json_equal(v, first) : first != NULL);
     }
     table_cell_styled(t, STYLE_WARN, different ? "*" : "");
-    table_cell(t, name);
+    if (*group)
+        table_cellf(t, "%.*s.%s", (int)strlen(group) - 1, group, name); /* params: param.NAME */
+    else
+        table_cell(t, name);
     json_array_foreach((json_t *)trials, i, trial)
     {
         struct str b = {0};

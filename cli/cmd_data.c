@@ -104,8 +104,11 @@ static as_status add(struct data *d, const char *name, const char *path, struct 
     int http_status = 0;
     st = client_call(d->session.client, "POST", "/v1/datasets", NULL, body, &opts, &answer,
                      &http_status, err);
+    if (st < 0 && as_starts_with(err->pointer, "/files"))
+        err->pointer[0] = '\0'; /* the paths say it better */
     if (st < 0)
-        return as_err_prefix(err, st, "%s", path);
+        return as_err_prefix(err, st, "%s%s%s", path, d->targets ? ", " : "",
+                             d->targets ? d->targets : "");
     if (d->session.json)
         return session_print_json(answer, err);
     const char *task = json_string_value(json_object_get(answer, "task"));

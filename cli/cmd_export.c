@@ -51,7 +51,7 @@ static as_status export(const struct session *s, const char *name, const char *o
     struct str b = {0};
     as_status st = fetch(s, name, &sweep, &items, err);
     if (st == AS_OK)
-        st = s->json ? format_json(sweep, items, &b, err) : export_csv(items, &b, err);
+        st = s->json ? format_json(sweep, items, &b, err) : export_csv(sweep, items, &b, err);
     if (st == AS_OK && output)
         st = file_replace(output, b.s, b.len, 0644, err);
     else if (st == AS_OK && fwrite(b.s, 1, b.len, stdout) != b.len)

@@ -1,12 +1,14 @@
 /* assay run FILE: create a sweep, and watch it when asked to. */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/json.h"
 #include "cli/cmd.h"
 #include "cli/document.h"
 #include "cli/exit_code.h"
 #include "cli/session.h"
+#include "cli/trial_folder.h"
 #include "cli/watch.h"
 
 #define MAX_SETS 64
@@ -41,6 +43,13 @@ static bool take_sets(struct run *r, int *argc, char **argv)
     return true;
 }
 
+/* Runners of an `assay up` here run commands where `assay run` was typed. */
+static as_status set_folder(struct document *d, struct as_err *err)
+{
+    char here[4096];
+    return getcwd(here, sizeof here) ? trial_folder_set(d->tree, here, err) : AS_OK;
+}
+
 static as_status prepare(const struct run *r, struct document *d, struct as_err *err)
 {
     as_status st = AS_OK;
@@ -48,7 +57,7 @@ static as_status prepare(const struct run *r, struct document *d, struct as_err 
         st = document_set(d, r->sets[i], err);
     if (st == AS_OK && r->name && json_object_set_new(d->tree, "name", json_string(r->name)) != 0)
         st = as_fail(err, AS_E_NOMEM, "out of memory");
-    return st;
+    return st == AS_OK && r->session.local ? set_folder(d, err) : st;
 }
 
 static as_status create(const struct run *r, const struct document *d, json_t **ret,

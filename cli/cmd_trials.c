@@ -6,21 +6,19 @@
 #include "cli/trial_table.h"
 
 /* Print trials as a table headed by the metric of their sweep, or as {"items": […]}. */
-static as_status print(const struct session *s, const struct trial_ref *sweep, const json_t *items,
+static as_status print(const struct session *s, const struct trial_ref *ref, const json_t *items,
                        trial_table_kind kind, struct as_err *err)
 {
     if (s->json) {
         JSON_AUTO answer = json_pack("{s:O}", "items", items);
         return session_print_json(answer, err);
     }
-    JSON_AUTO document = NULL;
+    JSON_AUTO sweep = NULL;
     AS_AUTO(table_freep) struct table *t = NULL;
-    as_status st = request_get(s->client, sweep, NULL, NULL, &document, err);
+    as_status st = request_get(s->client, ref, NULL, NULL, &sweep, err);
     if (st < 0)
         return st;
-    const char *metric =
-        json_string_value(json_object_get(json_object_get(document, "metric"), "name"));
-    st = trial_table_create(items, kind, metric, &s->look, &t, err);
+    st = trial_table_create(items, kind, sweep, &s->look, &t, err);
     if (st == AS_OK)
         st = session_print_table(s, t, err);
     if (st == AS_OK && table_rows(t) == 0)

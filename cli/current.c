@@ -67,8 +67,8 @@ static bool is_live(const json_t *note)
     return pid > 0 && start > 0 && (json_int_t)up_process_start(pid) == start;
 }
 
-/* Take the note into `best` when it is of a live process and newer. */
-static void consider(const char *path, json_t **best)
+/* Take the note into `best` when it is of a live process, of this server, and newer. */
+static void consider(const char *path, const char *url, json_t **best)
 {
     AS_AUTO(as_freep) char *text = NULL;
     JSON_AUTO note = NULL;
@@ -77,6 +77,8 @@ static void consider(const char *path, json_t **best)
         return;
     if (!is_live(note))
         (void)unlink(path);
+    else if (url && !as_streq(url, json_string_value(json_object_get(note, "url"))))
+        return;
     else if (!*best || json_integer_value(json_object_get(note, "since")) >
                            json_integer_value(json_object_get(*best, "since"))) {
         json_decref(*best);
@@ -84,27 +86,27 @@ static void consider(const char *path, json_t **best)
     }
 }
 
-static void scan(const char *folder, json_t **best)
+static void scan(const char *folder, const char *url, json_t **best)
 {
     DIR *dir = opendir(folder);
     for (const struct dirent *e; dir && (e = readdir(dir));) {
         AS_AUTO(as_freep) char *path = file_join(folder, e->d_name);
         if (path && as_ends_with(e->d_name, ".json"))
-            consider(path, best);
+            consider(path, url, best);
     }
     if (dir)
         (void)closedir(dir);
 }
 
-as_status current_read(struct current *ret, struct as_err *err)
+as_status current_read(const char *url, struct current *ret, struct as_err *err)
 {
     AS_AUTO(as_freep) char *folder = NULL;
     JSON_AUTO best = NULL;
     as_status st = notes_folder(&folder, err);
     if (st < 0)
         return st;
-    scan(folder, &best);
-    const char *url = json_string_value(json_object_get(best, "url"));
+    scan(folder, url, &best);
+    url = json_string_value(json_object_get(best, "url"));
     const char *token_file = json_string_value(json_object_get(best, "token_file"));
     if (!url || !token_file)
         return as_fail(err, AS_E_NOT_FOUND, "no assay up is running");

@@ -14,9 +14,10 @@ struct current {
     char *token_file;
 };
 
-/* The newest note whose process still runs; those of processes that were killed are removed.
- * AS_E_NOT_FOUND when there is none; AS_E_NOMEM. */
-AS_MUST_CHECK as_status current_read(struct current *ret, struct as_err *err);
+/* The newest note whose process still runs, of the server at `url` (without a slash at its end)
+ * unless that is NULL; those of processes that were killed are removed. AS_E_NOT_FOUND when there
+ * is none; AS_E_NOMEM. */
+AS_MUST_CHECK as_status current_read(const char *url, struct current *ret, struct as_err *err);
 void current_done(struct current *c);
 
 AS_MUST_CHECK as_status current_write(const char *url, const char *token_file, struct as_err *err);

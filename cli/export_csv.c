@@ -54,9 +54,9 @@ static void add_row(struct str *b, const json_t *trial, const json_t *params, co
     str_putc(b, '\n');
 }
 
-as_status export_csv(const json_t *items, struct str *b, struct as_err *err)
+as_status export_csv(const json_t *sweep, const json_t *items, struct str *b, struct as_err *err)
 {
-    JSON_AUTO params = trial_table_names(items, "params");
+    JSON_AUTO params = trial_table_params(items, sweep);
     JSON_AUTO metrics = trial_table_names(items, "metrics");
     if (!params || !metrics)
         return as_fail(err, AS_E_NOMEM, "out of memory");

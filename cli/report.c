@@ -2,12 +2,14 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/json.h"
 #include "cli/ensemble_view.h"
 #include "cli/format.h"
 #include "cli/interrupt.h"
+#include "cli/text.h"
 #include "cli/trial_table.h"
 
 #define ENSEMBLE_WAIT_MS 60000
@@ -88,28 +90,65 @@ static void add_best(const json_t *sweep, struct str *b)
                as_starts_with(metric, "val_") ? ", on all held-out rows" : "");
 }
 
-static as_status print(const struct session *s, const json_t *sweep, const json_t *best,
-                       const json_t *ensemble, struct as_err *err)
+/* One failed trial with its reason: whoever sees failures wants to know why. NULL without any. */
+static as_status get_failure(const struct session *s, const struct trial_ref *ref,
+                             const json_t *sweep, json_t **ret, struct as_err *err)
+{
+    JSON_AUTO page = NULL;
+    const json_t *counts = json_object_get(sweep, "counts");
+    if (json_integer_value(json_object_get(counts, "failed")) == 0)
+        return AS_OK;
+    as_status st = get(s, ref, "trials", "state=failed&page_size=1", &page, err);
+    if (st == AS_OK)
+        *ret = json_incref(json_array_get(json_object_get(page, "items"), 0));
+    return st;
+}
+
+static void add_failure(const json_t *sweep, const json_t *failure, struct str *b)
+{
+    const char *reason = json_string_value(json_object_get(failure, "reason"));
+    const char *id = json_string_value(json_object_get(sweep, "id"));
+    json_int_t number = json_integer_value(json_object_get(failure, "number"));
+    if (!failure)
+        return;
+    str_printf(b, "A failed trial     %s/%" JSON_INTEGER_FORMAT ": ", id, number);
+    text_escape(b, reason ? reason : "", reason ? strlen(reason) : 0, TEXT_ONE_LINE);
+    str_printf(b, " (assay logs %s/%" JSON_INTEGER_FORMAT ")\n", id, number);
+}
+
+/* All that the report shows; what is absent is NULL. */
+struct results {
+    json_t *best, *ensemble, *failure;
+};
+
+static void results_done(struct results *r)
+{
+    json_decref(r->best);
+    json_decref(r->ensemble);
+    json_decref(r->failure);
+}
+
+static as_status print(const struct session *s, const json_t *sweep, const struct results *r,
+                       struct as_err *err)
 {
     AS_AUTO(table_freep) struct table *t = NULL;
     struct str b = {0};
-    const char *metric =
-        json_string_value(json_object_get(json_object_get(sweep, "metric"), "name"));
-    const json_t *items = json_object_get(best, "items");
+    const json_t *items = json_object_get(r->best, "items");
     as_status st = AS_OK;
     str_puts(&b, s->look.tty ? "\n" : "");
     add_sweep(sweep, &s->look, &b);
     (void)fputs(str_cstr(&b), stdout);
     if (json_array_size(items) > 0) {
-        st = trial_table_create(items, TRIAL_TABLE_BEST, metric, &s->look, &t, err);
+        st = trial_table_create(items, TRIAL_TABLE_BEST, sweep, &s->look, &t, err);
         if (st == AS_OK)
             st = session_print_table(s, t, err);
     }
     str_clear(&b);
     str_puts(&b, s->look.tty ? "\n" : "");
     add_best(sweep, &b);
-    if (json_array_size(json_object_get(ensemble, "members")) > 0)
-        ensemble_view_summary(ensemble, &s->look, &b);
+    if (json_array_size(json_object_get(r->ensemble, "members")) > 0)
+        ensemble_view_summary(r->ensemble, &s->look, &b);
+    add_failure(sweep, r->failure, &b);
     str_printf(&b, "Dashboard          %s/#/sweeps/%s\n", s->url,
                json_string_value(json_object_get(sweep, "id")));
     if (st == AS_OK)
@@ -123,23 +162,24 @@ static as_status print(const struct session *s, const json_t *sweep, const json_
 as_status report_print(const struct session *s, const struct trial_ref *ref, const json_t *sweep,
                        int64_t top, struct as_err *err)
 {
-    JSON_AUTO best = NULL;
-    JSON_AUTO ensemble = NULL;
+    AS_AUTO(results_done) struct results r = {0};
     struct str query = {0};
     client_query_add_i64(&query, "top", top);
     as_status st = str_check(&query, err);
     if (st == AS_OK)
-        st = get(s, ref, "best", query.s, &best, err);
+        st = get(s, ref, "best", query.s, &r.best, err);
     str_done(&query);
     if (st == AS_OK)
-        st = get_ensemble(s, ref, &ensemble, err);
+        st = get_ensemble(s, ref, &r.ensemble, err);
+    if (st == AS_OK)
+        st = get_failure(s, ref, sweep, &r.failure, err);
     if (st < 0)
         return st;
     if (!s->json)
-        return print(s, sweep, best, ensemble, err);
+        return print(s, sweep, &r, err);
     JSON_AUTO line =
         json_pack("{s:O?, s:O?, s:O?, s:O?, s:O?}", "id", json_object_get(sweep, "id"), "state",
                   json_object_get(sweep, "state"), "reason", json_object_get(sweep, "reason"),
-                  "best", json_object_get(best, "items"), "ensemble", ensemble);
+                  "best", json_object_get(r.best, "items"), "ensemble", r.ensemble);
     return session_print_json_line(line, err);
 }

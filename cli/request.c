@@ -109,6 +109,9 @@ static as_status collect(void *arg, const json_t *items, struct as_err *err)
 as_status request_list(struct client *c, const char *path, const char *query, int64_t limit,
                        json_t **ret, struct as_err *err)
 {
+    if (limit < 0)
+        return as_fail(err, AS_E_INVAL, "--limit: found %lld, expected 0 (all) or more",
+                       (long long)limit);
     JSON_AUTO all = json_array();
     if (!all)
         return as_fail(err, AS_E_NOMEM, "out of memory");

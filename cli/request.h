@@ -23,8 +23,8 @@ AS_MUST_CHECK as_status request_parse_ref(const char *text, bool number_optional
 AS_MUST_CHECK as_status request_get(struct client *c, const struct trial_ref *ref, const char *rest,
                                     const char *query, json_t **ret, struct as_err *err);
 
-/* GET a list and follow its cursors. `limit` 0: all. ret is the array of items, owned by the
- * caller. */
+/* GET a list and follow its cursors. `limit` 0: all; below 0: AS_E_INVAL. ret is the array of
+ * items, owned by the caller. */
 AS_MUST_CHECK as_status request_list(struct client *c, const char *path, const char *query,
                                      int64_t limit, json_t **ret, struct as_err *err);
 

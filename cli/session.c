@@ -39,7 +39,7 @@ static as_status find_token(const struct session *s, const struct current *note,
         text = env;
     if (!text && !path && env_file && *env_file)
         path = env_file;
-    if (!text && !path && note->url && as_streq(note->url, s->url))
+    if (!text && !path)
         path = note->token_file;
     if (!text && path)
         return read_token(path, ret, err);
@@ -51,7 +51,7 @@ as_status session_client(const struct session *s, struct client **ret, struct as
 {
     AS_AUTO(current_done) struct current note = {0};
     AS_AUTO(as_freep) char *token = NULL;
-    (void)!current_read(&note, NULL); /* one way of several */
+    (void)!current_read(s->url, &note, NULL); /* one way of several */
     as_status st = find_token(s, &note, &token, err);
     if (st < 0)
         return st;
@@ -63,7 +63,7 @@ static as_status find_server(struct session *s, struct as_err *err)
     AS_AUTO(current_done) struct current note = {0};
     const char *env = getenv("ASSAY_SERVER");
     const char *from = s->server ? s->server : env && *env ? env : NULL;
-    as_status st = from ? AS_OK : current_read(&note, err);
+    as_status st = from ? AS_OK : current_read(NULL, &note, err);
     if (st == AS_E_NOT_FOUND)
         return as_fail(
             err, AS_E_UNAVAILABLE,
@@ -76,6 +76,7 @@ static as_status find_server(struct session *s, struct as_err *err)
         return as_fail(err, AS_E_NOMEM, "out of memory");
     for (size_t n = strlen(s->url); n > 0 && s->url[n - 1] == '/'; n--)
         s->url[n - 1] = 0;
+    s->local = !from || current_read(s->url, &note, NULL) == AS_OK;
     return AS_OK;
 }
 

@@ -25,6 +25,7 @@ struct session {
     bool wide;
     bool help;
     struct look look; /* of stdout */
+    bool local;       /* the server is that of an `assay up` of this user on this machine */
     char *url;        /* owned; no slash at its end */
     struct client *client;
 };

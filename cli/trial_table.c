@@ -6,27 +6,62 @@
 #include "base/json.h"
 #include "cli/format.h"
 
-json_t *trial_table_names(const json_t *items, const char *field)
+/* Append the keys of an object that are not in `seen` yet. */
+static bool add_names(json_t *names, json_t *seen, const json_t *object)
+{
+    const char *name;
+    json_t *v;
+    json_object_foreach((json_t *)object, name, v)
+    {
+        if (json_object_get(seen, name))
+            continue;
+        if (json_object_set_new(seen, name, json_true()) != 0 ||
+            json_array_append_new(names, json_string(name)) != 0)
+            return false;
+    }
+    return true;
+}
+
+static json_t *names_of(const json_t *first, const json_t *items, const char *field)
 {
     JSON_AUTO seen = json_object();
     JSON_AUTO names = json_array();
     size_t i;
-    json_t *item, *v;
-    const char *name;
-    if (!seen || !names)
+    json_t *item;
+    if (!seen || !names || !add_names(names, seen, first))
         return NULL;
     json_array_foreach((json_t *)items, i, item)
     {
-        json_object_foreach(json_object_get(item, field), name, v)
-        {
-            if (json_object_get(seen, name))
-                continue;
-            if (json_object_set_new(seen, name, json_true()) != 0 ||
-                json_array_append_new(names, json_string(name)) != 0)
-                return NULL;
-        }
+        if (!add_names(names, seen, json_object_get(item, field)))
+            return NULL;
     }
     return as_steal(names);
+}
+
+json_t *trial_table_names(const json_t *items, const char *field)
+{
+    return names_of(NULL, items, field);
+}
+
+json_t *trial_table_params(const json_t *items, const json_t *sweep)
+{
+    const json_t *document = json_object_get(sweep, "document");
+    return names_of(json_object_get(document, "parameters"), items, "params");
+}
+
+/* Leave out what no item has: a conditional parameter that is not active in any of these rows. */
+static void drop_unused(json_t *names, const json_t *items)
+{
+    for (size_t n = json_array_size(names); n-- > 0;) {
+        const char *name = json_string_value(json_array_get(names, n));
+        bool used = false;
+        size_t i;
+        json_t *item;
+        json_array_foreach((json_t *)items, i, item) used =
+            used || json_object_get(json_object_get(item, "params"), name);
+        if (!used)
+            (void)json_array_remove(names, n);
+    }
 }
 
 /* A column of reasons is worth its width only when there is one. */
@@ -109,13 +144,17 @@ static void add_row(struct table *t, size_t rank, const json_t *trial, trial_tab
         table_cell_styled(t, STYLE_DIM, json_string_value(json_object_get(trial, "reason")));
 }
 
-as_status trial_table_create(const json_t *items, trial_table_kind kind, const char *metric,
+as_status trial_table_create(const json_t *items, trial_table_kind kind, const json_t *sweep,
                              const struct look *look, struct table **ret, struct as_err *err)
 {
-    JSON_AUTO params = trial_table_names(items, "params");
+    JSON_AUTO params = trial_table_params(items, sweep);
     struct table *t = params ? table_create() : NULL;
     if (!t)
         return as_fail(err, AS_E_NOMEM, "out of memory");
+    const char *metric =
+        json_string_value(json_object_get(json_object_get(sweep, "metric"), "name"));
+    if (look->tty)
+        drop_unused(params, items);
     /* In a pipe the columns do not depend on the rows more than they must. */
     bool reasons = kind == TRIAL_TABLE_ALL && (!look->tty || has_reason(items));
     add_columns(t, kind, metric ? metric : "value", params, reasons);

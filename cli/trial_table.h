@@ -14,11 +14,16 @@ typedef enum trial_table_kind {
     TRIAL_TABLE_BEST, /* rank, number, value, duration, parameters */
 } trial_table_kind;
 
-/* A table of `items` (trials of the API) with a column for each parameter, in the order in which
- * they appear. `metric` heads the column of the value. AS_E_NOMEM. Owned by the caller. */
+/* A table of `items`, trials of `sweep` (of the API, with its document), with a column for each
+ * parameter in the order of the document; on a terminal only for those that some trial has. The
+ * sweep's metric heads the column of the value. AS_E_NOMEM. Owned by the caller. */
 AS_MUST_CHECK as_status trial_table_create(const json_t *items, trial_table_kind kind,
-                                           const char *metric, const struct look *look,
+                                           const json_t *sweep, const struct look *look,
                                            struct table **ret, struct as_err *err);
+
+/* The names of the parameters of `sweep` in the order of its document, then those that only the
+ * items have: as trial_table_names(). */
+json_t *trial_table_params(const json_t *items, const json_t *sweep);
 
 /* The names of all members of the objects at `field` of the items, in order of appearance: an array
  * of strings, owned by the caller; NULL when memory is out. */

@@ -14,10 +14,12 @@
 #include "base/str.h"
 #include "cli/session.h"
 #include "cli/up_child.h"
+#include "cli/up_supervise.h"
 
 #define POLL_MS 50 /* other people's children: nothing to wait on but time */
 
 struct process {
+    const char *name; /* borrowed */
     pid_t pid;
     unsigned long long start;
 };
@@ -27,63 +29,80 @@ static bool is_there(const struct process *p)
     return up_process_start(p->pid) == p->start;
 }
 
-/* Send and wait; true when it is gone. */
-static bool send_and_wait(const struct process *p, int number, int64_t wait_ms)
+/* How to end what was left: a signal, and how long to wait until the next. */
+struct step {
+    int signal;
+    int64_t wait_ms;
+};
+static const struct step end_program[] = {{SIGTERM, 3000}, {SIGTERM, 4000}, {SIGKILL, 2000}};
+static const struct step end_postgres[] = {{SIGINT, 10000}, {SIGQUIT, 4000}, {SIGKILL, 2000}};
+
+/* Send to those that are there; how many that are. */
+static size_t send(const struct process *list, size_t n, int number)
 {
-    if (!is_there(p) || kill(p->pid, number) != 0)
-        return !is_there(p);
-    int64_t end_ns = clock_mono_ns() + wait_ms * NS_PER_MS;
-    while (is_there(p) && clock_mono_ns() < end_ns)
-        clock_sleep_ms(POLL_MS);
-    return !is_there(p);
+    size_t there = 0;
+    for (size_t i = 0; i < n; i++)
+        if (is_there(&list[i]) && (number == 0 || kill(list[i].pid, number) == 0))
+            there++;
+    return there;
 }
 
-static as_status stop(const struct process *p, const char *name, struct as_err *err)
+/* End them all at once: a runner that waits for its trials must not keep its neighbours waiting. */
+static as_status stop(const struct process *list, size_t n, const struct step steps[3],
+                      struct as_err *err)
 {
-    bool database = as_streq(name, "postgres");
-    if (!is_there(p))
-        return AS_OK;
-    session_say("%s (pid %d) was left by an assay up that was killed; stopping it", name,
-                (int)p->pid);
-    if (send_and_wait(p, database ? SIGINT : SIGTERM, database ? 10000 : 3000) ||
-        send_and_wait(p, database ? SIGQUIT : SIGTERM, 4000) || send_and_wait(p, SIGKILL, 2000))
-        return AS_OK;
-    return as_fail(err, AS_E_TIMEOUT,
-                   "%s (pid %d), left by an assay up that was killed, does not end", name,
-                   (int)p->pid);
+    for (size_t i = 0; i < n; i++)
+        if (is_there(&list[i]))
+            session_say("%s (pid %d) was left by an assay up that was killed; stopping it",
+                        list[i].name, (int)list[i].pid);
+    for (size_t k = 0; k < 3; k++) {
+        size_t there = send(list, n, steps[k].signal);
+        int64_t end_ns = clock_mono_ns() + steps[k].wait_ms * NS_PER_MS;
+        while (there && (there = send(list, n, 0)) > 0 && clock_mono_ns() < end_ns)
+            clock_sleep_ms(POLL_MS);
+    }
+    for (size_t i = 0; i < n; i++)
+        if (is_there(&list[i]))
+            return as_fail(err, AS_E_TIMEOUT,
+                           "%s (pid %d), left by an assay up that was killed, does not end",
+                           list[i].name, (int)list[i].pid);
+    return AS_OK;
 }
 
-/* One line "NAME PID START"; a torn one names nobody. */
-static as_status stop_line(char *line, struct as_err *err)
+/* One line "NAME PID START"; false for a torn one, which names nobody. */
+static bool parse_note(char *line, struct process *ret)
 {
-    char *space = strchr(line, ' ');
+    char *space = strchr(line, ' '), *end;
     if (!space)
-        return AS_OK;
+        return false;
     *space = 0;
-    char *end;
-    struct process p = {.pid = (pid_t)strtol(space + 1, &end, 10)};
-    p.start = strtoull(end, &end, 10);
-    if (p.pid <= 1 || p.start == 0 || *end)
-        return AS_OK;
-    return stop(&p, line, err);
+    *ret = (struct process){.name = line, .pid = (pid_t)strtol(space + 1, &end, 10)};
+    ret->start = strtoull(end, &end, 10);
+    return ret->pid > 1 && ret->start > 0 && !*end;
 }
 
 as_status up_leftover_stop(const char *notes_path, struct as_err *err)
 {
     AS_AUTO(as_freep) char *text = NULL;
-    size_t len;
+    struct process programs[SUPERVISOR_MAX], databases[SUPERVISOR_MAX], p;
+    size_t len, n_programs = 0, n_databases = 0;
     as_status st = file_read(notes_path, 65536, &text, &len, err);
     if (st == AS_E_NOT_FOUND)
         return AS_OK;
-    /* The last started first: runners, then assayd, then postgres. */
-    while (st == AS_OK && len > 0) {
-        while (len > 0 && text[len - 1] == '\n')
-            text[--len] = 0;
-        while (len > 0 && text[len - 1] != '\n')
-            len--;
-        st = stop_line(text + len, err);
+    if (st < 0)
+        return st;
+    for (char *line = text, *next; line; line = next) {
+        if ((next = strchr(line, '\n')))
+            *next++ = 0;
+        if (!parse_note(line, &p))
+            continue;
+        if (as_streq(p.name, "postgres") && n_databases < SUPERVISOR_MAX)
+            databases[n_databases++] = p;
+        else if (n_programs < SUPERVISOR_MAX)
+            programs[n_programs++] = p;
     }
-    return st;
+    st = stop(programs, n_programs, end_program, err);
+    return st == AS_OK ? stop(databases, n_databases, end_postgres, err) : st;
 }
 
 /* Does the process run a postgres on this folder? */
@@ -122,9 +141,9 @@ as_status up_leftover_stop_postmaster(const char *cluster, struct as_err *err)
         return AS_OK;
     if (st < 0)
         return st;
-    struct process p = {.pid = (pid_t)strtol(text, NULL, 10)};
+    struct process p = {.name = "postgres", .pid = (pid_t)strtol(text, NULL, 10)};
     if (p.pid <= 1 || !is_postmaster_of(p.pid, cluster))
         return AS_OK; /* a stale file: postgres itself copes with it */
     p.start = up_process_start(p.pid);
-    return stop(&p, "postgres", err);
+    return stop(&p, 1, end_postgres, err);
 }

@@ -7,7 +7,8 @@
 #include "base/status.h"
 
 /* The children of a predecessor by its notes ("NAME PID START" lines; pid and start time together
- * name one process, so a pid that was given away again is left alone). AS_E_TIMEOUT when one stays.
+ * name one process, so a pid that was given away again is left alone): first, all at once, those
+ * that are not postgres, then postgres. AS_E_TIMEOUT when one stays.
  */
 AS_MUST_CHECK as_status up_leftover_stop(const char *notes_path, struct as_err *err);
 

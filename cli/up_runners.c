@@ -65,11 +65,23 @@ static as_status add_runner(struct up *u, int64_t i, int *ret, struct as_err *er
     str_printf(&work, "%s/runners/%s", u->folder.path, name);
     str_printf(&cache, "%s/cache", u->folder.path);
     AS_AUTO(as_freep) char *log = up_folder_new_log(&u->folder, log_name);
-    const char *const argv[] = {
-        u->runner, "--server", u->url,          "--token-file", u->folder.runner_token,
-        "--name",  name,       "--slots",       slots,          "--gpus",
-        gpus,      "--work",   str_cstr(&work), "--cache",      str_cstr(&cache),
-        NULL};
+    const char *const argv[] = {u->runner,
+                                "--server",
+                                u->url,
+                                "--token-file",
+                                u->folder.runner_token,
+                                "--name",
+                                name,
+                                "--slots",
+                                slots,
+                                "--gpus",
+                                gpus,
+                                "--work",
+                                str_cstr(&work),
+                                "--cache",
+                                str_cstr(&cache),
+                                "--die-with-parent",
+                                NULL};
     const struct up_child_spec spec = {.argv = argv, .log_path = log, .death_signal = SIGTERM};
     st = log && !work.failed && !cache.failed ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
     if (st == AS_OK)

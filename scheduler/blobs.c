@@ -117,7 +117,7 @@ as_status blob_put_commit(struct store *db, struct blob_put *p, bool *ret_create
         return as_fail(err, AS_E_INVAL,
                        "the digest of the %lld bytes received is %s, not the one in the path",
                        (long long)p->size, hex);
-    AS_AUTO(as_freep) char *buf = malloc(BLOB_CHUNK_BYTES);
+    AS_AUTO(as_freep) char *buf = as_calloc(BLOB_CHUNK_BYTES, 1);
     if (!buf)
         return as_fail(err, AS_E_NOMEM, "out of memory");
     struct put_arg arg = {.p = p, .buf = buf};
@@ -182,18 +182,17 @@ as_status blob_read(struct store *db, const char *sha256, int64_t offset, void *
 
 as_status blob_copy_to(struct store *db, const char *sha256, int fd, struct as_err *err)
 {
-    AS_AUTO(as_freep) char *buf = malloc(BLOB_CHUNK_BYTES);
+    AS_AUTO(as_freep) char *buf = as_calloc(BLOB_CHUNK_BYTES, 1);
     if (!buf)
         return as_fail(err, AS_E_NOMEM, "out of memory");
+    as_status st = AS_OK;
     int64_t offset = 0;
-    for (;;) {
-        size_t len = 0;
-        as_status st = blob_read(db, sha256, offset, buf, BLOB_CHUNK_BYTES, &len, err);
-        if (st != AS_OK || len == 0)
-            return st;
-        st = file_write_all(fd, buf, len, err);
-        if (st != AS_OK)
-            return st;
+    size_t len = 1;
+    while (st == AS_OK && len > 0) {
+        st = blob_read(db, sha256, offset, buf, BLOB_CHUNK_BYTES, &len, err);
+        if (st == AS_OK)
+            st = file_write_all(fd, buf, len, err);
         offset += (int64_t)len;
     }
+    return st;
 }

@@ -185,7 +185,8 @@ static as_status make_trial(struct tx *t, const struct claim_arg *arg, const str
     if (st != AS_OK)
         return st;
     JSON_AUTO params = config_to_json(doc->space, config);
-    AS_AUTO(as_freep) char *params_text = params ? json_format(params) : NULL;
+    AS_AUTO(as_freep)
+    char *params_text = params ? json_format_ordered(params) : NULL; /* as the document has them */
     AS_AUTO(as_freep) char *reason_text = json_format(reason);
     if (!params_text || !reason_text)
         return as_fail(err, AS_E_NOMEM, "out of memory");

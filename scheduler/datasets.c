@@ -142,6 +142,19 @@ static void spool_done(struct spool_file *f)
     spool_file_done(f);
 }
 
+/* Messages name the files that they are about; ours are temporary and mean nothing to a client. */
+static void name_file(struct as_err *err, const char *path, const char *role)
+{
+    const char *at = err && *path ? strstr(err->msg, path) : NULL;
+    if (!at)
+        return;
+    char msg[AS_ERR_MSG_MAX];
+    snprintf(msg, sizeof msg, "%.*sthe %s file%s", (int)(at - err->msg), err->msg, role,
+             at + strlen(path));
+    snprintf(err->msg, sizeof err->msg, "%s", msg);
+    snprintf(err->pointer, sizeof err->pointer, "/files/%s", role);
+}
+
 /* Read the content through; what is wrong with it is wrong with the files named. */
 static as_status inspect(struct store *db, const struct request *r, struct dataset_row *d,
                          struct dataset_info *ret, struct as_err *err)
@@ -159,6 +172,10 @@ static as_status inspect(struct store *db, const struct request *r, struct datas
     paths.features = r->features ? first.path : NULL;
     paths.targets = r->targets ? second.path : NULL;
     st = dataset_inspect(&paths, r->format, r->features ? NULL : r->target_text, r->task, ret, err);
+    if (st == AS_OK)
+        return st;
+    name_file(err, first.path, r->table ? "table" : "features");
+    name_file(err, second.path, "targets");
     if (st == AS_E_INVAL && err && err->pointer[0] == '\0')
         snprintf(err->pointer, sizeof err->pointer, "/files");
     return st;

@@ -19,6 +19,7 @@ struct round {
     struct arena *a;
     const char **names;
     size_t n_names;
+    int64_t now_ms; /* the database's, when it was asked for the names */
     struct trial_list_heads trials;
     int64_t *sweeps;
     size_t n_sweeps;
@@ -34,7 +35,7 @@ struct round {
 static as_status tx_expired(struct tx *t, void *p, struct as_err *err)
 {
     struct round *r = p;
-    return store_runner_expired(t, r->a, &r->names, &r->n_names, err);
+    return store_runner_expired(t, r->a, &r->now_ms, &r->names, &r->n_names, err);
 }
 
 static as_status tx_lose_runner(struct tx *t, void *p, struct as_err *err)
@@ -58,9 +59,10 @@ static as_status tx_lose_runner(struct tx *t, void *p, struct as_err *err)
 static as_status lose_runners(struct store *db, struct round *r, struct reaper_report *report,
                               struct as_err *err)
 {
-    if (store_up_ns(db) < store_config(db)->lease_ms * NS_PER_MS)
-        return AS_OK; /* runners could not be heard: they get one lease to be */
     as_status st = store_run(db, TX_READ, tx_expired, r, err);
+    if (st == AS_OK &&
+        (!store_hears(db, r->now_ms) || store_up_ns(db) < store_config(db)->lease_ms * NS_PER_MS))
+        return AS_OK; /* runners could not be heard: they get one lease to be */
     for (size_t i = 0; i < r->n_names && st == AS_OK; i++) {
         r->name = r->names[i];
         st = store_run(db, TX_WRITE, tx_lose_runner, r, err);

@@ -239,7 +239,7 @@ static as_status tx_cancel(struct tx *t, void *p, struct as_err *err)
         .event = TRIAL_EV_CANCEL, .reason = "cancelled by a user", .outcome = "cancelled"};
     struct one_arg *arg = p;
     struct sweep_head s;
-    struct trial_head x;
+    struct trial_head x = {0};
     int64_t key = 0;
     as_status st = store_sweep_key(t, arg->sweep, &key, err);
     if (st == AS_OK)

@@ -17,18 +17,6 @@ const char *ensemble_loss_format(ensemble_loss l)
     return loss_words[l];
 }
 
-as_status ensemble_loss_parse(const char *name, ensemble_loss *ret, struct as_err *err)
-{
-    for (size_t i = 0; i < AS_ARRAY_LEN(loss_words); i++) {
-        if (as_streq(name, loss_words[i])) {
-            *ret = (ensemble_loss)i;
-            return AS_OK;
-        }
-    }
-    return as_fail(err, AS_E_INVAL,
-                   "found '%.40s', expected one of error, log_loss, mse, rmse, mae", name);
-}
-
 bool ensemble_loss_is_classification(ensemble_loss l)
 {
     return l == ENSEMBLE_LOSS_ERROR || l == ENSEMBLE_LOSS_LOG_LOSS;

@@ -26,9 +26,7 @@ typedef enum ensemble_loss {
     ENSEMBLE_LOSS_MAE       /* mean absolute error */
 } ensemble_loss;
 
-/* "error", "log_loss", "mse", "rmse", "mae". AS_E_INVAL. */
-AS_MUST_CHECK as_status ensemble_loss_parse(const char *name, ensemble_loss *ret,
-                                            struct as_err *err);
+/* "error", "log_loss", "mse", "rmse", "mae". Never NULL. */
 const char *ensemble_loss_format(ensemble_loss l);
 bool ensemble_loss_is_classification(ensemble_loss l);
 
@@ -64,12 +62,13 @@ struct ensemble {
 
 /* Select. Ties of the error are broken by the log loss; remaining ties go to the candidate that
  * comes first and to the shorter prefix. A single row serves as both halves (select_rows ==
- * report_rows == 1), because there is no other.
+ * report_rows == 1), because there is no other. A candidate with a prediction that is not finite is
+ * passed over: its losses are infinite.
  *   in   borrowed
  *   ret  owned by the caller, ensemble_free()
- * AS_E_INVAL: no candidates or rows, a class out of range,
- * targets that do not fit the loss, a value that is not finite. AS_E_TOO_LARGE; AS_E_NOMEM. O(size
- * * candidates * rows * outputs) time, O(rows * outputs) memory. */
+ * AS_E_INVAL: no candidates or rows, none whose predictions are finite, a class out of range,
+ * targets that do not fit the loss or are not finite. AS_E_TOO_LARGE; AS_E_NOMEM.
+ * O(size * candidates * rows * outputs) time, O(rows * outputs) memory. */
 AS_MUST_CHECK as_status ensemble_select(const struct ensemble_input *in, struct ensemble **ret,
                                         struct as_err *err);
 void ensemble_free(struct ensemble *e);

@@ -16,11 +16,6 @@
 static const char *const kind_words[] = {"float", "int", "categorical", "bool", "constant", NULL};
 static const char *const scale_words[] = {"linear", "log", NULL};
 
-const char *param_kind_format(param_kind k)
-{
-    return kind_words[k];
-}
-
 bool param_is_choice(const struct space_param *p)
 {
     return p->kind != PARAM_FLOAT && p->kind != PARAM_INT;

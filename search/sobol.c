@@ -1,5 +1,7 @@
 #include "search/sobol.h"
 
+#include <assert.h>
+
 #include "base/rng.h"
 #include "search/sampler.h"
 #include "search/sobol_table_priv.h"
@@ -22,6 +24,7 @@ static void directions(unsigned dim, uint32_t v[BITS])
     }
     const struct sobol_row *row = &sobol_rows[dim - 1];
     unsigned s = degree(row->poly);
+    assert(s >= 1 && s <= SOBOL_MAX_DEGREE);
     for (unsigned k = 0; k < s; k++)
         v[k] = (uint32_t)row->m[k] << (31 - k);
     for (unsigned k = s; k < BITS; k++) {

@@ -288,7 +288,7 @@ as_status space_parse(const json_t *parameters, const char *pointer, struct spac
         return as_fail_at(err, AS_E_TOO_LARGE, pointer,
                           "%s: %zu parameters, at most %d are allowed", pointer, n,
                           SPACE_MAX_PARAMS);
-    const json_t *whens[SPACE_MAX_PARAMS];
+    const json_t *whens[SPACE_MAX_PARAMS] = {NULL};
     AS_AUTO(space_freep) struct space *s = as_calloc(1, sizeof *s);
     if (!s || !(s->params = as_calloc(n, sizeof *s->params)))
         return as_fail(err, AS_E_NOMEM, "out of memory for a space");

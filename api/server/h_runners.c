@@ -34,7 +34,7 @@ as_status h_runner_claim(struct call *c, struct as_err *err)
     req.runner = call_param(c, "runner");
     if (st == AS_OK)
         st = claim_trials(c->db, c->arena, &req, &list, err);
-    if (st < 0 || (list.n == 0 && call_wait(c, wait_ms)))
+    if (st != AS_OK || (list.n == 0 && call_wait(c, wait_ms)))
         return st;
     return call_ok(c, claims_encode(&list), err);
 }

@@ -64,12 +64,14 @@ static as_status bind_one(const struct addrinfo *ai, const char *text, int *ret_
 
 static void format_url(int fd, const char *host, char *url, size_t size)
 {
-    struct sockaddr_storage sa = {0};
+    union {
+        struct sockaddr any;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+    } sa = {0};
     socklen_t len = sizeof sa;
-    (void)getsockname(fd, (struct sockaddr *)&sa, &len);
-    in_port_t port = sa.ss_family == AF_INET6
-                         ? ((const struct sockaddr_in6 *)(const void *)&sa)->sin6_port
-                         : ((const struct sockaddr_in *)(const void *)&sa)->sin_port;
+    (void)getsockname(fd, &sa.any, &len);
+    in_port_t port = sa.any.sa_family == AF_INET6 ? sa.v6.sin6_port : sa.v4.sin_port;
     bool is_6 = strchr(host, ':') != NULL;
     (void)snprintf(url, size, "http://%s%s%s:%u", is_6 ? "[" : "", host, is_6 ? "]" : "",
                    (unsigned)ntohs(port));

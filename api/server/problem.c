@@ -35,11 +35,11 @@ static struct row row_of_status(as_status st, bool has_pointer)
         return (struct row){403, "denied", "Not allowed"};
     case AS_E_UNAVAILABLE:
     case AS_E_TIMEOUT:
+    case AS_E_IO: /* of this machine, such as a full disk under uploads: it may pass */
         return (struct row){503, "unavailable", "Try again later"};
     case AS_E_NOMEM:
         return (struct row){503, "out_of_memory", "Try again later"};
     case AS_OK:
-    case AS_E_IO:
     case AS_E_INTERNAL:
         break;
     }
@@ -116,7 +116,7 @@ void problem_answer(struct http_exchange *x, problem_kind kind, const char *requ
                     const struct as_err *err)
 {
     struct row row = row_of(kind, err->code, err->pointer[0] != '\0');
-    if (row.http == 500)
+    if (row.http == 500 || err->code == AS_E_IO)
         log_write(LOG_ERROR, "request failed", "request_id=%s path=%s status=%s detail=\"%s\"",
                   request_id, x->head.path ? x->head.path : "-", as_status_name(err->code),
                   err->msg);

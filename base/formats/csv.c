@@ -211,6 +211,23 @@ as_status csv_next(struct csv *c, struct csv_row *ret, struct as_err *err)
     return st;
 }
 
+/* Whether the numbers of a record are 0, 1, 2 … or 1, 2, 3 …: names that a program made up. Fewer
+ * than four may well be data. */
+static bool counts_columns(const struct csv_row *row)
+{
+    double v, base = 0;
+    size_t n = 0;
+    for (size_t i = 0; i < row->n_cells; i++) {
+        if (csv_cell_kind(&row->cells[i], &v) != CSV_NUMBER)
+            continue;
+        if (n == 0)
+            base = v;
+        if (v != base + (double)n++)
+            return false;
+    }
+    return n >= 4 && (base == 0 || base == 1);
+}
+
 static bool looks_like_header(const csv_kind *first, size_t n, const struct csv_row *second)
 {
     bool any = false;
@@ -285,6 +302,27 @@ static as_status open_source(const struct source *src, struct csv **ret, struct 
     return AS_OK;
 }
 
+/* Another dialect reads as one column, or as one long record: say so where it is plain. */
+static as_status check_dialect(const struct csv_row *row, struct as_err *err)
+{
+    const struct csv_cell *first = &row->cells[0];
+    const char *tab = row->n_cells == 1 ? memchr(first->s, '\t', first->len) : NULL;
+    if (tab || (row->n_cells == 1 && memchr(first->s, ';', first->len)))
+        return as_fail(err, AS_E_INVAL,
+                       "line %zu: found %s and no ',', expected a comma between "
+                       "cells",
+                       row->line, tab ? "a tab" : "';'");
+    for (size_t i = 0; i < row->n_cells; i++) {
+        const char *cr = memchr(row->cells[i].s, '\r', row->cells[i].len);
+        if (cr && cr[1] != '\n')
+            return as_fail(err, AS_E_INVAL,
+                           "line %zu: found a carriage return in a cell, expected "
+                           "lines that end with LF or CRLF",
+                           row->line);
+    }
+    return AS_OK;
+}
+
 /* Decide on the header from the first two records; leaves the names of record one in c. */
 static as_status detect_header(struct csv *c, csv_header header, struct as_err *err)
 {
@@ -292,9 +330,12 @@ static as_status detect_header(struct csv *c, csv_header header, struct as_err *
     as_status st = next_record(c, &row, err);
     if (st < 0)
         return st == AS_E_EXHAUSTED ? as_fail(err, AS_E_INVAL, "the table is empty") : st;
-    st = take_names(c, &row, err);
+    st = check_dialect(&row, err);
+    if (st == AS_OK)
+        st = take_names(c, &row, err);
     if (st < 0)
         return st;
+    bool counts = counts_columns(&row);
     AS_AUTO(as_freep) csv_kind *kinds = as_calloc(row.n_cells, sizeof *kinds);
     if (!kinds)
         return as_fail(err, AS_E_NOMEM, "out of memory");
@@ -305,9 +346,10 @@ static as_status detect_header(struct csv *c, csv_header header, struct as_err *
     st = next_record(c, &row, err);
     if (st < 0 && st != AS_E_EXHAUSTED)
         return st;
-    c->has_header = header == CSV_HEADER_AUTO
-                        ? looks_like_header(kinds, c->n_columns, st == AS_OK ? &row : NULL)
-                        : header == CSV_HEADER_YES;
+    const struct csv_row *second = st == AS_OK ? &row : NULL;
+    c->has_header = header == CSV_HEADER_AUTO ? looks_like_header(kinds, c->n_columns, second) ||
+                                                    (counts && second && !counts_columns(second))
+                                              : header == CSV_HEADER_YES;
     return c->has_header ? AS_OK : number_names(c, err);
 }
 
@@ -323,7 +365,7 @@ static as_status open_table(const struct source *src, csv_header header, struct 
         st = detect_header(first, header, err);
     if (st == AS_OK)
         st = open_source(src, &c, err);
-    if (st < 0)
+    if (st != AS_OK)
         return st;
     c->n_columns = first->n_columns;
     c->has_header = first->has_header;

@@ -19,7 +19,8 @@
 #define CSV_MAX_RECORD ((size_t)16 << 20) /* bytes */
 
 /* AUTO: the first record is a header when it is text in some column where the second is a number,
- * or when it is the only record and holds text. */
+ * when it is the only record and holds text, or when its numbers count the columns (four or more:
+ * "0,1,2,3", "class,1,2,3,4") and those of the second do not. */
 typedef enum csv_header { CSV_HEADER_AUTO, CSV_HEADER_YES, CSV_HEADER_NO } csv_header;
 
 /* The bytes of one cell, without its quotes, NUL-terminated. */
@@ -39,8 +40,8 @@ typedef enum csv_kind { CSV_EMPTY, CSV_NUMBER, CSV_NOT_FINITE, CSV_TEXT } csv_ki
 struct csv;
 
 /* Open a file, or bytes that are borrowed until csv_free. The first two records are read.
- * AS_E_NOT_FOUND, AS_E_IO, AS_E_NOMEM, AS_E_TOO_LARGE; AS_E_INVAL: no record at all, or a bad one.
- */
+ * AS_E_NOT_FOUND, AS_E_IO, AS_E_NOMEM, AS_E_TOO_LARGE; AS_E_INVAL: no record at all, or a bad one,
+ * or a first record with other separators than commas. */
 AS_MUST_CHECK as_status csv_open(const char *path, csv_header header, struct csv **ret,
                                  struct as_err *err);
 AS_MUST_CHECK as_status csv_open_bytes(const char *bytes, size_t len, csv_header header,

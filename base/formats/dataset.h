@@ -55,7 +55,7 @@ struct dataset_info {
     size_t n_features;
     size_t n_outputs; /* classes, or 1 for regression */
     size_t n_classes; /* 0 for regression */
-    char **classes;   /* numeric order when all are whole numbers, else byte order */
+    char **classes;   /* numeric order when all are whole numbers below 2^53, else byte order */
     char **features;  /* n_features names when the file has them, else NULL; not in the JSON */
 };
 
@@ -65,12 +65,14 @@ void dataset_info_done(struct dataset_info *info);
  *   paths   a table, or features + targets; borrowed
  *   target  column name, or its index as text, negative from the end ("-1": the last); NULL only
  *           with a targets file
+ *           A table's first record is its header when it looks like one (csv.h) or names the target
  *   task    AUTO: text, or whole numbers with at most DATASET_AUTO_CLASSES distinct values, is
  *           classification; everything else regression
  *   ret     owned by the caller, untouched on failure
  * AS_E_INVAL      a missing target (the message lists the columns), text among the features, a
- * value that is empty or not finite, ragged rows, one class only, fewer than 2 rows AS_E_TOO_LARGE
- * past one of the limits above AS_E_NOT_FOUND, AS_E_IO, AS_E_NOMEM */
+ *                 value that is empty or not finite, ragged rows, one class only, fewer than 2 rows
+ * AS_E_TOO_LARGE  past one of the limits above
+ * AS_E_NOT_FOUND, AS_E_IO, AS_E_NOMEM */
 AS_MUST_CHECK as_status dataset_inspect(const struct dataset_paths *paths, dataset_format format,
                                         const char *target, dataset_task task,
                                         struct dataset_info *ret, struct as_err *err);

@@ -9,20 +9,45 @@ struct table {
     size_t n_columns, target;
 };
 
-static as_status open_table(const char *path, const char *target, struct table *ret,
-                            struct as_err *err)
+static as_status find_target(const char *target, struct table *ret, struct as_err *err)
 {
-    as_status st = csv_open(path, CSV_HEADER_AUTO, &ret->csv, err);
-    if (st < 0)
-        return st;
     ret->n_columns = csv_columns(ret->csv);
     AS_AUTO(as_freep) const char **names = as_calloc(ret->n_columns, sizeof *names);
     if (!names)
         return as_fail(err, AS_E_NOMEM, "out of memory");
     for (size_t i = 0; i < ret->n_columns; i++)
         names[i] = csv_column_name(ret->csv, i);
-    st = target_find_column(target, ret->n_columns, names, &ret->target, err);
+    as_status st = target_find_column(target, ret->n_columns, names, &ret->target, err);
     return st < 0 ? st : dataset_check_size(0, ret->n_columns - 1, err);
+}
+
+/* A first record that does not look like a header is one all the same when it names the target. */
+static as_status open_with_header(const char *path, const char *target, struct table *t)
+{
+    struct table with = {0};
+    as_status st = csv_open(path, CSV_HEADER_YES, &with.csv, NULL);
+    if (st == AS_OK)
+        st = find_target(target, &with, NULL);
+    if (st < 0) {
+        csv_free(with.csv);
+        return st;
+    }
+    csv_free(t->csv);
+    *t = with;
+    return AS_OK;
+}
+
+static as_status open_table(const char *path, const char *target, struct table *ret,
+                            struct as_err *err)
+{
+    as_status st = csv_open(path, CSV_HEADER_AUTO, &ret->csv, err);
+    if (st < 0)
+        return st;
+    st = find_target(target, ret, err);
+    if (st == AS_E_INVAL && !csv_has_header(ret->csv) &&
+        open_with_header(path, target, ret) == AS_OK)
+        st = AS_OK;
+    return st;
 }
 
 static as_status at_cell(const struct table *t, const struct csv_row *row, size_t column,
@@ -159,7 +184,7 @@ static as_status load_rows(const struct table *t, const struct dataset_info *inf
         st = read_features(t, &row, d->x + n * d->n_features, err);
         if (st == AS_OK)
             st = read_target(t, &row, info->task, &v, err);
-        if (st < 0)
+        if (st != AS_OK)
             return st;
         if (d->targets)
             d->targets[n] = (float)v.number;

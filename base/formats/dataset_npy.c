@@ -152,7 +152,7 @@ as_status dataset_npy_load(const struct dataset_paths *paths, const struct datas
     for (size_t r = 0; st == AS_OK && r < a.n_rows; r++) {
         struct target_value v;
         st = read_row(&a, r, ret->x + r * ret->n_features, &v, err);
-        if (st < 0)
+        if (st != AS_OK)
             return st;
         if (ret->targets)
             ret->targets[r] = (float)v.number;

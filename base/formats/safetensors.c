@@ -101,7 +101,7 @@ static as_status read_tensor(const char *name, const json_t *obj, const char *da
         st = json_fields_array(&f, "data_offsets", JSON_REQUIRED, &offsets, err);
     if (st == AS_OK)
         st = json_fields_end(&f, err);
-    if (st < 0)
+    if (st != AS_OK)
         return st;
     int kind = 0;
     while (type_names[kind] && strcmp(type_names[kind], type) != 0)

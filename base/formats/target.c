@@ -8,7 +8,9 @@
 
 #include "base/str.h"
 
-#define LARGEST_WHOLE 9007199254740992.0 /* 2^53: beyond it doubles skip whole numbers */
+#define LARGEST_WHOLE                                                                              \
+    INT64_C(9007199254740991) /* 2^53 - 1: above it doubles skip whole numbers                     \
+                               */
 
 void target_scan_done(struct target_scan *s)
 {
@@ -21,7 +23,7 @@ void target_scan_done(struct target_scan *s)
 
 static bool is_whole(double v)
 {
-    return v == floor(v) && fabs(v) <= LARGEST_WHOLE;
+    return v == floor(v) && fabs(v) <= (double)LARGEST_WHOLE;
 }
 
 static as_status add_whole(struct target_scan *s, int64_t v, struct as_err *err)
@@ -72,6 +74,9 @@ static as_status add_text(struct target_scan *s, const char *text, size_t len, s
         s->texts_full = true;
         return AS_OK;
     }
+    if (len > DATASET_MAX_CLASS_NAME)
+        return as_fail(err, AS_E_INVAL, "a class name of %zu bytes, at most %zu", len,
+                       DATASET_MAX_CLASS_NAME);
     as_status st = as_reserve_one(&s->texts, s->n_texts, &s->texts_cap, sizeof *s->texts, err);
     if (st < 0)
         return st;
@@ -93,9 +98,6 @@ as_status target_scan_add(struct target_scan *s, const struct target_value *v, s
                        "found '%.*s' in a target of numbers; if these are classes, say so with the "
                        "task classification",
                        v->len < 60 ? (int)v->len : 60, v->text);
-    if (v->text && v->len > DATASET_MAX_CLASS_NAME)
-        return as_fail(err, AS_E_INVAL, "a class name of %zu bytes, at most %zu", v->len,
-                       DATASET_MAX_CLASS_NAME);
     bool whole = v->is_number && is_whole(v->number);
     if (!whole && !v->text && s->task == DATASET_CLASSIFICATION)
         return as_fail(err, AS_E_INVAL, "found %g, expected a class (a whole number)", v->number);
@@ -107,7 +109,8 @@ as_status target_scan_add(struct target_scan *s, const struct target_value *v, s
         return st;
     if (whole && !s->any_text && !s->any_fraction)
         st = add_whole(s, (int64_t)v->number, err);
-    if (st == AS_OK && v->text)
+    /* an AUTO column that began with numbers never becomes names: see above */
+    if (st == AS_OK && v->text && (s->any_text || s->task == DATASET_CLASSIFICATION))
         st = add_text(s, v->text, v->len, err);
     return st;
 }
@@ -160,7 +163,7 @@ bool target_classes_whole(const struct dataset_info *info)
 {
     for (size_t i = 0; i < info->n_classes; i++) {
         int64_t v;
-        if (as_parse_i64(info->classes[i], &v, NULL) < 0)
+        if (as_parse_i64(info->classes[i], &v, NULL) < 0 || v > LARGEST_WHOLE || v < -LARGEST_WHOLE)
             return false;
     }
     return true;

@@ -18,7 +18,8 @@ struct target_value {
     double number;
 };
 
-/* Distinct values seen so far. Past DATASET_MAX_CLASSES nothing more is remembered. */
+/* Distinct values seen so far, as far as they can still become classes. Past DATASET_MAX_CLASSES
+ * nothing more is remembered. */
 struct target_scan {
     dataset_task task; /* as asked */
     size_t n_rows;
@@ -44,7 +45,8 @@ AS_MUST_CHECK as_status target_scan_add(struct target_scan *s, const struct targ
 AS_MUST_CHECK as_status target_scan_end(struct target_scan *s, struct dataset_info *info,
                                         struct as_err *err);
 
-/* Are all names whole numbers, so that they are compared as numbers? */
+/* Are all names whole numbers that a double holds, so that they are compared as numbers? Longer
+ * ones are names like any text. */
 bool target_classes_whole(const struct dataset_info *info);
 
 /* The index of the class. AS_E_INVAL when it is none of them. `whole` is target_classes_whole(). */

@@ -16,7 +16,7 @@ static const char *const optimizer_words[] = {"sgd", "adamw", NULL};
 static const char *const schedule_words[] = {"constant", "cosine", "one_cycle", NULL};
 static const char *const precision_words[] = {"float32", NULL};
 
-#define LARGEST_BELOW_ONE 0.99999999
+#define LARGEST_BELOW_ONE 0x1.fffffep-1 /* of float32: what is above would be 1 there */
 #define LARGEST_RATE 1e6 /* past it nothing trains; keeps float32 arithmetic finite */
 
 /* An optional object: AS_OK with *ret_there false when it is absent. */

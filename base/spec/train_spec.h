@@ -3,7 +3,8 @@
  * The server parses it at sweep creation, with sample values in place of `${…}`, so that a bad
  * sweep is refused before a trial runs; the trainer parses it again from its job. Unknown fields
  * are refused. Fields that belong to another kind (momentum with adamw, pct_start with cosine) are
- * checked and then unused, because kinds may be searched over. */
+ * checked and then unused, because kinds may be searched over. Numbers are used in float32: [0, 1)
+ * ends below the first number that would round to 1 there. */
 #ifndef ASSAY_BASE_SPEC_TRAIN_SPEC_H
 #define ASSAY_BASE_SPEC_TRAIN_SPEC_H
 
@@ -66,7 +67,7 @@ struct train_spec {
     int64_t batch_size;         /* default 32; more than the training rows: all of them */
     double validation_fraction; /* (0, 1), default 0.25 */
     int64_t validation_seed;    /* >= 0, default 0: all trials of a sweep hold out the same rows */
-    bool standardize;           /* default true */
+    bool standardize;           /* the features; default true. Targets of regression always are */
     int64_t report_every;       /* epochs between reports, default 1; the last is always reported */
 };
 

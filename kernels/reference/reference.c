@@ -9,14 +9,7 @@
 
 static const struct backend_ops ops = {
     .name = "reference",
-    .close = host_close,
-    .sync = host_sync,
-    .alloc = host_buf_alloc,
-    .release = host_buf_release,
-    .upload = host_buf_upload,
-    .download = host_buf_download,
-    .fill = host_buf_fill,
-    .copy = host_buf_copy,
+    HOST_BUF_OPS,
     .gather = ref_gather,
     .linear_forward = ref_linear_forward,
     .linear_backward = ref_linear_backward,

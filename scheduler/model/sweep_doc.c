@@ -125,7 +125,7 @@ static as_status parse_metric(struct json_fields *doc, struct sweep_doc *d, stru
         st = json_fields_word(&f, "goal", JSON_REQUIRED, goals, &goal, err);
     if (st == AS_OK)
         st = json_fields_end(&f, err);
-    if (st < 0)
+    if (st != AS_OK)
         return st;
     if (!param_name_valid(name))
         return as_fail_at(err, AS_E_INVAL, "/metric/name",

@@ -340,19 +340,12 @@ as_status conn_open(const char *info, const char *app, struct conn **ret, struct
                                        "client_encoding",
                                        "options",
                                        NULL};
-    const char *const values[] = {
-        info,
-        app,
-        "5",
-        "10",
-        "5",
-        "3",
-        "15000",
-        "UTF8",
+    static const char session_options[] =
         "-c statement_timeout=15s -c idle_in_transaction_session_timeout=30s -c lock_timeout=5s "
-        "-c timezone=UTC -c extra_float_digits=1 -c datestyle=ISO -c default_transaction_isolation="
-        "read\\ committed",
-        NULL};
+        "-c timezone=UTC -c extra_float_digits=1 -c datestyle=ISO "
+        "-c default_transaction_isolation=read\\ committed";
+    const char *const values[] = {info, app, "5", "10", "5", "3", "15000", "UTF8", session_options,
+                                  NULL};
     AS_AUTO(conn_closep) struct conn *c = as_calloc(1, sizeof *c);
     if (!c)
         return as_fail(err, AS_E_NOMEM, "out of memory");

@@ -39,8 +39,11 @@ static const struct stmt stmts[] = {
                       "update runner set state = 'left', seen_at = now() where name "
                       "= $1 and epoch = $2 and state <> 'left'"},
     [RUNNER_EXPIRED] = {"runner_expired",
-                        "select name from runner where state = 'live' and "
-                        "expires_at < clock_timestamp() order by name limit 1000"},
+                        "select " SQL_MS(
+                            "clock_timestamp()") ", r.name from (select 1) one left join "
+                                                 "runner r on r.state = 'live' and r.expires_at < "
+                                                 "clock_timestamp() "
+                                                 "order by r.name limit 1000"},
     [RUNNER_LOSE] = {"runner_lose", "update runner set state = 'lost' where name = $1 and state = "
                                     "'live' and expires_at < clock_timestamp()"},
     [RUNNER_LIST] = {"runner_list",
@@ -128,9 +131,10 @@ as_status store_runner_get(struct tx *t, struct arena *a, const char *name, stru
     return reader_check(&rd, err);
 }
 
-as_status store_runner_expired(struct tx *t, struct arena *a, const char ***ret, size_t *ret_n,
-                               struct as_err *err)
+as_status store_runner_expired(struct tx *t, struct arena *a, int64_t *ret_now_ms,
+                               const char ***ret, size_t *ret_n, struct as_err *err)
 {
+    size_t n = 0;
     RESULT_AUTO r = {0};
     as_status st = tx_query(t, &stmts[RUNNER_EXPIRED], NULL, &r, err);
     if (st != AS_OK)
@@ -141,11 +145,14 @@ as_status store_runner_expired(struct tx *t, struct arena *a, const char ***ret,
     for (int i = 0; i < r.rows && st == AS_OK; i++) {
         struct reader rd;
         reader_init(&rd, &r, i, a);
-        names[i] = read_str(&rd);
+        *ret_now_ms = read_i64(&rd);
+        if (read_null(&rd))
+            break; /* the one row of the time alone */
+        names[n++] = read_str(&rd);
         st = reader_check(&rd, err);
     }
     *ret = names;
-    *ret_n = (size_t)r.rows;
+    *ret_n = n;
     return st;
 }
 

@@ -39,9 +39,9 @@ AS_MUST_CHECK as_status store_runner_get(struct tx *t, struct arena *a, const ch
 AS_MUST_CHECK as_status store_runner_leave(struct tx *t, const char *name, int64_t epoch,
                                            bool *ret_done, struct as_err *err);
 
-/* Names of live runners whose lease has run out. */
-AS_MUST_CHECK as_status store_runner_expired(struct tx *t, struct arena *a, const char ***ret,
-                                             size_t *ret_n, struct as_err *err);
+/* Names of live runners whose lease has run out, and the time by which it has. */
+AS_MUST_CHECK as_status store_runner_expired(struct tx *t, struct arena *a, int64_t *ret_now_ms,
+                                             const char ***ret, size_t *ret_n, struct as_err *err);
 /* Live to lost, if its lease has run out still. Locks its row. */
 AS_MUST_CHECK as_status store_runner_lose(struct tx *t, const char *name, bool *ret_done,
                                           struct as_err *err);

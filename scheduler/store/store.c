@@ -33,6 +33,8 @@ struct store {
     int64_t backoff_ms;          /* 0: the last attempt to connect succeeded */
     int64_t retry_at_ns;         /* no attempt before */
     int64_t up_since_ns;         /* 0: down */
+    int64_t looked_ms;           /* the last look at leases, by the database's clock; 0: none */
+    int64_t hears_since_ms;      /* the first look after the last break */
     int64_t prune_at_ns;         /* when old rows are looked for again */
     char down_msg[AS_ERR_MSG_MAX];
     as_status down_code;
@@ -150,6 +152,18 @@ int64_t store_up_ns(struct store *db)
     int64_t since = db->up_since_ns;
     pthread_mutex_unlock(&db->mu);
     return since ? clock_mono_ns() - since : 0;
+}
+
+bool store_hears(struct store *db, int64_t now_ms)
+{
+    int64_t lease_ms = db->config.lease_ms, break_ms = lease_ms / 2 > 1000 ? lease_ms / 2 : 1000;
+    pthread_mutex_lock(&db->mu);
+    if (db->looked_ms == 0 || now_ms < db->looked_ms || now_ms - db->looked_ms > break_ms)
+        db->hears_since_ms = now_ms;
+    db->looked_ms = now_ms;
+    bool hears = now_ms - db->hears_since_ms >= lease_ms;
+    pthread_mutex_unlock(&db->mu);
+    return hears;
 }
 
 bool store_prune_due(struct store *db)

@@ -62,11 +62,20 @@ START_TEST(header_detection)
         csv_header asked;
         bool header;
     } cases[] = {
-        {"1,2\n3,4\n", CSV_HEADER_AUTO, false},     {"x,y\n3,4\n", CSV_HEADER_AUTO, true},
-        {"1,cat\n3,dog\n", CSV_HEADER_AUTO, false}, {"len,kind\n3,dog\n", CSV_HEADER_AUTO, true},
-        {"x,y\n", CSV_HEADER_AUTO, true},           {"nan,1\n2,3\n", CSV_HEADER_AUTO, false},
-        {",1\n2,3\n", CSV_HEADER_AUTO, false},      {"1,2\n3,4\n", CSV_HEADER_YES, true},
+        {"1,2\n3,4\n", CSV_HEADER_AUTO, false},
+        {"x,y\n3,4\n", CSV_HEADER_AUTO, true},
+        {"1,cat\n3,dog\n", CSV_HEADER_AUTO, false},
+        {"len,kind\n3,dog\n", CSV_HEADER_AUTO, true},
+        {"x,y\n", CSV_HEADER_AUTO, true},
+        {"nan,1\n2,3\n", CSV_HEADER_AUTO, false},
+        {",1\n2,3\n", CSV_HEADER_AUTO, false},
+        {"1,2\n3,4\n", CSV_HEADER_YES, true},
         {"x,y\n3,4\n", CSV_HEADER_NO, false},
+        {"k,1,2,3,4\na,5,2,2,2\n", CSV_HEADER_AUTO, true},
+        {"0,1,2,3\n.1,.2,.3,.4\n", CSV_HEADER_AUTO, true},
+        {"1,2,3,4\n1,2,3,4\n", CSV_HEADER_AUTO, false},
+        {"1,2,3\n.5,2,2\n", CSV_HEADER_AUTO, false},
+        {"2,3,4,5\n.5,2,2,2\n", CSV_HEADER_AUTO, false},
     };
     for (size_t i = 0; i < AS_ARRAY_LEN(cases); i++) {
         AS_AUTO(csv_freep) struct csv *c = open_text(cases[i].text, cases[i].asked);
@@ -97,6 +106,9 @@ START_TEST(malformed)
     ck_fails(read_all("a,b\n1,\"2\n"), AS_E_INVAL, err, "line 2: a quoted cell is not closed");
     ck_fails(read_all("a,b\n1,\"2\"x\n"), AS_E_INVAL, err, "line 2, cell 2: text follows");
     ck_fails(read_all("a,b\n1,2\"\"\n"), AS_E_INVAL, err, "line 2, cell 2: a quote inside");
+    ck_fails(read_all("a;b\n1;2\n"), AS_E_INVAL, err, "line 1: found ';' and no ','");
+    ck_fails(read_all("a\tb\n1\t2\n"), AS_E_INVAL, err, "line 1: found a tab and no ','");
+    ck_fails(read_all("a,b\r1,2\r"), AS_E_INVAL, err, "line 1: found a carriage return");
     ck_fails(read_all("a,b\n1,\xff\n"), AS_E_INVAL, err, "line 2 is not valid UTF-8");
     struct csv *c = NULL;
     ck_fails(csv_open_bytes("a\0b", 3, CSV_HEADER_AUTO, &c, &err), AS_E_INVAL, err, "UTF-8");

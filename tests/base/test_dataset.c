@@ -73,6 +73,24 @@ START_TEST(text_classes)
 }
 END_TEST
 
+/* A header need not look like one when the target is named after it. */
+START_TEST(target_makes_the_header)
+{
+    AS_AUTO(dataset_info_done) struct dataset_info named = {0};
+    AS_AUTO(dataset_info_done) struct dataset_info counted = {0};
+    ck_ok(inspect("kind,2019,2020\ndog,1,2\ncat,3,4\n", "kind", DATASET_TASK_AUTO, &named), err);
+    ck_assert_uint_eq(named.n_rows, 2);
+    ck_assert_uint_eq(named.n_classes, 2);
+    ck_assert_str_eq(named.features[0], "2019");
+    ck_ok(inspect("kind,1,2,3,4\ndog,1,2,5,5\ncat,3,4,5,5\n", "0", DATASET_TASK_AUTO, &counted),
+          err);
+    ck_assert_uint_eq(counted.n_rows, 2);
+    ck_assert_str_eq(counted.target, "kind");
+    ck_fails(inspect("dog,1\ncat,3\n", "kind", DATASET_TASK_AUTO, &named), AS_E_INVAL, err,
+             "no target column 'kind'");
+}
+END_TEST
+
 START_TEST(whole_classes_in_numeric_order)
 {
     AS_AUTO(dataset_info_done) struct dataset_info info = {0};
@@ -85,6 +103,22 @@ START_TEST(whole_classes_in_numeric_order)
     ck_assert_str_eq(info.classes[2], "10");
     AS_AUTO(dataset_done) struct dataset d = load(&info);
     ck_assert_mem_eq(d.labels, ((int32_t[]){2, 1, 0, 1}), 4 * sizeof(int32_t));
+}
+END_TEST
+
+/* Identifiers that doubles cannot tell apart are names, and stay distinct. */
+START_TEST(whole_classes_past_doubles)
+{
+    AS_AUTO(dataset_info_done) struct dataset_info info = {0}, back = {0};
+    ck_ok(inspect("a,id\n1,9007199254740993\n2,9007199254740992\n3,10\n4,9\n", "id",
+                  DATASET_CLASSIFICATION, &info),
+          err);
+    ck_assert_uint_eq(info.n_classes, 4);
+    ck_assert_str_eq(info.classes[0], "10"); /* byte order */
+    JSON_AUTO j = dataset_info_to_json(&info);
+    ck_ok(dataset_info_from_json(j, "/dataset", &back, &err), err);
+    AS_AUTO(dataset_done) struct dataset d = load(&back);
+    ck_assert_mem_eq(d.labels, ((int32_t[]){3, 2, 0, 1}), 4 * sizeof(int32_t));
 }
 END_TEST
 
@@ -157,6 +191,16 @@ START_TEST(class_limits)
         str_putc(&b, 'x');
     str_puts(&b, "\n1,y\n");
     ck_fails(refused(b.s, "y", DATASET_TASK_AUTO), AS_E_INVAL, err, "line 2: a class name of 257");
+    str_clear(&b);
+    str_puts(&b, "a,y\n1,0.");
+    for (size_t i = 0; i <= DATASET_MAX_CLASS_NAME; i++)
+        str_putc(&b, '3');
+    str_puts(&b, "\n1,2\n"); /* no name, but a number with many digits */
+    AS_AUTO(dataset_info_done) struct dataset_info info = {0};
+    ck_ok(inspect(b.s, "y", DATASET_TASK_AUTO, &info), err);
+    ck_assert_int_eq(info.task, DATASET_REGRESSION);
+    dataset_info_done(&info);
+    ck_ok(inspect(b.s, "y", DATASET_REGRESSION, &info), err);
 }
 END_TEST
 
@@ -326,7 +370,9 @@ Suite *test_suite(void)
     TCase *t = tcase_create("dataset");
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, text_classes);
+    tcase_add_test(t, target_makes_the_header);
     tcase_add_test(t, whole_classes_in_numeric_order);
+    tcase_add_test(t, whole_classes_past_doubles);
     tcase_add_test(t, numbers_are_regression);
     tcase_add_test(t, bad_tables);
     tcase_add_test(t, class_limits);

@@ -58,7 +58,9 @@ START_TEST(folders)
     AS_AUTO(as_freep) char *path = file_join(dir, "a/b/c");
     ck_ok(file_mkdirs(path, 0700, &err), err);
     ck_ok(file_mkdirs(path, 0700, &err), err);
+    ck_fails(file_mkdirs("", 0700, &err), AS_E_IO, err, "without a name");
     AS_AUTO(as_freep) char *file = file_join(path, "x");
+    ck_fails(file_mkdirs("/dev/null", 0700, &err), AS_E_IO, err, "is not a folder");
     ck_ok(file_replace(file, "abc", 3, 0600, &err), err);
     char hex[SHA256_HEX_SIZE];
     int64_t size;

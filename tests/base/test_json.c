@@ -56,8 +56,8 @@ START_TEST(fields_name_what_is_wrong)
 {
     struct as_err err = {0};
     JSON_AUTO j = NULL;
-    ck_ok(parse("{\"n\": 3, \"x\": \"text\", \"kind\": \"b\", \"d\": \"5m\", \"max_trails\": 1}", &j,
-                &err),
+    ck_ok(parse("{\"n\": 3, \"x\": \"text\", \"kind\": \"b\", \"d\": \"5m\", \"max_trails\": 1}",
+                &j, &err),
           err);
     struct json_fields f;
     ck_ok(json_fields_init(&f, j, "/limits", &err), err);
@@ -69,8 +69,10 @@ START_TEST(fields_name_what_is_wrong)
              "/limits/n: found 3, expected a whole number from 4 to 9");
     ck_assert_str_eq(err.pointer, "/limits/n");
     ck_ok(json_fields_i64(&f, "n", JSON_REQUIRED, 1, 9, &n, &err), err);
-    ck_fails(json_fields_double(&f, "x", JSON_OPTIONAL, 0, 1, &x, &err), AS_E_INVAL, err, "\"text\"");
-    ck_fails(json_fields_double(&f, "y", JSON_REQUIRED, 0, 1, &x, &err), AS_E_INVAL, err, "missing");
+    ck_fails(json_fields_double(&f, "x", JSON_OPTIONAL, 0, 1, &x, &err), AS_E_INVAL, err,
+             "\"text\"");
+    ck_fails(json_fields_double(&f, "y", JSON_REQUIRED, 0, 1, &x, &err), AS_E_INVAL, err,
+             "missing");
     ck_ok(json_fields_word(&f, "kind", JSON_REQUIRED, words, &kind, &err), err);
     ck_ok(json_fields_duration(&f, "d", JSON_REQUIRED, &ms, &err), err);
     int64_t trials = 0;

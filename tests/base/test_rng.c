@@ -37,8 +37,8 @@ START_TEST(streams_replay_and_differ)
 }
 END_TEST
 
-/* 10^5 draws: the mean of a uniform has deviation 9.1e-4, of a normal 3.2e-3; bounds are 6 sigma, so a
- * false alarm has probability under 1e-8, and the seed is fixed anyway. */
+/* 10^5 draws: the mean of a uniform has deviation 9.1e-4, of a normal 3.2e-3; bounds are 6 sigma,
+ * so a false alarm has probability under 1e-8, and the seed is fixed anyway. */
 START_TEST(moments)
 {
     struct rng r;

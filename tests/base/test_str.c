@@ -1,3 +1,4 @@
+#include <math.h>
 #include <string.h>
 
 #include "base/str.h"
@@ -36,6 +37,23 @@ START_TEST(parsing)
 }
 END_TEST
 
+START_TEST(shortest_numbers)
+{
+    static const struct {
+        double v;
+        const char *text;
+    } cases[] = {{0.1, "0.1"},           {1e-5, "1e-05"},
+                 {-0.0, "-0"},           {1.0 / 3, "0.3333333333333333"},
+                 {1e22, "1e+22"},        {0.1 + 0.2, "0.30000000000000004"},
+                 {5e-324, "5e-324"},     {1.5e-310, "1.5e-310"},
+                 {INFINITY, "Infinity"}, {NAN, "NaN"}};
+    for (size_t i = 0; i < AS_ARRAY_LEN(cases); i++) {
+        char buf[32];
+        ck_assert_str_eq(as_format_double(cases[i].v, buf, sizeof buf), cases[i].text);
+    }
+}
+END_TEST
+
 START_TEST(utf8)
 {
     ck_assert(as_utf8_valid("h\xc3\xa9\xf0\x9f\x98\x80", 7));
@@ -66,6 +84,7 @@ Suite *test_suite(void)
     TCase *t = tcase_create("str");
     tcase_add_test(t, building);
     tcase_add_test(t, parsing);
+    tcase_add_test(t, shortest_numbers);
     tcase_add_test(t, utf8);
     tcase_add_test(t, words);
     suite_add_tcase(s, t);

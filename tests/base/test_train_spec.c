@@ -77,7 +77,12 @@ START_TEST(refused)
         {"\"model\":{\"layers\":64}", "/trial/train/model/layers", "a list"},
         {"\"model\":{\"layers\":[64,0]}", "/trial/train/model/layers/1", "found 0"},
         {"\"model\":{\"layers\":[\"64\"]}", "/trial/train/model/layers/0", "\"64\""},
-        {"\"model\":{\"dropout\":1}", "/trial/train/model/dropout", "found 1"},
+        {"\"model\":{\"dropout\":1}", "/trial/train/model/dropout",
+         "found 1, expected a number from 0 to 0.99999994"},
+        /* below 1, but not in float32, where the trainer has it */
+        {"\"model\":{\"dropout\":0.99999999}", "/trial/train/model/dropout", "found 0.99999999"},
+        {"\"optimizer\":{\"beta1\":0.99999999}", "/trial/train/optimizer/beta1", "0.99999999"},
+        {"\"optimizer\":{\"beta2\":0.99999999}", "/trial/train/optimizer/beta2", "0.99999999"},
         {"\"model\":{\"width\":3}", "/trial/train/model/width", "width"},
         {"\"optimizer\":{\"kind\":\"adam\"}", "/trial/train/optimizer/kind", "sgd, adamw"},
         {"\"optimizer\":{\"lr\":0}", "/trial/train/optimizer/lr", "found 0"},

@@ -17,14 +17,16 @@ START_TEST(rows)
     struct as_err err = {0};
     struct str b = {0};
     JSON_AUTO items = NULL;
+    JSON_AUTO sweep =
+        json_pack("{s:{s:{s:{}, s:{}, s:{}}}}", "document", "parameters", "width", "lr", "opt");
     ck_ok(json_parse(text, strlen(text), &items, &err), err);
-    ck_ok(export_csv(items, &b, &err), err);
+    ck_ok(export_csv(sweep, items, &b, &err), err);
     ck_assert_str_eq(
         str_cstr(&b),
-        "number,state,value,attempt,restarts,param.lr,param.opt,param.width,metric.loss,metric.big,"
+        "number,state,value,attempt,restarts,param.width,param.lr,param.opt,metric.loss,metric.big,"
         "runner,reason,created_at,started_at,finished_at\n"
-        "0,completed,-0.1,1,0,1e-05,'=cmd,,0.25,Infinity,local-1,,t0,,\n"
-        "1,failed,NaN,2,1,-2,,64,,,,\"exit 3, \"\"bad\"\"\",,,\n");
+        "0,completed,-0.1,1,0,,1e-05,'=cmd,0.25,Infinity,local-1,,t0,,\n"
+        "1,failed,NaN,2,1,64,-2,,,,,\"exit 3, \"\"bad\"\"\",,,\n");
     str_done(&b);
 }
 END_TEST
@@ -34,7 +36,7 @@ START_TEST(nothing)
     struct as_err err = {0};
     struct str b = {0};
     JSON_AUTO items = json_array();
-    ck_ok(export_csv(items, &b, &err), err);
+    ck_ok(export_csv(NULL, items, &b, &err), err);
     ck_assert_str_eq(str_cstr(&b), "number,state,value,attempt,restarts,runner,reason,created_at,"
                                    "started_at,finished_at\n");
     str_done(&b);

@@ -174,6 +174,47 @@ START_TEST(leftovers)
 }
 END_TEST
 
+/* A process that, asked to end, waits until its neighbour was asked too. */
+static pid_t start_waiting_for(const char *mine, const char *other)
+{
+    char script[400];
+    (void)snprintf(script, sizeof script,
+                   "cd %s; trap ': >%s.asked; while ! [ -e %s.asked ]; do sleep 0.01; done; exit 0'"
+                   " TERM; : >%s.up; while :; do sleep 0.01; done",
+                   dir, mine, other, mine);
+    pid_t pid = fork();
+    if (pid == 0) {
+        sigset_t none;
+        (void)sigemptyset(&none);
+        (void)sigprocmask(SIG_SETMASK, &none, NULL);
+        (void)execl("/bin/sh", "sh", "-c", script, NULL);
+        _exit(127);
+    }
+    char up[120];
+    (void)snprintf(up, sizeof up, "%s/%s.up", dir, mine);
+    while (access(up, F_OK) != 0)
+        clock_sleep_ms(5);
+    return pid;
+}
+
+START_TEST(leftovers_end_together)
+{
+    struct as_err err = {0};
+    char notes[100], lines[200];
+    (void)snprintf(notes, sizeof notes, "%s/notes", dir);
+    pid_t pids[] = {start_waiting_for("a", "b"), start_waiting_for("b", "a")};
+    int n = snprintf(lines, sizeof lines, "runner-1 %d %llu\nrunner-2 %d %llu\n", (int)pids[0],
+                     up_process_start(pids[0]), (int)pids[1], up_process_start(pids[1]));
+    ck_ok(file_replace(notes, lines, (size_t)n, 0600, &err), err);
+    ck_ok(up_leftover_stop(notes, &err), err);
+    for (size_t i = 0; i < 2; i++) {
+        int status;
+        ck_assert_int_eq(waitpid(pids[i], &status, 0), pids[i]);
+        ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    }
+}
+END_TEST
+
 /* The newest live one counts; notes of the dead disappear. */
 START_TEST(notes)
 {
@@ -181,22 +222,25 @@ START_TEST(notes)
     struct current c = {0};
     char path[100];
     ck_assert_int_eq(setenv("XDG_STATE_HOME", dir, 1), 0);
-    ck_fails(current_read(&c, &err), AS_E_NOT_FOUND, err, "assay up");
+    ck_fails(current_read(NULL, &c, &err), AS_E_NOT_FOUND, err, "assay up");
     ck_ok(current_write("http://127.0.0.1:7", "/t/admin.token", &err), err);
-    ck_ok(current_read(&c, &err), err);
+    ck_ok(current_read(NULL, &c, &err), err);
     ck_assert_str_eq(c.url, "http://127.0.0.1:7");
     ck_assert_str_eq(c.token_file, "/t/admin.token");
+    current_done(&c);
+    ck_fails(current_read("http://127.0.0.1:8", &c, &err), AS_E_NOT_FOUND, err, "assay up");
+    ck_ok(current_read("http://127.0.0.1:7", &c, &err), err);
     current_done(&c);
     (void)snprintf(path, sizeof path, "%s/assay/up/1.json", dir);
     static const char dead[] = "{\"url\": \"http://x\", \"token_file\": \"t\", \"pid\": 1, "
                                "\"start\": 999999999999, \"since\": 99999999999999}";
     ck_ok(file_replace(path, dead, strlen(dead), 0600, &err), err);
-    ck_ok(current_read(&c, &err), err);
+    ck_ok(current_read(NULL, &c, &err), err);
     ck_assert_str_eq(c.url, "http://127.0.0.1:7");
     ck_assert_int_ne(access(path, F_OK), 0);
     current_done(&c);
     current_remove();
-    ck_fails(current_read(&c, &err), AS_E_NOT_FOUND, err, "assay up");
+    ck_fails(current_read(NULL, &c, &err), AS_E_NOT_FOUND, err, "assay up");
 }
 END_TEST
 
@@ -221,6 +265,7 @@ Suite *test_suite(void)
     tcase_add_test(t, supervision);
     tcase_add_test(t, commands);
     tcase_add_test(t, leftovers);
+    tcase_add_test(t, leftovers_end_together);
     tcase_add_test(t, notes);
     tcase_add_test(t, unknown_version);
     suite_add_tcase(s, t);

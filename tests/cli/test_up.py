@@ -138,13 +138,14 @@ def check_verbs(assay):
     top = f"cli-test/{best[0]['number']}"
     assert "\t" in assay.cli("trial", top).stdout
     compared = assay.cli("compare", top, f"cli-test/{best[1]['number']}").stdout
-    assert re.search(r"^\*\tx\t", compared, re.M), compared
+    assert re.search(r"^\*\tparam.x\t", compared, re.M), compared
     table = list(csv.DictReader(io.StringIO(assay.cli("export", "cli-test", "--csv").stdout)))
     assert [int(r["number"]) for r in table] == list(range(12)), table
     assert {r["param.kind"] for r in table} <= {"'=formula", "b"} and float(table[0]["param.x"]) == float(table[0]["value"])
     tree = json.loads(assay.cli("export", "cli-test", "--json").stdout)
     assert len(tree["items"]) == 12 and tree["sweep"]["id"] == "cli-test"
     expect(assay.cli("export", "cli-test", check=False), 64)
+    expect(assay.cli("trials", "cli-test", "--limit", "-1", check=False), 1)
     shown = assay.cli("logs", top).stdout
     assert "hello \\x1b[31mred" in shown and "\x1b" not in shown, shown
     assert "\x1b[31m" in assay.cli("logs", top, "--raw").stdout
@@ -154,6 +155,19 @@ def check_verbs(assay):
     assert "none" in assay.cli("ensemble", "cli-test", "--json").stdout
     lines = assay.cli("watch", "cli-test", "--json").stdout.strip().split("\n")
     assert json.loads(lines[0])["state"] == "completed" and len(json.loads(lines[-1])["best"]) == 5, lines
+
+
+def check_folder(assay, folder):
+    """A command runs in the folder where `assay run` was typed, not in that of `assay up`."""
+    with open(os.path.join(folder, "here.sh"), "w") as f:
+        f.write("pwd; echo '{\"loss\": 1}' >> $ASSAY_REPORT\n")
+    with open(os.path.join(folder, "here.yaml"), "w") as f:
+        f.write(SWEEP.split("trial:")[0].replace("cli-test", "here") + "trial: {command: [sh, here.sh]}\n")
+    assay.cli("run", "here.yaml", "--watch", "--set", "limits.max_trials=2", cwd=folder)
+    assert assay.cli("logs", "here/1").stdout.strip() == os.path.realpath(folder)
+    away = assay.cli("run", "here.yaml", "--watch", "--set", "limits.max_trials=2", "--set", "trial.directory=/",
+                     cwd=folder, check=False)
+    assert away.returncode == 1 and "A failed trial     here-2/0: exit " in away.stdout, away
 
 
 def check_tokens(assay, folder):
@@ -248,6 +262,7 @@ def main():
         check_bad_document(assay, folder)
         check_terminal(assay, path)
         check_verbs(assay)
+        check_folder(assay, folder)
         check_tokens(assay, folder)
         check_states(assay, path)
         check_restart(assay, folder)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""kill -9 a trial, a runner, assayd and PostgreSQL in the middle of a sweep, and stop a runner for longer than
-its lease: each time the sweep ends with exactly max_trials finished trials, none counted twice."""
+"""kill -9 a trial, a runner, assayd and PostgreSQL in the middle of a sweep, and stop a runner and assayd for
+longer than a lease: each time the sweep ends with exactly max_trials finished trials, none counted twice."""
 import os
 import signal
 import sys
@@ -75,6 +75,15 @@ def stop_runner_past_its_lease(assay):
     return True
 
 
+def stop_assayd_past_a_lease(assay):
+    """SIGSTOP: a server that could not hear its runners must not blame them for it."""
+    pid = assay.processes("assayd")[0]
+    os.kill(pid, signal.SIGSTOP)
+    time.sleep(6)  # longer than the lease: that is the fault
+    os.kill(pid, signal.SIGCONT)
+    return True
+
+
 def run_one(assay, name, fault):
     sweep = assay.call("POST", "/v1/sweeps", document(name))["id"]
     assay.wait(lambda: assay.sweep(sweep)["counts"]["completed"] >= 2, 60, f"{name}: two trials")
@@ -85,13 +94,15 @@ def run_one(assay, name, fault):
     for t in trials:
         expected = t["params"]["x"] ** 2 + 7
         assert abs(t["value"] - expected) < 1e-9, (t["value"], expected)
+    assert fault is not stop_assayd_past_a_lease or not any(t["restarts"] for t in trials), trials
     print(f"{name}: {PLANNED} of {PLANNED}, restarts used {sum(t['restarts'] for t in trials)}", flush=True)
 
 
 def main():
     faults = [("kill-trial", kill_trial), ("kill-runner", kill_first("assay-runner")),
               ("kill-assayd", kill_first("assayd")), ("kill-postgres", kill_postgres),
-              ("stop-runner", stop_runner_past_its_lease)]
+              ("stop-runner", stop_runner_past_its_lease),
+              ("stop-assayd", stop_assayd_past_a_lease)]
     with Assay(runners=2, slots=2, args=["--lease", "4s", "--heartbeat", "1s"]) as assay:
         for name, fault in faults:
             start = time.monotonic()

@@ -1,6 +1,6 @@
-/* Runs one fuzz target without libFuzzer: each file of the corpus folders named on the command line,
- * then seeded mutations of it (bit flips, cuts, splices, runs of one byte). Deterministic: a crash
- * prints the seed's file and round, and happens again. */
+/* Runs one fuzz target without libFuzzer: each file of the corpus folders named on the command
+ * line, then seeded mutations of it (bit flips, cuts, splices, runs of one byte). Deterministic: a
+ * crash prints the seed's file and round, and happens again. */
 #include <dirent.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -133,8 +133,13 @@ static void remove_cluster(void)
     if (getpid() != cluster.owner)
         return; /* a test that Check forked */
     pg_fixture_stop();
-    if (file_remove_tree(cluster.dir, NULL) != AS_OK)
-        fprintf(stderr, "pg_fixture: %s is left behind\n", cluster.dir);
+    /* Helpers of the server may outlive it for a moment and touch files that are being removed. */
+    for (int i = 0; i < 100; i++) {
+        if (file_remove_tree(cluster.dir, NULL) == AS_OK && access(cluster.dir, F_OK) != 0)
+            return;
+        clock_sleep_ms(20);
+    }
+    fprintf(stderr, "pg_fixture: %s is left behind\n", cluster.dir);
 }
 
 static void make_folder(void)

@@ -8,6 +8,8 @@
 #include "tests/check_main.h"
 #include "tests/scheduler/service.h"
 
+#define NOW_MS "(extract(epoch from clock_timestamp()) * 1000)::bigint"
+
 static struct service s;
 static struct as_err err;
 
@@ -22,7 +24,7 @@ static void close_service(void)
     service_close(&s);
 }
 
-/* The reaper holds back for one lease after it first reached the database. */
+/* The reaper holds back for one lease after it first reached the database, or did not look. */
 static struct reaper_report tick(void)
 {
     struct reaper_report r;
@@ -30,7 +32,8 @@ static struct reaper_report tick(void)
     struct page_req page = {0};
     struct sweep_page rows;
     ck_ok(sweep_list(s.db, &s.a, &any, &page, &rows, &err), err);
-    while (store_up_ns(s.db) < 101 * NS_PER_MS)
+    while (!store_hears(s.db, pg_fixture_i64(s.url, "select " NOW_MS)) ||
+           store_up_ns(s.db) < 101 * NS_PER_MS)
         clock_sleep_ms(5);
     ck_ok(reaper_tick(s.db, &r, &err), err);
     return r;
@@ -167,6 +170,31 @@ START_TEST(nobody_expires_before_one_lease_has_passed)
 }
 END_TEST
 
+/* Whoever did not look for half a lease could not hear either, whatever the reason. */
+START_TEST(a_break_gives_every_runner_a_lease)
+{
+    struct service fresh;
+    struct reaper_report r;
+    make_runner(&s, "r", 8);
+    expire("r");
+    int64_t now = pg_fixture_i64(s.url, "select " NOW_MS);
+    struct store_opts opts = {.url = s.url, .config = {.lease_ms = 20000}};
+    ck_ok(store_open(&opts, &fresh.db, &err), err);
+    int64_t at = now - 100000;
+    ck_assert(!store_hears(fresh.db, at));
+    ck_assert(!store_hears(fresh.db, at += 10000));
+    ck_assert(store_hears(fresh.db, at += 10000));
+    ck_assert(store_hears(fresh.db, at += 9000));
+    ck_assert(!store_hears(fresh.db, at += 10001)); /* stopped for a while */
+    ck_assert(!store_hears(fresh.db, at += 10000));
+    ck_assert(store_hears(fresh.db, at += 10000));
+    ck_assert(!store_hears(fresh.db, at - 1)); /* somebody set the clock */
+    ck_ok(reaper_tick(fresh.db, &r, &err), err);
+    ck_assert_int_eq(r.runners_lost, 0);
+    store_close(fresh.db);
+}
+END_TEST
+
 START_TEST(timeouts_have_a_backstop)
 {
     make_sweep(&s, "a", "'max_trials': 9, 'trial_timeout': 10, 'grace': 1", "");
@@ -198,6 +226,14 @@ START_TEST(wall_time_ends_a_sweep)
     ck_assert_str_eq(row.reason, "wall_time is over");
     ck_assert_int_eq(row.counts.by_state[TRIAL_CANCELLED], 1);
     ck_assert_int_eq(row.counts.by_state[TRIAL_COMPLETED], 1);
+    make_sweep(&s, "b", "'max_trials': 9, 'wall_time': 60", "");
+    list = claim(&s, "r", e, 2);
+    pg_fixture_exec(s.url, "update sweep set started_at = now() - interval '2 min'");
+    keep_alive();
+    tick();
+    row = sweep_of_id(&s, "b");
+    ck_assert_int_eq(row.state, SWEEP_FAILED);
+    ck_assert_str_eq(row.reason, "wall_time is over, and no trial completed");
 }
 END_TEST
 
@@ -275,6 +311,7 @@ Suite *test_suite(void)
     tcase_add_test(c, leaving_gives_back);
     tcase_add_test(c, expired_runners_lose_their_trials);
     tcase_add_test(c, nobody_expires_before_one_lease_has_passed);
+    tcase_add_test(c, a_break_gives_every_runner_a_lease);
     tcase_add_test(c, timeouts_have_a_backstop);
     tcase_add_test(c, wall_time_ends_a_sweep);
     tcase_add_test(c, too_many_failures_fail_a_sweep);

@@ -196,6 +196,8 @@ try {
     assert.equal(readFileSync(await download.path(), "utf8"), "not really a model\n");
     await page.getByTitle("Trial after this one").click();
     await page.getByRole("heading", { name: "#18" }).waitFor();
+    await visit("#/sweeps/digits-mlp/trials/11");
+    await curves.getByText(/^val_error NaN$/).waitFor(); // it ended in NaN, whatever can be drawn before
   });
 
   await step("hostile names, reasons and output are text, and nothing else", async () => {
@@ -227,7 +229,8 @@ try {
       for (const hash of ["#/sweeps", "#/sweeps/digits-mlp", "#/sweeps/digits-mlp/trials/11", "#/runners"]) {
         await visit(hash);
         await page.locator("main .panel").first().waitFor();
-        await page.getByText("Loading…").waitFor({ state: "detached" });
+        const loading = page.getByText("Loading…");
+        while (await loading.count()) await loading.first().waitFor({ state: "detached" });
         // Not a script element, which the page's policy forbids: the debugger puts it in.
         await page.evaluate(axe);
         const found = await page.evaluate(() => window.axe.run(document, { rules: { "page-has-heading-one": { enabled: true } } }));

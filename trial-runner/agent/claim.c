@@ -10,12 +10,14 @@
 #define CLAIM_MAX_TRIALS 64
 #define PAUSE_FIRST_MS 200
 #define PAUSE_MOST_MS 5000
+#define ROOM_PAUSE_MS 2000
 
 /* One question to the server, which is repeated unchanged until it is answered. */
 struct question {
     char id[CLIENT_KEY_SIZE];
     int64_t epoch, max_trials, gpus;
-    bool open; /* asked, not answered */
+    bool open;  /* made, not answered */
+    bool asked; /* once at least: the answer may hold trials that were lost on the way */
     int64_t pause_ms;
 };
 
@@ -36,6 +38,7 @@ static bool next_question(struct agent *a, struct question *q)
             q->gpus += !a->gpu_busy[i];
         client_key_new(q->id);
         q->open = true;
+        q->asked = false;
         q->pause_ms = PAUSE_FIRST_MS;
     }
     pthread_mutex_unlock(&a->lock);
@@ -130,11 +133,28 @@ static void ask_once(struct agent *a, struct question *q)
     q->pause_ms = q->pause_ms * 2 < PAUSE_MOST_MS ? q->pause_ms * 2 : PAUSE_MOST_MS;
 }
 
+/* Wait for room on the disk: a machine without it would take one trial after the other and fail
+ * them all. */
+static void wait_for_room(struct agent *a)
+{
+    for (bool told = false; !spool_has_room(a->options->work); told = true) {
+        if (!told)
+            log_write(LOG_WARN, "the disk is full: not asking for trials", "work=%s",
+                      a->options->work);
+        if (!client_wait(a->claim_client, ROOM_PAUSE_MS))
+            return;
+    }
+}
+
 void *claim_main(void *arg)
 {
     struct agent *a = arg;
     struct question q = {0};
-    while (next_question(a, &q))
+    while (next_question(a, &q)) {
+        if (!q.asked)
+            wait_for_room(a);
+        q.asked = true;
         ask_once(a, &q);
+    }
     return NULL;
 }

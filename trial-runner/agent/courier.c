@@ -1,6 +1,7 @@
 #include "trial-runner/agent/courier.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -12,6 +13,7 @@
 #define ROUND_MS 100       /* between looks at the report file */
 #define LOG_MS 1000        /* between puts of the log */
 #define CHECKPOINT_MS 2000 /* between looks at the checkpoint folder */
+#define IO_TRIES 5         /* CHECKPOINT_MS apart, for files of the attempt that cannot be read */
 
 /* Wait for another phase than `while_in`, a stop, or ms. Returns the phase. */
 static attempt_phase wait_phase(struct attempt *a, attempt_phase while_in, int64_t ms)
@@ -129,6 +131,20 @@ static as_status deliver_parts(struct outbox *o, struct as_err *err)
     return outbox_result(o, err);
 }
 
+/* This machine cannot read what the attempt left: another attempt may have better luck. */
+static as_status deliver_trouble(struct outbox *o, const char *why, struct as_err *err)
+{
+    struct result *r = &o->attempt->result;
+    char *reason = as_strdup(why);
+    if (r->outcome != OUTCOME_RELEASED)
+        r->outcome = OUTCOME_RETRY;
+    if (reason) {
+        free(r->reason);
+        r->reason = reason;
+    }
+    return outbox_result(o, err);
+}
+
 /* Write the result down, then send everything until the server has it. True when nothing is left to
  * do for this attempt, also by a later runner. */
 static bool deliver(struct outbox *o)
@@ -139,8 +155,13 @@ static bool deliver(struct outbox *o)
         return true;
     if (!a->recovered && spool_write(a->dir, &a->result, &err) < 0)
         log_write(LOG_WARN, "a result cannot be spooled", "%s error=\"%s\"", a->label, err.msg);
-    for (;;) {
+    for (int unreadable = 0;;) {
         as_status st = deliver_parts(o, &err);
+        if (st == AS_E_IO && ++unreadable == IO_TRIES) {
+            char why[AS_ERR_MSG_MAX];
+            snprintf(why, sizeof why, "%s", err.msg);
+            st = deliver_trouble(o, why, &err);
+        }
         if (st == AS_OK) {
             log_write(LOG_INFO, "trial ended", "%s outcome=%s reason=\"%.200s\"", a->label,
                       outcome_name(a->result.outcome), a->result.reason ? a->result.reason : "");
@@ -154,7 +175,7 @@ static bool deliver(struct outbox *o)
                      st == AS_E_CONFLICT || st == AS_E_TOO_LARGE || st == AS_E_UNSUPPORTED;
         log_write(LOG_WARN, final ? "the server refuses a result" : "a result was not delivered",
                   "%s outcome=%s error=\"%s\"", a->label, outcome_name(a->result.outcome), err.msg);
-        if (final)
+        if (final || attempt_asked(a) == STOP_DROPPED)
             return true;
         client_wait(a->send, CHECKPOINT_MS);
         outbox_rewind(o);

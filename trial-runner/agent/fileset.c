@@ -105,13 +105,21 @@ static int by_path(const void *a, const void *b)
     return strcmp(((const struct fileset_file *)a)->path, ((const struct fileset_file *)b)->path);
 }
 
+/* A trial can put anything in the place of its folder; that is not trouble of the machine. */
+static as_status cannot_open(const char *dir, struct as_err *err)
+{
+    bool of_the_trial =
+        errno == ENOTDIR || errno == ELOOP || errno == EACCES || errno == ENAMETOOLONG;
+    return as_fail(err, of_the_trial ? AS_E_INVAL : AS_E_IO, "%s: %s", dir, strerror(errno));
+}
+
 as_status fileset_scan(const char *dir, struct fileset *s, fileset_skip_fn skip_fn, void *arg,
                        struct as_err *err)
 {
     struct scan sc = {s, skip_fn, arg};
-    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
-        return errno == ENOENT ? AS_OK : as_fail(err, AS_E_IO, "%s: %s", dir, strerror(errno));
+        return errno == ENOENT ? AS_OK : cannot_open(dir, err);
     as_status st = scan_dir(&sc, fd, "", 0, err);
     if (st == AS_OK && s->n)
         qsort(s->files, s->n, sizeof *s->files, by_path);

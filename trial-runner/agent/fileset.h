@@ -35,7 +35,8 @@ void fileset_done(struct fileset *s);
 typedef void (*fileset_skip_fn)(void *arg, const char *path, const char *why);
 
 /* List the folder. s must be zeroed. A folder that is not there is empty. Files past the limits are
- * passed over and told to skip (may be NULL). AS_E_IO; AS_E_NOMEM. */
+ * passed over and told to skip (may be NULL). AS_E_INVAL when `dir` is not a folder that may be
+ * read; AS_E_IO; AS_E_NOMEM. */
 AS_MUST_CHECK as_status fileset_scan(const char *dir, struct fileset *s, fileset_skip_fn skip,
                                      void *arg, struct as_err *err);
 

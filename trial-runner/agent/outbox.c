@@ -169,6 +169,13 @@ static void follow_report(struct outbox *o)
     }
     o->offset = 0;
     o->report_fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (o->report_fd >= 0 && fstat(o->report_fd, &held) == 0 && !S_ISREG(held.st_mode)) {
+        close(o->report_fd);
+        o->report_fd = -1;
+        if (!o->report_refused)
+            note(o, "ASSAY_REPORT is not read", "it is not a regular file");
+        o->report_refused = true;
+    }
 }
 
 static as_status read_report(struct outbox *o, const struct report_fns *fns, struct as_err *err)
@@ -301,13 +308,24 @@ static as_status put_files(struct outbox *o, const char *dir, struct fileset *se
     return st;
 }
 
+/* The files below `dir`. A folder that the trial made unreadable is noted, and is as if empty. */
+static as_status scan(struct outbox *o, const char *dir, struct fileset *ret, const char *what,
+                      struct as_err *err)
+{
+    as_status st = fileset_scan(dir, ret, on_skip, o, err);
+    if (st != AS_E_INVAL)
+        return st;
+    note(o, what, err->msg);
+    return AS_OK;
+}
+
 as_status outbox_checkpoints(struct outbox *o, struct as_err *err)
 {
     AS_AUTO(fileset_done) struct fileset now = {0};
     AS_AUTO(as_freep) char *dir = file_join(o->attempt->dir, "checkpoints");
     if (!dir)
         return as_fail(err, AS_E_NOMEM, "out of memory");
-    as_status st = fileset_scan(dir, &now, on_skip, o, err);
+    as_status st = scan(o, dir, &now, "the checkpoints are not kept", err);
     if (st < 0 || fileset_same(&now, &o->uploaded))
         return st;
     fileset_copy_digests(&now, &o->uploaded);
@@ -328,7 +346,7 @@ as_status outbox_artifacts(struct outbox *o, struct as_err *err)
     AS_AUTO(as_freep) char *dir = file_join(o->attempt->dir, "artifacts");
     if (!dir)
         return as_fail(err, AS_E_NOMEM, "out of memory");
-    as_status st = fileset_scan(dir, &now, on_skip, o, err);
+    as_status st = scan(o, dir, &now, "the artifacts are not kept", err);
     return st < 0 || now.n == 0 ? st : put_files(o, dir, &now, "artifact", false, err);
 }
 

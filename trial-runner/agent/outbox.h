@@ -16,7 +16,8 @@
 struct outbox {
     struct attempt *attempt; /* borrowed */
     struct report report;
-    int report_fd; /* -1: not there yet */
+    int report_fd;       /* -1: not there yet */
+    bool report_refused; /* noted already: what is there is not a file */
     int64_t offset;
     json_t *items; /* of the batch being gathered */
     size_t items_bytes;

@@ -35,7 +35,7 @@ static as_status write_json(const struct attempt *a, const char *name, const jso
                             struct as_err *err)
 {
     AS_AUTO(as_freep) char *path = file_join(a->dir, name);
-    AS_AUTO(as_freep) char *text = json_format(j);
+    AS_AUTO(as_freep) char *text = json_format_ordered(j);
     if (!path || !text)
         return out_of_memory(err);
     /* Not fsynced: a crash of the machine ends the attempt anyway. */

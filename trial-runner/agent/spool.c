@@ -88,6 +88,22 @@ as_status spool_lock(const char *work, int *ret_fd, struct as_err *err)
     return AS_OK;
 }
 
+bool spool_is_room(const struct statvfs *fs)
+{
+    uint64_t unit = fs->f_frsize, least = (uint64_t)fs->f_blocks * unit / 20;
+    if (fs->f_blocks == 0) /* of no size */
+        return true;
+    if (least > SPOOL_ROOM_BYTES)
+        least = SPOOL_ROOM_BYTES;
+    return (uint64_t)fs->f_bavail * unit >= least && (fs->f_files == 0 || fs->f_favail > 0);
+}
+
+bool spool_has_room(const char *work)
+{
+    struct statvfs fs;
+    return statvfs(work, &fs) != 0 || spool_is_room(&fs);
+}
+
 char *spool_dir(const char *work, const char *sweep, int64_t number, int64_t attempt)
 {
     struct str s = {0};

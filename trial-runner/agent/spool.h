@@ -10,7 +10,11 @@
 #ifndef ASSAY_TRIAL_RUNNER_AGENT_SPOOL_H
 #define ASSAY_TRIAL_RUNNER_AGENT_SPOOL_H
 
+#include <sys/statvfs.h>
+
 #include "trial-runner/agent/verdict.h"
+
+#define SPOOL_ROOM_BYTES (UINT64_C(64) << 20)
 
 /* The end of an attempt, as kept in result.json. */
 struct result {
@@ -32,6 +36,11 @@ AS_MUST_CHECK as_status spool_read(const char *dir, struct result *r, struct as_
 /* Make WORK and WORK/trials, and hold its lock: *ret_fd keeps it until closed.
  * AS_E_CONFLICT when another runner holds it. */
 AS_MUST_CHECK as_status spool_lock(const char *work, int *ret_fd, struct as_err *err);
+
+/* Is there room for another attempt? Less than SPOOL_ROOM_BYTES or a twentieth of the file system,
+ * whichever is less, or no inode is none. A folder that cannot be asked about has room. */
+bool spool_has_room(const char *work);
+bool spool_is_room(const struct statvfs *fs);
 
 /* The attempt's folder; owned by the caller, NULL when memory is out. */
 char *spool_dir(const char *work, const char *sweep, int64_t number, int64_t attempt);

@@ -1,10 +1,11 @@
-/* What a finished run leaves in $ASSAY_ARTIFACTS:
- *   predictions.npy     float32 [n_val, outputs]: probabilities, or numbers in the target's own
- * unit targets.npy         int64 [n_val] class indices, or float32 [n_val, 1] model.safetensors
- * layers.I.weight [in, out], layers.I.bias [out], input.mean and input.scale [features]: x = (raw -
- * mean) / scale; target.mean, target.scale [1] for regression: y = output * scale + mean;
- * `__metadata__` says the rest Rows are in the order of the split, which depends on validation.seed
- * and the number of rows alone. */
+/* What a finished run leaves in $ASSAY_ARTIFACTS. Rows are in the order of the split, which depends
+ * on validation.seed and the number of rows alone.
+ *   predictions.npy    float32 [n_val, outputs]: probabilities, or numbers in the target's own unit
+ *   targets.npy        int64 [n_val] class indices, or float32 [n_val, 1]
+ *   model.safetensors  layers.I.weight [in, out], layers.I.bias [out];
+ *                      input.mean, input.scale [features]: x = (raw - mean) / scale;
+ *                      target.mean, target.scale [1], regression: y = output * scale + mean;
+ *                      `__metadata__` says the rest */
 #ifndef ASSAY_TRIAL_RUNNER_TRAIN_ARTIFACTS_H
 #define ASSAY_TRIAL_RUNNER_TRAIN_ARTIFACTS_H
 

@@ -20,8 +20,9 @@ struct train_data {
     float *val_targets;               /* [n_val] in the target's own unit; regression only */
 };
 
-/* Split and standardise. `set` is taken, even on failure (it is left empty). A column that is
- * constant in the training rows gets the scale 1. AS_E_NOMEM. */
+/* Split and standardise: the features when spec->standardize, the targets of regression always, so
+ * that learning rates mean the same whatever the target's unit. `set` is taken, even on failure (it
+ * is left empty). A column that is constant in the training rows gets the scale 1. AS_E_NOMEM. */
 AS_MUST_CHECK as_status train_data_prepare(struct dataset *set, const struct train_spec *spec,
                                            struct train_data *ret, struct as_err *err);
 void train_data_done(struct train_data *d);

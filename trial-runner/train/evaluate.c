@@ -113,7 +113,7 @@ static struct evaluation number_errors(const float *pred, const float *want, siz
     return (struct evaluation){.loss = mse,
                                .rmse = sqrt(mse),
                                .mae = absolute / (double)n,
-                               .r2 = isfinite(mse) ? r2 : mse};
+                               .r2 = isfinite(mse) ? r2 : -mse};
 }
 
 static as_status regression(struct evaluator *e, struct evaluation *ret, struct as_err *err)

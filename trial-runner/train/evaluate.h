@@ -11,7 +11,8 @@
 struct evaluation {
     double loss;
     double error, accuracy; /* classification: shares of the rows */
-    double rmse, mae, r2;   /* regression; r2 of constant targets is 1 when exact, else 0 */
+    double rmse, mae, r2;   /* regression; r2 of constant targets is 1 when exact, else 0;
+                             * -Infinity or NaN when the predictions are not finite */
 };
 
 struct evaluator {

@@ -1,5 +1,6 @@
 #include "trial-runner/train/loop.h"
 
+#include <stdio.h>
 #include <math.h>
 
 #include "base/clock.h"
@@ -276,12 +277,23 @@ static as_status save(struct loop *l, struct as_err *err)
     return st;
 }
 
+/* A full disk costs a checkpoint, not the training: the one before is still there, and the next may
+ * find room. */
+static as_status save_if_possible(struct loop *l, struct as_err *err)
+{
+    as_status st = save(l, err);
+    if (st != AS_E_IO)
+        return st;
+    (void)fprintf(stderr, "assay-train: warning: going on without a checkpoint: %s\n", err->msg);
+    return AS_OK;
+}
+
 static as_status save_when_due(struct loop *l, struct as_err *err)
 {
     int64_t wait = l->opts.checkpoint_ns * (l->step ? INSIDE_EPOCH_FACTOR : 1);
     if (wait < SAVE_COST_FACTOR * l->save_cost_ns)
         wait = SAVE_COST_FACTOR * l->save_cost_ns;
-    return clock_mono_ns() - l->saved_ns >= wait ? save(l, err) : AS_OK;
+    return clock_mono_ns() - l->saved_ns >= wait ? save_if_possible(l, err) : AS_OK;
 }
 
 /* The steps of this epoch that are left; ends early when *stop is set. */
@@ -307,7 +319,7 @@ as_status loop_run(struct loop *l, const volatile sig_atomic_t *stop, loop_end *
             return st;
         if (l->step < l->steps_per_epoch) {
             *ret = LOOP_STOPPED;
-            return save(l, err);
+            return save_if_possible(l, err);
         }
         st = end_epoch(l, &active, err);
         if (st < 0)

@@ -50,7 +50,7 @@ struct loop {
     struct buf *lr;          /* [steps_per_epoch, K]: the rates of this epoch */
     struct buf *rate, *seed; /* dropout: [K]; [K, 2] */
     struct buf *loss_sum;    /* [K]: of this epoch's rows so far */
-    struct buf *correct;     /* [K]: of the last batch, required by the kernel */
+    struct buf *correct;     /* [K]: the kernel wants a place for it; nobody reads it */
 
     int64_t epoch, step; /* what comes next: epoch < epochs, or epoch == epochs and step 0 */
     int64_t saved_ns, save_cost_ns; /* when the last checkpoint ended, and how long it took */

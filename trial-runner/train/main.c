@@ -119,12 +119,21 @@ static int fail(const struct as_err *err)
     return EXIT_FAILURE;
 }
 
+/* Trouble with files while training is the machine's, such as a full disk: another try, perhaps
+ * elsewhere, may do better. */
+static int fail_training(as_status st, const struct as_err *err)
+{
+    int code = fail(err);
+    return st == AS_E_IO ? EXIT_TRY_AGAIN : code;
+}
+
 static int train(struct run *r)
 {
     struct as_err err;
     loop_end end = LOOP_DONE;
-    if (loop_run(r->loop, &stop_asked, &end, &err) < 0)
-        return fail(&err);
+    as_status st = loop_run(r->loop, &stop_asked, &end, &err);
+    if (st < 0)
+        return fail_training(st, &err);
     if (end == LOOP_STOPPED) {
         (void)printf("stopped at epoch %lld, step %lld\n", (long long)r->loop->epoch,
                      (long long)r->loop->step);
@@ -136,9 +145,9 @@ static int train(struct run *r)
                       (long long)r->loop->epoch);
         return fail(&err);
     }
-    if (r->job.artifacts && artifacts_write(r->job.artifacts, &r->job, r->loop, 0, &err) < 0)
-        return fail(&err);
-    return EXIT_SUCCESS;
+    if (r->job.artifacts)
+        st = artifacts_write(r->job.artifacts, &r->job, r->loop, 0, &err);
+    return st < 0 ? fail_training(st, &err) : EXIT_SUCCESS;
 }
 
 int main(int argc, char **argv)

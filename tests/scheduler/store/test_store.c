@@ -142,7 +142,7 @@ START_TEST(deadlocks_run_again)
     pthread_join(thread, NULL);
     ck_assert_int_eq(x.st, AS_OK);
     ck_assert_int_eq(y.st, AS_OK);
-    ck_assert_int_eq(x.runs + y.runs, 3);
+    ck_assert_int_ge(x.runs + y.runs, 3); /* the victim may be back before the other goes on */
     pthread_barrier_destroy(&both);
 }
 END_TEST

@@ -180,6 +180,25 @@ START_TEST(one_runner_for_a_work_folder)
 }
 END_TEST
 
+START_TEST(room_on_the_disk)
+{
+    /* 10 GiB: 64 MiB are enough; 100 MiB: 5 are */
+    struct statvfs fs = {.f_frsize = 4096, .f_blocks = 2621440, .f_bavail = 16384, .f_files = 9};
+    ck_assert(!spool_is_room(&fs)); /* no inodes */
+    fs.f_favail = 1;
+    ck_assert(spool_is_room(&fs));
+    fs.f_bavail--;
+    ck_assert(!spool_is_room(&fs));
+    fs = (struct statvfs){.f_frsize = 4096, .f_blocks = 25600, .f_bavail = 1280};
+    ck_assert(spool_is_room(&fs));
+    fs.f_bavail--;
+    ck_assert(!spool_is_room(&fs));
+    fs = (struct statvfs){.f_frsize = 4096}; /* of no size, as some network file systems are */
+    ck_assert(spool_is_room(&fs));
+    ck_assert(spool_has_room("/nowhere"));
+}
+END_TEST
+
 START_TEST(names_and_paths)
 {
     static const char *const bad_paths[] = {"",   "/etc/passwd", "../x", "a/../b", "a//b",
@@ -241,6 +260,7 @@ Suite *test_suite(void)
     tcase_add_test(t, results_survive);
     tcase_add_test(t, recovery_keeps_results_and_removes_the_rest);
     tcase_add_test(t, one_runner_for_a_work_folder);
+    tcase_add_test(t, room_on_the_disk);
     tcase_add_test(t, names_and_paths);
     tcase_add_test(t, claims_are_checked);
     suite_add_tcase(s, t);

@@ -430,6 +430,34 @@ START_TEST(a_report_file_that_is_cut_or_replaced)
 }
 END_TEST
 
+/* Whatever a trial puts where its files belong: its end is delivered, and the slot is free again.
+ */
+static const struct {
+    const char *script, *outcome, *log;
+} oddities[] = {
+    {"mkdir $ASSAY_REPORT", "completed", "ASSAY_REPORT is not read: it is not a regular file"},
+    {"mkfifo $ASSAY_REPORT", "completed", "ASSAY_REPORT is not read: it is not a regular file"},
+    {"rm -r $ASSAY_CHECKPOINTS; : > $ASSAY_CHECKPOINTS; exit 75", "retry", "Not a directory"},
+    {"rm -r $ASSAY_ARTIFACTS; : > $ASSAY_ARTIFACTS", "completed", "the artifacts are not kept"},
+    {"rm -r $ASSAY_ARTIFACTS; ln -s /etc $ASSAY_ARTIFACTS", "completed", "Not a directory"},
+    {"rm -r $(dirname $ASSAY_REPORT)", "completed", NULL},
+};
+
+START_TEST(odd_files_of_a_trial_do_not_keep_its_slot)
+{
+    for (size_t i = 0; i < AS_ARRAY_LEN(oddities); i++)
+        offer_sh((int)i, oddities[i].script);
+    start_runner(NULL, NULL);
+    for (size_t i = 0; i < AS_ARRAY_LEN(oddities); i++) {
+        struct trial *t = &fx.trials[i];
+        AWAIT(t->completion);
+        ck_assert_str_eq(outcome_of(t), oddities[i].outcome);
+        ck_assert_msg(!oddities[i].log || log_has(t, oddities[i].log), "%zu: %s", i, t->log);
+        ck_assert_uint_eq(json_array_size(t->artifacts), 0);
+    }
+}
+END_TEST
+
 START_TEST(a_directive_stops_a_trial_without_a_word)
 {
     struct trial *t = offer_sh(0, "echo $$ > started; echo $$; sleep 600");
@@ -656,6 +684,7 @@ Suite *test_suite(void)
     tcase_add_test(t, ends_of_trials);
     tcase_add_test(t, reports_files_and_gpus);
     tcase_add_test(t, a_report_file_that_is_cut_or_replaced);
+    tcase_add_test(t, odd_files_of_a_trial_do_not_keep_its_slot);
     tcase_add_test(t, a_directive_stops_a_trial_without_a_word);
     tcase_add_test(t, sigterm_hands_trials_back_with_their_checkpoints);
     tcase_add_test(t, checkpoints_that_change_while_they_are_read);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -194,6 +195,30 @@ START_TEST(sigterm)
 }
 END_TEST
 
+/* A limit on the size of files stands for a full disk: checkpoints do not fit, and it goes on; in
+ * the end the model does not fit either, and that asks for another try. */
+START_TEST(no_room_for_files)
+{
+    char line[512];
+    struct rlimit unlimited, small;
+    digits_job("\"epochs\":3,\"model\":{\"kind\":\"mlp\",\"layers\":[256]}");
+    (void)signal(SIGXFSZ, SIG_IGN); /* both are inherited */
+    ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &unlimited), 0);
+    small = (struct rlimit){.rlim_cur = 30000, .rlim_max = unlimited.rlim_max};
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &small), 0);
+    child_start(&child, "1", "--checkpoint-every=0s");
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &unlimited), 0);
+    (void)signal(SIGXFSZ, SIG_DFL);
+    int lines = 0;
+    while (child_line(&child, line, sizeof line))
+        lines++;
+    ck_assert_int_eq(lines, 3);
+    ends_with(75, "cannot write");
+    AS_AUTO(as_freep) char *text = child_read(&child, "err", NULL);
+    ck_assert_ptr_nonnull(strstr(text, "going on without a checkpoint"));
+}
+END_TEST
+
 START_TEST(foreign_and_cut_checkpoints)
 {
     char line[512];
@@ -328,6 +353,7 @@ Suite *test_suite(void)
     tcase_add_test(t, digits);
     tcase_add_test(t, killed_at_any_moment_it_ends_with_the_same_bits);
     tcase_add_test(t, sigterm);
+    tcase_add_test(t, no_room_for_files);
     tcase_add_test(t, foreign_and_cut_checkpoints);
     tcase_add_test(t, regression);
     tcase_add_test(t, divergence);
