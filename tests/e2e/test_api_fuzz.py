@@ -372,12 +372,14 @@ def main():
     seconds = float(sys.argv[2]) if len(sys.argv) > 2 else 25
     print(f"seed {seed}", flush=True)
     with Assay(runners=1) as assay:
+        servers = assay.processes("assayd")
         fuzz = Fuzz(assay, random.Random(seed))
         try:
             fuzz.run(seconds)
         except BaseException:
             print(f"seed {seed}: {fuzz.last}", flush=True)
             raise
+        assert assay.processes("assayd") == servers, "the server was started again"
 
 
 if __name__ == "__main__":
