@@ -324,10 +324,12 @@ static as_status tx_finish(struct tx *t, void *p, struct as_err *err)
         .type = "ensemble.ready", .sweep_key = w->key, .sweep = now.id, .state = w->state};
     if (st == AS_OK)
         st = store_event_add(t, &e, err);
-    bool any = st == AS_OK && now.counts.by_state[TRIAL_COMPLETED] > 0;
-    return st == AS_OK
-               ? sweep_transition(t, w->a, &now, any ? SWEEP_EV_FINISH : SWEEP_EV_FAIL, NULL, err)
-               : st;
+    if (st < 0)
+        return st;
+    bool any = now.counts.by_state[TRIAL_COMPLETED] > 0;
+    const char *why =
+        !any && now.wall_time_over ? "wall_time is over, and no trial completed" : NULL;
+    return sweep_transition(t, w->a, &now, any ? SWEEP_EV_FINISH : SWEEP_EV_FAIL, why, err);
 }
 
 as_status ensembles_tick(struct store *db, bool *ret_worked, struct as_err *err)

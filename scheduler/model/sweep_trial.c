@@ -134,7 +134,10 @@ static as_status parse_directory(const char *directory, struct sweep_doc *d, str
         return as_fail_at(err, AS_E_INVAL, TRIAL_AT "/directory",
                           TRIAL_AT "/directory: expected a path of 1 to 1024 bytes");
     d->trial.directory = as_strdup(directory);
-    return d->trial.directory ? AS_OK : no_memory(err);
+    JSON_AUTO text = json_string(directory);
+    if (!d->trial.directory || !text)
+        return no_memory(err);
+    return template_check(text, TRIAL_AT "/directory", is_parameter, d->space, err);
 }
 
 static as_status parse_program(const json_t *command, const json_t *env, const char *directory,

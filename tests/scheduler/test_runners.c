@@ -226,6 +226,14 @@ START_TEST(wall_time_ends_a_sweep)
     ck_assert_str_eq(row.reason, "wall_time is over");
     ck_assert_int_eq(row.counts.by_state[TRIAL_CANCELLED], 1);
     ck_assert_int_eq(row.counts.by_state[TRIAL_COMPLETED], 1);
+    make_sweep(&s, "b", "'max_trials': 9, 'wall_time': 60", "");
+    list = claim(&s, "r", e, 2);
+    pg_fixture_exec(s.url, "update sweep set started_at = now() - interval '2 min'");
+    keep_alive();
+    tick();
+    row = sweep_of_id(&s, "b");
+    ck_assert_int_eq(row.state, SWEEP_FAILED);
+    ck_assert_str_eq(row.reason, "wall_time is over, and no trial completed");
 }
 END_TEST
 

@@ -61,8 +61,8 @@ function seriesOf(trial, epochs, random) {
   const curve = (end, start, noise) => Array.from({ length: epochs }, (_, i) => end + (start - end) * Math.exp(-(i + 1) / 4) + noise * (random() - 0.5));
   const steps = Array.from({ length: epochs }, (_, i) => i + 1);
   const error = curve(last, 0.8, 0.01);
-  if (epochs > 0) error[epochs - 1] = last;
-  const metrics = { train_loss: curve(last * 1.6, 2.3, 0.03), val_loss: curve(last * 3, 2.2, 0.05), val_error: error, val_accuracy: error.map((e) => 1 - e), lr: steps.map((s) => 0.05 * (1 + Math.cos((Math.PI * s) / 20))) };
+  if (epochs > 0) error[epochs - 1] = trial.state === "failed" ? "NaN" : last;
+  const metrics = { train_loss: curve(last * 1.6, 2.3, 0.03), val_loss: curve(last * 3, 2.2, 0.05), val_error: error, val_accuracy: error.map((e) => (e === "NaN" ? e : 1 - e)), lr: steps.map((s) => 0.05 * (1 + Math.cos((Math.PI * s) / 20))) };
   return Object.fromEntries(Object.entries(metrics).map(([name, values]) => [name, { steps, values }]));
 }
 

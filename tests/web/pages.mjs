@@ -196,6 +196,8 @@ try {
     assert.equal(readFileSync(await download.path(), "utf8"), "not really a model\n");
     await page.getByTitle("Trial after this one").click();
     await page.getByRole("heading", { name: "#18" }).waitFor();
+    await visit("#/sweeps/digits-mlp/trials/11");
+    await curves.getByText(/^val_error NaN$/).waitFor(); // it ended in NaN, whatever can be drawn before
   });
 
   await step("hostile names, reasons and output are text, and nothing else", async () => {

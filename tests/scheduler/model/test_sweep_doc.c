@@ -218,6 +218,8 @@ static const struct edit {
     {"command", "trial/env", "{A: '${w}'}", AS_E_INVAL, "/trial/env/A", "no parameter 'w'"},
     {"command", "trial/env", "{A: [1]}", AS_E_INVAL, "/trial/env/A", "a string or a number"},
     {"command", "trial/directory", "''", AS_E_INVAL, "/trial/directory", "expected a path"},
+    {"command", "trial/directory", "'runs/${w}'", AS_E_INVAL, "/trial/directory",
+     "no parameter 'w'"},
     {"command", "trial/shell", "true", AS_E_INVAL, "/trial/shell", "not a known field"},
 };
 

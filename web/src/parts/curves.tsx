@@ -59,7 +59,8 @@ function Curve({ group, series, log }: { group: Group; series: Series; log: bool
   const data = useMemo<uPlot.AlignedData>(() => [steps, ...(logY ? rows.map(positiveOnly) : rows)], [aligned, logY]);
   const few = steps.length < 40;
   const options = (): Options => ({
-    scales: { x: { time: false }, y: logY ? { distr: 3 } : {} },
+    // A single report would otherwise stand at the left end of a hundred steps.
+    scales: { x: { time: false, range: (_u, min, max) => (min === max ? [min - 1, max + 1] : [min, max]) }, y: logY ? { distr: 3 } : {} },
     axes: [wholeAxis("step"), axis({ size: 56, values: tickText })],
     series: [
       {},
@@ -70,7 +71,8 @@ function Curve({ group, series, log }: { group: Group; series: Series; log: bool
     cursor: { y: false, drag: { x: true, y: false }, sync: { key: "steps" } },
     hooks: { setCursor: [(u) => setAt(u.cursor.idx ?? null)] },
   });
-  const last = (i: number) => rows[i]?.filter((v) => v !== null).pop() ?? null;
+  // As reported, drawable or not: a curve that ended in NaN says so.
+  const last = (i: number) => toNumber(series[group.metrics[i] ?? ""]?.values.at(-1));
   const summary = group.metrics.map((m, i) => `${m} ${sig(last(i))}`).join(", ");
   return (
     <figure>
