@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "api/server/http_stream_priv.h"
 #include "api/server/http_watch_priv.h"
@@ -94,15 +95,25 @@ static void *on_request_line(void *cls, const char *uri, struct MHD_Connection *
     return e;
 }
 
+/* libmicrohttpd waits for edges, and does not look again after a short read: the end of a peer's
+ * writing that came together with its request is lost on it. Here the answer is out. */
+static void cut_half_closed(int fd)
+{
+    char next;
+    if (recv(fd, &next, 1, MSG_PEEK | MSG_DONTWAIT) == 0)
+        (void)shutdown(fd, SHUT_RDWR);
+}
+
 static void on_completed(void *cls, struct MHD_Connection *conn, void **con_cls,
                          enum MHD_RequestTerminationCode why)
 {
     struct http_server *s = cls;
     struct exchange *e = *con_cls;
     (void)conn;
-    (void)why;
     if (!e)
         return;
+    if (why == MHD_REQUEST_TERMINATED_COMPLETED_OK)
+        cut_half_closed(e->fd);
     http_table_serve(s->table, e->fd, NULL);
     http_table_phase(s->table, e->fd, HTTP_PHASE_IDLE);
     if (e->x.answer.stream) {
@@ -281,7 +292,9 @@ static enum MHD_Result end_head(struct exchange *e)
         refuse(e, st, h->content_length > DRAIN_MAX);
     }
     bool has_body = h->content_length > 0 || h->is_chunked;
-    if (e->x.answer.status && (e->must_cut || h->expects_continue || !has_body)) {
+    /* libmicrohttpd closes the connection after an answer that is given here: without need, that
+     * would cost every file of the dashboard a connection of its own. */
+    if (e->x.answer.status && (e->must_cut || (has_body && h->expects_continue))) {
         e->must_cut |= has_body;
         return send_answer(e);
     }

@@ -190,6 +190,15 @@ START_TEST(test_keep_alive_and_pipelining)
     ck_assert_uint_eq(raw_count(&out, "200 OK"), 2);
     ck_assert_ptr_nonnull(strstr(str_cstr(&out), "/two body"));
     (void)close(fd);
+    str_clear(&out);
+    fd = raw_connect(app.port); /* also after answers that need no more than a head */
+    raw_puts(fd, "GET /early HTTP/1.1\r\n" HOST "\r\nGET /held?refuse=1 HTTP/1.1\r\n" HOST
+                 "\r\nHEAD /early HTTP/1.1\r\n" HOST "\r\nGET /two HTTP/1.1\r\n" HOST CLOSE);
+    ck_assert(raw_read(fd, &out, NULL, 5000));
+    ck_assert_uint_eq(raw_count(&out, "HTTP/1.1 403"), 2);
+    ck_assert_uint_eq(raw_count(&out, "HTTP/1.1 401"), 1);
+    ck_assert_ptr_nonnull(strstr(str_cstr(&out), "/two body"));
+    (void)close(fd);
     str_done(&out);
 }
 END_TEST

@@ -529,13 +529,15 @@ static struct reply get_page(const char *path, const char *header)
 
 START_TEST(test_web)
 {
-    char buf[200], etag[100];
+    char buf[300], etag[100];
     REPLY_AUTO index = get_page("/", "Accept: */*");
     ck_status(index, 200);
     ck_assert_ptr_nonnull(strstr(str_cstr(&index.body), "dashboard"));
     ck_assert(as_starts_with(reply_header(&index, "Content-Type", buf, sizeof buf), "text/html"));
     ck_assert_ptr_nonnull(strstr(reply_header(&index, "Content-Security-Policy", buf, sizeof buf),
                                  "default-src 'self'"));
+    ck_assert_ptr_null(strstr(buf, "unsafe"));
+    ck_assert_ptr_null(strstr(buf, "data:"));
     (void)snprintf(etag, sizeof etag, "If-None-Match: %s",
                    reply_header(&index, "ETag", buf, sizeof buf));
     REPLY_AUTO known = get_page("/index.html", etag);

@@ -1,0 +1,166 @@
+#!/usr/bin/env python3
+"""Events under load with two servers over one database: whoever follows (and is cut off, and resumes elsewhere by
+Last-Event-ID) sees every event once, in one order. 200 waiting claims keep nobody else waiting."""
+import concurrent.futures
+import contextlib
+import http.client
+import json
+import os
+import random
+import statistics
+import subprocess
+import sys
+import threading
+import time
+import urllib.parse
+
+from harness import BUILD, Assay
+
+WAITERS = 200
+DOC = {"name": "busy", "metric": {"name": "loss", "goal": "minimize"},
+       "parameters": {"x": {"type": "float", "min": 0, "max": 1}}, "search": {"method": "random", "seed": 1},
+       "limits": {"max_trials": 60},
+       "trial": {"command": ["sh", "-c", "for i in 1 2 3; do echo '{\"loss\": ${x}, \"step\": '$i'}' >> $ASSAY_REPORT; done"]}}
+
+
+@contextlib.contextmanager
+def second_server(assay):
+    """Another assayd over the same cluster; its URL."""
+    pid, = assay.processes("assayd")
+    command = open(f"/proc/{pid}/cmdline").read().split("\0")[:-1]
+    variables = dict(v.split("=", 1) for v in open(f"/proc/{pid}/environ").read().split("\0") if "=" in v)
+    address = os.path.join(assay.data, "second.url")
+    database = command[command.index("--database") + 1] if "--database" in command else variables["ASSAY_DATABASE"]
+    with open(os.path.join(assay.data, "logs", "second.log"), "ab") as log:
+        server = subprocess.Popen([os.path.join(BUILD, "api", "server", "assayd"), "--listen", "127.0.0.1:0", "--address-file", address],
+                                  env={**variables, "ASSAY_DATABASE": database}, stderr=log, stdout=log)
+        try:
+            assay.wait(lambda: os.path.exists(address), 30, "the second assayd")
+            yield open(address).read().strip().rstrip("/")
+        finally:
+            server.terminate()
+            server.wait(30)
+
+
+class Follower(threading.Thread):
+    """Follows events from the first, now from this server, now from that, hanging up at random."""
+
+    def __init__(self, assay, urls, seed=0, hang_up=False, path="/v1/events"):
+        super().__init__(daemon=True)
+        self.path = path
+        self.assay, self.urls, self.rng, self.hang_up = assay, urls, random.Random(seed), hang_up
+        self.events, self.last, self.comments, self.is_over, self.why = [], 0, 0, False, None
+
+    def run(self):
+        try:
+            while not self.is_over:
+                self.follow(self.rng.choice(self.urls))
+        except BaseException as e:
+            self.why = e
+            raise
+
+    def follow(self, url):
+        c = http.client.HTTPConnection(urllib.parse.urlsplit(url).netloc, timeout=30)
+        headers = {"Authorization": f"Bearer {self.assay.token}", "Last-Event-ID": str(self.last)}
+        c.request("GET", self.path, headers=headers)
+        r = c.getresponse()
+        assert r.status == 200, r.status
+        until = time.monotonic() + (self.rng.uniform(0.02, 0.8) if self.hang_up else 600)
+        event_id = None
+        while time.monotonic() < until and not self.is_over:
+            line = r.readline()
+            assert line or self.is_over, "the server ended the stream"
+            if line.startswith(b"id: "):
+                event_id = int(line[4:])
+            elif line.startswith(b"data: "):
+                self.events.append((event_id, json.loads(line[6:])))
+                self.last = event_id
+            self.comments += line.startswith(b":")
+        c.close()
+
+
+def events_are_whole(assay, urls):
+    followers = [Follower(assay, urls, i, hang_up=i % 3 != 0) for i in range(9)]
+    for f in followers:
+        f.start()
+    sweeps = [assay.call("POST", "/v1/sweeps", DOC)["id"] for _ in range(2)]
+    for s in sweeps:
+        assay.wait_ended(s, 120)
+    steady = followers[0]
+
+    def is_all_seen(f):
+        if f.why:
+            raise AssertionError(f.why)
+        ended = {e["sweep"] for _, e in f.events if e["type"] == "sweep.changed" and e["state"] == "completed"}
+        return ended == set(sweeps)
+
+    for f in followers:
+        assay.wait(lambda f=f: is_all_seen(f), 30, "all events to arrive")
+    last_id = max(i for i, e in steady.events if e.get("sweep") in sweeps)
+    for f in followers:
+        assay.wait(lambda f=f: f.last >= last_id, 30, "the last event")
+    seen = [[x for x in f.events if x[1].get("sweep") in sweeps] for f in followers]
+    for f, events in zip(followers, seen):
+        ids = [i for i, _ in events]
+        assert ids == sorted(set(ids)), "out of order, or twice"
+        assert events == seen[0], f"{len(events)} events, another follower saw {len(seen[0])}: {set(map(str, seen[0])) ^ set(map(str, events))}"
+    per_trial = {}
+    for _, e in seen[0]:
+        if e["type"] == "trial.changed":
+            per_trial.setdefault((e["sweep"], e["number"]), []).append(e["state"])
+    assert len(per_trial) == 120 and all(v == ["running", "completed"] for v in per_trial.values()), per_trial
+    print(f"{len(seen[0])} events, each once and in order, for {len(followers)} followers on {len(urls)} servers")
+    for f in followers:
+        f.is_over = True
+
+
+def latencies(assay, seconds):
+    took, until = [], time.monotonic() + seconds
+    while time.monotonic() < until:
+        start = time.monotonic()
+        assay.call("GET", "/v1/sweeps")
+        took.append(time.monotonic() - start)
+    return took
+
+
+def waiting_claims(assay):
+    """200 claims that wait: other requests are answered, work still reaches the runners, and all 200 are answered."""
+    epochs = {f"w{i}": assay.call("POST", "/v1/runners", {"name": f"w{i}", "slots": 1})["epoch"] for i in range(WAITERS)}
+    quiet = latencies(assay, 1.5)
+    blocker = assay.call("POST", "/v1/sweeps", {**DOC, "name": "paused", "limits": {"max_trials": 400}})["id"]
+    assay.call("PATCH", f"/v1/sweeps/{blocker}", {"state": "paused"})
+
+    def claim(name):
+        body = {"epoch": epochs[name], "claim_id": "c", "wait_ms": 20000}
+        return assay.call("POST", f"/v1/runners/{name}/claim", body)["trials"]
+
+    with concurrent.futures.ThreadPoolExecutor(WAITERS) as pool:
+        claims = [pool.submit(claim, name) for name in epochs]
+        busy = latencies(assay, 3)
+        start = time.monotonic()
+        assay.call("PATCH", f"/v1/sweeps/{blocker}", {"state": "running"})
+        got = [c.result() for c in claims]
+        took = time.monotonic() - start
+    numbers = [t["number"] for trials in got for t in trials]
+    assert len(numbers) == len(set(numbers)) == WAITERS, (len(numbers), len(set(numbers)))
+    print(f"GET /v1/sweeps: median {statistics.median(quiet) * 1e3:.1f} ms alone, {statistics.median(busy) * 1e3:.1f} ms "
+          f"(worst {max(busy) * 1e3:.0f} ms) beside {WAITERS} waiting claims; all had work {took:.2f} s after it came")
+    assert max(busy) < 5, "other requests starve"
+    assay.call("PATCH", f"/v1/sweeps/{blocker}", {"state": "cancelled"})
+
+
+def main():
+    with Assay(runners=2, slots=2) as assay, second_server(assay) as other:
+        still = assay.call("POST", "/v1/sweeps", {**DOC, "name": "still", "resources": {"gpus": 1}})["id"]
+        quiet = Follower(assay, [other], path=f"/v1/sweeps/{still}/events")
+        quiet.start()
+        events_are_whole(assay, [assay.url, other])
+        waiting_claims(assay)
+        # a stream on which nothing happens carries a comment each 15 s
+        assay.wait(lambda: quiet.comments or quiet.why, 25, "a comment")
+        assert not quiet.why, quiet.why
+        quiet.is_over = True
+
+
+if __name__ == "__main__":
+    sys.exit(main())
