@@ -64,10 +64,12 @@ struct ensemble {
 /* Select: by the loss, and where that is the error by the log loss, which says more of few rows.
  * Ties go to the candidate that comes first and to the shorter prefix. A single row serves as both
  * halves (select_rows == report_rows == 1), because there is no other. A candidate with a
- * prediction that is not finite is passed over: its losses are infinite. in   borrowed ret  owned
- * by the caller, ensemble_free() AS_E_INVAL: no candidates or rows, none whose predictions are
- * finite, a class out of range, targets that do not fit the loss or are not finite. AS_E_TOO_LARGE;
- * AS_E_NOMEM. O(size * candidates * rows * outputs) time, O(rows * outputs) memory. */
+ * prediction that is not finite is passed over: its losses are infinite.
+ *   in   borrowed
+ *   ret  owned by the caller, ensemble_free()
+ * AS_E_INVAL: no candidates or rows, none whose predictions are finite, a class out of range,
+ * targets that do not fit the loss or are not finite. AS_E_TOO_LARGE; AS_E_NOMEM.
+ * O(size * candidates * rows * outputs) time, O(rows * outputs) memory. */
 AS_MUST_CHECK as_status ensemble_select(const struct ensemble_input *in, struct ensemble **ret,
                                         struct as_err *err);
 void ensemble_free(struct ensemble *e);
