@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/utf8.h"
+
 /* Depth and size are checked on the text, before jansson builds a tree of it. */
 static as_status check_shape(const char *text, size_t len, struct as_err *err)
 {
@@ -327,6 +329,24 @@ as_status json_fields_str(struct json_fields *f, const char *name, json_need nee
     if (!json_is_string(j))
         return wrong(f, name, j, "a string", err);
     *ret = json_string_value(j);
+    return AS_OK;
+}
+
+as_status json_fields_text(struct json_fields *f, const char *name, json_need need, size_t min,
+                           size_t max, const char **ret, struct as_err *err)
+{
+    const char *s = NULL;
+    as_status st = json_fields_str(f, name, need, &s, err);
+    if (st < 0 || !s)
+        return st;
+    size_t n = as_utf8_length(s);
+    if (n < min || n > max) {
+        char at[AS_ERR_POINTER_MAX];
+        json_pointer_child(f->pointer, name, at);
+        return as_fail_at(err, AS_E_INVAL, at, "%s: found %zu characters, expected %zu to %zu", at,
+                          n, min, max);
+    }
+    *ret = s;
     return AS_OK;
 }
 

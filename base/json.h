@@ -72,6 +72,10 @@ AS_MUST_CHECK as_status json_fields_init(struct json_fields *f, const json_t *ob
  * expected. Strings are views of obj. */
 AS_MUST_CHECK as_status json_fields_str(struct json_fields *f, const char *name, json_need need,
                                         const char **ret, struct as_err *err);
+/* A string of `min` to `max` characters. */
+AS_MUST_CHECK as_status json_fields_text(struct json_fields *f, const char *name, json_need need,
+                                         size_t min, size_t max, const char **ret,
+                                         struct as_err *err);
 AS_MUST_CHECK as_status json_fields_i64(struct json_fields *f, const char *name, json_need need,
                                         int64_t min, int64_t max, int64_t *ret, struct as_err *err);
 AS_MUST_CHECK as_status json_fields_double(struct json_fields *f, const char *name, json_need need,

@@ -44,3 +44,11 @@ void as_utf8_repair(char *s)
         left -= n;
     }
 }
+
+size_t as_utf8_length(const char *s)
+{
+    size_t n = 0;
+    for (; *s; s++)
+        n += ((unsigned char)*s & 0xc0) != 0x80; /* all but continuation bytes */
+    return n;
+}

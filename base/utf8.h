@@ -8,6 +8,9 @@
 /* Is it valid UTF-8 without surrogates, overlong forms or NUL bytes? */
 bool as_utf8_valid(const char *s, size_t len);
 
+/* Characters (code points) of valid UTF-8: what lengths are counted in at the API's border. */
+size_t as_utf8_length(const char *s);
+
 /* Put '?' in place of each byte that is not part of valid UTF-8, as after cutting a text short. */
 void as_utf8_repair(char *s);
 

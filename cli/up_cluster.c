@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -18,6 +19,7 @@
 
 #define INIT_TIMEOUT_MS 120000
 #define START_TIMEOUT_MS 60000
+#define LEAST_ROOM_BYTES ((uint64_t)16 << 20) /* one segment of the write-ahead log */
 #define FALLBACK_HOME "/var/lib/assay/clusters"
 
 void up_cluster_done(struct up_cluster *c)
@@ -248,6 +250,13 @@ int64_t up_cluster_buffers_mb(int64_t memory_mb)
     return mb < 32 ? 32 : mb > 512 ? 512 : mb;
 }
 
+bool up_disk_is_full(const char *folder)
+{
+    struct statvfs fs;
+    return statvfs(folder, &fs) == 0 && fs.f_blocks > 0 &&
+           (uint64_t)fs.f_bavail * fs.f_frsize < LEAST_ROOM_BYTES;
+}
+
 /* postmaster.pid's eighth line says "ready" (or "standby") once connections are taken. */
 static bool is_ready(const struct up_cluster *c)
 {
@@ -312,6 +321,15 @@ static as_status add_postgres(struct up_cluster *c, struct supervisor *s, struct
     return supervisor_add(s, "postgres", &spec, stop_database, &c->index, err);
 }
 
+/* A log that could not be written says nothing. */
+static as_status fail_start(const struct up_cluster *c, struct as_err *err)
+{
+    AS_AUTO(as_freep) char *end = supervisor_log_end(c->log);
+    session_say("%s", end ? end : "");
+    return as_fail(err, AS_E_IO, "PostgreSQL does not start%s; its log is %s",
+                   up_disk_is_full(c->home) ? ": the disk is full" : "", c->log);
+}
+
 as_status up_cluster_start(struct up_cluster *c, struct supervisor *s, struct as_err *err)
 {
     int64_t end_ns = clock_mono_ns() + START_TIMEOUT_MS * NS_PER_MS;
@@ -322,9 +340,7 @@ as_status up_cluster_start(struct up_cluster *c, struct supervisor *s, struct as
         if (!supervisor_wait(s, 20))
             return as_fail(err, AS_E_UNAVAILABLE, "interrupted");
         if (supervisor_deaths(s, c->index) >= 4 || clock_mono_ns() > end_ns) {
-            AS_AUTO(as_freep) char *end = supervisor_log_end(c->log);
-            session_say("%s", end ? end : "");
-            return as_fail(err, AS_E_IO, "PostgreSQL does not start; its log is %s", c->log);
+            return fail_start(c, err);
         }
     }
     return st;

@@ -41,6 +41,10 @@ AS_MUST_CHECK as_status up_cluster_start(struct up_cluster *c, struct supervisor
 /* Megabytes of shared_buffers for a machine with so much memory: a sixteenth, 32 to 512. */
 int64_t up_cluster_buffers_mb(int64_t memory_mb);
 
+/* Has the file system of the folder less room than PostgreSQL needs to start? One that does not say
+ * how large it is has room. */
+bool up_disk_is_full(const char *folder);
+
 /* The longest socket folder: sun_path holds 108 bytes with "/.s.PGSQL.5432" and a NUL. */
 #define UP_SOCKET_FOLDER_MAX 90
 

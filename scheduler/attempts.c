@@ -8,6 +8,7 @@
 
 #include "base/hash.h"
 #include "base/str.h"
+#include "base/utf8.h"
 #include "search/param.h"
 #include "scheduler/store/attempt_store.h"
 #include "scheduler/store/event_store.h"
@@ -179,7 +180,7 @@ static as_status tx_files(struct tx *t, void *p, struct as_err *err)
 static bool path_valid(const char *path)
 {
     size_t len = strlen(path);
-    if (len < 1 || len > 255 || !as_utf8_valid(path, len))
+    if (len < 1 || !as_utf8_valid(path, len) || as_utf8_length(path) > 255)
         return false;
     for (const char *part = path;; part += strcspn(part, "/") + 1) {
         size_t n = strcspn(part, "/");

@@ -10,6 +10,7 @@
 #include "base/rng.h"
 #include "base/spec/template.h"
 #include "base/str.h"
+#include "base/utf8.h"
 #include "scheduler/model/sweep_doc.h"
 #include "scheduler/store/attempt_store.h"
 #include "scheduler/store/dataset_store.h"
@@ -323,9 +324,9 @@ static as_status take_from(struct store *db, struct claim_arg *arg, struct as_er
 
 static as_status check(const struct claim_request *req, struct as_err *err)
 {
-    size_t id = strlen(req->claim_id);
+    size_t id = as_utf8_length(req->claim_id);
     if (id < 1 || id > 64)
-        return as_fail_at(err, AS_E_INVAL, "/claim_id", "%zu bytes, expected 1 to 64", id);
+        return as_fail_at(err, AS_E_INVAL, "/claim_id", "%zu characters, expected 1 to 64", id);
     if (req->max_trials < 1 || req->max_trials > 64)
         return as_fail_at(err, AS_E_INVAL, "/max_trials", "found %lld, expected 1 to 64",
                           (long long)req->max_trials);

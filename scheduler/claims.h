@@ -16,7 +16,7 @@
 struct claim_request {
     const char *runner;
     int64_t epoch;
-    const char *claim_id; /* 1..64 bytes, new for each claim, the same when it is repeated */
+    const char *claim_id; /* 1..64 characters, new for each claim, the same when it is repeated */
     int64_t max_trials;   /* 1..64 */
     int64_t gpus;         /* free ones: the sum of resources.gpus handed out stays within */
 };

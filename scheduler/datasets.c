@@ -90,7 +90,8 @@ static as_status read_request(const json_t *doc, struct request *r, struct as_er
     if (st == AS_OK)
         st = json_fields_any(&f, "target", JSON_OPTIONAL, &r->target, err);
     if (st == AS_OK)
-        st = json_fields_str(&f, "description", JSON_OPTIONAL, &r->description, err);
+        st = json_fields_text(&f, "description", JSON_OPTIONAL, 0, DATASET_DESCRIPTION_MAX,
+                              &r->description, err);
     if (st == AS_OK)
         st = json_fields_end(&f, err);
     if (st != AS_OK)
@@ -104,9 +105,6 @@ static as_status read_request(const json_t *doc, struct request *r, struct as_er
                           "'%.63s' is not a name: lower-case letters, digits, '.', '_', '-', at "
                           "most 63",
                           r->name);
-    if (r->description && strlen(r->description) > DATASET_DESCRIPTION_MAX)
-        return as_fail_at(err, AS_E_INVAL, "/description", "longer than %d bytes",
-                          DATASET_DESCRIPTION_MAX);
     st = read_files(files, r, err);
     return st == AS_OK ? read_target(r, err) : st;
 }

@@ -55,15 +55,16 @@ struct ensemble {
     size_t members;        /* distinct candidates with counts > 0 */
     size_t size;           /* sum of counts: the length of the best prefix */
     size_t select_rows, report_rows;
-    double select_loss; /* of the ensemble; never above that of best_single */
+    double select_loss; /* of the ensemble; but for the error never above that of best_single */
     double report_loss; /* of the ensemble, on rows that selection never saw: the honest figure */
-    size_t best_single; /* the candidate with the smallest loss on the rows of selection */
+    size_t best_single; /* the candidate with the smallest loss on the rows of selection; of the
+                           same error, the one with the smaller log loss */
 };
 
-/* Select. Ties of the error are broken by the log loss; remaining ties go to the candidate that
- * comes first and to the shorter prefix. A single row serves as both halves (select_rows ==
- * report_rows == 1), because there is no other. A candidate with a prediction that is not finite is
- * passed over: its losses are infinite.
+/* Select: by the loss, and where that is the error by the log loss, which says more of few rows.
+ * Ties go to the candidate that comes first and to the shorter prefix. A single row serves as both
+ * halves (select_rows == report_rows == 1), because there is no other. A candidate with a
+ * prediction that is not finite is passed over: its losses are infinite.
  *   in   borrowed
  *   ret  owned by the caller, ensemble_free()
  * AS_E_INVAL: no candidates or rows, none whose predictions are finite, a class out of range,

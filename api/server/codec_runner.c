@@ -190,13 +190,6 @@ static as_status gpus_decode(struct json_fields *f, struct arena *a, struct runn
     return AS_OK;
 }
 
-static as_status check_length(const char *s, size_t max, const char *pointer, struct as_err *err)
-{
-    if (s && strlen(s) > max)
-        return as_fail_at(err, AS_E_INVAL, pointer, "has %zu bytes, at most %zu", strlen(s), max);
-    return AS_OK;
-}
-
 as_status runner_register_decode(const json_t *doc, struct arena *a, struct runner_register *ret,
                                  struct as_err *err)
 {
@@ -211,13 +204,9 @@ as_status runner_register_decode(const json_t *doc, struct arena *a, struct runn
     if (st == AS_OK)
         st = gpus_decode(&f, a, &r, err);
     if (st == AS_OK)
-        st = json_fields_str(&f, "host", JSON_OPTIONAL, &r.host, err);
+        st = json_fields_text(&f, "host", JSON_OPTIONAL, 0, 255, &r.host, err);
     if (st == AS_OK)
-        st = check_length(r.host, 255, "/host", err);
-    if (st == AS_OK)
-        st = json_fields_str(&f, "version", JSON_OPTIONAL, &r.version, err);
-    if (st == AS_OK)
-        st = check_length(r.version, 40, "/version", err);
+        st = json_fields_text(&f, "version", JSON_OPTIONAL, 0, 40, &r.version, err);
     if (st == AS_OK)
         st = refs_decode(&f, "resume", JSON_OPTIONAL, a, &resume, &r.n_resume, err);
     if (st == AS_OK)
@@ -241,7 +230,7 @@ as_status claim_decode(const json_t *doc, struct claim_request *ret, int64_t *re
     if (st == AS_OK)
         st = json_fields_i64(&f, "epoch", JSON_REQUIRED, 1, INT64_MAX, &r.epoch, err);
     if (st == AS_OK)
-        st = json_fields_str(&f, "claim_id", JSON_REQUIRED, &r.claim_id, err);
+        st = json_fields_text(&f, "claim_id", JSON_REQUIRED, 1, 64, &r.claim_id, err);
     if (st == AS_OK)
         st = json_fields_i64(&f, "max_trials", JSON_OPTIONAL, 1, 64, &r.max_trials, err);
     if (st == AS_OK)
@@ -250,9 +239,6 @@ as_status claim_decode(const json_t *doc, struct claim_request *ret, int64_t *re
         st = json_fields_i64(&f, "wait_ms", JSON_OPTIONAL, 0, 60000, &wait_ms, err);
     if (st == AS_OK)
         st = json_fields_end(&f, err);
-    if (st == AS_OK && (!*r.claim_id || strlen(r.claim_id) > 64))
-        st = as_fail_at(err, AS_E_INVAL, "/claim_id", "has %zu bytes, expected 1 to 64",
-                        strlen(r.claim_id));
     if (st == AS_OK) {
         *ret = r;
         *ret_wait_ms = wait_ms;

@@ -60,13 +60,11 @@ as_status token_decode(const json_t *doc, struct token_request *ret, struct as_e
     if (st == AS_OK)
         st = json_fields_word(&f, "role", JSON_REQUIRED, roles, &role, err);
     if (st == AS_OK)
-        st = json_fields_str(&f, "name", JSON_OPTIONAL, &r.name, err);
+        st = json_fields_text(&f, "name", JSON_OPTIONAL, 0, 80, &r.name, err);
     if (st == AS_OK)
         st = json_fields_duration(&f, "ttl", JSON_OPTIONAL, &r.ttl_ms, err);
     if (st == AS_OK)
         st = json_fields_end(&f, err);
-    if (st == AS_OK && r.name && strlen(r.name) > 80)
-        st = as_fail_at(err, AS_E_INVAL, "/name", "has %zu bytes, at most 80", strlen(r.name));
     if (st == AS_OK && json_object_get(doc, "ttl") && !json_is_null(json_object_get(doc, "ttl")) &&
         r.ttl_ms <= 0)
         st = as_fail_at(err, AS_E_INVAL, "/ttl", "must be longer than nothing");

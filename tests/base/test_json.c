@@ -84,6 +84,25 @@ START_TEST(fields_name_what_is_wrong)
 }
 END_TEST
 
+/* Lengths are counted in characters, as JSON Schema's maxLength is. */
+START_TEST(text_is_counted_in_characters)
+{
+    struct as_err err = {0};
+    JSON_AUTO j = NULL;
+    ck_ok(parse("{\"a\": \"h\u00e9\\ud83d\\ude00\", \"b\": \"\"}", &j, &err), err);
+    struct json_fields f;
+    const char *s = NULL;
+    ck_ok(json_fields_init(&f, j, "", &err), err);
+    ck_ok(json_fields_text(&f, "a", JSON_REQUIRED, 1, 3, &s, &err), err);
+    ck_assert_uint_eq(strlen(s), 7);
+    ck_fails(json_fields_text(&f, "a", JSON_REQUIRED, 1, 2, &s, &err), AS_E_INVAL, err,
+             "/a: found 3 characters, expected 1 to 2");
+    ck_fails(json_fields_text(&f, "b", JSON_REQUIRED, 1, 2, &s, &err), AS_E_INVAL, err,
+             "/b: found 0 characters");
+    ck_ok(json_fields_text(&f, "c", JSON_OPTIONAL, 1, 2, &s, &err), err);
+}
+END_TEST
+
 /* Memory failure at every allocation of our own: no crash, an error, no leak (ASan sees leaks). */
 START_TEST(out_of_memory)
 {
@@ -106,6 +125,7 @@ Suite *test_suite(void)
     tcase_add_test(t, refuses_bad_text);
     tcase_add_test(t, numbers_round_trip);
     tcase_add_test(t, fields_name_what_is_wrong);
+    tcase_add_test(t, text_is_counted_in_characters);
     tcase_add_test(t, out_of_memory);
     suite_add_tcase(s, t);
     return s;

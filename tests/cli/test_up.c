@@ -40,6 +40,8 @@ START_TEST(numbers)
     ck_assert_int_eq(up_cluster_buffers_mb(256), 32);
     ck_assert_int_eq(up_cluster_buffers_mb(4096), 256);
     ck_assert_int_eq(up_cluster_buffers_mb(1 << 20), 512);
+    ck_assert(!up_disk_is_full("/proc")); /* of no size */
+    ck_assert(!up_disk_is_full("/nowhere"));
 }
 END_TEST
 

@@ -218,10 +218,10 @@ def vanishing_claims(assay, pid):
     given_back = lambda: fds(pid) <= before + 5
     assay.wait(given_back, 20, "the descriptors of vanished claims to be given back")
     memory = Memory(pid)
-    for _ in range(4):
+    for _ in range(8):
         round_of(VANISHING)
     assay.wait(given_back, 20, "the descriptors of vanished claims to be given back")
-    memory.check(12 * 1024, f"{4 * VANISHING} claims that vanished")  # leaked ones would be 20 MiB and more
+    memory.check(24 * 1024, f"{8 * VANISHING} claims that vanished")  # leaked ones would be 40 MiB and more
 
 
 def slow_readers(assay, pid):

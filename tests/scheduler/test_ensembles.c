@@ -11,7 +11,7 @@
 #include "tests/check_main.h"
 #include "tests/scheduler/service.h"
 
-#define ROWS 40
+#define ROWS 600
 
 static struct service s;
 static struct as_err err;
