@@ -47,7 +47,11 @@ class Assay:
         self.up = None
 
     def __enter__(self):
-        self.start()
+        try:
+            self.start()
+        except BaseException:
+            self.__exit__(*sys.exc_info())  # which `with` does not call for what fails here
+            raise
         return self
 
     def __exit__(self, kind, value, trace):
