@@ -8,7 +8,7 @@
 #include "base/utf8.h"
 
 /* Depth and size are checked on the text, before jansson builds a tree of it. */
-static as_status check_shape(const char *text, size_t len, struct as_err *err)
+static as_status check_shape(const char *text, size_t len, size_t max_nodes, struct as_err *err)
 {
     size_t depth = 0, nodes = 1;
     bool in_string = false;
@@ -31,17 +31,18 @@ static as_status check_shape(const char *text, size_t len, struct as_err *err)
         if (depth > JSON_MAX_DEPTH)
             return as_fail(err, AS_E_TOO_LARGE, "the JSON is nested deeper than %d levels",
                            JSON_MAX_DEPTH);
-        if (nodes > JSON_MAX_NODES)
-            return as_fail(err, AS_E_TOO_LARGE, "the JSON has more than %d values", JSON_MAX_NODES);
+        if (nodes > max_nodes)
+            return as_fail(err, AS_E_TOO_LARGE, "the JSON has more than %zu values", max_nodes);
     }
     return AS_OK;
 }
 
-static as_status parse(const char *text, size_t len, size_t flags, json_t **ret, struct as_err *err)
+static as_status parse(const char *text, size_t len, size_t max_nodes, size_t flags, json_t **ret,
+                       struct as_err *err)
 {
     if (!as_utf8_valid(text, len))
         return as_fail(err, AS_E_INVAL, "the JSON text is not valid UTF-8");
-    as_status st = check_shape(text, len, err);
+    as_status st = check_shape(text, len, max_nodes, err);
     if (st < 0)
         return st;
     json_error_t je;
@@ -55,12 +56,17 @@ static as_status parse(const char *text, size_t len, size_t flags, json_t **ret,
 
 as_status json_parse(const char *text, size_t len, json_t **ret, struct as_err *err)
 {
-    return parse(text, len, 0, ret, err);
+    return parse(text, len, JSON_MAX_NODES, 0, ret, err);
+}
+
+as_status json_parse_file(const char *text, size_t len, json_t **ret, struct as_err *err)
+{
+    return parse(text, len, JSON_MAX_FILE_NODES, 0, ret, err);
 }
 
 as_status json_parse_reals(const char *text, size_t len, json_t **ret, struct as_err *err)
 {
-    return parse(text, len, JSON_DECODE_INT_AS_REAL, ret, err);
+    return parse(text, len, JSON_MAX_NODES, JSON_DECODE_INT_AS_REAL, ret, err);
 }
 
 static void format_string(struct str *b, const char *s, size_t len)

@@ -22,6 +22,7 @@
 
 #define JSON_MAX_DEPTH 32
 #define JSON_MAX_NODES 200000
+#define JSON_MAX_FILE_NODES 50000000
 
 /* cleanup for owned references */
 static inline void json_decrefp_(json_t **j)
@@ -35,6 +36,10 @@ static inline void json_decrefp_(json_t **j)
  * JSON_MAX_NODES values, nothing after it. AS_E_INVAL with line and column; AS_E_TOO_LARGE. Owned
  * by the caller. */
 AS_MUST_CHECK as_status json_parse(const char *text, size_t len, json_t **ret, struct as_err *err);
+/* The same with JSON_MAX_FILE_NODES: for files that people name on a command line, such as an
+ * exported sweep. Some 100 bytes of memory for each value. */
+AS_MUST_CHECK as_status json_parse_file(const char *text, size_t len, json_t **ret,
+                                        struct as_err *err);
 /* The same, but every number becomes a real. For texts whose numbers are doubles that lost their
  * point or exponent on the way: 1e300 comes back from a jsonb column as a 1 with 300 zeros, which
  * is no 64-bit integer. */

@@ -6,6 +6,14 @@
 
 #include "base/str.h"
 
+static as_status list_add(struct opt_list *l, const char *value, struct as_err *err)
+{
+    if (l->n == OPT_LIST_MAX)
+        return as_fail(err, AS_E_INVAL, "may stand at most %d times", OPT_LIST_MAX);
+    l->values[l->n++] = value;
+    return AS_OK;
+}
+
 static as_status set_value(const struct opt *o, const char *value, const char *from,
                            struct as_err *err)
 {
@@ -25,6 +33,9 @@ static as_status set_value(const struct opt *o, const char *value, const char *f
         break;
     case OPT_DURATION:
         st = as_parse_duration_ms(value, o->ret, err);
+        break;
+    case OPT_LIST:
+        st = list_add(o->ret, value, err);
         break;
     }
     return st < 0 ? as_err_prefix(err, st, "%s", from) : AS_OK;

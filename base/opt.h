@@ -6,6 +6,7 @@
 #define ASSAY_BASE_OPT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 
 #include "base/status.h"
@@ -16,7 +17,16 @@ typedef enum opt_kind {
     OPT_I64,      /* int64_t */
     OPT_DOUBLE,   /* double */
     OPT_DURATION, /* int64_t milliseconds */
+    OPT_LIST,     /* struct opt_list: an option that may stand several times */
 } opt_kind;
+
+#define OPT_LIST_MAX 256
+
+/* The values in their order: views of argv. */
+struct opt_list {
+    size_t n;
+    const char *values[OPT_LIST_MAX];
+};
 
 struct opt {
     const char *name; /* without the dashes; a row with name NULL ends the table */

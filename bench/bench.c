@@ -11,6 +11,7 @@
 #define ROUNDS 9
 #define ROUND_NS (10 * NS_PER_MS)
 #define EX_USAGE_STATUS 64
+#define MAX_MORE 16
 
 static const char *bench_name = "";
 static bool as_json, any_case;
@@ -18,15 +19,22 @@ static int status;
 
 bool bench_start(const char *name, const char *about, int argc, char **argv)
 {
+    return bench_start_with(name, about, NULL, argc, argv);
+}
+
+bool bench_start_with(const char *name, const char *about, const struct opt *more, int argc,
+                      char **argv)
+{
     bench_name = name;
     bool help = false;
     int n_args = 0;
     struct as_err err;
-    const struct opt table[] = {
+    struct opt table[MAX_MORE + 3] = {
         {"json", 0, OPT_FLAG, &as_json, NULL, NULL, "a line of JSON per case"},
         {"help", 'h', OPT_FLAG, &help, NULL, NULL, "this text"},
-        {0},
     };
+    for (size_t i = 0; more != NULL && more[i].name != NULL && i < MAX_MORE; i++)
+        table[2 + i] = more[i];
     if (opt_parse(table, argc, argv, &n_args, &err) < 0) {
         fprintf(stderr, "%s: %s\n", name, err.msg);
         status = EX_USAGE_STATUS;

@@ -21,6 +21,13 @@
  * there is nothing to run (--help, or an argument that is not known): leave with bench_exit(). */
 bool bench_start(const char *name, const char *about, int argc, char **argv);
 
+struct opt; /* base/opt.h */
+
+/* The same, for a benchmark with options of its own: `more` is a table that ends with an empty row,
+ * at most 16 rows; borrowed for the call. */
+bool bench_start_with(const char *name, const char *about, const struct opt *more, int argc,
+                      char **argv);
+
 /* One result.
  *   name       the case
  *   value      what was measured; NaN or infinite is reported as null and fails the program

@@ -50,7 +50,7 @@ static bool one_cycle(struct work *w, int64_t epoch, const char *runner, int64_t
     struct claim_request req = {
         .runner = runner, .epoch = epoch, .claim_id = claim_id, .max_trials = 1};
     struct claim_list got = {0};
-    if (!check(claim_trials(w->db, &a, &req, &got, &err), &err) || got.n != 1)
+    if (!check(claim_trials(w->db, NULL, &a, &req, &got, &err), &err) || got.n != 1)
         return false;
     struct attempt_ref ref = {got.rows[0].sweep, got.rows[0].number, got.rows[0].attempt};
     struct measurement m = {.step = 0, .metric = "loss", .value = (double)serial};

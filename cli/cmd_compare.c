@@ -42,6 +42,20 @@ static void add_row(const struct session *s, struct table *t, const char *group,
     }
 }
 
+/* Has any of the trials this field? */
+static bool some_has(const json_t *trials, const char *field)
+{
+    size_t i;
+    json_t *trial;
+    json_array_foreach((json_t *)trials, i, trial)
+    {
+        const json_t *v = json_object_get(trial, field);
+        if (v && !json_is_null(v))
+            return true;
+    }
+    return false;
+}
+
 static as_status add_group(const struct session *s, struct table *t, const char *group,
                            const json_t *trials, struct as_err *err)
 {
@@ -64,9 +78,11 @@ static as_status print(const struct session *s, int n, char **names, const json_
     table_column(t, "name", TABLE_LEFT, 8);
     for (int i = 0; i < n; i++)
         table_column(t, names[i], TABLE_RIGHT, 8);
-    static const char *const fields[] = {"state", "value", "step", "restarts", "runner"};
+    static const char *const fields[] = {"state", "value",    "feasible", "origin",
+                                         "step",  "restarts", "runner",   "client"};
     for (size_t i = 0; i < AS_ARRAY_LEN(fields); i++)
-        add_row(s, t, "", fields[i], trials);
+        if (i < 2 || some_has(trials, fields[i]))
+            add_row(s, t, "", fields[i], trials);
     as_status st = add_group(s, t, "params", trials, err);
     if (st == AS_OK)
         st = add_group(s, t, "metrics", trials, err);

@@ -2,13 +2,12 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/hash.h"
 #include "base/json.h"
 #include "cli/cmd.h"
 #include "cli/exit_code.h"
 #include "cli/format.h"
-#include "cli/request.h"
+#include "cli/list.h"
 #include "cli/session.h"
 
 #define UPLOAD_TIMEOUT_MS (60 * 60 * 1000) /* of one file */
@@ -122,7 +121,7 @@ static as_status add(struct data *d, const char *name, const char *path, struct 
     return AS_OK;
 }
 
-static void add_row(const struct session *s, struct table *t, const json_t *data)
+static void add_row(const struct session *s, struct table *t, const json_t *data, int64_t now_ms)
 {
     char buf[32];
     const json_t *created = json_object_get(data, "created_at");
@@ -137,54 +136,18 @@ static void add_row(const struct session *s, struct table *t, const json_t *data
     format_value(&target, json_object_get(data, "target"), FORMAT_EXACT);
     table_cell(t, target.len ? target.s : NULL);
     str_done(&target);
-    table_cell(t, s->look.tty ? format_ago(created, clock_wall_ms(), buf)
-                              : json_string_value(created));
+    table_cell(t, s->look.tty ? format_ago(created, now_ms, buf) : json_string_value(created));
 }
 
 static as_status list(const struct session *s, struct as_err *err)
 {
-    JSON_AUTO items = NULL;
-    as_status st = request_list(s->client, "/v1/datasets", NULL, 0, &items, err);
-    if (st < 0)
-        return st;
-    if (s->json) {
-        JSON_AUTO answer = json_pack("{s:O}", "items", items);
-        return session_print_json(answer, err);
-    }
-    AS_AUTO(table_freep) struct table *t = table_create();
-    if (!t)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
-    table_column(t, "data set", TABLE_LEFT, 12);
-    table_column(t, "format", TABLE_LEFT, 0);
-    table_column(t, "task", TABLE_LEFT, 0);
-    table_column(t, "rows", TABLE_RIGHT, 0);
-    table_column(t, "features", TABLE_RIGHT, 0);
-    table_column(t, "outputs", TABLE_RIGHT, 0);
-    table_column(t, "target", TABLE_LEFT, 0);
-    table_column(t, "created", TABLE_LEFT, 8);
-    size_t i;
-    json_t *data;
-    json_array_foreach(items, i, data) add_row(s, t, data);
-    return session_print_table(s, t, err);
-}
-
-static as_status remove_one(const struct session *s, const char *name, struct as_err *err)
-{
-    struct str path = {0};
-    str_puts(&path, "/v1/datasets");
-    client_path_add(&path, name);
-    as_status st = str_check(&path, err);
-    if (st == AS_OK)
-        st = client_call(s->client, "DELETE", path.s, NULL, NULL, NULL, NULL, NULL, err);
-    str_done(&path);
-    if (st < 0)
-        return st;
-    if (!s->json) {
-        session_say("%s is deleted", name);
-        return AS_OK;
-    }
-    JSON_AUTO answer = json_pack("{s:s}", "deleted", name);
-    return session_print_json(answer, err);
+    static const struct list_column columns[] = {
+        {"data set", TABLE_LEFT, 12}, {"format", TABLE_LEFT, 0},    {"task", TABLE_LEFT, 0},
+        {"rows", TABLE_RIGHT, 0},     {"features", TABLE_RIGHT, 0}, {"outputs", TABLE_RIGHT, 0},
+        {"target", TABLE_LEFT, 0},    {"created", TABLE_LEFT, 8},   {.header = NULL},
+    };
+    const struct list l = {.path = "/v1/datasets", .columns = columns, .add_row = add_row};
+    return list_print(s, &l, err);
 }
 
 /* argv[1…] is the action and its arguments. */
@@ -201,7 +164,7 @@ static int act(struct data *d, int n, char **argv)
             return exit_with_usage("data", "%s", err.msg);
         st = add(d, argv[2], argv[3], &err);
     } else if (as_streq(action, "delete") && n == 2) {
-        st = remove_one(&d->session, argv[2], &err);
+        st = list_delete(&d->session, "/v1/datasets", argv[2], "deleted", &err);
     } else {
         return exit_with_usage(
             "data", "expected `add NAME FILE`, `list` or `delete NAME`, found '%.60s' with %d more",

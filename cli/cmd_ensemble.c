@@ -31,9 +31,7 @@ static as_status show(const struct session *s, const char *name, struct as_err *
 {
     struct trial_ref ref;
     JSON_AUTO ensemble = NULL;
-    as_status st = request_parse_ref(name, true, &ref, err);
-    if (st == AS_OK && ref.number >= 0)
-        st = as_fail(err, AS_E_INVAL, "expected SWEEP, found '%.80s'", name);
+    as_status st = request_parse_sweep(name, &ref, err);
     if (st == AS_OK)
         st = request_get(s->client, &ref, "ensemble", NULL, &ensemble, err);
     if (st < 0)

@@ -7,7 +7,7 @@
 #include "cli/cmd.h"
 #include "cli/exit_code.h"
 #include "cli/export_csv.h"
-#include "cli/request.h"
+#include "cli/history.h"
 #include "cli/session.h"
 
 /* {"sweep": the sweep, "items": its trials}. */
@@ -23,33 +23,13 @@ static as_status format_json(const json_t *sweep, const json_t *items, struct st
     return str_check(b, err);
 }
 
-static as_status fetch(const struct session *s, const char *name, json_t **ret_sweep,
-                       json_t **ret_items, struct as_err *err)
-{
-    struct trial_ref ref;
-    struct str path = {0};
-    as_status st = request_parse_ref(name, true, &ref, err);
-    if (st == AS_OK && ref.number >= 0)
-        st = as_fail(err, AS_E_INVAL, "expected SWEEP, found '%.80s'", name);
-    if (st == AS_OK)
-        st = request_get(s->client, &ref, NULL, NULL, ret_sweep, err);
-    if (st < 0)
-        return st;
-    request_path(&path, &ref, "trials");
-    st = str_check(&path, err);
-    if (st == AS_OK)
-        st = request_list(s->client, path.s, NULL, 0, ret_items, err);
-    str_done(&path);
-    return st;
-}
-
 static as_status export(const struct session *s, const char *name, const char *output,
                         struct as_err *err)
 {
     JSON_AUTO sweep = NULL;
     JSON_AUTO items = NULL;
     struct str b = {0};
-    as_status st = fetch(s, name, &sweep, &items, err);
+    as_status st = history_fetch(s->client, name, &sweep, &items, err);
     if (st == AS_OK)
         st = s->json ? format_json(sweep, items, &b, err) : export_csv(sweep, items, &b, err);
     if (st == AS_OK && output)

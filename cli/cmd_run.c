@@ -1,6 +1,5 @@
 /* assay run FILE: create a sweep, and watch it when asked to. */
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/json.h"
@@ -11,37 +10,16 @@
 #include "cli/trial_folder.h"
 #include "cli/watch.h"
 
-#define MAX_SETS 64
 #define RETRY_MS 10000 /* the idempotency key makes that safe */
 
 struct run {
     struct session session;
     bool watch;
+    bool paused;
     const char *name;
-    const char *sets[MAX_SETS]; /* views of argv */
-    size_t n_sets;
+    struct opt_list sets;
     struct watch_opts watch_opts;
 };
-
-/* Take every `--set X` and `--set=X` out of argv: the option table holds one value per option. */
-static bool take_sets(struct run *r, int *argc, char **argv)
-{
-    int n = 1;
-    for (int i = 1; i < *argc; i++) {
-        bool joined = as_starts_with(argv[i], "--set=");
-        bool apart = as_streq(argv[i], "--set") && i + 1 < *argc;
-        if (!joined && !apart) {
-            argv[n++] = argv[i];
-            continue;
-        }
-        if (r->n_sets == MAX_SETS)
-            return false;
-        r->sets[r->n_sets++] = joined ? argv[i] + 6 : argv[++i];
-    }
-    argv[n] = NULL;
-    *argc = n;
-    return true;
-}
 
 /* Runners of an `assay up` here run commands where `assay run` was typed. */
 static as_status set_folder(struct document *d, struct as_err *err)
@@ -53,8 +31,8 @@ static as_status set_folder(struct document *d, struct as_err *err)
 static as_status prepare(const struct run *r, struct document *d, struct as_err *err)
 {
     as_status st = AS_OK;
-    for (size_t i = 0; i < r->n_sets && st == AS_OK; i++)
-        st = document_set(d, r->sets[i], err);
+    for (size_t i = 0; i < r->sets.n && st == AS_OK; i++)
+        st = document_set(d, r->sets.values[i], err);
     if (st == AS_OK && r->name && json_object_set_new(d->tree, "name", json_string(r->name)) != 0)
         st = as_fail(err, AS_E_NOMEM, "out of memory");
     return st == AS_OK && r->session.local ? set_folder(d, err) : st;
@@ -66,8 +44,8 @@ static as_status create(const struct run *r, const struct document *d, json_t **
     char key[CLIENT_KEY_SIZE];
     client_key_new(key);
     const struct client_opts opts = {.idempotency_key = key, .retry_ms = RETRY_MS};
-    as_status st =
-        client_call(r->session.client, "POST", "/v1/sweeps", NULL, d->tree, &opts, ret, NULL, err);
+    as_status st = client_call(r->session.client, "POST", "/v1/sweeps",
+                               r->paused ? "paused=true" : NULL, d->tree, &opts, ret, NULL, err);
     if (st == AS_OK && !json_is_string(json_object_get(*ret, "id"))) {
         json_decref(*ret);
         *ret = NULL;
@@ -87,7 +65,9 @@ static as_status announce(const struct run *r, const json_t *sweep, struct as_er
     else if (printf("%s\n", id) < 0 || fflush(stdout) != 0)
         return as_fail(err, AS_E_IO, "cannot write the output");
     session_say("Dashboard: %s/#/sweeps/%s", r->session.url, id);
-    if (!r->watch)
+    if (r->paused)
+        session_say("It is paused; start it with: assay resume %s", id);
+    else if (!r->watch)
         session_say("Follow it with: assay watch %s", id);
     return AS_OK;
 }
@@ -113,19 +93,18 @@ static int run(struct run *r, const char *path)
 int cmd_run(int argc, char **argv)
 {
     struct run r = {.watch_opts = {.top = 5}};
-    const char *set = NULL;
     int n, code;
     const struct opt table[] = {
         {"watch", 'w', OPT_FLAG, &r.watch, NULL, NULL, "show the progress until it ends"},
+        {"paused", 0, OPT_FLAG, &r.paused, NULL, NULL,
+         "create it paused, to add known results first; `assay resume` starts it"},
         {"name", 0, OPT_STRING, &r.name, "NAME", NULL, "instead of the name in the document"},
-        {"set", 0, OPT_STRING, &set, "FIELD=VALUE", NULL,
+        {"set", 0, OPT_LIST, &r.sets, "FIELD=VALUE", NULL,
          "change a field: limits.max_trials=10; may stand several times"},
         {"timeout", 0, OPT_DURATION, &r.watch_opts.timeout_ms, "TIME", NULL,
          "with --watch: give up after so long, with exit code 6"},
         SESSION_OPTS(&r.session),
     };
-    if (!take_sets(&r, &argc, argv))
-        return exit_with_usage("run", "more than %d --set", MAX_SETS);
     if (session_begin(&r.session, "run", table, argc, argv, 1, 1, &n, &code))
         code = run(&r, argv[1]);
     session_done(&r.session);

@@ -1,11 +1,10 @@
 /* assay runners: the list. */
 #include <inttypes.h>
 
-#include "base/clock.h"
 #include "base/json.h"
 #include "cli/cmd.h"
 #include "cli/format.h"
-#include "cli/request.h"
+#include "cli/list.h"
 #include "cli/session.h"
 
 static void add_row(const struct session *s, struct table *t, const json_t *runner, int64_t now_ms)
@@ -25,29 +24,13 @@ static void add_row(const struct session *s, struct table *t, const json_t *runn
 
 static as_status list(const struct session *s, struct as_err *err)
 {
-    JSON_AUTO items = NULL;
-    as_status st = request_list(s->client, "/v1/runners", NULL, 0, &items, err);
-    if (st < 0)
-        return st;
-    if (s->json) {
-        JSON_AUTO answer = json_pack("{s:O}", "items", items);
-        return session_print_json(answer, err);
-    }
-    AS_AUTO(table_freep) struct table *t = table_create();
-    if (!t)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
-    table_column(t, "runner", TABLE_LEFT, 12);
-    table_column(t, "state", TABLE_LEFT, 0);
-    table_column(t, "running", TABLE_RIGHT, 0);
-    table_column(t, "slots", TABLE_RIGHT, 0);
-    table_column(t, "gpus", TABLE_RIGHT, 0);
-    table_column(t, "host", TABLE_LEFT, 8);
-    table_column(t, "version", TABLE_LEFT, 0);
-    table_column(t, "seen", TABLE_LEFT, 8);
-    size_t i;
-    json_t *runner;
-    json_array_foreach(items, i, runner) add_row(s, t, runner, clock_wall_ms());
-    return session_print_table(s, t, err);
+    static const struct list_column columns[] = {
+        {"runner", TABLE_LEFT, 12}, {"state", TABLE_LEFT, 0}, {"running", TABLE_RIGHT, 0},
+        {"slots", TABLE_RIGHT, 0},  {"gpus", TABLE_RIGHT, 0}, {"host", TABLE_LEFT, 8},
+        {"version", TABLE_LEFT, 0}, {"seen", TABLE_LEFT, 8},  {.header = NULL},
+    };
+    const struct list l = {.path = "/v1/runners", .columns = columns, .add_row = add_row};
+    return list_print(s, &l, err);
 }
 
 int cmd_runners(int argc, char **argv)

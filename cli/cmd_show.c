@@ -5,22 +5,42 @@
 #include "base/json.h"
 #include "cli/cmd.h"
 #include "cli/format.h"
+#include "cli/objectives.h"
 #include "cli/pairs.h"
 #include "cli/request.h"
 #include "cli/session.h"
 
+/* The objectives, and what must hold of them and of the parameters. */
+static void add_metrics(struct pairs *p, const json_t *sweep)
+{
+    struct str b = {0};
+    const json_t *document = json_object_get(sweep, "document");
+    size_t i;
+    json_t *item;
+    objectives_words(sweep, &b);
+    pairs_add(p, objectives_count(sweep) > 1 ? "metrics" : "metric", STYLE_PLAIN, str_cstr(&b));
+    json_array_foreach(json_object_get(sweep, "constraints"), i, item)
+    {
+        str_clear(&b);
+        objectives_bounds(item, &b);
+        pairs_add(p, "constraint", STYLE_PLAIN, str_cstr(&b));
+    }
+    json_array_foreach(json_object_get(document, "parameter_constraints"), i, item)
+        pairs_add_json(p, "constraint", item);
+    json_array_foreach(json_object_get(document, "forbidden"), i, item)
+        pairs_add_json(p, "forbidden", item);
+    str_done(&b);
+}
+
 static void add_head(struct pairs *p, const json_t *sweep)
 {
     const char *state = json_string_value(json_object_get(sweep, "state"));
-    const json_t *metric = json_object_get(sweep, "metric");
-    const char *metric_name = json_string_value(json_object_get(metric, "name"));
-    const char *goal = json_string_value(json_object_get(metric, "goal"));
     pairs_add_json(p, "sweep", json_object_get(sweep, "id"));
     pairs_add(p, "state", look_of_state(state), state);
     pairs_add_json(p, "reason", json_object_get(sweep, "reason"));
     pairs_add_json(p, "description",
                    json_object_get(json_object_get(sweep, "document"), "description"));
-    pairs_addf(p, "metric", "%s (%s)", metric_name ? metric_name : "?", goal ? goal : "?");
+    add_metrics(p, sweep);
     pairs_add_json(p, "method", json_object_get(sweep, "method"));
     pairs_add_json(p, "seed", json_object_get(sweep, "seed"));
 }
@@ -41,14 +61,16 @@ static void add_counts(struct pairs *p, const json_t *counts, const json_t *plan
     str_done(&b);
 }
 
-static void add_best(struct pairs *p, const json_t *best)
+static void add_best(struct pairs *p, const json_t *sweep)
 {
     struct str b = {0};
+    const json_t *best = json_object_get(sweep, "best");
     if (!json_is_object(best))
         return;
     format_value(&b, json_object_get(best, "value"), p->look.tty ? FORMAT_SHORT : FORMAT_EXACT);
-    str_printf(&b, " (trial %" JSON_INTEGER_FORMAT ") ",
-               json_integer_value(json_object_get(best, "number")));
+    str_printf(&b, " (trial %" JSON_INTEGER_FORMAT "%s) ",
+               json_integer_value(json_object_get(best, "number")),
+               objectives_count(sweep) > 1 ? ", by the first metric" : "");
     format_params(&b, json_object_get(best, "params"), FORMAT_SHORT);
     pairs_add(p, "best", STYLE_BOLD, str_cstr(&b));
     str_done(&b);
@@ -102,7 +124,7 @@ static as_status show(const struct session *s, const char *id, struct as_err *er
     struct pairs p = {.look = s->look, .name_width = 14};
     add_head(&p, sweep);
     add_counts(&p, json_object_get(sweep, "counts"), json_object_get(sweep, "planned_trials"));
-    add_best(&p, json_object_get(sweep, "best"));
+    add_best(&p, sweep);
     add_times(&p, sweep);
     pairs_addf(&p, "dashboard", "%s/#/sweeps/%s", s->url, ref.sweep);
     if (p.look.tty)

@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "cli/cmd.h"
+#include "cli/list.h"
 #include "cli/request.h"
 #include "cli/session.h"
 
@@ -90,26 +91,11 @@ int cmd_cancel(int argc, char **argv)
 static as_status delete_sweep(const struct session *s, const char *name, struct as_err *err)
 {
     struct trial_ref ref;
-    struct str path = {0};
     as_status st = request_parse_ref(name, true, &ref, err);
     if (st == AS_OK && ref.number >= 0)
         st = as_fail(err, AS_E_INVAL, "expected SWEEP, found '%.80s'; trials go with their sweep",
                      name);
-    if (st < 0)
-        return st;
-    request_path(&path, &ref, NULL);
-    st = str_check(&path, err);
-    if (st == AS_OK)
-        st = client_call(s->client, "DELETE", path.s, NULL, NULL, NULL, NULL, NULL, err);
-    str_done(&path);
-    if (st < 0)
-        return st;
-    if (!s->json) {
-        session_say("%s is deleted", name);
-        return AS_OK;
-    }
-    JSON_AUTO answer = json_pack("{s:s}", "deleted", ref.sweep);
-    return session_print_json(answer, err);
+    return st < 0 ? st : list_delete(s, "/v1/sweeps", ref.sweep, "deleted", err);
 }
 
 int cmd_delete(int argc, char **argv)

@@ -1,11 +1,11 @@
 /* assay sweeps: the list. */
 #include <inttypes.h>
 
-#include "base/clock.h"
 #include "base/json.h"
 #include "cli/cmd.h"
 #include "cli/format.h"
-#include "cli/request.h"
+#include "cli/list.h"
+#include "cli/objectives.h"
 #include "cli/session.h"
 
 static void add_row(const struct session *s, struct table *t, const json_t *sweep, int64_t now_ms)
@@ -28,47 +28,37 @@ static void add_row(const struct session *s, struct table *t, const json_t *swee
     table_cellf(t, "%" JSON_INTEGER_FORMAT, json_integer_value(json_object_get(counts, "failed")));
     format_value(&b, json_object_get(best, "value"), s->look.tty ? FORMAT_SHORT : FORMAT_EXACT);
     table_cell(t, b.len ? b.s : NULL);
-    table_cell(t, json_string_value(json_object_get(json_object_get(sweep, "metric"), "name")));
+    str_clear(&b);
+    for (size_t i = 0; i < objectives_count(sweep); i++) {
+        const char *name = json_string_value(json_object_get(objectives_at(sweep, i), "name"));
+        str_printf(&b, "%s%s", i ? ", " : "", name ? name : "?");
+    }
+    table_cell(t, str_cstr(&b));
     table_cell(t, s->look.tty ? format_ago(created, now_ms, buf) : json_string_value(created));
     str_done(&b);
 }
 
-static as_status print_table(const struct session *s, const json_t *items, struct as_err *err)
-{
-    AS_AUTO(table_freep) struct table *t = table_create();
-    if (!t)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
-    table_column(t, "sweep", TABLE_LEFT, 12);
-    table_column(t, "state", TABLE_LEFT, 9);
-    table_column(t, "method", TABLE_LEFT, 0);
-    table_column(t, "ended", TABLE_RIGHT, 0);
-    table_column(t, "failed", TABLE_RIGHT, 0);
-    table_column(t, "best", TABLE_RIGHT, 9);
-    table_column(t, "metric", TABLE_LEFT, 8);
-    table_column(t, "created", TABLE_LEFT, 10);
-    size_t i;
-    json_t *sweep;
-    json_array_foreach((json_t *)items, i, sweep) add_row(s, t, sweep, clock_wall_ms());
-    as_status st = session_print_table(s, t, err);
-    if (st == AS_OK && table_rows(t) == 0)
-        session_say("There are no sweeps yet; `assay run FILE` makes one.");
-    return st;
-}
-
 static as_status list(const struct session *s, const char *state, int64_t limit, struct as_err *err)
 {
-    JSON_AUTO items = NULL;
+    static const struct list_column columns[] = {
+        {"sweep", TABLE_LEFT, 12}, {"state", TABLE_LEFT, 9},    {"method", TABLE_LEFT, 0},
+        {"ended", TABLE_RIGHT, 0}, {"failed", TABLE_RIGHT, 0},  {"best", TABLE_RIGHT, 9},
+        {"metric", TABLE_LEFT, 8}, {"created", TABLE_LEFT, 10}, {.header = NULL},
+    };
     struct str query = {0};
     if (state)
         client_query_add(&query, "state", state);
-    as_status st = request_list(s->client, "/v1/sweeps", query.s, limit, &items, err);
+    const struct list l = {.path = "/v1/sweeps",
+                           .query = query.s,
+                           .limit = limit,
+                           .columns = columns,
+                           .add_row = add_row,
+                           .none = "There are no sweeps yet; `assay run FILE` makes one."};
+    as_status st = str_check(&query, err);
+    if (st == AS_OK)
+        st = list_print(s, &l, err);
     str_done(&query);
-    if (st < 0)
-        return st;
-    if (!s->json)
-        return print_table(s, items, err);
-    JSON_AUTO answer = json_pack("{s:O}", "items", items);
-    return session_print_json(answer, err);
+    return st;
 }
 
 int cmd_sweeps(int argc, char **argv)

@@ -2,13 +2,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "cli/cmd.h"
 #include "cli/exit_code.h"
 #include "cli/format.h"
-#include "cli/request.h"
+#include "cli/list.h"
 #include "cli/session.h"
 
 struct token {
@@ -68,7 +67,7 @@ static as_status create(const struct token *t, const char *role, struct as_err *
     return printf("%s\n", text) < 0 ? as_fail(err, AS_E_IO, "cannot write the output") : AS_OK;
 }
 
-static void add_row(const struct session *s, struct table *t, const json_t *token)
+static void add_row(const struct session *s, struct table *t, const json_t *token, int64_t now_ms)
 {
     char buf[32];
     static const char *const texts[] = {"id", "role", "name"};
@@ -77,54 +76,20 @@ static void add_row(const struct session *s, struct table *t, const json_t *toke
         table_cell(t, json_string_value(json_object_get(token, texts[i])));
     for (size_t i = 0; i < AS_ARRAY_LEN(times); i++) {
         const json_t *time = json_object_get(token, times[i]);
-        table_cell(t,
-                   s->look.tty ? format_ago(time, clock_wall_ms(), buf) : json_string_value(time));
+        table_cell(t, s->look.tty ? format_ago(time, now_ms, buf) : json_string_value(time));
     }
     table_cell(t, json_string_value(json_object_get(token, "expires_at")));
 }
 
 static as_status list(const struct session *s, struct as_err *err)
 {
-    JSON_AUTO items = NULL;
-    as_status st = request_list(s->client, "/v1/tokens", NULL, 0, &items, err);
-    if (st < 0)
-        return st;
-    if (s->json) {
-        JSON_AUTO answer = json_pack("{s:O}", "items", items);
-        return session_print_json(answer, err);
-    }
-    AS_AUTO(table_freep) struct table *t = table_create();
-    if (!t)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
-    table_column(t, "token", TABLE_LEFT, 0);
-    table_column(t, "role", TABLE_LEFT, 0);
-    table_column(t, "name", TABLE_LEFT, 8);
-    table_column(t, "created", TABLE_LEFT, 8);
-    table_column(t, "used", TABLE_LEFT, 8);
-    table_column(t, "expires", TABLE_LEFT, 10);
-    size_t i;
-    json_t *token;
-    json_array_foreach(items, i, token) add_row(s, t, token);
-    return session_print_table(s, t, err);
-}
-
-static as_status revoke(const struct session *s, const char *id, struct as_err *err)
-{
-    struct str path = {0};
-    str_puts(&path, "/v1/tokens");
-    client_path_add(&path, id);
-    as_status st = str_check(&path, err);
-    if (st == AS_OK)
-        st = client_call(s->client, "DELETE", path.s, NULL, NULL, NULL, NULL, NULL, err);
-    str_done(&path);
-    if (st < 0)
-        return st;
-    if (!s->json) {
-        session_say("%s is revoked", id);
-        return AS_OK;
-    }
-    JSON_AUTO answer = json_pack("{s:s}", "revoked", id);
-    return session_print_json(answer, err);
+    static const struct list_column columns[] = {
+        {"token", TABLE_LEFT, 0},   {"role", TABLE_LEFT, 0}, {"name", TABLE_LEFT, 8},
+        {"created", TABLE_LEFT, 8}, {"used", TABLE_LEFT, 8}, {"expires", TABLE_LEFT, 10},
+        {.header = NULL},
+    };
+    const struct list l = {.path = "/v1/tokens", .columns = columns, .add_row = add_row};
+    return list_print(s, &l, err);
 }
 
 int cmd_token(int argc, char **argv)
@@ -145,7 +110,8 @@ int cmd_token(int argc, char **argv)
         else if (as_streq(argv[1], "list") && n == 1)
             code = session_end(&t.session, list(&t.session, &err), &err);
         else if (as_streq(argv[1], "revoke") && n == 2)
-            code = session_end(&t.session, revoke(&t.session, argv[2], &err), &err);
+            code = session_end(
+                &t.session, list_delete(&t.session, "/v1/tokens", argv[2], "revoked", &err), &err);
         else
             code = exit_with_usage("token", "expected `create ROLE`, `list` or `revoke ID`");
     }

@@ -5,8 +5,11 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "cli/cmd.h"
+#include "cli/exit_code.h"
 #include "cli/format.h"
+#include "cli/objectives.h"
 #include "cli/pairs.h"
+#include "cli/reason.h"
 #include "cli/request.h"
 #include "cli/session.h"
 
@@ -20,13 +23,35 @@ static void add_head(struct pairs *p, const json_t *trial)
                json_string_value(json_object_get(trial, "sweep")),
                json_integer_value(json_object_get(trial, "number")));
     pairs_add(p, "state", look_of_state(state), state);
-    static const char *const fields[] = {"reason",     "value",      "step",
-                                         "runner",     "seed",       "restarts",
+    static const char *const fields[] = {"reason",     "value",      "step",       "runner",
+                                         "client",     "origin",     "seed",       "restarts",
                                          "created_at", "started_at", "finished_at"};
     for (size_t i = 0; i < AS_ARRAY_LEN(fields); i++)
         pairs_add_json(p, fields[i], json_object_get(trial, fields[i]));
     if (ms >= 0)
         pairs_add(p, "elapsed", STYLE_PLAIN, clock_format_duration(ms, buf));
+}
+
+/* Why these parameters, in words; which bound was broken. */
+static void add_why(struct pairs *p, const json_t *trial, const json_t *sweep)
+{
+    struct str b = {0};
+    size_t i;
+    json_t *constraint;
+    reason_words(json_object_get(trial, "suggestion"), json_object_get(sweep, "metrics"), &b);
+    pairs_add(p, "why", STYLE_BOLD, str_cstr(&b));
+    if (objectives_has_constraints(sweep))
+        pairs_add_json(p, "feasible", json_object_get(trial, "feasible"));
+    if (json_is_false(json_object_get(trial, "feasible"))) {
+        str_clear(&b);
+        json_array_foreach(json_object_get(sweep, "constraints"), i, constraint)
+        {
+            str_puts(&b, i ? ", " : "");
+            objectives_bounds(constraint, &b);
+        }
+        pairs_add(p, "must hold", STYLE_WARN, str_cstr(&b));
+    }
+    str_done(&b);
 }
 
 /* A row "GROUP.NAME" for each member of an object. */
@@ -54,6 +79,8 @@ static void add_attempts(struct pairs *p, const json_t *attempts)
         const char *outcome = json_string_value(json_object_get(a, "outcome"));
         const char *reason = json_string_value(json_object_get(a, "reason"));
         const char *runner = json_string_value(json_object_get(a, "runner"));
+        if (!runner)
+            runner = json_string_value(json_object_get(a, "client"));
         str_printf(&b, "%s on %s", outcome ? outcome : "running", runner ? runner : "?");
         if (json_is_integer(exit_code))
             str_printf(&b, ", exit code %" JSON_INTEGER_FORMAT, json_integer_value(exit_code));
@@ -86,6 +113,7 @@ static as_status show(const struct session *s, const char *name, struct as_err *
     struct trial_ref ref;
     JSON_AUTO trial = NULL;
     JSON_AUTO files = NULL;
+    JSON_AUTO sweep = NULL;
     as_status st = request_parse_ref(name, false, &ref, err);
     if (st == AS_OK)
         st = request_get(s->client, &ref, NULL, NULL, &trial, err);
@@ -99,8 +127,14 @@ static as_status show(const struct session *s, const char *name, struct as_err *
             return as_fail(err, AS_E_NOMEM, "out of memory");
         return session_print_json(trial, err);
     }
+    struct trial_ref whole = ref;
+    whole.number = -1;
+    st = request_get(s->client, &whole, NULL, NULL, &sweep, err);
+    if (st < 0)
+        return st;
     struct pairs p = {.look = s->look, .name_width = 20};
     add_head(&p, trial);
+    add_why(&p, trial, sweep);
     add_group(&p, "param", json_object_get(trial, "params"));
     add_group(&p, "metric", json_object_get(trial, "metrics"));
     add_group(&p, "suggestion", json_object_get(trial, "suggestion"));
@@ -116,8 +150,12 @@ int cmd_trial(int argc, char **argv)
     struct as_err err = {0};
     int n, code;
     const struct opt table[] = {SESSION_OPTS(&s)};
-    if (session_begin(&s, "trial", table, argc, argv, 1, 1, &n, &code))
-        code = session_end(&s, show(&s, argv[1], &err), &err);
+    if (session_begin(&s, "trial", table, argc, argv, 1, 2, &n, &code)) {
+        if (n == 2 && !as_streq(argv[1], "show"))
+            code = exit_with_usage("trial", "too many arguments, the first is '%.60s'", argv[2]);
+        else
+            code = session_end(&s, show(&s, argv[n], &err), &err);
+    }
     session_done(&s);
     return code;
 }

@@ -13,6 +13,7 @@ enum exit_code {
     EXIT_CONFLICT = 5,    /* the state does not allow it */
     EXIT_TIMEOUT = 6,     /* the time allowed with --timeout ran out */
     EXIT_UNAVAILABLE = 7, /* the server cannot be reached */
+    EXIT_DONE = 8,        /* `ask`: the sweep has ended, nothing is left to ask for */
     EXIT_USAGE = 64,      /* the command line is wrong */
 };
 

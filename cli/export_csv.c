@@ -8,8 +8,9 @@
 #include "cli/trial_table.h"
 
 static const char *const first_fields[] = {"number", "state", "value", "attempt", "restarts"};
-static const char *const last_fields[] = {"runner", "reason", "created_at", "started_at",
-                                          "finished_at"};
+static const char *const last_fields[] = {"runner",      "reason", "created_at", "started_at",
+                                          "finished_at", "client", "origin",     "feasible",
+                                          "index",       "seen",   "finish_seq"};
 
 static void add_headers(struct str *b, const char *group, const json_t *names)
 {

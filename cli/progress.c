@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "cli/format.h"
+#include "cli/objectives.h"
 #include "cli/text.h"
 
 /* Fewer changes than this say little about the rate: then the whole sweep is the measure. */
@@ -194,13 +195,18 @@ static bool add_best(const struct progress *p, struct str *b)
     const json_t *best = json_object_get(p->sweep, "best");
     const char *metric =
         json_string_value(json_object_get(json_object_get(p->sweep, "metric"), "name"));
-    if (!json_is_object(best))
-        return false;
+    if (!json_is_object(best)) {
+        if (progress_counts(p).completed == 0 || !objectives_has_constraints(p->sweep))
+            return false;
+        str_puts(b, "best: none keeps the constraints yet");
+        return true;
+    }
     struct str raw = {0};
     str_printf(&raw, "best %s ", metric ? metric : "value");
     format_value(&raw, json_object_get(best, "value"), FORMAT_SHORT);
-    str_printf(&raw, " (trial %" JSON_INTEGER_FORMAT ")  ",
-               json_integer_value(json_object_get(best, "number")));
+    str_printf(&raw, " (trial %" JSON_INTEGER_FORMAT "%s)  ",
+               json_integer_value(json_object_get(best, "number")),
+               objectives_count(p->sweep) > 1 ? ", by the first metric" : "");
     format_params(&raw, json_object_get(best, "params"), FORMAT_SHORT);
     text_escape(b, str_cstr(&raw), raw.len, TEXT_ONE_LINE);
     str_done(&raw);

@@ -9,6 +9,7 @@
 #include "cli/ensemble_view.h"
 #include "cli/format.h"
 #include "cli/interrupt.h"
+#include "cli/objectives.h"
 #include "cli/text.h"
 #include "cli/trial_table.h"
 
@@ -88,6 +89,9 @@ static void add_best(const json_t *sweep, struct str *b)
     str_printf(b, ", trial %" JSON_INTEGER_FORMAT "%s\n",
                json_integer_value(json_object_get(best, "number")),
                as_starts_with(metric, "val_") ? ", on all held-out rows" : "");
+    if (objectives_count(sweep) > 1)
+        str_printf(b, "Front              assay best %s --pareto\n",
+                   json_string_value(json_object_get(sweep, "id")));
 }
 
 /* One failed trial with its reason: whoever sees failures wants to know why. NULL without any. */

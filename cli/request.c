@@ -25,6 +25,18 @@ as_status request_parse_ref(const char *text, bool number_optional, struct trial
     return AS_OK;
 }
 
+as_status request_parse_sweep(const char *text, struct trial_ref *ret, struct as_err *err)
+{
+    struct trial_ref ref;
+    as_status st = request_parse_ref(text, true, &ref, err);
+    if (st < 0)
+        return st;
+    if (ref.number >= 0)
+        return as_fail(err, AS_E_INVAL, "expected SWEEP, found '%.80s'", text);
+    *ret = ref;
+    return AS_OK;
+}
+
 void request_path(struct str *b, const struct trial_ref *ref, const char *rest)
 {
     str_puts(b, "/v1/sweeps");
@@ -50,6 +62,18 @@ as_status request_get(struct client *c, const struct trial_ref *ref, const char 
     str_done(&path);
     if (st == AS_OK && !*ret)
         return as_fail(err, AS_E_INTERNAL, "the server answered nothing");
+    return st;
+}
+
+as_status request_delete(struct client *c, const char *path, const char *id, struct as_err *err)
+{
+    struct str full = {0};
+    str_puts(&full, path);
+    client_path_add(&full, id);
+    as_status st = str_check(&full, err);
+    if (st == AS_OK)
+        st = client_call(c, "DELETE", full.s, NULL, NULL, NULL, NULL, NULL, err);
+    str_done(&full);
     return st;
 }
 

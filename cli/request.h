@@ -18,6 +18,10 @@ struct trial_ref {
 AS_MUST_CHECK as_status request_parse_ref(const char *text, bool number_optional,
                                           struct trial_ref *ret, struct as_err *err);
 
+/* As request_parse_ref for what must be a whole sweep. */
+AS_MUST_CHECK as_status request_parse_sweep(const char *text, struct trial_ref *ret,
+                                            struct as_err *err);
+
 /* GET /v1/sweeps/{sweep}[/trials/{number}][/rest]; `rest` NULL for the thing itself. The answer is
  * owned by the caller. */
 AS_MUST_CHECK as_status request_get(struct client *c, const struct trial_ref *ref, const char *rest,
@@ -33,6 +37,10 @@ typedef as_status (*request_page_fn)(void *arg, const json_t *items, struct as_e
 AS_MUST_CHECK as_status request_pages(struct client *c, const char *path, const char *query,
                                       int64_t limit, request_page_fn page, void *arg,
                                       struct as_err *err);
+
+/* DELETE path/id; the id is escaped. */
+AS_MUST_CHECK as_status request_delete(struct client *c, const char *path, const char *id,
+                                       struct as_err *err);
 
 /* Append the path of what ref names. */
 void request_path(struct str *b, const struct trial_ref *ref, const char *rest);

@@ -106,14 +106,16 @@ bool session_begin(struct session *s, const char *verb, const struct opt *table,
     s->look = look_of(stdout);
     if (s->wide)
         s->look.width = SIZE_MAX;
-    st = find_server(s, &err);
-    if (st == AS_OK)
+    bool alone = s->instead && *s->instead;
+    st = alone ? AS_OK : find_server(s, &err);
+    if (st == AS_OK && !alone)
         st = session_client(s, &s->client, &err);
     if (st < 0) {
         *ret_code = exit_with_error(verb, st, &err);
         return false;
     }
-    interrupt_watch(s->client);
+    if (s->client)
+        interrupt_watch(s->client);
     *ret_n_args = n;
     return true;
 }

@@ -24,10 +24,11 @@ struct session {
     bool json;
     bool wide;
     bool help;
-    struct look look; /* of stdout */
-    bool local;       /* the server is that of an `assay up` of this user on this machine */
-    char *url;        /* owned; no slash at its end */
-    struct client *client;
+    const char *const *instead; /* an option with which no server is needed; NULL: none */
+    struct look look;           /* of stdout */
+    bool local;            /* the server is that of an `assay up` of this user on this machine */
+    char *url;             /* owned; no slash at its end */
+    struct client *client; /* NULL when no server is needed */
 };
 
 /* The rows of an option table that every such verb has. */

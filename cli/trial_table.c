@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "cli/format.h"
+#include "cli/objectives.h"
 
 /* Append the keys of an object that are not in `seen` yet. */
 static bool add_names(json_t *names, json_t *seen, const json_t *object)
@@ -77,23 +78,35 @@ static bool has_reason(const json_t *items)
     return false;
 }
 
-static void add_columns(struct table *t, trial_table_kind kind, const char *metric,
-                        const json_t *params, bool reasons)
+/* What the columns of a table are. */
+struct layout {
+    trial_table_kind kind;
+    const json_t *params;  /* names of parameters */
+    const json_t *metrics; /* names of objectives and constrained metrics */
+    bool has_feasible, has_reasons;
+    bool is_single; /* one objective: what a trial is worth is its `value`, also while it runs */
+    const struct look *look;
+};
+
+static void add_columns(struct table *t, const struct layout *l)
 {
-    if (kind == TRIAL_TABLE_BEST)
-        table_column(t, "rank", TABLE_RIGHT, 0);
-    table_column(t, "trial", TABLE_RIGHT, 0);
-    if (kind == TRIAL_TABLE_ALL)
-        table_column(t, "state", TABLE_LEFT, 9);
-    table_column(t, metric, TABLE_RIGHT, 9);
-    if (kind == TRIAL_TABLE_ALL)
-        table_column(t, "step", TABLE_RIGHT, 0);
-    table_column(t, "time", TABLE_RIGHT, 6);
     size_t i;
     json_t *name;
-    json_array_foreach((json_t *)params, i, name)
+    if (l->kind == TRIAL_TABLE_BEST)
+        table_column(t, "rank", TABLE_RIGHT, 0);
+    table_column(t, "trial", TABLE_RIGHT, 0);
+    if (l->kind == TRIAL_TABLE_ALL)
+        table_column(t, "state", TABLE_LEFT, 9);
+    json_array_foreach((json_t *)l->metrics, i, name)
+        table_column(t, json_string_value(name), TABLE_RIGHT, 9);
+    if (l->has_feasible)
+        table_column(t, "feasible", TABLE_LEFT, 0);
+    if (l->kind == TRIAL_TABLE_ALL)
+        table_column(t, "step", TABLE_RIGHT, 0);
+    table_column(t, "time", TABLE_RIGHT, 6);
+    json_array_foreach((json_t *)l->params, i, name)
         table_column(t, json_string_value(name), TABLE_RIGHT, 6);
-    if (reasons)
+    if (l->has_reasons)
         table_column(t, "reason", TABLE_LEFT, 20);
 }
 
@@ -121,26 +134,51 @@ static void add_time(struct table *t, const json_t *trial, const struct look *lo
         table_cellf(t, "%.3f", (double)ms / 1e3);
 }
 
-static void add_row(struct table *t, size_t rank, const json_t *trial, trial_table_kind kind,
-                    const json_t *params, bool reasons, const struct look *look)
+static void add_metrics(struct table *t, const json_t *trial, const struct layout *l,
+                        format_kind exact)
 {
-    format_kind exact = look->tty ? FORMAT_SHORT : FORMAT_EXACT;
-    const char *state = json_string_value(json_object_get(trial, "state"));
-    const json_t *values = json_object_get(trial, "params");
-    if (kind == TRIAL_TABLE_BEST)
-        table_cellf(t, "%zu", rank);
-    add_value(t, STYLE_PLAIN, json_object_get(trial, "number"), exact);
-    if (kind == TRIAL_TABLE_ALL)
-        table_cell_styled(t, look_of_state(state), state);
-    add_value(t, STYLE_BOLD, json_object_get(trial, "value"), exact);
-    if (kind == TRIAL_TABLE_ALL)
-        add_value(t, STYLE_PLAIN, json_object_get(trial, "step"), exact);
-    add_time(t, trial, look);
+    const json_t *values = json_object_get(trial, "metrics");
     size_t i;
     json_t *name;
-    json_array_foreach((json_t *)params, i, name)
+    json_array_foreach((json_t *)l->metrics, i, name)
+    {
+        const json_t *v = i == 0 && l->is_single ? json_object_get(trial, "value")
+                                                 : json_object_get(values, json_string_value(name));
+        add_value(t, i == 0 ? STYLE_BOLD : STYLE_PLAIN, v, exact);
+    }
+}
+
+static void add_feasible(struct table *t, const json_t *trial)
+{
+    const json_t *feasible = json_object_get(trial, "feasible");
+    if (json_is_boolean(feasible))
+        table_cell_styled(t, json_is_true(feasible) ? STYLE_GOOD : STYLE_WARN,
+                          json_is_true(feasible) ? "yes" : "no");
+    else
+        table_cell(t, NULL);
+}
+
+static void add_row(struct table *t, size_t rank, const json_t *trial, const struct layout *l)
+{
+    format_kind exact = l->look->tty ? FORMAT_SHORT : FORMAT_EXACT;
+    const char *state = json_string_value(json_object_get(trial, "state"));
+    const json_t *values = json_object_get(trial, "params");
+    if (l->kind == TRIAL_TABLE_BEST)
+        table_cellf(t, "%zu", rank);
+    add_value(t, STYLE_PLAIN, json_object_get(trial, "number"), exact);
+    if (l->kind == TRIAL_TABLE_ALL)
+        table_cell_styled(t, look_of_state(state), state);
+    add_metrics(t, trial, l, exact);
+    if (l->has_feasible)
+        add_feasible(t, trial);
+    if (l->kind == TRIAL_TABLE_ALL)
+        add_value(t, STYLE_PLAIN, json_object_get(trial, "step"), exact);
+    add_time(t, trial, l->look);
+    size_t i;
+    json_t *name;
+    json_array_foreach((json_t *)l->params, i, name)
         add_value(t, STYLE_PLAIN, json_object_get(values, json_string_value(name)), exact);
-    if (reasons)
+    if (l->has_reasons)
         table_cell_styled(t, STYLE_DIM, json_string_value(json_object_get(trial, "reason")));
 }
 
@@ -148,20 +186,26 @@ as_status trial_table_create(const json_t *items, trial_table_kind kind, const j
                              const struct look *look, struct table **ret, struct as_err *err)
 {
     JSON_AUTO params = trial_table_params(items, sweep);
-    struct table *t = params ? table_create() : NULL;
+    JSON_AUTO metrics = objectives_names(sweep);
+    struct table *t = params && metrics ? table_create() : NULL;
     if (!t)
         return as_fail(err, AS_E_NOMEM, "out of memory");
-    const char *metric =
-        json_string_value(json_object_get(json_object_get(sweep, "metric"), "name"));
     if (look->tty)
         drop_unused(params, items);
-    /* In a pipe the columns do not depend on the rows more than they must. */
-    bool reasons = kind == TRIAL_TABLE_ALL && (!look->tty || has_reason(items));
-    add_columns(t, kind, metric ? metric : "value", params, reasons);
+    const struct layout l = {
+        .kind = kind,
+        .params = params,
+        .metrics = metrics,
+        .has_feasible = kind == TRIAL_TABLE_ALL && objectives_has_constraints(sweep),
+        /* In a pipe the columns do not depend on the rows more than they must. */
+        .has_reasons = kind == TRIAL_TABLE_ALL && (!look->tty || has_reason(items)),
+        .is_single = objectives_count(sweep) == 1,
+        .look = look,
+    };
+    add_columns(t, &l);
     size_t i;
     json_t *trial;
-    json_array_foreach((json_t *)items, i, trial)
-        add_row(t, i + 1, trial, kind, params, reasons, look);
+    json_array_foreach((json_t *)items, i, trial) add_row(t, i + 1, trial, &l);
     *ret = t;
     return AS_OK;
 }

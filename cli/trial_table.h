@@ -10,13 +10,17 @@
 #include "cli/table.h"
 
 typedef enum trial_table_kind {
-    TRIAL_TABLE_ALL,  /* number, state, value, step, duration, parameters, reason */
-    TRIAL_TABLE_BEST, /* rank, number, value, duration, parameters */
+    TRIAL_TABLE_ALL,   /* number, state, values, feasible, step, duration, parameters, reason */
+    TRIAL_TABLE_BEST,  /* rank, number, values, duration, parameters */
+    TRIAL_TABLE_FRONT, /* the same without rank: no trial of a front is better than another */
 } trial_table_kind;
 
 /* A table of `items`, trials of `sweep` (of the API, with its document), with a column for each
- * parameter in the order of the document; on a terminal only for those that some trial has. The
- * sweep's metric heads the column of the value. AS_E_NOMEM. Owned by the caller. */
+ * parameter in the order of the document; on a terminal only for those that some trial has. There
+ * is a column for each objective and each constrained metric, headed by its name, and where the
+ * sweep has constraints one that says whether the trial keeps them. AS_E_NOMEM. Owned by the
+ * caller.
+ */
 AS_MUST_CHECK as_status trial_table_create(const json_t *items, trial_table_kind kind,
                                            const json_t *sweep, const struct look *look,
                                            struct table **ret, struct as_err *err);

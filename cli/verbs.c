@@ -16,7 +16,7 @@ static const struct verb table[] = {
      "Other\n"
      "commands on this machine find the server by themselves while it runs.",
      cmd_up},
-    {"run", "run FILE [--watch] [--set FIELD=VALUE]…",
+    {"run", "run FILE [--watch] [--paused] [--set FIELD=VALUE]…",
      "create a sweep from a YAML or JSON document; it starts at once",
      "FILE is a sweep document (docs/sweep.md), or - for standard input. Prints the id of the "
      "sweep.\n"
@@ -29,14 +29,54 @@ static const struct verb table[] = {
      cmd_watch},
     {"sweeps", "sweeps [--state STATE]", "list sweeps, newest first", NULL, cmd_sweeps},
     {"show", "show SWEEP", "one sweep: state, counts, best trial, document", NULL, cmd_show},
-    {"trials", "trials SWEEP [--state STATE] [--sort KEY] [--desc]", "list the trials of a sweep",
-     "--sort takes number, value, started_at, finished_at or duration.", cmd_trials},
-    {"trial", "trial SWEEP/NUMBER", "one trial: parameters, metrics, attempts, files", NULL,
-     cmd_trial},
-    {"best", "best SWEEP [--top N]", "the best completed trials", NULL, cmd_best},
+    {"trials",
+     "trials SWEEP [--state STATE] [--sort KEY] [--desc] | trials add SWEEP --param NAME=VALUE…",
+     "list the trials of a sweep; add known results and configurations",
+     "--sort takes number, value, started_at, finished_at or duration.\n"
+     "`trials add` with --metric (or --failed) adds a result that is known already: the search "
+     "learns\n"
+     "from it, and it uses none of limits.max_trials. Without one the configuration is the next "
+     "to\n"
+     "run. --file adds many: CSV with columns named by parameters and metrics, or JSON; an export "
+     "is\n"
+     "such a file, and a file that is added again adds nothing twice.",
+     cmd_trials},
+    {"trial", "trial [show] SWEEP/NUMBER",
+     "one trial: parameters and why, metrics, attempts, files", NULL, cmd_trial},
+    {"best", "best SWEEP [--top N] [--pareto]", "the best completed trials",
+     "By the first metric. --pareto: the trials that no other one beats in every objective, among\n"
+     "those that keep the constraints.",
+     cmd_best},
+    {"importance", "importance SWEEP [--metric NAME]",
+     "which parameters matter, and how sure that is",
+     "Shares of the variance of the first metric, or of another objective: what a parameter "
+     "explains\n"
+     "together with others, and alone, with intervals that hold 90 % of what the trials leave "
+     "open;\n"
+     "and its share of what tells the best tenth of the trials from all.",
+     cmd_importance},
     {"compare", "compare SWEEP/NUMBER SWEEP/NUMBER…",
      "parameters and metrics of trials side by side", "Rows that differ are marked with *.",
      cmd_compare},
+    {"ask", "ask SWEEP [--client NAME] [--count N] [--lease 10m] [--wait 30s] [--shell]",
+     "what to try next, when you run the trials yourself",
+     "Prints the number and the parameters of a trial, and holds it for you until its lease ends.\n"
+     "First what you hold already: a shell that asks again gets its unfinished trial back. Unless\n"
+     "--client or ASSAY_CLIENT says otherwise, each process that runs `assay ask` (your shell, "
+     "your\n"
+     "script) is a client of its own. --shell prints lines for eval:\n"
+     "    lines=$(assay ask digits --shell) || break; eval \"$lines\"\n"
+     "Exit code 8: the sweep is over. Exit code 6: nothing came within --wait.",
+     cmd_ask},
+    {"tell", "tell SWEEP NUMBER METRIC=VALUE… | --failed REASON | --release",
+     "what came of a trial that was asked for",
+     "Needs a value of every metric of the sweep, here or by `assay report` before; NaN means "
+     "that\n"
+     "it failed. --release gives the trial back. Telling the same again changes nothing.",
+     cmd_tell},
+    {"report", "report SWEEP NUMBER --step N METRIC=VALUE…",
+     "measurements of a trial that was asked for, while it runs",
+     "Extends the lease; without metrics it does nothing else.", cmd_report},
     {"logs", "logs SWEEP/NUMBER [--follow] [--attempt N]", "the last lines of output of a trial",
      "Control characters are escaped unless --raw is given.", cmd_logs},
     {"pause", "pause SWEEP", "start no more trials; running ones go on", NULL, cmd_pause},
@@ -51,6 +91,14 @@ static const struct verb table[] = {
      "times.\n"
      "In CSV, a text that a spreadsheet would take for a formula gets a ' before it.",
      cmd_export},
+    {"replay", "replay SWEEP | replay --file EXPORT",
+     "compute every suggestion again and compare, bit for bit",
+     "From the document, the trials and the order in which their results came. Prints how many "
+     "are\n"
+     "the same, and the first that are not: exit code 1 then. EXPORT is what `assay export "
+     "--json`\n"
+     "wrote; no server is needed for it. The same bits are promised on the same machine.",
+     cmd_replay},
     {"data", "data add NAME FILE [--target COLUMN] [--targets FILE] | data list | data delete NAME",
      "register data sets for the built-in trainer, and list them",
      "A table (CSV) needs --target: the name of a column, or its number from 0 (negative: from "
@@ -84,6 +132,7 @@ const char *verbs_suggest(const char *name)
         {"ls", "sweeps"},     {"list", "sweeps"},   {"status", "show"},  {"start", "run"},
         {"create", "run"},    {"stop", "cancel"},   {"kill", "cancel"},  {"rm", "delete"},
         {"remove", "delete"}, {"log", "logs"},      {"diff", "compare"}, {"dataset", "data"},
+        {"suggest", "ask"},   {"complete", "tell"}, {"add", "trials"},   {"front", "best"},
         {"tail", "logs"},     {"datasets", "data"}, {"serve", "up"},     {"continue", "resume"},
     };
     for (size_t i = 0; i < AS_ARRAY_LEN(words); i++)
@@ -138,6 +187,6 @@ void verbs_print_overview(FILE *out)
         "Exit codes\n"
         "  0 done   1 failed (also: the sweep failed, under --watch)   2 cancelled (also: Ctrl-C)\n"
         "  3 not found   4 not allowed   5 conflict   6 timed out   7 server not reachable\n"
-        "  64 wrong command line\n",
+        "  8 ask: the sweep is over   64 wrong command line\n",
         out);
 }

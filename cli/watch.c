@@ -241,9 +241,7 @@ int watch_sweep(struct session *s, const char *id, const struct watch_opts *opts
 {
     struct watch w = {
         .session = s, .opts = opts, .look = look_of(stderr), .start_ns = clock_mono_ns()};
-    w.status = request_parse_ref(id, true, &w.ref, &w.err);
-    if (w.status == AS_OK && w.ref.number >= 0)
-        w.status = as_fail(&w.err, AS_E_INVAL, "expected SWEEP, found '%.80s'", id);
+    w.status = request_parse_sweep(id, &w.ref, &w.err);
     if (w.status == AS_OK) {
         fetch(&w);
         if (w.status == AS_OK && step(&w))

@@ -2,14 +2,15 @@
  * latest, and does it run? */
 #include "scheduler/attempts.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/json.h"
 #include "base/str.h"
 #include "base/utf8.h"
 #include "search/param.h"
+#include "scheduler/judge_priv.h"
 #include "scheduler/store/attempt_store.h"
 #include "scheduler/store/event_store.h"
 #include "scheduler/store/file_store.h"
@@ -232,9 +233,21 @@ struct complete_arg {
     bool accepted, late;
 };
 
-/* What the runner's word means, given what was measured. */
-static struct trial_change change_of(struct arena *a, const struct completion *c,
-                                     const struct sweep_head *s, const struct trial_head *x)
+static const char *incomplete_reason(struct arena *a, const struct trial_head *x,
+                                     const struct verdict *v)
+{
+    char value[32];
+    const char *said = x->client ? "completed" : "exit 0";
+    if (v->was_measured)
+        return arena_printf(a, "%s, but the metric '%s' is %s", said, v->missing,
+                            as_format_double(v->value, value, sizeof value));
+    return arena_printf(a, "%s, but the metric '%s' was never reported", said, v->missing);
+}
+
+/* What the holder's word means, given what was measured. */
+static as_status change_of(struct tx *t, struct arena *a, const struct completion *c,
+                           const struct sweep_head *s, const struct trial_head *x,
+                           struct trial_change *ret, struct as_err *err)
 {
     static const struct {
         trial_event event;
@@ -244,24 +257,47 @@ static struct trial_change change_of(struct arena *a, const struct completion *c
                    [OUTCOME_RETRY] = {TRIAL_EV_LOSE, "retry"},
                    [OUTCOME_RELEASED] = {TRIAL_EV_RELEASE, "released"},
                    [OUTCOME_TIMEOUT] = {TRIAL_EV_TIMEOUT, "timeout"}};
-    struct trial_change ch = {.event = meaning[c->outcome].event,
-                              .outcome = meaning[c->outcome].outcome,
-                              .reported = attempt_outcome_words[c->outcome],
-                              .has_exit_code = c->has_exit_code,
-                              .exit_code = c->exit_code};
+    struct verdict v = {0};
+    *ret = (struct trial_change){.event = meaning[c->outcome].event,
+                                 .outcome = meaning[c->outcome].outcome,
+                                 .reported = attempt_outcome_words[c->outcome],
+                                 .has_exit_code = c->has_exit_code,
+                                 .exit_code = c->exit_code};
     if (c->reason)
-        ch.reason = arena_strndup(a, c->reason, strnlen(c->reason, 2000));
-    if (c->outcome != OUTCOME_COMPLETED || (x->has_value && isfinite(x->value)))
-        return ch;
-    char value[32];
-    ch.event = TRIAL_EV_FAIL;
-    ch.outcome = "failed";
-    if (x->has_value)
-        ch.reason = arena_printf(a, "exit 0, but the metric '%s' is %s", s->metric,
-                                 as_format_double(x->value, value, sizeof value));
-    else
-        ch.reason = arena_printf(a, "exit 0, but the metric '%s' was never reported", s->metric);
-    return ch;
+        ret->reason = arena_strndup(a, c->reason, strnlen(c->reason, 2000));
+    if (c->outcome != OUTCOME_COMPLETED)
+        return AS_OK;
+    as_status st = trial_judge(t, a, s, x, &v, err);
+    ret->feasible = v.feasible;
+    if (st == AS_OK && v.missing) {
+        ret->event = TRIAL_EV_FAIL;
+        ret->outcome = "failed";
+        ret->reason = incomplete_reason(a, x, &v);
+    }
+    return st;
+}
+
+/* Record the final values, and look at the row again. */
+static as_status add_final(struct tx *t, struct complete_arg *arg, struct trial_head *x,
+                           struct as_err *err)
+{
+    const struct completion *c = arg->c;
+    struct measurement *points = arena_alloc(arg->a, c->n_metrics, sizeof *points);
+    struct measured measured;
+    int64_t latest = -1;
+    if (!points)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    as_status st =
+        store_measurement_latest_step(t, x->sweep_key, x->number, x->attempt, &latest, err);
+    for (size_t i = 0; i < c->n_metrics && st == AS_OK; i++) {
+        points[i] = c->metrics[i];
+        if (points[i].step < 0)
+            points[i].step = latest < INT64_MAX ? latest + 1 : latest;
+    }
+    if (st == AS_OK)
+        st = store_measurement_add(t, x->sweep_key, x->number, x->attempt, points, c->n_metrics,
+                                   &measured, err);
+    return st == AS_OK ? store_trial_lock(t, arg->a, x->sweep_key, x->number, x, err) : st;
 }
 
 /* Is this a repeat of what was answered before? Then there is nothing to do. */
@@ -281,13 +317,31 @@ static as_status said_before(struct tx *t, struct complete_arg *arg, const struc
 }
 
 /* Does the state let this end count? Late, only a success does: what was lost runs again anyway. */
-static bool counts(const struct trial_head *x, const struct attempt_ref *ref,
-                   const struct trial_change *ch)
+static bool counts(const struct trial_head *x, const struct attempt_ref *ref, bool is_success)
 {
-    if (x->attempt != ref->attempt)
-        return false;
-    return x->state == TRIAL_RUNNING ||
-           (x->state == TRIAL_QUEUED && ch->event == TRIAL_EV_COMPLETE);
+    return x->attempt == ref->attempt &&
+           (x->state == TRIAL_RUNNING || (x->state == TRIAL_QUEUED && is_success));
+}
+
+static as_status accept(struct tx *t, struct complete_arg *arg, const struct sweep_head *s,
+                        struct trial_head *x, struct as_err *err)
+{
+    struct trial_change ch;
+    as_status st = AS_OK;
+    if (!counts(x, arg->ref, arg->c->outcome == OUTCOME_COMPLETED))
+        return stale(t, arg->ref, x, err);
+    if (arg->c->n_metrics > 0)
+        st = add_final(t, arg, x, err);
+    if (st == AS_OK)
+        st = change_of(t, arg->a, arg->c, s, x, &ch, err);
+    if (st != AS_OK)
+        return st;
+    if (!counts(x, arg->ref, ch.event == TRIAL_EV_COMPLETE))
+        return stale(t, arg->ref, x, err);
+    st = trial_transition(t, arg->a, s, x, &ch, NULL, err);
+    arg->accepted = true;
+    arg->late = x->state == TRIAL_QUEUED;
+    return st == AS_OK ? sweep_settle(t, arg->a, s->key, NULL, err) : st;
 }
 
 static as_status tx_complete(struct tx *t, void *p, struct as_err *err)
@@ -306,24 +360,32 @@ static as_status tx_complete(struct tx *t, void *p, struct as_err *err)
         st = store_trial_lock(t, arg->a, key, ref->number, &x, err);
     if (st == AS_OK)
         st = said_before(t, arg, &x, &repeat, err);
-    if (st == AS_OK && !repeat) {
-        struct trial_change ch = change_of(arg->a, arg->c, &s, &x);
-        if (!counts(&x, ref, &ch))
-            return stale(t, ref, &x, err);
-        st = trial_transition(t, arg->a, &s, &x, &ch, NULL, err);
-        arg->accepted = true;
-        arg->late = x.state == TRIAL_QUEUED;
-        if (st == AS_OK)
-            st = sweep_settle(t, arg->a, key, NULL, err);
-    }
+    if (st == AS_OK && !repeat)
+        st = accept(t, arg, &s, &x, err);
     return st == AS_OK ? store_trial_get(t, arg->a, key, ref->number, &arg->ret, err) : st;
+}
+
+static as_status final_check(const struct completion *c, struct as_err *err)
+{
+    for (size_t i = 0; i < c->n_metrics; i++) {
+        char pointer[AS_ERR_POINTER_MAX];
+        json_pointer_child("/metrics", c->metrics[i].metric, pointer);
+        if (!param_name_valid(c->metrics[i].metric))
+            return as_fail_at(err, AS_E_INVAL, pointer, "'%.80s' is not the name of a metric",
+                              c->metrics[i].metric);
+    }
+    if (c->n_metrics > MEASUREMENTS_MAX)
+        return as_fail_at(err, AS_E_TOO_LARGE, "/metrics", "%zu metrics", c->n_metrics);
+    return AS_OK;
 }
 
 as_status attempt_complete(struct store *db, struct arena *a, const struct attempt_ref *ref,
                            const struct completion *c, struct trial_row *ret, struct as_err *err)
 {
     struct complete_arg arg = {.a = a, .ref = ref, .c = c};
-    as_status st = store_run(db, TX_WRITE, tx_complete, &arg, err);
+    as_status st = final_check(c, err);
+    if (st == AS_OK)
+        st = store_run(db, TX_WRITE, tx_complete, &arg, err);
     if (st != AS_OK)
         return st;
     if (arg.accepted)

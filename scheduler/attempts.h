@@ -56,11 +56,16 @@ struct completion {
     attempt_outcome outcome;
     bool has_exit_code;
     int64_t exit_code;
-    const char *reason; /* NULL allowed; at most 2000 bytes, longer ones are cut */
+    const char *reason;                /* NULL allowed; at most 2000 bytes, longer ones are cut */
+    const struct measurement *metrics; /* final values, recorded with the end in one transaction; a
+                                          negative step: the one after the trial's latest */
+    size_t n_metrics;
 };
 
-/* End the attempt. completed without a finite value of the sweep's metric fails the trial. A late
- * end counts while its attempt is the latest, also when the trial waits in the queue again.
+/* End the attempt. completed without a finite value of each objective and each constrained metric
+ * fails the trial, and its reason names what is missing; with them it is said whether the trial is
+ * feasible. A late end counts while its attempt is the latest, also when the trial waits in the
+ * queue again. AS_E_INVAL with pointer (/metrics/NAME): a metric's name.
  * Repeating the same outcome answers the trial as it is now. `ret` lives in `a`. */
 AS_MUST_CHECK as_status attempt_complete(struct store *db, struct arena *a,
                                          const struct attempt_ref *ref, const struct completion *c,

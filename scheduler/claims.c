@@ -6,34 +6,35 @@
 
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/json.h"
-#include "base/rng.h"
 #include "base/spec/template.h"
 #include "base/str.h"
 #include "base/utf8.h"
-#include "scheduler/model/sweep_doc.h"
+#include "scheduler/handout_priv.h"
 #include "scheduler/store/attempt_store.h"
 #include "scheduler/store/dataset_store.h"
-#include "scheduler/store/event_store.h"
 #include "scheduler/store/file_store.h"
 #include "scheduler/store/runner_store.h"
 #include "scheduler/store/sweep_store.h"
 #include "scheduler/store/trial_store.h"
-#include "scheduler/transition_priv.h"
 
 struct claim_arg {
+    struct store *db;
+    struct suggester *sg;
     struct arena *a;
     const struct claim_request *req;
+    int64_t arrived_ns;
+    struct holder holder;
     int64_t want, gpus; /* still to be had */
     int64_t *sweeps;    /* that have something, in the order of asking */
     size_t n_sweeps;
     struct claim_list list;
 
     /* of the sweep being asked */
-    int64_t key, share, got;
+    int64_t key, share;
     int64_t gpus_each;
-    const char *document;
-    const struct sweep_doc *doc;
+    struct handout handout;
 };
 
 static as_status stale_epoch(const struct claim_request *req, struct as_err *err)
@@ -43,28 +44,6 @@ static as_status stale_epoch(const struct claim_request *req, struct as_err *err
 }
 
 /* Telling: a claimed trial with all that its runner needs. */
-
-/* Names of the document's parameters that the trial does not have. */
-static as_status fill_inactive(struct arena *a, const json_t *doc, const json_t *params,
-                               struct claimed_row *ret, struct as_err *err)
-{
-    json_t *all = json_object_get(doc, "parameters");
-    const char **names = arena_alloc(a, json_object_size(all) + 1, sizeof *names);
-    const char *name;
-    json_t *v;
-    if (!names)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
-    json_object_foreach(all, name, v)
-    {
-        if (json_object_get(params, name))
-            continue;
-        names[ret->n_inactive] = arena_strdup(a, name);
-        if (!names[ret->n_inactive++])
-            return as_fail(err, AS_E_NOMEM, "out of memory");
-    }
-    ret->inactive = names;
-    return AS_OK;
-}
 
 /* The data set that this trial's parameters name; none for a command. */
 static as_status fill_dataset(struct tx *t, struct arena *a, const json_t *doc,
@@ -100,7 +79,7 @@ static as_status fill_claimed(struct tx *t, struct arena *a, const struct attemp
     ret->trial = arena_strdup(a, trial);
     if (!ret->trial)
         return as_fail(err, AS_E_NOMEM, "out of memory");
-    st = fill_inactive(a, doc, params, ret, err);
+    st = inactive_names(a, doc, params, &ret->inactive, &ret->n_inactive, err);
     if (st == AS_OK)
         st = fill_dataset(t, a, doc, params, ret, err);
     if (st == AS_OK)
@@ -121,7 +100,7 @@ static as_status tx_tell(struct tx *t, void *p, struct as_err *err)
         return as_fail(err, AS_E_NOMEM, "out of memory");
     for (size_t i = 0; i < n && st == AS_OK; i++)
         st = fill_claimed(t, arg->a, &claimed[i], &rows[i], err);
-    arg->list = (struct claim_list){rows, n};
+    arg->list = (struct claim_list){.rows = rows, .n = n};
     return st;
 }
 
@@ -146,87 +125,6 @@ static as_status tx_look(struct tx *t, void *p, struct as_err *err)
 }
 
 /* Taking. */
-
-static as_status note_taken(struct tx *t, const struct claim_arg *arg, const struct sweep_head *s,
-                            int64_t number, int64_t attempt, struct as_err *err)
-{
-    struct attempt_new n = {.sweep_key = s->key,
-                            .number = number,
-                            .attempt = attempt,
-                            .runner = arg->req->runner,
-                            .epoch = arg->req->epoch,
-                            .claim_id = arg->req->claim_id};
-    as_status st = store_attempt_add(t, &n, err);
-    struct event_new e = {.type = "trial.changed",
-                          .sweep_key = s->key,
-                          .sweep = s->id,
-                          .has_number = true,
-                          .number = number,
-                          .state = "running",
-                          .attempt = attempt,
-                          .runner = arg->req->runner};
-    return st == AS_OK ? store_event_add(t, &e, err) : st;
-}
-
-/* The trial's own seed has 31 bits, because that is what every library's generator takes. */
-static int64_t trial_seed(uint64_t sweep_seed, int64_t number)
-{
-    return (int64_t)(rng_mix(sweep_seed, (uint64_t)number) & 0x7fffffff);
-}
-
-/* Suggest and insert the trial of that number. AS_E_EXHAUSTED: the grid has no more. */
-static as_status make_trial(struct tx *t, const struct claim_arg *arg, const struct sweep_head *s,
-                            int64_t number, struct as_err *err)
-{
-    const struct sweep_doc *doc = arg->doc;
-    AS_AUTO(config_freep) struct config *config = NULL;
-    JSON_AUTO reason = NULL;
-    as_status st = sampler_suggest(doc->space, doc->method, doc->seed, (uint64_t)number, NULL,
-                                   &config, &reason, err);
-    if (st != AS_OK)
-        return st;
-    JSON_AUTO params = config_to_json(doc->space, config);
-    AS_AUTO(as_freep)
-    char *params_text = params ? json_format_ordered(params) : NULL; /* as the document has them */
-    AS_AUTO(as_freep) char *reason_text = json_format(reason);
-    if (!params_text || !reason_text)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
-    struct trial_new n = {.sweep_key = s->key,
-                          .number = number,
-                          .seed = trial_seed(doc->seed, number),
-                          .params = params_text,
-                          .suggestion = reason_text,
-                          .runner = arg->req->runner,
-                          .epoch = arg->req->epoch};
-    return store_trial_add(t, &n, err);
-}
-
-/* One trial of a sweep whose row is held: of the queue, or the next suggestion. AS_E_EXHAUSTED when
- * there is neither. */
-static as_status take_one(struct tx *t, const struct claim_arg *arg, const struct sweep_head *s,
-                          int64_t *total, struct as_err *err)
-{
-    int64_t number = 0, attempt = 0;
-    as_status st =
-        store_trial_take(t, s->key, arg->req->runner, arg->req->epoch, &number, &attempt, err);
-    if (st != AS_OK)
-        return st;
-    if (attempt == 0) {
-        if (*total >= s->planned)
-            return AS_E_EXHAUSTED;
-        number = *total;
-        attempt = 1;
-        st = make_trial(t, arg, s, number, err);
-        if (st == AS_E_EXHAUSTED) {
-            as_status noted = store_sweep_exhausted(t, s->key, err);
-            return noted == AS_OK ? AS_E_EXHAUSTED : noted;
-        }
-        if (st != AS_OK)
-            return st;
-        ++*total;
-    }
-    return note_taken(t, arg, s, number, attempt, err);
-}
 
 static int64_t min_i64(int64_t a, int64_t b)
 {
@@ -262,7 +160,8 @@ static as_status tx_take(struct tx *t, void *p, struct as_err *err)
     bool live = false;
     struct sweep_head s;
     int64_t n = 0;
-    arg->got = 0;
+    arg->handout.got = arg->handout.n_taken = 0;
+    arg->handout.lacking = 0;
     as_status st = store_runner_extend(t, req->runner, req->epoch,
                                        store_config(tx_store(t))->lease_ms, &live, err);
     if (st == AS_OK && !live)
@@ -273,52 +172,36 @@ static as_status tx_take(struct tx *t, void *p, struct as_err *err)
         st = allowance(t, arg, &s, &n, err);
     if (st != AS_OK)
         return st == AS_E_NOT_FOUND ? AS_OK : st; /* the sweep was deleted */
-    int64_t total = s.counts.total;
     arg->gpus_each = s.gpus;
-    while (arg->got < n && (st = take_one(t, arg, &s, &total, err)) == AS_OK)
-        arg->got++;
-    if (st == AS_E_EXHAUSTED)
-        st = sweep_settle(t, arg->a, s.key, NULL, err);
-    if (st == AS_OK && arg->got > 0)
-        st = store_sweep_started(t, s.key, err);
-    return st;
+    return handout_take(t, &arg->handout, &s, n > 0 ? n : 0, err);
 }
 
-static as_status tx_document(struct tx *t, void *p, struct as_err *err)
+/* Ask one sweep for `share` trials. */
+static as_status take_from(struct claim_arg *arg, int64_t *ret_got, struct as_err *err)
 {
-    struct claim_arg *arg = p;
-    as_status st = store_sweep_document(t, arg->a, arg->key, &arg->document, err);
-    if (st == AS_E_NOT_FOUND) {
-        arg->document = NULL;
-        st = AS_OK;
+    struct handout *h = &arg->handout;
+    *h = (struct handout){.db = arg->db,
+                          .a = arg->a,
+                          .sg = arg->sg,
+                          .holder = &arg->holder,
+                          .is_hasty = arg->list.is_preparing, /* it has waited already */
+                          .arrived_ns = arg->arrived_ns};
+    *ret_got = 0;
+    as_status st = handout_open(h, arg->key, err);
+    bool again = st == AS_OK && h->is_there;
+    for (int i = 0; i < HANDOUT_LOOKS && again && st == AS_OK; i++) {
+        st = store_run(arg->db, TX_WRITE, tx_take, arg, err);
+        if (st != AS_OK)
+            break;
+        again = handout_done(h);
+        *ret_got += h->got;
+        arg->share -= h->got;
+        arg->want -= h->got;
+        arg->gpus -= h->got * arg->gpus_each;
+        arg->list.is_preparing |= h->lacking > 0;
+        atomic_fetch_add(&store_counters(arg->db)->trials_claimed, h->got);
     }
-    return st;
-}
-
-/* Ask one sweep for `share` trials. The document is read and parsed before its row is held: what
- * the search takes from it never changes. */
-static as_status take_from(struct store *db, struct claim_arg *arg, struct as_err *err)
-{
-    AS_AUTO(sweep_doc_freep) struct sweep_doc *doc = NULL;
-    JSON_AUTO tree = NULL;
-    arg->got = 0;
-    as_status st = store_run(db, TX_READ, tx_document, arg, err);
-    if (st != AS_OK || !arg->document)
-        return st;
-    st = json_parse(arg->document, strlen(arg->document), &tree, err);
-    if (st == AS_OK)
-        st = sweep_doc_parse(tree, 0, &doc, err);
-    if (st != AS_OK)
-        return as_err_prefix(err, st == AS_E_NOMEM ? st : AS_E_INTERNAL,
-                             "the stored document cannot be read");
-    arg->doc = doc;
-    st = store_run(db, TX_WRITE, tx_take, arg, err);
-    arg->doc = NULL;
-    if (st == AS_OK) {
-        arg->want -= arg->got;
-        arg->gpus -= arg->got * arg->gpus_each;
-        atomic_fetch_add(&store_counters(db)->trials_claimed, arg->got);
-    }
+    handout_close(h);
     return st;
 }
 
@@ -336,40 +219,88 @@ static as_status check(const struct claim_request *req, struct as_err *err)
     return AS_OK;
 }
 
-as_status claim_trials(struct store *db, struct arena *a, const struct claim_request *req,
-                       struct claim_list *ret, struct as_err *err)
+/* A round: each sweep gives its share. A search that fails keeps no other sweep from giving; *why
+ * is what the first of them said. */
+static as_status take_round(struct claim_arg *arg, int64_t *taken, struct as_err *why,
+                            struct as_err *err)
 {
-    struct claim_arg arg = {.a = a, .req = req};
+    as_status st = AS_OK;
+    for (size_t i = 0; i < arg->n_sweeps && arg->want > 0 && st == AS_OK; i++) {
+        int64_t left = (int64_t)(arg->n_sweeps - i), got = 0;
+        struct as_err e = {0};
+        arg->key = arg->sweeps[i];
+        arg->share = (arg->want + left - 1) / left;
+        st = take_from(arg, &got, &e);
+        *taken += got;
+        if (st != AS_OK && arg->handout.search_failed) {
+            *why = why->code == AS_OK ? e : *why;
+            st = AS_OK;
+        } else if (st != AS_OK) {
+            as_err_set(err, st, e.pointer, "%s", e.msg);
+        }
+    }
+    return st;
+}
+
+as_status claim_trials(struct store *db, struct suggester *sg, struct arena *a,
+                       const struct claim_request *req, struct claim_list *ret, struct as_err *err)
+{
+    struct claim_arg arg = {
+        .db = db,
+        .sg = sg,
+        .a = a,
+        .req = req,
+        .arrived_ns = req->arrived_ns ? req->arrived_ns : clock_mono_ns(),
+        .holder = {.runner = req->runner, .epoch = req->epoch, .claim_id = req->claim_id}};
+    struct as_err why = {0};
     as_status st = check(req, err);
     if (st == AS_OK)
         st = store_run(db, TX_READ, tx_look, &arg, err);
     if (st != AS_OK)
         return st;
     int64_t taken = 0, before = -1;
-    /* Rounds: each sweep gives its share; who has more to give is asked again. */
-    while (arg.list.n == 0 && arg.want > 0 && arg.n_sweeps > 0 && taken > before && st == AS_OK) {
+    bool is_fresh = arg.list.n == 0;
+    /* who has more to give is asked again */
+    while (is_fresh && arg.want > 0 && arg.n_sweeps > 0 && taken > before && st == AS_OK) {
         before = taken;
-        for (size_t i = 0; i < arg.n_sweeps && arg.want > 0 && st == AS_OK; i++) {
-            int64_t left = (int64_t)(arg.n_sweeps - i);
-            arg.key = arg.sweeps[i];
-            arg.share = (arg.want + left - 1) / left;
-            st = take_from(db, &arg, err);
-            taken += arg.got;
-        }
+        st = take_round(&arg, &taken, &why, err);
     }
+    bool is_preparing = arg.list.is_preparing;
     if (st == AS_OK && taken > 0)
         st = store_run(db, TX_READ, tx_tell, &arg, err);
-    if (st == AS_OK)
-        *ret = arg.list;
-    return st;
+    else if (st == AS_OK && why.code != AS_OK && !is_preparing)
+        st = as_fail_at(err, why.code, why.pointer, "%s", why.msg);
+    if (st != AS_OK)
+        return st;
+    *ret = arg.list;
+    ret->is_preparing = is_preparing && ret->n == 0;
+    return AS_OK;
 }
+
+struct pending_arg {
+    struct arena *a;
+    struct sweep_room *rooms;
+    size_t n;
+};
 
 static as_status tx_pending(struct tx *t, void *p, struct as_err *err)
 {
-    return store_sweep_pending(t, p, err);
+    struct pending_arg *arg = p;
+    return store_sweep_pending(t, arg->a, &arg->rooms, &arg->n, err);
 }
 
-as_status claims_pending(struct store *db, int64_t *ret, struct as_err *err)
+as_status claims_pending(struct store *db, struct suggester *sg, int64_t *ret, struct as_err *err)
 {
-    return store_run(db, TX_READ, tx_pending, ret, err);
+    AS_AUTO(arena_done) struct arena a = {0};
+    struct pending_arg arg = {.a = &a};
+    as_status st = store_run(db, TX_READ, tx_pending, &arg, err);
+    if (st != AS_OK)
+        return st;
+    int64_t sum = 0;
+    for (size_t i = 0; i < arg.n; i++) {
+        const struct sweep_room *r = &arg.rooms[i];
+        sum += sg && r->learns ? suggester_room(sg, r->key, r->queued, r->room) : r->room;
+    }
+    *ret = sum;
+    return AS_OK;
 }

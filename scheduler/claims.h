@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "scheduler/rows.h"
 #include "scheduler/store/store.h"
+#include "scheduler/suggester.h"
 
 struct claim_request {
     const char *runner;
@@ -19,19 +20,30 @@ struct claim_request {
     const char *claim_id; /* 1..64 characters, new for each claim, the same when it is repeated */
     int64_t max_trials;   /* 1..64 */
     int64_t gpus;         /* free ones: the sum of resources.gpus handed out stays within */
+    int64_t arrived_ns;   /* monotonic: when the request came, the same each time it is tried again;
+                             0: now. A suggestion that knows every result until then is good enough */
 };
 
 /* Take what there is now; never waits for work (the caller polls: claims_pending()). n may be 0.
  * Repeating a claim_id answers the trials that it got and that are still current, and no others
  * when there are any. The runner's slots bound what it holds in all.
  * AS_E_NOT_FOUND: the runner never registered. AS_E_STALE: the epoch is not current, or the runner
- * left or was lost: register again. AS_E_INVAL. AS_E_UNAVAILABLE. */
-AS_MUST_CHECK as_status claim_trials(struct store *db, struct arena *a,
+ * left or was lost: register again. AS_E_INVAL. AS_E_UNAVAILABLE.
+ *
+ * Sweeps whose method learns give what their suggester (`sg`) has prepared; with none ready it is
+ * asked for more and, when nothing else was to be had, n is 0 and is_preparing is set: try again
+ * when the suggester says that something is ready. What went wrong with computing a suggestion is
+ * the answer when no other sweep had anything. `sg` NULL: suggestions are computed here, from a
+ * cold start. */
+AS_MUST_CHECK as_status claim_trials(struct store *db, struct suggester *sg, struct arena *a,
                                      const struct claim_request *req, struct claim_list *ret,
                                      struct as_err *err);
 
-/* How many trials could be handed out now, over all sweeps (a count without locks: a hint). One
- * cheap query; a server asks once for all runners that wait. AS_E_UNAVAILABLE. */
-AS_MUST_CHECK as_status claims_pending(struct store *db, int64_t *ret, struct as_err *err);
+/* How many trials could be handed to runners now, over all sweeps (a count without locks: a hint).
+ * A sweep whose suggestions are being computed in `sg` counts for those that are ready, and for
+ * what is queued. One cheap query; a server asks once for all runners that wait. `sg` may be NULL.
+ * AS_E_UNAVAILABLE. */
+AS_MUST_CHECK as_status claims_pending(struct store *db, struct suggester *sg, int64_t *ret,
+                                       struct as_err *err);
 
 #endif

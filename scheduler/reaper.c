@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "scheduler/ensembles.h"
 #include "scheduler/store/blob_store.h"
+#include "scheduler/store/client_store.h"
 #include "scheduler/store/event_store.h"
 #include "scheduler/store/idempotency_store.h"
 #include "scheduler/store/runner_store.h"
@@ -19,15 +20,18 @@ struct round {
     struct arena *a;
     const char **names;
     size_t n_names;
+    struct client_head *clients;
+    size_t n_clients;
     int64_t now_ms; /* the database's, when it was asked for the names */
     struct trial_list_heads trials;
     int64_t *sweeps;
     size_t n_sweeps;
 
-    const char *name;               /* of the runner at hand */
-    const struct trial_head *trial; /* at hand */
-    int64_t key;                    /* of the sweep at hand */
-    int64_t n;                      /* what the step did */
+    const char *name;                 /* of the runner at hand */
+    const struct client_head *client; /* at hand */
+    const struct trial_head *trial;   /* at hand */
+    int64_t key;                      /* of the sweep at hand */
+    int64_t n;                        /* what the step did */
 };
 
 /* Runners whose lease ran out. */
@@ -59,10 +63,7 @@ static as_status tx_lose_runner(struct tx *t, void *p, struct as_err *err)
 static as_status lose_runners(struct store *db, struct round *r, struct reaper_report *report,
                               struct as_err *err)
 {
-    as_status st = store_run(db, TX_READ, tx_expired, r, err);
-    if (st == AS_OK &&
-        (!store_hears(db, r->now_ms) || store_up_ns(db) < store_config(db)->lease_ms * NS_PER_MS))
-        return AS_OK; /* runners could not be heard: they get one lease to be */
+    as_status st = AS_OK;
     for (size_t i = 0; i < r->n_names && st == AS_OK; i++) {
         r->name = r->names[i];
         st = store_run(db, TX_WRITE, tx_lose_runner, r, err);
@@ -73,6 +74,60 @@ static as_status lose_runners(struct store *db, struct round *r, struct reaper_r
         log_write(LOG_WARN, "runner lost", "runner=%s attempts=%lld", r->name, (long long)r->n);
     }
     return st;
+}
+
+/* Clients whose lease ran out. */
+
+static as_status tx_clients(struct tx *t, void *p, struct as_err *err)
+{
+    struct round *r = p;
+    return store_client_expired(t, r->a, &r->clients, &r->n_clients, err);
+}
+
+static as_status tx_lose_client(struct tx *t, void *p, struct as_err *err)
+{
+    struct round *r = p;
+    struct trial_list_heads held = {0};
+    bool lost = false;
+    r->n = 0;
+    as_status st = store_client_lose(t, r->client->sweep_key, r->client->name, &lost, err);
+    if (st != AS_OK || !lost)
+        return st; /* it was heard of meanwhile */
+    const char *reason = arena_printf(r->a, "the lease of client %s ran out", r->client->name);
+    st = store_trial_of_client(t, r->a, r->client->sweep_key, r->client->name, INT32_MAX, &held,
+                               err);
+    return st == AS_OK ? trials_lose(t, r->a, &held, "lost", reason, &r->n, err) : st;
+}
+
+static as_status lose_clients(struct store *db, struct round *r, struct reaper_report *report,
+                              struct as_err *err)
+{
+    as_status st = store_run(db, TX_READ, tx_clients, r, err);
+    for (size_t i = 0; i < r->n_clients && st == AS_OK; i++) {
+        r->client = &r->clients[i];
+        st = store_run(db, TX_WRITE, tx_lose_client, r, err);
+        if (st != AS_OK || r->n == 0)
+            continue;
+        report->clients_lost++;
+        report->attempts_lost += r->n;
+        log_write(LOG_WARN, "client lost", "client=\"%s\" attempts=%lld", r->client->name,
+                  (long long)r->n);
+    }
+    return st;
+}
+
+/* Those who could not be heard, because the database or this process was away, get one lease to be.
+ */
+static as_status lose_holders(struct store *db, struct round *r, struct reaper_report *report,
+                              struct as_err *err)
+{
+    as_status st = store_run(db, TX_READ, tx_expired, r, err);
+    if (st == AS_OK &&
+        (!store_hears(db, r->now_ms) || store_up_ns(db) < store_config(db)->lease_ms * NS_PER_MS))
+        return AS_OK;
+    if (st == AS_OK)
+        st = lose_runners(db, r, report, err);
+    return st == AS_OK ? lose_clients(db, r, report, err) : st;
 }
 
 /* Trials past their timeout, whose runner should have ended them. */
@@ -176,7 +231,7 @@ as_status reaper_tick(struct store *db, struct reaper_report *ret, struct as_err
     AS_AUTO(arena_done) struct arena a = {0};
     struct round r = {.a = &a};
     struct reaper_report report = {0};
-    as_status st = lose_runners(db, &r, &report, err);
+    as_status st = lose_holders(db, &r, &report, err);
     if (st == AS_OK)
         st = time_out_trials(db, &r, &report, err);
     if (st == AS_OK)

@@ -9,17 +9,17 @@
 
 /* What a tick did, for the log. */
 struct reaper_report {
-    int64_t runners_lost, attempts_lost, trials_timed_out;
+    int64_t runners_lost, clients_lost, attempts_lost, trials_timed_out;
     int64_t sweeps_ended; /* failed by wall time or failures, or moved to finishing */
     int64_t ensembles;    /* sweeps finished */
     int64_t removed;      /* old keys, events and blobs */
 };
 
-/* One round: runners whose lease ran out, trial_timeout (as a backstop, one grace period and a
- * lease after the runner should have done it), wall_time, sweeps that are over, their ensembles,
- * old rows. For one lease after this process connected or connected again, and after a break
- * (store_hears), nobody is expired, so that runners can be heard first.
- * AS_E_UNAVAILABLE: the database is away; the rest of the round is left to the next one. */
+/* One round: runners and clients whose lease ran out, trial_timeout (as a backstop, one grace
+ * period and a lease after the runner should have done it), wall_time, sweeps that are over, their
+ * ensembles, old rows. For one lease after this process connected or connected again, and after a
+ * break (store_hears), nobody is expired, so that runners can be heard first. AS_E_UNAVAILABLE: the
+ * database is away; the rest of the round is left to the next one. */
 AS_MUST_CHECK as_status reaper_tick(struct store *db, struct reaper_report *ret,
                                     struct as_err *err);
 

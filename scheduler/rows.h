@@ -38,9 +38,11 @@ struct sweep_row {
     bool maximize;
     const char *method;
     int64_t seed;
-    int64_t planned; /* planned_trials */
+    int64_t planned;  /* planned_trials: max_trials and the known ones */
+    int64_t known;    /* how many of its trials people added with their results */
+    bool for_runners; /* false: its document has no `trial`; only clients get its trials */
     struct trial_counts counts;
-    bool has_best; /* the three below; of completed trials only */
+    bool has_best; /* the three below; of completed, feasible trials, by the first metric */
     int64_t best_number;
     double best_value;
     const char *best_params; /* JSON */
@@ -53,10 +55,19 @@ struct sweep_page {
     const char *next_cursor; /* NULL on the last page */
 };
 
+/* Where a trial's configuration comes from. */
+typedef enum trial_origin {
+    ORIGIN_SUGGESTED, /* the sweep's method */
+    ORIGIN_ENQUEUED,  /* people: it runs before the next suggestion */
+    ORIGIN_KNOWN      /* people, with its result: it never ran here and uses none of max_trials */
+} trial_origin;
+extern const char *const trial_origin_words[]; /* NULL-terminated, in the enum's order */
+
 struct trial_row {
     const char *sweep; /* id */
     int64_t number;
     trial_state state;
+    trial_origin origin;
     int64_t attempt; /* 0 before the first claim */
     int64_t restarts;
     const char *params; /* JSON */
@@ -66,8 +77,17 @@ struct trial_row {
     bool has_step;
     int64_t step;
     const char *metrics;    /* JSON {name: number or "NaN" …}, "{}" when nothing was measured */
-    const char *suggestion; /* JSON */
-    const char *runner;
+    const char *suggestion; /* JSON: {"method": …, reasons…, "index": i, "seen": S}; of trials that
+                               people added {"method": "enqueued"} or {"method": "known"} */
+    bool has_index;
+    int64_t index; /* of the method's suggestions, from 0 */
+    bool has_seen;
+    int64_t seen;       /* methods that learn: results with a finish_seq up to here were known */
+    int64_t finish_seq; /* 1, 2, … in the order in which the sweep's trials ended; 0: not yet */
+    bool has_feasible;  /* completed ones */
+    bool feasible;
+    const char *runner; /* of the latest attempt, or */
+    const char *client; /* who asked for it */
     const char *reason;
     int64_t created_ms, started_ms, finished_ms;
 };
@@ -80,7 +100,8 @@ struct trial_page {
 
 struct attempt_row {
     int64_t attempt;
-    const char *runner;
+    const char *runner; /* one of the two is set */
+    const char *client;
     int64_t started_ms, ended_ms;
     const char
         *outcome; /* completed, failed, retry, released, lost, cancelled, timeout; NULL: runs */
@@ -207,6 +228,58 @@ struct claimed_row {
 struct claim_list {
     struct claimed_row *rows;
     size_t n;
+    bool is_preparing; /* n is 0 because a suggestion is being computed: try again when ready */
+};
+
+/* A trial handed to a client that runs it itself. */
+struct suggestion_row {
+    int64_t number, attempt, seed;
+    const char *params;    /* JSON */
+    const char **inactive; /* names of parameters that are not active here */
+    size_t n_inactive;
+    trial_origin origin;
+    const char *reason; /* JSON: trial_row.suggestion */
+    int64_t lease_until_ms;
+};
+
+struct suggestion_list {
+    struct suggestion_row *rows; /* by number */
+    size_t n;
+    sweep_state state; /* of the sweep */
+    bool done;         /* the sweep is over: there will be no more */
+    bool is_preparing; /* not all of them could be had because suggestions are being computed */
+    int64_t sweep_key; /* what asks_pending() wants to know */
+};
+
+/* The trials that no other one beats in every objective. */
+struct pareto_row {
+    struct trial_row *rows; /* feasible and completed, by number */
+    size_t n;
+    const char **metrics; /* names of the objectives, the document's order */
+    bool *maximize;
+    size_t n_metrics;
+    bool has_reference; /* the two below; false without a completed feasible trial */
+    double *reference;  /* n_metrics, in the metrics' own units */
+    double hypervolume; /* between the front and the reference */
+};
+
+/* Shares of the variance of an objective. NaN: not known. */
+struct importance_param {
+    const char *name;
+    double first, first_low, first_high; /* alone */
+    double total, total_low, total_high; /* with its interactions */
+    double top;          /* share of what tells the best tenth of the trials from all */
+    bool is_conditional; /* the shares are those where it is active */
+};
+
+struct importance_row {
+    const char *metric; /* the objective's name */
+    int64_t trials;     /* that it was computed from */
+    const char *method;
+    double r2; /* of the model, left-out trials predicted; NaN: none was fitted */
+    struct importance_param *params; /* most important first; none when there is a reason */
+    size_t n;
+    const char *reason; /* why there are none; NULL */
 };
 
 struct event_row {

@@ -2,6 +2,7 @@
 #include "scheduler/sweeps.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -24,7 +25,9 @@
 struct create_arg {
     struct arena *a;
     const struct sweep_doc *doc;
-    char *document; /* canonical JSON */
+    char *document;              /* canonical JSON */
+    char *objectives, *outcomes; /* JSON; NULL */
+    bool is_paused;
     const struct idem_key *idem;
     struct sweep_row *ret;
 };
@@ -49,7 +52,7 @@ static as_status first_spec(const struct sweep_doc *doc, struct train_spec *ret,
 {
     AS_AUTO(config_freep) struct config *config = NULL;
     JSON_AUTO trial = NULL;
-    as_status st = sampler_suggest(doc->space, doc->method, doc->seed, 0, NULL, &config, NULL, err);
+    as_status st = sampler_suggest(doc->space, doc->method, doc->seed, 0, &config, NULL, err);
     if (st == AS_OK)
         st = sweep_doc_trial(doc, config, &trial, err);
     if (st == AS_OK)
@@ -64,11 +67,9 @@ static as_status check_dataset(struct create_arg *arg, const struct train_spec *
     as_status st = dataset_info(row, &info, err);
     if (st != AS_OK)
         return st;
-    if (!train_spec_reports(spec, info.task, arg->doc->metric))
-        return as_fail_at(err, AS_E_INVAL, "/metric/name",
-                          "the built-in trainer does not report '%s' for the data set '%s', which "
-                          "is for %s",
-                          arg->doc->metric, row->name, row->task);
+    st = sweep_doc_check_metrics(arg->doc, spec, info.task, err);
+    if (st != AS_OK)
+        return as_err_prefix(err, st, "the data set '%s' is for %s", row->name, row->task);
     if (!as_streq(spec->dataset, row->name))
         return AS_OK; /* another trial's; its split and loss are checked by the trainer */
     return train_spec_check(spec, &info, "/trial/train", err);
@@ -93,6 +94,40 @@ static as_status check_datasets(struct tx *t, struct create_arg *arg, struct as_
     return st;
 }
 
+/* Of several objectives; *ret stays NULL for one. */
+static as_status write_objectives(const struct sweep_doc *d, char **ret, struct as_err *err)
+{
+    JSON_AUTO list = json_array();
+    if (d->n_objectives < 2)
+        return AS_OK;
+    int bad = list ? 0 : -1;
+    for (size_t i = 0; i < d->n_objectives; i++)
+        bad |= json_array_append_new(
+            list, json_pack("{s:s, s:s}", "name", d->objectives[i].name, "goal",
+                            d->objectives[i].maximize ? "maximize" : "minimize"));
+    *ret = bad ? NULL : json_format(list);
+    return *ret ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
+}
+
+static as_status write_outcomes(const struct sweep_doc *d, char **ret, struct as_err *err)
+{
+    JSON_AUTO list = json_array();
+    if (d->n_outcomes == 0)
+        return AS_OK;
+    int bad = list ? 0 : -1;
+    for (size_t i = 0; i < d->n_outcomes; i++) {
+        const struct sweep_outcome *o = &d->outcomes[i];
+        json_t *j = json_pack("{s:s}", "metric", o->metric);
+        if (j && isfinite(o->min))
+            bad |= json_object_set_new(j, "min", json_real(o->min));
+        if (j && isfinite(o->max))
+            bad |= json_object_set_new(j, "max", json_real(o->max));
+        bad |= json_array_append_new(list, j);
+    }
+    *ret = bad ? NULL : json_format(list);
+    return *ret ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
+}
+
 static struct sweep_new sweep_of(const struct sweep_doc *d, const char *id, const char *document)
 {
     return (struct sweep_new){.id = id,
@@ -110,7 +145,9 @@ static struct sweep_new sweep_of(const struct sweep_doc *d, const char *id, cons
                               .wall_time_ms = d->limits.wall_time_ms,
                               .grace_ms = d->limits.grace_ms,
                               .gpus = d->gpus,
-                              .ensemble_size = (int64_t)d->ensemble_size};
+                              .ensemble_size = (int64_t)d->ensemble_size,
+                              .learns = search_method_learns(d->method),
+                              .for_runners = d->trial.kind != TRIAL_NONE};
 }
 
 /* Insert under the first free id. */
@@ -124,6 +161,9 @@ static as_status insert_sweep(struct tx *t, struct create_arg *arg, int64_t *ret
         else
             snprintf(id, sizeof id, "%s-%d", arg->doc->name, i);
         struct sweep_new s = sweep_of(arg->doc, id, arg->document);
+        s.objectives = arg->objectives;
+        s.outcomes = arg->outcomes;
+        s.is_paused = arg->is_paused;
         as_status st = store_sweep_add(t, &s, ret_key, err);
         if (st != AS_OK)
             return st;
@@ -146,7 +186,7 @@ static as_status replay(struct tx *t, struct create_arg *arg, struct as_err *err
         return st;
     if (!row.same_body)
         return as_fail(err, AS_E_CONFLICT, "the idempotency key was used with another body");
-    if (!row.sweep)
+    if (!row.sweep || row.number >= 0)
         return as_fail(err, AS_E_CONFLICT, "the idempotency key was used for something else");
     st = store_sweep_key(t, row.sweep, &key, err);
     if (st == AS_E_NOT_FOUND)
@@ -173,16 +213,19 @@ static as_status tx_create(struct tx *t, void *p, struct as_err *err)
     for (size_t i = 0; i < arg->doc->n_datasets && st == AS_OK; i++)
         st = store_sweep_add_dataset(t, key, arg->doc->datasets[i], err);
     if (st == AS_OK && arg->idem)
-        st = store_idempotency_made(t, arg->idem, id, err);
-    struct event_new e = {
-        .type = "sweep.created", .sweep_key = key, .sweep = id, .state = "running"};
+        st = store_idempotency_made(t, arg->idem, id, -1, err);
+    struct event_new e = {.type = "sweep.created",
+                          .sweep_key = key,
+                          .sweep = id,
+                          .state =
+                              sweep_state_format(arg->is_paused ? SWEEP_PAUSED : SWEEP_RUNNING)};
     if (st == AS_OK)
         st = store_event_add(t, &e, err);
     return st == AS_OK ? store_sweep_get(t, arg->a, key, arg->ret, err) : st;
 }
 
-as_status sweep_create(struct store *db, struct arena *a, const json_t *doc,
-                       const struct idem_key *idem, struct sweep_row *ret, struct as_err *err)
+static as_status create(struct store *db, struct arena *a, const json_t *doc, bool is_paused,
+                        const struct idem_key *idem, struct sweep_row *ret, struct as_err *err)
 {
     uint64_t seed = 0;
     random_bytes(&seed, sizeof seed);
@@ -191,15 +234,40 @@ as_status sweep_create(struct store *db, struct arena *a, const json_t *doc,
     if (st != AS_OK)
         return st;
     AS_AUTO(as_freep) char *document = sweep_doc_format(parsed);
+    AS_AUTO(as_freep) char *objectives = NULL;
+    AS_AUTO(as_freep) char *outcomes = NULL;
     if (!document)
         return as_fail(err, AS_E_NOMEM, "out of memory");
+    st = write_objectives(parsed, &objectives, err);
+    if (st == AS_OK)
+        st = write_outcomes(parsed, &outcomes, err);
     struct sweep_row row = {0};
-    struct create_arg arg = {
-        .a = a, .doc = parsed, .document = document, .idem = idem, .ret = &row};
-    st = store_run(db, TX_WRITE, tx_create, &arg, err);
+    struct create_arg arg = {.a = a,
+                             .doc = parsed,
+                             .document = document,
+                             .objectives = objectives,
+                             .outcomes = outcomes,
+                             .is_paused = is_paused,
+                             .idem = idem,
+                             .ret = &row};
+    if (st == AS_OK)
+        st = store_run(db, TX_WRITE, tx_create, &arg, err);
     if (st == AS_OK)
         *ret = row;
     return st;
+}
+
+as_status sweep_create(struct store *db, struct arena *a, const json_t *doc,
+                       const struct idem_key *idem, struct sweep_row *ret, struct as_err *err)
+{
+    return create(db, a, doc, false, idem, ret, err);
+}
+
+as_status sweep_create_paused(struct store *db, struct arena *a, const json_t *doc,
+                              const struct idem_key *idem, struct sweep_row *ret,
+                              struct as_err *err)
+{
+    return create(db, a, doc, true, idem, ret, err);
 }
 
 /* Reading. */
@@ -373,10 +441,11 @@ static as_status change_limits(struct tx *t, struct change_arg *arg, const struc
     AS_AUTO(as_freep) char *document = sweep_doc_format(doc);
     if (!document)
         return as_fail(err, AS_E_NOMEM, "out of memory");
-    if (doc->limits.max_trials < s->counts.total)
+    int64_t budgeted = s->counts.total - s->known;
+    if (doc->limits.max_trials < budgeted)
         return as_fail_at(err, AS_E_CONFLICT, "/limits/max_trials",
                           "max_trials cannot fall to %lld: there are %lld trials already",
-                          (long long)doc->limits.max_trials, (long long)s->counts.total);
+                          (long long)doc->limits.max_trials, (long long)budgeted);
     struct sweep_new new = sweep_of(doc, s->id, document);
     st = store_sweep_limit(t, s->key, &new, err);
     struct event_new e = {.type = "sweep.changed",

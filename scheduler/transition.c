@@ -57,6 +57,7 @@ as_status trial_transition(struct tx *t, struct arena *a, const struct sweep_hea
                               .to = step.to,
                               .attempt = x->attempt,
                               .burns_restart = step.burns_restart,
+                              .feasible = c->feasible,
                               .reason = step.to == TRIAL_COMPLETED ? NULL : reason};
     st = store_trial_move(t, x->sweep_key, x->number, &move, err);
     if (st != AS_OK)
@@ -169,10 +170,11 @@ as_status sweep_settle(struct tx *t, struct arena *a, int64_t key, bool *ret_end
     bool idle = n[TRIAL_QUEUED] == 0 && n[TRIAL_RUNNING] == 0 && n[TRIAL_PAUSED] == 0;
     sweep_event ev = SWEEP_EV_EXHAUST;
     const char *reason = NULL;
-    if (s.max_failed >= 0 && n[TRIAL_FAILED] > s.max_failed) {
+    if (s.max_failed >= 0 && n[TRIAL_FAILED] - s.known_failed > s.max_failed) {
         ev = SWEEP_EV_FAIL;
-        reason = arena_printf(a, "%lld trials failed (max_failed_trials is %lld)",
-                              (long long)n[TRIAL_FAILED], (long long)s.max_failed);
+        reason =
+            arena_printf(a, "%lld trials failed (max_failed_trials is %lld)",
+                         (long long)(n[TRIAL_FAILED] - s.known_failed), (long long)s.max_failed);
     } else if (s.wall_time_over) {
         ev = SWEEP_EV_TIMEOUT;
     } else if (!idle || s.counts.total < s.planned) {

@@ -16,6 +16,7 @@ struct trial_change {
     const char *reported; /* the outcome that its runner reported; NULL when it did not */
     bool has_exit_code;
     int64_t exit_code;
+    bool feasible; /* of one that completes */
 };
 
 /* AS_E_CONFLICT: the state does not allow the event. *ret_to may be NULL. */

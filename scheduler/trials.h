@@ -5,8 +5,11 @@
 #ifndef ASSAY_SCHEDULER_TRIALS_H
 #define ASSAY_SCHEDULER_TRIALS_H
 
+#include <jansson.h>
+
 #include "base/arena.h"
 #include "base/status.h"
+#include "scheduler/idempotency.h"
 #include "scheduler/rows.h"
 #include "scheduler/store/store.h"
 
@@ -35,7 +38,8 @@ AS_MUST_CHECK as_status trial_list(struct store *db, struct arena *a, const char
                                    const struct trial_query *q, struct trial_page *ret,
                                    struct as_err *err);
 
-/* The `top` (1..1000) best completed trials, best first. next_cursor is NULL. */
+/* The `top` (1..1000) best completed, feasible trials by the first metric, best first. next_cursor
+ * is NULL. */
 AS_MUST_CHECK as_status trial_best(struct store *db, struct arena *a, const char *sweep,
                                    int64_t top, struct trial_page *ret, struct as_err *err);
 
@@ -54,6 +58,20 @@ AS_MUST_CHECK as_status trial_log(struct store *db, struct arena *a, const char 
 
 AS_MUST_CHECK as_status trial_artifacts(struct store *db, struct arena *a, const char *sweep,
                                         int64_t number, struct file_list *ret, struct as_err *err);
+
+/* Add a trial. body: {"params": {…}, "metrics": {name: number}?, "state": "completed" | "failed"?,
+ * "reason": text?}. Without a result it is enqueued: it runs before the next suggestion and counts
+ * towards max_trials. With metrics, or as failed, it is a known result: it has ended, informs the
+ * search and uses none of max_trials (planned grows by one).
+ *   body  borrowed; checked in full against the sweep's space, its constraints and its metrics
+ *   idem  NULL when the request has no key. With one, trial and key are one transaction: a repeat
+ *         hands the first trial back
+ * AS_E_INVAL with the pointer of the field (/params/lr, /metrics/loss). AS_E_CONFLICT: a grid sweep
+ * takes none; the sweep has ended; there is no room below max_trials for another; the key was used
+ * with another body. */
+AS_MUST_CHECK as_status trial_add(struct store *db, struct arena *a, const char *sweep,
+                                  const json_t *body, const struct idem_key *idem,
+                                  struct trial_row *ret, struct as_err *err);
 
 /* End a trial that is queued or running. Cancelling a cancelled one is fine. AS_E_CONFLICT: it
  * ended otherwise. */

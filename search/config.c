@@ -31,25 +31,14 @@ struct config *config_copy(const struct config *c)
     return as_steal(copy);
 }
 
-static bool cond_holds(const struct space *s, const struct config *c, const struct param_cond *cond)
-{
-    const struct config_entry *e = &c->entries[cond->parent];
-    if (!e->active)
-        return false;
-    int64_t v =
-        param_is_choice(&s->params[cond->parent]) ? (int64_t)e->value.choice : e->value.integer;
-    for (size_t i = 0; i < cond->n_allowed; i++)
-        if (cond->allowed[i] == v)
-            return true;
-    return false;
-}
-
 bool config_wants(const struct space *s, const struct config *c, size_t i)
 {
     const struct space_param *p = &s->params[i];
-    for (size_t k = 0; k < p->n_conds; k++)
-        if (!cond_holds(s, c, &p->conds[k]))
+    for (size_t k = 0; k < p->n_conds; k++) {
+        const struct config_entry *e = &c->entries[p->conds[k].parent];
+        if (!e->active || !cond_holds(&s->params[p->conds[k].parent], &p->conds[k], e->value))
             return false;
+    }
     return true;
 }
 
@@ -125,16 +114,7 @@ static bool same_entry(const struct space_param *p, const struct config_entry *a
 {
     if (a->active != b->active)
         return false;
-    if (!a->active)
-        return true;
-    switch (p->kind) {
-    case PARAM_FLOAT:
-        return a->value.real == b->value.real;
-    case PARAM_INT:
-        return a->value.integer == b->value.integer;
-    default:
-        return a->value.choice == b->value.choice;
-    }
+    return !a->active || param_compare(p, a->value, b->value) == 0;
 }
 
 bool config_equal(const struct space *s, const struct config *a, const struct config *b)

@@ -9,11 +9,13 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "search/cond.h"
 
 /* Up to here every whole number is a double, so a real that is whole may stand for an int. */
 #define DOUBLE_EXACT 9007199254740992.0
 
-static const char *const kind_words[] = {"float", "int", "categorical", "bool", "constant", NULL};
+static const char *const kind_words[] = {"float", "int",      "categorical", "ordinal",
+                                         "bool",  "constant", NULL};
 static const char *const scale_words[] = {"linear", "log", NULL};
 
 bool param_is_choice(const struct space_param *p)
@@ -34,7 +36,7 @@ void param_done(struct space_param *p)
     free(p->name);
     json_decref(p->values);
     for (size_t i = 0; i < p->n_conds; i++)
-        free(p->conds[i].allowed);
+        cond_done(&p->conds[i]);
     free(p->conds);
     *p = (struct space_param){0};
 }
@@ -97,6 +99,18 @@ uint64_t param_level_of(const struct space_param *p, union param_value v)
         return (uint64_t)(v.integer - p->integer.min) / p->integer.step;
     default:
         return v.choice;
+    }
+}
+
+int param_compare(const struct space_param *p, union param_value a, union param_value b)
+{
+    switch (p->kind) {
+    case PARAM_FLOAT:
+        return (a.real > b.real) - (a.real < b.real);
+    case PARAM_INT:
+        return (a.integer > b.integer) - (a.integer < b.integer);
+    default:
+        return (a.choice > b.choice) - (a.choice < b.choice);
     }
 }
 
@@ -269,12 +283,13 @@ static as_status float_from_json(const struct space_param *p, const json_t *j, c
     }
     v.real += 0.0; /* -0.0 becomes 0.0: equal values have equal text */
     if (!param_contains(p, v)) {
-        char expected[160];
-        int n = snprintf(expected, sizeof expected, "a number from %.17g to %.17g", p->real.min,
-                         p->real.max);
+        char expected[160], min[32], max[32], step[32];
+        int n = snprintf(expected, sizeof expected, "a number from %s to %s",
+                         as_format_double(p->real.min, min, sizeof min),
+                         as_format_double(p->real.max, max, sizeof max));
         if (p->real.step > 0)
-            (void)snprintf(expected + n, sizeof expected - (size_t)n, " in steps of %.17g",
-                           p->real.step);
+            (void)snprintf(expected + n, sizeof expected - (size_t)n, " in steps of %s",
+                           as_format_double(p->real.step, step, sizeof step));
         return wrong_value(j, pointer, expected, err);
     }
     *ret = v;
@@ -372,21 +387,22 @@ static as_status check_float_step(const struct json_fields *f, const struct spac
                                   struct as_err *err)
 {
     double min = p->real.min, max = p->real.max, step = p->real.step;
-    char what[160];
+    char what[160], buf[32], range[32];
+    const char *text = as_format_double(step, buf, sizeof buf);
     if (!(step > 0)) {
-        (void)snprintf(what, sizeof what, "found %.17g, expected a number above 0", step);
+        (void)snprintf(what, sizeof what, "found %s, expected a number above 0", text);
         return refuse(f, "step", err, AS_E_INVAL, what);
     }
     if (step > max - min) {
-        (void)snprintf(what, sizeof what, "%.17g is larger than the range from min to max (%.17g)",
-                       step, max - min);
+        (void)snprintf(what, sizeof what, "%s is larger than the range from min to max (%s)", text,
+                       as_format_double(max - min, range, sizeof range));
         return refuse(f, "step", err, AS_E_INVAL, what);
     }
     double largest = fmax(fabs(min), fabs(max));
     double ulp = nextafter(largest, INFINITY) - largest;
     if (step < 4 * ulp || (max - min) / step > (double)PARAM_EXACT_LEVELS) {
-        (void)snprintf(what, sizeof what, "%.17g is too fine: leave it out for a continuous range",
-                       step);
+        (void)snprintf(what, sizeof what, "%s is too fine: leave it out for a continuous range",
+                       text);
         return refuse(f, "step", err, AS_E_INVAL, what);
     }
     return AS_OK;
@@ -458,8 +474,11 @@ static as_status parse_int(struct json_fields *f, struct space_param *p, struct 
 static as_status add_choice(struct space_param *p, json_t *j, const char *pointer,
                             struct as_err *err)
 {
-    if (!json_is_string(j) && !json_is_number(j) && !json_is_boolean(j))
-        return wrong_value(j, pointer, "a string, a number or a boolean", err);
+    bool is_ordinal = p->kind == PARAM_ORDINAL;
+    if (!json_is_string(j) && !json_is_number(j) && (is_ordinal || !json_is_boolean(j)))
+        return wrong_value(j, pointer,
+                           is_ordinal ? "a string or a number" : "a string, a number or a boolean",
+                           err);
     for (size_t i = 0; i < p->n_values; i++) {
         if (same_value(json_array_get(p->values, i), j)) {
             AS_AUTO(as_freep) char *text = json_format(j);
@@ -474,7 +493,7 @@ static as_status add_choice(struct space_param *p, json_t *j, const char *pointe
     return AS_OK;
 }
 
-static as_status parse_categorical(struct json_fields *f, struct space_param *p, struct as_err *err)
+static as_status parse_values(struct json_fields *f, struct space_param *p, struct as_err *err)
 {
     json_t *list = NULL;
     as_status st = json_fields_array(f, "values", JSON_REQUIRED, &list, err);
@@ -500,8 +519,8 @@ static as_status parse_choices(struct json_fields *f, struct space_param *p, str
     p->values = json_array();
     if (!p->values)
         return as_fail(err, AS_E_NOMEM, "out of memory for a parameter's values");
-    if (p->kind == PARAM_CATEGORICAL)
-        return parse_categorical(f, p, err);
+    if (p->kind == PARAM_CATEGORICAL || p->kind == PARAM_ORDINAL)
+        return parse_values(f, p, err);
     if (p->kind == PARAM_BOOL) {
         as_status st = add_choice(p, json_false(), f->pointer, err);
         return st < 0 ? st : add_choice(p, json_true(), f->pointer, err);
@@ -570,7 +589,7 @@ json_t *param_to_json(const struct space_param *p)
         bad |= json_object_set_new(j, "max", json_integer(p->integer.max));
         if (!p->points)
             bad |= json_object_set_new(j, "step", json_integer((json_int_t)p->integer.step));
-    } else if (p->kind == PARAM_CATEGORICAL) {
+    } else if (p->kind == PARAM_CATEGORICAL || p->kind == PARAM_ORDINAL) {
         bad |= json_object_set_new(j, "values", json_deep_copy(p->values));
     } else if (p->kind == PARAM_CONSTANT) {
         bad |= json_object_set_new(j, "value", json_deep_copy(json_array_get(p->values, 0)));

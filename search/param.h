@@ -26,6 +26,7 @@ typedef enum param_kind {
     PARAM_FLOAT,
     PARAM_INT,
     PARAM_CATEGORICAL,
+    PARAM_ORDINAL, /* values in an order that means something */
     PARAM_BOOL,
     PARAM_CONSTANT
 } param_kind;
@@ -39,13 +40,7 @@ union param_value {
     size_t choice;   /* the others: index into values */
 };
 
-/* One line of a `when`: parameter `parent` must be active with one of the `allowed` values (an
- * int's value, or a choice's index), ascending. */
-struct param_cond {
-    size_t parent;
-    int64_t *allowed;
-    size_t n_allowed;
-};
+struct cond; /* cond.h */
 
 struct space_param {
     char *name;
@@ -59,9 +54,9 @@ struct space_param {
         uint64_t step; /* at least 1 */
     } integer;
     int64_t points; /* 0: not given */
-    json_t *values; /* owned; an array, for categorical, bool and constant; NULL otherwise */
+    json_t *values; /* owned; an array, for what param_is_choice; NULL otherwise */
     size_t n_values;
-    struct param_cond *conds; /* owned; empty: always active */
+    struct cond *conds; /* owned; empty: always active */
     size_t n_conds;
     bool is_parent; /* some other parameter's `when` names it */
 };
@@ -79,7 +74,7 @@ void param_done(struct space_param *p); /* accepts a zeroed or half-built one */
 
 bool param_name_valid(const char *name); /* [A-Za-z_][A-Za-z0-9_.-]{0,62} */
 
-/* Every value comes from `values`: categorical, bool, constant. */
+/* Every value comes from `values`: categorical, ordinal, bool, constant. */
 bool param_is_choice(const struct space_param *p);
 
 /* The object's fields but `when`, defaults written out. New reference; NULL when memory is out. */
@@ -95,6 +90,9 @@ uint64_t param_levels(const struct space_param *p);
  * param_contains. Exact: param_level_of(p, param_level(p, k)) == k. */
 union param_value param_level(const struct space_param *p, uint64_t k);
 uint64_t param_level_of(const struct space_param *p, union param_value v);
+
+/* By number, or by place among the choices: -1, 0 or 1. */
+int param_compare(const struct space_param *p, union param_value a, union param_value b);
 
 /* Is it a value that this parameter can take? */
 bool param_contains(const struct space_param *p, union param_value v);

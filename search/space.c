@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "search/config.h"
+#include "search/expr.h"
 
 void space_free(struct space *s)
 {
@@ -13,6 +14,15 @@ void space_free(struct space *s)
         return;
     for (size_t i = 0; i < s->n; i++)
         param_done(&s->params[i]);
+    for (size_t i = 0; i < s->n_constraints; i++)
+        expr_free(s->constraints[i]);
+    for (size_t i = 0; i < s->n_forbidden; i++) {
+        for (size_t k = 0; k < s->forbidden[i].n_conds; k++)
+            cond_done(&s->forbidden[i].conds[k]);
+        free(s->forbidden[i].conds);
+    }
+    free(s->constraints);
+    free(s->forbidden);
     free(s->params);
     free(s->order);
     free(s);
@@ -28,47 +38,6 @@ int space_find(const struct space *s, const char *name)
 
 /* ---- conditions ---- */
 
-static int compare_i64(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
-static as_status parse_allowed(const struct space_param *parent, const json_t *j, const char *at,
-                               struct param_cond *ret, struct as_err *err)
-{
-    size_t n = json_is_array(j) ? json_array_size(j) : 1;
-    if (n == 0)
-        return as_fail_at(err, AS_E_INVAL, at, "%s: the list is empty, expected a value of '%s'",
-                          at, parent->name);
-    if (n > PARAM_MAX_VALUES)
-        return as_fail_at(err, AS_E_TOO_LARGE, at, "%s: %zu values, at most %d are allowed", at, n,
-                          PARAM_MAX_VALUES);
-    AS_AUTO(as_freep) int64_t *allowed = as_calloc(n, sizeof *allowed);
-    if (!allowed)
-        return as_fail(err, AS_E_NOMEM, "out of memory for a condition");
-    for (size_t i = 0; i < n; i++) {
-        char item[AS_ERR_POINTER_MAX];
-        if (json_is_array(j))
-            json_pointer_index(at, i, item);
-        else
-            (void)snprintf(item, sizeof item, "%s", at);
-        union param_value v;
-        as_status st = param_value_from_json(parent, json_is_array(j) ? json_array_get(j, i) : j,
-                                             item, &v, err);
-        if (st < 0)
-            return as_err_prefix(err, st, "'%s' never takes this value", parent->name);
-        allowed[i] = param_is_choice(parent) ? (int64_t)v.choice : v.integer;
-    }
-    qsort(allowed, n, sizeof *allowed, compare_i64);
-    for (size_t i = 1; i < n; i++)
-        if (allowed[i] == allowed[i - 1])
-            return as_fail_at(err, AS_E_INVAL, at, "%s: a value is there twice", at);
-    ret->allowed = as_steal(allowed);
-    ret->n_allowed = n;
-    return AS_OK;
-}
-
 static as_status parse_cond(struct space *s, size_t child, const char *key, const json_t *value,
                             const char *pointer, struct as_err *err)
 {
@@ -80,13 +49,11 @@ static as_status parse_cond(struct space *s, size_t child, const char *key, cons
     if ((size_t)parent == child)
         return as_fail_at(err, AS_E_INVAL, at, "%s: a parameter cannot depend on itself", at);
     struct space_param *p = &s->params[child];
-    if (s->params[parent].kind == PARAM_FLOAT)
+    if (s->params[parent].kind == PARAM_FLOAT && !json_is_object(value))
         return as_fail_at(err, AS_E_INVAL, at,
-                          "%s: '%s' is a float; a condition needs a categorical, bool, int or "
-                          "constant parameter",
-                          at, key);
-    struct param_cond *cond = &p->conds[p->n_conds];
-    as_status st = parse_allowed(&s->params[parent], value, at, cond, err);
+                          "%s: '%s' is a float; name a range of it, such as {min: 0.5}", at, key);
+    struct cond *cond = &p->conds[p->n_conds];
+    as_status st = cond_parse(&s->params[parent], value, at, cond, err);
     if (st < 0)
         return st;
     cond->parent = (size_t)parent;
@@ -176,11 +143,6 @@ static as_status sort_parents_first(struct space *s, const char *pointer, struct
     return AS_OK;
 }
 
-static bool allows(const struct param_cond *c, int64_t v)
-{
-    return bsearch(&v, c->allowed, c->n_allowed, sizeof v, compare_i64) != NULL;
-}
-
 /* Mark every condition that must hold for parameter i to be active: its own, its parents', … */
 static void mark_ancestors(const struct space *s, size_t i, bool *marked)
 {
@@ -191,26 +153,19 @@ static void mark_ancestors(const struct space *s, size_t i, bool *marked)
         mark_ancestors(s, s->params[i].conds[c].parent, marked);
 }
 
-/* Find a value of `parent` (as in param_cond.allowed) that all conditions of the marked parameters
- * allow; *ret is left alone when none of them speaks of it. False: there is none. */
-static bool find_allowed(const struct space *s, const bool *marked, size_t parent, int64_t *ret)
+/* Find a value of `parent` that all conditions of the marked parameters allow. *ret_asked: does any
+ * of them speak of it? False: there is none. */
+static bool find_allowed(const struct space *s, const bool *marked, size_t parent, bool *ret_asked,
+                         union param_value *ret)
 {
-    const struct param_cond *conds[SPACE_MAX_PARAMS];
+    const struct cond *conds[SPACE_MAX_PARAMS]; /* a `when` names a parameter once at most */
     size_t n = 0;
     for (size_t i = 0; i < s->n; i++)
         for (size_t c = 0; marked[i] && c < s->params[i].n_conds; c++)
             if (s->params[i].conds[c].parent == parent)
                 conds[n++] = &s->params[i].conds[c];
-    for (size_t v = 0; n && v < conds[0]->n_allowed; v++) {
-        size_t c = 1;
-        while (c < n && allows(conds[c], conds[0]->allowed[v]))
-            c++;
-        if (c == n) {
-            *ret = conds[0]->allowed[v];
-            return true;
-        }
-    }
-    return n == 0;
+    *ret_asked = n > 0;
+    return n == 0 || cond_meet(&s->params[parent], conds, n, ret);
 }
 
 /* All conditions above a parameter must hold together, and each speaks of one parameter: it can be
@@ -223,8 +178,9 @@ static as_status check_reachable(const struct space *s, const char *pointer, str
             continue;
         mark_ancestors(s, i, marked);
         for (size_t parent = 0; parent < s->n; parent++) {
-            int64_t found;
-            if (!marked[parent] || find_allowed(s, marked, parent, &found))
+            union param_value found;
+            bool asked;
+            if (!marked[parent] || find_allowed(s, marked, parent, &asked, &found))
                 continue;
             char at[AS_ERR_POINTER_MAX];
             json_pointer_child(pointer, s->params[i].name, at);
@@ -242,12 +198,10 @@ void space_activate(const struct space *s, size_t i, struct config *c)
     bool marked[SPACE_MAX_PARAMS] = {false};
     mark_ancestors(s, i, marked);
     for (size_t parent = 0; parent < s->n; parent++) {
-        int64_t v;
-        if (parent == i || !marked[parent] || !find_allowed(s, marked, parent, &v))
-            continue;
-        c->entries[parent].value = param_is_choice(&s->params[parent])
-                                       ? (union param_value){.choice = (size_t)v}
-                                       : (union param_value){.integer = v};
+        bool asked;
+        union param_value v;
+        if (marked[parent] && find_allowed(s, marked, parent, &asked, &v) && asked)
+            c->entries[parent].value = v;
     }
 }
 
@@ -303,19 +257,6 @@ as_status space_parse(const json_t *parameters, const char *pointer, struct spac
         return st;
     *ret = as_steal(s);
     return AS_OK;
-}
-
-static json_t *cond_to_json(const struct space_param *parent, const struct param_cond *c)
-{
-    JSON_AUTO list = json_array();
-    int bad = 0;
-    for (size_t i = 0; i < c->n_allowed; i++) {
-        union param_value v = {.integer = c->allowed[i]};
-        if (param_is_choice(parent))
-            v = (union param_value){.choice = (size_t)c->allowed[i]};
-        bad |= json_array_append_new(list, param_value_to_json(parent, v));
-    }
-    return bad ? NULL : as_steal(list);
 }
 
 static json_t *when_to_json(const struct space *s, const struct space_param *p)

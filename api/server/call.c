@@ -76,6 +76,15 @@ as_status call_query_word(const struct call *c, const char *name, const char *co
     return st;
 }
 
+as_status call_query_bool(const struct call *c, const char *name, bool *ret, struct as_err *err)
+{
+    static const char *const words[] = {"false", "true", NULL};
+    int word = *ret;
+    as_status st = call_query_word(c, name, words, &word, err);
+    *ret = word == 1;
+    return st;
+}
+
 as_status call_page(const struct call *c, struct page_req *ret, struct as_err *err)
 {
     struct page_req page = {.cursor = call_query(c, "cursor")};
@@ -158,9 +167,14 @@ as_status call_stream(struct call *c, const char *type, struct http_stream *stre
     return AS_OK;
 }
 
-bool call_wait(struct call *c, int64_t wait_ms)
+bool call_may_wait(struct call *c, int64_t wait_ms)
 {
     c->park.until_ns = c->x->start_ns + wait_ms * NS_PER_MS;
-    c->wants_wait = !c->is_draining && clock_mono_ns() < c->park.until_ns;
-    return c->wants_wait;
+    return !c->is_draining && clock_mono_ns() < c->park.until_ns;
+}
+
+void call_wait(struct call *c, int64_t key)
+{
+    c->park.key = key;
+    c->wants_wait = true;
 }

@@ -32,13 +32,14 @@ struct call {
     char request_id[REQUEST_ID_SIZE];
     struct arena *arena; /* of the exchange */
     struct store *db;
-    struct principal who;    /* of routes that need a token */
-    json_t *body;            /* owned; ROUTE_BODY_JSON and ROUTE_BODY_MERGE_PATCH */
-    struct idem_key *idem;   /* of a request with an Idempotency-Key, else NULL */
-    struct blob_put *upload; /* owned; ROUTE_BODY_BYTES */
-    bool is_draining;        /* the server wants to end: do not wait */
-    bool wants_wait;         /* the handler found nothing yet: run it again later */
-    int64_t settled_ns;      /* when the answer was known */
+    struct suggester *suggester; /* borrowed */
+    struct principal who;        /* of routes that need a token */
+    json_t *body;                /* owned; ROUTE_BODY_JSON and ROUTE_BODY_MERGE_PATCH */
+    struct idem_key *idem;       /* of a request with an Idempotency-Key, else NULL */
+    struct blob_put *upload;     /* owned; ROUTE_BODY_BYTES */
+    bool is_draining;            /* the server wants to end: do not wait */
+    bool wants_wait;             /* the handler found nothing yet: run it again later */
+    int64_t settled_ns;          /* when the answer was known */
 };
 
 /* ---- decode ---- */
@@ -58,6 +59,9 @@ AS_MUST_CHECK as_status call_query_i64(const struct call *c, const char *name, i
                                        int64_t max, int64_t *ret, struct as_err *err);
 AS_MUST_CHECK as_status call_query_word(const struct call *c, const char *name,
                                         const char *const *words, int *ret, struct as_err *err);
+/* "true" or "false". */
+AS_MUST_CHECK as_status call_query_bool(const struct call *c, const char *name, bool *ret,
+                                        struct as_err *err);
 /* cursor and page_size. */
 AS_MUST_CHECK as_status call_page(const struct call *c, struct page_req *ret, struct as_err *err);
 
@@ -76,9 +80,12 @@ as_status call_bytes(struct call *c, const char *type, const char *bytes, size_t
 /* 200 with a stream; takes one reference. size -1: not known. */
 as_status call_stream(struct call *c, const char *type, struct http_stream *stream, int64_t size);
 
-/* There is nothing to answer yet. True: the handler returns AS_OK now and is run again when there
- * may be. False: wait_ms have passed since the request came, or the server drains: answer with
- * nothing. */
-bool call_wait(struct call *c, int64_t wait_ms);
+/* False: wait_ms have passed since the request came, or the server drains: answer with what there
+ * is. Remembers wait_ms for call_wait(). */
+bool call_may_wait(struct call *c, int64_t wait_ms);
+/* There is nothing to answer yet: the handler returns AS_OK now and is run again when there may be.
+ * `key` is what it waits for, see park.h. Also when its patience ended since call_may_wait() said
+ * true: then it is run again at once. */
+void call_wait(struct call *c, int64_t key);
 
 #endif

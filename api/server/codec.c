@@ -1,6 +1,7 @@
 #include "api/server/codec_priv.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -41,6 +42,11 @@ void out_i64(struct out *o, const char *name, int64_t v)
     out_child(o, name, json_integer(v));
 }
 
+void out_i64_or_null(struct out *o, const char *name, bool is_known, int64_t v)
+{
+    out_child(o, name, is_known ? json_integer(v) : json_null());
+}
+
 void out_decimal(struct out *o, const char *name, int64_t v)
 {
     char buf[24];
@@ -56,6 +62,11 @@ void out_bool(struct out *o, const char *name, bool v)
 void out_number(struct out *o, const char *name, double v)
 {
     out_child(o, name, json_number_new(v));
+}
+
+void out_real_or_null(struct out *o, const char *name, double v)
+{
+    out_child(o, name, isnan(v) ? json_null() : json_number_new(v));
 }
 
 void out_null(struct out *o, const char *name)

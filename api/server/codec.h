@@ -11,6 +11,7 @@
 
 #include "base/arena.h"
 #include "base/status.h"
+#include "scheduler/asks.h"
 #include "scheduler/attempts.h"
 #include "scheduler/claims.h"
 #include "scheduler/rows.h"
@@ -18,6 +19,8 @@
 
 json_t *sweep_encode(const struct sweep_row *r);
 json_t *sweep_page_encode(const struct sweep_page *p);
+json_t *pareto_encode(const struct pareto_row *r);
+json_t *importance_encode(const struct importance_row *r);
 
 json_t *trial_encode(const struct trial_row *r);
 json_t *trial_page_encode(const struct trial_page *p);
@@ -73,6 +76,25 @@ AS_MUST_CHECK as_status files_decode(const json_t *doc, struct arena *a, struct 
                                      struct as_err *err);
 AS_MUST_CHECK as_status completion_decode(const json_t *doc, struct completion *ret,
                                           struct as_err *err);
+
+#define CLIENT_NAME_MAX 64
+
+/* ret->sweep, arrived_ns and is_last are the caller's to set. */
+AS_MUST_CHECK as_status ask_decode(const json_t *doc, struct ask_request *ret, int64_t *ret_wait_ms,
+                                   struct as_err *err);
+/* These set the client and the attempt of a reference that names the sweep and the trial. */
+AS_MUST_CHECK as_status tell_measurements_decode(const json_t *doc, struct arena *a,
+                                                 struct ask_ref *ret_ref,
+                                                 struct measurement_list *ret, struct as_err *err);
+AS_MUST_CHECK as_status tell_complete_decode(const json_t *doc, struct arena *a,
+                                             struct ask_ref *ret_ref, struct completion *ret,
+                                             struct as_err *err);
+/* *ret_lease_ms is 0 when it is not given. */
+AS_MUST_CHECK as_status tell_heartbeat_decode(const json_t *doc, struct ask_ref *ret_ref,
+                                              int64_t *ret_lease_ms, struct as_err *err);
+json_t *suggestions_encode(const char *sweep, const struct suggestion_list *l);
+json_t *tell_report_encode(int64_t recorded);
+json_t *tell_lease_encode(int64_t lease_until_ms);
 
 struct token_request {
     token_role role;

@@ -2,12 +2,39 @@
 
 #include <string.h>
 
+#include "api/server/codec_priv.h"
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/mem.h"
 
 #define ITEMS_MAX 1000
 #define METRICS_MAX 100
+
+as_status metric_values_read(json_t *values, const char *pointer, int64_t step,
+                             struct measurement_list *ret, struct as_err *err)
+{
+    char child[AS_ERR_POINTER_MAX];
+    if (json_object_size(values) > METRICS_MAX)
+        return as_fail_at(err, AS_E_TOO_LARGE, pointer, "%zu metrics, at most %d",
+                          json_object_size(values), METRICS_MAX);
+    for (void *it = json_object_iter(values); it; it = json_object_iter_next(values, it)) {
+        struct measurement *m = &ret->rows[ret->n];
+        const json_t *value = json_object_iter_value(it);
+        m->step = step;
+        m->metric = json_object_iter_key(it);
+        json_pointer_child(pointer, m->metric, child);
+        if (!json_number_get(value, &m->value)) {
+            bool is_long = json_is_object(value) || json_is_array(value);
+            AS_AUTO(as_freep) char *text = is_long ? NULL : json_format(value);
+            return as_fail_at(
+                err, AS_E_INVAL, child,
+                "%s: found %.60s, expected a number or \"NaN\", \"Infinity\", \"-Infinity\"", child,
+                text ? text : json_type_name(value));
+        }
+        ret->n++;
+    }
+    return AS_OK;
+}
 
 /* The metrics of one item, appended to ret. */
 static as_status item_decode(const json_t *item, const char *pointer, struct measurement_list *ret,
@@ -16,7 +43,7 @@ static as_status item_decode(const json_t *item, const char *pointer, struct mea
     struct json_fields f;
     json_t *metrics = NULL;
     int64_t step = 0;
-    char at[AS_ERR_POINTER_MAX], child[AS_ERR_POINTER_MAX];
+    char at[AS_ERR_POINTER_MAX];
     as_status st = json_fields_init(&f, item, pointer, err);
     if (st == AS_OK)
         st = json_fields_i64(&f, "step", JSON_REQUIRED, 0, INT64_MAX, &step, err);
@@ -27,22 +54,7 @@ static as_status item_decode(const json_t *item, const char *pointer, struct mea
     if (st < 0)
         return st;
     json_pointer_child(pointer, "metrics", at);
-    if (json_object_size(metrics) > METRICS_MAX)
-        return as_fail_at(err, AS_E_TOO_LARGE, at, "%zu metrics, at most %d",
-                          json_object_size(metrics), METRICS_MAX);
-    for (void *it = json_object_iter(metrics); it; it = json_object_iter_next(metrics, it)) {
-        struct measurement *m = &ret->rows[ret->n];
-        const json_t *value = json_object_iter_value(it);
-        m->step = step;
-        m->metric = json_object_iter_key(it);
-        json_pointer_child(at, m->metric, child);
-        if (!json_number_get(value, &m->value))
-            return as_fail_at(err, AS_E_INVAL, child,
-                              "is %s, expected a number or \"NaN\", \"Infinity\", \"-Infinity\"",
-                              json_type_name(value));
-        ret->n++;
-    }
-    return AS_OK;
+    return metric_values_read(metrics, at, step, ret, err);
 }
 
 static size_t count_points(const json_t *items)
@@ -53,17 +65,12 @@ static size_t count_points(const json_t *items)
     return n;
 }
 
-as_status measurements_decode(const json_t *doc, struct arena *a, struct measurement_list *ret,
-                              struct as_err *err)
+as_status measurement_items_read(struct json_fields *f, struct arena *a,
+                                 struct measurement_list *ret, struct as_err *err)
 {
-    struct json_fields f;
     json_t *items = NULL;
     struct measurement_list list = {0};
-    as_status st = json_fields_init(&f, doc, "", err);
-    if (st == AS_OK)
-        st = json_fields_array(&f, "items", JSON_REQUIRED, &items, err);
-    if (st == AS_OK)
-        st = json_fields_end(&f, err);
+    as_status st = json_fields_array(f, "items", JSON_REQUIRED, &items, err);
     if (st < 0)
         return st;
     if (json_array_size(items) > ITEMS_MAX)
@@ -77,6 +84,21 @@ as_status measurements_decode(const json_t *doc, struct arena *a, struct measure
         json_pointer_index("/items", i, pointer);
         st = item_decode(json_array_get(items, i), pointer, &list, err);
     }
+    if (st == AS_OK)
+        *ret = list;
+    return st;
+}
+
+as_status measurements_decode(const json_t *doc, struct arena *a, struct measurement_list *ret,
+                              struct as_err *err)
+{
+    struct json_fields f;
+    struct measurement_list list = {0};
+    as_status st = json_fields_init(&f, doc, "", err);
+    if (st == AS_OK)
+        st = measurement_items_read(&f, a, &list, err);
+    if (st == AS_OK)
+        st = json_fields_end(&f, err);
     if (st == AS_OK)
         *ret = list;
     return st;

@@ -16,13 +16,19 @@ static void put_trial(struct out *o, const struct trial_row *r)
         out_number(o, "value", r->value);
     else
         out_null(o, "value");
-    if (r->has_step)
-        out_i64(o, "step", r->step);
-    else
-        out_null(o, "step");
+    out_i64_or_null(o, "step", r->has_step, r->step);
     out_reals(o, "metrics", r->metrics);
     out_json(o, "suggestion", r->suggestion);
+    out_str(o, "origin", trial_origin_words[r->origin]);
+    out_i64_or_null(o, "index", r->has_index, r->index);
+    out_i64_or_null(o, "seen", r->has_seen, r->seen);
+    out_i64_or_null(o, "finish_seq", r->finish_seq > 0, r->finish_seq);
+    if (r->has_feasible)
+        out_bool(o, "feasible", r->feasible);
+    else
+        out_null(o, "feasible");
     out_str(o, "runner", r->runner);
+    out_str(o, "client", r->client);
     out_str(o, "reason", r->reason);
     out_time(o, "created_at", r->created_ms);
     out_time(o, "started_at", r->started_ms);
@@ -49,14 +55,12 @@ static json_t *attempt_encode(const struct attempt_row *r)
     struct out o = out_begin();
     out_i64(&o, "attempt", r->attempt);
     out_str(&o, "runner", r->runner);
+    out_str(&o, "client", r->client);
     out_time(&o, "started_at", r->started_ms);
     out_time(&o, "ended_at", r->ended_ms);
     out_str(&o, "outcome", r->outcome);
     out_str(&o, "reason", r->reason);
-    if (r->has_exit_code)
-        out_i64(&o, "exit_code", r->exit_code);
-    else
-        out_null(&o, "exit_code");
+    out_i64_or_null(&o, "exit_code", r->has_exit_code, r->exit_code);
     return out_end(&o);
 }
 

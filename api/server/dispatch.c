@@ -13,6 +13,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "scheduler/asks.h"
 #include "scheduler/claims.h"
 
 #define IGNORED_BODY_MAX 1024 /* of requests that have no body by their contract */
@@ -249,6 +250,7 @@ static struct call *make_call(struct server *s, struct http_exchange *x)
     c->x = x;
     c->arena = &x->arena;
     c->db = s->store;
+    c->suggester = s->suggester;
     choose_request_id(c);
     x->app = c;
     return c;
@@ -283,6 +285,23 @@ static as_status read_body(struct call *c, struct as_err *err)
     return json_parse(b->s, b->len, &c->body, err);
 }
 
+/* What makes two requests with one key the same: the query and the body. */
+static as_status digest_request(const struct call *c, char *digest, struct as_err *err)
+{
+    const struct http_head *h = &c->x->head;
+    struct str whole = {0};
+    for (size_t i = 0; i < h->n_query; i++)
+        str_printf(&whole, "%s=%s&", h->query[i].name, h->query[i].value);
+    if (whole.len)
+        str_putc(&whole, '\n');
+    str_add(&whole, c->x->body.s, c->x->body.len);
+    as_status st = str_check(&whole, err);
+    if (st == AS_OK)
+        st = sha256_of(whole.s, whole.len, digest, err);
+    str_done(&whole);
+    return st;
+}
+
 /* The key of a request that has one. */
 static as_status read_key(struct call *c, struct as_err *err)
 {
@@ -296,7 +315,7 @@ static as_status read_key(struct call *c, struct as_err *err)
         return as_fail(err, AS_E_NOMEM, "out of memory for the idempotency key");
     *k = (struct idem_key){.scope = scope, .key = h->idempotency_key, .body_sha256 = digest};
     c->idem = k;
-    return sha256_of(c->x->body.s, c->x->body.len, digest, err);
+    return digest_request(c, digest, err);
 }
 
 static void replay(struct call *c, const struct idem_answer *a)
@@ -410,14 +429,37 @@ void dispatch_retry(void *ctx, struct park_item *item)
     pool_submit_again(s->pool, &c->job);
 }
 
-size_t dispatch_probe(void *ctx)
+/* How many of the runners that wait are worth a try. When the database cannot be asked, those that
+ * wait find out for themselves and answer 503. */
+static size_t probe_claims(struct server *s)
 {
-    struct server *s = ctx;
     int64_t n = 0;
-    /* when it cannot be asked, those that wait find out for themselves and answer 503 */
-    if (claims_pending(s->store, &n, NULL) < 0)
+    if (claims_pending(s->store, s->suggester, &n, NULL) < 0)
         return SIZE_MAX;
     return (size_t)n;
+}
+
+/* The same for clients that wait for these sweeps: all of them, or none. */
+static void probe_asks(struct server *s, const int64_t *sweeps, size_t n, size_t *ret)
+{
+    bool worth[PARK_KEYS_MAX] = {false};
+    bool is_known = asks_pending(s->store, s->suggester, sweeps, n, worth, NULL) == AS_OK;
+    for (size_t i = 0; i < n; i++)
+        ret[i] = !is_known || worth[i] ? SIZE_MAX : 0;
+}
+
+void dispatch_probe(void *ctx, const int64_t *keys, size_t n, size_t *ret)
+{
+    struct server *s = ctx;
+    int64_t sweeps[PARK_KEYS_MAX];
+    size_t counts[PARK_KEYS_MAX], n_sweeps = 0, k = 0;
+    for (size_t i = 0; i < n; i++)
+        if (keys[i] != PARK_CLAIMS)
+            sweeps[n_sweeps++] = keys[i];
+    if (n_sweeps)
+        probe_asks(s, sweeps, n_sweeps, counts);
+    for (size_t i = 0; i < n; i++)
+        ret[i] = keys[i] == PARK_CLAIMS ? probe_claims(s) : counts[k++];
 }
 
 void dispatch_gone(void *ctx)

@@ -32,10 +32,15 @@ as_status h_runner_claim(struct call *c, struct as_err *err)
     int64_t wait_ms = 0;
     as_status st = claim_decode(c->body, &req, &wait_ms, err);
     req.runner = call_param(c, "runner");
+    req.arrived_ns = c->x->start_ns;
     if (st == AS_OK)
-        st = claim_trials(c->db, c->arena, &req, &list, err);
-    if (st != AS_OK || (list.n == 0 && call_wait(c, wait_ms)))
+        st = claim_trials(c->db, c->suggester, c->arena, &req, &list, err);
+    if (st != AS_OK)
         return st;
+    if (list.n == 0 && call_may_wait(c, wait_ms)) {
+        call_wait(c, PARK_CLAIMS);
+        return AS_OK;
+    }
     return call_ok(c, claims_encode(&list), err);
 }
 

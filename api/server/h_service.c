@@ -38,6 +38,34 @@ as_status h_openapi(struct call *c, struct as_err *err)
     return call_bytes(c, "application/json", (const char *)openapi_json, openapi_json_len);
 }
 
+/* What the search threads do. */
+static void write_search(struct server *s, struct str *out)
+{
+    struct suggester_figures f;
+    suggester_figures_get(s->suggester, &f);
+    str_printf(out,
+               "# HELP assay_suggestion_seconds Time spent computing suggestions.\n"
+               "# TYPE assay_suggestion_seconds summary\n"
+               "assay_suggestion_seconds_sum %.6f\n"
+               "assay_suggestion_seconds_count %lld\n"
+               "# HELP assay_suggestions_taken_total Computed suggestions that became trials; the "
+               "others were stale.\n"
+               "# TYPE assay_suggestions_taken_total counter\n"
+               "assay_suggestions_taken_total %lld\n"
+               "# HELP assay_suggestions_failed_total Suggestions that could not be computed.\n"
+               "# TYPE assay_suggestions_failed_total counter\n"
+               "assay_suggestions_failed_total %lld\n",
+               f.seconds, (long long)f.computed, (long long)f.taken, (long long)f.failed);
+    str_printf(out,
+               "# HELP assay_search_waiting_sweeps Sweeps that wait for a search thread.\n"
+               "# TYPE assay_search_waiting_sweeps gauge\nassay_search_waiting_sweeps %lld\n"
+               "# HELP assay_search_cached_sweeps Sweeps whose history is in memory.\n"
+               "# TYPE assay_search_cached_sweeps gauge\nassay_search_cached_sweeps %lld\n"
+               "# HELP assay_search_cache_bytes Memory of those histories and models.\n"
+               "# TYPE assay_search_cache_bytes gauge\nassay_search_cache_bytes %lld\n",
+               (long long)f.waiting, (long long)f.sweeps, (long long)f.bytes);
+}
+
 /* The server's own figures. */
 static void write_own(struct server *s, struct str *out)
 {
@@ -48,8 +76,13 @@ static void write_own(struct server *s, struct str *out)
                "assay_event_streams %zu\n"
                "# HELP assay_lease_expirations_total Runners whose lease ran out.\n"
                "# TYPE assay_lease_expirations_total counter\n"
-               "assay_lease_expirations_total %ld\n",
-               ASSAY_VERSION, hub_streams(s->hub), atomic_load(&s->lease_expirations));
+               "assay_lease_expirations_total %ld\n"
+               "# HELP assay_client_lease_expirations_total Clients whose lease ran out.\n"
+               "# TYPE assay_client_lease_expirations_total counter\n"
+               "assay_client_lease_expirations_total %ld\n",
+               ASSAY_VERSION, hub_streams(s->hub), atomic_load(&s->lease_expirations),
+               atomic_load(&s->client_expirations));
+    write_search(s, out);
     http_metrics_write(s->metrics, out);
 }
 

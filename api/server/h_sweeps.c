@@ -11,8 +11,13 @@
 as_status h_sweep_create(struct call *c, struct as_err *err)
 {
     struct sweep_row row;
-    as_status st = sweep_create(c->db, c->arena, c->body, c->idem, &row, err);
-    if (st < 0)
+    bool paused = false;
+    as_status st = call_query_bool(c, "paused", &paused, err);
+    if (st == AS_OK && paused)
+        st = sweep_create_paused(c->db, c->arena, c->body, c->idem, &row, err);
+    else if (st == AS_OK)
+        st = sweep_create(c->db, c->arena, c->body, c->idem, &row, err);
+    if (st != AS_OK)
         return st;
     return call_created(c, sweep_encode(&row), arena_printf(c->arena, "/v1/sweeps/%s", row.id),
                         err);
@@ -70,4 +75,19 @@ as_status h_sweep_ensemble(struct call *c, struct as_err *err)
     const char *text = NULL;
     as_status st = ensemble_get(c->db, c->arena, call_param(c, "sweep"), &text, err);
     return st < 0 ? st : call_bytes(c, "application/json", text, strlen(text));
+}
+
+as_status h_sweep_pareto(struct call *c, struct as_err *err)
+{
+    struct pareto_row row;
+    as_status st = sweep_pareto(c->db, c->arena, call_param(c, "sweep"), &row, err);
+    return st < 0 ? st : call_ok(c, pareto_encode(&row), err);
+}
+
+as_status h_sweep_importance(struct call *c, struct as_err *err)
+{
+    struct importance_row row;
+    as_status st = sweep_importance(c->db, c->suggester, c->arena, call_param(c, "sweep"),
+                                    call_query(c, "metric"), &row, err);
+    return st < 0 ? st : call_ok(c, importance_encode(&row), err);
 }

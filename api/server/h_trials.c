@@ -2,6 +2,7 @@
 
 #include "api/server/call.h"
 #include "api/server/codec.h"
+#include "base/json.h"
 #include "scheduler/trials.h"
 
 static as_status read_query(const struct call *c, struct trial_query *ret, trial_state *ret_state,
@@ -88,4 +89,19 @@ as_status h_trial_artifacts(struct call *c, struct as_err *err)
     if (st == AS_OK)
         st = trial_artifacts(c->db, c->arena, call_param(c, "sweep"), number, &list, err);
     return st < 0 ? st : call_ok(c, file_list_encode(&list), err);
+}
+
+as_status h_trial_add(struct call *c, struct as_err *err)
+{
+    struct trial_row row;
+    struct json_fields body; /* what it holds is checked against the sweep */
+    const char *sweep = call_param(c, "sweep");
+    as_status st = json_fields_init(&body, c->body, "", err);
+    if (st == AS_OK)
+        st = trial_add(c->db, c->arena, sweep, c->body, c->idem, &row, err);
+    if (st != AS_OK)
+        return st;
+    return call_created(
+        c, trial_encode(&row),
+        arena_printf(c->arena, "/v1/sweeps/%s/trials/%lld", row.sweep, (long long)row.number), err);
 }

@@ -32,7 +32,7 @@
 struct config {
     const char *listen, *database, *web, *log_level, *public_host, *address_file;
     const char *admin_token_file, *runner_token_file;
-    int64_t workers, lease_ms, heartbeat_ms, database_wait_ms, max_blob_bytes;
+    int64_t workers, search_threads, lease_ms, heartbeat_ms, database_wait_ms, max_blob_bytes;
     bool insecure_http, migrate, no_migrate, die_with_parent, version, help;
 };
 
@@ -60,6 +60,8 @@ static as_status parse_options(struct config *c, int argc, char **argv, struct a
          "bring the schema up to date at the start (the default)"},
         {"no-migrate", 0, OPT_FLAG, &c->no_migrate, NULL, NULL, "only check the schema"},
         {"workers", 'w', OPT_I64, &c->workers, "N", NULL, "threads that talk to the database (4)"},
+        {"search-threads", 0, OPT_I64, &c->search_threads, "N", NULL,
+         "threads that compute suggestions (2)"},
         {"lease", 0, OPT_DURATION, &c->lease_ms, "TIME", NULL,
          "a runner that is silent for this long is lost (15s)"},
         {"heartbeat", 0, OPT_DURATION, &c->heartbeat_ms, "TIME", NULL,
@@ -144,6 +146,9 @@ static as_status check_config(const struct config *c, struct as_err *err)
     if (c->workers < 1 || c->workers > 256)
         return as_fail(err, AS_E_INVAL, "--workers is %lld, expected 1 to 256",
                        (long long)c->workers);
+    if (c->search_threads < 1 || c->search_threads > 8)
+        return as_fail(err, AS_E_INVAL, "--search-threads is %lld, expected 1 to 8",
+                       (long long)c->search_threads);
     if (c->max_blob_bytes < 1)
         return as_fail(err, AS_E_INVAL, "--max-blob is %lld, expected at least 1",
                        (long long)c->max_blob_bytes);
@@ -178,7 +183,8 @@ static as_status open_store(struct daemon *d, struct as_err *err)
     const struct store_opts opts = {
         .url = c->database,
         .application_name = "assayd",
-        .max_connections = (int)c->workers + 5, /* two slow ones, hub, park, reaper */
+        /* two slow ones, hub, park, reaper */
+        .max_connections = (int)(c->workers + c->search_threads) + 5,
         .config = {.lease_ms = c->lease_ms, .heartbeat_ms = c->heartbeat_ms},
     };
     return store_open(&opts, &d->store, err);
@@ -262,6 +268,7 @@ static as_status serve(struct daemon *d, struct as_err *err)
         .listen_fd = d->listen_fd,
         .store = d->store,
         .workers = (size_t)d->config.workers,
+        .search_threads = (size_t)d->config.search_threads,
         .max_blob_bytes = d->config.max_blob_bytes,
         .web_dir = d->config.web ? d->config.web : found,
         .host_names = d->host_names,
@@ -350,6 +357,7 @@ int main(int argc, char **argv)
                        .config = {.listen = "127.0.0.1:7117",
                                   .log_level = "info",
                                   .workers = 4,
+                                  .search_threads = 2,
                                   .database_wait_ms = 30000,
                                   .max_blob_bytes = (int64_t)2 << 30}};
     as_status st = parse_options(&d.config, argc, argv, &err);

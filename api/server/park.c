@@ -17,6 +17,14 @@ struct park {
     bool has_thread;
 };
 
+/* What the probe found, by key. The park's thread only. */
+struct findings {
+    int64_t keys[PARK_KEYS_MAX];
+    size_t counts[PARK_KEYS_MAX];
+    size_t n;
+    bool was_asked;
+};
+
 static void append(struct park_item ***tail, struct park_item *item)
 {
     item->next = NULL;
@@ -24,9 +32,34 @@ static void append(struct park_item ***tail, struct park_item *item)
     *tail = &item->next;
 }
 
-/* Unlink what is to be tried again: the first `n`, and those whose time is over or whose peer left.
- */
-static struct park_item *take_due_locked(struct park *p, size_t n)
+static size_t key_index(const struct findings *f, int64_t key)
+{
+    size_t i = 0;
+    while (i < f->n && f->keys[i] != key)
+        i++;
+    return i;
+}
+
+static void list_keys_locked(const struct park *p, struct findings *f)
+{
+    f->n = 0;
+    for (const struct park_item *item = p->head; item && f->n < PARK_KEYS_MAX; item = item->next)
+        if (key_index(f, item->key) == f->n)
+            f->keys[f->n++] = item->key;
+}
+
+/* Is the next item of this key worth a try? Counts it. */
+static bool take_one(struct findings *f, int64_t key)
+{
+    size_t i = key_index(f, key);
+    if (i == f->n)
+        return f->was_asked; /* there was no room to ask for it */
+    return f->counts[i] > 0 && f->counts[i]--;
+}
+
+/* Unlink what is to be tried again: what was found to be worth it, and those whose time is over or
+ * whose peer left. */
+static struct park_item *take_due_locked(struct park *p, struct findings *f)
 {
     int64_t now = clock_mono_ns();
     struct park_item *due = NULL, **due_tail = &due, *item = p->head, *next;
@@ -35,8 +68,7 @@ static struct park_item *take_due_locked(struct park *p, size_t n)
     for (; item; item = next) {
         next = item->next;
         bool is_over = p->is_draining || now >= item->until_ns || atomic_load(item->is_gone);
-        append(is_over || n ? &due_tail : &p->tail, item);
-        n -= n && !is_over;
+        append(is_over || take_one(f, item->key) ? &due_tail : &p->tail, item);
     }
     return due;
 }
@@ -77,17 +109,20 @@ static void retry_all(struct park *p, struct park_item *due)
 static void *run(void *arg)
 {
     struct park *p = arg;
+    struct findings found;
     int64_t tick_ns = clock_mono_ns();
     pthread_mutex_lock(&p->lock);
     while (!p->is_stopping) {
-        size_t n = 0;
-        if (wait_locked(p, tick_ns)) {
+        found.n = 0;
+        found.was_asked = wait_locked(p, tick_ns);
+        if (found.was_asked) {
+            list_keys_locked(p, &found);
             pthread_mutex_unlock(&p->lock);
-            n = p->hooks.probe(p->hooks.ctx);
+            p->hooks.probe(p->hooks.ctx, found.keys, found.n, found.counts);
             tick_ns = clock_mono_ns() + PARK_TICK_MS * NS_PER_MS;
             pthread_mutex_lock(&p->lock);
         }
-        struct park_item *due = take_due_locked(p, n);
+        struct park_item *due = take_due_locked(p, &found);
         pthread_mutex_unlock(&p->lock);
         retry_all(p, due);
         pthread_mutex_lock(&p->lock);

@@ -1,23 +1,29 @@
 /* Long-polls that wait: requests that hold neither a thread nor a database connection.
  *
- * Each PARK_TICK_MS, and at once when park_wake() says that something changed in this process, one
- * cheap question (`probe`) finds out how much there may be to get; that many items, the longest
- * waiting first, are tried again. An item is also tried again when its own time is over or its peer
+ * An item waits for something that its key names: PARK_CLAIMS for any trial that a runner may have,
+ * else a sweep's key (asks_pending(), scheduler/asks.h). Each PARK_TICK_MS, and at once when
+ * park_wake() says that something changed in this process, one cheap question (`probe`) finds out
+ * for each key how much there may be to get; that many of its items, the longest waiting first, are
+ * tried again. An item is also tried again when its own time is over or its peer
  * left. Other copies of the server change the database too: the tick is what sees that. */
 #ifndef ASSAY_API_SERVER_PARK_H
 #define ASSAY_API_SERVER_PARK_H
 
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/mem.h"
 #include "base/status.h"
 
 #define PARK_TICK_MS 150
+#define PARK_CLAIMS INT64_C(-1)
+#define PARK_KEYS_MAX 256 /* that one probe asks for; items of others are tried at each tick */
 
 /* Embedded in what waits. */
 struct park_item {
     struct park_item *next;
+    int64_t key;
     int64_t until_ns;           /* monotonic: the end of its patience */
     const atomic_bool *is_gone; /* borrowed while parked */
 };
@@ -27,8 +33,9 @@ struct park;
 struct park_hooks {
     /* In the park's thread; must not block. The item is then the callee's. */
     void (*retry)(void *ctx, struct park_item *item);
-    /* In the park's thread; may query the database. How many items are worth a try. */
-    size_t (*probe)(void *ctx);
+    /* In the park's thread; may query the database. How many items of each of these keys (distinct,
+     * at least one) are worth a try: into the n counts of ret. */
+    void (*probe)(void *ctx, const int64_t *keys, size_t n, size_t *ret);
     void *ctx; /* borrowed */
 };
 

@@ -29,11 +29,11 @@ static void reap_once(struct reaper_loop *loop, bool *was_away)
     *was_away = st < 0;
     if (r.attempts_lost || r.trials_timed_out || r.sweeps_ended || r.ensembles)
         log_write(LOG_INFO, "reaper",
-                  "runners_lost=%lld attempts_lost=%lld timed_out=%lld sweeps_ended=%lld "
-                  "ensembles=%lld",
-                  (long long)r.runners_lost, (long long)r.attempts_lost,
+                  "runners_lost=%lld clients_lost=%lld attempts_lost=%lld timed_out=%lld "
+                  "sweeps_ended=%lld ensembles=%lld",
+                  (long long)r.runners_lost, (long long)r.clients_lost, (long long)r.attempts_lost,
                   (long long)r.trials_timed_out, (long long)r.sweeps_ended, (long long)r.ensembles);
-    server_reaped(loop->server, r.runners_lost);
+    server_reaped(loop->server, r.runners_lost, r.clients_lost);
 }
 
 /* Wait until *flag or the time is over; the lock is held. */

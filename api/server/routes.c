@@ -11,6 +11,7 @@
 #define SWEEP "/v1/sweeps/{sweep}"
 #define TRIAL SWEEP "/trials/{number}"
 #define ATTEMPT TRIAL "/attempts/{attempt}"
+#define SUGGESTION SWEEP "/suggestions/{number}"
 #define RUNNER "/v1/runners/{runner}"
 
 #define NONE ROUTE_BODY_NONE
@@ -25,22 +26,30 @@ const struct route routes[] = {
     {"getMetrics", "GET", "/metrics", READERS, NONE, 0, "", h_metrics},
     {"getOpenapi", "GET", "/openapi.json", 0, NONE, ROUTE_LOCAL, "", h_openapi},
 
-    {"createSweep", "POST", "/v1/sweeps", WRITERS, JSON, ROUTE_IDEMPOTENCY | ROUTE_WAKES, "", h_sweep_create},
+    {"createSweep", "POST", "/v1/sweeps", WRITERS, JSON, ROUTE_IDEMPOTENCY | ROUTE_WAKES, "paused", h_sweep_create},
     {"listSweeps", "GET", "/v1/sweeps", READERS, NONE, 0, "state cursor page_size", h_sweep_list},
     {"getSweep", "GET", SWEEP, READERS, NONE, 0, "", h_sweep_get},
     {"changeSweep", "PATCH", SWEEP, WRITERS, PATCH, ROUTE_WAKES, "", h_sweep_change},
     {"deleteSweep", "DELETE", SWEEP, WRITERS, NONE, ROUTE_SLOW, "", h_sweep_delete},
     {"listBestTrials", "GET", SWEEP "/best", READERS, NONE, 0, "top", h_sweep_best},
     {"getEnsemble", "GET", SWEEP "/ensemble", READERS, NONE, 0, "", h_sweep_ensemble},
+    {"listParetoTrials", "GET", SWEEP "/pareto", READERS, NONE, ROUTE_SLOW, "", h_sweep_pareto},
+    {"getImportance", "GET", SWEEP "/importance", READERS, NONE, ROUTE_SLOW, "metric", h_sweep_importance},
     {"streamSweepEvents", "GET", SWEEP "/events", READERS, NONE, 0, "after", h_events_sweep},
     {"streamEvents", "GET", "/v1/events", READERS, NONE, 0, "after", h_events_all},
 
     {"listTrials", "GET", SWEEP "/trials", READERS, NONE, 0, "state sort order cursor page_size", h_trial_list},
+    {"addTrial", "POST", SWEEP "/trials", WRITERS, JSON, ROUTE_IDEMPOTENCY | ROUTE_WAKES, "", h_trial_add},
     {"getTrial", "GET", TRIAL, READERS, NONE, 0, "", h_trial_get},
     {"cancelTrial", "POST", TRIAL "/cancel", WRITERS, NONE, ROUTE_WAKES, "", h_trial_cancel},
     {"listMeasurements", "GET", TRIAL "/measurements", READERS, NONE, 0, "metric", h_trial_series},
     {"getTrialLog", "GET", TRIAL "/log", READERS, NONE, 0, "attempt", h_trial_log},
     {"listArtifacts", "GET", TRIAL "/artifacts", READERS, NONE, 0, "", h_trial_artifacts},
+
+    {"askSuggestions", "POST", SWEEP "/suggestions", WRITERS, JSON, 0, "", h_suggestion_ask},
+    {"measureSuggestion", "POST", SUGGESTION "/measurements", WRITERS, JSON, 0, "", h_suggestion_measure},
+    {"completeSuggestion", "POST", SUGGESTION "/complete", WRITERS, JSON, ROUTE_WAKES, "", h_suggestion_complete},
+    {"heartbeatSuggestion", "POST", SUGGESTION "/heartbeat", WRITERS, JSON, 0, "", h_suggestion_heartbeat},
 
     {"putBlob", "PUT", "/v1/blobs/{sha256}", WRITERS | RUNNERS, BYTES, ROUTE_SLOW, "", h_blob_put},
     {"getBlob", "GET", "/v1/blobs/{sha256}", ALL_ROLES, NONE, 0, "", h_blob_get},

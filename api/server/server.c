@@ -6,13 +6,29 @@
 
 #define DEFAULT_WORKERS 4
 #define DEFAULT_SLOW_WORKERS 2
+#define DEFAULT_SEARCH_THREADS 2
 #define DEFAULT_BLOB_MAX ((int64_t)2 << 30)
 
 static void set_defaults(struct server_options *o)
 {
     o->workers = o->workers ? o->workers : DEFAULT_WORKERS;
     o->slow_workers = o->slow_workers ? o->slow_workers : DEFAULT_SLOW_WORKERS;
+    o->search_threads = o->search_threads ? o->search_threads : DEFAULT_SEARCH_THREADS;
     o->max_blob_bytes = o->max_blob_bytes ? o->max_blob_bytes : DEFAULT_BLOB_MAX;
+}
+
+/* In a search thread: a suggestion can be had. */
+static void on_suggestion(void *ctx)
+{
+    struct server *s = ctx;
+    park_wake(s->park);
+}
+
+static as_status start_suggester(struct server *s, struct as_err *err)
+{
+    const struct suggester_opts opts = {
+        .threads = s->opts.search_threads, .on_ready = on_suggestion, .ctx = s};
+    return suggester_create(s->store, &opts, &s->suggester, err);
 }
 
 /* In the order in which they lean on each other: the transport last. */
@@ -40,6 +56,8 @@ static as_status start_parts(struct server *s, struct as_err *err)
     if (st == AS_OK)
         st = park_create(&hooks, &s->park, err);
     if (st == AS_OK)
+        st = start_suggester(s, err);
+    if (st == AS_OK)
         st = hub_create(s->store, &s->hub, err);
     if (st < 0)
         return st;
@@ -47,11 +65,14 @@ static as_status start_parts(struct server *s, struct as_err *err)
     return http_start(&http, &app, &s->http, err);
 }
 
-/* The workers end before what their jobs lean on. */
+/* The workers end before what their jobs lean on. The park and the suggester lean on each other:
+ * nothing is parked any more, so that the park asks nothing, and the suggester may still wake it.
+ */
 static void free_parts(struct server *s)
 {
     pool_free(s->slow_pool);
     pool_free(s->pool);
+    suggester_free(s->suggester);
     park_free(s->park);
     hub_free(s->hub);
     web_files_free(s->web);
@@ -82,11 +103,12 @@ as_status server_start(const struct server_options *opts, struct server **ret, s
     return AS_OK;
 }
 
-void server_reaped(struct server *s, int64_t expired)
+void server_reaped(struct server *s, int64_t runners, int64_t clients)
 {
-    if (expired == 0)
+    if (runners + clients == 0)
         return;
-    atomic_fetch_add(&s->lease_expirations, expired);
+    atomic_fetch_add(&s->lease_expirations, runners);
+    atomic_fetch_add(&s->client_expirations, clients);
     park_wake(s->park);
 }
 

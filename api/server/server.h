@@ -16,6 +16,7 @@ struct server_options {
     struct store *store;           /* borrowed for the life of the server */
     size_t workers;                /* threads for calls; 0: 4 */
     size_t slow_workers;           /* threads for uploads and the like; 0: 2 */
+    size_t search_threads;         /* that compute suggestions; 0: 2 */
     int64_t max_blob_bytes;        /* 0: 2 GiB */
     const char *web_dir;           /* the built dashboard; NULL or absent: a page that says so */
     const char *const *host_names; /* NULL-terminated; besides the loopback names; borrowed */
@@ -28,8 +29,8 @@ struct server;
 AS_MUST_CHECK as_status server_start(const struct server_options *opts, struct server **ret,
                                      struct as_err *err);
 
-/* A round of the reaper is over: `expired` leases ran out. Lets those that wait for work look. */
-void server_reaped(struct server *s, int64_t expired);
+/* A round of the reaper is over: these leases ran out. Lets those that wait for work look. */
+void server_reaped(struct server *s, int64_t runners, int64_t clients);
 
 /* Not ready from now on, no new connections, long-polls and streams end, calls under way are
  * answered; what is left after wait_ms is cut, and given as long again. False: a call hangs in the

@@ -13,10 +13,12 @@
 #include "api/server/pool.h"
 #include "api/server/server.h"
 #include "api/server/web_files.h"
+#include "scheduler/suggester.h"
 
 struct server {
     struct server_options opts;
     struct store *store;
+    struct suggester *suggester;
     struct auth *auth;
     struct pool *pool, *slow_pool;
     struct park *park;
@@ -25,7 +27,8 @@ struct server {
     struct http_metrics *metrics;
     struct http_server *http;
     atomic_bool is_draining;
-    atomic_long lease_expirations; /* of runners, found by this process */
+    atomic_long lease_expirations;  /* of runners, found by this process */
+    atomic_long client_expirations; /* of clients that ask */
 };
 
 /* The hooks of struct http_app; ctx is the server. */
@@ -36,6 +39,6 @@ void dispatch_end(void *ctx, struct http_exchange *x);
 void dispatch_gone(void *ctx);
 /* The hooks of struct park_hooks; ctx is the server. */
 void dispatch_retry(void *ctx, struct park_item *item);
-size_t dispatch_probe(void *ctx);
+void dispatch_probe(void *ctx, const int64_t *keys, size_t n, size_t *ret);
 
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "scheduler/model/sweep_metrics_priv.h"
 #include "scheduler/model/sweep_trial_priv.h"
 #include "search/ensemble.h"
 #include "search/grid.h"
@@ -18,8 +19,7 @@
 #define MAX_GPUS 64
 
 /* Fields of DESIGN.md's document that have their own place in the plan. */
-static const char *const later_fields[] = {"metrics", "constraints", "outcome_constraints",
-                                           "parameter_constraints", "early_stopping"};
+static const char *const later_fields[] = {"early_stopping"};
 
 void sweep_doc_free(struct sweep_doc *d)
 {
@@ -28,7 +28,8 @@ void sweep_doc_free(struct sweep_doc *d)
     free(d->name);
     free(d->description);
     json_decref(d->tags);
-    free(d->metric);
+    sweep_metrics_done(d);
+    grid_free(d->grid); /* it borrows the space */
     space_free(d->space);
     sweep_trial_done(d);
     json_decref(d->canonical);
@@ -109,52 +110,35 @@ static as_status parse_names(struct json_fields *f, struct sweep_doc *d, struct 
     return st < 0 ? st : parse_tags(tags, d, err);
 }
 
-static as_status parse_metric(struct json_fields *doc, struct sweep_doc *d, struct as_err *err)
-{
-    static const char *const goals[] = {"minimize", "maximize", NULL};
-    struct json_fields f;
-    json_t *j = NULL;
-    const char *name = NULL;
-    int goal = 0;
-    as_status st = json_fields_object(doc, "metric", JSON_REQUIRED, &j, err);
-    if (st == AS_OK)
-        st = json_fields_init(&f, j, "/metric", err);
-    if (st == AS_OK)
-        st = json_fields_str(&f, "name", JSON_REQUIRED, &name, err);
-    if (st == AS_OK)
-        st = json_fields_word(&f, "goal", JSON_REQUIRED, goals, &goal, err);
-    if (st == AS_OK)
-        st = json_fields_end(&f, err);
-    if (st != AS_OK)
-        return st;
-    if (!param_name_valid(name))
-        return as_fail_at(err, AS_E_INVAL, "/metric/name",
-                          "/metric/name: found '%.70s', expected a letter or _ and then up to 62 "
-                          "of A-Z a-z 0-9 _ . -",
-                          name);
-    if (strcmp(name, "step") == 0)
-        return as_fail_at(err, AS_E_INVAL, "/metric/name",
-                          "/metric/name: 'step' numbers the measurements and is no metric");
-    d->maximize = goal == 1;
-    return copy_text(&d->metric, name, err);
-}
-
 static as_status parse_space(struct json_fields *doc, struct sweep_doc *d, struct as_err *err)
 {
-    json_t *j = NULL;
+    json_t *j = NULL, *constraints = NULL, *forbidden = NULL;
     as_status st = json_fields_object(doc, "parameters", JSON_REQUIRED, &j, err);
-    return st < 0 ? st : space_parse(j, "/parameters", &d->space, err);
+    if (st == AS_OK)
+        st = json_fields_array(doc, "parameter_constraints", JSON_OPTIONAL, &constraints, err);
+    if (st == AS_OK)
+        st = json_fields_array(doc, "forbidden", JSON_OPTIONAL, &forbidden, err);
+    if (st == AS_OK)
+        st = space_parse(j, "/parameters", &d->space, err);
+    if (st == AS_OK)
+        st = space_parse_constraints(d->space, constraints, "/parameter_constraints", err);
+    if (st == AS_OK)
+        st = space_parse_forbidden(d->space, forbidden, "/forbidden", err);
+    return st;
 }
 
-static as_status count_grid(struct sweep_doc *d, struct as_err *err)
+/* Is there anything to suggest? A constraint that leaves nothing is the document's fault. */
+static as_status check_possible(struct sweep_doc *d, struct as_err *err)
 {
-    AS_AUTO(grid_freep) struct grid *g = NULL;
-    if (d->method != SEARCH_GRID)
-        return AS_OK;
-    as_status st = grid_create(d->space, "/parameters", &g, err);
-    if (st == AS_OK)
-        d->grid_cells = grid_cells(g);
-    return st;
+    as_status st = d->method == SEARCH_GRID ? grid_create(d->space, "/parameters", &d->grid, err)
+                                            : sampler_check(d->space, d->seed, err);
+    if (st == AS_OK && d->grid)
+        d->grid_cells = grid_cells(d->grid);
+    if (st != AS_E_UNSUPPORTED)
+        return st;
+    if (err)
+        err->code = AS_E_INVAL;
+    return AS_E_INVAL;
 }
 
 static as_status parse_search(struct json_fields *doc, uint64_t default_seed, struct sweep_doc *d,
@@ -162,7 +146,8 @@ static as_status parse_search(struct json_fields *doc, uint64_t default_seed, st
 {
     struct json_fields f;
     json_t *j = NULL;
-    const char *method = "sobol";
+    const char *method = "gp";
+    int64_t initial = 0;
     int64_t seed = (int64_t)(default_seed & (uint64_t)SWEEP_MAX_SEED);
     as_status st = json_fields_object(doc, "search", JSON_OPTIONAL, &j, err);
     if (st == AS_OK && j) {
@@ -172,6 +157,9 @@ static as_status parse_search(struct json_fields *doc, uint64_t default_seed, st
         if (st == AS_OK)
             st = json_fields_i64(&f, "seed", JSON_OPTIONAL, 0, SWEEP_MAX_SEED, &seed, err);
         if (st == AS_OK)
+            st = json_fields_i64(&f, "initial_trials", JSON_OPTIONAL, 1, SWEEP_MAX_TRIALS, &initial,
+                                 err);
+        if (st == AS_OK)
             st = json_fields_end(&f, err);
     }
     if (st == AS_OK)
@@ -179,7 +167,8 @@ static as_status parse_search(struct json_fields *doc, uint64_t default_seed, st
     if (st < 0)
         return st;
     d->seed = (uint64_t)seed;
-    return count_grid(d, err);
+    d->initial_trials = (uint64_t)initial;
+    return check_possible(d, err);
 }
 
 static as_status settle_max_trials(struct sweep_doc *d, struct as_err *err)
@@ -261,6 +250,12 @@ static as_status parse_ensemble(struct json_fields *doc, struct sweep_doc *d, st
     as_status st = json_fields_any(doc, "ensemble", JSON_OPTIONAL, &j, err);
     if (st < 0)
         return st;
+    if (d->trial.kind == TRIAL_NONE) /* nobody uploads predictions: no members */
+        return !j || json_is_false(j)
+                   ? AS_OK
+                   : as_fail_at(err, AS_E_INVAL, "/ensemble",
+                                "/ensemble: it needs the predictions of trials that runners run; "
+                                "a sweep without trial has none");
     if (j && !json_is_boolean(j)) {
         st = json_fields_init(&f, j, "/ensemble", err);
         if (st == AS_OK)
@@ -278,8 +273,9 @@ static as_status parse_ensemble(struct json_fields *doc, struct sweep_doc *d, st
 static as_status parse_trial(struct json_fields *doc, struct sweep_doc *d, struct as_err *err)
 {
     json_t *j = NULL;
-    as_status st = json_fields_object(doc, "trial", JSON_REQUIRED, &j, err);
-    return st < 0 ? st : sweep_trial_parse(j, d, err);
+    d->trial.kind = TRIAL_NONE;
+    as_status st = json_fields_object(doc, "trial", JSON_OPTIONAL, &j, err);
+    return st < 0 || !j ? st : sweep_trial_parse(j, d, err);
 }
 
 /* ---- the canonical document ---- */
@@ -315,25 +311,52 @@ static json_t *ensemble_to_json(size_t size)
     return json_pack("{s:s, s:I}", "method", "greedy", "size", (json_int_t)size);
 }
 
+static json_t *search_to_json(const struct sweep_doc *d)
+{
+    JSON_AUTO j = json_pack("{s:s, s:I}", "method", search_method_format(d->method), "seed",
+                            (json_int_t)d->seed);
+    int bad = 0;
+    if (d->initial_trials)
+        bad = json_object_set_new(j, "initial_trials", json_integer((json_int_t)d->initial_trials));
+    return bad ? NULL : as_steal(j);
+}
+
 static json_t *doc_to_json(const struct sweep_doc *d)
 {
     JSON_AUTO j = json_object();
     int bad = json_object_set_new(j, "name", json_string(d->name));
     bad |= json_object_set_new(j, "description", json_string(d->description));
     bad |= json_object_set(j, "tags", d->tags);
-    bad |= json_object_set_new(
-        j, "metric",
-        json_pack("{s:s, s:s}", "name", d->metric, "goal", d->maximize ? "maximize" : "minimize"));
+    bad |= sweep_metrics_to_json(d, j);
     bad |= json_object_set_new(j, "parameters", space_to_json(d->space));
-    bad |= json_object_set_new(j, "search",
-                               json_pack("{s:s, s:I}", "method", search_method_format(d->method),
-                                         "seed", (json_int_t)d->seed));
+    if (d->space->n_constraints)
+        bad |= json_object_set_new(j, "parameter_constraints", space_constraints_to_json(d->space));
+    if (d->space->n_forbidden)
+        bad |= json_object_set_new(j, "forbidden", space_forbidden_to_json(d->space));
+    bad |= json_object_set_new(j, "search", search_to_json(d));
     bad |= json_object_set_new(j, "limits", limits_to_json(&d->limits));
-    bad |= json_object_set_new(j, "trial", sweep_trial_to_json(&d->trial));
+    if (d->trial.kind != TRIAL_NONE)
+        bad |= json_object_set_new(j, "trial", sweep_trial_to_json(&d->trial));
     bad |= json_object_set_new(j, "resources",
                                json_pack("{s:I, s:i}", "gpus", (json_int_t)d->gpus, "ranks", 1));
     bad |= json_object_set_new(j, "ensemble", ensemble_to_json(d->ensemble_size));
     return bad ? NULL : as_steal(j);
+}
+
+void sweep_doc_search_spec(const struct sweep_doc *d, struct search_spec *ret)
+{
+    *ret = (struct search_spec){.space = d->space,
+                                .method = d->method,
+                                .seed = d->seed,
+                                .n_objectives = d->n_objectives,
+                                .n_outcomes = d->n_outcomes,
+                                .initial_trials = d->initial_trials,
+                                .grid = d->grid};
+    for (size_t i = 0; i < d->n_objectives; i++)
+        ret->maximize[i] = d->objectives[i].maximize;
+    for (size_t i = 0; i < d->n_outcomes; i++)
+        ret->outcomes[i] =
+            (struct outcome_bound){.min = d->outcomes[i].min, .max = d->outcomes[i].max};
 }
 
 char *sweep_doc_format(const struct sweep_doc *d)
@@ -354,7 +377,7 @@ as_status sweep_doc_parse(const json_t *doc, uint64_t default_seed, struct sweep
     if (st == AS_OK)
         st = parse_names(&f, d, err);
     if (st == AS_OK)
-        st = parse_metric(&f, d, err);
+        st = sweep_metrics_parse(&f, d, err);
     if (st == AS_OK)
         st = parse_space(&f, d, err);
     if (st == AS_OK)

@@ -12,10 +12,13 @@
 #include <stdint.h>
 
 #include "base/mem.h"
+#include "base/spec/train_spec.h"
 #include "base/status.h"
 #include "search/config.h"
+#include "search/grid.h"
 #include "search/sampler.h"
 #include "search/space.h"
+#include "search/suggest.h"
 
 #define SWEEP_MAX_TRIALS 1000000
 #define SWEEP_MAX_SEED ((INT64_C(1) << 53) - 1) /* every JSON client reads it exactly */
@@ -31,7 +34,24 @@ struct sweep_limits {
     int64_t grace_ms;              /* between SIGTERM and SIGKILL; default 30 s */
 };
 
-typedef enum trial_kind { TRIAL_TRAIN, TRIAL_COMMAND } trial_kind;
+typedef enum trial_kind {
+    TRIAL_TRAIN,
+    TRIAL_COMMAND,
+    TRIAL_NONE /* `trial` is absent: for ask and tell alone, runners never get its trials */
+} trial_kind;
+
+/* One of the metrics that are searched. */
+struct sweep_objective {
+    char *name; /* [A-Za-z_][A-Za-z0-9_.-]{0,62} */
+    bool maximize;
+};
+
+/* An outcome constraint: a trial is feasible when its value of the metric lies within the bounds,
+ * ends included. */
+struct sweep_outcome {
+    char *metric;
+    double min, max; /* -INFINITY, INFINITY: no such bound; one of the two is finite */
+};
 
 struct sweep_trial {
     trial_kind kind;
@@ -43,15 +63,21 @@ struct sweep_trial {
 };
 
 struct sweep_doc {
-    char *name;        /* a slug */
-    char *description; /* "" when there is none */
-    json_t *tags;      /* a list of strings, possibly empty */
-    char *metric;      /* [A-Za-z_][A-Za-z0-9_.-]{0,62} */
-    bool maximize;
-    struct space *space;
+    char *name;          /* a slug */
+    char *description;   /* "" when there is none */
+    json_t *tags;        /* a list of strings, possibly empty */
+    size_t n_objectives; /* 1..SEARCH_MAX_OBJECTIVES; distinct names */
+    struct sweep_objective objectives[SEARCH_MAX_OBJECTIVES];
+    size_t n_outcomes; /* distinct metrics; one may be an objective too */
+    struct sweep_outcome outcomes[SEARCH_MAX_OUTCOMES];
+    const char *metric;  /* view of the first objective's name */
+    bool maximize;       /* the first objective's goal */
+    struct space *space; /* with parameter_constraints and forbidden */
     search_method method;
-    uint64_t seed;       /* at most SWEEP_MAX_SEED */
-    uint64_t grid_cells; /* of a grid; 0 for the other methods */
+    uint64_t seed;           /* at most SWEEP_MAX_SEED */
+    uint64_t initial_trials; /* search.initial_trials; 0: not given */
+    struct grid *grid;       /* of method grid; NULL for the others */
+    uint64_t grid_cells;     /* of a grid; 0 for the other methods */
     struct sweep_limits limits;
     struct sweep_trial trial;
     int64_t gpus;         /* for each trial */
@@ -65,13 +91,22 @@ struct sweep_doc {
  *   doc           borrowed
  *   default_seed  used when search.seed is not given; only its low 53 bits count
  * AS_E_INVAL, AS_E_TOO_LARGE: the field that err->pointer names is wrong; the message says how.
- * AS_E_UNSUPPORTED: a field that is known but not offered by this version: metrics, constraints,
- * outcome_constraints, parameter_constraints, early_stopping, resources.ranks above 1,
- * search.method gp. AS_E_NOMEM. `ret` is owned by the caller. */
+ * AS_E_UNSUPPORTED: a field that is known but not offered by this version: early_stopping,
+ * resources.ranks above 1.
+ * AS_E_NOMEM. `ret` is owned by the caller. */
 AS_MUST_CHECK as_status sweep_doc_parse(const json_t *doc, uint64_t default_seed,
                                         struct sweep_doc **ret, struct as_err *err);
 void sweep_doc_free(struct sweep_doc *d);
 AS_DEFINE_FREEP(struct sweep_doc, sweep_doc_free)
+
+/* Does the built-in trainer report what the sweep is judged by, for data of that task
+ * (DATASET_TASK_AUTO: of any)? AS_E_INVAL with the pointer of the objective or constraint. */
+AS_MUST_CHECK as_status sweep_doc_check_metrics(const struct sweep_doc *d,
+                                                const struct train_spec *spec, dataset_task task,
+                                                struct as_err *err);
+
+/* What suggest() is asked with. All pointers are views of d. */
+void sweep_doc_search_spec(const struct sweep_doc *d, struct search_spec *ret);
 
 /* The canonical document as text, keys in the document's order. Store this, as text or json: a type
  * that sorts keys (jsonb, json_format) would change the order of the parameters, and with it every
@@ -80,7 +115,7 @@ AS_DEFINE_FREEP(struct sweep_doc, sweep_doc_free)
 char *sweep_doc_format(const struct sweep_doc *d);
 
 /* The trial as configuration `c` runs it, every ${name} replaced: {"train": {…}}, or {"command":
- * […], "env": {…}, "directory": "…"}. New reference. AS_E_NOMEM. */
+ * […], "env": {…}, "directory": "…"}; {} for TRIAL_NONE. New reference. AS_E_NOMEM. */
 AS_MUST_CHECK as_status sweep_doc_trial(const struct sweep_doc *d, const struct config *c,
                                         json_t **ret, struct as_err *err);
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/rng.h"
 #include "base/spec/template.h"
 #include "base/spec/train_spec.h"
 
@@ -14,6 +15,7 @@
 #define COMMAND_AT "/trial/command"
 #define ENV_AT "/trial/env"
 #define MAX_ENV 256
+#define SAMPLE_ROUNDS 200
 
 void sweep_trial_done(struct sweep_doc *d)
 {
@@ -224,18 +226,35 @@ static as_status add_dataset(struct sweep_doc *d, const char *name, struct as_er
     return AS_OK;
 }
 
-static as_status check_metric(const struct sweep_doc *d, const struct train_spec *spec,
-                              struct as_err *err)
+static as_status refuse_metric(const char *name, const char *pointer, const char *field,
+                               dataset_task task, struct as_err *err)
 {
-    if (train_spec_reports(spec, DATASET_TASK_AUTO, d->metric))
-        return AS_OK;
+    char at[AS_ERR_POINTER_MAX];
+    json_pointer_child(pointer, field, at);
     AS_AUTO(str_done) struct str list = {0};
-    const char *const *names = train_spec_metrics(DATASET_TASK_AUTO);
+    const char *const *names = train_spec_metrics(task);
     for (size_t i = 0; names[i]; i++)
         str_printf(&list, "%s%s", i ? ", " : "", names[i]);
-    return as_fail_at(err, AS_E_INVAL, "/metric/name",
-                      "/metric/name: trial.train never reports '%s'; it reports %s", d->metric,
-                      str_cstr(&list));
+    return as_fail_at(err, AS_E_INVAL, at, "%s: trial.train never reports '%s'; it reports %s", at,
+                      name, str_cstr(&list));
+}
+
+as_status sweep_doc_check_metrics(const struct sweep_doc *d, const struct train_spec *spec,
+                                  dataset_task task, struct as_err *err)
+{
+    char at[AS_ERR_POINTER_MAX] = "/metric";
+    for (size_t i = 0; i < d->n_objectives; i++) {
+        if (d->n_objectives > 1)
+            json_pointer_index("/metrics", i, at);
+        if (!train_spec_reports(spec, task, d->objectives[i].name))
+            return refuse_metric(d->objectives[i].name, at, "name", task, err);
+    }
+    for (size_t i = 0; i < d->n_outcomes; i++) {
+        json_pointer_index("/constraints", i, at);
+        if (!train_spec_reports(spec, task, d->outcomes[i].metric))
+            return refuse_metric(d->outcomes[i].metric, at, "metric", task, err);
+    }
+    return AS_OK;
 }
 
 /* `varied` is the parameter whose value is tried, for the message; -1: none. */
@@ -258,7 +277,7 @@ static as_status check_sample(struct sweep_doc *d, const struct config *c, int v
     }
     if (st == AS_OK)
         st = add_dataset(d, spec.dataset, err);
-    return st < 0 ? st : check_metric(d, &spec, err);
+    return st < 0 ? st : sweep_doc_check_metrics(d, &spec, DATASET_TASK_AUTO, err);
 }
 
 static union param_value value_at(const struct space_param *p, uint64_t k)
@@ -268,23 +287,39 @@ static union param_value value_at(const struct space_param *p, uint64_t k)
     return param_decode(p, k ? 1 : 0);
 }
 
-/* Parameter i at each of its choices, or at both ends, and active; the others at their first value.
+/* Parameter i at its k-th sample, and active; the others at their first value, or (round > 0)
+ * drawn.
  */
+static void set_sample(const struct space *s, size_t i, uint64_t k, uint64_t round,
+                       struct config *c)
+{
+    struct rng r;
+    rng_init(&r, 0, round);
+    for (size_t j = 0; j < s->n; j++)
+        c->entries[j].value =
+            round ? param_decode(&s->params[j], rng_uniform(&r)) : value_at(&s->params[j], 0);
+    c->entries[i].value = value_at(&s->params[i], k);
+    space_activate(s, i, c);
+    config_settle(s, c);
+}
+
+/* Parameter i at each of its choices, or at both ends, in combinations that the space allows. One
+ * that no draw finds allowed is not judged: it may never run. */
 static as_status check_parameter(struct sweep_doc *d, size_t i, struct as_err *err)
 {
     const struct space_param *p = &d->space->params[i];
     uint64_t n = param_is_choice(p) ? p->n_values : 2;
     as_status st = AS_OK;
+    AS_AUTO(config_freep) struct config *c = config_create(d->space);
+    if (!c)
+        return no_memory(err);
     for (uint64_t k = 0; k < n && st == AS_OK; k++) {
-        AS_AUTO(config_freep) struct config *c = config_create(d->space);
-        if (!c)
-            return no_memory(err);
-        for (size_t j = 0; j < d->space->n; j++)
-            c->entries[j].value = value_at(&d->space->params[j], 0);
-        c->entries[i].value = value_at(p, k);
-        space_activate(d->space, i, c);
-        config_settle(d->space, c);
-        st = check_sample(d, c, (int)i, err);
+        uint64_t round = 0;
+        do
+            set_sample(d->space, i, k, round, c);
+        while (!space_allows(d->space, c) && ++round < SAMPLE_ROUNDS);
+        if (round < SAMPLE_ROUNDS)
+            st = check_sample(d, c, (int)i, err);
     }
     return st;
 }
@@ -306,17 +341,15 @@ as_status sweep_trial_check_train(struct sweep_doc *d, struct as_err *err)
         return AS_OK;
     JSON_AUTO names = NULL;
     as_status st = template_names(d->trial.train, &names, err);
-    bool sampled = false;
-    for (size_t i = 0; i < d->space->n && st == AS_OK; i++) {
-        if (!matters(d->space, names, i))
-            continue;
-        sampled = true;
-        st = check_parameter(d, i, err);
-    }
-    if (st < 0 || sampled)
+    for (size_t i = 0; i < d->space->n && st == AS_OK; i++)
+        if (matters(d->space, names, i))
+            st = check_parameter(d, i, err);
+    if (st < 0 || d->n_datasets)
         return st;
-    AS_AUTO(config_freep) struct config *c = config_create(d->space);
-    return c ? check_sample(d, c, -1, err) : no_memory(err);
+    AS_AUTO(config_freep) struct config *c = NULL;
+    st = d->grid ? grid_cell(d->grid, 0, &c, err)
+                 : sampler_suggest(d->space, SEARCH_RANDOM, d->seed, 0, &c, NULL, err);
+    return st < 0 ? st : check_sample(d, c, -1, err);
 }
 
 /* ---- a trial as it runs ---- */
@@ -375,9 +408,11 @@ as_status sweep_doc_trial(const struct sweep_doc *d, const struct config *c, jso
     if (!params || !out)
         return no_memory(err);
     json_t *train = NULL;
-    as_status st = d->trial.kind == TRIAL_TRAIN
-                       ? template_apply(d->trial.train, params, &train, err)
-                       : apply_program(&d->trial, params, out, err);
+    as_status st = AS_OK;
+    if (d->trial.kind == TRIAL_TRAIN)
+        st = template_apply(d->trial.train, params, &train, err);
+    else if (d->trial.kind == TRIAL_COMMAND)
+        st = apply_program(&d->trial, params, out, err);
     if (st < 0)
         return st;
     if (train && json_object_set_new(out, "train", train) < 0)

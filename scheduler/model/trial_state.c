@@ -31,7 +31,7 @@ static const struct {
     bool burns_restart;
     const char *reason;
 } trial_rows[] = {
-    {TRIAL_QUEUED, TRIAL_EV_CLAIM, TRIAL_RUNNING, false, "a runner claimed the trial"},
+    {TRIAL_QUEUED, TRIAL_EV_CLAIM, TRIAL_RUNNING, false, "the trial was handed out"},
     /* the attempt's lease ended, nobody has claimed the trial since, and its work is done after all
      */
     {TRIAL_QUEUED, TRIAL_EV_COMPLETE, TRIAL_COMPLETED, false,
@@ -40,7 +40,7 @@ static const struct {
     {TRIAL_RUNNING, TRIAL_EV_COMPLETE, TRIAL_COMPLETED, false, "the trial completed"},
     {TRIAL_RUNNING, TRIAL_EV_FAIL, TRIAL_FAILED, false, "the trial failed"},
     {TRIAL_RUNNING, TRIAL_EV_LOSE, TRIAL_QUEUED, true, "the attempt was lost; it starts again"},
-    {TRIAL_RUNNING, TRIAL_EV_RELEASE, TRIAL_QUEUED, false, "the runner left and handed it back"},
+    {TRIAL_RUNNING, TRIAL_EV_RELEASE, TRIAL_QUEUED, false, "it was handed back before its end"},
     {TRIAL_RUNNING, TRIAL_EV_CANCEL, TRIAL_CANCELLED, false, "cancelled while it ran"},
     {TRIAL_RUNNING, TRIAL_EV_PRUNE, TRIAL_PRUNED, false, "stopped early"},
     {TRIAL_RUNNING, TRIAL_EV_PAUSE, TRIAL_PAUSED, false, "paused at its checkpoint"},

@@ -8,6 +8,7 @@ enum {
     ATTEMPT_ADD,
     ATTEMPT_END,
     ATTEMPT_REPORTED,
+    ATTEMPT_OF_CLIENT,
     ATTEMPT_LIST,
     ATTEMPT_LOG_GET,
     ATTEMPT_LOG_PUT,
@@ -24,7 +25,7 @@ enum {
 static const struct stmt stmts[] = {
     [ATTEMPT_ADD] = {"attempt_add",
                      "insert into attempt (sweep_key, number, attempt, runner, epoch, "
-                     "claim_id) values ($1, $2, $3, $4, $5, $6)"},
+                     "claim_id, client) values ($1, $2, $3, $4, $5, $6, $7)"},
     [ATTEMPT_END] = {"attempt_end",
                      "update attempt set ended_at = coalesce(ended_at, clock_timestamp()), outcome "
                      "= $4, reported = $5, reason = $6, exit_code = $7 where sweep_key = $1 and "
@@ -32,9 +33,12 @@ static const struct stmt stmts[] = {
                      "$5::text is not null))"},
     [ATTEMPT_REPORTED] = {"attempt_reported", "select reported from attempt where sweep_key = $1 "
                                               "and number = $2 and attempt = $3"},
+    [ATTEMPT_OF_CLIENT] = {"attempt_of_client",
+                           "select coalesce(max(attempt), 0) from attempt where sweep_key = $1 and "
+                           "number = $2 and client = $3"},
     [ATTEMPT_LIST] =
         {"attempt_list",
-         "select attempt, runner, " SQL_MS("started_at") ", " SQL_MS(
+         "select attempt, runner, client, " SQL_MS("started_at") ", " SQL_MS(
              "ended_at") ", outcome, reason, exit_code is not null, exit_code from attempt where "
                          "sweep_key = $1 and number = $2 order by attempt"},
     [ATTEMPT_LOG_GET] = {"attempt_log_get",
@@ -61,9 +65,10 @@ as_status store_attempt_add(struct tx *t, const struct attempt_new *n, struct as
     args_i64(&a, n->sweep_key);
     args_i64(&a, n->number);
     args_i64(&a, n->attempt);
-    args_str(&a, n->runner);
-    args_i64(&a, n->epoch);
-    args_str(&a, n->claim_id);
+    args_str(&a, n->holder->runner);
+    args_i64_or_null(&a, n->holder->runner != NULL, n->holder->epoch);
+    args_str(&a, n->holder->claim_id);
+    args_str(&a, n->holder->client);
     return tx_exec(t, &stmts[ATTEMPT_ADD], &a, NULL, err);
 }
 
@@ -102,6 +107,23 @@ as_status store_attempt_reported(struct tx *t, struct arena *a, int64_t sweep_ke
     return reader_check(&rd, err);
 }
 
+as_status store_attempt_of_client(struct tx *t, int64_t sweep_key, int64_t number,
+                                  const char *client, int64_t *ret, struct as_err *err)
+{
+    struct args args = {0};
+    args_i64(&args, sweep_key);
+    args_i64(&args, number);
+    args_str(&args, client);
+    RESULT_AUTO r = {0};
+    as_status st = tx_query(t, &stmts[ATTEMPT_OF_CLIENT], &args, &r, err);
+    if (st != AS_OK)
+        return st;
+    struct reader rd;
+    reader_init(&rd, &r, 0, NULL);
+    *ret = read_i64(&rd);
+    return AS_OK;
+}
+
 as_status store_attempt_list(struct tx *t, struct arena *a, int64_t sweep_key, int64_t number,
                              struct attempt_row **ret, size_t *ret_n, struct as_err *err)
 {
@@ -120,6 +142,7 @@ as_status store_attempt_list(struct tx *t, struct arena *a, int64_t sweep_key, i
         reader_init(&rd, &r, i, a);
         rows[i].attempt = read_i64(&rd);
         rows[i].runner = read_str(&rd);
+        rows[i].client = read_str(&rd);
         rows[i].started_ms = read_i64(&rd);
         rows[i].ended_ms = read_i64(&rd);
         rows[i].outcome = read_str(&rd);

@@ -4,13 +4,12 @@
 
 #include "base/arena.h"
 #include "scheduler/rows.h"
+#include "scheduler/store/trial_store.h"
 #include "scheduler/store/tx.h"
 
 struct attempt_new {
     int64_t sweep_key, number, attempt;
-    const char *runner;
-    int64_t epoch;
-    const char *claim_id;
+    const struct holder *holder;
 };
 
 AS_MUST_CHECK as_status store_attempt_add(struct tx *t, const struct attempt_new *n,
@@ -33,6 +32,11 @@ AS_MUST_CHECK as_status store_attempt_end(struct tx *t, int64_t sweep_key, int64
 AS_MUST_CHECK as_status store_attempt_reported(struct tx *t, struct arena *a, int64_t sweep_key,
                                                int64_t number, int64_t attempt, const char **ret,
                                                struct as_err *err);
+
+/* The latest attempt of that trial that the client began; 0 when there is none. */
+AS_MUST_CHECK as_status store_attempt_of_client(struct tx *t, int64_t sweep_key, int64_t number,
+                                                const char *client, int64_t *ret,
+                                                struct as_err *err);
 
 AS_MUST_CHECK as_status store_attempt_list(struct tx *t, struct arena *a, int64_t sweep_key,
                                            int64_t number, struct attempt_row **ret, size_t *ret_n,

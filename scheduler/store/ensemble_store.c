@@ -24,7 +24,8 @@ static const struct stmt stmts[] = {
          "'artifact' "
          "and p.path = 'predictions.npy' join trial_file g on g.sweep_key = t.sweep_key and "
          "g.number = t.number and g.kind = 'artifact' and g.path = 'targets.npy' where t.sweep_key "
-         "= $1 and t.state = 'completed') select number, value, params, predictions, targets, "
+         "= $1 and t.state = 'completed' and t.feasible) select number, value, params, "
+         "predictions, targets, "
          "predictions_size, targets_size from c where targets = (select targets from c group by "
          "targets order by count(*) desc, targets limit 1) order by value * $2::int, number limit "
          "$3"},

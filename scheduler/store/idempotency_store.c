@@ -10,11 +10,11 @@ static const struct stmt stmts[] = {
     [IDEM_ADD] = {"idempotency_add",
                   "insert into idempotency (scope, key, body_sha256) values ($1, "
                   "$2, $3) on conflict (scope, key) do nothing"},
-    [IDEM_GET] = {"idempotency_get",
-                  "select body_sha256 = $3, sweep, status, body, location from idempotency where "
-                  "scope = $1 and key = $2"},
-    [IDEM_MADE] = {"idempotency_made", "update idempotency set sweep = $4 where scope = $1 and key "
-                                       "= $2 and body_sha256 = $3"},
+    [IDEM_GET] = {"idempotency_get", "select body_sha256 = $3, sweep, coalesce(number, -1), "
+                                     "status, body, location from idempotency where "
+                                     "scope = $1 and key = $2"},
+    [IDEM_MADE] = {"idempotency_made", "update idempotency set sweep = $4, number = $5 where scope "
+                                       "= $1 and key = $2 and body_sha256 = $3"},
     [IDEM_ANSWER] =
         {"idempotency_answer",
          "insert into idempotency (scope, key, body_sha256, status, body, location) "
@@ -63,6 +63,7 @@ as_status store_idempotency_get(struct tx *t, struct arena *a, const struct idem
     reader_init(&rd, &r, 0, a);
     ret->same_body = read_bool(&rd);
     ret->sweep = read_str(&rd);
+    ret->number = read_i64(&rd);
     ret->status = read_i64(&rd);
     ret->body = read_str(&rd);
     ret->location = read_str(&rd);
@@ -70,11 +71,12 @@ as_status store_idempotency_get(struct tx *t, struct arena *a, const struct idem
 }
 
 as_status store_idempotency_made(struct tx *t, const struct idem_key *k, const char *sweep,
-                                 struct as_err *err)
+                                 int64_t number, struct as_err *err)
 {
     struct args a = {0};
     args_key(&a, k);
     args_str(&a, sweep);
+    args_i64_or_null(&a, number >= 0, number);
     return tx_exec(t, &stmts[IDEM_MADE], &a, NULL, err);
 }
 

@@ -14,6 +14,7 @@ AS_MUST_CHECK as_status store_idempotency_add(struct tx *t, const struct idem_ke
 struct idem_row {
     bool same_body;
     const char *sweep; /* what it made; NULL */
+    int64_t number;    /* of the trial, when it made one; else -1 */
     int64_t status;    /* 0: no answer is stored */
     const char *body, *location;
 };
@@ -22,8 +23,10 @@ struct idem_row {
 AS_MUST_CHECK as_status store_idempotency_get(struct tx *t, struct arena *a,
                                               const struct idem_key *k, struct idem_row *ret,
                                               struct as_err *err);
+/* number -1: it made the sweep. */
 AS_MUST_CHECK as_status store_idempotency_made(struct tx *t, const struct idem_key *k,
-                                               const char *sweep, struct as_err *err);
+                                               const char *sweep, int64_t number,
+                                               struct as_err *err);
 /* Unless one is stored. */
 AS_MUST_CHECK as_status store_idempotency_answer(struct tx *t, const struct idem_key *k,
                                                  int64_t status, const char *body,

@@ -4,7 +4,7 @@
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/sets_priv.h"
 
-enum { MEASUREMENT_ADD, MEASUREMENT_LATEST, MEASUREMENT_SERIES };
+enum { MEASUREMENT_ADD, MEASUREMENT_LATEST, MEASUREMENT_STEP, MEASUREMENT_SERIES };
 
 /* The latest value of a metric: of the latest attempt that reported it, at its highest step. It is
  * looked up again after each batch, so that a batch that is repeated late changes nothing. JSON has
@@ -27,6 +27,9 @@ static const struct stmt stmts[] = {
          "from latest), value = coalesce((select l.value from latest l where l.metric = s.metric), "
          "t.value) from sweep s where s.key = t.sweep_key and t.sweep_key = $1 and t.number = $2 "
          "returning t.value is not null, t.value"},
+    [MEASUREMENT_STEP] = {"measurement_step",
+                          "select coalesce(max(step), -1) from measurement where sweep_key = $1 "
+                          "and number = $2 and attempt = $3"},
     [MEASUREMENT_SERIES] = {"measurement_series",
                             "select distinct on (metric, step) metric, step, value from "
                             "measurement where sweep_key = $1 and number = $2 and ($3::text is "
@@ -105,6 +108,23 @@ as_status store_measurement_add(struct tx *t, int64_t sweep_key, int64_t number,
     if (st == AS_OK && recorded > 0)
         st = update_latest(t, sweep_key, number, &c, ret, err);
     return st;
+}
+
+as_status store_measurement_latest_step(struct tx *t, int64_t sweep_key, int64_t number,
+                                        int64_t attempt, int64_t *ret, struct as_err *err)
+{
+    struct args args = {0};
+    args_i64(&args, sweep_key);
+    args_i64(&args, number);
+    args_i64(&args, attempt);
+    RESULT_AUTO r = {0};
+    as_status st = tx_query(t, &stmts[MEASUREMENT_STEP], &args, &r, err);
+    if (st != AS_OK)
+        return st;
+    struct reader rd;
+    reader_init(&rd, &r, 0, NULL);
+    *ret = read_i64(&rd);
+    return AS_OK;
 }
 
 /* Rows come sorted by metric: cut them into series. */

@@ -19,6 +19,11 @@ AS_MUST_CHECK as_status store_measurement_add(struct tx *t, int64_t sweep_key, i
                                               int64_t attempt, const struct measurement *points,
                                               size_t n, struct measured *ret, struct as_err *err);
 
+/* The highest step that an attempt has measured; -1 when it has nothing. */
+AS_MUST_CHECK as_status store_measurement_latest_step(struct tx *t, int64_t sweep_key,
+                                                      int64_t number, int64_t attempt, int64_t *ret,
+                                                      struct as_err *err);
+
 /* metric NULL: all. */
 AS_MUST_CHECK as_status store_measurement_series(struct tx *t, struct arena *a, int64_t sweep_key,
                                                  int64_t number, const char *metric,

@@ -39,11 +39,15 @@ struct conn {
     const struct stmt *ready[CONN_STMTS]; /* prepared here, by address */
 };
 
+#define TX_FINISHED_MAX 8
+
 struct tx {
     struct store *db;
     struct conn *conn;
     tx_kind kind;
-    int64_t events; /* written so far in this transaction */
+    int64_t events;                    /* written so far in this transaction */
+    int64_t finished[TX_FINISHED_MAX]; /* sweeps whose trials end in it */
+    int n_finished;
 };
 
 /* The argument list of one statement. Strings are borrowed until it ran. */

@@ -28,14 +28,16 @@ struct store {
 
     pthread_mutex_t mu;
     pthread_cond_t freed;
-    struct conn *idle[CONN_MAX]; /* guarded by mu, as all below */
-    int n_idle, n_open;          /* open includes those in use and being opened */
-    int64_t backoff_ms;          /* 0: the last attempt to connect succeeded */
-    int64_t retry_at_ns;         /* no attempt before */
-    int64_t up_since_ns;         /* 0: down */
-    int64_t looked_ms;           /* the last look at leases, by the database's clock; 0: none */
-    int64_t hears_since_ms;      /* the first look after the last break */
-    int64_t prune_at_ns;         /* when old rows are looked for again */
+    struct conn *idle[CONN_MAX];    /* guarded by mu, as all below */
+    int n_idle, n_open;             /* open includes those in use and being opened */
+    int64_t backoff_ms;             /* 0: the last attempt to connect succeeded */
+    int64_t retry_at_ns;            /* no attempt before */
+    int64_t up_since_ns;            /* 0: down */
+    int64_t looked_ms;              /* the last look at leases, by the database's clock; 0: none */
+    int64_t hears_since_ms;         /* the first look after the last break */
+    int64_t prune_at_ns;            /* when old rows are looked for again */
+    store_finished_fn *on_finished; /* with its ctx; called without mu */
+    void *finished_ctx;
     char down_msg[AS_ERR_MSG_MAX];
     as_status down_code;
 };
@@ -50,7 +52,10 @@ static void config_defaults(struct sched_config *c)
                                             .prune_ms = 60000};
     c->lease_ms = c->lease_ms ? c->lease_ms : def.lease_ms;
     c->heartbeat_ms = c->heartbeat_ms ? c->heartbeat_ms : def.heartbeat_ms;
-    c->reaper_ms = c->reaper_ms ? c->reaper_ms : def.reaper_ms;
+    /* often enough that the time between two looks is no break: store_hears() */
+    int64_t quarter = c->lease_ms / 4;
+    if (c->reaper_ms == 0)
+        c->reaper_ms = quarter < def.reaper_ms ? quarter : def.reaper_ms;
     c->event_keep_ms = c->event_keep_ms ? c->event_keep_ms : def.event_keep_ms;
     c->blob_keep_ms = c->blob_keep_ms ? c->blob_keep_ms : def.blob_keep_ms;
     c->prune_ms = c->prune_ms ? c->prune_ms : def.prune_ms;
@@ -131,6 +136,21 @@ const struct sched_config *store_config(const struct store *db)
 struct store_counters *store_counters(struct store *db)
 {
     return &db->counters;
+}
+
+void store_on_finished(struct store *db, store_finished_fn *fn, void *ctx)
+{
+    pthread_mutex_lock(&db->mu);
+    db->on_finished = fn;
+    db->finished_ctx = ctx;
+    pthread_mutex_unlock(&db->mu);
+}
+
+void tx_finished(struct tx *t, int64_t sweep_key)
+{
+    bool is_there = t->n_finished > 0 && t->finished[t->n_finished - 1] == sweep_key;
+    if (!is_there && t->n_finished < TX_FINISHED_MAX)
+        t->finished[t->n_finished++] = sweep_key;
 }
 
 struct store *tx_store(struct tx *t)
@@ -301,6 +321,16 @@ static as_status tx_end(struct tx *t, as_status st, struct as_err *err)
     return st;
 }
 
+static void tell_finished(struct store *db, const struct tx *t)
+{
+    pthread_mutex_lock(&db->mu);
+    store_finished_fn *fn = db->on_finished;
+    void *ctx = db->finished_ctx;
+    pthread_mutex_unlock(&db->mu);
+    for (int i = 0; fn && i < t->n_finished; i++)
+        fn(ctx, t->finished[i]);
+}
+
 /* One run. *ret_again: it failed without effect and may succeed when run again. */
 static as_status run_once(struct store *db, tx_kind kind, tx_fn *fn, void *arg, bool *ret_again,
                           struct as_err *err)
@@ -319,6 +349,8 @@ static as_status run_once(struct store *db, tx_kind kind, tx_fn *fn, void *arg, 
     st = tx_end(&t, st, err);
     *ret_again = st != AS_OK && (t.conn->retry || (t.conn->broken && !t.conn->committing));
     pool_give(db, t.conn);
+    if (st == AS_OK && t.n_finished > 0)
+        tell_finished(db, &t);
     return st;
 }
 

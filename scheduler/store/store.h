@@ -25,7 +25,8 @@
 struct sched_config {
     int64_t lease_ms;      /* a runner that was not heard for this long is lost; default 15000 */
     int64_t heartbeat_ms;  /* what runners are told; default 3000 */
-    int64_t reaper_ms;     /* how often the server calls reaper_tick; default 1000 */
+    int64_t reaper_ms;     /* how often the server calls reaper_tick; default 1000, at most
+                              a quarter of lease_ms */
     int64_t event_keep_ms; /* default 7 days */
     int64_t blob_keep_ms;  /* of what nothing refers to; default 1 day */
     int64_t prune_ms;      /* how often the reaper looks for old rows; default 60000 */
@@ -62,6 +63,13 @@ AS_DEFINE_FREEP(struct store, store_close)
 
 const struct sched_config *store_config(const struct store *db);
 struct store_counters *store_counters(struct store *db);
+
+/* Call fn after each commit of this process that ended trials that somebody ran, with the key of
+ * their sweep: a hint (of many sweeps in one transaction some are left out). Results that people
+ * add come by the thousand, and whoever adds them does not wait for a suggestion. It must not
+ * block. NULL: nobody. No operation may be under way. */
+typedef void store_finished_fn(void *ctx, int64_t sweep_key);
+void store_on_finished(struct store *db, store_finished_fn *fn, void *ctx);
 
 /* Can it serve: database reached, schema as this program knows it (scheduler/migrate.c)?
  * AS_E_UNAVAILABLE: away. AS_E_CONFLICT: the schema is older or newer, or fsync is off

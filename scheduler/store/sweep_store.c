@@ -12,17 +12,21 @@ enum {
     SWEEP_LOCK,
     SWEEP_GET,
     SWEEP_DOCUMENT,
+    SWEEP_SEARCH,
     SWEEP_LIST,
     SWEEP_MOVE,
     SWEEP_LIMIT,
     SWEEP_EXHAUSTED,
     SWEEP_STARTED,
+    SWEEP_KNOWN,
+    SWEEP_SEARCHED,
     SWEEP_DELETE,
     SWEEP_DELETE_PATIENCE,
     SWEEP_DELETE_POINTS,
     SWEEP_DELETE_EVENTS,
     SWEEP_CLAIMABLE,
     SWEEP_PENDING,
+    SWEEP_ASKABLE,
     SWEEP_DUE
 };
 
@@ -32,31 +36,38 @@ enum {
 
 #define SWEEP_COLUMNS                                                                              \
     "s.id, s.name, s.state, s.reason, s.document, s.metric, s.goal = 'maximize', s.method, "       \
-    "s.seed, s.planned, " COUNT_COLUMNS                                                            \
+    "s.seed, s.planned, s.n_known, s.for_runners, " COUNT_COLUMNS                                  \
     ", b.number is not null, b.number, b.value, b.params, " SQL_MS("s.created_at") ", " SQL_MS(    \
         "s.started_at") ", " SQL_MS("s.finished_at")
 
 /* The best trial; only the branch of the sweep's goal runs. */
 #define SWEEP_FROM                                                                                 \
     " from sweep s left join lateral ((select number, value, params from trial where sweep_key = " \
-    "s.key and state = 'completed' and s.goal = 'minimize' order by value, number limit 1) union " \
-    "all (select number, value, params from trial where sweep_key = s.key and state = "            \
-    "'completed' and s.goal = 'maximize' order by value desc, number limit 1)) b on true "
+    "s.key and state = 'completed' and feasible and s.goal = 'minimize' order by value, number "   \
+    "limit 1) union all (select number, value, params from trial where sweep_key = s.key and "     \
+    "state = 'completed' and feasible and s.goal = 'maximize' order by value desc, number limit "  \
+    "1)) b on true "
 
 #define HAS_WORK                                                                                   \
     "state = 'running' and (n_queued > 0 or n_total < planned) and (max_concurrent is null or "    \
     "n_running < max_concurrent)"
 
+/* Of what HAS_WORK lets through. */
+#define ROOM "least(n_queued + planned - n_total, max_concurrent - n_running)"
+
+/* A sweep that was created paused has not begun. */
 #define WALL_TIME_OVER                                                                             \
-    "coalesce(now() > coalesce(started_at, created_at) + wall_time_ms * interval '1 ms', false)"
+    "coalesce(now() > coalesce(started_at, case when state <> 'paused' then created_at end) + "    \
+    "wall_time_ms * interval '1 ms', false)"
 
 static const struct stmt stmts[] = {
     [SWEEP_ADD] =
         {"sweep_add",
          "insert into sweep (id, name, document, metric, goal, method, seed, planned, "
          "max_concurrent, max_failed, max_restarts, trial_timeout_ms, wall_time_ms, "
-         "grace_ms, gpus, ensemble_size) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, "
-         "$11, $12, $13, $14, $15, $16) on conflict (id) do nothing returning key"},
+         "grace_ms, gpus, ensemble_size, objectives, outcomes, learns, for_runners, state) values "
+         "($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, "
+         "$20, $21) on conflict (id) do nothing returning key"},
     [SWEEP_ADD_ENSEMBLE] = {"sweep_add_ensemble", "insert into ensemble (sweep_key) values ($1)"},
     [SWEEP_ADD_DATASET] = {"sweep_add_dataset",
                            "insert into sweep_dataset (sweep_key, dataset) values ($1, $2) "
@@ -66,39 +77,53 @@ static const struct stmt stmts[] = {
         {"sweep_lock",
          "select s.key, s.id, s.state, s.metric, s.goal = 'maximize', s.seed, s.planned, "
          "s.max_concurrent, coalesce(s.max_failed, -1), s.max_restarts, s.gpus, "
-         "s.ensemble_size, " COUNT_COLUMNS ", " WALL_TIME_OVER
+         "s.ensemble_size, " COUNT_COLUMNS ", " WALL_TIME_OVER ", s.objectives, s.outcomes, "
+         "s.learns, s.n_suggested, s.n_known, s.n_known_failed, s.finish_seq, s.search_mark"
          " from sweep s where key = $1 for no key update"},
     [SWEEP_GET] = {"sweep_get", "select " SWEEP_COLUMNS SWEEP_FROM "where s.key = $1"},
     [SWEEP_DOCUMENT] = {"sweep_document", "select document from sweep where key = $1"},
+    [SWEEP_SEARCH] = {"sweep_search", "select learns, case when not learns then document end from "
+                                      "sweep where key = $1"},
     [SWEEP_LIST] = {"sweep_list",
                     "select " SWEEP_COLUMNS ", s.key" SWEEP_FROM
                     "where ($1::text is null or s.state = $1) and ($2::bigint = 0 or s.key < $2) "
                     "order by s.key desc limit $3"},
     [SWEEP_MOVE] = {"sweep_move",
                     "update sweep set state = $3, reason = case when $3 = 'completed' then reason "
-                    "else $4 end, finished_at = case when $5 then clock_timestamp() end where key "
-                    "= $1 and state = $2"},
+                    "else $4 end, finished_at = case when $5 then clock_timestamp() end, "
+                    "started_at = case when $3 = 'running' then coalesce(started_at, now()) else "
+                    "started_at end where key = $1 and state = $2"},
     [SWEEP_LIMIT] = {"sweep_limit",
-                     "update sweep set document = $2, planned = $3, max_concurrent = $4, "
-                     "max_failed = $5 where key = $1 and n_total <= $3"},
+                     "update sweep set document = $2, planned = $3 + n_known, max_concurrent = $4, "
+                     "max_failed = $5 where key = $1 and n_total <= $3 + n_known"},
     [SWEEP_EXHAUSTED] = {"sweep_exhausted",
                          "update sweep set planned = n_total where key = $1 and n_total > 0"},
     [SWEEP_STARTED] = {"sweep_started",
                        "update sweep set started_at = now() where key = $1 and started_at is null"},
+    [SWEEP_KNOWN] = {"sweep_known", "update sweep set planned = planned + 1 where key = $1"},
+    [SWEEP_SEARCHED] = {"sweep_searched", "update sweep set search_state = $2, search_mark = $3 "
+                                          "where key = $1"},
     [SWEEP_DELETE] = {"sweep_delete", "delete from sweep where key = $1"},
     [SWEEP_DELETE_PATIENCE] = {"sweep_delete_patience",
                                "select set_config('statement_timeout', '300s', true)"},
     [SWEEP_DELETE_POINTS] = {"sweep_delete_points", "delete from measurement where sweep_key = $1"},
     [SWEEP_DELETE_EVENTS] = {"sweep_delete_events", "delete from event where sweep_key = $1"},
-    [SWEEP_CLAIMABLE] = {"sweep_claimable", "select key from sweep where " HAS_WORK
+    [SWEEP_CLAIMABLE] = {"sweep_claimable", "select key from sweep where for_runners and " HAS_WORK
                                             " and gpus <= $1 order by n_running, key limit 64"},
     [SWEEP_PENDING] = {"sweep_pending",
-                       "select coalesce(sum(least(n_queued + planned - n_total, max_concurrent - "
-                       "n_running)), 0) from sweep where " HAS_WORK},
+                       "select 0::bigint, 0::bigint, coalesce(sum(" ROOM "), 0), false, false from "
+                       "sweep where for_runners and not learns and " HAS_WORK
+                       " union all select key, n_queued, " ROOM ", true, false from sweep where "
+                       "for_runners and learns and " HAS_WORK},
+    [SWEEP_ASKABLE] = {"sweep_askable",
+                       "select u.key, n_queued, case when " HAS_WORK " then " ROOM " else 0 end, "
+                       "learns, coalesce(state not in ('running', 'paused'), true) from "
+                       "unnest($1::bigint[]) with ordinality as u(key, place) left join sweep s on "
+                       "s.key = u.key order by u.place"},
     [SWEEP_DUE] = {"sweep_due",
                    "select key from sweep where state in ('running', 'paused') and ((n_total = "
-                   "planned and n_queued = 0 and n_running = 0 and n_paused = 0) or n_failed > "
-                   "max_failed or " WALL_TIME_OVER ") order by key limit 100"},
+                   "planned and n_queued = 0 and n_running = 0 and n_paused = 0) or n_failed - "
+                   "n_known_failed > max_failed or " WALL_TIME_OVER ") order by key limit 100"},
 };
 const struct stmt_set sweep_stmts = {"sweep", stmts, AS_ARRAY_LEN(stmts)};
 
@@ -127,6 +152,11 @@ as_status store_sweep_add(struct tx *t, const struct sweep_new *s, int64_t *ret_
     args_i64(&a, s->grace_ms);
     args_i64(&a, s->gpus);
     args_i64(&a, s->ensemble_size);
+    args_str(&a, s->objectives);
+    args_str(&a, s->outcomes);
+    args_bool(&a, s->learns);
+    args_bool(&a, s->for_runners);
+    args_str(&a, sweep_state_format(s->is_paused ? SWEEP_PAUSED : SWEEP_RUNNING));
     RESULT_AUTO r = {0};
     as_status st = tx_query(t, &stmts[SWEEP_ADD], &a, &r, err);
     if (st != AS_OK || r.rows == 0) {
@@ -176,20 +206,30 @@ static void read_counts(struct reader *rd, struct trial_counts *c)
     c->total = read_i64(rd);
 }
 
-as_status store_sweep_lock(struct tx *t, struct arena *a, int64_t key, struct sweep_head *ret,
-                           struct as_err *err)
+/* The one row of a sweep that a statement answers. */
+static as_status query_sweep(struct tx *t, int statement, int64_t key, struct arena *a,
+                             struct result *r, struct reader *rd, struct as_err *err)
 {
     struct args args = {0};
     args_i64(&args, key);
-    RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[SWEEP_LOCK], &args, &r, err);
+    as_status st = tx_query(t, &stmts[statement], &args, r, err);
     if (st != AS_OK)
         return st;
-    if (r.rows == 0)
+    if (r->rows == 0)
         return as_fail(err, AS_E_NOT_FOUND, "the sweep was deleted");
-    struct sweep_head s = {0};
+    reader_init(rd, r, 0, a);
+    return AS_OK;
+}
+
+as_status store_sweep_lock(struct tx *t, struct arena *a, int64_t key, struct sweep_head *ret,
+                           struct as_err *err)
+{
+    RESULT_AUTO r = {0};
     struct reader rd;
-    reader_init(&rd, &r, 0, a);
+    struct sweep_head s = {0};
+    as_status st = query_sweep(t, SWEEP_LOCK, key, a, &r, &rd, err);
+    if (st != AS_OK)
+        return st;
     s.key = read_i64(&rd);
     s.id = read_str(&rd);
     st = sweep_state_parse(read_view(&rd), &s.state, err);
@@ -204,6 +244,14 @@ as_status store_sweep_lock(struct tx *t, struct arena *a, int64_t key, struct sw
     s.ensemble_size = read_i64(&rd);
     read_counts(&rd, &s.counts);
     s.wall_time_over = read_bool(&rd);
+    s.objectives = read_str(&rd);
+    s.outcomes = read_str(&rd);
+    s.learns = read_bool(&rd);
+    s.suggested = read_i64(&rd);
+    s.known = read_i64(&rd);
+    s.known_failed = read_i64(&rd);
+    s.finish_seq = read_i64(&rd);
+    s.search_mark = read_i64(&rd);
     if (st == AS_OK)
         st = reader_check(&rd, err);
     if (st == AS_OK)
@@ -223,6 +271,8 @@ static as_status read_sweep(struct reader *rd, struct sweep_row *s, struct as_er
     s->method = read_str(rd);
     s->seed = read_i64(rd);
     s->planned = read_i64(rd);
+    s->known = read_i64(rd);
+    s->for_runners = read_bool(rd);
     read_counts(rd, &s->counts);
     s->has_best = read_bool(rd);
     s->best_number = read_i64(rd);
@@ -237,33 +287,36 @@ static as_status read_sweep(struct reader *rd, struct sweep_row *s, struct as_er
 as_status store_sweep_get(struct tx *t, struct arena *a, int64_t key, struct sweep_row *ret,
                           struct as_err *err)
 {
-    struct args args = {0};
-    args_i64(&args, key);
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[SWEEP_GET], &args, &r, err);
+    struct reader rd;
+    as_status st = query_sweep(t, SWEEP_GET, key, a, &r, &rd, err);
     if (st != AS_OK)
         return st;
-    if (r.rows == 0)
-        return as_fail(err, AS_E_NOT_FOUND, "the sweep was deleted");
-    struct reader rd;
-    reader_init(&rd, &r, 0, a);
     return read_sweep(&rd, ret, err);
 }
 
 as_status store_sweep_document(struct tx *t, struct arena *a, int64_t key, const char **ret,
                                struct as_err *err)
 {
-    struct args args = {0};
-    args_i64(&args, key);
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[SWEEP_DOCUMENT], &args, &r, err);
+    struct reader rd;
+    as_status st = query_sweep(t, SWEEP_DOCUMENT, key, a, &r, &rd, err);
     if (st != AS_OK)
         return st;
-    if (r.rows == 0)
-        return as_fail(err, AS_E_NOT_FOUND, "the sweep was deleted");
-    struct reader rd;
-    reader_init(&rd, &r, 0, a);
     *ret = read_str(&rd);
+    return reader_check(&rd, err);
+}
+
+as_status store_sweep_search(struct tx *t, struct arena *a, int64_t key, bool *ret_learns,
+                             const char **ret_document, struct as_err *err)
+{
+    RESULT_AUTO r = {0};
+    struct reader rd;
+    as_status st = query_sweep(t, SWEEP_SEARCH, key, a, &r, &rd, err);
+    if (st != AS_OK)
+        return st;
+    *ret_learns = read_bool(&rd);
+    *ret_document = read_str(&rd);
     return reader_check(&rd, err);
 }
 
@@ -345,6 +398,21 @@ as_status store_sweep_started(struct tx *t, int64_t key, struct as_err *err)
     return exec_key(t, SWEEP_STARTED, key, err);
 }
 
+as_status store_sweep_known(struct tx *t, int64_t key, struct as_err *err)
+{
+    return exec_key(t, SWEEP_KNOWN, key, err);
+}
+
+as_status store_sweep_searched(struct tx *t, int64_t key, const char *state, int64_t mark,
+                               struct as_err *err)
+{
+    struct args a = {0};
+    args_i64(&a, key);
+    args_str(&a, state);
+    args_i64(&a, mark);
+    return tx_exec(t, &stmts[SWEEP_SEARCHED], &a, NULL, err);
+}
+
 as_status store_sweep_delete(struct tx *t, int64_t key, struct as_err *err)
 {
     as_status st = tx_exec(t, &stmts[SWEEP_DELETE_PATIENCE], NULL, NULL, err);
@@ -384,16 +452,52 @@ as_status store_sweep_claimable(struct tx *t, struct arena *a, int64_t gpus, int
     return st == AS_OK ? read_keys(&r, a, ret, ret_n, err) : st;
 }
 
-as_status store_sweep_pending(struct tx *t, int64_t *ret, struct as_err *err)
+static as_status read_rooms(const struct result *r, struct arena *a, struct sweep_room **ret,
+                            struct as_err *err)
+{
+    struct sweep_room *rows = arena_alloc(a, (size_t)r->rows + 1, sizeof *rows);
+    if (!rows)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    for (int i = 0; i < r->rows; i++) {
+        struct reader rd;
+        reader_init(&rd, r, i, a);
+        rows[i].key = read_i64(&rd);
+        rows[i].queued = read_i64(&rd);
+        rows[i].room = read_i64(&rd);
+        rows[i].learns = read_bool(&rd);
+        rows[i].has_ended = read_bool(&rd);
+    }
+    *ret = rows;
+    return AS_OK;
+}
+
+as_status store_sweep_pending(struct tx *t, struct arena *a, struct sweep_room **ret, size_t *ret_n,
+                              struct as_err *err)
 {
     RESULT_AUTO r = {0};
     as_status st = tx_query(t, &stmts[SWEEP_PENDING], NULL, &r, err);
+    *ret_n = st == AS_OK ? (size_t)r.rows : 0;
+    return st == AS_OK ? read_rooms(&r, a, ret, err) : st;
+}
+
+as_status store_sweep_askable(struct tx *t, struct arena *a, const int64_t *keys, size_t n,
+                              struct sweep_room **ret, struct as_err *err)
+{
+    AS_AUTO(str_done) struct str list = {0};
+    struct args args = {0};
+    array_open(&list);
+    for (size_t i = 0; i < n; i++)
+        array_i64(&list, keys[i]);
+    array_close(&list);
+    as_status st = str_check(&list, err);
     if (st != AS_OK)
         return st;
-    struct reader rd;
-    reader_init(&rd, &r, 0, NULL);
-    *ret = read_i64(&rd);
-    return AS_OK;
+    args_str(&args, str_cstr(&list));
+    RESULT_AUTO r = {0};
+    st = tx_query(t, &stmts[SWEEP_ASKABLE], &args, &r, err);
+    if (st == AS_OK && (size_t)r.rows != n)
+        return as_fail(err, AS_E_INTERNAL, "%d answers for %zu sweeps", r.rows, n);
+    return st == AS_OK ? read_rooms(&r, a, ret, err) : st;
 }
 
 as_status store_sweep_due(struct tx *t, struct arena *a, int64_t **ret, size_t *ret_n,

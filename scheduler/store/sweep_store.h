@@ -12,6 +12,10 @@ struct sweep_new {
     bool maximize;
     int64_t seed, planned, max_concurrent, max_failed, max_restarts, trial_timeout_ms, wall_time_ms,
         grace_ms, gpus, ensemble_size;
+    const char *objectives, *outcomes; /* JSON; NULL: one metric, no constraints */
+    bool learns;                       /* its suggestions depend on results */
+    bool for_runners;
+    bool is_paused; /* it starts so */
 };
 
 /* What decisions need to know of a sweep. */
@@ -24,6 +28,11 @@ struct sweep_head {
     int64_t seed, planned, max_concurrent, max_failed, max_restarts, gpus, ensemble_size;
     struct trial_counts counts;
     bool wall_time_over;
+    const char *objectives, *outcomes; /* as in sweep_new */
+    bool learns;
+    int64_t suggested, known, known_failed; /* trials, of counts.total */
+    int64_t finish_seq;                     /* of the trial that ended last; 0 */
+    int64_t search_mark;                    /* of the last suggestion; 0 */
 };
 
 /* *ret_key is 0 when the id is taken. With its entry for the ensemble. */
@@ -47,6 +56,12 @@ AS_MUST_CHECK as_status store_sweep_get(struct tx *t, struct arena *a, int64_t k
 AS_MUST_CHECK as_status store_sweep_document(struct tx *t, struct arena *a, int64_t key,
                                              const char **ret, struct as_err *err);
 
+/* What the search of a sweep is made from: *ret_document is NULL when it learns, because the
+ * suggester knows it then. AS_E_NOT_FOUND. */
+AS_MUST_CHECK as_status store_sweep_search(struct tx *t, struct arena *a, int64_t key,
+                                           bool *ret_learns, const char **ret_document,
+                                           struct as_err *err);
+
 /* Newest first, those with a key below `before` (0: all); *ret_next is 0 on the last page. */
 AS_MUST_CHECK as_status store_sweep_list(struct tx *t, struct arena *a, const char *state,
                                          int64_t before, int64_t size, struct sweep_row **ret,
@@ -61,6 +76,12 @@ AS_MUST_CHECK as_status store_sweep_limit(struct tx *t, int64_t key, const struc
 /* There will be no more trials than there are. */
 AS_MUST_CHECK as_status store_sweep_exhausted(struct tx *t, int64_t key, struct as_err *err);
 AS_MUST_CHECK as_status store_sweep_started(struct tx *t, int64_t key, struct as_err *err);
+/* Make room for a known result. */
+AS_MUST_CHECK as_status store_sweep_known(struct tx *t, int64_t key, struct as_err *err);
+/* A suggestion of a method that learns became a trial: what it passes on (JSON, NULL for nothing)
+ * and its mark. */
+AS_MUST_CHECK as_status store_sweep_searched(struct tx *t, int64_t key, const char *state,
+                                             int64_t mark, struct as_err *err);
 /* With everything below it. */
 AS_MUST_CHECK as_status store_sweep_delete(struct tx *t, int64_t key, struct as_err *err);
 
@@ -68,7 +89,23 @@ AS_MUST_CHECK as_status store_sweep_delete(struct tx *t, int64_t key, struct as_
  * fewest running trials first, then the oldest. At most 64. */
 AS_MUST_CHECK as_status store_sweep_claimable(struct tx *t, struct arena *a, int64_t gpus,
                                               int64_t **ret, size_t *ret_n, struct as_err *err);
-AS_MUST_CHECK as_status store_sweep_pending(struct tx *t, int64_t *ret, struct as_err *err);
+
+/* How much a sweep may hand out now. */
+struct sweep_room {
+    int64_t key;    /* 0: all sweeps together that do not learn */
+    int64_t queued; /* trials that wait; of sweeps that learn only */
+    int64_t room;   /* trials, those among them */
+    bool learns;
+    bool has_ended; /* or was deleted */
+};
+
+/* For runners: one row for the sweeps that do not learn, and one for each that does and has room.
+ */
+AS_MUST_CHECK as_status store_sweep_pending(struct tx *t, struct arena *a, struct sweep_room **ret,
+                                            size_t *ret_n, struct as_err *err);
+/* For clients: one row for each of these keys, in their order. */
+AS_MUST_CHECK as_status store_sweep_askable(struct tx *t, struct arena *a, const int64_t *keys,
+                                            size_t n, struct sweep_room **ret, struct as_err *err);
 
 /* Sweeps that time or their trials have ended, and that still run or are paused. At most 100. */
 AS_MUST_CHECK as_status store_sweep_due(struct tx *t, struct arena *a, int64_t **ret, size_t *ret_n,

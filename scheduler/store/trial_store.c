@@ -4,10 +4,15 @@
 
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/sets_priv.h"
+#include "scheduler/store/values_priv.h"
+
+const char *const trial_origin_words[] = {"suggested", "enqueued", "known", NULL};
 
 enum {
     TRIAL_ADD,
+    TRIAL_ADD_QUEUED,
     TRIAL_TAKE,
+    TRIAL_HEAD,
     TRIAL_LOCK,
     TRIAL_MOVE,
     TRIAL_GET,
@@ -17,21 +22,25 @@ enum {
     TRIAL_BEST_MIN,
     TRIAL_BEST_MAX,
     TRIAL_LIVE,
+    TRIAL_OF_CLIENT,
     TRIAL_HELD,
     TRIAL_OVERDUE,
     TRIAL_RESUME,
     TRIAL_NOT_CURRENT,
-    TRIAL_MISSING
+    TRIAL_MISSING,
+    TRIAL_MEASURED
 };
 
 #define HEAD_COLUMNS                                                                               \
     "t.sweep_key, t.number, t.state, t.attempt, t.restarts, t.value is not null, t.value, "        \
-    "t.runner, t.epoch"
+    "t.runner, t.client, t.epoch"
 
 #define TRIAL_COLUMNS                                                                              \
-    "s.id, t.number, t.state, t.attempt, t.restarts, t.params, t.seed, t.value is not null, "      \
-    "t.value, t.step is not null, t.step, t.metrics, t.suggestion, t.runner, t.reason, " SQL_MS(   \
-        "t.created_at") ", " SQL_MS("t.started_at") ", " SQL_MS("t.finished_at")
+    "s.id, t.number, t.state, t.origin, t.attempt, t.restarts, t.params, t.seed, t.value is not "  \
+    "null, t.value, t.step is not null, t.step, t.metrics, t.suggestion, t.suggestion_index is "   \
+    "not null, t.suggestion_index, t.seen is not null, t.seen, t.finish_seq, t.feasible is not "   \
+    "null, t.feasible, t.runner, t.client, t.reason, " SQL_MS("t.created_at") ", " SQL_MS(         \
+        "t.started_at") ", " SQL_MS("t.finished_at")
 
 #define TRIAL_FROM " from trial t join sweep s on s.key = t.sweep_key "
 
@@ -47,22 +56,31 @@ enum {
 static const struct stmt stmts[] = {
     [TRIAL_ADD] =
         {"trial_add",
-         "insert into trial (sweep_key, number, state, attempt, params, suggestion, seed, "
-         "runner, epoch, claimed_at, started_at) values ($1, $2, 'running', 1, $3, $4, $5, "
-         "$6, $7, now(), now())"},
+         "insert into trial (sweep_key, number, state, attempt, params, suggestion, seed, origin, "
+         "suggestion_index, seen, runner, epoch, client, claimed_at, started_at) values ($1, $2, "
+         "'running', 1, $3, $4, $5, $6, $7, $8, $9, $10, $11, now(), now())"},
+    [TRIAL_ADD_QUEUED] =
+        {"trial_add_queued",
+         "insert into trial (sweep_key, number, state, params, suggestion, seed, origin, "
+         "suggestion_index, seen) values ($1, $2, 'queued', $3, $4, $5, $6, $7, $8)"},
     [TRIAL_TAKE] = {"trial_take",
                     "update trial set state = 'running', attempt = attempt + 1, runner = $2, epoch "
-                    "= $3, claimed_at = now(), started_at = coalesce(started_at, now()), missing = "
+                    "= $3, client = $4, claimed_at = now(), started_at = coalesce(started_at, "
+                    "now()), missing = "
                     "0, reason = null where (sweep_key, number) = (select sweep_key, number from "
                     "trial where sweep_key = $1 and state = 'queued' order by number limit 1 for "
                     "update skip locked) and state = 'queued' returning number, attempt"},
+    [TRIAL_HEAD] = {"trial_head",
+                    "select " HEAD_COLUMNS " from trial t where sweep_key = $1 and number = $2"},
     [TRIAL_LOCK] = {"trial_lock",
                     "select " HEAD_COLUMNS " from trial t where sweep_key = $1 and number = $2 "
                     "for no key update"},
     [TRIAL_MOVE] = {"trial_move",
                     "update trial set state = $5, restarts = restarts + $6::boolean::int, reason = "
-                    "$7, missing = 0, finished_at = case when $8 then clock_timestamp() end where "
-                    "sweep_key = $1 and number = $2 and state = $3 and attempt = $4"},
+                    "$7, missing = 0, finished_at = case when $8 then clock_timestamp() end, "
+                    "finish_seq = case when $8 then (select s.finish_seq + 1 from sweep s where "
+                    "s.key = $1) end, feasible = $9 where sweep_key = $1 and number = $2 and state "
+                    "= $3 and attempt = $4"},
     [TRIAL_GET] = {"trial_get",
                    "select " TRIAL_COLUMNS TRIAL_FROM "where t.sweep_key = $1 and t.number = $2"},
     [TRIAL_LIST_UP] = {"trial_list_up",
@@ -82,13 +100,16 @@ static const struct stmt stmts[] = {
          " is null, " SORT_KEY ", t.number limit $9"},
     [TRIAL_BEST_MIN] = {"trial_best_min",
                         "select " TRIAL_COLUMNS TRIAL_FROM "where t.sweep_key = $1 and t.state = "
-                        "'completed' order by t.value, t.number limit $2"},
+                        "'completed' and t.feasible order by t.value, t.number limit $2"},
     [TRIAL_BEST_MAX] = {"trial_best_max",
                         "select " TRIAL_COLUMNS TRIAL_FROM "where t.sweep_key = $1 and t.state = "
-                        "'completed' order by t.value desc, t.number limit $2"},
+                        "'completed' and t.feasible order by t.value desc, t.number limit $2"},
     [TRIAL_LIVE] = {"trial_live",
                     "select " HEAD_COLUMNS " from trial t where sweep_key = $1 and state in "
                     "('queued', 'running', 'paused') order by number"},
+    [TRIAL_OF_CLIENT] = {"trial_of_client",
+                         "select " HEAD_COLUMNS " from trial t where sweep_key = $1 and client = "
+                         "$2 and state = 'running' order by number limit $3"},
     [TRIAL_HELD] =
         {"trial_held",
          "select " HEAD_COLUMNS " from trial t join sweep s on s.key = t.sweep_key where "
@@ -122,8 +143,19 @@ static const struct stmt stmts[] = {
          "h.sweep_key and t.number = h.number and t.runner = $1 and t.state = "
          "'running' and (not h.listed or t.missing > 0) returning " HEAD_COLUMNS
          ", t.missing >= 2 and t.claimed_at < now() - $5 * interval '1 ms'"},
+    [TRIAL_MEASURED] = {"trial_measured",
+                        "select (select array_agg((t.metrics ->> u.name)::float8 order by u.place) "
+                        "from unnest($3::text[]) with ordinality as u(name, place)) from trial t "
+                        "where t.sweep_key = $1 and t.number = $2"},
 };
 const struct stmt_set trial_stmts = {"trial", stmts, AS_ARRAY_LEN(stmts)};
+
+static void args_holder(struct args *a, const struct holder *h)
+{
+    args_str(a, h->runner);
+    args_i64_or_null(a, h->runner != NULL, h->epoch);
+    args_str(a, h->client);
+}
 
 as_status store_trial_add(struct tx *t, const struct trial_new *n, struct as_err *err)
 {
@@ -133,18 +165,20 @@ as_status store_trial_add(struct tx *t, const struct trial_new *n, struct as_err
     args_str(&a, n->params);
     args_str(&a, n->suggestion);
     args_i64(&a, n->seed);
-    args_str(&a, n->runner);
-    args_i64(&a, n->epoch);
-    return tx_exec(t, &stmts[TRIAL_ADD], &a, NULL, err);
+    args_str(&a, trial_origin_words[n->origin]);
+    args_i64_or_null(&a, n->origin == ORIGIN_SUGGESTED, n->index);
+    args_i64_or_null(&a, n->origin == ORIGIN_SUGGESTED && n->seen >= 0, n->seen);
+    if (n->holder)
+        args_holder(&a, n->holder);
+    return tx_exec(t, &stmts[n->holder ? TRIAL_ADD : TRIAL_ADD_QUEUED], &a, NULL, err);
 }
 
-as_status store_trial_take(struct tx *t, int64_t sweep_key, const char *runner, int64_t epoch,
+as_status store_trial_take(struct tx *t, int64_t sweep_key, const struct holder *holder,
                            int64_t *ret_number, int64_t *ret_attempt, struct as_err *err)
 {
     struct args a = {0};
     args_i64(&a, sweep_key);
-    args_str(&a, runner);
-    args_i64(&a, epoch);
+    args_holder(&a, holder);
     RESULT_AUTO r = {0};
     as_status st = tx_query(t, &stmts[TRIAL_TAKE], &a, &r, err);
     if (st != AS_OK)
@@ -169,6 +203,7 @@ static as_status read_head(struct reader *rd, struct trial_head *h, struct as_er
     h->has_value = read_bool(rd);
     h->value = read_f64(rd);
     h->runner = read_str(rd);
+    h->client = read_str(rd);
     h->epoch = read_i64(rd);
     return st == AS_OK ? reader_check(rd, err) : st;
 }
@@ -189,14 +224,14 @@ static as_status read_heads(const struct result *r, struct arena *a, struct tria
     return st;
 }
 
-as_status store_trial_lock(struct tx *t, struct arena *a, int64_t sweep_key, int64_t number,
-                           struct trial_head *ret, struct as_err *err)
+static as_status query_head(struct tx *t, int which, struct arena *a, int64_t sweep_key,
+                            int64_t number, struct trial_head *ret, struct as_err *err)
 {
     struct args args = {0};
     args_i64(&args, sweep_key);
     args_i64(&args, number);
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[TRIAL_LOCK], &args, &r, err);
+    as_status st = tx_query(t, &stmts[which], &args, &r, err);
     if (st != AS_OK)
         return st;
     if (r.rows == 0)
@@ -204,6 +239,18 @@ as_status store_trial_lock(struct tx *t, struct arena *a, int64_t sweep_key, int
     struct reader rd;
     reader_init(&rd, &r, 0, a);
     return read_head(&rd, ret, err);
+}
+
+as_status store_trial_head(struct tx *t, struct arena *a, int64_t sweep_key, int64_t number,
+                           struct trial_head *ret, struct as_err *err)
+{
+    return query_head(t, TRIAL_HEAD, a, sweep_key, number, ret, err);
+}
+
+as_status store_trial_lock(struct tx *t, struct arena *a, int64_t sweep_key, int64_t number,
+                           struct trial_head *ret, struct as_err *err)
+{
+    return query_head(t, TRIAL_LOCK, a, sweep_key, number, ret, err);
 }
 
 as_status store_trial_move(struct tx *t, int64_t sweep_key, int64_t number,
@@ -218,12 +265,24 @@ as_status store_trial_move(struct tx *t, int64_t sweep_key, int64_t number,
     args_bool(&a, m->burns_restart);
     args_str(&a, m->reason);
     args_bool(&a, trial_state_is_final(m->to));
+    args_str(&a, m->to != TRIAL_COMPLETED ? NULL : m->feasible ? "t" : "f");
     int n = 0;
     as_status st = tx_exec(t, &stmts[TRIAL_MOVE], &a, &n, err);
     if (st == AS_OK && n == 0)
         return as_fail(err, AS_E_CONFLICT, "trial %lld is no longer %s at attempt %lld",
                        (long long)number, trial_state_format(m->from), (long long)m->attempt);
+    if (st == AS_OK && trial_state_is_final(m->to) && m->attempt > 0)
+        tx_finished(t, sweep_key);
     return st;
+}
+
+static trial_origin read_origin(struct reader *rd)
+{
+    const char *word = read_view(rd);
+    trial_origin o = ORIGIN_SUGGESTED; /* the table's check knows no other words */
+    while (trial_origin_words[o] && !as_streq(trial_origin_words[o], word))
+        o++;
+    return o;
 }
 
 static as_status read_trial(struct reader *rd, struct trial_row *x, struct as_err *err)
@@ -231,6 +290,7 @@ static as_status read_trial(struct reader *rd, struct trial_row *x, struct as_er
     x->sweep = read_str(rd);
     x->number = read_i64(rd);
     as_status st = trial_state_parse(read_view(rd), &x->state, err);
+    x->origin = read_origin(rd);
     x->attempt = read_i64(rd);
     x->restarts = read_i64(rd);
     x->params = read_str(rd);
@@ -241,7 +301,15 @@ static as_status read_trial(struct reader *rd, struct trial_row *x, struct as_er
     x->step = read_i64(rd);
     x->metrics = read_str(rd);
     x->suggestion = read_str(rd);
+    x->has_index = read_bool(rd);
+    x->index = read_i64(rd);
+    x->has_seen = read_bool(rd);
+    x->seen = read_i64(rd);
+    x->finish_seq = read_i64(rd);
+    x->has_feasible = read_bool(rd);
+    x->feasible = read_bool(rd);
     x->runner = read_str(rd);
+    x->client = read_str(rd);
     x->reason = read_str(rd);
     x->created_ms = read_i64(rd);
     x->started_ms = read_i64(rd);
@@ -336,6 +404,19 @@ as_status store_trial_live(struct tx *t, struct arena *a, int64_t sweep_key,
     args_i64(&args, sweep_key);
     RESULT_AUTO r = {0};
     as_status st = tx_query(t, &stmts[TRIAL_LIVE], &args, &r, err);
+    return st == AS_OK ? read_heads(&r, a, ret, err) : st;
+}
+
+as_status store_trial_of_client(struct tx *t, struct arena *a, int64_t sweep_key,
+                                const char *client, int64_t limit, struct trial_list_heads *ret,
+                                struct as_err *err)
+{
+    struct args args = {0};
+    args_i64(&args, sweep_key);
+    args_str(&args, client);
+    args_i64(&args, limit);
+    RESULT_AUTO r = {0};
+    as_status st = tx_query(t, &stmts[TRIAL_OF_CLIENT], &args, &r, err);
     return st == AS_OK ? read_heads(&r, a, ret, err) : st;
 }
 
@@ -489,4 +570,27 @@ as_status store_trial_missing(struct tx *t, struct arena *a, const char *runner,
     RESULT_AUTO r = {0};
     st = tx_query(t, &stmts[TRIAL_MISSING], &args, &r, err);
     return st == AS_OK ? read_missing(&r, a, ret, err) : st;
+}
+
+as_status store_trial_measured(struct tx *t, int64_t sweep_key, int64_t number,
+                               const char *const *metrics, size_t n, double *ret, bool *ret_has,
+                               struct as_err *err)
+{
+    AS_AUTO(str_done) struct str names = {0};
+    struct args args = {0};
+    as_status st = array_of_names(&names, metrics, n, err);
+    if (st != AS_OK)
+        return st;
+    args_i64(&args, sweep_key);
+    args_i64(&args, number);
+    args_str(&args, str_cstr(&names));
+    RESULT_AUTO r = {0};
+    st = tx_query(t, &stmts[TRIAL_MEASURED], &args, &r, err);
+    if (st != AS_OK)
+        return st;
+    if (r.rows == 0)
+        return as_fail(err, AS_E_NOT_FOUND, "the sweep has no trial %lld", (long long)number);
+    struct reader rd;
+    reader_init(&rd, &r, 0, NULL);
+    return read_values(&rd, n, ret, ret_has, err);
 }

@@ -14,25 +14,41 @@ struct trial_head {
     int64_t attempt, restarts;
     bool has_value;
     double value;
-    const char *runner;
+    const char *runner; /* of the latest attempt, or */
+    const char *client;
+    int64_t epoch; /* 0: a client's */
+};
+
+/* Who runs an attempt: a runner, with the claim that it got it by, or a client. */
+struct holder {
+    const char *runner; /* NULL: a client */
     int64_t epoch;
+    const char *claim_id;
+    const char *client; /* NULL: a runner */
 };
 
 struct trial_new {
     int64_t sweep_key, number, seed;
     const char *params, *suggestion; /* JSON */
-    const char *runner;
-    int64_t epoch;
+    trial_origin origin;
+    int64_t index;               /* ORIGIN_SUGGESTED only */
+    int64_t seen;                /* -1: the method does not learn */
+    const struct holder *holder; /* NULL: it waits in the queue */
 };
 
-/* Insert it running, at attempt 1. */
+/* Insert it running at attempt 1, or queued. */
 AS_MUST_CHECK as_status store_trial_add(struct tx *t, const struct trial_new *n,
                                         struct as_err *err);
 
 /* Take the queued trial with the lowest number: it runs, one attempt further. *ret_attempt is 0
  * when none is queued. */
-AS_MUST_CHECK as_status store_trial_take(struct tx *t, int64_t sweep_key, const char *runner,
-                                         int64_t epoch, int64_t *ret_number, int64_t *ret_attempt,
+AS_MUST_CHECK as_status store_trial_take(struct tx *t, int64_t sweep_key,
+                                         const struct holder *holder, int64_t *ret_number,
+                                         int64_t *ret_attempt, struct as_err *err);
+
+/* As it is now, without a lock. AS_E_NOT_FOUND. */
+AS_MUST_CHECK as_status store_trial_head(struct tx *t, struct arena *a, int64_t sweep_key,
+                                         int64_t number, struct trial_head *ret,
                                          struct as_err *err);
 
 /* Lock the row until the transaction ends. AS_E_NOT_FOUND. */
@@ -44,10 +60,12 @@ struct trial_move {
     trial_state from, to;
     int64_t attempt;
     bool burns_restart;
+    bool feasible; /* of one that completes */
     const char *reason;
 };
 
-/* The guarded change of state: AS_E_CONFLICT unless it is in `from` at that attempt. */
+/* The guarded change of state: AS_E_CONFLICT unless it is in `from` at that attempt. A trial that
+ * ends gets the sweep's next finish_seq: the caller holds the sweep's row. */
 AS_MUST_CHECK as_status store_trial_move(struct tx *t, int64_t sweep_key, int64_t number,
                                          const struct trial_move *m, struct as_err *err);
 
@@ -82,6 +100,10 @@ struct trial_list_heads {
 /* Those of a sweep that have not ended. */
 AS_MUST_CHECK as_status store_trial_live(struct tx *t, struct arena *a, int64_t sweep_key,
                                          struct trial_list_heads *ret, struct as_err *err);
+/* Those that a client runs in a sweep, by number, at most `limit`. */
+AS_MUST_CHECK as_status store_trial_of_client(struct tx *t, struct arena *a, int64_t sweep_key,
+                                              const char *client, int64_t limit,
+                                              struct trial_list_heads *ret, struct as_err *err);
 /* Those that run on a runner, but for the attempts listed. */
 AS_MUST_CHECK as_status store_trial_held(struct tx *t, struct arena *a, const char *runner,
                                          const struct attempt_ref *but, size_t n,
@@ -107,5 +129,10 @@ AS_MUST_CHECK as_status store_trial_missing(struct tx *t, struct arena *a, const
                                             const struct attempt_ref *listed, size_t n,
                                             int64_t lease_ms, struct trial_list_heads *ret,
                                             struct as_err *err);
+
+/* The latest values of these metrics; NaN for those that were never measured. AS_E_NOT_FOUND. */
+AS_MUST_CHECK as_status store_trial_measured(struct tx *t, int64_t sweep_key, int64_t number,
+                                             const char *const *metrics, size_t n, double *ret,
+                                             bool *ret_has, struct as_err *err);
 
 #endif

@@ -26,6 +26,10 @@ typedef enum tx_kind {
 AS_MUST_CHECK as_status store_run(struct store *db, tx_kind kind, tx_fn *fn, void *arg,
                                   struct as_err *err);
 
+/* A trial of that sweep that was begun ends in this transaction: store_on_finished() tells once it
+ * is committed. */
+void tx_finished(struct tx *t, int64_t sweep_key);
+
 /* The store that a transaction belongs to. */
 struct store *tx_store(struct tx *t);
 

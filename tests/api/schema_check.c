@@ -166,6 +166,20 @@ bool schema_check(const json_t *schema, const json_t *value, char msg[SCHEMA_MSG
     return check(schema, value, "", msg);
 }
 
+json_t *ck_schema(const char *schema, json_t *j)
+{
+    char ref[80], msg[SCHEMA_MSG_MAX];
+    struct as_err err;
+    JSON_AUTO back = NULL;
+    ck_assert_ptr_nonnull(j);
+    (void)snprintf(ref, sizeof ref, "#/components/schemas/%s", schema);
+    AS_AUTO(as_freep) char *text = json_format_ordered(j);
+    ck_assert_msg(schema_check(openapi_ref(ref), j, msg), "%s: %s in %s", schema, msg, text);
+    ck_assert_msg(json_parse(text, strlen(text), &back, &err) == AS_OK, "%s", err.msg);
+    ck_assert_msg(json_equal(j, back), "%s changed on its way: %s", schema, text);
+    return j;
+}
+
 const json_t *openapi_answer(const char *path, const char *method, int status, const char *type,
                              bool *ret_listed)
 {

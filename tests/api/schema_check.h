@@ -18,6 +18,10 @@ const json_t *openapi_ref(const char *ref);
 /* True when `value` fits; else msg says where and why. */
 bool schema_check(const json_t *schema, const json_t *value, char msg[SCHEMA_MSG_MAX]);
 
+/* ck_assert that a value fits the schema of that name, and that its text reads back as the same
+ * value. Takes j, and gives it back. */
+json_t *ck_schema(const char *schema, json_t *j);
+
 /* The schema of an answer, NULL when the document does not list the status or it has no body.
  * *ret_listed says whether the status is listed. `path` is the template. */
 const json_t *openapi_answer(const char *path, const char *method, int status, const char *type,

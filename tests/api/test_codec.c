@@ -5,25 +5,11 @@
 
 #include "api/server/codec.h"
 #include "base/json.h"
+#include "tests/api/decode_check.h"
 #include "tests/api/schema_check.h"
 #include "tests/check_main.h"
 
 #define SHA "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
-
-/* It fits the schema, and its text reads back as the same value. Takes j. */
-static json_t *check(const char *schema, json_t *j)
-{
-    char ref[80], msg[SCHEMA_MSG_MAX];
-    struct as_err err;
-    JSON_AUTO back = NULL;
-    ck_assert_ptr_nonnull(j);
-    (void)snprintf(ref, sizeof ref, "#/components/schemas/%s", schema);
-    AS_AUTO(as_freep) char *text = json_format_ordered(j);
-    ck_assert_msg(schema_check(openapi_ref(ref), j, msg), "%s: %s in %s", schema, msg, text);
-    ck_ok(json_parse(text, strlen(text), &back, &err), err);
-    ck_assert_msg(json_equal(j, back), "%s changed on its way: %s", schema, text);
-    return j;
-}
 
 static struct trial_row trial(void)
 {
@@ -61,7 +47,7 @@ START_TEST(test_sweep)
                           .seed = INT64_MAX,
                           .planned = 10,
                           .created_ms = 1};
-    JSON_AUTO plain = check("Sweep", sweep_encode(&r));
+    JSON_AUTO plain = ck_schema("Sweep", sweep_encode(&r));
     ck_assert_str_eq(json_string_value(json_object_get(plain, "seed")), "9223372036854775807");
     ck_assert(json_is_null(json_object_get(plain, "best")));
     ck_assert_str_eq(json_string_value(json_object_get(plain, "created_at")),
@@ -71,14 +57,13 @@ START_TEST(test_sweep)
     r.best_params = "{\"z\":true}";
     r.reason = "done";
     r.finished_ms = 5;
-    JSON_AUTO best = check("Sweep", sweep_encode(&r));
+    JSON_AUTO best = ck_schema("Sweep", sweep_encode(&r));
     AS_AUTO(as_freep) char *text = json_format_ordered(best);
     ck_assert_ptr_nonnull(strstr(text, "\"value\":0.1,")); /* shortest, not 17 digits */
     ck_assert_ptr_nonnull(strstr(text, "{\"z\":{},\"a\":{}}"));
-    JSON_AUTO page =
-        check("SweepList",
-              sweep_page_encode(&(struct sweep_page){.rows = &r, .n = 1, .next_cursor = "abc"}));
-    JSON_AUTO none = check("SweepList", sweep_page_encode(&(struct sweep_page){0}));
+    JSON_AUTO page = ck_schema("SweepList", sweep_page_encode(&(struct sweep_page){
+                                                .rows = &r, .n = 1, .next_cursor = "abc"}));
+    JSON_AUTO none = ck_schema("SweepList", sweep_page_encode(&(struct sweep_page){0}));
     r.document = "not JSON";
     ck_assert_ptr_null(sweep_encode(&r));
 }
@@ -87,7 +72,7 @@ END_TEST
 START_TEST(test_trial)
 {
     struct trial_row r = trial();
-    JSON_AUTO full = check("Trial", trial_encode(&r));
+    JSON_AUTO full = ck_schema("Trial", trial_encode(&r));
     ck_assert_str_eq(json_string_value(json_object_get(full, "value")), "NaN");
     const json_t *metrics = json_object_get(full, "metrics");
     ck_assert(json_number_value(json_object_get(metrics, "huge")) == 1e23); /* as jsonb writes it */
@@ -95,20 +80,21 @@ START_TEST(test_trial)
         {.attempt = 1, .runner = "r", .started_ms = 1, .ended_ms = 2, .outcome = "lost"},
         {.attempt = 2, .runner = "r", .started_ms = 3, .has_exit_code = true, .exit_code = -9}};
     struct trial_detail d = {.trial = r, .attempts = attempts, .n_attempts = 2};
-    JSON_AUTO detail = check("TrialDetail", trial_detail_encode(&d));
+    JSON_AUTO detail = ck_schema("TrialDetail", trial_detail_encode(&d));
     r.has_value = r.has_step = false;
     r.runner = r.reason = NULL;
     JSON_AUTO bare =
-        check("TrialList", trial_page_encode(&(struct trial_page){.rows = &r, .n = 1}));
+        ck_schema("TrialList", trial_page_encode(&(struct trial_page){.rows = &r, .n = 1}));
     int64_t steps[] = {1, INT64_C(1) << 52, INT64_MAX};
     double values[] = {0.1, INFINITY, -INFINITY};
     struct series_row series = {.metric = "a.b", .steps = steps, .values = values, .n = 3};
-    JSON_AUTO all = check("Series", series_encode(&(struct series_list){.rows = &series, .n = 1}));
-    JSON_AUTO no = check("Series", series_encode(&(struct series_list){0}));
-    JSON_AUTO log = check("TrialLog", log_encode(&(struct log_row){.text = "\x1b[31m\n"}));
+    JSON_AUTO all =
+        ck_schema("Series", series_encode(&(struct series_list){.rows = &series, .n = 1}));
+    JSON_AUTO no = ck_schema("Series", series_encode(&(struct series_list){0}));
+    JSON_AUTO log = ck_schema("TrialLog", log_encode(&(struct log_row){.text = "\x1b[31m\n"}));
     struct file_row file = {.path = "a/b", .size = INT64_MAX, .sha256 = SHA};
     JSON_AUTO files =
-        check("FileList", file_list_encode(&(struct file_list){.rows = &file, .n = 1}));
+        ck_schema("FileList", file_list_encode(&(struct file_list){.rows = &file, .n = 1}));
 }
 END_TEST
 
@@ -117,12 +103,12 @@ START_TEST(test_runner_and_claim)
     struct runner_row r = {
         .name = "r", .state = "live", .slots = 2, .epoch = 3, .registered_ms = 1};
     JSON_AUTO page =
-        check("RunnerList", runner_page_encode(&(struct runner_page){.rows = &r, .n = 1}));
+        ck_schema("RunnerList", runner_page_encode(&(struct runner_page){.rows = &r, .n = 1}));
     struct directive_row stop = {{"s", 1, 2}, "gone"};
     struct registration reg = {1, 15000, 3000, {&stop, 1}};
-    JSON_AUTO registered = check("Registration", registration_encode("r", &reg));
-    JSON_AUTO beat = check("HeartbeatResult", heartbeat_encode(15000, &reg.directives));
-    JSON_AUTO report = check("ReportResult", report_encode(5));
+    JSON_AUTO registered = ck_schema("Registration", registration_encode("r", &reg));
+    JSON_AUTO beat = ck_schema("HeartbeatResult", heartbeat_encode(15000, &reg.directives));
+    JSON_AUTO report = ck_schema("ReportResult", report_encode(5));
     const char *inactive[] = {"momentum"};
     struct dataset_row data = {.name = "d",
                                .format = "csv",
@@ -143,24 +129,24 @@ START_TEST(test_runner_and_claim)
                               .dataset = &data,
                               .grace_ms = 30000};
     JSON_AUTO claims =
-        check("ClaimResult", claims_encode(&(struct claim_list){.rows = &row, .n = 1}));
+        ck_schema("ClaimResult", claims_encode(&(struct claim_list){.rows = &row, .n = 1}));
     row.dataset = NULL;
     row.timeout_ms = 5;
     JSON_AUTO bare =
-        check("ClaimResult", claims_encode(&(struct claim_list){.rows = &row, .n = 1}));
-    JSON_AUTO none = check("ClaimResult", claims_encode(&(struct claim_list){0}));
+        ck_schema("ClaimResult", claims_encode(&(struct claim_list){.rows = &row, .n = 1}));
+    JSON_AUTO none = ck_schema("ClaimResult", claims_encode(&(struct claim_list){0}));
     data.classes = NULL;
     data.task = "regression";
     data.target = "-1";
-    JSON_AUTO list =
-        check("DatasetList", dataset_page_encode(&(struct dataset_page){.rows = &data, .n = 1}));
+    JSON_AUTO list = ck_schema("DatasetList",
+                               dataset_page_encode(&(struct dataset_page){.rows = &data, .n = 1}));
 }
 END_TEST
 
 START_TEST(test_event_and_token)
 {
     struct event_row e = {.id = INT64_MAX, .type = "trial.measured", .time_ms = 1};
-    JSON_AUTO bare = check("Event", event_encode(&e));
+    JSON_AUTO bare = ck_schema("Event", event_encode(&e));
     e.sweep = "s";
     e.has_number = e.has_value = true;
     e.value = -INFINITY;
@@ -168,23 +154,13 @@ START_TEST(test_event_and_token)
     e.state = "running";
     e.reason = "r";
     e.runner = "x";
-    JSON_AUTO full = check("Event", event_encode(&e));
+    JSON_AUTO full = ck_schema("Event", event_encode(&e));
     ck_assert_str_eq(json_string_value(json_object_get(full, "id")), "9223372036854775807");
     struct token_row t = {.id = "t", .role = ROLE_RUNNER, .created_ms = 1};
     JSON_AUTO page =
-        check("TokenList", token_page_encode(&(struct token_page){.rows = &t, .n = 1}));
+        ck_schema("TokenList", token_page_encode(&(struct token_page){.rows = &t, .n = 1}));
 }
 END_TEST
-
-static json_t *parse(const char *text)
-{
-    struct as_err err;
-    json_t *j = NULL;
-    ck_ok(json_parse(text, strlen(text), &j, &err), err);
-    return j;
-}
-
-typedef as_status decode_fn(const json_t *doc, struct arena *a, struct as_err *err);
 
 static as_status try_register(const json_t *doc, struct arena *a, struct as_err *err)
 {
@@ -246,10 +222,7 @@ static as_status try_token(const json_t *doc, struct arena *a, struct as_err *er
     return token_decode(doc, &r, err);
 }
 
-static const struct {
-    decode_fn *decode;
-    const char *text, *pointer; /* pointer NULL: it is fine */
-} cases[] = {
+static const struct decode_case cases[] = {
     {try_register, "{\"name\":\"r\",\"slots\":1}", NULL},
     {try_register,
      "{\"name\":\"r\",\"slots\":1,\"gpus\":[\"a\"],\"host\":\"h\",\"version\":\"1\","
@@ -305,19 +278,7 @@ static const struct {
 
 START_TEST(test_decode)
 {
-    struct arena a = {0};
-    struct as_err err = {0};
-    JSON_AUTO doc = parse(cases[_i].text);
-    as_status st = cases[_i].decode(doc, &a, &err);
-    if (cases[_i].pointer) {
-        ck_assert_msg(st < 0, "%s was accepted", cases[_i].text);
-        ck_assert_msg(strcmp(err.pointer, cases[_i].pointer) == 0, "%s: at '%s', wanted '%s'",
-                      cases[_i].text, err.pointer, cases[_i].pointer);
-        ck_assert_str_ne(err.msg, "");
-    } else {
-        ck_assert_msg(st == AS_OK, "%s: %s", cases[_i].text, err.msg);
-    }
-    arena_done(&a);
+    decode_check(&cases[_i], false);
 }
 END_TEST
 
@@ -327,19 +288,19 @@ START_TEST(test_decode_values)
     struct as_err err;
     struct measurement_list m;
     struct completion c;
-    JSON_AUTO items = parse("{\"items\":[{\"step\":3,\"metrics\":{\"a\":1,\"b\":\"NaN\"}},"
-                            "{\"step\":4,\"metrics\":{\"a\":\"-Infinity\"}}]}");
+    JSON_AUTO items = decode_parse("{\"items\":[{\"step\":3,\"metrics\":{\"a\":1,\"b\":\"NaN\"}},"
+                                   "{\"step\":4,\"metrics\":{\"a\":\"-Infinity\"}}]}");
     ck_ok(measurements_decode(items, &a, &m, &err), err);
     ck_assert_uint_eq(m.n, 3);
     ck_assert_int_eq(m.rows[0].step, 3);
     ck_assert_double_eq(m.rows[0].value, 1.0);
     ck_assert(isnan(m.rows[1].value));
     ck_assert(isinf(m.rows[2].value) && m.rows[2].value < 0);
-    JSON_AUTO end = parse("{\"outcome\":\"retry\",\"exit_code\":-9,\"reason\":\"r\"}");
+    JSON_AUTO end = decode_parse("{\"outcome\":\"retry\",\"exit_code\":-9,\"reason\":\"r\"}");
     ck_ok(completion_decode(end, &c, &err), err);
     ck_assert_int_eq(c.outcome, OUTCOME_RETRY);
     ck_assert(c.has_exit_code && c.exit_code == -9);
-    JSON_AUTO null = parse("{\"outcome\":\"released\",\"exit_code\":null}");
+    JSON_AUTO null = decode_parse("{\"outcome\":\"released\",\"exit_code\":null}");
     ck_ok(completion_decode(null, &c, &err), err);
     ck_assert(!c.has_exit_code && !c.reason);
     arena_done(&a);

@@ -90,6 +90,40 @@ START_TEST(test_bodies)
 }
 END_TEST
 
+/* Everything under "example" and "examples" of a content fits its schema: people copy it. */
+static size_t check_examples(const char *operation, const json_t *content)
+{
+    char msg[SCHEMA_MSG_MAX] = "";
+    const json_t *media = json_object_get(content, "application/json");
+    const json_t *schema = json_object_get(media, "schema");
+    json_t *examples = json_object_get(media, "examples");
+    const json_t *one = json_object_get(media, "example");
+    size_t n = one != NULL;
+    ck_assert_msg(!one || schema_check(schema, one, msg), "%s: example: %s", operation, msg);
+    for (void *it = json_object_iter(examples); it; it = json_object_iter_next(examples, it), n++) {
+        const json_t *value = json_object_get(json_object_iter_value(it), "value");
+        ck_assert_msg(value && schema_check(schema, value, msg), "%s: example %s: %s", operation,
+                      json_object_iter_key(it), msg);
+    }
+    return n;
+}
+
+START_TEST(test_examples)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < n_routes; i++) {
+        const json_t *op = operation_of(&routes[i]);
+        json_t *answers = json_object_get(op, "responses");
+        n += check_examples(routes[i].operation,
+                            json_object_get(json_object_get(op, "requestBody"), "content"));
+        for (void *it = json_object_iter(answers); it; it = json_object_iter_next(answers, it))
+            n += check_examples(routes[i].operation,
+                                json_object_get(json_object_iter_value(it), "content"));
+    }
+    ck_assert_uint_ge(n, 15);
+}
+END_TEST
+
 static void count_parameters(const struct route *r, const json_t *list, size_t *n_query,
                              bool *has_key)
 {
@@ -161,6 +195,7 @@ Suite *test_suite(void)
 {
     Suite *s = suite_create("api_openapi");
     TCase *tc = tcase_create("table");
+    tcase_add_test(tc, test_examples);
     tcase_add_test(tc, test_routes_are_documented);
     tcase_add_test(tc, test_document_is_routed);
     tcase_add_test(tc, test_roles);

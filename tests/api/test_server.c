@@ -273,14 +273,15 @@ END_TEST
 START_TEST(test_bad_documents)
 {
     struct rest user = as_user(), viewer = as_viewer();
-    REPLY_AUTO gp = rest_call(
+    REPLY_AUTO later = rest_call(
         &user, "POST", "/v1/sweeps",
         "{\"name\":\"g\",\"metric\":{\"name\":\"l\",\"goal\":\"minimize\"},\"parameters\":{\"x\":"
-        "{\"type\":\"float\",\"min\":0,\"max\":1}},\"search\":{\"method\":\"gp\"},"
+        "{\"type\":\"float\",\"min\":0,\"max\":1}},\"early_stopping\":{\"method\":\"asha\"},"
+        "\"limits\":{\"max_trials\":3},"
         "\"trial\":{\"command\":[\"true\"]}}");
-    ck_status(gp, 400);
-    ck_assert_str_eq(reply_str(&gp, "code"), "unsupported");
-    ck_assert_str_eq(reply_str(&gp, "errors.0.pointer"), "/search/method");
+    ck_status(later, 400);
+    ck_assert_str_eq(reply_str(&later, "code"), "unsupported");
+    ck_assert_str_eq(reply_str(&later, "errors.0.pointer"), "/early_stopping");
     REPLY_AUTO bounds = rest_call(
         &user, "POST", "/v1/sweeps",
         "{\"name\":\"g\",\"metric\":{\"name\":\"l\",\"goal\":\"minimize\"},\"parameters\":{\"x\":"

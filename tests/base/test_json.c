@@ -104,6 +104,24 @@ START_TEST(text_is_counted_in_characters)
 END_TEST
 
 /* Memory failure at every allocation of our own: no crash, an error, no leak (ASan sees leaks). */
+START_TEST(files_may_be_larger)
+{
+    struct as_err err = {0};
+    struct str b = {0};
+    json_t *j = NULL;
+    str_putc(&b, '[');
+    for (int i = 0; i < JSON_MAX_NODES; i++)
+        str_puts(&b, "0,");
+    str_puts(&b, "0]");
+    ck_ok(str_check(&b, &err), err);
+    ck_fails(json_parse(b.s, b.len, &j, &err), AS_E_TOO_LARGE, err, "more than 200000 values");
+    ck_ok(json_parse_file(b.s, b.len, &j, &err), err);
+    ck_assert_uint_eq(json_array_size(j), JSON_MAX_NODES + 1);
+    json_decref(j);
+    str_done(&b);
+}
+END_TEST
+
 START_TEST(out_of_memory)
 {
     JSON_AUTO j = json_pack("{s:[i,i],s:s}", "list", 1, 2, "text", "value");
@@ -126,6 +144,7 @@ Suite *test_suite(void)
     tcase_add_test(t, numbers_round_trip);
     tcase_add_test(t, fields_name_what_is_wrong);
     tcase_add_test(t, text_is_counted_in_characters);
+    tcase_add_test(t, files_may_be_larger);
     tcase_add_test(t, out_of_memory);
     suite_add_tcase(s, t);
     return s;

@@ -41,11 +41,39 @@ START_TEST(parsing)
 }
 END_TEST
 
+START_TEST(an_option_several_times)
+{
+    struct as_err err = {0};
+    struct opt_list sets = {0};
+    const struct opt table[] = {
+        {"set", 's', OPT_LIST, &sets, "FIELD=VALUE", NULL, "change a field"},
+        {0},
+    };
+    char *argv[] = {"p", "--set", "a=1", "file", "--set=b=-2", "-s", "c=3", NULL};
+    int n_args = 0;
+    ck_ok(opt_parse(table, 7, argv, &n_args, &err), err);
+    ck_assert_uint_eq(sets.n, 3);
+    ck_assert_str_eq(sets.values[0], "a=1");
+    ck_assert_str_eq(sets.values[1], "b=-2");
+    ck_assert_str_eq(sets.values[2], "c=3");
+    ck_assert_int_eq(n_args, 1);
+
+    static char *many[1 + OPT_LIST_MAX + 2];
+    many[0] = "p";
+    for (int i = 0; i <= OPT_LIST_MAX; i++)
+        many[1 + i] = "--set=x=1";
+    sets.n = 0;
+    ck_fails(opt_parse(table, 2 + OPT_LIST_MAX, many, &n_args, &err), AS_E_INVAL, err,
+             "at most 256 times");
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *s = suite_create("opt");
     TCase *t = tcase_create("opt");
     tcase_add_test(t, parsing);
+    tcase_add_test(t, an_option_several_times);
     suite_add_tcase(s, t);
     return s;
 }

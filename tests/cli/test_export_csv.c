@@ -24,9 +24,10 @@ START_TEST(rows)
     ck_assert_str_eq(
         str_cstr(&b),
         "number,state,value,attempt,restarts,param.width,param.lr,param.opt,metric.loss,metric.big,"
-        "runner,reason,created_at,started_at,finished_at\n"
-        "0,completed,-0.1,1,0,,1e-05,'=cmd,0.25,Infinity,local-1,,t0,,\n"
-        "1,failed,NaN,2,1,64,-2,,,,,\"exit 3, \"\"bad\"\"\",,,\n");
+        "runner,reason,created_at,started_at,finished_at,client,origin,feasible,index,seen,"
+        "finish_seq\n"
+        "0,completed,-0.1,1,0,,1e-05,'=cmd,0.25,Infinity,local-1,,t0,,,,,,,,\n"
+        "1,failed,NaN,2,1,64,-2,,,,,\"exit 3, \"\"bad\"\"\",,,,,,,,,\n");
     str_done(&b);
 }
 END_TEST
@@ -37,8 +38,9 @@ START_TEST(nothing)
     struct str b = {0};
     JSON_AUTO items = json_array();
     ck_ok(export_csv(NULL, items, &b, &err), err);
-    ck_assert_str_eq(str_cstr(&b), "number,state,value,attempt,restarts,runner,reason,created_at,"
-                                   "started_at,finished_at\n");
+    ck_assert_str_eq(str_cstr(&b),
+                     "number,state,value,attempt,restarts,runner,reason,created_at,"
+                     "started_at,finished_at,client,origin,feasible,index,seen,finish_seq\n");
     str_done(&b);
 }
 END_TEST

@@ -57,12 +57,45 @@ START_TEST(a_terminal_shows_what_there_is)
 }
 END_TEST
 
+START_TEST(several_objectives_and_a_constraint)
+{
+    static const char sweep_text[] =
+        "{\"metric\":{\"name\":\"error\"},\"metrics\":[{\"name\":\"error\",\"goal\":"
+        "\"minimize\"},{\"name\":\"speed\",\"goal\":\"maximize\"}],\"constraints\":[{"
+        "\"metric\":\"mb\",\"max\":10},{\"metric\":\"error\",\"max\":1}],\"document\":{"
+        "\"parameters\":{\"x\":{}}}}";
+    static const char items_text[] =
+        "[{\"number\":0,\"state\":\"completed\",\"value\":0.5,\"feasible\":true,\"metrics\":{"
+        "\"error\":0.5,\"speed\":3,\"mb\":9,\"other\":1},\"params\":{\"x\":1}},"
+        "{\"number\":1,\"state\":\"completed\",\"value\":0.1,\"feasible\":false,\"metrics\":{"
+        "\"error\":0.1,\"speed\":4,\"mb\":11},\"params\":{\"x\":2}},"
+        "{\"number\":2,\"state\":\"running\",\"value\":null,\"feasible\":null,\"metrics\":{},"
+        "\"params\":{\"x\":3}}]";
+    AS_AUTO(table_freep) struct table *t = NULL;
+    JSON_AUTO sweep = NULL;
+    JSON_AUTO items = NULL;
+    struct str b = {0};
+    const struct look look = {.width = SIZE_MAX};
+    ck_ok(json_parse(sweep_text, strlen(sweep_text), &sweep, &err), err);
+    ck_ok(json_parse(items_text, strlen(items_text), &items, &err), err);
+    ck_ok(trial_table_create(items, TRIAL_TABLE_ALL, sweep, &look, &t, &err), err);
+    ck_ok(table_format(t, &look, &b, NULL, &err), err);
+    ck_assert_str_eq(str_cstr(&b),
+                     "trial\tstate\terror\tspeed\tmb\tfeasible\tstep\ttime\tx\treason\n"
+                     "0\tcompleted\t0.5\t3\t9\tyes\t\t\t1\t\n"
+                     "1\tcompleted\t0.1\t4\t11\tno\t\t\t2\t\n"
+                     "2\trunning\t\t\t\t\t\t\t3\t\n");
+    str_done(&b);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *s = suite_create("trial_table");
     TCase *t = tcase_create("trial_table");
     tcase_add_test(t, parameters_as_in_the_document);
     tcase_add_test(t, a_terminal_shows_what_there_is);
+    tcase_add_test(t, several_objectives_and_a_constraint);
     suite_add_tcase(s, t);
     return s;
 }

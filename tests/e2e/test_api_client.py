@@ -4,6 +4,7 @@ is checked against the status codes and the schema that the document promises fo
 import hashlib
 import json
 import sys
+import time
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -122,6 +123,60 @@ def runner_protocol(c, sweep):
     c.leaveRunner({"epoch": r["epoch"]}, runner="by-hand")
 
 
+def ask_and_tell(c):
+    """Every operation of a client that runs its own loop, and what people add to a sweep."""
+    doc = {"name": "asked", "metrics": [{"name": "loss", "goal": "minimize"}, {"name": "speed", "goal": "maximize"}],
+           "constraints": [{"metric": "heat", "max": 10}], "search": {"seed": 5}, "limits": {"max_trials": 4},
+           "parameters": {"x": {"type": "float", "min": 0, "max": 1}, "k": {"type": "ordinal", "values": [1, 2, 4]},
+                          "y": {"type": "int", "min": 1, "max": 9, "when": {"k": [1, 2]}}}}
+    sweep = c.createSweep(doc, paused="true")
+    assert sweep["state"] == "paused" and sweep["method"] == "gp" and not sweep["for_runners"], sweep
+    at, result = {"sweep": sweep["id"]}, {"loss": 0.5, "speed": 2, "heat": 3}
+    c.createSweep(doc, paused="perhaps", expect=400)
+    known = c.addTrial({"params": {"x": 0.25, "k": 4}, "metrics": result}, **at)
+    assert known["origin"] == "known" and known["state"] == "completed" and known["finish_seq"] == 1, known
+    c.addTrial({"params": {"x": 0.25, "k": 4, "y": 3}}, expect=400, **at)
+    key = {"Idempotency-Key": str(uuid.uuid4())}
+    queued = c.addTrial({"params": {"x": 0.75, "k": 1, "y": 9}}, **at, **key)
+    assert c.addTrial({"params": {"x": 0.75, "k": 1, "y": 9}}, **at, **key)["number"] == queued["number"]
+    c.addTrial({"params": {"x": 0.5, "k": 4}}, expect=422, **at, **key)
+    nothing = c.askSuggestions({"client": "me", "wait_ms": 0}, **at)
+    assert nothing == {"items": [], "state": "paused", "done": False}, nothing
+    c.changeSweep({"state": "running"}, **at)
+    first = c.askSuggestions({"client": "me"}, **at)["items"][0]
+    assert first["number"] == queued["number"] and first["origin"] == "enqueued" and first["params"]["y"] == 9, first
+    again = c.askSuggestions({"client": "me", "count": 2, "lease_ms": 3600000}, **at)["items"]
+    assert [i["number"] for i in again][0] == first["number"] and len(again) == 2, again
+    held = {**at, "number": first["number"]}
+    batch = {"client": "me", "items": [{"step": 0, "metrics": {"loss": 0.9}}, {"step": 1, "metrics": {"loss": 0.8, "odd": "NaN"}}]}
+    assert c.measureSuggestion(batch, **held)["recorded"] == 3 and c.measureSuggestion(batch, **held)["recorded"] == 0
+    assert c.heartbeatSuggestion({"client": "me", "lease_ms": 60000}, **held)["lease_until"]
+    c.heartbeatSuggestion({"client": "other"}, expect=409, **held)
+    c.completeSuggestion({"client": "me", "attempt": 7}, expect=409, **held)
+    for _ in range(2):
+        done = c.completeSuggestion({"client": "me", "metrics": {"loss": 0.1, "speed": 1, "heat": 10}}, **held)
+        assert done["state"] == "completed" and done["feasible"] and done["step"] == 2 and done["client"] == "me", done
+    hot = c.completeSuggestion({"client": "me", "metrics": {"loss": 0, "speed": 9, "heat": 11}}, **at, number=again[1]["number"])
+    assert hot["state"] == "completed" and hot["feasible"] is False, hot
+    lacking = c.askSuggestions({"client": "me"}, **at)["items"][0]
+    lacking = c.completeSuggestion({"client": "me", "metrics": {"loss": 0.2, "speed": 9}}, **at, number=lacking["number"])
+    assert lacking["state"] == "failed" and "heat" in lacking["reason"], lacking
+    front = c.listParetoTrials(**at)
+    assert [t["number"] for t in front["items"]] == [known["number"], first["number"]] and front["hypervolume"] > 0, front
+    first_of, second_of = c.getImportance(**at), c.getImportance(metric="speed", **at)
+    assert first_of["reason"] and first_of["metric"] == "loss" and second_of["metric"] == "speed", second_of
+    assert "'heat'" in c.getImportance(metric="heat", expect=400, **at)["detail"]
+    last = c.askSuggestions({"client": "me"}, **at)["items"][0]
+    assert last["reason"]["method"] == "gp" and c.askSuggestions({"client": "you", "wait_ms": 100}, **at)["items"] == []
+    c.completeSuggestion({"client": "me", "outcome": "failed", "reason": "no room"}, **at, number=last["number"])
+    over = c.askSuggestions({"client": "you"}, **at)
+    assert over["items"] == [] and over["done"] and over["state"] in ("finishing", "completed"), over
+    c.addTrial({"params": {"x": 0, "k": 4}}, expect=409, **at)
+    while c.getSweep(**at)["state"] == "finishing":
+        time.sleep(0.05)
+    c.deleteSweep(**at)
+
+
 def reading(c, sweep):
     page = c.listTrials(sweep=sweep, page_size=1, sort="value", order="desc")
     seen = [t["number"] for t in page["items"]]
@@ -163,6 +218,7 @@ def main():
         c.getMetrics()
         sweep, other = sweeps_and_trials(c)
         runner_protocol(c, sweep)
+        ask_and_tell(c)
         reading(c, sweep)
         viewer = the_rest(c)
         c.listRunners()

@@ -24,7 +24,7 @@ COMMAND = {"name": "fuzz", "metric": {"name": "loss", "goal": "minimize"},
            "parameters": {"x": {"type": "float", "min": 0.5, "max": 2, "scale": "log"},
                           "k": {"type": "categorical", "values": ["a", 1, True]},
                           "d": {"type": "int", "min": 1, "max": 4, "when": {"k": ["a"]}}},
-           "search": {"method": "sobol", "seed": 5}, "limits": {"max_trials": 50, "grace": "1s"},
+           "search": {"method": "sobol", "seed": 5}, "limits": {"max_trials": 400, "grace": "1s"},
            "trial": {"command": ["none", "${x}", 3]}, "resources": {"gpus": 1}}  # no real runner here has a GPU
 TRAIN = {"name": "fuzz-train", "metric": {"name": "val_error", "goal": "minimize"},
          "parameters": {"lr": {"type": "float", "min": 0.01, "max": 0.1}}, "search": {"method": "random"},
@@ -79,7 +79,8 @@ class Fuzz:
             self.must("POST", f"{at}/complete", {"outcome": ("completed", "failed")[i % 2]})
         self.tokens = {r: self.must("POST", "/v1/tokens", {"role": r}) for r in ROLES}
         self.epoch, self.digest = epoch, digest
-        self.known = {"sweep": [sweep], "number": [str(t["number"]) for t in got], "attempt": ["1"], "sha256": [digest],
+        asked = self.must("POST", f"/v1/sweeps/{sweep}/suggestions", {"client": "me", "count": 2})["items"]
+        self.known = {"sweep": [sweep], "number": [str(t["number"]) for t in got + asked], "attempt": ["1"], "sha256": [digest],
                       "dataset": ["kept"], "runner": ["by-hand"], "token": []}
 
     # ---- one request ----
@@ -175,15 +176,30 @@ class Fuzz:
                         task="auto")
         elif op.name == "claimTrials":
             body.update(epoch=self.epoch, wait_ms=self.rng.choice([0, 1, 150]))
+        elif op.name == "askSuggestions":
+            body.update(client=self.rng.choice(["me", "you"]), count=self.rng.randint(1, 3), wait_ms=self.rng.choice([0, 1, 150]))
+            body.pop("lease_ms", None)
         elif op.name == "registerRunner":
             body["name"] = "fuzzed"
         elif op.name == "createToken" and "ttl" in body:
             body["ttl"] = self.rng.choice(["1h", "30d"])
         elif op.name == "changeSweep":
             body["state"] = self.rng.choice(["running", "paused"])  # cancelled, it could be deleted under the others
+        elif op.name == "addTrial":
+            body = self.make_trial()
+        elif op.name.endswith("Suggestion"):
+            body["client"] = self.rng.choice(["me", "you"])
+            body.pop("lease_ms", None)  # else they end under the others
         elif op.name == "putFiles":
             body["files"] = [{"path": f"f/{i}", "size": 1, "sha256": self.digest} for i in range(self.rng.randrange(2))]
         return body
+
+    def make_trial(self):
+        """What addTrial takes: a configuration of COMMAND, with or without a result."""
+        rng = self.rng
+        body = {"params": rng.choice([{"x": 0.5, "k": True}, {"x": 2, "k": 1}, {"x": 1.25, "k": "a", "d": 4}])}
+        return {**body, **rng.choice([{}, {"reason": None}, {"metrics": {"loss": rng.random(), "odd": -1e300}},
+                                      {"state": "failed", "reason": "no room"}, {"metrics": {"loss": 1}, "state": "completed"}])}
 
     def places(self, value, at=()):
         yield at
@@ -213,13 +229,17 @@ class Fuzz:
 
     def target(self, op, fresh=None):
         """A target with ids that exist, and query parameters by their schemas."""
-        path, query = op.path, {}
+        path, query, sweep = op.path, {}, ""
         for p in op.parameters:
             if p["in"] == "path":
                 value = (fresh or {}).get(p["name"]) or self.rng.choice(self.known[p["name"]] or ["none"])
+                sweep = value if p["name"] == "sweep" else sweep
                 path = path.replace("{%s}" % p["name"], urllib.parse.quote(value, safe=""))
+            elif op.name == "getImportance" and p["name"] == "metric":  # the schema allows others than the sweep has
+                if self.rng.random() < 0.4:
+                    query["metric"] = (TRAIN if sweep.startswith(TRAIN["name"]) else COMMAND)["metric"]["name"]
             elif p["in"] == "query" and p["name"] != "cursor" and self.rng.random() < 0.4:
-                query[p["name"]] = str(self.make(p["schema"]))
+                query[p["name"]] = json.dumps(self.make(p["schema"])).strip('"')
         return path + ("?" + urllib.parse.urlencode(query) if query else "")
 
     def encode(self, op, body):
@@ -240,7 +260,7 @@ class Fuzz:
 
     def negative_body(self, op):
         body = self.spoil(self.make_body(op))
-        if op.name == "claimTrials" and isinstance(body, dict):
+        if op.name in ("claimTrials", "askSuggestions") and isinstance(body, dict):
             body.setdefault("wait_ms", 0)
         headers, data = self.encode(op, body)
         a = self.check(op, self.send(op.method, self.target(op), data, headers))
@@ -265,8 +285,9 @@ class Fuzz:
                 continue
             values = BAD_CURSORS if p["name"] == "cursor" else ["", "-1", "0x1", "9" * 30, "nope", "1.5", "\x00", "\x07", "1 "]
             value = self.rng.choice(values)
+            headers, body = self.encode(op, self.make_body(op)) if op.body_type else ({}, None)
             a = self.check(op, self.send(op.method, self.target(op).split("?")[0] + "?" +
-                                         urllib.parse.urlencode({p["name"]: value})))
+                                         urllib.parse.urlencode({p["name"]: value}), body, headers))
             if not self.contract.is_valid(value, p["schema"]) or p["name"] != "metric":
                 assert a.status == 400, f"{p['name']}={value!r}: {a.status}"
 
@@ -328,7 +349,8 @@ class Fuzz:
             for method, expected in (("DELETE", 204), ("DELETE", 404), ("GET", 404)):
                 a = self.send(method, path)
                 assert a.status == (405 if method == "GET" and "tokens" in path else expected), (method, path, a.status)
-        for rest in ("best", "ensemble", "events", "trials", "trials/0", "trials/0/log", "trials/0/measurements"):
+        for rest in ("best", "ensemble", "events", "trials", "trials/0", "trials/0/log", "trials/0/measurements",
+                     "pareto", "importance"):
             assert self.send("GET", f"{paths[0]}/{rest}").status == 404, rest
 
     def rule_hosts(self):

@@ -147,7 +147,7 @@ def parse_metrics(text):
             m = SAMPLE.fullmatch(line)
             assert m, f"not a sample: {line!r}"
             name, labels = m[1], m[2] or ""
-            ends = ("_bucket", "_sum", "_count") if families[current][0] == "histogram" else ("",)
+            ends = {"histogram": ("_bucket", "_sum", "_count"), "summary": ("_sum", "_count")}.get(families[current][0], ("",))
             assert name in [current + e for e in ends] and current in helped, line
             assert (name, labels) not in seen, f"twice: {line}"
             seen.add((name, labels))

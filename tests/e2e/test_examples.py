@@ -24,7 +24,9 @@ def check_exports(assay, s):
     tree = json.loads(assay.cli("export", s["id"], "--json").stdout)
     items = tree if isinstance(tree, list) else tree.get("items") or tree.get("trials")
     assert len(items) == len(rows)
-    for verb in (["sweeps"], ["show", s["id"]], ["trials", s["id"]], ["best", s["id"]], ["runners"], ["data", "list"]):
+    suggested = s["counts"]["total"]
+    assert assay.cli("replay", s["id"]).stdout.startswith(f"{suggested} of {suggested} suggestions are the same")
+    for verb in (["sweeps"], ["show", s["id"]], ["trials", s["id"]], ["best", s["id"]], ["importance", s["id"]], ["runners"], ["data", "list"]):
         text = assay.cli(*verb).stdout
         assert text.strip() and "\x1b" not in text, verb
         json.loads(assay.cli(*verb, "--json").stdout)

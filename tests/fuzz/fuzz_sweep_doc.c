@@ -30,7 +30,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     AS_AUTO(as_freep) char *y = sweep_doc_format(b);
     if (!y || strcmp(x, y) != 0)
         abort();
-    if (sampler_suggest(a->space, a->method, a->seed, 0, NULL, &c, NULL, &err) < 0 ||
+    if (sampler_suggest(a->space, a->method, a->seed, 0, &c, NULL, &err) < 0 ||
         sweep_doc_trial(a, c, &trial, &err) < 0)
         abort();
     return 0;

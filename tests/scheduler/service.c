@@ -72,6 +72,17 @@ const char *make_grid(struct service *s, const char *name, int n, const char *li
     return create(s, text);
 }
 
+const char *make_learner(struct service *s, const char *name, const char *limits, const char *more)
+{
+    char text[2000];
+    snprintf(text, sizeof text,
+             "{'name': '%s', 'metric': {'name': 'loss', 'goal': 'minimize'}, 'parameters': {'x': "
+             "{'type': 'float', 'min': 0, 'max': 1}, 'y': {'type': 'float', 'min': 0, 'max': 1}}, "
+             "'search': {'method': 'gp', 'seed': 7}, 'limits': {%s}%s}",
+             name, limits, more);
+    return create(s, text);
+}
+
 int64_t make_runner(struct service *s, const char *name, int64_t slots)
 {
     struct as_err err = {0};
@@ -90,7 +101,7 @@ struct claim_list claim(struct service *s, const char *runner, int64_t epoch, in
     snprintf(id, sizeof id, "claim-%d", atomic_fetch_add(&counter, 1));
     struct claim_request req = {
         .runner = runner, .epoch = epoch, .claim_id = id, .max_trials = max};
-    ck_ok(claim_trials(s->db, &s->a, &req, &list, &err), err);
+    ck_ok(claim_trials(s->db, NULL, &s->a, &req, &list, &err), err);
     return list;
 }
 
@@ -99,6 +110,38 @@ struct claimed_row claim_one(struct service *s, const char *runner, int64_t epoc
     struct claim_list list = claim(s, runner, epoch, 1);
     ck_assert_uint_eq(list.n, 1);
     return list.rows[0];
+}
+
+struct suggestion_list ask(struct service *s, const char *sweep, const char *client, int64_t n)
+{
+    struct as_err err = {0};
+    struct suggestion_list list;
+    struct ask_request req = {.sweep = sweep,
+                              .client = client,
+                              .count = n,
+                              .lease_ms = ASK_LEASE_DEFAULT_MS,
+                              .is_last = true};
+    ck_ok(ask_trials(s->db, NULL, &s->a, &req, &list, &err), err);
+    return list;
+}
+
+struct suggestion_row ask_one(struct service *s, const char *sweep, const char *client)
+{
+    struct suggestion_list list = ask(s, sweep, client, 1);
+    ck_assert_uint_eq(list.n, 1);
+    return list.rows[0];
+}
+
+struct trial_row tell(struct service *s, const char *sweep, int64_t number, const char *client,
+                      double loss)
+{
+    struct as_err err = {0};
+    struct trial_row row;
+    const struct ask_ref ref = {.sweep = sweep, .number = number, .client = client};
+    const struct measurement m = {-1, "loss", loss};
+    const struct completion c = {.outcome = OUTCOME_COMPLETED, .metrics = &m, .n_metrics = 1};
+    ck_ok(ask_complete(s->db, &s->a, &ref, &c, &row, &err), err);
+    return row;
 }
 
 struct attempt_ref ref_of(const struct claimed_row *c)
@@ -177,7 +220,9 @@ void check_invariants(struct service *s)
         {"a running trial has one open attempt, its latest",
          "select count(*) from trial t where state = 'running' and not exists (select from attempt "
          "a where a.sweep_key = t.sweep_key and a.number = t.number and a.attempt = t.attempt and "
-         "a.ended_at is null and a.runner = t.runner)"},
+         "a.ended_at is null and a.runner is not distinct from t.runner and a.client is not "
+         "distinct "
+         "from t.client)"},
         {"an open attempt is the latest of a running trial",
          "select count(*) from attempt a join trial t using (sweep_key, number) where a.ended_at "
          "is null and (t.state <> 'running' or t.attempt <> a.attempt)"},
@@ -185,9 +230,35 @@ void check_invariants(struct service *s)
          "select count(*) from trial t where t.attempt <> (select count(*) from attempt a where "
          "a.sweep_key = t.sweep_key and a.number = t.number)"},
         {"one completed attempt for each completed trial",
-         "select count(*) from trial t where t.state = 'completed' and 1 <> (select count(*) from "
-         "attempt a where a.sweep_key = t.sweep_key and a.number = t.number and outcome = "
+         "select count(*) from trial t where t.state = 'completed' and (t.origin <> 'known')::int "
+         "<> "
+         "(select count(*) from attempt a where a.sweep_key = t.sweep_key and a.number = t.number "
+         "and outcome = "
          "'completed')"},
+        {"the method's suggestions are numbered without holes",
+         "select count(*) from sweep s cross join lateral (select count(suggestion_index) as n, "
+         "count(distinct suggestion_index) as d, coalesce(max(suggestion_index) + 1, 0) as m from "
+         "trial where sweep_key = s.key) t where (t.n, t.d, t.m) <> (n_suggested, n_suggested, "
+         "n_suggested)"},
+        {"ends are numbered without holes",
+         "select count(*) from sweep s cross join lateral (select count(finish_seq) as n, "
+         "count(distinct finish_seq) as d, coalesce(max(finish_seq), 0) as m from trial where "
+         "sweep_key = s.key) t where (t.n, t.d, t.m) <> (s.finish_seq, s.finish_seq, "
+         "s.finish_seq)"},
+        {"no suggestion knows what was not there", "select count(*) from trial t join sweep s on "
+                                                   "s.key = t.sweep_key where seen > s.finish_seq"},
+        {"a later suggestion knows no less",
+         "select count(*) from trial a join trial b using (sweep_key) where a.number < b.number "
+         "and a.seen > b.seen"},
+        {"known results use no budget",
+         "select count(*) from sweep s where n_known <> (select count(*) from trial where "
+         "sweep_key = s.key and origin = 'known') or n_known_failed <> (select count(*) from trial "
+         "where sweep_key = s.key and origin = 'known' and state = 'failed')"},
+        {"runners get no trial of a sweep without `trial`",
+         "select count(*) from attempt a join sweep s on s.key = a.sweep_key where not "
+         "for_runners and runner is not null"},
+        {"the mark is there when something was suggested",
+         "select count(*) from sweep where learns and (n_suggested > 0) <> (search_mark <> 0)"},
         {"restarts within the budget", "select count(*) from trial t join sweep s on s.key = "
                                        "t.sweep_key where t.restarts > s.max_restarts"},
         {"no two trials of a grid are the same",

@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "base/hash.h"
 #include "base/json.h"
+#include "scheduler/asks.h"
 #include "scheduler/attempts.h"
 #include "scheduler/claims.h"
 #include "scheduler/runners.h"
@@ -35,11 +36,21 @@ const char *make_sweep(struct service *s, const char *name, const char *limits, 
 /* A grid of n cells. */
 const char *make_grid(struct service *s, const char *name, int n, const char *limits);
 
+/* A sweep that learns, over x and y in [0, 1], that minimises "loss"; no `trial`: for clients. */
+const char *make_learner(struct service *s, const char *name, const char *limits, const char *more);
+
 int64_t make_runner(struct service *s, const char *name, int64_t slots); /* its epoch */
 
 /* Claim; a new claim_id each time. */
 struct claim_list claim(struct service *s, const char *runner, int64_t epoch, int64_t max);
 struct claimed_row claim_one(struct service *s, const char *runner, int64_t epoch);
+
+/* Ask, without waiting for more; cold (no suggester). */
+struct suggestion_list ask(struct service *s, const char *sweep, const char *client, int64_t n);
+struct suggestion_row ask_one(struct service *s, const char *sweep, const char *client);
+/* Complete with the loss. */
+struct trial_row tell(struct service *s, const char *sweep, int64_t number, const char *client,
+                      double loss);
 
 struct attempt_ref ref_of(const struct claimed_row *c);
 void measure(struct service *s, struct attempt_ref ref, const char *metric, int64_t step, double v);

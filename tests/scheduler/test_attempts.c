@@ -324,8 +324,8 @@ END_TEST
 START_TEST(constraints_hold)
 {
     static const char *const wrong[] = {
-        "insert into trial (sweep_key, number, state, params, suggestion, seed) values (1, 50, "
-        "'running', '{}', '{}', 0)",
+        "insert into trial (sweep_key, number, state, params, suggestion, seed, "
+        "suggestion_index) values (1, 50, 'running', '{}', '{}', 0, 50)",
         "update trial set state = 'completed'",
         "update trial set state = 'odd'",
         "update sweep set state = 'completed'",
@@ -360,7 +360,7 @@ static as_status whole_life(void)
     struct measurement m = {1, "loss", 1};
     struct completion c = {.outcome = OUTCOME_RELEASED};
     int64_t n = 0;
-    as_status st = claim_trials(s.db, &a, &req, &list, &err);
+    as_status st = claim_trials(s.db, NULL, &a, &req, &list, &err);
     if (st == AS_OK && list.n == 1) {
         struct attempt_ref ref = ref_of(&list.rows[0]);
         st = attempt_measure(s.db, &ref, &m, 1, &n, &err);

@@ -50,8 +50,8 @@ START_TEST(a_repeat_gets_the_same)
     make_sweep(&s, "a", "'max_trials': 9", "");
     int64_t e = make_runner(&s, "r", 8);
     struct claim_request req = {.runner = "r", .epoch = e, .claim_id = "same", .max_trials = 3};
-    ck_ok(claim_trials(s.db, &s.a, &req, &one, &err), err);
-    ck_ok(claim_trials(s.db, &s.a, &req, &two, &err), err);
+    ck_ok(claim_trials(s.db, NULL, &s.a, &req, &one, &err), err);
+    ck_ok(claim_trials(s.db, NULL, &s.a, &req, &two, &err), err);
     ck_assert_uint_eq(one.n, 3);
     ck_assert_uint_eq(two.n, 3);
     for (size_t i = 0; i < 3; i++) {
@@ -61,7 +61,7 @@ START_TEST(a_repeat_gets_the_same)
     }
     ck_assert_int_eq(sweep_of_id(&s, "a").counts.total, 3);
     finish(&s, ref_of(&one.rows[1]), 1);
-    ck_ok(claim_trials(s.db, &s.a, &req, &two, &err), err);
+    ck_ok(claim_trials(s.db, NULL, &s.a, &req, &two, &err), err);
     ck_assert_uint_eq(two.n, 2);
 }
 END_TEST
@@ -74,7 +74,7 @@ START_TEST(gpus_are_counted)
     ck_assert_uint_eq(claim(&s, "r", e, 8).n, 0); /* has no GPU */
     struct claim_request req = {
         .runner = "r", .epoch = e, .claim_id = "g", .max_trials = 8, .gpus = 5};
-    ck_ok(claim_trials(s.db, &s.a, &req, &list, &err), err);
+    ck_ok(claim_trials(s.db, NULL, &s.a, &req, &list, &err), err);
     ck_assert_uint_eq(list.n, 2);
     ck_assert_int_eq(list.rows[0].gpus, 2);
 }
@@ -118,15 +118,16 @@ START_TEST(strangers_are_refused)
 {
     struct claim_list list;
     struct claim_request req = {.runner = "r", .epoch = 1, .claim_id = "x", .max_trials = 1};
-    ck_fails(claim_trials(s.db, &s.a, &req, &list, &err), AS_E_NOT_FOUND, err, "register first");
+    ck_fails(claim_trials(s.db, NULL, &s.a, &req, &list, &err), AS_E_NOT_FOUND, err,
+             "register first");
     make_runner(&s, "r", 1);
     make_runner(&s, "r", 1);
-    ck_fails(claim_trials(s.db, &s.a, &req, &list, &err), AS_E_STALE, err, "not current");
+    ck_fails(claim_trials(s.db, NULL, &s.a, &req, &list, &err), AS_E_STALE, err, "not current");
     req.claim_id = "";
-    ck_fails(claim_trials(s.db, &s.a, &req, &list, &err), AS_E_INVAL, err, "1 to 64");
+    ck_fails(claim_trials(s.db, NULL, &s.a, &req, &list, &err), AS_E_INVAL, err, "1 to 64");
     ck_ok(runner_leave(s.db, "r", 2, &err), err);
     req = (struct claim_request){.runner = "r", .epoch = 2, .claim_id = "x", .max_trials = 1};
-    ck_fails(claim_trials(s.db, &s.a, &req, &list, &err), AS_E_STALE, err, "register again");
+    ck_fails(claim_trials(s.db, NULL, &s.a, &req, &list, &err), AS_E_STALE, err, "register again");
 }
 END_TEST
 
@@ -142,7 +143,7 @@ START_TEST(conditional_parameters_are_named)
     json_decref(doc);
     ck_assert_int_eq(row.planned, 3);
     int64_t e = make_runner(&s, "r", 8), pending = 0;
-    ck_ok(claims_pending(s.db, &pending, &err), err);
+    ck_ok(claims_pending(s.db, NULL, &pending, &err), err);
     ck_assert_int_eq(pending, 3);
     struct claim_list list = claim(&s, "r", e, 8);
     ck_assert_uint_eq(list.n, 3);
@@ -155,7 +156,7 @@ START_TEST(conditional_parameters_are_named)
         inactive += list.rows[i].n_inactive;
     }
     ck_assert_uint_eq(inactive, 1);
-    ck_ok(claims_pending(s.db, &pending, &err), err);
+    ck_ok(claims_pending(s.db, NULL, &pending, &err), err);
     ck_assert_int_eq(pending, 0);
 }
 END_TEST
@@ -189,7 +190,7 @@ static void *claimer_thread(void *p)
         snprintf(id, sizeof id, "c%d-%d", me->id, round);
         struct claim_request req = {
             .runner = name, .epoch = reg.epoch, .claim_id = id, .max_trials = 1 + round % 3};
-        if (claim_trials(own.db, &own.a, &req, &list, &e) != AS_OK) {
+        if (claim_trials(own.db, NULL, &own.a, &req, &list, &e) != AS_OK) {
             me->failed++;
             break;
         }
@@ -208,7 +209,7 @@ static void *claimer_thread(void *p)
                 me->finished++;
         }
         int64_t pending = 1;
-        if (list.n == 0 && claims_pending(own.db, &pending, &e) == AS_OK)
+        if (list.n == 0 && claims_pending(own.db, NULL, &pending, &e) == AS_OK)
             idle += pending == 0;
     }
     service_close(&own);

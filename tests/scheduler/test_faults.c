@@ -87,7 +87,7 @@ static void work(struct machine *m)
     struct claim_request req = {
         .runner = m->name, .epoch = m->epoch, .claim_id = id, .max_trials = 2};
     do
-        st = claim_trials(m->own.db, &m->own.a, &req, &list, NULL);
+        st = claim_trials(m->own.db, NULL, &m->own.a, &req, &list, NULL);
     while (!final(st));
     if (st != AS_OK && !atomic_load(&over))
         atomic_fetch_add(&broken, 1);

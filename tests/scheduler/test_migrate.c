@@ -71,6 +71,34 @@ START_TEST(a_failure_leaves_nothing_behind)
 }
 END_TEST
 
+/* A database with sweeps of the version before. */
+START_TEST(old_sweeps_get_an_order_of_ending)
+{
+    pg_fixture_exec(url, "create table client (x int)"); /* in the way of 0004 */
+    ck_fails(migrate_run(db, NULL, &err), AS_E_INTERNAL, err, "0004_search");
+    pg_fixture_exec(
+        url, "insert into sweep (id, name, document, metric, goal, method, seed, planned, "
+             "max_restarts, grace_ms) values ('a', 'a', '{}', 'm', 'minimize', 'random', 1, 9, 3, "
+             "0); insert into trial (sweep_key, number, state, attempt, params, suggestion, seed, "
+             "value, runner, epoch, claimed_at, started_at, finished_at) select 1, i, case i % 4 "
+             "when 0 then 'completed' when 1 then 'failed' when 2 then 'running' else 'queued' "
+             "end, 1, '{}', '{}', 0, 0.5, 'r', 1, now(), now(), case when i % 4 < 2 then now() - "
+             "i * interval '1 s' end from generate_series(0, 7) i; insert into attempt (sweep_key, "
+             "number, attempt, runner, epoch, claim_id) select 1, i, 1, 'r', 1, 'c' from "
+             "generate_series(0, 7) i where i % 4 = 2; drop table client");
+    ck_ok(migrate_run(db, NULL, &err), err);
+    ck_assert_int_eq(pg_fixture_i64(url, "select n_suggested from sweep"), 8);
+    ck_assert_int_eq(pg_fixture_i64(url, "select finish_seq from sweep"), 4);
+    ck_assert_int_eq(pg_fixture_i64(url, "select count(*) from trial where suggestion_index = "
+                                         "number and (feasible is not null) = (state = "
+                                         "'completed')"),
+                     8);
+    /* later numbers ended earlier here */
+    ck_assert_int_eq(pg_fixture_i64(url, "select finish_seq from trial where number = 5"), 1);
+    ck_assert_int_eq(pg_fixture_i64(url, "select finish_seq from trial where number = 0"), 4);
+}
+END_TEST
+
 static void *migrate_thread(void *arg)
 {
     struct store *own = NULL;
@@ -116,6 +144,7 @@ Suite *test_suite(void)
     tcase_add_test(c, refuses_a_changed_checksum);
     tcase_add_test(c, refuses_a_newer_schema);
     tcase_add_test(c, a_failure_leaves_nothing_behind);
+    tcase_add_test(c, old_sweeps_get_an_order_of_ending);
     tcase_add_test(c, many_at_once_apply_once);
     tcase_add_test(c, versions_ascend_without_holes);
     suite_add_tcase(s, c);

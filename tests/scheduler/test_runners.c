@@ -195,6 +195,26 @@ START_TEST(a_break_gives_every_runner_a_lease)
 }
 END_TEST
 
+/* A lease that is about as short as the time between two looks ends all the same. */
+START_TEST(short_leases_end)
+{
+    static const int64_t leases_ms[] = {100, 1000, 2000, 3000, 15000};
+    for (size_t i = 0; i < AS_ARRAY_LEN(leases_ms); i++) {
+        struct store *db = NULL;
+        struct store_opts opts = {
+            .url = s.url, .config = {.lease_ms = leases_ms[i], .heartbeat_ms = leases_ms[i] / 4}};
+        ck_ok(store_open(&opts, &db, &err), err);
+        int64_t every_ms = store_config(db)->reaper_ms, at = 1000000;
+        ck_assert_int_le(every_ms * 4, leases_ms[i] < 4000 ? leases_ms[i] : 4000);
+        bool hears = false;
+        for (int64_t end = at + leases_ms[i]; at <= end + every_ms; at += every_ms * 3 / 2)
+            hears = store_hears(db, at); /* the looks themselves take time */
+        ck_assert_msg(hears, "a lease of %lld ms", (long long)leases_ms[i]);
+        store_close(db);
+    }
+}
+END_TEST
+
 START_TEST(timeouts_have_a_backstop)
 {
     make_sweep(&s, "a", "'max_trials': 9, 'trial_timeout': 10, 'grace': 1", "");
@@ -312,6 +332,7 @@ Suite *test_suite(void)
     tcase_add_test(c, expired_runners_lose_their_trials);
     tcase_add_test(c, nobody_expires_before_one_lease_has_passed);
     tcase_add_test(c, a_break_gives_every_runner_a_lease);
+    tcase_add_test(c, short_leases_end);
     tcase_add_test(c, timeouts_have_a_backstop);
     tcase_add_test(c, wall_time_ends_a_sweep);
     tcase_add_test(c, too_many_failures_fail_a_sweep);

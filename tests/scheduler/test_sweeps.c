@@ -108,7 +108,7 @@ START_TEST(the_metric_fits_the_data_set)
     json_t *doc = json_of(text);
     ck_ok(dataset_create(s.db, &s.a, doc, &d, &created, &err), err);
     json_decref(doc);
-    ck_fails(create_train("val_rmse", "toy"), AS_E_INVAL, err, "does not report 'val_rmse'");
+    ck_fails(create_train("val_rmse", "toy"), AS_E_INVAL, err, "never reports 'val_rmse'");
     ck_assert_str_eq(err.pointer, "/metric/name");
     ck_ok(create_train("val_error", "toy"), err);
     /* and while the sweep lives, its data set stays */

@@ -14,4 +14,8 @@ as_status space_from_yaml(const char *yaml, struct space **ret, struct as_err *e
  */
 struct space *space_at_random(uint64_t seed);
 
+/* Give it up to two forbidden combinations and one expression between two numbers, if it has them;
+ * they may leave nothing. */
+void space_constrain_at_random(struct space *s, uint64_t seed);
+
 #endif

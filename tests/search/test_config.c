@@ -54,9 +54,9 @@ static const struct {
     {"{opt: sgd, lr: 0.5, layers: 0}", "/params/momentum", "missing"},
     {"{opt: adamw, lr: 0.5, layers: 0, momentum: 0.5}", "/params/momentum", "not active"},
     {"{opt: adam, lr: 0.5, layers: 0}", "/params/opt", "one of [\"sgd\",\"adamw\"]"},
-    {"{opt: adamw, lr: 2, layers: 0}", "/params/lr", "from 0.1"},
+    {"{opt: adamw, lr: 2, layers: 0}", "/params/lr", "from 0.1 to 1"},
     {"{opt: adamw, lr: fast, layers: 0}", "/params/lr", "found \"fast\""},
-    {"{opt: sgd, lr: 1, layers: 0, momentum: 0.25}", "/params/momentum", "in steps of"},
+    {"{opt: sgd, lr: 1, layers: 0, momentum: 0.25}", "/params/momentum", "in steps of 0.1"},
     {"{opt: adamw, lr: 0.5, layers: 1.5}", "/params/layers", "whole number from 0 to 2"},
     {"{opt: adamw, lr: 0.5, layers: 1, width: 7}", "/params/width", "from 8 to 16"},
 };
@@ -83,7 +83,7 @@ START_TEST(random_configurations_survive_json)
             AS_AUTO(config_freep) struct config *b = NULL;
             struct as_err err = {0};
             char x[SHA256_HEX_SIZE], y[SHA256_HEX_SIZE];
-            ck_ok(sampler_suggest(s, SEARCH_RANDOM, seed, trial, NULL, &a, NULL, &err), err);
+            ck_ok(sampler_suggest(s, SEARCH_RANDOM, seed, trial, &a, NULL, &err), err);
             JSON_AUTO j = config_to_json(s, a);
             ck_ok(config_from_json(s, j, "", &b, &err), err);
             ck_assert(config_equal(s, a, b));

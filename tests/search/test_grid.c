@@ -96,6 +96,26 @@ START_TEST(points_follow_the_scale)
 }
 END_TEST
 
+START_TEST(float_of_one_value)
+{
+    struct as_err err = {0};
+    AS_AUTO(space_freep)
+    struct space *s =
+        from_yaml("x: {type: float, min: 2.5, max: 2.5}\nk: {type: int, min: 1, max: 3}");
+    AS_AUTO(grid_freep) struct grid *g = NULL;
+    ck_ok(grid_create(s, "/parameters", &g, &err), err);
+    ck_assert_uint_eq(grid_cells(g), 3);
+    for (uint64_t i = 0; i < 3; i++) {
+        AS_AUTO(config_freep) struct config *c = NULL;
+        uint64_t cell = 9;
+        ck_ok(grid_cell(g, i, &c, &err), err);
+        ck_assert(c->entries[0].value.real == 2.5);
+        ck_ok(grid_index(g, c, &cell, &err), err);
+        ck_assert_uint_eq(cell, i);
+    }
+}
+END_TEST
+
 START_TEST(refuses)
 {
     struct grid *g = NULL;
@@ -171,7 +191,7 @@ static size_t axis_of(const struct space *s, size_t i, union param_value *ret, s
 {
     struct space_param alone = s->params[i];
     size_t order = 0, n = 0;
-    alone.n_conds = 0;
+    alone.n_conds = 0; /* what it depends on, and what depends on it, is not there */
     struct space one = {.params = &alone, .n = 1, .order = &order};
     AS_AUTO(grid_freep) struct grid *g = grid_of(&one);
     for (; n < grid_cells(g); n++) {
@@ -197,6 +217,8 @@ static void brute_force(const struct space *s, size_t i, struct config *raw, str
     }
     AS_AUTO(config_freep) struct config *c = config_copy(raw);
     config_settle(s, c);
+    if (!space_allows(s, c))
+        return;
     JSON_AUTO j = config_to_json(s, c);
     texts_add(t, json_format(j));
 }
@@ -210,29 +232,150 @@ static size_t unique(struct texts *t)
     return n;
 }
 
+/* The cells are exactly what brute force finds, each once. */
+static void check_against_brute_force(const struct space *s)
+{
+    struct as_err err = {0};
+    AS_AUTO(grid_freep) struct grid *g = NULL;
+    AS_AUTO(texts_done) struct texts all = {0};
+    AS_AUTO(texts_done) struct texts cells = {0};
+    AS_AUTO(config_freep) struct config *raw = config_create(s);
+    brute_force(s, 0, raw, &all);
+    as_status st = grid_create(s, "/parameters", &g, &err);
+    if (all.n == 0) {
+        ck_fails(st, AS_E_UNSUPPORTED, err, "no cell of the grid is allowed");
+        return;
+    }
+    ck_ok(st, err);
+    for (uint64_t i = 0; i < grid_cells(g); i++)
+        texts_add(&cells, cell_text(s, g, i));
+    ck_assert_uint_eq(unique(&cells), cells.n);
+    ck_assert_uint_eq(unique(&all), cells.n);
+    size_t k = 0;
+    for (size_t i = 0; i < all.n; i++) {
+        if (i && strcmp(all.s[i], all.s[i - 1]) == 0)
+            continue;
+        ck_assert_str_eq(all.s[i], cells.s[k]);
+        k++;
+    }
+}
+
 START_TEST(random_grids_hold_every_cell_once)
 {
-    for (uint64_t seed = 0; seed < 150; seed++) {
+    for (uint64_t seed = 0; seed < 250; seed++) {
         AS_AUTO(space_freep) struct space *s = space_at_random(seed);
-        if (s->n > 5)
-            continue; /* brute force is exponential */
-        AS_AUTO(grid_freep) struct grid *g = grid_of(s);
-        AS_AUTO(texts_done) struct texts all = {0};
-        AS_AUTO(texts_done) struct texts cells = {0};
-        AS_AUTO(config_freep) struct config *raw = config_create(s);
-        brute_force(s, 0, raw, &all);
-        for (uint64_t i = 0; i < grid_cells(g); i++)
-            texts_add(&cells, cell_text(s, g, i));
-        ck_assert_uint_eq(unique(&cells), cells.n);
-        ck_assert_uint_eq(unique(&all), cells.n);
-        size_t k = 0;
-        for (size_t i = 0; i < all.n; i++) {
-            if (i && strcmp(all.s[i], all.s[i - 1]) == 0)
-                continue;
-            ck_assert_str_eq(all.s[i], cells.s[k]);
-            k++;
-        }
+        if (s->n <= 5) /* brute force is exponential */
+            check_against_brute_force(s);
     }
+}
+END_TEST
+
+START_TEST(random_constrained_grids_hold_every_allowed_cell_once)
+{
+    size_t constrained = 0;
+    for (uint64_t seed = 0; seed < 250; seed++) {
+        AS_AUTO(space_freep) struct space *s = space_at_random(seed);
+        space_constrain_at_random(s, seed);
+        if (s->n > 5 || !space_is_constrained(s))
+            continue;
+        constrained++;
+        check_against_brute_force(s);
+    }
+    ck_assert_uint_gt(constrained, 50);
+}
+END_TEST
+
+static void constrain(struct space *s, const char *constraint)
+{
+    struct as_err err = {0};
+    JSON_AUTO list = json_pack("[s]", constraint);
+    ck_ok(space_parse_constraints(s, list, "/parameter_constraints", &err), err);
+}
+
+START_TEST(allowed_cells_keep_their_order)
+{
+    AS_AUTO(space_freep)
+    struct space *s = from_yaml("a: {type: int, min: 1, max: 3}\n"
+                                "b: {type: categorical, values: [x, y]}\n"
+                                "c: {type: int, min: 1, max: 3}\n");
+    constrain(s, "a + c == 4");
+    AS_AUTO(grid_freep) struct grid *g = grid_of(s);
+    ck_assert_uint_eq(grid_cells(g), 6);
+    /* a and c hang together and stand where a stands: b, which is free, changes fastest */
+    const char *want[] = {"{\"a\":1,\"b\":\"x\",\"c\":3}", "{\"a\":1,\"b\":\"y\",\"c\":3}",
+                          "{\"a\":2,\"b\":\"x\",\"c\":2}"};
+    for (size_t i = 0; i < AS_ARRAY_LEN(want); i++) {
+        AS_AUTO(as_freep) char *text = cell_text(s, g, i);
+        ck_assert_str_eq(text, want[i]);
+    }
+    struct as_err err = {0};
+    struct config *none = NULL;
+    ck_fails(grid_cell(g, 6, &none, &err), AS_E_EXHAUSTED, err, "6 cells");
+    AS_AUTO(config_freep) struct config *c = config_create(s);
+    for (size_t i = 0; i < 3; i++)
+        c->entries[i].value = param_level(&s->params[i], 0);
+    config_settle(s, c);
+    uint64_t index;
+    ck_fails(grid_index(g, c, &index, &err), AS_E_NOT_FOUND, err, "not allowed");
+}
+END_TEST
+
+START_TEST(a_grid_without_allowed_cells_is_refused)
+{
+    AS_AUTO(space_freep)
+    struct space *s = from_yaml("a: {type: int, min: 1, max: 3}\nb: {type: bool}\n");
+    constrain(s, "a > 3 and b");
+    struct grid *g = NULL;
+    struct as_err err = {0};
+    ck_fails(grid_create(s, "/parameters", &g, &err), AS_E_UNSUPPORTED, err,
+             "/parameter_constraints/0: no cell of the grid is allowed");
+    ck_assert_str_eq(err.pointer, "/parameter_constraints/0");
+}
+END_TEST
+
+/* Ranges on every kind of parent; on a float by the values that it has on the grid. */
+START_TEST(ranges_open_branches)
+{
+    AS_AUTO(space_freep)
+    struct space *s = from_yaml("lr: {type: float, min: 0.001, max: 1, scale: log, points: 4}\n"
+                                "warm: {type: bool, when: {lr: {min: 0.05}}}\n"
+                                "size: {type: ordinal, values: [s, m, l]}\n"
+                                "n: {type: int, min: 1, max: 9, when: {size: {max: m}}}\n"
+                                "k: {type: bool, when: {n: {min: 3, max: 4}}}\n");
+    AS_AUTO(grid_freep) struct grid *g = grid_of(s);
+    ck_assert_uint_eq(grid_cells(g), (2 + 2 * 2) * (1 + 2 * (7 + 2 * 2)));
+    check_against_brute_force(s);
+}
+END_TEST
+
+/* A million cells and one rule over all of them. */
+START_TEST(large_constrained_grids_are_counted)
+{
+    AS_AUTO(space_freep)
+    struct space *s =
+        from_yaml("a: {type: int, min: 1, max: 1000}\nb: {type: int, min: 1, max: 1000}");
+    constrain(s, "a <= b");
+    AS_AUTO(grid_freep) struct grid *g = grid_of(s);
+    ck_assert_uint_eq(grid_cells(g), 500500);
+    AS_AUTO(as_freep) char *last = cell_text(s, g, 500499);
+    ck_assert_str_eq(last, "{\"a\":1000,\"b\":1000}");
+    AS_AUTO(as_freep) char *some = cell_text(s, g, 1000);
+    ck_assert_str_eq(some, "{\"a\":2,\"b\":2}");
+}
+END_TEST
+
+START_TEST(a_full_grid_has_every_value)
+{
+    AS_AUTO(space_freep)
+    struct space *s = from_yaml("a: {type: int, min: 1, max: 100, points: 3}\nb: {type: bool}");
+    AS_AUTO(grid_freep) struct grid *g = NULL;
+    struct as_err err = {0};
+    ck_ok(grid_create_full(s, "", &g, &err), err);
+    ck_assert_uint_eq(grid_cells(g), 200);
+    AS_AUTO(space_freep)
+    struct space *open = from_yaml("a: {type: float, min: 1, max: 2, points: 3}");
+    struct grid *none = NULL;
+    ck_fails(grid_create_full(open, "", &none, &err), AS_E_INVAL, err, "float parameter a");
 }
 END_TEST
 
@@ -261,9 +404,16 @@ Suite *test_suite(void)
     tcase_add_test(t, first_parameter_changes_slowest);
     tcase_add_test(t, a_child_multiplies_only_where_it_is_active);
     tcase_add_test(t, points_follow_the_scale);
+    tcase_add_test(t, float_of_one_value);
     tcase_add_test(t, refuses);
     tcase_add_test(t, entangled_conditions_end_in_time);
     tcase_add_test(t, random_grids_hold_every_cell_once);
+    tcase_add_test(t, random_constrained_grids_hold_every_allowed_cell_once);
+    tcase_add_test(t, allowed_cells_keep_their_order);
+    tcase_add_test(t, a_grid_without_allowed_cells_is_refused);
+    tcase_add_test(t, ranges_open_branches);
+    tcase_add_test(t, large_constrained_grids_are_counted);
+    tcase_add_test(t, a_full_grid_has_every_value);
     tcase_add_test(t, values_off_the_grid_have_no_index);
     suite_add_tcase(s, t);
     return s;

@@ -5,6 +5,8 @@
 
 #include "base/json.h"
 #include "base/rng.h"
+#include "base/yaml_reader.h"
+#include "search/config.h"
 #include "tests/check_main.h"
 #include "tests/search/spaces.h"
 
@@ -82,6 +84,42 @@ static const struct refusal refusals[] = {
      "/parameters/x/when/c", "twice"},
     {"i: {type: int, min: 0, max: 8, step: 2}\nx: {type: bool, when: {i: 3}}",
      "/parameters/x/when/i", "never takes"},
+    {"x: {type: ordinal, values: [a, true]}", "/parameters/x/values/1", "a string or a number"},
+    {"x: {type: ordinal, values: []}", "/parameters/x/values", "empty"},
+    {"x: {type: ordinal, values: [a, a]}", "/parameters/x/values/1", "twice"},
+    {"f: {type: float, min: 0, max: 1}\nx: {type: bool, when: {f: {}}}", "/parameters/x/when/f",
+     "expected min, max or both"},
+    {"f: {type: float, min: 0, max: 1}\nx: {type: bool, when: {f: {mim: 0}}}",
+     "/parameters/x/when/f/mim", "did you mean 'min'"},
+    {"f: {type: float, min: 0, max: 1}\nx: {type: bool, when: {f: {min: 1.5}}}",
+     "/parameters/x/when/f/min", "never takes a value in this range"},
+    {"f: {type: float, min: 0, max: 1}\nx: {type: bool, when: {f: {max: -0.5}}}",
+     "/parameters/x/when/f/max", "never takes a value in this range"},
+    {"f: {type: float, min: 0, max: 1}\nx: {type: bool, when: {f: {min: 0.6, max: 0.5}}}",
+     "/parameters/x/when/f", "never takes a value in this range"},
+    {"f: {type: float, min: 0, max: 1, step: 0.5}\nx: {type: bool, when: {f: {min: 0.1, max: "
+     "0.4}}}",
+     "/parameters/x/when/f", "never takes a value in this range"},
+    {"i: {type: int, min: 0, max: 9}\nx: {type: bool, when: {i: {min: a}}}",
+     "/parameters/x/when/i/min", "expected a number"},
+    {"i: {type: int, min: 0, max: 8, step: 4}\nx: {type: bool, when: {i: {min: 5, max: 7}}}",
+     "/parameters/x/when/i", "never takes a value in this range"},
+    {"o: {type: ordinal, values: [s, m, l]}\nx: {type: bool, when: {o: {min: xl}}}",
+     "/parameters/x/when/o/min", "never takes"},
+    {"o: {type: ordinal, values: [s, m, l]}\nx: {type: bool, when: {o: {min: l, max: s}}}",
+     "/parameters/x/when/o", "never takes a value in this range"},
+    {"c: {type: categorical, values: [1, 2]}\nx: {type: bool, when: {c: {min: 1}}}",
+     "/parameters/x/when/c", "have no order"},
+    {"b: {type: bool}\nx: {type: bool, when: {b: {min: 0}}}", "/parameters/x/when/b",
+     "have no order"},
+    /* y needs f below 0.4, so that x, above 0.5, never is */
+    {"f: {type: float, min: 0, max: 1}\ny: {type: bool, when: {f: {max: 0.4}}}\n"
+     "x: {type: bool, when: {y: true, f: {min: 0.5}}}",
+     "/parameters/x/when", "leave 'f' no value"},
+    /* y needs 3 or 7, x 4 to 6 */
+    {"i: {type: int, min: 0, max: 9}\ny: {type: bool, when: {i: [3, 7]}}\n"
+     "x: {type: bool, when: {y: true, i: {min: 4, max: 6}}}",
+     "/parameters/x/when", "leave 'i' no value"},
     /* x needs c = a through y, and c = b itself */
     {"c: {type: categorical, values: [a, b]}\ny: {type: bool, when: {c: a}}\n"
      "x: {type: bool, when: {y: true, c: b}}",
@@ -134,7 +172,118 @@ START_TEST(keeps_order_and_sorts_parents_first)
     ck_assert_uint_eq(s->order[2], 0);
     ck_assert(s->params[1].is_parent && !s->params[0].is_parent);
     ck_assert_uint_eq(s->params[0].conds[0].n_allowed, 2);
-    ck_assert_int_eq(s->params[0].conds[0].allowed[1], 3);
+    ck_assert_int_eq(s->params[0].conds[0].allowed[1].integer, 3);
+}
+END_TEST
+
+START_TEST(ranges_end_on_values)
+{
+    AS_AUTO(space_freep) struct space *s = NULL;
+    MUST("f: {type: float, min: 0, max: 1, step: 0.1}\n"
+         "i: {type: int, min: -9, max: 9, step: 3}\n"
+         "o: {type: ordinal, values: [s, m, l]}\n"
+         "c: {type: float, min: 0, max: 1}\n"
+         "x: {type: bool, when: {f: {min: 0.25}, i: {min: -4.5, max: 100}, o: {max: m}, c: {max: "
+         "3}}}\n",
+         &s);
+    const struct cond *conds = s->params[4].conds;
+    ck_assert(conds[0].is_range && conds[0].low.real == 0.3 && conds[0].high.real == 1);
+    ck_assert(conds[1].low.integer == -3 && conds[1].high.integer == 9);
+    ck_assert(conds[2].low.choice == 0 && conds[2].high.choice == 1);
+    ck_assert(conds[3].low.real == 0 && conds[3].high.real == 1);
+    ck_assert(s->params[0].is_parent && s->params[3].is_parent);
+    JSON_AUTO j = space_to_json(s);
+    AS_AUTO(as_freep)
+    char *text = json_format_ordered(json_object_get(json_object_get(j, "x"), "when"));
+    ck_assert_str_eq(text, "{\"f\":{\"min\":0.3,\"max\":1.0},\"i\":{\"min\":-3,\"max\":9},"
+                           "\"o\":{\"min\":\"s\",\"max\":\"m\"},\"c\":{\"min\":0.0,\"max\":1.0}}");
+}
+END_TEST
+
+/* Every parameter of a random space can be brought to life, and lives where its conditions say. */
+START_TEST(activates_what_it_promises)
+{
+    for (uint64_t seed = 0; seed < 300; seed++) {
+        AS_AUTO(space_freep) struct space *s = space_at_random(seed);
+        AS_AUTO(config_freep) struct config *c = config_create(s);
+        for (size_t i = 0; i < s->n; i++) {
+            for (size_t k = 0; k < s->n; k++)
+                c->entries[k].value = param_decode(&s->params[k], 0.3);
+            space_activate(s, i, c);
+            config_settle(s, c);
+            ck_assert(c->entries[i].active);
+        }
+    }
+}
+END_TEST
+
+static const struct {
+    bool is_forbidden; /* else parameter_constraints */
+    const char *list;
+    as_status want;
+    const char *pointer, *part;
+} rule_refusals[] = {
+    {false, "{}", AS_E_INVAL, "/r", "expected a list"},
+    {false, "[3]", AS_E_INVAL, "/r/0", "expected a string such as"},
+    {false, "['a < 3', 'a < ']", AS_E_INVAL, "/r/1", "column 5"},
+    {true, "[[]]", AS_E_INVAL, "/r/0", "expected an object such as"},
+    {true, "[{}]", AS_E_INVAL, "/r/0", "an empty one"},
+    {true, "[{a: 3}, {z: 1}]", AS_E_INVAL, "/r/1/z", "no parameter 'z'"},
+    {true, "[{a: 30}]", AS_E_INVAL, "/r/0/a", "'a' never takes this value"},
+    {true, "[{c: {min: x}}]", AS_E_INVAL, "/r/0/c", "have no order"},
+    {true, "[{f: {min: 2}}]", AS_E_INVAL, "/r/0/f/min", "in this range"},
+};
+
+START_TEST(refuses_rules)
+{
+    AS_AUTO(space_freep) struct space *s = NULL;
+    MUST("a: {type: int, min: 0, max: 9}\nc: {type: categorical, values: [x, y]}\n"
+         "f: {type: float, min: 0, max: 1}",
+         &s);
+    struct as_err err = {0};
+    JSON_AUTO j = NULL;
+    ck_ok(yaml_parse(rule_refusals[_i].list, strlen(rule_refusals[_i].list), &j, &err), err);
+    as_status st = rule_refusals[_i].is_forbidden ? space_parse_forbidden(s, j, "/r", &err)
+                                                  : space_parse_constraints(s, j, "/r", &err);
+    ck_fails(st, rule_refusals[_i].want, err, rule_refusals[_i].part);
+    ck_assert_str_eq(err.pointer, rule_refusals[_i].pointer);
+}
+END_TEST
+
+START_TEST(forbids_combinations)
+{
+    AS_AUTO(space_freep) struct space *s = NULL;
+    MUST("opt: {type: categorical, values: [sgd, adamw, lion]}\n"
+         "lr: {type: float, min: 0, max: 1}\n"
+         "mom: {type: float, min: 0, max: 1, when: {opt: sgd}}\n",
+         &s);
+    const char *yaml = "[{opt: [sgd, lion], lr: {min: 0.5}}, {mom: {max: 0.1}}, {lr: 0.25}]";
+    JSON_AUTO j = NULL;
+    struct as_err err = {0};
+    ck_ok(yaml_parse(yaml, strlen(yaml), &j, &err), err);
+    ck_assert(!space_is_constrained(s));
+    ck_ok(space_parse_forbidden(s, j, "/forbidden", &err), err);
+    ck_assert(space_is_constrained(s));
+    static const struct {
+        size_t opt;
+        double lr, mom;
+        int want;
+    } cases[] = {{0, 0.4, 0.5, -1}, {0, 0.5, 0.5, 0},  {1, 0.5, 0, -1}, {2, 0.9, 0, 0},
+                 {0, 0.4, 0.1, 1},  {1, 0.4, 0.1, -1}, {1, 0.25, 0, 2}};
+    AS_AUTO(config_freep) struct config *c = config_create(s);
+    for (size_t i = 0; i < AS_ARRAY_LEN(cases); i++) {
+        c->entries[0].value.choice = cases[i].opt;
+        c->entries[1].value.real = cases[i].lr;
+        c->entries[2].value.real = cases[i].mom;
+        config_settle(s, c);
+        ck_assert_int_eq(space_violation(s, c), cases[i].want);
+        ck_assert_int_eq(space_allows(s, c), cases[i].want < 0);
+    }
+    ck_assert(space_rule_names(s, 0, 0) && space_rule_names(s, 0, 1) && !space_rule_names(s, 0, 2));
+    JSON_AUTO back = space_forbidden_to_json(s);
+    AS_AUTO(as_freep) char *text = json_format_ordered(back);
+    ck_assert_str_eq(text, "[{\"opt\":[\"sgd\",\"lion\"],\"lr\":{\"min\":0.5,\"max\":1.0}},"
+                           "{\"mom\":{\"min\":0.0,\"max\":0.1}},{\"lr\":[0.25]}]");
 }
 END_TEST
 
@@ -311,7 +460,9 @@ START_TEST(runs_out_of_memory_cleanly)
 {
     const char *yaml = "a: {type: categorical, values: [x, y]}\n"
                        "b: {type: int, min: 1, max: 9, when: {a: [x, y]}}\n"
-                       "c: {type: float, min: 0, max: 1, when: {b: [1, 2], a: x}}\n";
+                       "c: {type: float, min: 0, max: 1, when: {b: {min: 2}, a: x}}\n";
+    JSON_AUTO rules = json_pack("[s]", "b < 3");
+    JSON_AUTO pairs = json_pack("[{s:s, s:{s:i}}]", "a", "x", "b", "min", 4);
     JSON_AUTO j = NULL;
     AS_AUTO(space_freep) struct space *first = NULL;
     MUST(yaml, &first);
@@ -322,14 +473,17 @@ START_TEST(runs_out_of_memory_cleanly)
         struct as_err err = {0};
         as_mem_fail_nth(nth);
         as_status st = space_parse(j, "", &s, &err);
+        if (st == AS_OK)
+            st = space_parse_constraints(s, rules, "", &err);
+        if (st == AS_OK)
+            st = space_parse_forbidden(s, pairs, "", &err);
         as_mem_fail_nth(0);
         /* some allocations only serve messages: parsing may do without them */
         ck_assert(st == AS_OK || st == AS_E_NOMEM);
-        ck_assert_int_eq(st == AS_OK, s != NULL);
         failed += st != AS_OK;
         space_free(s);
     }
-    ck_assert_int_ge(failed, 8);
+    ck_assert_int_ge(failed, 12);
 }
 END_TEST
 
@@ -340,6 +494,10 @@ Suite *test_suite(void)
     tcase_add_loop_test(t, refuses, 0, AS_ARRAY_LEN(refusals));
     tcase_add_test(t, refuses_too_many);
     tcase_add_test(t, keeps_order_and_sorts_parents_first);
+    tcase_add_test(t, ranges_end_on_values);
+    tcase_add_test(t, activates_what_it_promises);
+    tcase_add_loop_test(t, refuses_rules, 0, AS_ARRAY_LEN(rule_refusals));
+    tcase_add_test(t, forbids_combinations);
     tcase_add_test(t, people_write_numbers_freely);
     tcase_add_test(t, step_grid_is_anchored_at_min);
     tcase_add_loop_test(t, discrete_values_survive_the_unit_interval, 0, AS_ARRAY_LEN(discrete));

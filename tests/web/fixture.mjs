@@ -56,6 +56,9 @@ function errorOf(params, random) {
   return diverged ? 0.7 + 0.2 * random() : Math.round((bowl + 0.008 * random()) * 539) / 539;
 }
 
+/** Milliseconds, megabytes, whatever else goes up with the size of a network. */
+const costOf = (params) => 4 + (params.width ?? 64) * (1 + (params.depth_two ?? 8) / 64) / 10;
+
 function seriesOf(trial, epochs, random) {
   const last = typeof trial.value === "number" ? trial.value : 0.1;
   const curve = (end, start, noise) => Array.from({ length: epochs }, (_, i) => end + (start - end) * Math.exp(-(i + 1) / 4) + noise * (random() - 0.5));
@@ -66,16 +69,35 @@ function seriesOf(trial, epochs, random) {
   return Object.fromEntries(Object.entries(metrics).map(([name, values]) => [name, { steps, values }]));
 }
 
+const INITIAL = 8;
+
+/** Why gp chose the next trial of a sweep, with a prediction that is off by up to two of its deviations. */
+function reasonOf(trials, metrics, values, random) {
+  const done = trials.filter((t) => t.state === "completed" && t.feasible);
+  const best = done.reduce((a, t) => (a === null || t.value < a.value ? t : a), null);
+  const known = { method: "gp", observed: trials.filter((t) => t.state === "completed").length, pending: trials.length % 3, failed: trials.filter((t) => t.state === "failed").length };
+  const incumbent = best && metrics.length === 1 ? { incumbent: { number: best.number, value: best.value } } : {};
+  if (trials.length < INITIAL) return { ...known, ...incumbent, phase: "initial", point: trials.length };
+  const predicted = metrics.map(({ name }) => {
+    const deviation = 0.02 * Math.abs(values[name]) * (0.5 + random());
+    return { mean: values[name] + deviation * 4 * (random() - 0.5), deviation };
+  });
+  return {
+    ...known, ...incumbent, phase: "model", acquisition: metrics.length > 1 ? "ehvi" : ["ucb", "ucb", "pe", "logei"][trials.length % 4], value: -1.25 - random(), runner_up: -3, model: "warped",
+    candidates: 320, fit: { refitted: true, rows: known.observed }, predicted: metrics.length > 1 ? predicted : predicted[0], ...(trials.length % 7 === 0 ? { trust_region: 0.4 } : {}),
+  };
+}
+
 class Sweep {
-  constructor({ id, space = DIGITS, planned, started, seed = 7, method = "sobol", metric = { name: "val_error", goal: "minimize" }, description }) {
+  constructor({ id, space = DIGITS, planned, started, seed = 7, method = "sobol", metric = { name: "val_error", goal: "minimize" }, metrics = [metric], constraints = [], asked = false, description }) {
     this.random = numbers(seed);
     this.trials = [];
     this.space = space;
     this.base = {
-      id, name: id, state: "running", reason: null, metric, method, seed: String(seed), planned_trials: planned, created_at: iso(started - 400), started_at: iso(started), finished_at: null,
+      id, name: id, state: "running", reason: null, metric, metrics, constraints, known_trials: 0, for_runners: !asked, method, seed: String(seed), planned_trials: planned, created_at: iso(started - 400), started_at: iso(started), finished_at: null,
       document: {
-        name: id, ...(description ? { description } : {}), metric, parameters: space, search: { method, seed }, limits: { max_trials: planned, max_restarts: 3, trial_timeout: "5m" },
-        trial: { train: { dataset: "digits", model: { kind: "mlp", layers: ["${width}", "${depth_two}"], activation: "relu", dropout: "${dropout}" }, optimizer: { kind: "${optimizer}", lr: "${lr}", weight_decay: "${weight_decay}" }, epochs: 20, batch_size: 64 } },
+        name: id, ...(description ? { description } : {}), ...(metrics.length > 1 ? { metrics } : { metric }), ...(constraints.length > 0 ? { constraints } : {}), parameters: space, search: { method, seed }, limits: { max_trials: planned, max_restarts: 3, trial_timeout: "5m" },
+        ...(asked ? {} : { trial: { train: { dataset: "digits", model: { kind: "mlp", layers: ["${width}", "${depth_two}"], activation: "relu", dropout: "${dropout}" }, optimizer: { kind: "${optimizer}", lr: "${lr}", weight_decay: "${weight_decay}" }, epochs: 20, batch_size: 64 } } }),
         ensemble: { method: "greedy", size: 16 },
       },
     };
@@ -86,19 +108,24 @@ class Sweep {
     const params = drawParams(this.space, this.random);
     const began = (this.clock += 900 + Math.floor(this.random() * 900));
     const value = errorOf(params, this.random);
+    const { metrics, constraints, method } = this.base;
+    const values = { [metrics[0].name]: value, ...Object.fromEntries([...metrics.slice(1).map((m) => m.name), ...constraints.map((c) => c.metric)].map((name) => [name, costOf(params)])) };
+    const suggestion = method === "gp" ? reasonOf(this.trials, metrics, values, this.random) : { method, index: this.trials.length };
     const trial = {
-      sweep: this.base.id, number: this.trials.length, state: "running", attempt: 1, restarts: 0, params, seed: String(Math.floor(this.random() * 2 ** 53)), value: null, step: null, metrics: {},
-      suggestion: { method: this.base.method, index: this.trials.length }, runner, reason: null, created_at: iso(began - 20), started_at: iso(began), finished_at: null,
+      sweep: this.base.id, number: this.trials.length, state: "running", origin: "suggested", attempt: 1, restarts: 0, params, seed: String(Math.floor(this.random() * 2 ** 53)), value: null, step: null, metrics: {},
+      suggestion, feasible: null, index: this.trials.length, seen: null, finish_seq: null, client: null, runner, reason: null, created_at: iso(began - 20), started_at: iso(began), finished_at: null,
     };
     this.trials.push(trial);
     if (state === "queued") Object.assign(trial, { state, attempt: 0, runner: null, started_at: null });
     else if (state === "running") Object.assign(trial, { value: value + 0.05, step: 7 });
-    else this.end(trial, state, value, began + 2600 + Math.floor(this.random() * 1500));
+    else this.end(trial, state, value, began + 2600 + Math.floor(this.random() * 1500), values);
     return trial;
   }
 
-  end(trial, state, value, at) {
-    Object.assign(trial, { state, finished_at: iso(at), value: state === "completed" ? value : null, step: 20, metrics: state === "completed" ? { val_error: value } : {} });
+  end(trial, state, value, at, values = { val_error: value }) {
+    const completed = state === "completed";
+    const feasible = completed ? this.base.constraints.every((c) => values[c.metric] <= c.max) : null;
+    Object.assign(trial, { state, finished_at: iso(at), value: completed ? value : null, step: 20, feasible, metrics: completed ? values : {} });
     if (state === "failed") trial.reason = "exit code 1: loss is not a number at step 6";
   }
 
@@ -106,14 +133,37 @@ class Sweep {
     const counts = { queued: 0, running: 0, paused: 0, completed: 0, pruned: 0, failed: 0, cancelled: 0, total: this.trials.length };
     for (const t of this.trials) counts[t.state]++;
     const sign = this.base.metric.goal === "minimize" ? 1 : -1;
-    const done = this.trials.filter((t) => t.state === "completed" && typeof t.value === "number");
+    const done = this.trials.filter((t) => t.state === "completed" && t.feasible && typeof t.value === "number");
     const best = done.reduce((a, t) => (a === null || t.value * sign < a.value * sign ? t : a), null);
     return { ...this.base, counts, best: best && { number: best.number, value: best.value, params: best.params } };
   }
 
+  /** The trials that no other beats; a reference and a volume that are only made up. */
+  pareto() {
+    const { metrics } = this.base;
+    const cost = (t) => metrics.map((m) => (m.goal === "minimize" ? 1 : -1) * t.metrics[m.name]);
+    const beats = (a, b) => a.every((v, i) => v <= b[i]) && a.some((v, i) => v < b[i]);
+    const fit = this.trials.filter((t) => t.state === "completed" && t.feasible).map((t) => [t, cost(t)]);
+    const items = fit.filter(([, c]) => !fit.some(([, d]) => beats(d, c))).map(([t]) => t);
+    return { metrics, items, reference: items.length > 0 ? metrics.map(() => 1) : null, hypervolume: items.length > 0 ? 12.3456 : null };
+  }
+
+  /** Made up, too, but from as many trials as there are. */
+  importance() {
+    const trials = this.trials.filter((t) => t.state === "completed").length;
+    const names = Object.keys(this.space);
+    const metric = this.base.metric.name;
+    if (trials < 2 * names.length + 2) return { metric, trials, r2: null, method: "gp-sobol", parameters: [], reason: `${trials} trials have a value; it takes ${2 * names.length + 2} (two for each parameter, and two)` };
+    const parameters = names.map((name, i) => {
+      const total = 0.8 / (i + 1);
+      return { name, first: 0.7 * total, first_low: 0.6 * total, first_high: 0.8 * total, total, total_low: 0.85 * total, total_high: Math.min(1, 1.3 * total), top: 1 / names.length, conditional: this.space[name].when !== undefined };
+    });
+    return { metric, trials, r2: 0.87, method: "gp-sobol", parameters, reason: null };
+  }
+
   ensemble() {
     if (this.base.state !== "completed") return { state: "pending" };
-    const top = this.trials.filter((t) => t.state === "completed").sort((a, b) => a.value - b.value).slice(0, 6);
+    const top = this.trials.filter((t) => t.state === "completed" && t.feasible).sort((a, b) => a.value - b.value).slice(0, 6);
     const counts = [5, 4, 3, 2, 1, 1];
     return {
       state: "ready", reason: null, metric: "error", goal: "minimize", rows_select: 270, rows_report: 269, value: 0.01487, value_select: 0.0111, candidates: 38,
@@ -131,17 +181,37 @@ function makeSweeps() {
   const live = new Sweep({ id: "live", planned: 60, started: Date.now() - 50_000, seed: 3, method: "random" });
   for (let i = 0; i < 24; i++) live.add(i % 9 === 8 ? "failed" : "completed");
   for (let i = 0; i < 4; i++) live.add("running");
+  const tuned = new Sweep({ id: "tuned", planned: 42, started: START - 3_600_000, seed: 19, method: "gp", constraints: [{ metric: "latency_ms", max: 16 }], description: "Networks that answer in time" });
+  for (let i = 0; i < 42; i++) tuned.add(i === 13 ? "failed" : "completed");
+  Object.assign(tuned.trials[0], { origin: "known", suggestion: { method: "known" }, attempt: 0, runner: null, index: null });
+  Object.assign(tuned.trials[1], { origin: "enqueued", suggestion: { method: "enqueued" }, index: null });
+  // Better than any other, and not within the bounds.
+  Object.assign(tuned.trials[30], { value: 0.001, feasible: false, metrics: { val_error: 0.001, latency_ms: 21.5 } });
+  Object.assign(tuned.base, { state: "completed", known_trials: 1, finished_at: iso(tuned.clock + 4000) });
+  const two = new Sweep({ id: "two", planned: 60, started: START - 7_200_000, seed: 23, method: "gp", metrics: [{ name: "val_error", goal: "minimize" }, { name: "latency_ms", goal: "minimize" }] });
+  for (let i = 0; i < 60; i++) two.add("completed");
+  Object.assign(two.base, { state: "completed", finished_at: iso(two.clock + 4000) });
+  const three = new Sweep({ id: "three", planned: 30, started: START - 7_300_000, seed: 31, method: "gp", metrics: [...two.base.metrics, { name: "depth", goal: "maximize" }], constraints: [{ metric: "latency_ms", max: 16 }] });
+  for (let i = 0; i < 30; i++) {
+    const t = three.add("completed");
+    t.metrics.depth = t.params.depth_two;
+  }
+  Object.assign(three.base, { state: "completed", finished_at: iso(three.clock + 4000) });
+  const asked = new Sweep({ id: "asked", planned: 30, started: START - 10_800_000, seed: 29, method: "gp", asked: true });
   const big = new Sweep({ id: "big", planned: 5000, started: START - 86_400_000, seed: 11, method: "random" });
-  for (let i = 0; i < 5000; i++) big.add(i % 97 === 96 ? "failed" : "completed");
+  for (let i = 0; i < 5000; i++) {
+    const t = big.add(i % 97 === 96 ? "failed" : "completed");
+    t.suggestion = { method: "gp", phase: "model", acquisition: "ucb", predicted: { mean: 0.05 + 0.02 * Math.sin(i), deviation: 0.01 }, observed: i, pending: 0, failed: 0 };
+  }
   Object.assign(big.base, { state: "completed", finished_at: iso(START - 3_600_000) });
-  const nasty = new Sweep({ id: "nasty", planned: 3, started: START + 1000, seed: 5, description: NASTY, space: { [NASTY]: { type: "categorical", values: [NASTY] }, lr: DIGITS.lr }, metric: { name: NASTY, goal: "maximize" } });
+  const nasty = new Sweep({ id: "nasty", planned: 3, started: START + 1000, seed: 5, description: NASTY, space: { [NASTY]: { type: "categorical", values: [NASTY] }, lr: DIGITS.lr }, metric: { name: "__proto__", goal: "maximize" } }); // the API lets no metric be named NASTY
   for (let i = 0; i < 3; i++) nasty.add(i === 2 ? "failed" : "completed", NASTY);
   nasty.trials[0].value = "Infinity";
   nasty.trials[2].reason = NASTY;
   Object.assign(nasty.base, { state: "failed", reason: NASTY, finished_at: iso(START + 9000), ensemble: undefined });
   const empty = new Sweep({ id: "empty", planned: 100, started: Date.now() - 3000, seed: 2 });
   Object.assign(empty.base, { state: "paused", started_at: null });
-  return [empty, live, nasty, done, big];
+  return [empty, live, nasty, done, tuned, two, three, asked, big];
 }
 
 const problem = (status, code, detail) => ({ status, type: "application/problem+json", body: { type: "about:blank", title: code, status, code, detail } });
@@ -215,6 +285,8 @@ export async function startFixture(dist, port = 0) {
     if (!sweep) return problem(404, "not_found", `there is no sweep ${id}`);
     if (below === "trials" && number !== undefined) return trialAnswer(sweep, number, deeper, method);
     if (below === "trials") return { at: "/v1/sweeps/{sweep}/trials", body: page(sweep.trials, query, 100) };
+    if (below === "importance") return { at: "/v1/sweeps/{sweep}/importance", body: sweep.importance() };
+    if (below === "pareto") return { at: "/v1/sweeps/{sweep}/pareto", body: sweep.pareto() };
     if (below === "ensemble") return { at: "/v1/sweeps/{sweep}/ensemble", body: id === "nasty" ? { state: "none", reason: NASTY } : sweep.ensemble() };
     if (method === "PATCH") {
       sweep.base.state = body.state;

@@ -1,5 +1,6 @@
 /* The dashboard on the real thing: `assay up`, sweeps of a shell command, Chromium. */
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { BUILD, column, openBrowser, orderBy, SOURCE, step, tools, until } from "./browser.mjs";
@@ -38,6 +39,14 @@ const slow = {
   trial: { command: ["sh", "-c", `echo '{"step": 1, "loss": 0.5}' >> "$ASSAY_REPORT"; echo 'waits'; exec sleep 600`] },
 };
 
+/* For those who ask: what came of x and kind is told by this test itself. */
+const asked = {
+  name: `asked-${stamp}`, metric: { name: "loss", goal: "minimize" }, constraints: [{ metric: "cost", max: 1.2 }], parameters: { x: { type: "float", min: 0, max: 1 }, kind: { type: "categorical", values: ["plain", "wide"] } },
+  search: { method: "gp", seed: 3 }, limits: { max_trials: 26 },
+};
+const two = { ...asked, name: `two-${stamp}`, metric: undefined, constraints: undefined, metrics: [{ name: "loss", goal: "minimize" }, { name: "speed", goal: "maximize" }] };
+const outcomeOf = ({ x, kind }) => ({ loss: (x - 0.7) ** 2 + (kind === "wide" ? 0.05 : 0.2), cost: x + (kind === "wide" ? 0.6 : 0.1), speed: 2 - x });
+
 const browser = await openBrowser();
 const { page, errors } = browser;
 const assay = await startInstallation().catch(async (error) => { await browser.close(); throw error; });
@@ -49,6 +58,21 @@ page.on("response", (response) => {
 const get = (path) => assay.api("GET", path);
 const visit = (hash) => page.goto(`${assay.url}/${hash}`);
 const region = (name) => page.getByRole("region", { name, exact: true });
+/** Ask for all that is left of a sweep, and tell what comes of it. */
+async function tellAll(sweep) {
+  const at = `/v1/sweeps/${sweep}/suggestions`;
+  for (;;) {
+    const { items, done } = await assay.api("POST", at, { client: "test" });
+    if (done) return;
+    for (const s of items) await assay.api("POST", `${at}/${s.number}/complete`, { client: "test", metrics: outcomeOf(s.params) });
+  }
+}
+
+const inShell = (program, args) => {
+  const run = spawnSync(program, args, { encoding: "utf8", env: { ...process.env, ASSAY_SERVER: assay.url, ASSAY_TOKEN: assay.token } });
+  assert.equal(run.status, 0, `${program} ${args.join(" ")}: ${run.stderr}`);
+  return run.stdout;
+};
 const chartPoints = () => region("History").getAttribute("data-points").then(Number);
 let failed = true;
 
@@ -138,6 +162,60 @@ try {
     await page.getByRole("button", { name: "Cancel the sweep" }).click();
     await page.locator(".head .state-cancelled").waitFor();
     await until(page, "running trials", async () => (await get(`/v1/sweeps/${SLOW}`)).counts.running, (n) => n === 0);
+  });
+
+  await step("a sweep for those who ask shows how, in lines that a shell runs", async () => {
+    await assay.api("POST", "/v1/sweeps", asked);
+    await visit(`#/sweeps/${asked.name}`);
+    const example = await region("Ask and tell").locator("pre").innerText();
+    assert.equal(example.split("\n").length, 3);
+    const answers = inShell("sh", ["-ec", example.replaceAll("curl ", "curl -sS --fail-with-body ")]);
+    assert.match(answers, /"number": ?0/);
+    const { state, metrics, client } = await get(`/v1/sweeps/${asked.name}/trials/0`);
+    assert.deepEqual([state, metrics, client], ["completed", { loss: 0.5, cost: 0.5 }, "me"]);
+    await until(page, "the trial", () => column(page, "Trials", "Client"), (c) => c.join() === "me");
+  });
+
+  await step("its trials come while we look, none that is infeasible is the best, and importance as the server has it", async () => {
+    await tellAll(asked.name);
+    await page.locator(".head .state-completed").waitFor();
+    const { counts, best } = await get(`/v1/sweeps/${asked.name}`);
+    await until(page, "points", chartPoints, (n) => n === counts.completed);
+    const { items } = await get(`/v1/sweeps/${asked.name}/trials?page_size=100`);
+    assert.ok(items.some((t) => t.feasible === false), "the search looks beyond the bound, too");
+    assert.equal((await column(page, "Trials", "Feasible")).filter((c) => c === "no").length, items.filter((t) => t.feasible === false).length);
+    await until(page, "the best value", () => page.getByTestId("best").getAttribute("title"), (t) => Number(t) === best.value);
+    const importance = await get(`/v1/sweeps/${asked.name}/importance`);
+    await region("Importance").scrollIntoViewIfNeeded();
+    await region("Importance").getByText(`${importance.trials} trials`).waitFor();
+    assert.deepEqual(await region("Importance").locator("tbody th").allInnerTexts(), importance.parameters.map((p) => p.name));
+  });
+
+  await step("why a trial was chosen is said as the command line says it", async () => {
+    const phases = new Set();
+    for (const number of [1, 8, 14, 19, 20, 21, 22, 25]) {
+      await visit(`#/sweeps/${asked.name}/trials/${number}`);
+      await page.getByRole("heading", { name: `#${number}`, exact: true }).waitFor();
+      const words = await page.getByTestId("why").innerText();
+      const told = /^why\s+(.*)$/m.exec(inShell(join(BUILD, "cli/assay"), ["trial", `${asked.name}/${number}`]))?.[1];
+      assert.equal(words, `${told.charAt(0).toUpperCase()}${told.slice(1)}.`);
+      const { suggestion } = await get(`/v1/sweeps/${asked.name}/trials/${number}`);
+      phases.add(suggestion.phase);
+      if (suggestion.phase === "model") await region("Why these parameters").getByText("deviation", { exact: false }).or(region("Why these parameters").getByText("as predicted")).first().waitFor();
+    }
+    assert.deepEqual([...phases], ["initial", "model"]);
+  });
+
+  await step("the front of two objectives as the server has it", async () => {
+    await assay.api("POST", "/v1/sweeps", two);
+    await visit(`#/sweeps/${two.name}`);
+    await tellAll(two.name);
+    const { items, hypervolume } = await get(`/v1/sweeps/${two.name}/pareto`);
+    await until(page, "the front", () => region("Pareto").getAttribute("data-front"), (n) => n === String(items.length));
+    const shown = await region("Pareto").locator("tbody a").allInnerTexts();
+    assert.deepEqual(shown.map((t) => Number(t.slice(1))).sort((a, b) => a - b), items.map((t) => t.number));
+    assert.ok(Math.abs(Number(await page.getByTestId("hypervolume").innerText()) / hypervolume - 1) < 1e-3);
+    await page.screenshot({ path: join(BUILD, "tests/web/shots/front.png"), fullPage: true });
   });
 
   await step("runners, and a token that the server does not know", async () => {

@@ -53,13 +53,14 @@ try {
   });
 
   await step("the list: every sweep, filtered and ordered by its address", async () => {
-    await until(page, "rows", () => column(page, "Sweeps", "Sweep"), (c) => c.length === 5);
-    assert.deepEqual(await column(page, "Sweeps", "Sweep"), ["empty", "live", "nasty", "digits-mlp", "big"]);
-    await page.getByRole("button", { name: "completed 2" }).click();
+    await until(page, "rows", () => column(page, "Sweeps", "Sweep"), (c) => c.length === 9);
+    assert.deepEqual(await column(page, "Sweeps", "Sweep"), ["empty", "live", "nasty", "digits-mlp", "tuned", "two", "three", "asked", "big"]);
+    await page.getByRole("button", { name: "completed 5" }).click();
     await orderBy(page, "Sweeps", "Best");
-    assert.deepEqual(await column(page, "Sweeps", "Sweep"), ["big", "digits-mlp"]);
+    const ordered = ["digits-mlp", "tuned", "two", "three", "big"].sort((a, b) => fixture.sweeps.get(a).view.best.value - fixture.sweeps.get(b).view.best.value);
+    assert.deepEqual(await column(page, "Sweeps", "Sweep"), ordered);
     await page.reload();
-    await until(page, "rows after a reload", () => column(page, "Sweeps", "Sweep"), (c) => c.join() === "big,digits-mlp");
+    await until(page, "rows after a reload", () => column(page, "Sweeps", "Sweep"), (c) => c.join() === ordered.join());
     await page.getByLabel("Find sweeps by name").fill("digi");
     assert.deepEqual(await column(page, "Sweeps", "Sweep"), ["digits-mlp"]);
     assert.match(page.url(), /state=completed.*find=digi|find=digi.*state=completed/);
@@ -180,6 +181,155 @@ try {
     assert.equal(moved.length, 1, `the height of the table jumps while scrolling: ${moved}`);
   });
 
+  await step("5,000 predictions are drawn when asked for, and taken away", async () => {
+    const history = page.getByRole("region", { name: "History" });
+    const drawn = () => history.locator("canvas").evaluate((c) => { let n = 0; const { data } = c.getContext("2d").getImageData(0, 0, c.width, c.height); for (let i = 3; i < data.length; i += 4) n += data[i] > 0 ? 1 : 0; return n; });
+    const before = await drawn();
+    await history.getByLabel("Predictions").check();
+    assert.match(page.url(), /predicted=show/);
+    await until(page, "whiskers", drawn, (n) => n > before);
+    await history.getByText("predicted", { exact: true }).waitFor();
+    await history.getByLabel("Predictions").uncheck();
+    await until(page, "no whiskers", drawn, (n) => n === before);
+  });
+
+  await step("importance: total, alone and interval of each parameter; the reason where there are none", async () => {
+    await visit("#/sweeps/tuned");
+    const panel = page.getByRole("region", { name: "Importance", exact: true });
+    await panel.scrollIntoViewIfNeeded();
+    await panel.locator("tbody tr").first().waitFor();
+    const { parameters, r2, trials } = fixture.sweeps.get("tuned").importance();
+    assert.deepEqual(await panel.locator("tbody tr").evaluateAll((rows) => rows.map((r) => [...r.children].map((c) => c.innerText.trim()))),
+      parameters.map((p) => [p.name === "momentum" ? "momentum *" : p.name, "", p.total.toFixed(2), `${p.total_low.toFixed(2)}–${p.total_high.toFixed(2)}`, p.first.toFixed(2)]));
+    assert.equal(await panel.getByTestId("r2").innerText(), r2.toFixed(2));
+    assert.match(await panel.innerText(), new RegExp(`${trials} trials[^]*where the parameter is active`));
+    const at = await panel.locator(".share").first().evaluate((bar) => { const all = bar.getBoundingClientRect(); return Object.fromEntries([...bar.children].map((c) => { const b = c.getBoundingClientRect(); return [c.className, [b.left, b.right].map((x) => Math.round((100 * (x - all.left)) / all.width))]; })); });
+    assert.deepEqual(at, { total: [0, 80], alone: [0, 56], range: [68, 100] });
+    const young = fixture.sweeps.get("nasty");
+    await visit("#/sweeps/nasty");
+    await panel.scrollIntoViewIfNeeded();
+    await panel.getByText(`Not told: ${young.importance().reason}.`).waitFor();
+  });
+
+  await step("importance is asked for when it is seen, and at most every few seconds", async () => {
+    const asked = () => fixture.seen.filter(([, at]) => at.endsWith("/importance")).length;
+    await page.setViewportSize({ width: 1440, height: 320 });
+    const before = asked();
+    await visit("#/sweeps/live");
+    const sweep = fixture.sweeps.get("live");
+    await until(page, "points", chartPoints, (n) => n === completedIn("live"));
+    const late = sweep.add("completed");
+    fixture.emit("trial.changed", { sweep: "live", number: late.number, state: "completed", attempt: 1 });
+    await until(page, "points", chartPoints, (n) => n === completedIn("live"));
+    assert.equal(asked(), before, "not while it is below the fold");
+    const panel = page.getByRole("region", { name: "Importance", exact: true });
+    await panel.scrollIntoViewIfNeeded();
+    await panel.getByText(`${completedIn("live")} trials`).waitFor();
+    assert.equal(asked(), before + 1);
+    for (let i = 0; i < 10; i++) {
+      const t = sweep.add("completed");
+      fixture.emit("trial.changed", { sweep: "live", number: t.number, state: "completed", attempt: 1 });
+      await until(page, "points", chartPoints, (n) => n === completedIn("live"));
+    }
+    await panel.getByText(`${completedIn("live")} trials`).waitFor();
+    assert.ok(asked() <= before + 4, `ten results one after the other made ${asked() - before} requests`);
+    await page.setViewportSize({ width: 1440, height: 900 });
+  });
+
+  await step("infeasible trials are marked, and none is the best; where parameters come from", async () => {
+    await visit("#/sweeps/tuned?sort=value");
+    const { best } = fixture.sweeps.get("tuned").view;
+    await until(page, "points", chartPoints, (n) => n === completedIn("tuned"));
+    assert.equal(Number(await page.getByTestId("best").getAttribute("title")), best.value);
+    assert.ok(best.value > 0.001 && best.number !== 30);
+    assert.match(await page.getByRole("region", { name: "History" }).locator("[role=img]").getAttribute("aria-label"), new RegExp(`trial ${best.number}\\.`));
+    await page.getByRole("region", { name: "History" }).locator(".legend").getByText("infeasible").waitFor();
+    assert.equal((await column(page, "Trials", "Trial"))[0], "30", "it has the lowest value all the same");
+    assert.equal((await column(page, "Trials", "Feasible"))[0], "no");
+    assert.equal((await column(page, "Trials", "latency_ms"))[0], "21.5");
+    assert.match(await text(".facts"), /latency_ms <= 16/);
+    await orderBy(page, "Trials", "Origin");
+    const origins = await column(page, "Trials", "Origin");
+    assert.deepEqual(origins.slice(0, 3), ["enqueued", "known", "suggested"]);
+    await visit("#/sweeps/tuned/trials/30");
+    await page.locator(".head .state-infeasible").waitFor();
+    assert.match(await page.getByRole("region", { name: "Metrics" }).innerText(), /latency_ms <= 16\s+21\.5 \(broken\)/);
+    await visit("#/sweeps/tuned/trials/0");
+    await page.getByText("A known result, added by hand.").waitFor();
+  });
+
+  await step("why these parameters: in words, with what was foretold and what came", async () => {
+    const trial = fixture.sweeps.get("tuned").trials.find((t) => t.number >= 20 && t.state === "completed" && t.suggestion.acquisition === "ucb");
+    const { predicted, incumbent, observed } = trial.suggestion;
+    await visit(`#/sweeps/tuned/trials/${trial.number}`);
+    const why = page.getByRole("region", { name: "Why these parameters" });
+    const words = await why.getByTestId("why").innerText();
+    assert.match(words, new RegExp(`^Chosen by upper confidence bound: predicted [0-9.]+ ± [0-9.]+.*; the best so far was trial ${incumbent.number} with [0-9.]+; ${observed} results seen`));
+    assert.equal(Number(await why.getByTestId("came").getAttribute("title")), trial.value);
+    const off = Math.abs(trial.value - predicted.mean) / predicted.deviation;
+    const said = /([0-9.]+) deviations (above|below)/.exec(await why.innerText());
+    assert.ok(said ? Math.abs(Number(said[1]) - off) < 0.06 * off && (said[2] === "above") === trial.value > predicted.mean : off < 0.05, `${off}: ${said}`);
+    await why.getByRole("link", { name: `#${incumbent.number}` }).click();
+    await page.getByRole("heading", { name: `#${incumbent.number}` }).waitFor();
+    await visit("#/sweeps/two/trials/20");
+    await until(page, "two predictions", () => why.locator("figure").count(), (n) => n === 2);
+    assert.match(await why.getByTestId("why").innerText(), /^Chosen by expected hypervolume improvement: predicted val_error .* ± .*, latency_ms .* ± /);
+  });
+
+  await step("the front of two objectives: its trials, its volume; a click opens the trial", async () => {
+    await visit("#/sweeps/two");
+    const panel = page.getByRole("region", { name: "Pareto", exact: true });
+    const { items } = fixture.sweeps.get("two").pareto();
+    await until(page, "the front", () => panel.getAttribute("data-front"), (n) => n === String(items.length));
+    assert.equal(await panel.getByTestId("hypervolume").innerText(), "12.35");
+    const shown = await panel.locator("tbody a").allInnerTexts();
+    assert.deepEqual(shown, [...items].sort((a, b) => a.value - b.value).map((t) => `#${t.number}`));
+    assert.match(await panel.locator("[role=img]").getAttribute("aria-label"), new RegExp(`${items.length} of them on the front`));
+    const over = panel.locator(".u-over");
+    await over.scrollIntoViewIfNeeded();
+    const box = await over.boundingBox();
+    let found = false; // somewhere on a grid finer than the reach of the pointer lies a point of the front
+    for (let x = 10; x < box.width && !found; x += 16)
+      for (let y = 10; y < box.height && !found; y += 16) {
+        await page.mouse.move(box.x + x, box.y + y);
+        found = /on the front/.test(await panel.locator(".tip").innerText());
+        if (found) await page.mouse.click(box.x + x, box.y + y);
+      }
+    await page.getByRole("heading", { name: /^#\d+$/ }).waitFor();
+    assert.ok(items.some((t) => page.url().endsWith(`/two/trials/${t.number}`)), page.url());
+  });
+
+  await step("three objectives: any two of them are the axes, and the address says which", async () => {
+    await visit("#/sweeps/three");
+    const panel = page.getByRole("region", { name: "Pareto", exact: true });
+    const label = () => panel.locator("[role=img]").getAttribute("aria-label");
+    const { items } = fixture.sweeps.get("three").pareto();
+    await until(page, "the front", label, (l) => l.startsWith("latency_ms (minimize) against val_error (minimize) of 30 ") && l.includes(` ${items.length} of them`));
+    await panel.getByLabel("Across").selectOption("depth");
+    assert.match(await label(), /^val_error \(minimize\) against depth \(maximize\)/);
+    await panel.getByLabel("Up").focus();
+    await page.keyboard.press("ArrowDown");
+    await until(page, "the other axis", label, (l) => l.startsWith("latency_ms (minimize) against depth"));
+    assert.match(page.url(), /px=depth&py=latency_ms/);
+    await panel.getByText("infeasible").waitFor();
+    assert.ok(items.every((t) => t.feasible));
+  });
+
+  await step("a sweep that runners leave alone says so, and how to ask", async () => {
+    await browser.context.grantPermissions(["clipboard-read", "clipboard-write"]);
+    await visit("#/sweeps/asked");
+    const panel = page.getByRole("region", { name: "Ask and tell" });
+    await panel.getByText("Runners leave this sweep alone").waitFor();
+    const lines = (await panel.locator("pre").innerText()).split("\n");
+    assert.equal(lines.length, 3);
+    assert.ok(lines[0].endsWith(`U='${fixture.url}/v1/sweeps/asked/suggestions'`), lines[0]);
+    await panel.getByRole("button", { name: "Copy" }).click();
+    await until(page, "the clipboard", () => page.evaluate(() => navigator.clipboard.readText()), (t) => t === lines.join("\n"));
+    await visit("#/sweeps/live");
+    await page.getByRole("region", { name: "Trials", exact: true }).waitFor();
+    assert.equal(await panel.count(), 0);
+  });
+
   await step("a trial: parameters, attempts, curves, output, files", async () => {
     await visit("#/sweeps/digits-mlp/trials/17");
     const curves = page.getByRole("region", { name: "Curves" });
@@ -205,7 +355,7 @@ try {
     for (const hash of ["#/sweeps", "#/sweeps/nasty", "#/sweeps/nasty/trials/0", "#/sweeps/nasty/trials/2", "#/sweeps/<img%20src=x%20onerror=window.pwned=1>"]) {
       await visit(hash);
       await page.locator("main").waitFor();
-      await until(page, "the view", () => text("main"), (t) => t.includes("<img") || t.includes("no sweep"));
+      await until(page, "the view", () => text("main"), (t) => t.includes("<img") || t.includes("no sweep") || (hash === "#/sweeps" && t.includes("__proto__")));
       assert.equal(await page.evaluate(() => document.querySelectorAll("main img, main script").length), 0);
     }
     await page.locator("canvas").first().waitFor({ state: "detached" });
@@ -226,9 +376,11 @@ try {
   for (const colorScheme of ["light", "dark"]) {
     await step(`no violation of accessibility rules (${colorScheme})`, async () => {
       await page.emulateMedia({ colorScheme });
-      for (const hash of ["#/sweeps", "#/sweeps/digits-mlp", "#/sweeps/digits-mlp/trials/11", "#/runners"]) {
+      for (const hash of ["#/sweeps", "#/sweeps/digits-mlp", "#/sweeps/digits-mlp/trials/11", "#/sweeps/tuned?predicted=show", "#/sweeps/tuned/trials/30", "#/sweeps/two", "#/sweeps/three", "#/sweeps/asked", "#/runners"]) {
         await visit(hash);
         await page.locator("main .panel").first().waitFor();
+        const importance = page.getByRole("region", { name: "Importance", exact: true });
+        if (await importance.count()) await importance.scrollIntoViewIfNeeded();
         const loading = page.getByText("Loading…");
         while (await loading.count()) await loading.first().waitFor({ state: "detached" });
         // Not a script element, which the page's policy forbids: the debugger puts it in.

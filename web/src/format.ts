@@ -9,6 +9,9 @@ export function toNumber(value: Api.Number | null | undefined): number | null {
   return typeof value === "number" ? value : Number(value);
 }
 
+/** What an object of the API has under a name that people chose: never what all objects inherit ("constructor", "__proto__"). */
+export const own = <T>(object: Record<string, T> | undefined, name: string): T | undefined => (object !== undefined && Object.hasOwn(object, name) ? object[name] : undefined);
+
 const trimZeros = (text: string) => text.replace(/(\.\d*?)0+(?=$|e)/, "$1").replace(/\.(?=$|e)/, "");
 
 /** Four significant digits; whole numbers below a million stay whole. */

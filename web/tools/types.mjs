@@ -10,7 +10,7 @@ import { parse } from "yaml";
 const METHODS = ["get", "put", "post", "patch", "delete", "head"];
 const KNOWN = new Set(["type", "$ref", "oneOf", "allOf", "enum", "const", "properties", "required", "items",
   "additionalProperties", "propertyNames", "description", "format", "pattern", "minimum", "maximum", "minLength", "maxLength",
-  "minProperties", "maxProperties", "maxItems", "default"]);
+  "minProperties", "maxProperties", "minItems", "maxItems", "default"]);
 
 const quote = (name) => (/^[A-Za-z_$][\w$]*$/.test(name) ? name : JSON.stringify(name));
 const note = (schema, pad) => (schema?.description ? `${pad}/** ${schema.description.trim().replace(/\s+/g, " ")} */\n` : "");

@@ -1,4 +1,5 @@
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,6 +41,19 @@ static const char *const command_yaml =
     "resources: {gpus: 2, ranks: 1}\n"
     "ensemble: false\n";
 
+static const char *const objectives_yaml =
+    "name: pair\n"
+    "metrics: [{name: error, goal: minimize}, {name: speed, goal: maximize}]\n"
+    "constraints: [{metric: ms, max: 20}, {metric: acc, min: 0.9}]\n"
+    "parameters:\n"
+    "  batch: {type: int, min: 1, max: 1024, scale: log}\n"
+    "  accumulate: {type: int, min: 1, max: 64}\n"
+    "  size: {type: ordinal, values: [s, m, l]}\n"
+    "parameter_constraints: ['batch * accumulate <= 4096']\n"
+    "forbidden: [{size: l, batch: {min: 512}}]\n"
+    "search: {seed: 3, initial_trials: 12}\n"
+    "limits: {max_trials: 50}\n";
+
 static as_status parse_text(const char *yaml, struct sweep_doc **ret, struct as_err *err)
 {
     JSON_AUTO j = NULL;
@@ -54,7 +68,7 @@ START_TEST(reads_a_train_document)
     ck_ok(parse_text(train_yaml, &d, &err), err);
     ck_assert_str_eq(d->name, "digits-mlp");
     ck_assert_str_eq(d->metric, "val_error");
-    ck_assert(!d->maximize && d->method == SEARCH_SOBOL && d->seed == 12345);
+    ck_assert(!d->maximize && d->method == SEARCH_GP && d->seed == 12345);
     ck_assert_int_eq(d->limits.max_trials, 40);
     ck_assert_int_eq(d->limits.max_concurrent_trials, 8);
     ck_assert_int_eq(d->limits.max_failed_trials, -1);
@@ -80,7 +94,7 @@ START_TEST(reads_a_command_document)
     ck_assert_uint_eq(d->n_datasets, 0);
     ck_assert_uint_eq(json_array_size(d->tags), 2);
     AS_AUTO(config_freep) struct config *c = NULL;
-    ck_ok(sampler_suggest(d->space, d->method, d->seed, 0, NULL, &c, NULL, &err), err);
+    ck_ok(sampler_suggest(d->space, d->method, d->seed, 0, &c, NULL, &err), err);
     JSON_AUTO trial = NULL;
     ck_ok(sweep_doc_trial(d, c, &trial, &err), err);
     AS_AUTO(as_freep) char *text = json_format(trial);
@@ -111,7 +125,7 @@ END_TEST
 
 START_TEST(canonical_text_parses_to_the_same)
 {
-    const char *const yaml = _i ? command_yaml : train_yaml;
+    const char *const yaml = _i == 0 ? train_yaml : _i == 1 ? command_yaml : objectives_yaml;
     AS_AUTO(sweep_doc_freep) struct sweep_doc *a = NULL;
     AS_AUTO(sweep_doc_freep) struct sweep_doc *b = NULL;
     struct as_err err = {0};
@@ -150,20 +164,39 @@ static const struct edit {
     {"command", "metric/name", "step", AS_E_INVAL, "/metric/name", "numbers the measurements"},
     {"train", "metric/name", "accuracy", AS_E_INVAL, "/metric/name", "never reports 'accuracy'"},
     {"train", "metric/max", "3", AS_E_INVAL, "/metric/max", "not a known field"},
-    {"train", "metrics", "[]", AS_E_UNSUPPORTED, "/metrics", "not in this version"},
-    {"train", "constraints", "[]", AS_E_UNSUPPORTED, "/constraints", "not in this version"},
-    {"train", "outcome_constraints", "[{metric: ms, max: 3}]", AS_E_UNSUPPORTED,
-     "/outcome_constraints", "not in this version"},
-    {"train", "parameter_constraints", "[a]", AS_E_UNSUPPORTED, "/parameter_constraints",
-     "not in this version"},
+    {"train", "metrics", "[]", AS_E_INVAL, "/metrics", "either metric or metrics"},
+    {"train", "constraints", "{}", AS_E_INVAL, "/constraints", "a list"},
+    {"train", "constraints", "[a <= 3]", AS_E_INVAL, "/constraints/0", "parameter_constraints"},
+    {"train", "constraints", "[{metric: val_loss}]", AS_E_INVAL, "/constraints/0", "min, max"},
+    {"train", "constraints", "[{max: 3}]", AS_E_INVAL, "/constraints/0/metric", "missing"},
+    {"train", "constraints", "[{metric: val_loss, min: 2, max: 1}]", AS_E_INVAL, "/constraints/0",
+     "above max"},
+    {"train", "constraints", "[{metric: ms, max: 1}]", AS_E_INVAL, "/constraints/0/metric",
+     "never reports 'ms'"},
+    {"train", "constraints", "[{metric: val_loss, max: 1}, {metric: val_loss, min: 0}]", AS_E_INVAL,
+     "/constraints/1", "there twice"},
+    {"command", "constraints", "[{metric: step, max: 1}]", AS_E_INVAL, "/constraints/0/metric",
+     "numbers the measurements"},
+    {"command", "constraints", "[1, 2, 3, 4, 5, 6, 7, 8, 9]", AS_E_TOO_LARGE, "/constraints",
+     "at most 8"},
+    {"train", "parameter_constraints", "a < b", AS_E_INVAL, "/parameter_constraints", "a list"},
+    {"train", "parameter_constraints", "['lr < 1', 'widht * lr < 3']", AS_E_INVAL,
+     "/parameter_constraints/1", "column 1: unknown name 'widht'; did you mean 'width'?"},
+    {"train", "parameter_constraints", "['lr < 0']", AS_E_INVAL, "/parameter_constraints/0",
+     "no configuration that is allowed was found"},
+    {"command", "parameter_constraints", "['x > 3']", AS_E_INVAL, "/parameter_constraints/0",
+     "no cell of the grid is allowed"},
+    {"train", "forbidden", "[{opt: adam}]", AS_E_INVAL, "/forbidden/0/opt", "never takes"},
+    {"train", "forbidden", "[{lr: {min: 0}}]", AS_E_INVAL, "/forbidden/0",
+     "no configuration that is allowed was found"},
+    {"train", "search", "{initial_trials: 0}", AS_E_INVAL, "/search/initial_trials", "from 1"},
+    {"train", "outcome_constraints", "[]", AS_E_INVAL, "/outcome_constraints", "not a known field"},
     {"train", "early_stopping", "{method: asha}", AS_E_UNSUPPORTED, "/early_stopping",
      "not in this version"},
     {"train", "parameters", NULL, AS_E_INVAL, "/parameters", "missing"},
     {"train", "parameters/lr/min", "7", AS_E_INVAL, "/parameters/lr/min", "above max"},
     {"train", "parameters/momentum/when", "{o: sgd}", AS_E_INVAL, "/parameters/momentum/when/o",
      "no parameter 'o'"},
-    {"train", "search", "{method: gp}", AS_E_UNSUPPORTED, "/search/method",
-     "gp is not in this version yet; use grid, random or sobol"},
     {"train", "search", "{method: anneal}", AS_E_INVAL, "/search/method", "one of grid"},
     {"train", "search", "{seed: -1}", AS_E_INVAL, "/search/seed", "a whole number from 0"},
     {"train", "search", "{seed: 9007199254740992}", AS_E_INVAL, "/search/seed",
@@ -186,7 +219,6 @@ static const struct edit {
     {"train", "ensemble", "{method: stack}", AS_E_INVAL, "/ensemble/method", "one of greedy"},
     {"train", "ensemble", "{size: 0}", AS_E_INVAL, "/ensemble/size", "from 1 to 100"},
     {"train", "ensemble", "12", AS_E_INVAL, "/ensemble", "an object"},
-    {"train", "trial", NULL, AS_E_INVAL, "/trial", "missing"},
     {"train", "trial", "{}", AS_E_INVAL, "/trial",
      "exactly one of train and command, found neither"},
     {"train", "trial/command", "[ls]", AS_E_INVAL, "/trial", "found both"},
@@ -260,6 +292,103 @@ START_TEST(refuses)
 }
 END_TEST
 
+START_TEST(reads_objectives_constraints_and_no_trial)
+{
+    AS_AUTO(sweep_doc_freep) struct sweep_doc *d = NULL;
+    struct as_err err = {0};
+    ck_ok(parse_text(objectives_yaml, &d, &err), err);
+    ck_assert_uint_eq(d->n_objectives, 2);
+    ck_assert_str_eq(d->objectives[1].name, "speed");
+    ck_assert(d->objectives[1].maximize && !d->maximize);
+    ck_assert_str_eq(d->metric, "error");
+    ck_assert_uint_eq(d->n_outcomes, 2);
+    ck_assert(isinf(d->outcomes[0].min) && d->outcomes[0].max == 20);
+    ck_assert(d->outcomes[1].min == 0.9 && isinf(d->outcomes[1].max));
+    ck_assert_int_eq(d->trial.kind, TRIAL_NONE);
+    ck_assert_uint_eq(d->ensemble_size, 0); /* nobody uploads predictions */
+    struct search_spec spec;
+    sweep_doc_search_spec(d, &spec);
+    ck_assert(spec.space == d->space && spec.method == SEARCH_GP && spec.seed == 3);
+    ck_assert(spec.n_objectives == 2 && !spec.maximize[0] && spec.maximize[1]);
+    ck_assert(spec.n_outcomes == 2 && spec.outcomes[1].min == 0.9 && spec.initial_trials == 12);
+    for (uint64_t t = 0; t < 20; t++) {
+        AS_AUTO(config_freep) struct config *c = NULL;
+        ck_ok(sampler_suggest(d->space, SEARCH_SOBOL, 3, t, &c, NULL, &err), err);
+        ck_assert(c->entries[0].value.integer * c->entries[1].value.integer <= 4096);
+        ck_assert(c->entries[2].value.choice != 2 || c->entries[0].value.integer < 512);
+        JSON_AUTO trial = NULL;
+        ck_ok(sweep_doc_trial(d, c, &trial, &err), err);
+        ck_assert_uint_eq(json_object_size(trial), 0);
+    }
+}
+END_TEST
+
+static const struct {
+    const char *field, *value, *pointer, *part;
+} objective_edits[] = {
+    {"metrics", "[{name: a, goal: minimize}]", "/metrics", "1 metrics, expected 2 to 4"},
+    {"metrics",
+     "[{name: a, goal: minimize}, {name: b, goal: minimize}, {name: c, goal: minimize}, {name: d, "
+     "goal: minimize}, {name: e, goal: minimize}]",
+     "/metrics", "5 metrics"},
+    {"metrics", "[{name: a, goal: minimize}, {name: a, goal: maximize}]", "/metrics/1",
+     "'a' is there twice"},
+    {"metrics", "[{name: a, goal: minimize}, {name: step, goal: maximize}]", "/metrics/1/name",
+     "numbers the measurements"},
+    {"metrics", "[{name: a, goal: minimize}, {name: b}]", "/metrics/1/goal", "missing"},
+    {"ensemble", "{size: 3}", "/ensemble", "without trial"},
+    {"trial", "{train: {dataset: digits, epochs: 3}}", "/metrics/0/name", "never reports 'error'"},
+};
+
+START_TEST(refuses_objectives)
+{
+    JSON_AUTO doc = NULL;
+    json_t *value = NULL;
+    struct as_err err = {0};
+    struct sweep_doc *d = NULL;
+    const char *text = objective_edits[_i].value;
+    ck_ok(yaml_parse(objectives_yaml, strlen(objectives_yaml), &doc, &err), err);
+    ck_ok(yaml_parse(text, strlen(text), &value, &err), err);
+    json_object_set_new(doc, objective_edits[_i].field, value);
+    ck_fails(sweep_doc_parse(doc, 0, &d, &err), AS_E_INVAL, err, objective_edits[_i].part);
+    ck_assert_str_eq(err.pointer, objective_edits[_i].pointer);
+}
+END_TEST
+
+/* The trainer would refuse width 0 with opt adamw, which the constraint keeps from happening. */
+START_TEST(samples_only_what_is_allowed)
+{
+    JSON_AUTO doc = edited(
+        &(struct edit){"train", "parameters/width", "{type: int, min: 0, max: 9}", 0, NULL, NULL});
+    AS_AUTO(sweep_doc_freep) struct sweep_doc *d = NULL;
+    struct sweep_doc *none = NULL;
+    struct as_err err = {0};
+    ck_fails(sweep_doc_parse(doc, 0, &none, &err), AS_E_INVAL, err, "found 0");
+    json_object_set_new(doc, "parameter_constraints", json_pack("[s]", "width > 0"));
+    ck_ok(sweep_doc_parse(doc, 0, &d, &err), err);
+    ck_assert_uint_eq(d->n_datasets, 1);
+}
+END_TEST
+
+START_TEST(a_constrained_grid_counts_what_is_allowed)
+{
+    JSON_AUTO doc =
+        edited(&(struct edit){"command", "forbidden", "[{x: 2, y: true}]", 0, NULL, NULL});
+    AS_AUTO(sweep_doc_freep) struct sweep_doc *d = NULL;
+    struct as_err err = {0};
+    ck_ok(sweep_doc_parse(doc, 0, &d, &err), err);
+    ck_assert_uint_eq(d->grid_cells, 12 - 3);
+    ck_assert_int_eq(d->limits.max_trials, 9);
+    struct search_spec spec;
+    sweep_doc_search_spec(d, &spec);
+    ck_assert_ptr_eq(spec.grid, d->grid);
+    struct suggestion s = {0};
+    ck_ok(suggest(&spec, NULL, NULL, 8, 8, NULL, &s, &err), err);
+    suggestion_done(&s);
+    ck_fails(suggest(&spec, NULL, NULL, 9, 9, NULL, &s, &err), AS_E_EXHAUSTED, err, "9 cells");
+}
+END_TEST
+
 START_TEST(a_grid_is_never_longer_than_its_cells)
 {
     static const struct {
@@ -310,11 +439,46 @@ START_TEST(reads_the_shipped_example)
 }
 END_TEST
 
+/* One block of YAML from the documentation: a document, or parts of one that the others are put to.
+ */
+static void check_block(const char *yaml)
+{
+    static const char *const rest =
+        "name: part\nmetric: {name: m, goal: minimize}\nlimits: {max_trials: 3}\n";
+    AS_AUTO(str_done) struct str text = {0};
+    AS_AUTO(sweep_doc_freep) struct sweep_doc *d = NULL;
+    struct as_err err = {0};
+    str_printf(&text, "%s%s", strncmp(yaml, "name:", 5) == 0 ? "" : rest, yaml);
+    as_status st = parse_text(str_cstr(&text), &d, &err);
+    ck_assert_msg(st == AS_OK, "%s\n%s", err.msg, str_cstr(&text));
+}
+
+START_TEST(reads_the_documentation)
+{
+    const char *root = getenv("ASSAY_SOURCE_ROOT");
+    if (!root)
+        return; /* run outside of meson */
+    AS_AUTO(as_freep) char *path = file_join(root, "docs/sweep.md");
+    AS_AUTO(as_freep) char *text = NULL;
+    size_t len = 0, blocks = 0;
+    struct as_err err = {0};
+    ck_ok(file_read(path, 100000, &text, &len, &err), err);
+    for (char *at = text; (at = strstr(at, "```yaml\n")); blocks++) {
+        char *end = strstr(at += strlen("```yaml\n"), "```");
+        ck_assert_ptr_nonnull(end);
+        *end = 0;
+        check_block(at);
+        at = end + 1;
+    }
+    ck_assert_uint_ge(blocks, 4);
+}
+END_TEST
+
 START_TEST(runs_out_of_memory_cleanly)
 {
     JSON_AUTO doc = NULL;
     struct as_err err = {0};
-    const char *yaml = _i ? command_yaml : train_yaml;
+    const char *yaml = _i == 0 ? train_yaml : _i == 1 ? command_yaml : objectives_yaml;
     ck_ok(yaml_parse(yaml, strlen(yaml), &doc, &err), err);
     int failed = 0;
     for (size_t nth = 1; nth < 300; nth++) {
@@ -339,12 +503,17 @@ Suite *test_suite(void)
     tcase_add_test(t, reads_a_train_document);
     tcase_add_test(t, reads_a_command_document);
     tcase_add_test(t, makes_trials_of_a_train_document);
-    tcase_add_loop_test(t, canonical_text_parses_to_the_same, 0, 2);
+    tcase_add_loop_test(t, canonical_text_parses_to_the_same, 0, 3);
     tcase_add_loop_test(t, refuses, 0, AS_ARRAY_LEN(edits));
+    tcase_add_test(t, reads_objectives_constraints_and_no_trial);
+    tcase_add_loop_test(t, refuses_objectives, 0, AS_ARRAY_LEN(objective_edits));
+    tcase_add_test(t, samples_only_what_is_allowed);
+    tcase_add_test(t, a_constrained_grid_counts_what_is_allowed);
     tcase_add_test(t, a_grid_is_never_longer_than_its_cells);
     tcase_add_test(t, lists_every_data_set);
     tcase_add_test(t, reads_the_shipped_example);
-    tcase_add_loop_test(t, runs_out_of_memory_cleanly, 0, 2);
+    tcase_add_test(t, reads_the_documentation);
+    tcase_add_loop_test(t, runs_out_of_memory_cleanly, 0, 3);
     suite_add_tcase(s, t);
     return s;
 }

@@ -34,19 +34,41 @@ export type TrialState = "queued" | "running" | "paused" | "completed" | "pruned
 /** Values by parameter name; inactive conditional parameters are absent */
 export type Params = Record<string, number | string | boolean>;
 
+export type Goal = "minimize" | "maximize";
+
+export type Objective = {
+  name: string;
+  goal: Goal;
+};
+
+/** A trial is feasible when the metric lies within the bounds, ends included; at least one of them is given */
+export type OutcomeConstraint = {
+  metric: MetricName;
+  min?: number;
+  max?: number;
+};
+
 /** The sweep document, docs/sweep.md. The server checks every field; unknown ones are refused. */
 export type SweepDocument = {
   name: string;
   description?: string;
   tags?: string[];
-  metric: {
-    name: string;
-    goal: "minimize" | "maximize";
-  };
+  /** The objective. Either this or metrics */
+  metric?: Objective;
+  /** Several objectives: the search looks for the front between them */
+  metrics?: Objective[];
+  /** Bounds on what trials measure */
+  constraints?: OutcomeConstraint[];
+  /** By name: {type: float, int, ordinal, categorical, bool or constant, …} */
   parameters: Record<string, Record<string, unknown>>;
+  /** Expressions over the parameters that must hold, such as batch * accumulate <= 4096 */
+  parameter_constraints?: string[];
+  forbidden?: Record<string, unknown>[];
   search?: {
-    method?: "grid" | "random" | "sobol";
+    method?: "gp" | "sobol" | "random" | "grid";
     seed?: number;
+    /** Space-filling trials before the model of gp takes over; chosen from the space when absent */
+    initial_trials?: number;
   };
   limits?: {
     max_trials?: number;
@@ -57,7 +79,8 @@ export type SweepDocument = {
     wall_time?: string | number;
     grace?: string | number;
   };
-  trial: {
+  /** What runners run. Without it the sweep is for ask and tell alone */
+  trial?: {
     train?: Record<string, unknown>;
     command?: (string | number)[];
     env?: Record<string, string | number>;
@@ -103,15 +126,21 @@ export type Sweep = {
   /** Why it ended as it did */
   reason?: string | null;
   document: SweepDocument;
-  metric: {
-    name: string;
-    goal: "minimize" | "maximize";
-  };
+  /** The first objective: what value, best and sorting by value go by */
+  metric: Objective;
+  /** All objectives, one or more */
+  metrics: Objective[];
+  /** Bounds on what trials measure; possibly none */
+  constraints: OutcomeConstraint[];
   method: string;
   /** Decimal; 64 bits do not fit a JavaScript number */
   seed: string;
-  /** How many trials there will be: max_trials, or the cells of the grid when fewer */
+  /** How many trials there will be: max_trials (or the cells of the grid when fewer), and the known results that were added */
   planned_trials: number;
+  /** How many known results were added */
+  known_trials: number;
+  /** False when the document has no trial: only clients that ask get its trials */
+  for_runners: boolean;
   counts: Counts;
   best?: null | {
     number: number;
@@ -144,9 +173,20 @@ export type Trial = {
   step?: number | null;
   /** The latest value of every metric */
   metrics?: Record<string, Number>;
-  /** Why these parameters: at least {method} */
-  suggestion?: Record<string, unknown>;
+  suggestion?: SuggestionReason;
+  origin: Origin;
+  /** How many suggestions the search had made before this one; null unless origin is suggested */
+  index?: number | null;
+  /** The suggestion was made from every result with finish_seq up to this one; null for methods that do not learn, and for trials that people added */
+  seen?: number | null;
+  /** 1, 2, … in the order in which the trials of the sweep ended; null until then */
+  finish_seq?: number | null;
+  /** Whether it keeps all constraints of the sweep (true when it has none); null unless it completed */
+  feasible?: boolean | null;
+  /** The runner of the latest attempt; null when it was a client's */
   runner?: string | null;
+  /** The client of the latest attempt, which asked for it; null when it was a runner's */
+  client?: string | null;
   /** Why it failed, was cancelled or was requeued */
   reason?: string | null;
   created_at: Time;
@@ -154,10 +194,137 @@ export type Trial = {
   finished_at?: null | Time;
 };
 
+/** Where the parameters come from: suggested by the search; enqueued, known: see addTrial */
+export type Origin = "suggested" | "enqueued" | "known";
+
+/** Why these parameters: at least {method}. Suggestions of gp say which model and acquisition chose them, its value, what the model predicted there, the incumbent that it was chosen against, and how much was known; docs/search.md lists the fields. {method: enqueued} and {method: known} for trials that people added. */
+export type SuggestionReason = Record<string, unknown>;
+
+export type TrialCreate = {
+  params: Params;
+  /** The result, when it is known; finite numbers */
+  metrics?: Record<string, number>;
+  /** What became of a known result; completed when there are metrics. Without both the trial is enqueued */
+  state?: "completed" | "failed";
+  /** Of a known failure, for people */
+  reason?: string | null;
+};
+
+/** Values by name */
+export type MetricValues = Record<string, Number>;
+
+/** A name of your choice for whoever runs the trials, the same in every request; two loops that run side by side need two names */
+export type Client = string;
+
+/** How long a trial is held for the client without a sign of life: 1 s to 7 days */
+export type LeaseMs = number;
+
+export type Ask = {
+  client: Client;
+  /** How many trials the client wants to hold in all */
+  count?: number;
+  lease_ms?: LeaseMs;
+  /** How long to wait for something to hand out */
+  wait_ms?: number;
+};
+
+export type Suggestion = {
+  sweep: string;
+  /** Names the trial in the requests that follow */
+  number: number;
+  /** Above 1 when it was begun before: by this client, which gets it back, or by another that gave it up */
+  attempt: number;
+  params: Params;
+  /** Names of conditional parameters that are not active here */
+  inactive: string[];
+  /** For the trial's own random numbers; decimal, 64 bits do not fit a JavaScript number */
+  seed: string;
+  origin: Origin;
+  reason: SuggestionReason;
+  lease_until: Time;
+};
+
+export type AskResult = {
+  items: Suggestion[];
+  state: SweepState;
+  /** The sweep has ended (or is finishing: its ensemble is being made): leave the loop */
+  done: boolean;
+};
+
+/** The suggestion's attempt, for clients that want to be sure that they speak of the same one; the latest that the client has held when absent */
+export type HeldAttempt = number;
+
+export type SuggestionMeasurements = {
+  client: Client;
+  attempt?: HeldAttempt;
+  items: Measurement[];
+};
+
+export type SuggestionReport = {
+  /** How many points were new */
+  recorded: number;
+};
+
+export type SuggestionCompletion = {
+  client: Client;
+  attempt?: HeldAttempt;
+  outcome?: "completed" | "failed" | "released";
+  metrics?: MetricValues;
+  /** Where metrics are recorded */
+  step?: number;
+  reason?: string | null;
+};
+
+export type SuggestionHeartbeat = {
+  client: Client;
+  attempt?: HeldAttempt;
+  lease_ms?: LeaseMs;
+};
+
+export type SuggestionLease = {
+  lease_until: Time;
+};
+
+export type Pareto = {
+  metrics: Objective[];
+  items: Trial[];
+  /** A value for each objective, in the order of metrics */
+  reference: null | Number[];
+  hypervolume: null | Number;
+};
+
+export type Importance = {
+  metric: MetricName;
+  /** How many completed trials the model saw */
+  trials: number;
+  /** 1: it foretells trials that it did not see without error; 0: no better than their mean. null: too few trials */
+  r2: number | null;
+  /** How it was computed */
+  method: string;
+  parameters: ({
+    name: string;
+    first: number | null;
+    first_low: number | null;
+    first_high: number | null;
+    total: number | null;
+    total_low: number | null;
+    total_high: number | null;
+    /** Share of what tells the best tenth of the trials from all */
+    top: number | null;
+    /** It is not always active: its shares are those where it is */
+    conditional: boolean;
+  })[];
+  /** Why there are no figures */
+  reason?: string | null;
+};
+
 export type TrialDetail = Trial & {
   attempts: ({
     attempt: number;
-    runner: string;
+    /** Null for an attempt of a client */
+    runner?: string | null;
+    /** Who asked for it; null for an attempt of a runner */
+    client?: string | null;
     started_at: Time;
     ended_at?: null | Time;
     /** completed, failed, retry, released, lost, cancelled, timeout */
@@ -387,11 +554,13 @@ export type Leave = {
   epoch: number;
 };
 
+export type Measurement = {
+  step: number;
+  metrics: MetricValues;
+};
+
 export type MeasurementBatch = {
-  items: {
-    step: number;
-    metrics: Record<string, Number>;
-  }[];
+  items: Measurement[];
 };
 
 export type ReportResult = {
@@ -472,10 +641,10 @@ export interface Operations {
     body: undefined;
     result: SweepList;
   };
-  /** Create a sweep; it starts at once */
+  /** Create a sweep; it starts at once, or paused */
   "POST /v1/sweeps": {
     path: undefined;
-    query: undefined;
+    query: {paused?: boolean};
     body: SweepDocument;
     result: Sweep;
   };
@@ -507,6 +676,20 @@ export interface Operations {
     body: undefined;
     result: TrialList;
   };
+  /** The trials that no other trial beats in every objective */
+  "GET /v1/sweeps/{sweep}/pareto": {
+    path: {sweep: string};
+    query: undefined;
+    body: undefined;
+    result: Pareto;
+  };
+  /** How much each parameter matters for a metric of the sweep */
+  "GET /v1/sweeps/{sweep}/importance": {
+    path: {sweep: string};
+    query: {metric?: MetricName};
+    body: undefined;
+    result: Importance;
+  };
   /** The ensemble of the best trials, made when the sweep ends */
   "GET /v1/sweeps/{sweep}/ensemble": {
     path: {sweep: string};
@@ -528,12 +711,47 @@ export interface Operations {
     body: undefined;
     result: Event;
   };
+  /** Ask what to try next (long-poll) */
+  "POST /v1/sweeps/{sweep}/suggestions": {
+    path: {sweep: string};
+    query: undefined;
+    body: Ask;
+    result: AskResult;
+  };
+  /** Report measurements of a trial that this client runs */
+  "POST /v1/sweeps/{sweep}/suggestions/{number}/measurements": {
+    path: {sweep: string; number: number};
+    query: undefined;
+    body: SuggestionMeasurements;
+    result: SuggestionReport;
+  };
+  /** Tell what came of a trial */
+  "POST /v1/sweeps/{sweep}/suggestions/{number}/complete": {
+    path: {sweep: string; number: number};
+    query: undefined;
+    body: SuggestionCompletion;
+    result: Trial;
+  };
+  /** Keep a trial that this client runs */
+  "POST /v1/sweeps/{sweep}/suggestions/{number}/heartbeat": {
+    path: {sweep: string; number: number};
+    query: undefined;
+    body: SuggestionHeartbeat;
+    result: SuggestionLease;
+  };
   /** List the trials of a sweep */
   "GET /v1/sweeps/{sweep}/trials": {
     path: {sweep: string};
     query: {state?: TrialState; sort?: "number" | "value" | "started_at" | "finished_at" | "duration"; order?: "asc" | "desc"; cursor?: string; page_size?: number};
     body: undefined;
     result: TrialList;
+  };
+  /** Enqueue a configuration, or add a result that is known already */
+  "POST /v1/sweeps/{sweep}/trials": {
+    path: {sweep: string};
+    query: undefined;
+    body: TrialCreate;
+    result: Trial;
   };
   /** One trial with its attempts */
   "GET /v1/sweeps/{sweep}/trials/{number}": {

@@ -2,10 +2,12 @@
  *
  * Trials are loaded once, in pages by number. Afterwards an event names a trial: up to ONE_BY_ONE of them
  * are fetched singly, more as the pages that hold them, found by the cursors of the first load. A trial
- * past the last known number lies on the last page or beyond it. */
+ * past the last known number lies on the last page or beyond it. What the server computes from all results
+ * (importance, front) is old when another trial has ended. */
 import { signal } from "@preact/signals";
 import { call, Failure } from "../api/http";
 import type * as Api from "../api/types";
+import { Costly } from "./costly";
 import { Model, sweepEvents } from "./model";
 
 const PAGE_SIZE = 500;
@@ -27,6 +29,8 @@ export class SweepModel extends Model {
   readonly trials = signal<readonly Api.Trial[]>([]);
   readonly trialsLoaded = signal(false);
   readonly ensemble = signal<Api.Ensemble | null>(null);
+  readonly importance: Costly<Api.Importance>;
+  readonly pareto: Costly<Api.Pareto>;
 
   #byNumber = new Map<number, Api.Trial>();
   #pages: Page[] = [];
@@ -39,6 +43,15 @@ export class SweepModel extends Model {
   constructor(id: string) {
     super(sweepEvents(id));
     this.id = id;
+    const path = { sweep: id };
+    this.importance = new Costly((signal) => call("GET /v1/sweeps/{sweep}/importance", { path, signal }));
+    this.pareto = new Costly((signal) => call("GET /v1/sweeps/{sweep}/pareto", { path, signal }));
+  }
+
+  override close(): void {
+    this.importance.stop();
+    this.pareto.stop();
+    super.close();
   }
 
   protected reset(): void {
@@ -93,6 +106,9 @@ export class SweepModel extends Model {
     const now = await call("GET /v1/sweeps/{sweep}", { path: { sweep: this.id }, signal });
     if (before && !hasEnded(before.state) && hasEnded(now.state)) this.#ensembleChanged = true;
     this.sweep.value = now;
+    if (before?.counts.completed === now.counts.completed) return;
+    this.importance.mark();
+    this.pareto.mark();
   }
 
   async #loadEnsemble(signal: AbortSignal): Promise<void> {

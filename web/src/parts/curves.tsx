@@ -60,13 +60,13 @@ function Curve({ group, series, log }: { group: Group; series: Series; log: bool
   const few = steps.length < 40;
   const options = (): Options => ({
     // A single report would otherwise stand at the left end of a hundred steps.
-    scales: { x: { time: false, range: (_u, min, max) => (min === max ? [min - 1, max + 1] : [min, max]) }, y: logY ? { distr: 3 } : {} },
+    scales: { x: { time: false, range: (u, min, max) => { const [one = 0, another] = u.data[0]; return another === undefined ? [one - 1, one + 1] : [min, max]; } }, y: logY ? { distr: 3 } : {} },
     axes: [wholeAxis("step"), axis({ size: 56, values: tickText })],
     series: [
       {},
       ...group.metrics.map((m, i) => ({ label: m, stroke: colourOf(i), width: 1.75, spanGaps: true, points: { show: few, size: 4 } })),
     ],
-    padding: [8, 8, 0, 0],
+    padding: [8, 14, 0, 0],
     legend: { show: false },
     cursor: { y: false, drag: { x: true, y: false }, sync: { key: "steps" } },
     hooks: { setCursor: [(u) => setAt(u.cursor.idx ?? null)] },

@@ -5,6 +5,8 @@
  * many lie far from the best, the axis is logarithmic unless somebody chose otherwise. */
 import type * as Api from "../api/types";
 import { toNumber } from "../format";
+import { isInfeasible } from "./objectives";
+import { predictionsOf } from "./reason";
 
 const REACH = 4;
 const FEWEST_TO_JUDGE = 8;
@@ -13,19 +15,21 @@ const WIDE = 10;
 export interface History {
   /** Trial numbers, and for each of them … */
   x: number[];
-  /** … the value of a completed trial, … */
+  /** … the value of a completed trial that keeps the bounds, … */
   done: (number | null)[];
+  /** … of a completed trial that does not, … */
+  infeasible: (number | null)[];
   /** … the latest value of one that has not ended, … */
   open: (number | null)[];
-  /** … the best value of all completed trials up to this number, … */
+  /** … the best value of all completed, feasible trials up to this number, … */
   best: (number | null)[];
-  /** … the value of a completed trial that was better than all before it. */
+  /** … the value of such a trial that was better than all before it. */
   steps: (number | null)[];
   /** Places in `x` of completed trials whose value is not drawn: beyond the edge. */
   beyond: number[];
   failed: number[];
   completed: number;
-  /** The best completed trial, and whether every value to be drawn is above zero. */
+  /** The best completed, feasible trial, and whether every value to be drawn is above zero. */
   bestAt: number | null;
   positive: boolean;
 }
@@ -47,28 +51,50 @@ export function spansDecades(values: number[]): boolean {
   return values.length >= FEWEST_TO_JUDGE && best > 0 && most > WIDE * best;
 }
 
-const finite = (trial: Api.Trial): number | null => {
-  const v = toNumber(trial.value);
-  return v !== null && Number.isFinite(v) ? v : null;
-};
+/** A number that can be drawn. */
+export const drawable = (v: number | null): number | null => (v !== null && Number.isFinite(v) ? v : null);
+const finite = (trial: Api.Trial): number | null => drawable(toNumber(trial.value));
+
+/** What the model foretold for the first objective: for each such trial its number, mean less deviation, mean, mean plus deviation. */
+export interface Foretold {
+  x: number[];
+  low: number[];
+  mean: number[];
+  high: number[];
+}
+
+export function foretold(trials: readonly Api.Trial[]): Foretold {
+  const f: Foretold = { x: [], low: [], mean: [], high: [] };
+  for (const trial of trials) {
+    const p = predictionsOf(trial.suggestion)[0];
+    if (!p || !Number.isFinite(p.mean) || !Number.isFinite(p.deviation)) continue;
+    f.x.push(trial.number);
+    f.low.push(p.mean - p.deviation);
+    f.mean.push(p.mean);
+    f.high.push(p.mean + p.deviation);
+  }
+  return f;
+}
 
 export function historyOf(trials: readonly Api.Trial[], goal: "minimize" | "maximize", clip: boolean): History {
   const sign = goal === "minimize" ? 1 : -1;
   const values = trials.filter((t) => t.state === "completed").map(finite).filter((v): v is number => v !== null);
   const edge = clip ? edgeOf(values, sign) : Infinity;
-  const h: History = { x: [], done: [], open: [], best: [], steps: [], beyond: [], failed: [], completed: 0, bestAt: null, positive: values.every((v) => v > 0) };
+  const h: History = { x: [], done: [], infeasible: [], open: [], best: [], steps: [], beyond: [], failed: [], completed: 0, bestAt: null, positive: values.every((v) => v > 0) };
   let best: number | null = null;
   for (const trial of trials) {
     const value = finite(trial);
     const completed = trial.state === "completed" && value !== null;
-    const better = completed && (best === null || value * sign < best * sign);
+    const bad = isInfeasible(trial);
+    const better = completed && !bad && (best === null || value * sign < best * sign);
     if (better) [best, h.bestAt] = [value, h.x.length];
     const seen = value !== null && value * sign <= edge;
     if (completed) h.completed++;
     if (completed && !seen) h.beyond.push(h.x.length);
     if (trial.state === "failed") h.failed.push(h.x.length);
     h.x.push(trial.number);
-    h.done.push(completed && seen ? value : null);
+    h.done.push(completed && seen && !bad ? value : null);
+    h.infeasible.push(completed && seen && bad ? value : null);
     h.open.push(seen && (trial.state === "running" || trial.state === "paused") ? value : null);
     h.best.push(best);
     h.steps.push(better ? value : null);

@@ -2,16 +2,20 @@
 import { useMemo, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import type * as Api from "../api/types";
-import { inOrder, param, sig, toNumber } from "../format";
+import { sig, toNumber } from "../format";
 import { colour } from "../theme";
-import { historyOf, positiveOnly, type History } from "./history";
+import { foretold, historyOf, positiveOnly, type Foretold, type History } from "./history";
 import { axis, Plot, tickText, wholeAxis, type Options } from "./plot";
+import { tipOf, trialLines } from "./tip";
+import { predictionsOf } from "./reason";
 
 interface Props {
   sweep: Api.Sweep;
   trials: readonly Api.Trial[];
   log: boolean;
   clip: boolean;
+  /** Draw what the model foretold of each trial. */
+  predictions: boolean;
   open: (number: number) => void;
 }
 
@@ -24,15 +28,16 @@ function describe(h: History, trials: readonly Api.Trial[], metric: string): str
   return `${metric} of ${h.completed} completed trials against their number, and the best so far${end}. The table below has every value.`;
 }
 
-export function HistoryChart({ sweep, trials, log, clip, open }: Props) {
+export function HistoryChart({ sweep, trials, log, clip, predictions, open }: Props) {
   const { name, goal } = sweep.metric;
   const history = useMemo(() => historyOf(trials, goal, clip), [trials, goal, clip]);
-  const state = useRef({ sweep, history, trials, open });
-  state.current = { sweep, history, trials, open };
+  const whiskers = useMemo(() => (predictions ? foretold(trials) : null), [trials, predictions]);
+  const state = useRef<Current>({ sweep, history, whiskers, trials, open });
+  state.current = { sweep, history, whiskers, trials, open };
   const logY = log && history.positive;
   const size = trials.length > 2000 ? 3 : trials.length > 500 ? 4.5 : 6;
   const data = useMemo<uPlot.AlignedData>(() => {
-    const series = [history.best, history.done, history.steps, logY ? positiveOnly(history.open) : history.open];
+    const series = [history.best, history.done, history.steps, logY ? positiveOnly(history.open) : history.open, history.infeasible];
     return [history.x, ...series];
   }, [history, logY]);
 
@@ -51,32 +56,82 @@ export function HistoryChart({ sweep, trials, log, clip, open }: Props) {
       { label: name, paths: nothing, points: { show: true, size, width: 0, fill: colour("--point"), stroke: colour("--point") } },
       { label: "new best", paths: nothing, points: { show: true, size: 8, width: 0, fill: colour("--accent"), stroke: colour("--accent") } },
       { label: "not ended", paths: nothing, points: { show: true, size: 7, width: 1.5, fill: colour("--panel"), stroke: colour("--running") } },
+      { label: "infeasible", paths: nothing, points: { show: false } },
     ],
     padding: [12, 8, 0, 0],
     legend: { show: false },
     cursor: { y: false, points: ring(), drag: { x: true, y: false } },
-    hooks: { draw: [(u) => drawMarks(u, state.current.history, goal)] },
+    hooks: { drawAxes: [(u) => drawWhiskers(u, state.current.whiskers)], draw: [(u) => drawMarks(u, state.current.history, goal)] },
   });
 
   return (
-    <Plot class="history" height={HEIGHT} data={data} deps={[logY, name, goal, size]} options={options}
+    <Plot class="history" height={HEIGHT} data={data} deps={[logY, name, goal, size, predictions]} options={options}
       label={describe(history, trials, name)} made={(u) => addTip(u, () => state.current)} />
   );
 }
 
-/** A ring around the point under the pointer: completed trials (series 2) and those that run (series 4). */
+/** A ring around the point under the pointer: completed trials (series 2, 5) and those that run (series 4). */
 function ring(): uPlot.Cursor.Points {
-  const size = (_: uPlot, series: number) => (series === 2 || series === 4 ? 14 : 0);
+  const size = (_: uPlot, series: number) => (series === 2 || series >= 4 ? 14 : 0);
   return { size, width: (_, __, px) => (px > 0 ? 2 : 0), fill: () => "transparent", stroke: () => colour("--accent") };
 }
 
-/** Failed trials as ticks on the lower edge, values beyond the scale as triangles on the worse edge. */
+/** Mean and deviation of each prediction, under everything else and cut at the frame. Rectangles: one path of thousands of
+ * lines takes a fifth of a second. Where there is no room for each they are a band behind the points, without the means. */
+function drawWhiskers(u: uPlot, f: Foretold | null): void {
+  if (!f) return;
+  const { ctx, bbox } = u;
+  const px = devicePixelRatio;
+  const [min, max] = [u.scales["x"]?.min ?? 0, u.scales["x"]?.max ?? 0];
+  // A value at or below zero has no place on a logarithmic axis: it lies below it.
+  const place = (v: number) => (u.scales["y"]?.distr === 3 && v <= 0 ? bbox.top + bbox.height : u.valToPos(v, "y", true));
+  const room = u.over.clientWidth / Math.max(1, max - min); // pixels for each trial
+  const thick = Math.max(1, Math.min(1.25, room)) * px;
+  const half = Math.min(3, room / 3) * px;
+  ctx.save();
+  ctx.beginPath();
+  ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+  ctx.clip();
+  ctx.fillStyle = colour("--whisker");
+  ctx.globalAlpha = 1 - 0.45 ** room; // 0.55 for all that share a pixel, at any room
+  f.x.forEach((n, i) => {
+    if (n < min || n > max) return;
+    const x = u.valToPos(n, "x", true);
+    const [low, high] = [place(f.low[i] ?? 0), place(f.high[i] ?? 0)];
+    ctx.fillRect(x - thick / 2, high, thick, low - high);
+    if (room >= 3) ctx.fillRect(x - half, place(f.mean[i] ?? 0) - thick / 2, 2 * half, thick);
+  });
+  ctx.restore();
+}
+
+/** Trials that do not keep the bounds as crosses. */
+function drawCrosses(u: uPlot, h: History): void {
+  const { ctx } = u;
+  const px = devicePixelRatio;
+  const arm = (h.x.length > 500 ? 2 : 3.2) * px;
+  ctx.beginPath();
+  h.infeasible.forEach((value, at) => {
+    const x = u.valToPos(h.x[at] ?? 0, "x", true);
+    if (value === null || x < u.bbox.left || x > u.bbox.left + u.bbox.width) return;
+    const y = u.valToPos(value, "y", true);
+    ctx.moveTo(x - arm, y - arm);
+    ctx.lineTo(x + arm, y + arm);
+    ctx.moveTo(x - arm, y + arm);
+    ctx.lineTo(x + arm, y - arm);
+  });
+  ctx.strokeStyle = colour("--infeasible");
+  ctx.lineWidth = 1.5 * px;
+  ctx.stroke();
+}
+
+/** Infeasible trials; failed ones as ticks on the lower edge, values beyond the scale as triangles on the worse edge. */
 function drawMarks(u: uPlot, h: History, goal: "minimize" | "maximize"): void {
   const { ctx, bbox } = u;
   const px = devicePixelRatio;
   const place = (at: number) => u.valToPos(h.x[at] ?? 0, "x", true);
   const inside = (x: number) => x >= bbox.left && x <= bbox.left + bbox.width;
   ctx.save();
+  drawCrosses(u, h);
   ctx.fillStyle = colour("--failed");
   for (const at of h.failed) {
     const x = place(at);
@@ -101,43 +156,19 @@ function drawMarks(u: uPlot, h: History, goal: "minimize" | "maximize"): void {
 interface Current {
   sweep: Api.Sweep;
   history: History;
+  whiskers: Foretold | null;
   trials: readonly Api.Trial[];
   open: (number: number) => void;
 }
 
 /** The trial under the pointer: what it is in a box, a click opens it. */
 function addTip(u: uPlot, current: () => Current): void {
-  const tip = document.createElement("div");
-  tip.className = "tip";
-  tip.hidden = true;
-  u.over.appendChild(tip);
   const under = () => (typeof u.cursor.idx === "number" ? current().trials[u.cursor.idx] : undefined);
-  const show = () => {
-    const trial = under();
-    const left = u.cursor.left ?? -1;
-    tip.hidden = !trial || left < 0;
-    if (!trial || left < 0) return;
-    tip.replaceChildren(...tipLines(trial, current().sweep));
-    const right = left > u.over.clientWidth / 2;
-    tip.style.left = right ? "" : `${left + 14}px`;
-    tip.style.right = right ? `${u.over.clientWidth - left + 14}px` : "";
-  };
-  (u.hooks.setCursor ??= []).push(show);
-  let down = -1;
-  u.over.addEventListener("mousedown", (e) => { down = e.clientX; });
-  u.over.addEventListener("click", (e) => {
-    const trial = under();
-    if (trial && Math.abs(e.clientX - down) < 4) current().open(trial.number);
-  });
+  tipOf(u, under, (trial) => tipLines(trial, current().sweep), (trial) => current().open(trial.number));
 }
 
 function tipLines(trial: Api.Trial, sweep: Api.Sweep): HTMLElement[] {
-  const line = (cls: string, key: string, value: string) => {
-    const row = document.createElement("div");
-    row.className = cls;
-    for (const text of [key, value]) row.appendChild(document.createElement("span")).textContent = text;
-    return row;
-  };
-  const params = inOrder(trial.params, sweep).slice(0, 12).map(([k, v]) => line("pair", k, param(v)));
-  return [line("head", `#${trial.number} ${trial.state}`, sig(toNumber(trial.value))), ...params];
+  const p = predictionsOf(trial.suggestion)[0];
+  const extra: [string, string][] = p ? [["predicted", `${sig(p.mean)} ± ${sig(p.deviation, 2)}`]] : [];
+  return trialLines(trial, sweep, sig(toNumber(trial.value)), extra);
 }

@@ -34,6 +34,12 @@ export async function attempt(work: () => Promise<unknown>): Promise<void> {
   }
 }
 
+export function copy(text: string): Promise<void> {
+  // Browsers hide the clipboard from pages that came over plain HTTP from another machine.
+  if (!("clipboard" in navigator)) throw new Error("The browser lets only pages from https or this machine copy; select the text instead");
+  return navigator.clipboard.writeText(text);
+}
+
 export function Notice() {
   if (notice.value === null) return null;
   return (

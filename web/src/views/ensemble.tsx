@@ -1,6 +1,6 @@
 /* The ensemble of a sweep: its members, their weights, and what it gains over the best single trial. */
 import type * as Api from "../api/types";
-import { count, param, sig, toNumber } from "../format";
+import { count, own, param, sig, toNumber } from "../format";
 import { hasEnded } from "../live/sweep";
 import { href } from "../route";
 
@@ -42,7 +42,7 @@ function Ready({ sweep, ensemble }: { sweep: Api.Sweep; ensemble: Api.Ensemble }
                 <td class="num"><a href={href(["sweeps", sweep.id, "trials", m.number])}>#{m.number}</a></td>
                 <td class="weight" title={`chosen ${m.count} times`}><i aria-hidden="true" style={{ width: `${(72 * m.weight) / heaviest}px` }} />{sig(m.weight, 3)}</td>
                 <td class="num">{sig(toNumber(m.value))}</td>
-                {names.map((n) => <td key={n.name} class={n.cls}>{param(m.params?.[n.name])}</td>)}
+                {names.map((n) => <td key={n.name} class={n.cls}>{param(own(m.params, n.name))}</td>)}
               </tr>
             ))}
           </tbody>

@@ -7,10 +7,15 @@ import { useModel } from "../live/model";
 import { hasEnded, SweepModel } from "../live/sweep";
 import { HistoryChart } from "../parts/history_chart";
 import { edgeOf, spansDecades } from "../parts/history";
-import { attempt, Confirm, Loading, Progress, Since, State, Toggle, took } from "../parts/small";
+import { boundsOf, isInfeasible, judgedBy, metricOf } from "../parts/objectives";
+import { predictionsOf } from "../parts/reason";
+import { attempt, Confirm, copy, Loading, Progress, Since, State, Toggle, took } from "../parts/small";
 import { toYaml } from "../parts/yaml";
 import { choose, go, href, route } from "../route";
+import { AskPanel } from "./asktell";
 import { EnsemblePanel } from "./ensemble";
+import { ImportancePanel } from "./importance";
+import { ParetoPanel } from "./pareto";
 import { TrialsPanel } from "./trials";
 
 export function SweepView({ id }: { id: string }) {
@@ -23,10 +28,14 @@ export function SweepView({ id }: { id: string }) {
         {sweep && (
           <>
             <Head model={model} sweep={sweep} />
+            {sweep.counts.total === 0 && <AskPanel sweep={sweep} />}
             <div class="columns">
               <ChartPanel sweep={sweep} trials={trials} loaded={model.trialsLoaded.value} />
-              <BestPanel sweep={sweep} />
+              <BestPanel sweep={sweep} trials={trials} />
             </div>
+            {sweep.counts.total > 0 && <AskPanel sweep={sweep} />}
+            {sweep.metrics.length > 1 && <ParetoPanel sweep={sweep} trials={trials} pareto={model.pareto} />}
+            {sweep.counts.completed > 0 && <ImportancePanel sweep={sweep} importance={model.importance} />}
             <EnsemblePanel sweep={sweep} ensemble={model.ensemble.value} />
             <TrialsPanel sweep={sweep} trials={trials} loaded={model.trialsLoaded.value} />
             <DocumentPanel document={sweep.document} />
@@ -88,6 +97,8 @@ function Facts({ sweep }: { sweep: Api.Sweep }) {
     ["Started", <Since time={sweep.started_at} />],
     ["Took", duration(took(sweep.started_at, sweep.finished_at))],
   ];
+  if (sweep.known_trials > 0) facts.push(["Known results", count(sweep.known_trials)]);
+  if (sweep.constraints.length > 0) facts.push(["Must hold", sweep.constraints.map(boundsOf).join(", ")]);
   if (left !== null) facts.push(["Left, about", duration(left)]);
   return (
     <section class="facts" aria-label="Progress">
@@ -99,14 +110,15 @@ function Facts({ sweep }: { sweep: Api.Sweep }) {
 
 function ChartPanel({ sweep, trials, loaded }: { sweep: Api.Sweep; trials: readonly Api.Trial[]; loaded: boolean }) {
   const { query } = route.value;
-  const { values, far, positive, wide } = useMemo(() => {
+  const { values, far, positive, wide, infeasible, predicted } = useMemo(() => {
     const all = trials.filter((t) => t.state === "completed").map((t) => toNumber(t.value)).filter((v): v is number => v !== null && Number.isFinite(v));
     const sign = sweep.metric.goal === "minimize" ? 1 : -1;
     const edge = edgeOf(all, sign);
-    return { values: all.length, far: all.filter((v) => v * sign > edge).length, positive: all.every((v) => v > 0), wide: sign > 0 && spansDecades(all) };
+    return { values: all.length, far: all.filter((v) => v * sign > edge).length, positive: all.every((v) => v > 0), wide: sign > 0 && spansDecades(all), infeasible: trials.some(isInfeasible), predicted: trials.some((t) => predictionsOf(t.suggestion).length > 0) };
   }, [trials, sweep.metric.goal]);
   const log = positive && (query.has("y") ? query.get("y") === "log" : wide);
   const clip = !log && query.get("far") !== "show";
+  const predictions = predicted && query.get("predicted") === "show";
   const chooseLog = (on: boolean) => choose({ y: on === wide ? null : on ? "log" : "linear" });
   return (
     <section class="panel chart" aria-label="History" data-points={values}>
@@ -115,44 +127,44 @@ function ChartPanel({ sweep, trials, loaded }: { sweep: Api.Sweep; trials: reado
         <ul class="legend">
           <li class="l-done">completed</li><li class="l-best">best so far</li>
           {trials.some((t) => t.state === "running") && <li class="l-open">running</li>}
+          {infeasible && <li class="l-infeasible">infeasible</li>}
           {sweep.counts.failed > 0 && <li class="l-failed">failed</li>}
+          {predictions && <li class="l-whisker">predicted</li>}
           {far > 0 && clip && <li class="l-far">{count(far)} off the scale</li>}
         </ul>
         <span class="grow" />
+        {predicted && <Toggle label="Predictions" on={predictions} change={(on) => choose({ predicted: on ? "show" : null })} title="What the model foretold of each trial before it ran: mean, and a deviation to either side" />}
         {far > 0 && !log && <Toggle label="Show all values" on={!clip} change={(on) => choose({ far: on ? "show" : null })} title="Also the values that lie far from the rest" />}
         <Toggle label="Log scale" on={log} disabled={!positive} change={chooseLog} title={positive ? "Logarithmic y axis" : "Values at or below zero have no logarithm"} />
       </div>
-      {loaded && trials.length === 0 ? <p class="hint tall">No trials yet: they appear as runners claim them.</p>
-        : <HistoryChart sweep={sweep} trials={trials} log={log} clip={clip} open={(n) => go(["sweeps", sweep.id, "trials", n])} />}
+      {loaded && trials.length === 0 ? <p class="hint tall">No trials yet: they appear as {sweep.for_runners ? "runners claim" : "clients ask for"} them.</p>
+        : <HistoryChart sweep={sweep} trials={trials} log={log} clip={clip} predictions={predictions} open={(n) => go(["sweeps", sweep.id, "trials", n])} />}
     </section>
   );
 }
 
-function BestPanel({ sweep }: { sweep: Api.Sweep }) {
+function BestPanel({ sweep, trials }: { sweep: Api.Sweep; trials: readonly Api.Trial[] }) {
   const best = sweep.best;
+  const others = judgedBy(sweep).filter((name) => name !== sweep.metric.name);
+  const trial = useMemo(() => (best && others.length > 0 ? trials.find((t) => t.number === best.number) : undefined), [trials, best?.number, others.length]);
   return (
     <section class="panel best" aria-label="Best trial">
-      <div class="bar"><h2>Best trial</h2>{best && <a href={href(["sweeps", sweep.id, "trials", best.number])}>#{best.number}</a>}</div>
+      <div class="bar"><h2>Best trial{sweep.metrics.length > 1 && <small> by {sweep.metric.name}</small>}</h2>{best && <a href={href(["sweeps", sweep.id, "trials", best.number])}>#{best.number}</a>}</div>
       {best ? (
         <>
           <p class="big"><b title={String(best.value)} data-testid="best">{sig(toNumber(best.value))}</b> <small>{sweep.metric.name}</small></p>
+          {trial && <p class="others">{others.map((name) => <span key={name}><b>{sig(metricOf(trial, name))}</b> <small>{name}</small></span>)}</p>}
           <dl class="pairs">{inOrder(best.params, sweep).map(([k, v]) => <div key={k}><dt>{k}</dt><dd title={String(v)}>{param(v)}</dd></div>)}</dl>
         </>
-      ) : <p class="hint">No trial has completed yet.</p>}
+      ) : <p class="hint">{sweep.counts.completed > 0 && sweep.constraints.length > 0 ? "No trial has kept the constraints yet." : "No trial has completed yet."}</p>}
     </section>
   );
-}
-
-function copy(text: string): Promise<void> {
-  // Browsers hide the clipboard from pages that came over plain HTTP from another machine.
-  if (!("clipboard" in navigator)) throw new Error("The browser lets only pages from https or this machine copy; select the text instead");
-  return navigator.clipboard.writeText(text);
 }
 
 function DocumentPanel({ document }: { document: Api.SweepDocument }) {
   const text = useMemo(() => toYaml(document), [document]);
   return (
-    <details class="panel document">
+    <details class="panel copies document">
       <summary>Sweep document</summary>
       <button type="button" class="quiet" onClick={() => attempt(() => copy(text))}>Copy</button>
       <pre>{text}</pre>

@@ -1,4 +1,4 @@
-/* One trial: its parameters and why they were chosen, its attempts, curves, output and files. */
+/* One trial: its parameters and why they were chosen, what it measured, its attempts, curves, output and files. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { call, download } from "../api/http";
 import type * as Api from "../api/types";
@@ -6,8 +6,10 @@ import { bytes, clock, count, duration, inOrder, NONE, param, sig, toNumber } fr
 import { useModel } from "../live/model";
 import { isOpen, TrialModel } from "../live/trial";
 import { Curves } from "../parts/curves";
+import { boundsOf, breaks, fullMetric, isInfeasible, judgedBy, limitsOf, metricOf } from "../parts/objectives";
 import { attempt, Confirm, Loading, Since, State, Toggle, took } from "../parts/small";
 import { choose, href, route } from "../route";
+import { WhyPanel } from "./why";
 
 export function TrialView({ sweep, number }: { sweep: string; number: number }) {
   const model = useModel(() => new TrialModel(sweep, number), `trial ${sweep} ${number}`);
@@ -21,6 +23,8 @@ export function TrialView({ sweep, number }: { sweep: string; number: number }) 
             <div class="columns narrow-first">
               <div class="stack">
                 <ParamsPanel trial={trial} sweep={model.sweep.value} />
+                <MetricsPanel trial={trial} sweep={model.sweep.value} />
+                <WhyPanel trial={trial} sweep={model.sweep.value} />
                 <AttemptsPanel trial={trial} />
                 <FilesPanel files={model.files.value} />
               </div>
@@ -50,7 +54,8 @@ function Head({ model, trial }: { model: TrialModel; trial: Api.TrialDetail }) {
     ["Step", trial.step === null || trial.step === undefined ? NONE : count(trial.step)],
     ["Attempt", trial.attempt === 0 ? NONE : String(trial.attempt)],
     ["Restarts", String(trial.restarts)],
-    ["Runner", trial.runner ?? NONE],
+    [trial.client ? "Client" : "Runner", trial.runner ?? trial.client ?? NONE],
+    ["Origin", trial.origin],
     ["Started", <Since time={trial.started_at} />],
     ["Took", duration(took(trial.started_at, trial.finished_at))],
     ["Seed", trial.seed],
@@ -63,12 +68,14 @@ function Head({ model, trial }: { model: TrialModel; trial: Api.TrialDetail }) {
         </nav>
         <h1>#{trial.number}</h1>
         <State state={trial.state} />
+        {isInfeasible(trial) && <State state="infeasible" />}
         <span class="grow" />
         {trial.number > 0 && <a class="button" href={href(["sweeps", trial.sweep, "trials", trial.number - 1])} title="Trial before this one">‹ #{trial.number - 1}</a>}
         {trial.number + 1 < total && <a class="button" href={href(["sweeps", trial.sweep, "trials", trial.number + 1])} title="Trial after this one">#{trial.number + 1} ›</a>}
         {isOpen(trial.state) && <button type="button" class="danger" onClick={() => setAsking(true)}>Cancel…</button>}
       </div>
       {trial.reason && <p class={trial.state === "failed" ? "reason bad" : "reason"}>{trial.reason}</p>}
+      {isInfeasible(trial) && <p class="reason">It does not keep the constraints, and so is not counted among the best: {model.sweep.value?.constraints.map(boundsOf).join(", ")} must hold.</p>}
       <section class="facts" aria-label="Facts"><dl>{facts.map(([name, value]) => <div key={name}><dt>{name}</dt><dd>{value}</dd></div>)}</dl></section>
       <Confirm open={asking} title={`Cancel trial #${trial.number}?`} action="Cancel the trial" close={() => setAsking(false)} yes={cancel}>
         {trial.state === "running" ? "Its process is stopped. " : ""}It is not tried again. This cannot be undone.
@@ -77,16 +84,29 @@ function Head({ model, trial }: { model: TrialModel; trial: Api.TrialDetail }) {
   );
 }
 
-/** Any JSON value of a suggestion in a short line. */
-const plain = (value: unknown) => (typeof value === "number" ? sig(value) : typeof value === "string" ? value : JSON.stringify(value));
-
 function ParamsPanel({ trial, sweep }: { trial: Api.TrialDetail; sweep: Api.Sweep | null }) {
-  const why = Object.entries(trial.suggestion ?? {});
   return (
     <section class="panel" aria-label="Parameters">
       <div class="bar"><h2>Parameters</h2></div>
       <dl class="pairs">{inOrder(trial.params, sweep).map(([k, v]) => <div key={k}><dt>{k}</dt><dd title={String(v)}>{param(v)}</dd></div>)}</dl>
-      {why.length > 0 && <><h3>Suggestion</h3><dl class="pairs">{why.map(([k, v]) => <div key={k}><dt>{k}</dt><dd title={plain(v)}>{plain(v)}</dd></div>)}</dl></>}
+    </section>
+  );
+}
+
+/** Every metric that the sweep is judged by, where there is more than one: each with its goal or its bounds, and whether it keeps them. */
+function MetricsPanel({ trial, sweep }: { trial: Api.TrialDetail; sweep: Api.Sweep | null }) {
+  if (sweep === null || judgedBy(sweep).length < 2) return null;
+  const goals = (name: string) => [...sweep.metrics.filter((m) => m.name === name).map((m) => m.goal), ...sweep.constraints.filter((c) => c.metric === name).map(limitsOf)].join(", ");
+  return (
+    <section class="panel" aria-label="Metrics">
+      <div class="bar"><h2>Metrics</h2></div>
+      <dl class="pairs">
+        {judgedBy(sweep).map((name) => {
+          const value = metricOf(trial, name);
+          const broken = breaks(sweep, name, value);
+          return <div key={name}><dt>{name} <small>{goals(name)}</small></dt><dd class={broken ? "bad" : ""} title={fullMetric(trial, name)}>{sig(value)}{broken && " (broken)"}</dd></div>;
+        })}
+      </dl>
     </section>
   );
 }
@@ -95,16 +115,16 @@ function AttemptsPanel({ trial }: { trial: Api.TrialDetail }) {
   return (
     <section class="panel flush" aria-label="Attempts">
       <div class="bar"><h2>Attempts</h2></div>
-      {trial.attempts.length === 0 ? <p class="hint">No runner has claimed it yet.</p> : (
+      {trial.attempts.length === 0 ? <p class="hint">{trial.origin === "known" ? "None: its result was known." : "Nobody has begun it yet."}</p> : (
         <div class="scroll">
           <table>
-            <thead><tr><th scope="col" class="num">#</th><th scope="col">Outcome</th><th scope="col">Runner</th><th scope="col" class="num">Took</th></tr></thead>
+            <thead><tr><th scope="col" class="num">#</th><th scope="col">Outcome</th><th scope="col">By</th><th scope="col" class="num">Took</th></tr></thead>
             <tbody>
               {trial.attempts.map((a) => (
                 <tr key={a.attempt} title={a.reason ?? ""}>
                   <td class="num">{a.attempt}</td>
                   <td><State state={a.outcome ?? "running"} />{a.exit_code !== null && a.exit_code !== undefined && a.exit_code !== 0 && <span class="faint"> {a.exit_code < 0 ? `signal ${-a.exit_code}` : `exit ${a.exit_code}`}</span>}</td>
-                  <td title={clock(a.started_at)}>{a.runner}</td>
+                  <td title={`${a.runner ? "runner" : "client"}, ${clock(a.started_at)}`}>{a.runner ?? a.client}</td>
                   <td class="num">{duration(took(a.started_at, a.ended_at))}</td>
                 </tr>
               ))}

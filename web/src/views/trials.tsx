@@ -1,7 +1,8 @@
 /* The table of a sweep's trials: any order, by state, as many as there are. */
 import { useMemo } from "preact/hooks";
 import type * as Api from "../api/types";
-import { duration, param, sig, toNumber } from "../format";
+import { duration, own, param, sig, toNumber } from "../format";
+import { boundsOf, breaks, fullMetric, isInfeasible, judgedBy, metricOf } from "../parts/objectives";
 import { Chips, State, TRIAL_STATES, took } from "../parts/small";
 import { Table, type Column } from "../parts/table";
 import { choose, go, href, route } from "../route";
@@ -9,22 +10,43 @@ import { choose, go, href, route } from "../route";
 function paramColumn([name, space]: [string, Record<string, unknown>]): Column<Api.Trial> {
   return {
     id: `param.${name}`, label: name, width: Math.min(20, Math.max(9, name.length + 2)), numeric: space.type !== "categorical",
-    key: (t) => { const v = t.params[name]; return v === undefined ? null : typeof v === "number" ? v : String(v); },
-    cell: (t) => <span title={t.params[name] === undefined ? "not active in this trial" : String(t.params[name])}>{param(t.params[name])}</span>,
+    key: (t) => { const v = own(t.params, name); return v === undefined ? null : typeof v === "number" ? v : String(v); },
+    cell: (t) => <span title={String(own(t.params, name) ?? "not active in this trial")}>{param(own(t.params, name))}</span>,
   };
 }
+
+const metricWidth = (name: string) => Math.min(22, Math.max(11, name.length + 2));
+
+/** A metric besides the first objective: another objective, or one with bounds. */
+function metricColumn(sweep: Api.Sweep, name: string): Column<Api.Trial> {
+  const bounds = sweep.constraints.filter((c) => c.metric === name).map(boundsOf).join(", ");
+  return {
+    id: `metric.${name}`, label: name, title: bounds || name, width: metricWidth(name), numeric: true, key: (t) => metricOf(t, name),
+    cell: (t) => <span title={`${fullMetric(t, name)}${breaks(sweep, name, metricOf(t, name)) ? `: ${bounds} must hold` : ""}`} class={breaks(sweep, name, metricOf(t, name)) ? "bad" : ""}>{sig(metricOf(t, name))}</span>,
+  };
+}
+
+/** Yes, no, or nothing for a trial that has no result to judge. */
+const feasible: Column<Api.Trial> = {
+  id: "feasible", label: "Feasible", title: "Does it keep the constraints of the sweep?", width: 9, key: (t) => (t.feasible === null || t.feasible === undefined ? null : Number(!t.feasible)),
+  cell: (t) => (t.feasible ? "yes" : t.feasible === false ? <span class="mark">no</span> : ""),
+};
 
 /** Reasons have a column when there are any. */
 function columnsOf(sweep: Api.Sweep, reasons: boolean): Column<Api.Trial>[] {
   const time = (t: Api.Trial) => took(t.started_at, t.finished_at);
+  const ranOn = (t: Api.Trial) => t.runner ?? t.client ?? null;
   const columns: Column<Api.Trial>[] = [
     { id: "number", label: "Trial", width: 6, numeric: true, key: (t) => t.number, cell: (t) => <a href={href(["sweeps", sweep.id, "trials", t.number])}>{t.number}</a> },
     { id: "state", label: "State", width: 11, key: (t) => TRIAL_STATES.indexOf(t.state), cell: (t) => <State state={t.state} /> },
-    { id: "value", label: sweep.metric.name, width: Math.min(22, Math.max(11, sweep.metric.name.length + 2)), numeric: true, key: (t) => toNumber(t.value), cell: (t) => <b title={String(t.value ?? "")} class={t.state === "completed" ? "" : "unsure"}>{sig(toNumber(t.value))}</b> },
+    { id: "value", label: sweep.metric.name, width: metricWidth(sweep.metric.name), numeric: true, key: (t) => toNumber(t.value), cell: (t) => <b title={String(t.value ?? "")} class={t.state === "completed" && !isInfeasible(t) ? "" : "unsure"}>{sig(toNumber(t.value))}</b> },
+    ...judgedBy(sweep).filter((name) => name !== sweep.metric.name).map((name) => metricColumn(sweep, name)),
+    ...(sweep.constraints.length > 0 ? [feasible] : []),
     ...Object.entries(sweep.document.parameters).map(paramColumn),
     { id: "duration", label: "Duration", width: 10, numeric: true, key: time, cell: (t) => duration(time(t)) },
     { id: "restarts", label: "Restarts", width: 9, numeric: true, key: (t) => t.restarts, cell: (t) => <span class={t.restarts > 0 ? "" : "faint"}>{t.restarts}</span> },
-    { id: "runner", label: "Runner", width: 16, key: (t) => t.runner ?? null, cell: (t) => t.runner ?? "" },
+    { id: "origin", label: "Origin", title: "Where the parameters come from", width: 10, key: (t) => t.origin, cell: (t) => <span class={t.origin === "suggested" ? "faint" : ""}>{t.origin}</span> },
+    { id: "runner", label: sweep.for_runners ? "Runner" : "Client", width: 16, key: ranOn, cell: (t) => <span title={t.client ? `client ${t.client}` : undefined}>{ranOn(t)}</span> },
   ];
   if (reasons) columns.push({ id: "reason", label: "Reason", width: 30, key: (t) => t.reason ?? null, cell: (t) => <span title={t.reason ?? ""}>{t.reason ?? ""}</span> });
   return columns;
@@ -36,7 +58,7 @@ export function TrialsPanel({ sweep, trials, loaded }: { sweep: Api.Sweep; trial
   const order = { column: query.get("sort") ?? "number", descending: query.get("order") === "desc" };
   const rows = useMemo(() => (state === "all" ? trials : trials.filter((t) => t.state === state)), [trials, state]);
   const reasons = useMemo(() => trials.some((t) => t.reason), [trials]);
-  const columns = useMemo(() => columnsOf(sweep, reasons), [sweep.id, sweep.metric.name, reasons]);
+  const columns = useMemo(() => columnsOf(sweep, reasons), [sweep.id, sweep.metric.name, sweep.constraints.length, reasons]);
   const counts = useMemo(() => {
     const found = new Map<string, number>();
     for (const t of trials) found.set(t.state, (found.get(t.state) ?? 0) + 1);
@@ -52,7 +74,7 @@ export function TrialsPanel({ sweep, trials, loaded }: { sweep: Api.Sweep; trial
         {!loaded && <span class="faint" role="status">Loading…</span>}
       </div>
       <Table label="Trials" columns={columns} rows={rows} rowKey={(t) => t.number} order={order} open={(t) => go(["sweeps", sweep.id, "trials", t.number])}
-        rowClass={(t) => (t.number === sweep.best?.number ? "is-best" : "")}
+        rowClass={(t) => (t.number === sweep.best?.number ? "is-best" : isInfeasible(t) ? "infeasible" : "")}
         setOrder={(o) => choose({ sort: o.column, order: o.descending ? "desc" : "asc" })} empty={loaded ? (trials.length === 0 ? "No trials yet." : "No trial is in this state.") : ""} />
     </section>
   );

@@ -1,0 +1,159 @@
+#include "bench/search/peer.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+#define SCRIPT BENCH_SEARCH_DIR "/peer_optuna.py"
+#define NO_PEER "no interpreter imports Optuna: install python3-optuna, or name one in ASSAY_PYTHON"
+
+extern char **environ;
+
+static struct {
+    pid_t pid; /* 0: not running */
+    int to;
+    FILE *from;
+    char version[64];
+    bool has_gp;
+    bool looked; /* in vain: do not look again */
+} peer;
+
+void peer_set_path(const char *path)
+{
+    if (path != NULL)
+        (void)setenv("OPTUNA_PATH", path, 1);
+}
+
+const char *peer_version(void)
+{
+    return peer.version[0] != '\0' ? peer.version : NULL;
+}
+
+void peer_close(void)
+{
+    if (peer.pid == 0)
+        return;
+    (void)close(peer.to);
+    (void)fclose(peer.from);
+    (void)waitpid(peer.pid, NULL, 0);
+    peer.pid = 0;
+}
+
+/* Start `python` with pipes on both ends. */
+static as_status spawn(const char *python, struct as_err *err)
+{
+    int in[2], out[2];
+    if (pipe2(in, O_CLOEXEC) != 0)
+        return as_fail(err, AS_E_IO, "no pipe");
+    if (pipe2(out, O_CLOEXEC) != 0) {
+        (void)close(in[0]);
+        (void)close(in[1]);
+        return as_fail(err, AS_E_IO, "no pipe");
+    }
+    char *argv[] = {(char *)python, (char *)SCRIPT, NULL};
+    posix_spawn_file_actions_t files;
+    (void)posix_spawn_file_actions_init(&files);
+    (void)posix_spawn_file_actions_adddup2(&files, in[0], STDIN_FILENO);
+    (void)posix_spawn_file_actions_adddup2(&files, out[1], STDOUT_FILENO);
+    int failed = posix_spawnp(&peer.pid, python, &files, NULL, argv, environ);
+    (void)posix_spawn_file_actions_destroy(&files);
+    (void)close(in[0]);
+    (void)close(out[1]);
+    peer.to = in[1];
+    peer.from = fdopen(out[0], "r");
+    if (failed == 0 && peer.from != NULL)
+        return AS_OK;
+    peer.pid = 0;
+    (void)close(in[1]);
+    (void)(peer.from != NULL ? fclose(peer.from) : close(out[0]));
+    return as_fail(err, AS_E_UNAVAILABLE, "%s does not start", python);
+}
+
+static as_status read_answer(json_t **ret, struct as_err *err)
+{
+    AS_AUTO(as_freep) char *line = NULL;
+    size_t cap = 0;
+    ssize_t len = getline(&line, &cap, peer.from);
+    if (len <= 0)
+        return as_fail(err, AS_E_IO, "Optuna's process ended");
+    as_status st = json_parse(line, (size_t)len, ret, err);
+    if (st < 0)
+        return st;
+    const char *said = json_string_value(json_object_get(*ret, "error"));
+    if (said == NULL)
+        return AS_OK;
+    st = as_fail(err, AS_E_IO, "Optuna: %s", said);
+    json_decref(*ret);
+    *ret = NULL;
+    return st;
+}
+
+static as_status try_start(const char *python, struct as_err *err)
+{
+    JSON_AUTO hello = NULL;
+    as_status st = spawn(python, err);
+    if (st < 0)
+        return st;
+    st = read_answer(&hello, err);
+    if (st < 0) {
+        peer_close();
+        return st;
+    }
+    (void)snprintf(peer.version, sizeof peer.version, "Optuna %s",
+                   json_string_value(json_object_get(hello, "optuna")));
+    peer.has_gp = json_is_true(json_object_get(hello, "gp"));
+    return AS_OK;
+}
+
+static as_status start(struct as_err *err)
+{
+    const char *pythons[] = {getenv("ASSAY_PYTHON"), "/usr/bin/python3", "python3"};
+    if (peer.pid != 0)
+        return AS_OK;
+    (void)setenv("OMP_NUM_THREADS", "1", 0);
+    (void)setenv("OPENBLAS_NUM_THREADS", "1", 0);
+    (void)signal(SIGPIPE, SIG_IGN);
+    for (size_t i = 0; i < AS_ARRAY_LEN(pythons) && !peer.looked; i++)
+        if (pythons[i] != NULL && try_start(pythons[i], err) == AS_OK)
+            return AS_OK;
+    peer.looked = true;
+    return as_fail(err, AS_E_UNAVAILABLE, NO_PEER);
+}
+
+as_status peer_has(const char *sampler, struct as_err *err)
+{
+    as_status st = start(err);
+    if (st == AS_OK && as_streq(sampler, "gp") && !peer.has_gp)
+        return as_fail(err, AS_E_UNAVAILABLE, "%s has no GPSampler (there is one since 3.6)",
+                       peer.version);
+    return st;
+}
+
+as_status peer_request(json_t *request, json_t **ret, struct as_err *err)
+{
+    JSON_AUTO owned = request;
+    as_status st = start(err);
+    if (st < 0)
+        return st;
+    AS_AUTO(as_freep) char *text = owned != NULL ? json_format_ordered(owned) : NULL;
+    if (text == NULL)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    st = file_write_all(peer.to, text, strlen(text), err);
+    if (st == AS_OK)
+        st = file_write_all(peer.to, "\n", 1, err);
+    if (st == AS_OK)
+        st = read_answer(ret, err);
+    if (st < 0)
+        peer_close();
+    return st;
+}

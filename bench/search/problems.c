@@ -1,0 +1,173 @@
+#include "bench/search/problems.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/rng.h"
+#include "base/str.h"
+#include "base/yaml_reader.h"
+#include "bench/search/problems_priv.h"
+#include "bench/search/table.h"
+#include "search/sampler.h"
+
+#define SCALE_POINTS 512
+/* Purposes 1..15 of the counter's low byte are the search's own. */
+#define NOISE_PURPOSE 200
+
+static const struct {
+    const char *name;
+    const struct problem_def *defs;
+} families[] = {
+    {"classical", classical_problems},
+    {"mixed", mixed_problems},
+    {"conditional", conditional_problems},
+    {"noisy", noisy_problems},
+    {"table", table_problems},
+};
+
+static const struct problem_def *walk(size_t i, const char *name, const char **ret_family)
+{
+    for (size_t f = 0; f < AS_ARRAY_LEN(families); f++)
+        for (const struct problem_def *d = families[f].defs; d->name != NULL; d++, i--)
+            if (name != NULL ? as_streq(d->name, name) : i == 0) {
+                if (ret_family != NULL)
+                    *ret_family = families[f].name;
+                return d;
+            }
+    return NULL;
+}
+
+size_t problem_count(void)
+{
+    size_t n = 0;
+    for (size_t f = 0; f < AS_ARRAY_LEN(families); f++)
+        for (const struct problem_def *d = families[f].defs; d->name != NULL; d++)
+            n++;
+    return n;
+}
+
+const struct problem_def *problem_at(size_t i)
+{
+    return walk(i, NULL, NULL);
+}
+
+const struct problem_def *problem_find(const char *name)
+{
+    return walk(0, name, NULL);
+}
+
+/* One number per parameter, as problem_fn wants it. */
+static void numbers_of(const struct space *s, const struct config *c, double *x)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        const struct config_entry *e = &c->entries[i];
+        const struct space_param *p = &s->params[i];
+        if (!e->active)
+            x[i] = NAN;
+        else if (p->kind == PARAM_FLOAT)
+            x[i] = e->value.real;
+        else if (p->kind == PARAM_INT)
+            x[i] = (double)e->value.integer;
+        else
+            x[i] = (double)e->value.choice;
+    }
+}
+
+double problem_value(const struct problem *p, const struct config *c)
+{
+    double x[PROBLEM_MAX_PARAMS];
+    if (p->table != NULL)
+        return table_value(p->table, c);
+    numbers_of(p->space, c, x);
+    return p->def->fn(p, x);
+}
+
+double problem_observe(const struct problem *p, const struct config *c, uint64_t seed,
+                       uint64_t trial)
+{
+    double v = problem_value(p, c);
+    if (p->def->noise > 0) {
+        struct rng r;
+        rng_init(&r, seed, trial << 8 | NOISE_PURPOSE);
+        v += p->def->noise * rng_normal(&r);
+    }
+    return v;
+}
+
+static int by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static as_status take_scale(struct problem *p, struct as_err *err)
+{
+    double regret[SCALE_POINTS];
+    size_t n = 0;
+    for (uint64_t i = 0; i < SCALE_POINTS; i++) {
+        AS_AUTO(config_freep) struct config *c = NULL;
+        as_status st = sampler_suggest(p->space, SEARCH_SOBOL, 0, i, &c, NULL, err);
+        if (st < 0)
+            return st;
+        double v = problem_value(p, c);
+        if (isfinite(v))
+            regret[n++] = v - p->optimum;
+    }
+    qsort(regret, n, sizeof *regret, by_size);
+    p->scale = n > 0 ? regret[n / 2] : 0;
+    return p->scale > 0 ? AS_OK : as_fail(err, AS_E_INVAL, "%s: no spread of values", p->def->name);
+}
+
+static as_status open_space(struct problem *p, const char *path, struct as_err *err)
+{
+    JSON_AUTO doc = NULL;
+    const char *text = p->def->parameters;
+    as_status st = text != NULL ? yaml_parse(text, strlen(text), &doc, err)
+                                : table_read_parameters(path, &doc, err);
+    if (st == AS_OK)
+        st = space_parse(doc, "/parameters", &p->space, err);
+    if (st != AS_OK)
+        return as_err_prefix(err, st, "%s", p->def->name);
+    if (p->space->n > PROBLEM_MAX_PARAMS)
+        return as_fail(err, AS_E_TOO_LARGE, "%s: more than %d parameters", p->def->name,
+                       PROBLEM_MAX_PARAMS);
+    p->parameters = space_to_json(p->space);
+    return p->parameters != NULL ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
+}
+
+as_status problem_open(const struct problem_def *def, struct problem **ret, struct as_err *err)
+{
+    AS_AUTO(problem_freep) struct problem *p = as_calloc(1, sizeof *p);
+    AS_AUTO(str_done) struct str path = {0};
+    if (p == NULL)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    p->def = def;
+    p->optimum = def->optimum;
+    (void)walk(0, def->name, &p->family);
+    str_printf(&path, "%s/tables/%s.csv", BENCH_SEARCH_DIR, def->name);
+    as_status st = str_check(&path, err);
+    if (st == AS_OK)
+        st = open_space(p, str_cstr(&path), err);
+    if (st == AS_OK && def->fn == NULL) {
+        st = table_read(str_cstr(&path), p->space, &p->table, err);
+        p->optimum = st == AS_OK ? table_lowest(p->table) : NAN;
+    }
+    if (st == AS_OK)
+        st = take_scale(p, err);
+    if (st < 0)
+        return st;
+    *ret = as_steal(p);
+    return AS_OK;
+}
+
+void problem_free(struct problem *p)
+{
+    if (p == NULL)
+        return;
+    table_free(p->table); /* looks at the space */
+    space_free(p->space);
+    json_decref(p->parameters);
+    free(p);
+}

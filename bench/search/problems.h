@@ -1,0 +1,71 @@
+/* Public problems to compare searches on: what is searched, what a trial gives, and the best that
+ * there is. Every problem is minimised.
+ *
+ * Classical functions lie on shifted domains, so that a search that begins in the centre has no
+ * present; mixed and conditional ones have categories, ints and parameters that come and go; noisy
+ * ones add Gaussian noise to what a search sees; tables are real training runs, one per cell of a
+ * grid (tables/make.py). */
+#ifndef ASSAY_BENCH_SEARCH_PROBLEMS_H
+#define ASSAY_BENCH_SEARCH_PROBLEMS_H
+
+#include <jansson.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/mem.h"
+#include "base/status.h"
+#include "search/config.h"
+#include "search/space.h"
+
+#define PROBLEM_MAX_PARAMS 64
+
+struct problem;
+
+/* x: one number per parameter of the space, in its order: the value of a float or int, the index of
+ * a choice (of a bool: 0 or 1), NaN of an inactive one. NaN: the trial fails. */
+typedef double problem_fn(const struct problem *p, const double *x);
+
+/* One row of a family's list. */
+struct problem_def {
+    const char *name;
+    const char *parameters; /* the sweep document's `parameters`, YAML; NULL: read from the table */
+    problem_fn *fn;         /* NULL: a table */
+    double optimum;         /* lowest value, without noise; of a table it is looked up */
+    const char *best;       /* a configuration that has it, YAML; NULL: of a table */
+    double noise;           /* deviation of what a search sees */
+    const void *arg;        /* of fn */
+};
+
+struct table; /* table.h */
+
+struct problem {
+    const struct problem_def *def;
+    const char *family; /* "classical", "mixed", "conditional", "noisy", "table" */
+    struct space *space;
+    json_t *parameters;  /* canonical document of the space, in its order */
+    struct table *table; /* NULL: a function */
+    double optimum;
+    double scale; /* median regret of 512 Sobol points: the unit of "small" on this problem */
+};
+
+/* Every problem, in the order in which they are reported. */
+size_t problem_count(void);
+const struct problem_def *problem_at(size_t i);
+/* The row of that name, or NULL. */
+const struct problem_def *problem_find(const char *name);
+
+/* Parse the space, read the table (from bench/search/tables of the source tree) and take the scale.
+ * AS_E_INVAL with what is wrong in the space or table, AS_E_IO, AS_E_NOMEM. Owned by the caller. */
+AS_MUST_CHECK as_status problem_open(const struct problem_def *def, struct problem **ret,
+                                     struct as_err *err);
+void problem_free(struct problem *p);
+AS_DEFINE_FREEP(struct problem, problem_free)
+
+/* The value without noise; NaN when the trial fails. `c` is a configuration of p->space. */
+double problem_value(const struct problem *p, const struct config *c);
+
+/* What a search sees: the value and the problem's noise, drawn by (seed, trial). */
+double problem_observe(const struct problem *p, const struct config *c, uint64_t seed,
+                       uint64_t trial);
+
+#endif

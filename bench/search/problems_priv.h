@@ -1,0 +1,16 @@
+/* The families' lists, each ended by a row without a name. */
+#ifndef ASSAY_BENCH_SEARCH_PROBLEMS_PRIV_H
+#define ASSAY_BENCH_SEARCH_PROBLEMS_PRIV_H
+
+#include "bench/search/problems.h"
+
+extern const struct problem_def classical_problems[];
+extern const struct problem_def mixed_problems[];
+extern const struct problem_def conditional_problems[];
+extern const struct problem_def noisy_problems[];
+extern const struct problem_def table_problems[];
+
+/* Functions that more than one family stands on. */
+problem_fn fn_branin, fn_camel, fn_hartmann6, fn_levy, fn_ackley;
+
+#endif

@@ -1,0 +1,54 @@
+/* A way to search, seen from a benchmark: it is asked for trials and told their values.
+ *
+ * random, sobol and gp go through search/suggest.h as the service does: number, index, state,
+ * pending trials, a cache. optuna-gp and optuna-tpe are a child process (peer_optuna.py). */
+#ifndef ASSAY_BENCH_SEARCH_SEARCHER_H
+#define ASSAY_BENCH_SEARCH_SEARCHER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/mem.h"
+#include "base/status.h"
+#include "bench/search/problems.h"
+#include "search/suggest.h"
+
+struct searcher;
+
+/* Measure suggestions in processor time instead of wall-clock time: for a machine that others use
+ * too. Before the first ask; for the whole program. */
+void searcher_time_cpu(bool on);
+
+/* Nanoseconds of the clock chosen. */
+int64_t searcher_clock_ns(void);
+
+/* Begin a sweep of `p` (borrowed) by the named method.
+ * AS_E_NOT_FOUND: no such method. AS_E_UNAVAILABLE: no interpreter here can import Optuna, or this
+ * Optuna has no such sampler. Owned by the caller. Peers share one child process, so at most one
+ * searcher of a peer may be in use. */
+AS_MUST_CHECK as_status searcher_open(const char *method, const struct problem *p, uint64_t seed,
+                                      struct searcher **ret, struct as_err *err);
+void searcher_free(struct searcher *s);
+AS_DEFINE_FREEP(struct searcher, searcher_free)
+
+/* The configuration of trial `number`, from the history: every trial before it, ascending, pending
+ * ones too. *ret is owned by the caller; *ret_ms is what the suggestion took, without the pipe to a
+ * peer. AS_E_EXHAUSTED: the space is. */
+AS_MUST_CHECK as_status searcher_ask(struct searcher *s, const struct history *h, uint64_t number,
+                                     struct config **ret, double *ret_ms, struct as_err *err);
+
+/* A trial ended; NaN: it failed. The history of later asks holds it too. */
+AS_MUST_CHECK as_status searcher_tell(struct searcher *s, uint64_t number, double value,
+                                      struct as_err *err);
+
+/* A trial that the search did not suggest. Peers alone need it: the history holds it. */
+AS_MUST_CHECK as_status searcher_add(struct searcher *s, const struct config *c, double value,
+                                     struct as_err *err);
+
+/* The reason of the last suggestion, a view until the next ask; NULL for a peer. */
+const json_t *searcher_reason(const struct searcher *s);
+/* The version of a peer, a view for ever; NULL for our methods. */
+const char *searcher_peer(const char *method);
+size_t searcher_cache_bytes(const struct searcher *s); /* 0 for a peer */
+
+#endif

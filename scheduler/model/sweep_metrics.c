@@ -1,0 +1,206 @@
+#include "scheduler/model/sweep_metrics_priv.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define METRICS_AT "/metrics"
+#define CONSTRAINTS_AT "/constraints"
+
+static const char *const goal_words[] = {"minimize", "maximize", NULL};
+
+void sweep_metrics_done(struct sweep_doc *d)
+{
+    for (size_t i = 0; i < d->n_objectives; i++)
+        free(d->objectives[i].name);
+    for (size_t i = 0; i < d->n_outcomes; i++)
+        free(d->outcomes[i].metric);
+}
+
+static as_status copy_metric_name(const char *name, const char *pointer, const char *field,
+                                  char **ret, struct as_err *err)
+{
+    char at[AS_ERR_POINTER_MAX];
+    json_pointer_child(pointer, field, at);
+    if (!param_name_valid(name))
+        return as_fail_at(err, AS_E_INVAL, at,
+                          "%s: found '%.70s', expected a letter or _ and then up to 62 of A-Z a-z "
+                          "0-9 _ . -",
+                          at, name);
+    if (strcmp(name, "step") == 0)
+        return as_fail_at(err, AS_E_INVAL, at,
+                          "%s: 'step' numbers the measurements and is no metric", at);
+    *ret = as_strdup(name);
+    return *ret ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory for a sweep document");
+}
+
+/* {name, goal}, which stands at `pointer`, as the next objective. */
+static as_status add_objective(const json_t *j, const char *pointer, struct sweep_doc *d,
+                               struct as_err *err)
+{
+    struct json_fields f;
+    struct sweep_objective *o = &d->objectives[d->n_objectives];
+    const char *name = NULL;
+    int goal = 0;
+    as_status st = json_fields_init(&f, j, pointer, err);
+    if (st == AS_OK)
+        st = json_fields_str(&f, "name", JSON_REQUIRED, &name, err);
+    if (st == AS_OK)
+        st = json_fields_word(&f, "goal", JSON_REQUIRED, goal_words, &goal, err);
+    if (st == AS_OK)
+        st = json_fields_end(&f, err);
+    if (st != AS_OK)
+        return st;
+    for (size_t i = 0; i < d->n_objectives; i++) {
+        if (strcmp(d->objectives[i].name, name) == 0)
+            return as_fail_at(err, AS_E_INVAL, pointer, "%s: the metric '%.64s' is there twice",
+                              pointer, name);
+    }
+    o->maximize = goal == 1;
+    st = copy_metric_name(name, pointer, "name", &o->name, err);
+    if (st == AS_OK)
+        d->n_objectives++;
+    return st;
+}
+
+static as_status parse_metrics(const json_t *list, struct sweep_doc *d, struct as_err *err)
+{
+    size_t n = json_array_size(list);
+    if (n < 2 || n > SEARCH_MAX_OBJECTIVES)
+        return as_fail_at(err, AS_E_INVAL, METRICS_AT,
+                          METRICS_AT ": %zu metrics, expected 2 to %d; for one use metric", n,
+                          SEARCH_MAX_OBJECTIVES);
+    as_status st = AS_OK;
+    for (size_t i = 0; i < n && st == AS_OK; i++) {
+        char at[AS_ERR_POINTER_MAX];
+        json_pointer_index(METRICS_AT, i, at);
+        st = add_objective(json_array_get(list, i), at, d, err);
+    }
+    return st;
+}
+
+static as_status parse_objectives(struct json_fields *doc, struct sweep_doc *d, struct as_err *err)
+{
+    json_t *one = NULL, *list = NULL;
+    as_status st = json_fields_object(doc, "metric", JSON_OPTIONAL, &one, err);
+    if (st == AS_OK)
+        st = json_fields_array(doc, "metrics", JSON_OPTIONAL, &list, err);
+    if (st != AS_OK)
+        return st;
+    if (one && list)
+        return as_fail_at(err, AS_E_INVAL, METRICS_AT,
+                          METRICS_AT ": give either metric or metrics, not both");
+    if (!one && !list)
+        return as_fail_at(err, AS_E_INVAL, "/metric",
+                          "/metric is missing; expected {name: …, goal: minimize or maximize}");
+    return one ? add_objective(one, "/metric", d, err) : parse_metrics(list, d, err);
+}
+
+/* {metric, min, max}, which stands at `pointer`, as the next outcome constraint. */
+static as_status add_outcome(const json_t *j, const char *pointer, struct sweep_doc *d,
+                             struct as_err *err)
+{
+    const double any = 1e300;
+    struct json_fields f;
+    struct sweep_outcome *o = &d->outcomes[d->n_outcomes];
+    const char *name = NULL;
+    *o = (struct sweep_outcome){.min = -INFINITY, .max = INFINITY};
+    as_status st = json_fields_init(&f, j, pointer, err);
+    if (st == AS_OK)
+        st = json_fields_str(&f, "metric", JSON_REQUIRED, &name, err);
+    if (st == AS_OK)
+        st = json_fields_double(&f, "min", JSON_OPTIONAL, -any, any, &o->min, err);
+    if (st == AS_OK)
+        st = json_fields_double(&f, "max", JSON_OPTIONAL, -any, any, &o->max, err);
+    if (st == AS_OK)
+        st = json_fields_end(&f, err);
+    if (st != AS_OK)
+        return st;
+    if (isinf(o->min) && isinf(o->max))
+        return as_fail_at(err, AS_E_INVAL, pointer, "%s: expected min, max or both", pointer);
+    if (o->min > o->max)
+        return as_fail_at(err, AS_E_INVAL, pointer, "%s: min is above max", pointer);
+    for (size_t i = 0; i < d->n_outcomes; i++) {
+        if (strcmp(d->outcomes[i].metric, name) == 0)
+            return as_fail_at(err, AS_E_INVAL, pointer,
+                              "%s: the metric '%.64s' is there twice; give min and max together",
+                              pointer, name);
+    }
+    st = copy_metric_name(name, pointer, "metric", &o->metric, err);
+    if (st == AS_OK)
+        d->n_outcomes++;
+    return st;
+}
+
+static as_status parse_outcomes(struct json_fields *doc, struct sweep_doc *d, struct as_err *err)
+{
+    json_t *list = NULL;
+    as_status st = json_fields_array(doc, "constraints", JSON_OPTIONAL, &list, err);
+    if (st == AS_OK && json_array_size(list) > SEARCH_MAX_OUTCOMES)
+        return as_fail_at(err, AS_E_TOO_LARGE, CONSTRAINTS_AT,
+                          CONSTRAINTS_AT ": %zu constraints, at most %d are allowed",
+                          json_array_size(list), SEARCH_MAX_OUTCOMES);
+    for (size_t i = 0; i < json_array_size(list) && st == AS_OK; i++) {
+        char at[AS_ERR_POINTER_MAX];
+        json_pointer_index(CONSTRAINTS_AT, i, at);
+        if (json_is_string(json_array_get(list, i)))
+            return as_fail_at(err, AS_E_INVAL, at,
+                              "%s: found a string, expected {metric: …, max: …}; rules for "
+                              "parameters go to parameter_constraints",
+                              at);
+        st = add_outcome(json_array_get(list, i), at, d, err);
+    }
+    return st;
+}
+
+as_status sweep_metrics_parse(struct json_fields *doc, struct sweep_doc *d, struct as_err *err)
+{
+    as_status st = parse_objectives(doc, d, err);
+    if (st == AS_OK)
+        st = parse_outcomes(doc, d, err);
+    if (st < 0)
+        return st;
+    d->metric = d->objectives[0].name;
+    d->maximize = d->objectives[0].maximize;
+    return AS_OK;
+}
+
+/* ---- the canonical fields ---- */
+
+static json_t *objective_to_json(const struct sweep_objective *o)
+{
+    return json_pack("{s:s, s:s}", "name", o->name, "goal", goal_words[o->maximize]);
+}
+
+static json_t *outcome_to_json(const struct sweep_outcome *o)
+{
+    JSON_AUTO j = json_object();
+    int bad = json_object_set_new(j, "metric", json_string(o->metric));
+    if (isfinite(o->min))
+        bad |= json_object_set_new(j, "min", json_real(o->min));
+    if (isfinite(o->max))
+        bad |= json_object_set_new(j, "max", json_real(o->max));
+    return bad ? NULL : as_steal(j);
+}
+
+int sweep_metrics_to_json(const struct sweep_doc *d, json_t *j)
+{
+    if (d->n_objectives == 1) {
+        if (json_object_set_new(j, "metric", objective_to_json(&d->objectives[0])) < 0)
+            return -1;
+    } else {
+        JSON_AUTO list = json_array();
+        int bad = 0;
+        for (size_t i = 0; i < d->n_objectives; i++)
+            bad |= json_array_append_new(list, objective_to_json(&d->objectives[i]));
+        if (bad | json_object_set(j, "metrics", list))
+            return -1;
+    }
+    if (d->n_outcomes == 0)
+        return 0;
+    JSON_AUTO list = json_array();
+    int bad = 0;
+    for (size_t i = 0; i < d->n_outcomes; i++)
+        bad |= json_array_append_new(list, outcome_to_json(&d->outcomes[i]));
+    return bad | json_object_set(j, "constraints", list);
+}

@@ -1,0 +1,93 @@
+/* Table client. Times are the database's. */
+#include "scheduler/store/client_store.h"
+
+#include "scheduler/store/pg_priv.h"
+#include "scheduler/store/sets_priv.h"
+
+enum { CLIENT_LEASE, CLIENT_EXTEND, CLIENT_EXPIRED, CLIENT_LOSE };
+
+static const struct stmt stmts[] = {
+    [CLIENT_LEASE] = {"client_lease",
+                      "insert into client (sweep_key, name, lease_ms, expires_at) values ($1, $2, "
+                      "$3::bigint, clock_timestamp() + $3::bigint * interval '1 ms') on conflict "
+                      "(sweep_key, name) do update set lease_ms = excluded.lease_ms, expires_at = "
+                      "excluded.expires_at returning " SQL_MS("expires_at")},
+    [CLIENT_EXTEND] = {"client_extend",
+                       "update client set lease_ms = coalesce(nullif($3::bigint, 0), lease_ms), "
+                       "expires_at = clock_timestamp() + coalesce(nullif($3::bigint, 0), lease_ms) "
+                       "* interval '1 ms' where sweep_key = $1 and name = $2 returning " SQL_MS(
+                           "expires_at")},
+    [CLIENT_EXPIRED] = {"client_expired",
+                        "select sweep_key, name from client where expires_at < clock_timestamp() "
+                        "order by sweep_key, name limit 1000"},
+    [CLIENT_LOSE] = {"client_lose", "delete from client where sweep_key = $1 and name = $2 and "
+                                    "expires_at < clock_timestamp()"},
+};
+const struct stmt_set client_stmts = {"client", stmts, AS_ARRAY_LEN(stmts)};
+
+static as_status query_lease(struct tx *t, int which, int64_t sweep_key, const char *name,
+                             int64_t lease_ms, int64_t *ret_until_ms, struct as_err *err)
+{
+    struct args args = {0};
+    args_i64(&args, sweep_key);
+    args_str(&args, name);
+    args_i64(&args, lease_ms);
+    RESULT_AUTO r = {0};
+    as_status st = tx_query(t, &stmts[which], &args, &r, err);
+    if (st != AS_OK)
+        return st;
+    *ret_until_ms = 0;
+    if (r.rows == 0)
+        return AS_OK;
+    struct reader rd;
+    reader_init(&rd, &r, 0, NULL);
+    *ret_until_ms = read_i64(&rd);
+    return AS_OK;
+}
+
+as_status store_client_lease(struct tx *t, int64_t sweep_key, const char *name, int64_t lease_ms,
+                             int64_t *ret_until_ms, struct as_err *err)
+{
+    return query_lease(t, CLIENT_LEASE, sweep_key, name, lease_ms, ret_until_ms, err);
+}
+
+as_status store_client_extend(struct tx *t, int64_t sweep_key, const char *name, int64_t lease_ms,
+                              int64_t *ret_until_ms, struct as_err *err)
+{
+    return query_lease(t, CLIENT_EXTEND, sweep_key, name, lease_ms, ret_until_ms, err);
+}
+
+as_status store_client_expired(struct tx *t, struct arena *a, struct client_head **ret,
+                               size_t *ret_n, struct as_err *err)
+{
+    RESULT_AUTO r = {0};
+    as_status st = tx_query(t, &stmts[CLIENT_EXPIRED], NULL, &r, err);
+    if (st != AS_OK)
+        return st;
+    struct client_head *rows = arena_alloc(a, (size_t)r.rows + 1, sizeof *rows);
+    if (!rows)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    for (int i = 0; i < r.rows && st == AS_OK; i++) {
+        struct reader rd;
+        reader_init(&rd, &r, i, a);
+        rows[i].sweep_key = read_i64(&rd);
+        rows[i].name = read_str(&rd);
+        st = reader_check(&rd, err);
+    }
+    *ret = rows;
+    *ret_n = (size_t)r.rows;
+    return st;
+}
+
+as_status store_client_lose(struct tx *t, int64_t sweep_key, const char *name, bool *ret_done,
+                            struct as_err *err)
+{
+    struct args args = {0};
+    args_i64(&args, sweep_key);
+    args_str(&args, name);
+    int n = 0;
+    as_status st = tx_exec(t, &stmts[CLIENT_LOSE], &args, &n, err);
+    if (st == AS_OK)
+        *ret_done = n > 0;
+    return st;
+}

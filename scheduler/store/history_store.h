@@ -1,0 +1,47 @@
+/* What a sweep's search knows: how far it is, and the trials before. */
+#ifndef ASSAY_SCHEDULER_STORE_HISTORY_STORE_H
+#define ASSAY_SCHEDULER_STORE_HISTORY_STORE_H
+
+#include "base/arena.h"
+#include "scheduler/rows.h"
+#include "scheduler/store/tx.h"
+
+struct history_head {
+    sweep_state state;
+    int64_t total, suggested, planned;
+    int64_t finish_seq, search_mark;
+    const char *search_state; /* JSON; NULL */
+    const char *document;     /* when it was wanted */
+};
+
+/* AS_E_NOT_FOUND: the sweep was deleted. */
+AS_MUST_CHECK as_status store_history_head(struct tx *t, struct arena *a, int64_t sweep_key,
+                                           bool with_document, struct history_head *ret,
+                                           struct as_err *err);
+
+struct history_trial {
+    int64_t number;
+    trial_state state;
+    bool is_suggested;
+    int64_t finish_seq; /* 0: it has not ended */
+    const char *params; /* JSON */
+    double *values;     /* of the metrics asked for; NaN: none; all NaN unless it is completed */
+};
+
+/* What is new since a look that knew the trials below `known` and what had ended up to `seq`: the
+ * trials from `known` to below `total`, and those before that ended later than seq; ascending by
+ * number. */
+AS_MUST_CHECK as_status store_history_trials(struct tx *t, struct arena *a, int64_t sweep_key,
+                                             int64_t known, int64_t seq, int64_t total,
+                                             const char *const *metrics, size_t n_metrics,
+                                             struct history_trial **ret, size_t *ret_n,
+                                             struct as_err *err);
+
+/* The values of these metrics of the feasible trials that completed, ascending by number.
+ *   ret_values  n x n_metrics, row-major */
+AS_MUST_CHECK as_status store_history_values(struct tx *t, struct arena *a, int64_t sweep_key,
+                                             const char *const *metrics, size_t n_metrics,
+                                             int64_t **ret_numbers, double **ret_values,
+                                             size_t *ret_n, struct as_err *err);
+
+#endif

@@ -1,0 +1,123 @@
+/* Values and derivatives of the acquisitions. */
+#include "search/gp/acquisition.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "search/gp/special.h"
+
+/* Vizier's weight of leaving the region that may still hold a good value, and the deviations that
+ * a point there is given (SEARCH.md, section 2.6). */
+#define PE_PENALTY 10.0
+#define PE_MARGIN 0.5
+
+/* Narrower than this many deviations, the mass between two ends is density times width. */
+#define NARROW 1e-5
+
+const char *acquisition_name(acquisition_kind k)
+{
+    static const char *const names[] = {"ucb", "logei", "pe", "ehvi", "feasibility"};
+    return names[k];
+}
+
+static double ln_pdf(double x)
+{
+    return -0.5 * x * x - 0.91893853320467274178; /* ln sqrt(2 pi) */
+}
+
+/* ln (Phi(b) - Phi(a)) for a <= b, and its slopes by both. */
+static double ln_between(double a, double b, double *da, double *db)
+{
+    if (a > 0) { /* the mirror image stays away from 1 - 1 */
+        double v = ln_between(-b, -a, db, da);
+        *da = -*da;
+        *db = -*db;
+        return v;
+    }
+    double v;
+    if (b - a < NARROW) {
+        double mid = 0.5 * (a + b), width = fmax(b - a, 1e-300);
+        v = ln_pdf(mid) + log(width);
+        *da = -0.5 * mid - 1 / width;
+        *db = -0.5 * mid + 1 / width;
+        return v;
+    }
+    double lb = gp_norm_log_cdf(b), la = gp_norm_log_cdf(a);
+    v = lb + log(-expm1(la - lb));
+    *da = -exp(ln_pdf(a) - v);
+    *db = exp(ln_pdf(b) - v);
+    return v;
+}
+
+double acquisition_log_within(const struct outcome_bound *b, double mean, double sd, double *d_mean,
+                              double *d_sd)
+{
+    double lo = (b->min - mean) / sd, hi = (b->max - mean) / sd, slope_lo = 0, slope_hi = 0, v = 0;
+    *d_mean = *d_sd = 0;
+    if (isfinite(lo) && isfinite(hi)) {
+        v = ln_between(lo, hi, &slope_lo, &slope_hi);
+    } else if (isfinite(hi)) {
+        v = gp_norm_log_cdf_slope(hi, &slope_hi);
+    } else if (isfinite(lo)) {
+        v = gp_norm_log_cdf_slope(-lo, &slope_lo);
+        slope_lo = -slope_lo;
+    }
+    *d_mean = -(slope_lo + slope_hi) / sd;
+    if (isfinite(lo))
+        *d_sd -= slope_lo * lo / sd;
+    if (isfinite(hi))
+        *d_sd -= slope_hi * hi / sd;
+    return v;
+}
+
+static double log_ei(double best, double mean, double sd, double *d_mean, double *d_sd)
+{
+    double pdf_h, cdf_h, v = gp_log_h((best - mean) / sd, &pdf_h, &cdf_h) + log(sd);
+    *d_mean = -cdf_h / sd;
+    *d_sd = pdf_h / sd;
+    return v;
+}
+
+static double exploration(double threshold, double mean, double sd, double *d_mean, double *d_sd)
+{
+    double short_of = threshold - (mean - PE_MARGIN * sd);
+    *d_mean = short_of < 0 ? -PE_PENALTY : 0;
+    *d_sd = short_of < 0 ? 1 + PE_PENALTY * PE_MARGIN : 1;
+    return sd + PE_PENALTY * fmin(0, short_of);
+}
+
+/* The part of the objectives; d_mean and d_sd are zeroed by the caller. */
+static double of_objectives(const struct acquisition *a, const double *mean, const double *sd,
+                            double *d_mean, double *d_sd)
+{
+    switch (a->kind) {
+    case ACQUISITION_UCB:
+        d_mean[0] = -1;
+        d_sd[0] = a->beta;
+        return -mean[0] + a->beta * sd[0];
+    case ACQUISITION_LOGEI:
+        return log_ei(a->best, mean[0], sd[0], d_mean, d_sd);
+    case ACQUISITION_PE:
+        return exploration(a->threshold, mean[0], sd[0], d_mean, d_sd);
+    case ACQUISITION_EHVI:
+        return gp_ehvi_log(a->ehvi, mean, sd, d_mean, d_sd);
+    case ACQUISITION_FEASIBILITY:
+        break;
+    }
+    return 0;
+}
+
+double acquisition_value(const struct acquisition *a, const double *mean, const double *sd,
+                         double *d_mean, double *d_sd)
+{
+    double by_mean[ACQUISITION_MAX_MODELS] = {0}, by_sd[ACQUISITION_MAX_MODELS] = {0};
+    size_t n = a->n_objectives + a->n_limits;
+    double v = of_objectives(a, mean, sd, by_mean, by_sd);
+    for (size_t i = 0, k = a->n_objectives; i < a->n_limits; i++, k++)
+        v += acquisition_log_within(&a->limits[i], mean[k], sd[k], &by_mean[k], &by_sd[k]);
+    if (d_mean) {
+        memcpy(d_mean, by_mean, n * sizeof *d_mean);
+        memcpy(d_sd, by_sd, n * sizeof *d_sd);
+    }
+    return v;
+}

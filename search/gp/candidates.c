@@ -1,0 +1,188 @@
+/* Raw points. */
+#include "search/gp/candidates.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "search/gp/design.h"
+#include "search/gp/pareto.h"
+#include "search/sampler.h"
+#include "search/sobol.h"
+
+#define MOVED_AT_ONCE 20.0 /* parameters that one move changes, about */
+#define WIDE_MOVE 0.1
+#define NARROW_MOVE 0.01
+
+/* ---- the best trials ---- */
+
+/* How far its outcomes lie outside their bounds, each in terms of its bound's size. */
+static double violation(const struct gp_study *s, size_t i)
+{
+    double sum = 0;
+    for (size_t k = 0; k < s->spec->n_outcomes; k++) {
+        const struct outcome_bound *b = &s->spec->outcomes[k];
+        double v = s->trials[i].outcomes[k], past = fmax(0, fmax(b->min - v, v - b->max));
+        double size =
+            fmax(isfinite(b->min) ? fabs(b->min) : 0, isfinite(b->max) ? fabs(b->max) : 0);
+        sum += past / (size > 0 ? size : 1);
+    }
+    return sum;
+}
+
+static bool dominated(const struct gp_study *s, size_t i)
+{
+    size_t m = s->spec->n_objectives;
+    for (size_t j = 0; j < s->n; j++) {
+        if (s->feasible[j] && gp_pareto_dominates(s->costs + j * m, s->costs + i * m, m, NULL))
+            return true;
+    }
+    return false;
+}
+
+/* Is trial i better than trial j? Feasible, on the front, cost. */
+static bool precedes(const struct gp_study *s, size_t i, size_t j)
+{
+    size_t m = s->spec->n_objectives;
+    if (s->feasible[i] != s->feasible[j])
+        return s->feasible[i];
+    if (!s->feasible[i])
+        return violation(s, i) < violation(s, j);
+    if (m > 1) /* several: the front is no order, so the newest of it come first */
+        return true;
+    return s->costs[i * m] < s->costs[j * m];
+}
+
+size_t gp_candidates_top(const struct gp_study *s, size_t max, size_t *ret)
+{
+    size_t n = 0;
+    bool several = s->spec->n_objectives > 1;
+    for (size_t i = 0; i < s->n; i++) {
+        if (s->state[i] != OBSERVED_COMPLETED || (several && s->feasible[i] && dominated(s, i)))
+            continue;
+        size_t at = n;
+        while (at > 0 && precedes(s, i, ret[at - 1]))
+            at--;
+        if (at == max)
+            continue;
+        n += n < max;
+        memmove(ret + at + 1, ret + at, (n - 1 - at) * sizeof *ret);
+        ret[at] = i;
+    }
+    return n;
+}
+
+/* ---- points ---- */
+
+static bool is_numeric(const struct encoded_param *p)
+{
+    return p->kind == ENCODED_CONTINUOUS || p->kind == ENCODED_LEVELS;
+}
+
+static bool is_usable(const struct gp_study *s, const double *point)
+{
+    return encoding_allows(s->enc, point, s->scratch) &&
+           !gp_study_tried(s, point, DESIGN_TOLERANCE);
+}
+
+static double moved_share(const struct gp_study *s)
+{
+    return fmin(1, MOVED_AT_ONCE / (double)(s->enc->n_lengths ? s->enc->n_lengths : 1));
+}
+
+/* Point `index` of this suggestion's Sobol sequence, within the region. */
+static void global_point(const struct gp_study *s, const struct gp_region *region, uint64_t key,
+                         uint64_t index, struct rng *r, double *point)
+{
+    const struct encoding *e = s->enc;
+    for (size_t i = 0; i < e->n; i++)
+        point[i] = sobol_point(key, index, (unsigned)i);
+    if (!region->centre) {
+        encoding_from_unit(e, point, point);
+        return;
+    }
+    double share = moved_share(s);
+    for (size_t i = 0; i < e->n; i++) {
+        double keep = rng_uniform(r);
+        if (keep >= share)
+            point[i] = region->centre[i];
+        else if (is_numeric(&e->params[i]))
+            point[i] = region->lower[i] + point[i] * (region->upper[i] - region->lower[i]);
+        else if (e->params[i].kind == ENCODED_CHOICE)
+            point[i] = floor(point[i] * (double)e->params[i].levels);
+    }
+    encoding_snap(e, point);
+}
+
+/* Move parameter i of a point; a level always to another one. */
+static void move_param(const struct encoding *e, size_t i, double sd, struct rng *r, double *point)
+{
+    const struct encoded_param *p = &e->params[i];
+    if (p->kind == ENCODED_CHOICE) {
+        point[i] = (double)rng_below(r, p->levels);
+        return;
+    }
+    double step = sd * rng_normal(r), moved = fmin(1, fmax(0, point[i] + step));
+    if (p->kind == ENCODED_LEVELS) {
+        uint64_t from = encoding_level(e, i, point[i]), to = encoding_level(e, i, moved);
+        if (from == to)
+            to = (step > 0 && to + 1 < p->levels) || to == 0 ? to + 1 : to - 1;
+        moved = encoding_place(e, i, to);
+    }
+    point[i] = moved;
+}
+
+static void local_point(const struct gp_study *s, const double *from, double sd, struct rng *r,
+                        double *point)
+{
+    const struct encoding *e = s->enc;
+    double share = moved_share(s);
+    memcpy(point, from, e->n * sizeof *point);
+    bool moved = false;
+    for (size_t i = 0; i < e->n; i++) {
+        if (e->params[i].kind == ENCODED_CONSTANT || rng_uniform(r) >= share)
+            continue;
+        move_param(e, i, sd, r, point);
+        moved = true;
+    }
+    for (size_t tries = 0; !moved && tries < 4 * e->n; tries++) {
+        size_t i = (size_t)rng_below(r, e->n);
+        if (e->params[i].kind == ENCODED_CONSTANT)
+            continue;
+        move_param(e, i, sd, r, point);
+        moved = true;
+    }
+}
+
+static void clamp_to(const struct gp_study *s, const struct gp_region *region, double *point)
+{
+    for (size_t i = 0; region->centre && i < s->enc->n; i++) {
+        if (is_numeric(&s->enc->params[i]))
+            point[i] = fmin(region->upper[i], fmax(region->lower[i], point[i]));
+    }
+    encoding_snap(s->enc, point);
+}
+
+void gp_candidates(const struct gp_study *s, const struct gp_region *region, uint64_t number,
+                   double *ret_points, size_t *ret_n, size_t *ret_global)
+{
+    size_t d = s->enc->n, n = 0, top[CANDIDATES_TOP + 1];
+    uint64_t key = rng_mix(s->spec->seed, number << 8 | SEARCH_DRAW_GP_RAW);
+    struct rng r;
+    rng_init(&r, s->spec->seed, number << 8 | SEARCH_DRAW_GP_MOVE);
+    /* where constraints or earlier trials refuse many, up to four times as many are looked at */
+    for (uint64_t j = 0; j < 4 * CANDIDATES_GLOBAL && n < CANDIDATES_GLOBAL; j++) {
+        global_point(s, region, key, j, &r, ret_points + n * d);
+        n += is_usable(s, ret_points + n * d);
+    }
+    *ret_global = n;
+    size_t n_top = gp_candidates_top(s, CANDIDATES_TOP, top);
+    for (size_t j = 0; n_top && j < 4 * CANDIDATES_LOCAL && n < *ret_global + CANDIDATES_LOCAL;
+         j++) {
+        double sd = j / n_top % 2 ? NARROW_MOVE : WIDE_MOVE;
+        local_point(s, gp_study_point(s, top[j % n_top]), sd, &r, ret_points + n * d);
+        clamp_to(s, region, ret_points + n * d);
+        n += is_usable(s, ret_points + n * d);
+    }
+    *ret_n = n;
+}

@@ -1,0 +1,32 @@
+/* Raw points for an acquisition: Sobol points over the region, and moves of the best trials. */
+#ifndef ASSAY_SEARCH_GP_CANDIDATES_H
+#define ASSAY_SEARCH_GP_CANDIDATES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "search/gp/study.h"
+
+#define CANDIDATES_GLOBAL 256
+#define CANDIDATES_LOCAL 64
+#define CANDIDATES_TOP 5 /* trials that the local ones are moves of */
+#define CANDIDATES_MAX (CANDIDATES_GLOBAL + CANDIDATES_LOCAL)
+
+/* A box around a trial: where candidates may lie. */
+struct gp_region {
+    const double *lower, *upper; /* [enc->n] places of numeric parameters; NULL: everywhere */
+    const double *centre;        /* [enc->n]; NULL: everywhere */
+};
+
+/* Fill ret_points (CANDIDATES_MAX x enc->n, snapped) with allowed, untried points, global ones
+ * first; *ret_n of them, *ret_global of these global. There may be none. Around a centre, global
+ * points keep its value in most of the parameters when these are many (TuRBO's mask of 20 / d).
+ * `number` is that of the suggestion: it keys the draws. O(points x (d + trials)). */
+void gp_candidates(const struct gp_study *s, const struct gp_region *region, uint64_t number,
+                   double *ret_points, size_t *ret_n, size_t *ret_global);
+
+/* Trial indices, best first: feasible ones by cost (several objectives: those on the front first),
+ * then completed ones by how far they are from feasible. At most `max`; returns how many. */
+size_t gp_candidates_top(const struct gp_study *s, size_t max, size_t *ret);
+
+#endif

@@ -1,0 +1,96 @@
+/* The covariance of the Gaussian process: Matern-5/2 with a lengthscale per group of columns.
+ *
+ *   k(p, q) = s2 (1 + a + a^2/3) exp(-a),  a = sqrt(5) r
+ *   r^2 = sum_j ((x_pj - x_qj) / l_group(j))^2 + sum_c t_c / l_c^2
+ * over real columns j and category columns c; t_c is 0 for equal categories or both inactive, 1/2
+ * between active and inactive, 1 for different ones. (C. Rasmussen, C. Williams, "Gaussian
+ * processes for machine learning", 2006, eq. 4.17; the categorical part is a squared distance of
+ * scaled one-hot vectors, so that k stays positive definite.)
+ *
+ * Parameters: theta = [ln l of the real groups, ln l of the category columns, ln s2, t], where the
+ * noise variance is GP_NOISE_FLOOR + e^t. */
+#ifndef ASSAY_SEARCH_GP_COVARIANCE_H
+#define ASSAY_SEARCH_GP_COVARIANCE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+#define GP_NOISE_FLOOR 1e-8
+#define GP_INACTIVE (-1) /* category of an inactive parameter */
+
+/* What the columns of the inputs are. */
+struct gp_columns {
+    size_t n_real, n_cat;
+    size_t n_groups;       /* lengthscales of real columns */
+    const uint32_t *group; /* n_real numbers below n_groups; NULL: column j is group j. Borrowed */
+};
+
+/* n rows of inputs, borrowed. */
+struct gp_rows {
+    size_t n;
+    const double *x;  /* n x n_real, row-major, finite; [0,1] is what the priors are made for */
+    const int32_t *z; /* n x n_cat, row-major, >= 0 or GP_INACTIVE */
+};
+
+static inline size_t gp_n_lengths(const struct gp_columns *c)
+{
+    return c->n_groups + c->n_cat;
+}
+
+/* Entries of theta. */
+static inline size_t gp_n_theta(const struct gp_columns *c)
+{
+    return gp_n_lengths(c) + 2;
+}
+
+/* AS_E_INVAL: a row has a number that is not finite, or a category below -1; says where. */
+AS_MUST_CHECK as_status gp_rows_check(const struct gp_columns *c, const struct gp_rows *rows,
+                                      struct as_err *err);
+
+/* theta made ready for evaluation. */
+struct gp_kernel {
+    const struct gp_columns *c; /* borrowed */
+    double *inv_length;         /* n_real: 1 / l of each real column; the caller's memory */
+    double *weight;             /* n_cat: 1 / l^2; the caller's memory */
+    double s2, noise;
+};
+
+/* Fill in all but c, inv_length and weight, which are set already, and what the two point to. */
+void gp_kernel_set(struct gp_kernel *k, const double *theta);
+
+/* Rows as evaluation wants them. The caller's memory. */
+struct gp_scaled {
+    double *x;     /* n x ld: (x - 1/2) / l; entry n_real of each row is 1 (see gp_fit) */
+    size_t ld;     /* > n_real */
+    double *norm;  /* n: squared norms of the real columns in x */
+    int32_t *z;    /* n_cat x stride: category columns, one after the other; NULL: not needed */
+    size_t stride; /* >= n */
+};
+
+/* Scale rows from..rows->n-1 of `rows` into the same places of ret. */
+void gp_scale(const struct gp_kernel *k, const struct gp_rows *rows, size_t from,
+              const struct gp_scaled *ret);
+
+/* Lower triangle (diagonal included, without noise) of the n x n covariance of the first n rows.
+ *   ret_k  n x ld, row-major; the entries above the diagonal are left alone
+ *   ret_c  NULL, or as ret_k: c = -2 dk/d(r^2) = s2 5/3 (1 + a) exp(-a) */
+void gp_gram(const struct gp_kernel *k, const struct gp_scaled *rows, size_t n, double *ret_k,
+             double *ret_c, size_t ld);
+
+/* Covariances between m points and the first n rows: ret_k, ret_c as for gp_gram, m x n.
+ *   p  m points, scaled; their categories are z, m x n_cat, row-major */
+void gp_cross(const struct gp_kernel *k, const struct gp_scaled *rows, size_t n,
+              const struct gp_scaled *p, const int32_t *z, size_t m, double *ret_k, double *ret_c,
+              size_t ld);
+
+/* k between rows i and j of `rows`, without noise: the formula above, term by term. */
+double gp_covariance(const struct gp_kernel *k, const struct gp_rows *rows, size_t i, size_t j);
+
+/* Sum over the entries j < i of rows i < n of g_ij t_ij, where t is the distance of category column
+ * `column` (0, 1/2 or 1): what the gradient by its lengthscale needs. g is n x ld, lower. */
+double gp_category_sum(const struct gp_scaled *rows, size_t column, size_t n, const double *g,
+                       size_t ld);
+
+#endif

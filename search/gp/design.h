@@ -1,0 +1,31 @@
+/* Points that no model chose: the initial design, and what stands in where no model can be had. */
+#ifndef ASSAY_SEARCH_GP_DESIGN_H
+#define ASSAY_SEARCH_GP_DESIGN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "search/gp/study.h"
+
+/* Two points closer than this in every coordinate are one configuration. */
+#define DESIGN_TOLERANCE 1e-9
+
+/* How many trials are placed before a model is asked: the spec's number, else 10 where there are
+ * categories and 5 where there are none. */
+size_t gp_design_size(const struct gp_study *s);
+
+/* Point `index` of the design: the space's centre (choices as Sobol has them), then Owen-scrambled
+ * Sobol points. One that is not allowed or was tried is drawn again, under other scramblings, and
+ * in the end looked for one by one.
+ *   ret_point  enc->n, snapped
+ * AS_E_EXHAUSTED    every configuration of a finite space was tried
+ * AS_E_UNSUPPORTED  nothing that the constraints allow was found
+ * AS_E_NOMEM */
+AS_MUST_CHECK as_status gp_design_point(const struct gp_study *s, uint64_t index, double *ret_point,
+                                        struct as_err *err);
+
+/* The same, without the centre: a new point somewhere. */
+AS_MUST_CHECK as_status gp_design_anywhere(const struct gp_study *s, uint64_t index,
+                                           double *ret_point, struct as_err *err);
+
+#endif

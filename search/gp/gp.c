@@ -1,0 +1,493 @@
+/* One suggestion: initial design or models, the acquisition of this trial, its best point, and the
+ * reason. */
+#include "search/gp/gp.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "search/gp/design.h"
+#include "search/gp/optimize.h"
+#include "search/gp/pareto.h"
+#include "search/gp/surrogate.h"
+#include "search/gp/trust_region.h"
+
+/* The deviations of UCB, alone and with this many pending trials. Those are spread out by the
+ * deviations that they shrink already; less drives each of them closer to the best. */
+#define UCB_BETA 1.8
+#define UCB_BETA_PARALLEL 1.2
+#define UCB_PARALLEL 4
+#define LOOK 64 /* best trials among which PE looks for its threshold; trials predicted at once */
+#define FEW_MODELS 3
+#define LEAST_RESULTS 3 /* before a model is asked */
+
+struct gp_cache {
+    struct surrogate_store store;
+    struct gp_optimizer_work optimizer;
+};
+
+struct gp_cache *gp_cache_create(void)
+{
+    return as_calloc(1, sizeof(struct gp_cache));
+}
+
+void gp_cache_free(struct gp_cache *c)
+{
+    if (!c)
+        return;
+    surrogate_store_done(&c->store);
+    gp_optimizer_work_done(&c->optimizer);
+    free(c);
+}
+
+size_t gp_cache_bytes(const struct gp_cache *c)
+{
+    return sizeof *c + surrogate_store_bytes(&c->store) + gp_optimizer_work_bytes(&c->optimizer);
+}
+
+/* What one suggestion works on. */
+struct ask {
+    struct gp_study *study;
+    struct gp_cache *cache;
+    const json_t *state; /* borrowed; the old one */
+    uint64_t number, index;
+    acquisition_kind kind;
+    bool plain;
+    size_t n_models;
+    struct surrogate models[ACQUISITION_MAX_MODELS];
+    struct acquisition acquisition;
+    struct gp_ehvi *ehvi;
+    struct trust_region trust;
+    struct gp_found found;
+    double *point; /* [enc->n] */
+};
+
+static void ask_done(struct ask *a)
+{
+    for (size_t i = 0; i < a->n_models; i++)
+        surrogate_done(&a->models[i]);
+    gp_ehvi_free(a->ehvi);
+    gp_study_free(a->study);
+    free(a->point);
+}
+
+static as_status out_of_memory(struct as_err *err)
+{
+    return as_fail(err, AS_E_NOMEM, "out of memory for a suggestion");
+}
+
+/* ---- which acquisition (SEARCH.md, section 2.6) ---- */
+
+/* Categories, and what is one by another name: an int or ordinal of two values. */
+static bool has_categories(const struct encoding *e)
+{
+    for (size_t i = 0; i < e->n; i++) {
+        if (e->params[i].kind == ENCODED_LEVELS && e->params[i].levels == 2)
+            return true;
+    }
+    return e->n_category > 0;
+}
+
+static void schedule(struct ask *a)
+{
+    const struct gp_study *s = a->study;
+    uint64_t t = a->index;
+    if (s->spec->n_outcomes && !s->n_feasible) {
+        a->kind = ACQUISITION_FEASIBILITY;
+    } else if (s->spec->n_objectives > 1) {
+        a->kind = ACQUISITION_EHVI;
+        a->plain = true;
+    } else if (has_categories(s->enc)) {
+        /* P keeps looking at all categories, where the warp sees little but the best */
+        a->kind = t % 4 == 2 && !s->n_pending ? ACQUISITION_UCB : ACQUISITION_LOGEI;
+        a->plain = t % 2;
+    } else if (s->stagnant &&
+               t % 4 == 1) { /* the warp sees little but the best basin: look elsewhere */
+        a->kind = ACQUISITION_LOGEI;
+        a->plain = true;
+    } else if (t % 4 == 3) {
+        a->kind = ACQUISITION_LOGEI;
+    } else {
+        a->kind = t % 8 == 5 && s->n_pending ? ACQUISITION_PE : ACQUISITION_UCB;
+    }
+}
+
+/* ---- models ---- */
+
+static size_t max_rows(const struct ask *a)
+{
+    size_t n = a->study->spec->n_objectives + a->study->spec->n_outcomes;
+    return n <= FEW_MODELS ? GP_MAX_ROWS : GP_MAX_ROWS_MANY;
+}
+
+static as_status add_model(struct ask *a, surrogate_target target, size_t k, struct as_err *err)
+{
+    struct surrogate_spec spec = {target, k, max_rows(a), a->number};
+    char name[16];
+    surrogate_name(&spec, name);
+    as_status st = surrogate_prepare(&a->cache->store, a->study, &spec,
+                                     json_object_get(json_object_get(a->state, "models"), name),
+                                     &a->models[a->n_models], err);
+    a->n_models += st == AS_OK;
+    return st;
+}
+
+static void add_limit(struct ask *a, double min, double max)
+{
+    struct acquisition *q = &a->acquisition;
+    q->limits[q->n_limits++] = (struct outcome_bound){min, max};
+}
+
+static double beta_of(const struct gp_study *s)
+{
+    double share = fmin(1, (double)s->n_pending / UCB_PARALLEL);
+    return UCB_BETA + share * (UCB_BETA_PARALLEL - UCB_BETA);
+}
+
+/* The objectives' models, then the outcomes', then that of failures: the others know nothing of
+ * failed trials and would go on trying where trials fail. */
+static as_status prepare_models(struct ask *a, struct as_err *err)
+{
+    const struct search_spec *spec = a->study->spec;
+    as_status st = AS_OK;
+    a->acquisition = (struct acquisition){.kind = a->kind, .beta = beta_of(a->study)};
+    if (a->kind != ACQUISITION_FEASIBILITY) {
+        a->acquisition.n_objectives = spec->n_objectives;
+        for (size_t k = 0; k < spec->n_objectives && st == AS_OK; k++)
+            st = add_model(a, a->plain ? SURROGATE_PLAIN : SURROGATE_WARPED, k, err);
+    }
+    for (size_t k = 0; k < spec->n_outcomes && st == AS_OK; k++) {
+        st = add_model(a, SURROGATE_OUTCOME, k, err);
+        if (st < 0)
+            break;
+        const struct surrogate *m = &a->models[a->n_models - 1];
+        add_limit(a, surrogate_forward(m, spec->outcomes[k].min),
+                  surrogate_forward(m, spec->outcomes[k].max));
+    }
+    if (st == AS_OK && a->study->n_failed) {
+        st = add_model(a, SURROGATE_FAILURE, 0, err);
+        if (st == AS_OK)
+            add_limit(a, -INFINITY, surrogate_forward(&a->models[a->n_models - 1], 0.5));
+    }
+    return st;
+}
+
+/* ---- what the acquisition compares with ---- */
+
+/* What the first model says at n <= LOOK trials. */
+static as_status predict_trials(struct ask *a, const size_t *trials, size_t n, double *mean,
+                                double *var, struct as_err *err)
+{
+    const struct gp_study *s = a->study;
+    const struct gp_model *m = a->models[0].model;
+    size_t n_real = s->columns.n_real, n_cat = s->columns.n_cat;
+    AS_AUTO(as_freep) double *x = as_calloc(LOOK, n_real * sizeof *x);
+    AS_AUTO(as_freep) int32_t *z = as_calloc(LOOK, n_cat * sizeof *z);
+    struct gp_work **work = &a->cache->optimizer.predict;
+    if (!x || !z || (!*work && !(*work = gp_work_create())))
+        return out_of_memory(err);
+    as_status st = gp_work_reserve(*work, m, LOOK, err);
+    if (st < 0)
+        return st;
+    for (size_t i = 0; i < n; i++) {
+        memcpy(x + i * n_real, s->x + trials[i] * n_real, n_real * sizeof *x);
+        memcpy(z + i * n_cat, s->z + trials[i] * n_cat, n_cat * sizeof *z);
+    }
+    gp_predict(m, *work, &(struct gp_rows){n, x, z}, mean, var);
+    return AS_OK;
+}
+
+/* The mean where mean - 1.8 sigma is lowest, among the best trials. */
+static as_status set_threshold(struct ask *a, struct as_err *err)
+{
+    size_t top[LOOK], n = gp_candidates_top(a->study, LOOK, top);
+    double mean[LOOK], var[LOOK], lowest = INFINITY;
+    as_status st = predict_trials(a, top, n, mean, var, err);
+    for (size_t i = 0; i < n && st == AS_OK; i++) {
+        double bound = mean[i] - UCB_BETA * sqrt(var[i]);
+        if (bound < lowest) {
+            lowest = bound;
+            a->acquisition.threshold = mean[i];
+        }
+    }
+    return st;
+}
+
+/* The best result; and as pending trials count as observed at their means, the lowest of those:
+ * what is expected of them is no improvement any more. Whether they meet bounds is not known. */
+static as_status set_best(struct ask *a, struct as_err *err)
+{
+    const struct gp_study *s = a->study;
+    size_t some[LOOK];
+    double mean[LOOK], var[LOOK];
+    a->acquisition.best = surrogate_forward(&a->models[0], s->costs[s->best]);
+    for (size_t i = 0; i < s->n && !s->spec->n_outcomes;) {
+        size_t n = 0;
+        for (; i < s->n && n < LOOK; i++) {
+            if (s->state[i] == OBSERVED_PENDING)
+                some[n++] = i;
+        }
+        as_status st = n ? predict_trials(a, some, n, mean, var, err) : AS_OK;
+        if (st < 0)
+            return st;
+        for (size_t j = 0; j < n; j++)
+            a->acquisition.best = fmin(a->acquisition.best, mean[j]);
+    }
+    return AS_OK;
+}
+
+/* The worst feasible value of objective k as its model sees it: cut, so that no diverged trial
+ * decides. The warp's values are those of the completed trials. */
+static double worst_of(const struct ask *a, size_t k)
+{
+    const struct gp_study *s = a->study;
+    const double *v = gp_warp_values(a->models[k].warp);
+    double worst = -INFINITY;
+    for (size_t i = 0; i < s->n; i++) {
+        if (s->state[i] != OBSERVED_COMPLETED)
+            continue;
+        if (s->feasible[i])
+            worst = fmax(worst, *v);
+        v++;
+    }
+    return worst;
+}
+
+static as_status set_front(struct ask *a, struct as_err *err)
+{
+    const struct gp_study *s = a->study;
+    size_t m = s->spec->n_objectives, n = 0, n_front = 0;
+    double reference[SEARCH_MAX_OBJECTIVES];
+    AS_AUTO(as_freep) double *costs = as_calloc(s->n, m * sizeof *costs);
+    AS_AUTO(as_freep) size_t *front = as_calloc(s->n, sizeof *front);
+    if (!costs || !front)
+        return out_of_memory(err);
+    for (size_t i = 0; i < s->n; i++) {
+        for (size_t k = 0; k < m && s->feasible[i]; k++)
+            costs[n * m + k] = surrogate_forward(&a->models[k], s->costs[i * m + k]);
+        n += s->feasible[i];
+    }
+    as_status st = gp_pareto_front(costs, n, m, NULL, front, &n_front, err);
+    if (st < 0)
+        return st;
+    gp_pareto_reference(costs, n, m, NULL, front, n_front, reference);
+    for (size_t k = 0; k < m; k++) /* beyond the front's ends, or they would stay where they are */
+        reference[k] = fmax(reference[k], worst_of(a, k));
+    st = gp_ehvi_create(costs, n, m, reference, &a->ehvi, err);
+    a->acquisition.ehvi = a->ehvi;
+    return st;
+}
+
+static as_status set_marks(struct ask *a, struct as_err *err)
+{
+    if (a->kind == ACQUISITION_EHVI)
+        return set_front(a, err);
+    if (a->kind == ACQUISITION_PE)
+        return set_threshold(a, err);
+    return a->kind == ACQUISITION_LOGEI ? set_best(a, err) : AS_OK;
+}
+
+/* ---- the point ---- */
+
+static as_status find_point(struct ask *a, struct as_err *err)
+{
+    size_t d = a->study->enc->n;
+    AS_AUTO(as_freep) double *box = as_calloc(2 * d, sizeof *box);
+    if (!box)
+        return out_of_memory(err);
+    struct gp_optimizer_problem p = {.study = a->study,
+                                     .acquisition = &a->acquisition,
+                                     .models = a->models,
+                                     .number = a->number};
+    if (a->trust.is_on) {
+        trust_region_box(&a->trust, a->study, a->models[0].model, box, box + d);
+        p.region = (struct gp_region){box, box + d, gp_study_point(a->study, a->study->best)};
+    }
+    return gp_optimize(&p, &a->cache->optimizer, a->point, &a->found, err);
+}
+
+static as_status ask_models(struct ask *a, struct as_err *err)
+{
+    as_status st = prepare_models(a, err);
+    if (st == AS_OK)
+        st = set_marks(a, err);
+    trust_region_update(&a->trust, a->study);
+    return st < 0 ? st : find_point(a, err);
+}
+
+/* ---- the state: {"models": {name: …}, "trust": {…}} ---- */
+
+static as_status write_state(const struct ask *a, json_t **ret, struct as_err *err)
+{
+    static const surrogate_target objective[] = {SURROGATE_WARPED, SURROGATE_PLAIN};
+    JSON_AUTO state = json_pack("{s:{}, s:o*}", "models", "trust", trust_region_write(&a->trust));
+    json_t *models = json_object_get(state, "models");
+    const json_t *old = json_object_get(a->state, "models");
+    int rc = state ? 0 : -1;
+    if (rc == 0 && json_is_object(old))
+        rc = json_object_update(models, (json_t *)old);
+    for (size_t i = 0; i < a->n_models && rc == 0; i++) {
+        size_t after = i - a->acquisition.n_objectives;
+        bool is_objective = i < a->acquisition.n_objectives;
+        struct surrogate_spec spec = {.target =
+                                          is_objective ? objective[a->plain] : a->models[i].target,
+                                      .k = is_objective                               ? i
+                                           : a->models[i].target == SURROGATE_FAILURE ? 0
+                                                                                      : after};
+        char name[16];
+        surrogate_name(&spec, name);
+        rc = json_object_set(models, name, a->models[i].state);
+    }
+    if (rc < 0)
+        return out_of_memory(err);
+    *ret = as_steal(state);
+    return AS_OK;
+}
+
+/* ---- the reason ---- */
+
+static const char *model_word(const struct ask *a)
+{
+    if (!a->acquisition.n_objectives)
+        return "outcomes";
+    return a->plain ? "plain" : "warped";
+}
+
+/* The prediction in the metric's own unit and sense. */
+static json_t *predicted(const struct ask *a, size_t k)
+{
+    const struct surrogate *m = &a->models[k];
+    double mean = surrogate_back(m, a->found.mean[k]);
+    double deviation = surrogate_back_deviation(m, a->found.mean[k], a->found.sd[k]);
+    bool turned = k < a->acquisition.n_objectives && a->study->spec->maximize[k];
+    return json_pack("{s:o, s:o}", "mean", json_number_new(turned ? -mean : mean), "deviation",
+                     json_number_new(deviation));
+}
+
+static int add_predictions(const struct ask *a, json_t *reason)
+{
+    size_t n = a->acquisition.n_objectives;
+    if (n == 1)
+        return json_object_set_new(reason, "predicted", predicted(a, 0));
+    json_t *list = json_array();
+    int rc = json_object_set_new(reason, "predicted", list);
+    for (size_t k = 0; k < n && rc == 0; k++)
+        rc = json_array_append_new(list, predicted(a, k));
+    return rc;
+}
+
+static int add_incumbent(const struct ask *a, json_t *reason)
+{
+    const struct gp_study *s = a->study;
+    if (s->best == STUDY_NONE || s->spec->n_objectives > 1)
+        return 0;
+    const struct observation *o = &s->trials[s->best];
+    return json_object_set_new(reason, "incumbent",
+                               json_pack("{s:I, s:o}", "number", (json_int_t)o->number, "value",
+                                         json_number_new(o->values[0])));
+}
+
+static int describe_model(const struct ask *a, json_t *reason)
+{
+    const struct surrogate *m = &a->models[0];
+    bool refitted = false;
+    for (size_t i = 0; i < a->n_models; i++)
+        refitted |= a->models[i].refitted;
+    int rc = json_object_update_new(
+        reason,
+        json_pack("{s:s, s:s, s:o, s:s, s:I, s:o, s:{s:b, s:I}}", "phase", "model", "acquisition",
+                  acquisition_name(a->kind), "value", json_number_new(a->found.value), "model",
+                  model_word(a), "candidates", (json_int_t)a->found.candidates, "runner_up",
+                  isnan(a->found.runner_up) ? json_null() : json_number_new(a->found.runner_up),
+                  "fit", "refitted", refitted, "rows", (json_int_t)m->fit_rows));
+    if (rc == 0 && a->trust.is_on)
+        rc = json_object_set_new(reason, "trust_region", json_real(a->trust.length));
+    return rc < 0 ? rc : add_predictions(a, reason);
+}
+
+/* fallback: why the models did not answer, or NULL. */
+static as_status write_reason(const struct ask *a, const char *fallback, json_t **ret,
+                              struct as_err *err)
+{
+    const struct gp_study *s = a->study;
+    JSON_AUTO reason =
+        json_pack("{s:s, s:I, s:I, s:I}", "method", "gp", "observed", (json_int_t)s->n_completed,
+                  "pending", (json_int_t)s->n_pending, "failed", (json_int_t)s->n_failed);
+    int rc = reason ? add_incumbent(a, reason) : -1;
+    if (rc == 0 && a->found.is_found)
+        rc = describe_model(a, reason);
+    else if (rc == 0)
+        rc = json_object_update_new(reason,
+                                    json_pack("{s:s, s:I, s:s*}", "phase", "initial", "point",
+                                              (json_int_t)a->index, "fallback", fallback));
+    if (rc < 0)
+        return out_of_memory(err);
+    *ret = as_steal(reason);
+    return AS_OK;
+}
+
+/* ---- the whole ---- */
+
+static bool is_initial(const struct gp_study *s)
+{
+    size_t size = gp_design_size(s), results = s->n_completed + s->n_failed;
+    return s->n < size || results < (size < LEAST_RESULTS ? size : LEAST_RESULTS);
+}
+
+/* Set the point, and why the models did not. AS_E_NUMERIC never leaves here. */
+static as_status choose_point(struct ask *a, char why[AS_ERR_MSG_MAX], struct as_err *err)
+{
+    const struct gp_study *s = a->study;
+    if (s->enc->n_lengths && is_initial(s))
+        return gp_design_point(s, a->index, a->point, err);
+    if (!s->enc->n_lengths) {
+        snprintf(why, AS_ERR_MSG_MAX, "the space has one configuration");
+    } else if (!s->n_completed) {
+        snprintf(why, AS_ERR_MSG_MAX, "no trial has completed");
+    } else {
+        struct as_err model_err = {0};
+        schedule(a);
+        as_status st = ask_models(a, &model_err);
+        if (st == AS_OK && a->found.is_found)
+            return AS_OK;
+        if (st < 0 && st != AS_E_NUMERIC) {
+            if (err)
+                *err = model_err;
+            return st;
+        }
+        snprintf(why, AS_ERR_MSG_MAX, "%s",
+                 st < 0 ? model_err.msg : "every candidate was tried before");
+    }
+    return gp_design_anywhere(s, a->index, a->point, err);
+}
+
+as_status gp_suggest(const struct search_spec *spec, const struct history *history,
+                     const json_t *state, uint64_t number, uint64_t index, struct gp_cache *cache,
+                     struct suggestion *ret, struct as_err *err)
+{
+    AS_AUTO(gp_cache_freep) struct gp_cache *own = cache ? NULL : gp_cache_create();
+    AS_AUTO(ask_done)
+    struct ask a = {.cache = cache ? cache : own, .state = state, .number = number, .index = index};
+    AS_AUTO(suggestion_done) struct suggestion s = {0};
+    char why[AS_ERR_MSG_MAX] = "";
+    as_status st = gp_study_create(spec, history, &a.study, err);
+    if (st < 0)
+        return st;
+    a.point = as_calloc(a.study->enc->n, sizeof *a.point);
+    s.config = config_create(spec->space);
+    if (!a.cache || !a.point || !s.config)
+        return out_of_memory(err);
+    a.trust = trust_region_read(json_object_get(state, "trust"));
+    st = choose_point(&a, why, err);
+    if (st == AS_OK)
+        st = write_reason(&a, *why ? why : NULL, &s.reason, err);
+    if (st == AS_OK)
+        st = write_state(&a, &s.state, err);
+    if (st < 0)
+        return st;
+    encoding_to_config(a.study->enc, a.point, s.config);
+    *ret = s;
+    s = (struct suggestion){0};
+    return AS_OK;
+}

@@ -1,0 +1,18 @@
+/* What is used of LAPACK, which libopenblas holds but declares nowhere in C. Column-major: a lower
+ * triangle that we store row by row is an upper one here. */
+#ifndef ASSAY_SEARCH_GP_LAPACK_PRIV_H
+#define ASSAY_SEARCH_GP_LAPACK_PRIV_H
+
+#include <cblas.h>
+
+void dlauum_(const char *uplo, const int *n, double *a, const int *lda, int *info);
+
+/* More threads lose at these sizes (SEARCH.md, 3.3), and the bits of a result depend on how many
+ * there are. Cheap when it is so already. */
+static inline void gp_blas_one_thread(void)
+{
+    if (openblas_get_num_threads() != 1)
+        openblas_set_num_threads(1);
+}
+
+#endif

@@ -1,0 +1,544 @@
+/* The mixed optimiser of the acquisition. */
+#include "search/gp/optimize.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "search/gp/design.h"
+#include "search/gp/walk.h"
+#include "search/sampler.h"
+
+#define STARTS 4
+#define ROUNDS 6
+#define NEIGHBOURS 16 /* of one discrete parameter; more levels than this are relaxed */
+#define BATCH CANDIDATES_MAX
+#define WALK_ALL 1024    /* a space of no more configurations is evaluated whole */
+#define HALVINGS 12      /* on the way back from a point that is not allowed */
+#define POLISH_STEPS 4   /* random steps along the border of what is allowed, */
+#define POLISH_POINTS 16 /* so many at once for each start */
+#define BOLTZMANN 2.0
+
+/* The local search stops after so many predictions: 2 n^2 operations each. */
+#define WORK_OPERATIONS 2.0e9
+#define WORK_LEAST 512
+#define WORK_MOST 20000
+
+struct search {
+    const struct gp_optimizer_problem *p;
+    const struct encoding *e;
+    struct gp_optimizer_work *w;
+    size_t d, n_models;
+    bool has_numeric, has_discrete, has_wide, refused;
+    size_t left;           /* predictions that the local search may still make */
+    double *points;        /* [BATCH x d] */
+    double *values;        /* [BATCH] */
+    double *x;             /* [BATCH x n_real] */
+    int32_t *z;            /* [BATCH x n_category] */
+    double *mean, *var;    /* [models x BATCH] */
+    double *dmean, *dvar;  /* [models x STARTS x n_real] */
+    double *dx;            /* [n_real] */
+    double *scale;         /* [d] */
+    double *lower, *upper; /* [STARTS x d] */
+    size_t n_starts;
+    double *start; /* [STARTS x d] */
+    double *trial; /* [STARTS x d] */
+    double best[STARTS];
+    size_t owner[BATCH];
+};
+
+void gp_optimizer_work_done(struct gp_optimizer_work *w)
+{
+    gp_work_free(w->predict);
+    lbfgs_work_free(w->lbfgs);
+    *w = (struct gp_optimizer_work){0};
+}
+
+size_t gp_optimizer_work_bytes(const struct gp_optimizer_work *w)
+{
+    return w->predict ? gp_work_bytes(w->predict) : 0;
+}
+
+static void search_done(struct search *s)
+{
+    free(s->points);
+    free(s->values);
+    free(s->x);
+    free(s->z);
+    free(s->mean);
+    free(s->var);
+    free(s->dmean);
+    free(s->dvar);
+    free(s->dx);
+    free(s->scale);
+    free(s->lower);
+    free(s->upper);
+    free(s->start);
+    free(s->trial);
+}
+
+static as_status reserve(struct search *s, struct as_err *err)
+{
+    struct gp_optimizer_work *w = s->w;
+    as_status st = AS_OK;
+    if (!w->predict && !(w->predict = gp_work_create()))
+        return as_fail(err, AS_E_NOMEM, "out of memory for predictions");
+    if (!w->lbfgs)
+        st = lbfgs_work_create(s->d, STARTS, &w->lbfgs, err);
+    for (size_t k = 0; k < s->n_models && st == AS_OK; k++)
+        st = gp_work_reserve(w->predict, s->p->models[k].model, BATCH, err);
+    return st;
+}
+
+static as_status allocate(struct search *s, struct as_err *err)
+{
+    size_t d = s->d, n_real = s->e->n_real, m = s->n_models;
+    s->points = as_calloc(BATCH, d * sizeof(double));
+    s->values = as_calloc(BATCH, sizeof(double));
+    s->x = as_calloc(BATCH, n_real * sizeof(double));
+    s->z = as_calloc(BATCH, s->e->n_category * sizeof(int32_t));
+    s->mean = as_calloc(BATCH, m * sizeof(double));
+    s->var = as_calloc(BATCH, m * sizeof(double));
+    s->dmean = as_calloc(STARTS * m, n_real * sizeof(double));
+    s->dvar = as_calloc(STARTS * m, n_real * sizeof(double));
+    s->dx = as_calloc(n_real, sizeof(double));
+    s->scale = as_calloc(d, sizeof(double));
+    s->lower = as_calloc(STARTS, d * sizeof(double));
+    s->upper = as_calloc(STARTS, d * sizeof(double));
+    s->start = as_calloc(STARTS, d * sizeof(double));
+    s->trial = as_calloc(STARTS, d * sizeof(double));
+    if (!s->points || !s->values || !s->x || !s->z || !s->mean || !s->var || !s->dmean ||
+        !s->dvar || !s->dx || !s->scale || !s->lower || !s->upper || !s->start || !s->trial)
+        return as_fail(err, AS_E_NOMEM, "out of memory for %zu candidates", (size_t)BATCH);
+    return reserve(s, err);
+}
+
+static bool is_wide(const struct encoded_param *p)
+{
+    return p->kind == ENCODED_LEVELS && p->levels > NEIGHBOURS;
+}
+
+static bool is_discrete(const struct encoded_param *p)
+{
+    return p->kind == ENCODED_LEVELS || p->kind == ENCODED_CHOICE;
+}
+
+static void survey(struct search *s)
+{
+    const double *theta = gp_model_theta(s->p->models[0].model);
+    size_t rows = 1;
+    for (size_t k = 0; k < s->n_models; k++) {
+        size_t n = gp_model_rows(s->p->models[k].model);
+        rows = n > rows ? n : rows;
+    }
+    double work = WORK_OPERATIONS / (2.0 * (double)rows * (double)rows * (double)s->n_models);
+    s->left = (size_t)fmin(WORK_MOST, fmax(WORK_LEAST, work));
+    for (size_t i = 0; i < s->d; i++) {
+        const struct encoded_param *p = &s->e->params[i];
+        s->has_numeric |= p->kind == ENCODED_CONTINUOUS || is_wide(p);
+        s->has_wide |= is_wide(p);
+        s->has_discrete |= is_discrete(p);
+        s->scale[i] = p->real >= 0 ? exp(theta[p->length]) : 1;
+    }
+}
+
+/* ---- values ---- */
+
+static double value_at(const struct search *s, size_t i, size_t stride, double *d_mean,
+                       double *d_sd)
+{
+    double mean[ACQUISITION_MAX_MODELS], sd[ACQUISITION_MAX_MODELS];
+    for (size_t k = 0; k < s->n_models; k++) {
+        mean[k] = s->mean[k * stride + i];
+        sd[k] = sqrt(s->var[k * stride + i]);
+    }
+    return acquisition_value(s->p->acquisition, mean, sd, d_mean, d_sd);
+}
+
+static struct gp_rows features(struct search *s, const double *points, size_t n)
+{
+    const struct encoding *e = s->e;
+    for (size_t i = 0; i < n; i++)
+        encoding_features(e, points + i * s->d, s->x + i * e->n_real, s->z + i * e->n_category);
+    return (struct gp_rows){n, s->x, s->z};
+}
+
+static void evaluate(struct search *s, const double *points, size_t n, double *ret)
+{
+    struct gp_rows rows = features(s, points, n);
+    for (size_t k = 0; k < s->n_models; k++)
+        gp_predict(s->p->models[k].model, s->w->predict, &rows, s->mean + k * BATCH,
+                   s->var + k * BATCH);
+    for (size_t i = 0; i < n; i++)
+        ret[i] = value_at(s, i, BATCH, NULL, NULL);
+}
+
+/* lbfgs_fn: minus the acquisition. */
+static void descend(void *ctx, const double *points, const size_t *start, size_t n, double *ret_f,
+                    double *ret_g)
+{
+    struct search *s = ctx;
+    (void)start;
+    size_t n_real = s->e->n_real;
+    struct gp_rows rows = features(s, points, n);
+    for (size_t k = 0; k < s->n_models; k++)
+        gp_predict_grad(s->p->models[k].model, s->w->predict, &rows, s->mean + k * BATCH,
+                        s->var + k * BATCH, s->dmean + k * STARTS * n_real,
+                        s->dvar + k * STARTS * n_real);
+    for (size_t i = 0; i < n; i++) {
+        double by_mean[ACQUISITION_MAX_MODELS], by_sd[ACQUISITION_MAX_MODELS];
+        ret_f[i] = -value_at(s, i, BATCH, by_mean, by_sd);
+        memset(s->dx, 0, n_real * sizeof *s->dx);
+        for (size_t k = 0; k < s->n_models; k++) {
+            const double *dm = s->dmean + (k * STARTS + i) * n_real;
+            const double *dv = s->dvar + (k * STARTS + i) * n_real;
+            double by_var = 0.5 * by_sd[k] / sqrt(s->var[k * BATCH + i]);
+            for (size_t j = 0; j < n_real; j++)
+                s->dx[j] -= by_mean[k] * dm[j] + by_var * dv[j];
+        }
+        encoding_pull_gradient(s->e, points + i * s->d, s->dx, ret_g + i * s->d);
+    }
+}
+
+/* ---- starts ---- */
+
+static size_t best_of(const double *v, size_t from, size_t to)
+{
+    size_t at = from;
+    for (size_t i = from + 1; i < to; i++) {
+        if (v[i] > v[at])
+            at = i;
+    }
+    return at;
+}
+
+/* One of n, with probability in proportion to exp(2 x its standardised value). */
+static size_t draw_start(const double *v, size_t n, struct rng *r)
+{
+    double sum = 0, square = 0, top = v[best_of(v, 0, n)], total = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += v[i];
+    double mean = sum / (double)n;
+    for (size_t i = 0; i < n; i++)
+        square += (v[i] - mean) * (v[i] - mean);
+    double sd = sqrt(square / (double)n);
+    double eta = sd > 0 && isfinite(sd) ? BOLTZMANN / sd : 0;
+    for (size_t i = 0; i < n; i++)
+        total += exp(eta * (v[i] - top));
+    double place = rng_uniform(r) * total;
+    for (size_t i = 0; i < n; i++) {
+        place -= exp(eta * (v[i] - top));
+        if (place < 0)
+            return i;
+    }
+    return n - 1;
+}
+
+static void add_start(struct search *s, size_t *taken, size_t i)
+{
+    for (size_t j = 0; j < s->n_starts; j++) {
+        if (taken[j] == i)
+            return;
+    }
+    taken[s->n_starts] = i;
+    memcpy(s->start + s->n_starts * s->d, s->points + i * s->d, s->d * sizeof *s->start);
+    s->best[s->n_starts++] = s->values[i];
+}
+
+static void choose_starts(struct search *s, size_t n, size_t n_global)
+{
+    size_t taken[STARTS] = {0};
+    struct rng r;
+    rng_init(&r, s->p->study->spec->seed, s->p->number << 8 | SEARCH_DRAW_GP_START);
+    if (n > n_global)
+        add_start(s, taken, best_of(s->values, n_global, n));
+    if (n_global)
+        add_start(s, taken, best_of(s->values, 0, n_global));
+    for (size_t tries = 0; s->n_starts < STARTS && tries < 4 * STARTS; tries++)
+        add_start(s, taken, draw_start(s->values, n, &r));
+}
+
+/* ---- moves ---- */
+
+/* Take a trial point where it is better. True: by more than rounding. */
+static bool accept(struct search *s, size_t i, const double *point, double value)
+{
+    double gain = value - s->best[i];
+    if (!(gain > 0))
+        return false;
+    memcpy(s->start + i * s->d, point, s->d * sizeof *point);
+    s->best[i] = value;
+    return gain > 1e-9 * fmax(1, fabs(value));
+}
+
+/* From a point that is not allowed back towards the start, which is, up to the border. */
+static void retreat(struct search *s, const double *from, double *point)
+{
+    const struct gp_study *study = s->p->study;
+    double good = 0, bad = 1;
+    double *to = s->points, *at = s->points + s->d; /* free between batches */
+    memcpy(to, point, s->d * sizeof *to);
+    memcpy(point, from, s->d * sizeof *point);
+    for (int i = 0; i < HALVINGS; i++) {
+        double t = 0.5 * (good + bad);
+        for (size_t j = 0; j < s->d; j++)
+            at[j] = from[j] + t * (to[j] - from[j]);
+        encoding_snap(s->e, at);
+        if (encoding_allows(s->e, at, study->scratch)) {
+            memcpy(point, at, s->d * sizeof *point);
+            good = t;
+        } else {
+            bad = t;
+        }
+    }
+}
+
+static void set_bounds(struct search *s, bool relax)
+{
+    for (size_t i = 0; i < s->n_starts; i++) {
+        for (size_t j = 0; j < s->d; j++) {
+            const struct encoded_param *p = &s->e->params[j];
+            bool is_free = p->kind == ENCODED_CONTINUOUS || (relax && is_wide(p));
+            size_t at = i * s->d + j;
+            double lower = s->p->region.centre ? s->p->region.lower[j] : 0;
+            double upper = s->p->region.centre ? s->p->region.upper[j] : 1;
+            s->lower[at] = is_free ? lower : s->start[at];
+            s->upper[at] = is_free ? upper : s->start[at];
+        }
+    }
+}
+
+static bool climb(struct search *s, bool relax)
+{
+    struct lbfgs_problem problem = {.fn = descend,
+                                    .ctx = s,
+                                    .n = s->d,
+                                    .lower = s->lower,
+                                    .upper = s->upper,
+                                    .bounds_stride = s->d,
+                                    .scale = s->scale};
+    struct lbfgs_opts opts = LBFGS_DEFAULTS;
+    struct lbfgs_result results[STARTS];
+    opts.max_iters = 60;
+    opts.max_evals = 90;
+    opts.f_tol = 1e-8;
+    set_bounds(s, relax);
+    memcpy(s->trial, s->start, s->n_starts * s->d * sizeof *s->trial);
+    lbfgs_minimize(&problem, &opts, s->trial, s->n_starts, results, s->w->lbfgs);
+    for (size_t i = 0; i < s->n_starts; i++) {
+        double *point = s->trial + i * s->d;
+        encoding_snap(s->e, point);
+        if (encoding_allows(s->e, point, s->p->study->scratch))
+            continue;
+        retreat(s, s->start + i * s->d, point);
+        s->refused = true;
+    }
+    evaluate(s, s->trial, s->n_starts, s->values);
+    bool moved = false;
+    for (size_t i = 0; i < s->n_starts; i++)
+        moved |= accept(s, i, s->trial + i * s->d, s->values[i]);
+    return moved;
+}
+
+/* Evaluate the batch of n points that belong to starts `owner`, and take what is better. */
+static bool take_best(struct search *s, size_t n, bool *moved)
+{
+    bool any = false;
+    evaluate(s, s->points, n, s->values);
+    s->left -= n < s->left ? n : s->left;
+    for (size_t i = 0; i < n; i++) {
+        const double *point = s->points + i * s->d;
+        if (!(s->values[i] > s->best[s->owner[i]]) ||
+            !encoding_allows(s->e, point, s->p->study->scratch) ||
+            (!s->e->n_continuous && gp_study_tried(s->p->study, point, DESIGN_TOLERANCE)))
+            continue;
+        if (accept(s, s->owner[i], point, s->values[i]))
+            any = moved[s->owner[i]] = true;
+    }
+    return any;
+}
+
+/* The neighbours of discrete parameter j for all starts that still move, in one batch. */
+static bool try_levels(struct search *s, size_t j, const bool *live, bool *moved)
+{
+    double places[NEIGHBOURS];
+    size_t n = 0;
+    bool any = false, active[SPACE_MAX_PARAMS];
+    for (size_t i = 0; i < s->n_starts; i++) {
+        const double *from = s->start + i * s->d;
+        encoding_active(s->e, from, active);
+        if (!live[i] || !active[j])
+            continue;
+        size_t k = encoding_neighbours(s->e, j, from[j], places, NEIGHBOURS);
+        for (size_t q = 0; q < k; q++) {
+            if (s->p->region.centre && s->e->params[j].kind == ENCODED_LEVELS &&
+                (places[q] < s->p->region.lower[j] || places[q] > s->p->region.upper[j]))
+                continue;
+            memcpy(s->points + n * s->d, from, s->d * sizeof *from);
+            s->points[n * s->d + j] = places[q];
+            s->owner[n++] = i;
+        }
+    }
+    if (n)
+        any = take_best(s, n, moved);
+    return any;
+}
+
+/* All discrete parameters once. live: which starts are worth it; those that did not move leave. */
+static bool sweep_levels(struct search *s, bool *live)
+{
+    bool moved[STARTS] = {false}, any = false;
+    for (size_t j = 0; j < s->d && s->left; j++) {
+        if (is_discrete(&s->e->params[j]))
+            any |= try_levels(s, j, live, moved);
+    }
+    memcpy(live, moved, sizeof moved);
+    return any;
+}
+
+/* Where the space's constraints stopped a climb, the best place is along their border: random steps
+ * of falling size. */
+static void polish(struct search *s)
+{
+    struct rng r;
+    bool moved[STARTS];
+    rng_init(&r, s->p->study->spec->seed, s->p->number << 8 | SEARCH_DRAW_GP_START);
+    r.lo = 1 << 20; /* past the draws of the starts */
+    for (int step = 0; step < POLISH_STEPS; step++) {
+        double sd = 0.1 * pow(0.25, step);
+        size_t n = 0;
+        for (size_t i = 0; i < s->n_starts * POLISH_POINTS; i++) {
+            double *point = s->points + n * s->d;
+            memcpy(point, s->start + i % s->n_starts * s->d, s->d * sizeof *point);
+            for (size_t j = 0; j < s->d; j++) {
+                const struct encoded_param *p = &s->e->params[j];
+                if (p->kind == ENCODED_CONTINUOUS || is_wide(p))
+                    point[j] += sd * rng_normal(&r);
+            }
+            encoding_snap(s->e, point);
+            s->owner[n] = i % s->n_starts;
+            n += encoding_allows(s->e, point, s->p->study->scratch);
+        }
+        if (n)
+            take_best(s, n, moved);
+    }
+}
+
+static void improve(struct search *s)
+{
+    bool live[STARTS];
+    for (size_t i = 0; i < STARTS; i++)
+        live[i] = i < s->n_starts;
+    for (int round = 0; round < ROUNDS; round++) {
+        if (s->has_numeric && (round == 0 || s->e->n_continuous))
+            climb(s, round == 0);
+        if (!s->has_discrete || !sweep_levels(s, live))
+            break;
+    }
+    if (s->refused)
+        polish(s);
+}
+
+/* ---- the end ---- */
+
+static void report(struct search *s, const double *point, size_t candidates, double *ret_point,
+                   struct gp_found *ret)
+{
+    evaluate(s, point, 1, &ret->value);
+    ret->is_found = true;
+    ret->candidates = candidates;
+    for (size_t k = 0; k < s->n_models; k++) {
+        ret->mean[k] = s->mean[k * BATCH];
+        ret->sd[k] = sqrt(s->var[k * BATCH]);
+    }
+    memcpy(ret_point, point, s->d * sizeof *point);
+}
+
+/* The best end that was not tried; the second best is what it was chosen against. */
+static bool choose_end(struct search *s, size_t candidates, double *ret_point, struct gp_found *ret)
+{
+    size_t at = STARTS;
+    for (size_t i = 0; i < s->n_starts; i++) {
+        bool better = at == STARTS || s->best[i] > s->best[at];
+        if (better && !gp_study_tried(s->p->study, s->start + i * s->d, DESIGN_TOLERANCE))
+            at = i;
+    }
+    if (at == STARTS)
+        return false;
+    ret->runner_up = NAN;
+    for (size_t i = 0; i < s->n_starts; i++) {
+        if (i != at && !(s->best[i] <= ret->runner_up))
+            ret->runner_up = s->best[i];
+    }
+    report(s, s->start + at * s->d, candidates, ret_point, ret);
+    return true;
+}
+
+/* Every end was tried before: the best raw candidate then, none of which was. */
+static void settle_for_raw(struct search *s, double *ret_point, struct gp_found *ret)
+{
+    size_t n, n_global;
+    gp_candidates(s->p->study, &s->p->region, s->p->number, s->points, &n, &n_global);
+    if (!n)
+        return;
+    evaluate(s, s->points, n, s->values);
+    ret->runner_up = NAN;
+    size_t at = best_of(s->values, 0, n);
+    memcpy(s->start, s->points + at * s->d, s->d * sizeof *s->start);
+    report(s, s->start, n, ret_point, ret);
+}
+
+/* Small finite spaces: all that is left, in batches. */
+static as_status evaluate_all(struct search *s, double *ret_point, struct gp_found *ret,
+                              struct as_err *err)
+{
+    AS_AUTO(as_freep) double *left = as_calloc(WALK_ALL, s->d * sizeof *left);
+    AS_AUTO(as_freep) double *values = as_calloc(WALK_ALL, sizeof *values);
+    if (!left || !values)
+        return as_fail(err, AS_E_NOMEM, "out of memory for the configurations that are left");
+    struct gp_walk_result found = {0};
+    as_status st = gp_walk(s->p->study, WALK_ALL, left, &found, err);
+    if (st < 0)
+        return st;
+    if (!found.n)
+        return as_fail(err, AS_E_EXHAUSTED, "every configuration of the space was tried");
+    for (size_t i = 0; i < found.n; i += BATCH)
+        evaluate(s, left + i * s->d, found.n - i < BATCH ? found.n - i : BATCH, values + i);
+    size_t at = best_of(values, 0, found.n);
+    ret->runner_up = NAN;
+    for (size_t i = 0; i < found.n; i++) {
+        if (i != at && !(values[i] <= ret->runner_up))
+            ret->runner_up = values[i];
+    }
+    report(s, left + at * s->d, found.n, ret_point, ret);
+    return AS_OK;
+}
+
+as_status gp_optimize(const struct gp_optimizer_problem *p, struct gp_optimizer_work *w,
+                      double *ret_point, struct gp_found *ret, struct as_err *err)
+{
+    AS_AUTO(search_done) struct search s = {.p = p, .e = p->study->enc, .w = w};
+    struct gp_found found = {0};
+    size_t n, n_global;
+    s.d = s.e->n;
+    s.n_models = p->acquisition->n_objectives + p->acquisition->n_limits;
+    as_status st = allocate(&s, err);
+    if (st < 0)
+        return st;
+    survey(&s);
+    if (gp_walk_bound(s.e) <= WALK_ALL) {
+        st = evaluate_all(&s, ret_point, &found, err);
+    } else {
+        gp_candidates(p->study, &p->region, p->number, s.points, &n, &n_global);
+        if (n) {
+            evaluate(&s, s.points, n, s.values);
+            choose_starts(&s, n, n_global);
+            improve(&s);
+            if (!choose_end(&s, n, ret_point, &found))
+                settle_for_raw(&s, ret_point, &found);
+        }
+    }
+    if (st == AS_OK)
+        *ret = found;
+    return st;
+}

@@ -1,0 +1,627 @@
+/* From a study to a conditioned model: rows, values, hyperparameters, factor. */
+#include "search/gp/surrogate.h"
+
+#include <cblas.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "search/gp/subset.h"
+#include "search/sampler.h"
+
+#define ALWAYS_REFIT 200 /* rows up to which every new one is fitted to */
+#define GROWTH 1.05
+#define SURPRISE 4.0    /* deviations */
+#define RANDOM_START 50 /* rows up to which a fit also starts at random */
+#define COLD_START 100  /* and at the default */
+#define COLD_ROWS 256   /* a first fit to more than these starts from one to a part of them */
+
+/* What surrogate_prepare works on. */
+struct task {
+    struct surrogate_store *store;
+    const struct gp_study *s;
+    const struct surrogate_spec *spec;
+    size_t slot;
+    size_t n_done, n_fit, n_base, n_all; /* trials that ended; of them in the fit; rows */
+    size_t *done;  /* [n_done] trials of the study that have a value here, ascending */
+    double *y;     /* [n_done] their values for the model */
+    double *cost;  /* [n_done] what tells the best: small is good */
+    bool *in_fit;  /* [n_done] */
+    size_t *order; /* [n_all] rows as places in done, or n_done + i for trial i pending */
+    double *row_y; /* [n_all] */
+    double *x;     /* [n_all] rows */
+    int32_t *z;
+    double *theta; /* [gp_n_theta] */
+    double *scale; /* [gp_n_theta] gp_fit_scale of the fit that found it */
+    bool has_theta;
+    uint64_t fit_best; /* number of the best trial when it was fitted */
+};
+
+static void task_done(struct task *t)
+{
+    free(t->done);
+    free(t->y);
+    free(t->cost);
+    free(t->in_fit);
+    free(t->order);
+    free(t->row_y);
+    free(t->x);
+    free(t->z);
+    free(t->theta);
+    free(t->scale);
+}
+
+static as_status out_of_memory(struct as_err *err)
+{
+    return as_fail(err, AS_E_NOMEM, "out of memory for a model of the trials");
+}
+
+void surrogate_store_done(struct surrogate_store *s)
+{
+    for (size_t i = 0; i < SURROGATE_SLOTS; i++) {
+        gp_model_free(s->models[i]);
+        free(s->subset[i].chosen);
+    }
+    gp_fit_work_free(s->fit);
+    *s = (struct surrogate_store){0};
+}
+
+size_t surrogate_store_bytes(const struct surrogate_store *s)
+{
+    size_t bytes = sizeof *s + (s->fit ? gp_fit_work_bytes(s->fit) : 0);
+    for (size_t i = 0; i < SURROGATE_SLOTS; i++) {
+        bytes += s->models[i] ? gp_model_bytes(s->models[i]) : 0;
+        bytes += s->subset[i].n_chosen * sizeof(size_t);
+    }
+    return bytes;
+}
+
+void surrogate_done(struct surrogate *s)
+{
+    gp_warp_free(s->warp);
+    json_decref(s->state);
+    *s = (struct surrogate){0};
+}
+
+void surrogate_name(const struct surrogate_spec *spec, char ret[16])
+{
+    static const char letters[] = "wpcf";
+    snprintf(ret, 16, "%c%u", letters[spec->target], (unsigned)spec->k);
+}
+
+static size_t slot_of(const struct surrogate_spec *spec)
+{
+    switch (spec->target) {
+    case SURROGATE_WARPED:
+        return spec->k;
+    case SURROGATE_PLAIN:
+        return SEARCH_MAX_OBJECTIVES + spec->k;
+    case SURROGATE_OUTCOME:
+        return 2 * SEARCH_MAX_OBJECTIVES + spec->k;
+    case SURROGATE_FAILURE:
+        break;
+    }
+    return SURROGATE_SLOTS - 1;
+}
+
+/* ---- values ---- */
+
+static double raw_value(const struct task *t, size_t i)
+{
+    const struct gp_study *s = t->s;
+    switch (t->spec->target) {
+    case SURROGATE_WARPED:
+    case SURROGATE_PLAIN:
+        return s->costs[i * s->spec->n_objectives + t->spec->k];
+    case SURROGATE_OUTCOME:
+        return s->trials[i].outcomes[t->spec->k];
+    case SURROGATE_FAILURE:
+        break;
+    }
+    return s->state[i] == OBSERVED_FAILED;
+}
+
+static bool has_value(const struct task *t, size_t i)
+{
+    observation_state state = t->s->state[i];
+    return state == OBSERVED_COMPLETED ||
+           (state == OBSERVED_FAILED && t->spec->target == SURROGATE_FAILURE);
+}
+
+static as_status collect_values(struct task *t, struct as_err *err)
+{
+    size_t n = t->s->n;
+    t->done = as_calloc(n, sizeof *t->done);
+    t->y = as_calloc(n, sizeof *t->y);
+    t->cost = as_calloc(n, sizeof *t->cost);
+    t->in_fit = as_calloc(n, sizeof *t->in_fit);
+    if (!t->done || !t->y || !t->cost || !t->in_fit)
+        return out_of_memory(err);
+    for (size_t i = 0; i < n; i++) {
+        if (!has_value(t, i))
+            continue;
+        t->y[t->n_done] = raw_value(t, i);
+        double first = t->s->costs[i * t->s->spec->n_objectives];
+        t->cost[t->n_done] = isnan(first) ? INFINITY : first;
+        t->done[t->n_done++] = i;
+    }
+    return AS_OK;
+}
+
+static void standardise(struct task *t, struct surrogate *ret)
+{
+    double sum = 0, square = 0;
+    for (size_t i = 0; i < t->n_done; i++)
+        sum += t->y[i];
+    double mean = t->n_done ? sum / (double)t->n_done : 0;
+    for (size_t i = 0; i < t->n_done; i++)
+        square += (t->y[i] - mean) * (t->y[i] - mean);
+    double sd = t->n_done ? sqrt(square / (double)t->n_done) : 0;
+    ret->mean = mean;
+    ret->deviation = sd > 0 ? sd : 1;
+    for (size_t i = 0; i < t->n_done; i++)
+        t->y[i] = (t->y[i] - mean) / ret->deviation;
+}
+
+static as_status transform(struct task *t, struct surrogate *ret, struct as_err *err)
+{
+    if (t->spec->target == SURROGATE_FAILURE) {
+        standardise(t, ret);
+        return AS_OK;
+    }
+    gp_warp_kind kind = t->spec->target == SURROGATE_WARPED ? WARP_HALF_RANK : WARP_PLAIN;
+    as_status st = gp_warp_create(kind, t->y, t->n_done, &ret->warp, err);
+    if (st == AS_OK && t->n_done)
+        memcpy(t->y, gp_warp_values(ret->warp), t->n_done * sizeof *t->y);
+    return st;
+}
+
+double surrogate_forward(const struct surrogate *s, double v)
+{
+    if (isinf(v)) /* no bound */
+        return v;
+    return s->warp ? gp_warp_forward(s->warp, v) : (v - s->mean) / s->deviation;
+}
+
+double surrogate_back(const struct surrogate *s, double v)
+{
+    return s->warp ? gp_warp_inverse(s->warp, v) : s->mean + s->deviation * v;
+}
+
+double surrogate_back_deviation(const struct surrogate *s, double mean, double sd)
+{
+    return sd * (s->warp ? gp_warp_inverse_slope(s->warp, mean) : s->deviation);
+}
+
+/* ---- state: {"theta": […], "scale": […], "rows": [[first, last], …], "best": number} ---- */
+
+static uint64_t number_of(const struct task *t, size_t place)
+{
+    return t->s->trials[t->done[place]].number;
+}
+
+/* Mark what lies within the ranges. Both ascend, so one pass does. False: not such a list. */
+static bool read_rows(struct task *t, const json_t *rows)
+{
+    size_t place = 0;
+    for (size_t r = 0; r < json_array_size(rows); r++) {
+        const json_t *range = json_array_get(rows, r);
+        if (!json_is_integer(json_array_get(range, 0)) ||
+            !json_is_integer(json_array_get(range, 1)))
+            return false;
+        json_int_t first = json_integer_value(json_array_get(range, 0));
+        json_int_t last = json_integer_value(json_array_get(range, 1));
+        if (first < 0 || last < first)
+            return false;
+        while (place < t->n_done && number_of(t, place) < (uint64_t)first)
+            place++;
+        for (; place < t->n_done && number_of(t, place) <= (uint64_t)last; place++)
+            t->in_fit[place] = true;
+    }
+    return json_is_array(rows);
+}
+
+/* n numbers within [least, most]. */
+static bool read_numbers(const json_t *list, size_t n, double least, double most, double *ret)
+{
+    if (json_array_size(list) != n)
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        const json_t *v = json_array_get(list, i);
+        ret[i] = json_number_value(v);
+        if (!json_is_number(v) || !(ret[i] >= least && ret[i] <= most))
+            return false;
+    }
+    return true;
+}
+
+static void read_state(struct task *t, const json_t *state)
+{
+    const json_t *best = json_object_get(state, "best");
+    size_t n = gp_n_theta(&t->s->columns);
+    if (!json_is_integer(best) ||
+        !read_numbers(json_object_get(state, "theta"), n, -100, 100, t->theta) ||
+        !read_numbers(json_object_get(state, "scale"), n, 1e-100, 1e100, t->scale) ||
+        !read_rows(t, json_object_get(state, "rows")))
+        return;
+    t->fit_best = (uint64_t)json_integer_value(best);
+    t->has_theta = true;
+}
+
+static as_status add_range(json_t *rows, uint64_t first, uint64_t last, struct as_err *err)
+{
+    json_t *range = json_pack("[I,I]", (json_int_t)first, (json_int_t)last);
+    return json_array_append_new(rows, range) < 0 ? out_of_memory(err) : AS_OK;
+}
+
+/* A range must not run over a trial that may end later: only over numbers that follow directly. */
+static as_status write_rows(const struct task *t, json_t *rows, struct as_err *err)
+{
+    as_status st = AS_OK;
+    uint64_t first = 0, last = 0;
+    bool open = false;
+    for (size_t i = 0; i < t->n_done && st == AS_OK; i++) {
+        if (!t->in_fit[i])
+            continue;
+        uint64_t number = number_of(t, i);
+        if (open && number != last + 1) {
+            st = add_range(rows, first, last, err);
+            open = false;
+        }
+        if (!open)
+            first = number;
+        last = number;
+        open = true;
+    }
+    return st == AS_OK && open ? add_range(rows, first, last, err) : st;
+}
+
+static as_status add_numbers(json_t *list, const double *v, size_t n, struct as_err *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        /* + 0.0: a store may lose the sign of zero */
+        if (json_array_append_new(list, json_real(v[i] + 0.0)) < 0)
+            return out_of_memory(err);
+    }
+    return AS_OK;
+}
+
+static as_status write_state(const struct task *t, json_t **ret, struct as_err *err)
+{
+    json_t *state = json_pack("{s:[], s:[], s:[], s:I}", "theta", "scale", "rows", "best",
+                              (json_int_t)t->fit_best);
+    size_t n = gp_n_theta(&t->s->columns);
+    as_status st = state ? AS_OK : out_of_memory(err);
+    if (st == AS_OK)
+        st = add_numbers(json_object_get(state, "theta"), t->theta, n, err);
+    if (st == AS_OK)
+        st = add_numbers(json_object_get(state, "scale"), t->scale, n, err);
+    if (st == AS_OK)
+        st = write_rows(t, json_object_get(state, "rows"), err);
+    if (st == AS_OK)
+        *ret = state;
+    else
+        json_decref(state);
+    return st;
+}
+
+/* ---- rows ---- */
+
+static void copy_row(const struct task *t, size_t trial, double *x, int32_t *z)
+{
+    size_t n_real = t->s->columns.n_real, n_cat = t->s->columns.n_cat;
+    memcpy(x, t->s->x + trial * n_real, n_real * sizeof *x);
+    memcpy(z, t->s->z + trial * n_cat, n_cat * sizeof *z);
+}
+
+/* Rows of some places of `done`, owned by the caller. */
+struct gathered {
+    size_t n;
+    double *x, *y, *cost;
+    int32_t *z;
+};
+
+static void gathered_done(struct gathered *g)
+{
+    free(g->x);
+    free(g->y);
+    free(g->cost);
+    free(g->z);
+}
+
+static as_status gather(const struct task *t, const size_t *places, size_t n, struct gathered *ret,
+                        struct as_err *err)
+{
+    size_t n_real = t->s->columns.n_real, n_cat = t->s->columns.n_cat;
+    struct gathered g = {.n = n,
+                         .x = as_calloc(n, n_real * sizeof *g.x),
+                         .y = as_calloc(n, sizeof *g.y),
+                         .cost = as_calloc(n, sizeof *g.cost),
+                         .z = as_calloc(n, n_cat * sizeof *g.z)};
+    if (!g.x || !g.y || !g.cost || !g.z) {
+        gathered_done(&g);
+        return out_of_memory(err);
+    }
+    for (size_t i = 0; i < n; i++) {
+        copy_row(t, t->done[places[i]], g.x + i * n_real, g.z + i * n_cat);
+        g.y[i] = t->y[places[i]];
+        g.cost[i] = t->cost[places[i]];
+    }
+    *ret = g;
+    return AS_OK;
+}
+
+/* Half spread, the rest best and newest. */
+static struct gp_subset_size shares(size_t rows)
+{
+    return (struct gp_subset_size){rows / 4, rows / 4, rows - 2 * (rows / 4)};
+}
+
+/* Choose at most `max` of n places; they stay ascending. */
+static as_status thin(const struct task *t, size_t *places, size_t *n, size_t max,
+                      struct as_err *err)
+{
+    if (*n <= max)
+        return AS_OK;
+    AS_AUTO(gathered_done) struct gathered g = {0};
+    AS_AUTO(as_freep) size_t *chosen = as_calloc(max, sizeof *chosen);
+    as_status st = chosen ? gather(t, places, *n, &g, err) : out_of_memory(err);
+    struct gp_subset_size size = shares(max);
+    if (st == AS_OK)
+        st = gp_subset(&t->s->columns, &(struct gp_rows){g.n, g.x, g.z}, g.cost, &size, chosen, n,
+                       err);
+    for (size_t i = 0; st == AS_OK && i < *n; i++)
+        places[i] = places[chosen[i]];
+    return st;
+}
+
+static uint64_t digest_of(const struct task *t, const size_t *places, size_t n)
+{
+    uint64_t h = n;
+    for (size_t i = 0; i < n; i++) {
+        uint64_t bits;
+        memcpy(&bits, &t->cost[places[i]], sizeof bits);
+        h = rng_mix(rng_mix(h, number_of(t, places[i])), bits);
+    }
+    return h;
+}
+
+/* The base's choice is asked for at every suggestion and changes with a fit: remember it. */
+static as_status thin_base(struct task *t, size_t *places, size_t *n, struct as_err *err)
+{
+    if (*n <= t->spec->max_rows)
+        return AS_OK;
+    struct surrogate_subset *memo = &t->store->subset[t->slot];
+    uint64_t digest = digest_of(t, places, *n);
+    if (memo->chosen && memo->n == *n && memo->digest == digest) {
+        *n = memo->n_chosen;
+        memcpy(places, memo->chosen, *n * sizeof *places);
+        return AS_OK;
+    }
+    size_t from = *n;
+    as_status st = thin(t, places, n, t->spec->max_rows, err);
+    if (st < 0)
+        return st;
+    size_t *keep = as_calloc(*n, sizeof *keep);
+    if (!keep)
+        return out_of_memory(err);
+    memcpy(keep, places, *n * sizeof *keep);
+    free(memo->chosen);
+    *memo = (struct surrogate_subset){from, *n, digest, keep};
+    return AS_OK;
+}
+
+/* Rows in their order: base, later ones, pending ones. */
+static as_status order_rows(struct task *t, struct as_err *err)
+{
+    size_t n_real = t->s->columns.n_real, n_cat = t->s->columns.n_cat, n = 0;
+    free(t->order);
+    t->order = as_calloc(t->s->n, sizeof *t->order);
+    t->row_y = t->row_y ? t->row_y : as_calloc(t->s->n, sizeof *t->row_y);
+    t->x = t->x ? t->x : as_calloc(t->s->n, n_real * sizeof *t->x);
+    t->z = t->z ? t->z : as_calloc(t->s->n, n_cat * sizeof *t->z);
+    if (!t->order || !t->row_y || !t->x || !t->z)
+        return out_of_memory(err);
+    for (size_t i = 0; i < t->n_done; i++) {
+        if (t->in_fit[i])
+            t->order[n++] = i;
+    }
+    t->n_fit = n;
+    as_status st = thin_base(t, t->order, &n, err);
+    if (st < 0)
+        return st;
+    t->n_base = n;
+    for (size_t i = 0; i < t->n_done; i++) {
+        if (!t->in_fit[i])
+            t->order[n++] = i;
+    }
+    for (size_t r = 0; r < n; r++) {
+        t->row_y[r] = t->y[t->order[r]];
+        copy_row(t, t->done[t->order[r]], t->x + r * n_real, t->z + r * n_cat);
+    }
+    t->n_all = n;
+    for (size_t i = 0; i < t->s->n; i++) {
+        if (t->s->state[i] != OBSERVED_PENDING)
+            continue;
+        copy_row(t, i, t->x + t->n_all * n_real, t->z + t->n_all * n_cat);
+        t->n_all++;
+    }
+    return AS_OK;
+}
+
+/* Rows with a value. */
+static size_t n_valued(const struct task *t)
+{
+    return t->n_base + t->n_done - t->n_fit;
+}
+
+static as_status build(struct task *t, struct as_err *err)
+{
+    struct gp_model **m = &t->store->models[t->slot];
+    as_status st = *m ? AS_OK : gp_model_create(&t->s->columns, m, err);
+    if (st == AS_OK)
+        st = order_rows(t, err);
+    struct gp_rows rows = {t->n_all, t->x, t->z};
+    if (st == AS_OK)
+        st = gp_model_build(*m, t->theta, &rows, t->n_base, err);
+    return st < 0 ? st : gp_model_observe(*m, t->row_y, n_valued(t), err);
+}
+
+/* ---- when to fit, and fitting ---- */
+
+static uint64_t best_number(const struct task *t)
+{
+    return t->s->best == STUDY_NONE ? 0 : t->s->trials[t->s->best].number;
+}
+
+/* L^-1 (y - m): entry i is by how many deviations value i missed what the rows before it said. */
+static as_status is_surprised(const struct task *t, bool *ret, struct as_err *err)
+{
+    const struct gp_model *m = t->store->models[t->slot];
+    size_t n = n_valued(t), ld;
+    const double *lower = gp_model_lower(m, &ld);
+    AS_AUTO(as_freep) double *w = as_calloc(n, sizeof *w);
+    if (!w)
+        return out_of_memory(err);
+    for (size_t i = 0; i < n; i++)
+        w[i] = t->row_y[i] - gp_model_constant(m);
+    cblas_dtrsv(CblasRowMajor, CblasLower, CblasNoTrans, CblasNonUnit, (int)n, lower, (int)ld, w,
+                1);
+    *ret = false;
+    for (size_t i = t->n_base; i < n; i++)
+        *ret |= fabs(w[i]) > SURPRISE;
+    return AS_OK;
+}
+
+/* What the number of new rows says before any model is built. Adding thousands of them to a factor
+ * one by one, only to fit again, would cost seconds. */
+typedef enum fit_wish { FIT_NO, FIT_YES, FIT_ASK_MODEL } fit_wish;
+
+static fit_wish fit_by_count(const struct task *t)
+{
+    size_t n = t->n_done, fresh = n - t->n_fit;
+    if (!fresh)
+        return FIT_NO;
+    if (n <= ALWAYS_REFIT || (double)n >= GROWTH * (double)t->n_fit || fresh >= SURROGATE_NEW_ROWS)
+        return FIT_YES;
+    return fresh * 100 < n ? FIT_NO : FIT_ASK_MODEL;
+}
+
+static as_status fit_by_model(const struct task *t, bool *ret, struct as_err *err)
+{
+    bool objective = t->spec->target == SURROGATE_WARPED || t->spec->target == SURROGATE_PLAIN;
+    *ret = objective && t->spec->k == 0 && best_number(t) != t->fit_best;
+    return *ret ? AS_OK : is_surprised(t, ret, err);
+}
+
+static as_status fit_to(struct task *t, const size_t *places, size_t n, bool warm,
+                        struct as_err *err)
+{
+    AS_AUTO(gathered_done) struct gathered g = {0};
+    as_status st = gather(t, places, n, &g, err);
+    if (st < 0)
+        return st;
+    struct gp_fit_opts opts = {.warm = warm ? t->theta : NULL,
+                               .scale = warm ? t->scale : NULL,
+                               .cold = n <= COLD_START,
+                               .n_random = n <= RANDOM_START,
+                               .key = rng_mix(t->s->spec->seed, t->slot),
+                               .purpose = t->spec->number << 8 | SEARCH_DRAW_GP_FIT};
+    st = gp_fit(&t->s->columns, &(struct gp_rows){n, g.x, g.z}, g.y, &opts, t->store->fit, t->theta,
+                NULL, err);
+    if (st == AS_OK)
+        memcpy(t->scale, gp_fit_scale(t->store->fit),
+               gp_n_theta(&t->s->columns) * sizeof *t->scale);
+    return st;
+}
+
+static as_status fit(struct task *t, struct as_err *err)
+{
+    size_t n = t->n_done;
+    if (!t->store->fit && !(t->store->fit = gp_fit_work_create()))
+        return out_of_memory(err);
+    AS_AUTO(as_freep) size_t *places = as_calloc(n, sizeof *places);
+    if (!places)
+        return out_of_memory(err);
+    for (size_t i = 0; i < n; i++) {
+        places[i] = i;
+        t->in_fit[i] = true;
+    }
+    as_status st = thin(t, places, &n, SURROGATE_FIT_ROWS, err);
+    if (st == AS_OK && !t->has_theta && n > COLD_ROWS) {
+        size_t part = n;
+        AS_AUTO(as_freep) size_t *few = as_calloc(n, sizeof *few);
+        if (!few)
+            return out_of_memory(err);
+        memcpy(few, places, n * sizeof *few);
+        st = thin(t, few, &part, COLD_ROWS, err);
+        if (st == AS_OK)
+            st = fit_to(t, few, part, false, err);
+        t->has_theta = st == AS_OK;
+    }
+    if (st == AS_OK)
+        st = fit_to(t, places, n, t->has_theta, err);
+    t->has_theta = st == AS_OK;
+    t->fit_best = best_number(t);
+    return st;
+}
+
+/* The model under the hyperparameters that there are, unless it must be fitted anew (*ret_again).
+ */
+static as_status keep(struct task *t, bool *ret_again, struct as_err *err)
+{
+    for (size_t i = 0; i < t->n_done; i++)
+        t->n_fit += t->in_fit[i];
+    fit_wish wish = fit_by_count(t);
+    *ret_again = true;
+    if (wish == FIT_YES)
+        return AS_OK;
+    as_status st = build(t, err);
+    *ret_again = false;
+    if (st == AS_OK && wish == FIT_ASK_MODEL)
+        st = fit_by_model(t, ret_again, err);
+    if (st != AS_E_NUMERIC)
+        return st;
+    *ret_again = true; /* a state that gives no model */
+    return AS_OK;
+}
+
+static as_status settle(struct task *t, struct surrogate *ret, struct as_err *err)
+{
+    as_status st = AS_OK;
+    bool again = true;
+    if (t->has_theta)
+        st = keep(t, &again, err);
+    if (st < 0 || !again)
+        return st;
+    ret->refitted = true;
+    st = fit(t, err);
+    return st < 0 ? st : build(t, err);
+}
+
+as_status surrogate_prepare(struct surrogate_store *store, const struct gp_study *s,
+                            const struct surrogate_spec *spec, const json_t *state,
+                            struct surrogate *ret, struct as_err *err)
+{
+    AS_AUTO(task_done)
+    struct task t = {.store = store, .s = s, .spec = spec, .slot = slot_of(spec)};
+    AS_AUTO(surrogate_done) struct surrogate made = {.target = spec->target};
+    t.theta = as_calloc(gp_n_theta(&s->columns), sizeof *t.theta);
+    t.scale = as_calloc(gp_n_theta(&s->columns), sizeof *t.scale);
+    as_status st = t.theta && t.scale ? collect_values(&t, err) : out_of_memory(err);
+    if (st == AS_OK)
+        st = transform(&t, &made, err);
+    if (st < 0)
+        return st;
+    if (!t.n_done)
+        return as_fail(err, AS_E_NUMERIC, "no trial has a value yet");
+    read_state(&t, state);
+    if ((st = settle(&t, &made, err)) < 0 || (st = write_state(&t, &made.state, err)) < 0)
+        return st;
+    made.model = store->models[t.slot];
+    made.fit_rows = t.n_fit;
+    *ret = made;
+    made = (struct surrogate){0};
+    return AS_OK;
+}

@@ -1,0 +1,52 @@
+/* exp of arguments that are not positive, free of branches and tables so that gcc vectorises loops
+ * over it: half of n^2 of these are a good part of a fit at small n.
+ *
+ * Cody-Waite reduction to |r| <= ln 2 / 2, then 1 + r + r^2 q(r) with q of degree 9 (minimax at
+ * Chebyshev points, 1.7e-17 relative, computed with 60 digits). Within 2 units in the last place;
+ * below -708, where 2^n leaves the normal range, the result is 0. NaN gives NaN.
+ *
+ * GP_CLONES before a hot loop's function compiles it for any x86-64, for AVX2 with FMA and for
+ * AVX-512, and the loader chooses. Not under sanitizers (Meson sets ASSAY_NO_CLONES there): the
+ * choice runs before they are ready. */
+#ifndef ASSAY_SEARCH_GP_VEC_EXP_H
+#define ASSAY_SEARCH_GP_VEC_EXP_H
+
+#include <features.h>
+#include <stdint.h>
+#include <string.h>
+
+#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__) && !defined(ASSAY_NO_CLONES)
+#define GP_CLONES __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
+#else
+#define GP_CLONES
+#endif
+
+/* For the bodies inside a clone: they must be inlined to be compiled for its target. */
+#define GP_INLINE static inline __attribute__((always_inline))
+
+GP_INLINE double vec_exp_nonpos(double x)
+{
+    const double magic = 6755399441055744.0; /* 1.5 * 2^52: adding it rounds to an integer */
+    double shifted = x * 1.4426950408889634 + magic, n = shifted - magic;
+    /* ln 2 in two parts: the first has few enough bits for n times it to be exact. */
+    double r = (x - n * 0.6931471803691238) - n * 1.9082149292705877e-10;
+    double q = 2.510037583265122e-08;
+    q = q * r + 2.7620075880100385e-07;
+    q = q * r + 2.7557268480309837e-06;
+    q = q * r + 2.4801521322368448e-05;
+    q = q * r + 0.00019841269863040545;
+    q = q * r + 0.0013888888917196719;
+    q = q * r + 0.008333333333330065;
+    q = q * r + 0.041666666666624164;
+    q = q * r + 0.16666666666666669;
+    q = q * r + 0.5000000000000001;
+    double p = q * (r * r) + r + 1.0;
+    uint64_t bits;
+    memcpy(&bits, &shifted, sizeof(bits));
+    bits = (bits + 1023) << 52; /* n lies in the low bits of shifted */
+    double power;
+    memcpy(&power, &bits, sizeof(power));
+    return x < -708.0 ? 0.0 : p * power;
+}
+
+#endif

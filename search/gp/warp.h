@@ -1,0 +1,46 @@
+/* What a Gaussian process is fitted to instead of the observed values: the output transforms.
+ *
+ * Small is good here: callers negate a metric that is to be maximised. A value that is not finite
+ * (a failed or diverged trial) is allowed, and becomes bad but finite.
+ *   WARP_HALF_RANK  values better than the median are kept, worse ones get normal scores of their
+ *                   rank; then a logarithm that spreads the good end. Failures lie half a range
+ *                   below the worst. After Google Vizier's output warpers (X. Song et al., "The
+ *                   Vizier Gaussian process bandit algorithm", arXiv 2408.11527)
+ *   WARP_PLAIN      values above median + 5 (median - first quartile) are cut to there; failures
+ *                   get the worst value that is left
+ * The result has mean 0 and deviation 1 (all 0 when there is nothing to tell apart). Exact under
+ * multiplication of y by powers of two, and safe for all finite values. */
+#ifndef ASSAY_SEARCH_GP_WARP_H
+#define ASSAY_SEARCH_GP_WARP_H
+
+#include <stddef.h>
+
+#include "base/mem.h"
+#include "base/status.h"
+
+typedef enum gp_warp_kind { WARP_HALF_RANK, WARP_PLAIN } gp_warp_kind;
+
+struct gp_warp;
+
+/* Learn the transform of n values and apply it. y is borrowed. n = 0 is allowed. O(n log n).
+ * AS_E_NOMEM. */
+AS_MUST_CHECK as_status gp_warp_create(gp_warp_kind kind, const double *y, size_t n,
+                                       struct gp_warp **ret, struct as_err *err);
+void gp_warp_free(struct gp_warp *w);
+AS_DEFINE_FREEP(struct gp_warp, gp_warp_free)
+
+/* The n transformed values, in the order of y, all finite. View of w. */
+const double *gp_warp_values(const struct gp_warp *w);
+
+/* Any finite value (a threshold, an incumbent) to its transformed place and back. Both never fall.
+ * WARP_PLAIN is affine here and does not cut; WARP_HALF_RANK goes straight between neighbouring
+ * observations and, outside them, on by the outermost slope. Back is meant for people's eyes: it is
+ * the inverse up to rounding, except where several values share a place. With one
+ * distinct finite value both are constant; with none both are 0. */
+double gp_warp_forward(const struct gp_warp *w, double y);
+double gp_warp_inverse(const struct gp_warp *w, double v);
+
+/* The slope of gp_warp_inverse at v: turns a small deviation into the metric's own unit. */
+double gp_warp_inverse_slope(const struct gp_warp *w, double v);
+
+#endif

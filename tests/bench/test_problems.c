@@ -1,0 +1,127 @@
+/* The problems that searches are compared on: what is said to be their best is. */
+#include <math.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/yaml_reader.h"
+#include "bench/search/problems.h"
+#include "bench/search/table.h"
+#include "search/grid.h"
+#include "search/sampler.h"
+#include "tests/check_main.h"
+
+static struct as_err err;
+
+static struct problem *opened(size_t i)
+{
+    struct problem *p = NULL;
+    ck_ok(problem_open(problem_at(i), &p, &err), err);
+    return p;
+}
+
+/* The configuration of a row's `best`: one number for every parameter, or {name: value}. */
+static struct config *best_of(const struct problem *p)
+{
+    const char *text = p->def->best;
+    struct config *c = NULL;
+    JSON_AUTO best = NULL;
+    ck_ok(yaml_parse(text, strlen(text), &best, &err), err);
+    if (json_is_number(best)) {
+        JSON_AUTO number = as_steal(best);
+        best = json_object();
+        for (size_t i = 0; i < p->space->n; i++)
+            json_object_set(best, p->space->params[i].name, number);
+    }
+    ck_ok(config_from_json(p->space, best, "", &c, &err), err);
+    return c;
+}
+
+START_TEST(the_best_is_the_optimum)
+{
+    AS_AUTO(problem_freep) struct problem *p = opened((size_t)_i);
+    if (p->table != NULL)
+        return;
+    AS_AUTO(config_freep) struct config *c = best_of(p);
+    ck_assert_msg(fabs(problem_value(p, c) - p->optimum) <= 1e-9 * p->scale,
+                  "%s: %.17g at the best, the optimum is %.17g", p->def->name, problem_value(p, c),
+                  p->optimum);
+}
+END_TEST
+
+START_TEST(nothing_is_below_the_optimum)
+{
+    AS_AUTO(problem_freep) struct problem *p = opened((size_t)_i);
+    ck_assert(p->scale > 0 && isfinite(p->optimum));
+    for (uint64_t t = 0; t < 3000; t++) {
+        AS_AUTO(config_freep) struct config *c = NULL;
+        ck_ok(sampler_suggest(p->space, SEARCH_RANDOM, 7, t, &c, NULL, &err), err);
+        double v = problem_value(p, c);
+        ck_assert_msg(!(v < p->optimum), "%s: %.17g is below the optimum %.17g", p->def->name, v,
+                      p->optimum);
+        ck_assert(isfinite(v) || p->table != NULL); /* functions are total, runs may fail */
+    }
+}
+END_TEST
+
+START_TEST(noise_is_drawn_by_seed_and_trial)
+{
+    AS_AUTO(problem_freep) struct problem *p = opened((size_t)_i);
+    AS_AUTO(config_freep) struct config *c = NULL;
+    ck_ok(sampler_suggest(p->space, SEARCH_SOBOL, 1, 3, &c, NULL, &err), err);
+    double v = problem_value(p, c), sum = 0;
+    for (uint64_t t = 0; t < 400; t++) {
+        double seen = problem_observe(p, c, 5, t);
+        if (isnan(v))
+            continue;
+        ck_assert(seen == problem_observe(p, c, 5, t));
+        ck_assert((seen == v) == (p->def->noise == 0));
+        sum += (seen - v) * (seen - v);
+    }
+    if (p->def->noise > 0) /* the draws are fixed: no chance of a false alarm */
+        ck_assert_double_eq_tol(sqrt(sum / 400) / p->def->noise, 1, 0.15);
+}
+END_TEST
+
+START_TEST(every_cell_of_a_table_is_there)
+{
+    AS_AUTO(problem_freep) struct problem *p = opened((size_t)_i);
+    AS_AUTO(grid_freep) struct grid *g = NULL;
+    size_t at_lowest = 0, failed = 0;
+    if (p->table == NULL)
+        return;
+    ck_ok(grid_create(p->space, "/parameters", &g, &err), err);
+    ck_assert_uint_eq(grid_cells(g), table_cells(p->table));
+    for (uint64_t i = 0; i < grid_cells(g); i++) {
+        AS_AUTO(config_freep) struct config *c = NULL;
+        ck_ok(grid_cell(g, i, &c, &err), err);
+        at_lowest += problem_value(p, c) == p->optimum;
+        failed += isnan(problem_value(p, c));
+    }
+    ck_assert_uint_ge(at_lowest, 1);
+    ck_assert_msg(at_lowest <= 4, "%s: %zu cells are best: too easy", p->def->name, at_lowest);
+    ck_assert_uint_lt(failed, grid_cells(g) / 4);
+}
+END_TEST
+
+START_TEST(names_are_found_and_differ)
+{
+    ck_assert_uint_ge(problem_count(), 24);
+    ck_assert(problem_at(problem_count()) == NULL && problem_find("no-such") == NULL);
+    for (size_t i = 0; i < problem_count(); i++)
+        ck_assert(problem_find(problem_at(i)->name) == problem_at(i));
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+    Suite *s = suite_create("bench_problems");
+    TCase *t = tcase_create("problems");
+    int n = (int)problem_count();
+    tcase_add_loop_test(t, the_best_is_the_optimum, 0, n);
+    tcase_add_loop_test(t, nothing_is_below_the_optimum, 0, n);
+    tcase_add_loop_test(t, noise_is_drawn_by_seed_and_trial, 0, n);
+    tcase_add_loop_test(t, every_cell_of_a_table_is_there, 0, n);
+    tcase_add_test(t, names_are_found_and_differ);
+    suite_add_tcase(s, t);
+    return s;
+}

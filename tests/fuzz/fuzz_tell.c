@@ -1,0 +1,69 @@
+/* What clients ask and tell. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/server/codec.h"
+#include "base/json.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* A refusal says why; what was accepted is within the bounds that the document gives. */
+static void hold(bool ok)
+{
+    if (!ok)
+        abort();
+}
+
+static void hold_client(const char *client)
+{
+    hold(client && strlen(client) >= 1 && strlen(client) <= CLIENT_NAME_MAX);
+    hold(!strpbrk(client, " \t\n/\\\"'%<>"));
+}
+
+static void try_ask(const json_t *doc)
+{
+    struct ask_request r;
+    struct as_err err = {0};
+    int64_t wait_ms = 0;
+    if (ask_decode(doc, &r, &wait_ms, &err) < 0) {
+        hold(err.msg[0]);
+        return;
+    }
+    hold_client(r.client);
+    hold(r.count >= 1 && r.count <= ASK_MAX_COUNT && wait_ms >= 0 && wait_ms <= 60000);
+    hold(r.lease_ms >= ASK_LEASE_MIN_MS && r.lease_ms <= ASK_LEASE_MAX_MS);
+}
+
+static void try_tells(const json_t *doc, struct arena *a)
+{
+    struct ask_ref ref = {0};
+    struct measurement_list list = {0};
+    struct completion c = {0};
+    struct as_err err = {0};
+    int64_t lease_ms = 0;
+    if (tell_measurements_decode(doc, a, &ref, &list, &err) == AS_OK)
+        hold_client(ref.client);
+    else
+        hold(err.msg[0]);
+    for (size_t i = 0; i < list.n; i++)
+        hold(list.rows[i].step >= 0 && list.rows[i].metric);
+    if (tell_complete_decode(doc, a, &ref, &c, &err) == AS_OK)
+        hold(c.outcome != OUTCOME_RETRY && c.outcome != OUTCOME_TIMEOUT && c.n_metrics <= 100);
+    else
+        hold(err.msg[0]);
+    if (tell_heartbeat_decode(doc, &ref, &lease_ms, &err) < 0)
+        hold(err.msg[0]);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    JSON_AUTO doc = NULL;
+    struct arena a = {0};
+    if (json_parse((const char *)data, size, &doc, NULL) != AS_OK)
+        return 0;
+    try_ask(doc);
+    try_tells(doc, &a);
+    arena_done(&a);
+    return 0;
+}

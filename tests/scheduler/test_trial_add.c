@@ -1,0 +1,254 @@
+/* Trials that people add: enqueued ones run first and count, known results inform and do not. */
+#include <math.h>
+#include <string.h>
+
+#include "tests/check_main.h"
+#include "tests/scheduler/service.h"
+
+static struct service s;
+static struct as_err err;
+
+static void open_service(void)
+{
+    service_open(&s, 0);
+}
+
+static void close_service(void)
+{
+    check_invariants(&s);
+    service_close(&s);
+}
+
+static as_status try_add(const char *sweep, const char *body, const struct idem_key *idem,
+                         struct trial_row *ret)
+{
+    json_t *doc = json_of(body);
+    as_status st = trial_add(s.db, &s.a, sweep, doc, idem, ret, &err);
+    json_decref(doc);
+    return st;
+}
+
+static struct trial_row add(const char *sweep, const char *body)
+{
+    struct trial_row row;
+    ck_ok(try_add(sweep, body, NULL, &row), err);
+    return row;
+}
+
+START_TEST(enqueued_trials_run_next)
+{
+    make_sweep(&s, "a", "'max_trials': 4", "");
+    int64_t e = make_runner(&s, "r", 9);
+    claim_one(&s, "r", e);
+    struct trial_row x = add("a", "{'params': {'x': 0.5}}");
+    ck_assert_int_eq(x.number, 1);
+    ck_assert_int_eq(x.state, TRIAL_QUEUED);
+    ck_assert_int_eq(x.origin, ORIGIN_ENQUEUED);
+    ck_assert(!x.has_index && !x.has_seen);
+    struct claim_list list = claim(&s, "r", e, 9);
+    ck_assert_uint_eq(list.n, 3); /* it is one of four */
+    ck_assert_str_eq(list.rows[0].params, "{\"x\":0.5}");
+    ck_assert_int_eq(trial_of(&s, "a", 2).index, 1); /* the method's own go on */
+    ck_assert_int_eq(trial_of(&s, "a", 3).index, 2);
+    ck_fails(try_add("a", "{'params': {'x': 0.5}}", NULL, &x), AS_E_CONFLICT, err, "max_trials");
+}
+END_TEST
+
+/* A sweep with additions suggests what one without them does. */
+START_TEST(additions_neither_skip_nor_repeat)
+{
+    static const char doc[] = "{'name': '%c', 'metric': {'name': 'loss', 'goal': 'minimize'}, "
+                              "'parameters': {'x': {'type': 'float', 'min': 0, 'max': 1}}, "
+                              "'search': {'method': 'sobol', 'seed': 3}, 'limits': {'max_trials': "
+                              "%d}, 'trial': {'command': ['true']}}";
+    char text[400];
+    const char *plain[6];
+    for (int i = 0; i < 2; i++) {
+        struct sweep_row row;
+        snprintf(text, sizeof text, doc, 'a' + i, 6 + 2 * i);
+        json_t *j = json_of(text);
+        ck_ok(sweep_create(s.db, &s.a, j, NULL, &row, &err), err);
+        json_decref(j);
+    }
+    for (int i = 0; i < 6; i++)
+        plain[i] = ask_one(&s, "a", (const char[]){(char)('a' + i), '\0'}).params;
+    int same = 0;
+    for (int i = 0; i < 8; i++) {
+        if (i == 2 || i == 5)
+            add("b", "{'params': {'x': 0.25}}");
+        struct suggestion_row x = ask_one(&s, "b", (const char[]){(char)('a' + i), '\0'});
+        if (x.origin == ORIGIN_SUGGESTED)
+            ck_assert_str_eq(x.params, plain[same++]);
+        else
+            ck_assert_str_eq(x.params, "{\"x\":0.25}");
+    }
+    ck_assert_int_eq(same, 6);
+}
+END_TEST
+
+START_TEST(known_results_use_no_budget)
+{
+    struct sweep_row row;
+    json_t *doc = json_of("{'name': 'a', 'metric': {'name': 'loss', 'goal': 'minimize'}, "
+                          "'parameters': {'x': {'type': 'float', 'min': 0, 'max': 1}}, 'search': "
+                          "{'method': 'gp', 'seed': 3}, 'limits': {'max_trials': 2, "
+                          "'max_failed_trials': 0, 'wall_time': 1}}");
+    ck_ok(sweep_create_paused(s.db, &s.a, doc, NULL, &row, &err), err);
+    json_decref(doc);
+    ck_assert_int_eq(row.state, SWEEP_PAUSED);
+    ck_assert_uint_eq(ask(&s, "a", "c", 5).n, 0);
+    struct trial_row x = add("a", "{'params': {'x': 0.5}, 'metrics': {'loss': 0.125, 'other': 3}}");
+    ck_assert_int_eq(x.state, TRIAL_COMPLETED);
+    ck_assert_int_eq(x.origin, ORIGIN_KNOWN);
+    ck_assert_double_eq(x.value, 0.125);
+    ck_assert(x.has_feasible && x.feasible);
+    ck_assert_int_eq(x.finish_seq, 1);
+    ck_assert_ptr_nonnull(strstr(x.metrics, "other"));
+    x = add("a", "{'params': {'x': 0.75}, 'state': 'failed', 'reason': 'it burnt'}");
+    ck_assert_int_eq(x.state, TRIAL_FAILED);
+    ck_assert_str_eq(x.reason, "it burnt");
+    row = sweep_of_id(&s, "a");
+    ck_assert_int_eq(row.state, SWEEP_PAUSED); /* a known failure is no failure of the sweep */
+    ck_assert_int_eq(row.planned, 4);
+    ck_assert_int_eq(row.known, 2);
+    ck_assert(row.has_best);
+    const sweep_state run = SWEEP_RUNNING;
+    const struct sweep_patch resume = {.state = &run, .max_failed = -1};
+    ck_ok(sweep_change(s.db, &s.a, "a", &resume, &row, &err), err);
+    struct suggestion_list list = ask(&s, "a", "c", 9);
+    ck_assert_uint_eq(list.n, 2);
+    ck_assert_int_eq(list.rows[0].number, 2);
+    ck_assert_int_eq(trial_of(&s, "a", 2).index, 0);
+    ck_assert_int_eq(trial_of(&s, "a", 2).seen, 2);
+    tell(&s, "a", 2, "c", 1);
+    tell(&s, "a", 3, "c", 2);
+    ck_assert_int_eq(sweep_of_id(&s, "a").state, SWEEP_FINISHING);
+    ck_fails(try_add("a", "{'params': {'x': 0.5}}", NULL, &x), AS_E_CONFLICT, err, "finishing");
+}
+END_TEST
+
+/* max_trials counts what is not known. */
+static void count_call(void *ctx, int64_t sweep_key)
+{
+    (void)sweep_key;
+    ++*(int *)ctx;
+}
+
+/* A thousand of them are no thousand reasons to compute the next suggestion ahead. */
+START_TEST(known_results_prepare_nothing)
+{
+    int calls = 0;
+    make_learner(&s, "a", "'max_trials': 3", "");
+    store_on_finished(s.db, count_call, &calls);
+    add("a", "{'params': {'x': 0.5, 'y': 0.5}, 'metrics': {'loss': 1}}");
+    add("a", "{'params': {'x': 0.25, 'y': 0.5}, 'state': 'failed'}");
+    ck_assert_int_eq(calls, 0);
+    int64_t number = ask_one(&s, "a", "me").number;
+    tell(&s, "a", number, "me", 0.5);
+    ck_assert_int_eq(calls, 1);
+    store_on_finished(s.db, NULL, NULL);
+}
+END_TEST
+
+START_TEST(limits_count_the_others)
+{
+    struct sweep_row row;
+    make_sweep(&s, "a", "'max_trials': 2", "");
+    add("a", "{'params': {'x': 0.5}, 'metrics': {'loss': 1}}");
+    add("a", "{'params': {'x': 0.5}}");
+    const struct sweep_patch one = {.set_max_trials = true, .max_trials = 1, .max_failed = -1};
+    ck_ok(sweep_change(s.db, &s.a, "a", &one, &row, &err), err);
+    ck_assert_int_eq(row.planned, 2);
+    int64_t e = make_runner(&s, "r", 9);
+    ck_assert_uint_eq(claim(&s, "r", e, 9).n, 1);
+}
+END_TEST
+
+START_TEST(bad_additions_are_named)
+{
+    static const struct {
+        const char *body, *pointer;
+    } wrong[] = {
+        {"{'params': {'x': 7}}", "/params/x"},
+        {"{'params': {}}", "/params/x"},
+        {"{'params': {'x': 0.5, 'z': 1}}", "/params/z"},
+        {"{'params': {'x': 0.5}, 'metrics': {'loss': 'NaN'}}", "/metrics/loss"},
+        {"{'params': {'x': 0.5}, 'metrics': {'other': 1}}", "/metrics/loss"},
+        {"{'params': {'x': 0.5}, 'metrics': {'a b': 1}}", "/metrics/a b"},
+        {"{'params': {'x': 0.5}, 'state': 'completed'}", "/metrics/loss"},
+        {"{'params': {'x': 0.5}, 'state': 'odd'}", "/state"},
+        {"{'params': {'x': 0.5}, 'reason': 'because'}", "/reason"},
+        {"{'params': {'x': 0.5}, 'more': 1}", "/more"},
+        {"{'params': 3}", "/params"},
+    };
+    struct trial_row row;
+    make_sweep(&s, "a", "'max_trials': 2", "");
+    for (size_t i = 0; i < AS_ARRAY_LEN(wrong); i++) {
+        ck_fails(try_add("a", wrong[i].body, NULL, &row), AS_E_INVAL, err, "");
+        ck_assert_str_eq(err.pointer, wrong[i].pointer);
+    }
+    ck_assert_int_eq(sweep_of_id(&s, "a").counts.total, 0);
+    ck_assert_int_eq(sweep_of_id(&s, "a").planned, 2);
+    ck_fails(try_add("none", "{'params': {'x': 0.5}}", NULL, &row), AS_E_NOT_FOUND, err, "none");
+    make_grid(&s, "g", 3, "");
+    ck_fails(try_add("g", "{'params': {'i': 1}}", NULL, &row), AS_E_CONFLICT, err, "grid");
+}
+END_TEST
+
+START_TEST(rules_of_the_space_hold)
+{
+    json_t *doc = json_of("{'name': 'a', 'metric': {'name': 'loss', 'goal': 'minimize'}, "
+                          "'parameters': {'x': {'type': 'int', 'min': 1, 'max': 8}, 'y': {'type': "
+                          "'int', 'min': 1, 'max': 8}}, 'parameter_constraints': ['x * y <= 16'], "
+                          "'forbidden': [{'x': 2, 'y': 2}], 'search': {'method': 'random'}, "
+                          "'limits': {'max_trials': 9}}");
+    struct sweep_row sweep;
+    struct trial_row row;
+    ck_ok(sweep_create(s.db, &s.a, doc, NULL, &sweep, &err), err);
+    json_decref(doc);
+    add("a", "{'params': {'x': 2, 'y': 8}}");
+    ck_fails(try_add("a", "{'params': {'x': 3, 'y': 8}}", NULL, &row), AS_E_INVAL, err,
+             "x * y <= 16");
+    ck_fails(try_add("a", "{'params': {'x': 2, 'y': 2}}", NULL, &row), AS_E_INVAL, err,
+             "/forbidden/0");
+    ck_assert_str_eq(err.pointer, "/params");
+}
+END_TEST
+
+START_TEST(a_key_adds_once)
+{
+    struct trial_row row;
+    char sha[SHA256_HEX_SIZE];
+    ck_ok(sha256_of("body", 4, sha, &err), err);
+    struct idem_key k = {.scope = "u POST trials", .key = "k1", .body_sha256 = sha};
+    make_sweep(&s, "a", "'max_trials': 5", "");
+    for (int i = 0; i < 3; i++) {
+        ck_ok(try_add("a", "{'params': {'x': 0.5}}", &k, &row), err);
+        ck_assert_int_eq(row.number, 0);
+    }
+    char other[SHA256_HEX_SIZE];
+    ck_ok(sha256_of("other", 5, other, &err), err);
+    k.body_sha256 = other;
+    ck_fails(try_add("a", "{'params': {'x': 0.25}}", &k, &row), AS_E_CONFLICT, err, "another body");
+    ck_assert_int_eq(sweep_of_id(&s, "a").counts.total, 1);
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+    Suite *su = suite_create("trial_add");
+    TCase *c = tcase_create("trial_add");
+    pg_fixture_start();
+    tcase_set_timeout(c, 60);
+    tcase_add_checked_fixture(c, open_service, close_service);
+    tcase_add_test(c, enqueued_trials_run_next);
+    tcase_add_test(c, additions_neither_skip_nor_repeat);
+    tcase_add_test(c, known_results_use_no_budget);
+    tcase_add_test(c, known_results_prepare_nothing);
+    tcase_add_test(c, limits_count_the_others);
+    tcase_add_test(c, bad_additions_are_named);
+    tcase_add_test(c, rules_of_the_space_hold);
+    tcase_add_test(c, a_key_adds_once);
+    suite_add_tcase(su, c);
+    return su;
+}

@@ -1,0 +1,34 @@
+/* A sweep simulated in memory: suggestions, results, failures, in any order. */
+#ifndef ASSAY_TESTS_SEARCH_SWEEP_H
+#define ASSAY_TESTS_SEARCH_SWEEP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/mem.h"
+#include "search/suggest.h"
+
+struct sweep {
+    struct search_spec spec;
+    struct observation *trials; /* configurations are owned */
+    size_t n, cap;
+    uint64_t index;
+    json_t *state;
+    struct search_cache *cache; /* NULL: none is used */
+    json_t *reason;             /* of the last suggestion */
+};
+
+void sweep_init(struct sweep *w, const struct space *s, uint64_t seed, bool cached);
+void sweep_done(struct sweep *w);
+
+/* Suggest the next trial; it is pending then. AS_E_EXHAUSTED as suggest() has it. */
+as_status sweep_ask(struct sweep *w, struct as_err *err);
+void sweep_tell(struct sweep *w, size_t trial, double value); /* one objective */
+/* A result that people add. c is copied. */
+void sweep_add(struct sweep *w, const struct config *c, double value);
+
+/* The value of parameter i as a number: a choice is its index; NaN while inactive. */
+double sweep_number(const struct sweep *w, size_t trial, size_t i);
+
+#endif

@@ -1,0 +1,342 @@
+/* A history is made with suggest() itself, as a service would with results that come in late and
+ * out of order, and must replay to the last bit; a history that was tampered with must not. */
+#include "search/replay.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "search/suggest.h"
+#include "tests/check_main.h"
+
+#define LATE 3 /* results known so many trials later */
+
+static json_t *parse(const char *text)
+{
+    struct as_err err = {0};
+    json_t *j = NULL;
+    ck_ok(json_parse(text, strlen(text), &j, &err), err);
+    return j;
+}
+
+static json_t *make_sweep(const char *method)
+{
+    char text[900];
+    (void)snprintf(text, sizeof text,
+                   "{\"id\":\"s\",\"method\":\"%s\",\"seed\":\"7\",\"metrics\":[{\"name\":\"loss\","
+                   "\"goal\":\"minimize\"}],\"constraints\":[{\"metric\":\"ms\",\"max\":20}],"
+                   "\"document\":{\"search\":{\"method\":\"%s\",\"seed\":7},\"parameters\":{"
+                   "\"x\":{\"type\":\"float\",\"min\":-1,\"max\":1,\"points\":4},"
+                   "\"w\":{\"type\":\"int\",\"min\":1,\"max\":9},"
+                   "\"opt\":{\"type\":\"categorical\",\"values\":[\"a\",\"b\"]},"
+                   "\"m\":{\"type\":\"float\",\"min\":0,\"max\":1,\"points\":3,\"when\":{\"opt\":"
+                   "\"a\"}}}}}",
+                   method, method);
+    return parse(text);
+}
+
+/* Everything that a service keeps while it makes a history. */
+struct maker {
+    json_t *sweep, *items, *state;
+    struct space *space;
+    struct search_spec spec;
+    struct observation all[64];
+    struct config *configs[64];
+    size_t n, n_suggested;
+};
+
+static void maker_init(struct maker *m, const char *method)
+{
+    struct as_err err = {0};
+    *m = (struct maker){.sweep = make_sweep(method), .items = json_array()};
+    ck_ok(space_parse(json_object_get(json_object_get(m->sweep, "document"), "parameters"),
+                      "/parameters", &m->space, &err),
+          err);
+    m->spec =
+        (struct search_spec){.space = m->space, .seed = 7, .n_objectives = 1, .n_outcomes = 1};
+    m->spec.outcomes[0] = (struct outcome_bound){.min = -INFINITY, .max = 20};
+    ck_ok(search_method_parse(method, "/method", &m->spec.method, &err), err);
+}
+
+static void maker_done(struct maker *m)
+{
+    for (size_t i = 0; i < m->n; i++)
+        config_free(m->configs[i]);
+    json_decref(m->sweep);
+    json_decref(m->items);
+    json_decref(m->state);
+    space_free(m->space);
+}
+
+/* The state, the values and the rest of trial t: one in seven fails, one in eleven was cancelled.
+ */
+static void add_item(struct maker *m, size_t t, json_t *origin, bool is_suggested, size_t seen)
+{
+    const char *state = t % 11 == 5 ? "cancelled" : t % 7 == 3 ? "failed" : "completed";
+    double loss = m->configs[t] && m->configs[t]->entries[0].active
+                      ? m->configs[t]->entries[0].value.real
+                      : 0;
+    loss = loss * loss;
+    json_t *item =
+        json_pack("{s:I, s:s, s:o, s:o, s:I, s:o, s:{s:f, s:f}}", "number", (json_int_t)t, "state",
+                  state, "origin", origin, "params", config_to_json(m->space, m->configs[t]),
+                  "finish_seq", (json_int_t)(t + 1), "index",
+                  is_suggested ? json_integer((json_int_t)m->n_suggested) : json_null(), "metrics",
+                  "loss", loss, "ms", 10 + 20 * loss);
+    ck_assert_ptr_nonnull(item);
+    if (is_suggested)
+        ck_assert_int_eq(json_object_set_new(item, "seen", json_integer((json_int_t)seen)), 0);
+    ck_assert_int_eq(json_array_append_new(m->items, item), 0);
+    m->all[t] = (struct observation){.number = t,
+                                     .config = m->configs[t],
+                                     .state = *state == 'c' && state[1] == 'o' ? OBSERVED_COMPLETED
+                                                                               : OBSERVED_FAILED,
+                                     .is_suggested = is_suggested};
+    for (size_t i = 0; i < SEARCH_MAX_OBJECTIVES; i++)
+        m->all[t].values[i] = NAN;
+    for (size_t i = 0; i < SEARCH_MAX_OUTCOMES; i++)
+        m->all[t].outcomes[i] = NAN;
+    if (m->all[t].state == OBSERVED_COMPLETED) {
+        m->all[t].values[0] = loss;
+        m->all[t].outcomes[0] = 10 + 20 * loss;
+    }
+}
+
+/* Suggest trial t from the results of all but the last LATE. */
+static void make_suggested(struct maker *m)
+{
+    struct as_err err = {0};
+    struct suggestion s = {0};
+    struct observation known[64];
+    size_t t = m->n, n = 0, seen = t > LATE ? t - LATE : 0;
+    for (size_t i = 0; i < t; i++) {
+        bool is_known = i < seen;
+        if (is_known && i % 11 == 5)
+            continue; /* cancelled */
+        known[n] = m->all[i];
+        if (!is_known) {
+            known[n].state = OBSERVED_PENDING;
+            known[n].values[0] = known[n].outcomes[0] = NAN;
+        }
+        n++;
+    }
+    struct history h = {.trials = known, .n = n};
+    ck_ok(suggest(&m->spec, &h, m->state, t, m->n_suggested, NULL, &s, &err), err);
+    json_t *reason = json_deep_copy(s.reason);
+    json_decref(m->state);
+    m->state = json_incref(s.state);
+    m->configs[t] = config_copy(s.config);
+    add_item(m, t, json_string("suggested"), true, seen);
+    ck_assert_int_eq(json_object_set_new(json_array_get(m->items, t), "suggestion", reason), 0);
+    suggestion_done(&s);
+    m->n_suggested++;
+    m->n++;
+}
+
+static void make_known(struct maker *m)
+{
+    struct as_err err = {0};
+    JSON_AUTO params = parse("{\"x\":1.0,\"w\":3,\"opt\":\"b\"}");
+    ck_ok(config_from_json(m->space, params, "", &m->configs[m->n], &err), err);
+    add_item(m, m->n, json_string("known"), false, 0);
+    m->n++;
+}
+
+static void make(struct maker *m, const char *method)
+{
+    maker_init(m, method);
+    for (size_t t = 0; t < 30; t++) {
+        if (t == 4 || t == 9)
+            make_known(m);
+        else
+            make_suggested(m);
+    }
+}
+
+/* How many are the same; `first` is the number of the first that is not. */
+static size_t count_same(const struct maker *m, size_t *total, int64_t *first)
+{
+    struct as_err err = {0};
+    struct replay *r = NULL;
+    struct replay_step step;
+    size_t same = 0;
+    *total = 0;
+    *first = -1;
+    ck_ok(replay_create(m->sweep, m->items, &r, &err), err);
+    as_status st;
+    while ((st = replay_next(r, &step, &err)) == AS_OK) {
+        ++*total;
+        same += step.is_same;
+        if (!step.is_same && *first < 0)
+            *first = (int64_t)step.number;
+    }
+    ck_assert_int_eq(st, AS_E_EXHAUSTED);
+    ck_assert_uint_eq(*total, replay_suggested(r));
+    replay_free(r);
+    return same;
+}
+
+static const char *const methods[] = {"gp", "sobol", "random", "grid"};
+
+START_TEST(the_same_again)
+{
+    struct maker m;
+    size_t total;
+    int64_t first;
+    make(&m, methods[_i]);
+    ck_assert_uint_eq(count_same(&m, &total, &first), 28);
+    ck_assert_uint_eq(total, 28);
+    maker_done(&m);
+}
+END_TEST
+
+START_TEST(in_any_order)
+{
+    struct maker m;
+    size_t total;
+    int64_t first;
+    make(&m, "gp");
+    for (size_t i = 0; i < 15; i++) { /* the list from the end */
+        json_t *a = json_incref(json_array_get(m.items, i));
+        json_t *b = json_incref(json_array_get(m.items, 29 - i));
+        ck_assert_int_eq(json_array_set_new(m.items, i, b), 0);
+        ck_assert_int_eq(json_array_set_new(m.items, 29 - i, a), 0);
+    }
+    ck_assert_uint_eq(count_same(&m, &total, &first), 28);
+    maker_done(&m);
+}
+END_TEST
+
+START_TEST(a_changed_parameter)
+{
+    struct maker m;
+    size_t total;
+    int64_t first;
+    make(&m, methods[_i]);
+    json_t *params = json_object_get(json_array_get(m.items, 12), "params");
+    json_int_t w = json_integer_value(json_object_get(params, "w"));
+    ck_assert_int_eq(json_object_set_new(params, "w", json_integer(w == 1 ? 2 : 1)), 0);
+    ck_assert_uint_lt(count_same(&m, &total, &first), 28);
+    ck_assert_int_eq(first, 12);
+    maker_done(&m);
+}
+END_TEST
+
+/* The parameters are the same, what is said of them is not. */
+START_TEST(a_changed_reason)
+{
+    struct maker m;
+    size_t total;
+    int64_t first;
+    make(&m, "gp");
+    json_t *reason = json_object_get(json_array_get(m.items, 20), "suggestion");
+    double value = json_number_value(json_object_get(reason, "value"));
+    ck_assert_int_eq(json_object_set_new(reason, "value", json_real(nextafter(value, INFINITY))),
+                     0);
+    ck_assert_uint_eq(count_same(&m, &total, &first), 27);
+    ck_assert_int_eq(first, 20);
+    maker_done(&m);
+}
+END_TEST
+
+/* Pieces that each could be, but not together. */
+START_TEST(what_does_not_fit_together)
+{
+    static const struct {
+        size_t item;
+        const char *field;
+        json_int_t value;
+        const char *part;
+    } cases[] = {
+        {12, "index", 11, "trial 12 has index 11, expected 10"},
+        {12, "seen", 13, "trial 12 saw the results up to 13, and ended as number 13"},
+        {12, "finish_seq", 12, "trial 12 ended as number 12, and another one did"},
+    };
+    struct as_err err = {0};
+    struct replay *r = NULL;
+    struct maker m;
+    make(&m, "gp");
+    for (size_t i = 0; i < AS_ARRAY_LEN(cases); i++) {
+        json_t *trial = json_array_get(m.items, cases[i].item);
+        json_t *before = json_incref(json_object_get(trial, cases[i].field));
+        json_object_set_new(trial, cases[i].field, json_integer(cases[i].value));
+        ck_fails(replay_create(m.sweep, m.items, &r, &err), AS_E_INVAL, err, cases[i].part);
+        json_object_set_new(trial, cases[i].field, before);
+    }
+    json_object_set_new(m.sweep, "counts", json_pack("{s:i}", "total", 30));
+    ck_ok(replay_create(m.sweep, m.items, &r, &err), err);
+    replay_free(r);
+    json_array_remove(m.items, 29);
+    ck_fails(replay_create(m.sweep, m.items, &r, &err), AS_E_INVAL, err,
+             "found 29 trials, expected 30");
+    maker_done(&m);
+}
+END_TEST
+
+START_TEST(another_seed)
+{
+    struct maker m;
+    size_t total;
+    int64_t first;
+    make(&m, "random");
+    ck_assert_int_eq(json_object_set_new(m.sweep, "seed", json_string("8")), 0);
+    ck_assert_uint_lt(count_same(&m, &total, &first), 5);
+    ck_assert_int_eq(first, 0);
+    maker_done(&m);
+}
+END_TEST
+
+START_TEST(what_is_not_whole)
+{
+    struct as_err err = {0};
+    struct replay *r = NULL;
+    struct maker m;
+    make(&m, "sobol");
+    json_t *trial = json_array_get(m.items, 7);
+    ck_assert_int_eq(json_object_set_new(trial, "finish_seq", json_null()), 0);
+    ck_fails(replay_create(m.sweep, m.items, &r, &err), AS_E_INVAL, err, "/items/7");
+    ck_assert_int_eq(json_object_set_new(trial, "state", json_string("running")), 0);
+    ck_ok(replay_create(m.sweep, m.items, &r, &err), err);
+    replay_free(r);
+    ck_assert_int_eq(json_object_set_new(trial, "index", json_null()), 0);
+    ck_fails(replay_create(m.sweep, m.items, &r, &err), AS_E_INVAL, err, "index");
+    ck_assert_int_eq(json_array_remove(m.items, 7), 0);
+    ck_fails(replay_create(m.sweep, m.items, &r, &err), AS_E_INVAL, err, "not whole");
+    ck_assert_int_eq(json_object_del(m.sweep, "metrics"), 0);
+    ck_fails(replay_create(m.sweep, m.items, &r, &err), AS_E_INVAL, err, "/sweep/metrics");
+    ck_fails(replay_create(m.items, m.items, &r, &err), AS_E_INVAL, err, "expected a sweep");
+    maker_done(&m);
+}
+END_TEST
+
+START_TEST(nothing)
+{
+    struct as_err err = {0};
+    struct replay *r = NULL;
+    struct replay_step step;
+    JSON_AUTO sweep = make_sweep("gp");
+    JSON_AUTO items = json_array();
+    ck_ok(replay_create(sweep, items, &r, &err), err);
+    ck_assert_int_eq(replay_next(r, &step, &err), AS_E_EXHAUSTED);
+    replay_free(r);
+    replay_free(NULL);
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+    Suite *s = suite_create("replay");
+    TCase *t = tcase_create("replay");
+    tcase_set_timeout(t, 60);
+    tcase_add_loop_test(t, the_same_again, 0, 4);
+    tcase_add_test(t, in_any_order);
+    tcase_add_loop_test(t, a_changed_parameter, 0, 4);
+    tcase_add_test(t, another_seed);
+    tcase_add_test(t, a_changed_reason);
+    tcase_add_test(t, what_does_not_fit_together);
+    tcase_add_test(t, what_is_not_whole);
+    tcase_add_test(t, nothing);
+    suite_add_tcase(s, t);
+    return s;
+}

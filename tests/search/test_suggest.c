@@ -1,0 +1,609 @@
+#include <math.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/rng.h"
+#include "base/yaml_reader.h"
+#include "tests/check_main.h"
+#include "tests/search/spaces.h"
+#include "tests/search/sweep.h"
+
+#define MIXED                                                                                      \
+    "lr: {type: float, min: 1e-5, max: 1, scale: log}\n"                                           \
+    "width: {type: int, min: 8, max: 512, scale: log}\n"                                           \
+    "layers: {type: int, min: 1, max: 4}\n"                                                        \
+    "opt: {type: categorical, values: [sgd, adamw, lion]}\n"                                       \
+    "momentum: {type: float, min: 0, max: 0.99, when: {opt: sgd}}\n"                               \
+    "norm: {type: categorical, values: [none, batch, layer], when: {layers: [2, 3, 4]}}\n"         \
+    "drop: {type: float, min: 0, max: 0.5, step: 0.05}\n"                                          \
+    "fixed: {type: constant, value: 7}\n"
+
+static struct space *parse(const char *yaml)
+{
+    struct space *s = NULL;
+    struct as_err err = {0};
+    ck_ok(space_from_yaml(yaml, &s, &err), err);
+    return s;
+}
+
+/* A smooth function of everything that is active. */
+static double bowl(const struct sweep *w, size_t trial)
+{
+    double sum = 0;
+    for (size_t i = 0; i < w->spec.space->n; i++) {
+        const struct space_param *p = &w->spec.space->params[i];
+        const struct config_entry *e = &w->trials[trial].config->entries[i];
+        double u = e->active ? param_encode(p, e->value) : 0.9;
+        sum += (1 + (double)i) * (u - 0.35) * (u - 0.35);
+    }
+    return sum;
+}
+
+static char *config_text(const struct sweep *w, size_t trial)
+{
+    JSON_AUTO j = config_to_json(w->spec.space, w->trials[trial].config);
+    return json_format(j);
+}
+
+static void check_valid(const struct sweep *w, size_t trial)
+{
+    const struct space *s = w->spec.space;
+    const struct config *c = w->trials[trial].config;
+    for (size_t i = 0; i < s->n; i++) {
+        ck_assert_int_eq(c->entries[i].active, config_wants(s, c, i));
+        ck_assert(!c->entries[i].active || param_contains(&s->params[i], c->entries[i].value));
+    }
+    ck_assert(space_allows(s, c));
+    for (size_t t = 0; t < trial; t++)
+        ck_assert_msg(!config_equal(s, c, w->trials[t].config), "trial %zu repeats %zu", trial, t);
+}
+
+/* An asynchronous step: some of the pending trials end, out of order; some fail, some are NaN. */
+static void finish_some(struct sweep *w, struct rng *r, size_t slots)
+{
+    for (size_t t = w->n; t-- > 0;) {
+        if (w->trials[t].state != OBSERVED_PENDING)
+            continue;
+        bool must = t + slots < w->n;
+        if (!must && rng_below(r, 3))
+            continue;
+        uint64_t fate = rng_below(r, 12);
+        if (fate == 0)
+            w->trials[t].state = OBSERVED_FAILED;
+        else
+            sweep_tell(w, t, fate == 1 ? NAN : bowl(w, t));
+    }
+}
+
+/* What a server does between two suggestions when it restarts. */
+static void through_text(struct sweep *w)
+{
+    AS_AUTO(as_freep) char *text = json_format(w->state);
+    json_t *back = NULL;
+    struct as_err err = {0};
+    ck_ok(json_parse(text, strlen(text), &back, &err), err);
+    json_decref(w->state);
+    w->state = back;
+}
+
+static void run_twice(const struct space *s, uint64_t seed, size_t trials, size_t slots)
+{
+    AS_AUTO(sweep_done) struct sweep a = {0}, b = {0};
+    struct as_err err = {0};
+    struct rng ra, rb;
+    sweep_init(&a, s, seed, true);
+    sweep_init(&b, s, seed, false);
+    rng_init(&ra, seed, 1);
+    rng_init(&rb, seed, 1);
+    for (size_t t = 0; t < trials; t++) {
+        as_status st = sweep_ask(&a, &err);
+        ck_assert_int_eq(st, sweep_ask(&b, NULL));
+        if (st == AS_E_EXHAUSTED)
+            break;
+        ck_ok(st, err);
+        check_valid(&a, t);
+        ck_assert(config_equal(s, a.trials[t].config, b.trials[t].config));
+        ck_assert(json_equal(a.reason, b.reason));
+        through_text(&b);
+        AS_AUTO(as_freep) char *left = json_format(a.state), *right = json_format(b.state);
+        ck_assert_str_eq(left, right);
+        if (t % 7 == 6) { /* a server that had cached nothing takes over */
+            search_cache_free(a.cache);
+            a.cache = search_cache_create();
+        }
+        finish_some(&a, &ra, slots);
+        finish_some(&b, &rb, slots);
+    }
+    sweep_done(&b);
+}
+
+START_TEST(same_bits_with_and_without_cache)
+{
+    AS_AUTO(space_freep) struct space *mixed = parse(MIXED);
+    run_twice(mixed, 1, 60, 4);
+    AS_AUTO(space_freep)
+    struct space *plane =
+        parse("x: {type: float, min: -1, max: 2}\ny: {type: float, min: 0, max: 1}\n");
+    run_twice(plane, 2, 60, 8);
+    for (uint64_t seed = 0; seed < 6; seed++) {
+        AS_AUTO(space_freep) struct space *s = space_at_random(seed);
+        run_twice(s, seed, 24, 3);
+    }
+}
+END_TEST
+
+/* Past 200 rows the factor grows row by row, and fits come now and then. */
+START_TEST(same_bits_when_the_factor_grows)
+{
+    AS_AUTO(space_freep)
+    struct space *s =
+        parse("x: {type: float, min: -1, max: 2}\ny: {type: int, min: 0, max: 100000}\n");
+    AS_AUTO(sweep_done) struct sweep a = {0}, b = {0};
+    struct as_err err = {0};
+    sweep_init(&a, s, 3, true);
+    sweep_init(&b, s, 3, false);
+    for (uint64_t t = 0; t < 205; t++) {
+        AS_AUTO(config_freep) struct config *c = NULL;
+        ck_ok(sampler_suggest(s, SEARCH_RANDOM, 9, t, &c, NULL, &err), err);
+        sweep_add(&a, c, 0);
+        sweep_tell(&a, t, bowl(&a, t));
+        sweep_add(&b, c, bowl(&a, t));
+    }
+    size_t fits = 0;
+    for (size_t t = 205; t < 240; t++) {
+        ck_ok(sweep_ask(&a, &err), err);
+        ck_ok(sweep_ask(&b, &err), err);
+        check_valid(&a, t);
+        ck_assert(config_equal(s, a.trials[t].config, b.trials[t].config));
+        ck_assert(json_equal(a.reason, b.reason));
+        ck_assert(json_equal(a.state, b.state));
+        through_text(&b);
+        fits += json_is_true(json_object_get(json_object_get(a.reason, "fit"), "refitted"));
+        if (t % 3 == 2) { /* three at a time, told in the reverse order */
+            for (size_t k = 0; k < 3; k++) {
+                sweep_tell(&a, t - k, bowl(&a, t - k));
+                sweep_tell(&b, t - k, bowl(&b, t - k));
+            }
+        }
+    }
+    ck_assert_uint_gt(fits, 1);
+    ck_assert_uint_lt(fits, 25);
+    sweep_done(&b);
+}
+END_TEST
+
+START_TEST(finite_spaces_end_exactly)
+{
+    static const struct {
+        const char *space;
+        size_t cells;
+    } cases[] = {
+        {"a: {type: int, min: 1, max: 4}\nb: {type: bool}\n", 8},
+        {"a: {type: constant, value: x}\n", 1},
+        {"a: {type: int, min: 3, max: 3}\n", 1},
+        {"o: {type: categorical, values: [p, q]}\n"
+         "k: {type: int, min: 0, max: 9, when: {o: q}}\n"
+         "d: {type: ordinal, values: [1, 4, 16]}\n",
+         33},
+        {"a: {type: int, min: 0, max: 35}\nb: {type: int, min: 0, max: 35, when: {a: 1}}\n", 71},
+    };
+    for (size_t i = 0; i < AS_ARRAY_LEN(cases); i++) {
+        AS_AUTO(space_freep) struct space *s = parse(cases[i].space);
+        AS_AUTO(sweep_done) struct sweep w = {0};
+        struct as_err err = {0};
+        sweep_init(&w, s, i, true);
+        for (size_t t = 0; t < cases[i].cells; t++) {
+            ck_ok(sweep_ask(&w, &err), err);
+            check_valid(&w, t);
+            if (t % 3) /* some stay pending: they count as tried */
+                sweep_tell(&w, t, bowl(&w, t));
+        }
+        ck_fails(sweep_ask(&w, &err), AS_E_EXHAUSTED, err, "every configuration");
+    }
+}
+END_TEST
+
+/* Constraints leave few of many configurations: the sweep ends when those are used up, also where
+ * the space is too large to be walked through. */
+START_TEST(few_are_used_up)
+{
+    static const struct {
+        int max; /* of the third */
+        size_t cells;
+        const char *rule, *message;
+    } cases[] = {
+        {99, 3, "a == 37 and b == 12 and c >= 97", "every configuration of the space was tried"},
+        {101, 125, "a < 5 and b < 5 and c < 5", "every configuration that was found"},
+    };
+    for (size_t i = 0; i < AS_ARRAY_LEN(cases); i++) {
+        char yaml[200];
+        (void)snprintf(yaml, sizeof yaml,
+                       "a: {type: int, min: 0, max: 99}\nb: {type: int, min: 0, max: 99}\n"
+                       "c: {type: int, min: 0, max: %d}\n",
+                       cases[i].max);
+        AS_AUTO(space_freep) struct space *s = parse(yaml);
+        AS_AUTO(sweep_done) struct sweep w = {0};
+        struct as_err err = {0};
+        JSON_AUTO rules = json_pack("[s]", cases[i].rule);
+        ck_ok(space_parse_constraints(s, rules, "/parameter_constraints", &err), err);
+        sweep_init(&w, s, 4, true);
+        for (size_t t = 0; t < cases[i].cells; t++) {
+            ck_ok(sweep_ask(&w, &err), err);
+            check_valid(&w, t);
+            sweep_tell(&w, t, bowl(&w, t));
+        }
+        ck_fails(sweep_ask(&w, &err), AS_E_EXHAUSTED, err, cases[i].message);
+    }
+}
+END_TEST
+
+START_TEST(constraints_hold)
+{
+    AS_AUTO(space_freep)
+    struct space *s = parse("batch: {type: int, min: 1, max: 512, scale: log}\n"
+                            "steps: {type: int, min: 1, max: 64}\n"
+                            "x: {type: float, min: 0, max: 1}\n"
+                            "y: {type: float, min: 0, max: 1}\n"
+                            "o: {type: categorical, values: [a, b]}\n");
+    struct as_err err = {0};
+    JSON_AUTO rules = json_pack("[s,s]", "batch * steps <= 256", "x + y < 0.5");
+    JSON_AUTO never = json_pack("[{s:s,s:{s:f}}]", "o", "b", "x", "max", 0.1);
+    ck_ok(space_parse_constraints(s, rules, "/parameter_constraints", &err), err);
+    ck_ok(space_parse_forbidden(s, never, "/forbidden", &err), err);
+    AS_AUTO(sweep_done) struct sweep w = {0};
+    sweep_init(&w, s, 4, true);
+    double best = INFINITY;
+    for (size_t t = 0; t < 40; t++) {
+        ck_ok(sweep_ask(&w, &err), err);
+        check_valid(&w, t);
+        /* the best allowed place is on the border x + y = 0.5 */
+        double x = sweep_number(&w, t, 2), y = sweep_number(&w, t, 3);
+        double v = (x - 0.6) * (x - 0.6) + (y - 0.6) * (y - 0.6);
+        sweep_tell(&w, t, v);
+        best = fmin(best, v);
+    }
+    ck_assert_msg(best < 0.26, "best is %g, 0.245 is possible", best);
+}
+END_TEST
+
+/* Nothing that a history may hold stops it. */
+START_TEST(odd_histories_never_break_it)
+{
+    static const double odd[] = {0, 1e300, -1e300, 5e-324, INFINITY, -INFINITY, NAN, 1};
+    AS_AUTO(space_freep) struct space *s = parse(MIXED);
+    for (int kind = 0; kind < 6; kind++) {
+        AS_AUTO(sweep_done) struct sweep w = {0};
+        struct as_err err = {0};
+        sweep_init(&w, s, (uint64_t)kind, true);
+        for (size_t t = 0; t < 18; t++) {
+            ck_ok(sweep_ask(&w, &err), err);
+            check_valid(&w, t);
+            switch (kind) {
+            case 0: /* all the same */
+                sweep_tell(&w, t, 3);
+                break;
+            case 1: /* all failed */
+                w.trials[t].state = OBSERVED_FAILED;
+                break;
+            case 2:
+                sweep_tell(&w, t, odd[t % AS_ARRAY_LEN(odd)]);
+                break;
+            case 3: /* nothing ends */
+                break;
+            case 4: /* one value, then failures */
+                sweep_tell(&w, t, t ? NAN : 1);
+                break;
+            default: /* enormous and tiny */
+                sweep_tell(&w, t, t % 2 ? 1e300 * bowl(&w, t) : 1e-300 * bowl(&w, t));
+            }
+        }
+    }
+}
+END_TEST
+
+/* The same configuration observed often, as people may add it, with different values. */
+START_TEST(repeated_rows_never_break_it)
+{
+    AS_AUTO(space_freep)
+    struct space *s = parse("x: {type: float, min: 0, max: 1}\ny: {type: float, min: 0, max: 1}\n");
+    AS_AUTO(sweep_done) struct sweep w = {0};
+    struct as_err err = {0};
+    sweep_init(&w, s, 1, true);
+    AS_AUTO(config_freep) struct config *c = NULL;
+    ck_ok(sampler_suggest(s, SEARCH_SOBOL, 1, 0, &c, NULL, &err), err);
+    for (size_t i = 0; i < 30; i++)
+        sweep_add(&w, c, (double)(i % 5));
+    for (size_t t = 30; t < 40; t++) {
+        ck_ok(sweep_ask(&w, &err), err);
+        for (size_t k = 0; k < t; k++)
+            ck_assert(!config_equal(s, w.trials[t].config, w.trials[k].config));
+        sweep_tell(&w, t, bowl(&w, t));
+    }
+    ck_assert_str_eq(json_string_value(json_object_get(w.reason, "phase")), "model");
+}
+END_TEST
+
+START_TEST(many_parameters_and_few)
+{
+    AS_AUTO(str_done) struct str many = {0};
+    for (int i = 0; i < 200; i++)
+        str_printf(&many, "p%d: {type: %s}\n", i,
+                   i % 4 == 3 ? "categorical, values: [a, b, c]" : "float, min: 0, max: 1");
+    AS_AUTO(str_done) struct str wide = {0};
+    str_puts(&wide, "c: {type: categorical, values: [0");
+    for (int i = 1; i < 1000; i++)
+        str_printf(&wide, ", %d", i);
+    str_puts(&wide, "]}\nb: {type: bool}\n");
+    const char *texts[] = {str_cstr(&many), str_cstr(&wide), "x: {type: float, min: 0, max: 1}\n",
+                           "n: {type: int, min: 0, max: 9000000000000000000}\n"};
+    for (size_t k = 0; k < AS_ARRAY_LEN(texts); k++) {
+        AS_AUTO(space_freep) struct space *s = parse(texts[k]);
+        AS_AUTO(sweep_done) struct sweep w = {0};
+        struct as_err err = {0};
+        sweep_init(&w, s, k, true);
+        for (size_t t = 0; t < 14; t++) {
+            ck_ok(sweep_ask(&w, &err), err);
+            check_valid(&w, t);
+            sweep_tell(&w, t, bowl(&w, t));
+        }
+    }
+}
+END_TEST
+
+/* Centre first; what people added counts towards the initial design. */
+START_TEST(initial_design)
+{
+    AS_AUTO(space_freep)
+    struct space *s = parse("x: {type: float, min: 0, max: 1}\nn: {type: int, min: 1, max: 9}\n");
+    AS_AUTO(sweep_done) struct sweep w = {0};
+    struct as_err err = {0};
+    sweep_init(&w, s, 1, true);
+    for (size_t t = 0; t < 6; t++) {
+        ck_ok(sweep_ask(&w, &err), err);
+        const char *phase = json_string_value(json_object_get(w.reason, "phase"));
+        ck_assert_str_eq(phase, t < 5 ? "initial" : "model");
+        sweep_tell(&w, t, bowl(&w, t));
+    }
+    AS_AUTO(as_freep) char *first = config_text(&w, 0);
+    ck_assert_str_eq(first, "{\"n\":5,\"x\":0.5}");
+    AS_AUTO(sweep_done) struct sweep v = {0};
+    sweep_init(&v, s, 1, true);
+    for (size_t t = 0; t < 5; t++)
+        sweep_add(&v, w.trials[t].config, bowl(&w, t));
+    ck_ok(sweep_ask(&v, &err), err);
+    ck_assert_str_eq(json_string_value(json_object_get(v.reason, "phase")), "model");
+    v.spec.initial_trials = 7;
+    ck_ok(sweep_ask(&v, &err), err);
+    ck_assert_str_eq(json_string_value(json_object_get(v.reason, "phase")), "initial");
+}
+END_TEST
+
+static void tell_outcomes(struct sweep *w, size_t t)
+{
+    double x = sweep_number(w, t, 0), y = sweep_number(w, t, 1);
+    struct observation *o = &w->trials[t];
+    o->state = OBSERVED_COMPLETED;
+    o->values[0] = -(x + y); /* maximised below */
+    o->values[1] = x - y;
+    o->outcomes[0] = x * y;
+}
+
+/* Maximise -(x + y) where x y >= 0.3: the best is 2 sqrt(0.3) at x = y. */
+START_TEST(outcome_constraints)
+{
+    AS_AUTO(space_freep)
+    struct space *s = parse("x: {type: float, min: 0, max: 1}\ny: {type: float, min: 0, max: 1}\n");
+    AS_AUTO(sweep_done) struct sweep w = {0};
+    struct as_err err = {0};
+    sweep_init(&w, s, 5, true);
+    w.spec.maximize[0] = true;
+    w.spec.n_outcomes = 1;
+    w.spec.outcomes[0] = (struct outcome_bound){0.3, INFINITY};
+    double best = -INFINITY;
+    for (size_t t = 0; t < 30; t++) {
+        ck_ok(sweep_ask(&w, &err), err);
+        check_valid(&w, t);
+        tell_outcomes(&w, t);
+        if (w.trials[t].outcomes[0] >= 0.3)
+            best = fmax(best, w.trials[t].values[0]);
+    }
+    ck_assert_msg(best > -2 * sqrt(0.3) - 0.02, "best is %g", best);
+    /* nothing can be feasible: the limits alone are searched */
+    w.spec.outcomes[0].min = 2;
+    ck_ok(sweep_ask(&w, &err), err);
+    ck_assert_str_eq(json_string_value(json_object_get(w.reason, "acquisition")), "feasibility");
+}
+END_TEST
+
+START_TEST(several_objectives)
+{
+    AS_AUTO(space_freep)
+    struct space *s = parse("x: {type: float, min: 0, max: 1}\ny: {type: float, min: 0, max: 1}\n");
+    AS_AUTO(sweep_done) struct sweep w = {0};
+    struct as_err err = {0};
+    sweep_init(&w, s, 5, true);
+    w.spec.n_objectives = 2;
+    w.spec.maximize[1] = true;
+    size_t near = 0;
+    for (size_t t = 0; t < 30; t++) {
+        ck_ok(sweep_ask(&w, &err), err);
+        check_valid(&w, t);
+        double x = sweep_number(&w, t, 0), y = sweep_number(&w, t, 1);
+        w.trials[t].state = t == 8 ? OBSERVED_FAILED : OBSERVED_COMPLETED;
+        w.trials[t].values[0] = x * x + (y - 0.5) * (y - 0.5);
+        w.trials[t].values[1] = -(x - 1) * (x - 1) - (y - 0.5) * (y - 0.5);
+        near += t >= 10 && fabs(y - 0.5) < 0.1;
+    }
+    ck_assert_str_eq(json_string_value(json_object_get(w.reason, "acquisition")), "ehvi");
+    ck_assert_uint_eq(json_array_size(json_object_get(w.reason, "predicted")), 2);
+    /* the front is y = 0.5 */
+    ck_assert_msg(near >= 12, "%zu of 20 are near the front", near);
+}
+END_TEST
+
+/* The front of x and 1 - sqrt(x) + y is y = 0; a bound on an outcome ends it at x = 0.5, and no
+ * trial of the first ones is near that end. */
+START_TEST(fronts_are_followed_to_their_ends)
+{
+    AS_AUTO(space_freep)
+    struct space *s = parse("x: {type: float, min: 0, max: 1}\ny: {type: float, min: 0, max: 1}\n");
+    AS_AUTO(sweep_done) struct sweep w = {0};
+    struct as_err err = {0};
+    double end = 0;
+    sweep_init(&w, s, 4, true);
+    w.spec.n_objectives = 2;
+    w.spec.n_outcomes = 1;
+    w.spec.outcomes[0] = (struct outcome_bound){-INFINITY, 0.5};
+    for (size_t t = 0; t < 30; t++) {
+        ck_ok(sweep_ask(&w, &err), err);
+        double x = sweep_number(&w, t, 0), y = sweep_number(&w, t, 1);
+        sweep_tell(&w, t, x);
+        w.trials[t].values[1] = 1 - sqrt(x) + y;
+        w.trials[t].outcomes[0] = x;
+        if (x <= 0.5 && y < 0.02)
+            end = fmax(end, x);
+    }
+    ck_assert_msg(end > 0.45, "the front was followed to %g", end);
+}
+END_TEST
+
+/* Where trials fail is not tried for ever: half of the plane, with the best values near its edge.
+ */
+START_TEST(failures_are_avoided)
+{
+    AS_AUTO(space_freep)
+    struct space *s = parse("x: {type: float, min: 0, max: 1}\ny: {type: float, min: 0, max: 1}\n"
+                            "o: {type: bool}\n");
+    AS_AUTO(sweep_done) struct sweep w = {0};
+    struct as_err err = {0};
+    sweep_init(&w, s, 2, true);
+    size_t failed = 0;
+    for (size_t t = 0; t < 40; t++) {
+        ck_ok(sweep_ask(&w, &err), err);
+        check_valid(&w, t);
+        double x = sweep_number(&w, t, 0);
+        if (x > 0.5) {
+            w.trials[t].state = OBSERVED_FAILED;
+            failed += t >= 20;
+        } else {
+            sweep_tell(&w, t, fabs(x - 0.45) + fabs(sweep_number(&w, t, 1) - 0.3));
+        }
+    }
+    ck_assert_msg(failed <= 10, "%zu of the last 20 failed", failed);
+}
+END_TEST
+
+/* A state of another space, or none at all, is the same as no state. */
+START_TEST(strange_states_are_ignored)
+{
+    static const char *const strange[] = {
+        "[]",
+        "{\"models\":3}",
+        "{\"models\":{\"w0\":{\"theta\":[1,2],\"rows\":[],\"best\":0}}}",
+        "{\"models\":{\"w0\":{\"theta\":[0,0,0,\"x\"],\"rows\":[[0,4]],\"best\":0}}}",
+        "{\"models\":{\"w0\":{\"theta\":[0,0,0,1e300],\"rows\":[[0,4]],\"best\":0}}}",
+        "{\"models\":{\"w0\":{\"theta\":[0,0,0,0],\"rows\":[[4,0]],\"best\":0}},"
+        "\"trust\":{\"length\":\"far\"}}"};
+    AS_AUTO(space_freep)
+    struct space *s = parse("x: {type: float, min: 0, max: 1}\ny: {type: float, min: 0, max: 1}\n");
+    AS_AUTO(sweep_done) struct sweep w = {0};
+    struct as_err err = {0};
+    sweep_init(&w, s, 1, false);
+    for (size_t t = 0; t < 8; t++) {
+        ck_ok(sweep_ask(&w, &err), err);
+        sweep_tell(&w, t, bowl(&w, t));
+    }
+    struct history h = {w.trials, w.n};
+    AS_AUTO(suggestion_done) struct suggestion none = {0};
+    ck_ok(suggest(&w.spec, &h, NULL, 8, 8, NULL, &none, &err), err);
+    for (size_t i = 0; i < AS_ARRAY_LEN(strange); i++) {
+        JSON_AUTO j = json_loads(strange[i], 0, NULL);
+        ck_assert_ptr_nonnull(j);
+        AS_AUTO(suggestion_done) struct suggestion got = {0};
+        ck_ok(suggest(&w.spec, &h, j, 8, 8, NULL, &got, &err), err);
+        ck_assert_msg(config_equal(s, none.config, got.config), "%s", strange[i]);
+    }
+}
+END_TEST
+
+START_TEST(runs_out_of_memory_cleanly)
+{
+    AS_AUTO(space_freep) struct space *s = parse(MIXED);
+    AS_AUTO(sweep_done) struct sweep w = {0};
+    struct as_err err = {0};
+    sweep_init(&w, s, 1, false);
+    for (size_t t = 0; t < 12; t++) {
+        ck_ok(sweep_ask(&w, &err), err);
+        if (t == 4)
+            w.trials[t].state = OBSERVED_FAILED;
+        else
+            sweep_tell(&w, t, bowl(&w, t));
+    }
+    struct history h = {w.trials, w.n};
+    for (size_t nth = 1;; nth++) {
+        struct suggestion got = {0};
+        as_mem_fail_nth(nth);
+        as_status st = suggest(&w.spec, &h, w.state, 12, 12, NULL, &got, &err);
+        as_mem_fail_nth(0);
+        if (st == AS_OK) {
+            suggestion_done(&got);
+            ck_assert_uint_gt(nth, 20);
+            break;
+        }
+        ck_assert_int_eq(st, AS_E_NOMEM);
+        ck_assert_ptr_null(got.config);
+    }
+}
+END_TEST
+
+static void check_turn(const struct sweep *w, const char *acquisition, const char *model)
+{
+    ck_assert_str_eq(json_string_value(json_object_get(w->reason, "acquisition")), acquisition);
+    ck_assert_str_eq(json_string_value(json_object_get(w->reason, "model")), model);
+}
+
+/* An int of two values counts as a category; UCB has its turn only while nothing is pending. */
+START_TEST(acquisitions_take_turns)
+{
+    AS_AUTO(space_freep)
+    struct space *s = parse("x: {type: float, min: 0, max: 1}\ny: {type: float, min: 0, max: 1}\n"
+                            "on: {type: int, min: 0, max: 1}\n");
+    for (size_t idle = 0; idle < 2; idle++) { /* the first trial never ends, or does */
+        AS_AUTO(sweep_done) struct sweep w;
+        struct as_err err = {0};
+        sweep_init(&w, s, 3, true);
+        for (size_t t = 0; t < 16; t++) {
+            ck_ok(sweep_ask(&w, &err), err);
+            if (t >= 10)
+                check_turn(&w, t % 4 == 2 && idle ? "ucb" : "logei", t % 2 ? "plain" : "warped");
+            if (t || idle)
+                sweep_tell(&w, t, bowl(&w, t));
+        }
+    }
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+    Suite *s = suite_create("search/suggest");
+    TCase *t = tcase_create("suggest");
+    tcase_set_timeout(t, 120);
+    tcase_add_test(t, same_bits_with_and_without_cache);
+    tcase_add_test(t, same_bits_when_the_factor_grows);
+    tcase_add_test(t, finite_spaces_end_exactly);
+    tcase_add_test(t, few_are_used_up);
+    tcase_add_test(t, constraints_hold);
+    tcase_add_test(t, odd_histories_never_break_it);
+    tcase_add_test(t, repeated_rows_never_break_it);
+    tcase_add_test(t, many_parameters_and_few);
+    tcase_add_test(t, initial_design);
+    tcase_add_test(t, acquisitions_take_turns);
+    tcase_add_test(t, outcome_constraints);
+    tcase_add_test(t, several_objectives);
+    tcase_add_test(t, fronts_are_followed_to_their_ends);
+    tcase_add_test(t, failures_are_avoided);
+    tcase_add_test(t, strange_states_are_ignored);
+    tcase_add_test(t, runs_out_of_memory_cleanly);
+    suite_add_tcase(s, t);
+    return s;
+}

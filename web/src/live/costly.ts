@@ -1,0 +1,60 @@
+/* Something that costs the server work: it is fetched when its panel comes into sight, and again when it may have
+ * changed, at most every few seconds and only while the panel is seen. */
+import { signal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import { Refresher } from "./refresher";
+
+const EVERY_MS = 3000;
+
+export class Costly<T> {
+  readonly value = signal<T | null>(null);
+  readonly refresher: Refresher;
+  #isOld = true;
+  #inSight = false;
+
+  constructor(load: (signal: AbortSignal) => Promise<T>) {
+    this.refresher = new Refresher(async (signal) => {
+      this.#isOld = false;
+      try {
+        this.value.value = await load(signal);
+      } catch (error) {
+        this.#isOld = true;
+        throw error;
+      }
+    }, EVERY_MS);
+  }
+
+  /** What was loaded may be old. */
+  mark(): void {
+    this.#isOld = true;
+    this.#ask();
+  }
+
+  seen(inSight: boolean): void {
+    this.#inSight = inSight;
+    this.#ask();
+  }
+
+  stop(): void {
+    this.refresher.stop();
+  }
+
+  #ask(): void {
+    if (this.#isOld && this.#inSight) this.refresher.ask();
+  }
+}
+
+/** For the element that shows it: tells when it scrolls into sight and out of it. */
+export function useSight<E extends Element>(costly: Costly<unknown>) {
+  const element = useRef<E>(null);
+  useEffect(() => {
+    if (!element.current) return undefined;
+    const observer = new IntersectionObserver((entries) => costly.seen(entries.at(-1)?.isIntersecting ?? false), { rootMargin: "100px" });
+    observer.observe(element.current);
+    return () => {
+      observer.disconnect();
+      costly.seen(false);
+    };
+  }, [costly]);
+  return element;
+}

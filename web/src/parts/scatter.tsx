@@ -1,0 +1,142 @@
+/* Trials in the plane of two objectives: the front joined by steps, the others faint, infeasible ones as crosses. */
+import { useMemo, useRef } from "preact/hooks";
+import uPlot from "uplot";
+import type * as Api from "../api/types";
+import { count, sig } from "../format";
+import { colour } from "../theme";
+import { drawable, edgeOf } from "./history";
+import { isInfeasible, metricOf } from "./objectives";
+import { axis, Plot, tickText, type Options } from "./plot";
+import { tipOf, trialLines } from "./tip";
+
+const HEIGHT = 320;
+const REACH_PX = 24; // how near the pointer must be to a point
+const nothing = () => null;
+
+interface Dot {
+  trial: Api.Trial;
+  x: number;
+  y: number;
+  kind: "front" | "other" | "infeasible";
+}
+
+interface Props {
+  sweep: Api.Sweep;
+  trials: readonly Api.Trial[];
+  /** Numbers of the trials of the front. */
+  front: ReadonlySet<number>;
+  /** Leave out what lies far off. */
+  clip: boolean;
+  x: Api.Objective;
+  y: Api.Objective;
+  open: (number: number) => void;
+}
+
+/** Completed trials that have both values, from left to right. */
+function dotsOf(trials: readonly Api.Trial[], front: ReadonlySet<number>, x: string, y: string): Dot[] {
+  const dots: Dot[] = [];
+  for (const trial of trials) {
+    const [vx, vy] = [drawable(metricOf(trial, x)), drawable(metricOf(trial, y))];
+    if (trial.state !== "completed" || vx === null || vy === null) continue;
+    dots.push({ trial, x: vx, y: vy, kind: front.has(trial.number) ? "front" : isInfeasible(trial) ? "infeasible" : "other" });
+  }
+  return dots.sort((a, b) => a.x - b.x || a.y - b.y);
+}
+
+/** The dots without those that lie far off in either objective, as in the chart of the history; the front is always in. */
+function near(dots: readonly Dot[], x: Api.Objective, y: Api.Objective): readonly Dot[] {
+  const [sx, sy] = [x, y].map((m) => (m.goal === "minimize" ? 1 : -1)) as [number, number];
+  const [ex, ey] = [edgeOf(dots.map((d) => d.x), sx), edgeOf(dots.map((d) => d.y), sy)];
+  return dots.filter((d) => d.kind === "front" || (d.x * sx <= ex && d.y * sy <= ey));
+}
+
+export function Scatter({ sweep, trials, front, clip, x, y, open }: Props) {
+  const all = useMemo(() => dotsOf(trials, front, x.name, y.name), [trials, front, x.name, y.name]);
+  const dots = useMemo(() => (clip ? near(all, x, y) : all), [all, clip]);
+  const state = useRef({ sweep, dots, open });
+  state.current = { sweep, dots, open };
+  const data = useMemo<uPlot.AlignedData>(() => {
+    const only = (kind: Dot["kind"]) => dots.map((d) => (d.kind === kind ? d.y : null));
+    return [dots.map((d) => d.x), only("other"), only("infeasible"), only("front")];
+  }, [dots]);
+  // Between two points of the front lies what the worse of both is sure of: a step. With more objectives than two axes it is no line.
+  const joined = sweep.metrics.length === 2;
+  const size = dots.length > 2000 ? 3 : dots.length > 500 ? 4.5 : 6;
+  const range = (_u: uPlot, min: number | null, max: number | null): uPlot.Range.MinMax => (min === null || max === null ? [0, 1] : uPlot.rangeNum(min, max, 0.08, true));
+
+  const options = (): Options => ({
+    scales: { x: { time: false, range }, y: { range } },
+    axes: [axis({ label: `${x.name} (${x.goal})`, size: 28, values: tickText }), axis({ label: `${y.name} (${y.goal})`, size: 56, values: tickText })],
+    series: [
+      {},
+      { label: "beaten", paths: nothing, points: { show: true, size, width: 0, fill: colour("--point-faint"), stroke: colour("--point-faint") } },
+      { label: "infeasible", paths: nothing, points: { show: false } },
+      {
+        label: "front", stroke: colour("--accent"), width: 1.5, spanGaps: true, points: { show: true, size: 8, width: 0, fill: colour("--accent"), stroke: colour("--accent") },
+        paths: (joined && uPlot.paths.stepped?.({ align: x.goal === "minimize" ? 1 : -1 })) || nothing,
+      },
+    ],
+    padding: [12, 12, 0, 0],
+    legend: { show: false },
+    cursor: { x: false, y: false, points: { show: false }, drag: { x: false, y: false } },
+    hooks: { draw: [(u) => drawCrosses(u, state.current.dots)] },
+  });
+  const onFront = dots.filter((d) => d.kind === "front").length;
+  const label = `${y.name} (${y.goal}) against ${x.name} (${x.goal}) of ${all.length} completed trials, ${onFront} of them on the front. The list has the front's values.`;
+  return (
+    <div class="scatter">
+      <Plot class="history" height={HEIGHT} data={data} deps={[x.name, y.name, x.goal, joined, size]} options={options} label={label} made={(u) => addTip(u, () => state.current)} />
+      {all.length > dots.length && <p class="note">{count(all.length - dots.length)} off the scale, far from the rest.</p>}
+    </div>
+  );
+}
+
+function drawCrosses(u: uPlot, dots: readonly Dot[]): void {
+  const { ctx } = u;
+  const arm = 3 * devicePixelRatio;
+  ctx.save();
+  ctx.beginPath();
+  for (const d of dots) {
+    if (d.kind !== "infeasible") continue;
+    const [x, y] = [u.valToPos(d.x, "x", true), u.valToPos(d.y, "y", true)];
+    ctx.moveTo(x - arm, y - arm);
+    ctx.lineTo(x + arm, y + arm);
+    ctx.moveTo(x - arm, y + arm);
+    ctx.lineTo(x + arm, y - arm);
+  }
+  ctx.strokeStyle = colour("--infeasible");
+  ctx.lineWidth = 1.5 * devicePixelRatio;
+  ctx.stroke();
+  ctx.restore();
+}
+
+interface Current {
+  sweep: Api.Sweep;
+  dots: readonly Dot[];
+  open: (number: number) => void;
+}
+
+/** The point nearest to the pointer gets a ring and a box. */
+function addTip(u: uPlot, current: () => Current): void {
+  const ring = document.createElement("div");
+  ring.className = "ring";
+  ring.hidden = true;
+  u.over.appendChild(ring);
+  const nearest = (): Dot | undefined => {
+    const [left, top] = [u.cursor.left ?? -1, u.cursor.top ?? -1];
+    let [found, least]: [Dot | undefined, number] = [undefined, REACH_PX ** 2];
+    for (const d of left < 0 ? [] : current().dots) {
+      const far = (u.valToPos(d.x, "x") - left) ** 2 + (u.valToPos(d.y, "y") - top) ** 2;
+      if (far < least) [found, least] = [d, far];
+    }
+    return found;
+  };
+  const under = (): Dot | undefined => {
+    const d = nearest();
+    ring.hidden = d === undefined;
+    if (d) [ring.style.left, ring.style.top] = [`${u.valToPos(d.x, "x")}px`, `${u.valToPos(d.y, "y")}px`];
+    return d;
+  };
+  const values = (d: Dot): [string, string][] => current().sweep.metrics.map((m) => [m.name, sig(metricOf(d.trial, m.name))]);
+  tipOf(u, under, (d) => trialLines(d.trial, current().sweep, d.kind === "front" ? "on the front" : "", values(d)), (d) => current().open(d.trial.number));
+}

@@ -1,0 +1,45 @@
+/* The box beside the pointer that says which trial lies under it; a click there opens the trial. */
+import type uPlot from "uplot";
+import type * as Api from "../api/types";
+import { inOrder, param } from "../format";
+import { isInfeasible } from "./objectives";
+
+const MOVED_PX = 4; // a press that moves further is a drag
+const MOST_PARAMS = 12;
+
+/** `under` finds what lies under the pointer, for a plot whose cursor moves. */
+export function tipOf<T>(u: uPlot, under: () => T | undefined, lines: (found: T) => HTMLElement[], open: (found: T) => void): void {
+  const tip = document.createElement("div");
+  tip.className = "tip";
+  tip.hidden = true;
+  u.over.appendChild(tip);
+  const show = () => {
+    const left = u.cursor.left ?? -1;
+    const found = under(); // also when the pointer leaves: what it marks goes with it
+    tip.hidden = found === undefined || left < 0;
+    if (found === undefined || left < 0) return;
+    tip.replaceChildren(...lines(found));
+    const right = left > u.over.clientWidth / 2;
+    tip.style.left = right ? "" : `${left + 14}px`;
+    tip.style.right = right ? `${u.over.clientWidth - left + 14}px` : "";
+  };
+  (u.hooks.setCursor ??= []).push(show);
+  let down = -1;
+  u.over.addEventListener("mousedown", (e) => { down = e.clientX; });
+  u.over.addEventListener("click", (e) => {
+    const found = under();
+    if (found !== undefined && Math.abs(e.clientX - down) < MOVED_PX) open(found);
+  });
+}
+
+/** What a trial is: its number, state and value, what else is to be said, its parameters. */
+export function trialLines(trial: Api.Trial, sweep: Api.Sweep, value: string, extra: [string, string][]): HTMLElement[] {
+  const line = (cls: string, key: string, text: string) => {
+    const row = document.createElement("div");
+    row.className = cls;
+    for (const t of [key, text]) row.appendChild(document.createElement("span")).textContent = t;
+    return row;
+  };
+  const params = inOrder(trial.params, sweep).slice(0, MOST_PARAMS).map(([k, v]): [string, string] => [k, param(v)]);
+  return [line("head", `#${trial.number} ${isInfeasible(trial) ? "infeasible" : trial.state}`, value), ...[...extra, ...params].map(([k, v]) => line("pair", k, v))];
+}

@@ -1,0 +1,70 @@
+/* How much each parameter matters: Sobol indices of the server's model, with their intervals. */
+import type * as Api from "../api/types";
+import { count, sig } from "../format";
+import { useSight, type Costly } from "../live/costly";
+
+type Share = Api.Importance["parameters"][number];
+
+const two = (v: number | null) => (v === null ? "" : v.toFixed(2));
+const percent = (v: number) => `${(100 * Math.min(1, Math.max(0, v))).toFixed(1)}%`;
+
+export function ImportancePanel({ sweep, importance }: { sweep: Api.Sweep; importance: Costly<Api.Importance> }) {
+  const element = useSight<HTMLElement>(importance);
+  const now = importance.value.value;
+  const failed = importance.refresher.error.value;
+  return (
+    <section class="panel" aria-label="Importance" ref={element}>
+      <div class="bar">
+        <h2>Importance <small>of the parameters for <bdi>{sweep.metric.name}</bdi></small></h2>
+        {now && <span class="faint">{now.r2 !== null && <span title="How well the model foretells trials that it did not see: 1 is without error, 0 no better than their mean">R² <b data-testid="r2">{now.r2.toFixed(2)}</b>, </span>}{count(now.trials)} {now.trials === 1 ? "trial" : "trials"}</span>}
+        {now && now.parameters.length > 0 && <><span class="grow" /><ul class="legend"><li class="l-alone">alone</li><li class="l-total">with others</li><li class="l-range">90 %</li></ul></>}
+      </div>
+      {failed !== null && <p class="stale" role="status">{now ? "Not up to date" : "Not known"}: {failed}</p>}
+      {now === null ? failed === null && <p class="hint">Loading…</p>
+        : now.parameters.length === 0 ? <p class="hint">Not told{now.reason ? `: ${now.reason}.` : "."}</p> : <Shares shares={now.parameters} />}
+    </section>
+  );
+}
+
+function Shares({ shares }: { shares: readonly Share[] }) {
+  return (
+    <>
+      <div class="scroll tall" tabIndex={0} role="region" aria-label="Shares of the parameters">
+        <table class="shares">
+          <thead>
+            <tr>
+              <th scope="col">Parameter</th><th scope="col" class="wide"><span class="off">Share of the variance</span></th>
+              <th scope="col" class="num" title="Its share with all that it does together with others">Total</th>
+              <th scope="col" class="num" title="Nine in ten of the possible values of the total lie between">90 %</th>
+              <th scope="col" class="num" title="What it explains by itself">Alone</th>
+            </tr>
+          </thead>
+          <tbody>
+            {shares.map((s) => (
+              <tr key={s.name}>
+                <th scope="row" title={s.conditional ? "Where it is active" : undefined}>{s.name}{s.conditional && <span class="faint"> *</span>}</th>
+                <td class="wide"><Bar share={s} /></td>
+                <td class="num"><b>{two(s.total)}</b></td>
+                <td class="num">{s.total_low !== null && s.total_high !== null ? `${two(s.total_low)}–${two(s.total_high)}` : ""}</td>
+                <td class="num" title={s.first_low !== null && s.first_high !== null ? `${sig(s.first_low, 3)} to ${sig(s.first_high, 3)}` : undefined}>{two(s.first)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {shares.some((s) => s.conditional) && <p class="note">* Within the part of the space where the parameter is active; such shares do not add up with the others.</p>}
+    </>
+  );
+}
+
+/** The total as a bar, what the parameter does alone marked in it, the interval of the total as a whisker. */
+function Bar({ share: s }: { share: Share }) {
+  if (s.total === null) return null;
+  return (
+    <div class="share" aria-hidden="true">
+      <i class="total" style={{ width: percent(s.total) }} />
+      {s.first !== null && <i class="alone" style={{ width: percent(Math.min(s.first, s.total)) }} />}
+      {s.total_low !== null && s.total_high !== null && <i class="range" style={{ left: percent(s.total_low), width: percent(s.total_high - s.total_low) }} />}
+    </div>
+  );
+}

@@ -1,0 +1,78 @@
+/* The front of a sweep with several objectives: the trials that no other beats in all of them. */
+import { useMemo } from "preact/hooks";
+import type * as Api from "../api/types";
+import { count, sig, toNumber } from "../format";
+import { useSight, type Costly } from "../live/costly";
+import { breaks, fullMetric, judgedBy, metricOf } from "../parts/objectives";
+import { Scatter } from "../parts/scatter";
+import { choose, go, href, route } from "../route";
+
+const NONE: ReadonlySet<number> = new Set();
+
+export function ParetoPanel({ sweep, trials, pareto }: { sweep: Api.Sweep; trials: readonly Api.Trial[]; pareto: Costly<Api.Pareto> }) {
+  const element = useSight<HTMLElement>(pareto);
+  const now = pareto.value.value;
+  const failed = pareto.refresher.error.value;
+  const front = useMemo(() => (now ? new Set(now.items.map((t) => t.number)) : NONE), [now]);
+  const [x, y] = axesOf(sweep);
+  const volume = toNumber(now?.hypervolume);
+  return (
+    <section class="panel" aria-label="Pareto" ref={element} data-front={front.size}>
+      <div class="bar">
+        <h2>Pareto front <small>{sweep.metrics.map((m) => `${m.name} (${m.goal})`).join(", ")}</small></h2>
+        <ul class="legend">
+          <li class="l-front">{count(front.size)} on the front</li><li class="l-beaten">beaten</li>
+          {trials.some((t) => t.feasible === false) && <li class="l-infeasible">infeasible</li>}
+        </ul>
+        <span class="grow" />
+        {sweep.metrics.length > 2 && <Axes sweep={sweep} x={x} y={y} />}
+        {volume !== null && <span class="faint" title={`In the metrics' own units, seen from ${now?.reference?.map((v) => sig(toNumber(v))).join(", ") ?? ""}`}>Hypervolume <b data-testid="hypervolume">{sig(volume)}</b></span>}
+      </div>
+      {failed !== null && <p class="stale" role="status">{now ? "Not up to date" : "Not known"}: {failed}</p>}
+      <div class="split front">
+        <Scatter sweep={sweep} trials={trials} front={front} clip={route.value.query.get("far") !== "show"} x={x} y={y} open={(n) => go(["sweeps", sweep.id, "trials", n])} />
+        {now && (now.items.length > 0 ? <Front sweep={sweep} items={now.items} /> : <p class="hint">{sweep.constraints.length > 0 ? "No trial has completed and kept the constraints yet." : "No trial has completed yet."}</p>)}
+      </div>
+    </section>
+  );
+}
+
+/** Which two objectives are drawn: the first two, or those that the address names. */
+function axesOf(sweep: Api.Sweep): [Api.Objective, Api.Objective] {
+  const { query } = route.value;
+  const named = (key: string) => sweep.metrics.find((m) => m.name === query.get(key));
+  const x = named("px") ?? sweep.metrics[0] ?? sweep.metric;
+  const free = sweep.metrics.filter((m) => m.name !== x.name);
+  return [x, free.find((m) => m.name === named("py")?.name) ?? free[0] ?? x];
+}
+
+function Axes({ sweep, x, y }: { sweep: Api.Sweep; x: Api.Objective; y: Api.Objective }) {
+  const select = (label: string, key: string, chosen: string, others: readonly Api.Objective[]) => (
+    <label class="toggle">{label} <select value={chosen} onChange={(e) => choose({ [key]: e.currentTarget.value })}>{others.map((m) => <option key={m.name} value={m.name}>{m.name}</option>)}</select></label>
+  );
+  return <span class="axes">{select("Across", "px", x.name, sweep.metrics)}{select("Up", "py", y.name, sweep.metrics.filter((m) => m.name !== x.name))}</span>;
+}
+
+/** The front in words, best by the first objective first. */
+function Front({ sweep, items }: { sweep: Api.Sweep; items: readonly Api.Trial[] }) {
+  const names = judgedBy(sweep);
+  const rows = useMemo(() => {
+    const sign = sweep.metric.goal === "minimize" ? 1 : -1;
+    return [...items].sort((a, b) => sign * ((metricOf(a, sweep.metric.name) ?? 0) - (metricOf(b, sweep.metric.name) ?? 0)));
+  }, [items, sweep.metric.name]);
+  return (
+    <div class="scroll front-list" tabIndex={0} role="region" aria-label="Trials of the front">
+      <table>
+        <thead><tr><th scope="col" class="num">Trial</th>{names.map((n) => <th key={n} scope="col" class="num">{n}</th>)}</tr></thead>
+        <tbody>
+          {rows.map((t) => (
+            <tr key={t.number}>
+              <td class="num"><a href={href(["sweeps", sweep.id, "trials", t.number])}>#{t.number}</a></td>
+              {names.map((n) => <td key={n} class={`num ${breaks(sweep, n, metricOf(t, n)) ? "bad" : ""}`} title={fullMetric(t, n)}>{sig(metricOf(t, n))}</td>)}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
