@@ -13,7 +13,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "bench/bench.h"
-#include "kernels/backend.h"
+#include "kernels/ops.h"
 
 static struct backend *be;
 

@@ -6,7 +6,6 @@
 
 #include "base/mem.h"
 #include "kernels/backend_priv.h"
-#include "kernels/check.h"
 #include "kernels/plugin.h"
 
 #define DEVICE_LIMIT 1024
@@ -180,82 +179,4 @@ as_status buf_copy(struct buf *dst, size_t dst_offset, const struct buf *src, si
     if (dst == src && n > 0 && !apart)
         return as_fail(err, AS_E_INVAL, "buffer copy: the ranges overlap");
     return n == 0 ? AS_OK : dst->be->ops->copy(dst, dst_offset, src, src_offset, n, err);
-}
-
-/* ---- operations: checked, then the table ---- */
-
-as_status backend_gather(struct backend *be, const struct gather_args *a, struct as_err *err)
-{
-    as_status st = check_gather(be, a, err);
-    return st < 0 ? st : be->ops->gather(be, a, err);
-}
-
-as_status backend_linear_forward(struct backend *be, const struct linear_args *a, act_kind act,
-                                 struct tensor y, struct tensor z, struct as_err *err)
-{
-    as_status st = check_linear_forward(be, a, act, y, z, err);
-    return st < 0 ? st : be->ops->linear_forward(be, a, act, y, z, err);
-}
-
-as_status backend_linear_backward(struct backend *be, const struct linear_args *a,
-                                  const struct linear_grads *g, struct as_err *err)
-{
-    as_status st = check_linear_backward(be, a, g, err);
-    return st < 0 ? st : be->ops->linear_backward(be, a, g, err);
-}
-
-as_status backend_act_backward(struct backend *be, const struct act_args *a, struct as_err *err)
-{
-    as_status st = check_act_backward(be, a, err);
-    return st < 0 ? st : be->ops->act_backward(be, a, err);
-}
-
-as_status backend_dropout(struct backend *be, const struct dropout_args *a, struct as_err *err)
-{
-    as_status st = check_dropout(be, a, err);
-    return st < 0 ? st : be->ops->dropout(be, a, err);
-}
-
-as_status backend_softmax_ce(struct backend *be, const struct softmax_ce_args *a,
-                             struct as_err *err)
-{
-    as_status st = check_softmax_ce(be, a, err);
-    return st < 0 ? st : be->ops->softmax_ce(be, a, err);
-}
-
-as_status backend_mse(struct backend *be, const struct mse_args *a, struct as_err *err)
-{
-    as_status st = check_mse(be, a, err);
-    return st < 0 ? st : be->ops->mse(be, a, err);
-}
-
-as_status backend_softmax(struct backend *be, const struct softmax_args *a, struct as_err *err)
-{
-    as_status st = check_softmax(be, a, err);
-    return st < 0 ? st : be->ops->softmax(be, a, err);
-}
-
-as_status backend_grad_stats(struct backend *be, const struct grad_stats_args *a,
-                             struct as_err *err)
-{
-    as_status st = check_grad_stats(be, a, err);
-    return st < 0 ? st : be->ops->grad_stats(be, a, err);
-}
-
-as_status backend_grad_clip(struct backend *be, const struct grad_clip_args *a, struct as_err *err)
-{
-    as_status st = check_grad_clip(be, a, err);
-    return st < 0 ? st : be->ops->grad_clip(be, a, err);
-}
-
-as_status backend_sgd(struct backend *be, const struct sgd_args *a, struct as_err *err)
-{
-    as_status st = check_sgd(be, a, err);
-    return st < 0 ? st : be->ops->sgd(be, a, err);
-}
-
-as_status backend_adamw(struct backend *be, const struct adamw_args *a, struct as_err *err)
-{
-    as_status st = check_adamw(be, a, err);
-    return st < 0 ? st : be->ops->adamw(be, a, err);
 }

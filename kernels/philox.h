@@ -7,7 +7,8 @@
 
 #include <stdint.h>
 
-#include "kernels/backend.h"
+#include "kernels/ops_data.h"
+#include "kernels/ops_dense.h"
 
 /* nvcc compiles a function for the device only when it is marked. */
 #ifdef __CUDACC__

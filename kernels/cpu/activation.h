@@ -2,7 +2,7 @@
 #ifndef ASSAY_KERNELS_CPU_ACTIVATION_H
 #define ASSAY_KERNELS_CPU_ACTIVATION_H
 
-#include "kernels/backend.h"
+#include "kernels/ops_dense.h"
 
 /* y [rows, cols] holds x w and becomes act(y + b). b [cols], or NULL; z [rows, cols] receives y +
  * b, or NULL. z may be y when act is ACT_NONE. */

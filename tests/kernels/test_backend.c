@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "kernels/backend.h"
+#include "kernels/ops.h"
 #include "tests/check_main.h"
 
 static struct backend *be;

@@ -11,7 +11,7 @@
 
 #include "base/mem.h"
 #include "base/spec/train_spec.h"
-#include "kernels/backend.h"
+#include "kernels/ops.h"
 
 struct model_shape {
     size_t n_linear;                        /* hidden layers + 1 */

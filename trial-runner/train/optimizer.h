@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 #include "base/spec/train_spec.h"
-#include "kernels/backend.h"
+#include "kernels/ops.h"
 
 struct optimizer {
     struct backend *be; /* borrowed */
