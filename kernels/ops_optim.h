@@ -62,19 +62,26 @@ AS_MUST_CHECK as_status backend_grad_accumulate(struct backend *be,
  *            p -= lr * (|p| > 0 and |r| > 0 ? |p| / |r| : 1) * r (You et al. 2020)
  *   LION     p *= 1 - lr wd; p -= lr sign(b1 m1 + (1 - b1) g); m1 = b2 m1 + (1 - b2) g
  *            (Chen et al. 2023) */
-typedef enum opt_kind { OPT_SGD, OPT_ADAM, OPT_ADAMW, OPT_RMSPROP, OPT_LAMB, OPT_LION } opt_kind;
-#define OPT_KINDS 6
+typedef enum optim_kind {
+    OPT_SGD,
+    OPT_ADAM,
+    OPT_ADAMW,
+    OPT_RMSPROP,
+    OPT_LAMB,
+    OPT_LION
+} optim_kind;
+#define OPTIM_KINDS 6
 
 /* A member whose `active` is 0 is untouched: parameters, moments and step counter. An active
  * member's step counter goes up by one. */
 struct opt_args {
-    size_t members, n;    /* K, N */
-    struct tensor kind;   /* [K], I32: an opt_kind each; any other value leaves the member alone */
-    struct tensor params; /* [K, N], in place */
-    struct tensor grads;  /* [K, N], read only */
-    struct tensor m1;     /* [K, N], in place */
-    struct tensor m2;     /* [K, N], in place; absent when all members are SGD or LION */
-    struct tensor lr;     /* [K] */
+    size_t members, n;  /* K, N */
+    struct tensor kind; /* [K], I32: an optim_kind each; any other value leaves the member alone */
+    struct tensor params;       /* [K, N], in place */
+    struct tensor grads;        /* [K, N], read only */
+    struct tensor m1;           /* [K, N], in place */
+    struct tensor m2;           /* [K, N], in place; absent when all members are SGD or LION */
+    struct tensor lr;           /* [K] */
     struct tensor weight_decay; /* [K]; absent: 0 */
     struct tensor momentum;     /* [K]: SGD, RMSPROP; absent: 0 */
     struct tensor nesterov;     /* [K], I32: SGD; absent: no */
