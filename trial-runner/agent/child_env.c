@@ -97,6 +97,16 @@ as_status child_env_set(struct child_env *e, const char *name, const char *value
     return AS_OK;
 }
 
+void child_env_unset(struct child_env *e, const char *name)
+{
+    size_t i = find(e, name);
+    if (i == e->n)
+        return;
+    free(e->v[i]);
+    e->v[i] = e->v[--e->n];
+    e->v[e->n] = NULL;
+}
+
 as_status child_env_set_threads(struct child_env *e, int64_t slots, struct as_err *err)
 {
     cpu_set_t set;

@@ -10,7 +10,8 @@
 #define CLAIM_TIMEOUT_MS (CLAIM_WAIT_MS + 15000)
 #define CLAIM_MAX_TRIALS 64
 #define CLAIM_GROUP_MAX 96
-#define BESIDE_GROUPS_WAIT_MS 500 /* so that a place in a group that falls free is soon asked for */
+#define BESIDE_GROUPS_WAIT_MS 500 /* so that a place in a group that falls free is soon asked for  \
+                                   */
 #define REFILL_WAIT_MS 1000 /* members that go on should not wait long for one that may come */
 #define PAUSE_FIRST_MS 200
 #define PAUSE_MOST_MS 5000
@@ -22,9 +23,9 @@ struct question {
     int64_t epoch, max_trials, gpus;
     char group[CLAIM_GROUP_MAX]; /* an open group to fill; "": any trials for free slots */
     int wait_ms;
-    int64_t members;             /* places in that group, or most members of a new one */
-    bool open;  /* made, not answered */
-    bool asked; /* once at least: the answer may hold trials that were lost on the way */
+    int64_t members; /* places in that group, or most members of a new one */
+    bool open;       /* made, not answered */
+    bool asked;      /* once at least: the answer may hold trials that were lost on the way */
     int64_t pause_ms;
 };
 
@@ -116,14 +117,15 @@ static void take_trial(struct agent *a, json_t *j, bool refill)
 static json_t *question_body(struct agent *a, const struct question *q)
 {
     bool fills = q->group[0] != '\0';
-    json_t *body = json_pack("{s:I,s:s,s:I,s:I,s:i,s:I}", "epoch", (json_int_t)q->epoch,
-                             "claim_id", q->id, "max_trials", (json_int_t)q->max_trials, "gpus",
-                             (json_int_t)q->gpus, "wait_ms", q->wait_ms, "members",
-                             fills ? (json_int_t)1 : (json_int_t)q->members);
+    json_t *body =
+        json_pack("{s:I,s:s,s:I,s:I,s:i,s:I}", "epoch", (json_int_t)q->epoch, "claim_id", q->id,
+                  "max_trials", (json_int_t)q->max_trials, "gpus", (json_int_t)q->gpus, "wait_ms",
+                  q->wait_ms, "members", fills ? (json_int_t)1 : (json_int_t)q->members);
     bool ok = body != NULL;
     if (ok && fills)
-        ok = json_object_set_new(body, "fit", json_pack("{s:s,s:I}", "group", q->group, "members",
-                                                        (json_int_t)q->members)) == 0;
+        ok = json_object_set_new(
+                 body, "fit",
+                 json_pack("{s:s,s:I}", "group", q->group, "members", (json_int_t)q->members)) == 0;
     if (ok && !fills && q->members > 1) {
         int64_t bytes = a->options->group_memory;
         pthread_mutex_lock(&a->lock);

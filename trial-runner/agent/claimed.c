@@ -65,8 +65,8 @@ static as_status read_group(struct claimed *c, struct json_fields *parent, struc
         st = json_fields_i64(&f, "bytes_per_member", JSON_REQUIRED, 0, INT64_MAX,
                              &g->bytes_per_member, err);
     if (st == AS_OK)
-        st = json_fields_i64(&f, "max_members", JSON_REQUIRED, 1, MAX_MEMBERS, &g->max_members,
-                             err);
+        st =
+            json_fields_i64(&f, "max_members", JSON_REQUIRED, 1, MAX_MEMBERS, &g->max_members, err);
     if (st == AS_OK && !claimed_name_safe(g->id))
         st = as_fail(err, AS_E_INVAL, "the group's id '%.100s' is not a name", g->id);
     return st;

@@ -30,11 +30,15 @@ static struct group_size *place(struct group_sizes *s, const char *shape)
     char *copy = as_strdup(shape);
     if (!copy)
         return NULL;
-    e = s->n < GROUP_SIZE_SHAPES ? &s->v[s->n++] : &s->v[0];
-    for (size_t i = 0; s->notes > 0 && e->shape && i < s->n; i++)
-        if (s->v[i].used < e->used)
-            e = &s->v[i];
-    free(e->shape);
+    if (s->n < GROUP_SIZE_SHAPES) {
+        e = &s->v[s->n++];
+    } else {
+        e = &s->v[0];
+        for (size_t i = 1; i < s->n; i++)
+            if (s->v[i].used < e->used)
+                e = &s->v[i];
+        free(e->shape);
+    }
     *e = (struct group_size){.shape = copy};
     return e;
 }
