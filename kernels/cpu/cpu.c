@@ -20,8 +20,8 @@ static const struct backend_ops ops = {
     .softmax = cpu_softmax,
     .grad_stats = cpu_grad_stats,
     .grad_clip = cpu_grad_clip,
-    .sgd = cpu_sgd,
-    .adamw = cpu_adamw,
+    .add = cpu_add,
+    .optimize = cpu_optimize,
 };
 
 as_status cpu_open(const struct backend_opts *opts, struct backend **ret, struct as_err *err)

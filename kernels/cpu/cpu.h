@@ -10,13 +10,13 @@ as_status cpu_linear_forward(struct backend *be, const struct linear_args *a, ac
 as_status cpu_linear_backward(struct backend *be, const struct linear_args *a,
                               const struct linear_grads *g, struct as_err *err);
 as_status cpu_act_backward(struct backend *be, const struct act_args *a, struct as_err *err);
+as_status cpu_add(struct backend *be, const struct add_args *a, struct as_err *err);
 as_status cpu_dropout(struct backend *be, const struct dropout_args *a, struct as_err *err);
 as_status cpu_softmax_ce(struct backend *be, const struct softmax_ce_args *a, struct as_err *err);
 as_status cpu_mse(struct backend *be, const struct mse_args *a, struct as_err *err);
 as_status cpu_softmax(struct backend *be, const struct softmax_args *a, struct as_err *err);
 as_status cpu_grad_stats(struct backend *be, const struct grad_stats_args *a, struct as_err *err);
 as_status cpu_grad_clip(struct backend *be, const struct grad_clip_args *a, struct as_err *err);
-as_status cpu_sgd(struct backend *be, const struct sgd_args *a, struct as_err *err);
-as_status cpu_adamw(struct backend *be, const struct adamw_args *a, struct as_err *err);
+as_status cpu_optimize(struct backend *be, const struct opt_args *a, struct as_err *err);
 
 #endif

@@ -20,8 +20,8 @@ static const struct backend_ops ops = {
     .softmax = ref_softmax,
     .grad_stats = ref_grad_stats,
     .grad_clip = ref_grad_clip,
-    .sgd = ref_sgd,
-    .adamw = ref_adamw,
+    .add = ref_add,
+    .optimize = ref_optimize,
 };
 
 as_status reference_open(const struct backend_opts *opts, struct backend **ret, struct as_err *err)
