@@ -41,6 +41,45 @@ as_status backend_grad_clip(struct backend *be, const struct grad_clip_args *a, 
     return st < 0 ? st : be->ops->grad_clip(be, a, err);
 }
 
+static as_status check_grad_accumulate(struct backend *be, const struct grad_accumulate_args *a,
+                                       struct as_err *err)
+{
+    const struct dim dims[] = {{"members", a->members}, {"n", a->n}};
+    const struct row rows[] = {
+        {"grads", a->grads, BUF_F32, a->n, SHARED},
+        {"sum", a->sum, BUF_F32, a->n, REQUIRED},
+        {"scale", a->scale, BUF_F32, 1, SHARED},
+        {"first", a->first, BUF_I32, 1, SHARED},
+    };
+    return check_all("gradient accumulation", be, dims, AS_ARRAY_LEN(dims), rows,
+                     AS_ARRAY_LEN(rows), err);
+}
+
+as_status backend_grad_accumulate(struct backend *be, const struct grad_accumulate_args *a,
+                                  struct as_err *err)
+{
+    as_status st = check_grad_accumulate(be, a, err);
+    return st < 0 ? st : be->ops->grad_accumulate(be, a, err);
+}
+
+static as_status check_ema(struct backend *be, const struct ema_args *a, struct as_err *err)
+{
+    const struct dim dims[] = {{"members", a->members}, {"n", a->n}};
+    const struct row rows[] = {
+        {"params", a->params, BUF_F32, a->n, SHARED},
+        {"average", a->average, BUF_F32, a->n, REQUIRED},
+        {"decay", a->decay, BUF_F32, 1, SHARED},
+        {"active", a->active, BUF_I32, 1, SHARED | OPTIONAL},
+    };
+    return check_all("moving average", be, dims, AS_ARRAY_LEN(dims), rows, AS_ARRAY_LEN(rows), err);
+}
+
+as_status backend_ema(struct backend *be, const struct ema_args *a, struct as_err *err)
+{
+    as_status st = check_ema(be, a, err);
+    return st < 0 ? st : be->ops->ema(be, a, err);
+}
+
 static as_status check_segments(const struct opt_args *a, struct as_err *err)
 {
     if (a->segments == NULL)

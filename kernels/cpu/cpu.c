@@ -20,8 +20,22 @@ static const struct backend_ops ops = {
     .softmax = cpu_softmax,
     .grad_stats = cpu_grad_stats,
     .grad_clip = cpu_grad_clip,
+    .tick = cpu_tick,
+    .augment = cpu_augment,
     .add = cpu_add,
+    .layer_norm_forward = cpu_layer_norm_forward,
+    .layer_norm_backward = cpu_layer_norm_backward,
+    .embedding_forward = cpu_embedding_forward,
+    .embedding_backward = cpu_embedding_backward,
+    .attention_work = cpu_attention_work,
+    .attention_forward = cpu_attention_forward,
+    .attention_backward = cpu_attention_backward,
+    .huber = cpu_huber,
+    .bce = cpu_bce,
+    .sigmoid = cpu_sigmoid,
+    .grad_accumulate = cpu_grad_accumulate,
     .optimize = cpu_optimize,
+    .ema = cpu_ema,
 };
 
 as_status cpu_open(const struct backend_opts *opts, struct backend **ret, struct as_err *err)

@@ -12,16 +12,10 @@ struct dropout {
 __device__ static void draw(const struct dropout &d, size_t k, uint32_t row, uint32_t quad,
                             uint32_t word[4])
 {
-    word[0] = quad;
-    word[1] = row;
-    word[2] = d.layer << 8 | DROPOUT_PURPOSE;
-    word[3] = (uint32_t)*d.step.at(k);
-    uint32_t key0 = (uint32_t)d.seed.at(k)[0], key1 = (uint32_t)d.seed.at(k)[1];
-    for (int round = 0; round < PHILOX_ROUNDS; round++) {
-        philox_round(&word[0], &word[1], &word[2], &word[3], key0, key1);
-        key0 += PHILOX_W0;
-        key1 += PHILOX_W1;
-    }
+    uint64_t key = (uint32_t)d.seed.at(k)[0] | (uint64_t)(uint32_t)d.seed.at(k)[1] << 32;
+    uint64_t step = (uint32_t)*d.step.at(k);
+    philox_block(key, step << 32 | d.layer << 8 | DROPOUT_PURPOSE, (uint64_t)row << 32 | quad,
+                 word);
 }
 
 /* A thread per four units: one Philox block. */
