@@ -49,8 +49,6 @@ struct backend_ops {
     as_status (*grad_stats)(struct backend *be, const struct grad_stats_args *a,
                             struct as_err *err);
     as_status (*grad_clip)(struct backend *be, const struct grad_clip_args *a, struct as_err *err);
-    as_status (*sgd)(struct backend *be, const struct sgd_args *a, struct as_err *err);
-    as_status (*adamw)(struct backend *be, const struct adamw_args *a, struct as_err *err);
     as_status (*tick)(struct backend *be, const struct tick_args *a, struct as_err *err);
     as_status (*augment)(struct backend *be, const struct augment_args *a, struct as_err *err);
     as_status (*add)(struct backend *be, const struct add_args *a, struct as_err *err);
@@ -129,7 +127,7 @@ static inline int32_t *tensor_i32(struct tensor t, size_t k)
 
 /* The plugin's one symbol. `abi` guards against a plugin of another build: raise it whenever this
  * header or the structs of backend.h change. */
-#define BACKEND_ABI 2
+#define BACKEND_ABI 3
 #define BACKEND_PLUGIN_SYMBOL "assay_backend_plugin"
 
 struct backend_plugin {
