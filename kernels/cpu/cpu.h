@@ -4,6 +4,13 @@
 
 #include "kernels/backend_priv.h"
 
+/* Call tile(arg, i) once for each i in [0, n): over the threads of the back end, or here one after
+ * another when it has one thread or is a lane. Tiles must not write what another reads or writes.
+ * How an operation is cut into tiles is a function of its shape alone, never of the number of
+ * threads: so the bits are the same with any number. */
+typedef void cpu_tile(void *arg, size_t i);
+void cpu_split(struct backend *be, size_t n, cpu_tile *tile, void *arg);
+
 as_status cpu_gather(struct backend *be, const struct gather_args *a, struct as_err *err);
 as_status cpu_linear_forward(struct backend *be, const struct linear_args *a, act_kind act,
                              struct tensor y, struct tensor z, struct as_err *err);
