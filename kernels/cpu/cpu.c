@@ -106,6 +106,41 @@ void cpu_split(struct backend *be, size_t n, cpu_tile *tile, void *arg)
     pool_run(pool, n, run_tile, &t);
 }
 
+struct elements {
+    cpu_chunk *chunk;
+    void *arg;
+    size_t members, n;
+    size_t chunks; /* of one member; 0: members are small, and per_tile of them make a tile */
+    size_t per_tile;
+};
+
+static void run_elements(void *arg, size_t i)
+{
+    const struct elements *e = arg;
+    if (e->chunks > 0) {
+        size_t first = i % e->chunks * CPU_CHUNK, left = e->n - first;
+        e->chunk(e->arg, i / e->chunks, first, left < CPU_CHUNK ? left : CPU_CHUNK);
+        return;
+    }
+    size_t first = i * e->per_tile, end = first + e->per_tile;
+    for (size_t k = first; k < end && k < e->members; k++)
+        e->chunk(e->arg, k, 0, e->n);
+}
+
+void cpu_split_elements(struct backend *be, size_t members, size_t n, cpu_chunk *chunk, void *arg)
+{
+    struct elements e = {chunk, arg, members, n, 0, 0};
+    if (n == 0)
+        return;
+    if (n > CPU_CHUNK) {
+        e.chunks = (n + CPU_CHUNK - 1) / CPU_CHUNK;
+        cpu_split(be, members * e.chunks, run_elements, &e);
+    } else {
+        e.per_tile = CPU_CHUNK / n;
+        cpu_split(be, (members + e.per_tile - 1) / e.per_tile, run_elements, &e);
+    }
+}
+
 /* ---- open and close ---- */
 
 static void cpu_close(struct backend *be)

@@ -11,6 +11,13 @@
 typedef void cpu_tile(void *arg, size_t i);
 void cpu_split(struct backend *be, size_t n, cpu_tile *tile, void *arg);
 
+/* The same over the elements of members, for operations that treat each by itself: chunk(arg, k,
+ * first, n) for elements [first, first + n) of member k, at most CPU_CHUNK of them, a multiple of
+ * CPU_CHUNK first. */
+#define CPU_CHUNK 16384
+typedef void cpu_chunk(void *arg, size_t k, size_t first, size_t n);
+void cpu_split_elements(struct backend *be, size_t members, size_t n, cpu_chunk *chunk, void *arg);
+
 as_status cpu_gather(struct backend *be, const struct gather_args *a, struct as_err *err);
 as_status cpu_linear_forward(struct backend *be, const struct linear_args *a, act_kind act,
                              struct tensor y, struct tensor z, struct as_err *err);
