@@ -29,6 +29,7 @@ struct http_server {
     struct http_table *table;
     struct http_app app;
     struct http_options opts;
+    atomic_bool is_quiet;    /* no new connections */
     atomic_bool is_stopping; /* what begins from now on is cut, not answered */
 };
 
@@ -63,6 +64,17 @@ static int fd_of(struct MHD_Connection *conn)
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(conn, MHD_CONNECTION_INFO_CONNECTION_FD);
     return info ? info->connect_fd : -1;
+}
+
+/* MHD_quiesce_daemon is no way to stop accepting: with epoll and several threads (0.9.75) a worker
+ * that wakes during the call takes the listener out of its set too, whoever comes second aborts the
+ * process, and the descriptor that it returns must stay open until MHD_stop_daemon. */
+static enum MHD_Result on_accept(void *cls, const struct sockaddr *addr, socklen_t len)
+{
+    const struct http_server *s = cls;
+    (void)addr;
+    (void)len;
+    return atomic_load(&s->is_quiet) ? MHD_NO : MHD_YES;
 }
 
 static void on_connection(void *cls, struct MHD_Connection *conn, void **socket_context,
@@ -206,7 +218,7 @@ void http_hold(struct http_exchange *x)
 void http_release(struct http_exchange *x)
 {
     struct exchange *e = (struct exchange *)x;
-    MHD_resume_connection(e->conn);
+    http_table_release(e->server->table, wake_connection, e->conn);
 }
 
 void http_watch(struct http_exchange *x)
@@ -385,8 +397,8 @@ static struct MHD_Daemon *start_daemon(struct http_server *s)
 {
     const struct http_options *o = &s->opts;
     return MHD_start_daemon(
-        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL,
-        on_access, s, MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL, MHD_OPTION_LISTEN_SOCKET,
+        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, on_accept,
+        s, on_access, s, MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL, MHD_OPTION_LISTEN_SOCKET,
         o->listen_fd, MHD_OPTION_THREAD_POOL_SIZE, o->threads, MHD_OPTION_CONNECTION_LIMIT,
         o->max_connections, MHD_OPTION_PER_IP_CONNECTION_LIMIT, o->max_per_address,
         MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)STALL_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
@@ -421,9 +433,7 @@ as_status http_start(const struct http_options *opts, const struct http_app *app
 
 void http_quiesce(struct http_server *s)
 {
-    int fd = MHD_quiesce_daemon(s->daemon);
-    if (fd != MHD_INVALID_SOCKET)
-        file_closep(&fd);
+    atomic_store(&s->is_quiet, true);
 }
 
 bool http_stop(struct http_server *s, int64_t wait_ms)

@@ -98,7 +98,8 @@ struct http_options http_options_default(void);
 AS_MUST_CHECK as_status http_start(const struct http_options *opts, const struct http_app *app,
                                    struct http_server **ret, struct as_err *err);
 
-/* No new connections. Requests on old ones still come in. */
+/* No new connections: they are closed as soon as they are accepted, and refused once http_stop()
+ * has returned true. Requests on old ones still come in. */
 void http_quiesce(struct http_server *s);
 
 /* End. The application answers what it holds and ends its streams; waits up to wait_ms for that and

@@ -28,7 +28,7 @@ struct slot {
 struct http_table {
     struct http_options opts;
     struct http_app app;
-    pthread_mutex_t lock; /* guards slots, n_served; streams' locks are taken inside it */
+    pthread_mutex_t lock; /* guards slots, n_served; streams' locks and libmicrohttpd's inside it */
     pthread_cond_t idle;
     struct slot *slots; /* by descriptor */
     int n_slots, n_served;
@@ -116,6 +116,13 @@ void http_table_watch(struct http_table *t, int fd)
         if (epoll_ctl(t->epoll_fd, s->is_polled ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, fd, &ev) == 0)
             s->is_polled = true;
     }
+    pthread_mutex_unlock(&t->lock);
+}
+
+void http_table_release(struct http_table *t, void (*resume)(void *conn), void *conn)
+{
+    pthread_mutex_lock(&t->lock);
+    resume(conn);
     pthread_mutex_unlock(&t->lock);
 }
 

@@ -34,6 +34,11 @@ void http_table_serve(struct http_table *t, int fd, struct http_exchange *x);
 void http_table_stream(struct http_table *t, int fd, struct http_stream *stream);
 void http_table_watch(struct http_table *t, int fd);
 
+/* Let go of an exchange: resume(conn), under the table's lock. libmicrohttpd goes on with the
+ * connection before that call has left the daemon (it writes to its eventfd last); the end of the
+ * exchange takes the lock too, so that nobody is inside any more when nothing is served. */
+void http_table_release(struct http_table *t, void (*resume)(void *conn), void *conn);
+
 /* Wait until nothing is served, at most wait_ms. Says whether that came to be. */
 bool http_table_wait_idle(struct http_table *t, int64_t wait_ms);
 /* Shut every connection down. */

@@ -35,6 +35,7 @@ struct rest_options {
     size_t len;
     const char *type;  /* of the body; NULL: none is sent */
     bool is_unchecked; /* the answer is not held against the document */
+    bool may_fail;     /* no answer is no failure of the test: status 0, the reason as the body */
 };
 struct reply rest_call_with(const struct rest *to, const char *method, const char *path,
                             const struct rest_options *opts);

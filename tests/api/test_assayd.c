@@ -1,13 +1,11 @@
 /* The program itself: options, exit codes, token files, signals, a database that comes late, goes
  * away and returns. */
-#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <curl/curl.h>
@@ -15,6 +13,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "scheduler/tokens.h"
+#include "tests/api/assayd_process.h"
 #include "tests/api/raw_http.h"
 #include "tests/api/rest.h"
 #include "tests/check_main.h"
@@ -31,43 +30,8 @@ static const char *in_dir(const char *name)
     return path;
 }
 
-/* Start assayd with these arguments; its log goes to dir/log. */
-static pid_t start(const char *const *args)
-{
-    const char *argv[32] = {"assayd"};
-    char program[512];
-    const char *build = getenv("ASSAY_BUILD_ROOT");
-    size_t n = 1;
-    (void)snprintf(program, sizeof program, "%s/api/server/assayd", build ? build : "build");
-    for (; *args && n < AS_ARRAY_LEN(argv) - 1; args++)
-        argv[n++] = *args;
-    argv[n] = NULL;
-    pid_t pid = fork();
-    ck_assert_int_ge(pid, 0);
-    if (pid == 0) {
-        int log = open(in_dir("log"), O_CREAT | O_WRONLY | O_APPEND | O_CLOEXEC, 0600);
-        (void)dup2(log, STDERR_FILENO);
-        (void)dup2(log, STDOUT_FILENO);
-        execv(program, (char *const *)argv);
-        _exit(127);
-    }
-    return pid;
-}
-
-/* Its exit status within wait_ms, or -1 (and it is killed). */
-static int wait_exit(pid_t pid, int wait_ms)
-{
-    int status = 0;
-    int64_t until = clock_mono_ns() + wait_ms * NS_PER_MS;
-    while (clock_mono_ns() < until) {
-        if (waitpid(pid, &status, WNOHANG) == pid)
-            return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status) - 1000;
-        clock_sleep_ms(10);
-    }
-    (void)kill(pid, SIGKILL);
-    (void)waitpid(pid, &status, 0);
-    return -1;
-}
+/* It ends within wait_ms, and with this status. */
+#define ck_ends(pid, wait_ms, want) ck_assert_int_eq(assayd_wait(pid, wait_ms, want), want)
 
 static char *read_line(const char *path)
 {
@@ -80,12 +44,12 @@ static char *read_line(const char *path)
     return line;
 }
 
-/* Wait for the address file. */
-static void wait_ready(const char *path, char url[128])
+/* Wait for its address file. */
+static void wait_ready(pid_t pid, const char *path, char url[128])
 {
     int64_t until = clock_mono_ns() + 30 * NS_PER_S;
     const char *line = NULL;
-    while (!(line = read_line(path)) && clock_mono_ns() < until)
+    while (!(line = read_line(path)) && assayd_runs(pid) && clock_mono_ns() < until)
         clock_sleep_ms(20);
     ck_assert_msg(line != NULL, "assayd did not get ready");
     (void)snprintf(url, 128, "%s", line);
@@ -109,8 +73,8 @@ static pid_t start_as(const char *name, char url[128], char token[128])
                                 "--die-with-parent",
                                 NULL};
     (void)unlink(in_dir(name));
-    pid_t pid = start(args);
-    wait_ready(in_dir(name), url);
+    pid_t pid = assayd_start(dir, args);
+    wait_ready(pid, in_dir(name), url);
     (void)snprintf(token, 128, "%s", read_line(in_dir("admin")));
     return pid;
 }
@@ -148,6 +112,7 @@ static void setup(void)
 static void teardown(void)
 {
     struct as_err err;
+    assayd_end_all();
     ck_ok(file_remove_tree(dir, &err), err);
 }
 
@@ -174,7 +139,7 @@ START_TEST(test_exit_codes)
     };
     (void)unsetenv("ASSAY_DATABASE");
     for (size_t i = 0; i < AS_ARRAY_LEN(cases); i++) {
-        int code = wait_exit(start(cases[i].args), 20000);
+        int code = assayd_wait(assayd_start(dir, cases[i].args), 20000, cases[i].code);
         ck_assert_msg(code == cases[i].code, "case %zu: exit %d, wanted %d", i, code,
                       cases[i].code);
     }
@@ -186,9 +151,9 @@ START_TEST(test_port_taken)
     char url[128], token[128];
     pid_t pid = start_ready(url, token);
     const char *const args[] = {"--database", database, "--listen", url + strlen("http://"), NULL};
-    ck_assert_int_eq(wait_exit(start(args), 20000), 78);
+    ck_ends(assayd_start(dir, args), 20000, 78);
     (void)kill(pid, SIGINT);
-    ck_assert_int_eq(wait_exit(pid, 10000), 0);
+    ck_ends(pid, 10000, 0);
 }
 END_TEST
 
@@ -203,12 +168,12 @@ START_TEST(test_token_files)
     REPLY_AUTO list = rest_call(&admin, "GET", "/v1/tokens", NULL);
     ck_status(list, 200);
     (void)kill(pid, SIGTERM);
-    ck_assert_int_eq(wait_exit(pid, 10000), 0);
+    ck_ends(pid, 10000, 0);
 
     pid = start_ready(url, second); /* the same file, still good */
     ck_assert_str_eq(first, second);
     (void)kill(pid, SIGTERM);
-    ck_assert_int_eq(wait_exit(pid, 10000), 0);
+    ck_ends(pid, 10000, 0);
 
     pg_fixture_empty_database(database); /* a new database: the file's token is made known to it */
     pid = start_ready(url, second);
@@ -217,12 +182,12 @@ START_TEST(test_token_files)
     REPLY_AUTO known = rest_call(&again, "GET", "/v1/tokens", NULL);
     ck_status(known, 200);
     (void)kill(pid, SIGTERM);
-    ck_assert_int_eq(wait_exit(pid, 10000), 0);
+    ck_ends(pid, 10000, 0);
 
     ck_assert_int_eq(chmod(in_dir("admin"), 0644), 0);
     const char *const args[] = {"--listen",           "127.0.0.1:0",   "--database", database,
                                 "--admin-token-file", in_dir("admin"), NULL};
-    ck_assert_int_eq(wait_exit(start(args), 20000), 77);
+    ck_ends(assayd_start(dir, args), 20000, 77);
 }
 END_TEST
 
@@ -274,7 +239,7 @@ START_TEST(test_drain)
     ck_assert_ptr_nonnull(strstr(str_cstr(&asked), "{\"items\":[],\"state\":\"paused\","));
     ck_assert_ptr_nonnull(strstr(str_cstr(&waited), "{\"trials\":[]}"));
     ck_assert_ptr_nonnull(strstr(str_cstr(&streamed), "\r\n0\r\n"));
-    ck_assert_int_eq(wait_exit(pid, 10000), 0);
+    ck_ends(pid, 10000, 0);
     ck_assert_int_lt((clock_mono_ns() - begin) / NS_PER_S, 10);
     (void)close(claim);
     (void)close(ask);
@@ -313,16 +278,24 @@ START_TEST(test_drain_while_preparing)
         str_done(&out);
         (void)close(asks[i]);
     }
-    ck_assert_int_eq(wait_exit(pid, 10000), 0);
+    ck_ends(pid, 10000, 0);
 }
 END_TEST
+
+/* Status 0 when there is no answer: threads use this, and they must not leave through Check. */
+static struct reply post(const struct rest *to, const char *path, const char *body)
+{
+    const struct rest_options opts = {
+        .body = body, .len = strlen(body), .type = "application/json", .may_fail = true};
+    return rest_call_with(to, "POST", path, &opts);
+}
 
 static struct reply ask(const struct rest *to, const char *client, int lease_ms, int wait_ms)
 {
     char body[160];
     (void)snprintf(body, sizeof body, "{\"client\":\"%s\",\"lease_ms\":%d,\"wait_ms\":%d}", client,
                    lease_ms, wait_ms);
-    return rest_call(to, "POST", "/v1/sweeps/asked/suggestions", body);
+    return post(to, "/v1/sweeps/asked/suggestions", body);
 }
 
 static struct reply tell(const struct rest *to, const char *client, long long number)
@@ -330,7 +303,7 @@ static struct reply tell(const struct rest *to, const char *client, long long nu
     char path[120], body[120];
     (void)snprintf(path, sizeof path, "/v1/sweeps/asked/suggestions/%lld/complete", number);
     (void)snprintf(body, sizeof body, "{\"client\":\"%s\",\"metrics\":{\"loss\":0.5}}", client);
-    return rest_call(to, "POST", path, body);
+    return post(to, path, body);
 }
 
 /* Until the trial is in this state. */
@@ -372,7 +345,7 @@ START_TEST(test_client_lease)
     REPLY_AUTO over = ask(&admin, "c", 1000, 30000);
     ck_assert(json_is_true(reply_get(&over, "done")));
     (void)kill(pid, SIGTERM);
-    ck_assert_int_eq(wait_exit(pid, 10000), 0);
+    ck_ends(pid, 10000, 0);
 }
 END_TEST
 
@@ -383,23 +356,35 @@ struct crowd {
     struct rest to;
     char client[16];
     int held[CROWD_TRIALS];
+    char wrong[400]; /* what went wrong */
 };
+
+static bool is_ok(struct crowd *c, const struct reply *r)
+{
+    if (r->status != 200)
+        (void)snprintf(c->wrong, sizeof c->wrong, "%s: got %d: %s", c->client, r->status,
+                       str_cstr(&r->body));
+    return r->status == 200;
+}
 
 static void *run_crowd(void *arg)
 {
     struct crowd *c = arg;
     for (;;) {
         REPLY_AUTO r = ask(&c->to, c->client, 60000, 5000);
-        ck_status(r, 200);
-        if (json_is_true(reply_get(&r, "done")))
+        if (!is_ok(c, &r) || json_is_true(reply_get(&r, "done")))
             return NULL;
         if (json_array_size(reply_get(&r, "items")) == 0)
             continue;
         long long number = reply_int(&r, "items.0.number");
-        ck_assert(number >= 0 && number < CROWD_TRIALS);
+        if (number < 0 || number >= CROWD_TRIALS) {
+            (void)snprintf(c->wrong, sizeof c->wrong, "%s: trial %lld", c->client, number);
+            return NULL;
+        }
         c->held[number]++;
         REPLY_AUTO told = tell(&c->to, c->client, number);
-        ck_status(told, 200);
+        if (!is_ok(c, &told))
+            return NULL;
     }
 }
 
@@ -418,6 +403,8 @@ START_TEST(test_two_servers)
     }
     for (size_t i = 0; i < AS_ARRAY_LEN(crowd); i++)
         ck_assert_int_eq(pthread_join(crowd[i].thread, NULL), 0);
+    for (size_t i = 0; i < AS_ARRAY_LEN(crowd); i++)
+        ck_assert_msg(!*crowd[i].wrong, "%s", crowd[i].wrong);
     for (size_t n = 0; n < CROWD_TRIALS; n++) {
         int held = 0;
         for (size_t i = 0; i < AS_ARRAY_LEN(crowd); i++)
@@ -429,7 +416,7 @@ START_TEST(test_two_servers)
     ck_assert_int_eq(reply_int(&sweep, "counts.total"), CROWD_TRIALS);
     for (size_t i = 0; i < AS_ARRAY_LEN(pids); i++) {
         (void)kill(pids[i], SIGTERM);
-        ck_assert_int_eq(wait_exit(pids[i], 10000), 0);
+        ck_ends(pids[i], 10000, 0);
     }
 }
 END_TEST
@@ -467,7 +454,7 @@ START_TEST(test_database_restart)
     REPLY_AUTO back = rest_call(&admin, "GET", "/v1/sweeps", NULL);
     ck_status(back, 200);
     (void)kill(pid, SIGTERM);
-    ck_assert_int_eq(wait_exit(pid, 10000), 0);
+    ck_ends(pid, 10000, 0);
 }
 
 END_TEST
@@ -480,17 +467,17 @@ START_TEST(test_database_comes_late)
     const char *const args[] = {
         "--listen",    "127.0.0.1:0",        "--database",    database, "--address-file",
         in_dir("url"), "--admin-token-file", in_dir("admin"), NULL};
-    pid_t pid = start(args);
+    pid_t pid = assayd_start(dir, args);
     clock_sleep_ms(500); /* long enough to have been turned away */
     ck_assert_int_ne(access(in_dir("url"), F_OK), 0);
     pg_fixture_continue();
-    wait_ready(in_dir("url"), url);
+    wait_ready(pid, in_dir("url"), url);
     (void)snprintf(token, sizeof token, "%s", read_line(in_dir("admin")));
     struct rest admin = {url, token};
     REPLY_AUTO r = rest_call(&admin, "GET", "/v1/sweeps", NULL);
     ck_status(r, 200);
     (void)kill(pid, SIGTERM);
-    ck_assert_int_eq(wait_exit(pid, 10000), 0);
+    ck_ends(pid, 10000, 0);
 }
 
 END_TEST

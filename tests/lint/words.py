@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 ROOT = sys.argv[1]
-BANNED = re.compile(r"\b(strcpy|strcat|sprintf|vsprintf|strtok|atoi|atof|gets|alloca)\s*\(")
+BANNED = re.compile(r"\b(strcpy|strcat|sprintf|vsprintf|strtok|atoi|atof|gets|alloca|MHD_quiesce_daemon)\s*\(")
 MARK = re.compile(r"\b(TODO|FIXME|XXX|HACK|stub|not implemented|placeholder)\b", re.I)
 HOSTS = re.compile(r"registry\.(npmjs|yarnpkg)|deb\.debian\.org|pypi\.org|files\.pythonhosted|proxy\.golang")
 SQL = re.compile(r'"\s*(SELECT|INSERT INTO|UPDATE|DELETE FROM|WITH)\s', re.S)

@@ -1,0 +1,25 @@
+/* assayd run by a test. What it writes is kept by process, and shown on stderr when the process
+ * ends in another way than the test expected: a sanitizer's report is in it. */
+#ifndef ASSAY_TESTS_API_ASSAYD_PROCESS_H
+#define ASSAY_TESTS_API_ASSAYD_PROCESS_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+/* Start the assayd of $ASSAY_BUILD_ROOT. Its stdout and stderr go to a new file in `dir`, which
+ * must stay until the process was waited for. args   without the program's name; NULL-terminated;
+ * borrowed Fails the test when it cannot. */
+pid_t assayd_start(const char *dir, const char *const *args);
+
+/* Wait for its end: the exit status; -1000 - SIGNAL when a signal ended it; -1 when it still ran
+ * after wait_ms (it is killed). When that is not `want`, the end of its log goes to stderr. */
+int assayd_wait(pid_t pid, int wait_ms, int want);
+
+/* Whether it runs still. When it does not, nobody expected that: the end of its log goes to stderr.
+ */
+bool assayd_runs(pid_t pid);
+
+/* Of a test that failed half-way: kill what was not waited for, and show the logs. */
+void assayd_end_all(void);
+
+#endif
