@@ -39,7 +39,6 @@ static as_status dataset_info(const struct dataset_row *row, struct dataset_info
     as_status st = dataset_format_parse(row->format, &ret->format, err);
     if (st == AS_OK)
         st = dataset_task_parse(row->task, &ret->task, err);
-    ret->target_index = -1;
     ret->n_rows = (size_t)row->n_rows;
     ret->n_features = (size_t)row->n_features;
     ret->n_outputs = (size_t)row->n_outputs;
