@@ -30,19 +30,17 @@ typedef enum net_input { NET_TABLE, NET_IMAGES, NET_TOKENS } net_input;
 struct net_data {
     net_input kind;
     dataset_task task;
-    size_t rows;             /* of the whole data set; 0: not known (batches are not clipped) */
-    size_t numeric;          /* table: columns of numbers, indicators of missing values counted */
-    size_t n_categories;     /* table: columns of categories */
-    size_t *category_values; /* [n_categories]: how many values each has; owned */
+    size_t rows;           /* of the whole data set; 0: not known (batches are not clipped) */
+    size_t numeric;        /* table: columns of numbers, indicators of missing values counted */
+    size_t n_categories;   /* table: columns of categories */
+    size_t category_slots; /* table: inputs that these are one-hot (dataset.h) */
     size_t height, width, channels; /* images */
     size_t vocab;                   /* tokens */
     size_t outputs; /* classes; targets of regression; tokens: vocab. Of each row, or token */
 };
 
-/* From what the data set's record says. ret is owned by the caller: net_data_done(). AS_E_NOMEM. */
-AS_MUST_CHECK as_status net_data_of(const struct dataset_info *info, struct net_data *ret,
-                                    struct as_err *err);
-void net_data_done(struct net_data *d); /* a zeroed one is fine */
+/* From what the data set's record says. */
+struct net_data net_data_of(const struct dataset_info *info);
 
 /* ---- nodes ---- */
 
@@ -94,7 +92,10 @@ struct net_node {
     struct net_shape in, out;
     net_act act;   /* of linear, conv, batch norm, add */
     bool in_place; /* dropout: its value is in its source's buffer */
-    bool keeps_z;  /* linear, conv with gelu: keeps the input of the activation too */
+    bool keeps_z;  /* linear, conv with gelu: the input of the activation is kept too */
+    size_t kept_row, kept_member; /* elements kept for the way back beside value and z, of each row
+                                   * (and of each member): indices of a maximum, means, deviations,
+                                   * log-sums of attention */
     size_t kernel_h, kernel_w, stride, pad, groups; /* conv, pools */
     size_t heads;                                   /* attention */
     uint32_t layer;                                 /* dropout: which of the model, from 0 */
@@ -142,12 +143,12 @@ struct net_plan {
     struct net_tensor *states;
     size_t n_params, n_state; /* numbers of one member */
     size_t n_slots;
-    size_t *slots;  /* [n_slots]: elements per row of each gradient slot */
-    size_t outputs; /* of each row, or of each token of a row */
-    size_t tokens;  /* per row: 1; tokens: the context */
-    size_t numeric, n_categories, embedding, category_total; /* NET_CATEGORIES */
-    size_t max_rows; /* the micro-batch, at most the training rows */
-    size_t n_hidden; /* mlp: widths that may be padded (0 when none may) */
+    size_t *slots;                  /* [n_slots]: elements per row of each gradient slot */
+    size_t outputs;                 /* of each row, or of each token of a row */
+    size_t tokens;                  /* per row: 1; tokens: the context */
+    size_t n_categories, embedding; /* NET_CATEGORIES; else 0 */
+    size_t max_rows;                /* the micro-batch, at most the training rows */
+    size_t n_hidden;                /* mlp: widths that may be padded (0 when none may) */
     size_t hidden[TRAIN_MAX_LAYERS];
     double flops_forward; /* of one row: 2 per multiply-add of products and convolutions, 1 per
                            * element elsewhere */

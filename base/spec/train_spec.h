@@ -93,7 +93,7 @@ struct train_model_spec {
     size_t n_blocks; /* cnn: `layers`, or what `preset` stands for: lenet, vgg8,
                       * resnet8, resnet18 (with `width`, channels of the first stage) */
     struct train_block blocks[TRAIN_MAX_BLOCKS];
-    const char *preset; /* static name; NULL: the blocks are those of `layers` */
+    const char *preset;                   /* static name; NULL: the blocks are those of `layers` */
     int64_t depth, width, heads, context; /* transformer: blocks, default 4; default 128; default 4,
                                            * divides width; tokens, default 64 */
     int64_t embedding; /* mlp, linear on tables with categories: 0 one-hot (default), else each
