@@ -76,7 +76,7 @@ static as_status check_dataset(struct create_arg *arg, const struct train_spec *
 
 static as_status check_datasets(struct tx *t, struct create_arg *arg, struct as_err *err)
 {
-    struct train_spec spec;
+    AS_AUTO(train_spec_done) struct train_spec spec = {0};
     if (arg->doc->n_datasets == 0)
         return AS_OK;
     as_status st = first_spec(arg->doc, &spec, err);
