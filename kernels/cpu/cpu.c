@@ -22,6 +22,14 @@ static const struct backend_ops ops = {
     .grad_clip = cpu_grad_clip,
     .sgd = cpu_sgd,
     .adamw = cpu_adamw,
+    .conv_work = cpu_conv_work,
+    .conv_forward = cpu_conv_forward,
+    .conv_backward = cpu_conv_backward,
+    .pool_forward = cpu_pool_forward,
+    .pool_backward = cpu_pool_backward,
+    .batch_norm_train = cpu_batch_norm_train,
+    .batch_norm_eval = cpu_batch_norm_eval,
+    .batch_norm_backward = cpu_batch_norm_backward,
 };
 
 as_status cpu_open(const struct backend_opts *opts, struct backend **ret, struct as_err *err)

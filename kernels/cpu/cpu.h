@@ -19,4 +19,23 @@ as_status cpu_grad_clip(struct backend *be, const struct grad_clip_args *a, stru
 as_status cpu_sgd(struct backend *be, const struct sgd_args *a, struct as_err *err);
 as_status cpu_adamw(struct backend *be, const struct adamw_args *a, struct as_err *err);
 
+size_t cpu_conv_work(const struct backend *be, const struct conv_args *a);
+as_status cpu_conv_forward(struct backend *be, const struct conv_args *a, act_kind act,
+                           struct tensor y, struct tensor z, struct as_err *err);
+as_status cpu_conv_backward(struct backend *be, const struct conv_args *a,
+                            const struct conv_grads *g, struct as_err *err);
+as_status cpu_pool_forward(struct backend *be, const struct pool_args *a, struct tensor x,
+                           struct tensor y, struct as_err *err);
+as_status cpu_pool_backward(struct backend *be, const struct pool_args *a, struct tensor dy,
+                            struct tensor dx, struct as_err *err);
+as_status cpu_batch_norm_train(struct backend *be, const struct batch_norm_args *a, float momentum,
+                               struct tensor running_mean, struct tensor running_var,
+                               struct as_err *err);
+as_status cpu_batch_norm_eval(struct backend *be, const struct batch_norm_args *a,
+                              struct tensor running_mean, struct tensor running_var,
+                              struct as_err *err);
+as_status cpu_batch_norm_backward(struct backend *be, const struct batch_norm_args *a,
+                                  struct tensor dy, struct tensor dx, struct tensor dgamma,
+                                  struct tensor dbeta, struct as_err *err);
+
 #endif
