@@ -88,6 +88,7 @@ struct product {
     float *to;
     struct jumps from_jumps, to_jumps;
     size_t runs, run, jump; /* the patch */
+    size_t pass;            /* runs in one pass over the pixels: what is read stays in cache */
     const float *panels;    /* of [runs * run, cols] */
     const float *start;     /* in panels, one row; NULL: add to what is there */
     size_t cols;
@@ -99,28 +100,37 @@ struct places {
     size_t from[CHUNK + CONV_TILE_ROWS_MAX], to[CHUNK];
 };
 
+/* One panel's rows of `t`, with all pixels. */
+static void multiply_panel(const struct product *p, const struct places *at, size_t from_offset,
+                           size_t column, struct pixel_tile *t)
+{
+    for (size_t i = 0; i < at->n; i += p->tile->rows) {
+        t->rows = smaller(at->n - i, p->tile->rows);
+        for (size_t r = 0; r < p->tile->rows; r++)
+            t->from[r] = p->from + at->from[i + r] + from_offset;
+        for (size_t r = 0; r < t->rows; r++)
+            t->to[r] = p->to + at->to[i + r] + column;
+        p->tile->pixels(t);
+    }
+}
+
 static void multiply_chunk(const struct product *p, const struct places *at)
 {
-    const struct conv_tile *tile = p->tile;
     const float *panel = p->panels;
-    for (size_t c = 0; c < p->cols; c += tile->cols) {
-        size_t width = conv_panel_width(tile, c, p->cols);
-        struct pixel_tile t = {.runs = p->runs,
-                               .run = p->run,
-                               .jump = p->jump,
-                               .panel = panel,
-                               .start = p->start != NULL ? p->start + c : NULL,
-                               .cols = smaller(p->cols - c, width),
-                               .relu = p->relu};
-        for (size_t i = 0; i < at->n; i += tile->rows) {
-            t.rows = smaller(at->n - i, tile->rows);
-            for (size_t r = 0; r < tile->rows; r++)
-                t.from[r] = p->from + at->from[i + r];
-            for (size_t r = 0; r < t.rows; r++)
-                t.to[r] = p->to + at->to[i + r] + c;
-            tile->pixels(&t);
+    for (size_t c = 0; c < p->cols; c += p->tile->cols) {
+        size_t width = conv_panel_width(p->tile, c, p->cols);
+        for (size_t run = 0; run < p->runs; run += p->pass) {
+            struct pixel_tile t = {.runs = smaller(p->runs - run, p->pass),
+                                   .run = p->run,
+                                   .jump = p->jump,
+                                   .panel = panel,
+                                   .cols = smaller(p->cols - c, width)};
+            if (run == 0 && p->start != NULL)
+                t.start = p->start + c;
+            t.relu = p->relu && run + t.runs == p->runs;
+            multiply_panel(p, at, run * p->jump, c, &t);
+            panel += t.runs * p->run * width;
         }
-        panel += p->runs * p->run * width;
     }
 }
 
@@ -190,6 +200,7 @@ static void forward_block(const struct forward *f, const struct conv_block *b, f
                         .to_jumps = {p->oh * row, row, out},
                         .runs = p->a->kernel_h,
                         .run = p->run,
+                        .pass = p->pass,
                         .jump = p->wp * p->a->channels,
                         .panels = f->panels,
                         .start = f->bias,
@@ -363,6 +374,7 @@ static void input_row(const struct input_gradient *g, const struct conv_block *b
                         .from_jumps = {p->oh * row, row, a->out},
                         .to_jumps = {to_image, a->stride * line, a->stride * a->channels},
                         .runs = 1,
+                        .pass = 1,
                         .run = a->out,
                         .panels = g->panels + i * a->out * p->run_cols,
                         .cols = p->run};

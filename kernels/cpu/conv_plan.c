@@ -3,7 +3,13 @@
 /* Floats that a block reads or writes: 128 KiB, so that both sides and a panel fit the 512 KiB that
  * a small second-level cache has. */
 #define BLOCK 32768
+/* But at least so many pixels, since each block reads the whole weight. */
+#define PIXELS 128
+/* A pass over a panel of the weight reads at most this: 128 KiB, to stay in the same cache. */
+#define PASS 32768
 #define SLICES 8
+/* Parts of dw for each slice that there is not, to have pieces of work. */
+#define PARTS 4
 /* Floats of all partial sums of dw together: 8 MiB. */
 #define PARTIAL (1u << 21)
 /* A part of dw packs its dy again: that pays only over this many rows of the weight. */
@@ -50,7 +56,9 @@ static void cut(struct conv_plan *p)
     p->dx_band = p->hp;
     if (image <= BLOCK) {
         /* A block for each slice, where the batch has so many. */
-        p->group = even(a->batch, smaller(BLOCK / image, ceil_div(a->batch, SLICES)));
+        size_t least = ceil_div(PIXELS, at_least_1(p->oh * p->ow));
+        size_t share = ceil_div(a->batch, SLICES);
+        p->group = even(a->batch, larger(least, smaller(BLOCK / image, share)));
         p->band = at_least_1(p->oh);
     } else {
         size_t row = larger(a->stride * p->wp * a->channels, p->ow * p->out_cols);
@@ -96,6 +104,7 @@ struct conv_plan conv_plan(const struct conv_args *a)
         p.oh = 0;
     p.out_cols = conv_panel_cols(p.tile, a->out);
     p.run_cols = conv_panel_cols(p.tile, p.run);
+    p.pass = at_least_1(PASS / at_least_1(p.run * p.tile->cols));
     cut(&p);
     measure(&p);
     return p;

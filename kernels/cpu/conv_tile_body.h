@@ -1,14 +1,10 @@
-/* The body of conv_tile.c for one instruction set: no guard, included once for each.
- *   LANES     floats of a vector
- *   ROWS      rows of a tile: ROWS x 2 sums, 2 of a panel and the rest must fit the registers
- *   NAME(x)   the name of this set's x */
-
-typedef float NAME(vec) __attribute__((vector_size(LANES * 4)));
-typedef int NAME(mask) __attribute__((vector_size(LANES * 4)));
-typedef NAME(vec) NAME(loose) __attribute__((aligned(4), may_alias)); /* at any address */
+/* The loops of conv_tile.c for one instruction set (vec_begin.h), with
+ *   ROWS   rows of a tile: ROWS x 2 sums, 2 of a panel and what is multiplied must fit the registers
+ */
+#include "kernels/cpu/vec_begin.h"
 
 /* The first n floats of v, n < LANES, in pieces of 8, 4, 2, 1. */
-CPU_INLINE void NAME(put_part)(float *to, const NAME(vec) * v, size_t n, bool add)
+CPU_INLINE void NAME(put_part)(float *to, const NAME(vec) *v, size_t n)
 {
     float piece[LANES];
     memcpy(piece, v, sizeof(piece));
@@ -17,61 +13,78 @@ CPU_INLINE void NAME(put_part)(float *to, const NAME(vec) * v, size_t n, bool ad
     for (size_t step = LANES / 2; step > 0; step /= 2) {
         if ((n & step) == 0)
             continue;
-        for (size_t i = 0; i < step; i++)
-            to[i] = add ? to[i] + from[i] : from[i];
+        memcpy(to, from, step * sizeof(*to));
         to += step;
         from += step;
     }
 }
 
-CPU_INLINE void NAME(put)(const struct pixel_tile *t, float *to, NAME(vec) * v, size_t n)
+/* Add the n floats at `from` to the first n of v. */
+CPU_INLINE void NAME(add_part)(NAME(vec) *v, const float *from, size_t n)
+{
+    float piece[LANES];
+    memcpy(piece, v, sizeof(piece));
+    float *to = piece;
+#pragma GCC unroll 4
+    for (size_t step = LANES / 2; step > 0; step /= 2) {
+        if ((n & step) == 0)
+            continue;
+        for (size_t i = 0; i < step; i++)
+            to[i] += from[i];
+        to += step;
+        from += step;
+    }
+    memcpy(v, piece, sizeof(piece));
+}
+
+CPU_INLINE void NAME(put)(const struct pixel_tile *t, float *to, NAME(vec) v, size_t n)
 {
     if (t->start == NULL) {
         if (n >= LANES)
-            *(NAME(loose) *)to += *v;
+            v += VEC(to);
         else
-            NAME(put_part)(to, v, n, true);
-        return;
+            NAME(add_part)(&v, to, n);
     }
     if (t->relu)
-        *v = (NAME(vec))((NAME(mask)) * v & ~(*v < 0)); /* NaN stays */
+        v = PICK(v < 0, (NAME(vec)){0}, v); /* NaN stays */
     if (n >= LANES)
-        *(NAME(loose) *)to = *v;
+        VEC_OUT(to) = v;
     else
-        NAME(put_part)(to, v, n, false);
+        NAME(put_part)(to, &v, n);
 }
 
 CPU_INLINE void NAME(pixels_of)(const struct pixel_tile *t, const size_t n_vec)
 {
-    NAME(vec) sum[ROWS][2];
+    NAME(vec) sum[ROWS][2], start[2] = {{0}, {0}};
     const float *from[ROWS];
+    for (size_t v = 0; v < n_vec && t->start != NULL; v++)
+        start[v] = VEC(t->start + v * LANES);
     for (size_t r = 0; r < ROWS; r++) {
         from[r] = t->from[r];
         for (size_t v = 0; v < n_vec; v++)
-            if (t->start != NULL)
-                sum[r][v] = *(const NAME(loose) *)(t->start + v * LANES);
-            else
-                sum[r][v] = (NAME(vec)){0};
+            sum[r][v] = start[v];
     }
     const float *panel = t->panel;
     for (size_t k = 0; k < t->runs; k++) {
         for (size_t i = k * t->jump; i < k * t->jump + t->run; i++, panel += n_vec * LANES) {
             NAME(vec) b[2];
             for (size_t v = 0; v < n_vec; v++)
-                b[v] = *(const NAME(loose) *)(panel + v * LANES);
+                b[v] = VEC(panel + v * LANES);
 #pragma GCC unroll 8
             for (size_t r = 0; r < ROWS; r++)
                 for (size_t v = 0; v < n_vec; v++)
                     sum[r][v] += from[r][i] * b[v];
         }
     }
+    float done[ROWS][2 * LANES]; /* a loop over rows needs the sums out of their registers */
 #pragma GCC unroll 8
-    for (size_t r = 0; r < ROWS; r++) {
-        if (r >= t->rows)
-            break;
-        NAME(put)(t, t->to[r], &sum[r][0], t->cols);
+    for (size_t r = 0; r < ROWS; r++)
+        for (size_t v = 0; v < n_vec; v++)
+            VEC_OUT(done[r] + v * LANES) = sum[r][v];
+    for (size_t r = 0; r < t->rows; r++) {
+        NAME(put)(t, t->to[r], VEC(done[r]), t->cols);
         if (n_vec > 1)
-            NAME(put)(t, t->to[r] + LANES, &sum[r][1], t->cols - LANES);
+            NAME(put)(t, t->to[r] + LANES, VEC(done[r] + LANES), t->cols - LANES);
     }
 }
 
@@ -99,7 +112,7 @@ CPU_INLINE void NAME(weights_of)(const struct weight_tile *t, const size_t rows,
             for (size_t x = 0; x < t->width; x++, i += t->pixel_jump, panel += n_vec * LANES) {
                 NAME(vec) b[2];
                 for (size_t v = 0; v < n_vec; v++)
-                    b[v] = *(const NAME(loose) *)(panel + v * LANES);
+                    b[v] = VEC(panel + v * LANES);
 #pragma GCC unroll 8
                 for (size_t r = 0; r < rows; r++)
                     for (size_t v = 0; v < n_vec; v++)
@@ -109,7 +122,7 @@ CPU_INLINE void NAME(weights_of)(const struct weight_tile *t, const size_t rows,
     }
     for (size_t r = 0; r < rows; r++)
         for (size_t v = 0; v < n_vec; v++)
-            *(NAME(loose) *)(t->sum + (r * n_vec + v) * LANES) += sum[r][v];
+            VEC_OUT(t->sum + (r * n_vec + v) * LANES) += sum[r][v];
 }
 
 CPU_INLINE void NAME(weights_rows)(const struct weight_tile *t, const size_t n_vec)
@@ -160,6 +173,5 @@ static const struct conv_tile NAME(tile) = {.rows = ROWS,
                                             .pixels = NAME(pixels),
                                             .weights = NAME(weights)};
 
-#undef LANES
 #undef ROWS
-#undef NAME
+#include "kernels/cpu/vec_end.h"

@@ -1,12 +1,23 @@
-/* Pooling, vectors along the channels. A maximum keeps value and place together, without branches;
- * the backward pass asks of every tap whether it was the one, so that nothing is scattered.
+/* Pooling, vectors along the channels. Both passes write every output once: a maximum keeps value
+ * and place together, without branches, and the gradient of a pixel is gathered from the windows
+ * that it is in, so that nothing is scattered.
  *
  * An image is a piece that may run beside others. */
 #include "kernels/cpu/cpu.h"
 
-#include <string.h>
-
 #include "kernels/cpu/clones.h"
+
+struct shape {
+    size_t oh, ow;
+};
+
+struct pool_loops {
+    void (*max)(const struct pool_args *a, const struct shape *s, const float *x, float *y,
+                int32_t *index);
+    void (*avg)(const struct pool_args *a, const struct shape *s, const float *x, float *y);
+    void (*back)(const struct pool_args *a, const struct shape *s, const float *dy,
+                 const int32_t *index, float *dx); /* index NULL: of an average */
+};
 
 struct window {
     size_t h0, h1, w0, w1; /* rows and columns of the image that it covers */
@@ -23,52 +34,56 @@ CPU_INLINE struct window window_of(const struct pool_args *a, size_t y, size_t x
     return w;
 }
 
-struct shape {
-    size_t oh, ow;
+/* Windows first to last - 1, along one axis. */
+struct range {
+    size_t first, last;
 };
 
-CPU_INLINE void max_take(float *restrict y, int32_t *restrict index, const float *restrict x,
-                         int32_t pixel, size_t channels)
+/* Those that hold the padded image's row (or column) `at`, of n; `at` grows from call to call. */
+CPU_INLINE void range_move(struct range *r, size_t at, size_t stride, size_t kernel, size_t n)
 {
-    for (size_t c = 0; c < channels; c++) {
-        bool keep = x[c] <= y[c] || y[c] != y[c]; /* a NaN stays, and is not <= anything */
-        index[c] = keep ? index[c] : pixel;
-        y[c] = keep ? y[c] : x[c];
-    }
+    while (r->first < n && r->first * stride + kernel <= at)
+        r->first++;
+    while (r->last < n && r->last * stride <= at)
+        r->last++;
 }
 
-CPU_CLONES static void max_image(const struct pool_args *a, const struct shape *s, const float *x,
-                                 float *y, int32_t *index)
-{
-    size_t n = a->channels;
-    for (size_t p = 0; p < s->oh * s->ow; p++, y += n, index += n) {
-        struct window w = window_of(a, p / s->ow, p % s->ow);
-        size_t first = w.h0 * a->width + w.w0;
-        memcpy(y, x + first * n, n * sizeof(*y));
-        for (size_t c = 0; c < n; c++)
-            index[c] = (int32_t)first;
-        for (size_t h = w.h0; h < w.h1; h++)
-            for (size_t i = h * a->width + w.w0; i < h * a->width + w.w1; i++)
-                if (i != first)
-                    max_take(y, index, x + i * n, (int32_t)i, n);
-    }
-}
+#define LANES 1
+#define NAME(x) single_##x
+#include "kernels/cpu/pool_body.h"
 
-CPU_CLONES static void avg_image(const struct pool_args *a, const struct shape *s, const float *x,
-                                 float *y)
+#define LANES 4
+#define NAME(x) plain_##x
+#include "kernels/cpu/pool_body.h"
+
+#ifdef CPU_HAS_CLONES
+
+#pragma GCC push_options
+#pragma GCC target("arch=x86-64-v3")
+#define LANES 8
+#define NAME(x) v3_##x
+#include "kernels/cpu/pool_body.h"
+#pragma GCC pop_options
+
+#pragma GCC push_options
+#pragma GCC target("arch=x86-64-v4")
+#define LANES 16
+#define NAME(x) v4_##x
+#include "kernels/cpu/pool_body.h"
+#pragma GCC pop_options
+
+#endif
+
+/* The widest vectors that so many channels fill and this machine has. */
+static const struct pool_loops *loops_for(size_t channels)
 {
-    size_t n = a->channels;
-    float share = 1.0f / (float)(a->kernel_h * a->kernel_w);
-    for (size_t p = 0; p < s->oh * s->ow; p++, y += n) {
-        struct window w = window_of(a, p / s->ow, p % s->ow);
-        memset(y, 0, n * sizeof(*y));
-        for (size_t h = w.h0; h < w.h1; h++)
-            for (size_t i = h * a->width + w.w0; i < h * a->width + w.w1; i++)
-                for (size_t c = 0; c < n; c++)
-                    y[c] += x[i * n + c];
-        for (size_t c = 0; c < n; c++)
-            y[c] *= share;
-    }
+#ifdef CPU_HAS_CLONES
+    if (channels >= 16 && __builtin_cpu_supports("x86-64-v4"))
+        return &v4_loops;
+    if (channels >= 8 && __builtin_cpu_supports("x86-64-v3"))
+        return &v3_loops;
+#endif
+    return channels >= 4 ? &plain_loops : &single_loops;
 }
 
 static struct shape shape_of(const struct pool_args *a)
@@ -82,6 +97,7 @@ as_status cpu_pool_forward(struct backend *be, const struct pool_args *a, struct
 {
     (void)be;
     (void)err;
+    const struct pool_loops *loops = loops_for(a->channels);
     struct shape s = shape_of(a);
     size_t in = a->height * a->width * a->channels, out = s.oh * s.ow * a->channels;
     for (size_t k = 0; k < a->members; k++) {
@@ -89,42 +105,12 @@ as_status cpu_pool_forward(struct backend *be, const struct pool_args *a, struct
             const float *from = tensor_f32(x, k) + n * in;
             float *to = tensor_f32(y, k) + n * out;
             if (a->kind == POOL_MAX)
-                max_image(a, &s, from, to, tensor_i32(a->index, k) + n * out);
+                loops->max(a, &s, from, to, tensor_i32(a->index, k) + n * out);
             else
-                avg_image(a, &s, from, to);
+                loops->avg(a, &s, from, to);
         }
     }
     return AS_OK;
-}
-
-CPU_CLONES static void max_image_back(const struct pool_args *a, const struct shape *s,
-                                      const float *restrict dy, const int32_t *restrict index,
-                                      float *restrict dx)
-{
-    size_t n = a->channels;
-    memset(dx, 0, a->height * a->width * n * sizeof(*dx));
-    for (size_t p = 0; p < s->oh * s->ow; p++, dy += n, index += n) {
-        struct window w = window_of(a, p / s->ow, p % s->ow);
-        for (size_t h = w.h0; h < w.h1; h++)
-            for (size_t i = h * a->width + w.w0; i < h * a->width + w.w1; i++)
-                for (size_t c = 0; c < n; c++)
-                    dx[i * n + c] += index[c] == (int32_t)i ? dy[c] : 0.0f;
-    }
-}
-
-CPU_CLONES static void avg_image_back(const struct pool_args *a, const struct shape *s,
-                                      const float *restrict dy, float *restrict dx)
-{
-    size_t n = a->channels;
-    float share = 1.0f / (float)(a->kernel_h * a->kernel_w);
-    memset(dx, 0, a->height * a->width * n * sizeof(*dx));
-    for (size_t p = 0; p < s->oh * s->ow; p++, dy += n) {
-        struct window w = window_of(a, p / s->ow, p % s->ow);
-        for (size_t h = w.h0; h < w.h1; h++)
-            for (size_t i = h * a->width + w.w0; i < h * a->width + w.w1; i++)
-                for (size_t c = 0; c < n; c++)
-                    dx[i * n + c] += dy[c] * share;
-    }
 }
 
 as_status cpu_pool_backward(struct backend *be, const struct pool_args *a, struct tensor dy,
@@ -132,17 +118,14 @@ as_status cpu_pool_backward(struct backend *be, const struct pool_args *a, struc
 {
     (void)be;
     (void)err;
+    const struct pool_loops *loops = loops_for(a->channels);
     struct shape s = shape_of(a);
     size_t in = a->height * a->width * a->channels, out = s.oh * s.ow * a->channels;
     for (size_t k = 0; k < a->members; k++) {
-        for (size_t n = 0; n < a->batch; n++) {
-            const float *from = tensor_f32(dy, k) + n * out;
-            float *to = tensor_f32(dx, k) + n * in;
-            if (a->kind == POOL_MAX)
-                max_image_back(a, &s, from, tensor_i32(a->index, k) + n * out, to);
-            else
-                avg_image_back(a, &s, from, to);
-        }
+        const int32_t *index = a->kind == POOL_MAX ? tensor_i32(a->index, k) : NULL;
+        for (size_t n = 0; n < a->batch; n++)
+            loops->back(a, &s, tensor_f32(dy, k) + n * out, index != NULL ? index + n * out : NULL,
+                        tensor_f32(dx, k) + n * in);
     }
     return AS_OK;
 }
