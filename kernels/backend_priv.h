@@ -54,8 +54,6 @@ struct backend_ops {
     as_status (*grad_stats)(struct backend *be, const struct grad_stats_args *a,
                             struct as_err *err);
     as_status (*grad_clip)(struct backend *be, const struct grad_clip_args *a, struct as_err *err);
-    as_status (*sgd)(struct backend *be, const struct sgd_args *a, struct as_err *err);
-    as_status (*adamw)(struct backend *be, const struct adamw_args *a, struct as_err *err);
     as_status (*tick)(struct backend *be, const struct tick_args *a, struct as_err *err);
     as_status (*augment)(struct backend *be, const struct augment_args *a, struct as_err *err);
     as_status (*add)(struct backend *be, const struct add_args *a, struct as_err *err);
