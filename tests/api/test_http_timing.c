@@ -67,7 +67,7 @@ int epoll_wait(int epoll_fd, struct epoll_event *events, int max, int wait_ms)
     if (n > 0 && (events[0].events & EPOLLRDHUP) && atomic_load(&is_news_late)) {
         was_late = true;
         atomic_fetch_add(&n_late, 1);
-        while (atomic_load(&is_news_late))
+        for (int ms = 0; ms < 10000 && atomic_load(&is_news_late); ms++)
             clock_sleep_ms(1);
     }
     return n;
