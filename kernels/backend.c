@@ -6,7 +6,6 @@
 
 #include "base/mem.h"
 #include "kernels/backend_priv.h"
-#include "kernels/check.h"
 #include "kernels/plugin.h"
 
 #define DEVICE_LIMIT 1024
@@ -77,6 +76,61 @@ as_status backend_sync(struct backend *be, struct as_err *err)
     return be->ops->sync(be, err);
 }
 
+/* ---- lanes ---- */
+
+size_t backend_lanes(const struct backend *be)
+{
+    return be->ops->lanes != NULL ? be->ops->lanes(be) : 1;
+}
+
+as_status backend_for_each(struct backend *be, size_t n, backend_task *task, void *arg,
+                           struct as_err *err)
+{
+    if (be->ops->for_each != NULL && backend_lanes(be) > 1)
+        return be->ops->for_each(be, n, task, arg, err);
+    as_status first = AS_OK;
+    for (size_t i = 0; i < n; i++) {
+        as_status st = task(be, i, arg, first == AS_OK ? err : NULL);
+        if (first == AS_OK)
+            first = st;
+    }
+    return first;
+}
+
+/* ---- graphs ---- */
+
+static as_status no_graphs(const struct backend *be, struct as_err *err)
+{
+    return as_fail(err, AS_E_UNSUPPORTED, "graph: back end %s records none", be->ops->name);
+}
+
+as_status backend_graph_begin(struct backend *be, struct as_err *err)
+{
+    return be->ops->graph_begin != NULL ? be->ops->graph_begin(be, err) : no_graphs(be, err);
+}
+
+as_status backend_graph_end(struct backend *be, struct graph **ret, struct as_err *err)
+{
+    return be->ops->graph_end != NULL ? be->ops->graph_end(be, ret, err) : no_graphs(be, err);
+}
+
+as_status backend_graph_run(struct backend *be, struct graph *g, struct as_err *err)
+{
+    return be->ops->graph_run != NULL ? be->ops->graph_run(be, g, err) : no_graphs(be, err);
+}
+
+void graph_free(struct graph *g)
+{
+    if (g != NULL)
+        g->be->ops->graph_free(g);
+}
+
+void graph_freep(struct graph **g)
+{
+    graph_free(*g);
+    *g = NULL;
+}
+
 /* ---- buffers ---- */
 
 as_status buf_create(struct backend *be, buf_kind kind, size_t n, struct buf **ret,
@@ -89,7 +143,7 @@ as_status buf_create(struct backend *be, buf_kind kind, size_t n, struct buf **r
     AS_AUTO(as_freep) struct buf *b = as_calloc(1, sizeof(*b));
     if (b == NULL)
         return as_fail(err, AS_E_NOMEM, "buffer: out of memory");
-    b->be = be;
+    b->be = be->owner != NULL ? be->owner : be;
     b->kind = kind;
     b->n = n;
     if (n > 0) {
@@ -180,82 +234,4 @@ as_status buf_copy(struct buf *dst, size_t dst_offset, const struct buf *src, si
     if (dst == src && n > 0 && !apart)
         return as_fail(err, AS_E_INVAL, "buffer copy: the ranges overlap");
     return n == 0 ? AS_OK : dst->be->ops->copy(dst, dst_offset, src, src_offset, n, err);
-}
-
-/* ---- operations: checked, then the table ---- */
-
-as_status backend_gather(struct backend *be, const struct gather_args *a, struct as_err *err)
-{
-    as_status st = check_gather(be, a, err);
-    return st < 0 ? st : be->ops->gather(be, a, err);
-}
-
-as_status backend_linear_forward(struct backend *be, const struct linear_args *a, act_kind act,
-                                 struct tensor y, struct tensor z, struct as_err *err)
-{
-    as_status st = check_linear_forward(be, a, act, y, z, err);
-    return st < 0 ? st : be->ops->linear_forward(be, a, act, y, z, err);
-}
-
-as_status backend_linear_backward(struct backend *be, const struct linear_args *a,
-                                  const struct linear_grads *g, struct as_err *err)
-{
-    as_status st = check_linear_backward(be, a, g, err);
-    return st < 0 ? st : be->ops->linear_backward(be, a, g, err);
-}
-
-as_status backend_act_backward(struct backend *be, const struct act_args *a, struct as_err *err)
-{
-    as_status st = check_act_backward(be, a, err);
-    return st < 0 ? st : be->ops->act_backward(be, a, err);
-}
-
-as_status backend_dropout(struct backend *be, const struct dropout_args *a, struct as_err *err)
-{
-    as_status st = check_dropout(be, a, err);
-    return st < 0 ? st : be->ops->dropout(be, a, err);
-}
-
-as_status backend_softmax_ce(struct backend *be, const struct softmax_ce_args *a,
-                             struct as_err *err)
-{
-    as_status st = check_softmax_ce(be, a, err);
-    return st < 0 ? st : be->ops->softmax_ce(be, a, err);
-}
-
-as_status backend_mse(struct backend *be, const struct mse_args *a, struct as_err *err)
-{
-    as_status st = check_mse(be, a, err);
-    return st < 0 ? st : be->ops->mse(be, a, err);
-}
-
-as_status backend_softmax(struct backend *be, const struct softmax_args *a, struct as_err *err)
-{
-    as_status st = check_softmax(be, a, err);
-    return st < 0 ? st : be->ops->softmax(be, a, err);
-}
-
-as_status backend_grad_stats(struct backend *be, const struct grad_stats_args *a,
-                             struct as_err *err)
-{
-    as_status st = check_grad_stats(be, a, err);
-    return st < 0 ? st : be->ops->grad_stats(be, a, err);
-}
-
-as_status backend_grad_clip(struct backend *be, const struct grad_clip_args *a, struct as_err *err)
-{
-    as_status st = check_grad_clip(be, a, err);
-    return st < 0 ? st : be->ops->grad_clip(be, a, err);
-}
-
-as_status backend_sgd(struct backend *be, const struct sgd_args *a, struct as_err *err)
-{
-    as_status st = check_sgd(be, a, err);
-    return st < 0 ? st : be->ops->sgd(be, a, err);
-}
-
-as_status backend_adamw(struct backend *be, const struct adamw_args *a, struct as_err *err)
-{
-    as_status st = check_adamw(be, a, err);
-    return st < 0 ? st : be->ops->adamw(be, a, err);
 }

@@ -14,6 +14,13 @@
  * Letters: K members, B rows of a batch, D or I inputs, O outputs, C classes, N parameters of one
  * member. F32 and I32 are the element kinds. "[K]" is one element per member.
  *
+ * The operations are declared by theme; each ops_X.c checks arguments and calls the back end's
+ * table: ops_data.h    gather, augmentation, the clock of a step ops_dense.h   linear layers,
+ * activations, dropout, sums ops_conv.h    convolution, pooling, batch normalisation (images,
+ * channels last) ops_seq.h     layer normalisation, embedding, causal attention (sequences)
+ *   ops_loss.h    losses with their gradients, softmax
+ *   ops_optim.h   gradients as a whole, optimizers, averages of weights
+ *
  * Hyperparameters are F32 tensors [K] in device memory: upload them once, or again when a schedule
  * changes them. With stride 0 one value serves all members. A tensor whose buf is NULL
  * (tensor_none()) is absent; where that is allowed, its meaning is stated.
@@ -52,8 +59,11 @@ extern "C" {
 struct backend;
 
 struct backend_opts {
-    int threads; /* BLAS threads of "cpu"; 0: 1. The setting is the whole process's. */
-    int device;  /* ordinal of the CUDA device, among those that CUDA_VISIBLE_DEVICES shows */
+    int threads; /* of "cpu", the caller's counted: its lanes, and those that share one large
+                  * operation; 0: 1. OpenBLAS itself is set to one thread, for the whole process */
+    bool bf16;  /* cuda: products of matrices take bfloat16 factors and sum in float32; weights stay
+                 * float32. AS_E_UNSUPPORTED elsewhere */
+    int device; /* ordinal of the CUDA device, among those that CUDA_VISIBLE_DEVICES shows */
 };
 
 /* Open a back end.
@@ -140,213 +150,52 @@ static inline struct tensor tensor_none(void)
     return t;
 }
 
-/* ---- gather: rows of a data set into a batch ---- */
-
-struct gather_args {
-    size_t members, rows, batch, width; /* K, rows of src, B, D */
-    struct tensor src;                  /* [K or shared, rows, D], F32 or I32 */
-    struct tensor index;                /* [K or shared, B], I32, each in [0, rows) */
-    struct tensor dst;                  /* [K, B, D], of src's kind; must not overlap src */
-};
-
-/* dst[k, r, :] = src[k, index[k, r], :]. With src, index and K = 1 shared the batch is read by all
- * members through stride 0. An index out of range fills its row with NaN (I32: -1), so that the
- * fault shows in the loss; nothing is read outside src. */
-AS_MUST_CHECK as_status backend_gather(struct backend *be, const struct gather_args *a,
-                                       struct as_err *err);
-
-/* ---- linear layers ---- */
-
-/* none: z. relu: max(z, 0), NaN stays NaN. tanh. gelu: z * (1 + erf(z / sqrt 2)) / 2, the exact
- * form (Hendrycks and Gimpel 2016), not the tanh approximation. */
-typedef enum act_kind { ACT_NONE, ACT_RELU, ACT_TANH, ACT_GELU } act_kind;
-
-/* Whether backend_act_backward needs the activation's *input* z (gelu) or its *output* (others). */
-static inline bool act_keeps_input(act_kind act)
+static inline bool tensor_is_none(struct tensor t)
 {
-    return act == ACT_GELU;
+    return t.buf == NULL;
 }
 
-struct linear_args {
-    size_t members, batch, in, out; /* K, B, I, O */
-    struct tensor x;                /* [K or shared, B, I] */
-    struct tensor w;                /* [K or shared, I, O] */
-    struct tensor b;                /* [K or shared, O]; absent: no bias */
-};
+/* The same place for members from k on. */
+static inline struct tensor tensor_from(struct tensor t, size_t k)
+{
+    t.offset += k * t.stride;
+    return t;
+}
 
-/* y[k] = act(x[k] w[k] + b[k]).
- *   y   [K, B, O]; must not overlap the inputs
- *   z   [K, B, O]: receives x w + b, before the activation; absent: not kept. Needed for the
- *       backward pass of gelu. z may be y only when act is ACT_NONE. */
-AS_MUST_CHECK as_status backend_linear_forward(struct backend *be, const struct linear_args *a,
-                                               act_kind act, struct tensor y, struct tensor z,
-                                               struct as_err *err);
+/* ---- lanes: members side by side ---- */
 
-struct linear_grads {
-    struct tensor dy; /* [K, B, O]: gradient by z = x w + b (so after backend_act_backward) */
-    struct tensor dx; /* [K, B, I]: dy w^T; absent: not wanted. Always overwritten */
-    struct tensor dw; /* [K, I, O]: x^T dy; absent: not wanted */
-    struct tensor db; /* [K, O]: sum of dy over the rows; absent: not wanted */
-    bool accumulate;  /* dw and db are added to instead of overwritten */
-};
+/* How many calls of backend_for_each run at once: the threads of cpu; 1 for the others. */
+size_t backend_lanes(const struct backend *be);
 
-/* The gradients of backend_linear_forward. `a` as in the forward call (b is not read). The outputs
- * must not overlap the inputs or one another. */
-AS_MUST_CHECK as_status backend_linear_backward(struct backend *be, const struct linear_args *a,
-                                                const struct linear_grads *g, struct as_err *err);
+typedef as_status backend_task(struct backend *lane, size_t i, void *arg, struct as_err *err);
 
-struct act_args {
-    size_t members, n; /* n elements of each member */
-    act_kind act;
-    struct tensor kept; /* [K, n]: the activation's output, or its input where act_keeps_input() */
-    struct tensor dy;   /* [K, n]: gradient by the activation's output */
-    struct tensor dx;   /* [K, n]: gradient by its input; may be dy (in place) */
-};
+/* Call task(lane, i, arg) for every i in [0, n), up to backend_lanes() of them at once in threads
+ * of the back end's own. `lane` stands for `be` in that call: it takes the same buffers; within a
+ * task operations run in the task's thread alone, and `be` itself is not used. Tasks that run side
+ * by side must not write what another reads or writes (so: other members). With one lane the calls
+ * are made here, in order, with be. Which lane takes which task is not fixed; results must not
+ * depend on it. All tasks are run; the error of the lowest i is returned. Not to be nested. */
+AS_MUST_CHECK as_status backend_for_each(struct backend *be, size_t n, backend_task *task,
+                                         void *arg, struct as_err *err);
 
-/* dx = dy * act'(z). relu'(0) = 0. */
-AS_MUST_CHECK as_status backend_act_backward(struct backend *be, const struct act_args *a,
-                                             struct as_err *err);
+/* ---- graphs: a sequence of operations recorded once ---- */
 
-/* ---- dropout ---- */
+struct graph;
 
-struct dropout_args {
-    size_t members, n;  /* n elements of each member, row-major [B, width] */
-    struct tensor x;    /* [K or shared, n] */
-    struct tensor y;    /* [K, n]; may be x (in place) */
-    struct tensor rate; /* [K]: share of elements dropped. <= 0 or NaN: none; >= 1: all */
-    struct tensor seed; /* [K, 2], I32: low word, high word of the member's 64-bit seed */
-    struct tensor
-        step;       /* [K], I32: the member's step counter (the optimizer's own may be passed) */
-    uint32_t layer; /* < 2^24: which dropout of the model */
-};
+/* Record what the operations called until backend_graph_end() would do, instead of doing it. Host
+ * values among the arguments (sizes, offsets, grad_scale) are fixed in the record; what lies in
+ * buffers is read anew each time it runs. No uploads, downloads or sync in between.
+ * AS_E_UNSUPPORTED: this back end records nothing (reference, cpu): call the operations each time.
+ */
+AS_MUST_CHECK as_status backend_graph_begin(struct backend *be, struct as_err *err);
 
-/* y = x * keep / (1 - rate), where keep depends only on (seed, step, layer, element): no mask is
- * stored, and the backward pass is the same call on the gradient (same step!).
- *
- * Element i of member k is kept when word i mod 4 of philox4x32(key = seed[k],
- * hi = step[k] << 32 | layer << 8 | DROPOUT_PURPOSE, lo = i / 4) is >= rate[k] * 2^32, truncated.
- * The same bits on every back end. In place over an activation's output is safe for the backward
- * pass of none and relu, not of tanh. */
-#define DROPOUT_PURPOSE 0xD0u
-AS_MUST_CHECK as_status backend_dropout(struct backend *be, const struct dropout_args *a,
-                                        struct as_err *err);
-
-/* ---- losses ---- */
-
-/* Where a loss leaves its figures. With `accumulate` false these are overwritten, so weight = 1
- * gives the batch's mean; with weight = B and accumulate, loss sums over the rows of an epoch and
- * needs no wait per step. */
-struct loss_out {
-    struct tensor row_loss; /* [K, B], F32: each row's loss. Required: it is also the workspace */
-    struct tensor loss;     /* [K], F32: weight * mean of row_loss (added when accumulate) */
-    float weight;
-    bool accumulate;
-};
-
-struct softmax_ce_args {
-    size_t members, batch, classes; /* K, B, C; C >= 1 */
-    struct tensor logits;           /* [K, B, C] */
-    struct tensor labels;           /* [K or shared, B], I32, each in [0, C) */
-    struct tensor smoothing;        /* [K]: label smoothing s in [0, 1]; absent: 0 */
-    struct tensor dlogits;          /* [K, B, C]; may be logits (in place); absent: forward only */
-    float grad_scale;               /* dlogits = grad_scale / B * (softmax - target); usually 1 */
-    struct tensor row_class; /* [K, B], I32: argmax of the logits, the first of equals; -1 when
-                              * one is NaN. Required */
-    struct tensor correct;   /* [K], I32: rows where row_class is the label (added when
-                              * out.accumulate) */
-    struct loss_out out;
-};
-
-/* Softmax cross-entropy, forward and backward in one pass. target = (1 - s) onehot + s / C, as
- * PyTorch's. A label out of range makes its row's loss and gradient NaN. */
-AS_MUST_CHECK as_status backend_softmax_ce(struct backend *be, const struct softmax_ce_args *a,
-                                           struct as_err *err);
-
-struct mse_args {
-    size_t members, batch, outputs; /* K, B, O */
-    struct tensor pred;             /* [K, B, O] */
-    struct tensor target;           /* [K or shared, B, O] */
-    struct tensor dpred;            /* [K, B, O]; may be pred (in place); absent: forward only */
-    float grad_scale;    /* dpred = grad_scale * 2 / (B O) * (pred - target); usually 1 */
-    struct loss_out out; /* row_loss: mean over the O outputs */
-};
-
-/* Mean squared error over rows and outputs, forward and backward. */
-AS_MUST_CHECK as_status backend_mse(struct backend *be, const struct mse_args *a,
-                                    struct as_err *err);
-
-struct softmax_args {
-    size_t members, batch, classes;
-    struct tensor logits; /* [K, B, C] */
-    struct tensor probs;  /* [K, B, C]; may be logits (in place) */
-};
-
-/* Softmax over the classes, for predictions. */
-AS_MUST_CHECK as_status backend_softmax(struct backend *be, const struct softmax_args *a,
-                                        struct as_err *err);
-
-/* ---- gradients as a whole ---- */
-
-struct grad_stats_args {
-    size_t members, n;     /* K, N */
-    struct tensor grads;   /* [K, N] */
-    struct tensor sq_norm; /* [K], F32: sum of squares (summed in double) */
-    struct tensor finite;  /* [K], I32: 1 when every element is finite, else 0 */
-    struct tensor active;  /* [K], I32: set to 0 where not finite, otherwise left; absent: none */
-};
-
-AS_MUST_CHECK as_status backend_grad_stats(struct backend *be, const struct grad_stats_args *a,
-                                           struct as_err *err);
-
-struct grad_clip_args {
-    size_t members, n;
-    struct tensor grads;    /* [K, N], in place */
-    struct tensor sq_norm;  /* [K], from backend_grad_stats */
-    struct tensor max_norm; /* [K]; <= 0 or NaN: that member is not clipped */
-};
-
-/* grads[k] *= min(1, max_norm / (norm + 1e-6)), as PyTorch's clip_grad_norm_. A member whose norm
- * is not finite is left as it is. */
-AS_MUST_CHECK as_status backend_grad_clip(struct backend *be, const struct grad_clip_args *a,
+/* *ret is owned by the caller: graph_free() before the back end and the buffers used. After an
+ * operation failed in between, this fails too and nothing is recorded. */
+AS_MUST_CHECK as_status backend_graph_end(struct backend *be, struct graph **ret,
                                           struct as_err *err);
-
-/* ---- optimizers over an arena [K, N] ---- */
-
-/* What both optimizers share. A member whose `active` is 0 is untouched: parameters, moments and
- * step counter. An active member's step counter goes up by one. */
-struct opt_arena {
-    size_t members, n;          /* K, N */
-    struct tensor params;       /* [K, N], in place */
-    struct tensor grads;        /* [K, N], read only */
-    struct tensor lr;           /* [K] */
-    struct tensor weight_decay; /* [K]; absent: 0 */
-    struct tensor active;       /* [K], I32; absent: all */
-    struct tensor step;         /* [K], I32: steps done so far, in place */
-};
-
-struct sgd_args {
-    struct opt_arena arena;
-    struct tensor velocity; /* [K, N], zero before the first step; in place */
-    struct tensor momentum; /* [K]; absent: 0 */
-    struct tensor nesterov; /* [K], I32: non-zero for Nesterov's form; absent: none */
-};
-
-/* torch.optim.SGD: g += wd p (coupled); v = momentum v + g; g = nesterov ? g + momentum v : v;
- * p -= lr g. */
-AS_MUST_CHECK as_status backend_sgd(struct backend *be, const struct sgd_args *a,
-                                    struct as_err *err);
-
-struct adamw_args {
-    struct opt_arena arena;
-    struct tensor m, v;              /* [K, N], zero before the first step; in place */
-    struct tensor beta1, beta2, eps; /* [K] */
-};
-
-/* torch.optim.AdamW (Loshchilov and Hutter 2019), t = step + 1: p *= 1 - lr wd (decoupled);
- * m = b1 m + (1 - b1) g; v = b2 v + (1 - b2) g^2;
- * p -= lr / (1 - b1^t) * m / (sqrt(v / (1 - b2^t)) + eps). */
-AS_MUST_CHECK as_status backend_adamw(struct backend *be, const struct adamw_args *a,
-                                      struct as_err *err);
+AS_MUST_CHECK as_status backend_graph_run(struct backend *be, struct graph *g, struct as_err *err);
+void graph_free(struct graph *g);
+void graph_freep(struct graph **g); /* for AS_AUTO */
 
 #ifdef __cplusplus
 }

@@ -6,7 +6,7 @@
 #ifndef ASSAY_KERNELS_BACKEND_PRIV_H
 #define ASSAY_KERNELS_BACKEND_PRIV_H
 
-#include "kernels/backend.h"
+#include "kernels/ops.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -17,6 +17,11 @@ struct buf {
     void *data; /* the device's own pointer; on the host for reference and cpu */
     size_t n;
     buf_kind kind;
+};
+
+/* A back end that records graphs embeds this as its graph's first member. */
+struct graph {
+    struct backend *be;
 };
 
 /* The names are those of the public functions. Ranges of buffers are in elements of 4 bytes. */
@@ -49,20 +54,77 @@ struct backend_ops {
     as_status (*grad_stats)(struct backend *be, const struct grad_stats_args *a,
                             struct as_err *err);
     as_status (*grad_clip)(struct backend *be, const struct grad_clip_args *a, struct as_err *err);
-    as_status (*sgd)(struct backend *be, const struct sgd_args *a, struct as_err *err);
-    as_status (*adamw)(struct backend *be, const struct adamw_args *a, struct as_err *err);
+    as_status (*tick)(struct backend *be, const struct tick_args *a, struct as_err *err);
+    as_status (*augment)(struct backend *be, const struct augment_args *a, struct as_err *err);
+    as_status (*add)(struct backend *be, const struct add_args *a, struct as_err *err);
+    size_t (*conv_work)(const struct backend *be, const struct conv_args *a);
+    as_status (*conv_forward)(struct backend *be, const struct conv_args *a, act_kind act,
+                              struct tensor y, struct tensor z, struct as_err *err);
+    as_status (*conv_backward)(struct backend *be, const struct conv_args *a,
+                               const struct conv_grads *g, struct as_err *err);
+    as_status (*pool_forward)(struct backend *be, const struct pool_args *a, struct tensor x,
+                              struct tensor y, struct as_err *err);
+    as_status (*pool_backward)(struct backend *be, const struct pool_args *a, struct tensor dy,
+                               struct tensor dx, struct as_err *err);
+    as_status (*batch_norm_train)(struct backend *be, const struct batch_norm_args *a,
+                                  float momentum, struct tensor running_mean,
+                                  struct tensor running_var, struct as_err *err);
+    as_status (*batch_norm_eval)(struct backend *be, const struct batch_norm_args *a,
+                                 struct tensor running_mean, struct tensor running_var,
+                                 struct as_err *err);
+    as_status (*batch_norm_backward)(struct backend *be, const struct batch_norm_args *a,
+                                     struct tensor dy, struct tensor dx, struct tensor dgamma,
+                                     struct tensor dbeta, struct as_err *err);
+    as_status (*layer_norm_forward)(struct backend *be, const struct layer_norm_args *a,
+                                    struct tensor y, struct as_err *err);
+    as_status (*layer_norm_backward)(struct backend *be, const struct layer_norm_args *a,
+                                     struct tensor dy, struct tensor dx, struct tensor dgamma,
+                                     struct tensor dbeta, struct as_err *err);
+    as_status (*embedding_forward)(struct backend *be, const struct embedding_args *a,
+                                   struct tensor y, struct as_err *err);
+    as_status (*embedding_backward)(struct backend *be, const struct embedding_args *a,
+                                    struct tensor dy, struct tensor dtable,
+                                    struct tensor dpositions, struct as_err *err);
+    size_t (*attention_work)(const struct backend *be, const struct attention_args *a);
+    as_status (*attention_forward)(struct backend *be, const struct attention_args *a,
+                                   struct as_err *err);
+    as_status (*attention_backward)(struct backend *be, const struct attention_args *a,
+                                    struct tensor dout, struct tensor dqkv, struct as_err *err);
+    as_status (*huber)(struct backend *be, const struct huber_args *a, struct as_err *err);
+    as_status (*bce)(struct backend *be, const struct bce_args *a, struct as_err *err);
+    as_status (*sigmoid)(struct backend *be, const struct sigmoid_args *a, struct as_err *err);
+    as_status (*grad_accumulate)(struct backend *be, const struct grad_accumulate_args *a,
+                                 struct as_err *err);
+    as_status (*optimize)(struct backend *be, const struct opt_args *a, struct as_err *err);
+    as_status (*ema)(struct backend *be, const struct ema_args *a, struct as_err *err);
+
+    /* NULL on a back end that runs one task at a time / records nothing. */
+    size_t (*lanes)(const struct backend *be);
+    as_status (*for_each)(struct backend *be, size_t n, backend_task *task, void *arg,
+                          struct as_err *err);
+    as_status (*graph_begin)(struct backend *be, struct as_err *err);
+    as_status (*graph_end)(struct backend *be, struct graph **ret, struct as_err *err);
+    as_status (*graph_run)(struct backend *be, struct graph *g, struct as_err *err);
+    void (*graph_free)(struct graph *g);
 };
 
 #define BACKEND_DEVICE_MAX 96
 
 struct backend {
     const struct backend_ops *ops;
+    struct backend *owner; /* of a lane: the back end that it stands for; NULL otherwise */
     char device[BACKEND_DEVICE_MAX];
 };
 
 /* One per back end: *ret is owned by the caller, closed with ops->close. opts is never NULL. */
 as_status reference_open(const struct backend_opts *opts, struct backend **ret, struct as_err *err);
 as_status cpu_open(const struct backend_opts *opts, struct backend **ret, struct as_err *err);
+
+/* Whose buffers it takes: itself, or what a lane stands for. */
+static inline const struct backend *backend_owner(const struct backend *be)
+{
+    return be->owner != NULL ? be->owner : be;
+}
 
 /* Member k of a tensor; NULL when the tensor is absent. The pointer is the device's. */
 static inline float *tensor_f32(struct tensor t, size_t k)
@@ -77,7 +139,7 @@ static inline int32_t *tensor_i32(struct tensor t, size_t k)
 
 /* The plugin's one symbol. `abi` guards against a plugin of another build: raise it whenever this
  * header or the structs of backend.h change. */
-#define BACKEND_ABI 1
+#define BACKEND_ABI 3
 #define BACKEND_PLUGIN_SYMBOL "assay_backend_plugin"
 
 struct backend_plugin {

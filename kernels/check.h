@@ -1,5 +1,5 @@
-/* Are an operation's arguments sound? One function per operation; backend.c calls them before the
- * table, so that no back end has to.
+/* Are an operation's arguments sound? Each ops_X.c lists an operation's tensors as rows and its
+ * sizes as dimensions before it calls the table, so that no back end has to look.
  *
  * AS_E_INVAL     a tensor is missing, of another back end or kind, too small for its shape, or
  *                shared where it is written
@@ -9,28 +9,35 @@
 
 #include "kernels/backend_priv.h"
 
-AS_MUST_CHECK as_status check_gather(struct backend *be, const struct gather_args *a,
-                                     struct as_err *err);
-AS_MUST_CHECK as_status check_linear_forward(struct backend *be, const struct linear_args *a,
-                                             act_kind act, struct tensor y, struct tensor z,
-                                             struct as_err *err);
-AS_MUST_CHECK as_status check_linear_backward(struct backend *be, const struct linear_args *a,
-                                              const struct linear_grads *g, struct as_err *err);
-AS_MUST_CHECK as_status check_act_backward(struct backend *be, const struct act_args *a,
-                                           struct as_err *err);
-AS_MUST_CHECK as_status check_dropout(struct backend *be, const struct dropout_args *a,
-                                      struct as_err *err);
-AS_MUST_CHECK as_status check_softmax_ce(struct backend *be, const struct softmax_ce_args *a,
-                                         struct as_err *err);
-AS_MUST_CHECK as_status check_mse(struct backend *be, const struct mse_args *a, struct as_err *err);
-AS_MUST_CHECK as_status check_softmax(struct backend *be, const struct softmax_args *a,
-                                      struct as_err *err);
-AS_MUST_CHECK as_status check_grad_stats(struct backend *be, const struct grad_stats_args *a,
-                                         struct as_err *err);
-AS_MUST_CHECK as_status check_grad_clip(struct backend *be, const struct grad_clip_args *a,
-                                        struct as_err *err);
-AS_MUST_CHECK as_status check_sgd(struct backend *be, const struct sgd_args *a, struct as_err *err);
-AS_MUST_CHECK as_status check_adamw(struct backend *be, const struct adamw_args *a,
-                                    struct as_err *err);
+enum {
+    REQUIRED = 0,
+    OPTIONAL = 1, /* the tensor may be absent */
+    SHARED = 2,   /* stride 0 is fine: an input */
+};
+
+struct row {
+    const char *name;
+    struct tensor t;
+    buf_kind kind;
+    size_t n; /* elements of one member */
+    unsigned flags;
+};
+
+struct dim {
+    const char *name;
+    size_t n;
+};
+
+AS_MUST_CHECK as_status check_dims(const char *op, const struct dim *dims, size_t n_dims,
+                                   struct as_err *err);
+AS_MUST_CHECK as_status check_rows(const char *op, const struct backend *be, const struct row *rows,
+                                   size_t n_rows, size_t members, struct as_err *err);
+
+/* Dimensions, then rows; the first dimension is the members. */
+AS_MUST_CHECK as_status check_all(const char *op, const struct backend *be, const struct dim *dims,
+                                  size_t n_dims, const struct row *rows, size_t n_rows,
+                                  struct as_err *err);
+
+AS_MUST_CHECK as_status check_act(const char *op, act_kind act, struct as_err *err);
 
 #endif

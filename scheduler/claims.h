@@ -14,14 +14,30 @@
 #include "scheduler/store/store.h"
 #include "scheduler/suggester.h"
 
+#define CLAIM_MEASURED_MAX 64
+
+/* Where a runner's throughput stopped to rise: groups of that shape get no more members. */
+struct measured_shape {
+    const char *shape;
+    int64_t members; /* 1..64 */
+};
+
 struct claim_request {
     const char *runner;
     int64_t epoch;
-    const char *claim_id; /* 1..64 characters, new for each claim, the same when it is repeated */
-    int64_t max_trials;   /* 1..64 */
-    int64_t gpus;         /* free ones: the sum of resources.gpus handed out stays within */
-    int64_t arrived_ns;   /* monotonic: when the request came, the same each time it is tried again;
-                             0: now. A suggestion that knows every result until then is good enough */
+    const char *claim_id;  /* 1..64 characters, new for each claim, the same when it is repeated */
+    int64_t max_trials;    /* 1..64: free slots; a group takes one, whatever its members */
+    int64_t gpus;          /* free ones: the sum of resources.gpus handed out stays within, where a
+                              group counts as one trial */
+    int64_t members;       /* 1..64: trials of one shape that may share a slot; 0 is 1 */
+    int64_t memory_bytes;  /* that a group may use; 0: no bound */
+    const char *fit_group; /* only trials that fit this group, which the runner still runs: at most
+                              fit_members (1..64). NULL: no such wish */
+    int64_t fit_members;
+    const struct measured_shape *measured; /* at most CLAIM_MEASURED_MAX */
+    size_t n_measured;
+    int64_t arrived_ns; /* monotonic: when the request came, the same each time it is tried again;
+                           0: now. A suggestion that knows every result until then is good enough */
 };
 
 /* Take what there is now; never waits for work (the caller polls: claims_pending()). n may be 0.

@@ -86,6 +86,8 @@ struct trial_row {
     int64_t finish_seq; /* 1, 2, … in the order in which the sweep's trials ended; 0: not yet */
     bool has_feasible;  /* completed ones */
     bool feasible;
+    const char *shape;  /* the signature of its tensors; NULL: not the built-in trainer's */
+    const char *group;  /* of the latest attempt; NULL: it ran alone */
     const char *runner; /* of the latest attempt, or */
     const char *client; /* who asked for it */
     const char *reason;
@@ -102,6 +104,7 @@ struct attempt_row {
     int64_t attempt;
     const char *runner; /* one of the two is set */
     const char *client;
+    const char *group; /* that it was a member of, or NULL */
     int64_t started_ms, ended_ms;
     const char
         *outcome; /* completed, failed, retry, released, lost, cancelled, timeout; NULL: runs */
@@ -223,6 +226,9 @@ struct claimed_row {
     struct file_list files;            /* of its checkpoint folder */
     int64_t timeout_ms;                /* 0: none */
     int64_t grace_ms;
+    const char *group; /* NULL: it runs alone; the three below are of its group */
+    const char *shape;
+    int64_t bytes_per_member, max_members;
 };
 
 struct claim_list {

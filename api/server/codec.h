@@ -46,7 +46,7 @@ json_t *token_page_encode(const struct token_page *p);
 AS_MUST_CHECK as_status runner_register_decode(const json_t *doc, struct arena *a,
                                                struct runner_register *ret, struct as_err *err);
 /* ret->runner is the caller's to set. */
-AS_MUST_CHECK as_status claim_decode(const json_t *doc, struct claim_request *ret,
+AS_MUST_CHECK as_status claim_decode(const json_t *doc, struct arena *a, struct claim_request *ret,
                                      int64_t *ret_wait_ms, struct as_err *err);
 struct heartbeat_request {
     int64_t epoch;

@@ -77,6 +77,16 @@ json_t *report_encode(int64_t recorded)
     return out_end(&o);
 }
 
+static json_t *group_encode(const struct claimed_row *r)
+{
+    struct out o = out_begin();
+    out_str(&o, "id", r->group);
+    out_str(&o, "shape", r->shape);
+    out_i64(&o, "bytes_per_member", r->bytes_per_member);
+    out_i64(&o, "max_members", r->max_members);
+    return out_end(&o);
+}
+
 static json_t *claimed_encode(const struct claimed_row *r)
 {
     struct out o = out_begin(), metric = out_begin();
@@ -101,6 +111,7 @@ static json_t *claimed_encode(const struct claimed_row *r)
     else
         out_null(&o, "timeout_ms");
     out_i64(&o, "grace_ms", r->grace_ms);
+    out_child(&o, "group", r->group ? group_encode(r) : json_null());
     json_decref(files);
     return out_end(&o);
 }
@@ -220,11 +231,62 @@ as_status runner_register_decode(const json_t *doc, struct arena *a, struct runn
     return st;
 }
 
-as_status claim_decode(const json_t *doc, struct claim_request *ret, int64_t *ret_wait_ms,
-                       struct as_err *err)
+static as_status fit_decode(struct json_fields *parent, struct claim_request *r, struct as_err *err)
 {
     struct json_fields f;
-    struct claim_request r = {.max_trials = 1};
+    json_t *j = NULL;
+    as_status st = json_fields_object(parent, "fit", JSON_OPTIONAL, &j, err);
+    if (st < 0 || !j)
+        return st;
+    st = json_fields_init(&f, j, "/fit", err);
+    if (st == AS_OK)
+        st = json_fields_text(&f, "group", JSON_REQUIRED, 1, 64, &r->fit_group, err);
+    if (st == AS_OK)
+        st = json_fields_i64(&f, "members", JSON_REQUIRED, 1, 64, &r->fit_members, err);
+    return st == AS_OK ? json_fields_end(&f, err) : st;
+}
+
+static as_status measured_decode(const json_t *j, const char *pointer, struct measured_shape *ret,
+                                 struct as_err *err)
+{
+    struct json_fields f;
+    as_status st = json_fields_init(&f, j, pointer, err);
+    if (st == AS_OK)
+        st = json_fields_text(&f, "shape", JSON_REQUIRED, 1, 1024, &ret->shape, err);
+    if (st == AS_OK)
+        st = json_fields_i64(&f, "members", JSON_REQUIRED, 1, 64, &ret->members, err);
+    return st == AS_OK ? json_fields_end(&f, err) : st;
+}
+
+static as_status measures_decode(struct json_fields *f, struct arena *a, struct claim_request *r,
+                                 struct as_err *err)
+{
+    json_t *list = NULL;
+    as_status st = json_fields_array(f, "measured", JSON_OPTIONAL, &list, err);
+    size_t n = json_array_size(list);
+    if (st < 0 || n == 0)
+        return st;
+    if (n > CLAIM_MEASURED_MAX)
+        return as_fail_at(err, AS_E_TOO_LARGE, "/measured", "%zu shapes, at most %d", n,
+                          CLAIM_MEASURED_MAX);
+    struct measured_shape *rows = arena_alloc(a, n, sizeof *rows);
+    if (!rows)
+        return as_fail(err, AS_E_NOMEM, "out of memory for the measured shapes");
+    for (size_t i = 0; i < n && st == AS_OK; i++) {
+        char at[AS_ERR_POINTER_MAX];
+        json_pointer_index("/measured", i, at);
+        st = measured_decode(json_array_get(list, i), at, &rows[i], err);
+    }
+    r->measured = rows;
+    r->n_measured = n;
+    return st;
+}
+
+as_status claim_decode(const json_t *doc, struct arena *a, struct claim_request *ret,
+                       int64_t *ret_wait_ms, struct as_err *err)
+{
+    struct json_fields f;
+    struct claim_request r = {.max_trials = 1, .members = 1};
     int64_t wait_ms = 20000;
     as_status st = json_fields_init(&f, doc, "", err);
     if (st == AS_OK)
@@ -235,6 +297,14 @@ as_status claim_decode(const json_t *doc, struct claim_request *ret, int64_t *re
         st = json_fields_i64(&f, "max_trials", JSON_OPTIONAL, 1, 64, &r.max_trials, err);
     if (st == AS_OK)
         st = json_fields_i64(&f, "gpus", JSON_OPTIONAL, 0, 1024, &r.gpus, err);
+    if (st == AS_OK)
+        st = json_fields_i64(&f, "members", JSON_OPTIONAL, 1, 64, &r.members, err);
+    if (st == AS_OK)
+        st = json_fields_i64(&f, "memory_bytes", JSON_OPTIONAL, 1, INT64_MAX, &r.memory_bytes, err);
+    if (st == AS_OK)
+        st = fit_decode(&f, &r, err);
+    if (st == AS_OK)
+        st = measures_decode(&f, a, &r, err);
     if (st == AS_OK)
         st = json_fields_i64(&f, "wait_ms", JSON_OPTIONAL, 0, 60000, &wait_ms, err);
     if (st == AS_OK)

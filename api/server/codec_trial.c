@@ -27,6 +27,8 @@ static void put_trial(struct out *o, const struct trial_row *r)
         out_bool(o, "feasible", r->feasible);
     else
         out_null(o, "feasible");
+    out_str(o, "shape", r->shape);
+    out_str(o, "group", r->group);
     out_str(o, "runner", r->runner);
     out_str(o, "client", r->client);
     out_str(o, "reason", r->reason);
@@ -56,6 +58,7 @@ static json_t *attempt_encode(const struct attempt_row *r)
     out_i64(&o, "attempt", r->attempt);
     out_str(&o, "runner", r->runner);
     out_str(&o, "client", r->client);
+    out_str(&o, "group", r->group);
     out_time(&o, "started_at", r->started_ms);
     out_time(&o, "ended_at", r->ended_ms);
     out_str(&o, "outcome", r->outcome);

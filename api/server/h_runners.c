@@ -30,7 +30,7 @@ as_status h_runner_claim(struct call *c, struct as_err *err)
     struct claim_request req;
     struct claim_list list;
     int64_t wait_ms = 0;
-    as_status st = claim_decode(c->body, &req, &wait_ms, err);
+    as_status st = claim_decode(c->body, c->arena, &req, &wait_ms, err);
     req.runner = call_param(c, "runner");
     req.arrived_ns = c->x->start_ns;
     if (st == AS_OK)

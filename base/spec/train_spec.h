@@ -21,55 +21,143 @@
 #define TRAIN_MAX_PARAMETERS ((size_t)1 << 28) /* of one member: 1 GiB of float32 */
 #define TRAIN_MAX_EPOCHS 1000000
 #define TRAIN_MAX_BATCH 1048576
+#define TRAIN_MAX_BLOCKS                                                                           \
+    256 /* items of a cnn's layers, residual blocks counted with what is in them */
+#define TRAIN_MAX_CONTEXT 8192
+#define TRAIN_MAX_EXTRA_METRICS 8
 
-typedef enum train_model_kind { TRAIN_MLP, TRAIN_LINEAR } train_model_kind;
+typedef enum train_model_kind {
+    TRAIN_MLP,
+    TRAIN_LINEAR, /* "linear"; "logistic" is the same, for classes only */
+    TRAIN_CNN,
+    TRAIN_TRANSFORMER
+} train_model_kind;
 typedef enum train_activation { TRAIN_RELU, TRAIN_TANH, TRAIN_GELU } train_activation;
-typedef enum train_loss { TRAIN_LOSS_AUTO, TRAIN_CROSS_ENTROPY, TRAIN_MSE } train_loss;
-typedef enum train_optimizer_kind { TRAIN_SGD, TRAIN_ADAMW } train_optimizer_kind;
+typedef enum train_loss {
+    TRAIN_LOSS_AUTO,
+    TRAIN_CROSS_ENTROPY,
+    TRAIN_MSE,
+    TRAIN_HUBER,
+    TRAIN_BCE
+} train_loss;
+typedef enum train_optimizer_kind {
+    TRAIN_SGD,
+    TRAIN_ADAM,
+    TRAIN_ADAMW,
+    TRAIN_RMSPROP,
+    TRAIN_LAMB,
+    TRAIN_LION
+} train_optimizer_kind; /* the order of optim_kind (kernels/ops_optim.h) */
 typedef enum train_schedule_kind {
     TRAIN_CONSTANT,
     TRAIN_COSINE,
-    TRAIN_ONE_CYCLE
+    TRAIN_ONE_CYCLE,
+    TRAIN_STEP
 } train_schedule_kind;
+typedef enum train_precision { TRAIN_FLOAT32, TRAIN_BFLOAT16 } train_precision;
+
+/* One item of a cnn: `{conv: 32, kernel: 3, stride: 1, padding: same, depthwise: false, norm:
+ * batch, activation: relu}`, `{pool: max, size: 2, stride: 2, padding: 0}`, `{pool: global}`
+ * (average over the image), `{residual: [items]}` (with a 1x1 projection where shapes differ; the
+ * activation after the sum), `{dense: 128}`, `{dropout: true}` (model.dropout here). */
+typedef enum train_block_kind {
+    BLOCK_CONV,
+    BLOCK_POOL_MAX,
+    BLOCK_POOL_AVG,
+    BLOCK_POOL_GLOBAL,
+    BLOCK_RESIDUAL, /* the `inner` blocks that follow are its branch */
+    BLOCK_DENSE,
+    BLOCK_DROPOUT
+} train_block_kind;
+
+struct train_block {
+    train_block_kind kind;
+    int64_t out;            /* conv: channels; dense: units */
+    int64_t kernel, stride; /* conv, pool */
+    int64_t padding;        /* conv, pool; -1: same (conv: (kernel - 1) / 2, kernel odd) */
+    bool depthwise;         /* conv: out is a multiple of the input's channels; 0: as many */
+    bool batch_norm;        /* conv, dense; then no bias */
+    bool linear;            /* conv, dense: no activation after it (`activation: none`) */
+    size_t inner;           /* residual: how many blocks its branch has */
+};
 
 struct train_model_spec {
     train_model_kind kind;            /* default mlp */
-    size_t n_layers;                  /* hidden layers; 0 for linear */
+    bool logistic;                    /* it was called so */
+    size_t n_layers;                  /* mlp: hidden layers; 0 for linear */
     int64_t layers[TRAIN_MAX_LAYERS]; /* widths, 1..TRAIN_MAX_WIDTH; default one layer of 64 */
-    train_activation activation;      /* default relu */
-    double dropout;                   /* after each hidden layer, [0, 1); default 0 */
+    train_activation activation;      /* default relu (transformer: gelu, always) */
+    bool batch_norm;                  /* mlp: after each hidden layer's product; default false */
+    double dropout;  /* after each hidden layer, at {dropout: true}, in a transformer
+                      * after embedding and each branch; [0, 1); default 0 */
+    size_t n_blocks; /* cnn: `layers`, or what `preset` stands for: lenet, vgg8,
+                      * resnet8, resnet18 (with `width`, channels of the first stage) */
+    struct train_block blocks[TRAIN_MAX_BLOCKS];
+    const char *preset;                   /* static name; NULL: the blocks are those of `layers` */
+    int64_t depth, width, heads, context; /* transformer: blocks, default 4; default 128; default 4,
+                                           * divides width; tokens, default 64 */
+    int64_t embedding; /* mlp, linear on tables with categories: 0 one-hot (default), else each
+                        * category column is an embedding of so many numbers */
 };
 
 struct train_optimizer_spec {
     train_optimizer_kind kind; /* default adamw */
-    double lr;                 /* > 0; default 1e-3 (adamw), 0.1 (sgd) */
-    double momentum;           /* sgd, [0, 1); default 0 */
+    double lr;                 /* > 0; default 1e-3; sgd 0.1; lion 1e-4 */
+    double momentum;           /* sgd, rmsprop, [0, 1); default 0 */
     bool nesterov;             /* sgd; needs momentum > 0 to matter */
-    double beta1, beta2;       /* adamw, [0, 1); default 0.9, 0.999 */
-    double eps;                /* adamw, > 0; default 1e-8 */
-    double weight_decay;       /* >= 0, on every parameter; decoupled in adamw, L2 in sgd */
+    double beta1, beta2;       /* adam, adamw, lamb, lion: [0, 1); default 0.9, 0.999 (lion 0.99);
+                                * rmsprop: beta2 is its alpha (`alpha`), default 0.99 */
+    double eps;                /* > 0; default 1e-8 (lamb 1e-6) */
+    double weight_decay; /* >= 0, on every parameter; decoupled in adamw, lamb, lion; else L2 */
+    double clip_norm;    /* > 0: gradients are scaled to at most this norm; 0 (default): never */
+    double ema;          /* [0, 1): decay of the average of weights that is evaluated and kept;
+                          * 0 (default): none */
 };
 
 struct train_schedule_spec {
     train_schedule_kind kind; /* default constant */
-    double warmup_epochs;     /* constant, cosine: linear from 0; default 0, at most `epochs` */
-    double pct_start;         /* one_cycle: share of the steps that rise, (0, 1); default 0.3 */
-    double min_lr;            /* cosine, one_cycle: where it ends; [0, lr]; default 0 */
+    double warmup_epochs; /* constant, cosine, step: linear from 0; default 0, at most `epochs` */
+    double pct_start;     /* one_cycle: share of the steps that rise, (0, 1); default 0.3 */
+    double min_lr;        /* cosine, one_cycle: where it ends; [0, lr]; default 0 */
+    double step_epochs;   /* step: every so many epochs, > 0; default 10 … */
+    double gamma;         /* … the rate is multiplied by this, (0, 1]; default 0.1 */
+};
+
+/* Images only (refused for other data when not 0). */
+struct train_augment_spec {
+    int64_t pad;    /* pad-crop: shifts by up to so many pixels; 0..64, default 0 */
+    double flip;    /* probability of a flip left to right, [0, 1]; default 0 */
+    int64_t cutout; /* side of the square, 0..1024; default 0 */
 };
 
 struct train_spec {
     char dataset[64];
     struct train_model_spec model;
-    train_loss loss; /* auto: cross_entropy for classification, mse for regression */
+    train_loss loss; /* auto: cross_entropy for classes and tokens, mse for regression. bce: two
+                      * classes (one output), or targets all in [0, 1] */
+    double label_smoothing; /* cross_entropy, bce: [0, 1]; default 0 */
+    double huber_delta;     /* huber: > 0; default 1 (of the standardised target) */
+    size_t n_class_weights; /* 0: none; else the number of classes */
+    double *class_weights;  /* owned; `class_weights: [..]`; or balanced */
+    bool balanced;          /* `class_weights: balanced`: rows / (classes * rows of the class) */
     struct train_optimizer_spec optimizer;
     struct train_schedule_spec schedule;
-    int64_t epochs;             /* required, 1..TRAIN_MAX_EPOCHS */
-    int64_t batch_size;         /* default 32; more than the training rows: all of them */
+    struct train_augment_spec augment;
+    train_precision precision; /* default float32; bfloat16 needs cuda */
+    int64_t epochs;            /* required, 1..TRAIN_MAX_EPOCHS */
+    int64_t batch_size;        /* default 32; more than the training rows: all of them */
+    int64_t micro_batch; /* rows of one pass; divides batch_size; default batch_size. Gradients of
+                          * a batch are summed over its micro-batches, so trials of different
+                          * batch_size and equal micro_batch have the same shape */
     double validation_fraction; /* (0, 1), default 0.25 */
     int64_t validation_seed;    /* >= 0, default 0: all trials of a sweep hold out the same rows */
     bool standardize;           /* the features; default true. Targets of regression always are */
     int64_t report_every;       /* epochs between reports, default 1; the last is always reported */
+    size_t n_metrics; /* `metrics: [val_auc, val_f1]`: reported beside the standing ones */
+    const char *metrics[TRAIN_MAX_EXTRA_METRICS]; /* static names */
 };
+
+void train_spec_done(struct train_spec *spec); /* a zeroed one is fine */
 
 /* Parse `doc`, whose JSON pointer is `pointer` ("/trial/train"). ret is untouched on failure.
  * AS_E_INVAL with the pointer of the field, what was found and what was expected. */
@@ -85,10 +173,21 @@ AS_MUST_CHECK as_status train_spec_check(const struct train_spec *spec,
 /* The loss that `auto` means for the task (not AUTO). */
 train_loss train_spec_loss(const struct train_spec *spec, dataset_task task);
 
+/* Metrics that every report of the task holds: train_loss, val_loss, lr; of classes and tokens
+ * val_error, val_accuracy; of regression val_rmse, val_mae, val_r2. On request (`metrics`, or
+ * train_spec_request): of classes val_top5, val_auc, val_f1, val_log_loss; of tokens val_top5,
+ * val_log_loss. */
+
 /* Will every report hold this metric? With DATASET_TASK_AUTO: for some task. */
 bool train_spec_reports(const struct train_spec *spec, dataset_task task, const char *metric);
 
-/* NULL-terminated names, for messages: train_loss, val_loss, val_error, … Never NULL. */
+/* Could it, when it is requested? The metric of a sweep counts as requested. */
+bool train_spec_can_report(dataset_task task, const char *metric);
+
+/* Add a metric to spec->metrics unless it is there or always reported. False: no such metric. */
+bool train_spec_request(struct train_spec *spec, const char *metric);
+
+/* NULL-terminated names of all that can be reported, for messages. Never NULL. */
 const char *const *train_spec_metrics(dataset_task task);
 
 /* Rows held out of n: round(fraction * n), at least 1 and at most n - 1; n >= 2. */

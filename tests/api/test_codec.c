@@ -134,6 +134,15 @@ START_TEST(test_runner_and_claim)
     row.timeout_ms = 5;
     JSON_AUTO bare =
         ck_schema("ClaimResult", claims_encode(&(struct claim_list){.rows = &row, .n = 1}));
+    row.group = "0123456789abcdef";
+    row.shape = "mlp";
+    row.bytes_per_member = INT64_C(1) << 40;
+    row.max_members = 32;
+    JSON_AUTO grouped =
+        ck_schema("ClaimResult", claims_encode(&(struct claim_list){.rows = &row, .n = 1}));
+    json_t *g = json_object_get(json_array_get(json_object_get(grouped, "trials"), 0), "group");
+    ck_assert_int_eq(json_integer_value(json_object_get(g, "bytes_per_member")), INT64_C(1) << 40);
+    ck_assert_int_eq(json_integer_value(json_object_get(g, "max_members")), 32);
     JSON_AUTO none = ck_schema("ClaimResult", claims_encode(&(struct claim_list){0}));
     data.classes = NULL;
     data.task = "regression";
@@ -172,8 +181,7 @@ static as_status try_claim(const json_t *doc, struct arena *a, struct as_err *er
 {
     struct claim_request r;
     int64_t wait = 0;
-    (void)a;
-    return claim_decode(doc, &r, &wait, err);
+    return claim_decode(doc, a, &r, &wait, err);
 }
 
 static as_status try_heartbeat(const json_t *doc, struct arena *a, struct as_err *err)
@@ -245,6 +253,26 @@ static const struct decode_case cases[] = {
     {try_claim, "{\"epoch\":1,\"claim_id\":\"\"}", "/claim_id"},
     {try_claim, "{\"epoch\":1,\"claim_id\":\"c\",\"wait_ms\":60001}", "/wait_ms"},
     {try_claim, "{\"epoch\":1,\"claim_id\":\"c\",\"max_trials\":0}", "/max_trials"},
+    {try_claim,
+     "{\"epoch\":1,\"claim_id\":\"c\",\"members\":32,\"memory_bytes\":null,\"fit\":null,"
+     "\"measured\":"
+     "[{\"shape\":\"mlp\",\"members\":16}]}",
+     NULL},
+    {try_claim,
+     "{\"epoch\":1,\"claim_id\":\"c\",\"memory_bytes\":1,\"fit\":{\"group\":\"g\",\"members\":64}}",
+     NULL},
+    {try_claim, "{\"epoch\":1,\"claim_id\":\"c\",\"members\":65}", "/members"},
+    {try_claim, "{\"epoch\":1,\"claim_id\":\"c\",\"memory_bytes\":0}", "/memory_bytes"},
+    {try_claim, "{\"epoch\":1,\"claim_id\":\"c\",\"fit\":{\"members\":1}}", "/fit/group"},
+    {try_claim, "{\"epoch\":1,\"claim_id\":\"c\",\"fit\":{\"group\":\"g\",\"members\":0}}",
+     "/fit/members"},
+    {try_claim, "{\"epoch\":1,\"claim_id\":\"c\",\"fit\":{\"group\":\"g\",\"members\":1,\"n\":1}}",
+     "/fit/n"},
+    {try_claim, "{\"epoch\":1,\"claim_id\":\"c\",\"measured\":[{\"shape\":\"\",\"members\":1}]}",
+     "/measured/0/shape"},
+    {try_claim,
+     "{\"epoch\":1,\"claim_id\":\"c\",\"measured\":[{\"shape\":\"s\",\"members\":1,\"x\":1}]}",
+     "/measured/0/x"},
     {try_heartbeat, "{\"epoch\":1,\"attempts\":[]}", NULL},
     {try_heartbeat, "{\"epoch\":1}", "/attempts"},
     {try_heartbeat, "{\"epoch\":1,\"attempts\":{}}", "/attempts"},

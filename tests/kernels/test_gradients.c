@@ -9,7 +9,7 @@
 
 #include "base/mem.h"
 #include "base/rng.h"
-#include "kernels/backend.h"
+#include "kernels/ops.h"
 #include "tests/check_main.h"
 
 enum { K = 2, B = 6, I = 5, H = 7, O = 4, LEN = 4096 };
@@ -104,7 +104,7 @@ static struct linear_args layer2(const struct net *n)
 static void drop(const struct net *n, struct tensor x, struct tensor y)
 {
     struct as_err err;
-    struct dropout_args d = {K, B * H, x, y, n->rate, n->seed, n->step, 3};
+    struct dropout_args d = {K, B, H, x, y, n->rate, n->seed, n->step, 3};
     ck_ok(backend_dropout(n->be, &d, &err), err);
 }
 
@@ -113,8 +113,17 @@ static void lose(const struct net *n)
     struct as_err err;
     struct loss_out out = {n->row, n->loss, 1, false};
     if (n->classify) {
-        struct softmax_ce_args c = {
-            K, B, O, n->y2, n->label, n->smoothing, n->dy2, 1, n->row_class, n->correct, out};
+        struct softmax_ce_args c = {.members = K,
+                                    .batch = B,
+                                    .classes = O,
+                                    .logits = n->y2,
+                                    .labels = n->label,
+                                    .smoothing = n->smoothing,
+                                    .dlogits = n->dy2,
+                                    .grad_scale = 1,
+                                    .row_class = n->row_class,
+                                    .correct = n->correct,
+                                    .out = out};
         ck_ok(backend_softmax_ce(n->be, &c, &err), err);
     } else {
         struct mse_args m = {K, B, O, n->y2, n->target, n->dy2, 1, out};

@@ -6,7 +6,7 @@
 #ifndef ASSAY_TESTS_KERNELS_TWIN_H
 #define ASSAY_TESTS_KERNELS_TWIN_H
 
-#include "kernels/backend.h"
+#include "kernels/ops.h"
 #include "tests/check_main.h"
 
 #define SIDES 2 /* 0: the oracle, 1: under test */

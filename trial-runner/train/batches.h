@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "base/mem.h"
-#include "kernels/backend.h"
+#include "kernels/ops.h"
 #include "trial-runner/train/data.h"
 
 struct batches {

@@ -1,0 +1,301 @@
+#include "base/spec/control.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+
+/* ---- a member ---- */
+
+static as_status parse_seed(const char *text, const char *pointer, uint64_t *ret,
+                            struct as_err *err)
+{
+    char *end = NULL;
+    errno = 0;
+    unsigned long long v = strtoull(text, &end, 10);
+    if (errno || end == text || *end || text[strspn(text, "0123456789")])
+        return as_fail_at(err, AS_E_INVAL, pointer,
+                          "%s: found '%.40s', expected a whole number from 0 to 2^64 - 1", pointer,
+                          text);
+    *ret = v;
+    return AS_OK;
+}
+
+as_status control_member_parse(const json_t *obj, const char *pointer, struct control_member *ret,
+                               struct as_err *err)
+{
+    struct json_fields f;
+    struct control_member m = {0};
+    json_t *train = NULL;
+    const char *seed = NULL;
+    char at[AS_ERR_POINTER_MAX];
+    as_status st = json_fields_init(&f, obj, pointer, err);
+    if (st == AS_OK)
+        st = json_fields_text(&f, "id", JSON_REQUIRED, 1, CONTROL_MAX_ID, &m.id, err);
+    if (st == AS_OK)
+        st = json_fields_object(&f, "train", JSON_REQUIRED, &train, err);
+    if (st == AS_OK)
+        st = json_fields_str(&f, "seed", JSON_REQUIRED, &seed, err);
+    if (st == AS_OK)
+        st = json_fields_str(&f, "report", JSON_OPTIONAL, &m.report, err);
+    if (st == AS_OK)
+        st = json_fields_str(&f, "checkpoints", JSON_OPTIONAL, &m.checkpoints, err);
+    if (st == AS_OK)
+        st = json_fields_str(&f, "artifacts", JSON_OPTIONAL, &m.artifacts, err);
+    if (st == AS_OK)
+        st = json_fields_end(&f, err);
+    if (st != AS_OK)
+        return st;
+    json_pointer_child(pointer, "seed", at);
+    st = parse_seed(seed, at, &m.seed, err);
+    if (st != AS_OK)
+        return st;
+    m.train = train;
+    *ret = m;
+    return AS_OK;
+}
+
+json_t *control_member_to_json(const struct control_member *m)
+{
+    char seed[24];
+    (void)snprintf(seed, sizeof seed, "%" PRIu64, m->seed);
+    return json_pack("{s:s, s:O, s:s, s:s*, s:s*, s:s*}", "id", m->id, "train", m->train, "seed",
+                     seed, "report", m->report, "checkpoints", m->checkpoints, "artifacts",
+                     m->artifacts);
+}
+
+/* ---- runner to trainer ---- */
+
+static const char *const op_words[] = {"add", "stop", "cancel", "close", NULL};
+
+static as_status read_line(const char *line, size_t len, json_t **ret, struct as_err *err)
+{
+    if (len > CONTROL_MAX_LINE)
+        return as_fail(err, AS_E_TOO_LARGE, "a line of %zu bytes, expected at most %zu", len,
+                       CONTROL_MAX_LINE);
+    return json_parse(line, len, ret, err);
+}
+
+static as_status read_id(struct json_fields *f, const char **ret, struct as_err *err)
+{
+    return json_fields_text(f, "id", JSON_REQUIRED, 1, CONTROL_MAX_ID, ret, err);
+}
+
+void control_request_done(struct control_request *r)
+{
+    json_decref(r->doc);
+    *r = (struct control_request){0};
+}
+
+as_status control_request_parse(const char *line, size_t len, struct control_request *ret,
+                                struct as_err *err)
+{
+    JSON_AUTO doc = NULL;
+    struct json_fields f;
+    struct control_request r = {0};
+    json_t *member = NULL;
+    int op = 0;
+    as_status st = read_line(line, len, &doc, err);
+    if (st == AS_OK)
+        st = json_fields_init(&f, doc, "", err);
+    if (st == AS_OK)
+        st = json_fields_word(&f, "op", JSON_REQUIRED, op_words, &op, err);
+    if (st != AS_OK)
+        return st;
+    r.op = (control_op)op;
+    if (r.op == CONTROL_ADD)
+        st = json_fields_object(&f, "member", JSON_REQUIRED, &member, err);
+    else if (r.op != CONTROL_CLOSE)
+        st = read_id(&f, &r.id, err);
+    if (st == AS_OK)
+        st = json_fields_end(&f, err);
+    if (st == AS_OK && member)
+        st = control_member_parse(member, "/member", &r.member, err);
+    if (st != AS_OK)
+        return st;
+    if (member)
+        r.id = r.member.id;
+    r.doc = as_steal(doc);
+    *ret = r;
+    return AS_OK;
+}
+
+/* Takes the tree (NULL: memory is out). */
+static as_status put_line(json_t *tree, struct str *out, struct as_err *err)
+{
+    JSON_AUTO owned = tree;
+    AS_AUTO(as_freep) char *text = owned ? json_format_ordered(owned) : NULL;
+    if (!text)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    size_t len = strlen(text);
+    if (len > CONTROL_MAX_LINE)
+        return as_fail(err, AS_E_TOO_LARGE, "a line of %zu bytes, expected at most %zu", len,
+                       CONTROL_MAX_LINE);
+    str_add(out, text, len);
+    str_putc(out, '\n');
+    return str_check(out, err);
+}
+
+as_status control_request_format(const struct control_request *r, struct str *out,
+                                 struct as_err *err)
+{
+    const char *op = op_words[r->op];
+    if (r->op == CONTROL_ADD)
+        return put_line(
+            json_pack("{s:s, s:o}", "op", op, "member", control_member_to_json(&r->member)), out,
+            err);
+    return put_line(json_pack("{s:s, s:s*}", "op", op, "id", r->op == CONTROL_CLOSE ? NULL : r->id),
+                    out, err);
+}
+
+/* ---- trainer to runner ---- */
+
+static const char *const event_words[] = {"ready", "started", "ended", "throughput", NULL};
+
+void control_event_done(struct control_event *e)
+{
+    json_decref(e->doc);
+    *e = (struct control_event){0};
+}
+
+static as_status read_ready(struct json_fields *f, struct control_event *e, struct as_err *err)
+{
+    as_status st = json_fields_i64(f, "bytes_per_member", JSON_REQUIRED, 0, INT64_MAX,
+                                   &e->bytes_per_member, err);
+    if (st == AS_OK)
+        st = json_fields_i64(f, "bytes_shared", JSON_OPTIONAL, 0, INT64_MAX, &e->bytes_shared, err);
+    if (st == AS_OK)
+        st = json_fields_i64(f, "flops_per_step", JSON_REQUIRED, 0, INT64_MAX, &e->flops_per_step,
+                             err);
+    if (st == AS_OK)
+        st = json_fields_i64(f, "threads", JSON_REQUIRED, 1, 1 << 20, &e->threads, err);
+    return st;
+}
+
+static as_status read_ended(struct json_fields *f, struct control_event *e, struct as_err *err)
+{
+    as_status st = read_id(f, &e->id, err);
+    if (st == AS_OK)
+        st = json_fields_i64(f, "exit", JSON_REQUIRED, 0, 255, &e->exit, err);
+    if (st == AS_OK)
+        st = json_fields_str(f, "error", JSON_OPTIONAL, &e->error, err);
+    return st;
+}
+
+static as_status read_event(struct json_fields *f, struct control_event *e, struct as_err *err)
+{
+    as_status st = AS_OK;
+    switch (e->kind) {
+    case CONTROL_READY:
+        return read_ready(f, e, err);
+    case CONTROL_STARTED:
+        st = read_id(f, &e->id, err);
+        if (st == AS_OK)
+            st = json_fields_i64(f, "step", JSON_REQUIRED, 0, INT64_MAX, &e->step, err);
+        return st;
+    case CONTROL_ENDED:
+        return read_ended(f, e, err);
+    case CONTROL_THROUGHPUT:
+        st = json_fields_i64(f, "members", JSON_REQUIRED, 0, CONTROL_MAX_SLOTS, &e->members, err);
+        if (st == AS_OK)
+            st = json_fields_double(f, "rows_per_second", JSON_REQUIRED, 0, INFINITY,
+                                    &e->rows_per_second, err);
+        return st;
+    }
+    return as_fail(err, AS_E_INTERNAL, "event %d", (int)e->kind);
+}
+
+as_status control_event_parse(const char *line, size_t len, struct control_event *ret,
+                              struct as_err *err)
+{
+    JSON_AUTO doc = NULL;
+    struct json_fields f;
+    struct control_event e = {0};
+    int kind = 0;
+    as_status st = read_line(line, len, &doc, err);
+    if (st == AS_OK)
+        st = json_fields_init(&f, doc, "", err);
+    if (st == AS_OK)
+        st = json_fields_word(&f, "event", JSON_REQUIRED, event_words, &kind, err);
+    if (st != AS_OK)
+        return st;
+    e.kind = (control_event_kind)kind;
+    st = read_event(&f, &e, err);
+    if (st == AS_OK)
+        st = json_fields_end(&f, err);
+    if (st != AS_OK)
+        return st;
+    e.doc = as_steal(doc);
+    *ret = e;
+    return AS_OK;
+}
+
+static json_t *event_to_json(const struct control_event *e)
+{
+    const char *word = event_words[e->kind];
+    switch (e->kind) {
+    case CONTROL_READY:
+        return json_pack("{s:s, s:I, s:I, s:I, s:I}", "event", word, "bytes_per_member",
+                         (json_int_t)e->bytes_per_member, "bytes_shared",
+                         (json_int_t)e->bytes_shared, "flops_per_step",
+                         (json_int_t)e->flops_per_step, "threads", (json_int_t)e->threads);
+    case CONTROL_STARTED:
+        return json_pack("{s:s, s:s, s:I}", "event", word, "id", e->id, "step",
+                         (json_int_t)e->step);
+    case CONTROL_ENDED:
+        return json_pack("{s:s, s:s, s:I, s:s*}", "event", word, "id", e->id, "exit",
+                         (json_int_t)e->exit, "error", e->error);
+    case CONTROL_THROUGHPUT:
+        return json_pack("{s:s, s:I, s:f}", "event", word, "members", (json_int_t)e->members,
+                         "rows_per_second", e->rows_per_second);
+    }
+    return NULL;
+}
+
+as_status control_event_format(const struct control_event *e, struct str *out, struct as_err *err)
+{
+    return put_line(event_to_json(e), out, err);
+}
+
+/* ---- bytes into lines ---- */
+
+void control_lines_done(struct control_lines *l)
+{
+    str_done(&l->bytes);
+    l->taken = 0;
+}
+
+as_status control_lines_feed(struct control_lines *l, const char *bytes, size_t n,
+                             struct as_err *err)
+{
+    size_t left = l->bytes.len - l->taken;
+    if (l->taken > 0) {
+        memmove(l->bytes.s, l->bytes.s + l->taken, left);
+        l->bytes.len = left;
+        l->taken = 0;
+    }
+    str_add(&l->bytes, bytes, n);
+    as_status st = str_check(&l->bytes, err);
+    if (st != AS_OK || l->bytes.len <= CONTROL_MAX_LINE)
+        return st;
+    if (!memchr(l->bytes.s, '\n', CONTROL_MAX_LINE + 1))
+        return as_fail(err, AS_E_TOO_LARGE, "a line of more than %zu bytes", CONTROL_MAX_LINE);
+    return AS_OK;
+}
+
+const char *control_lines_next(struct control_lines *l, size_t *ret_len)
+{
+    size_t left = l->bytes.len - l->taken;
+    char *start = left > 0 ? l->bytes.s + l->taken : NULL;
+    char *end = start ? memchr(start, '\n', left) : NULL;
+    if (!end)
+        return NULL;
+    *end = 0;
+    *ret_len = (size_t)(end - start);
+    l->taken += *ret_len + 1;
+    return start;
+}

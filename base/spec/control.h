@@ -1,0 +1,121 @@
+/* What the runner and a group in assay-train say to each other over fd 0, a SOCK_STREAM Unix
+ * socket: lines of JSON both ways, one object each. Pure: this reads and writes the lines, not the
+ * socket.
+ *
+ *   runner to trainer   {"op": "add", "member": {…}}    a trial for a free slot
+ *                       {"op": "stop", "id": "…"}       write a checkpoint, then end with 75
+ *                       {"op": "cancel", "id": "…"}     end at once (75), nothing is kept
+ *                       {"op": "close"}                 no more members come: end when all have
+ *   trainer to runner   {"event": "ready", "bytes_per_member": N, "bytes_shared": N,
+ *                        "flops_per_step": N, "threads": T}
+ *                       {"event": "started", "id": "…", "step": N}
+ *                       {"event": "ended", "id": "…", "exit": 0 | 1 | 75, "error": "…"}
+ *                       {"event": "throughput", "members": K, "rows_per_second": X}
+ *
+ * A member, here and in the list `members` of JOB.json: {"id": "sweep/12.1", "train": {…}, "seed":
+ * "123", "report": PATH, "checkpoints": PATH, "artifacts": PATH}; the paths may be missing (nothing
+ * is written there). A seed is decimal text, 0 to 2^64 - 1, because JSON's numbers are not that
+ * wide.
+ */
+#ifndef ASSAY_BASE_SPEC_CONTROL_H
+#define ASSAY_BASE_SPEC_CONTROL_H
+
+#include <jansson.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "base/str.h"
+
+#define CONTROL_MAX_LINE ((size_t)1 << 20) /* bytes, without the new line */
+#define CONTROL_MAX_ID 200                 /* bytes of a member's id, at least 1 */
+#define CONTROL_MAX_SLOTS 64
+
+/* ---- a member ---- */
+
+struct control_member {
+    const char *id;
+    const json_t *train; /* trial.train; its own parser checks it (train_spec.h) */
+    uint64_t seed;
+    const char *report, *checkpoints, *artifacts; /* NULL: not written */
+};
+
+/* Read a member that stands at `pointer` in its document. All are views of obj. Errors: AS_E_INVAL
+ * with the pointer of the field. */
+AS_MUST_CHECK as_status control_member_parse(const json_t *obj, const char *pointer,
+                                             struct control_member *ret, struct as_err *err);
+/* A new reference, NULL when memory is out. */
+json_t *control_member_to_json(const struct control_member *m);
+
+/* ---- runner to trainer ---- */
+
+typedef enum control_op { CONTROL_ADD, CONTROL_STOP, CONTROL_CANCEL, CONTROL_CLOSE } control_op;
+
+struct control_request {
+    control_op op;
+    const char *id;               /* of the member; NULL: close */
+    struct control_member member; /* add */
+    json_t *doc; /* what parsing owns, which the rest are views of; NULL: nothing */
+};
+
+/* Read one line (without its new line; it may be of any bytes). Owned by the caller:
+ * control_request_done(). AS_E_INVAL, AS_E_TOO_LARGE, AS_E_NOMEM. */
+AS_MUST_CHECK as_status control_request_parse(const char *line, size_t len,
+                                              struct control_request *ret, struct as_err *err);
+void control_request_done(struct control_request *r);
+
+/* Append the line with its new line. `doc` is not looked at. AS_E_NOMEM; AS_E_TOO_LARGE: the line
+ * would be longer than CONTROL_MAX_LINE (nothing is appended). */
+AS_MUST_CHECK as_status control_request_format(const struct control_request *r, struct str *out,
+                                               struct as_err *err);
+
+/* ---- trainer to runner ---- */
+
+typedef enum control_event_kind {
+    CONTROL_READY,     /* data loaded, memory allocated: members begin */
+    CONTROL_STARTED,   /* a member's first training step in this process is done */
+    CONTROL_ENDED,     /* its files are whole; its slot is free */
+    CONTROL_THROUGHPUT /* measured since the last one, over all members */
+} control_event_kind;
+
+struct control_event {
+    control_event_kind kind;
+    const char *id;           /* started, ended; else NULL */
+    int64_t bytes_per_member; /* ready: of parameters, optimizer, activations, … */
+    int64_t bytes_shared;     /* ready: what does not grow with the members (the data) */
+    int64_t flops_per_step;   /* ready: of one micro-batch of one member, forward and backward */
+    int64_t threads;          /* ready */
+    int64_t step;             /* started: optimizer steps done before (not 0 after a resume) */
+    int64_t exit;             /* ended: 0, 1 or 75, as a process's exit code */
+    const char *error;        /* ended with 1: why; else NULL */
+    int64_t members;          /* throughput: that trained */
+    double rows_per_second;   /* throughput: finite, >= 0 */
+    json_t *doc;              /* as in control_request */
+};
+
+AS_MUST_CHECK as_status control_event_parse(const char *line, size_t len, struct control_event *ret,
+                                            struct as_err *err);
+void control_event_done(struct control_event *e);
+AS_MUST_CHECK as_status control_event_format(const struct control_event *e, struct str *out,
+                                             struct as_err *err);
+
+/* ---- bytes into lines ---- */
+
+/* What came over the socket and was not taken yet. Zeroed: empty. */
+struct control_lines {
+    struct str bytes;
+    size_t taken; /* bytes of `bytes` that were handed out */
+};
+
+void control_lines_done(struct control_lines *l);
+
+/* Add bytes as they came. AS_E_NOMEM; AS_E_TOO_LARGE: a line has no end within CONTROL_MAX_LINE
+ * (then the stream is lost: nothing more is to be read from it). */
+AS_MUST_CHECK as_status control_lines_feed(struct control_lines *l, const char *bytes, size_t n,
+                                           struct as_err *err);
+
+/* The next whole line, without its new line, or NULL when there is none yet. NUL-terminated, unless
+ * the line holds a NUL itself; a view of l until the next control_lines_feed. */
+const char *control_lines_next(struct control_lines *l, size_t *ret_len);
+
+#endif
