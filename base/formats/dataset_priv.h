@@ -4,10 +4,6 @@
 
 #include "base/formats/dataset.h"
 
-extern const char *const dataset_format_names[]; /* NULL-terminated, in the enums' order */
-extern const char *const dataset_task_names[];
-extern const char *const dataset_input_names[];
-
 /* These leave a half-filled `ret` behind on failure: the caller frees it. Format and options are in
  * `ret` before. */
 AS_MUST_CHECK as_status dataset_csv_inspect(const struct dataset_paths *paths, const char *target,

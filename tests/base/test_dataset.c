@@ -373,6 +373,11 @@ START_TEST(bad_json)
     ck_fails(decode(NUMBERS "\"features\":1,\"columns\":[{\"name\":\"a\",\"kind\":"
                             "\"categorical\",\"values\":[\"b\",\"a\"]}]}"),
              AS_E_INVAL, err, "/dataset/columns/0/values: expected distinct names in ascending");
+#define EXPECTED "\"expected\":{\"sha256\":\"aa\",\"rows\":8,\"features\":3}}"
+    ck_ok(decode(NUMBERS "\"features\":1,\"sha256\":\"aa\"," EXPECTED), err);
+    ck_fails(decode(NUMBERS "\"features\":1,\"sha256\":\"bb\"," EXPECTED), AS_E_INVAL, err,
+             "the data set changed under its name: the sweep was made with 8 rows of 3 features "
+             "(digest aa), it now has 9 rows of 1 features (digest bb)");
     ck_fails(decode(NUMBERS "\"features\":1,\"options\":{\"rows\":1}}"), AS_E_INVAL, err,
              "/dataset/options/rows");
 }
