@@ -46,7 +46,7 @@ static as_status stale_epoch(const struct claim_request *req, struct as_err *err
 /* Telling: a claimed trial with all that its runner needs. */
 
 /* The data set that this trial's parameters name; none for a command. */
-static as_status fill_dataset(struct tx *t, struct arena *a, const json_t *doc,
+static as_status fill_dataset(struct tx *t, struct arena *a, int64_t sweep_key, const json_t *doc,
                               const json_t *params, struct claimed_row *ret, struct as_err *err)
 {
     json_t *train = json_object_get(json_object_get(doc, "trial"), "train");
@@ -59,6 +59,8 @@ static as_status fill_dataset(struct tx *t, struct arena *a, const json_t *doc,
     if (st != AS_OK || !row)
         return st != AS_OK ? st : as_fail(err, AS_E_NOMEM, "out of memory");
     st = store_dataset_get(t, a, name, false, row, err);
+    if (st == AS_OK)
+        st = store_dataset_expected(t, a, sweep_key, row, err);
     if (st == AS_OK)
         ret->dataset = row;
     return st == AS_E_NOT_FOUND ? AS_OK : st; /* the runner says so where people look: in the log */
@@ -81,7 +83,7 @@ static as_status fill_claimed(struct tx *t, struct arena *a, const struct attemp
         return as_fail(err, AS_E_NOMEM, "out of memory");
     st = inactive_names(a, doc, params, &ret->inactive, &ret->n_inactive, err);
     if (st == AS_OK)
-        st = fill_dataset(t, a, doc, params, ret, err);
+        st = fill_dataset(t, a, c->sweep_key, doc, params, ret, err);
     if (st == AS_OK)
         st = store_file_list(t, a, c->sweep_key, ret->number, "checkpoint", &ret->files, err);
     return st;

@@ -11,6 +11,7 @@
 #include "base/spec/train_spec.h"
 #include "base/str.h"
 #include "scheduler/cursor_priv.h"
+#include "scheduler/datasets.h"
 #include "scheduler/model/sweep_doc.h"
 #include "scheduler/store/dataset_store.h"
 #include "scheduler/store/event_store.h"
@@ -32,18 +33,9 @@ struct create_arg {
     struct sweep_row *ret;
 };
 
-/* What a data set's row says, as the specification wants to know it. */
-static as_status dataset_info(const struct dataset_row *row, struct dataset_info *ret,
-                              struct as_err *err)
+static void info_done(struct dataset_info *info)
 {
-    as_status st = dataset_format_parse(row->format, &ret->format, err);
-    if (st == AS_OK)
-        st = dataset_task_parse(row->task, &ret->task, err);
-    ret->n_rows = (size_t)row->n_rows;
-    ret->n_features = (size_t)row->n_features;
-    ret->n_outputs = (size_t)row->n_outputs;
-    ret->n_classes = ret->task == DATASET_CLASSIFICATION ? ret->n_outputs : 0;
-    return st;
+    dataset_info_done(info);
 }
 
 /* The train document of the first trial. */
@@ -62,8 +54,8 @@ static as_status first_spec(const struct sweep_doc *doc, struct train_spec *ret,
 static as_status check_dataset(struct create_arg *arg, const struct train_spec *spec,
                                const struct dataset_row *row, struct as_err *err)
 {
-    struct dataset_info info = {0};
-    as_status st = dataset_info(row, &info, err);
+    AS_AUTO(info_done) struct dataset_info info = {0};
+    as_status st = dataset_row_info(row, &info, err);
     if (st != AS_OK)
         return st;
     st = sweep_doc_check_metrics(arg->doc, spec, info.task, err);
