@@ -16,6 +16,7 @@
 #include "scheduler/store/event_store.h"
 #include "scheduler/store/idempotency_store.h"
 #include "scheduler/store/sweep_store.h"
+#include "scheduler/sweeps_priv.h"
 #include "scheduler/transition_priv.h"
 
 #define SWEEP_ID_TRIES 10000 /* name-2 … name-10000 */
@@ -32,9 +33,8 @@ struct create_arg {
     struct sweep_row *ret;
 };
 
-/* What a data set's row says, as the specification wants to know it. */
-static as_status dataset_info(const struct dataset_row *row, struct dataset_info *ret,
-                              struct as_err *err)
+as_status dataset_row_info(const struct dataset_row *row, struct dataset_info *ret,
+                           struct as_err *err)
 {
     as_status st = dataset_format_parse(row->format, &ret->format, err);
     if (st == AS_OK)
@@ -64,7 +64,7 @@ static as_status check_dataset(struct create_arg *arg, const struct train_spec *
                                const struct dataset_row *row, struct as_err *err)
 {
     struct dataset_info info = {0};
-    as_status st = dataset_info(row, &info, err);
+    as_status st = dataset_row_info(row, &info, err);
     if (st != AS_OK)
         return st;
     st = sweep_doc_check_metrics(arg->doc, spec, info.task, err);
@@ -147,7 +147,8 @@ static struct sweep_new sweep_of(const struct sweep_doc *d, const char *id, cons
                               .gpus = d->gpus,
                               .ensemble_size = (int64_t)d->ensemble_size,
                               .learns = search_method_learns(d->method),
-                              .for_runners = d->trial.kind != TRIAL_NONE};
+                              .for_runners = d->trial.kind != TRIAL_NONE,
+                              .max_group = d->trial.kind == TRIAL_TRAIN ? d->group : 0};
 }
 
 /* Insert under the first free id. */
