@@ -228,14 +228,15 @@ static as_status open_group_of(struct tx *t, struct claim_arg *arg, const struct
 {
     const struct claim_request *req = arg->req;
     struct group_head group;
-    bool starves = false, is_full = runner->used >= runner->slots;
+    bool waits = false, is_full = runner->used >= runner->slots;
     as_status st = store_handout_group(t, arg->a, req->fit_group, req->runner, &group, err);
     if (st == AS_OK && is_full)
-        st = store_sweep_starving(t, s->key, req->gpus + s->gpus, &starves, err);
+        st = store_sweep_ahead(t, s->key, s->counts.by_state[TRIAL_RUNNING] - group.running,
+                               req->gpus + s->gpus, &waits, err);
     if (st != AS_OK)
         return st;
     bool is_mine = group.sweep_key == s->key && group.shape;
-    bool ends = !is_mine || starves || (group.running == 0 && is_full);
+    bool ends = !is_mine || waits || (group.running == 0 && is_full);
     int64_t places =
         is_mine ? group_places(req, s->max_group, group.shape, group.bytes_per_member) : 1;
     int64_t free_places = min_i64(places - group.running, req->fit_members);

@@ -48,8 +48,8 @@ struct claim_request {
  *
  * Groups (grouping.h). With fit_group the answer has only trials for that group; none when the
  * group is full, is not this runner's, would pass queued trials of other shapes too far, or when
- * the runner has no free slot and another sweep with work has no running trial: then the group is
- * to end, and its slot to go on.
+ * the runner has no free slot and another sweep would get that of this group, if it ended: then it
+ * is to end.
  * AS_E_NOT_FOUND: the runner never registered. AS_E_STALE: the epoch is not current, or the runner
  * left or was lost: register again. AS_E_INVAL. AS_E_UNAVAILABLE.
  *

@@ -25,7 +25,7 @@ enum {
     SWEEP_DELETE_POINTS,
     SWEEP_DELETE_EVENTS,
     SWEEP_CLAIMABLE,
-    SWEEP_STARVING,
+    SWEEP_AHEAD,
     SWEEP_PENDING,
     SWEEP_ASKABLE,
     SWEEP_DUE
@@ -113,9 +113,9 @@ static const struct stmt stmts[] = {
     [SWEEP_DELETE_EVENTS] = {"sweep_delete_events", "delete from event where sweep_key = $1"},
     [SWEEP_CLAIMABLE] = {"sweep_claimable", "select key from sweep where for_runners and " HAS_WORK
                                             " and gpus <= $1 order by n_running, key limit 64"},
-    [SWEEP_STARVING] = {"sweep_starving",
-                        "select exists (select from sweep where for_runners and "
-                        "key <> $1 and n_running = 0 and gpus <= $2 and " HAS_WORK ")"},
+    [SWEEP_AHEAD] = {"sweep_ahead",
+                     "select exists (select from sweep where for_runners and key <> $1 and "
+                     "(n_running, key) < ($2, $1) and gpus <= $3 and " HAS_WORK ")"},
     [SWEEP_PENDING] = {"sweep_pending",
                        "select 0::bigint, 0::bigint, coalesce(sum(" ROOM "), 0), false, false from "
                        "sweep where for_runners and not learns and " HAS_WORK
@@ -461,14 +461,15 @@ as_status store_sweep_claimable(struct tx *t, struct arena *a, int64_t gpus, int
     return st == AS_OK ? read_keys(&r, a, ret, ret_n, err) : st;
 }
 
-as_status store_sweep_starving(struct tx *t, int64_t key, int64_t gpus, bool *ret,
-                               struct as_err *err)
+as_status store_sweep_ahead(struct tx *t, int64_t key, int64_t running, int64_t gpus, bool *ret,
+                            struct as_err *err)
 {
     struct args args = {0};
     args_i64(&args, key);
+    args_i64(&args, running);
     args_i64(&args, gpus);
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[SWEEP_STARVING], &args, &r, err);
+    as_status st = tx_query(t, &stmts[SWEEP_AHEAD], &args, &r, err);
     if (st != AS_OK)
         return st;
     struct reader rd;

@@ -97,10 +97,10 @@ AS_MUST_CHECK as_status store_sweep_delete(struct tx *t, int64_t key, struct as_
 AS_MUST_CHECK as_status store_sweep_claimable(struct tx *t, struct arena *a, int64_t gpus,
                                               int64_t **ret, size_t *ret_n, struct as_err *err);
 
-/* Is there another sweep with work for a runner with that many free GPUs, and no trial of it runs?
- */
-AS_MUST_CHECK as_status store_sweep_starving(struct tx *t, int64_t key, int64_t gpus, bool *ret,
-                                             struct as_err *err);
+/* Would another sweep with work for a runner with that many free GPUs come before this one, if only
+ * `running` of its trials ran? */
+AS_MUST_CHECK as_status store_sweep_ahead(struct tx *t, int64_t key, int64_t running, int64_t gpus,
+                                          bool *ret, struct as_err *err);
 
 /* How much a sweep may hand out now. */
 struct sweep_room {
