@@ -2,7 +2,9 @@
 
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/json.h"
+#include "base/net/plan.h"
 #include "base/spec/template.h"
 #include "base/spec/train_spec.h"
 #include "base/str.h"
@@ -65,51 +67,77 @@ static const struct dataset_info *find(const struct shaper *s, const char *name)
     return NULL;
 }
 
-/* Multi-layer perceptrons and linear models: the widths, and what a group has in common. */
-static int64_t describe(const struct train_spec *spec, const struct dataset_info *data,
-                        struct str *out)
+/* Bytes of a member of a group of that shape, at the top of what padding may need. */
+static as_status member_bytes(const struct train_spec *spec, const struct net_data *data,
+                              int64_t *ret, struct as_err *err)
 {
-    const struct train_model_spec *m = &spec->model;
-    int64_t in = (int64_t)data->n_features, last = (int64_t)data->n_outputs;
-    int64_t rows = spec->batch_size, params = 0, values = in;
-    str_printf(out, "%s:mlp:%lld", spec->dataset, (long long)in);
-    for (size_t i = 0; i < m->n_layers; i++) {
-        str_printf(out, "-%lld", (long long)m->layers[i]);
-        params += (in + 1) * m->layers[i];
-        in = m->layers[i];
-        values += 2 * in;
-    }
-    params += (in + 1) * last;
-    str_printf(out, "-%lld:%d:b%lld:l%d:s%g/%lld:z%d", (long long)last, (int)m->activation,
-               (long long)rows, (int)train_spec_loss(spec, data->task), spec->validation_fraction,
-               (long long)spec->validation_seed, (int)spec->standardize);
-    return 4 * (4 * params + rows * (values + 2 * last));
+    AS_AUTO(net_plan_freep) struct net_plan *own = NULL, *widest = NULL;
+    struct net_bytes bytes;
+    as_status st = net_plan_create(spec, data, "/trial/train", &own, err);
+    if (st == AS_OK)
+        st = net_plan_widest(own, &widest, err);
+    if (st != AS_OK)
+        return st;
+    net_plan_bytes(widest, spec, data, widest->max_rows, &bytes);
+    *ret = (int64_t)bytes.member;
+    return AS_OK;
+}
+
+/* A text that is too long for the table ends with a digest of the whole. */
+static as_status shorten(struct str *text, struct as_err *err)
+{
+    char hex[SHA256_HEX_SIZE];
+    as_status st = str_check(text, err);
+    if (st != AS_OK || text->len <= SHAPE_MAX)
+        return st;
+    st = sha256_of(text->s, text->len, hex, err);
+    if (st != AS_OK)
+        return st;
+    text->len = SHAPE_MAX - sizeof hex - 8;
+    text->s[text->len] = 0;
+    str_printf(text, "... #%s", hex);
+    return str_check(text, err);
+}
+
+/* AS_E_INVAL and the like: the trainer would refuse it. */
+static as_status describe(const struct shaper *s, const json_t *train, struct str *text,
+                          int64_t *ret_bytes, struct as_err *err)
+{
+    AS_AUTO(train_spec_done) struct train_spec spec = {0};
+    as_status st = train_spec_parse(train, "/trial/train", &spec, err);
+    if (st != AS_OK)
+        return st;
+    const struct dataset_info *info = find(s, spec.dataset);
+    if (!info)
+        return as_fail(err, AS_E_NOT_FOUND, "there is no data set '%s'", spec.dataset);
+    const struct net_data data = net_data_of(info);
+    st = train_spec_check(&spec, info, "/trial/train", err);
+    if (st == AS_OK)
+        st = member_bytes(&spec, &data, ret_bytes, err);
+    if (st != AS_OK)
+        return st;
+    net_signature(&spec, &data, text);
+    return shorten(text, err);
 }
 
 as_status shaper_shape(const struct shaper *s, struct arena *a, const json_t *params,
                        struct trial_shape *ret, struct as_err *err)
 {
-    struct train_spec spec = {0};
     AS_AUTO(str_done) struct str text = {0};
     JSON_AUTO train = NULL;
     struct as_err why = {0};
+    int64_t bytes = 0;
     *ret = (struct trial_shape){0};
     if (!s)
         return AS_OK;
     as_status st = template_apply(s->train, params, &train, &why);
     if (st == AS_OK)
-        st = train_spec_parse(train, "/trial/train", &spec, &why);
-    const struct dataset_info *data = st == AS_OK ? find(s, spec.dataset) : NULL;
-    if (data)
-        st = train_spec_check(&spec, data, "/trial/train", &why);
+        st = describe(s, train, &text, &bytes, &why);
     if (st == AS_E_NOMEM)
         return as_fail(err, st, "%s", why.msg);
-    if (st != AS_OK || !data)
+    if (st != AS_OK)
         return AS_OK;
-    ret->bytes_per_member = describe(&spec, data, &text);
-    st = str_check(&text, err);
-    if (st != AS_OK || text.len > SHAPE_MAX)
-        return st;
+    ret->bytes_per_member = bytes;
     ret->text = arena_strdup(a, str_cstr(&text));
     return ret->text ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
 }
