@@ -224,6 +224,23 @@ static as_status tx_create(struct tx *t, void *p, struct as_err *err)
     return st == AS_OK ? store_sweep_get(t, arg->a, key, arg->ret, err) : st;
 }
 
+/* Bounds on a parameter belong elsewhere: as results nobody would report them. Sweeps that were
+ * created before this was refused can still be read, so the document's parser does not say it. */
+static as_status check_outcomes(const struct sweep_doc *d, struct as_err *err)
+{
+    for (size_t i = 0; i < d->n_outcomes; i++) {
+        char list[AS_ERR_POINTER_MAX], at[AS_ERR_POINTER_MAX];
+        json_pointer_index("/constraints", i, list);
+        json_pointer_child(list, "metric", at);
+        if (space_find(d->space, d->outcomes[i].metric) >= 0)
+            return as_fail_at(err, AS_E_INVAL, at,
+                              "%s: '%s' is a parameter, and constraints bound what trials report; "
+                              "bound parameters by parameter_constraints",
+                              at, d->outcomes[i].metric);
+    }
+    return AS_OK;
+}
+
 static as_status create(struct store *db, struct arena *a, const json_t *doc, bool is_paused,
                         const struct idem_key *idem, struct sweep_row *ret, struct as_err *err)
 {
@@ -231,6 +248,8 @@ static as_status create(struct store *db, struct arena *a, const json_t *doc, bo
     random_bytes(&seed, sizeof seed);
     AS_AUTO(sweep_doc_freep) struct sweep_doc *parsed = NULL;
     as_status st = sweep_doc_parse(doc, seed, &parsed, err);
+    if (st == AS_OK)
+        st = check_outcomes(parsed, err);
     if (st != AS_OK)
         return st;
     AS_AUTO(as_freep) char *document = sweep_doc_format(parsed);
