@@ -207,6 +207,7 @@ struct runner_row {
     int64_t slots;
     const char *gpus; /* JSON list of strings */
     int64_t running;  /* attempts it holds */
+    int64_t used;     /* slots that they take: a group takes one */
     int64_t epoch;
     int64_t registered_ms, seen_ms;
 };

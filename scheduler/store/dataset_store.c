@@ -11,6 +11,7 @@ enum {
     DATASET_KEEP,
     DATASET_LIST,
     DATASET_EXPECTED,
+    DATASET_OF_SWEEP,
     DATASET_LOCK,
     DATASET_USER,
     DATASET_DELETE
@@ -46,6 +47,9 @@ static const struct stmt stmts[] = {
         {"dataset_expected",
          "select sha256, n_rows, n_features from sweep_dataset where sweep_key = $1 "
          "and dataset = $2 and sha256 <> $3"},
+    [DATASET_OF_SWEEP] = {"dataset_of_sweep", "select " DATASET_COLUMNS DATASET_FROM
+                                              "join sweep_dataset u on u.dataset "
+                                              "= d.name where u.sweep_key = $1 order by d.name"},
     [DATASET_LOCK] = {"dataset_lock", "select name from dataset where name = $1 for update"},
     [DATASET_USER] = {"dataset_user",
                       "select s.id from sweep_dataset u join sweep s on s.key = u.sweep_key where "
@@ -135,6 +139,35 @@ as_status store_dataset_get(struct tx *t, struct arena *a, const char *name, boo
     return read_dataset(&rd, ret, err);
 }
 
+static as_status read_datasets(const struct result *r, struct arena *a, int n,
+                               struct dataset_row **ret, struct as_err *err)
+{
+    struct dataset_row *rows = arena_alloc(a, (size_t)n + 1, sizeof *rows);
+    if (!rows)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    as_status st = AS_OK;
+    for (int i = 0; i < n && st == AS_OK; i++) {
+        struct reader rd;
+        reader_init(&rd, r, i, a);
+        st = read_dataset(&rd, &rows[i], err);
+    }
+    *ret = rows;
+    return st;
+}
+
+as_status store_dataset_of_sweep(struct tx *t, struct arena *a, int64_t sweep_key,
+                                 struct dataset_row **ret, size_t *ret_n, struct as_err *err)
+{
+    struct args args = {0};
+    args_i64(&args, sweep_key);
+    RESULT_AUTO r = {0};
+    as_status st = tx_query(t, &stmts[DATASET_OF_SWEEP], &args, &r, err);
+    if (st != AS_OK)
+        return st;
+    *ret_n = (size_t)r.rows;
+    return read_datasets(&r, a, r.rows, ret, err);
+}
+
 as_status store_dataset_list(struct tx *t, struct arena *a, const char *after, int64_t size,
                              struct dataset_row **ret, size_t *ret_n, bool *ret_more,
                              struct as_err *err)
@@ -147,18 +180,9 @@ as_status store_dataset_list(struct tx *t, struct arena *a, const char *after, i
     if (st != AS_OK)
         return st;
     int n = r.rows > size ? (int)size : r.rows;
-    struct dataset_row *rows = arena_alloc(a, (size_t)n + 1, sizeof *rows);
-    if (!rows)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
-    for (int i = 0; i < n && st == AS_OK; i++) {
-        struct reader rd;
-        reader_init(&rd, &r, i, a);
-        st = read_dataset(&rd, &rows[i], err);
-    }
-    *ret = rows;
     *ret_n = (size_t)n;
     *ret_more = r.rows > n;
-    return st;
+    return read_datasets(&r, a, n, ret, err);
 }
 
 as_status store_dataset_expected(struct tx *t, struct arena *a, int64_t sweep_key,

@@ -13,6 +13,10 @@ AS_MUST_CHECK as_status store_dataset_add(struct tx *t, const struct dataset_row
  */
 AS_MUST_CHECK as_status store_dataset_get(struct tx *t, struct arena *a, const char *name,
                                           bool keep, struct dataset_row *ret, struct as_err *err);
+/* Those that the trials of a sweep may name, by name. */
+AS_MUST_CHECK as_status store_dataset_of_sweep(struct tx *t, struct arena *a, int64_t sweep_key,
+                                               struct dataset_row **ret, size_t *ret_n,
+                                               struct as_err *err);
 /* Names above `after` ("" for all); *ret_more tells whether there are more. */
 AS_MUST_CHECK as_status store_dataset_list(struct tx *t, struct arena *a, const char *after,
                                            int64_t size, struct dataset_row **ret, size_t *ret_n,
