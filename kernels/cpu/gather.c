@@ -3,14 +3,22 @@
 #include <math.h>
 #include <string.h>
 
-/* Rows are moved as 32-bit words, whatever their kind; `missing` fills a row with a bad index. */
-static void gather_rows(uint32_t *dst, const uint32_t *src, const int32_t *index,
-                        const struct gather_args *a, uint32_t missing)
+/* Rows are moved as 32-bit words, whatever their kind; `missing` fills a row with a bad index or
+ * a place outside it. */
+static void gather_rows(const struct gather_args *a, size_t k, uint32_t missing)
 {
-    for (size_t r = 0; r < a->batch; r++) {
-        uint32_t *to = dst + r * a->width;
-        if (index[r] >= 0 && (size_t)index[r] < a->rows) {
-            memcpy(to, src + (size_t)index[r] * a->width, a->width * sizeof(*to));
+    const uint32_t *src = (const uint32_t *)tensor_i32(a->src, k);
+    const int32_t *index = tensor_i32(a->index, k);
+    int64_t at = 0, len = (int64_t)a->batch;
+    if (a->at.buf != NULL) {
+        at = (int64_t)*tensor_i32(a->at, k) * (int64_t)a->at_rows;
+        len = (int64_t)a->index_len;
+    }
+    for (size_t r = 0; r < a->batch; r++, at++) {
+        uint32_t *to = (uint32_t *)tensor_i32(a->dst, k) + r * a->width;
+        int32_t from = at >= 0 && at < len ? index[at] : -1;
+        if (from >= 0 && (size_t)from < a->rows) {
+            memcpy(to, src + (size_t)from * a->width, a->width * sizeof(*to));
             continue;
         }
         for (size_t d = 0; d < a->width; d++)
@@ -27,7 +35,6 @@ as_status cpu_gather(struct backend *be, const struct gather_args *a, struct as_
     if (a->src.buf->kind == BUF_F32)
         memcpy(&missing, &not_a_number, sizeof(missing));
     for (size_t k = 0; k < a->members; k++)
-        gather_rows((uint32_t *)tensor_i32(a->dst, k), (const uint32_t *)tensor_i32(a->src, k),
-                    tensor_i32(a->index, k), a, missing);
+        gather_rows(a, k, missing);
     return AS_OK;
 }

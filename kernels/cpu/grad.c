@@ -70,3 +70,26 @@ as_status cpu_grad_clip(struct backend *be, const struct grad_clip_args *a, stru
     }
     return AS_OK;
 }
+
+CPU_CLONES static void accumulate_member(const float *restrict g, float *restrict sum, size_t n,
+                                         float scale, bool first)
+{
+    if (first) {
+        for (size_t i = 0; i < n; i++)
+            sum[i] = scale * g[i];
+        return;
+    }
+    for (size_t i = 0; i < n; i++)
+        sum[i] += scale * g[i];
+}
+
+as_status cpu_grad_accumulate(struct backend *be, const struct grad_accumulate_args *a,
+                              struct as_err *err)
+{
+    (void)be;
+    (void)err;
+    for (size_t k = 0; k < a->members; k++)
+        accumulate_member(tensor_f32(a->grads, k), tensor_f32(a->sum, k), a->n,
+                          *tensor_f32(a->scale, k), *tensor_i32(a->first, k) != 0);
+    return AS_OK;
+}

@@ -143,8 +143,8 @@ static const struct backend_ops ops = {
     .softmax = cuda_softmax,
     .grad_stats = cuda_grad_stats,
     .grad_clip = cuda_grad_clip,
-    .sgd = cuda_sgd,
-    .adamw = cuda_adamw,
+    .add = cuda_add,
+    .optimize = cuda_optimize,
 };
 
 /* Is there a driver, new enough, and the device asked for? */

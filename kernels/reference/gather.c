@@ -2,9 +2,20 @@
 
 #include <math.h>
 
+/* The row of src that row r of the batch is; -1 when there is none. */
+static int32_t source_of(const struct gather_args *a, size_t k, size_t r)
+{
+    int64_t at = (int64_t)r, len = (int64_t)a->batch;
+    if (a->at.buf != NULL) {
+        at += (int64_t)*tensor_i32(a->at, k) * (int64_t)a->at_rows;
+        len = (int64_t)a->index_len;
+    }
+    return at >= 0 && at < len ? tensor_i32(a->index, k)[at] : -1;
+}
+
 static void gather_row(const struct gather_args *a, size_t k, size_t r)
 {
-    int32_t from = tensor_i32(a->index, k)[r];
+    int32_t from = source_of(a, k, r);
     bool inside = from >= 0 && (size_t)from < a->rows;
     for (size_t d = 0; d < a->width; d++) {
         size_t to_at = r * a->width + d;                           /* [B, D] */

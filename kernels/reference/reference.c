@@ -10,6 +10,7 @@
 static const struct backend_ops ops = {
     .name = "reference",
     HOST_BUF_OPS,
+    .close = host_close,
     .gather = ref_gather,
     .linear_forward = ref_linear_forward,
     .linear_backward = ref_linear_backward,
@@ -20,8 +21,22 @@ static const struct backend_ops ops = {
     .softmax = ref_softmax,
     .grad_stats = ref_grad_stats,
     .grad_clip = ref_grad_clip,
-    .sgd = ref_sgd,
-    .adamw = ref_adamw,
+    .tick = ref_tick,
+    .augment = ref_augment,
+    .add = ref_add,
+    .layer_norm_forward = ref_layer_norm_forward,
+    .layer_norm_backward = ref_layer_norm_backward,
+    .embedding_forward = ref_embedding_forward,
+    .embedding_backward = ref_embedding_backward,
+    .attention_work = ref_attention_work,
+    .attention_forward = ref_attention_forward,
+    .attention_backward = ref_attention_backward,
+    .huber = ref_huber,
+    .bce = ref_bce,
+    .sigmoid = ref_sigmoid,
+    .grad_accumulate = ref_grad_accumulate,
+    .optimize = ref_optimize,
+    .ema = ref_ema,
 };
 
 as_status reference_open(const struct backend_opts *opts, struct backend **ret, struct as_err *err)

@@ -138,7 +138,8 @@ static as_status drop(struct model *m, size_t layer, size_t batch, struct tensor
                       struct tensor to, const struct model_dropout *dropout, struct as_err *err)
 {
     struct dropout_args a = {.members = m->members,
-                             .n = batch * m->shape.width[layer + 1],
+                             .rows = batch,
+                             .width = m->shape.width[layer + 1],
                              .x = from,
                              .y = to,
                              .rate = dropout->rate,
