@@ -156,6 +156,7 @@ static const struct backend_ops ops = {
     HOST_BUF_OPS,
     .close = cpu_close,
     .gather = cpu_gather,
+    .columns = cpu_columns,
     .linear_forward = cpu_linear_forward,
     .linear_backward = cpu_linear_backward,
     .act_backward = cpu_act_backward,

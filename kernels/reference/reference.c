@@ -12,6 +12,7 @@ static const struct backend_ops ops = {
     HOST_BUF_OPS,
     .close = host_close,
     .gather = ref_gather,
+    .columns = ref_columns,
     .linear_forward = ref_linear_forward,
     .linear_backward = ref_linear_backward,
     .act_backward = ref_act_backward,

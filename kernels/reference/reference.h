@@ -9,6 +9,7 @@
 double ref_activate(act_kind act, double z);
 
 as_status ref_gather(struct backend *be, const struct gather_args *a, struct as_err *err);
+as_status ref_columns(struct backend *be, const struct columns_args *a, struct as_err *err);
 as_status ref_linear_forward(struct backend *be, const struct linear_args *a, act_kind act,
                              struct tensor y, struct tensor z, struct as_err *err);
 as_status ref_linear_backward(struct backend *be, const struct linear_args *a,
