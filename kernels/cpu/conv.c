@@ -209,7 +209,7 @@ static void forward_block(const struct forward *f, const struct conv_block *b, f
     multiply(&m, (struct walk){.images = b->images, .rows = b->rows, .cols = p->ow});
     if (!fused)
         cpu_bias_act(f->act, f->y + first, NULL, f->z != NULL ? f->z + first : NULL,
-                     b->images * b->rows * p->ow, out);
+                     b->images * b->rows * p->ow, out, out);
 }
 
 static void forward_slice(const struct forward *f, size_t s)
