@@ -167,11 +167,26 @@ static void NAME(weights)(const struct weight_tile *t)
         NAME(weights_rows)(t, 1);
 }
 
+static void NAME(pack)(const float *src, size_t rows, size_t jump, size_t cols, float *panel)
+{
+    for (size_t r = 0; r < rows; r++, src += jump) {
+        for (size_t c = 0; c < cols; c += LANES, panel += LANES) {
+            NAME(vec) v = {0};
+            if (cols - c >= LANES)
+                v = VEC(src + c);
+            else
+                NAME(add_part)(&v, src + c, cols - c);
+            VEC_OUT(panel) = v;
+        }
+    }
+}
+
 static const struct conv_tile NAME(tile) = {.rows = ROWS,
                                             .cols = 2 * LANES,
                                             .lanes = LANES,
                                             .pixels = NAME(pixels),
-                                            .weights = NAME(weights)};
+                                            .weights = NAME(weights),
+                                            .pack = NAME(pack)};
 
 #undef ROWS
 #include "kernels/cpu/vec_end.h"
