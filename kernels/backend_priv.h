@@ -19,6 +19,11 @@ struct buf {
     buf_kind kind;
 };
 
+/* A back end that records graphs embeds this as its graph's first member. */
+struct graph {
+    struct backend *be;
+};
+
 /* The names are those of the public functions. Ranges of buffers are in elements of 4 bytes. */
 struct backend_ops {
     const char *name;
@@ -107,12 +112,19 @@ struct backend_ops {
 
 struct backend {
     const struct backend_ops *ops;
+    struct backend *owner; /* of a lane: the back end that it stands for; NULL otherwise */
     char device[BACKEND_DEVICE_MAX];
 };
 
 /* One per back end: *ret is owned by the caller, closed with ops->close. opts is never NULL. */
 as_status reference_open(const struct backend_opts *opts, struct backend **ret, struct as_err *err);
 as_status cpu_open(const struct backend_opts *opts, struct backend **ret, struct as_err *err);
+
+/* Whose buffers it takes: itself, or what a lane stands for. */
+static inline const struct backend *backend_owner(const struct backend *be)
+{
+    return be->owner != NULL ? be->owner : be;
+}
 
 /* Member k of a tensor; NULL when the tensor is absent. The pointer is the device's. */
 static inline float *tensor_f32(struct tensor t, size_t k)

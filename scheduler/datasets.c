@@ -169,7 +169,8 @@ static as_status inspect(struct store *db, const struct request *r, struct datas
     paths.table = r->table ? first.path : NULL;
     paths.features = r->features ? first.path : NULL;
     paths.targets = r->targets ? second.path : NULL;
-    st = dataset_inspect(&paths, r->format, r->features ? NULL : r->target_text, r->task, ret, err);
+    st = dataset_inspect(&paths, r->format, r->features ? NULL : r->target_text, r->task, NULL, ret,
+                         err);
     if (st == AS_OK)
         return st;
     name_file(err, first.path, r->table ? "table" : "features");

@@ -39,7 +39,6 @@ static as_status dataset_info(const struct dataset_row *row, struct dataset_info
     as_status st = dataset_format_parse(row->format, &ret->format, err);
     if (st == AS_OK)
         st = dataset_task_parse(row->task, &ret->task, err);
-    ret->target_index = -1;
     ret->n_rows = (size_t)row->n_rows;
     ret->n_features = (size_t)row->n_features;
     ret->n_outputs = (size_t)row->n_outputs;
@@ -77,7 +76,7 @@ static as_status check_dataset(struct create_arg *arg, const struct train_spec *
 
 static as_status check_datasets(struct tx *t, struct create_arg *arg, struct as_err *err)
 {
-    struct train_spec spec;
+    AS_AUTO(train_spec_done) struct train_spec spec = {0};
     if (arg->doc->n_datasets == 0)
         return AS_OK;
     as_status st = first_spec(arg->doc, &spec, err);

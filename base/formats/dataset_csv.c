@@ -127,21 +127,20 @@ static as_status scan_rows(const struct table *t, struct target_scan *scan, floa
 
 static as_status feature_names(const struct table *t, struct dataset_info *info, struct as_err *err)
 {
-    info->features = as_calloc(info->n_features, sizeof *info->features);
-    for (size_t i = 0, k = 0; info->features && i < t->n_columns; i++) {
+    info->columns = as_calloc(info->n_features, sizeof *info->columns);
+    for (size_t i = 0, k = 0; info->columns && i < t->n_columns; i++) {
         if (i == t->target)
             continue;
-        info->features[k] = as_strdup(csv_column_name(t->csv, i));
-        if (!info->features[k++])
+        info->columns[k].name = as_strdup(csv_column_name(t->csv, i));
+        if (!info->columns[k++].name)
             return as_fail(err, AS_E_NOMEM, "out of memory for column names");
     }
-    return info->features ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory for column names");
+    return info->columns ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory for column names");
 }
 
 static as_status inspect_table(const struct table *t, dataset_task task, struct dataset_info *info,
                                struct as_err *err)
 {
-    info->target_index = (int64_t)t->target;
     info->n_features = t->n_columns - 1;
     info->target = as_strdup(csv_column_name(t->csv, t->target));
     AS_AUTO(as_freep) float *row_buf = as_calloc(info->n_features, sizeof *row_buf);
@@ -154,16 +153,16 @@ static as_status inspect_table(const struct table *t, dataset_task task, struct 
                      info->n_rows, info->n_rows == 1 ? "" : "s");
     if (st == AS_OK)
         st = target_scan_end(&scan, info, err);
-    if (st == AS_OK && csv_has_header(t->csv))
+    if (st == AS_OK && info->n_features <= DATASET_MAX_COLUMNS)
         st = feature_names(t, info, err);
     return st;
 }
 
-as_status dataset_csv_inspect(const char *path, const char *target, dataset_task task,
-                              struct dataset_info *ret, struct as_err *err)
+as_status dataset_csv_inspect(const struct dataset_paths *paths, const char *target,
+                              dataset_task task, struct dataset_info *ret, struct as_err *err)
 {
     struct table t = {0};
-    as_status st = open_table(path, target, &t, err);
+    as_status st = open_table(paths->table, target, &t, err);
     if (st == AS_OK)
         st = inspect_table(&t, task, ret, err);
     csv_free(t.csv);
@@ -196,11 +195,11 @@ static as_status load_rows(const struct table *t, const struct dataset_info *inf
     return st == AS_E_EXHAUSTED ? dataset_check_match(info, n, d->n_features, err) : st;
 }
 
-as_status dataset_csv_load(const char *path, const struct dataset_info *info, struct dataset *ret,
-                           struct as_err *err)
+as_status dataset_csv_load(const struct dataset_paths *paths, const struct dataset_info *info,
+                           struct dataset *ret, struct as_err *err)
 {
     struct table t = {0};
-    as_status st = open_table(path, info->target, &t, err);
+    as_status st = open_table(paths->table, info->target, &t, err);
     if (st == AS_OK)
         st = dataset_check_match(info, info->n_rows, t.n_columns - 1, err);
     if (st == AS_OK)

@@ -117,7 +117,6 @@ static as_status inspect_arrays(struct arrays *a, dataset_task task, struct data
 {
     info->n_rows = a->n_rows;
     info->n_features = a->n_columns - !a->targets;
-    info->target_index = a->targets ? -1 : (int64_t)a->target;
     if (a->n_rows < 2)
         return as_fail(err, AS_E_INVAL, "the array has %zu row%s, expected 2 or more", a->n_rows,
                        a->n_rows == 1 ? "" : "s");

@@ -4,11 +4,17 @@
 
 #include "base/formats/dataset.h"
 
+extern const char *const dataset_format_names[]; /* NULL-terminated, in the enums' order */
+extern const char *const dataset_task_names[];
+extern const char *const dataset_input_names[];
+
 /* These leave a half-filled `ret` behind on failure: the caller frees it. */
-AS_MUST_CHECK as_status dataset_csv_inspect(const char *path, const char *target, dataset_task task,
-                                            struct dataset_info *ret, struct as_err *err);
-AS_MUST_CHECK as_status dataset_csv_load(const char *path, const struct dataset_info *info,
-                                         struct dataset *ret, struct as_err *err);
+AS_MUST_CHECK as_status dataset_csv_inspect(const struct dataset_paths *paths, const char *target,
+                                            dataset_task task, struct dataset_info *ret,
+                                            struct as_err *err);
+AS_MUST_CHECK as_status dataset_csv_load(const struct dataset_paths *paths,
+                                         const struct dataset_info *info, struct dataset *ret,
+                                         struct as_err *err);
 AS_MUST_CHECK as_status dataset_npy_inspect(const struct dataset_paths *paths, const char *target,
                                             dataset_task task, struct dataset_info *ret,
                                             struct as_err *err);

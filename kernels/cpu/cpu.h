@@ -4,6 +4,20 @@
 
 #include "kernels/backend_priv.h"
 
+/* Call tile(arg, i) once for each i in [0, n): over the threads of the back end, or here one after
+ * another when it has one thread or is a lane. Tiles must not write what another reads or writes.
+ * How an operation is cut into tiles is a function of its shape alone, never of the number of
+ * threads: so the bits are the same with any number. */
+typedef void cpu_tile(void *arg, size_t i);
+void cpu_split(struct backend *be, size_t n, cpu_tile *tile, void *arg);
+
+/* The same over the elements of members, for operations that treat each by itself: chunk(arg, k,
+ * first, n) for elements [first, first + n) of member k, at most CPU_CHUNK of them, a multiple of
+ * CPU_CHUNK first. */
+#define CPU_CHUNK 16384
+typedef void cpu_chunk(void *arg, size_t k, size_t first, size_t n);
+void cpu_split_elements(struct backend *be, size_t members, size_t n, cpu_chunk *chunk, void *arg);
+
 as_status cpu_gather(struct backend *be, const struct gather_args *a, struct as_err *err);
 as_status cpu_linear_forward(struct backend *be, const struct linear_args *a, act_kind act,
                              struct tensor y, struct tensor z, struct as_err *err);

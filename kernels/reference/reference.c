@@ -10,6 +10,7 @@
 static const struct backend_ops ops = {
     .name = "reference",
     HOST_BUF_OPS,
+    .close = host_close,
     .gather = ref_gather,
     .linear_forward = ref_linear_forward,
     .linear_backward = ref_linear_backward,

@@ -1,4 +1,4 @@
-#include "trial-runner/train/model.h"
+#include "trial-runner/train/model_mlp.h"
 
 #include <math.h>
 
