@@ -54,7 +54,8 @@ struct teller {
     struct tx *t;
     struct arena *a;
     const struct claim_request *req;
-    json_t *doc;                 /* owned: of the sweep that the rows are at */
+    int64_t sweep_key;           /* of the sweep that the rows are at */
+    json_t *doc;                 /* owned: its document */
     const char *trial;           /* its section */
     struct dataset_row *dataset; /* the last that was read */
 };
@@ -83,16 +84,22 @@ static as_status fill_dataset(struct teller *x, const json_t *params, struct cla
         st = store_dataset_get(x->t, x->a, name, false, row, err);
         if (st != AS_OK) /* the runner says so where people look: in the log */
             return st == AS_E_NOT_FOUND ? AS_OK : st;
+        st = store_dataset_expected(x->t, x->a, x->sweep_key, row, err);
+        if (st != AS_OK)
+            return st;
         x->dataset = row;
     }
     ret->dataset = x->dataset;
     return AS_OK;
 }
 
-static as_status next_sweep(struct teller *x, const char *document, struct as_err *err)
+static as_status next_sweep(struct teller *x, const struct attempt_claimed *c, struct as_err *err)
 {
+    const char *document = c->document;
     json_decref(x->doc);
     x->doc = NULL;
+    x->dataset = NULL;
+    x->sweep_key = c->sweep_key;
     as_status st = json_parse(document, strlen(document), &x->doc, err);
     if (st != AS_OK)
         return st;
@@ -105,7 +112,7 @@ static as_status fill_claimed(struct teller *x, const struct attempt_claimed *c,
                               struct claimed_row *ret, struct as_err *err)
 {
     JSON_AUTO params = NULL;
-    as_status st = c->document ? next_sweep(x, c->document, err) : AS_OK;
+    as_status st = c->document ? next_sweep(x, c, err) : AS_OK;
     if (st == AS_OK)
         st = json_parse(c->row.params, strlen(c->row.params), &params, err);
     if (st != AS_OK)

@@ -8,7 +8,7 @@
 #include "base/spec/template.h"
 #include "base/spec/train_spec.h"
 #include "base/str.h"
-#include "scheduler/sweeps_priv.h"
+#include "scheduler/datasets.h"
 
 struct source {
     char *name;

@@ -11,12 +11,12 @@
 #include "base/spec/train_spec.h"
 #include "base/str.h"
 #include "scheduler/cursor_priv.h"
+#include "scheduler/datasets.h"
 #include "scheduler/model/sweep_doc.h"
 #include "scheduler/store/dataset_store.h"
 #include "scheduler/store/event_store.h"
 #include "scheduler/store/idempotency_store.h"
 #include "scheduler/store/sweep_store.h"
-#include "scheduler/sweeps_priv.h"
 #include "scheduler/transition_priv.h"
 
 #define SWEEP_ID_TRIES 10000 /* name-2 … name-10000 */
@@ -32,19 +32,6 @@ struct create_arg {
     const struct idem_key *idem;
     struct sweep_row *ret;
 };
-
-as_status dataset_row_info(const struct dataset_row *row, struct dataset_info *ret,
-                           struct as_err *err)
-{
-    as_status st = dataset_format_parse(row->format, &ret->format, err);
-    if (st == AS_OK)
-        st = dataset_task_parse(row->task, &ret->task, err);
-    ret->n_rows = (size_t)row->n_rows;
-    ret->n_features = (size_t)row->n_features;
-    ret->n_outputs = (size_t)row->n_outputs;
-    ret->n_classes = ret->task == DATASET_CLASSIFICATION ? ret->n_outputs : 0;
-    return st;
-}
 
 /* The train document of the first trial. */
 static as_status first_spec(const struct sweep_doc *doc, struct train_spec *ret, struct as_err *err)
@@ -62,7 +49,7 @@ static as_status first_spec(const struct sweep_doc *doc, struct train_spec *ret,
 static as_status check_dataset(struct create_arg *arg, const struct train_spec *spec,
                                const struct dataset_row *row, struct as_err *err)
 {
-    struct dataset_info info = {0};
+    AS_AUTO(dataset_info_done) struct dataset_info info = {0};
     as_status st = dataset_row_info(row, &info, err);
     if (st != AS_OK)
         return st;

@@ -71,9 +71,11 @@ static const struct stmt stmts[] = {
          "($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, "
          "$20, $21, $22) on conflict (id) do nothing returning key"},
     [SWEEP_ADD_ENSEMBLE] = {"sweep_add_ensemble", "insert into ensemble (sweep_key) values ($1)"},
-    [SWEEP_ADD_DATASET] = {"sweep_add_dataset",
-                           "insert into sweep_dataset (sweep_key, dataset) values ($1, $2) "
-                           "on conflict do nothing"},
+    [SWEEP_ADD_DATASET] =
+        {"sweep_add_dataset",
+         "insert into sweep_dataset (sweep_key, dataset, sha256, n_rows, n_features) "
+         "select $1, name, sha256, n_rows, n_features from dataset where name = $2 "
+         "on conflict do nothing"},
     [SWEEP_KEY] = {"sweep_key", "select key from sweep where id = $1"},
     [SWEEP_LOCK] =
         {"sweep_lock",

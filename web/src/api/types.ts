@@ -421,29 +421,73 @@ export type Event = {
 
 export type DatasetCreate = {
   name: string;
-  format: "csv" | "npy";
-  /** Digests by role: table, or features and targets */
+  format: "csv" | "npy" | "npz" | "idx" | "cifar" | "safetensors" | "text" | "tokens";
+  /** Digests by role: table (csv, npy, npz, cifar, safetensors, text, tokens), or features and targets (idx, npy) */
   files: {
     table?: string;
     features?: string;
     targets?: string;
   };
-  /** Column of the target in a table: its name, or its index (negative from the end) */
+  /** Column of the target in a csv or npy table: its name, or its index (negative from the end); several, separated by commas, are a regression of several outputs */
   target?: string | number;
-  task?: "auto" | "classification" | "regression";
+  task?: "auto" | "classification" | "regression" | "language_modeling";
+  options?: DatasetOptions;
   description?: string;
+};
+
+/** How the files are to be read, where they do not say it themselves */
+export type DatasetOptions = {
+  /** npy, npz, safetensors: images are (rows, channels, height, width) */
+  channels_first?: boolean;
+  /** tokens: uint16 from the first byte, no header */
+  raw?: boolean;
+  /** tokens: by default the largest token + 1 */
+  vocab?: number;
+  /** npz, safetensors: name of the features, by default x */
+  x?: string;
+  /** npz, safetensors: name of the targets, by default y */
+  y?: string;
+};
+
+export type DatasetColumn = {
+  /** The header's, or the index of the column */
+  name: string;
+  kind: "numeric" | "categorical";
+  /** Rows without a value */
+  missing: number;
+  /** categorical: rows whose value is in one row alone */
+  other?: number;
+  /** categorical: values of two rows or more */
+  values?: string[];
 };
 
 export type Dataset = {
   name: string;
-  format: "csv" | "npy";
-  task: "classification" | "regression";
+  format: "csv" | "npy" | "npz" | "idx" | "cifar" | "safetensors" | "text" | "tokens";
+  task: "classification" | "regression" | "language_modeling";
+  input: "table" | "image" | "tokens";
   target?: string | number | null;
+  /** tokens: their number */
   rows: number;
+  /** Columns of a table without the target; numbers of an image; 1 for tokens */
   features: number;
-  /** Classes, or columns of the target */
+  /** Classes, columns of the target, or the vocabulary */
   outputs: number;
   classes?: string[];
+  options?: DatasetOptions;
+  image?: {
+    height: number;
+    width: number;
+    channels: number;
+  };
+  /** Of a table with a header, categories or missing values; not in lists */
+  columns?: DatasetColumn[];
+  /** In a claim only: what the sweep was made with, when the name holds other content by now; the trial is to fail */
+  expected?: {
+    sha256: string;
+    rows: number;
+    features: number;
+  };
   /** Digest over the files and how they are read */
   sha256: string;
   files: ({
