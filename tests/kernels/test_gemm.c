@@ -9,6 +9,8 @@
 #include "kernels/ops.h"
 #include "tests/check_main.h"
 
+static struct backend *be;
+
 #define GAP 3 /* elements between rows, which must stay as they are */
 
 static float *floats(size_t n, uint64_t seed)
@@ -78,6 +80,18 @@ static void check_product(const struct product *p)
     }
 }
 
+/* OpenBLAS is set to one thread by the back end. */
+static void open_cpu(void)
+{
+    struct as_err err;
+    ck_ok(backend_open("cpu", NULL, &be, &err), err);
+}
+
+static void close_cpu(void)
+{
+    backend_freep(&be);
+}
+
 /* Around the sizes of tiles, panels and their depth; and none at all. */
 START_TEST(every_kernel)
 {
@@ -141,7 +155,6 @@ END_TEST
 
 /* ---- threads do not change bits ---- */
 
-static struct backend *be;
 static struct buf *kept[16];
 static size_t n_kept;
 
@@ -221,12 +234,14 @@ END_TEST
 Suite *test_suite(void)
 {
     Suite *s = suite_create("kernels_gemm");
-    TCase *c = tcase_create("gemm");
-    tcase_set_timeout(c, 60);
+    TCase *c = tcase_create("gemm"), *threads = tcase_create("threads");
+    tcase_add_checked_fixture(c, open_cpu, close_cpu);
     tcase_add_loop_test(c, every_kernel, 0, EVERY_KERNEL);
     tcase_add_test(c, one_chain_of_sums);
     tcase_add_test(c, grids_cover);
-    tcase_add_loop_test(c, threads_keep_bits, 0, 5);
     suite_add_tcase(s, c);
+    tcase_set_timeout(threads, 60);
+    tcase_add_loop_test(threads, threads_keep_bits, 0, 5);
+    suite_add_tcase(s, threads);
     return s;
 }
