@@ -30,7 +30,8 @@ static const struct verb table[] = {
     {"sweeps", "sweeps [--state STATE]", "list sweeps, newest first", NULL, cmd_sweeps},
     {"show", "show SWEEP", "one sweep: state, counts, best trial, document", NULL, cmd_show},
     {"trials",
-     "trials SWEEP [--state STATE] [--sort KEY] [--desc] | trials add SWEEP --param NAME=VALUE…",
+     "trials SWEEP [--state STATE] [--group GROUP] [--sort KEY] [--desc] | trials add SWEEP "
+     "--param NAME=VALUE…",
      "list the trials of a sweep; add known results and configurations",
      "--sort takes number, value, started_at, finished_at or duration.\n"
      "`trials add` with --metric (or --failed) adds a result that is known already: the search "

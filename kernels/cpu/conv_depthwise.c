@@ -85,7 +85,8 @@ as_status cpu_depthwise_forward(const struct conv_args *a, act_kind act, struct 
             float *to = tensor_f32(y, k) + n * out, *kept = tensor_f32(z, k);
             forward_image(a, &s, tensor_f32(a->x, k) + n * in, tensor_f32(a->w, k),
                           tensor_f32(a->b, k), to);
-            cpu_bias_act(act, to, NULL, kept != NULL ? kept + n * out : NULL, s.oh * s.ow, a->out);
+            cpu_bias_act(act, to, NULL, kept != NULL ? kept + n * out : NULL, s.oh * s.ow, a->out,
+                         a->out);
         }
     }
     return AS_OK;

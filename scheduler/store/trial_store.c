@@ -71,16 +71,19 @@ static const struct stmt stmts[] = {
     [TRIAL_LIST_UP] = {"trial_list_up",
                        "select " TRIAL_COLUMNS ", true, t.number" TRIAL_FROM
                        "where t.sweep_key = $1 and ($2::text is null or t.state = $2) and "
-                       "t.number > $3 order by t.number limit $4"},
+                       "($5::text is null or t.group_id = $5) and t.number > $3 order by t.number "
+                       "limit $4"},
     [TRIAL_LIST_DOWN] = {"trial_list_down",
                          "select " TRIAL_COLUMNS ", true, t.number" TRIAL_FROM
                          "where t.sweep_key = $1 and ($2::text is null or t.state = $2) and "
-                         "t.number < $3 order by t.number desc limit $4"},
+                         "($5::text is null or t.group_id = $5) and t.number < $3 order by "
+                         "t.number desc limit $4"},
     [TRIAL_LIST_SORTED] =
         {"trial_list_sorted",
          "select " TRIAL_COLUMNS ", " SORT_KEY " is not null, " SORT_KEY TRIAL_FROM
          "where t.sweep_key = $1 and ($2::text is null or t.state = "
-         "$2) and (not $5::boolean or (" SORT_KEY " is null, coalesce(" SORT_KEY
+         "$2) and ($10::text is null or t.group_id = $10) and (not $5::boolean or (" SORT_KEY
+         " is null, coalesce(" SORT_KEY
          ", 0), t.number) > (not $6::boolean, $7::float8, $8::int)) order by " SORT_KEY
          " is null, " SORT_KEY ", t.number limit $9"},
     [TRIAL_BEST_MIN] = {"trial_best_min",
@@ -339,6 +342,7 @@ as_status store_trial_list(struct tx *t, struct arena *a, int64_t sweep_key,
         args_i64(&args, after->number);
     }
     args_i64(&args, q->page.size + 1);
+    args_str(&args, q->group);
     RESULT_AUTO r = {0};
     as_status st = tx_query(t, &stmts[which], &args, &r, err);
     return st == AS_OK ? read_page(&r, a, q->page.size, true, ret, ret_next, err) : st;

@@ -546,6 +546,8 @@ export type Runner = {
   gpus?: string[];
   /** Attempts it holds */
   running: number;
+  /** Slots that they take: a group takes one, whatever its members */
+  used_slots?: number;
   epoch: number;
   registered_at: Time;
   seen_at?: Time;
@@ -564,7 +566,7 @@ export type Claim = {
   max_trials?: number;
   /** Free GPUs. A group uses the GPUs of one trial */
   gpus?: number;
-  /** How many trials of one shape may share a slot */
+  /** How many trials of one shape may share a slot. With `fit` and left out: 64 */
   members?: number;
   /** What a group may use in all; null: no bound */
   memory_bytes?: number | null;
@@ -821,7 +823,7 @@ export interface Operations {
   /** List the trials of a sweep */
   "GET /v1/sweeps/{sweep}/trials": {
     path: {sweep: string};
-    query: {state?: TrialState; sort?: "number" | "value" | "started_at" | "finished_at" | "duration"; order?: "asc" | "desc"; cursor?: string; page_size?: number};
+    query: {state?: TrialState; group?: string; sort?: "number" | "value" | "started_at" | "finished_at" | "duration"; order?: "asc" | "desc"; cursor?: string; page_size?: number};
     body: undefined;
     result: TrialList;
   };
