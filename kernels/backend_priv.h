@@ -41,6 +41,7 @@ struct backend_ops {
                       size_t n, struct as_err *err);
 
     as_status (*gather)(struct backend *be, const struct gather_args *a, struct as_err *err);
+    as_status (*columns)(struct backend *be, const struct columns_args *a, struct as_err *err);
     as_status (*linear_forward)(struct backend *be, const struct linear_args *a, act_kind act,
                                 struct tensor y, struct tensor z, struct as_err *err);
     as_status (*linear_backward)(struct backend *be, const struct linear_args *a,
@@ -139,7 +140,7 @@ static inline int32_t *tensor_i32(struct tensor t, size_t k)
 
 /* The plugin's one symbol. `abi` guards against a plugin of another build: raise it whenever this
  * header or the structs of backend.h change. */
-#define BACKEND_ABI 3
+#define BACKEND_ABI 4
 #define BACKEND_PLUGIN_SYMBOL "assay_backend_plugin"
 
 struct backend_plugin {

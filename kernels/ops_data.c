@@ -30,6 +30,28 @@ as_status backend_gather(struct backend *be, const struct gather_args *a, struct
     return st < 0 ? st : be->ops->gather(be, a, err);
 }
 
+as_status backend_columns(struct backend *be, const struct columns_args *a, struct as_err *err)
+{
+    const struct dim dims[] = {{"members", a->members}, {"rows", a->rows}, {"width", a->width}};
+    const struct dim sides[] = {{"src_width", a->src_width}, {"dst_width", a->dst_width}};
+    as_status st = check_dims("columns", sides, AS_ARRAY_LEN(sides), err);
+    if (st < 0)
+        return st;
+    const struct row rows[] = {
+        {"src", a->src, BUF_F32, a->rows * a->src_width, SHARED},
+        {"dst", a->dst, BUF_F32, a->rows * a->dst_width, REQUIRED},
+    };
+    st = check_all("columns", be, dims, AS_ARRAY_LEN(dims), rows, AS_ARRAY_LEN(rows), err);
+    if (st < 0)
+        return st;
+    if (a->src_at > a->src_width || a->width > a->src_width - a->src_at ||
+        a->dst_at > a->dst_width || a->width > a->dst_width - a->dst_at)
+        return as_fail(err, AS_E_INVAL,
+                       "columns: %zu from %zu of %zu to %zu of %zu are past the end of a row",
+                       a->width, a->src_at, a->src_width, a->dst_at, a->dst_width);
+    return be->ops->columns(be, a, err);
+}
+
 static as_status check_tick(struct backend *be, const struct tick_args *a, struct as_err *err)
 {
     const struct dim dims[] = {

@@ -29,6 +29,21 @@ struct gather_args {
 AS_MUST_CHECK as_status backend_gather(struct backend *be, const struct gather_args *a,
                                        struct as_err *err);
 
+/* ---- columns of a matrix ---- */
+
+struct columns_args {
+    size_t members, rows, width; /* K, B; columns that are copied */
+    struct tensor src;           /* [K or shared, B, src_width], F32 */
+    size_t src_width, src_at;
+    struct tensor dst; /* [K, B, dst_width]; the other columns are left as they are */
+    size_t dst_width, dst_at;
+};
+
+/* dst[k, r, dst_at + c] = src[k, r, src_at + c] for c < width: what puts matrices side by side.
+ * AS_E_INVAL: columns past the end of a row. */
+AS_MUST_CHECK as_status backend_columns(struct backend *be, const struct columns_args *a,
+                                        struct as_err *err);
+
 /* ---- the clock of a step ---- */
 
 /* What changes from step to step (learning rates, weights of micro-batches) lies in a table in

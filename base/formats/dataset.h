@@ -56,6 +56,10 @@ typedef enum dataset_task {
 
 typedef enum dataset_input { DATASET_TABLE, DATASET_IMAGE, DATASET_TOKEN_TEXT } dataset_input;
 
+extern const char *const dataset_format_names[]; /* NULL-terminated, in the enums' order */
+extern const char *const dataset_task_names[];
+extern const char *const dataset_input_names[];
+
 /* "csv", …, "tokens"; "auto", "classification", "regression", "language_modeling"; "table",
  * "image", "tokens". */
 const char *dataset_format_name(dataset_format format);
@@ -192,7 +196,8 @@ AS_MUST_CHECK as_status dataset_options_from_json(const json_t *obj, const char 
 
 /* Reads what dataset_info_to_json writes, and what it wrote before 2026-11-21 (no input: a table of
  * numbers); other fields of the object (a Dataset of the API has more) are passed over. `pointer`
- * is the object's, for messages. AS_E_INVAL, AS_E_NOMEM. */
+ * is the object's, for messages. AS_E_INVAL, also for a data set that changed under its name: its
+ * field `expected` {sha256, rows, features} differs from its own; AS_E_NOMEM. */
 AS_MUST_CHECK as_status dataset_info_from_json(const json_t *obj, const char *pointer,
                                                struct dataset_info *ret, struct as_err *err);
 

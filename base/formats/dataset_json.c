@@ -367,6 +367,26 @@ static as_status decode(struct json_fields *f, struct dataset_info *info, struct
     return st == AS_OK ? decode_image(image, f->pointer, info, err) : st;
 }
 
+/* The server says so when the name holds other content than when the sweep was made. */
+static as_status check_expected(const json_t *obj, const char *pointer, struct as_err *err)
+{
+    const json_t *e = json_object_get(obj, "expected");
+    const char *is = json_string_value(json_object_get(obj, "sha256"));
+    const char *was = json_string_value(json_object_get(e, "sha256"));
+    if (!e || (is && was && strcmp(is, was) == 0))
+        return AS_OK;
+    return as_fail_at(
+        err, AS_E_INVAL, pointer,
+        "the data set changed under its name: the sweep was made with %" JSON_INTEGER_FORMAT
+        " rows of %" JSON_INTEGER_FORMAT
+        " features (digest %.12s), it now has %" JSON_INTEGER_FORMAT
+        " rows of %" JSON_INTEGER_FORMAT " features (digest %.12s)",
+        json_integer_value(json_object_get(e, "rows")),
+        json_integer_value(json_object_get(e, "features")), was ? was : "unknown",
+        json_integer_value(json_object_get(obj, "rows")),
+        json_integer_value(json_object_get(obj, "features")), is ? is : "unknown");
+}
+
 as_status dataset_info_from_json(const json_t *obj, const char *pointer, struct dataset_info *ret,
                                  struct as_err *err)
 {
@@ -376,6 +396,8 @@ as_status dataset_info_from_json(const json_t *obj, const char *pointer, struct 
         return st;
     struct dataset_info info = {0};
     st = decode(&f, &info, err);
+    if (st == AS_OK)
+        st = check_expected(obj, pointer, err);
     if (st < 0)
         dataset_info_done(&info);
     else

@@ -4,23 +4,33 @@
 
 #include "base/formats/dataset.h"
 
-extern const char *const dataset_format_names[]; /* NULL-terminated, in the enums' order */
-extern const char *const dataset_task_names[];
-extern const char *const dataset_input_names[];
-
-/* These leave a half-filled `ret` behind on failure: the caller frees it. */
+/* These leave a half-filled `ret` behind on failure: the caller frees it. Format and options are in
+ * `ret` before. */
 AS_MUST_CHECK as_status dataset_csv_inspect(const struct dataset_paths *paths, const char *target,
                                             dataset_task task, struct dataset_info *ret,
                                             struct as_err *err);
 AS_MUST_CHECK as_status dataset_csv_load(const struct dataset_paths *paths,
                                          const struct dataset_info *info, struct dataset *ret,
                                          struct as_err *err);
-AS_MUST_CHECK as_status dataset_npy_inspect(const struct dataset_paths *paths, const char *target,
-                                            dataset_task task, struct dataset_info *ret,
+AS_MUST_CHECK as_status dataset_arrays_inspect(const struct dataset_paths *paths,
+                                               const char *target, dataset_task task,
+                                               struct dataset_info *ret, struct as_err *err);
+AS_MUST_CHECK as_status dataset_arrays_load(const struct dataset_paths *paths,
+                                            const struct dataset_info *info, struct dataset *ret,
                                             struct as_err *err);
-AS_MUST_CHECK as_status dataset_npy_load(const struct dataset_paths *paths,
-                                         const struct dataset_info *info, struct dataset *ret,
-                                         struct as_err *err);
+AS_MUST_CHECK as_status dataset_tokens_inspect(const struct dataset_paths *paths,
+                                               const char *target, dataset_task task,
+                                               struct dataset_info *ret, struct as_err *err);
+AS_MUST_CHECK as_status dataset_tokens_load(const struct dataset_paths *paths,
+                                            const struct dataset_info *info, struct dataset *ret,
+                                            struct as_err *err);
+
+/* dataset_decoded.c. Reading: anything but AS_OK means that there is no whole copy of this data set;
+ * `ret` may be half-filled then. Writing replaces the file in one step. */
+AS_MUST_CHECK as_status dataset_decoded_read(const char *path, const struct dataset_info *info,
+                                             struct dataset *ret);
+AS_MUST_CHECK as_status dataset_decoded_write(const char *path, const struct dataset_info *info,
+                                              const struct dataset *d);
 
 /* Rows and features within the limits, and their product? AS_E_TOO_LARGE; AS_E_INVAL for no
  * feature. */

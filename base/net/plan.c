@@ -192,7 +192,7 @@ size_t net_add_sum(struct net_builder *b, size_t from, size_t with, net_act act)
 size_t net_add_dropout(struct net_builder *b, size_t from)
 {
     struct net_shape s = net_out(b, from);
-    if (b->spec->model.dropout <= 0)
+    if (!b->spec->model.dropping)
         return from;
     const struct net_node n = {.op = NET_DROPOUT,
                                .from = from,
@@ -265,7 +265,7 @@ static void build_mlp(struct net_builder *b)
         at = add_hidden(b, at, i, act);
     (void)snprintf(name, sizeof name, "layers.%zu", m->n_layers);
     (void)net_add_dense(b, at, b->p->outputs, NET_ACT_NONE, true, name);
-    if (m->batch_norm || m->dropout > 0)
+    if (m->batch_norm)
         return;
     b->p->n_hidden = m->n_layers;
     for (size_t i = 0; i < m->n_layers; i++)
@@ -289,22 +289,6 @@ static size_t rows_of(const struct train_spec *spec, const struct net_data *d)
     return rows < train ? rows : train;
 }
 
-static double activation_bytes(const struct net_plan *p, double rows)
-{
-    double row = 0, member = 0;
-    for (size_t i = 0; i < p->n_nodes; i++) {
-        const struct net_node *n = &p->nodes[i];
-        double value = (double)net_shape_elements(n->out);
-        if (n->op != NET_INPUT && !n->in_place)
-            row += value;
-        row += (double)n->kept_row + (n->keeps_z ? value : 0);
-        member += (double)n->kept_member;
-    }
-    for (size_t i = 0; i < p->n_slots; i++)
-        row += (double)p->slots[i];
-    return 4 * (row * rows + member);
-}
-
 static as_status check_size(const struct net_builder *b)
 {
     static const char *const fields[] = {[TRAIN_MLP] = "layers", [TRAIN_CNN] = "layers"};
@@ -318,7 +302,7 @@ static as_status check_size(const struct net_builder *b)
         return as_fail_at(b->err, AS_E_TOO_LARGE, at,
                           "%s: the model has %zu parameters, expected at most %zu", at, p->n_params,
                           TRAIN_MAX_PARAMETERS);
-    double bytes = activation_bytes(p, (double)p->max_rows);
+    double bytes = net_activation_bytes(p, (double)p->max_rows);
     if (bytes > MAX_ACTIVATIONS)
         return as_fail_at(b->err, AS_E_TOO_LARGE, at,
                           "%s: a batch of %zu rows needs %.3g bytes, expected at most %.3g", at,
@@ -351,40 +335,4 @@ as_status net_plan_create(const struct train_spec *spec, const struct net_data *
     if (st == AS_OK)
         *ret = as_steal(p);
     return st;
-}
-
-/* ---- memory ---- */
-
-static size_t workspace_bytes(const struct net_plan *p)
-{
-    for (size_t i = 0; i < p->n_nodes; i++)
-        if (p->nodes[i].op == NET_CONV || p->nodes[i].op == NET_ATTENTION)
-            return NET_WORKSPACE_MAX; /* one, shared by all nodes of a member */
-    return 0;
-}
-
-void net_plan_bytes(const struct net_plan *p, const struct train_spec *spec,
-                    const struct net_data *data, size_t rows, struct net_bytes *ret)
-{
-    const struct train_augment_spec *a = &spec->augment;
-    bool augments = a->pad > 0 || a->cutout > 0 || a->flip > 0;
-    bool classes = data->task == DATASET_CLASSIFICATION;
-    size_t inputs =
-        p->input == NET_TOKENS ? p->tokens : net_shape_elements(p->nodes[0].out) + p->n_categories;
-    size_t targets = p->input == NET_TOKENS ? p->tokens : classes ? 1 : data->outputs;
-    size_t row = p->input == NET_TOKENS ? 1 : inputs + targets; /* as the data set has it */
-    struct net_bytes b = {
-        .parameters = 4 * p->n_params,
-        .gradients = 4 * p->n_params,
-        .moments = 8 * p->n_params,
-        .accumulated = (spec->optimizer.ema > 0 ? 8 : 4) * p->n_params,
-        .state = 4 * p->n_state,
-        .activations = (size_t)activation_bytes(p, (double)rows),
-        .workspace = workspace_bytes(p),
-        .batch = 4 * rows * (inputs * (augments ? 2 : 1) + targets + 2 * p->tokens),
-        .shared = 4 * data->rows * row,
-    };
-    b.member = b.parameters + b.gradients + b.moments + b.accumulated + b.state + b.activations +
-               b.workspace + b.batch;
-    *ret = b;
 }

@@ -127,7 +127,7 @@ struct net_bytes {
     size_t accumulated; /* sums over micro-batches, and the average of weights, where there are */
     size_t state;
     size_t activations; /* values, kept inputs, gradient slots, indices, for max_rows rows */
-    size_t workspace;   /* what convolutions and attention need at most (NET_WORKSPACE_MAX each) */
+    size_t workspace;   /* the largest net_workspace: nodes share it */
     size_t batch;       /* the gathered batch and its targets, losses of rows */
     size_t member;      /* the sum of the above */
     size_t shared;      /* the data set on the device, whatever the number of members */
@@ -195,8 +195,9 @@ void net_plan_collect(const struct net_plan *own, const struct net_plan *padded,
 
 /* ---- memory ---- */
 
-/* At most this much workspace of one convolution or attention node per member, on any back end. */
-#define NET_WORKSPACE_MAX ((size_t)16 << 20)
+/* Numbers of workspace that a convolution or attention over `rows` rows takes at most on the host;
+ * 0 for other nodes. A CUDA back end may take more: model_bytes() of the trainer asks it. */
+size_t net_workspace(const struct net_node *n, size_t rows);
 
 /* Bytes with buffers for `rows` rows (at least p->max_rows; validation may take more). */
 void net_plan_bytes(const struct net_plan *p, const struct train_spec *spec,

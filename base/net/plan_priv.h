@@ -29,7 +29,8 @@ size_t net_add_dense(struct net_builder *b, size_t from, size_t out, net_act act
 size_t net_add_batch_norm(struct net_builder *b, size_t from, net_act act, const char *name);
 size_t net_add_layer_norm(struct net_builder *b, size_t from, const char *name);
 size_t net_add_sum(struct net_builder *b, size_t from, size_t with, net_act act);
-size_t net_add_dropout(struct net_builder *b, size_t from); /* `from` itself when the rate is 0 */
+size_t net_add_dropout(struct net_builder *b,
+                       size_t from); /* `from` itself without model.dropout */
 
 /* A node with everything but its tensors. */
 size_t net_add_node(struct net_builder *b, const struct net_node *node);
@@ -44,6 +45,8 @@ net_act net_act_of(train_activation a);
 
 /* AS_E_INVAL at `field` of the section `model`. */
 void net_refuse(struct net_builder *b, const char *field, const char *fmt, ...) AS_PRINTF(3, 4);
+
+double net_activation_bytes(const struct net_plan *p, double rows); /* memory.c */
 
 void net_build_cnn(struct net_builder *b);         /* plan_cnn.c */
 void net_build_transformer(struct net_builder *b); /* plan_transformer.c */

@@ -6,12 +6,11 @@
 
 static void add_mlp(const struct train_model_spec *m, struct str *out)
 {
-    bool exact = m->batch_norm || m->dropout > 0;
-    str_printf(out, "mlp %s%s%s", m->batch_norm ? "norm " : "", m->dropout > 0 ? "dropout " : "",
-               exact ? "exactly" : "up to");
+    str_printf(out, "mlp %s%s%s", m->batch_norm ? "norm " : "", m->dropping ? "dropout " : "",
+               m->batch_norm ? "exactly" : "up to");
     for (size_t i = 0; i < m->n_layers; i++) {
         size_t width = (size_t)m->layers[i];
-        str_printf(out, " %zu", exact ? width : net_width_bucket(width));
+        str_printf(out, " %zu", m->batch_norm ? width : net_width_bucket(width));
     }
 }
 
@@ -21,10 +20,10 @@ static void add_cnn(const struct train_model_spec *m, struct str *out)
         [BLOCK_CONV] = "conv",          [BLOCK_POOL_MAX] = "max",      [BLOCK_POOL_AVG] = "avg",
         [BLOCK_POOL_GLOBAL] = "global", [BLOCK_RESIDUAL] = "residual", [BLOCK_DENSE] = "dense",
         [BLOCK_DROPOUT] = "dropout"};
-    str_printf(out, "cnn%s", m->dropout > 0 ? " dropout" : "");
+    str_printf(out, "cnn%s", m->dropping ? " dropout" : "");
     for (size_t i = 0; i < m->n_blocks; i++) {
         const struct train_block *b = &m->blocks[i];
-        if (b->kind == BLOCK_DROPOUT && m->dropout <= 0)
+        if (b->kind == BLOCK_DROPOUT && !m->dropping)
             continue;
         str_printf(out, ", %s %" PRId64 " k%" PRId64 " s%" PRId64 " p%" PRId64 "%s%s%s",
                    words[b->kind], b->out, b->kernel, b->stride, b->padding,
@@ -45,7 +44,7 @@ static void add_model(const struct train_model_spec *m, const struct net_data *d
         break;
     case TRAIN_TRANSFORMER:
         str_printf(out, "transformer %" PRId64 " x %" PRId64 ", %" PRId64 " heads, %" PRId64 "%s",
-                   m->depth, m->width, m->heads, m->context, m->dropout > 0 ? " dropout" : "");
+                   m->depth, m->width, m->heads, m->context, m->dropping ? " dropout" : "");
         break;
     default: /* a linear model is an mlp without hidden layers */
         add_mlp(m, out);

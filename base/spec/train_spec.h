@@ -90,6 +90,8 @@ struct train_model_spec {
     bool batch_norm;                  /* mlp: after each hidden layer's product; default false */
     double dropout;  /* after each hidden layer, at {dropout: true}, in a transformer
                       * after embedding and each branch; [0, 1); default 0 */
+    bool dropping;   /* `dropout` was given, if only as 0: trials of a sweep over it have one
+                      * shape */
     size_t n_blocks; /* cnn: `layers`, or what `preset` stands for: lenet, vgg8,
                       * resnet8, resnet18 (with `width`, channels of the first stage) */
     struct train_block blocks[TRAIN_MAX_BLOCKS];

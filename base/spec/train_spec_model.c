@@ -101,6 +101,7 @@ static as_status parse_fields(struct json_fields *f, struct train_model_spec *m,
         st = parse_batch_norm(f, m, err);
     if (st == AS_OK)
         st = train_spec_numbers(f, &dropout, 1, err);
+    m->dropping = json_is_number(json_object_get(f->obj, "dropout"));
     return st < 0 ? st : json_fields_end(f, err);
 }
 

@@ -10,6 +10,7 @@
 #include <features.h>
 
 #if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__) && !defined(ASSAY_NO_CLONES)
+#define CPU_HAS_CLONES 1
 #define CPU_CLONES __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
 #else
 #define CPU_CLONES

@@ -156,6 +156,7 @@ static const struct backend_ops ops = {
     HOST_BUF_OPS,
     .close = cpu_close,
     .gather = cpu_gather,
+    .columns = cpu_columns,
     .linear_forward = cpu_linear_forward,
     .linear_backward = cpu_linear_backward,
     .act_backward = cpu_act_backward,
@@ -183,6 +184,14 @@ static const struct backend_ops ops = {
     .ema = cpu_ema,
     .lanes = cpu_lanes,
     .for_each = cpu_for_each,
+    .conv_work = cpu_conv_work,
+    .conv_forward = cpu_conv_forward,
+    .conv_backward = cpu_conv_backward,
+    .pool_forward = cpu_pool_forward,
+    .pool_backward = cpu_pool_backward,
+    .batch_norm_train = cpu_batch_norm_train,
+    .batch_norm_eval = cpu_batch_norm_eval,
+    .batch_norm_backward = cpu_batch_norm_backward,
 };
 
 /* OpenBLAS keeps to the thread that calls it: its own second thread makes small products slower

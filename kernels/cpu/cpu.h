@@ -19,6 +19,7 @@ typedef void cpu_chunk(void *arg, size_t k, size_t first, size_t n);
 void cpu_split_elements(struct backend *be, size_t members, size_t n, cpu_chunk *chunk, void *arg);
 
 as_status cpu_gather(struct backend *be, const struct gather_args *a, struct as_err *err);
+as_status cpu_columns(struct backend *be, const struct columns_args *a, struct as_err *err);
 as_status cpu_linear_forward(struct backend *be, const struct linear_args *a, act_kind act,
                              struct tensor y, struct tensor z, struct as_err *err);
 as_status cpu_linear_backward(struct backend *be, const struct linear_args *a,
@@ -58,5 +59,24 @@ as_status cpu_ema(struct backend *be, const struct ema_args *a, struct as_err *e
 
 /* loss[k] (+)= weight * mean of the rows, in their order: the end of every loss (loss.c). */
 void cpu_reduce_rows(const struct loss_out *o, size_t k, size_t batch);
+
+size_t cpu_conv_work(const struct backend *be, const struct conv_args *a);
+as_status cpu_conv_forward(struct backend *be, const struct conv_args *a, act_kind act,
+                           struct tensor y, struct tensor z, struct as_err *err);
+as_status cpu_conv_backward(struct backend *be, const struct conv_args *a,
+                            const struct conv_grads *g, struct as_err *err);
+as_status cpu_pool_forward(struct backend *be, const struct pool_args *a, struct tensor x,
+                           struct tensor y, struct as_err *err);
+as_status cpu_pool_backward(struct backend *be, const struct pool_args *a, struct tensor dy,
+                            struct tensor dx, struct as_err *err);
+as_status cpu_batch_norm_train(struct backend *be, const struct batch_norm_args *a, float momentum,
+                               struct tensor running_mean, struct tensor running_var,
+                               struct as_err *err);
+as_status cpu_batch_norm_eval(struct backend *be, const struct batch_norm_args *a,
+                              struct tensor running_mean, struct tensor running_var,
+                              struct as_err *err);
+as_status cpu_batch_norm_backward(struct backend *be, const struct batch_norm_args *a,
+                                  struct tensor dy, struct tensor dx, struct tensor dgamma,
+                                  struct tensor dbeta, struct as_err *err);
 
 #endif

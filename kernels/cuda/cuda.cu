@@ -134,6 +134,7 @@ static const struct backend_ops ops = {
     .fill = cuda_fill,
     .copy = cuda_copy,
     .gather = cuda_gather,
+    .columns = cuda_columns,
     .linear_forward = cuda_linear_forward,
     .linear_backward = cuda_linear_backward,
     .act_backward = cuda_act_backward,

@@ -136,6 +136,7 @@ template <typename T> __device__ static inline T block_sum(T v)
 
 /* The operations, one per row of the table. */
 as_status cuda_gather(struct backend *be, const struct gather_args *a, struct as_err *err);
+as_status cuda_columns(struct backend *be, const struct columns_args *a, struct as_err *err);
 as_status cuda_linear_forward(struct backend *be, const struct linear_args *a, act_kind act,
                               struct tensor y, struct tensor z, struct as_err *err);
 as_status cuda_linear_backward(struct backend *be, const struct linear_args *a,

@@ -42,3 +42,33 @@ as_status cuda_gather(struct backend *be, const struct gather_args *a, struct as
         i32_of(a->dst), i32_of(a->src), i32_of(a->index), i32_of(a->at), n, missing);
     return cuda_launched("gather", err);
 }
+
+struct sides {
+    size_t members, rows, width, src_width, src_at, dst_width, dst_at;
+};
+
+/* A warp per row. */
+__global__ static void columns(struct dev_f32 dst, struct dev_f32 src, struct sides n)
+{
+    FOR_MEMBERS(k, n.members)
+    {
+        FOR_ROWS(r, n.rows)
+        {
+            for (size_t c = threadIdx.x % WARP; c < n.width; c += WARP)
+                dst.at(k)[r * n.dst_width + n.dst_at + c] =
+                    src.at(k)[r * n.src_width + n.src_at + c];
+        }
+    }
+}
+
+as_status cuda_columns(struct backend *be, const struct columns_args *a, struct as_err *err)
+{
+    if (a->members == 0 || a->rows == 0 || a->width == 0)
+        return AS_OK;
+    cuda_use(be);
+    struct sides n = {a->members, a->rows,      a->width, a->src_width,
+                      a->src_at,  a->dst_width, a->dst_at};
+    columns<<<grid_over_rows(a->rows, a->members), THREADS, 0, cuda_of(be)->stream>>>(
+        f32_of(a->dst), f32_of(a->src), n);
+    return cuda_launched("columns", err);
+}

@@ -2,6 +2,21 @@
 
 #include <math.h>
 
+double ref_activate(act_kind act, double z)
+{
+    switch (act) {
+    case ACT_RELU:
+        return z < 0 ? 0 : z;
+    case ACT_TANH:
+        return tanh(z);
+    case ACT_GELU:
+        return 0.5 * z * (1 + erf(z * M_SQRT1_2));
+    case ACT_NONE:
+        break;
+    }
+    return z;
+}
+
 /* The derivative, from the output (relu, tanh) or the input (gelu). */
 static double slope(act_kind act, double kept)
 {

@@ -36,3 +36,15 @@ as_status ref_gather(struct backend *be, const struct gather_args *a, struct as_
             gather_row(a, k, r);
     return AS_OK;
 }
+
+as_status ref_columns(struct backend *be, const struct columns_args *a, struct as_err *err)
+{
+    (void)be;
+    (void)err;
+    for (size_t k = 0; k < a->members; k++)
+        for (size_t r = 0; r < a->rows; r++)
+            for (size_t c = 0; c < a->width; c++)
+                tensor_f32(a->dst, k)[r * a->dst_width + a->dst_at + c] =
+                    tensor_f32(a->src, k)[r * a->src_width + a->src_at + c];
+    return AS_OK;
+}

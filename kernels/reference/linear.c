@@ -1,22 +1,5 @@
 #include "kernels/reference/reference.h"
 
-#include <math.h>
-
-static double activate(act_kind act, double z)
-{
-    switch (act) {
-    case ACT_RELU:
-        return z < 0 ? 0 : z;
-    case ACT_TANH:
-        return tanh(z);
-    case ACT_GELU:
-        return 0.5 * z * (1 + erf(z * M_SQRT1_2));
-    case ACT_NONE:
-        break;
-    }
-    return z;
-}
-
 static void forward_member(const struct linear_args *a, size_t k, act_kind act, struct tensor y,
                            struct tensor z)
 {
@@ -29,7 +12,7 @@ static void forward_member(const struct linear_args *a, size_t k, act_kind act, 
                 sum += (double)x[r * a->in + i] * (double)w[i * a->out + o];
             if (kept != NULL)
                 kept[r * a->out + o] = (float)sum;
-            out[r * a->out + o] = (float)activate(act, sum);
+            out[r * a->out + o] = (float)ref_activate(act, sum);
         }
     }
 }

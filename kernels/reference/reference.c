@@ -12,6 +12,7 @@ static const struct backend_ops ops = {
     HOST_BUF_OPS,
     .close = host_close,
     .gather = ref_gather,
+    .columns = ref_columns,
     .linear_forward = ref_linear_forward,
     .linear_backward = ref_linear_backward,
     .act_backward = ref_act_backward,
@@ -37,6 +38,14 @@ static const struct backend_ops ops = {
     .grad_accumulate = ref_grad_accumulate,
     .optimize = ref_optimize,
     .ema = ref_ema,
+    .conv_work = ref_conv_work,
+    .conv_forward = ref_conv_forward,
+    .conv_backward = ref_conv_backward,
+    .pool_forward = ref_pool_forward,
+    .pool_backward = ref_pool_backward,
+    .batch_norm_train = ref_batch_norm_train,
+    .batch_norm_eval = ref_batch_norm_eval,
+    .batch_norm_backward = ref_batch_norm_backward,
 };
 
 as_status reference_open(const struct backend_opts *opts, struct backend **ret, struct as_err *err)

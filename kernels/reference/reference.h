@@ -5,7 +5,11 @@
 
 #include "kernels/backend_priv.h"
 
+/* The function itself, in double. */
+double ref_activate(act_kind act, double z);
+
 as_status ref_gather(struct backend *be, const struct gather_args *a, struct as_err *err);
+as_status ref_columns(struct backend *be, const struct columns_args *a, struct as_err *err);
 as_status ref_linear_forward(struct backend *be, const struct linear_args *a, act_kind act,
                              struct tensor y, struct tensor z, struct as_err *err);
 as_status ref_linear_backward(struct backend *be, const struct linear_args *a,
@@ -45,5 +49,24 @@ as_status ref_ema(struct backend *be, const struct ema_args *a, struct as_err *e
 
 /* loss[k] (+)= weight * mean of the rows, in their order: the end of every loss (loss.c). */
 void ref_reduce_rows(const struct loss_out *o, size_t k, size_t batch);
+
+size_t ref_conv_work(const struct backend *be, const struct conv_args *a);
+as_status ref_conv_forward(struct backend *be, const struct conv_args *a, act_kind act,
+                           struct tensor y, struct tensor z, struct as_err *err);
+as_status ref_conv_backward(struct backend *be, const struct conv_args *a,
+                            const struct conv_grads *g, struct as_err *err);
+as_status ref_pool_forward(struct backend *be, const struct pool_args *a, struct tensor x,
+                           struct tensor y, struct as_err *err);
+as_status ref_pool_backward(struct backend *be, const struct pool_args *a, struct tensor dy,
+                            struct tensor dx, struct as_err *err);
+as_status ref_batch_norm_train(struct backend *be, const struct batch_norm_args *a, float momentum,
+                               struct tensor running_mean, struct tensor running_var,
+                               struct as_err *err);
+as_status ref_batch_norm_eval(struct backend *be, const struct batch_norm_args *a,
+                              struct tensor running_mean, struct tensor running_var,
+                              struct as_err *err);
+as_status ref_batch_norm_backward(struct backend *be, const struct batch_norm_args *a,
+                                  struct tensor dy, struct tensor dx, struct tensor dgamma,
+                                  struct tensor dbeta, struct as_err *err);
 
 #endif

@@ -79,7 +79,7 @@ START_TEST(a_member_that_left_makes_room_for_the_next)
     struct trial *next = offer_member(2, DO("train"), "g1");
     next->refills = "g1";
     start();
-    AWAIT(first->completion && next->completion);
+    AWAIT(first->completion && next->completion && stays->items);
     AWAIT(fx.empty_refills == 1);
     ck_assert_int_eq(fx.refill_claims, 2);
     ck_assert(pid_of(next) == pid_of(stays));

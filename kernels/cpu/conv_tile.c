@@ -1,0 +1,47 @@
+/* A target_clones function has one text, and so one size of tile, for all instruction sets; here
+ * the tile must follow the number and the width of the registers. Hence one body, included with
+ * three sizes. */
+#include "kernels/cpu/conv_tile.h"
+
+#include <string.h>
+
+#include "kernels/cpu/clones.h"
+
+#define LANES 4
+#define ROWS 6
+#define NAME(x) plain_##x
+#include "kernels/cpu/conv_tile_body.h"
+
+#ifdef CPU_HAS_CLONES
+
+#pragma GCC push_options
+#pragma GCC target("arch=x86-64-v3")
+#define LANES 8
+#define ROWS 6
+#define NAME(x) v3_##x
+#include "kernels/cpu/conv_tile_body.h"
+#pragma GCC pop_options
+
+#pragma GCC push_options
+#pragma GCC target("arch=x86-64-v4")
+#define LANES 16
+#define ROWS 8
+#define NAME(x) v4_##x
+#include "kernels/cpu/conv_tile_body.h"
+#pragma GCC pop_options
+
+const struct conv_tile *conv_tile(void)
+{
+    if (__builtin_cpu_supports("x86-64-v4"))
+        return &v4_tile;
+    return __builtin_cpu_supports("x86-64-v3") ? &v3_tile : &plain_tile;
+}
+
+#else
+
+const struct conv_tile *conv_tile(void)
+{
+    return &plain_tile;
+}
+
+#endif
