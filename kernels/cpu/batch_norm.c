@@ -1,7 +1,7 @@
 /* Batch normalisation in pieces of some channels that share nothing, so that they may run side by
  * side. A piece goes down the rows in chunks that stay in the first-level cache. Within a chunk
- * float sums; chunks are joined in double, in order (Chan, Golub and LeVeque 1983 for the variance):
- * x is read from memory once for the statistics, once for y. */
+ * float sums; chunks are joined in double, in order (Chan, Golub and LeVeque 1983 for the
+ * variance): x is read from memory once for the statistics, once for y. */
 #include "kernels/cpu/cpu.h"
 
 #include <math.h>

@@ -3,7 +3,8 @@
 #include "kernels/cpu/vec_begin.h"
 
 /* Mean and sum of squared differences from it. */
-static void NAME(stats)(const float *x, size_t rows, size_t jump, float *ret_mean, float *ret_spread)
+static void NAME(stats)(const float *x, size_t rows, size_t jump, float *ret_mean,
+                        float *ret_spread)
 {
     NAME(vec) sum = {0}, first = {0}, second = {0};
     for (size_t r = 0; r < rows; r++)

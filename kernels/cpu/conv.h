@@ -22,7 +22,7 @@ struct conv_plan {
     size_t hp, wp;             /* of the input with its padding */
     size_t run, patch;         /* KW C: what lies side by side; KH KW C: rows of the weight */
     size_t out_cols, run_cols; /* O and `run` in panels */
-    size_t pass;                /* rows of the kernel in one pass over the pixels */
+    size_t pass;               /* rows of the kernel in one pass over the pixels */
     size_t group, band;        /* images and output rows of a block: one of the two is whole */
     size_t dx_band;            /* rows of the padded input of a block of dx */
     size_t blocks, dx_blocks;

@@ -21,7 +21,7 @@ struct pixel_tile {
     const float *panel; /* [runs * run][width] */
     const float *start; /* [width]: what the sums begin with; NULL: they are added to `to` */
     size_t cols;        /* how many columns are written */
-    bool relu; /* of the result; NaN stays */
+    bool relu;          /* of the result; NaN stays */
 };
 
 /* sum[r][c] += sum over pixels p of from[r][at(p)] panel[p][c]. Pixels are images of height x

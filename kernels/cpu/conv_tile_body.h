@@ -1,5 +1,6 @@
 /* The loops of conv_tile.c for one instruction set (vec_begin.h), with
- *   ROWS   rows of a tile: ROWS x 2 sums, 2 of a panel and what is multiplied must fit the registers
+ *   ROWS   rows of a tile: ROWS x 2 sums, 2 of a panel and what is multiplied must fit the
+ * registers
  */
 #include "kernels/cpu/vec_begin.h"
 

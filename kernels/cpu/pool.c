@@ -6,6 +6,7 @@
 #include "kernels/cpu/cpu.h"
 
 #include "kernels/cpu/clones.h"
+#include "kernels/cpu/window.h"
 
 struct shape {
     size_t oh, ow;
@@ -32,20 +33,6 @@ CPU_INLINE struct window window_of(const struct pool_args *a, size_t y, size_t x
     w.h1 = w.h1 < a->height ? w.h1 : a->height;
     w.w1 = w.w1 < a->width ? w.w1 : a->width;
     return w;
-}
-
-/* Windows first to last - 1, along one axis. */
-struct range {
-    size_t first, last;
-};
-
-/* Those that hold the padded image's row (or column) `at`, of n; `at` grows from call to call. */
-CPU_INLINE void range_move(struct range *r, size_t at, size_t stride, size_t kernel, size_t n)
-{
-    while (r->first < n && r->first * stride + kernel <= at)
-        r->first++;
-    while (r->last < n && r->last * stride <= at)
-        r->last++;
 }
 
 #define LANES 1
