@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "bench/bench.h"
+#include "bench/kernels_conv.h"
 #include "kernels/ops.h"
 
 static struct backend *be;
@@ -143,7 +144,7 @@ static void time_layer(size_t members, size_t batch, size_t in, size_t out)
 static void step(void *arg)
 {
     struct as_err err;
-    must(backend_adamw(be, arg, &err), &err);
+    must(backend_optimize(be, arg, &err), &err);
 }
 
 struct copy {
@@ -183,24 +184,24 @@ static struct tensor constant(float v)
 static void time_adamw(size_t members, size_t n)
 {
     struct as_err err;
-    struct buf *count = NULL;
+    struct buf *count = NULL, *kind = NULL;
     must(buf_create(be, BUF_I32, members, &count, &err), &err);
-    struct adamw_args a = {
-        .arena = {.members = members,
-                  .n = n,
-                  .params = members_of(members, n),
-                  .grads = members_of(members, n),
-                  .lr = constant(1e-3f),
-                  .weight_decay = constant(1e-2f),
-                  .step = tensor_at(count, 0, 1)},
-        .m = members_of(members, n),
-        .v = members_of(members, n),
-        .beta1 = constant(0.9f),
-        .beta2 = constant(0.999f),
-        .eps = constant(1e-8f),
+    must(buf_create(be, BUF_I32, 1, &kind, &err), &err);
+    must(buf_fill_i32(kind, 0, 1, OPT_ADAMW, &err), &err);
+    struct opt_args a = {
+        .members = members,
+        .n = n,
+        .kind = tensor_at(kind, 0, 0),
+        .params = members_of(members, n),
+        .grads = members_of(members, n),
+        .m1 = members_of(members, n),
+        .m2 = members_of(members, n),
+        .lr = constant(1e-3f),
+        .weight_decay = constant(1e-2f),
+        .step = tensor_at(count, 0, 1),
     };
-    must(buf_fill_f32(a.v.buf, 0, members * n, 1, &err), &err); /* no roots of negatives */
-    /* Reads params, grads, m, v; writes params, m, v. */
+    must(buf_fill_f32(a.m2.buf, 0, members * n, 1, &err), &err); /* no roots of negatives */
+    /* Reads params, grads, m1, m2; writes params, m1, m2. */
     double bytes = 7 * sizeof(float) * (double)members * (double)n;
     char name[64];
     snprintf(name, sizeof(name), "adamw K=%zu N=%zu", members, n);
@@ -208,16 +209,8 @@ static void time_adamw(size_t members, size_t n)
     bench_report(name, 1e-9 * bytes / bench_seconds(step, finish, &a), "GB/s",
                  host ? 1e-9 * copy_rate((size_t)bytes / 2) : NAN, NAN, NULL,
                  "floor: memcpy over as many bytes");
-    struct tensor *all[] = {&a.arena.params,
-                            &a.arena.grads,
-                            &a.arena.lr,
-                            &a.arena.step,
-                            &a.arena.weight_decay,
-                            &a.m,
-                            &a.v,
-                            &a.beta1,
-                            &a.beta2,
-                            &a.eps};
+    struct tensor *all[] = {&a.kind, &a.params, &a.grads, &a.m1,
+                            &a.m2,   &a.lr,     &a.step,  &a.weight_decay};
     for (size_t i = 0; i < AS_ARRAY_LEN(all); i++)
         buf_free(all[i]->buf);
 }
@@ -230,22 +223,23 @@ static void drop(void *arg)
     must(backend_dropout(be, arg, &err), &err);
 }
 
-static void time_dropout(size_t n)
+static void time_dropout(size_t rows, size_t width)
 {
     struct as_err err;
     struct buf *words = NULL;
     must(buf_create(be, BUF_I32, 3, &words, &err), &err);
     struct dropout_args a = {.members = 1,
-                             .n = n,
-                             .x = members_of(1, n),
-                             .y = members_of(1, n),
+                             .rows = rows,
+                             .width = width,
+                             .x = members_of(1, rows * width),
+                             .y = members_of(1, rows * width),
                              .rate = constant(0.2f),
                              .seed = tensor_at(words, 0, 0),
                              .step = tensor_at(words, 2, 0)};
     char name[64];
-    snprintf(name, sizeof(name), "dropout N=%zu", n);
-    bench_report(name, 1e-9 * (double)n / bench_seconds(drop, finish, &a), "Gelem/s", NAN, NAN,
-                 NULL, "Philox, no stored mask");
+    snprintf(name, sizeof(name), "dropout %zux%zu", rows, width);
+    bench_report(name, 1e-9 * (double)(rows * width) / bench_seconds(drop, finish, &a), "Gelem/s",
+                 NAN, NAN, NULL, "Philox, no stored mask");
     struct tensor *all[] = {&a.x, &a.y, &a.rate, &a.seed};
     for (size_t i = 0; i < AS_ARRAY_LEN(all); i++)
         buf_free(all[i]->buf);
@@ -296,8 +290,10 @@ int main(int argc, char **argv)
     time_adamw(1, 1u << 14);
     time_adamw(1, 1u << 24); /* past the caches */
     time_adamw(32, 1u << 14);
-    time_dropout(1u << 16);
+    time_dropout(128, 512);
+    time_dropout(128, 33);
     time_cross_entropy(128, 10);
+    bench_images(be);
     backend_free(be);
     return bench_exit();
 }

@@ -62,9 +62,9 @@ static void prepare(struct setup *s, const char *path)
     s->paths.table = path;
     must(json_parse(doc, strlen(doc), &j, &err));
     must(train_spec_parse(j, "", &s->spec, &err));
-    must(dataset_inspect(&s->paths, DATASET_CSV, "-1", DATASET_TASK_AUTO, &s->info, &err));
+    must(dataset_inspect(&s->paths, DATASET_CSV, "-1", DATASET_TASK_AUTO, NULL, &s->info, &err));
     must(dataset_load(&s->paths, &s->info, &set, &err));
-    must(train_data_prepare(&set, &s->spec, &s->data, &err));
+    must(train_data_prepare(&set, &s->info, &s->spec, &s->data, &err));
     must(backend_open("cpu", NULL, &s->be, &err));
 }
 

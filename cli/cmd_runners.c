@@ -15,6 +15,8 @@ static void add_row(const struct session *s, struct table *t, const json_t *runn
     table_cell(t, json_string_value(json_object_get(runner, "name")));
     table_cell_styled(t, look_of_state(state), state);
     table_cellf(t, "%" JSON_INTEGER_FORMAT, json_integer_value(json_object_get(runner, "running")));
+    table_cellf(t, "%" JSON_INTEGER_FORMAT,
+                json_integer_value(json_object_get(runner, "used_slots")));
     table_cellf(t, "%" JSON_INTEGER_FORMAT, json_integer_value(json_object_get(runner, "slots")));
     table_cellf(t, "%zu", json_array_size(json_object_get(runner, "gpus")));
     table_cell(t, json_string_value(json_object_get(runner, "host")));
@@ -25,9 +27,10 @@ static void add_row(const struct session *s, struct table *t, const json_t *runn
 static as_status list(const struct session *s, struct as_err *err)
 {
     static const struct list_column columns[] = {
-        {"runner", TABLE_LEFT, 12}, {"state", TABLE_LEFT, 0}, {"running", TABLE_RIGHT, 0},
-        {"slots", TABLE_RIGHT, 0},  {"gpus", TABLE_RIGHT, 0}, {"host", TABLE_LEFT, 8},
-        {"version", TABLE_LEFT, 0}, {"seen", TABLE_LEFT, 8},  {.header = NULL},
+        {"runner", TABLE_LEFT, 12}, {"state", TABLE_LEFT, 0},   {"running", TABLE_RIGHT, 0},
+        {"used", TABLE_RIGHT, 0},   {"slots", TABLE_RIGHT, 0},  {"gpus", TABLE_RIGHT, 0},
+        {"host", TABLE_LEFT, 8},    {"version", TABLE_LEFT, 0}, {"seen", TABLE_LEFT, 8},
+        {.header = NULL},
     };
     const struct list l = {.path = "/v1/runners", .columns = columns, .add_row = add_row};
     return list_print(s, &l, err);

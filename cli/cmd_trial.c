@@ -23,9 +23,9 @@ static void add_head(struct pairs *p, const json_t *trial)
                json_string_value(json_object_get(trial, "sweep")),
                json_integer_value(json_object_get(trial, "number")));
     pairs_add(p, "state", look_of_state(state), state);
-    static const char *const fields[] = {"reason",     "value",      "step",       "runner",
-                                         "client",     "origin",     "seed",       "restarts",
-                                         "created_at", "started_at", "finished_at"};
+    static const char *const fields[] = {
+        "reason", "value", "step",     "runner",     "client",     "group",      "shape",
+        "origin", "seed",  "restarts", "created_at", "started_at", "finished_at"};
     for (size_t i = 0; i < AS_ARRAY_LEN(fields); i++)
         pairs_add_json(p, fields[i], json_object_get(trial, fields[i]));
     if (ms >= 0)
@@ -82,6 +82,9 @@ static void add_attempts(struct pairs *p, const json_t *attempts)
         if (!runner)
             runner = json_string_value(json_object_get(a, "client"));
         str_printf(&b, "%s on %s", outcome ? outcome : "running", runner ? runner : "?");
+        const char *group = json_string_value(json_object_get(a, "group"));
+        if (group)
+            str_printf(&b, ", group %s", group);
         if (json_is_integer(exit_code))
             str_printf(&b, ", exit code %" JSON_INTEGER_FORMAT, json_integer_value(exit_code));
         if (reason)

@@ -82,12 +82,13 @@ int cmd_trials(int argc, char **argv)
     struct session s = {0};
     struct as_err err = {0};
     struct trials_add add = {0};
-    const char *state = NULL, *sort = NULL;
+    const char *state = NULL, *group = NULL, *sort = NULL;
     bool desc = false;
     int64_t limit = 0;
     int n, code;
     const struct opt table[] = {
         {"state", 0, OPT_STRING, &state, "STATE", NULL, "only trials in this state"},
+        {"group", 0, OPT_STRING, &group, "GROUP", NULL, "only trials that ran in this group last"},
         {"sort", 0, OPT_STRING, &sort, "KEY", NULL,
          "number, value, started_at, finished_at, duration"},
         {"desc", 0, OPT_FLAG, &desc, NULL, NULL, "the largest first"},
@@ -111,6 +112,8 @@ int cmd_trials(int argc, char **argv)
         struct str query = {0};
         if (state)
             client_query_add(&query, "state", state);
+        if (group)
+            client_query_add(&query, "group", group);
         if (sort)
             client_query_add(&query, "sort", sort);
         if (desc)

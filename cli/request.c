@@ -65,6 +65,16 @@ as_status request_get(struct client *c, const struct trial_ref *ref, const char 
     return st;
 }
 
+as_status request_one(struct client *c, const char *path, const char *id, json_t **ret,
+                      struct as_err *err)
+{
+    AS_AUTO(str_done) struct str full = {0};
+    str_puts(&full, path);
+    client_path_add(&full, id);
+    as_status st = str_check(&full, err);
+    return st == AS_OK ? client_call(c, "GET", full.s, NULL, NULL, NULL, ret, NULL, err) : st;
+}
+
 as_status request_delete(struct client *c, const char *path, const char *id, struct as_err *err)
 {
     struct str full = {0};

@@ -38,6 +38,9 @@ AS_MUST_CHECK as_status request_pages(struct client *c, const char *path, const 
                                       int64_t limit, request_page_fn page, void *arg,
                                       struct as_err *err);
 
+/* GET path/id; the id is escaped. The answer is owned by the caller. */
+AS_MUST_CHECK as_status request_one(struct client *c, const char *path, const char *id,
+                                    json_t **ret, struct as_err *err);
 /* DELETE path/id; the id is escaped. */
 AS_MUST_CHECK as_status request_delete(struct client *c, const char *path, const char *id,
                                        struct as_err *err);

@@ -65,14 +65,14 @@ static void drop_unused(json_t *names, const json_t *items)
     }
 }
 
-/* A column of reasons is worth its width only when there is one. */
-static bool has_reason(const json_t *items)
+/* A column of texts is worth its width only when there is one. */
+static bool has_text(const json_t *items, const char *field)
 {
     size_t i;
     json_t *trial;
     json_array_foreach((json_t *)items, i, trial)
     {
-        if (json_is_string(json_object_get(trial, "reason")))
+        if (json_is_string(json_object_get(trial, field)))
             return true;
     }
     return false;
@@ -83,7 +83,7 @@ struct layout {
     trial_table_kind kind;
     const json_t *params;  /* names of parameters */
     const json_t *metrics; /* names of objectives and constrained metrics */
-    bool has_feasible, has_reasons;
+    bool has_feasible, has_groups, has_reasons;
     bool is_single; /* one objective: what a trial is worth is its `value`, also while it runs */
     const struct look *look;
 };
@@ -106,6 +106,8 @@ static void add_columns(struct table *t, const struct layout *l)
     table_column(t, "time", TABLE_RIGHT, 6);
     json_array_foreach((json_t *)l->params, i, name)
         table_column(t, json_string_value(name), TABLE_RIGHT, 6);
+    if (l->has_groups)
+        table_column(t, "group", TABLE_LEFT, 9);
     if (l->has_reasons)
         table_column(t, "reason", TABLE_LEFT, 20);
 }
@@ -178,6 +180,8 @@ static void add_row(struct table *t, size_t rank, const json_t *trial, const str
     json_t *name;
     json_array_foreach((json_t *)l->params, i, name)
         add_value(t, STYLE_PLAIN, json_object_get(values, json_string_value(name)), exact);
+    if (l->has_groups)
+        table_cell(t, json_string_value(json_object_get(trial, "group")));
     if (l->has_reasons)
         table_cell_styled(t, STYLE_DIM, json_string_value(json_object_get(trial, "reason")));
 }
@@ -198,7 +202,8 @@ as_status trial_table_create(const json_t *items, trial_table_kind kind, const j
         .metrics = metrics,
         .has_feasible = kind == TRIAL_TABLE_ALL && objectives_has_constraints(sweep),
         /* In a pipe the columns do not depend on the rows more than they must. */
-        .has_reasons = kind == TRIAL_TABLE_ALL && (!look->tty || has_reason(items)),
+        .has_groups = kind == TRIAL_TABLE_ALL && (!look->tty || has_text(items, "group")),
+        .has_reasons = kind == TRIAL_TABLE_ALL && (!look->tty || has_text(items, "reason")),
         .is_single = objectives_count(sweep) == 1,
         .look = look,
     };

@@ -30,7 +30,8 @@ static const struct verb table[] = {
     {"sweeps", "sweeps [--state STATE]", "list sweeps, newest first", NULL, cmd_sweeps},
     {"show", "show SWEEP", "one sweep: state, counts, best trial, document", NULL, cmd_show},
     {"trials",
-     "trials SWEEP [--state STATE] [--sort KEY] [--desc] | trials add SWEEP --param NAME=VALUE…",
+     "trials SWEEP [--state STATE] [--group GROUP] [--sort KEY] [--desc] | trials add SWEEP "
+     "--param NAME=VALUE…",
      "list the trials of a sweep; add known results and configurations",
      "--sort takes number, value, started_at, finished_at or duration.\n"
      "`trials add` with --metric (or --failed) adds a result that is known already: the search "
@@ -99,11 +100,14 @@ static const struct verb table[] = {
      "--json`\n"
      "wrote; no server is needed for it. The same bits are promised on the same machine.",
      cmd_replay},
-    {"data", "data add NAME FILE [--target COLUMN] [--targets FILE] | data list | data delete NAME",
-     "register data sets for the built-in trainer, and list them",
+    {"data",
+     "data add NAME FILE [--target COLUMN] [--targets FILE] | data list | data show NAME | data "
+     "delete NAME",
+     "register data sets for the built-in trainer, and look at them",
      "A table (CSV) needs --target: the name of a column, or its number from 0 (negative: from "
      "the\n"
-     "end). NumPy features (.npy) need --targets: a .npy file with as many rows.",
+     "end). Features in .npy and images in IDX need --targets: a file with as many rows.\n"
+     "CIFAR, text, token files, .npz and .safetensors are one file that holds all of it.",
      cmd_data},
     {"runners", "runners", "list runners", NULL, cmd_runners},
     {"token", "token create ROLE [--name NAME] [--ttl 30d] | token list | token revoke ID",

@@ -76,6 +76,61 @@ as_status backend_sync(struct backend *be, struct as_err *err)
     return be->ops->sync(be, err);
 }
 
+/* ---- lanes ---- */
+
+size_t backend_lanes(const struct backend *be)
+{
+    return be->ops->lanes != NULL ? be->ops->lanes(be) : 1;
+}
+
+as_status backend_for_each(struct backend *be, size_t n, backend_task *task, void *arg,
+                           struct as_err *err)
+{
+    if (be->ops->for_each != NULL && backend_lanes(be) > 1)
+        return be->ops->for_each(be, n, task, arg, err);
+    as_status first = AS_OK;
+    for (size_t i = 0; i < n; i++) {
+        as_status st = task(be, i, arg, first == AS_OK ? err : NULL);
+        if (first == AS_OK)
+            first = st;
+    }
+    return first;
+}
+
+/* ---- graphs ---- */
+
+static as_status no_graphs(const struct backend *be, struct as_err *err)
+{
+    return as_fail(err, AS_E_UNSUPPORTED, "graph: back end %s records none", be->ops->name);
+}
+
+as_status backend_graph_begin(struct backend *be, struct as_err *err)
+{
+    return be->ops->graph_begin != NULL ? be->ops->graph_begin(be, err) : no_graphs(be, err);
+}
+
+as_status backend_graph_end(struct backend *be, struct graph **ret, struct as_err *err)
+{
+    return be->ops->graph_end != NULL ? be->ops->graph_end(be, ret, err) : no_graphs(be, err);
+}
+
+as_status backend_graph_run(struct backend *be, struct graph *g, struct as_err *err)
+{
+    return be->ops->graph_run != NULL ? be->ops->graph_run(be, g, err) : no_graphs(be, err);
+}
+
+void graph_free(struct graph *g)
+{
+    if (g != NULL)
+        g->be->ops->graph_free(g);
+}
+
+void graph_freep(struct graph **g)
+{
+    graph_free(*g);
+    *g = NULL;
+}
+
 /* ---- buffers ---- */
 
 as_status buf_create(struct backend *be, buf_kind kind, size_t n, struct buf **ret,
@@ -88,7 +143,7 @@ as_status buf_create(struct backend *be, buf_kind kind, size_t n, struct buf **r
     AS_AUTO(as_freep) struct buf *b = as_calloc(1, sizeof(*b));
     if (b == NULL)
         return as_fail(err, AS_E_NOMEM, "buffer: out of memory");
-    b->be = be;
+    b->be = be->owner != NULL ? be->owner : be;
     b->kind = kind;
     b->n = n;
     if (n > 0) {

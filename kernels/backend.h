@@ -59,7 +59,8 @@ extern "C" {
 struct backend;
 
 struct backend_opts {
-    int threads; /* BLAS threads of "cpu"; 0: 1. The setting is the whole process's. */
+    int threads; /* of "cpu", the caller's counted: its lanes, and those that share one large
+                  * operation; 0: 1. OpenBLAS itself is set to one thread, for the whole process */
     bool bf16;  /* cuda: products of matrices take bfloat16 factors and sum in float32; weights stay
                  * float32. AS_E_UNSUPPORTED elsewhere */
     int device; /* ordinal of the CUDA device, among those that CUDA_VISIBLE_DEVICES shows */
@@ -170,10 +171,10 @@ typedef as_status backend_task(struct backend *lane, size_t i, void *arg, struct
 
 /* Call task(lane, i, arg) for every i in [0, n), up to backend_lanes() of them at once in threads
  * of the back end's own. `lane` stands for `be` in that call: it takes the same buffers; within a
- * task operations run in the task's thread alone. Tasks that run side by side must not write what
- * another reads or writes (so: other members). With one lane the calls are made here, in order,
- * with be. Which lane takes which task is not fixed; results must not depend on it. All tasks are
- * run; the error of the lowest i is returned. Not to be nested. */
+ * task operations run in the task's thread alone, and `be` itself is not used. Tasks that run side
+ * by side must not write what another reads or writes (so: other members). With one lane the calls
+ * are made here, in order, with be. Which lane takes which task is not fixed; results must not
+ * depend on it. All tasks are run; the error of the lowest i is returned. Not to be nested. */
 AS_MUST_CHECK as_status backend_for_each(struct backend *be, size_t n, backend_task *task,
                                          void *arg, struct as_err *err);
 

@@ -19,6 +19,11 @@ struct buf {
     buf_kind kind;
 };
 
+/* A back end that records graphs embeds this as its graph's first member. */
+struct graph {
+    struct backend *be;
+};
+
 /* The names are those of the public functions. Ranges of buffers are in elements of 4 bytes. */
 struct backend_ops {
     const char *name;
@@ -36,6 +41,7 @@ struct backend_ops {
                       size_t n, struct as_err *err);
 
     as_status (*gather)(struct backend *be, const struct gather_args *a, struct as_err *err);
+    as_status (*columns)(struct backend *be, const struct columns_args *a, struct as_err *err);
     as_status (*linear_forward)(struct backend *be, const struct linear_args *a, act_kind act,
                                 struct tensor y, struct tensor z, struct as_err *err);
     as_status (*linear_backward)(struct backend *be, const struct linear_args *a,
@@ -49,8 +55,6 @@ struct backend_ops {
     as_status (*grad_stats)(struct backend *be, const struct grad_stats_args *a,
                             struct as_err *err);
     as_status (*grad_clip)(struct backend *be, const struct grad_clip_args *a, struct as_err *err);
-    as_status (*sgd)(struct backend *be, const struct sgd_args *a, struct as_err *err);
-    as_status (*adamw)(struct backend *be, const struct adamw_args *a, struct as_err *err);
     as_status (*tick)(struct backend *be, const struct tick_args *a, struct as_err *err);
     as_status (*augment)(struct backend *be, const struct augment_args *a, struct as_err *err);
     as_status (*add)(struct backend *be, const struct add_args *a, struct as_err *err);
@@ -109,12 +113,19 @@ struct backend_ops {
 
 struct backend {
     const struct backend_ops *ops;
+    struct backend *owner; /* of a lane: the back end that it stands for; NULL otherwise */
     char device[BACKEND_DEVICE_MAX];
 };
 
 /* One per back end: *ret is owned by the caller, closed with ops->close. opts is never NULL. */
 as_status reference_open(const struct backend_opts *opts, struct backend **ret, struct as_err *err);
 as_status cpu_open(const struct backend_opts *opts, struct backend **ret, struct as_err *err);
+
+/* Whose buffers it takes: itself, or what a lane stands for. */
+static inline const struct backend *backend_owner(const struct backend *be)
+{
+    return be->owner != NULL ? be->owner : be;
+}
 
 /* Member k of a tensor; NULL when the tensor is absent. The pointer is the device's. */
 static inline float *tensor_f32(struct tensor t, size_t k)
@@ -129,7 +140,7 @@ static inline int32_t *tensor_i32(struct tensor t, size_t k)
 
 /* The plugin's one symbol. `abi` guards against a plugin of another build: raise it whenever this
  * header or the structs of backend.h change. */
-#define BACKEND_ABI 2
+#define BACKEND_ABI 4
 #define BACKEND_PLUGIN_SYMBOL "assay_backend_plugin"
 
 struct backend_plugin {

@@ -52,7 +52,7 @@ static as_status check_row(const char *op, const struct backend *be, const struc
             return AS_OK;
         return as_fail(err, AS_E_INVAL, "%s: %s is missing", op, r->name);
     }
-    if (r->t.buf->be != be)
+    if (r->t.buf->be != backend_owner(be))
         return as_fail(err, AS_E_INVAL, "%s: %s belongs to another back end than %s", op, r->name,
                        be->ops->name);
     if (r->t.buf->kind != r->kind)

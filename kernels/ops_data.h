@@ -17,16 +17,32 @@ struct gather_args {
     struct tensor index;                /* [K or shared, index_len], I32, in [0, rows) */
     struct tensor at;                   /* [K], I32: which batch of the index, from 0; absent: 0 */
     size_t at_rows;                     /* rows that one unit of `at` stands for; usually B */
-    size_t index_len;                   /* rows of the index, when `at` is there; else B */
-    struct tensor dst;                  /* [K, B, D], of src's kind; must not overlap src */
+    size_t
+        index_len; /* rows of the index, when `at` is there; else it is B, and this not looked at */
+    struct tensor dst; /* [K, B, D], of src's kind; must not overlap src */
 };
 
-/* dst[k, r, :] = src[k, index[k, at[k] * at_rows + r], :], step = `at_rows` rows per unit of `at`.
- * With src, index and K = 1 shared the batch is read by all members through stride 0. An index out
- * of range fills its row with NaN (I32: -1), so that the fault shows in the loss; nothing is read
+/* dst[k, r, :] = src[k, index[k, at[k] * at_rows + r], :]. With src, index and K = 1 shared the
+ * batch is read by all members through stride 0. An index out of range, or a place outside the
+ * index, fills its row with NaN (I32: -1), so that the fault shows in the loss; nothing is read
  * outside src or the index. */
 AS_MUST_CHECK as_status backend_gather(struct backend *be, const struct gather_args *a,
                                        struct as_err *err);
+
+/* ---- columns of a matrix ---- */
+
+struct columns_args {
+    size_t members, rows, width; /* K, B; columns that are copied */
+    struct tensor src;           /* [K or shared, B, src_width], F32 */
+    size_t src_width, src_at;
+    struct tensor dst; /* [K, B, dst_width]; the other columns are left as they are */
+    size_t dst_width, dst_at;
+};
+
+/* dst[k, r, dst_at + c] = src[k, r, src_at + c] for c < width: what puts matrices side by side.
+ * AS_E_INVAL: columns past the end of a row. */
+AS_MUST_CHECK as_status backend_columns(struct backend *be, const struct columns_args *a,
+                                        struct as_err *err);
 
 /* ---- the clock of a step ---- */
 
@@ -39,7 +55,8 @@ struct tick_args {
     struct tensor out;                /* [K, J], F32 */
 };
 
-/* out[k, :] = table[k, at[k], :], then at[k] += 1. An `at` outside [0, S) gives NaN. */
+/* out[k, :] = table[k, at[k], :], then at[k] += 1. An `at` outside [0, S) gives NaN, and goes on.
+ */
 AS_MUST_CHECK as_status backend_tick(struct backend *be, const struct tick_args *a,
                                      struct as_err *err);
 
@@ -49,8 +66,9 @@ struct augment_args {
     size_t members, batch, height, width, channels; /* K, B, H, W, C */
     struct tensor x;                                /* [K or shared, B, H, W, C] */
     struct tensor y;                                /* [K, B, H, W, C]; must not overlap x */
-    struct tensor pad;  /* [K], I32: shift by up to so many pixels each way (pad-crop); absent: 0 */
-    struct tensor flip; /* [K], F32: probability of a flip left to right; absent: 0 */
+    struct tensor pad;    /* [K], I32: shift by up to so many pixels each way (pad-crop); absent or
+                           * < 0: 0 */
+    struct tensor flip;   /* [K], F32: probability of a flip left to right; absent or NaN: 0 */
     struct tensor cutout; /* [K], I32: side of the square set to 0; absent or <= 0: none */
     struct tensor seed;   /* [K, 2], I32 as for dropout */
     struct tensor step;   /* [K], I32 */

@@ -82,13 +82,34 @@ as_status backend_act_backward(struct backend *be, const struct act_args *a, str
     return st < 0 ? st : be->ops->act_backward(be, a, err);
 }
 
+static as_status check_add(struct backend *be, const struct add_args *a, struct as_err *err)
+{
+    if (a->act != ACT_NONE && a->act != ACT_RELU)
+        return as_fail(err, AS_E_INVAL, "add: activation %d is neither none (%d) nor relu (%d)",
+                       (int)a->act, ACT_NONE, ACT_RELU);
+    const struct dim dims[] = {{"members", a->members}, {"n", a->n}};
+    const struct row rows[] = {
+        {"a", a->a, BUF_F32, a->n, SHARED},
+        {"b", a->b, BUF_F32, a->n, SHARED},
+        {"y", a->y, BUF_F32, a->n, REQUIRED},
+    };
+    return check_all("add", be, dims, AS_ARRAY_LEN(dims), rows, AS_ARRAY_LEN(rows), err);
+}
+
+as_status backend_add(struct backend *be, const struct add_args *a, struct as_err *err)
+{
+    as_status st = check_add(be, a, err);
+    return st < 0 ? st : be->ops->add(be, a, err);
+}
+
 static as_status check_dropout(struct backend *be, const struct dropout_args *a, struct as_err *err)
 {
     if (a->layer >= (UINT32_C(1) << 24))
         return as_fail(err, AS_E_INVAL, "dropout: layer is %u, must be below 2^24", a->layer);
-    const struct dim dims[] = {{"members", a->members}, {"n", a->n}};
+    const struct dim dims[] = {{"members", a->members}, {"rows", a->rows}, {"width", a->width}};
+    size_t n = a->rows * a->width;
     const struct row rows[] = {
-        {"x", a->x, BUF_F32, a->n, SHARED},    {"y", a->y, BUF_F32, a->n, REQUIRED},
+        {"x", a->x, BUF_F32, n, SHARED},       {"y", a->y, BUF_F32, n, REQUIRED},
         {"rate", a->rate, BUF_F32, 1, SHARED}, {"seed", a->seed, BUF_I32, 2, SHARED},
         {"step", a->step, BUF_I32, 1, SHARED},
     };

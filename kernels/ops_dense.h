@@ -75,23 +75,24 @@ AS_MUST_CHECK as_status backend_add(struct backend *be, const struct add_args *a
 /* ---- dropout ---- */
 
 struct dropout_args {
-    size_t members, n;  /* n elements of each member, row-major [B, width] */
-    struct tensor x;    /* [K or shared, n] */
-    struct tensor y;    /* [K, n]; may be x (in place) */
-    struct tensor rate; /* [K]: share of elements dropped. <= 0 or NaN: none; >= 1: all */
-    struct tensor seed; /* [K, 2], I32: low word, high word of the member's 64-bit seed */
+    size_t members, rows, width; /* K, B, D */
+    struct tensor x;             /* [K or shared, B, D] */
+    struct tensor y;             /* [K, B, D]; may be x (in place) */
+    struct tensor rate;          /* [K]: share of elements dropped. <= 0 or NaN: none; >= 1: all */
+    struct tensor seed;          /* [K, 2], I32: low word, high word of the member's 64-bit seed */
     struct tensor
         step;       /* [K], I32: the member's step counter (the optimizer's own may be passed) */
     uint32_t layer; /* < 2^24: which dropout of the model */
 };
 
-/* y = x * keep / (1 - rate), where keep depends only on (seed, step, layer, element): no mask is
- * stored, and the backward pass is the same call on the gradient (same step!).
+/* y = x * keep / (1 - rate), where keep depends only on (seed, step, layer, row, unit), not on the
+ * width: no mask is stored, a padded layer drops the same units, and the backward pass is the same
+ * call on the gradient (same step!).
  *
- * Element i of member k is kept when word i mod 4 of philox4x32(key = seed[k],
- * hi = step[k] << 32 | layer << 8 | DROPOUT_PURPOSE, lo = i / 4) is >= rate[k] * 2^32, truncated.
- * The same bits on every back end. In place over an activation's output is safe for the backward
- * pass of none and relu, not of tanh. */
+ * Unit u of row r of member k is kept when word u mod 4 of philox4x32(key = seed[k],
+ * hi = step[k] << 32 | layer << 8 | DROPOUT_PURPOSE, lo = r << 32 | u / 4) is >= rate[k] * 2^32,
+ * truncated. The same bits on every back end. In place over an activation's output is safe for the
+ * backward pass of none and relu, not of tanh. */
 #define DROPOUT_PURPOSE 0xD0u
 AS_MUST_CHECK as_status backend_dropout(struct backend *be, const struct dropout_args *a,
                                         struct as_err *err);

@@ -33,9 +33,11 @@ static as_status check_softmax_ce(struct backend *be, const struct softmax_ce_ar
         {"logits", a->logits, BUF_F32, n, SHARED},
         {"labels", a->labels, BUF_I32, a->batch, SHARED},
         {"smoothing", a->smoothing, BUF_F32, 1, SHARED | OPTIONAL},
+        {"class_weights", a->class_weights, BUF_F32, a->classes, SHARED | OPTIONAL},
         {"dlogits", a->dlogits, BUF_F32, n, OPTIONAL},
         {"row_class", a->row_class, BUF_I32, a->batch, REQUIRED},
         {"correct", a->correct, BUF_I32, 1, REQUIRED},
+        {"top5", a->top5, BUF_I32, 1, OPTIONAL},
     };
     as_status st = check_all(op, be, dims, AS_ARRAY_LEN(dims), rows, AS_ARRAY_LEN(rows), err);
     return st < 0 ? st : check_loss(op, be, &a->out, a->grad_scale, a->members, a->batch, err);
@@ -48,9 +50,9 @@ as_status backend_softmax_ce(struct backend *be, const struct softmax_ce_args *a
     return st < 0 ? st : be->ops->softmax_ce(be, a, err);
 }
 
-static as_status check_mse(struct backend *be, const struct mse_args *a, struct as_err *err)
+static as_status check_mse(const char *op, struct backend *be, const struct mse_args *a,
+                           struct as_err *err)
 {
-    static const char op[] = "mean squared error";
     const struct dim dims[] = {
         {"members", a->members}, {"batch", a->batch}, {"outputs", a->outputs}};
     size_t n = a->batch * a->outputs;
@@ -65,8 +67,43 @@ static as_status check_mse(struct backend *be, const struct mse_args *a, struct 
 
 as_status backend_mse(struct backend *be, const struct mse_args *a, struct as_err *err)
 {
-    as_status st = check_mse(be, a, err);
+    as_status st = check_mse("mean squared error", be, a, err);
     return st < 0 ? st : be->ops->mse(be, a, err);
+}
+
+as_status backend_huber(struct backend *be, const struct huber_args *a, struct as_err *err)
+{
+    static const char op[] = "huber loss";
+    const struct row rows[] = {{"delta", a->delta, BUF_F32, 1, SHARED}};
+    as_status st = check_mse(op, be, &a->mse, err);
+    if (st == AS_OK)
+        st = check_rows(op, be, rows, AS_ARRAY_LEN(rows), a->mse.members, err);
+    return st < 0 ? st : be->ops->huber(be, a, err);
+}
+
+static as_status check_bce(struct backend *be, const struct bce_args *a, struct as_err *err)
+{
+    static const char op[] = "binary cross-entropy";
+    const struct dim dims[] = {
+        {"members", a->members}, {"batch", a->batch}, {"outputs", a->outputs}};
+    size_t n = a->batch * a->outputs;
+    const struct row rows[] = {
+        {"logits", a->logits, BUF_F32, n, SHARED},
+        {"target", a->target, BUF_F32, n, SHARED},
+        {"smoothing", a->smoothing, BUF_F32, 1, SHARED | OPTIONAL},
+        {"class_weights", a->class_weights, BUF_F32, 2, SHARED | OPTIONAL},
+        {"dlogits", a->dlogits, BUF_F32, n, OPTIONAL},
+        {"row_class", a->row_class, BUF_I32, a->batch, REQUIRED},
+        {"correct", a->correct, BUF_I32, 1, REQUIRED},
+    };
+    as_status st = check_all(op, be, dims, AS_ARRAY_LEN(dims), rows, AS_ARRAY_LEN(rows), err);
+    return st < 0 ? st : check_loss(op, be, &a->out, a->grad_scale, a->members, a->batch, err);
+}
+
+as_status backend_bce(struct backend *be, const struct bce_args *a, struct as_err *err)
+{
+    as_status st = check_bce(be, a, err);
+    return st < 0 ? st : be->ops->bce(be, a, err);
 }
 
 static as_status check_softmax(struct backend *be, const struct softmax_args *a, struct as_err *err)
@@ -84,4 +121,16 @@ as_status backend_softmax(struct backend *be, const struct softmax_args *a, stru
 {
     as_status st = check_softmax(be, a, err);
     return st < 0 ? st : be->ops->softmax(be, a, err);
+}
+
+as_status backend_sigmoid(struct backend *be, const struct sigmoid_args *a, struct as_err *err)
+{
+    const struct dim dims[] = {{"members", a->members}, {"n", a->n}};
+    const struct row rows[] = {
+        {"logits", a->logits, BUF_F32, a->n, SHARED},
+        {"probs", a->probs, BUF_F32, a->n, REQUIRED},
+    };
+    as_status st =
+        check_all("sigmoid", be, dims, AS_ARRAY_LEN(dims), rows, AS_ARRAY_LEN(rows), err);
+    return st < 0 ? st : be->ops->sigmoid(be, a, err);
 }

@@ -34,8 +34,8 @@ struct softmax_ce_args {
     struct tensor correct;   /* [K], I32: rows where row_class is the label (added when
                               * out.accumulate) */
     struct tensor top5; /* [K], I32: rows where fewer than 5 classes are larger than the label's
-                         * logit (equal ones count when their number is lower); added when
-                         * out.accumulate; absent: not wanted */
+                         * logit (equal ones count when their number is lower) and no logit is
+                         * NaN; added when out.accumulate; absent: not wanted */
     struct loss_out out;
 };
 
@@ -43,7 +43,7 @@ struct softmax_ce_args {
  * PyTorch's. With class weights w each row counts as PyTorch's CrossEntropyLoss has it: the loss is
  * sum_c w_c target_c (-log p_c) summed over the rows and divided by the sum of w[label], so
  * row_loss is that times B / sum w[label]. A label out of range makes its row's loss and gradient
- * NaN. */
+ * NaN, and is not in that sum; where the sum is 0 all rows are NaN, as PyTorch's. */
 AS_MUST_CHECK as_status backend_softmax_ce(struct backend *be, const struct softmax_ce_args *a,
                                            struct as_err *err);
 
@@ -75,19 +75,20 @@ struct bce_args {
     struct tensor logits;           /* [K, B, O] */
     struct tensor target;           /* [K or shared, B, O], F32 in [0, 1] */
     struct tensor smoothing;        /* [K]: t becomes (1 - s) t + s / 2; absent: 0 */
-    struct tensor class_weights; /* [K or shared, 2]: an output counts w0 (1 - t) + w1 t, divided by
-                                  * the batch's mean of that; absent: 1 */
+    struct tensor class_weights; /* [K or shared, 2]: an output counts w0 (1 - t) + w1 t, with t as
+                                  * given, divided by the batch's mean of that; absent: 1 */
     struct tensor dlogits;       /* [K, B, O]; may be logits; absent: forward only */
     float grad_scale;
-    struct tensor row_class; /* [K, B], I32: 1 when the first logit is > 0, else 0; -1 when NaN */
-    struct tensor correct;   /* [K], I32: outputs where (logit > 0) == (t > 0.5); added when
-                              * out.accumulate */
+    struct tensor row_class; /* [K, B], I32: 1 when the first logit is > 0, else 0; -1 when it is
+                              * NaN or there is none */
+    struct tensor correct;   /* [K], I32: outputs whose logit is not NaN and where (logit > 0) ==
+                              * (t > 0.5); added when out.accumulate */
     struct loss_out out;     /* row_loss: mean over the O outputs */
 };
 
 /* Binary cross-entropy of sigmoid(logits), the mean over rows and outputs, in the form that never
- * overflows: max(z, 0) - z t + log(1 + exp(-|z|)). dlogits = grad_scale / (B O) * (sigmoid(z) - t).
- */
+ * overflows: max(z, 0) - z t + log(1 + exp(-|z|)). dlogits = grad_scale / (B O) * (sigmoid(z) - t),
+ * times the output's weight. */
 AS_MUST_CHECK as_status backend_bce(struct backend *be, const struct bce_args *a,
                                     struct as_err *err);
 

@@ -75,13 +75,14 @@ typedef enum optim_kind {
 /* A member whose `active` is 0 is untouched: parameters, moments and step counter. An active
  * member's step counter goes up by one. */
 struct opt_args {
-    size_t members, n;  /* K, N */
-    struct tensor kind; /* [K], I32: an optim_kind each; any other value leaves the member alone */
-    struct tensor params;       /* [K, N], in place */
-    struct tensor grads;        /* [K, N], read only */
-    struct tensor m1;           /* [K, N], in place */
-    struct tensor m2;           /* [K, N], in place; absent when all members are SGD or LION */
-    struct tensor lr;           /* [K] */
+    size_t members, n;    /* K, N */
+    struct tensor kind;   /* [K], I32: an optim_kind each; any other value leaves the member alone,
+                           * as does one whose m2 or work is absent */
+    struct tensor params; /* [K, N], in place */
+    struct tensor grads;  /* [K, N], read only */
+    struct tensor m1;     /* [K, N], in place: SGD's velocity, the first moment */
+    struct tensor m2;     /* [K, N], in place; absent when all members are SGD or LION */
+    struct tensor lr;     /* [K] */
     struct tensor weight_decay; /* [K]; absent: 0 */
     struct tensor momentum;     /* [K]: SGD, RMSPROP; absent: 0 */
     struct tensor nesterov;     /* [K], I32: SGD; absent: no */
@@ -91,49 +92,13 @@ struct opt_args {
     struct tensor step;         /* [K], I32: steps done so far, in place */
     const size_t *segments;     /* host, borrowed for the call: where each parameter tensor begins,
                                  * ascending, the first 0. Only LAMB looks; NULL: one segment */
-    size_t n_segments;
-    struct tensor
-        work; /* [K, 2 n_segments (at least 2)] F32: LAMB's norms; absent when no member is LAMB */
+    size_t n_segments;          /* not looked at when segments is NULL */
+    struct tensor work; /* [K, 2 n_segments (at least 2)] F32: LAMB leaves |p| (before the step) and
+                         * |r| of each segment here; absent when no member is LAMB */
 };
 
 AS_MUST_CHECK as_status backend_optimize(struct backend *be, const struct opt_args *a,
                                          struct as_err *err);
-
-/* What both optimizers share. A member whose `active` is 0 is untouched: parameters, moments and
- * step counter. An active member's step counter goes up by one. */
-struct opt_arena {
-    size_t members, n;          /* K, N */
-    struct tensor params;       /* [K, N], in place */
-    struct tensor grads;        /* [K, N], read only */
-    struct tensor lr;           /* [K] */
-    struct tensor weight_decay; /* [K]; absent: 0 */
-    struct tensor active;       /* [K], I32; absent: all */
-    struct tensor step;         /* [K], I32: steps done so far, in place */
-};
-
-struct sgd_args {
-    struct opt_arena arena;
-    struct tensor velocity; /* [K, N], zero before the first step; in place */
-    struct tensor momentum; /* [K]; absent: 0 */
-    struct tensor nesterov; /* [K], I32: non-zero for Nesterov's form; absent: none */
-};
-
-/* torch.optim.SGD: g += wd p (coupled); v = momentum v + g; g = nesterov ? g + momentum v : v;
- * p -= lr g. */
-AS_MUST_CHECK as_status backend_sgd(struct backend *be, const struct sgd_args *a,
-                                    struct as_err *err);
-
-struct adamw_args {
-    struct opt_arena arena;
-    struct tensor m, v;              /* [K, N], zero before the first step; in place */
-    struct tensor beta1, beta2, eps; /* [K] */
-};
-
-/* torch.optim.AdamW (Loshchilov and Hutter 2019), t = step + 1: p *= 1 - lr wd (decoupled);
- * m = b1 m + (1 - b1) g; v = b2 v + (1 - b2) g^2;
- * p -= lr / (1 - b1^t) * m / (sqrt(v / (1 - b2^t)) + eps). */
-AS_MUST_CHECK as_status backend_adamw(struct backend *be, const struct adamw_args *a,
-                                      struct as_err *err);
 
 /* ---- exponential moving average of weights ---- */
 

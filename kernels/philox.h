@@ -1,5 +1,5 @@
-/* Dropout's random bits, inline, for the fast back ends: one text for host and device, so that the
- * masks agree bit for bit. The reference draws the same bits from base/rng.h.
+/* Random bits of dropout and augmentation, inline, for the fast back ends: one text for host and
+ * device, so that the masks agree bit for bit. The reference draws the same bits from base/rng.h.
  *
  * Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011. */
 #ifndef ASSAY_KERNELS_PHILOX_H
@@ -32,6 +32,23 @@ PHILOX_FN void philox_round(uint32_t *c0, uint32_t *c1, uint32_t *c2, uint32_t *
     *c2 = (uint32_t)(p0 >> 32) ^ *c3 ^ key1;
     *c1 = (uint32_t)p1;
     *c3 = (uint32_t)p0;
+}
+
+/* Four words for a 128-bit counter under a 64-bit key: base/rng.h's philox4x32. */
+PHILOX_FN void philox_block(uint64_t key, uint64_t hi, uint64_t lo, uint32_t ret[4])
+{
+    uint32_t c0 = (uint32_t)lo, c1 = (uint32_t)(lo >> 32);
+    uint32_t c2 = (uint32_t)hi, c3 = (uint32_t)(hi >> 32);
+    uint32_t key0 = (uint32_t)key, key1 = (uint32_t)(key >> 32);
+    for (int round = 0; round < PHILOX_ROUNDS; round++) {
+        philox_round(&c0, &c1, &c2, &c3, key0, key1);
+        key0 += PHILOX_W0;
+        key1 += PHILOX_W1;
+    }
+    ret[0] = c0;
+    ret[1] = c1;
+    ret[2] = c2;
+    ret[3] = c3;
 }
 
 /* Elements whose word is below this are dropped: rate * 2^32, truncated; 0 for none, 2^32 for all.

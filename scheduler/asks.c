@@ -71,7 +71,7 @@ static as_status tx_ask(struct tx *t, void *p, struct as_err *err)
         n = free_slots;
     if (s.state != SWEEP_RUNNING)
         n = 0;
-    st = handout_take(t, &arg->handout, &s, n > 0 ? n : 0, err);
+    st = handout_take(t, &arg->handout, &s, n, n, err);
     arg->state = s.state;
     if (st == AS_OK && arg->handout.got > 0)
         st = store_trial_of_client(t, arg->a, arg->key, req->client, req->count, &arg->held, err);

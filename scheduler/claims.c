@@ -15,9 +15,13 @@
 #include "scheduler/store/attempt_store.h"
 #include "scheduler/store/dataset_store.h"
 #include "scheduler/store/file_store.h"
+#include "scheduler/store/handout_store.h"
 #include "scheduler/store/runner_store.h"
 #include "scheduler/store/sweep_store.h"
 #include "scheduler/store/trial_store.h"
+
+#define TRIALS_MAX 1024 /* of one claim */
+#define HELD_MAX 8192   /* attempts of a runner: what a heartbeat can list */
 
 struct claim_arg {
     struct store *db;
@@ -26,7 +30,7 @@ struct claim_arg {
     const struct claim_request *req;
     int64_t arrived_ns;
     struct holder holder;
-    int64_t want, gpus; /* still to be had */
+    int64_t want, gpus; /* slots (of a fit: members), GPUs still to be had */
     int64_t *sweeps;    /* that have something, in the order of asking */
     size_t n_sweeps;
     struct claim_list list;
@@ -43,47 +47,87 @@ static as_status stale_epoch(const struct claim_request *req, struct as_err *err
                    (long long)req->epoch, req->runner);
 }
 
-/* Telling: a claimed trial with all that its runner needs. */
+/* Telling: a claimed trial with all that its runner needs. What the trials of a sweep have in
+ * common is read once. */
+
+struct teller {
+    struct tx *t;
+    struct arena *a;
+    const struct claim_request *req;
+    int64_t sweep_key;           /* of the sweep that the rows are at */
+    json_t *doc;                 /* owned: its document */
+    const char *trial;           /* its section */
+    struct dataset_row *dataset; /* the last that was read */
+};
+
+static void teller_done(struct teller *x)
+{
+    json_decref(x->doc);
+}
 
 /* The data set that this trial's parameters name; none for a command. */
-static as_status fill_dataset(struct tx *t, struct arena *a, const json_t *doc,
-                              const json_t *params, struct claimed_row *ret, struct as_err *err)
+static as_status fill_dataset(struct teller *x, const json_t *params, struct claimed_row *ret,
+                              struct as_err *err)
 {
-    json_t *train = json_object_get(json_object_get(doc, "trial"), "train");
+    json_t *train = json_object_get(json_object_get(x->doc, "trial"), "train");
     const char *text = json_string_value(json_object_get(train, "dataset"));
     if (!text)
         return AS_OK;
     AS_AUTO(as_freep) char *name = NULL;
     as_status st = template_apply_text(text, params, &name, err);
-    struct dataset_row *row = arena_alloc(a, 1, sizeof *row);
-    if (st != AS_OK || !row)
-        return st != AS_OK ? st : as_fail(err, AS_E_NOMEM, "out of memory");
-    st = store_dataset_get(t, a, name, false, row, err);
-    if (st == AS_OK)
-        ret->dataset = row;
-    return st == AS_E_NOT_FOUND ? AS_OK : st; /* the runner says so where people look: in the log */
+    if (st != AS_OK)
+        return st;
+    if (!x->dataset || !as_streq(x->dataset->name, name)) {
+        struct dataset_row *row = arena_alloc(x->a, 1, sizeof *row);
+        if (!row)
+            return as_fail(err, AS_E_NOMEM, "out of memory");
+        st = store_dataset_get(x->t, x->a, name, false, row, err);
+        if (st != AS_OK) /* the runner says so where people look: in the log */
+            return st == AS_E_NOT_FOUND ? AS_OK : st;
+        st = store_dataset_expected(x->t, x->a, x->sweep_key, row, err);
+        if (st != AS_OK)
+            return st;
+        x->dataset = row;
+    }
+    ret->dataset = x->dataset;
+    return AS_OK;
 }
 
-static as_status fill_claimed(struct tx *t, struct arena *a, const struct attempt_claimed *c,
+static as_status next_sweep(struct teller *x, const struct attempt_claimed *c, struct as_err *err)
+{
+    const char *document = c->document;
+    json_decref(x->doc);
+    x->doc = NULL;
+    x->dataset = NULL;
+    x->sweep_key = c->sweep_key;
+    as_status st = json_parse(document, strlen(document), &x->doc, err);
+    if (st != AS_OK)
+        return st;
+    AS_AUTO(as_freep) char *trial = json_format(json_object_get(x->doc, "trial"));
+    x->trial = arena_strdup(x->a, trial);
+    return x->trial ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
+}
+
+static as_status fill_claimed(struct teller *x, const struct attempt_claimed *c,
                               struct claimed_row *ret, struct as_err *err)
 {
-    JSON_AUTO doc = NULL;
     JSON_AUTO params = NULL;
-    as_status st = json_parse(c->document, strlen(c->document), &doc, err);
+    as_status st = c->document ? next_sweep(x, c, err) : AS_OK;
     if (st == AS_OK)
         st = json_parse(c->row.params, strlen(c->row.params), &params, err);
     if (st != AS_OK)
         return st;
-    AS_AUTO(as_freep) char *trial = json_format(json_object_get(doc, "trial"));
     *ret = c->row;
-    ret->trial = arena_strdup(a, trial);
-    if (!ret->trial)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
-    st = inactive_names(a, doc, params, &ret->inactive, &ret->n_inactive, err);
+    ret->trial = x->trial;
+    if (ret->group) {
+        ret->max_members = group_places(x->req, c->max_group, ret->shape, ret->bytes_per_member);
+        ret->max_members = ret->max_members < 2 ? 2 : ret->max_members;
+    }
+    st = inactive_names(x->a, x->doc, params, &ret->inactive, &ret->n_inactive, err);
     if (st == AS_OK)
-        st = fill_dataset(t, a, doc, params, ret, err);
-    if (st == AS_OK)
-        st = store_file_list(t, a, c->sweep_key, ret->number, "checkpoint", &ret->files, err);
+        st = fill_dataset(x, params, ret, err);
+    if (st == AS_OK && ret->attempt > 1) /* before the first nothing is kept */
+        st = store_file_list(x->t, x->a, c->sweep_key, ret->number, "checkpoint", &ret->files, err);
     return st;
 }
 
@@ -91,16 +135,36 @@ static as_status tx_tell(struct tx *t, void *p, struct as_err *err)
 {
     struct claim_arg *arg = p;
     const struct claim_request *req = arg->req;
+    AS_AUTO(teller_done) struct teller x = {.t = t, .a = arg->a, .req = req};
     struct attempt_claimed *claimed = NULL;
     size_t n = 0;
     as_status st =
         store_attempt_claimed(t, arg->a, req->runner, req->epoch, req->claim_id, &claimed, &n, err);
+    if (st != AS_OK)
+        return st;
     struct claimed_row *rows = arena_alloc(arg->a, n + 1, sizeof *rows);
     if (!rows)
         return as_fail(err, AS_E_NOMEM, "out of memory");
     for (size_t i = 0; i < n && st == AS_OK; i++)
-        st = fill_claimed(t, arg->a, &claimed[i], &rows[i], err);
+        st = fill_claimed(&x, &claimed[i], &rows[i], err);
     arg->list = (struct claim_list){.rows = rows, .n = n};
+    return st;
+}
+
+/* A group is filled from its own sweep alone. */
+static as_status look_at_group(struct tx *t, struct claim_arg *arg, struct as_err *err)
+{
+    struct group_head group;
+    as_status st =
+        store_handout_group(t, arg->a, arg->req->fit_group, arg->req->runner, &group, err);
+    arg->sweeps = arena_alloc(arg->a, 1, sizeof *arg->sweeps);
+    if (st == AS_OK && !arg->sweeps)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    if (st == AS_OK && group.sweep_key) {
+        arg->sweeps[0] = group.sweep_key;
+        arg->n_sweeps = 1;
+        arg->want = arg->req->fit_members;
+    }
     return st;
 }
 
@@ -118,7 +182,9 @@ static as_status tx_look(struct tx *t, void *p, struct as_err *err)
     st = tx_tell(t, arg, err);
     if (st != AS_OK || arg->list.n > 0)
         return st;
-    int64_t room = runner.slots - runner.running;
+    if (req->fit_group)
+        return look_at_group(t, arg, err);
+    int64_t room = runner.slots - runner.used;
     arg->want = room < req->max_trials ? room : req->max_trials;
     arg->gpus = req->gpus;
     return store_sweep_claimable(t, arg->a, arg->gpus, &arg->sweeps, &arg->n_sweeps, err);
@@ -131,25 +197,60 @@ static int64_t min_i64(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* How many trials this sweep may give to this runner now. Its rows are held. */
-static as_status allowance(struct tx *t, const struct claim_arg *arg, const struct sweep_head *s,
-                           int64_t *ret, struct as_err *err)
+/* What this sweep may give to this runner now. Its rows are held. */
+struct allowance {
+    int64_t slots; /* new ones */
+    int64_t room;  /* trials */
+};
+
+static as_status allow(struct tx *t, const struct claim_arg *arg, const struct sweep_head *s,
+                       struct allowance *ret, struct runner_head *ret_runner, struct as_err *err)
 {
     const struct claim_request *req = arg->req;
-    struct runner_head runner;
-    int64_t claimed = 0;
-    as_status st = store_runner_get(t, arg->a, req->runner, &runner, err);
+    int64_t trials = 0, slots = 0;
+    as_status st = store_runner_get(t, arg->a, req->runner, ret_runner, err);
     if (st == AS_OK)
-        st = store_attempt_claim_count(t, req->runner, req->epoch, req->claim_id, &claimed, err);
+        st = store_attempt_claim_count(t, req->runner, req->epoch, req->claim_id, &trials, &slots,
+                                       err);
     if (st != AS_OK)
         return st;
-    int64_t n = min_i64(arg->share, runner.slots - runner.running);
-    n = min_i64(n, req->max_trials - claimed); /* the same claim may be under way twice */
-    if (s->max_concurrent > 0)
-        n = min_i64(n, s->max_concurrent - s->counts.by_state[TRIAL_RUNNING]);
+    int64_t n = min_i64(arg->share, ret_runner->slots - ret_runner->used);
+    n = min_i64(n, req->max_trials - slots); /* the same claim may be under way twice */
     if (s->gpus > 0)
         n = min_i64(n, arg->gpus / s->gpus);
-    *ret = s->state == SWEEP_RUNNING ? n : 0;
+    int64_t room = min_i64(TRIALS_MAX - trials, HELD_MAX - ret_runner->running);
+    if (req->fit_group)
+        room = min_i64(room, req->fit_members - trials);
+    if (s->max_concurrent > 0)
+        room = min_i64(room, s->max_concurrent - s->counts.by_state[TRIAL_RUNNING]);
+    bool gives = s->state == SWEEP_RUNNING;
+    *ret = (struct allowance){.slots = gives ? n : 0, .room = gives ? room : 0};
+    return AS_OK;
+}
+
+/* The group to be filled, as it is now: with no free place when it is to end. */
+static as_status open_group_of(struct tx *t, struct claim_arg *arg, const struct sweep_head *s,
+                               const struct runner_head *runner, struct open_group *ret,
+                               struct as_err *err)
+{
+    const struct claim_request *req = arg->req;
+    struct group_head group;
+    bool waits = false, is_full = runner->used >= runner->slots;
+    as_status st = store_handout_group(t, arg->a, req->fit_group, req->runner, &group, err);
+    if (st == AS_OK && is_full)
+        st = store_sweep_ahead(t, s->key, s->counts.by_state[TRIAL_RUNNING] - group.running,
+                               req->gpus + s->gpus, &waits, err);
+    if (st != AS_OK)
+        return st;
+    bool is_mine = group.sweep_key == s->key && group.shape;
+    bool ends = !is_mine || waits || (group.running == 0 && is_full);
+    int64_t places =
+        is_mine ? group_places(req, s->max_group, group.shape, group.bytes_per_member) : 1;
+    int64_t free_places = min_i64(places - group.running, req->fit_members);
+    *ret = (struct open_group){.id = req->fit_group,
+                               .shape = is_mine ? group.shape : "",
+                               .places = places,
+                               .free = ends || free_places < 0 ? 0 : free_places};
     return AS_OK;
 }
 
@@ -159,9 +260,11 @@ static as_status tx_take(struct tx *t, void *p, struct as_err *err)
     const struct claim_request *req = arg->req;
     bool live = false;
     struct sweep_head s;
-    int64_t n = 0;
-    arg->handout.got = arg->handout.n_taken = 0;
-    arg->handout.lacking = 0;
+    struct allowance allowed = {0};
+    struct runner_head runner;
+    struct handout *h = &arg->handout;
+    h->got = h->slots = h->n_taken = 0;
+    h->lacking = 0;
     as_status st = store_runner_extend(t, req->runner, req->epoch,
                                        store_config(tx_store(t))->lease_ms, &live, err);
     if (st == AS_OK && !live)
@@ -169,11 +272,13 @@ static as_status tx_take(struct tx *t, void *p, struct as_err *err)
     if (st == AS_OK)
         st = store_sweep_lock(t, arg->a, arg->key, &s, err);
     if (st == AS_OK)
-        st = allowance(t, arg, &s, &n, err);
+        st = allow(t, arg, &s, &allowed, &runner, err);
+    if (st == AS_OK && req->fit_group)
+        st = open_group_of(t, arg, &s, &runner, &h->fit, err);
     if (st != AS_OK)
         return st == AS_E_NOT_FOUND ? AS_OK : st; /* the sweep was deleted */
     arg->gpus_each = s.gpus;
-    return handout_take(t, &arg->handout, &s, n > 0 ? n : 0, err);
+    return handout_take(t, h, &s, allowed.slots, allowed.room, err);
 }
 
 /* Ask one sweep for `share` trials. */
@@ -185,6 +290,9 @@ static as_status take_from(struct claim_arg *arg, int64_t *ret_got, struct as_er
                           .sg = arg->sg,
                           .holder = &arg->holder,
                           .is_hasty = arg->list.is_preparing, /* it has waited already */
+                          .groups = arg->req->members > 1 || arg->req->fit_group ? arg->req : NULL,
+                          .is_patient =
+                              arg->req->members > 1 && !arg->req->is_last && !arg->req->fit_group,
                           .arrived_ns = arg->arrived_ns};
     *ret_got = 0;
     as_status st = handout_open(h, arg->key, err);
@@ -195,9 +303,9 @@ static as_status take_from(struct claim_arg *arg, int64_t *ret_got, struct as_er
             break;
         again = handout_done(h);
         *ret_got += h->got;
-        arg->share -= h->got;
-        arg->want -= h->got;
-        arg->gpus -= h->got * arg->gpus_each;
+        arg->share -= h->slots;
+        arg->want -= arg->req->fit_group ? h->got : h->slots;
+        arg->gpus -= h->slots * arg->gpus_each;
         arg->list.is_preparing |= h->lacking > 0;
         atomic_fetch_add(&store_counters(arg->db)->trials_claimed, h->got);
     }
@@ -216,6 +324,12 @@ static as_status check(const struct claim_request *req, struct as_err *err)
     if (req->gpus < 0)
         return as_fail_at(err, AS_E_INVAL, "/gpus", "found %lld, expected 0 or more",
                           (long long)req->gpus);
+    if (req->members < 0 || req->members > SWEEP_MAX_GROUP)
+        return as_fail_at(err, AS_E_INVAL, "/members", "found %lld, expected 1 to %d",
+                          (long long)req->members, SWEEP_MAX_GROUP);
+    if (req->fit_group && (req->fit_members < 1 || req->fit_members > SWEEP_MAX_GROUP))
+        return as_fail_at(err, AS_E_INVAL, "/fit/members", "found %lld, expected 1 to %d",
+                          (long long)req->fit_members, SWEEP_MAX_GROUP);
     return AS_OK;
 }
 

@@ -36,13 +36,20 @@ struct claim_request {
     int64_t fit_members;
     const struct measured_shape *measured; /* at most CLAIM_MEASURED_MAX */
     size_t n_measured;
+    bool is_last; /* not tried again: take what suggestions there are, though a group lacks some */
     int64_t arrived_ns; /* monotonic: when the request came, the same each time it is tried again;
                            0: now. A suggestion that knows every result until then is good enough */
 };
 
 /* Take what there is now; never waits for work (the caller polls: claims_pending()). n may be 0.
- * Repeating a claim_id answers the trials that it got and that are still current, and no others
- * when there are any. The runner's slots bound what it holds in all.
+ * Repeating a claim_id answers the trials that it got and that are still current, in their groups,
+ * and no others when there are any. The runner's slots bound what it holds in all, a group counting
+ * as one.
+ *
+ * Groups (grouping.h). With fit_group the answer has only trials for that group; none when the
+ * group is full, is not this runner's, would pass queued trials of other shapes too far, or when
+ * the runner has no free slot and another sweep would get that of this group, if it ended: then it
+ * is to end.
  * AS_E_NOT_FOUND: the runner never registered. AS_E_STALE: the epoch is not current, or the runner
  * left or was lost: register again. AS_E_INVAL. AS_E_UNAVAILABLE.
  *

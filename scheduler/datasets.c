@@ -21,7 +21,9 @@ struct request {
     dataset_format format;
     dataset_task task;
     json_t *target; /* borrowed; NULL */
-    char target_text[300];
+    char target_text[4000];
+    json_t *options_json;                   /* borrowed; NULL */
+    struct dataset_options options;         /* owned strings */
     const char *table, *features, *targets; /* digests */
 };
 
@@ -42,17 +44,15 @@ static as_status read_files(json_t *files, struct request *r, struct as_err *err
     bool pair = r->features && r->targets && !r->table;
     if (!pair && !(r->table && !r->features && !r->targets))
         return as_fail_at(err, AS_E_INVAL, "/files", "expected table, or features and targets");
-    if (pair && r->format != DATASET_NPY)
-        return as_fail_at(err, AS_E_INVAL, "/files",
-                          "features and targets are two npy files; a csv is one table");
     return AS_OK;
 }
 
 static as_status read_target(struct request *r, struct as_err *err)
 {
-    if (r->features)
+    bool column = r->table && (r->format == DATASET_CSV || r->format == DATASET_NPY);
+    if (!column)
         return r->target ? as_fail_at(err, AS_E_INVAL, "/target",
-                                      "the targets are a file of their own: no column is named")
+                                      "the targets of this data set are no column: none is named")
                          : AS_OK;
     if (!r->target)
         return as_fail_at(err, AS_E_INVAL, "/target",
@@ -65,7 +65,8 @@ static as_status read_target(struct request *r, struct as_err *err)
     const char *s = json_string_value(r->target);
     if (!s || strlen(s) >= sizeof r->target_text)
         return as_fail_at(err, AS_E_INVAL, "/target",
-                          "found %s, expected the name or the index of a column",
+                          "found %s, expected the name or the index of a column, or several with "
+                          "commas between",
                           json_type_name(r->target));
     snprintf(r->target_text, sizeof r->target_text, "%s", s);
     return AS_OK;
@@ -73,8 +74,6 @@ static as_status read_target(struct request *r, struct as_err *err)
 
 static as_status read_request(const json_t *doc, struct request *r, struct as_err *err)
 {
-    static const char *const formats[] = {"csv", "npy", NULL};
-    static const char *const tasks[] = {"auto", "classification", "regression", NULL};
     struct json_fields f;
     json_t *files = NULL;
     int format = 0, task = 0;
@@ -82,13 +81,15 @@ static as_status read_request(const json_t *doc, struct request *r, struct as_er
     if (st == AS_OK)
         st = json_fields_str(&f, "name", JSON_REQUIRED, &r->name, err);
     if (st == AS_OK)
-        st = json_fields_word(&f, "format", JSON_REQUIRED, formats, &format, err);
+        st = json_fields_word(&f, "format", JSON_REQUIRED, dataset_format_names, &format, err);
     if (st == AS_OK)
-        st = json_fields_word(&f, "task", JSON_OPTIONAL, tasks, &task, err);
+        st = json_fields_word(&f, "task", JSON_OPTIONAL, dataset_task_names, &task, err);
     if (st == AS_OK)
         st = json_fields_object(&f, "files", JSON_REQUIRED, &files, err);
     if (st == AS_OK)
         st = json_fields_any(&f, "target", JSON_OPTIONAL, &r->target, err);
+    if (st == AS_OK)
+        st = json_fields_object(&f, "options", JSON_OPTIONAL, &r->options_json, err);
     if (st == AS_OK)
         st = json_fields_text(&f, "description", JSON_OPTIONAL, 0, DATASET_DESCRIPTION_MAX,
                               &r->description, err);
@@ -96,10 +97,11 @@ static as_status read_request(const json_t *doc, struct request *r, struct as_er
         st = json_fields_end(&f, err);
     if (st != AS_OK)
         return st;
-    r->format = format == 0 ? DATASET_CSV : DATASET_NPY;
-    r->task = task == 0   ? DATASET_TASK_AUTO
-              : task == 1 ? DATASET_CLASSIFICATION
-                          : DATASET_REGRESSION;
+    r->format = (dataset_format)format;
+    r->task = (dataset_task)task;
+    if (r->options_json &&
+        (st = dataset_options_from_json(r->options_json, "/options", &r->options, err)) != AS_OK)
+        return st;
     if (!as_slug_valid(r->name))
         return as_fail_at(err, AS_E_INVAL, "/name",
                           "'%.63s' is not a name: lower-case letters, digits, '.', '_', '-', at "
@@ -133,6 +135,12 @@ static as_status fetch(struct store *db, struct dataset_row *d, const char *role
 static void info_done(struct dataset_info *info)
 {
     dataset_info_done(info);
+}
+
+static void request_done(struct request *r)
+{
+    free(r->options.x);
+    free(r->options.y);
 }
 
 static void spool_done(struct spool_file *f)
@@ -169,7 +177,8 @@ static as_status inspect(struct store *db, const struct request *r, struct datas
     paths.table = r->table ? first.path : NULL;
     paths.features = r->features ? first.path : NULL;
     paths.targets = r->targets ? second.path : NULL;
-    st = dataset_inspect(&paths, r->format, r->features ? NULL : r->target_text, r->task, ret, err);
+    st = dataset_inspect(&paths, r->format, r->target ? r->target_text : NULL, r->task, &r->options,
+                         ret, err);
     if (st == AS_OK)
         return st;
     name_file(err, first.path, r->table ? "table" : "features");
@@ -184,6 +193,8 @@ static as_status digest(struct arena *a, struct dataset_row *d, struct as_err *e
 {
     AS_AUTO(str_done) struct str b = {0};
     str_printf(&b, "%s\n%s\n%s\n", d->format, d->task, d->target ? d->target : "");
+    if (d->options)
+        str_printf(&b, "%s\n", d->options);
     for (size_t i = 0; i < d->n_files; i++)
         str_printf(&b, "%s %s\n", d->files[i].role, d->files[i].sha256);
     char hex[SHA256_HEX_SIZE];
@@ -218,12 +229,19 @@ static as_status describe(struct arena *a, const struct request *r, const struct
     d->description = r->description;
     d->format = dataset_format_name(info->format);
     d->task = dataset_task_name(info->task);
+    d->input = dataset_input_name(info->input);
     d->n_rows = (int64_t)info->n_rows;
     d->n_features = (int64_t)info->n_features;
     d->n_outputs = (int64_t)info->n_outputs;
     as_status st = arena_json(a, r->target, &d->target, err);
     if (st == AS_OK)
         st = arena_json(a, json_object_get(j, "classes"), &d->classes, err);
+    if (st == AS_OK)
+        st = arena_json(a, json_object_get(j, "options"), &d->options, err);
+    if (st == AS_OK)
+        st = arena_json(a, json_object_get(j, "image"), &d->image, err);
+    if (st == AS_OK)
+        st = arena_json(a, json_object_get(j, "columns"), &d->columns, err);
     return st == AS_OK ? digest(a, d, err) : st;
 }
 
@@ -253,7 +271,7 @@ static as_status tx_add(struct tx *t, void *p, struct as_err *err)
 as_status dataset_create(struct store *db, struct arena *a, const json_t *doc,
                          struct dataset_row *ret, bool *ret_created, struct as_err *err)
 {
-    struct request r = {0};
+    AS_AUTO(request_done) struct request r = {0};
     struct dataset_row d = {0};
     AS_AUTO(info_done) struct dataset_info info = {0};
     as_status st = read_request(doc, &r, err);
@@ -273,6 +291,27 @@ as_status dataset_create(struct store *db, struct arena *a, const json_t *doc,
 }
 
 /* Reading and removing. */
+
+static int set_text(json_t *obj, const char *name, const char *text)
+{
+    json_t *j = text ? json_loads(text, JSON_DECODE_ANY, NULL) : NULL;
+    return text ? json_object_set_new(obj, name, j) : 0;
+}
+
+as_status dataset_row_info(const struct dataset_row *d, struct dataset_info *ret,
+                           struct as_err *err)
+{
+    JSON_AUTO obj = json_pack("{s:s, s:s, s:s, s:I, s:I, s:I}", "format", d->format, "task",
+                              d->task, "input", d->input, "rows", (json_int_t)d->n_rows, "features",
+                              (json_int_t)d->n_features, "outputs", (json_int_t)d->n_outputs);
+    int bad = !obj;
+    bad |= set_text(obj, "target", d->target) | set_text(obj, "classes", d->classes) |
+           set_text(obj, "options", d->options) | set_text(obj, "image", d->image) |
+           set_text(obj, "columns", d->columns);
+    if (bad)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    return dataset_info_from_json(obj, "", ret, err);
+}
 
 struct get_arg {
     struct arena *a;

@@ -5,6 +5,7 @@
 #include <jansson.h>
 
 #include "base/arena.h"
+#include "base/formats/dataset.h"
 #include "base/status.h"
 #include "scheduler/rows.h"
 #include "scheduler/store/store.h"
@@ -22,6 +23,11 @@ AS_MUST_CHECK as_status dataset_create(struct store *db, struct arena *a, const 
 /* AS_E_NOT_FOUND, AS_E_UNAVAILABLE. */
 AS_MUST_CHECK as_status dataset_get(struct store *db, struct arena *a, const char *name,
                                     struct dataset_row *ret, struct as_err *err);
+
+/* What the row says of the data; owned by the caller (dataset_info_done). AS_E_INVAL: not what this
+ * version writes; AS_E_NOMEM. */
+AS_MUST_CHECK as_status dataset_row_info(const struct dataset_row *d, struct dataset_info *ret,
+                                         struct as_err *err);
 
 /* By name. AS_E_INVAL: the cursor. AS_E_UNAVAILABLE. */
 AS_MUST_CHECK as_status dataset_list(struct store *db, struct arena *a, const struct page_req *page,

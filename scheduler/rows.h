@@ -157,16 +157,22 @@ struct dataset_file_row {
 
 struct dataset_row {
     const char *name;
-    const char *format; /* csv, npy */
-    const char *task;   /* classification, regression */
+    const char *format; /* csv, npy, … */
+    const char *task;   /* classification, regression, language_modeling */
+    const char *input;  /* table, image, tokens */
     const char *target; /* JSON: a string or a whole number; NULL */
     int64_t n_rows, n_features, n_outputs;
-    const char *classes; /* JSON list of strings; NULL for regression */
+    const char *classes;                   /* JSON list of strings; NULL but for classification */
+    const char *options, *image, *columns; /* JSON; NULL */
     const char *sha256;
     struct dataset_file_row files[3];
     size_t n_files;
     const char *description;
     int64_t created_ms;
+    /* In a claim, when the name holds other content than when the sweep was made: what it was; else
+     * NULL. */
+    const char *expected_sha256;
+    int64_t expected_rows, expected_features;
 };
 
 struct dataset_page {
@@ -201,6 +207,7 @@ struct runner_row {
     int64_t slots;
     const char *gpus; /* JSON list of strings */
     int64_t running;  /* attempts it holds */
+    int64_t used;     /* slots that they take: a group takes one */
     int64_t epoch;
     int64_t registered_ms, seen_ms;
 };

@@ -187,6 +187,14 @@ size_t suggester_ready(struct suggester *sg, const struct search_place *place, s
     return n;
 }
 
+int64_t suggester_since(struct suggester *sg, const struct search_place *place)
+{
+    pthread_mutex_lock(&sg->mu);
+    int64_t since = chain_since(chain_of(find_locked(sg, place->key)), place);
+    pthread_mutex_unlock(&sg->mu);
+    return since ? since : clock_mono_ns();
+}
+
 as_status suggester_peek(struct suggester *sg, struct arena *a, const struct search_place *place,
                          bool *ret_ready, struct prepared *ret, struct as_err *err)
 {

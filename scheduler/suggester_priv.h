@@ -31,6 +31,10 @@ struct prepared {
  * the request arrived. `max` when the next of them cannot be computed: peeking says why. */
 size_t suggester_ready(struct suggester *sg, const struct search_place *place, size_t max);
 
+/* When the look at the results began (monotonic) that the suggestion for that place was computed
+ * from; now, when it is not ready. */
+int64_t suggester_since(struct suggester *sg, const struct search_place *place);
+
 /* The suggestion for that place, copied. *ret_ready is false when there is none; it stays there
  * until it is no longer the next one. Errors: what kept it from being computed.
  * AS_E_EXHAUSTED: there is nothing left to suggest. */

@@ -71,6 +71,12 @@ size_t chain_ready(const struct chain *c, const struct search_place *p, size_t m
     return n < max && has_failed(c, &end) ? max : n < max ? n : max;
 }
 
+int64_t chain_since(const struct chain *c, const struct search_place *p)
+{
+    const struct chain_link *l = find(c, p);
+    return l ? l->loaded_ns : 0;
+}
+
 static as_status copy_link(struct arena *a, const struct chain_link *l, struct prepared *ret,
                            struct as_err *err)
 {

@@ -44,6 +44,8 @@ void chain_trim(struct chain *c, struct sweep_history *h, int64_t loaded_ns);
 
 /* As suggester_ready and suggester_peek say. c may be NULL: nothing is prepared. */
 size_t chain_ready(const struct chain *c, const struct search_place *p, size_t max);
+/* loaded_ns of the link for that place; 0: there is none. */
+int64_t chain_since(const struct chain *c, const struct search_place *p);
 AS_MUST_CHECK as_status chain_peek(const struct chain *c, struct arena *a,
                                    const struct search_place *p, bool *ret_ready,
                                    struct prepared *ret, struct as_err *err);

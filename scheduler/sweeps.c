@@ -11,6 +11,7 @@
 #include "base/spec/train_spec.h"
 #include "base/str.h"
 #include "scheduler/cursor_priv.h"
+#include "scheduler/datasets.h"
 #include "scheduler/model/sweep_doc.h"
 #include "scheduler/store/dataset_store.h"
 #include "scheduler/store/event_store.h"
@@ -32,21 +33,6 @@ struct create_arg {
     struct sweep_row *ret;
 };
 
-/* What a data set's row says, as the specification wants to know it. */
-static as_status dataset_info(const struct dataset_row *row, struct dataset_info *ret,
-                              struct as_err *err)
-{
-    as_status st = dataset_format_parse(row->format, &ret->format, err);
-    if (st == AS_OK)
-        st = dataset_task_parse(row->task, &ret->task, err);
-    ret->target_index = -1;
-    ret->n_rows = (size_t)row->n_rows;
-    ret->n_features = (size_t)row->n_features;
-    ret->n_outputs = (size_t)row->n_outputs;
-    ret->n_classes = ret->task == DATASET_CLASSIFICATION ? ret->n_outputs : 0;
-    return st;
-}
-
 /* The train document of the first trial. */
 static as_status first_spec(const struct sweep_doc *doc, struct train_spec *ret, struct as_err *err)
 {
@@ -63,8 +49,8 @@ static as_status first_spec(const struct sweep_doc *doc, struct train_spec *ret,
 static as_status check_dataset(struct create_arg *arg, const struct train_spec *spec,
                                const struct dataset_row *row, struct as_err *err)
 {
-    struct dataset_info info = {0};
-    as_status st = dataset_info(row, &info, err);
+    AS_AUTO(dataset_info_done) struct dataset_info info = {0};
+    as_status st = dataset_row_info(row, &info, err);
     if (st != AS_OK)
         return st;
     st = sweep_doc_check_metrics(arg->doc, spec, info.task, err);
@@ -77,7 +63,7 @@ static as_status check_dataset(struct create_arg *arg, const struct train_spec *
 
 static as_status check_datasets(struct tx *t, struct create_arg *arg, struct as_err *err)
 {
-    struct train_spec spec;
+    AS_AUTO(train_spec_done) struct train_spec spec = {0};
     if (arg->doc->n_datasets == 0)
         return AS_OK;
     as_status st = first_spec(arg->doc, &spec, err);
@@ -147,7 +133,8 @@ static struct sweep_new sweep_of(const struct sweep_doc *d, const char *id, cons
                               .gpus = d->gpus,
                               .ensemble_size = (int64_t)d->ensemble_size,
                               .learns = search_method_learns(d->method),
-                              .for_runners = d->trial.kind != TRIAL_NONE};
+                              .for_runners = d->trial.kind != TRIAL_NONE,
+                              .max_group = d->trial.kind == TRIAL_TRAIN ? d->group : 0};
 }
 
 /* Insert under the first free id. */
@@ -224,6 +211,23 @@ static as_status tx_create(struct tx *t, void *p, struct as_err *err)
     return st == AS_OK ? store_sweep_get(t, arg->a, key, arg->ret, err) : st;
 }
 
+/* Bounds on a parameter belong elsewhere: as results nobody would report them. Sweeps that were
+ * created before this was refused can still be read, so the document's parser does not say it. */
+static as_status check_outcomes(const struct sweep_doc *d, struct as_err *err)
+{
+    for (size_t i = 0; i < d->n_outcomes; i++) {
+        char list[AS_ERR_POINTER_MAX], at[AS_ERR_POINTER_MAX];
+        json_pointer_index("/constraints", i, list);
+        json_pointer_child(list, "metric", at);
+        if (space_find(d->space, d->outcomes[i].metric) >= 0)
+            return as_fail_at(err, AS_E_INVAL, at,
+                              "%s: '%s' is a parameter, and constraints bound what trials report; "
+                              "bound parameters by parameter_constraints",
+                              at, d->outcomes[i].metric);
+    }
+    return AS_OK;
+}
+
 static as_status create(struct store *db, struct arena *a, const json_t *doc, bool is_paused,
                         const struct idem_key *idem, struct sweep_row *ret, struct as_err *err)
 {
@@ -231,6 +235,8 @@ static as_status create(struct store *db, struct arena *a, const json_t *doc, bo
     random_bytes(&seed, sizeof seed);
     AS_AUTO(sweep_doc_freep) struct sweep_doc *parsed = NULL;
     as_status st = sweep_doc_parse(doc, seed, &parsed, err);
+    if (st == AS_OK)
+        st = check_outcomes(parsed, err);
     if (st != AS_OK)
         return st;
     AS_AUTO(as_freep) char *document = sweep_doc_format(parsed);

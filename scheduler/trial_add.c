@@ -7,9 +7,12 @@
 #include "base/str.h"
 #include "scheduler/handout_priv.h"
 #include "scheduler/judge_priv.h"
+#include "scheduler/shape.h"
+#include "scheduler/store/dataset_store.h"
 #include "scheduler/store/event_store.h"
 #include "scheduler/store/idempotency_store.h"
 #include "scheduler/store/measurement_store.h"
+#include "scheduler/store/trial_store.h"
 #include "scheduler/transition_priv.h"
 #include "scheduler/trials.h"
 #include "search/config.h"
@@ -33,7 +36,10 @@ struct add_arg {
     struct addition x;
     const char *document;
     int64_t key;
+    struct dataset_row *datasets;
+    size_t n_datasets;
     char *params; /* canonical; owned */
+    struct trial_shape shape;
     struct trial_row ret;
 };
 
@@ -126,14 +132,22 @@ static as_status check_params(struct add_arg *arg, struct as_err *err)
         return st;
     JSON_AUTO params = config_to_json(doc->space, config);
     arg->params = params ? json_format_ordered(params) : NULL;
-    return arg->params ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
+    if (!arg->params)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    AS_AUTO(shaper_freep) struct shaper *shaper = NULL;
+    st = shaper_create(tree, arg->datasets, arg->n_datasets, &shaper, err);
+    return st == AS_OK ? shaper_shape(shaper, arg->a, params, &arg->shape, err) : st;
 }
 
 static as_status tx_read(struct tx *t, void *p, struct as_err *err)
 {
     struct add_arg *arg = p;
     as_status st = store_sweep_key(t, arg->sweep, &arg->key, err);
-    return st == AS_OK ? store_sweep_document(t, arg->a, arg->key, &arg->document, err) : st;
+    if (st == AS_OK)
+        st = store_sweep_document(t, arg->a, arg->key, &arg->document, err);
+    if (st == AS_OK)
+        st = store_dataset_of_sweep(t, arg->a, arg->key, &arg->datasets, &arg->n_datasets, err);
+    return st;
 }
 
 /* Writing. */
@@ -206,6 +220,8 @@ static as_status add(struct tx *t, struct add_arg *arg, const struct sweep_head 
                                 .number = number,
                                 .seed = trial_seed_of(s->seed, number),
                                 .params = arg->params,
+                                .shape = arg->shape.text,
+                                .bytes_per_member = arg->shape.bytes_per_member,
                                 .origin = x->is_known ? ORIGIN_KNOWN : ORIGIN_ENQUEUED,
                                 .suggestion = x->is_known ? "{\"method\":\"known\"}"
                                                           : "{\"method\":\"enqueued\"}"};

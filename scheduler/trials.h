@@ -27,6 +27,7 @@ extern const char *const trial_sort_words[];
 
 struct trial_query {
     const trial_state *state; /* NULL: any */
+    const char *group;        /* of the latest attempt; NULL: any */
     trial_sort sort;
     bool descending;
     struct page_req page;

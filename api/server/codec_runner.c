@@ -16,6 +16,7 @@ static json_t *runner_encode(const struct runner_row *r)
     out_i64(&o, "slots", r->slots);
     out_json(&o, "gpus", r->gpus ? r->gpus : "[]");
     out_i64(&o, "running", r->running);
+    out_i64(&o, "used_slots", r->used);
     out_i64(&o, "epoch", r->epoch);
     out_time(&o, "registered_at", r->registered_ms);
     if (r->seen_ms)
@@ -240,7 +241,7 @@ static as_status fit_decode(struct json_fields *parent, struct claim_request *r,
         return st;
     st = json_fields_init(&f, j, "/fit", err);
     if (st == AS_OK)
-        st = json_fields_text(&f, "group", JSON_REQUIRED, 1, 64, &r->fit_group, err);
+        st = json_fields_text(&f, "group", JSON_REQUIRED, 1, 128, &r->fit_group, err);
     if (st == AS_OK)
         st = json_fields_i64(&f, "members", JSON_REQUIRED, 1, 64, &r->fit_members, err);
     return st == AS_OK ? json_fields_end(&f, err) : st;
@@ -286,7 +287,7 @@ as_status claim_decode(const json_t *doc, struct arena *a, struct claim_request 
                        int64_t *ret_wait_ms, struct as_err *err)
 {
     struct json_fields f;
-    struct claim_request r = {.max_trials = 1, .members = 1};
+    struct claim_request r = {.max_trials = 1};
     int64_t wait_ms = 20000;
     as_status st = json_fields_init(&f, doc, "", err);
     if (st == AS_OK)
@@ -309,6 +310,8 @@ as_status claim_decode(const json_t *doc, struct arena *a, struct claim_request 
         st = json_fields_i64(&f, "wait_ms", JSON_OPTIONAL, 0, 60000, &wait_ms, err);
     if (st == AS_OK)
         st = json_fields_end(&f, err);
+    if (r.members == 0) /* not given */
+        r.members = r.fit_group ? 64 : 1;
     if (st == AS_OK) {
         *ret = r;
         *ret_wait_ms = wait_ms;

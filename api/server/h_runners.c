@@ -33,11 +33,13 @@ as_status h_runner_claim(struct call *c, struct as_err *err)
     as_status st = claim_decode(c->body, c->arena, &req, &wait_ms, err);
     req.runner = call_param(c, "runner");
     req.arrived_ns = c->x->start_ns;
+    bool may_wait = st == AS_OK && call_may_wait(c, wait_ms);
+    req.is_last = !may_wait;
     if (st == AS_OK)
         st = claim_trials(c->db, c->suggester, c->arena, &req, &list, err);
     if (st != AS_OK)
         return st;
-    if (list.n == 0 && call_may_wait(c, wait_ms)) {
+    if (list.n == 0 && may_wait) {
         call_wait(c, PARK_CLAIMS);
         return AS_OK;
     }

@@ -20,6 +20,7 @@ static as_status read_query(const struct call *c, struct trial_query *ret, trial
     if (st == AS_OK)
         st = call_query_word(c, "order", orders, &order, err);
     q.state = word ? ret_state : NULL;
+    q.group = call_query(c, "group");
     q.sort = (trial_sort)sort;
     q.descending = order == 1;
     if (st == AS_OK)

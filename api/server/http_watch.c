@@ -17,6 +17,7 @@
 #define SCAN_MS 250
 
 struct slot {
+    uint32_t serial; /* of the connection: descriptors are used again */
     bool is_open, is_polled;
     http_phase phase;
     int64_t since_ns; /* when the phase began */
@@ -48,7 +49,7 @@ void http_table_opened(struct http_table *t, int fd)
     pthread_mutex_lock(&t->lock);
     struct slot *s = slot_of(t, fd);
     if (s)
-        *s = (struct slot){.is_open = true, .since_ns = clock_mono_ns()};
+        *s = (struct slot){.serial = s->serial + 1, .is_open = true, .since_ns = clock_mono_ns()};
     else
         (void)shutdown(fd, SHUT_RDWR); /* past RLIMIT_NOFILE as it was at the start */
     pthread_mutex_unlock(&t->lock);
@@ -59,7 +60,7 @@ void http_table_closed(struct http_table *t, int fd)
     pthread_mutex_lock(&t->lock);
     struct slot *s = slot_of(t, fd);
     if (s)
-        *s = (struct slot){0};
+        *s = (struct slot){.serial = s->serial};
     pthread_mutex_unlock(&t->lock);
 }
 
@@ -107,12 +108,19 @@ void http_table_stream(struct http_table *t, int fd, struct http_stream *stream)
     pthread_mutex_unlock(&t->lock);
 }
 
+/* What epoll keeps of a connection. An event may be looked at when its descriptor is another's. */
+static uint64_t pack(int fd, uint32_t serial)
+{
+    return (uint64_t)serial << 32 | (uint32_t)fd;
+}
+
 void http_table_watch(struct http_table *t, int fd)
 {
     pthread_mutex_lock(&t->lock);
     struct slot *s = slot_of(t, fd);
     if (s && s->is_open) {
-        struct epoll_event ev = {.events = EPOLLRDHUP | EPOLLONESHOT, .data.fd = fd};
+        struct epoll_event ev = {.events = EPOLLRDHUP | EPOLLONESHOT,
+                                 .data.u64 = pack(fd, s->serial)};
         if (epoll_ctl(t->epoll_fd, s->is_polled ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, fd, &ev) == 0)
             s->is_polled = true;
     }
@@ -180,12 +188,12 @@ static void cut_overdue(struct http_table *t)
     pthread_mutex_unlock(&t->lock);
 }
 
-/* The peer of fd left. Says whether an exchange was told. */
-static bool note_gone(struct http_table *t, int fd)
+/* The peer of a connection left. Says whether an exchange was told. */
+static bool note_gone(struct http_table *t, uint64_t packed)
 {
     pthread_mutex_lock(&t->lock);
-    struct slot *s = slot_of(t, fd);
-    bool told = s && s->x;
+    struct slot *s = slot_of(t, (int)(uint32_t)packed);
+    bool told = s && s->x && s->serial == packed >> 32;
     if (told) {
         atomic_store(&s->x->is_gone, true);
         if (s->stream)
@@ -204,7 +212,7 @@ static void *run(void *arg)
         int n = epoll_wait(t->epoll_fd, events, AS_ARRAY_LEN(events), SCAN_MS);
         bool told = false;
         for (int i = 0; i < n; i++)
-            told |= note_gone(t, events[i].data.fd);
+            told |= note_gone(t, events[i].data.u64);
         if (told)
             t->app.on_gone(t->app.ctx);
         if (clock_mono_ns() - scanned >= SCAN_MS * NS_PER_MS) {

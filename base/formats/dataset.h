@@ -1,16 +1,19 @@
-/* Data sets: what the server learns of a file at registration, and how the trainer loads it.
+/* Data sets: what the server learns of files at registration, and how the trainer loads them.
  *
- * A data set is a table of numbers with one target column (CSV, or NPY with a column index), or two
- * NPY files of the same number of rows. Features are numbers; a target is a class (text or whole
- * numbers) or a number. Whatever is not finite, missing or ragged is refused with its column and
- * line.
+ * An input is one of three. A *table*: rows of columns that are numbers or categories (text), both
+ * of which may be missing. An *image*: rows of height x width x channels numbers, channels last. A
+ * text of *tokens*: one long row of small whole numbers. What is predicted is a class, one or more
+ * numbers, or the next token.
  *
- * dataset_inspect() reads a file once with memory for one record and the classes; dataset_load()
- * then holds the features as float32. Distinct calls may run in distinct threads. */
+ * dataset_inspect() reads the files once in memory for one record and what it counts;
+ * dataset_load() then holds the values. How a model sees a table (imputation, one-hot inputs) is
+ * the trainer's business, but how many inputs it has follows from dataset_info alone:
+ * dataset_inputs(). Distinct calls may run in distinct threads. */
 #ifndef ASSAY_BASE_FORMATS_DATASET_H
 #define ASSAY_BASE_FORMATS_DATASET_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,87 +21,183 @@
 #include "base/status.h"
 
 #define DATASET_MAX_ROWS ((size_t)1 << 27)
-#define DATASET_MAX_FEATURES ((size_t)65536)
+#define DATASET_MAX_FEATURES ((size_t)65536) /* numbers of a row; also inputs of a model */
 #define DATASET_MAX_VALUES ((size_t)1 << 29) /* rows x features: 2 GiB of float32 */
 #define DATASET_MAX_CLASSES ((size_t)4096)
-#define DATASET_MAX_CLASS_NAME ((size_t)256) /* bytes */
+#define DATASET_MAX_CLASS_NAME ((size_t)256) /* bytes, of a category too */
 #define DATASET_AUTO_CLASSES ((size_t)100)   /* whole numbers up to here are taken for classes */
+#define DATASET_MAX_TARGETS ((size_t)256)    /* columns of a regression's target */
+#define DATASET_MAX_VOCAB ((size_t)65536)
+#define DATASET_MAX_ARRAY_NAME ((size_t)128)       /* characters */
+#define DATASET_MAX_CATEGORIES ((size_t)1024)      /* distinct values of one column */
+#define DATASET_MAX_ALL_CATEGORIES ((size_t)16384) /* of all columns */
+#define DATASET_MAX_COLUMNS                                                                        \
+    ((size_t)4096) /* columns of a table with categories or missing values */
+#define DATASET_MIN_CATEGORY_ROWS ((size_t)2) /* a value of fewer rows is among the others */
 
-typedef enum dataset_format { DATASET_CSV, DATASET_NPY } dataset_format;
+typedef enum dataset_format {
+    DATASET_CSV,
+    DATASET_NPY,
+    DATASET_NPZ,
+    DATASET_IDX,         /* MNIST's files; gzip too */
+    DATASET_CIFAR,       /* binary version of CIFAR-10, or CIFAR-100 with its fine labels */
+    DATASET_SAFETENSORS, /* arrays by name */
+    DATASET_TEXT,        /* every byte is a token; gzip too */
+    DATASET_TOKENS       /* llm.c's .bin: 256 int32 (20240520, 1, count), then uint16 */
+} dataset_format;
 
 /* AUTO is a question only: an inspected data set is one of the others. */
 typedef enum dataset_task {
     DATASET_TASK_AUTO,
     DATASET_CLASSIFICATION,
-    DATASET_REGRESSION
+    DATASET_REGRESSION,
+    DATASET_LANGUAGE_MODELING
 } dataset_task;
 
-/* "csv", "npy"; "auto", "classification", "regression". */
+typedef enum dataset_input { DATASET_TABLE, DATASET_IMAGE, DATASET_TOKEN_TEXT } dataset_input;
+
+extern const char *const dataset_format_names[]; /* NULL-terminated, in the enums' order */
+extern const char *const dataset_task_names[];
+extern const char *const dataset_input_names[];
+
+/* "csv", …, "tokens"; "auto", "classification", "regression", "language_modeling"; "table",
+ * "image", "tokens". */
 const char *dataset_format_name(dataset_format format);
 const char *dataset_task_name(dataset_task task);
+const char *dataset_input_name(dataset_input input);
 AS_MUST_CHECK as_status dataset_format_parse(const char *s, dataset_format *ret,
                                              struct as_err *err);
 AS_MUST_CHECK as_status dataset_task_parse(const char *s, dataset_task *ret, struct as_err *err);
 
-/* Either `table` alone, or `features` and `targets` (NPY). All borrowed. */
+/* Either `table` alone, or `features` and `targets` (IDX, NPY). All borrowed.
+ *   decoded  the decoded copy of the data set, or NULL: dataset_load() reads it when it is whole
+ *            and of this data set, else makes it (its folder exists; failing to write is no error)
+ */
 struct dataset_paths {
-    const char *table, *features, *targets;
+    const char *table, *features, *targets, *decoded;
+};
+
+/* How the files are to be read, where they do not say it themselves. A zeroed one is the default.
+ * Owned strings in dataset_info, borrowed elsewhere. */
+struct dataset_options {
+    bool channels_first; /* npy, npz, safetensors: images are [N, C, H, W] */
+    bool raw;            /* tokens: no header, uint16 from the first byte */
+    size_t vocab;        /* tokens: 0: the largest token + 1 */
+    char *x, *y;         /* npz, safetensors: names of the arrays; NULL: "x" and "y" */
+};
+
+/* One column of a table, in the file's order, targets left out. A numeric column whose cells are
+ * all missing is numeric. */
+struct dataset_column {
+    char *name; /* the header's, or the column's index as text */
+    bool categorical;
+    size_t n_missing; /* rows */
+    size_t n_other;   /* categorical: rows whose value is in too few rows to be one of `values` */
+    size_t n_values;
+    char **values; /* categorical: in byte order; owned */
 };
 
 /* A zeroed one is empty. Owned strings; dataset_info_done() frees them. */
 struct dataset_info {
     dataset_format format;
     dataset_task task;
-    char *target;         /* name of the column as it was found; NULL with a targets file */
-    int64_t target_index; /* column of the table, from 0; -1 with a targets file */
-    size_t n_rows;
-    size_t n_features;
-    size_t n_outputs; /* classes, or 1 for regression */
-    size_t n_classes; /* 0 for regression */
-    char **classes;   /* numeric order when all are whole numbers below 2^53, else byte order */
-    char **features;  /* n_features names when the file has them, else NULL; not in the JSON */
+    dataset_input input;
+    struct dataset_options options; /* as they were given */
+    char *target;      /* the column's name, or "a,b" of several; NULL where no column is named */
+    size_t n_rows;     /* tokens: their number */
+    size_t n_features; /* numbers of a row as it is in the file: columns, or height * width *
+                        * channels; tokens: 1 */
+    size_t n_outputs;  /* classes; columns of the target; tokens: the vocabulary */
+    size_t n_classes;  /* 0 but for classification */
+    char **classes;    /* numeric order when all are whole numbers below 2^53, else byte order */
+    size_t height, width, channels; /* images; else 0 */
+    struct dataset_column *columns; /* [n_features] of a table; NULL: all numeric, none missing, no
+                                     * names (arrays, tables past DATASET_MAX_COLUMNS, records from
+                                     * before 2026-11-21) */
 };
 
 void dataset_info_done(struct dataset_info *info);
 
+/* ---- how a model sees a row ----
+ *
+ * Inputs of a table: first, in the file's order, each numeric column's value, followed, if the
+ * column has missing values in the file, by its indicator (1 where the value was missing); then,
+ * in the file's order, the categorical columns. Of a categorical column there are `slots`: one per
+ * value, one for all others (rare, or not seen in the training rows), and one for missing, if any
+ * is missing in the file. One-hot, each slot is an input; as codes (for an embedding) the column is
+ * one whole number, and the columns share one numbering: the second column's slots begin where the
+ * first's end. Images: n_features inputs. Tokens: 1. */
+
+/* Inputs that are numbers: values and indicators of a table, n_features of an image, else 0. */
+size_t dataset_numeric_inputs(const struct dataset_info *info);
+size_t dataset_categorical_columns(const struct dataset_info *info); /* 0 but for tables */
+size_t dataset_column_slots(const struct dataset_column *column);    /* categorical */
+size_t dataset_category_slots(const struct dataset_info *info);      /* of all columns */
+
+/* Inputs of a model with one-hot categories: dataset_numeric_inputs + dataset_category_slots; of
+ * tokens 1. With an embedding of width D a first layer has dataset_numeric_inputs + D *
+ * dataset_categorical_columns inputs and a table of dataset_category_slots rows. */
+size_t dataset_inputs(const struct dataset_info *info);
+
 /* Read the files through once and describe them.
- *   paths   a table, or features + targets; borrowed
- *   target  column name, or its index as text, negative from the end ("-1": the last); NULL only
- *           with a targets file
- *           A table's first record is its header when it looks like one (csv.h) or names the target
- *   task    AUTO: text, or whole numbers with at most DATASET_AUTO_CLASSES distinct values, is
- *           classification; everything else regression
- *   ret     owned by the caller, untouched on failure
- * AS_E_INVAL      a missing target (the message lists the columns), text among the features, a
- *                 value that is empty or not finite, ragged rows, one class only, fewer than 2 rows
- * AS_E_TOO_LARGE  past one of the limits above
- * AS_E_NOT_FOUND, AS_E_IO, AS_E_NOMEM */
+ *   paths    one file as `table`, or features + targets (csv, npz, cifar, safetensors, text,
+ *            tokens: a table; idx: both; npy: either); borrowed
+ *   target   csv, npy with a table: the column's name, or its index as text, negative from the end
+ *            ("-1": the last); several, separated by commas, are a regression of several outputs;
+ *            a column whose name is the whole text comes first. NULL for the other formats.
+ *            A table's first record is its header when it looks like one (csv.h) or names the
+ *            target
+ *   task     AUTO: text, or whole numbers with at most DATASET_AUTO_CLASSES distinct values, is
+ *            classification; two or more columns or fractions regression; text and tokens
+ *            language modeling
+ *   options  borrowed; NULL: the defaults
+ *   ret      owned by the caller, untouched on failure
+ * Missing in a table: a cell of a CSV file that is empty or NA, N/A, NaN, null or ? (any case), and
+ * NaN in an array of two dimensions. A target is never missing. A column is categorical when a cell
+ * that is not missing is no number.
+ * AS_E_INVAL      a missing target (the message lists the columns), a value that is not finite, a
+ *                 column with a different text in every row, ragged rows, one class only, fewer
+ *                 than 2 rows, files cut short or longer than they say, an option of another format
+ * AS_E_TOO_LARGE  past one of the limits above; categories are named with their column
+ * AS_E_NOT_FOUND, AS_E_IO, AS_E_NOMEM, AS_E_UNSUPPORTED (a kind of array) */
 AS_MUST_CHECK as_status dataset_inspect(const struct dataset_paths *paths, dataset_format format,
                                         const char *target, dataset_task task,
+                                        const struct dataset_options *options,
                                         struct dataset_info *ret, struct as_err *err);
 
+/* A data set as it is in the files. */
 struct dataset {
     size_t n_rows, n_features, n_outputs;
-    float *x;        /* [n_rows, n_features], all finite */
-    int32_t *labels; /* [n_rows], in [0, n_outputs); NULL for regression */
-    float *targets;  /* [n_rows, 1]; NULL for classification */
+    float *x;        /* [n_rows, n_features]: finite numbers; tables: NaN where a number is missing,
+                      * and a category's index in `values`, n_values: other, n_values + 1: missing;
+                      * NULL for tokens */
+    int32_t *labels; /* [n_rows], in [0, n_outputs); classification, else NULL */
+    float *targets;  /* [n_rows, n_outputs]; regression, else NULL */
+    int32_t *tokens; /* [n_rows], in [0, n_outputs); language modeling, else NULL */
 };
 
-/* Load what `info` describes: format, task, target and classes come from it, and rows and features
+/* Load what `info` describes: format, task, target, columns and classes come from it, and the files
  * must be as it says. ret is owned by the caller, untouched on failure. Errors as dataset_inspect;
- * AS_E_INVAL too when the files do not match `info`. */
+ * AS_E_INVAL too when the files do not match `info` (the message has both figures). */
 AS_MUST_CHECK as_status dataset_load(const struct dataset_paths *paths,
                                      const struct dataset_info *info, struct dataset *ret,
                                      struct as_err *err);
 void dataset_done(struct dataset *d);
 
-/* {format, task, target?, rows, features, outputs, classes?}. New reference, NULL when memory is
- * out. */
+/* {format, task, target?, rows, features, outputs, classes?, input, options?, image?: {height,
+ * width, channels}, columns?: [{name, kind: numeric or categorical, missing, other?, values?}]}.
+ * New reference, NULL when memory is out. */
 json_t *dataset_info_to_json(const struct dataset_info *info);
 
-/* Reads what dataset_info_to_json writes; other fields of the object (a Dataset of the API has
- * more) are passed over. target_index is -1 until a file is read. `pointer` is the object's, for
- * messages. AS_E_INVAL, AS_E_NOMEM. */
+/* Of {channels_first?, raw?, vocab?, x?, y?}; the strings of *ret are owned by the caller, on
+ * failure too. AS_E_INVAL, AS_E_NOMEM. */
+AS_MUST_CHECK as_status dataset_options_from_json(const json_t *obj, const char *pointer,
+                                                  struct dataset_options *ret, struct as_err *err);
+
+/* Reads what dataset_info_to_json writes, and what it wrote before 2026-11-21 (no input: a table of
+ * numbers); other fields of the object (a Dataset of the API has more) are passed over. `pointer`
+ * is the object's, for messages. AS_E_INVAL, also for a data set that changed under its name: its
+ * field `expected` {sha256, rows, features} differs from its own; AS_E_NOMEM. */
 AS_MUST_CHECK as_status dataset_info_from_json(const json_t *obj, const char *pointer,
                                                struct dataset_info *ret, struct as_err *err);
 

@@ -1,39 +1,65 @@
 #include <string.h>
 
+#include "base/formats/column.h"
 #include "base/formats/csv.h"
 #include "base/formats/dataset_priv.h"
 #include "base/formats/target.h"
 
 struct table {
     struct csv *csv;
-    size_t n_columns, target;
+    size_t n_columns, n_targets;
+    size_t *targets;   /* columns */
+    size_t *feature;   /* [n_columns] which feature a column is; SIZE_MAX: a target */
+    const char **name; /* [n_columns] views of csv */
 };
 
-static as_status find_target(const char *target, struct table *ret, struct as_err *err)
+static void table_done(struct table *t)
 {
-    ret->n_columns = csv_columns(ret->csv);
-    AS_AUTO(as_freep) const char **names = as_calloc(ret->n_columns, sizeof *names);
-    if (!names)
+    csv_free(t->csv);
+    free(t->targets);
+    free(t->feature);
+    free(t->name);
+    *t = (struct table){0};
+}
+
+static size_t n_features(const struct table *t)
+{
+    return t->n_columns - t->n_targets;
+}
+
+static as_status find_targets(const char *target, struct table *t, struct as_err *err)
+{
+    t->n_columns = csv_columns(t->csv);
+    t->name = as_calloc(t->n_columns, sizeof *t->name);
+    t->feature = as_calloc(t->n_columns, sizeof *t->feature);
+    if (!t->name || !t->feature)
         return as_fail(err, AS_E_NOMEM, "out of memory");
-    for (size_t i = 0; i < ret->n_columns; i++)
-        names[i] = csv_column_name(ret->csv, i);
-    as_status st = target_find_column(target, ret->n_columns, names, &ret->target, err);
-    return st < 0 ? st : dataset_check_size(0, ret->n_columns - 1, err);
+    for (size_t i = 0; i < t->n_columns; i++)
+        t->name[i] = csv_column_name(t->csv, i);
+    as_status st =
+        target_find_columns(target, t->n_columns, t->name, &t->targets, &t->n_targets, err);
+    if (st < 0)
+        return st;
+    for (size_t i = 0; i < t->n_targets; i++)
+        t->feature[t->targets[i]] = SIZE_MAX;
+    for (size_t i = 0, k = 0; i < t->n_columns; i++)
+        if (t->feature[i] != SIZE_MAX)
+            t->feature[i] = k++;
+    return dataset_check_size(0, n_features(t), err);
 }
 
 /* A first record that does not look like a header is one all the same when it names the target. */
 static as_status open_with_header(const char *path, const char *target, struct table *t)
 {
-    struct table with = {0};
+    AS_AUTO(table_done) struct table with = {0};
     as_status st = csv_open(path, CSV_HEADER_YES, &with.csv, NULL);
     if (st == AS_OK)
-        st = find_target(target, &with, NULL);
-    if (st < 0) {
-        csv_free(with.csv);
+        st = find_targets(target, &with, NULL);
+    if (st < 0)
         return st;
-    }
-    csv_free(t->csv);
+    table_done(t);
     *t = with;
+    with = (struct table){0};
     return AS_OK;
 }
 
@@ -43,7 +69,7 @@ static as_status open_table(const char *path, const char *target, struct table *
     as_status st = csv_open(path, CSV_HEADER_AUTO, &ret->csv, err);
     if (st < 0)
         return st;
-    st = find_target(target, ret, err);
+    st = find_targets(target, ret, err);
     if (st == AS_E_INVAL && !csv_has_header(ret->csv) &&
         open_with_header(path, target, ret) == AS_OK)
         st = AS_OK;
@@ -53,48 +79,30 @@ static as_status open_table(const char *path, const char *target, struct table *
 static as_status at_cell(const struct table *t, const struct csv_row *row, size_t column,
                          as_status st, struct as_err *err)
 {
-    return as_err_prefix(err, st, "column '%.80s', line %zu", csv_column_name(t->csv, column),
-                         row->line);
+    return as_err_prefix(err, st, "column '%.80s', line %zu", t->name[column], row->line);
 }
 
-/* All cells but the target's, as float32. */
-static as_status read_features(const struct table *t, const struct csv_row *row, float *out,
-                               struct as_err *err)
-{
-    for (size_t i = 0; i < t->n_columns; i++) {
-        double v;
-        if (i == t->target)
-            continue;
-        as_status st = csv_number(t->csv, row, i, &v, err);
-        if (st < 0)
-            return st;
-        st = target_check_float(v, err);
-        if (st < 0)
-            return at_cell(t, row, i, st, err);
-        *out++ = (float)v;
-    }
-    return AS_OK;
-}
+/* ---- targets ---- */
 
-static as_status read_target(const struct table *t, const struct csv_row *row, dataset_task task,
-                             struct target_value *ret, struct as_err *err)
+static as_status read_target(const struct table *t, const struct csv_row *row, size_t column,
+                             dataset_task task, struct target_value *ret, struct as_err *err)
 {
-    const struct csv_cell *cell = &row->cells[t->target];
+    const struct csv_cell *cell = &row->cells[column];
     struct target_value v = {.text = cell->s, .len = cell->len};
     csv_kind kind = csv_cell_kind(cell, &v.number);
     v.is_number = kind == CSV_NUMBER;
     if (kind == CSV_EMPTY)
-        return at_cell(t, row, t->target,
+        return at_cell(t, row, column,
                        as_fail(err, AS_E_INVAL, "the cell is empty, expected a target"), err);
     if (task == DATASET_REGRESSION || kind == CSV_NOT_FINITE) {
-        as_status st = csv_number(t->csv, row, t->target, &v.number, err);
+        as_status st = csv_number(t->csv, row, column, &v.number, err);
         if (st < 0)
             return st;
     }
     if (v.is_number && task != DATASET_CLASSIFICATION) {
         as_status st = target_check_float(v.number, err);
         if (st < 0)
-            return at_cell(t, row, t->target, st, err);
+            return at_cell(t, row, column, st, err);
     }
     for (; *v.text == ' ' || *v.text == '\t'; v.text++)
         v.len--;
@@ -104,109 +112,249 @@ static as_status read_target(const struct table *t, const struct csv_row *row, d
     return AS_OK;
 }
 
-static as_status scan_rows(const struct table *t, struct target_scan *scan, float *row_buf,
-                           struct dataset_info *info, struct as_err *err)
+static as_status scan_target(const struct table *t, const struct csv_row *row, dataset_task task,
+                             struct target_scan *scan, struct as_err *err)
+{
+    struct target_value v;
+    as_status st = AS_OK;
+    dataset_task read_as = t->n_targets > 1 ? DATASET_REGRESSION : task;
+    for (size_t i = 0; st == AS_OK && i < t->n_targets; i++)
+        st = read_target(t, row, t->targets[i], read_as, &v, err);
+    if (st != AS_OK || t->n_targets > 1)
+        return st;
+    st = target_scan_add(scan, &v, err);
+    return st < 0 ? at_cell(t, row, t->targets[0], st, err) : st;
+}
+
+/* ---- inspecting ---- */
+
+static as_status scan_rows(const struct table *t, dataset_task task, struct target_scan *scan,
+                           struct column_scan *columns, struct dataset_info *info,
+                           struct as_err *err)
 {
     struct csv_row row;
-    struct target_value v;
     as_status st;
     for (info->n_rows = 0; (st = csv_next(t->csv, &row, err)) == AS_OK; info->n_rows++) {
         st = dataset_check_size(info->n_rows + 1, info->n_features, err);
         if (st == AS_OK)
-            st = read_features(t, &row, row_buf, err);
-        if (st == AS_OK)
-            st = read_target(t, &row, scan->task, &v, err);
+            st = scan_target(t, &row, task, scan, err);
+        for (size_t i = 0; st == AS_OK && i < t->n_columns; i++) {
+            if (t->feature[i] == SIZE_MAX)
+                continue;
+            struct column_cell cell = column_cell_of(&row.cells[i]);
+            st = column_scan_add(&columns[t->feature[i]], &cell, row.line, err);
+        }
         if (st < 0)
             return st;
-        st = target_scan_add(scan, &v, err);
-        if (st < 0)
-            return at_cell(t, &row, t->target, st, err);
     }
     return st == AS_E_EXHAUSTED ? AS_OK : st;
 }
 
-static as_status feature_names(const struct table *t, struct dataset_info *info, struct as_err *err)
+/* The second pass: the values of the columns that hold text. */
+static as_status count_rows(const struct dataset_paths *paths, const char *target,
+                            const struct table *first, struct column_scan *columns,
+                            struct as_err *err)
 {
-    info->features = as_calloc(info->n_features, sizeof *info->features);
-    for (size_t i = 0, k = 0; info->features && i < t->n_columns; i++) {
-        if (i == t->target)
-            continue;
-        info->features[k] = as_strdup(csv_column_name(t->csv, i));
-        if (!info->features[k++])
-            return as_fail(err, AS_E_NOMEM, "out of memory for column names");
-    }
-    return info->features ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory for column names");
+    AS_AUTO(table_done) struct table t = {0};
+    struct csv_row row;
+    as_status st = open_table(paths->table, target, &t, err);
+    if (st == AS_OK && t.n_columns != first->n_columns)
+        st = as_fail(err, AS_E_IO, "%.200s changed while it was read", paths->table);
+    if (st != AS_OK)
+        return st;
+    while ((st = csv_next(t.csv, &row, err)) == AS_OK)
+        for (size_t i = 0; i < t.n_columns; i++) {
+            size_t k = t.feature[i];
+            if (k == SIZE_MAX || columns[k].n_text == 0)
+                continue;
+            struct column_cell cell = column_cell_of(&row.cells[i]);
+            st = column_scan_count(&columns[k], &cell, err);
+            if (st < 0)
+                return as_err_prefix(err, st, "column '%.80s'", t.name[i]);
+        }
+    return st == AS_E_EXHAUSTED ? AS_OK : st;
 }
 
-static as_status inspect_table(const struct table *t, dataset_task task, struct dataset_info *info,
-                               struct as_err *err)
+static as_status check_describable(const struct table *t, const struct dataset_info *info,
+                                   const char *name, const struct column_scan *c,
+                                   struct as_err *err)
 {
-    info->target_index = (int64_t)t->target;
-    info->n_features = t->n_columns - 1;
-    info->target = as_strdup(csv_column_name(t->csv, t->target));
-    AS_AUTO(as_freep) float *row_buf = as_calloc(info->n_features, sizeof *row_buf);
-    if (!info->target || !row_buf)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+    if (info->n_features <= DATASET_MAX_COLUMNS || (c->n_missing == 0 && c->n_text == 0))
+        return AS_OK;
+    return as_fail(err, AS_E_TOO_LARGE,
+                   "column '%.80s' has %s, and the table has %zu columns: at most %zu where "
+                   "values are missing or text",
+                   name, c->n_text ? "text" : "missing values", t->n_columns, DATASET_MAX_COLUMNS);
+}
+
+/* Every column is checked; they are described when there are not too many. */
+static as_status describe(const struct table *t, struct column_scan *columns,
+                          struct dataset_info *info, struct as_err *err)
+{
+    size_t total = 0;
+    bool wanted = info->n_features <= DATASET_MAX_COLUMNS;
+    info->columns = wanted ? as_calloc(info->n_features, sizeof *info->columns) : NULL;
+    if (wanted && !info->columns)
+        return as_fail(err, AS_E_NOMEM, "out of memory for columns");
+    for (size_t i = 0; i < t->n_columns; i++) {
+        size_t k = t->feature[i];
+        struct dataset_column plain = {0};
+        if (k == SIZE_MAX)
+            continue;
+        struct dataset_column *c = wanted ? &info->columns[k] : &plain;
+        as_status st = check_describable(t, info, t->name[i], &columns[k], err);
+        if (st == AS_OK && (st = column_scan_end(&columns[k], info->n_rows, c, err)) != AS_OK)
+            st = as_err_prefix(err, st, "column '%.80s'", t->name[i]);
+        if (st != AS_OK)
+            return st;
+        total += c->n_values;
+        if (wanted && !(c->name = as_strdup(t->name[i])))
+            return as_fail(err, AS_E_NOMEM, "out of memory for columns");
+    }
+    if (total > DATASET_MAX_ALL_CATEGORIES)
+        return as_fail(err, AS_E_TOO_LARGE, "%zu categories in all columns, at most %zu", total,
+                       DATASET_MAX_ALL_CATEGORIES);
+    return AS_OK;
+}
+
+static as_status inspect_columns(const struct dataset_paths *paths, const char *target,
+                                 dataset_task task, const struct table *t,
+                                 struct column_scan *columns, struct dataset_info *info,
+                                 struct as_err *err)
+{
     AS_AUTO(target_scan_done) struct target_scan scan = {.task = task};
-    as_status st = scan_rows(t, &scan, row_buf, info, err);
+    bool any_text = false;
+    as_status st = scan_rows(t, task, &scan, columns, info, err);
+    for (size_t i = 0; i < info->n_features; i++)
+        any_text = any_text || (columns[i].n_text > 0 && info->n_features <= DATASET_MAX_COLUMNS);
     if (st == AS_OK && info->n_rows < 2)
         st = as_fail(err, AS_E_INVAL, "the table has %zu row%s of data, expected 2 or more",
                      info->n_rows, info->n_rows == 1 ? "" : "s");
     if (st == AS_OK)
-        st = target_scan_end(&scan, info, err);
-    if (st == AS_OK && csv_has_header(t->csv))
-        st = feature_names(t, info, err);
-    return st;
+        st = t->n_targets > 1 ? target_several(task, t->n_targets, info, err)
+                              : target_scan_end(&scan, info, err);
+    if (st == AS_OK && any_text)
+        st = count_rows(paths, target, t, columns, err);
+    return st == AS_OK ? describe(t, columns, info, err) : st;
 }
 
-as_status dataset_csv_inspect(const char *path, const char *target, dataset_task task,
-                              struct dataset_info *ret, struct as_err *err)
+as_status dataset_csv_inspect(const struct dataset_paths *paths, const char *target,
+                              dataset_task task, struct dataset_info *ret, struct as_err *err)
 {
-    struct table t = {0};
-    as_status st = open_table(path, target, &t, err);
+    AS_AUTO(table_done) struct table t = {0};
+    as_status st = open_table(paths->table, target, &t, err);
+    if (st != AS_OK)
+        return st;
+    ret->n_features = n_features(&t);
+    st = target_name(t.targets, t.n_targets, t.name, &ret->target, err);
+    struct column_scan *columns = as_calloc(ret->n_features, sizeof *columns);
+    if (!columns)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
     if (st == AS_OK)
-        st = inspect_table(&t, task, ret, err);
-    csv_free(t.csv);
+        st = inspect_columns(paths, target, task, &t, columns, ret, err);
+    for (size_t i = 0; i < ret->n_features; i++)
+        column_scan_done(&columns[i]);
+    free(columns);
     return st;
 }
 
-static as_status load_rows(const struct table *t, const struct dataset_info *info,
+/* ---- loading ---- */
+
+static as_status load_features(const struct table *t, const struct csv_row *row,
+                               const struct dataset_info *info, size_t *missing, float *out,
+                               struct as_err *err)
+{
+    for (size_t i = 0; i < t->n_columns; i++) {
+        size_t k = t->feature[i];
+        if (k == SIZE_MAX)
+            continue;
+        struct column_cell cell = column_cell_of(&row->cells[i]);
+        as_status st =
+            column_value_of(info->columns ? &info->columns[k] : NULL, &cell, &out[k], err);
+        if (st < 0)
+            return at_cell(t, row, i, st, err);
+        missing[k] += cell.missing;
+    }
+    return AS_OK;
+}
+
+static as_status load_target(const struct table *t, const struct csv_row *row,
+                             const struct dataset_info *info, bool whole, size_t n,
+                             struct dataset *d, struct as_err *err)
+{
+    struct target_value v;
+    for (size_t i = 0; i < t->n_targets; i++) {
+        as_status st = read_target(t, row, t->targets[i], info->task, &v, err);
+        if (st != AS_OK)
+            return st;
+        if (d->targets)
+            d->targets[n * t->n_targets + i] = (float)v.number;
+        else
+            st = target_class_of(info, whole, &v, &d->labels[n], err);
+        if (st < 0)
+            return at_cell(t, row, t->targets[i], st, err);
+    }
+    return AS_OK;
+}
+
+static as_status load_rows(const struct table *t, const struct dataset_info *info, size_t *missing,
                            struct dataset *d, struct as_err *err)
 {
     bool whole = target_classes_whole(info);
     struct csv_row row;
-    struct target_value v;
     size_t n = 0;
     as_status st;
     for (; (st = csv_next(t->csv, &row, err)) == AS_OK; n++) {
         if (n == info->n_rows)
             return dataset_check_match(info, n + 1, d->n_features, err);
-        st = read_features(t, &row, d->x + n * d->n_features, err);
+        st = load_features(t, &row, info, missing, d->x + n * d->n_features, err);
         if (st == AS_OK)
-            st = read_target(t, &row, info->task, &v, err);
+            st = load_target(t, &row, info, whole, n, d, err);
         if (st != AS_OK)
             return st;
-        if (d->targets)
-            d->targets[n] = (float)v.number;
-        else
-            st = target_class_of(info, whole, &v, &d->labels[n], err);
-        if (st < 0)
-            return at_cell(t, &row, t->target, st, err);
     }
     return st == AS_E_EXHAUSTED ? dataset_check_match(info, n, d->n_features, err) : st;
 }
 
-as_status dataset_csv_load(const char *path, const struct dataset_info *info, struct dataset *ret,
-                           struct as_err *err)
+static as_status check_targets(const struct table *t, const struct dataset_info *info,
+                               struct as_err *err)
 {
-    struct table t = {0};
-    as_status st = open_table(path, info->target, &t, err);
+    size_t expected = info->task == DATASET_CLASSIFICATION ? 1 : info->n_outputs;
+    if (t->n_targets != expected)
+        return as_fail(err, AS_E_INVAL, "the target names %zu columns, the data set says %zu",
+                       t->n_targets, expected);
+    return AS_OK;
+}
+
+static as_status check_missing(const struct table *t, const struct dataset_info *info,
+                               const size_t *missing, struct as_err *err)
+{
+    for (size_t i = 0; i < t->n_columns; i++) {
+        size_t k = t->feature[i];
+        size_t expected = k != SIZE_MAX && info->columns ? info->columns[k].n_missing : 0;
+        if (k != SIZE_MAX && missing[k] != expected)
+            return as_fail(err, AS_E_INVAL,
+                           "column '%.80s' has %zu missing values, the data set says %zu",
+                           t->name[i], missing[k], expected);
+    }
+    return AS_OK;
+}
+
+as_status dataset_csv_load(const struct dataset_paths *paths, const struct dataset_info *info,
+                           struct dataset *ret, struct as_err *err)
+{
+    AS_AUTO(table_done) struct table t = {0};
+    AS_AUTO(as_freep) size_t *missing = as_calloc(info->n_features, sizeof *missing);
+    if (!missing)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    as_status st = open_table(paths->table, info->target, &t, err);
     if (st == AS_OK)
-        st = dataset_check_match(info, info->n_rows, t.n_columns - 1, err);
+        st = dataset_check_match(info, info->n_rows, n_features(&t), err);
+    if (st == AS_OK)
+        st = check_targets(&t, info, err);
     if (st == AS_OK)
         st = dataset_alloc(info, ret, err);
     if (st == AS_OK)
-        st = load_rows(&t, info, ret, err);
-    csv_free(t.csv);
-    return st;
+        st = load_rows(&t, info, missing, ret, err);
+    return st == AS_OK ? check_missing(&t, info, missing, err) : st;
 }

@@ -4,17 +4,26 @@
 
 #include "base/formats/dataset.h"
 
-/* These leave a half-filled `ret` behind on failure: the caller frees it. */
-AS_MUST_CHECK as_status dataset_csv_inspect(const char *path, const char *target, dataset_task task,
-                                            struct dataset_info *ret, struct as_err *err);
-AS_MUST_CHECK as_status dataset_csv_load(const char *path, const struct dataset_info *info,
-                                         struct dataset *ret, struct as_err *err);
-AS_MUST_CHECK as_status dataset_npy_inspect(const struct dataset_paths *paths, const char *target,
+/* These leave a half-filled `ret` behind on failure: the caller frees it. Format and options are in
+ * `ret` before. */
+AS_MUST_CHECK as_status dataset_csv_inspect(const struct dataset_paths *paths, const char *target,
                                             dataset_task task, struct dataset_info *ret,
                                             struct as_err *err);
-AS_MUST_CHECK as_status dataset_npy_load(const struct dataset_paths *paths,
+AS_MUST_CHECK as_status dataset_csv_load(const struct dataset_paths *paths,
                                          const struct dataset_info *info, struct dataset *ret,
                                          struct as_err *err);
+AS_MUST_CHECK as_status dataset_arrays_inspect(const struct dataset_paths *paths,
+                                               const char *target, dataset_task task,
+                                               struct dataset_info *ret, struct as_err *err);
+AS_MUST_CHECK as_status dataset_arrays_load(const struct dataset_paths *paths,
+                                            const struct dataset_info *info, struct dataset *ret,
+                                            struct as_err *err);
+AS_MUST_CHECK as_status dataset_tokens_inspect(const struct dataset_paths *paths,
+                                               const char *target, dataset_task task,
+                                               struct dataset_info *ret, struct as_err *err);
+AS_MUST_CHECK as_status dataset_tokens_load(const struct dataset_paths *paths,
+                                            const struct dataset_info *info, struct dataset *ret,
+                                            struct as_err *err);
 
 /* Rows and features within the limits, and their product? AS_E_TOO_LARGE; AS_E_INVAL for no
  * feature. */

@@ -4,16 +4,12 @@
  */
 #include "base/formats/npy.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/uio.h>
-#include <unistd.h>
 
 #include "base/file.h"
+#include "base/formats/source.h"
 #include "base/str.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
@@ -241,82 +237,80 @@ as_status npy_parse_header(const void *bytes, size_t len, struct npy_header *ret
 #define CHUNK_BYTES ((size_t)65536)
 
 struct npy {
-    int fd;
-    char *path;
+    struct source *source;
     struct npy_header header;
     size_t at;            /* values handed out */
     char *buf;            /* CHUNK_BYTES, or the header while opening */
-    size_t buf_at, buf_n; /* values of buf handed out, and in it */
+    size_t buf_at, buf_n; /* bytes of buf handed out, and in it */
 };
 
 void npy_free(struct npy *n)
 {
     if (!n)
         return;
-    file_closep(&n->fd);
-    free(n->path);
+    source_free(n->source);
     free(n->buf);
     free(n);
 }
 
-/* Read up to `size` bytes; fewer only at the end of the file. */
-static as_status read_some(struct npy *n, char *out, size_t size, size_t *ret, struct as_err *err)
-{
-    size_t have = 0;
-    while (have < size) {
-        ssize_t got = read(n->fd, out + have, size - have);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return as_fail(err, AS_E_IO, "cannot read %.200s: %s", n->path, strerror(errno));
-        if (got == 0)
-            break;
-        have += (size_t)got;
-    }
-    *ret = have;
-    return AS_OK;
-}
-
 static as_status open_checked(struct npy *n, struct as_err *err)
 {
+    const char *path = source_path(n->source);
     size_t have = 0;
-    as_status st = read_some(n, n->buf, NPY_MAX_HEADER + 12, &have, err);
-    if (st == AS_OK)
-        st = npy_parse_header(n->buf, have, &n->header, err);
+    as_status st = source_read(n->source, n->buf, NPY_MAX_HEADER + 12, &have, err);
     if (st < 0)
-        return st == AS_E_IO ? st : as_err_prefix(err, st, "%.200s", n->path);
-    struct stat sb;
-    if (fstat(n->fd, &sb) != 0 || lseek(n->fd, (off_t)n->header.data_offset, SEEK_SET) < 0)
-        return as_fail(err, AS_E_IO, "cannot read %.200s: %s", n->path, strerror(errno));
+        return st;
+    st = npy_parse_header(n->buf, have, &n->header, err);
+    if (st < 0)
+        return as_err_prefix(err, st, "%.200s", path);
+    n->buf_at = n->header.data_offset;
+    n->buf_n = have;
     size_t want = n->header.n_values * types[n->header.type].size;
-    size_t there = (size_t)sb.st_size - n->header.data_offset;
+    size_t there = (size_t)source_size(n->source) - n->header.data_offset;
     if (there < want)
         return as_fail(err, AS_E_INVAL,
-                       "%.200s is cut short: %zu bytes of data, its shape needs %zu", n->path,
-                       there, want);
+                       "%.200s is cut short: %zu bytes of data, its shape needs %zu", path, there,
+                       want);
     if (there > want)
-        return as_fail(err, AS_E_INVAL, "%.200s has %zu bytes after its data", n->path,
-                       there - want);
+        return as_fail(err, AS_E_INVAL, "%.200s has %zu bytes after its data", path, there - want);
     return AS_OK;
 }
 
-as_status npy_open(const char *path, struct npy **ret, struct as_err *err)
+static as_status open_source(struct source *source, struct npy **ret, struct as_err *err)
 {
     AS_AUTO(npy_freep) struct npy *n = as_calloc(1, sizeof *n);
-    if (!n)
+    if (!n) {
+        source_free(source);
         return as_fail(err, AS_E_NOMEM, "out of memory");
-    n->fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (n->fd < 0)
-        return as_fail(err, errno == ENOENT ? AS_E_NOT_FOUND : AS_E_IO, "cannot open %.200s: %s",
-                       path, strerror(errno));
-    n->path = as_strdup(path);
+    }
+    n->source = source;
     n->buf = as_calloc(NPY_MAX_HEADER + 12, 1);
-    if (!n->path || !n->buf)
+    if (!n->buf)
         return as_fail(err, AS_E_NOMEM, "out of memory");
     as_status st = open_checked(n, err);
     if (st == AS_OK)
         *ret = as_steal(n);
     return st;
+}
+
+as_status npy_open(const char *path, struct npy **ret, struct as_err *err)
+{
+    struct source *source = NULL;
+    as_status st = source_open(path, false, &source, err);
+    return st == AS_OK ? open_source(source, ret, err) : st;
+}
+
+as_status npy_open_zip(const char *path, const char *name, struct npy **ret, struct as_err *err)
+{
+    AS_AUTO(str_done) struct str member = {0};
+    struct source *source = NULL;
+    str_printf(&member, "%s.npy", name);
+    as_status st = str_check(&member, err);
+    if (st == AS_OK)
+        st = source_open_zip(path, str_cstr(&member), &source, err);
+    if (st == AS_OK)
+        st = open_source(source, ret, err);
+    return st == AS_OK ? st : as_err_prefix(err, st, "array '%.60s'", name);
 }
 
 const struct npy_header *npy_header_of(const struct npy *n)
@@ -360,35 +354,40 @@ static void convert(npy_type type, const char *in, size_t count, double *out)
     }
 }
 
+/* The next whole values into buf: what is left of the last piece, and more. */
 static as_status refill(struct npy *n, struct as_err *err)
 {
-    size_t size = types[n->header.type].size;
-    size_t want = CHUNK_BYTES / size, left = n->header.n_values - n->at, have = 0;
-    want = want < left ? want : left;
-    as_status st = read_some(n, n->buf, want * size, &have, err);
+    size_t size = types[n->header.type].size, kept = n->buf_n - n->buf_at, have = 0;
+    size_t want = (n->header.n_values - n->at) * size - kept;
+    want = want < CHUNK_BYTES - kept ? want : CHUNK_BYTES - kept;
+    memmove(n->buf, n->buf + n->buf_at, kept);
+    as_status st = source_read(n->source, n->buf + kept, want, &have, err);
     if (st < 0)
         return st;
-    if (have < want * size)
-        return as_fail(err, AS_E_IO, "%.200s became shorter while it was read", n->path);
     n->buf_at = 0;
-    n->buf_n = want;
+    n->buf_n = kept + have;
+    if (n->buf_n < size)
+        return as_fail(err, AS_E_IO, "%.200s became shorter while it was read",
+                       source_path(n->source));
     return AS_OK;
 }
 
 as_status npy_read(struct npy *n, size_t count, double *ret, struct as_err *err)
 {
+    size_t size = types[n->header.type].size;
     if (count > n->header.n_values - n->at)
-        return as_fail(err, AS_E_INVAL, "%.200s holds %zu values, asked for more", n->path,
-                       n->header.n_values);
+        return as_fail(err, AS_E_INVAL, "%.200s holds %zu values, asked for more",
+                       source_path(n->source), n->header.n_values);
     while (count) {
-        if (n->buf_at == n->buf_n) {
+        if (n->buf_n - n->buf_at < size) {
             as_status st = refill(n, err);
             if (st < 0)
                 return st;
         }
-        size_t take_n = n->buf_n - n->buf_at < count ? n->buf_n - n->buf_at : count;
-        convert(n->header.type, n->buf + n->buf_at * types[n->header.type].size, take_n, ret);
-        n->buf_at += take_n;
+        size_t take_n = (n->buf_n - n->buf_at) / size;
+        take_n = take_n < count ? take_n : count;
+        convert(n->header.type, n->buf + n->buf_at, take_n, ret);
+        n->buf_at += take_n * size;
         n->at += take_n;
         ret += take_n;
         count -= take_n;

@@ -49,6 +49,10 @@ struct npy;
 /* As npy_parse_header, and AS_E_INVAL when the file is shorter or longer than its shape says;
  * AS_E_NOT_FOUND, AS_E_IO, AS_E_NOMEM. Messages name the file. */
 AS_MUST_CHECK as_status npy_open(const char *path, struct npy **ret, struct as_err *err);
+
+/* The array `name` of an .npz file: its member NAME.npy. Errors also as source_open_zip(). */
+AS_MUST_CHECK as_status npy_open_zip(const char *path, const char *name, struct npy **ret,
+                                     struct as_err *err);
 void npy_free(struct npy *n);
 AS_DEFINE_FREEP(struct npy, npy_free)
 const struct npy_header *npy_header_of(const struct npy *n); /* a view of n */

@@ -241,6 +241,84 @@ as_status target_find_column(const char *target, size_t n, const char *const *na
     return AS_OK;
 }
 
+static as_status add_column(size_t column, size_t *columns, size_t *n, struct as_err *err)
+{
+    if (*n == DATASET_MAX_TARGETS)
+        return as_fail(err, AS_E_TOO_LARGE, "more than %zu target columns", DATASET_MAX_TARGETS);
+    for (size_t i = 0; i < *n; i++)
+        if (columns[i] == column)
+            return as_fail(err, AS_E_INVAL, "the target names column %zu twice", column);
+    columns[(*n)++] = column;
+    return AS_OK;
+}
+
+static as_status find_each(const char *target, size_t n, const char *const *names, size_t *columns,
+                           size_t *ret_n, struct as_err *err)
+{
+    AS_AUTO(as_freep) char *copy = as_strdup(target);
+    if (!copy)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    *ret_n = 0;
+    for (char *p = copy; p;) {
+        char *comma = strchr(p, ',');
+        size_t column = 0;
+        if (comma)
+            *comma++ = '\0';
+        as_status st = target_find_column(p, n, names, &column, err);
+        if (st == AS_OK)
+            st = add_column(column, columns, ret_n, err);
+        if (st != AS_OK)
+            return st;
+        p = comma;
+    }
+    return AS_OK;
+}
+
+as_status target_find_columns(const char *target, size_t n, const char *const *names, size_t **ret,
+                              size_t *ret_n, struct as_err *err)
+{
+    AS_AUTO(as_freep) size_t *columns = as_calloc(DATASET_MAX_TARGETS, sizeof *columns);
+    size_t found = 1;
+    if (!columns)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    as_status st = target_find_column(target, n, names, &columns[0], err);
+    if (st == AS_E_INVAL && target && strchr(target, ','))
+        st = find_each(target, n, names, columns, &found, err);
+    if (st != AS_OK)
+        return st;
+    *ret = as_steal(columns);
+    *ret_n = found;
+    return AS_OK;
+}
+
+as_status target_name(const size_t *columns, size_t n, const char *const *names, char **ret,
+                      struct as_err *err)
+{
+    AS_AUTO(str_done) struct str b = {0};
+    for (size_t i = 0; i < n; i++) {
+        str_puts(&b, i ? "," : "");
+        if (names)
+            str_puts(&b, names[columns[i]]);
+        else
+            str_printf(&b, "%zu", columns[i]);
+    }
+    as_status st = str_check(&b, err);
+    if (st != AS_OK)
+        return st;
+    *ret = as_strdup(str_cstr(&b));
+    return *ret ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
+}
+
+as_status target_several(dataset_task task, size_t n, struct dataset_info *info, struct as_err *err)
+{
+    if (task == DATASET_CLASSIFICATION)
+        return as_fail(err, AS_E_INVAL,
+                       "%zu targets are numbers of a regression, the task says classification", n);
+    info->task = DATASET_REGRESSION;
+    info->n_outputs = n;
+    return AS_OK;
+}
+
 as_status target_check_float(double v, struct as_err *err)
 {
     if (!isfinite(v))

@@ -1,5 +1,5 @@
 /* The target column while a data set is read: which task it is, which classes there are, and which
- * class a cell is. Used by dataset_csv.c and dataset_npy.c. */
+ * class a cell is. Used by dataset_csv.c and dataset_arrays.c. */
 #ifndef ASSAY_BASE_FORMATS_TARGET_H
 #define ASSAY_BASE_FORMATS_TARGET_H
 
@@ -58,6 +58,21 @@ AS_MUST_CHECK as_status target_class_of(const struct dataset_info *info, bool wh
  * from the end. AS_E_INVAL, listing the columns. */
 AS_MUST_CHECK as_status target_find_column(const char *target, size_t n, const char *const *names,
                                            size_t *ret, struct as_err *err);
+
+/* The columns that `target` names: one, as above, or several, separated by commas and all distinct,
+ * when no column has the whole text as its name. *ret is owned by the caller. AS_E_INVAL,
+ * AS_E_TOO_LARGE past DATASET_MAX_TARGETS, AS_E_NOMEM. */
+AS_MUST_CHECK as_status target_find_columns(const char *target, size_t n, const char *const *names,
+                                            size_t **ret, size_t *ret_n, struct as_err *err);
+
+/* Their names (NULL: their indices) with commas between; owned by the caller. AS_E_NOMEM. */
+AS_MUST_CHECK as_status target_name(const size_t *columns, size_t n, const char *const *names,
+                                    char **ret, struct as_err *err);
+
+/* Sets task and n_outputs for n > 1 targets, which are a regression. AS_E_INVAL: asked for as
+ * classes. */
+AS_MUST_CHECK as_status target_several(dataset_task task, size_t n, struct dataset_info *info,
+                                       struct as_err *err);
 
 /* Refuse what float32 cannot hold: AS_E_INVAL. */
 AS_MUST_CHECK as_status target_check_float(double v, struct as_err *err);

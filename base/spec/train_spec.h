@@ -28,7 +28,7 @@
 
 typedef enum train_model_kind {
     TRAIN_MLP,
-    TRAIN_LINEAR,
+    TRAIN_LINEAR, /* "linear"; "logistic" is the same, for classes only */
     TRAIN_CNN,
     TRAIN_TRANSFORMER
 } train_model_kind;
@@ -82,16 +82,20 @@ struct train_block {
 };
 
 struct train_model_spec {
-    train_model_kind kind;            /* default mlp; "logistic" is linear with classes */
+    train_model_kind kind;            /* default mlp */
+    bool logistic;                    /* it was called so */
     size_t n_layers;                  /* mlp: hidden layers; 0 for linear */
     int64_t layers[TRAIN_MAX_LAYERS]; /* widths, 1..TRAIN_MAX_WIDTH; default one layer of 64 */
     train_activation activation;      /* default relu (transformer: gelu, always) */
     bool batch_norm;                  /* mlp: after each hidden layer's product; default false */
     double dropout;  /* after each hidden layer, at {dropout: true}, in a transformer
                       * after embedding and each branch; [0, 1); default 0 */
+    bool dropping;   /* `dropout` was given, if only as 0: trials of a sweep over it have one
+                      * shape */
     size_t n_blocks; /* cnn: `layers`, or what `preset` stands for: lenet, vgg8,
                       * resnet8, resnet18 (with `width`, channels of the first stage) */
     struct train_block blocks[TRAIN_MAX_BLOCKS];
+    const char *preset;                   /* static name; NULL: the blocks are those of `layers` */
     int64_t depth, width, heads, context; /* transformer: blocks, default 4; default 128; default 4,
                                            * divides width; tokens, default 64 */
     int64_t embedding; /* mlp, linear on tables with categories: 0 one-hot (default), else each
@@ -171,10 +175,21 @@ AS_MUST_CHECK as_status train_spec_check(const struct train_spec *spec,
 /* The loss that `auto` means for the task (not AUTO). */
 train_loss train_spec_loss(const struct train_spec *spec, dataset_task task);
 
+/* Metrics that every report of the task holds: train_loss, val_loss, lr; of classes and tokens
+ * val_error, val_accuracy; of regression val_rmse, val_mae, val_r2. On request (`metrics`, or
+ * train_spec_request): of classes val_top5, val_auc, val_f1, val_log_loss; of tokens val_top5,
+ * val_log_loss. */
+
 /* Will every report hold this metric? With DATASET_TASK_AUTO: for some task. */
 bool train_spec_reports(const struct train_spec *spec, dataset_task task, const char *metric);
 
-/* NULL-terminated names, for messages: train_loss, val_loss, val_error, … Never NULL. */
+/* Could it, when it is requested? The metric of a sweep counts as requested. */
+bool train_spec_can_report(dataset_task task, const char *metric);
+
+/* Add a metric to spec->metrics unless it is there or always reported. False: no such metric. */
+bool train_spec_request(struct train_spec *spec, const char *metric);
+
+/* NULL-terminated names of all that can be reported, for messages. Never NULL. */
 const char *const *train_spec_metrics(dataset_task task);
 
 /* Rows held out of n: round(fraction * n), at least 1 and at most n - 1; n >= 2. */

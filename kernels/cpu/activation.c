@@ -19,7 +19,6 @@ CPU_INLINE float act_gelu(float z)
     return 0.5f * z * (1.0f + vec_erf(z * 0.707106781f));
 }
 
-/* One row, or with cols = rows * cols and no bias the whole. */
 CPU_INLINE void forward_row(float (*act)(float), float *y, const float *restrict b, float *z,
                             size_t n)
 {
@@ -33,31 +32,31 @@ CPU_INLINE void forward_row(float (*act)(float), float *y, const float *restrict
 }
 
 CPU_INLINE void forward_rows(float (*act)(float), float *y, const float *b, float *z, size_t rows,
-                             size_t cols)
+                             size_t cols, size_t ld)
 {
     for (size_t r = 0; r < rows; r++)
-        forward_row(act, y + r * cols, b, z != NULL ? z + r * cols : NULL, cols);
+        forward_row(act, y + r * ld, b, z != NULL ? z + r * ld : NULL, cols);
 }
 
 CPU_CLONES void cpu_bias_act(act_kind act, float *y, const float *b, float *z, size_t rows,
-                             size_t cols)
+                             size_t cols, size_t ld)
 {
-    if (b == NULL) {
+    if (b == NULL && cols == ld) {
         cols *= rows;
         rows = 1;
     }
     switch (act) {
     case ACT_NONE:
-        forward_rows(act_none, y, b, z, rows, cols);
+        forward_rows(act_none, y, b, z, rows, cols, ld);
         break;
     case ACT_RELU:
-        forward_rows(act_relu, y, b, z, rows, cols);
+        forward_rows(act_relu, y, b, z, rows, cols, ld);
         break;
     case ACT_TANH:
-        forward_rows(vec_tanh, y, b, z, rows, cols);
+        forward_rows(vec_tanh, y, b, z, rows, cols, ld);
         break;
     case ACT_GELU:
-        forward_rows(act_gelu, y, b, z, rows, cols);
+        forward_rows(act_gelu, y, b, z, rows, cols, ld);
         break;
     }
 }
@@ -111,12 +110,17 @@ CPU_CLONES static void backward_member(act_kind act, const float *kept, const fl
     }
 }
 
+static void backward_chunk(void *arg, size_t k, size_t first, size_t n)
+{
+    const struct act_args *a = arg;
+    backward_member(a->act, tensor_f32(a->kept, k) + first, tensor_f32(a->dy, k) + first,
+                    tensor_f32(a->dx, k) + first, n);
+}
+
 as_status cpu_act_backward(struct backend *be, const struct act_args *a, struct as_err *err)
 {
-    (void)be;
     (void)err;
-    for (size_t k = 0; k < a->members; k++)
-        backward_member(a->act, tensor_f32(a->kept, k), tensor_f32(a->dy, k), tensor_f32(a->dx, k),
-                        a->n);
+    struct act_args args = *a;
+    cpu_split_elements(be, a->members, a->n, backward_chunk, &args);
     return AS_OK;
 }

@@ -4,8 +4,9 @@
 
 #include "kernels/ops_dense.h"
 
-/* y [rows, cols] holds x w and becomes act(y + b). b [cols], or NULL; z [rows, cols] receives y +
- * b, or NULL. z may be y when act is ACT_NONE. */
-void cpu_bias_act(act_kind act, float *y, const float *b, float *z, size_t rows, size_t cols);
+/* y [rows, cols], a row every ld elements, holds x w and becomes act(y + b). b [cols], or NULL; z
+ * (a row every ld elements too) receives y + b, or NULL. z may be y when act is ACT_NONE. */
+void cpu_bias_act(act_kind act, float *y, const float *b, float *z, size_t rows, size_t cols,
+                  size_t ld);
 
 #endif

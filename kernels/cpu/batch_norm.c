@@ -1,7 +1,7 @@
-/* Batch normalisation in pieces of some channels that share nothing, so that they may run side by
- * side. A piece goes down the rows in chunks that stay in the first-level cache. Within a chunk
- * float sums; chunks are joined in double, in order (Chan, Golub and LeVeque 1983 for the
- * variance): x is read from memory once for the statistics, once for y. */
+/* Batch normalisation in pieces of some channels that share nothing and run side by side. A piece
+ * goes down the rows in chunks that stay in the first-level cache. Within a chunk float sums;
+ * chunks are joined in double, in order (Chan, Golub and LeVeque 1983 for the variance): x is read
+ * from memory once for the statistics, once for y. */
 #include "kernels/cpu/cpu.h"
 
 #include <math.h>
@@ -167,30 +167,41 @@ static void train_piece(const struct train *t, const struct piece *p)
     apply(a, p, &f);
 }
 
-static struct piece piece_of(const struct batch_norm_args *a, size_t k, size_t at)
+static size_t pieces_of(const struct batch_norm_args *a)
 {
-    return (struct piece){k, at, smaller(a->channels - at, WIDTH)};
+    return (a->channels + WIDTH - 1) / WIDTH;
+}
+
+/* Tile i, of all members' pieces. */
+static struct piece piece_of(const struct batch_norm_args *a, size_t i)
+{
+    size_t at = i % pieces_of(a) * WIDTH;
+    return (struct piece){i / pieces_of(a), at, smaller(a->channels - at, WIDTH)};
+}
+
+static void train_tile(void *arg, size_t i)
+{
+    const struct train *t = arg;
+    struct piece p = piece_of(t->a, i);
+    train_piece(t, &p);
 }
 
 as_status cpu_batch_norm_train(struct backend *be, const struct batch_norm_args *a, float momentum,
                                struct tensor running_mean, struct tensor running_var,
                                struct as_err *err)
 {
-    (void)be;
     (void)err;
-    const struct train t = {a, momentum, running_mean, running_var};
-    for (size_t k = 0; k < a->members; k++) {
-        for (size_t c = 0; c < a->channels; c += WIDTH) {
-            struct piece p = piece_of(a, k, c);
-            train_piece(&t, &p);
-        }
-    }
+    struct train t = {a, momentum, running_mean, running_var};
+    cpu_split(be, a->members * pieces_of(a), train_tile, &t);
     return AS_OK;
 }
 
-static void eval_piece(const struct batch_norm_args *a, const struct piece *p, const float *mean,
-                       const float *var)
+static void eval_tile(void *arg, size_t i)
 {
+    const struct train *t = arg;
+    const struct batch_norm_args *a = t->a;
+    struct piece piece = piece_of(a, i), *p = &piece;
+    const float *mean = tensor_f32(t->running_mean, p->k), *var = tensor_f32(t->running_var, p->k);
     struct affine f = {.relu = a->act == ACT_RELU};
     for (size_t c = 0; c < p->n; c++) {
         size_t at = p->at + c;
@@ -206,14 +217,9 @@ as_status cpu_batch_norm_eval(struct backend *be, const struct batch_norm_args *
                               struct tensor running_mean, struct tensor running_var,
                               struct as_err *err)
 {
-    (void)be;
     (void)err;
-    for (size_t k = 0; k < a->members; k++) {
-        for (size_t c = 0; c < a->channels; c += WIDTH) {
-            struct piece p = piece_of(a, k, c);
-            eval_piece(a, &p, tensor_f32(running_mean, k), tensor_f32(running_var, k));
-        }
-    }
+    struct train t = {a, 0, running_mean, running_var};
+    cpu_split(be, a->members * pieces_of(a), eval_tile, &t);
     return AS_OK;
 }
 
@@ -279,18 +285,19 @@ static void backward_piece(const struct backward *b, const struct piece *p)
     }
 }
 
+static void backward_tile(void *arg, size_t i)
+{
+    const struct backward *b = arg;
+    struct piece p = piece_of(b->a, i);
+    backward_piece(b, &p);
+}
+
 as_status cpu_batch_norm_backward(struct backend *be, const struct batch_norm_args *a,
                                   struct tensor dy, struct tensor dx, struct tensor dgamma,
                                   struct tensor dbeta, struct as_err *err)
 {
-    (void)be;
     (void)err;
-    const struct backward b = {a, dy, dx, dgamma, dbeta};
-    for (size_t k = 0; k < a->members; k++) {
-        for (size_t c = 0; c < a->channels; c += WIDTH) {
-            struct piece p = piece_of(a, k, c);
-            backward_piece(&b, &p);
-        }
-    }
+    struct backward b = {a, dy, dx, dgamma, dbeta};
+    cpu_split(be, a->members * pieces_of(a), backward_tile, &b);
     return AS_OK;
 }

@@ -11,9 +11,10 @@
 #include "kernels/cpu/cpu.h"
 
 /* The depthwise ones need no workspace. */
-as_status cpu_depthwise_forward(const struct conv_args *a, act_kind act, struct tensor y,
-                                struct tensor z);
-as_status cpu_depthwise_backward(const struct conv_args *a, const struct conv_grads *g);
+as_status cpu_depthwise_forward(struct backend *be, const struct conv_args *a, act_kind act,
+                                struct tensor y, struct tensor z);
+as_status cpu_depthwise_backward(struct backend *be, const struct conv_args *a,
+                                 const struct conv_grads *g);
 
 struct conv_plan {
     const struct conv_args *a;

@@ -151,63 +151,134 @@ static void forward_image(const struct conv_args *a, const struct shape *s, size
     meet_image(a, s, &(struct meeting){.x = x, .w = w, .y = y});
 }
 
-as_status cpu_depthwise_forward(const struct conv_args *a, act_kind act, struct tensor y,
-                                struct tensor z)
+struct job {
+    const struct conv_args *a;
+    struct shape s;
+    size_t images; /* of a tile */
+    act_kind act;
+    struct tensor y, z;
+    const struct conv_grads *g;
+};
+
+static struct job job_of(const struct conv_args *a)
 {
-    struct shape s = shape_of(a);
-    size_t out = s.oh * s.ow * a->out;
-    for (size_t k = 0; k < a->members; k++) {
-        for (size_t n = 0; n < a->batch; n++) {
-            float *to = tensor_f32(y, k) + n * out, *kept = tensor_f32(z, k);
-            forward_image(a, &s, k, n, to);
-            cpu_bias_act(act, to, NULL, kept != NULL ? kept + n * out : NULL, s.oh * s.ow, a->out);
-        }
+    size_t image = a->height * a->width * a->channels;
+    return (struct job){
+        .a = a, .s = shape_of(a), .images = image < CPU_CHUNK ? CPU_CHUNK / image : 1};
+}
+
+static size_t tiles_of(const struct job *j)
+{
+    return (j->a->batch + j->images - 1) / j->images;
+}
+
+/* Some images of one member. */
+struct some {
+    size_t k, first, last;
+};
+
+static struct some some_of(const struct job *j, size_t i)
+{
+    size_t tiles = tiles_of(j), first = i % tiles * j->images, last = first + j->images;
+    return (struct some){i / tiles, first, last < j->a->batch ? last : j->a->batch};
+}
+
+static void forward_tile(void *arg, size_t i)
+{
+    const struct job *j = arg;
+    struct some some = some_of(j, i);
+    size_t pixels = j->s.oh * j->s.ow, out = pixels * j->a->out;
+    float *y = tensor_f32(j->y, some.k), *z = tensor_f32(j->z, some.k);
+    for (size_t n = some.first; n < some.last; n++) {
+        forward_image(j->a, &j->s, some.k, n, y + n * out);
+        cpu_bias_act(j->act, y + n * out, NULL, z != NULL ? z + n * out : NULL, pixels, j->a->out,
+                     j->a->out);
     }
+}
+
+as_status cpu_depthwise_forward(struct backend *be, const struct conv_args *a, act_kind act,
+                                struct tensor y, struct tensor z)
+{
+    struct job j = job_of(a);
+    j.act = act;
+    j.y = y;
+    j.z = z;
+    cpu_split(be, a->members * tiles_of(&j), forward_tile, &j);
     return AS_OK;
 }
 
-static void input_image(const struct conv_args *a, const struct shape *s, const float *dy,
-                        const float *w, float *dx)
+static void input_tile(void *arg, size_t i)
 {
-    if (s->each == 1) {
-        loops_for(a->channels)->input(a, s, dy, w, dx);
-        return;
+    const struct job *j = arg;
+    const struct conv_args *a = j->a;
+    struct some some = some_of(j, i);
+    size_t in = a->height * a->width * a->channels, out = j->s.oh * j->s.ow * a->out;
+    const float *w = tensor_f32(a->w, some.k), *dy = tensor_f32(j->g->dy, some.k);
+    for (size_t n = some.first; n < some.last; n++) {
+        float *dx = tensor_f32(j->g->dx, some.k) + n * in;
+        if (j->s.each == 1) {
+            loops_for(a->channels)->input(a, &j->s, dy + n * out, w, dx);
+            continue;
+        }
+        memset(dx, 0, in * sizeof(*dx));
+        meet_image(a, &j->s, &(struct meeting){.w = w, .dy = dy + n * out, .dx = dx});
     }
-    memset(dx, 0, a->height * a->width * a->channels * sizeof(*dx));
-    meet_image(a, s, &(struct meeting){.w = w, .dy = dy, .dx = dx});
 }
 
-/* Image by image, each vector of channels by itself. */
-static void weight_member(const struct conv_args *a, const struct shape *s, const float *x,
-                          const float *dy, float *dw)
+#define WIDTH 16 /* channels of a tile of dw */
+
+/* dw of some channels, or of all where each has several outputs. */
+static void weight_some(const struct job *j, size_t k, size_t first, size_t last)
 {
-    size_t in = a->height * a->width * a->channels, out = s->oh * s->ow * a->out;
-    memset(dw, 0, a->kernel_h * a->kernel_w * a->out * sizeof(*dw));
+    const struct conv_args *a = j->a;
+    size_t in = a->height * a->width * a->channels, out = j->s.oh * j->s.ow * a->out;
+    const float *x = tensor_f32(a->x, k), *dy = tensor_f32(j->g->dy, k);
+    float *dw = tensor_f32(j->g->dw, k);
+    for (size_t tap = 0; tap < a->kernel_h * a->kernel_w; tap++)
+        memset(dw + tap * a->out + first * j->s.each, 0, (last - first) * j->s.each * sizeof(*dw));
     for (size_t n = 0; n < a->batch; n++) {
-        if (s->each > 1)
-            meet_image(a, s, &(struct meeting){.x = x + n * in, .dy = dy + n * out, .dw = dw});
-        for (size_t c = 0; s->each == 1 && c < a->channels;) {
-            const struct depthwise_loops *loops = loops_for(a->channels - c);
-            loops->weights(a, s, x + n * in, dy + n * out, c, dw);
+        if (j->s.each > 1)
+            meet_image(a, &j->s, &(struct meeting){.x = x + n * in, .dy = dy + n * out, .dw = dw});
+        for (size_t c = first; j->s.each == 1 && c < last;) {
+            const struct depthwise_loops *loops = loops_for(last - c);
+            loops->weights(a, &j->s, x + n * in, dy + n * out, c, dw);
             c += loops->lanes;
         }
     }
 }
 
-as_status cpu_depthwise_backward(const struct conv_args *a, const struct conv_grads *g)
+static size_t weight_tiles(const struct job *j)
 {
-    struct shape s = shape_of(a);
-    size_t in = a->height * a->width * a->channels, out = s.oh * s.ow * a->out;
-    for (size_t k = 0; k < a->members; k++) {
-        const float *dy = tensor_f32(g->dy, k);
-        if (g->dw.buf != NULL)
-            weight_member(a, &s, tensor_f32(a->x, k), dy, tensor_f32(g->dw, k));
-        if (g->db.buf != NULL) {
-            memset(tensor_f32(g->db, k), 0, a->out * sizeof(float));
-            conv_sum_rows(dy, a->batch * s.oh * s.ow, a->out, tensor_f32(g->db, k));
-        }
-        for (size_t n = 0; g->dx.buf != NULL && n < a->batch; n++)
-            input_image(a, &s, dy + n * out, tensor_f32(a->w, k), tensor_f32(g->dx, k) + n * in);
-    }
+    return j->s.each > 1 ? 1 : (j->a->channels + WIDTH - 1) / WIDTH;
+}
+
+static void weight_tile(void *arg, size_t i)
+{
+    const struct job *j = arg;
+    const struct conv_args *a = j->a;
+    size_t tiles = weight_tiles(j), k = i / tiles;
+    size_t first = i % tiles * WIDTH, last = first + WIDTH;
+    if (tiles == 1 || last > a->channels)
+        last = a->channels;
+    if (j->g->dw.buf != NULL)
+        weight_some(j, k, first, last);
+    if (j->g->db.buf == NULL)
+        return;
+    float *db = tensor_f32(j->g->db, k) + first * j->s.each;
+    size_t n = (last - first) * j->s.each;
+    memset(db, 0, n * sizeof(*db));
+    conv_sum_rows(tensor_f32(j->g->dy, k) + first * j->s.each, a->batch * j->s.oh * j->s.ow, n,
+                  a->out, db);
+}
+
+as_status cpu_depthwise_backward(struct backend *be, const struct conv_args *a,
+                                 const struct conv_grads *g)
+{
+    struct job j = job_of(a);
+    j.g = g;
+    if (g->dw.buf != NULL || g->db.buf != NULL)
+        cpu_split(be, a->members * weight_tiles(&j), weight_tile, &j);
+    if (g->dx.buf != NULL)
+        cpu_split(be, a->members * tiles_of(&j), input_tile, &j);
     return AS_OK;
 }

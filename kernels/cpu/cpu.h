@@ -4,20 +4,61 @@
 
 #include "kernels/backend_priv.h"
 
+/* Call tile(arg, i) once for each i in [0, n): over the threads of the back end, or here one after
+ * another when it has one thread or is a lane. Tiles must not write what another reads or writes.
+ * How an operation is cut into tiles is a function of its shape alone, never of the number of
+ * threads: so the bits are the same with any number. */
+typedef void cpu_tile(void *arg, size_t i);
+void cpu_split(struct backend *be, size_t n, cpu_tile *tile, void *arg);
+
+/* The same over the elements of members, for operations that treat each by itself: chunk(arg, k,
+ * first, n) for elements [first, first + n) of member k, at most CPU_CHUNK of them, a multiple of
+ * CPU_CHUNK first. */
+#define CPU_CHUNK 16384
+typedef void cpu_chunk(void *arg, size_t k, size_t first, size_t n);
+void cpu_split_elements(struct backend *be, size_t members, size_t n, cpu_chunk *chunk, void *arg);
+
 as_status cpu_gather(struct backend *be, const struct gather_args *a, struct as_err *err);
+as_status cpu_columns(struct backend *be, const struct columns_args *a, struct as_err *err);
 as_status cpu_linear_forward(struct backend *be, const struct linear_args *a, act_kind act,
                              struct tensor y, struct tensor z, struct as_err *err);
 as_status cpu_linear_backward(struct backend *be, const struct linear_args *a,
                               const struct linear_grads *g, struct as_err *err);
 as_status cpu_act_backward(struct backend *be, const struct act_args *a, struct as_err *err);
+as_status cpu_add(struct backend *be, const struct add_args *a, struct as_err *err);
 as_status cpu_dropout(struct backend *be, const struct dropout_args *a, struct as_err *err);
 as_status cpu_softmax_ce(struct backend *be, const struct softmax_ce_args *a, struct as_err *err);
 as_status cpu_mse(struct backend *be, const struct mse_args *a, struct as_err *err);
 as_status cpu_softmax(struct backend *be, const struct softmax_args *a, struct as_err *err);
 as_status cpu_grad_stats(struct backend *be, const struct grad_stats_args *a, struct as_err *err);
 as_status cpu_grad_clip(struct backend *be, const struct grad_clip_args *a, struct as_err *err);
-as_status cpu_sgd(struct backend *be, const struct sgd_args *a, struct as_err *err);
-as_status cpu_adamw(struct backend *be, const struct adamw_args *a, struct as_err *err);
+as_status cpu_optimize(struct backend *be, const struct opt_args *a, struct as_err *err);
+as_status cpu_tick(struct backend *be, const struct tick_args *a, struct as_err *err);
+as_status cpu_augment(struct backend *be, const struct augment_args *a, struct as_err *err);
+as_status cpu_layer_norm_forward(struct backend *be, const struct layer_norm_args *a,
+                                 struct tensor y, struct as_err *err);
+as_status cpu_layer_norm_backward(struct backend *be, const struct layer_norm_args *a,
+                                  struct tensor dy, struct tensor dx, struct tensor dgamma,
+                                  struct tensor dbeta, struct as_err *err);
+as_status cpu_embedding_forward(struct backend *be, const struct embedding_args *a, struct tensor y,
+                                struct as_err *err);
+as_status cpu_embedding_backward(struct backend *be, const struct embedding_args *a,
+                                 struct tensor dy, struct tensor dtable, struct tensor dpositions,
+                                 struct as_err *err);
+size_t cpu_attention_work(const struct backend *be, const struct attention_args *a);
+as_status cpu_attention_forward(struct backend *be, const struct attention_args *a,
+                                struct as_err *err);
+as_status cpu_attention_backward(struct backend *be, const struct attention_args *a,
+                                 struct tensor dout, struct tensor dqkv, struct as_err *err);
+as_status cpu_huber(struct backend *be, const struct huber_args *a, struct as_err *err);
+as_status cpu_bce(struct backend *be, const struct bce_args *a, struct as_err *err);
+as_status cpu_sigmoid(struct backend *be, const struct sigmoid_args *a, struct as_err *err);
+as_status cpu_grad_accumulate(struct backend *be, const struct grad_accumulate_args *a,
+                              struct as_err *err);
+as_status cpu_ema(struct backend *be, const struct ema_args *a, struct as_err *err);
+
+/* loss[k] (+)= weight * mean of the rows, in their order: the end of every loss (loss.c). */
+void cpu_reduce_rows(const struct loss_out *o, size_t k, size_t batch);
 
 size_t cpu_conv_work(const struct backend *be, const struct conv_args *a);
 as_status cpu_conv_forward(struct backend *be, const struct conv_args *a, act_kind act,

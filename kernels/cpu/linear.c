@@ -1,41 +1,76 @@
-/* One sgemm per member. With K = 1 that is the bare call; for small members OpenBLAS's call costs
- * less than a microsecond, so a loop over K is enough (bench/kernels.c has the figures). */
+/* Members, and pieces of large members' products (gemm.h), side by side over the threads. */
 #include "kernels/cpu/cpu.h"
 
-#include <cblas.h>
 #include <string.h>
 
 #include "kernels/cpu/activation.h"
 #include "kernels/cpu/clones.h"
+#include "kernels/cpu/gemm.h"
 
-/* c [m, n] = beta c + op(a) op(b), row-major, inner size k. The check has held each below 2^31. */
-static void gemm(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, size_t m, size_t n, size_t k,
-                 const float *a, size_t lda, const float *b, size_t ldb, float beta, float *c)
+/* Multiply-adds that are worth handing to another thread: some 15 microseconds. */
+#define TASK_WORK ((size_t)1 << 20)
+
+/* How many members of so much work each make one task. */
+static size_t members_per_task(size_t pieces, size_t work)
 {
-    if (m == 0 || n == 0)
-        return;
-    if (k == 0) {
-        if (beta == 0.0f)
-            memset(c, 0, m * n * sizeof(*c));
-        return;
-    }
-    cblas_sgemm(CblasRowMajor, ta, tb, (blasint)m, (blasint)n, (blasint)k, 1.0f, a, (blasint)lda, b,
-                (blasint)ldb, beta, c, (blasint)n);
+    return pieces > 1 || work >= TASK_WORK ? 1 : TASK_WORK / (work + 1) + 1;
+}
+
+static size_t tasks_of(size_t members, size_t per_task, size_t pieces)
+{
+    return (members + per_task - 1) / per_task * pieces;
+}
+
+/* ---- forward ---- */
+
+struct forward {
+    const struct linear_args *a;
+    act_kind act;
+    struct tensor y, z;
+    struct gemm_grid grid;
+    size_t per_task;
+};
+
+static void forward_piece(const struct forward *f, size_t k, size_t i)
+{
+    const struct linear_args *a = f->a;
+    float *y = tensor_f32(f->y, k), *z = tensor_f32(f->z, k);
+    const float *b = tensor_f32(a->b, k);
+    struct gemm whole = {.m = a->batch,
+                         .n = a->out,
+                         .k = a->in,
+                         .a = tensor_f32(a->x, k),
+                         .lda = a->in,
+                         .b = tensor_f32(a->w, k),
+                         .ldb = a->out,
+                         .c = y,
+                         .ldc = a->out};
+    struct gemm p = gemm_piece(&whole, &f->grid, i);
+    cpu_gemm(&p);
+    size_t col = (size_t)(p.b - whole.b);
+    cpu_bias_act(f->act, p.c, b != NULL ? b + col : NULL, z != NULL ? z + (p.c - y) : NULL, p.m,
+                 p.n, a->out);
+}
+
+static void forward_task(void *arg, size_t i)
+{
+    const struct forward *f = arg;
+    size_t first = i / f->grid.n * f->per_task, end = first + f->per_task;
+    for (size_t k = first; k < end && k < f->a->members; k++)
+        forward_piece(f, k, i % f->grid.n);
 }
 
 as_status cpu_linear_forward(struct backend *be, const struct linear_args *a, act_kind act,
                              struct tensor y, struct tensor z, struct as_err *err)
 {
-    (void)be;
     (void)err;
-    for (size_t k = 0; k < a->members; k++) {
-        gemm(CblasNoTrans, CblasNoTrans, a->batch, a->out, a->in, tensor_f32(a->x, k), a->in,
-             tensor_f32(a->w, k), a->out, 0.0f, tensor_f32(y, k));
-        cpu_bias_act(act, tensor_f32(y, k), tensor_f32(a->b, k), tensor_f32(z, k), a->batch,
-                     a->out);
-    }
+    struct forward f = {a, act, y, z, gemm_grid(a->batch, a->out, a->in), 1};
+    f.per_task = members_per_task(f.grid.n, a->batch * a->out * a->in);
+    cpu_split(be, tasks_of(a->members, f.per_task, f.grid.n), forward_task, &f);
     return AS_OK;
 }
+
+/* ---- backward ---- */
 
 /* db[o] (+)= sum of dy over the rows, in the order of the rows. */
 CPU_CLONES static void sum_rows(const float *restrict dy, float *restrict db, size_t rows,
@@ -48,22 +83,87 @@ CPU_CLONES static void sum_rows(const float *restrict dy, float *restrict db, si
             db[o] += dy[r * cols + o];
 }
 
+/* Of each member first the pieces of dw, then those of dx, then db. */
+struct backward {
+    const struct linear_args *a;
+    const struct linear_grads *g;
+    struct gemm_grid dw, dx;
+    size_t pieces;
+    size_t per_task;
+};
+
+static void piece_of_dw(const struct backward *w, size_t k, size_t i)
+{
+    const struct linear_args *a = w->a;
+    struct gemm whole = {.ta = true,
+                         .add = w->g->accumulate,
+                         .m = a->in,
+                         .n = a->out,
+                         .k = a->batch,
+                         .a = tensor_f32(a->x, k),
+                         .lda = a->in,
+                         .b = tensor_f32(w->g->dy, k),
+                         .ldb = a->out,
+                         .c = tensor_f32(w->g->dw, k),
+                         .ldc = a->out};
+    struct gemm p = gemm_piece(&whole, &w->dw, i);
+    cpu_gemm(&p);
+}
+
+static void piece_of_dx(const struct backward *w, size_t k, size_t i)
+{
+    const struct linear_args *a = w->a;
+    struct gemm whole = {.tb = true,
+                         .m = a->batch,
+                         .n = a->in,
+                         .k = a->out,
+                         .a = tensor_f32(w->g->dy, k),
+                         .lda = a->out,
+                         .b = tensor_f32(a->w, k),
+                         .ldb = a->out,
+                         .c = tensor_f32(w->g->dx, k),
+                         .ldc = a->in};
+    struct gemm p = gemm_piece(&whole, &w->dx, i);
+    cpu_gemm(&p);
+}
+
+static void backward_piece(const struct backward *w, size_t k, size_t i)
+{
+    if (i < w->dw.n)
+        piece_of_dw(w, k, i);
+    else if (i - w->dw.n < w->dx.n)
+        piece_of_dx(w, k, i - w->dw.n);
+    else
+        sum_rows(tensor_f32(w->g->dy, k), tensor_f32(w->g->db, k), w->a->batch, w->a->out,
+                 w->g->accumulate);
+}
+
+/* Small members are done whole, a task for several of them; large ones a piece a task. */
+static void backward_task(void *arg, size_t i)
+{
+    const struct backward *w = arg;
+    if (w->per_task == 1) {
+        backward_piece(w, i / w->pieces, i % w->pieces);
+        return;
+    }
+    size_t first = i * w->per_task, end = first + w->per_task;
+    for (size_t k = first; k < end && k < w->a->members; k++)
+        for (size_t p = 0; p < w->pieces; p++)
+            backward_piece(w, k, p);
+}
+
 as_status cpu_linear_backward(struct backend *be, const struct linear_args *a,
                               const struct linear_grads *g, struct as_err *err)
 {
-    (void)be;
     (void)err;
-    float beta = g->accumulate ? 1.0f : 0.0f;
-    for (size_t k = 0; k < a->members; k++) {
-        const float *dy = tensor_f32(g->dy, k);
-        if (g->dw.buf != NULL)
-            gemm(CblasTrans, CblasNoTrans, a->in, a->out, a->batch, tensor_f32(a->x, k), a->in, dy,
-                 a->out, beta, tensor_f32(g->dw, k));
-        if (g->db.buf != NULL)
-            sum_rows(dy, tensor_f32(g->db, k), a->batch, a->out, g->accumulate);
-        if (g->dx.buf != NULL)
-            gemm(CblasNoTrans, CblasTrans, a->batch, a->in, a->out, dy, a->out, tensor_f32(a->w, k),
-                 a->out, 0.0f, tensor_f32(g->dx, k));
-    }
+    struct backward w = {.a = a, .g = g};
+    if (g->dw.buf != NULL)
+        w.dw = gemm_grid(a->in, a->out, a->batch);
+    if (g->dx.buf != NULL)
+        w.dx = gemm_grid(a->batch, a->in, a->out);
+    w.pieces = w.dw.n + w.dx.n + (g->db.buf != NULL ? 1 : 0);
+    w.per_task = members_per_task(1, a->batch * a->out * a->in);
+    cpu_split(be, tasks_of(a->members, w.per_task, w.per_task == 1 ? w.pieces : 1), backward_task,
+              &w);
     return AS_OK;
 }

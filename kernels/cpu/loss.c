@@ -9,7 +9,7 @@
 
 #define CHUNK 64
 
-static void reduce_rows(const struct loss_out *o, size_t k, size_t batch)
+void cpu_reduce_rows(const struct loss_out *o, size_t k, size_t batch)
 {
     const float *row = tensor_f32(o->row_loss, k);
     double sum = 0;
@@ -66,42 +66,108 @@ CPU_INLINE double exp_row(const float *z, float max, float *e, size_t n)
 struct ce {
     size_t classes;
     float smoothing, grad_scale; /* grad_scale is already divided by B */
+    const float *weights;        /* [C]; NULL: 1 */
+    double norm;                 /* B / sum w[label]; without weights 1 */
+    double all_weights;          /* sum over the classes */
+    bool top5;
 };
 
-/* One row: its class and loss; its gradient to dz unless NULL (which may be z). */
-CPU_INLINE float ce_row(const struct ce *ce, const float *z, int32_t label, float *dz,
-                        int32_t *ret_class)
+/* Classes before `label` that are at least as large, and classes after it that are larger. */
+CPU_INLINE int32_t count_larger(const float *z, size_t n, size_t label)
+{
+    int32_t larger = 0;
+    for (size_t c = 0; c < label; c++)
+        larger += z[c] >= z[label];
+    for (size_t c = label + 1; c < n; c++)
+        larger += z[c] > z[label];
+    return larger;
+}
+
+/* Sum of w z over the classes that count at all: 0 * infinity must not get in. */
+CPU_INLINE double weighted_sum(const float *weights, const float *z, size_t n)
+{
+    double sum = 0;
+    for (size_t c = 0; c < n; c++)
+        sum += weights[c] > 0.0f ? (double)weights[c] * (double)z[c] : 0;
+    return sum;
+}
+
+/* dz holds exp(z - max), whose sum is `sum`, and becomes the gradient. */
+CPU_INLINE void ce_gradient(const struct ce *ce, float *dz, double sum, double whole)
+{
+    float scale = ce->grad_scale, by = (float)(whole / sum);
+    float shift = (float)((double)ce->smoothing / (double)ce->classes * ce->norm);
+    if (ce->weights == NULL)
+        for (size_t c = 0; c < ce->classes; c++)
+            dz[c] = scale * (dz[c] * by - shift);
+    else
+        for (size_t c = 0; c < ce->classes; c++)
+            dz[c] = scale * (dz[c] * by - shift * ce->weights[c]);
+}
+
+/* What a row is found to be. */
+struct found {
+    int32_t best; /* its class */
+    bool in_top5;
+    float loss;
+};
+
+/* One row; its gradient to dz unless NULL (which may be z). */
+CPU_INLINE struct found ce_row(const struct ce *ce, const float *z, int32_t label, float *dz)
 {
     size_t n = ce->classes;
     struct scan s = scan_row(z, n);
-    *ret_class = s.best;
     bool sound = label >= 0 && (size_t)label < n;
     float at_label = sound ? z[label] : NAN;
-    double sum = exp_row(z, sound ? s.max : NAN, dz, n);
+    double weight = sound && ce->weights != NULL ? (double)ce->weights[label] : 1;
     double smoothing = (double)ce->smoothing, even = smoothing / (double)n;
-    double loss = log(sum) + (double)s.max - (1 - smoothing) * (double)at_label;
-    if (even > 0) /* 0 * infinity must not get in */
-        loss -= even * s.sum;
+    bool in_top5 = ce->top5 && sound && s.best >= 0 && count_larger(z, n, (size_t)label) < 5;
+    double z_sum = ce->weights == NULL ? s.sum : even > 0 ? weighted_sum(ce->weights, z, n) : 0;
+    double sum = exp_row(z, sound ? s.max : NAN, dz, n);
+    double hit = (1 - smoothing) * weight, whole = hit + even * ce->all_weights;
+    double lse = log(sum) + (double)s.max, loss = 0;
+    if (even > 0) /* 0 * infinity must not get in, here and below */
+        loss += even * (ce->all_weights * lse - z_sum);
+    loss += hit > 0 ? hit * (lse - (double)at_label) : 0 * lse;
     if (dz != NULL) {
-        float scale = ce->grad_scale, inverse = (float)(1 / sum), shift = (float)even;
-        for (size_t c = 0; c < n; c++)
-            dz[c] = scale * (dz[c] * inverse - shift);
+        ce_gradient(ce, dz, sum, whole * ce->norm);
         if (sound)
-            dz[label] -= scale * (1 - ce->smoothing);
+            dz[label] -= ce->grad_scale * (float)(hit * ce->norm);
     }
-    return (float)loss;
+    return (struct found){s.best, in_top5, sound ? (float)(loss * ce->norm) : NAN};
 }
 
-CPU_CLONES static int32_t ce_member(const struct ce *ce, const float *z, const int32_t *label,
-                                    float *dz, float *row_loss, int32_t *row_class, size_t batch)
+struct hits {
+    int32_t first, top5;
+};
+
+CPU_CLONES static void ce_member(const struct ce *ce, const float *z, const int32_t *label,
+                                 float *dz, float *row_loss, int32_t *row_class, size_t batch,
+                                 struct hits *ret)
 {
-    int32_t hits = 0;
+    *ret = (struct hits){0, 0};
     for (size_t r = 0; r < batch; r++) {
         size_t at = r * ce->classes; /* [B, C] */
-        row_loss[r] = ce_row(ce, z + at, label[r], dz != NULL ? dz + at : NULL, &row_class[r]);
-        hits += row_class[r] >= 0 && row_class[r] == label[r];
+        struct found f = ce_row(ce, z + at, label[r], dz != NULL ? dz + at : NULL);
+        row_loss[r] = f.loss;
+        row_class[r] = f.best;
+        ret->first += f.best >= 0 && f.best == label[r];
+        ret->top5 += f.in_top5;
     }
-    return hits;
+}
+
+/* The figures of all rows that class weights need. */
+static void weigh(const struct softmax_ce_args *a, size_t k, struct ce *ce)
+{
+    const int32_t *label = tensor_i32(a->labels, k);
+    double sum = 0;
+    for (size_t r = 0; r < a->batch; r++)
+        if (label[r] >= 0 && (size_t)label[r] < a->classes)
+            sum += (double)ce->weights[label[r]];
+    ce->norm = sum > 0 ? (double)a->batch / sum : NAN;
+    ce->all_weights = 0;
+    for (size_t c = 0; c < a->classes; c++)
+        ce->all_weights += (double)ce->weights[c];
 }
 
 as_status cpu_softmax_ce(struct backend *be, const struct softmax_ce_args *a, struct as_err *err)
@@ -110,14 +176,26 @@ as_status cpu_softmax_ce(struct backend *be, const struct softmax_ce_args *a, st
     (void)err;
     for (size_t k = 0; k < a->members; k++) {
         const float *smoothing = tensor_f32(a->smoothing, k);
-        struct ce ce = {a->classes, smoothing != NULL ? *smoothing : 0.0f,
-                        a->grad_scale / (float)a->batch};
-        int32_t hits = ce_member(&ce, tensor_f32(a->logits, k), tensor_i32(a->labels, k),
-                                 tensor_f32(a->dlogits, k), tensor_f32(a->out.row_loss, k),
-                                 tensor_i32(a->row_class, k), a->batch);
-        int32_t *correct = tensor_i32(a->correct, k);
-        *correct = (a->out.accumulate ? *correct : 0) + hits;
-        reduce_rows(&a->out, k, a->batch);
+        struct ce ce = {
+            .classes = a->classes,
+            .smoothing = smoothing != NULL ? *smoothing : 0.0f,
+            .grad_scale = a->grad_scale / (float)a->batch,
+            .weights = tensor_f32(a->class_weights, k),
+            .norm = 1,
+            .all_weights = (double)a->classes,
+            .top5 = a->top5.buf != NULL,
+        };
+        if (ce.weights != NULL)
+            weigh(a, k, &ce);
+        struct hits hits;
+        ce_member(&ce, tensor_f32(a->logits, k), tensor_i32(a->labels, k),
+                  tensor_f32(a->dlogits, k), tensor_f32(a->out.row_loss, k),
+                  tensor_i32(a->row_class, k), a->batch, &hits);
+        int32_t *correct = tensor_i32(a->correct, k), *top5 = tensor_i32(a->top5, k);
+        *correct = (a->out.accumulate ? *correct : 0) + hits.first;
+        if (top5 != NULL)
+            *top5 = (a->out.accumulate ? *top5 : 0) + hits.top5;
+        cpu_reduce_rows(&a->out, k, a->batch);
     }
     return AS_OK;
 }
@@ -146,7 +224,7 @@ as_status cpu_mse(struct backend *be, const struct mse_args *a, struct as_err *e
         mse_member(tensor_f32(a->pred, k), tensor_f32(a->target, k), tensor_f32(a->dpred, k),
                    (float)((double)a->grad_scale * 2 / n), tensor_f32(a->out.row_loss, k), a->batch,
                    a->outputs);
-        reduce_rows(&a->out, k, a->batch);
+        cpu_reduce_rows(&a->out, k, a->batch);
     }
     return AS_OK;
 }

@@ -1,104 +1,252 @@
+/* A loop per kind of optimizer, each member by itself: the kind is chosen outside the loops. */
 #include "kernels/cpu/cpu.h"
 
+#include <float.h>
 #include <math.h>
 
 #include "kernels/cpu/clones.h"
 
-static bool is_active(const struct opt_arena *a, size_t k)
-{
-    return a->active.buf == NULL || *tensor_i32(a->active, k) != 0;
-}
-
-static float hyper(struct tensor t, size_t k)
-{
-    return t.buf != NULL ? *tensor_f32(t, k) : 0.0f;
-}
-
-struct sgd {
-    float lr, decay, momentum;
+/* What the loops need of a member, worked out once in double: 1 - 0.999^1 in float has three
+ * digits. */
+struct hyper {
+    optim_kind kind;
+    float lr, momentum;
+    float couple; /* decay that is added to the gradient */
+    float keep;   /* 1 - lr * decay where the decay is decoupled */
+    float decay;
+    float beta1, beta2;
+    float rest1, rest2; /* 1 - beta */
+    float rate;         /* lr / (1 - beta1^t) */
+    float correct;      /* 1 / (1 - beta1^t) */
+    float root;         /* 1 / sqrt(1 - beta2^t) */
+    float eps;
     bool nesterov;
 };
 
-CPU_CLONES static void sgd_member(const struct sgd *h, float *restrict p, const float *restrict g,
-                                  float *restrict v, size_t n)
+/* The places of one member. */
+struct arena {
+    float *p, *m1, *m2;
+    const float *g;
+    size_t n;
+};
+
+static double value(struct tensor t, size_t k, double otherwise)
 {
-    float lr = h->lr, decay = h->decay, momentum = h->momentum;
+    return t.buf != NULL ? (double)*tensor_f32(t, k) : otherwise;
+}
+
+static struct hyper hyper_of(const struct opt_args *a, size_t k)
+{
+    optim_kind kind = (optim_kind)*tensor_i32(a->kind, k);
+    double lr = value(a->lr, k, 0), decay = value(a->weight_decay, k, 0);
+    double beta1 = value(a->beta1, k, 0.9), beta2 = value(a->beta2, k, 0.999);
+    double t = (double)*tensor_i32(a->step, k) + 1, correct1 = 1 - pow(beta1, t);
+    bool decoupled = kind == OPT_ADAMW || kind == OPT_LION;
+    return (struct hyper){
+        .kind = kind,
+        .lr = (float)lr,
+        .momentum = (float)value(a->momentum, k, 0),
+        .couple = decoupled ? 0.0f : (float)decay,
+        .keep = decoupled ? (float)(1 - lr * decay) : 1.0f,
+        .decay = (float)decay,
+        .beta1 = (float)beta1,
+        .beta2 = (float)beta2,
+        .rest1 = (float)(1 - beta1),
+        .rest2 = (float)(1 - beta2),
+        .rate = (float)(lr / correct1),
+        .correct = (float)(1 / correct1),
+        .root = (float)(1 / sqrt(1 - pow(beta2, t))),
+        .eps = (float)value(a->eps, k, 1e-8),
+        .nesterov = a->nesterov.buf != NULL && *tensor_i32(a->nesterov, k) != 0,
+    };
+}
+
+/* A moment that only decays (a unit that no longer fires) ends in the subnormal numbers and stays
+ * there, since 0.9 times a few of the smallest rounds back; each costs the vector unit some 150
+ * cycles a step. What is below these bounds moves no weight. */
+#define LEAST_FIRST 1e-30f
+#define LEAST_SECOND FLT_MIN
+
+CPU_INLINE float settle(float moment, float least)
+{
+    return fabsf(moment) < least ? 0.0f : moment;
+}
+
+CPU_CLONES static void step_sgd(const struct hyper *h, float *restrict p, const float *restrict g,
+                                float *restrict v, size_t n)
+{
+    float lr = h->lr, decay = h->couple, momentum = h->momentum;
     /* The step is grad * a + velocity * b: (0, 1) plain, (1, momentum) Nesterov's. */
     float a = h->nesterov ? 1.0f : 0.0f, b = h->nesterov ? momentum : 1.0f;
     for (size_t i = 0; i < n; i++) {
         float grad = g[i] + decay * p[i];
-        float velocity = momentum * v[i] + grad;
+        float velocity = settle(momentum * v[i] + grad, LEAST_FIRST);
         v[i] = velocity;
         p[i] -= lr * (a * grad + b * velocity);
     }
 }
 
-as_status cpu_sgd(struct backend *be, const struct sgd_args *a, struct as_err *err)
+/* Adam with coupled and with decoupled decay. */
+CPU_CLONES static void step_adam(const struct hyper *h, float *restrict p, const float *restrict g,
+                                 float *restrict m1, float *restrict m2, size_t n)
 {
-    (void)be;
-    (void)err;
-    const struct opt_arena *arena = &a->arena;
-    for (size_t k = 0; k < arena->members; k++) {
-        if (!is_active(arena, k))
-            continue;
-        struct sgd h = {hyper(arena->lr, k), hyper(arena->weight_decay, k), hyper(a->momentum, k),
-                        a->nesterov.buf != NULL && *tensor_i32(a->nesterov, k) != 0};
-        sgd_member(&h, tensor_f32(arena->params, k), tensor_f32(arena->grads, k),
-                   tensor_f32(a->velocity, k), arena->n);
-        ++*tensor_i32(arena->step, k);
+    struct hyper c = *h;
+    for (size_t i = 0; i < n; i++) {
+        float grad = g[i] + c.couple * p[i];
+        m1[i] = settle(c.beta1 * m1[i] + c.rest1 * grad, LEAST_FIRST);
+        m2[i] = settle(c.beta2 * m2[i] + c.rest2 * grad * grad, LEAST_SECOND);
+        p[i] = p[i] * c.keep - c.rate * m1[i] / (sqrtf(m2[i]) * c.root + c.eps);
     }
-    return AS_OK;
 }
 
-struct adamw {
-    float keep; /* 1 - lr * weight decay */
-    float beta1, beta2;
-    float rest1, rest2; /* 1 - beta */
-    float rate;         /* lr / (1 - beta1^t) */
-    float root;         /* 1 / sqrt(1 - beta2^t) */
-    float eps;
-};
-
-CPU_CLONES static void adamw_member(const struct adamw *h, float *restrict p,
-                                    const float *restrict g, float *restrict m, float *restrict v,
+CPU_CLONES static void step_rmsprop(const struct hyper *h, float *restrict p,
+                                    const float *restrict g, float *restrict m1, float *restrict m2,
                                     size_t n)
 {
-    struct adamw c = *h;
+    struct hyper c = *h;
+    if (!(c.momentum > 0.0f)) {
+        for (size_t i = 0; i < n; i++) {
+            float grad = g[i] + c.couple * p[i];
+            m2[i] = settle(c.beta2 * m2[i] + c.rest2 * grad * grad, LEAST_SECOND);
+            p[i] -= c.lr * (grad / (sqrtf(m2[i]) + c.eps));
+        }
+        return;
+    }
     for (size_t i = 0; i < n; i++) {
-        m[i] = c.beta1 * m[i] + c.rest1 * g[i];
-        v[i] = c.beta2 * v[i] + c.rest2 * g[i] * g[i];
-        p[i] = p[i] * c.keep - c.rate * m[i] / (sqrtf(v[i]) * c.root + c.eps);
+        float grad = g[i] + c.couple * p[i];
+        m2[i] = settle(c.beta2 * m2[i] + c.rest2 * grad * grad, LEAST_SECOND);
+        m1[i] = settle(c.momentum * m1[i] + grad / (sqrtf(m2[i]) + c.eps), LEAST_FIRST);
+        p[i] -= c.lr * m1[i];
     }
 }
 
-/* Powers and roots in double: 1 - 0.999^1 in float has three digits. */
-static struct adamw adamw_hyper(const struct adamw_args *a, size_t k, int32_t step)
+CPU_CLONES static void step_lion(const struct hyper *h, float *restrict p, const float *restrict g,
+                                 float *restrict m1, size_t n)
 {
-    double lr = (double)hyper(a->arena.lr, k);
-    double beta1 = (double)hyper(a->beta1, k), beta2 = (double)hyper(a->beta2, k);
-    return (struct adamw){
-        .keep = (float)(1 - lr * (double)hyper(a->arena.weight_decay, k)),
-        .beta1 = (float)beta1,
-        .beta2 = (float)beta2,
-        .rest1 = (float)(1 - beta1),
-        .rest2 = (float)(1 - beta2),
-        .rate = (float)(lr / (1 - pow(beta1, step))),
-        .root = (float)(1 / sqrt(1 - pow(beta2, step))),
-        .eps = hyper(a->eps, k),
-    };
+    struct hyper c = *h;
+    for (size_t i = 0; i < n; i++) {
+        float mix = c.beta1 * m1[i] + c.rest1 * g[i];
+        float sign = mix > 0.0f ? 1.0f : mix < 0.0f ? -1.0f : mix; /* NaN stays */
+        p[i] = p[i] * c.keep - c.lr * sign;
+        m1[i] = settle(c.beta2 * m1[i] + c.rest2 * g[i], LEAST_FIRST);
+    }
 }
 
-as_status cpu_adamw(struct backend *be, const struct adamw_args *a, struct as_err *err)
+#define LANES 16 /* sums in doubles that are added in a fixed order */
+
+CPU_INLINE float lamb_direction(const struct hyper *h, float p, float m1, float m2)
 {
-    (void)be;
+    return h->correct * m1 / (sqrtf(m2) * h->root + h->eps) + h->decay * p;
+}
+
+CPU_INLINE void lamb_moments(const struct hyper *h, float g, float *m1, float *m2)
+{
+    *m1 = settle(h->beta1 * *m1 + h->rest1 * g, LEAST_FIRST);
+    *m2 = settle(h->beta2 * *m2 + h->rest2 * g * g, LEAST_SECOND);
+}
+
+/* Moments, and the squares of |p| and |r|. */
+CPU_CLONES static void lamb_norms(const struct hyper *h, const float *restrict p,
+                                  const float *restrict g, float *restrict m1, float *restrict m2,
+                                  size_t n, double ret[2])
+{
+    struct hyper c = *h;
+    double p_lane[LANES] = {0}, r_lane[LANES] = {0};
+    for (size_t i = 0; i < n; i += LANES) {
+        size_t len = n - i < LANES ? n - i : LANES;
+        for (size_t j = 0; j < len; j++) {
+            lamb_moments(&c, g[i + j], &m1[i + j], &m2[i + j]);
+            double r = (double)lamb_direction(&c, p[i + j], m1[i + j], m2[i + j]);
+            p_lane[j] += (double)p[i + j] * (double)p[i + j];
+            r_lane[j] += r * r;
+        }
+    }
+    ret[0] = ret[1] = 0;
+    for (size_t j = 0; j < LANES; j++) {
+        ret[0] += p_lane[j];
+        ret[1] += r_lane[j];
+    }
+}
+
+CPU_CLONES static void lamb_apply(const struct hyper *h, float *restrict p,
+                                  const float *restrict m1, const float *restrict m2, size_t n,
+                                  float rate)
+{
+    struct hyper c = *h;
+    for (size_t i = 0; i < n; i++)
+        p[i] -= rate * lamb_direction(&c, p[i], m1[i], m2[i]);
+}
+
+static void step_lamb(const struct hyper *h, const struct opt_args *a, const struct arena *m,
+                      float *norms)
+{
+    size_t n_segments = a->segments != NULL ? a->n_segments : 1;
+    for (size_t s = 0; s < n_segments; s++) {
+        size_t from = a->segments != NULL ? a->segments[s] : 0;
+        size_t n = (s + 1 < n_segments ? a->segments[s + 1] : a->n) - from;
+        double sq[2];
+        lamb_norms(h, m->p + from, m->g + from, m->m1 + from, m->m2 + from, n, sq);
+        double p = sqrt(sq[0]), r = sqrt(sq[1]);
+        norms[2 * s] = (float)p;
+        norms[2 * s + 1] = (float)r;
+        double trust = p > 0 && r > 0 ? p / r : 1;
+        lamb_apply(h, m->p + from, m->m1 + from, m->m2 + from, n, (float)((double)h->lr * trust));
+    }
+}
+
+/* Has it all that its kind needs, and is it to be stepped at all? */
+static bool takes_part(const struct opt_args *a, size_t k)
+{
+    if (a->active.buf != NULL && *tensor_i32(a->active, k) == 0)
+        return false;
+    int32_t kind = *tensor_i32(a->kind, k);
+    if (kind == OPT_SGD || kind == OPT_LION)
+        return true;
+    bool known = kind >= 0 && kind < OPTIM_KINDS;
+    return known && a->m2.buf != NULL && (kind != OPT_LAMB || a->work.buf != NULL);
+}
+
+/* LAMB looks at whole tensors, so its member is one piece: the first. */
+static void step_chunk(void *arg, size_t k, size_t first, size_t n)
+{
+    const struct opt_args *a = arg;
+    if (!takes_part(a, k))
+        return;
+    struct hyper h = hyper_of(a, k);
+    struct arena m = {tensor_f32(a->params, k) + first, tensor_f32(a->m1, k) + first,
+                      a->m2.buf != NULL ? tensor_f32(a->m2, k) + first : NULL,
+                      tensor_f32(a->grads, k) + first, n};
+    switch (h.kind) {
+    case OPT_SGD:
+        step_sgd(&h, m.p, m.g, m.m1, m.n);
+        break;
+    case OPT_ADAM:
+    case OPT_ADAMW:
+        step_adam(&h, m.p, m.g, m.m1, m.m2, m.n);
+        break;
+    case OPT_RMSPROP:
+        step_rmsprop(&h, m.p, m.g, m.m1, m.m2, m.n);
+        break;
+    case OPT_LAMB:
+        if (first == 0)
+            step_lamb(&h, a, &m, tensor_f32(a->work, k));
+        break;
+    case OPT_LION:
+        step_lion(&h, m.p, m.g, m.m1, m.n);
+        break;
+    }
+}
+
+as_status cpu_optimize(struct backend *be, const struct opt_args *a, struct as_err *err)
+{
     (void)err;
-    const struct opt_arena *arena = &a->arena;
-    for (size_t k = 0; k < arena->members; k++) {
-        if (!is_active(arena, k))
-            continue;
-        struct adamw h = adamw_hyper(a, k, ++*tensor_i32(arena->step, k));
-        adamw_member(&h, tensor_f32(arena->params, k), tensor_f32(arena->grads, k),
-                     tensor_f32(a->m, k), tensor_f32(a->v, k), arena->n);
+    struct opt_args args = *a;
+    cpu_split_elements(be, a->members, a->n, step_chunk, &args);
+    for (size_t k = 0; k < a->members; k++) {
+        if (a->n == 0)
+            step_chunk(&args, k, 0, 0); /* norms of nothing */
+        if (takes_part(a, k))
+            ++*tensor_i32(a->step, k);
     }
     return AS_OK;
 }

@@ -1,118 +1,245 @@
-/* Pooling, vectors along the channels. Both passes write every output once: a maximum keeps value
- * and place together, without branches, and the gradient of a pixel is gathered from the windows
- * that it is in, so that nothing is scattered.
- *
- * An image is a piece that may run beside others. */
-#include "kernels/cpu/cpu.h"
+/* A job is a word: (number of the job, pieces not yet taken). Taking a piece is one compare and
+ * swap, which fails when another job has begun, so a thread that comes late does no harm and
+ * nobody waits for it. What the job is (piece, arg, n) is read only after a piece was taken, and
+ * cannot change until that piece is counted as done. */
+#include "kernels/cpu/pool.h"
 
-#include "kernels/cpu/clones.h"
-#include "kernels/cpu/window.h"
+#include <assert.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 
-struct shape {
-    size_t oh, ow;
+#include "base/clock.h"
+#include "base/mem.h"
+
+/* Longer than the pause between two operations of a step; short enough that a thread which waits
+ * for slow work (validation, a checkpoint) leaves the core to others. */
+#define POOL_SPIN_NS (50 * NS_PER_MS / 1000)
+#define PAUSES_PER_LOOK 32
+
+#define LEFT(word) ((uint32_t)(word))
+#define NEXT_JOB (UINT64_C(1) << 32)
+#define CACHE_LINE 64
+
+struct worker {
+    struct pool *pool;
+    pthread_t thread;
+    size_t who;
 };
 
-struct pool_loops {
-    void (*max)(const struct pool_args *a, const struct shape *s, const float *x, float *y,
-                int32_t *index);
-    void (*avg)(const struct pool_args *a, const struct shape *s, const float *x, float *y);
-    void (*back)(const struct pool_args *a, const struct shape *s, const float *dy,
-                 const int32_t *index, float *dx); /* index NULL: of an average */
+struct pool {
+    _Alignas(CACHE_LINE) atomic_uint_least64_t word;
+    _Alignas(CACHE_LINE) atomic_size_t done;
+    _Alignas(CACHE_LINE) pool_piece *piece; /* these three: see the head of the file */
+    void *arg;
+    size_t n;
+
+    atomic_bool stop;
+    atomic_size_t sleepers;    /* workers that sleep on `work`; changed under the mutex */
+    atomic_bool caller_sleeps; /* on `finished`; changed under the mutex */
+    pthread_mutex_t mutex;     /* guards sleeping and waking, and `started` */
+    pthread_cond_t work;       /* pieces to take, or stop */
+    pthread_cond_t finished;   /* done == n; also: a worker has started */
+    size_t started;
+    void (*begin)(void);
+    size_t n_workers;
+    struct worker workers[];
 };
 
-struct window {
-    size_t h0, h1, w0, w1; /* rows and columns of the image that it covers */
-};
-
-/* Under output pixel (y, x); not empty, since pad <= kernel / 2. */
-CPU_INLINE struct window window_of(const struct pool_args *a, size_t y, size_t x)
+static void pause_briefly(void)
 {
-    size_t top = y * a->stride, left = x * a->stride;
-    struct window w = {top < a->pad ? 0 : top - a->pad, top + a->kernel_h - a->pad,
-                       left < a->pad ? 0 : left - a->pad, left + a->kernel_w - a->pad};
-    w.h1 = w.h1 < a->height ? w.h1 : a->height;
-    w.w1 = w.w1 < a->width ? w.w1 : a->width;
-    return w;
-}
-
-#define LANES 1
-#define NAME(x) single_##x
-#include "kernels/cpu/pool_body.h"
-
-#define LANES 4
-#define NAME(x) plain_##x
-#include "kernels/cpu/pool_body.h"
-
-#ifdef CPU_HAS_CLONES
-
-#pragma GCC push_options
-#pragma GCC target("arch=x86-64-v3")
-#define LANES 8
-#define NAME(x) v3_##x
-#include "kernels/cpu/pool_body.h"
-#pragma GCC pop_options
-
-#pragma GCC push_options
-#pragma GCC target("arch=x86-64-v4")
-#define LANES 16
-#define NAME(x) v4_##x
-#include "kernels/cpu/pool_body.h"
-#pragma GCC pop_options
-
+    for (int i = 0; i < PAUSES_PER_LOOK; i++) {
+#if defined(__x86_64__)
+        __builtin_ia32_pause();
+#else
+        atomic_signal_fence(memory_order_seq_cst);
 #endif
-
-/* The widest vectors that so many channels fill and this machine has. */
-static const struct pool_loops *loops_for(size_t channels)
-{
-#ifdef CPU_HAS_CLONES
-    if (channels >= 16 && __builtin_cpu_supports("x86-64-v4"))
-        return &v4_loops;
-    if (channels >= 8 && __builtin_cpu_supports("x86-64-v3"))
-        return &v3_loops;
-#endif
-    return channels >= 4 ? &plain_loops : &single_loops;
+    }
 }
 
-static struct shape shape_of(const struct pool_args *a)
+/* Do pieces until none is left to take, then count them. */
+static void take_pieces(struct pool *p, size_t who)
 {
-    return (struct shape){conv_out_len(a->height, a->kernel_h, a->stride, a->pad),
-                          conv_out_len(a->width, a->kernel_w, a->stride, a->pad)};
+    size_t taken = 0;
+    uint64_t word = atomic_load(&p->word);
+    while (LEFT(word) > 0) {
+        if (!atomic_compare_exchange_weak(&p->word, &word, word - 1))
+            continue;
+        p->piece(p->arg, p->n - LEFT(word), who);
+        taken++;
+        word = atomic_load(&p->word);
+    }
+    if (taken == 0)
+        return;
+    size_t n = p->n; /* once all are counted, the caller may begin another job */
+    if (atomic_fetch_add(&p->done, taken) + taken == n && atomic_load(&p->caller_sleeps)) {
+        (void)pthread_mutex_lock(&p->mutex);
+        (void)pthread_cond_signal(&p->finished);
+        (void)pthread_mutex_unlock(&p->mutex);
+    }
 }
 
-as_status cpu_pool_forward(struct backend *be, const struct pool_args *a, struct tensor x,
-                           struct tensor y, struct as_err *err)
+static bool has_work(struct pool *p)
 {
-    (void)be;
-    (void)err;
-    const struct pool_loops *loops = loops_for(a->channels);
-    struct shape s = shape_of(a);
-    size_t in = a->height * a->width * a->channels, out = s.oh * s.ow * a->channels;
-    for (size_t k = 0; k < a->members; k++) {
-        for (size_t n = 0; n < a->batch; n++) {
-            const float *from = tensor_f32(x, k) + n * in;
-            float *to = tensor_f32(y, k) + n * out;
-            if (a->kind == POOL_MAX)
-                loops->max(a, &s, from, to, tensor_i32(a->index, k) + n * out);
-            else
-                loops->avg(a, &s, from, to);
+    return LEFT(atomic_load(&p->word)) > 0 || atomic_load(&p->stop);
+}
+
+static bool all_done(struct pool *p)
+{
+    return atomic_load(&p->done) == p->n;
+}
+
+/* False when `what` did not become true while it was worth a spin. */
+static bool spin_until(bool (*what)(struct pool *p), struct pool *p)
+{
+    int64_t until = clock_mono_ns() + POOL_SPIN_NS;
+    do {
+        if (what(p))
+            return true;
+        pause_briefly();
+    } while (clock_mono_ns() < until);
+    return what(p);
+}
+
+static void wait_for_work(struct pool *p)
+{
+    if (spin_until(has_work, p))
+        return;
+    (void)pthread_mutex_lock(&p->mutex);
+    atomic_fetch_add(&p->sleepers, 1);
+    while (!has_work(p))
+        (void)pthread_cond_wait(&p->work, &p->mutex);
+    atomic_fetch_sub(&p->sleepers, 1);
+    (void)pthread_mutex_unlock(&p->mutex);
+}
+
+static void wait_until_done(struct pool *p)
+{
+    if (spin_until(all_done, p))
+        return;
+    (void)pthread_mutex_lock(&p->mutex);
+    atomic_store(&p->caller_sleeps, true);
+    while (!all_done(p))
+        (void)pthread_cond_wait(&p->finished, &p->mutex);
+    atomic_store(&p->caller_sleeps, false);
+    (void)pthread_mutex_unlock(&p->mutex);
+}
+
+static void *worker_main(void *arg)
+{
+    const struct worker *w = arg;
+    struct pool *p = w->pool;
+    if (p->begin != NULL)
+        p->begin();
+    (void)pthread_mutex_lock(&p->mutex);
+    p->started++;
+    (void)pthread_cond_signal(&p->finished);
+    (void)pthread_mutex_unlock(&p->mutex);
+    while (!atomic_load(&p->stop)) {
+        take_pieces(p, w->who);
+        wait_for_work(p);
+    }
+    return NULL;
+}
+
+void pool_run(struct pool *p, size_t n, pool_piece *piece, void *arg)
+{
+    assert(n <= UINT32_MAX);
+    if (n == 0)
+        return;
+    assert(LEFT(atomic_load(&p->word)) == 0);
+    p->piece = piece;
+    p->arg = arg;
+    p->n = n;
+    atomic_store(&p->done, 0);
+    uint64_t job = atomic_load(&p->word) + NEXT_JOB;
+    atomic_store(&p->word, (job & ~(uint64_t)UINT32_MAX) | n);
+    /* Either a worker that goes to sleep sees the word, or it is seen here. */
+    size_t asleep = n > 1 ? atomic_load(&p->sleepers) : 0;
+    if (asleep > 0) {
+        size_t wanted = asleep < n - 1 ? asleep : n - 1;
+        (void)pthread_mutex_lock(&p->mutex);
+        for (size_t i = 0; i < wanted; i++)
+            (void)pthread_cond_signal(&p->work);
+        (void)pthread_mutex_unlock(&p->mutex);
+    }
+    take_pieces(p, 0);
+    wait_until_done(p);
+}
+
+/* The signals of a program are for its own threads. */
+static int start_thread(struct worker *w)
+{
+    sigset_t all, before;
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    int rc = pthread_create(&w->thread, NULL, worker_main, w);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return rc;
+}
+
+static as_status start_worker(struct pool *p, struct as_err *err)
+{
+    struct worker *w = &p->workers[p->n_workers];
+    *w = (struct worker){.pool = p, .who = p->n_workers + 1};
+    int rc = start_thread(w);
+    if (rc != 0)
+        return as_fail(err, AS_E_UNAVAILABLE, "thread %zu of the pool does not start: %s", w->who,
+                       strerror(rc));
+    p->n_workers++;
+    (void)pthread_mutex_lock(&p->mutex);
+    while (p->started < p->n_workers)
+        (void)pthread_cond_wait(&p->finished, &p->mutex);
+    (void)pthread_mutex_unlock(&p->mutex);
+    return AS_OK;
+}
+
+as_status pool_create(size_t threads, void (*begin)(void), struct pool **ret, struct as_err *err)
+{
+    if (threads == 0)
+        return as_fail(err, AS_E_INVAL, "a pool has 0 threads, expected 1 or more");
+    size_t bytes = sizeof(struct pool) + (threads - 1) * sizeof(struct worker);
+    bytes = (bytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
+    struct pool *p = aligned_alloc(CACHE_LINE, bytes);
+    if (p == NULL)
+        return as_fail(err, AS_E_NOMEM, "a pool of %zu threads: out of memory", threads);
+    memset(p, 0, bytes);
+    p->begin = begin;
+    (void)pthread_mutex_init(&p->mutex, NULL);
+    (void)pthread_cond_init(&p->work, NULL);
+    (void)pthread_cond_init(&p->finished, NULL);
+    while (p->n_workers + 1 < threads) {
+        as_status st = start_worker(p, err);
+        if (st < 0) {
+            pool_free(p);
+            return st;
         }
     }
+    *ret = p;
     return AS_OK;
 }
 
-as_status cpu_pool_backward(struct backend *be, const struct pool_args *a, struct tensor dy,
-                            struct tensor dx, struct as_err *err)
+void pool_free(struct pool *p)
 {
-    (void)be;
-    (void)err;
-    const struct pool_loops *loops = loops_for(a->channels);
-    struct shape s = shape_of(a);
-    size_t in = a->height * a->width * a->channels, out = s.oh * s.ow * a->channels;
-    for (size_t k = 0; k < a->members; k++) {
-        const int32_t *index = a->kind == POOL_MAX ? tensor_i32(a->index, k) : NULL;
-        for (size_t n = 0; n < a->batch; n++)
-            loops->back(a, &s, tensor_f32(dy, k) + n * out, index != NULL ? index + n * out : NULL,
-                        tensor_f32(dx, k) + n * in);
-    }
-    return AS_OK;
+    if (p == NULL)
+        return;
+    (void)pthread_mutex_lock(&p->mutex);
+    atomic_store(&p->stop, true);
+    (void)pthread_cond_broadcast(&p->work);
+    (void)pthread_mutex_unlock(&p->mutex);
+    for (size_t i = 0; i < p->n_workers; i++)
+        (void)pthread_join(p->workers[i].thread, NULL);
+    (void)pthread_cond_destroy(&p->finished);
+    (void)pthread_cond_destroy(&p->work);
+    (void)pthread_mutex_destroy(&p->mutex);
+    free(p);
+}
+
+size_t pool_threads(const struct pool *p)
+{
+    return p->n_workers + 1;
 }

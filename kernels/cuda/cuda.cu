@@ -134,6 +134,7 @@ static const struct backend_ops ops = {
     .fill = cuda_fill,
     .copy = cuda_copy,
     .gather = cuda_gather,
+    .columns = cuda_columns,
     .linear_forward = cuda_linear_forward,
     .linear_backward = cuda_linear_backward,
     .act_backward = cuda_act_backward,
@@ -143,8 +144,8 @@ static const struct backend_ops ops = {
     .softmax = cuda_softmax,
     .grad_stats = cuda_grad_stats,
     .grad_clip = cuda_grad_clip,
-    .sgd = cuda_sgd,
-    .adamw = cuda_adamw,
+    .add = cuda_add,
+    .optimize = cuda_optimize,
 };
 
 /* Is there a driver, new enough, and the device asked for? */

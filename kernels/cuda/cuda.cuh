@@ -136,19 +136,20 @@ template <typename T> __device__ static inline T block_sum(T v)
 
 /* The operations, one per row of the table. */
 as_status cuda_gather(struct backend *be, const struct gather_args *a, struct as_err *err);
+as_status cuda_columns(struct backend *be, const struct columns_args *a, struct as_err *err);
 as_status cuda_linear_forward(struct backend *be, const struct linear_args *a, act_kind act,
                               struct tensor y, struct tensor z, struct as_err *err);
 as_status cuda_linear_backward(struct backend *be, const struct linear_args *a,
                                const struct linear_grads *g, struct as_err *err);
 as_status cuda_act_backward(struct backend *be, const struct act_args *a, struct as_err *err);
+as_status cuda_add(struct backend *be, const struct add_args *a, struct as_err *err);
 as_status cuda_dropout(struct backend *be, const struct dropout_args *a, struct as_err *err);
 as_status cuda_softmax_ce(struct backend *be, const struct softmax_ce_args *a, struct as_err *err);
 as_status cuda_mse(struct backend *be, const struct mse_args *a, struct as_err *err);
 as_status cuda_softmax(struct backend *be, const struct softmax_args *a, struct as_err *err);
 as_status cuda_grad_stats(struct backend *be, const struct grad_stats_args *a, struct as_err *err);
 as_status cuda_grad_clip(struct backend *be, const struct grad_clip_args *a, struct as_err *err);
-as_status cuda_sgd(struct backend *be, const struct sgd_args *a, struct as_err *err);
-as_status cuda_adamw(struct backend *be, const struct adamw_args *a, struct as_err *err);
+as_status cuda_optimize(struct backend *be, const struct opt_args *a, struct as_err *err);
 
 /* y [K, rows, cols] holds x w and becomes act(y + b); z receives y + b (activation.cu). */
 as_status cuda_bias_act(struct backend *be, act_kind act, size_t members, size_t rows, size_t cols,

@@ -38,3 +38,19 @@ as_status ref_grad_clip(struct backend *be, const struct grad_clip_args *a, stru
     }
     return AS_OK;
 }
+
+as_status ref_grad_accumulate(struct backend *be, const struct grad_accumulate_args *a,
+                              struct as_err *err)
+{
+    (void)be;
+    (void)err;
+    for (size_t k = 0; k < a->members; k++) {
+        const float *g = tensor_f32(a->grads, k);
+        float *sum = tensor_f32(a->sum, k);
+        double scale = (double)*tensor_f32(a->scale, k);
+        bool first = *tensor_i32(a->first, k) != 0;
+        for (size_t i = 0; i < a->n; i++)
+            sum[i] = (float)((first ? 0 : (double)sum[i]) + scale * (double)g[i]);
+    }
+    return AS_OK;
+}

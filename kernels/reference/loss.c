@@ -2,8 +2,7 @@
 
 #include <math.h>
 
-/* loss[k] (+)= weight * mean of the rows. */
-static void reduce_rows(const struct loss_out *o, size_t k, size_t batch)
+void ref_reduce_rows(const struct loss_out *o, size_t k, size_t batch)
 {
     const float *row = tensor_f32(o->row_loss, k);
     double sum = 0;
@@ -39,8 +38,23 @@ static double log_sum_exp(const float *z, size_t n, double max)
 struct ce_row {
     size_t classes;
     int32_t label;
-    double smoothing, grad_scale; /* grad_scale is already divided by B */
+    double smoothing;
+    double grad_scale;    /* already divided by B */
+    const float *weights; /* [C]; NULL: 1 */
+    double norm;          /* B / sum w[label]; without weights 1 */
 };
+
+static double weight_of(const struct ce_row *row, size_t c)
+{
+    return row->weights != NULL ? (double)row->weights[c] : 1;
+}
+
+/* w_c target_c, as all of this row. */
+static double share_of(const struct ce_row *row, size_t c)
+{
+    double hit = (int32_t)c == row->label ? 1 - row->smoothing : 0;
+    return row->norm * weight_of(row, c) * (row->smoothing / (double)row->classes + hit);
+}
 
 /* One row: its loss; its gradient to dz unless NULL (which may be z). */
 static double ce_row(const struct ce_row *row, const float *z, int32_t best, float *dz)
@@ -48,15 +62,73 @@ static double ce_row(const struct ce_row *row, const float *z, int32_t best, flo
     size_t n = row->classes;
     bool sound = best >= 0 && row->label >= 0 && (size_t)row->label < n;
     double lse = sound ? log_sum_exp(z, n, (double)z[best]) : NAN;
-    double even = row->smoothing / (double)n, loss = 0;
+    double loss = 0 * lse * row->norm, whole = 0; /* NaN where one is not finite */
     for (size_t c = 0; c < n; c++) {
-        double target = even + ((int32_t)c == row->label ? 1 - row->smoothing : 0);
-        if (target > 0)
-            loss += target * (lse - (double)z[c]);
-        if (dz != NULL)
-            dz[c] = (float)(row->grad_scale * (exp((double)z[c] - lse) - target));
+        double share = share_of(row, c);
+        whole += share;
+        if (share > 0) /* 0 * infinity must not get in */
+            loss += share * (lse - (double)z[c]);
     }
+    for (size_t c = 0; c < n && dz != NULL; c++)
+        dz[c] = (float)(row->grad_scale * (exp((double)z[c] - lse) * whole - share_of(row, c)));
     return sound ? loss : NAN;
+}
+
+/* B / sum of w[label]; NaN when that sum is 0. */
+static double norm_of(const struct softmax_ce_args *a, size_t k)
+{
+    const float *weights = tensor_f32(a->class_weights, k);
+    const int32_t *label = tensor_i32(a->labels, k);
+    if (weights == NULL)
+        return 1;
+    double sum = 0;
+    for (size_t r = 0; r < a->batch; r++)
+        if (label[r] >= 0 && (size_t)label[r] < a->classes)
+            sum += (double)weights[label[r]];
+    return sum > 0 ? (double)a->batch / sum : NAN;
+}
+
+/* Is the label among the five largest? */
+static bool is_in_top5(const float *z, size_t n, int32_t best, int32_t label)
+{
+    if (best < 0 || label < 0 || (size_t)label >= n)
+        return false;
+    size_t larger = 0;
+    for (size_t c = 0; c < n; c++)
+        larger += z[c] > z[label] || (z[c] == z[label] && c < (size_t)label);
+    return larger < 5;
+}
+
+static void count_rows(const struct softmax_ce_args *a, size_t k, int32_t hits, int32_t hits5)
+{
+    int32_t *correct = tensor_i32(a->correct, k), *top5 = tensor_i32(a->top5, k);
+    *correct = (a->out.accumulate ? *correct : 0) + hits;
+    if (top5 != NULL)
+        *top5 = (a->out.accumulate ? *top5 : 0) + hits5;
+}
+
+static void ce_member(const struct softmax_ce_args *a, size_t k)
+{
+    const float *z = tensor_f32(a->logits, k), *smoothing = tensor_f32(a->smoothing, k);
+    const int32_t *label = tensor_i32(a->labels, k);
+    float *dz = tensor_f32(a->dlogits, k), *row_loss = tensor_f32(a->out.row_loss, k);
+    int32_t *row_class = tensor_i32(a->row_class, k), hits = 0, hits5 = 0;
+    struct ce_row row = {
+        .classes = a->classes,
+        .smoothing = smoothing != NULL ? (double)*smoothing : 0,
+        .grad_scale = (double)a->grad_scale / (double)a->batch,
+        .weights = tensor_f32(a->class_weights, k),
+        .norm = norm_of(a, k),
+    };
+    for (size_t r = 0; r < a->batch; r++) {
+        size_t at = r * a->classes; /* [B, C] */
+        row.label = label[r];
+        row_class[r] = argmax(z + at, a->classes);
+        hits += row_class[r] >= 0 && row_class[r] == label[r];
+        hits5 += is_in_top5(z + at, a->classes, row_class[r], label[r]);
+        row_loss[r] = (float)ce_row(&row, z + at, row_class[r], dz != NULL ? dz + at : NULL);
+    }
+    count_rows(a, k, hits, hits5);
 }
 
 as_status ref_softmax_ce(struct backend *be, const struct softmax_ce_args *a, struct as_err *err)
@@ -64,21 +136,8 @@ as_status ref_softmax_ce(struct backend *be, const struct softmax_ce_args *a, st
     (void)be;
     (void)err;
     for (size_t k = 0; k < a->members; k++) {
-        const float *z = tensor_f32(a->logits, k), *smoothing = tensor_f32(a->smoothing, k);
-        const int32_t *label = tensor_i32(a->labels, k);
-        float *dz = tensor_f32(a->dlogits, k), *row_loss = tensor_f32(a->out.row_loss, k);
-        int32_t *row_class = tensor_i32(a->row_class, k), *correct = tensor_i32(a->correct, k);
-        int32_t hits = 0;
-        for (size_t r = 0; r < a->batch; r++) {
-            size_t at = r * a->classes; /* [B, C] */
-            struct ce_row row = {a->classes, label[r], smoothing != NULL ? (double)*smoothing : 0,
-                                 (double)a->grad_scale / (double)a->batch};
-            row_class[r] = argmax(z + at, a->classes);
-            row_loss[r] = (float)ce_row(&row, z + at, row_class[r], dz != NULL ? dz + at : NULL);
-            hits += row_class[r] >= 0 && row_class[r] == label[r];
-        }
-        *correct = (a->out.accumulate ? *correct : 0) + hits;
-        reduce_rows(&a->out, k, a->batch);
+        ce_member(a, k);
+        ref_reduce_rows(&a->out, k, a->batch);
     }
     return AS_OK;
 }
@@ -102,7 +161,7 @@ as_status ref_mse(struct backend *be, const struct mse_args *a, struct as_err *e
             }
             row_loss[r] = a->outputs > 0 ? (float)(sum / (double)a->outputs) : 0;
         }
-        reduce_rows(&a->out, k, a->batch);
+        ref_reduce_rows(&a->out, k, a->batch);
     }
     return AS_OK;
 }

@@ -2,68 +2,187 @@
 
 #include <math.h>
 
-static bool is_active(const struct opt_arena *a, size_t k)
+struct hyper {
+    double lr, decay, momentum, beta1, beta2, eps;
+    bool nesterov;
+    double correct1, correct2; /* 1 - beta^t */
+};
+
+static double value(struct tensor t, size_t k, double otherwise)
 {
-    return a->active.buf == NULL || *tensor_i32(a->active, k) != 0;
+    return t.buf != NULL ? (double)*tensor_f32(t, k) : otherwise;
 }
 
-/* A hyperparameter of member k; 0 when absent. */
-static double hyper(struct tensor t, size_t k)
+static struct hyper hyper_of(const struct opt_args *a, size_t k)
 {
-    return t.buf != NULL ? (double)*tensor_f32(t, k) : 0;
+    struct hyper h = {
+        .lr = value(a->lr, k, 0),
+        .decay = value(a->weight_decay, k, 0),
+        .momentum = value(a->momentum, k, 0),
+        .beta1 = value(a->beta1, k, 0.9),
+        .beta2 = value(a->beta2, k, 0.999),
+        .eps = value(a->eps, k, 1e-8),
+        .nesterov = a->nesterov.buf != NULL && *tensor_i32(a->nesterov, k) != 0,
+    };
+    double t = (double)*tensor_i32(a->step, k) + 1;
+    h.correct1 = 1 - pow(h.beta1, t);
+    h.correct2 = 1 - pow(h.beta2, t);
+    return h;
 }
 
-static void sgd_member(const struct sgd_args *a, size_t k)
+/* A parameter and its two moments; for one without m2 that is 0 and not written. */
+struct cell {
+    double p, m1, m2;
+};
+
+static void step_sgd(const struct hyper *h, double g, struct cell *c)
 {
-    float *p = tensor_f32(a->arena.params, k), *v = tensor_f32(a->velocity, k);
-    const float *g = tensor_f32(a->arena.grads, k);
-    double lr = hyper(a->arena.lr, k), decay = hyper(a->arena.weight_decay, k);
-    double momentum = hyper(a->momentum, k);
-    bool nesterov = a->nesterov.buf != NULL && *tensor_i32(a->nesterov, k) != 0;
-    for (size_t i = 0; i < a->arena.n; i++) {
-        double grad = (double)g[i] + decay * (double)p[i];
-        double velocity = momentum * (double)v[i] + grad;
-        v[i] = (float)velocity;
-        p[i] = (float)((double)p[i] - lr * (nesterov ? grad + momentum * velocity : velocity));
+    g += h->decay * c->p;
+    c->m1 = h->momentum * c->m1 + g;
+    c->p -= h->lr * (h->nesterov ? g + h->momentum * c->m1 : c->m1);
+}
+
+/* Both moments; the corrected quotient. */
+static double adam_quotient(const struct hyper *h, double g, struct cell *c)
+{
+    c->m1 = h->beta1 * c->m1 + (1 - h->beta1) * g;
+    c->m2 = h->beta2 * c->m2 + (1 - h->beta2) * g * g;
+    return c->m1 / h->correct1 / (sqrt(c->m2 / h->correct2) + h->eps);
+}
+
+static void step_rmsprop(const struct hyper *h, double g, struct cell *c)
+{
+    g += h->decay * c->p;
+    c->m2 = h->beta2 * c->m2 + (1 - h->beta2) * g * g;
+    double u = g / (sqrt(c->m2) + h->eps);
+    if (h->momentum > 0)
+        u = c->m1 = h->momentum * c->m1 + u;
+    c->p -= h->lr * u;
+}
+
+static double sign(double x)
+{
+    return x > 0 ? 1 : x < 0 ? -1 : x; /* NaN stays */
+}
+
+static void step_lion(const struct hyper *h, double g, struct cell *c)
+{
+    c->p = c->p * (1 - h->lr * h->decay) - h->lr * sign(h->beta1 * c->m1 + (1 - h->beta1) * g);
+    c->m1 = h->beta2 * c->m1 + (1 - h->beta2) * g;
+}
+
+static void step_cell(optim_kind kind, const struct hyper *h, double g, struct cell *c)
+{
+    switch (kind) {
+    case OPT_SGD:
+        step_sgd(h, g, c);
+        break;
+    case OPT_ADAM:
+        g += h->decay * c->p;
+        c->p -= h->lr * adam_quotient(h, g, c);
+        break;
+    case OPT_ADAMW:
+        c->p *= 1 - h->lr * h->decay;
+        c->p -= h->lr * adam_quotient(h, g, c);
+        break;
+    case OPT_RMSPROP:
+        step_rmsprop(h, g, c);
+        break;
+    case OPT_LION:
+        step_lion(h, g, c);
+        break;
+    case OPT_LAMB:
+        break; /* by segments */
     }
-    ++*tensor_i32(a->arena.step, k);
 }
 
-as_status ref_sgd(struct backend *be, const struct sgd_args *a, struct as_err *err)
+static void step_cells(optim_kind kind, const struct hyper *h, const struct opt_args *a, size_t k)
+{
+    float *p = tensor_f32(a->params, k), *m1 = tensor_f32(a->m1, k), *m2 = tensor_f32(a->m2, k);
+    const float *g = tensor_f32(a->grads, k);
+    bool second = kind != OPT_SGD && kind != OPT_LION;
+    for (size_t i = 0; i < a->n; i++) {
+        struct cell c = {(double)p[i], (double)m1[i], second ? (double)m2[i] : 0};
+        step_cell(kind, h, (double)g[i], &c);
+        p[i] = (float)c.p;
+        m1[i] = (float)c.m1;
+        if (second)
+            m2[i] = (float)c.m2;
+    }
+}
+
+/* From the moments as they are stored, so that both passes see the same. */
+static double lamb_direction(const struct hyper *h, float p, float m1, float m2)
+{
+    return (double)m1 / h->correct1 / (sqrt((double)m2 / h->correct2) + h->eps) +
+           h->decay * (double)p;
+}
+
+static void lamb_segment(const struct hyper *h, const struct opt_args *a, size_t k, size_t segment,
+                         size_t from, size_t to)
+{
+    float *p = tensor_f32(a->params, k), *m1 = tensor_f32(a->m1, k), *m2 = tensor_f32(a->m2, k);
+    const float *g = tensor_f32(a->grads, k);
+    double p_sum = 0, r_sum = 0;
+    for (size_t i = from; i < to; i++) {
+        struct cell c = {0, (double)m1[i], (double)m2[i]};
+        (void)adam_quotient(h, (double)g[i], &c);
+        m1[i] = (float)c.m1;
+        m2[i] = (float)c.m2;
+        double r = lamb_direction(h, p[i], m1[i], m2[i]);
+        p_sum += (double)p[i] * (double)p[i];
+        r_sum += r * r;
+    }
+    double p_norm = sqrt(p_sum), r_norm = sqrt(r_sum);
+    tensor_f32(a->work, k)[2 * segment] = (float)p_norm;
+    tensor_f32(a->work, k)[2 * segment + 1] = (float)r_norm;
+    double trust = p_norm > 0 && r_norm > 0 ? p_norm / r_norm : 1;
+    for (size_t i = from; i < to; i++)
+        p[i] = (float)((double)p[i] - h->lr * trust * lamb_direction(h, p[i], m1[i], m2[i]));
+}
+
+static void step_lamb(const struct hyper *h, const struct opt_args *a, size_t k)
+{
+    size_t n_segments = a->segments != NULL ? a->n_segments : 1;
+    for (size_t s = 0; s < n_segments; s++)
+        lamb_segment(h, a, k, s, a->segments != NULL ? a->segments[s] : 0,
+                     s + 1 < n_segments ? a->segments[s + 1] : a->n);
+}
+
+/* Has it all that its kind needs, and is it to be stepped at all? */
+static bool takes_part(const struct opt_args *a, size_t k)
+{
+    if (a->active.buf != NULL && *tensor_i32(a->active, k) == 0)
+        return false;
+    switch (*tensor_i32(a->kind, k)) {
+    case OPT_SGD:
+    case OPT_LION:
+        return true;
+    case OPT_ADAM:
+    case OPT_ADAMW:
+    case OPT_RMSPROP:
+        return a->m2.buf != NULL;
+    case OPT_LAMB:
+        return a->m2.buf != NULL && a->work.buf != NULL;
+    default:
+        return false;
+    }
+}
+
+as_status ref_optimize(struct backend *be, const struct opt_args *a, struct as_err *err)
 {
     (void)be;
     (void)err;
-    for (size_t k = 0; k < a->arena.members; k++)
-        if (is_active(&a->arena, k))
-            sgd_member(a, k);
-    return AS_OK;
-}
-
-static void adamw_member(const struct adamw_args *a, size_t k)
-{
-    float *p = tensor_f32(a->arena.params, k), *m = tensor_f32(a->m, k), *v = tensor_f32(a->v, k);
-    const float *g = tensor_f32(a->arena.grads, k);
-    double lr = hyper(a->arena.lr, k), decay = hyper(a->arena.weight_decay, k);
-    double beta1 = hyper(a->beta1, k), beta2 = hyper(a->beta2, k), eps = hyper(a->eps, k);
-    double t = (double)++*tensor_i32(a->arena.step, k);
-    double correct1 = 1 - pow(beta1, t), correct2 = 1 - pow(beta2, t);
-    for (size_t i = 0; i < a->arena.n; i++) {
-        double grad = (double)g[i];
-        double m1 = beta1 * (double)m[i] + (1 - beta1) * grad;
-        double v1 = beta2 * (double)v[i] + (1 - beta2) * grad * grad;
-        m[i] = (float)m1;
-        v[i] = (float)v1;
-        p[i] = (float)((double)p[i] * (1 - lr * decay) -
-                       lr / correct1 * m1 / (sqrt(v1 / correct2) + eps));
+    for (size_t k = 0; k < a->members; k++) {
+        if (!takes_part(a, k))
+            continue;
+        optim_kind kind = (optim_kind)*tensor_i32(a->kind, k);
+        struct hyper h = hyper_of(a, k);
+        if (kind == OPT_LAMB)
+            step_lamb(&h, a, k);
+        else
+            step_cells(kind, &h, a, k);
+        ++*tensor_i32(a->step, k);
     }
-}
-
-as_status ref_adamw(struct backend *be, const struct adamw_args *a, struct as_err *err)
-{
-    (void)be;
-    (void)err;
-    for (size_t k = 0; k < a->arena.members; k++)
-        if (is_active(&a->arena, k))
-            adamw_member(a, k);
     return AS_OK;
 }

@@ -17,6 +17,8 @@
 #define MAX_TAGS 64
 #define MAX_TAG 128
 #define MAX_GPUS 64
+#define DEFAULT_GROUP 32
+#define DEFAULT_GROUP_LEARNS 8 /* suggestions that know nothing of each other's results */
 
 /* Fields of DESIGN.md's document that have their own place in the plan. */
 static const char *const later_fields[] = {"early_stopping"};
@@ -222,7 +224,9 @@ static as_status parse_resources(struct json_fields *doc, struct sweep_doc *d, s
     struct json_fields f;
     json_t *j = NULL;
     int64_t ranks = 1;
+    bool trains = d->trial.kind == TRIAL_TRAIN;
     as_status st = json_fields_object(doc, "resources", JSON_OPTIONAL, &j, err);
+    d->group = !trains ? 1 : search_method_learns(d->method) ? DEFAULT_GROUP_LEARNS : DEFAULT_GROUP;
     if (st < 0 || !j)
         return st;
     st = json_fields_init(&f, j, "/resources", err);
@@ -231,12 +235,19 @@ static as_status parse_resources(struct json_fields *doc, struct sweep_doc *d, s
     if (st == AS_OK)
         st = json_fields_i64(&f, "ranks", JSON_OPTIONAL, 1, 65536, &ranks, err);
     if (st == AS_OK)
+        st = json_fields_i64(&f, "group", JSON_OPTIONAL, 1, SWEEP_MAX_GROUP, &d->group, err);
+    if (st == AS_OK)
         st = json_fields_end(&f, err);
     if (st == AS_OK && ranks > 1)
         return as_fail_at(err, AS_E_UNSUPPORTED, "/resources/ranks",
                           "/resources/ranks: %" PRId64
                           ": trials of several ranks are not in this version yet; use 1",
                           ranks);
+    if (st == AS_OK && d->group > 1 && !trains)
+        return as_fail_at(err, AS_E_INVAL, "/resources/group",
+                          "/resources/group: %" PRId64
+                          ": only trials of trial.train run in groups; leave it out or use 1",
+                          d->group);
     return st;
 }
 
@@ -321,6 +332,15 @@ static json_t *search_to_json(const struct sweep_doc *d)
     return bad ? NULL : as_steal(j);
 }
 
+static json_t *resources_to_json(const struct sweep_doc *d)
+{
+    JSON_AUTO j = json_pack("{s:I, s:i}", "gpus", (json_int_t)d->gpus, "ranks", 1);
+    int bad = 0;
+    if (d->trial.kind == TRIAL_TRAIN)
+        bad = json_object_set_new(j, "group", json_integer(d->group));
+    return bad ? NULL : as_steal(j);
+}
+
 static json_t *doc_to_json(const struct sweep_doc *d)
 {
     JSON_AUTO j = json_object();
@@ -337,8 +357,7 @@ static json_t *doc_to_json(const struct sweep_doc *d)
     bad |= json_object_set_new(j, "limits", limits_to_json(&d->limits));
     if (d->trial.kind != TRIAL_NONE)
         bad |= json_object_set_new(j, "trial", sweep_trial_to_json(&d->trial));
-    bad |= json_object_set_new(j, "resources",
-                               json_pack("{s:I, s:i}", "gpus", (json_int_t)d->gpus, "ranks", 1));
+    bad |= json_object_set_new(j, "resources", resources_to_json(d));
     bad |= json_object_set_new(j, "ensemble", ensemble_to_json(d->ensemble_size));
     return bad ? NULL : as_steal(j);
 }

@@ -23,6 +23,7 @@
 #define SWEEP_MAX_TRIALS 1000000
 #define SWEEP_MAX_SEED ((INT64_C(1) << 53) - 1) /* every JSON client reads it exactly */
 #define SWEEP_MAX_COMMAND 1000                  /* elements of trial.command */
+#define SWEEP_MAX_GROUP 64                      /* resources.group */
 
 struct sweep_limits {
     int64_t max_trials;            /* 1..SWEEP_MAX_TRIALS; of a grid never above its cells */
@@ -81,6 +82,7 @@ struct sweep_doc {
     struct sweep_limits limits;
     struct sweep_trial trial;
     int64_t gpus;         /* for each trial */
+    int64_t group;        /* of one shape that may share a process; 1 without trial.train */
     size_t ensemble_size; /* 0: none */
     char **datasets;      /* the distinct data sets that trial.train can name; none for a command */
     size_t n_datasets;

@@ -231,6 +231,9 @@ static as_status refuse_metric(const char *name, const char *pointer, const char
 {
     char at[AS_ERR_POINTER_MAX];
     json_pointer_child(pointer, field, at);
+    if (train_spec_can_report(task, name))
+        return as_fail_at(err, AS_E_INVAL, at,
+                          "%s: trial.train reports '%s' when its field metrics lists it", at, name);
     AS_AUTO(str_done) struct str list = {0};
     const char *const *names = train_spec_metrics(task);
     for (size_t i = 0; names[i]; i++)
@@ -246,7 +249,9 @@ as_status sweep_doc_check_metrics(const struct sweep_doc *d, const struct train_
     for (size_t i = 0; i < d->n_objectives; i++) {
         if (d->n_objectives > 1)
             json_pointer_index("/metrics", i, at);
-        if (!train_spec_reports(spec, task, d->objectives[i].name))
+        const char *name = d->objectives[i].name;
+        bool asked = d->n_objectives == 1; /* the metric of a sweep counts as requested */
+        if (!(asked ? train_spec_can_report(task, name) : train_spec_reports(spec, task, name)))
             return refuse_metric(d->objectives[i].name, at, "name", task, err);
     }
     for (size_t i = 0; i < d->n_outcomes; i++) {
@@ -268,7 +273,7 @@ static as_status check_sample(struct sweep_doc *d, const struct config *c, int v
     as_status st = template_apply(d->trial.train, params, &train, err);
     if (st < 0)
         return st;
-    struct train_spec spec;
+    AS_AUTO(train_spec_done) struct train_spec spec = {0};
     st = train_spec_parse(train, TRAIN_AT, &spec, err);
     if (st < 0 && varied >= 0) {
         const char *name = d->space->params[varied].name;

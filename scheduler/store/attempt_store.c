@@ -5,7 +5,6 @@
 #include "scheduler/store/sets_priv.h"
 
 enum {
-    ATTEMPT_ADD,
     ATTEMPT_END,
     ATTEMPT_REPORTED,
     ATTEMPT_OF_CLIENT,
@@ -23,9 +22,6 @@ enum {
     "x.claim_id = $3 and t.state = 'running' and t.epoch = $2"
 
 static const struct stmt stmts[] = {
-    [ATTEMPT_ADD] = {"attempt_add",
-                     "insert into attempt (sweep_key, number, attempt, runner, epoch, "
-                     "claim_id, client) values ($1, $2, $3, $4, $5, $6, $7)"},
     [ATTEMPT_END] = {"attempt_end",
                      "update attempt set ended_at = coalesce(ended_at, clock_timestamp()), outcome "
                      "= $4, reported = $5, reason = $6, exit_code = $7 where sweep_key = $1 and "
@@ -38,7 +34,7 @@ static const struct stmt stmts[] = {
                            "number = $2 and client = $3"},
     [ATTEMPT_LIST] =
         {"attempt_list",
-         "select attempt, runner, client, " SQL_MS("started_at") ", " SQL_MS(
+         "select attempt, runner, client, group_id, " SQL_MS("started_at") ", " SQL_MS(
              "ended_at") ", outcome, reason, exit_code is not null, exit_code from attempt where "
                          "sweep_key = $1 and number = $2 order by attempt"},
     [ATTEMPT_LOG_GET] = {"attempt_log_get",
@@ -52,25 +48,14 @@ static const struct stmt stmts[] = {
                          "updated_at = now()"},
     [ATTEMPT_CLAIMED] =
         {"attempt_claimed",
-         "select s.key, s.document, s.id, t.number, t.attempt, t.seed, t.params, "
-         "s.metric, s.goal = 'maximize', s.gpus, s.trial_timeout_ms, s.grace_ms " CLAIM_FROM
-         " order by s.key, t.number"},
-    [ATTEMPT_CLAIM_COUNT] = {"attempt_claim_count", "select count(*) " CLAIM_FROM},
+         "select s.key, case when lag(s.key) over (order by s.key, t.number) is distinct from "
+         "s.key "
+         "then s.document end, s.max_group, s.id, t.number, t.attempt, t.seed, t.params, s.metric, "
+         "s.goal = 'maximize', s.gpus, s.trial_timeout_ms, s.grace_ms, t.group_id, t.shape, "
+         "t.bytes_per_member " CLAIM_FROM " order by s.key, t.number"},
+    [ATTEMPT_CLAIM_COUNT] = {"attempt_claim_count", "select count(*), " SQL_SLOTS " " CLAIM_FROM},
 };
 const struct stmt_set attempt_stmts = {"attempt", stmts, AS_ARRAY_LEN(stmts)};
-
-as_status store_attempt_add(struct tx *t, const struct attempt_new *n, struct as_err *err)
-{
-    struct args a = {0};
-    args_i64(&a, n->sweep_key);
-    args_i64(&a, n->number);
-    args_i64(&a, n->attempt);
-    args_str(&a, n->holder->runner);
-    args_i64_or_null(&a, n->holder->runner != NULL, n->holder->epoch);
-    args_str(&a, n->holder->claim_id);
-    args_str(&a, n->holder->client);
-    return tx_exec(t, &stmts[ATTEMPT_ADD], &a, NULL, err);
-}
 
 static void args_attempt(struct args *a, int64_t sweep_key, int64_t number, int64_t attempt)
 {
@@ -143,6 +128,7 @@ as_status store_attempt_list(struct tx *t, struct arena *a, int64_t sweep_key, i
         rows[i].attempt = read_i64(&rd);
         rows[i].runner = read_str(&rd);
         rows[i].client = read_str(&rd);
+        rows[i].group = read_str(&rd);
         rows[i].started_ms = read_i64(&rd);
         rows[i].ended_ms = read_i64(&rd);
         rows[i].outcome = read_str(&rd);
@@ -190,6 +176,7 @@ static void read_claimed(struct reader *rd, struct attempt_claimed *c)
 {
     c->sweep_key = read_i64(rd);
     c->document = read_str(rd);
+    c->max_group = read_i64(rd);
     c->row.sweep = read_str(rd);
     c->row.number = read_i64(rd);
     c->row.attempt = read_i64(rd);
@@ -200,6 +187,9 @@ static void read_claimed(struct reader *rd, struct attempt_claimed *c)
     c->row.gpus = read_i64(rd);
     c->row.timeout_ms = read_i64(rd);
     c->row.grace_ms = read_i64(rd);
+    c->row.group = read_str(rd);
+    c->row.shape = read_str(rd);
+    c->row.bytes_per_member = read_i64(rd);
 }
 
 as_status store_attempt_claimed(struct tx *t, struct arena *a, const char *runner, int64_t epoch,
@@ -229,7 +219,8 @@ as_status store_attempt_claimed(struct tx *t, struct arena *a, const char *runne
 }
 
 as_status store_attempt_claim_count(struct tx *t, const char *runner, int64_t epoch,
-                                    const char *claim_id, int64_t *ret, struct as_err *err)
+                                    const char *claim_id, int64_t *ret_trials, int64_t *ret_slots,
+                                    struct as_err *err)
 {
     struct args args = {0};
     args_str(&args, runner);
@@ -241,6 +232,7 @@ as_status store_attempt_claim_count(struct tx *t, const char *runner, int64_t ep
         return st;
     struct reader rd;
     reader_init(&rd, &r, 0, NULL);
-    *ret = read_i64(&rd);
+    *ret_trials = read_i64(&rd);
+    *ret_slots = read_i64(&rd);
     return AS_OK;
 }

@@ -7,14 +7,6 @@
 #include "scheduler/store/trial_store.h"
 #include "scheduler/store/tx.h"
 
-struct attempt_new {
-    int64_t sweep_key, number, attempt;
-    const struct holder *holder;
-};
-
-AS_MUST_CHECK as_status store_attempt_add(struct tx *t, const struct attempt_new *n,
-                                          struct as_err *err);
-
 struct attempt_end {
     const char *outcome;
     const char *reported; /* what the runner said; NULL when it did not end it */
@@ -54,8 +46,9 @@ AS_MUST_CHECK as_status store_attempt_log_put(struct tx *t, int64_t sweep_key, i
  * section `trial`, the data set and the inactive names. */
 struct attempt_claimed {
     int64_t sweep_key;
-    const char *document;
-    struct claimed_row row; /* trial, dataset, files, inactive are not set */
+    const char *document;   /* NULL: that of the row before, which is of the same sweep */
+    int64_t max_group;      /* of the sweep */
+    struct claimed_row row; /* trial, dataset, files, inactive, max_members are not set */
 };
 
 /* What a claim got and still holds, in the order of sweep and number. */
@@ -64,9 +57,9 @@ AS_MUST_CHECK as_status store_attempt_claimed(struct tx *t, struct arena *a, con
                                               struct attempt_claimed **ret, size_t *ret_n,
                                               struct as_err *err);
 
-/* How many those are. */
+/* How many those are, and how many slots they take. */
 AS_MUST_CHECK as_status store_attempt_claim_count(struct tx *t, const char *runner, int64_t epoch,
-                                                  const char *claim_id, int64_t *ret,
-                                                  struct as_err *err);
+                                                  const char *claim_id, int64_t *ret_trials,
+                                                  int64_t *ret_slots, struct as_err *err);
 
 #endif

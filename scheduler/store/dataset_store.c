@@ -10,6 +10,8 @@ enum {
     DATASET_GET,
     DATASET_KEEP,
     DATASET_LIST,
+    DATASET_EXPECTED,
+    DATASET_OF_SWEEP,
     DATASET_LOCK,
     DATASET_USER,
     DATASET_DELETE
@@ -17,9 +19,10 @@ enum {
 
 /* The files as arrays in the order of their roles: features, table, targets. */
 #define DATASET_COLUMNS                                                                            \
-    "d.name, d.format, d.task, d.target, d.n_rows, d.n_features, d.n_outputs, d.classes, "         \
-    "d.sha256, d.description, " SQL_MS("d.created_at") ", f1.role, f1.sha256, f1.size, f2.role, "  \
-                                                       "f2.sha256, f2.size"
+    "d.name, d.format, d.task, d.input, d.target, d.n_rows, d.n_features, d.n_outputs, "           \
+    "d.classes, d.options, d.image, d.columns, d.sha256, d.description, " SQL_MS(                  \
+        "d.created_at") ", f1.role, f1.sha256, f1.size, f2.role, "                                 \
+                        "f2.sha256, f2.size"
 
 /* A table alone, or features and targets. */
 #define DATASET_FROM                                                                               \
@@ -28,9 +31,10 @@ enum {
 
 static const struct stmt stmts[] = {
     [DATASET_ADD] = {"dataset_add",
-                     "insert into dataset (name, format, task, target, n_rows, n_features, "
-                     "n_outputs, classes, sha256, description) values ($1, $2, $3, $4, $5, $6, $7, "
-                     "$8, $9, $10) on conflict (name) do nothing"},
+                     "insert into dataset (name, format, task, input, target, n_rows, n_features, "
+                     "n_outputs, classes, options, image, columns, sha256, description) values "
+                     "($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) on conflict "
+                     "(name) do nothing"},
     [DATASET_ADD_FILE] = {"dataset_add_file",
                           "insert into dataset_file (dataset, role, sha256, size) values ($1, $2, "
                           "$3, $4)"},
@@ -39,6 +43,13 @@ static const struct stmt stmts[] = {
                                       "where d.name = $1 for key share of d"},
     [DATASET_LIST] = {"dataset_list", "select " DATASET_COLUMNS DATASET_FROM
                                       "where d.name > $1 order by d.name limit $2"},
+    [DATASET_EXPECTED] =
+        {"dataset_expected",
+         "select sha256, n_rows, n_features from sweep_dataset where sweep_key = $1 "
+         "and dataset = $2 and sha256 <> $3"},
+    [DATASET_OF_SWEEP] = {"dataset_of_sweep", "select " DATASET_COLUMNS DATASET_FROM
+                                              "join sweep_dataset u on u.dataset "
+                                              "= d.name where u.sweep_key = $1 order by d.name"},
     [DATASET_LOCK] = {"dataset_lock", "select name from dataset where name = $1 for update"},
     [DATASET_USER] = {"dataset_user",
                       "select s.id from sweep_dataset u join sweep s on s.key = u.sweep_key where "
@@ -66,11 +77,15 @@ as_status store_dataset_add(struct tx *t, const struct dataset_row *d, bool *ret
     args_str(&a, d->name);
     args_str(&a, d->format);
     args_str(&a, d->task);
+    args_str(&a, d->input);
     args_str(&a, d->target);
     args_i64(&a, d->n_rows);
     args_i64(&a, d->n_features);
     args_i64(&a, d->n_outputs);
     args_str(&a, d->classes);
+    args_str(&a, d->options);
+    args_str(&a, d->image);
+    args_str(&a, d->columns);
     args_str(&a, d->sha256);
     args_str(&a, d->description);
     int n = 0;
@@ -87,11 +102,15 @@ static as_status read_dataset(struct reader *rd, struct dataset_row *d, struct a
     d->name = read_str(rd);
     d->format = read_str(rd);
     d->task = read_str(rd);
+    d->input = read_str(rd);
     d->target = read_str(rd);
     d->n_rows = read_i64(rd);
     d->n_features = read_i64(rd);
     d->n_outputs = read_i64(rd);
     d->classes = read_str(rd);
+    d->options = read_str(rd);
+    d->image = read_str(rd);
+    d->columns = read_str(rd);
     d->sha256 = read_str(rd);
     d->description = read_str(rd);
     d->created_ms = read_i64(rd);
@@ -120,6 +139,35 @@ as_status store_dataset_get(struct tx *t, struct arena *a, const char *name, boo
     return read_dataset(&rd, ret, err);
 }
 
+static as_status read_datasets(const struct result *r, struct arena *a, int n,
+                               struct dataset_row **ret, struct as_err *err)
+{
+    struct dataset_row *rows = arena_alloc(a, (size_t)n + 1, sizeof *rows);
+    if (!rows)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    as_status st = AS_OK;
+    for (int i = 0; i < n && st == AS_OK; i++) {
+        struct reader rd;
+        reader_init(&rd, r, i, a);
+        st = read_dataset(&rd, &rows[i], err);
+    }
+    *ret = rows;
+    return st;
+}
+
+as_status store_dataset_of_sweep(struct tx *t, struct arena *a, int64_t sweep_key,
+                                 struct dataset_row **ret, size_t *ret_n, struct as_err *err)
+{
+    struct args args = {0};
+    args_i64(&args, sweep_key);
+    RESULT_AUTO r = {0};
+    as_status st = tx_query(t, &stmts[DATASET_OF_SWEEP], &args, &r, err);
+    if (st != AS_OK)
+        return st;
+    *ret_n = (size_t)r.rows;
+    return read_datasets(&r, a, r.rows, ret, err);
+}
+
 as_status store_dataset_list(struct tx *t, struct arena *a, const char *after, int64_t size,
                              struct dataset_row **ret, size_t *ret_n, bool *ret_more,
                              struct as_err *err)
@@ -132,18 +180,28 @@ as_status store_dataset_list(struct tx *t, struct arena *a, const char *after, i
     if (st != AS_OK)
         return st;
     int n = r.rows > size ? (int)size : r.rows;
-    struct dataset_row *rows = arena_alloc(a, (size_t)n + 1, sizeof *rows);
-    if (!rows)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
-    for (int i = 0; i < n && st == AS_OK; i++) {
-        struct reader rd;
-        reader_init(&rd, &r, i, a);
-        st = read_dataset(&rd, &rows[i], err);
-    }
-    *ret = rows;
     *ret_n = (size_t)n;
     *ret_more = r.rows > n;
-    return st;
+    return read_datasets(&r, a, n, ret, err);
+}
+
+as_status store_dataset_expected(struct tx *t, struct arena *a, int64_t sweep_key,
+                                 struct dataset_row *d, struct as_err *err)
+{
+    struct args args = {0};
+    args_i64(&args, sweep_key);
+    args_str(&args, d->name);
+    args_str(&args, d->sha256);
+    RESULT_AUTO r = {0};
+    as_status st = tx_query(t, &stmts[DATASET_EXPECTED], &args, &r, err);
+    if (st != AS_OK || r.rows == 0)
+        return st;
+    struct reader rd;
+    reader_init(&rd, &r, 0, a);
+    d->expected_sha256 = read_str(&rd);
+    d->expected_rows = read_i64(&rd);
+    d->expected_features = read_i64(&rd);
+    return reader_check(&rd, err);
 }
 
 as_status store_dataset_lock(struct tx *t, const char *name, struct as_err *err)

@@ -32,7 +32,7 @@ const struct stmt_set event_stmts = {"event", stmts, AS_ARRAY_LEN(stmts)};
 
 as_status store_event_add(struct tx *t, const struct event_new *e, struct as_err *err)
 {
-    if (t->events >= INT64_C(1) << 20)
+    if (t->events >= TX_EVENTS_MAX)
         return as_fail(err, AS_E_INTERNAL, "too many events in one transaction");
     struct args a = {0};
     args_i64(&a, t->events++);

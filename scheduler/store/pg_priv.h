@@ -40,6 +40,7 @@ struct conn {
 };
 
 #define TX_FINISHED_MAX 8
+#define TX_EVENTS_MAX (INT64_C(1) << 20) /* in one transaction: see events.h */
 
 struct tx {
     struct store *db;
@@ -110,6 +111,9 @@ int64_t read_i64(struct reader *rd);      /* 0 for null */
 double read_f64(struct reader *rd);       /* 0 for null */
 bool read_bool(struct reader *rd);        /* false for null */
 AS_MUST_CHECK as_status reader_check(const struct reader *rd, struct as_err *err);
+
+/* Of trials t: how many slots they take, where a group takes one. */
+#define SQL_SLOTS "count(*) filter (where t.group_id is null) + count(distinct t.group_id)"
 
 /* A column of time as Unix milliseconds. */
 #define SQL_MS(column) "(extract(epoch from " column ") * 1000)::bigint"

@@ -32,9 +32,11 @@ static const struct stmt stmts[] = {
                        "update runner set state = 'live', seen_at = clock_timestamp(), expires_at "
                        "= clock_timestamp() + $3 * interval '1 ms' where name = $1 and epoch = $2 "
                        "and state = 'lost'"},
-    [RUNNER_GET] = {"runner_get",
-                    "select r.epoch, r.state, r.slots, (select count(*) from trial t where "
-                    "t.runner = r.name and t.state = 'running') from runner r where name = $1"},
+    [RUNNER_GET] =
+        {"runner_get",
+         "select r.epoch, r.state, r.slots, u.running, u.used from runner r cross join lateral "
+         "(select count(*) as running, " SQL_SLOTS " as used from trial t where "
+         "t.runner = r.name and t.state = 'running') u where name = $1"},
     [RUNNER_LEAVE] = {"runner_leave",
                       "update runner set state = 'left', seen_at = now() where name "
                       "= $1 and epoch = $2 and state <> 'left'"},
@@ -47,10 +49,12 @@ static const struct stmt stmts[] = {
     [RUNNER_LOSE] = {"runner_lose", "update runner set state = 'lost' where name = $1 and state = "
                                     "'live' and expires_at < clock_timestamp()"},
     [RUNNER_LIST] = {"runner_list",
-                     "select r.name, r.state, r.host, r.version, r.slots, r.gpus, (select count(*) "
-                     "from trial t where t.runner = r.name and t.state = 'running'), "
-                     "r.epoch, " SQL_MS("r.registered_at") ", " SQL_MS(
-                         "r.seen_at") " from runner r where "
+                     "select r.name, r.state, r.host, r.version, r.slots, r.gpus, u.running, "
+                     "u.used, r.epoch, " SQL_MS("r.registered_at") ", " SQL_MS(
+                         "r.seen_at") " from runner r cross join lateral (select count(*) as "
+                                      "running, " SQL_SLOTS
+                                      " as used from trial t where t.runner = r.name and t.state "
+                                      "= 'running') u where "
                                       "((r.state <> 'live')::int, r.name) > ($1::int, $2::text) "
                                       "order by "
                                       "(r.state <> 'live')::int, r.name limit $3"},
@@ -128,6 +132,7 @@ as_status store_runner_get(struct tx *t, struct arena *a, const char *name, stru
     ret->state = read_str(&rd);
     ret->slots = read_i64(&rd);
     ret->running = read_i64(&rd);
+    ret->used = read_i64(&rd);
     return reader_check(&rd, err);
 }
 
@@ -176,6 +181,7 @@ static void read_runner(struct reader *rd, struct runner_row *x)
     x->slots = read_i64(rd);
     x->gpus = read_str(rd);
     x->running = read_i64(rd);
+    x->used = read_i64(rd);
     x->epoch = read_i64(rd);
     x->registered_ms = read_i64(rd);
     x->seen_ms = read_i64(rd);

@@ -29,6 +29,7 @@ struct runner_head {
     int64_t epoch;
     const char *state; /* in the arena */
     int64_t slots, running;
+    int64_t used; /* slots: a group takes one */
 };
 
 /* AS_E_NOT_FOUND. Does not lock. */

@@ -25,6 +25,7 @@ enum {
     SWEEP_DELETE_POINTS,
     SWEEP_DELETE_EVENTS,
     SWEEP_CLAIMABLE,
+    SWEEP_AHEAD,
     SWEEP_PENDING,
     SWEEP_ASKABLE,
     SWEEP_DUE
@@ -65,25 +66,29 @@ static const struct stmt stmts[] = {
         {"sweep_add",
          "insert into sweep (id, name, document, metric, goal, method, seed, planned, "
          "max_concurrent, max_failed, max_restarts, trial_timeout_ms, wall_time_ms, "
-         "grace_ms, gpus, ensemble_size, objectives, outcomes, learns, for_runners, state) values "
+         "grace_ms, gpus, ensemble_size, objectives, outcomes, learns, for_runners, state, "
+         "max_group) values "
          "($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, "
-         "$20, $21) on conflict (id) do nothing returning key"},
+         "$20, $21, $22) on conflict (id) do nothing returning key"},
     [SWEEP_ADD_ENSEMBLE] = {"sweep_add_ensemble", "insert into ensemble (sweep_key) values ($1)"},
-    [SWEEP_ADD_DATASET] = {"sweep_add_dataset",
-                           "insert into sweep_dataset (sweep_key, dataset) values ($1, $2) "
-                           "on conflict do nothing"},
+    [SWEEP_ADD_DATASET] =
+        {"sweep_add_dataset",
+         "insert into sweep_dataset (sweep_key, dataset, sha256, n_rows, n_features) "
+         "select $1, name, sha256, n_rows, n_features from dataset where name = $2 "
+         "on conflict do nothing"},
     [SWEEP_KEY] = {"sweep_key", "select key from sweep where id = $1"},
     [SWEEP_LOCK] =
         {"sweep_lock",
          "select s.key, s.id, s.state, s.metric, s.goal = 'maximize', s.seed, s.planned, "
          "s.max_concurrent, coalesce(s.max_failed, -1), s.max_restarts, s.gpus, "
          "s.ensemble_size, " COUNT_COLUMNS ", " WALL_TIME_OVER ", s.objectives, s.outcomes, "
-         "s.learns, s.n_suggested, s.n_known, s.n_known_failed, s.finish_seq, s.search_mark"
+         "s.learns, s.n_suggested, s.n_known, s.n_known_failed, s.finish_seq, s.search_mark, "
+         "s.max_group"
          " from sweep s where key = $1 for no key update"},
     [SWEEP_GET] = {"sweep_get", "select " SWEEP_COLUMNS SWEEP_FROM "where s.key = $1"},
     [SWEEP_DOCUMENT] = {"sweep_document", "select document from sweep where key = $1"},
-    [SWEEP_SEARCH] = {"sweep_search", "select learns, case when not learns then document end from "
-                                      "sweep where key = $1"},
+    [SWEEP_SEARCH] = {"sweep_search", "select learns, max_group, case when not learns or max_group "
+                                      "is not null then document end from sweep where key = $1"},
     [SWEEP_LIST] = {"sweep_list",
                     "select " SWEEP_COLUMNS ", s.key" SWEEP_FROM
                     "where ($1::text is null or s.state = $1) and ($2::bigint = 0 or s.key < $2) "
@@ -110,6 +115,9 @@ static const struct stmt stmts[] = {
     [SWEEP_DELETE_EVENTS] = {"sweep_delete_events", "delete from event where sweep_key = $1"},
     [SWEEP_CLAIMABLE] = {"sweep_claimable", "select key from sweep where for_runners and " HAS_WORK
                                             " and gpus <= $1 order by n_running, key limit 64"},
+    [SWEEP_AHEAD] = {"sweep_ahead",
+                     "select exists (select from sweep where for_runners and key <> $1 and "
+                     "(n_running, key) < ($2, $1) and gpus <= $3 and " HAS_WORK ")"},
     [SWEEP_PENDING] = {"sweep_pending",
                        "select 0::bigint, 0::bigint, coalesce(sum(" ROOM "), 0), false, false from "
                        "sweep where for_runners and not learns and " HAS_WORK
@@ -157,6 +165,7 @@ as_status store_sweep_add(struct tx *t, const struct sweep_new *s, int64_t *ret_
     args_bool(&a, s->learns);
     args_bool(&a, s->for_runners);
     args_str(&a, sweep_state_format(s->is_paused ? SWEEP_PAUSED : SWEEP_RUNNING));
+    args_i64_or_null(&a, s->max_group > 0, s->max_group);
     RESULT_AUTO r = {0};
     as_status st = tx_query(t, &stmts[SWEEP_ADD], &a, &r, err);
     if (st != AS_OK || r.rows == 0) {
@@ -252,6 +261,7 @@ as_status store_sweep_lock(struct tx *t, struct arena *a, int64_t key, struct sw
     s.known_failed = read_i64(&rd);
     s.finish_seq = read_i64(&rd);
     s.search_mark = read_i64(&rd);
+    s.max_group = read_i64(&rd);
     if (st == AS_OK)
         st = reader_check(&rd, err);
     if (st == AS_OK)
@@ -307,16 +317,17 @@ as_status store_sweep_document(struct tx *t, struct arena *a, int64_t key, const
     return reader_check(&rd, err);
 }
 
-as_status store_sweep_search(struct tx *t, struct arena *a, int64_t key, bool *ret_learns,
-                             const char **ret_document, struct as_err *err)
+as_status store_sweep_search(struct tx *t, struct arena *a, int64_t key, struct sweep_making *ret,
+                             struct as_err *err)
 {
     RESULT_AUTO r = {0};
     struct reader rd;
     as_status st = query_sweep(t, SWEEP_SEARCH, key, a, &r, &rd, err);
     if (st != AS_OK)
         return st;
-    *ret_learns = read_bool(&rd);
-    *ret_document = read_str(&rd);
+    ret->learns = read_bool(&rd);
+    ret->max_group = read_i64(&rd);
+    ret->document = read_str(&rd);
     return reader_check(&rd, err);
 }
 
@@ -450,6 +461,23 @@ as_status store_sweep_claimable(struct tx *t, struct arena *a, int64_t gpus, int
     RESULT_AUTO r = {0};
     as_status st = tx_query(t, &stmts[SWEEP_CLAIMABLE], &args, &r, err);
     return st == AS_OK ? read_keys(&r, a, ret, ret_n, err) : st;
+}
+
+as_status store_sweep_ahead(struct tx *t, int64_t key, int64_t running, int64_t gpus, bool *ret,
+                            struct as_err *err)
+{
+    struct args args = {0};
+    args_i64(&args, key);
+    args_i64(&args, running);
+    args_i64(&args, gpus);
+    RESULT_AUTO r = {0};
+    as_status st = tx_query(t, &stmts[SWEEP_AHEAD], &args, &r, err);
+    if (st != AS_OK)
+        return st;
+    struct reader rd;
+    reader_init(&rd, &r, 0, NULL);
+    *ret = read_bool(&rd);
+    return AS_OK;
 }
 
 static as_status read_rooms(const struct result *r, struct arena *a, struct sweep_room **ret,

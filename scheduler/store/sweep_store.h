@@ -15,7 +15,8 @@ struct sweep_new {
     const char *objectives, *outcomes; /* JSON; NULL: one metric, no constraints */
     bool learns;                       /* its suggestions depend on results */
     bool for_runners;
-    bool is_paused; /* it starts so */
+    int64_t max_group; /* of its trials that may share a process; 0: they have no shape */
+    bool is_paused;    /* it starts so */
 };
 
 /* What decisions need to know of a sweep. */
@@ -33,6 +34,7 @@ struct sweep_head {
     int64_t suggested, known, known_failed; /* trials, of counts.total */
     int64_t finish_seq;                     /* of the trial that ended last; 0 */
     int64_t search_mark;                    /* of the last suggestion; 0 */
+    int64_t max_group;                      /* as in sweep_new */
 };
 
 /* *ret_key is 0 when the id is taken. With its entry for the ensemble. */
@@ -56,11 +58,16 @@ AS_MUST_CHECK as_status store_sweep_get(struct tx *t, struct arena *a, int64_t k
 AS_MUST_CHECK as_status store_sweep_document(struct tx *t, struct arena *a, int64_t key,
                                              const char **ret, struct as_err *err);
 
-/* What the search of a sweep is made from: *ret_document is NULL when it learns, because the
- * suggester knows it then. AS_E_NOT_FOUND. */
+/* What the trials of a sweep are made from. */
+struct sweep_making {
+    bool learns;
+    int64_t max_group;    /* as in sweep_new */
+    const char *document; /* NULL when it learns, because the suggester knows it then, and its
+                             trials have no shape */
+};
+/* AS_E_NOT_FOUND. */
 AS_MUST_CHECK as_status store_sweep_search(struct tx *t, struct arena *a, int64_t key,
-                                           bool *ret_learns, const char **ret_document,
-                                           struct as_err *err);
+                                           struct sweep_making *ret, struct as_err *err);
 
 /* Newest first, those with a key below `before` (0: all); *ret_next is 0 on the last page. */
 AS_MUST_CHECK as_status store_sweep_list(struct tx *t, struct arena *a, const char *state,
@@ -89,6 +96,11 @@ AS_MUST_CHECK as_status store_sweep_delete(struct tx *t, int64_t key, struct as_
  * fewest running trials first, then the oldest. At most 64. */
 AS_MUST_CHECK as_status store_sweep_claimable(struct tx *t, struct arena *a, int64_t gpus,
                                               int64_t **ret, size_t *ret_n, struct as_err *err);
+
+/* Would another sweep with work for a runner with that many free GPUs come before this one, if only
+ * `running` of its trials ran? */
+AS_MUST_CHECK as_status store_sweep_ahead(struct tx *t, int64_t key, int64_t running, int64_t gpus,
+                                          bool *ret, struct as_err *err);
 
 /* How much a sweep may hand out now. */
 struct sweep_room {

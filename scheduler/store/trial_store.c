@@ -10,8 +10,6 @@ const char *const trial_origin_words[] = {"suggested", "enqueued", "known", NULL
 
 enum {
     TRIAL_ADD,
-    TRIAL_ADD_QUEUED,
-    TRIAL_TAKE,
     TRIAL_HEAD,
     TRIAL_LOCK,
     TRIAL_MOVE,
@@ -39,8 +37,8 @@ enum {
     "s.id, t.number, t.state, t.origin, t.attempt, t.restarts, t.params, t.seed, t.value is not "  \
     "null, t.value, t.step is not null, t.step, t.metrics, t.suggestion, t.suggestion_index is "   \
     "not null, t.suggestion_index, t.seen is not null, t.seen, t.finish_seq, t.feasible is not "   \
-    "null, t.feasible, t.runner, t.client, t.reason, " SQL_MS("t.created_at") ", " SQL_MS(         \
-        "t.started_at") ", " SQL_MS("t.finished_at")
+    "null, t.feasible, t.shape, t.group_id, t.runner, t.client, t.reason, " SQL_MS(                \
+        "t.created_at") ", " SQL_MS("t.started_at") ", " SQL_MS("t.finished_at")
 
 #define TRIAL_FROM " from trial t join sweep s on s.key = t.sweep_key "
 
@@ -54,22 +52,9 @@ enum {
     "extract(epoch from t.finished_at - t.started_at)::float8 end * $4::int)"
 
 static const struct stmt stmts[] = {
-    [TRIAL_ADD] =
-        {"trial_add",
-         "insert into trial (sweep_key, number, state, attempt, params, suggestion, seed, origin, "
-         "suggestion_index, seen, runner, epoch, client, claimed_at, started_at) values ($1, $2, "
-         "'running', 1, $3, $4, $5, $6, $7, $8, $9, $10, $11, now(), now())"},
-    [TRIAL_ADD_QUEUED] =
-        {"trial_add_queued",
-         "insert into trial (sweep_key, number, state, params, suggestion, seed, origin, "
-         "suggestion_index, seen) values ($1, $2, 'queued', $3, $4, $5, $6, $7, $8)"},
-    [TRIAL_TAKE] = {"trial_take",
-                    "update trial set state = 'running', attempt = attempt + 1, runner = $2, epoch "
-                    "= $3, client = $4, claimed_at = now(), started_at = coalesce(started_at, "
-                    "now()), missing = "
-                    "0, reason = null where (sweep_key, number) = (select sweep_key, number from "
-                    "trial where sweep_key = $1 and state = 'queued' order by number limit 1 for "
-                    "update skip locked) and state = 'queued' returning number, attempt"},
+    [TRIAL_ADD] = {"trial_add",
+                   "insert into trial (sweep_key, number, state, params, suggestion, seed, origin, "
+                   "shape, bytes_per_member) values ($1, $2, 'queued', $3, $4, $5, $6, $7, $8)"},
     [TRIAL_HEAD] = {"trial_head",
                     "select " HEAD_COLUMNS " from trial t where sweep_key = $1 and number = $2"},
     [TRIAL_LOCK] = {"trial_lock",
@@ -86,16 +71,19 @@ static const struct stmt stmts[] = {
     [TRIAL_LIST_UP] = {"trial_list_up",
                        "select " TRIAL_COLUMNS ", true, t.number" TRIAL_FROM
                        "where t.sweep_key = $1 and ($2::text is null or t.state = $2) and "
-                       "t.number > $3 order by t.number limit $4"},
+                       "($5::text is null or t.group_id = $5) and t.number > $3 order by t.number "
+                       "limit $4"},
     [TRIAL_LIST_DOWN] = {"trial_list_down",
                          "select " TRIAL_COLUMNS ", true, t.number" TRIAL_FROM
                          "where t.sweep_key = $1 and ($2::text is null or t.state = $2) and "
-                         "t.number < $3 order by t.number desc limit $4"},
+                         "($5::text is null or t.group_id = $5) and t.number < $3 order by "
+                         "t.number desc limit $4"},
     [TRIAL_LIST_SORTED] =
         {"trial_list_sorted",
          "select " TRIAL_COLUMNS ", " SORT_KEY " is not null, " SORT_KEY TRIAL_FROM
          "where t.sweep_key = $1 and ($2::text is null or t.state = "
-         "$2) and (not $5::boolean or (" SORT_KEY " is null, coalesce(" SORT_KEY
+         "$2) and ($10::text is null or t.group_id = $10) and (not $5::boolean or (" SORT_KEY
+         " is null, coalesce(" SORT_KEY
          ", 0), t.number) > (not $6::boolean, $7::float8, $8::int)) order by " SORT_KEY
          " is null, " SORT_KEY ", t.number limit $9"},
     [TRIAL_BEST_MIN] = {"trial_best_min",
@@ -150,13 +138,6 @@ static const struct stmt stmts[] = {
 };
 const struct stmt_set trial_stmts = {"trial", stmts, AS_ARRAY_LEN(stmts)};
 
-static void args_holder(struct args *a, const struct holder *h)
-{
-    args_str(a, h->runner);
-    args_i64_or_null(a, h->runner != NULL, h->epoch);
-    args_str(a, h->client);
-}
-
 as_status store_trial_add(struct tx *t, const struct trial_new *n, struct as_err *err)
 {
     struct args a = {0};
@@ -166,31 +147,9 @@ as_status store_trial_add(struct tx *t, const struct trial_new *n, struct as_err
     args_str(&a, n->suggestion);
     args_i64(&a, n->seed);
     args_str(&a, trial_origin_words[n->origin]);
-    args_i64_or_null(&a, n->origin == ORIGIN_SUGGESTED, n->index);
-    args_i64_or_null(&a, n->origin == ORIGIN_SUGGESTED && n->seen >= 0, n->seen);
-    if (n->holder)
-        args_holder(&a, n->holder);
-    return tx_exec(t, &stmts[n->holder ? TRIAL_ADD : TRIAL_ADD_QUEUED], &a, NULL, err);
-}
-
-as_status store_trial_take(struct tx *t, int64_t sweep_key, const struct holder *holder,
-                           int64_t *ret_number, int64_t *ret_attempt, struct as_err *err)
-{
-    struct args a = {0};
-    args_i64(&a, sweep_key);
-    args_holder(&a, holder);
-    RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[TRIAL_TAKE], &a, &r, err);
-    if (st != AS_OK)
-        return st;
-    *ret_attempt = 0;
-    if (r.rows == 0)
-        return AS_OK;
-    struct reader rd;
-    reader_init(&rd, &r, 0, NULL);
-    *ret_number = read_i64(&rd);
-    *ret_attempt = read_i64(&rd);
-    return AS_OK;
+    args_str(&a, n->shape);
+    args_i64_or_null(&a, n->shape != NULL, n->bytes_per_member);
+    return tx_exec(t, &stmts[TRIAL_ADD], &a, NULL, err);
 }
 
 static as_status read_head(struct reader *rd, struct trial_head *h, struct as_err *err)
@@ -308,6 +267,8 @@ static as_status read_trial(struct reader *rd, struct trial_row *x, struct as_er
     x->finish_seq = read_i64(rd);
     x->has_feasible = read_bool(rd);
     x->feasible = read_bool(rd);
+    x->shape = read_str(rd);
+    x->group = read_str(rd);
     x->runner = read_str(rd);
     x->client = read_str(rd);
     x->reason = read_str(rd);
@@ -381,6 +342,7 @@ as_status store_trial_list(struct tx *t, struct arena *a, int64_t sweep_key,
         args_i64(&args, after->number);
     }
     args_i64(&args, q->page.size + 1);
+    args_str(&args, q->group);
     RESULT_AUTO r = {0};
     as_status st = tx_query(t, &stmts[which], &args, &r, err);
     return st == AS_OK ? read_page(&r, a, q->page.size, true, ret, ret_next, err) : st;

@@ -19,32 +19,18 @@ struct trial_head {
     int64_t epoch; /* 0: a client's */
 };
 
-/* Who runs an attempt: a runner, with the claim that it got it by, or a client. */
-struct holder {
-    const char *runner; /* NULL: a client */
-    int64_t epoch;
-    const char *claim_id;
-    const char *client; /* NULL: a runner */
-};
-
+/* A trial that people add. */
 struct trial_new {
     int64_t sweep_key, number, seed;
     const char *params, *suggestion; /* JSON */
-    trial_origin origin;
-    int64_t index;               /* ORIGIN_SUGGESTED only */
-    int64_t seen;                /* -1: the method does not learn */
-    const struct holder *holder; /* NULL: it waits in the queue */
+    trial_origin origin;             /* enqueued or known */
+    const char *shape;               /* NULL: it has none */
+    int64_t bytes_per_member;
 };
 
-/* Insert it running at attempt 1, or queued. */
+/* Insert it queued. */
 AS_MUST_CHECK as_status store_trial_add(struct tx *t, const struct trial_new *n,
                                         struct as_err *err);
-
-/* Take the queued trial with the lowest number: it runs, one attempt further. *ret_attempt is 0
- * when none is queued. */
-AS_MUST_CHECK as_status store_trial_take(struct tx *t, int64_t sweep_key,
-                                         const struct holder *holder, int64_t *ret_number,
-                                         int64_t *ret_attempt, struct as_err *err);
 
 /* As it is now, without a lock. AS_E_NOT_FOUND. */
 AS_MUST_CHECK as_status store_trial_head(struct tx *t, struct arena *a, int64_t sweep_key,

@@ -113,6 +113,10 @@ START_TEST(test_runner_and_claim)
     struct dataset_row data = {.name = "d",
                                .format = "csv",
                                .task = "classification",
+                               .input = "table",
+                               .options = "{\"x\":\"a\"}",
+                               .columns = "[{\"name\":\"a\",\"kind\":\"numeric\",\"missing\":1}]",
+                               .expected_sha256 = SHA,
                                .target = "\"class\"",
                                .classes = "[\"a\",\"b\"]",
                                .sha256 = SHA,
@@ -146,6 +150,9 @@ START_TEST(test_runner_and_claim)
     JSON_AUTO none = ck_schema("ClaimResult", claims_encode(&(struct claim_list){0}));
     data.classes = NULL;
     data.task = "regression";
+    data.input = "image";
+    data.image = "{\"height\":1,\"width\":2,\"channels\":3}";
+    data.expected_sha256 = NULL;
     data.target = "-1";
     JSON_AUTO list = ck_schema("DatasetList",
                                dataset_page_encode(&(struct dataset_page){.rows = &data, .n = 1}));

@@ -5,22 +5,19 @@
 
 #include "base/file.h"
 #include "base/formats/dataset.h"
-#include "base/formats/npy.h"
 #include "base/json.h"
 #include "base/str.h"
 #include "tests/check_main.h"
 
 static struct as_err err;
 static char dir[] = "/tmp/assay-data-XXXXXX";
-static char csv_path[64], x_path[64], y_path[64];
+static char csv_path[64];
 
 static void setup(void)
 {
     memcpy(dir + sizeof dir - 7, "XXXXXX", 6);
     ck_assert_ptr_nonnull(mkdtemp(dir));
     (void)snprintf(csv_path, sizeof csv_path, "%s/t.csv", dir);
-    (void)snprintf(x_path, sizeof x_path, "%s/x.npy", dir);
-    (void)snprintf(y_path, sizeof y_path, "%s/y.npy", dir);
 }
 
 static void teardown(void)
@@ -33,7 +30,7 @@ static as_status inspect(const char *text, const char *target, dataset_task task
 {
     ck_ok(file_replace(csv_path, text, strlen(text), 0644, &err), err);
     return dataset_inspect(&(struct dataset_paths){.table = csv_path}, DATASET_CSV, target, task,
-                           ret, &err);
+                           NULL, ret, &err);
 }
 
 static as_status refused(const char *text, const char *target, dataset_task task)
@@ -61,9 +58,8 @@ START_TEST(text_classes)
     ck_assert_uint_eq(info.n_rows, 4);
     ck_assert_uint_eq(info.n_features, 2);
     ck_assert_uint_eq(info.n_outputs, 3);
-    ck_assert_int_eq(info.target_index, 1);
     ck_assert_str_eq(info.target, "kind");
-    ck_assert_str_eq(info.features[1], "width");
+    ck_assert_str_eq(info.columns[1].name, "width");
     ck_assert_str_eq(info.classes[0], "ant");
     ck_assert_str_eq(info.classes[2], "dog");
     AS_AUTO(dataset_done) struct dataset d = load(&info);
@@ -81,7 +77,7 @@ START_TEST(target_makes_the_header)
     ck_ok(inspect("kind,2019,2020\ndog,1,2\ncat,3,4\n", "kind", DATASET_TASK_AUTO, &named), err);
     ck_assert_uint_eq(named.n_rows, 2);
     ck_assert_uint_eq(named.n_classes, 2);
-    ck_assert_str_eq(named.features[0], "2019");
+    ck_assert_str_eq(named.columns[0].name, "2019");
     ck_ok(inspect("kind,1,2,3,4\ndog,1,2,5,5\ncat,3,4,5,5\n", "0", DATASET_TASK_AUTO, &counted),
           err);
     ck_assert_uint_eq(counted.n_rows, 2);
@@ -97,7 +93,7 @@ START_TEST(whole_classes_in_numeric_order)
     ck_ok(inspect("1,10\n2,9\n3,-1\n4,9.0\n", "-1", DATASET_TASK_AUTO, &info), err);
     ck_assert_uint_eq(info.n_classes, 3);
     ck_assert_str_eq(info.target, "1");
-    ck_assert_ptr_null(info.features);
+    ck_assert_str_eq(info.columns[0].name, "0");
     ck_assert_str_eq(info.classes[0], "-1");
     ck_assert_str_eq(info.classes[1], "9");
     ck_assert_str_eq(info.classes[2], "10");
@@ -155,13 +151,11 @@ START_TEST(bad_tables)
     ck_fails(refused("a,b\n1,2\n3,4\n", NULL, a), AS_E_INVAL, err, "no target column is named");
     ck_fails(refused("a,b\n1,2\n3,4\n", "-3", a), AS_E_INVAL, err, "'-3'");
     ck_fails(refused("a,a\n1,2\n3,4\n", "a", a), AS_E_INVAL, err, "2 columns are named 'a'");
-    ck_fails(refused("a,ocean_proximity,y\n1,NEAR BAY,2\n", "y", a), AS_E_INVAL, err,
-             "column 'ocean_proximity', line 2: found 'NEAR BAY', expected a number");
+    ck_fails(refused("a,ocean_proximity,y\n1,NEAR BAY,2\n1,INLAND,3\n", "y", a), AS_E_INVAL, err,
+             "column 'ocean_proximity': line 2: found 'NEAR BAY', and every row has another text");
+    ck_fails(refused("a,b\n1,2\n-inf,4\n", "b", a), AS_E_INVAL, err,
+             "column 'a': line 3: found '-inf', expected a finite number");
     ck_fails(refused("a,b\n1,2\n3\n", "b", a), AS_E_INVAL, err, "line 3 has 1 cell, expected 2");
-    ck_fails(refused("a,b\n1,2\n,4\n", "b", a), AS_E_INVAL, err,
-             "column 'a', line 3: the cell is empty");
-    ck_fails(refused("a,b\n1,2\nNaN,4\n", "b", a), AS_E_INVAL, err,
-             "column 'a', line 3: found 'NaN'");
     ck_fails(refused("a,b\n1,2\n1e39,4\n", "b", a), AS_E_INVAL, err, "too large for float32");
     ck_fails(refused("a,b\n1,2\n2,\n", "b", a), AS_E_INVAL, err,
              "column 'b', line 3: the cell is empty");
@@ -222,80 +216,114 @@ START_TEST(file_must_match)
     ck_assert_int_eq(unlink(csv_path), 0);
     ck_fails(dataset_load(&paths, &info, &d, &err), AS_E_NOT_FOUND, err, "t.csv");
     paths.features = "x";
-    ck_fails(dataset_load(&paths, &info, &d, &err), AS_E_INVAL, err, "expected a table");
+    ck_fails(dataset_load(&paths, &info, &d, &err), AS_E_INVAL, err, "expected one, the table");
     ck_assert_ptr_null(d.x);
 }
 END_TEST
 
-START_TEST(npy_table)
+/* Numbers, one missing; categories, one rare and one missing. */
+#define MIXED "age,job,y\n1,cook,a\n?,cook,b\n3, clerk ,a\nna,clerk,b\n5,king,a\n6,,b\n7,null,a\n"
+
+START_TEST(missing_and_categories)
 {
     AS_AUTO(dataset_info_done) struct dataset_info info = {0};
-    double table[] = {1, 2, 7, 3, 4, 5, 5, 6, 7};
-    ck_ok(npy_write(x_path, NPY_F8, (size_t[]){3, 3}, 2, table, &err), err);
-    struct dataset_paths paths = {.table = x_path};
-    ck_ok(dataset_inspect(&paths, DATASET_NPY, "-1", DATASET_TASK_AUTO, &info, &err), err);
-    ck_assert_int_eq(info.task, DATASET_CLASSIFICATION);
-    ck_assert_str_eq(info.target, "2");
-    ck_assert_str_eq(info.classes[1], "7");
-    AS_AUTO(dataset_done) struct dataset d = {0};
-    ck_ok(dataset_load(&paths, &info, &d, &err), err);
-    ck_assert_mem_eq(d.x, ((float[]){1, 2, 3, 4, 5, 6}), 6 * sizeof(float));
-    ck_assert_mem_eq(d.labels, ((int32_t[]){1, 0, 1}), 3 * sizeof(int32_t));
-    struct dataset_info no = {0};
-    ck_fails(dataset_inspect(&paths, DATASET_NPY, "3", DATASET_TASK_AUTO, &no, &err), AS_E_INVAL,
-             err, "0 to 2, or -1");
-    ck_fails(dataset_inspect(&paths, DATASET_NPY, NULL, DATASET_TASK_AUTO, &no, &err), AS_E_INVAL,
-             err, "no target column");
-    table[4] = NAN;
-    ck_ok(npy_write(x_path, NPY_F8, (size_t[]){3, 3}, 2, table, &err), err);
-    ck_fails(dataset_inspect(&paths, DATASET_NPY, "2", DATASET_TASK_AUTO, &no, &err), AS_E_INVAL,
-             err, "row 1, column 1: found nan");
-    ck_ok(npy_write(x_path, NPY_F8, (size_t[]){9}, 1, table, &err), err);
-    ck_fails(dataset_inspect(&paths, DATASET_NPY, "2", DATASET_TASK_AUTO, &no, &err), AS_E_INVAL,
-             err, "1 dimension, expected 2");
+    ck_ok(inspect(MIXED, "y", DATASET_TASK_AUTO, &info), err);
+    ck_assert_int_eq(info.input, DATASET_TABLE);
+    const struct dataset_column *age = &info.columns[0], *job = &info.columns[1];
+    ck_assert(!age->categorical);
+    ck_assert_uint_eq(age->n_missing, 2);
+    ck_assert(job->categorical);
+    ck_assert_uint_eq(job->n_missing, 2);
+    ck_assert_uint_eq(job->n_other, 1); /* king */
+    ck_assert_uint_eq(job->n_values, 2);
+    ck_assert_str_eq(job->values[0], "clerk");
+    ck_assert_str_eq(job->values[1], "cook");
+    ck_assert_uint_eq(dataset_numeric_inputs(&info), 2);
+    ck_assert_uint_eq(dataset_category_slots(&info), 4);
+    ck_assert_uint_eq(dataset_categorical_columns(&info), 1);
+    ck_assert_uint_eq(dataset_inputs(&info), 6);
+    AS_AUTO(dataset_done) struct dataset d = load(&info);
+    static const float want[] = {1, 1, NAN, 1, 3, 0, NAN, 0, 5, 2, 6, 3, 7, 3};
+    for (size_t i = 0; i < 14; i++)
+        ck_assert(isnan(want[i]) ? isnan(d.x[i]) : d.x[i] == want[i]);
 }
 END_TEST
 
-START_TEST(npy_pair)
+START_TEST(columns_must_match)
 {
     AS_AUTO(dataset_info_done) struct dataset_info info = {0};
-    struct dataset_info no = {0};
-    float x[] = {1, 2, 3, 4}, y[] = {0.5f, 1};
-    struct dataset_paths paths = {.features = x_path, .targets = y_path};
-    ck_ok(npy_write(x_path, NPY_F4, (size_t[]){2, 2}, 2, x, &err), err);
-    ck_ok(npy_write(y_path, NPY_F4, (size_t[]){2}, 1, y, &err), err);
-    ck_ok(dataset_inspect(&paths, DATASET_NPY, NULL, DATASET_TASK_AUTO, &info, &err), err);
+    struct dataset d = {0};
+    struct dataset_paths paths = {.table = csv_path};
+    const char *changed = "a,b,y\n1,x,p\n,x,q\n3,z,p\n4,z,q\n";
+    ck_ok(inspect("a,b,y\n1,x,p\n2,x,q\n3,z,p\n4,z,q\n", "y", DATASET_TASK_AUTO, &info), err);
+    ck_ok(file_replace(csv_path, changed, strlen(changed), 0644, &err), err);
+    ck_fails(dataset_load(&paths, &info, &d, &err), AS_E_INVAL, err,
+             "column 'a' has 1 missing values, the data set says 0");
+    changed = "a,b,y\n1,x,p\nu,x,q\n3,z,p\n4,z,q\n";
+    ck_ok(file_replace(csv_path, changed, strlen(changed), 0644, &err), err);
+    ck_fails(dataset_load(&paths, &info, &d, &err), AS_E_INVAL, err,
+             "column 'a', line 3: found 'u', expected a number");
+}
+END_TEST
+
+START_TEST(category_limits)
+{
+    AS_AUTO(str_done) struct str b = {0};
+    str_puts(&b, "a,y\n");
+    for (size_t i = 0; i <= 2 * DATASET_MAX_CATEGORIES; i++)
+        str_printf(&b, "c%zu,%zu\n", i / 2 * 2, i % 2);
+    ck_fails(refused(b.s, "y", DATASET_TASK_AUTO), AS_E_TOO_LARGE, err,
+             "column 'a': its cells are text, such as 'c0' in line 2, of more than 1024 kinds");
+    str_clear(&b);
+    for (size_t i = 0; i <= DATASET_MAX_COLUMNS; i++)
+        str_printf(&b, "f%zu,", i);
+    str_puts(&b, "y\n");
+    for (size_t row = 0; row < 2; row++) {
+        for (size_t i = 0; i <= DATASET_MAX_COLUMNS; i++)
+            str_puts(&b, i == 7 && row ? "NA," : "1,");
+        str_printf(&b, "%zu\n", row);
+    }
+    ck_fails(refused(b.s, "y", DATASET_TASK_AUTO), AS_E_TOO_LARGE, err,
+             "column 'f7' has missing values, and the table has 4098 columns");
+}
+END_TEST
+
+START_TEST(several_targets)
+{
+    AS_AUTO(dataset_info_done) struct dataset_info info = {0};
+    const char *table = "a,u,v\n1,10,0\n2,20,1\n3,30,0\n";
+    ck_ok(inspect(table, "v,u", DATASET_TASK_AUTO, &info), err);
     ck_assert_int_eq(info.task, DATASET_REGRESSION);
-    ck_assert_ptr_null(info.target);
-    AS_AUTO(dataset_done) struct dataset d = {0};
-    ck_ok(dataset_load(&paths, &info, &d, &err), err);
-    ck_assert_float_eq(d.targets[1], 1);
-    ck_assert_uint_eq(d.n_features, 2);
-    ck_fails(dataset_inspect(&paths, DATASET_NPY, NULL, DATASET_CLASSIFICATION, &no, &err),
-             AS_E_INVAL, err, "target of row 0: found 0.5, expected a class");
-    ck_fails(dataset_inspect(&paths, DATASET_CSV, NULL, DATASET_TASK_AUTO, &no, &err), AS_E_INVAL,
-             err, "csv data set: expected a table");
-    ck_ok(npy_write(y_path, NPY_F4, (size_t[]){1}, 1, y, &err), err);
-    ck_fails(dataset_inspect(&paths, DATASET_NPY, NULL, DATASET_TASK_AUTO, &no, &err), AS_E_INVAL,
-             err, "the targets file has 1 rows, the features file 2");
-    ck_ok(npy_write(y_path, NPY_F4, (size_t[]){1, 2}, 2, y, &err), err);
-    ck_fails(dataset_inspect(&paths, DATASET_NPY, NULL, DATASET_TASK_AUTO, &no, &err), AS_E_INVAL,
-             err, "(rows, 1)");
+    ck_assert_uint_eq(info.n_outputs, 2);
+    ck_assert_uint_eq(info.n_features, 1);
+    ck_assert_str_eq(info.target, "v,u");
+    AS_AUTO(dataset_done) struct dataset d = load(&info);
+    ck_assert_mem_eq(d.targets, ((float[]){0, 10, 1, 20, 0, 30}), 6 * sizeof(float));
+    ck_fails(refused(table, "v,u", DATASET_CLASSIFICATION), AS_E_INVAL, err, "2 targets");
+    ck_fails(refused(table, "v,v", DATASET_TASK_AUTO), AS_E_INVAL, err, "twice");
+    ck_fails(refused(table, "v,w", DATASET_TASK_AUTO), AS_E_INVAL, err, "'w'");
+    dataset_info_done(&info);
+    ck_ok(inspect("a,\"u,v\"\n1,1.5\n2,2.5\n", "u,v", DATASET_TASK_AUTO, &info), err);
+    ck_assert_uint_eq(info.n_outputs, 1); /* one column of that name */
 }
 END_TEST
 
 START_TEST(json_round_trip)
 {
     AS_AUTO(dataset_info_done) struct dataset_info info = {0}, back = {0};
-    ck_ok(inspect("a,y\n1,x\n2,y\n3,x\n", "y", DATASET_TASK_AUTO, &info), err);
+    ck_ok(inspect(MIXED, "y", DATASET_TASK_AUTO, &info), err);
     JSON_AUTO j = dataset_info_to_json(&info);
     ck_assert_int_eq(json_object_set_new(j, "sha256", json_string("more of the API")), 0);
     ck_ok(dataset_info_from_json(j, "/dataset", &back, &err), err);
-    ck_assert_uint_eq(back.n_rows, 3);
+    ck_assert_uint_eq(back.n_rows, 7);
     ck_assert_str_eq(back.target, "y");
-    ck_assert_str_eq(back.classes[1], "y");
+    ck_assert_str_eq(back.classes[1], "b");
+    JSON_AUTO again = dataset_info_to_json(&back);
+    json_object_del(j, "sha256");
+    ck_assert(json_equal(j, again));
     AS_AUTO(dataset_done) struct dataset d = load(&back);
     ck_assert_int_eq(d.labels[1], 1);
+    ck_assert_float_eq(d.x[1], 1);
 }
 END_TEST
 
@@ -325,8 +353,33 @@ START_TEST(bad_json)
              "/dataset/target");
     ck_ok(decode(HEAD "\"outputs\":2,\"classes\":[\"a\",\"b\"],\"target\":-1}"), err);
     ck_fails(decode("{\"format\":\"csv\",\"task\":\"regression\",\"rows\":9,\"features\":3,"
-                    "\"outputs\":2}"),
-             AS_E_INVAL, err, "expected 1 for regression");
+                    "\"outputs\":257}"),
+             AS_E_INVAL, err, "at most 256 for regression");
+#define NUMBERS "{\"format\":\"npy\",\"task\":\"regression\",\"rows\":9,\"outputs\":1,"
+    ck_ok(decode(NUMBERS "\"features\":6,\"input\":\"image\",\"image\":{\"height\":1,"
+                         "\"width\":2,\"channels\":3}}"),
+          err);
+    ck_fails(decode(NUMBERS "\"features\":6,\"input\":\"image\",\"image\":{\"height\":1,"
+                            "\"width\":2,\"channels\":2}}"),
+             AS_E_INVAL, err, "/dataset/image: found 1 x 2 x 2, expected the product 6");
+    ck_fails(decode(NUMBERS "\"features\":6,\"input\":\"image\"}"), AS_E_INVAL, err,
+             "/dataset/image");
+    ck_fails(decode(NUMBERS "\"features\":1,\"input\":\"tokens\"}"), AS_E_INVAL, err,
+             "/dataset/input: found tokens, which does not go with regression");
+    ck_fails(decode(NUMBERS "\"features\":2,\"columns\":[]}"), AS_E_INVAL, err,
+             "/dataset/columns: found 0");
+    ck_fails(decode(NUMBERS "\"features\":1,\"columns\":[{\"name\":\"a\",\"kind\":\"x\"}]}"),
+             AS_E_INVAL, err, "/dataset/columns/0/kind");
+    ck_fails(decode(NUMBERS "\"features\":1,\"columns\":[{\"name\":\"a\",\"kind\":"
+                            "\"categorical\",\"values\":[\"b\",\"a\"]}]}"),
+             AS_E_INVAL, err, "/dataset/columns/0/values: expected distinct names in ascending");
+#define EXPECTED "\"expected\":{\"sha256\":\"aa\",\"rows\":8,\"features\":3}}"
+    ck_ok(decode(NUMBERS "\"features\":1,\"sha256\":\"aa\"," EXPECTED), err);
+    ck_fails(decode(NUMBERS "\"features\":1,\"sha256\":\"bb\"," EXPECTED), AS_E_INVAL, err,
+             "the data set changed under its name: the sweep was made with 8 rows of 3 features "
+             "(digest aa), it now has 9 rows of 1 features (digest bb)");
+    ck_fails(decode(NUMBERS "\"features\":1,\"options\":{\"rows\":1}}"), AS_E_INVAL, err,
+             "/dataset/options/rows");
 }
 END_TEST
 
@@ -338,7 +391,8 @@ START_TEST(out_of_memory)
         struct dataset_paths paths = {.table = csv_path};
         ck_ok(file_replace(csv_path, "a,y\n1,x\n2,y\n3,x\n", 16, 0644, &err), err);
         as_mem_fail_nth(n);
-        as_status st = dataset_inspect(&paths, DATASET_CSV, "y", DATASET_TASK_AUTO, &info, &err);
+        as_status st =
+            dataset_inspect(&paths, DATASET_CSV, "y", DATASET_TASK_AUTO, NULL, &info, &err);
         if (st == AS_OK)
             st = dataset_load(&paths, &info, &d, &err);
         as_mem_fail_nth(0);
@@ -355,7 +409,7 @@ START_TEST(digits)
     str_printf(&path, "%s/data/digits.csv", getenv("ASSAY_SOURCE_ROOT"));
     AS_AUTO(dataset_info_done) struct dataset_info info = {0};
     struct dataset_paths paths = {.table = str_cstr(&path)};
-    ck_ok(dataset_inspect(&paths, DATASET_CSV, "-1", DATASET_TASK_AUTO, &info, &err), err);
+    ck_ok(dataset_inspect(&paths, DATASET_CSV, "-1", DATASET_TASK_AUTO, NULL, &info, &err), err);
     ck_assert_uint_eq(info.n_rows, 1797);
     ck_assert_uint_eq(info.n_features, 64);
     ck_assert_uint_eq(info.n_classes, 10);
@@ -377,8 +431,10 @@ Suite *test_suite(void)
     tcase_add_test(t, bad_tables);
     tcase_add_test(t, class_limits);
     tcase_add_test(t, file_must_match);
-    tcase_add_test(t, npy_table);
-    tcase_add_test(t, npy_pair);
+    tcase_add_test(t, missing_and_categories);
+    tcase_add_test(t, columns_must_match);
+    tcase_add_test(t, category_limits);
+    tcase_add_test(t, several_targets);
     tcase_add_test(t, json_round_trip);
     tcase_add_test(t, bad_json);
     tcase_add_test(t, out_of_memory);

@@ -73,7 +73,7 @@ START_TEST(refused)
         {"\"report_every\":\"epochs\"", "/trial/train/report_every", "whole number"},
         {"\"standardize\":1", "/trial/train/standardize", "true or false"},
         {"\"model\":[]", "/trial/train/model", "an object"},
-        {"\"model\":{\"kind\":\"cnn\"}", "/trial/train/model/kind", "mlp, linear"},
+        {"\"model\":{\"kind\":\"rnn\"}", "/trial/train/model/kind", "mlp, linear, cnn"},
         {"\"model\":{\"layers\":64}", "/trial/train/model/layers", "a list"},
         {"\"model\":{\"layers\":[64,0]}", "/trial/train/model/layers/1", "found 0"},
         {"\"model\":{\"layers\":[\"64\"]}", "/trial/train/model/layers/0", "\"64\""},
@@ -83,8 +83,36 @@ START_TEST(refused)
         {"\"model\":{\"dropout\":0.99999999}", "/trial/train/model/dropout", "found 0.99999999"},
         {"\"optimizer\":{\"beta1\":0.99999999}", "/trial/train/optimizer/beta1", "0.99999999"},
         {"\"optimizer\":{\"beta2\":0.99999999}", "/trial/train/optimizer/beta2", "0.99999999"},
-        {"\"model\":{\"width\":3}", "/trial/train/model/width", "width"},
-        {"\"optimizer\":{\"kind\":\"adam\"}", "/trial/train/optimizer/kind", "sgd, adamw"},
+        {"\"model\":{\"widths\":3}", "/trial/train/model/widths", "width"},
+        {"\"model\":{\"width\":0}", "/trial/train/model/width", "found 0"},
+        {"\"model\":{\"norm\":\"layer\"}", "/trial/train/model/norm", "none, batch"},
+        {"\"model\":{\"embedding\":-1}", "/trial/train/model/embedding", "found -1"},
+        {"\"model\":{\"kind\":\"transformer\",\"width\":10}", "/trial/train/model/heads",
+         "found 4, expected a divisor of the width 10"},
+        {"\"model\":{\"context\":8193}", "/trial/train/model/context", "8192"},
+        {"\"model\":{\"depth\":0}", "/trial/train/model/depth", "found 0"},
+        {"\"model\":{\"preset\":\"vgg16\"}", "/trial/train/model/preset", "lenet, vgg8"},
+        {"\"optimizer\":{\"kind\":\"adagrad\"}", "/trial/train/optimizer/kind", "sgd, adam, adamw"},
+        {"\"optimizer\":{\"alpha\":1}", "/trial/train/optimizer/alpha", "found 1"},
+        {"\"optimizer\":{\"clip_norm\":-1}", "/trial/train/optimizer/clip_norm", "found -1"},
+        {"\"optimizer\":{\"ema\":1}", "/trial/train/optimizer/ema", "found 1"},
+        {"\"label_smoothing\":1.1", "/trial/train/label_smoothing", "1.1"},
+        {"\"huber_delta\":0", "/trial/train/huber_delta", "found 0"},
+        {"\"class_weights\":\"equal\"", "/trial/train/class_weights", "balanced, or a list"},
+        {"\"class_weights\":[1]", "/trial/train/class_weights", "a list"},
+        {"\"class_weights\":[1,-1]", "/trial/train/class_weights/1", "found -1"},
+        {"\"class_weights\":[1,\"2\"]", "/trial/train/class_weights/1", "\"2\""},
+        {"\"class_weights\":[0,0]", "/trial/train/class_weights", "above 0"},
+        {"\"micro_batch\":5", "/trial/train/micro_batch", "a divisor of the batch size 32"},
+        {"\"augment\":{\"pad\":65}", "/trial/train/augment/pad", "found 65"},
+        {"\"augment\":{\"flip\":2}", "/trial/train/augment/flip", "found 2"},
+        {"\"augment\":{\"cutout\":-1}", "/trial/train/augment/cutout", "found -1"},
+        {"\"augment\":{\"crop\":1}", "/trial/train/augment/crop", "crop"},
+        {"\"metrics\":[\"val_auc\",\"auc\"]", "/trial/train/metrics/1",
+         "found \"auc\", expected one of train_loss"},
+        {"\"metrics\":\"val_auc\"", "/trial/train/metrics", "a list"},
+        {"\"schedule\":{\"kind\":\"step\",\"gamma\":0}", "/trial/train/schedule/gamma", "found 0"},
+        {"\"schedule\":{\"step_epochs\":0}", "/trial/train/schedule/step_epochs", "found 0"},
         {"\"optimizer\":{\"lr\":0}", "/trial/train/optimizer/lr", "found 0"},
         {"\"optimizer\":{\"lr\":\"NaN\"}", "/trial/train/optimizer/lr", "NaN"},
         {"\"optimizer\":{\"momentum\":-0.1}", "/trial/train/optimizer/momentum", "-0.1"},
@@ -94,7 +122,7 @@ START_TEST(refused)
         {"\"optimizer\":{\"eps\":0}", "/trial/train/optimizer/eps", "0"},
         {"\"optimizer\":{\"weight_decay\":-1}", "/trial/train/optimizer/weight_decay", "-1"},
         {"\"optimizer\":{\"decay\":1}", "/trial/train/optimizer/decay", "decay"},
-        {"\"schedule\":{\"kind\":\"step\"}", "/trial/train/schedule/kind", "one_cycle"},
+        {"\"schedule\":{\"kind\":\"linear\"}", "/trial/train/schedule/kind", "one_cycle, step"},
         {"\"schedule\":{\"warmup_epochs\":6}", "/trial/train/schedule/warmup_epochs", "to 5"},
         {"\"schedule\":{\"pct_start\":1}", "/trial/train/schedule/pct_start", "found 1"},
         {"\"schedule\":{\"kind\":\"cosine\",\"min_lr\":1}", "/trial/train/schedule/min_lr",
@@ -125,6 +153,165 @@ START_TEST(refused)
 }
 END_TEST
 
+static void parse_model(const char *model, struct train_spec *ret)
+{
+    char text[512];
+    (void)snprintf(text, sizeof text, "{\"dataset\":\"d\",\"epochs\":5,\"model\":{%s}}", model);
+    ck_ok(parse(text, ret), err);
+}
+
+START_TEST(newer_fields)
+{
+    struct train_spec s;
+    ck_ok(parse("{\"dataset\":\"d\",\"epochs\":9,\"batch_size\":64,\"micro_batch\":16,"
+                "\"loss\":\"huber\",\"huber_delta\":2,\"label_smoothing\":0.1,"
+                "\"class_weights\":[1,2.5],\"precision\":\"bfloat16\",\"optimizer\":{\"kind\":"
+                "\"rmsprop\",\"alpha\":0.9,\"clip_norm\":1,\"ema\":0.99},\"schedule\":{\"kind\":"
+                "\"step\",\"step_epochs\":3,\"gamma\":0.5,\"min_lr\":1},\"augment\":{\"pad\":4,"
+                "\"flip\":0.5,\"cutout\":8},\"metrics\":[\"val_auc\",\"val_auc\",\"lr\"]}",
+                &s),
+          err);
+    ck_assert_int_eq(s.micro_batch, 16);
+    ck_assert_int_eq(s.loss, TRAIN_HUBER);
+    ck_assert_double_eq(s.huber_delta, 2);
+    ck_assert_double_eq(s.label_smoothing, 0.1);
+    ck_assert_uint_eq(s.n_class_weights, 2);
+    ck_assert_double_eq(s.class_weights[1], 2.5);
+    ck_assert_int_eq(s.precision, TRAIN_BFLOAT16);
+    ck_assert_int_eq(s.optimizer.kind, TRAIN_RMSPROP);
+    ck_assert_double_eq(s.optimizer.beta2, 0.9);
+    ck_assert_double_eq(s.optimizer.clip_norm, 1);
+    ck_assert_double_eq(s.optimizer.ema, 0.99);
+    ck_assert_int_eq(s.schedule.kind, TRAIN_STEP);
+    ck_assert_double_eq(s.schedule.step_epochs, 3);
+    ck_assert_double_eq(s.schedule.gamma, 0.5);
+    ck_assert_int_eq(s.augment.pad, 4);
+    ck_assert_double_eq(s.augment.flip, 0.5);
+    ck_assert_int_eq(s.augment.cutout, 8);
+    ck_assert_uint_eq(s.n_metrics, 1);
+    ck_assert_str_eq(s.metrics[0], "val_auc");
+    train_spec_done(&s);
+    ck_ok(parse("{\"dataset\":\"d\",\"epochs\":1,\"class_weights\":\"balanced\"}", &s), err);
+    ck_assert(s.balanced);
+    ck_assert_int_eq(s.micro_batch, 32);
+    static const struct {
+        const char *kind;
+        double lr, beta2, eps;
+    } kinds[] = {{"sgd", 0.1, 0.999, 1e-8},     {"adam", 1e-3, 0.999, 1e-8},
+                 {"rmsprop", 1e-3, 0.99, 1e-8}, {"lamb", 1e-3, 0.999, 1e-6},
+                 {"lion", 1e-4, 0.99, 1e-8},    {"adamw", 1e-3, 0.999, 1e-8}};
+    for (size_t i = 0; i < AS_ARRAY_LEN(kinds); i++) {
+        char text[128];
+        (void)snprintf(text, sizeof text,
+                       "{\"dataset\":\"d\",\"epochs\":1,\"optimizer\":{\"kind\":\"%s\"}}",
+                       kinds[i].kind);
+        ck_ok(parse(text, &s), err);
+        ck_assert_double_eq(s.optimizer.lr, kinds[i].lr);
+        ck_assert_double_eq(s.optimizer.beta2, kinds[i].beta2);
+        ck_assert_double_eq(s.optimizer.eps, kinds[i].eps);
+    }
+}
+END_TEST
+
+START_TEST(models)
+{
+    struct train_spec s;
+    parse_model("\"kind\":\"logistic\"", &s);
+    ck_assert(s.model.kind == TRAIN_LINEAR && s.model.logistic && s.model.n_layers == 0);
+    parse_model("\"kind\":\"transformer\",\"activation\":\"relu\"", &s);
+    ck_assert(s.model.depth == 4 && s.model.width == 128 && s.model.heads == 4 &&
+              s.model.context == 64 && s.model.activation == TRAIN_GELU);
+    parse_model("\"layers\":[8],\"norm\":\"batch\",\"embedding\":3", &s);
+    ck_assert(s.model.batch_norm && s.model.embedding == 3);
+    parse_model("\"kind\":\"cnn\",\"layers\":[{\"conv\":8,\"kernel\":5,\"padding\":\"valid\","
+                "\"norm\":\"batch\"},{\"pool\":\"max\"},{\"residual\":[{\"conv\":0,\"depthwise\":"
+                "true},{\"conv\":16,\"kernel\":1,\"activation\":\"none\"}]},{\"pool\":\"avg\","
+                "\"size\":3,\"stride\":1,\"padding\":1},{\"pool\":\"global\"},{\"dropout\":true},"
+                "{\"dense\":10}]",
+                &s);
+    const struct train_block *b = s.model.blocks;
+    ck_assert_uint_eq(s.model.n_blocks, 9);
+    ck_assert(b[0].kind == BLOCK_CONV && b[0].out == 8 && b[0].kernel == 5 && b[0].stride == 1 &&
+              b[0].padding == 0 && b[0].batch_norm && !b[0].linear);
+    ck_assert(b[1].kind == BLOCK_POOL_MAX && b[1].kernel == 2 && b[1].stride == 2 &&
+              b[1].padding == 0);
+    ck_assert(b[2].kind == BLOCK_RESIDUAL && b[2].inner == 2);
+    ck_assert(b[3].depthwise && b[3].out == 0 && b[3].padding == -1);
+    ck_assert(b[4].kernel == 1 && b[4].linear);
+    ck_assert(b[5].kind == BLOCK_POOL_AVG && b[5].kernel == 3 && b[5].stride == 1 &&
+              b[5].padding == 1);
+    ck_assert(b[6].kind == BLOCK_POOL_GLOBAL && b[7].kind == BLOCK_DROPOUT);
+    ck_assert(b[8].kind == BLOCK_DENSE && b[8].out == 10);
+}
+END_TEST
+
+START_TEST(presets)
+{
+    struct train_spec s;
+    parse_model("\"kind\":\"cnn\"", &s);
+    ck_assert_str_eq(s.model.preset, "lenet");
+    const struct train_block *b = s.model.blocks;
+    ck_assert_uint_eq(s.model.n_blocks, 8);
+    ck_assert(b[0].out == 6 && b[2].out == 16 && b[4].out == 120 && b[6].out == 84);
+    parse_model("\"kind\":\"cnn\",\"preset\":\"vgg8\",\"width\":8", &s);
+    ck_assert(b[0].out == 8 && b[3].out == 16 && b[7].out == 32);
+    parse_model("\"kind\":\"cnn\",\"preset\":\"resnet8\"", &s);
+    ck_assert(b[0].out == 16 && b[1].inner == 2 && b[4].inner == 2 && b[5].stride == 2);
+    parse_model("\"kind\":\"cnn\",\"preset\":\"resnet18\"", &s);
+    ck_assert_uint_eq(s.model.n_blocks, 1 + 8 * 3 + 2);
+    ck_assert(b[0].out == 64 && b[24].out == 512 && b[24].linear &&
+              b[25].kind == BLOCK_POOL_GLOBAL);
+}
+END_TEST
+
+START_TEST(layers_refused)
+{
+    static const struct {
+        const char *layers, *pointer, *part;
+    } cases[] = {
+        {"{\"conv\":0}", "/0/conv", "found 0"},
+        {"{\"conv\":8,\"pool\":\"max\"}", "/0", "expected one of conv, pool"},
+        {"{\"kernel\":3}", "/0", "expected one of conv"},
+        {"8", "/0", "an object"},
+        {"{\"conv\":8,\"kernel\":4}", "/0/padding", "an odd kernel"},
+        {"{\"conv\":8,\"padding\":3}", "/0/padding", "same, valid, or a whole number from 0 to 2"},
+        {"{\"conv\":8,\"activation\":\"tanh\"}", "/0/activation", "relu, none"},
+        {"{\"conv\":8,\"size\":2}", "/0/size", "size"},
+        {"{\"pool\":\"min\"}", "/0/pool", "max, avg, global"},
+        {"{\"pool\":\"global\",\"size\":2}", "/0/size", "size"},
+        {"{\"pool\":\"max\",\"padding\":\"same\"}", "/0/padding", "expected valid"},
+        {"{\"dropout\":0.5}", "/0/dropout", "true or false"},
+        {"{\"dropout\":false}", "/0/dropout", "model.dropout"},
+        {"{\"conv\":8},{\"residual\":[]}", "/1/residual", "no layers"},
+        {"{\"residual\":[{\"dense\":3}]}", "/0/residual/0", "in a residual branch"},
+        {"{\"residual\":[{\"pool\":\"global\"}]}", "/0/residual/0", "pool (max, avg)"},
+        {"{\"residual\":[{\"residual\":[]}]}", "/0/residual/0", "in a residual branch"},
+    };
+    for (size_t i = 0; i < AS_ARRAY_LEN(cases); i++) {
+        struct train_spec s;
+        char text[256], at[128];
+        (void)snprintf(
+            text, sizeof text,
+            "{\"dataset\":\"d\",\"epochs\":5,\"model\":{\"kind\":\"cnn\",\"layers\":[%s]}}",
+            cases[i].layers);
+        (void)snprintf(at, sizeof at, "/trial/train/model/layers%s", cases[i].pointer);
+        ck_fails(parse(text, &s), AS_E_INVAL, err, cases[i].part);
+        ck_assert_str_eq(err.pointer, at);
+    }
+    struct train_spec s;
+    ck_fails(parse("{\"dataset\":\"d\",\"epochs\":5,\"model\":{\"kind\":\"cnn\",\"layers\":[],"
+                   "\"preset\":\"lenet\"}}",
+                   &s),
+             AS_E_INVAL, err, "one of the two");
+    AS_AUTO(str_done) struct str many = {0};
+    str_puts(&many, "{\"dataset\":\"d\",\"epochs\":5,\"model\":{\"kind\":\"cnn\",\"layers\":[");
+    for (int i = 0; i <= TRAIN_MAX_BLOCKS; i++)
+        str_printf(&many, "%s{\"conv\":1}", i ? "," : "");
+    str_puts(&many, "]}}");
+    ck_fails(parse(str_cstr(&many), &s), AS_E_INVAL, err, "more than 256 layers");
+}
+END_TEST
+
 START_TEST(against_data)
 {
     struct train_spec s;
@@ -132,9 +319,39 @@ START_TEST(against_data)
         .task = DATASET_CLASSIFICATION, .n_rows = 10, .n_features = 4, .n_outputs = 3};
     ck_ok(parse("{\"dataset\":\"d\",\"epochs\":5,\"loss\":\"mse\"}", &s), err);
     ck_fails(train_spec_check(&s, &d, "/trial/train", &err), AS_E_INVAL, err,
-             "/trial/train/loss: found mse, expected cross_entropy");
+             "/trial/train/loss: found mse, expected cross_entropy: data set 'd' is for "
+             "classification");
+    s.loss = TRAIN_BCE;
+    ck_fails(train_spec_check(&s, &d, "", &err), AS_E_INVAL, err, "of more than two classes");
+    d.n_classes = d.n_outputs = 2;
+    ck_ok(train_spec_check(&s, &d, "", &err), err);
+    s.n_class_weights = 3;
+    ck_fails(train_spec_check(&s, &d, "", &err), AS_E_INVAL, err,
+             "/class_weights: found 3 weights, expected 2");
+    s.n_class_weights = 0;
+    s.augment.pad = 1;
+    ck_fails(train_spec_check(&s, &d, "", &err), AS_E_INVAL, err,
+             "/augment: data set 'd' is a table, expected images");
+    s.augment.pad = 0;
+    s.model.kind = TRAIN_CNN;
+    ck_fails(train_spec_check(&s, &d, "", &err), AS_E_INVAL, err,
+             "/model/kind: found cnn, which takes images");
+    s.model.kind = TRAIN_MLP;
+    s.loss = TRAIN_MSE;
     d.task = DATASET_REGRESSION;
     ck_ok(train_spec_check(&s, &d, "/trial/train", &err), err);
+    s.balanced = true;
+    ck_fails(train_spec_check(&s, &d, "", &err), AS_E_INVAL, err, "has no classes");
+    s.balanced = false;
+    s.model.logistic = true;
+    ck_fails(train_spec_check(&s, &d, "", &err), AS_E_INVAL, err,
+             "found logistic, expected linear");
+    s.model.logistic = false;
+    ck_assert(train_spec_request(&s, "val_auc"));
+    ck_fails(train_spec_check(&s, &d, "", &err), AS_E_INVAL, err, "/metrics: found val_auc");
+    s.n_metrics = 0;
+    s.loss = TRAIN_CROSS_ENTROPY;
+    ck_fails(train_spec_check(&s, &d, "", &err), AS_E_INVAL, err, "expected mse, huber or bce");
     s.loss = TRAIN_LOSS_AUTO;
     ck_assert_int_eq(train_spec_loss(&s, DATASET_REGRESSION), TRAIN_MSE);
     ck_assert_int_eq(train_spec_loss(&s, DATASET_CLASSIFICATION), TRAIN_CROSS_ENTROPY);
@@ -145,6 +362,18 @@ START_TEST(against_data)
     s.model.n_layers = 0;
     d.n_rows = 1;
     ck_fails(train_spec_check(&s, &d, "", &err), AS_E_INVAL, err, "1 rows");
+    struct dataset_info text = {.input = DATASET_TOKEN_TEXT,
+                                .task = DATASET_LANGUAGE_MODELING,
+                                .n_rows = 129,
+                                .n_features = 1,
+                                .n_outputs = 50};
+    ck_fails(train_spec_check(&s, &text, "", &err), AS_E_INVAL, err, "expected transformer");
+    s.model.kind = TRAIN_TRANSFORMER;
+    ck_fails(train_spec_check(&s, &text, "", &err), AS_E_INVAL, err,
+             "has 129 tokens, expected 130 or more");
+    text.n_rows = 130;
+    ck_ok(train_spec_check(&s, &text, "", &err), err);
+    s.model.kind = TRAIN_MLP;
     ck_assert_uint_eq(train_spec_validation_rows(&s, 1797), 449);
     s.validation_fraction = 1e-6;
     ck_assert_uint_eq(train_spec_validation_rows(&s, 2), 1);
@@ -165,6 +394,19 @@ START_TEST(metrics)
     ck_assert(train_spec_reports(&s, DATASET_TASK_AUTO, "val_error"));
     ck_assert(!train_spec_reports(&s, DATASET_TASK_AUTO, "latency_ms"));
     ck_assert(!train_spec_reports(&s, DATASET_TASK_AUTO, "step"));
+    /* on request */
+    ck_assert(!train_spec_reports(&s, DATASET_CLASSIFICATION, "val_auc"));
+    ck_assert(train_spec_can_report(DATASET_CLASSIFICATION, "val_auc"));
+    ck_assert(!train_spec_can_report(DATASET_REGRESSION, "val_auc"));
+    ck_assert(train_spec_request(&s, "val_auc") && train_spec_request(&s, "val_error"));
+    ck_assert_uint_eq(s.n_metrics, 1);
+    ck_assert(train_spec_reports(&s, DATASET_CLASSIFICATION, "val_auc"));
+    ck_assert(!train_spec_reports(&s, DATASET_REGRESSION, "val_auc"));
+    ck_assert(!train_spec_request(&s, "latency_ms"));
+    ck_assert(train_spec_reports(&s, DATASET_LANGUAGE_MODELING, "val_accuracy"));
+    for (dataset_task t = DATASET_TASK_AUTO; t <= DATASET_LANGUAGE_MODELING; t++)
+        for (const char *const *m = train_spec_metrics(t); *m; m++)
+            ck_assert_msg(train_spec_can_report(t, *m), "%s", *m);
 }
 END_TEST
 
@@ -175,6 +417,10 @@ Suite *test_suite(void)
     tcase_add_test(t, defaults);
     tcase_add_test(t, everything);
     tcase_add_test(t, refused);
+    tcase_add_test(t, newer_fields);
+    tcase_add_test(t, models);
+    tcase_add_test(t, presets);
+    tcase_add_test(t, layers_refused);
     tcase_add_test(t, against_data);
     tcase_add_test(t, metrics);
     suite_add_tcase(s, t);

@@ -174,6 +174,7 @@ class Fuzz:
         if op.name == "createDataset":
             body.update(name=self.rng.choice(["kept", "other"]), format="csv", files={"table": self.digest}, target=-1,
                         task="auto")
+            body.pop("options", None)  # of other formats
         elif op.name == "claimTrials":
             body.update(epoch=self.epoch, wait_ms=self.rng.choice([0, 1, 150]))
         elif op.name == "askSuggestions":

@@ -107,8 +107,8 @@ def check_data(assay):
     tables = {
         "no target": (b"a,b\n1,2\n3,4\n", "class", ["class"]),
         "text": (b"a,b,class\n1,2,x\n3,oops,y\n", "class", ["b", "3", "oops"]),
-        "nan": (b"a,b,class\n1,nan,x\n3,4,y\n", "class", ["b", "2"]),
-        "empty cell": (b"a,b,class\n1,,x\n3,4,y\n", "class", ["b", "2"]),
+        "infinite": (b"a,b,class\n1,inf,x\n3,4,y\n", "class", ["b", "2"]),
+        "empty target": (b"a,b,class\n1,2,\n3,4,y\n", "class", ["class", "2"]),
         "ragged": (b"a,b,class\n1,2,x\n3,4\n", "class", ["3"]),
         "no rows": (b"a,b,class\n", "class", []),
         "nothing": (b"", "class", []),

@@ -290,9 +290,18 @@ START_TEST(checks_of_values)
     struct scene s = scene_create();
     struct as_err err;
     struct tensor f = tensor_at(s.f, 0, 20), w = tensor_at(s.w, 0, 20);
-    struct dropout_args d = {1, 4, f, f, f, w, w, 1u << 24};
+    struct dropout_args d = {1, 2, 2, f, f, f, w, w, 1u << 24};
     ck_fails(backend_dropout(be, &d, &err), AS_E_INVAL, err, "layer is 16777216");
-    struct softmax_ce_args c = {1, 1, 0, f, w, f, f, 1, w, w, {f, f, 1, false}};
+    struct softmax_ce_args c = {.members = 1,
+                                .batch = 1,
+                                .logits = f,
+                                .labels = w,
+                                .smoothing = f,
+                                .dlogits = f,
+                                .grad_scale = 1,
+                                .row_class = w,
+                                .correct = w,
+                                .out = {f, f, 1, false}};
     ck_fails(backend_softmax_ce(be, &c, &err), AS_E_INVAL, err, "classes is 0");
     c.classes = 2;
     c.out.weight = NAN;
@@ -302,12 +311,54 @@ START_TEST(checks_of_values)
     ck_fails(backend_softmax_ce(be, &c, &err), AS_E_INVAL, err, "grad_scale is not finite");
     struct mse_args m = {1, 1, 1, f, f, f, 1, {f, tensor_none(), 1, false}};
     ck_fails(backend_mse(be, &m, &err), AS_E_INVAL, err, "mean squared error: loss is missing");
-    struct gather_args g = {1, 5, 1, 1, f, w, w};
+    struct gather_args g = {
+        .members = 1, .rows = 5, .batch = 1, .width = 1, .src = f, .index = w, .dst = w};
     ck_fails(backend_gather(be, &g, &err), AS_E_INVAL, err, "gather: dst is I32, expected F32");
-    struct adamw_args o = {.arena = {1, 4, f, f, f, f, w, w}, .m = f, .v = f};
-    ck_fails(backend_adamw(be, &o, &err), AS_E_INVAL, err, "adamw: beta1 is missing");
-    o.arena.step = f;
-    ck_fails(backend_adamw(be, &o, &err), AS_E_INVAL, err, "adamw: step is F32");
+    struct add_args s2 = {1, 4, f, f, f, ACT_TANH};
+    ck_fails(backend_add(be, &s2, &err), AS_E_INVAL, err, "add: activation 2 is neither");
+    s2 = (struct add_args){1, 4, f, tensor_none(), f, ACT_NONE};
+    ck_fails(backend_add(be, &s2, &err), AS_E_INVAL, err, "add: b is missing");
+    scene_done(&s);
+}
+END_TEST
+
+START_TEST(checks_of_the_optimizer)
+{
+    struct scene s = scene_create();
+    struct as_err err;
+    struct tensor f = tensor_at(s.f, 0, 20), w = tensor_at(s.w, 0, 20);
+    struct opt_args o = {.members = 2, .n = 8, .kind = w, .params = f, .grads = f, .m1 = f};
+#define FAILS(message) ck_fails(backend_optimize(be, &o, &err), AS_E_INVAL, err, message)
+    FAILS("optimizer: lr is missing");
+    o.lr = f;
+    FAILS("optimizer: step is missing");
+    o.step = f;
+    FAILS("optimizer: step is F32, expected I32");
+    o.step = tensor_at(s.w, 0, 0);
+    FAILS("optimizer: step is written, so 2 members cannot share it");
+    o.step = w;
+    o.kind = f;
+    FAILS("optimizer: kind is F32, expected I32");
+    o.kind = w;
+    o.segments = (const size_t[]){0, 9};
+    o.n_segments = 2;
+    FAILS("optimizer: segment 1 begins at 9, expected 0 to 8");
+    o.segments = (const size_t[]){0, 3, 2};
+    o.n_segments = 3;
+    FAILS("optimizer: segment 2 begins at 2, expected 3 to 8");
+    o.segments = (const size_t[]){1};
+    o.n_segments = 1;
+    FAILS("optimizer: the first segment is not at 0");
+    o.segments = (const size_t[]){0};
+    o.n_segments = 0;
+    FAILS("optimizer: the first segment is not at 0");
+    o.segments = (const size_t[]){0, 2, 4};
+    o.n_segments = 3;
+    o.work = tensor_at(s.f, 0, 5);
+    FAILS("optimizer: work has 6 elements per member, but a stride of 5");
+    o.work = tensor_at(s.f, 60, 6);
+    ck_ok(backend_optimize(be, &o, &err), err);
+#undef FAILS
     scene_done(&s);
 }
 END_TEST
@@ -333,6 +384,7 @@ Suite *test_suite(void)
     tcase_add_test(c, buffer_limits);
     tcase_add_test(c, checks_of_tensors);
     tcase_add_test(c, checks_of_values);
+    tcase_add_test(c, checks_of_the_optimizer);
     suite_add_tcase(s, c);
     return s;
 }

@@ -9,8 +9,9 @@ struct twins {
     struct twin x, y, rate, seed, step;
 };
 
-static struct twins make(size_t members, size_t n)
+static struct twins make(size_t members, size_t rows, size_t width)
 {
+    size_t n = rows * width;
     return (struct twins){
         .x = twin_f32(members, n, false, 1, 2), /* not zero: a zero in y is a drop */
         .y = twin_f32(members, n, false, 5, 6),
@@ -20,13 +21,15 @@ static struct twins make(size_t members, size_t n)
     };
 }
 
-static void drop(const struct twins *t, size_t members, size_t n, uint32_t layer, bool in_place)
+static void drop(const struct twins *t, size_t members, size_t rows, size_t width, uint32_t layer,
+                 bool in_place)
 {
     FOR_SIDES(s)
     {
         struct as_err err;
         struct dropout_args a = {.members = members,
-                                 .n = n,
+                                 .rows = rows,
+                                 .width = width,
                                  .x = twin_at(&t->x, s),
                                  .y = in_place ? twin_at(&t->x, s) : twin_at(&t->y, s),
                                  .rate = twin_at(&t->rate, s),
@@ -39,13 +42,15 @@ static void drop(const struct twins *t, size_t members, size_t n, uint32_t layer
 
 START_TEST(equal_bits)
 {
-    static const size_t sizes[] = {0, 1, 3, 63, 64, 65, 1001};
-    for (size_t i = 0; i < AS_ARRAY_LEN(sizes); i++) {
+    static const size_t widths[] = {0, 1, 3, 4, 32, 63, 64, 65, 127, 128, 129, 512, 1001, 1024};
+    static const size_t rows[] = {0, 1, 2, 7, 33};
+    for (size_t i = 0; i < AS_ARRAY_LEN(widths) * AS_ARRAY_LEN(rows); i++) {
+        size_t width = widths[i / AS_ARRAY_LEN(rows)], batch = rows[i % AS_ARRAY_LEN(rows)];
         for (size_t members = 1; members <= 3; members += 2) {
-            struct twins t = make(members, sizes[i]);
-            drop(&t, members, sizes[i], (uint32_t)i, false);
+            struct twins t = make(members, batch, width);
+            drop(&t, members, batch, width, (uint32_t)i, false);
             twin_same(&t.y, "y", 0, 0);
-            drop(&t, members, sizes[i], 7, true);
+            drop(&t, members, batch, width, 7, true);
             twin_same(&t.x, "x in place", 0, 0);
         }
     }
@@ -56,10 +61,10 @@ START_TEST(edges_of_the_rate)
 {
     static const float rates[] = {0, -1, 1, 2, NAN, 1e-30f, 0.99999994f};
     for (size_t i = 0; i < AS_ARRAY_LEN(rates); i++) {
-        struct twins t = make(1, 100);
+        struct twins t = make(1, 4, 25);
         twin_set_f32(&t.rate, 0, 0, rates[i]);
         twin_set_f32(&t.x, 0, 3, NAN);
-        drop(&t, 1, 100, 0, false);
+        drop(&t, 1, 4, 25, 0, false);
         twin_same_or_nan(&t.y, "y", 0, 0);
         bool all = rates[i] >= 0.99f;
         ck_assert_float_eq(twin_get_f32(&t.y, 1, 0, 9), all ? 0 : twin_get_f32(&t.x, 1, 0, 9));
@@ -81,10 +86,10 @@ static size_t dropped(const struct twin *t, size_t k, size_t n)
 START_TEST(share_and_scale)
 {
     const size_t n = 4000;
-    struct twins t = make(2, n);
+    struct twins t = make(2, n / 50, 50);
     for (size_t k = 0; k < 2; k++)
         twin_set_f32(&t.rate, k, 0, 0.3f);
-    drop(&t, 2, n, 1, false);
+    drop(&t, 2, n / 50, 50, 1, false);
     for (size_t k = 0; k < 2; k++) {
         ck_assert_uint_gt(dropped(&t.y, k, n), 1200 - 174);
         ck_assert_uint_lt(dropped(&t.y, k, n), 1200 + 174);
@@ -98,7 +103,7 @@ END_TEST
 
 static void mask(const struct twins *t, uint32_t layer, bool ret[256])
 {
-    drop(t, 1, 256, layer, false);
+    drop(t, 1, 8, 32, layer, false);
     for (size_t i = 0; i < 256; i++)
         ret[i] = twin_get_f32(&t->y, 1, 0, i) == 0;
 }
@@ -106,7 +111,7 @@ static void mask(const struct twins *t, uint32_t layer, bool ret[256])
 /* The mask depends on seed, step and layer, and on nothing else. */
 START_TEST(what_the_mask_depends_on)
 {
-    struct twins t = make(1, 256);
+    struct twins t = make(1, 8, 32);
     twin_set_f32(&t.rate, 0, 0, 0.5f);
     bool first[256], again[256], other[256];
     mask(&t, 4, first);
@@ -126,6 +131,30 @@ START_TEST(what_the_mask_depends_on)
 }
 END_TEST
 
+/* A layer padded from 13 to 20 units drops the same units of each row. */
+START_TEST(width_does_not_matter)
+{
+    struct twins narrow = make(1, 9, 13), wide = make(1, 9, 20);
+    twin_set_i32(&wide.step, 0, 0, twin_get_i32(&narrow.step, 0, 0, 0));
+    for (size_t i = 0; i < 2; i++)
+        twin_set_i32(&wide.seed, 0, i, twin_get_i32(&narrow.seed, 0, 0, i));
+    twin_set_f32(&narrow.rate, 0, 0, 0.5f);
+    twin_set_f32(&wide.rate, 0, 0, 0.5f);
+    drop(&narrow, 1, 9, 13, 2, false);
+    drop(&wide, 1, 9, 20, 2, false);
+    size_t dropped_units = 0;
+    for (size_t r = 0; r < 9; r++) {
+        for (size_t u = 0; u < 13; u++) {
+            bool here = twin_get_f32(&narrow.y, 1, 0, r * 13 + u) == 0;
+            bool there = twin_get_f32(&wide.y, 1, 0, r * 20 + u) == 0;
+            ck_assert_int_eq(here, there);
+            dropped_units += here;
+        }
+    }
+    ck_assert(dropped_units > 0 && dropped_units < 9 * 13);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     twin_probe();
@@ -137,6 +166,7 @@ Suite *test_suite(void)
     tcase_add_test(c, edges_of_the_rate);
     tcase_add_test(c, share_and_scale);
     tcase_add_test(c, what_the_mask_depends_on);
+    tcase_add_test(c, width_does_not_matter);
     suite_add_tcase(s, c);
     return s;
 }

@@ -104,7 +104,7 @@ static struct linear_args layer2(const struct net *n)
 static void drop(const struct net *n, struct tensor x, struct tensor y)
 {
     struct as_err err;
-    struct dropout_args d = {K, B * H, x, y, n->rate, n->seed, n->step, 3};
+    struct dropout_args d = {K, B, H, x, y, n->rate, n->seed, n->step, 3};
     ck_ok(backend_dropout(n->be, &d, &err), err);
 }
 

@@ -239,6 +239,47 @@ START_TEST(gather_bad_index)
 }
 END_TEST
 
+/* Two blocks side by side in wider rows; what lies beside them stays. */
+START_TEST(columns)
+{
+    for (int shared = 0; shared < 2; shared++)
+        for (size_t rows = 0; rows < 70; rows += 23) {
+            struct as_err err;
+            struct twin src = twin_f32(3, rows * 37, shared, -1, 1);
+            struct twin dst = twin_f32(3, rows * 50, false, 5, 6);
+            FOR_SIDES(s)
+            {
+                struct columns_args a = {.members = 3,
+                                         .rows = rows,
+                                         .width = 33,
+                                         .src = twin_at(&src, s),
+                                         .src_width = 37,
+                                         .src_at = 4,
+                                         .dst = twin_at(&dst, s),
+                                         .dst_width = 50,
+                                         .dst_at = 10};
+                ck_ok(backend_columns(twin_backend(s), &a, &err), err);
+                a.width = 1;
+                a.src_at = a.dst_at = 0;
+                ck_ok(backend_columns(twin_backend(s), &a, &err), err);
+                if (rows > 0) {
+                    size_t last = (rows - 1) * 50;
+                    ck_assert_float_eq(twin_get_f32(&dst, s, 2, last + 42),
+                                       twin_get_f32(&src, s, 2, rows * 37 - 1));
+                    ck_assert(twin_get_f32(&dst, s, 2, last + 43) >= 5);
+                    ck_assert(twin_get_f32(&dst, s, 2, last + 9) >= 5);
+                }
+                a.src_at = 37;
+                ck_fails(backend_columns(twin_backend(s), &a, &err), AS_E_INVAL, err, "columns: ");
+                a.src_at = 0;
+                a.width = 41;
+                ck_fails(backend_columns(twin_backend(s), &a, &err), AS_E_INVAL, err, "columns: ");
+            }
+            twin_same(&dst, "dst", 0, 0);
+        }
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     twin_probe();
@@ -254,6 +295,7 @@ Suite *test_suite(void)
     tcase_add_loop_test(c, act_range, ACT_NONE, ACT_GELU + 1);
     tcase_add_test(c, gather_rows);
     tcase_add_test(c, gather_bad_index);
+    tcase_add_test(c, columns);
     suite_add_tcase(s, c);
     return s;
 }

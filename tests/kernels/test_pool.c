@@ -1,211 +1,279 @@
-/* Pooling: the back end under test against the oracle, against differences and by hand; faults. */
-#include <math.h>
+/* The pool, and the lanes of the cpu back end over it. Sanitizers (TSan too) run this program. */
+#include <stdatomic.h>
+#include <stdint.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/mem.h"
-#include "tests/kernels/differences.h"
-#include "tests/kernels/twin.h"
+#include "kernels/cpu/pool.h"
+#include "kernels/ops.h"
+#include "tests/check_main.h"
 
-struct shape {
-    size_t members, batch, height, width, channels, kernel_h, kernel_w, stride, pad;
-};
+#define PIECES 1000
 
-static const struct shape shapes[] = {
-    /* K B  H   W   C  KH KW s  p */
-    {0, 2, 4, 4, 2, 2, 2, 2, 0},    {1, 0, 4, 4, 2, 2, 2, 2, 0},
-    {1, 2, 4, 4, 0, 2, 2, 2, 0},    {2, 2, 2, 3, 3, 3, 3, 1, 0}, /* larger than the image */
-    {1, 1, 1, 1, 1, 1, 1, 1, 0},    {2, 3, 1, 1, 5, 2, 2, 1, 1},
-    {3, 2, 24, 24, 20, 2, 2, 2, 0}, {2, 3, 7, 9, 3, 2, 2, 2, 0},  /* rows and columns left over */
-    {2, 2, 9, 8, 17, 3, 3, 2, 1},   {1, 2, 6, 6, 33, 3, 3, 1, 1}, /* windows overlap */
-    {2, 2, 9, 9, 4, 2, 2, 3, 0},    {3, 2, 5, 4, 6, 5, 4, 1, 0},  /* kernel = image */
-    {1, 2, 6, 7, 16, 3, 2, 2, 1},   {1, 2, 4, 4, 40, 4, 4, 4, 0},
-};
-
-static size_t y_len(const struct shape *s)
-{
-    return s->batch * conv_out_len(s->height, s->kernel_h, s->stride, s->pad) *
-           conv_out_len(s->width, s->kernel_w, s->stride, s->pad) * s->channels;
-}
-
-static size_t x_len(const struct shape *s)
-{
-    return s->batch * s->height * s->width * s->channels;
-}
-
-static struct pool_args args_of(const struct shape *s, pool_kind kind)
-{
-    return (struct pool_args){.members = s->members,
-                              .batch = s->batch,
-                              .height = s->height,
-                              .width = s->width,
-                              .channels = s->channels,
-                              .kernel_h = s->kernel_h,
-                              .kernel_w = s->kernel_w,
-                              .stride = s->stride,
-                              .pad = s->pad,
-                              .kind = kind};
-}
-
-static void hold(const struct shape *s, pool_kind kind, bool shared, bool ties)
+static struct pool *pool_of(size_t threads)
 {
     struct as_err err;
-    struct twin x = twin_f32(s->members, x_len(s), shared, -1, 1);
-    struct twin y = twin_f32(s->members, y_len(s), false, 5, 6);
-    struct twin dy = twin_f32(s->members, y_len(s), shared, -1, 1);
-    struct twin dx = twin_f32(s->members, x_len(s), false, 5, 6);
-    struct twin index = twin_i32(s->members, y_len(s), false, -9, -5);
-    for (size_t i = 0; ties && s->members > 0 && i < x_len(s); i++)
-        twin_set_f32(&x, 0, i, (float)(i * 7 % 3));
-    FOR_SIDES(i)
-    {
-        struct pool_args a = args_of(s, kind);
-        a.index = kind == POOL_MAX ? twin_at(&index, i) : tensor_none();
-        ck_ok(backend_pool_forward(twin_backend(i), &a, twin_at(&x, i), twin_at(&y, i), &err), err);
-        ck_ok(backend_pool_backward(twin_backend(i), &a, twin_at(&dy, i), twin_at(&dx, i), &err),
-              err);
-    }
-    twin_same(&y, "y", kind == POOL_MAX ? 0 : 1e-6f, kind == POOL_MAX ? 0 : 1e-6f);
-    twin_same(&index, "index", 0, 0);
-    twin_same(&dx, "dx", 2e-6f, 1e-6f);
+    struct pool *p = NULL;
+    ck_ok(pool_create(threads, NULL, &p, &err), err);
+    ck_assert_uint_eq(pool_threads(p), threads);
+    return p;
 }
 
-START_TEST(pool)
+/* Not atomic on purpose: a piece done twice, or not seen by the caller, is a race. */
+static void count_piece(void *arg, size_t i, size_t who)
 {
-    for (size_t i = 0; i < AS_ARRAY_LEN(shapes); i++) {
-        hold(&shapes[i], (pool_kind)_i, false, false);
-        hold(&shapes[i], (pool_kind)_i, true, false);
-        hold(&shapes[i], (pool_kind)_i, false, true);
-    }
+    int *counts = arg;
+    counts[i]++;
+    ck_assert_uint_lt(who, 8);
 }
-END_TEST
 
-/* 3 x 3, window 2, stride 1, pad 1: the first of equals, NaN wins, padding is no candidate. */
-START_TEST(by_hand)
+START_TEST(each_piece_once)
 {
-    const struct shape s = {1, 1, 3, 3, 1, 2, 2, 1, 1};
-    const float image[] = {-1, -1, -3, -1, 5, NAN, -7, NAN, 5};
-    /* Windows from (-1, -1) on; the last row looks at row 2 alone. */
-    const float y_want[] = {-1, -1, -1, -3, -1, 5, NAN, NAN, -1, NAN, NAN, NAN, -7, NAN, NAN, 5};
-    const int32_t from[] = {0, 0, 1, 2, 0, 4, 5, 5, 3, 7, 5, 5, 6, 7, 7, 8};
-    struct as_err err;
-    struct twin x = twin_f32(1, 9, false, 0, 1), y = twin_f32(1, 16, false, 0, 1);
-    struct twin dy = twin_f32(1, 16, false, 0, 1), dx = twin_f32(1, 9, false, 0, 1);
-    struct twin index = twin_i32(1, 16, false, 0, 1), avg = twin_f32(1, 16, false, 0, 1);
-    for (size_t i = 0; i < 9; i++)
-        twin_set_f32(&x, 0, i, image[i]);
-    for (size_t i = 0; i < 16; i++)
-        twin_set_f32(&dy, 0, i, 1);
-    FOR_SIDES(i)
-    {
-        struct pool_args a = args_of(&s, POOL_MAX);
-        a.index = twin_at(&index, i);
-        ck_ok(backend_pool_forward(twin_backend(i), &a, twin_at(&x, i), twin_at(&y, i), &err), err);
-        ck_ok(backend_pool_backward(twin_backend(i), &a, twin_at(&dy, i), twin_at(&dx, i), &err),
-              err);
-        for (size_t p = 0; p < 16; p++) {
-            float got = twin_get_f32(&y, i, 0, p);
-            ck_assert_msg(got == y_want[p] || (isnan(got) && isnan(y_want[p])), "y[%zu] is %g", p,
-                          (double)got);
-            ck_assert_int_eq(twin_get_i32(&index, i, 0, p), from[p]);
+    static const size_t sizes[] = {0, 1, 2, 3, 7, 8, 9, PIECES};
+    for (size_t threads = 1; threads <= 8; threads += threads < 3 ? 1 : 5) {
+        struct pool *p = pool_of(threads);
+        for (size_t s = 0; s < AS_ARRAY_LEN(sizes); s++) {
+            int counts[PIECES] = {0};
+            pool_run(p, sizes[s], count_piece, counts);
+            for (size_t i = 0; i < PIECES; i++)
+                ck_assert_int_eq(counts[i], i < sizes[s]);
         }
-        const float dx_want[] = {3, 1, 1, 1, 1, 4, 1, 3, 1};
-        for (size_t p = 0; p < 9; p++)
-            ck_assert_float_eq(twin_get_f32(&dx, i, 0, p), dx_want[p]);
-        a.kind = POOL_AVG;
-        a.index = tensor_none();
-        ck_ok(backend_pool_forward(twin_backend(i), &a, twin_at(&x, i), twin_at(&avg, i), &err),
-              err);
-        ck_assert_float_eq(twin_get_f32(&avg, i, 0, 0), -0.25f); /* over the whole window of 4 */
-        ck_assert_float_eq(twin_get_f32(&avg, i, 0, 5), 0.5f);
+        pool_free(p);
     }
 }
 END_TEST
 
-struct pass {
-    struct backend *be;
-    struct pool_args a;
-    struct tensor x, y;
+static void add_piece(void *arg, size_t i, size_t who)
+{
+    uint64_t *sums = arg;
+    (void)who;
+    sums[i] += i;
+}
+
+/* Jobs right after one another, so that a thread is often late for the last one. */
+START_TEST(many_small_jobs)
+{
+    struct pool *p = pool_of(4);
+    uint64_t sums[5] = {0};
+    for (int job = 0; job < 20000; job++)
+        pool_run(p, 1 + (size_t)job % 5, add_piece, sums);
+    pool_free(p);
+    for (size_t i = 0; i < 5; i++)
+        ck_assert_uint_eq(sums[i], i * (20000 - 4000 * i));
+}
+END_TEST
+
+static void sleep_ms(long ms)
+{
+    struct timespec t = {0, ms * 1000000};
+    ck_assert_int_eq(nanosleep(&t, NULL), 0);
+}
+
+static void meet(void *arg, size_t i, size_t who)
+{
+    atomic_int *here = arg;
+    (void)i;
+    (void)who;
+    atomic_fetch_add(here, 1);
+    for (int ms = 0; atomic_load(here) < 3 && ms < 10000; ms++)
+        sleep_ms(1);
+}
+
+/* Three pieces that wait for one another need three threads at once, awake or asleep before. */
+START_TEST(sleepers_wake)
+{
+    struct pool *p = pool_of(3);
+    for (int round = 0; round < 10; round++) {
+        atomic_int here = 0;
+        sleep_ms(2); /* far past the spin */
+        pool_run(p, 3, meet, &here);
+        ck_assert_int_eq(atomic_load(&here), 3);
+    }
+    pool_free(p);
+}
+END_TEST
+
+static atomic_int begun;
+
+static void count_begin(void)
+{
+    atomic_fetch_add(&begun, 1);
+}
+
+START_TEST(begins_in_each_thread)
+{
+    struct as_err err;
+    struct pool *p = NULL;
+    ck_fails(pool_create(0, NULL, &p, &err), AS_E_INVAL, err, "0 threads");
+    ck_ok(pool_create(5, count_begin, &p, &err), err);
+    ck_assert_int_eq(atomic_load(&begun), 4); /* the caller has begun long ago */
+    pool_free(p);
+}
+END_TEST
+
+/* ---- lanes ---- */
+
+#define MEMBERS 13
+#define WIDTH 9
+
+static struct backend *be;
+
+static void open_two(void)
+{
+    struct as_err err;
+    ck_ok(backend_open("cpu", &(struct backend_opts){.threads = 2}, &be, &err), err);
+}
+
+static void close_two(void)
+{
+    backend_freep(&be);
+}
+
+struct act_task {
+    struct act_args args;
+    int calls[MEMBERS];
 };
 
-static void run_forward(void *arg)
+static as_status run_member(struct backend *lane, size_t i, void *arg, struct as_err *err)
 {
-    struct as_err err;
-    struct pass *p = arg;
-    ck_ok(backend_pool_forward(p->be, &p->a, p->x, p->y, &err), err);
+    struct act_task *t = arg;
+    struct act_args a = t->args;
+    t->calls[i]++;
+    a.members = 1;
+    a.kept = tensor_from(a.kept, i);
+    a.dy = tensor_from(a.dy, i);
+    a.dx = tensor_from(a.dx, i);
+    return backend_act_backward(lane, &a, err);
 }
 
-START_TEST(by_differences)
+START_TEST(lanes_take_the_same_buffers)
 {
-    const struct shape s = {1, 2, 7, 6, 3, 3, 3, 2, 1};
     struct as_err err;
-    struct twin x = twin_f32(1, x_len(&s), false, -1, 1), dx = twin_f32(1, x_len(&s), false, 0, 1);
-    struct twin y = twin_f32(1, y_len(&s), false, 0, 1), dy = twin_f32(1, y_len(&s), false, -1, 1);
-    struct twin index = twin_i32(1, y_len(&s), false, 0, 1);
-    /* No two within 0.01 of each other, so that a step of 0.002 moves no maximum. */
-    for (size_t i = 0; i < x_len(&s); i++)
-        twin_set_f32(&x, 0, i, 0.01f * (float)(i * 101 % 257));
-    FOR_SIDES(i)
-    {
-        struct pass p = {twin_backend(i), args_of(&s, (pool_kind)_i), twin_at(&x, i),
-                         twin_at(&y, i)};
-        p.a.index = _i == POOL_MAX ? twin_at(&index, i) : tensor_none();
-        run_forward(&p);
-        ck_ok(backend_pool_backward(p.be, &p.a, twin_at(&dy, i), twin_at(&dx, i), &err), err);
-        /* y of up to 2.5, rounded by 1e-7, over two steps */
-        struct slope d = {
-            run_forward, &p,  {y.side[i], y.offset, y_len(&s)}, {dy.side[i], dy.offset, y_len(&s)},
-            2e-3f,       1e-3};
-        struct place px = {x.side[i], x.offset, x_len(&s)};
-        struct place pdx = {dx.side[i], dx.offset, x_len(&s)};
-        slope_hold(&d, "x", &px, &pdx);
+    AS_AUTO(buf_freep) struct buf *b = NULL;
+    ck_ok(buf_create(be, BUF_F32, 3 * MEMBERS * WIDTH, &b, &err), err);
+    for (size_t i = 0; i < MEMBERS * WIDTH; i++)
+        ck_ok(buf_fill_f32(b, i, 1, (float)i, &err), err);
+    ck_ok(buf_fill_f32(b, MEMBERS * WIDTH, MEMBERS * WIDTH, -1, &err), err);
+    struct act_task t = {.args = {.members = MEMBERS,
+                                  .n = WIDTH,
+                                  .act = ACT_NONE,
+                                  .kept = tensor_at(b, MEMBERS * WIDTH, WIDTH),
+                                  .dy = tensor_at(b, 0, WIDTH),
+                                  .dx = tensor_at(b, (size_t)2 * MEMBERS * WIDTH, WIDTH)}};
+    ck_assert_uint_eq(backend_lanes(be), 2);
+    ck_ok(backend_for_each(be, MEMBERS, run_member, &t, &err), err);
+    float got[MEMBERS * WIDTH];
+    ck_ok(buf_download(b, (size_t)2 * MEMBERS * WIDTH, got, MEMBERS * WIDTH, &err), err);
+    for (size_t i = 0; i < MEMBERS * WIDTH; i++)
+        ck_assert(got[i] == (float)i);
+    for (size_t k = 0; k < MEMBERS; k++)
+        ck_assert_int_eq(t.calls[k], 1);
+}
+END_TEST
+
+static as_status make_buffer(struct backend *lane, size_t i, void *arg, struct as_err *err)
+{
+    struct buf **made = arg;
+    (void)i;
+    ck_assert_uint_eq(backend_lanes(lane), 1);
+    ck_assert_str_eq(backend_name(lane), "cpu");
+    return buf_create(lane, BUF_F32, 4, &made[i], err);
+}
+
+/* A buffer made in a lane is the back end's: it outlives the call and works with any lane. */
+START_TEST(lanes_make_buffers)
+{
+    struct as_err err;
+    struct buf *made[4] = {NULL};
+    ck_ok(backend_for_each(be, 4, make_buffer, made, &err), err);
+    struct act_args a = {1,
+                         4,
+                         ACT_NONE,
+                         tensor_at(made[0], 0, 4),
+                         tensor_at(made[1], 0, 4),
+                         tensor_at(made[2], 0, 4)};
+    ck_ok(backend_act_backward(be, &a, &err), err);
+    ck_ok(buf_copy(made[3], 0, made[2], 0, 4, &err), err);
+    for (size_t i = 0; i < 4; i++)
+        buf_free(made[i]);
+}
+END_TEST
+
+static as_status fail_some(struct backend *lane, size_t i, void *arg, struct as_err *err)
+{
+    atomic_int *calls = arg;
+    (void)lane;
+    atomic_fetch_add(calls, 1);
+    if (i == 5)
+        return as_fail(err, AS_E_NUMERIC, "task five");
+    return i > 5 && i % 2 == 1 ? as_fail(err, AS_E_INVAL, "task %zu", i) : AS_OK;
+}
+
+/* All tasks are run; the lowest one's error comes back, whatever the number of lanes. */
+START_TEST(lowest_error_wins)
+{
+    static const char *const names[] = {"cpu", "cpu", "reference"};
+    for (int threads = 1; threads <= 3; threads++) {
+        struct as_err err;
+        AS_AUTO(backend_freep) struct backend *b = NULL;
+        ck_ok(
+            backend_open(names[threads - 1], &(struct backend_opts){.threads = threads}, &b, &err),
+            err);
+        atomic_int calls = 0;
+        ck_fails(backend_for_each(b, 40, fail_some, &calls, &err), AS_E_NUMERIC, err, "task five");
+        ck_assert_int_eq(atomic_load(&calls), 40);
+        ck_assert_int_eq(backend_for_each(b, 40, fail_some, &calls, NULL), AS_E_NUMERIC);
     }
 }
 END_TEST
 
-START_TEST(faults)
+START_TEST(other_back_ends_refused)
 {
     struct as_err err;
-    struct backend *be = twin_backend(1);
-    struct tensor t = tensor_none();
-#define FAULT(part, ...)                                                                           \
-    do {                                                                                           \
-        struct pool_args a = {__VA_ARGS__};                                                        \
-        ck_fails(backend_pool_forward(be, &a, t, t, &err), AS_E_INVAL, err, part);                 \
-        ck_fails(backend_pool_backward(be, &a, t, t, &err), AS_E_INVAL, err, part);                \
-    } while (0)
-    /*                             K  B  H  W  C KH KW s  p */
-    FAULT("0 x 4", 1, 1, 0, 4, 2, 2, 2, 2, 0);
-    FAULT("kernel is 2 x 0", 1, 1, 4, 4, 2, 2, 0, 2, 0);
-    FAULT("stride is 0", 1, 1, 4, 4, 2, 2, 2, 0, 0);
-    FAULT("pad is 2", 1, 1, 4, 4, 2, 3, 3, 2, 2);
-    FAULT("kind 7", 1, 1, 4, 4, 2, 2, 2, 2, 0, (pool_kind)7);
-#undef FAULT
-    const struct shape s = {2, 1, 4, 4, 2, 2, 2, 2, 0};
-    struct twin x = twin_f32(2, x_len(&s), false, 0, 1), y = twin_f32(2, y_len(&s), false, 0, 1);
-    struct pool_args a = args_of(&s, POOL_MAX);
-    ck_fails(backend_pool_forward(be, &a, twin_at(&x, 1), twin_at(&y, 1), &err), AS_E_INVAL, err,
-             "index is missing");
-    a.index = twin_at(&y, 1);
-    ck_fails(backend_pool_forward(be, &a, twin_at(&x, 1), twin_at(&y, 1), &err), AS_E_INVAL, err,
-             "index is F32");
-    a.kind = POOL_AVG;
-    a.index = t;
-    ck_fails(backend_pool_backward(be, &a, twin_at(&y, 1), twin_at(&y, 1), &err), AS_E_INVAL, err,
-             "dx has 32 elements");
+    AS_AUTO(backend_freep) struct backend *other = NULL;
+    AS_AUTO(buf_freep) struct buf *b = NULL;
+    ck_ok(backend_open("cpu", &(struct backend_opts){.threads = 2}, &other, &err), err);
+    ck_ok(buf_create(other, BUF_F32, (size_t)3 * WIDTH, &b, &err), err);
+    struct act_task t = {.args = {1, WIDTH, ACT_NONE, tensor_at(b, 0, 0), tensor_at(b, WIDTH, 0),
+                                  tensor_at(b, (size_t)2 * WIDTH, 0)}};
+    ck_fails(backend_for_each(be, 2, run_member, &t, &err), AS_E_INVAL, err,
+             "belongs to another back end");
+}
+END_TEST
+
+START_TEST(no_graphs_on_the_host)
+{
+    static const char *const names[] = {"cpu", "reference"};
+    for (size_t i = 0; i < AS_ARRAY_LEN(names); i++) {
+        struct as_err err;
+        struct graph *g = NULL;
+        AS_AUTO(backend_freep) struct backend *b = NULL;
+        ck_ok(backend_open(names[i], NULL, &b, &err), err);
+        ck_fails(backend_graph_begin(b, &err), AS_E_UNSUPPORTED, err, names[i]);
+        ck_fails(backend_graph_end(b, &g, &err), AS_E_UNSUPPORTED, err, names[i]);
+        ck_fails(backend_graph_run(b, g, &err), AS_E_UNSUPPORTED, err, names[i]);
+        graph_free(g);
+    }
 }
 END_TEST
 
 Suite *test_suite(void)
 {
-    twin_probe();
     Suite *s = suite_create("kernels_pool");
-    TCase *c = tcase_create("pool");
-    tcase_set_timeout(c, 120);
-    tcase_add_checked_fixture(c, twin_open, twin_close);
-    tcase_add_loop_test(c, pool, POOL_MAX, POOL_AVG + 1);
-    tcase_add_test(c, by_hand);
-    tcase_add_loop_test(c, by_differences, POOL_MAX, POOL_AVG + 1);
-    tcase_add_test(c, faults);
-    suite_add_tcase(s, c);
+    TCase *pool = tcase_create("pool"), *lanes = tcase_create("lanes");
+    tcase_set_timeout(pool, 60);
+    tcase_add_test(pool, each_piece_once);
+    tcase_add_test(pool, many_small_jobs);
+    tcase_add_test(pool, sleepers_wake);
+    tcase_add_test(pool, begins_in_each_thread);
+    suite_add_tcase(s, pool);
+    tcase_add_checked_fixture(lanes, open_two, close_two);
+    tcase_add_test(lanes, lanes_take_the_same_buffers);
+    tcase_add_test(lanes, lanes_make_buffers);
+    tcase_add_test(lanes, lowest_error_wins);
+    tcase_add_test(lanes, other_back_ends_refused);
+    tcase_add_test(lanes, no_graphs_on_the_host);
+    suite_add_tcase(s, lanes);
     return s;
 }

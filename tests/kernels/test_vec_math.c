@@ -1,4 +1,5 @@
-/* The branch-free exp, tanh and erf against libm's in double, over the floats' whole range. */
+/* The branch-free exp, log1p, tanh and erf against libm's in double, over the floats' whole range.
+ */
 #include <math.h>
 
 #include "kernels/cpu/vec_math.h"
@@ -54,6 +55,21 @@ START_TEST(accuracy)
 }
 END_TEST
 
+/* Every 997th float from 0 to 1. */
+START_TEST(accuracy_of_log1p)
+{
+    double most = 0;
+    for (uint32_t bits = 0; bits <= bits_of_float(1); bits += 997) {
+        double off = ulps(vec_log1p(float_of_bits(bits)), log1p((double)float_of_bits(bits)));
+        most = off > most || isnan(off) ? off : most;
+    }
+    ck_assert_double_le(most, 3);
+    ck_assert_float_eq(vec_log1p(0), 0);
+    ck_assert_float_eq(vec_log1p(1), logf(2));
+    ck_assert_float_nan(vec_log1p(NAN));
+}
+END_TEST
+
 START_TEST(edges)
 {
     ck_assert_float_nan(vec_exp(NAN));
@@ -75,6 +91,7 @@ Suite *test_suite(void)
     TCase *c = tcase_create("vec_math");
     tcase_set_timeout(c, 60);
     tcase_add_test(c, accuracy);
+    tcase_add_test(c, accuracy_of_log1p);
     tcase_add_test(c, edges);
     suite_add_tcase(s, c);
     return s;

@@ -147,7 +147,7 @@ START_TEST(data_sets_are_read_in_full)
     ck_assert(!created);
     snprintf(doc, sizeof doc,
              "{'name': 'd', 'format': 'csv', 'files': {'table': '%s'}, 'target': 0}", good);
-    ck_fails(add_dataset(doc, &d, &created), AS_E_INVAL, err, ""); /* text among the features */
+    ck_fails(add_dataset(doc, &d, &created), AS_E_CONFLICT, err, "read in another way");
     snprintf(doc, sizeof doc,
              "{'name': 'e', 'format': 'csv', 'files': {'table': '%s'}, 'target': 'class'}", ragged);
     ck_fails(add_dataset(doc, &d, &created), AS_E_INVAL, err, "line 3");
@@ -173,6 +173,58 @@ START_TEST(data_sets_are_read_in_full)
     ck_ok(dataset_delete(s.db, "d", &err), err);
     ck_fails(dataset_get(s.db, &s.a, "d", &d, &err), AS_E_NOT_FOUND, err, "'d'");
     ck_fails(dataset_delete(s.db, "d", &err), AS_E_NOT_FOUND, err, "'d'");
+}
+END_TEST
+
+START_TEST(data_sets_of_other_kinds)
+{
+    char table[SHA256_HEX_SIZE], text[SHA256_HEX_SIZE], doc[400];
+    struct dataset_row d;
+    struct dataset_page page;
+    bool created = false;
+    put_blob(&s, "x,job,y\n1,cook,a\n,cook,b\n3,?,a\n", table);
+    put_blob(&s, "to be or not", text);
+    snprintf(doc, sizeof doc,
+             "{'name': 'jobs', 'format': 'csv', 'files': {'table': '%s'}, 'target': 'y'}", table);
+    ck_ok(add_dataset(doc, &d, &created), err);
+    ck_assert_str_eq(d.input, "table");
+    ck_assert_str_eq(d.columns, "[{\"kind\":\"numeric\",\"missing\":1,\"name\":\"x\"},{"
+                                "\"kind\":\"categorical\",\"missing\":1,\"name\":\"job\","
+                                "\"other\":0,\"values\":[\"cook\"]}]");
+    struct dataset_info info = {0};
+    ck_ok(dataset_row_info(&d, &info, &err), err);
+    ck_assert_uint_eq(dataset_inputs(&info), 5);
+    dataset_info_done(&info);
+    snprintf(doc, sizeof doc,
+             "{'name': 'play', 'format': 'tokens', 'files': {'table': '%s'}, 'options': {'raw': "
+             "true, 'vocab': 60000}}",
+             text);
+    ck_ok(add_dataset(doc, &d, &created), err);
+    ck_assert_str_eq(d.task, "language_modeling");
+    ck_assert_str_eq(d.options, "{\"raw\":true,\"vocab\":60000}");
+    ck_assert_int_eq(d.n_outputs, 60000);
+    ck_assert_int_eq(d.n_rows, 6);
+    char other[SHA256_HEX_SIZE];
+    snprintf(other, sizeof other, "%s", d.sha256);
+    snprintf(doc, sizeof doc, "{'name': 'bytes', 'format': 'text', 'files': {'table': '%s'}}",
+             text);
+    ck_ok(add_dataset(doc, &d, &created), err);
+    ck_assert_str_ne(d.sha256, other);
+    ck_assert_ptr_null(d.options);
+    struct page_req req = {.size = 10};
+    ck_ok(dataset_list(s.db, &s.a, &req, &page, &err), err);
+    ck_assert_uint_eq(page.n, 3);
+    snprintf(doc, sizeof doc,
+             "{'name': 'e', 'format': 'text', 'files': {'table': '%s'}, 'target': 'a'}", text);
+    ck_fails(add_dataset(doc, &d, &created), AS_E_INVAL, err, "none is named");
+    ck_assert_str_eq(err.pointer, "/target");
+    snprintf(doc, sizeof doc,
+             "{'name': 'e', 'format': 'text', 'files': {'table': '%s'}, 'options': {'row': 1}}",
+             text);
+    ck_fails(add_dataset(doc, &d, &created), AS_E_INVAL, err, "raw");
+    ck_assert_str_eq(err.pointer, "/options/row");
+    snprintf(doc, sizeof doc, "{'name': 'e', 'format': 'idx', 'files': {'table': '%s'}}", text);
+    ck_fails(add_dataset(doc, &d, &created), AS_E_INVAL, err, "features and targets");
 }
 END_TEST
 
@@ -376,6 +428,7 @@ Suite *test_suite(void)
     tcase_add_test(c, wrong_digests_are_refused);
     tcase_add_test(c, unused_content_goes_and_used_stays);
     tcase_add_test(c, data_sets_are_read_in_full);
+    tcase_add_test(c, data_sets_of_other_kinds);
     tcase_add_test(c, tokens_say_who);
     tcase_add_test(c, the_last_admin_stays);
     tcase_add_test(c, tokens_are_imported);

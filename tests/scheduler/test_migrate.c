@@ -99,6 +99,34 @@ START_TEST(old_sweeps_get_an_order_of_ending)
 }
 END_TEST
 
+/* Sweeps from before groups go on as they began: each trial alone. */
+START_TEST(old_sweeps_have_no_groups)
+{
+    pg_fixture_exec(url, "create table trial_group (x int)"); /* in the way of 0005's index */
+    ck_fails(migrate_run(db, NULL, &err), AS_E_INTERNAL, err, "0005_groups");
+    pg_fixture_exec(
+        url,
+        "insert into sweep (id, name, document, metric, goal, method, seed, planned, "
+        "max_restarts, grace_ms) values ('a', 'a', '{}', 'm', 'minimize', 'random', 1, 9, 3, "
+        "0); insert into trial (sweep_key, number, state, attempt, params, suggestion, seed, "
+        "suggestion_index, runner, epoch, claimed_at, started_at) select 1, i, case i % 2 when "
+        "0 then 'running' else 'queued' end, 1, '{}', '{}', 0, i, 'r', 1, now(), now() from "
+        "generate_series(0, 5) i; insert into attempt (sweep_key, number, attempt, runner, "
+        "epoch, claim_id, ended_at, outcome) select 1, i, 1, 'r', 1, 'c', case i % 2 when 1 "
+        "then now() end, case i % 2 when 1 then 'released' end from generate_series(0, 5) i; "
+        "drop table trial_group");
+    ck_ok(migrate_run(db, NULL, &err), err);
+    ck_assert_int_eq(pg_fixture_i64(url, "select count(*) from sweep where max_group is null"), 1);
+    ck_assert_int_eq(pg_fixture_i64(url, "select count(*) from trial where shape is null and "
+                                         "bytes_per_member is null and group_id is null"),
+                     6);
+    /* and the table holds what groups rest on */
+    ck_assert_int_eq(pg_fixture_i64(url, "select count(*) from pg_constraint where conname in "
+                                         "('trial_shaped', 'trial_grouped', 'attempt_grouped')"),
+                     3);
+}
+END_TEST
+
 static void *migrate_thread(void *arg)
 {
     struct store *own = NULL;
@@ -145,6 +173,7 @@ Suite *test_suite(void)
     tcase_add_test(c, refuses_a_newer_schema);
     tcase_add_test(c, a_failure_leaves_nothing_behind);
     tcase_add_test(c, old_sweeps_get_an_order_of_ending);
+    tcase_add_test(c, old_sweeps_have_no_groups);
     tcase_add_test(c, many_at_once_apply_once);
     tcase_add_test(c, versions_ascend_without_holes);
     suite_add_tcase(s, c);

@@ -66,6 +66,10 @@ START_TEST(bad_documents_change_nothing)
          "'bool'}}, 'limits': {'max_trials': 2}, 'trial': {'train': {'dataset': 'none', 'epochs': "
          "1}}}",
          "/trial/train/dataset"},
+        {"{'name': 'b', 'metric': {'name': 'm', 'goal': 'minimize'}, 'parameters': {'x': {'type': "
+         "'float', 'min': 0, 'max': 1}}, 'constraints': [{'metric': 'ms', 'max': 1}, {'metric': "
+         "'x', 'max': 0.5}], 'limits': {'max_trials': 2}, 'trial': {'command': ['true']}}",
+         "/constraints/1/metric"},
     };
     struct sweep_row row;
     for (size_t i = 0; i < AS_ARRAY_LEN(bad); i++) {

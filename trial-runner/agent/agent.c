@@ -34,7 +34,10 @@ void agent_done(struct agent *a)
 {
     while (a->n)
         agent_release(a, a->attempts[a->n - 1]);
+    agent_drop_groups(a);
     free(a->attempts);
+    free(a->groups);
+    group_sizes_done(&a->sizes);
     client_free(a->claim_client);
     client_free(a->beat_client);
     if (a->wake_fd > 0)
@@ -94,6 +97,63 @@ static as_status choose_gpus_locked(const struct agent *a, int64_t want, bool *t
     return str_check(list, err);
 }
 
+int64_t agent_slots_taken_locked(const struct agent *a)
+{
+    int64_t taken = (int64_t)a->n_groups;
+    for (size_t i = 0; i < a->n; i++)
+        taken += a->attempts[i]->group == NULL;
+    return taken;
+}
+
+struct group *agent_group_find_locked(const struct agent *a, const char *id)
+{
+    for (size_t i = 0; i < a->n_groups; i++)
+        if (strcmp(a->groups[i]->id, id) == 0)
+            return a->groups[i];
+    return NULL;
+}
+
+struct group *agent_group_to_fill_locked(const struct agent *a)
+{
+    for (size_t i = 0; i < a->n_groups; i++)
+        if (!a->groups[i]->closed && a->groups[i]->held < a->groups[i]->most_held)
+            return a->groups[i];
+    return NULL;
+}
+
+static as_status add_group_locked(struct agent *a, const struct claimed *c, struct group **ret,
+                                  struct as_err *err)
+{
+    AS_AUTO(str_done) struct str gpus = {0};
+    AS_AUTO(group_freep) struct group *g = NULL;
+    bool taken[OPTIONS_MAX_GPUS] = {false};
+    as_status st = choose_gpus_locked(a, c->gpus, taken, &gpus, err);
+    if (st == AS_OK)
+        st = group_create(a->options, &c->group, str_cstr(&gpus), &g, err);
+    if (st == AS_OK)
+        st = as_reserve_one(&a->groups, a->n_groups, &a->cap_groups, sizeof *a->groups, err);
+    if (st != AS_OK)
+        return st;
+    memcpy(g->gpu_taken, taken, sizeof taken);
+    for (size_t i = 0; i < OPTIONS_MAX_GPUS; i++)
+        a->gpu_busy[i] |= taken[i];
+    *ret = a->groups[a->n_groups++] = as_steal(g);
+    return AS_OK;
+}
+
+/* The group of a claimed attempt: NULL when it has none. */
+static as_status join_locked(struct agent *a, const struct claimed *c, bool refill,
+                             struct group **ret, struct as_err *err)
+{
+    struct group *g = c->group.max_members ? agent_group_find_locked(a, c->group.id) : NULL;
+    *ret = g;
+    if (!c->group.max_members)
+        return AS_OK;
+    if (g ? g->closed || g->held >= (size_t)g->max_members : refill)
+        return as_fail(err, AS_E_EXHAUSTED, "its group takes no more trials");
+    return g ? AS_OK : add_group_locked(a, c, ret, err);
+}
+
 /* Put it into the list and start its courier. Takes `attempt` on success only. */
 static as_status enlist_locked(struct agent *a, struct attempt *attempt, struct as_err *err)
 {
@@ -101,13 +161,16 @@ static as_status enlist_locked(struct agent *a, struct attempt *attempt, struct 
     if (st < 0 || (st = courier_start(attempt, err)) < 0)
         return st;
     a->attempts[a->n++] = attempt;
+    if (attempt->group && ++attempt->group->held > attempt->group->most_held)
+        attempt->group->most_held = attempt->group->held;
     for (size_t i = 0; i < OPTIONS_MAX_GPUS; i++)
         a->gpu_busy[i] |= attempt->gpu_taken[i];
     return AS_OK;
 }
 
-static as_status hold_locked(struct agent *a, struct claimed *c, struct as_err *err)
+static as_status hold_locked(struct agent *a, struct claimed *c, bool refill, struct as_err *err)
 {
+    struct group *group = NULL;
     AS_AUTO(str_done) struct str gpus = {0};
     AS_AUTO(attempt_freep) struct attempt *attempt = NULL;
     bool taken[OPTIONS_MAX_GPUS] = {false};
@@ -115,22 +178,25 @@ static as_status hold_locked(struct agent *a, struct claimed *c, struct as_err *
         return as_fail(err, AS_E_CONFLICT, "the runner is leaving");
     if (is_held_locked(a, c->sweep, c->number, c->attempt))
         return as_fail(err, AS_E_CONFLICT, "held already");
-    as_status st = choose_gpus_locked(a, c->gpus, taken, &gpus, err);
+    as_status st = join_locked(a, c, refill, &group, err);
+    if (st == AS_OK && !group)
+        st = choose_gpus_locked(a, c->gpus, taken, &gpus, err);
     if (st == AS_OK)
-        st = attempt_create(a->options, c->sweep, c->number, c->attempt, c, NULL, str_cstr(&gpus),
-                            a->wake_fd, &attempt, err);
+        st = attempt_create(a->options, c->sweep, c->number, c->attempt, c, NULL,
+                            group ? group->gpus : str_cstr(&gpus), a->wake_fd, &attempt, err);
     if (st < 0 || !attempt)
         return st;
+    attempt->group = group;
     memcpy(attempt->gpu_taken, taken, sizeof taken);
     if ((st = enlist_locked(a, attempt, err)) == AS_OK)
         attempt = NULL;
     return st;
 }
 
-as_status agent_hold(struct agent *a, struct claimed *claimed, struct as_err *err)
+as_status agent_hold(struct agent *a, struct claimed *claimed, bool refill, struct as_err *err)
 {
     pthread_mutex_lock(&a->lock);
-    as_status st = hold_locked(a, claimed, err);
+    as_status st = hold_locked(a, claimed, refill, err);
     pthread_mutex_unlock(&a->lock);
     return st;
 }
@@ -162,9 +228,27 @@ void agent_release(struct agent *a, struct attempt *attempt)
         }
     for (size_t i = 0; i < OPTIONS_MAX_GPUS; i++)
         a->gpu_busy[i] &= !attempt->gpu_taken[i];
+    if (attempt->group)
+        attempt->group->held--;
     pthread_cond_broadcast(&a->changed);
     pthread_mutex_unlock(&a->lock);
     attempt_free(attempt);
+}
+
+void agent_drop_groups(struct agent *a)
+{
+    pthread_mutex_lock(&a->lock);
+    for (size_t i = 0; i < a->n_groups; i++) {
+        struct group *g = a->groups[i];
+        if (g->held > 0 || g->pid)
+            continue;
+        for (size_t k = 0; k < OPTIONS_MAX_GPUS; k++)
+            a->gpu_busy[k] &= !g->gpu_taken[k];
+        a->groups[i--] = a->groups[--a->n_groups];
+        group_free(g);
+        pthread_cond_broadcast(&a->changed);
+    }
+    pthread_mutex_unlock(&a->lock);
 }
 
 json_t *agent_refs(struct agent *a)

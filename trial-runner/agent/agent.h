@@ -3,11 +3,13 @@
  * Threads: main (processes), claim, heartbeat, and a courier per attempt.
  * Locks, in this order: agent.lock, then attempt.lock. No lock is held during HTTP. Attempts are
  * added by the claim thread, removed and freed by main alone, both under agent.lock: whoever holds
- * it may use any attempt in the list, and main may use them without it. */
+ * it may use any attempt in the list, and main may use them without it. The same for groups. */
 #ifndef ASSAY_TRIAL_RUNNER_AGENT_AGENT_H
 #define ASSAY_TRIAL_RUNNER_AGENT_AGENT_H
 
 #include "trial-runner/agent/attempt.h"
+#include "trial-runner/agent/group.h"
+#include "trial-runner/agent/group_size.h"
 
 struct agent {
     const struct options *options; /* borrowed */
@@ -25,6 +27,9 @@ struct agent {
     struct as_err fatal;     /* code AS_OK: none. Else why the runner cannot go on */
     struct attempt **attempts;
     size_t n, cap;
+    struct group **groups;
+    size_t n_groups, cap_groups;
+    struct group_sizes sizes;
     bool gpu_busy[OPTIONS_MAX_GPUS];
 };
 
@@ -36,9 +41,19 @@ void agent_wake(struct agent *a);                           /* the main loop */
 void agent_fail(struct agent *a, const struct as_err *err); /* set fatal, wake all */
 bool agent_wait_locked(struct agent *a, int64_t ms);        /* on `changed`; false: time is up */
 
+/* Slots that are taken: an attempt takes one, a group one for all its members. Under lock. */
+int64_t agent_slots_taken_locked(const struct agent *a);
+
+/* A group with places that were left by members, or NULL. Under lock. */
+struct group *agent_group_to_fill_locked(const struct agent *a);
+struct group *agent_group_find_locked(const struct agent *a, const char *id);
+
 /* Hold one more attempt: take gpus from the free ones, create it, start its courier. Empties
- * `claimed`. AS_E_CONFLICT: held already, or the runner drains; AS_E_EXHAUSTED: too few GPUs. */
-AS_MUST_CHECK as_status agent_hold(struct agent *a, struct claimed *claimed, struct as_err *err);
+ * `claimed`. One that is claimed into a group joins it; the group is made when it is not there,
+ * unless the attempt is a `refill` of one that was. AS_E_CONFLICT: held already, or the runner
+ * drains; AS_E_EXHAUSTED: too few GPUs, or its group takes no more. */
+AS_MUST_CHECK as_status agent_hold(struct agent *a, struct claimed *claimed, bool refill,
+                                   struct as_err *err);
 
 /* Hold an attempt whose result was found on disk. Empties `found`. */
 AS_MUST_CHECK as_status agent_hold_result(struct agent *a, const char *sweep, int64_t number,
@@ -47,6 +62,9 @@ AS_MUST_CHECK as_status agent_hold_result(struct agent *a, const char *sweep, in
 
 /* Main only: take an attempt out of the list, give its GPUs back, join its courier, free it. */
 void agent_release(struct agent *a, struct attempt *attempt);
+
+/* Main only: free the groups whose process has ended, or never was, once no attempt is theirs. */
+void agent_drop_groups(struct agent *a);
 
 /* [{sweep, number, attempt}…] of what is held and not dropped. New reference, NULL: out of memory.
  */

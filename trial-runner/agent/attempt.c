@@ -72,6 +72,7 @@ void attempt_free(struct attempt *a)
     client_free(a->send);
     claimed_done(&a->claimed);
     child_spec_done(&a->spec);
+    json_decref(a->job);
     result_done(&a->result);
     pthread_cond_destroy(&a->changed);
     pthread_mutex_destroy(&a->lock);

@@ -29,6 +29,8 @@ typedef enum attempt_phase {
     ATTEMPT_DELIVERED,
 } attempt_phase;
 
+struct group;
+
 struct attempt {
     /* Never change after creation. */
     char *sweep;
@@ -39,6 +41,7 @@ struct attempt {
     struct claimed claimed;        /* empty when the attempt was recovered from disk */
     char *gpus;                    /* for CUDA_VISIBLE_DEVICES */
     bool recovered;
+    struct group *group;  /* that it is a member of; borrowed; NULL: it runs by itself */
     struct client *fetch; /* the courier's, for preparing; interrupted by a stop */
     struct client *send;  /* the courier's, for results */
     int wake_fd;          /* of the main loop; borrowed */
@@ -50,11 +53,13 @@ struct attempt {
     struct tail tail;
     struct result result;   /* from `ended` on: the courier's */
     struct child_spec spec; /* the courier's until `ready`, then main's */
+    json_t *job;            /* likewise; of a member: {"dataset", "metric", "member"}; owned */
 
     /* The main thread's own. */
     pthread_t courier;
     bool has_courier;
-    pid_t pid; /* 0: none */
+    pid_t pid;   /* of its own process; 0: none */
+    bool joined; /* it runs as a member of its group */
     int out_fd;
     struct stopping stopping;
     bool gpu_taken[OPTIONS_MAX_GPUS];

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -13,6 +14,7 @@
 
 #define TEMPORARY_OLD_S (24 * 3600)
 #define COPY_BYTES (1 << 20)
+#define LOCK_WAIT_MS 5
 
 static as_status copy_file(const char *from, const char *to, struct as_err *err)
 {
@@ -52,6 +54,31 @@ static as_status hand_out(const char *cached, int64_t size, const char *dest, st
     return copy_file(cached, dest, err);
 }
 
+/* Fetch a file that is not cached, unless another thread or runner is at it: then wait a little.
+ * One at a time, because a second download that replaces the first takes the file away under a
+ * link() in progress (ENOENT), and because the members of a group all want the same file at once.
+ */
+static as_status fetch_or_wait(struct client *c, const char *sha256, int64_t size, const char *path,
+                               const struct client_opts *opts, bool *ret_fetched,
+                               struct as_err *err)
+{
+    struct stat sb;
+    AS_AUTO(str_done) struct str name = {0};
+    str_printf(&name, "%s.tmplock", path); /* cache_shrink removes it when it is old */
+    if (str_check(&name, err) != AS_OK)
+        return AS_E_NOMEM;
+    AS_AUTO(file_closep) int fd = open(name.s, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    if (fd < 0)
+        return as_fail(err, AS_E_IO, "%s: %s", name.s, strerror(errno));
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
+        *ret_fetched = stat(path, &sb) < 0 || sb.st_size != size; /* else it came meanwhile */
+        return *ret_fetched ? client_download_blob(c, sha256, path, 0, opts, err) : AS_OK;
+    }
+    if (!client_wait(c, LOCK_WAIT_MS))
+        return as_fail(err, AS_E_UNAVAILABLE, "interrupted");
+    return AS_OK;
+}
+
 as_status cache_get(const char *cache_dir, int64_t max_bytes, struct client *c, const char *sha256,
                     int64_t size, const char *dest, const struct client_opts *opts,
                     struct as_err *err)
@@ -64,15 +91,19 @@ as_status cache_get(const char *cache_dir, int64_t max_bytes, struct client *c, 
     as_status st = str_check(&path, err);
     if (st == AS_OK)
         st = str_check(&dir, err);
-    if (st < 0 || (st = hand_out(path.s, size, dest, NULL)) != AS_E_NOT_FOUND)
-        return st < 0 ? as_fail(err, st, "%s: cannot be filled from the cache", dest) : AS_OK;
-    if ((st = file_mkdirs(dir.s, 0755, err)) < 0 ||
-        (st = client_download_blob(c, sha256, path.s, 0, opts, err)) < 0 ||
-        (st = hand_out(path.s, size, dest, err)) < 0)
+    if (st < 0 || (st = hand_out(path.s, size, dest, err)) != AS_E_NOT_FOUND)
         return st;
-    if (max_bytes)
+    if ((st = file_mkdirs(dir.s, 0755, err)) < 0)
+        return st;
+    for (bool fetched = false; !fetched;) {
+        if ((st = fetch_or_wait(c, sha256, size, path.s, opts, &fetched, err)) < 0)
+            return st;
+        if ((st = hand_out(path.s, size, dest, err)) != AS_E_NOT_FOUND)
+            break;
+    }
+    if (st == AS_OK && max_bytes)
         cache_shrink(cache_dir, max_bytes);
-    return AS_OK;
+    return st;
 }
 
 struct cached {

@@ -53,14 +53,14 @@ static void default_signals(void)
 static _Noreturn void become(const struct child_spec *s, pid_t parent, int out_fd, int err_fd)
 {
     struct rlimit no_core = {0, 0};
-    int null_fd = open("/dev/null", O_RDONLY);
+    int in_fd = s->stdin_fd ? *s->stdin_fd : open("/dev/null", O_RDONLY);
     setsid();
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) /* it died before the line above */
         _exit(127);
     setrlimit(RLIMIT_CORE, &no_core);
     default_signals();
-    if (dup2(null_fd, 0) < 0 || dup2(out_fd, 1) < 0 || dup2(out_fd, 2) < 0)
+    if (dup2(in_fd, 0) < 0 || dup2(out_fd, 1) < 0 || dup2(out_fd, 2) < 0)
         fail_in_child(err_fd, false);
     if (err_fd != 3 && dup3(err_fd, 3, O_CLOEXEC) < 0)
         fail_in_child(err_fd, false);

@@ -13,12 +13,13 @@
 struct child_spec {
     char **argv;     /* NULL-terminated; owned, each element too */
     char *directory; /* owned; NULL: the runner's own */
+    int *stdin_fd;   /* becomes descriptor 0; borrowed; NULL: /dev/null */
     struct child_env env;
 };
 
 void child_spec_done(struct child_spec *s);
 
-/* Start argv[0] (looked up in the runner's PATH, never through a shell) with stdin from /dev/null,
+/* Start argv[0] (looked up in the runner's PATH, never through a shell) with stdin from /dev/null
  * stdout and stderr into one pipe, no other descriptor, default signals, a new session and group,
  * and SIGKILL when this thread dies. Returns when the program runs.
  *   ret_out_fd  read end of the pipe, non-blocking; owned by the caller

@@ -1,5 +1,7 @@
 #include "trial-runner/agent/child_env.h"
 
+#include <sched.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/str.h"
@@ -93,4 +95,26 @@ as_status child_env_set(struct child_env *e, const char *name, const char *value
     free(e->v[i]);
     e->v[i] = text;
     return AS_OK;
+}
+
+void child_env_unset(struct child_env *e, const char *name)
+{
+    size_t i = find(e, name);
+    if (i == e->n)
+        return;
+    free(e->v[i]);
+    e->v[i] = e->v[--e->n];
+    e->v[e->n] = NULL;
+}
+
+as_status child_env_set_threads(struct child_env *e, int64_t slots, struct as_err *err)
+{
+    cpu_set_t set;
+    char text[24];
+    int64_t cpus = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+    int64_t threads = cpus / slots > 1 ? cpus / slots : 1;
+    if (child_env_get(e, "ASSAY_THREADS"))
+        return AS_OK;
+    snprintf(text, sizeof text, "%lld", (long long)threads);
+    return child_env_set(e, "ASSAY_THREADS", text, err);
 }

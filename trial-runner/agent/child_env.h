@@ -21,6 +21,12 @@ void child_env_done(struct child_env *e);
 /* Add or replace. AS_E_INVAL when the name is empty or holds '='; AS_E_NOMEM. */
 AS_MUST_CHECK as_status child_env_set(struct child_env *e, const char *name, const char *value,
                                       struct as_err *err);
+void child_env_unset(struct child_env *e, const char *name);
+
+/* ASSAY_THREADS for the built-in trainer, where it is not set: the CPUs that this process may use,
+ * shared by the slots; at least 1. AS_E_NOMEM. */
+AS_MUST_CHECK as_status child_env_set_threads(struct child_env *e, int64_t slots,
+                                              struct as_err *err);
 const char *child_env_get(const struct child_env *e, const char *name); /* a view, or NULL */
 
 #endif

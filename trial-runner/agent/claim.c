@@ -1,4 +1,5 @@
 /* The claim thread: asks for trials while slots are free, and hands what it gets to couriers. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -8,6 +9,10 @@
 #define CLAIM_WAIT_MS 20000
 #define CLAIM_TIMEOUT_MS (CLAIM_WAIT_MS + 15000)
 #define CLAIM_MAX_TRIALS 64
+#define CLAIM_GROUP_MAX 96
+#define BESIDE_GROUPS_WAIT_MS 500 /* so that a place in a group that falls free is soon asked for  \
+                                   */
+#define REFILL_WAIT_MS 1000 /* members that go on should not wait long for one that may come */
 #define PAUSE_FIRST_MS 200
 #define PAUSE_MOST_MS 5000
 #define ROOM_PAUSE_MS 2000
@@ -16,31 +21,50 @@
 struct question {
     char id[CLIENT_KEY_SIZE];
     int64_t epoch, max_trials, gpus;
-    bool open;  /* made, not answered */
-    bool asked; /* once at least: the answer may hold trials that were lost on the way */
+    char group[CLAIM_GROUP_MAX]; /* an open group to fill; "": any trials for free slots */
+    int wait_ms;
+    int64_t members; /* places in that group, or most members of a new one */
+    bool open;       /* made, not answered */
+    bool asked;      /* once at least: the answer may hold trials that were lost on the way */
     int64_t pause_ms;
 };
+
+static bool has_room_locked(const struct agent *a)
+{
+    return agent_slots_taken_locked(a) < a->options->slots || agent_group_to_fill_locked(a);
+}
+
+/* A group that members left comes first: it is running, and its places stand empty. */
+static void new_question_locked(struct agent *a, struct question *q)
+{
+    const struct group *g = agent_group_to_fill_locked(a);
+    int64_t free_slots = a->options->slots - agent_slots_taken_locked(a);
+    *q = (struct question){.epoch = a->epoch, .open = true, .pause_ms = PAUSE_FIRST_MS};
+    if (g) {
+        (void)snprintf(q->group, sizeof q->group, "%s", g->id);
+        q->members = (int64_t)(g->most_held - g->held);
+        q->max_trials = 1;
+        q->wait_ms = REFILL_WAIT_MS;
+    } else {
+        q->wait_ms = a->n_groups ? BESIDE_GROUPS_WAIT_MS : CLAIM_WAIT_MS;
+        q->members = a->options->group;
+        q->max_trials = free_slots < CLAIM_MAX_TRIALS ? free_slots : CLAIM_MAX_TRIALS;
+        for (size_t i = 0; i < a->options->n_gpus; i++)
+            q->gpus += !a->gpu_busy[i];
+    }
+    client_key_new(q->id);
+}
 
 /* Wait until there is something to ask. False: the thread ends. */
 static bool next_question(struct agent *a, struct question *q)
 {
     pthread_mutex_lock(&a->lock);
     while (!a->quitting && !a->draining && a->fatal.code == AS_OK &&
-           (a->epoch == 0 || a->register_needed || a->n >= (size_t)a->options->slots))
+           (a->epoch == 0 || a->register_needed || !has_room_locked(a)))
         pthread_cond_wait(&a->changed, &a->lock);
     bool go = !a->quitting && !a->draining && a->fatal.code == AS_OK;
-    if (go && (!q->open || q->epoch != a->epoch)) {
-        int64_t free_slots = a->options->slots - (int64_t)a->n;
-        q->max_trials = free_slots < CLAIM_MAX_TRIALS ? free_slots : CLAIM_MAX_TRIALS;
-        q->epoch = a->epoch;
-        q->gpus = 0;
-        for (size_t i = 0; i < a->options->n_gpus; i++)
-            q->gpus += !a->gpu_busy[i];
-        client_key_new(q->id);
-        q->open = true;
-        q->asked = false;
-        q->pause_ms = PAUSE_FIRST_MS;
-    }
+    if (go && (!q->open || q->epoch != a->epoch))
+        new_question_locked(a, q);
     pthread_mutex_unlock(&a->lock);
     return go;
 }
@@ -65,7 +89,7 @@ static void refuse(struct agent *a, const struct claimed *c, const char *verdict
                   c->sweep, (long long)c->number, err.msg);
 }
 
-static void take_trial(struct agent *a, json_t *j)
+static void take_trial(struct agent *a, json_t *j, bool refill)
 {
     AS_AUTO(claimed_done) struct claimed c = {0};
     struct as_err err = {0};
@@ -78,7 +102,7 @@ static void take_trial(struct agent *a, json_t *j)
     long long number = c.number, attempt = c.attempt;
     char sweep[96];
     snprintf(sweep, sizeof sweep, "%s", c.sweep); /* c is emptied when it is held */
-    st = agent_hold(a, &c, &err);
+    st = agent_hold(a, &c, refill, &err);
     if (st == AS_OK) {
         log_write(LOG_INFO, "trial claimed", "trial=%s/%lld attempt=%lld", sweep, number, attempt);
     } else if (st != AS_E_CONFLICT) {
@@ -89,19 +113,57 @@ static void take_trial(struct agent *a, json_t *j)
     }
 }
 
+/* New reference; NULL: out of memory. */
+static json_t *question_body(struct agent *a, const struct question *q)
+{
+    bool fills = q->group[0] != '\0';
+    json_t *body =
+        json_pack("{s:I,s:s,s:I,s:I,s:i,s:I}", "epoch", (json_int_t)q->epoch, "claim_id", q->id,
+                  "max_trials", (json_int_t)q->max_trials, "gpus", (json_int_t)q->gpus, "wait_ms",
+                  q->wait_ms, "members", fills ? (json_int_t)1 : (json_int_t)q->members);
+    bool ok = body != NULL;
+    if (ok && fills)
+        ok = json_object_set_new(
+                 body, "fit",
+                 json_pack("{s:s,s:I}", "group", q->group, "members", (json_int_t)q->members)) == 0;
+    if (ok && !fills && q->members > 1) {
+        int64_t bytes = a->options->group_memory;
+        pthread_mutex_lock(&a->lock);
+        json_t *measured = group_sizes_json(&a->sizes);
+        pthread_mutex_unlock(&a->lock);
+        ok = json_object_set_new(body, "measured", measured) == 0 &&
+             (bytes == 0 ||
+              json_object_set_new(body, "memory_bytes", json_integer((json_int_t)bytes)) == 0);
+    }
+    if (!ok) {
+        json_decref(body);
+        body = NULL;
+    }
+    return body;
+}
+
 static as_status ask(struct agent *a, const struct question *q, json_t **ret, struct as_err *err)
 {
     AS_AUTO(str_done) struct str path = {0};
     struct client_opts opts = {.timeout_ms = CLAIM_TIMEOUT_MS};
-    JSON_AUTO body = json_pack("{s:I,s:s,s:I,s:I,s:i}", "epoch", (json_int_t)q->epoch, "claim_id",
-                               q->id, "max_trials", (json_int_t)q->max_trials, "gpus",
-                               (json_int_t)q->gpus, "wait_ms", CLAIM_WAIT_MS);
+    JSON_AUTO body = question_body(a, q);
     str_puts(&path, "/v1/runners");
     client_path_add(&path, a->options->name);
     str_puts(&path, "/claim");
     if (!body || path.failed)
         return as_fail(err, AS_E_NOMEM, "out of memory");
     return client_call(a->claim_client, "POST", path.s, NULL, body, &opts, ret, NULL, err);
+}
+
+/* Nothing fits any more: the group ends with the members that it has. */
+static void close_group(struct agent *a, const char *id)
+{
+    pthread_mutex_lock(&a->lock);
+    struct group *g = agent_group_find_locked(a, id);
+    if (g)
+        g->closed = true;
+    pthread_mutex_unlock(&a->lock);
+    agent_wake(a);
 }
 
 static void ask_once(struct agent *a, struct question *q)
@@ -112,8 +174,12 @@ static void ask_once(struct agent *a, struct question *q)
     json_t *j;
     as_status st = ask(a, q, &answer, &err);
     if (st == AS_OK) {
+        json_t *trials = json_object_get(answer, "trials");
+        bool fills = q->group[0] != '\0';
         q->open = false;
-        json_array_foreach(json_object_get(answer, "trials"), i, j) take_trial(a, j);
+        json_array_foreach(trials, i, j) take_trial(a, j, fills);
+        if (fills && json_array_size(trials) == 0)
+            close_group(a, q->group);
         return;
     }
     if (client_interrupted(a->claim_client))

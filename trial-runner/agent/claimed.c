@@ -7,6 +7,7 @@
 
 #define NUMBER_MAX INT64_C(2147483647)
 #define DEFAULT_GRACE_MS 30000
+#define MAX_MEMBERS 64
 
 bool claimed_name_safe(const char *s)
 {
@@ -47,6 +48,30 @@ static as_status check_files(const json_t *files, struct as_err *err)
     return AS_OK;
 }
 
+static as_status read_group(struct claimed *c, struct json_fields *parent, struct as_err *err)
+{
+    struct claimed_group *g = &c->group;
+    struct json_fields f;
+    json_t *obj = NULL;
+    as_status st = json_fields_object(parent, "group", JSON_OPTIONAL, &obj, err);
+    if (st != AS_OK || !obj)
+        return st;
+    st = json_fields_init(&f, obj, "/group", err);
+    if (st == AS_OK)
+        st = json_fields_str(&f, "id", JSON_REQUIRED, &g->id, err);
+    if (st == AS_OK)
+        st = json_fields_str(&f, "shape", JSON_REQUIRED, &g->shape, err);
+    if (st == AS_OK)
+        st = json_fields_i64(&f, "bytes_per_member", JSON_REQUIRED, 0, INT64_MAX,
+                             &g->bytes_per_member, err);
+    if (st == AS_OK)
+        st =
+            json_fields_i64(&f, "max_members", JSON_REQUIRED, 1, MAX_MEMBERS, &g->max_members, err);
+    if (st == AS_OK && !claimed_name_safe(g->id))
+        st = as_fail(err, AS_E_INVAL, "the group's id '%.100s' is not a name", g->id);
+    return st;
+}
+
 static as_status read_fields(struct claimed *c, struct json_fields *f, struct as_err *err)
 {
     as_status st = json_fields_str(f, "sweep", JSON_REQUIRED, &c->sweep, err);
@@ -76,6 +101,8 @@ static as_status read_fields(struct claimed *c, struct json_fields *f, struct as
         st = json_fields_i64(f, "timeout_ms", JSON_OPTIONAL, 0, INT64_MAX, &c->timeout_ms, err);
     if (st == AS_OK)
         st = json_fields_i64(f, "grace_ms", JSON_OPTIONAL, 0, INT64_MAX, &c->grace_ms, err);
+    if (st == AS_OK)
+        st = read_group(c, f, err);
     return st == AS_OK ? check_files(c->files, err) : st;
 }
 

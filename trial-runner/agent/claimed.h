@@ -9,6 +9,13 @@
 #include "base/mem.h"
 #include "base/status.h"
 
+/* The group that the server put a trial into. */
+struct claimed_group {
+    const char *id, *shape;
+    int64_t bytes_per_member;
+    int64_t max_members; /* 0: no group */
+};
+
 struct claimed {
     json_t *json; /* owned; everything below is a view of it */
     const char *sweep, *seed;
@@ -18,6 +25,7 @@ struct claimed {
     int64_t gpus;
     int64_t timeout_ms; /* 0: none */
     int64_t grace_ms;
+    struct claimed_group group;
 };
 
 /* Takes a reference of its own to j. AS_E_INVAL names the field that breaks the contract: among

@@ -60,6 +60,11 @@ static as_status recover(struct agent *a, struct as_err *err)
     if (!trials)
         return as_fail(err, AS_E_NOMEM, "out of memory");
     size_t n = child_kill_strays(trials);
+    AS_AUTO(as_freep) char *groups = file_join(trials, GROUPS_FOLDER);
+    as_status st =
+        groups ? file_remove_tree(groups, err) : as_fail(err, AS_E_NOMEM, "out of memory");
+    if (st != AS_OK)
+        return st;
     if (n)
         log_write(LOG_WARN, "killed processes of the runner before", "count=%zu", n);
     return spool_recover(a->options->work, on_found, a, err);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,13 +13,14 @@
 #include "base/str.h"
 
 #define TOKEN_FILE_MAX 4096
+#define MEMINFO_MAX (64 << 10)
 #define DEFAULT_SERVER "http://127.0.0.1:7117"
 #define DEFAULT_CACHE_MIB 20480
 
 /* The words of the command line before they are checked. */
 struct words {
     const char *server, *token, *token_file, *name, *gpus, *work, *cache, *trainer, *level;
-    int64_t slots, cache_mib, idle_exit_ms;
+    int64_t slots, group, group_mib, cache_mib, idle_exit_ms;
     bool die_with_parent, help, version;
 };
 
@@ -46,6 +48,20 @@ struct words {
              "ASSAY_RUNNER_NAME",                                                                  \
              "how the server knows this runner (HOST-PID)"},                                       \
             {"slots", 0, OPT_I64, &(w)->slots, "N", "ASSAY_RUNNER_SLOTS", "trials at once (1)"},   \
+            {"group",                                                                              \
+             0,                                                                                    \
+             OPT_I64,                                                                              \
+             &(w)->group,                                                                          \
+             "N",                                                                                  \
+             "ASSAY_RUNNER_GROUP",                                                                 \
+             "most trials of one shape that train together in a slot; 1: none do (64)"},           \
+            {"group-memory",                                                                       \
+             0,                                                                                    \
+             OPT_I64,                                                                              \
+             &(w)->group_mib,                                                                      \
+             "MIB",                                                                                \
+             NULL,                                                                                 \
+             "what such a group may use (half of what is free, over the slots)"},                  \
             {"gpus",                                                                               \
              0,                                                                                    \
              OPT_STRING,                                                                           \
@@ -257,6 +273,18 @@ static as_status absolute_dir(const char *given, const char *fallback_leaf, char
     return *ret ? AS_OK : as_fail(err, AS_E_IO, "%s: %s", path.s, strerror(errno));
 }
 
+/* Half of the memory that is free now, shared by the slots; 0 when the system does not say. */
+static int64_t share_of_memory(int64_t slots)
+{
+    AS_AUTO(as_freep) char *text = NULL;
+    size_t len = 0;
+    if (file_read("/proc/meminfo", MEMINFO_MAX, &text, &len, NULL) < 0)
+        return 0;
+    const char *line = strstr(text, "MemAvailable:");
+    long long kib = line ? strtoll(line + strlen("MemAvailable:"), NULL, 10) : 0;
+    return kib > 0 && kib < INT64_MAX >> 10 ? (int64_t)kib * 1024 / 2 / slots : 0;
+}
+
 static as_status check(struct options *o, const struct words *w, struct as_err *err)
 {
     AS_AUTO(str_done) struct str name = {0};
@@ -264,6 +292,12 @@ static as_status check(struct options *o, const struct words *w, struct as_err *
     if (w->slots < 1 || w->slots > OPTIONS_MAX_SLOTS)
         return as_fail(err, AS_E_INVAL, "--slots is %lld, expected 1 to %d", (long long)w->slots,
                        OPTIONS_MAX_SLOTS);
+    if (w->group < 1 || w->group > OPTIONS_MAX_GROUP)
+        return as_fail(err, AS_E_INVAL, "--group is %lld, expected 1 to %d", (long long)w->group,
+                       OPTIONS_MAX_GROUP);
+    if (w->group_mib < 0 || w->group_mib > (INT64_MAX >> 20))
+        return as_fail(err, AS_E_INVAL, "--group-memory is %lld, expected 0 or more",
+                       (long long)w->group_mib);
     if (w->cache_mib < 0 || w->cache_mib > (INT64_MAX >> 20))
         return as_fail(err, AS_E_INVAL, "--cache-size is %lld, expected 0 or more",
                        (long long)w->cache_mib);
@@ -279,6 +313,8 @@ static as_status check(struct options *o, const struct words *w, struct as_err *
         return as_fail(err, AS_E_INVAL, "--name is '%.80s', expected [a-z0-9][a-z0-9._-]{0,62}",
                        str_cstr(&name));
     o->slots = w->slots;
+    o->group = w->group;
+    o->group_memory = w->group_mib ? w->group_mib << 20 : share_of_memory(w->slots);
     o->cache_max_bytes = w->cache_mib << 20;
     o->idle_exit_ms = w->idle_exit_ms;
     o->die_with_parent = w->die_with_parent;
@@ -296,7 +332,7 @@ static as_status check(struct options *o, const struct words *w, struct as_err *
 
 as_status options_parse(struct options *o, int argc, char **argv, struct as_err *err)
 {
-    struct words w = {.slots = 1, .cache_mib = DEFAULT_CACHE_MIB};
+    struct words w = {.slots = 1, .group = OPTIONS_MAX_GROUP, .cache_mib = DEFAULT_CACHE_MIB};
     const struct opt table[] = TABLE(&w);
     int n_args = 0;
     o->level = LOG_INFO;

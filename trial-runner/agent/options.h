@@ -11,10 +11,13 @@
 
 #define OPTIONS_MAX_GPUS 64
 #define OPTIONS_MAX_SLOTS 1024
+#define OPTIONS_MAX_GROUP 64
 
 struct options {
     char *server, *token, *name, *work, *cache, *trainer; /* owned; work and cache are absolute */
     int64_t slots;
+    int64_t group;                /* most members of a group; 1: no groups */
+    int64_t group_memory;         /* bytes that one group may use; 0: not known */
     int64_t cache_max_bytes;      /* 0: no limit */
     int64_t idle_exit_ms;         /* 0: never */
     char *gpus[OPTIONS_MAX_GPUS]; /* owned: indices or UUIDs, as CUDA_VISIBLE_DEVICES takes them */

@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/spec/template.h"
 #include "trial-runner/agent/cache.h"
+#include "trial-runner/agent/group.h"
 
 #define MAX_ARGS 4096
 
@@ -110,6 +111,20 @@ static as_status set_argv(struct attempt *a, const char *const *args, size_t n, 
     return a->spec.argv ? AS_OK : out_of_memory(err);
 }
 
+/* What a member of a group needs: its process is the group's (group.h). */
+static as_status member_job(struct attempt *a, json_t *train, json_t *dataset, struct as_err *err)
+{
+    char id[GROUP_MEMBER_ID_SIZE];
+    const struct child_env *e = &a->spec.env;
+    group_member_id(a, id);
+    a->job = json_pack("{s:O,s:O,s:{s:s,s:O,s:s,s:s,s:s,s:s}}", "dataset", dataset, "metric",
+                       a->claimed.metric, "member", "id", id, "train", train, "seed",
+                       a->claimed.seed, "report", child_env_get(e, "ASSAY_REPORT"), "checkpoints",
+                       child_env_get(e, "ASSAY_CHECKPOINTS"), "artifacts",
+                       child_env_get(e, "ASSAY_ARTIFACTS"));
+    return a->job ? AS_OK : out_of_memory(err);
+}
+
 static as_status prepare_train(struct attempt *a, json_t *train, struct as_err *err)
 {
     JSON_AUTO substituted = NULL;
@@ -123,6 +138,8 @@ static as_status prepare_train(struct attempt *a, json_t *train, struct as_err *
     JSON_AUTO dataset = json_copy(a->claimed.dataset);
     if (!job_path || !dataset || json_object_set(dataset, "paths", paths) < 0)
         return out_of_memory(err);
+    if (a->group)
+        return member_job(a, substituted, dataset, err);
     JSON_AUTO job = json_pack("{s:O,s:O,s:O}", "train", substituted, "dataset", dataset, "metric",
                               a->claimed.metric);
     if (!job)
@@ -209,7 +226,9 @@ static as_status prepare_env(struct attempt *a, struct as_err *err)
         (st = set_path(a, "ASSAY_CHECKPOINTS", "checkpoints", err)) < 0 ||
         (st = set_path(a, "ASSAY_ARTIFACTS", "artifacts", err)) < 0)
         return st;
-    return child_env_set(e, "CUDA_VISIBLE_DEVICES", a->gpus, err);
+    if ((st = child_env_set(e, "CUDA_VISIBLE_DEVICES", a->gpus, err)) < 0)
+        return st;
+    return child_env_set_threads(e, a->options->slots, err);
 }
 
 as_status prepare(struct attempt *a, struct as_err *err)

@@ -16,12 +16,15 @@
 #define PATIENCE_MS 30000      /* for an unreachable server when the runner leaves */
 #define PATIENCE_CHILD_MS 5000 /* the same under --die-with-parent: the server ends with us */
 #define LAST_LINE_MAX 1500
+#define GROUP_LEAVE_MS 10000 /* for a process whose members have all ended */
 
 struct loop {
     struct agent *agent;
     int signal_fd;
     struct attempt **attempts; /* this round's; main alone removes them from the agent's list */
     size_t n, cap;
+    struct group **groups; /* likewise */
+    size_t n_groups, cap_groups;
     struct pollfd *fds;
     size_t fds_cap;
     bool draining, forced;
@@ -30,40 +33,66 @@ struct loop {
     char buf[READ_BYTES];
 };
 
-/* Copy the list of attempts. False when memory is out: the old list is kept. */
-static bool snapshot(struct loop *l)
+/* Copy the lists of attempts and groups. When memory is out the old ones are kept. */
+static void snapshot(struct loop *l)
 {
     struct agent *a = l->agent;
-    bool ok = true;
     pthread_mutex_lock(&a->lock);
-    if (a->n > l->cap) {
-        ok = as_grow(&l->attempts, a->cap, sizeof *l->attempts, NULL) == AS_OK;
-        l->cap = ok ? a->cap : l->cap;
+    if (a->n > l->cap && as_grow(&l->attempts, a->cap, sizeof *l->attempts, NULL) == AS_OK)
+        l->cap = a->cap;
+    if (a->n_groups > l->cap_groups &&
+        as_grow(&l->groups, a->cap_groups, sizeof *l->groups, NULL) == AS_OK)
+        l->cap_groups = a->cap_groups;
+    if (a->n <= l->cap && a->n_groups <= l->cap_groups) {
+        if (a->n)
+            memcpy(l->attempts, a->attempts, a->n * sizeof *a->attempts);
+        if (a->n_groups)
+            memcpy(l->groups, a->groups, a->n_groups * sizeof *a->groups);
+        l->n = a->n;
+        l->n_groups = a->n_groups;
     }
-    if (ok && a->n)
-        memcpy(l->attempts, a->attempts, a->n * sizeof *a->attempts);
-    l->n = ok ? a->n : l->n;
     pthread_mutex_unlock(&a->lock);
-    return ok;
+}
+
+/* What came through a pipe, into l->buf. 0: nothing now, or never more (then *fd is -1). */
+static size_t read_pipe(struct loop *l, int *fd)
+{
+    for (;;) {
+        ssize_t n = *fd < 0 ? -1 : read(*fd, l->buf, READ_BYTES);
+        if (n > 0)
+            return (size_t)n;
+        if (n < 0 && errno == EINTR && *fd >= 0)
+            continue;
+        if (*fd >= 0 && (n == 0 || errno != EAGAIN)) {
+            close(*fd);
+            *fd = -1;
+        }
+        return 0;
+    }
+}
+
+static void add_to_tail(struct attempt *t, const char *bytes, size_t n)
+{
+    pthread_mutex_lock(&t->lock);
+    tail_add(&t->tail, bytes, n);
+    pthread_mutex_unlock(&t->lock);
 }
 
 static void read_output(struct loop *l, struct attempt *t)
 {
-    for (int i = 0; t->out_fd >= 0 && i < READ_ROUNDS; i++) {
-        ssize_t n = read(t->out_fd, l->buf, READ_BYTES);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0 && errno == EAGAIN)
-            return;
-        if (n <= 0) {
-            close(t->out_fd);
-            t->out_fd = -1;
-            return;
-        }
-        pthread_mutex_lock(&t->lock);
-        tail_add(&t->tail, l->buf, (size_t)n);
-        pthread_mutex_unlock(&t->lock);
-    }
+    size_t n;
+    for (int i = 0; i < READ_ROUNDS && (n = read_pipe(l, &t->out_fd)) > 0; i++)
+        add_to_tail(t, l->buf, n);
+}
+
+/* The output of a group is in the log of each member that runs then. */
+static void read_group_output(struct loop *l, struct group *g)
+{
+    size_t n;
+    for (int i = 0; i < READ_ROUNDS && (n = read_pipe(l, &g->out_fd)) > 0; i++)
+        for (size_t k = 0; k < l->n; k++)
+            if (l->attempts[k]->group == g && l->attempts[k]->joined)
+                add_to_tail(l->attempts[k], l->buf, n);
 }
 
 static void launch(struct attempt *t)
@@ -75,7 +104,12 @@ static void launch(struct attempt *t)
                     "the runner is leaving");
         return;
     }
-    as_status st = child_spawn(&t->spec, &t->pid, &t->out_fd, &err);
+    as_status st = t->group ? group_begin(t->group, t, &err)
+                            : child_spawn(&t->spec, &t->pid, &t->out_fd, &err);
+    if (st == AS_E_CONFLICT) { /* its group ended meanwhile: nothing was tried */
+        attempt_end(t, OUTCOME_RELEASED, NULL, err.msg);
+        return;
+    }
     if (st < 0) {
         log_write(LOG_WARN, "a trial cannot be started", "%s error=\"%s\"", t->label, err.msg);
         attempt_note(t, "%s", err.msg);
@@ -90,23 +124,102 @@ static void launch(struct attempt *t)
                                     .grace_ns = t->claimed.grace_ms > INT32_MAX
                                                     ? INT32_MAX * NS_PER_MS
                                                     : t->claimed.grace_ms * NS_PER_MS};
-    log_write(LOG_DEBUG, "trial started", "%s pid=%d", t->label, (int)t->pid);
+    t->joined = t->group != NULL;
+    log_write(LOG_DEBUG, "trial started", "%s pid=%d", t->label,
+              (int)(t->group ? t->group->pid : t->pid));
     attempt_phase_set(t, ATTEMPT_RUNNING);
 }
 
+/* A member is stopped by a word to the trainer, which has the grace period to act; after that its
+ * process is killed, and the others are tried again. */
 static void stop_if_due(struct attempt *t)
 {
     stopping_ask(&t->stopping, attempt_asked(t));
     switch (stopping_step(&t->stopping, clock_mono_ns())) {
     case STOP_SEND_TERM:
-        child_signal_group(t->pid, SIGTERM);
+        if (t->joined)
+            group_stop(t->group, t, t->stopping.why != STOP_DROPPED);
+        else
+            child_signal_group(t->pid, SIGTERM);
         break;
     case STOP_SEND_KILL:
-        child_signal_group(t->pid, SIGKILL);
+        child_signal_group(t->joined ? t->group->pid : t->pid, SIGKILL);
         break;
     case STOP_SEND_NONE:
         break;
     }
+}
+
+/* A member has ended: judge it as if it had been a process that left with this exit code. */
+static void end_member(struct attempt *t, int exit_code, const char *error)
+{
+    AS_AUTO(verdict_done) struct verdict v = {0};
+    t->joined = false;
+    stopping_ask(&t->stopping, attempt_asked(t));
+    verdict_of(&t->stopping, exit_code << 8, error ? error : "", &v);
+    attempt_end(t, v.outcome, &v.exit_code, str_cstr(&v.reason));
+}
+
+static void on_group_event(void *arg, struct group *g, const struct control_event *e)
+{
+    struct loop *l = arg;
+    char id[GROUP_MEMBER_ID_SIZE];
+    if (e->kind == CONTROL_THROUGHPUT) {
+        struct as_err err = {0};
+        pthread_mutex_lock(&l->agent->lock);
+        if (group_sizes_note(&l->agent->sizes, g->shape, e->members, e->rows_per_second, &err) !=
+            AS_OK)
+            log_write(LOG_WARN, "a throughput is not kept", "error=\"%s\"", err.msg);
+        pthread_mutex_unlock(&l->agent->lock);
+    }
+    if (e->kind != CONTROL_ENDED)
+        return;
+    for (size_t i = 0; i < l->n; i++) {
+        struct attempt *t = l->attempts[i];
+        group_member_id(t, id);
+        if (t->group == g && t->joined && strcmp(id, e->id) == 0) {
+            read_group_output(l, g);
+            end_member(t, (int)e->exit, e->error);
+            return;
+        }
+    }
+}
+
+/* What the end of a group's process means for a member that had not ended. A crash is tried again:
+ * alone (the server sees to that), so that it hits the member whose fault it is. */
+static void end_with_group(struct attempt *t, int wait_status)
+{
+    AS_AUTO(verdict_done) struct verdict v = {0};
+    AS_AUTO(str_done) struct str line = {0};
+    t->joined = false;
+    stopping_ask(&t->stopping, attempt_asked(t));
+    pthread_mutex_lock(&t->lock);
+    tail_last_line(&t->tail, LAST_LINE_MAX, &line);
+    pthread_mutex_unlock(&t->lock);
+    verdict_of(&t->stopping, wait_status, str_cstr(&line), &v);
+    if (v.outcome == OUTCOME_COMPLETED || (v.outcome == OUTCOME_FAILED && WIFSIGNALED(wait_status)))
+        v.outcome = OUTCOME_RETRY;
+    if (v.outcome == OUTCOME_RETRY) {
+        str_clear(&v.reason);
+        str_printf(&v.reason, "the process of its group ended (%s %d): %s",
+                   WIFSIGNALED(wait_status) ? "signal" : "exit",
+                   WIFSIGNALED(wait_status) ? WTERMSIG(wait_status) : WEXITSTATUS(wait_status),
+                   str_cstr(&line));
+    }
+    attempt_end(t, v.outcome, &v.exit_code, str_cstr(&v.reason));
+}
+
+static void take_group_end(struct loop *l, struct group *g)
+{
+    int status = 0;
+    pthread_mutex_lock(&l->agent->lock);
+    g->closed = true;
+    pthread_mutex_unlock(&l->agent->lock);
+    read_group_output(l, g);
+    group_take_end(g, on_group_event, l, &status);
+    for (size_t i = 0; i < l->n; i++)
+        if (l->attempts[i]->group == g && l->attempts[i]->joined)
+            end_with_group(l->attempts[i], status);
 }
 
 /* The process is a zombie: take its end and judge it. */
@@ -138,13 +251,19 @@ static void reap(struct loop *l)
     for (;;) {
         siginfo_t info = {0};
         struct attempt *t = NULL;
+        struct group *g = NULL;
         if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 || info.si_pid == 0)
             return;
         for (size_t i = 0; i < l->n; i++)
             if (l->attempts[i]->pid == info.si_pid)
                 t = l->attempts[i];
+        for (size_t i = 0; i < l->n_groups; i++)
+            if (l->groups[i]->pid == info.si_pid)
+                g = l->groups[i];
         if (t)
             take_end(l, t);
+        else if (g)
+            take_group_end(l, g);
         else
             waitpid(info.si_pid, NULL, 0);
     }
@@ -161,6 +280,8 @@ static void start_drain(struct loop *l, const char *why)
     for (size_t i = 0; i < a->n; i++)
         if (!a->attempts[i]->recovered)
             attempt_ask_stop(a->attempts[i], STOP_DRAIN);
+    for (size_t i = 0; i < a->n_groups; i++)
+        a->groups[i]->closed = true;
     pthread_mutex_unlock(&a->lock);
     client_interrupt(a->claim_client);
 }
@@ -174,6 +295,9 @@ static void force(struct loop *l)
         if (l->attempts[i]->pid)
             child_signal_group(l->attempts[i]->pid, SIGKILL);
     }
+    for (size_t i = 0; i < l->n_groups; i++)
+        if (l->groups[i]->pid)
+            child_signal_group(l->groups[i]->pid, SIGKILL);
 }
 
 static void take_signals(struct loop *l)
@@ -210,6 +334,25 @@ static void give_up_if_due(struct loop *l, size_t children)
         client_interrupt(l->attempts[i]->send);
 }
 
+/* A process that has nothing to do any more and does not leave. */
+static void kill_if_it_stays(struct group *g)
+{
+    int64_t now = clock_mono_ns();
+    if (g->empty_since_ns == 0)
+        g->empty_since_ns = now;
+    if (g->pid && now - g->empty_since_ns > GROUP_LEAVE_MS * NS_PER_MS)
+        child_signal_group(g->pid, SIGKILL);
+}
+
+/* Does an attempt of the group still get ready? Then it will be said to the trainer. */
+static bool members_prepare(const struct loop *l, const struct group *g)
+{
+    for (size_t i = 0; i < l->n; i++)
+        if (l->attempts[i]->group == g && attempt_phase_get(l->attempts[i]) < ATTEMPT_RUNNING)
+            return true;
+    return false;
+}
+
 /* One look at every attempt. Returns how many processes run. */
 static size_t look_at_all(struct loop *l)
 {
@@ -221,9 +364,10 @@ static size_t look_at_all(struct loop *l)
             launch(t);
         if (t->pid) {
             read_output(l, t);
-            stop_if_due(t);
             children++;
         }
+        if (t->pid || t->joined)
+            stop_if_due(t);
         if (p == ATTEMPT_DELIVERED) {
             agent_release(l->agent, t);
             l->attempts[i--] = l->attempts[--l->n];
@@ -232,11 +376,35 @@ static size_t look_at_all(struct loop *l)
     return children;
 }
 
+/* The same for every group. */
+static size_t look_at_groups(struct loop *l)
+{
+    size_t children = 0;
+    for (size_t i = 0; i < l->n_groups; i++) {
+        struct group *g = l->groups[i];
+        read_group_output(l, g);
+        group_read(g, on_group_event, l);
+        pthread_mutex_lock(&l->agent->lock);
+        bool close_it = g->closed, is_empty = g->held == 0;
+        pthread_mutex_unlock(&l->agent->lock);
+        if (close_it && !members_prepare(l, g))
+            group_close(g);
+        group_flush(g);
+        if (g->close_sent && is_empty)
+            kill_if_it_stays(g);
+        children += g->pid != 0;
+    }
+    agent_drop_groups(l->agent);
+    snapshot(l); /* some may be gone */
+    return children;
+}
+
 static int poll_ms(const struct loop *l, int64_t now)
 {
     int64_t until = now + NS_PER_S; /* drain, idle-exit and missed wake-ups */
     for (size_t i = 0; i < l->n; i++)
-        if (l->attempts[i]->pid && stopping_next_ns(&l->attempts[i]->stopping) < until)
+        if ((l->attempts[i]->pid || l->attempts[i]->joined) &&
+            stopping_next_ns(&l->attempts[i]->stopping) < until)
             until = stopping_next_ns(&l->attempts[i]->stopping);
     return until > now ? (int)((until - now) / NS_PER_MS) + 1 : 0;
 }
@@ -245,18 +413,27 @@ static void wait_for_events(struct loop *l)
 {
     size_t n = 2;
     uint64_t count;
-    if (l->n + 2 > l->fds_cap) {
-        if (as_grow(&l->fds, l->n + 2, sizeof *l->fds, NULL) < 0) {
+    size_t most = l->n + 2 * l->n_groups + 2;
+    if (most > l->fds_cap) {
+        if (as_grow(&l->fds, most, sizeof *l->fds, NULL) < 0) {
             clock_sleep_ms(10);
             return;
         }
-        l->fds_cap = l->n + 2;
+        l->fds_cap = most;
     }
     l->fds[0] = (struct pollfd){.fd = l->signal_fd, .events = POLLIN};
     l->fds[1] = (struct pollfd){.fd = l->agent->wake_fd, .events = POLLIN};
     for (size_t i = 0; i < l->n; i++)
         if (l->attempts[i]->out_fd >= 0)
             l->fds[n++] = (struct pollfd){.fd = l->attempts[i]->out_fd, .events = POLLIN};
+    for (size_t i = 0; i < l->n_groups; i++) {
+        const struct group *g = l->groups[i];
+        short wants = g->out.len ? POLLIN | POLLOUT : POLLIN;
+        if (g->out_fd >= 0)
+            l->fds[n++] = (struct pollfd){.fd = g->out_fd, .events = POLLIN};
+        if (g->control_fd >= 0)
+            l->fds[n++] = (struct pollfd){.fd = g->control_fd, .events = wants};
+    }
     poll(l->fds, n, poll_ms(l, clock_mono_ns()));
     if (read(l->agent->wake_fd, &count, sizeof count) < 0)
         return; /* it was not the wake_fd */
@@ -275,7 +452,7 @@ static bool is_over(const struct loop *l)
 {
     struct agent *a = l->agent;
     pthread_mutex_lock(&a->lock);
-    bool over = a->fatal.code != AS_OK || (l->draining && a->n == 0);
+    bool over = a->fatal.code != AS_OK || (l->draining && a->n == 0 && a->n_groups == 0);
     pthread_mutex_unlock(&a->lock);
     return over;
 }
@@ -287,7 +464,7 @@ void supervise(struct agent *a, int signal_fd)
         snapshot(&l);
         take_signals(&l);
         reap(&l);
-        size_t children = look_at_all(&l);
+        size_t children = look_at_all(&l) + look_at_groups(&l);
         if (l.draining)
             give_up_if_due(&l, children);
         if (idle_too_long(&l))
@@ -298,5 +475,6 @@ void supervise(struct agent *a, int signal_fd)
     for (size_t i = 0; i < l.n; i++) /* fatal: nothing runs yet but deliveries of old results */
         client_interrupt(l.attempts[i]->send);
     free(l.attempts);
+    free(l.groups);
     free(l.fds);
 }

@@ -64,9 +64,9 @@ static size_t list_tensors(const struct model_shape *s, const float *params,
                                                  .data = params + s->bias_at[i]};
     }
     ret[n++] = (struct safetensors_tensor){
-        .name = "input.mean", .n_dims = 1, .shape = {s->width[0]}, .data = d->mean};
+        .name = "input.mean", .n_dims = 1, .shape = {d->n_scales}, .data = d->mean};
     ret[n++] = (struct safetensors_tensor){
-        .name = "input.scale", .n_dims = 1, .shape = {s->width[0]}, .data = d->scale};
+        .name = "input.scale", .n_dims = 1, .shape = {d->n_scales}, .data = d->scale};
     if (d->set.labels)
         return n;
     ret[n++] = (struct safetensors_tensor){
@@ -80,7 +80,11 @@ static as_status write_model(const char *folder, const struct job *job, struct l
                              struct as_err *err)
 {
     const struct model_shape *s = &l->model->shape;
-    float target[2] = {(float)l->data->target_mean, (float)l->data->target_scale};
+    float target[2] = {0, 1};
+    if (l->data->n_targets) {
+        target[0] = (float)l->data->target_mean[0];
+        target[1] = (float)l->data->target_scale[0];
+    }
     struct safetensors_tensor tensors[MAX_TENSORS]; /* all F32, whose enumerator is 0 */
     struct tensor_names names;
     AS_AUTO(as_freep) float *params = as_calloc(s->n_params, sizeof *params);

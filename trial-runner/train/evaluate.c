@@ -154,7 +154,8 @@ as_status evaluator_predict(struct evaluator *e, size_t k, const float **ret, st
             return st;
     }
     for (size_t i = 0; !e->classify && i < d->n_val; i++)
-        e->predictions[i] = (float)((double)e->predictions[i] * d->target_scale + d->target_mean);
+        e->predictions[i] =
+            (float)((double)e->predictions[i] * d->target_scale[0] + d->target_mean[0]);
     *ret = e->predictions;
     return AS_OK;
 }

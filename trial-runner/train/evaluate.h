@@ -4,7 +4,7 @@
 
 #include "base/mem.h"
 #include "trial-runner/train/batches.h"
-#include "trial-runner/train/model.h"
+#include "trial-runner/train/model_mlp.h"
 
 /* Figures of one member. Those of the other task are 0. Losses and errors of regression are in the
  * target's own unit (squared for the loss). */

@@ -13,6 +13,7 @@
 void job_done(struct job *job)
 {
     dataset_info_done(&job->info);
+    train_spec_done(&job->spec);
     free(job->table);
     free(job->features);
     free(job->targets);
@@ -74,11 +75,12 @@ static as_status read_dataset(const json_t *obj, struct job *job, struct as_err 
     return st < 0 ? st : json_fields_end(&f, err);
 }
 
-/* The metric is the server's business; here only: will it ever be reported? */
-static as_status check_metric(const json_t *obj, const struct job *job, struct as_err *err)
+/* The metric is the server's business; here only: can it be reported? Then it will be. */
+static as_status check_metric(const json_t *obj, struct job *job, struct as_err *err)
 {
     const char *name = json_string_value(json_object_get(obj, "name"));
-    if (!obj || (name && train_spec_reports(&job->spec, job->info.task, name)))
+    if (!obj || (name && train_spec_can_report(job->info.task, name) &&
+                 train_spec_request(&job->spec, name)))
         return AS_OK;
     return as_fail_at(err, AS_E_INVAL, "/metric/name",
                       "/metric/name: found '%.60s', which the trainer does not report for %s",

@@ -224,7 +224,7 @@ static as_status report_members(struct loop *l, const float *sums, int32_t *acti
     if (!e)
         return as_fail(err, AS_E_NOMEM, "out of memory");
     /* losses of regression are reported in the target's own unit */
-    double unit = l->classify ? 1 : l->data->target_scale * l->data->target_scale;
+    double unit = l->classify ? 1 : l->data->target_scale[0] * l->data->target_scale[0];
     as_status st = evaluator_run(l->evaluator, e, err);
     for (size_t k = 0; st == AS_OK && k < l->members; k++) {
         if (!active[k])

@@ -14,7 +14,7 @@
 #include "base/str.h"
 #include "trial-runner/train/batches.h"
 #include "trial-runner/train/evaluate.h"
-#include "trial-runner/train/model.h"
+#include "trial-runner/train/model_mlp.h"
 #include "trial-runner/train/optimizer.h"
 
 /* One trial of the group. Members of a group may differ in seed, dropout rate, schedule and the

@@ -57,7 +57,7 @@ static as_status load_data(struct run *r, struct as_err *err)
     as_status st = dataset_load(&paths, &r->job.info, &set, err);
     if (st < 0)
         return as_err_prefix(err, st, "data set '%s'", r->job.spec.dataset);
-    return train_data_prepare(&set, &r->job.spec, &r->data, err);
+    return train_data_prepare(&set, &r->job.info, &r->job.spec, &r->data, err);
 }
 
 static as_status make_folders(struct run *r, struct as_err *err)

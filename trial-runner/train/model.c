@@ -1,202 +1,241 @@
 #include "trial-runner/train/model.h"
 
-#include <math.h>
+#include <string.h>
 
 #include "trial-runner/train/draw.h"
+#include "trial-runner/train/model_priv.h"
 
-void model_shape_of(const struct train_model_spec *spec, size_t features, size_t outputs,
-                    struct model_shape *ret)
-{
-    static const act_kind acts[] = {
-        [TRAIN_RELU] = ACT_RELU, [TRAIN_TANH] = ACT_TANH, [TRAIN_GELU] = ACT_GELU};
-    struct model_shape s = {.n_linear = spec->n_layers + 1, .act = acts[spec->activation]};
-    s.width[0] = features;
-    for (size_t i = 0; i < s.n_linear; i++) {
-        s.width[i + 1] = i < spec->n_layers ? (size_t)spec->layers[i] : outputs;
-        s.weight_at[i] = s.n_params;
-        s.bias_at[i] = s.n_params + s.width[i] * s.width[i + 1];
-        s.n_params = s.bias_at[i] + s.width[i + 1];
-    }
-    *ret = s;
-}
+#define MOST_ROWS_TRIED ((size_t)512)
+
+/* ---- buffers ---- */
 
 void model_free(struct model *m)
 {
     if (!m)
         return;
+    for (size_t i = 0; m->values && i < m->plan->n_nodes; i++) {
+        buf_free(m->values[i].y);
+        buf_free(m->values[i].z);
+        buf_free(m->values[i].kept);
+    }
+    for (size_t i = 0; m->gradients && i < m->plan->n_slots; i++)
+        buf_free(m->gradients[i]);
+    free(m->values);
+    free(m->gradients);
     buf_free(m->params);
     buf_free(m->grads);
-    buf_free(m->delta[0]);
-    buf_free(m->delta[1]);
-    for (size_t i = 0; i < m->shape.n_linear; i++) {
-        buf_free(m->y[i]);
-        buf_free(m->z[i]);
-        buf_free(m->d[i]);
-    }
+    buf_free(m->state);
+    buf_free(m->work);
     free(m);
 }
 
-static as_status create_f32(struct model *m, size_t per_member, struct buf **ret,
-                            struct as_err *err)
+/* Elements per member of a node's buffers. */
+struct sizes {
+    size_t y, z, kept;
+};
+
+static struct sizes sizes_of(const struct net_node *n, size_t rows)
 {
-    size_t n;
-    if (__builtin_mul_overflow(m->members, per_member, &n))
-        return as_fail(err, AS_E_TOO_LARGE, "the model is too large");
-    return buf_create(m->be, BUF_F32, n, ret, err);
+    size_t value = net_shape_elements(n->out) * rows;
+    bool own = n->op != NET_INPUT && !n->in_place;
+    return (struct sizes){own ? value : 0, n->keeps_z ? value : 0,
+                          n->kept_row * rows + n->kept_member};
 }
 
-static as_status create_layers(struct model *m, bool dropout, struct as_err *err)
+static size_t work_of(struct backend *be, const struct net_node *n, size_t rows)
 {
-    const struct model_shape *s = &m->shape;
-    size_t widest = 0;
-    as_status st = AS_OK;
-    for (size_t i = 0; st == AS_OK && i < s->n_linear; i++) {
-        bool hidden = i + 1 < s->n_linear;
-        size_t n = m->max_batch * s->width[i + 1]; /* 2^20 rows of 2^16 at most */
-        if (hidden && n > widest)
-            widest = n;
-        st = create_f32(m, n, &m->y[i], err);
-        if (st == AS_OK && hidden && act_keeps_input(s->act))
-            st = create_f32(m, n, &m->z[i], err);
-        if (st == AS_OK && hidden && dropout)
-            st = create_f32(m, n, &m->d[i], err);
+    if (n->op == NET_ATTENTION) {
+        const struct attention_args a = {.members = 1,
+                                         .batch = rows,
+                                         .heads = n->heads,
+                                         .seq = n->in.width,
+                                         .head_dim = n->out.channels / n->heads};
+        return backend_attention_work(be, &a);
     }
-    for (int i = 0; st == AS_OK && i < 2; i++)
-        st = create_f32(m, widest, &m->delta[i], err);
+    if (n->op != NET_CONV)
+        return 0;
+    const struct conv_args a = {.members = 1,
+                                .batch = rows,
+                                .height = n->in.height,
+                                .width = n->in.width,
+                                .channels = n->in.channels,
+                                .out = n->out.channels,
+                                .kernel_h = n->kernel_h,
+                                .kernel_w = n->kernel_w,
+                                .stride = n->stride,
+                                .pad = n->pad,
+                                .groups = n->groups};
+    return backend_conv_work(be, &a);
+}
+
+/* The most that any pass of up to max_rows rows needs: how a batch is cut depends on its size, so
+ * the largest need not be the one that needs most. Past some hundred rows it is. */
+static size_t work_len(struct backend *be, const struct net_plan *plan, size_t max_rows)
+{
+    size_t most = 0, tried = max_rows < MOST_ROWS_TRIED ? max_rows : MOST_ROWS_TRIED;
+    for (size_t i = 0; i < plan->n_nodes; i++) {
+        const struct net_node *n = &plan->nodes[i];
+        if (n->op != NET_CONV && n->op != NET_ATTENTION)
+            continue;
+        for (size_t rows = 1; rows <= tried + 1; rows++) {
+            size_t work = work_of(be, n, rows <= tried ? rows : max_rows);
+            most = work > most ? work : most;
+        }
+    }
+    return most;
+}
+
+size_t model_bytes(struct backend *be, const struct net_plan *plan, size_t slots, size_t max_rows)
+{
+    size_t member = 2 * plan->n_params + plan->n_state + work_len(be, plan, max_rows);
+    for (size_t i = 0; i < plan->n_nodes; i++) {
+        struct sizes s = sizes_of(&plan->nodes[i], max_rows);
+        member += s.y + s.z + s.kept;
+    }
+    for (size_t i = 0; i < plan->n_slots; i++)
+        member += plan->slots[i] * max_rows;
+    return 4 * slots * member;
+}
+
+static as_status create(struct model *m, buf_kind kind, size_t per_member, struct buf **ret,
+                        struct as_err *err)
+{
+    size_t n;
+    if (per_member == 0)
+        return AS_OK;
+    if (__builtin_mul_overflow(m->slots, per_member, &n))
+        return as_fail(err, AS_E_TOO_LARGE, "the model is too large");
+    return buf_create(m->be, kind, n, ret, err);
+}
+
+static as_status create_values(struct model *m, struct as_err *err)
+{
+    as_status st = AS_OK;
+    for (size_t i = 0; st == AS_OK && i < m->plan->n_nodes; i++) {
+        const struct net_node *n = model_node(m, i);
+        struct sizes s = sizes_of(n, m->max_rows);
+        st = create(m, BUF_F32, s.y, &m->values[i].y, err);
+        if (st == AS_OK)
+            st = create(m, BUF_F32, s.z, &m->values[i].z, err);
+        if (st == AS_OK)
+            st = create(m, n->op == NET_POOL_MAX ? BUF_I32 : BUF_F32, s.kept, &m->values[i].kept,
+                        err);
+    }
+    for (size_t i = 0; st == AS_OK && i < m->plan->n_slots; i++)
+        st = create(m, BUF_F32, m->plan->slots[i] * m->max_rows, &m->gradients[i], err);
     return st;
 }
 
-as_status model_create(struct backend *be, const struct model_shape *shape, size_t members,
-                       size_t max_batch, bool dropout, struct model **ret, struct as_err *err)
+as_status model_create(struct backend *be, const struct net_plan *plan, size_t slots,
+                       size_t max_rows, struct model **ret, struct as_err *err)
 {
     AS_AUTO(model_freep) struct model *m = as_calloc(1, sizeof *m);
     if (!m)
         return as_fail(err, AS_E_NOMEM, "out of memory");
-    m->be = be;
-    m->shape = *shape;
-    m->members = members;
-    m->max_batch = max_batch;
-    as_status st = create_f32(m, shape->n_params, &m->params, err);
+    *m = (struct model){.be = be, .plan = plan, .slots = slots, .max_rows = max_rows};
+    m->values = as_calloc(plan->n_nodes, sizeof *m->values);
+    m->gradients = as_calloc(plan->n_slots, sizeof(struct buf *));
+    m->work_len = work_len(be, plan, max_rows);
+    if (!m->values || !m->gradients)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    as_status st = create(m, BUF_F32, plan->n_params, &m->params, err);
     if (st == AS_OK)
-        st = create_f32(m, shape->n_params, &m->grads, err);
+        st = create(m, BUF_F32, plan->n_params, &m->grads, err);
     if (st == AS_OK)
-        st = create_layers(m, dropout, err);
+        st = create(m, BUF_F32, plan->n_state, &m->state, err);
+    if (st == AS_OK)
+        st = create(m, BUF_F32, m->work_len, &m->work, err);
+    if (st == AS_OK)
+        st = create_values(m, err);
     if (st == AS_OK)
         *ret = as_steal(m);
     return st;
 }
 
-as_status model_init(struct model *m, size_t k, uint64_t seed, struct as_err *err)
+/* ---- members ---- */
+
+static float start_value(const struct net_tensor *t, struct rng *r)
 {
-    const struct model_shape *s = &m->shape;
-    AS_AUTO(as_freep) float *p = as_calloc(s->n_params, sizeof *p);
-    if (!p)
-        return as_fail(err, AS_E_NOMEM, "out of memory for %zu parameters", s->n_params);
-    for (size_t i = 0; i < s->n_linear; i++) {
-        bool rectified = i + 1 < s->n_linear && s->act != ACT_TANH;
-        double deviation = sqrt((rectified ? 2.0 : 1.0) / (double)s->width[i]);
-        struct rng r = draw_stream(seed, DRAW_INIT, i);
-        for (size_t j = s->weight_at[i]; j < s->bias_at[i]; j++)
-            p[j] = (float)(deviation * rng_normal(&r));
-    }
-    return buf_upload(m->params, k * s->n_params, p, s->n_params, err);
+    return t->init == NET_INIT_NORMAL ? (float)(t->deviation * rng_normal(r))
+           : t->init == NET_INIT_ONE  ? 1.0f
+                                      : 0.0f;
 }
 
-static struct tensor layer_tensor(const struct model *m, struct buf *b, size_t layer)
+static void start_values(const struct net_tensor *tensors, size_t n, uint64_t seed, float *ret)
 {
-    return b ? tensor_at(b, 0, m->max_batch * m->shape.width[layer + 1]) : tensor_none();
+    for (size_t i = 0; i < n; i++) {
+        const struct net_tensor *t = &tensors[i];
+        struct rng r = draw_stream(seed, DRAW_INIT, t->stream);
+        for (size_t j = 0; j < t->count; j++)
+            ret[t->offset + j] = start_value(t, &r);
+    }
+}
+
+as_status model_init(struct model *m, size_t slot, const struct net_plan *own, uint64_t seed,
+                     struct as_err *err)
+{
+    AS_AUTO(as_freep) float *values = as_calloc(own->n_params, sizeof *values);
+    AS_AUTO(as_freep) float *state = as_calloc(own->n_state, sizeof *state);
+    if (!values || !state)
+        return as_fail(err, AS_E_NOMEM, "out of memory for %zu parameters", own->n_params);
+    start_values(own->tensors, own->n_tensors, seed, values);
+    start_values(own->states, own->n_states, seed, state);
+    as_status st = model_write(m, m->params, slot, own, values, err);
+    return st < 0 ? st : model_write_state(m, slot, state, err);
+}
+
+as_status model_read(const struct model *m, const struct buf *arena, size_t slot,
+                     const struct net_plan *own, float *ret, struct as_err *err)
+{
+    size_t n = m->plan->n_params;
+    if (own->n_params == n)
+        return buf_download(arena, slot * n, ret, n, err);
+    AS_AUTO(as_freep) float *padded = as_calloc(n, sizeof *padded);
+    if (!padded)
+        return as_fail(err, AS_E_NOMEM, "out of memory for %zu parameters", n);
+    as_status st = buf_download(arena, slot * n, padded, n, err);
+    if (st == AS_OK)
+        net_plan_collect(own, m->plan, padded, ret);
+    return st;
+}
+
+as_status model_write(const struct model *m, struct buf *arena, size_t slot,
+                      const struct net_plan *own, const float *values, struct as_err *err)
+{
+    size_t n = m->plan->n_params;
+    if (own->n_params == n)
+        return buf_upload(arena, slot * n, values, n, err);
+    AS_AUTO(as_freep) float *padded = as_calloc(n, sizeof *padded);
+    if (!padded)
+        return as_fail(err, AS_E_NOMEM, "out of memory for %zu parameters", n);
+    net_plan_spread(own, m->plan, values, padded);
+    return buf_upload(arena, slot * n, padded, n, err);
+}
+
+as_status model_read_state(const struct model *m, size_t slot, float *ret, struct as_err *err)
+{
+    size_t n = m->plan->n_state;
+    return n == 0 ? AS_OK : buf_download(m->state, slot * n, ret, n, err);
+}
+
+as_status model_write_state(struct model *m, size_t slot, const float *values, struct as_err *err)
+{
+    size_t n = m->plan->n_state;
+    return n == 0 ? AS_OK : buf_upload(m->state, slot * n, values, n, err);
+}
+
+as_status model_move(struct model *m, size_t from, size_t to, struct as_err *err)
+{
+    size_t n = m->plan->n_params, s = m->plan->n_state;
+    if (from == to)
+        return AS_OK;
+    as_status st = buf_copy(m->params, to * n, m->params, from * n, n, err);
+    return st < 0 || s == 0 ? st : buf_copy(m->state, to * s, m->state, from * s, s, err);
 }
 
 struct tensor model_outputs(const struct model *m)
 {
-    size_t last = m->shape.n_linear - 1;
-    return layer_tensor(m, m->y[last], last);
-}
-
-/* What layer i read: the batch, or what the layer below let through. */
-static struct tensor layer_input(const struct model *m, size_t i, struct tensor x, bool dropped)
-{
-    if (i == 0)
-        return x;
-    return layer_tensor(m, dropped ? m->d[i - 1] : m->y[i - 1], i - 1);
-}
-
-static struct linear_args layer_args(const struct model *m, size_t i, struct tensor x, size_t batch,
-                                     bool dropped)
-{
-    const struct model_shape *s = &m->shape;
-    return (struct linear_args){.members = m->members,
-                                .batch = batch,
-                                .in = s->width[i],
-                                .out = s->width[i + 1],
-                                .x = layer_input(m, i, x, dropped),
-                                .w = tensor_at(m->params, s->weight_at[i], s->n_params),
-                                .b = tensor_at(m->params, s->bias_at[i], s->n_params)};
-}
-
-static as_status drop(struct model *m, size_t layer, size_t batch, struct tensor from,
-                      struct tensor to, const struct model_dropout *dropout, struct as_err *err)
-{
-    struct dropout_args a = {.members = m->members,
-                             .n = batch * m->shape.width[layer + 1],
-                             .x = from,
-                             .y = to,
-                             .rate = dropout->rate,
-                             .seed = dropout->seed,
-                             .step = dropout->step,
-                             .layer = (uint32_t)layer};
-    return backend_dropout(m->be, &a, err);
-}
-
-as_status model_forward(struct model *m, struct tensor x, size_t batch,
-                        const struct model_dropout *dropout, struct as_err *err)
-{
-    as_status st = AS_OK;
-    for (size_t i = 0; st == AS_OK && i < m->shape.n_linear; i++) {
-        bool hidden = i + 1 < m->shape.n_linear;
-        struct linear_args a = layer_args(m, i, x, batch, dropout != NULL);
-        struct tensor y = layer_tensor(m, m->y[i], i);
-        st = backend_linear_forward(m->be, &a, hidden ? m->shape.act : ACT_NONE, y,
-                                    layer_tensor(m, m->z[i], i), err);
-        if (st == AS_OK && hidden && dropout)
-            st = drop(m, i, batch, y, layer_tensor(m, m->d[i], i), dropout, err);
-    }
-    return st;
-}
-
-/* From the gradient by what layer i let through to the gradient by its sum, in place. */
-static as_status through_activation(struct model *m, size_t i, size_t batch, struct tensor delta,
-                                    const struct model_dropout *dropout, struct as_err *err)
-{
-    as_status st = dropout ? drop(m, i, batch, delta, delta, dropout, err) : AS_OK;
-    if (st < 0)
-        return st;
-    struct act_args a = {.members = m->members,
-                         .n = batch * m->shape.width[i + 1],
-                         .act = m->shape.act,
-                         .kept = layer_tensor(m, m->z[i] ? m->z[i] : m->y[i], i),
-                         .dy = delta,
-                         .dx = delta};
-    return backend_act_backward(m->be, &a, err);
-}
-
-as_status model_backward(struct model *m, struct tensor x, size_t batch,
-                         const struct model_dropout *dropout, struct as_err *err)
-{
-    const struct model_shape *s = &m->shape;
-    struct tensor dy = model_outputs(m);
-    as_status st = AS_OK;
-    for (size_t i = s->n_linear; st == AS_OK && i-- > 0;) {
-        struct linear_args a = layer_args(m, i, x, batch, dropout != NULL);
-        struct linear_grads g = {.dy = dy,
-                                 .dw = tensor_at(m->grads, s->weight_at[i], s->n_params),
-                                 .db = tensor_at(m->grads, s->bias_at[i], s->n_params)};
-        if (i > 0)
-            g.dx = layer_tensor(m, m->delta[i % 2], i - 1);
-        st = backend_linear_backward(m->be, &a, &g, err);
-        if (st == AS_OK && i > 0)
-            st = through_activation(m, i - 1, batch, g.dx, dropout, err);
-        dy = g.dx;
-    }
-    return st;
+    size_t last = m->plan->n_nodes - 1;
+    return tensor_at(m->values[last].y, 0,
+                     net_shape_elements(m->plan->nodes[last].out) * m->max_rows);
 }

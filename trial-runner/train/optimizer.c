@@ -12,6 +12,7 @@ void optimizer_free(struct optimizer *o)
     buf_free(o->active);
     buf_free(o->hyper);
     buf_free(o->nesterov);
+    buf_free(o->kinds);
     free(o);
 }
 
@@ -31,6 +32,10 @@ static as_status create_buffers(struct optimizer *o, struct as_err *err)
         st = buf_create(o->be, BUF_F32, N_HYPER * o->members, &o->hyper, err);
     if (st == AS_OK)
         st = buf_create(o->be, BUF_I32, o->members, &o->nesterov, err);
+    if (st == AS_OK)
+        st = buf_create(o->be, BUF_I32, o->members, &o->kinds, err);
+    if (st == AS_OK)
+        st = buf_fill_i32(o->kinds, 0, o->members, o->kind == TRAIN_SGD ? OPT_SGD : OPT_ADAMW, err);
     return st;
 }
 
@@ -76,26 +81,22 @@ as_status optimizer_step(struct optimizer *o, struct buf *params, struct buf *gr
                          struct tensor lr, struct as_err *err)
 {
     size_t n = o->n_params;
-    struct opt_arena arena = {.members = o->members,
-                              .n = n,
-                              .params = tensor_at(params, 0, n),
-                              .grads = tensor_at(grads, 0, n),
-                              .lr = lr,
-                              .weight_decay = hyper(o, HYPER_DECAY),
-                              .active = tensor_at(o->active, 0, 1),
-                              .step = tensor_at(o->step, 0, 1)};
-    if (o->kind == TRAIN_SGD) {
-        struct sgd_args a = {.arena = arena,
-                             .velocity = tensor_at(o->moment1, 0, n),
-                             .momentum = hyper(o, HYPER_FIRST),
-                             .nesterov = tensor_at(o->nesterov, 0, 1)};
-        return backend_sgd(o->be, &a, err);
-    }
-    struct adamw_args a = {.arena = arena,
-                           .m = tensor_at(o->moment1, 0, n),
-                           .v = tensor_at(o->moment2, 0, n),
-                           .beta1 = hyper(o, HYPER_FIRST),
-                           .beta2 = hyper(o, HYPER_SECOND),
-                           .eps = hyper(o, HYPER_EPS)};
-    return backend_adamw(o->be, &a, err);
+    bool sgd = o->kind == TRAIN_SGD;
+    struct opt_args a = {.members = o->members,
+                         .n = n,
+                         .kind = tensor_at(o->kinds, 0, 1),
+                         .params = tensor_at(params, 0, n),
+                         .grads = tensor_at(grads, 0, n),
+                         .m1 = tensor_at(o->moment1, 0, n),
+                         .m2 = sgd ? tensor_none() : tensor_at(o->moment2, 0, n),
+                         .lr = lr,
+                         .weight_decay = hyper(o, HYPER_DECAY),
+                         .momentum = sgd ? hyper(o, HYPER_FIRST) : tensor_none(),
+                         .nesterov = tensor_at(o->nesterov, 0, 1),
+                         .beta1 = hyper(o, HYPER_FIRST),
+                         .beta2 = hyper(o, HYPER_SECOND),
+                         .eps = hyper(o, HYPER_EPS),
+                         .active = tensor_at(o->active, 0, 1),
+                         .step = tensor_at(o->step, 0, 1)};
+    return backend_optimize(o->be, &a, err);
 }

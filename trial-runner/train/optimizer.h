@@ -19,6 +19,7 @@ struct optimizer {
     struct buf *active;   /* [K], I32: 0 freezes a member (it diverged) */
     struct buf *hyper;    /* [4, K]: weight decay, momentum or beta1, beta2, eps */
     struct buf *nesterov; /* [K], I32 */
+    struct buf *kinds;    /* [K], I32: an optim_kind each */
 };
 
 /* specs[k] are the members' documents, borrowed for the call. AS_E_NOMEM; owned by the caller. */

@@ -104,6 +104,31 @@ START_TEST(reads_a_command_document)
 }
 END_TEST
 
+/* How many trials may share a process, and that it is in the canonical document. */
+START_TEST(groups_have_defaults)
+{
+    static const struct {
+        const char *yaml, *extra;
+        int64_t group;
+    } cases[] = {{train_yaml, "", 8},
+                 {train_yaml, "search: {method: random}\n", 32},
+                 {train_yaml, "search: {method: sobol}\nresources: {gpus: 1}\n", 32},
+                 {train_yaml, "resources: {group: 64}\n", 64},
+                 {train_yaml, "resources: {group: 1}\n", 1},
+                 {command_yaml, "", 1}};
+    for (size_t i = 0; i < AS_ARRAY_LEN(cases); i++) {
+        char text[2000];
+        struct as_err err = {0};
+        AS_AUTO(sweep_doc_freep) struct sweep_doc *d = NULL;
+        snprintf(text, sizeof text, "%s%s", cases[i].yaml, cases[i].extra);
+        ck_ok(parse_text(text, &d, &err), err);
+        ck_assert_int_eq(d->group, cases[i].group);
+        const json_t *kept = json_object_get(json_object_get(d->canonical, "resources"), "group");
+        ck_assert_int_eq(json_integer_value(kept), cases[i].yaml == train_yaml ? d->group : 0);
+    }
+}
+END_TEST
+
 START_TEST(makes_trials_of_a_train_document)
 {
     AS_AUTO(sweep_doc_freep) struct sweep_doc *d = NULL;
@@ -214,6 +239,9 @@ static const struct edit {
     {"train", "limits/max_trails", "3", AS_E_INVAL, "/limits/max_trails", "did you mean"},
     {"train", "resources", "{ranks: 2}", AS_E_UNSUPPORTED, "/resources/ranks", "several ranks"},
     {"train", "resources", "{ranks: 0}", AS_E_INVAL, "/resources/ranks", "from 1"},
+    {"train", "resources", "{group: 0}", AS_E_INVAL, "/resources/group", "from 1"},
+    {"train", "resources", "{group: 65}", AS_E_INVAL, "/resources/group", "to 64"},
+    {"command", "resources", "{group: 2}", AS_E_INVAL, "/resources/group", "only trials of"},
     {"train", "resources", "{gpus: -1}", AS_E_INVAL, "/resources/gpus", "from 0"},
     {"train", "resources", "{cpus: 1}", AS_E_INVAL, "/resources/cpus", "did you mean 'gpus'"},
     {"train", "ensemble", "{method: stack}", AS_E_INVAL, "/ensemble/method", "one of greedy"},
@@ -229,8 +257,8 @@ static const struct edit {
     {"train", "trial/train/epochs", "-3", AS_E_INVAL, "/trial/train/epochs", "-3"},
     {"train", "trial/train/colour", "red", AS_E_INVAL, "/trial/train/colour", "not a known field"},
     /* wrong for one value of a parameter only */
-    {"train", "parameters/opt/values", "[sgd, adam]", AS_E_INVAL, "/trial/train/optimizer/kind",
-     "when opt is \"adam\""},
+    {"train", "parameters/opt/values", "[sgd, adagrad]", AS_E_INVAL, "/trial/train/optimizer/kind",
+     "when opt is \"adagrad\""},
     {"train", "parameters/momentum/max", "1.5", AS_E_INVAL, "/trial/train/optimizer/momentum",
      "when momentum is 1.5"},
     {"train", "parameters/width/min", "0", AS_E_INVAL, "/parameters/width/min", "log scale"},
@@ -502,6 +530,7 @@ Suite *test_suite(void)
     tcase_set_timeout(t, 60);
     tcase_add_test(t, reads_a_train_document);
     tcase_add_test(t, reads_a_command_document);
+    tcase_add_test(t, groups_have_defaults);
     tcase_add_test(t, makes_trials_of_a_train_document);
     tcase_add_loop_test(t, canonical_text_parses_to_the_same, 0, 3);
     tcase_add_loop_test(t, refuses, 0, AS_ARRAY_LEN(edits));

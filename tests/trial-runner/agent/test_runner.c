@@ -1,337 +1,17 @@
-/* The program assay-runner with real trials, against a server on this machine that hands out what a
- * test asks for and remembers what came back. */
-#include "tests/check_main.h"
+/* The program assay-runner with real trials. */
+#include "tests/trial-runner/agent/runner_fixture.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/file.h"
-#include "base/hash.h"
 #include "base/json.h"
-#include "tests/api/client/http_server.h"
-
-#define MAX_TRIALS 24
-#define MAX_BLOBS 32
-#define WAIT_MS 30000
-
-struct trial {
-    json_t *claim; /* NULL: no such trial */
-    bool handed_out, stop;
-    json_t *completion, *artifacts, *checkpoints;
-    char *log;
-    json_t *items; /* measurements */
-};
-
-struct blob {
-    char sha[SHA256_HEX_SIZE], *bytes;
-    size_t len;
-};
-
-static struct fixture {
-    pthread_mutex_t lock;
-    struct trial trials[MAX_TRIALS];
-    struct blob blobs[MAX_BLOBS];
-    size_t n_blobs;
-    int64_t epoch;
-    json_t *registration; /* the last */
-    int registrations, heartbeats, leaves;
-    bool down;         /* answer 503 */
-    bool denied;       /* answer 401 */
-    bool hold_results; /* answer 503 to complete alone */
-    struct http_server *server;
-    char dir[64], work[80];
-    pid_t runner;
-} fx;
-
-static void lock(void)
-{
-    pthread_mutex_lock(&fx.lock);
-}
-
-static void unlock(void)
-{
-    pthread_mutex_unlock(&fx.lock);
-}
-
-static void answer_blob(const struct server_request *q, struct server_answer *a)
-{
-    const char *sha = q->path + strlen("/v1/blobs/");
-    struct blob *b = NULL;
-    for (size_t i = 0; i < fx.n_blobs; i++)
-        if (strcmp(fx.blobs[i].sha, sha) == 0)
-            b = &fx.blobs[i];
-    if (strcmp(q->method, "PUT") == 0) {
-        char got[SHA256_HEX_SIZE];
-        ck_assert(sha256_of(q->body, q->body_len, got, NULL) == AS_OK);
-        ck_assert_str_eq(got, sha);
-        b = &fx.blobs[fx.n_blobs++];
-        memcpy(b->sha, got, sizeof got);
-        b->bytes = malloc(q->body_len + 1);
-        memcpy(b->bytes, q->body, q->body_len);
-        b->len = q->body_len;
-        a->status = 201;
-    } else if (!b) {
-        answer_problem(a, 404, "not_found", "no such blob");
-    } else {
-        a->content_type = "application/octet-stream";
-        a->body = malloc(b->len + 1);
-        memcpy(a->body, b->bytes, b->len);
-        a->body_len = b->len;
-    }
-}
-
-static void add_stops(json_t *list)
-{
-    for (int i = 0; i < MAX_TRIALS; i++)
-        if (fx.trials[i].stop)
-            json_array_append_new(list,
-                                  json_pack("{s:s,s:i,s:i,s:s,s:s}", "sweep", "s", "number", i,
-                                            "attempt", 1, "action", "stop", "reason", "cancelled"));
-}
-
-static void answer_claim(const json_t *body, struct server_answer *a)
-{
-    json_t *trials = json_array();
-    json_int_t most = json_integer_value(json_object_get(body, "max_trials"));
-    for (int i = 0; i < MAX_TRIALS && (json_int_t)json_array_size(trials) < most; i++)
-        if (fx.trials[i].claim && !fx.trials[i].handed_out) {
-            fx.trials[i].handed_out = true;
-            json_array_append(trials, fx.trials[i].claim);
-        }
-    bool none = json_array_size(trials) == 0;
-    char *text = json_format(trials);
-    answer_json(a, 200, "{\"trials\":%s}", text);
-    free(text);
-    json_decref(trials);
-    if (none) { /* the long-poll, made short */
-        unlock();
-        clock_sleep_ms(20);
-        lock();
-    }
-}
-
-static void answer_runner(const char *verb, const json_t *body, struct server_answer *a)
-{
-    if (strcmp(verb, "leave") == 0) {
-        fx.leaves++;
-        a->status = 204;
-        return;
-    }
-    if (json_integer_value(json_object_get(body, "epoch")) != fx.epoch) {
-        answer_problem(a, 409, "stale_epoch", "register again");
-        return;
-    }
-    if (strcmp(verb, "claim") == 0) {
-        answer_claim(body, a);
-        return;
-    }
-    json_t *stops = json_array();
-    add_stops(stops);
-    char *text = json_format(stops);
-    answer_json(a, 200, "{\"lease_ms\":60000,\"directives\":%s}", text);
-    free(text);
-    json_decref(stops);
-    fx.heartbeats++;
-}
-
-static void keep(json_t **where, json_t *j)
-{
-    json_decref(*where);
-    *where = json_incref(j);
-}
-
-static void answer_attempt(struct trial *t, const char *verb, json_t *body, struct server_answer *a)
-{
-    a->status = 204;
-    if (strcmp(verb, "measurements") == 0) {
-        if (!t->items)
-            t->items = json_array();
-        json_array_extend(t->items, json_object_get(body, "items"));
-        answer_json(a, 200, "{\"recorded\":1,\"directives\":[]}");
-    } else if (strcmp(verb, "log") == 0) {
-        free(t->log);
-        t->log = as_strdup(json_string_value(json_object_get(body, "text")));
-    } else if (strcmp(verb, "files") == 0) {
-        bool artifact = as_streq(json_string_value(json_object_get(body, "kind")), "artifact");
-        keep(artifact ? &t->artifacts : &t->checkpoints, json_object_get(body, "files"));
-    } else if (fx.hold_results) {
-        answer_problem(a, 503, "unavailable", "not now");
-    } else {
-        keep(&t->completion, body);
-        answer_json(a, 200, "{}");
-    }
-}
-
-static void handle_locked(const struct server_request *q, struct server_answer *a)
-{
-    int number = 0, attempt = 0;
-    char verb[32] = "";
-    if (fx.down) {
-        answer_problem(a, 503, "unavailable", "down");
-        return;
-    }
-    if (fx.denied) {
-        answer_problem(a, 401, "denied", "not a valid token");
-        return;
-    }
-    if (strncmp(q->path, "/v1/blobs/", 10) == 0) {
-        answer_blob(q, a);
-        return;
-    }
-    json_t *body = json_loadb(q->body, q->body_len, 0, NULL);
-    ck_assert_ptr_nonnull(body);
-    ck_assert_str_eq(q->authorization, "Bearer runner-token");
-    if (strcmp(q->path, "/v1/runners") == 0) {
-        keep(&fx.registration, body);
-        fx.registrations++;
-        fx.epoch++;
-        answer_json(a, 200,
-                    "{\"name\":\"r\",\"epoch\":%lld,\"lease_ms\":60000,"
-                    "\"heartbeat_ms\":50,\"directives\":[]}",
-                    (long long)fx.epoch);
-    } else if (sscanf(q->path, "/v1/sweeps/s/trials/%d/attempts/%d/%31s", &number, &attempt,
-                      verb) == 3) {
-        answer_attempt(&fx.trials[number], verb, body, a);
-    } else if (sscanf(q->path, "/v1/runners/r/%31s", verb) == 1) {
-        answer_runner(verb, body, a);
-    } else {
-        answer_problem(a, 404, "not_found", "no such path");
-    }
-    json_decref(body);
-}
-
-static void handle(void *arg, const struct server_request *q, struct server_answer *a)
-{
-    (void)arg;
-    lock();
-    handle_locked(q, a);
-    unlock();
-}
-
-static void start_runner(const char *more_name, const char *more_value)
-{
-    char program[400];
-    snprintf(program, sizeof program, "%s/trial-runner/agent/assay-runner",
-             getenv("ASSAY_BUILD_ROOT"));
-    fx.runner = fork();
-    if (fx.runner == 0) {
-        char cache[100];
-        snprintf(cache, sizeof cache, "%s/cache", fx.dir);
-        setenv("ASSAY_TOKEN", "runner-token", 1);
-        setenv("SLURM_JOB_ID", "77", 1);
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        execl(program, program, "--server", http_server_url(fx.server), "--name", "r", "--slots",
-              "4", "--work", fx.work, "--cache", cache, "--log-level", "warn", "--gpus", "5,7",
-              more_name, more_value, NULL);
-        _exit(99);
-    }
-    ck_assert_int_gt(fx.runner, 0);
-}
-
-static int end_runner(int sig)
-{
-    int status = 0;
-    kill(fx.runner, sig);
-    while (waitpid(fx.runner, &status, 0) < 0 && errno == EINTR)
-        ;
-    fx.runner = 0;
-    return status;
-}
-
-static void setup(void)
-{
-    memset(&fx, 0, sizeof fx);
-    pthread_mutex_init(&fx.lock, NULL);
-    snprintf(fx.dir, sizeof fx.dir, "/tmp/assay-runner-test-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(fx.dir));
-    snprintf(fx.work, sizeof fx.work, "%s/work", fx.dir);
-    fx.server = http_server_start(0, handle, NULL);
-}
-
-static void teardown(void)
-{
-    if (fx.runner > 0)
-        end_runner(SIGKILL);
-    http_server_stop(fx.server);
-    for (int i = 0; i < MAX_TRIALS; i++) {
-        struct trial *t = &fx.trials[i];
-        json_decref(t->claim);
-        json_decref(t->completion);
-        json_decref(t->artifacts);
-        json_decref(t->checkpoints);
-        json_decref(t->items);
-        free(t->log);
-    }
-    for (size_t i = 0; i < fx.n_blobs; i++)
-        free(fx.blobs[i].bytes);
-    json_decref(fx.registration);
-    file_remove_tree(fx.dir, NULL) == AS_OK ? (void)0 : ck_abort();
-}
-
-/* Put a trial on offer. `trial` is the section of the document as JSON text. */
-static struct trial *offer(int number, const char *trial, int grace_ms, int timeout_ms, int gpus)
-{
-    struct trial *t = &fx.trials[number];
-    json_error_t at;
-    json_t *doc = json_loads(trial, 0, &at);
-    ck_assert_msg(doc != NULL, "%s: %s", at.text, trial);
-    lock();
-    t->claim =
-        json_pack("{s:s,s:i,s:i,s:s,s:{s:f,s:s},s:o,s:{s:s,s:s},s:[],s:i,s:i,s:i,s:n}", "sweep",
-                  "s", "number", number, "attempt", 1, "seed", "9", "params", "lr", 0.1, "kind",
-                  "a b", "trial", doc, "metric", "name", "loss", "goal", "minimize", "files",
-                  "grace_ms", grace_ms, "timeout_ms", timeout_ms, "gpus", gpus, "dataset");
-    unlock();
-    ck_assert_ptr_nonnull(t->claim);
-    return t;
-}
-
-static struct trial *offer_sh(int number, const char *script)
-{
-    JSON_AUTO doc = json_pack("{s:[s,s,s]}", "command", "sh", "-c", script);
-    AS_AUTO(as_freep) char *text = json_format(doc);
-    return offer(number, text, 200, 0, 0);
-}
-
-/* Wait for a condition that the server or the file system will meet. */
-#define AWAIT(condition)                                                                           \
-    do {                                                                                           \
-        int64_t await_end_ = clock_mono_ns() + WAIT_MS * NS_PER_MS;                                \
-        bool await_ok_ = false;                                                                    \
-        while (!await_ok_ && clock_mono_ns() < await_end_) {                                       \
-            lock();                                                                                \
-            await_ok_ = (condition);                                                               \
-            unlock();                                                                              \
-            if (!await_ok_)                                                                        \
-                clock_sleep_ms(5);                                                                 \
-        }                                                                                          \
-        ck_assert_msg(await_ok_, "waited too long for " #condition);                               \
-    } while (0)
-
-static const char *outcome_of(const struct trial *t)
-{
-    return json_string_value(json_object_get(t->completion, "outcome"));
-}
-
-static const char *reason_of(const struct trial *t)
-{
-    const char *s = json_string_value(json_object_get(t->completion, "reason"));
-    return s ? s : "";
-}
-
-static bool log_has(const struct trial *t, const char *part)
-{
-    return t->log && strstr(t->log, part);
-}
 
 static const struct {
     const char *script, *outcome, *reason, *log;
@@ -464,9 +144,9 @@ START_TEST(a_directive_stops_a_trial_without_a_word)
     start_runner(NULL, NULL);
     AWAIT(t->log);
     pid_t pid = (pid_t)strtol(t->log, NULL, 10);
-    lock();
+    fx_lock();
     t->stop = true;
-    unlock();
+    fx_unlock();
     AWAIT(kill(pid, 0) < 0);
     struct trial *next = offer_sh(1, "exit 0"); /* the slot is free and the runner goes on */
     AWAIT(next->completion);
@@ -490,9 +170,9 @@ START_TEST(sigterm_hands_trials_back_with_their_checkpoints)
     AS_AUTO(as_freep) char *trials = file_join(fx.work, "trials");
     ck_assert(file_remove_tree(trials, NULL) == AS_OK);
     struct trial *again = offer_sh(1, "cat $ASSAY_CHECKPOINTS/c");
-    lock();
+    fx_lock();
     json_object_set(again->claim, "files", t->checkpoints);
-    unlock();
+    fx_unlock();
     start_runner(NULL, NULL);
     AWAIT(again->completion);
     ck_assert_str_eq(again->log, "state\n");
@@ -507,14 +187,14 @@ START_TEST(checkpoints_that_change_while_they_are_read)
     AS_AUTO(as_freep) char *go = file_join(fx.work, "trials/s/0/1/go");
     start_runner(NULL, NULL);
     AWAIT(fx.trials[0].checkpoints);
-    lock();
+    fx_lock();
     size_t n = json_array_size(t->checkpoints);
     struct blob b = fx.blobs[0];
     bool uniform = b.len == 400000;
     size_t line = (size_t)((char *)memchr(b.bytes, '\n', b.len) - b.bytes) + 1;
     for (size_t i = line; uniform && i < b.len; i++)
         uniform = b.bytes[i] == b.bytes[i - line];
-    unlock();
+    fx_unlock();
     ck_assert_uint_eq(n, 1);
     ck_assert(uniform);
     ck_assert(file_replace(go, "", 0, 0600, NULL) == AS_OK);
@@ -545,17 +225,17 @@ START_TEST(a_result_survives_the_runner)
     AS_AUTO(as_freep) char *spooled = file_join(fx.work, "trials/s/0/1/result.json");
     struct trial *t = offer_sh(0, "echo words; echo '{\"loss\": 1}' >> $ASSAY_REPORT;"
                                   "echo a > $ASSAY_ARTIFACTS/a");
-    lock();
+    fx_lock();
     fx.hold_results = true;
-    unlock();
+    fx_unlock();
     start_runner(NULL, NULL);
     AWAIT(access(spooled, F_OK) == 0 && t->artifacts);
     end_runner(SIGKILL);
-    lock();
+    fx_lock();
     fx.hold_results = false;
     json_decref(t->artifacts);
     t->artifacts = NULL;
-    unlock();
+    fx_unlock();
     start_runner(NULL, NULL);
     AWAIT(t->completion);
     ck_assert_str_eq(outcome_of(t), "completed");
@@ -573,15 +253,15 @@ START_TEST(trials_go_on_while_the_server_is_away)
     AS_AUTO(as_freep) char *spooled = file_join(fx.work, "trials/s/0/1/result.json");
     start_runner(NULL, NULL);
     AWAIT(t->log);
-    lock();
+    fx_lock();
     fx.down = true;
-    unlock();
+    fx_unlock();
     ck_assert(file_replace(go, "", 0, 0600, NULL) == AS_OK);
     AWAIT(access(spooled, F_OK) == 0);
-    lock();
+    fx_lock();
     fx.down = false;
     fx.epoch += 10; /* another server, which does not know the epoch */
-    unlock();
+    fx_unlock();
     AWAIT(t->completion);
     ck_assert_str_eq(outcome_of(t), "completed");
     ck_assert_uint_eq(json_array_size(t->items), 1);
@@ -596,9 +276,9 @@ START_TEST(a_lost_epoch_resumes_what_runs)
     AS_AUTO(as_freep) char *go = file_join(fx.work, "trials/s/0/1/go");
     start_runner(NULL, NULL);
     AWAIT(t->log);
-    lock();
+    fx_lock();
     fx.epoch += 10;
-    unlock();
+    fx_unlock();
     AWAIT(fx.registrations == 2);
     json_t *resume = json_object_get(fx.registration, "resume");
     ck_assert_uint_eq(json_array_size(resume), 1);
@@ -628,12 +308,12 @@ START_TEST(the_built_in_trainer_gets_its_job)
                                 "{\"train\":{\"dataset\":\"d\",\"optimizer\":{\"lr\":\"${lr}\"},"
                                 "\"note\":\"lr ${lr}\"}}",
                                 200, 0, 0);
-        lock();
+        fx_lock();
         json_object_set_new(t->claim, "dataset",
                             json_pack("{s:s,s:s,s:[{s:s,s:s,s:i}]}", "name", "d", "format", "csv",
                                       "files", "role", "table", "sha256", b->sha, "size",
                                       (int)b->len));
-        unlock();
+        fx_unlock();
     }
     start_runner("--trainer", program);
     for (int i = 0; i < 2; i++) {
@@ -654,9 +334,9 @@ END_TEST
 START_TEST(a_refused_token_ends_the_runner)
 {
     int status = 0;
-    lock();
+    fx_lock();
     fx.denied = true;
-    unlock();
+    fx_unlock();
     start_runner(NULL, NULL);
     ck_assert_int_eq(waitpid(fx.runner, &status, 0), fx.runner);
     fx.runner = 0;
@@ -680,7 +360,7 @@ Suite *test_suite(void)
     Suite *s = suite_create("runner");
     TCase *t = tcase_create("runner");
     tcase_set_timeout(t, 120);
-    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_checked_fixture(t, fx_setup, fx_teardown);
     tcase_add_test(t, ends_of_trials);
     tcase_add_test(t, reports_files_and_gpus);
     tcase_add_test(t, a_report_file_that_is_cut_or_replaced);

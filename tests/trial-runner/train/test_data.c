@@ -25,13 +25,22 @@ static struct dataset make(size_t n, bool classes)
     return d;
 }
 
+static struct dataset_info plain(size_t n, bool classes)
+{
+    return (struct dataset_info){.task = classes ? DATASET_CLASSIFICATION : DATASET_REGRESSION,
+                                 .n_rows = n,
+                                 .n_features = 3,
+                                 .n_outputs = classes ? 2 : 1};
+}
+
 static struct train_data prepare(size_t n, bool classes, int64_t seed, bool standardize)
 {
     struct train_spec spec = {
         .validation_fraction = 0.25, .validation_seed = seed, .standardize = standardize};
     struct dataset set = make(n, classes);
+    struct dataset_info info = plain(n, classes);
     struct train_data d = {0};
-    ck_ok(train_data_prepare(&set, &spec, &d, &err), err);
+    ck_ok(train_data_prepare(&set, &info, &spec, &d, &err), err);
     ck_assert_ptr_null(set.x); /* taken */
     return d;
 }
@@ -81,7 +90,7 @@ START_TEST(standardised_by_training_rows)
         ck_assert_float_eq(d.set.x[i * 3 + 1], 0);
     size_t row = (size_t)d.val_rows[0];
     ck_assert_float_eq(d.val_targets[0], 1000 + 10 * (float)row);
-    ck_assert_double_eq_tol((double)d.set.targets[row] * d.target_scale + d.target_mean,
+    ck_assert_double_eq_tol((double)d.set.targets[row] * d.target_scale[0] + d.target_mean[0],
                             1000 + 10 * (double)row, 1e-3);
 }
 END_TEST
@@ -92,7 +101,8 @@ START_TEST(left_as_it_is)
     ck_assert_float_eq(d.set.x[9], 3);
     ck_assert_float_eq(d.mean[0], 0);
     ck_assert_float_eq(d.scale[0], 1);
-    ck_assert_double_eq(d.target_scale, 1);
+    ck_assert_uint_eq(d.n_targets, 0);
+    ck_assert_int_eq(d.class_rows[0] + d.class_rows[1], d.n_train);
 }
 END_TEST
 
@@ -101,7 +111,7 @@ START_TEST(two_rows)
     AS_AUTO(train_data_done) struct train_data d = prepare(2, false, 0, true);
     ck_assert_uint_eq(d.n_val, 1);
     ck_assert_uint_eq(d.n_train, 1);
-    ck_assert_double_eq(d.target_scale, 1);
+    ck_assert_double_eq(d.target_scale[0], 1);
     for (size_t i = 0; i < 6; i++)
         ck_assert(isfinite(d.set.x[i]));
 }
@@ -109,12 +119,13 @@ END_TEST
 
 START_TEST(out_of_memory)
 {
-    for (size_t n = 1; n < 6; n++) {
+    for (size_t n = 1; n < 12; n++) {
         struct train_spec spec = {.validation_fraction = 0.25, .standardize = true};
         struct dataset set = make(10, false);
+        struct dataset_info info = plain(10, false);
         struct train_data d = {0};
         as_mem_fail_nth(n);
-        as_status st = train_data_prepare(&set, &spec, &d, &err);
+        as_status st = train_data_prepare(&set, &info, &spec, &d, &err);
         as_mem_fail_nth(0);
         ck_assert(st == AS_OK || st == AS_E_NOMEM);
         train_data_done(&d);

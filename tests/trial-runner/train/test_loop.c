@@ -59,7 +59,11 @@ static struct train_data toy(bool classify, const struct train_spec *spec)
         else
             set.targets[i] = (float)(1000 * (3 * a - 2 * b + 7) + 50 * rng_normal(&r));
     }
-    ck_ok(train_data_prepare(&set, spec, &d, &err), err);
+    struct dataset_info info = {.task = classify ? DATASET_CLASSIFICATION : DATASET_REGRESSION,
+                                .n_rows = ROWS,
+                                .n_features = 2,
+                                .n_outputs = set.n_outputs};
+    ck_ok(train_data_prepare(&set, &info, spec, &d, &err), err);
     return d;
 }
 

@@ -5,7 +5,7 @@
 
 #include "tests/check_main.h"
 #include "trial-runner/train/draw.h"
-#include "trial-runner/train/model.h"
+#include "trial-runner/train/model_mlp.h"
 
 #define K 2
 #define B 5

@@ -90,6 +90,8 @@ export type SweepDocument = {
   resources?: {
     gpus?: number;
     ranks?: 1;
+    /** How many trials of one shape may train in one process; 1: each alone */
+    group?: number;
   };
   /** false for none */
   ensemble?: {
@@ -183,6 +185,10 @@ export type Trial = {
   finish_seq?: number | null;
   /** Whether it keeps all constraints of the sweep (true when it has none); null unless it completed */
   feasible?: boolean | null;
+  /** The signature of its tensors; null when it is not the built-in trainer's */
+  shape?: string | null;
+  /** The group that the latest attempt ran in; null when it ran alone */
+  group?: string | null;
   /** The runner of the latest attempt; null when it was a client's */
   runner?: string | null;
   /** The client of the latest attempt, which asked for it; null when it was a runner's */
@@ -325,6 +331,8 @@ export type TrialDetail = Trial & {
     runner?: string | null;
     /** Who asked for it; null for an attempt of a runner */
     client?: string | null;
+    /** The group that it was a member of; null when it ran alone */
+    group?: string | null;
     started_at: Time;
     ended_at?: null | Time;
     /** completed, failed, retry, released, lost, cancelled, timeout */
@@ -413,29 +421,73 @@ export type Event = {
 
 export type DatasetCreate = {
   name: string;
-  format: "csv" | "npy";
-  /** Digests by role: table, or features and targets */
+  format: "csv" | "npy" | "npz" | "idx" | "cifar" | "safetensors" | "text" | "tokens";
+  /** Digests by role: table (csv, npy, npz, cifar, safetensors, text, tokens), or features and targets (idx, npy) */
   files: {
     table?: string;
     features?: string;
     targets?: string;
   };
-  /** Column of the target in a table: its name, or its index (negative from the end) */
+  /** Column of the target in a csv or npy table: its name, or its index (negative from the end); several, separated by commas, are a regression of several outputs */
   target?: string | number;
-  task?: "auto" | "classification" | "regression";
+  task?: "auto" | "classification" | "regression" | "language_modeling";
+  options?: DatasetOptions;
   description?: string;
+};
+
+/** How the files are to be read, where they do not say it themselves */
+export type DatasetOptions = {
+  /** npy, npz, safetensors: images are (rows, channels, height, width) */
+  channels_first?: boolean;
+  /** tokens: uint16 from the first byte, no header */
+  raw?: boolean;
+  /** tokens: by default the largest token + 1 */
+  vocab?: number;
+  /** npz, safetensors: name of the features, by default x */
+  x?: string;
+  /** npz, safetensors: name of the targets, by default y */
+  y?: string;
+};
+
+export type DatasetColumn = {
+  /** The header's, or the index of the column */
+  name: string;
+  kind: "numeric" | "categorical";
+  /** Rows without a value */
+  missing: number;
+  /** categorical: rows whose value is in one row alone */
+  other?: number;
+  /** categorical: values of two rows or more */
+  values?: string[];
 };
 
 export type Dataset = {
   name: string;
-  format: "csv" | "npy";
-  task: "classification" | "regression";
+  format: "csv" | "npy" | "npz" | "idx" | "cifar" | "safetensors" | "text" | "tokens";
+  task: "classification" | "regression" | "language_modeling";
+  input: "table" | "image" | "tokens";
   target?: string | number | null;
+  /** tokens: their number */
   rows: number;
+  /** Columns of a table without the target; numbers of an image; 1 for tokens */
   features: number;
-  /** Classes, or columns of the target */
+  /** Classes, columns of the target, or the vocabulary */
   outputs: number;
   classes?: string[];
+  options?: DatasetOptions;
+  image?: {
+    height: number;
+    width: number;
+    channels: number;
+  };
+  /** Of a table with a header, categories or missing values; not in lists */
+  columns?: DatasetColumn[];
+  /** In a claim only: what the sweep was made with, when the name holds other content by now; the trial is to fail */
+  expected?: {
+    sha256: string;
+    rows: number;
+    features: number;
+  };
   /** Digest over the files and how they are read */
   sha256: string;
   files: ({
@@ -494,6 +546,8 @@ export type Runner = {
   gpus?: string[];
   /** Attempts it holds */
   running: number;
+  /** Slots that they take: a group takes one, whatever its members */
+  used_slots?: number;
   epoch: number;
   registered_at: Time;
   seen_at?: Time;
@@ -508,10 +562,35 @@ export type Claim = {
   epoch: number;
   /** New for each claim, the same when it is repeated */
   claim_id: string;
+  /** Free slots. A group takes one slot, whatever its members */
   max_trials?: number;
-  /** Free GPUs */
+  /** Free GPUs. A group uses the GPUs of one trial */
   gpus?: number;
+  /** How many trials of one shape may share a slot. With `fit` and left out: 64 */
+  members?: number;
+  /** What a group may use in all; null: no bound */
+  memory_bytes?: number | null;
+  /** Only trials that fit this open group of the runner, at most so many; max_trials and gpus do not matter then */
+  fit?: null | {
+    group: string;
+    members: number;
+  };
+  /** Where the runner's throughput stopped to rise: a group of that shape gets no more members */
+  measured?: {
+    shape: string;
+    members: number;
+  }[];
   wait_ms?: number;
+};
+
+/** Trials with one id train as members of one process */
+export type TrialGroup = {
+  id: string;
+  /** The signature of the tensors: equal texts may share a group */
+  shape: string;
+  bytes_per_member: number;
+  /** At most so many at a time: the least of resources.group, Claim.members, memory_bytes / bytes_per_member, and measured */
+  max_members: number;
 };
 
 export type ClaimedTrial = {
@@ -534,6 +613,8 @@ export type ClaimedTrial = {
   files: File[];
   timeout_ms?: number | null;
   grace_ms?: number;
+  /** Null: it runs in a process of its own */
+  group?: null | TrialGroup;
 };
 
 export type ClaimResult = {
@@ -742,7 +823,7 @@ export interface Operations {
   /** List the trials of a sweep */
   "GET /v1/sweeps/{sweep}/trials": {
     path: {sweep: string};
-    query: {state?: TrialState; sort?: "number" | "value" | "started_at" | "finished_at" | "duration"; order?: "asc" | "desc"; cursor?: string; page_size?: number};
+    query: {state?: TrialState; group?: string; sort?: "number" | "value" | "started_at" | "finished_at" | "duration"; order?: "asc" | "desc"; cursor?: string; page_size?: number};
     body: undefined;
     result: TrialList;
   };

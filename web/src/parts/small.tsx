@@ -18,6 +18,9 @@ export function State({ state }: { state: string }) {
   return <span class={`state state-${state}`}><i aria-hidden="true" />{state}</span>;
 }
 
+/** A group's id without its sweep's, which is known where it is shown. */
+export const shortGroup = (group: string, sweep: string) => (group.startsWith(`${sweep}.`) ? group.slice(sweep.length + 1) : group);
+
 export function Since({ time }: { time: string | null | undefined }) {
   return <time dateTime={time ?? ""} title={clock(time)}>{ago(time, now.value)}</time>;
 }

@@ -12,7 +12,8 @@ const STATES = ["live", "lost", "left"];
 const columns: Column<Api.Runner>[] = [
   { id: "name", label: "Runner", width: 24, key: (r) => r.name, cell: (r) => r.name },
   { id: "state", label: "State", width: 10, key: (r) => STATES.indexOf(r.state), cell: (r) => <State state={r.state} /> },
-  { id: "running", label: "Running", width: 9, numeric: true, key: (r) => r.running, cell: (r) => `${r.running} / ${r.slots}` },
+  { id: "running", label: "Running", width: 9, numeric: true, key: (r) => r.running, cell: (r) => r.running },
+  { id: "slots", label: "Slots", title: "Taken, of how many; a group of trials takes one", width: 9, numeric: true, key: (r) => r.used_slots ?? r.running, cell: (r) => `${r.used_slots ?? r.running} / ${r.slots}` },
   { id: "gpus", label: "GPUs", width: 24, key: (r) => (r.gpus ?? []).length, cell: (r) => <span title={(r.gpus ?? []).join(", ")}>{(r.gpus ?? []).join(", ") || "–"}</span> },
   { id: "host", label: "Host", width: 24, key: (r) => r.host ?? null, cell: (r) => r.host ?? "" },
   { id: "version", label: "Version", width: 10, key: (r) => r.version ?? null, cell: (r) => r.version ?? "" },
@@ -27,7 +28,7 @@ export function RunnersView() {
   const all = model.runners.value;
   const live = (all ?? []).filter((r) => r.state === "live");
   const slots = live.reduce((sum, r) => sum + r.slots, 0);
-  const busy = live.reduce((sum, r) => sum + r.running, 0);
+  const busy = live.reduce((sum, r) => sum + (r.used_slots ?? r.running), 0);
   const order = { column: query.get("sort") ?? "state", descending: query.get("order") === "desc" };
   return (
     <main>

@@ -7,7 +7,7 @@ import { useModel } from "../live/model";
 import { isOpen, TrialModel } from "../live/trial";
 import { Curves } from "../parts/curves";
 import { boundsOf, breaks, fullMetric, isInfeasible, judgedBy, limitsOf, metricOf } from "../parts/objectives";
-import { attempt, Confirm, Loading, Since, State, Toggle, took } from "../parts/small";
+import { attempt, Confirm, Loading, shortGroup, Since, State, Toggle, took } from "../parts/small";
 import { choose, href, route } from "../route";
 import { WhyPanel } from "./why";
 
@@ -55,6 +55,7 @@ function Head({ model, trial }: { model: TrialModel; trial: Api.TrialDetail }) {
     ["Attempt", trial.attempt === 0 ? NONE : String(trial.attempt)],
     ["Restarts", String(trial.restarts)],
     [trial.client ? "Client" : "Runner", trial.runner ?? trial.client ?? NONE],
+    ...(trial.group ? [["Group", <a href={href(["sweeps", trial.sweep], { group: trial.group })} title={`${trial.group}: the trials that train in its process`}>{shortGroup(trial.group, trial.sweep)}</a>] as [string, preact.ComponentChildren]] : []),
     ["Origin", trial.origin],
     ["Started", <Since time={trial.started_at} />],
     ["Took", duration(took(trial.started_at, trial.finished_at))],
@@ -89,6 +90,7 @@ function ParamsPanel({ trial, sweep }: { trial: Api.TrialDetail; sweep: Api.Swee
     <section class="panel" aria-label="Parameters">
       <div class="bar"><h2>Parameters</h2></div>
       <dl class="pairs">{inOrder(trial.params, sweep).map(([k, v]) => <div key={k}><dt>{k}</dt><dd title={String(v)}>{param(v)}</dd></div>)}</dl>
+      {trial.shape && <p class="hint" title="Trials of one shape may train in one process">Shape: {trial.shape}</p>}
     </section>
   );
 }
@@ -124,7 +126,7 @@ function AttemptsPanel({ trial }: { trial: Api.TrialDetail }) {
                 <tr key={a.attempt} title={a.reason ?? ""}>
                   <td class="num">{a.attempt}</td>
                   <td><State state={a.outcome ?? "running"} />{a.exit_code !== null && a.exit_code !== undefined && a.exit_code !== 0 && <span class="faint"> {a.exit_code < 0 ? `signal ${-a.exit_code}` : `exit ${a.exit_code}`}</span>}</td>
-                  <td title={`${a.runner ? "runner" : "client"}, ${clock(a.started_at)}`}>{a.runner ?? a.client}</td>
+                  <td title={`${a.runner ? "runner" : "client"}, ${clock(a.started_at)}`}>{a.runner ?? a.client}{a.group && <span class="faint"> {shortGroup(a.group, trial.sweep)}</span>}</td>
                   <td class="num">{duration(took(a.started_at, a.ended_at))}</td>
                 </tr>
               ))}

@@ -3,7 +3,7 @@ import { useMemo } from "preact/hooks";
 import type * as Api from "../api/types";
 import { duration, own, param, sig, toNumber } from "../format";
 import { boundsOf, breaks, fullMetric, isInfeasible, judgedBy, metricOf } from "../parts/objectives";
-import { Chips, State, TRIAL_STATES, took } from "../parts/small";
+import { Chips, shortGroup, State, TRIAL_STATES, took } from "../parts/small";
 import { Table, type Column } from "../parts/table";
 import { choose, go, href, route } from "../route";
 
@@ -32,8 +32,8 @@ const feasible: Column<Api.Trial> = {
   cell: (t) => (t.feasible ? "yes" : t.feasible === false ? <span class="mark">no</span> : ""),
 };
 
-/** Reasons have a column when there are any. */
-function columnsOf(sweep: Api.Sweep, reasons: boolean): Column<Api.Trial>[] {
+/** Groups and reasons have a column when there are any. */
+function columnsOf(sweep: Api.Sweep, groups: boolean, reasons: boolean): Column<Api.Trial>[] {
   const time = (t: Api.Trial) => took(t.started_at, t.finished_at);
   const ranOn = (t: Api.Trial) => t.runner ?? t.client ?? null;
   const columns: Column<Api.Trial>[] = [
@@ -48,6 +48,11 @@ function columnsOf(sweep: Api.Sweep, reasons: boolean): Column<Api.Trial>[] {
     { id: "origin", label: "Origin", title: "Where the parameters come from", width: 10, key: (t) => t.origin, cell: (t) => <span class={t.origin === "suggested" ? "faint" : ""}>{t.origin}</span> },
     { id: "runner", label: sweep.for_runners ? "Runner" : "Client", width: 16, key: ranOn, cell: (t) => <span title={t.client ? `client ${t.client}` : undefined}>{ranOn(t)}</span> },
   ];
+  const group: Column<Api.Trial> = {
+    id: "group", label: "Group", title: "Trials of a group train in one process", width: 11, key: (t) => t.group ?? null,
+    cell: (t) => t.group && <a href={href(["sweeps", sweep.id], { group: t.group })} title={`Only group ${t.group}: ${t.shape ?? ""}`}>{shortGroup(t.group, sweep.id)}</a>,
+  };
+  if (groups) columns.push(group);
   if (reasons) columns.push({ id: "reason", label: "Reason", width: 30, key: (t) => t.reason ?? null, cell: (t) => <span title={t.reason ?? ""}>{t.reason ?? ""}</span> });
   return columns;
 }
@@ -56,9 +61,11 @@ export function TrialsPanel({ sweep, trials, loaded }: { sweep: Api.Sweep; trial
   const { query } = route.value;
   const state = query.get("state") ?? "all";
   const order = { column: query.get("sort") ?? "number", descending: query.get("order") === "desc" };
-  const rows = useMemo(() => (state === "all" ? trials : trials.filter((t) => t.state === state)), [trials, state]);
+  const group = query.get("group");
+  const rows = useMemo(() => trials.filter((t) => (state === "all" || t.state === state) && (group === null || t.group === group)), [trials, state, group]);
+  const groups = useMemo(() => trials.some((t) => t.group), [trials]);
   const reasons = useMemo(() => trials.some((t) => t.reason), [trials]);
-  const columns = useMemo(() => columnsOf(sweep, reasons), [sweep.id, sweep.metric.name, sweep.constraints.length, reasons]);
+  const columns = useMemo(() => columnsOf(sweep, groups, reasons), [sweep.id, sweep.metric.name, sweep.constraints.length, groups, reasons]);
   const counts = useMemo(() => {
     const found = new Map<string, number>();
     for (const t of trials) found.set(t.state, (found.get(t.state) ?? 0) + 1);
@@ -71,11 +78,12 @@ export function TrialsPanel({ sweep, trials, loaded }: { sweep: Api.Sweep; trial
       <div class="bar">
         <h2>Trials</h2>
         <Chips label="Trials by state" chosen={state} options={options} choose={(s) => choose({ state: s === "all" ? null : s })} />
+        {group !== null && <button type="button" title="Show the trials of all groups" onClick={() => choose({ group: null })}>Group {shortGroup(group, sweep.id)} ×</button>}
         {!loaded && <span class="faint" role="status">Loading…</span>}
       </div>
       <Table label="Trials" columns={columns} rows={rows} rowKey={(t) => t.number} order={order} open={(t) => go(["sweeps", sweep.id, "trials", t.number])}
         rowClass={(t) => (t.number === sweep.best?.number ? "is-best" : isInfeasible(t) ? "infeasible" : "")}
-        setOrder={(o) => choose({ sort: o.column, order: o.descending ? "desc" : "asc" })} empty={loaded ? (trials.length === 0 ? "No trials yet." : "No trial is in this state.") : ""} />
+        setOrder={(o) => choose({ sort: o.column, order: o.descending ? "desc" : "asc" })} empty={loaded ? (trials.length === 0 ? "No trials yet." : (group === null ? "No trial is in this state." : "No such trial is in this group.")) : ""} />
     </section>
   );
 }

@@ -1,10 +1,12 @@
-/* The end of the transport, at its worst moments: calls of other threads that are still inside
- * libmicrohttpd, and connections that come and go meanwhile. Two system calls of libmicrohttpd are
- * drawn out to get there: this program's write() and epoll_ctl() stand before the C library's. */
+/* The transport at its worst moments: its end while calls of other threads are still inside
+ * libmicrohttpd, connections that come and go meanwhile, news of a connection whose descriptor is
+ * another's by now. System calls are drawn out to get there: this program's stand before the C
+ * library's. */
 #include "api/server/http.h"
 
 #include <arpa/inet.h>
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,6 +22,9 @@
 
 static _Thread_local bool is_drawn_out; /* of this thread */
 static atomic_bool is_in_write, is_write_over;
+static atomic_bool is_news_late; /* that a peer left */
+static atomic_int n_late, n_told;
+static atomic_int kept_fd = -1; /* not closed before the watcher has the news of it */
 
 /* dlsym gives what ISO C cannot convert to a function. */
 static void next_symbol(const char *name, void *ret, size_t size)
@@ -51,6 +56,33 @@ int epoll_ctl(int epoll_fd, int op, int fd, struct epoll_event *event)
     return rc;
 }
 
+int epoll_wait(int epoll_fd, struct epoll_event *events, int max, int wait_ms)
+{
+    int (*next)(int, struct epoll_event *, int, int);
+    static _Thread_local bool was_late;
+    next_symbol("epoll_wait", &next, sizeof next);
+    if (was_late) /* the news were told, and the next are waited for */
+        atomic_fetch_add(&n_told, 1);
+    was_late = false;
+    int n = next(epoll_fd, events, max, wait_ms);
+    if (n > 0 && (events[0].events & EPOLLRDHUP) && atomic_load(&is_news_late)) {
+        was_late = true;
+        atomic_fetch_add(&n_late, 1);
+        for (int ms = 0; ms < 10000 && atomic_load(&is_news_late); ms++)
+            clock_sleep_ms(1);
+    }
+    return n;
+}
+
+int close(int fd)
+{
+    int (*next)(int);
+    next_symbol("close", &next, sizeof next);
+    for (int ms = 0; ms < 10000 && fd == atomic_load(&kept_fd) && atomic_load(&n_late) == 0; ms++)
+        clock_sleep_ms(1);
+    return next(fd);
+}
+
 static struct {
     struct http_server *http;
     int port;
@@ -68,6 +100,7 @@ static void on_request(void *ctx, struct http_exchange *x)
 {
     (void)ctx;
     x->answer.status = 200;
+    http_watch(x);
     if (strcmp(x->head.path, "/park") == 0)
         atomic_store(&app.parked, x);
     else
@@ -132,13 +165,13 @@ static void expect_answer(int fd)
     (void)close(fd);
 }
 
-static void wait_parked(void)
-{
-    int64_t until = clock_mono_ns() + 10 * NS_PER_S;
-    while (!atomic_load(&app.parked) && clock_mono_ns() < until)
-        clock_sleep_ms(1);
-    ck_assert_ptr_nonnull(atomic_load(&app.parked));
-}
+#define AWAIT(condition)                                                                           \
+    do {                                                                                           \
+        int64_t until_ = clock_mono_ns() + 10 * NS_PER_S;                                          \
+        while (!(condition) && clock_mono_ns() < until_)                                           \
+            clock_sleep_ms(1);                                                                     \
+        ck_assert(condition);                                                                      \
+    } while (0)
 
 static void *release_slowly(void *arg)
 {
@@ -155,10 +188,9 @@ START_TEST(test_release_is_over_at_the_end)
     pthread_t t;
     start(1);
     int parked = open_get("/park");
-    wait_parked();
+    AWAIT(atomic_load(&app.parked));
     ck_assert_int_eq(pthread_create(&t, NULL, release_slowly, atomic_load(&app.parked)), 0);
-    while (!atomic_load(&is_in_write))
-        clock_sleep_ms(1);
+    AWAIT(atomic_load(&is_in_write));
     expect_answer(open_get("/")); /* wakes libmicrohttpd */
     expect_answer(parked);
     http_quiesce(app.http);
@@ -198,7 +230,7 @@ START_TEST(test_quiet)
     struct str out = {0};
     start(2);
     int parked = open_get("/park");
-    wait_parked();
+    AWAIT(atomic_load(&app.parked));
     http_quiesce(app.http);
     int late = raw_connect(app.port);
     ck_assert(raw_read(late, &out, "HTTP", 10000)); /* it ends */
@@ -211,11 +243,52 @@ START_TEST(test_quiet)
 }
 END_TEST
 
+/* The server's descriptor of a connection. */
+static int other_end(int fd)
+{
+    struct sockaddr_in mine = {0}, peer;
+    socklen_t len = sizeof mine;
+    ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&mine, &len), 0);
+    for (int other = 0; other < 1024; other++) {
+        len = sizeof peer;
+        if (getpeername(other, (struct sockaddr *)&peer, &len) == 0 && peer.sin_family == AF_INET &&
+            peer.sin_port == mine.sin_port)
+            return other;
+    }
+    ck_abort_msg("no other end");
+}
+
+/* That the peer left is told when the next connection has its descriptor: that one is served. */
+START_TEST(test_late_news)
+{
+    start(1);
+    atomic_store(&is_news_late, true);
+    int first = open_get("/park");
+    AWAIT(atomic_load(&app.parked));
+    int there = other_end(first);
+    atomic_store(&kept_fd, there);
+    http_release(atomic_exchange(&app.parked, NULL));
+    expect_answer(first);
+    AWAIT(atomic_load(&n_late) == 1);
+    AWAIT(fcntl(there, F_GETFD) < 0);
+    int second = open_get("/park");
+    AWAIT(atomic_load(&app.parked));
+    ck_assert_int_eq(other_end(second), there);
+    atomic_store(&is_news_late, false);
+    AWAIT(atomic_load(&n_told) == 1);
+    ck_assert(!atomic_load(&atomic_load(&app.parked)->is_gone));
+    http_release(atomic_load(&app.parked));
+    expect_answer(second);
+    ck_assert(http_stop(app.http, 3000));
+}
+END_TEST
+
 Suite *test_suite(void)
 {
-    Suite *s = suite_create("api_http_stop");
-    TCase *tc = tcase_create("stop");
+    Suite *s = suite_create("api_http_timing");
+    TCase *tc = tcase_create("timing");
     tcase_set_timeout(tc, 60);
+    tcase_add_test(tc, test_late_news);
     tcase_add_test(tc, test_quiet);
     tcase_add_test(tc, test_release_is_over_at_the_end);
     tcase_add_test(tc, test_quiet_under_traffic);

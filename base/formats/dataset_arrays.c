@@ -1,0 +1,319 @@
+/* Data sets that are arrays: features and targets side by side (two files, two arrays of one file,
+ * or the two halves of a CIFAR file), or one array of two dimensions with its targets among the
+ * columns. Two dimensions are a table, three and four are images. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/formats/array.h"
+#include "base/formats/dataset_priv.h"
+#include "base/formats/target.h"
+
+struct arrays {
+    struct array features, targets; /* targets empty: columns of `features` */
+    size_t n_rows, n_columns;       /* values of a row of `features` */
+    size_t n_targets;               /* values of a row's target */
+    size_t *target;                 /* [n_targets] columns; NULL: all of `targets` */
+    bool channels_first;
+    size_t height, width, channels; /* images */
+    double *row, *target_row;       /* n_columns, n_targets values */
+    float *out;                     /* n_columns values */
+    size_t *missing;                /* tables: [n_columns] rows */
+};
+
+static void arrays_done(struct arrays *a)
+{
+    array_done(&a->features);
+    array_done(&a->targets);
+    free(a->target);
+    free(a->row);
+    free(a->target_row);
+    free(a->out);
+    free(a->missing);
+}
+
+static as_status open_files(const struct dataset_paths *paths, dataset_format format,
+                            const struct dataset_options *o, struct arrays *a, struct as_err *err)
+{
+    const char *one = paths->table;
+    const char *x = o->x ? o->x : "x", *y = o->y ? o->y : "y";
+    as_status st = AS_OK;
+    a->channels_first = o->channels_first || format == DATASET_CIFAR;
+    switch (format) {
+    case DATASET_NPZ:
+        st = array_open_npz(one, x, &a->features, err);
+        return st == AS_OK ? array_open_npz(one, y, &a->targets, err) : st;
+    case DATASET_SAFETENSORS:
+        st = array_open_safetensors(one, x, &a->features, err);
+        return st == AS_OK ? array_open_safetensors(one, y, &a->targets, err) : st;
+    case DATASET_CIFAR:
+        st = array_open_cifar(one, false, &a->features, err);
+        return st == AS_OK ? array_open_cifar(one, true, &a->targets, err) : st;
+    case DATASET_IDX:
+        st = array_open_idx(paths->features, &a->features, err);
+        return st == AS_OK ? array_open_idx(paths->targets, &a->targets, err) : st;
+    default:
+        st = array_open_npy(one ? one : paths->features, &a->features, err);
+        return st == AS_OK && !one ? array_open_npy(paths->targets, &a->targets, err) : st;
+    }
+}
+
+/* What the features are: a table or images. */
+static as_status check_features(struct arrays *a, struct as_err *err)
+{
+    const struct array *x = &a->features;
+    const size_t *s = x->shape;
+    if (x->n_dims < 2 || x->n_dims > 4)
+        return as_fail(err, AS_E_INVAL,
+                       "%.200s has %zu dimension%s, expected 2 (rows, columns), 3 (rows, height, "
+                       "width) or 4 (with channels)",
+                       x->name, x->n_dims, x->n_dims == 1 ? "" : "s");
+    a->n_rows = s[0];
+    a->n_columns = s[1];
+    for (size_t i = 2; i < x->n_dims; i++)
+        if (__builtin_mul_overflow(a->n_columns, s[i], &a->n_columns))
+            return as_fail(err, AS_E_TOO_LARGE, "%.200s: its rows are too large", x->name);
+    if (x->n_dims == 2)
+        return AS_OK;
+    bool first = x->n_dims == 4 && a->channels_first;
+    a->channels = x->n_dims == 3 ? 1 : first ? s[1] : s[3];
+    a->height = first ? s[2] : s[1];
+    a->width = first ? s[3] : s[2];
+    return AS_OK;
+}
+
+static as_status check_targets(struct arrays *a, struct as_err *err)
+{
+    const struct array *y = &a->targets;
+    size_t n = y->n_dims == 2 ? y->shape[1] : 1;
+    if (y->n_dims == 0 || y->n_dims > 2 || n == 0 || n > DATASET_MAX_TARGETS)
+        return as_fail(err, AS_E_INVAL,
+                       "%.200s: the targets must have the shape (rows,), or (rows, outputs) with "
+                       "at most %zu outputs",
+                       y->name, DATASET_MAX_TARGETS);
+    if (y->shape[0] != a->n_rows)
+        return as_fail(err, AS_E_INVAL, "the targets (%.100s) have %zu rows, the features %zu",
+                       y->name, y->shape[0], a->n_rows);
+    a->n_targets = n;
+    return AS_OK;
+}
+
+static as_status find_columns(const char *target, struct arrays *a, struct as_err *err)
+{
+    if (a->features.n_dims != 2)
+        return as_fail(err, AS_E_INVAL,
+                       "%.200s has %zu dimensions: images need their targets in a file of their "
+                       "own",
+                       a->features.name, a->features.n_dims);
+    return target_find_columns(target, a->n_columns, NULL, &a->target, &a->n_targets, err);
+}
+
+static as_status open_arrays(const struct dataset_paths *paths, dataset_format format,
+                             const char *target, const struct dataset_options *o, struct arrays *a,
+                             struct as_err *err)
+{
+    as_status st = open_files(paths, format, o, a, err);
+    if (st == AS_OK)
+        st = check_features(a, err);
+    if (st == AS_OK)
+        st = a->targets.state ? check_targets(a, err)
+             : a->n_columns   ? find_columns(target, a, err)
+                              : AS_OK;
+    size_t among = a->targets.state ? 0 : a->n_targets;
+    if (st == AS_OK)
+        st = dataset_check_size(a->n_rows, a->n_columns - among, err);
+    if (st < 0)
+        return st;
+    a->row = as_calloc(a->n_columns, sizeof *a->row);
+    a->out = as_calloc(a->n_columns, sizeof *a->out);
+    a->missing = as_calloc(a->n_columns, sizeof *a->missing);
+    a->target_row = as_calloc(a->n_targets, sizeof *a->target_row);
+    return a->row && a->out && a->missing && a->target_row
+               ? AS_OK
+               : as_fail(err, AS_E_NOMEM, "out of memory");
+}
+
+static size_t n_features(const struct arrays *a)
+{
+    return a->n_columns - (a->targets.state ? 0 : a->n_targets);
+}
+
+static bool is_target(const struct arrays *a, size_t column)
+{
+    for (size_t i = 0; a->target && i < a->n_targets; i++)
+        if (a->target[i] == column)
+            return true;
+    return false;
+}
+
+/* ---- rows ---- */
+
+/* a->row as float32 into out: columns without the targets, or pixels with the channels last. */
+static as_status convert_features(struct arrays *a, size_t r, float *out, struct as_err *err)
+{
+    bool table = a->features.n_dims == 2;
+    size_t plane = a->height * a->width, k = 0;
+    for (size_t i = 0; i < a->n_columns; i++) {
+        double v = a->row[i];
+        bool missing = table && isnan(v) && !is_target(a, i);
+        as_status st = missing ? AS_OK : target_check_float(v, err);
+        if (st < 0)
+            return as_err_prefix(err, st, "row %zu, column %zu", r, i);
+        if (is_target(a, i))
+            continue;
+        a->missing[k] += missing;
+        size_t at = !table && a->channels_first ? i % plane * a->channels + i / plane : k;
+        out[at] = (float)v;
+        k++;
+    }
+    return AS_OK;
+}
+
+/* Row r: its features into out, its target into a->target_row. */
+static as_status read_row(struct arrays *a, size_t r, float *out, struct as_err *err)
+{
+    as_status st = array_read(&a->features, a->n_columns, a->row, err);
+    if (st == AS_OK)
+        st = convert_features(a, r, out, err);
+    if (st == AS_OK && a->targets.state)
+        st = array_read(&a->targets, a->n_targets, a->target_row, err);
+    if (st < 0)
+        return st;
+    for (size_t i = 0; i < a->n_targets; i++) {
+        if (a->target)
+            a->target_row[i] = a->row[a->target[i]];
+        st = target_check_float(a->target_row[i], err);
+        if (st < 0)
+            return as_err_prefix(err, st, "target of row %zu", r);
+    }
+    return AS_OK;
+}
+
+static as_status scan_rows(struct arrays *a, dataset_task task, struct dataset_info *info,
+                           struct as_err *err)
+{
+    AS_AUTO(target_scan_done) struct target_scan scan = {.task = task};
+    for (size_t r = 0; r < a->n_rows; r++) {
+        as_status st = read_row(a, r, a->out, err);
+        if (st < 0)
+            return st;
+        struct target_value v = {.is_number = true, .number = a->target_row[0]};
+        st = a->n_targets == 1 ? target_scan_add(&scan, &v, err) : AS_OK;
+        if (st < 0)
+            return as_err_prefix(err, st, "target of row %zu", r);
+    }
+    return a->n_targets == 1 ? target_scan_end(&scan, info, err)
+                             : target_several(task, a->n_targets, info, err);
+}
+
+/* ---- the description ---- */
+
+static as_status describe_columns(const struct arrays *a, struct dataset_info *info,
+                                  struct as_err *err)
+{
+    size_t first = 0, n = info->n_features;
+    while (first < n && !a->missing[first])
+        first++;
+    if (first == n)
+        return AS_OK;
+    if (n > DATASET_MAX_COLUMNS)
+        return as_fail(err, AS_E_TOO_LARGE,
+                       "feature %zu has missing values, and there are %zu: at most %zu features "
+                       "when values are missing",
+                       first, n, DATASET_MAX_COLUMNS);
+    info->columns = as_calloc(n, sizeof *info->columns);
+    for (size_t i = 0, column = 0; info->columns && i < n; i++, column++) {
+        char name[24];
+        while (is_target(a, column))
+            column++;
+        (void)snprintf(name, sizeof name, "%zu", column);
+        info->columns[i] =
+            (struct dataset_column){.name = as_strdup(name), .n_missing = a->missing[i]};
+        if (!info->columns[i].name)
+            return as_fail(err, AS_E_NOMEM, "out of memory for column names");
+    }
+    return info->columns ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory for column names");
+}
+
+as_status dataset_arrays_inspect(const struct dataset_paths *paths, const char *target,
+                                 dataset_task task, struct dataset_info *info, struct as_err *err)
+{
+    AS_AUTO(arrays_done) struct arrays a = {0};
+    as_status st = open_arrays(paths, info->format, target, &info->options, &a, err);
+    if (st < 0)
+        return st;
+    info->n_rows = a.n_rows;
+    info->n_features = n_features(&a);
+    info->input = a.features.n_dims == 2 ? DATASET_TABLE : DATASET_IMAGE;
+    info->height = a.height;
+    info->width = a.width;
+    info->channels = a.channels;
+    if (a.n_rows < 2)
+        return as_fail(err, AS_E_INVAL, "%.200s has %zu row%s, expected 2 or more", a.features.name,
+                       a.n_rows, a.n_rows == 1 ? "" : "s");
+    if (a.target)
+        st = target_name(a.target, a.n_targets, NULL, &info->target, err);
+    if (st == AS_OK)
+        st = scan_rows(&a, task, info, err);
+    return st == AS_OK && info->input == DATASET_TABLE ? describe_columns(&a, info, err) : st;
+}
+
+/* ---- loading ---- */
+
+/* A missing value where the data set says that there is none. */
+static as_status check_missing(const struct arrays *a, const struct dataset_info *info,
+                               struct as_err *err)
+{
+    for (size_t i = 0; i < info->n_features; i++) {
+        size_t expected = info->columns ? info->columns[i].n_missing : 0;
+        if (a->missing[i] != expected)
+            return as_fail(err, AS_E_INVAL,
+                           "feature %zu has %zu missing values, the data set says %zu", i,
+                           a->missing[i], expected);
+    }
+    return AS_OK;
+}
+
+static as_status check_shape(const struct arrays *a, const struct dataset_info *info,
+                             struct as_err *err)
+{
+    if (a->height != info->height || a->width != info->width || a->channels != info->channels)
+        return as_fail(err, AS_E_INVAL,
+                       "the file has images of %zu x %zu x %zu, the data set says %zu x %zu x %zu",
+                       a->height, a->width, a->channels, info->height, info->width, info->channels);
+    size_t outputs = info->task == DATASET_CLASSIFICATION ? 1 : info->n_outputs;
+    if (a->n_targets != outputs)
+        return as_fail(err, AS_E_INVAL, "the file has %zu targets, the data set says %zu",
+                       a->n_targets, outputs);
+    return dataset_check_match(info, a->n_rows, n_features(a), err);
+}
+
+static as_status keep_target(const struct arrays *a, const struct dataset_info *info, bool whole,
+                             size_t r, struct dataset *d, struct as_err *err)
+{
+    for (size_t i = 0; d->targets && i < a->n_targets; i++)
+        d->targets[r * a->n_targets + i] = (float)a->target_row[i];
+    if (d->targets)
+        return AS_OK;
+    struct target_value v = {.is_number = true, .number = a->target_row[0]};
+    as_status st = target_class_of(info, whole, &v, &d->labels[r], err);
+    return st < 0 ? as_err_prefix(err, st, "target of row %zu", r) : AS_OK;
+}
+
+as_status dataset_arrays_load(const struct dataset_paths *paths, const struct dataset_info *info,
+                              struct dataset *ret, struct as_err *err)
+{
+    AS_AUTO(arrays_done) struct arrays a = {0};
+    as_status st = open_arrays(paths, info->format, info->target, &info->options, &a, err);
+    if (st == AS_OK)
+        st = check_shape(&a, info, err);
+    if (st == AS_OK)
+        st = dataset_alloc(info, ret, err);
+    bool whole = target_classes_whole(info);
+    for (size_t r = 0; st == AS_OK && r < a.n_rows; r++) {
+        st = read_row(&a, r, ret->x + r * ret->n_features, err);
+        if (st == AS_OK)
+            st = keep_target(&a, info, whole, r, ret, err);
+    }
+    return st == AS_OK ? check_missing(&a, info, err) : st;
+}

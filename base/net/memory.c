@@ -1,0 +1,83 @@
+/* Bytes of a plan: computed from its shapes. */
+#include "base/net/plan_priv.h"
+
+#define VECTOR ((size_t)32)        /* floats that rows are rounded up to */
+#define BLOCK ((size_t)32768)      /* floats */
+#define PARTIALS ((size_t)1 << 21) /* floats */
+#define STRIPE ((size_t)64)        /* queries of attention at once */
+
+double net_activation_bytes(const struct net_plan *p, double rows)
+{
+    double row = 0, member = 0;
+    for (size_t i = 0; i < p->n_nodes; i++) {
+        const struct net_node *n = &p->nodes[i];
+        double value = (double)net_shape_elements(n->out);
+        if (n->op != NET_INPUT && !n->in_place)
+            row += value;
+        row += (double)n->kept_row + (n->keeps_z ? value : 0);
+        member += (double)n->kept_member;
+    }
+    for (size_t i = 0; i < p->n_slots; i++)
+        row += (double)p->slots[i];
+    return 4 * (row * rows + member);
+}
+
+/* Bounds of kernels/cpu/conv_plan.c: the weight packed, up to 8 partial gradients of it that
+ * together take 8 MiB or are one, and for each of 8 slices padded copies of input and output, of
+ * 128 KiB or some rows; channels rounded up to whole vectors. */
+static size_t conv_workspace(const struct net_node *n, size_t rows)
+{
+    size_t in = n->in.channels, out = (n->out.channels + VECTOR) / VECTOR * VECTOR;
+    size_t patch = n->kernel_h * n->kernel_w * in;
+    size_t weight = (patch + 1) * out + (n->kernel_w * in + VECTOR) * n->kernel_h * n->out.channels;
+    size_t padded = (n->in.width + 2 * n->pad) * in;
+    size_t image = (n->in.height + 2 * n->pad) * padded + n->out.height * n->out.width * out;
+    size_t strip = 2 * BLOCK + (n->kernel_h + n->stride) * padded + n->out.width * out;
+    size_t partials = 8 * weight < PARTIALS + weight ? 8 * weight : PARTIALS + weight;
+    size_t slices = 8 * strip < 2 * rows * image ? 8 * strip : 2 * rows * image;
+    return weight + partials + slices + 64 * VECTOR;
+}
+
+size_t net_workspace(const struct net_node *n, size_t rows)
+{
+    size_t t = n->in.width;
+    if (n->op == NET_CONV)
+        return conv_workspace(n, rows);
+    return n->op == NET_ATTENTION ? (2 * t + 1) * STRIPE : 0;
+}
+
+static size_t workspace_bytes(const struct net_plan *p, size_t rows)
+{
+    size_t most = 0;
+    for (size_t i = 0; i < p->n_nodes; i++) {
+        size_t work = net_workspace(&p->nodes[i], rows);
+        most = work > most ? work : most;
+    }
+    return 4 * most;
+}
+
+void net_plan_bytes(const struct net_plan *p, const struct train_spec *spec,
+                    const struct net_data *data, size_t rows, struct net_bytes *ret)
+{
+    const struct train_augment_spec *a = &spec->augment;
+    bool augments = a->pad > 0 || a->cutout > 0 || a->flip > 0;
+    bool classes = data->task == DATASET_CLASSIFICATION;
+    size_t inputs =
+        p->input == NET_TOKENS ? p->tokens : net_shape_elements(p->nodes[0].out) + p->n_categories;
+    size_t targets = p->input == NET_TOKENS ? p->tokens : classes ? 1 : data->outputs;
+    size_t row = p->input == NET_TOKENS ? 1 : inputs + targets; /* as the data set has it */
+    struct net_bytes b = {
+        .parameters = 4 * p->n_params,
+        .gradients = 4 * p->n_params,
+        .moments = 8 * p->n_params,
+        .accumulated = (spec->optimizer.ema > 0 ? 8 : 4) * p->n_params,
+        .state = 4 * p->n_state,
+        .activations = (size_t)net_activation_bytes(p, (double)rows),
+        .workspace = workspace_bytes(p, rows),
+        .batch = 4 * rows * (inputs * (augments ? 2 : 1) + targets + 2 * p->tokens),
+        .shared = 4 * data->rows * row,
+    };
+    b.member = b.parameters + b.gradients + b.moments + b.accumulated + b.state + b.activations +
+               b.workspace + b.batch;
+    *ret = b;
+}

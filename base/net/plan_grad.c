@@ -1,0 +1,242 @@
+/* What follows from a plan's shapes: which values share a buffer, where gradients lie on their way
+ * back, FLOPs.
+ *
+ * The backward pass goes through the nodes from last to first. A value that several nodes read has
+ * as gradient the sum of what each gives. Slots are given out by reference counts: an operation
+ * works in place where nobody else needs what is in the slot, so that a chain of layers of one
+ * width takes two slots however long it is. */
+#include <string.h>
+
+#include "base/net/plan_priv.h"
+
+struct slots {
+    struct net_plan *p;
+    size_t cap;
+    int *refs; /* [n_slots] */
+    size_t n_refs;
+    int *holder;  /* [n_nodes]: slot of the gradient by the node's value */
+    bool *needed; /* [n_nodes]: is there anything to train at or below it? */
+    as_status st;
+    struct as_err *err;
+};
+
+static void slots_done(struct slots *s)
+{
+    free(s->refs);
+    free(s->holder);
+    free(s->needed);
+}
+
+static int new_slot(struct slots *s, size_t elements)
+{
+    struct net_plan *p = s->p;
+    s->st = as_reserve_one(&p->slots, p->n_slots, &s->cap, sizeof *p->slots, s->err);
+    if (s->st == AS_OK)
+        s->st = as_reserve_one(&s->refs, p->n_slots, &s->n_refs, sizeof *s->refs, s->err);
+    if (s->st < 0)
+        return NET_NO_SLOT;
+    p->slots[p->n_slots] = elements;
+    s->refs[p->n_slots] = 1;
+    return (int)p->n_slots++;
+}
+
+/* A free slot of at least so many elements: the smallest that fits, else the largest, grown. */
+static int take(struct slots *s, size_t elements)
+{
+    const size_t *size = s->p->slots;
+    int best = NET_NO_SLOT;
+    if (s->st < 0)
+        return NET_NO_SLOT;
+    for (int i = 0; i < (int)s->p->n_slots; i++) {
+        if (s->refs[i] > 0)
+            continue;
+        bool fits = size[i] >= elements, best_fits = best >= 0 && size[best] >= elements;
+        if (best < 0 || (fits && !best_fits) || (fits && size[i] < size[best]) ||
+            (!fits && !best_fits && size[i] > size[best]))
+            best = i;
+    }
+    if (best < 0)
+        return new_slot(s, elements);
+    s->refs[best] = 1;
+    if (s->p->slots[best] < elements)
+        s->p->slots[best] = elements;
+    return best;
+}
+
+static bool alone(const struct slots *s, int slot)
+{
+    return slot >= 0 && s->refs[slot] == 1;
+}
+
+static void release(struct slots *s, int slot)
+{
+    if (slot >= 0)
+        s->refs[slot]--;
+}
+
+/* `to` in place of `from`, which this node holds: the same one where nobody else looks at it. */
+static int in_place_of(struct slots *s, int from, size_t elements)
+{
+    if (alone(s, from))
+        return from;
+    int to = take(s, elements);
+    release(s, from);
+    return to;
+}
+
+/* The gradient in `dx` is (part of) that by the value of `node`. */
+static void contribute(struct slots *s, size_t node, int dx, int *ret_old, int *ret_sum)
+{
+    int old = s->holder[node], sum = dx;
+    *ret_old = old;
+    if (old == NET_NO_SLOT) {
+        if (dx >= 0)
+            s->refs[dx]++;
+    } else if (alone(s, old)) {
+        sum = old;
+    } else if (alone(s, dx)) {
+        s->refs[dx]++;
+        release(s, old);
+    } else {
+        sum = take(s, net_shape_elements(s->p->nodes[node].out));
+        release(s, old);
+    }
+    s->holder[node] = *ret_sum = sum;
+}
+
+static bool acts_before(const struct net_node *n)
+{
+    return n->act != NET_ACT_NONE && n->op != NET_BATCH_NORM;
+}
+
+static void plan_node(struct slots *s, size_t i)
+{
+    struct net_node *n = &s->p->nodes[i];
+    bool wanted = s->needed[n->from];
+    struct net_grad g = {.dy = s->holder[i],
+                         .dx = NET_NO_SLOT,
+                         .old = NET_NO_SLOT,
+                         .sum = NET_NO_SLOT,
+                         .old2 = NET_NO_SLOT,
+                         .sum2 = NET_NO_SLOT};
+    size_t out = net_shape_elements(n->out);
+    g.pre = acts_before(n) ? in_place_of(s, g.dy, out) : g.dy;
+    int held = g.pre; /* what this node lets go of at its end */
+    switch (n->op) {
+    case NET_BATCH_NORM:
+    case NET_LAYER_NORM:
+    case NET_DROPOUT:
+        held = g.dx = in_place_of(s, g.pre, out);
+        break;
+    case NET_ADD:
+        g.dx = g.pre;
+        break;
+    case NET_EMBEDDING:
+    case NET_CATEGORIES:
+        wanted = false;
+        break;
+    default:
+        if (wanted)
+            g.dx = take(s, net_shape_elements(n->in));
+        break;
+    }
+    bool both = n->op == NET_ADD && s->st == AS_OK && s->needed[n->with];
+    if (both && g.dx >= 0)
+        s->refs[g.dx]++;
+    if (wanted && s->st == AS_OK)
+        contribute(s, n->from, g.dx, &g.old, &g.sum);
+    if (both && g.dx >= 0)
+        release(s, g.dx);
+    if (both)
+        contribute(s, n->with, g.dx, &g.old2, &g.sum2);
+    release(s, held);
+    if (g.dx != held)
+        release(s, g.dx);
+    n->grad = g;
+}
+
+static as_status plan_gradients(struct net_plan *p, struct as_err *err)
+{
+    AS_AUTO(slots_done)
+    struct slots s = {.p = p,
+                      .holder = as_calloc(p->n_nodes, sizeof(int)),
+                      .needed = as_calloc(p->n_nodes, sizeof(bool)),
+                      .err = err};
+    free(p->slots);
+    p->slots = NULL;
+    p->n_slots = 0;
+    if (!s.holder || !s.needed)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    for (size_t i = 0; i < p->n_nodes; i++) {
+        const struct net_node *n = &p->nodes[i];
+        bool trains = n->op == NET_LINEAR || n->op == NET_CONV || n->op == NET_BATCH_NORM ||
+                      n->op == NET_LAYER_NORM || n->op == NET_EMBEDDING || n->op == NET_CATEGORIES;
+        s.holder[i] = NET_NO_SLOT;
+        s.needed[i] = n->op != NET_INPUT &&
+                      (trains || s.needed[n->from] || (n->with != NET_NONE && s.needed[n->with]));
+    }
+    s.holder[p->n_nodes - 1] = NET_OUTPUT_SLOT;
+    for (size_t i = p->n_nodes - 1; i > 0 && s.st == AS_OK; i--) {
+        if (s.needed[i])
+            plan_node(&s, i);
+        else
+            p->nodes[i].grad = (struct net_grad){NET_NO_SLOT, NET_NO_SLOT, NET_NO_SLOT, NET_NO_SLOT,
+                                                 NET_NO_SLOT, NET_NO_SLOT, NET_NO_SLOT};
+    }
+    return s.st;
+}
+
+/* Dropout may overwrite what it reads when nobody else reads it and the way back does not need it
+ * as it was: relu's gradient is 0 where the dropped output is 0, but tanh's is not, and attention
+ * reads its output again. */
+static void plan_in_place(struct net_plan *p)
+{
+    for (size_t i = 1; i < p->n_nodes; i++) {
+        struct net_node *n = &p->nodes[i];
+        const struct net_node *source = &p->nodes[n->from];
+        size_t readers = 0;
+        for (size_t j = 1; j < p->n_nodes; j++)
+            readers +=
+                (size_t)(p->nodes[j].from == n->from) + (size_t)(p->nodes[j].with == n->from);
+        n->in_place = n->op == NET_DROPOUT && readers == 1 && source->op != NET_INPUT &&
+                      source->op != NET_ATTENTION && source->act != NET_ACT_TANH;
+    }
+}
+
+/* Of one row: forward, and backward. */
+static double node_flops(const struct net_node *n, double *ret_back)
+{
+    double out = (double)net_shape_elements(n->out), flops = out;
+    bool dx = n->grad.dx != NET_NO_SLOT;
+    if (n->op == NET_LINEAR) {
+        flops = 2 * out * (double)n->in.channels;
+        *ret_back = dx ? 2 * flops : flops;
+    } else if (n->op == NET_CONV) {
+        flops = 2 * out * (double)(n->kernel_h * n->kernel_w * (n->in.channels / n->groups));
+        *ret_back = dx ? 2 * flops : flops;
+    } else if (n->op == NET_ATTENTION) {
+        double t = (double)n->in.width; /* T (T + 1) / 2 pairs, a dot product and a sum each */
+        flops = 2 * t * (t + 1) * (double)n->out.channels;
+        *ret_back = 2 * flops;
+    } else if (n->op == NET_POOL_MAX || n->op == NET_POOL_AVG) {
+        flops = out * (double)(n->kernel_h * n->kernel_w);
+        *ret_back = flops;
+    } else {
+        *ret_back = n->op == NET_INPUT ? 0 : out;
+        flops = *ret_back;
+    }
+    return flops;
+}
+
+as_status net_plan_finish(struct net_plan *p, struct as_err *err)
+{
+    plan_in_place(p);
+    as_status st = plan_gradients(p, err);
+    p->flops_forward = p->flops_train = 0;
+    for (size_t i = 0; st == AS_OK && i < p->n_nodes; i++) {
+        double back = 0, forward = node_flops(&p->nodes[i], &back);
+        p->flops_forward += forward;
+        p->flops_train += forward + back;
+    }
+    return st;
+}

@@ -1,0 +1,58 @@
+/* Building a plan: for base/net/ alone. */
+#ifndef ASSAY_BASE_NET_PLAN_PRIV_H
+#define ASSAY_BASE_NET_PLAN_PRIV_H
+
+#include "base/net/plan.h"
+
+/* What the builders of the model kinds add to. The first failure stays in `st`; after it nothing is
+ * added, and nodes are numbered 0. */
+struct net_builder {
+    struct net_plan *p;
+    size_t node_cap, tensor_cap, state_cap;
+    uint64_t n_normal;  /* tensors with drawn values so far */
+    uint32_t n_dropout; /* layers so far */
+    const struct train_spec *spec;
+    const struct net_data *data;
+    const char *pointer; /* of the train document */
+    as_status st;
+    struct as_err *err;
+};
+
+struct net_shape net_out(const struct net_builder *b, size_t node); /* of a node's value */
+
+/* Each returns the number of the new node. `name` is that of its tensors, without ".weight". */
+size_t net_add_input(struct net_builder *b, struct net_shape shape);
+size_t net_add_linear(struct net_builder *b, size_t from, size_t out, net_act act, bool bias,
+                      double deviation, const char *name); /* over the channels */
+size_t net_add_dense(struct net_builder *b, size_t from, size_t out, net_act act, bool bias,
+                     const char *name); /* over all of a row; He's or LeCun's deviation */
+size_t net_add_batch_norm(struct net_builder *b, size_t from, net_act act, const char *name);
+size_t net_add_layer_norm(struct net_builder *b, size_t from, const char *name);
+size_t net_add_sum(struct net_builder *b, size_t from, size_t with, net_act act);
+size_t net_add_dropout(struct net_builder *b,
+                       size_t from); /* `from` itself without model.dropout */
+
+/* A node with everything but its tensors. */
+size_t net_add_node(struct net_builder *b, const struct net_node *node);
+
+/* A parameter tensor; its number. count and offset are set here. */
+size_t net_add_tensor(struct net_builder *b, const struct net_tensor *t, const char *name,
+                      const char *part);
+
+/* He et al. 2015 before relu and gelu, LeCun 1998 before tanh and outputs. */
+double net_deviation(net_act act, size_t fan_in);
+net_act net_act_of(train_activation a);
+
+/* AS_E_INVAL at `field` of the section `model`. */
+void net_refuse(struct net_builder *b, const char *field, const char *fmt, ...) AS_PRINTF(3, 4);
+
+double net_activation_bytes(const struct net_plan *p, double rows); /* memory.c */
+
+void net_build_cnn(struct net_builder *b);         /* plan_cnn.c */
+void net_build_transformer(struct net_builder *b); /* plan_transformer.c */
+
+/* plan_grad.c: gradient slots, what lies in place, FLOPs; from the nodes' shapes. Again after
+ * shapes changed. AS_E_NOMEM. */
+AS_MUST_CHECK as_status net_plan_finish(struct net_plan *p, struct as_err *err);
+
+#endif

@@ -1,0 +1,82 @@
+/* The shape signature: a line of text that holds what members of a group must agree in, and nothing
+ * else. */
+#include <inttypes.h>
+
+#include "base/net/plan.h"
+
+static void add_mlp(const struct train_model_spec *m, struct str *out)
+{
+    str_printf(out, "mlp %s%s%s", m->batch_norm ? "norm " : "", m->dropping ? "dropout " : "",
+               m->batch_norm ? "exactly" : "up to");
+    for (size_t i = 0; i < m->n_layers; i++) {
+        size_t width = (size_t)m->layers[i];
+        str_printf(out, " %zu", m->batch_norm ? width : net_width_bucket(width));
+    }
+}
+
+static void add_cnn(const struct train_model_spec *m, struct str *out)
+{
+    static const char *const words[] = {
+        [BLOCK_CONV] = "conv",          [BLOCK_POOL_MAX] = "max",      [BLOCK_POOL_AVG] = "avg",
+        [BLOCK_POOL_GLOBAL] = "global", [BLOCK_RESIDUAL] = "residual", [BLOCK_DENSE] = "dense",
+        [BLOCK_DROPOUT] = "dropout"};
+    str_printf(out, "cnn%s", m->dropping ? " dropout" : "");
+    for (size_t i = 0; i < m->n_blocks; i++) {
+        const struct train_block *b = &m->blocks[i];
+        if (b->kind == BLOCK_DROPOUT && !m->dropping)
+            continue;
+        str_printf(out, ", %s %" PRId64 " k%" PRId64 " s%" PRId64 " p%" PRId64 "%s%s%s",
+                   words[b->kind], b->out, b->kernel, b->stride, b->padding,
+                   b->depthwise ? " depthwise" : "", b->batch_norm ? " norm" : "",
+                   b->linear ? " linear" : "");
+        if (b->kind == BLOCK_RESIDUAL)
+            str_printf(out, " of %zu", b->inner);
+    }
+}
+
+static void add_model(const struct train_model_spec *m, const struct net_data *data,
+                      struct str *out)
+{
+    static const char *const acts[] = {"relu", "tanh", "gelu"};
+    switch (m->kind) {
+    case TRAIN_CNN:
+        add_cnn(m, out);
+        break;
+    case TRAIN_TRANSFORMER:
+        str_printf(out, "transformer %" PRId64 " x %" PRId64 ", %" PRId64 " heads, %" PRId64 "%s",
+                   m->depth, m->width, m->heads, m->context, m->dropping ? " dropout" : "");
+        break;
+    default: /* a linear model is an mlp without hidden layers */
+        add_mlp(m, out);
+        if (data->n_categories > 0)
+            str_printf(out, " embedding %" PRId64, m->embedding);
+        break;
+    }
+    if (m->kind == TRAIN_CNN || (m->kind == TRAIN_MLP && m->n_layers > 0))
+        str_printf(out, "; %s", acts[m->activation]);
+}
+
+void net_signature(const struct train_spec *spec, const struct net_data *data, struct str *out)
+{
+    static const char *const losses[] = {[TRAIN_CROSS_ENTROPY] = "cross_entropy",
+                                         [TRAIN_MSE] = "mse",
+                                         [TRAIN_HUBER] = "huber",
+                                         [TRAIN_BCE] = "bce"};
+    const struct train_augment_spec *a = &spec->augment;
+    char fraction[32];
+    str_printf(out, "%s; ", spec->dataset);
+    add_model(&spec->model, data, out);
+    str_printf(out, "; %s; %s; micro-batch %" PRId64 "; split %s %" PRId64,
+               losses[train_spec_loss(spec, data->task)],
+               spec->precision == TRAIN_BFLOAT16 ? "bfloat16" : "float32", spec->micro_batch,
+               as_format_double(spec->validation_fraction, fraction, sizeof fraction),
+               spec->validation_seed);
+    if (spec->standardize)
+        str_puts(out, "; standardized");
+    if (a->pad > 0 || a->cutout > 0 || a->flip > 0)
+        str_puts(out, "; augmented");
+    if (spec->optimizer.ema > 0)
+        str_puts(out, "; averaged");
+    if (spec->balanced || spec->n_class_weights > 0)
+        str_puts(out, "; class weights");
+}

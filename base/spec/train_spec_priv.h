@@ -1,0 +1,53 @@
+/* Shared by the parts of the parser of train documents: for base/spec/ alone. */
+#ifndef ASSAY_BASE_SPEC_TRAIN_SPEC_PRIV_H
+#define ASSAY_BASE_SPEC_TRAIN_SPEC_PRIV_H
+
+#include "base/json.h"
+#include "base/spec/train_spec.h"
+
+#define TRAIN_BELOW_ONE 0x1.fffffep-1 /* the largest float32 below 1 */
+#define TRAIN_LARGEST_RATE 1e6        /* past it nothing trains; keeps float32 arithmetic finite */
+
+/* An optional number. */
+struct train_number {
+    const char *name;
+    double min, max;
+    double *ret;
+};
+AS_MUST_CHECK as_status train_spec_numbers(struct json_fields *f, const struct train_number *list,
+                                           size_t n, struct as_err *err);
+
+struct train_integer {
+    const char *name;
+    int64_t min, max;
+    int64_t *ret;
+};
+AS_MUST_CHECK as_status train_spec_integers(struct json_fields *f, const struct train_integer *list,
+                                            size_t n, struct as_err *err);
+
+/* An optional object: AS_OK with *ret_there false when it is absent. */
+AS_MUST_CHECK as_status train_spec_section(struct json_fields *parent, const char *name,
+                                           struct json_fields *ret, bool *ret_there,
+                                           struct as_err *err);
+
+/* AS_E_INVAL at the field `name` of `pointer`: "POINTER: found FOUND, expected EXPECTED". */
+AS_MUST_CHECK as_status train_spec_wrong(const char *pointer, const char *name, const json_t *found,
+                                         const char *expected, struct as_err *err);
+
+/* train_spec_model.c: the field `model` of doc. */
+AS_MUST_CHECK as_status train_spec_parse_model(struct json_fields *doc, struct train_model_spec *m,
+                                               struct as_err *err);
+
+/* train_spec_blocks.c: the items of a cnn's `layers`; `list` lies at `pointer`. m->activation is
+ * known. */
+AS_MUST_CHECK as_status train_spec_parse_blocks(const json_t *list, const char *pointer,
+                                                struct train_model_spec *m, struct as_err *err);
+
+extern const char *const train_activation_words[]; /* NULL-terminated, by train_activation */
+extern const char *const train_loss_words[];
+
+/* train_spec_preset.c: the blocks of a preset; width 0: its own. NULL-terminated names. */
+extern const char *const train_preset_words[];
+void train_spec_preset(const char *name, int64_t width, struct train_model_spec *m);
+
+#endif

@@ -1,0 +1,47 @@
+/* Products of float matrices, in one thread: own kernels where there is AVX2 or AVX-512, OpenBLAS
+ * elsewhere. For the sizes of small models OpenBLAS spends its time on the call and on packing.
+ *
+ * With the own kernels every element of c is one chain of multiply-adds over the inner dimension,
+ * in its order: its bits depend neither on the matrix around it nor on how that is cut. */
+#ifndef ASSAY_KERNELS_CPU_GEMM_H
+#define ASSAY_KERNELS_CPU_GEMM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* c [m, n] (+)= op(a) op(b), inner size k, row-major. op(a) is [m, k]: a itself, or with ta the
+ * transpose of a [k, m]; op(b) is [k, n], or with tb the transpose of b [n, k]. ld*: elements from
+ * a row to the next. k = 0: a sum over nothing. Each size is below 2^31. */
+struct gemm {
+    bool ta, tb;
+    bool add; /* to what is in c, instead of overwriting it */
+    size_t m, n, k;
+    const float *a;
+    size_t lda;
+    const float *b;
+    size_t ldb;
+    float *c; /* overlaps neither a nor b */
+    size_t ldc;
+};
+
+void cpu_gemm(const struct gemm *g);
+
+/* The kernels, each needing more than the one before; the best that this machine runs is what
+ * cpu_gemm() takes. The tests run them all. */
+typedef enum gemm_isa { GEMM_BLAS, GEMM_AVX2, GEMM_AVX512 } gemm_isa;
+
+gemm_isa gemm_best(void);
+void cpu_gemm_with(gemm_isa isa, const struct gemm *g);
+
+/* How a product is cut for several threads: n pieces of at most rows x cols, `across` of them side
+ * by side. A function of the shape alone. */
+struct gemm_grid {
+    size_t n, across, rows, cols;
+};
+
+struct gemm_grid gemm_grid(size_t m, size_t n, size_t k);
+
+/* Piece i in [0, grid->n) of the product that the grid was made for. */
+struct gemm gemm_piece(const struct gemm *g, const struct gemm_grid *grid, size_t i);
+
+#endif

@@ -1,0 +1,68 @@
+/* An operation as a list of places and a call, so that three things are asked of each in the same
+ * way: the back end under test against the oracle, the same bits alone as in a group, and gradients
+ * against finite differences. */
+#ifndef ASSAY_TESTS_KERNELS_CASE_H
+#define ASSAY_TESTS_KERNELS_CASE_H
+
+#include "tests/kernels/twin.h"
+
+#define CASE_PLACES 16
+
+enum {
+    CASE_SHARED = 1,  /* may be shared by all members */
+    CASE_ABSENT = 2,  /* tensor_none() */
+    CASE_SCRATCH = 4, /* what is in it afterwards means nothing */
+};
+
+struct case_place {
+    const char *name;
+    buf_kind kind;
+    size_t n;     /* elements of one member */
+    float lo, hi; /* of its random values before the call */
+    unsigned flags;
+};
+
+/* t holds one tensor per place; shape is the test's own. */
+typedef as_status case_call(struct backend *be, size_t members, const struct tensor *t,
+                            const void *shape, struct as_err *err);
+
+struct case_op {
+    case_call *call;
+    const void *shape;
+    struct case_place places[CASE_PLACES];
+    size_t n_places;
+    float atol, rtol;
+};
+
+/* What the places of one run are. */
+struct case_run {
+    const struct case_op *op;
+    size_t members;
+    struct twin at[CASE_PLACES];
+};
+
+struct case_run case_make(const struct case_op *op, size_t members, bool shared);
+
+/* Run the operation (or another call over the same places) on both sides; it must succeed. */
+void case_do(const struct case_run *r, case_call *call);
+
+/* Every place, outputs and inputs: both sides alike, NaN like NaN. */
+void case_same(const struct case_run *r);
+
+/* K = 0 to 3 members, inputs shared or not, on both sides; whole buffers must be alike. */
+void case_twin(const struct case_op *op);
+
+/* Five members in one call against each alone, in buffers of their own: equal bits on each side. */
+void case_slots(const struct case_op *op);
+
+/* d (sum of `out` times c) / d `in`, by central differences of op->call, against what `backward`
+ * leaves in `grad`, on each side; c lies in `dout`, or is 1 when dout is CASE_PLACES. `bound` is
+ * what the two may differ by. */
+struct case_gradient {
+    case_call *backward;
+    size_t in, grad, out, dout;
+    float step, bound;
+};
+void case_differences(const struct case_op *op, const struct case_gradient *g);
+
+#endif

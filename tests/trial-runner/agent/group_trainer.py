@@ -1,0 +1,69 @@
+#!/usr/bin/python3
+"""Stands in for assay-train in the faults that the real one does not have: it speaks
+base/spec/control.h and does with each member what its train document says in "do"."""
+import json
+import os
+import signal
+import socket
+import sys
+
+control = socket.socket(fileno=0)
+job = json.load(open(sys.argv[1]))
+members = {}
+print(f"slots {job['slots']} gpus {os.environ['CUDA_VISIBLE_DEVICES']}", flush=True)
+open(job["dataset"]["paths"]["table"]).read()
+
+
+def say(**event):
+    control.sendall((json.dumps(event) + "\n").encode())
+
+
+def end(member, code, error=None):
+    del members[member["id"]]
+    say(event="ended", id=member["id"], exit=code, **({"error": error} if error else {}))
+
+
+def begin(member):
+    members[member["id"]] = member
+    what = member["train"]["do"]
+    say(event="started", id=member["id"], step=0)
+    with open(member["report"], "a") as f:
+        f.write(json.dumps({"step": 1, "loss": os.getpid()}) + "\n")
+    with open(os.path.join(member["artifacts"], "seed"), "w") as f:
+        f.write(member["seed"])
+    if what == "train":
+        end(member, 0)
+    elif what == "fail":
+        end(member, 1, "the loss is not finite")
+    elif what == "crash":
+        os.kill(os.getpid(), signal.SIGSEGV)
+    elif what == "garbage":
+        control.sendall(b"{\"event\": 3}\n")
+    elif what == "leave":
+        sys.exit(0)
+
+
+def obey(request):
+    if request["op"] == "add":
+        begin(request["member"])
+    elif request["op"] == "close":
+        global closed
+        closed = True
+    elif members[request["id"]]["train"]["do"] != "deaf":
+        member = members[request["id"]]
+        if request["op"] == "stop":
+            with open(os.path.join(member["checkpoints"], "state"), "w") as f:
+                f.write("saved")
+        end(member, 75)
+
+
+say(event="ready", bytes_per_member=1000, bytes_shared=10, flops_per_step=5, threads=1)
+closed, pending = False, b""
+while not (closed and not members):
+    got = control.recv(65536)
+    if not got:
+        sys.exit(75)
+    pending += got
+    *lines, pending = pending.split(b"\n")
+    for line in lines:
+        obey(json.loads(line))

@@ -1,0 +1,314 @@
+#include "tests/trial-runner/agent/runner_fixture.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/str.h"
+#include "tests/api/client/http_server.h"
+
+struct fixture fx;
+
+void fx_lock(void)
+{
+    pthread_mutex_lock(&fx.lock);
+}
+
+void fx_unlock(void)
+{
+    pthread_mutex_unlock(&fx.lock);
+}
+
+static void answer_blob(const struct server_request *q, struct server_answer *a)
+{
+    const char *sha = q->path + strlen("/v1/blobs/");
+    struct blob *b = NULL;
+    for (size_t i = 0; i < fx.n_blobs; i++)
+        if (strcmp(fx.blobs[i].sha, sha) == 0)
+            b = &fx.blobs[i];
+    if (strcmp(q->method, "PUT") == 0) {
+        char got[SHA256_HEX_SIZE];
+        ck_assert(sha256_of(q->body, q->body_len, got, NULL) == AS_OK);
+        ck_assert_str_eq(got, sha);
+        b = &fx.blobs[fx.n_blobs++];
+        memcpy(b->sha, got, sizeof got);
+        b->bytes = malloc(q->body_len + 1);
+        memcpy(b->bytes, q->body, q->body_len);
+        b->len = q->body_len;
+        a->status = 201;
+    } else if (!b) {
+        answer_problem(a, 404, "not_found", "no such blob");
+    } else {
+        a->content_type = "application/octet-stream";
+        a->body = malloc(b->len + 1);
+        memcpy(a->body, b->bytes, b->len);
+        a->body_len = b->len;
+    }
+}
+
+static void add_stops(json_t *list)
+{
+    for (int i = 0; i < MAX_TRIALS; i++)
+        if (fx.trials[i].stop)
+            json_array_append_new(list,
+                                  json_pack("{s:s,s:i,s:i,s:s,s:s}", "sweep", "s", "number", i,
+                                            "attempt", 1, "action", "stop", "reason", "cancelled"));
+}
+
+static void answer_claim(const json_t *body, struct server_answer *a)
+{
+    json_t *trials = json_array(), *fit = json_object_get(body, "fit");
+    const char *group = json_string_value(json_object_get(fit, "group"));
+    json_int_t most =
+        json_integer_value(json_object_get(fit ? fit : body, fit ? "members" : "max_trials"));
+    for (int i = 0; i < MAX_TRIALS && most > 0; i++) {
+        struct trial *t = &fx.trials[i];
+        if (!t->claim || t->handed_out ||
+            !as_streq(t->refills ? t->refills : "", group ? group : ""))
+            continue;
+        t->handed_out = true;
+        json_array_append(trials, t->claim);
+        most -= fit || !json_object_get(t->claim, "group"); /* one claim takes a whole group */
+    }
+    bool none = json_array_size(trials) == 0;
+    fx.refill_claims += fit != NULL;
+    fx.empty_refills += fit && none;
+    char *text = json_format(trials);
+    answer_json(a, 200, "{\"trials\":%s}", text);
+    free(text);
+    json_decref(trials);
+    if (none) { /* the long-poll, made short */
+        fx_unlock();
+        clock_sleep_ms(20);
+        fx_lock();
+    }
+}
+
+static void answer_runner(const char *verb, const json_t *body, struct server_answer *a)
+{
+    if (strcmp(verb, "leave") == 0) {
+        fx.leaves++;
+        a->status = 204;
+        return;
+    }
+    if (json_integer_value(json_object_get(body, "epoch")) != fx.epoch) {
+        answer_problem(a, 409, "stale_epoch", "register again");
+        return;
+    }
+    if (strcmp(verb, "claim") == 0) {
+        answer_claim(body, a);
+        return;
+    }
+    json_t *stops = json_array();
+    add_stops(stops);
+    char *text = json_format(stops);
+    answer_json(a, 200, "{\"lease_ms\":60000,\"directives\":%s}", text);
+    free(text);
+    json_decref(stops);
+    fx.heartbeats++;
+}
+
+static void keep(json_t **where, json_t *j)
+{
+    json_decref(*where);
+    *where = json_incref(j);
+}
+
+static void answer_attempt(struct trial *t, const char *verb, json_t *body, struct server_answer *a)
+{
+    a->status = 204;
+    if (strcmp(verb, "measurements") == 0) {
+        if (!t->items)
+            t->items = json_array();
+        json_array_extend(t->items, json_object_get(body, "items"));
+        answer_json(a, 200, "{\"recorded\":1,\"directives\":[]}");
+    } else if (strcmp(verb, "log") == 0) {
+        free(t->log);
+        t->log = as_strdup(json_string_value(json_object_get(body, "text")));
+    } else if (strcmp(verb, "files") == 0) {
+        bool artifact = as_streq(json_string_value(json_object_get(body, "kind")), "artifact");
+        keep(artifact ? &t->artifacts : &t->checkpoints, json_object_get(body, "files"));
+    } else if (fx.hold_results) {
+        answer_problem(a, 503, "unavailable", "not now");
+    } else {
+        keep(&t->completion, body);
+        answer_json(a, 200, "{}");
+    }
+}
+
+static void handle_locked(const struct server_request *q, struct server_answer *a)
+{
+    int number = 0, attempt = 0;
+    char verb[32] = "";
+    if (fx.down) {
+        answer_problem(a, 503, "unavailable", "down");
+        return;
+    }
+    if (fx.denied) {
+        answer_problem(a, 401, "denied", "not a valid token");
+        return;
+    }
+    if (strncmp(q->path, "/v1/blobs/", 10) == 0) {
+        answer_blob(q, a);
+        return;
+    }
+    json_t *body = json_loadb(q->body, q->body_len, 0, NULL);
+    ck_assert_ptr_nonnull(body);
+    ck_assert_str_eq(q->authorization, "Bearer runner-token");
+    if (strcmp(q->path, "/v1/runners") == 0) {
+        keep(&fx.registration, body);
+        fx.registrations++;
+        fx.epoch++;
+        answer_json(a, 200,
+                    "{\"name\":\"r\",\"epoch\":%lld,\"lease_ms\":60000,"
+                    "\"heartbeat_ms\":50,\"directives\":[]}",
+                    (long long)fx.epoch);
+    } else if (sscanf(q->path, "/v1/sweeps/s/trials/%d/attempts/%d/%31s", &number, &attempt,
+                      verb) == 3) {
+        answer_attempt(&fx.trials[number], verb, body, a);
+    } else if (sscanf(q->path, "/v1/runners/r/%31s", verb) == 1) {
+        answer_runner(verb, body, a);
+    } else {
+        answer_problem(a, 404, "not_found", "no such path");
+    }
+    json_decref(body);
+}
+
+static void handle(void *arg, const struct server_request *q, struct server_answer *a)
+{
+    (void)arg;
+    fx_lock();
+    handle_locked(q, a);
+    fx_unlock();
+}
+
+void start_runner(const char *more_name, const char *more_value)
+{
+    char program[400];
+    snprintf(program, sizeof program, "%s/trial-runner/agent/assay-runner",
+             getenv("ASSAY_BUILD_ROOT"));
+    fx.runner = fork();
+    if (fx.runner == 0) {
+        char cache[100];
+        snprintf(cache, sizeof cache, "%s/cache", fx.dir);
+        setenv("ASSAY_TOKEN", "runner-token", 1);
+        setenv("SLURM_JOB_ID", "77", 1);
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        execl(program, program, "--server", http_server_url(fx.server), "--name", "r", "--slots",
+              "4", "--work", fx.work, "--cache", cache, "--log-level", "warn", "--gpus", "5,7",
+              more_name, more_value, NULL);
+        _exit(99);
+    }
+    ck_assert_int_gt(fx.runner, 0);
+}
+
+int end_runner(int sig)
+{
+    int status = 0;
+    kill(fx.runner, sig);
+    while (waitpid(fx.runner, &status, 0) < 0 && errno == EINTR)
+        ;
+    fx.runner = 0;
+    return status;
+}
+
+void fx_setup(void)
+{
+    memset(&fx, 0, sizeof fx);
+    pthread_mutex_init(&fx.lock, NULL);
+    snprintf(fx.dir, sizeof fx.dir, "/tmp/assay-runner-test-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(fx.dir));
+    snprintf(fx.work, sizeof fx.work, "%s/work", fx.dir);
+    fx.server = http_server_start(0, handle, NULL);
+}
+
+void fx_teardown(void)
+{
+    if (fx.runner > 0)
+        end_runner(SIGKILL);
+    http_server_stop(fx.server);
+    for (int i = 0; i < MAX_TRIALS; i++) {
+        struct trial *t = &fx.trials[i];
+        json_decref(t->claim);
+        json_decref(t->completion);
+        json_decref(t->artifacts);
+        json_decref(t->checkpoints);
+        json_decref(t->items);
+        free(t->log);
+    }
+    for (size_t i = 0; i < fx.n_blobs; i++)
+        free(fx.blobs[i].bytes);
+    json_decref(fx.registration);
+    file_remove_tree(fx.dir, NULL) == AS_OK ? (void)0 : ck_abort();
+}
+
+struct trial *offer(int number, const char *trial, int grace_ms, int timeout_ms, int gpus)
+{
+    struct trial *t = &fx.trials[number];
+    json_error_t at;
+    json_t *doc = json_loads(trial, 0, &at);
+    ck_assert_msg(doc != NULL, "%s: %s", at.text, trial);
+    fx_lock();
+    t->claim =
+        json_pack("{s:s,s:i,s:i,s:s,s:{s:f,s:s},s:o,s:{s:s,s:s},s:[],s:i,s:i,s:i,s:n}", "sweep",
+                  "s", "number", number, "attempt", 1, "seed", "9", "params", "lr", 0.1, "kind",
+                  "a b", "trial", doc, "metric", "name", "loss", "goal", "minimize", "files",
+                  "grace_ms", grace_ms, "timeout_ms", timeout_ms, "gpus", gpus, "dataset");
+    fx_unlock();
+    ck_assert_ptr_nonnull(t->claim);
+    return t;
+}
+
+struct trial *offer_member(int number, const char *train, const char *group)
+{
+    AS_AUTO(str_done) struct str doc = {0};
+    static const char table[] = "x,y\n1,2\n";
+    str_printf(&doc, "{\"train\":%s}", train);
+    struct trial *t = offer(number, str_cstr(&doc), 300, 0, 1);
+    fx_lock();
+    if (fx.n_blobs == 0) {
+        struct blob *b = &fx.blobs[fx.n_blobs++];
+        b->bytes = as_strdup(table);
+        b->len = strlen(table);
+        ck_assert(sha256_of(b->bytes, b->len, b->sha, NULL) == AS_OK);
+    }
+    json_object_set_new(t->claim, "dataset",
+                        json_pack("{s:s,s:s,s:[{s:s,s:s,s:i}]}", "name", "d", "format", "csv",
+                                  "files", "role", "table", "sha256", fx.blobs[0].sha, "size",
+                                  (int)fx.blobs[0].len));
+    json_object_set_new(t->claim, "group",
+                        json_pack("{s:s,s:s,s:i,s:i}", "id", group, "shape", "mlp 1-2",
+                                  "bytes_per_member", 1000, "max_members", 4));
+    fx_unlock();
+    return t;
+}
+
+struct trial *offer_sh(int number, const char *script)
+{
+    JSON_AUTO doc = json_pack("{s:[s,s,s]}", "command", "sh", "-c", script);
+    AS_AUTO(as_freep) char *text = json_format(doc);
+    return offer(number, text, 200, 0, 0);
+}
+
+const char *outcome_of(const struct trial *t)
+{
+    return json_string_value(json_object_get(t->completion, "outcome"));
+}
+
+const char *reason_of(const struct trial *t)
+{
+    const char *s = json_string_value(json_object_get(t->completion, "reason"));
+    return s ? s : "";
+}
+
+bool log_has(const struct trial *t, const char *part)
+{
+    return t->log && strstr(t->log, part);
+}

@@ -1,0 +1,86 @@
+/* assay-runner with real processes, against a server on this machine that hands out what a test
+ * asks for and remembers what came back. */
+#ifndef ASSAY_TESTS_TRIAL_RUNNER_AGENT_RUNNER_FIXTURE_H
+#define ASSAY_TESTS_TRIAL_RUNNER_AGENT_RUNNER_FIXTURE_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include <jansson.h>
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "tests/check_main.h"
+
+#define MAX_TRIALS 24
+#define MAX_BLOBS 32
+#define WAIT_MS 30000
+
+struct trial {
+    json_t *claim; /* NULL: no such trial */
+    bool handed_out, stop;
+    const char *refills; /* the group that it is offered to, once that asks; NULL: any claim */
+    json_t *completion, *artifacts, *checkpoints;
+    char *log;
+    json_t *items; /* measurements */
+};
+
+struct blob {
+    char sha[SHA256_HEX_SIZE], *bytes;
+    size_t len;
+};
+
+extern struct fixture {
+    pthread_mutex_t lock;
+    struct trial trials[MAX_TRIALS];
+    struct blob blobs[MAX_BLOBS];
+    size_t n_blobs;
+    int64_t epoch;
+    json_t *registration; /* the last */
+    int registrations, heartbeats, leaves;
+    int refill_claims, empty_refills;
+    bool down;         /* answer 503 */
+    bool denied;       /* answer 401 */
+    bool hold_results; /* answer 503 to complete alone */
+    struct http_server *server;
+    char dir[64], work[80];
+    pid_t runner;
+} fx;
+
+void fx_lock(void); /* fx, but for what does not change */
+void fx_unlock(void);
+
+/* A checked fixture: a server without trials; no runner yet. */
+void fx_setup(void);
+void fx_teardown(void);
+
+/* Start assay-runner (4 slots, GPUs 5 and 7) with one more option, or NULL, NULL. */
+void start_runner(const char *more_name, const char *more_value);
+int end_runner(int sig); /* its wait status */
+
+/* Put a trial on offer. `trial` is the section of the document as JSON text. */
+struct trial *offer(int number, const char *trial, int grace_ms, int timeout_ms, int gpus);
+/* Put it into a group of at most 4 members, on offer with a data set of one file: for --trainer. */
+struct trial *offer_member(int number, const char *train, const char *group);
+struct trial *offer_sh(int number, const char *script);
+
+/* Wait for a condition that the server or the file system will meet. */
+#define AWAIT(condition)                                                                           \
+    do {                                                                                           \
+        int64_t await_end_ = clock_mono_ns() + WAIT_MS * NS_PER_MS;                                \
+        bool await_ok_ = false;                                                                    \
+        while (!await_ok_ && clock_mono_ns() < await_end_) {                                       \
+            fx_lock();                                                                             \
+            await_ok_ = (condition);                                                               \
+            fx_unlock();                                                                           \
+            if (!await_ok_)                                                                        \
+                clock_sleep_ms(5);                                                                 \
+        }                                                                                          \
+        ck_assert_msg(await_ok_, "waited too long for " #condition);                               \
+    } while (0)
+
+const char *outcome_of(const struct trial *t); /* once it is complete */
+const char *reason_of(const struct trial *t);  /* "" for none */
+bool log_has(const struct trial *t, const char *part);
+
+#endif

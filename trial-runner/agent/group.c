@@ -1,0 +1,252 @@
+#include "trial-runner/agent/group.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "trial-runner/agent/attempt.h"
+
+#define READ_BYTES 8192
+
+as_status group_create(const struct options *o, const struct claimed_group *named, const char *gpus,
+                       struct group **ret, struct as_err *err)
+{
+    AS_AUTO(str_done) struct str dir = {0};
+    AS_AUTO(group_freep) struct group *g = as_calloc(1, sizeof *g);
+    if (!g)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    g->out_fd = g->control_fd = -1;
+    g->max_members = named->max_members;
+    str_printf(&dir, "%s/trials/" GROUPS_FOLDER "/%s", o->work, named->id);
+    g->dir = str_take(&dir);
+    g->id = as_strdup(named->id);
+    g->shape = as_strdup(named->shape);
+    g->gpus = as_strdup(gpus);
+    if (!g->dir || !g->id || !g->shape || !g->gpus)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    *ret = as_steal(g);
+    return AS_OK;
+}
+
+void group_free(struct group *g)
+{
+    if (!g)
+        return;
+    if (g->out_fd >= 0)
+        close(g->out_fd);
+    if (g->control_fd >= 0)
+        close(g->control_fd);
+    if (g->dir && file_remove_tree(g->dir, NULL) != AS_OK)
+        log_write(LOG_WARN, "a group's folder stays", "dir=%s", g->dir);
+    control_lines_done(&g->in);
+    str_done(&g->out);
+    free(g->id);
+    free(g->shape);
+    free(g->dir);
+    free(g->gpus);
+    free(g);
+}
+
+void group_member_id(const struct attempt *t, char ret[GROUP_MEMBER_ID_SIZE])
+{
+    snprintf(ret, GROUP_MEMBER_ID_SIZE, "%.80s/%lld.%lld", t->sweep, (long long)t->number,
+             (long long)t->attempt);
+}
+
+/* job.json of the group: the data set and the metric of its first member, and no members; they come
+ * over the socket. */
+static as_status write_job(const struct group *g, const struct attempt *t, char **ret_path,
+                           struct as_err *err)
+{
+    AS_AUTO(as_freep) char *path = file_join(g->dir, "job.json");
+    JSON_AUTO job = json_pack("{s:O,s:O,s:I,s:[]}", "dataset", json_object_get(t->job, "dataset"),
+                              "metric", json_object_get(t->job, "metric"), "slots",
+                              (json_int_t)g->max_members, "members");
+    AS_AUTO(as_freep) char *text = job ? json_format_ordered(job) : NULL;
+    as_status st = file_mkdirs(g->dir, 0700, err);
+    if (!path || !text)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    if (st != AS_OK)
+        return st;
+    AS_AUTO(file_closep) int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return as_fail(err, AS_E_IO, "%s: %s", path, strerror(errno));
+    st = file_write_all(fd, text, strlen(text), err);
+    if (st == AS_OK)
+        *ret_path = as_steal(path);
+    return st;
+}
+
+/* The environment of its first member, less what is that member's alone. ASSAY_REPORT stays, below
+ * the group's folder: strays are found by it. */
+static as_status set_env(struct child_spec *s, const struct group *g, struct as_err *err)
+{
+    static const char *const members_own[] = {"ASSAY_TRIAL",       "ASSAY_ATTEMPT",
+                                              "ASSAY_SEED",        "ASSAY_PARAMS",
+                                              "ASSAY_CHECKPOINTS", "ASSAY_ARTIFACTS"};
+    AS_AUTO(as_freep) char *report = file_join(g->dir, "report.jsonl");
+    for (size_t i = 0; i < AS_ARRAY_LEN(members_own); i++)
+        child_env_unset(&s->env, members_own[i]);
+    return report ? child_env_set(&s->env, "ASSAY_REPORT", report, err)
+                  : as_fail(err, AS_E_NOMEM, "out of memory");
+}
+
+static as_status set_argv(struct child_spec *s, const char *program, const char *job,
+                          struct as_err *err)
+{
+    s->argv = as_calloc(3, sizeof *s->argv);
+    if (!s->argv || !(s->argv[0] = as_strdup(program)) || !(s->argv[1] = as_strdup(job)))
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    return AS_OK;
+}
+
+static as_status start(struct group *g, struct attempt *t, struct as_err *err)
+{
+    AS_AUTO(as_freep) char *job = NULL;
+    AS_AUTO(file_closep) int ours = -1, theirs = -1;
+    int pair[2];
+    as_status st = write_job(g, t, &job, err);
+    if (st == AS_OK)
+        st = set_argv(&t->spec, t->options->trainer, job, err);
+    if (st == AS_OK)
+        st = set_env(&t->spec, g, err);
+    if (st != AS_OK)
+        return st;
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+        return as_fail(err, AS_E_IO, "socketpair: %s", strerror(errno));
+    ours = pair[0];
+    theirs = pair[1];
+    if (fcntl(ours, F_SETFL, O_NONBLOCK) < 0)
+        return as_fail(err, AS_E_IO, "fcntl: %s", strerror(errno));
+    t->spec.stdin_fd = &theirs;
+    st = child_spawn(&t->spec, &g->pid, &g->out_fd, err);
+    t->spec.stdin_fd = NULL;
+    if (st != AS_OK)
+        return st;
+    g->control_fd = ours;
+    ours = -1;
+    log_write(LOG_DEBUG, "group started", "group=%s pid=%d", g->id, (int)g->pid);
+    return AS_OK;
+}
+
+void group_flush(struct group *g)
+{
+    size_t done = 0;
+    while (g->control_fd >= 0 && done < g->out.len) {
+        ssize_t n = send(g->control_fd, g->out.s + done, g->out.len - done, MSG_NOSIGNAL);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            break; /* full, or its end is near: reap() sees that */
+        done += (size_t)n;
+    }
+    if (done > 0) {
+        memmove(g->out.s, g->out.s + done, g->out.len - done);
+        g->out.len -= done;
+    }
+}
+
+/* What cannot be said ends the process: a member that nobody can stop must not run. */
+static as_status say(struct group *g, const struct control_request *r, struct as_err *err)
+{
+    if (!g->pid)
+        return AS_OK;
+    as_status st = control_request_format(r, &g->out, err);
+    group_flush(g);
+    return st;
+}
+
+as_status group_begin(struct group *g, struct attempt *t, struct as_err *err)
+{
+    struct control_request add = {.op = CONTROL_ADD};
+    if (g->over)
+        return as_fail(err, AS_E_CONFLICT, "its group has ended");
+    as_status st = g->pid ? AS_OK : start(g, t, err);
+    if (st == AS_OK)
+        st = control_member_parse(json_object_get(t->job, "member"), "/member", &add.member, err);
+    if (st != AS_OK)
+        return st;
+    add.id = add.member.id;
+    return say(g, &add, err);
+}
+
+void group_stop(struct group *g, const struct attempt *t, bool with_checkpoint)
+{
+    struct as_err err = {0};
+    char id[GROUP_MEMBER_ID_SIZE];
+    struct control_request r = {.op = with_checkpoint ? CONTROL_STOP : CONTROL_CANCEL, .id = id};
+    group_member_id(t, id);
+    if (say(g, &r, &err) != AS_OK)
+        child_signal_group(g->pid, SIGKILL);
+}
+
+void group_close(struct group *g)
+{
+    struct as_err err = {0};
+    struct control_request r = {.op = CONTROL_CLOSE};
+    if (g->close_sent || !g->pid)
+        return;
+    g->close_sent = true;
+    if (say(g, &r, &err) != AS_OK)
+        child_signal_group(g->pid, SIGKILL);
+}
+
+static void take_lines(struct group *g, group_event_fn *on_event, void *arg)
+{
+    struct as_err err = {0};
+    const char *line;
+    size_t len;
+    while ((line = control_lines_next(&g->in, &len))) {
+        struct control_event e = {0};
+        if (control_event_parse(line, len, &e, &err) == AS_OK) {
+            on_event(arg, g, &e);
+            control_event_done(&e);
+            continue;
+        }
+        log_write(LOG_ERROR, "a group breaks the contract", "group=%s error=\"%s\"", g->id,
+                  err.msg);
+        if (g->pid)
+            child_signal_group(g->pid, SIGKILL);
+        return;
+    }
+}
+
+void group_read(struct group *g, group_event_fn *on_event, void *arg)
+{
+    char bytes[READ_BYTES];
+    struct as_err err = {0};
+    while (g->control_fd >= 0) {
+        ssize_t n = read(g->control_fd, bytes, sizeof bytes);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0 && errno == EAGAIN)
+            break;
+        if (n <= 0 || control_lines_feed(&g->in, bytes, (size_t)n, &err) != AS_OK) {
+            close(g->control_fd);
+            g->control_fd = -1;
+            break;
+        }
+        take_lines(g, on_event, arg);
+    }
+}
+
+void group_take_end(struct group *g, group_event_fn *on_event, void *arg, int *ret_wait_status)
+{
+    size_t strays = child_take_end(g->pid, g->dir, ret_wait_status);
+    if (strays)
+        log_write(LOG_INFO, "processes that a group left were killed", "group=%s count=%zu", g->id,
+                  strays);
+    g->pid = 0;
+    g->over = true;
+    group_read(g, on_event, arg);
+    if (g->control_fd >= 0)
+        close(g->control_fd);
+    g->control_fd = -1;
+}

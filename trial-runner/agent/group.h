@@ -1,0 +1,83 @@
+/* A group: one process of the built-in trainer that trains several trials of one shape at once
+ * (base/spec/control.h has what runner and trainer say to each other).
+ *
+ * The attempts of a group are attempts like others: each has its folder, its courier, its lease and
+ * its result. What they share is the process. It is started when the first of them is ready and
+ * gets each member over a socket when that member is ready; a member's end comes back the same way.
+ * When the process dies, the members that had not ended share its fate; they are tried again,
+ * alone, so that one bad member cannot take the others down twice. */
+#ifndef ASSAY_TRIAL_RUNNER_AGENT_GROUP_H
+#define ASSAY_TRIAL_RUNNER_AGENT_GROUP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/spec/control.h"
+#include "trial-runner/agent/child.h"
+#include "trial-runner/agent/claimed.h"
+#include "trial-runner/agent/options.h"
+
+#define GROUPS_FOLDER ".groups" /* below WORK/trials; its dot keeps the spool from it */
+
+struct attempt;
+
+struct group {
+    /* Never change after creation. */
+    char *id, *shape;
+    char *dir;           /* WORK/trials/.groups/ID: job.json; the process's ASSAY_REPORT is in it */
+    int64_t max_members; /* K */
+    char *gpus;          /* for CUDA_VISIBLE_DEVICES */
+    bool gpu_taken[OPTIONS_MAX_GPUS];
+
+    /* Under agent.lock. */
+    size_t held, most_held; /* its attempts in the agent's list, now and at most so far */
+    bool closed;            /* takes no more members */
+
+    /* The main thread's own. */
+    pid_t pid; /* 0: not started, or ended */
+    bool over; /* it was started and has ended */
+    int out_fd, control_fd;
+    struct control_lines in;
+    struct str out; /* what could not be written yet */
+    bool close_sent;
+    int64_t empty_since_ns; /* no member left, and told so; 0: not yet */
+};
+
+/* A group as a claim names it, without members. Owned by the caller. AS_E_NOMEM, AS_E_INVAL. */
+AS_MUST_CHECK as_status group_create(const struct options *o, const struct claimed_group *named,
+                                     const char *gpus, struct group **ret, struct as_err *err);
+void group_free(struct group *g);
+AS_DEFINE_FREEP(struct group, group_free)
+
+/* ---- the main thread's ---- */
+
+/* Begin a member that is ready: starts the process when it is the first. AS_E_CONFLICT: the process
+ * has ended already. Others as child_spawn. */
+AS_MUST_CHECK as_status group_begin(struct group *g, struct attempt *t, struct as_err *err);
+
+/* Ask the trainer to end a member: with a checkpoint, or at once. */
+void group_stop(struct group *g, const struct attempt *t, bool with_checkpoint);
+
+/* Tell the trainer, once, that nobody else comes. */
+void group_close(struct group *g);
+
+/* Write what waits; call it when control_fd is writable, or now and then. */
+void group_flush(struct group *g);
+
+/* What the trainer says, one call per event. */
+typedef void group_event_fn(void *arg, struct group *g, const struct control_event *e);
+
+/* Read what the trainer has said. A line that breaks the contract ends the talk: the process is
+ * killed. */
+void group_read(struct group *g, group_event_fn *on_event, void *arg);
+
+/* The process is a zombie: take its end, as child_take_end, and what it said before. */
+void group_take_end(struct group *g, group_event_fn *on_event, void *arg, int *ret_wait_status);
+
+/* The member's name in the talk with the trainer: "SWEEP/NUMBER.ATTEMPT". */
+#define GROUP_MEMBER_ID_SIZE 128
+void group_member_id(const struct attempt *t, char ret[GROUP_MEMBER_ID_SIZE]);
+
+#endif

@@ -1,0 +1,42 @@
+/* How many members a group of a shape should have on this runner: doubled, from group to group, as
+ * long as the measured throughput of all members together rises by a tenth (HFTA's dry run finds
+ * its limit the same way, Wang et al. 2021). Pure. */
+#ifndef ASSAY_TRIAL_RUNNER_AGENT_GROUP_SIZE_H
+#define ASSAY_TRIAL_RUNNER_AGENT_GROUP_SIZE_H
+
+#include <jansson.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+#define GROUP_SIZE_FIRST 8 /* of a shape that was never seen */
+#define GROUP_SIZE_MOST 64
+#define GROUP_SIZE_SHAPES 64
+
+struct group_sizes {
+    struct group_size {
+        char *shape; /* owned */
+        double
+            per_size[7]; /* rows per second of groups of 1, 2, 4, … 64 members; 0: not measured */
+        uint64_t used;   /* when, counted in notes: the oldest makes room */
+    } v[GROUP_SIZE_SHAPES];
+    size_t n;
+    uint64_t notes;
+};
+
+void group_sizes_done(struct group_sizes *s);
+
+/* A group of so many members trained so many rows per second, all together. The best figure of a
+ * size counts: a busy machine makes slow ones. Sizes between powers of two count as the power
+ * below. AS_E_NOMEM. */
+AS_MUST_CHECK as_status group_sizes_note(struct group_sizes *s, const char *shape, int64_t members,
+                                         double rows_per_second, struct as_err *err);
+
+/* What the next group of the shape should have. */
+int64_t group_sizes_next(const struct group_sizes *s, const char *shape);
+
+/* [{"shape", "members"}…] for a claim. New reference; NULL: out of memory. */
+json_t *group_sizes_json(const struct group_sizes *s);
+
+#endif

@@ -1,0 +1,20 @@
+/* The parts of train_data_prepare(). Each leaves a half-filled `d` behind on failure: the caller
+ * frees it. */
+#ifndef ASSAY_TRIAL_RUNNER_TRAIN_DATA_PRIV_H
+#define ASSAY_TRIAL_RUNNER_TRAIN_DATA_PRIV_H
+
+#include "trial-runner/train/data.h"
+
+/* Columns with missing values or categories: replace d->set.x (NaN and category numbers in it) by
+ * the inputs of the model, and fill codes, fill and seen. `rows` and `n_train` are there. */
+AS_MUST_CHECK as_status data_table_encode(struct train_data *d, const struct dataset_info *info,
+                                          bool embed, struct as_err *err);
+
+/* Is there anything to encode? */
+bool data_table_is_plain(const struct dataset_info *info);
+
+/* Windows and offsets of text: n_train, n_val, rows. */
+AS_MUST_CHECK as_status data_text_split(struct train_data *d, const struct train_spec *spec,
+                                        struct as_err *err);
+
+#endif
