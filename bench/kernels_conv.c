@@ -222,7 +222,7 @@ static void time_pool(size_t batch, size_t side, size_t channels)
 
 struct norm {
     struct batch_norm_args a;
-    struct tensor dy, dgamma, dbeta;
+    struct tensor dy, dx, dgamma, dbeta;
 };
 
 static void norm_forward(void *arg)
@@ -236,7 +236,7 @@ static void norm_backward(void *arg)
 {
     struct as_err err;
     const struct norm *n = arg;
-    must(backend_batch_norm_backward(be, &n->a, n->dy, n->dy, n->dgamma, n->dbeta, &err), &err);
+    must(backend_batch_norm_backward(be, &n->a, n->dy, n->dx, n->dgamma, n->dbeta, &err), &err);
 }
 
 static void time_norm(size_t rows, size_t channels)
@@ -253,7 +253,7 @@ static void time_norm(size_t rows, size_t channels)
     snprintf(name, sizeof(name), "batch norm backward %zux%zu", rows, channels);
     report_bytes(name, norm_backward, &n, 7 * all, "ReLU; reads x, y, dy twice, writes dx");
     struct tensor *tensors[] = {&n.a.x, &n.a.gamma, &n.a.beta, &n.a.mean, &n.a.inv_std,
-                                &n.a.y, &n.dy,      &n.dgamma, &n.dbeta};
+                                &n.a.y, &n.dy,      &n.dx,     &n.dgamma, &n.dbeta};
     for (size_t i = 0; i < AS_ARRAY_LEN(tensors); i++)
         buf_free(tensors[i]->buf);
 }
