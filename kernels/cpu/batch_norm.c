@@ -40,11 +40,11 @@ struct norm_loops {
 
 #define LANES 1
 #define NAME(x) single_##x
-#include "kernels/cpu/batch_norm_body.h"
+#include "kernels/cpu/batch_norm_body.inc"
 
 #define LANES 4
 #define NAME(x) plain_##x
-#include "kernels/cpu/batch_norm_body.h"
+#include "kernels/cpu/batch_norm_body.inc"
 
 #ifdef CPU_HAS_CLONES
 
@@ -52,14 +52,14 @@ struct norm_loops {
 #pragma GCC target("arch=x86-64-v3")
 #define LANES 8
 #define NAME(x) v3_##x
-#include "kernels/cpu/batch_norm_body.h"
+#include "kernels/cpu/batch_norm_body.inc"
 #pragma GCC pop_options
 
 #pragma GCC push_options
 #pragma GCC target("arch=x86-64-v4")
 #define LANES 16
 #define NAME(x) v4_##x
-#include "kernels/cpu/batch_norm_body.h"
+#include "kernels/cpu/batch_norm_body.inc"
 #pragma GCC pop_options
 
 #endif

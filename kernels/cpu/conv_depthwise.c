@@ -52,11 +52,11 @@ CPU_INLINE struct taps outputs_of(size_t i, size_t stride, size_t pad, size_t n,
 
 #define LANES 1
 #define NAME(x) single_##x
-#include "kernels/cpu/conv_depthwise_body.h"
+#include "kernels/cpu/conv_depthwise_body.inc"
 
 #define LANES 4
 #define NAME(x) plain_##x
-#include "kernels/cpu/conv_depthwise_body.h"
+#include "kernels/cpu/conv_depthwise_body.inc"
 
 #ifdef CPU_HAS_CLONES
 
@@ -64,14 +64,14 @@ CPU_INLINE struct taps outputs_of(size_t i, size_t stride, size_t pad, size_t n,
 #pragma GCC target("arch=x86-64-v3")
 #define LANES 8
 #define NAME(x) v3_##x
-#include "kernels/cpu/conv_depthwise_body.h"
+#include "kernels/cpu/conv_depthwise_body.inc"
 #pragma GCC pop_options
 
 #pragma GCC push_options
 #pragma GCC target("arch=x86-64-v4")
 #define LANES 16
 #define NAME(x) v4_##x
-#include "kernels/cpu/conv_depthwise_body.h"
+#include "kernels/cpu/conv_depthwise_body.inc"
 #pragma GCC pop_options
 
 #endif

@@ -1,5 +1,5 @@
 /* The two inner products of a convolution, in registers: written once with gcc's vectors
- * (conv_tile_body.h), compiled for three instruction sets, chosen when first asked for.
+ * (conv_tile_body.inc), compiled for three instruction sets, chosen when first asked for.
  *
  * A *panel* is a matrix of few columns, dense, each row a whole number of vectors: `cols` wide, or
  * half of that where the columns that count fit. What is beyond them is zero. */

@@ -37,11 +37,11 @@ CPU_INLINE struct window window_of(const struct pool_args *a, size_t y, size_t x
 
 #define LANES 1
 #define NAME(x) single_##x
-#include "kernels/cpu/pooling_body.h"
+#include "kernels/cpu/pooling_body.inc"
 
 #define LANES 4
 #define NAME(x) plain_##x
-#include "kernels/cpu/pooling_body.h"
+#include "kernels/cpu/pooling_body.inc"
 
 #ifdef CPU_HAS_CLONES
 
@@ -49,14 +49,14 @@ CPU_INLINE struct window window_of(const struct pool_args *a, size_t y, size_t x
 #pragma GCC target("arch=x86-64-v3")
 #define LANES 8
 #define NAME(x) v3_##x
-#include "kernels/cpu/pooling_body.h"
+#include "kernels/cpu/pooling_body.inc"
 #pragma GCC pop_options
 
 #pragma GCC push_options
 #pragma GCC target("arch=x86-64-v4")
 #define LANES 16
 #define NAME(x) v4_##x
-#include "kernels/cpu/pooling_body.h"
+#include "kernels/cpu/pooling_body.inc"
 #pragma GCC pop_options
 
 #endif
