@@ -5,11 +5,9 @@
 
 size_t net_width_bucket(size_t w)
 {
-    size_t low = 1, top = 1;
-    while (top < w) {
-        low = top + 1;
-        top = low + low / 2;
-    }
+    size_t top = 1;
+    while (top < w)
+        top = top > 1 && top + top / 2 >= w ? top + top / 2 : 2 * top;
     return top;
 }
 

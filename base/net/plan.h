@@ -171,7 +171,8 @@ AS_DEFINE_FREEP(struct net_plan, net_plan_free)
 
 /* ---- padding ---- */
 
-/* The largest width of w's bucket. Buckets are [lo, floor(1.5 lo)], the first is [1, 1]. */
+/* The largest width of w's bucket: the next of 1, 2, 3, 4, 6, 8, 12, 16, … (powers of two and 1.5
+ * times them), so that the usual widths are not padded at all, and none by more than 1.5x. */
 size_t net_width_bucket(size_t w);
 
 /* The plan whose hidden widths are the larger of a's and b's, layer by layer: both fit into it.
