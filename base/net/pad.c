@@ -123,6 +123,8 @@ as_status net_plan_merge(const struct net_plan *a, const struct net_plan *b, str
     as_status st = resized(a, hidden, ret, err);
     if (st == AS_OK && b->max_rows > (*ret)->max_rows)
         (*ret)->max_rows = b->max_rows;
+    if (st == AS_OK && b->buffer_rows > (*ret)->buffer_rows)
+        (*ret)->buffer_rows = b->buffer_rows;
     return st;
 }
 

@@ -91,6 +91,16 @@ START_TEST(batches)
     AS_AUTO(net_plan_freep)
     struct net_plan *micro = plan_of("\"batch_size\":64,\"micro_batch\":16", &digits);
     ck_assert_uint_eq(micro->max_rows, 16);
+    /* rows of a table are cheap: validation takes more of them at once */
+    ck_assert_uint_eq(micro->buffer_rows, 256);
+    ck_assert_uint_eq(all->buffer_rows, all->max_rows);
+    struct net_data few = digits;
+    few.rows = 40;
+    AS_AUTO(net_plan_freep) struct net_plan *ten = plan_of("\"batch_size\":4", &few);
+    ck_assert_uint_eq(ten->buffer_rows, 10);
+    AS_AUTO(net_plan_freep)
+    struct net_plan *cnn = plan_of("\"model\":{\"kind\":\"cnn\"},\"batch_size\":4", &mnist);
+    ck_assert_uint_eq(cnn->buffer_rows, 4);
 }
 END_TEST
 
