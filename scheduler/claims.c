@@ -21,7 +21,6 @@
 #include "scheduler/store/trial_store.h"
 
 #define TRIALS_MAX 1024 /* of one claim */
-#define HELD_MAX 8192   /* attempts of a runner: what a heartbeat can list */
 
 struct claim_arg {
     struct store *db;
@@ -218,7 +217,7 @@ static as_status allow(struct tx *t, const struct claim_arg *arg, const struct s
     n = min_i64(n, req->max_trials - slots); /* the same claim may be under way twice */
     if (s->gpus > 0)
         n = min_i64(n, arg->gpus / s->gpus);
-    int64_t room = min_i64(TRIALS_MAX - trials, HELD_MAX - ret_runner->running);
+    int64_t room = min_i64(TRIALS_MAX - trials, RUNNER_HELD_MAX - ret_runner->running);
     if (req->fit_group)
         room = min_i64(room, req->fit_members - trials);
     if (s->max_concurrent > 0)

@@ -181,6 +181,8 @@ struct dataset_page {
     const char *next_cursor;
 };
 
+#define RUNNER_HELD_MAX 8192 /* attempts of one runner: what a heartbeat can list in 1 MiB */
+
 /* Names one attempt: what a runner says that it runs. */
 struct attempt_ref {
     const char *sweep; /* id */

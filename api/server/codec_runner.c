@@ -159,8 +159,9 @@ static as_status refs_decode(struct json_fields *f, const char *name, json_need 
     if (st < 0)
         return st;
     json_pointer_child(f->pointer, name, pointer);
-    if (n > 1024)
-        return as_fail_at(err, AS_E_TOO_LARGE, pointer, "%zu attempts, at most 1024", n);
+    if (n > RUNNER_HELD_MAX)
+        return as_fail_at(err, AS_E_TOO_LARGE, pointer, "%zu attempts, at most %d", n,
+                          RUNNER_HELD_MAX);
     struct attempt_ref *refs = arena_alloc(a, n ? n : 1, sizeof *refs);
     if (!refs)
         return as_fail(err, AS_E_NOMEM, "out of memory for the attempts");
