@@ -34,12 +34,15 @@ static as_status clone(const struct net_plan *p, struct net_plan **ret, struct a
     return AS_OK;
 }
 
-/* Set p's hidden widths. Only a plain mlp has any: input, perhaps categories, linear layers. */
+/* Set p's hidden widths. Only a plain mlp has any: input, perhaps categories, linear layers,
+ * perhaps dropout. */
 static void set_widths(struct net_plan *p, const size_t *hidden)
 {
     size_t layer = 0, offset = 0, width = 0;
     for (size_t i = 0; i < p->n_nodes; i++) {
         struct net_node *n = &p->nodes[i];
+        if (n->op == NET_DROPOUT)
+            n->in.channels = n->out.channels = width;
         if (n->op != NET_LINEAR)
             continue;
         if (layer > 0)
@@ -102,7 +105,8 @@ static bool same_but_widths(const struct net_plan *a, const struct net_plan *b)
         const struct net_node *x = &a->nodes[i], *y = &b->nodes[i];
         if (!same_node(x, y))
             return false;
-        bool hidden = a->n_hidden > 0 && x->op == NET_LINEAR && i + 1 < a->n_nodes;
+        bool wide = x->op == NET_LINEAR || x->op == NET_DROPOUT;
+        bool hidden = a->n_hidden > 0 && wide && i + 1 < a->n_nodes;
         if (!hidden && !same_shape(x->out, y->out))
             return false;
     }

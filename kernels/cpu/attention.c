@@ -1,14 +1,17 @@
-/* Stripes of STRIPE queries against all keys that they may see: two products by sgemm and a softmax
- * in between, so a stripe of scores, [STRIPE, T], is all that is ever kept; backward makes the
+/* Stripes of STRIPE queries against all keys that they may see: two products and a softmax in
+ * between, so a stripe of scores, [STRIPE, T], is all that is ever kept; backward makes the
  * probabilities anew from the saved lse (after Dao et al. 2022, without blocks of keys: at 8,192
- * keys a stripe is 2 MiB and still fits the second cache). */
+ * keys a stripe is 2 MiB and still fits the second cache).
+ *
+ * The heads of a member are dealt out to parts, one per thread, each with stripes of its own in the
+ * workspace. A head is always worked on whole, so its bits do not depend on the parts. */
 #include "kernels/cpu/cpu.h"
 
-#include <cblas.h>
 #include <math.h>
 #include <string.h>
 
 #include "kernels/cpu/clones.h"
+#include "kernels/cpu/gemm.h"
 #include "kernels/cpu/vec_math.h"
 
 #define STRIPE 64
@@ -19,11 +22,21 @@ static size_t stripe_rows(size_t seq)
     return seq < STRIPE ? seq : STRIPE;
 }
 
-/* Probabilities, their gradients, a figure per row. */
+/* Of one part: probabilities, their gradients, a figure per row. */
+static size_t part_work(const struct attention_args *a)
+{
+    return (2 * a->seq + 1) * stripe_rows(a->seq);
+}
+
+static size_t parts_of(const struct backend *be, const struct attention_args *a)
+{
+    size_t lanes = backend_lanes(be), heads = a->batch * a->heads;
+    return heads < lanes ? heads : lanes;
+}
+
 size_t cpu_attention_work(const struct backend *be, const struct attention_args *a)
 {
-    (void)be;
-    return (2 * a->seq + 1) * stripe_rows(a->seq);
+    return parts_of(be, a) * part_work(a);
 }
 
 /* One head of one sequence of one member. */
@@ -41,31 +54,52 @@ struct stripe {
     size_t first, rows, keys;
 };
 
-struct product {
-    CBLAS_TRANSPOSE ta, tb;
-    size_t m, n, k;
-    float alpha, beta;
-};
-
-static void gemm(struct product g, const float *a, size_t lda, const float *b, size_t ldb, float *c,
-                 size_t ldc)
+/* to = x y^T for a stripe of x against all keys' y. */
+static void scores(const struct head *h, struct stripe s, const float *x, size_t x_wide,
+                   const float *y, float *to)
 {
-    if (g.k == 0) { /* heads of no width: their scores are 0 */
-        for (size_t r = 0; r < g.m && g.n > 0; r++)
-            memset(c + r * ldc, 0, g.n * sizeof(*c));
-        return;
-    }
-    if (g.m > 0 && g.n > 0)
-        cblas_sgemm(CblasRowMajor, g.ta, g.tb, (blasint)g.m, (blasint)g.n, (blasint)g.k, g.alpha, a,
-                    (blasint)lda, b, (blasint)ldb, g.beta, c, (blasint)ldc);
+    cpu_gemm(&(struct gemm){.tb = true,
+                            .m = s.rows,
+                            .n = s.keys,
+                            .k = h->dim,
+                            .a = x,
+                            .lda = x_wide,
+                            .b = y,
+                            .ldb = h->wide,
+                            .c = to,
+                            .ldc = h->seq});
 }
 
-/* to = scale * q k^T of the stripe, or of whatever else stands in their places. */
-static void scores(const struct head *h, struct stripe s, const float *q, size_t q_wide,
-                   const float *k, float scale, float *to)
+/* to [rows, D] = weights [rows, keys] y [keys, D] */
+static void mix(const struct head *h, struct stripe s, const float *weights, const float *y,
+                float *to, size_t to_wide)
 {
-    gemm((struct product){CblasNoTrans, CblasTrans, s.rows, s.keys, h->dim, scale, 0}, q, q_wide, k,
-         h->wide, to, h->seq);
+    cpu_gemm(&(struct gemm){.m = s.rows,
+                            .n = h->dim,
+                            .k = s.keys,
+                            .a = weights,
+                            .lda = h->seq,
+                            .b = y,
+                            .ldb = h->wide,
+                            .c = to,
+                            .ldc = to_wide});
+}
+
+/* to [keys, D] += weights^T x [rows, D] */
+static void mix_back(const struct head *h, struct stripe s, const float *weights, const float *x,
+                     size_t x_wide, float *to)
+{
+    cpu_gemm(&(struct gemm){.ta = true,
+                            .add = true,
+                            .m = s.keys,
+                            .n = h->dim,
+                            .k = s.rows,
+                            .a = weights,
+                            .lda = h->seq,
+                            .b = x,
+                            .ldb = x_wide,
+                            .c = to,
+                            .ldc = h->wide});
 }
 
 CPU_INLINE float row_max(const float *z, size_t n)
@@ -83,12 +117,12 @@ CPU_INLINE float row_max(const float *z, size_t n)
     return max;
 }
 
-/* z becomes exp(z - max); their sum. A NaN stays one, and is in the sum. */
-CPU_INLINE double row_exp(float *z, float max, size_t n)
+/* z becomes exp(scale * (z - max)); their sum. A NaN stays one, and is in the sum. */
+CPU_INLINE double row_exp(float *z, float max, float scale, size_t n)
 {
     double lane[LANES] = {0}, sum = 0;
     for (size_t i = 0; i < n; i++)
-        z[i] = vec_exp(z[i] - max);
+        z[i] = vec_exp(scale * (z[i] - max));
     for (size_t i = 0; i < n; i += LANES) {
         size_t len = n - i < LANES ? n - i : LANES;
         for (size_t j = 0; j < len; j++)
@@ -106,9 +140,9 @@ CPU_CLONES static void soften(const struct head *h, struct stripe s, float *lse)
         float *z = h->p + r * h->seq;
         size_t seen = s.first + r + 1;
         float max = row_max(z, seen);
-        double sum = row_exp(z, max, seen);
+        double sum = row_exp(z, max, h->scale, seen);
         memset(z + seen, 0, (s.keys - seen) * sizeof(*z)); /* the future */
-        lse[s.first + r] = (float)((double)max + log(sum));
+        lse[s.first + r] = (float)((double)h->scale * (double)max + log(sum));
         h->row[r] = (float)(1 / sum);
     }
 }
@@ -130,20 +164,19 @@ static void forward_head(const struct head *h, float *out, float *lse)
 {
     for (size_t first = 0; first < h->seq; first += STRIPE) {
         struct stripe s = stripe_at(h, first);
-        scores(h, s, h->q + first * h->wide, h->wide, h->k, h->scale, h->p);
+        scores(h, s, h->q + first * h->wide, h->wide, h->k, h->p);
         soften(h, s, lse);
-        gemm((struct product){CblasNoTrans, CblasNoTrans, s.rows, h->dim, s.keys, 1, 0}, h->p,
-             h->seq, h->v, h->wide, out + first * h->narrow, h->narrow);
+        mix(h, s, h->p, h->v, out + first * h->narrow, h->narrow);
         scale_rows(h, s, out);
     }
 }
 
-/* Head i of the member's B H. */
-static struct head head_of(const struct attention_args *a, size_t k, size_t i)
+/* Head i of the member's B H, in the workspace of one of its parts. */
+static struct head head_of(const struct attention_args *a, size_t k, size_t i, size_t part)
 {
     size_t row = a->heads * a->head_dim, b = i / a->heads;
     const float *qkv = tensor_f32(a->qkv, k) + b * a->seq * 3 * row + i % a->heads * a->head_dim;
-    float *work = tensor_f32(a->work, k);
+    float *work = tensor_f32(a->work, k) + part * part_work(a);
     size_t stripe = stripe_rows(a->seq) * a->seq;
     return (struct head){
         .q = qkv,
@@ -167,18 +200,30 @@ static size_t at_out(const struct attention_args *a, size_t i)
     return (i / a->heads * a->seq * a->heads + i % a->heads) * a->head_dim;
 }
 
+struct task {
+    const struct attention_args *a;
+    struct tensor dout, dqkv; /* backward */
+    size_t parts;
+};
+
+static void forward_part(void *arg, size_t tile)
+{
+    const struct task *t = arg;
+    const struct attention_args *a = t->a;
+    size_t k = tile / t->parts, part = tile % t->parts;
+    for (size_t i = part; i < a->batch * a->heads; i += t->parts) {
+        struct head h = head_of(a, k, i, part);
+        forward_head(&h, tensor_f32(a->out, k) + at_out(a, i), tensor_f32(a->lse, k) + i * a->seq);
+    }
+}
+
 as_status cpu_attention_forward(struct backend *be, const struct attention_args *a,
                                 struct as_err *err)
 {
-    (void)be;
     (void)err;
-    for (size_t k = 0; k < a->members; k++) {
-        for (size_t i = 0; i < a->batch * a->heads && a->seq > 0; i++) {
-            struct head h = head_of(a, k, i);
-            forward_head(&h, tensor_f32(a->out, k) + at_out(a, i),
-                         tensor_f32(a->lse, k) + i * a->seq);
-        }
-    }
+    struct task t = {.a = a, .parts = parts_of(be, a)};
+    if (a->seq > 0)
+        cpu_split(be, a->members * t.parts, forward_part, &t);
     return AS_OK;
 }
 
@@ -197,54 +242,60 @@ static void row_products(const struct head *h, struct stripe s, const float *out
 /* Scores to probabilities; dp to the gradient by the scores. */
 CPU_CLONES static void soften_backward(const struct head *h, struct stripe s)
 {
+    float scale = h->scale;
     for (size_t r = 0; r < s.rows; r++) {
         float *p = h->p + r * h->seq, *dp = h->dp + r * h->seq;
         float lse = h->lse[s.first + r], off = h->row[r];
         size_t seen = s.first + r + 1;
         for (size_t i = 0; i < seen; i++) {
-            p[i] = vec_exp(p[i] - lse);
-            dp[i] = p[i] * (dp[i] - off);
+            p[i] = vec_exp(scale * p[i] - lse);
+            dp[i] = scale * (p[i] * (dp[i] - off));
         }
         memset(p + seen, 0, (s.keys - seen) * sizeof(*p)); /* the future */
         memset(dp + seen, 0, (s.keys - seen) * sizeof(*dp));
     }
 }
 
-/* dq, dk, dv are laid out as q, k, v; zero before. */
+/* dq, dk, dv are laid out as q, k, v. */
 static void backward_head(const struct head *h, const float *out, const float *dout, float *dq,
                           float *dk, float *dv)
 {
+    for (size_t t = 0; t < h->seq; t++) {
+        memset(dk + t * h->wide, 0, h->dim * sizeof(*dk));
+        memset(dv + t * h->wide, 0, h->dim * sizeof(*dv));
+    }
     for (size_t first = 0; first < h->seq; first += STRIPE) {
         struct stripe s = stripe_at(h, first);
         const float *q = h->q + first * h->wide, *dy = dout + first * h->narrow;
-        scores(h, s, q, h->wide, h->k, h->scale, h->p);
-        scores(h, s, dy, h->narrow, h->v, 1, h->dp);
+        scores(h, s, q, h->wide, h->k, h->p);
+        scores(h, s, dy, h->narrow, h->v, h->dp);
         row_products(h, s, out, dout);
         soften_backward(h, s);
-        struct product by_key = {CblasTrans, CblasNoTrans, s.keys, h->dim, s.rows, 1, 1};
-        gemm(by_key, h->p, h->seq, dy, h->narrow, dv, h->wide);
-        by_key.alpha = h->scale;
-        gemm(by_key, h->dp, h->seq, q, h->wide, dk, h->wide);
-        gemm((struct product){CblasNoTrans, CblasNoTrans, s.rows, h->dim, s.keys, h->scale, 0},
-             h->dp, h->seq, h->k, h->wide, dq + first * h->wide, h->wide);
+        mix_back(h, s, h->p, dy, h->narrow, dv);
+        mix_back(h, s, h->dp, q, h->wide, dk);
+        mix(h, s, h->dp, h->k, dq + first * h->wide, h->wide);
+    }
+}
+
+static void backward_part(void *arg, size_t tile)
+{
+    const struct task *t = arg;
+    const struct attention_args *a = t->a;
+    size_t k = tile / t->parts, part = tile % t->parts, row = a->heads * a->head_dim;
+    for (size_t i = part; i < a->batch * a->heads; i += t->parts) {
+        struct head h = head_of(a, k, i, part);
+        float *dq = tensor_f32(t->dqkv, k) + (h.q - tensor_f32(a->qkv, k));
+        backward_head(&h, tensor_f32(a->out, k) + at_out(a, i),
+                      tensor_f32(t->dout, k) + at_out(a, i), dq, dq + row, dq + 2 * row);
     }
 }
 
 as_status cpu_attention_backward(struct backend *be, const struct attention_args *a,
                                  struct tensor dout, struct tensor dqkv, struct as_err *err)
 {
-    (void)be;
     (void)err;
-    size_t row = a->heads * a->head_dim;
-    for (size_t k = 0; k < a->members; k++) {
-        float *to = tensor_f32(dqkv, k);
-        memset(to, 0, a->batch * a->seq * 3 * row * sizeof(*to));
-        for (size_t i = 0; i < a->batch * a->heads && a->seq > 0; i++) {
-            struct head h = head_of(a, k, i);
-            float *dq = to + (h.q - tensor_f32(a->qkv, k));
-            backward_head(&h, tensor_f32(a->out, k) + at_out(a, i),
-                          tensor_f32(dout, k) + at_out(a, i), dq, dq + row, dq + 2 * row);
-        }
-    }
+    struct task t = {a, dout, dqkv, parts_of(be, a)};
+    if (a->seq > 0)
+        cpu_split(be, a->members * t.parts, backward_part, &t);
     return AS_OK;
 }

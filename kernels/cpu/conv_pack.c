@@ -9,22 +9,11 @@ static size_t smaller(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-CPU_CLONES static void pack_panel(const float *restrict src, size_t rows, size_t jump, size_t n,
-                                  size_t width, float *restrict dst)
-{
-    for (size_t r = 0; r < rows; r++) {
-        for (size_t c = 0; c < n; c++)
-            dst[r * width + c] = src[r * jump + c];
-        for (size_t c = n; c < width; c++)
-            dst[r * width + c] = 0;
-    }
-}
-
 void conv_pack(const struct conv_tile *t, const float *src, size_t rows, size_t cols, float *dst)
 {
     for (size_t c = 0; c < cols; c += t->cols) {
         size_t width = conv_panel_width(t, c, cols);
-        pack_panel(src + c, rows, cols, smaller(cols - c, width), width, dst);
+        t->pack(src + c, rows, cols, smaller(cols - c, width), dst);
         dst += rows * width;
     }
 }

@@ -33,7 +33,7 @@ struct weight_tile {
     size_t image_jump, row_jump, pixel_jump;
     const float *panel; /* [pixels][width of panel] */
     float *sum;         /* [rows][width of panel] */
-    size_t cols;
+    size_t cols;        /* width of the panel */
 };
 
 struct conv_tile {
@@ -42,6 +42,8 @@ struct conv_tile {
     size_t lanes; /* cols / 2: of a panel whose columns that count fit in it */
     void (*pixels)(const struct pixel_tile *t);
     void (*weights)(const struct weight_tile *t);
+    /* Columns of src, `jump` floats from row to row, into one panel. */
+    void (*pack)(const float *src, size_t rows, size_t jump, size_t cols, float *panel);
 };
 
 /* For this machine. */

@@ -3,12 +3,9 @@
  */
 #include "kernels/cpu/vec_begin.h"
 
-/* The first n floats of v, n < LANES, in pieces of 8, 4, 2, 1. */
-CPU_INLINE void NAME(put_part)(float *to, const NAME(vec) *v, size_t n)
+/* n < LANES floats in pieces of 8, 4, 2, 1. */
+CPU_INLINE void NAME(copy_part)(float *to, const float *from, size_t n)
 {
-    float piece[LANES];
-    memcpy(piece, v, sizeof(piece));
-    const float *from = piece;
 #pragma GCC unroll 4
     for (size_t step = LANES / 2; step > 0; step /= 2) {
         if ((n & step) == 0)
@@ -19,38 +16,40 @@ CPU_INLINE void NAME(put_part)(float *to, const NAME(vec) *v, size_t n)
     }
 }
 
-/* Add the n floats at `from` to the first n of v. */
-CPU_INLINE void NAME(add_part)(NAME(vec) *v, const float *from, size_t n)
+CPU_INLINE void NAME(add_part)(float *to, const float *from, size_t n, bool relu)
 {
-    float piece[LANES];
-    memcpy(piece, v, sizeof(piece));
-    float *to = piece;
 #pragma GCC unroll 4
     for (size_t step = LANES / 2; step > 0; step /= 2) {
         if ((n & step) == 0)
             continue;
-        for (size_t i = 0; i < step; i++)
-            to[i] += from[i];
+        for (size_t i = 0; i < step; i++) {
+            float sum = to[i] + from[i];
+            to[i] = relu && sum < 0.0f ? 0.0f : sum;
+        }
         to += step;
         from += step;
     }
-    memcpy(v, piece, sizeof(piece));
 }
 
-CPU_INLINE void NAME(put)(const struct pixel_tile *t, float *to, NAME(vec) v, size_t n)
+/* The sums of one row's vector to where they belong. */
+CPU_INLINE void NAME(put)(const struct pixel_tile *t, float *to, const float *from, size_t n)
 {
-    if (t->start == NULL) {
-        if (n >= LANES)
-            v += VEC(to);
-        else
-            NAME(add_part)(&v, to, n);
+    if (t->start == NULL && n < LANES) {
+        NAME(add_part)(to, from, n, t->relu);
+        return;
     }
+    NAME(vec) v = VEC(from);
+    if (t->start == NULL)
+        v += VEC(to);
     if (t->relu)
         v = PICK(v < 0, (NAME(vec)){0}, v); /* NaN stays */
-    if (n >= LANES)
+    if (n >= LANES) {
         VEC_OUT(to) = v;
-    else
-        NAME(put_part)(to, &v, n);
+        return;
+    }
+    float piece[LANES];
+    VEC_OUT(piece) = v;
+    NAME(copy_part)(to, piece, n);
 }
 
 CPU_INLINE void NAME(pixels_of)(const struct pixel_tile *t, const size_t n_vec)
@@ -82,9 +81,9 @@ CPU_INLINE void NAME(pixels_of)(const struct pixel_tile *t, const size_t n_vec)
         for (size_t v = 0; v < n_vec; v++)
             VEC_OUT(done[r] + v * LANES) = sum[r][v];
     for (size_t r = 0; r < t->rows; r++) {
-        NAME(put)(t, t->to[r], VEC(done[r]), t->cols);
+        NAME(put)(t, t->to[r], done[r], t->cols);
         if (n_vec > 1)
-            NAME(put)(t, t->to[r] + LANES, VEC(done[r] + LANES), t->cols - LANES);
+            NAME(put)(t, t->to[r] + LANES, done[r] + LANES, t->cols - LANES);
     }
 }
 
@@ -167,11 +166,26 @@ static void NAME(weights)(const struct weight_tile *t)
         NAME(weights_rows)(t, 1);
 }
 
+static void NAME(pack)(const float *src, size_t rows, size_t jump, size_t cols, float *panel)
+{
+    for (size_t r = 0; r < rows; r++, src += jump) {
+        for (size_t c = 0; c < cols; c += LANES, panel += LANES) {
+            if (cols - c >= LANES) {
+                VEC_OUT(panel) = VEC(src + c);
+            } else {
+                VEC_OUT(panel) = (NAME(vec)){0};
+                NAME(copy_part)(panel, src + c, cols - c);
+            }
+        }
+    }
+}
+
 static const struct conv_tile NAME(tile) = {.rows = ROWS,
                                             .cols = 2 * LANES,
                                             .lanes = LANES,
                                             .pixels = NAME(pixels),
-                                            .weights = NAME(weights)};
+                                            .weights = NAME(weights),
+                                            .pack = NAME(pack)};
 
 #undef ROWS
 #include "kernels/cpu/vec_end.h"

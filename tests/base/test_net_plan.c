@@ -275,6 +275,15 @@ START_TEST(merging)
     free(back);
     free(wide);
 
+    AS_AUTO(net_plan_freep)
+    struct net_plan *d1 = plan_of("\"model\":{\"layers\":[3,9],\"dropout\":0.5}", &digits);
+    AS_AUTO(net_plan_freep)
+    struct net_plan *d2 = plan_of("\"model\":{\"layers\":[4,8],\"dropout\":0}", &digits);
+    AS_AUTO(net_plan_freep) struct net_plan *dropping = NULL;
+    ck_ok(net_plan_merge(d1, d2, &dropping, &err), err);
+    ck_assert_uint_eq(dropping->nodes[2].out.channels, 4);
+    ck_assert_uint_eq(dropping->nodes[4].out.channels, 9);
+
     AS_AUTO(net_plan_freep) struct net_plan *deep = plan_of("\"model\":{\"layers\":[3]}", &digits);
     struct net_plan *none = NULL;
     ck_fails(net_plan_merge(a, deep, &none, &err), AS_E_INVAL, err, "more than the widths");

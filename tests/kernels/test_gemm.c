@@ -1,4 +1,4 @@
-/* Products by every kernel that this machine runs, and what does not change with threads. */
+/* Products by every kernel that this machine runs. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -153,95 +153,14 @@ START_TEST(grids_cover)
 }
 END_TEST
 
-/* ---- threads do not change bits ---- */
-
-static struct buf *kept[16];
-static size_t n_kept;
-
-static struct tensor tensor_of(size_t members, size_t n, uint64_t seed)
-{
-    struct as_err err;
-    AS_AUTO(as_freep) float *data = floats(members * n, seed);
-    struct buf **b = &kept[n_kept++];
-    ck_ok(buf_create(be, BUF_F32, members * n, b, &err), err);
-    ck_ok(buf_upload(*b, 0, data, members * n, &err), err);
-    return tensor_at(*b, 0, n);
-}
-
-static float *taken(struct tensor t, size_t members)
-{
-    struct as_err err;
-    float *data = as_calloc(members * t.stride, sizeof(*data));
-    ck_assert_ptr_nonnull(data);
-    ck_ok(buf_download(t.buf, 0, data, members * t.stride, &err), err);
-    return data;
-}
-
-#define RESULTS 6
-
-/* Forward and backward of K layers with `threads`; what came out, to be freed. */
-static void run_layer(int threads, const size_t shape[4], float *results[RESULTS])
-{
-    struct as_err err;
-    size_t members = shape[0], batch = shape[1], in = shape[2], out = shape[3];
-    n_kept = 0;
-    ck_ok(backend_open("cpu", &(struct backend_opts){.threads = threads}, &be, &err), err);
-    struct linear_args a = {members,
-                            batch,
-                            in,
-                            out,
-                            tensor_of(members, batch * in, 1),
-                            tensor_of(members, in * out, 2),
-                            tensor_of(members, out, 3)};
-    struct tensor y = tensor_of(members, batch * out, 4), z = tensor_of(members, batch * out, 5);
-    ck_ok(backend_linear_forward(be, &a, ACT_GELU, y, z, &err), err);
-    struct act_args back = {members, batch * out, ACT_GELU,
-                            z,       y,           tensor_of(members, batch * out, 6)};
-    ck_ok(backend_act_backward(be, &back, &err), err);
-    struct linear_grads g = {back.dx, tensor_of(members, batch * in, 7),
-                             tensor_of(members, in * out, 8), tensor_of(members, out, 9), true};
-    ck_ok(backend_linear_backward(be, &a, &g, &err), err);
-    const struct tensor out_tensors[RESULTS] = {y, z, back.dx, g.dx, g.dw, g.db};
-    for (size_t i = 0; i < RESULTS; i++)
-        results[i] = taken(out_tensors[i], members);
-    while (n_kept > 0)
-        buf_free(kept[--n_kept]);
-    backend_freep(&be);
-}
-
-START_TEST(threads_keep_bits)
-{
-    static const size_t shapes[][4] = {
-        {1, 128, 784, 512}, {1, 100, 300, 257}, {33, 32, 64, 64}, {3, 200, 300, 70}, {2, 1, 5, 1}};
-    const size_t *s = shapes[_i];
-    const size_t lens[RESULTS] = {s[1] * s[3], s[1] * s[3], s[1] * s[3],
-                                  s[1] * s[2], s[2] * s[3], s[3]};
-    float *one[RESULTS];
-    run_layer(1, s, one);
-    for (int threads = 2; threads <= 8; threads += 3) {
-        float *many[RESULTS];
-        run_layer(threads, s, many);
-        for (size_t r = 0; r < RESULTS; r++) {
-            ck_assert_mem_eq(one[r], many[r], s[0] * lens[r] * sizeof(float));
-            free(many[r]);
-        }
-    }
-    for (size_t r = 0; r < RESULTS; r++)
-        free(one[r]);
-}
-END_TEST
-
 Suite *test_suite(void)
 {
     Suite *s = suite_create("kernels_gemm");
-    TCase *c = tcase_create("gemm"), *threads = tcase_create("threads");
+    TCase *c = tcase_create("gemm");
     tcase_add_checked_fixture(c, open_cpu, close_cpu);
     tcase_add_loop_test(c, every_kernel, 0, EVERY_KERNEL);
     tcase_add_test(c, one_chain_of_sums);
     tcase_add_test(c, grids_cover);
     suite_add_tcase(s, c);
-    tcase_set_timeout(threads, 60);
-    tcase_add_loop_test(threads, threads_keep_bits, 0, 5);
-    suite_add_tcase(s, threads);
     return s;
 }

@@ -17,13 +17,14 @@ void job_done(struct job *job)
     free(job->table);
     free(job->features);
     free(job->targets);
+    free(job->decoded);
     free(job->train_text);
     *job = (struct job){0};
 }
 
 struct dataset_paths job_paths(const struct job *job)
 {
-    return (struct dataset_paths){job->table, job->features, job->targets};
+    return (struct dataset_paths){job->table, job->features, job->targets, job->decoded};
 }
 
 static const char *env_or_null(const char *name)
@@ -72,6 +73,8 @@ static as_status read_dataset(const json_t *obj, struct job *job, struct as_err 
         st = read_path(&f, "features", &job->features, err);
     if (st == AS_OK)
         st = read_path(&f, "targets", &job->targets, err);
+    if (st == AS_OK)
+        st = read_path(&f, "decoded", &job->decoded, err);
     return st < 0 ? st : json_fields_end(&f, err);
 }
 

@@ -12,9 +12,9 @@
 struct job {
     struct train_spec spec;
     struct dataset_info info;
-    char *table, *features, *targets; /* paths of the data; owned, NULL when not used */
-    char *train_text;                 /* trial.train as canonical JSON; owned */
-    uint64_t seed;                    /* ASSAY_SEED, 0 when it is not set */
+    char *table, *features, *targets, *decoded; /* paths of the data; owned, NULL when not used */
+    char *train_text;                           /* trial.train as canonical JSON; owned */
+    uint64_t seed;                              /* ASSAY_SEED, 0 when it is not set */
     const char *report;      /* ASSAY_REPORT, ASSAY_CHECKPOINTS, ASSAY_ARTIFACTS: views of the */
     const char *checkpoints; /* environment; NULL when not set: nothing is written there */
     const char *artifacts;

@@ -51,8 +51,8 @@ static as_status forward_dropout(const struct model_run *r, size_t i)
 {
     if (!r->pass->train)
         return AS_OK; /* the value is the source's (model_value_at) */
-    struct dropout_args a = model_dropout_args(
-        r, i, model_value_at(r, model_node(r->m, i)->from), model_value_at(r, i));
+    struct dropout_args a = model_dropout_args(r, i, model_value_at(r, model_node(r->m, i)->from),
+                                               model_value_at(r, i));
     return backend_dropout(r->lane, &a, r->err);
 }
 
@@ -194,8 +194,8 @@ static as_status backward_layer_norm(const struct model_run *r, size_t i)
 static as_status backward_dropout(const struct model_run *r, size_t i)
 {
     const struct net_node *n = model_node(r->m, i);
-    struct dropout_args a = model_dropout_args(r, i, model_slot_at(r, n->grad.pre),
-                                               model_slot_at(r, n->grad.dx));
+    struct dropout_args a =
+        model_dropout_args(r, i, model_slot_at(r, n->grad.pre), model_slot_at(r, n->grad.dx));
     return backend_dropout(r->lane, &a, r->err);
 }
 

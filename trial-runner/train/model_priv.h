@@ -20,8 +20,8 @@ struct model_run {
     struct as_err *err;
 };
 
-#define MODEL_NORM_EPS 1e-5f       /* of both normalisations, as PyTorch's */
-#define MODEL_NORM_MOMENTUM 0.1f   /* of running statistics, as PyTorch's */
+#define MODEL_NORM_EPS 1e-5f     /* of both normalisations, as PyTorch's */
+#define MODEL_NORM_MOMENTUM 0.1f /* of running statistics, as PyTorch's */
 
 static inline const struct net_node *model_node(const struct model *m, size_t i)
 {

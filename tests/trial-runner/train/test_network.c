@@ -1,0 +1,595 @@
+/* Whole networks of every kind: gradients against finite differences on the reference back end,
+ * members of a group against the same members alone, padded against not padded, state. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "tests/check_main.h"
+#include "trial-runner/train/draw.h"
+#include "trial-runner/train/model.h"
+
+#define ROWS 5
+#define MOST_SLOTS 3
+
+static struct as_err err;
+
+/* ---- data ---- */
+
+static const struct net_data table = {.task = DATASET_CLASSIFICATION, .numeric = 4, .outputs = 3};
+static const struct net_data mixed = {.task = DATASET_CLASSIFICATION,
+                                      .numeric = 3,
+                                      .n_categories = 2,
+                                      .category_slots = 7,
+                                      .outputs = 3};
+static const struct net_data images = {.kind = NET_IMAGES,
+                                       .task = DATASET_CLASSIFICATION,
+                                       .height = 8,
+                                       .width = 7,
+                                       .channels = 3,
+                                       .outputs = 3};
+static const struct net_data text = {
+    .kind = NET_TOKENS, .task = DATASET_LANGUAGE_MODELING, .vocab = 11, .outputs = 11};
+
+static const struct kind {
+    const char *name, *rest;
+    const struct net_data *data;
+    bool smooth; /* no kinks: differences are exact */
+} kinds[] = {
+    {"mlp relu", "\"model\":{\"layers\":[6,5]}", &table, false},
+    {"mlp tanh", "\"model\":{\"layers\":[6,5],\"activation\":\"tanh\",\"dropout\":0.3}", &table,
+     true},
+    {"mlp gelu", "\"model\":{\"layers\":[6,5],\"activation\":\"gelu\",\"dropout\":0.3}", &table,
+     true},
+    {"mlp norm", "\"model\":{\"layers\":[6,5],\"norm\":\"batch\",\"dropout\":0.3}", &table, false},
+    {"mlp of images", "\"model\":{\"layers\":[6],\"activation\":\"tanh\"}", &images, true},
+    {"linear", "\"model\":{\"kind\":\"logistic\"}", &table, true},
+    {"one-hot", "\"model\":{\"layers\":[6],\"activation\":\"tanh\"}", &mixed, true},
+    {"embedding", "\"model\":{\"layers\":[6],\"activation\":\"tanh\",\"embedding\":4}", &mixed,
+     true},
+    {"cnn tanh",
+     "\"model\":{\"kind\":\"cnn\",\"activation\":\"tanh\",\"dropout\":0.3,\"layers\":[{\"conv\":4},"
+     "{\"dropout\":true},{\"pool\":\"avg\",\"size\":3,\"stride\":2,\"padding\":1},{\"conv\":6,"
+     "\"kernel\":2,\"padding\":0},{\"dense\":5},{\"dropout\":true}]}",
+     &images, true},
+    {"cnn gelu",
+     "\"model\":{\"kind\":\"cnn\",\"activation\":\"gelu\",\"layers\":[{\"conv\":4,\"stride\":2},"
+     "{\"conv\":8,\"depthwise\":true,\"padding\":1},{\"conv\":5,\"kernel\":1,\"activation\":"
+     "\"none\"},"
+     "{\"pool\":\"global\"}]}",
+     &images, true},
+    {"cnn relu",
+     "\"model\":{\"kind\":\"cnn\",\"dropout\":0.2,\"layers\":[{\"conv\":6,\"norm\":\"batch\"},{"
+     "\"pool\":"
+     "\"max\"},{\"dropout\":true},{\"dense\":5,\"norm\":\"batch\"},{\"dropout\":true}]}",
+     &images, false},
+    {"resnet",
+     "\"model\":{\"kind\":\"cnn\",\"layers\":[{\"conv\":4,\"norm\":\"batch\"},{\"residual\":[{"
+     "\"conv\":4,"
+     "\"norm\":\"batch\"},{\"conv\":4,\"norm\":\"batch\",\"activation\":\"none\"}]},{\"residual\":["
+     "{"
+     "\"conv\":6,\"stride\":2,\"norm\":\"batch\"},{\"conv\":6,\"norm\":\"batch\",\"activation\":"
+     "\"none\"}"
+     "]},{\"residual\":[{\"pool\":\"max\",\"size\":3,\"stride\":1,\"padding\":1}]},{\"pool\":"
+     "\"global\"}]}",
+     &images, false},
+    {"transformer",
+     "\"model\":{\"kind\":\"transformer\",\"depth\":2,\"width\":8,\"heads\":2,\"context\":6,"
+     "\"dropout\":0.2}",
+     &text, true},
+};
+#define KINDS ((int)AS_ARRAY_LEN(kinds))
+
+/* ---- a rig: a model and a batch for `slots` members ---- */
+
+struct rig {
+    struct backend *be;
+    struct net_plan *plan;
+    struct model *model;
+    struct model_pass pass;
+    size_t slots, classes, loss_rows;
+    struct buf *x, *codes, *labels, *rate, *seed, *step, *row_loss, *row_class, *correct, *loss;
+};
+
+static struct net_plan *plan_of(const char *rest, const struct net_data *data)
+{
+    struct train_spec s = {0};
+    struct net_plan *p = NULL;
+    char doc[1024];
+    JSON_AUTO j = NULL;
+    (void)snprintf(doc, sizeof doc, "{\"dataset\":\"d\",\"epochs\":3,\"batch_size\":5,%s}", rest);
+    ck_ok(json_parse(doc, strlen(doc), &j, &err), err);
+    ck_ok(train_spec_parse(j, "", &s, &err), err);
+    ck_ok(net_plan_create(&s, data, "", &p, &err), err);
+    train_spec_done(&s);
+    return p;
+}
+
+static struct buf *new_buf(struct rig *r, buf_kind kind, size_t n)
+{
+    struct buf *b = NULL;
+    ck_ok(buf_create(r->be, kind, n, &b, &err), err);
+    return b;
+}
+
+/* Normal floats, or whole numbers in [lo, lo + below), the same for every member. */
+static struct buf *random_f32(struct rig *r, struct rng *rng, size_t n)
+{
+    struct buf *b = new_buf(r, BUF_F32, n);
+    for (size_t i = 0; i < n; i++) {
+        float v = (float)rng_normal(rng);
+        ck_ok(buf_upload(b, i, &v, 1, &err), err);
+    }
+    return b;
+}
+
+static struct buf *random_i32(struct rig *r, struct rng *rng, size_t n, uint64_t below)
+{
+    struct buf *b = new_buf(r, BUF_I32, n);
+    for (size_t i = 0; i < n; i++)
+        ck_ok(buf_fill_i32(b, i, 1, (int32_t)rng_below(rng, below), &err), err);
+    return b;
+}
+
+static void open_data(struct rig *r, const struct net_data *d)
+{
+    struct rng rng = draw_stream(11, DRAW_SHUFFLE, 0);
+    size_t tokens = r->plan->tokens, inputs = net_shape_elements(r->plan->nodes[0].out);
+    r->classes = r->plan->outputs;
+    r->loss_rows = ROWS * tokens;
+    r->labels = random_i32(r, &rng, r->loss_rows, r->classes);
+    if (d->kind == NET_TOKENS) {
+        r->codes = random_i32(r, &rng, ROWS * tokens, d->vocab);
+        r->pass.codes = tensor_at(r->codes, 0, 0);
+        return;
+    }
+    r->x = random_f32(r, &rng, ROWS * inputs);
+    r->pass.x = tensor_at(r->x, 0, 0);
+    if (r->plan->n_categories == 0)
+        return;
+    r->codes = random_i32(r, &rng, ROWS * 2, 3);
+    for (size_t i = 0; i < ROWS; i++) /* the second column's numbers follow the first's three */
+        ck_ok(buf_fill_i32(r->codes, 2 * i + 1, 1, 3 + (int32_t)rng_below(&rng, 4), &err), err);
+    r->pass.codes = tensor_at(r->codes, 0, 0);
+}
+
+/* Takes the plan. Slot k trains under seed first_seed + k. */
+static void rig_open(struct rig *r, const char *backend, struct net_plan *plan,
+                     const struct net_data *data, size_t slots, int32_t first_seed)
+{
+    *r = (struct rig){.slots = slots, .plan = plan};
+    ck_ok(backend_open(backend, NULL, &r->be, &err), err);
+    ck_ok(model_create(r->be, plan, slots, ROWS + 2, &r->model, &err), err);
+    open_data(r, data);
+    r->rate = new_buf(r, BUF_F32, slots);
+    r->seed = new_buf(r, BUF_I32, 2 * slots);
+    r->step = new_buf(r, BUF_I32, slots);
+    r->row_loss = new_buf(r, BUF_F32, slots * r->loss_rows);
+    r->row_class = new_buf(r, BUF_I32, slots * r->loss_rows);
+    r->correct = new_buf(r, BUF_I32, slots);
+    r->loss = new_buf(r, BUF_F32, slots);
+    for (size_t k = 0; k < slots; k++) {
+        ck_ok(buf_fill_f32(r->rate, k, 1, 0.3f, &err), err);
+        ck_ok(buf_fill_i32(r->seed, 2 * k, 1, first_seed + (int32_t)k, &err), err);
+        ck_ok(buf_fill_i32(r->step, k, 1, 3, &err), err);
+    }
+    r->pass.rows = ROWS;
+    r->pass.train = true;
+    r->pass.rate = tensor_at(r->rate, 0, 1);
+    r->pass.seed = tensor_at(r->seed, 0, 2);
+    r->pass.step = tensor_at(r->step, 0, 1);
+}
+
+static void rig_close(struct rig *r)
+{
+    struct buf *all[] = {r->x,    r->codes,    r->labels,    r->rate,    r->seed,
+                         r->step, r->row_loss, r->row_class, r->correct, r->loss};
+    for (size_t i = 0; i < AS_ARRAY_LEN(all); i++)
+        buf_free(all[i]);
+    model_free(r->model);
+    net_plan_free(r->plan);
+    backend_free(r->be);
+}
+
+/* The loss of each member of the range; with `grad` its gradient in the outputs' place. */
+static as_status loss_of(struct rig *r, struct backend *lane, size_t first, size_t n, bool grad,
+                         struct as_err *e)
+{
+    struct tensor out = tensor_from(model_outputs(r->model), first);
+    struct softmax_ce_args a = {
+        .members = n,
+        .batch = r->loss_rows,
+        .classes = r->classes,
+        .logits = out,
+        .labels = tensor_at(r->labels, 0, 0),
+        .dlogits = grad ? out : tensor_none(),
+        .grad_scale = 1,
+        .row_class = tensor_from(tensor_at(r->row_class, 0, r->loss_rows), first),
+        .correct = tensor_at(r->correct, first, 1),
+        .out = {.row_loss = tensor_from(tensor_at(r->row_loss, 0, r->loss_rows), first),
+                .loss = tensor_at(r->loss, first, 1),
+                .weight = 1}};
+    return backend_softmax_ce(lane, &a, e);
+}
+
+static as_status train(struct rig *r, struct backend *lane, size_t first, size_t n,
+                       struct as_err *e)
+{
+    as_status st = model_forward(r->model, lane, first, n, &r->pass, e);
+    if (st == AS_OK)
+        st = loss_of(r, lane, first, n, true, e);
+    return st < 0 ? st : model_backward(r->model, lane, first, n, &r->pass, e);
+}
+
+static double loss_now(struct rig *r, size_t k)
+{
+    float loss = 0;
+    ck_ok(model_forward(r->model, r->be, 0, r->slots, &r->pass, &err), err);
+    ck_ok(loss_of(r, r->be, 0, r->slots, false, &err), err);
+    ck_ok(buf_download(r->loss, k, &loss, 1, &err), err);
+    return (double)loss;
+}
+
+/* An arena's member in the shape of `own`; owned by the caller. */
+static float *read_member(const struct rig *r, const struct buf *arena, size_t slot,
+                          const struct net_plan *own)
+{
+    float *v = as_calloc(own->n_params, sizeof *v);
+    ck_ok(model_read(r->model, arena, slot, own, v, &err), err);
+    return v;
+}
+
+/* ---- gradients ---- */
+
+static double difference(struct rig *r, size_t k, size_t at, float p, float h)
+{
+    struct buf *params = r->model->params;
+    ck_ok(buf_fill_f32(params, at, 1, p + h, &err), err);
+    double up = loss_now(r, k);
+    ck_ok(buf_fill_f32(params, at, 1, p - h, &err), err);
+    double down = loss_now(r, k);
+    ck_ok(buf_fill_f32(params, at, 1, p, &err), err);
+    return (up - down) / (2 * (double)h);
+}
+
+/* Losses are floats of about 2: over h a difference is known to about 2e-7 / h. */
+static bool agrees(struct rig *r, size_t k, size_t at, float p, float g)
+{
+    static const float steps[] = {8e-3f, 2e-3f, 5e-4f};
+    for (size_t i = 0; i < AS_ARRAY_LEN(steps); i++) {
+        double d = difference(r, k, at, p, steps[i]);
+        if (fabs(d - (double)g) <= 2e-4 + 4e-7 / (double)steps[i] + 0.01 * fabs((double)g))
+            return true;
+    }
+    return false;
+}
+
+/* Some forty elements of a tensor. Where the loss has kinks, a step may cross one: then one element
+ * in eight may disagree. */
+static size_t check_tensor(struct rig *r, const struct kind *kind, size_t k, const float *params,
+                           const float *grads, const struct net_tensor *t)
+{
+    size_t stride = t->count > 40 ? t->count / 40 : 1, tried = 0, wrong = 0, moved = 0;
+    size_t base = k * r->plan->n_params;
+    for (size_t i = k; i < t->count; i += stride, tried++) {
+        size_t at = t->offset + i;
+        moved += fabsf(grads[at]) > 1e-3f;
+        if (agrees(r, k, base + at, params[at], grads[at]))
+            continue;
+        wrong++;
+        ck_assert_msg(!kind->smooth, "%s: %s[%zu] of member %zu: %g, differences say %g",
+                      kind->name, t->name, i, k, (double)grads[at],
+                      difference(r, k, base + at, params[at], 2e-3f));
+    }
+    ck_assert_msg(wrong <= tried / 8 + (tried < 8), "%s: %s of member %zu: %zu of %zu disagree",
+                  kind->name, t->name, k, wrong, tried);
+    return moved;
+}
+
+START_TEST(gradients)
+{
+    const struct kind *kind = &kinds[_i];
+    struct rig r;
+    rig_open(&r, "reference", plan_of(kind->rest, kind->data), kind->data, 2, 5);
+    size_t moved = 0;
+    for (size_t k = 0; k < 2; k++)
+        ck_ok(model_init(r.model, k, r.plan, 20 + k, &err), err);
+    ck_ok(train(&r, r.be, 0, 2, &err), err);
+    for (size_t k = 0; k < 2; k++) {
+        AS_AUTO(as_freep) float *params = read_member(&r, r.model->params, k, r.plan);
+        AS_AUTO(as_freep) float *grads = read_member(&r, r.model->grads, k, r.plan);
+        for (size_t t = 0; t < r.plan->n_tensors; t++)
+            moved += check_tensor(&r, kind, k, params, grads, &r.plan->tensors[t]);
+    }
+    ck_assert_uint_gt(moved, 20);
+    rig_close(&r);
+}
+END_TEST
+
+/* ---- groups ---- */
+
+struct lanes {
+    struct rig *r;
+};
+
+static as_status train_slot(struct backend *lane, size_t i, void *arg, struct as_err *e)
+{
+    return train(((struct lanes *)arg)->r, lane, i, 1, e);
+}
+
+static void same_member(const struct rig *group, size_t k, const struct rig *solo, size_t slot,
+                        const char *what)
+{
+    size_t n = solo->plan->n_params, s = solo->plan->n_state;
+    AS_AUTO(as_freep) float *a = read_member(group, group->model->grads, k, solo->plan);
+    AS_AUTO(as_freep) float *b = read_member(solo, solo->model->grads, slot, solo->plan);
+    AS_AUTO(as_freep) float *x = as_calloc(s, sizeof *x), *y = as_calloc(s, sizeof *y);
+    ck_assert_msg(memcmp(a, b, n * sizeof *a) == 0, "%s: gradients", what);
+    ck_ok(model_read_state(group->model, k, x, &err), err);
+    ck_ok(model_read_state(solo->model, slot, y, &err), err);
+    ck_assert_msg(s == 0 || memcmp(x, y, s * sizeof *x) == 0, "%s: state", what);
+}
+
+/* Member k of three, and in a lane of its own, has the bits that it has alone. */
+START_TEST(group_is_solo)
+{
+    const struct kind *kind = &kinds[_i];
+    struct rig group, apart;
+    rig_open(&group, "cpu", plan_of(kind->rest, kind->data), kind->data, MOST_SLOTS, 5);
+    rig_open(&apart, "cpu", plan_of(kind->rest, kind->data), kind->data, MOST_SLOTS, 5);
+    for (size_t k = 0; k < MOST_SLOTS; k++) {
+        ck_ok(model_init(group.model, k, group.plan, 20 + k, &err), err);
+        ck_ok(model_init(apart.model, k, group.plan, 20 + k, &err), err);
+    }
+    ck_ok(train(&group, group.be, 0, MOST_SLOTS, &err), err);
+    struct lanes lanes = {&apart};
+    ck_ok(backend_for_each(apart.be, MOST_SLOTS, train_slot, &lanes, &err), err);
+    for (size_t k = 0; k < MOST_SLOTS; k++) {
+        struct rig solo;
+        rig_open(&solo, "cpu", plan_of(kind->rest, kind->data), kind->data, 1, 5 + (int32_t)k);
+        ck_ok(model_init(solo.model, 0, solo.plan, 20 + k, &err), err);
+        ck_ok(train(&solo, solo.be, 0, 1, &err), err);
+        same_member(&group, k, &solo, 0, kind->name);
+        same_member(&apart, k, &solo, 0, kind->name);
+        rig_close(&solo);
+    }
+    rig_close(&group);
+    rig_close(&apart);
+}
+END_TEST
+
+/* The host's kernels against the oracle, through a whole network. */
+START_TEST(cpu_is_reference)
+{
+    const struct kind *kind = &kinds[_i];
+    struct rig oracle, cpu;
+    rig_open(&oracle, "reference", plan_of(kind->rest, kind->data), kind->data, 1, 5);
+    rig_open(&cpu, "cpu", plan_of(kind->rest, kind->data), kind->data, 1, 5);
+    ck_ok(model_init(oracle.model, 0, oracle.plan, 20, &err), err);
+    ck_ok(model_init(cpu.model, 0, cpu.plan, 20, &err), err);
+    ck_ok(train(&oracle, oracle.be, 0, 1, &err), err);
+    ck_ok(train(&cpu, cpu.be, 0, 1, &err), err);
+    AS_AUTO(as_freep) float *a = read_member(&oracle, oracle.model->grads, 0, oracle.plan);
+    AS_AUTO(as_freep) float *b = read_member(&cpu, cpu.model->grads, 0, cpu.plan);
+    for (size_t i = 0; i < oracle.plan->n_params; i++)
+        ck_assert_msg(fabsf(a[i] - b[i]) <= 2e-5f + 1e-4f * fabsf(a[i]), "%s: %zu: %g and %g",
+                      kind->name, i, (double)a[i], (double)b[i]);
+    rig_close(&oracle);
+    rig_close(&cpu);
+}
+END_TEST
+
+/* ---- padding ---- */
+
+#define PAD_STEPS 12
+
+/* Optimizer `kind` over all slots. */
+static void step_all(struct rig *r, int32_t kind, struct buf *m1, struct buf *m2, struct buf *steps)
+{
+    size_t n = r->plan->n_params;
+    struct buf *kinds_of = new_buf(r, BUF_I32, r->slots), *lr = new_buf(r, BUF_F32, r->slots);
+    struct buf *work = new_buf(r, BUF_F32, r->slots * 2 * r->plan->n_tensors);
+    struct buf *decay = new_buf(r, BUF_F32, r->slots);
+    size_t segments[16];
+    ck_ok(buf_fill_i32(kinds_of, 0, r->slots, kind, &err), err);
+    ck_ok(buf_fill_f32(lr, 0, r->slots, 0.02f, &err), err);
+    ck_ok(buf_fill_f32(decay, 0, r->slots, 0.1f, &err), err);
+    for (size_t i = 0; i < r->plan->n_tensors; i++)
+        segments[i] = r->plan->tensors[i].offset;
+    struct opt_args a = {.members = r->slots,
+                         .n = n,
+                         .kind = tensor_at(kinds_of, 0, 1),
+                         .params = tensor_at(r->model->params, 0, n),
+                         .grads = tensor_at(r->model->grads, 0, n),
+                         .m1 = tensor_at(m1, 0, n),
+                         .m2 = tensor_at(m2, 0, n),
+                         .lr = tensor_at(lr, 0, 1),
+                         .weight_decay = tensor_at(decay, 0, 1),
+                         .step = tensor_at(steps, 0, 1),
+                         .segments = segments,
+                         .n_segments = r->plan->n_tensors,
+                         .work = tensor_at(work, 0, 2 * r->plan->n_tensors)};
+    ck_ok(backend_optimize(r->be, &a, &err), err);
+    buf_free(kinds_of);
+    buf_free(lr);
+    buf_free(work);
+    buf_free(decay);
+}
+
+static void train_steps(struct rig *r, int32_t kind)
+{
+    size_t n = r->plan->n_params;
+    struct buf *m1 = new_buf(r, BUF_F32, r->slots * n), *m2 = new_buf(r, BUF_F32, r->slots * n);
+    struct buf *steps = new_buf(r, BUF_I32, r->slots);
+    for (int i = 0; i < PAD_STEPS; i++) {
+        ck_ok(train(r, r->be, 0, r->slots, &err), err);
+        step_all(r, kind, m1, m2, steps);
+    }
+    buf_free(m1);
+    buf_free(m2);
+    buf_free(steps);
+}
+
+/* A member in a wider arena, with a wider one beside it, after some steps of every optimizer: the
+ * oracle's bits, and on the host the same to rounding; what is padding is still 0. */
+static void padded(const char *backend, int32_t optimizer, const char *model, bool bits)
+{
+    char wide_model[256];
+    struct rig solo, pair;
+    (void)snprintf(wide_model, sizeof wide_model, "\"model\":{\"layers\":[7,9],%s}", model);
+    char narrow_model[256];
+    (void)snprintf(narrow_model, sizeof narrow_model, "\"model\":{\"layers\":[5,7],%s}", model);
+    AS_AUTO(net_plan_freep) struct net_plan *own = plan_of(narrow_model, &table);
+    struct net_plan *wide = plan_of(wide_model, &table), *both = NULL;
+    ck_ok(net_plan_merge(own, wide, &both, &err), err);
+    rig_open(&solo, backend, plan_of(narrow_model, &table), &table, 1, 5);
+    rig_open(&pair, backend, both, &table, 2, 5);
+    ck_ok(model_init(solo.model, 0, own, 33, &err), err);
+    ck_ok(model_init(pair.model, 0, own, 33, &err), err);
+    ck_ok(model_init(pair.model, 1, wide, 34, &err), err);
+    train_steps(&solo, optimizer);
+    train_steps(&pair, optimizer);
+    AS_AUTO(as_freep) float *a = read_member(&solo, solo.model->params, 0, own);
+    AS_AUTO(as_freep) float *b = read_member(&pair, pair.model->params, 0, own);
+    for (size_t i = 0; i < own->n_params; i++)
+        ck_assert_msg(bits ? a[i] == b[i] : fabsf(a[i] - b[i]) <= 1e-6f * (1 + fabsf(a[i])),
+                      "optimizer %d: %zu: %.9g alone, %.9g padded", optimizer, i, (double)a[i],
+                      (double)b[i]);
+    AS_AUTO(as_freep) float *all = read_member(&pair, pair.model->params, 0, both);
+    AS_AUTO(as_freep) float *spread = as_calloc(both->n_params, sizeof *spread);
+    net_plan_spread(own, both, b, spread);
+    for (size_t i = 0; i < both->n_params; i++)
+        ck_assert_msg(all[i] == spread[i], "padding at %zu is %g", i, (double)all[i]);
+    net_plan_free(wide);
+    rig_close(&solo);
+    rig_close(&pair);
+}
+
+START_TEST(padding)
+{
+    static const char *const models[] = {"\"activation\":\"relu\"", "\"activation\":\"tanh\"",
+                                         "\"activation\":\"gelu\",\"dropout\":0.3"};
+    for (size_t i = 0; i < AS_ARRAY_LEN(models); i++) {
+        padded("reference", _i, models[i], true);
+        padded("cpu", _i, models[i], false);
+    }
+}
+END_TEST
+
+/* ---- members, memory ---- */
+
+START_TEST(moving)
+{
+    struct rig r;
+    const struct kind *kind = &kinds[KINDS - 2]; /* resnet: it has state */
+    rig_open(&r, "cpu", plan_of(kind->rest, kind->data), kind->data, 3, 5);
+    for (size_t k = 0; k < 3; k++)
+        ck_ok(model_init(r.model, k, r.plan, 20 + k, &err), err);
+    ck_ok(train(&r, r.be, 0, 3, &err), err);
+    size_t s = r.plan->n_state;
+    ck_assert_uint_gt(s, 0);
+    AS_AUTO(as_freep) float *params = read_member(&r, r.model->params, 2, r.plan);
+    AS_AUTO(as_freep) float *state = as_calloc(s, sizeof *state);
+    AS_AUTO(as_freep) float *moved_state = as_calloc(s, sizeof *state);
+    ck_ok(model_read_state(r.model, 2, state, &err), err);
+    ck_ok(model_move(r.model, 2, 0, &err), err);
+    ck_ok(model_move(r.model, 1, 1, &err), err);
+    AS_AUTO(as_freep) float *moved = read_member(&r, r.model->params, 0, r.plan);
+    ck_ok(model_read_state(r.model, 0, moved_state, &err), err);
+    ck_assert_mem_eq(params, moved, r.plan->n_params * sizeof *moved);
+    ck_assert_mem_eq(state, moved_state, s * sizeof *state);
+    /* evaluation uses the state and leaves it */
+    r.pass.train = false;
+    double before = loss_now(&r, 0);
+    ck_assert_double_eq(before, loss_now(&r, 0));
+    for (size_t i = 0; i < s; i++)
+        moved_state[i] = moved_state[i] * 2 + 1;
+    ck_ok(model_write_state(r.model, 0, moved_state, &err), err);
+    ck_assert(loss_now(&r, 0) != before);
+    rig_close(&r);
+}
+END_TEST
+
+/* Other parameters than the model's own: an average of weights. */
+START_TEST(other_params)
+{
+    struct rig r;
+    rig_open(&r, "cpu", plan_of(kinds[0].rest, &table), &table, 2, 5);
+    for (size_t k = 0; k < 2; k++)
+        ck_ok(model_init(r.model, k, r.plan, 20 + k, &err), err);
+    r.pass.train = false;
+    double own = loss_now(&r, 1);
+    r.pass.params = new_buf(&r, BUF_F32, 2 * r.plan->n_params);
+    ck_assert_double_eq_tol(loss_now(&r, 1), log(3), 1e-6);
+    r.pass.params = (buf_free(r.pass.params), NULL);
+    ck_assert_double_eq(loss_now(&r, 1), own);
+    rig_close(&r);
+}
+END_TEST
+
+/* What the plan says is what the model takes, and the bound on workspaces holds on the host. */
+START_TEST(memory)
+{
+    const struct kind *kind = &kinds[_i];
+    struct train_spec s = {0};
+    AS_AUTO(net_plan_freep) struct net_plan *p = plan_of(kind->rest, kind->data);
+    AS_AUTO(backend_freep) struct backend *be = NULL;
+    struct net_bytes b;
+    ck_ok(backend_open("cpu", NULL, &be, &err), err);
+    static const size_t rows[] = {1, 5, 9, 24, 200};
+    for (size_t i = 0; i < AS_ARRAY_LEN(rows); i++) {
+        net_plan_bytes(p, &s, kind->data, rows[i], &b);
+        size_t exact = model_bytes(be, p, 1, rows[i]);
+        size_t planned = b.parameters + b.gradients + b.state + b.activations;
+        ck_assert_uint_ge(exact, planned);
+        ck_assert_uint_le(exact, planned + b.workspace);
+        ck_assert_uint_eq(model_bytes(be, p, 3, rows[i]), 3 * exact);
+    }
+}
+END_TEST
+
+/* The presets at their real sizes. */
+START_TEST(preset_memory)
+{
+    static const struct net_data sizes[] = {
+        {.kind = NET_IMAGES, .height = 28, .width = 28, .channels = 1, .outputs = 10},
+        {.kind = NET_IMAGES, .height = 32, .width = 32, .channels = 3, .outputs = 10},
+        {.kind = NET_IMAGES, .height = 96, .width = 80, .channels = 3, .outputs = 10}};
+    static const char *const presets[] = {"lenet", "vgg8", "resnet8", "resnet18"};
+    static const size_t rows[] = {1, 32, 128};
+    struct train_spec s = {0};
+    AS_AUTO(backend_freep) struct backend *be = NULL;
+    ck_ok(backend_open("cpu", NULL, &be, &err), err);
+    for (size_t i = 0; i < AS_ARRAY_LEN(presets) * AS_ARRAY_LEN(sizes) * AS_ARRAY_LEN(rows); i++) {
+        char rest[128];
+        const struct net_data *d = &sizes[i / AS_ARRAY_LEN(presets) % AS_ARRAY_LEN(sizes)];
+        size_t n = rows[i / (AS_ARRAY_LEN(presets) * AS_ARRAY_LEN(sizes))];
+        (void)snprintf(rest, sizeof rest, "\"model\":{\"kind\":\"cnn\",\"preset\":\"%s\"}",
+                       presets[i % AS_ARRAY_LEN(presets)]);
+        AS_AUTO(net_plan_freep) struct net_plan *p = plan_of(rest, d);
+        struct net_bytes b;
+        net_plan_bytes(p, &s, d, n, &b);
+        size_t planned = b.parameters + b.gradients + b.state + b.activations;
+        ck_assert_uint_ge(model_bytes(be, p, 1, n), planned);
+        ck_assert_uint_le(model_bytes(be, p, 1, n), planned + b.workspace);
+    }
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+    Suite *s = suite_create("network");
+    TCase *t = tcase_create("network");
+    tcase_set_timeout(t, 120);
+    tcase_add_loop_test(t, gradients, 0, KINDS);
+    tcase_add_loop_test(t, group_is_solo, 0, KINDS);
+    tcase_add_loop_test(t, cpu_is_reference, 0, KINDS);
+    tcase_add_loop_test(t, padding, 0, OPTIM_KINDS);
+    tcase_add_test(t, moving);
+    tcase_add_test(t, other_params);
+    tcase_add_loop_test(t, memory, 0, KINDS);
+    tcase_add_test(t, preset_memory);
+    suite_add_tcase(s, t);
+    return s;
+}
