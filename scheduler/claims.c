@@ -247,7 +247,7 @@ static as_status open_group_of(struct tx *t, struct claim_arg *arg, const struct
     int64_t free_places = min_i64(places - group.running, req->fit_members);
     *ret = (struct open_group){.id = req->fit_group,
                                .shape = is_mine ? group.shape : "",
-                               .places = places,
+                               .places = min_i64(places, group.running + req->fit_members),
                                .free = ends || free_places < 0 ? 0 : free_places};
     return AS_OK;
 }
