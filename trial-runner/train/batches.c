@@ -164,67 +164,79 @@ as_status batches_shuffle(struct batches *b, size_t slot, uint64_t seed, int64_t
     return buf_upload(b->order, slot * n, b->places, n, err);
 }
 
-/* Gather `width` elements of src for each of `places` places into dst [slots, max_rows, …]. */
-static as_status take(struct backend *lane, size_t members, struct tensor src, size_t rows,
-                      size_t width, struct tensor index, size_t places, struct tensor dst,
+/* Where a batch's places come from. */
+struct source {
+    size_t members; /* from slot `first` on */
+    size_t first;
+    struct tensor index, at;   /* of these members; at: absent, or which micro-batch of the index */
+    size_t at_rows, index_len; /* of `at` */
+};
+
+/* Gather `width` elements of src for each place into dst [slots, max_rows, …]. */
+static as_status take(struct backend *lane, const struct source *from, struct tensor src,
+                      size_t rows, size_t width, size_t places, struct tensor dst,
                       struct as_err *err)
 {
-    struct gather_args a = {.members = members,
+    struct gather_args a = {.members = from->members,
                             .rows = rows,
                             .batch = places,
                             .width = width,
                             .src = src,
-                            .index = index,
-                            .dst = dst};
+                            .index = from->index,
+                            .at = from->at,
+                            .at_rows = from->at_rows,
+                            .index_len = from->index_len,
+                            .dst = tensor_from(dst, from->first)};
     return backend_gather(lane, &a, err);
 }
 
-/* The batch of `members` slots from `first` on, whose places `index` names. */
-static as_status gather(struct batches *b, struct backend *lane, size_t first, size_t members,
-                        struct tensor index, size_t rows, struct batch *ret, struct as_err *err)
+static as_status gather(struct batches *b, struct backend *lane, const struct source *from,
+                        size_t rows, struct batch *ret, struct as_err *err)
 {
     const struct resident *r = b->resident;
     size_t n_rows = r->data->set.n_rows, places = rows * r->per_row;
-    struct batch out = {.rows = rows};
+    struct batch out = {.rows = rows, .y = tensor_at(b->y, 0, b->max_rows * r->per_row * r->n_y)};
     as_status st = AS_OK;
     if (b->x) {
         out.x = tensor_at(b->x, 0, b->max_rows * r->n_x);
-        st = take(lane, members, tensor_at(r->x, 0, 0), n_rows, r->n_x, index, places,
-                  tensor_from(out.x, first), err);
+        st = take(lane, from, tensor_at(r->x, 0, 0), n_rows, r->n_x, places, out.x, err);
     }
     if (st == AS_OK && b->codes) {
         out.codes = tensor_at(b->codes, 0, b->max_rows * r->per_row * r->n_codes);
-        st = take(lane, members, tensor_at(r->codes, 0, 0), n_rows, r->n_codes, index, places,
-                  tensor_from(out.codes, first), err);
+        st =
+            take(lane, from, tensor_at(r->codes, 0, 0), n_rows, r->n_codes, places, out.codes, err);
     }
-    if (st != AS_OK)
-        return st;
-    out.y = tensor_at(b->y, 0, b->max_rows * r->per_row * r->n_y);
-    if (r->data->context) /* the token one place further */
-        st = take(lane, members, tensor_at(r->codes, 1, 0), n_rows - 1, 1, index, places,
-                  tensor_from(out.y, first), err);
-    else
-        st = take(lane, members, tensor_at(r->y, 0, 0), n_rows, r->n_y, index, places,
-                  tensor_from(out.y, first), err);
+    if (st == AS_OK && r->data->context) /* the token one place further */
+        st = take(lane, from, tensor_at(r->codes, 1, 0), n_rows - 1, 1, places, out.y, err);
+    else if (st == AS_OK)
+        st = take(lane, from, tensor_at(r->y, 0, 0), n_rows, r->n_y, places, out.y, err);
     if (st == AS_OK)
         *ret = out;
     return st;
 }
 
-as_status batches_train(struct batches *b, struct backend *lane, size_t first, size_t n, size_t at,
-                        size_t rows, struct batch *ret, struct as_err *err)
+as_status batches_train(struct batches *b, struct backend *lane, size_t first, size_t n,
+                        struct tensor at, size_t micro, size_t rows, struct batch *ret,
+                        struct as_err *err)
 {
-    size_t per_row = b->resident->per_row;
-    struct tensor order = tensor_at(b->order, at * per_row, b->resident->data->n_train * per_row);
-    return gather(b, lane, first, n, tensor_from(order, first), rows, ret, err);
+    size_t per_row = b->resident->per_row, len = b->resident->data->n_train * per_row;
+    struct source from = {.members = n,
+                          .first = first,
+                          .index = tensor_at(b->order, first * len, len),
+                          .at = tensor_from(at, first),
+                          .at_rows = micro * per_row,
+                          .index_len = len};
+    return gather(b, lane, &from, rows, ret, err);
 }
 
 as_status batches_held(struct batches *b, struct backend *lane, size_t first, size_t at,
                        size_t rows, struct batch *ret, struct as_err *err)
 {
     struct batch out = {0};
-    struct tensor index = tensor_at(b->resident->held, at * b->resident->per_row, 0);
-    as_status st = gather(b, lane, first, 1, index, rows, &out, err);
+    struct source from = {.members = 1,
+                          .first = first,
+                          .index = tensor_at(b->resident->held, at * b->resident->per_row, 0)};
+    as_status st = gather(b, lane, &from, rows, &out, err);
     if (st != AS_OK)
         return st;
     struct tensor *all[] = {&out.x, &out.codes, &out.y};

@@ -67,10 +67,11 @@ struct batch {
     struct tensor x, codes, y; /* absent where the data has none */
 };
 
-/* Rows [at, at + rows) of the order of slots [first, first + n); rows <= max_rows. */
+/* Of the orders of slots [first, first + n), `rows` rows from at[slot] * micro on; rows <=
+ * max_rows. `at` [slots] I32 is that of slot 0. */
 AS_MUST_CHECK as_status batches_train(struct batches *b, struct backend *lane, size_t first,
-                                      size_t n, size_t at, size_t rows, struct batch *ret,
-                                      struct as_err *err);
+                                      size_t n, struct tensor at, size_t micro, size_t rows,
+                                      struct batch *ret, struct as_err *err);
 
 /* Rows [at, at + rows) of those held out, in the place of slot `first`, for all its range. */
 AS_MUST_CHECK as_status batches_held(struct batches *b, struct backend *lane, size_t first,

@@ -264,10 +264,12 @@ as_status cell_step(struct cell *c, struct backend *lane, size_t first, size_t n
 {
     size_t micro = c->plan->max_rows, left = c->setup->data->n_train - at * micro;
     struct range r = range_of(c, first, n, at);
-    struct turn turn = turns_at(c->turns, at);
+    struct turn turn = turns_now(c->turns);
     struct batch b;
-    as_status st =
-        batches_train(c->batches, lane, first, n, at * micro, left < micro ? left : micro, &b, err);
+    as_status st = turns_take(c->turns, lane, first, n, err);
+    if (st == AS_OK)
+        st = batches_train(c->batches, lane, first, n, turn.at, micro, left < micro ? left : micro,
+                           &b, err);
     if (st == AS_OK && c->batches->augmented)
         st = augment(c, lane, first, n, &turn, &b, err);
     if (st != AS_OK)

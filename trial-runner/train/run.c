@@ -14,7 +14,8 @@
 /* A checkpoint inside an epoch is for epochs that last; writing takes at most one part in 20. */
 #define INSIDE_EPOCH_FACTOR 15
 #define SAVE_COST_FACTOR 20
-#define ROUND_NS (40 * NS_PER_MS)  /* how long a cell runs on before it lets others have its lane  \
+#define ROUND_NS                                                                                   \
+    (40 * NS_PER_MS)               /* how long a cell runs on before it lets others have its lane  \
                                     */
 #define SHARE_NS (500 * NS_PER_MS) /* …and at most, even inside an epoch */
 #define LOOK_NS (1 * NS_PER_MS)    /* about how often a cell looks at the clock */

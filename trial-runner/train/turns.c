@@ -3,7 +3,7 @@
 #include "trial-runner/train/schedule.h"
 
 enum { RATE_LR, RATE_SCALE, RATE_MAX_NORM, RATE_DECAY, N_RATES };
-enum { MARK_FIRST, MARK_KIND, MARK_COUNT, N_MARKS };
+enum { MARK_AT, MARK_FIRST, MARK_KIND, MARK_COUNT, N_MARKS };
 
 void turns_free(struct turns *t)
 {
@@ -11,9 +11,32 @@ void turns_free(struct turns *t)
         return;
     buf_free(t->rates);
     buf_free(t->marks);
+    buf_free(t->at);
+    buf_free(t->steps);
+    buf_free(t->rate);
+    buf_free(t->mark);
     free(t->rate_rows);
     free(t->mark_rows);
     free(t);
+}
+
+static as_status create_buffers(struct backend *be, struct turns *t, struct as_err *err)
+{
+    size_t n = t->slots * t->n_steps;
+    as_status st = buf_create(be, BUF_F32, n * N_RATES, &t->rates, err);
+    if (st == AS_OK)
+        st = buf_create(be, BUF_I32, n * N_MARKS, &t->marks, err);
+    if (st == AS_OK)
+        st = buf_create(be, BUF_I32, t->slots, &t->at, err);
+    if (st == AS_OK)
+        st = buf_create(be, BUF_F32, t->slots * N_RATES, &t->rate, err);
+    if (st == AS_OK)
+        st = buf_create(be, BUF_I32, t->slots * N_MARKS, &t->mark, err);
+    if (st == AS_OK)
+        st = buf_create(be, BUF_I32, t->n_steps, &t->steps, err);
+    for (size_t i = 0; i < t->n_steps; i++)
+        t->mark_rows[i] = (int32_t)i;
+    return st == AS_OK ? buf_upload(t->steps, 0, t->mark_rows, t->n_steps, err) : st;
 }
 
 as_status turns_create(struct backend *be, size_t slots, size_t n_steps, struct turns **ret,
@@ -27,9 +50,7 @@ as_status turns_create(struct backend *be, size_t slots, size_t n_steps, struct 
     t->mark_rows = as_calloc(n_steps, N_MARKS * sizeof *t->mark_rows);
     if (!t->rate_rows || !t->mark_rows)
         return as_fail(err, AS_E_NOMEM, "out of memory for %zu steps", n_steps);
-    as_status st = buf_create(be, BUF_F32, slots * n_steps * N_RATES, &t->rates, err);
-    if (st == AS_OK)
-        st = buf_create(be, BUF_I32, slots * n_steps * N_MARKS, &t->marks, err);
+    as_status st = create_buffers(be, t, err);
     if (st == AS_OK)
         *ret = as_steal(t);
     return st;
@@ -37,7 +58,7 @@ as_status turns_create(struct backend *be, size_t slots, size_t n_steps, struct 
 
 size_t turns_bytes(size_t n_steps)
 {
-    return n_steps * (N_RATES + N_MARKS) * 4;
+    return ((n_steps + 1) * (N_RATES + N_MARKS) + n_steps + 1) * 4;
 }
 
 /* Rows of the batch that micro-step `at` belongs to, and of the micro-batch itself. */
@@ -63,6 +84,7 @@ as_status turns_fill(struct turns *t, size_t slot, const struct member *m, size_
         rate[RATE_SCALE] = (float)share(m, at, n_train);
         rate[RATE_MAX_NORM] = due ? (float)o->clip_norm : 0;
         rate[RATE_DECAY] = due ? (float)o->ema : 1;
+        mark[MARK_AT] = (int32_t)at;
         mark[MARK_FIRST] = at % m->per_batch == 0;
         mark[MARK_KIND] = due ? (int32_t)o->kind : -1;
         mark[MARK_COUNT] = (int32_t)(uint32_t)((uint64_t)before + at);
@@ -71,20 +93,43 @@ as_status turns_fill(struct turns *t, size_t slot, const struct member *m, size_
     as_status st = buf_upload(t->rates, slot * n * N_RATES, t->rate_rows, n * N_RATES, err);
     if (st == AS_OK)
         st = buf_upload(t->marks, slot * n * N_MARKS, t->mark_rows, n * N_MARKS, err);
-    return st;
+    return st == AS_OK ? buf_fill_i32(t->at, slot, 1, (int32_t)m->at, err) : st;
 }
 
-struct turn turns_at(const struct turns *t, size_t at)
+as_status turns_take(struct turns *t, struct backend *lane, size_t first, size_t n,
+                     struct as_err *err)
 {
-    struct tensor rates = tensor_at(t->rates, at * N_RATES, t->n_steps * N_RATES);
-    struct tensor marks = tensor_at(t->marks, at * N_MARKS, t->n_steps * N_MARKS);
-    struct turn r = {rates, rates, rates, rates, marks, marks, marks};
-    r.lr.offset += RATE_LR;
-    r.scale.offset += RATE_SCALE;
-    r.max_norm.offset += RATE_MAX_NORM;
-    r.decay.offset += RATE_DECAY;
-    r.first.offset += MARK_FIRST;
-    r.kind.offset += MARK_KIND;
-    r.count.offset += MARK_COUNT;
-    return r;
+    size_t steps = t->n_steps;
+    struct gather_args marks = {.members = n,
+                                .rows = steps,
+                                .batch = 1,
+                                .width = N_MARKS,
+                                .src =
+                                    tensor_at(t->marks, first * steps * N_MARKS, steps * N_MARKS),
+                                .index = tensor_at(t->steps, 0, 0),
+                                .at = tensor_at(t->at, first, 1),
+                                .at_rows = 1,
+                                .index_len = steps,
+                                .dst = tensor_at(t->mark, first * N_MARKS, N_MARKS)};
+    struct tick_args rates = {.members = n,
+                              .n_steps = steps,
+                              .columns = N_RATES,
+                              .table =
+                                  tensor_at(t->rates, first * steps * N_RATES, steps * N_RATES),
+                              .at = marks.at,
+                              .out = tensor_at(t->rate, first * N_RATES, N_RATES)};
+    as_status st = backend_gather(lane, &marks, err);
+    return st == AS_OK ? backend_tick(lane, &rates, err) : st;
+}
+
+struct turn turns_now(const struct turns *t)
+{
+    return (struct turn){.lr = tensor_at(t->rate, RATE_LR, N_RATES),
+                         .scale = tensor_at(t->rate, RATE_SCALE, N_RATES),
+                         .max_norm = tensor_at(t->rate, RATE_MAX_NORM, N_RATES),
+                         .decay = tensor_at(t->rate, RATE_DECAY, N_RATES),
+                         .at = tensor_at(t->mark, MARK_AT, N_MARKS),
+                         .first = tensor_at(t->mark, MARK_FIRST, N_MARKS),
+                         .kind = tensor_at(t->mark, MARK_KIND, N_MARKS),
+                         .count = tensor_at(t->mark, MARK_COUNT, N_MARKS)};
 }
