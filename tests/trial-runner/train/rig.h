@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/formats/dataset.h"
 #include "base/status.h"
 
 /* A trial: what is in its train document beside the data set, and its seed. */
@@ -14,13 +15,19 @@ struct trial {
 
 struct rig {
     char dir[48];
+    char *dataset; /* `dataset` of the jobs; owned. The digits, unless rig_data() was called */
+    char name[16]; /* what train documents call it */
     struct as_err err;
 };
 
 void rig_open(struct rig *r);
 void rig_close(struct rig *r);
 
-/* Write DIR/job.json, group form, over the digits. Outputs of trial I go to DIR/TAG/ID/. */
+/* Let the jobs be over these files in DIR. */
+void rig_data(struct rig *r, const char *name, const struct dataset_paths *paths,
+              dataset_format format, dataset_task task);
+
+/* Write DIR/job.json, group form. Outputs of trial I go to DIR/TAG/ID/. */
 void rig_job(struct rig *r, const char *tag, const struct trial *const *trials, size_t n,
              size_t slots);
 
@@ -37,7 +44,11 @@ int rig_solo(struct rig *r, const char *tag, const struct trial *t, const char *
 char *rig_read(const struct rig *r, const char *tag, const char *id, const char *name,
                size_t *ret_len);
 
-/* Fails unless the trial's model, predictions and reports are the same bytes under both tags. */
+/* A figure of the last line of a trial's report. */
+double rig_last(const struct rig *r, const char *tag, const struct trial *t, const char *name);
+
+/* Fails unless the trial's model, predictions (where there are some) and reports are the same bytes
+ * under both tags. */
 void rig_same(const struct rig *r, const char *a, const char *b, const struct trial *t);
 
 /* The largest difference of two models' numbers, relative to the largest number of each tensor. */
