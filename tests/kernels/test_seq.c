@@ -469,6 +469,58 @@ START_TEST(attention_work_is_bounded)
 }
 END_TEST
 
+/* ---- threads ---- */
+
+/* Attention of one member with so many threads, and layer norm of what it gives; dqkv and dgamma.
+ */
+static void run_threaded(int threads, const struct attend_shape *s, float *ret, size_t n)
+{
+    struct as_err err;
+    AS_AUTO(backend_freep) struct backend *be = NULL;
+    AS_AUTO(buf_freep) struct buf *f = NULL;
+    ck_ok(backend_open("cpu", &(struct backend_opts){.threads = threads}, &be, &err), err);
+    struct attention_args a = attend_args(1, (struct tensor[ATTEND_PLACES]){{0}}, s);
+    size_t width = s->heads * s->dim, rows = s->batch * s->seq,
+           work = backend_attention_work(be, &a);
+    ck_ok(buf_create(be, BUF_F32, 12 * n + 4 * width + 4 * rows + work, &f, &err), err);
+    for (size_t i = 0; i < 4 * n; i++) {
+        float v = (float)(i * 37 % 101) / 50 - 1;
+        ck_ok(buf_upload(f, i, &v, 1, &err), err);
+    }
+    struct tensor qkv = tensor_at(f, 0, 0), dout = tensor_at(f, 3 * n, 0);
+    struct tensor dqkv = tensor_at(f, 4 * n, 0), out = tensor_at(f, 7 * n, 0);
+    struct tensor y = tensor_at(f, 8 * n, 0), dx = tensor_at(f, 9 * n, 0);
+    struct tensor rest = tensor_at(f, 10 * n, 0);
+    a.qkv = qkv;
+    a.out = out;
+    a.lse = tensor_at(f, 11 * n, 0); /* n >= B H T */
+    a.work = tensor_at(f, 12 * n + 4 * width + 4 * rows, 0);
+    ck_ok(backend_attention_forward(be, &a, &err), err);
+    ck_ok(backend_attention_backward(be, &a, dout, dqkv, &err), err);
+    struct layer_norm_args l = {
+        1, rows, width, out, qkv, qkv, rest, tensor_at(f, rest.offset + rows, 0), 1e-5f};
+    struct tensor dgamma = tensor_at(f, 12 * n, 0), dbeta = tensor_at(f, 12 * n + width, 0);
+    ck_ok(backend_layer_norm_forward(be, &l, y, &err), err);
+    ck_ok(backend_layer_norm_backward(be, &l, dout, dx, dgamma, dbeta, &err), err);
+    ck_ok(buf_download(f, 4 * n, ret, 6 * n, &err), err);
+    ck_ok(buf_download(f, 12 * n, ret + 6 * n, 2 * width, &err), err);
+}
+
+START_TEST(threads_change_no_bit)
+{
+    static const struct attend_shape shape = {5, 3, 130, 40};
+    enum { SIZE = 5 * 3 * 130 * 40, ALL = 6 * SIZE + 2 * 120 };
+    float *one = as_calloc(ALL, sizeof(*one)), *three = as_calloc(ALL, sizeof(*three));
+    ck_assert(one != NULL && three != NULL);
+    run_threaded(1, &shape, one, SIZE);
+    run_threaded(3, &shape, three, SIZE);
+    ck_assert(memcmp(one, three, ALL * sizeof(*one)) == 0);
+    ck_assert(one[0] != 0 && one[ALL - 1] != 0);
+    free(one);
+    free(three);
+}
+END_TEST
+
 /* ---- arguments ---- */
 
 START_TEST(arguments)
@@ -526,6 +578,7 @@ Suite *test_suite(void)
     tcase_add_test(c, attention_is_causal);
     tcase_add_test(c, attention_nan);
     tcase_add_test(c, attention_work_is_bounded);
+    tcase_add_test(c, threads_change_no_bit);
     tcase_add_test(c, arguments);
     suite_add_tcase(s, c);
     return s;
