@@ -197,8 +197,13 @@ static void gather(size_t members, size_t rows, size_t batch, size_t width, bool
     }
     FOR_SIDES(s)
     {
-        struct gather_args a = {
-            members, rows, batch, width, twin_at(&src, s), twin_at(&index, s), twin_at(&dst, s)};
+        struct gather_args a = {.members = members,
+                                .rows = rows,
+                                .batch = batch,
+                                .width = width,
+                                .src = twin_at(&src, s),
+                                .index = twin_at(&index, s),
+                                .dst = twin_at(&dst, s)};
         ck_ok(backend_gather(twin_backend(s), &a, &err), err);
         a.src = twin_at(&whole, s);
         a.dst = twin_at(&dst_whole, s);
@@ -230,7 +235,13 @@ START_TEST(gather_bad_index)
     twin_set_i32(&index, 0, 1, 3);
     FOR_SIDES(s)
     {
-        struct gather_args a = {1, 4, 2, 2, twin_at(&src, s), twin_at(&index, s), twin_at(&dst, s)};
+        struct gather_args a = {.members = 1,
+                                .rows = 4,
+                                .batch = 2,
+                                .width = 2,
+                                .src = twin_at(&src, s),
+                                .index = twin_at(&index, s),
+                                .dst = twin_at(&dst, s)};
         ck_ok(backend_gather(twin_backend(s), &a, &err), err);
         ck_assert_float_nan(twin_get_f32(&dst, s, 0, 0));
         ck_assert_float_nan(twin_get_f32(&dst, s, 0, 1));
