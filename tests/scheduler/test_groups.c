@@ -82,13 +82,12 @@ static struct claim_list take_group(const char *runner, int64_t epoch, int64_t s
         .runner = runner, .epoch = epoch, .max_trials = slots, .members = k});
 }
 
-static struct claim_list refill(const char *runner, int64_t epoch, const char *group, int64_t n,
-                                int64_t k)
+static struct claim_list refill(const char *runner, int64_t epoch, const char *group, int64_t n)
 {
     return take(&(struct claim_request){.runner = runner,
                                         .epoch = epoch,
                                         .max_trials = 1,
-                                        .members = k,
+                                        .members = 1,
                                         .fit_group = group,
                                         .fit_members = n});
 }
@@ -154,7 +153,22 @@ START_TEST(one_shape_shares_a_slot)
     done(&list.rows[3], 1);
     ck_ok(trial_get(s.db, &s.a, "a", 3, &d, &err), err);
     ck_assert_str_eq(d.attempts[0].group, "a.g0.1");
-    ck_assert_int_eq(count("group_id = 'a.g0.1'"), 8);
+    const struct trial_query all = {.group = "a.g0.1", .page = {.size = 5}};
+    struct trial_page trials;
+    ck_ok(trial_list(s.db, &s.a, "a", &all, &trials, &err), err);
+    ck_assert_uint_eq(trials.n, 5);
+    ck_assert_ptr_nonnull(trials.next_cursor);
+    for (int sort = TRIAL_BY_NUMBER; sort <= TRIAL_BY_DURATION; sort++) {
+        struct trial_query q = {.group = "a.g0.1",
+                                .sort = (trial_sort)sort,
+                                .descending = sort % 2,
+                                .page = {.size = 50}};
+        ck_ok(trial_list(s.db, &s.a, "a", &q, &trials, &err), err);
+        ck_assert_uint_eq(trials.n, 8);
+        q.group = "a.g1.1";
+        ck_ok(trial_list(s.db, &s.a, "a", &q, &trials, &err), err);
+        ck_assert_uint_eq(trials.n, 0);
+    }
 }
 END_TEST
 
@@ -220,14 +234,14 @@ START_TEST(limits_hold_within_a_group)
     int64_t e = make_runner(&s, "r", 9);
     struct claim_list list = take_group("r", e, 1, 8);
     ck_assert_uint_eq(list.n, 3);
-    ck_assert_uint_eq(refill("r", e, "a.g0.1", 8, 8).n, 0);
+    ck_assert_uint_eq(refill("r", e, "a.g0.1", 8).n, 0);
     done(&list.rows[0], 1);
     done(&list.rows[1], 1);
-    ck_assert_uint_eq(refill("r", e, "a.g0.1", 1, 8).n, 1);
-    ck_assert_uint_eq(refill("r", e, "a.g0.1", 8, 8).n, 1);
+    ck_assert_uint_eq(refill("r", e, "a.g0.1", 1).n, 1);
+    ck_assert_uint_eq(refill("r", e, "a.g0.1", 8).n, 1);
     ck_assert_int_eq(sweep_of_id(&s, "a").counts.total, 5);
     done(&list.rows[2], 1);
-    ck_assert_uint_eq(refill("r", e, "a.g0.1", 8, 8).n, 0); /* max_trials */
+    ck_assert_uint_eq(refill("r", e, "a.g0.1", 8).n, 0); /* max_trials */
 }
 END_TEST
 
@@ -242,7 +256,7 @@ START_TEST(gpus_count_once)
     ck_assert_uint_eq(list.n, 8);
     ck_assert_int_eq(pg_fixture_i64(s.url, "select count(distinct group_id) from trial"), 2);
     done(&list.rows[0], 1);
-    ck_assert_uint_eq(refill("r", e, list.rows[0].group, 1, 8).n, 1); /* with no GPU free */
+    ck_assert_uint_eq(refill("r", e, list.rows[0].group, 1).n, 1); /* with no GPU free */
 }
 END_TEST
 
@@ -310,14 +324,14 @@ START_TEST(nobody_starves_behind_a_group)
     struct claimed_row last = list.rows[0];
     for (int64_t number = 3; number <= 6; number++) {
         done(&last, 1);
-        list = refill("r", e, "a.g0.1", 1, 2);
+        list = refill("r", e, "a.g0.1", 1);
         ck_assert_uint_eq(list.n, 1);
         ck_assert_int_eq(list.rows[0].number, number);
         ck_assert_str_eq(list.rows[0].group, "a.g0.1");
         last = list.rows[0];
     }
     done(&last, 1);
-    ck_assert_uint_eq(refill("r", e, "a.g0.1", 1, 2).n, 0);
+    ck_assert_uint_eq(refill("r", e, "a.g0.1", 1).n, 0);
     ck_assert_uint_eq(take_group("r", e, 1, 2).n, 0); /* it still has the slot */
     done(&left, 1);
     list = take_group("r", e, 1, 2);
@@ -335,16 +349,16 @@ START_TEST(no_sweep_starves_behind_a_group)
     struct claim_list one = take_group("r", e, 1, 2), two = take_group("r", e, 1, 2);
     make_train("b", "random", "8", "'max_trials': 99", "");
     done(&one.rows[0], 1);
-    ck_assert_uint_eq(refill("r", e, "a.g0.1", 1, 2).n, 0);
+    ck_assert_uint_eq(refill("r", e, "a.g0.1", 1).n, 0);
     done(&one.rows[1], 1);
     one = take_group("r", e, 1, 2);
     ck_assert_uint_eq(one.n, 2);
     ck_assert_str_eq(one.rows[0].sweep, "b");
     /* a group each: both go on */
     done(&one.rows[0], 1);
-    ck_assert_uint_eq(refill("r", e, one.rows[0].group, 1, 2).n, 1);
+    ck_assert_uint_eq(refill("r", e, one.rows[0].group, 1).n, 1);
     done(&two.rows[0], 1);
-    ck_assert_uint_eq(refill("r", e, "a.g2.1", 1, 2).n, 1);
+    ck_assert_uint_eq(refill("r", e, "a.g2.1", 1).n, 1);
     /* with a free slot nobody has to end */
     make_train("c", "random", "8", "'max_trials': 99", "");
     make_runner(&s, "q", 2);
@@ -352,7 +366,7 @@ START_TEST(no_sweep_starves_behind_a_group)
     ck_assert_str_eq(two.rows[0].sweep, "c");
     make_train("d", "random", "8", "'max_trials': 99", "");
     done(&two.rows[0], 1);
-    ck_assert_uint_eq(refill("q", 1, two.rows[0].group, 1, 2).n, 1);
+    ck_assert_uint_eq(refill("q", 1, two.rows[0].group, 1).n, 1);
 }
 END_TEST
 
@@ -366,25 +380,36 @@ START_TEST(the_older_sweep_goes_first)
     struct claim_list list = take_group("r", e, 1, 2);
     ck_assert_str_eq(list.rows[0].sweep, "b");
     done(&list.rows[0], 1);
-    ck_assert_uint_eq(refill("r", e, "b.g0.1", 1, 2).n, 1);
+    ck_assert_uint_eq(refill("r", e, "b.g0.1", 1).n, 1);
     change("a", "{'state': 'running'}");
     done(&list.rows[1], 1);
-    ck_assert_uint_eq(refill("r", e, "b.g0.1", 1, 2).n, 0);
+    ck_assert_uint_eq(refill("r", e, "b.g0.1", 1).n, 0);
 }
 END_TEST
 
 START_TEST(groups_of_others_are_not_filled)
 {
-    make_train("a", "random", "8", "'max_trials': 99", "");
+    make_train("a", "random", "8", "'max_trials': 99", ", 'resources': {'group': 5}");
     int64_t e = make_runner(&s, "r", 1), q = make_runner(&s, "q", 1);
-    struct claim_list list = take_group("r", e, 1, 3);
-    done(&list.rows[0], 1);
-    ck_assert_uint_eq(refill("q", q, "a.g0.1", 1, 3).n, 0);
-    ck_assert_uint_eq(refill("r", e, "a.g1.1", 1, 3).n, 0);
-    ck_assert_uint_eq(refill("r", e, "a.g0.1", 1, 2).n, 0); /* it holds two: full for the runner */
-    ck_assert_uint_eq(refill("r", e, "a.g0.1", 9, 5).n, 3);
+    struct claim_list list = take_group("r", e, 1, 5);
+    struct claim_list full = refill("r", e, "a.g0.1", 1);
+    ck_assert(full.n == 0 && full.sweep_key == 1); /* it may get one later */
+    for (int i = 0; i < 3; i++)
+        done(&list.rows[i], 1);
+    ck_assert_uint_eq(refill("q", q, "a.g0.1", 1).n, 0);
+    ck_assert_uint_eq(refill("r", e, "a.g1.1", 1).n, 0);
+    struct claim_request req = {.runner = "r",
+                                .epoch = e,
+                                .max_trials = 1,
+                                .members = 1,
+                                .memory_bytes = 2 * list.rows[0].bytes_per_member,
+                                .fit_group = "a.g0.1",
+                                .fit_members = 3};
+    ck_assert_uint_eq(take(&req).n, 0); /* two of its members fill the memory */
+    ck_assert_uint_eq(refill("r", e, "a.g0.1", 9).n, 3);
     change("a", "{'state': 'cancelled'}");
-    ck_assert_uint_eq(refill("r", e, "a.g0.1", 2, 5).n, 0);
+    struct claim_list none = refill("r", e, "a.g0.1", 2);
+    ck_assert(none.n == 0 && none.sweep_key == 0); /* nothing to wait for there */
 }
 END_TEST
 
@@ -395,14 +420,14 @@ START_TEST(an_empty_group_is_filled_again)
     struct claim_list list = take_group("r", e, 1, 3);
     for (size_t i = 0; i < list.n; i++)
         done(&list.rows[i], 1);
-    list = refill("r", e, "a.g0.1", 3, 3);
+    list = refill("r", e, "a.g0.1", 3);
     ck_assert_uint_eq(list.n, 3);
     ck_assert_uint_eq(take_group("r", e, 1, 3).n, 0);
     for (size_t i = 0; i < list.n; i++)
         done(&list.rows[i], 1);
     list = take_group("r", e, 1, 3); /* its slot goes to another group */
     ck_assert_uint_eq(list.n, 3);
-    ck_assert_uint_eq(refill("r", e, "a.g0.1", 3, 3).n, 0);
+    ck_assert_uint_eq(refill("r", e, "a.g0.1", 3).n, 0);
 }
 END_TEST
 
@@ -461,9 +486,9 @@ START_TEST(a_repeat_gets_the_same_group)
                                 .epoch = e,
                                 .claim_id = "fit",
                                 .max_trials = 1,
-                                .members = 5,
+                                .members = 1,
                                 .fit_group = one.rows[4].group,
-                                .fit_members = 3};
+                                .fit_members = 1};
     ck_ok(claim_trials(s.db, NULL, &s.a, &fit, &one, &err), err);
     ck_assert_uint_eq(one.n, 1);
     ck_ok(claim_trials(s.db, NULL, &s.a, &fit, &two, &err), err);
@@ -485,7 +510,7 @@ START_TEST(groups_outlive_an_epoch)
     ck_assert_int_eq(sweep_of_id(&s, "a").counts.by_state[TRIAL_RUNNING], 2);
     ck_assert_int_eq(sweep_of_id(&s, "a").counts.by_state[TRIAL_QUEUED], 1);
     /* the third lost its runner: it does not fit, but a new suggestion does */
-    list = refill("r", reg.epoch, "a.g0.1", 3, 3);
+    list = refill("r", reg.epoch, "a.g0.1", 1);
     ck_assert_uint_eq(list.n, 1);
     ck_assert_int_eq(list.rows[0].number, 3);
     ck_ok(runner_leave(s.db, "r", reg.epoch, &err), err); /* released: they may share again */
@@ -507,9 +532,9 @@ START_TEST(pause_and_cancel_reach_members)
     ck_ok(trial_cancel(s.db, &s.a, "a", 1, &row, &err), err);
     ck_assert_str_eq(row.group, "a.g0.1");
     change("a", "{'state': 'paused'}");
-    ck_assert_uint_eq(refill("r", e, "a.g0.1", 4, 4).n, 0);
+    ck_assert_uint_eq(refill("r", e, "a.g0.1", 4).n, 0);
     change("a", "{'state': 'running'}");
-    ck_assert_uint_eq(refill("r", e, "a.g0.1", 4, 4).n, 1);
+    ck_assert_uint_eq(refill("r", e, "a.g0.1", 1).n, 1);
     done(&list.rows[0], 1);
     change("a", "{'state': 'cancelled'}");
     ck_assert_int_eq(count("state = 'cancelled' and group_id is not null"), 4);
