@@ -63,7 +63,7 @@ static as_status to_the_end(struct backend *lane, size_t i, void *arg, struct as
 static void train(void *arg)
 {
     struct setup *s = arg;
-    struct member *m[MAX_MEMBERS];
+    struct member *m[MAX_MEMBERS] = {NULL};
     for (size_t k = 0; k < s->members; k++) {
         s->trial.seed = k;
         must(member_create(&s->job, &s->trial, &m[k], &err));
