@@ -177,7 +177,8 @@ static as_status open_group(struct group *g, const struct member *m, struct as_e
     g->signature = as_strdup(m->signature);
     if (!g->signature)
         return as_fail(err, AS_E_NOMEM, "out of memory");
-    g->bytes = cell_slot_bytes(&g->setup, m, g->fused ? g->job->slots : 1);
+    /* of a group: what any member of this signature may need, also where each has its own cell */
+    g->bytes = cell_slot_bytes(&g->setup, m, g->job->slots);
     st = check_memory(g, err);
     if (st == AS_OK)
         tell_ready(g, m);

@@ -33,7 +33,7 @@ as_status run_save(struct cell *c, size_t slot, struct as_err *err)
     as_status st = checkpoint_write(c, slot, &own);
     m->saved_ns = clock_mono_ns();
     m->save_cost_ns = m->saved_ns - start;
-    if (st == AS_E_IO) {
+    if (st == AS_E_IO || st == AS_E_NOMEM) {
         (void)fprintf(stderr, "assay-train: warning: %s%sgoing on without a checkpoint: %s\n",
                       m->id, *m->id ? ": " : "", own.msg);
         return AS_OK;

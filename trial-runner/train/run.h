@@ -28,9 +28,9 @@ struct watch {
 AS_MUST_CHECK as_status run_cell(struct cell *c, struct backend *lane, struct watch *w,
                                  struct as_err *err);
 
-/* Write a checkpoint where the member has a place for it. A full disk costs a checkpoint, not the
- * training: the one before is still there, and the next may find room; a warning goes to stderr.
- * Other errors are of the device, or AS_E_NOMEM. */
+/* Write a checkpoint where the member has a place for it. A full disk, or no memory for a copy,
+ * costs a checkpoint, not the training: the one before is still there, and the next may find room;
+ * a warning goes to stderr. Other errors are of the device. */
 AS_MUST_CHECK as_status run_save(struct cell *c, size_t slot, struct as_err *err);
 
 #endif
