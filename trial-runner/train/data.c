@@ -113,7 +113,8 @@ static as_status moments(const struct train_data *d, const struct columns *v, do
     AS_AUTO(as_freep) double *mean = as_calloc(v->n, sizeof *mean);
     if (!sums || !mean)
         return out_of_memory(err);
-    double n = (double)d->n_train * (double)(v->n_means ? v->n / v->n_means : 0);
+    size_t rows = v->n_means ? v->n / v->n_means : 0; /* that share a mean, in one row */
+    double n = (double)d->n_train * (double)rows;
     sum_columns(d, v, false, mean, sums);
     for (size_t c = 0; c < v->n_means; c++)
         ret_mean[c] = sums[c] / n;
@@ -157,7 +158,8 @@ static as_status image_moments(const struct train_data *d, const struct columns 
         pivot[c] = (double)first[c % v->n_means];
     for (size_t i = 0; i < d->n_train; i++)
         add_row_both(sums, squares, v->x + (size_t)d->train_rows[i] * v->width, pivot, v->n);
-    double n = (double)d->n_train * (double)(v->n / v->n_means);
+    size_t pixels = v->n / v->n_means;
+    double n = (double)d->n_train * (double)pixels;
     for (size_t c = v->n_means; c < v->n; c++) {
         sums[c % v->n_means] += sums[c];
         squares[c % v->n_means] += squares[c];
