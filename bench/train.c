@@ -82,7 +82,7 @@ static void prepare(struct setup *s, const char *path)
 {
     static const char doc[] =
         "{\"dataset\":\"digits\",\"model\":{\"layers\":[64,32]},\"epochs\":20}";
-    static const volatile sig_atomic_t go_on = 0;
+    static const atomic_bool go_on;
     struct train_spec spec;
     struct dataset set;
     s->paths.table = path;
