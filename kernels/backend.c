@@ -20,8 +20,11 @@ static as_status open_named(const char *name, const char *from, const struct bac
                             struct backend **ret, struct as_err *err)
 {
     for (size_t i = 0; i < AS_ARRAY_LEN(known); i++)
-        if (strcmp(name, known[i].name) == 0)
+        if (strcmp(name, known[i].name) == 0) {
+            if (opts->bf16 && known[i].open != plugin_open)
+                return as_fail(err, AS_E_UNSUPPORTED, "back end %s: bf16 is for cuda only", name);
             return known[i].open(opts, ret, err);
+        }
     return as_fail(err, AS_E_INVAL,
                    "%s '%.40s' is not known, expected one of: reference, cpu, cuda", from, name);
 }
@@ -46,7 +49,7 @@ as_status backend_open(const char *name, const struct backend_opts *opts, struct
     /* Why cuda did not open is of no interest here: a machine without one is the common case. */
     if (plugin_open(opts, ret, NULL) == AS_OK)
         return AS_OK;
-    return cpu_open(opts, ret, err);
+    return open_named("cpu", "back end", opts, ret, err);
 }
 
 void backend_free(struct backend *be)

@@ -5,13 +5,13 @@
  * when every value is a whole number from 0 to 255 (a quarter to read), tokens as 16 bits. The
  * header holds a digest of dataset_info and a checksum of what follows; a copy that does not fit in
  * every respect is no copy. It is a cache: not synced to disk, in a folder that belongs to the user
- * whose programs read it. The file is named by the digest of the data set's content by whoever
- * names it; a change of the format here goes with a new MAGIC. */
+ * whose programs read it, and named by the digest of the data set's content by whoever names it. A
+ * change of the format goes with a new MAGIC. */
+#include <errno.h>
 #include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -22,6 +22,7 @@
 #include "base/str.h"
 
 #define MAGIC "assay-decoded-1"
+#define PIECE ((size_t)1 << 18) /* bytes; a multiple of 32: see checksum_add */
 
 struct header {
     char magic[16];
@@ -32,51 +33,72 @@ struct header {
     uint64_t checksum;
 };
 
-_Static_assert(sizeof(struct header) % 8 == 0, "what follows is aligned");
-
 /* Four lanes of multiply and rotate (the constants are odd, from xxHash64): catches what disks and
  * crashes do, not what people do. */
-static uint64_t checksum(const void *bytes, size_t len)
+struct checksum {
+    uint64_t lane[4];
+};
+
+/* Every piece but the last of a part is a multiple of 32 bytes. */
+static void checksum_add(struct checksum *s, const void *bytes, size_t len)
 {
-    static const uint64_t k1 = UINT64_C(0x9e3779b185ebca87), k2 = UINT64_C(0xc2b2ae3d27d4eb4f);
-    uint64_t lane[4] = {1, 2, 3, len}, last[4] = {0};
+    static const uint64_t k = UINT64_C(0x9e3779b185ebca87);
+    uint64_t w[4];
     const char *p = bytes;
-    for (; len >= sizeof last; p += sizeof last, len -= sizeof last) {
-        uint64_t w[4];
-        memcpy(w, p, sizeof w);
+    for (size_t left = len; left; p += sizeof w) {
+        size_t n = left < sizeof w ? left : sizeof w;
+        if (n < sizeof w)
+            memset(w, 0, sizeof w);
+        memcpy(w, p, n);
         for (int i = 0; i < 4; i++) {
-            lane[i] = (lane[i] ^ w[i]) * k1;
-            lane[i] = lane[i] << 31 | lane[i] >> 33;
+            s->lane[i] = (s->lane[i] ^ w[i]) * k;
+            s->lane[i] = s->lane[i] << 31 | s->lane[i] >> 33;
         }
+        left -= n;
     }
-    if (len)
-        memcpy(last, p, len);
+    s->lane[len / 32 % 4] ^= len;
+}
+
+static uint64_t checksum_end(const struct checksum *s)
+{
     uint64_t h = 0;
     for (int i = 0; i < 4; i++) {
-        h = (h ^ lane[i] ^ last[i]) * k2;
+        h = (h ^ s->lane[i]) * UINT64_C(0xc2b2ae3d27d4eb4f);
         h ^= h >> 29;
     }
     return h;
 }
 
-/* Bytes of the parts; each is padded to 8. */
-struct parts {
-    size_t x, labels, targets, tokens, total;
+/* ---- the parts ---- */
+
+typedef enum coding { AS_IT_LIES, BYTES_OF_FLOATS, WORDS_OF_TOKENS } coding;
+
+/* An array of the data set, and how it is kept. */
+struct part {
+    void *array;
+    size_t n, kept_size; /* values; bytes of one in the file */
+    coding coding;
 };
 
-static size_t padded(size_t n)
+#define N_PARTS 4
+
+static void parts_of(const struct dataset *d, bool x_is_bytes, struct part ret[N_PARTS])
 {
-    return (n + 7) & ~(size_t)7;
+    size_t rows = d->n_rows;
+    ret[0] = (struct part){d->x, d->x ? rows * d->n_features : 0, x_is_bytes ? 1 : sizeof *d->x,
+                           x_is_bytes ? BYTES_OF_FLOATS : AS_IT_LIES};
+    ret[1] = (struct part){d->labels, d->labels ? rows : 0, sizeof *d->labels, AS_IT_LIES};
+    ret[2] = (struct part){d->targets, d->targets ? rows * d->n_outputs : 0, sizeof *d->targets,
+                           AS_IT_LIES};
+    ret[3] = (struct part){d->tokens, d->tokens ? rows : 0, sizeof(uint16_t), WORDS_OF_TOKENS};
 }
 
-static struct parts parts_of(const struct dataset *d, bool x_is_bytes)
+static uint64_t size_of(const struct part parts[N_PARTS])
 {
-    struct parts p = {.x = d->x ? d->n_rows * d->n_features * (x_is_bytes ? 1 : sizeof *d->x) : 0,
-                      .labels = d->labels ? d->n_rows * sizeof *d->labels : 0,
-                      .targets = d->targets ? d->n_rows * d->n_outputs * sizeof *d->targets : 0,
-                      .tokens = d->tokens ? d->n_rows * sizeof(uint16_t) : 0};
-    p.total = padded(p.x) + padded(p.labels) + padded(p.targets) + padded(p.tokens);
-    return p;
+    uint64_t size = 0;
+    for (size_t i = 0; i < N_PARTS; i++)
+        size += parts[i].n * parts[i].kept_size;
+    return size;
 }
 
 static as_status info_digest(const struct dataset_info *info, char ret[SHA256_HEX_SIZE])
@@ -88,64 +110,82 @@ static as_status info_digest(const struct dataset_info *info, char ret[SHA256_HE
 
 /* ---- reading ---- */
 
-static bool labels_fit(const struct dataset *d)
+static bool read_whole(int fd, void *buf, size_t size)
 {
-    for (size_t i = 0; i < d->n_rows; i++)
-        if (d->labels && (d->labels[i] < 0 || (size_t)d->labels[i] >= d->n_outputs))
+    size_t have = 0;
+    while (have < size) {
+        ssize_t got = read(fd, (char *)buf + have, size - have);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return false;
+        have += (size_t)got;
+    }
+    return true;
+}
+
+/* `n` kept values into the array from `at` on. */
+static void decode(const struct part *p, const void *kept, size_t at, size_t n)
+{
+    if (p->coding == BYTES_OF_FLOATS) {
+        const unsigned char *from = kept;
+        float *to = (float *)p->array + at;
+        for (size_t i = 0; i < n; i++)
+            to[i] = (float)from[i];
+    } else if (p->coding == WORDS_OF_TOKENS) {
+        const uint16_t *from = kept;
+        int32_t *to = (int32_t *)p->array + at;
+        for (size_t i = 0; i < n; i++)
+            to[i] = from[i];
+    } else {
+        memcpy((char *)p->array + at * p->kept_size, kept, n * p->kept_size);
+    }
+}
+
+static bool read_part(int fd, const struct part *p, void *piece, struct checksum *sum)
+{
+    size_t most = PIECE / p->kept_size;
+    for (size_t at = 0; at < p->n; at += most) {
+        size_t n = p->n - at < most ? p->n - at : most;
+        if (!read_whole(fd, piece, n * p->kept_size))
+            return false;
+        checksum_add(sum, piece, n * p->kept_size);
+        decode(p, piece, at, n);
+    }
+    return true;
+}
+
+/* The checksum tells damage; these bound what an array of another program could hold. */
+static bool values_fit(const struct dataset *d)
+{
+    const int32_t *v = d->labels ? d->labels : d->tokens;
+    for (size_t i = 0; v && i < d->n_rows; i++)
+        if (v[i] < 0 || (size_t)v[i] >= d->n_outputs)
             return false;
     return true;
 }
 
-static bool tokens_fit(const struct dataset *d)
-{
-    int32_t largest = 0;
-    for (size_t i = 0; d->tokens && i < d->n_rows; i++)
-        largest = d->tokens[i] > largest ? d->tokens[i] : largest;
-    return !d->tokens || (size_t)largest < d->n_outputs;
-}
-
-static void copy_parts(const char *from, const struct parts *p, bool x_is_bytes, struct dataset *d)
-{
-    if (x_is_bytes) {
-        const unsigned char *bytes = (const unsigned char *)from;
-        for (size_t i = 0; i < p->x; i++)
-            d->x[i] = (float)bytes[i];
-    } else if (d->x) {
-        memcpy(d->x, from, p->x);
-    }
-    from += padded(p->x);
-    if (d->labels)
-        memcpy(d->labels, from, p->labels);
-    from += padded(p->labels);
-    if (d->targets)
-        memcpy(d->targets, from, p->targets);
-    from += padded(p->targets);
-    for (size_t i = 0; d->tokens && i < d->n_rows; i++) {
-        uint16_t v;
-        memcpy(&v, from + i * sizeof v, sizeof v);
-        d->tokens[i] = v;
-    }
-}
-
-static as_status read_mapped(const char *file, size_t size, const struct dataset_info *info,
-                             struct dataset *d)
+static as_status read_file(int fd, uint64_t size, const struct dataset_info *info,
+                           struct dataset *d)
 {
     struct header h;
+    struct part parts[N_PARTS];
+    struct checksum sum = {{1, 2, 3, 4}};
     char digest[SHA256_HEX_SIZE];
-    memcpy(&h, file, sizeof h);
-    const char *data = file + sizeof h;
-    as_status st = info_digest(info, digest);
-    if (st != AS_OK || memcmp(h.magic, MAGIC, sizeof h.magic) != 0 ||
-        memcmp(h.info, digest, sizeof digest) != 0 || h.size != size - sizeof h)
+    AS_AUTO(as_freep) void *piece = as_calloc(PIECE, 1);
+    as_status st = piece ? info_digest(info, digest) : AS_E_NOMEM;
+    if (st != AS_OK || !read_whole(fd, &h, sizeof h) ||
+        memcmp(h.magic, MAGIC, sizeof h.magic) != 0 || memcmp(h.info, digest, sizeof digest) != 0 ||
+        h.size != size - sizeof h || (h.x_is_bytes != 0 && h.x_is_bytes != 1))
         return AS_E_NOT_FOUND;
     st = dataset_alloc(info, d, NULL);
     if (st != AS_OK)
         return st;
-    struct parts p = parts_of(d, h.x_is_bytes);
-    if (p.total != h.size || checksum(data, h.size) != h.checksum)
-        return AS_E_NOT_FOUND;
-    copy_parts(data, &p, h.x_is_bytes && d->x, d);
-    return labels_fit(d) && tokens_fit(d) ? AS_OK : AS_E_NOT_FOUND;
+    parts_of(d, h.x_is_bytes, parts);
+    bool whole = size_of(parts) == h.size;
+    for (size_t i = 0; whole && i < N_PARTS; i++)
+        whole = read_part(fd, &parts[i], piece, &sum);
+    return whole && checksum_end(&sum) == h.checksum && values_fit(d) ? AS_OK : AS_E_NOT_FOUND;
 }
 
 as_status dataset_decoded_read(const char *path, const struct dataset_info *info,
@@ -155,12 +195,7 @@ as_status dataset_decoded_read(const char *path, const struct dataset_info *info
     struct stat sb;
     if (fd < 0 || fstat(fd, &sb) != 0 || (size_t)sb.st_size < sizeof(struct header))
         return AS_E_NOT_FOUND;
-    size_t size = (size_t)sb.st_size;
-    void *file = mmap(NULL, size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd, 0);
-    if (file == MAP_FAILED)
-        return AS_E_NOT_FOUND;
-    as_status st = read_mapped(file, size, info, ret);
-    (void)munmap(file, size);
+    as_status st = read_file(fd, (uint64_t)sb.st_size, info, ret);
     (void)futimens(fd, NULL); /* used now: caches remove what was used longest ago */
     return st;
 }
@@ -175,26 +210,56 @@ static bool all_bytes(const struct dataset *d)
     return d->x != NULL;
 }
 
-static void gather_parts(const struct dataset *d, const struct parts *p, bool x_is_bytes, char *to)
+static void encode(const struct part *p, void *kept, size_t at, size_t n)
 {
-    for (size_t i = 0; x_is_bytes && i < p->x; i++)
-        to[i] = (char)(unsigned char)d->x[i];
-    if (d->x && !x_is_bytes)
-        memcpy(to, d->x, p->x);
-    to += padded(p->x);
-    if (d->labels)
-        memcpy(to, d->labels, p->labels);
-    to += padded(p->labels);
-    if (d->targets)
-        memcpy(to, d->targets, p->targets);
-    to += padded(p->targets);
-    for (size_t i = 0; d->tokens && i < d->n_rows; i++) {
-        uint16_t v = (uint16_t)d->tokens[i];
-        memcpy(to + i * sizeof v, &v, sizeof v);
+    if (p->coding == BYTES_OF_FLOATS) {
+        const float *from = (const float *)p->array + at;
+        for (size_t i = 0; i < n; i++)
+            ((unsigned char *)kept)[i] = (unsigned char)from[i];
+    } else if (p->coding == WORDS_OF_TOKENS) {
+        const int32_t *from = (const int32_t *)p->array + at;
+        for (size_t i = 0; i < n; i++)
+            ((uint16_t *)kept)[i] = (uint16_t)from[i];
+    } else {
+        memcpy(kept, (const char *)p->array + at * p->kept_size, n * p->kept_size);
     }
 }
 
-static as_status write_and_rename(const char *path, const char *bytes, size_t len)
+static as_status write_part(int fd, const struct part *p, void *piece, struct checksum *sum)
+{
+    size_t most = PIECE / p->kept_size;
+    as_status st = AS_OK;
+    for (size_t at = 0; st == AS_OK && at < p->n; at += most) {
+        size_t n = p->n - at < most ? p->n - at : most;
+        encode(p, piece, at, n);
+        checksum_add(sum, piece, n * p->kept_size);
+        st = file_write_all(fd, piece, n * p->kept_size, NULL);
+    }
+    return st;
+}
+
+/* The header goes in last, when the checksum is known. */
+static as_status write_file(int fd, const struct dataset_info *info, const struct dataset *d)
+{
+    struct part parts[N_PARTS];
+    struct checksum sum = {{1, 2, 3, 4}};
+    struct header h = {.magic = MAGIC, .x_is_bytes = all_bytes(d)};
+    AS_AUTO(as_freep) void *piece = as_calloc(PIECE, 1);
+    as_status st = piece ? info_digest(info, h.info) : AS_E_NOMEM;
+    parts_of(d, h.x_is_bytes, parts);
+    h.size = size_of(parts);
+    if (st == AS_OK && lseek(fd, sizeof h, SEEK_SET) < 0)
+        st = AS_E_IO;
+    for (size_t i = 0; st == AS_OK && i < N_PARTS; i++)
+        st = write_part(fd, &parts[i], piece, &sum);
+    h.checksum = checksum_end(&sum);
+    if (st == AS_OK && pwrite(fd, &h, sizeof h, 0) != (ssize_t)sizeof h)
+        st = AS_E_IO;
+    return st;
+}
+
+as_status dataset_decoded_write(const char *path, const struct dataset_info *info,
+                                const struct dataset *d)
 {
     AS_AUTO(str_done) struct str tmp = {0};
     str_printf(&tmp, "%s.%ld.tmp", path, (long)getpid());
@@ -203,26 +268,10 @@ static as_status write_and_rename(const char *path, const char *bytes, size_t le
     int fd = open(tmp.s, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (fd < 0)
         return AS_E_IO;
-    as_status st = file_write_all(fd, bytes, len, NULL);
+    as_status st = write_file(fd, info, d);
     if (close(fd) != 0 || (st == AS_OK && rename(tmp.s, path) != 0))
         st = AS_E_IO;
     if (st != AS_OK)
         (void)unlink(tmp.s);
     return st;
-}
-
-as_status dataset_decoded_write(const char *path, const struct dataset_info *info,
-                                const struct dataset *d)
-{
-    bool x_is_bytes = all_bytes(d);
-    struct parts p = parts_of(d, x_is_bytes);
-    struct header h = {.magic = MAGIC, .x_is_bytes = x_is_bytes, .size = p.total};
-    AS_AUTO(as_freep) char *bytes = as_calloc(sizeof h + p.total, 1);
-    as_status st = bytes ? info_digest(info, h.info) : AS_E_NOMEM;
-    if (st != AS_OK)
-        return st;
-    gather_parts(d, &p, x_is_bytes, bytes + sizeof h);
-    h.checksum = checksum(bytes + sizeof h, p.total);
-    memcpy(bytes, &h, sizeof h);
-    return write_and_rename(path, bytes, sizeof h + p.total);
 }

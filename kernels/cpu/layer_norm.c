@@ -2,6 +2,7 @@
  * of columns at a time, in the order of the rows. */
 #include "kernels/cpu/cpu.h"
 
+#include <assert.h>
 #include <math.h>
 
 #include "kernels/cpu/clones.h"
@@ -57,6 +58,9 @@ struct pass {
 
 static struct norm norm_of(const struct layer_norm_args *a, size_t k, size_t first, size_t rows)
 {
+    /* The checks have seen to it. */
+    assert(a->x.buf != NULL && a->gamma.buf != NULL && a->beta.buf != NULL);
+    assert(a->mean.buf != NULL && a->inv_std.buf != NULL);
     return (struct norm){tensor_f32(a->x, k) + first * a->width,
                          tensor_f32(a->gamma, k),
                          tensor_f32(a->beta, k),

@@ -69,8 +69,8 @@ as_status cuda_bias_act(struct backend *be, act_kind act, size_t members, size_t
     cuda_use(be);
     dim3 grid(blocks_for(cols, WARP, 65535), blocks_for(rows, WARPS, 1024),
               blocks_for(members, 1, GRID_YZ_MAX));
-    kernels[act]<<<grid, dim3(WARP, WARPS), 0, cuda_of(be)->stream>>>(
-        f32_of(y), f32_of(b), f32_of(z), members, rows, cols);
+    LAUNCH(kernels[act], grid, dim3(WARP, WARPS), 0, cuda_of(be)->stream, f32_of(y), f32_of(b),
+           f32_of(z), members, rows, cols);
     return cuda_launched("bias and activation", err);
 }
 
@@ -93,7 +93,7 @@ as_status cuda_act_backward(struct backend *be, const struct act_args *a, struct
                                    size_t) = {act_backward<ACT_NONE>, act_backward<ACT_RELU>,
                                               act_backward<ACT_TANH>, act_backward<ACT_GELU>};
     cuda_use(be);
-    kernels[a->act]<<<grid_over(a->n, a->members), THREADS, 0, cuda_of(be)->stream>>>(
-        f32_of(a->kept), f32_of(a->dy), f32_of(a->dx), a->members, a->n);
+    LAUNCH(kernels[a->act], grid_over(a->n, a->members), THREADS, 0, cuda_of(be)->stream,
+           f32_of(a->kept), f32_of(a->dy), f32_of(a->dx), a->members, a->n);
     return cuda_launched("activation backward", err);
 }

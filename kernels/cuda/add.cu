@@ -18,7 +18,7 @@ as_status cuda_add(struct backend *be, const struct add_args *a, struct as_err *
     if (a->members == 0 || a->n == 0)
         return AS_OK;
     cuda_use(be);
-    add<<<grid_over(a->n, a->members), THREADS, 0, cuda_of(be)->stream>>>(
-        f32_of(a->a), f32_of(a->b), f32_of(a->y), a->members, a->n, a->act == ACT_RELU);
+    LAUNCH(add, grid_over(a->n, a->members), THREADS, 0, cuda_of(be)->stream, f32_of(a->a),
+           f32_of(a->b), f32_of(a->y), a->members, a->n, a->act == ACT_RELU);
     return cuda_launched("add", err);
 }

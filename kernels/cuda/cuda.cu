@@ -92,8 +92,8 @@ static as_status cuda_fill(struct buf *b, size_t offset, size_t n, uint32_t bits
                            struct as_err *err)
 {
     cuda_use(b->be);
-    fill<<<grid_over(n, 1), THREADS, 0, cuda_of(b->be)->stream>>>((uint32_t *)place(b, offset), n,
-                                                                  bits);
+    LAUNCH(fill, grid_over(n, 1), THREADS, 0, cuda_of(b->be)->stream, (uint32_t *)place(b, offset),
+           n, bits);
     return cuda_launched("fill", err);
 }
 
@@ -222,6 +222,7 @@ static as_status cuda_open(const struct backend_opts *opts, struct backend **ret
         return as_fail(err, AS_E_NOMEM, "back end cuda: out of memory");
     c->base.ops = &ops;
     c->device = opts->device;
+    c->compute = opts->bf16 ? CUBLAS_COMPUTE_32F_FAST_16BF : CUBLAS_COMPUTE_32F;
     st = open_device(c, err);
     if (st == AS_OK)
         st = open_blas(c, err);

@@ -11,6 +11,13 @@
 
 #include "kernels/backend_priv.h"
 
+/* A launch. tests/kernels/emu defines both itself: it runs kernels on the host. */
+#ifdef __CUDACC__
+#define LAUNCH(kernel, grid, block, shared, stream, ...)                                           \
+    kernel<<<grid, block, shared, stream>>>(__VA_ARGS__)
+#define DYNAMIC_SHARED(type, name) extern __shared__ type name[]
+#endif
+
 /* One block's share of a member's gradient statistics. */
 struct grad_part {
     double sum;
@@ -24,6 +31,7 @@ struct cuda_backend {
     int device;
     cudaStream_t stream;
     cublasHandle_t blas;
+    cublasComputeType_t compute; /* of products: float32 throughout, or with bfloat16 factors */
     void *blas_workspace;
     struct grad_part *grad_parts; /* on the device */
 };

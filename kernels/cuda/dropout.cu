@@ -48,6 +48,6 @@ as_status cuda_dropout(struct backend *be, const struct dropout_args *a, struct 
                         f32_of(a->x),    f32_of(a->y),    f32_of(a->rate),
                         i32_of(a->seed), i32_of(a->step), a->layer};
     size_t quads = (a->width + 3) / 4;
-    dropout<<<grid_over(a->rows * quads, a->members), THREADS, 0, cuda_of(be)->stream>>>(d);
+    LAUNCH(dropout, grid_over(a->rows * quads, a->members), THREADS, 0, cuda_of(be)->stream, d);
     return cuda_launched("dropout", err);
 }

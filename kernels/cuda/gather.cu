@@ -38,8 +38,8 @@ as_status cuda_gather(struct backend *be, const struct gather_args *a, struct as
                       (int64_t)a->at_rows,
                       (int64_t)(a->at.buf != NULL ? a->index_len : a->batch)};
     int32_t missing = a->src.buf->kind == BUF_F32 ? 0x7fc00000 /* NaN */ : -1;
-    gather<<<grid_over_rows(a->batch, a->members), THREADS, 0, cuda_of(be)->stream>>>(
-        i32_of(a->dst), i32_of(a->src), i32_of(a->index), i32_of(a->at), n, missing);
+    LAUNCH(gather, grid_over_rows(a->batch, a->members), THREADS, 0, cuda_of(be)->stream,
+           i32_of(a->dst), i32_of(a->src), i32_of(a->index), i32_of(a->at), n, missing);
     return cuda_launched("gather", err);
 }
 
@@ -68,7 +68,7 @@ as_status cuda_columns(struct backend *be, const struct columns_args *a, struct 
     cuda_use(be);
     struct sides n = {a->members, a->rows,      a->width, a->src_width,
                       a->src_at,  a->dst_width, a->dst_at};
-    columns<<<grid_over_rows(a->rows, a->members), THREADS, 0, cuda_of(be)->stream>>>(
-        f32_of(a->dst), f32_of(a->src), n);
+    LAUNCH(columns, grid_over_rows(a->rows, a->members), THREADS, 0, cuda_of(be)->stream,
+           f32_of(a->dst), f32_of(a->src), n);
     return cuda_launched("columns", err);
 }

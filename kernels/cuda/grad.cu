@@ -59,11 +59,10 @@ as_status cuda_grad_stats(struct backend *be, const struct grad_stats_args *a, s
         most = GRID_YZ_MAX;
     for (size_t first = 0; first < a->members; first += most) {
         size_t members = a->members - first < most ? a->members - first : most;
-        grad_parts<<<dim3(n_parts, (unsigned)members), THREADS, 0, c->stream>>>(
-            f32_of(a->grads), c->grad_parts, first, members, a->n);
-        grad_sum<<<dim3(1, (unsigned)members), THREADS, 0, c->stream>>>(
-            c->grad_parts, n_parts, first, members, f32_of(a->sq_norm), i32_of(a->finite),
-            i32_of(a->active));
+        LAUNCH(grad_parts, dim3(n_parts, (unsigned)members), THREADS, 0, c->stream,
+               f32_of(a->grads), c->grad_parts, first, members, a->n);
+        LAUNCH(grad_sum, dim3(1, (unsigned)members), THREADS, 0, c->stream, c->grad_parts, n_parts,
+               first, members, f32_of(a->sq_norm), i32_of(a->finite), i32_of(a->active));
     }
     return cuda_launched("gradient stats", err);
 }
@@ -87,7 +86,7 @@ as_status cuda_grad_clip(struct backend *be, const struct grad_clip_args *a, str
     if (a->members == 0 || a->n == 0)
         return AS_OK;
     cuda_use(be);
-    grad_clip<<<grid_over(a->n, a->members), THREADS, 0, cuda_of(be)->stream>>>(
-        f32_of(a->grads), f32_of(a->sq_norm), f32_of(a->max_norm), a->members, a->n);
+    LAUNCH(grad_clip, grid_over(a->n, a->members), THREADS, 0, cuda_of(be)->stream,
+           f32_of(a->grads), f32_of(a->sq_norm), f32_of(a->max_norm), a->members, a->n);
     return cuda_launched("gradient clip", err);
 }

@@ -28,16 +28,17 @@ static as_status gemm(struct backend *be, size_t members, size_t m, size_t n, si
         return AS_OK;
     if (inner == 0) { /* an empty sum; cuBLAS is not asked what it makes of one */
         if (beta == 0.0f)
-            zero<<<grid_over(m * n, members), THREADS, 0, cuda_of(be)->stream>>>(f32_of(c), members,
-                                                                                 m * n);
+            LAUNCH(zero, grid_over(m * n, members), THREADS, 0, cuda_of(be)->stream, f32_of(c),
+                   members, m * n);
         return cuda_launched("product", err);
     }
     const float one = 1.0f;
-    cublasStatus_t s = cublasSgemmStridedBatched(
+    cublasStatus_t s = cublasGemmStridedBatchedEx(
         cuda_of(be)->blas, b.transposed ? CUBLAS_OP_T : CUBLAS_OP_N,
         a.transposed ? CUBLAS_OP_T : CUBLAS_OP_N, (int)n, (int)m, (int)inner, &one,
-        tensor_f32(b.t, 0), (int)b.row, (long long)b.t.stride, tensor_f32(a.t, 0), (int)a.row,
-        (long long)a.t.stride, &beta, tensor_f32(c, 0), (int)n, (long long)c.stride, (int)members);
+        tensor_f32(b.t, 0), CUDA_R_32F, (int)b.row, (long long)b.t.stride, tensor_f32(a.t, 0),
+        CUDA_R_32F, (int)a.row, (long long)a.t.stride, &beta, tensor_f32(c, 0), CUDA_R_32F, (int)n,
+        (long long)c.stride, (int)members, cuda_of(be)->compute, CUBLAS_GEMM_DEFAULT);
     return blas_status(s, "product", err);
 }
 
@@ -81,8 +82,8 @@ static as_status backward_b(struct backend *be, const struct linear_args *a,
         return AS_OK;
     /* Every column needs a block here: 2^31 / 32 fit in the grid's x. */
     dim3 grid((unsigned)((a->out + WARP - 1) / WARP), blocks_for(a->members, 1, GRID_YZ_MAX));
-    sum_rows<<<grid, dim3(WARP, WARPS), 0, cuda_of(be)->stream>>>(
-        f32_of(g->dy), f32_of(g->db), a->members, a->batch, a->out, g->accumulate);
+    LAUNCH(sum_rows, grid, dim3(WARP, WARPS), 0, cuda_of(be)->stream, f32_of(g->dy), f32_of(g->db),
+           a->members, a->batch, a->out, g->accumulate);
     return cuda_launched("bias gradient", err);
 }
 

@@ -128,6 +128,9 @@ __global__ static void ce_rows(struct ce a)
 
 as_status cuda_softmax_ce(struct backend *be, const struct softmax_ce_args *a, struct as_err *err)
 {
+    if (a->class_weights.buf != NULL || a->top5.buf != NULL)
+        return as_fail(err, AS_E_UNSUPPORTED,
+                       "softmax cross-entropy: class_weights and top5 are not there on cuda");
     if (a->members == 0)
         return AS_OK;
     cuda_use(be);
@@ -138,11 +141,11 @@ as_status cuda_softmax_ce(struct backend *be, const struct softmax_ce_args *a, s
                         f32_of(a->logits),    f32_of(a->dlogits),
                         f32_of(a->smoothing), f32_of(a->out.row_loss),
                         i32_of(a->labels),    i32_of(a->row_class)};
-        ce_rows<<<grid_over_rows(a->batch, a->members), THREADS, 0, stream>>>(ce);
+        LAUNCH(ce_rows, grid_over_rows(a->batch, a->members), THREADS, 0, stream, ce);
     }
-    reduce_rows<<<dim3(1, blocks_for(a->members, 1, GRID_YZ_MAX)), THREADS, 0, stream>>>(
-        loss_of(&a->out), i32_of(a->row_class), i32_of(a->labels), i32_of(a->correct), a->members,
-        a->batch);
+    LAUNCH(reduce_rows, dim3(1, blocks_for(a->members, 1, GRID_YZ_MAX)), THREADS, 0, stream,
+           loss_of(&a->out), i32_of(a->row_class), i32_of(a->labels), i32_of(a->correct),
+           a->members, a->batch);
     return cuda_launched("softmax cross-entropy", err);
 }
 
@@ -177,12 +180,12 @@ as_status cuda_mse(struct backend *be, const struct mse_args *a, struct as_err *
     cudaStream_t stream = cuda_of(be)->stream;
     double n = (double)a->batch * (double)a->outputs;
     if (a->batch > 0)
-        mse_rows<<<grid_over_rows(a->batch, a->members), THREADS, 0, stream>>>(
-            f32_of(a->pred), f32_of(a->target), f32_of(a->dpred), f32_of(a->out.row_loss),
-            a->members, a->batch, a->outputs, (float)((double)a->grad_scale * 2 / n));
+        LAUNCH(mse_rows, grid_over_rows(a->batch, a->members), THREADS, 0, stream, f32_of(a->pred),
+               f32_of(a->target), f32_of(a->dpred), f32_of(a->out.row_loss), a->members, a->batch,
+               a->outputs, (float)((double)a->grad_scale * 2 / n));
     struct dev_i32 none = {NULL, 0};
-    reduce_rows<<<dim3(1, blocks_for(a->members, 1, GRID_YZ_MAX)), THREADS, 0, stream>>>(
-        loss_of(&a->out), none, none, none, a->members, a->batch);
+    LAUNCH(reduce_rows, dim3(1, blocks_for(a->members, 1, GRID_YZ_MAX)), THREADS, 0, stream,
+           loss_of(&a->out), none, none, none, a->members, a->batch);
     return cuda_launched("mean squared error", err);
 }
 
@@ -207,7 +210,7 @@ as_status cuda_softmax(struct backend *be, const struct softmax_args *a, struct 
     if (a->members == 0 || a->batch == 0 || a->classes == 0)
         return AS_OK;
     cuda_use(be);
-    softmax_rows<<<grid_over_rows(a->batch, a->members), THREADS, 0, cuda_of(be)->stream>>>(
-        f32_of(a->logits), f32_of(a->probs), a->members, a->batch, a->classes);
+    LAUNCH(softmax_rows, grid_over_rows(a->batch, a->members), THREADS, 0, cuda_of(be)->stream,
+           f32_of(a->logits), f32_of(a->probs), a->members, a->batch, a->classes);
     return cuda_launched("softmax", err);
 }

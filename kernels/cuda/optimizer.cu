@@ -227,8 +227,8 @@ static void launch_lamb(const struct optim &o, const struct opt_args *a, cudaStr
     for (size_t i = 0; i < n_segments; i++) {
         struct segment s = {i, a->segments != nullptr ? a->segments[i] : 0,
                             i + 1 < n_segments ? a->segments[i + 1] : a->n};
-        lamb_norms<<<grid_over(1, o.members), THREADS, 0, stream>>>(o, s);
-        lamb_apply<<<grid_over(s.to - s.from, o.members), THREADS, 0, stream>>>(o, s);
+        LAUNCH(lamb_norms, grid_over(1, o.members), THREADS, 0, stream, o, s);
+        LAUNCH(lamb_apply, grid_over(s.to - s.from, o.members), THREADS, 0, stream, o, s);
     }
 }
 
@@ -239,9 +239,9 @@ as_status cuda_optimize(struct backend *be, const struct opt_args *a, struct as_
     cuda_use(be);
     cudaStream_t stream = cuda_of(be)->stream;
     struct optim o = optim_of(a);
-    optimize<<<grid_over(o.n, o.members), THREADS, 0, stream>>>(o);
+    LAUNCH(optimize, grid_over(o.n, o.members), THREADS, 0, stream, o);
     if (o.work.p != nullptr && o.m2.p != nullptr)
         launch_lamb(o, a, stream);
-    count_step<<<grid_over(o.members, 1), THREADS, 0, stream>>>(o);
+    LAUNCH(count_step, grid_over(o.members, 1), THREADS, 0, stream, o);
     return cuda_launched("optimizer", err);
 }

@@ -181,7 +181,7 @@ END_TEST
 static void le(struct str *b, unsigned long v, unsigned bytes)
 {
     for (unsigned i = 0; i < bytes; i++)
-        str_putc(b, (char)(v >> 8 * i & 0xff));
+        str_putc(b, (char)(i < 8 ? v >> 8 * i & 0xff : 0));
 }
 
 struct member {

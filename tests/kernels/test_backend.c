@@ -71,6 +71,9 @@ START_TEST(open_options)
     ck_fails(backend_open("cpu", &opts, &b, &err), AS_E_INVAL, err, "threads is -1");
     opts = (struct backend_opts){.device = -1};
     ck_fails(backend_open("cpu", &opts, &b, &err), AS_E_INVAL, err, "device is -1");
+    opts = (struct backend_opts){.bf16 = true};
+    ck_fails(backend_open("cpu", &opts, &b, &err), AS_E_UNSUPPORTED, err, "bf16 is for cuda");
+    ck_fails(backend_open(NULL, &opts, &b, &err), AS_E_UNSUPPORTED, err, "bf16 is for cuda");
     opts = (struct backend_opts){.threads = 2};
     ck_ok(backend_open("cpu", &opts, &b, &err), err);
     ck_assert_ptr_nonnull(strstr(backend_device(b), "2 threads"));

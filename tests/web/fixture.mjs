@@ -179,7 +179,7 @@ class Sweep {
 function makeSweeps() {
   const done = new Sweep({ id: "digits-mlp", grouped: 8, planned: 40, started: START, description: "Forty small networks on handwritten digits" });
   for (let i = 0; i < 40; i++) done.add(i === 11 || i === 29 ? "failed" : "completed");
-  Object.assign(done.trials[17], { attempt: 2, restarts: 1 });
+  Object.assign(done.trials[17], { attempt: 2, restarts: 1, group: null }); // it was lost: it runs alone
   Object.assign(done.base, { state: "completed", finished_at: iso(done.clock + 4000) });
   const live = new Sweep({ id: "live", planned: 60, started: Date.now() - 50_000, seed: 3, method: "random" });
   for (let i = 0; i < 24; i++) live.add(i % 9 === 8 ? "failed" : "completed");
@@ -254,7 +254,7 @@ export async function startFixture(dist, port = 0) {
   function attemptsOf(t) {
     const last = { attempt: t.attempt, runner: t.runner, group: t.group, started_at: t.started_at, ended_at: t.finished_at, outcome: t.state === "running" ? null : t.state, reason: t.reason, exit_code: t.state === "failed" ? 1 : t.state === "completed" ? 0 : null };
     if (t.attempt === 0) return [];
-    return t.attempt === 1 ? [last] : [{ ...last, attempt: 1, outcome: "lost", reason: "the lease ended", exit_code: null }, last];
+    return t.attempt === 1 ? [last] : [{ ...last, attempt: 1, group: `${t.sweep}.g16.1`, outcome: "lost", reason: "the lease ended", exit_code: null }, last];
   }
 
   function logOf(t) {

@@ -388,7 +388,7 @@ START_TEST(data_that_changed_under_its_name)
     static const struct {
         const char *was, *is, *part;
     } changes[] = {
-        {"\"rows\":1797", "\"rows\":1790", "1797"},
+        {"\"rows\":1797", "\"rows\":1790", "1790 rows of the data set"},
         {"\"outputs\":10", "\"outputs\":9", "class"},
     };
     const struct trial *all[] = {&trials[A], &trials[B]};

@@ -1,0 +1,178 @@
+/* The part of CUDA that kernels/cuda uses, on the host, so that its kernels run where there is no
+ * GPU: the same texts compiled as C++ with this folder first on the include path.
+ *
+ * A launch runs here and now, block after block. The threads of a block are fibers: each runs alone
+ * until it reaches a barrier, a shuffle or its end. So what a missing barrier leaves to chance on a
+ * device is read before it was written here, in one of the two orders (ASSAY_EMU_ORDER=reverse runs
+ * blocks, warps and lanes backwards). Memory of the device is the host's, filled with NaN when
+ * allocated; shared memory is filled with NaN at the begin of each block (under ASan it is left,
+ * and guarded instead).
+ *
+ * What a device would forbid, or would hang on, ends the program with a message: a barrier that not
+ * all threads of the block reach, a shuffle that not all lanes of a warp take part in. Grids and
+ * blocks past the limits of a device are errors of the launch, as there.
+ *
+ * Not modelled: asynchrony, time, what lies between blocks that run at once (they must not
+ * communicate), the device's rounding of expf and its like. */
+#ifndef ASSAY_TESTS_KERNELS_EMU_EMU_CUH
+#define ASSAY_TESTS_KERNELS_EMU_EMU_CUH
+
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <functional>
+#include <tuple>
+#include <vector>
+
+/* ---- the language ---- */
+
+#define __global__
+#define __device__
+#define __host__
+#define __launch_bounds__(...)
+#ifdef __SANITIZE_ADDRESS__
+#define __shared__ static
+#else
+#define __shared__ static __attribute__((section("emu_shared")))
+#endif
+
+struct uint3 {
+    unsigned x, y, z;
+};
+
+struct dim3 {
+    unsigned x, y, z;
+    dim3(unsigned nx = 1, unsigned ny = 1, unsigned nz = 1) : x(nx), y(ny), z(nz)
+    {
+    }
+};
+
+/* Where the running fiber is. */
+struct emu_place {
+    uint3 thread, block;
+    dim3 threads, blocks;
+    char *dynamic;
+};
+extern struct emu_place emu_here;
+#define threadIdx (emu_here.thread)
+#define blockIdx (emu_here.block)
+#define blockDim (emu_here.threads)
+#define gridDim (emu_here.blocks)
+#define DYNAMIC_SHARED(type, name) type *name = (type *)emu_here.dynamic
+
+/* All threads of the block. */
+void __syncthreads(void);
+
+/* All lanes of the warp: each gives `size` bytes, and gets those of lane `from`. */
+#define EMU_WARP 32
+#define EMU_EXCHANGE_MAX 16
+void emu_exchange(unsigned mask, const void *value, size_t size, unsigned from, void *ret);
+
+unsigned emu_lane(void);
+
+template <typename T> static inline T __shfl_sync(unsigned mask, T value, int from)
+{
+    T ret;
+    static_assert(sizeof(T) <= EMU_EXCHANGE_MAX, "too wide for a shuffle");
+    emu_exchange(mask, &value, sizeof(T), (unsigned)from % EMU_WARP, &ret);
+    return ret;
+}
+
+template <typename T> static inline T __shfl_xor_sync(unsigned mask, T value, int by)
+{
+    return __shfl_sync(mask, value, (int)(emu_lane() ^ (unsigned)by));
+}
+
+int __any_sync(unsigned mask, int yes);
+void __syncwarp(unsigned mask = 0xffffffffu);
+
+/* ---- the runtime ---- */
+
+enum cudaError_t {
+    cudaSuccess = 0,
+    cudaErrorInvalidValue = 1,
+    cudaErrorMemoryAllocation = 2,
+    cudaErrorInvalidConfiguration = 9,
+    cudaErrorInvalidDeviceFunction = 98,
+    cudaErrorNoKernelImageForDevice = 209,
+    cudaErrorStreamCaptureUnsupported = 900,
+    cudaErrorStreamCaptureInvalidated = 901
+};
+enum cudaMemcpyKind {
+    cudaMemcpyHostToDevice = 1,
+    cudaMemcpyDeviceToHost,
+    cudaMemcpyDeviceToDevice
+};
+enum cudaStreamCaptureMode { cudaStreamCaptureModeThreadLocal = 1 };
+#define cudaStreamNonBlocking 1u
+
+struct cudaDeviceProp {
+    char name[256];
+    int major, minor, multiProcessorCount;
+};
+struct cudaFuncAttributes {
+    int numRegs;
+};
+
+struct emu_stream;
+struct emu_graph;
+typedef struct emu_stream *cudaStream_t;
+typedef struct emu_graph *cudaGraph_t;
+typedef struct emu_graph *cudaGraphExec_t;
+
+const char *cudaGetErrorString(cudaError_t e);
+cudaError_t cudaGetLastError(void);
+cudaError_t cudaDriverGetVersion(int *ret);
+cudaError_t cudaRuntimeGetVersion(int *ret);
+cudaError_t cudaGetDeviceCount(int *ret);
+cudaError_t cudaSetDevice(int device);
+cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *ret, int device);
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *ret, unsigned flags);
+cudaError_t cudaStreamDestroy(cudaStream_t s);
+cudaError_t cudaStreamSynchronize(cudaStream_t s);
+cudaError_t emu_malloc(void **ret, size_t size);
+cudaError_t cudaFree(void *p);
+cudaError_t cudaMemsetAsync(void *p, int value, size_t size, cudaStream_t s);
+cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t size, cudaMemcpyKind kind,
+                            cudaStream_t s);
+cudaError_t cudaStreamBeginCapture(cudaStream_t s, cudaStreamCaptureMode mode);
+cudaError_t cudaStreamEndCapture(cudaStream_t s, cudaGraph_t *ret);
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t *ret, cudaGraph_t g, unsigned long long flags);
+cudaError_t cudaGraphLaunch(cudaGraphExec_t g, cudaStream_t s);
+cudaError_t cudaGraphDestroy(cudaGraph_t g);
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t g);
+
+template <typename T> static inline cudaError_t cudaMalloc(T **ret, size_t size)
+{
+    return emu_malloc((void **)ret, size);
+}
+
+template <typename F>
+static inline cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *ret, F *)
+{
+    ret->numRegs = 0;
+    return cudaSuccess;
+}
+
+/* Do it now, or note it when the stream is recording. */
+void emu_enqueue(cudaStream_t s, std::function<void()> what);
+
+/* Check as a device would, then enqueue. */
+void emu_launch_body(const char *name, dim3 grid, dim3 block, size_t shared, cudaStream_t s,
+                     std::function<void()> body);
+
+/* The arguments are converted and copied at the launch, as on a device. */
+template <typename... P, typename... A>
+static inline void emu_launch(const char *name, void (*kernel)(P...), dim3 grid, dim3 block,
+                              size_t shared, cudaStream_t s, A... args)
+{
+    std::tuple<P...> values(static_cast<P>(args)...);
+    emu_launch_body(name, grid, block, shared, s, [=] { std::apply(kernel, values); });
+}
+
+#define LAUNCH(kernel, grid, block, shared, stream, ...)                                           \
+    emu_launch(#kernel, kernel, grid, block, shared, stream, __VA_ARGS__)
+
+#endif
