@@ -11,6 +11,7 @@
  * in the first cache; then ROWS rows at a time go over it: each step loads the vectors of the panel
  * once and multiplies them by ROWS elements of a. No include guard: that is the point. */
 
+#ifdef TILE /* on its own this header is empty */
 #define VEC TILE(vec)
 #define PANEL (VECTORS * LANES)
 
@@ -207,3 +208,5 @@ TILE_CODE static void TILE(gemm)(const struct gemm *g)
 #undef TILE_CODE
 #undef LANES
 #undef ROWS
+
+#endif
