@@ -22,9 +22,9 @@ TILE_CODE CPU_INLINE void TILE(tile)(size_t rows, size_t vecs, bool part, TILE(m
                                      const float *b, size_t ldb, float *c, size_t ldc)
 {
     VEC acc[ROWS][VECTORS];
-#pragma GCC unroll 16
+    UNROLL
     for (size_t i = 0; i < rows; i++) {
-#pragma GCC unroll 16
+        UNROLL
         for (size_t j = 0; j < vecs; j++) {
             const float *at = c + i * ldc + j * LANES;
             if (fresh)
@@ -35,20 +35,20 @@ TILE_CODE CPU_INLINE void TILE(tile)(size_t rows, size_t vecs, bool part, TILE(m
     }
     for (size_t p = 0; p < k; p++) {
         VEC row[VECTORS];
-#pragma GCC unroll 16
+        UNROLL
         for (size_t j = 0; j < vecs; j++) {
             const float *at = b + p * ldb + j * LANES;
             row[j] = part && j + 1 == vecs ? TILE(load)(mask, at) : *(const VEC *)at;
         }
-#pragma GCC unroll 16
+        UNROLL
         for (size_t i = 0; i < rows; i++)
-#pragma GCC unroll 16
-            for (size_t j = 0; j < vecs; j++)
-                acc[i][j] += a[i * rs + p * cs] * row[j];
+            UNROLL
+        for (size_t j = 0; j < vecs; j++)
+            acc[i][j] += a[i * rs + p * cs] * row[j];
     }
-#pragma GCC unroll 16
+    UNROLL
     for (size_t i = 0; i < rows; i++) {
-#pragma GCC unroll 16
+        UNROLL
         for (size_t j = 0; j < vecs; j++) {
             float *at = c + i * ldc + j * LANES;
             if (part && j + 1 == vecs)
@@ -79,7 +79,7 @@ TILE_CODE CPU_INLINE void TILE(rows)(const struct TILE(panel) * g, size_t vecs, 
         TILE(tile)
     (ROWS, vecs, part, mask, g->fresh, g->k, g->a + i * rs, rs, cs, g->b, g->ldb, g->c + i * g->ldc,
      g->ldc);
-#pragma GCC unroll 4
+    UNROLL
     for (size_t rows = ROWS / 2; rows > 0; rows /= 2) {
         if ((g->m & rows) == 0)
             continue;
@@ -112,7 +112,7 @@ TILE_CODE static void TILE(run_panel)(const struct TILE(panel) * g, bool ta)
 #define TAKE_LOW(l, bit) ((l) & (bit)) ? LANES + (l) - (bit) : (l)
 #define TAKE_HIGH(l, bit) ((l) & (bit)) ? LANES + (l) : (l) + (bit)
 #define SWAP(v, bit)                                                                               \
-    _Pragma("GCC unroll 16") for (size_t r = 0; r < LANES; r++)                                    \
+    UNROLL for (size_t r = 0; r < LANES; r++)                                                      \
     {                                                                                              \
         if ((r & (bit)) != 0)                                                                      \
             continue;                                                                              \
@@ -125,7 +125,7 @@ TILE_CODE static void TILE(run_panel)(const struct TILE(panel) * g, bool ta)
 TILE_CODE CPU_INLINE void TILE(turn)(const float *b, size_t ldb, float *to)
 {
     VEC v[LANES];
-#pragma GCC unroll 16
+    UNROLL
     for (size_t r = 0; r < LANES; r++)
         v[r] = *(const VEC *)(b + r * ldb);
     SWAP(v, 1)
@@ -134,7 +134,7 @@ TILE_CODE CPU_INLINE void TILE(turn)(const float *b, size_t ldb, float *to)
 #if LANES > 8
     SWAP(v, 8)
 #endif
-#pragma GCC unroll 16
+    UNROLL
     for (size_t r = 0; r < LANES; r++)
         *(VEC *)(to + r * PANEL) = v[r];
 }
@@ -160,9 +160,9 @@ TILE_CODE static void TILE(pack)(size_t k, size_t cols, const float *b, size_t l
 {
     if (cols == PANEL) {
         for (size_t p = 0; p < k; p++)
-#pragma GCC unroll 16
-            for (size_t j = 0; j < PANEL; j += LANES)
-                *(VEC *)(to + p * PANEL + j) = *(const VEC *)(b + p * ldb + j);
+            UNROLL
+        for (size_t j = 0; j < PANEL; j += LANES)
+            *(VEC *)(to + p * PANEL + j) = *(const VEC *)(b + p * ldb + j);
         return;
     }
     for (size_t p = 0; p < k; p++)
