@@ -245,6 +245,7 @@ static void time_norm(size_t rows, size_t channels)
     struct norm n = {{1, rows, channels, floats(all), floats(channels), floats(channels),
                       floats(channels), floats(channels), 1e-5f, ACT_RELU, floats(all)},
                      floats(all),
+                     floats(all),
                      floats(channels),
                      floats(channels)};
     char name[64];

@@ -131,6 +131,7 @@ struct net_bytes {
     size_t activations; /* values, kept inputs, gradient slots, indices, for the rows asked */
     size_t workspace;   /* the largest net_workspace: nodes share it */
     size_t batch;       /* the gathered batch and its targets, losses of rows */
+    size_t tables;      /* its order of the rows, rates and marks of each step, settings */
     size_t member;      /* the sum of the above */
     size_t shared;      /* the data set on the device, whatever the number of members */
 };

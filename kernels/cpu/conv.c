@@ -14,6 +14,7 @@
  * a 5 x 5 without padding would take 2.25 times the products (12 x 12 instead of 8 x 8 pixels). */
 #include "kernels/cpu/conv.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "kernels/cpu/activation.h"
@@ -32,8 +33,7 @@ static size_t smaller(size_t a, size_t b)
 /* The member's workspace, from the next multiple of 64 bytes on. */
 static float *work_of(const struct conv_args *a, size_t k)
 {
-    float *work = tensor_f32(a->work, k);
-    return work == NULL ? NULL : (float *)(((uintptr_t)work + 63) / 64 * 64);
+    return (float *)(((uintptr_t)tensor_f32(a->work, k) + 63) / 64 * 64);
 }
 
 size_t cpu_conv_work(const struct backend *be, const struct conv_args *a)
@@ -455,6 +455,7 @@ static void input_block(const struct input_gradient *g, const struct conv_block 
     const struct conv_args *a = p->a;
     size_t line = p->wp * a->channels, image = b->rows * line;
     float *to = room;
+    assert(g->dx != NULL);
     if (a->pad == 0) {
         to = g->dx + (b->image * a->height + b->row) * line;
         image = a->height * line;

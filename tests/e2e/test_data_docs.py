@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """The commands of docs/data.md run as they stand there, and what they register is described and can be trained on."""
+import json
 import os
 import pathlib
 import re
@@ -34,11 +35,15 @@ def check_trains(assay):
     for name in ("jobs", "marks"):
         made = assay.call("POST", "/v1/sweeps", {
             "name": name, "metric": {"name": "val_loss", "goal": "minimize"},
-            "parameters": {"lr": {"type": "float", "min": 0.001, "max": 0.1}}, "limits": {"max_trials": 2}, "resources": {"group": 1},
+            "parameters": {"lr": {"type": "float", "min": 0.001, "max": 0.1}}, "limits": {"max_trials": 2},
             "trial": {"train": {"dataset": name, "optimizer": {"kind": "sgd", "lr": "${lr}"}, "epochs": 2, "batch_size": 2}}})
         sweep = assay.wait_ended(made["id"])
         logs = [assay.cli("logs", f"{made['id']}/{n}", check=False).stdout for n in range(2)]
         assert sweep["counts"]["completed"] == 2, (sweep["counts"], logs)
+        files = assay.call("GET", f"/v1/sweeps/{made['id']}/trials/0/artifacts")["items"]
+        blob = next(f["sha256"] for f in files if f["path"] == "preprocessing.json")
+        made_of = json.loads(assay.call("GET", f"/v1/blobs/{blob}"))
+        assert made_of["input"] == {"jobs": "table", "marks": "image"}[name], made_of
 
 
 def main():

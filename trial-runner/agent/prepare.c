@@ -75,7 +75,9 @@ static as_status add_decoded(const struct attempt *a, json_t *paths, struct as_e
 {
     const char *sha = json_string_value(json_object_get(a->claimed.dataset, "sha256"));
     AS_AUTO(str_done) struct str path = {0};
-    as_status st = cache_decoded_path(a->options->cache, sha ? sha : "", &path, err);
+    if (!sha)
+        return AS_OK; /* nothing to name the copy by */
+    as_status st = cache_decoded_path(a->options->cache, sha, &path, err);
     if (st < 0)
         return as_err_prefix(err, st, "data set");
     return json_object_set_new(paths, "decoded", json_string(path.s)) < 0 ? out_of_memory(err)

@@ -118,6 +118,18 @@ static as_status write_model(const char *folder, struct cell *c, size_t slot, st
     return st == AS_OK ? write_tensors(path, meta, c->setup, m, &state, err) : st;
 }
 
+/* The same as in the model's metadata, for people. */
+static as_status write_preprocessing(const char *folder, const struct cell_setup *s,
+                                     const struct member *m, struct as_err *err)
+{
+    AS_AUTO(as_freep) char *path = file_join(folder, "preprocessing.json");
+    JSON_AUTO record = train_data_record(s->data, &s->job->info, &m->spec);
+    AS_AUTO(as_freep) char *text = record ? json_format_pretty(record) : NULL;
+    if (!path || !text)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    return file_replace(path, text, strlen(text), 0644, err);
+}
+
 as_status artifacts_write(struct cell *c, struct backend *lane, size_t slot, struct as_err *err)
 {
     const char *folder = c->member[slot]->artifacts;
@@ -126,5 +138,7 @@ as_status artifacts_write(struct cell *c, struct backend *lane, size_t slot, str
     as_status st = AS_OK;
     if (!c->setup->data->context)
         st = write_predictions(folder, c, lane, slot, err);
+    if (st == AS_OK)
+        st = write_preprocessing(folder, c->setup, c->member[slot], err);
     return st == AS_OK ? write_model(folder, c, slot, err) : st;
 }

@@ -5,7 +5,8 @@
  * not for text model.safetensors  the plan's tensors by name (the average of weights where there is
  * one), the running statistics of batch normalisation; input.mean, input.scale and, for regression,
  * target.mean, target.scale; `__metadata__` says the rest: train, dataset, preprocessing (data.h),
- * fingerprint */
+ * fingerprint
+ *   preprocessing.json that preprocessing alone, for people */
 #ifndef ASSAY_TRIAL_RUNNER_TRAIN_ARTIFACTS_H
 #define ASSAY_TRIAL_RUNNER_TRAIN_ARTIFACTS_H
 

@@ -2,8 +2,6 @@
 
 #include "trial-runner/train/state.h"
 
-#define HELD_ROWS ((size_t)256) /* rows held out of one pass */
-
 void cell_free(struct cell *c)
 {
     if (!c)
@@ -37,12 +35,6 @@ static struct optimizer_needs needs_of(const struct member *m, size_t slots)
     if (slots == 1)
         return own;
     return (struct optimizer_needs){true, true, true, own.average, true};
-}
-
-static size_t rows_of(const struct cell_setup *s, const struct net_plan *plan)
-{
-    size_t held = s->data->n_val < HELD_ROWS ? s->data->n_val : HELD_ROWS;
-    return plan->max_rows > held ? plan->max_rows : held;
 }
 
 static size_t steps_of(const struct cell_setup *s, const struct net_plan *plan)
@@ -94,7 +86,7 @@ as_status cell_create(const struct cell_setup *setup, const struct member *m, si
                               : net_plan_widest(m->plan, &c->plan, err);
     if (st != AS_OK)
         return st;
-    c->max_rows = rows_of(setup, c->plan);
+    c->max_rows = c->plan->buffer_rows;
     st = create_parts(c, m, err);
     if (st == AS_OK)
         st = create_numbers(c, err);
@@ -106,7 +98,7 @@ as_status cell_create(const struct cell_setup *setup, const struct member *m, si
 static size_t slot_bytes(const struct cell_setup *s, const struct member *m, size_t slots,
                          const struct net_plan *plan)
 {
-    size_t rows = rows_of(s, plan);
+    size_t rows = plan->buffer_rows;
     return model_bytes(s->be, plan, 1, rows) + optimizer_bytes(plan, needs_of(m, slots)) +
            batches_bytes(s->resident, rows, augments(m)) + turns_bytes(steps_of(s, plan)) +
            losses_bytes(plan, s->loss, rows) + (2 + 1 + 3) * sizeof(float);

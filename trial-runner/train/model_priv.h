@@ -39,12 +39,6 @@ static inline size_t model_places(const struct net_node *n)
     return n->out.height * n->out.width;
 }
 
-/* Does this pass drop anything? Otherwise a dropout node's value is its source's. */
-static inline bool model_drops(const struct model_run *r)
-{
-    return r->pass->train && !tensor_is_none(r->pass->rate);
-}
-
 act_kind model_act(net_act act);
 
 /* Of the range's first slot: a node's value, its kept input, what else it kept from element `at` of

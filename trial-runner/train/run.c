@@ -14,9 +14,7 @@
 /* A checkpoint inside an epoch is for epochs that last; writing takes at most one part in 20. */
 #define INSIDE_EPOCH_FACTOR 15
 #define SAVE_COST_FACTOR 20
-#define ROUND_NS                                                                                   \
-    (40 * NS_PER_MS)               /* how long a cell runs on before it lets others have its lane  \
-                                    */
+#define ROUND_NS (10 * NS_PER_MS)  /* how long a cell runs on before others have its lane */
 #define SHARE_NS (500 * NS_PER_MS) /* …and at most, even inside an epoch */
 #define LOOK_NS (1 * NS_PER_MS)    /* about how often a cell looks at the clock */
 #define POLL_NS (5 * NS_PER_MS)    /* how often some cell looks whether a line has come */
@@ -33,7 +31,7 @@ as_status run_save(struct cell *c, size_t slot, struct as_err *err)
     as_status st = checkpoint_write(c, slot, &own);
     m->saved_ns = clock_mono_ns();
     m->save_cost_ns = m->saved_ns - start;
-    if (st == AS_E_IO) {
+    if (st == AS_E_IO || st == AS_E_NOMEM) {
         (void)fprintf(stderr, "assay-train: warning: %s%sgoing on without a checkpoint: %s\n",
                       m->id, *m->id ? ": " : "", own.msg);
         return AS_OK;
@@ -71,7 +69,7 @@ static as_status fail_member(struct cell *c, size_t slot, struct watch *w, as_st
 
 static bool is_stopped(const struct member *m, const struct watch *w)
 {
-    return m->ask == ASK_STOP || *w->stop;
+    return m->ask == ASK_STOP || atomic_load(w->stop);
 }
 
 static as_status stop_member(struct cell *c, size_t slot, struct watch *w, struct as_err *err)

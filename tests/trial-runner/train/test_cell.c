@@ -68,6 +68,13 @@ static void known_before(const char *train, size_t slots)
     /* the list of steps is there once, whatever the slots: that much more is said than taken */
     size_t more = (slots - 1) * buf_len(c->turns->steps) * 4;
     ck_assert_uint_eq(said, cell_bytes(c) + model + more);
+    /* what the server says without seeing the data set is enough, and not twice too much */
+    AS_AUTO(net_plan_freep) struct net_plan *widest = NULL;
+    struct net_bytes planned;
+    ck_ok(net_plan_widest(m->plan, &widest, &rig.err), rig.err);
+    net_plan_bytes(widest, &m->spec, &job.data, widest->buffer_rows, &planned);
+    ck_assert_uint_ge(planned.member, said / slots);
+    ck_assert_uint_le(planned.member, 2 * cell_slot_bytes(&setup, m, 2));
     cell_free(as_steal(c));
     resident_free(setup.resident);
     backend_free(setup.be);
