@@ -63,7 +63,7 @@ AVX2 CPU_INLINE void avx2_store(avx2_mask mask, float *to, avx2_vec v)
 #define LANES 8
 #define ROWS 4
 #define EACH_LANE LANES_8
-#include "kernels/cpu/gemm_tile.h"
+#include "kernels/cpu/gemm_tile_body.inc"
 
 /* ---- AVX-512 ---- */
 
@@ -91,7 +91,7 @@ AVX512 CPU_INLINE void avx512_store(avx512_mask mask, float *to, avx512_vec v)
 #define LANES 16
 #define ROWS 8
 #define EACH_LANE LANES_16
-#include "kernels/cpu/gemm_tile.h"
+#include "kernels/cpu/gemm_tile_body.inc"
 
 gemm_isa gemm_best(void)
 {

@@ -86,7 +86,12 @@ template <typename T> static inline T __shfl_xor_sync(unsigned mask, T value, in
 }
 
 int __any_sync(unsigned mask, int yes);
-void __syncwarp(unsigned mask = 0xffffffffu);
+unsigned __ballot_sync(unsigned mask, int yes);
+
+static inline int __ffs(int v)
+{
+    return __builtin_ffs(v);
+}
 
 /* ---- the runtime ---- */
 
@@ -107,14 +112,18 @@ enum cudaMemcpyKind {
 };
 enum cudaStreamCaptureMode { cudaStreamCaptureModeThreadLocal = 1 };
 #define cudaStreamNonBlocking 1u
+#define EMU_SHARED_MAX ((size_t)99 << 10) /* what a block may ask for: as on an A10 */
 
 struct cudaDeviceProp {
     char name[256];
-    int major, minor, multiProcessorCount;
+    int major, minor;
+    size_t sharedMemPerBlockOptin;
 };
 struct cudaFuncAttributes {
     int numRegs;
 };
+
+enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
 
 struct emu_stream;
 struct emu_graph;
@@ -156,12 +165,22 @@ static inline cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *ret, 
     return cudaSuccess;
 }
 
+cudaError_t emu_allow_shared(const void *kernel, int bytes);
+
+template <typename F>
+static inline cudaError_t cudaFuncSetAttribute(F *kernel, cudaFuncAttribute attribute, int value)
+{
+    return attribute == cudaFuncAttributeMaxDynamicSharedMemorySize
+               ? emu_allow_shared((const void *)kernel, value)
+               : cudaErrorInvalidValue;
+}
+
 /* Do it now, or note it when the stream is recording. */
 void emu_enqueue(cudaStream_t s, std::function<void()> what);
 
 /* Check as a device would, then enqueue. */
-void emu_launch_body(const char *name, dim3 grid, dim3 block, size_t shared, cudaStream_t s,
-                     std::function<void()> body);
+void emu_launch_body(const char *name, const void *kernel, dim3 grid, dim3 block, size_t shared,
+                     cudaStream_t s, std::function<void()> body);
 
 /* The arguments are converted and copied at the launch, as on a device. */
 template <typename... P, typename... A>
@@ -169,7 +188,8 @@ static inline void emu_launch(const char *name, void (*kernel)(P...), dim3 grid,
                               size_t shared, cudaStream_t s, A... args)
 {
     std::tuple<P...> values(static_cast<P>(args)...);
-    emu_launch_body(name, grid, block, shared, s, [=] { std::apply(kernel, values); });
+    emu_launch_body(name, (const void *)kernel, grid, block, shared, s,
+                    [=] { std::apply(kernel, values); });
 }
 
 #define LAUNCH(kernel, grid, block, shared, stream, ...)                                           \

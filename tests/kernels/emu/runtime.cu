@@ -89,7 +89,7 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *ret, int device)
     *ret = {};
     (void)snprintf(ret->name, sizeof(ret->name), "emulated device %d", device);
     ret->major = 9;
-    ret->multiProcessorCount = 2;
+    ret->sharedMemPerBlockOptin = EMU_SHARED_MAX;
     return cudaSuccess;
 }
 
