@@ -77,6 +77,11 @@ CPU_CLONES static void step_sgd(const struct hyper *h, float *restrict p, const 
                                 float *restrict v, size_t n)
 {
     float lr = h->lr, decay = h->couple, momentum = h->momentum;
+    if (!(momentum > 0.0f)) { /* three streams of memory instead of five */
+        for (size_t i = 0; i < n; i++)
+            p[i] -= lr * (g[i] + decay * p[i]);
+        return;
+    }
     /* The step is grad * a + velocity * b: (0, 1) plain, (1, momentum) Nesterov's. */
     float a = h->nesterov ? 1.0f : 0.0f, b = h->nesterov ? momentum : 1.0f;
     for (size_t i = 0; i < n; i++) {

@@ -80,9 +80,11 @@ __device__ static struct hyper shared_hyper(const struct optim &a, size_t k)
 __device__ static void step_sgd(const struct hyper &h, float g, float *p, float *m1)
 {
     g += h.couple * *p;
-    float velocity = h.momentum * *m1 + g;
-    *m1 = velocity;
-    *p -= h.lr * (h.nesterov ? g + h.momentum * velocity : velocity);
+    if (h.momentum > 0.0f) {
+        *m1 = h.momentum * *m1 + g;
+        g = h.nesterov ? g + h.momentum * *m1 : *m1;
+    }
+    *p -= h.lr * g;
 }
 
 __device__ static void moments(const struct hyper &h, float g, float *m1, float *m2)

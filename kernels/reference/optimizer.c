@@ -38,8 +38,11 @@ struct cell {
 static void step_sgd(const struct hyper *h, double g, struct cell *c)
 {
     g += h->decay * c->p;
-    c->m1 = h->momentum * c->m1 + g;
-    c->p -= h->lr * (h->nesterov ? g + h->momentum * c->m1 : c->m1);
+    if (h->momentum > 0) {
+        c->m1 = h->momentum * c->m1 + g;
+        g = h->nesterov ? g + h->momentum * c->m1 : c->m1;
+    }
+    c->p -= h->lr * g;
 }
 
 /* Both moments; the corrected quotient. */
