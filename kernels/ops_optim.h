@@ -52,17 +52,14 @@ AS_MUST_CHECK as_status backend_grad_accumulate(struct backend *be,
 
 /* Formulas as in PyTorch 2's torch.optim, unless said. g: gradient, p: parameter, t: steps done,
  * this one included, wd: weight decay. m1, m2: the two moments, zero before the first step.
- *   SGD      g += wd p; with momentum > 0: m1 = momentum m1 + g, g = nesterov ? g + momentum m1 : m1;
- *            p -= lr g
- *   ADAM     g += wd p; then as ADAMW without its decay (Kingma and Ba 2015)
- *   ADAMW    p *= 1 - lr wd; m1 = b1 m1 + (1 - b1) g; m2 = b2 m2 + (1 - b2) g^2;
- *            p -= lr / (1 - b1^t) * m1 / (sqrt(m2 / (1 - b2^t)) + eps) (Loshchilov and Hutter 2019)
- *   RMSPROP  g += wd p; m2 = b2 m2 + (1 - b2) g^2; u = g / (sqrt(m2) + eps); with momentum > 0:
- *            m1 = momentum m1 + u, u = m1; p -= lr u. (torch's alpha is b2)
- *   LAMB     r = m1^ / (sqrt(m2^) + eps) + wd p with ADAMW's corrected moments; per segment:
- *            p -= lr * (|p| > 0 and |r| > 0 ? |p| / |r| : 1) * r (You et al. 2020)
- *   LION     p *= 1 - lr wd; p -= lr sign(b1 m1 + (1 - b1) g); m1 = b2 m1 + (1 - b2) g
- *            (Chen et al. 2023) */
+ *   SGD      g += wd p; with momentum > 0: m1 = momentum m1 + g, g = nesterov ? g + momentum m1 :
+ * m1; p -= lr g ADAM     g += wd p; then as ADAMW without its decay (Kingma and Ba 2015) ADAMW    p
+ * *= 1 - lr wd; m1 = b1 m1 + (1 - b1) g; m2 = b2 m2 + (1 - b2) g^2; p -= lr / (1 - b1^t) * m1 /
+ * (sqrt(m2 / (1 - b2^t)) + eps) (Loshchilov and Hutter 2019) RMSPROP  g += wd p; m2 = b2 m2 + (1 -
+ * b2) g^2; u = g / (sqrt(m2) + eps); with momentum > 0: m1 = momentum m1 + u, u = m1; p -= lr u.
+ * (torch's alpha is b2) LAMB     r = m1^ / (sqrt(m2^) + eps) + wd p with ADAMW's corrected moments;
+ * per segment: p -= lr * (|p| > 0 and |r| > 0 ? |p| / |r| : 1) * r (You et al. 2020) LION     p *=
+ * 1 - lr wd; p -= lr sign(b1 m1 + (1 - b1) g); m1 = b2 m1 + (1 - b2) g (Chen et al. 2023) */
 typedef enum optim_kind {
     OPT_SGD,
     OPT_ADAM,
