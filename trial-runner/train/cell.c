@@ -25,8 +25,7 @@ void cell_free(struct cell *c)
 
 static bool augments(const struct member *m)
 {
-    const struct train_augment_spec *a = &m->spec.augment;
-    return m->plan->input == NET_IMAGES && (a->pad > 0 || a->flip > 0 || a->cutout > 0);
+    return net_augments(&m->spec, m->plan->input);
 }
 
 static struct optimizer_needs needs_of(const struct member *m, size_t slots)
