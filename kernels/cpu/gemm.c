@@ -1,3 +1,11 @@
+/* Under sanitizers the checks in each unrolled copy take gcc minutes at -O3. */
+#if defined(ASSAY_NO_CLONES)
+#pragma GCC optimize("O1")
+#define UNROLL
+#else
+#define UNROLL _Pragma("GCC unroll 16")
+#endif
+
 #include "kernels/cpu/gemm.h"
 
 #include <cblas.h>
