@@ -82,11 +82,9 @@ static const char *cell(double v, char *buf)
     return buf;
 }
 
-void bench_report(const char *name, double value, const char *unit, double floor, double peer,
-                  const char *peer_name, const char *note)
+static void report(const char *name, double value, const char *unit, double floor, double peer,
+                   const char *peer_name, const char *note)
 {
-    if (!isfinite(value))
-        status = EXIT_FAILURE;
     if (as_json) {
         report_json(name, value, unit, floor, peer, peer_name, note);
     } else {
@@ -100,6 +98,19 @@ void bench_report(const char *name, double value, const char *unit, double floor
     }
     any_case = true;
     fflush(stdout);
+}
+
+void bench_report(const char *name, double value, const char *unit, double floor, double peer,
+                  const char *peer_name, const char *note)
+{
+    if (!isfinite(value))
+        status = EXIT_FAILURE;
+    report(name, value, unit, floor, peer, peer_name, note);
+}
+
+void bench_skip(const char *name, const char *unit, const char *why)
+{
+    report(name, NAN, unit, NAN, NAN, NULL, why);
 }
 
 int bench_exit(void)

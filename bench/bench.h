@@ -39,6 +39,10 @@ bool bench_start_with(const char *name, const char *about, const struct opt *mor
 void bench_report(const char *name, double value, const char *unit, double floor, double peer,
                   const char *peer_name, const char *note);
 
+/* A case that cannot be measured here: a line without figures, and no failure. `why` is its note.
+ */
+void bench_skip(const char *name, const char *unit, const char *why);
+
 /* The program's exit status. */
 int bench_exit(void);
 

@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "bench/bench.h"
+#include "bench/kernels_conv.h"
 #include "kernels/ops.h"
 
 static struct backend *be;
@@ -292,6 +293,7 @@ int main(int argc, char **argv)
     time_dropout(128, 512);
     time_dropout(128, 33);
     time_cross_entropy(128, 10);
+    bench_images(be);
     backend_free(be);
     return bench_exit();
 }

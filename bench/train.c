@@ -1,94 +1,235 @@
-/* The built-in trainer on the digits: reading the table, 20 epochs of a 64-64-32-10 MLP alone and
- * as groups of K fused members. Run it in the repository's root, or with ASSAY_SOURCE_ROOT set. */
+/* The built-in trainer, as the runner starts it, against its floor (the same products of matrices
+ * through OpenBLAS and nothing else) and PyTorch, in rounds that take turns: a shared machine slows
+ * all of them alike. Medians over the rounds. */
+#include <cblas.h>
 #include <math.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
+#include "base/opt.h"
 #include "bench/bench.h"
-#include "trial-runner/train/loop.h"
+#include "bench/train/floor.h"
+#include "bench/train/peer.h"
+#include "bench/train/trainer.h"
+#include "kernels/backend.h"
 
-#define MAX_MEMBERS 32
+#define MAX_ROUNDS 15
+#define EPOCHS 8
+#define FUSED_EPOCHS 20
+#define ALONE 8 /* trials that are run one after another; their time stands for all members' */
+
+#define LENET                                                                                      \
+    "{\"kind\":\"cnn\",\"layers\":[{\"conv\":20,\"kernel\":5,\"padding\":0},{\"pool\":\"max\","    \
+    "\"size\":2},{\"conv\":50,\"kernel\":5,\"padding\":0},{\"pool\":\"max\",\"size\":2},"          \
+    "{\"dense\":500}]}"
+#define LENET_1998                                                                                 \
+    "{\"kind\":\"cnn\",\"layers\":[{\"conv\":6,\"kernel\":5,\"padding\":2},{\"pool\":\"max\","     \
+    "\"size\":2},{\"conv\":16,\"kernel\":5,\"padding\":0},{\"pool\":\"max\",\"size\":2},"          \
+    "{\"dense\":120},{\"dense\":84}]}"
+#define SGD ",\"optimizer\":{\"kind\":\"sgd\",\"lr\":0.01}}"
+#define ADAMW ",\"optimizer\":{\"kind\":\"adamw\",\"lr\":0.001}}"
+#define TORCH_LENET                                                                                \
+    "{\"model\":\"cnn\",\"optimizer\":\"sgd\",\"input\":[1,28,28],\"layers\":[[\"conv\",20,5,0],"  \
+    "[\"pool\",2],[\"conv\",50,5,0],[\"pool\",2],[\"dense\",500],[\"dense\",10]]}"
+#define TORCH_LENET_1998                                                                           \
+    "{\"model\":\"cnn\",\"optimizer\":\"sgd\",\"input\":[1,28,28],\"layers\":[[\"conv\",6,5,2],"   \
+    "[\"pool\",2],[\"conv\",16,5,0],[\"pool\",2],[\"dense\",120],[\"dense\",84],[\"dense\",10]]}"
+#define GPT(depth, width)                                                                          \
+    "{\"model\":{\"kind\":\"transformer\",\"depth\":" #depth ",\"width\":" #width                  \
+    ",\"heads\":4,\"context\":64}" ADAMW
+#define TORCH_GPT(depth, width)                                                                    \
+    "{\"model\":\"transformer\",\"optimizer\":\"adamw\",\"depth\":" #depth ",\"width\":" #width    \
+    ",\"heads\":4,\"context\":64,\"vocab\":256}"
+#define MLP(widths, rest) "{\"model\":{\"layers\":[" widths "]}" rest
+#define TORCH_MLP(widths, optimizer)                                                               \
+    "{\"model\":\"mlp\",\"optimizer\":\"" optimizer "\",\"widths\":[" widths "]}"
+
+static const struct bench_case cases[] = {
+    {"mlp cpu", "cpu", MLP("512,256", SGD), TORCH_MLP("784,512,256,10", "sgd"), 128, 1, 50, 1, 1,
+     784},
+    {"cnn cpu", "cpu", "{\"model\":" LENET SGD, TORCH_LENET, 64, 1, 10, 28, 28, 1},
+    {"cnn cpu, LeNet-5", "cpu", "{\"model\":" LENET_1998 SGD, TORCH_LENET_1998, 64, 1, 20, 28, 28,
+     1},
+    {"transformer cpu", "cpu", GPT(2, 64), TORCH_GPT(2, 64), 16, 1, 10, 0, 0, 0},
+    {"fused mlp cpu K=32", "cpu", MLP("64,32", ADAMW), TORCH_MLP("64,64,32,10", "adamw"), 32, 32,
+     42, 1, 1, 64},
+    {"mlp gpu", "cuda", MLP("512,256", SGD), TORCH_MLP("784,512,256,10", "sgd"), 128, 1, 400, 1, 1,
+     784},
+    {"transformer gpu", "cuda", GPT(6, 256), TORCH_GPT(6, 256), 64, 1, 40, 0, 0, 0},
+    {"fused mlp gpu K=64", "cuda", MLP("128", ADAMW), TORCH_MLP("784,128,10", "adamw"), 128, 64,
+     100, 1, 1, 784},
+    {"fused cnn gpu K=16", "cuda", "{\"model\":" LENET SGD, TORCH_LENET, 64, 16, 50, 28, 28, 1},
+    {"fused transformer gpu K=8", "cuda", GPT(6, 256), TORCH_GPT(6, 256), 16, 8, 20, 0, 0, 0},
+};
 
 static struct as_err err;
+static const char *only;
+static int64_t rounds = 5;
 
 /* A benchmark that cannot run ends. */
 static void must(as_status st)
 {
     if (st == AS_OK)
         return;
+    torch_close();
     (void)fprintf(stderr, "bench/train: %s\n", err.msg);
     exit(EXIT_FAILURE);
 }
 
-struct setup {
-    struct dataset_paths paths;
-    struct dataset_info info;
-    struct train_spec spec;
-    struct train_data data;
-    struct backend *be;
-    size_t members;
+static int n_cpus(void)
+{
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
+static int by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *v)
+{
+    qsort(v, (size_t)rounds, sizeof(*v), by_size);
+    return v[rounds / 2];
+}
+
+/* What the rounds of a case gave. */
+struct figures {
+    double value, floor, peer;
+    double alone; /* members: the same trials one after another, rows per second */
+    char note[256];
 };
 
-static void load(void *arg)
+/* Members: OpenBLAS in one thread, times the threads, since they need nothing of one another. */
+static double floor_of(const struct lab *l, struct floor *f)
 {
-    struct setup *s = arg;
-    struct dataset set;
-    must(dataset_load(&s->paths, &s->info, &set, &err));
-    dataset_done(&set);
+    if (strcmp(l->c->backend, "cpu") != 0)
+        return NAN;
+    double one = floor_rate(f, 1);
+    if (l->c->members > 1)
+        return one * n_cpus();
+    return fmax(one, floor_rate(f, n_cpus()));
 }
 
-static void train(void *arg)
+static double torch_of(const struct bench_case *c, char *note, size_t len)
 {
-    struct setup *s = arg;
-    static const volatile sig_atomic_t go_on = 0;
-    struct loop_member members[MAX_MEMBERS];
-    struct loop_opts opts = {.fingerprint = ""};
-    AS_AUTO(loop_freep) struct loop *l = NULL;
-    loop_end end;
-    for (size_t k = 0; k < s->members; k++)
-        members[k] = (struct loop_member){&s->spec, k, NULL};
-    must(loop_create(s->be, &s->data, members, s->members, &opts, &l, &err));
-    must(loop_run(l, &go_on, &end, &err));
+    JSON_AUTO doc = NULL;
+    must(json_parse(c->torch, strlen(c->torch), &doc, &err));
+    (void)json_object_set_new(doc, "batch", json_integer((json_int_t)c->batch));
+    double best = NAN;
+    const char *device = strcmp(c->backend, "cpu") == 0 ? "cpu" : "cuda";
+    for (int threads = 1; threads <= n_cpus(); threads *= 2) {
+        double rate = NAN;
+        if (torch_rate(doc, threads, 0.5, device, &rate, &err) < 0) {
+            (void)snprintf(note, len, "no peer: %.200s", err.msg);
+            return NAN;
+        }
+        best = fmax(best, rate);
+    }
+    return best;
 }
 
-static void prepare(struct setup *s, const char *path)
+static void measure(const struct lab *l, struct floor *f, struct figures *ret)
 {
-    static const char doc[] =
-        "{\"dataset\":\"digits\",\"model\":{\"layers\":[64,32]},\"epochs\":20}";
-    JSON_AUTO j = NULL;
-    struct dataset set;
-    s->paths.table = path;
-    must(json_parse(doc, strlen(doc), &j, &err));
-    must(train_spec_parse(j, "", &s->spec, &err));
-    must(dataset_inspect(&s->paths, DATASET_CSV, "-1", DATASET_TASK_AUTO, NULL, &s->info, &err));
-    must(dataset_load(&s->paths, &s->info, &set, &err));
-    must(train_data_prepare(&set, &s->info, &s->spec, &s->data, &err));
-    must(backend_open("cpu", NULL, &s->be, &err));
+    double value[MAX_ROUNDS], floor[MAX_ROUNDS], peer[MAX_ROUNDS], alone[MAX_ROUNDS] = {0};
+    size_t members = l->c->members;
+    for (int64_t r = 0; r < rounds; r++) {
+        double seconds = 0;
+        if (members == 1) {
+            must(lab_rate(l, EPOCHS, &value[r], &err));
+        } else {
+            double rows = (double)l->train_rows * FUSED_EPOCHS;
+            must(lab_group(l, members, FUSED_EPOCHS, &seconds, &err));
+            value[r] = rows * (double)members / seconds;
+            must(lab_alone(l, ALONE, FUSED_EPOCHS, &seconds, &err));
+            alone[r] = rows * ALONE / seconds;
+        }
+        floor[r] = floor_of(l, f);
+        peer[r] = torch_of(l->c, ret->note, sizeof ret->note);
+    }
+    ret->value = median(value);
+    ret->floor = median(floor);
+    ret->peer = median(peer);
+    ret->alone = members > 1 ? median(alone) : NAN;
+}
+
+static void run_case(const struct bench_case *c)
+{
+    struct lab l;
+    struct figures got = {0};
+    AS_AUTO(floor_freep) struct floor *f = NULL;
+    must(lab_create(c, &l, &err));
+    must(floor_create(l.plan, c->batch, &f, &err));
+    measure(&l, f, &got);
+    if (got.note[0] == '\0')
+        (void)snprintf(got.note, sizeof got.note, "%.2f of the floor, %.2f times the peer",
+                       got.value / got.floor, got.value / got.peer);
+    bench_report(c->name, got.value, "rows/s", got.floor, got.peer, torch_version(), got.note);
+    if (c->members > 1) {
+        char name[96];
+        (void)snprintf(name, sizeof name, "%s / one after another", c->name);
+        bench_report(name, got.value / got.alone, "times", NAN, NAN, NULL,
+                     "whole processes, start to end");
+    }
+    lab_done(&l);
+}
+
+/* A small trial of one epoch, from the start of its process to its end. */
+static void run_startup(void)
+{
+    static const struct bench_case c = {"startup", "cpu", MLP("64,32", ADAMW), "", 32, 1, 42, 1,
+                                        1,         64};
+    struct lab l;
+    double seconds[MAX_ROUNDS];
+    must(lab_create(&c, &l, &err));
+    for (int64_t r = 0; r < rounds; r++)
+        must(lab_alone(&l, 1, 1, &seconds[r], &err));
+    bench_report("startup", 1e3 * median(seconds), "ms", NAN, NAN, NULL,
+                 "process, data, one epoch of 42 steps, end");
+    lab_done(&l);
+}
+
+static bool wanted(const char *name)
+{
+    return only == NULL || strstr(name, only) != NULL;
+}
+
+static void run_all(bool gpu, const char *why_not)
+{
+    for (size_t i = 0; i < AS_ARRAY_LEN(cases); i++) {
+        if (!wanted(cases[i].name))
+            continue;
+        if (strcmp(cases[i].backend, "cpu") == 0 || gpu)
+            run_case(&cases[i]);
+        else
+            bench_skip(cases[i].name, "rows/s", why_not);
+    }
+    if (wanted("startup"))
+        run_startup();
 }
 
 int main(int argc, char **argv)
 {
-    static const size_t groups[] = {1, 4, 16, MAX_MEMBERS};
-    if (!bench_start("train", "the built-in trainer on data/digits.csv", argc, argv))
+    const struct opt more[] = {
+        {"case", 0, OPT_STRING, &only, "TEXT", NULL, "only cases whose name has this in it"},
+        {"rounds", 0, OPT_I64, &rounds, "N", NULL, "1 to 15 (5)"},
+        {0},
+    };
+    if (!bench_start_with("train", "the built-in trainer against its floor and PyTorch", more, argc,
+                          argv))
         return bench_exit();
-    struct setup s = {0};
-    char path[512];
-    const char *root = getenv("ASSAY_SOURCE_ROOT");
-    (void)snprintf(path, sizeof path, "%s/data/digits.csv", root ? root : ".");
-    prepare(&s, path);
-    bench_report("read digits.csv", 1e3 * bench_seconds(load, NULL, &s), "ms", NAN, NAN, NULL,
-                 "1797 rows of 65 cells");
-    for (size_t i = 0; i < AS_ARRAY_LEN(groups); i++) {
-        char name[64];
-        s.members = groups[i];
-        (void)snprintf(name, sizeof name, "20 epochs, K=%zu, per member", s.members);
-        bench_report(name, 1e3 * bench_seconds(train, NULL, &s) / (double)s.members, "ms", NAN, NAN,
-                     NULL, "64-64-32-10, batch 32, AdamW, validation each epoch");
-    }
-    train_data_done(&s.data);
-    dataset_info_done(&s.info);
-    backend_free(s.be);
+    rounds = rounds < 1 ? 1 : rounds > MAX_ROUNDS ? MAX_ROUNDS : rounds;
+    struct backend *gpu = NULL;
+    char why_not[300] = "";
+    if (backend_open("cuda", NULL, &gpu, &err) < 0)
+        (void)snprintf(why_not, sizeof why_not, "not measured: no GPU (%.80s)", err.msg);
+    backend_free(gpu);
+    run_all(gpu != NULL, why_not);
+    torch_close();
     return bench_exit();
 }

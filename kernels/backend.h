@@ -87,7 +87,8 @@ void backend_freep(struct backend **be); /* for AS_AUTO */
 /* "reference", "cpu" or "cuda". */
 const char *backend_name(const struct backend *be);
 
-/* What it runs on, for logs: "OpenBLAS 0.3.21 SapphireRapids, 1 thread", "NVIDIA H200". View of be.
+/* What it runs on, for logs: "AVX-512, 2 threads", "OpenBLAS Haswell, 1 thread", "NVIDIA H200".
+ * View of be.
  */
 const char *backend_device(const struct backend *be);
 

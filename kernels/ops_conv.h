@@ -11,7 +11,9 @@ extern "C" {
 
 /* Images are [B, H, W, C]: channels last. A convolution's weight is [KH, KW, C / groups, O], so
  * that groups = 1 is the matrix [KH KW C, O] of a linear layer over patches. Padding is zeros, the
- * same on both sides; output height = (H + 2 pad - KH) / stride + 1, rounded down. */
+ * same on both sides; output height = (H + 2 pad - KH) / stride + 1, rounded down. H and W are at
+ * least 1; B and C may be 0. AS_E_INVAL names the size that cannot be; AS_E_TOO_LARGE: past
+ * INT_MAX, or a product overflows. */
 
 /* ---- convolution ---- */
 
@@ -20,12 +22,13 @@ struct conv_args {
     size_t height, width, channels;         /* H, W, C of the input */
     size_t out;                             /* O, channels of the output */
     size_t kernel_h, kernel_w, stride, pad; /* kernel >= 1, stride >= 1, pad < kernel */
-    size_t groups;                          /* 1, or C (depthwise; O is then a multiple of C) */
+    size_t groups;                          /* 1, or C (depthwise; O is then a multiple of C, and
+                                             * output o looks at channel o / (O / C)) */
     struct tensor x;                        /* [K or shared, B, H, W, C] */
     struct tensor w;                        /* [K or shared, KH, KW, C / groups, O] */
     struct tensor b;                        /* [K or shared, O]; absent: no bias */
-    struct tensor
-        work; /* [K, backend_conv_work()] F32; what is in it before or after means nothing */
+    struct tensor work;                     /* [K, backend_conv_work()] F32; what is in it before or
+                                             * after means nothing. May be absent where that is 0 */
 };
 
 /* Length of the output's side: 0 when the kernel is larger than the padded input. */
@@ -34,8 +37,9 @@ static inline size_t conv_out_len(size_t len, size_t kernel, size_t stride, size
     return len + 2 * pad < kernel ? 0 : (len + 2 * pad - kernel) / stride + 1;
 }
 
-/* Elements of workspace per member that forward and backward of these sizes need on this back end;
- * bounded by some MiB whatever the batch on the host. Tensors are not looked at. */
+/* Elements of workspace per member that forward and backward of these sizes need on this back end.
+ * On the host the weight's own size and at most some 16 MiB, whatever the batch. Tensors are not
+ * looked at. 0 for sizes that forward and backward refuse. */
 size_t backend_conv_work(const struct backend *be, const struct conv_args *a);
 
 /* y = act(x * w + b), the cross-correlation that the field calls convolution.
@@ -45,12 +49,15 @@ AS_MUST_CHECK as_status backend_conv_forward(struct backend *be, const struct co
                                              struct as_err *err);
 
 struct conv_grads {
-    struct tensor dy; /* [K, B, OH, OW, O]: gradient by the output before the activation */
+    struct tensor dy; /* [K, B, OH, OW, O]: gradient by the output before the activation (so after
+                       * backend_act_backward) */
     struct tensor dx; /* [K, B, H, W, C], overwritten; absent: not wanted */
     struct tensor dw; /* as w, overwritten; absent: not wanted */
     struct tensor db; /* [K, O], overwritten; absent: not wanted */
 };
 
+/* The gradients of backend_conv_forward. `a` as in the forward call (b is not read). The outputs
+ * must not overlap the inputs or one another. */
 AS_MUST_CHECK as_status backend_conv_backward(struct backend *be, const struct conv_args *a,
                                               const struct conv_grads *g, struct as_err *err);
 
@@ -90,9 +97,9 @@ struct batch_norm_args {
 };
 
 /* Training: y = act((x - mean) * inv_std * gamma + beta), inv_std = 1 / sqrt(var + eps), var the
- * biased variance. running_mean and running_var [K, C] (either both or none) become (1 - momentum)
- * * old + momentum * new, with the unbiased variance (that of 1 row: the biased one), as PyTorch's.
- */
+ * biased variance (of 0 rows: 0, and the running ones stay). running_mean and running_var [K, C],
+ * either both or none, become (1 - momentum) * old + momentum * new, with the unbiased variance
+ * (that of 1 row: the biased one), as PyTorch's. */
 AS_MUST_CHECK as_status backend_batch_norm_train(struct backend *be,
                                                  const struct batch_norm_args *a, float momentum,
                                                  struct tensor running_mean,
@@ -103,8 +110,8 @@ AS_MUST_CHECK as_status backend_batch_norm_eval(struct backend *be, const struct
                                                 struct tensor running_mean,
                                                 struct tensor running_var, struct as_err *err);
 
-/* dy [K, R, C]: gradient by y (after act). dx [K, R, C] may be dy. dgamma, dbeta [K, C],
- * overwritten. */
+/* dy [K, R, C]: gradient by y (after act). y may be absent when act is none. dx [K, R, C] may be
+ * dy. dgamma, dbeta [K, C], overwritten. */
 AS_MUST_CHECK as_status backend_batch_norm_backward(struct backend *be,
                                                     const struct batch_norm_args *a,
                                                     struct tensor dy, struct tensor dx,

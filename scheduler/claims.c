@@ -21,7 +21,6 @@
 #include "scheduler/store/trial_store.h"
 
 #define TRIALS_MAX 1024 /* of one claim */
-#define HELD_MAX 8192   /* attempts of a runner: what a heartbeat can list */
 
 struct claim_arg {
     struct store *db;
@@ -38,6 +37,7 @@ struct claim_arg {
     /* of the sweep being asked */
     int64_t key, share;
     int64_t gpus_each;
+    int64_t fit_key; /* claim_list.sweep_key */
     struct handout handout;
 };
 
@@ -119,10 +119,8 @@ static as_status fill_claimed(struct teller *x, const struct attempt_claimed *c,
         return st;
     *ret = c->row;
     ret->trial = x->trial;
-    if (ret->group) {
+    if (ret->group)
         ret->max_members = group_places(x->req, c->max_group, ret->shape, ret->bytes_per_member);
-        ret->max_members = ret->max_members < 2 ? 2 : ret->max_members;
-    }
     st = inactive_names(x->a, x->doc, params, &ret->inactive, &ret->n_inactive, err);
     if (st == AS_OK)
         st = fill_dataset(x, params, ret, err);
@@ -218,7 +216,7 @@ static as_status allow(struct tx *t, const struct claim_arg *arg, const struct s
     n = min_i64(n, req->max_trials - slots); /* the same claim may be under way twice */
     if (s->gpus > 0)
         n = min_i64(n, arg->gpus / s->gpus);
-    int64_t room = min_i64(TRIALS_MAX - trials, HELD_MAX - ret_runner->running);
+    int64_t room = min_i64(TRIALS_MAX - trials, RUNNER_HELD_MAX - ret_runner->running);
     if (req->fit_group)
         room = min_i64(room, req->fit_members - trials);
     if (s->max_concurrent > 0)
@@ -249,7 +247,7 @@ static as_status open_group_of(struct tx *t, struct claim_arg *arg, const struct
     int64_t free_places = min_i64(places - group.running, req->fit_members);
     *ret = (struct open_group){.id = req->fit_group,
                                .shape = is_mine ? group.shape : "",
-                               .places = places,
+                               .places = min_i64(places, group.running + req->fit_members),
                                .free = ends || free_places < 0 ? 0 : free_places};
     return AS_OK;
 }
@@ -278,6 +276,8 @@ static as_status tx_take(struct tx *t, void *p, struct as_err *err)
     if (st != AS_OK)
         return st == AS_E_NOT_FOUND ? AS_OK : st; /* the sweep was deleted */
     arg->gpus_each = s.gpus;
+    bool may_come = s.state == SWEEP_RUNNING || s.state == SWEEP_PAUSED;
+    arg->fit_key = req->fit_group && may_come ? s.key : 0;
     return handout_take(t, h, &s, allowed.slots, allowed.room, err);
 }
 
@@ -388,6 +388,7 @@ as_status claim_trials(struct store *db, struct suggester *sg, struct arena *a,
         return st;
     *ret = arg.list;
     ret->is_preparing = is_preparing && ret->n == 0;
+    ret->sweep_key = arg.fit_key;
     return AS_OK;
 }
 

@@ -15,7 +15,7 @@ static int64_t max_i64(int64_t a, int64_t b)
 int64_t group_places(const struct claim_request *req, int64_t max_group, const char *shape,
                      int64_t bytes_per_member)
 {
-    int64_t n = min_i64(max_group, req->members);
+    int64_t n = req->fit_group ? max_group : min_i64(max_group, req->members);
     if (req->memory_bytes > 0)
         n = min_i64(n, req->memory_bytes / bytes_per_member);
     for (size_t i = 0; i < req->n_measured; i++)

@@ -28,7 +28,8 @@
 #define GROUP_AHEAD(learns) ((learns) ? 1 : 4)
 
 /* How many trials of a shape may share one process: the least of the sweep's resources.group, the
- * runner's members, memory / bytes_per_member, and what it measured; at least 1. */
+ * runner's members (but for a fit, which says how many more it wants), memory / bytes_per_member,
+ * and what it measured; at least 1. */
 int64_t group_places(const struct claim_request *req, int64_t max_group, const char *shape,
                      int64_t bytes_per_member);
 

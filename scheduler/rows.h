@@ -181,6 +181,8 @@ struct dataset_page {
     const char *next_cursor;
 };
 
+#define RUNNER_HELD_MAX 8192 /* attempts of one runner: what a heartbeat can list in 1 MiB */
+
 /* Names one attempt: what a runner says that it runs. */
 struct attempt_ref {
     const char *sweep; /* id */
@@ -242,6 +244,7 @@ struct claim_list {
     struct claimed_row *rows;
     size_t n;
     bool is_preparing; /* n is 0 because a suggestion is being computed: try again when ready */
+    int64_t sweep_key; /* of a fit that may get more later: what asks_pending() wants to know; 0 */
 };
 
 /* A trial handed to a client that runs it itself. */

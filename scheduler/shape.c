@@ -78,7 +78,7 @@ static as_status member_bytes(const struct train_spec *spec, const struct net_da
         st = net_plan_widest(own, &widest, err);
     if (st != AS_OK)
         return st;
-    net_plan_bytes(widest, spec, data, widest->max_rows, &bytes);
+    net_plan_bytes(widest, spec, data, widest->buffer_rows, &bytes);
     *ret = (int64_t)bytes.member;
     return AS_OK;
 }

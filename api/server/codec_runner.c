@@ -159,8 +159,9 @@ static as_status refs_decode(struct json_fields *f, const char *name, json_need 
     if (st < 0)
         return st;
     json_pointer_child(f->pointer, name, pointer);
-    if (n > 1024)
-        return as_fail_at(err, AS_E_TOO_LARGE, pointer, "%zu attempts, at most 1024", n);
+    if (n > RUNNER_HELD_MAX)
+        return as_fail_at(err, AS_E_TOO_LARGE, pointer, "%zu attempts, at most %d", n,
+                          RUNNER_HELD_MAX);
     struct attempt_ref *refs = arena_alloc(a, n ? n : 1, sizeof *refs);
     if (!refs)
         return as_fail(err, AS_E_NOMEM, "out of memory for the attempts");
@@ -287,7 +288,7 @@ as_status claim_decode(const json_t *doc, struct arena *a, struct claim_request 
                        int64_t *ret_wait_ms, struct as_err *err)
 {
     struct json_fields f;
-    struct claim_request r = {.max_trials = 1};
+    struct claim_request r = {.max_trials = 1, .members = 1};
     int64_t wait_ms = 20000;
     as_status st = json_fields_init(&f, doc, "", err);
     if (st == AS_OK)
@@ -310,8 +311,6 @@ as_status claim_decode(const json_t *doc, struct arena *a, struct claim_request 
         st = json_fields_i64(&f, "wait_ms", JSON_OPTIONAL, 0, 60000, &wait_ms, err);
     if (st == AS_OK)
         st = json_fields_end(&f, err);
-    if (r.members == 0) /* not given */
-        r.members = r.fit_group ? 64 : 1;
     if (st == AS_OK) {
         *ret = r;
         *ret_wait_ms = wait_ms;

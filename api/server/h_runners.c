@@ -40,7 +40,7 @@ as_status h_runner_claim(struct call *c, struct as_err *err)
     if (st != AS_OK)
         return st;
     if (list.n == 0 && may_wait) {
-        call_wait(c, PARK_CLAIMS);
+        call_wait(c, list.sweep_key ? list.sweep_key : PARK_CLAIMS);
         return AS_OK;
     }
     return call_ok(c, claims_encode(&list), err);

@@ -38,7 +38,7 @@ const struct route routes[] = {
     {"streamSweepEvents", "GET", SWEEP "/events", READERS, NONE, 0, "after", h_events_sweep},
     {"streamEvents", "GET", "/v1/events", READERS, NONE, 0, "after", h_events_all},
 
-    {"listTrials", "GET", SWEEP "/trials", READERS, NONE, 0, "state sort order cursor page_size", h_trial_list},
+    {"listTrials", "GET", SWEEP "/trials", READERS, NONE, 0, "state group sort order cursor page_size", h_trial_list},
     {"addTrial", "POST", SWEEP "/trials", WRITERS, JSON, ROUTE_IDEMPOTENCY | ROUTE_WAKES, "", h_trial_add},
     {"getTrial", "GET", TRIAL, READERS, NONE, 0, "", h_trial_get},
     {"cancelTrial", "POST", TRIAL "/cancel", WRITERS, NONE, ROUTE_WAKES, "", h_trial_cancel},

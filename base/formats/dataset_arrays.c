@@ -252,7 +252,7 @@ as_status dataset_arrays_inspect(const struct dataset_paths *paths, const char *
         return as_fail(err, AS_E_INVAL, "%.200s has %zu row%s, expected 2 or more", a.features.name,
                        a.n_rows, a.n_rows == 1 ? "" : "s");
     if (a.target)
-        st = target_name(a.target, a.n_targets, NULL, &info->target, err);
+        st = target_name(a.target, a.n_targets, a.n_columns, NULL, &info->target, err);
     if (st == AS_OK)
         st = scan_rows(&a, task, info, err);
     return st == AS_OK && info->input == DATASET_TABLE ? describe_columns(&a, info, err) : st;

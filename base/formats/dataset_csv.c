@@ -246,7 +246,7 @@ as_status dataset_csv_inspect(const struct dataset_paths *paths, const char *tar
     if (st != AS_OK)
         return st;
     ret->n_features = n_features(&t);
-    st = target_name(t.targets, t.n_targets, t.name, &ret->target, err);
+    st = target_name(t.targets, t.n_targets, t.n_columns, t.name, &ret->target, err);
     struct column_scan *columns = as_calloc(ret->n_features, sizeof *columns);
     if (!columns)
         return as_fail(err, AS_E_NOMEM, "out of memory");

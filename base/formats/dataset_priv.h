@@ -25,6 +25,13 @@ AS_MUST_CHECK as_status dataset_tokens_load(const struct dataset_paths *paths,
                                             const struct dataset_info *info, struct dataset *ret,
                                             struct as_err *err);
 
+/* dataset_decoded.c. Reading: anything but AS_OK means that there is no whole copy of this data
+ * set; `ret` may be half-filled then. Writing replaces the file in one step. */
+AS_MUST_CHECK as_status dataset_decoded_read(const char *path, const struct dataset_info *info,
+                                             struct dataset *ret);
+AS_MUST_CHECK as_status dataset_decoded_write(const char *path, const struct dataset_info *info,
+                                              const struct dataset *d);
+
 /* Rows and features within the limits, and their product? AS_E_TOO_LARGE; AS_E_INVAL for no
  * feature. */
 AS_MUST_CHECK as_status dataset_check_size(size_t rows, size_t features, struct as_err *err);

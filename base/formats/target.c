@@ -291,8 +291,9 @@ as_status target_find_columns(const char *target, size_t n, const char *const *n
     return AS_OK;
 }
 
-as_status target_name(const size_t *columns, size_t n, const char *const *names, char **ret,
-                      struct as_err *err)
+/* Names, or indices when they are NULL: less `minus`, which counts from the end. */
+static as_status join_names(const size_t *columns, size_t n, const char *const *names, size_t minus,
+                            char **ret, struct as_err *err)
 {
     AS_AUTO(str_done) struct str b = {0};
     for (size_t i = 0; i < n; i++) {
@@ -300,13 +301,45 @@ as_status target_name(const size_t *columns, size_t n, const char *const *names,
         if (names)
             str_puts(&b, names[columns[i]]);
         else
-            str_printf(&b, "%zu", columns[i]);
+            str_printf(&b, "%" PRId64, (int64_t)columns[i] - (int64_t)minus);
     }
     as_status st = str_check(&b, err);
     if (st != AS_OK)
         return st;
+    free(*ret);
     *ret = as_strdup(str_cstr(&b));
     return *ret ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
+}
+
+/* AS_OK when the text finds these columns again: not when a name is twice there, or has a comma in
+ * it. AS_E_INVAL, AS_E_NOMEM. */
+static as_status finds_again(const char *text, const size_t *columns, size_t n, size_t n_columns,
+                             const char *const *names, struct as_err *err)
+{
+    AS_AUTO(as_freep) size_t *found = NULL;
+    size_t n_found = 0;
+    as_status st = target_find_columns(text, n_columns, names, &found, &n_found, err);
+    if (st == AS_OK && (n_found != n || memcmp(found, columns, n * sizeof *columns) != 0))
+        st = as_fail(err, AS_E_INVAL,
+                     "the target's column has a name that others have, and others are named like "
+                     "its index: rename them");
+    return st;
+}
+
+as_status target_name(const size_t *columns, size_t n, size_t n_columns, const char *const *names,
+                      char **ret, struct as_err *err)
+{
+    AS_AUTO(as_freep) char *text = NULL;
+    as_status st = join_names(columns, n, names, 0, &text, err);
+    if (st == AS_OK && names)
+        st = finds_again(text, columns, n, n_columns, names, err);
+    if (st == AS_E_INVAL && (st = join_names(columns, n, NULL, 0, &text, err)) == AS_OK)
+        st = finds_again(text, columns, n, n_columns, names, err);
+    if (st == AS_E_INVAL && (st = join_names(columns, n, NULL, n_columns, &text, err)) == AS_OK)
+        st = finds_again(text, columns, n, n_columns, names, err);
+    if (st == AS_OK)
+        *ret = as_steal(text);
+    return st;
 }
 
 as_status target_several(dataset_task task, size_t n, struct dataset_info *info, struct as_err *err)

@@ -65,9 +65,10 @@ AS_MUST_CHECK as_status target_find_column(const char *target, size_t n, const c
 AS_MUST_CHECK as_status target_find_columns(const char *target, size_t n, const char *const *names,
                                             size_t **ret, size_t *ret_n, struct as_err *err);
 
-/* Their names (NULL: their indices) with commas between; owned by the caller. AS_E_NOMEM. */
-AS_MUST_CHECK as_status target_name(const size_t *columns, size_t n, const char *const *names,
-                                    char **ret, struct as_err *err);
+/* Their names with commas between, by which target_find_columns() finds them again; their indices
+ * where the names would not do, or there are none (NULL). Owned by the caller. AS_E_NOMEM. */
+AS_MUST_CHECK as_status target_name(const size_t *columns, size_t n, size_t n_columns,
+                                    const char *const *names, char **ret, struct as_err *err);
 
 /* Sets task and n_outputs for n > 1 targets, which are a regression. AS_E_INVAL: asked for as
  * classes. */

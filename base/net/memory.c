@@ -1,10 +1,12 @@
 /* Bytes of a plan: computed from its shapes. */
 #include "base/net/plan_priv.h"
 
-#define VECTOR ((size_t)32)        /* floats that rows are rounded up to */
-#define BLOCK ((size_t)32768)      /* floats */
-#define PARTIALS ((size_t)1 << 21) /* floats */
-#define STRIPE ((size_t)64)        /* queries of attention at once */
+#define VECTOR ((size_t)32)            /* floats that rows are rounded up to */
+#define BLOCK ((size_t)32768)          /* floats */
+#define PARTIALS ((size_t)1 << 21)     /* floats */
+#define NUMBERS_OF_STEP ((size_t)16)   /* at most: rates, shares, marks */
+#define NUMBERS_OF_MEMBER ((size_t)64) /* at most: keys, hyperparameters, sums */
+#define STRIPE ((size_t)64)            /* queries of attention at once */
 
 double net_activation_bytes(const struct net_plan *p, double rows)
 {
@@ -77,7 +79,10 @@ void net_plan_bytes(const struct net_plan *p, const struct train_spec *spec,
         .batch = 4 * rows * (inputs * (augments ? 2 : 1) + targets + 2 * p->tokens),
         .shared = 4 * data->rows * row,
     };
+    size_t steps = data->rows / p->tokens / p->max_rows + 2;
+    b.tables = 4 * (data->rows + NUMBERS_OF_STEP * steps + 4 * p->n_tensors + data->outputs +
+                    NUMBERS_OF_MEMBER);
     b.member = b.parameters + b.gradients + b.moments + b.accumulated + b.state + b.activations +
-               b.workspace + b.batch;
+               b.workspace + b.batch + b.tables;
     *ret = b;
 }

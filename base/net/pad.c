@@ -5,11 +5,9 @@
 
 size_t net_width_bucket(size_t w)
 {
-    size_t low = 1, top = 1;
-    while (top < w) {
-        low = top + 1;
-        top = low + low / 2;
-    }
+    size_t top = 1;
+    while (top < w)
+        top = top > 1 && top + top / 2 >= w ? top + top / 2 : 2 * top;
     return top;
 }
 
@@ -125,6 +123,8 @@ as_status net_plan_merge(const struct net_plan *a, const struct net_plan *b, str
     as_status st = resized(a, hidden, ret, err);
     if (st == AS_OK && b->max_rows > (*ret)->max_rows)
         (*ret)->max_rows = b->max_rows;
+    if (st == AS_OK && b->buffer_rows > (*ret)->buffer_rows)
+        (*ret)->buffer_rows = b->buffer_rows;
     return st;
 }
 

@@ -289,6 +289,14 @@ static size_t rows_of(const struct train_spec *spec, const struct net_data *d)
     return rows < train ? rows : train;
 }
 
+static size_t buffer_rows_of(const struct train_spec *spec, const struct net_data *d, size_t rows)
+{
+    bool cheap = spec->model.kind == TRAIN_MLP || spec->model.kind == TRAIN_LINEAR;
+    size_t held = d->rows < 2 ? NET_HELD_ROWS : train_spec_validation_rows(spec, d->rows);
+    held = held < NET_HELD_ROWS ? held : NET_HELD_ROWS;
+    return cheap && held > rows ? held : rows;
+}
+
 static as_status check_size(const struct net_builder *b)
 {
     static const char *const fields[] = {[TRAIN_MLP] = "layers", [TRAIN_CNN] = "layers"};
@@ -302,7 +310,7 @@ static as_status check_size(const struct net_builder *b)
         return as_fail_at(b->err, AS_E_TOO_LARGE, at,
                           "%s: the model has %zu parameters, expected at most %zu", at, p->n_params,
                           TRAIN_MAX_PARAMETERS);
-    double bytes = net_activation_bytes(p, (double)p->max_rows);
+    double bytes = net_activation_bytes(p, (double)p->buffer_rows);
     if (bytes > MAX_ACTIVATIONS)
         return as_fail_at(b->err, AS_E_TOO_LARGE, at,
                           "%s: a batch of %zu rows needs %.3g bytes, expected at most %.3g", at,
@@ -321,6 +329,7 @@ as_status net_plan_create(const struct train_spec *spec, const struct net_data *
     p->outputs = outputs_of(spec, data);
     p->tokens = 1;
     p->max_rows = rows_of(spec, data);
+    p->buffer_rows = buffer_rows_of(spec, data, p->max_rows);
     if (spec->model.kind == TRAIN_CNN)
         net_build_cnn(&b);
     else if (spec->model.kind == TRAIN_TRANSFORMER)

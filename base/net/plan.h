@@ -121,14 +121,17 @@ struct net_tensor {
 
 /* ---- the plan ---- */
 
+#define NET_HELD_ROWS ((size_t)256)
+
 struct net_bytes {
     /* of one member */
     size_t parameters, gradients, moments; /* moments: two, whatever the optimizer */
     size_t accumulated; /* sums over micro-batches, and the average of weights, where there are */
     size_t state;
-    size_t activations; /* values, kept inputs, gradient slots, indices, for max_rows rows */
+    size_t activations; /* values, kept inputs, gradient slots, indices, for the rows asked */
     size_t workspace;   /* the largest net_workspace: nodes share it */
     size_t batch;       /* the gathered batch and its targets, losses of rows */
+    size_t tables;      /* its order of the rows, rates and marks of each step, settings */
     size_t member;      /* the sum of the above */
     size_t shared;      /* the data set on the device, whatever the number of members */
 };
@@ -148,7 +151,9 @@ struct net_plan {
     size_t tokens;                  /* per row: 1; tokens: the context */
     size_t n_categories, embedding; /* NET_CATEGORIES; else 0 */
     size_t max_rows;                /* the micro-batch, at most the training rows */
-    size_t n_hidden;                /* mlp: widths that may be padded (0 when none may) */
+    size_t buffer_rows; /* what buffers are made for: max_rows; where rows are cheap (mlp, linear)
+                         * at least NET_HELD_ROWS or all that are held out, for validation */
+    size_t n_hidden;    /* mlp: widths that may be padded (0 when none may) */
     size_t hidden[TRAIN_MAX_LAYERS];
     double flops_forward; /* of one row: 2 per multiply-add of products and convolutions, 1 per
                            * element elsewhere */
@@ -171,7 +176,8 @@ AS_DEFINE_FREEP(struct net_plan, net_plan_free)
 
 /* ---- padding ---- */
 
-/* The largest width of w's bucket. Buckets are [lo, floor(1.5 lo)], the first is [1, 1]. */
+/* The largest width of w's bucket: the next of 1, 2, 3, 4, 6, 8, 12, 16, … (powers of two and 1.5
+ * times them), so that the usual widths are not padded at all, and none by more than 1.5x. */
 size_t net_width_bucket(size_t w);
 
 /* The plan whose hidden widths are the larger of a's and b's, layer by layer: both fit into it.
@@ -199,7 +205,7 @@ void net_plan_collect(const struct net_plan *own, const struct net_plan *padded,
  * 0 for other nodes. A CUDA back end may take more: model_bytes() of the trainer asks it. */
 size_t net_workspace(const struct net_node *n, size_t rows);
 
-/* Bytes with buffers for `rows` rows (at least p->max_rows; validation may take more). */
+/* Bytes with buffers for `rows` rows, usually p->buffer_rows. */
 void net_plan_bytes(const struct net_plan *p, const struct train_spec *spec,
                     const struct net_data *data, size_t rows, struct net_bytes *ret);
 

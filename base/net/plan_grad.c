@@ -9,15 +9,14 @@
 
 #include "base/net/plan_priv.h"
 
+/* A node takes at most four: before the activation, by what it reads, two sums. */
+#define SLOTS_OF_NODE 4
+
 struct slots {
     struct net_plan *p;
-    size_t cap;
-    int *refs; /* [n_slots] */
-    size_t n_refs;
+    int *refs;    /* [SLOTS_OF_NODE * n_nodes], of which n_slots are used */
     int *holder;  /* [n_nodes]: slot of the gradient by the node's value */
     bool *needed; /* [n_nodes]: is there anything to train at or below it? */
-    as_status st;
-    struct as_err *err;
 };
 
 static void slots_done(struct slots *s)
@@ -29,15 +28,10 @@ static void slots_done(struct slots *s)
 
 static int new_slot(struct slots *s, size_t elements)
 {
-    struct net_plan *p = s->p;
-    s->st = as_reserve_one(&p->slots, p->n_slots, &s->cap, sizeof *p->slots, s->err);
-    if (s->st == AS_OK)
-        s->st = as_reserve_one(&s->refs, p->n_slots, &s->n_refs, sizeof *s->refs, s->err);
-    if (s->st < 0)
-        return NET_NO_SLOT;
-    p->slots[p->n_slots] = elements;
-    s->refs[p->n_slots] = 1;
-    return (int)p->n_slots++;
+    size_t i = s->p->n_slots++;
+    s->p->slots[i] = elements;
+    s->refs[i] = 1;
+    return (int)i;
 }
 
 /* A free slot of at least so many elements: the smallest that fits, else the largest, grown. */
@@ -45,8 +39,6 @@ static int take(struct slots *s, size_t elements)
 {
     const size_t *size = s->p->slots;
     int best = NET_NO_SLOT;
-    if (s->st < 0)
-        return NET_NO_SLOT;
     for (int i = 0; i < (int)s->p->n_slots; i++) {
         if (s->refs[i] > 0)
             continue;
@@ -140,10 +132,10 @@ static void plan_node(struct slots *s, size_t i)
             g.dx = take(s, net_shape_elements(n->in));
         break;
     }
-    bool both = n->op == NET_ADD && s->st == AS_OK && s->needed[n->with];
+    bool both = n->op == NET_ADD && s->needed[n->with];
     if (both && g.dx >= 0)
         s->refs[g.dx]++;
-    if (wanted && s->st == AS_OK)
+    if (wanted)
         contribute(s, n->from, g.dx, &g.old, &g.sum);
     if (both && g.dx >= 0)
         release(s, g.dx);
@@ -159,13 +151,13 @@ static as_status plan_gradients(struct net_plan *p, struct as_err *err)
 {
     AS_AUTO(slots_done)
     struct slots s = {.p = p,
+                      .refs = as_calloc(SLOTS_OF_NODE * p->n_nodes, sizeof(int)),
                       .holder = as_calloc(p->n_nodes, sizeof(int)),
-                      .needed = as_calloc(p->n_nodes, sizeof(bool)),
-                      .err = err};
+                      .needed = as_calloc(p->n_nodes, sizeof(bool))};
     free(p->slots);
-    p->slots = NULL;
+    p->slots = as_calloc(SLOTS_OF_NODE * p->n_nodes, sizeof *p->slots);
     p->n_slots = 0;
-    if (!s.holder || !s.needed)
+    if (!s.refs || !s.holder || !s.needed || !p->slots)
         return as_fail(err, AS_E_NOMEM, "out of memory");
     for (size_t i = 0; i < p->n_nodes; i++) {
         const struct net_node *n = &p->nodes[i];
@@ -176,14 +168,14 @@ static as_status plan_gradients(struct net_plan *p, struct as_err *err)
                       (trains || s.needed[n->from] || (n->with != NET_NONE && s.needed[n->with]));
     }
     s.holder[p->n_nodes - 1] = NET_OUTPUT_SLOT;
-    for (size_t i = p->n_nodes - 1; i > 0 && s.st == AS_OK; i--) {
+    for (size_t i = p->n_nodes - 1; i > 0; i--) {
         if (s.needed[i])
             plan_node(&s, i);
         else
             p->nodes[i].grad = (struct net_grad){NET_NO_SLOT, NET_NO_SLOT, NET_NO_SLOT, NET_NO_SLOT,
                                                  NET_NO_SLOT, NET_NO_SLOT, NET_NO_SLOT};
     }
-    return s.st;
+    return AS_OK;
 }
 
 /* Dropout may overwrite what it reads when nobody else reads it and the way back does not need it
@@ -212,7 +204,8 @@ static double node_flops(const struct net_node *n, double *ret_back)
         flops = 2 * out * (double)n->in.channels;
         *ret_back = dx ? 2 * flops : flops;
     } else if (n->op == NET_CONV) {
-        flops = 2 * out * (double)(n->kernel_h * n->kernel_w * (n->in.channels / n->groups));
+        size_t patch = n->kernel_h * n->kernel_w * (n->in.channels / n->groups);
+        flops = 2 * out * (double)patch;
         *ret_back = dx ? 2 * flops : flops;
     } else if (n->op == NET_ATTENTION) {
         double t = (double)n->in.width; /* T (T + 1) / 2 pairs, a dot product and a sum each */

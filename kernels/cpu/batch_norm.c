@@ -1,7 +1,7 @@
-/* Batch normalisation, in pieces of up to WIDTH channels that share nothing, so that they may run
- * side by side. A piece goes down the rows in chunks that stay in the first-level cache: within
- * one, float sums; chunks are joined in double, in order (Chan, Golub and LeVeque 1983 for the
- * variance), so x is read from memory once for the statistics and once for y. */
+/* Batch normalisation in pieces of some channels that share nothing and run side by side. A piece
+ * goes down the rows in chunks that stay in the first-level cache. Within a chunk float sums;
+ * chunks are joined in double, in order (Chan, Golub and LeVeque 1983 for the variance): x is read
+ * from memory once for the statistics, once for y. */
 #include "kernels/cpu/cpu.h"
 
 #include <math.h>
@@ -9,86 +9,125 @@
 
 #include "kernels/cpu/clones.h"
 
-#define WIDTH 64
-#define CHUNK 64 /* rows: 16 KiB of WIDTH floats */
+#define WIDTH 64 /* channels of a piece */
+#define CHUNK 32 /* rows */
 
-struct stats {
-    double mean[WIDTH], spread[WIDTH]; /* spread: sum of squared differences from the mean */
+struct affine {
+    float mean[WIDTH], scale[WIDTH], shift[WIDTH]; /* y = (x - mean) scale + shift */
+    bool relu;
 };
+
+/* dx = scale (g - base - (x - mean) tilt), g what relu lets pass of dy. */
+struct slopes {
+    float mean[WIDTH], scale[WIDTH], base[WIDTH], tilt[WIDTH];
+};
+
+/* Where backward reads, at a piece's first channel; y NULL: no relu. */
+struct rows {
+    const float *x, *dy, *y;
+};
+
+struct norm_loops {
+    size_t lanes;
+    void (*stats)(const float *x, size_t rows, size_t jump, float *ret_mean, float *ret_spread);
+    void (*apply)(const struct affine *f, size_t c, const float *x, float *y, size_t rows,
+                  size_t jump);
+    void (*sums)(const struct slopes *s, size_t c, const struct rows *in, size_t rows, size_t jump,
+                 float *ret_sum, float *ret_product);
+    void (*back)(const struct slopes *s, size_t c, const struct rows *in, size_t rows, size_t jump,
+                 float *dx);
+};
+
+#define LANES 1
+#define NAME(x) single_##x
+#include "kernels/cpu/batch_norm_body.inc"
+
+#define LANES 4
+#define NAME(x) plain_##x
+#include "kernels/cpu/batch_norm_body.inc"
+
+#ifdef CPU_HAS_CLONES
+
+#pragma GCC push_options
+#pragma GCC target("arch=x86-64-v3")
+#define LANES 8
+#define NAME(x) v3_##x
+#include "kernels/cpu/batch_norm_body.inc"
+#pragma GCC pop_options
+
+#pragma GCC push_options
+#pragma GCC target("arch=x86-64-v4")
+#define LANES 16
+#define NAME(x) v4_##x
+#include "kernels/cpu/batch_norm_body.inc"
+#pragma GCC pop_options
+
+#endif
+
+/* The widest vectors that so many channels fill and this machine has. */
+static const struct norm_loops *loops_for(size_t channels)
+{
+#ifdef CPU_HAS_CLONES
+    if (channels >= 16 && __builtin_cpu_supports("x86-64-v4"))
+        return &v4_loops;
+    if (channels >= 8 && __builtin_cpu_supports("x86-64-v3"))
+        return &v3_loops;
+#endif
+    return channels >= 4 ? &plain_loops : &single_loops;
+}
 
 static size_t smaller(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
 
-CPU_CLONES static void chunk_mean(const float *restrict x, size_t rows, size_t jump, size_t n,
-                                  float *restrict mean)
-{
-    float sum[WIDTH] = {0};
-    for (size_t r = 0; r < rows; r++)
-        for (size_t c = 0; c < n; c++)
-            sum[c] += x[r * jump + c];
-    for (size_t c = 0; c < n; c++)
-        mean[c] = sum[c] / (float)rows;
-}
-
-CPU_CLONES static void chunk_spread(const float *restrict x, size_t rows, size_t jump, size_t n,
-                                    const float *restrict mean, float *restrict ret)
-{
-    float first[WIDTH] = {0}, second[WIDTH] = {0};
-    for (size_t r = 0; r < rows; r++) {
-        for (size_t c = 0; c < n; c++) {
-            float d = x[r * jump + c] - mean[c];
-            first[c] += d;
-            second[c] += d * d;
-        }
-    }
-    /* The mean was rounded: what its error added goes again. */
-    for (size_t c = 0; c < n; c++)
-        ret[c] = second[c] - first[c] * first[c] / (float)rows;
-}
-
-/* Join a chunk of `rows` to what `seen` rows gave. */
-static void join(struct stats *s, size_t seen, const float *mean, const float *spread, size_t rows,
-                 size_t n)
-{
-    double a = (double)seen, b = (double)rows;
-    for (size_t c = 0; c < n; c++) {
-        double d = (double)mean[c] - s->mean[c];
-        s->mean[c] += d * (b / (a + b));
-        s->spread[c] += (double)spread[c] + d * d * (a * b / (a + b));
-    }
-}
-
-static void stats_of(const float *x, size_t rows, size_t jump, size_t n, struct stats *s)
-{
-    *s = (struct stats){0};
-    for (size_t r = 0; r < rows; r += CHUNK) {
-        float mean[WIDTH], spread[WIDTH];
-        size_t some = smaller(rows - r, CHUNK);
-        chunk_mean(x + r * jump, some, jump, n, mean);
-        chunk_spread(x + r * jump, some, jump, n, mean, spread);
-        join(s, r, mean, spread, some, n);
-    }
-}
-
-struct affine {
-    float mean[WIDTH], scale[WIDTH], shift[WIDTH]; /* y = (x - mean) scale + shift */
+struct stats {
+    double mean[WIDTH], spread[WIDTH]; /* spread: sum of squared differences from the mean */
 };
 
-/* x may be y. */
-CPU_CLONES static void apply(const struct affine *f, const float *x, float *y, size_t rows,
-                             size_t jump, size_t n, act_kind act)
+/* Join a chunk of `rows` to what `seen` rows gave. */
+CPU_CLONES static void join(struct stats *s, size_t seen, const float *mean, const float *spread,
+                            size_t rows, size_t n)
 {
-    for (size_t r = 0; r < rows; r++, x += jump, y += jump) {
-        if (act == ACT_RELU) {
-            for (size_t c = 0; c < n; c++) {
-                float v = (x[c] - f->mean[c]) * f->scale[c] + f->shift[c];
-                y[c] = v < 0.0f ? 0.0f : v;
-            }
-        } else {
-            for (size_t c = 0; c < n; c++)
-                y[c] = (x[c] - f->mean[c]) * f->scale[c] + f->shift[c];
+    double part = (double)rows / (double)(seen + rows), both = (double)seen * part;
+    for (size_t c = 0; c < n; c++) {
+        double d = (double)mean[c] - s->mean[c];
+        s->mean[c] += d * part;
+        s->spread[c] += (double)spread[c] + d * d * both;
+    }
+}
+
+/* Channels [at, at + n) of member k. */
+struct piece {
+    size_t k, at, n;
+};
+
+static void stats_of(const struct batch_norm_args *a, const struct piece *p, struct stats *s)
+{
+    const float *x = tensor_f32(a->x, p->k) + p->at;
+    *s = (struct stats){{0}, {0}};
+    for (size_t r = 0; r < a->rows; r += CHUNK, x += CHUNK * a->channels) {
+        float mean[WIDTH] = {0}, spread[WIDTH] = {0};
+        size_t rows = smaller(a->rows - r, CHUNK);
+        for (size_t c = 0; c < p->n;) {
+            const struct norm_loops *loops = loops_for(p->n - c);
+            loops->stats(x + c, rows, a->channels, mean + c, spread + c);
+            c += loops->lanes;
+        }
+        join(s, r, mean, spread, rows, p->n);
+    }
+}
+
+static void apply(const struct batch_norm_args *a, const struct piece *p, const struct affine *f)
+{
+    const float *x = tensor_f32(a->x, p->k) + p->at;
+    float *y = tensor_f32(a->y, p->k) + p->at;
+    size_t jump = CHUNK * a->channels;
+    for (size_t r = 0; r < a->rows; r += CHUNK, x += jump, y += jump) {
+        for (size_t c = 0; c < p->n;) {
+            const struct norm_loops *loops = loops_for(p->n - c);
+            loops->apply(f, c, x, y, smaller(a->rows - r, CHUNK), a->channels);
+            c += loops->lanes;
         }
     }
 }
@@ -98,164 +137,167 @@ static void follow(float *running, float momentum, double value)
     *running = (float)((1 - (double)momentum) * (double)*running + (double)momentum * value);
 }
 
-/* Channels [at, at + n) of member k. */
-static void train_piece(const struct batch_norm_args *a, size_t k, size_t at, size_t n,
-                        float momentum, float *running_mean, float *running_var)
+struct train {
+    const struct batch_norm_args *a;
+    float momentum;
+    struct tensor running_mean, running_var;
+};
+
+static void train_piece(const struct train *t, const struct piece *p)
 {
-    const float *x = tensor_f32(a->x, k) + at;
-    const float *gamma = tensor_f32(a->gamma, k) + at, *beta = tensor_f32(a->beta, k) + at;
-    float *mean = tensor_f32(a->mean, k) + at, *inv_std = tensor_f32(a->inv_std, k) + at;
+    const struct batch_norm_args *a = t->a;
     double rows = (double)a->rows;
     struct stats s;
-    struct affine f;
-    stats_of(x, a->rows, a->channels, n, &s);
-    for (size_t c = 0; c < n; c++) {
+    struct affine f = {.relu = a->act == ACT_RELU};
+    stats_of(a, p, &s);
+    for (size_t c = 0; c < p->n; c++) {
+        size_t at = p->at + c;
         double var = a->rows == 0 ? 0 : s.spread[c] / rows;
-        mean[c] = (float)s.mean[c];
-        inv_std[c] = (float)(1 / sqrt(var + (double)a->eps));
-        f.mean[c] = mean[c];
-        f.scale[c] = inv_std[c] * gamma[c];
-        f.shift[c] = beta[c];
-        if (running_mean == NULL || a->rows == 0)
+        float inv_std = (float)(1 / sqrt(var + (double)a->eps));
+        tensor_f32(a->mean, p->k)[at] = f.mean[c] = (float)s.mean[c];
+        tensor_f32(a->inv_std, p->k)[at] = inv_std;
+        f.scale[c] = inv_std * tensor_f32(a->gamma, p->k)[at];
+        f.shift[c] = tensor_f32(a->beta, p->k)[at];
+        if (t->running_mean.buf == NULL || a->rows == 0)
             continue;
-        follow(running_mean + at + c, momentum, s.mean[c]);
-        follow(running_var + at + c, momentum, a->rows > 1 ? s.spread[c] / (rows - 1) : var);
+        follow(tensor_f32(t->running_mean, p->k) + at, t->momentum, s.mean[c]);
+        follow(tensor_f32(t->running_var, p->k) + at, t->momentum,
+               a->rows > 1 ? s.spread[c] / (rows - 1) : var);
     }
-    apply(&f, x, tensor_f32(a->y, k) + at, a->rows, a->channels, n, a->act);
+    apply(a, p, &f);
+}
+
+static size_t pieces_of(const struct batch_norm_args *a)
+{
+    return (a->channels + WIDTH - 1) / WIDTH;
+}
+
+/* Tile i, of all members' pieces. */
+static struct piece piece_of(const struct batch_norm_args *a, size_t i)
+{
+    size_t at = i % pieces_of(a) * WIDTH;
+    return (struct piece){i / pieces_of(a), at, smaller(a->channels - at, WIDTH)};
+}
+
+static void train_tile(void *arg, size_t i)
+{
+    const struct train *t = arg;
+    struct piece p = piece_of(t->a, i);
+    train_piece(t, &p);
 }
 
 as_status cpu_batch_norm_train(struct backend *be, const struct batch_norm_args *a, float momentum,
                                struct tensor running_mean, struct tensor running_var,
                                struct as_err *err)
 {
-    (void)be;
     (void)err;
-    for (size_t k = 0; k < a->members; k++)
-        for (size_t c = 0; c < a->channels; c += WIDTH)
-            train_piece(a, k, c, smaller(a->channels - c, WIDTH), momentum,
-                        tensor_f32(running_mean, k), tensor_f32(running_var, k));
+    struct train t = {a, momentum, running_mean, running_var};
+    cpu_split(be, a->members * pieces_of(a), train_tile, &t);
     return AS_OK;
 }
 
-static void eval_piece(const struct batch_norm_args *a, size_t k, size_t at, size_t n,
-                       const float *mean, const float *var)
+static void eval_tile(void *arg, size_t i)
 {
-    struct affine f;
-    for (size_t c = 0; c < n; c++) {
-        f.mean[c] = mean[at + c];
-        f.scale[c] = (float)((double)tensor_f32(a->gamma, k)[at + c] /
-                             sqrt((double)var[at + c] + (double)a->eps));
-        f.shift[c] = tensor_f32(a->beta, k)[at + c];
+    const struct train *t = arg;
+    const struct batch_norm_args *a = t->a;
+    struct piece piece = piece_of(a, i), *p = &piece;
+    const float *mean = tensor_f32(t->running_mean, p->k), *var = tensor_f32(t->running_var, p->k);
+    struct affine f = {.relu = a->act == ACT_RELU};
+    for (size_t c = 0; c < p->n; c++) {
+        size_t at = p->at + c;
+        f.mean[c] = mean[at];
+        f.scale[c] = (float)((double)tensor_f32(a->gamma, p->k)[at] /
+                             sqrt((double)var[at] + (double)a->eps));
+        f.shift[c] = tensor_f32(a->beta, p->k)[at];
     }
-    apply(&f, tensor_f32(a->x, k) + at, tensor_f32(a->y, k) + at, a->rows, a->channels, n, a->act);
+    apply(a, p, &f);
 }
 
 as_status cpu_batch_norm_eval(struct backend *be, const struct batch_norm_args *a,
                               struct tensor running_mean, struct tensor running_var,
                               struct as_err *err)
 {
-    (void)be;
     (void)err;
-    for (size_t k = 0; k < a->members; k++)
-        for (size_t c = 0; c < a->channels; c += WIDTH)
-            eval_piece(a, k, c, smaller(a->channels - c, WIDTH), tensor_f32(running_mean, k),
-                       tensor_f32(running_var, k));
+    struct train t = {a, 0, running_mean, running_var};
+    cpu_split(be, a->members * pieces_of(a), eval_tile, &t);
     return AS_OK;
 }
 
 /* ---- backward ---- */
 
-struct slopes {
-    const float *x, *dy, *y; /* y NULL: no relu */
-    float mean[WIDTH], inv_std[WIDTH];
+struct backward {
+    const struct batch_norm_args *a;
+    struct tensor dy, dx, dgamma, dbeta;
 };
 
-/* Of one chunk of rows: sum of g and of g * (x - mean), g the gradient that relu lets pass. */
-CPU_CLONES static void chunk_sums(const struct slopes *s, size_t first, size_t rows, size_t jump,
-                                  size_t n, float *restrict ret_sum, float *restrict ret_product)
+static struct rows rows_at(const struct backward *b, const struct piece *p, size_t r)
 {
-    float sum[WIDTH] = {0}, product[WIDTH] = {0};
-    for (size_t r = first; r < first + rows; r++) {
-        const float *x = s->x + r * jump, *dy = s->dy + r * jump;
-        if (s->y != NULL) {
-            const float *y = s->y + r * jump;
-            for (size_t c = 0; c < n; c++) {
-                float g = y[c] <= 0.0f ? 0.0f : dy[c];
-                sum[c] += g;
-                product[c] += g * (x[c] - s->mean[c]);
-            }
-        } else {
-            for (size_t c = 0; c < n; c++) {
-                sum[c] += dy[c];
-                product[c] += dy[c] * (x[c] - s->mean[c]);
-            }
-        }
-    }
-    memcpy(ret_sum, sum, n * sizeof(*sum));
-    memcpy(ret_product, product, n * sizeof(*product));
+    const struct batch_norm_args *a = b->a;
+    size_t at = r * a->channels + p->at;
+    return (struct rows){tensor_f32(a->x, p->k) + at, tensor_f32(b->dy, p->k) + at,
+                         a->act == ACT_RELU ? tensor_f32(a->y, p->k) + at : NULL};
 }
 
-/* dx = scale (g - base - (x - mean) tilt); dx may be dy. */
-struct tilt {
-    float scale[WIDTH], base[WIDTH], tilt[WIDTH];
-};
-
-CPU_CLONES static void apply_back(const struct slopes *s, const struct tilt *t, float *dx,
-                                  size_t rows, size_t jump, size_t n)
+/* The sums over all rows of g and of g (x - mean). */
+static void sums_of(const struct backward *b, const struct piece *p, const struct slopes *s,
+                    double *sums, double *products)
 {
-    for (size_t r = 0; r < rows; r++, dx += jump) {
-        const float *x = s->x + r * jump, *dy = s->dy + r * jump;
-        if (s->y != NULL) {
-            const float *y = s->y + r * jump;
-            for (size_t c = 0; c < n; c++) {
-                float g = y[c] <= 0.0f ? 0.0f : dy[c];
-                dx[c] = t->scale[c] * (g - t->base[c] - (x[c] - s->mean[c]) * t->tilt[c]);
-            }
-        } else {
-            for (size_t c = 0; c < n; c++)
-                dx[c] = t->scale[c] * (dy[c] - t->base[c] - (x[c] - s->mean[c]) * t->tilt[c]);
+    for (size_t r = 0; r < b->a->rows; r += CHUNK) {
+        float sum[WIDTH] = {0}, product[WIDTH] = {0};
+        struct rows in = rows_at(b, p, r);
+        for (size_t c = 0; c < p->n;) {
+            const struct norm_loops *loops = loops_for(p->n - c);
+            loops->sums(s, c, &in, smaller(b->a->rows - r, CHUNK), b->a->channels, sum + c,
+                        product + c);
+            c += loops->lanes;
         }
-    }
-}
-
-static void backward_piece(const struct batch_norm_args *a, size_t k, size_t at, size_t n,
-                           const float *dy, float *dx, float *dgamma, float *dbeta)
-{
-    struct slopes s = {.x = tensor_f32(a->x, k) + at,
-                       .dy = dy + at,
-                       .y = a->act == ACT_RELU ? tensor_f32(a->y, k) + at : NULL};
-    memcpy(s.mean, tensor_f32(a->mean, k) + at, n * sizeof(*s.mean));
-    memcpy(s.inv_std, tensor_f32(a->inv_std, k) + at, n * sizeof(*s.inv_std));
-    double sums[WIDTH] = {0}, products[WIDTH] = {0}, rows = (double)a->rows;
-    for (size_t r = 0; r < a->rows; r += CHUNK) {
-        float sum[WIDTH], product[WIDTH];
-        chunk_sums(&s, r, smaller(a->rows - r, CHUNK), a->channels, n, sum, product);
-        for (size_t c = 0; c < n; c++) {
+        for (size_t c = 0; c < p->n; c++) {
             sums[c] += (double)sum[c];
             products[c] += (double)product[c];
         }
     }
-    struct tilt t;
-    for (size_t c = 0; c < n; c++) {
-        double inv_std = (double)s.inv_std[c];
-        dbeta[at + c] = (float)sums[c];
-        dgamma[at + c] = (float)(products[c] * inv_std);
-        t.scale[c] = tensor_f32(a->gamma, k)[at + c] * s.inv_std[c];
-        t.base[c] = (float)(sums[c] / rows);
-        t.tilt[c] = (float)(products[c] * inv_std * inv_std / rows);
+}
+
+static void backward_piece(const struct backward *b, const struct piece *p)
+{
+    const struct batch_norm_args *a = b->a;
+    struct slopes s;
+    double sums[WIDTH] = {0}, products[WIDTH] = {0}, rows = (double)a->rows;
+    memcpy(s.mean, tensor_f32(a->mean, p->k) + p->at, p->n * sizeof(*s.mean));
+    sums_of(b, p, &s, sums, products);
+    for (size_t c = 0; c < p->n; c++) {
+        size_t at = p->at + c;
+        double inv_std = (double)tensor_f32(a->inv_std, p->k)[at];
+        tensor_f32(b->dbeta, p->k)[at] = (float)sums[c];
+        tensor_f32(b->dgamma, p->k)[at] = (float)(products[c] * inv_std);
+        s.scale[c] = (float)((double)tensor_f32(a->gamma, p->k)[at] * inv_std);
+        s.base[c] = (float)(sums[c] / rows);
+        s.tilt[c] = (float)(products[c] * inv_std * inv_std / rows);
     }
-    apply_back(&s, &t, dx + at, a->rows, a->channels, n);
+    for (size_t r = 0; r < a->rows; r += CHUNK) {
+        struct rows in = rows_at(b, p, r);
+        float *dx = tensor_f32(b->dx, p->k) + r * a->channels + p->at;
+        for (size_t c = 0; c < p->n;) {
+            const struct norm_loops *loops = loops_for(p->n - c);
+            loops->back(&s, c, &in, smaller(a->rows - r, CHUNK), a->channels, dx);
+            c += loops->lanes;
+        }
+    }
+}
+
+static void backward_tile(void *arg, size_t i)
+{
+    const struct backward *b = arg;
+    struct piece p = piece_of(b->a, i);
+    backward_piece(b, &p);
 }
 
 as_status cpu_batch_norm_backward(struct backend *be, const struct batch_norm_args *a,
                                   struct tensor dy, struct tensor dx, struct tensor dgamma,
                                   struct tensor dbeta, struct as_err *err)
 {
-    (void)be;
     (void)err;
-    for (size_t k = 0; k < a->members; k++)
-        for (size_t c = 0; c < a->channels; c += WIDTH)
-            backward_piece(a, k, c, smaller(a->channels - c, WIDTH), tensor_f32(dy, k),
-                           tensor_f32(dx, k), tensor_f32(dgamma, k), tensor_f32(dbeta, k));
+    struct backward b = {a, dy, dx, dgamma, dbeta};
+    cpu_split(be, a->members * pieces_of(a), backward_tile, &b);
     return AS_OK;
 }

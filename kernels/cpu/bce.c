@@ -1,5 +1,6 @@
 /* Pieces of CHUNK outputs, whatever the rows: with one output per row there would be no vectors
  * otherwise. The sums of rows are taken in order afterwards. */
+#include <assert.h>
 #include <math.h>
 
 #include "kernels/cpu/clones.h"
@@ -77,6 +78,7 @@ static void classify(const struct bce_args *a, size_t k)
 /* The weights, divided by their mean over the batch. */
 static void weigh(struct bce *m, const float *weights)
 {
+    assert(m->t != NULL); /* the checks have seen to it */
     double w0 = (double)weights[0], w1 = (double)weights[1], sum = 0;
     for (size_t i = 0; i < m->n; i++)
         sum += w0 * (1 - (double)m->t[i]) + w1 * (double)m->t[i];

@@ -8,10 +8,13 @@
  * added in order dx       row i of the kernel sends dy[pixel] w[i]^T to the run of KW C inputs that
  * it read; the sum goes to where it belongs, so that no matrix of columns is ever written
  *
+ * Tiles that run side by side are slices of one member (cpu_split); of dw also parts of the weight.
+ *
  * The dx form costs the same for any stride and pad; as a convolution of dy with the turned kernel
  * a 5 x 5 without padding would take 2.25 times the products (12 x 12 instead of 8 x 8 pixels). */
 #include "kernels/cpu/conv.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "kernels/cpu/activation.h"
@@ -30,8 +33,7 @@ static size_t smaller(size_t a, size_t b)
 /* The member's workspace, from the next multiple of 64 bytes on. */
 static float *work_of(const struct conv_args *a, size_t k)
 {
-    float *work = tensor_f32(a->work, k);
-    return work == NULL ? NULL : (float *)(((uintptr_t)work + 63) / 64 * 64);
+    return (float *)(((uintptr_t)tensor_f32(a->work, k) + 63) / 64 * 64);
 }
 
 size_t cpu_conv_work(const struct backend *be, const struct conv_args *a)
@@ -193,7 +195,6 @@ struct forward {
     float *y, *z;
     act_kind act;
     const float *panels, *bias; /* packed */
-    float *rooms;               /* x_room for each slice */
 };
 
 static void forward_block(const struct forward *f, const struct conv_block *b, float *room)
@@ -221,46 +222,56 @@ static void forward_block(const struct forward *f, const struct conv_block *b, f
                      b->images * b->rows * p->ow, out, out);
 }
 
-static void forward_slice(const struct forward *f, size_t s)
-{
-    const struct conv_plan *p = f->p;
-    for (size_t i = s * p->blocks / p->slices; i < (s + 1) * p->blocks / p->slices; i++) {
-        struct conv_block b = conv_block(p, i);
-        forward_block(f, &b, f->rooms + s * p->x_room);
-    }
-}
+struct forward_job {
+    const struct conv_plan *p;
+    act_kind act;
+    struct tensor y, z;
+};
 
-static void forward_member(const struct conv_plan *p, size_t k, act_kind act, struct tensor y,
-                           struct tensor z)
+static void forward_pack(void *arg, size_t k)
 {
+    const struct conv_plan *p = ((const struct forward_job *)arg)->p;
     const struct conv_args *a = p->a;
     float *panels = work_of(a, k), *bias = panels + p->patch * p->out_cols;
     conv_pack(p->tile, tensor_f32(a->w, k), p->patch, a->out, panels);
     memset(bias, 0, p->out_cols * sizeof(*bias));
     if (a->b.buf != NULL)
         memcpy(bias, tensor_f32(a->b, k), a->out * sizeof(*bias));
+}
+
+/* One slice of one member. */
+static void forward_tile(void *arg, size_t i)
+{
+    const struct forward_job *job = arg;
+    const struct conv_plan *p = job->p;
+    size_t k = i / p->slices, s = i % p->slices;
+    float *panels = work_of(p->a, k);
     struct forward f = {.p = p,
-                        .x = tensor_f32(a->x, k),
-                        .y = tensor_f32(y, k),
-                        .z = tensor_f32(z, k),
-                        .act = act,
+                        .x = tensor_f32(p->a->x, k),
+                        .y = tensor_f32(job->y, k),
+                        .z = tensor_f32(job->z, k),
+                        .act = job->act,
                         .panels = panels,
-                        .bias = bias,
-                        .rooms = panels + (p->forward_work - p->slices * p->x_room)};
-    for (size_t s = 0; s < p->slices; s++)
-        forward_slice(&f, s);
+                        .bias = panels + p->patch * p->out_cols};
+    float *room = panels + (p->forward_work - (p->slices - s) * p->x_room);
+    for (size_t n = s * p->blocks / p->slices; n < (s + 1) * p->blocks / p->slices; n++) {
+        struct conv_block b = conv_block(p, n);
+        forward_block(&f, &b, room);
+    }
 }
 
 as_status cpu_conv_forward(struct backend *be, const struct conv_args *a, act_kind act,
                            struct tensor y, struct tensor z, struct as_err *err)
 {
-    (void)be;
     (void)err;
     if (a->groups > 1)
-        return cpu_depthwise_forward(a, act, y, z);
+        return cpu_depthwise_forward(be, a, act, y, z);
     struct conv_plan p = conv_plan(a);
-    for (size_t k = 0; k < a->members; k++)
-        forward_member(&p, k, act, y, z);
+    struct forward_job job = {&p, act, y, z};
+    if (p.slices == 0)
+        return AS_OK;
+    cpu_split(be, a->members, forward_pack, &job);
+    cpu_split(be, a->members * p.slices, forward_tile, &job);
     return AS_OK;
 }
 
@@ -270,8 +281,6 @@ struct weight_gradient {
     const struct conv_plan *p;
     const float *x, *dy;
     bool dw, db;
-    float *partials; /* dw_room for each slice: [patch] in panels, then one row for db */
-    float *rooms;    /* x_room and dy_room for each slice and part */
 };
 
 /* Some pixels of a block: those that dw's inner loops see before they go to the next strip. */
@@ -336,7 +345,7 @@ static void weight_block(const struct weight_gradient *g, const struct conv_bloc
     size_t out = p->a->out, pixels = b->images * b->rows * p->ow;
     const float *dy = g->dy + (b->image * p->oh + b->row) * p->ow * out;
     if (g->db && part == 0)
-        conv_sum_rows(dy, pixels, out, sum + p->patch * p->out_cols);
+        conv_sum_rows(dy, pixels, out, out, sum + p->patch * p->out_cols);
     if (!g->dw)
         return;
     size_t first = part * p->patch / p->dw_parts, last = (part + 1) * p->patch / p->dw_parts;
@@ -351,39 +360,58 @@ static void weight_block(const struct weight_gradient *g, const struct conv_bloc
     }
 }
 
-/* One slice and one part; distinct ones write to distinct places. */
-static void weight_piece(const struct weight_gradient *g, size_t s, size_t part)
+struct backward_job {
+    const struct conv_plan *p;
+    const struct conv_grads *g;
+};
+
+/* The workspace of dw: for each slice its sums (dw_room: [patch] in panels, then a row for db),
+ * then for each slice and part x_room and dy_room. Here: zero what a part of one adds to. */
+static void clear_part(const struct conv_plan *p, size_t part, float *sum)
 {
-    const struct conv_plan *p = g->p;
-    float *room = g->rooms + (s * p->dw_parts + part) * (p->x_room + p->dy_room);
+    size_t first = part * p->patch / p->dw_parts, last = (part + 1) * p->patch / p->dw_parts;
+    for (size_t c = 0; c < p->a->out; c += p->tile->cols) {
+        size_t width = conv_panel_width(p->tile, c, p->a->out);
+        memset(sum + first * width, 0, (last - first) * width * sizeof(*sum));
+        sum += p->patch * width;
+    }
+    if (part == 0)
+        memset(sum, 0, p->out_cols * sizeof(*sum));
+}
+
+/* One part of one slice of one member. */
+static void weight_tile(void *arg, size_t i)
+{
+    const struct backward_job *job = arg;
+    const struct conv_plan *p = job->p;
+    size_t pieces = p->dw_slices * p->dw_parts, k = i / pieces;
+    size_t s = i % pieces / p->dw_parts, part = i % p->dw_parts;
+    float *work = work_of(p->a, k), *sum = work + s * p->dw_room;
+    float *room = work + p->dw_slices * p->dw_room + i % pieces * (p->x_room + p->dy_room);
+    struct weight_gradient g = {.p = p,
+                                .x = tensor_f32(p->a->x, k),
+                                .dy = tensor_f32(job->g->dy, k),
+                                .dw = job->g->dw.buf != NULL,
+                                .db = job->g->db.buf != NULL};
     size_t last = (s + 1) * p->blocks / p->dw_slices;
-    for (size_t i = s * p->blocks / p->dw_slices; i < last; i++) {
-        struct conv_block b = conv_block(p, i);
-        weight_block(g, &b, part, g->partials + s * p->dw_room, room);
+    clear_part(p, part, sum);
+    for (size_t n = s * p->blocks / p->dw_slices; n < last; n++) {
+        struct conv_block b = conv_block(p, n);
+        weight_block(&g, &b, part, sum, room);
     }
 }
 
-static void weight_member(const struct conv_plan *p, size_t k, const struct conv_grads *grads)
+static void weight_merge(void *arg, size_t k)
 {
-    const struct conv_args *a = p->a;
-    float *partials = work_of(a, k);
-    struct weight_gradient g = {.p = p,
-                                .x = tensor_f32(a->x, k),
-                                .dy = tensor_f32(grads->dy, k),
-                                .dw = grads->dw.buf != NULL,
-                                .db = grads->db.buf != NULL,
-                                .partials = partials,
-                                .rooms = partials + p->dw_slices * p->dw_room};
-    memset(partials, 0, p->dw_slices * p->dw_room * sizeof(*partials));
-    for (size_t s = 0; s < p->dw_slices; s++)
-        for (size_t part = 0; part < p->dw_parts; part++)
-            weight_piece(&g, s, part);
-    if (g.dw)
-        conv_merge(p->tile, partials, p->dw_slices, p->dw_room, p->patch, a->out,
-                   tensor_f32(grads->dw, k));
-    if (g.db)
-        conv_merge(p->tile, partials + p->patch * p->out_cols, p->dw_slices, p->dw_room, 1, a->out,
-                   tensor_f32(grads->db, k));
+    const struct backward_job *job = arg;
+    const struct conv_plan *p = job->p;
+    const float *sums = work_of(p->a, k);
+    if (job->g->dw.buf != NULL)
+        conv_merge(p->tile, sums, p->dw_slices, p->dw_room, p->patch, p->a->out,
+                   tensor_f32(job->g->dw, k));
+    if (job->g->db.buf != NULL)
+        conv_merge(p->tile, sums + p->patch * p->out_cols, p->dw_slices, p->dw_room, 1, p->a->out,
+                   tensor_f32(job->g->db, k));
 }
 
 /* ---- gradient by the input ---- */
@@ -393,7 +421,6 @@ struct input_gradient {
     const float *dy;
     float *dx;
     const float *panels; /* for each row of the kernel w^T, [O, run] */
-    float *rooms;        /* dx_room for each slice */
 };
 
 /* Row i of the kernel: output row y reached the padded input's row y * stride + i. */
@@ -428,6 +455,7 @@ static void input_block(const struct input_gradient *g, const struct conv_block 
     const struct conv_args *a = p->a;
     size_t line = p->wp * a->channels, image = b->rows * line;
     float *to = room;
+    assert(g->dx != NULL);
     if (a->pad == 0) {
         to = g->dx + (b->image * a->height + b->row) * line;
         image = a->height * line;
@@ -440,45 +468,48 @@ static void input_block(const struct input_gradient *g, const struct conv_block 
         conv_unpad(p, b, room, g->dx);
 }
 
-static void input_slice(const struct input_gradient *g, size_t s)
+/* One row of the kernel of one member. */
+static void input_pack(void *arg, size_t i)
 {
-    const struct conv_plan *p = g->p;
-    size_t last = (s + 1) * p->dx_blocks / p->dx_slices;
-    for (size_t i = s * p->dx_blocks / p->dx_slices; i < last; i++) {
-        struct conv_block b = conv_dx_block(p, i);
-        input_block(g, &b, g->rooms + s * p->dx_room);
-    }
+    const struct conv_plan *p = ((const struct backward_job *)arg)->p;
+    const struct conv_args *a = p->a;
+    size_t k = i / a->kernel_h, row = i % a->kernel_h;
+    conv_pack_transposed(p->tile, tensor_f32(a->w, k) + row * p->run * a->out, p->run, a->out,
+                         work_of(a, k) + row * a->out * p->run_cols);
 }
 
-static void input_member(const struct conv_plan *p, size_t k, const struct conv_grads *grads)
+/* One slice of one member. */
+static void input_tile(void *arg, size_t i)
 {
-    const struct conv_args *a = p->a;
-    float *panels = work_of(a, k);
-    for (size_t i = 0; i < a->kernel_h; i++)
-        conv_pack_transposed(p->tile, tensor_f32(a->w, k) + i * p->run * a->out, p->run, a->out,
-                             panels + i * a->out * p->run_cols);
-    struct input_gradient g = {.p = p,
-                               .dy = tensor_f32(grads->dy, k),
-                               .dx = tensor_f32(grads->dx, k),
-                               .panels = panels,
-                               .rooms = panels + (p->dx_work - p->dx_slices * p->dx_room)};
-    for (size_t s = 0; s < p->dx_slices; s++)
-        input_slice(&g, s);
+    const struct backward_job *job = arg;
+    const struct conv_plan *p = job->p;
+    size_t k = i / p->dx_slices, s = i % p->dx_slices;
+    float *panels = work_of(p->a, k);
+    struct input_gradient g = {
+        .p = p, .dy = tensor_f32(job->g->dy, k), .dx = tensor_f32(job->g->dx, k), .panels = panels};
+    float *room = panels + (p->dx_work - (p->dx_slices - s) * p->dx_room);
+    size_t last = (s + 1) * p->dx_blocks / p->dx_slices;
+    for (size_t n = s * p->dx_blocks / p->dx_slices; n < last; n++) {
+        struct conv_block b = conv_dx_block(p, n);
+        input_block(&g, &b, room);
+    }
 }
 
 as_status cpu_conv_backward(struct backend *be, const struct conv_args *a,
                             const struct conv_grads *g, struct as_err *err)
 {
-    (void)be;
     (void)err;
     if (a->groups > 1)
-        return cpu_depthwise_backward(a, g);
+        return cpu_depthwise_backward(be, a, g);
     struct conv_plan p = conv_plan(a);
-    for (size_t k = 0; k < a->members; k++) {
-        if (g->dw.buf != NULL || g->db.buf != NULL)
-            weight_member(&p, k, g);
-        if (g->dx.buf != NULL)
-            input_member(&p, k, g);
+    struct backward_job job = {&p, g};
+    if (g->dw.buf != NULL || g->db.buf != NULL) {
+        cpu_split(be, a->members * p.dw_slices * p.dw_parts, weight_tile, &job);
+        cpu_split(be, a->members, weight_merge, &job);
+    }
+    if (g->dx.buf != NULL) {
+        cpu_split(be, a->members * a->kernel_h, input_pack, &job);
+        cpu_split(be, a->members * p.dx_slices, input_tile, &job);
     }
     return AS_OK;
 }

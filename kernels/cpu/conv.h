@@ -11,9 +11,10 @@
 #include "kernels/cpu/cpu.h"
 
 /* The depthwise ones need no workspace. */
-as_status cpu_depthwise_forward(const struct conv_args *a, act_kind act, struct tensor y,
-                                struct tensor z);
-as_status cpu_depthwise_backward(const struct conv_args *a, const struct conv_grads *g);
+as_status cpu_depthwise_forward(struct backend *be, const struct conv_args *a, act_kind act,
+                                struct tensor y, struct tensor z);
+as_status cpu_depthwise_backward(struct backend *be, const struct conv_args *a,
+                                 const struct conv_grads *g);
 
 struct conv_plan {
     const struct conv_args *a;
@@ -22,7 +23,7 @@ struct conv_plan {
     size_t hp, wp;             /* of the input with its padding */
     size_t run, patch;         /* KW C: what lies side by side; KH KW C: rows of the weight */
     size_t out_cols, run_cols; /* O and `run` in panels */
-    size_t pass;                /* rows of the kernel in one pass over the pixels */
+    size_t pass;               /* rows of the kernel in one pass over the pixels */
     size_t group, band;        /* images and output rows of a block: one of the two is whole */
     size_t dx_band;            /* rows of the padded input of a block of dx */
     size_t blocks, dx_blocks;

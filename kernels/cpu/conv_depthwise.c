@@ -1,37 +1,92 @@
 /* Depthwise convolution: every output channel looks at one input channel, so a vector holds
  * neighbouring channels of one pixel. No padding is written anywhere: taps outside are left out.
+ * With several outputs per channel, plain loops: no model that we know of wants them fast.
  *
- * Pieces that may run side by side: an image of forward and dx, a few channels (LANES) of dw and
- * db.
+ * Pieces that may run side by side: an image of forward and dx, a vector of channels of dw and db.
  */
-#include "kernels/cpu/conv.h"
-
 #include <string.h>
 
 #include "kernels/cpu/activation.h"
 #include "kernels/cpu/clones.h"
-
-#define LANES 16
-
-struct taps {
-    size_t first, last; /* of the kernel, those inside the image */
-    size_t at;          /* the input's row or column that `first` reads */
-};
-
-/* Of output row (or column) y, where the image has n. */
-CPU_INLINE struct taps taps_of(size_t y, size_t stride, size_t pad, size_t kernel, size_t n)
-{
-    size_t top = y * stride;
-    struct taps t = {.first = top < pad ? pad - top : 0};
-    t.at = top + t.first - pad;
-    size_t room = n + pad - top; /* top < n + pad: the kernel fits the padded image */
-    t.last = kernel < room ? kernel : room;
-    return t;
-}
+#include "kernels/cpu/conv.h"
+#include "kernels/cpu/conv_pack.h"
+#include "kernels/cpu/window.h"
 
 struct shape {
     size_t oh, ow, each; /* outputs of a channel */
 };
+
+struct depthwise_loops {
+    size_t lanes;
+    void (*forward)(const struct conv_args *a, const struct shape *s, const float *x,
+                    const float *w, const float *b, float *y);
+    void (*input)(const struct conv_args *a, const struct shape *s, const float *dy, const float *w,
+                  float *dx);
+    void (*weights)(const struct conv_args *a, const struct shape *s, const float *x,
+                    const float *dy, size_t c, float *dw);
+};
+
+struct taps {
+    size_t first, last;
+    size_t at; /* the input's row (or column) that `first` meets */
+};
+
+/* The taps of output row (or column) y that lie inside the image's n. */
+CPU_INLINE struct taps taps_of(size_t y, size_t stride, size_t pad, size_t kernel, size_t n)
+{
+    size_t top = y * stride, room = n + pad - top; /* top < n + pad: the kernel fits */
+    struct taps t = {.first = top < pad ? pad - top : 0, .last = kernel < room ? kernel : room};
+    t.at = top + t.first - pad;
+    return t;
+}
+
+/* The outputs, of `out`, whose tap i lies inside the image's n. */
+CPU_INLINE struct taps outputs_of(size_t i, size_t stride, size_t pad, size_t n, size_t out)
+{
+    struct taps t = {.first = i < pad ? (pad - i + stride - 1) / stride : 0};
+    t.last = n + pad <= i ? 0 : (n + pad - i - 1) / stride + 1;
+    t.last = t.last < out ? t.last : out;
+    t.at = t.first < t.last ? t.first * stride + i - pad : 0;
+    return t;
+}
+
+#define LANES 1
+#define NAME(x) single_##x
+#include "kernels/cpu/conv_depthwise_body.inc"
+
+#define LANES 4
+#define NAME(x) plain_##x
+#include "kernels/cpu/conv_depthwise_body.inc"
+
+#ifdef CPU_HAS_CLONES
+
+#pragma GCC push_options
+#pragma GCC target("arch=x86-64-v3")
+#define LANES 8
+#define NAME(x) v3_##x
+#include "kernels/cpu/conv_depthwise_body.inc"
+#pragma GCC pop_options
+
+#pragma GCC push_options
+#pragma GCC target("arch=x86-64-v4")
+#define LANES 16
+#define NAME(x) v4_##x
+#include "kernels/cpu/conv_depthwise_body.inc"
+#pragma GCC pop_options
+
+#endif
+
+/* The widest vectors that so many channels fill and this machine has. */
+static const struct depthwise_loops *loops_for(size_t channels)
+{
+#ifdef CPU_HAS_CLONES
+    if (channels >= 16 && __builtin_cpu_supports("x86-64-v4"))
+        return &v4_loops;
+    if (channels >= 8 && __builtin_cpu_supports("x86-64-v3"))
+        return &v3_loops;
+#endif
+    return channels >= 4 ? &plain_loops : &single_loops;
+}
 
 static struct shape shape_of(const struct conv_args *a)
 {
@@ -43,201 +98,187 @@ static struct shape shape_of(const struct conv_args *a)
     return s;
 }
 
-/* sum[o] += x[o / each] w[o] */
-CPU_INLINE void add_product(float *restrict sum, const float *restrict x, const float *restrict w,
-                            size_t channels, size_t each)
+/* ---- several outputs per channel ---- */
+
+/* What the three passes do to one tap of one output pixel: pixel is the input's, tap the kernel's.
+ * In each, exactly one of the outputs is not NULL. */
+struct meeting {
+    const float *x, *w, *dy;
+    float *y, *dx, *dw;
+};
+
+static void meet(const struct conv_args *a, size_t each, const struct meeting *m, size_t pixel,
+                 size_t tap, size_t out)
 {
-    if (each == 1) {
-        for (size_t c = 0; c < channels; c++)
-            sum[c] += x[c] * w[c];
-        return;
+    for (size_t o = 0; o < a->out; o++) {
+        size_t in_at = pixel * a->channels + o / each, w_at = tap * a->out + o;
+        size_t out_at = out * a->out + o;
+        if (m->y != NULL)
+            m->y[out_at] += m->x[in_at] * m->w[w_at];
+        if (m->dx != NULL)
+            m->dx[in_at] += m->dy[out_at] * m->w[w_at];
+        if (m->dw != NULL)
+            m->dw[w_at] += m->x[in_at] * m->dy[out_at];
     }
-    for (size_t c = 0; c < channels; c++)
-        for (size_t i = 0; i < each; i++)
-            sum[c * each + i] += x[c] * w[c * each + i];
 }
 
-CPU_CLONES static void forward_image(const struct conv_args *a, const struct shape *s,
-                                     const float *x, const float *w, const float *b, float *y)
+static void meet_image(const struct conv_args *a, const struct shape *s, const struct meeting *m)
 {
-    for (size_t p = 0; p < s->oh * s->ow; p++, y += a->out) {
+    for (size_t p = 0; p < s->oh * s->ow; p++) {
         struct taps v = taps_of(p / s->ow, a->stride, a->pad, a->kernel_h, a->height);
         struct taps h = taps_of(p % s->ow, a->stride, a->pad, a->kernel_w, a->width);
-        if (b != NULL)
-            memcpy(y, b, a->out * sizeof(*y));
-        else
-            memset(y, 0, a->out * sizeof(*y));
         for (size_t i = v.first; i < v.last; i++)
             for (size_t j = h.first; j < h.last; j++)
-                add_product(
-                    y, x + ((v.at + i - v.first) * a->width + h.at + j - h.first) * a->channels,
-                    w + (i * a->kernel_w + j) * a->out, a->channels, s->each);
+                meet(a, s->each, m, (v.at + i - v.first) * a->width + h.at + j - h.first,
+                     i * a->kernel_w + j, p);
     }
 }
 
-as_status cpu_depthwise_forward(const struct conv_args *a, act_kind act, struct tensor y,
-                                struct tensor z)
+/* ---- the passes ---- */
+
+static void forward_image(const struct conv_args *a, const struct shape *s, size_t k, size_t n,
+                          float *y)
 {
-    struct shape s = shape_of(a);
-    size_t in = a->height * a->width * a->channels, out = s.oh * s.ow * a->out;
-    for (size_t k = 0; k < a->members; k++) {
-        for (size_t n = 0; n < a->batch; n++) {
-            float *to = tensor_f32(y, k) + n * out, *kept = tensor_f32(z, k);
-            forward_image(a, &s, tensor_f32(a->x, k) + n * in, tensor_f32(a->w, k),
-                          tensor_f32(a->b, k), to);
-            cpu_bias_act(act, to, NULL, kept != NULL ? kept + n * out : NULL, s.oh * s.ow, a->out,
-                         a->out);
-        }
+    const float *x = tensor_f32(a->x, k) + n * a->height * a->width * a->channels;
+    const float *w = tensor_f32(a->w, k), *b = tensor_f32(a->b, k);
+    if (s->each == 1) {
+        loops_for(a->channels)->forward(a, s, x, w, b, y);
+        return;
     }
+    for (size_t p = 0; p < s->oh * s->ow; p++)
+        for (size_t o = 0; o < a->out; o++)
+            y[p * a->out + o] = b != NULL ? b[o] : 0;
+    meet_image(a, s, &(struct meeting){.x = x, .w = w, .y = y});
+}
+
+struct job {
+    const struct conv_args *a;
+    struct shape s;
+    size_t images; /* of a tile */
+    act_kind act;
+    struct tensor y, z;
+    const struct conv_grads *g;
+};
+
+static struct job job_of(const struct conv_args *a)
+{
+    size_t image = a->height * a->width * a->channels;
+    return (struct job){
+        .a = a, .s = shape_of(a), .images = image < CPU_CHUNK ? CPU_CHUNK / image : 1};
+}
+
+static size_t tiles_of(const struct job *j)
+{
+    return (j->a->batch + j->images - 1) / j->images;
+}
+
+/* Some images of one member. */
+struct some {
+    size_t k, first, last;
+};
+
+static struct some some_of(const struct job *j, size_t i)
+{
+    size_t tiles = tiles_of(j), first = i % tiles * j->images, last = first + j->images;
+    return (struct some){i / tiles, first, last < j->a->batch ? last : j->a->batch};
+}
+
+static void forward_tile(void *arg, size_t i)
+{
+    const struct job *j = arg;
+    struct some some = some_of(j, i);
+    size_t pixels = j->s.oh * j->s.ow, out = pixels * j->a->out;
+    float *y = tensor_f32(j->y, some.k), *z = tensor_f32(j->z, some.k);
+    for (size_t n = some.first; n < some.last; n++) {
+        forward_image(j->a, &j->s, some.k, n, y + n * out);
+        cpu_bias_act(j->act, y + n * out, NULL, z != NULL ? z + n * out : NULL, pixels, j->a->out,
+                     j->a->out);
+    }
+}
+
+as_status cpu_depthwise_forward(struct backend *be, const struct conv_args *a, act_kind act,
+                                struct tensor y, struct tensor z)
+{
+    struct job j = job_of(a);
+    j.act = act;
+    j.y = y;
+    j.z = z;
+    cpu_split(be, a->members * tiles_of(&j), forward_tile, &j);
     return AS_OK;
 }
 
-/* dx[c] += sum over i of dy[c each + i] w[c each + i] */
-CPU_INLINE void send_back(float *restrict dx, const float *restrict dy, const float *restrict w,
-                          size_t channels, size_t each)
+static void input_tile(void *arg, size_t i)
 {
-    if (each == 1) {
-        for (size_t c = 0; c < channels; c++)
-            dx[c] += dy[c] * w[c];
-        return;
-    }
-    for (size_t c = 0; c < channels; c++)
-        for (size_t i = 0; i < each; i++)
-            dx[c] += dy[c * each + i] * w[c * each + i];
-}
-
-CPU_CLONES static void input_image(const struct conv_args *a, const struct shape *s,
-                                   const float *dy, const float *w, float *dx)
-{
-    memset(dx, 0, a->height * a->width * a->channels * sizeof(*dx));
-    for (size_t p = 0; p < s->oh * s->ow; p++, dy += a->out) {
-        struct taps v = taps_of(p / s->ow, a->stride, a->pad, a->kernel_h, a->height);
-        struct taps h = taps_of(p % s->ow, a->stride, a->pad, a->kernel_w, a->width);
-        for (size_t i = v.first; i < v.last; i++)
-            for (size_t j = h.first; j < h.last; j++)
-                send_back(dx + ((v.at + i - v.first) * a->width + h.at + j - h.first) * a->channels,
-                          dy, w + (i * a->kernel_w + j) * a->out, a->channels, s->each);
-    }
-}
-
-/* What a piece of dw reads and writes: n outputs from `first` on. */
-struct piece {
-    const float *x, *dy;
-    float *dw, *db; /* NULL: not wanted */
-    size_t first, n;
-};
-
-/* One tap over one row of outputs, sum[o] += x dy: x and dy at the row's first pixel inside. */
-CPU_INLINE void row_product(float *restrict sum, const float *x, size_t x_jump, const float *dy,
-                            size_t dy_jump, size_t pixels, size_t n)
-{
-    if (n == LANES) {
-        float lane[LANES];
-        memcpy(lane, sum, sizeof(lane));
-        for (size_t p = 0; p < pixels; p++)
-            for (size_t o = 0; o < LANES; o++)
-                lane[o] += x[p * x_jump + o] * dy[p * dy_jump + o];
-        memcpy(sum, lane, sizeof(lane));
-        return;
-    }
-    for (size_t p = 0; p < pixels; p++)
-        for (size_t o = 0; o < n; o++)
-            sum[o] += x[p * x_jump + o] * dy[p * dy_jump + o];
-}
-
-/* The outputs of a row whose tap j is inside the image: [first, last). */
-static struct taps outputs_of(const struct conv_args *a, size_t ow, size_t j)
-{
-    size_t first = j < a->pad ? (a->pad - j + a->stride - 1) / a->stride : 0;
-    size_t last = a->width + a->pad <= j ? 0 : (a->width + a->pad - j - 1) / a->stride + 1;
-    last = last < ow ? last : ow;
-    return (struct taps){first, last, first < last ? first * a->stride + j - a->pad : 0};
-}
-
-/* With one output per channel. */
-CPU_CLONES static void weight_row(const struct conv_args *a, const struct shape *s,
-                                  const struct piece *t, size_t n, size_t y)
-{
-    struct taps v = taps_of(y, a->stride, a->pad, a->kernel_h, a->height);
-    const float *dy = t->dy + (n * s->oh + y) * s->ow * a->out + t->first;
-    for (size_t i = v.first; i < v.last; i++) {
-        const float *x = t->x + (n * a->height + v.at + i - v.first) * a->width * a->channels;
-        for (size_t j = 0; j < a->kernel_w; j++) {
-            struct taps h = outputs_of(a, s->ow, j);
-            if (h.first < h.last)
-                row_product(t->dw + (i * a->kernel_w + j) * a->out + t->first,
-                            x + h.at * a->channels + t->first, a->stride * a->channels,
-                            dy + h.first * a->out, a->out, h.last - h.first, t->n);
-        }
-    }
-}
-
-/* With several: the channel of output o is o / each. */
-static void weight_row_each(const struct conv_args *a, const struct shape *s, const struct piece *t,
-                            size_t n, size_t y)
-{
-    struct taps v = taps_of(y, a->stride, a->pad, a->kernel_h, a->height);
-    const float *dy = t->dy + (n * s->oh + y) * s->ow * a->out;
-    for (size_t i = v.first; i < v.last; i++) {
-        const float *x = t->x + (n * a->height + v.at + i - v.first) * a->width * a->channels;
-        for (size_t j = 0; j < a->kernel_w; j++) {
-            struct taps h = outputs_of(a, s->ow, j);
-            float *dw = t->dw + (i * a->kernel_w + j) * a->out;
-            for (size_t p = h.first; p < h.last; p++)
-                for (size_t o = t->first; o < t->first + t->n; o++)
-                    dw[o] += x[(h.at + (p - h.first) * a->stride) * a->channels + o / s->each] *
-                             dy[p * a->out + o];
-        }
-    }
-}
-
-CPU_CLONES static void bias_row(const float *dy, size_t pixels, size_t jump, float *db, size_t n)
-{
-    for (size_t p = 0; p < pixels; p++)
-        for (size_t o = 0; o < n; o++)
-            db[o] += dy[p * jump + o];
-}
-
-/* Sums in the order of images and rows; taps of distinct pieces never meet. */
-static void weight_piece(const struct conv_args *a, const struct shape *s, const struct piece *t)
-{
-    for (size_t tap = 0; t->dw != NULL && tap < a->kernel_h * a->kernel_w; tap++)
-        memset(t->dw + tap * a->out + t->first, 0, t->n * sizeof(*t->dw));
-    if (t->db != NULL) {
-        memset(t->db + t->first, 0, t->n * sizeof(*t->db));
-        bias_row(t->dy + t->first, a->batch * s->oh * s->ow, a->out, t->db + t->first, t->n);
-    }
-    if (t->dw == NULL)
-        return;
-    for (size_t n = 0; n < a->batch; n++) {
-        for (size_t y = 0; y < s->oh; y++) {
-            if (s->each == 1)
-                weight_row(a, s, t, n, y);
-            else
-                weight_row_each(a, s, t, n, y);
-        }
-    }
-}
-
-as_status cpu_depthwise_backward(const struct conv_args *a, const struct conv_grads *g)
-{
-    struct shape s = shape_of(a);
-    size_t in = a->height * a->width * a->channels, out = s.oh * s.ow * a->out;
-    for (size_t k = 0; k < a->members; k++) {
-        struct piece t = {.x = tensor_f32(a->x, k),
-                          .dy = tensor_f32(g->dy, k),
-                          .dw = tensor_f32(g->dw, k),
-                          .db = tensor_f32(g->db, k)};
-        if (t.dw != NULL || t.db != NULL) {
-            for (t.first = 0; t.first < a->out; t.first += LANES) {
-                t.n = a->out - t.first < LANES ? a->out - t.first : LANES;
-                weight_piece(a, &s, &t);
-            }
-        }
-        if (g->dx.buf == NULL)
+    const struct job *j = arg;
+    const struct conv_args *a = j->a;
+    struct some some = some_of(j, i);
+    size_t in = a->height * a->width * a->channels, out = j->s.oh * j->s.ow * a->out;
+    const float *w = tensor_f32(a->w, some.k), *dy = tensor_f32(j->g->dy, some.k);
+    for (size_t n = some.first; n < some.last; n++) {
+        float *dx = tensor_f32(j->g->dx, some.k) + n * in;
+        if (j->s.each == 1) {
+            loops_for(a->channels)->input(a, &j->s, dy + n * out, w, dx);
             continue;
-        for (size_t n = 0; n < a->batch; n++)
-            input_image(a, &s, t.dy + n * out, tensor_f32(a->w, k), tensor_f32(g->dx, k) + n * in);
+        }
+        memset(dx, 0, in * sizeof(*dx));
+        meet_image(a, &j->s, &(struct meeting){.w = w, .dy = dy + n * out, .dx = dx});
     }
+}
+
+#define WIDTH 16 /* channels of a tile of dw */
+
+/* dw of some channels, or of all where each has several outputs. */
+static void weight_some(const struct job *j, size_t k, size_t first, size_t last)
+{
+    const struct conv_args *a = j->a;
+    size_t in = a->height * a->width * a->channels, out = j->s.oh * j->s.ow * a->out;
+    const float *x = tensor_f32(a->x, k), *dy = tensor_f32(j->g->dy, k);
+    float *dw = tensor_f32(j->g->dw, k);
+    for (size_t tap = 0; tap < a->kernel_h * a->kernel_w; tap++)
+        memset(dw + tap * a->out + first * j->s.each, 0, (last - first) * j->s.each * sizeof(*dw));
+    for (size_t n = 0; n < a->batch; n++) {
+        if (j->s.each > 1)
+            meet_image(a, &j->s, &(struct meeting){.x = x + n * in, .dy = dy + n * out, .dw = dw});
+        for (size_t c = first; j->s.each == 1 && c < last;) {
+            const struct depthwise_loops *loops = loops_for(last - c);
+            loops->weights(a, &j->s, x + n * in, dy + n * out, c, dw);
+            c += loops->lanes;
+        }
+    }
+}
+
+static size_t weight_tiles(const struct job *j)
+{
+    return j->s.each > 1 ? 1 : (j->a->channels + WIDTH - 1) / WIDTH;
+}
+
+static void weight_tile(void *arg, size_t i)
+{
+    const struct job *j = arg;
+    const struct conv_args *a = j->a;
+    size_t tiles = weight_tiles(j), k = i / tiles;
+    size_t first = i % tiles * WIDTH, last = first + WIDTH;
+    if (tiles == 1 || last > a->channels)
+        last = a->channels;
+    if (j->g->dw.buf != NULL)
+        weight_some(j, k, first, last);
+    if (j->g->db.buf == NULL)
+        return;
+    float *db = tensor_f32(j->g->db, k) + first * j->s.each;
+    size_t n = (last - first) * j->s.each;
+    memset(db, 0, n * sizeof(*db));
+    conv_sum_rows(tensor_f32(j->g->dy, k) + first * j->s.each, a->batch * j->s.oh * j->s.ow, n,
+                  a->out, db);
+}
+
+as_status cpu_depthwise_backward(struct backend *be, const struct conv_args *a,
+                                 const struct conv_grads *g)
+{
+    struct job j = job_of(a);
+    j.g = g;
+    if (g->dw.buf != NULL || g->db.buf != NULL)
+        cpu_split(be, a->members * weight_tiles(&j), weight_tile, &j);
+    if (g->dx.buf != NULL)
+        cpu_split(be, a->members * tiles_of(&j), input_tile, &j);
     return AS_OK;
 }

@@ -66,12 +66,12 @@ void conv_unpad(const struct conv_plan *p, const struct conv_block *b, const flo
     }
 }
 
-CPU_CLONES void conv_sum_rows(const float *restrict src, size_t rows, size_t cols,
+CPU_CLONES void conv_sum_rows(const float *restrict src, size_t rows, size_t cols, size_t jump,
                               float *restrict sum)
 {
     for (size_t r = 0; r < rows; r++)
         for (size_t c = 0; c < cols; c++)
-            sum[c] += src[r * cols + c];
+            sum[c] += src[r * jump + c];
 }
 
 CPU_CLONES static void merge_row(const float *restrict src, size_t n, size_t jump, size_t cols,

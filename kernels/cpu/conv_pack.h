@@ -17,8 +17,8 @@ void conv_pad(const struct conv_plan *p, const struct conv_block *b, const float
 /* The reverse for a block of dx: what lies inside the image. */
 void conv_unpad(const struct conv_plan *p, const struct conv_block *b, const float *src, float *dx);
 
-/* sum[o] += over the rows of src [rows, cols], in their order. */
-void conv_sum_rows(const float *src, size_t rows, size_t cols, float *sum);
+/* sum[o] += over the rows of src [rows, cols], `jump` floats apart, in their order. */
+void conv_sum_rows(const float *src, size_t rows, size_t cols, size_t jump, float *sum);
 
 /* dst [rows, cols] = the sum, in their order, of n matrices in panels, `jump` floats apart. */
 void conv_merge(const struct conv_tile *t, const float *src, size_t n, size_t jump, size_t rows,

@@ -10,7 +10,7 @@
 #define LANES 4
 #define ROWS 6
 #define NAME(x) plain_##x
-#include "kernels/cpu/conv_tile_body.h"
+#include "kernels/cpu/conv_tile_body.inc"
 
 #ifdef CPU_HAS_CLONES
 
@@ -19,7 +19,7 @@
 #define LANES 8
 #define ROWS 6
 #define NAME(x) v3_##x
-#include "kernels/cpu/conv_tile_body.h"
+#include "kernels/cpu/conv_tile_body.inc"
 #pragma GCC pop_options
 
 #pragma GCC push_options
@@ -27,7 +27,7 @@
 #define LANES 16
 #define ROWS 8
 #define NAME(x) v4_##x
-#include "kernels/cpu/conv_tile_body.h"
+#include "kernels/cpu/conv_tile_body.inc"
 #pragma GCC pop_options
 
 const struct conv_tile *conv_tile(void)

@@ -1,5 +1,5 @@
 /* The two inner products of a convolution, in registers: written once with gcc's vectors
- * (conv_tile_body.h), compiled for three instruction sets, chosen when first asked for.
+ * (conv_tile_body.inc), compiled for three instruction sets, chosen when first asked for.
  *
  * A *panel* is a matrix of few columns, dense, each row a whole number of vectors: `cols` wide, or
  * half of that where the columns that count fit. What is beyond them is zero. */
@@ -21,7 +21,7 @@ struct pixel_tile {
     const float *panel; /* [runs * run][width] */
     const float *start; /* [width]: what the sums begin with; NULL: they are added to `to` */
     size_t cols;        /* how many columns are written */
-    bool relu; /* of the result; NaN stays */
+    bool relu;          /* of the result; NaN stays */
 };
 
 /* sum[r][c] += sum over pixels p of from[r][at(p)] panel[p][c]. Pixels are images of height x

@@ -1,3 +1,4 @@
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -64,6 +65,7 @@ CPU_INLINE void add_row(float *restrict to, const float *restrict from, size_t n
 CPU_CLONES static void backward_member(const struct lookup *m, const float *dy, float *dtable,
                                        float *dpositions)
 {
+    assert(m->tokens != NULL); /* the checks have seen to it */
     memset(dtable, 0, m->vocab * m->width * sizeof(*dtable));
     if (dpositions != NULL)
         memset(dpositions, 0, m->seq * m->width * sizeof(*dpositions));

@@ -155,7 +155,9 @@ static size_t piece_size(size_t n, size_t parts, size_t unit)
 
 struct gemm_grid gemm_grid(size_t m, size_t n, size_t k)
 {
-    size_t pieces = at_least_one(m * n * k / PIECE_WORK);
+    size_t pieces = m * n * k / PIECE_WORK;
+    if (pieces < 2)
+        return (struct gemm_grid){1, 1, m, n};
     size_t most = at_least_one(n / PIECE_COLS), across = pieces < most ? pieces : most;
     struct gemm_grid g = {.cols = piece_size(n, across, PIECE_COLS)};
     g.across = at_least_one((n + g.cols - 1) / g.cols);
@@ -166,6 +168,8 @@ struct gemm_grid gemm_grid(size_t m, size_t n, size_t k)
 
 struct gemm gemm_piece(const struct gemm *g, const struct gemm_grid *grid, size_t i)
 {
+    if (grid->n == 1)
+        return *g;
     size_t row = i / grid->across * grid->rows, col = i % grid->across * grid->cols;
     struct gemm p = *g;
     p.m = g->m - row < grid->rows ? g->m - row : grid->rows;

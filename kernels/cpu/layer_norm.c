@@ -2,6 +2,7 @@
  * of columns at a time, in the order of the rows. */
 #include "kernels/cpu/cpu.h"
 
+#include <assert.h>
 #include <math.h>
 
 #include "kernels/cpu/clones.h"
@@ -39,7 +40,7 @@ CPU_INLINE double row_squares(const float *x, double mean, size_t n)
     return add_lanes(lane);
 }
 
-/* One member; each pointer is the member's own. */
+/* Rows of one member; each pointer is at the first of them. */
 struct norm {
     const float *x, *gamma, *beta;
     float *mean, *inv_std;
@@ -47,19 +48,44 @@ struct norm {
     float eps;
 };
 
-static struct norm norm_of(const struct layer_norm_args *a, size_t k)
+/* A pass over all members, cut into tiles of rows, or of COLUMNS columns. */
+struct pass {
+    const struct layer_norm_args *a;
+    struct tensor y; /* forward */
+    struct tensor dy, dx, dgamma, dbeta;
+    size_t tile_rows, tiles; /* of a member */
+};
+
+static struct norm norm_of(const struct layer_norm_args *a, size_t k, size_t first, size_t rows)
 {
-    return (struct norm){tensor_f32(a->x, k),
+    /* The checks have seen to it. */
+    assert(a->x.buf != NULL && a->gamma.buf != NULL && a->beta.buf != NULL);
+    assert(a->mean.buf != NULL && a->inv_std.buf != NULL);
+    return (struct norm){tensor_f32(a->x, k) + first * a->width,
                          tensor_f32(a->gamma, k),
                          tensor_f32(a->beta, k),
-                         tensor_f32(a->mean, k),
-                         tensor_f32(a->inv_std, k),
-                         a->rows,
+                         tensor_f32(a->mean, k) + first,
+                         tensor_f32(a->inv_std, k) + first,
+                         rows,
                          a->width,
                          a->eps};
 }
 
-CPU_CLONES static void forward_member(const struct norm *m, float *y)
+static void cut_rows(struct pass *p)
+{
+    p->tile_rows = CPU_CHUNK / (p->a->width + 1) + 1;
+    p->tiles = (p->a->rows + p->tile_rows - 1) / p->tile_rows;
+}
+
+/* The rows of tile i of a member, the first in *ret_first. */
+static struct norm tile_of(const struct pass *p, size_t k, size_t i, size_t *ret_first)
+{
+    size_t first = i * p->tile_rows, left = p->a->rows - first;
+    *ret_first = first;
+    return norm_of(p->a, k, first, left < p->tile_rows ? left : p->tile_rows);
+}
+
+CPU_CLONES static void forward_rows(const struct norm *m, float *y)
 {
     double n = m->width > 0 ? (double)m->width : 1;
     const float *gamma = m->gamma, *beta = m->beta;
@@ -75,37 +101,50 @@ CPU_CLONES static void forward_member(const struct norm *m, float *y)
     }
 }
 
+static void forward_tile(void *arg, size_t i)
+{
+    const struct pass *p = arg;
+    size_t k = i / p->tiles, first;
+    struct norm m = tile_of(p, k, i % p->tiles, &first);
+    forward_rows(&m, tensor_f32(p->y, k) + first * m.width);
+}
+
 as_status cpu_layer_norm_forward(struct backend *be, const struct layer_norm_args *a,
                                  struct tensor y, struct as_err *err)
 {
-    (void)be;
     (void)err;
-    for (size_t k = 0; k < a->members; k++) {
-        struct norm m = norm_of(a, k);
-        forward_member(&m, tensor_f32(y, k));
-    }
+    struct pass p = {.a = a, .y = y};
+    cut_rows(&p);
+    cpu_split(be, a->members * p.tiles, forward_tile, &p);
     return AS_OK;
 }
 
-CPU_CLONES static void backward_params(const struct norm *m, const float *dy, float *dgamma,
-                                       float *dbeta)
+/* Columns [first, first + len), len <= COLUMNS. */
+CPU_CLONES static void backward_params(const struct norm *m, size_t first, size_t len,
+                                       const float *dy, float *dgamma, float *dbeta)
 {
-    for (size_t first = 0; first < m->width; first += COLUMNS) {
-        size_t len = m->width - first < COLUMNS ? m->width - first : COLUMNS;
-        double by_gamma[COLUMNS] = {0}, by_beta[COLUMNS] = {0};
-        for (size_t r = 0; r < m->rows; r++) {
-            const float *x = m->x + r * m->width + first, *g = dy + r * m->width + first;
-            float mean = m->mean[r], inv_std = m->inv_std[r];
-            for (size_t d = 0; d < len; d++) {
-                by_gamma[d] += (double)(g[d] * ((x[d] - mean) * inv_std));
-                by_beta[d] += (double)g[d];
-            }
-        }
+    double by_gamma[COLUMNS] = {0}, by_beta[COLUMNS] = {0};
+    for (size_t r = 0; r < m->rows; r++) {
+        const float *x = m->x + r * m->width + first, *g = dy + r * m->width + first;
+        float mean = m->mean[r], inv_std = m->inv_std[r];
         for (size_t d = 0; d < len; d++) {
-            dgamma[first + d] = (float)by_gamma[d];
-            dbeta[first + d] = (float)by_beta[d];
+            by_gamma[d] += (double)(g[d] * ((x[d] - mean) * inv_std));
+            by_beta[d] += (double)g[d];
         }
     }
+    for (size_t d = 0; d < len; d++) {
+        dgamma[first + d] = (float)by_gamma[d];
+        dbeta[first + d] = (float)by_beta[d];
+    }
+}
+
+static void params_tile(void *arg, size_t i)
+{
+    const struct pass *p = arg;
+    size_t k = i / p->tiles, first = i % p->tiles * COLUMNS, left = p->a->width - first;
+    struct norm m = norm_of(p->a, k, 0, p->a->rows);
+    backward_params(&m, first, left < COLUMNS ? left : COLUMNS, tensor_f32(p->dy, k),
+                    tensor_f32(p->dgamma, k), tensor_f32(p->dbeta, k));
 }
 
 /* With g = dy gamma: dx = inv_std * (g - mean(g) - x_hat mean(g x_hat)). dx may be dy. */
@@ -132,16 +171,24 @@ CPU_CLONES static void backward_rows(const struct norm *m, const float *dy, floa
     }
 }
 
+static void backward_tile(void *arg, size_t i)
+{
+    const struct pass *p = arg;
+    size_t k = i / p->tiles, first;
+    struct norm m = tile_of(p, k, i % p->tiles, &first);
+    backward_rows(&m, tensor_f32(p->dy, k) + first * m.width,
+                  tensor_f32(p->dx, k) + first * m.width);
+}
+
 as_status cpu_layer_norm_backward(struct backend *be, const struct layer_norm_args *a,
                                   struct tensor dy, struct tensor dx, struct tensor dgamma,
                                   struct tensor dbeta, struct as_err *err)
 {
-    (void)be;
     (void)err;
-    for (size_t k = 0; k < a->members; k++) {
-        struct norm m = norm_of(a, k);
-        backward_params(&m, tensor_f32(dy, k), tensor_f32(dgamma, k), tensor_f32(dbeta, k));
-        backward_rows(&m, tensor_f32(dy, k), tensor_f32(dx, k));
-    }
+    struct pass p = {.a = a, .dy = dy, .dx = dx, .dgamma = dgamma, .dbeta = dbeta};
+    p.tiles = (a->width + COLUMNS - 1) / COLUMNS;
+    cpu_split(be, a->members * p.tiles, params_tile, &p);
+    cut_rows(&p); /* only now: dx may be dy */
+    cpu_split(be, a->members * p.tiles, backward_tile, &p);
     return AS_OK;
 }

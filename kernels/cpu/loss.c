@@ -1,5 +1,5 @@
-/* A row at a time: largest and sums in one pass, exponentials in pieces of CHUNK that stay in the
- * first cache, then the gradient. Sums over a row are in double, in order. */
+/* A row at a time: the largest, exponentials with their sum, then the gradient. Sums over a row are
+ * in double and in a fixed order. */
 #include "kernels/cpu/cpu.h"
 
 #include <math.h>
@@ -7,7 +7,8 @@
 #include "kernels/cpu/clones.h"
 #include "kernels/cpu/vec_math.h"
 
-#define CHUNK 64
+#define LANES 16     /* floats that are worked on at once; sums have as many parts */
+#define MAX_TILES 64 /* of the rows of one member */
 
 void cpu_reduce_rows(const struct loss_out *o, size_t k, size_t batch)
 {
@@ -24,42 +25,73 @@ void cpu_reduce_rows(const struct loss_out *o, size_t k, size_t batch)
 struct scan {
     int32_t best; /* the first of the largest; -1 when one is NaN */
     float max;    /* NaN when one is NaN */
-    double sum;
 };
+
+/* The largest of whole blocks of LANES; NaN when one of their elements is. */
+CPU_INLINE float max_of_blocks(const float *z, size_t n)
+{
+    float lane[LANES], max = -INFINITY;
+    uint32_t odd[LANES] = {0}, any = 0;
+    for (size_t j = 0; j < LANES; j++)
+        lane[j] = -INFINITY;
+    for (size_t first = 0; first < n; first += LANES) {
+        for (size_t j = 0; j < LANES; j++) {
+            float v = z[first + j];
+            odd[j] |= v != v;
+            lane[j] = v > lane[j] ? v : lane[j];
+        }
+    }
+    for (size_t j = 0; j < LANES; j++) {
+        any |= odd[j];
+        max = lane[j] > max ? lane[j] : max;
+    }
+    return any != 0 ? NAN : max;
+}
 
 CPU_INLINE struct scan scan_row(const float *z, size_t n)
 {
-    struct scan s = {0, z[0], 0};
-    bool odd = false;
-    for (size_t c = 0; c < n; c++) {
-        s.sum += (double)z[c];
-        odd |= z[c] != z[c];
-        if (z[c] > s.max) {
-            s.max = z[c];
-            s.best = (int32_t)c;
-        }
-    }
-    if (odd) {
-        s.best = -1;
-        s.max = NAN;
-    }
-    return s;
+    size_t whole = n - n % LANES, best = 0;
+    float max = whole > 0 ? max_of_blocks(z, whole) : z[0];
+    for (size_t c = whole; c < n; c++)
+        max = z[c] > max || z[c] != z[c] ? z[c] : max; /* a NaN stays: nothing is larger */
+    if (max != max)
+        return (struct scan){-1, NAN};
+    while (z[best] != max)
+        best++;
+    return (struct scan){(int32_t)best, max};
+}
+
+/* In order. */
+CPU_INLINE double sum_row(const float *z, size_t n)
+{
+    double sum = 0;
+    for (size_t c = 0; c < n; c++)
+        sum += (double)z[c];
+    return sum;
 }
 
 /* Sum of exp(z - max); the terms go to `e` unless NULL (which may be z). */
 CPU_INLINE double exp_row(const float *z, float max, float *e, size_t n)
 {
-    double sum = 0;
-    for (size_t first = 0; first < n; first += CHUNK) {
-        float piece[CHUNK];
-        size_t len = n - first < CHUNK ? n - first : CHUNK;
-        for (size_t i = 0; i < len; i++)
-            piece[i] = vec_exp(z[first + i] - max);
-        for (size_t i = 0; i < len; i++)
-            sum += (double)piece[i];
+    double lane[LANES] = {0}, sum = 0;
+    float block[LANES];
+    size_t whole = n - n % LANES;
+    for (size_t first = 0; first < whole; first += LANES) {
+        for (size_t j = 0; j < LANES; j++)
+            block[j] = vec_exp(z[first + j] - max);
+        for (size_t j = 0; j < LANES; j++)
+            lane[j] += (double)block[j];
         if (e != NULL)
-            memcpy(e + first, piece, len * sizeof(*e));
+            memcpy(e + first, block, sizeof(block));
     }
+    for (size_t j = 0; whole > 0 && j < LANES; j++)
+        sum += lane[j];
+    for (size_t j = 0; j < n - whole; j++)
+        block[j] = vec_exp(z[whole + j] - max);
+    for (size_t j = 0; j < n - whole; j++)
+        sum += (double)block[j];
+    for (size_t j = 0; e != NULL && j < n - whole; j++)
+        e[whole + j] = block[j];
     return sum;
 }
 
@@ -122,7 +154,9 @@ CPU_INLINE struct found ce_row(const struct ce *ce, const float *z, int32_t labe
     double weight = sound && ce->weights != NULL ? (double)ce->weights[label] : 1;
     double smoothing = (double)ce->smoothing, even = smoothing / (double)n;
     bool in_top5 = ce->top5 && sound && s.best >= 0 && count_larger(z, n, (size_t)label) < 5;
-    double z_sum = ce->weights == NULL ? s.sum : even > 0 ? weighted_sum(ce->weights, z, n) : 0;
+    double z_sum = 0;
+    if (even > 0)
+        z_sum = ce->weights == NULL ? sum_row(z, n) : weighted_sum(ce->weights, z, n);
     double sum = exp_row(z, sound ? s.max : NAN, dz, n);
     double hit = (1 - smoothing) * weight, whole = hit + even * ce->all_weights;
     double lse = log(sum) + (double)s.max, loss = 0;
@@ -170,9 +204,46 @@ static void weigh(const struct softmax_ce_args *a, size_t k, struct ce *ce)
         ce->all_weights += (double)ce->weights[c];
 }
 
+/* Rows of one member, side by side. */
+struct ce_tiles {
+    const struct softmax_ce_args *a;
+    const struct ce *ce;
+    size_t k, rows; /* of one tile */
+    struct hits hits[MAX_TILES];
+};
+
+static void ce_tile(void *arg, size_t i)
+{
+    struct ce_tiles *t = arg;
+    const struct softmax_ce_args *a = t->a;
+    size_t first = i * t->rows, left = a->batch - first, at = first * a->classes;
+    float *dz = tensor_f32(a->dlogits, t->k);
+    ce_member(t->ce, tensor_f32(a->logits, t->k) + at, tensor_i32(a->labels, t->k) + first,
+              dz != NULL ? dz + at : NULL, tensor_f32(a->out.row_loss, t->k) + first,
+              tensor_i32(a->row_class, t->k) + first, left < t->rows ? left : t->rows, &t->hits[i]);
+}
+
+static struct hits ce_rows(struct backend *be, const struct softmax_ce_args *a, size_t k,
+                           const struct ce *ce)
+{
+    size_t rows = CPU_CHUNK / a->classes + 1, least = a->batch / MAX_TILES + 1;
+    struct ce_tiles t;
+    t.a = a;
+    t.ce = ce;
+    t.k = k;
+    t.rows = rows > least ? rows : least;
+    struct hits all = {0, 0};
+    size_t n = (a->batch + t.rows - 1) / t.rows;
+    cpu_split(be, n, ce_tile, &t);
+    for (size_t i = 0; i < n; i++) {
+        all.first += t.hits[i].first;
+        all.top5 += t.hits[i].top5;
+    }
+    return all;
+}
+
 as_status cpu_softmax_ce(struct backend *be, const struct softmax_ce_args *a, struct as_err *err)
 {
-    (void)be;
     (void)err;
     for (size_t k = 0; k < a->members; k++) {
         const float *smoothing = tensor_f32(a->smoothing, k);
@@ -187,10 +258,7 @@ as_status cpu_softmax_ce(struct backend *be, const struct softmax_ce_args *a, st
         };
         if (ce.weights != NULL)
             weigh(a, k, &ce);
-        struct hits hits;
-        ce_member(&ce, tensor_f32(a->logits, k), tensor_i32(a->labels, k),
-                  tensor_f32(a->dlogits, k), tensor_f32(a->out.row_loss, k),
-                  tensor_i32(a->row_class, k), a->batch, &hits);
+        struct hits hits = ce_rows(be, a, k, &ce);
         int32_t *correct = tensor_i32(a->correct, k), *top5 = tensor_i32(a->top5, k);
         *correct = (a->out.accumulate ? *correct : 0) + hits.first;
         if (top5 != NULL)

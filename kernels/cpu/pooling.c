@@ -2,10 +2,11 @@
  * and place together, without branches, and the gradient of a pixel is gathered from the windows
  * that it is in, so that nothing is scattered.
  *
- * An image is a piece that may run beside others. */
+ * Tiles: some images. */
 #include "kernels/cpu/cpu.h"
 
 #include "kernels/cpu/clones.h"
+#include "kernels/cpu/window.h"
 
 struct shape {
     size_t oh, ow;
@@ -34,27 +35,13 @@ CPU_INLINE struct window window_of(const struct pool_args *a, size_t y, size_t x
     return w;
 }
 
-/* Windows first to last - 1, along one axis. */
-struct range {
-    size_t first, last;
-};
-
-/* Those that hold the padded image's row (or column) `at`, of n; `at` grows from call to call. */
-CPU_INLINE void range_move(struct range *r, size_t at, size_t stride, size_t kernel, size_t n)
-{
-    while (r->first < n && r->first * stride + kernel <= at)
-        r->first++;
-    while (r->last < n && r->last * stride <= at)
-        r->last++;
-}
-
 #define LANES 1
 #define NAME(x) single_##x
-#include "kernels/cpu/pooling_body.h"
+#include "kernels/cpu/pooling_body.inc"
 
 #define LANES 4
 #define NAME(x) plain_##x
-#include "kernels/cpu/pooling_body.h"
+#include "kernels/cpu/pooling_body.inc"
 
 #ifdef CPU_HAS_CLONES
 
@@ -62,14 +49,14 @@ CPU_INLINE void range_move(struct range *r, size_t at, size_t stride, size_t ker
 #pragma GCC target("arch=x86-64-v3")
 #define LANES 8
 #define NAME(x) v3_##x
-#include "kernels/cpu/pooling_body.h"
+#include "kernels/cpu/pooling_body.inc"
 #pragma GCC pop_options
 
 #pragma GCC push_options
 #pragma GCC target("arch=x86-64-v4")
 #define LANES 16
 #define NAME(x) v4_##x
-#include "kernels/cpu/pooling_body.h"
+#include "kernels/cpu/pooling_body.inc"
 #pragma GCC pop_options
 
 #endif
@@ -92,40 +79,83 @@ static struct shape shape_of(const struct pool_args *a)
                           conv_out_len(a->width, a->kernel_w, a->stride, a->pad)};
 }
 
+struct job {
+    const struct pool_args *a;
+    struct shape s;
+    const struct pool_loops *loops;
+    size_t images, tiles; /* of a tile; of a member */
+    struct tensor from, to;
+};
+
+static struct job job_of(const struct pool_args *a, struct tensor from, struct tensor to)
+{
+    size_t image = a->height * a->width * a->channels;
+    struct job j = {.a = a,
+                    .s = shape_of(a),
+                    .loops = loops_for(a->channels),
+                    .images = image == 0 || image >= CPU_CHUNK ? 1 : CPU_CHUNK / image,
+                    .from = from,
+                    .to = to};
+    j.tiles = image == 0 ? 0 : (a->batch + j.images - 1) / j.images;
+    return j;
+}
+
+/* Image n of member k. */
+static void forward_image(const struct job *j, size_t k, size_t n)
+{
+    const struct pool_args *a = j->a;
+    size_t in = a->height * a->width * a->channels, out = j->s.oh * j->s.ow * a->channels;
+    const float *from = tensor_f32(j->from, k) + n * in;
+    float *to = tensor_f32(j->to, k) + n * out;
+    if (a->kind == POOL_MAX)
+        j->loops->max(a, &j->s, from, to, tensor_i32(a->index, k) + n * out);
+    else
+        j->loops->avg(a, &j->s, from, to);
+}
+
+static void backward_image(const struct job *j, size_t k, size_t n)
+{
+    const struct pool_args *a = j->a;
+    size_t in = a->height * a->width * a->channels, out = j->s.oh * j->s.ow * a->channels;
+    j->loops->back(a, &j->s, tensor_f32(j->from, k) + n * out,
+                   a->kind == POOL_MAX ? tensor_i32(a->index, k) + n * out : NULL,
+                   tensor_f32(j->to, k) + n * in);
+}
+
+static size_t last_image(const struct job *j, size_t i)
+{
+    size_t last = (i % j->tiles + 1) * j->images;
+    return last < j->a->batch ? last : j->a->batch;
+}
+
+static void forward_tile(void *arg, size_t i)
+{
+    const struct job *j = arg;
+    for (size_t n = i % j->tiles * j->images; n < last_image(j, i); n++)
+        forward_image(j, i / j->tiles, n);
+}
+
+static void backward_tile(void *arg, size_t i)
+{
+    const struct job *j = arg;
+    for (size_t n = i % j->tiles * j->images; n < last_image(j, i); n++)
+        backward_image(j, i / j->tiles, n);
+}
+
 as_status cpu_pool_forward(struct backend *be, const struct pool_args *a, struct tensor x,
                            struct tensor y, struct as_err *err)
 {
-    (void)be;
     (void)err;
-    const struct pool_loops *loops = loops_for(a->channels);
-    struct shape s = shape_of(a);
-    size_t in = a->height * a->width * a->channels, out = s.oh * s.ow * a->channels;
-    for (size_t k = 0; k < a->members; k++) {
-        for (size_t n = 0; n < a->batch; n++) {
-            const float *from = tensor_f32(x, k) + n * in;
-            float *to = tensor_f32(y, k) + n * out;
-            if (a->kind == POOL_MAX)
-                loops->max(a, &s, from, to, tensor_i32(a->index, k) + n * out);
-            else
-                loops->avg(a, &s, from, to);
-        }
-    }
+    struct job j = job_of(a, x, y);
+    cpu_split(be, a->members * j.tiles, forward_tile, &j);
     return AS_OK;
 }
 
 as_status cpu_pool_backward(struct backend *be, const struct pool_args *a, struct tensor dy,
                             struct tensor dx, struct as_err *err)
 {
-    (void)be;
     (void)err;
-    const struct pool_loops *loops = loops_for(a->channels);
-    struct shape s = shape_of(a);
-    size_t in = a->height * a->width * a->channels, out = s.oh * s.ow * a->channels;
-    for (size_t k = 0; k < a->members; k++) {
-        const int32_t *index = a->kind == POOL_MAX ? tensor_i32(a->index, k) : NULL;
-        for (size_t n = 0; n < a->batch; n++)
-            loops->back(a, &s, tensor_f32(dy, k) + n * out, index != NULL ? index + n * out : NULL,
-                        tensor_f32(dx, k) + n * in);
-    }
+    struct job j = job_of(a, dy, dx);
+    cpu_split(be, a->members * j.tiles, backward_tile, &j);
     return AS_OK;
 }

@@ -1,5 +1,6 @@
 #include "kernels/reference/reference.h"
 
+#include <assert.h>
 #include <math.h>
 
 /* One channel under the window of the output pixel (y, x). */
@@ -39,7 +40,7 @@ static void forward_member(const struct pool_args *a, const float *x, float *y, 
         for (size_t p = 0; p < oh * ow; p++) {
             for (size_t c = 0; c < a->channels; c++, at++) {
                 struct window seen = look(a, image, c, p / ow, p % ow);
-                if (a->kind == POOL_AVG) {
+                if (index == NULL) {
                     y[at] = (float)(seen.sum / (double)(a->kernel_h * a->kernel_w));
                     continue;
                 }
@@ -61,7 +62,8 @@ as_status ref_pool_forward(struct backend *be, const struct pool_args *a, struct
     return AS_OK;
 }
 
-/* dx of one input element: the sum over the windows that it is in (avg) or that chose it (max). */
+/* dx of one input element: the sum over the windows that it is in (avg: index is NULL) or that
+ * chose it (max). */
 static double gradient(const struct pool_args *a, const float *dy, const int32_t *index, size_t h,
                        size_t w, size_t c)
 {
@@ -75,7 +77,7 @@ static double gradient(const struct pool_args *a, const float *dy, const int32_t
             if (h + a->pad < top || h + a->pad >= top + a->kernel_h || w + a->pad < left ||
                 w + a->pad >= left + a->kernel_w)
                 continue;
-            if (a->kind == POOL_AVG)
+            if (index == NULL)
                 sum += (double)dy[at] / (double)(a->kernel_h * a->kernel_w);
             else if (index[at] == (int32_t)(h * a->width + w))
                 sum += (double)dy[at];
@@ -87,6 +89,7 @@ static double gradient(const struct pool_args *a, const float *dy, const int32_t
 static void backward_member(const struct pool_args *a, const float *dy, const int32_t *index,
                             float *dx)
 {
+    assert(dx != NULL);
     size_t outputs = conv_out_len(a->height, a->kernel_h, a->stride, a->pad) *
                      conv_out_len(a->width, a->kernel_w, a->stride, a->pad) * a->channels;
     for (size_t n = 0; n < a->batch; n++)

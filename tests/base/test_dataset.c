@@ -303,6 +303,11 @@ START_TEST(several_targets)
     ck_fails(refused(table, "v,v", DATASET_TASK_AUTO), AS_E_INVAL, err, "twice");
     ck_fails(refused(table, "v,w", DATASET_TASK_AUTO), AS_E_INVAL, err, "'w'");
     dataset_info_done(&info);
+    ck_ok(inspect("a,b,a\n1,2,x\n2,3,y\n", "-1", DATASET_TASK_AUTO, &info), err);
+    ck_assert_str_eq(info.target, "2"); /* its name would not do: another has it too */
+    AS_AUTO(dataset_done) struct dataset twice = load(&info);
+    ck_assert_float_eq(twice.x[0], 1);
+    dataset_info_done(&info);
     ck_ok(inspect("a,\"u,v\"\n1,1.5\n2,2.5\n", "u,v", DATASET_TASK_AUTO, &info), err);
     ck_assert_uint_eq(info.n_outputs, 1); /* one column of that name */
 }
@@ -383,6 +388,55 @@ START_TEST(bad_json)
 }
 END_TEST
 
+static void put(const char *path, const char *bytes, size_t len)
+{
+    FILE *f = fopen(path, "wb"); /* not synced: hundreds of times in a test */
+    ck_assert_ptr_nonnull(f);
+    ck_assert_uint_eq(fwrite(bytes, 1, len, f), len);
+    ck_assert_int_eq(fclose(f), 0);
+}
+
+/* What is loaded from the copy is what was loaded from the file; a copy that is not whole, or of
+ * another data set, is made again. */
+START_TEST(decoded_copy)
+{
+    AS_AUTO(dataset_info_done) struct dataset_info info = {0}, other = {0};
+    AS_AUTO(dataset_done) struct dataset first = {0};
+    AS_AUTO(as_freep) char *whole = NULL;
+    char copy[80];
+    size_t len = 0;
+    (void)snprintf(copy, sizeof copy, "%s/copy", dir);
+    struct dataset_paths paths = {.table = csv_path, .decoded = copy};
+    ck_ok(inspect("a,b,y\n1.5,x,p\n300,x,q\n3,z,p\n4,z,q\n", "y", DATASET_TASK_AUTO, &info), err);
+    ck_ok(dataset_load(&paths, &info, &first, &err), err);
+    ck_ok(file_read(copy, 4096, &whole, &len, &err), err);
+    ck_ok(file_replace(csv_path, "gone", 4, 0644, &err), err);
+    AS_AUTO(dataset_done) struct dataset again = {0};
+    ck_ok(dataset_load(&paths, &info, &again, &err), err);
+    ck_assert_mem_eq(again.x, first.x, 8 * sizeof(float));
+    ck_assert_mem_eq(again.labels, first.labels, 4 * sizeof(int32_t));
+    struct dataset no = {0};
+    for (size_t i = 0; i < len; i++) { /* cut, and each byte damaged */
+        put(copy, whole, i);
+        ck_assert_int_eq(dataset_load(&paths, &info, &no, &err), AS_E_INVAL);
+        bool unused = i >= 82 && i < 88; /* of the header */
+        whole[i] ^= 64;
+        put(copy, whole, len);
+        if (!unused)
+            ck_assert_int_eq(dataset_load(&paths, &info, &no, &err), AS_E_INVAL);
+        whole[i] ^= 64;
+    }
+    put(copy, whole, len);
+    ck_ok(inspect("a,b,y\n1,x,p\n300,x,q\n3,u,p\n4,u,q\n", "y", DATASET_TASK_AUTO, &other), err);
+    AS_AUTO(dataset_done) struct dataset third = {0};
+    ck_ok(dataset_load(&paths, &other, &third, &err), err);
+    ck_assert_float_eq(third.x[0], 1);
+    paths.decoded = "/nowhere/copy"; /* it cannot be written: no matter */
+    AS_AUTO(dataset_done) struct dataset fourth = {0};
+    ck_ok(dataset_load(&paths, &other, &fourth, &err), err);
+}
+END_TEST
+
 START_TEST(out_of_memory)
 {
     for (size_t n = 1; n < 60; n++) {
@@ -437,6 +491,7 @@ Suite *test_suite(void)
     tcase_add_test(t, several_targets);
     tcase_add_test(t, json_round_trip);
     tcase_add_test(t, bad_json);
+    tcase_add_test(t, decoded_copy);
     tcase_add_test(t, out_of_memory);
     tcase_add_test(t, digits);
     suite_add_tcase(s, t);

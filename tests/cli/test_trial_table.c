@@ -68,7 +68,7 @@ START_TEST(several_objectives_and_a_constraint)
         "[{\"number\":0,\"state\":\"completed\",\"value\":0.5,\"feasible\":true,\"metrics\":{"
         "\"error\":0.5,\"speed\":3,\"mb\":9,\"other\":1},\"params\":{\"x\":1}},"
         "{\"number\":1,\"state\":\"completed\",\"value\":0.1,\"feasible\":false,\"metrics\":{"
-        "\"error\":0.1,\"speed\":4,\"mb\":11},\"params\":{\"x\":2}},"
+        "\"error\":0.1,\"speed\":4,\"mb\":11},\"params\":{\"x\":2},\"group\":\"s.g1.1\"},"
         "{\"number\":2,\"state\":\"running\",\"value\":null,\"feasible\":null,\"metrics\":{},"
         "\"params\":{\"x\":3}}]";
     AS_AUTO(table_freep) struct table *t = NULL;
@@ -81,10 +81,10 @@ START_TEST(several_objectives_and_a_constraint)
     ck_ok(trial_table_create(items, TRIAL_TABLE_ALL, sweep, &look, &t, &err), err);
     ck_ok(table_format(t, &look, &b, NULL, &err), err);
     ck_assert_str_eq(str_cstr(&b),
-                     "trial\tstate\terror\tspeed\tmb\tfeasible\tstep\ttime\tx\treason\n"
-                     "0\tcompleted\t0.5\t3\t9\tyes\t\t\t1\t\n"
-                     "1\tcompleted\t0.1\t4\t11\tno\t\t\t2\t\n"
-                     "2\trunning\t\t\t\t\t\t\t3\t\n");
+                     "trial\tstate\terror\tspeed\tmb\tfeasible\tstep\ttime\tx\tgroup\treason\n"
+                     "0\tcompleted\t0.5\t3\t9\tyes\t\t\t1\t\t\n"
+                     "1\tcompleted\t0.1\t4\t11\tno\t\t\t2\ts.g1.1\t\n"
+                     "2\trunning\t\t\t\t\t\t\t3\t\t\n");
     str_done(&b);
 }
 END_TEST

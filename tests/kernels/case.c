@@ -41,6 +41,22 @@ void case_do(const struct case_run *r, case_call *call)
     do_side(r, call, s);
 }
 
+void case_put(const struct case_run *r, size_t place, const float *values)
+{
+    for (size_t i = 0; i < r->op->places[place].n; i++)
+        twin_set_f32(&r->at[place], 0, i, values[i]);
+}
+
+void case_expect(const struct case_run *r, size_t place, const float *want, float tolerance)
+{
+    FOR_SIDES(s)
+    for (size_t i = 0; i < r->op->places[place].n; i++)
+        ck_assert_msg(fabsf(twin_get_f32(&r->at[place], s, 0, i) - want[i]) <= tolerance,
+                      "%s[%zu] on %s: %.9g, expected %.9g", r->op->places[place].name, i,
+                      backend_name(twin_backend(s)), (double)twin_get_f32(&r->at[place], s, 0, i),
+                      (double)want[i]);
+}
+
 void case_same(const struct case_run *r)
 {
     for (size_t i = 0; i < r->op->n_places; i++)

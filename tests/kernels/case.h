@@ -46,6 +46,10 @@ struct case_run case_make(const struct case_op *op, size_t members, bool shared)
 /* Run the operation (or another call over the same places) on both sides; it must succeed. */
 void case_do(const struct case_run *r, case_call *call);
 
+/* Give a float place of member 0 its values, on both sides; hold it against some, on each. */
+void case_put(const struct case_run *r, size_t place, const float *values);
+void case_expect(const struct case_run *r, size_t place, const float *want, float tolerance);
+
 /* Every place, outputs and inputs: both sides alike, NaN like NaN. */
 void case_same(const struct case_run *r);
 

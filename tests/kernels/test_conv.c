@@ -336,6 +336,58 @@ START_TEST(member_alone)
 }
 END_TEST
 
+/* y, dx and dw of a convolution on a cpu back end with so many threads, one after another. */
+static void with_threads(const struct shape *s, int threads, float *ret)
+{
+    struct as_err err;
+    struct backend *be = NULL;
+    struct buf *b = NULL, *work = NULL;
+    struct conv_args a = args_of(s);
+    size_t k = s->members, ny = y_len(s), nx = x_len(s), nw = w_len(s);
+    size_t n = k * (2 * ny + 2 * nx + 2 * nw);
+    float *data = calloc(n, sizeof(*data));
+    ck_assert_ptr_nonnull(data);
+    for (size_t i = 0; i < n; i++)
+        data[i] = (float)(i * 37 % 101) / 50 - 1;
+    ck_ok(backend_open("cpu", &(struct backend_opts){.threads = threads}, &be, &err), err);
+    ck_ok(buf_create(be, BUF_F32, n, &b, &err), err);
+    ck_ok(buf_upload(b, 0, data, n, &err), err);
+    free(data);
+    a.work = work_for(be, &a, &work);
+    struct tensor y = tensor_at(b, 0, ny), dx = tensor_at(b, k * ny, nx);
+    struct tensor dw = tensor_at(b, k * (ny + nx), nw);
+    size_t inputs = k * (ny + nx + nw);
+    a.x = tensor_at(b, inputs, nx);
+    a.w = tensor_at(b, inputs + k * nx, nw);
+    struct conv_grads g = {tensor_at(b, inputs + k * (nx + nw), ny), dx, dw, tensor_none()};
+    ck_ok(backend_conv_forward(be, &a, ACT_TANH, y, tensor_none(), &err), err);
+    ck_ok(backend_conv_backward(be, &a, &g, &err), err);
+    ck_ok(buf_download(b, 0, ret, inputs, &err), err);
+    buf_free(work);
+    buf_free(b);
+    backend_free(be);
+}
+
+START_TEST(any_threads)
+{
+    static const struct shape some[] = {
+        {2, 20, 12, 12, 20, 50, 5, 5, 1, 0, 1},
+        {1, 3, 3, 3, 140, 130, 3, 3, 1, 1, 1},
+        {1, 9, 40, 40, 20, 20, 3, 3, 1, 1, 20},
+    };
+    for (size_t i = 0; i < AS_ARRAY_LEN(some); i++) {
+        size_t n = some[i].members * (y_len(&some[i]) + x_len(&some[i]) + w_len(&some[i]));
+        float *one = calloc(n, sizeof(*one)), *three = calloc(n, sizeof(*three));
+        ck_assert(one != NULL && three != NULL);
+        with_threads(&some[i], 1, one);
+        with_threads(&some[i], 3, three);
+        ck_assert_msg(memcmp(one, three, n * sizeof(*one)) == 0, "shape %zu differs", i);
+        free(one);
+        free(three);
+    }
+}
+END_TEST
+
 /* A NaN in one image stays in that image; in a weight it reaches what the weight touches. */
 START_TEST(not_a_number)
 {
@@ -447,6 +499,7 @@ Suite *test_suite(void)
     tcase_add_test(c, by_hand);
     tcase_add_test(c, by_differences);
     tcase_add_test(c, member_alone);
+    tcase_add_test(c, any_threads);
     tcase_add_test(c, not_a_number);
     tcase_add_test(c, bad_sizes);
     tcase_add_test(c, bad_tensors);

@@ -297,7 +297,8 @@ START_TEST(augment_by_rule)
             int i = at / SIDE, j = at % SIDE, row = i - down, col = j - right;
             bool cut = i >= top && i < top + 2 && j >= left && j < left + 2;
             bool inside = !cut && row >= 0 && row < SIDE && col >= 0 && col < SIDE;
-            float want = inside ? twin_get_f32(&r.at[X], s, 0, (size_t)(row * SIDE + col)) : 0;
+            float want =
+                inside ? twin_get_f32(&r.at[X], s, 0, (size_t)row * SIDE + (size_t)col) : 0;
             ck_assert(twin_get_f32(&r.at[Y], s, 0, (size_t)at) == want);
         }
     }

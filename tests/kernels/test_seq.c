@@ -1,4 +1,4 @@
-/* Layer normalisation, embedding, attention: twins at odd shapes, bits alone and in a group,
+/* Layer normalisation, embedding: twins at odd shapes, bits alone and in a group,
  * finite differences, figures from PyTorch 1.13, arguments. */
 #include <math.h>
 #include <string.h>
@@ -115,42 +115,26 @@ START_TEST(layer_norm_gradients)
 }
 END_TEST
 
-static void put(const struct case_run *r, size_t place, const float *values)
-{
-    for (size_t i = 0; i < r->op->places[place].n; i++)
-        twin_set_f32(&r->at[place], 0, i, values[i]);
-}
-
-static void expect(const struct case_run *r, size_t place, const float *want, float tolerance)
-{
-    FOR_SIDES(s)
-    for (size_t i = 0; i < r->op->places[place].n; i++)
-        ck_assert_msg(fabsf(twin_get_f32(&r->at[place], s, 0, i) - want[i]) <= tolerance,
-                      "%s[%zu] on %s: %.9g, expected %.9g", r->op->places[place].name, i,
-                      backend_name(twin_backend(s)), (double)twin_get_f32(&r->at[place], s, 0, i),
-                      (double)want[i]);
-}
-
 START_TEST(layer_norm_as_torch)
 {
     static const struct norm_shape shape = {2, 3};
     struct case_op op = norm_op(&shape, norm_both);
     struct case_run r = case_make(&op, 1, false);
-    put(&r, X, (const float[]){1, 2, 4, -1, 0.5f, 0.25f});
-    put(&r, GAMMA, (const float[]){1, -2, 0.5f});
-    put(&r, BETA, (const float[]){0, 1, -1});
-    put(&r, DY, (const float[]){1, -1, 2, 0.5f, 1, -0.25f});
+    case_put(&r, X, (const float[]){1, 2, 4, -1, 0.5f, 0.25f});
+    case_put(&r, GAMMA, (const float[]){1, -2, 0.5f});
+    case_put(&r, BETA, (const float[]){0, 1, -1});
+    case_put(&r, DY, (const float[]){1, -1, 2, 0.5f, 1, -0.25f});
     case_do(&r, op.call);
-    expect(&r, Y,
-           (const float[]){-1.0690414f, 1.5345206f, -0.3318491f, -1.3969852f, -0.77798116f,
-                           -0.74600267f},
-           2e-6f);
-    expect(
+    case_expect(&r, Y,
+                (const float[]){-1.0690414f, 1.5345206f, -0.3318491f, -1.3969852f, -0.77798116f,
+                                -0.74600267f},
+                2e-6f);
+    case_expect(
         &r, DX,
         (const float[]){-0.34362f, 0.51543069f, -0.1718111f, -0.21503639f, -1.0754182f, 1.2904551f},
         2e-6f);
-    expect(&r, DGAMMA, (const float[]){-1.767534f, 1.156251f, 2.5456049f}, 2e-6f);
-    expect(&r, DBETA, (const float[]){1.5f, 0, 1.75f}, 1e-6f);
+    case_expect(&r, DGAMMA, (const float[]){-1.767534f, 1.156251f, 2.5456049f}, 2e-6f);
+    case_expect(&r, DBETA, (const float[]){1.5f, 0, 1.75f}, 1e-6f);
 }
 END_TEST
 
@@ -272,9 +256,9 @@ START_TEST(embedding_by_hand)
     struct case_op op = lookup_op(&shape, lookup_both, 1, 2);
     struct case_run r = case_make(&op, 1, false);
     twin_set_i32(&r.at[TOKENS], 0, 2, 9);
-    put(&r, TABLE, (const float[]){3, 5});
-    put(&r, POSITIONS, (const float[]){0.5f, 0.25f, 0});
-    put(&r, DOUT, (const float[]){1, 2, 4});
+    case_put(&r, TABLE, (const float[]){3, 5});
+    case_put(&r, POSITIONS, (const float[]){0.5f, 0.25f, 0});
+    case_put(&r, DOUT, (const float[]){1, 2, 4});
     case_do(&r, op.call);
     FOR_SIDES(s)
     {
@@ -282,191 +266,8 @@ START_TEST(embedding_by_hand)
         ck_assert_float_eq(twin_get_f32(&r.at[OUT], s, 0, 1), 5.25f);
         ck_assert_float_nan(twin_get_f32(&r.at[OUT], s, 0, 2));
     }
-    expect(&r, DTABLE, (const float[]){0, 3}, 0);
-    expect(&r, DPOSITIONS, (const float[]){1, 2, 4}, 0);
-}
-END_TEST
-
-/* ---- attention ---- */
-
-struct attend_shape {
-    size_t batch, heads, seq, dim;
-};
-
-enum { QKV, ATTENDED, LSE, WORK, DATTENDED, DQKV, ATTEND_PLACES };
-
-static struct attention_args attend_args(size_t members, const struct tensor *t, const void *shape)
-{
-    const struct attend_shape *s = shape;
-    return (struct attention_args){.members = members,
-                                   .batch = s->batch,
-                                   .heads = s->heads,
-                                   .seq = s->seq,
-                                   .head_dim = s->dim,
-                                   .qkv = t[QKV],
-                                   .out = t[ATTENDED],
-                                   .lse = t[LSE],
-                                   .work = t[WORK]};
-}
-
-static as_status attend_forward(struct backend *be, size_t members, const struct tensor *t,
-                                const void *shape, struct as_err *err)
-{
-    struct attention_args a = attend_args(members, t, shape);
-    return backend_attention_forward(be, &a, err);
-}
-
-static as_status attend_backward(struct backend *be, size_t members, const struct tensor *t,
-                                 const void *shape, struct as_err *err)
-{
-    struct attention_args a = attend_args(members, t, shape);
-    return backend_attention_backward(be, &a, t[DATTENDED], t[DQKV], err);
-}
-
-static as_status attend_both(struct backend *be, size_t members, const struct tensor *t,
-                             const void *shape, struct as_err *err)
-{
-    as_status st = attend_forward(be, members, t, shape, err);
-    return st < 0 ? st : attend_backward(be, members, t, shape, err);
-}
-
-static struct case_op attend_op(const struct attend_shape *s, case_call *call, float range)
-{
-    struct attention_args a = attend_args(1, (struct tensor[ATTEND_PLACES]){{0}}, s);
-    size_t n = s->batch * s->seq * s->heads * s->dim, work = 0;
-    FOR_SIDES(side)
-    {
-        size_t need = backend_attention_work(twin_backend(side), &a);
-        work = need > work ? need : work;
-    }
-    return (struct case_op){
-        .call = call,
-        .shape = s,
-        .n_places = ATTEND_PLACES,
-        .atol = 4e-6f,
-        .rtol = 4e-6f,
-        .places = {[QKV] = {"qkv", BUF_F32, 3 * n, -range, range, CASE_SHARED},
-                   [ATTENDED] = {"out", BUF_F32, n, 5, 6, 0},
-                   [LSE] = {"lse", BUF_F32, s->batch * s->heads * s->seq, 5, 6, 0},
-                   [WORK] = {"work", BUF_F32, work, 5, 6, CASE_SCRATCH},
-                   [DATTENDED] = {"dout", BUF_F32, n, -1, 1, 0},
-                   [DQKV] = {"dqkv", BUF_F32, 3 * n, 5, 6, 0}},
-    };
-}
-
-START_TEST(attention)
-{
-    static const struct attend_shape shapes[] = {
-        {0, 2, 3, 4},   {2, 0, 3, 4},   {2, 2, 0, 4},  {1, 2, 5, 0},  {1, 1, 1, 1},
-        {3, 2, 1, 5},   {2, 3, 7, 1},   {1, 1, 63, 8}, {2, 1, 64, 4}, {1, 2, 65, 3},
-        {1, 1, 130, 5}, {2, 4, 16, 33}, {1, 1, 9, 70}};
-    for (size_t i = 0; i < AS_ARRAY_LEN(shapes); i++) {
-        struct case_op op = attend_op(&shapes[i], attend_both, 2);
-        case_twin(&op);
-        case_slots(&op);
-    }
-}
-END_TEST
-
-START_TEST(attention_gradients)
-{
-    static const struct attend_shape shapes[] = {{2, 2, 5, 3}, {1, 1, 67, 1}};
-    for (size_t i = 0; i < AS_ARRAY_LEN(shapes); i++) {
-        struct case_op op = attend_op(&shapes[i], attend_forward, 1);
-        struct case_gradient g = {attend_backward, QKV, DQKV, ATTENDED, DATTENDED, 5e-3f, 2e-3f};
-        case_differences(&op, &g);
-    }
-}
-END_TEST
-
-START_TEST(attention_as_torch)
-{
-    static const struct attend_shape shape = {1, 1, 3, 2};
-    struct case_op op = attend_op(&shape, attend_both, 1);
-    struct case_run r = case_make(&op, 1, false);
-    for (size_t i = 0; i < 18; i++)
-        twin_set_f32(&r.at[QKV], 0, i, (float)((int)(i * 7 % 11) - 5) / 4);
-    for (size_t i = 0; i < 6; i++)
-        twin_set_f32(&r.at[DATTENDED], 0, i, (float)((int)(i * 5 % 7) - 3) / 2);
-    case_do(&r, op.call);
-    expect(&r, ATTENDED,
-           (const float[]){0.25f, -0.75f, 0.043739505f, -0.95626044f, -0.42699867f, 0.13866317f},
-           1e-6f);
-    expect(&r, LSE, (const float[]){0.88388348f, 0.17836139f, 0.91684568f}, 1e-6f);
-    expect(&r, DQKV,
-           (const float[]){0, 0, -0.04219861f, -0.043484125f, -1.1769987f, 0.52018809f,
-                           -0.042841405f, -0.042841345f, 0.053034756f, 0.032648016f, 0.32300133f,
-                           -0.30485386f, -0.0052783606f, 0.054320231f, -0.010836107f, 0.010836107f,
-                           0.85399735f, 0.28466579f},
-           1e-6f);
-}
-END_TEST
-
-/* Scores of some thousands: the softmax is taken off its largest, so nothing overflows. */
-START_TEST(attention_extremes)
-{
-    static const struct attend_shape shape = {1, 2, 70, 16};
-    struct case_op op = attend_op(&shape, attend_both, 60);
-    op.atol = 2e-2f; /* scores of 1e4 have a last place of 1e-3 */
-    struct case_run r = case_make(&op, 1, false);
-    case_do(&r, op.call);
-    FOR_SIDES(s)
-    for (size_t i = 0; i < op.places[DQKV].n; i++)
-        ck_assert(isfinite(twin_get_f32(&r.at[DQKV], s, 0, i)));
-    FOR_SIDES(s)
-    for (size_t i = 0; i < op.places[ATTENDED].n; i++)
-        ck_assert_float_le(fabsf(twin_get_f32(&r.at[ATTENDED], s, 0, i)), 60.001f);
-}
-END_TEST
-
-/* No position sees a later one: changing the last changes no other output, to the bit. */
-START_TEST(attention_is_causal)
-{
-    static const struct attend_shape shape = {1, 1, 70, 4};
-    struct case_op op = attend_op(&shape, attend_forward, 1);
-    struct case_run r = case_make(&op, 1, false);
-    float before[SIDES][69 * 4];
-    case_do(&r, op.call);
-    FOR_SIDES(s)
-    for (size_t i = 0; i < 69 * 4; i++)
-        before[s][i] = twin_get_f32(&r.at[ATTENDED], s, 0, i);
-    for (size_t i = 0; i < 12; i++)
-        twin_set_f32(&r.at[QKV], 0, 69 * 12 + i, 9);
-    case_do(&r, op.call);
-    FOR_SIDES(s)
-    for (size_t i = 0; i < 69 * 4; i++)
-        ck_assert(before[s][i] == twin_get_f32(&r.at[ATTENDED], s, 0, i));
-}
-END_TEST
-
-/* A NaN reaches the positions from its own on; other heads and sequences stay sound. */
-START_TEST(attention_nan)
-{
-    static const struct attend_shape shape = {2, 2, 5, 4};
-    struct case_op op = attend_op(&shape, attend_both, 1);
-    for (size_t part = 0; part < 3; part++) {
-        struct case_run r = case_make(&op, 1, false);
-        twin_set_f32(&r.at[QKV], 0, ((1 * 3 + part) * 2 + 0) * 4, NAN); /* b 0, t 1, head 0 */
-        case_do(&r, op.call);
-        FOR_SIDES(s)
-        {
-            ck_assert_float_nan(twin_get_f32(&r.at[ATTENDED], s, 0, (1 * 2 + 0) * 4));
-            ck_assert(isfinite(twin_get_f32(&r.at[ATTENDED], s, 0, (4 * 2 + 1) * 4)));
-            ck_assert(isfinite(twin_get_f32(&r.at[ATTENDED], s, 0, (5 + 1) * 2 * 4)));
-        }
-    }
-}
-END_TEST
-
-/* Twice the length is at most twice the stripe: nothing grows with the square. A figure per row of
- * each head is the most. */
-START_TEST(attention_work_is_bounded)
-{
-    struct attention_args a = {.members = 1, .batch = 64, .heads = 16, .seq = 4096, .head_dim = 64};
-    size_t once = backend_attention_work(twin_backend(1), &a);
-    ck_assert_uint_le(once, a.batch * a.heads * a.seq);
-    a.seq *= 2;
-    ck_assert_uint_le(backend_attention_work(twin_backend(1), &a), 2 * once);
+    case_expect(&r, DTABLE, (const float[]){0, 3}, 0);
+    case_expect(&r, DPOSITIONS, (const float[]){1, 2, 4}, 0);
 }
 END_TEST
 
@@ -495,14 +296,6 @@ START_TEST(arguments)
     e.vocab = 40;
     ck_fails(backend_embedding_backward(be, &e, f, f, none, &err), AS_E_INVAL, err,
              "embedding backward: table has 160 elements per member");
-    struct attention_args a = {2, 1, 1, 2, 3, f, f, f, none};
-    ck_fails(backend_attention_forward(be, &a, &err), AS_E_INVAL, err,
-             "attention forward: work is missing");
-    a.work = f;
-    ck_fails(backend_attention_backward(be, &a, f, none, &err), AS_E_INVAL, err,
-             "attention backward: dqkv is missing");
-    a.seq = SIZE_MAX;
-    ck_fails(backend_attention_forward(be, &a, &err), AS_E_TOO_LARGE, err, "seq is");
 }
 END_TEST
 
@@ -520,13 +313,6 @@ Suite *test_suite(void)
     tcase_add_test(c, embedding);
     tcase_add_test(c, embedding_gradients);
     tcase_add_test(c, embedding_by_hand);
-    tcase_add_test(c, attention);
-    tcase_add_test(c, attention_gradients);
-    tcase_add_test(c, attention_as_torch);
-    tcase_add_test(c, attention_extremes);
-    tcase_add_test(c, attention_is_causal);
-    tcase_add_test(c, attention_nan);
-    tcase_add_test(c, attention_work_is_bounded);
     tcase_add_test(c, arguments);
     suite_add_tcase(s, c);
     return s;

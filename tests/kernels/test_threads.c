@@ -202,6 +202,34 @@ START_TEST(gathers)
 }
 END_TEST
 
+/* Members, rows, classes. */
+static void run_loss(const void *arg)
+{
+    struct as_err err;
+    const size_t *shape = arg, members = shape[0], batch = shape[1], classes = shape[2];
+    struct softmax_ce_args a = {
+        .members = members,
+        .batch = batch,
+        .classes = classes,
+        .logits = tensor_of(members, batch * classes, 1),
+        .labels = whole_of(members, batch, classes),
+        .dlogits = tensor_of(members, batch * classes, 2),
+        .grad_scale = 1,
+        .row_class = whole_of(members, batch, 5),
+        .correct = whole_of(members, 1, 5),
+        .top5 = whole_of(members, 1, 5),
+        .out = {tensor_of(members, batch, 3), tensor_of(members, 1, 4), 1, true},
+    };
+    ck_ok(backend_softmax_ce(be, &a, &err), err);
+}
+
+START_TEST(losses)
+{
+    static const size_t shapes[][3] = {{1, 3000, 200}, {2, 1, 40000}, {20, 32, 10}, {1, 70000, 3}};
+    same_with_threads(run_loss, shapes[_i]);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *s = suite_create("kernels_threads");
@@ -210,6 +238,7 @@ Suite *test_suite(void)
     tcase_add_loop_test(c, layers, 0, 5);
     tcase_add_loop_test(c, steps, 0, 4);
     tcase_add_loop_test(c, gathers, 0, 5);
+    tcase_add_loop_test(c, losses, 0, 4);
     suite_add_tcase(s, c);
     return s;
 }

@@ -259,6 +259,20 @@ void check_invariants(struct service *s)
          "for_runners and runner is not null"},
         {"the mark is there when something was suggested",
          "select count(*) from sweep where learns and (n_suggested > 0) <> (search_mark <> 0)"},
+        {"the running trials of a group have one sweep, one shape, one runner",
+         "select count(*) from (select group_id from trial where state = 'running' and group_id is "
+         "not null group by group_id having count(distinct (sweep_key, shape, runner)) > 1) g"},
+        {"a group has no more members than its sweep lets share",
+         "select count(*) from (select t.group_id from trial t join sweep s on s.key = t.sweep_key "
+         "where t.state = 'running' and t.group_id is not null group by t.group_id, s.max_group "
+         "having count(*) > s.max_group) g"},
+        {"the group of a trial is that of its latest attempt",
+         "select count(*) from trial t join attempt a on a.sweep_key = t.sweep_key and a.number = "
+         "t.number and a.attempt = t.attempt where a.group_id is distinct from t.group_id"},
+        {"what crashed or was lost runs alone",
+         "select count(*) from attempt a join attempt b on b.sweep_key = a.sweep_key and b.number "
+         "= a.number and b.attempt = a.attempt - 1 where a.group_id is not null and b.outcome is "
+         "distinct from 'released'"},
         {"restarts within the budget", "select count(*) from trial t join sweep s on s.key = "
                                        "t.sweep_key where t.restarts > s.max_restarts"},
         {"no two trials of a grid are the same",

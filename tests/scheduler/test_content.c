@@ -176,6 +176,29 @@ START_TEST(data_sets_are_read_in_full)
 }
 END_TEST
 
+/* As a server from before migration 0006 wrote it. */
+START_TEST(old_data_sets_are_read)
+{
+    char hex[SHA256_HEX_SIZE], sql[600];
+    struct dataset_row d;
+    struct dataset_info info = {0};
+    put_blob(&s, "x,y,class\n1,2,a\n3,4,b\n", hex);
+    snprintf(sql, sizeof sql,
+             "insert into dataset (name, format, task, target, n_rows, n_features, n_outputs, "
+             "classes, sha256) values ('old', 'csv', 'classification', '\"class\"', 2, 2, 2, "
+             "'[\"a\",\"b\"]', '%s'); insert into dataset_file (dataset, role, sha256, size) "
+             "values ('old', 'table', '%s', 26)",
+             hex, hex);
+    pg_fixture_exec(s.url, sql);
+    ck_ok(dataset_get(s.db, &s.a, "old", &d, &err), err);
+    ck_assert_str_eq(d.input, "table");
+    ck_ok(dataset_row_info(&d, &info, &err), err);
+    ck_assert_uint_eq(dataset_inputs(&info), 2);
+    ck_assert_ptr_null(info.columns);
+    dataset_info_done(&info);
+}
+END_TEST
+
 START_TEST(data_sets_of_other_kinds)
 {
     char table[SHA256_HEX_SIZE], text[SHA256_HEX_SIZE], doc[400];
@@ -428,6 +451,7 @@ Suite *test_suite(void)
     tcase_add_test(c, wrong_digests_are_refused);
     tcase_add_test(c, unused_content_goes_and_used_stays);
     tcase_add_test(c, data_sets_are_read_in_full);
+    tcase_add_test(c, old_data_sets_are_read);
     tcase_add_test(c, data_sets_of_other_kinds);
     tcase_add_test(c, tokens_say_who);
     tcase_add_test(c, the_last_admin_stays);

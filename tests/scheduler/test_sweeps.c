@@ -122,6 +122,14 @@ START_TEST(the_metric_fits_the_data_set)
     ck_assert_ptr_nonnull(c.dataset);
     ck_assert_str_eq(c.dataset->name, "toy");
     ck_assert_uint_eq(c.dataset->n_files, 1);
+    ck_assert_ptr_null(c.dataset->expected_sha256);
+    /* other content under the name, as after a sweep ended and was taken up again */
+    pg_fixture_exec(s.url, "update dataset set sha256 = repeat('0', 64), n_rows = 3");
+    make_runner(&s, "r2", 1);
+    c = claim_one(&s, "r2", 1);
+    ck_assert_str_eq(c.dataset->expected_sha256, d.sha256);
+    ck_assert_int_eq(c.dataset->expected_rows, 4);
+    ck_assert_int_eq(c.dataset->expected_features, 2);
 }
 END_TEST
 

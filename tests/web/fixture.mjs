@@ -89,10 +89,12 @@ function reasonOf(trials, metrics, values, random) {
 }
 
 class Sweep {
-  constructor({ id, space = DIGITS, planned, started, seed = 7, method = "sobol", metric = { name: "val_error", goal: "minimize" }, metrics = [metric], constraints = [], asked = false, description }) {
+  /** grouped: so many trials of one shape train in one process. */
+  constructor({ id, grouped = 0, space = DIGITS, planned, started, seed = 7, method = "sobol", metric = { name: "val_error", goal: "minimize" }, metrics = [metric], constraints = [], asked = false, description }) {
     this.random = numbers(seed);
     this.trials = [];
     this.space = space;
+    this.grouped = grouped;
     this.base = {
       id, name: id, state: "running", reason: null, metric, metrics, constraints, known_trials: 0, for_runners: !asked, method, seed: String(seed), planned_trials: planned, created_at: iso(started - 400), started_at: iso(started), finished_at: null,
       document: {
@@ -113,10 +115,11 @@ class Sweep {
     const suggestion = method === "gp" ? reasonOf(this.trials, metrics, values, this.random) : { method, index: this.trials.length };
     const trial = {
       sweep: this.base.id, number: this.trials.length, state: "running", origin: "suggested", attempt: 1, restarts: 0, params, seed: String(Math.floor(this.random() * 2 ** 53)), value: null, step: null, metrics: {},
-      suggestion, feasible: null, index: this.trials.length, seen: null, finish_seq: null, client: null, runner, reason: null, created_at: iso(began - 20), started_at: iso(began), finished_at: null,
+      suggestion, feasible: null, index: this.trials.length, seen: null, finish_seq: null, client: null, shape: this.grouped ? "digits; mlp up to 91 42; relu; cross_entropy; float32; micro-batch 64; split 0.25 0; standardized" : null,
+      group: this.grouped ? `${this.base.id}.g${this.trials.length - (this.trials.length % this.grouped)}.1` : null, runner, reason: null, created_at: iso(began - 20), started_at: iso(began), finished_at: null,
     };
     this.trials.push(trial);
-    if (state === "queued") Object.assign(trial, { state, attempt: 0, runner: null, started_at: null });
+    if (state === "queued") Object.assign(trial, { state, attempt: 0, runner: null, group: null, started_at: null });
     else if (state === "running") Object.assign(trial, { value: value + 0.05, step: 7 });
     else this.end(trial, state, value, began + 2600 + Math.floor(this.random() * 1500), values);
     return trial;
@@ -174,9 +177,9 @@ class Sweep {
 }
 
 function makeSweeps() {
-  const done = new Sweep({ id: "digits-mlp", planned: 40, started: START, description: "Forty small networks on handwritten digits" });
+  const done = new Sweep({ id: "digits-mlp", grouped: 8, planned: 40, started: START, description: "Forty small networks on handwritten digits" });
   for (let i = 0; i < 40; i++) done.add(i === 11 || i === 29 ? "failed" : "completed");
-  Object.assign(done.trials[17], { attempt: 2, restarts: 1 });
+  Object.assign(done.trials[17], { attempt: 2, restarts: 1, group: null }); // it was lost: it runs alone
   Object.assign(done.base, { state: "completed", finished_at: iso(done.clock + 4000) });
   const live = new Sweep({ id: "live", planned: 60, started: Date.now() - 50_000, seed: 3, method: "random" });
   for (let i = 0; i < 24; i++) live.add(i % 9 === 8 ? "failed" : "completed");
@@ -249,9 +252,9 @@ export async function startFixture(dist, port = 0) {
   }
 
   function attemptsOf(t) {
-    const last = { attempt: t.attempt, runner: t.runner, started_at: t.started_at, ended_at: t.finished_at, outcome: t.state === "running" ? null : t.state, reason: t.reason, exit_code: t.state === "failed" ? 1 : t.state === "completed" ? 0 : null };
+    const last = { attempt: t.attempt, runner: t.runner, group: t.group, started_at: t.started_at, ended_at: t.finished_at, outcome: t.state === "running" ? null : t.state, reason: t.reason, exit_code: t.state === "failed" ? 1 : t.state === "completed" ? 0 : null };
     if (t.attempt === 0) return [];
-    return t.attempt === 1 ? [last] : [{ ...last, attempt: 1, outcome: "lost", reason: "the lease ended", exit_code: null }, last];
+    return t.attempt === 1 ? [last] : [{ ...last, attempt: 1, group: `${t.sweep}.g16.1`, outcome: "lost", reason: "the lease ended", exit_code: null }, last];
   }
 
   function logOf(t) {
@@ -278,7 +281,7 @@ export async function startFixture(dist, port = 0) {
 
   function answer(method, parts, query, body) {
     const [kind, id, below, number, deeper] = parts;
-    if (kind === "runners") return { at: "/v1/runners", body: { items: [1, 2].map((n) => ({ name: `box-${n}`, state: n === 1 ? "live" : "lost", host: "node7", version: "0.1.0", slots: 4, gpus: n === 1 ? ["NVIDIA H200"] : [], running: n === 1 ? 2 : 0, epoch: n, registered_at: iso(START), seen_at: iso(Date.now() - (n === 1 ? 800 : 95_000)) })), next_cursor: null } };
+    if (kind === "runners") return { at: "/v1/runners", body: { items: [1, 2].map((n) => ({ name: `box-${n}`, state: n === 1 ? "live" : "lost", host: "node7", version: "0.1.0", slots: 4, gpus: n === 1 ? ["NVIDIA H200"] : [], running: n === 1 ? 9 : 0, used_slots: n === 1 ? 2 : 0, epoch: n, registered_at: iso(START), seen_at: iso(Date.now() - (n === 1 ? 800 : 95_000)) })), next_cursor: null } };
     if (kind !== "sweeps") return problem(404, "not_found", "there is no such path");
     if (!id) return { at: "/v1/sweeps", body: page([...sweeps.values()].map((s) => s.view), query, 100) };
     const sweep = sweeps.get(id);

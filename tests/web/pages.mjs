@@ -110,6 +110,25 @@ try {
     assert.ok(momentum.findIndex((m) => m === "") > 0, "inactive parameters come last");
   });
 
+  await step("groups: which trials trained in one process; only those of one", async () => {
+    const groups = await column(page, "Trials", "Group");
+    assert.ok(new Set(groups).size > 3 && groups.includes("g16.1"), String(groups));
+    await page.getByRole("link", { name: "g16.1" }).first().click();
+    await until(page, "the group", () => column(page, "Trials", "Trial"), (c) => c.length === 7);
+    assert.deepEqual([...await column(page, "Trials", "Trial")].map(Number).sort((a, b) => a - b), [16, 18, 19, 20, 21, 22, 23]);
+    assert.match(page.url(), /group=digits-mlp\.g16\.1/);
+    await page.getByRole("link", { name: "18", exact: true }).click();
+    await page.getByRole("link", { name: "g16.1" }).waitFor();
+    await page.getByText("Shape: digits; mlp up to 91 42").waitFor();
+    assert.match(await page.getByRole("region", { name: "Attempts" }).innerText(), /box-\d g16\.1/);
+    await page.getByRole("link", { name: "g16.1" }).first().click();
+    await page.getByRole("button", { name: "Group g16.1" }).click();
+    await until(page, "all of them", () => column(page, "Trials", "Trial"), (c) => c.length > 30);
+    await visit("#/sweeps/tuned");
+    await page.getByRole("region", { name: "Trials", exact: true }).waitFor();
+    assert.equal(await page.getByRole("columnheader", { name: "Group" }).count(), 0);
+  });
+
   await step("live: what happens is shown without a reload", async () => {
     await visit("#/sweeps/live");
     await until(page, "points", chartPoints, (n) => n === completedIn("live"));

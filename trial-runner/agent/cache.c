@@ -106,6 +106,26 @@ as_status cache_get(const char *cache_dir, int64_t max_bytes, struct client *c, 
     return st;
 }
 
+as_status cache_decoded_path(const char *cache_dir, const char *sha256, struct str *ret,
+                             struct as_err *err)
+{
+    AS_AUTO(str_done) struct str text = {0}, dir = {0};
+    char name[SHA256_HEX_SIZE];
+    if (!sha256_hex_valid(sha256))
+        return as_fail(err, AS_E_INVAL, "'%.80s' is not a SHA-256 digest", sha256);
+    str_printf(&text, "decoded %s", sha256); /* a name that no content has */
+    as_status st = str_check(&text, err);
+    if (st == AS_OK)
+        st = sha256_of(text.s, text.len, name, err);
+    if (st != AS_OK)
+        return st;
+    str_printf(&dir, "%s/%.2s", cache_dir, name);
+    str_printf(ret, "%s/%.2s/%s", cache_dir, name, name);
+    if ((st = str_check(&dir, err)) != AS_OK || (st = str_check(ret, err)) != AS_OK)
+        return st;
+    return file_mkdirs(dir.s, 0755, err);
+}
+
 struct cached {
     char path[512];
     int64_t size;

@@ -71,7 +71,21 @@ static as_status restore_checkpoints(struct attempt *a, struct as_err *err)
     return AS_OK;
 }
 
-/* Fetch the files of the data set: *ret is {role: absolute path}, a new reference. */
+static as_status add_decoded(const struct attempt *a, json_t *paths, struct as_err *err)
+{
+    const char *sha = json_string_value(json_object_get(a->claimed.dataset, "sha256"));
+    AS_AUTO(str_done) struct str path = {0};
+    if (!sha)
+        return AS_OK; /* nothing to name the copy by */
+    as_status st = cache_decoded_path(a->options->cache, sha, &path, err);
+    if (st < 0)
+        return as_err_prefix(err, st, "data set");
+    return json_object_set_new(paths, "decoded", json_string(path.s)) < 0 ? out_of_memory(err)
+                                                                          : AS_OK;
+}
+
+/* Fetch the files of the data set: *ret is {role: absolute path}, with the place of its decoded
+ * copy, a new reference. */
 static as_status fetch_dataset(struct attempt *a, json_t **ret, struct as_err *err)
 {
     JSON_AUTO paths = json_object();
@@ -97,6 +111,9 @@ static as_status fetch_dataset(struct attempt *a, json_t **ret, struct as_err *e
     }
     if (!paths)
         return out_of_memory(err);
+    as_status st = add_decoded(a, paths, err);
+    if (st < 0)
+        return st;
     *ret = as_steal(paths);
     return AS_OK;
 }

@@ -1,13 +1,14 @@
 #include "trial-runner/train/artifacts.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/file.h"
 #include "base/formats/npy.h"
 #include "base/formats/safetensors.h"
 #include "base/json.h"
-
-#define MAX_TENSORS (2 * (TRAIN_MAX_LAYERS + 1) + 4)
+#include "trial-runner/train/evaluate.h"
+#include "trial-runner/train/state.h"
 
 static as_status write_array(const char *folder, const char *name, npy_type type,
                              const size_t *shape, size_t n_dims, const void *data,
@@ -22,7 +23,7 @@ static as_status write_array(const char *folder, const char *name, npy_type type
 static as_status write_targets(const char *folder, const struct train_data *d, struct as_err *err)
 {
     if (!d->set.labels)
-        return write_array(folder, "targets.npy", NPY_F4, (size_t[]){d->n_val, 1}, 2,
+        return write_array(folder, "targets.npy", NPY_F4, (size_t[]){d->n_val, d->n_targets}, 2,
                            d->val_targets, err);
     AS_AUTO(as_freep) int64_t *classes = as_calloc(d->n_val, sizeof *classes);
     if (!classes)
@@ -32,83 +33,112 @@ static as_status write_targets(const char *folder, const struct train_data *d, s
     return write_array(folder, "targets.npy", NPY_I8, &d->n_val, 1, classes, err);
 }
 
-static json_t *model_metadata(const struct job *job)
+static as_status write_predictions(const char *folder, struct cell *c, struct backend *lane,
+                                   size_t slot, struct as_err *err)
 {
-    JSON_AUTO info = dataset_info_to_json(&job->info);
+    const struct train_data *d = c->setup->data;
+    AS_AUTO(as_freep) float *values = NULL;
+    as_status st = evaluate_predict(c, lane, slot, &values, err);
+    if (st == AS_OK)
+        st = write_array(folder, "predictions.npy", NPY_F4,
+                         (size_t[]){d->n_val, evaluate_columns(c->setup)}, 2, values, err);
+    return st == AS_OK ? write_targets(folder, d, err) : st;
+}
+
+/* ---- the model ---- */
+
+static json_t *model_metadata(const struct cell_setup *s, const struct member *m)
+{
+    JSON_AUTO info = dataset_info_to_json(&s->job->info);
+    JSON_AUTO record = train_data_record(s->data, &s->job->info, &m->spec);
     AS_AUTO(as_freep) char *dataset = info ? json_format(info) : NULL;
-    if (!dataset)
+    AS_AUTO(as_freep) char *preprocessing = record ? json_format_ordered(record) : NULL;
+    if (!dataset || !preprocessing)
         return NULL;
-    return json_pack("{s:s, s:s, s:s, s:s}", "format", "assay-model-1", "train", job->train_text,
-                     "dataset", dataset, "fingerprint", job->fingerprint);
+    return json_pack("{s:s, s:s, s:s, s:s, s:s}", "format", "assay-model-1", "train", m->train_text,
+                     "dataset", dataset, "preprocessing", preprocessing, "fingerprint",
+                     m->fingerprint);
 }
 
-struct tensor_names {
-    char text[MAX_TENSORS][24];
-};
-
-static size_t list_tensors(const struct model_shape *s, const float *params,
-                           const struct train_data *d, const float *target,
-                           struct tensor_names *names, struct safetensors_tensor *ret)
+static struct safetensors_tensor from_plan(const struct net_tensor *t, const float *values)
 {
+    struct safetensors_tensor r = {
+        .name = t->name, .n_dims = t->n_dims, .data = values + t->offset};
+    for (size_t i = 0; i < t->n_dims; i++)
+        r.shape[i] = t->dims[i];
+    return r; /* F32, whose enumerator is 0 */
+}
+
+static struct safetensors_tensor vector(const char *name, size_t n, const float *values)
+{
+    return (struct safetensors_tensor){.name = name, .n_dims = 1, .shape = {n}, .data = values};
+}
+
+static as_status write_tensors(const char *path, const json_t *meta, const struct cell_setup *s,
+                               const struct member *m, const struct state *state,
+                               struct as_err *err)
+{
+    const struct net_plan *plan = m->plan;
+    const struct train_data *d = s->data;
+    const float *params = state->average ? state->average : state->params;
     size_t n = 0;
-    for (size_t i = 0; i < s->n_linear; i++, n += 2) {
-        (void)snprintf(names->text[n], sizeof names->text[n], "layers.%zu.weight", i);
-        (void)snprintf(names->text[n + 1], sizeof names->text[n + 1], "layers.%zu.bias", i);
-        ret[n] = (struct safetensors_tensor){.name = names->text[n],
-                                             .n_dims = 2,
-                                             .shape = {s->width[i], s->width[i + 1]},
-                                             .data = params + s->weight_at[i]};
-        ret[n + 1] = (struct safetensors_tensor){.name = names->text[n + 1],
-                                                 .n_dims = 1,
-                                                 .shape = {s->width[i + 1]},
-                                                 .data = params + s->bias_at[i]};
-    }
-    ret[n++] = (struct safetensors_tensor){
-        .name = "input.mean", .n_dims = 1, .shape = {d->n_scales}, .data = d->mean};
-    ret[n++] = (struct safetensors_tensor){
-        .name = "input.scale", .n_dims = 1, .shape = {d->n_scales}, .data = d->scale};
-    if (d->set.labels)
-        return n;
-    ret[n++] = (struct safetensors_tensor){
-        .name = "target.mean", .n_dims = 1, .shape = {1}, .data = &target[0]};
-    ret[n++] = (struct safetensors_tensor){
-        .name = "target.scale", .n_dims = 1, .shape = {1}, .data = &target[1]};
-    return n;
-}
-
-static as_status write_model(const char *folder, const struct job *job, struct loop *l, size_t k,
-                             struct as_err *err)
-{
-    const struct model_shape *s = &l->model->shape;
-    float target[2] = {0, 1};
-    if (l->data->n_targets) {
-        target[0] = (float)l->data->target_mean[0];
-        target[1] = (float)l->data->target_scale[0];
-    }
-    struct safetensors_tensor tensors[MAX_TENSORS]; /* all F32, whose enumerator is 0 */
-    struct tensor_names names;
-    AS_AUTO(as_freep) float *params = as_calloc(s->n_params, sizeof *params);
-    AS_AUTO(as_freep) char *path = file_join(folder, "model.safetensors");
-    JSON_AUTO meta = model_metadata(job);
-    if (!params || !path || !meta)
+    AS_AUTO(as_freep)
+    struct safetensors_tensor *list = as_calloc(plan->n_tensors + plan->n_states + 4, sizeof *list);
+    AS_AUTO(as_freep) float *target = as_calloc(2 * d->n_targets, sizeof *target);
+    if (!list || !target)
         return as_fail(err, AS_E_NOMEM, "out of memory");
-    as_status st = buf_download(l->model->params, k * s->n_params, params, s->n_params, err);
-    if (st < 0)
-        return st;
-    size_t n = list_tensors(s, params, l->data, target, &names, tensors);
-    return safetensors_write(path, meta, tensors, n, err);
+    for (size_t i = 0; i < plan->n_tensors; i++)
+        list[n++] = from_plan(&plan->tensors[i], params);
+    for (size_t i = 0; i < plan->n_states; i++)
+        list[n++] = from_plan(&plan->states[i], state->statistics);
+    if (d->n_scales > 0) {
+        list[n++] = vector("input.mean", d->n_scales, d->mean);
+        list[n++] = vector("input.scale", d->n_scales, d->scale);
+    }
+    for (size_t t = 0; t < d->n_targets; t++) {
+        target[t] = (float)d->target_mean[t];
+        target[d->n_targets + t] = (float)d->target_scale[t];
+    }
+    if (!d->set.labels && d->n_targets > 0) {
+        list[n++] = vector("target.mean", d->n_targets, target);
+        list[n++] = vector("target.scale", d->n_targets, target + d->n_targets);
+    }
+    return safetensors_write(path, meta, list, n, err);
 }
 
-as_status artifacts_write(const char *folder, const struct job *job, struct loop *l, size_t k,
-                          struct as_err *err)
+static as_status write_model(const char *folder, struct cell *c, size_t slot, struct as_err *err)
 {
-    const struct train_data *d = l->data;
-    const float *predictions = NULL;
-    as_status st = evaluator_predict(l->evaluator, k, &predictions, err);
+    const struct member *m = c->member[slot];
+    AS_AUTO(as_freep) char *path = file_join(folder, "model.safetensors");
+    AS_AUTO(state_done) struct state state = {0};
+    JSON_AUTO meta = model_metadata(c->setup, m);
+    if (!path || !meta)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    as_status st = state_get(c, slot, &state, err);
+    return st == AS_OK ? write_tensors(path, meta, c->setup, m, &state, err) : st;
+}
+
+/* The same as in the model's metadata, for people. */
+static as_status write_preprocessing(const char *folder, const struct cell_setup *s,
+                                     const struct member *m, struct as_err *err)
+{
+    AS_AUTO(as_freep) char *path = file_join(folder, "preprocessing.json");
+    JSON_AUTO record = train_data_record(s->data, &s->job->info, &m->spec);
+    AS_AUTO(as_freep) char *text = record ? json_format_pretty(record) : NULL;
+    if (!path || !text)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    return file_replace(path, text, strlen(text), 0644, err);
+}
+
+as_status artifacts_write(struct cell *c, struct backend *lane, size_t slot, struct as_err *err)
+{
+    const char *folder = c->member[slot]->artifacts;
+    if (!folder)
+        return AS_OK;
+    as_status st = AS_OK;
+    if (!c->setup->data->context)
+        st = write_predictions(folder, c, lane, slot, err);
     if (st == AS_OK)
-        st = write_array(folder, "predictions.npy", NPY_F4, (size_t[]){d->n_val, d->set.n_outputs},
-                         2, predictions, err);
-    if (st == AS_OK)
-        st = write_targets(folder, d, err);
-    return st < 0 ? st : write_model(folder, job, l, k, err);
+        st = write_preprocessing(folder, c->setup, c->member[slot], err);
+    return st == AS_OK ? write_model(folder, c, slot, err) : st;
 }

@@ -1,19 +1,19 @@
-/* What a finished run leaves in $ASSAY_ARTIFACTS. Rows are in the order of the split, which depends
- * on validation.seed and the number of rows alone.
- *   predictions.npy    float32 [n_val, outputs]: probabilities, or numbers in the target's own unit
- *   targets.npy        int64 [n_val] class indices, or float32 [n_val, 1]
- *   model.safetensors  layers.I.weight [in, out], layers.I.bias [out];
- *                      input.mean, input.scale [features]: x = (raw - mean) / scale;
- *                      target.mean, target.scale [1], regression: y = output * scale + mean;
- *                      `__metadata__` says the rest */
+/* What a finished member leaves in its folder. Rows are in the order of the split, which depends on
+ * validation.seed and the number of rows alone.
+ *   predictions.npy    float32 [n_val, outputs]: probabilities, or numbers in the target's own
+ * unit; not for text targets.npy        int64 [n_val] class indices, or float32 [n_val, targets];
+ * not for text model.safetensors  the plan's tensors by name (the average of weights where there is
+ * one), the running statistics of batch normalisation; input.mean, input.scale and, for regression,
+ * target.mean, target.scale; `__metadata__` says the rest: train, dataset, preprocessing (data.h),
+ * fingerprint
+ *   preprocessing.json that preprocessing alone, for people */
 #ifndef ASSAY_TRIAL_RUNNER_TRAIN_ARTIFACTS_H
 #define ASSAY_TRIAL_RUNNER_TRAIN_ARTIFACTS_H
 
-#include "trial-runner/train/job.h"
-#include "trial-runner/train/loop.h"
+#include "trial-runner/train/cell.h"
 
-/* Member k's files into the folder. AS_E_IO, AS_E_NOMEM. */
-AS_MUST_CHECK as_status artifacts_write(const char *folder, const struct job *job, struct loop *l,
-                                        size_t k, struct as_err *err);
+/* The files of the member in a slot into its folder. AS_E_IO, AS_E_NOMEM. */
+AS_MUST_CHECK as_status artifacts_write(struct cell *c, struct backend *lane, size_t slot,
+                                        struct as_err *err);
 
 #endif

@@ -1,87 +1,67 @@
 #include "trial-runner/train/checkpoint.h"
 
 #include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/formats/safetensors.h"
 #include "base/json.h"
+#include "trial-runner/train/state.h"
 
-#define FORMAT "assay-checkpoint-1"
-#define HEADER_SLACK ((size_t)16 << 20) /* room for the JSON header and the reports in it */
+#define FORMAT "assay-checkpoint-2"
+#define HEADER_SLACK ((size_t)16 << 20) /* room for the JSON header and the report in it */
 
-/* The buffers that make up the state. */
+/* The arrays of a state, in the order of the file. */
 struct part {
     const char *name;
-    struct buf *buf;
-    size_t shape[2]; /* K, elements of a member */
+    float *values; /* NULL: this member has none */
+    size_t n;
 };
 
-#define MAX_PARTS 6
+#define N_PARTS 5
 
-static size_t list_parts(const struct loop *l, struct part ret[MAX_PARTS])
+static void list_parts(const struct member *m, const struct state *s, struct part ret[N_PARTS])
 {
-    size_t n = 0, k = l->members, params = l->model->shape.n_params;
-    ret[n++] = (struct part){"params", l->model->params, {k, params}};
-    ret[n++] = (struct part){"moment1", l->optimizer->moment1, {k, params}};
-    if (l->optimizer->moment2)
-        ret[n++] = (struct part){"moment2", l->optimizer->moment2, {k, params}};
-    ret[n++] = (struct part){"steps", l->optimizer->step, {k, 1}};
-    ret[n++] = (struct part){"active", l->optimizer->active, {k, 1}};
-    ret[n++] = (struct part){"loss_sum", l->loss_sum, {k, 1}};
-    return n;
+    size_t n = m->plan->n_params;
+    ret[0] = (struct part){"params", s->params, n};
+    ret[1] = (struct part){"moment1", s->moment1, n};
+    ret[2] = (struct part){"moment2", s->moment2, n};
+    ret[3] = (struct part){"average", s->average, n};
+    ret[4] = (struct part){"statistics", s->statistics, m->plan->n_state};
 }
 
-static size_t total_bytes(const struct loop *l)
+static struct safetensors_tensor vector(const char *name, safetensors_type type, size_t n,
+                                        const void *data)
 {
-    struct part parts[MAX_PARTS];
-    size_t n = list_parts(l, parts), total = 0;
-    for (size_t i = 0; i < n; i++)
-        total += parts[i].shape[0] * parts[i].shape[1] * 4;
-    return total;
+    return (struct safetensors_tensor){
+        .name = name, .type = type, .n_dims = 1, .shape = {n}, .data = data};
 }
 
-static json_t *metadata(const struct loop *l)
+as_status checkpoint_write(struct cell *c, size_t slot, struct as_err *err)
 {
-    JSON_AUTO m = json_pack("{s:s, s:s}", "format", FORMAT, "fingerprint", l->opts.fingerprint);
-    for (size_t k = 0; k < l->members; k++) {
-        char key[32];
-        (void)snprintf(key, sizeof key, "report.%zu", k);
-        if (json_object_set_new(m, key, json_string(str_cstr(&l->last_report[k]))) != 0)
-            return NULL;
-    }
-    return as_steal(m);
-}
-
-as_status checkpoint_write(struct loop *l, const char *path, struct as_err *err)
-{
-    struct part parts[MAX_PARTS];
-    struct safetensors_tensor tensors[MAX_PARTS + 1];
-    size_t n = list_parts(l, parts), at = 0;
-    int64_t position[2] = {l->epoch, l->step};
-    AS_AUTO(as_freep) char *bytes = as_calloc(total_bytes(l), 1);
-    JSON_AUTO meta = metadata(l);
-    if (!bytes || !meta)
+    const struct member *m = c->member[slot];
+    AS_AUTO(state_done) struct state s = {0};
+    struct part parts[N_PARTS];
+    struct safetensors_tensor tensors[N_PARTS + 4];
+    size_t n = 0;
+    int64_t position[2] = {m->epoch, (int64_t)(m->at / m->per_batch)};
+    JSON_AUTO meta = json_pack("{s:s, s:s, s:s}", "format", FORMAT, "fingerprint", m->fingerprint,
+                               "report", str_cstr(&m->last_report));
+    if (!meta)
         return as_fail(err, AS_E_NOMEM, "out of memory for a checkpoint");
-    for (size_t i = 0; i < n; i++) {
-        size_t count = parts[i].shape[0] * parts[i].shape[1];
-        bool whole = buf_kind_get(parts[i].buf) == BUF_I32;
-        tensors[i] = (struct safetensors_tensor){.name = parts[i].name,
-                                                 .type = whole ? SAFETENSORS_I32 : SAFETENSORS_F32,
-                                                 .n_dims = 2,
-                                                 .shape = {parts[i].shape[0], parts[i].shape[1]},
-                                                 .data = bytes + at};
-        as_status st = buf_download(parts[i].buf, 0, bytes + at, count, err);
-        if (st < 0)
-            return st;
-        at += count * 4;
-    }
-    tensors[n] = (struct safetensors_tensor){
-        .name = "position", .type = SAFETENSORS_I64, .n_dims = 1, .shape = {2}, .data = position};
-    return safetensors_write(path, meta, tensors, n + 1, err);
+    as_status st = state_get(c, slot, &s, err);
+    if (st != AS_OK)
+        return st;
+    list_parts(m, &s, parts);
+    for (size_t i = 0; i < N_PARTS; i++)
+        if (parts[i].values)
+            tensors[n++] = vector(parts[i].name, SAFETENSORS_F32, parts[i].n, parts[i].values);
+    tensors[n++] = vector("steps", SAFETENSORS_I32, 1, &s.steps);
+    tensors[n++] = vector("active", SAFETENSORS_I32, 1, &s.active);
+    tensors[n++] = vector("loss_sum", SAFETENSORS_F32, 1, &s.loss_sum);
+    tensors[n++] = vector("position", SAFETENSORS_I64, 2, position);
+    return safetensors_write(m->checkpoint, meta, tensors, n, err);
 }
 
-static as_status check_identity(const struct loop *l, const struct safetensors *s,
+static as_status check_identity(const struct member *m, const struct safetensors *s,
                                 struct as_err *err)
 {
     const char *format = safetensors_metadata(s, "format");
@@ -90,67 +70,73 @@ static as_status check_identity(const struct loop *l, const struct safetensors *
         return as_fail(err, AS_E_INVAL,
                        "it is not a checkpoint: its format is '%.40s', expected '%s'",
                        format ? format : "", FORMAT);
-    if (!as_streq(of, l->opts.fingerprint))
+    if (!as_streq(of, m->fingerprint))
         return as_fail(err, AS_E_INVAL,
                        "the checkpoint belongs to another job (another train document, data set or "
                        "seed)");
     return AS_OK;
 }
 
-static as_status restore_part(const struct part *p, const struct safetensors *s, struct as_err *err)
+static as_status read_position(struct member *m, const struct safetensors *s, struct as_err *err)
 {
-    size_t n = p->shape[0] * p->shape[1];
-    AS_AUTO(as_freep) void *values = as_calloc(n, 4);
-    if (!values)
-        return as_fail(err, AS_E_NOMEM, "out of memory for a checkpoint");
-    bool whole = buf_kind_get(p->buf) == BUF_I32;
-    as_status st =
-        safetensors_copy(s, p->name, whole ? SAFETENSORS_I32 : SAFETENSORS_F32, n, values, err);
-    return st < 0 ? st : buf_upload(p->buf, 0, values, n, err);
-}
-
-static as_status restore(struct loop *l, const struct safetensors *s, struct as_err *err)
-{
-    struct part parts[MAX_PARTS];
     int64_t position[2];
-    as_status st = check_identity(l, s, err);
-    if (st == AS_OK)
-        st = safetensors_copy(s, "position", SAFETENSORS_I64, 2, position, err);
-    if (st < 0)
+    as_status st = safetensors_copy(s, "position", SAFETENSORS_I64, 2, position, err);
+    if (st != AS_OK)
         return st;
-    if (position[0] < 0 || position[0] > l->epochs || position[1] < 0 ||
-        position[1] >= l->steps_per_epoch || (position[0] == l->epochs && position[1] > 0))
+    if (position[0] < 0 || position[0] > m->spec.epochs || position[1] < 0 ||
+        position[1] >= m->steps_per_epoch || (position[0] == m->spec.epochs && position[1] > 0))
         return as_fail(err, AS_E_INVAL, "epoch %" PRId64 ", step %" PRId64 " is not in this job",
                        position[0], position[1]);
-    size_t n = list_parts(l, parts);
-    for (size_t i = 0; st == AS_OK && i < n; i++)
-        st = restore_part(&parts[i], s, err);
-    for (size_t k = 0; st == AS_OK && k < l->members; k++) {
-        char key[32];
-        (void)snprintf(key, sizeof key, "report.%zu", k);
-        const char *line = safetensors_metadata(s, key);
-        str_clear(&l->last_report[k]);
-        str_puts(&l->last_report[k], line ? line : "");
-        st = str_check(&l->last_report[k], err);
-    }
-    l->epoch = position[0];
-    l->step = position[1];
-    return st;
+    const char *line = safetensors_metadata(s, "report");
+    str_clear(&m->last_report);
+    str_puts(&m->last_report, line ? line : "");
+    m->epoch = position[0];
+    m->at = (size_t)position[1] * m->per_batch;
+    return str_check(&m->last_report, err);
 }
 
-as_status checkpoint_read(struct loop *l, const char *path, bool *ret_found, struct as_err *err)
+static as_status restore(struct cell *c, size_t slot, const struct safetensors *file,
+                         struct as_err *err)
 {
+    struct member *m = c->member[slot];
+    AS_AUTO(state_done) struct state s = {0};
+    struct part parts[N_PARTS];
+    as_status st = check_identity(m, file, err);
+    if (st == AS_OK)
+        st = state_create(m, &s, err);
+    if (st != AS_OK)
+        return st;
+    list_parts(m, &s, parts);
+    for (size_t i = 0; st == AS_OK && i < N_PARTS; i++)
+        if (parts[i].values)
+            st = safetensors_copy(file, parts[i].name, SAFETENSORS_F32, parts[i].n, parts[i].values,
+                                  err);
+    if (st == AS_OK)
+        st = safetensors_copy(file, "steps", SAFETENSORS_I32, 1, &s.steps, err);
+    if (st == AS_OK)
+        st = safetensors_copy(file, "active", SAFETENSORS_I32, 1, &s.active, err);
+    if (st == AS_OK)
+        st = safetensors_copy(file, "loss_sum", SAFETENSORS_F32, 1, &s.loss_sum, err);
+    if (st == AS_OK)
+        st = read_position(m, file, err);
+    return st == AS_OK ? state_put(c, slot, &s, err) : st;
+}
+
+as_status checkpoint_read(struct cell *c, size_t slot, bool *ret_found, struct as_err *err)
+{
+    const struct member *m = c->member[slot];
     AS_AUTO(safetensors_freep) struct safetensors *s = NULL;
-    as_status st = safetensors_read(path, total_bytes(l) + HEADER_SLACK, &s, err);
+    size_t most = (4 * m->plan->n_params + m->plan->n_state) * sizeof(float) + HEADER_SLACK;
+    as_status st = safetensors_read(m->checkpoint, most, &s, err);
     if (st == AS_E_NOT_FOUND) {
         *ret_found = false;
         return AS_OK;
     }
-    if (st < 0)
+    if (st != AS_OK)
         return st;
-    st = restore(l, s, err);
-    if (st < 0)
-        return as_err_prefix(err, st, "%.200s", path);
+    st = restore(c, slot, s, err);
+    if (st != AS_OK)
+        return as_err_prefix(err, st, "%.200s", m->checkpoint);
     *ret_found = true;
     return AS_OK;
 }

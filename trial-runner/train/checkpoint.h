@@ -1,21 +1,23 @@
-/* A loop's state on disk: one safetensors file that is replaced whole, so that after a crash the
- * old or the new one is there. */
+/* A member's state on disk: one safetensors file that is replaced whole, so that after a crash the
+ * old or the new one is there. It is in the member's own shape and says nothing of the group. */
 #ifndef ASSAY_TRIAL_RUNNER_TRAIN_CHECKPOINT_H
 #define ASSAY_TRIAL_RUNNER_TRAIN_CHECKPOINT_H
 
 #include <stdbool.h>
 
-#include "trial-runner/train/loop.h"
+#include "trial-runner/train/cell.h"
 
 #define CHECKPOINT_NAME "checkpoint.safetensors"
 
-/* Write the state of l. AS_E_IO naming the file, AS_E_NOMEM. */
-AS_MUST_CHECK as_status checkpoint_write(struct loop *l, const char *path, struct as_err *err);
+/* Write the member in a slot to its file; it is between two batches (member_between_batches).
+ * AS_E_IO naming the file, AS_E_NOMEM. */
+AS_MUST_CHECK as_status checkpoint_write(struct cell *c, size_t slot, struct as_err *err);
 
-/* Put l, which was made for the same job, into the state that the file holds. *ret_found is false,
- * and l untouched, when there is no such file. AS_E_INVAL naming the file: it is cut short or
- * malformed, or of another job (fingerprint). After an error l is to be freed. */
-AS_MUST_CHECK as_status checkpoint_read(struct loop *l, const char *path, bool *ret_found,
+/* Put the member of a slot, which has just joined, into the state that its file holds, position and
+ * last report too. *ret_found is false, and nothing touched, when there is no such file. AS_E_INVAL
+ * naming the file: it is cut short or malformed, or of another job (fingerprint). After an error
+ * the member is to leave. */
+AS_MUST_CHECK as_status checkpoint_read(struct cell *c, size_t slot, bool *ret_found,
                                         struct as_err *err);
 
 #endif

@@ -55,57 +55,125 @@ static double scale_of(double mean, double squares, double n)
     return deviation > 1e-7 * fabs(mean) && deviation > 1e-30 ? deviation : 1;
 }
 
-/* Sums over the training rows, in their order, column by column: of x, or of its squared distance
- * from mean[column % n_means]. Row after row, so that memory is read once and in lines. */
-static void sum_columns(const struct train_data *d, const float *x, size_t width,
-                        const double *mean, size_t n_means, double *sums)
+/* Columns of an array of rows: the first n of `width`, of which those n_means apart share a mean.
+ */
+struct columns {
+    const float *x;
+    size_t width, n, n_means;
+};
+
+/* sums[c] += x[c], or its squared distance from mean[c]. In eights, so that compilers make vectors
+ * of it. */
+static void add_row(double *sums, const float *x, const double *mean, size_t n)
 {
-    memset(sums, 0, width * sizeof *sums);
-    for (size_t i = 0; i < d->n_train; i++) {
-        const float *row = x + (size_t)d->train_rows[i] * width;
-        if (!mean) {
-            for (size_t c = 0; c < width; c++)
-                sums[c] += (double)row[c];
-            continue;
+    size_t c = 0;
+    for (; c + 8 <= n; c += 8)
+        for (size_t i = c; i < c + 8; i++) {
+            double e = (double)x[i] - mean[i];
+            sums[i] += e;
         }
-        for (size_t at = 0; at < width; at += n_means)
-            for (size_t c = 0; c < n_means; c++) {
-                double e = (double)row[at + c] - mean[c];
-                sums[at + c] += e * e;
-            }
+    for (; c < n; c++)
+        sums[c] += (double)x[c] - mean[c];
+}
+
+static void add_row_squares(double *sums, const float *x, const double *mean, size_t n)
+{
+    size_t c = 0;
+    for (; c + 8 <= n; c += 8)
+        for (size_t i = c; i < c + 8; i++) {
+            double e = (double)x[i] - mean[i];
+            sums[i] += e * e;
+        }
+    for (; c < n; c++) {
+        double e = (double)x[c] - mean[c];
+        sums[c] += e * e;
     }
 }
 
-/* Columns that share a mean are `n_means` apart: their sums, in order. */
-static void fold(double *sums, size_t width, size_t n_means)
+/* Sums over the training rows, in their order, row after row, so that memory is read in lines; then
+ * those that share a mean, in the order of their columns. `mean` has one value per column. */
+static void sum_columns(const struct train_data *d, const struct columns *v, bool squares,
+                        const double *mean, double *sums)
 {
-    for (size_t at = n_means; at < width; at++)
-        sums[at % n_means] += sums[at];
+    memset(sums, 0, v->n * sizeof *sums);
+    for (size_t i = 0; i < d->n_train; i++) {
+        const float *row = v->x + (size_t)d->train_rows[i] * v->width;
+        (squares ? add_row_squares : add_row)(sums, row, mean, v->n);
+    }
+    for (size_t c = v->n_means; c < v->n; c++)
+        sums[c % v->n_means] += sums[c];
 }
 
-/* Mean and scale of the training rows; two passes, in double. `width` is a multiple of n_means.
+/* Mean and scale [n_means] of the training rows; two passes, in double. n is a multiple of n_means.
  * AS_E_NOMEM. */
-static as_status moments(const struct train_data *d, const float *x, size_t width, size_t n_means,
-                         double *ret_mean, double *ret_scale, struct as_err *err)
+static as_status moments(const struct train_data *d, const struct columns *v, double *ret_mean,
+                         double *ret_scale, struct as_err *err)
 {
-    AS_AUTO(as_freep) double *sums = as_calloc(width, sizeof *sums);
-    if (!sums)
+    AS_AUTO(as_freep) double *sums = as_calloc(v->n, sizeof *sums);
+    AS_AUTO(as_freep) double *mean = as_calloc(v->n, sizeof *mean);
+    if (!sums || !mean)
         return out_of_memory(err);
-    double n = (double)d->n_train * (double)(n_means ? width / n_means : 0);
-    sum_columns(d, x, width, NULL, n_means, sums);
-    fold(sums, width, n_means);
-    for (size_t c = 0; c < n_means; c++)
+    size_t rows = v->n_means ? v->n / v->n_means : 0; /* that share a mean, in one row */
+    double n = (double)d->n_train * (double)rows;
+    sum_columns(d, v, false, mean, sums);
+    for (size_t c = 0; c < v->n_means; c++)
         ret_mean[c] = sums[c] / n;
-    sum_columns(d, x, width, ret_mean, n_means, sums);
-    fold(sums, width, n_means);
-    for (size_t c = 0; c < n_means; c++)
+    for (size_t c = 0; c < v->n; c++)
+        mean[c] = ret_mean[c % v->n_means];
+    sum_columns(d, v, true, mean, sums);
+    for (size_t c = 0; c < v->n_means; c++)
         ret_scale[c] = scale_of(ret_mean[c], sums[c], n);
     return AS_OK;
 }
 
-/* Inputs that are 0 or 1 by their making keep their values. */
-static void spare_indicators(const struct dataset_info *info, double *mean, double *scale,
-                             size_t width)
+/* sums[c] += x[c] - pivot[c], squares[c] += its square. In eights, as above. */
+static void add_row_both(double *sums, double *squares, const float *x, const double *pivot,
+                         size_t n)
+{
+    size_t c = 0;
+    for (; c + 8 <= n; c += 8)
+        for (size_t i = c; i < c + 8; i++) {
+            double e = (double)x[i] - pivot[i];
+            sums[i] += e;
+            squares[i] += e * e;
+        }
+    for (; c < n; c++) {
+        double e = (double)x[c] - pivot[c];
+        sums[c] += e;
+        squares[c] += e * e;
+    }
+}
+
+/* As moments(), in one pass: images are large. Distances are from the first training row's first
+ * pixel, so that a channel far from 0 loses no digits. AS_E_NOMEM. */
+static as_status image_moments(const struct train_data *d, const struct columns *v,
+                               double *ret_mean, double *ret_scale, struct as_err *err)
+{
+    AS_AUTO(as_freep) double *work = as_calloc(3 * v->n, sizeof *work);
+    if (!work)
+        return out_of_memory(err);
+    double *pivot = work, *sums = work + v->n, *squares = work + 2 * v->n;
+    const float *first = v->x + (size_t)d->train_rows[0] * v->width;
+    for (size_t c = 0; c < v->n; c++)
+        pivot[c] = (double)first[c % v->n_means];
+    for (size_t i = 0; i < d->n_train; i++)
+        add_row_both(sums, squares, v->x + (size_t)d->train_rows[i] * v->width, pivot, v->n);
+    size_t pixels = v->n / v->n_means;
+    double n = (double)d->n_train * (double)pixels;
+    for (size_t c = v->n_means; c < v->n; c++) {
+        sums[c % v->n_means] += sums[c];
+        squares[c % v->n_means] += squares[c];
+    }
+    for (size_t c = 0; c < v->n_means; c++) {
+        double shift = sums[c] / n, around = squares[c] - sums[c] * shift;
+        ret_mean[c] = pivot[c] + shift;
+        ret_scale[c] = scale_of(ret_mean[c], around > 0 ? around : 0, n);
+    }
+    return AS_OK;
+}
+
+/* Indicators are 0 or 1 by their making and keep their values. */
+static void spare_indicators(const struct dataset_info *info, double *mean, double *scale)
 {
     size_t at = 0;
     for (size_t i = 0; info->columns && i < info->n_features; i++) {
@@ -116,29 +184,41 @@ static void spare_indicators(const struct dataset_info *info, double *mean, doub
             scale[at++] = 1;
         }
     }
-    for (; info->columns && at < width; at++) {
-        mean[at] = 0;
-        scale[at] = 1;
-    }
 }
 
-/* by what is stored with the model, so that serving repeats it exactly */
-static void apply(struct train_data *d)
+static void apply_row(float *x, const float *mean, const float *scale, size_t n)
 {
-    size_t width = d->set.n_features, n = d->n_scales;
-    for (size_t r = 0; r < d->set.n_rows; r++)
-        for (size_t at = 0; at < width; at += n) {
-            float *v = d->set.x + r * width + at;
-            for (size_t c = 0; c < n; c++)
-                v[c] = (v[c] - d->mean[c]) / d->scale[c];
-        }
+    size_t c = 0;
+    for (; c + 8 <= n; c += 8)
+        for (size_t i = c; i < c + 8; i++)
+            x[i] = (x[i] - mean[i]) / scale[i];
+    for (; c < n; c++)
+        x[c] = (x[c] - mean[c]) / scale[c];
 }
 
+/* By what is stored with the model, so that serving repeats it exactly. AS_E_NOMEM. */
+static as_status apply(struct train_data *d, const struct columns *v, struct as_err *err)
+{
+    AS_AUTO(as_freep) float *mean = as_calloc(v->n, sizeof *mean);
+    AS_AUTO(as_freep) float *scale = as_calloc(v->n, sizeof *scale);
+    if (!mean || !scale)
+        return out_of_memory(err);
+    for (size_t c = 0; c < v->n; c++) {
+        mean[c] = d->mean[c % v->n_means];
+        scale[c] = d->scale[c % v->n_means];
+    }
+    for (size_t r = 0; r < d->set.n_rows; r++)
+        apply_row(d->set.x + r * v->width, mean, scale, v->n);
+    return AS_OK;
+}
+
+/* One-hot inputs, behind the numeric ones, have mean 0 and scale 1. */
 static as_status standardize_features(struct train_data *d, const struct dataset_info *info,
                                       bool wanted, struct as_err *err)
 {
     size_t width = d->set.n_features;
-    d->n_scales = info->input == DATASET_IMAGE ? info->channels : width;
+    bool image = info->input == DATASET_IMAGE;
+    d->n_scales = image ? info->channels : width;
     d->mean = as_calloc(d->n_scales, sizeof *d->mean);
     d->scale = as_calloc(d->n_scales, sizeof *d->scale);
     AS_AUTO(as_freep) double *mean = as_calloc(d->n_scales, sizeof *mean);
@@ -147,18 +227,20 @@ static as_status standardize_features(struct train_data *d, const struct dataset
         return out_of_memory(err);
     for (size_t c = 0; c < d->n_scales; c++)
         d->scale[c] = 1;
-    if (!wanted || width == 0)
+    size_t n = image ? width : dataset_numeric_inputs(info);
+    const struct columns v = {d->set.x, width, n, image ? info->channels : n};
+    if (!wanted || n == 0)
         return AS_OK;
-    as_status st = moments(d, d->set.x, width, d->n_scales, mean, scale, err);
+    as_status st =
+        image ? image_moments(d, &v, mean, scale, err) : moments(d, &v, mean, scale, err);
     if (st != AS_OK)
         return st;
-    spare_indicators(info, mean, scale, width);
-    for (size_t c = 0; c < d->n_scales; c++) {
+    spare_indicators(info, mean, scale);
+    for (size_t c = 0; c < v.n_means; c++) {
         d->mean[c] = (float)mean[c];
         d->scale[c] = (float)scale[c];
     }
-    apply(d);
-    return AS_OK;
+    return apply(d, &v, err);
 }
 
 /* ---- targets ---- */
@@ -202,11 +284,12 @@ static as_status standardize_targets(struct train_data *d, bool bce, struct as_e
                n * sizeof *d->val_targets);
     if (n == 0 || bce)
         return AS_OK;
-    as_status st = moments(d, d->set.targets, n, n, d->target_mean, d->target_scale, err);
+    const struct columns v = {d->set.targets, n, n, n};
+    as_status st = moments(d, &v, d->target_mean, d->target_scale, err);
     for (size_t i = 0; st == AS_OK && i < d->set.n_rows; i++)
         for (size_t c = 0; c < n; c++) {
-            float *v = &d->set.targets[i * n + c];
-            *v = (float)(((double)*v - d->target_mean[c]) / d->target_scale[c]);
+            float *y = &d->set.targets[i * n + c];
+            *y = (float)(((double)*y - d->target_mean[c]) / d->target_scale[c]);
         }
     return st;
 }

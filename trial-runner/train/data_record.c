@@ -47,12 +47,12 @@ static json_t *categorical_column(const struct train_data *d, const struct datas
     for (size_t i = 0; i < c->n_values; i++)
         if (json_array_append_new(values, seen[i] ? json_string(c->values[i]) : json_null()) != 0)
             return NULL;
+    size_t other = at + c->n_values, missing = other + 1;
     JSON_AUTO obj = json_pack("{s:s, s:s, s:I, s:O, s:I}", "column", c->name, "kind", "categorical",
                               d->n_codes ? "code" : "input", (json_int_t)at, "values", values,
-                              "other", (json_int_t)(at + c->n_values));
+                              "other", (json_int_t)other);
     if (c->n_missing &&
-        (!obj || json_object_set_new(obj, "missing",
-                                     json_integer((json_int_t)(at + c->n_values + 1))) != 0))
+        (!obj || json_object_set_new(obj, "missing", json_integer((json_int_t)missing)) != 0))
         return NULL;
     return as_steal(obj);
 }

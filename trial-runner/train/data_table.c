@@ -63,9 +63,9 @@ static as_status find_seen(struct train_data *d, const struct dataset_info *info
     for (size_t c = 0; c < info->n_features; c++) {
         size_t n = info->columns[c].n_values;
         for (size_t i = 0; n && i < d->n_train; i++) {
-            size_t v = (size_t)d->set.x[(size_t)d->train_rows[i] * d->set.n_features + c];
-            if (v < n)
-                d->seen[at + v] = 1;
+            float v = d->set.x[(size_t)d->train_rows[i] * d->set.n_features + c];
+            if (v >= 0 && v < (float)n)
+                d->seen[at + (size_t)v] = 1;
         }
         at += n;
     }
@@ -75,7 +75,8 @@ static as_status find_seen(struct train_data *d, const struct dataset_info *info
 /* The slot of a categorical cell within its column. */
 static size_t slot_of(const struct dataset_column *c, const char *seen, float cell)
 {
-    size_t v = (size_t)cell;
+    bool known = cell >= 0 && cell < (float)dataset_column_slots(c);
+    size_t v = known ? (size_t)cell : c->n_values;
     return v < c->n_values && !seen[v] ? c->n_values : v;
 }
 

@@ -1,161 +1,254 @@
 #include "trial-runner/train/evaluate.h"
 
 #include <math.h>
-#include <string.h>
 
-void evaluator_free(struct evaluator *e)
+#include "trial-runner/train/metrics.h"
+
+double loss_unit(const struct cell_setup *s)
 {
-    if (!e)
-        return;
-    buf_free(e->row_loss);
-    buf_free(e->row_class);
-    buf_free(e->loss);
-    buf_free(e->correct);
-    free(e->predictions);
-    free(e);
+    if (s->loss != TRAIN_MSE || s->data->n_targets != 1)
+        return 1;
+    return s->data->target_scale[0] * s->data->target_scale[0];
 }
 
-as_status evaluator_create(struct model *model, struct batches *batches, bool classify,
-                           struct evaluator **ret, struct as_err *err)
+/* What is taken off the device for the figures of a range. */
+struct held {
+    bool classes, values; /* which of the two are wanted */
+    int32_t *predicted;   /* [n, n_val] */
+    float *outputs;       /* [n, n_val, outputs] */
+    struct loss_use use;
+    bool average;
+};
+
+static void held_done(struct held *h)
 {
-    AS_AUTO(evaluator_freep) struct evaluator *e = as_calloc(1, sizeof *e);
-    if (!e)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
-    *e = (struct evaluator){.model = model,
-                            .batches = batches,
-                            .classify = classify,
-                            .outputs = model->shape.width[model->shape.n_linear]};
-    size_t rows = model->members * model->max_batch, values;
-    if (__builtin_mul_overflow(batches->data->n_val, e->outputs, &values))
-        return as_fail(err, AS_E_TOO_LARGE, "too many predictions");
-    e->predictions = as_calloc(values, sizeof *e->predictions);
-    if (!e->predictions)
-        return as_fail(err, AS_E_NOMEM, "out of memory for %zu predictions", values);
-    as_status st = buf_create(model->be, BUF_F32, rows, &e->row_loss, err);
-    if (st == AS_OK)
-        st = buf_create(model->be, BUF_I32, rows, &e->row_class, err);
-    if (st == AS_OK)
-        st = buf_create(model->be, BUF_F32, model->members, &e->loss, err);
-    if (st == AS_OK)
-        st = buf_create(model->be, BUF_I32, model->members, &e->correct, err);
-    if (st == AS_OK)
-        *ret = as_steal(e);
+    free(h->predicted);
+    free(h->outputs);
+}
+
+static bool asks_for_outputs(const struct member *m)
+{
+    return member_wants(m, "val_auc") || member_wants(m, "val_log_loss");
+}
+
+static as_status held_create(const struct cell *c, size_t first, size_t n, struct held *h,
+                             struct as_err *err)
+{
+    const struct train_data *d = c->setup->data;
+    bool text = d->context > 0, numbers = d->n_targets > 0 && !d->set.labels;
+    for (size_t k = first; k < first + n; k++) {
+        const struct member *m = c->member[k];
+        h->use = loss_use_both(h->use, loss_use_of(m));
+        h->average = h->average || m->spec.optimizer.ema > 0;
+        h->classes = h->classes || (!text && member_wants(m, "val_f1"));
+        h->values = h->values || numbers || (!text && asks_for_outputs(m));
+    }
+    h->classes = h->classes && !numbers;
+    if (h->classes)
+        h->predicted = as_calloc(n * d->n_val, sizeof *h->predicted);
+    if (h->values)
+        h->outputs = as_calloc(n * d->n_val * c->plan->outputs, sizeof *h->outputs);
+    if ((h->classes && !h->predicted) || (h->values && !h->outputs))
+        return as_fail(err, AS_E_NOMEM, "out of memory for %zu predictions", n * d->n_val);
+    return AS_OK;
+}
+
+static as_status forward(struct cell *c, struct backend *lane, size_t first, size_t n, size_t at,
+                         bool average, struct batch *ret, struct as_err *err)
+{
+    size_t left = c->setup->data->n_val - at;
+    as_status st = batches_held(c->batches, lane, first, at,
+                                left < c->max_rows ? left : c->max_rows, ret, err);
+    if (st != AS_OK)
+        return st;
+    struct model_pass pass = {.rows = ret->rows,
+                              .x = ret->x,
+                              .codes = ret->codes,
+                              .params = average ? c->optimizer->average : NULL};
+    return model_forward(c->model, lane, first, n, &pass, err);
+}
+
+/* What a pass over rows [at, at + rows) left on the device. */
+static as_status take(struct cell *c, size_t first, size_t n, size_t at, size_t rows,
+                      struct held *h, struct as_err *err)
+{
+    size_t n_val = c->setup->data->n_val, outputs = c->plan->outputs;
+    struct tensor out = model_outputs(c->model);
+    as_status st = AS_OK;
+    for (size_t k = 0; st == AS_OK && k < n; k++) {
+        if (h->values)
+            st = buf_download(out.buf, out.offset + (first + k) * out.stride,
+                              h->outputs + (k * n_val + at) * outputs, rows * outputs, err);
+        if (st == AS_OK && h->classes)
+            st = buf_download(c->losses->row_class, (first + k) * c->losses->places,
+                              h->predicted + k * n_val + at, rows, err);
+    }
     return st;
 }
 
-/* Add a batch to the sums of loss and correct rows; the first one starts them. */
-static as_status add_batch(struct evaluator *e, const struct batch *b, bool first,
+static as_status pass_over(struct cell *c, struct backend *lane, size_t first, size_t n,
+                           struct held *h, struct as_err *err)
+{
+    size_t n_val = c->setup->data->n_val;
+    struct batch b = {0};
+    as_status st = loss_sums_clear(&c->losses->held, first, n, err);
+    for (size_t at = 0; st == AS_OK && at < n_val; at += b.rows) {
+        st = forward(c, lane, first, n, at, h->average, &b, err);
+        if (st == AS_OK)
+            st = losses_held(c->losses, lane, first, n, b.y, b.rows, h->use, err);
+        if (st == AS_OK)
+            st = take(c, first, n, at, b.rows, h, err);
+    }
+    return st;
+}
+
+/* ---- figures ---- */
+
+static as_status held_labels(const struct train_data *d, int32_t **ret, struct as_err *err)
+{
+    int32_t *labels = as_calloc(d->n_val, sizeof *labels);
+    if (!labels)
+        return as_fail(err, AS_E_NOMEM, "out of memory for %zu labels", d->n_val);
+    for (size_t i = 0; i < d->n_val; i++)
+        labels[i] = d->set.labels[d->val_rows[i]];
+    *ret = labels;
+    return AS_OK;
+}
+
+/* Logits [rows, outputs] to probabilities, in place. */
+static void to_probabilities(float *z, size_t rows, size_t outputs, train_loss loss)
+{
+    for (size_t i = 0; loss == TRAIN_BCE && i < rows * outputs; i++)
+        z[i] = (float)(1 / (1 + exp(-(double)z[i])));
+    for (size_t r = 0; loss == TRAIN_CROSS_ENTROPY && r < rows; r++) {
+        float *row = z + r * outputs, top = row[0];
+        double sum = 0;
+        for (size_t o = 1; o < outputs; o++)
+            top = row[o] > top ? row[o] : top;
+        for (size_t o = 0; o < outputs; o++)
+            sum += exp((double)row[o] - (double)top);
+        for (size_t o = 0; o < outputs; o++)
+            row[o] = (float)(exp((double)row[o] - (double)top) / sum);
+    }
+}
+
+/* Standardised numbers [n_val, targets] to their own unit, in place. */
+static void to_own_unit(const struct train_data *d, float *v)
+{
+    for (size_t i = 0; i < d->n_val * d->n_targets; i++) {
+        size_t t = i % d->n_targets;
+        v[i] = (float)((double)v[i] * d->target_scale[t] + d->target_mean[t]);
+    }
+}
+
+static as_status class_figures(const struct cell *c, const struct member *m, size_t k,
+                               const struct held *h, struct evaluation *e, struct as_err *err)
+{
+    const struct train_data *d = c->setup->data;
+    size_t n = d->n_val, outputs = c->plan->outputs, classes = d->set.n_outputs;
+    AS_AUTO(as_freep) int32_t *labels = NULL;
+    as_status st = held_labels(d, &labels, err);
+    if (st == AS_OK && member_wants(m, "val_f1"))
+        st = metric_f1(h->predicted + k * n, labels, n, classes, &e->f1, err);
+    if (st != AS_OK || !h->values)
+        return st;
+    float *z = h->outputs + k * n * outputs;
+    if (member_wants(m, "val_log_loss"))
+        e->log_loss = metric_log_loss(z, labels, n, outputs);
+    if (!member_wants(m, "val_auc"))
+        return AS_OK;
+    to_probabilities(z, n, outputs, c->setup->loss);
+    if (outputs == 1)
+        return metric_auc(z, 1, labels, 1, n, &e->auc, err);
+    return metric_auc_classes(z, outputs, labels, n, &e->auc, err);
+}
+
+static void number_figures(const struct cell *c, size_t k, const struct held *h,
+                           struct evaluation *e)
+{
+    const struct train_data *d = c->setup->data;
+    float *z = h->outputs + k * d->n_val * c->plan->outputs;
+    to_probabilities(z, d->n_val, c->plan->outputs, c->setup->loss);
+    to_own_unit(d, z);
+    struct metric_errors x = metric_errors(z, d->val_targets, d->n_val, d->n_targets);
+    e->rmse = x.rmse;
+    e->mae = x.mae;
+    e->r2 = x.r2;
+    if (c->setup->loss == TRAIN_MSE && d->n_targets == 1)
+        e->loss = x.mse; /* in double: the same sum, more exact */
+}
+
+static as_status figures(const struct cell *c, size_t slot, size_t k, const struct held *h,
+                         struct evaluation *e, struct as_err *err)
+{
+    const struct train_data *d = c->setup->data;
+    double rows = (double)d->n_val, places = rows * (double)c->plan->tokens;
+    float loss = 0;
+    int32_t correct = 0, top5 = 0;
+    *e = (struct evaluation){NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
+    as_status st = buf_download(c->losses->held.loss, slot, &loss, 1, err);
+    if (st == AS_OK)
+        st = buf_download(c->losses->held.correct, slot, &correct, 1, err);
+    if (st == AS_OK)
+        st = buf_download(c->losses->held.top5, slot, &top5, 1, err);
+    if (st != AS_OK)
+        return st;
+    e->loss = (double)loss / rows * loss_unit(c->setup);
+    if (d->n_targets > 0 && !d->set.labels) {
+        number_figures(c, k, h, e);
+        return AS_OK;
+    }
+    e->accuracy = (double)correct / places;
+    e->error = (places - (double)correct) / places;
+    if (member_wants(c->member[slot], "val_top5"))
+        e->top5 = (double)top5 / places;
+    if (d->context) {
+        e->log_loss = e->loss; /* text has no class weights */
+        return AS_OK;
+    }
+    return class_figures(c, c->member[slot], k, h, e, err);
+}
+
+as_status evaluate_members(struct cell *c, struct backend *lane, size_t first, size_t n,
+                           struct evaluation *ret, struct as_err *err)
+{
+    AS_AUTO(held_done) struct held h = {0};
+    as_status st = held_create(c, first, n, &h, err);
+    if (st == AS_OK)
+        st = pass_over(c, lane, first, n, &h, err);
+    for (size_t k = 0; st == AS_OK && k < n; k++)
+        st = figures(c, first + k, k, &h, &ret[k], err);
+    return st;
+}
+
+/* ---- predictions ---- */
+
+size_t evaluate_columns(const struct cell_setup *s)
+{
+    return s->data->set.labels ? s->data->set.n_outputs : s->data->n_targets;
+}
+
+as_status evaluate_predict(struct cell *c, struct backend *lane, size_t slot, float **ret,
                            struct as_err *err)
 {
-    struct model *m = e->model;
-    struct softmax_ce_args a = {.members = m->members,
-                                .batch = b->n,
-                                .classes = e->outputs,
-                                .logits = model_outputs(m),
-                                .labels = b->y,
-                                .row_class = tensor_at(e->row_class, 0, m->max_batch),
-                                .correct = tensor_at(e->correct, 0, 1),
-                                .out = {.row_loss = tensor_at(e->row_loss, 0, m->max_batch),
-                                        .loss = tensor_at(e->loss, 0, 1),
-                                        .weight = (float)b->n,
-                                        .accumulate = !first}};
-    return backend_softmax_ce(m->be, &a, err);
-}
-
-static as_status forward(struct evaluator *e, size_t first, struct batch *ret, struct as_err *err)
-{
-    size_t left = e->batches->data->n_val - first;
-    size_t n = left < e->model->max_batch ? left : e->model->max_batch;
-    as_status st = batches_validation(e->batches, first, n, ret, err);
-    return st < 0 ? st : model_forward(e->model, ret->x, n, NULL, err);
-}
-
-static as_status classification(struct evaluator *e, struct evaluation *ret, struct as_err *err)
-{
-    size_t n = e->batches->data->n_val;
-    struct batch b;
-    for (size_t at = 0; at < n; at += b.n) {
-        as_status st = forward(e, at, &b, err);
-        if (st == AS_OK)
-            st = add_batch(e, &b, at == 0, err);
-        if (st < 0)
-            return st;
+    const struct train_data *d = c->setup->data;
+    size_t outputs = c->plan->outputs, columns = evaluate_columns(c->setup);
+    struct held h = {.values = true, .average = c->member[slot]->spec.optimizer.ema > 0};
+    AS_AUTO(as_freep) float *values = as_calloc(d->n_val * columns, sizeof *values);
+    if (!values)
+        return as_fail(err, AS_E_NOMEM, "out of memory for %zu predictions", d->n_val);
+    h.outputs = values; /* outputs <= columns */
+    as_status st = pass_over(c, lane, slot, 1, &h, err);
+    if (st != AS_OK)
+        return st;
+    to_probabilities(values, d->n_val, outputs, c->setup->loss);
+    if (!d->set.labels)
+        to_own_unit(d, values);
+    for (size_t i = d->n_val; outputs < columns && i-- > 0;) { /* one output of two classes */
+        float p = values[i];
+        values[2 * i] = 1 - p;
+        values[2 * i + 1] = p;
     }
-    for (size_t k = 0; k < e->model->members; k++) {
-        float loss = 0;
-        int32_t correct = 0;
-        as_status st = buf_download(e->loss, k, &loss, 1, err);
-        if (st == AS_OK)
-            st = buf_download(e->correct, k, &correct, 1, err);
-        if (st < 0)
-            return st;
-        double wrong = (double)n - (double)correct;
-        ret[k] = (struct evaluation){.loss = (double)loss / (double)n,
-                                     .error = wrong / (double)n,
-                                     .accuracy = (double)correct / (double)n};
-    }
-    return AS_OK;
-}
-
-static struct evaluation number_errors(const float *pred, const float *want, size_t n)
-{
-    double squares = 0, absolute = 0, mean = 0, spread = 0;
-    for (size_t i = 0; i < n; i++) {
-        double d = (double)pred[i] - (double)want[i];
-        squares += d * d;
-        absolute += fabs(d);
-        mean += (double)want[i] / (double)n;
-    }
-    for (size_t i = 0; i < n; i++)
-        spread += ((double)want[i] - mean) * ((double)want[i] - mean);
-    double mse = squares / (double)n;
-    double r2 = spread > 0 ? 1 - squares / spread : squares == 0 ? 1 : 0;
-    return (struct evaluation){.loss = mse,
-                               .rmse = sqrt(mse),
-                               .mae = absolute / (double)n,
-                               .r2 = isfinite(mse) ? r2 : -mse};
-}
-
-static as_status regression(struct evaluator *e, struct evaluation *ret, struct as_err *err)
-{
-    const struct train_data *d = e->batches->data;
-    for (size_t k = 0; k < e->model->members; k++) {
-        const float *pred = NULL;
-        as_status st = evaluator_predict(e, k, &pred, err);
-        if (st < 0)
-            return st;
-        ret[k] = number_errors(pred, d->val_targets, d->n_val);
-    }
-    return AS_OK;
-}
-
-as_status evaluator_run(struct evaluator *e, struct evaluation *ret, struct as_err *err)
-{
-    return e->classify ? classification(e, ret, err) : regression(e, ret, err);
-}
-
-as_status evaluator_predict(struct evaluator *e, size_t k, const float **ret, struct as_err *err)
-{
-    struct model *m = e->model;
-    const struct train_data *d = e->batches->data;
-    struct batch b;
-    for (size_t at = 0; at < d->n_val; at += b.n) {
-        as_status st = forward(e, at, &b, err);
-        if (st == AS_OK && e->classify) {
-            struct softmax_args a = {m->members, b.n, e->outputs, model_outputs(m),
-                                     model_outputs(m)};
-            st = backend_softmax(m->be, &a, err);
-        }
-        struct tensor out = model_outputs(m);
-        if (st == AS_OK)
-            st = buf_download(out.buf, out.offset + k * out.stride,
-                              e->predictions + at * e->outputs, b.n * e->outputs, err);
-        if (st < 0)
-            return st;
-    }
-    for (size_t i = 0; !e->classify && i < d->n_val; i++)
-        e->predictions[i] =
-            (float)((double)e->predictions[i] * d->target_scale[0] + d->target_mean[0]);
-    *ret = e->predictions;
+    *ret = as_steal(values);
     return AS_OK;
 }

@@ -1,43 +1,34 @@
-/* How good the members are on the rows held out. */
+/* How good members are on the rows held out. */
 #ifndef ASSAY_TRIAL_RUNNER_TRAIN_EVALUATE_H
 #define ASSAY_TRIAL_RUNNER_TRAIN_EVALUATE_H
 
-#include "base/mem.h"
-#include "trial-runner/train/batches.h"
-#include "trial-runner/train/model_mlp.h"
+#include "trial-runner/train/cell.h"
 
-/* Figures of one member. Those of the other task are 0. Losses and errors of regression are in the
- * target's own unit (squared for the loss). */
+/* Figures of one member. Those of the other task, and those that it did not ask for, are NaN.
+ * Errors of regression are in the targets' own unit. With an average of weights they are of that.
+ */
 struct evaluation {
-    double loss;
-    double error, accuracy; /* classification: shares of the rows */
-    double rmse, mae, r2;   /* regression; r2 of constant targets is 1 when exact, else 0;
-                             * -Infinity or NaN when the predictions are not finite */
+    double loss;            /* the loss trained with, without label smoothing; see loss_unit() */
+    double error, accuracy; /* classes: shares of the rows (tokens) */
+    double top5, auc, f1, log_loss; /* asked for */
+    double rmse, mae, r2;           /* regression; of several outputs: the mean over them */
 };
 
-struct evaluator {
-    struct model *model;     /* borrowed */
-    struct batches *batches; /* borrowed */
-    bool classify;
-    size_t outputs;
-    struct buf *row_loss, *row_class; /* [K, max_batch] */
-    struct buf *loss, *correct;       /* [K] */
-    float *predictions;               /* [n_val, outputs], workspace */
-};
+/* What a loss is multiplied with before it is reported: mean squared error of one output is
+ * reported in its own unit, squared; everything else as it is trained with (of standardised
+ * targets). */
+double loss_unit(const struct cell_setup *s);
 
-/* AS_E_NOMEM. Owned by the caller; frees before what it borrows. */
-AS_MUST_CHECK as_status evaluator_create(struct model *model, struct batches *batches,
-                                         bool classify, struct evaluator **ret, struct as_err *err);
-void evaluator_free(struct evaluator *e);
-AS_DEFINE_FREEP(struct evaluator, evaluator_free)
+/* ret[k] of slot first + k, for slots [first, first + n): all in the same passes. AS_E_NOMEM. */
+AS_MUST_CHECK as_status evaluate_members(struct cell *c, struct backend *lane, size_t first,
+                                         size_t n, struct evaluation *ret, struct as_err *err);
 
-/* ret[k] for every member. */
-AS_MUST_CHECK as_status evaluator_run(struct evaluator *e, struct evaluation *ret,
-                                      struct as_err *err);
+/* Columns of evaluate_predict: classes (two for bce over classes), or targets. */
+size_t evaluate_columns(const struct cell_setup *s);
 
-/* Member k's predictions of the rows held out, [n_val, outputs]: probabilities, or numbers in the
- * target's own unit. A view of e until its next call. */
-AS_MUST_CHECK as_status evaluator_predict(struct evaluator *e, size_t k, const float **ret,
-                                          struct as_err *err);
+/* A member's predictions of the rows held out, [n_val, evaluate_columns()]: probabilities, or
+ * numbers in the targets' own unit. Not for text. Owned by the caller (free). AS_E_NOMEM. */
+AS_MUST_CHECK as_status evaluate_predict(struct cell *c, struct backend *lane, size_t slot,
+                                         float **ret, struct as_err *err);
 
 #endif

@@ -1,59 +1,38 @@
 #include "trial-runner/train/job.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
 #include "base/json.h"
 
-#define JOB_MAX_BYTES ((size_t)16 << 20)
+#define JOB_MAX_BYTES ((size_t)64 << 20)
 
 void job_done(struct job *job)
 {
     dataset_info_done(&job->info);
-    train_spec_done(&job->spec);
     free(job->table);
     free(job->features);
     free(job->targets);
-    free(job->train_text);
+    free(job->decoded);
+    free(job->members);
+    json_decref(job->doc);
     *job = (struct job){0};
 }
 
 struct dataset_paths job_paths(const struct job *job)
 {
-    return (struct dataset_paths){job->table, job->features, job->targets};
+    return (struct dataset_paths){job->table, job->features, job->targets, job->decoded};
 }
 
-static const char *env_or_null(const char *name)
-{
-    const char *v = getenv(name);
-    return v && *v ? v : NULL;
-}
-
-static as_status read_environment(struct job *job, struct as_err *err)
-{
-    job->report = env_or_null("ASSAY_REPORT");
-    job->checkpoints = env_or_null("ASSAY_CHECKPOINTS");
-    job->artifacts = env_or_null("ASSAY_ARTIFACTS");
-    const char *seed = env_or_null("ASSAY_SEED");
-    if (!seed)
-        return AS_OK;
-    char *end;
-    errno = 0;
-    job->seed = strtoull(seed, &end, 10);
-    if (errno || *end || seed[strspn(seed, "0123456789")])
-        return as_fail(err, AS_E_INVAL, "ASSAY_SEED: found '%.60s', expected a whole number >= 0",
-                       seed);
-    return AS_OK;
-}
+/* ---- the data set ---- */
 
 static as_status read_path(struct json_fields *f, const char *name, char **ret, struct as_err *err)
 {
     const char *s = NULL;
     as_status st = json_fields_str(f, name, JSON_OPTIONAL, &s, err);
-    if (st < 0 || !s)
+    if (st != AS_OK || !s)
         return st;
     *ret = as_strdup(s);
     return *ret ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
@@ -61,8 +40,10 @@ static as_status read_path(struct json_fields *f, const char *name, char **ret, 
 
 static as_status read_dataset(const json_t *obj, struct job *job, struct as_err *err)
 {
+    const char *digest = json_string_value(json_object_get(obj, "sha256"));
+    job->digest = digest ? digest : "";
     as_status st = dataset_info_from_json(obj, "/dataset", &job->info, err);
-    if (st < 0)
+    if (st != AS_OK)
         return st;
     struct json_fields f;
     st = json_fields_init(&f, json_object_get(obj, "paths"), "/dataset/paths", err);
@@ -72,44 +53,91 @@ static as_status read_dataset(const json_t *obj, struct job *job, struct as_err 
         st = read_path(&f, "features", &job->features, err);
     if (st == AS_OK)
         st = read_path(&f, "targets", &job->targets, err);
-    return st < 0 ? st : json_fields_end(&f, err);
+    if (st == AS_OK)
+        st = read_path(&f, "decoded", &job->decoded, err);
+    if (st == AS_OK)
+        st = json_fields_end(&f, err);
+    job->data = net_data_of(&job->info);
+    return st;
 }
 
-/* The metric is the server's business; here only: can it be reported? Then it will be. */
-static as_status check_metric(const json_t *obj, struct job *job, struct as_err *err)
+/* ---- members ---- */
+
+static const char *env_or_null(const char *name)
 {
-    const char *name = json_string_value(json_object_get(obj, "name"));
-    if (!obj || (name && train_spec_can_report(job->info.task, name) &&
-                 train_spec_request(&job->spec, name)))
-        return AS_OK;
-    return as_fail_at(err, AS_E_INVAL, "/metric/name",
-                      "/metric/name: found '%.60s', which the trainer does not report for %s",
-                      name ? name : json_type_name(obj), dataset_task_name(job->info.task));
+    const char *v = getenv(name);
+    return v && *v ? v : NULL;
 }
 
-static as_status fingerprint(const json_t *train, const json_t *dataset, struct job *job,
-                             struct as_err *err)
+static as_status read_single(const json_t *train, struct job *job, struct as_err *err)
 {
-    char seed[24];
-    (void)snprintf(seed, sizeof seed, "%" PRIu64, job->seed);
-    JSON_AUTO info = dataset_info_to_json(&job->info);
-    const json_t *digest = json_object_get(dataset, "sha256");
-    JSON_AUTO id = json_pack("{s:O, s:O, s:s, s:s}", "train", train, "dataset", info, "sha256",
-                             json_is_string(digest) ? json_string_value(digest) : "", "seed", seed);
-    AS_AUTO(as_freep) char *text = id ? json_format(id) : NULL;
-    job->train_text = json_format(train);
-    if (!text || !job->train_text)
+    struct control_member m = {.id = "",
+                               .train = train,
+                               .report = env_or_null("ASSAY_REPORT"),
+                               .checkpoints = env_or_null("ASSAY_CHECKPOINTS"),
+                               .artifacts = env_or_null("ASSAY_ARTIFACTS")};
+    const char *seed = env_or_null("ASSAY_SEED");
+    if (seed) {
+        char *end;
+        errno = 0;
+        m.seed = strtoull(seed, &end, 10);
+        if (errno || *end || seed[strspn(seed, "0123456789")])
+            return as_fail(err, AS_E_INVAL,
+                           "ASSAY_SEED: found '%.60s', expected a whole number >= 0", seed);
+    }
+    job->members = as_calloc(1, sizeof *job->members);
+    if (!job->members)
         return as_fail(err, AS_E_NOMEM, "out of memory");
-    return sha256_of(text, strlen(text), job->fingerprint, err);
+    job->members[0] = m;
+    job->n_members = job->slots = 1;
+    return AS_OK;
 }
 
-static as_status read_document(const json_t *doc, struct job *job, struct as_err *err)
+static as_status check_ids(const struct job *job, struct as_err *err)
+{
+    for (size_t i = 0; i < job->n_members; i++)
+        for (size_t k = 0; k < i; k++)
+            if (as_streq(job->members[i].id, job->members[k].id))
+                return as_fail(err, AS_E_INVAL, "/members/%zu/id: '%s' is there twice", i,
+                               job->members[i].id);
+    return AS_OK;
+}
+
+static as_status read_group(const json_t *list, int64_t slots, struct job *job, struct as_err *err)
+{
+    job->group = true;
+    job->slots = (size_t)slots;
+    job->n_members = json_array_size(list);
+    if (job->n_members > job->slots)
+        return as_fail_at(err, AS_E_INVAL, "/members",
+                          "/members: found %zu, expected at most %zu (slots)", job->n_members,
+                          job->slots);
+    job->members = as_calloc(job->n_members, sizeof *job->members);
+    if (!job->members)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    for (size_t i = 0; i < job->n_members; i++) {
+        char at[AS_ERR_POINTER_MAX];
+        json_pointer_index("/members", i, at);
+        as_status st = control_member_parse(json_array_get(list, i), at, &job->members[i], err);
+        if (st != AS_OK)
+            return st;
+    }
+    return check_ids(job, err);
+}
+
+static as_status read_document(struct job *job, struct as_err *err)
 {
     struct json_fields f;
-    json_t *train = NULL, *dataset = NULL, *metric = NULL;
-    as_status st = json_fields_init(&f, doc, "", err);
-    if (st == AS_OK)
+    json_t *train = NULL, *dataset = NULL, *metric = NULL, *members = NULL;
+    int64_t slots = 1;
+    bool group = json_object_get(job->doc, "members") != NULL;
+    as_status st = json_fields_init(&f, job->doc, "", err);
+    if (st == AS_OK && !group)
         st = json_fields_object(&f, "train", JSON_REQUIRED, &train, err);
+    if (st == AS_OK && group)
+        st = json_fields_array(&f, "members", JSON_REQUIRED, &members, err);
+    if (st == AS_OK && group)
+        st = json_fields_i64(&f, "slots", JSON_REQUIRED, 1, CONTROL_MAX_SLOTS, &slots, err);
     if (st == AS_OK)
         st = json_fields_object(&f, "dataset", JSON_REQUIRED, &dataset, err);
     if (st == AS_OK)
@@ -117,31 +145,27 @@ static as_status read_document(const json_t *doc, struct job *job, struct as_err
     if (st == AS_OK)
         st = json_fields_end(&f, err);
     if (st == AS_OK)
-        st = train_spec_parse(train, "/train", &job->spec, err);
-    if (st == AS_OK)
         st = read_dataset(dataset, job, err);
-    if (st == AS_OK)
-        st = train_spec_check(&job->spec, &job->info, "/train", err);
-    if (st == AS_OK)
-        st = check_metric(metric, job, err);
-    return st < 0 ? st : fingerprint(train, dataset, job, err);
+    if (st != AS_OK)
+        return st;
+    job->metric = json_string_value(json_object_get(metric, "name"));
+    if (metric && !job->metric)
+        return as_fail_at(err, AS_E_INVAL, "/metric/name", "/metric/name: expected text");
+    return group ? read_group(members, slots, job, err) : read_single(train, job, err);
 }
 
 as_status job_read(const char *path, struct job *ret, struct as_err *err)
 {
     AS_AUTO(as_freep) char *text = NULL;
-    JSON_AUTO doc = NULL;
     size_t len = 0;
     as_status st = file_read(path, JOB_MAX_BYTES, &text, &len, err);
-    if (st < 0)
+    if (st != AS_OK)
         return st;
     struct job job = {0};
-    st = read_environment(&job, err);
+    st = json_parse_file(text, len, &job.doc, err);
     if (st == AS_OK)
-        st = json_parse(text, len, &doc, err);
-    if (st == AS_OK)
-        st = read_document(doc, &job, err);
-    if (st < 0) {
+        st = read_document(&job, err);
+    if (st != AS_OK) {
         job_done(&job);
         return as_err_prefix(err, st, "%.200s", path);
     }

@@ -27,7 +27,7 @@ struct tensor model_value_at(const struct model_run *r, size_t node)
     const struct net_node *n = model_node(r->m, node);
     if (n->op == NET_INPUT)
         return tensor_from(r->pass->x, r->first);
-    if (n->op == NET_DROPOUT && (n->in_place || !r->pass->train))
+    if (n->op == NET_DROPOUT && (n->in_place || !model_drops(r)))
         return model_value_at(r, n->from);
     return in_range(r, r->m->values[node].y, value_len(r, node), 0);
 }

@@ -49,7 +49,7 @@ static as_status forward_add(const struct model_run *r, size_t i)
 
 static as_status forward_dropout(const struct model_run *r, size_t i)
 {
-    if (!r->pass->train)
+    if (!model_drops(r))
         return AS_OK; /* the value is the source's (model_value_at) */
     struct dropout_args a = model_dropout_args(r, i, model_value_at(r, model_node(r->m, i)->from),
                                                model_value_at(r, i));
@@ -194,8 +194,13 @@ static as_status backward_layer_norm(const struct model_run *r, size_t i)
 static as_status backward_dropout(const struct model_run *r, size_t i)
 {
     const struct net_node *n = model_node(r->m, i);
-    struct dropout_args a =
-        model_dropout_args(r, i, model_slot_at(r, n->grad.pre), model_slot_at(r, n->grad.dx));
+    size_t width = net_shape_elements(n->out);
+    struct tensor dy = model_slot_at(r, n->grad.pre), dx = model_slot_at(r, n->grad.dx);
+    if (!model_drops(r) && n->grad.pre == n->grad.dx)
+        return AS_OK;
+    if (!model_drops(r)) /* others need what is in dy's slot */
+        return columns(r, width, dy, width, 0, dx, width, 0);
+    struct dropout_args a = model_dropout_args(r, i, dy, dx);
     return backend_dropout(r->lane, &a, r->err);
 }
 

@@ -28,6 +28,12 @@ static inline const struct net_node *model_node(const struct model *m, size_t i)
     return &m->plan->nodes[i];
 }
 
+/* Does this pass drop anything? Not in validation, nor where no member of the range has a rate. */
+static inline bool model_drops(const struct model_run *r)
+{
+    return r->pass->train && !tensor_is_none(r->pass->rate);
+}
+
 static inline size_t model_places(const struct net_node *n)
 {
     return n->out.height * n->out.width;

@@ -1,102 +1,233 @@
 #include "trial-runner/train/optimizer.h"
 
-enum { HYPER_DECAY, HYPER_FIRST, HYPER_SECOND, HYPER_EPS, N_HYPER };
+enum { HYPER_DECAY, HYPER_MOMENTUM, HYPER_BETA1, HYPER_BETA2, HYPER_EPS, N_HYPER };
+
+_Static_assert((int)TRAIN_SGD == (int)OPT_SGD && (int)TRAIN_ADAM == (int)OPT_ADAM &&
+                   (int)TRAIN_ADAMW == (int)OPT_ADAMW && (int)TRAIN_RMSPROP == (int)OPT_RMSPROP &&
+                   (int)TRAIN_LAMB == (int)OPT_LAMB && (int)TRAIN_LION == (int)OPT_LION,
+               "the document's kinds are the kernel's");
+
+struct optimizer_needs optimizer_needs_of(const struct member *m)
+{
+    const struct train_optimizer_spec *o = &m->spec.optimizer;
+    return (struct optimizer_needs){.second = o->kind != TRAIN_SGD && o->kind != TRAIN_LION,
+                                    .norms = o->kind == TRAIN_LAMB,
+                                    .accumulate = m->spec.batch_size > m->spec.micro_batch,
+                                    .average = o->ema > 0,
+                                    .clip = o->clip_norm > 0};
+}
+
+struct optimizer_needs optimizer_needs_both(struct optimizer_needs a, struct optimizer_needs b)
+{
+    return (struct optimizer_needs){a.second || b.second, a.norms || b.norms,
+                                    a.accumulate || b.accumulate, a.average || b.average,
+                                    a.clip || b.clip};
+}
 
 void optimizer_free(struct optimizer *o)
 {
     if (!o)
         return;
-    buf_free(o->moment1);
-    buf_free(o->moment2);
+    buf_free(o->m1);
+    buf_free(o->m2);
+    buf_free(o->sum);
+    buf_free(o->average);
+    buf_free(o->norms);
     buf_free(o->step);
     buf_free(o->active);
     buf_free(o->hyper);
     buf_free(o->nesterov);
-    buf_free(o->kinds);
+    buf_free(o->sq_norm);
+    buf_free(o->finite);
+    free(o->segments);
     free(o);
 }
 
-static as_status create_buffers(struct optimizer *o, struct as_err *err)
+static as_status create_arenas(struct optimizer *o, struct optimizer_needs needs,
+                               struct as_err *err)
 {
-    size_t n = o->members * o->n_params; /* no overflow: the model's arena has this size */
-    as_status st = buf_create(o->be, BUF_F32, n, &o->moment1, err);
-    if (st == AS_OK && o->kind == TRAIN_ADAMW)
-        st = buf_create(o->be, BUF_F32, n, &o->moment2, err);
-    if (st == AS_OK)
-        st = buf_create(o->be, BUF_I32, o->members, &o->step, err);
-    if (st == AS_OK)
-        st = buf_create(o->be, BUF_I32, o->members, &o->active, err);
-    if (st == AS_OK)
-        st = buf_fill_i32(o->active, 0, o->members, 1, err);
-    if (st == AS_OK)
-        st = buf_create(o->be, BUF_F32, N_HYPER * o->members, &o->hyper, err);
-    if (st == AS_OK)
-        st = buf_create(o->be, BUF_I32, o->members, &o->nesterov, err);
-    if (st == AS_OK)
-        st = buf_create(o->be, BUF_I32, o->members, &o->kinds, err);
-    if (st == AS_OK)
-        st = buf_fill_i32(o->kinds, 0, o->members, o->kind == TRAIN_SGD ? OPT_SGD : OPT_ADAMW, err);
+    struct backend *be = o->model->be;
+    size_t n = o->slots * o->n_params; /* no overflow: the model's arena has this size */
+    as_status st = buf_create(be, BUF_F32, n, &o->m1, err);
+    if (st == AS_OK && needs.second)
+        st = buf_create(be, BUF_F32, n, &o->m2, err);
+    if (st == AS_OK && needs.accumulate)
+        st = buf_create(be, BUF_F32, n, &o->sum, err);
+    if (st == AS_OK && needs.average)
+        st = buf_create(be, BUF_F32, n, &o->average, err);
+    if (st == AS_OK && needs.norms)
+        st =
+            buf_create(be, BUF_F32, o->slots * 2 * (o->model->plan->n_tensors + 1), &o->norms, err);
     return st;
 }
 
-static as_status upload_hyper(struct optimizer *o, size_t k, const struct train_optimizer_spec *s,
-                              struct as_err *err)
+static as_status create_numbers(struct optimizer *o, struct as_err *err)
 {
-    bool sgd = o->kind == TRAIN_SGD;
-    float values[N_HYPER] = {
-        [HYPER_DECAY] = (float)s->weight_decay,
-        [HYPER_FIRST] = (float)(sgd ? s->momentum : s->beta1),
-        [HYPER_SECOND] = (float)s->beta2,
-        [HYPER_EPS] = (float)s->eps,
-    };
-    as_status st = AS_OK;
-    for (size_t i = 0; st == AS_OK && i < N_HYPER; i++)
-        st = buf_upload(o->hyper, i * o->members + k, &values[i], 1, err);
-    return st < 0 ? st : buf_fill_i32(o->nesterov, k, 1, s->nesterov, err);
+    struct backend *be = o->model->be;
+    as_status st = buf_create(be, BUF_I32, o->slots, &o->step, err);
+    if (st == AS_OK)
+        st = buf_create(be, BUF_I32, o->slots, &o->active, err);
+    if (st == AS_OK)
+        st = buf_create(be, BUF_F32, N_HYPER * o->slots, &o->hyper, err);
+    if (st == AS_OK)
+        st = buf_create(be, BUF_I32, o->slots, &o->nesterov, err);
+    if (st == AS_OK)
+        st = buf_create(be, BUF_F32, o->slots, &o->sq_norm, err);
+    if (st == AS_OK)
+        st = buf_create(be, BUF_I32, o->slots, &o->finite, err);
+    return st;
 }
 
-as_status optimizer_create(struct backend *be, const struct train_spec *const *specs,
-                           size_t members, size_t n_params, struct optimizer **ret,
-                           struct as_err *err)
+as_status optimizer_create(struct model *model, struct optimizer_needs needs,
+                           struct optimizer **ret, struct as_err *err)
 {
+    const struct net_plan *plan = model->plan;
     AS_AUTO(optimizer_freep) struct optimizer *o = as_calloc(1, sizeof *o);
     if (!o)
         return as_fail(err, AS_E_NOMEM, "out of memory");
-    *o = (struct optimizer){
-        .be = be, .kind = specs[0]->optimizer.kind, .members = members, .n_params = n_params};
-    as_status st = create_buffers(o, err);
-    for (size_t k = 0; st == AS_OK && k < members; k++)
-        st = upload_hyper(o, k, &specs[k]->optimizer, err);
+    *o = (struct optimizer){.model = model, .slots = model->slots, .n_params = plan->n_params};
+    o->segments = as_calloc(plan->n_tensors, sizeof *o->segments);
+    if (!o->segments)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    for (size_t i = 0; i < plan->n_tensors; i++)
+        o->segments[i] = plan->tensors[i].offset;
+    as_status st = create_arenas(o, needs, err);
+    if (st == AS_OK)
+        st = create_numbers(o, err);
     if (st == AS_OK)
         *ret = as_steal(o);
     return st;
 }
 
-static struct tensor hyper(const struct optimizer *o, size_t which)
+size_t optimizer_bytes(const struct net_plan *plan, struct optimizer_needs needs)
 {
-    return tensor_at(o->hyper, which * o->members, 1);
+    size_t arenas = 1 + (size_t)needs.second + (size_t)needs.accumulate + (size_t)needs.average;
+    size_t norms = needs.norms ? 2 * (plan->n_tensors + 1) : 0;
+    return (arenas * plan->n_params + norms + N_HYPER + 5) * 4;
 }
 
-as_status optimizer_step(struct optimizer *o, struct buf *params, struct buf *grads,
-                         struct tensor lr, struct as_err *err)
+static as_status zero(struct buf *b, size_t slot, size_t n, struct as_err *err)
 {
+    return b ? buf_fill_f32(b, slot * n, n, 0, err) : AS_OK;
+}
+
+as_status optimizer_join(struct optimizer *o, size_t slot, const struct member *m,
+                         struct as_err *err)
+{
+    const struct train_optimizer_spec *s = &m->spec.optimizer;
+    const float values[N_HYPER] = {
+        [HYPER_DECAY] = (float)s->weight_decay,
+        [HYPER_MOMENTUM] = (float)s->momentum,
+        [HYPER_BETA1] = (float)s->beta1,
+        [HYPER_BETA2] = (float)s->beta2,
+        [HYPER_EPS] = (float)s->eps,
+    };
     size_t n = o->n_params;
-    bool sgd = o->kind == TRAIN_SGD;
-    struct opt_args a = {.members = o->members,
-                         .n = n,
-                         .kind = tensor_at(o->kinds, 0, 1),
-                         .params = tensor_at(params, 0, n),
-                         .grads = tensor_at(grads, 0, n),
-                         .m1 = tensor_at(o->moment1, 0, n),
-                         .m2 = sgd ? tensor_none() : tensor_at(o->moment2, 0, n),
-                         .lr = lr,
-                         .weight_decay = hyper(o, HYPER_DECAY),
-                         .momentum = sgd ? hyper(o, HYPER_FIRST) : tensor_none(),
-                         .nesterov = tensor_at(o->nesterov, 0, 1),
-                         .beta1 = hyper(o, HYPER_FIRST),
-                         .beta2 = hyper(o, HYPER_SECOND),
-                         .eps = hyper(o, HYPER_EPS),
-                         .active = tensor_at(o->active, 0, 1),
-                         .step = tensor_at(o->step, 0, 1)};
-    return backend_optimize(o->be, &a, err);
+    as_status st = zero(o->m1, slot, n, err);
+    if (st == AS_OK)
+        st = zero(o->m2, slot, n, err);
+    if (st == AS_OK && o->average)
+        st = buf_copy(o->average, slot * n, o->model->params, slot * n, n, err);
+    if (st == AS_OK)
+        st = buf_fill_i32(o->step, slot, 1, 0, err);
+    if (st == AS_OK)
+        st = buf_fill_i32(o->active, slot, 1, 1, err);
+    if (st == AS_OK)
+        st = buf_fill_i32(o->nesterov, slot, 1, s->nesterov, err);
+    for (size_t i = 0; st == AS_OK && i < N_HYPER; i++)
+        st = buf_fill_f32(o->hyper, i * o->slots + slot, 1, values[i], err);
+    return st;
+}
+
+/* ---- a step ---- */
+
+/* [slots, n] of a buffer, from a slot on; absent when there is none. */
+static struct tensor part(struct buf *b, size_t n, size_t first)
+{
+    return b ? tensor_at(b, first * n, n) : tensor_none();
+}
+
+static struct tensor hyper(const struct optimizer *o, size_t which, size_t first)
+{
+    return tensor_at(o->hyper, which * o->slots + first, 1);
+}
+
+static as_status accumulate(struct optimizer *o, struct backend *lane, size_t first, size_t n,
+                            const struct turn *turn, struct as_err *err)
+{
+    struct grad_accumulate_args a = {.members = n,
+                                     .n = o->n_params,
+                                     .grads = part(o->model->grads, o->n_params, first),
+                                     .sum = part(o->sum, o->n_params, first),
+                                     .scale = tensor_from(turn->scale, first),
+                                     .first = tensor_from(turn->first, first)};
+    return backend_grad_accumulate(lane, &a, err);
+}
+
+static as_status clip(struct optimizer *o, struct backend *lane, size_t first, size_t n,
+                      struct tensor grads, const struct turn *turn, struct as_err *err)
+{
+    struct grad_stats_args stats = {.members = n,
+                                    .n = o->n_params,
+                                    .grads = grads,
+                                    .sq_norm = part(o->sq_norm, 1, first),
+                                    .finite = part(o->finite, 1, first),
+                                    .active = part(o->active, 1, first)};
+    struct grad_clip_args a = {.members = n,
+                               .n = o->n_params,
+                               .grads = grads,
+                               .sq_norm = stats.sq_norm,
+                               .max_norm = tensor_from(turn->max_norm, first)};
+    as_status st = backend_grad_stats(lane, &stats, err);
+    return st == AS_OK ? backend_grad_clip(lane, &a, err) : st;
+}
+
+static as_status move(struct optimizer *o, struct backend *lane, size_t first, size_t n,
+                      struct tensor grads, const struct turn *turn, struct as_err *err)
+{
+    struct opt_args a = {.members = n,
+                         .n = o->n_params,
+                         .kind = tensor_from(turn->kind, first),
+                         .params = part(o->model->params, o->n_params, first),
+                         .grads = grads,
+                         .m1 = part(o->m1, o->n_params, first),
+                         .m2 = part(o->m2, o->n_params, first),
+                         .lr = tensor_from(turn->lr, first),
+                         .weight_decay = hyper(o, HYPER_DECAY, first),
+                         .momentum = hyper(o, HYPER_MOMENTUM, first),
+                         .nesterov = part(o->nesterov, 1, first),
+                         .beta1 = hyper(o, HYPER_BETA1, first),
+                         .beta2 = hyper(o, HYPER_BETA2, first),
+                         .eps = hyper(o, HYPER_EPS, first),
+                         .active = part(o->active, 1, first),
+                         .step = part(o->step, 1, first),
+                         .segments = o->segments,
+                         .n_segments = o->model->plan->n_tensors,
+                         .work = part(o->norms, 2 * (o->model->plan->n_tensors + 1), first)};
+    return backend_optimize(lane, &a, err);
+}
+
+as_status optimizer_step(struct optimizer *o, struct backend *lane, size_t first, size_t n,
+                         const struct turn *turn, struct optimizer_needs needs, bool due,
+                         struct as_err *err)
+{
+    struct tensor grads = part(needs.accumulate ? o->sum : o->model->grads, o->n_params, first);
+    as_status st = AS_OK;
+    if (needs.accumulate)
+        st = accumulate(o, lane, first, n, turn, err);
+    if (st != AS_OK || !due)
+        return st;
+    if (needs.clip)
+        st = clip(o, lane, first, n, grads, turn, err);
+    if (st == AS_OK)
+        st = move(o, lane, first, n, grads, turn, err);
+    if (st != AS_OK || !needs.average)
+        return st;
+    struct ema_args a = {.members = n,
+                         .n = o->n_params,
+                         .params = part(o->model->params, o->n_params, first),
+                         .average = part(o->average, o->n_params, first),
+                         .decay = tensor_from(turn->decay, first),
+                         .active = part(o->active, 1, first)};
+    return backend_ema(lane, &a, err);
 }

@@ -1,36 +1,61 @@
-/* The optimizer's state over the arena [K, N], and its hyperparameters as device arrays [K]. All
- * members have the same kind; everything else is a member's own. */
+/* What the optimizers of a cell's members keep: moments, sums over micro-batches, averages of
+ * weights, and their numbers as device arrays. Members may be of different kinds. */
 #ifndef ASSAY_TRIAL_RUNNER_TRAIN_OPTIMIZER_H
 #define ASSAY_TRIAL_RUNNER_TRAIN_OPTIMIZER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/mem.h"
-#include "base/spec/train_spec.h"
 #include "kernels/ops.h"
+#include "trial-runner/train/model.h"
+#include "trial-runner/train/turns.h"
 
-struct optimizer {
-    struct backend *be; /* borrowed */
-    train_optimizer_kind kind;
-    size_t members, n_params;
-    struct buf *moment1;  /* [K, N]: SGD's velocity, AdamW's first moment */
-    struct buf *moment2;  /* [K, N]: AdamW's second moment, else NULL */
-    struct buf *step;     /* [K], I32: steps done */
-    struct buf *active;   /* [K], I32: 0 freezes a member (it diverged) */
-    struct buf *hyper;    /* [4, K]: weight decay, momentum or beta1, beta2, eps */
-    struct buf *nesterov; /* [K], I32 */
-    struct buf *kinds;    /* [K], I32: an optim_kind each */
+/* What a member needs, or any of several does. */
+struct optimizer_needs {
+    bool second;     /* a second moment: all but SGD and Lion */
+    bool norms;      /* LAMB */
+    bool accumulate; /* a batch has several micro-batches */
+    bool average;    /* of weights */
+    bool clip;
 };
 
-/* specs[k] are the members' documents, borrowed for the call. AS_E_NOMEM; owned by the caller. */
-AS_MUST_CHECK as_status optimizer_create(struct backend *be, const struct train_spec *const *specs,
-                                         size_t members, size_t n_params, struct optimizer **ret,
-                                         struct as_err *err);
+struct optimizer_needs optimizer_needs_of(const struct member *m);
+struct optimizer_needs optimizer_needs_both(struct optimizer_needs a, struct optimizer_needs b);
+
+struct optimizer {
+    struct model *model; /* borrowed */
+    size_t slots, n_params;
+    struct buf *m1, *m2;          /* [slots, N]; m2 may be NULL; so may the next two */
+    struct buf *sum;              /* [slots, N]: gradients of the batch so far */
+    struct buf *average;          /* [slots, N] */
+    struct buf *norms;            /* [slots, 2 * tensors], or NULL */
+    struct buf *step;             /* [slots], I32: steps done */
+    struct buf *active;           /* [slots], I32: 0 freezes a member */
+    struct buf *hyper;            /* [5, slots]: weight decay, momentum, beta1, beta2, eps */
+    struct buf *nesterov;         /* [slots], I32 */
+    struct buf *sq_norm, *finite; /* [slots], of the gradient */
+    size_t *segments;             /* where each parameter tensor begins */
+};
+
+/* For members that need no more than `needs`. AS_E_NOMEM; owned by the caller. */
+AS_MUST_CHECK as_status optimizer_create(struct model *model, struct optimizer_needs needs,
+                                         struct optimizer **ret, struct as_err *err);
 void optimizer_free(struct optimizer *o);
 AS_DEFINE_FREEP(struct optimizer, optimizer_free)
 
-/* One step of all active members: params, grads [K, N]; lr [K]. */
-AS_MUST_CHECK as_status optimizer_step(struct optimizer *o, struct buf *params, struct buf *grads,
-                                       struct tensor lr, struct as_err *err);
+/* Bytes on the device of one slot. */
+size_t optimizer_bytes(const struct net_plan *plan, struct optimizer_needs needs);
+
+/* Begin with a member in a slot whose parameters are there: its numbers, zero moments, the average
+ * as a copy of the parameters. */
+AS_MUST_CHECK as_status optimizer_join(struct optimizer *o, size_t slot, const struct member *m,
+                                       struct as_err *err);
+
+/* Put the gradients of this micro-batch, which lie in model->grads, to use: slots [first, first +
+ * n), which need `needs` together; `due`: some member's batch is complete. */
+AS_MUST_CHECK as_status optimizer_step(struct optimizer *o, struct backend *lane, size_t first,
+                                       size_t n, const struct turn *turn,
+                                       struct optimizer_needs needs, bool due, struct as_err *err);
 
 #endif

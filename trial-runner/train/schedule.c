@@ -33,5 +33,8 @@ double schedule_lr(const struct train_spec *spec, int64_t step, int64_t steps_pe
         return spec->optimizer.lr * (at + 1) / rise;
     if (s->kind == TRAIN_CONSTANT)
         return spec->optimizer.lr;
+    if (s->kind == TRAIN_STEP) /* counted from the start, the warm-up too, in whole steps */
+        return spec->optimizer.lr *
+               pow(s->gamma, floor(at / (s->step_epochs * (double)steps_per_epoch) + 1e-9));
     return anneal(spec->optimizer.lr, s->min_lr, (at - rise) / (total - rise));
 }

@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "tests/check_main.h"
 #include "trial-runner/train/job.h"
+#include "trial-runner/train/member.h"
 
 static struct as_err err;
 static char dir[] = "/tmp/assay-job-XXXXXX";
@@ -37,54 +38,97 @@ static as_status read_job(const char *text, struct job *ret)
     return job_read(path, ret, &err);
 }
 
+/* What the job's only member is. */
+static as_status read_member(const char *text, struct member **ret)
+{
+    AS_AUTO(job_done) struct job job = {0};
+    as_status st = read_job(text, &job);
+    return st == AS_OK ? member_create(&job, &job.members[0], ret, &err) : st;
+}
+
 START_TEST(whole_job)
 {
-    AS_AUTO(job_done) struct job job = {0}, other = {0}, moved = {0};
+    AS_AUTO(job_done) struct job job = {0};
+    AS_AUTO(member_freep) struct member *m = NULL, *other = NULL, *moved = NULL;
     (void)setenv("ASSAY_SEED", "18446744073709551615", 1);
     (void)setenv("ASSAY_REPORT", "/tmp/r", 1);
     (void)setenv("ASSAY_CHECKPOINTS", "", 1);
+    (void)unsetenv("ASSAY_ARTIFACTS");
     ck_ok(read_job("{" TRAIN "," DATA ",\"metric\":{\"name\":\"val_rmse\",\"goal\":\"minimize\"}}",
                    &job),
           err);
-    ck_assert_uint_eq(job.seed, UINT64_MAX);
-    ck_assert_str_eq(job.report, "/tmp/r");
-    ck_assert_ptr_null(job.checkpoints);
+    ck_assert(!job.group);
+    ck_assert_uint_eq(job.n_members, 1);
+    ck_assert_uint_eq(job.members[0].seed, UINT64_MAX);
+    ck_assert_str_eq(job.members[0].report, "/tmp/r");
+    ck_assert_ptr_null(job.members[0].checkpoints);
     ck_assert_str_eq(job_paths(&job).table, "/tmp/t.csv");
     ck_assert_uint_eq(job.info.n_rows, 9);
-    ck_assert_int_eq(job.spec.epochs, 3);
+    ck_ok(member_create(&job, &job.members[0], &m, &err), err);
+    ck_assert_int_eq(m->spec.epochs, 3);
     (void)setenv("ASSAY_SEED", "7", 1);
-    ck_ok(read_job("{" TRAIN "," DATA "}", &other), err);
-    ck_assert_str_ne(job.fingerprint, other.fingerprint);
-    ck_ok(read_job("{\"dataset\":{\"paths\":{\"table\":\"/elsewhere\"},\"format\":\"csv\",\"task\":"
-                   "\"regression\",\"rows\":9,\"features\":3,\"outputs\":1,\"target\":\"y\","
-                   "\"sha256\":\"ab\"},\"train\":{\"epochs\":3,\"dataset\":\"d\"}}",
-                   &moved),
+    ck_ok(read_member("{" TRAIN "," DATA "}", &other), err);
+    ck_assert_str_ne(m->fingerprint, other->fingerprint);
+    ck_ok(read_member("{\"dataset\":{\"paths\":{\"table\":\"/elsewhere\"},\"format\":\"csv\","
+                      "\"task\":\"regression\",\"rows\":9,\"features\":3,\"outputs\":1,\"target\":"
+                      "\"y\",\"sha256\":\"ab\"},\"train\":{\"epochs\":3,\"dataset\":\"d\"}}",
+                      &moved),
           err);
-    ck_assert_str_eq(moved.fingerprint, other.fingerprint); /* neither paths nor order count */
+    ck_assert_str_eq(moved->fingerprint, other->fingerprint); /* neither paths nor order count */
+}
+END_TEST
+
+START_TEST(group_form)
+{
+    AS_AUTO(job_done) struct job job = {0};
+    AS_AUTO(member_freep) struct member *m = NULL, *alone = NULL;
+    (void)setenv("ASSAY_SEED", "9", 1);
+    ck_ok(read_member("{" TRAIN "," DATA "}", &alone), err);
+    ck_ok(read_job("{" DATA ",\"slots\":4,\"members\":[{\"id\":\"a\",\"seed\":\"9\"," TRAIN
+                   "},{\"id\":\"b\",\"seed\":\"8\"," TRAIN "}]}",
+                   &job),
+          err);
+    ck_assert(job.group);
+    ck_assert_uint_eq(job.slots, 4);
+    ck_assert_uint_eq(job.n_members, 2);
+    ck_assert_str_eq(job.members[1].id, "b");
+    ck_ok(member_create(&job, &job.members[0], &m, &err), err);
+    ck_assert_str_eq(m->fingerprint, alone->fingerprint); /* the same trial, alone or not */
 }
 END_TEST
 
 START_TEST(refused)
 {
     struct job job = {0};
+    struct member *m = NULL;
     ck_fails(job_read("/nonexistent.json", &job, &err), AS_E_NOT_FOUND, err, "/nonexistent.json");
     ck_fails(read_job("{", &job), AS_E_INVAL, err, "job.json: not JSON");
     ck_fails(read_job("{" TRAIN "}", &job), AS_E_INVAL, err, "/dataset is missing");
     ck_fails(read_job("{" DATA "}", &job), AS_E_INVAL, err, "/train is missing");
     ck_fails(read_job("{" TRAIN "," DATA ",\"x\":1}", &job), AS_E_INVAL, err, "/x");
-    ck_fails(read_job("{\"train\":{\"dataset\":\"d\",\"epochs\":0}," DATA "}", &job), AS_E_INVAL,
-             err, "/train/epochs: found 0");
-    ck_fails(read_job("{\"train\":{\"dataset\":\"d\",\"epochs\":1,\"loss\":\"cross_entropy\"}," DATA
-                      "}",
+    ck_fails(read_job("{" DATA ",\"slots\":65,\"members\":[]}", &job), AS_E_INVAL, err, "/slots");
+    ck_fails(read_job("{" DATA ",\"slots\":1,\"members\":[{},{}]}", &job), AS_E_INVAL, err,
+             "/members: found 2, expected at most 1");
+    ck_fails(read_job("{" DATA ",\"slots\":2,\"members\":[{\"id\":\"a\",\"seed\":\"1\"," TRAIN
+                      "},{\"id\":\"a\",\"seed\":\"1\"," TRAIN "}]}",
                       &job),
-             AS_E_INVAL, err, "/train/loss");
+             AS_E_INVAL, err, "/members/1/id");
     ck_fails(
-        read_job("{\"train\":{\"dataset\":\"d\",\"epochs\":1,\"model\":{\"layers\":[65536,65536]"
-                 "}}," DATA "}",
-                 &job),
+        read_job("{" DATA ",\"slots\":2,\"members\":[{\"id\":\"a\",\"seed\":1," TRAIN "}]}", &job),
+        AS_E_INVAL, err, "/members/0/seed");
+    ck_fails(read_member("{\"train\":{\"dataset\":\"d\",\"epochs\":0}," DATA "}", &m), AS_E_INVAL,
+             err, "/train/epochs: found 0");
+    ck_fails(
+        read_member(
+            "{\"train\":{\"dataset\":\"d\",\"epochs\":1,\"loss\":\"cross_entropy\"}," DATA "}", &m),
+        AS_E_INVAL, err, "/train/loss");
+    ck_fails(
+        read_member("{\"train\":{\"dataset\":\"d\",\"epochs\":1,\"model\":{\"layers\":[65536,65536]"
+                    "}}," DATA "}",
+                    &m),
         AS_E_TOO_LARGE, err, "/train/model/layers: the model has");
-    ck_fails(read_job("{" TRAIN "," DATA ",\"metric\":{\"name\":\"val_error\"}}", &job), AS_E_INVAL,
-             err,
+    ck_fails(read_member("{" TRAIN "," DATA ",\"metric\":{\"name\":\"val_error\"}}", &m),
+             AS_E_INVAL, err,
              "/metric/name: found 'val_error', which the trainer does not report for regression");
     (void)setenv("ASSAY_SEED", "-1", 1);
     ck_fails(read_job("{" TRAIN "," DATA "}", &job), AS_E_INVAL, err, "ASSAY_SEED: found '-1'");
@@ -95,16 +139,17 @@ END_TEST
 
 START_TEST(out_of_memory)
 {
-    for (size_t n = 1; n < 60; n++) {
-        struct job job = {0};
-        ck_ok(
-            file_replace(path, "{" TRAIN "," DATA "}", strlen("{" TRAIN "," DATA "}"), 0644, &err),
-            err);
+    static const char text[] = "{" TRAIN "," DATA "}";
+    ck_ok(file_replace(path, text, strlen(text), 0644, &err), err);
+    for (size_t n = 1; n < 100; n++) {
+        AS_AUTO(job_done) struct job job = {0};
+        AS_AUTO(member_freep) struct member *m = NULL;
         as_mem_fail_nth(n);
         as_status st = job_read(path, &job, &err);
+        if (st == AS_OK)
+            st = member_create(&job, &job.members[0], &m, &err);
         as_mem_fail_nth(0);
         ck_assert(st == AS_OK || st == AS_E_NOMEM);
-        job_done(&job);
     }
 }
 END_TEST
@@ -115,6 +160,7 @@ Suite *test_suite(void)
     TCase *t = tcase_create("job");
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, whole_job);
+    tcase_add_test(t, group_form);
     tcase_add_test(t, refused);
     tcase_add_test(t, out_of_memory);
     suite_add_tcase(s, t);

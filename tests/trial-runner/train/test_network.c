@@ -359,6 +359,47 @@ START_TEST(group_is_solo)
 }
 END_TEST
 
+/* A plan with dropout of 0, with rates of 0 and with none, and one without dropout: the same bits.
+ */
+static const struct {
+    const char *with, *without;
+    const struct net_data *data;
+} pairs[] = {
+    {"\"model\":{\"activation\":\"tanh\",\"dropout\":0}", "\"model\":{\"activation\":\"tanh\"}",
+     &table},
+    {"\"model\":{\"kind\":\"cnn\",\"dropout\":0,\"layers\":[{\"conv\":4},{\"residual\":[{"
+     "\"conv\":4},{\"dropout\":true}]},{\"dropout\":true}]}",
+     "\"model\":{\"kind\":\"cnn\",\"layers\":[{\"conv\":4},{\"residual\":[{\"conv\":4},{"
+     "\"dropout\":true}]},{\"dropout\":true}]}",
+     &images},
+    {"\"model\":{\"kind\":\"transformer\",\"depth\":2,\"width\":8,\"heads\":2,\"context\":6,"
+     "\"dropout\":0}",
+     "\"model\":{\"kind\":\"transformer\",\"depth\":2,\"width\":8,\"heads\":2,\"context\":6}",
+     &text},
+};
+
+START_TEST(dropout_of_none)
+{
+    const struct net_data *data = pairs[_i].data;
+    for (int given = 0; given < 2; given++) {
+        struct rig with, without;
+        rig_open(&with, "cpu", plan_of(pairs[_i].with, data), data, 1, 5);
+        rig_open(&without, "cpu", plan_of(pairs[_i].without, data), data, 1, 5);
+        ck_assert_uint_gt(with.plan->n_nodes, without.plan->n_nodes);
+        ck_ok(model_init(with.model, 0, with.plan, 20, &err), err);
+        ck_ok(model_init(without.model, 0, without.plan, 20, &err), err);
+        ck_ok(buf_fill_f32(with.rate, 0, 1, 0, &err), err);
+        if (!given)
+            with.pass.rate = tensor_none();
+        ck_ok(train(&with, with.be, 0, 1, &err), err);
+        ck_ok(train(&without, without.be, 0, 1, &err), err);
+        same_member(&with, 0, &without, 0, "dropout of 0");
+        rig_close(&with);
+        rig_close(&without);
+    }
+}
+END_TEST
+
 /* The host's kernels against the oracle, through a whole network. */
 START_TEST(cpu_is_reference)
 {
@@ -584,6 +625,7 @@ Suite *test_suite(void)
     tcase_set_timeout(t, 120);
     tcase_add_loop_test(t, gradients, 0, KINDS);
     tcase_add_loop_test(t, group_is_solo, 0, KINDS);
+    tcase_add_loop_test(t, dropout_of_none, 0, (int)AS_ARRAY_LEN(pairs));
     tcase_add_loop_test(t, cpu_is_reference, 0, KINDS);
     tcase_add_loop_test(t, padding, 0, OPTIM_KINDS);
     tcase_add_test(t, moving);

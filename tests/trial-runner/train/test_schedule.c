@@ -54,6 +54,24 @@ START_TEST(one_cycle)
 }
 END_TEST
 
+START_TEST(step)
+{
+    /* torch.optim.lr_scheduler.StepLR, by the epoch or by a fraction of it */
+    struct train_spec s = spec_of(TRAIN_STEP);
+    s.schedule.step_epochs = 3;
+    s.schedule.gamma = 0.1;
+    ck_assert_double_eq(schedule_lr(&s, 0, 7), 0.5);
+    ck_assert_double_eq(schedule_lr(&s, 20, 7), 0.5);
+    ck_assert_double_eq_tol(schedule_lr(&s, 21, 7), 0.05, 1e-12);
+    ck_assert_double_eq_tol(schedule_lr(&s, 69, 7), 0.0005, 1e-12);
+    s.schedule.step_epochs = 0.5;
+    ck_assert_double_eq_tol(schedule_lr(&s, 5, 10), 0.05, 1e-12);
+    s.schedule.warmup_epochs = 1;
+    ck_assert_double_eq_tol(schedule_lr(&s, 4, 10), 0.25, 1e-12);
+    ck_assert_double_eq_tol(schedule_lr(&s, 10, 10), 0.005, 1e-12); /* the steps fall meanwhile */
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *s = suite_create("schedule");
@@ -61,6 +79,7 @@ Suite *test_suite(void)
     tcase_add_test(t, constant);
     tcase_add_test(t, cosine);
     tcase_add_test(t, one_cycle);
+    tcase_add_test(t, step);
     suite_add_tcase(s, t);
     return s;
 }

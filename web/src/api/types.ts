@@ -566,11 +566,11 @@ export type Claim = {
   max_trials?: number;
   /** Free GPUs. A group uses the GPUs of one trial */
   gpus?: number;
-  /** How many trials of one shape may share a slot. With `fit` and left out: 64 */
+  /** How many trials of one shape may share a slot; of no meaning with `fit` */
   members?: number;
   /** What a group may use in all; null: no bound */
   memory_bytes?: number | null;
-  /** Only trials that fit this open group of the runner, at most so many; max_trials and gpus do not matter then */
+  /** Only trials that fit this open group of the runner, at most so many; max_trials, gpus and members do not matter then */
   fit?: null | {
     group: string;
     members: number;

@@ -36,23 +36,23 @@ const feasible: Column<Api.Trial> = {
 function columnsOf(sweep: Api.Sweep, groups: boolean, reasons: boolean): Column<Api.Trial>[] {
   const time = (t: Api.Trial) => took(t.started_at, t.finished_at);
   const ranOn = (t: Api.Trial) => t.runner ?? t.client ?? null;
+  const group: Column<Api.Trial> = {
+    id: "group", label: "Group", title: "Trials of a group train in one process", width: 11, key: (t) => t.group ?? null,
+    cell: (t) => t.group && <a href={href(["sweeps", sweep.id], { group: t.group })} title={`Only group ${t.group}: ${t.shape ?? ""}`}>{shortGroup(t.group, sweep.id)}</a>,
+  };
   const columns: Column<Api.Trial>[] = [
     { id: "number", label: "Trial", width: 6, numeric: true, key: (t) => t.number, cell: (t) => <a href={href(["sweeps", sweep.id, "trials", t.number])}>{t.number}</a> },
     { id: "state", label: "State", width: 11, key: (t) => TRIAL_STATES.indexOf(t.state), cell: (t) => <State state={t.state} /> },
     { id: "value", label: sweep.metric.name, width: metricWidth(sweep.metric.name), numeric: true, key: (t) => toNumber(t.value), cell: (t) => <b title={String(t.value ?? "")} class={t.state === "completed" && !isInfeasible(t) ? "" : "unsure"}>{sig(toNumber(t.value))}</b> },
     ...judgedBy(sweep).filter((name) => name !== sweep.metric.name).map((name) => metricColumn(sweep, name)),
     ...(sweep.constraints.length > 0 ? [feasible] : []),
+    ...(groups ? [group] : []),
     ...Object.entries(sweep.document.parameters).map(paramColumn),
     { id: "duration", label: "Duration", width: 10, numeric: true, key: time, cell: (t) => duration(time(t)) },
     { id: "restarts", label: "Restarts", width: 9, numeric: true, key: (t) => t.restarts, cell: (t) => <span class={t.restarts > 0 ? "" : "faint"}>{t.restarts}</span> },
     { id: "origin", label: "Origin", title: "Where the parameters come from", width: 10, key: (t) => t.origin, cell: (t) => <span class={t.origin === "suggested" ? "faint" : ""}>{t.origin}</span> },
     { id: "runner", label: sweep.for_runners ? "Runner" : "Client", width: 16, key: ranOn, cell: (t) => <span title={t.client ? `client ${t.client}` : undefined}>{ranOn(t)}</span> },
   ];
-  const group: Column<Api.Trial> = {
-    id: "group", label: "Group", title: "Trials of a group train in one process", width: 11, key: (t) => t.group ?? null,
-    cell: (t) => t.group && <a href={href(["sweeps", sweep.id], { group: t.group })} title={`Only group ${t.group}: ${t.shape ?? ""}`}>{shortGroup(t.group, sweep.id)}</a>,
-  };
-  if (groups) columns.push(group);
   if (reasons) columns.push({ id: "reason", label: "Reason", width: 30, key: (t) => t.reason ?? null, cell: (t) => <span title={t.reason ?? ""}>{t.reason ?? ""}</span> });
   return columns;
 }

@@ -1,0 +1,277 @@
+/* The decoded copy of a data set: what dataset_load() made of its files, as it lies in memory, so
+ * that the next trial of a sweep starts without unpacking and parsing.
+ *
+ * A header, then x, labels, targets or tokens, each only if the data set has it. x is kept as bytes
+ * when every value is a whole number from 0 to 255 (a quarter to read), tokens as 16 bits. The
+ * header holds a digest of dataset_info and a checksum of what follows; a copy that does not fit in
+ * every respect is no copy. It is a cache: not synced to disk, in a folder that belongs to the user
+ * whose programs read it, and named by the digest of the data set's content by whoever names it. A
+ * change of the format goes with a new MAGIC. */
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/formats/dataset_priv.h"
+#include "base/hash.h"
+#include "base/json.h"
+#include "base/str.h"
+
+#define MAGIC "assay-decoded-1"
+#define PIECE ((size_t)1 << 18) /* bytes; a multiple of 32: see checksum_add */
+
+struct header {
+    char magic[16];
+    char info[SHA256_HEX_SIZE]; /* digest of dataset_info as JSON */
+    char x_is_bytes;
+    char unused[6];
+    uint64_t size; /* bytes behind the header */
+    uint64_t checksum;
+};
+
+/* Four lanes of multiply and rotate (the constants are odd, from xxHash64): catches what disks and
+ * crashes do, not what people do. */
+struct checksum {
+    uint64_t lane[4];
+};
+
+/* Every piece but the last of a part is a multiple of 32 bytes. */
+static void checksum_add(struct checksum *s, const void *bytes, size_t len)
+{
+    static const uint64_t k = UINT64_C(0x9e3779b185ebca87);
+    uint64_t w[4];
+    const char *p = bytes;
+    for (size_t left = len; left; p += sizeof w) {
+        size_t n = left < sizeof w ? left : sizeof w;
+        if (n < sizeof w)
+            memset(w, 0, sizeof w);
+        memcpy(w, p, n);
+        for (int i = 0; i < 4; i++) {
+            s->lane[i] = (s->lane[i] ^ w[i]) * k;
+            s->lane[i] = s->lane[i] << 31 | s->lane[i] >> 33;
+        }
+        left -= n;
+    }
+    s->lane[len / 32 % 4] ^= len;
+}
+
+static uint64_t checksum_end(const struct checksum *s)
+{
+    uint64_t h = 0;
+    for (int i = 0; i < 4; i++) {
+        h = (h ^ s->lane[i]) * UINT64_C(0xc2b2ae3d27d4eb4f);
+        h ^= h >> 29;
+    }
+    return h;
+}
+
+/* ---- the parts ---- */
+
+typedef enum coding { AS_IT_LIES, BYTES_OF_FLOATS, WORDS_OF_TOKENS } coding;
+
+/* An array of the data set, and how it is kept. */
+struct part {
+    void *array;
+    size_t n, kept_size; /* values; bytes of one in the file */
+    coding coding;
+};
+
+#define N_PARTS 4
+
+static void parts_of(const struct dataset *d, bool x_is_bytes, struct part ret[N_PARTS])
+{
+    size_t rows = d->n_rows;
+    ret[0] = (struct part){d->x, d->x ? rows * d->n_features : 0, x_is_bytes ? 1 : sizeof *d->x,
+                           x_is_bytes ? BYTES_OF_FLOATS : AS_IT_LIES};
+    ret[1] = (struct part){d->labels, d->labels ? rows : 0, sizeof *d->labels, AS_IT_LIES};
+    ret[2] = (struct part){d->targets, d->targets ? rows * d->n_outputs : 0, sizeof *d->targets,
+                           AS_IT_LIES};
+    ret[3] = (struct part){d->tokens, d->tokens ? rows : 0, sizeof(uint16_t), WORDS_OF_TOKENS};
+}
+
+static uint64_t size_of(const struct part parts[N_PARTS])
+{
+    uint64_t size = 0;
+    for (size_t i = 0; i < N_PARTS; i++)
+        size += parts[i].n * parts[i].kept_size;
+    return size;
+}
+
+static as_status info_digest(const struct dataset_info *info, char ret[SHA256_HEX_SIZE])
+{
+    JSON_AUTO j = dataset_info_to_json(info);
+    AS_AUTO(as_freep) char *text = j ? json_format(j) : NULL;
+    return text ? sha256_of(text, strlen(text), ret, NULL) : AS_E_NOMEM;
+}
+
+/* ---- reading ---- */
+
+static bool read_whole(int fd, void *buf, size_t size)
+{
+    size_t have = 0;
+    while (have < size) {
+        ssize_t got = read(fd, (char *)buf + have, size - have);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return false;
+        have += (size_t)got;
+    }
+    return true;
+}
+
+/* `n` kept values into the array from `at` on. */
+static void decode(const struct part *p, const void *kept, size_t at, size_t n)
+{
+    if (p->coding == BYTES_OF_FLOATS) {
+        const unsigned char *from = kept;
+        float *to = (float *)p->array + at;
+        for (size_t i = 0; i < n; i++)
+            to[i] = (float)from[i];
+    } else if (p->coding == WORDS_OF_TOKENS) {
+        const uint16_t *from = kept;
+        int32_t *to = (int32_t *)p->array + at;
+        for (size_t i = 0; i < n; i++)
+            to[i] = from[i];
+    } else {
+        memcpy((char *)p->array + at * p->kept_size, kept, n * p->kept_size);
+    }
+}
+
+static bool read_part(int fd, const struct part *p, void *piece, struct checksum *sum)
+{
+    size_t most = PIECE / p->kept_size;
+    for (size_t at = 0; at < p->n; at += most) {
+        size_t n = p->n - at < most ? p->n - at : most;
+        if (!read_whole(fd, piece, n * p->kept_size))
+            return false;
+        checksum_add(sum, piece, n * p->kept_size);
+        decode(p, piece, at, n);
+    }
+    return true;
+}
+
+/* The checksum tells damage; these bound what an array of another program could hold. */
+static bool values_fit(const struct dataset *d)
+{
+    const int32_t *v = d->labels ? d->labels : d->tokens;
+    for (size_t i = 0; v && i < d->n_rows; i++)
+        if (v[i] < 0 || (size_t)v[i] >= d->n_outputs)
+            return false;
+    return true;
+}
+
+static as_status read_file(int fd, uint64_t size, const struct dataset_info *info,
+                           struct dataset *d)
+{
+    struct header h;
+    struct part parts[N_PARTS];
+    struct checksum sum = {{1, 2, 3, 4}};
+    char digest[SHA256_HEX_SIZE];
+    AS_AUTO(as_freep) void *piece = as_calloc(PIECE, 1);
+    as_status st = piece ? info_digest(info, digest) : AS_E_NOMEM;
+    if (st != AS_OK || !read_whole(fd, &h, sizeof h) ||
+        memcmp(h.magic, MAGIC, sizeof h.magic) != 0 || memcmp(h.info, digest, sizeof digest) != 0 ||
+        h.size != size - sizeof h || (h.x_is_bytes != 0 && h.x_is_bytes != 1))
+        return AS_E_NOT_FOUND;
+    st = dataset_alloc(info, d, NULL);
+    if (st != AS_OK)
+        return st;
+    parts_of(d, h.x_is_bytes, parts);
+    bool whole = size_of(parts) == h.size;
+    for (size_t i = 0; whole && i < N_PARTS; i++)
+        whole = read_part(fd, &parts[i], piece, &sum);
+    return whole && checksum_end(&sum) == h.checksum && values_fit(d) ? AS_OK : AS_E_NOT_FOUND;
+}
+
+as_status dataset_decoded_read(const char *path, const struct dataset_info *info,
+                               struct dataset *ret)
+{
+    AS_AUTO(file_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat sb;
+    if (fd < 0 || fstat(fd, &sb) != 0 || (size_t)sb.st_size < sizeof(struct header))
+        return AS_E_NOT_FOUND;
+    as_status st = read_file(fd, (uint64_t)sb.st_size, info, ret);
+    (void)futimens(fd, NULL); /* used now: caches remove what was used longest ago */
+    return st;
+}
+
+/* ---- writing ---- */
+
+static bool all_bytes(const struct dataset *d)
+{
+    for (size_t i = 0; d->x && i < d->n_rows * d->n_features; i++)
+        if (!(d->x[i] >= 0 && d->x[i] <= 255 && d->x[i] == floorf(d->x[i])) || signbit(d->x[i]))
+            return false;
+    return d->x != NULL;
+}
+
+static void encode(const struct part *p, void *kept, size_t at, size_t n)
+{
+    if (p->coding == BYTES_OF_FLOATS) {
+        const float *from = (const float *)p->array + at;
+        for (size_t i = 0; i < n; i++)
+            ((unsigned char *)kept)[i] = (unsigned char)from[i];
+    } else if (p->coding == WORDS_OF_TOKENS) {
+        const int32_t *from = (const int32_t *)p->array + at;
+        for (size_t i = 0; i < n; i++)
+            ((uint16_t *)kept)[i] = (uint16_t)from[i];
+    } else {
+        memcpy(kept, (const char *)p->array + at * p->kept_size, n * p->kept_size);
+    }
+}
+
+static as_status write_part(int fd, const struct part *p, void *piece, struct checksum *sum)
+{
+    size_t most = PIECE / p->kept_size;
+    as_status st = AS_OK;
+    for (size_t at = 0; st == AS_OK && at < p->n; at += most) {
+        size_t n = p->n - at < most ? p->n - at : most;
+        encode(p, piece, at, n);
+        checksum_add(sum, piece, n * p->kept_size);
+        st = file_write_all(fd, piece, n * p->kept_size, NULL);
+    }
+    return st;
+}
+
+/* The header goes in last, when the checksum is known. */
+static as_status write_file(int fd, const struct dataset_info *info, const struct dataset *d)
+{
+    struct part parts[N_PARTS];
+    struct checksum sum = {{1, 2, 3, 4}};
+    struct header h = {.magic = MAGIC, .x_is_bytes = all_bytes(d)};
+    AS_AUTO(as_freep) void *piece = as_calloc(PIECE, 1);
+    as_status st = piece ? info_digest(info, h.info) : AS_E_NOMEM;
+    parts_of(d, h.x_is_bytes, parts);
+    h.size = size_of(parts);
+    if (st == AS_OK && lseek(fd, sizeof h, SEEK_SET) < 0)
+        st = AS_E_IO;
+    for (size_t i = 0; st == AS_OK && i < N_PARTS; i++)
+        st = write_part(fd, &parts[i], piece, &sum);
+    h.checksum = checksum_end(&sum);
+    if (st == AS_OK && pwrite(fd, &h, sizeof h, 0) != (ssize_t)sizeof h)
+        st = AS_E_IO;
+    return st;
+}
+
+as_status dataset_decoded_write(const char *path, const struct dataset_info *info,
+                                const struct dataset *d)
+{
+    AS_AUTO(str_done) struct str tmp = {0};
+    str_printf(&tmp, "%s.%ld.tmp", path, (long)getpid());
+    if (str_check(&tmp, NULL) != AS_OK)
+        return AS_E_NOMEM;
+    int fd = open(tmp.s, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return AS_E_IO;
+    as_status st = write_file(fd, info, d);
+    if (close(fd) != 0 || (st == AS_OK && rename(tmp.s, path) != 0))
+        st = AS_E_IO;
+    if (st != AS_OK)
+        (void)unlink(tmp.s);
+    return st;
+}

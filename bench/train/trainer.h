@@ -1,0 +1,44 @@
+/* The built-in trainer as a program, the way the runner starts it: what `./dev bench train` times.
+ *
+ * A case is a model, a data set of random numbers for it, and the same model in PyTorch's words. */
+#ifndef ASSAY_BENCH_TRAIN_TRAINER_H
+#define ASSAY_BENCH_TRAIN_TRAINER_H
+
+#include "base/formats/dataset.h"
+#include "base/net/plan.h"
+
+struct bench_case {
+    const char *name;
+    const char *backend; /* "cpu" or "cuda" */
+    const char *train;   /* fields of the train document, without dataset, epochs, batch_size */
+    const char *torch;   /* the peer's case, without batch (peer_torch.py) */
+    size_t batch, members;
+    size_t steps;                   /* of an epoch */
+    size_t height, width, channels; /* of a row; a table: 1, 1, columns; text: 0 */
+};
+
+struct lab {
+    char dir[64]; /* of the data, jobs and reports; removed by lab_done() */
+    const struct bench_case *c;
+    size_t rows, train_rows; /* those that are trained on */
+    struct dataset_info info;
+    struct net_plan *plan;
+};
+
+/* Write the case's data set into a new folder of /tmp. `c` is borrowed until lab_done(). A zeroed
+ * lab may be done too. AS_E_IO, AS_E_NOMEM, AS_E_INVAL. */
+AS_MUST_CHECK as_status lab_create(const struct bench_case *c, struct lab *ret, struct as_err *err);
+void lab_done(struct lab *l);
+
+/* Rows per second of one trial once it runs: the median over its epochs but the first, between the
+ * lines of its report. AS_E_IO: the trainer failed; its message. */
+AS_MUST_CHECK as_status lab_rate(const struct lab *l, int epochs, double *ret, struct as_err *err);
+
+/* Seconds of whole processes, from start to end: `n` trials one after another, or as one group of n
+ * members. */
+AS_MUST_CHECK as_status lab_alone(const struct lab *l, size_t n, int epochs, double *ret,
+                                  struct as_err *err);
+AS_MUST_CHECK as_status lab_group(const struct lab *l, size_t n, int epochs, double *ret,
+                                  struct as_err *err);
+
+#endif

@@ -1,0 +1,57 @@
+/* Jobs for groups of the trainer in a folder of their own: documents, outputs, comparisons. */
+#ifndef ASSAY_TESTS_TRAIN_RIG_H
+#define ASSAY_TESTS_TRAIN_RIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/formats/dataset.h"
+#include "base/status.h"
+
+/* A trial: what is in its train document beside the data set, and its seed. */
+struct trial {
+    const char *id, *train, *seed;
+};
+
+struct rig {
+    char dir[48];
+    char *dataset; /* `dataset` of the jobs; owned. The digits, unless rig_data() was called */
+    char name[16]; /* what train documents call it */
+    struct as_err err;
+};
+
+void rig_open(struct rig *r);
+void rig_close(struct rig *r);
+
+/* Let the jobs be over these files in DIR. */
+void rig_data(struct rig *r, const char *name, const struct dataset_paths *paths,
+              dataset_format format, dataset_task task);
+
+/* Write DIR/job.json, group form. Outputs of trial I go to DIR/TAG/ID/. */
+void rig_job(struct rig *r, const char *tag, const struct trial *const *trials, size_t n,
+             size_t slots);
+
+/* A member as it stands in such a job. Owned by the caller (free). */
+char *rig_member(const struct rig *r, const char *tag, const struct trial *t);
+
+/* Run DIR/job.json here, with this back end and number of threads; the exit code. */
+int rig_run(struct rig *r, const char *backend, size_t threads);
+
+/* Run one trial by itself, as a group of one; the exit code. */
+int rig_solo(struct rig *r, const char *tag, const struct trial *t, const char *backend);
+
+/* The bytes of DIR/TAG/ID/NAME, NUL-terminated; free(). NULL when there is no such file. */
+char *rig_read(const struct rig *r, const char *tag, const char *id, const char *name,
+               size_t *ret_len);
+
+/* A figure of the last line of a trial's report. */
+double rig_last(const struct rig *r, const char *tag, const struct trial *t, const char *name);
+
+/* Fails unless the trial's model, predictions (where there are some) and reports are the same bytes
+ * under both tags. */
+void rig_same(const struct rig *r, const char *a, const char *b, const struct trial *t);
+
+/* The largest difference of two models' numbers, relative to the largest number of each tensor. */
+double rig_distance(const struct rig *r, const char *a, const char *b, const struct trial *t);
+
+#endif

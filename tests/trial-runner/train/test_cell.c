@@ -1,0 +1,168 @@
+/* A cell by itself. Memory is known before it is taken: what a slot is said to need is what its
+ * buffers have. */
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/check_main.h"
+#include "tests/trial-runner/train/rig.h"
+#include "trial-runner/train/checkpoint.h"
+#include "trial-runner/train/run.h"
+
+static struct rig rig;
+
+static size_t bytes_of(struct buf *const *bufs, size_t n)
+{
+    size_t all = 0;
+    for (size_t i = 0; i < n; i++)
+        all += bufs[i] ? buf_len(bufs[i]) * 4 : 0;
+    return all;
+}
+
+/* All that a cell has on the device, beside its model's buffers. */
+static size_t cell_bytes(const struct cell *c)
+{
+    const struct optimizer *o = c->optimizer;
+    const struct batches *b = c->batches;
+    const struct turns *t = c->turns;
+    const struct losses *l = c->losses;
+    struct buf *all[] = {
+        o->m1,         o->m2,           o->sum,        o->average,   o->norms,
+        o->step,       o->active,       o->hyper,      o->nesterov,  o->sq_norm,
+        o->finite,     b->order,        b->x,          b->codes,     b->y,
+        b->augmented,  t->rates,        t->marks,      t->at,        t->steps,
+        t->rate,       t->mark,         l->smoothing,  l->delta,     l->class_weights,
+        l->row_loss,   l->row_class,    l->train.loss, l->held.loss, l->train.correct,
+        l->train.top5, l->held.correct, l->held.top5,  c->seed,      c->rate,
+        c->pad,        c->flip,         c->cutout};
+    return bytes_of(all, AS_ARRAY_LEN(all));
+}
+
+static struct job digits_job(const char *train)
+{
+    struct job job = {0};
+    const struct trial t = {"m", train, "1"};
+    char path[96];
+    rig_job(&rig, "t", (const struct trial *[]){&t}, 1, 1);
+    (void)snprintf(path, sizeof path, "%s/job.json", rig.dir);
+    ck_ok(job_read(path, &job, &rig.err), rig.err);
+    return job;
+}
+
+static void known_before(const char *train, size_t slots)
+{
+    AS_AUTO(job_done) struct job job = digits_job(train);
+    AS_AUTO(member_freep) struct member *m = NULL;
+    AS_AUTO(cell_freep) struct cell *c = NULL;
+    struct dataset_paths paths = job_paths(&job);
+    struct dataset set;
+    struct train_data data;
+    struct cell_setup setup = {.job = &job, .data = &data, .loss = TRAIN_CROSS_ENTROPY};
+    ck_ok(member_create(&job, &job.members[0], &m, &rig.err), rig.err);
+    ck_ok(dataset_load(&paths, &job.info, &set, &rig.err), rig.err);
+    ck_ok(train_data_prepare(&set, &job.info, &m->spec, &data, &rig.err), rig.err);
+    ck_ok(backend_open("reference", NULL, &setup.be, &rig.err), rig.err);
+    ck_ok(resident_create(setup.be, &data, true, &setup.resident, &rig.err), rig.err);
+    struct resident *r = setup.resident;
+    struct buf *shared[] = {r->x, r->codes, r->y, r->held};
+    ck_assert_uint_eq(bytes_of(shared, AS_ARRAY_LEN(shared)), resident_bytes(&data));
+    ck_ok(cell_create(&setup, m, slots, &c, &rig.err), rig.err);
+    size_t model = model_bytes(setup.be, c->plan, slots, c->max_rows);
+    size_t said = slots * cell_slot_bytes(&setup, m, slots);
+    /* the list of steps is there once, whatever the slots: that much more is said than taken */
+    size_t more = (slots - 1) * buf_len(c->turns->steps) * 4;
+    ck_assert_uint_eq(said, cell_bytes(c) + model + more);
+    /* what the server says without seeing the data set is enough, and not twice too much */
+    AS_AUTO(net_plan_freep) struct net_plan *widest = NULL;
+    struct net_bytes planned;
+    ck_ok(net_plan_widest(m->plan, &widest, &rig.err), rig.err);
+    net_plan_bytes(widest, &m->spec, &job.data, widest->buffer_rows, &planned);
+    ck_assert_uint_ge(planned.member, said / slots);
+    ck_assert_uint_le(planned.member, 2 * cell_slot_bytes(&setup, m, 2));
+    cell_free(as_steal(c));
+    resident_free(setup.resident);
+    backend_free(setup.be);
+    train_data_done(&data);
+}
+
+START_TEST(bytes_are_known)
+{
+    rig_open(&rig);
+    known_before("\"epochs\":1", 1);
+    known_before(
+        "\"epochs\":1,\"optimizer\":{\"kind\":\"lamb\",\"ema\":0.9,\"clip_norm\":1},\"micro_"
+        "batch\":8,\"batch_size\":32,\"model\":{\"layers\":[30,20],\"dropout\":0.1}",
+        1);
+    known_before("\"epochs\":1,\"optimizer\":{\"kind\":\"sgd\"}", 1);
+    known_before("\"epochs\":1,\"model\":{\"layers\":[30,20],\"activation\":\"gelu\"}", 5);
+    rig_close(&rig);
+}
+END_TEST
+
+static void started(void *arg, const struct member *m)
+{
+    ck_assert(!m->ended);
+    ++*(int *)arg;
+}
+
+/* Clipping freezes a member whose gradient is not finite, even where its loss still is: that is
+ * told at the end of the epoch, also when the member was stopped in between. */
+START_TEST(a_frozen_member_has_diverged)
+{
+    static const char train[] = "\"epochs\":5,\"optimizer\":{\"clip_norm\":1}";
+    rig_open(&rig);
+    AS_AUTO(job_done) struct job job = digits_job(train);
+    struct dataset_paths paths = job_paths(&job);
+    struct dataset set;
+    struct train_data data = {0};
+    struct cell_setup setup = {.job = &job, .data = &data, .loss = TRAIN_CROSS_ENTROPY};
+    atomic_bool stop = true;
+    int starts = 0;
+    struct watch w = {.stop = &stop,
+                      .fd = -1,
+                      .checkpoint_ns = INT64_MAX / 100,
+                      .started = started,
+                      .arg = &starts};
+    ck_ok(backend_open("reference", NULL, &setup.be, &rig.err), rig.err);
+    for (int round = 0; round < 2; round++) {
+        AS_AUTO(member_freep) struct member *m = NULL;
+        AS_AUTO(cell_freep) struct cell *c = NULL;
+        bool found = false;
+        ck_ok(member_create(&job, &job.members[0], &m, &rig.err), rig.err);
+        if (round == 0) {
+            ck_ok(dataset_load(&paths, &job.info, &set, &rig.err), rig.err);
+            ck_ok(train_data_prepare(&set, &job.info, &m->spec, &data, &rig.err), rig.err);
+            ck_ok(resident_create(setup.be, &data, true, &setup.resident, &rig.err), rig.err);
+        }
+        ck_ok(cell_create(&setup, m, 1, &c, &rig.err), rig.err);
+        ck_ok(cell_join(c, m, &rig.err), rig.err);
+        ck_ok(checkpoint_read(c, 0, &found, &rig.err), rig.err);
+        ck_assert_int_eq(found, round);
+        cell_settle(c);
+        if (round == 0)
+            ck_ok(cell_freeze(c, 0, &rig.err), rig.err);
+        atomic_store(&stop, round == 0);
+        while (!m->ended) {
+            atomic_store(&w.meet, false);
+            ck_ok(run_cell(c, setup.be, &w, &rig.err), rig.err);
+        }
+        ck_assert_int_eq(m->exit, round == 0 ? EXIT_TRY_AGAIN : EXIT_FAILED);
+        if (round == 1)
+            ck_assert_ptr_nonnull(strstr(m->error.msg, "diverged"));
+    }
+    ck_assert_int_eq(starts, 1); /* the first was stopped before its first step */
+    resident_free(setup.resident);
+    backend_free(setup.be);
+    train_data_done(&data);
+    rig_close(&rig);
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+    Suite *s = suite_create("cell");
+    TCase *t = tcase_create("cell");
+    tcase_add_test(t, bytes_are_known);
+    tcase_add_test(t, a_frozen_member_has_diverged);
+    suite_add_tcase(s, t);
+    return s;
+}

@@ -1,0 +1,467 @@
+#include "trial-runner/train/group.h"
+
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "trial-runner/train/cell.h"
+#include "trial-runner/train/checkpoint.h"
+#include "trial-runner/train/report.h"
+#include "trial-runner/train/run.h"
+
+#define WAIT_MS 100               /* with nobody to train: how often a signal is looked for */
+#define THROUGHPUT_NS NS_PER_S    /* how often throughput is told */
+#define MAX_WAITING ((size_t)256) /* members that wait for a slot */
+
+struct group {
+    const struct job *job;
+    struct channel *channel;
+    const struct group_opts *opts;
+    struct train_data data;
+    struct backend *be;
+    struct resident *resident;
+    struct cell_setup setup;
+    char *signature; /* of every member; NULL before the first */
+    bool fused;      /* one cell for all, instead of one for each */
+    size_t bytes;    /* of a slot */
+    struct watch watch;
+    struct member *waiting[MAX_WAITING]; /* owned, in order of arrival; so are those in cells */
+    size_t n_waiting;
+    struct cell *cell[CONTROL_MAX_SLOTS]; /* owned */
+    size_t n_cells;
+    bool closed; /* nobody joins any more */
+    int exit;    /* of the process in the single form: its member's */
+    int64_t told_ns;
+    uint64_t told_rows;
+    size_t told_members;
+};
+
+/* ---- telling ---- */
+
+static void log_line(FILE *to, const char *id, const char *text)
+{
+    (void)fflush(stdout);
+    (void)fprintf(to, "%s%s%s%s\n", to == stderr ? "assay-train: " : "", id, *id ? ": " : "", text);
+}
+
+static void tell_started(void *arg, const struct member *m)
+{
+    struct group *g = arg;
+    int64_t before = m->epoch * m->steps_per_epoch + (int64_t)((m->at - 1) / m->per_batch);
+    struct control_event e = {.kind = CONTROL_STARTED, .id = m->id, .step = before};
+    channel_send(g->channel, &e);
+}
+
+static void tell_ended(struct group *g, const char *id, int exit, const struct as_err *why)
+{
+    struct control_event e = {
+        .kind = CONTROL_ENDED, .id = id, .exit = exit, .error = why ? why->msg : NULL};
+    if (why)
+        log_line(stderr, id, why->msg);
+    channel_send(g->channel, &e);
+    g->exit = exit;
+}
+
+/* A member is over: tell, and free it. */
+static void dismiss(struct group *g, struct member *m, int exit, const struct as_err *why)
+{
+    tell_ended(g, m->id, exit, why);
+    member_free(m);
+}
+
+static size_t n_members(const struct group *g)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < g->n_cells; i++)
+        n += g->cell[i]->n;
+    return n;
+}
+
+/* Since the last time, when as many members were there all the while. */
+static void tell_throughput(struct group *g)
+{
+    int64_t now = clock_mono_ns();
+    uint64_t rows = atomic_load(&g->watch.rows);
+    size_t members = n_members(g);
+    bool same = members == g->told_members;
+    if (same && now - g->told_ns < THROUGHPUT_NS)
+        return;
+    struct control_event e = {.kind = CONTROL_THROUGHPUT,
+                              .members = (int64_t)members,
+                              .rows_per_second = (double)(rows - g->told_rows) * NS_PER_S /
+                                                 (double)(now - g->told_ns)};
+    if (same && members > 0)
+        channel_send(g->channel, &e);
+    g->told_ns = now;
+    g->told_rows = rows;
+    g->told_members = members;
+}
+
+/* ---- beginning ---- */
+
+/* Let a member wait for a slot; one that cannot run ends. */
+static void receive(struct group *g, const struct control_member *from)
+{
+    struct as_err err;
+    struct member *m = NULL;
+    as_status st = AS_OK;
+    if (g->n_waiting == MAX_WAITING)
+        st = as_fail(&err, AS_E_TOO_LARGE, "%zu members wait for a slot", MAX_WAITING);
+    if (st == AS_OK)
+        st = member_create(g->job, from, &m, &err);
+    if (st == AS_OK) {
+        g->waiting[g->n_waiting++] = m;
+        return;
+    }
+    tell_ended(g, from->id, EXIT_FAILED, &err);
+    member_free(m);
+}
+
+static as_status load_data(struct group *g, const struct train_spec *spec, struct as_err *err)
+{
+    struct dataset set = {0};
+    struct dataset_paths paths = job_paths(g->job);
+    as_status st = dataset_load(&paths, &g->job->info, &set, err);
+    if (st != AS_OK)
+        return as_err_prefix(err, st, "data set '%s'", spec->dataset);
+    return train_data_prepare(&set, &g->job->info, spec, &g->data, err);
+}
+
+static as_status check_memory(const struct group *g, struct as_err *err)
+{
+    size_t all, shared = resident_bytes(&g->data);
+    if (__builtin_mul_overflow(g->bytes, g->job->slots, &all) ||
+        __builtin_add_overflow(all, shared, &all))
+        all = SIZE_MAX;
+    if (g->opts->memory_bytes == 0 || all <= g->opts->memory_bytes)
+        return AS_OK;
+    return as_fail(err, AS_E_NOMEM,
+                   "%zu bytes are needed (%zu for the data, %zu for each of %zu members), but only "
+                   "%zu are allowed (ASSAY_MEMORY_BYTES)",
+                   all, shared, g->bytes, g->job->slots, g->opts->memory_bytes);
+}
+
+static void tell_ready(struct group *g, const struct member *m)
+{
+    const struct net_plan *plan = m->plan;
+    struct control_event e = {.kind = CONTROL_READY,
+                              .bytes_per_member = (int64_t)g->bytes,
+                              .bytes_shared = (int64_t)resident_bytes(&g->data),
+                              .flops_per_step =
+                                  (int64_t)(plan->flops_train * (double)plan->max_rows),
+                              .threads = (int64_t)backend_lanes(g->be)};
+    channel_send(g->channel, &e);
+    (void)printf(
+        "%s: %zu rows to train on, %zu held out, %zu parameters, %zu bytes for each of %zu, "
+        "%s\n",
+        m->spec.dataset, g->data.n_train, g->data.n_val, plan->n_params, g->bytes, g->job->slots,
+        backend_device(g->be));
+}
+
+/* Everything that does not depend on how many members there are, from the first of them. */
+static as_status open_group(struct group *g, const struct member *m, struct as_err *err)
+{
+    struct backend_opts opts = {.threads = (int)g->opts->threads,
+                                .bf16 = m->spec.precision == TRAIN_BFLOAT16};
+    as_status st = load_data(g, &m->spec, err);
+    if (st == AS_OK)
+        st = backend_open(NULL, &opts, &g->be, err);
+    if (st != AS_OK)
+        return st;
+    train_loss loss = train_spec_loss(&m->spec, g->job->info.task);
+    g->fused = g->job->slots > 1 && !as_streq(backend_name(g->be), "cpu");
+    st = resident_create(g->be, &g->data, loss == TRAIN_CROSS_ENTROPY, &g->resident, err);
+    if (st != AS_OK)
+        return st;
+    free(as_steal(g->data.set.x)); /* it is in the back end's buffer now */
+    g->setup = (struct cell_setup){g->be, g->job, &g->data, g->resident, loss};
+    g->signature = as_strdup(m->signature);
+    if (!g->signature)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    /* of a group: what any member of this signature may need, also where each has its own cell */
+    g->bytes = cell_slot_bytes(&g->setup, m, g->job->slots);
+    st = check_memory(g, err);
+    if (st == AS_OK)
+        tell_ready(g, m);
+    return st;
+}
+
+/* ---- members in and out ---- */
+
+/* The cell that m can join now, or NULL when it has to wait. */
+static as_status find_cell(struct group *g, const struct member *m, struct cell **ret,
+                           struct as_err *err)
+{
+    *ret = NULL;
+    if (g->fused && g->n_cells > 0) {
+        if (cell_is_open(g->cell[0]) && cell_takes(g->cell[0], m))
+            *ret = g->cell[0];
+        return AS_OK;
+    }
+    if (g->n_cells == g->job->slots)
+        return AS_OK;
+    as_status st = cell_create(&g->setup, m, g->fused ? g->job->slots : 1, ret, err);
+    if (st == AS_OK)
+        g->cell[g->n_cells++] = *ret;
+    return st;
+}
+
+/* Take up the checkpoint when there is one. Its last report is repeated: the attempt that wrote it
+ * may have died before the runner passed that line on. */
+static as_status resume(struct cell *c, struct member *m, struct as_err *err)
+{
+    bool found = false;
+    char text[80];
+    m->saved_ns = clock_mono_ns();
+    if (!m->checkpoint)
+        return AS_OK;
+    as_status st = checkpoint_read(c, c->n - 1, &found, err);
+    if (st != AS_OK || !found)
+        return st;
+    (void)snprintf(text, sizeof text, "resumed at epoch %lld, micro-step %zu", (long long)m->epoch,
+                   m->at);
+    log_line(stdout, m->id, text);
+    return report_append(m->report, &m->last_report, err);
+}
+
+static void drop_cell(struct group *g, size_t i)
+{
+    cell_free(g->cell[i]);
+    for (g->n_cells--; i < g->n_cells; i++)
+        g->cell[i] = g->cell[i + 1];
+}
+
+/* Those of another shape than the group's cannot wait. */
+static void dismiss_other_shapes(struct group *g)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < g->n_waiting; i++) {
+        struct member *m = g->waiting[i];
+        struct as_err why;
+        if (as_streq(m->signature, g->signature)) {
+            g->waiting[kept++] = m;
+            continue;
+        }
+        (void)as_fail(&why, AS_E_INVAL,
+                      "its shape differs from its group's: '%.180s', expected '%.180s'",
+                      m->signature, g->signature);
+        dismiss(g, m, EXIT_FAILED, &why);
+    }
+    g->n_waiting = kept;
+}
+
+/* Members that wait into slots that are free. */
+static as_status seat(struct group *g, struct as_err *err)
+{
+    size_t taken = 0;
+    dismiss_other_shapes(g);
+    for (; taken < g->n_waiting; taken++) {
+        struct member *m = g->waiting[taken];
+        struct cell *c = NULL;
+        struct as_err why;
+        as_status st = find_cell(g, m, &c, &why);
+        if (st == AS_OK && !c)
+            break;
+        if (st == AS_OK)
+            st = cell_join(c, m, &why);
+        if (st == AS_OK)
+            st = resume(c, m, &why);
+        if (st != AS_OK && c && c->n > 0 && c->member[c->n - 1] == m &&
+            cell_leave(c, c->n - 1, err) != AS_OK)
+            return err ? err->code : AS_E_INTERNAL;
+        if (st != AS_OK)
+            dismiss(g, m, EXIT_FAILED, &why);
+        else
+            cell_settle(c);
+        if (c && c->n == 0)
+            drop_cell(g, g->n_cells - 1);
+    }
+    g->n_waiting -= taken;
+    for (size_t i = 0; i < g->n_waiting; i++)
+        g->waiting[i] = g->waiting[i + taken];
+    return AS_OK;
+}
+
+static void tell_end_of(struct group *g, struct member *m)
+{
+    char text[80];
+    if (m->exit == EXIT_TRY_AGAIN && m->error.code == AS_OK) {
+        (void)snprintf(text, sizeof text, "stopped at epoch %lld, micro-step %zu",
+                       (long long)m->epoch, m->at);
+        log_line(stdout, m->id, text);
+    } else if (m->last_report.len > 0) {
+        (void)printf("%s%s%s", m->id, *m->id ? ": " : "", str_cstr(&m->last_report));
+    }
+    dismiss(g, m, m->exit, m->error.code == AS_OK ? NULL : &m->error);
+}
+
+/* Take those that have ended out of their slots. */
+static as_status collect(struct group *g, struct as_err *err)
+{
+    for (size_t i = g->n_cells; i-- > 0;) {
+        struct cell *c = g->cell[i];
+        for (size_t k = c->n; k-- > 0;) {
+            struct member *m = c->member[k];
+            if (!m->ended)
+                continue;
+            as_status st = cell_leave(c, k, err);
+            if (st != AS_OK)
+                return st;
+            tell_end_of(g, m);
+        }
+        if (c->n == 0)
+            drop_cell(g, i);
+    }
+    return AS_OK;
+}
+
+/* ---- what the runner wants ---- */
+
+static bool has_id(const struct group *g, const char *id)
+{
+    for (size_t i = 0; i < g->n_waiting; i++)
+        if (as_streq(g->waiting[i]->id, id))
+            return true;
+    for (size_t i = 0; i < g->n_cells; i++)
+        for (size_t k = 0; k < g->cell[i]->n; k++)
+            if (as_streq(g->cell[i]->member[k]->id, id))
+                return true;
+    return false;
+}
+
+/* A member that runs is asked; one that waits ends here. One that is not there has ended before. */
+static void ask(struct group *g, const char *id, member_ask what)
+{
+    for (size_t i = 0; i < g->n_cells; i++)
+        for (size_t k = 0; k < g->cell[i]->n; k++)
+            if (as_streq(g->cell[i]->member[k]->id, id))
+                g->cell[i]->member[k]->ask = what;
+    for (size_t i = 0; i < g->n_waiting; i++) {
+        if (!as_streq(g->waiting[i]->id, id))
+            continue;
+        dismiss(g, g->waiting[i], EXIT_TRY_AGAIN, NULL);
+        for (g->n_waiting--; i < g->n_waiting; i++)
+            g->waiting[i] = g->waiting[i + 1];
+    }
+}
+
+static void obey(struct group *g, const struct control_request *r)
+{
+    switch (r->op) {
+    case CONTROL_ADD:
+        if (has_id(g, r->id))
+            log_line(stderr, r->id, "warning: it was added twice");
+        else
+            receive(g, &r->member);
+        return;
+    case CONTROL_STOP:
+        ask(g, r->id, ASK_STOP);
+        return;
+    case CONTROL_CANCEL:
+        ask(g, r->id, ASK_CANCEL);
+        return;
+    case CONTROL_CLOSE:
+        g->closed = true;
+        return;
+    }
+}
+
+static void listen_to_runner(struct group *g, int timeout_ms)
+{
+    struct as_err err;
+    struct control_request r;
+    if (channel_read(g->channel, timeout_ms, &err) != AS_OK)
+        log_line(stderr, "", err.msg);
+    for (;;) {
+        as_status st = channel_next(g->channel, &r, &err);
+        if (st == AS_E_NOT_FOUND)
+            break;
+        if (st != AS_OK) {
+            log_line(stderr, "a line from the runner", err.msg);
+            continue;
+        }
+        obey(g, &r);
+        control_request_done(&r);
+    }
+    if (g->channel->gone)
+        atomic_store(g->opts->stop, true);
+}
+
+/* ---- running ---- */
+
+static as_status run_task(struct backend *lane, size_t i, void *arg, struct as_err *err)
+{
+    struct group *g = arg;
+    return run_cell(g->cell[i], lane, &g->watch, err);
+}
+
+/* Cells in lanes, where there are enough of them; else one after another, so that each operation
+ * has all threads. */
+static as_status run_round(struct group *g, struct as_err *err)
+{
+    as_status st = AS_OK;
+    if (g->n_cells >= (backend_lanes(g->be) + 1) / 2 && g->n_cells > 1)
+        return backend_for_each(g->be, g->n_cells, run_task, g, err);
+    for (size_t i = 0; st == AS_OK && i < g->n_cells; i++)
+        st = run_task(g->be, i, g, err);
+    return st;
+}
+
+static as_status run(struct group *g, struct as_err *err)
+{
+    as_status st = AS_OK;
+    while (st == AS_OK) {
+        listen_to_runner(g, g->n_cells || g->n_waiting ? 0 : WAIT_MS);
+        if (atomic_load(g->opts->stop) && g->n_cells == 0)
+            return AS_OK;
+        if (!g->be && g->n_waiting > 0)
+            st = open_group(g, g->waiting[0], err);
+        if (st == AS_OK && g->be && !atomic_load(g->opts->stop))
+            st = seat(g, err);
+        if (g->n_cells == 0 && g->n_waiting == 0 && (g->closed || g->channel->fd < 0))
+            return st;
+        if (st != AS_OK || g->n_cells == 0)
+            continue;
+        atomic_store(&g->watch.meet, false);
+        st = run_round(g, err);
+        if (st == AS_OK)
+            st = collect(g, err);
+        tell_throughput(g);
+    }
+    return st;
+}
+
+/* What is left when the group ends: all of it shares its fate. */
+static void end_all(struct group *g, int exit, const struct as_err *why)
+{
+    for (size_t i = 0; i < g->n_cells; i++)
+        for (size_t k = 0; k < g->cell[i]->n; k++)
+            dismiss(g, g->cell[i]->member[k], exit, why);
+    for (size_t i = 0; i < g->n_waiting; i++)
+        dismiss(g, g->waiting[i], exit, why);
+    for (size_t i = 0; i < g->n_cells; i++)
+        cell_free(g->cell[i]);
+    resident_free(g->resident);
+    backend_free(g->be);
+    train_data_done(&g->data);
+    free(g->signature);
+}
+
+int group_run(const struct job *job, struct channel *channel, const struct group_opts *opts)
+{
+    struct as_err err = {0};
+    struct group g = {.job = job, .channel = channel, .opts = opts, .closed = channel->fd < 0};
+    g.watch.stop = opts->stop;
+    g.watch.fd = channel->fd;
+    g.watch.checkpoint_ns = opts->checkpoint_ns;
+    g.watch.started = tell_started;
+    g.watch.arg = &g;
+    for (size_t i = 0; i < job->n_members; i++)
+        receive(&g, &job->members[i]);
+    as_status st = run(&g, &err);
+    end_all(&g, st == AS_OK ? EXIT_TRY_AGAIN : EXIT_FAILED, st == AS_OK ? NULL : &err);
+    if (st != AS_OK)
+        return EXIT_FAILED;
+    if (!job->group)
+        return g.exit;
+    return atomic_load(opts->stop) ? EXIT_TRY_AGAIN : EXIT_DONE;
+}

@@ -1,0 +1,242 @@
+#include "trial-runner/train/loss.h"
+
+static bool counts_classes(train_loss kind)
+{
+    return kind == TRAIN_CROSS_ENTROPY || kind == TRAIN_BCE;
+}
+
+static size_t weights_of(const struct net_plan *plan, train_loss kind)
+{
+    return kind == TRAIN_BCE ? 2 : kind == TRAIN_CROSS_ENTROPY ? plan->outputs : 0;
+}
+
+static void sums_done(struct loss_sums *s)
+{
+    buf_free(s->loss);
+    buf_free(s->correct);
+    buf_free(s->top5);
+}
+
+void losses_free(struct losses *l)
+{
+    if (!l)
+        return;
+    buf_free(l->smoothing);
+    buf_free(l->delta);
+    buf_free(l->class_weights);
+    buf_free(l->row_loss);
+    buf_free(l->row_class);
+    sums_done(&l->train);
+    sums_done(&l->held);
+    free(l);
+}
+
+static as_status sums_create(struct backend *be, size_t slots, struct loss_sums *ret,
+                             struct as_err *err)
+{
+    as_status st = buf_create(be, BUF_F32, slots, &ret->loss, err);
+    if (st == AS_OK)
+        st = buf_create(be, BUF_I32, slots, &ret->correct, err);
+    if (st == AS_OK)
+        st = buf_create(be, BUF_I32, slots, &ret->top5, err);
+    return st;
+}
+
+as_status losses_create(struct model *model, const struct train_data *data, train_loss kind,
+                        struct losses **ret, struct as_err *err)
+{
+    struct backend *be = model->be;
+    size_t slots = model->slots;
+    AS_AUTO(losses_freep) struct losses *l = as_calloc(1, sizeof *l);
+    if (!l)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    *l = (struct losses){.model = model,
+                         .data = data,
+                         .kind = kind,
+                         .outputs = model->plan->outputs,
+                         .weights = weights_of(model->plan, kind),
+                         .places = model->max_rows * model->plan->tokens};
+    as_status st = buf_create(be, BUF_F32, slots, &l->smoothing, err);
+    if (st == AS_OK)
+        st = buf_create(be, BUF_F32, slots, &l->delta, err);
+    if (st == AS_OK)
+        st = buf_create(be, BUF_F32, slots * l->weights, &l->class_weights, err);
+    if (st == AS_OK)
+        st = buf_create(be, BUF_F32, slots * l->places, &l->row_loss, err);
+    if (st == AS_OK && counts_classes(kind))
+        st = buf_create(be, BUF_I32, slots * l->places, &l->row_class, err);
+    if (st == AS_OK)
+        st = sums_create(be, slots, &l->train, err);
+    if (st == AS_OK)
+        st = sums_create(be, slots, &l->held, err);
+    if (st == AS_OK)
+        *ret = as_steal(l);
+    return st;
+}
+
+size_t losses_bytes(const struct net_plan *plan, train_loss kind, size_t max_rows)
+{
+    size_t rows = max_rows * plan->tokens * (counts_classes(kind) ? 2 : 1);
+    return (rows + weights_of(plan, kind) + 2 + 6) * 4;
+}
+
+/* ---- a member's settings ---- */
+
+static float class_weight(const struct losses *l, const struct train_spec *s, size_t c)
+{
+    const int64_t *rows = l->data->class_rows;
+    if (s->n_class_weights > c)
+        return (float)s->class_weights[c];
+    if (!s->balanced || !rows || rows[c] == 0)
+        return 1;
+    /* as sklearn's: rows / (classes * rows of the class) */
+    return (float)((double)l->data->n_train / ((double)l->weights * (double)rows[c]));
+}
+
+as_status losses_join(struct losses *l, size_t slot, const struct member *m, struct as_err *err)
+{
+    as_status st = buf_fill_f32(l->smoothing, slot, 1, (float)m->spec.label_smoothing, err);
+    if (st == AS_OK)
+        st = buf_fill_f32(l->delta, slot, 1, (float)m->spec.huber_delta, err);
+    for (size_t c = 0; st == AS_OK && c < l->weights; c++)
+        st = buf_fill_f32(l->class_weights, slot * l->weights + c, 1, class_weight(l, &m->spec, c),
+                          err);
+    return st == AS_OK ? loss_sums_clear(&l->train, slot, 1, err) : st;
+}
+
+as_status loss_sums_clear(struct loss_sums *s, size_t first, size_t n, struct as_err *err)
+{
+    as_status st = buf_fill_f32(s->loss, first, n, 0, err);
+    if (st == AS_OK)
+        st = buf_fill_i32(s->correct, first, n, 0, err);
+    if (st == AS_OK)
+        st = buf_fill_i32(s->top5, first, n, 0, err);
+    return st;
+}
+
+struct loss_use loss_use_of(const struct member *m)
+{
+    return (struct loss_use){.smoothing = m->spec.label_smoothing > 0,
+                             .class_weights = m->spec.n_class_weights > 0 || m->spec.balanced,
+                             .top5 = member_wants(m, "val_top5")};
+}
+
+struct loss_use loss_use_both(struct loss_use a, struct loss_use b)
+{
+    return (struct loss_use){a.smoothing || b.smoothing, a.class_weights || b.class_weights,
+                             a.top5 || b.top5};
+}
+
+/* ---- the loss ---- */
+
+static struct tensor part(struct buf *b, size_t n, size_t first)
+{
+    return b ? tensor_at(b, first * n, n) : tensor_none();
+}
+
+/* One call, for training (with the gradient) or not. */
+struct call {
+    struct losses *l;
+    size_t first, n, places; /* rows * tokens of this batch */
+    struct tensor y, outputs, gradient;
+    struct loss_use use;
+    struct loss_sums *sums;
+    struct loss_out out;
+};
+
+static as_status cross_entropy(const struct call *c, struct backend *lane, struct as_err *err)
+{
+    const struct losses *l = c->l;
+    struct softmax_ce_args a = {.members = c->n,
+                                .batch = c->places,
+                                .classes = l->outputs,
+                                .logits = c->outputs,
+                                .labels = c->y,
+                                .dlogits = c->gradient,
+                                .grad_scale = 1,
+                                .row_class = part(l->row_class, l->places, c->first),
+                                .correct = part(c->sums->correct, 1, c->first),
+                                .out = c->out};
+    if (c->use.smoothing)
+        a.smoothing = part(l->smoothing, 1, c->first);
+    if (c->use.class_weights)
+        a.class_weights = part(l->class_weights, l->weights, c->first);
+    if (c->use.top5)
+        a.top5 = part(c->sums->top5, 1, c->first);
+    return backend_softmax_ce(lane, &a, err);
+}
+
+static as_status binary(const struct call *c, struct backend *lane, struct as_err *err)
+{
+    const struct losses *l = c->l;
+    struct bce_args a = {.members = c->n,
+                         .batch = c->places,
+                         .outputs = l->outputs,
+                         .logits = c->outputs,
+                         .target = c->y,
+                         .dlogits = c->gradient,
+                         .grad_scale = 1,
+                         .row_class = part(l->row_class, l->places, c->first),
+                         .correct = part(c->sums->correct, 1, c->first),
+                         .out = c->out};
+    if (c->use.smoothing)
+        a.smoothing = part(l->smoothing, 1, c->first);
+    if (c->use.class_weights)
+        a.class_weights = part(l->class_weights, l->weights, c->first);
+    return backend_bce(lane, &a, err);
+}
+
+static as_status numbers(const struct call *c, struct backend *lane, struct as_err *err)
+{
+    struct huber_args a = {.mse = {.members = c->n,
+                                   .batch = c->places,
+                                   .outputs = c->l->outputs,
+                                   .pred = c->outputs,
+                                   .target = c->y,
+                                   .dpred = c->gradient,
+                                   .grad_scale = 1,
+                                   .out = c->out},
+                           .delta = part(c->l->delta, 1, c->first)};
+    if (c->l->kind == TRAIN_HUBER)
+        return backend_huber(lane, &a, err);
+    return backend_mse(lane, &a.mse, err);
+}
+
+static as_status evaluate(struct call *c, struct backend *lane, size_t rows, struct as_err *err)
+{
+    struct losses *l = c->l;
+    c->places = rows * l->model->plan->tokens;
+    c->outputs = tensor_from(model_outputs(l->model), c->first);
+    c->y = tensor_from(c->y, c->first);
+    c->out = (struct loss_out){.row_loss = part(l->row_loss, l->places, c->first),
+                               .loss = part(c->sums->loss, 1, c->first),
+                               .weight = (float)rows,
+                               .accumulate = true};
+    if (!tensor_is_none(c->gradient))
+        c->gradient = c->outputs;
+    if (l->kind == TRAIN_CROSS_ENTROPY)
+        return cross_entropy(c, lane, err);
+    return l->kind == TRAIN_BCE ? binary(c, lane, err) : numbers(c, lane, err);
+}
+
+as_status losses_train(struct losses *l, struct backend *lane, size_t first, size_t n,
+                       struct tensor y, size_t rows, struct loss_use use, struct as_err *err)
+{
+    use.top5 = false;
+    struct call c = {.l = l,
+                     .first = first,
+                     .n = n,
+                     .y = y,
+                     .gradient = model_outputs(l->model),
+                     .use = use,
+                     .sums = &l->train};
+    return evaluate(&c, lane, rows, err);
+}
+
+as_status losses_held(struct losses *l, struct backend *lane, size_t first, size_t n,
+                      struct tensor y, size_t rows, struct loss_use use, struct as_err *err)
+{
+    use.smoothing = false;
+    struct call c = {.l = l, .first = first, .n = n, .y = y, .use = use, .sums = &l->held};
+    return evaluate(&c, lane, rows, err);
+}

@@ -1,0 +1,69 @@
+/* The loss of a cell's members: which one, each member's settings of it, and its sums. */
+#ifndef ASSAY_TRIAL_RUNNER_TRAIN_LOSS_H
+#define ASSAY_TRIAL_RUNNER_TRAIN_LOSS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/mem.h"
+#include "kernels/ops.h"
+#include "trial-runner/train/data.h"
+#include "trial-runner/train/member.h"
+#include "trial-runner/train/model.h"
+
+/* Sums over rows, one per slot. */
+struct loss_sums {
+    struct buf *loss;           /* [slots] F32 */
+    struct buf *correct, *top5; /* [slots] I32 */
+};
+
+struct losses {
+    struct model *model;           /* borrowed */
+    const struct train_data *data; /* borrowed */
+    train_loss kind;               /* not AUTO */
+    size_t outputs, weights;       /* of a row (or token); class weights of a member */
+    size_t places;                 /* max_rows * tokens */
+    struct buf *smoothing, *delta; /* [slots] */
+    struct buf *class_weights;     /* [slots, weights] */
+    struct buf *row_loss;          /* [slots, places] F32 */
+    struct buf *row_class;         /* [slots, places] I32 */
+    struct loss_sums train;        /* of the epoch so far */
+    struct loss_sums held;         /* of the rows held out */
+};
+
+AS_MUST_CHECK as_status losses_create(struct model *model, const struct train_data *data,
+                                      train_loss kind, struct losses **ret, struct as_err *err);
+void losses_free(struct losses *l);
+AS_DEFINE_FREEP(struct losses, losses_free)
+
+size_t losses_bytes(const struct net_plan *plan, train_loss kind, size_t max_rows); /* one slot */
+
+/* A member's settings into its slot, and its sum of the epoch to 0. */
+AS_MUST_CHECK as_status losses_join(struct losses *l, size_t slot, const struct member *m,
+                                    struct as_err *err);
+
+/* Set the sums of slots [first, first + n) to 0. */
+AS_MUST_CHECK as_status loss_sums_clear(struct loss_sums *s, size_t first, size_t n,
+                                        struct as_err *err);
+
+/* What the members of a range use, any of them. */
+struct loss_use {
+    bool smoothing, class_weights, top5;
+};
+
+struct loss_use loss_use_of(const struct member *m);
+struct loss_use loss_use_both(struct loss_use a, struct loss_use b);
+
+/* The loss of a training batch of `rows` rows with targets y: added to l->train, its gradient put
+ * in the place of the outputs. */
+AS_MUST_CHECK as_status losses_train(struct losses *l, struct backend *lane, size_t first, size_t n,
+                                     struct tensor y, size_t rows, struct loss_use use,
+                                     struct as_err *err);
+
+/* The loss of rows held out, without smoothing: added to l->held; row_class [slots, places] is the
+ * class that was predicted. The outputs stay. */
+AS_MUST_CHECK as_status losses_held(struct losses *l, struct backend *lane, size_t first, size_t n,
+                                    struct tensor y, size_t rows, struct loss_use use,
+                                    struct as_err *err);
+
+#endif

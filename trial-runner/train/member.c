@@ -1,0 +1,138 @@
+#include "trial-runner/train/member.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "trial-runner/train/checkpoint.h"
+
+void member_free(struct member *m)
+{
+    if (!m)
+        return;
+    free(m->id);
+    free(m->train_text);
+    train_spec_done(&m->spec);
+    net_plan_free(m->plan);
+    free(m->signature);
+    free(m->report);
+    free(m->checkpoint);
+    free(m->artifacts);
+    str_done(&m->last_report);
+    free(m);
+}
+
+/* The metric is the server's business; here only: will it ever be reported? */
+static as_status check_metric(struct member *m, const struct job *job, struct as_err *err)
+{
+    if (!job->metric)
+        return AS_OK;
+    if (train_spec_can_report(job->info.task, job->metric) &&
+        train_spec_request(&m->spec, job->metric))
+        return AS_OK;
+    return as_fail_at(err, AS_E_INVAL, "/metric/name",
+                      "/metric/name: found '%.60s', which the trainer does not report for %s",
+                      job->metric, dataset_task_name(job->info.task));
+}
+
+static as_status read_spec(struct member *m, const struct job *job, const json_t *train,
+                           struct as_err *err)
+{
+    struct str signature = {0};
+    as_status st = train_spec_parse(train, "/train", &m->spec, err);
+    if (st == AS_OK)
+        st = train_spec_check(&m->spec, &job->info, "/train", err);
+    if (st == AS_OK)
+        st = check_metric(m, job, err);
+    if (st == AS_OK)
+        st = net_plan_create(&m->spec, &job->data, "/train", &m->plan, err);
+    if (st != AS_OK)
+        return st;
+    net_signature(&m->spec, &job->data, &signature);
+    m->signature = str_take(&signature);
+    return m->signature ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
+}
+
+static as_status fingerprint(struct member *m, const struct job *job, const json_t *train,
+                             struct as_err *err)
+{
+    char seed[24];
+    (void)snprintf(seed, sizeof seed, "%" PRIu64, m->seed);
+    JSON_AUTO info = dataset_info_to_json(&job->info);
+    JSON_AUTO id = json_pack("{s:O, s:O, s:s, s:s}", "train", train, "dataset", info, "sha256",
+                             job->digest, "seed", seed);
+    AS_AUTO(as_freep) char *text = id ? json_format(id) : NULL;
+    m->train_text = json_format(train);
+    if (!text || !m->train_text)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    return sha256_of(text, strlen(text), m->fingerprint, err);
+}
+
+static as_status make_places(struct member *m, const struct control_member *from,
+                             struct as_err *err)
+{
+    as_status st = AS_OK;
+    m->id = as_strdup(from->id);
+    m->report = as_strdup(from->report);
+    m->artifacts = as_strdup(from->artifacts);
+    if (!m->id || (from->report && !m->report) || (from->artifacts && !m->artifacts))
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    if (m->artifacts)
+        st = file_mkdirs(m->artifacts, 0777, err);
+    if (st != AS_OK || !from->checkpoints)
+        return st;
+    m->checkpoint = file_join(from->checkpoints, CHECKPOINT_NAME);
+    if (!m->checkpoint)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    return file_mkdirs(from->checkpoints, 0777, err);
+}
+
+as_status member_create(const struct job *job, const struct control_member *from,
+                        struct member **ret, struct as_err *err)
+{
+    AS_AUTO(member_freep) struct member *m = as_calloc(1, sizeof *m);
+    if (!m)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    m->seed = from->seed;
+    m->task = job->info.task;
+    m->tabled = -1;
+    as_status st = read_spec(m, job, from->train, err);
+    if (st == AS_OK)
+        st = fingerprint(m, job, from->train, err);
+    if (st == AS_OK)
+        st = make_places(m, from, err);
+    if (st == AS_OK)
+        *ret = as_steal(m);
+    return st;
+}
+
+void member_set_rows(struct member *m, size_t n_train)
+{
+    size_t micro = m->plan->max_rows;
+    int64_t per_batch = m->spec.batch_size / m->spec.micro_batch;
+    m->micro_steps = (n_train + micro - 1) / micro;
+    /* a batch of more rows than there are is all of them */
+    m->per_batch = (size_t)per_batch < m->micro_steps ? (size_t)per_batch : m->micro_steps;
+    m->steps_per_epoch = (int64_t)((m->micro_steps + m->per_batch - 1) / m->per_batch);
+}
+
+bool member_wants(const struct member *m, const char *metric)
+{
+    for (size_t i = 0; i < m->spec.n_metrics; i++)
+        if (as_streq(m->spec.metrics[i], metric))
+            return true;
+    return false;
+}
+
+void member_end(struct member *m, int exit, const struct as_err *err)
+{
+    if (m->ended)
+        return;
+    m->ended = true;
+    m->exit = exit;
+    if (err)
+        m->error = *err;
+}

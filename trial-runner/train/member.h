@@ -1,0 +1,87 @@
+/* One trial of a group: what it was asked to do, where its files are, and how far it has come.
+ *
+ * What changes from step to step is in the slot that it lies in (cell.h) and in its position here:
+ * epoch, micro-step, optimizer steps. All else is a function of the documents, the seed and the
+ * position. */
+#ifndef ASSAY_TRIAL_RUNNER_TRAIN_MEMBER_H
+#define ASSAY_TRIAL_RUNNER_TRAIN_MEMBER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/hash.h"
+#include "base/mem.h"
+#include "base/net/plan.h"
+#include "base/spec/train_spec.h"
+#include "base/str.h"
+#include "trial-runner/train/job.h"
+
+enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_TRY_AGAIN = 75 };
+
+/* What the runner wants of a member that runs. */
+typedef enum member_ask { ASK_NOTHING, ASK_STOP, ASK_CANCEL } member_ask;
+
+struct member {
+    char *id;         /* "" in the single form; owned, as all of these */
+    char *train_text; /* trial.train as canonical JSON */
+    struct train_spec spec;
+    struct net_plan *plan; /* in its own shape */
+    char *signature;       /* equal ones may share a group */
+    uint64_t seed;
+    char *report;     /* path, or NULL */
+    char *checkpoint; /* path of the file, or NULL */
+    char *artifacts;  /* folder, or NULL */
+    /* SHA-256 of the train document, the data set and the seed: whose checkpoint this is. Paths are
+     * not part of it, because an attempt may go on on another machine. */
+    char fingerprint[SHA256_HEX_SIZE];
+    dataset_task task;
+
+    /* of the data: set when it gets a slot */
+    size_t micro_steps;      /* of an epoch */
+    size_t per_batch;        /* micro-batches of a batch */
+    int64_t steps_per_epoch; /* optimizer steps */
+
+    /* position: what comes next. epoch == spec.epochs: only the artifacts are missing */
+    int64_t epoch;
+    size_t at;              /* micro-step of the epoch */
+    int64_t tabled;         /* the epoch whose tables lie in its slot; -1: none */
+    struct str last_report; /* the line reported last, so that a resumed run repeats it */
+
+    member_ask ask;
+    bool started; /* its first step in this process is done */
+    bool ended;   /* then `exit` is one of the above and `error` says why for EXIT_FAILED */
+    int exit;
+    struct as_err error;
+    int64_t saved_ns, save_cost_ns; /* when the last checkpoint ended, and how long it took */
+};
+
+/* Check the documents, make the folders. `from` is borrowed for the call, job until member_free.
+ * AS_E_INVAL with the pointer of the field ("/train/…", "/metric/name"); AS_E_TOO_LARGE, AS_E_IO,
+ * AS_E_NOMEM. Owned by the caller. */
+AS_MUST_CHECK as_status member_create(const struct job *job, const struct control_member *from,
+                                      struct member **ret, struct as_err *err);
+void member_free(struct member *m);
+AS_DEFINE_FREEP(struct member, member_free)
+
+/* Steps of an epoch, from the number of training rows. */
+void member_set_rows(struct member *m, size_t n_train);
+
+/* Is micro-step `at` of an epoch the last of its batch (so the weights move)? */
+static inline bool member_due(const struct member *m, size_t at)
+{
+    return (at + 1) % m->per_batch == 0 || at + 1 == m->micro_steps;
+}
+
+/* Is it between two batches? Only there are checkpoints written. */
+static inline bool member_between_batches(const struct member *m)
+{
+    return m->at % m->per_batch == 0;
+}
+
+/* Does it want this figure, which is not a standing one, reported? The sweep's metric is. */
+bool member_wants(const struct member *m, const char *metric);
+
+/* It is over. With EXIT_FAILED err says why (NULL otherwise). The first call counts. */
+void member_end(struct member *m, int exit, const struct as_err *err);
+
+#endif

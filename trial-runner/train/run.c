@@ -1,0 +1,349 @@
+#include "trial-runner/train/run.h"
+
+#include <math.h>
+#include <poll.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "trial-runner/train/artifacts.h"
+#include "trial-runner/train/checkpoint.h"
+#include "trial-runner/train/evaluate.h"
+#include "trial-runner/train/report.h"
+#include "trial-runner/train/schedule.h"
+
+/* A checkpoint inside an epoch is for epochs that last; writing takes at most one part in 20. */
+#define INSIDE_EPOCH_FACTOR 15
+#define SAVE_COST_FACTOR 20
+#define ROUND_NS (10 * NS_PER_MS)  /* how long a cell runs on before others have its lane */
+#define SHARE_NS (500 * NS_PER_MS) /* …and at most, even inside an epoch */
+#define LOOK_NS (1 * NS_PER_MS)    /* about how often a cell looks at the clock */
+#define POLL_NS (5 * NS_PER_MS)    /* how often some cell looks whether a line has come */
+
+/* ---- checkpoints ---- */
+
+as_status run_save(struct cell *c, size_t slot, struct as_err *err)
+{
+    struct member *m = c->member[slot];
+    if (!m->checkpoint)
+        return AS_OK;
+    int64_t start = clock_mono_ns();
+    struct as_err own;
+    as_status st = checkpoint_write(c, slot, &own);
+    m->saved_ns = clock_mono_ns();
+    m->save_cost_ns = m->saved_ns - start;
+    if (st == AS_E_IO || st == AS_E_NOMEM) {
+        (void)fprintf(stderr, "assay-train: warning: %s%sgoing on without a checkpoint: %s\n",
+                      m->id, *m->id ? ": " : "", own.msg);
+        return AS_OK;
+    }
+    if (st != AS_OK && err)
+        *err = own;
+    return st;
+}
+
+static bool save_is_due(const struct member *m, const struct watch *w, int64_t now)
+{
+    int64_t wait = w->checkpoint_ns * (m->at ? INSIDE_EPOCH_FACTOR : 1);
+    if (wait < SAVE_COST_FACTOR * m->save_cost_ns)
+        wait = SAVE_COST_FACTOR * m->save_cost_ns;
+    return m->checkpoint && now - m->saved_ns >= wait;
+}
+
+/* ---- ends ---- */
+
+static as_status end_member(struct cell *c, size_t slot, struct watch *w, int exit,
+                            const struct as_err *why, struct as_err *err)
+{
+    member_end(c->member[slot], exit, why);
+    atomic_store(&w->meet, true);
+    return cell_freeze(c, slot, err);
+}
+
+/* Trouble with files while training is the machine's, such as a full disk: another try, perhaps
+ * elsewhere, may do better. */
+static as_status fail_member(struct cell *c, size_t slot, struct watch *w, as_status st,
+                             const struct as_err *why, struct as_err *err)
+{
+    return end_member(c, slot, w, st == AS_E_IO ? EXIT_TRY_AGAIN : EXIT_FAILED, why, err);
+}
+
+static bool is_stopped(const struct member *m, const struct watch *w)
+{
+    return m->ask == ASK_STOP || atomic_load(w->stop);
+}
+
+static as_status stop_member(struct cell *c, size_t slot, struct watch *w, struct as_err *err)
+{
+    as_status st = run_save(c, slot, err);
+    return st == AS_OK ? end_member(c, slot, w, EXIT_TRY_AGAIN, NULL, err) : st;
+}
+
+/* ---- steps ---- */
+
+/* When to look at the clock again, in steps, so that looking costs nothing to speak of. */
+struct pace {
+    int64_t last_ns;
+    unsigned every, left;
+};
+
+/* Is it time to look? *now is set then. */
+static bool pace_due(struct pace *p, int64_t *now)
+{
+    if (p->left > 1) {
+        p->left--;
+        return false;
+    }
+    *now = clock_mono_ns();
+    int64_t took = *now - p->last_ns;
+    if (took < LOOK_NS / 2 && p->every < 1024)
+        p->every *= 2;
+    else if (took > LOOK_NS && p->every > 1)
+        p->every /= 2;
+    p->last_ns = *now;
+    p->left = p->every;
+    return true;
+}
+
+/* Has a line come? One of the cells looks now and then. */
+static void watch_poll(struct watch *w, int64_t now)
+{
+    int64_t last = atomic_load(&w->looked_ns);
+    if (w->fd < 0 || now - last < POLL_NS ||
+        !atomic_compare_exchange_strong(&w->looked_ns, &last, now))
+        return;
+    struct pollfd p = {.fd = w->fd, .events = POLLIN};
+    if (poll(&p, 1, 0) > 0)
+        atomic_store(&w->meet, true);
+}
+
+/* After a micro-step: what was asked of the member, or a checkpoint that is due. now is 0 when
+ * nobody looked at the clock. */
+static as_status after_step(struct cell *c, size_t slot, struct watch *w, int64_t now,
+                            struct as_err *err)
+{
+    struct member *m = c->member[slot];
+    if (!m->started) {
+        m->started = true;
+        w->started(w->arg, m);
+    }
+    if (m->ask == ASK_CANCEL)
+        return end_member(c, slot, w, EXIT_TRY_AGAIN, NULL, err);
+    if (m->at == m->micro_steps || !member_between_batches(m))
+        return AS_OK;
+    if (is_stopped(m, w))
+        return stop_member(c, slot, w, err);
+    return now && save_is_due(m, w, now) ? run_save(c, slot, err) : AS_OK;
+}
+
+/* Micro-steps of slots [first, first + n), which are at the same place, up to the end of the epoch,
+ * until_ns, a meeting, or all of them have ended. */
+static as_status run_range(struct cell *c, struct backend *lane, size_t first, size_t n,
+                           struct watch *w, int64_t until_ns, struct as_err *err)
+{
+    struct member **m = c->member + first;
+    struct pace pace = {.last_ns = clock_mono_ns(), .every = 1, .left = 1};
+    size_t micro = c->plan->max_rows, running = 0;
+    for (size_t k = 0; k < n; k++)
+        running += !m[k]->ended;
+    while (running > 0 && m[0]->at < m[0]->micro_steps) {
+        int64_t now = 0;
+        if (pace_due(&pace, &now))
+            watch_poll(w, now);
+        if (atomic_load(&w->meet) || now >= until_ns)
+            break;
+        size_t at = m[0]->at, left = c->setup->data->n_train - at * micro;
+        as_status st = cell_step(c, lane, first, n, at, err);
+        atomic_fetch_add_explicit(&w->rows, running * (left < micro ? left : micro),
+                                  memory_order_relaxed);
+        for (size_t k = 0; k < n; k++)
+            m[k]->at = at + 1;
+        running = 0;
+        for (size_t k = 0; st == AS_OK && k < n; k++) {
+            if (!m[k]->ended)
+                st = after_step(c, first + k, w, now, err);
+            running += !m[k]->ended;
+        }
+        if (st != AS_OK)
+            return st;
+    }
+    return AS_OK;
+}
+
+/* ---- the end of an epoch ---- */
+
+static as_status report(struct member *m, double mean_loss, const struct evaluation *e,
+                        struct as_err *err)
+{
+    struct report_value all[] = {
+        {"train_loss", mean_loss},
+        {"val_loss", e->loss},
+        {"val_error", e->error},
+        {"val_accuracy", e->accuracy},
+        {"val_rmse", e->rmse},
+        {"val_mae", e->mae},
+        {"val_r2", e->r2},
+        {"val_top5", e->top5},
+        {"val_auc", e->auc},
+        {"val_f1", e->f1},
+        {"val_log_loss", e->log_loss},
+        {"lr", schedule_lr(&m->spec, (m->epoch + 1) * m->steps_per_epoch - 1, m->steps_per_epoch)}};
+    struct report_value values[AS_ARRAY_LEN(all)];
+    size_t n = 0;
+    for (size_t i = 0; i < AS_ARRAY_LEN(all); i++)
+        if (train_spec_reports(&m->spec, m->task, all[i].name))
+            values[n++] = all[i];
+    str_clear(&m->last_report);
+    as_status st = report_format(m->epoch + 1, values, n, &m->last_report, err);
+    return st == AS_OK ? report_append(m->report, &m->last_report, err) : st;
+}
+
+/* Of predictions that are not finite no figure means anything. */
+static void spoil(struct evaluation *e)
+{
+    *e = (struct evaluation){NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
+}
+
+/* Report a member whose epoch is over, when that is due; end it when it diverged. */
+static as_status report_member(struct cell *c, size_t slot, struct watch *w, double mean_loss,
+                               struct evaluation *e, struct as_err *err)
+{
+    struct member *m = c->member[slot];
+    struct as_err why;
+    bool diverged = !isfinite(mean_loss) || !isfinite(e->loss);
+    if (diverged)
+        spoil(e);
+    as_status st = report(m, isfinite(mean_loss) ? mean_loss : NAN, e, &why);
+    if (st != AS_OK)
+        return fail_member(c, slot, w, st, &why, err);
+    if (!diverged)
+        return AS_OK;
+    (void)as_fail(&why, AS_E_NUMERIC, "diverged: the loss is not finite after epoch %lld",
+                  (long long)m->epoch + 1);
+    return end_member(c, slot, w, EXIT_FAILED, &why, err);
+}
+
+/* The epoch is closed: artifacts after the last, else the stop or the checkpoint that is due. */
+static as_status next_epoch(struct cell *c, struct backend *lane, size_t slot, struct watch *w,
+                            struct as_err *err)
+{
+    struct member *m = c->member[slot];
+    struct as_err why;
+    m->epoch++;
+    m->at = 0;
+    as_status st = loss_sums_clear(&c->losses->train, slot, 1, err);
+    if (st != AS_OK)
+        return st;
+    if (m->epoch == m->spec.epochs) {
+        st = artifacts_write(c, lane, slot, &why);
+        return st == AS_OK ? end_member(c, slot, w, EXIT_DONE, NULL, err)
+                           : fail_member(c, slot, w, st, &why, err);
+    }
+    if (is_stopped(m, w))
+        return stop_member(c, slot, w, err);
+    return save_is_due(m, w, clock_mono_ns()) ? run_save(c, slot, err) : AS_OK;
+}
+
+/* Is a report due? Also when the loss says that the member diverged. */
+static bool reports_now(const struct member *m, double mean_loss)
+{
+    int64_t done = m->epoch + 1;
+    return !m->ended &&
+           (done == m->spec.epochs || done % m->spec.report_every == 0 || !isfinite(mean_loss));
+}
+
+/* The mean loss of each slot's epoch; NaN of a member that was frozen, because a gradient was not
+ * finite (optimizer.c). */
+static as_status mean_losses(const struct cell *c, double *ret, struct as_err *err)
+{
+    double per_row = loss_unit(c->setup) / (double)c->setup->data->n_train;
+    as_status st = AS_OK;
+    for (size_t k = 0; st == AS_OK && k < c->n; k++) {
+        float sum = 0;
+        int32_t active = 0;
+        st = buf_download(c->losses->train.loss, k, &sum, 1, err);
+        if (st == AS_OK)
+            st = buf_download(c->optimizer->active, k, &active, 1, err);
+        ret[k] = active ? (double)sum * per_row : NAN;
+    }
+    return st;
+}
+
+static as_status end_epoch(struct cell *c, struct backend *lane, struct watch *w,
+                           struct as_err *err)
+{
+    AS_AUTO(as_freep) struct evaluation *e = as_calloc(c->n, sizeof *e);
+    AS_AUTO(as_freep) double *loss = as_calloc(c->n, sizeof *loss);
+    if (!e || !loss)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    bool any = false;
+    as_status st = mean_losses(c, loss, err);
+    for (size_t k = 0; st == AS_OK && k < c->n; k++)
+        any = any || reports_now(c->member[k], loss[k]);
+    if (st == AS_OK && any)
+        st = evaluate_members(c, lane, 0, c->n, e, err);
+    for (size_t k = 0; st == AS_OK && k < c->n; k++) {
+        if (reports_now(c->member[k], loss[k]))
+            st = report_member(c, k, w, loss[k], &e[k], err);
+        if (st == AS_OK && !c->member[k]->ended)
+            st = next_epoch(c, lane, k, w, err);
+    }
+    c->n_main = c->n;
+    return st;
+}
+
+/* ---- running ---- */
+
+/* Is everybody who is still running through with this epoch? */
+static bool epoch_is_over(const struct cell *c, size_t *ret_running)
+{
+    bool over = true;
+    *ret_running = 0;
+    for (size_t k = 0; k < c->n; k++) {
+        const struct member *m = c->member[k];
+        *ret_running += !m->ended;
+        over = over && (m->ended || m->at == m->micro_steps);
+    }
+    return over;
+}
+
+static as_status prepare_epoch(struct cell *c, struct backend *lane, struct watch *w,
+                               struct as_err *err)
+{
+    as_status st = AS_OK;
+    for (size_t k = 0; st == AS_OK && k < c->n; k++) {
+        struct member *m = c->member[k];
+        if (m->ended)
+            continue;
+        if (m->ask == ASK_CANCEL)
+            st = end_member(c, k, w, EXIT_TRY_AGAIN, NULL, err);
+        else if (m->at < m->micro_steps && member_between_batches(m) && is_stopped(m, w))
+            st = stop_member(c, k, w, err);
+        else if (m->epoch < m->spec.epochs && m->tabled != m->epoch)
+            st = cell_begin_epoch(c, k, err);
+        else if (m->epoch == m->spec.epochs) { /* resumed with nothing but artifacts to do */
+            m->epoch--;
+            st = next_epoch(c, lane, k, w, err);
+        }
+    }
+    return st;
+}
+
+as_status run_cell(struct cell *c, struct backend *lane, struct watch *w, struct as_err *err)
+{
+    int64_t start = clock_mono_ns();
+    for (;;) {
+        size_t running = 0;
+        as_status st = prepare_epoch(c, lane, w, err);
+        for (size_t k = c->n_main; st == AS_OK && k < c->n; k++)
+            st = run_range(c, lane, k, 1, w, start + SHARE_NS, err);
+        if (st == AS_OK && c->n_main > 0)
+            st = run_range(c, lane, 0, c->n_main, w, start + SHARE_NS, err);
+        if (st != AS_OK)
+            return st;
+        if (!epoch_is_over(c, &running) || running == 0)
+            return AS_OK; /* a meeting, its share is used, or nobody is left */
+        st = end_epoch(c, lane, w, err);
+        if (st != AS_OK || atomic_load(&w->meet) || clock_mono_ns() - start >= ROUND_NS)
+            return st;
+    }
+}

@@ -1,0 +1,34 @@
+/* What training has made of a member, in its own shape: the same whatever cell and slot it is in.
+ */
+#ifndef ASSAY_TRIAL_RUNNER_TRAIN_STATE_H
+#define ASSAY_TRIAL_RUNNER_TRAIN_STATE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "trial-runner/train/cell.h"
+
+struct state {
+    float *params, *moment1; /* [n_params]; owned, as the others */
+    float *moment2;          /* [n_params]; NULL when its optimizer has none */
+    float *average;          /* [n_params]: of weights; NULL when there is none */
+    float *statistics;       /* [n_state]: of batch normalisation; NULL when there is none */
+    int32_t steps;           /* of the optimizer */
+    int32_t active;          /* 0: frozen, because a gradient was not finite */
+    float loss_sum;          /* over the rows of the epoch so far */
+};
+
+void state_done(struct state *s); /* a zeroed one is fine */
+
+/* Room for the state of m. AS_E_NOMEM. */
+AS_MUST_CHECK as_status state_create(const struct member *m, struct state *ret, struct as_err *err);
+
+/* Out of its slot. ret is owned by the caller: state_done(). AS_E_NOMEM. */
+AS_MUST_CHECK as_status state_get(struct cell *c, size_t slot, struct state *ret,
+                                  struct as_err *err);
+
+/* Into the slot of a member of that shape. */
+AS_MUST_CHECK as_status state_put(struct cell *c, size_t slot, const struct state *s,
+                                  struct as_err *err);
+
+#endif

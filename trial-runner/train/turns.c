@@ -1,0 +1,135 @@
+#include "trial-runner/train/turns.h"
+
+#include "trial-runner/train/schedule.h"
+
+enum { RATE_LR, RATE_SCALE, RATE_MAX_NORM, RATE_DECAY, N_RATES };
+enum { MARK_AT, MARK_FIRST, MARK_KIND, MARK_COUNT, N_MARKS };
+
+void turns_free(struct turns *t)
+{
+    if (!t)
+        return;
+    buf_free(t->rates);
+    buf_free(t->marks);
+    buf_free(t->at);
+    buf_free(t->steps);
+    buf_free(t->rate);
+    buf_free(t->mark);
+    free(t->rate_rows);
+    free(t->mark_rows);
+    free(t);
+}
+
+static as_status create_buffers(struct backend *be, struct turns *t, struct as_err *err)
+{
+    size_t n = t->slots * t->n_steps;
+    as_status st = buf_create(be, BUF_F32, n * N_RATES, &t->rates, err);
+    if (st == AS_OK)
+        st = buf_create(be, BUF_I32, n * N_MARKS, &t->marks, err);
+    if (st == AS_OK)
+        st = buf_create(be, BUF_I32, t->slots, &t->at, err);
+    if (st == AS_OK)
+        st = buf_create(be, BUF_F32, t->slots * N_RATES, &t->rate, err);
+    if (st == AS_OK)
+        st = buf_create(be, BUF_I32, t->slots * N_MARKS, &t->mark, err);
+    if (st == AS_OK)
+        st = buf_create(be, BUF_I32, t->n_steps, &t->steps, err);
+    for (size_t i = 0; i < t->n_steps; i++)
+        t->mark_rows[i] = (int32_t)i;
+    return st == AS_OK ? buf_upload(t->steps, 0, t->mark_rows, t->n_steps, err) : st;
+}
+
+as_status turns_create(struct backend *be, size_t slots, size_t n_steps, struct turns **ret,
+                       struct as_err *err)
+{
+    AS_AUTO(turns_freep) struct turns *t = as_calloc(1, sizeof *t);
+    if (!t)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    *t = (struct turns){.slots = slots, .n_steps = n_steps};
+    t->rate_rows = as_calloc(n_steps, N_RATES * sizeof *t->rate_rows);
+    t->mark_rows = as_calloc(n_steps, N_MARKS * sizeof *t->mark_rows);
+    if (!t->rate_rows || !t->mark_rows)
+        return as_fail(err, AS_E_NOMEM, "out of memory for %zu steps", n_steps);
+    as_status st = create_buffers(be, t, err);
+    if (st == AS_OK)
+        *ret = as_steal(t);
+    return st;
+}
+
+size_t turns_bytes(size_t n_steps)
+{
+    return ((n_steps + 1) * (N_RATES + N_MARKS) + n_steps + 1) * 4;
+}
+
+/* Rows of the batch that micro-step `at` belongs to, and of the micro-batch itself. */
+static double share(const struct member *m, size_t at, size_t n_train)
+{
+    size_t micro = m->plan->max_rows, whole = m->per_batch * micro;
+    size_t begin = at / m->per_batch * whole, left = n_train - begin;
+    size_t rows = n_train - at * micro;
+    return (double)(rows < micro ? rows : micro) / (double)(left < whole ? left : whole);
+}
+
+as_status turns_fill(struct turns *t, size_t slot, const struct member *m, size_t n_train,
+                     struct as_err *err)
+{
+    const struct train_optimizer_spec *o = &m->spec.optimizer;
+    int64_t before = m->epoch * (int64_t)t->n_steps, steps = m->epoch * m->steps_per_epoch;
+    for (size_t at = 0; at < t->n_steps; at++) {
+        float *rate = t->rate_rows + at * N_RATES;
+        int32_t *mark = t->mark_rows + at * N_MARKS;
+        bool due = member_due(m, at);
+        rate[RATE_LR] =
+            (float)schedule_lr(&m->spec, steps + (int64_t)(at / m->per_batch), m->steps_per_epoch);
+        rate[RATE_SCALE] = (float)share(m, at, n_train);
+        rate[RATE_MAX_NORM] = due ? (float)o->clip_norm : 0;
+        rate[RATE_DECAY] = due ? (float)o->ema : 1;
+        mark[MARK_AT] = (int32_t)at;
+        mark[MARK_FIRST] = at % m->per_batch == 0;
+        mark[MARK_KIND] = due ? (int32_t)o->kind : -1;
+        mark[MARK_COUNT] = (int32_t)(uint32_t)((uint64_t)before + at);
+    }
+    size_t n = t->n_steps;
+    as_status st = buf_upload(t->rates, slot * n * N_RATES, t->rate_rows, n * N_RATES, err);
+    if (st == AS_OK)
+        st = buf_upload(t->marks, slot * n * N_MARKS, t->mark_rows, n * N_MARKS, err);
+    return st == AS_OK ? buf_fill_i32(t->at, slot, 1, (int32_t)m->at, err) : st;
+}
+
+as_status turns_take(struct turns *t, struct backend *lane, size_t first, size_t n,
+                     struct as_err *err)
+{
+    size_t steps = t->n_steps;
+    struct gather_args marks = {.members = n,
+                                .rows = steps,
+                                .batch = 1,
+                                .width = N_MARKS,
+                                .src =
+                                    tensor_at(t->marks, first * steps * N_MARKS, steps * N_MARKS),
+                                .index = tensor_at(t->steps, 0, 0),
+                                .at = tensor_at(t->at, first, 1),
+                                .at_rows = 1,
+                                .index_len = steps,
+                                .dst = tensor_at(t->mark, first * N_MARKS, N_MARKS)};
+    struct tick_args rates = {.members = n,
+                              .n_steps = steps,
+                              .columns = N_RATES,
+                              .table =
+                                  tensor_at(t->rates, first * steps * N_RATES, steps * N_RATES),
+                              .at = marks.at,
+                              .out = tensor_at(t->rate, first * N_RATES, N_RATES)};
+    as_status st = backend_gather(lane, &marks, err);
+    return st == AS_OK ? backend_tick(lane, &rates, err) : st;
+}
+
+struct turn turns_now(const struct turns *t)
+{
+    return (struct turn){.lr = tensor_at(t->rate, RATE_LR, N_RATES),
+                         .scale = tensor_at(t->rate, RATE_SCALE, N_RATES),
+                         .max_norm = tensor_at(t->rate, RATE_MAX_NORM, N_RATES),
+                         .decay = tensor_at(t->rate, RATE_DECAY, N_RATES),
+                         .at = tensor_at(t->mark, MARK_AT, N_MARKS),
+                         .first = tensor_at(t->mark, MARK_FIRST, N_MARKS),
+                         .kind = tensor_at(t->mark, MARK_KIND, N_MARKS),
+                         .count = tensor_at(t->mark, MARK_COUNT, N_MARKS)};
+}

@@ -1,0 +1,56 @@
+/* What changes from micro-step to micro-step of an epoch, as tables on the device: nothing in a
+ * step comes from the host, so that a step can be recorded once and run again. */
+#ifndef ASSAY_TRIAL_RUNNER_TRAIN_TURNS_H
+#define ASSAY_TRIAL_RUNNER_TRAIN_TURNS_H
+
+#include <stddef.h>
+
+#include "base/mem.h"
+#include "kernels/ops.h"
+#include "trial-runner/train/member.h"
+
+struct turns {
+    size_t slots, n_steps; /* micro-steps of an epoch */
+    struct buf *rates;     /* [slots, n_steps, 4] F32 */
+    struct buf *marks;     /* [slots, n_steps, 4] I32 */
+    struct buf *at;        /* [slots] I32: the micro-step that comes next */
+    struct buf *steps;     /* [n_steps] I32: 0, 1, 2, … */
+    struct buf *rate;      /* [slots, 4]: of the micro-step that is under way */
+    struct buf *mark;      /* [slots, 4] */
+    float *rate_rows;      /* [n_steps, 4], workspace; so is the next */
+    int32_t *mark_rows;    /* [n_steps, 4] */
+};
+
+/* Of one micro-step; tensors [slots] of slot 0. Where a member's batch is not complete its weights
+ * stay: kind is -1, max_norm 0, decay 1. */
+struct turn {
+    struct tensor lr;
+    struct tensor scale;    /* share of this micro-batch in its batch, by rows */
+    struct tensor max_norm; /* of the gradient; 0: not clipped */
+    struct tensor decay;    /* of the average of weights */
+    struct tensor at;       /* I32: the micro-step of the epoch */
+    struct tensor first;    /* I32: the micro-batch begins a batch */
+    struct tensor kind;     /* I32: optim_kind, or -1 */
+    struct tensor count; /* I32: the member's micro-steps before this one, modulo 2^32: the key of
+                          * dropout and augmentation */
+};
+
+/* AS_E_NOMEM, AS_E_TOO_LARGE. */
+AS_MUST_CHECK as_status turns_create(struct backend *be, size_t slots, size_t n_steps,
+                                     struct turns **ret, struct as_err *err);
+void turns_free(struct turns *t);
+AS_DEFINE_FREEP(struct turns, turns_free)
+
+size_t turns_bytes(size_t n_steps); /* of one slot */
+
+/* The tables of a slot for its member's epoch, over n_train rows, and its place in them. */
+AS_MUST_CHECK as_status turns_fill(struct turns *t, size_t slot, const struct member *m,
+                                   size_t n_train, struct as_err *err);
+
+/* The next micro-step of slots [first, first + n): its figures are at the places that turns_now()
+ * names, until the next call. */
+AS_MUST_CHECK as_status turns_take(struct turns *t, struct backend *lane, size_t first, size_t n,
+                                   struct as_err *err);
+struct turn turns_now(const struct turns *t);
+
+#endif
