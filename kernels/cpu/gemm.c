@@ -1,3 +1,11 @@
+/* Under sanitizers the checks in each unrolled copy take gcc minutes at -O3. */
+#if defined(ASSAY_NO_CLONES)
+#pragma GCC optimize("O1")
+#define UNROLL
+#else
+#define UNROLL _Pragma("GCC unroll 16")
+#endif
+
 #include "kernels/cpu/gemm.h"
 
 #include <cblas.h>
@@ -55,7 +63,7 @@ AVX2 CPU_INLINE void avx2_store(avx2_mask mask, float *to, avx2_vec v)
 #define LANES 8
 #define ROWS 4
 #define EACH_LANE LANES_8
-#include "kernels/cpu/gemm_tile.h"
+#include "kernels/cpu/gemm_tile_body.inc"
 
 /* ---- AVX-512 ---- */
 
@@ -83,7 +91,7 @@ AVX512 CPU_INLINE void avx512_store(avx512_mask mask, float *to, avx512_vec v)
 #define LANES 16
 #define ROWS 8
 #define EACH_LANE LANES_16
-#include "kernels/cpu/gemm_tile.h"
+#include "kernels/cpu/gemm_tile_body.inc"
 
 gemm_isa gemm_best(void)
 {
