@@ -292,7 +292,7 @@ static struct attention attention_of(const struct attention_args *a)
     t.heads = a->heads;
     t.seq = a->seq;
     t.dim = a->head_dim;
-    t.scale = (float)(1 / sqrt((double)a->head_dim));
+    t.scale = a->head_dim > 0 ? (float)(1 / sqrt((double)a->head_dim)) : 0.0f;
     t.qkv = f32_of(a->qkv);
     t.out = f32_of(a->out);
     t.lse = f32_of(a->lse);
@@ -343,7 +343,7 @@ static as_status check_dim(const struct attention_args *a, struct as_err *err)
 
 static bool is_empty(const struct attention_args *a)
 {
-    return a->members == 0 || a->batch == 0 || a->heads == 0 || a->seq == 0 || a->head_dim == 0;
+    return a->members == 0 || a->batch == 0 || a->heads == 0 || a->seq == 0;
 }
 
 as_status cuda_attention_forward(struct backend *be, const struct attention_args *a,

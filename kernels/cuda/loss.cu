@@ -255,9 +255,6 @@ __global__ static void top5_rows(struct ce a)
 
 as_status cuda_softmax_ce(struct backend *be, const struct softmax_ce_args *a, struct as_err *err)
 {
-    if (a->class_weights.buf != NULL || a->top5.buf != NULL)
-        return as_fail(err, AS_E_UNSUPPORTED,
-                       "softmax cross-entropy: class_weights and top5 are not there on cuda");
     if (a->members == 0)
         return AS_OK;
     cuda_use(be);
