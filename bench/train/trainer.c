@@ -157,7 +157,13 @@ static as_status start(const struct lab *l, pid_t *ret, struct as_err *err)
     (void)posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
     (void)posix_spawn_file_actions_addopen(&files, STDERR_FILENO, in_lab(l, "errors", errors),
                                            O_WRONLY | O_CREAT | O_TRUNC, 0644);
+    /* As the runner does (trial-runner/agent/child_env.c); the peer has its own. */
+    bool set = getenv("OPENBLAS_NUM_THREADS") == NULL;
+    if (set)
+        (void)setenv("OPENBLAS_NUM_THREADS", "1", 1);
     int rc = posix_spawn(ret, program, &files, NULL, argv, environ);
+    if (set)
+        (void)unsetenv("OPENBLAS_NUM_THREADS");
     (void)posix_spawn_file_actions_destroy(&files);
     return rc == 0 ? AS_OK : as_fail(err, AS_E_IO, "%s: %s", program, strerror(rc));
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "kernels/cpu/gemm.h"
 #include "kernels/cpu/pool.h"
 #include "kernels/host_buf.h"
 
@@ -214,6 +215,18 @@ static as_status start_lanes(struct cpu_backend *c, size_t threads, struct as_er
     return pool_create(threads, one_blas_thread, &c->pool, err);
 }
 
+/* Whose products it takes, and the threads. */
+static void describe(char *device, size_t len, int threads)
+{
+    const char *const own[] = {[GEMM_AVX2] = "AVX2", [GEMM_AVX512] = "AVX-512"};
+    const char *plural = threads == 1 ? "" : "s";
+    gemm_isa best = gemm_best();
+    if (best == GEMM_BLAS)
+        snprintf(device, len, "OpenBLAS %s, %d thread%s", openblas_get_corename(), threads, plural);
+    else
+        snprintf(device, len, "%s, %d thread%s", own[best], threads, plural);
+}
+
 as_status cpu_open(const struct backend_opts *opts, struct backend **ret, struct as_err *err)
 {
     struct cpu_backend *c = as_calloc(1, sizeof(*c));
@@ -221,8 +234,7 @@ as_status cpu_open(const struct backend_opts *opts, struct backend **ret, struct
         return as_fail(err, AS_E_NOMEM, "back end cpu: out of memory");
     int threads = opts->threads > 0 ? opts->threads : 1;
     c->base.ops = &ops;
-    snprintf(c->base.device, sizeof(c->base.device), "OpenBLAS %s, %d thread%s",
-             openblas_get_corename(), threads, threads == 1 ? "" : "s");
+    describe(c->base.device, sizeof(c->base.device), threads);
     one_blas_thread();
     as_status st = threads > 1 ? start_lanes(c, (size_t)threads, err) : AS_OK;
     if (st < 0) {

@@ -1,3 +1,11 @@
+/* Under sanitizers the checks in each unrolled copy take gcc minutes at -O3. */
+#if defined(ASSAY_NO_CLONES)
+#pragma GCC optimize("O1")
+#define UNROLL
+#else
+#define UNROLL _Pragma("GCC unroll 16")
+#endif
+
 #include "kernels/cpu/gemm.h"
 
 #include <cblas.h>
@@ -55,7 +63,7 @@ AVX2 CPU_INLINE void avx2_store(avx2_mask mask, float *to, avx2_vec v)
 #define LANES 8
 #define ROWS 4
 #define EACH_LANE LANES_8
-#include "kernels/cpu/gemm_tile.h"
+#include "kernels/cpu/gemm_tile_body.inc"
 
 /* ---- AVX-512 ---- */
 
@@ -83,7 +91,7 @@ AVX512 CPU_INLINE void avx512_store(avx512_mask mask, float *to, avx512_vec v)
 #define LANES 16
 #define ROWS 8
 #define EACH_LANE LANES_16
-#include "kernels/cpu/gemm_tile.h"
+#include "kernels/cpu/gemm_tile_body.inc"
 
 gemm_isa gemm_best(void)
 {
@@ -155,7 +163,9 @@ static size_t piece_size(size_t n, size_t parts, size_t unit)
 
 struct gemm_grid gemm_grid(size_t m, size_t n, size_t k)
 {
-    size_t pieces = at_least_one(m * n * k / PIECE_WORK);
+    size_t pieces = m * n * k / PIECE_WORK;
+    if (pieces < 2)
+        return (struct gemm_grid){1, 1, m, n};
     size_t most = at_least_one(n / PIECE_COLS), across = pieces < most ? pieces : most;
     struct gemm_grid g = {.cols = piece_size(n, across, PIECE_COLS)};
     g.across = at_least_one((n + g.cols - 1) / g.cols);
@@ -166,6 +176,8 @@ struct gemm_grid gemm_grid(size_t m, size_t n, size_t k)
 
 struct gemm gemm_piece(const struct gemm *g, const struct gemm_grid *grid, size_t i)
 {
+    if (grid->n == 1)
+        return *g;
     size_t row = i / grid->across * grid->rows, col = i % grid->across * grid->cols;
     struct gemm p = *g;
     p.m = g->m - row < grid->rows ? g->m - row : grid->rows;

@@ -31,8 +31,19 @@ static char *place(const struct buf *b, size_t offset)
     return (char *)b->data + offset * sizeof(float);
 }
 
+/* What moves between host and device, or waits, has no place in a recorded graph. */
+static as_status not_recording(struct backend *be, const char *what, struct as_err *err)
+{
+    if (!cuda_of(be)->recording)
+        return AS_OK;
+    return as_fail(err, AS_E_CONFLICT, "back end cuda: %s while a graph is recorded", what);
+}
+
 static as_status cuda_alloc(struct buf *b, struct as_err *err)
 {
+    as_status st = not_recording(b->be, "a new buffer", err);
+    if (st < 0)
+        return st;
     cuda_use(b->be);
     void *data = NULL;
     cudaError_t e = cudaMalloc(&data, b->n * sizeof(float));
@@ -60,6 +71,9 @@ static void cuda_release(struct buf *b)
 static as_status cuda_upload(struct buf *b, size_t offset, const void *src, size_t n,
                              struct as_err *err)
 {
+    as_status st = not_recording(b->be, "upload", err);
+    if (st < 0)
+        return st;
     cuda_use(b->be);
     cudaError_t e = cudaMemcpyAsync(place(b, offset), src, n * sizeof(float),
                                     cudaMemcpyHostToDevice, cuda_of(b->be)->stream);
@@ -68,6 +82,9 @@ static as_status cuda_upload(struct buf *b, size_t offset, const void *src, size
 
 static as_status cuda_sync(struct backend *be, struct as_err *err)
 {
+    as_status st = not_recording(be, "sync", err);
+    if (st < 0)
+        return st;
     cuda_use(be);
     return cuda_status(cudaStreamSynchronize(cuda_of(be)->stream), "an operation failed", err);
 }
@@ -75,10 +92,13 @@ static as_status cuda_sync(struct backend *be, struct as_err *err)
 static as_status cuda_download(const struct buf *b, size_t offset, void *dst, size_t n,
                                struct as_err *err)
 {
+    as_status st = not_recording(b->be, "download", err);
+    if (st < 0)
+        return st;
     cuda_use(b->be);
     cudaError_t e = cudaMemcpyAsync(dst, place(b, offset), n * sizeof(float),
                                     cudaMemcpyDeviceToHost, cuda_of(b->be)->stream);
-    as_status st = cuda_status(e, "download", err);
+    st = cuda_status(e, "download", err);
     return st < 0 ? st : cuda_sync(b->be, err);
 }
 
@@ -119,7 +139,7 @@ static void cuda_close(struct backend *be)
     if (c->stream != NULL)
         (void)cudaStreamDestroy(c->stream);
     (void)cudaFree(c->blas_workspace);
-    (void)cudaFree(c->grad_parts);
+    (void)cudaFree(c->room);
     free(c);
 }
 
@@ -144,8 +164,34 @@ static const struct backend_ops ops = {
     .softmax = cuda_softmax,
     .grad_stats = cuda_grad_stats,
     .grad_clip = cuda_grad_clip,
+    .tick = cuda_tick,
+    .augment = cuda_augment,
     .add = cuda_add,
+    .conv_work = cuda_conv_work,
+    .conv_forward = cuda_conv_forward,
+    .conv_backward = cuda_conv_backward,
+    .pool_forward = cuda_pool_forward,
+    .pool_backward = cuda_pool_backward,
+    .batch_norm_train = cuda_batch_norm_train,
+    .batch_norm_eval = cuda_batch_norm_eval,
+    .batch_norm_backward = cuda_batch_norm_backward,
+    .layer_norm_forward = cuda_layer_norm_forward,
+    .layer_norm_backward = cuda_layer_norm_backward,
+    .embedding_forward = cuda_embedding_forward,
+    .embedding_backward = cuda_embedding_backward,
+    .attention_work = cuda_attention_work,
+    .attention_forward = cuda_attention_forward,
+    .attention_backward = cuda_attention_backward,
+    .huber = cuda_huber,
+    .bce = cuda_bce,
+    .sigmoid = cuda_sigmoid,
+    .grad_accumulate = cuda_grad_accumulate,
     .optimize = cuda_optimize,
+    .ema = cuda_ema,
+    .graph_begin = cuda_graph_begin,
+    .graph_end = cuda_graph_end,
+    .graph_run = cuda_graph_run,
+    .graph_free = cuda_graph_free,
 };
 
 /* Is there a driver, new enough, and the device asked for? */
@@ -194,9 +240,10 @@ static as_status open_device(struct cuda_backend *c, struct as_err *err)
                           err)) < 0 ||
         (st = cuda_status(cudaMalloc(&c->blas_workspace, BLAS_WORKSPACE_BYTES), "workspace", err)) <
             0 ||
-        (st = cuda_status(cudaMalloc(&c->grad_parts, GRAD_PARTS * sizeof(*c->grad_parts)),
-                          "workspace", err)) < 0)
+        (st = cuda_status(cudaMalloc(&c->room, ROOM_PAIRS * sizeof(*c->room)), "workspace", err)) <
+            0)
         return st;
+    c->shared_bytes = prop.sharedMemPerBlockOptin;
     snprintf(c->base.device, sizeof(c->base.device), "%.*s", BACKEND_DEVICE_MAX - 1, prop.name);
     return AS_OK;
 }

@@ -18,13 +18,16 @@
 #define DYNAMIC_SHARED(type, name) extern __shared__ type name[]
 #endif
 
-/* One block's share of a member's gradient statistics. */
-struct grad_part {
-    double sum;
-    int odd; /* an element was not finite */
+/* Two sums: what a block leaves for the launch after it. */
+struct pair {
+    double a, b;
 };
 
-#define GRAD_PARTS 65536 /* 1 MiB: the room for one launch of grad.cu */
+/* How many the back end has room for: 1 MiB, used by one operation at a time. At least PARTS_MAX of
+ * grad.cu. The emulated build has less, to reach the seams. */
+#ifndef ROOM_PAIRS
+#define ROOM_PAIRS 65536
+#endif
 
 struct cuda_backend {
     struct backend base; /* first: a struct backend * is one of these */
@@ -33,7 +36,9 @@ struct cuda_backend {
     cublasHandle_t blas;
     cublasComputeType_t compute; /* of products: float32 throughout, or with bfloat16 factors */
     void *blas_workspace;
-    struct grad_part *grad_parts; /* on the device */
+    struct pair *room;   /* [ROOM_PAIRS], on the device */
+    size_t shared_bytes; /* of shared memory that a block may ask for */
+    bool recording;      /* between graph_begin and graph_end */
 };
 
 static inline struct cuda_backend *cuda_of(struct backend *be)
@@ -142,6 +147,31 @@ template <typename T> __device__ static inline T block_sum(T v)
     return sum;
 }
 
+/* A factor of a product: its place, whether it is transposed, and its row length in memory. */
+struct factor {
+    struct tensor t;
+    bool transposed;
+    size_t row;
+};
+
+/* c[k] [m, n] = beta c[k] + op(a[k]) op(b[k]), row-major, inner size `inner`; all may be 0
+ * (linear.cu). */
+as_status cuda_gemm(struct backend *be, size_t members, size_t m, size_t n, size_t inner,
+                    struct factor a, struct factor b, float beta, struct tensor c,
+                    struct as_err *err);
+
+/* n elements of each member become 0 (linear.cu). */
+as_status cuda_zero(struct backend *be, struct tensor c, size_t members, size_t n,
+                    struct as_err *err);
+
+/* db [K, cols] (+)= the sum of dy [K, rows, cols] over the rows (linear.cu). */
+as_status cuda_sum_rows(struct backend *be, size_t members, size_t rows, size_t cols,
+                        struct tensor dy, struct tensor db, bool accumulate, struct as_err *err);
+
+/* y [K, rows, cols] holds x w and becomes act(y + b); z receives y + b (activation.cu). */
+as_status cuda_bias_act(struct backend *be, act_kind act, size_t members, size_t rows, size_t cols,
+                        struct tensor y, struct tensor b, struct tensor z, struct as_err *err);
+
 /* The operations, one per row of the table. */
 as_status cuda_gather(struct backend *be, const struct gather_args *a, struct as_err *err);
 as_status cuda_columns(struct backend *be, const struct columns_args *a, struct as_err *err);
@@ -158,9 +188,52 @@ as_status cuda_softmax(struct backend *be, const struct softmax_args *a, struct 
 as_status cuda_grad_stats(struct backend *be, const struct grad_stats_args *a, struct as_err *err);
 as_status cuda_grad_clip(struct backend *be, const struct grad_clip_args *a, struct as_err *err);
 as_status cuda_optimize(struct backend *be, const struct opt_args *a, struct as_err *err);
+as_status cuda_tick(struct backend *be, const struct tick_args *a, struct as_err *err);
+as_status cuda_augment(struct backend *be, const struct augment_args *a, struct as_err *err);
+as_status cuda_layer_norm_forward(struct backend *be, const struct layer_norm_args *a,
+                                  struct tensor y, struct as_err *err);
+as_status cuda_layer_norm_backward(struct backend *be, const struct layer_norm_args *a,
+                                   struct tensor dy, struct tensor dx, struct tensor dgamma,
+                                   struct tensor dbeta, struct as_err *err);
+as_status cuda_embedding_forward(struct backend *be, const struct embedding_args *a,
+                                 struct tensor y, struct as_err *err);
+as_status cuda_embedding_backward(struct backend *be, const struct embedding_args *a,
+                                  struct tensor dy, struct tensor dtable, struct tensor dpositions,
+                                  struct as_err *err);
+size_t cuda_attention_work(const struct backend *be, const struct attention_args *a);
+as_status cuda_attention_forward(struct backend *be, const struct attention_args *a,
+                                 struct as_err *err);
+as_status cuda_attention_backward(struct backend *be, const struct attention_args *a,
+                                  struct tensor dout, struct tensor dqkv, struct as_err *err);
+as_status cuda_huber(struct backend *be, const struct huber_args *a, struct as_err *err);
+as_status cuda_bce(struct backend *be, const struct bce_args *a, struct as_err *err);
+as_status cuda_sigmoid(struct backend *be, const struct sigmoid_args *a, struct as_err *err);
+as_status cuda_grad_accumulate(struct backend *be, const struct grad_accumulate_args *a,
+                               struct as_err *err);
+as_status cuda_ema(struct backend *be, const struct ema_args *a, struct as_err *err);
+size_t cuda_conv_work(const struct backend *be, const struct conv_args *a);
+as_status cuda_conv_forward(struct backend *be, const struct conv_args *a, act_kind act,
+                            struct tensor y, struct tensor z, struct as_err *err);
+as_status cuda_conv_backward(struct backend *be, const struct conv_args *a,
+                             const struct conv_grads *g, struct as_err *err);
+as_status cuda_pool_forward(struct backend *be, const struct pool_args *a, struct tensor x,
+                            struct tensor y, struct as_err *err);
+as_status cuda_pool_backward(struct backend *be, const struct pool_args *a, struct tensor dy,
+                             struct tensor dx, struct as_err *err);
+as_status cuda_batch_norm_train(struct backend *be, const struct batch_norm_args *a, float momentum,
+                                struct tensor running_mean, struct tensor running_var,
+                                struct as_err *err);
+as_status cuda_batch_norm_eval(struct backend *be, const struct batch_norm_args *a,
+                               struct tensor running_mean, struct tensor running_var,
+                               struct as_err *err);
+as_status cuda_batch_norm_backward(struct backend *be, const struct batch_norm_args *a,
+                                   struct tensor dy, struct tensor dx, struct tensor dgamma,
+                                   struct tensor dbeta, struct as_err *err);
 
-/* y [K, rows, cols] holds x w and becomes act(y + b); z receives y + b (activation.cu). */
-as_status cuda_bias_act(struct backend *be, act_kind act, size_t members, size_t rows, size_t cols,
-                        struct tensor y, struct tensor b, struct tensor z, struct as_err *err);
+/* Graphs (graph.cu). */
+as_status cuda_graph_begin(struct backend *be, struct as_err *err);
+as_status cuda_graph_end(struct backend *be, struct graph **ret, struct as_err *err);
+as_status cuda_graph_run(struct backend *be, struct graph *g, struct as_err *err);
+void cuda_graph_free(struct graph *g);
 
 #endif

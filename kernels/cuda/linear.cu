@@ -1,7 +1,8 @@
 /* One strided-batched product over the members; a shared tensor is stride 0. cuBLAS is
  * column-major: a row-major [m, n] is its [n, m], so products are written with their factors
- * exchanged. FP32 throughout (no TF32): the oracle's bounds hold. */
-#include "kernels/cuda/cuda.cuh"
+ * exchanged. FP32 throughout (no TF32), unless the back end was opened with bf16: the oracle's
+ * bounds hold. */
+#include "kernels/cuda/sums.cuh"
 
 __global__ static void zero(struct dev_f32 c, size_t members, size_t n)
 {
@@ -12,26 +13,22 @@ __global__ static void zero(struct dev_f32 c, size_t members, size_t n)
     }
 }
 
-/* A factor: its place, whether it is transposed, and its row length in memory. */
-struct factor {
-    struct tensor t;
-    bool transposed;
-    size_t row;
-};
+as_status cuda_zero(struct backend *be, struct tensor c, size_t members, size_t n,
+                    struct as_err *err)
+{
+    if (members > 0 && n > 0)
+        LAUNCH(zero, grid_over(n, members), THREADS, 0, cuda_of(be)->stream, f32_of(c), members, n);
+    return cuda_launched("fill with zeros", err);
+}
 
-/* c[k] [m, n] = beta c[k] + op(a[k]) op(b[k]), row-major, inner size `inner`. */
-static as_status gemm(struct backend *be, size_t members, size_t m, size_t n, size_t inner,
-                      struct factor a, struct factor b, float beta, struct tensor c,
-                      struct as_err *err)
+as_status cuda_gemm(struct backend *be, size_t members, size_t m, size_t n, size_t inner,
+                    struct factor a, struct factor b, float beta, struct tensor c,
+                    struct as_err *err)
 {
     if (members == 0 || m == 0 || n == 0)
         return AS_OK;
-    if (inner == 0) { /* an empty sum; cuBLAS is not asked what it makes of one */
-        if (beta == 0.0f)
-            LAUNCH(zero, grid_over(m * n, members), THREADS, 0, cuda_of(be)->stream, f32_of(c),
-                   members, m * n);
-        return cuda_launched("product", err);
-    }
+    if (inner == 0) /* an empty sum; cuBLAS is not asked what it makes of one */
+        return beta == 0.0f ? cuda_zero(be, c, members, m * n, err) : AS_OK;
     const float one = 1.0f;
     cublasStatus_t s = cublasGemmStridedBatchedEx(
         cuda_of(be)->blas, b.transposed ? CUBLAS_OP_T : CUBLAS_OP_N,
@@ -46,45 +43,31 @@ as_status cuda_linear_forward(struct backend *be, const struct linear_args *a, a
                               struct tensor y, struct tensor z, struct as_err *err)
 {
     cuda_use(be);
-    as_status st = gemm(be, a->members, a->batch, a->out, a->in, {a->x, false, a->in},
-                        {a->w, false, a->out}, 0.0f, y, err);
+    as_status st = cuda_gemm(be, a->members, a->batch, a->out, a->in, {a->x, false, a->in},
+                             {a->w, false, a->out}, 0.0f, y, err);
     return st < 0 ? st : cuda_bias_act(be, act, a->members, a->batch, a->out, y, a->b, z, err);
 }
 
-/* db[o] (+)= sum of dy over the rows. A block has 32 columns; its 8 warps take every eighth row,
- * and their sums are added in order. */
-__global__ static void sum_rows(struct dev_f32 dy, struct dev_f32 db, size_t members, size_t rows,
-                                size_t cols, bool accumulate)
-{
-    __shared__ float part[WARPS][WARP];
-    FOR_MEMBERS(k, members)
+struct bias_sum {
+    size_t cols;
+    struct dev_f32 dy, db;
+    bool accumulate;
+    __device__ void add(size_t k, size_t r, size_t c, struct pair &sum) const
     {
-        size_t c = blockIdx.x * (size_t)WARP + threadIdx.x;
-        float sum = 0.0f;
-        for (size_t r = threadIdx.y; c < cols && r < rows; r += WARPS)
-            sum += dy.at(k)[r * cols + c];
-        part[threadIdx.y][threadIdx.x] = sum;
-        __syncthreads();
-        if (threadIdx.y == 0 && c < cols) {
-            float total = accumulate ? db.at(k)[c] : 0.0f;
-            for (int w = 0; w < WARPS; w++)
-                total += part[w][threadIdx.x];
-            db.at(k)[c] = total;
-        }
-        __syncthreads();
+        sum.a += (double)dy.at(k)[r * cols + c];
     }
-}
+    __device__ void put(size_t k, size_t c, struct pair sum) const
+    {
+        float *to = db.at(k) + c;
+        *to = (float)(accumulate ? (double)*to + sum.a : sum.a);
+    }
+};
 
-static as_status backward_b(struct backend *be, const struct linear_args *a,
-                            const struct linear_grads *g, struct as_err *err)
+as_status cuda_sum_rows(struct backend *be, size_t members, size_t rows, size_t cols,
+                        struct tensor dy, struct tensor db, bool accumulate, struct as_err *err)
 {
-    if (a->members == 0 || a->out == 0)
-        return AS_OK;
-    /* Every column needs a block here: 2^31 / 32 fit in the grid's x. */
-    dim3 grid((unsigned)((a->out + WARP - 1) / WARP), blocks_for(a->members, 1, GRID_YZ_MAX));
-    LAUNCH(sum_rows, grid, dim3(WARP, WARPS), 0, cuda_of(be)->stream, f32_of(g->dy), f32_of(g->db),
-           a->members, a->batch, a->out, g->accumulate);
-    return cuda_launched("bias gradient", err);
+    struct bias_sum sum = {cols, f32_of(dy), f32_of(db), accumulate};
+    return sum_columns(be, members, rows, cols, sum, "bias gradient", err);
 }
 
 as_status cuda_linear_backward(struct backend *be, const struct linear_args *a,
@@ -93,12 +76,12 @@ as_status cuda_linear_backward(struct backend *be, const struct linear_args *a,
     cuda_use(be);
     as_status st = AS_OK;
     if (g->dw.buf != NULL)
-        st = gemm(be, a->members, a->in, a->out, a->batch, {a->x, true, a->in},
-                  {g->dy, false, a->out}, g->accumulate ? 1.0f : 0.0f, g->dw, err);
+        st = cuda_gemm(be, a->members, a->in, a->out, a->batch, {a->x, true, a->in},
+                       {g->dy, false, a->out}, g->accumulate ? 1.0f : 0.0f, g->dw, err);
     if (st == AS_OK && g->db.buf != NULL)
-        st = backward_b(be, a, g, err);
+        st = cuda_sum_rows(be, a->members, a->batch, a->out, g->dy, g->db, g->accumulate, err);
     if (st == AS_OK && g->dx.buf != NULL)
-        st = gemm(be, a->members, a->batch, a->in, a->out, {g->dy, false, a->out},
-                  {a->w, true, a->out}, 0.0f, g->dx, err);
+        st = cuda_gemm(be, a->members, a->batch, a->in, a->out, {g->dy, false, a->out},
+                       {a->w, true, a->out}, 0.0f, g->dx, err);
     return st;
 }

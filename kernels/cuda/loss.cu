@@ -1,6 +1,6 @@
 /* A warp per row leaves row_loss and row_class; a block per member then sums them in a fixed order.
  */
-#include "kernels/cuda/cuda.cuh"
+#include "kernels/cuda/loss.cuh"
 
 #include <cmath>
 
@@ -15,29 +15,65 @@ static struct dev_loss loss_of(const struct loss_out *o)
     return {f32_of(o->row_loss), f32_of(o->loss), o->weight, o->accumulate};
 }
 
-/* loss[k] (+)= weight * mean of the rows; with labels also correct[k] (+)= hits. */
-__global__ static void reduce_rows(struct dev_loss o, struct dev_i32 row_class,
-                                   struct dev_i32 labels, struct dev_i32 correct, size_t members,
-                                   size_t batch)
+/* A block per member. */
+__global__ static void reduce_rows(struct dev_loss o, size_t members, size_t batch)
 {
     FOR_MEMBERS(k, members)
     {
         double sum = 0;
-        int hits = 0;
-        for (size_t r = threadIdx.x; r < batch; r += THREADS) {
+        for (size_t r = threadIdx.x; r < batch; r += THREADS)
             sum += (double)o.row_loss.at(k)[r];
-            if (correct.p != nullptr)
-                hits += row_class.at(k)[r] >= 0 && row_class.at(k)[r] == labels.at(k)[r];
-        }
         sum = block_sum(sum);
-        hits = block_sum(hits);
         if (threadIdx.x != 0)
             continue;
         double mean = batch > 0 ? sum / (double)batch : 0;
         float *loss = o.loss.at(k);
         *loss = (float)((o.accumulate ? (double)*loss : 0) + (double)o.weight * mean);
-        if (correct.p != nullptr)
-            *correct.at(k) = (o.accumulate ? *correct.at(k) : 0) + hits;
+    }
+}
+
+as_status cuda_reduce_rows(struct backend *be, const struct loss_out *o, size_t members,
+                           size_t batch, const char *what, struct as_err *err)
+{
+    LAUNCH(reduce_rows, grid_over(1, members), THREADS, 0, cuda_of(be)->stream, loss_of(o), members,
+           batch);
+    return cuda_launched(what, err);
+}
+
+__global__ static void count_rows(struct dev_loss o, struct dev_i32 out, size_t members,
+                                  size_t batch)
+{
+    FOR_MEMBERS(k, members)
+    {
+        int hits = 0;
+        for (size_t r = threadIdx.x; r < batch; r += THREADS)
+            hits += (int)o.row_loss.at(k)[r];
+        hits = block_sum(hits);
+        if (threadIdx.x == 0)
+            *out.at(k) = (o.accumulate ? *out.at(k) : 0) + hits;
+    }
+}
+
+void cuda_count_rows(struct backend *be, const struct loss_out *o, size_t members, size_t batch,
+                     struct tensor out)
+{
+    LAUNCH(count_rows, grid_over(1, members), THREADS, 0, cuda_of(be)->stream, loss_of(o),
+           i32_of(out), members, batch);
+}
+
+/* correct[k] (+)= rows where row_class is the label. */
+__global__ static void count_correct(struct dev_i32 row_class, struct dev_i32 labels,
+                                     struct dev_i32 correct, bool accumulate, size_t members,
+                                     size_t batch)
+{
+    FOR_MEMBERS(k, members)
+    {
+        int hits = 0;
+        for (size_t r = threadIdx.x; r < batch; r += THREADS)
+            hits += row_class.at(k)[r] >= 0 && row_class.at(k)[r] == labels.at(k)[r];
+        hits = block_sum(hits);
+        if (threadIdx.x == 0)
+            *correct.at(k) = (accumulate ? *correct.at(k) : 0) + hits;
     }
 }
 
@@ -87,9 +123,24 @@ __device__ static float sum_exp(const float *z, float max, size_t n)
 struct ce {
     size_t members, batch, classes;
     float grad_scale; /* already divided by B */
-    struct dev_f32 logits, dlogits, smoothing, row_loss;
+    struct dev_f32 logits, dlogits, smoothing, weights, row_loss;
     struct dev_i32 labels, row_class;
 };
+
+static struct ce ce_of(const struct softmax_ce_args *a)
+{
+    return {a->members,
+            a->batch,
+            a->classes,
+            a->grad_scale / (float)a->batch,
+            f32_of(a->logits),
+            f32_of(a->dlogits),
+            f32_of(a->smoothing),
+            f32_of(a->class_weights),
+            f32_of(a->out.row_loss),
+            i32_of(a->labels),
+            i32_of(a->row_class)};
+}
 
 /* A lane reads and writes its own elements only, so dz may be z; the label's logit is read by all
  * before the warp's sums, which no lane passes alone. */
@@ -117,36 +168,107 @@ __device__ static void ce_row(const struct ce &a, size_t k, size_t r)
     }
 }
 
+/* B / sum of w[label]; NaN when that sum is 0. By the whole block. */
+__device__ static double norm_of(const struct ce &a, size_t k)
+{
+    double sum = 0;
+    for (size_t r = threadIdx.x; r < a.batch; r += THREADS) {
+        int32_t label = a.labels.at(k)[r];
+        if (label >= 0 && (size_t)label < a.classes)
+            sum += (double)a.weights.at(k)[label];
+    }
+    sum = block_sum(sum);
+    return sum > 0 ? (double)a.batch / sum : NAN;
+}
+
+/* A row with class weights: sum over c of share_c (lse - z_c), share_c = norm w_c target_c. */
+__device__ static void weighted_row(const struct ce &a, size_t k, size_t r, double norm)
+{
+    const float *z = a.logits.at(k) + r * a.classes, *w = a.weights.at(k);
+    int32_t label = a.labels.at(k)[r];
+    double smoothing = a.smoothing.p != nullptr ? (double)*a.smoothing.at(k) : 0;
+    struct scan s = scan_row(z, a.classes);
+    bool sound = s.best >= 0 && label >= 0 && (size_t)label < a.classes;
+    float max = sound ? s.max : NAN, sum = sum_exp(z, max, a.classes);
+    double lse = (double)max + log((double)sum), loss = 0, whole = 0;
+    for (size_t c = threadIdx.x % WARP; c < a.classes; c += WARP) {
+        double hit = (int32_t)c == label ? 1 - smoothing : 0;
+        double share = norm * (double)w[c] * (smoothing / (double)a.classes + hit);
+        whole += share;
+        loss += share > 0 ? share * (lse - (double)z[c]) : 0; /* no 0 * infinity */
+    }
+    loss = warp_sum(loss);
+    whole = warp_sum(whole);
+    if (threadIdx.x % WARP == 0) {
+        a.row_loss.at(k)[r] = (float)(loss + 0 * lse * norm); /* NaN where one is not finite */
+        a.row_class.at(k)[r] = s.best;
+    }
+    if (a.dlogits.p == nullptr)
+        return;
+    float *dz = a.dlogits.at(k) + r * a.classes;
+    double inverse = whole / (double)sum;
+    for (size_t c = threadIdx.x % WARP; c < a.classes; c += WARP) {
+        double hit = (int32_t)c == label ? 1 - smoothing : 0;
+        double share = norm * (double)w[c] * (smoothing / (double)a.classes + hit);
+        dz[c] = a.grad_scale * (float)((double)expf(z[c] - max) * inverse - share);
+    }
+}
+
 __global__ static void ce_rows(struct ce a)
 {
     FOR_MEMBERS(k, a.members)
     {
+        double norm = a.weights.p != nullptr ? norm_of(a, k) : 1;
         FOR_ROWS(r, a.batch)
-        ce_row(a, k, r);
+        {
+            if (a.weights.p != nullptr)
+                weighted_row(a, k, r, norm);
+            else
+                ce_row(a, k, r);
+        }
+    }
+}
+
+/* row_loss becomes 1 where the label is among the five largest, else 0. */
+__global__ static void top5_rows(struct ce a)
+{
+    FOR_MEMBERS(k, a.members)
+    {
+        FOR_ROWS(r, a.batch)
+        {
+            const float *z = a.logits.at(k) + r * a.classes;
+            int32_t label = a.labels.at(k)[r];
+            bool sound = label >= 0 && (size_t)label < a.classes;
+            float own = sound ? z[label] : NAN;
+            int larger = 0, odd = 0;
+            for (size_t c = threadIdx.x % WARP; c < a.classes; c += WARP) {
+                larger += z[c] > own || (z[c] == own && (int32_t)c < label);
+                odd |= z[c] != z[c];
+            }
+            larger = warp_sum(larger);
+            odd = warp_sum(odd);
+            if (threadIdx.x % WARP == 0)
+                a.row_loss.at(k)[r] = sound && odd == 0 && larger < 5 ? 1.0f : 0.0f;
+        }
     }
 }
 
 as_status cuda_softmax_ce(struct backend *be, const struct softmax_ce_args *a, struct as_err *err)
 {
-    if (a->class_weights.buf != NULL || a->top5.buf != NULL)
-        return as_fail(err, AS_E_UNSUPPORTED,
-                       "softmax cross-entropy: class_weights and top5 are not there on cuda");
     if (a->members == 0)
         return AS_OK;
     cuda_use(be);
     cudaStream_t stream = cuda_of(be)->stream;
-    if (a->batch > 0) {
-        struct ce ce = {a->members,           a->batch,
-                        a->classes,           a->grad_scale / (float)a->batch,
-                        f32_of(a->logits),    f32_of(a->dlogits),
-                        f32_of(a->smoothing), f32_of(a->out.row_loss),
-                        i32_of(a->labels),    i32_of(a->row_class)};
-        LAUNCH(ce_rows, grid_over_rows(a->batch, a->members), THREADS, 0, stream, ce);
+    struct ce ce = ce_of(a);
+    dim3 grid = grid_over_rows(a->batch, a->members);
+    if (a->top5.buf != NULL) { /* first: dlogits may take the place of the logits */
+        LAUNCH(top5_rows, grid, THREADS, 0, stream, ce);
+        cuda_count_rows(be, &a->out, a->members, a->batch, a->top5);
     }
-    LAUNCH(reduce_rows, dim3(1, blocks_for(a->members, 1, GRID_YZ_MAX)), THREADS, 0, stream,
-           loss_of(&a->out), i32_of(a->row_class), i32_of(a->labels), i32_of(a->correct),
-           a->members, a->batch);
-    return cuda_launched("softmax cross-entropy", err);
+    LAUNCH(ce_rows, grid, THREADS, 0, stream, ce);
+    LAUNCH(count_correct, grid_over(1, a->members), THREADS, 0, stream, ce.row_class, ce.labels,
+           i32_of(a->correct), a->out.accumulate, a->members, a->batch);
+    return cuda_reduce_rows(be, &a->out, a->members, a->batch, "softmax cross-entropy", err);
 }
 
 __global__ static void mse_rows(struct dev_f32 pred, struct dev_f32 target, struct dev_f32 dpred,
@@ -183,10 +305,7 @@ as_status cuda_mse(struct backend *be, const struct mse_args *a, struct as_err *
         LAUNCH(mse_rows, grid_over_rows(a->batch, a->members), THREADS, 0, stream, f32_of(a->pred),
                f32_of(a->target), f32_of(a->dpred), f32_of(a->out.row_loss), a->members, a->batch,
                a->outputs, (float)((double)a->grad_scale * 2 / n));
-    struct dev_i32 none = {NULL, 0};
-    LAUNCH(reduce_rows, dim3(1, blocks_for(a->members, 1, GRID_YZ_MAX)), THREADS, 0, stream,
-           loss_of(&a->out), none, none, none, a->members, a->batch);
-    return cuda_launched("mean squared error", err);
+    return cuda_reduce_rows(be, &a->out, a->members, a->batch, "mean squared error", err);
 }
 
 __global__ static void softmax_rows(struct dev_f32 logits, struct dev_f32 probs, size_t members,

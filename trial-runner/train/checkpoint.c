@@ -40,7 +40,7 @@ as_status checkpoint_write(struct cell *c, size_t slot, struct as_err *err)
     const struct member *m = c->member[slot];
     AS_AUTO(state_done) struct state s = {0};
     struct part parts[N_PARTS];
-    struct safetensors_tensor tensors[N_PARTS + 3];
+    struct safetensors_tensor tensors[N_PARTS + 4];
     size_t n = 0;
     int64_t position[2] = {m->epoch, (int64_t)(m->at / m->per_batch)};
     JSON_AUTO meta = json_pack("{s:s, s:s, s:s}", "format", FORMAT, "fingerprint", m->fingerprint,
@@ -55,6 +55,7 @@ as_status checkpoint_write(struct cell *c, size_t slot, struct as_err *err)
         if (parts[i].values)
             tensors[n++] = vector(parts[i].name, SAFETENSORS_F32, parts[i].n, parts[i].values);
     tensors[n++] = vector("steps", SAFETENSORS_I32, 1, &s.steps);
+    tensors[n++] = vector("active", SAFETENSORS_I32, 1, &s.active);
     tensors[n++] = vector("loss_sum", SAFETENSORS_F32, 1, &s.loss_sum);
     tensors[n++] = vector("position", SAFETENSORS_I64, 2, position);
     return safetensors_write(m->checkpoint, meta, tensors, n, err);
@@ -112,6 +113,8 @@ static as_status restore(struct cell *c, size_t slot, const struct safetensors *
                                   err);
     if (st == AS_OK)
         st = safetensors_copy(file, "steps", SAFETENSORS_I32, 1, &s.steps, err);
+    if (st == AS_OK)
+        st = safetensors_copy(file, "active", SAFETENSORS_I32, 1, &s.active, err);
     if (st == AS_OK)
         st = safetensors_copy(file, "loss_sum", SAFETENSORS_F32, 1, &s.loss_sum, err);
     if (st == AS_OK)

@@ -113,7 +113,8 @@ static as_status moments(const struct train_data *d, const struct columns *v, do
     AS_AUTO(as_freep) double *mean = as_calloc(v->n, sizeof *mean);
     if (!sums || !mean)
         return out_of_memory(err);
-    double n = (double)d->n_train * (double)(v->n_means ? v->n / v->n_means : 0);
+    size_t rows = v->n_means ? v->n / v->n_means : 0; /* that share a mean, in one row */
+    double n = (double)d->n_train * (double)rows;
     sum_columns(d, v, false, mean, sums);
     for (size_t c = 0; c < v->n_means; c++)
         ret_mean[c] = sums[c] / n;
@@ -122,6 +123,52 @@ static as_status moments(const struct train_data *d, const struct columns *v, do
     sum_columns(d, v, true, mean, sums);
     for (size_t c = 0; c < v->n_means; c++)
         ret_scale[c] = scale_of(ret_mean[c], sums[c], n);
+    return AS_OK;
+}
+
+/* sums[c] += x[c] - pivot[c], squares[c] += its square. In eights, as above. */
+static void add_row_both(double *sums, double *squares, const float *x, const double *pivot,
+                         size_t n)
+{
+    size_t c = 0;
+    for (; c + 8 <= n; c += 8)
+        for (size_t i = c; i < c + 8; i++) {
+            double e = (double)x[i] - pivot[i];
+            sums[i] += e;
+            squares[i] += e * e;
+        }
+    for (; c < n; c++) {
+        double e = (double)x[c] - pivot[c];
+        sums[c] += e;
+        squares[c] += e * e;
+    }
+}
+
+/* As moments(), in one pass: images are large. Distances are from the first training row's first
+ * pixel, so that a channel far from 0 loses no digits. AS_E_NOMEM. */
+static as_status image_moments(const struct train_data *d, const struct columns *v,
+                               double *ret_mean, double *ret_scale, struct as_err *err)
+{
+    AS_AUTO(as_freep) double *work = as_calloc(3 * v->n, sizeof *work);
+    if (!work)
+        return out_of_memory(err);
+    double *pivot = work, *sums = work + v->n, *squares = work + 2 * v->n;
+    const float *first = v->x + (size_t)d->train_rows[0] * v->width;
+    for (size_t c = 0; c < v->n; c++)
+        pivot[c] = (double)first[c % v->n_means];
+    for (size_t i = 0; i < d->n_train; i++)
+        add_row_both(sums, squares, v->x + (size_t)d->train_rows[i] * v->width, pivot, v->n);
+    size_t pixels = v->n / v->n_means;
+    double n = (double)d->n_train * (double)pixels;
+    for (size_t c = v->n_means; c < v->n; c++) {
+        sums[c % v->n_means] += sums[c];
+        squares[c % v->n_means] += squares[c];
+    }
+    for (size_t c = 0; c < v->n_means; c++) {
+        double shift = sums[c] / n, around = squares[c] - sums[c] * shift;
+        ret_mean[c] = pivot[c] + shift;
+        ret_scale[c] = scale_of(ret_mean[c], around > 0 ? around : 0, n);
+    }
     return AS_OK;
 }
 
@@ -184,7 +231,8 @@ static as_status standardize_features(struct train_data *d, const struct dataset
     const struct columns v = {d->set.x, width, n, image ? info->channels : n};
     if (!wanted || n == 0)
         return AS_OK;
-    as_status st = moments(d, &v, mean, scale, err);
+    as_status st =
+        image ? image_moments(d, &v, mean, scale, err) : moments(d, &v, mean, scale, err);
     if (st != AS_OK)
         return st;
     spare_indicators(info, mean, scale);

@@ -383,7 +383,7 @@ static void listen_to_runner(struct group *g, int timeout_ms)
         control_request_done(&r);
     }
     if (g->channel->gone)
-        *g->opts->stop = 1;
+        atomic_store(g->opts->stop, true);
 }
 
 /* ---- running ---- */
@@ -411,11 +411,11 @@ static as_status run(struct group *g, struct as_err *err)
     as_status st = AS_OK;
     while (st == AS_OK) {
         listen_to_runner(g, g->n_cells || g->n_waiting ? 0 : WAIT_MS);
-        if (*g->opts->stop && g->n_cells == 0)
+        if (atomic_load(g->opts->stop) && g->n_cells == 0)
             return AS_OK;
         if (!g->be && g->n_waiting > 0)
             st = open_group(g, g->waiting[0], err);
-        if (st == AS_OK && g->be && !*g->opts->stop)
+        if (st == AS_OK && g->be && !atomic_load(g->opts->stop))
             st = seat(g, err);
         if (g->n_cells == 0 && g->n_waiting == 0 && (g->closed || g->channel->fd < 0))
             return st;
@@ -463,5 +463,5 @@ int group_run(const struct job *job, struct channel *channel, const struct group
         return EXIT_FAILED;
     if (!job->group)
         return g.exit;
-    return *opts->stop ? EXIT_TRY_AGAIN : EXIT_DONE;
+    return atomic_load(opts->stop) ? EXIT_TRY_AGAIN : EXIT_DONE;
 }

@@ -3,17 +3,18 @@
 #ifndef ASSAY_TRIAL_RUNNER_TRAIN_GROUP_H
 #define ASSAY_TRIAL_RUNNER_TRAIN_GROUP_H
 
-#include <signal.h>
+#include <stdatomic.h>
 #include <stdint.h>
 
 #include "trial-runner/train/channel.h"
 #include "trial-runner/train/job.h"
 
 struct group_opts {
-    volatile sig_atomic_t *stop; /* set from outside: all members write checkpoints and end */
-    int64_t checkpoint_ns;       /* least time between two checkpoints at epoch ends */
-    size_t threads;              /* of the cpu back end */
-    size_t memory_bytes;         /* most that the group may allocate on the device; 0: no limit */
+    atomic_bool *stop; /* set from outside, by a signal's handler too (it is lock-free): all members
+                        * write checkpoints and end */
+    int64_t checkpoint_ns; /* least time between two checkpoints at epoch ends */
+    size_t threads;        /* of the cpu back end */
+    size_t memory_bytes;   /* most that the group may allocate on the device; 0: no limit */
 };
 
 /* Run the job to its end and yield the exit code of the process (README.md). Errors of members and

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,12 +18,12 @@
 #define MAX_THREADS 1024
 enum { EXIT_USAGE = 2 };
 
-static volatile sig_atomic_t stop_asked;
+static atomic_bool stop_asked; /* lock-free, so a signal handler may set it */
 
 static void on_stop(int sig)
 {
     (void)sig;
-    stop_asked = 1;
+    atomic_store(&stop_asked, true);
 }
 
 static void catch_signals(void)

@@ -14,9 +14,7 @@
 /* A checkpoint inside an epoch is for epochs that last; writing takes at most one part in 20. */
 #define INSIDE_EPOCH_FACTOR 15
 #define SAVE_COST_FACTOR 20
-#define ROUND_NS                                                                                   \
-    (40 * NS_PER_MS)               /* how long a cell runs on before it lets others have its lane  \
-                                    */
+#define ROUND_NS (10 * NS_PER_MS)  /* how long a cell runs on before others have its lane */
 #define SHARE_NS (500 * NS_PER_MS) /* …and at most, even inside an epoch */
 #define LOOK_NS (1 * NS_PER_MS)    /* about how often a cell looks at the clock */
 #define POLL_NS (5 * NS_PER_MS)    /* how often some cell looks whether a line has come */
@@ -71,7 +69,7 @@ static as_status fail_member(struct cell *c, size_t slot, struct watch *w, as_st
 
 static bool is_stopped(const struct member *m, const struct watch *w)
 {
-    return m->ask == ASK_STOP || *w->stop;
+    return m->ask == ASK_STOP || atomic_load(w->stop);
 }
 
 static as_status stop_member(struct cell *c, size_t slot, struct watch *w, struct as_err *err)
@@ -253,24 +251,39 @@ static bool reports_now(const struct member *m, double mean_loss)
            (done == m->spec.epochs || done % m->spec.report_every == 0 || !isfinite(mean_loss));
 }
 
+/* The mean loss of each slot's epoch; NaN of a member that was frozen, because a gradient was not
+ * finite (optimizer.c). */
+static as_status mean_losses(const struct cell *c, double *ret, struct as_err *err)
+{
+    double per_row = loss_unit(c->setup) / (double)c->setup->data->n_train;
+    as_status st = AS_OK;
+    for (size_t k = 0; st == AS_OK && k < c->n; k++) {
+        float sum = 0;
+        int32_t active = 0;
+        st = buf_download(c->losses->train.loss, k, &sum, 1, err);
+        if (st == AS_OK)
+            st = buf_download(c->optimizer->active, k, &active, 1, err);
+        ret[k] = active ? (double)sum * per_row : NAN;
+    }
+    return st;
+}
+
 static as_status end_epoch(struct cell *c, struct backend *lane, struct watch *w,
                            struct as_err *err)
 {
     AS_AUTO(as_freep) struct evaluation *e = as_calloc(c->n, sizeof *e);
-    AS_AUTO(as_freep) float *sums = as_calloc(c->n, sizeof *sums);
-    if (!e || !sums)
+    AS_AUTO(as_freep) double *loss = as_calloc(c->n, sizeof *loss);
+    if (!e || !loss)
         return as_fail(err, AS_E_NOMEM, "out of memory");
-    double per_row = loss_unit(c->setup) / (double)c->setup->data->n_train;
     bool any = false;
-    as_status st = buf_download(c->losses->train.loss, 0, sums, c->n, err);
+    as_status st = mean_losses(c, loss, err);
     for (size_t k = 0; st == AS_OK && k < c->n; k++)
-        any = any || reports_now(c->member[k], (double)sums[k] * per_row);
+        any = any || reports_now(c->member[k], loss[k]);
     if (st == AS_OK && any)
         st = evaluate_members(c, lane, 0, c->n, e, err);
     for (size_t k = 0; st == AS_OK && k < c->n; k++) {
-        double mean_loss = (double)sums[k] * per_row;
-        if (reports_now(c->member[k], mean_loss))
-            st = report_member(c, k, w, mean_loss, &e[k], err);
+        if (reports_now(c->member[k], loss[k]))
+            st = report_member(c, k, w, loss[k], &e[k], err);
         if (st == AS_OK && !c->member[k]->ended)
             st = next_epoch(c, lane, k, w, err);
     }

@@ -3,7 +3,6 @@
 #ifndef ASSAY_TRIAL_RUNNER_TRAIN_RUN_H
 #define ASSAY_TRIAL_RUNNER_TRAIN_RUN_H
 
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -11,18 +10,18 @@
 #include "trial-runner/train/cell.h"
 
 struct watch {
-    const volatile sig_atomic_t *stop; /* not 0: every member is to stop */
-    int fd;                            /* a line may come here; -1: none */
-    int64_t checkpoint_ns;             /* least time between two checkpoints at epoch ends */
-    atomic_bool meet;                  /* cells shall return: the main thread has work */
-    _Atomic int64_t looked_ns;         /* when somebody last looked at fd */
-    _Atomic uint64_t rows;             /* trained on, over all members */
+    const atomic_bool *stop;   /* every member is to stop */
+    int fd;                    /* a line may come here; -1: none */
+    int64_t checkpoint_ns;     /* least time between two checkpoints at epoch ends */
+    atomic_bool meet;          /* cells shall return: the main thread has work */
+    _Atomic int64_t looked_ns; /* when somebody last looked at fd */
+    _Atomic uint64_t rows;     /* trained on, over all members */
     void (*started)(void *arg, const struct member *m); /* called in the cell's thread, once for
                                                          * each member, after its first step */
     void *arg;
 };
 
-/* Run c until some tens of milliseconds are over and an epoch is done, until w->meet, or until all
+/* Run c until some milliseconds are over and an epoch is done, until w->meet, or until all
  * its members have ended. A member that ends (member_end) stays in its slot for the caller to take
  * out, and w->meet is set. Errors are of the device, and so of all members. */
 AS_MUST_CHECK as_status run_cell(struct cell *c, struct backend *lane, struct watch *w,

@@ -57,6 +57,8 @@ as_status state_get(struct cell *c, size_t slot, struct state *ret, struct as_er
     if (st == AS_OK)
         st = buf_download(o->step, slot, &s.steps, 1, err);
     if (st == AS_OK)
+        st = buf_download(o->active, slot, &s.active, 1, err);
+    if (st == AS_OK)
         st = buf_download(c->losses->train.loss, slot, &s.loss_sum, 1, err);
     if (st != AS_OK)
         return st;
@@ -85,6 +87,8 @@ as_status state_put(struct cell *c, size_t slot, const struct state *s, struct a
         st = model_write_state(c->model, slot, s->statistics, err);
     if (st == AS_OK)
         st = buf_upload(o->step, slot, &s->steps, 1, err);
+    if (st == AS_OK)
+        st = buf_upload(o->active, slot, &s->active, 1, err);
     if (st == AS_OK)
         st = buf_upload(c->losses->train.loss, slot, &s->loss_sum, 1, err);
     return st;

@@ -14,6 +14,7 @@ struct state {
     float *average;          /* [n_params]: of weights; NULL when there is none */
     float *statistics;       /* [n_state]: of batch normalisation; NULL when there is none */
     int32_t steps;           /* of the optimizer */
+    int32_t active;          /* 0: frozen, because a gradient was not finite */
     float loss_sum;          /* over the rows of the epoch so far */
 };
 

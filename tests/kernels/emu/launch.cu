@@ -5,12 +5,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include <map>
 #include <mutex>
 
 #include "tests/kernels/emu/fiber.cuh"
 
 #define BLOCK_MAX 1024
-#define SHARED_MAX ((size_t)48 << 10) /* without asking the device for more */
+#define SHARED_MAX ((size_t)48 << 10) /* without asking for more */
 
 struct emu_place emu_here;
 
@@ -23,7 +24,7 @@ struct thread {
 };
 
 struct warp {
-    char value[2][EMU_WARP][EMU_EXCHANGE_MAX];
+    struct emu_words half[2];
 };
 
 static std::mutex one_launch; /* guards everything below: one block runs at a time */
@@ -33,7 +34,8 @@ static size_t n_threads, running;
 static const std::function<void()> *body;
 static const char *kernel_name;
 static bool backwards;
-alignas(64) static char dynamic_shared[SHARED_MAX];
+static size_t dynamic_bytes;
+static std::map<const void *, size_t> allowed; /* dynamic shared memory that was asked for */
 
 #ifndef __SANITIZE_ADDRESS__
 extern "C" char __start_emu_shared[] __attribute__((weak, visibility("hidden")));
@@ -70,29 +72,29 @@ unsigned emu_lane(void)
     return (unsigned)(running % EMU_WARP);
 }
 
-void emu_exchange(unsigned mask, const void *value, size_t size, unsigned from, void *ret)
+const struct emu_words *emu_exchange(unsigned mask, uint64_t value)
 {
-    struct warp *w = &warps[running / EMU_WARP];
-    unsigned half = threads[running].parity;
+    struct emu_words *w = &warps[running / EMU_WARP].half[threads[running].parity];
     if (mask != 0xffffffffu)
         die("a shuffle with the mask %#x: only whole warps are modelled", mask);
-    memcpy(w->value[half][emu_lane()], value, size);
-    threads[running].parity = 1 - half;
+    w->lane[emu_lane()] = value;
+    threads[running].parity ^= 1;
     wait_as(IN_WARP);
-    memcpy(ret, w->value[half][from], size);
+    return w;
+}
+
+unsigned __ballot_sync(unsigned mask, int yes)
+{
+    const struct emu_words *w = emu_exchange(mask, yes != 0);
+    unsigned bits = 0;
+    for (int i = 0; i < EMU_WARP; i++)
+        bits |= (unsigned)w->lane[i] << i;
+    return bits;
 }
 
 int __any_sync(unsigned mask, int yes)
 {
-    int any = 0;
-    for (int step = 0; step < EMU_WARP; step++)
-        any |= __shfl_sync(mask, yes, step) != 0;
-    return any;
-}
-
-void __syncwarp(unsigned mask)
-{
-    (void)__shfl_sync(mask, 0, 0);
+    return __ballot_sync(mask, yes) != 0;
 }
 
 /* ---- the scheduler ---- */
@@ -145,7 +147,7 @@ static void poison_shared(void)
     if (__start_emu_shared != NULL)
         memset(__start_emu_shared, 0xff, (size_t)(__stop_emu_shared - __start_emu_shared));
 #endif
-    memset(dynamic_shared, 0xff, sizeof(dynamic_shared));
+    memset(emu_here.dynamic, 0xff, dynamic_bytes);
 }
 
 static void run_block(void)
@@ -171,10 +173,12 @@ static void run_block(void)
     }
 }
 
-static void run_grid(const char *name, dim3 grid, dim3 block, const std::function<void()> &what)
+static void run_grid(const char *name, dim3 grid, dim3 block, size_t shared,
+                     const std::function<void()> &what)
 {
     static bool begun;
     std::lock_guard<std::mutex> lock(one_launch);
+    std::vector<char> room(shared + 1);
     if (!begun) {
         const char *order = getenv("ASSAY_EMU_ORDER");
         backwards = order != NULL && strcmp(order, "reverse") == 0;
@@ -184,7 +188,8 @@ static void run_grid(const char *name, dim3 grid, dim3 block, const std::functio
     kernel_name = name;
     body = &what;
     n_threads = (size_t)block.x * block.y * block.z;
-    emu_here = {{0, 0, 0}, {0, 0, 0}, block, grid, dynamic_shared};
+    emu_here = {{0, 0, 0}, {0, 0, 0}, block, grid, room.data()};
+    dynamic_bytes = shared;
     size_t n_blocks = (size_t)grid.x * grid.y * grid.z;
     for (size_t i = 0; i < n_blocks; i++) {
         size_t b = in_order(i, n_blocks);
@@ -198,19 +203,36 @@ static void run_grid(const char *name, dim3 grid, dim3 block, const std::functio
 
 void emu_set_error(cudaError_t e);
 
-static bool fits(dim3 grid, dim3 block, size_t shared)
+cudaError_t emu_allow_shared(const void *kernel, int bytes)
+{
+    if (bytes < 0 || (size_t)bytes > EMU_SHARED_MAX)
+        return cudaErrorInvalidValue;
+    std::lock_guard<std::mutex> lock(one_launch);
+    allowed[kernel] = (size_t)bytes;
+    return cudaSuccess;
+}
+
+static size_t shared_limit(const void *kernel)
+{
+    std::lock_guard<std::mutex> lock(one_launch);
+    size_t asked = allowed.count(kernel) > 0 ? allowed[kernel] : 0;
+    return asked > SHARED_MAX ? asked : SHARED_MAX;
+}
+
+static bool fits(const void *kernel, dim3 grid, dim3 block, size_t shared)
 {
     size_t n = (size_t)block.x * block.y * block.z;
     return grid.x >= 1 && grid.x <= 0x7fffffffu && grid.y >= 1 && grid.y <= 65535 && grid.z >= 1 &&
-           grid.z <= 65535 && n >= 1 && n <= BLOCK_MAX && block.z <= 64 && shared <= SHARED_MAX;
+           grid.z <= 65535 && n >= 1 && n <= BLOCK_MAX && block.z <= 64 &&
+           shared <= shared_limit(kernel);
 }
 
-void emu_launch_body(const char *name, dim3 grid, dim3 block, size_t shared, cudaStream_t s,
-                     std::function<void()> what)
+void emu_launch_body(const char *name, const void *kernel, dim3 grid, dim3 block, size_t shared,
+                     cudaStream_t s, std::function<void()> what)
 {
-    if (!fits(grid, block, shared)) {
+    if (!fits(kernel, grid, block, shared)) {
         emu_set_error(cudaErrorInvalidConfiguration);
         return;
     }
-    emu_enqueue(s, [=] { run_grid(name, grid, block, what); });
+    emu_enqueue(s, [=] { run_grid(name, grid, block, shared, what); });
 }

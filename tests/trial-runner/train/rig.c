@@ -88,7 +88,7 @@ void rig_job(struct rig *r, const char *tag, const struct trial *const *trials, 
 
 int rig_run(struct rig *r, const char *backend, size_t threads)
 {
-    static volatile sig_atomic_t stop;
+    static atomic_bool stop;
     AS_AUTO(as_freep) char *path = file_join(r->dir, "job.json");
     AS_AUTO(job_done) struct job job = {0};
     AS_AUTO(channel_done) struct channel channel;

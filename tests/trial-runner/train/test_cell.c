@@ -1,9 +1,12 @@
-/* Memory is known before it is taken: what a slot is said to need is what its buffers have. */
+/* A cell by itself. Memory is known before it is taken: what a slot is said to need is what its
+ * buffers have. */
 #include <stdio.h>
+#include <string.h>
 
 #include "tests/check_main.h"
 #include "tests/trial-runner/train/rig.h"
-#include "trial-runner/train/cell.h"
+#include "trial-runner/train/checkpoint.h"
+#include "trial-runner/train/run.h"
 
 static struct rig rig;
 
@@ -95,11 +98,71 @@ START_TEST(bytes_are_known)
 }
 END_TEST
 
+static void started(void *arg, const struct member *m)
+{
+    ck_assert(!m->ended);
+    ++*(int *)arg;
+}
+
+/* Clipping freezes a member whose gradient is not finite, even where its loss still is: that is
+ * told at the end of the epoch, also when the member was stopped in between. */
+START_TEST(a_frozen_member_has_diverged)
+{
+    static const char train[] = "\"epochs\":5,\"optimizer\":{\"clip_norm\":1}";
+    rig_open(&rig);
+    AS_AUTO(job_done) struct job job = digits_job(train);
+    struct dataset_paths paths = job_paths(&job);
+    struct dataset set;
+    struct train_data data = {0};
+    struct cell_setup setup = {.job = &job, .data = &data, .loss = TRAIN_CROSS_ENTROPY};
+    atomic_bool stop = true;
+    int starts = 0;
+    struct watch w = {.stop = &stop,
+                      .fd = -1,
+                      .checkpoint_ns = INT64_MAX / 100,
+                      .started = started,
+                      .arg = &starts};
+    ck_ok(backend_open("reference", NULL, &setup.be, &rig.err), rig.err);
+    for (int round = 0; round < 2; round++) {
+        AS_AUTO(member_freep) struct member *m = NULL;
+        AS_AUTO(cell_freep) struct cell *c = NULL;
+        bool found = false;
+        ck_ok(member_create(&job, &job.members[0], &m, &rig.err), rig.err);
+        if (round == 0) {
+            ck_ok(dataset_load(&paths, &job.info, &set, &rig.err), rig.err);
+            ck_ok(train_data_prepare(&set, &job.info, &m->spec, &data, &rig.err), rig.err);
+            ck_ok(resident_create(setup.be, &data, true, &setup.resident, &rig.err), rig.err);
+        }
+        ck_ok(cell_create(&setup, m, 1, &c, &rig.err), rig.err);
+        ck_ok(cell_join(c, m, &rig.err), rig.err);
+        ck_ok(checkpoint_read(c, 0, &found, &rig.err), rig.err);
+        ck_assert_int_eq(found, round);
+        cell_settle(c);
+        if (round == 0)
+            ck_ok(cell_freeze(c, 0, &rig.err), rig.err);
+        atomic_store(&stop, round == 0);
+        while (!m->ended) {
+            atomic_store(&w.meet, false);
+            ck_ok(run_cell(c, setup.be, &w, &rig.err), rig.err);
+        }
+        ck_assert_int_eq(m->exit, round == 0 ? EXIT_TRY_AGAIN : EXIT_FAILED);
+        if (round == 1)
+            ck_assert_ptr_nonnull(strstr(m->error.msg, "diverged"));
+    }
+    ck_assert_int_eq(starts, 1); /* the first was stopped before its first step */
+    resident_free(setup.resident);
+    backend_free(setup.be);
+    train_data_done(&data);
+    rig_close(&rig);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *s = suite_create("cell");
     TCase *t = tcase_create("cell");
     tcase_add_test(t, bytes_are_known);
+    tcase_add_test(t, a_frozen_member_has_diverged);
     suite_add_tcase(s, t);
     return s;
 }

@@ -381,6 +381,43 @@ START_TEST(trouble_of_the_group)
 }
 END_TEST
 
+/* The data set is not what its record says: rows that came or went, a class more than the outputs.
+ */
+START_TEST(data_that_changed_under_its_name)
+{
+    static const struct {
+        const char *was, *is, *part;
+    } changes[] = {
+        {"\"rows\":1797", "\"rows\":1790", "1790 rows of the data set"},
+        {"\"outputs\":10", "\"outputs\":9", "class"},
+    };
+    const struct trial *all[] = {&trials[A], &trials[B]};
+    for (size_t i = 0; i < AS_ARRAY_LEN(changes); i++) {
+        struct fate fates[N_TRIALS];
+        AS_AUTO(str_done) struct str record = {0};
+        char *at = strstr(rig.dataset, changes[i].was);
+        ck_assert_ptr_nonnull(at);
+        str_add(&record, rig.dataset, (size_t)(at - rig.dataset));
+        str_puts(&record, changes[i].is);
+        str_puts(&record, at + strlen(changes[i].was));
+        char *drop = i == 1 ? strstr(record.s, ",\"9\"") : NULL;
+        if (drop)
+            memmove(drop, drop + 4, strlen(drop + 4) + 1);
+        char *whole = rig.dataset;
+        rig.dataset = record.s;
+        forget(fates, N_TRIALS);
+        rig_job(&rig, "g", all, 2, 2);
+        rig.dataset = whole;
+        start();
+        follow(trials, N_TRIALS, fates, N_TRIALS, false);
+        ck_assert_int_eq(wait_for_end(), 1);
+        ck_assert_int_eq(fates[A].exit, 1);
+        ck_assert_msg(strstr(fates[A].error, changes[i].part) != NULL, "%s", fates[A].error);
+        ck_assert_str_eq(fates[A].error, fates[B].error);
+    }
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *s = suite_create("train_control");
@@ -393,6 +430,7 @@ Suite *test_suite(void)
     tcase_add_test(t, killed_at_random_moments);
     tcase_add_test(t, a_bad_checkpoint_is_its_members_own);
     tcase_add_test(t, trouble_of_the_group);
+    tcase_add_test(t, data_that_changed_under_its_name);
     suite_add_tcase(s, t);
     return s;
 }

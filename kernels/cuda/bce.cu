@@ -1,0 +1,126 @@
+#include "kernels/cuda/loss.cuh"
+
+struct bce {
+    size_t members, batch, outputs;
+    double scale; /* grad_scale / (B O) */
+    struct dev_f32 logits, target, dlogits, smoothing, weights, row_loss;
+    struct dev_i32 row_class;
+};
+
+static struct bce bce_of(const struct bce_args *a)
+{
+    return {a->members,
+            a->batch,
+            a->outputs,
+            (double)a->grad_scale / ((double)a->batch * (double)a->outputs),
+            f32_of(a->logits),
+            f32_of(a->target),
+            f32_of(a->dlogits),
+            f32_of(a->smoothing),
+            f32_of(a->class_weights),
+            f32_of(a->out.row_loss),
+            i32_of(a->row_class)};
+}
+
+__device__ static double sigmoid_of(double z)
+{
+    double e = exp(-fabs(z)); /* never overflows */
+    return z >= 0 ? 1 / (1 + e) : e / (1 + e);
+}
+
+__device__ static double weight_of(const float *weights, double t)
+{
+    return weights != nullptr ? (double)weights[0] * (1 - t) + (double)weights[1] * t : 1;
+}
+
+/* Outputs that are right into row_loss, the class of the row; before dlogits takes the place of the
+ * logits. */
+__global__ static void bce_hits(struct bce a)
+{
+    FOR_MEMBERS(k, a.members)
+    {
+        FOR_ROWS(r, a.batch)
+        {
+            const float *z = a.logits.at(k) + r * a.outputs;
+            const float *target = a.target.at(k) + r * a.outputs;
+            int hits = 0;
+            for (size_t o = threadIdx.x % WARP; o < a.outputs; o += WARP)
+                hits += z[o] == z[o] && (z[o] > 0.0f) == (target[o] > 0.5f);
+            hits = warp_sum(hits);
+            if (threadIdx.x % WARP != 0)
+                continue;
+            bool none = a.outputs == 0 || z[0] != z[0];
+            a.row_class.at(k)[r] = none ? -1 : z[0] > 0.0f;
+            a.row_loss.at(k)[r] = (float)hits;
+        }
+    }
+}
+
+/* What a weight is multiplied by: 1 / the mean over the batch. By the whole block. */
+__device__ static double norm_of(const struct bce &a, size_t k)
+{
+    double sum = 0;
+    for (size_t i = threadIdx.x; i < a.batch * a.outputs; i += THREADS)
+        sum += weight_of(a.weights.at(k), (double)a.target.at(k)[i]);
+    return (double)a.batch * (double)a.outputs / block_sum(sum);
+}
+
+__device__ static void bce_row(const struct bce &a, size_t k, size_t r, double norm)
+{
+    double smoothing = a.smoothing.p != nullptr ? (double)*a.smoothing.at(k) : 0, sum = 0;
+    for (size_t o = threadIdx.x % WARP; o < a.outputs; o += WARP) {
+        size_t at = r * a.outputs + o; /* [B, O] */
+        double z = (double)a.logits.at(k)[at], given = (double)a.target.at(k)[at];
+        double t = (1 - smoothing) * given + smoothing / 2;
+        double weight = norm * weight_of(a.weights.at(k), given);
+        sum += weight * ((z < 0 ? 0 : z) - z * t + log1p(exp(-fabs(z))));
+        if (a.dlogits.p != nullptr)
+            a.dlogits.at(k)[at] = (float)(a.scale * weight * (sigmoid_of(z) - t));
+    }
+    sum = warp_sum(sum);
+    if (threadIdx.x % WARP == 0)
+        a.row_loss.at(k)[r] = a.outputs > 0 ? (float)(sum / (double)a.outputs) : 0.0f;
+}
+
+__global__ static void bce_rows(struct bce a)
+{
+    FOR_MEMBERS(k, a.members)
+    {
+        double norm = a.weights.p != nullptr ? norm_of(a, k) : 1;
+        FOR_ROWS(r, a.batch)
+        bce_row(a, k, r, norm);
+    }
+}
+
+as_status cuda_bce(struct backend *be, const struct bce_args *a, struct as_err *err)
+{
+    if (a->members == 0)
+        return AS_OK;
+    cuda_use(be);
+    struct bce b = bce_of(a);
+    dim3 grid = grid_over_rows(a->batch, a->members);
+    LAUNCH(bce_hits, grid, THREADS, 0, cuda_of(be)->stream, b);
+    cuda_count_rows(be, &a->out, a->members, a->batch, a->correct);
+    LAUNCH(bce_rows, grid, THREADS, 0, cuda_of(be)->stream, b);
+    return cuda_reduce_rows(be, &a->out, a->members, a->batch, "binary cross-entropy", err);
+}
+
+__global__ static void sigmoid(struct dev_f32 logits, struct dev_f32 probs, size_t members,
+                               size_t n)
+{
+    FOR_MEMBERS(k, members)
+    {
+        FOR_ELEMENTS(i, n)
+        probs.at(k)[i] = (float)sigmoid_of((double)logits.at(k)[i]);
+    }
+}
+
+as_status cuda_sigmoid(struct backend *be, const struct sigmoid_args *a, struct as_err *err)
+{
+    if (a->members == 0 || a->n == 0)
+        return AS_OK;
+    cuda_use(be);
+    LAUNCH(sigmoid, grid_over(a->n, a->members), THREADS, 0, cuda_of(be)->stream, f32_of(a->logits),
+           f32_of(a->probs), a->members, a->n);
+    return cuda_launched("sigmoid", err);
+}

@@ -1,0 +1,56 @@
+/* What the two kinds of convolution share: where a tap of an output pixel lies in the input. */
+#ifndef ASSAY_KERNELS_CUDA_CONV_CUH
+#define ASSAY_KERNELS_CUDA_CONV_CUH
+
+#include "kernels/cuda/cuda.cuh"
+
+struct conv_sizes {
+    size_t members, batch, height, width, channels, out, out_h, out_w, kernel_h, kernel_w, stride,
+        pad;
+    __host__ __device__ size_t pixels(void) const /* of the output */
+    {
+        return batch * out_h * out_w;
+    }
+    /* The input pixel [b, h, w] that the tap (i, j) of output pixel p reads; SIZE_MAX: padding. */
+    __device__ size_t tap(size_t p, size_t i, size_t j) const
+    {
+        size_t h = p / out_w % out_h * stride + i, w = p % out_w * stride + j;
+        if (h < pad || h - pad >= height || w < pad || w - pad >= width)
+            return SIZE_MAX;
+        return (p / (out_h * out_w) * height + h - pad) * width + w - pad;
+    }
+};
+
+static inline struct conv_sizes conv_sizes_of(const struct conv_args *a)
+{
+    return {a->members,
+            a->batch,
+            a->height,
+            a->width,
+            a->channels,
+            a->out,
+            conv_out_len(a->height, a->kernel_h, a->stride, a->pad),
+            conv_out_len(a->width, a->kernel_w, a->stride, a->pad),
+            a->kernel_h,
+            a->kernel_w,
+            a->stride,
+            a->pad};
+}
+
+/* Which output position reads input position `at` by tap i, if any. */
+__device__ static inline bool tap_reader(size_t at, size_t i, size_t pad, size_t stride, size_t len,
+                                         size_t *ret)
+{
+    size_t p = at + pad;
+    if (p < i || (p - i) % stride != 0 || (p - i) / stride >= len)
+        return false;
+    *ret = (p - i) / stride;
+    return true;
+}
+
+as_status cuda_depthwise_forward(struct backend *be, const struct conv_args *a, struct tensor y,
+                                 struct as_err *err);
+as_status cuda_depthwise_backward(struct backend *be, const struct conv_args *a,
+                                  const struct conv_grads *g, struct as_err *err);
+
+#endif
