@@ -172,6 +172,8 @@ static void on_group_event(void *arg, struct group *g, const struct control_even
             log_write(LOG_WARN, "a throughput is not kept", "error=\"%s\"", err.msg);
         pthread_mutex_unlock(&l->agent->lock);
     }
+    if (e->kind == CONTROL_STARTED)
+        log_write(LOG_DEBUG, "member trains", "trial=%s step=%lld", e->id, (long long)e->step);
     if (e->kind != CONTROL_ENDED)
         return;
     for (size_t i = 0; i < l->n; i++) {
