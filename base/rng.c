@@ -47,11 +47,10 @@ double rng_uniform(struct rng *r)
 
 uint64_t rng_below(struct rng *r, uint64_t bound)
 {
-    uint64_t reject_under = -bound % bound; /* 2^64 mod bound */
-    uint64_t v;
-    do
+    uint64_t v = rng_u64(r);
+    /* Those below 2^64 mod bound would be one too many; a division is not needed to see most. */
+    while (v < bound && v < -bound % bound)
         v = rng_u64(r);
-    while (v < reject_under);
     return v % bound;
 }
 

@@ -19,14 +19,18 @@ CPU_INLINE float act_gelu(float z)
     return 0.5f * z * (1.0f + vec_erf(z * 0.707106781f));
 }
 
+/* z absent, y itself, or apart from it. */
 CPU_INLINE void forward_row(float (*act)(float), float *y, const float *restrict b, float *z,
                             size_t n)
 {
-    if (b != NULL)
+    if (z == NULL || z == y) {
         for (size_t i = 0; i < n; i++)
-            y[i] += b[i];
-    if (z != NULL && z != y)
-        memcpy(z, y, n * sizeof(*z));
+            y[i] = act(b != NULL ? y[i] + b[i] : y[i]);
+        return;
+    }
+    for (size_t i = 0; b != NULL && i < n; i++)
+        y[i] += b[i];
+    memcpy(z, y, n * sizeof(*z));
     for (size_t i = 0; i < n; i++)
         y[i] = act(y[i]);
 }

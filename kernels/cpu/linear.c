@@ -1,8 +1,6 @@
 /* Members, and pieces of large members' products (gemm.h), side by side over the threads. */
 #include "kernels/cpu/cpu.h"
 
-#include <string.h>
-
 #include "kernels/cpu/activation.h"
 #include "kernels/cpu/clones.h"
 #include "kernels/cpu/gemm.h"
@@ -72,15 +70,31 @@ as_status cpu_linear_forward(struct backend *be, const struct linear_args *a, ac
 
 /* ---- backward ---- */
 
-/* db[o] (+)= sum of dy over the rows, in the order of the rows. */
-CPU_CLONES static void sum_rows(const float *restrict dy, float *restrict db, size_t rows,
-                                size_t cols, bool accumulate)
+#define SUM_COLS 64 /* sums that stay in registers over all rows */
+
+CPU_INLINE void sum_block(const float *restrict dy, float *restrict db, size_t rows, size_t cols,
+                          size_t n, bool accumulate)
 {
-    if (!accumulate)
-        memset(db, 0, cols * sizeof(*db));
+    float sum[SUM_COLS] = {0};
+    for (size_t o = 0; accumulate && o < n; o++)
+        sum[o] = db[o];
     for (size_t r = 0; r < rows; r++)
-        for (size_t o = 0; o < cols; o++)
-            db[o] += dy[r * cols + o];
+        for (size_t o = 0; o < n; o++)
+            sum[o] += dy[r * cols + o];
+    for (size_t o = 0; o < n; o++)
+        db[o] = sum[o];
+}
+
+/* db[o] (+)= sum of dy over the rows, in the order of the rows. */
+CPU_CLONES static void sum_rows(const float *dy, float *db, size_t rows, size_t cols,
+                                bool accumulate)
+{
+    size_t at = 0;
+    for (; at + SUM_COLS <= cols; at += SUM_COLS)
+        sum_block(dy + at, db + at, rows, cols, SUM_COLS, accumulate);
+    for (; at + SUM_COLS / 4 <= cols; at += SUM_COLS / 4)
+        sum_block(dy + at, db + at, rows, cols, SUM_COLS / 4, accumulate);
+    sum_block(dy + at, db + at, rows, cols, cols - at, accumulate);
 }
 
 /* Of each member first the pieces of dw, then those of dx, then db. */

@@ -175,12 +175,153 @@ struct hits {
     int32_t first, top5;
 };
 
+/* ---- few classes: rows side by side ---- */
+
+/* A block of rows, [class][row]: no sums across a vector, and no vector that is half empty. */
+struct block {
+    size_t rows;
+    float z[LANES][LANES];
+    float e[LANES][LANES]; /* exp(z - max), then the gradient */
+    float max[LANES], at_label[LANES];
+    int32_t label[LANES], best[LANES], larger[LANES];
+    double sum[LANES], hit[LANES];
+};
+
+CPU_INLINE void block_load(struct block *b, const float *z, const int32_t *label, size_t n)
+{
+    for (size_t j = 0; j < LANES; j++)
+        b->label[j] = j < b->rows ? label[j] : -1;
+    for (size_t c = 0; c < n; c++)
+        for (size_t j = 0; j < LANES; j++)
+            b->z[c][j] = j < b->rows ? z[j * n + c] : 0.0f;
+}
+
+/* The first of the largest; -1 and NaN when one is NaN. */
+CPU_INLINE void block_scan(struct block *b, size_t n)
+{
+    for (size_t j = 0; j < LANES; j++) {
+        b->max[j] = b->z[0][j];
+        b->best[j] = 0;
+        b->at_label[j] = NAN;
+    }
+    for (size_t c = 0; c < n; c++) {
+        for (size_t j = 0; j < LANES; j++) {
+            float z = b->z[c][j];
+            b->best[j] = z > b->max[j] ? (int32_t)c : b->best[j];
+            b->max[j] = z > b->max[j] || z != z ? z : b->max[j];
+            b->at_label[j] = b->label[j] == (int32_t)c ? z : b->at_label[j];
+        }
+    }
+    for (size_t j = 0; j < LANES; j++)
+        b->best[j] = b->max[j] != b->max[j] ? -1 : b->best[j];
+}
+
+/* As count_larger(). */
+CPU_INLINE void block_count(struct block *b, size_t n)
+{
+    for (size_t j = 0; j < LANES; j++)
+        b->larger[j] = 0;
+    for (size_t c = 0; c < n; c++) {
+        for (size_t j = 0; j < LANES; j++) {
+            float z = b->z[c][j], at = b->at_label[j];
+            b->larger[j] += (int32_t)c < b->label[j] ? z >= at : z > at;
+        }
+    }
+}
+
+CPU_INLINE void block_exp(struct block *b, size_t n)
+{
+    for (size_t j = 0; j < LANES; j++)
+        b->sum[j] = 0;
+    for (size_t c = 0; c < n; c++)
+        for (size_t j = 0; j < LANES; j++)
+            b->e[c][j] = vec_exp(b->z[c][j] - b->max[j]);
+    for (size_t c = 0; c < n; c++)
+        for (size_t j = 0; j < LANES; j++)
+            b->sum[j] += (double)b->e[c][j];
+}
+
+/* row_loss of the block's rows; NaN without a label. */
+CPU_INLINE void block_loss(struct block *b, const struct ce *ce, float *row_loss)
+{
+    size_t n = ce->classes;
+    double even = (double)ce->smoothing / (double)n, loss[LANES], all[LANES] = {0};
+    for (size_t c = 0; even > 0 && c < n; c++) {
+        double w = ce->weights != NULL ? (double)ce->weights[c] : 1;
+        for (size_t j = 0; w > 0 && j < LANES; j++) /* 0 * infinity must not get in */
+            all[j] += w * (double)b->z[c][j];
+    }
+    for (size_t j = 0; j < LANES; j++) {
+        double lse = vec_log(b->sum[j]) + (double)b->max[j];
+        loss[j] = b->hit[j] > 0 ? b->hit[j] * (lse - (double)b->at_label[j]) : 0 * lse;
+        loss[j] += even > 0 ? even * (ce->all_weights * lse - all[j]) : 0;
+    }
+    for (size_t j = 0; j < b->rows; j++)
+        row_loss[j] = b->at_label[j] == b->at_label[j] ? (float)(loss[j] * ce->norm) : NAN;
+}
+
+CPU_INLINE void block_gradient(struct block *b, const struct ce *ce, float *dz)
+{
+    size_t n = ce->classes;
+    double even = (double)ce->smoothing / (double)n;
+    float by[LANES], hit[LANES];
+    for (size_t j = 0; j < LANES; j++) {
+        by[j] = (float)((b->hit[j] + even * ce->all_weights) * ce->norm / b->sum[j]);
+        hit[j] = ce->grad_scale * (float)(b->hit[j] * ce->norm);
+    }
+    for (size_t c = 0; c < n; c++) {
+        float shift = (float)(even * ce->norm) * (ce->weights != NULL ? ce->weights[c] : 1.0f);
+        for (size_t j = 0; j < LANES; j++) {
+            float d = ce->grad_scale * (b->e[c][j] * by[j] - shift);
+            b->e[c][j] = b->label[j] == (int32_t)c ? d - hit[j] : d;
+        }
+    }
+    for (size_t j = 0; j < b->rows; j++)
+        for (size_t c = 0; c < n; c++)
+            dz[j * n + c] = b->e[c][j];
+}
+
+/* Up to LANES rows of up to LANES classes. */
+CPU_INLINE void ce_block(const struct ce *ce, const float *z, const int32_t *label, float *dz,
+                         float *row_loss, int32_t *row_class, size_t rows, struct hits *hits)
+{
+    struct block b;
+    b.rows = rows;
+    block_load(&b, z, label, ce->classes);
+    block_scan(&b, ce->classes);
+    if (ce->top5)
+        block_count(&b, ce->classes);
+    for (size_t j = 0; j < rows; j++) {
+        bool sound = label[j] >= 0 && (size_t)label[j] < ce->classes;
+        row_class[j] = b.best[j];
+        hits->first += b.best[j] >= 0 && b.best[j] == label[j];
+        hits->top5 += ce->top5 && sound && b.best[j] >= 0 && b.larger[j] < 5;
+    }
+    for (size_t j = 0; j < LANES; j++) {
+        bool sound = b.label[j] >= 0 && (size_t)b.label[j] < ce->classes;
+        double weight = sound && ce->weights != NULL ? (double)ce->weights[b.label[j]] : 1;
+        b.hit[j] = (1 - (double)ce->smoothing) * weight;
+        b.max[j] = sound ? b.max[j] : NAN;
+    }
+    block_exp(&b, ce->classes);
+    block_loss(&b, ce, row_loss);
+    if (dz != NULL)
+        block_gradient(&b, ce, dz);
+}
+
+/* ---- rows of a member ---- */
+
 CPU_CLONES static void ce_member(const struct ce *ce, const float *z, const int32_t *label,
                                  float *dz, float *row_loss, int32_t *row_class, size_t batch,
                                  struct hits *ret)
 {
     *ret = (struct hits){0, 0};
-    for (size_t r = 0; r < batch; r++) {
+    for (size_t r = 0; ce->classes <= LANES && r < batch; r += LANES) {
+        size_t at = r * ce->classes; /* [B, C] */
+        ce_block(ce, z + at, label + r, dz != NULL ? dz + at : NULL, row_loss + r, row_class + r,
+                 batch - r < LANES ? batch - r : LANES, ret);
+    }
+    for (size_t r = 0; ce->classes > LANES && r < batch; r++) {
         size_t at = r * ce->classes; /* [B, C] */
         struct found f = ce_row(ce, z + at, label[r], dz != NULL ? dz + at : NULL);
         row_loss[r] = f.loss;
@@ -198,7 +339,7 @@ static void weigh(const struct softmax_ce_args *a, size_t k, struct ce *ce)
     for (size_t r = 0; r < a->batch; r++)
         if (label[r] >= 0 && (size_t)label[r] < a->classes)
             sum += (double)ce->weights[label[r]];
-    ce->norm = sum > 0 ? (double)a->batch / sum : NAN;
+    ce->norm = sum > 0 ? (double)a->batch / sum : 0;
     ce->all_weights = 0;
     for (size_t c = 0; c < a->classes; c++)
         ce->all_weights += (double)ce->weights[c];

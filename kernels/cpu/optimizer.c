@@ -4,6 +4,7 @@
 #include <float.h>
 #include <math.h>
 
+#include "kernels/cpu/adam.h"
 #include "kernels/cpu/clones.h"
 
 /* What the loops need of a member, worked out once in double: 1 - 0.999^1 in float has three
@@ -86,17 +87,20 @@ CPU_CLONES static void step_sgd(const struct hyper *h, float *restrict p, const 
     }
 }
 
-/* Adam with coupled and with decoupled decay. */
-CPU_CLONES static void step_adam(const struct hyper *h, float *restrict p, const float *restrict g,
-                                 float *restrict m1, float *restrict m2, size_t n)
+static void step_adam(const struct hyper *h, const struct arena *m)
 {
-    struct hyper c = *h;
-    for (size_t i = 0; i < n; i++) {
-        float grad = g[i] + c.couple * p[i];
-        m1[i] = settle(c.beta1 * m1[i] + c.rest1 * grad, LEAST_FIRST);
-        m2[i] = settle(c.beta2 * m2[i] + c.rest2 * grad * grad, LEAST_SECOND);
-        p[i] = p[i] * c.keep - c.rate * m1[i] / (sqrtf(m2[i]) * c.root + c.eps);
-    }
+    const struct adam a = {.couple = h->couple,
+                           .keep = h->keep,
+                           .beta1 = h->beta1,
+                           .rest1 = h->rest1,
+                           .least1 = LEAST_FIRST,
+                           .beta2 = h->beta2,
+                           .rest2 = h->rest2,
+                           .least2 = LEAST_SECOND,
+                           .rate = h->rate,
+                           .root = h->root,
+                           .eps = h->eps};
+    cpu_adam(&a, m->p, m->g, m->m1, m->m2, m->n);
 }
 
 CPU_CLONES static void step_rmsprop(const struct hyper *h, float *restrict p,
@@ -222,7 +226,7 @@ static void step_chunk(void *arg, size_t k, size_t first, size_t n)
         break;
     case OPT_ADAM:
     case OPT_ADAMW:
-        step_adam(&h, m.p, m.g, m.m1, m.m2, m.n);
+        step_adam(&h, &m);
         break;
     case OPT_RMSPROP:
         step_rmsprop(&h, m.p, m.g, m.m1, m.m2, m.n);

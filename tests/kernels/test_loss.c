@@ -128,6 +128,20 @@ START_TEST(first_of_equals)
 }
 END_TEST
 
+START_TEST(first_of_few_equals)
+{
+    struct ce t = make_ce(1, 17, 16, 1); /* a row more than go side by side */
+    for (size_t r = 0; r < 17; r++) {
+        twin_set_f32(&t.logits, 0, r * 16 + r % 8, 2);
+        twin_set_f32(&t.logits, 0, r * 16 + 15, 2);
+    }
+    run_ce(&t, BACKWARD);
+    same_ce(&t);
+    for (size_t r = 0; r < 17; r++)
+        ck_assert_int_eq(twin_get_i32(&t.row_class, 1, 0, r), (int)(r % 8));
+}
+END_TEST
+
 /* log 4 for four equal logits, on both sides: the oracle is held to a known answer too. */
 START_TEST(known_answer)
 {
@@ -222,6 +236,7 @@ Suite *test_suite(void)
     tcase_add_test(c, cross_entropy_extremes);
     tcase_add_test(c, cross_entropy_bad_rows);
     tcase_add_test(c, first_of_equals);
+    tcase_add_test(c, first_of_few_equals);
     tcase_add_test(c, known_answer);
     tcase_add_test(c, mean_squared_error);
     tcase_add_test(c, softmax);

@@ -1,4 +1,4 @@
-/* The branch-free exp, log1p, tanh and erf against libm's in double, over the floats' whole range.
+/* The branch-free exp, log, log1p, tanh and erf against libm's in double, over the floats' whole range.
  */
 #include <math.h>
 
@@ -70,6 +70,23 @@ START_TEST(accuracy_of_log1p)
 }
 END_TEST
 
+/* The double log, over the whole range and closely around 1. */
+START_TEST(accuracy_of_log)
+{
+    double most = 0;
+    for (int i = -1000000; i <= 1000000; i++) {
+        double all = exp((double)i * 7e-4), near = 1 + (double)i * 1e-7;
+        double a = fabs(vec_log(all) / log(all) - 1), b = fabs(vec_log(near) / log(near) - 1);
+        if (i != 0 && !(a <= most && b <= most))
+            most = fmax(a, b);
+    }
+    ck_assert_double_le(most, 1e-12);
+    ck_assert_double_eq(vec_log(1), 0);
+    ck_assert_double_infinite(vec_log((double)INFINITY));
+    ck_assert_double_nan(vec_log((double)NAN));
+}
+END_TEST
+
 START_TEST(edges)
 {
     ck_assert_float_nan(vec_exp(NAN));
@@ -92,6 +109,7 @@ Suite *test_suite(void)
     tcase_set_timeout(c, 60);
     tcase_add_test(c, accuracy);
     tcase_add_test(c, accuracy_of_log1p);
+    tcase_add_test(c, accuracy_of_log);
     tcase_add_test(c, edges);
     suite_add_tcase(s, c);
     return s;
