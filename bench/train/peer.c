@@ -17,34 +17,46 @@
 
 extern char **environ;
 
-static struct {
+/* What each of the processes tells OpenBLAS. Debian's takes some new cores for a Haswell; where it
+ * does not, its own choice may be the better one. */
+static const char *const cores[] = {NULL, "SkylakeX"};
+
+struct torch {
     pid_t pid; /* 0: not running */
     int to;
     FILE *from;
-    char version[64];
-    bool looked; /* in vain: do not look again */
-} torch;
+};
+
+static struct torch torches[AS_ARRAY_LEN(cores)];
+static char version[64];
+static bool looked; /* in vain: do not look again */
 
 const char *torch_version(void)
 {
-    return torch.version[0] != '\0' ? torch.version : NULL;
+    return version[0] != '\0' ? version : NULL;
+}
+
+static void close_one(struct torch *t)
+{
+    if (t->pid == 0)
+        return;
+    (void)close(t->to);
+    (void)fclose(t->from);
+    (void)waitpid(t->pid, NULL, 0);
+    t->pid = 0;
 }
 
 void torch_close(void)
 {
-    if (torch.pid == 0)
-        return;
-    (void)close(torch.to);
-    (void)fclose(torch.from);
-    (void)waitpid(torch.pid, NULL, 0);
-    torch.pid = 0;
+    for (size_t i = 0; i < AS_ARRAY_LEN(torches); i++)
+        close_one(&torches[i]);
 }
 
-static as_status read_answer(json_t **ret, struct as_err *err)
+static as_status read_answer(struct torch *t, json_t **ret, struct as_err *err)
 {
     AS_AUTO(as_freep) char *line = NULL;
     size_t cap = 0;
-    ssize_t len = getline(&line, &cap, torch.from);
+    ssize_t len = getline(&line, &cap, t->from);
     if (len <= 0)
         return as_fail(err, AS_E_IO, "PyTorch's process ended");
     as_status st = json_parse(line, (size_t)len, ret, err);
@@ -59,8 +71,35 @@ static as_status read_answer(json_t **ret, struct as_err *err)
     return st;
 }
 
+static void set_or_not(const char *name, const char *value)
+{
+    (void)(value != NULL ? setenv(name, value, 1) : unsetenv(name));
+}
+
+/* posix_spawnp() with variables for this child alone. */
+static int spawn_with(struct torch *t, const char *core, const char *python,
+                      const posix_spawn_file_actions_t *files, char **argv)
+{
+    bool has_openmp = access(OPENMP_BLAS "/libopenblas.so.0", R_OK) == 0;
+    const char *now = getenv("OPENBLAS_CORETYPE");
+    char before[64];
+    (void)snprintf(before, sizeof before, "%s", now != NULL ? now : "");
+    set_or_not("OPENBLAS_CORETYPE", core);
+    if (has_openmp) { /* put before what the system's alternatives chose */
+        set_or_not("LD_LIBRARY_PATH", OPENMP_BLAS);
+        set_or_not("LD_PRELOAD", OPENMP_BLAS "/libopenblas.so.0");
+    }
+    int rc = posix_spawnp(&t->pid, python, files, NULL, argv, environ);
+    if (has_openmp) {
+        set_or_not("LD_LIBRARY_PATH", NULL);
+        set_or_not("LD_PRELOAD", NULL);
+    }
+    set_or_not("OPENBLAS_CORETYPE", now != NULL ? before : NULL);
+    return rc;
+}
+
 /* Start `python` with pipes on both ends. */
-static as_status spawn(const char *python, struct as_err *err)
+static as_status spawn(struct torch *t, const char *core, const char *python, struct as_err *err)
 {
     int in[2], out[2];
     if (pipe2(in, O_CLOEXEC) != 0)
@@ -76,69 +115,84 @@ static as_status spawn(const char *python, struct as_err *err)
     (void)posix_spawn_file_actions_adddup2(&files, in[0], STDIN_FILENO);
     (void)posix_spawn_file_actions_adddup2(&files, out[1], STDOUT_FILENO);
     (void)posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-    /* For this child alone: put before what the system's alternatives chose. */
-    bool has_openmp = access(OPENMP_BLAS "/libopenblas.so.0", R_OK) == 0;
-    if (has_openmp) {
-        (void)setenv("LD_LIBRARY_PATH", OPENMP_BLAS, 1);
-        (void)setenv("LD_PRELOAD", OPENMP_BLAS "/libopenblas.so.0", 1);
-    }
-    int failed = posix_spawnp(&torch.pid, python, &files, NULL, argv, environ);
-    if (has_openmp) {
-        (void)unsetenv("LD_LIBRARY_PATH");
-        (void)unsetenv("LD_PRELOAD");
-    }
+    int failed = spawn_with(t, core, python, &files, argv);
     (void)posix_spawn_file_actions_destroy(&files);
     (void)close(in[0]);
     (void)close(out[1]);
-    torch.to = in[1];
-    torch.from = fdopen(out[0], "r");
-    if (failed == 0 && torch.from != NULL)
+    t->to = in[1];
+    t->from = fdopen(out[0], "r");
+    if (failed == 0 && t->from != NULL)
         return AS_OK;
-    torch.pid = 0;
+    t->pid = 0;
     (void)close(in[1]);
-    (void)(torch.from != NULL ? fclose(torch.from) : close(out[0]));
+    (void)(t->from != NULL ? fclose(t->from) : close(out[0]));
     return as_fail(err, AS_E_UNAVAILABLE, "%s does not start", python);
 }
 
-static as_status try_start(const char *python, struct as_err *err)
+static as_status start_one(struct torch *t, const char *core, const char *python,
+                           struct as_err *err)
 {
     JSON_AUTO hello = NULL;
-    as_status st = spawn(python, err);
+    if (t->pid != 0)
+        return AS_OK;
+    as_status st = spawn(t, core, python, err);
     if (st < 0)
         return st;
-    st = read_answer(&hello, err);
+    st = read_answer(t, &hello, err);
     if (st < 0) {
-        torch_close();
+        close_one(t);
         return st;
     }
-    (void)snprintf(torch.version, sizeof torch.version, "PyTorch %s",
+    (void)snprintf(version, sizeof version, "PyTorch %s",
                    json_string_value(json_object_get(hello, "torch")));
     return AS_OK;
+}
+
+/* Does this machine run what OpenBLAS has for that core? */
+static bool runs(const char *core)
+{
+#if defined(__x86_64__)
+    return core == NULL || (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                            __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"));
+#else
+    return core == NULL;
+#endif
+}
+
+static as_status start_all(const char *python, struct as_err *err)
+{
+    as_status st = AS_OK;
+    for (size_t i = 0; st == AS_OK && i < AS_ARRAY_LEN(cores); i++)
+        if (runs(cores[i]))
+            st = start_one(&torches[i], cores[i], python, err);
+    return st;
 }
 
 static as_status start(struct as_err *err)
 {
     const char *pythons[] = {getenv("ASSAY_PYTHON"), "/usr/bin/python3", "python3"};
-    if (torch.pid != 0)
-        return AS_OK;
     (void)signal(SIGPIPE, SIG_IGN);
-    for (size_t i = 0; i < AS_ARRAY_LEN(pythons) && !torch.looked; i++)
-        if (pythons[i] != NULL && try_start(pythons[i], err) == AS_OK)
+    for (size_t i = 0; i < AS_ARRAY_LEN(pythons) && !looked; i++)
+        if (pythons[i] != NULL && start_all(pythons[i], err) == AS_OK)
             return AS_OK;
-    torch.looked = true;
+    looked = true;
     return as_fail(
         err, AS_E_UNAVAILABLE,
         "no interpreter imports torch: install python3-torch, or name one in ASSAY_PYTHON");
 }
 
-static as_status ask(const json_t *request, json_t **ret, struct as_err *err)
+static as_status ask(struct torch *t, const json_t *request, double *ret, struct as_err *err)
 {
+    JSON_AUTO reply = NULL;
     AS_AUTO(as_freep) char *text = json_dumps(request, JSON_COMPACT);
     if (text == NULL)
         return as_fail(err, AS_E_NOMEM, "out of memory");
-    if (dprintf(torch.to, "%s\n", text) < 0)
+    if (dprintf(t->to, "%s\n", text) < 0)
         return as_fail(err, AS_E_IO, "PyTorch's process takes no requests");
-    return read_answer(ret, err);
+    as_status st = read_answer(t, &reply, err);
+    if (st == AS_OK)
+        *ret = json_number_value(json_object_get(reply, "rate"));
+    return st;
 }
 
 as_status torch_rate(const json_t *c, int threads, double seconds, const char *device, double *ret,
@@ -149,14 +203,19 @@ as_status torch_rate(const json_t *c, int threads, double seconds, const char *d
         return st;
     JSON_AUTO request = json_pack("{s:O, s:i, s:f, s:s}", "case", c, "threads", threads, "seconds",
                                   seconds, "device", device);
-    JSON_AUTO reply = NULL;
     if (request == NULL)
         return as_fail(err, AS_E_NOMEM, "out of memory");
-    st = ask(request, &reply, err);
+    double best = 0;
+    for (size_t i = 0; st == AS_OK && i < AS_ARRAY_LEN(torches); i++) {
+        double rate = 0;
+        if (torches[i].pid != 0)
+            st = ask(&torches[i], request, &rate, err);
+        best = rate > best ? rate : best;
+    }
     if (st < 0) {
         torch_close();
         return st;
     }
-    *ret = json_number_value(json_object_get(reply, "rate"));
+    *ret = best;
     return AS_OK;
 }
