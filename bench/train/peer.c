@@ -152,8 +152,9 @@ static as_status start_one(struct torch *t, const char *core, const char *python
 static bool runs(const char *core)
 {
 #if defined(__x86_64__)
-    return core == NULL || (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                            __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"));
+    return core == NULL ||
+           (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+            __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"));
 #else
     return core == NULL;
 #endif

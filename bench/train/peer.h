@@ -10,8 +10,8 @@
 #include "base/status.h"
 
 /* Rows per second that PyTorch trains of a case (peer_torch.py says what one is; borrowed), in
- * about `seconds` for each of the processes, of which the best counts. AS_E_UNAVAILABLE: no interpreter imports torch. AS_E_IO: it failed, with what it
- * said. */
+ * about `seconds` for each of the processes, of which the best counts. AS_E_UNAVAILABLE: no
+ * interpreter imports torch. AS_E_IO: it failed, with what it said. */
 AS_MUST_CHECK as_status torch_rate(const json_t *c, int threads, double seconds, const char *device,
                                    double *ret, struct as_err *err);
 

@@ -1,6 +1,6 @@
-/* exp, log1p, tanh and erf in float, and a log in double, free of branches and tables, so that gcc vectorises loops over them
- * (libm's are calls, 5 to 20 ns each). Within 3 units in the last place of the true value over all
- * floats; NaN gives NaN. tests/kernels/test_vec_math.c holds this.
+/* exp, log1p, tanh and erf in float, and a log in double, free of branches and tables, so that gcc
+ * vectorises loops over them (libm's are calls, 5 to 20 ns each). Within 3 units in the last place
+ * of the true value over all floats; NaN gives NaN. tests/kernels/test_vec_math.c holds this.
  *
  * exp: Cody-Waite reduction and the polynomial of Cephes expf (Moshier). tanh: Cephes tanhf below
  * 0.625, 1 - 2 / (exp(2x) + 1) above. erf: minimax polynomials after N. Juffa, 1 - exp(p(x)) above
@@ -52,7 +52,8 @@ CPU_INLINE float vec_exp(float x)
 }
 
 /* log(x) in double for x >= 0 (infinity and NaN stay, 0 and subnormal numbers give rubbish), within
- * 1e-12 relative: log(2^k m) with m in [sqrt(1/2), sqrt(2)) is k ln 2 + 2 atanh((m - 1) / (m + 1)). */
+ * 1e-12 relative: log(2^k m) with m in [sqrt(1/2), sqrt(2)) is k ln 2 + 2 atanh((m - 1) / (m + 1)).
+ */
 CPU_INLINE double vec_log(double x)
 {
     const double magic = 4503599627370496.0; /* 2^52: an integer or'ed into it is added to it */

@@ -1,4 +1,5 @@
-/* The branch-free exp, log, log1p, tanh and erf against libm's in double, over the floats' whole range.
+/* The branch-free exp, log, log1p, tanh and erf against libm's in double, over the floats' whole
+ * range.
  */
 #include <math.h>
 
