@@ -85,15 +85,14 @@ static as_status sync_folder_of(const char *path, struct as_err *err)
     return AS_OK;
 }
 
-as_status file_replace(const char *path, const void *bytes, size_t len, mode_t mode,
-                       struct as_err *err)
+as_status file_sync(const char *path, struct as_err *err)
 {
-    struct iovec part = {(void *)bytes, len};
-    return file_replacev(path, &part, 1, mode, err);
+    AS_AUTO(file_closep) int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    return fd >= 0 && fsync(fd) == 0 ? AS_OK : fail_errno(err, "sync", path);
 }
 
-as_status file_replacev(const char *path, const struct iovec *parts, size_t n_parts, mode_t mode,
-                        struct as_err *err)
+static as_status put(const char *path, const struct iovec *parts, size_t n_parts, mode_t mode,
+                     bool durably, struct as_err *err)
 {
     AS_AUTO(str_done) struct str tmp = {0};
     str_printf(&tmp, "%s.tmp-XXXXXX", path);
@@ -107,13 +106,26 @@ as_status file_replacev(const char *path, const struct iovec *parts, size_t n_pa
         st = file_write_all(fd, parts[i].iov_base, parts[i].iov_len, err);
     if (st < 0)
         st = as_err_prefix(err, st, "%.200s", path);
-    else if (fchmod(fd, mode) != 0 || fsync(fd) != 0 || rename(tmp.s, path) != 0)
+    else if (fchmod(fd, mode) != 0 || (durably && fsync(fd) != 0) || rename(tmp.s, path) != 0)
         st = fail_errno(err, "replace", path);
     if (st < 0) {
         (void)unlink(tmp.s);
         return st;
     }
-    return sync_folder_of(path, err);
+    return durably ? sync_folder_of(path, err) : AS_OK;
+}
+
+as_status file_replace(const char *path, const void *bytes, size_t len, mode_t mode,
+                       struct as_err *err)
+{
+    const struct iovec part = {(void *)bytes, len};
+    return put(path, &part, 1, mode, true, err);
+}
+
+as_status file_publishv(const char *path, const struct iovec *parts, size_t n_parts, mode_t mode,
+                        struct as_err *err)
+{
+    return put(path, parts, n_parts, mode, false, err);
 }
 
 as_status file_mkdirs(const char *path, mode_t mode, struct as_err *err)

@@ -20,9 +20,13 @@ AS_MUST_CHECK as_status file_read(const char *path, size_t max_bytes, char **ret
 AS_MUST_CHECK as_status file_replace(const char *path, const void *bytes, size_t len, mode_t mode,
                                      struct as_err *err);
 
-/* As file_replace, for bytes that lie in several pieces. */
-AS_MUST_CHECK as_status file_replacev(const char *path, const struct iovec *parts, size_t n_parts,
+/* Replace `path` by bytes that lie in several pieces, at once for whoever reads it, but not
+ * durably: after a crash of the machine the file may be empty, until file_sync(). AS_E_IO. */
+AS_MUST_CHECK as_status file_publishv(const char *path, const struct iovec *parts, size_t n_parts,
                                       mode_t mode, struct as_err *err);
+
+/* fsync of a file or folder, following no link. AS_E_NOT_FOUND, AS_E_IO. */
+AS_MUST_CHECK as_status file_sync(const char *path, struct as_err *err);
 
 /* mkdir -p with mode 0777 less the umask (the last component gets `mode`). AS_E_IO. */
 AS_MUST_CHECK as_status file_mkdirs(const char *path, mode_t mode, struct as_err *err);

@@ -14,6 +14,7 @@
 #include "base/rng.h"
 #include "bench/bench.h"
 #include "bench/kernels_conv.h"
+#include "bench/kernels_seq.h"
 #include "kernels/ops.h"
 
 static struct backend *be;
@@ -284,6 +285,7 @@ int main(int argc, char **argv)
     struct as_err err;
     must(backend_open(NULL, NULL, &be, &err), &err);
     fprintf(stderr, "back end %s on %s\n", backend_name(be), backend_device(be));
+    bench_ceilings(be);
     time_layer(1, 128, 784, 512);
     time_layer(1, 128, 64, 32);
     time_layer(32, 128, 64, 32);
@@ -294,6 +296,7 @@ int main(int argc, char **argv)
     time_dropout(128, 33);
     time_cross_entropy(128, 10);
     bench_images(be);
+    bench_sequences(be);
     backend_free(be);
     return bench_exit();
 }

@@ -185,13 +185,16 @@ struct graph;
 
 /* Record what the operations called until backend_graph_end() would do, instead of doing it. Host
  * values among the arguments (sizes, offsets, grad_scale) are fixed in the record; what lies in
- * buffers is read anew each time it runs. No uploads, downloads or sync in between.
+ * buffers is read anew each time it runs. No uploads, downloads, new buffers or sync in between
+ * (AS_E_CONFLICT), and no buffer is freed.
  * AS_E_UNSUPPORTED: this back end records nothing (reference, cpu): call the operations each time.
  */
 AS_MUST_CHECK as_status backend_graph_begin(struct backend *be, struct as_err *err);
 
-/* *ret is owned by the caller: graph_free() before the back end and the buffers used. After an
- * operation failed in between, this fails too and nothing is recorded. */
+/* *ret is owned by the caller: graph_free() before the back end and the buffers used. After the
+ * device refused an operation in between, this fails too and nothing is recorded; one that failed
+ * its checks is not in the record. To be called after a failed operation as well: it ends the
+ * record. AS_E_CONFLICT: none is being recorded. */
 AS_MUST_CHECK as_status backend_graph_end(struct backend *be, struct graph **ret,
                                           struct as_err *err);
 AS_MUST_CHECK as_status backend_graph_run(struct backend *be, struct graph *g, struct as_err *err);

@@ -43,7 +43,8 @@ struct softmax_ce_args {
  * PyTorch's. With class weights w each row counts as PyTorch's CrossEntropyLoss has it: the loss is
  * sum_c w_c target_c (-log p_c) summed over the rows and divided by the sum of w[label], so
  * row_loss is that times B / sum w[label]. A label out of range makes its row's loss and gradient
- * NaN, and is not in that sum; where the sum is 0 all rows are NaN, as PyTorch's. */
+ * NaN, and is not in that sum. Where the sum is 0 no row counts: losses and gradients are 0 (NaN in
+ * PyTorch, which would end a trial at its first batch of such classes alone). */
 AS_MUST_CHECK as_status backend_softmax_ce(struct backend *be, const struct softmax_ce_args *a,
                                            struct as_err *err);
 
@@ -76,7 +77,8 @@ struct bce_args {
     struct tensor target;           /* [K or shared, B, O], F32 in [0, 1] */
     struct tensor smoothing;        /* [K]: t becomes (1 - s) t + s / 2; absent: 0 */
     struct tensor class_weights; /* [K or shared, 2]: an output counts w0 (1 - t) + w1 t, with t as
-                                  * given, divided by the batch's mean of that; absent: 1 */
+                                  * given, divided by the batch's mean of that (0: no output
+                                  * counts); absent: 1 */
     struct tensor dlogits;       /* [K, B, O]; may be logits; absent: forward only */
     float grad_scale;
     struct tensor row_class; /* [K, B], I32: 1 when the first logit is > 0, else 0; -1 when it is

@@ -7,7 +7,9 @@
 -- version before may go on: it hands out trials alone.
 
 alter table sweep
-    add column max_group integer check (max_group between 1 and 64);    -- resources.group; null: its trials have no shape
+    add column max_group   integer check (max_group between 1 and 64),  -- members of a group; null: its trials have no shape
+    add column group_given boolean not null default false,              -- the document says so, not the method
+    add constraint sweep_grouped check (not group_given or max_group is not null);
 
 alter table trial
     add column shape            text check (length(shape) between 1 and 1024),  -- equal texts may share a group

@@ -119,8 +119,9 @@ static as_status fill_claimed(struct teller *x, const struct attempt_claimed *c,
         return st;
     *ret = c->row;
     ret->trial = x->trial;
+    const struct group_rule rule = {c->max_group, c->group_given};
     if (ret->group)
-        ret->max_members = group_places(x->req, c->max_group, ret->shape, ret->bytes_per_member);
+        ret->max_members = group_places(x->req, rule, ret->shape, ret->bytes_per_member);
     st = inactive_names(x->a, x->doc, params, &ret->inactive, &ret->n_inactive, err);
     if (st == AS_OK)
         st = fill_dataset(x, params, ret, err);
@@ -242,8 +243,8 @@ static as_status open_group_of(struct tx *t, struct claim_arg *arg, const struct
         return st;
     bool is_mine = group.sweep_key == s->key && group.shape;
     bool ends = !is_mine || waits || (group.running == 0 && is_full);
-    int64_t places =
-        is_mine ? group_places(req, s->max_group, group.shape, group.bytes_per_member) : 1;
+    const struct group_rule rule = {s->max_group, s->group_given};
+    int64_t places = is_mine ? group_places(req, rule, group.shape, group.bytes_per_member) : 1;
     int64_t free_places = min_i64(places - group.running, req->fit_members);
     *ret = (struct open_group){.id = req->fit_group,
                                .shape = is_mine ? group.shape : "",

@@ -16,7 +16,7 @@
 
 #define CLAIM_MEASURED_MAX 64
 
-/* Where a runner's throughput stopped to rise: groups of that shape get no more members. */
+/* How many members a runner wants in groups of that shape, by the throughput that it measured. */
 struct measured_shape {
     const char *shape;
     int64_t members; /* 1..64 */

@@ -12,16 +12,35 @@ static int64_t max_i64(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-int64_t group_places(const struct claim_request *req, int64_t max_group, const char *shape,
-                     int64_t bytes_per_member)
+static int64_t measured_of(const struct claim_request *req, const char *shape)
 {
-    int64_t n = req->fit_group ? max_group : min_i64(max_group, req->members);
-    if (req->memory_bytes > 0)
-        n = min_i64(n, req->memory_bytes / bytes_per_member);
     for (size_t i = 0; i < req->n_measured; i++)
         if (as_streq(req->measured[i].shape, shape))
-            n = min_i64(n, req->measured[i].members);
+            return req->measured[i].members;
+    return GROUP_UNMEASURED;
+}
+
+int64_t group_places(const struct claim_request *req, struct group_rule rule, const char *shape,
+                     int64_t bytes_per_member)
+{
+    int64_t n = rule.max;
+    if (!req->fit_group)
+        n = min_i64(n, req->members);
+    if (!req->fit_group && !rule.is_given)
+        n = min_i64(n, measured_of(req, shape));
+    if (req->memory_bytes > 0)
+        n = min_i64(n, req->memory_bytes / bytes_per_member);
     return max_i64(n, 1);
+}
+
+int64_t group_most(const struct claim_request *req, struct group_rule rule)
+{
+    int64_t n = GROUP_UNMEASURED;
+    for (size_t i = 0; i < req->n_measured; i++)
+        n = max_i64(n, req->measured[i].members);
+    if (rule.is_given)
+        n = rule.max;
+    return max_i64(min_i64(n, min_i64(rule.max, req->members)), 1);
 }
 
 void grouping_begin(struct grouping *g, int64_t slots, int64_t room, int64_t there_is)
@@ -59,7 +78,7 @@ static as_status open_slot(struct grouping *g, struct arena *a, int64_t number, 
                            const struct trial_shape *shape, const char **ret_id, struct as_err *err)
 {
     int64_t places = g->req && shape->text
-                         ? group_places(g->req, g->max_group, shape->text, shape->bytes_per_member)
+                         ? group_places(g->req, g->rule, shape->text, shape->bytes_per_member)
                          : 1;
     *ret_id = NULL;
     g->slots--;
@@ -117,8 +136,8 @@ as_status grouping_queue(struct grouping *g, struct arena *a, const struct queue
 
 int64_t grouping_wants(const struct grouping *g)
 {
-    int64_t each = g->req ? min_i64(min_i64(g->max_group, g->req->members), g->even) : 1;
-    int64_t n = g->slots * max_i64(each, 1);
+    int64_t each = g->req ? min_i64(group_most(g->req, g->rule), g->even) : 1;
+    int64_t n = g->slots * each;
     for (size_t i = 0; i < g->n_groups; i++)
         n += g->groups[i].free;
     return max_i64(min_i64(n, g->room), 0);

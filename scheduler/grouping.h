@@ -21,17 +21,28 @@
 #define GROUP_SLOTS_MAX 64
 #define GROUP_ID_MAX 128
 #define GROUP_REACH 2
-#define GROUP_LOOK 256 /* of the queue, the oldest so many; more than any reach */
+#define GROUP_UNMEASURED 8 /* members of a shape that neither the document nor the runner knows */
+#define GROUP_LEARNS 4     /* at most, of methods that learn, where the document does not say */
+#define GROUP_LOOK 256     /* of the queue, the oldest so many; more than any reach */
 /* Suggestions that may wait in the queue, in groups' worth, by whether the method learns. With two
  * shapes in equal parts one group's worth fills a group; methods that do not learn lose nothing by
  * drawing further, and make full groups of up to five shapes. */
 #define GROUP_AHEAD(learns) ((learns) ? 1 : 4)
 
-/* How many trials of a shape may share one process: the least of the sweep's resources.group, the
- * runner's members (but for a fit, which says how many more it wants), memory / bytes_per_member,
- * and what it measured; at least 1. */
-int64_t group_places(const struct claim_request *req, int64_t max_group, const char *shape,
+/* How many trials of a sweep may share one process. */
+struct group_rule {
+    int64_t max;   /* as in the sweep's row (max_group) */
+    bool is_given; /* by the document: then exactly so many, else as the runner measured */
+};
+
+/* The same of a shape, for this runner: the rule's, within its members and memory /
+ * bytes_per_member; where it is not given, within what the runner measured of that shape, else
+ * GROUP_UNMEASURED. At least 1. A fit, which says how many more it wants, has the rule's. */
+int64_t group_places(const struct claim_request *req, struct group_rule rule, const char *shape,
                      int64_t bytes_per_member);
+
+/* The most of any shape. */
+int64_t group_most(const struct claim_request *req, struct group_rule rule);
 
 struct open_group {
     const char *id, *shape; /* views */
@@ -42,7 +53,7 @@ struct open_group {
 struct grouping {
     const struct claim_request *req; /* NULL: each trial alone */
     const char *sweep;               /* id */
-    int64_t max_group;
+    struct group_rule rule;
     int64_t slots; /* free */
     int64_t room;  /* trials that may begin */
     int64_t ahead; /* suggestions that may be queued */

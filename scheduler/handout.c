@@ -298,12 +298,12 @@ static void begin_look(struct handout *h, const struct sweep_head *s, int64_t sl
 {
     struct grouping *g = &h->next;
     int64_t queued = s->counts.by_state[TRIAL_QUEUED];
-    int64_t most =
-        h->groups && h->groups->members < s->max_group ? h->groups->members : s->max_group;
+    const struct group_rule rule = {s->max_group, s->group_given};
+    int64_t most = h->fit.id ? h->fit.places : h->groups ? group_most(h->groups, rule) : 0;
     *g = h->grouping;
     g->req = h->groups;
     g->sweep = s->id;
-    g->max_group = s->max_group;
+    g->rule = rule;
     g->reach = INT64_MAX;
     g->ahead = GROUP_AHEAD(s->learns) * most - queued;
     if (h->fit.id) {

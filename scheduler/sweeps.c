@@ -12,6 +12,7 @@
 #include "base/str.h"
 #include "scheduler/cursor_priv.h"
 #include "scheduler/datasets.h"
+#include "scheduler/grouping.h"
 #include "scheduler/model/sweep_doc.h"
 #include "scheduler/store/dataset_store.h"
 #include "scheduler/store/event_store.h"
@@ -114,6 +115,18 @@ static as_status write_outcomes(const struct sweep_doc *d, char **ret, struct as
     return *ret ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
 }
 
+/* How many trials may share a process: as the document says; else few where the method learns,
+ * whose suggestions of one group know nothing of each other's results, and what the runner finds
+ * best. */
+static int64_t max_group_of(const struct sweep_doc *d)
+{
+    if (d->trial.kind != TRIAL_TRAIN)
+        return 0;
+    if (d->group > 0)
+        return d->group;
+    return search_method_learns(d->method) ? GROUP_LEARNS : SWEEP_MAX_GROUP;
+}
+
 static struct sweep_new sweep_of(const struct sweep_doc *d, const char *id, const char *document)
 {
     return (struct sweep_new){.id = id,
@@ -134,7 +147,8 @@ static struct sweep_new sweep_of(const struct sweep_doc *d, const char *id, cons
                               .ensemble_size = (int64_t)d->ensemble_size,
                               .learns = search_method_learns(d->method),
                               .for_runners = d->trial.kind != TRIAL_NONE,
-                              .max_group = d->trial.kind == TRIAL_TRAIN ? d->group : 0};
+                              .max_group = max_group_of(d),
+                              .group_given = max_group_of(d) > 0 && d->group > 0};
 }
 
 /* Insert under the first free id. */

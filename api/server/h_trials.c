@@ -1,9 +1,13 @@
 #include "api/server/handlers.h"
 
+#include <string.h>
+
 #include "api/server/call.h"
 #include "api/server/codec.h"
 #include "base/json.h"
 #include "scheduler/trials.h"
+
+#define MAX_GROUP_ID 128
 
 static as_status read_query(const struct call *c, struct trial_query *ret, trial_state *ret_state,
                             struct as_err *err)
@@ -21,6 +25,10 @@ static as_status read_query(const struct call *c, struct trial_query *ret, trial
         st = call_query_word(c, "order", orders, &order, err);
     q.state = word ? ret_state : NULL;
     q.group = call_query(c, "group");
+    size_t group_len = q.group ? strlen(q.group) : 1;
+    if (st == AS_OK && (group_len < 1 || group_len > MAX_GROUP_ID))
+        st = as_fail(err, AS_E_INVAL, "?group is %zu bytes long, expected 1 to %d", group_len,
+                     MAX_GROUP_ID);
     q.sort = (trial_sort)sort;
     q.descending = order == 1;
     if (st == AS_OK)

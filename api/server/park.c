@@ -53,7 +53,7 @@ static bool take_one(struct findings *f, int64_t key)
 {
     size_t i = key_index(f, key);
     if (i == f->n)
-        return f->was_asked; /* there was no room to ask for it */
+        return f->was_asked && f->n == PARK_KEYS_MAX; /* no room to ask; else it came meanwhile */
     return f->counts[i] > 0 && f->counts[i]--;
 }
 

@@ -423,5 +423,5 @@ as_status npy_write(const char *path, npy_type type, const size_t *shape, size_t
     b.s[8] = (char)((b.len - 10) & 0xff);
     b.s[9] = (char)((b.len - 10) >> 8);
     struct iovec parts[2] = {{b.s, b.len}, {(void *)data, h.n_values * types[type].size}};
-    return file_replacev(path, parts, 2, 0644, err);
+    return file_publishv(path, parts, 2, 0644, err);
 }

@@ -60,8 +60,8 @@ const struct npy_header *npy_header_of(const struct npy *n); /* a view of n */
 /* The next `count` values; reading past the end is AS_E_INVAL. AS_E_IO. */
 AS_MUST_CHECK as_status npy_read(struct npy *n, size_t count, double *ret, struct as_err *err);
 
-/* Write an array durably (file_replace). `data` holds the shape's product of values of `type` in
- * the machine's order, which is little-endian. AS_E_IO, AS_E_NOMEM, AS_E_TOO_LARGE. */
+/* Write an array, at once for readers (file_publishv). `data` holds the shape's product of values
+ * of `type` in the machine's order, which is little-endian. AS_E_IO, AS_E_NOMEM, AS_E_TOO_LARGE. */
 AS_MUST_CHECK as_status npy_write(const char *path, npy_type type, const size_t *shape,
                                   size_t n_dims, const void *data, struct as_err *err);
 

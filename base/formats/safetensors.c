@@ -331,5 +331,5 @@ as_status safetensors_write(const char *path, const json_t *metadata,
                        SAFETENSORS_MAX_HEADER);
     memcpy(b.s, &len, sizeof len);
     parts[0] = (struct iovec){b.s, b.len};
-    return file_replacev(path, parts, n + 1, 0644, err);
+    return file_publishv(path, parts, n + 1, 0644, err);
 }

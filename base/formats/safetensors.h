@@ -63,7 +63,7 @@ AS_MUST_CHECK as_status safetensors_copy(const struct safetensors *s, const char
                                          safetensors_type type, size_t n, void *ret,
                                          struct as_err *err);
 
-/* Write durably (temporary file, fsync, rename, fsync of the folder). size_bytes of each tensor is
+/* Write, at once for readers but not durably (file_publishv). size_bytes of each tensor is
  * computed, names must be distinct; metadata is an object of strings or NULL. All borrowed.
  * AS_E_INVAL, AS_E_TOO_LARGE, AS_E_NOMEM, AS_E_IO. */
 AS_MUST_CHECK as_status safetensors_write(const char *path, const json_t *metadata,

@@ -61,8 +61,6 @@ static size_t workspace_bytes(const struct net_plan *p, size_t rows)
 void net_plan_bytes(const struct net_plan *p, const struct train_spec *spec,
                     const struct net_data *data, size_t rows, struct net_bytes *ret)
 {
-    const struct train_augment_spec *a = &spec->augment;
-    bool augments = a->pad > 0 || a->cutout > 0 || a->flip > 0;
     bool classes = data->task == DATASET_CLASSIFICATION;
     size_t inputs =
         p->input == NET_TOKENS ? p->tokens : net_shape_elements(p->nodes[0].out) + p->n_categories;
@@ -76,7 +74,8 @@ void net_plan_bytes(const struct net_plan *p, const struct train_spec *spec,
         .state = 4 * p->n_state,
         .activations = (size_t)net_activation_bytes(p, (double)rows),
         .workspace = workspace_bytes(p, rows),
-        .batch = 4 * rows * (inputs * (augments ? 2 : 1) + targets + 2 * p->tokens),
+        .batch =
+            4 * rows * (inputs * (net_augments(spec, p->input) ? 2 : 1) + targets + 2 * p->tokens),
         .shared = 4 * data->rows * row,
     };
     size_t steps = data->rows / p->tokens / p->max_rows + 2;

@@ -42,6 +42,12 @@ struct net_data {
 /* From what the data set's record says. */
 struct net_data net_data_of(const struct dataset_info *info);
 
+/* Do the trial's batches go through augmentation, if only with strengths of 0? */
+static inline bool net_augments(const struct train_spec *spec, net_input input)
+{
+    return input == NET_IMAGES && spec->augment.given;
+}
+
 /* ---- nodes ---- */
 
 typedef enum net_op {

@@ -62,7 +62,6 @@ void net_signature(const struct train_spec *spec, const struct net_data *data, s
                                          [TRAIN_MSE] = "mse",
                                          [TRAIN_HUBER] = "huber",
                                          [TRAIN_BCE] = "bce"};
-    const struct train_augment_spec *a = &spec->augment;
     char fraction[32];
     str_printf(out, "%s; ", spec->dataset);
     add_model(&spec->model, data, out);
@@ -73,7 +72,7 @@ void net_signature(const struct train_spec *spec, const struct net_data *data, s
                spec->validation_seed);
     if (spec->standardize)
         str_puts(out, "; standardized");
-    if (a->pad > 0 || a->cutout > 0 || a->flip > 0)
+    if (net_augments(spec, data->kind))
         str_puts(out, "; augmented");
     if (spec->optimizer.ema > 0)
         str_puts(out, "; averaged");

@@ -156,6 +156,9 @@ static as_status parse_augment(struct json_fields *doc, struct train_augment_spe
     const struct train_integer sizes[] = {{"pad", 0, MAX_PAD, &a->pad},
                                           {"cutout", 0, MAX_CUTOUT, &a->cutout}};
     const struct train_number flip = {"flip", 0, 1, &a->flip};
+    a->given = json_is_number(json_object_get(f.obj, "pad")) ||
+               json_is_number(json_object_get(f.obj, "cutout")) ||
+               json_is_number(json_object_get(f.obj, "flip"));
     st = train_spec_integers(&f, sizes, AS_ARRAY_LEN(sizes), err);
     if (st == AS_OK)
         st = train_spec_numbers(&f, &flip, 1, err);

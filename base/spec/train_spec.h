@@ -24,7 +24,7 @@
 #define TRAIN_MAX_BLOCKS                                                                           \
     256 /* items of a cnn's layers, residual blocks counted with what is in them */
 #define TRAIN_MAX_CONTEXT 8192
-#define TRAIN_MAX_EXTRA_METRICS 8
+#define TRAIN_MAX_EXTRA_METRICS 9 /* all but those of every task */
 
 typedef enum train_model_kind {
     TRAIN_MLP,
@@ -130,6 +130,7 @@ struct train_augment_spec {
     int64_t pad;    /* pad-crop: shifts by up to so many pixels; 0..64, default 0 */
     double flip;    /* probability of a flip left to right, [0, 1]; default 0 */
     int64_t cutout; /* side of the square, 0..1024; default 0 */
+    bool given;     /* one of them was, if only as 0: trials of a sweep over it have one shape */
 };
 
 struct train_spec {
@@ -155,7 +156,8 @@ struct train_spec {
     int64_t validation_seed;    /* >= 0, default 0: all trials of a sweep hold out the same rows */
     bool standardize;           /* the features; default true. Targets of regression always are */
     int64_t report_every;       /* epochs between reports, default 1; the last is always reported */
-    size_t n_metrics; /* `metrics: [val_auc, val_f1]`: reported beside the standing ones */
+    size_t n_metrics; /* `metrics: [val_auc, val_f1]`: reported beside the standing ones. Those
+                       * that stand for some tasks are kept too, so that others refuse them */
     const char *metrics[TRAIN_MAX_EXTRA_METRICS]; /* static names */
 };
 
@@ -186,7 +188,8 @@ bool train_spec_reports(const struct train_spec *spec, dataset_task task, const 
 /* Could it, when it is requested? The metric of a sweep counts as requested. */
 bool train_spec_can_report(dataset_task task, const char *metric);
 
-/* Add a metric to spec->metrics unless it is there or always reported. False: no such metric. */
+/* Add a metric to spec->metrics unless it is there or reported for every task. False: no such
+ * metric. */
 bool train_spec_request(struct train_spec *spec, const char *metric);
 
 /* NULL-terminated names of all that can be reported, for messages. Never NULL. */

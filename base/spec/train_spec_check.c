@@ -211,8 +211,8 @@ bool train_spec_request(struct train_spec *spec, const char *metric)
     for (size_t i = 0; i < AS_ARRAY_LEN(metrics); i++) {
         if (!as_streq(metrics[i].name, metric))
             continue;
-        if (metrics[i].requested && !requested(spec, metric))
-            spec->metrics[spec->n_metrics++] = metrics[i].name; /* 4 of them; there is room */
+        if (metrics[i].always != FOR_ALL && !requested(spec, metric))
+            spec->metrics[spec->n_metrics++] = metrics[i].name; /* 9 of them; there is room */
         return true;
     }
     return false;

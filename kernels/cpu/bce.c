@@ -75,15 +75,16 @@ static void classify(const struct bce_args *a, size_t k)
     }
 }
 
-/* The weights, divided by their mean over the batch. */
+/* The weights, divided by their mean over the batch; 0 when that is 0. */
 static void weigh(struct bce *m, const float *weights)
 {
     assert(m->t != NULL); /* the checks have seen to it */
     double w0 = (double)weights[0], w1 = (double)weights[1], sum = 0;
     for (size_t i = 0; i < m->n; i++)
         sum += w0 * (1 - (double)m->t[i]) + w1 * (double)m->t[i];
-    m->base = (float)(w0 * (double)m->n / sum);
-    m->slope = (float)((w1 - w0) * (double)m->n / sum);
+    double norm = sum > 0 ? (double)m->n / sum : 0;
+    m->base = (float)(w0 * norm);
+    m->slope = (float)((w1 - w0) * norm);
 }
 
 as_status cpu_bce(struct backend *be, const struct bce_args *a, struct as_err *err)

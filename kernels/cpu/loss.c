@@ -339,7 +339,7 @@ static void weigh(const struct softmax_ce_args *a, size_t k, struct ce *ce)
     for (size_t r = 0; r < a->batch; r++)
         if (label[r] >= 0 && (size_t)label[r] < a->classes)
             sum += (double)ce->weights[label[r]];
-    ce->norm = sum > 0 ? (double)a->batch / sum : NAN;
+    ce->norm = sum > 0 ? (double)a->batch / sum : 0;
     ce->all_weights = 0;
     for (size_t c = 0; c < a->classes; c++)
         ce->all_weights += (double)ce->weights[c];

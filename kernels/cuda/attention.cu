@@ -9,7 +9,9 @@
 
 #define OWN 4              /* positions of a warp */
 #define TILE (WARPS * OWN) /* positions of a block */
-#define HEAD_DIM_MAX 256   /* 8 columns in each lane */
+/* An array in registers wants indices that the compiler knows. */
+#define UNROLLED _Pragma("unroll")
+#define HEAD_DIM_MAX 256 /* 8 columns in each lane */
 #define FULL 0xffffffffu
 
 struct attention {
@@ -130,8 +132,7 @@ template <int COLS> __global__ static void forward(struct attention a, size_t jo
     for (size_t number = blockIdx.x; number < jobs; number += gridDim.x) {
         struct job j = job_of(a, number);
         struct query<COLS> q[OWN];
-        for (int r = 0; r < OWN; r++)
-            q[r] = {-INFINITY, 0.0f, {}};
+        UNROLLED for (int r = 0; r < OWN; r++) q[r] = {-INFINITY, 0.0f, {}};
         __syncthreads();
         load(a, own, a.dim, j.q, j.stride, j.first, TILE);
         for (size_t s = 0; s < a.seq && s < j.first + TILE; s += a.tile) {
@@ -142,14 +143,18 @@ template <int COLS> __global__ static void forward(struct attention a, size_t jo
             float score[OWN] = {};
             if (lane < a.tile)
                 dots(own + mine * a.dim, keys + lane * (a.dim + 1), a.dim, score);
-            for (int r = 0; r < OWN; r++) {
+            UNROLLED for (int r = 0; r < OWN; r++)
+            {
                 size_t seen = visible(a, j.first + mine + r, s);
                 if (seen > 0) /* the whole warp alike */
                     look<COLS>(a, q[r], score[r] * a.scale, values, seen);
             }
         }
-        for (int r = 0; r < OWN && j.first + mine + r < a.seq; r++) {
+        UNROLLED for (int r = 0; r < OWN; r++)
+        {
             size_t t = j.first + mine + r;
+            if (t >= a.seq)
+                continue;
             store<COLS>(a.out.at(j.k) + j.at_out + t * j.out_stride, q[r].out, 1.0f / q[r].sum,
                         a.dim);
             if (lane == 0)
@@ -292,7 +297,7 @@ static struct attention attention_of(const struct attention_args *a)
     t.heads = a->heads;
     t.seq = a->seq;
     t.dim = a->head_dim;
-    t.scale = (float)(1 / sqrt((double)a->head_dim));
+    t.scale = a->head_dim > 0 ? (float)(1 / sqrt((double)a->head_dim)) : 0.0f;
     t.qkv = f32_of(a->qkv);
     t.out = f32_of(a->out);
     t.lse = f32_of(a->lse);
@@ -343,7 +348,7 @@ static as_status check_dim(const struct attention_args *a, struct as_err *err)
 
 static bool is_empty(const struct attention_args *a)
 {
-    return a->members == 0 || a->batch == 0 || a->heads == 0 || a->seq == 0 || a->head_dim == 0;
+    return a->members == 0 || a->batch == 0 || a->heads == 0 || a->seq == 0;
 }
 
 as_status cuda_attention_forward(struct backend *be, const struct attention_args *a,

@@ -56,13 +56,15 @@ __global__ static void bce_hits(struct bce a)
     }
 }
 
-/* What a weight is multiplied by: 1 / the mean over the batch. By the whole block. */
+/* What a weight is multiplied by: 1 / the mean over the batch; 0 when that is 0. By the whole
+ * block. */
 __device__ static double norm_of(const struct bce &a, size_t k)
 {
     double sum = 0;
     for (size_t i = threadIdx.x; i < a.batch * a.outputs; i += THREADS)
         sum += weight_of(a.weights.at(k), (double)a.target.at(k)[i]);
-    return (double)a.batch * (double)a.outputs / block_sum(sum);
+    sum = block_sum(sum);
+    return sum > 0 ? (double)a.batch * (double)a.outputs / sum : 0;
 }
 
 __device__ static void bce_row(const struct bce &a, size_t k, size_t r, double norm)

@@ -4,7 +4,9 @@
  * sums does too. A 1 x 1 convolution of stride 1 needs no copy: its rows are x itself. */
 #include "kernels/cuda/conv.cuh"
 
-#define PIECE_FLOATS ((size_t)4 << 20) /* 16 MiB of each member */
+#ifndef CONV_PIECE_FLOATS /* the emulated build has small ones, to reach the seams */
+#define CONV_PIECE_FLOATS ((size_t)4 << 20) /* 16 MiB of each member */
+#endif
 
 static size_t row_len(const struct conv_sizes &s)
 {
@@ -20,7 +22,7 @@ static bool is_plain(const struct conv_args *a)
 static size_t piece_of(const struct conv_sizes &s)
 {
     size_t len = row_len(s), all = s.pixels();
-    size_t fit = len == 0 || PIECE_FLOATS / len > all ? all : PIECE_FLOATS / len;
+    size_t fit = len == 0 || CONV_PIECE_FLOATS / len > all ? all : CONV_PIECE_FLOATS / len;
     return fit < 1 ? 1 : fit;
 }
 

@@ -23,8 +23,11 @@ struct pair {
     double a, b;
 };
 
-#define ROOM_PAIRS                                                                                 \
-    65536 /* 1 MiB: the back end's own room for them, used by one operation at a time */
+/* How many the back end has room for: 1 MiB, used by one operation at a time. At least PARTS_MAX of
+ * grad.cu. The emulated build has less, to reach the seams. */
+#ifndef ROOM_PAIRS
+#define ROOM_PAIRS 65536
+#endif
 
 struct cuda_backend {
     struct backend base; /* first: a struct backend * is one of these */

@@ -168,7 +168,7 @@ __device__ static void ce_row(const struct ce &a, size_t k, size_t r)
     }
 }
 
-/* B / sum of w[label]; NaN when that sum is 0. By the whole block. */
+/* B / sum of w[label]; 0 when that sum is 0. By the whole block. */
 __device__ static double norm_of(const struct ce &a, size_t k)
 {
     double sum = 0;
@@ -178,7 +178,7 @@ __device__ static double norm_of(const struct ce &a, size_t k)
             sum += (double)a.weights.at(k)[label];
     }
     sum = block_sum(sum);
-    return sum > 0 ? (double)a.batch / sum : NAN;
+    return sum > 0 ? (double)a.batch / sum : 0;
 }
 
 /* A row with class weights: sum over c of share_c (lse - z_c), share_c = norm w_c target_c. */
@@ -255,9 +255,6 @@ __global__ static void top5_rows(struct ce a)
 
 as_status cuda_softmax_ce(struct backend *be, const struct softmax_ce_args *a, struct as_err *err)
 {
-    if (a->class_weights.buf != NULL || a->top5.buf != NULL)
-        return as_fail(err, AS_E_UNSUPPORTED,
-                       "softmax cross-entropy: class_weights and top5 are not there on cuda");
     if (a->members == 0)
         return AS_OK;
     cuda_use(be);

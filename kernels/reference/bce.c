@@ -12,7 +12,7 @@ static double weight_of(const float *weights, double t)
     return weights != NULL ? (double)weights[0] * (1 - t) + (double)weights[1] * t : 1;
 }
 
-/* What a weight is multiplied by: 1 / the mean over the batch. */
+/* What a weight is multiplied by: 1 / the mean over the batch; 0 when that is 0. */
 static double norm_of(const struct bce_args *a, size_t k)
 {
     const float *weights = tensor_f32(a->class_weights, k), *target = tensor_f32(a->target, k);
@@ -21,7 +21,7 @@ static double norm_of(const struct bce_args *a, size_t k)
         return 1;
     for (size_t i = 0; i < a->batch * a->outputs; i++)
         sum += weight_of(weights, (double)target[i]);
-    return n / sum;
+    return sum > 0 ? n / sum : 0;
 }
 
 static void bce_member(const struct bce_args *a, size_t k)

@@ -74,7 +74,7 @@ static double ce_row(const struct ce_row *row, const float *z, int32_t best, flo
     return sound ? loss : NAN;
 }
 
-/* B / sum of w[label]; NaN when that sum is 0. */
+/* B / sum of w[label]; 0 when that sum is 0. */
 static double norm_of(const struct softmax_ce_args *a, size_t k)
 {
     const float *weights = tensor_f32(a->class_weights, k);
@@ -85,7 +85,7 @@ static double norm_of(const struct softmax_ce_args *a, size_t k)
     for (size_t r = 0; r < a->batch; r++)
         if (label[r] >= 0 && (size_t)label[r] < a->classes)
             sum += (double)weights[label[r]];
-    return sum > 0 ? (double)a->batch / sum : NAN;
+    return sum > 0 ? (double)a->batch / sum : 0;
 }
 
 /* Is the label among the five largest? */

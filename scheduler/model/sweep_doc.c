@@ -17,8 +17,6 @@
 #define MAX_TAGS 64
 #define MAX_TAG 128
 #define MAX_GPUS 64
-#define DEFAULT_GROUP 32
-#define DEFAULT_GROUP_LEARNS 8 /* suggestions that know nothing of each other's results */
 
 /* Fields of DESIGN.md's document that have their own place in the plan. */
 static const char *const later_fields[] = {"early_stopping"};
@@ -226,7 +224,6 @@ static as_status parse_resources(struct json_fields *doc, struct sweep_doc *d, s
     int64_t ranks = 1;
     bool trains = d->trial.kind == TRIAL_TRAIN;
     as_status st = json_fields_object(doc, "resources", JSON_OPTIONAL, &j, err);
-    d->group = !trains ? 1 : search_method_learns(d->method) ? DEFAULT_GROUP_LEARNS : DEFAULT_GROUP;
     if (st < 0 || !j)
         return st;
     st = json_fields_init(&f, j, "/resources", err);
@@ -336,7 +333,7 @@ static json_t *resources_to_json(const struct sweep_doc *d)
 {
     JSON_AUTO j = json_pack("{s:I, s:i}", "gpus", (json_int_t)d->gpus, "ranks", 1);
     int bad = 0;
-    if (d->trial.kind == TRIAL_TRAIN)
+    if (d->group > 0)
         bad = json_object_set_new(j, "group", json_integer(d->group));
     return bad ? NULL : as_steal(j);
 }

@@ -82,7 +82,7 @@ struct sweep_doc {
     struct sweep_limits limits;
     struct sweep_trial trial;
     int64_t gpus;         /* for each trial */
-    int64_t group;        /* of one shape that may share a process; 1 without trial.train */
+    int64_t group;        /* trials of one shape that share a process; 0: not said */
     size_t ensemble_size; /* 0: none */
     char **datasets;      /* the distinct data sets that trial.train can name; none for a command */
     size_t n_datasets;

@@ -50,7 +50,8 @@ static const struct stmt stmts[] = {
         {"attempt_claimed",
          "select s.key, case when lag(s.key) over (order by s.key, t.number) is distinct from "
          "s.key "
-         "then s.document end, s.max_group, s.id, t.number, t.attempt, t.seed, t.params, s.metric, "
+         "then s.document end, s.max_group, s.group_given, s.id, t.number, t.attempt, t.seed, "
+         "t.params, s.metric, "
          "s.goal = 'maximize', s.gpus, s.trial_timeout_ms, s.grace_ms, t.group_id, t.shape, "
          "t.bytes_per_member " CLAIM_FROM " order by s.key, t.number"},
     [ATTEMPT_CLAIM_COUNT] = {"attempt_claim_count", "select count(*), " SQL_SLOTS " " CLAIM_FROM},
@@ -177,6 +178,7 @@ static void read_claimed(struct reader *rd, struct attempt_claimed *c)
     c->sweep_key = read_i64(rd);
     c->document = read_str(rd);
     c->max_group = read_i64(rd);
+    c->group_given = read_bool(rd);
     c->row.sweep = read_str(rd);
     c->row.number = read_i64(rd);
     c->row.attempt = read_i64(rd);

@@ -46,8 +46,9 @@ AS_MUST_CHECK as_status store_attempt_log_put(struct tx *t, int64_t sweep_key, i
  * section `trial`, the data set and the inactive names. */
 struct attempt_claimed {
     int64_t sweep_key;
-    const char *document;   /* NULL: that of the row before, which is of the same sweep */
-    int64_t max_group;      /* of the sweep */
+    const char *document; /* NULL: that of the row before, which is of the same sweep */
+    int64_t max_group;    /* of the sweep, and */
+    bool group_given;
     struct claimed_row row; /* trial, dataset, files, inactive, max_members are not set */
 };
 

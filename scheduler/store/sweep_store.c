@@ -67,9 +67,9 @@ static const struct stmt stmts[] = {
          "insert into sweep (id, name, document, metric, goal, method, seed, planned, "
          "max_concurrent, max_failed, max_restarts, trial_timeout_ms, wall_time_ms, "
          "grace_ms, gpus, ensemble_size, objectives, outcomes, learns, for_runners, state, "
-         "max_group) values "
+         "max_group, group_given) values "
          "($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, "
-         "$20, $21, $22) on conflict (id) do nothing returning key"},
+         "$20, $21, $22, $23) on conflict (id) do nothing returning key"},
     [SWEEP_ADD_ENSEMBLE] = {"sweep_add_ensemble", "insert into ensemble (sweep_key) values ($1)"},
     [SWEEP_ADD_DATASET] =
         {"sweep_add_dataset",
@@ -83,7 +83,7 @@ static const struct stmt stmts[] = {
          "s.max_concurrent, coalesce(s.max_failed, -1), s.max_restarts, s.gpus, "
          "s.ensemble_size, " COUNT_COLUMNS ", " WALL_TIME_OVER ", s.objectives, s.outcomes, "
          "s.learns, s.n_suggested, s.n_known, s.n_known_failed, s.finish_seq, s.search_mark, "
-         "s.max_group"
+         "s.max_group, s.group_given"
          " from sweep s where key = $1 for no key update"},
     [SWEEP_GET] = {"sweep_get", "select " SWEEP_COLUMNS SWEEP_FROM "where s.key = $1"},
     [SWEEP_DOCUMENT] = {"sweep_document", "select document from sweep where key = $1"},
@@ -166,6 +166,7 @@ as_status store_sweep_add(struct tx *t, const struct sweep_new *s, int64_t *ret_
     args_bool(&a, s->for_runners);
     args_str(&a, sweep_state_format(s->is_paused ? SWEEP_PAUSED : SWEEP_RUNNING));
     args_i64_or_null(&a, s->max_group > 0, s->max_group);
+    args_bool(&a, s->group_given);
     RESULT_AUTO r = {0};
     as_status st = tx_query(t, &stmts[SWEEP_ADD], &a, &r, err);
     if (st != AS_OK || r.rows == 0) {
@@ -262,6 +263,7 @@ as_status store_sweep_lock(struct tx *t, struct arena *a, int64_t key, struct sw
     s.finish_seq = read_i64(&rd);
     s.search_mark = read_i64(&rd);
     s.max_group = read_i64(&rd);
+    s.group_given = read_bool(&rd);
     if (st == AS_OK)
         st = reader_check(&rd, err);
     if (st == AS_OK)

@@ -16,6 +16,7 @@ struct sweep_new {
     bool learns;                       /* its suggestions depend on results */
     bool for_runners;
     int64_t max_group; /* of its trials that may share a process; 0: they have no shape */
+    bool group_given;  /* max_group is the document's: so many, whatever a runner measured */
     bool is_paused;    /* it starts so */
 };
 
@@ -34,7 +35,8 @@ struct sweep_head {
     int64_t suggested, known, known_failed; /* trials, of counts.total */
     int64_t finish_seq;                     /* of the trial that ended last; 0 */
     int64_t search_mark;                    /* of the last suggestion; 0 */
-    int64_t max_group;                      /* as in sweep_new */
+    int64_t max_group;                      /* as in sweep_new, and */
+    bool group_given;
 };
 
 /* *ret_key is 0 when the id is taken. With its entry for the ensemble. */

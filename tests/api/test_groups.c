@@ -29,12 +29,13 @@ static void make_train(const char *limits)
     (void)snprintf(body, sizeof body,
                    "{\"name\":\"grouped\",\"metric\":{\"name\":\"val_loss\",\"goal\":\"minimize\"},"
                    "\"parameters\":{\"lr\":{\"type\":\"float\",\"min\":0.1,\"max\":1}},\"search\":{"
-                   "\"method\":\"random\"},\"limits\":%s,\"ensemble\":false,\"trial\":{\"train\":{"
+                   "\"method\":\"random\"},\"limits\":%s,\"resources\":{\"group\":6},\"ensemble\":"
+                   "false,\"trial\":{\"train\":{"
                    "\"dataset\":\"toy\",\"epochs\":1,\"optimizer\":{\"lr\":\"${lr}\"}}}}",
                    limits);
     REPLY_AUTO sweep = rest_call(&user, "POST", "/v1/sweeps", body);
     ck_status(sweep, 201);
-    ck_assert_int_eq(reply_int(&sweep, "document.resources.group"), 32);
+    ck_assert_int_eq(reply_int(&sweep, "document.resources.group"), 6);
 }
 
 static struct reply claim_with(long long epoch, const char *id, const char *more)
@@ -67,7 +68,7 @@ START_TEST(test_a_group_and_its_refill)
     ck_status(got, 200);
     ck_assert_uint_eq(json_array_size(reply_get(&got, "trials")), 3);
     ck_assert_str_eq(reply_str(&got, "trials.2.group.id"), "grouped.g0.1");
-    ck_assert_int_eq(reply_int(&got, "trials.2.group.max_members"), 8);
+    ck_assert_int_eq(reply_int(&got, "trials.2.group.max_members"), 6);
     ck_assert_int_gt(reply_int(&got, "trials.2.group.bytes_per_member"), 100);
     REPLY_AUTO list = rest_call(&viewer, "GET",
                                 "/v1/sweeps/grouped/trials?group=grouped.g0.1&state=running", NULL);

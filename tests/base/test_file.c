@@ -42,6 +42,27 @@ START_TEST(replace_and_read)
 END_TEST
 
 /* /dev/full stands in for a full disk: ENOSPC on every write. */
+START_TEST(publish_and_sync)
+{
+    struct as_err err;
+    AS_AUTO(as_freep) char *path = file_join(dir, "f");
+    AS_AUTO(as_freep) char *got = NULL;
+    AS_AUTO(as_freep) char *missing = file_join(dir, "none");
+    const struct iovec parts[] = {{"on", 2}, {"", 0}, {"e", 1}};
+    struct stat st;
+    size_t len;
+    ck_ok(file_replace(path, "before", 6, 0600, &err), err);
+    ck_ok(file_publishv(path, parts, 3, 0640, &err), err);
+    ck_ok(file_read(path, 100, &got, &len, &err), err);
+    ck_assert_str_eq(got, "one");
+    ck_assert_int_eq(stat(path, &st), 0);
+    ck_assert_int_eq(st.st_mode & 0777, 0640);
+    ck_ok(file_sync(path, &err), err);
+    ck_ok(file_sync(dir, &err), err);
+    ck_fails(file_sync(missing, &err), AS_E_NOT_FOUND, err, "none");
+}
+END_TEST
+
 START_TEST(full_disk_is_named)
 {
     struct as_err err;
@@ -76,6 +97,7 @@ Suite *test_suite(void)
     TCase *t = tcase_create("file");
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, replace_and_read);
+    tcase_add_test(t, publish_and_sync);
     tcase_add_test(t, full_disk_is_named);
     tcase_add_test(t, folders);
     suite_add_tcase(s, t);

@@ -367,7 +367,9 @@ START_TEST(signatures)
     ck_assert(!share("\"model\":{\"norm\":\"batch\"}",
                      "\"model\":{\"norm\":\"batch\",\"layers\":[65]}", &digits));
     ck_assert(share("\"augment\":{\"pad\":2}", "\"augment\":{\"flip\":0.5}", &mnist));
+    ck_assert(share("\"augment\":{\"cutout\":0}", "\"augment\":{\"flip\":0.5}", &mnist));
     ck_assert(!share("", "\"augment\":{\"flip\":0.5}", &mnist));
+    ck_assert(share("", "\"augment\":{\"flip\":0}", &digits));
     ck_assert(
         !share("\"model\":{\"kind\":\"cnn\"}", "\"model\":{\"kind\":\"cnn\",\"width\":7}", &mnist));
     ck_assert(!share("\"model\":{\"kind\":\"transformer\"}",

@@ -350,6 +350,11 @@ START_TEST(against_data)
     ck_assert(train_spec_request(&s, "val_auc"));
     ck_fails(train_spec_check(&s, &d, "", &err), AS_E_INVAL, err, "/metrics: found val_auc");
     s.n_metrics = 0;
+    ck_assert(train_spec_request(&s, "val_r2") && train_spec_request(&s, "lr"));
+    ck_ok(train_spec_check(&s, &d, "", &err), err);
+    ck_assert(train_spec_request(&s, "val_accuracy")); /* stands, but for others */
+    ck_fails(train_spec_check(&s, &d, "", &err), AS_E_INVAL, err, "/metrics: found val_accuracy");
+    s.n_metrics = 0;
     s.loss = TRAIN_CROSS_ENTROPY;
     ck_fails(train_spec_check(&s, &d, "", &err), AS_E_INVAL, err, "expected mse, huber or bce");
     s.loss = TRAIN_LOSS_AUTO;
@@ -399,7 +404,9 @@ START_TEST(metrics)
     ck_assert(train_spec_can_report(DATASET_CLASSIFICATION, "val_auc"));
     ck_assert(!train_spec_can_report(DATASET_REGRESSION, "val_auc"));
     ck_assert(train_spec_request(&s, "val_auc") && train_spec_request(&s, "val_error"));
-    ck_assert_uint_eq(s.n_metrics, 1);
+    for (const char *const *m = train_spec_metrics(DATASET_TASK_AUTO); *m; m++)
+        ck_assert(train_spec_request(&s, *m) && s.n_metrics <= TRAIN_MAX_EXTRA_METRICS);
+    ck_assert_uint_eq(s.n_metrics, TRAIN_MAX_EXTRA_METRICS);
     ck_assert(train_spec_reports(&s, DATASET_CLASSIFICATION, "val_auc"));
     ck_assert(!train_spec_reports(&s, DATASET_REGRESSION, "val_auc"));
     ck_assert(!train_spec_request(&s, "latency_ms"));

@@ -53,7 +53,8 @@ void case_expect(const struct case_run *r, size_t place, const float *want, floa
 /* Every place, outputs and inputs: both sides alike, NaN like NaN. */
 void case_same(const struct case_run *r);
 
-/* K = 0 to 3 members, inputs shared or not, on both sides; whole buffers must be alike. */
+/* K = 0 to 3 members (0 and 3 on an emulated device), inputs shared or not, on both sides; whole
+ * buffers must be alike. */
 void case_twin(const struct case_op *op);
 
 /* Five members in one call against each alone, in buffers of their own: equal bits on each side. */
@@ -61,7 +62,8 @@ void case_slots(const struct case_op *op);
 
 /* d (sum of `out` times c) / d `in`, by central differences of op->call, against what `backward`
  * leaves in `grad`, on each side; c lies in `dout`, or is 1 when dout is CASE_PLACES. `bound` is
- * what the two may differ by. */
+ * what the two may differ by. On an emulated device (ASSAY_TEST_EMULATED) on the oracle
+ * alone: these are thousands of calls, and case_twin holds the two against each other. */
 struct case_gradient {
     case_call *backward;
     size_t in, grad, out, dout;

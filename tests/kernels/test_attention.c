@@ -74,9 +74,9 @@ static struct case_op attend_op(const struct attend_shape *s, case_call *call, f
 START_TEST(attention)
 {
     static const struct attend_shape shapes[] = {
-        {0, 2, 3, 4},   {2, 0, 3, 4},   {2, 2, 0, 4},  {1, 2, 5, 0},  {1, 1, 1, 1},
-        {3, 2, 1, 5},   {2, 3, 7, 1},   {1, 1, 63, 8}, {2, 1, 64, 4}, {1, 2, 65, 3},
-        {1, 1, 130, 5}, {2, 4, 16, 33}, {1, 1, 9, 70}};
+        {0, 2, 3, 4},   {2, 0, 3, 4},   {2, 2, 0, 4},  {1, 2, 5, 0},    {1, 1, 1, 1},
+        {3, 2, 1, 5},   {2, 3, 7, 1},   {1, 1, 63, 8}, {2, 1, 64, 4},   {1, 2, 65, 3},
+        {1, 1, 130, 5}, {2, 4, 16, 33}, {1, 1, 9, 70}, {1, 1, 40, 130}, {1, 1, 35, 256}};
     for (size_t i = 0; i < AS_ARRAY_LEN(shapes); i++) {
         struct case_op op = attend_op(&shapes[i], attend_both, 2);
         case_twin(&op);
@@ -183,7 +183,7 @@ START_TEST(attention_work_is_bounded)
     size_t once = backend_attention_work(twin_backend(1), &a);
     a.seq *= 2;
     ck_assert_uint_le(backend_attention_work(twin_backend(1), &a), 2 * once);
-    ck_assert_uint_le(once, 2u << 20);
+    ck_assert_uint_le(once, (size_t)64 * 16 * 4096); /* a figure per row of each head */
 }
 END_TEST
 

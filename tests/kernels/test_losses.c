@@ -248,7 +248,7 @@ START_TEST(top5_by_hand)
 }
 END_TEST
 
-/* Weights of 0: such rows count nothing; only such rows, or infinite logits, make NaN. */
+/* Weights of 0: such rows count nothing, nor does a batch of such rows alone. */
 START_TEST(weights_of_zero)
 {
     struct loss_shape s = {.batch = 3, .width = 4, .weighted = true, .smooth = true};
@@ -266,7 +266,7 @@ START_TEST(weights_of_zero)
         twin_set_i32(&r.at[LABELS], 0, 1, 0);
         case_do(&r, op.call);
         case_same(&r);
-        ck_assert_float_nan(twin_get_f32(&r.at[LOSS], 1, 0, 0));
+        ck_assert_float_eq(twin_get_f32(&r.at[LOSS], 1, 0, 0), 0);
         twin_set_i32(&r.at[LABELS], 0, 1, 4); /* out of range: in no sum */
         twin_set_i32(&r.at[LABELS], 0, 0, 3);
         case_do(&r, op.call);
@@ -274,6 +274,23 @@ START_TEST(weights_of_zero)
         ck_assert(isfinite(twin_get_f32(&r.at[ROW_LOSS], 1, 0, 0)));
         ck_assert_float_nan(twin_get_f32(&r.at[ROW_LOSS], 1, 0, 1));
     }
+}
+END_TEST
+
+START_TEST(outputs_of_weight_zero)
+{
+    struct loss_shape s = {.batch = 3, .width = 1, .weighted = true};
+    struct case_op op = loss_op(&s, bce);
+    struct case_run r = case_make(&op, 1, false);
+    case_put(&r, WEIGHTS, (const float[]){0, 2});
+    case_put(&r, TARGET, (const float[]){0, 0, 0});
+    case_do(&r, op.call);
+    case_same(&r);
+    ck_assert_float_eq(twin_get_f32(&r.at[LOSS], 1, 0, 0), 0);
+    case_put(&r, TARGET, (const float[]){0, 1, 0});
+    case_do(&r, op.call);
+    case_same(&r);
+    ck_assert(isfinite(twin_get_f32(&r.at[LOSS], 1, 0, 0)));
 }
 END_TEST
 
@@ -420,6 +437,7 @@ Suite *test_suite(void)
     tcase_add_test(c, huber_as_torch);
     tcase_add_test(c, top5_by_hand);
     tcase_add_test(c, weights_of_zero);
+    tcase_add_test(c, outputs_of_weight_zero);
     tcase_add_test(c, binary_extremes);
     tcase_add_test(c, huber_extremes);
     tcase_add_test(c, sigmoid_matches);

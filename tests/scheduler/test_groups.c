@@ -118,13 +118,61 @@ START_TEST(memory_measurements_and_the_document_bound)
     ck_assert_uint_eq(list.n, 4);
     ck_assert_int_eq(list.rows[0].max_members, 4);
     const struct measured_shape measured[] = {{"another", 1}, {list.rows[0].shape, 3}};
+    req.memory_bytes = 0;
     req.measured = measured;
     req.n_measured = 2;
-    ck_assert_uint_eq(take(&req).n, 3);
-    req.memory_bytes = 1; /* not even one has room: it is tried, alone */
+    ck_assert_uint_eq(take(&req).n, 6); /* the document's word overrules the measurement */
+    req.memory_bytes = 1;               /* not even one has room: it is tried, alone */
     list = take(&req);
     ck_assert_uint_eq(list.n, 1);
     ck_assert_ptr_null(list.rows[0].group);
+}
+END_TEST
+
+/* Where the document does not say, the runner does; it wants 8 of what it has not measured. */
+START_TEST(the_runner_chooses_where_the_document_does_not)
+{
+    make_train("a", "random", "8", "'max_trials': 400", "");
+    int64_t e = make_runner(&s, "r", 9);
+    struct claim_request req = {.runner = "r", .epoch = e, .max_trials = 1, .members = 64};
+    struct claim_list list = take(&req);
+    ck_assert_uint_eq(list.n, 8);
+    ck_assert_int_eq(list.rows[0].max_members, 8);
+    char shape[SHAPE_MAX];
+    snprintf(shape, sizeof shape, "%s", list.rows[0].shape);
+    struct measured_shape measured[] = {{"another", 64}, {shape, 3}};
+    req.measured = measured;
+    req.n_measured = 2;
+    ck_assert_uint_eq(take(&req).n, 3);
+    measured[1].members = 32;
+    list = take(&req);
+    ck_assert_uint_eq(list.n, 32);
+    ck_assert_int_eq(list.rows[31].max_members, 32);
+    req.members = 20; /* --group */
+    ck_assert_uint_eq(take(&req).n, 20);
+    for (int i = 0; i < 12; i++)
+        done(&list.rows[i], 1);
+    ck_assert_uint_eq(refill("r", e, list.rows[0].group, 12).n, 12); /* which says no more of it */
+}
+END_TEST
+
+START_TEST(methods_that_learn_have_small_groups)
+{
+    make_train("a", "gp", "8", "'max_trials': 99", "");
+    int64_t e = make_runner(&s, "r", 9);
+    struct claim_list list = take_group("r", e, 1, 32);
+    ck_assert_uint_eq(list.n, 4);
+    const struct measured_shape measured[] = {{list.rows[0].shape, 32}};
+    struct claim_request req = {.runner = "r",
+                                .epoch = e,
+                                .max_trials = 1,
+                                .members = 32,
+                                .measured = measured,
+                                .n_measured = 1};
+    ck_assert_uint_eq(take(&req).n, 4);
+    change("a", "{'state': 'cancelled'}");
+    make_train("b", "gp", "8", "'max_trials': 99", ", 'resources': {'group': 7}");
+    ck_assert_uint_eq(take_group("r", e, 1, 32).n, 7);
 }
 END_TEST
 
@@ -415,7 +463,7 @@ START_TEST(groups_outlive_an_epoch)
     ck_assert_int_eq(list.rows[0].number, 3);
     ck_ok(runner_leave(s.db, "r", reg.epoch, &err), err); /* released: they may share again */
     e = make_runner(&s, "q", 2);
-    ck_assert_uint_eq(take_group("q", e, 1, 9).n, 3 + 6);
+    ck_assert_uint_eq(take_group("q", e, 1, 9).n, 3 + 5);
     list = take_group("q", e, 1, 9);
     ck_assert_uint_eq(list.n, 1);
     ck_assert_int_eq(list.rows[0].number, 2);
@@ -467,6 +515,8 @@ Suite *test_suite(void)
     tcase_add_test(c, alone_when_nobody_asks);
     tcase_add_test(c, slots_are_filled_evenly);
     tcase_add_test(c, memory_measurements_and_the_document_bound);
+    tcase_add_test(c, the_runner_chooses_where_the_document_does_not);
+    tcase_add_test(c, methods_that_learn_have_small_groups);
     tcase_add_test(c, limits_hold_within_a_group);
     tcase_add_test(c, gpus_count_once);
     tcase_add_test(c, other_shapes_wait_in_the_queue);

@@ -113,7 +113,7 @@ START_TEST(a_patient_claim_gets_a_whole_group)
     struct suggester *sg = NULL;
     const struct suggester_opts opts = {.threads = 1, .patience_ms = -1};
     ck_ok(suggester_create(s.db, &opts, &sg, &err), err);
-    make_train("a", "gp", "8", "'max_trials': 30", "");
+    make_train("a", "gp", "8", "'max_trials': 30", ", 'resources': {'group': 6}");
     int64_t e = make_runner(&s, "r", 3);
     struct claim_list list = {0};
     struct claim_request req = {

@@ -135,6 +135,7 @@ static as_status add_group_locked(struct agent *a, const struct claimed *c, stru
     if (st != AS_OK)
         return st;
     memcpy(g->gpu_taken, taken, sizeof taken);
+    g->asked_for = group_sizes_next(&a->sizes, g->shape);
     for (size_t i = 0; i < OPTIONS_MAX_GPUS; i++)
         a->gpu_busy[i] |= taken[i];
     *ret = a->groups[a->n_groups++] = as_steal(g);

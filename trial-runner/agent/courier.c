@@ -145,6 +145,14 @@ static as_status deliver_trouble(struct outbox *o, const char *why, struct as_er
     return outbox_result(o, err);
 }
 
+/* The result on disk, and before it what it speaks of. */
+static as_status keep(const struct outbox *o, struct as_err *err)
+{
+    as_status st = outbox_sync_artifacts(o, err);
+    as_status written = spool_write(o->attempt->dir, &o->attempt->result, err);
+    return written == AS_OK ? st : written;
+}
+
 /* Write the result down, then send everything until the server has it. True when nothing is left to
  * do for this attempt, also by a later runner. */
 static bool deliver(struct outbox *o)
@@ -153,7 +161,7 @@ static bool deliver(struct outbox *o)
     struct as_err err = {0};
     if (a->result.outcome == OUTCOME_NONE || attempt_asked(a) == STOP_DROPPED)
         return true;
-    if (!a->recovered && spool_write(a->dir, &a->result, &err) < 0)
+    if (!a->recovered && keep(o, &err) < 0)
         log_write(LOG_WARN, "a result cannot be spooled", "%s error=\"%s\"", a->label, err.msg);
     for (int unreadable = 0;;) {
         as_status st = deliver_parts(o, &err);

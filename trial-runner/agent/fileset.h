@@ -40,6 +40,9 @@ typedef void (*fileset_skip_fn)(void *arg, const char *path, const char *why);
 AS_MUST_CHECK as_status fileset_scan(const char *dir, struct fileset *s, fileset_skip_fn skip,
                                      void *arg, struct as_err *err);
 
+/* Make the files durable. AS_E_NOT_FOUND, AS_E_IO, AS_E_NOMEM. */
+AS_MUST_CHECK as_status fileset_sync(const struct fileset *s, const char *dir, struct as_err *err);
+
 /* Same paths, sizes, times and inodes? */
 bool fileset_same(const struct fileset *a, const struct fileset *b);
 

@@ -28,6 +28,7 @@ struct group {
     char *id, *shape;
     char *dir;           /* WORK/trials/.groups/ID: job.json; the process's ASSAY_REPORT is in it */
     int64_t max_members; /* K */
+    int64_t asked_for;   /* what this runner wanted for its shape when it was made */
     char *gpus;          /* for CUDA_VISIBLE_DEVICES */
     bool gpu_taken[OPTIONS_MAX_GPUS];
 

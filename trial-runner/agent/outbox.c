@@ -350,6 +350,18 @@ as_status outbox_artifacts(struct outbox *o, struct as_err *err)
     return st < 0 || now.n == 0 ? st : put_files(o, dir, &now, "artifact", false, err);
 }
 
+as_status outbox_sync_artifacts(const struct outbox *o, struct as_err *err)
+{
+    AS_AUTO(fileset_done) struct fileset now = {0};
+    AS_AUTO(as_freep) char *dir = file_join(o->attempt->dir, "artifacts");
+    if (!dir)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    as_status st = fileset_scan(dir, &now, NULL, NULL, err);
+    if (st == AS_OK && now.n > 0)
+        st = fileset_sync(&now, dir, err);
+    return st == AS_E_INVAL ? AS_OK : st; /* a folder that cannot be read holds nothing of use */
+}
+
 as_status outbox_result(struct outbox *o, struct as_err *err)
 {
     const struct result *r = &o->attempt->result;

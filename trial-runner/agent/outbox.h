@@ -49,6 +49,9 @@ AS_MUST_CHECK as_status outbox_log(struct outbox *o, struct as_err *err);
 AS_MUST_CHECK as_status outbox_checkpoints(struct outbox *o, struct as_err *err);
 AS_MUST_CHECK as_status outbox_artifacts(struct outbox *o, struct as_err *err);
 
+/* Make the artifacts durable, as the result will be: a later runner may have to send them. */
+AS_MUST_CHECK as_status outbox_sync_artifacts(const struct outbox *o, struct as_err *err);
+
 /* Put the log of the attempt's result, then complete it. */
 AS_MUST_CHECK as_status outbox_result(struct outbox *o, struct as_err *err);
 

@@ -160,18 +160,28 @@ static void end_member(struct attempt *t, int exit_code, const char *error)
     attempt_end(t, v.outcome, &v.exit_code, str_cstr(&v.reason));
 }
 
+/* A group that is as large as this runner wanted it, where more would now be tried, takes no more
+ * members: the next one is larger. */
+static void note_throughput(struct agent *a, struct group *g, const struct control_event *e)
+{
+    struct as_err err = {0};
+    pthread_mutex_lock(&a->lock);
+    as_status st = group_sizes_note(&a->sizes, g->shape, e->members, e->rows_per_second, &err);
+    if (g->max_members == g->asked_for && group_sizes_next(&a->sizes, g->shape) > g->max_members)
+        g->closed = true;
+    pthread_mutex_unlock(&a->lock);
+    if (st != AS_OK)
+        log_write(LOG_WARN, "a throughput is not kept", "error=\"%s\"", err.msg);
+}
+
 static void on_group_event(void *arg, struct group *g, const struct control_event *e)
 {
     struct loop *l = arg;
     char id[GROUP_MEMBER_ID_SIZE];
-    if (e->kind == CONTROL_THROUGHPUT) {
-        struct as_err err = {0};
-        pthread_mutex_lock(&l->agent->lock);
-        if (group_sizes_note(&l->agent->sizes, g->shape, e->members, e->rows_per_second, &err) !=
-            AS_OK)
-            log_write(LOG_WARN, "a throughput is not kept", "error=\"%s\"", err.msg);
-        pthread_mutex_unlock(&l->agent->lock);
-    }
+    if (e->kind == CONTROL_THROUGHPUT)
+        note_throughput(l->agent, g, e);
+    if (e->kind == CONTROL_STARTED)
+        log_write(LOG_DEBUG, "member trains", "trial=%s step=%lld", e->id, (long long)e->step);
     if (e->kind != CONTROL_ENDED)
         return;
     for (size_t i = 0; i < l->n; i++) {

@@ -127,7 +127,8 @@ static as_status write_preprocessing(const char *folder, const struct cell_setup
     AS_AUTO(as_freep) char *text = record ? json_format_pretty(record) : NULL;
     if (!path || !text)
         return as_fail(err, AS_E_NOMEM, "out of memory");
-    return file_replace(path, text, strlen(text), 0644, err);
+    const struct iovec part = {text, strlen(text)};
+    return file_publishv(path, &part, 1, 0644, err);
 }
 
 as_status artifacts_write(struct cell *c, struct backend *lane, size_t slot, struct as_err *err)

@@ -6,6 +6,7 @@ void cell_free(struct cell *c)
 {
     if (!c)
         return;
+    replay_done(&c->replay);
     losses_free(c->losses);
     turns_free(c->turns);
     batches_free(c->batches);
@@ -25,8 +26,7 @@ void cell_free(struct cell *c)
 
 static bool augments(const struct member *m)
 {
-    const struct train_augment_spec *a = &m->spec.augment;
-    return m->plan->input == NET_IMAGES && (a->pad > 0 || a->flip > 0 || a->cutout > 0);
+    return net_augments(&m->spec, m->plan->input);
 }
 
 static struct optimizer_needs needs_of(const struct member *m, size_t slots)
@@ -251,17 +251,27 @@ static as_status augment(struct cell *c, struct backend *lane, size_t first, siz
     return backend_augment(lane, &a, err);
 }
 
-as_status cell_step(struct cell *c, struct backend *lane, size_t first, size_t n, size_t at,
-                    struct as_err *err)
+/* A step's host values: all of them are in its key. */
+struct step {
+    struct cell *c;
+    struct backend *lane;
+    size_t first, n, rows;
+    struct range r;
+};
+
+static as_status make_calls(void *arg, struct as_err *err)
 {
-    size_t micro = c->plan->max_rows, left = c->setup->data->n_train - at * micro;
-    struct range r = range_of(c, first, n, at);
+    const struct step *s = arg;
+    struct cell *c = s->c;
+    struct backend *lane = s->lane;
+    size_t first = s->first, n = s->n;
+    struct range r = s->r;
     struct turn turn = turns_now(c->turns);
     struct batch b;
     as_status st = turns_take(c->turns, lane, first, n, err);
     if (st == AS_OK)
-        st = batches_train(c->batches, lane, first, n, turn.at, micro, left < micro ? left : micro,
-                           &b, err);
+        st =
+            batches_train(c->batches, lane, first, n, turn.at, c->plan->max_rows, s->rows, &b, err);
     if (st == AS_OK && c->batches->augmented)
         st = augment(c, lane, first, n, &turn, &b, err);
     if (st != AS_OK)
@@ -282,4 +292,26 @@ as_status cell_step(struct cell *c, struct backend *lane, size_t first, size_t n
     if (st == AS_OK)
         st = optimizer_step(c->optimizer, lane, first, n, &turn, r.needs, r.due, err);
     return st;
+}
+
+static unsigned flags_of(const struct range *r)
+{
+    const bool flags[] = {r->needs.second, r->needs.norms,   r->needs.accumulate,  r->needs.average,
+                          r->needs.clip,   r->use.smoothing, r->use.class_weights, r->use.top5,
+                          r->due,          r->dropout};
+    unsigned bits = 0;
+    for (size_t i = 0; i < AS_ARRAY_LEN(flags); i++)
+        bits |= (unsigned)flags[i] << i;
+    return bits;
+}
+
+as_status cell_step(struct cell *c, struct backend *lane, size_t first, size_t n, size_t at,
+                    struct as_err *err)
+{
+    size_t micro = c->plan->max_rows, left = c->setup->data->n_train - at * micro;
+    struct step s = {c, lane, first, n, left < micro ? left : micro, range_of(c, first, n, at)};
+    struct replay_key key = {first, n, s.rows, flags_of(&s.r)};
+    if (lane != c->setup->be) /* a lane of the host */
+        return make_calls(&s, err);
+    return replay_step(&c->replay, lane, key, make_calls, &s, err);
 }

@@ -20,6 +20,7 @@
 #include "trial-runner/train/member.h"
 #include "trial-runner/train/model.h"
 #include "trial-runner/train/optimizer.h"
+#include "trial-runner/train/replay.h"
 #include "trial-runner/train/turns.h"
 
 /* What all cells of a process share; borrowed. */
@@ -45,6 +46,7 @@ struct cell {
     struct buf *seed;                /* [slots, 2] I32 */
     struct buf *rate;                /* [slots]: of dropout */
     struct buf *pad, *flip, *cutout; /* [slots]: augmentation */
+    struct replay replay;            /* steps that the device has recorded */
 };
 
 /* A cell of `slots` for members of m's signature. With one slot it has just what m needs; with

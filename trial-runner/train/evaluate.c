@@ -200,8 +200,8 @@ static as_status figures(const struct cell *c, size_t slot, size_t k, const stru
     }
     e->accuracy = (double)correct / places;
     e->error = (places - (double)correct) / places;
-    if (member_wants(c->member[slot], "val_top5"))
-        e->top5 = (double)top5 / places;
+    if (member_wants(c->member[slot], "val_top5")) /* under bce there are two classes */
+        e->top5 = c->setup->loss == TRAIN_BCE ? 1 : (double)top5 / places;
     if (d->context) {
         e->log_loss = e->loss; /* text has no class weights */
         return AS_OK;

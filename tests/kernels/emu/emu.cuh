@@ -5,8 +5,8 @@
  * until it reaches a barrier, a shuffle or its end. So what a missing barrier leaves to chance on a
  * device is read before it was written here, in one of the two orders (ASSAY_EMU_ORDER=reverse runs
  * blocks, warps and lanes backwards). Memory of the device is the host's, filled with NaN when
- * allocated; shared memory is filled with NaN at the begin of each block (under ASan it is left,
- * and guarded instead).
+ * allocated (its first MiB); shared memory is filled with NaN at the begin of each block (under
+ * ASan it is left, and guarded instead).
  *
  * What a device would forbid, or would hang on, ends the program with a message: a barrier that not
  * all threads of the block reach, a shuffle that not all lanes of a warp take part in. Grids and
@@ -65,19 +65,23 @@ extern struct emu_place emu_here;
 /* All threads of the block. */
 void __syncthreads(void);
 
-/* All lanes of the warp: each gives `size` bytes, and gets those of lane `from`. */
+/* All lanes of the warp: each puts a value at its place, and sees those of all until it puts
+ * another. */
 #define EMU_WARP 32
-#define EMU_EXCHANGE_MAX 16
-void emu_exchange(unsigned mask, const void *value, size_t size, unsigned from, void *ret);
+struct emu_words {
+    uint64_t lane[EMU_WARP];
+};
+const struct emu_words *emu_exchange(unsigned mask, uint64_t value);
 
 unsigned emu_lane(void);
 
 template <typename T> static inline T __shfl_sync(unsigned mask, T value, int from)
 {
-    T ret;
-    static_assert(sizeof(T) <= EMU_EXCHANGE_MAX, "too wide for a shuffle");
-    emu_exchange(mask, &value, sizeof(T), (unsigned)from % EMU_WARP, &ret);
-    return ret;
+    static_assert(sizeof(T) <= sizeof(uint64_t), "too wide for a shuffle");
+    uint64_t word = 0;
+    memcpy(&word, &value, sizeof(T));
+    memcpy(&value, &emu_exchange(mask, word)->lane[(unsigned)from % EMU_WARP], sizeof(T));
+    return value;
 }
 
 template <typename T> static inline T __shfl_xor_sync(unsigned mask, T value, int by)

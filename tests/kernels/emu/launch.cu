@@ -24,7 +24,7 @@ struct thread {
 };
 
 struct warp {
-    char value[2][EMU_WARP][EMU_EXCHANGE_MAX];
+    struct emu_words half[2];
 };
 
 static std::mutex one_launch; /* guards everything below: one block runs at a time */
@@ -72,32 +72,29 @@ unsigned emu_lane(void)
     return (unsigned)(running % EMU_WARP);
 }
 
-void emu_exchange(unsigned mask, const void *value, size_t size, unsigned from, void *ret)
+const struct emu_words *emu_exchange(unsigned mask, uint64_t value)
 {
-    struct warp *w = &warps[running / EMU_WARP];
-    unsigned half = threads[running].parity;
+    struct emu_words *w = &warps[running / EMU_WARP].half[threads[running].parity];
     if (mask != 0xffffffffu)
         die("a shuffle with the mask %#x: only whole warps are modelled", mask);
-    memcpy(w->value[half][emu_lane()], value, size);
-    threads[running].parity = 1 - half;
+    w->lane[emu_lane()] = value;
+    threads[running].parity ^= 1;
     wait_as(IN_WARP);
-    memcpy(ret, w->value[half][from], size);
-}
-
-int __any_sync(unsigned mask, int yes)
-{
-    int any = 0;
-    for (int step = 0; step < EMU_WARP; step++)
-        any |= __shfl_sync(mask, yes, step) != 0;
-    return any;
+    return w;
 }
 
 unsigned __ballot_sync(unsigned mask, int yes)
 {
+    const struct emu_words *w = emu_exchange(mask, yes != 0);
     unsigned bits = 0;
-    for (int step = 0; step < EMU_WARP; step++)
-        bits |= (unsigned)(__shfl_sync(mask, yes, step) != 0) << step;
+    for (int i = 0; i < EMU_WARP; i++)
+        bits |= (unsigned)w->lane[i] << i;
     return bits;
+}
+
+int __any_sync(unsigned mask, int yes)
+{
+    return __ballot_sync(mask, yes) != 0;
 }
 
 /* ---- the scheduler ---- */

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#define POISON_MAX ((size_t)1 << 20) /* what of a new buffer is filled with NaN */
+
 struct emu_graph {
     std::vector<std::function<void()>> ops;
 };
@@ -101,7 +103,7 @@ cudaError_t emu_malloc(void **ret, size_t size)
         return refused(recording);
     if (posix_memalign(ret, 256, size > 0 ? size : 1) != 0)
         return fails(cudaErrorMemoryAllocation);
-    memset(*ret, 0xff, size);
+    memset(*ret, 0xff, size < POISON_MAX ? size : POISON_MAX);
     return cudaSuccess;
 }
 

@@ -90,6 +90,8 @@ START_TEST(changes_are_seen_and_digests_kept)
     JSON_AUTO j = fileset_to_json(&c, "checkpoint");
     ck_assert_str_eq(json_string_value(json_object_get(j, "kind")), "checkpoint");
     ck_assert_uint_eq(json_array_size(json_object_get(j, "files")), 1);
+    ck_ok(fileset_sync(&c, dir, &err), err);
+    ck_fails(fileset_sync(&c, "/no/such/folder", &err), AS_E_NOT_FOUND, err, "no/such");
     ck_ok(fileset_scan("/no/such/folder", &none, NULL, NULL, &err), err);
     ck_assert_uint_eq(none.n, 0);
 }

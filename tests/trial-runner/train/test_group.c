@@ -84,6 +84,15 @@ START_TEST(fused_as_alone_in_lockstep)
 }
 END_TEST
 
+/* The device's kernels, emulated: one cell, whose steps are recorded as graphs. Not on a real one,
+ * where cuBLAS may choose by the number of members. */
+START_TEST(fused_as_alone_on_a_device)
+{
+    if (getenv("ASSAY_TEST_EMULATED") != NULL)
+        equals_solo("cuda", (size_t[]){1}, 1);
+}
+END_TEST
+
 START_TEST(alone_with_many_threads)
 {
     rig_job(&rig, "one", (const struct trial *[]){&mixed[0]}, 1, 1);
@@ -200,6 +209,11 @@ Suite *test_suite(void)
     tcase_add_test(t, padded_widths);
     tcase_add_test(t, one_diverges_the_others_go_on);
     tcase_add_test(t, a_bad_member_does_not_touch_the_others);
+    suite_add_tcase(s, t);
+    t = tcase_create("device");
+    tcase_set_timeout(t, 120);
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_test(t, fused_as_alone_on_a_device);
     suite_add_tcase(s, t);
     return s;
 }

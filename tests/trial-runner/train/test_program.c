@@ -1,5 +1,6 @@
 /* assay-train as the runner sees it: a child with files, an environment, signals and an exit code.
  */
+#include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -344,6 +345,57 @@ START_TEST(target_that_is_no_number)
 }
 END_TEST
 
+/* Threads of the child after its first epoch; it is stopped then. */
+static size_t threads_of_child(void)
+{
+    char path[64], line[512];
+    size_t n = 0;
+    child_start(&child, "1", NULL);
+    ck_assert_ptr_nonnull(child_line(&child, line, sizeof line));
+    (void)snprintf(path, sizeof path, "/proc/%d/task", (int)child.pid);
+    DIR *dir = opendir(path);
+    ck_assert_ptr_nonnull(dir);
+    for (struct dirent *e; (e = readdir(dir));)
+        n += e->d_name[0] != '.';
+    closedir(dir);
+    ck_assert_int_eq(kill(child.pid, SIGTERM), 0);
+    ck_assert_int_eq(child_wait(&child), 75);
+    return n;
+}
+
+/* Threads of OpenBLAS would wait for their memory for ever where there is little, and the process
+ * for them. */
+START_TEST(no_threads_of_openblas)
+{
+    digits_job("\"epochs\":100000");
+    ck_assert_int_eq(setenv("ASSAY_THREADS", "1", 1), 0);
+    ck_assert_int_eq(setenv("OPENBLAS_NUM_THREADS", "1", 1), 0);
+    size_t expected = threads_of_child();
+    ck_assert_int_eq(unsetenv("OPENBLAS_NUM_THREADS"), 0);
+    AS_AUTO(as_freep) char *checkpoint = file_join(child.dir, "checkpoints");
+    ck_ok(file_remove_tree(checkpoint, &err), err);
+    ck_assert_uint_eq(threads_of_child(), expected);
+    ck_assert_int_eq(unsetenv("ASSAY_THREADS"), 0);
+}
+END_TEST
+
+START_TEST(top5_of_two_classes_under_bce)
+{
+    char data[300], line[512];
+    child_write(&child, "t.csv", "a,b\n1,x\n2,y\n3,x\n4,y\n5,x\n6,y\n", 28);
+    (void)snprintf(data, sizeof data,
+                   "\"format\":\"csv\",\"task\":\"classification\",\"target\":\"b\",\"rows\":6,"
+                   "\"features\":1,\"outputs\":2,\"classes\":[\"x\",\"y\"],"
+                   "\"paths\":{\"table\":\"%s/t.csv\"}",
+                   child.dir);
+    write_job("\"dataset\":\"t\",\"epochs\":1,\"loss\":\"bce\",\"metrics\":[\"val_top5\"]", data);
+    child_start(&child, "1", NULL);
+    ck_assert_ptr_nonnull(child_line(&child, line, sizeof line));
+    ck_assert_double_eq(field(line, "val_top5"), 1);
+    ck_assert_int_eq(child_wait(&child), 0);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *s = suite_create("train_program");
@@ -359,6 +411,8 @@ Suite *test_suite(void)
     tcase_add_test(t, divergence);
     tcase_add_test(t, bad_jobs);
     tcase_add_test(t, target_that_is_no_number);
+    tcase_add_test(t, no_threads_of_openblas);
+    tcase_add_test(t, top5_of_two_classes_under_bce);
     suite_add_tcase(s, t);
     return s;
 }

@@ -90,7 +90,7 @@ export type SweepDocument = {
   resources?: {
     gpus?: number;
     ranks?: 1;
-    /** How many trials of one shape may train in one process; 1: each alone */
+    /** How many trials of one shape train in one process; 1: each alone. Left out: as many as the runner finds best, 4 at most for methods that learn */
     group?: number;
   };
   /** false for none */
@@ -575,7 +575,7 @@ export type Claim = {
     group: string;
     members: number;
   };
-  /** Where the runner's throughput stopped to rise: a group of that shape gets no more members */
+  /** How many members the runner wants in a group of that shape, by the throughput that it measured; 8 for others. resources.group overrules it */
   measured?: {
     shape: string;
     members: number;
@@ -589,7 +589,7 @@ export type TrialGroup = {
   /** The signature of the tensors: equal texts may share a group */
   shape: string;
   bytes_per_member: number;
-  /** At most so many at a time: the least of resources.group, Claim.members, memory_bytes / bytes_per_member, and measured */
+  /** At most so many at a time: resources.group, else measured; within Claim.members and memory_bytes / bytes_per_member */
   max_members: number;
 };
 

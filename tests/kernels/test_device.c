@@ -1,0 +1,210 @@
+/* What only a device offers: recorded graphs, and products with bfloat16 factors. On the host both
+ * are refused, which is held here too. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "tests/kernels/twin.h"
+
+enum { K = 2, ROWS = 12, BATCH = 4, IN = 3, OUT = 5, STEPS = 6 };
+
+static bool on_device(void)
+{
+    return strcmp(backend_name(twin_backend(1)), "cuda") == 0;
+}
+
+/* One training step of a linear layer, all of whose changing figures lie in buffers. */
+struct step {
+    struct backend *be;
+    struct tick_args tick;
+    struct gather_args x, y;
+    struct linear_args layer;
+    struct linear_grads grads;
+    struct mse_args loss;
+    struct opt_args opt;
+    struct tensor pred;
+    struct twin params, losses, count, clock;
+};
+
+static struct tensor floats(int side, size_t n, float lo, float hi, struct twin *ret)
+{
+    *ret = twin_f32(K, n, false, lo, hi);
+    return twin_at(ret, side);
+}
+
+static struct tensor zeros(int side, size_t n, struct twin *ret)
+{
+    *ret = twin_i32(K, n, false, 0, 1);
+    return twin_at(ret, side);
+}
+
+static void step_make(struct step *s, int side)
+{
+    struct twin t;
+    size_t n = IN * OUT;
+    *s = (struct step){.be = twin_backend(side)};
+    struct tensor at = zeros(side, 1, &s->clock), rate = floats(side, 1, 0, 1, &t);
+    s->tick = (struct tick_args){K, STEPS, 1, floats(side, STEPS, 0.1f, 0.3f, &t), at, rate};
+    t = twin_i32(K, ROWS, false, 0, ROWS);
+    struct tensor index = twin_at(&t, side);
+    s->x = (struct gather_args){.members = K,
+                                .rows = ROWS,
+                                .batch = BATCH,
+                                .width = IN,
+                                .src = floats(side, ROWS * IN, -1, 1, &t),
+                                .index = index,
+                                .dst = floats(side, BATCH * IN, 0, 1, &t)};
+    s->y = s->x;
+    s->y.width = OUT;
+    s->y.src = floats(side, ROWS * OUT, -1, 1, &t);
+    s->y.dst = floats(side, BATCH * OUT, 0, 1, &t);
+    struct tensor w = floats(side, n, -1, 1, &s->params), dw = floats(side, n, 0, 1, &t);
+    s->layer = (struct linear_args){K, BATCH, IN, OUT, s->x.dst, w, tensor_none()};
+    s->pred = floats(side, BATCH * OUT, 0, 1, &t);
+    struct tensor dy = floats(side, BATCH * OUT, 0, 1, &t);
+    s->loss = (struct mse_args){
+        .members = K,
+        .batch = BATCH,
+        .outputs = OUT,
+        .pred = s->pred,
+        .target = s->y.dst,
+        .dpred = dy,
+        .grad_scale = 1,
+        .out = {floats(side, BATCH, 0, 1, &t), floats(side, 1, 0, 1, &s->losses), 1, true}};
+    s->grads = (struct linear_grads){dy, tensor_none(), dw, tensor_none(), false};
+    s->opt = (struct opt_args){.members = K,
+                               .n = n,
+                               .kind = zeros(side, 1, &t), /* OPT_SGD */
+                               .params = w,
+                               .grads = dw,
+                               .m1 = floats(side, n, 0, 1, &t),
+                               .lr = rate,
+                               .step = zeros(side, 1, &s->count)};
+}
+
+static as_status step_run(const struct step *s, struct as_err *err)
+{
+    as_status st = backend_tick(s->be, &s->tick, err);
+    if (st < 0 || (st = backend_gather(s->be, &s->x, err)) < 0 ||
+        (st = backend_gather(s->be, &s->y, err)) < 0 ||
+        (st = backend_linear_forward(s->be, &s->layer, ACT_NONE, s->pred, tensor_none(), err)) <
+            0 ||
+        (st = backend_mse(s->be, &s->loss, err)) < 0 ||
+        (st = backend_linear_backward(s->be, &s->layer, &s->grads, err)) < 0)
+        return st;
+    return backend_optimize(s->be, &s->opt, err);
+}
+
+/* A graph run three times is the calls made three times: the clock, the learning rate and the
+ * weights are read anew. */
+START_TEST(graph_runs_as_the_calls)
+{
+    struct as_err err;
+    AS_AUTO(graph_freep) struct graph *g = NULL;
+    if (!on_device())
+        return;
+    struct step called, recorded;
+    step_make(&called, 1);
+    for (int i = 0; i < 3; i++)
+        ck_ok(step_run(&called, &err), err);
+    float params[K][IN * OUT], loss[K];
+    for (size_t k = 0; k < K; k++) {
+        loss[k] = twin_get_f32(&called.losses, 1, k, 0);
+        for (size_t i = 0; i < IN * OUT; i++)
+            params[k][i] = twin_get_f32(&called.params, 1, k, i);
+    }
+    twin_close();
+    twin_open(); /* the draws begin anew, so this one is filled as the first was */
+    step_make(&recorded, 1);
+    ck_ok(backend_graph_begin(recorded.be, &err), err);
+    ck_ok(step_run(&recorded, &err), err);
+    ck_ok(backend_graph_end(recorded.be, &g, &err), err);
+    ck_assert_int_eq(twin_get_i32(&recorded.clock, 1, 0, 0), 0); /* nothing was done yet */
+    for (int i = 0; i < 3; i++)
+        ck_ok(backend_graph_run(recorded.be, g, &err), err);
+    ck_assert_int_eq(twin_get_i32(&recorded.clock, 1, 1, 0), 3);
+    ck_assert_int_eq(twin_get_i32(&recorded.count, 1, 1, 0), 3);
+    for (size_t k = 0; k < K; k++) {
+        ck_assert(twin_get_f32(&recorded.losses, 1, k, 0) == loss[k]);
+        for (size_t i = 0; i < IN * OUT; i++)
+            ck_assert(twin_get_f32(&recorded.params, 1, k, i) == params[k][i]);
+    }
+    graph_freep(&g); /* before the back end */
+}
+END_TEST
+
+START_TEST(graph_refusals)
+{
+    struct as_err err;
+    struct graph *g = NULL;
+    struct backend *be = twin_backend(1);
+    if (!on_device()) {
+        ck_fails(backend_graph_begin(be, &err), AS_E_UNSUPPORTED, err, "records none");
+        ck_fails(backend_graph_end(be, &g, &err), AS_E_UNSUPPORTED, err, "records none");
+        return;
+    }
+    struct twin t = twin_f32(1, 4, false, 0, 1);
+    struct buf *b = NULL;
+    float x[4] = {0};
+    ck_fails(backend_graph_end(be, &g, &err), AS_E_CONFLICT, err, "none is being recorded");
+    ck_ok(backend_graph_begin(be, &err), err);
+    ck_fails(backend_graph_begin(be, &err), AS_E_CONFLICT, err, "recorded already");
+    ck_fails(buf_upload(t.side[1], 0, x, 4, &err), AS_E_CONFLICT, err, "upload while");
+    ck_fails(buf_download(t.side[1], 0, x, 4, &err), AS_E_CONFLICT, err, "download while");
+    ck_fails(buf_create(be, BUF_F32, 4, &b, &err), AS_E_CONFLICT, err, "a new buffer while");
+    ck_fails(backend_sync(be, &err), AS_E_CONFLICT, err, "sync while");
+    ck_ok(backend_graph_end(be, &g, &err), err); /* an empty one: nothing was launched */
+    ck_ok(backend_graph_run(be, g, &err), err);
+    graph_free(g);
+    ck_ok(buf_upload(t.side[1], 0, x, 4, &err), err);
+}
+END_TEST
+
+/* Factors of 8 bits: errors far above float32's, and well below a hundredth of the sums. */
+START_TEST(bf16_products)
+{
+    struct as_err err;
+    struct backend *be = NULL;
+    struct backend_opts opts = {.bf16 = true};
+    const char *name = backend_name(twin_backend(1));
+    if (!on_device()) {
+        ck_fails(backend_open(name, &opts, &be, &err), AS_E_UNSUPPORTED, err, "bf16");
+        return;
+    }
+    enum { N = 64 };
+    float x[N], w[N], exact = 0, y = 0;
+    for (int i = 0; i < N; i++) {
+        x[i] = 1 + (float)i / 777;
+        w[i] = 1 + (float)i / 555;
+        exact += x[i] * w[i];
+    }
+    struct buf *b = NULL;
+    ck_ok(backend_open(name, &opts, &be, &err), err);
+    ck_ok(buf_create(be, BUF_F32, 2 * N + 1, &b, &err), err);
+    ck_ok(buf_upload(b, 0, x, N, &err), err);
+    ck_ok(buf_upload(b, N, w, N, &err), err);
+    struct linear_args a = {1, 1, N, 1, tensor_at(b, 0, N), tensor_at(b, N, N), tensor_none()};
+    ck_ok(backend_linear_forward(be, &a, ACT_NONE, tensor_at(b, 2 * N, 1), tensor_none(), &err),
+          err);
+    ck_ok(buf_download(b, 2 * N, &y, 1, &err), err);
+    ck_assert_msg(fabsf(y - exact) < 0.01f * exact, "%g, in float32 %g", (double)y, (double)exact);
+    ck_assert_msg(fabsf(y - exact) > 1e-6f * exact, "%g: float32 factors", (double)y);
+    buf_free(b);
+    backend_free(be);
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+    twin_probe();
+    Suite *s = suite_create("kernels_device");
+    TCase *c = tcase_create("device");
+    tcase_add_checked_fixture(c, twin_open, twin_close);
+    tcase_set_timeout(c, 120);
+    tcase_add_test(c, graph_runs_as_the_calls);
+    tcase_add_test(c, graph_refusals);
+    tcase_add_test(c, bf16_products);
+    suite_add_tcase(s, c);
+    return s;
+}
