@@ -215,6 +215,12 @@ static bool takes_part(const struct opt_args *a, size_t k)
     return known && a->m2.buf != NULL && (kind != OPT_LAMB || a->work.buf != NULL);
 }
 
+/* Of a tensor that is there. */
+static float *member_f32(struct tensor t, size_t k)
+{
+    return (float *)t.buf->data + t.offset + k * t.stride;
+}
+
 /* LAMB looks at whole tensors, so its member is one piece: the first. */
 static void step_chunk(void *arg, size_t k, size_t first, size_t n)
 {
@@ -222,9 +228,12 @@ static void step_chunk(void *arg, size_t k, size_t first, size_t n)
     if (!takes_part(a, k))
         return;
     struct hyper h = hyper_of(a, k);
-    struct arena m = {tensor_f32(a->params, k) + first, tensor_f32(a->m1, k) + first,
-                      a->m2.buf != NULL ? tensor_f32(a->m2, k) + first : NULL,
-                      tensor_f32(a->grads, k) + first, n};
+    struct arena m = {.p = member_f32(a->params, k) + first,
+                      .m1 = member_f32(a->m1, k) + first,
+                      .g = member_f32(a->grads, k) + first,
+                      .n = n};
+    if (h.kind != OPT_SGD && h.kind != OPT_LION)
+        m.m2 = member_f32(a->m2, k) + first;
     switch (h.kind) {
     case OPT_SGD:
         step_sgd(&h, m.p, m.g, m.m1, m.n);

@@ -144,15 +144,16 @@ static void start_sync(const char *path)
 as_status fileset_sync(const struct fileset *s, const char *dir, struct as_err *err)
 {
     as_status st = AS_OK;
-    for (size_t i = 0; i < 2 * s->n && st == AS_OK; i++) {
-        AS_AUTO(as_freep) char *path = file_join(dir, s->files[i % s->n].path);
-        if (!path)
-            return as_fail(err, AS_E_NOMEM, "out of memory");
-        if (i < s->n)
-            start_sync(path);
-        else
-            st = file_sync(path, err);
-    }
+    for (int round = 0; round < 2; round++)
+        for (size_t i = 0; i < s->n && st == AS_OK; i++) {
+            AS_AUTO(as_freep) char *path = file_join(dir, s->files[i].path);
+            if (!path)
+                return as_fail(err, AS_E_NOMEM, "out of memory");
+            if (round == 0)
+                start_sync(path);
+            else
+                st = file_sync(path, err);
+        }
     return st == AS_OK ? file_sync(dir, err) : st;
 }
 

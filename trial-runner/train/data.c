@@ -150,6 +150,8 @@ static as_status image_moments(const struct train_data *d, const struct columns 
                                double *ret_mean, double *ret_scale, struct as_err *err)
 {
     AS_AUTO(as_freep) double *work = as_calloc(3 * v->n, sizeof *work);
+    if (v->n_means == 0)
+        return AS_OK; /* no pixels */
     if (!work)
         return out_of_memory(err);
     double *pivot = work, *sums = work + v->n, *squares = work + 2 * v->n;
@@ -201,6 +203,8 @@ static as_status apply(struct train_data *d, const struct columns *v, struct as_
 {
     AS_AUTO(as_freep) float *mean = as_calloc(v->n, sizeof *mean);
     AS_AUTO(as_freep) float *scale = as_calloc(v->n, sizeof *scale);
+    if (v->n_means == 0)
+        return AS_OK; /* no columns */
     if (!mean || !scale)
         return out_of_memory(err);
     for (size_t c = 0; c < v->n; c++) {
