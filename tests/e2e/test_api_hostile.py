@@ -85,10 +85,15 @@ class Memory:
     def kib(self):
         return int(re.search(r"VmRSS:\s+(\d+)", open(f"/proc/{self.pid}/status").read())[1])
 
-    def check(self, most_kib, what):
+    def grown(self, what):
+        """In KiB; 0 where it is not judged."""
         grown = self.kib() - self.before
         print(f"{what}: {grown:+} KiB")
-        assert grown < most_kib or not self.is_judged, f"{what}: {grown} KiB"
+        return grown if self.is_judged else 0
+
+    def check(self, most_kib, what):
+        grown = self.grown(what)
+        assert grown < most_kib, f"{what}: {grown} KiB"
 
 
 def smuggling(assay):
@@ -217,11 +222,16 @@ def vanishing_claims(assay, pid):
         round_of(VANISHING)
     given_back = lambda: fds(pid) <= before + 5
     assay.wait(given_back, 20, "the descriptors of vanished claims to be given back")
-    memory = Memory(pid)
-    for _ in range(8):
-        round_of(VANISHING)
-    assay.wait(given_back, 20, "the descriptors of vanished claims to be given back")
-    memory.check(24 * 1024, f"{8 * VANISHING} claims that vanished")  # leaked ones would be 40 MiB and more
+
+    def grown():
+        memory = Memory(pid)
+        for _ in range(8):
+            round_of(VANISHING)
+        assay.wait(given_back, 20, "the descriptors of vanished claims to be given back")
+        return memory.grown(f"{8 * VANISHING} claims that vanished")
+
+    # What leaks does so each time, 40 MiB and more; the allocator's own growth, as much, happens now and then.
+    assert any(grown() < 24 * 1024 for _ in range(4)), "every 4,000 vanished claims took memory"
 
 
 def slow_readers(assay, pid):
