@@ -11,9 +11,9 @@
 #define CLAIM_MAX_TRIALS 64
 #define CLAIM_GROUP_MAX 96
 #define BESIDE_GROUPS_WAIT_MS                                                                      \
-    500                     /* so that a place in a group that falls free is soon asked for        \
-                             */
-#define REFILL_WAIT_MS 1000 /* members that go on should not wait long for one that may come */
+    500                    /* so that a place in a group that falls free is soon asked for         \
+                            */
+#define REFILL_WAIT_MS 100 /* a slot stands still when the last member ends meanwhile */
 #define PAUSE_FIRST_MS 200
 #define PAUSE_MOST_MS 5000
 #define ROOM_PAUSE_MS 2000
@@ -45,7 +45,7 @@ static void new_question_locked(struct agent *a, struct question *q)
         (void)snprintf(q->group, sizeof q->group, "%s", g->id);
         q->members = (int64_t)(g->most_held - g->held);
         q->max_trials = 1;
-        q->wait_ms = REFILL_WAIT_MS;
+        q->wait_ms = g->held ? REFILL_WAIT_MS : 0; /* nobody runs: a new group costs less */
     } else {
         q->wait_ms = a->n_groups ? BESIDE_GROUPS_WAIT_MS : CLAIM_WAIT_MS;
         q->members = a->options->group;
