@@ -10,10 +10,8 @@
 #define CLAIM_TIMEOUT_MS (CLAIM_WAIT_MS + 15000)
 #define CLAIM_MAX_TRIALS 64
 #define CLAIM_GROUP_MAX 96
-#define BESIDE_GROUPS_WAIT_MS                                                                      \
-    500                    /* so that a place in a group that falls free is soon asked for         \
-                            */
-#define REFILL_WAIT_MS 100 /* a slot stands still when the last member ends meanwhile */
+#define BESIDE_GROUPS_WAIT_MS 500 /* a place in a group that falls free is soon asked for */
+#define REFILL_WAIT_MS 100        /* a slot stands still when the last member ends meanwhile */
 #define PAUSE_FIRST_MS 200
 #define PAUSE_MOST_MS 5000
 #define ROOM_PAUSE_MS 2000
