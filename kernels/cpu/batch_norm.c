@@ -38,43 +38,9 @@ struct norm_loops {
                  float *dx);
 };
 
-#define LANES 1
-#define NAME(x) single_##x
-#include "kernels/cpu/batch_norm_body.inc"
-
-#define LANES 4
-#define NAME(x) plain_##x
-#include "kernels/cpu/batch_norm_body.inc"
-
-#ifdef CPU_HAS_CLONES
-
-#pragma GCC push_options
-#pragma GCC target("arch=x86-64-v3")
-#define LANES 8
-#define NAME(x) v3_##x
-#include "kernels/cpu/batch_norm_body.inc"
-#pragma GCC pop_options
-
-#pragma GCC push_options
-#pragma GCC target("arch=x86-64-v4")
-#define LANES 16
-#define NAME(x) v4_##x
-#include "kernels/cpu/batch_norm_body.inc"
-#pragma GCC pop_options
-
-#endif
-
-/* The widest vectors that so many channels fill and this machine has. */
-static const struct norm_loops *loops_for(size_t channels)
-{
-#ifdef CPU_HAS_CLONES
-    if (channels >= 16 && __builtin_cpu_supports("x86-64-v4"))
-        return &v4_loops;
-    if (channels >= 8 && __builtin_cpu_supports("x86-64-v3"))
-        return &v3_loops;
-#endif
-    return channels >= 4 ? &plain_loops : &single_loops;
-}
+#define VEC_BODY "kernels/cpu/batch_norm_body.inc"
+#define VEC_LOOPS struct norm_loops
+#include "kernels/cpu/vec_widths.inc"
 
 static size_t smaller(size_t a, size_t b)
 {
