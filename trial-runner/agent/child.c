@@ -26,6 +26,15 @@ void child_spec_done(struct child_spec *s)
     *s = (struct child_spec){0};
 }
 
+as_status child_spec_set_argv(struct child_spec *s, const char *const *args, size_t n,
+                              struct as_err *err)
+{
+    bool ok = (s->argv = as_calloc(n + 1, sizeof *s->argv)) != NULL;
+    for (size_t i = 0; ok && i < n; i++)
+        ok = (s->argv[i] = as_strdup(args[i])) != NULL;
+    return ok ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
+}
+
 /* What the child tells through the error pipe before it is the program. */
 struct exec_error {
     int number;

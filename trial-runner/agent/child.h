@@ -19,6 +19,10 @@ struct child_spec {
 
 void child_spec_done(struct child_spec *s);
 
+/* Set argv, which must not be set yet, to copies of n texts. AS_E_NOMEM. */
+AS_MUST_CHECK as_status child_spec_set_argv(struct child_spec *s, const char *const *args, size_t n,
+                                            struct as_err *err);
+
 /* Start argv[0] (looked up in the runner's PATH, never through a shell) with stdin from /dev/null
  * stdout and stderr into one pipe, no other descriptor, default signals, a new session and group,
  * and SIGKILL when this thread dies. Returns when the program runs.

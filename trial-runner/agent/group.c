@@ -14,6 +14,7 @@
 #include "trial-runner/agent/attempt.h"
 
 #define READ_BYTES 8192
+#define JOB_NAME "job.json"
 
 as_status group_create(const struct options *o, const struct claimed_group *named, const char *gpus,
                        struct group **ret, struct as_err *err)
@@ -62,26 +63,15 @@ void group_member_id(const struct attempt *t, char ret[GROUP_MEMBER_ID_SIZE])
 
 /* job.json of the group: the data set and the metric of its first member, and no members; they come
  * over the socket. */
-static as_status write_job(const struct group *g, const struct attempt *t, char **ret_path,
-                           struct as_err *err)
+static as_status write_job(const struct group *g, const struct attempt *t, struct as_err *err)
 {
-    AS_AUTO(as_freep) char *path = file_join(g->dir, "job.json");
     JSON_AUTO job = json_pack("{s:O,s:O,s:I,s:[]}", "dataset", json_object_get(t->job, "dataset"),
                               "metric", json_object_get(t->job, "metric"), "slots",
                               (json_int_t)g->max_members, "members");
-    AS_AUTO(as_freep) char *text = job ? json_format_ordered(job) : NULL;
     as_status st = file_mkdirs(g->dir, 0700, err);
-    if (!path || !text)
+    if (!job)
         return as_fail(err, AS_E_NOMEM, "out of memory");
-    if (st != AS_OK)
-        return st;
-    AS_AUTO(file_closep) int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return as_fail(err, AS_E_IO, "%s: %s", path, strerror(errno));
-    st = file_write_all(fd, text, strlen(text), err);
-    if (st == AS_OK)
-        *ret_path = as_steal(path);
-    return st;
+    return st == AS_OK ? spool_write_json(g->dir, JOB_NAME, job, err) : st;
 }
 
 /* The environment of its first member, less what is that member's alone. ASSAY_REPORT stays, below
@@ -98,23 +88,17 @@ static as_status set_env(struct child_spec *s, const struct group *g, struct as_
                   : as_fail(err, AS_E_NOMEM, "out of memory");
 }
 
-static as_status set_argv(struct child_spec *s, const char *program, const char *job,
-                          struct as_err *err)
-{
-    s->argv = as_calloc(3, sizeof *s->argv);
-    if (!s->argv || !(s->argv[0] = as_strdup(program)) || !(s->argv[1] = as_strdup(job)))
-        return as_fail(err, AS_E_NOMEM, "out of memory");
-    return AS_OK;
-}
-
 static as_status start(struct group *g, struct attempt *t, struct as_err *err)
 {
-    AS_AUTO(as_freep) char *job = NULL;
+    AS_AUTO(as_freep) char *job = file_join(g->dir, JOB_NAME);
     AS_AUTO(file_closep) int ours = -1, theirs = -1;
+    const char *args[] = {t->options->trainer, job};
     int pair[2];
-    as_status st = write_job(g, t, &job, err);
+    if (!job)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    as_status st = write_job(g, t, err);
     if (st == AS_OK)
-        st = set_argv(&t->spec, t->options->trainer, job, err);
+        st = child_spec_set_argv(&t->spec, args, 2, err);
     if (st == AS_OK)
         st = set_env(&t->spec, g, err);
     if (st != AS_OK)

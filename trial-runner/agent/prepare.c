@@ -1,7 +1,5 @@
 #include "trial-runner/agent/prepare.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -30,20 +28,6 @@ static as_status make_folders(const struct attempt *a, struct as_err *err)
         st = path ? file_mkdirs(path, 0700, err) : out_of_memory(err);
     }
     return st;
-}
-
-static as_status write_json(const struct attempt *a, const char *name, const json_t *j,
-                            struct as_err *err)
-{
-    AS_AUTO(as_freep) char *path = file_join(a->dir, name);
-    AS_AUTO(as_freep) char *text = json_format_ordered(j);
-    if (!path || !text)
-        return out_of_memory(err);
-    /* Not fsynced: a crash of the machine ends the attempt anyway. */
-    AS_AUTO(file_closep) int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return as_fail(err, AS_E_IO, "%s: %s", path, strerror(errno));
-    return file_write_all(fd, text, strlen(text), err);
 }
 
 static as_status restore_checkpoints(struct attempt *a, struct as_err *err)
@@ -118,16 +102,6 @@ static as_status fetch_dataset(struct attempt *a, json_t **ret, struct as_err *e
     return AS_OK;
 }
 
-/* Put {argv…} into the spec from a list of texts; takes nothing. */
-static as_status set_argv(struct attempt *a, const char *const *args, size_t n, struct as_err *err)
-{
-    a->spec.argv = as_calloc(n + 1, sizeof *a->spec.argv);
-    for (size_t i = 0; a->spec.argv && i < n; i++)
-        if (!(a->spec.argv[i] = as_strdup(args[i])))
-            return out_of_memory(err);
-    return a->spec.argv ? AS_OK : out_of_memory(err);
-}
-
 /* What a member of a group needs: its process is the group's (group.h). */
 static as_status member_job(struct attempt *a, json_t *train, json_t *dataset, struct as_err *err)
 {
@@ -161,10 +135,10 @@ static as_status prepare_train(struct attempt *a, json_t *train, struct as_err *
                               a->claimed.metric);
     if (!job)
         return out_of_memory(err);
-    if ((st = write_json(a, "job.json", job, err)) < 0)
+    if ((st = spool_write_json(a->dir, "job.json", job, err)) < 0)
         return st;
     const char *args[] = {a->options->trainer, job_path};
-    return set_argv(a, args, 2, err);
+    return child_spec_set_argv(&a->spec, args, 2, err);
 }
 
 /* One argument: text with ${…}, or a number. Owned by the caller. */
@@ -254,7 +228,7 @@ as_status prepare(struct attempt *a, struct as_err *err)
     json_t *train = json_object_get(a->claimed.trial, "train");
     const char *dir = json_string_value(json_object_get(a->claimed.trial, "directory"));
     as_status st = make_folders(a, err);
-    if (st < 0 || (st = write_json(a, "params.json", a->claimed.params, err)) < 0 ||
+    if (st < 0 || (st = spool_write_json(a->dir, "params.json", a->claimed.params, err)) < 0 ||
         (st = restore_checkpoints(a, err)) < 0 || (st = prepare_env(a, err)) < 0)
         return st;
     if (dir && (st = template_apply_text(dir, a->claimed.params, &a->spec.directory, err)) < 0)

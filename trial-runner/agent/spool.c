@@ -111,6 +111,18 @@ char *spool_dir(const char *work, const char *sweep, int64_t number, int64_t att
     return str_take(&s);
 }
 
+as_status spool_write_json(const char *dir, const char *name, const json_t *j, struct as_err *err)
+{
+    AS_AUTO(as_freep) char *path = file_join(dir, name);
+    AS_AUTO(as_freep) char *text = json_format_ordered(j);
+    if (!path || !text)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    AS_AUTO(file_closep) int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return as_fail(err, AS_E_IO, "%s: %s", path, strerror(errno));
+    return file_write_all(fd, text, strlen(text), err);
+}
+
 void spool_remove(const char *work, const char *sweep, int64_t number, int64_t attempt)
 {
     AS_AUTO(as_freep) char *dir = spool_dir(work, sweep, number, attempt);

@@ -10,6 +10,7 @@
 #ifndef ASSAY_TRIAL_RUNNER_AGENT_SPOOL_H
 #define ASSAY_TRIAL_RUNNER_AGENT_SPOOL_H
 
+#include <jansson.h>
 #include <sys/statvfs.h>
 
 #include "trial-runner/agent/verdict.h"
@@ -44,6 +45,11 @@ bool spool_is_room(const struct statvfs *fs);
 
 /* The attempt's folder; owned by the caller, NULL when memory is out. */
 char *spool_dir(const char *work, const char *sweep, int64_t number, int64_t attempt);
+
+/* Write dir/name anew. Not durable: a crash of the machine ends the attempt anyway. AS_E_IO,
+ * AS_E_NOMEM. */
+AS_MUST_CHECK as_status spool_write_json(const char *dir, const char *name, const json_t *j,
+                                         struct as_err *err);
 
 /* Remove an attempt's folder and the parents that it leaves empty. Failures only leave files. */
 void spool_remove(const char *work, const char *sweep, int64_t number, int64_t attempt);

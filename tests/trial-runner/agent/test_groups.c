@@ -108,13 +108,20 @@ START_TEST(a_stop_of_one_member_leaves_the_others)
 }
 END_TEST
 
-START_TEST(a_crash_is_tried_again_by_all)
+/* A member that does so beside one that waits: both are tried again. Returns the one that waits. */
+static struct trial *both_are_tried_again(const char *train)
 {
-    struct trial *a = offer_member(0, DO("wait"), "g1"), *b = offer_member(1, DO("crash"), "g1");
+    struct trial *a = offer_member(0, DO("wait"), "g1"), *b = offer_member(1, train, "g1");
     start();
     AWAIT(a->completion && b->completion);
     ck_assert_str_eq(outcome_of(a), "retry");
     ck_assert_str_eq(outcome_of(b), "retry");
+    return a;
+}
+
+START_TEST(a_crash_is_tried_again_by_all)
+{
+    struct trial *a = both_are_tried_again(DO("crash"));
     ck_assert_ptr_nonnull(strstr(reason_of(a), "the process of its group ended (signal 11)"));
     leave_cleanly();
 }
@@ -122,11 +129,7 @@ END_TEST
 
 START_TEST(a_process_that_leaves_early_completes_nothing)
 {
-    struct trial *a = offer_member(0, DO("wait"), "g1"), *b = offer_member(1, DO("leave"), "g1");
-    start();
-    AWAIT(a->completion && b->completion);
-    ck_assert_str_eq(outcome_of(a), "retry");
-    ck_assert_str_eq(outcome_of(b), "retry");
+    (void)both_are_tried_again(DO("leave"));
     leave_cleanly();
 }
 END_TEST
@@ -148,11 +151,7 @@ END_TEST
 
 START_TEST(nonsense_on_the_socket_ends_the_group)
 {
-    struct trial *a = offer_member(0, DO("garbage"), "g1"), *b = offer_member(1, DO("wait"), "g1");
-    start();
-    AWAIT(a->completion && b->completion);
-    ck_assert_str_eq(outcome_of(a), "retry");
-    ck_assert_str_eq(outcome_of(b), "retry");
+    (void)both_are_tried_again(DO("garbage"));
     leave_cleanly();
 }
 END_TEST
