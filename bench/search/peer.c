@@ -13,6 +13,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "bench/answer.h"
 
 #define SCRIPT BENCH_SEARCH_DIR "/peer_optuna.py"
 #define NO_PEER "no interpreter imports Optuna: install python3-optuna, or name one in ASSAY_PYTHON"
@@ -79,32 +80,13 @@ static as_status spawn(const char *python, struct as_err *err)
     return as_fail(err, AS_E_UNAVAILABLE, "%s does not start", python);
 }
 
-static as_status read_answer(json_t **ret, struct as_err *err)
-{
-    AS_AUTO(as_freep) char *line = NULL;
-    size_t cap = 0;
-    ssize_t len = getline(&line, &cap, peer.from);
-    if (len <= 0)
-        return as_fail(err, AS_E_IO, "Optuna's process ended");
-    as_status st = json_parse(line, (size_t)len, ret, err);
-    if (st < 0)
-        return st;
-    const char *said = json_string_value(json_object_get(*ret, "error"));
-    if (said == NULL)
-        return AS_OK;
-    st = as_fail(err, AS_E_IO, "Optuna: %s", said);
-    json_decref(*ret);
-    *ret = NULL;
-    return st;
-}
-
 static as_status try_start(const char *python, struct as_err *err)
 {
     JSON_AUTO hello = NULL;
     as_status st = spawn(python, err);
     if (st < 0)
         return st;
-    st = read_answer(&hello, err);
+    st = answer_read(peer.from, "Optuna", &hello, err);
     if (st < 0) {
         peer_close();
         return st;
@@ -152,7 +134,7 @@ as_status peer_request(json_t *request, json_t **ret, struct as_err *err)
     if (st == AS_OK)
         st = file_write_all(peer.to, "\n", 1, err);
     if (st == AS_OK)
-        st = read_answer(ret, err);
+        st = answer_read(peer.from, "Optuna", ret, err);
     if (st < 0)
         peer_close();
     return st;

@@ -11,6 +11,7 @@
 
 #include "base/json.h"
 #include "base/mem.h"
+#include "bench/answer.h"
 
 #define SCRIPT BENCH_TRAIN_DIR "/peer_torch.py"
 #define OPENMP_BLAS "/usr/lib/x86_64-linux-gnu/openblas-openmp"
@@ -50,25 +51,6 @@ void torch_close(void)
 {
     for (size_t i = 0; i < AS_ARRAY_LEN(torches); i++)
         close_one(&torches[i]);
-}
-
-static as_status read_answer(struct torch *t, json_t **ret, struct as_err *err)
-{
-    AS_AUTO(as_freep) char *line = NULL;
-    size_t cap = 0;
-    ssize_t len = getline(&line, &cap, t->from);
-    if (len <= 0)
-        return as_fail(err, AS_E_IO, "PyTorch's process ended");
-    as_status st = json_parse(line, (size_t)len, ret, err);
-    if (st < 0)
-        return st;
-    const char *said = json_string_value(json_object_get(*ret, "error"));
-    if (said == NULL)
-        return AS_OK;
-    st = as_fail(err, AS_E_IO, "PyTorch: %s", said);
-    json_decref(*ret);
-    *ret = NULL;
-    return st;
 }
 
 static void set_or_not(const char *name, const char *value)
@@ -138,7 +120,7 @@ static as_status start_one(struct torch *t, const char *core, const char *python
     as_status st = spawn(t, core, python, err);
     if (st < 0)
         return st;
-    st = read_answer(t, &hello, err);
+    st = answer_read(t->from, "PyTorch", &hello, err);
     if (st < 0) {
         close_one(t);
         return st;
@@ -190,7 +172,7 @@ static as_status ask(struct torch *t, const json_t *request, double *ret, struct
         return as_fail(err, AS_E_NOMEM, "out of memory");
     if (dprintf(t->to, "%s\n", text) < 0)
         return as_fail(err, AS_E_IO, "PyTorch's process takes no requests");
-    as_status st = read_answer(t, &reply, err);
+    as_status st = answer_read(t->from, "PyTorch", &reply, err);
     if (st == AS_OK)
         *ret = json_number_value(json_object_get(reply, "rate"));
     return st;
