@@ -21,6 +21,7 @@ static const char *acquisition_words(const char *name)
     } all[] = {
         {"ucb", "chosen by upper confidence bound"},
         {"logei", "chosen by expected improvement"},
+        {"quadratic", "chosen as the minimum of a quadratic through the best trials"},
         {"pe", "chosen to explore: where the model knows least among what may be good"},
         {"ehvi", "chosen by expected hypervolume improvement"},
         {"feasibility", "chosen to keep the constraints: no trial has kept them yet"},

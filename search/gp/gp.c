@@ -10,6 +10,7 @@
 #include "search/gp/design.h"
 #include "search/gp/optimize.h"
 #include "search/gp/pareto.h"
+#include "search/gp/quadratic.h"
 #include "search/gp/surrogate.h"
 #include "search/gp/trust_region.h"
 
@@ -62,6 +63,7 @@ struct ask {
     struct acquisition acquisition;
     struct gp_ehvi *ehvi;
     struct trust_region trust;
+    bool is_quadratic; /* the point is the quadratic's */
     struct gp_found found;
     double *point; /* [enc->n] */
 };
@@ -310,13 +312,32 @@ static as_status find_point(struct ask *a, struct as_err *err)
     return gp_optimize(&p, &a->cache->optimizer, a->point, &a->found, err);
 }
 
+/* Every fourth trial the minimum of a quadratic, where that is what predicts best. */
+static as_status try_quadratic(struct ask *a, struct as_err *err)
+{
+    struct gp_quadratic q;
+    const struct surrogate *m = &a->models[0];
+    if (a->kind != ACQUISITION_UCB || a->plain || a->acquisition.n_limits || a->index % 4)
+        return AS_OK;
+    as_status st = gp_quadratic_step(a->study, m, a->point, &q, err);
+    if (st < 0 || !q.is_found)
+        return st;
+    a->is_quadratic = true;
+    a->found = (struct gp_found){.is_found = true, .value = q.gain, .runner_up = NAN};
+    a->found.mean[0] = surrogate_forward(m, q.mean);
+    a->found.sd[0] = q.deviation;
+    return AS_OK;
+}
+
 static as_status ask_models(struct ask *a, struct as_err *err)
 {
     as_status st = prepare_models(a, err);
     if (st == AS_OK)
         st = set_marks(a, err);
     trust_region_update(&a->trust, a->study);
-    return st < 0 ? st : find_point(a, err);
+    if (st == AS_OK)
+        st = try_quadratic(a, err);
+    return st < 0 || a->is_quadratic ? st : find_point(a, err);
 }
 
 /* ---- the state: {"models": {name: …}, "trust": {…}} ---- */
@@ -400,8 +421,9 @@ static int describe_model(const struct ask *a, json_t *reason)
     int rc = json_object_update_new(
         reason,
         json_pack("{s:s, s:s, s:o, s:s, s:I, s:o, s:{s:b, s:I}}", "phase", "model", "acquisition",
-                  acquisition_name(a->kind), "value", json_number_new(a->found.value), "model",
-                  model_word(a), "candidates", (json_int_t)a->found.candidates, "runner_up",
+                  a->is_quadratic ? "quadratic" : acquisition_name(a->kind), "value",
+                  json_number_new(a->found.value), "model", model_word(a), "candidates",
+                  (json_int_t)a->found.candidates, "runner_up",
                   isnan(a->found.runner_up) ? json_null() : json_number_new(a->found.runner_up),
                   "fit", "refitted", refitted, "rows", (json_int_t)m->fit_rows));
     if (rc == 0 && a->trust.is_on)

@@ -14,8 +14,10 @@
 #define GROWTH 1.05
 #define SURPRISE 4.0    /* deviations */
 #define RANDOM_START 50 /* rows up to which a fit also starts at random */
-#define COLD_START 100  /* and at the default */
-#define COLD_ROWS 256   /* a first fit to more than these starts from one to a part of them */
+#define COLD_START 100  /* and at the default, */
+#define AFRESH_ROWS 20  /* without categories past so many rows every AFRESH_EVERY-th time */
+#define AFRESH_EVERY 4
+#define COLD_ROWS 256 /* a first fit to more than these starts from one to a part of them */
 
 /* What surrogate_prepare works on. */
 struct task {
@@ -81,6 +83,7 @@ void surrogate_done(struct surrogate *s)
 {
     gp_warp_free(s->warp);
     json_decref(s->state);
+    free(s->trials);
     *s = (struct surrogate){0};
 }
 
@@ -515,6 +518,14 @@ static as_status fit_by_model(const struct task *t, bool *ret, struct as_err *er
     return *ret ? AS_OK : is_surprised(t, ret, err);
 }
 
+/* Does a fit to n rows look beyond the optimum that it has? By a hash of the trial, so that models
+ * that are fitted on every second or fourth one have their turn. */
+static bool looks_afresh(const struct task *t, size_t n)
+{
+    return t->s->columns.n_cat || n <= AFRESH_ROWS ||
+           rng_mix(t->s->spec->seed, t->spec->number) % AFRESH_EVERY == 0;
+}
+
 static as_status fit_to(struct task *t, const size_t *places, size_t n, bool warm,
                         struct as_err *err)
 {
@@ -522,10 +533,11 @@ static as_status fit_to(struct task *t, const size_t *places, size_t n, bool war
     as_status st = gather(t, places, n, &g, err);
     if (st < 0)
         return st;
+    bool afresh = looks_afresh(t, n);
     struct gp_fit_opts opts = {.warm = warm ? t->theta : NULL,
                                .scale = warm ? t->scale : NULL,
-                               .cold = n <= COLD_START,
-                               .n_random = n <= RANDOM_START,
+                               .cold = n <= COLD_START && afresh,
+                               .n_random = n <= RANDOM_START && afresh,
                                .key = rng_mix(t->s->spec->seed, t->slot),
                                .purpose = t->spec->number << 8 | SEARCH_DRAW_GP_FIT};
     st = gp_fit(&t->s->columns, &(struct gp_rows){n, g.x, g.z}, g.y, &opts, t->store->fit, t->theta,
@@ -600,6 +612,17 @@ static as_status settle(struct task *t, struct surrogate *ret, struct as_err *er
     return st < 0 ? st : build(t, err);
 }
 
+static as_status list_trials(const struct task *t, struct surrogate *ret, struct as_err *err)
+{
+    size_t n = n_valued(t);
+    ret->trials = as_calloc(n, sizeof *ret->trials);
+    if (!ret->trials)
+        return out_of_memory(err);
+    for (size_t r = 0; r < n; r++)
+        ret->trials[r] = t->done[t->order[r]];
+    return AS_OK;
+}
+
 as_status surrogate_prepare(struct surrogate_store *store, const struct gp_study *s,
                             const struct surrogate_spec *spec, const json_t *state,
                             struct surrogate *ret, struct as_err *err)
@@ -617,7 +640,8 @@ as_status surrogate_prepare(struct surrogate_store *store, const struct gp_study
     if (!t.n_done)
         return as_fail(err, AS_E_NUMERIC, "no trial has a value yet");
     read_state(&t, state);
-    if ((st = settle(&t, &made, err)) < 0 || (st = write_state(&t, &made.state, err)) < 0)
+    if ((st = settle(&t, &made, err)) < 0 || (st = write_state(&t, &made.state, err)) < 0 ||
+        (st = list_trials(&t, &made, err)) < 0)
         return st;
     made.model = store->models[t.slot];
     made.fit_rows = t.n_fit;

@@ -69,6 +69,7 @@ struct surrogate {
     double mean, deviation; /* FAILURE: of the zeros and ones */
     bool refitted;
     size_t fit_rows; /* trials that the last fit was made for */
+    size_t *trials;  /* owned: of the study, for each row of the model that has a value */
     json_t *state;   /* owned: for the next suggestion */
 };
 void surrogate_done(struct surrogate *s); /* accepts a zeroed one */

@@ -583,6 +583,38 @@ START_TEST(acquisitions_take_turns)
 }
 END_TEST
 
+/* Axes of 1, 30 and 1000, none of them along a parameter's: x and y turned by 30 degrees, then y
+ * and z by 50. Lengthscales alone leave about 5 after 30 trials; the quadratic's place is exact. */
+static double valley(const struct sweep *w, size_t t)
+{
+    double x = sweep_number(w, t, 0) - 1.3, y = sweep_number(w, t, 1) + 2.1;
+    double z = sweep_number(w, t, 2) - 0.7;
+    double a = 0.866 * x - 0.5 * y, b = 0.5 * x + 0.866 * y;
+    double c = 0.643 * b - 0.766 * z, d = 0.766 * b + 0.643 * z;
+    return a * a + 30 * c * c + 1000 * d * d;
+}
+
+START_TEST(follows_a_valley_across_the_axes)
+{
+    AS_AUTO(space_freep)
+    struct space *s = parse("x: {type: float, min: -5, max: 5}\ny: {type: float, min: -5, max: 5}\n"
+                            "z: {type: float, min: -5, max: 5}\n");
+    AS_AUTO(sweep_done) struct sweep w;
+    struct as_err err = {0};
+    double best = INFINITY;
+    size_t steps = 0;
+    sweep_init(&w, s, 1, true);
+    for (size_t t = 0; t < 40; t++) {
+        ck_ok(sweep_ask(&w, &err), err);
+        steps += as_streq(json_string_value(json_object_get(w.reason, "acquisition")), "quadratic");
+        sweep_tell(&w, t, valley(&w, t));
+        best = fmin(best, valley(&w, t));
+    }
+    ck_assert_uint_ge(steps, 1);
+    ck_assert_double_le(best, 1e-2);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *s = suite_create("search/suggest");
@@ -598,6 +630,7 @@ Suite *test_suite(void)
     tcase_add_test(t, many_parameters_and_few);
     tcase_add_test(t, initial_design);
     tcase_add_test(t, acquisitions_take_turns);
+    tcase_add_test(t, follows_a_valley_across_the_axes);
     tcase_add_test(t, outcome_constraints);
     tcase_add_test(t, several_objectives);
     tcase_add_test(t, fronts_are_followed_to_their_ends);

@@ -11,6 +11,7 @@ export interface Prediction {
 const ACQUISITIONS: Record<string, string> = {
   ucb: "chosen by upper confidence bound",
   logei: "chosen by expected improvement",
+  quadratic: "chosen as the minimum of a quadratic through the best trials",
   pe: "chosen to explore: where the model knows least among what may be good",
   ehvi: "chosen by expected hypervolume improvement",
   feasibility: "chosen to keep the constraints: no trial has kept them yet",
