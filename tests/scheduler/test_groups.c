@@ -509,7 +509,6 @@ Suite *test_suite(void)
     Suite *su = suite_create("groups");
     TCase *c = tcase_create("groups");
     pg_fixture_start();
-    tcase_set_timeout(c, 120);
     tcase_add_checked_fixture(c, open_grouped, close_grouped);
     tcase_add_test(c, one_shape_shares_a_slot);
     tcase_add_test(c, alone_when_nobody_asks);
