@@ -73,7 +73,7 @@ double rng_normal(struct rng *r)
 
 /* ---- many at once ---- */
 
-#define SIDE 4 /* counters that are worked on side by side: each alone is a chain of products */
+#define SIDE 2 /* counters that are worked on side by side: each alone is a chain of products */
 
 /* The blocks of counters lo to lo + SIDE - 1: two values each. */
 static void philox_side(uint64_t key, uint64_t hi, uint64_t lo, uint64_t ret[2 * SIDE])
@@ -86,7 +86,7 @@ static void philox_side(uint64_t key, uint64_t hi, uint64_t lo, uint64_t ret[2 *
         c[i][3] = (uint32_t)(hi >> 32);
     }
     for (int round = 0; round < 10; round++) {
-#pragma GCC unroll 4
+#pragma GCC unroll 2
         for (int i = 0; i < SIDE; i++) {
             uint64_t p0 = (uint64_t)0xD2511F53u * c[i][0];
             uint64_t p1 = (uint64_t)0xCD9E8D57u * c[i][2];

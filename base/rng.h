@@ -26,7 +26,7 @@ double rng_uniform(struct rng *r);                 /* [0, 1), 53 bits */
 uint64_t rng_below(struct rng *r, uint64_t bound); /* [0, bound) without bias; bound > 0 */
 double rng_normal(struct rng *r);                  /* mean 0, deviation 1 (Box-Muller) */
 
-/* The next n of rng_u64() and of rng_normal(), the same values, in a third of the time. */
+/* The next n of rng_u64() and of rng_normal(), the same values, in two thirds of the time. */
 void rng_fill(struct rng *r, uint64_t *ret, size_t n);
 void rng_normals(struct rng *r, double *ret, size_t n);
 

@@ -100,8 +100,8 @@ AVX512 CPU_INLINE avx512_vec avx512_relu(avx512_vec v)
     return (avx512_vec)_mm512_max_ps(_mm512_setzero_ps(), (__m512)v);
 }
 
-/* `cols` rows of b (columns of its transpose) over k steps: to[p * PANEL + r] = b[r * ldb + p]. What
- * lies in a panel beyond `cols` is never read. */
+/* `cols` rows of b (columns of its transpose) over k steps: to[p * PANEL + r] = b[r * ldb + p].
+ * What lies in a panel beyond `cols` is never read. */
 AVX512 static void avx512_pack_turned(size_t k, size_t cols, const float *b, size_t ldb, float *to)
 {
     const float *row[16];

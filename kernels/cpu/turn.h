@@ -14,8 +14,8 @@
 
 #define TURN_CODE __attribute__((target("avx512f,avx512vl,avx512dq,avx512bw,avx2,fma")))
 
-/* Columns `at` to `at` + 3 of rows i, 4 + i, 8 + i and 12 + i; where not whole only those in `mask`.
- * Without a mask a load goes into its quarter by itself; with one it takes a shuffle. */
+/* Columns `at` to `at` + 3 of rows i, 4 + i, 8 + i and 12 + i; where not whole only those in
+ * `mask`. Without a mask a load goes into its quarter by itself; with one it takes a shuffle. */
 TURN_CODE CPU_INLINE __m512 turn_quarters(const float *const row[16], size_t i, size_t at,
                                           bool whole, __mmask8 mask)
 {
