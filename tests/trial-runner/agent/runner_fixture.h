@@ -39,6 +39,7 @@ extern struct fixture {
     int registrations, heartbeats, leaves;
     int refill_claims, empty_refills;
     int ending_claims; /* that named attempts whose end is on its way */
+    json_t *measured;  /* of the last claim that had any */
     bool pending;      /* tell those who get nothing that something is being computed */
     bool down;         /* answer 503 */
     bool denied;       /* answer 401 */
