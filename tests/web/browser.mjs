@@ -11,7 +11,7 @@ import { late, SLOW, SLOW_TEST_MS, THROTTLE } from "./slow.mjs";
 export const SOURCE = process.env.ASSAY_SOURCE_ROOT ?? new URL("../..", import.meta.url).pathname;
 export const BUILD = process.env.ASSAY_BUILD_ROOT ?? join(SOURCE, "build");
 export const DIST = join(BUILD, "web", "dist");
-export const PATIENCE_MS = 120_000; // only what never comes takes that long
+export const PATIENCE_MS = 300_000; // only what never comes takes that long
 const TOOLS = join(BUILD, "tests", "web", "tools");
 const ARGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
 
