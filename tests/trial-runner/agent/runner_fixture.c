@@ -276,7 +276,7 @@ struct trial *offer_member(int number, const char *train, const char *group)
     AS_AUTO(str_done) struct str doc = {0};
     static const char table[] = "x,y\n1,2\n";
     str_printf(&doc, "{\"train\":%s}", train);
-    struct trial *t = offer(number, str_cstr(&doc), 300, 0, 1);
+    struct trial *t = offer(number, str_cstr(&doc), PATIENCE_MS, 0, 1);
     fx_lock();
     if (fx.n_blobs == 0) {
         struct blob *b = &fx.blobs[fx.n_blobs++];
@@ -299,7 +299,7 @@ struct trial *offer_sh(int number, const char *script)
 {
     JSON_AUTO doc = json_pack("{s:[s,s,s]}", "command", "sh", "-c", script);
     AS_AUTO(as_freep) char *text = json_format(doc);
-    return offer(number, text, 200, 0, 0);
+    return offer(number, text, PATIENCE_MS, 0, 0);
 }
 
 const char *outcome_of(const struct trial *t)

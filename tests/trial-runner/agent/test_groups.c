@@ -177,6 +177,7 @@ END_TEST
 START_TEST(a_member_that_does_not_stop_costs_its_group)
 {
     struct trial *a = offer_member(0, DO("deaf"), "g1"), *b = offer_member(1, DO("wait"), "g1");
+    json_object_set_new(a->claim, "grace_ms", json_integer(300));
     start();
     AWAIT(a->items && b->items);
     fx_lock();
@@ -213,7 +214,6 @@ Suite *test_suite(void)
 {
     Suite *s = suite_create("groups");
     TCase *t = tcase_create("groups");
-    tcase_set_timeout(t, 120);
     tcase_add_checked_fixture(t, fx_setup, fx_teardown);
     tcase_add_test(t, members_share_a_process_and_end_alone);
     tcase_add_test(t, groups_take_a_slot_and_their_gpus_once);

@@ -253,7 +253,6 @@ Suite *test_suite(void)
 {
     Suite *s = suite_create("train_kinds");
     TCase *t = tcase_create("train_kinds");
-    tcase_set_timeout(t, 120);
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, images);
     tcase_add_test(t, text);
