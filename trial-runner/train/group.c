@@ -29,8 +29,8 @@ struct group {
     struct cell *cell[CONTROL_MAX_SLOTS]; /* owned */
     size_t n_cells;
     atomic_size_t begun; /* cells whose turn of this round has begun */
-    bool closed; /* nobody joins any more */
-    int exit;    /* of the process in the single form: its member's */
+    bool closed;         /* nobody joins any more */
+    int exit;            /* of the process in the single form: its member's */
     int64_t told_ns;
     uint64_t told_rows;
     size_t told_members;
@@ -121,7 +121,7 @@ static as_status load_data(struct group *g, const struct train_spec *spec, struc
 {
     struct dataset set = {0};
     struct dataset_paths paths = job_paths(g->job);
-    as_status st = dataset_load(&paths, &g->job->info, &set, err);
+    as_status st = dataset_load_bytes(&paths, &g->job->info, &set, err);
     if (st != AS_OK)
         return as_err_prefix(err, st, "data set '%s'", spec->dataset);
     return train_data_prepare(&set, &g->job->info, spec, &g->data, err);
@@ -173,7 +173,6 @@ static as_status open_group(struct group *g, const struct member *m, struct as_e
     st = resident_create(g->be, &g->data, loss == TRAIN_CROSS_ENTROPY, &g->resident, err);
     if (st != AS_OK)
         return st;
-    free(as_steal(g->data.set.x)); /* it is in the back end's buffer now */
     g->setup = (struct cell_setup){g->be, g->job, &g->data, g->resident, loss};
     g->signature = as_strdup(m->signature);
     if (!g->signature)
