@@ -132,7 +132,7 @@ static as_status load_data(struct group *g, const struct train_spec *spec, struc
 {
     struct dataset set = {0};
     struct dataset_paths paths = job_paths(g->job);
-    as_status st = dataset_load(&paths, &g->job->info, &set, err);
+    as_status st = dataset_load_bytes(&paths, &g->job->info, &set, err);
     if (st != AS_OK)
         return as_err_prefix(err, st, "data set '%s'", spec->dataset);
     return train_data_prepare(&set, &g->job->info, spec, &g->data, err);
@@ -184,7 +184,6 @@ static as_status open_group(struct group *g, const struct member *m, struct as_e
     st = resident_create(g->be, &g->data, loss == TRAIN_CROSS_ENTROPY, &g->resident, err);
     if (st != AS_OK)
         return st;
-    free(as_steal(g->data.set.x)); /* it is in the back end's buffer now */
     g->setup = (struct cell_setup){g->be, g->job, &g->data, g->resident, loss};
     g->signature = as_strdup(m->signature);
     if (!g->signature)
