@@ -59,6 +59,7 @@ struct backend_ops {
     as_status (*augment)(struct backend *be, const struct augment_args *a, struct as_err *err);
     as_status (*add)(struct backend *be, const struct add_args *a, struct as_err *err);
     size_t (*conv_work)(const struct backend *be, const struct conv_args *a);
+    const char *(*conv_path)(const struct backend *be); /* NULL: "own" */
     as_status (*conv_forward)(struct backend *be, const struct conv_args *a, act_kind act,
                               struct tensor y, struct tensor z, struct as_err *err);
     as_status (*conv_backward)(struct backend *be, const struct conv_args *a,
@@ -140,7 +141,7 @@ static inline int32_t *tensor_i32(struct tensor t, size_t k)
 
 /* The plugin's one symbol. `abi` guards against a plugin of another build: raise it whenever this
  * header or the structs of backend.h change. */
-#define BACKEND_ABI 4
+#define BACKEND_ABI 5
 #define BACKEND_PLUGIN_SYMBOL "assay_backend_plugin"
 
 struct backend_plugin {

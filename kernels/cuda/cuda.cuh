@@ -46,9 +46,10 @@ struct cuda_backend {
     struct lt *lt;               /* NULL: no product goes through cublasLt */
     size_t small_products;       /* multiply-adds of the largest product that is small */
     struct products_count count;
-    struct pair *room;   /* [ROOM_PAIRS], on the device */
-    size_t shared_bytes; /* of shared memory that a block may ask for */
-    bool recording;      /* between graph_begin and graph_end */
+    struct pair *room;             /* [ROOM_PAIRS], on the device */
+    size_t shared_bytes;           /* of shared memory that a block may ask for */
+    bool recording;                /* between graph_begin and graph_end */
+    struct conv_cudnn *conv_cudnn; /* convolutions through cuDNN (conv.cuh); NULL: our own */
 };
 
 static inline struct cuda_backend *cuda_of(struct backend *be)
@@ -230,6 +231,7 @@ as_status cuda_grad_accumulate(struct backend *be, const struct grad_accumulate_
                                struct as_err *err);
 as_status cuda_ema(struct backend *be, const struct ema_args *a, struct as_err *err);
 size_t cuda_conv_work(const struct backend *be, const struct conv_args *a);
+const char *cuda_conv_path(const struct backend *be);
 as_status cuda_conv_forward(struct backend *be, const struct conv_args *a, act_kind act,
                             struct tensor y, struct tensor z, struct as_err *err);
 as_status cuda_conv_backward(struct backend *be, const struct conv_args *a,
