@@ -5,10 +5,6 @@
 #include <cstdlib>
 #include <cstring>
 
-/* cuBLAS recommends 32 MiB on Hopper, 4 MiB before. Given once, so that no product allocates and
- * equal calls take equal paths. */
-#define BLAS_WORKSPACE_BYTES ((size_t)32 << 20)
-
 as_status cuda_status(cudaError_t e, const char *what, struct as_err *err)
 {
     if (e == cudaSuccess)
@@ -136,6 +132,7 @@ static void cuda_close(struct backend *be)
     struct cuda_backend *c = cuda_of(be);
     cuda_use(be);
     conv_cudnn_free(c->conv_cudnn);
+    lt_close(c);
     if (c->blas != NULL)
         (void)cublasDestroy(c->blas);
     if (c->stream != NULL)
@@ -287,6 +284,8 @@ static as_status cuda_open(const struct backend_opts *opts, struct backend **ret
     st = open_device(c, err);
     if (st == AS_OK)
         st = open_blas(c, err);
+    if (st == AS_OK)
+        st = lt_open(c, err);
     if (st == AS_OK)
         st = open_conv(c, err);
     if (st < 0) {

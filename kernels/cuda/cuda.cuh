@@ -10,6 +10,7 @@
 #include <cuda_runtime.h>
 
 #include "kernels/backend_priv.h"
+#include "kernels/cuda/products.h"
 
 /* A launch. tests/kernels/emu defines both itself: it runs kernels on the host. */
 #ifdef __CUDACC__
@@ -29,13 +30,21 @@ struct pair {
 #define ROOM_PAIRS 65536
 #endif
 
+/* cuBLAS recommends 32 MiB on Hopper, 4 MiB before. Given once, so that no product allocates and
+ * equal calls take equal paths. */
+#define BLAS_WORKSPACE_BYTES ((size_t)32 << 20)
+
+struct lt; /* plans of products (lt.cuh) */
+
 struct cuda_backend {
     struct backend base; /* first: a struct backend * is one of these */
     int device;
     cudaStream_t stream;
     cublasHandle_t blas;
     cublasComputeType_t compute; /* of products: float32 throughout, or with bfloat16 factors */
-    void *blas_workspace;
+    void *blas_workspace;        /* [BLAS_WORKSPACE_BYTES] */
+    struct lt *lt;               /* NULL: cuBLAS alone */
+    struct products_count count;
     struct pair *room;             /* [ROOM_PAIRS], on the device */
     size_t shared_bytes;           /* of shared memory that a block may ask for */
     bool recording;                /* between graph_begin and graph_end */
@@ -168,6 +177,14 @@ as_status cuda_zero(struct backend *be, struct tensor c, size_t members, size_t 
 /* db [K, cols] (+)= the sum of dy [K, rows, cols] over the rows (linear.cu). */
 as_status cuda_sum_rows(struct backend *be, size_t members, size_t rows, size_t cols,
                         struct tensor dy, struct tensor db, bool accumulate, struct as_err *err);
+
+/* For lt.cu: from opening and closing a back end; close also takes one that is half open. */
+as_status lt_open(struct cuda_backend *c, struct as_err *err);
+void lt_close(struct cuda_backend *c);
+
+/* y = act(z), n elements of each member; y may be z (activation.cu). */
+as_status cuda_activate(struct backend *be, act_kind act, size_t members, size_t n, struct tensor z,
+                        struct tensor y, struct as_err *err);
 
 /* y [K, rows, cols] holds x w and becomes act(y + b); z receives y + b (activation.cu). */
 as_status cuda_bias_act(struct backend *be, act_kind act, size_t members, size_t rows, size_t cols,

@@ -80,8 +80,10 @@ static void answer_claim(const json_t *body, struct server_answer *a)
     bool none = json_array_size(trials) == 0;
     fx.refill_claims += fit != NULL;
     fx.empty_refills += fit && none;
+    fx.ending_claims += json_array_size(json_object_get(body, "ending")) > 0;
     char *text = json_format(trials);
-    answer_json(a, 200, "{\"trials\":%s}", text);
+    answer_json(a, 200, "{\"trials\":%s,\"pending\":%s}", text,
+                none && fx.pending ? "true" : "false");
     free(text);
     json_decref(trials);
     if (none) { /* the long-poll, made short */

@@ -39,6 +39,8 @@ extern struct fixture {
     json_t *registration; /* the last */
     int registrations, heartbeats, leaves;
     int refill_claims, empty_refills;
+    int ending_claims; /* that named attempts whose end is on its way */
+    bool pending;      /* tell those who get nothing that something is being computed */
     bool down;         /* answer 503 */
     bool denied;       /* answer 401 */
     bool hold_results; /* answer 503 to complete alone */

@@ -92,6 +92,30 @@ START_TEST(a_member_that_left_makes_room_for_the_next)
 }
 END_TEST
 
+/* While the next member is being computed, a group that trains stays open, however long it takes.
+ */
+START_TEST(a_group_waits_for_a_member_that_is_being_computed)
+{
+    struct trial *stays = offer_member(0, DO("wait"), "g1"),
+                 *first = offer_member(1, DO("train"), "g1");
+    fx.pending = true;
+    start();
+    AWAIT(first->completion && stays->items);
+    AWAIT(fx.empty_refills > 2);
+    struct trial *next = offer_member(2, DO("train"), "g1");
+    fx_lock();
+    next->refills = "g1";
+    fx_unlock();
+    AWAIT(next->completion);
+    ck_assert(pid_of(next) == pid_of(stays));
+    fx_lock();
+    stays->stop = true; /* nobody trains: it is not waited for any longer */
+    fx_unlock();
+    AWAIT(kill((pid_t)pid_of(stays), 0) != 0);
+    leave_cleanly();
+}
+END_TEST
+
 START_TEST(a_stop_of_one_member_leaves_the_others)
 {
     struct trial *a = offer_member(0, DO("wait"), "g1"), *b = offer_member(1, DO("wait"), "g1");
@@ -178,6 +202,7 @@ Suite *test_suite(void)
     tcase_add_test(t, members_share_a_process_and_end_alone);
     tcase_add_test(t, groups_take_a_slot_and_their_gpus_once);
     tcase_add_test(t, a_member_that_left_makes_room_for_the_next);
+    tcase_add_test(t, a_group_waits_for_a_member_that_is_being_computed);
     tcase_add_test(t, a_stop_of_one_member_leaves_the_others);
     tcase_add_test(t, a_crash_is_tried_again_by_all);
     tcase_add_test(t, a_process_that_leaves_early_completes_nothing);
