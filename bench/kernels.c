@@ -14,6 +14,7 @@
 #include "base/rng.h"
 #include "bench/bench.h"
 #include "bench/kernels_conv.h"
+#include "bench/kernels_products.h"
 #include "bench/kernels_seq.h"
 #include "kernels/ops.h"
 
@@ -299,6 +300,9 @@ int main(int argc, char **argv)
     if (strcmp(backend_name(be), "cuda") == 0)
         bench_conv_paths();
     bench_sequences(be);
+    bool cuda = strcmp(backend_name(be), "cuda") == 0;
     backend_free(be);
+    if (cuda)
+        bench_products();
     return bench_exit();
 }

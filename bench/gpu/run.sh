@@ -7,7 +7,7 @@
 # after one failed. JSON lines on stdout; the exit status is 1 when a test failed.
 set -eu
 cd "$(dirname "$0")/../.."
-tests='linear dropout loss optimizer conv pooling batch_norm attention data losses seq sums device'
+tests='products linear dropout loss optimizer conv pooling batch_norm attention data losses seq sums device'
 cudnn_tests='conv conv_path cudnn_plans' # through cuDNN; the last needs its library alone
 build=${1:-}
 if [ -z "$build" ]; then

@@ -133,6 +133,10 @@ void cpu_split_elements(struct backend *be, size_t members, size_t n, cpu_chunk 
     struct elements e = {chunk, arg, members, n, 0, 0};
     if (n == 0)
         return;
+    if (members == 1 && n <= CPU_CHUNK) { /* the common small case */
+        chunk(arg, 0, 0, n);
+        return;
+    }
     if (n > CPU_CHUNK) {
         e.chunks = (n + CPU_CHUNK - 1) / CPU_CHUNK;
         cpu_split(be, members * e.chunks, run_elements, &e);

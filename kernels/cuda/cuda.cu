@@ -131,8 +131,8 @@ static void cuda_close(struct backend *be)
 {
     struct cuda_backend *c = cuda_of(be);
     cuda_use(be);
-    conv_cudnn_free(c->conv_cudnn);
     lt_close(c);
+    conv_cudnn_free(c->conv_cudnn);
     if (c->blas != NULL)
         (void)cublasDestroy(c->blas);
     if (c->stream != NULL)

@@ -34,7 +34,7 @@ struct pair {
  * equal calls take equal paths. */
 #define BLAS_WORKSPACE_BYTES ((size_t)32 << 20)
 
-struct lt; /* plans of products (lt.cuh) */
+struct lt; /* plans of products (product.cuh) */
 
 struct cuda_backend {
     struct backend base; /* first: a struct backend * is one of these */
@@ -43,7 +43,8 @@ struct cuda_backend {
     cublasHandle_t blas;
     cublasComputeType_t compute; /* of products: float32 throughout, or with bfloat16 factors */
     void *blas_workspace;        /* [BLAS_WORKSPACE_BYTES] */
-    struct lt *lt;               /* NULL: cuBLAS alone */
+    struct lt *lt;               /* NULL: no product goes through cublasLt */
+    size_t small_products;       /* multiply-adds of the largest product that is small */
     struct products_count count;
     struct pair *room;             /* [ROOM_PAIRS], on the device */
     size_t shared_bytes;           /* of shared memory that a block may ask for */
@@ -178,7 +179,7 @@ as_status cuda_zero(struct backend *be, struct tensor c, size_t members, size_t 
 as_status cuda_sum_rows(struct backend *be, size_t members, size_t rows, size_t cols,
                         struct tensor dy, struct tensor db, bool accumulate, struct as_err *err);
 
-/* For lt.cu: from opening and closing a back end; close also takes one that is half open. */
+/* Products, at opening and closing a back end (lt.cu); close also takes one that is half open. */
 as_status lt_open(struct cuda_backend *c, struct as_err *err);
 void lt_close(struct cuda_backend *c);
 

@@ -1,13 +1,13 @@
-/* One strided-batched product over the members; a shared tensor is stride 0. By cublasLt where
- * there is a plan (lt.cuh), with bias and ReLU, or the bias gradient, in the same launch; else by
- * cuBLAS, and kernels of ours for what follows. cuBLAS is column-major: a row-major [m, n] is its
+/* One strided-batched product over the members; a shared tensor is stride 0. With bias and ReLU, or
+ * the bias gradient, in the same launch where product.cuh has a way; else by cuBLAS, and kernels of
+ * ours for what follows. cuBLAS is column-major: a row-major [m, n] is its
  * [n, m], so products are written with their factors exchanged. FP32 throughout (no TF32), unless
  * the back end was opened with bf16: the oracle's bounds hold.
  *
  * cublasLt's gelu is the tanh form, ours the erf form: the product leaves z with its bias, and a
  * kernel of ours makes y of it. Its dReLU would need a bit mask that the forward pass leaves, and
  * the layer before in the same call: ops_dense.h has neither. */
-#include "kernels/cuda/lt.cuh"
+#include "kernels/cuda/product.cuh"
 #include "kernels/cuda/sums.cuh"
 
 __global__ static void zero(struct dev_f32 c, size_t members, size_t n)
@@ -25,6 +25,13 @@ as_status cuda_zero(struct backend *be, struct tensor c, size_t members, size_t 
     if (members > 0 && n > 0)
         LAUNCH(zero, grid_over(n, members), THREADS, 0, cuda_of(be)->stream, f32_of(c), members, n);
     return cuda_launched("fill with zeros", err);
+}
+
+as_status fused_product(struct backend *be, const struct product *p, unsigned fused, bool *ret_done,
+                        struct as_err *err)
+{
+    as_status st = small_product(be, p, fused, ret_done, err);
+    return st < 0 || *ret_done ? st : lt_product(be, p, fused, ret_done, err);
 }
 
 static as_status blas_product(struct cuda_backend *c, const struct product *p, struct as_err *err)
@@ -51,7 +58,7 @@ as_status cuda_gemm(struct backend *be, size_t members, size_t m, size_t n, size
         return beta == 0.0f ? cuda_zero(be, c, members, m * n, err) : AS_OK;
     struct product p = {members, m, n, inner, a, b, beta, c, tensor_none()};
     bool done = false;
-    as_status st = lt_product(be, &p, 0, &done, err);
+    as_status st = fused_product(be, &p, 0, &done, err);
     return st < 0 || done ? st : blas_product(cuda_of(be), &p, err);
 }
 
@@ -59,19 +66,19 @@ as_status cuda_gemm(struct backend *be, size_t members, size_t m, size_t n, size
 static as_status forward_fused(struct backend *be, const struct linear_args *a, act_kind act,
                                struct tensor y, struct tensor z, bool *done, struct as_err *err)
 {
-    unsigned bias = a->b.buf != NULL ? LT_BIAS : 0;
+    unsigned bias = a->b.buf != NULL ? FUSE_BIAS : 0;
     struct product p = {
         a->members, a->batch, a->out, a->in, {a->x, false, a->in}, {a->w, false, a->out},
         0.0f,       y,        a->b};
     as_status st = AS_OK;
     *done = false;
     if (act == ACT_RELU && z.buf == NULL)
-        st = lt_product(be, &p, bias | LT_RELU, done, err);
+        st = fused_product(be, &p, bias | FUSE_RELU, done, err);
     if (st < 0 || *done || (bias == 0 && z.buf == NULL))
         return st;
     if (z.buf != NULL)
         p.c = z;
-    st = lt_product(be, &p, bias, done, err);
+    st = fused_product(be, &p, bias, done, err);
     if (st < 0 || !*done || (act == ACT_NONE && p.c.buf == y.buf && p.c.offset == y.offset))
         return st;
     return cuda_activate(be, act, a->members, a->batch * a->out, p.c, y, err);
@@ -121,7 +128,7 @@ static as_status backward_params(struct backend *be, const struct linear_args *a
     if (g->dw.buf != NULL && g->db.buf != NULL && !g->accumulate) {
         struct product p = {a->members, a->in, a->out, a->batch, x, dy, 0.0f, g->dw, g->db};
         bool done = false;
-        st = lt_product(be, &p, LT_BIAS_GRAD, &done, err);
+        st = fused_product(be, &p, FUSE_BIAS_GRAD, &done, err);
         if (st < 0 || done)
             return st;
     }

@@ -1,7 +1,7 @@
 /* cublasLt is column-major: a row-major [m, n] is its [n, m], so a product is described with its
  * factors exchanged: cublasLt's A is our b, its B is our a, and the rows of its D are our columns.
  * BGRADA, the sums of A over the inner size, is therefore the bias gradient when b is dy. */
-#include "kernels/cuda/lt.cuh"
+#include "kernels/cuda/product.cuh"
 
 #include <climits>
 #include <cmath>
@@ -78,13 +78,13 @@ static void forget(struct lt_plan *p)
 static cublasLtEpilogue_t epilogue_of(size_t fused)
 {
     switch (fused) {
-    case LT_BIAS:
+    case FUSE_BIAS:
         return CUBLASLT_EPILOGUE_BIAS;
-    case LT_RELU:
+    case FUSE_RELU:
         return CUBLASLT_EPILOGUE_RELU;
-    case LT_BIAS | LT_RELU:
+    case FUSE_BIAS | FUSE_RELU:
         return CUBLASLT_EPILOGUE_RELU_BIAS;
-    case LT_BIAS_GRAD:
+    case FUSE_BIAS_GRAD:
         return CUBLASLT_EPILOGUE_BGRADA;
     default:
         return CUBLASLT_EPILOGUE_DEFAULT;
@@ -222,7 +222,7 @@ static size_t alignment(struct tensor t)
 
 static struct lt_key key_of(const struct product *p, unsigned fused)
 {
-    bool bias = (fused & (LT_BIAS | LT_BIAS_GRAD)) != 0;
+    bool bias = (fused & (FUSE_BIAS | FUSE_BIAS_GRAD)) != 0;
     return {p->members,
             p->m,
             p->n,
@@ -252,13 +252,13 @@ static as_status plan_of(struct cuda_backend *c, const struct lt_key *key, struc
 static as_status choose(struct cuda_backend *c, struct lt_plan *p, bool *ret_found,
                         struct as_err *err)
 {
-    if ((p->key.fused & LT_RELU) == 0) {
+    if ((p->key.fused & FUSE_RELU) == 0) {
         *ret_found = ask(c->lt, p);
         return AS_OK;
     }
     struct lt_key key = p->key;
     struct lt_plan *plain = NULL;
-    key.fused &= ~(size_t)LT_RELU;
+    key.fused &= ~(size_t)FUSE_RELU;
     as_status st = plan_of(c, &key, &plain, err);
     if (st < 0)
         return st;
@@ -307,7 +307,7 @@ static as_status plan_of(struct cuda_backend *c, const struct lt_key *key, struc
             *ret = &c->lt->plans[i];
             return AS_OK;
         }
-    if (c->recording && (key->fused & LT_RELU) != 0)
+    if (c->recording && (key->fused & FUSE_RELU) != 0)
         return AS_OK;
     struct lt_plan made = {.key = *key};
     as_status st = make(c, &made, err);
@@ -341,9 +341,9 @@ static cublasStatus_t run_from(struct cuda_backend *c, const struct lt_plan *pla
 static void count(struct products_count *n, const struct lt_plan *plan)
 {
     n->lt++;
-    n->bias += (plan->key.fused & LT_BIAS) != 0;
-    n->relu += (plan->key.fused & LT_RELU) != 0;
-    n->bias_grad += (plan->key.fused & LT_BIAS_GRAD) != 0;
+    n->bias += (plan->key.fused & FUSE_BIAS) != 0;
+    n->relu += (plan->key.fused & FUSE_RELU) != 0;
+    n->bias_grad += (plan->key.fused & FUSE_BIAS_GRAD) != 0;
     n->one_by_one += plan->each < plan->key.members;
 }
 
@@ -386,14 +386,8 @@ as_status lt_product(struct backend *be, const struct product *p, unsigned fused
 
 /* ---- opening ---- */
 
-as_status lt_open(struct cuda_backend *c, struct as_err *err)
+static as_status open_lt(struct cuda_backend *c, struct as_err *err)
 {
-    const char *way = getenv(CUDA_PRODUCTS_ENV);
-    if (way != NULL && strcmp(way, "gemm") == 0)
-        return AS_OK;
-    if (way != NULL && way[0] != '\0' && strcmp(way, "lt") != 0)
-        return as_fail(err, AS_E_INVAL,
-                       "back end cuda: " CUDA_PRODUCTS_ENV " is '%.40s', must be lt or gemm", way);
     c->lt = (struct lt *)calloc(1, sizeof(*c->lt));
     if (c->lt == NULL)
         return as_fail(err, AS_E_NOMEM, "back end cuda: out of memory");
@@ -408,6 +402,29 @@ as_status lt_open(struct cuda_backend *c, struct as_err *err)
         return as_fail(err, AS_E_INTERNAL, "back end cuda: cublasLt: preferences");
     return cuda_status(cudaMalloc(&c->lt->probe, 4 * PROBE * PROBE * sizeof(float)), "workspace",
                        err);
+}
+
+as_status lt_open(struct cuda_backend *c, struct as_err *err)
+{
+    static const struct {
+        const char *name;
+        size_t small_products;
+        bool lt;
+    } ways[] = {{"auto", SMALL_PRODUCTS, true},
+                {"small", SIZE_MAX, false},
+                {"lt", 0, true},
+                {"gemm", 0, false}};
+    const char *name = getenv(CUDA_PRODUCTS_ENV);
+    if (name == NULL || name[0] == '\0')
+        name = "auto";
+    for (const auto &way : ways)
+        if (strcmp(name, way.name) == 0) {
+            c->count.small_at_most = c->small_products = way.small_products;
+            return way.lt ? open_lt(c, err) : AS_OK;
+        }
+    return as_fail(
+        err, AS_E_INVAL,
+        "back end cuda: " CUDA_PRODUCTS_ENV " is '%.40s', must be auto, small, lt or gemm", name);
 }
 
 void lt_close(struct cuda_backend *c)

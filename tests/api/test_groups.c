@@ -161,7 +161,6 @@ Suite *test_suite(void)
 {
     Suite *s = suite_create("api_groups");
     TCase *tc = tcase_create("groups");
-    tcase_set_timeout(tc, 60);
     tcase_add_unchecked_fixture(tc, fixture_start, fixture_stop);
     tcase_add_test(tc, test_a_group_and_its_refill);
     tcase_add_test(tc, test_a_claim_that_awaits_a_result);

@@ -304,7 +304,6 @@ Suite *test_suite(void)
     twin_probe();
     Suite *s = suite_create("kernels_conv_path");
     TCase *c = tcase_create("path");
-    tcase_set_timeout(c, 120);
     tcase_add_checked_fixture(c, remember, restore);
     tcase_add_test(c, asked_for);
     tcase_add_test(c, library_absent);

@@ -1,6 +1,6 @@
-/* Products on a device: which way is taken where (cublasLt with what follows fused in, cublasLt
- * alone, cuBLAS), and that each way gives the oracle's values and a member's own bits. Which way is
- * known of the emulated library alone: a real one may choose otherwise. */
+/* Products on a device: which way is taken where (our own kernel, cublasLt with what follows fused
+ * in, cublasLt alone, cuBLAS), and that each way gives the oracle's values and a member's own bits.
+ * What cublasLt takes is known of the emulated library alone: a real one may choose otherwise. */
 #include <dlfcn.h>
 #include <math.h>
 #include <stdio.h>
@@ -29,6 +29,39 @@ static struct products_count counts_of(const struct backend *be)
     struct products_count n = *count(be);
     ck_assert_int_eq(dlclose(plugin), 0);
     return n;
+}
+
+/* The back end under test opened with ASSAY_CUDA_PRODUCTS; it stays set, since cases open anew. */
+static void open_with(const char *way)
+{
+    ck_assert_int_eq(setenv(CUDA_PRODUCTS_ENV, way, 1), 0);
+    twin_open();
+}
+
+static void open_auto(void)
+{
+    open_with("auto");
+}
+
+static void open_small(void)
+{
+    open_with("small");
+}
+
+static void open_lt(void)
+{
+    open_with("lt");
+}
+
+static void open_gemm(void)
+{
+    open_with("gemm");
+}
+
+static void close_any(void)
+{
+    twin_close();
+    ck_assert_int_eq(unsetenv(CUDA_PRODUCTS_ENV), 0);
 }
 
 /* ---- layers as lists of places ---- */
@@ -97,32 +130,35 @@ struct way {
     struct layer layer;
     case_call *call;
     size_t members;
-    unsigned lt, bias, relu, bias_grad, one_by_one, gemm; /* of the emulated library */
+    unsigned lt, bias, relu, bias_grad, one_by_one; /* of the emulated library */
 };
 
 /* clang-format off */
 static const struct way ways[] = {
-    {"bias and relu", {8, 16, 12, ACT_RELU, true, false, false, true}, forward, 3, 1, 1, 1, 0, 0, 0},
-    {"alone", {8, 16, 12, ACT_RELU, true, false, false, true}, forward, 1, 1, 1, 1, 0, 0, 0},
-    {"relu without a bias", {8, 16, 12, ACT_RELU, false, false, false, true}, forward, 3, 1, 0, 1, 0, 0, 0},
-    {"bias alone", {8, 16, 12, ACT_NONE, true, false, false, true}, forward, 3, 1, 1, 0, 0, 0, 0},
-    {"odd inner size", {7, 5, 12, ACT_RELU, true, false, false, true}, forward, 3, 1, 1, 1, 0, 0, 0},
-    {"odd outputs: the bias at any place", {9, 16, 7, ACT_RELU, true, false, false, true}, forward, 3, 1, 0, 0, 0, 0, 0},
-    {"odd outputs alone: as in a group", {9, 16, 7, ACT_RELU, true, false, false, true}, forward, 1, 1, 0, 0, 0, 0, 0},
-    {"at any place", {8, 16, 12, ACT_RELU, true, false, false, false}, forward, 3, 1, 0, 0, 0, 0, 0},
-    {"z is wanted", {8, 16, 12, ACT_RELU, true, true, false, true}, forward, 3, 1, 1, 0, 0, 0, 0},
-    {"z without activation", {8, 16, 12, ACT_NONE, true, true, false, true}, forward, 2, 1, 1, 0, 0, 0, 0},
-    {"gelu", {8, 16, 12, ACT_GELU, true, true, false, true}, forward, 3, 1, 1, 0, 0, 0, 0},
-    {"tanh", {8, 16, 12, ACT_TANH, true, false, false, true}, forward, 3, 1, 1, 0, 0, 0, 0},
-    {"nothing to fuse", {8, 16, 12, ACT_TANH, false, false, false, true}, forward, 3, 1, 0, 0, 0, 0, 0},
-    {"an empty sum", {8, 0, 12, ACT_RELU, true, false, false, true}, forward, 3, 0, 0, 0, 0, 0, 0},
-    {"no rows", {0, 16, 12, ACT_RELU, true, false, false, true}, forward, 3, 0, 0, 0, 0, 0, 0},
-    {"dw with db", {8, 16, 12, ACT_NONE, false, false, false, true}, backward, 3, 2, 0, 0, 1, 0, 0},
-    {"dw with db, member by member", {7, 16, 12, ACT_NONE, false, false, false, true}, backward, 3, 2, 0, 0, 1, 1, 0},
-    {"dw with db, alone", {7, 16, 12, ACT_NONE, false, false, false, true}, backward, 1, 2, 0, 0, 1, 0, 0},
-    {"dw and db are added to", {8, 16, 12, ACT_NONE, false, false, true, true}, backward, 3, 2, 0, 0, 0, 0, 0},
-    {"dw, odd inputs", {8, 13, 12, ACT_NONE, false, false, false, true}, backward, 3, 2, 0, 0, 0, 0, 0},
-    {"dw at any place", {33, 17, 9, ACT_NONE, false, false, false, false}, backward, 3, 2, 0, 0, 0, 0, 0},
+    {"bias and relu", {8, 16, 12, ACT_RELU, true, false, false, true}, forward, 3, 1, 1, 1, 0, 0},
+    {"alone", {8, 16, 12, ACT_RELU, true, false, false, true}, forward, 1, 1, 1, 1, 0, 0},
+    {"relu without a bias", {8, 16, 12, ACT_RELU, false, false, false, true}, forward, 3, 1, 0, 1, 0, 0},
+    {"bias alone", {8, 16, 12, ACT_NONE, true, false, false, true}, forward, 3, 1, 1, 0, 0, 0},
+    {"odd inner size", {7, 5, 12, ACT_RELU, true, false, false, true}, forward, 3, 1, 1, 1, 0, 0},
+    {"odd outputs: the bias at any place", {9, 16, 7, ACT_RELU, true, false, false, true}, forward, 3, 1, 0, 0, 0, 0},
+    {"odd outputs alone: as in a group", {9, 16, 7, ACT_RELU, true, false, false, true}, forward, 1, 1, 0, 0, 0, 0},
+    {"at any place", {8, 16, 12, ACT_RELU, true, false, false, false}, forward, 3, 1, 0, 0, 0, 0},
+    {"z is wanted", {8, 16, 12, ACT_RELU, true, true, false, true}, forward, 3, 1, 1, 0, 0, 0},
+    {"z without activation", {8, 16, 12, ACT_NONE, true, true, false, true}, forward, 2, 1, 1, 0, 0, 0},
+    {"gelu", {8, 16, 12, ACT_GELU, true, true, false, true}, forward, 3, 1, 1, 0, 0, 0},
+    {"tanh", {8, 16, 12, ACT_TANH, true, false, false, true}, forward, 3, 1, 1, 0, 0, 0},
+    {"nothing to fuse", {8, 16, 12, ACT_TANH, false, false, false, true}, forward, 3, 1, 0, 0, 0, 0},
+    {"an empty sum", {8, 0, 12, ACT_RELU, true, false, false, true}, forward, 3, 0, 0, 0, 0, 0},
+    {"no rows", {0, 16, 12, ACT_RELU, true, false, false, true}, forward, 3, 0, 0, 0, 0, 0},
+    {"dw with db", {8, 16, 12, ACT_NONE, false, false, false, true}, backward, 3, 2, 0, 0, 1, 0},
+    {"dw with db, member by member", {7, 16, 12, ACT_NONE, false, false, false, true}, backward, 3, 2, 0, 0, 1, 1},
+    {"dw with db, alone", {7, 16, 12, ACT_NONE, false, false, false, true}, backward, 1, 2, 0, 0, 1, 0},
+    {"dw and db are added to", {8, 16, 12, ACT_NONE, false, false, true, true}, backward, 3, 2, 0, 0, 0, 0},
+    {"dw, odd inputs", {8, 13, 12, ACT_NONE, false, false, false, true}, backward, 3, 2, 0, 0, 0, 0},
+    {"past the tiles of our own", {33, 65, 70, ACT_GELU, true, true, false, false}, forward, 2, 1, 0, 0, 0, 0},
+    {"dw past the tiles", {37, 33, 66, ACT_NONE, false, false, false, false}, backward, 2, 2, 0, 0, 0, 0},
+    {"dw past the tiles, added to", {64, 40, 32, ACT_NONE, false, false, true, true}, backward, 2, 2, 0, 0, 0, 0},
+    {"dw at any place", {33, 17, 9, ACT_NONE, false, false, false, false}, backward, 3, 2, 0, 0, 0, 0},
 };
 /* clang-format on */
 
@@ -132,23 +168,71 @@ static void same_count(const struct way *w, const char *what, uint64_t got, unsi
                   (unsigned)got, want);
 }
 
-START_TEST(each_way)
+/* Run it on both sides; what was counted on the way. */
+static struct products_count counted(const struct way *w)
 {
-    const struct way *w = &ways[_i];
     struct case_op op = op_of(&w->layer, w->call);
     lay(&w->layer);
     struct case_run r = case_make(&op, w->members, false);
-    struct products_count a = counts_of(twin_backend(1));
+    ck_assert_uint_eq(counts_of(twin_backend(1)).planned, 0);
     case_do(&r, w->call);
-    struct products_count b = counts_of(twin_backend(1));
     case_same(&r);
-    same_count(w, "by cublasLt", b.lt - a.lt, w->lt);
-    same_count(w, "with bias", b.bias - a.bias, w->bias);
-    same_count(w, "with relu", b.relu - a.relu, w->relu);
-    same_count(w, "with bias gradient", b.bias_grad - a.bias_grad, w->bias_grad);
-    same_count(w, "member by member", b.one_by_one - a.one_by_one, w->one_by_one);
-    same_count(w, "by cuBLAS", b.gemm - a.gemm, w->gemm);
-    ck_assert_uint_eq(b.lt + b.gemm - a.lt - a.gemm, w->lt + w->gemm);
+    return counts_of(twin_backend(1));
+}
+
+START_TEST(through_lt)
+{
+    const struct way *w = &ways[_i];
+    struct products_count n = counted(w);
+    same_count(w, "by cublasLt", n.lt, w->lt);
+    same_count(w, "with bias", n.bias, w->bias);
+    same_count(w, "with relu", n.relu, w->relu);
+    same_count(w, "with bias gradient", n.bias_grad, w->bias_grad);
+    same_count(w, "member by member", n.one_by_one, w->one_by_one);
+    ck_assert_uint_eq(n.lt + n.gemm, w->lt);
+    ck_assert_uint_eq(n.small, 0);
+}
+END_TEST
+
+START_TEST(through_small)
+{
+    const struct way *w = &ways[_i];
+    struct products_count n = counted(w);
+    ck_assert_uint_eq(n.small, w->lt);
+    ck_assert_uint_eq(n.lt + n.gemm + n.planned, 0);
+}
+END_TEST
+
+START_TEST(through_gemm)
+{
+    const struct way *w = &ways[_i];
+    struct products_count n = counted(w);
+    ck_assert_uint_eq(n.gemm, w->lt);
+    ck_assert_uint_eq(n.lt + n.small + n.planned, 0);
+}
+END_TEST
+
+/* Up to the limit by the kernel of ours, above it not; all three products of a layer are of one
+ * size. */
+START_TEST(up_to_the_limit)
+{
+    const size_t most = counts_of(twin_backend(1)).small_at_most, rows = most / 32;
+    ck_assert_uint_gt(most, 0);
+    ck_assert_uint_eq(most % 32, 0);
+    for (int above = 0; above < 2; above++) {
+        struct layer l = {rows + (size_t)above, 4, 8, ACT_TANH, true, false, false, false};
+        struct case_op op = op_of(&l, forward);
+        op.atol = 1e-2f; /* dw sums all rows: 16,384 on a device */
+        lay(&l);
+        struct case_run r = case_make(&op, 2, false);
+        struct products_count a = counts_of(twin_backend(1));
+        case_do(&r, forward);
+        case_do(&r, backward);
+        case_same(&r);
+        struct products_count b = counts_of(twin_backend(1));
+        ck_assert_uint_eq(b.small - a.small, above ? 0 : 3);
+        ck_assert_uint_eq(b.lt + b.gemm - a.lt - a.gemm, above ? 3 : 0);
+    }
 }
 END_TEST
 
@@ -284,26 +368,16 @@ static void with(const char *name, const char *value, const struct layer *l,
 
 static const struct layer fusable = {8, 16, 12, ACT_RELU, true, false, false, true};
 
-START_TEST(cublas_alone)
-{
-    struct products_count f, b;
-    with(CUDA_PRODUCTS_ENV, "gemm", &fusable, &f, &b);
-    ck_assert_uint_eq(b.lt + b.planned, 0);
-    ck_assert_uint_eq(b.gemm, 3);
-    with(CUDA_PRODUCTS_ENV, "lt", &fusable, &f, &b);
-    ck_assert_uint_gt(b.planned, 0);
-    with(CUDA_PRODUCTS_ENV, "", &fusable, &f, &b); /* as if it were not set */
-    ck_assert_uint_gt(b.planned, 0);
-}
-END_TEST
-
 START_TEST(unknown_way)
 {
     struct as_err err;
     struct backend *be = NULL;
     ck_assert_int_eq(setenv(CUDA_PRODUCTS_ENV, "cutlass", 1), 0);
     ck_fails(backend_open("cuda", NULL, &be, &err), AS_E_INVAL, err, "is 'cutlass', must be");
-    ck_assert_int_eq(unsetenv(CUDA_PRODUCTS_ENV), 0);
+    ck_assert_int_eq(setenv(CUDA_PRODUCTS_ENV, "", 1), 0); /* as if it were not set */
+    ck_ok(backend_open("cuda", NULL, &be, &err), err);
+    ck_assert_uint_gt(counts_of(be).small_at_most, 0);
+    backend_free(be);
 }
 END_TEST
 
@@ -382,24 +456,39 @@ START_TEST(bf16)
 }
 END_TEST
 
+/* The cases that hold of each way, and the one that tells which was taken. */
+static TCase *add_way(Suite *s, const char *name, void (*open)(void), const TTest *which)
+{
+    TCase *c = tcase_create(name);
+    tcase_set_timeout(c, 120);
+    tcase_add_checked_fixture(c, open, close_any);
+    tcase_add_loop_test(c, which, 0, AS_ARRAY_LEN(ways));
+    tcase_add_loop_test(c, shared_inputs, 0, AS_ARRAY_LEN(ways));
+    tcase_add_test(c, nan_stays);
+    tcase_add_test(c, gradients);
+    suite_add_tcase(s, c);
+    return c;
+}
+
 Suite *test_suite(void)
 {
     twin_probe();
     Suite *s = suite_create("kernels_products");
-    TCase *c = tcase_create("products");
-    tcase_set_timeout(c, 120);
-    tcase_add_checked_fixture(c, twin_open, twin_close);
-    tcase_add_loop_test(c, each_way, 0, AS_ARRAY_LEN(ways));
+    (void)add_way(s, "gemm", open_gemm, through_gemm);
+    TCase *c = add_way(s, "small", open_small, through_small);
     tcase_add_loop_test(c, same_bits_alone, 0, AS_ARRAY_LEN(ways));
-    tcase_add_loop_test(c, shared_inputs, 0, AS_ARRAY_LEN(ways));
-    tcase_add_test(c, gradients);
+    c = add_way(s, "lt", open_lt, through_lt);
+    tcase_add_loop_test(c, same_bits_alone, 0, AS_ARRAY_LEN(ways));
     tcase_add_test(c, planned_once);
     tcase_add_test(c, recorded_first);
-    tcase_add_test(c, cublas_alone);
-    tcase_add_test(c, unknown_way);
     tcase_add_test(c, relu_loses_nan);
     tcase_add_test(c, launch_turned_down);
-    tcase_add_test(c, nan_stays);
+    tcase_add_test(c, bf16);
+    c = tcase_create("auto");
+    tcase_set_timeout(c, 120);
+    tcase_add_checked_fixture(c, open_auto, close_any);
+    tcase_add_test(c, up_to_the_limit);
+    tcase_add_test(c, unknown_way);
     tcase_add_test(c, bf16);
     suite_add_tcase(s, c);
     return s;

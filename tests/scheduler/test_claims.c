@@ -329,7 +329,6 @@ Suite *test_suite(void)
     Suite *su = suite_create("claims");
     TCase *c = tcase_create("claims");
     pg_fixture_start();
-    tcase_set_timeout(c, 120);
     tcase_add_checked_fixture(c, open_service, close_service);
     tcase_add_test(c, limits_hold);
     tcase_add_test(c, slots_bound_a_runner);

@@ -530,7 +530,6 @@ Suite *test_suite(void)
     Suite *su = suite_create("groups");
     TCase *c = tcase_create("groups");
     pg_fixture_start();
-    tcase_set_timeout(c, 120);
     tcase_add_checked_fixture(c, open_grouped, close_grouped);
     tcase_add_test(c, one_shape_shares_a_slot);
     tcase_add_test(c, a_group_whose_members_are_all_ending_leaves_its_slot);

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,9 +17,13 @@ as_status report_format(int64_t step, const struct report_value *values, size_t 
     str_printf(line, "{\"step\": %" PRId64, step);
     for (size_t i = 0; i < n; i++) {
         char number[32];
-        const char *quote = isfinite(values[i].value) ? "" : "\"";
-        str_printf(line, ", \"%s\": %s%s%s", values[i].name, quote,
-                   as_format_double(values[i].value, number, sizeof number), quote);
+        bool plain = isfinite(values[i].value);
+        str_puts(line, ", \"");
+        str_puts(line, values[i].name);
+        str_puts(line, plain ? "\": " : "\": \"");
+        str_puts(line, as_format_double(values[i].value, number, sizeof number));
+        if (!plain)
+            str_putc(line, '"');
     }
     str_puts(line, "}\n");
     return str_check(line, err);

@@ -400,7 +400,6 @@ Suite *test_suite(void)
 {
     Suite *s = suite_create("train_program");
     TCase *t = tcase_create("train_program");
-    tcase_set_timeout(t, 120);
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, digits);
     tcase_add_test(t, killed_at_any_moment_it_ends_with_the_same_bits);
