@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "kernels/ops.h"
 #include "trial-runner/train/cell.h"
 #include "trial-runner/train/checkpoint.h"
 #include "trial-runner/train/report.h"
@@ -525,6 +526,14 @@ static as_status run(struct group *g, struct as_err *err)
     return st;
 }
 
+/* Where convolutions did not simply go our own way: what was asked for, and what came of it. */
+static void tell_conv_path(const struct group *g)
+{
+    const char *path = g->be != NULL ? backend_conv_path(g->be) : "own";
+    if (strcmp(path, "own") != 0)
+        (void)printf("convolutions: %s\n", path);
+}
+
 /* What is left when the group ends: all of it shares its fate. */
 static void end_all(struct group *g, int exit, const struct as_err *why)
 {
@@ -536,6 +545,7 @@ static void end_all(struct group *g, int exit, const struct as_err *why)
     for (size_t i = 0; i < g->n_cells; i++)
         cell_free(g->cell[i]);
     resident_free(g->resident);
+    tell_conv_path(g);
     backend_free(g->be);
     train_data_done(&g->data);
     free(g->signature);
