@@ -38,6 +38,9 @@ extern struct fixture {
     json_t *registration; /* the last */
     int registrations, heartbeats, leaves;
     int refill_claims, empty_refills;
+    int ending_claims; /* that named attempts whose end is on its way */
+    json_t *measured;  /* of the last claim that had any */
+    bool pending;      /* tell those who get nothing that something is being computed */
     bool down;         /* answer 503 */
     bool denied;       /* answer 401 */
     bool hold_results; /* answer 503 to complete alone */

@@ -121,6 +121,57 @@ START_TEST(a_report_file_that_is_cut_or_replaced)
 }
 END_TEST
 
+static int handed_out(void)
+{
+    int n = 0;
+    for (int i = 0; i < MAX_TRIALS; i++)
+        n += fx.trials[i].handed_out;
+    return n;
+}
+
+/* The next trials are asked for while the results of the last ones are on their way: of as many as
+ * there are slots, and no more. */
+START_TEST(a_slot_is_free_before_its_result_has_arrived)
+{
+    for (int i = 0; i < 9; i++)
+        offer_sh(i, i == 8 ? "exit 0" : "echo done; exit 0");
+    fx.hold_results = true;
+    start_runner(NULL, NULL);
+    for (int i = 0; i < 8; i++) /* the log comes last before the result */
+        AWAIT(fx.trials[i].log);
+    fx_lock();
+    ck_assert_int_eq(handed_out(), 8);
+    ck_assert_int_gt(fx.ending_claims, 0);
+    for (int i = 0; i < 8; i++)
+        ck_assert_ptr_null(fx.trials[i].completion);
+    fx.hold_results = false;
+    fx_unlock();
+    for (int i = 0; i < 9; i++)
+        AWAIT(fx.trials[i].completion);
+}
+END_TEST
+
+START_TEST(gpus_are_free_with_their_slot)
+{
+    struct trial *a = offer(0, "{\"command\":[\"echo\",\"first\"]}", 200, 0, 2);
+    struct trial *b =
+        offer(1, "{\"command\":[\"sh\",\"-c\",\"echo gpus=$CUDA_VISIBLE_DEVICES\"]}", 200, 0, 2);
+    fx.hold_results = true;
+    fx.trials[1].handed_out = true; /* not before the first has ended */
+    start_runner(NULL, NULL);
+    AWAIT(a->log);
+    fx_lock();
+    b->handed_out = false;
+    fx_unlock();
+    AWAIT(b->log);
+    ck_assert(log_has(b, "gpus=5,7\n"));
+    fx_lock();
+    fx.hold_results = false;
+    fx_unlock();
+    AWAIT(a->completion && b->completion);
+}
+END_TEST
+
 /* Whatever a trial puts where its files belong: its end is delivered, and the slot is free again.
  */
 static const struct {
@@ -373,6 +424,8 @@ Suite *test_suite(void)
     tcase_add_checked_fixture(t, fx_setup, fx_teardown);
     tcase_add_test(t, ends_of_trials);
     tcase_add_test(t, reports_files_and_gpus);
+    tcase_add_test(t, a_slot_is_free_before_its_result_has_arrived);
+    tcase_add_test(t, gpus_are_free_with_their_slot);
     tcase_add_test(t, a_report_file_that_is_cut_or_replaced);
     tcase_add_test(t, odd_files_of_a_trial_do_not_keep_its_slot);
     tcase_add_test(t, a_directive_stops_a_trial_without_a_word);

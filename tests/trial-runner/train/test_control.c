@@ -227,6 +227,27 @@ START_TEST(add_stop_cancel_close)
 }
 END_TEST
 
+/* Members that end before a second is over are counted too. */
+START_TEST(short_members_tell_their_throughput)
+{
+    const struct trial *all[] = {&trials[A], &trials[B], &trials[C], &trials[D]};
+    struct control_event e;
+    int64_t members = 0;
+    rig_job(&rig, "g", all, 4, 4);
+    start();
+    say("{\"op\":\"close\"}");
+    while (next_event(&e)) {
+        if (e.kind == CONTROL_THROUGHPUT && members == 0) {
+            members = e.members;
+            ck_assert_double_gt(e.rows_per_second, 0);
+        }
+        control_event_done(&e);
+    }
+    ck_assert_int_eq(wait_for_end(), 0);
+    ck_assert_int_eq(members, 4);
+}
+END_TEST
+
 START_TEST(a_runner_that_is_gone)
 {
     const struct trial *all[] = {&trials[LONG], &trials[LONGER]};
@@ -433,6 +454,7 @@ Suite *test_suite(void)
     TCase *t = tcase_create("train_control");
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, add_stop_cancel_close);
+    tcase_add_test(t, short_members_tell_their_throughput);
     tcase_add_test(t, a_runner_that_is_gone);
     tcase_add_test(t, members_that_come_later);
     tcase_add_test(t, killed_at_random_moments);
