@@ -1,6 +1,5 @@
 #include "tests/api/fixture.h"
 
-#include <check.h>
 #include <curl/curl.h>
 #include <stdio.h>
 #include <stdlib.h>

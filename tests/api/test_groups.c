@@ -62,7 +62,7 @@ static void *run_refill(void *arg)
 {
     struct waiting *w = arg;
     w->reply = claim_with(w->epoch, "fit",
-                          ",\"fit\":{\"group\":\"grouped.g0.1\",\"members\":2},\"wait_ms\":30000");
+                          ",\"fit\":{\"group\":\"grouped.g0.1\",\"members\":2},\"wait_ms\":60000");
     return NULL;
 }
 
@@ -113,7 +113,7 @@ static void *run_beside(void *arg)
     struct waiting *w = arg;
     w->reply = claim_as_runner("learner", w->epoch, "beside",
                                ",\"ending\":[{\"sweep\":\"learns\",\"number\":0,\"attempt\":1}],"
-                               "\"wait_ms\":30000");
+                               "\"wait_ms\":60000");
     return NULL;
 }
 
@@ -130,7 +130,7 @@ START_TEST(test_a_claim_that_awaits_a_result)
         "\"max_trials\":5},\"trial\":{\"command\":[\"true\",\"${x}\"]}}");
     ck_status(sweep, 201);
     long long epoch = make_runner("learner", 1);
-    REPLY_AUTO got = claim_as_runner("learner", epoch, "first", "");
+    REPLY_AUTO got = claim_as_runner("learner", epoch, "first", ",\"wait_ms\":60000");
     ck_assert_uint_eq(json_array_size(reply_get(&got, "trials")), 1);
     REPLY_AUTO none = claim_as_runner(
         "learner", epoch, "none",

@@ -8,7 +8,6 @@
 #include "tests/scheduler/service.h"
 
 #define SWEEPS 6 /* more than one round finishes */
-#define WAIT_MS 60000
 
 static struct service s;
 static struct as_err err;
@@ -31,7 +30,7 @@ static void close_service(void)
 
 static void await_end(const char *sweep)
 {
-    int64_t end = clock_mono_ns() + WAIT_MS * NS_PER_MS;
+    int64_t end = clock_mono_ns() + PATIENCE_MS * NS_PER_MS;
     while (sweep_of_id(&s, sweep).state != SWEEP_COMPLETED) {
         ck_assert_msg(clock_mono_ns() < end, "the sweep %s waits for a round of the reaper", sweep);
         clock_sleep_ms(5);
@@ -65,7 +64,7 @@ START_TEST(a_sweep_ends_with_its_last_trial)
     for (int i = 0; i < SWEEPS; i++)
         await_end(names[i]);
     reaper_loop_tell(loop);
-    ck_assert(reaper_loop_end(loop, WAIT_MS));
+    ck_assert(reaper_loop_end(loop, PATIENCE_MS));
 }
 END_TEST
 
@@ -74,7 +73,6 @@ Suite *test_suite(void)
     Suite *suite = suite_create("api_reaper_loop");
     TCase *c = tcase_create("ends");
     pg_fixture_start();
-    tcase_set_timeout(c, 120);
     tcase_add_checked_fixture(c, open_slow, close_service);
     tcase_add_test(c, a_sweep_ends_with_its_last_trial);
     suite_add_tcase(suite, c);

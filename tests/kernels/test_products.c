@@ -463,7 +463,6 @@ END_TEST
 static TCase *add_way(Suite *s, const char *name, void (*open)(void), const TTest *which)
 {
     TCase *c = tcase_create(name);
-    tcase_set_timeout(c, 120);
     tcase_add_checked_fixture(c, open, close_any);
     tcase_add_loop_test(c, which, 0, AS_ARRAY_LEN(ways));
     tcase_add_loop_test(c, shared_inputs, 0, AS_ARRAY_LEN(ways));
@@ -488,7 +487,6 @@ Suite *test_suite(void)
     tcase_add_test(c, launch_turned_down);
     tcase_add_test(c, bf16);
     c = tcase_create("auto");
-    tcase_set_timeout(c, 120);
     tcase_add_checked_fixture(c, open_auto, close_any);
     tcase_add_test(c, up_to_the_limit);
     tcase_add_test(c, unknown_way);

@@ -1,6 +1,5 @@
 #include "tests/trial-runner/train/child.h"
 
-#include <check.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdbool.h>
