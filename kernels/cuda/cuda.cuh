@@ -31,8 +31,10 @@ struct pair {
 #endif
 
 /* cuBLAS recommends 32 MiB on Hopper, 4 MiB before. Given once, so that no product allocates and
- * equal calls take equal paths. */
+ * equal calls take equal paths. The emulated build needs none and has little, to open quickly. */
+#ifndef BLAS_WORKSPACE_BYTES
 #define BLAS_WORKSPACE_BYTES ((size_t)32 << 20)
+#endif
 
 struct lt; /* plans of products (product.cuh) */
 
