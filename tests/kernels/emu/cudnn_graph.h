@@ -1,10 +1,11 @@
 /* Stands in for cuDNN's header of this name where kernels/cuda is compiled for the host: what
  * kernels/cuda uses of it, with cuDNN's own names, numbers and rules. The numbers being cuDNN's,
- * the same objects can also plan with the real library (test_cudnn_plans.c). cudnn.cu stands behind
+ * the same objects can also plan with the real library (test_cudnn_plans.c). dnn.cu stands behind
  * it, as a library of its own that the plugin opens as it opens cuDNN's. */
 #ifndef ASSAY_TESTS_KERNELS_EMU_CUDNN_GRAPH_H
 #define ASSAY_TESTS_KERNELS_EMU_CUDNN_GRAPH_H
 
+#ifdef __cplusplus
 #include <stddef.h>
 #include <stdint.h>
 
@@ -164,5 +165,6 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const d,
 cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t plan,
                                   cudnnBackendDescriptor_t pack);
 }
+#endif
 
 #endif
