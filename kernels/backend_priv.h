@@ -62,6 +62,7 @@ struct backend_ops {
     as_status (*augment)(struct backend *be, const struct augment_args *a, struct as_err *err);
     as_status (*add)(struct backend *be, const struct add_args *a, struct as_err *err);
     size_t (*conv_work)(const struct backend *be, const struct conv_args *a);
+    const char *(*conv_path)(const struct backend *be); /* NULL: "own" */
     as_status (*conv_forward)(struct backend *be, const struct conv_args *a, act_kind act,
                               struct tensor y, struct tensor z, struct as_err *err);
     as_status (*conv_backward)(struct backend *be, const struct conv_args *a,

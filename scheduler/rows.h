@@ -244,6 +244,7 @@ struct claim_list {
     struct claimed_row *rows;
     size_t n;
     bool is_preparing; /* n is 0 because a suggestion is being computed: try again when ready */
+    bool awaits_ends;  /* a sweep that learns gave nothing, until what is ending has ended */
     int64_t sweep_key; /* of a fit that may get more later: what asks_pending() wants to know; 0 */
 };
 

@@ -6,6 +6,9 @@
 
 #include "base/status.h"
 
+/* How long a test waits for what must come: no bound on speed, it only ends a hang. */
+#define PATIENCE_MS 120000
+
 Suite *test_suite(void);
 
 /* st must be AS_OK; prints err.msg otherwise. */

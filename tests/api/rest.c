@@ -1,6 +1,5 @@
 #include "tests/api/rest.h"
 
-#include <check.h>
 #include <curl/curl.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 #include "base/arena.h"
 #include "base/json.h"
 #include "tests/api/schema_check.h"
+#include "tests/check_main.h"
 
 void reply_done(struct reply *r)
 {
@@ -76,7 +76,7 @@ struct reply rest_call_with(const struct rest *to, const char *method, const cha
     (void)curl_easy_setopt(c, CURLOPT_CUSTOMREQUEST, method);
     (void)curl_easy_setopt(c, CURLOPT_HTTPHEADER, headers);
     (void)curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
-    (void)curl_easy_setopt(c, CURLOPT_TIMEOUT, 60L);
+    (void)curl_easy_setopt(c, CURLOPT_TIMEOUT_MS, (long)PATIENCE_MS);
     (void)curl_easy_setopt(c, CURLOPT_PATH_AS_IS, 1L);
     (void)curl_easy_setopt(c, CURLOPT_ERRORBUFFER, problem);
     (void)curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, on_bytes);

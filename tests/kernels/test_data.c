@@ -471,7 +471,6 @@ Suite *test_suite(void)
     twin_probe();
     Suite *s = suite_create("kernels_data");
     TCase *c = tcase_create("data");
-    tcase_set_timeout(c, 60);
     tcase_add_checked_fixture(c, twin_open, twin_close);
     tcase_add_test(c, gather_matches);
     tcase_add_test(c, gather_by_hand);

@@ -194,7 +194,6 @@ Suite *test_suite(void)
     Suite *s = suite_create("kernels_device");
     TCase *c = tcase_create("device");
     tcase_add_checked_fixture(c, twin_open, twin_close);
-    tcase_set_timeout(c, 120);
     tcase_add_test(c, graph_runs_as_the_calls);
     tcase_add_test(c, graph_refusals);
     tcase_add_test(c, bf16_products);

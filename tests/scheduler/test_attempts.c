@@ -394,7 +394,6 @@ Suite *test_suite(void)
     Suite *su = suite_create("attempts");
     TCase *c = tcase_create("attempts");
     pg_fixture_start();
-    tcase_set_timeout(c, 60);
     tcase_add_checked_fixture(c, open_service, close_service);
     tcase_add_test(c, a_life);
     tcase_add_test(c, completions_repeat);

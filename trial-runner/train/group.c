@@ -3,14 +3,25 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "kernels/ops.h"
 #include "trial-runner/train/cell.h"
 #include "trial-runner/train/checkpoint.h"
 #include "trial-runner/train/report.h"
 #include "trial-runner/train/run.h"
 
-#define WAIT_MS 100               /* with nobody to train: how often a signal is looked for */
-#define THROUGHPUT_NS NS_PER_S    /* how often throughput is told */
-#define MAX_WAITING ((size_t)256) /* members that wait for a slot */
+#define WAIT_MS 100                 /* with nobody to train: how often a signal is looked for */
+#define THROUGHPUT_NS NS_PER_S      /* how often throughput is told */
+#define SERVED_NS (100 * NS_PER_MS) /* and at the least, of members that end sooner */
+#define MAX_WAITING ((size_t)256)   /* members that wait for a slot */
+
+/* What was not told yet. */
+struct throughput {
+    int64_t since_ns;
+    uint64_t rows; /* when it began */
+    size_t most;   /* members that trained side by side */
+    size_t done;   /* members that ended well */
+    bool was_told; /* something, before */
+};
 
 struct group {
     const struct job *job;
@@ -31,9 +42,7 @@ struct group {
     atomic_size_t begun; /* cells whose turn of this round has begun */
     bool closed;         /* nobody joins any more */
     int exit;            /* of the process in the single form: its member's */
-    int64_t told_ns;
-    uint64_t told_rows;
-    size_t told_members;
+    struct throughput throughput;
 };
 
 /* ---- telling ---- */
@@ -60,6 +69,7 @@ static void tell_ended(struct group *g, const char *id, int exit, const struct a
         log_line(stderr, id, why->msg);
     channel_send(g->channel, &e);
     g->exit = exit;
+    g->throughput.done += exit == EXIT_DONE;
 }
 
 /* A member is over: tell, and free it. */
@@ -77,24 +87,26 @@ static size_t n_members(const struct group *g)
     return n;
 }
 
-/* Since the last time, when as many members were there all the while. */
-static void tell_throughput(struct group *g)
+/* Examples trained in a while, and the most members that trained them side by side. Told each
+ * second; sooner when each place was served twice, because with members that short the second is
+ * over too late for whoever chooses how many there are; and at the end by a group that had nothing
+ * to tell until then. So what members cost at their beginning and end counts, as it does in
+ * earnest. */
+static void tell_throughput(struct group *g, bool is_last)
 {
-    int64_t now = clock_mono_ns();
+    struct throughput *t = &g->throughput;
+    int64_t ns = clock_mono_ns() - t->since_ns;
     uint64_t rows = atomic_load(&g->watch.rows);
-    size_t members = n_members(g);
-    bool same = members == g->told_members;
-    if (same && now - g->told_ns < THROUGHPUT_NS)
+    bool served = ns >= SERVED_NS && t->done >= 2 * t->most;
+    if (rows == t->rows || !(ns >= THROUGHPUT_NS || served || (is_last && !t->was_told)))
         return;
     struct control_event e = {.kind = CONTROL_THROUGHPUT,
-                              .members = (int64_t)members,
-                              .rows_per_second = (double)(rows - g->told_rows) * NS_PER_S /
-                                                 (double)(now - g->told_ns)};
-    if (same && members > 0)
-        channel_send(g->channel, &e);
-    g->told_ns = now;
-    g->told_rows = rows;
-    g->told_members = members;
+                              .members = (int64_t)t->most,
+                              .rows_per_second =
+                                  (double)(rows - t->rows) * NS_PER_S / (double)(ns > 0 ? ns : 1)};
+    channel_send(g->channel, &e);
+    *t = (struct throughput){
+        .since_ns = t->since_ns + ns, .rows = rows, .most = n_members(g), .was_told = true};
 }
 
 /* ---- beginning ---- */
@@ -503,13 +515,23 @@ static as_status run(struct group *g, struct as_err *err)
             return st;
         if (st != AS_OK || g->n_cells == 0)
             continue;
+        size_t now = n_members(g);
+        g->throughput.most = now > g->throughput.most ? now : g->throughput.most;
         atomic_store(&g->watch.meet, false);
         st = run_round(g, err);
         if (st == AS_OK)
             st = collect(g, err);
-        tell_throughput(g);
+        tell_throughput(g, false);
     }
     return st;
+}
+
+/* Where convolutions did not simply go our own way: what was asked for, and what came of it. */
+static void tell_conv_path(const struct group *g)
+{
+    const char *path = g->be != NULL ? backend_conv_path(g->be) : "own";
+    if (strcmp(path, "own") != 0)
+        (void)printf("convolutions: %s\n", path);
 }
 
 /* What is left when the group ends: all of it shares its fate. */
@@ -523,6 +545,7 @@ static void end_all(struct group *g, int exit, const struct as_err *why)
     for (size_t i = 0; i < g->n_cells; i++)
         cell_free(g->cell[i]);
     resident_free(g->resident);
+    tell_conv_path(g);
     backend_free(g->be);
     train_data_done(&g->data);
     free(g->signature);
@@ -532,6 +555,7 @@ int group_run(const struct job *job, struct channel *channel, const struct group
 {
     struct as_err err = {0};
     struct group g = {.job = job, .channel = channel, .opts = opts, .closed = channel->fd < 0};
+    g.throughput.since_ns = clock_mono_ns();
     g.watch.stop = opts->stop;
     g.watch.fd = channel->fd;
     g.watch.checkpoint_ns = opts->checkpoint_ns;
@@ -540,6 +564,7 @@ int group_run(const struct job *job, struct channel *channel, const struct group
     for (size_t i = 0; i < job->n_members; i++)
         receive(&g, &job->members[i]);
     as_status st = run(&g, &err);
+    tell_throughput(&g, true);
     end_all(&g, st == AS_OK ? EXIT_TRY_AGAIN : EXIT_FAILED, st == AS_OK ? NULL : &err);
     if (st != AS_OK)
         return EXIT_FAILED;

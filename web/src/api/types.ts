@@ -580,6 +580,8 @@ export type Claim = {
     shape: string;
     members: number;
   }[];
+  /** Attempts that the runner holds and no longer runs, whose ends are under way. Their slots are free. A sweep whose method learns gives nothing before they have ended */
+  ending?: AttemptRef[];
   wait_ms?: number;
 };
 
@@ -619,6 +621,8 @@ export type ClaimedTrial = {
 
 export type ClaimResult = {
   trials: ClaimedTrial[];
+  /** Nothing now, but a suggestion is being computed, or waits for results: ask again */
+  pending: boolean;
 };
 
 export type Heartbeat = {
