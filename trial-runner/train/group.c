@@ -530,7 +530,7 @@ static as_status run(struct group *g, struct as_err *err)
 static void tell_conv_path(const struct group *g)
 {
     const char *path = g->be != NULL ? backend_conv_path(g->be) : "own";
-    if (strcmp(path, "own") != 0)
+    if (!as_streq(path, "own"))
         (void)printf("convolutions: %s\n", path);
 }
 
