@@ -1,7 +1,9 @@
 /* Exact sums of pixels that are bytes: one pass over all rows in the order of memory, then the rows
  * held out are taken off, which lie all over the file and are few. Of whole numbers no order of
  * adding matters. */
+#if !defined(__clang__)
 #pragma GCC optimize("O3") /* a pass over 47 MB that has to be vectors */
+#endif
 
 #include "kernels/cpu/clones.h"
 #include "trial-runner/train/data_priv.h"

@@ -98,6 +98,28 @@ START_TEST(images)
 }
 END_TEST
 
+/* Whole numbers from 0 to 255: they stay bytes, and each batch is scaled. Rows of 25 bytes, so that
+ * few begin with an element of the buffer. */
+START_TEST(images_of_bytes)
+{
+    static float x[ROWS * 25];
+    static int64_t y[ROWS];
+    struct rng r;
+    rng_init(&r, 1, 2);
+    for (size_t i = 0; i < ROWS; i++) {
+        y[i] = (int64_t)(i % 2);
+        for (size_t p = 0; p < 25; p++)
+            x[i * 25 + p] = (float)(rng_below(&r, 156) + (p / 5 == 2 && y[i] == 1 ? 100 : 0));
+    }
+    pair("bytes", DATASET_CLASSIFICATION, x, (size_t[]){ROWS, 5, 5}, 3, y, NPY_I8, 1);
+    static const struct trial trials[] = {
+        {"a", "\"model\":{\"layers\":[6]},\"epochs\":4,\"augment\":{\"flip\":0.5}", "1"},
+        {"b", "\"model\":{\"layers\":[6]},\"epochs\":3,\"augment\":{\"pad\":1}", "2"},
+    };
+    learns(trials, 2, "val_error", 0.4);
+}
+END_TEST
+
 START_TEST(text)
 {
     static char bytes[4000];
@@ -255,6 +277,7 @@ Suite *test_suite(void)
     TCase *t = tcase_create("train_kinds");
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, images);
+    tcase_add_test(t, images_of_bytes);
     tcase_add_test(t, text);
     tcase_add_test(t, several_numbers);
     tcase_add_test(t, two_classes_through_one_output);
