@@ -297,6 +297,8 @@ int main(int argc, char **argv)
     time_dropout(128, 33);
     time_cross_entropy(128, 10);
     bench_images(be);
+    if (strcmp(backend_name(be), "cuda") == 0)
+        bench_conv_paths();
     bench_sequences(be);
     bool cuda = strcmp(backend_name(be), "cuda") == 0;
     backend_free(be);

@@ -105,6 +105,12 @@ struct buf;
  * AS_E_NOMEM (also: of the device), AS_E_TOO_LARGE (n * 4 overflows). */
 AS_MUST_CHECK as_status buf_create(struct backend *be, buf_kind kind, size_t n, struct buf **ret,
                                    struct as_err *err);
+
+/* As buf_create, with n elements that lie in `data`: memory of malloc, taken, on failure too. On
+ * the host it becomes the buffer itself (aligned as malloc does it), elsewhere it is uploaded and
+ * freed. */
+AS_MUST_CHECK as_status buf_adopt(struct backend *be, buf_kind kind, size_t n, void *data,
+                                  struct buf **ret, struct as_err *err);
 void buf_free(struct buf *b);
 void buf_freep(struct buf **b); /* for AS_AUTO */
 

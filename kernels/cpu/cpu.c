@@ -161,6 +161,7 @@ const struct backend_ops cpu_ops = {
     HOST_BUF_OPS,
     .close = cpu_close,
     .gather = cpu_gather,
+    .gather_bytes = cpu_gather_bytes,
     .columns = cpu_columns,
     .linear_forward = cpu_linear_forward,
     .linear_backward = cpu_linear_backward,

@@ -38,6 +38,8 @@ typedef void cpu_chunk(void *arg, size_t k, size_t first, size_t n);
 void cpu_split_elements(struct backend *be, size_t members, size_t n, cpu_chunk *chunk, void *arg);
 
 as_status cpu_gather(struct backend *be, const struct gather_args *a, struct as_err *err);
+as_status cpu_gather_bytes(struct backend *be, const struct gather_bytes_args *a,
+                           struct as_err *err);
 as_status cpu_columns(struct backend *be, const struct columns_args *a, struct as_err *err);
 as_status cpu_linear_forward(struct backend *be, const struct linear_args *a, act_kind act,
                              struct tensor y, struct tensor z, struct as_err *err);

@@ -95,6 +95,7 @@ static as_status note(struct backend *be, again *what, const struct extra *x, co
     }
 
 PLAIN(gather)
+PLAIN(gather_bytes)
 PLAIN(columns)
 PLAIN(dropout)
 PLAIN(softmax_ce)
@@ -142,41 +143,44 @@ static as_status note_optimize(struct backend *be, const struct opt_args *a, str
         const struct extra x = {.t = packed};                                                      \
         return note(be, again_##name, &x, a, sizeof(struct type));                                 \
     }
-#define LIST(...) {__VA_ARGS__}
+#define LIST(...)                                                                                  \
+    {                                                                                              \
+        __VA_ARGS__                                                                                \
+    }
 
 TENSORS(pool_forward, pool_args,
-        (struct backend *be, const struct pool_args *a, struct tensor in, struct tensor y,
+        (struct backend * be, const struct pool_args *a, struct tensor in, struct tensor y,
          struct as_err *err),
         LIST(in, y), x->t[0], x->t[1])
 TENSORS(pool_backward, pool_args,
-        (struct backend *be, const struct pool_args *a, struct tensor dy, struct tensor dx,
+        (struct backend * be, const struct pool_args *a, struct tensor dy, struct tensor dx,
          struct as_err *err),
         LIST(dy, dx), x->t[0], x->t[1])
 TENSORS(batch_norm_eval, batch_norm_args,
-        (struct backend *be, const struct batch_norm_args *a, struct tensor mean, struct tensor var,
-         struct as_err *err),
+        (struct backend * be, const struct batch_norm_args *a, struct tensor mean,
+         struct tensor var, struct as_err *err),
         LIST(mean, var), x->t[0], x->t[1])
 TENSORS(batch_norm_backward, batch_norm_args,
-        (struct backend *be, const struct batch_norm_args *a, struct tensor dy, struct tensor dx,
+        (struct backend * be, const struct batch_norm_args *a, struct tensor dy, struct tensor dx,
          struct tensor dgamma, struct tensor dbeta, struct as_err *err),
         LIST(dy, dx, dgamma, dbeta), x->t[0], x->t[1], x->t[2], x->t[3])
 TENSORS(layer_norm_forward, layer_norm_args,
-        (struct backend *be, const struct layer_norm_args *a, struct tensor y, struct as_err *err),
+        (struct backend * be, const struct layer_norm_args *a, struct tensor y, struct as_err *err),
         LIST(y), x->t[0])
 TENSORS(layer_norm_backward, layer_norm_args,
-        (struct backend *be, const struct layer_norm_args *a, struct tensor dy, struct tensor dx,
+        (struct backend * be, const struct layer_norm_args *a, struct tensor dy, struct tensor dx,
          struct tensor dgamma, struct tensor dbeta, struct as_err *err),
         LIST(dy, dx, dgamma, dbeta), x->t[0], x->t[1], x->t[2], x->t[3])
 TENSORS(embedding_forward, embedding_args,
-        (struct backend *be, const struct embedding_args *a, struct tensor y, struct as_err *err),
+        (struct backend * be, const struct embedding_args *a, struct tensor y, struct as_err *err),
         LIST(y), x->t[0])
 TENSORS(embedding_backward, embedding_args,
-        (struct backend *be, const struct embedding_args *a, struct tensor dy, struct tensor dtable,
-         struct tensor dpositions, struct as_err *err),
+        (struct backend * be, const struct embedding_args *a, struct tensor dy,
+         struct tensor dtable, struct tensor dpositions, struct as_err *err),
         LIST(dy, dtable, dpositions), x->t[0], x->t[1], x->t[2])
 TENSORS(attention_backward, attention_args,
-        (struct backend *be, const struct attention_args *a, struct tensor dout, struct tensor dqkv,
-         struct as_err *err),
+        (struct backend * be, const struct attention_args *a, struct tensor dout,
+         struct tensor dqkv, struct as_err *err),
         LIST(dout, dqkv), x->t[0], x->t[1])
 
 AGAIN(batch_norm_train, x->number, x->t[0], x->t[1], err)
@@ -204,8 +208,8 @@ static as_status note_batch_norm_train(struct backend *be, const struct batch_no
 LAYER(linear)
 LAYER(conv)
 
-AGAIN(linear_backward,
-      &(const struct linear_grads){x->t[0], x->t[1], x->t[2], x->t[3], x->flag}, err)
+AGAIN(linear_backward, &(const struct linear_grads){x->t[0], x->t[1], x->t[2], x->t[3], x->flag},
+      err)
 static as_status note_linear_backward(struct backend *be, const struct linear_args *a,
                                       const struct linear_grads *g, struct as_err *err)
 {
@@ -310,6 +314,7 @@ static const struct backend_ops recording_ops = {
     .conv_work = cpu_conv_work,
     .attention_work = cpu_attention_work,
     NOTED(gather),
+    NOTED(gather_bytes),
     NOTED(columns),
     NOTED(linear_forward),
     NOTED(linear_backward),

@@ -13,7 +13,6 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 
 #define STATUS_MAX 240
 #define PLACE_ALIGNMENT ((size_t)256) /* of the pieces of the workspace */
@@ -173,8 +172,7 @@ static as_status room_for_one(struct conv_cudnn *d, struct as_err *err)
 static struct dnn_conv describe(const struct cuda_backend *c, const struct conv_args *a, conv_op op)
 {
     struct conv_sizes s = conv_sizes_of(a);
-    struct dnn_conv ret;
-    memset(&ret, 0, sizeof(ret)); /* compared as bytes */
+    struct dnn_conv ret = {};
     ret.op = op;
     ret.batch = (int64_t)s.batch;
     ret.height = (int64_t)s.height;
@@ -198,7 +196,7 @@ static as_status plan_of(struct cuda_backend *c, const struct conv_args *a, conv
     struct conv_plan p = {};
     p.conv = describe(c, a, op);
     for (size_t i = 0; i < d->n; i++)
-        if (memcmp(&d->plans[i].conv, &p.conv, sizeof(p.conv)) == 0) {
+        if (d->plans[i].conv == p.conv) {
             *ret = &d->plans[i];
             return AS_OK;
         }

@@ -153,6 +153,7 @@ static const struct backend_ops ops = {
     .fill = cuda_fill,
     .copy = cuda_copy,
     .gather = cuda_gather,
+    .gather_bytes = cuda_gather_bytes,
     .columns = cuda_columns,
     .linear_forward = cuda_linear_forward,
     .linear_backward = cuda_linear_backward,

@@ -193,6 +193,8 @@ as_status cuda_bias_act(struct backend *be, act_kind act, size_t members, size_t
 
 /* The operations, one per row of the table. */
 as_status cuda_gather(struct backend *be, const struct gather_args *a, struct as_err *err);
+as_status cuda_gather_bytes(struct backend *be, const struct gather_bytes_args *a,
+                            struct as_err *err);
 as_status cuda_columns(struct backend *be, const struct columns_args *a, struct as_err *err);
 as_status cuda_linear_forward(struct backend *be, const struct linear_args *a, act_kind act,
                               struct tensor y, struct tensor z, struct as_err *err);

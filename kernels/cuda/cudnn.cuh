@@ -55,6 +55,7 @@ struct dnn_conv {
     /* Products on tensor cores: the factors are rounded to TF32 (10 bits), and tensors begin at
      * multiples of DNN_ALIGNMENT. Otherwise float32 throughout, and 4 bytes will do. */
     bool tensor_cores;
+    bool operator==(const dnn_conv &) const = default;
 };
 
 #define DNN_ALIGNMENT ((size_t)16)

@@ -122,16 +122,23 @@ static bool set_members(cublasLtMatrixLayout_t l, size_t members, size_t stride)
            set(l, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, (int64_t)stride);
 }
 
+/* Of an output; a lone member's stride may be anything. Rounded up, so that it aligns as well. */
+static size_t apart(size_t stride, size_t elements)
+{
+    return stride < elements ? (elements + 3) / 4 * 4 : stride;
+}
+
 static bool set_all_members(struct lt_plan *p, size_t members)
 {
     const struct lt_key *k = &p->key;
-    bool grouped = members > 1;
-    if (k->bias_align > 0 && !set(p->desc, CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE,
-                                  (int64_t)(grouped ? k->bias_stride : 0)))
+    bool grouped = members > 1, grads = (k->fused & FUSE_BIAS_GRAD) != 0;
+    size_t bias = grads ? apart(k->bias_stride, k->n) : k->bias_stride;
+    if (k->bias_align > 0 &&
+        !set(p->desc, CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE, (int64_t)(grouped ? bias : 0)))
         return false;
     return set_members(p->a, members, grouped ? k->b_stride : 0) &&
            set_members(p->b, members, grouped ? k->a_stride : 0) &&
-           set_members(p->c, members, grouped ? k->c_stride : 0);
+           set_members(p->c, members, grouped ? apart(k->c_stride, k->m * k->n) : 0);
 }
 
 /* ---- choosing ---- */
@@ -268,16 +275,25 @@ static as_status choose(struct cuda_backend *c, struct lt_plan *p, bool *ret_fou
     return AS_OK;
 }
 
+/* How many members a launch can have: all, or 1, or 0 for no way. What is fused must work for two
+ * at once, also for a lone member: otherwise it would have a bias gradient summed in another order
+ * than in a group, and a group a launch per member where two for all would do. */
+static size_t members_of_launch(struct lt *lt, struct lt_plan *p)
+{
+    size_t members = p->key.members;
+    if (p->key.fused != 0 && (!set_all_members(p, 2) || !takes(lt, p)))
+        return 0;
+    if (members > 1 && set_all_members(p, members) && takes(lt, p))
+        return members;
+    return set_all_members(p, 1) ? 1 : 0;
+}
+
 /* On failure nothing is left of it. */
 static as_status make(struct cuda_backend *c, struct lt_plan *p, struct as_err *err)
 {
-    size_t members = p->key.members;
     bool found = false;
     as_status st = describe(p, c->compute) ? choose(c, p, &found, err) : AS_OK;
-    if (found)
-        p->each = members;
-    if (found && members > 1 && (!set_all_members(p, members) || !takes(c->lt, p)))
-        p->each = set_all_members(p, 1) ? 1 : 0;
+    p->each = found ? members_of_launch(c->lt, p) : 0;
     if (p->each == 0)
         forget(p);
     return st;

@@ -51,8 +51,8 @@ as_status small_product(struct backend *be, const struct product *p, unsigned fu
  * algorithm.
  *
  * The algorithm is chosen for one member, then used for all in one launch where cublasLt takes it
- * so (cublasLtMatmulAlgoCheck), else with a launch for each. Sums are not split (no split-K): one
- * order, one result.
+ * so (cublasLtMatmulAlgoCheck), else with a launch for each; what is fused must work for two at
+ * once. Sums are not split (no split-K): one order, one result.
  *
  * ReLU. NaN must reach its output (ops_dense.h), which cublasLt does not promise: a plan with ReLU
  * tries its algorithm on a small product of NaN first, and is refused when they are lost. It has

@@ -263,8 +263,9 @@ START_TEST(recorded)
 }
 END_TEST
 
-/* With bf16 cuDNN may round factors, to TF32: errors past those of float32, well below those of 8
- * bits. Member 1 of 2 has the bits that it has alone at a place with another alignment. */
+/* With bf16 cuDNN may round factors, to TF32 (the stand-in does): errors past those of float32,
+ * well below those of 8 bits. Member 1 of 2 has the bits that it has alone at a place with another
+ * alignment. */
 START_TEST(tensor_cores)
 {
     struct as_err err;
@@ -278,7 +279,7 @@ START_TEST(tensor_cores)
     ck_assert_uint_eq(n, l.n);
     for (size_t i = 0; i < n; i++)
         worst = fmax(worst, fabs((double)got[i] - (double)exact[i]));
-    ck_assert_msg(worst > 1e-5 && worst < 0.05, "the largest error is %g", worst);
+    ck_assert_msg(worst < 0.05 && (worst > 1e-5 || !emulated()), "the largest error is %g", worst);
     l.a.members = 1;
     l.a.x = tensor_from(l.a.x, 1);
     l.a.w = tensor_from(l.a.w, 1);
@@ -304,7 +305,6 @@ Suite *test_suite(void)
     twin_probe();
     Suite *s = suite_create("kernels_conv_path");
     TCase *c = tcase_create("path");
-    tcase_set_timeout(c, 120);
     tcase_add_checked_fixture(c, remember, restore);
     tcase_add_test(c, asked_for);
     tcase_add_test(c, library_absent);

@@ -81,7 +81,6 @@ Suite *test_suite(void)
     plans_close();
     Suite *s = suite_create("kernels_cudnn_plans");
     TCase *c = tcase_create("plans");
-    tcase_set_timeout(c, 120);
     tcase_add_loop_test(c, layers, 0, 2);
     tcase_add_test(c, wrong);
     suite_add_tcase(s, c);

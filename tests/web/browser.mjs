@@ -11,7 +11,7 @@ import { late, SLOW, SLOW_TEST_MS, THROTTLE } from "./slow.mjs";
 export const SOURCE = process.env.ASSAY_SOURCE_ROOT ?? new URL("../..", import.meta.url).pathname;
 export const BUILD = process.env.ASSAY_BUILD_ROOT ?? join(SOURCE, "build");
 export const DIST = join(BUILD, "web", "dist");
-export const PATIENCE_MS = 120_000; // only what never comes takes that long
+export const PATIENCE_MS = 300_000; // only what never comes takes that long
 const TOOLS = join(BUILD, "tests", "web", "tools");
 const ARGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
 
@@ -45,6 +45,7 @@ export async function openBrowser() {
   const profile = mkdtempSync(join(tmpdir(), "assay-web-"));
   const options = { executablePath, args: ARGS, viewport: { width: 1440, height: 900 }, timeout: PATIENCE_MS, slowMo: SLOW_TEST_MS };
   const context = await chromium.launchPersistentContext(profile, options).catch((error) => { remove(profile); throw error; });
+  process.once("exit", () => remove(profile)); // also when something ends us
   context.setDefaultTimeout(PATIENCE_MS);
   const errors = [];
   const expected = [];
@@ -57,11 +58,21 @@ export async function openBrowser() {
   context.pages().forEach(watch);
   context.on("page", watch);
   const page = context.pages()[0] ?? (await context.newPage());
-  if (THROTTLE > 1) await (await context.newCDPSession(page)).send("Emulation.setCPUThrottlingRate", { rate: THROTTLE });
+  const debug = await context.newCDPSession(page);
+  const throttle = (rate) => debug.send("Emulation.setCPUThrottlingRate", { rate });
+  if (THROTTLE > 1) await throttle(THROTTLE);
   return {
     context, errors, page,
     /** From here on, complaints that match are what the test asked for. */
     expect: (pattern) => expected.push(pattern),
+    /** Work that only computes: the slow mode does not slow it. */
+    atFullSpeed: async (work) => {
+      if (THROTTLE === 1) return work();
+      await throttle(1);
+      const result = await work();
+      await throttle(THROTTLE);
+      return result;
+    },
     close: async () => {
       await context.close();
       remove(profile);

@@ -428,7 +428,7 @@ try {
         await shows(page, "what is loading", () => page.getByText("Loading…").count(), 0);
         // Not a script element, which the page's policy forbids: the debugger puts it in.
         await page.evaluate(axe);
-        const found = await page.evaluate(() => window.axe.run(document, { rules: { "page-has-heading-one": { enabled: true } } }));
+        const found = await browser.atFullSpeed(() => page.evaluate(() => window.axe.run(document, { rules: { "page-has-heading-one": { enabled: true } } })));
         assert.deepEqual(found.violations.map((v) => `${name} ${v.id}: ${v.nodes.map((n) => n.html).slice(0, 3).join(" ")}`), []);
       }
     });

@@ -43,8 +43,8 @@ struct cell {
     const struct cell_setup *setup;
     struct net_plan *plan; /* that every member fits into; owned */
     size_t slots, n, n_main;
-    size_t max_rows;        /* of a pass: a micro-batch, or a batch of rows held out */
-    struct member **member; /* [slots], borrowed */
+    size_t max_rows;            /* of a pass: a micro-batch, or a batch of rows held out */
+    struct member **member;     /* [slots], borrowed */
     struct cell_traits *traits; /* [slots] */
     struct model *model;
     struct optimizer *optimizer;

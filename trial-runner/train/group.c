@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "kernels/ops.h"
 #include "trial-runner/train/cell.h"
 #include "trial-runner/train/checkpoint.h"
 #include "trial-runner/train/report.h"
@@ -132,7 +133,7 @@ static as_status load_data(struct group *g, const struct train_spec *spec, struc
 {
     struct dataset set = {0};
     struct dataset_paths paths = job_paths(g->job);
-    as_status st = dataset_load(&paths, &g->job->info, &set, err);
+    as_status st = dataset_load_bytes(&paths, &g->job->info, &set, err);
     if (st != AS_OK)
         return as_err_prefix(err, st, "data set '%s'", spec->dataset);
     return train_data_prepare(&set, &g->job->info, spec, &g->data, err);
@@ -184,7 +185,6 @@ static as_status open_group(struct group *g, const struct member *m, struct as_e
     st = resident_create(g->be, &g->data, loss == TRAIN_CROSS_ENTROPY, &g->resident, err);
     if (st != AS_OK)
         return st;
-    free(as_steal(g->data.set.x)); /* it is in the back end's buffer now */
     g->setup = (struct cell_setup){g->be, g->job, &g->data, g->resident, loss};
     g->signature = as_strdup(m->signature);
     if (!g->signature)
@@ -526,6 +526,14 @@ static as_status run(struct group *g, struct as_err *err)
     return st;
 }
 
+/* Where convolutions did not simply go our own way: what was asked for, and what came of it. */
+static void tell_conv_path(const struct group *g)
+{
+    const char *path = g->be != NULL ? backend_conv_path(g->be) : "own";
+    if (!as_streq(path, "own"))
+        (void)printf("convolutions: %s\n", path);
+}
+
 /* What is left when the group ends: all of it shares its fate. */
 static void end_all(struct group *g, int exit, const struct as_err *why)
 {
@@ -537,6 +545,7 @@ static void end_all(struct group *g, int exit, const struct as_err *why)
     for (size_t i = 0; i < g->n_cells; i++)
         cell_free(g->cell[i]);
     resident_free(g->resident);
+    tell_conv_path(g);
     backend_free(g->be);
     train_data_done(&g->data);
     free(g->signature);

@@ -207,6 +207,12 @@ static bool wide_rows(const struct emu_lt_layout *l)
     return l->ld % 4 == 0 && (l->count == 1 || l->stride % 4 == 0);
 }
 
+/* Of BGRADA. */
+static int32_t members_at_once(uint64_t inner)
+{
+    return inner % 4 != 0 ? 1 : inner % 8 != 0 ? 2 : INT32_MAX;
+}
+
 static cublasStatus_t supported(const struct problem &p, uint64_t algo)
 {
     bool sums = p.d->epilogue == CUBLASLT_EPILOGUE_BGRADA;
@@ -219,7 +225,7 @@ static cublasStatus_t supported(const struct problem &p, uint64_t algo)
         return CUBLAS_STATUS_NOT_SUPPORTED;
     if (uses_bias(p) && p.c->count > 1 && p.d->bias_stride % 4 != 0)
         return CUBLAS_STATUS_NOT_SUPPORTED;
-    if (algo == WIDE && sums && p.c->count > 1 && inner_of(p) % 8 != 0)
+    if (algo == WIDE && sums && p.c->count > members_at_once(inner_of(p)))
         return CUBLAS_STATUS_NOT_SUPPORTED;
     bool can = algo == WIDE ? wide : algo == NARROW ? !sums : algo == SPLIT && !uses_bias(p);
     return can ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;

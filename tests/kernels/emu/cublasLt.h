@@ -2,12 +2,17 @@
  * calls, with cublasLt's own names and rules (blas_lt.cu).
  *
  * Three algorithms, each with an order of sums of its own, so that another choice shows in the
- * bits: wide    four chains over the inner size; everything aligned to 16 bytes. BGRADA of several
- *           members at once only where the inner size is a multiple of 8
- *   narrow  one chain, backwards; any alignment. No BGRADA; bias to 16 bytes
- *   split   two halves of the inner size, with a reduction and a workspace
- * The heuristics name split, wide, narrow for one member and narrow first for several: who asks for
- * several gets other bits than for one. */
+ * bits.
+ *
+ * `wide`: four chains over the inner size; everything aligned to 16 bytes. BGRADA of any number of
+ * members where the inner size is a multiple of 8, of two where of 4, else of one.
+ *
+ * `narrow`: one chain, backwards; any alignment. No BGRADA.
+ *
+ * `split`: two halves of the inner size, with a reduction and a workspace. No bias.
+ *
+ * A bias must be aligned to 16 bytes. The heuristics name split, wide, narrow for one member and
+ * narrow first for several: who asks for several gets other bits than for one. */
 #ifndef ASSAY_TESTS_KERNELS_EMU_CUBLASLT_H
 #define ASSAY_TESTS_KERNELS_EMU_CUBLASLT_H
 

@@ -1,6 +1,6 @@
 /* A model holds what one view shows, as signals, and keeps it true while it is open: it follows the event
  * stream of its scope and reloads what an event names. */
-import { useLayoutEffect, useMemo } from "preact/hooks";
+import { useEffect, useMemo } from "preact/hooks";
 import { Refresher } from "./refresher";
 import { follow } from "./stream";
 import type * as Api from "../api/types";
@@ -41,8 +41,7 @@ export abstract class Model {
 /** A model for as long as the component shows the thing that `key` names. */
 export function useModel<M extends Model>(make: () => M, key: string): M {
   const model = useMemo(make, [key]);
-  // At once: an effect that waits for a frame is forgotten when the view goes before it, and the model would follow for ever.
-  useLayoutEffect(() => () => model.close(), [model]);
+  useEffect(() => () => model.close(), [model]);
   return model;
 }
 
