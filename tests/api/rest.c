@@ -24,6 +24,16 @@ static size_t on_bytes(char *bytes, size_t size, size_t n, void *ctx)
     return size * n;
 }
 
+/* An error about a field begins with its name, for those who see nothing but the sentence. */
+static void check_detail(const struct reply *r)
+{
+    const json_t *first = json_array_get(json_object_get(r->json, "errors"), 0);
+    const char *pointer = json_string_value(json_object_get(first, "pointer"));
+    const char *detail = json_string_value(json_object_get(r->json, "detail"));
+    ck_assert_msg(!pointer || (detail && as_starts_with(detail, pointer)), "%s is not named: %s",
+                  pointer, str_cstr(&r->body));
+}
+
 /* The answer must be one that the document lists, in the shape that it gives. */
 static void check_reply(const struct reply *r, const char *method, const char *path)
 {
@@ -43,6 +53,7 @@ static void check_reply(const struct reply *r, const char *method, const char *p
         if (schema && strcmp(method, "HEAD") != 0)
             ck_assert_msg(r->json && schema_check(schema, r->json, msg), "%s %s: %s in %s", method,
                           path, r->json ? msg : "no JSON", str_cstr(&r->body));
+        check_detail(r);
     }
     arena_done(&a);
 }

@@ -82,7 +82,8 @@ START_TEST(wrong_digests_are_refused)
     ck_ok(sha256_of("a", 1, hex, &err), err);
     ck_ok(blob_put_create(hex, &p, &err), err);
     ck_ok(blob_put_add(p, "b", 1, &err), err);
-    ck_fails(blob_put_commit(s.db, p, &created, &err), AS_E_INVAL, err, "digest");
+    ck_fails(blob_put_commit(s.db, p, &created, &err), AS_E_INVAL, err,
+             "sha256 of the 1 bytes received");
     blob_put_free(p);
     ck_fails(blob_stat(s.db, hex, &size, &err), AS_E_NOT_FOUND, err, hex);
     ck_fails(blob_read(s.db, hex, 0, buf, 8, &n, &err), AS_E_NOT_FOUND, err, hex);
