@@ -483,7 +483,7 @@ as_status importance_compute(const struct search_spec *spec, const struct histor
         return as_fail(err, AS_E_NOMEM, "out of memory for importance");
     if (objective >= spec->n_objectives)
         return as_fail(err, AS_E_INVAL, "objective %zu of %zu", objective, spec->n_objectives);
-    as_status st = gp_study_create(spec, history, &s, err);
+    as_status st = gp_study_create(spec, history, NULL, &s, err);
     if (st < 0 || (st = rows_read(s, objective, &r, err)) < 0)
         return st;
     *imp = (struct importance){.method = "gp-sobol", .trials = r.n_all, .r2 = NAN};

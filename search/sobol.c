@@ -35,14 +35,19 @@ static void directions(unsigned dim, uint32_t v[BITS])
     }
 }
 
+static uint32_t combine(const uint32_t v[BITS], uint32_t index)
+{
+    uint32_t x = 0;
+    for (; index; index &= index - 1)
+        x ^= v[__builtin_ctz(index)];
+    return x;
+}
+
 uint32_t sobol_bits(uint32_t index, unsigned dim)
 {
-    uint32_t v[BITS], x = 0;
+    uint32_t v[BITS];
     directions(dim, v);
-    for (unsigned k = 0; index; k++, index >>= 1)
-        if (index & 1)
-            x ^= v[k];
-    return x;
+    return combine(v, index);
 }
 
 static uint32_t reverse(uint32_t x)
@@ -66,10 +71,31 @@ static uint32_t laine_karras(uint32_t x, uint32_t seed)
     return x;
 }
 
-double sobol_point(uint64_t seed, uint64_t index, unsigned dim)
+static uint32_t scrambling(uint64_t seed, uint64_t index, unsigned dim)
 {
     uint32_t draw[4];
     philox4x32(seed, (index >> 32) << 8 | SEARCH_DRAW_SCRAMBLE, dim, draw);
-    uint32_t x = reverse(laine_karras(reverse(sobol_bits((uint32_t)index, dim)), draw[0]));
-    return ((double)x + 0.5) * 0x1p-32;
+    return draw[0];
+}
+
+static double scramble(uint32_t bits, uint32_t scrambling)
+{
+    return ((double)reverse(laine_karras(reverse(bits), scrambling)) + 0.5) * 0x1p-32;
+}
+
+double sobol_point(uint64_t seed, uint64_t index, unsigned dim)
+{
+    return scramble(sobol_bits((uint32_t)index, dim), scrambling(seed, index, dim));
+}
+
+void sobol_column(uint64_t seed, uint64_t first, size_t n, unsigned dim, double *ret, size_t stride)
+{
+    uint32_t v[BITS], under = 0;
+    directions(dim, v);
+    for (size_t k = 0; k < n; k++) {
+        uint64_t index = first + k;
+        if (k == 0 || (uint32_t)index == 0)
+            under = scrambling(seed, index, dim);
+        ret[k * stride] = scramble(combine(v, (uint32_t)index), under);
+    }
 }

@@ -90,13 +90,11 @@ static double moved_share(const struct gp_study *s)
     return fmin(1, MOVED_AT_ONCE / (double)(s->enc->n_lengths ? s->enc->n_lengths : 1));
 }
 
-/* Point `index` of this suggestion's Sobol sequence, within the region. */
-static void global_point(const struct gp_study *s, const struct gp_region *region, uint64_t key,
-                         uint64_t index, struct rng *r, double *point)
+/* A point of the unit cube becomes one within the region. */
+static void global_point(const struct gp_study *s, const struct gp_region *region, struct rng *r,
+                         double *point)
 {
     const struct encoding *e = s->enc;
-    for (size_t i = 0; i < e->n; i++)
-        point[i] = sobol_point(key, index, (unsigned)i);
     if (!region->centre) {
         encoding_from_unit(e, point, point);
         return;
@@ -163,19 +161,36 @@ static void clamp_to(const struct gp_study *s, const struct gp_region *region, d
     encoding_snap(s->enc, point);
 }
 
+/* Points of this suggestion's Sobol sequence. Where constraints or earlier trials refuse many, up
+ * to four times as many are looked at. Returns how many there are. */
+static size_t global_points(const struct gp_study *s, const struct gp_region *region, uint64_t key,
+                            struct rng *r, double *ret)
+{
+    size_t d = s->enc->n, n = 0;
+    for (size_t j = 0, more; j < 4 * CANDIDATES_GLOBAL && n < CANDIDATES_GLOBAL; j += more) {
+        double *fresh = ret + n * d;
+        more = CANDIDATES_GLOBAL - n;
+        if (more > 4 * CANDIDATES_GLOBAL - j)
+            more = 4 * CANDIDATES_GLOBAL - j;
+        for (size_t i = 0; i < d; i++)
+            sobol_column(key, j, more, (unsigned)i, fresh + i, d);
+        for (size_t k = 0; k < more; k++, fresh += d) {
+            global_point(s, region, r, fresh);
+            if (is_usable(s, fresh))
+                memmove(ret + n++ * d, fresh, d * sizeof *ret);
+        }
+    }
+    return n;
+}
+
 void gp_candidates(const struct gp_study *s, const struct gp_region *region, uint64_t number,
                    double *ret_points, size_t *ret_n, size_t *ret_global)
 {
-    size_t d = s->enc->n, n = 0, top[CANDIDATES_TOP + 1];
+    size_t d = s->enc->n, n, top[CANDIDATES_TOP + 1];
     uint64_t key = rng_mix(s->spec->seed, number << 8 | SEARCH_DRAW_GP_RAW);
     struct rng r;
     rng_init(&r, s->spec->seed, number << 8 | SEARCH_DRAW_GP_MOVE);
-    /* where constraints or earlier trials refuse many, up to four times as many are looked at */
-    for (uint64_t j = 0; j < 4 * CANDIDATES_GLOBAL && n < CANDIDATES_GLOBAL; j++) {
-        global_point(s, region, key, j, &r, ret_points + n * d);
-        n += is_usable(s, ret_points + n * d);
-    }
-    *ret_global = n;
+    *ret_global = n = global_points(s, region, key, &r, ret_points);
     size_t n_top = gp_candidates_top(s, CANDIDATES_TOP, top);
     for (size_t j = 0; n_top && j < 4 * CANDIDATES_LOCAL && n < *ret_global + CANDIDATES_LOCAL;
          j++) {

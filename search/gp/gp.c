@@ -25,6 +25,7 @@
 struct gp_cache {
     struct surrogate_store store;
     struct gp_optimizer_work optimizer;
+    struct gp_places places;
 };
 
 struct gp_cache *gp_cache_create(void)
@@ -38,12 +39,14 @@ void gp_cache_free(struct gp_cache *c)
         return;
     surrogate_store_done(&c->store);
     gp_optimizer_work_done(&c->optimizer);
+    gp_places_done(&c->places);
     free(c);
 }
 
 size_t gp_cache_bytes(const struct gp_cache *c)
 {
-    return sizeof *c + surrogate_store_bytes(&c->store) + gp_optimizer_work_bytes(&c->optimizer);
+    return sizeof *c + surrogate_store_bytes(&c->store) + gp_optimizer_work_bytes(&c->optimizer) +
+           gp_places_bytes(&c->places);
 }
 
 /* What one suggestion works on. */
@@ -471,12 +474,14 @@ as_status gp_suggest(const struct search_spec *spec, const struct history *histo
     struct ask a = {.cache = cache ? cache : own, .state = state, .number = number, .index = index};
     AS_AUTO(suggestion_done) struct suggestion s = {0};
     char why[AS_ERR_MSG_MAX] = "";
-    as_status st = gp_study_create(spec, history, &a.study, err);
+    if (!a.cache)
+        return out_of_memory(err);
+    as_status st = gp_study_create(spec, history, &a.cache->places, &a.study, err);
     if (st < 0)
         return st;
     a.point = as_calloc(a.study->enc->n, sizeof *a.point);
     s.config = config_create(spec->space);
-    if (!a.cache || !a.point || !s.config)
+    if (!a.point || !s.config)
         return out_of_memory(err);
     a.trust = trust_region_read(json_object_get(state, "trust"));
     st = choose_point(&a, why, err);

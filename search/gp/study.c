@@ -67,12 +67,65 @@ static bool is_feasible(const struct search_spec *spec, const struct observation
     return true;
 }
 
-static void encode_trial(struct gp_study *s, size_t i)
+void gp_places_done(struct gp_places *p)
 {
-    const struct observation *o = &s->trials[i];
+    free(p->entries);
+    free(p->points);
+    *p = (struct gp_places){0};
+}
+
+size_t gp_places_bytes(const struct gp_places *p)
+{
+    return p->cap_entries * sizeof *p->entries + p->cap_points * sizeof *p->points;
+}
+
+/* Room for n rows; those that it has stay. */
+static as_status reserve_places(struct gp_places *p, size_t n, size_t d, struct as_err *err)
+{
+    as_status st = AS_OK;
+    if (p->d != d)
+        p->n = 0;
+    p->d = d;
+    if (n * d > p->cap_entries &&
+        (st = as_grow(&p->entries, 2 * n * d, sizeof *p->entries, err)) == AS_OK)
+        p->cap_entries = 2 * n * d;
+    if (st == AS_OK && n * d > p->cap_points &&
+        (st = as_grow(&p->points, 2 * n * d, sizeof *p->points, err)) == AS_OK)
+        p->cap_points = 2 * n * d;
+    return st;
+}
+
+static bool is_same_config(const struct config_entry *a, const struct config_entry *b, size_t d)
+{
+    for (size_t i = 0; i < d; i++) {
+        if (a[i].active != b[i].active || memcmp(&a[i].value, &b[i].value, sizeof a[i].value) != 0)
+            return false;
+    }
+    return true;
+}
+
+/* The point of trial i, from `places` where they have it. */
+static void find_place(const struct gp_study *s, size_t i, struct gp_places *places, double *point)
+{
+    const struct config *c = s->trials[i].config;
+    size_t d = s->enc->n;
+    if (places && i < places->n && is_same_config(places->entries + i * d, c->entries, d)) {
+        memcpy(point, places->points + i * d, d * sizeof *point);
+        return;
+    }
+    encoding_from_config(s->enc, c, point);
+    if (!places)
+        return;
+    memcpy(places->entries + i * d, c->entries, d * sizeof *c->entries);
+    memcpy(places->points + i * d, point, d * sizeof *point);
+    places->n = i + 1 > places->n ? i + 1 : places->n;
+}
+
+static void encode_trial(struct gp_study *s, size_t i, struct gp_places *places)
+{
     const struct encoding *e = s->enc;
     double *point = s->points + i * e->n;
-    encoding_from_config(e, o->config, point);
+    find_place(s, i, places, point);
     encoding_features(e, point, s->x + i * e->n_real, s->z + i * e->n_category);
 }
 
@@ -122,7 +175,7 @@ static as_status judge_progress(struct gp_study *s, struct as_err *err)
 }
 
 as_status gp_study_create(const struct search_spec *spec, const struct history *history,
-                          struct gp_study **ret, struct as_err *err)
+                          struct gp_places *places, struct gp_study **ret, struct as_err *err)
 {
     AS_AUTO(gp_study_freep) struct gp_study *s = as_calloc(1, sizeof *s);
     if (!s)
@@ -134,10 +187,12 @@ as_status gp_study_create(const struct search_spec *spec, const struct history *
     as_status st = encoding_create(spec->space, &s->enc, err);
     if (st == AS_OK)
         st = allocate(s, err);
+    if (st == AS_OK && places)
+        st = reserve_places(places, s->n, s->enc->n, err);
     if (st < 0)
         return st;
     for (size_t i = 0; i < s->n; i++) {
-        encode_trial(s, i);
+        encode_trial(s, i, places);
         take_result(s, i);
     }
     if ((st = judge_progress(s, err)) < 0)

@@ -37,11 +37,23 @@ struct gp_study {
     bool stagnant; /* the last 10 + d completed trials gained next to nothing (one objective) */
 };
 
-/* spec and history (which may be NULL) are borrowed and must outlive the study. O(n d).
+/* Configurations of trials and their points, kept from one study of a sweep to the next: to find
+ * the point of a float to the bit costs as much as all else of a study. An accelerator alone. */
+struct gp_places {
+    size_t n, d;
+    size_t cap_entries, cap_points;
+    struct config_entry *entries; /* n x d */
+    double *points;               /* n x d */
+};
+void gp_places_done(struct gp_places *p); /* accepts a zeroed one */
+size_t gp_places_bytes(const struct gp_places *p);
+
+/* spec and history (which may be NULL) are borrowed and must outlive the study. places: of earlier
+ * studies of the same sweep, and then of this one; NULL: none are kept. O(n d).
  * AS_E_NOMEM. Owned by the caller. */
 AS_MUST_CHECK as_status gp_study_create(const struct search_spec *spec,
-                                        const struct history *history, struct gp_study **ret,
-                                        struct as_err *err);
+                                        const struct history *history, struct gp_places *places,
+                                        struct gp_study **ret, struct as_err *err);
 void gp_study_free(struct gp_study *s);
 AS_DEFINE_FREEP(struct gp_study, gp_study_free)
 

@@ -65,7 +65,7 @@ START_TEST(walks_count_what_is_left)
     struct as_err err = {0};
     start(&w, &s, "a: {type: bool}\nb: {type: int, min: 1, max: 5, when: {a: true}}\n", 2);
     struct history h = {w.trials, w.n};
-    ck_ok(gp_study_create(&w.spec, &h, &study, &err), err);
+    ck_ok(gp_study_create(&w.spec, &h, NULL, &study, &err), err);
     ck_assert_uint_eq(gp_walk_bound(study->enc), 10);
     bool same = config_equal(s, w.trials[0].config, w.trials[1].config);
     size_t left = 6 - (same ? 1 : 2);
@@ -81,6 +81,34 @@ START_TEST(walks_count_what_is_left)
 }
 END_TEST
 
+/* Trials that differ from those that were there before are encoded anew. */
+START_TEST(kept_places_are_those_of_the_same_trials)
+{
+    AS_AUTO(space_freep) struct space *s = NULL;
+    AS_AUTO(sweep_done) struct sweep w = {0};
+    AS_AUTO(gp_places_done) struct gp_places places = {0};
+    struct as_err err = {0};
+    start(&w, &s,
+          "x: {type: float, min: 0.1, max: 7, scale: log}\nb: {type: bool}\n"
+          "y: {type: float, min: -3, max: 0.7, when: {b: true}}\n",
+          12);
+    for (size_t round = 0; round < 3; round++) {
+        AS_AUTO(gp_study_freep) struct gp_study *kept = NULL;
+        AS_AUTO(gp_study_freep) struct gp_study *fresh = NULL;
+        struct history h = {w.trials + round, 9};
+        ck_ok(gp_study_create(&w.spec, &h, round == 1 ? &places : NULL, &fresh, &err), err);
+        ck_ok(gp_study_create(&w.spec, &h, &places, &kept, &err), err);
+        ck_assert_int_eq(memcmp(kept->points, fresh->points, 9 * 3 * sizeof(double)), 0);
+        for (size_t i = 0; i < 9; i++) {
+            double again[3];
+            encoding_from_config(kept->enc, h.trials[i].config, again);
+            ck_assert_int_eq(memcmp(gp_study_point(kept, i), again, sizeof again), 0);
+        }
+    }
+    ck_assert_uint_gt(gp_places_bytes(&places), 0);
+}
+END_TEST
+
 START_TEST(candidates_are_snapped_new_and_ranked)
 {
     AS_AUTO(space_freep) struct space *s = NULL;
@@ -92,7 +120,7 @@ START_TEST(candidates_are_snapped_new_and_ranked)
           "c: {type: categorical, values: [p, q, r]}\n",
           20);
     struct history h = {w.trials, w.n};
-    ck_ok(gp_study_create(&w.spec, &h, &study, &err), err);
+    ck_ok(gp_study_create(&w.spec, &h, NULL, &study, &err), err);
     size_t top[4];
     ck_assert_uint_eq(gp_candidates_top(study, 4, top), 4);
     for (size_t i = 1; i < 4; i++)
@@ -141,7 +169,7 @@ START_TEST(trust_region_lives)
     for (size_t n = 30; n <= 400 && !closed; n += 10) {
         AS_AUTO(gp_study_freep) struct gp_study *study = NULL;
         struct history h = {w.trials, n};
-        ck_ok(gp_study_create(&w.spec, &h, &study, &err), err);
+        ck_ok(gp_study_create(&w.spec, &h, NULL, &study, &err), err);
         JSON_AUTO j = trust_region_write(&t);
         t = trust_region_read(j);
         trust_region_update(&t, study);
@@ -161,6 +189,7 @@ Suite *test_suite(void)
     TCase *t = tcase_create("parts");
     tcase_add_test(t, subset_holds_best_newest_and_spread);
     tcase_add_test(t, walks_count_what_is_left);
+    tcase_add_test(t, kept_places_are_those_of_the_same_trials);
     tcase_add_test(t, candidates_are_snapped_new_and_ranked);
     tcase_add_test(t, trust_region_lives);
     suite_add_tcase(s, t);

@@ -97,6 +97,21 @@ START_TEST(scrambling_depends_on_seed_and_dimension)
 }
 END_TEST
 
+START_TEST(columns_are_made_of_the_same_points)
+{
+    static const uint64_t from[] = {0, 5, (UINT64_C(1) << 32) - 3};
+    for (size_t f = 0; f < 3; f++)
+        for (unsigned dim = 0; dim < SOBOL_MAX_DIMS; dim += 17) {
+            double column[3 * 40] = {0};
+            sobol_column(11, from[f], 40, dim, column, 3);
+            for (size_t k = 0; k < 40; k++) {
+                ck_assert(column[3 * k] == sobol_point(11, from[f] + k, dim));
+                ck_assert(column[3 * k + 1] == 0);
+            }
+        }
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *s = suite_create("search/sobol");
@@ -105,6 +120,7 @@ Suite *test_suite(void)
     tcase_add_test(t, every_dimension_is_stratified);
     tcase_add_test(t, pairs_fill_elementary_boxes);
     tcase_add_test(t, scrambling_depends_on_seed_and_dimension);
+    tcase_add_test(t, columns_are_made_of_the_same_points);
     suite_add_tcase(s, t);
     return s;
 }
