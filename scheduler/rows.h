@@ -292,6 +292,7 @@ struct importance_param {
 struct importance_row {
     const char *metric; /* the objective's name */
     int64_t trials;     /* that it was computed from */
+    bool is_stale;      /* a newer one is being computed */
     const char *method;
     double r2; /* of the model, left-out trials predicted; NaN: none was fitted */
     struct importance_param *params; /* most important first; none when there is a reason */

@@ -143,17 +143,22 @@ class Sweep {
     return { metrics, items, reference: items.length > 0 ? metrics.map(() => 1) : null, hypervolume: items.length > 0 ? 12.3456 : null };
   }
 
-  /** Made up, too, but from as many trials as there are. */
+  /** Made up, too, but from as many trials as there are; once what `older` holds, as if somebody else had asked for the newest. */
   importance() {
+    const { older } = this;
+    if (older) {
+      this.older = null;
+      return { ...older, stale: true };
+    }
     const trials = this.trials.filter((t) => t.state === "completed").length;
     const names = Object.keys(this.space);
     const metric = this.base.metric.name;
-    if (trials < 2 * names.length + 2) return { metric, trials, r2: null, method: "gp-sobol", parameters: [], reason: `${trials} trials have a value; it takes ${2 * names.length + 2} (two for each parameter, and two)` };
+    if (trials < 2 * names.length + 2) return { metric, trials, stale: false, r2: null, method: "gp-sobol", parameters: [], reason: `${trials} trials have a value; it takes ${2 * names.length + 2} (two for each parameter, and two)` };
     const parameters = names.map((name, i) => {
       const total = 0.8 / (i + 1);
       return { name, first: 0.7 * total, first_low: 0.6 * total, first_high: 0.8 * total, total, total_low: 0.85 * total, total_high: Math.min(1, 1.3 * total), top: 1 / names.length, conditional: this.space[name].when !== undefined };
     });
-    return { metric, trials, r2: 0.87, method: "gp-sobol", parameters, reason: null };
+    return { metric, trials, stale: false, r2: 0.87, method: "gp-sobol", parameters, reason: null };
   }
 
   ensemble() {

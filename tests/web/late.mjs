@@ -1,7 +1,7 @@
 /* What comes late or in another order than it was sent: answers that the fixture keeps back until something else has
  * happened. No step depends on time; each fails where the page believes the older of two things. */
 import assert from "node:assert/strict";
-import { column, DIST, leave, matches, openBrowser, shows, step, until } from "./browser.mjs";
+import { column, DIST, leave, matches, openBrowser, shows, step, until, untilInSight } from "./browser.mjs";
 import { startFixture, TOKEN } from "./fixture.mjs";
 import { viewsOf } from "./views.mjs";
 
@@ -160,6 +160,17 @@ try {
     await shows(page, "the address", hash, "#/sweeps/live");
     held.forEach((h) => h.release());
     await loaded("live");
+  });
+
+  await step("an importance that others wait for, too, is asked for again", async () => {
+    await openList();
+    live.older = live.importance();
+    const all = new RegExp(`\\b${live.older.trials + 1} trials`);
+    fixture.finish("live");
+    await openSweep("live");
+    const panel = region("Importance");
+    await untilInSight(page, "the importance of all trials", panel, text(panel), (seen) => all.test(seen));
+    assert.equal(live.older, null, "the older one was shown first");
   });
 
   assert.deepEqual(errors, [], "the console stayed clean, and nothing broke the content security policy");

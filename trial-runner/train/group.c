@@ -1,7 +1,6 @@
 #include "trial-runner/train/group.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "kernels/ops.h"

@@ -303,6 +303,8 @@ export type Importance = {
   metric: MetricName;
   /** How many completed trials the model saw */
   trials: number;
+  /** More trials have ended since, and the answer that knows them is being computed for somebody else: ask again */
+  stale: boolean;
   /** 1: it foretells trials that it did not see without error; 0: no better than their mean. null: too few trials */
   r2: number | null;
   /** How it was computed */

@@ -48,7 +48,7 @@ export class SweepModel extends Model {
     super(sweepEvents(id));
     this.id = id;
     const path = { sweep: id };
-    this.importance = new Costly((signal) => call("GET /v1/sweeps/{sweep}/importance", { path, signal }));
+    this.importance = new Costly((signal) => call("GET /v1/sweeps/{sweep}/importance", { path, signal }), (now) => now.stale);
     this.pareto = new Costly((signal) => call("GET /v1/sweeps/{sweep}/pareto", { path, signal }));
   }
 
