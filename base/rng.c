@@ -117,7 +117,7 @@ void rng_fill(struct rng *r, uint64_t *ret, size_t n)
 
 void rng_normals(struct rng *r, double *ret, size_t n)
 {
-    uint64_t bits[128];
+    uint64_t bits[128] = {0};
     for (size_t i = 0; i < n;) {
         size_t len = n - i < 64 ? n - i : 64;
         rng_fill(r, bits, 2 * len);

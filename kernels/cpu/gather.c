@@ -37,6 +37,8 @@ CPU_INLINE struct cursor cursor_at(const struct places *p, size_t k, size_t firs
         c.at += (int64_t)*tensor_i32(p->at, k) * (int64_t)p->at_rows;
         c.len = (int64_t)p->index_len;
     }
+    if (c.index == NULL)
+        c.len = 0;
     return c;
 }
 

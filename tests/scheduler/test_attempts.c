@@ -233,7 +233,7 @@ START_TEST(bad_measurements_are_refused)
     struct attempt_ref ref = ref_of(&c);
     struct measurement m = {-1, "loss", 0};
     int64_t n = 0;
-    ck_fails(attempt_measure(s.db, &ref, &m, 1, &n, &err), AS_E_INVAL, err, "negative");
+    ck_fails(attempt_measure(s.db, &ref, &m, 1, &n, &err), AS_E_INVAL, err, "step of 'loss' is -1");
     m = (struct measurement){1, "a b", 0};
     ck_fails(attempt_measure(s.db, &ref, &m, 1, &n, &err), AS_E_INVAL, err, "'a b'");
     ck_ok(attempt_measure(s.db, &ref, NULL, 0, &n, &err), err);
