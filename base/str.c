@@ -178,7 +178,7 @@ const char *as_format_double(double v, char *buf, size_t size)
     /* every text of 15 digits survives the way through a double, except below DBL_MIN */
     for (int digits = fabs(v) < DBL_MIN ? 1 : 15; digits <= 17; digits++) {
         (void)snprintf(buf, size, "%.*g", digits, v);
-        if (strtod(buf, NULL) == v)
+        if (digits == 17 || strtod(buf, NULL) == v) /* 17 do always */
             break;
     }
     return buf;

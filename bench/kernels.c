@@ -14,6 +14,7 @@
 #include "base/rng.h"
 #include "bench/bench.h"
 #include "bench/kernels_conv.h"
+#include "bench/kernels_products.h"
 #include "bench/kernels_seq.h"
 #include "kernels/ops.h"
 
@@ -296,7 +297,12 @@ int main(int argc, char **argv)
     time_dropout(128, 33);
     time_cross_entropy(128, 10);
     bench_images(be);
+    if (strcmp(backend_name(be), "cuda") == 0)
+        bench_conv_paths();
     bench_sequences(be);
+    bool cuda = strcmp(backend_name(be), "cuda") == 0;
     backend_free(be);
+    if (cuda)
+        bench_products();
     return bench_exit();
 }

@@ -59,7 +59,7 @@ def tell(case, values, unit="ms"):
 
 def run(assay, name, data, trials, group):
     """Wall time in ms from the sweep's creation to the end of its last trial, by the server's clock. (A sweep itself
-    is called ended by the server's next round, up to two seconds later.)"""
+    ends a moment later, with its ensemble.)"""
     sweep = assay.call("POST", "/v1/sweeps", document(name, data, trials, group))["id"]
     s = assay.wait_ended(sweep)
     assert s["counts"]["completed"] == trials, s

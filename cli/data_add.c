@@ -79,6 +79,15 @@ static as_status upload_files(const struct data_add *d, json_t *files, struct as
     return st == AS_OK && d->targets ? upload(d, d->targets, "targets", files, err) : st;
 }
 
+/* The pointer, and what the message begins with when it is that. */
+static void forget_pointer(struct as_err *err)
+{
+    size_t n = strlen(err->pointer);
+    if (as_starts_with(err->msg, err->pointer) && err->msg[n] == ':' && err->msg[n + 1] == ' ')
+        memmove(err->msg, err->msg + n + 2, strlen(err->msg + n + 2) + 1);
+    err->pointer[0] = '\0';
+}
+
 static as_status make_body(const struct data_add *d, json_t **ret, struct as_err *err)
 {
     JSON_AUTO files = json_object();
@@ -168,7 +177,7 @@ as_status data_add(const struct data_add *d, struct as_err *err)
     st = client_call(d->session->client, "POST", "/v1/datasets", NULL, body, &opts, &answer,
                      &http_status, err);
     if (st < 0 && as_starts_with(err->pointer, "/files"))
-        err->pointer[0] = '\0'; /* the paths say it better */
+        forget_pointer(err); /* the paths say it better */
     if (st < 0)
         return as_err_prefix(err, st, "%s%s%s", d->file, d->targets ? ", " : "",
                              d->targets ? d->targets : "");

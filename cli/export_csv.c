@@ -8,9 +8,9 @@
 #include "cli/trial_table.h"
 
 static const char *const first_fields[] = {"number", "state", "value", "attempt", "restarts"};
-static const char *const last_fields[] = {"runner",      "reason", "created_at", "started_at",
-                                          "finished_at", "client", "origin",     "feasible",
-                                          "index",       "seen",   "finish_seq"};
+static const char *const last_fields[] = {
+    "runner",   "reason", "created_at", "started_at", "finished_at", "client", "origin",
+    "feasible", "index",  "seen",       "finish_seq", "shape",       "group"};
 
 static void add_headers(struct str *b, const char *group, const json_t *names)
 {

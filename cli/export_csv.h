@@ -11,7 +11,7 @@
 /* Append the line of headers and a line per trial of `items`, trials of `sweep`: number, state,
  * value, attempt, restarts, param.NAME… (in the order of the sweep's document), metric.NAME…,
  * runner, reason, created_at, started_at, finished_at, client, origin, feasible, index, seen,
- * finish_seq. What is absent is empty. Numbers read back
+ * finish_seq, shape, group. What is absent is empty. Numbers read back
  * exactly. AS_E_NOMEM. */
 AS_MUST_CHECK as_status export_csv(const json_t *sweep, const json_t *items, struct str *b,
                                    struct as_err *err);

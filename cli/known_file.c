@@ -202,7 +202,7 @@ static bool is_export_column(const char *name)
     static const char *const names[] = {
         "number",     "value",       "attempt",  "restarts", "runner",     "client", "origin",
         "seen",       "finish_seq",  "feasible", "index",    "created_at", "rank",   "trial",
-        "started_at", "finished_at", "seed",     "step",     "time",
+        "started_at", "finished_at", "seed",     "step",     "time",       "shape",  "group",
     };
     for (size_t i = 0; i < AS_ARRAY_LEN(names); i++)
         if (as_streq(names[i], name))

@@ -30,7 +30,7 @@ struct watch {
     struct look look; /* of stderr */
     int64_t start_ns, fetched_ns, printed_ns;
     int64_t away_since_ns; /* 0: the server answers */
-    bool dirty;
+    bool dirty, urgent;
     struct str frame; /* what the terminal shows now */
     struct str shown; /* what the last line said */
     as_status status;
@@ -136,7 +136,7 @@ static void fetch(struct watch *w)
     int64_t asked_ns = clock_mono_ns();
     const struct client_opts opts = {.timeout_ms = CALL_TIMEOUT_MS};
     request_path(&path, &w->ref, NULL);
-    w->dirty = false;
+    w->dirty = w->urgent = false;
     as_status st = str_check(&path, &err);
     if (st == AS_OK)
         st = client_call(w->session->client, "GET", path.s, NULL, NULL, &opts, &sweep, NULL, &err);
@@ -159,7 +159,7 @@ static bool step(struct watch *w)
     int64_t age_ms = ms_since(w->fetched_ns);
     if (interrupt_seen())
         return false;
-    if (age_ms >= POLL_MS || (w->dirty && age_ms >= DIRTY_MS))
+    if (age_ms >= POLL_MS || (w->dirty && (w->urgent || age_ms >= DIRTY_MS)))
         fetch(w);
     if (interrupt_seen())
         return false;
@@ -179,6 +179,7 @@ static bool on_event(void *arg, const char *id, const char *type, const json_t *
     (void)data;
     struct watch *w = arg;
     w->dirty = w->dirty || !as_streq(type, "trial.measured");
+    w->urgent = w->urgent || as_streq(type, "sweep.changed"); /* rare, and perhaps its end */
     return step(w);
 }
 

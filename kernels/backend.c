@@ -136,8 +136,9 @@ void graph_freep(struct graph **g)
 
 /* ---- buffers ---- */
 
-as_status buf_create(struct backend *be, buf_kind kind, size_t n, struct buf **ret,
-                     struct as_err *err)
+/* A buffer without its memory. */
+static as_status buf_make(struct backend *be, buf_kind kind, size_t n, struct buf **ret,
+                          struct as_err *err)
 {
     if (kind != BUF_F32 && kind != BUF_I32)
         return as_fail(err, AS_E_INVAL, "buffer: kind %d is not known", (int)kind);
@@ -149,13 +150,35 @@ as_status buf_create(struct backend *be, buf_kind kind, size_t n, struct buf **r
     b->be = be->owner != NULL ? be->owner : be;
     b->kind = kind;
     b->n = n;
-    if (n > 0) {
-        as_status st = be->ops->alloc(b, err);
-        if (st < 0)
-            return st;
-    }
     *ret = as_steal(b);
     return AS_OK;
+}
+
+as_status buf_create(struct backend *be, buf_kind kind, size_t n, struct buf **ret,
+                     struct as_err *err)
+{
+    AS_AUTO(buf_freep) struct buf *b = NULL;
+    as_status st = buf_make(be, kind, n, &b, err);
+    if (st == AS_OK && n > 0)
+        st = be->ops->alloc(b, err);
+    if (st == AS_OK)
+        *ret = as_steal(b);
+    return st;
+}
+
+as_status buf_adopt(struct backend *be, buf_kind kind, size_t n, void *data, struct buf **ret,
+                    struct as_err *err)
+{
+    AS_AUTO(as_freep) void *own = data;
+    AS_AUTO(buf_freep) struct buf *b = NULL;
+    as_status st = buf_make(be, kind, n, &b, err);
+    if (st == AS_OK && n > 0 && be->ops->adopt != NULL)
+        be->ops->adopt(b, as_steal(own));
+    else if (st == AS_OK && n > 0 && (st = be->ops->alloc(b, err)) == AS_OK)
+        st = be->ops->upload(b, 0, own, n, err);
+    if (st == AS_OK)
+        *ret = as_steal(b);
+    return st;
 }
 
 void buf_free(struct buf *b)

@@ -105,6 +105,12 @@ struct buf;
  * AS_E_NOMEM (also: of the device), AS_E_TOO_LARGE (n * 4 overflows). */
 AS_MUST_CHECK as_status buf_create(struct backend *be, buf_kind kind, size_t n, struct buf **ret,
                                    struct as_err *err);
+
+/* As buf_create, with n elements that lie in `data`: memory of malloc, taken, on failure too. On
+ * the host it becomes the buffer itself (aligned as malloc does it), elsewhere it is uploaded and
+ * freed. */
+AS_MUST_CHECK as_status buf_adopt(struct backend *be, buf_kind kind, size_t n, void *data,
+                                  struct buf **ret, struct as_err *err);
 void buf_free(struct buf *b);
 void buf_freep(struct buf **b); /* for AS_AUTO */
 
@@ -172,10 +178,11 @@ typedef as_status backend_task(struct backend *lane, size_t i, void *arg, struct
 
 /* Call task(lane, i, arg) for every i in [0, n), up to backend_lanes() of them at once in threads
  * of the back end's own. `lane` stands for `be` in that call: it takes the same buffers; within a
- * task operations run in the task's thread alone, and `be` itself is not used. Tasks that run side
- * by side must not write what another reads or writes (so: other members). With one lane the calls
- * are made here, in order, with be. Which lane takes which task is not fixed; results must not
- * depend on it. All tasks are run; the error of the lowest i is returned. Not to be nested. */
+ * task operations run in the task's thread alone, and `be` itself is used for new buffers only.
+ * Tasks that run side by side must not write what another reads or writes (so: other members). With
+ * one lane the calls are made here, in order, with be. Which lane takes which task is not fixed;
+ * results must not depend on it. All tasks are run; the error of the lowest i is returned. Not to
+ * be nested. */
 AS_MUST_CHECK as_status backend_for_each(struct backend *be, size_t n, backend_task *task,
                                          void *arg, struct as_err *err);
 
@@ -183,12 +190,12 @@ AS_MUST_CHECK as_status backend_for_each(struct backend *be, size_t n, backend_t
 
 struct graph;
 
-/* Record what the operations called until backend_graph_end() would do, instead of doing it. Host
- * values among the arguments (sizes, offsets, grad_scale) are fixed in the record; what lies in
- * buffers is read anew each time it runs. No uploads, downloads, new buffers or sync in between
- * (AS_E_CONFLICT), and no buffer is freed.
- * AS_E_UNSUPPORTED: this back end records nothing (reference, cpu): call the operations each time.
- */
+/* Record what the operations called until backend_graph_end() would do, instead of doing it. Their
+ * arguments are checked then, once. Host values among them (sizes, offsets, grad_scale) are fixed
+ * in the record, what lies behind host pointers (segments) is borrowed until the graph is freed;
+ * what lies in buffers is read anew each time it runs. No uploads, downloads, new buffers or sync
+ * in between (AS_E_CONFLICT; a lane does not notice), and no buffer is freed. AS_E_UNSUPPORTED:
+ * this back end records nothing (reference): call the operations each time. AS_E_NOMEM. */
 AS_MUST_CHECK as_status backend_graph_begin(struct backend *be, struct as_err *err);
 
 /* *ret is owned by the caller: graph_free() before the back end and the buffers used. After the
@@ -197,6 +204,9 @@ AS_MUST_CHECK as_status backend_graph_begin(struct backend *be, struct as_err *e
  * record. AS_E_CONFLICT: none is being recorded. */
 AS_MUST_CHECK as_status backend_graph_end(struct backend *be, struct graph **ret,
                                           struct as_err *err);
+
+/* `be` may be any lane of the back end that g was recorded with, and of that itself. A graph runs
+ * in one thread at a time. */
 AS_MUST_CHECK as_status backend_graph_run(struct backend *be, struct graph *g, struct as_err *err);
 void graph_free(struct graph *g);
 void graph_freep(struct graph **g); /* for AS_AUTO */

@@ -31,6 +31,7 @@ struct backend_ops {
     as_status (*sync)(struct backend *be, struct as_err *err);
 
     as_status (*alloc)(struct buf *b, struct as_err *err); /* b->n >= 1; sets data, zeroed */
+    void (*adopt)(struct buf *b, void *data); /* in alloc's place; NULL: alloc and upload */
     void (*release)(struct buf *b);
     as_status (*upload)(struct buf *b, size_t offset, const void *src, size_t n,
                         struct as_err *err);
@@ -41,6 +42,8 @@ struct backend_ops {
                       size_t n, struct as_err *err);
 
     as_status (*gather)(struct backend *be, const struct gather_args *a, struct as_err *err);
+    as_status (*gather_bytes)(struct backend *be, const struct gather_bytes_args *a,
+                              struct as_err *err);
     as_status (*columns)(struct backend *be, const struct columns_args *a, struct as_err *err);
     as_status (*linear_forward)(struct backend *be, const struct linear_args *a, act_kind act,
                                 struct tensor y, struct tensor z, struct as_err *err);
@@ -59,6 +62,7 @@ struct backend_ops {
     as_status (*augment)(struct backend *be, const struct augment_args *a, struct as_err *err);
     as_status (*add)(struct backend *be, const struct add_args *a, struct as_err *err);
     size_t (*conv_work)(const struct backend *be, const struct conv_args *a);
+    const char *(*conv_path)(const struct backend *be); /* NULL: "own" */
     as_status (*conv_forward)(struct backend *be, const struct conv_args *a, act_kind act,
                               struct tensor y, struct tensor z, struct as_err *err);
     as_status (*conv_backward)(struct backend *be, const struct conv_args *a,
@@ -140,7 +144,7 @@ static inline int32_t *tensor_i32(struct tensor t, size_t k)
 
 /* The plugin's one symbol. `abi` guards against a plugin of another build: raise it whenever this
  * header or the structs of backend.h change. */
-#define BACKEND_ABI 4
+#define BACKEND_ABI 5
 #define BACKEND_PLUGIN_SYMBOL "assay_backend_plugin"
 
 struct backend_plugin {

@@ -17,6 +17,11 @@ as_status host_buf_alloc(struct buf *b, struct as_err *err)
     return AS_OK;
 }
 
+void host_buf_adopt(struct buf *b, void *data)
+{
+    b->data = data;
+}
+
 void host_buf_release(struct buf *b)
 {
     free(b->data);

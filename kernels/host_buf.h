@@ -6,6 +6,7 @@
 #include "kernels/backend_priv.h"
 
 as_status host_buf_alloc(struct buf *b, struct as_err *err);
+void host_buf_adopt(struct buf *b, void *data);
 void host_buf_release(struct buf *b);
 as_status host_buf_upload(struct buf *b, size_t offset, const void *src, size_t n,
                           struct as_err *err);
@@ -23,8 +24,8 @@ void host_close(struct backend *be);
 
 /* The rows above but host_close, for the initialiser of a struct backend_ops. */
 #define HOST_BUF_OPS                                                                               \
-    .sync = host_sync, .alloc = host_buf_alloc, .release = host_buf_release,                       \
-    .upload = host_buf_upload, .download = host_buf_download, .fill = host_buf_fill,               \
-    .copy = host_buf_copy
+    .sync = host_sync, .alloc = host_buf_alloc, .adopt = host_buf_adopt,                           \
+    .release = host_buf_release, .upload = host_buf_upload, .download = host_buf_download,         \
+    .fill = host_buf_fill, .copy = host_buf_copy
 
 #endif

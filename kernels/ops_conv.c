@@ -49,6 +49,11 @@ static size_t conv_out_pixels(const struct conv_args *a)
            conv_out_len(a->width, a->kernel_w, a->stride, a->pad);
 }
 
+const char *backend_conv_path(const struct backend *be)
+{
+    return be->ops->conv_path == NULL ? "own" : be->ops->conv_path(be);
+}
+
 static size_t conv_weight_len(const struct conv_args *a)
 {
     return a->kernel_h * a->kernel_w * (a->channels / a->groups) * a->out;

@@ -42,6 +42,12 @@ static inline size_t conv_out_len(size_t len, size_t kernel, size_t stride, size
  * looked at. 0 for sizes that forward and backward refuse. */
 size_t backend_conv_work(const struct backend *be, const struct conv_args *a);
 
+/* By which code convolutions are done, in words: "own", or on cuda (where ASSAY_CUDA_CONV=cudnn
+ * asks for it) which cuDNN and how many operations of other shapes go by it and by our own code,
+ * or why all by our own. With bf16 cuDNN rounds factors to TF32, not to bfloat16. For a person to
+ * read; a view until the next convolution. */
+const char *backend_conv_path(const struct backend *be);
+
 /* y = act(x * w + b), the cross-correlation that the field calls convolution.
  *   y   [K, B, OH, OW, O]; z as in backend_linear_forward. */
 AS_MUST_CHECK as_status backend_conv_forward(struct backend *be, const struct conv_args *a,

@@ -30,6 +30,37 @@ as_status backend_gather(struct backend *be, const struct gather_args *a, struct
     return st < 0 ? st : be->ops->gather(be, a, err);
 }
 
+static as_status check_gather_bytes(struct backend *be, const struct gather_bytes_args *a,
+                                    struct as_err *err)
+{
+    static const char op[] = "gather of bytes";
+    size_t index_len = tensor_is_none(a->at) ? a->batch : a->index_len;
+    const struct dim dims[] = {{"members", a->members}, {"batch", a->batch}, {"width", a->width}};
+    const struct dim src_dims[] = {{"members", a->members}, {"rows", a->rows}, {"width", a->width}};
+    const struct dim index_dims[] = {{"index_len", index_len}, {"at_rows", a->at_rows}};
+    as_status st = check_dims(op, src_dims, AS_ARRAY_LEN(src_dims), err);
+    if (st == AS_OK)
+        st = check_dims(op, index_dims, AS_ARRAY_LEN(index_dims), err);
+    if (st < 0)
+        return st;
+    const struct row rows[] = {
+        {"src", a->src, BUF_I32, gather_bytes_len(a->rows, a->width), SHARED},
+        {"index", a->index, BUF_I32, index_len, SHARED},
+        {"at", a->at, BUF_I32, 1, SHARED | OPTIONAL},
+        {"mean", a->mean, BUF_F32, a->width, SHARED},
+        {"scale", a->scale, BUF_F32, a->width, SHARED},
+        {"dst", a->dst, BUF_F32, a->batch * a->width, REQUIRED},
+    };
+    return check_all(op, be, dims, AS_ARRAY_LEN(dims), rows, AS_ARRAY_LEN(rows), err);
+}
+
+as_status backend_gather_bytes(struct backend *be, const struct gather_bytes_args *a,
+                               struct as_err *err)
+{
+    as_status st = check_gather_bytes(be, a, err);
+    return st < 0 ? st : be->ops->gather_bytes(be, a, err);
+}
+
 as_status backend_columns(struct backend *be, const struct columns_args *a, struct as_err *err)
 {
     const struct dim dims[] = {{"members", a->members}, {"rows", a->rows}, {"width", a->width}};

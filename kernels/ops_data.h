@@ -29,6 +29,29 @@ struct gather_args {
 AS_MUST_CHECK as_status backend_gather(struct backend *be, const struct gather_args *a,
                                        struct as_err *err);
 
+/* ---- the same of rows of bytes, scaled ---- */
+
+struct gather_bytes_args {
+    size_t members, rows, batch, width; /* K, rows of src, B, D */
+    struct tensor src; /* [K or shared], I32: rows x D bytes that follow one another, four to an
+                        * element, in the order of the host's memory */
+    struct tensor index, at; /* these four as in gather_args */
+    size_t at_rows, index_len;
+    struct tensor mean, scale; /* [K or shared, D], F32 */
+    struct tensor dst;         /* [K, B, D], F32 */
+};
+
+/* Elements of src. */
+static inline size_t gather_bytes_len(size_t rows, size_t width)
+{
+    return rows * width / 4 + (rows * width % 4 > 0);
+}
+
+/* dst[k, r, d] = ((float)src[k, index[k, at[k] * at_rows + r], d] - mean[k, d]) / scale[k, d], in
+ * float32 in this order: equal bits on every back end. Rows that are nowhere are NaN, as above. */
+AS_MUST_CHECK as_status backend_gather_bytes(struct backend *be, const struct gather_bytes_args *a,
+                                             struct as_err *err);
+
 /* ---- columns of a matrix ---- */
 
 struct columns_args {

@@ -88,9 +88,10 @@ struct opt_args {
     struct tensor eps;          /* [K]; absent: 1e-8 */
     struct tensor active;       /* [K], I32; absent: all */
     struct tensor step;         /* [K], I32: steps done so far, in place */
-    const size_t *segments;     /* host, borrowed for the call: where each parameter tensor begins,
-                                 * ascending, the first 0. Only LAMB looks; NULL: one segment */
-    size_t n_segments;          /* not looked at when segments is NULL */
+    const size_t *segments; /* host, borrowed for the call (of a graph: until it is freed): where
+                             * each parameter tensor begins, ascending, the first 0. Only LAMB
+                             * looks; NULL: one segment */
+    size_t n_segments;      /* not looked at when segments is NULL */
     struct tensor work; /* [K, 2 n_segments (at least 2)] F32: LAMB leaves |p| (before the step) and
                          * |r| of each segment here; absent when no member is LAMB */
 };

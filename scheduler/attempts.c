@@ -84,16 +84,16 @@ static as_status tx_measure(struct tx *t, void *p, struct as_err *err)
 static as_status points_check(const struct measurement *points, size_t n, struct as_err *err)
 {
     if (n > MEASUREMENTS_MAX)
-        return as_fail(err, AS_E_TOO_LARGE, "%zu measurements in one batch, at most %d", n,
+        return as_fail(err, AS_E_TOO_LARGE, "items has %zu measurements, expected at most %d", n,
                        MEASUREMENTS_MAX);
     for (size_t i = 0; i < n; i++) {
         if (points[i].step < 0)
-            return as_fail(err, AS_E_INVAL, "step %lld of '%.63s' is negative",
-                           (long long)points[i].step, points[i].metric);
+            return as_fail(err, AS_E_INVAL, "step of '%.63s' is %lld, expected 0 or more",
+                           points[i].metric, (long long)points[i].step);
         if (!param_name_valid(points[i].metric))
             return as_fail(err, AS_E_INVAL,
-                           "'%.80s' is not the name of a metric: a letter or _, then letters, "
-                           "digits, '_', '.', '-', at most 63",
+                           "metrics names '%.80s', expected a letter or _, then letters, digits, "
+                           "'_', '.', '-', at most 63",
                            points[i].metric);
     }
     return AS_OK;

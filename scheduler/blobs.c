@@ -21,13 +21,16 @@ struct blob_put {
     int64_t size;
 };
 
+static as_status bad_digest(const char *sha256, struct as_err *err)
+{
+    return as_fail(err, AS_E_INVAL, "sha256 is '%.64s', expected 64 lower-case hexadecimal digits",
+                   sha256);
+}
+
 as_status blob_put_create(const char *sha256, struct blob_put **ret, struct as_err *err)
 {
     if (!sha256_hex_valid(sha256))
-        return as_fail(err, AS_E_INVAL,
-                       "'%.64s' is not a SHA-256 digest: expected 64 lower-case "
-                       "hexadecimal digits",
-                       sha256);
+        return bad_digest(sha256, err);
     AS_AUTO(blob_put_freep) struct blob_put *p = as_calloc(1, sizeof *p);
     if (!p)
         return as_fail(err, AS_E_NOMEM, "out of memory");
@@ -115,8 +118,8 @@ as_status blob_put_commit(struct store *db, struct blob_put *p, bool *ret_create
     hex_format(digest, sizeof digest, hex);
     if (!as_streq(hex, p->sha256))
         return as_fail(err, AS_E_INVAL,
-                       "the digest of the %lld bytes received is %s, not the one in the path",
-                       (long long)p->size, hex);
+                       "sha256 of the %lld bytes received is %s, expected %s as in the path",
+                       (long long)p->size, hex, p->sha256);
     AS_AUTO(as_freep) char *buf = as_calloc(BLOB_CHUNK_BYTES, 1);
     if (!buf)
         return as_fail(err, AS_E_NOMEM, "out of memory");
@@ -145,7 +148,7 @@ static as_status tx_stat(struct tx *t, void *p, struct as_err *err)
 as_status blob_stat(struct store *db, const char *sha256, int64_t *ret_size, struct as_err *err)
 {
     if (!sha256_hex_valid(sha256))
-        return as_fail(err, AS_E_INVAL, "'%.64s' is not a SHA-256 digest", sha256);
+        return bad_digest(sha256, err);
     struct read_arg arg = {.sha256 = sha256};
     as_status st = store_run(db, TX_SOFT, tx_stat, &arg, err);
     if (st == AS_OK)
@@ -169,11 +172,10 @@ as_status blob_read(struct store *db, const char *sha256, int64_t offset, void *
                            .offset = offset,
                            .buf = buf,
                            .want = size < (size_t)left ? size : (size_t)left};
-    if (offset < 0 || !sha256_hex_valid(sha256))
-        return as_fail(err, AS_E_INVAL,
-                       "'%.64s' is not a SHA-256 digest, or the offset is "
-                       "negative",
-                       sha256);
+    if (!sha256_hex_valid(sha256))
+        return bad_digest(sha256, err);
+    if (offset < 0)
+        return as_fail(err, AS_E_INVAL, "offset is %lld, expected 0 or more", (long long)offset);
     as_status st = store_run(db, TX_READ, tx_read, &arg, err);
     if (st == AS_OK)
         *ret_len = arg.len;

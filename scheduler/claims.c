@@ -38,6 +38,7 @@ struct claim_arg {
     int64_t key, share;
     int64_t gpus_each;
     int64_t fit_key; /* claim_list.sweep_key */
+    bool awaits_ends;
     struct handout handout;
 };
 
@@ -173,7 +174,9 @@ static as_status tx_look(struct tx *t, void *p, struct as_err *err)
     struct claim_arg *arg = p;
     const struct claim_request *req = arg->req;
     struct runner_head runner;
-    as_status st = store_runner_get(t, arg->a, req->runner, &runner, err);
+    struct runner_ending ending;
+    as_status st = store_runner_claims(t, arg->a, req->runner, req->ending, req->n_ending, 0,
+                                       &runner, &ending, err);
     if (st != AS_OK)
         return st;
     if (runner.epoch != req->epoch || !as_streq(runner.state, "live"))
@@ -186,7 +189,8 @@ static as_status tx_look(struct tx *t, void *p, struct as_err *err)
     int64_t room = runner.slots - runner.used;
     arg->want = room < req->max_trials ? room : req->max_trials;
     arg->gpus = req->gpus;
-    return store_sweep_claimable(t, arg->a, arg->gpus, &arg->sweeps, &arg->n_sweeps, err);
+    return store_sweep_claimable(t, arg->a, arg->gpus, ending.sweeps, &arg->sweeps, &arg->n_sweeps,
+                                 err);
 }
 
 /* Taking. */
@@ -200,6 +204,7 @@ static int64_t min_i64(int64_t a, int64_t b)
 struct allowance {
     int64_t slots; /* new ones */
     int64_t room;  /* trials */
+    bool awaits_ends;
 };
 
 static as_status allow(struct tx *t, const struct claim_arg *arg, const struct sweep_head *s,
@@ -207,7 +212,9 @@ static as_status allow(struct tx *t, const struct claim_arg *arg, const struct s
 {
     const struct claim_request *req = arg->req;
     int64_t trials = 0, slots = 0;
-    as_status st = store_runner_get(t, arg->a, req->runner, ret_runner, err);
+    struct runner_ending ending;
+    as_status st = store_runner_claims(t, arg->a, req->runner, req->ending, req->n_ending, s->key,
+                                       ret_runner, &ending, err);
     if (st == AS_OK)
         st = store_attempt_claim_count(t, req->runner, req->epoch, req->claim_id, &trials, &slots,
                                        err);
@@ -222,8 +229,10 @@ static as_status allow(struct tx *t, const struct claim_arg *arg, const struct s
         room = min_i64(room, req->fit_members - trials);
     if (s->max_concurrent > 0)
         room = min_i64(room, s->max_concurrent - s->counts.by_state[TRIAL_RUNNING]);
-    bool gives = s->state == SWEEP_RUNNING;
-    *ret = (struct allowance){.slots = gives ? n : 0, .room = gives ? room : 0};
+    bool awaits_ends = s->learns && ending.here > 0;
+    bool gives = s->state == SWEEP_RUNNING && !awaits_ends;
+    *ret = (struct allowance){
+        .slots = gives ? n : 0, .room = gives ? room : 0, .awaits_ends = awaits_ends};
     return AS_OK;
 }
 
@@ -264,6 +273,7 @@ static as_status tx_take(struct tx *t, void *p, struct as_err *err)
     struct handout *h = &arg->handout;
     h->got = h->slots = h->n_taken = 0;
     h->lacking = 0;
+    arg->awaits_ends = false;
     as_status st = store_runner_extend(t, req->runner, req->epoch,
                                        store_config(tx_store(t))->lease_ms, &live, err);
     if (st == AS_OK && !live)
@@ -278,6 +288,7 @@ static as_status tx_take(struct tx *t, void *p, struct as_err *err)
         return st == AS_E_NOT_FOUND ? AS_OK : st; /* the sweep was deleted */
     arg->gpus_each = s.gpus;
     bool may_come = s.state == SWEEP_RUNNING || s.state == SWEEP_PAUSED;
+    arg->awaits_ends = allowed.awaits_ends;
     arg->fit_key = req->fit_group && may_come ? s.key : 0;
     return handout_take(t, h, &s, allowed.slots, allowed.room, err);
 }
@@ -308,6 +319,7 @@ static as_status take_from(struct claim_arg *arg, int64_t *ret_got, struct as_er
         arg->want -= arg->req->fit_group ? h->got : h->slots;
         arg->gpus -= h->slots * arg->gpus_each;
         arg->list.is_preparing |= h->lacking > 0;
+        arg->list.awaits_ends |= arg->awaits_ends;
         atomic_fetch_add(&store_counters(arg->db)->trials_claimed, h->got);
     }
     handout_close(h);
@@ -328,6 +340,9 @@ static as_status check(const struct claim_request *req, struct as_err *err)
     if (req->members < 0 || req->members > SWEEP_MAX_GROUP)
         return as_fail_at(err, AS_E_INVAL, "/members", "found %lld, expected 1 to %d",
                           (long long)req->members, SWEEP_MAX_GROUP);
+    if (req->n_ending > RUNNER_HELD_MAX)
+        return as_fail_at(err, AS_E_TOO_LARGE, "/ending", "%zu attempts, at most %d", req->n_ending,
+                          RUNNER_HELD_MAX);
     if (req->fit_group && (req->fit_members < 1 || req->fit_members > SWEEP_MAX_GROUP))
         return as_fail_at(err, AS_E_INVAL, "/fit/members", "found %lld, expected 1 to %d",
                           (long long)req->fit_members, SWEEP_MAX_GROUP);
@@ -380,7 +395,7 @@ as_status claim_trials(struct store *db, struct suggester *sg, struct arena *a,
         before = taken;
         st = take_round(&arg, &taken, &why, err);
     }
-    bool is_preparing = arg.list.is_preparing;
+    bool is_preparing = arg.list.is_preparing, awaits_ends = arg.list.awaits_ends;
     if (st == AS_OK && taken > 0)
         st = store_run(db, TX_READ, tx_tell, &arg, err);
     else if (st == AS_OK && why.code != AS_OK && !is_preparing)
@@ -389,6 +404,7 @@ as_status claim_trials(struct store *db, struct suggester *sg, struct arena *a,
         return st;
     *ret = arg.list;
     ret->is_preparing = is_preparing && ret->n == 0;
+    ret->awaits_ends = awaits_ends;
     ret->sweep_key = arg.fit_key;
     return AS_OK;
 }

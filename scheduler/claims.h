@@ -36,6 +36,11 @@ struct claim_request {
     int64_t fit_members;
     const struct measured_shape *measured; /* at most CLAIM_MEASURED_MAX */
     size_t n_measured;
+    /* What this runner holds and no longer runs: their ends are on their way here. Their slots are
+     * free, though they still run for the server; but a sweep that learns gives nothing before it
+     * knows the results of its own. At most RUNNER_HELD_MAX. */
+    const struct attempt_ref *ending;
+    size_t n_ending;
     bool is_last; /* not tried again: take what suggestions there are, though a group lacks some */
     int64_t arrived_ns; /* monotonic: when the request came, the same each time it is tried again;
                            0: now. A suggestion that knows every result until then is good enough */
@@ -44,7 +49,7 @@ struct claim_request {
 /* Take what there is now; never waits for work (the caller polls: claims_pending()). n may be 0.
  * Repeating a claim_id answers the trials that it got and that are still current, in their groups,
  * and no others when there are any. The runner's slots bound what it holds in all, a group counting
- * as one.
+ * as one, and what is ending not.
  *
  * Groups (grouping.h). With fit_group the answer has only trials for that group; none when the
  * group is full, is not this runner's, would pass queued trials of other shapes too far, or when

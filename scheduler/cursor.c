@@ -43,7 +43,8 @@ static char *unhex(struct arena *a, const char *hex, size_t len)
 
 static as_status refuse(struct as_err *err)
 {
-    return as_fail(err, AS_E_INVAL, "the cursor is not one that this list gave");
+    return as_fail(err, AS_E_INVAL,
+                   "cursor is not one that this list gave; expected a next_cursor of it");
 }
 
 as_status cursor_read(struct arena *a, const char *cursor, const char *list,

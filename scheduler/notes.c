@@ -32,13 +32,15 @@ static struct note *note_locked(struct notes *x, int64_t key, size_t subject)
 }
 
 as_status notes_get(struct notes *x, struct arena *a, int64_t key, size_t subject,
-                    int64_t finish_seq, const char **ret, bool *ret_mine, struct as_err *err)
+                    int64_t finish_seq, const char **ret, bool *ret_mine, bool *ret_stale,
+                    struct as_err *err)
 {
     pthread_mutex_lock(&x->mu);
     struct note *n = note_locked(x, key, subject);
     n->used_ns = clock_mono_ns();
     bool current = n->text && n->finish_seq >= finish_seq;
     *ret_mine = !current && (!n->text || n->computing_seq == 0);
+    *ret_stale = !current && !*ret_mine;
     if (*ret_mine)
         n->computing_seq = finish_seq;
     *ret = *ret_mine ? NULL : arena_strdup(a, n->text);

@@ -31,11 +31,11 @@ void notes_done(struct notes *x);
 
 /* The note about one subject of a sweep (the caller's number for it). *ret is NULL when there is
  * none, else a copy in the arena. *ret_mine: the caller is to compute the one for the results up to
- * finish_seq and to put it (NULL: it could not); meanwhile others get the older one, or when there
- * is none are to compute it too. AS_E_NOMEM. */
+ * finish_seq and to put it (NULL: it could not); meanwhile others get the older one (*ret_stale),
+ * or when there is none are to compute it too. AS_E_NOMEM. */
 AS_MUST_CHECK as_status notes_get(struct notes *x, struct arena *a, int64_t key, size_t subject,
                                   int64_t finish_seq, const char **ret, bool *ret_mine,
-                                  struct as_err *err);
+                                  bool *ret_stale, struct as_err *err);
 void notes_put(struct notes *x, int64_t key, size_t subject, int64_t finish_seq, const char *text);
 
 #endif

@@ -207,7 +207,16 @@ static as_status finish_sweeps(struct store *db, struct reaper_report *report, s
             return st;
         report->ensembles++;
     }
+    report->more_to_finish = true;
     return AS_OK;
+}
+
+as_status reaper_finish(struct store *db, struct reaper_report *ret, struct as_err *err)
+{
+    struct reaper_report report = {0};
+    as_status st = finish_sweeps(db, &report, err);
+    *ret = report;
+    return st;
 }
 
 /* Old rows, a few at a time. */

@@ -13,6 +13,7 @@ struct reaper_report {
     int64_t sweeps_ended; /* failed by wall time or failures, or moved to finishing */
     int64_t ensembles;    /* sweeps finished */
     int64_t removed;      /* old keys, events and blobs */
+    bool more_to_finish;  /* not all sweeps that are over were finished: reaper_finish() */
 };
 
 /* One round: runners and clients whose lease ran out, trial_timeout (as a backstop, one grace
@@ -22,5 +23,10 @@ struct reaper_report {
  * database is away; the rest of the round is left to the next one. */
 AS_MUST_CHECK as_status reaper_tick(struct store *db, struct reaper_report *ret,
                                     struct as_err *err);
+
+/* One part of a round alone: the ends of sweeps that are over, some at a time. To be called without
+ * waiting for the next round when store_on_finishing() says so. AS_E_UNAVAILABLE. */
+AS_MUST_CHECK as_status reaper_finish(struct store *db, struct reaper_report *ret,
+                                      struct as_err *err);
 
 #endif

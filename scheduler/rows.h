@@ -244,6 +244,7 @@ struct claim_list {
     struct claimed_row *rows;
     size_t n;
     bool is_preparing; /* n is 0 because a suggestion is being computed: try again when ready */
+    bool awaits_ends;  /* a sweep that learns gave nothing, until what is ending has ended */
     int64_t sweep_key; /* of a fit that may get more later: what asks_pending() wants to know; 0 */
 };
 
@@ -291,6 +292,7 @@ struct importance_param {
 struct importance_row {
     const char *metric; /* the objective's name */
     int64_t trials;     /* that it was computed from */
+    bool is_stale;      /* a newer one is being computed */
     const char *method;
     double r2; /* of the model, left-out trials predicted; NaN: none was fitted */
     struct importance_param *params; /* most important first; none when there is a reason */

@@ -188,13 +188,13 @@ as_status sweep_importance(struct store *db, struct suggester *sg, struct arena 
     struct head_arg arg = {.a = a, .id = id};
     AS_AUTO(as_freep) char *fresh = NULL;
     const char *text = NULL;
-    bool is_mine = true;
+    bool is_mine = true, is_stale = false;
     as_status st = store_run(db, TX_READ, tx_head, &arg, err);
     if (st == AS_OK)
         st = find_objective(&arg, metric, err);
     if (st == AS_OK && sg)
         st = notes_get(suggester_notes(sg), a, arg.key, arg.objective, arg.head.finish_seq, &text,
-                       &is_mine, err);
+                       &is_mine, &is_stale, err);
     if (st != AS_OK)
         return st;
     if (is_mine) {
@@ -206,5 +206,7 @@ as_status sweep_importance(struct store *db, struct suggester *sg, struct arena 
     }
     if (st == AS_OK)
         st = read_note(a, text, arg.metric, ret, err);
+    if (st == AS_OK)
+        ret->is_stale = is_stale;
     return st;
 }

@@ -149,6 +149,8 @@ as_status sweep_transition(struct tx *t, struct arena *a, const struct sweep_hea
     if (st == AS_OK)
         st = store_sweep_move(t, s->key, s->state, step.to, step.to == SWEEP_RUNNING ? NULL : why,
                               err);
+    if (step.to == SWEEP_FINISHING)
+        tx_finishing(t);
     struct event_new e = {.type = "sweep.changed",
                           .sweep_key = s->key,
                           .sweep = s->id,

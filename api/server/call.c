@@ -34,8 +34,8 @@ as_status call_param_i64(const struct call *c, const char *name, int64_t min, in
 {
     const char *s = call_param(c, name);
     if (!call_read_i64(s, min, INT32_MAX, ret))
-        return as_fail(err, AS_E_INVAL, "'%.40s' in the path is no %s: a number from %lld", s, name,
-                       (long long)min);
+        return as_fail(err, AS_E_INVAL, "%s in the path is '%.40s', expected a number from %lld on",
+                       name, s, (long long)min);
     return AS_OK;
 }
 

@@ -40,6 +40,8 @@ struct call {
     bool is_draining;            /* the server wants to end: do not wait */
     bool wants_wait;             /* the handler found nothing yet: run it again later */
     int64_t settled_ns;          /* when the answer was known */
+    int64_t since_ns;            /* claim_request.arrived_ns of a claim that awaited ends; 0: it did
+                                    not; -1: its next try sets it */
 };
 
 /* ---- decode ---- */

@@ -124,6 +124,7 @@ json_t *claims_encode(const struct claim_list *l)
     for (size_t i = 0; i < l->n; i++)
         trials = list_add(trials, claimed_encode(&l->rows[i]));
     out_child(&o, "trials", trials);
+    out_bool(&o, "pending", l->n == 0 && (l->is_preparing || l->awaits_ends));
     return out_end(&o);
 }
 
@@ -289,6 +290,7 @@ as_status claim_decode(const json_t *doc, struct arena *a, struct claim_request 
 {
     struct json_fields f;
     struct claim_request r = {.max_trials = 1, .members = 1};
+    struct attempt_ref *ending = NULL;
     int64_t wait_ms = 20000;
     as_status st = json_fields_init(&f, doc, "", err);
     if (st == AS_OK)
@@ -308,9 +310,12 @@ as_status claim_decode(const json_t *doc, struct arena *a, struct claim_request 
     if (st == AS_OK)
         st = measures_decode(&f, a, &r, err);
     if (st == AS_OK)
+        st = refs_decode(&f, "ending", JSON_OPTIONAL, a, &ending, &r.n_ending, err);
+    if (st == AS_OK)
         st = json_fields_i64(&f, "wait_ms", JSON_OPTIONAL, 0, 60000, &wait_ms, err);
     if (st == AS_OK)
         st = json_fields_end(&f, err);
+    r.ending = ending;
     if (st == AS_OK) {
         *ret = r;
         *ret_wait_ms = wait_ms;

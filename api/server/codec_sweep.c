@@ -122,6 +122,7 @@ json_t *importance_encode(const struct importance_row *r)
         params = list_add(params, importance_param_encode(&r->params[i]));
     out_str(&o, "metric", r->metric);
     out_i64(&o, "trials", r->trials);
+    out_bool(&o, "stale", r->is_stale);
     out_real_or_null(&o, "r2", r->r2);
     out_str(&o, "method", r->method);
     out_child(&o, "parameters", params);

@@ -2,6 +2,7 @@
 
 #include "api/server/call.h"
 #include "api/server/codec.h"
+#include "base/clock.h"
 #include "scheduler/claims.h"
 #include "scheduler/runners.h"
 
@@ -32,13 +33,20 @@ as_status h_runner_claim(struct call *c, struct as_err *err)
     int64_t wait_ms = 0;
     as_status st = claim_decode(c->body, c->arena, &req, &wait_ms, err);
     req.runner = call_param(c, "runner");
-    req.arrived_ns = c->x->start_ns;
+    /* What had not ended when the request came is to be known too, where it was waited for. */
+    req.arrived_ns = c->since_ns == 0  ? c->x->start_ns
+                     : c->since_ns < 0 ? clock_mono_ns()
+                                       : c->since_ns;
     bool may_wait = st == AS_OK && call_may_wait(c, wait_ms);
     req.is_last = !may_wait;
     if (st == AS_OK)
         st = claim_trials(c->db, c->suggester, c->arena, &req, &list, err);
     if (st != AS_OK)
         return st;
+    if (list.awaits_ends)
+        c->since_ns = -1;
+    else if (c->since_ns < 0)
+        c->since_ns = req.arrived_ns;
     if (list.n == 0 && may_wait) {
         call_wait(c, list.sweep_key ? list.sweep_key : PARK_CLAIMS);
         return AS_OK;

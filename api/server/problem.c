@@ -89,15 +89,23 @@ static void clean(char *s)
     }
 }
 
+/* The detail begins with the pointer of its field. */
 static char *format_problem(const struct row *row, const char *path, const char *request_id,
                             const struct as_err *given)
 {
     struct as_err copy = *given, *err = &copy;
     clean(copy.msg);
     clean(copy.pointer);
-    const char *detail = row->http == 500 ? "an internal error; the server's log has it under the "
-                                            "request_id"
-                                          : err->msg;
+    const char *said = row->http == 500 ? "an internal error; the server's log has it under the "
+                                          "request_id"
+                                        : err->msg;
+    AS_AUTO(str_done) struct str detail_text = {0};
+    if (row->http != 500 && !as_starts_with(said, err->pointer))
+        str_printf(&detail_text, "%s: ", err->pointer);
+    str_puts(&detail_text, said);
+    if (detail_text.failed)
+        return NULL;
+    const char *detail = str_cstr(&detail_text);
     JSON_AUTO doc = json_pack("{s:s, s:s, s:i, s:s, s:s}", "type", "about:blank", "title",
                               row->title, "status", row->http, "code", row->code, "detail", detail);
     if (!doc || json_object_set_new(doc, "request_id", json_string(request_id)) < 0)
@@ -105,7 +113,7 @@ static char *format_problem(const struct row *row, const char *path, const char 
     if (path && json_object_set_new(doc, "instance", json_string(path)) < 0)
         return NULL;
     if (err->pointer[0] && row->http != 500) {
-        json_t *errors = json_pack("[{s:s, s:s}]", "pointer", err->pointer, "detail", detail);
+        json_t *errors = json_pack("[{s:s, s:s}]", "pointer", err->pointer, "detail", said);
         if (json_object_set_new(doc, "errors", errors) < 0)
             return NULL;
     }

@@ -15,18 +15,21 @@ struct reaper_loop {
     pthread_mutex_t lock; /* guards the flags */
     pthread_cond_t change;
     bool is_stopping, is_over;
+    bool has_finishing; /* a sweep waits for its end */
     pthread_t thread;
 };
 
-/* `was_away` keeps a database that is gone from filling the log. */
-static void reap_once(struct reaper_loop *loop, bool *was_away)
+/* A whole round, or only the ends of sweeps. `was_away` keeps a database that is gone from filling
+ * the log. *ret_more: sweeps wait for their end. */
+static void reap_once(struct reaper_loop *loop, bool whole, bool *was_away, bool *ret_more)
 {
     struct as_err err = {0};
     struct reaper_report r = {0};
-    as_status st = reaper_tick(loop->db, &r, &err);
+    as_status st = whole ? reaper_tick(loop->db, &r, &err) : reaper_finish(loop->db, &r, &err);
     if (st < 0 && !*was_away)
         log_write(LOG_WARN, "reaper", "status=%s detail=\"%s\"", as_status_name(st), err.msg);
     *was_away = st < 0;
+    *ret_more = st == AS_OK && r.more_to_finish;
     if (r.attempts_lost || r.trials_timed_out || r.sweeps_ended || r.ensembles)
         log_write(LOG_INFO, "reaper",
                   "runners_lost=%lld clients_lost=%lld attempts_lost=%lld timed_out=%lld "
@@ -36,32 +39,48 @@ static void reap_once(struct reaper_loop *loop, bool *was_away)
     server_reaped(loop->server, r.runners_lost, r.clients_lost);
 }
 
-/* Wait until *flag or the time is over; the lock is held. */
-static void wait_flag_locked(struct reaper_loop *r, const bool *flag, int64_t wait_ms)
+/* Wait for a change until `until_ns` (monotonic); the lock is held. False: the time is over. */
+static bool wait_locked(struct reaper_loop *r, int64_t until_ns)
 {
-    int64_t at = clock_mono_ns() + wait_ms * NS_PER_MS;
-    const struct timespec until = {.tv_sec = at / NS_PER_S, .tv_nsec = at % NS_PER_S};
-    int rc = 0;
-    while (!*flag && rc != ETIMEDOUT)
-        rc = pthread_cond_timedwait(&r->change, &r->lock, &until);
+    const struct timespec until = {.tv_sec = until_ns / NS_PER_S, .tv_nsec = until_ns % NS_PER_S};
+    return pthread_cond_timedwait(&r->change, &r->lock, &until) != ETIMEDOUT;
 }
 
+/* A round every reaper_ms, and between them the ends of sweeps as soon as they are over. */
 static void *run(void *arg)
 {
     struct reaper_loop *r = arg;
     bool was_away = false;
-    int64_t every_ms = store_config(r->db)->reaper_ms;
+    int64_t every_ns = store_config(r->db)->reaper_ms * NS_PER_MS, next_ns = 0;
     pthread_mutex_lock(&r->lock);
     while (!r->is_stopping) {
+        bool whole = clock_mono_ns() >= next_ns, more = false;
+        if (!whole && !r->has_finishing) {
+            (void)wait_locked(r, next_ns);
+            continue;
+        }
+        r->has_finishing = false;
         pthread_mutex_unlock(&r->lock);
-        reap_once(r, &was_away);
+        reap_once(r, whole, &was_away, &more);
+        if (whole)
+            next_ns = clock_mono_ns() + every_ns;
         pthread_mutex_lock(&r->lock);
-        wait_flag_locked(r, &r->is_stopping, every_ms);
+        r->has_finishing |= more;
     }
     r->is_over = true;
     pthread_cond_broadcast(&r->change);
     pthread_mutex_unlock(&r->lock);
     return NULL;
+}
+
+/* In any thread: a sweep is over. */
+static void on_finishing(void *ctx)
+{
+    struct reaper_loop *r = ctx;
+    pthread_mutex_lock(&r->lock);
+    r->has_finishing = true;
+    pthread_cond_broadcast(&r->change);
+    pthread_mutex_unlock(&r->lock);
 }
 
 as_status reaper_loop_start(struct store *db, struct server *s, struct reaper_loop **ret,
@@ -82,6 +101,7 @@ as_status reaper_loop_start(struct store *db, struct server *s, struct reaper_lo
         free(r);
         return as_fail(err, AS_E_NOMEM, "cannot start the thread of the reaper");
     }
+    store_on_finishing(db, on_finishing, r);
     *ret = r;
     return AS_OK;
 }
@@ -96,12 +116,15 @@ void reaper_loop_tell(struct reaper_loop *r)
 
 bool reaper_loop_end(struct reaper_loop *r, int64_t wait_ms)
 {
+    int64_t until_ns = clock_mono_ns() + wait_ms * NS_PER_MS;
     pthread_mutex_lock(&r->lock);
-    wait_flag_locked(r, &r->is_over, wait_ms);
+    while (!r->is_over && wait_locked(r, until_ns))
+        ;
     bool is_over = r->is_over;
     pthread_mutex_unlock(&r->lock);
     if (!is_over)
         return false;
+    store_on_finishing(r->db, NULL, NULL);
     (void)pthread_join(r->thread, NULL);
     (void)pthread_cond_destroy(&r->change);
     (void)pthread_mutex_destroy(&r->lock);

@@ -1,5 +1,6 @@
-/* A thread that does time's work (scheduler/reaper.h) every store_config()->reaper_ms. It has a
- * thread of its own because a round may take seconds: it computes ensembles. */
+/* A thread that does time's work (scheduler/reaper.h) every store_config()->reaper_ms, and the ends
+ * of sweeps as soon as their last trial has ended. It has a thread of its own because a round may
+ * take seconds: it computes ensembles. */
 #ifndef ASSAY_API_SERVER_REAPER_LOOP_H
 #define ASSAY_API_SERVER_REAPER_LOOP_H
 
@@ -12,7 +13,8 @@
 
 struct reaper_loop;
 
-/* `db` and `s` are borrowed until reaper_loop_end() said true. AS_E_NOMEM. */
+/* It hears of sweeps by store_on_finishing(). `db` and `s` are borrowed until reaper_loop_end()
+ * said true. AS_E_NOMEM. */
 AS_MUST_CHECK as_status reaper_loop_start(struct store *db, struct server *s,
                                           struct reaper_loop **ret, struct as_err *err);
 

@@ -43,7 +43,6 @@ static as_status start_parts(struct server *s, struct as_err *err)
                                  .on_gone = dispatch_gone};
     struct http_options http = http_options_default();
     http.listen_fd = s->opts.listen_fd;
-    http.head_ms = s->opts.head_ms ? s->opts.head_ms : http.head_ms;
     s->auth = auth_create();
     s->metrics = http_metrics_create();
     if (!s->auth || !s->metrics)

@@ -20,7 +20,6 @@ struct server_options {
     int64_t max_blob_bytes;        /* 0: 2 GiB */
     const char *web_dir;           /* the built dashboard; NULL or absent: a page that says so */
     const char *const *host_names; /* NULL-terminated; besides the loopback names; borrowed */
-    int64_t head_ms;               /* 0: the default of http.h */
 };
 
 struct server;

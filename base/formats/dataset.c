@@ -1,5 +1,6 @@
 #include "base/formats/dataset.h"
 
+#include <math.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -78,6 +79,7 @@ void dataset_info_done(struct dataset_info *info)
 void dataset_done(struct dataset *d)
 {
     free(d->x);
+    free(d->bytes);
     free(d->labels);
     free(d->targets);
     free(d->tokens);
@@ -170,7 +172,16 @@ static void advise_huge(void *p, size_t size)
         (void)madvise((void *)begin, end - begin, MADV_HUGEPAGE);
 }
 
-as_status dataset_alloc(const struct dataset_info *info, struct dataset *ret, struct as_err *err)
+static unsigned char *alloc_bytes(const struct dataset *d)
+{
+    size_t n = d->n_rows * d->n_features / 4 + 1;
+    unsigned char *bytes = as_calloc(n, 4);
+    advise_huge(bytes, 4 * n);
+    return bytes;
+}
+
+as_status dataset_alloc(const struct dataset_info *info, bool bytes, struct dataset *ret,
+                        struct as_err *err)
 {
     as_status st = dataset_check_size(info->n_rows, info->n_features, err);
     if (st < 0)
@@ -181,6 +192,8 @@ as_status dataset_alloc(const struct dataset_info *info, struct dataset *ret, st
     bool tokens = info->task == DATASET_LANGUAGE_MODELING;
     if (tokens)
         ret->tokens = as_calloc(info->n_rows, sizeof *ret->tokens);
+    else if (bytes)
+        ret->bytes = alloc_bytes(ret);
     else
         ret->x = as_calloc(info->n_rows * info->n_features, sizeof *ret->x);
     advise_huge(ret->x, info->n_rows * info->n_features * sizeof *ret->x);
@@ -188,7 +201,7 @@ as_status dataset_alloc(const struct dataset_info *info, struct dataset *ret, st
         ret->labels = as_calloc(info->n_rows, sizeof *ret->labels);
     else if (!tokens)
         ret->targets = as_calloc(info->n_rows * info->n_outputs, sizeof *ret->targets);
-    if (tokens ? !ret->tokens : !ret->x || (!ret->labels && !ret->targets))
+    if (tokens ? !ret->tokens : (!ret->x && !ret->bytes) || (!ret->labels && !ret->targets))
         return as_fail(err, AS_E_NOMEM, "out of memory for %zu rows of %zu features", info->n_rows,
                        info->n_features);
     return AS_OK;
@@ -303,14 +316,41 @@ as_status dataset_inspect(const struct dataset_paths *paths, dataset_format form
     return st;
 }
 
-as_status dataset_load(const struct dataset_paths *paths, const struct dataset_info *info,
-                       struct dataset *ret, struct as_err *err)
+/* ---- bytes ---- */
+
+bool dataset_is_bytes(const struct dataset *d)
+{
+    for (size_t i = 0; d->x && i < d->n_rows * d->n_features; i++)
+        if (!(d->x[i] >= 0 && d->x[i] <= 255 && d->x[i] == floorf(d->x[i])) || signbit(d->x[i]))
+            return false;
+    return d->x != NULL;
+}
+
+static as_status to_bytes(struct dataset *d, struct as_err *err)
+{
+    size_t n = d->n_rows * d->n_features;
+    if (!dataset_is_bytes(d))
+        return AS_OK;
+    d->bytes = alloc_bytes(d);
+    if (!d->bytes)
+        return as_fail(err, AS_E_NOMEM, "out of memory for %zu rows of %zu features", d->n_rows,
+                       d->n_features);
+    for (size_t i = 0; i < n; i++)
+        d->bytes[i] = (unsigned char)d->x[i];
+    free(as_steal(d->x));
+    return AS_OK;
+}
+
+/* ---- loading ---- */
+
+static as_status load(const struct dataset_paths *paths, const struct dataset_info *info,
+                      bool bytes, struct dataset *ret, struct as_err *err)
 {
     as_status st = check_paths(paths, info->format, err);
     if (st < 0)
         return st;
     struct dataset d = {0};
-    if (paths->decoded && dataset_decoded_read(paths->decoded, info, &d) == AS_OK) {
+    if (paths->decoded && dataset_decoded_read(paths->decoded, info, bytes, &d) == AS_OK) {
         *ret = d;
         return AS_OK;
     }
@@ -322,6 +362,22 @@ as_status dataset_load(const struct dataset_paths *paths, const struct dataset_i
     }
     if (paths->decoded && dataset_decoded_write(paths->decoded, info, &d) != AS_OK)
         (void)unlink(paths->decoded); /* it is a cache: the data is here all the same */
-    *ret = d;
-    return AS_OK;
+    st = bytes ? to_bytes(&d, err) : AS_OK;
+    if (st < 0)
+        dataset_done(&d);
+    else
+        *ret = d;
+    return st;
+}
+
+as_status dataset_load(const struct dataset_paths *paths, const struct dataset_info *info,
+                       struct dataset *ret, struct as_err *err)
+{
+    return load(paths, info, false, ret, err);
+}
+
+as_status dataset_load_bytes(const struct dataset_paths *paths, const struct dataset_info *info,
+                             struct dataset *ret, struct as_err *err)
+{
+    return load(paths, info, info->input == DATASET_IMAGE, ret, err);
 }

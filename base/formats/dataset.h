@@ -168,12 +168,14 @@ AS_MUST_CHECK as_status dataset_inspect(const struct dataset_paths *paths, datas
 /* A data set as it is in the files. */
 struct dataset {
     size_t n_rows, n_features, n_outputs;
-    float *x;        /* [n_rows, n_features]: finite numbers; tables: NaN where a number is missing,
-                      * and a category's index in `values`, n_values: other, n_values + 1: missing;
-                      * NULL for tokens */
-    int32_t *labels; /* [n_rows], in [0, n_outputs); classification, else NULL */
-    float *targets;  /* [n_rows, n_outputs]; regression, else NULL */
-    int32_t *tokens; /* [n_rows], in [0, n_outputs); language modeling, else NULL */
+    float *x; /* [n_rows, n_features]: finite numbers; tables: NaN where a number is missing,
+               * and a category's index in `values`, n_values: other, n_values + 1: missing;
+               * NULL for tokens, and where there are bytes */
+    unsigned char *bytes; /* [n_rows, n_features], in x's place: see dataset_load_bytes(); memory of
+                           * malloc, rounded up to whole elements of 4 bytes */
+    int32_t *labels;      /* [n_rows], in [0, n_outputs); classification, else NULL */
+    float *targets;       /* [n_rows, n_outputs]; regression, else NULL */
+    int32_t *tokens;      /* [n_rows], in [0, n_outputs); language modeling, else NULL */
 };
 
 /* Load what `info` describes: format, task, target, columns and classes come from it, and the files
@@ -182,6 +184,12 @@ struct dataset {
 AS_MUST_CHECK as_status dataset_load(const struct dataset_paths *paths,
                                      const struct dataset_info *info, struct dataset *ret,
                                      struct as_err *err);
+
+/* The same, but images whose values are all whole numbers from 0 to 255 come as `bytes`, a quarter
+ * of x: whether they do depends on the values alone. */
+AS_MUST_CHECK as_status dataset_load_bytes(const struct dataset_paths *paths,
+                                           const struct dataset_info *info, struct dataset *ret,
+                                           struct as_err *err);
 void dataset_done(struct dataset *d);
 
 /* {format, task, target?, rows, features, outputs, classes?, input, options?, image?: {height,

@@ -308,7 +308,7 @@ as_status dataset_arrays_load(const struct dataset_paths *paths, const struct da
     if (st == AS_OK)
         st = check_shape(&a, info, err);
     if (st == AS_OK)
-        st = dataset_alloc(info, ret, err);
+        st = dataset_alloc(info, false, ret, err);
     bool whole = target_classes_whole(info);
     for (size_t r = 0; st == AS_OK && r < a.n_rows; r++) {
         st = read_row(&a, r, ret->x + r * ret->n_features, err);

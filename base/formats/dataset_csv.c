@@ -353,7 +353,7 @@ as_status dataset_csv_load(const struct dataset_paths *paths, const struct datas
     if (st == AS_OK)
         st = check_targets(&t, info, err);
     if (st == AS_OK)
-        st = dataset_alloc(info, ret, err);
+        st = dataset_alloc(info, false, ret, err);
     if (st == AS_OK)
         st = load_rows(&t, info, missing, ret, err);
     return st == AS_OK ? check_missing(&t, info, missing, err) : st;

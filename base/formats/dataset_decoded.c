@@ -9,7 +9,6 @@
  * change of the format goes with a new MAGIC. */
 #include <errno.h>
 #include <fcntl.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -87,6 +86,8 @@ static void parts_of(const struct dataset *d, bool x_is_bytes, struct part ret[N
     size_t rows = d->n_rows;
     ret[0] = (struct part){d->x, d->x ? rows * d->n_features : 0, x_is_bytes ? 1 : sizeof *d->x,
                            x_is_bytes ? BYTES_OF_FLOATS : AS_IT_LIES};
+    if (d->bytes)
+        ret[0] = (struct part){d->bytes, rows * d->n_features, 1, AS_IT_LIES};
     ret[1] = (struct part){d->labels, d->labels ? rows : 0, sizeof *d->labels, AS_IT_LIES};
     ret[2] = (struct part){d->targets, d->targets ? rows * d->n_outputs : 0, sizeof *d->targets,
                            AS_IT_LIES};
@@ -124,7 +125,7 @@ static bool read_whole(int fd, void *buf, size_t size)
     return true;
 }
 
-/* `n` kept values into the array from `at` on. */
+/* `n` values that are kept otherwise than they lie, into the array from `at` on. */
 static void decode(const struct part *p, const void *kept, size_t at, size_t n)
 {
     if (p->coding == BYTES_OF_FLOATS) {
@@ -132,13 +133,11 @@ static void decode(const struct part *p, const void *kept, size_t at, size_t n)
         float *to = (float *)p->array + at;
         for (size_t i = 0; i < n; i++)
             to[i] = (float)from[i];
-    } else if (p->coding == WORDS_OF_TOKENS) {
+    } else {
         const uint16_t *from = kept;
         int32_t *to = (int32_t *)p->array + at;
         for (size_t i = 0; i < n; i++)
             to[i] = from[i];
-    } else {
-        memcpy((char *)p->array + at * p->kept_size, kept, n * p->kept_size);
     }
 }
 
@@ -147,10 +146,13 @@ static bool read_part(int fd, const struct part *p, void *piece, struct checksum
     size_t most = PIECE / p->kept_size;
     for (size_t at = 0; at < p->n; at += most) {
         size_t n = p->n - at < most ? p->n - at : most;
-        if (!read_whole(fd, piece, n * p->kept_size))
+        bool in_place = p->coding == AS_IT_LIES;
+        void *to = in_place ? (char *)p->array + at * p->kept_size : piece;
+        if (!read_whole(fd, to, n * p->kept_size))
             return false;
-        checksum_add(sum, piece, n * p->kept_size);
-        decode(p, piece, at, n);
+        checksum_add(sum, to, n * p->kept_size);
+        if (!in_place)
+            decode(p, piece, at, n);
     }
     return true;
 }
@@ -165,7 +167,7 @@ static bool values_fit(const struct dataset *d)
     return true;
 }
 
-static as_status read_file(int fd, uint64_t size, const struct dataset_info *info,
+static as_status read_file(int fd, uint64_t size, const struct dataset_info *info, bool bytes,
                            struct dataset *d)
 {
     struct header h;
@@ -178,7 +180,7 @@ static as_status read_file(int fd, uint64_t size, const struct dataset_info *inf
         memcmp(h.magic, MAGIC, sizeof h.magic) != 0 || memcmp(h.info, digest, sizeof digest) != 0 ||
         h.size != size - sizeof h || (h.x_is_bytes != 0 && h.x_is_bytes != 1))
         return AS_E_NOT_FOUND;
-    st = dataset_alloc(info, d, NULL);
+    st = dataset_alloc(info, bytes && h.x_is_bytes, d, NULL);
     if (st != AS_OK)
         return st;
     parts_of(d, h.x_is_bytes, parts);
@@ -188,27 +190,19 @@ static as_status read_file(int fd, uint64_t size, const struct dataset_info *inf
     return whole && checksum_end(&sum) == h.checksum && values_fit(d) ? AS_OK : AS_E_NOT_FOUND;
 }
 
-as_status dataset_decoded_read(const char *path, const struct dataset_info *info,
+as_status dataset_decoded_read(const char *path, const struct dataset_info *info, bool bytes,
                                struct dataset *ret)
 {
     AS_AUTO(file_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
     struct stat sb;
     if (fd < 0 || fstat(fd, &sb) != 0 || (size_t)sb.st_size < sizeof(struct header))
         return AS_E_NOT_FOUND;
-    as_status st = read_file(fd, (uint64_t)sb.st_size, info, ret);
+    as_status st = read_file(fd, (uint64_t)sb.st_size, info, bytes, ret);
     (void)futimens(fd, NULL); /* used now: caches remove what was used longest ago */
     return st;
 }
 
 /* ---- writing ---- */
-
-static bool all_bytes(const struct dataset *d)
-{
-    for (size_t i = 0; d->x && i < d->n_rows * d->n_features; i++)
-        if (!(d->x[i] >= 0 && d->x[i] <= 255 && d->x[i] == floorf(d->x[i])) || signbit(d->x[i]))
-            return false;
-    return d->x != NULL;
-}
 
 static void encode(const struct part *p, void *kept, size_t at, size_t n)
 {
@@ -243,7 +237,7 @@ static as_status write_file(int fd, const struct dataset_info *info, const struc
 {
     struct part parts[N_PARTS];
     struct checksum sum = {{1, 2, 3, 4}};
-    struct header h = {.magic = MAGIC, .x_is_bytes = all_bytes(d)};
+    struct header h = {.magic = MAGIC, .x_is_bytes = dataset_is_bytes(d)};
     AS_AUTO(as_freep) void *piece = as_calloc(PIECE, 1);
     as_status st = piece ? info_digest(info, h.info) : AS_E_NOMEM;
     parts_of(d, h.x_is_bytes, parts);

@@ -26,9 +26,10 @@ AS_MUST_CHECK as_status dataset_tokens_load(const struct dataset_paths *paths,
                                             struct as_err *err);
 
 /* dataset_decoded.c. Reading: anything but AS_OK means that there is no whole copy of this data
- * set; `ret` may be half-filled then. Writing replaces the file in one step. */
+ * set; `ret` may be half-filled then. Writing replaces the file in one step; what is to be written
+ * has x, not bytes. `bytes`: as dataset_load_bytes(). */
 AS_MUST_CHECK as_status dataset_decoded_read(const char *path, const struct dataset_info *info,
-                                             struct dataset *ret);
+                                             bool bytes, struct dataset *ret);
 AS_MUST_CHECK as_status dataset_decoded_write(const char *path, const struct dataset_info *info,
                                               const struct dataset *d);
 
@@ -40,8 +41,11 @@ AS_MUST_CHECK as_status dataset_check_size(size_t rows, size_t features, struct 
 AS_MUST_CHECK as_status dataset_check_match(const struct dataset_info *info, size_t rows,
                                             size_t features, struct as_err *err);
 
-/* Arrays for what `info` says. AS_E_NOMEM. */
-AS_MUST_CHECK as_status dataset_alloc(const struct dataset_info *info, struct dataset *ret,
-                                      struct as_err *err);
+/* Arrays for what `info` says, `bytes` in x's place when so asked. AS_E_NOMEM. */
+AS_MUST_CHECK as_status dataset_alloc(const struct dataset_info *info, bool bytes,
+                                      struct dataset *ret, struct as_err *err);
+
+/* x into bytes, if it holds nothing else. */
+bool dataset_is_bytes(const struct dataset *d);
 
 #endif

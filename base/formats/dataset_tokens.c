@@ -152,7 +152,7 @@ as_status dataset_tokens_load(const struct dataset_paths *paths, const struct da
     int32_t largest = 0;
     as_status st = open_reader(paths->table, info->format, info->options.raw, &r, err);
     if (st == AS_OK)
-        st = dataset_alloc(info, ret, err);
+        st = dataset_alloc(info, false, ret, err);
     if (st == AS_OK)
         st = read_all(r, ret->tokens, info->n_rows, &n, &largest, err);
     if (st == AS_OK)

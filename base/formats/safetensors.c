@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/uio.h>
 
+#include "base/crc32c.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/str.h"
@@ -12,6 +13,8 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
                "tensors are read and written as they lie");
 
 #define METADATA "__metadata__"
+#define DIGITS 8 /* of a checksum */
+#define NO_DIGITS "00000000"
 
 static const char *const type_names[] = {"F32", "F64", "I64", "I32", "U8", NULL};
 static const size_t type_sizes[] = {4, 8, 8, 4, 1};
@@ -183,6 +186,47 @@ static as_status read_tensors(struct safetensors *s, const char *data, size_t da
     return check_cover(s, data, data_len, err);
 }
 
+/* Where the digits of the checksum stand in the first `len` bytes; NULL: nowhere. No text in quotes
+ * looks like this, because its quotes have a backslash. */
+static char *find_digits(char *bytes, size_t len, const char *digits)
+{
+    char field[sizeof SAFETENSORS_CHECKSUM + DIGITS + 8];
+    int n = snprintf(field, sizeof field, "\"" SAFETENSORS_CHECKSUM "\":\"%.*s\"", DIGITS, digits);
+    char *at = memmem(bytes, len, field, (size_t)n);
+    return at ? at + n - DIGITS - 1 : NULL;
+}
+
+/* Of bytes that hold the digits at `digits`. */
+static uint32_t checksum_around(const char *bytes, size_t len, const char *digits)
+{
+    size_t at = (size_t)(digits - bytes);
+    uint32_t c = crc32c(0, bytes, at);
+    c = crc32c(c, NO_DIGITS, DIGITS);
+    return crc32c(c, digits + DIGITS, len - at - DIGITS);
+}
+
+static as_status check_sum(const struct safetensors *s, size_t header_end, size_t len,
+                           struct as_err *err)
+{
+    const char *expected = safetensors_metadata(s, SAFETENSORS_CHECKSUM);
+    char found[DIGITS + 1];
+    if (!expected)
+        return AS_OK;
+    const char *digits =
+        strlen(expected) == DIGITS ? find_digits(s->bytes, header_end, expected) : NULL;
+    if (!digits)
+        return as_fail(err, AS_E_INVAL,
+                       "the file is damaged: its " SAFETENSORS_CHECKSUM
+                       " is '%.20s', expected %d hexadecimal digits",
+                       expected, DIGITS);
+    (void)snprintf(found, sizeof found, "%08x", checksum_around(s->bytes, len, digits));
+    if (memcmp(found, digits, DIGITS) != 0)
+        return as_fail(err, AS_E_INVAL,
+                       "the file is damaged: its content has the CRC-32C %s, expected %s", found,
+                       expected);
+    return AS_OK;
+}
+
 as_status safetensors_parse(char *bytes, size_t len, struct safetensors **ret, struct as_err *err)
 {
     AS_AUTO(safetensors_freep) struct safetensors *s = as_calloc(1, sizeof *s);
@@ -208,6 +252,8 @@ as_status safetensors_parse(char *bytes, size_t len, struct safetensors **ret, s
         return as_fail(err, AS_E_INVAL, "the header is %s, expected an object",
                        json_type_name(s->header));
     st = read_tensors(s, bytes + sizeof n + n, len - sizeof n - (size_t)n, err);
+    if (st == AS_OK)
+        st = check_sum(s, sizeof n + (size_t)n, len, err);
     if (st == AS_OK)
         *ret = as_steal(s);
     return st;
@@ -280,14 +326,16 @@ static as_status build_header(const json_t *metadata, const struct safetensors_t
                               size_t n, struct iovec *parts, json_t **ret, struct as_err *err)
 {
     JSON_AUTO header = json_object();
+    JSON_AUTO meta = metadata ? json_copy((json_t *)metadata) : json_object();
     size_t at = 0;
-    if (metadata) {
-        as_status st = check_metadata(metadata, err);
-        if (st < 0)
-            return st;
-        if (json_object_set(header, METADATA, (json_t *)metadata) != 0)
-            return as_fail(err, AS_E_NOMEM, "out of memory");
-    }
+    as_status st = meta ? check_metadata(meta, err) : as_fail(err, AS_E_NOMEM, "out of memory");
+    if (st != AS_OK)
+        return st;
+    if (json_object_get(meta, SAFETENSORS_CHECKSUM))
+        return as_fail(err, AS_E_INVAL, METADATA ": '" SAFETENSORS_CHECKSUM "' is not for callers");
+    if (json_object_set_new(meta, SAFETENSORS_CHECKSUM, json_string(NO_DIGITS)) != 0 ||
+        json_object_set(header, METADATA, meta) != 0)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
     for (size_t i = 0; i < n; i++) {
         const struct safetensors_tensor *t = &tensors[i];
         size_t size, end;
@@ -304,6 +352,19 @@ static as_status build_header(const json_t *metadata, const struct safetensors_t
         return as_fail(err, AS_E_NOMEM, "out of memory");
     *ret = as_steal(header);
     return AS_OK;
+}
+
+/* Put the checksum of all parts into the first, the header. */
+static void put_checksum(const struct iovec *parts, size_t n)
+{
+    char found[DIGITS + 1];
+    uint32_t c = 0;
+    for (size_t i = 0; i < n; i++)
+        c = crc32c(c, parts[i].iov_base, parts[i].iov_len);
+    (void)snprintf(found, sizeof found, "%08x", c);
+    char *digits = find_digits(parts[0].iov_base, parts[0].iov_len, NO_DIGITS);
+    if (digits) /* it was just put there */
+        memcpy(digits, found, DIGITS);
 }
 
 as_status safetensors_write(const char *path, const json_t *metadata,
@@ -331,5 +392,6 @@ as_status safetensors_write(const char *path, const json_t *metadata,
                        SAFETENSORS_MAX_HEADER);
     memcpy(b.s, &len, sizeof len);
     parts[0] = (struct iovec){b.s, b.len};
+    put_checksum(parts, n + 1);
     return file_publishv(path, parts, n + 1, 0644, err);
 }

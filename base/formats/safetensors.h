@@ -3,7 +3,10 @@
  * The format is the reference library's (github.com/huggingface/safetensors): little-endian,
  * offsets that cover the data without holes or overlaps, header at most 100 MB, `__metadata__` a
  * map of strings. A file is read into memory whole and checked before anything of it is handed out.
- */
+ *
+ * Files that are written here carry a checksum in `__metadata__`: SAFETENSORS_CHECKSUM, the CRC-32C
+ * of the whole file with these eight hexadecimal digits as zeros. Where a file has one it is held
+ * against it; files of others have none. */
 #ifndef ASSAY_BASE_FORMATS_SAFETENSORS_H
 #define ASSAY_BASE_FORMATS_SAFETENSORS_H
 
@@ -16,6 +19,7 @@
 
 #define SAFETENSORS_MAX_HEADER ((size_t)100000000)
 #define SAFETENSORS_MAX_DIMS 8
+#define SAFETENSORS_CHECKSUM "assay_crc32c"
 
 typedef enum safetensors_type {
     SAFETENSORS_F32,
@@ -38,7 +42,8 @@ struct safetensors;
 
 /* Check the bytes of a file. `bytes` (malloc'd) is taken, even on failure.
  * AS_E_INVAL: cut short, not JSON, unknown fields, offsets that overlap, leave holes, are out of
- * range or do not fit type and shape; AS_E_UNSUPPORTED: another type; AS_E_TOO_LARGE; AS_E_NOMEM.
+ * range or do not fit type and shape, or the checksum is another; AS_E_UNSUPPORTED: another type;
+ * AS_E_TOO_LARGE; AS_E_NOMEM.
  */
 AS_MUST_CHECK as_status safetensors_parse(char *bytes, size_t len, struct safetensors **ret,
                                           struct as_err *err);
@@ -64,7 +69,8 @@ AS_MUST_CHECK as_status safetensors_copy(const struct safetensors *s, const char
                                          struct as_err *err);
 
 /* Write, at once for readers but not durably (file_publishv). size_bytes of each tensor is
- * computed, names must be distinct; metadata is an object of strings or NULL. All borrowed.
+ * computed, names must be distinct; metadata is an object of strings or NULL, without a checksum:
+ * that is added. All borrowed.
  * AS_E_INVAL, AS_E_TOO_LARGE, AS_E_NOMEM, AS_E_IO. */
 AS_MUST_CHECK as_status safetensors_write(const char *path, const json_t *metadata,
                                           const struct safetensors_tensor *tensors, size_t n,

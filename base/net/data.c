@@ -15,6 +15,7 @@ struct net_data net_data_of(const struct dataset_info *info)
         .height = info->height,
         .width = info->width,
         .channels = info->channels,
+        .pixel_bytes = info->format == DATASET_CIFAR ? 1 : 4,
         .vocab = info->input == DATASET_TOKEN_TEXT ? info->n_outputs : 0,
         .outputs = info->n_outputs,
     };

@@ -35,8 +35,11 @@ struct net_data {
     size_t n_categories;   /* table: columns of categories */
     size_t category_slots; /* table: inputs that these are one-hot (dataset.h) */
     size_t height, width, channels; /* images */
-    size_t vocab;                   /* tokens */
-    size_t outputs; /* classes; targets of regression; tokens: vocab. Of each row, or token */
+    size_t
+        pixel_bytes; /* images, of a value on the device: 1 where the format has bytes only, else 4,
+                      * which is the most that it may be: what is in a file is not known here */
+    size_t vocab;    /* tokens */
+    size_t outputs;  /* classes; targets of regression; tokens: vocab. Of each row, or token */
 };
 
 /* From what the data set's record says. */

@@ -75,7 +75,7 @@ typedef enum control_event_kind {
     CONTROL_READY,     /* data loaded, memory allocated: members begin */
     CONTROL_STARTED,   /* a member's first training step in this process is done */
     CONTROL_ENDED,     /* its files are whole; its slot is free */
-    CONTROL_THROUGHPUT /* measured since the last one, over all members */
+    CONTROL_THROUGHPUT /* measured since the last one, or since the process began */
 } control_event_kind;
 
 struct control_event {
@@ -88,7 +88,7 @@ struct control_event {
     int64_t step;             /* started: optimizer steps done before (not 0 after a resume) */
     int64_t exit;             /* ended: 0, 1 or 75, as a process's exit code */
     const char *error;        /* ended with 1: why; else NULL */
-    int64_t members;          /* throughput: that trained */
+    int64_t members;          /* throughput: the most that trained side by side in that time */
     double rows_per_second;   /* throughput: finite, >= 0 */
     json_t *doc;              /* as in control_request */
 };

@@ -13,14 +13,14 @@
 
 /* One thread's stand-in for the back end: the same operations, no pool. */
 struct lane {
-    struct backend base;
+    struct cpu_side side;
     size_t failed; /* lowest task that failed here, SIZE_MAX: none; its error: */
     as_status st;
     struct as_err err;
 };
 
 struct cpu_backend {
-    struct backend base;
+    struct cpu_side side;
     struct pool *pool;  /* NULL: one thread */
     struct lane *lanes; /* one per thread of the pool */
 };
@@ -31,7 +31,7 @@ static struct pool *pool_of(const struct backend *be)
     return be->owner != NULL ? NULL : ((const struct cpu_backend *)be)->pool;
 }
 
-static size_t cpu_lanes(const struct backend *be)
+size_t cpu_lanes(const struct backend *be)
 {
     struct pool *pool = pool_of(be);
     return pool != NULL ? pool_threads(pool) : 1;
@@ -50,7 +50,7 @@ static void run_task(void *arg, size_t i, size_t who)
     const struct tasks *t = arg;
     struct lane *lane = &t->lanes[who];
     struct as_err err = {0};
-    as_status st = t->task(&lane->base, i, t->arg, &err);
+    as_status st = t->task(&lane->side.base, i, t->arg, &err);
     if (st < 0 && i < lane->failed) {
         lane->failed = i;
         lane->st = st;
@@ -133,6 +133,10 @@ void cpu_split_elements(struct backend *be, size_t members, size_t n, cpu_chunk 
     struct elements e = {chunk, arg, members, n, 0, 0};
     if (n == 0)
         return;
+    if (members == 1 && n <= CPU_CHUNK) { /* the common small case */
+        chunk(arg, 0, 0, n);
+        return;
+    }
     if (n > CPU_CHUNK) {
         e.chunks = (n + CPU_CHUNK - 1) / CPU_CHUNK;
         cpu_split(be, members * e.chunks, run_elements, &e);
@@ -144,7 +148,7 @@ void cpu_split_elements(struct backend *be, size_t members, size_t n, cpu_chunk 
 
 /* ---- open and close ---- */
 
-static void cpu_close(struct backend *be)
+void cpu_close(struct backend *be)
 {
     struct cpu_backend *c = (struct cpu_backend *)be;
     pool_free(c->pool);
@@ -152,11 +156,12 @@ static void cpu_close(struct backend *be)
     free(c);
 }
 
-static const struct backend_ops ops = {
-    .name = "cpu",
+const struct backend_ops cpu_ops = {
+    .name = CPU_NAME,
     HOST_BUF_OPS,
     .close = cpu_close,
     .gather = cpu_gather,
+    .gather_bytes = cpu_gather_bytes,
     .columns = cpu_columns,
     .linear_forward = cpu_linear_forward,
     .linear_backward = cpu_linear_backward,
@@ -185,6 +190,10 @@ static const struct backend_ops ops = {
     .ema = cpu_ema,
     .lanes = cpu_lanes,
     .for_each = cpu_for_each,
+    .graph_begin = cpu_graph_begin,
+    .graph_end = cpu_graph_end,
+    .graph_run = cpu_graph_run,
+    .graph_free = cpu_graph_free,
     .conv_work = cpu_conv_work,
     .conv_forward = cpu_conv_forward,
     .conv_backward = cpu_conv_backward,
@@ -209,8 +218,8 @@ static as_status start_lanes(struct cpu_backend *c, size_t threads, struct as_er
     if (c->lanes == NULL)
         return as_fail(err, AS_E_NOMEM, "back end cpu: out of memory");
     for (size_t i = 0; i < threads; i++) {
-        c->lanes[i].base = c->base;
-        c->lanes[i].base.owner = &c->base;
+        c->lanes[i].side.base = c->side.base;
+        c->lanes[i].side.base.owner = &c->side.base;
     }
     return pool_create(threads, one_blas_thread, &c->pool, err);
 }
@@ -233,14 +242,14 @@ as_status cpu_open(const struct backend_opts *opts, struct backend **ret, struct
     if (c == NULL)
         return as_fail(err, AS_E_NOMEM, "back end cpu: out of memory");
     int threads = opts->threads > 0 ? opts->threads : 1;
-    c->base.ops = &ops;
-    describe(c->base.device, sizeof(c->base.device), threads);
+    c->side.base.ops = &cpu_ops;
+    describe(c->side.base.device, sizeof(c->side.base.device), threads);
     one_blas_thread();
     as_status st = threads > 1 ? start_lanes(c, (size_t)threads, err) : AS_OK;
     if (st < 0) {
-        cpu_close(&c->base);
+        cpu_close(&c->side.base);
         return st;
     }
-    *ret = &c->base;
+    *ret = &c->side.base;
     return AS_OK;
 }

@@ -4,6 +4,25 @@
 
 #include "kernels/backend_priv.h"
 
+#define CPU_NAME "cpu"
+
+/* The back end itself, or a lane of it. */
+struct cpu_side {
+    struct backend base;      /* first: a struct backend * is one of these */
+    struct cpu_graph *record; /* that is being made of its calls (graph.c); NULL: none */
+};
+
+/* What a call does when nothing is recorded. */
+extern const struct backend_ops cpu_ops;
+
+void cpu_close(struct backend *be);
+size_t cpu_lanes(const struct backend *be);
+
+as_status cpu_graph_begin(struct backend *be, struct as_err *err);
+as_status cpu_graph_end(struct backend *be, struct graph **ret, struct as_err *err);
+as_status cpu_graph_run(struct backend *be, struct graph *g, struct as_err *err);
+void cpu_graph_free(struct graph *g);
+
 /* Call tile(arg, i) once for each i in [0, n): over the threads of the back end, or here one after
  * another when it has one thread or is a lane. Tiles must not write what another reads or writes.
  * How an operation is cut into tiles is a function of its shape alone, never of the number of
@@ -19,6 +38,8 @@ typedef void cpu_chunk(void *arg, size_t k, size_t first, size_t n);
 void cpu_split_elements(struct backend *be, size_t members, size_t n, cpu_chunk *chunk, void *arg);
 
 as_status cpu_gather(struct backend *be, const struct gather_args *a, struct as_err *err);
+as_status cpu_gather_bytes(struct backend *be, const struct gather_bytes_args *a,
+                           struct as_err *err);
 as_status cpu_columns(struct backend *be, const struct columns_args *a, struct as_err *err);
 as_status cpu_linear_forward(struct backend *be, const struct linear_args *a, act_kind act,
                              struct tensor y, struct tensor z, struct as_err *err);

@@ -3,70 +3,167 @@
 #include <math.h>
 #include <string.h>
 
+#include "kernels/cpu/clones.h"
+
 /* Words that make one tile. */
 #define TILE_WORDS 16384
 
-struct rows {
-    const struct gather_args *a;
-    uint32_t missing; /* fills a row with a bad index or a place outside it */
-    size_t per_tile;  /* rows of one tile; or members, where a member has fewer */
-    size_t tiles;     /* of one member; 0: per_tile members make a tile */
+/* Where the rows of a batch are found. */
+struct places {
+    struct tensor index, at;
+    size_t members, rows, batch, width, at_rows, index_len;
 };
 
-/* Rows [first, end) of member k. They are moved as 32-bit words, whatever their kind. */
-static void gather_rows(const struct gather_args *a, size_t k, size_t first, size_t end,
-                        uint32_t missing)
+/* Rows of batches, whatever is done with each. */
+struct rows {
+    const struct places *places;
+    const void *args; /* of the operation */
+    void (*some)(const void *args, const struct places *p, size_t k, size_t first, size_t end);
+    size_t per_tile; /* rows of one tile; or members, where a member has fewer */
+    size_t tiles;    /* of one member; 0: per_tile members make a tile */
+};
+
+/* A member's part of the index, from one of its rows on. */
+struct cursor {
+    const int32_t *index;
+    int64_t at, len;
+    size_t rows;
+};
+
+CPU_INLINE struct cursor cursor_at(const struct places *p, size_t k, size_t first)
 {
-    const uint32_t *src = (const uint32_t *)tensor_i32(a->src, k);
-    const int32_t *index = tensor_i32(a->index, k);
-    int64_t at = 0, len = (int64_t)a->batch;
-    if (a->at.buf != NULL) {
-        at = (int64_t)*tensor_i32(a->at, k) * (int64_t)a->at_rows;
-        len = (int64_t)a->index_len;
+    struct cursor c = {tensor_i32(p->index, k), (int64_t)first, (int64_t)p->batch, p->rows};
+    if (p->at.buf != NULL) {
+        c.at += (int64_t)*tensor_i32(p->at, k) * (int64_t)p->at_rows;
+        c.len = (int64_t)p->index_len;
     }
-    at += (int64_t)first;
-    for (size_t r = first; r < end; r++, at++) {
-        uint32_t *to = (uint32_t *)tensor_i32(a->dst, k) + r * a->width;
-        int32_t from = at >= 0 && at < len ? index[at] : -1;
-        if (from >= 0 && (size_t)from < a->rows) {
-            memcpy(to, src + (size_t)from * a->width, a->width * sizeof(*to));
-            continue;
-        }
-        for (size_t d = 0; d < a->width; d++)
-            to[d] = missing;
+    if (c.index == NULL)
+        c.len = 0;
+    return c;
+}
+
+/* The row of the source that is next; -1 when there is none. */
+CPU_INLINE int64_t next_row(struct cursor *c)
+{
+    int64_t at = c->at++;
+    int32_t from = at >= 0 && at < c->len ? c->index[at] : -1;
+    return from >= 0 && (size_t)from < c->rows ? from : -1;
+}
+
+static void rows_tile(void *arg, size_t i)
+{
+    const struct rows *s = arg;
+    const struct places *p = s->places;
+    if (s->tiles > 0) {
+        size_t first = i % s->tiles * s->per_tile, end = first + s->per_tile;
+        s->some(s->args, p, i / s->tiles, first, end < p->batch ? end : p->batch);
+        return;
+    }
+    size_t end = (i + 1) * s->per_tile < p->members ? (i + 1) * s->per_tile : p->members;
+    for (size_t k = i * s->per_tile; k < end; k++)
+        s->some(s->args, p, k, 0, p->batch);
+}
+
+/* All rows of all members, side by side. */
+static void split_rows(struct backend *be, const struct places *p, const void *args,
+                       void (*some)(const void *args, const struct places *p, size_t k,
+                                    size_t first, size_t end))
+{
+    if (p->members == 1 && p->batch * p->width < TILE_WORDS) { /* the common small case */
+        some(args, p, 0, 0, p->batch);
+        return;
+    }
+    struct rows s = {p, args, some, TILE_WORDS / (p->width + 1) + 1, 0};
+    if (p->batch > s.per_tile)
+        s.tiles = (p->batch + s.per_tile - 1) / s.per_tile;
+    else
+        s.per_tile = TILE_WORDS / (p->batch * p->width + 1) + 1;
+    size_t n = s.tiles > 0 ? p->members * s.tiles : (p->members + s.per_tile - 1) / s.per_tile;
+    cpu_split(be, n, rows_tile, &s);
+}
+
+/* ---- words ---- */
+
+#define BLOCK 16 /* words of one vector */
+
+/* Inline: a call of memcpy for each row takes as long as the rows of a small table. The barrier
+ * keeps gcc from putting one in the loop's place. */
+CPU_INLINE void copy_row(uint32_t *restrict to, const uint32_t *restrict from, size_t width)
+{
+    size_t d = 0;
+    for (; d + BLOCK <= width; d += BLOCK) {
+        memcpy(to + d, from + d, BLOCK * sizeof(*to));
+        __asm__ volatile("" ::: "memory");
+    }
+    for (; d < width; d++) {
+        to[d] = from[d];
+        __asm__ volatile("" ::: "memory");
     }
 }
 
-static void gather_tile(void *arg, size_t i)
+/* Rows [first, end) of member k. They are moved as 32-bit words, whatever their kind; what is
+ * nowhere is NaN or -1. */
+CPU_CLONES static void gather_rows(const void *args, const struct places *p, size_t k, size_t first,
+                                   size_t end)
 {
-    const struct rows *s = arg;
-    const struct gather_args *a = s->a;
-    if (s->tiles > 0) {
-        size_t first = i % s->tiles * s->per_tile, end = first + s->per_tile;
-        gather_rows(a, i / s->tiles, first, end < a->batch ? end : a->batch, s->missing);
-        return;
+    const struct gather_args *a = args;
+    const uint32_t *src = (const uint32_t *)tensor_i32(a->src, k);
+    uint32_t *dst = (uint32_t *)tensor_i32(a->dst, k);
+    uint32_t missing = a->src.buf->kind == BUF_F32 ? UINT32_C(0x7fc00000) : UINT32_MAX;
+    struct cursor c = cursor_at(p, k, first);
+    for (size_t r = first; r < end; r++) {
+        int64_t from = next_row(&c);
+        if (from >= 0)
+            copy_row(dst + r * p->width, src + (size_t)from * p->width, p->width);
+        for (size_t d = 0; from < 0 && d < p->width; d++)
+            dst[r * p->width + d] = missing;
     }
-    size_t end = (i + 1) * s->per_tile < a->members ? (i + 1) * s->per_tile : a->members;
-    for (size_t k = i * s->per_tile; k < end; k++)
-        gather_rows(a, k, 0, a->batch, s->missing);
 }
 
 as_status cpu_gather(struct backend *be, const struct gather_args *a, struct as_err *err)
 {
     (void)err;
-    const float not_a_number = NAN;
-    uint32_t missing = UINT32_MAX; /* -1 */
-    if (a->width == 0)
-        return AS_OK; /* rows of nothing, which need no buffer */
-    if (a->src.buf->kind == BUF_F32)
-        memcpy(&missing, &not_a_number, sizeof(missing));
-    struct rows s = {a, missing, TILE_WORDS / (a->width + 1) + 1, 0};
-    if (a->batch > s.per_tile)
-        s.tiles = (a->batch + s.per_tile - 1) / s.per_tile;
-    else
-        s.per_tile = TILE_WORDS / (a->batch * a->width + 1) + 1;
-    size_t n = s.tiles > 0 ? a->members * s.tiles : (a->members + s.per_tile - 1) / s.per_tile;
-    cpu_split(be, n, gather_tile, &s);
+    const struct places p = {a->index, a->at,    a->members, a->rows,
+                             a->batch, a->width, a->at_rows, a->index_len};
+    if (a->width > 0) /* rows of nothing need no buffer */
+        split_rows(be, &p, a, gather_rows);
+    return AS_OK;
+}
+
+/* ---- bytes ---- */
+
+CPU_INLINE void scale_row(float *restrict to, const unsigned char *restrict from,
+                          const float *restrict mean, const float *restrict scale, size_t width)
+{
+    for (size_t d = 0; d < width; d++)
+        to[d] = ((float)from[d] - mean[d]) / scale[d];
+}
+
+CPU_CLONES static void gather_bytes_rows(const void *args, const struct places *p, size_t k,
+                                         size_t first, size_t end)
+{
+    const struct gather_bytes_args *a = args;
+    const unsigned char *src = (const unsigned char *)tensor_i32(a->src, k);
+    float *dst = tensor_f32(a->dst, k);
+    struct cursor c = cursor_at(p, k, first);
+    for (size_t r = first; r < end; r++) {
+        int64_t from = next_row(&c);
+        if (from >= 0)
+            scale_row(dst + r * p->width, src + (size_t)from * p->width, tensor_f32(a->mean, k),
+                      tensor_f32(a->scale, k), p->width);
+        for (size_t d = 0; from < 0 && d < p->width; d++)
+            dst[r * p->width + d] = NAN;
+    }
+}
+
+as_status cpu_gather_bytes(struct backend *be, const struct gather_bytes_args *a,
+                           struct as_err *err)
+{
+    (void)err;
+    const struct places p = {a->index, a->at,    a->members, a->rows,
+                             a->batch, a->width, a->at_rows, a->index_len};
+    if (a->width > 0)
+        split_rows(be, &p, a, gather_bytes_rows);
     return AS_OK;
 }
 

@@ -11,7 +11,9 @@
 #include <cblas.h>
 #include <string.h>
 
+#include "kernels/cpu/activation.h"
 #include "kernels/cpu/clones.h"
+#include "kernels/cpu/turn.h"
 
 /* For machines without AVX2. */
 static void blas_gemm(const struct gemm *g)
@@ -58,10 +60,17 @@ AVX2 CPU_INLINE void avx2_store(avx2_mask mask, float *to, avx2_vec v)
     _mm256_maskstore_ps(to, mask, (__m256)v);
 }
 
+/* Of two numbers that do not compare the second is taken. */
+AVX2 CPU_INLINE avx2_vec avx2_relu(avx2_vec v)
+{
+    return (avx2_vec)_mm256_max_ps(_mm256_setzero_ps(), (__m256)v);
+}
+
 #define TILE(name) avx2_##name
 #define TILE_CODE AVX2
 #define LANES 8
 #define ROWS 4
+#define SWAP_TURN
 #define EACH_LANE LANES_8
 #include "kernels/cpu/gemm_tile_body.inc"
 
@@ -84,6 +93,28 @@ AVX512 CPU_INLINE avx512_vec avx512_load(avx512_mask mask, const float *from)
 AVX512 CPU_INLINE void avx512_store(avx512_mask mask, float *to, avx512_vec v)
 {
     _mm512_mask_storeu_ps(to, mask, (__m512)v);
+}
+
+AVX512 CPU_INLINE avx512_vec avx512_relu(avx512_vec v)
+{
+    return (avx512_vec)_mm512_max_ps(_mm512_setzero_ps(), (__m512)v);
+}
+
+/* `cols` rows of b (columns of its transpose) over k steps: to[p * PANEL + r] = b[r * ldb + p].
+ * What lies in a panel beyond `cols` is never read. */
+AVX512 static void avx512_pack_turned(size_t k, size_t cols, const float *b, size_t ldb, float *to)
+{
+    const float *row[16];
+    for (size_t j = 0; j < cols; j += 16) {
+        for (size_t r = 0; r < 16; r++)
+            row[r] = b + (j + r < cols ? j + r : j) * ldb;
+        for (size_t p = 0; p < k; p += 4) {
+            __m512 v[4];
+            turn_4(row, p, k - p, v);
+            for (size_t i = 0; i < 4 && p + i < k; i++)
+                _mm512_store_ps(to + (p + i) * VECTORS * 16 + j, v[i]);
+        }
+    }
 }
 
 #define TILE(name) avx512_##name
@@ -130,12 +161,12 @@ void cpu_gemm_with(gemm_isa isa, const struct gemm *g)
 {
     if (g->m == 0 || g->n == 0)
         return;
-    if (g->k > 0) {
+    if (g->k > 0)
         multiply(isa, g);
-        return;
-    }
-    for (size_t i = 0; i < g->m && !g->add; i++)
+    for (size_t i = 0; g->k == 0 && i < g->m && !g->add; i++)
         memset(g->c + i * g->ldc, 0, g->n * sizeof(*g->c));
+    if (g->k == 0 || isa == GEMM_BLAS) /* the own kernels have done it in registers */
+        cpu_bias_act(g->relu ? ACT_RELU : ACT_NONE, g->c, g->bias, NULL, g->m, g->n, g->ldc);
 }
 
 void cpu_gemm(const struct gemm *g)
@@ -185,5 +216,6 @@ struct gemm gemm_piece(const struct gemm *g, const struct gemm_grid *grid, size_
     p.a += g->ta ? row : row * g->lda;
     p.b += g->tb ? col * g->ldb : col;
     p.c += row * g->ldc + col;
+    p.bias = g->bias != NULL ? g->bias + col : NULL;
     return p;
 }

@@ -22,6 +22,8 @@ struct gemm {
     size_t ldb;
     float *c; /* overlaps neither a nor b */
     size_t ldc;
+    const float *bias; /* [n], added to every row of the sum; NULL: none */
+    bool relu;         /* what is below 0 then becomes 0; NaN stays */
 };
 
 void cpu_gemm(const struct gemm *g);

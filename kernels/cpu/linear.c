@@ -34,6 +34,8 @@ static void forward_piece(const struct forward *f, size_t k, size_t i)
     const struct linear_args *a = f->a;
     float *y = tensor_f32(f->y, k), *z = tensor_f32(f->z, k);
     const float *b = tensor_f32(a->b, k);
+    /* what needs no more than this is done with the product */
+    bool plain = z == NULL && (f->act == ACT_NONE || f->act == ACT_RELU);
     struct gemm whole = {.m = a->batch,
                          .n = a->out,
                          .k = a->in,
@@ -42,12 +44,15 @@ static void forward_piece(const struct forward *f, size_t k, size_t i)
                          .b = tensor_f32(a->w, k),
                          .ldb = a->out,
                          .c = y,
-                         .ldc = a->out};
+                         .ldc = a->out,
+                         .bias = plain ? b : NULL,
+                         .relu = plain && f->act == ACT_RELU};
     struct gemm p = gemm_piece(&whole, &f->grid, i);
     cpu_gemm(&p);
     size_t col = (size_t)(p.b - whole.b);
-    cpu_bias_act(f->act, p.c, b != NULL ? b + col : NULL, z != NULL ? z + (p.c - y) : NULL, p.m,
-                 p.n, a->out);
+    if (!plain)
+        cpu_bias_act(f->act, p.c, b != NULL ? b + col : NULL, z != NULL ? z + (p.c - y) : NULL, p.m,
+                     p.n, a->out);
 }
 
 static void forward_task(void *arg, size_t i)
@@ -63,6 +68,10 @@ as_status cpu_linear_forward(struct backend *be, const struct linear_args *a, ac
 {
     (void)err;
     struct forward f = {a, act, y, z, gemm_grid(a->batch, a->out, a->in), 1};
+    if (a->members == 1 && f.grid.n == 1) { /* the common small case: no divisions */
+        forward_piece(&f, 0, 0);
+        return AS_OK;
+    }
     f.per_task = members_per_task(f.grid.n, a->batch * a->out * a->in);
     cpu_split(be, tasks_of(a->members, f.per_task, f.grid.n), forward_task, &f);
     return AS_OK;
@@ -176,6 +185,11 @@ as_status cpu_linear_backward(struct backend *be, const struct linear_args *a,
     if (g->dx.buf != NULL)
         w.dx = gemm_grid(a->batch, a->in, a->out);
     w.pieces = w.dw.n + w.dx.n + (g->db.buf != NULL ? 1 : 0);
+    if (a->members == 1 && a->batch * a->out * a->in < TASK_WORK) { /* as above */
+        for (size_t p = 0; p < w.pieces; p++)
+            backward_piece(&w, 0, p);
+        return AS_OK;
+    }
     w.per_task = members_per_task(1, a->batch * a->out * a->in);
     cpu_split(be, tasks_of(a->members, w.per_task, w.per_task == 1 ? w.pieces : 1), backward_task,
               &w);

@@ -5,6 +5,8 @@
 #include <math.h>
 
 #include "kernels/cpu/clones.h"
+#include "kernels/cpu/gemm.h"
+#include "kernels/cpu/turn.h"
 #include "kernels/cpu/vec_math.h"
 
 #define LANES 16     /* floats that are worked on at once; sums have as many parts */
@@ -177,111 +179,207 @@ struct hits {
 
 /* ---- few classes: rows side by side ---- */
 
-/* A block of rows, [class][row]: no sums across a vector, and no vector that is half empty. */
+/* A block of rows, [class][row]: no sums across a vector, and no vector that is half empty. Where
+ * there are fewer rows than LANES the first stands for those that are missing, without a label. */
 struct block {
     size_t rows;
-    float z[LANES][LANES];
+    _Alignas(64) float z[LANES][LANES];
     float e[LANES][LANES]; /* exp(z - max), then the gradient */
     float max[LANES], at_label[LANES];
     int32_t label[LANES], best[LANES], larger[LANES];
     double sum[LANES], hit[LANES];
 };
 
-CPU_INLINE void block_load(struct block *b, const float *z, const int32_t *label, size_t n)
+/* gcc unrolls so short a loop before it looks whether it could be a vector. */
+#define EACH_ROW(j) _Pragma("GCC unroll 1") for (size_t j = 0; j < LANES; j++)
+
+/* Between rows [row][class] and a block's [class][row]. */
+static void turn_in_each(struct block *b, const float *z, size_t n)
 {
     for (size_t j = 0; j < LANES; j++)
-        b->label[j] = j < b->rows ? label[j] : -1;
-    for (size_t c = 0; c < n; c++)
-        for (size_t j = 0; j < LANES; j++)
-            b->z[c][j] = j < b->rows ? z[j * n + c] : 0.0f;
+        for (size_t c = 0; c < n; c++)
+            b->z[c][j] = z[(j < b->rows ? j * n : 0) + c];
 }
 
-/* The first of the largest; -1 and NaN when one is NaN. */
+static void turn_out_each(const struct block *b, float *dz, size_t n)
+{
+    for (size_t j = 0; j < b->rows; j++)
+        for (size_t c = 0; c < n; c++)
+            dz[j * n + c] = b->e[c][j];
+}
+
+#if defined(__x86_64__)
+
+TURN_CODE static void turn_in_avx512(struct block *b, const float *z, size_t n)
+{
+    const float *row[LANES];
+    for (size_t j = 0; j < LANES; j++)
+        row[j] = z + (j < b->rows ? j * n : 0);
+    for (size_t c = 0; c < n; c += 4) {
+        __m512 v[4];
+        turn_4(row, c, n - c, v);
+        for (size_t i = 0; i < 4; i++)
+            _mm512_store_ps(b->z[c + i], v[i]);
+    }
+}
+
+TURN_CODE static void turn_out_avx512(const struct block *b, float *dz, size_t n)
+{
+    const float *row[LANES];
+    __mmask16 mask = (__mmask16)((1u << n) - 1);
+    for (size_t c = 0; c < LANES; c++)
+        row[c] = b->e[c < n ? c : 0];
+    for (size_t j = 0; j < b->rows; j += 4) {
+        __m512 v[4];
+        turn_4(row, j, 4, v);
+        for (size_t i = 0; i < 4 && j + i < b->rows; i++)
+            _mm512_mask_storeu_ps(dz + (j + i) * n, mask, v[i]);
+    }
+}
+
+#else
+#define turn_in_avx512 turn_in_each
+#define turn_out_avx512 turn_out_each
+#endif
+
+CPU_INLINE void block_load(struct block *b, const float *z, const int32_t *label, size_t n)
+{
+    if (gemm_best() == GEMM_AVX512)
+        turn_in_avx512(b, z, n);
+    else
+        turn_in_each(b, z, n);
+    EACH_ROW(j)
+    b->label[j] = j < b->rows ? label[j] : -1;
+}
+
+/* The first of the largest; -1 and NaN when one is NaN. at_label: NaN where the label is none. */
 CPU_INLINE void block_scan(struct block *b, size_t n)
 {
-    for (size_t j = 0; j < LANES; j++) {
-        b->max[j] = b->z[0][j];
+    EACH_ROW(j)
+    {
+        b->max[j] = -INFINITY;
         b->best[j] = 0;
         b->at_label[j] = NAN;
     }
     for (size_t c = 0; c < n; c++) {
-        for (size_t j = 0; j < LANES; j++) {
-            float z = b->z[c][j];
-            b->best[j] = z > b->max[j] ? (int32_t)c : b->best[j];
-            b->max[j] = z > b->max[j] || z != z ? z : b->max[j];
+        EACH_ROW(j)
+        {
+            float z = b->z[c][j], max = b->max[j];
+            b->best[j] = z > max ? (int32_t)c : b->best[j];
+            b->max[j] = z > max || z != z ? z : max;
             b->at_label[j] = b->label[j] == (int32_t)c ? z : b->at_label[j];
         }
     }
-    for (size_t j = 0; j < LANES; j++)
-        b->best[j] = b->max[j] != b->max[j] ? -1 : b->best[j];
+    EACH_ROW(j)
+    b->best[j] = b->max[j] != b->max[j] ? -1 : b->best[j];
 }
 
 /* As count_larger(). */
 CPU_INLINE void block_count(struct block *b, size_t n)
 {
-    for (size_t j = 0; j < LANES; j++)
-        b->larger[j] = 0;
+    EACH_ROW(j)
+    b->larger[j] = 0;
     for (size_t c = 0; c < n; c++) {
-        for (size_t j = 0; j < LANES; j++) {
+        EACH_ROW(j)
+        {
             float z = b->z[c][j], at = b->at_label[j];
             b->larger[j] += (int32_t)c < b->label[j] ? z >= at : z > at;
         }
     }
 }
 
+/* The factor of each row's hit; rows without a sound label become NaN from here on. */
+CPU_INLINE void block_weigh(struct block *b, const struct ce *ce)
+{
+    double whole = 1 - (double)ce->smoothing;
+    int32_t n = (int32_t)ce->classes;
+    EACH_ROW(j)
+    {
+        bool sound = b->label[j] >= 0 && b->label[j] < n;
+        b->hit[j] = whole;
+        b->max[j] = sound ? b->max[j] : NAN;
+    }
+    for (size_t j = 0; ce->weights != NULL && j < b->rows; j++)
+        if (b->label[j] >= 0 && b->label[j] < n)
+            b->hit[j] = whole * (double)ce->weights[b->label[j]];
+}
+
 CPU_INLINE void block_exp(struct block *b, size_t n)
 {
-    for (size_t j = 0; j < LANES; j++)
-        b->sum[j] = 0;
-    for (size_t c = 0; c < n; c++)
-        for (size_t j = 0; j < LANES; j++)
-            b->e[c][j] = vec_exp(b->z[c][j] - b->max[j]);
-    for (size_t c = 0; c < n; c++)
-        for (size_t j = 0; j < LANES; j++)
-            b->sum[j] += (double)b->e[c][j];
+    EACH_ROW(j)
+    b->sum[j] = 0;
+    for (size_t c = 0; c < n; c++) {
+        EACH_ROW(j)
+        b->e[c][j] = vec_exp(b->z[c][j] - b->max[j]);
+        EACH_ROW(j)
+        b->sum[j] += (double)b->e[c][j];
+    }
 }
 
 /* row_loss of the block's rows; NaN without a label. */
 CPU_INLINE void block_loss(struct block *b, const struct ce *ce, float *row_loss)
 {
     size_t n = ce->classes;
-    double even = (double)ce->smoothing / (double)n, loss[LANES], all[LANES] = {0};
+    double even = (double)ce->smoothing / (double)n, all_weights = ce->all_weights;
+    double all[LANES] = {0};
+    float loss[LANES];
     for (size_t c = 0; even > 0 && c < n; c++) {
         double w = ce->weights != NULL ? (double)ce->weights[c] : 1;
-        for (size_t j = 0; w > 0 && j < LANES; j++) /* 0 * infinity must not get in */
-            all[j] += w * (double)b->z[c][j];
+        if (!(w > 0)) /* 0 * infinity must not get in, here and below */
+            continue;
+        EACH_ROW(j)
+        all[j] += w * (double)b->z[c][j];
     }
-    for (size_t j = 0; j < LANES; j++) {
+    EACH_ROW(j)
+    {
         double lse = vec_log(b->sum[j]) + (double)b->max[j];
-        loss[j] = b->hit[j] > 0 ? b->hit[j] * (lse - (double)b->at_label[j]) : 0 * lse;
-        loss[j] += even > 0 ? even * (ce->all_weights * lse - all[j]) : 0;
+        double hit = b->hit[j] * (lse - (double)b->at_label[j]), none = 0 * lse;
+        hit = b->hit[j] > 0 ? hit : none;
+        hit += even > 0 ? even * (all_weights * lse - all[j]) : 0;
+        loss[j] = b->at_label[j] == b->at_label[j] ? (float)(hit * ce->norm) : NAN;
     }
-    for (size_t j = 0; j < b->rows; j++)
-        row_loss[j] = b->at_label[j] == b->at_label[j] ? (float)(loss[j] * ce->norm) : NAN;
+    memcpy(row_loss, loss, b->rows * sizeof(*loss));
 }
 
 CPU_INLINE void block_gradient(struct block *b, const struct ce *ce, float *dz)
 {
     size_t n = ce->classes;
-    double even = (double)ce->smoothing / (double)n;
-    float by[LANES], hit[LANES];
-    for (size_t j = 0; j < LANES; j++) {
-        by[j] = (float)((b->hit[j] + even * ce->all_weights) * ce->norm / b->sum[j]);
-        hit[j] = ce->grad_scale * (float)(b->hit[j] * ce->norm);
+    double even = (double)ce->smoothing / (double)n, most = even * ce->all_weights;
+    float by[LANES], hit[LANES], scale = ce->grad_scale;
+    EACH_ROW(j)
+    {
+        by[j] = (float)((b->hit[j] + most) * ce->norm / b->sum[j]);
+        hit[j] = scale * (float)(b->hit[j] * ce->norm);
     }
     for (size_t c = 0; c < n; c++) {
         float shift = (float)(even * ce->norm) * (ce->weights != NULL ? ce->weights[c] : 1.0f);
-        for (size_t j = 0; j < LANES; j++) {
-            float d = ce->grad_scale * (b->e[c][j] * by[j] - shift);
+        EACH_ROW(j)
+        {
+            float d = scale * (b->e[c][j] * by[j] - shift);
             b->e[c][j] = b->label[j] == (int32_t)c ? d - hit[j] : d;
         }
     }
-    for (size_t j = 0; j < b->rows; j++)
-        for (size_t c = 0; c < n; c++)
-            dz[j * n + c] = b->e[c][j];
+    if (gemm_best() == GEMM_AVX512)
+        turn_out_avx512(b, dz, n);
+    else
+        turn_out_each(b, dz, n);
 }
 
-/* Up to LANES rows of up to LANES classes. */
+/* How many rows have their own label first, and among the first five. */
+CPU_INLINE void block_hits(const struct block *b, const struct ce *ce, struct hits *hits)
+{
+    int32_t first = 0, top5 = 0, n = (int32_t)ce->classes;
+    EACH_ROW(j)
+    {
+        bool sound = b->label[j] >= 0 && b->label[j] < n && b->best[j] >= 0;
+        first += sound && b->best[j] == b->label[j];
+        top5 += sound && ce->top5 && b->larger[j] < 5;
+    }
+    hits->first += first;
+    hits->top5 += top5;
+}
+
+/* Up to LANES rows of up to LANES classes, at least one of each. */
 CPU_INLINE void ce_block(const struct ce *ce, const float *z, const int32_t *label, float *dz,
                          float *row_loss, int32_t *row_class, size_t rows, struct hits *hits)
 {
@@ -291,18 +389,9 @@ CPU_INLINE void ce_block(const struct ce *ce, const float *z, const int32_t *lab
     block_scan(&b, ce->classes);
     if (ce->top5)
         block_count(&b, ce->classes);
-    for (size_t j = 0; j < rows; j++) {
-        bool sound = label[j] >= 0 && (size_t)label[j] < ce->classes;
-        row_class[j] = b.best[j];
-        hits->first += b.best[j] >= 0 && b.best[j] == label[j];
-        hits->top5 += ce->top5 && sound && b.best[j] >= 0 && b.larger[j] < 5;
-    }
-    for (size_t j = 0; j < LANES; j++) {
-        bool sound = b.label[j] >= 0 && (size_t)b.label[j] < ce->classes;
-        double weight = sound && ce->weights != NULL ? (double)ce->weights[b.label[j]] : 1;
-        b.hit[j] = (1 - (double)ce->smoothing) * weight;
-        b.max[j] = sound ? b.max[j] : NAN;
-    }
+    block_hits(&b, ce, hits);
+    memcpy(row_class, b.best, rows * sizeof(*row_class));
+    block_weigh(&b, ce);
     block_exp(&b, ce->classes);
     block_loss(&b, ce, row_loss);
     if (dz != NULL)

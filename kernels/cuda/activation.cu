@@ -75,6 +75,28 @@ as_status cuda_bias_act(struct backend *be, act_kind act, size_t members, size_t
 }
 
 template <act_kind act>
+__global__ static void act_forward(struct dev_f32 z, struct dev_f32 y, size_t members, size_t n)
+{
+    FOR_MEMBERS(k, members)
+    {
+        FOR_ELEMENTS(i, n)
+        y.at(k)[i] = activate<act>(z.at(k)[i]);
+    }
+}
+
+as_status cuda_activate(struct backend *be, act_kind act, size_t members, size_t n, struct tensor z,
+                        struct tensor y, struct as_err *err)
+{
+    if (members == 0 || n == 0)
+        return AS_OK;
+    static void (*const kernels[])(struct dev_f32, struct dev_f32, size_t, size_t) = {
+        act_forward<ACT_NONE>, act_forward<ACT_RELU>, act_forward<ACT_TANH>, act_forward<ACT_GELU>};
+    LAUNCH(kernels[act], grid_over(n, members), THREADS, 0, cuda_of(be)->stream, f32_of(z),
+           f32_of(y), members, n);
+    return cuda_launched("activation", err);
+}
+
+template <act_kind act>
 __global__ static void act_backward(struct dev_f32 kept, struct dev_f32 dy, struct dev_f32 dx,
                                     size_t members, size_t n)
 {

@@ -1,7 +1,9 @@
 /* Convolution with groups = 1 as products of matrices: the taps of an output pixel side by side are
  * a row of [pixels, KH KW C] (im2col), the weight is [KH KW C, O]. The rows are made piece by piece
  * in the caller's workspace; how many make a piece depends on the shape alone, so the order of the
- * sums does too. A 1 x 1 convolution of stride 1 needs no copy: its rows are x itself. */
+ * sums does too. A 1 x 1 convolution of stride 1 needs no copy: its rows are x itself.
+ *
+ * Where ASSAY_CUDA_CONV=cudnn asks for it, cuDNN does what it can (conv_cudnn.cu) instead. */
 #include "kernels/cuda/conv.cuh"
 
 #ifndef CONV_PIECE_FLOATS /* the emulated build has small ones, to reach the seams */
@@ -127,17 +129,34 @@ static struct tensor from_pixel(struct tensor t, size_t pixel, size_t channels)
     return t;
 }
 
+/* Has cuDNN done it? */
+static as_status by_cudnn(struct backend *be, const struct conv_args *a, conv_op op,
+                          struct tensor x, struct tensor w, struct tensor y, bool *ret_done,
+                          struct as_err *err)
+{
+    *ret_done = false;
+    if (cuda_of(be)->conv_cudnn == NULL || a->groups > 1)
+        return AS_OK;
+    return conv_cudnn_run(be, a, op, x, w, y, ret_done, err);
+}
+
+const char *cuda_conv_path(const struct backend *be)
+{
+    const struct cuda_backend *c = (const struct cuda_backend *)be;
+    return c->conv_cudnn == NULL ? "own" : conv_cudnn_text(c->conv_cudnn);
+}
+
 as_status cuda_conv_forward(struct backend *be, const struct conv_args *a, act_kind act,
                             struct tensor y, struct tensor z, struct as_err *err)
 {
     struct conv_sizes s = conv_sizes_of(a);
-    as_status st = AS_OK;
+    bool done = a->groups > 1;
     if (s.members == 0 || s.pixels() == 0 || s.out == 0)
         return AS_OK;
     cuda_use(be);
-    if (a->groups > 1)
-        st = cuda_depthwise_forward(be, a, y, err);
-    for (size_t at = 0; a->groups == 1 && st == AS_OK && at < s.pixels();) {
+    as_status st = done ? cuda_depthwise_forward(be, a, y, err)
+                        : by_cudnn(be, a, CONV_FORWARD, a->x, a->w, y, &done, err);
+    for (size_t at = 0; !done && st == AS_OK && at < s.pixels();) {
         struct piece p = next_piece(s, at);
         st = cuda_gemm(be, s.members, p.pixels, s.out, row_len(s),
                        {rows_of(be, a, s, p), false, row_len(s)}, {a->w, false, s.out}, 0.0f,
@@ -154,8 +173,9 @@ static as_status backward_w(struct backend *be, const struct conv_args *a,
     if (s.pixels() == 0) /* an empty sum */
         return cuda_gemm(be, s.members, row_len(s), s.out, 0, {a->x, true, row_len(s)},
                          {g->dy, false, s.out}, 0.0f, g->dw, err);
-    as_status st = AS_OK;
-    for (size_t at = 0; st == AS_OK && at < s.pixels();) {
+    bool done;
+    as_status st = by_cudnn(be, a, CONV_DW, a->x, g->dw, g->dy, &done, err);
+    for (size_t at = 0; !done && st == AS_OK && at < s.pixels();) {
         struct piece p = next_piece(s, at);
         st = cuda_gemm(
             be, s.members, row_len(s), s.out, p.pixels, {rows_of(be, a, s, p), true, row_len(s)},
@@ -170,11 +190,14 @@ static as_status backward_x(struct backend *be, const struct conv_args *a,
 {
     struct conv_sizes s = conv_sizes_of(a);
     size_t image = s.height * s.width * s.channels, per_image = s.out_h * s.out_w;
-    as_status st = AS_OK;
     if (image == 0)
         return AS_OK;
     if (s.pixels() == 0)
         return cuda_zero(be, g->dx, s.members, s.batch * image, err);
+    bool done;
+    as_status st = by_cudnn(be, a, CONV_DX, g->dx, a->w, g->dy, &done, err);
+    if (st < 0 || done)
+        return st;
     struct factor w = {a->w, true, s.out};
     if (is_plain(a))
         return cuda_gemm(be, s.members, s.pixels(), s.channels, s.out, {g->dy, false, s.out}, w,

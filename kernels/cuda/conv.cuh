@@ -1,4 +1,5 @@
-/* What the two kinds of convolution share: where a tap of an output pixel lies in the input. */
+/* What the convolutions share: where a tap of an output pixel lies in the input; depthwise; the
+ * path through cuDNN. */
 #ifndef ASSAY_KERNELS_CUDA_CONV_CUH
 #define ASSAY_KERNELS_CUDA_CONV_CUH
 
@@ -52,5 +53,28 @@ as_status cuda_depthwise_forward(struct backend *be, const struct conv_args *a, 
                                  struct as_err *err);
 as_status cuda_depthwise_backward(struct backend *be, const struct conv_args *a,
                                   const struct conv_grads *g, struct as_err *err);
+
+/* ---- through cuDNN (conv_cudnn.cu, or conv_cudnn_absent.cu where its header is missing) ---- */
+
+struct conv_cudnn;
+
+typedef enum conv_op { CONV_FORWARD, CONV_DX, CONV_DW } conv_op;
+#define CONV_OPS 3
+
+/* Nothing is opened before the first convolution. ret: owned by the caller, conv_cudnn_free()
+ * before the stream is destroyed. AS_E_NOMEM. */
+as_status conv_cudnn_create(struct conv_cudnn **ret, struct as_err *err);
+void conv_cudnn_free(struct conv_cudnn *d);
+
+/* The path in words, for a person: a view until the next call of conv_cudnn_run(). */
+const char *conv_cudnn_text(const struct conv_cudnn *d);
+
+/* One operation of all members: CONV_FORWARD writes y = x * w (no bias, no activation), CONV_DX
+ * writes x from y and w, CONV_DW writes w from x and y; the tensors as in conv_args, groups = 1.
+ * *ret_done is false where our own path has to do it: nothing was written then.
+ * AS_E_CONFLICT  a graph is recorded, and this operation of this shape was never called before
+ * AS_E_NOMEM     no memory for the workspace */
+as_status conv_cudnn_run(struct backend *be, const struct conv_args *a, conv_op op, struct tensor x,
+                         struct tensor w, struct tensor y, bool *ret_done, struct as_err *err);
 
 #endif

@@ -1,12 +1,9 @@
 /* The plugin: its entry, opening a device, buffers. */
-#include "kernels/cuda/cuda.cuh"
+#include "kernels/cuda/conv.cuh"
 
 #include <cstdio>
 #include <cstdlib>
-
-/* cuBLAS recommends 32 MiB on Hopper, 4 MiB before. Given once, so that no product allocates and
- * equal calls take equal paths. */
-#define BLAS_WORKSPACE_BYTES ((size_t)32 << 20)
+#include <cstring>
 
 as_status cuda_status(cudaError_t e, const char *what, struct as_err *err)
 {
@@ -134,6 +131,8 @@ static void cuda_close(struct backend *be)
 {
     struct cuda_backend *c = cuda_of(be);
     cuda_use(be);
+    lt_close(c);
+    conv_cudnn_free(c->conv_cudnn);
     if (c->blas != NULL)
         (void)cublasDestroy(c->blas);
     if (c->stream != NULL)
@@ -154,6 +153,7 @@ static const struct backend_ops ops = {
     .fill = cuda_fill,
     .copy = cuda_copy,
     .gather = cuda_gather,
+    .gather_bytes = cuda_gather_bytes,
     .columns = cuda_columns,
     .linear_forward = cuda_linear_forward,
     .linear_backward = cuda_linear_backward,
@@ -168,6 +168,7 @@ static const struct backend_ops ops = {
     .augment = cuda_augment,
     .add = cuda_add,
     .conv_work = cuda_conv_work,
+    .conv_path = cuda_conv_path,
     .conv_forward = cuda_conv_forward,
     .conv_backward = cuda_conv_backward,
     .pool_forward = cuda_pool_forward,
@@ -258,6 +259,17 @@ static as_status open_blas(struct cuda_backend *c, struct as_err *err)
                        "cuBLAS", err);
 }
 
+/* Which path convolutions take: ASSAY_CUDA_CONV is own (also when absent or empty) or cudnn. */
+static as_status open_conv(struct cuda_backend *c, struct as_err *err)
+{
+    const char *path = getenv("ASSAY_CUDA_CONV");
+    if (path == NULL || path[0] == '\0' || strcmp(path, "own") == 0)
+        return AS_OK;
+    if (strcmp(path, "cudnn") != 0)
+        return as_fail(err, AS_E_INVAL, "ASSAY_CUDA_CONV is \"%s\", expected own or cudnn", path);
+    return conv_cudnn_create(&c->conv_cudnn, err);
+}
+
 static as_status cuda_open(const struct backend_opts *opts, struct backend **ret,
                            struct as_err *err)
 {
@@ -273,6 +285,10 @@ static as_status cuda_open(const struct backend_opts *opts, struct backend **ret
     st = open_device(c, err);
     if (st == AS_OK)
         st = open_blas(c, err);
+    if (st == AS_OK)
+        st = lt_open(c, err);
+    if (st == AS_OK)
+        st = open_conv(c, err);
     if (st < 0) {
         cuda_close(&c->base);
         return st;

@@ -10,6 +10,7 @@
 #include <cuda_runtime.h>
 
 #include "kernels/backend_priv.h"
+#include "kernels/cuda/products.h"
 
 /* A launch. tests/kernels/emu defines both itself: it runs kernels on the host. */
 #ifdef __CUDACC__
@@ -29,16 +30,28 @@ struct pair {
 #define ROOM_PAIRS 65536
 #endif
 
+/* cuBLAS recommends 32 MiB on Hopper, 4 MiB before. Given once, so that no product allocates and
+ * equal calls take equal paths. The emulated build needs none and has little, to open quickly. */
+#ifndef BLAS_WORKSPACE_BYTES
+#define BLAS_WORKSPACE_BYTES ((size_t)32 << 20)
+#endif
+
+struct lt; /* plans of products (product.cuh) */
+
 struct cuda_backend {
     struct backend base; /* first: a struct backend * is one of these */
     int device;
     cudaStream_t stream;
     cublasHandle_t blas;
     cublasComputeType_t compute; /* of products: float32 throughout, or with bfloat16 factors */
-    void *blas_workspace;
-    struct pair *room;   /* [ROOM_PAIRS], on the device */
-    size_t shared_bytes; /* of shared memory that a block may ask for */
-    bool recording;      /* between graph_begin and graph_end */
+    void *blas_workspace;        /* [BLAS_WORKSPACE_BYTES] */
+    struct lt *lt;               /* NULL: no product goes through cublasLt */
+    size_t small_products;       /* multiply-adds of the largest product that is small */
+    struct products_count count;
+    struct pair *room;             /* [ROOM_PAIRS], on the device */
+    size_t shared_bytes;           /* of shared memory that a block may ask for */
+    bool recording;                /* between graph_begin and graph_end */
+    struct conv_cudnn *conv_cudnn; /* convolutions through cuDNN (conv.cuh); NULL: our own */
 };
 
 static inline struct cuda_backend *cuda_of(struct backend *be)
@@ -168,12 +181,22 @@ as_status cuda_zero(struct backend *be, struct tensor c, size_t members, size_t 
 as_status cuda_sum_rows(struct backend *be, size_t members, size_t rows, size_t cols,
                         struct tensor dy, struct tensor db, bool accumulate, struct as_err *err);
 
+/* Products, at opening and closing a back end (lt.cu); close also takes one that is half open. */
+as_status lt_open(struct cuda_backend *c, struct as_err *err);
+void lt_close(struct cuda_backend *c);
+
+/* y = act(z), n elements of each member; y may be z (activation.cu). */
+as_status cuda_activate(struct backend *be, act_kind act, size_t members, size_t n, struct tensor z,
+                        struct tensor y, struct as_err *err);
+
 /* y [K, rows, cols] holds x w and becomes act(y + b); z receives y + b (activation.cu). */
 as_status cuda_bias_act(struct backend *be, act_kind act, size_t members, size_t rows, size_t cols,
                         struct tensor y, struct tensor b, struct tensor z, struct as_err *err);
 
 /* The operations, one per row of the table. */
 as_status cuda_gather(struct backend *be, const struct gather_args *a, struct as_err *err);
+as_status cuda_gather_bytes(struct backend *be, const struct gather_bytes_args *a,
+                            struct as_err *err);
 as_status cuda_columns(struct backend *be, const struct columns_args *a, struct as_err *err);
 as_status cuda_linear_forward(struct backend *be, const struct linear_args *a, act_kind act,
                               struct tensor y, struct tensor z, struct as_err *err);
@@ -212,6 +235,7 @@ as_status cuda_grad_accumulate(struct backend *be, const struct grad_accumulate_
                                struct as_err *err);
 as_status cuda_ema(struct backend *be, const struct ema_args *a, struct as_err *err);
 size_t cuda_conv_work(const struct backend *be, const struct conv_args *a);
+const char *cuda_conv_path(const struct backend *be);
 as_status cuda_conv_forward(struct backend *be, const struct conv_args *a, act_kind act,
                             struct tensor y, struct tensor z, struct as_err *err);
 as_status cuda_conv_backward(struct backend *be, const struct conv_args *a,

@@ -43,6 +43,47 @@ as_status cuda_gather(struct backend *be, const struct gather_args *a, struct as
     return cuda_launched("gather", err);
 }
 
+/* A warp per row. */
+__global__ static void gather_bytes(struct dev_f32 dst, struct dev_i32 src, struct dev_i32 index,
+                                    struct dev_i32 at, struct dev_f32 mean, struct dev_f32 scale,
+                                    struct sizes n)
+{
+    size_t rows = n.rows, width = n.width;
+    FOR_MEMBERS(k, n.members)
+    {
+        int64_t first = at.p != nullptr ? (int64_t)*at.at(k) * n.at_rows : 0;
+        const unsigned char *bytes = (const unsigned char *)src.at(k);
+        FOR_ROWS(r, n.batch)
+        {
+            int64_t place = first + (int64_t)r;
+            int32_t from = place >= 0 && place < n.index_len ? index.at(k)[place] : -1;
+            bool inside = from >= 0 && (size_t)from < rows;
+            for (size_t d = threadIdx.x % WARP; d < width; d += WARP) {
+                float raw = inside ? (float)bytes[(size_t)from * width + d] : NAN;
+                dst.at(k)[r * width + d] = (raw - mean.at(k)[d]) / scale.at(k)[d];
+            }
+        }
+    }
+}
+
+as_status cuda_gather_bytes(struct backend *be, const struct gather_bytes_args *a,
+                            struct as_err *err)
+{
+    if (a->members == 0 || a->batch == 0 || a->width == 0)
+        return AS_OK;
+    cuda_use(be);
+    struct sizes n = {a->members,
+                      a->rows,
+                      a->batch,
+                      a->width,
+                      (int64_t)a->at_rows,
+                      (int64_t)(a->at.buf != NULL ? a->index_len : a->batch)};
+    LAUNCH(gather_bytes, grid_over_rows(a->batch, a->members), THREADS, 0, cuda_of(be)->stream,
+           f32_of(a->dst), i32_of(a->src), i32_of(a->index), i32_of(a->at), f32_of(a->mean),
+           f32_of(a->scale), n);
+    return cuda_launched("gather of bytes", err);
+}
+
 struct sides {
     size_t members, rows, width, src_width, src_at, dst_width, dst_at;
 };

@@ -12,6 +12,7 @@ static const struct backend_ops ops = {
     HOST_BUF_OPS,
     .close = host_close,
     .gather = ref_gather,
+    .gather_bytes = ref_gather_bytes,
     .columns = ref_columns,
     .linear_forward = ref_linear_forward,
     .linear_backward = ref_linear_backward,

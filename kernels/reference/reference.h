@@ -9,6 +9,8 @@
 double ref_activate(act_kind act, double z);
 
 as_status ref_gather(struct backend *be, const struct gather_args *a, struct as_err *err);
+as_status ref_gather_bytes(struct backend *be, const struct gather_bytes_args *a,
+                           struct as_err *err);
 as_status ref_columns(struct backend *be, const struct columns_args *a, struct as_err *err);
 as_status ref_linear_forward(struct backend *be, const struct linear_args *a, act_kind act,
                              struct tensor y, struct tensor z, struct as_err *err);

@@ -49,6 +49,7 @@ struct tx {
     int64_t events;                    /* written so far in this transaction */
     int64_t finished[TX_FINISHED_MAX]; /* sweeps whose trials end in it */
     int n_finished;
+    bool has_finishing; /* a sweep is to be finished once it is committed */
 };
 
 /* The argument list of one statement. Strings are borrowed until it ran. */

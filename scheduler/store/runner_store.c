@@ -2,6 +2,7 @@
 #include "scheduler/store/runner_store.h"
 
 #include "scheduler/store/pg_priv.h"
+#include "scheduler/store/refs_priv.h"
 #include "scheduler/store/sets_priv.h"
 
 enum {
@@ -9,6 +10,7 @@ enum {
     RUNNER_EXTEND,
     RUNNER_REVIVE,
     RUNNER_GET,
+    RUNNER_CLAIMS,
     RUNNER_LEAVE,
     RUNNER_EXPIRED,
     RUNNER_LOSE,
@@ -37,6 +39,18 @@ static const struct stmt stmts[] = {
          "select r.epoch, r.state, r.slots, u.running, u.used from runner r cross join lateral "
          "(select count(*) as running, " SQL_SLOTS " as used from trial t where "
          "t.runner = r.name and t.state = 'running') u where name = $1"},
+    [RUNNER_CLAIMS] =
+        {"runner_claims",
+         "select r.epoch, r.state, r.slots, u.running, u.used, u.ending, u.here from runner r "
+         "cross "
+         "join lateral (select count(*) as running, count(*) filter (where t.group_id is null and "
+         "l.id is null) + count(distinct t.group_id) filter (where l.id is null) as used, "
+         "coalesce(array_agg(t.sweep_key) filter (where l.id is not null), '{}') as ending, "
+         "count(*) filter (where l.id is not null and t.sweep_key = $5) as here from trial t join "
+         "sweep s on s.key = t.sweep_key left join (select distinct l.id, l.number, l.attempt "
+         "from " LISTED
+         ") l on l.id = s.id and l.number = t.number and l.attempt = t.attempt where "
+         "t.runner = r.name and t.state = 'running') u where r.name = $1"},
     [RUNNER_LEAVE] = {"runner_leave",
                       "update runner set state = 'left', seen_at = now() where name "
                       "= $1 and epoch = $2 and state <> 'left'"},
@@ -50,7 +64,7 @@ static const struct stmt stmts[] = {
                                     "'live' and expires_at < clock_timestamp()"},
     [RUNNER_LIST] = {"runner_list",
                      "select r.name, r.state, r.host, r.version, r.slots, r.gpus, u.running, "
-                     "u.used, r.epoch, " SQL_MS("r.registered_at") ", " SQL_MS(
+                     "least(u.used, r.slots), r.epoch, " SQL_MS("r.registered_at") ", " SQL_MS(
                          "r.seen_at") " from runner r cross join lateral (select count(*) as "
                                       "running, " SQL_SLOTS
                                       " as used from trial t where t.runner = r.name and t.state "
@@ -114,25 +128,56 @@ as_status store_runner_leave(struct tx *t, const char *name, int64_t epoch, bool
     return exec_lease(t, RUNNER_LEAVE, name, epoch, 0, ret_done, err);
 }
 
+/* The columns that head a runner; rd goes on after them. */
+static as_status read_head(const struct result *r, const char *name, struct arena *a,
+                           struct reader *rd, struct runner_head *ret, struct as_err *err)
+{
+    if (r->rows == 0)
+        return as_fail(err, AS_E_NOT_FOUND, "there is no runner '%.63s': it has to register first",
+                       name);
+    reader_init(rd, r, 0, a);
+    ret->epoch = read_i64(rd);
+    ret->state = read_str(rd);
+    ret->slots = read_i64(rd);
+    ret->running = read_i64(rd);
+    ret->used = read_i64(rd);
+    return AS_OK;
+}
+
 as_status store_runner_get(struct tx *t, struct arena *a, const char *name, struct runner_head *ret,
                            struct as_err *err)
 {
     struct args args = {0};
     args_str(&args, name);
     RESULT_AUTO r = {0};
+    struct reader rd;
     as_status st = tx_query(t, &stmts[RUNNER_GET], &args, &r, err);
+    if (st == AS_OK)
+        st = read_head(&r, name, a, &rd, ret, err);
+    return st == AS_OK ? reader_check(&rd, err) : st;
+}
+
+as_status store_runner_claims(struct tx *t, struct arena *a, const char *name,
+                              const struct attempt_ref *ending, size_t n, int64_t sweep_key,
+                              struct runner_head *ret, struct runner_ending *ret_ending,
+                              struct as_err *err)
+{
+    AS_AUTO(refs_done) struct refs c = {0};
+    struct args args = {0};
+    args_str(&args, name);
+    as_status st = args_refs(&args, &c, ending, n, err);
     if (st != AS_OK)
         return st;
-    if (r.rows == 0)
-        return as_fail(err, AS_E_NOT_FOUND, "there is no runner '%.63s': it has to register first",
-                       name);
+    args_i64(&args, sweep_key);
+    RESULT_AUTO r = {0};
     struct reader rd;
-    reader_init(&rd, &r, 0, a);
-    ret->epoch = read_i64(&rd);
-    ret->state = read_str(&rd);
-    ret->slots = read_i64(&rd);
-    ret->running = read_i64(&rd);
-    ret->used = read_i64(&rd);
+    st = tx_query(t, &stmts[RUNNER_CLAIMS], &args, &r, err);
+    if (st == AS_OK)
+        st = read_head(&r, name, a, &rd, ret, err);
+    if (st != AS_OK)
+        return st;
+    ret_ending->sweeps = read_str(&rd);
+    ret_ending->here = read_i64(&rd);
     return reader_check(&rd, err);
 }
 

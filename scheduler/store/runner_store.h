@@ -36,6 +36,20 @@ struct runner_head {
 AS_MUST_CHECK as_status store_runner_get(struct tx *t, struct arena *a, const char *name,
                                          struct runner_head *ret, struct as_err *err);
 
+/* Of the attempts that a runner calls ending, those that still run on it. */
+struct runner_ending {
+    const char *sweeps; /* the key of each one's sweep, as text of a bigint[]; in the arena */
+    int64_t here;       /* how many are of the sweep at hand */
+};
+
+/* The same for a claim: `used` without the slots whose attempts are all `ending`.
+ *   sweep_key   the sweep at hand; 0: none
+ * AS_E_NOT_FOUND. Does not lock. */
+AS_MUST_CHECK as_status store_runner_claims(struct tx *t, struct arena *a, const char *name,
+                                            const struct attempt_ref *ending, size_t n,
+                                            int64_t sweep_key, struct runner_head *ret,
+                                            struct runner_ending *ret_ending, struct as_err *err);
+
 /* Live to left, at that epoch. *ret_done is false otherwise. */
 AS_MUST_CHECK as_status store_runner_leave(struct tx *t, const char *name, int64_t epoch,
                                            bool *ret_done, struct as_err *err);

@@ -37,6 +37,8 @@ struct store {
     int64_t hears_since_ms;         /* the first look after the last break */
     int64_t prune_at_ns;            /* when old rows are looked for again */
     store_finished_fn *on_finished; /* with its ctx; called without mu */
+    store_finishing_fn *on_finishing; /* likewise */
+    void *finishing_ctx;
     void *finished_ctx;
     char down_msg[AS_ERR_MSG_MAX];
     as_status down_code;
@@ -151,6 +153,19 @@ void tx_finished(struct tx *t, int64_t sweep_key)
     bool is_there = t->n_finished > 0 && t->finished[t->n_finished - 1] == sweep_key;
     if (!is_there && t->n_finished < TX_FINISHED_MAX)
         t->finished[t->n_finished++] = sweep_key;
+}
+
+void store_on_finishing(struct store *db, store_finishing_fn *fn, void *ctx)
+{
+    pthread_mutex_lock(&db->mu);
+    db->on_finishing = fn;
+    db->finishing_ctx = ctx;
+    pthread_mutex_unlock(&db->mu);
+}
+
+void tx_finishing(struct tx *t)
+{
+    t->has_finishing = true;
 }
 
 struct store *tx_store(struct tx *t)
@@ -331,6 +346,16 @@ static void tell_finished(struct store *db, const struct tx *t)
         fn(ctx, t->finished[i]);
 }
 
+static void tell_finishing(struct store *db)
+{
+    pthread_mutex_lock(&db->mu);
+    store_finishing_fn *fn = db->on_finishing;
+    void *ctx = db->finishing_ctx;
+    pthread_mutex_unlock(&db->mu);
+    if (fn)
+        fn(ctx);
+}
+
 /* One run. *ret_again: it failed without effect and may succeed when run again. */
 static as_status run_once(struct store *db, tx_kind kind, tx_fn *fn, void *arg, bool *ret_again,
                           struct as_err *err)
@@ -351,6 +376,8 @@ static as_status run_once(struct store *db, tx_kind kind, tx_fn *fn, void *arg, 
     pool_give(db, t.conn);
     if (st == AS_OK && t.n_finished > 0)
         tell_finished(db, &t);
+    if (st == AS_OK && t.has_finishing)
+        tell_finishing(db);
     return st;
 }
 

@@ -71,6 +71,12 @@ struct store_counters *store_counters(struct store *db);
 typedef void store_finished_fn(void *ctx, int64_t sweep_key);
 void store_on_finished(struct store *db, store_finished_fn *fn, void *ctx);
 
+/* Call fn after each commit of this process that left a sweep with nothing to do but its end
+ * (SWEEP_FINISHING): reaper_finish() has work. It must not block. NULL: nobody, to be said when no
+ * operation is under way. */
+typedef void store_finishing_fn(void *ctx);
+void store_on_finishing(struct store *db, store_finishing_fn *fn, void *ctx);
+
 /* Can it serve: database reached, schema as this program knows it (scheduler/migrate.c)?
  * AS_E_UNAVAILABLE: away. AS_E_CONFLICT: the schema is older or newer, or fsync is off
  * (ASSAY_ALLOW_FSYNC_OFF=1 allows that); the message says which and what to do. Two round trips. */

@@ -114,7 +114,9 @@ static const struct stmt stmts[] = {
     [SWEEP_DELETE_POINTS] = {"sweep_delete_points", "delete from measurement where sweep_key = $1"},
     [SWEEP_DELETE_EVENTS] = {"sweep_delete_events", "delete from event where sweep_key = $1"},
     [SWEEP_CLAIMABLE] = {"sweep_claimable", "select key from sweep where for_runners and " HAS_WORK
-                                            " and gpus <= $1 order by n_running, key limit 64"},
+                                            " and gpus <= $1 order by n_running - (select "
+                                            "count(*) from unnest($2::bigint[]) as l(key) where "
+                                            "l.key = sweep.key), key limit 64"},
     [SWEEP_AHEAD] = {"sweep_ahead",
                      "select exists (select from sweep where for_runners and key <> $1 and "
                      "(n_running, key) < ($2, $1) and gpus <= $3 and " HAS_WORK ")"},
@@ -455,11 +457,12 @@ static as_status read_keys(const struct result *r, struct arena *a, int64_t **re
     return AS_OK;
 }
 
-as_status store_sweep_claimable(struct tx *t, struct arena *a, int64_t gpus, int64_t **ret,
-                                size_t *ret_n, struct as_err *err)
+as_status store_sweep_claimable(struct tx *t, struct arena *a, int64_t gpus, const char *ending,
+                                int64_t **ret, size_t *ret_n, struct as_err *err)
 {
     struct args args = {0};
     args_i64(&args, gpus);
+    args_str(&args, ending);
     RESULT_AUTO r = {0};
     as_status st = tx_query(t, &stmts[SWEEP_CLAIMABLE], &args, &r, err);
     return st == AS_OK ? read_keys(&r, a, ret, ret_n, err) : st;

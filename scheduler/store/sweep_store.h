@@ -95,9 +95,11 @@ AS_MUST_CHECK as_status store_sweep_searched(struct tx *t, int64_t key, const ch
 AS_MUST_CHECK as_status store_sweep_delete(struct tx *t, int64_t key, struct as_err *err);
 
 /* Sweeps that have something to hand out to a runner with that many free GPUs: the one with the
- * fewest running trials first, then the oldest. At most 64. */
+ * fewest running trials first, then the oldest. At most 64.
+ *   ending   runner_ending.sweeps: running trials that do not count, because they are over */
 AS_MUST_CHECK as_status store_sweep_claimable(struct tx *t, struct arena *a, int64_t gpus,
-                                              int64_t **ret, size_t *ret_n, struct as_err *err);
+                                              const char *ending, int64_t **ret, size_t *ret_n,
+                                              struct as_err *err);
 
 /* Would another sweep with work for a runner with that many free GPUs come before this one, if only
  * `running` of its trials ran? */

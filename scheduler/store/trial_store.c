@@ -3,6 +3,7 @@
 #include "scheduler/store/trial_store.h"
 
 #include "scheduler/store/pg_priv.h"
+#include "scheduler/store/refs_priv.h"
 #include "scheduler/store/sets_priv.h"
 #include "scheduler/store/values_priv.h"
 
@@ -41,9 +42,6 @@ enum {
         "t.created_at") ", " SQL_MS("t.started_at") ", " SQL_MS("t.finished_at")
 
 #define TRIAL_FROM " from trial t join sweep s on s.key = t.sweep_key "
-
-/* The attempts that a runner names, as three arrays. */
-#define LISTED "unnest($2::text[], $3::int[], $4::int[]) as l(id, number, attempt)"
 
 /* $3: which sort, $4: 1 ascending, -1 descending. NaN counts as no value. */
 #define SORT_KEY                                                                                   \
@@ -380,40 +378,6 @@ as_status store_trial_of_client(struct tx *t, struct arena *a, int64_t sweep_key
     RESULT_AUTO r = {0};
     as_status st = tx_query(t, &stmts[TRIAL_OF_CLIENT], &args, &r, err);
     return st == AS_OK ? read_heads(&r, a, ret, err) : st;
-}
-
-/* A list of attempts as the three arrays of LISTED. */
-struct refs {
-    struct str ids, numbers, attempts;
-};
-
-static void refs_done(struct refs *c)
-{
-    str_done(&c->ids);
-    str_done(&c->numbers);
-    str_done(&c->attempts);
-}
-
-static as_status args_refs(struct args *a, struct refs *c, const struct attempt_ref *refs, size_t n,
-                           struct as_err *err)
-{
-    array_open(&c->ids);
-    array_open(&c->numbers);
-    array_open(&c->attempts);
-    for (size_t i = 0; i < n; i++) {
-        array_str(&c->ids, refs[i].sweep);
-        array_i64(&c->numbers, refs[i].number);
-        array_i64(&c->attempts, refs[i].attempt);
-    }
-    array_close(&c->ids);
-    array_close(&c->numbers);
-    array_close(&c->attempts);
-    if (c->ids.failed || c->numbers.failed || c->attempts.failed)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
-    args_str(a, str_cstr(&c->ids));
-    args_str(a, str_cstr(&c->numbers));
-    args_str(a, str_cstr(&c->attempts));
-    return AS_OK;
 }
 
 as_status store_trial_held(struct tx *t, struct arena *a, const char *runner,

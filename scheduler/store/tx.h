@@ -30,6 +30,10 @@ AS_MUST_CHECK as_status store_run(struct store *db, tx_kind kind, tx_fn *fn, voi
  * is committed. */
 void tx_finished(struct tx *t, int64_t sweep_key);
 
+/* A sweep goes to SWEEP_FINISHING in this transaction: store_on_finishing() tells once it is
+ * committed. */
+void tx_finishing(struct tx *t);
+
 /* The store that a transaction belongs to. */
 struct store *tx_store(struct tx *t);
 

@@ -95,10 +95,11 @@ static as_status reserve_places(struct gp_places *p, size_t n, size_t d, struct 
     return st;
 }
 
+/* Values are compared by their bits: each kind has all eight bytes. */
 static bool is_same_config(const struct config_entry *a, const struct config_entry *b, size_t d)
 {
     for (size_t i = 0; i < d; i++) {
-        if (a[i].active != b[i].active || memcmp(&a[i].value, &b[i].value, sizeof a[i].value) != 0)
+        if (a[i].active != b[i].active || a[i].value.integer != b[i].value.integer)
             return false;
     }
     return true;

@@ -80,13 +80,13 @@ static int status_of(int status)
     return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status) - 1000;
 }
 
-int assayd_wait(pid_t pid, int wait_ms, int want)
+int assayd_wait(pid_t pid, int want)
 {
     struct process *p = find(pid);
     int status = 0, code = -1;
     bool has_ended = false;
     char what[80];
-    int64_t until = clock_mono_ns() + wait_ms * NS_PER_MS;
+    int64_t until = clock_mono_ns() + PATIENCE_MS * NS_PER_MS;
     while (!(has_ended = waitpid(pid, &status, WNOHANG) == pid) && clock_mono_ns() < until)
         clock_sleep_ms(10);
     if (has_ended) {

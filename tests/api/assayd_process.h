@@ -12,8 +12,8 @@
 pid_t assayd_start(const char *dir, const char *const *args);
 
 /* Wait for its end: the exit status; -1000 - SIGNAL when a signal ended it; -1 when it still ran
- * after wait_ms (it is killed). When that is not `want`, the end of its log goes to stderr. */
-int assayd_wait(pid_t pid, int wait_ms, int want);
+ * after PATIENCE_MS (it is killed). When that is not `want`, the end of its log goes to stderr. */
+int assayd_wait(pid_t pid, int want);
 
 /* Whether it runs still. When it does not, nobody expected that: the end of its log goes to stderr.
  */

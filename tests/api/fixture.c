@@ -1,6 +1,5 @@
 #include "tests/api/fixture.h"
 
-#include <check.h>
 #include <curl/curl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,14 +64,13 @@ void fixture_start(void)
     fix.port = (int)strtol(strrchr(fix.url, ':') + 1, NULL, 10);
     opts.store = fix.db;
     opts.web_dir = fix.web_dir;
-    opts.head_ms = 1000;
     ck_ok(server_start(&opts, &fix.server, &err), err);
 }
 
 void fixture_stop(void)
 {
     struct as_err err;
-    ck_assert(server_drain(fix.server, 3000));
+    ck_assert(server_drain(fix.server, PATIENCE_MS));
     server_free(fix.server);
     store_close(fix.db);
     ck_ok(file_remove_tree(fix.web_dir, &err), err);

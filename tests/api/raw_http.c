@@ -1,14 +1,17 @@
 #include "tests/api/raw_http.h"
 
 #include <arpa/inet.h>
-#include <check.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "tests/check_main.h"
 
 int raw_connect(int port)
 {
@@ -34,6 +37,41 @@ void raw_send(int fd, const char *bytes, size_t len)
 void raw_puts(int fd, const char *s)
 {
     raw_send(fd, s, strlen(s));
+}
+
+static int port_at(int fd, int (*which)(int, struct sockaddr *, socklen_t *))
+{
+    struct sockaddr_in sa = {0};
+    socklen_t len = sizeof sa;
+    ck_assert_int_eq(which(fd, (struct sockaddr *)&sa, &len), 0);
+    return ntohs(sa.sin_port);
+}
+
+/* Is there a TCP socket with these ports? (TIME_WAIT, 06, is none any more.) */
+static bool is_open(int local, int remote)
+{
+    AS_AUTO(as_freep) char *text = NULL;
+    size_t len = 0;
+    struct as_err err;
+    ck_ok(file_read("/proc/net/tcp", (size_t)64 << 20, &text, &len, &err), err);
+    for (char *rest = text, *line; (line = strsep(&rest, "\n"));) {
+        unsigned from = 0, to = 0, state = 0;
+        if (sscanf(line, "%*s %*8x:%x %*8x:%x %x", &from, &to, &state) == 3 &&
+            from == (unsigned)local && to == (unsigned)remote && state != 6)
+            return true;
+    }
+    return false;
+}
+
+void raw_leave(int fd)
+{
+    int mine = port_at(fd, getsockname), servers = port_at(fd, getpeername);
+    int64_t until = clock_mono_ns() + PATIENCE_MS * NS_PER_MS;
+    (void)close(fd);
+    while (is_open(servers, mine)) {
+        ck_assert_msg(clock_mono_ns() < until, "the server keeps a connection whose peer left");
+        clock_sleep_ms(5);
+    }
 }
 
 bool raw_read(int fd, struct str *out, const char *want, int wait_ms)

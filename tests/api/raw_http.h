@@ -13,6 +13,9 @@ int raw_connect(int port);
 void raw_send(int fd, const char *bytes, size_t len);
 void raw_puts(int fd, const char *s);
 
+/* Close it, and wait until the server has let go of its end too. */
+void raw_leave(int fd);
+
 /* Read until the peer closes, `want` (NULL: none) has been seen, or wait_ms are over. Appends to
  * out. True when the peer closed (or reset). */
 bool raw_read(int fd, struct str *out, const char *want, int wait_ms);

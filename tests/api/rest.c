@@ -1,6 +1,5 @@
 #include "tests/api/rest.h"
 
-#include <check.h>
 #include <curl/curl.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 #include "base/arena.h"
 #include "base/json.h"
 #include "tests/api/schema_check.h"
+#include "tests/check_main.h"
 
 void reply_done(struct reply *r)
 {
@@ -22,6 +22,16 @@ static size_t on_bytes(char *bytes, size_t size, size_t n, void *ctx)
 {
     str_add(ctx, bytes, size * n);
     return size * n;
+}
+
+/* An error about a field begins with its name, for those who see nothing but the sentence. */
+static void check_detail(const struct reply *r)
+{
+    const json_t *first = json_array_get(json_object_get(r->json, "errors"), 0);
+    const char *pointer = json_string_value(json_object_get(first, "pointer"));
+    const char *detail = json_string_value(json_object_get(r->json, "detail"));
+    ck_assert_msg(!pointer || (detail && as_starts_with(detail, pointer)), "%s is not named: %s",
+                  pointer, str_cstr(&r->body));
 }
 
 /* The answer must be one that the document lists, in the shape that it gives. */
@@ -43,6 +53,7 @@ static void check_reply(const struct reply *r, const char *method, const char *p
         if (schema && strcmp(method, "HEAD") != 0)
             ck_assert_msg(r->json && schema_check(schema, r->json, msg), "%s %s: %s in %s", method,
                           path, r->json ? msg : "no JSON", str_cstr(&r->body));
+        check_detail(r);
     }
     arena_done(&a);
 }
@@ -76,7 +87,7 @@ struct reply rest_call_with(const struct rest *to, const char *method, const cha
     (void)curl_easy_setopt(c, CURLOPT_CUSTOMREQUEST, method);
     (void)curl_easy_setopt(c, CURLOPT_HTTPHEADER, headers);
     (void)curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
-    (void)curl_easy_setopt(c, CURLOPT_TIMEOUT, 60L);
+    (void)curl_easy_setopt(c, CURLOPT_TIMEOUT_MS, (long)PATIENCE_MS);
     (void)curl_easy_setopt(c, CURLOPT_PATH_AS_IS, 1L);
     (void)curl_easy_setopt(c, CURLOPT_ERRORBUFFER, problem);
     (void)curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, on_bytes);

@@ -1,6 +1,5 @@
 #include "tests/api/schema_check.h"
 
-#include <check.h>
 #include <ctype.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -10,6 +9,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/yaml_reader.h"
+#include "tests/check_main.h"
 
 static json_t *document;
 static struct as_err document_err;

@@ -30,8 +30,8 @@ static const char *in_dir(const char *name)
     return path;
 }
 
-/* It ends within wait_ms, and with this status. */
-#define ck_ends(pid, wait_ms, want) ck_assert_int_eq(assayd_wait(pid, wait_ms, want), want)
+/* It ends, and with this status. */
+#define ck_ends(pid, want) ck_assert_int_eq(assayd_wait(pid, want), want)
 
 static char *read_line(const char *path)
 {
@@ -47,7 +47,7 @@ static char *read_line(const char *path)
 /* Wait for its address file. */
 static void wait_ready(pid_t pid, const char *path, char url[128])
 {
-    int64_t until = clock_mono_ns() + 30 * NS_PER_S;
+    int64_t until = clock_mono_ns() + PATIENCE_MS * NS_PER_MS;
     const char *line = NULL;
     while (!(line = read_line(path)) && assayd_runs(pid) && clock_mono_ns() < until)
         clock_sleep_ms(20);
@@ -139,7 +139,7 @@ START_TEST(test_exit_codes)
     };
     (void)unsetenv("ASSAY_DATABASE");
     for (size_t i = 0; i < AS_ARRAY_LEN(cases); i++) {
-        int code = assayd_wait(assayd_start(dir, cases[i].args), 20000, cases[i].code);
+        int code = assayd_wait(assayd_start(dir, cases[i].args), cases[i].code);
         ck_assert_msg(code == cases[i].code, "case %zu: exit %d, wanted %d", i, code,
                       cases[i].code);
     }
@@ -151,9 +151,9 @@ START_TEST(test_port_taken)
     char url[128], token[128];
     pid_t pid = start_ready(url, token);
     const char *const args[] = {"--database", database, "--listen", url + strlen("http://"), NULL};
-    ck_ends(assayd_start(dir, args), 20000, 78);
+    ck_ends(assayd_start(dir, args), 78);
     (void)kill(pid, SIGINT);
-    ck_ends(pid, 10000, 0);
+    ck_ends(pid, 0);
 }
 END_TEST
 
@@ -168,12 +168,12 @@ START_TEST(test_token_files)
     REPLY_AUTO list = rest_call(&admin, "GET", "/v1/tokens", NULL);
     ck_status(list, 200);
     (void)kill(pid, SIGTERM);
-    ck_ends(pid, 10000, 0);
+    ck_ends(pid, 0);
 
     pid = start_ready(url, second); /* the same file, still good */
     ck_assert_str_eq(first, second);
     (void)kill(pid, SIGTERM);
-    ck_ends(pid, 10000, 0);
+    ck_ends(pid, 0);
 
     pg_fixture_empty_database(database); /* a new database: the file's token is made known to it */
     pid = start_ready(url, second);
@@ -182,12 +182,12 @@ START_TEST(test_token_files)
     REPLY_AUTO known = rest_call(&again, "GET", "/v1/tokens", NULL);
     ck_status(known, 200);
     (void)kill(pid, SIGTERM);
-    ck_ends(pid, 10000, 0);
+    ck_ends(pid, 0);
 
     ck_assert_int_eq(chmod(in_dir("admin"), 0644), 0);
     const char *const args[] = {"--listen",           "127.0.0.1:0",   "--database", database,
                                 "--admin-token-file", in_dir("admin"), NULL};
-    ck_ends(assayd_start(dir, args), 20000, 77);
+    ck_ends(assayd_start(dir, args), 77);
 }
 END_TEST
 
@@ -216,6 +216,7 @@ START_TEST(test_drain)
         rest_call(&admin, "POST", "/v1/runners", "{\"name\":\"drained\",\"slots\":1}");
     ck_status(made, 200);
     make_asked(&admin, "/v1/sweeps?paused=true", "random", 5);
+    int64_t begin = clock_mono_ns();
     int claim = open_post(url, token, "/v1/runners/drained/claim",
                           "{\"epoch\":1,\"claim_id\":\"c\",\"wait_ms\":60000}");
     int ask = open_post(url, token, "/v1/sweeps/asked/suggestions",
@@ -225,22 +226,21 @@ START_TEST(test_drain)
                    "GET /v1/events HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n\r\n",
                    token);
     raw_puts(events, head);
-    ck_assert(!raw_read(events, &streamed, "retry: ", 10000));
+    ck_assert(!raw_read(events, &streamed, "retry: ", PATIENCE_MS));
     ck_assert(!raw_read(claim, &waited, "HTTP", 300)); /* it waits */
     ck_assert(!raw_read(ask, &asked, "HTTP", 100));
     ck_assert_uint_eq(waited.len + asked.len, 0);
-    int64_t begin = clock_mono_ns();
     (void)kill(pid, SIGTERM);
-    ck_assert(raw_read(claim, &waited, NULL, 10000));
-    ck_assert(raw_read(ask, &asked, NULL, 10000));
-    ck_assert(raw_read(events, &streamed, NULL, 10000));
+    ck_assert(raw_read(claim, &waited, NULL, PATIENCE_MS));
+    ck_assert(raw_read(ask, &asked, NULL, PATIENCE_MS));
+    ck_assert(raw_read(events, &streamed, NULL, PATIENCE_MS));
     ck_assert_int_eq(raw_status(&waited), 200);
     ck_assert_int_eq(raw_status(&asked), 200);
     ck_assert_ptr_nonnull(strstr(str_cstr(&asked), "{\"items\":[],\"state\":\"paused\","));
-    ck_assert_ptr_nonnull(strstr(str_cstr(&waited), "{\"trials\":[]}"));
+    ck_assert_ptr_nonnull(strstr(str_cstr(&waited), "{\"trials\":[],"));
     ck_assert_ptr_nonnull(strstr(str_cstr(&streamed), "\r\n0\r\n"));
-    ck_ends(pid, 10000, 0);
-    ck_assert_int_lt((clock_mono_ns() - begin) / NS_PER_S, 10);
+    ck_assert_int_lt((clock_mono_ns() - begin) / NS_PER_S, 60); /* before their time was over */
+    ck_ends(pid, 0);
     (void)close(claim);
     (void)close(ask);
     (void)close(events);
@@ -272,13 +272,13 @@ START_TEST(test_drain_while_preparing)
     (void)kill(pid, SIGTERM);
     for (size_t i = 0; i < AS_ARRAY_LEN(asks); i++) {
         struct str out = {0};
-        ck_assert(raw_read(asks[i], &out, NULL, 10000)); /* it ends */
+        ck_assert(raw_read(asks[i], &out, NULL, PATIENCE_MS)); /* it ends */
         ck_assert_msg(out.len == 0 || raw_status(&out) == 200 || raw_status(&out) == 503, "%s",
                       str_cstr(&out));
         str_done(&out);
         (void)close(asks[i]);
     }
-    ck_ends(pid, 10000, 0);
+    ck_ends(pid, 0);
 }
 END_TEST
 
@@ -310,7 +310,7 @@ static struct reply tell(const struct rest *to, const char *client, long long nu
 static void wait_trial(const struct rest *to, long long number, const char *state)
 {
     char path[80];
-    int64_t until = clock_mono_ns() + 30 * NS_PER_S;
+    int64_t until = clock_mono_ns() + PATIENCE_MS * NS_PER_MS;
     (void)snprintf(path, sizeof path, "/v1/sweeps/asked/trials/%lld", number);
     for (bool is_there = false; !is_there; clock_sleep_ms(20)) {
         REPLY_AUTO r = rest_call(to, "GET", path, NULL);
@@ -328,9 +328,9 @@ START_TEST(test_client_lease)
     pid_t pid = start_ready(url, token);
     struct rest admin = {url, token};
     make_asked(&admin, "/v1/sweeps", "sobol", 1);
-    REPLY_AUTO first = ask(&admin, "a", 1000, 5000);
+    REPLY_AUTO first = ask(&admin, "a", 1000, 60000);
     ck_assert_int_eq(reply_int(&first, "items.0.number"), 0);
-    REPLY_AUTO second = ask(&admin, "b", 1000, 30000); /* all trials are under way: it waits */
+    REPLY_AUTO second = ask(&admin, "b", 1000, 60000); /* all trials are under way: it waits */
     ck_assert_int_eq(reply_int(&second, "items.0.number"), 0);
     ck_assert_int_eq(reply_int(&second, "items.0.attempt"), 2);
     ck_assert(
@@ -342,10 +342,10 @@ START_TEST(test_client_lease)
     REPLY_AUTO late = tell(&admin, "b", 0);
     ck_status(late, 200);
     ck_assert_str_eq(reply_str(&late, "state"), "completed");
-    REPLY_AUTO over = ask(&admin, "c", 1000, 30000);
+    REPLY_AUTO over = ask(&admin, "c", 1000, 60000);
     ck_assert(json_is_true(reply_get(&over, "done")));
     (void)kill(pid, SIGTERM);
-    ck_ends(pid, 10000, 0);
+    ck_ends(pid, 0);
 }
 END_TEST
 
@@ -416,7 +416,7 @@ START_TEST(test_two_servers)
     ck_assert_int_eq(reply_int(&sweep, "counts.total"), CROWD_TRIALS);
     for (size_t i = 0; i < AS_ARRAY_LEN(pids); i++) {
         (void)kill(pids[i], SIGTERM);
-        ck_ends(pids[i], 10000, 0);
+        ck_ends(pids[i], 0);
     }
 }
 END_TEST
@@ -425,7 +425,7 @@ END_TEST
 static void wait_readyz(const char *url, int want)
 {
     struct rest nobody = {url, NULL};
-    int64_t until = clock_mono_ns() + 30 * NS_PER_S;
+    int64_t until = clock_mono_ns() + PATIENCE_MS * NS_PER_MS;
     int status = 0;
     while (status != want && clock_mono_ns() < until) {
         REPLY_AUTO r = rest_call(&nobody, "GET", "/readyz", NULL);
@@ -454,7 +454,7 @@ START_TEST(test_database_restart)
     REPLY_AUTO back = rest_call(&admin, "GET", "/v1/sweeps", NULL);
     ck_status(back, 200);
     (void)kill(pid, SIGTERM);
-    ck_ends(pid, 10000, 0);
+    ck_ends(pid, 0);
 }
 
 END_TEST
@@ -477,7 +477,7 @@ START_TEST(test_database_comes_late)
     REPLY_AUTO r = rest_call(&admin, "GET", "/v1/sweeps", NULL);
     ck_status(r, 200);
     (void)kill(pid, SIGTERM);
-    ck_ends(pid, 10000, 0);
+    ck_ends(pid, 0);
 }
 
 END_TEST
@@ -489,7 +489,6 @@ Suite *test_suite(void)
     (void)curl_global_init(CURL_GLOBAL_ALL);
     (void)setenv("CK_FORK", "no", 1); /* who started the cluster is who may stop it */
     pg_fixture_start();
-    tcase_set_timeout(tc, 120);
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, test_exit_codes);
     tcase_add_test(tc, test_port_taken);

@@ -202,7 +202,6 @@ Suite *test_suite(void)
 {
     Suite *s = suite_create("api_auth");
     TCase *tc = tcase_create("auth");
-    tcase_set_timeout(tc, 120);
     tcase_add_unchecked_fixture(tc, fixture_start, fixture_stop);
     tcase_add_test(tc, test_without_token);
     tcase_add_test(tc, test_with_bad_tokens);

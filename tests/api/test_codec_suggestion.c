@@ -331,9 +331,15 @@ START_TEST(test_importance)
     ck_assert(json_real_value(json_object_get(second, "top")) == 0.25);
     ck_assert(json_is_true(json_object_get(second, "conditional")));
     ck_assert_str_eq(json_string_value(json_object_get(full, "metric")), "loss");
-    r = (struct importance_row){
-        .metric = "loss", .trials = 1, .method = "sobol", .r2 = NAN, .reason = "too few"};
+    ck_assert(json_is_false(json_object_get(full, "stale")));
+    r = (struct importance_row){.metric = "loss",
+                                .trials = 1,
+                                .is_stale = true,
+                                .method = "sobol",
+                                .r2 = NAN,
+                                .reason = "too few"};
     JSON_AUTO none = ck_schema("Importance", importance_encode(&r));
+    ck_assert(json_is_true(json_object_get(none, "stale")));
     ck_assert(json_is_null(json_object_get(none, "r2")));
     ck_assert_str_eq(json_string_value(json_object_get(none, "reason")), "too few");
 }

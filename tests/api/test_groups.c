@@ -38,12 +38,19 @@ static void make_train(const char *limits)
     ck_assert_int_eq(reply_int(&sweep, "document.resources.group"), 6);
 }
 
-static struct reply claim_with(long long epoch, const char *id, const char *more)
+static struct reply claim_as_runner(const char *name, long long epoch, const char *id,
+                                    const char *more)
 {
     struct rest to = as_runner();
-    char body[400];
+    char body[400], path[60];
     (void)snprintf(body, sizeof body, "{\"epoch\":%lld,\"claim_id\":\"%s\"%s}", epoch, id, more);
-    return rest_call(&to, "POST", "/v1/runners/r/claim", body);
+    (void)snprintf(path, sizeof path, "/v1/runners/%s/claim", name);
+    return rest_call(&to, "POST", path, body);
+}
+
+static struct reply claim_with(long long epoch, const char *id, const char *more)
+{
+    return claim_as_runner("r", epoch, id, more);
 }
 
 struct waiting {
@@ -55,7 +62,7 @@ static void *run_refill(void *arg)
 {
     struct waiting *w = arg;
     w->reply = claim_with(w->epoch, "fit",
-                          ",\"fit\":{\"group\":\"grouped.g0.1\",\"members\":2},\"wait_ms\":30000");
+                          ",\"fit\":{\"group\":\"grouped.g0.1\",\"members\":2},\"wait_ms\":60000");
     return NULL;
 }
 
@@ -97,6 +104,56 @@ START_TEST(test_a_group_and_its_refill)
     REPLY_AUTO trial = rest_call(&viewer, "GET", "/v1/sweeps/grouped/trials/1", NULL);
     ck_assert_str_eq(reply_str(&trial, "group"), "grouped.g0.1");
     ck_assert_str_eq(reply_str(&trial, "attempts.0.group"), "grouped.g0.1");
+    drop_sweep("grouped");
+}
+END_TEST
+
+static void *run_beside(void *arg)
+{
+    struct waiting *w = arg;
+    w->reply = claim_as_runner("learner", w->epoch, "beside",
+                               ",\"ending\":[{\"sweep\":\"learns\",\"number\":0,\"attempt\":1}],"
+                               "\"wait_ms\":60000");
+    return NULL;
+}
+
+/* A claim beside the end of a trial: where the method learns it is answered when that has come, and
+ * with a suggestion that knows it. */
+START_TEST(test_a_claim_that_awaits_a_result)
+{
+    struct rest user = as_user(), runner = as_runner(), viewer = as_viewer();
+    REPLY_AUTO sweep = rest_call(
+        &user, "POST", "/v1/sweeps",
+        "{\"name\":\"learns\",\"metric\":{\"name\":\"loss\",\"goal\":\"minimize\"},\"parameters\":{"
+        "\"x\":{\"type\":\"float\",\"min\":0,\"max\":1}},\"search\":{\"method\":\"gp\"},\"limits\":"
+        "{"
+        "\"max_trials\":5},\"trial\":{\"command\":[\"true\",\"${x}\"]}}");
+    ck_status(sweep, 201);
+    long long epoch = make_runner("learner", 1);
+    REPLY_AUTO got = claim_as_runner("learner", epoch, "first", ",\"wait_ms\":60000");
+    ck_assert_uint_eq(json_array_size(reply_get(&got, "trials")), 1);
+    REPLY_AUTO none = claim_as_runner(
+        "learner", epoch, "none",
+        ",\"ending\":[{\"sweep\":\"learns\",\"number\":0,\"attempt\":1}],\"wait_ms\":0");
+    ck_status(none, 200);
+    ck_assert(json_is_true(reply_get(&none, "pending")));
+    struct waiting w = {.epoch = epoch};
+    pthread_t thread;
+    ck_assert_int_eq(pthread_create(&thread, NULL, run_beside, &w), 0);
+    clock_sleep_ms(300); /* parked by now, as above */
+    REPLY_AUTO loss =
+        rest_call(&runner, "POST", "/v1/sweeps/learns/trials/0/attempts/1/measurements",
+                  "{\"items\":[{\"step\":1,\"metrics\":{\"loss\":1}}]}");
+    ck_status(loss, 200);
+    REPLY_AUTO end = rest_call(&runner, "POST", "/v1/sweeps/learns/trials/0/attempts/1/complete",
+                               "{\"outcome\":\"completed\"}");
+    ck_status(end, 200);
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    ck_status(w.reply, 200);
+    ck_assert_int_eq(reply_int(&w.reply, "trials.0.number"), 1);
+    reply_done(&w.reply);
+    REPLY_AUTO trial = rest_call(&viewer, "GET", "/v1/sweeps/learns/trials/1", NULL);
+    ck_assert_int_eq(reply_int(&trial, "seen"), 1);
 }
 END_TEST
 
@@ -104,9 +161,9 @@ Suite *test_suite(void)
 {
     Suite *s = suite_create("api_groups");
     TCase *tc = tcase_create("groups");
-    tcase_set_timeout(tc, 60);
     tcase_add_unchecked_fixture(tc, fixture_start, fixture_stop);
     tcase_add_test(tc, test_a_group_and_its_refill);
+    tcase_add_test(tc, test_a_claim_that_awaits_a_result);
     suite_add_tcase(s, tc);
     return s;
 }

@@ -569,7 +569,6 @@ Suite *test_suite(void)
 {
     Suite *s = suite_create("api_server");
     TCase *tc = tcase_create("routes");
-    tcase_set_timeout(tc, 120);
     tcase_add_unchecked_fixture(tc, fixture_start, fixture_stop);
     tcase_add_test(tc, test_service);
     tcase_add_test(tc, test_sweep_life);

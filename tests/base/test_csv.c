@@ -224,7 +224,6 @@ Suite *test_suite(void)
 {
     Suite *s = suite_create("csv");
     TCase *t = tcase_create("csv");
-    tcase_set_timeout(t, 60);
     tcase_add_test(t, plain_table);
     tcase_add_test(t, quotes_and_mark);
     tcase_add_test(t, header_detection);

@@ -350,6 +350,41 @@ START_TEST(decoded_bytes)
 }
 END_TEST
 
+/* From the files and from the decoded copy; what is not all bytes, or no image, stays float. */
+START_TEST(images_as_bytes)
+{
+    AS_AUTO(dataset_info_done) struct dataset_info info = {0};
+    char copy[80];
+    (void)snprintf(copy, sizeof copy, "%s/copy", dir);
+    put(x_path, idx_x, sizeof idx_x);
+    put(y_path, idx_y, sizeof idx_y);
+    ck_ok(inspect(&pair, DATASET_IDX, NULL, NULL, &info), err);
+    struct dataset_paths with = pair;
+    with.decoded = copy;
+    for (int from_copy = 0; from_copy < 2; from_copy++) {
+        AS_AUTO(dataset_done) struct dataset d = {0};
+        ck_ok(dataset_load_bytes(&with, &info, &d, &err), err);
+        ck_assert_ptr_null(d.x);
+        ck_assert_mem_eq(d.bytes, ((unsigned char[]){9, 8, 7, 6, 5, 4}), 6);
+        ck_assert_mem_eq(d.labels, ((int32_t[]){1, 0, 1}), 3 * sizeof(int32_t));
+        if (from_copy == 0)
+            ck_assert_int_eq(unlink(x_path), 0);
+    }
+    for (int image = 0; image < 2; image++) {
+        AS_AUTO(dataset_info_done) struct dataset_info other = {0};
+        AS_AUTO(dataset_done) struct dataset d = {0};
+        float x[6] = {0, 1, 2, 3, 4, image ? 4.5f : 255};
+        int64_t y[3] = {0, 1, 0};
+        ck_ok(npy_write(x_path, NPY_F4, (size_t[]){3, 2, 1}, image ? 3 : 2, x, &err), err);
+        ck_ok(npy_write(y_path, NPY_I8, (size_t[]){3}, 1, y, &err), err);
+        ck_ok(inspect(&pair, DATASET_NPY, NULL, NULL, &other), err);
+        ck_ok(dataset_load_bytes(&pair, &other, &d, &err), err);
+        ck_assert_ptr_null(d.bytes);
+        ck_assert_mem_eq(d.x, x, sizeof x);
+    }
+}
+END_TEST
+
 START_TEST(idx_types)
 {
     static const unsigned char ints[] = {0, 0, 0x0b, 2,    0, 0, 0, 2, 0, 0,
@@ -439,7 +474,7 @@ START_TEST(out_of_memory)
         as_mem_fail_nth(n);
         as_status st = inspect(&pair, DATASET_IDX, NULL, NULL, &info);
         if (st == AS_OK)
-            st = dataset_load(&pair, &info, &d, &err);
+            st = dataset_load_bytes(&pair, &info, &d, &err);
         as_mem_fail_nth(0);
         ck_assert(st == AS_OK || st == AS_E_NOMEM);
         dataset_done(&d);
@@ -462,6 +497,7 @@ Suite *test_suite(void)
     tcase_add_test(t, safetensors);
     tcase_add_test(t, idx);
     tcase_add_test(t, decoded_bytes);
+    tcase_add_test(t, images_as_bytes);
     tcase_add_test(t, idx_types);
     tcase_add_test(t, idx_damaged);
     tcase_add_test(t, cifar);

@@ -39,6 +39,30 @@ END_TEST
 
 /* 10^5 draws: the mean of a uniform has deviation 9.1e-4, of a normal 3.2e-3; bounds are 6 sigma,
  * so a false alarm has probability under 1e-8, and the seed is fixed anyway. */
+/* From any place in a block, in pieces of any length. */
+START_TEST(many_are_the_same_as_each)
+{
+    for (size_t before = 0; before < 9; before++) {
+        for (size_t n = 0; n < 70; n += n < 20 ? 1 : 7) {
+            struct rng a, b;
+            uint64_t many[70];
+            double normal[70];
+            rng_init(&a, 7, 1);
+            rng_init(&b, 7, 1);
+            for (size_t i = 0; i < before; i++)
+                ck_assert_uint_eq(rng_u32(&a), rng_u32(&b));
+            rng_fill(&a, many, n);
+            for (size_t i = 0; i < n; i++)
+                ck_assert_uint_eq(many[i], rng_u64(&b));
+            rng_normals(&a, normal, n);
+            for (size_t i = 0; i < n; i++)
+                ck_assert(normal[i] == rng_normal(&b));
+            ck_assert_uint_eq(rng_u32(&a), rng_u32(&b));
+        }
+    }
+}
+END_TEST
+
 START_TEST(moments)
 {
     struct rng r;
@@ -66,6 +90,7 @@ Suite *test_suite(void)
     TCase *t = tcase_create("rng");
     tcase_add_test(t, known_answers);
     tcase_add_test(t, streams_replay_and_differ);
+    tcase_add_test(t, many_are_the_same_as_each);
     tcase_add_test(t, moments);
     suite_add_tcase(s, t);
     return s;

@@ -65,6 +65,59 @@ START_TEST(round_trip)
 }
 END_TEST
 
+/* A file of ours with any one bit turned over is refused, or has no checksum any more (a flip in
+ * that word), which whoever asks for one sees. */
+START_TEST(damage_is_seen)
+{
+    char dir[] = "/tmp/assay-st-XXXXXX";
+    ck_assert_ptr_nonnull(mkdtemp(dir));
+    AS_AUTO(as_freep) char *path = file_join(dir, "a.safetensors");
+    AS_AUTO(as_freep) char *bytes = NULL;
+    float w[6] = {1, 2, 3, 4, 5, 6};
+    size_t len = 0, refused = 0;
+    const struct safetensors_tensor tensor = {
+        .name = "w", .type = SAFETENSORS_F32, .n_dims = 2, .shape = {2, 3}, .data = w};
+    JSON_AUTO meta = json_pack("{s:s}", "report", "{\"" SAFETENSORS_CHECKSUM "\":\"00000000\"}");
+    ck_ok(safetensors_write(path, meta, &tensor, 1, &err), err);
+    ck_ok(file_read(path, 4096, &bytes, &len, &err), err);
+    for (size_t bit = 0; bit < 8 * len; bit++) {
+        struct safetensors *s = NULL;
+        char *copy = as_calloc(len, 1);
+        memcpy(copy, bytes, len);
+        copy[bit / 8] ^= (char)(1 << bit % 8);
+        as_status st = safetensors_parse(copy, len, &s, &err);
+        ck_assert_msg(st != AS_OK || !safetensors_metadata(s, SAFETENSORS_CHECKSUM), "bit %zu",
+                      bit);
+        refused += st != AS_OK;
+        safetensors_free(s);
+    }
+    ck_assert_uint_ge(refused, 8 * (len - strlen(SAFETENSORS_CHECKSUM)));
+    bytes[len - 1] ^= 4;
+    ck_ok(file_replace(path, bytes, len, 0644, &err), err);
+    struct safetensors *s = NULL;
+    ck_fails(safetensors_read(path, 4096, &s, &err), AS_E_INVAL, err,
+             "a.safetensors: the file is damaged: its content has the CRC-32C ");
+    ck_ok(file_remove_tree(dir, &err), err);
+}
+END_TEST
+
+START_TEST(checksums_of_others)
+{
+    static const char *const values[] = {"", "0000000", "000000000", "zzzzzzzz", "00000000"};
+    char header[200];
+    for (size_t i = 0; i < AS_ARRAY_LEN(values); i++) {
+        (void)snprintf(header, sizeof header, "{\"__metadata__\":{\"%s\":\"%s\"}}",
+                       SAFETENSORS_CHECKSUM, values[i]);
+        ck_fails(parse(header, 0), AS_E_INVAL, err, "damaged");
+    }
+    ck_fails(parse("{\"__metadata__\":{\"" SAFETENSORS_CHECKSUM "\" : \"00000000\"}}", 0),
+             AS_E_INVAL, err, "damaged"); /* not as it is written here */
+    JSON_AUTO meta = json_pack("{s:s}", SAFETENSORS_CHECKSUM, "00000000");
+    ck_fails(safetensors_write("/nonexistent/a", meta, NULL, 0, &err), AS_E_INVAL, err,
+             SAFETENSORS_CHECKSUM);
+}
+END_TEST
+
 #define T(dtype, shape, from, to)                                                                  \
     "{\"dtype\":\"" dtype "\",\"shape\":" shape ",\"data_offsets\":[" from "," to "]}"
 
@@ -130,6 +183,8 @@ Suite *test_suite(void)
     Suite *s = suite_create("safetensors");
     TCase *t = tcase_create("safetensors");
     tcase_add_test(t, round_trip);
+    tcase_add_test(t, damage_is_seen);
+    tcase_add_test(t, checksums_of_others);
     tcase_add_test(t, reference_layout);
     tcase_add_test(t, bad_offsets);
     tcase_add_test(t, bad_headers);

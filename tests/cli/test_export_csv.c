@@ -11,7 +11,8 @@ START_TEST(rows)
         "[{\"number\":0,\"state\":\"completed\",\"value\":-0.1,\"attempt\":1,\"restarts\":0,"
         "\"params\":{\"lr\":1e-05,\"opt\":\"=cmd\"},\"metrics\":{\"loss\":0.25,\"big\":"
         "\"Infinity\"},"
-        "\"runner\":\"local-1\",\"reason\":null,\"created_at\":\"t0\"},"
+        "\"runner\":\"local-1\",\"reason\":null,\"created_at\":\"t0\",\"shape\":\"mlp 4-2, adam\","
+        "\"group\":\"s.g0.1\"},"
         "{\"number\":1,\"state\":\"failed\",\"value\":\"NaN\",\"attempt\":2,\"restarts\":1,"
         "\"params\":{\"lr\":-2,\"width\":64},\"metrics\":{},\"reason\":\"exit 3, \\\"bad\\\"\"}]";
     struct as_err err = {0};
@@ -25,9 +26,10 @@ START_TEST(rows)
         str_cstr(&b),
         "number,state,value,attempt,restarts,param.width,param.lr,param.opt,metric.loss,metric.big,"
         "runner,reason,created_at,started_at,finished_at,client,origin,feasible,index,seen,"
-        "finish_seq\n"
-        "0,completed,-0.1,1,0,,1e-05,'=cmd,0.25,Infinity,local-1,,t0,,,,,,,,\n"
-        "1,failed,NaN,2,1,64,-2,,,,,\"exit 3, \"\"bad\"\"\",,,,,,,,,\n");
+        "finish_seq,shape,group\n"
+        "0,completed,-0.1,1,0,,1e-05,'=cmd,0.25,Infinity,local-1,,t0,,,,,,,,,\"mlp 4-2, "
+        "adam\",s.g0.1\n"
+        "1,failed,NaN,2,1,64,-2,,,,,\"exit 3, \"\"bad\"\"\",,,,,,,,,,,\n");
     str_done(&b);
 }
 END_TEST
@@ -38,9 +40,10 @@ START_TEST(nothing)
     struct str b = {0};
     JSON_AUTO items = json_array();
     ck_ok(export_csv(NULL, items, &b, &err), err);
-    ck_assert_str_eq(str_cstr(&b),
-                     "number,state,value,attempt,restarts,runner,reason,created_at,"
-                     "started_at,finished_at,client,origin,feasible,index,seen,finish_seq\n");
+    ck_assert_str_eq(
+        str_cstr(&b),
+        "number,state,value,attempt,restarts,runner,reason,created_at,"
+        "started_at,finished_at,client,origin,feasible,index,seen,finish_seq,shape,group\n");
     str_done(&b);
 }
 END_TEST

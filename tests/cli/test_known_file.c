@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "cli/export_csv.h"
 #include "tests/check_main.h"
 
 static json_t *parse(const char *text)
@@ -63,6 +64,25 @@ START_TEST(a_table)
     check_body(&f, 2,
                "{\"params\":{\"lr\":0.1,\"width\":64,\"opt\":\"adamw\",\"nest\":true,\"epochs\":27"
                "},\"state\":\"failed\",\"reason\":\"out, of memory\"}");
+    known_file_done(&f);
+}
+END_TEST
+
+/* What `export --csv` writes is read back: each of its columns is used or passed over. */
+START_TEST(an_export_comes_back)
+{
+    struct as_err err = {0};
+    struct known_file f = {0};
+    AS_AUTO(str_done) struct str table = {0};
+    JSON_AUTO s = sweep();
+    JSON_AUTO items =
+        json_pack("[{s:i, s:s, s:{s:f, s:i, s:s, s:b}, s:{s:f, s:f}, s:s, s:s}]", "number", 3,
+                  "state", "completed", "params", "lr", 0.5, "width", 20, "opt", "adamw", "nest", 0,
+                  "metrics", "ms", 3.0, "loss", 0.25, "shape", "mlp 4-2", "group", "s.g0.1");
+    ck_assert_ptr_nonnull(items);
+    ck_ok(export_csv(s, items, &table, &err), err);
+    ck_ok(read_text("e.csv", str_cstr(&table), &f, &err), err);
+    ck_assert_uint_eq(f.n, 1);
     known_file_done(&f);
 }
 END_TEST
@@ -158,6 +178,7 @@ Suite *test_suite(void)
     Suite *s = suite_create("known_file");
     TCase *t = tcase_create("known_file");
     tcase_add_test(t, a_table);
+    tcase_add_test(t, an_export_comes_back);
     tcase_add_test(t, configurations_alone_are_enqueued);
     tcase_add_test(t, errors_have_a_place);
     tcase_add_test(t, an_export);

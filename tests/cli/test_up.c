@@ -97,7 +97,7 @@ START_TEST(supervision)
     ck_ok(supervisor_start(s, a, &err), err);
     ck_ok(supervisor_start(s, b, &err), err);
     while (supervisor_deaths(s, a) < 2)
-        ck_assert(supervisor_wait(s, 5000));
+        ck_assert(supervisor_wait(s, PATIENCE_MS));
     ck_assert_int_eq(WEXITSTATUS(supervisor_last_status(s, a)), 3);
     ck_assert(supervisor_running(s, b));
     for (AS_AUTO(as_freep) char *text = NULL; !text || !strstr(text, "up");) {
@@ -126,13 +126,13 @@ START_TEST(commands)
     const char *const slow[] = {"/bin/sleep", "100", NULL};
     struct up_child_spec spec = {
         .argv = good, .log_path = log, .input = "hello\n", .death_signal = SIGKILL};
-    ck_ok(supervisor_run(s, "cat", &spec, 5000, &err), err);
+    ck_ok(supervisor_run(s, "cat", &spec, PATIENCE_MS, &err), err);
     AS_AUTO(as_freep) char *text = supervisor_log_end(log);
     ck_assert_str_eq(text, "hello");
     spec.argv = bad;
-    ck_fails(supervisor_run(s, "bad", &spec, 5000, &err), AS_E_IO, err, "code 4");
+    ck_fails(supervisor_run(s, "bad", &spec, PATIENCE_MS, &err), AS_E_IO, err, "code 4");
     spec.argv = none;
-    ck_fails(supervisor_run(s, "none", &spec, 5000, &err), AS_E_IO, err, "code 127");
+    ck_fails(supervisor_run(s, "none", &spec, PATIENCE_MS, &err), AS_E_IO, err, "code 127");
     spec.argv = slow;
     ck_fails(supervisor_run(s, "slow", &spec, 50, &err), AS_E_TIMEOUT, err, "slow");
 }
@@ -260,7 +260,6 @@ Suite *test_suite(void)
 {
     Suite *s = suite_create("up");
     TCase *t = tcase_create("up");
-    tcase_set_timeout(t, 60);
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, numbers);
     tcase_add_test(t, folder);

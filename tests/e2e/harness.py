@@ -20,6 +20,10 @@ SOURCE = os.environ["ASSAY_SOURCE_ROOT"]
 BUILD = os.environ["ASSAY_BUILD_ROOT"]
 ASSAY = os.path.join(BUILD, "cli", "assay")
 ENDED = ("completed", "failed", "cancelled")
+# How long to wait for what must come: no bound on speed, it only ends a hang.
+PATIENCE_S = 240
+# Of runners and clients whose loss is not what a test is about: nobody is lost because a machine is slow.
+LONG_LEASE = ["--lease", "10m", "--heartbeat", "3s"]
 
 
 def skip(why):
@@ -38,7 +42,7 @@ class Problem(Exception):
 class Assay:
     """One running installation. Use as a context manager."""
 
-    def __init__(self, runners=2, slots=1, args=()):
+    def __init__(self, runners=2, slots=1, args=LONG_LEASE):
         if not glob.glob("/usr/lib/postgresql/*/bin/initdb") and not shutil.which("initdb"):
             skip("PostgreSQL's server programs are not installed")
         self.data = tempfile.mkdtemp(prefix="assay-e2e-", dir="/var/tmp")
@@ -73,7 +77,7 @@ class Assay:
         with open(self.log_path, "ab") as log:
             self.up = subprocess.Popen([ASSAY, "up", "--data", self.data, "--port", "0", "--ready-file", ready,
                                         *self.args], stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=SOURCE)
-        self.wait(lambda: os.path.exists(ready), 60, "assay up to be ready")
+        self.wait(lambda: os.path.exists(ready), "assay up to be ready")
         info = json.load(open(ready))
         self.url = info["url"].rstrip("/")
         self.token = open(info["admin_token_file"]).read().strip()
@@ -83,14 +87,14 @@ class Assay:
         if self.up and self.up.poll() is None:
             self.up.send_signal(signal.SIGTERM)
             try:
-                self.up.wait(30)
+                self.up.wait(PATIENCE_S)
             except subprocess.TimeoutExpired:
                 self.up.kill()
                 self.up.wait()
 
-    def wait(self, condition, seconds, what):
+    def wait(self, condition, what):
         """Poll until condition() is true; its value is returned."""
-        deadline = time.monotonic() + seconds
+        deadline = time.monotonic() + PATIENCE_S
         while time.monotonic() < deadline:
             with contextlib.suppress(urllib.error.URLError, ConnectionError, TimeoutError, Problem):
                 value = condition()
@@ -99,7 +103,7 @@ class Assay:
             if self.up.poll() is not None:
                 raise AssertionError(f"assay up ended with {self.up.returncode} while waiting for {what}")
             time.sleep(0.05)
-        raise AssertionError(f"waited {seconds} s for {what}")
+        raise AssertionError(f"waited {PATIENCE_S} s for {what}")
 
     def call(self, method, path, body=None, token=None, raw=None, headers=None):
         """One request; JSON in and out. Raises Problem for other than 2xx."""
@@ -113,7 +117,7 @@ class Assay:
         all_headers.update(headers or {})
         request = urllib.request.Request(self.url + path, data=data, method=method, headers=all_headers)
         try:
-            with urllib.request.urlopen(request, timeout=30) as answer:
+            with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:
                 text = answer.read()
                 is_json = answer.headers.get_content_type() == "application/json"
                 return json.loads(text) if text and is_json else text
@@ -127,7 +131,7 @@ class Assay:
 
     def cli(self, *args, check=True, **kw):
         """Run the CLI; returns CompletedProcess with text output."""
-        done = subprocess.run([ASSAY, *args], capture_output=True, text=True, env=self.env, timeout=300,
+        done = subprocess.run([ASSAY, *args], capture_output=True, text=True, env=self.env, timeout=PATIENCE_S,
                               cwd=kw.pop("cwd", SOURCE), **kw)
         if check and done.returncode != 0:
             raise AssertionError(f"assay {' '.join(args)}: exit {done.returncode}\n{done.stdout}\n{done.stderr}")
@@ -166,8 +170,8 @@ class Assay:
             if not cursor:
                 return items
 
-    def wait_ended(self, sweep, seconds=120):
-        return self.wait(lambda: (s := self.sweep(sweep))["state"] in ENDED and s, seconds, f"{sweep} to end")
+    def wait_ended(self, sweep):
+        return self.wait(lambda: (s := self.sweep(sweep))["state"] in ENDED and s, f"{sweep} to end")
 
     def check_exact(self, sweep, planned):
         """The promise: exactly `planned` trials, each number once, each ended once, sums that agree."""

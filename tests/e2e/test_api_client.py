@@ -11,7 +11,7 @@ import urllib.request
 import uuid
 
 from contract import Contract
-from harness import Assay
+from harness import PATIENCE_S, Assay
 
 class Client:
     """One method for each operationId, made from the document."""
@@ -48,7 +48,7 @@ class Client:
             data = body if isinstance(body, bytes) else json.dumps(body).encode()
         url = self.url + path + ("?" + urllib.parse.urlencode(query) if query else "")
         try:
-            answer = urllib.request.urlopen(urllib.request.Request(url, data, headers, method=op.method), timeout=30)
+            answer = urllib.request.urlopen(urllib.request.Request(url, data, headers, method=op.method), timeout=PATIENCE_S)
         except urllib.error.HTTPError as e:
             answer = e
         with answer:
@@ -83,7 +83,7 @@ def sweeps_and_trials(c):
 
 def runner_protocol(c, sweep):
     r = c.registerRunner({"name": "by-hand", "slots": 2, "gpus": ["0", "1"]})
-    claim = {"epoch": r["epoch"], "claim_id": "one", "max_trials": 2, "gpus": 2, "wait_ms": 10000}
+    claim = {"epoch": r["epoch"], "claim_id": "one", "max_trials": 2, "gpus": 2, "wait_ms": 60000}
     got = c.claimTrials(claim, runner="by-hand")["trials"]
     assert len(got) >= 1 and all(t["attempt"] == 1 for t in got), got
     again = c.claimTrials(claim, runner="by-hand")["trials"]
@@ -226,7 +226,7 @@ def main():
         c.revokeToken(token=viewer["id"])
         c.listSweeps(bearer=viewer["token"], expect=401)
         c.changeSweep({"state": "cancelled"}, sweep=sweep)
-        assay.wait_ended(sweep, 30)
+        assay.wait_ended(sweep)
         c.deleteSweep(sweep=sweep)
         c.getSweep(sweep=sweep, expect=404)
         missing = set(c.operations) - c.called

@@ -13,20 +13,21 @@ import threading
 import time
 import urllib.parse
 
-from harness import Assay
+from harness import PATIENCE_S, Assay
 
 IDLE = 1000
 VANISHING = 500
+SLACK = 16  # descriptors that come as they are needed: assayd has up to 11 connections to its database
 
 
 class Raw:
     """One connection. Use as a context manager."""
 
-    def __init__(self, assay, timeout=30):
+    def __init__(self, assay):
         where = urllib.parse.urlsplit(assay.url)
         self.host = where.netloc
         self.token = assay.token
-        self.s = socket.create_connection((where.hostname, where.port), timeout)
+        self.s = socket.create_connection((where.hostname, where.port), PATIENCE_S)
 
     def __enter__(self):
         return self
@@ -90,10 +91,6 @@ class Memory:
         grown = self.kib() - self.before
         print(f"{what}: {grown:+} KiB")
         return grown if self.is_judged else 0
-
-    def check(self, most_kib, what):
-        grown = self.grown(what)
-        assert grown < most_kib, f"{what}: {grown} KiB"
 
 
 def smuggling(assay):
@@ -166,21 +163,20 @@ def half_closed(assay):
 def slow(assay, why):
     """A head that never ends is cut, however busy its connection looks, and so is half a body. Appends to `why`."""
     try:
-        with Raw(assay, 60) as r:
-            start = time.monotonic()
+        with Raw(assay) as r:
+            is_cut, until = False, time.monotonic() + PATIENCE_S
             r.s.sendall(b"GET /healthz HTTP/1.1\r\n")
             r.s.settimeout(0.5)
-            for _ in range(100):
+            while not is_cut and time.monotonic() < until:
                 try:
                     r.s.sendall(b"x")
-                    if not r.s.recv(1):
-                        break
+                    is_cut = not r.s.recv(1)
                 except socket.timeout:
                     continue
                 except ConnectionError:
-                    break
-            assert time.monotonic() - start < 40, "a head of one byte each half second was not cut"
-        with Raw(assay, 60) as r:
+                    is_cut = True
+            assert is_cut, "a head of one byte each half second was not cut"
+        with Raw(assay) as r:
             r.send(r.head("POST", "/v1/sweeps", "Content-Type: application/json", "Content-Length: 100") + b"{}")
             r.s.shutdown(socket.SHUT_WR)
             assert b" 201 " not in r.rest()
@@ -193,10 +189,10 @@ def idle_connections(assay, pid):
     with contextlib.ExitStack() as stack:
         for _ in range(IDLE):
             stack.enter_context(Raw(assay))
-        assay.wait(lambda: fds(pid) >= before + IDLE - 20, 20, "the server to take them all")
+        assay.wait(lambda: fds(pid) >= before + IDLE - SLACK, "the server to take them all")
         assert assay.call("GET", "/v1/sweeps") is not None
         pipelines(assay)
-    assay.wait(lambda: fds(pid) <= before + 10, 20, f"the descriptors to be given back ({before})")
+    assay.wait(lambda: fds(pid) <= before + SLACK, f"the descriptors to be given back ({before})")
 
 
 def vanishing_claims(assay, pid):
@@ -220,14 +216,14 @@ def vanishing_claims(assay, pid):
     before = fds(pid)
     for _ in range(2):
         round_of(VANISHING)
-    given_back = lambda: fds(pid) <= before + 5
-    assay.wait(given_back, 20, "the descriptors of vanished claims to be given back")
+    given_back = lambda: fds(pid) <= before + SLACK
+    assay.wait(given_back, "the descriptors of vanished claims to be given back")
 
     def grown():
         memory = Memory(pid)
         for _ in range(8):
             round_of(VANISHING)
-        assay.wait(given_back, 20, "the descriptors of vanished claims to be given back")
+        assay.wait(given_back, "the descriptors of vanished claims to be given back")
         return memory.grown(f"{8 * VANISHING} claims that vanished")
 
     # What leaks does so each time, 40 MiB and more; the allocator's own growth, as much, happens now and then.
@@ -254,10 +250,14 @@ def slow_readers(assay, pid):
             with concurrent.futures.ThreadPoolExecutor(8) as pool:
                 list(pool.map(one, range(n)))
 
+        def grown():
+            memory = Memory(pid)
+            make(120)
+            return memory.grown("20 readers that do not read 2,400 events")
+
         make(30)
-        memory = Memory(pid)
-        make(120)
-        memory.check(8 * 1024, "20 readers that do not read 2,400 events")
+        # What each event costs, it costs each time; see vanishing_claims().
+        assert any(grown() < 8 * 1024 for _ in range(4)), "every 2,400 events took memory"
         reader = readers[0]  # and when it reads again, it gets all of them
         text, want = b"", assay.call("GET", "/v1/sweeps?page_size=1")["items"][0]["id"].encode()
         while want not in text:

@@ -11,7 +11,7 @@ import threading
 import time
 import urllib.request
 
-from harness import Assay, Problem
+from harness import PATIENCE_S, Assay, Problem
 
 DOC = {"name": "many", "metric": {"name": "loss", "goal": "minimize"},
        "parameters": {"x": {"type": "float", "min": 0, "max": 1}}, "search": {"method": "random", "seed": 5},
@@ -95,7 +95,7 @@ def sorting(assay):
             assay.call("PATCH", f"/v1/sweeps/{other['id']}", {"state": "cancelled"})
     got = []
     while len(got) < 24:
-        claim = {"epoch": epoch, "claim_id": f"c{len(got)}", "max_trials": 24 - len(got), "gpus": 64, "wait_ms": 5000}
+        claim = {"epoch": epoch, "claim_id": f"c{len(got)}", "max_trials": 24 - len(got), "gpus": 64, "wait_ms": 60000}
         got += assay.call("POST", "/v1/runners/sorter/claim", claim)["trials"]
     values = [1.5, 1.5, -0.0, 0.0, "NaN", "Infinity", "-Infinity", None, 1e-300, -1e300, 1.5, "NaN", 0.1, 0.1 + 1e-17, None, 5e-324,
               1 / 3, 1 / 3 + 1e-16, 2, 2, 2, 7, "Infinity", -3]
@@ -178,7 +178,7 @@ def check_histogram(name, samples):
 
 def metrics(assay):
     request = urllib.request.Request(assay.url + "/metrics", headers={"Authorization": f"Bearer {assay.token}"})
-    with urllib.request.urlopen(request) as answer:
+    with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:
         assert answer.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
         families = parse_metrics(answer.read().decode())
     states = {name: {re.fullmatch(r'state="(\w+)"', s[1])[1]: s[2] for s in families[name][1]}

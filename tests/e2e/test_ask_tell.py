@@ -16,7 +16,7 @@ import tempfile
 import threading
 import time
 
-from harness import ASSAY, SOURCE, Assay, Problem
+from harness import ASSAY, PATIENCE_S, SOURCE, Assay, Problem
 
 EXAMPLES = os.path.join(SOURCE, "examples", "ask-tell")
 PLANE = """
@@ -71,7 +71,7 @@ def loop(assay, program, sweep, name):
 
 
 def finish(process, name):
-    out, _ = process.communicate(timeout=180)
+    out, _ = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0, (name, process.returncode, out)
 
 
@@ -84,7 +84,7 @@ def check_examples(assay):
         sweep = create(assay, os.path.join(EXAMPLES, "sweep.yaml"), "--name", f"loop-{name}")
         # Two side by side; the first is killed in the middle of things and started again under its name.
         first, second = loop(assay, program, sweep, "one"), loop(assay, program, sweep, "two")
-        assay.wait(lambda: assay.sweep(sweep)["counts"]["completed"] >= 4, 60, "four trials")
+        assay.wait(lambda: assay.sweep(sweep)["counts"]["completed"] >= 4, "four trials")
         first.kill()
         first.communicate()
         first = loop(assay, program, sweep, "one")
@@ -154,7 +154,7 @@ def check_shell(assay, sweep):
             assay tell "$1" "$ASSAY_NUMBER" "loss=$(awk -v x="$ASSAY_PARAM_x" 'BEGIN { print x * x }')" || exit 1
         done"""
     env = dict(assay.env, PATH=os.path.dirname(ASSAY) + ":" + os.environ["PATH"], ASSAY_CLIENT="in-sh")
-    done = subprocess.run(["sh", "-c", script, "sh", sweep], env=env, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(["sh", "-c", script, "sh", sweep], env=env, capture_output=True, text=True, timeout=PATIENCE_S)
     assert done.returncode == 8, done
     lines = [line.split(" ", 3) for line in done.stdout.splitlines()]
     assert lines, done
@@ -179,11 +179,11 @@ def check_lease(assay, folder):
         return json.loads(assay.cli("ask", sweep, "--client", name, "--json", *args, check=False).stdout)["items"]
 
     late = [ask("late", "--lease", "1s")[0]["number"]]
-    assay.wait(lambda: assay.trials(sweep)[0]["state"] == "queued", 30, "the lease to end")
+    assay.wait(lambda: assay.trials(sweep)[0]["state"] == "queued", "the lease to end")
     assay.cli("tell", sweep, str(late[0]), "loss=1", "--client", "late")
     assert assay.trials(sweep)[0]["state"] == "completed"
     late = ask("late", "--lease", "1s")[0]["number"]
-    taken = assay.wait(lambda: ask("quick", "--wait", "1s"), 30, "another client to get it")[0]
+    taken = assay.wait(lambda: ask("quick", "--wait", "1s"), "another client to get it")[0]
     assert (taken["number"], taken["attempt"]) == (late, 2), taken
     done = assay.cli("tell", sweep, str(late), "loss=1", "--client", "late", check=False)
     assert done.returncode == 5, done
@@ -281,12 +281,12 @@ def check_crowd(assay, folder):
     threads = [threading.Thread(target=guarded, args=(f"c{i}", random.Random(i))) for i in range(8)]
     for t in threads:
         t.start()
-    assay.wait(lambda: assay.sweep(sweep)["counts"]["total"] >= 20, 60, "twenty trials")
+    assay.wait(lambda: assay.sweep(sweep)["counts"]["total"] >= 20, "twenty trials")
     call("/trials", {"params": {"x": 0.25, "kind": "b"}})
     call("/trials", {"params": {"x": 0.75, "kind": "a", "depth": 2}, "metrics": {"loss": 0.7625}})
     os.kill(assay.processes("assayd")[0], signal.SIGKILL)
     for t in threads:
-        t.join(120)
+        t.join(PATIENCE_S)
     assert not wrong and not any(t.is_alive() for t in threads), wrong
     assay.wait_ended(sweep)
     trials = assay.trials(sweep)
@@ -363,7 +363,8 @@ limits: {max_trials: 40}
 
 
 def main():
-    with Assay(runners=0) as assay, tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+    # the lease of runners is its own here: nobody, clients either, is lost before one has passed
+    with Assay(runners=0, args=()) as assay, tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
         for check in (check_ask, check_lease, check_add, check_crowd, check_front, check_importance):
             start = time.monotonic()
             check(assay, folder)

@@ -136,7 +136,7 @@ def check_trials(assay):
     }
     for name, (command, words) in cases.items():
         sweep = assay.call("POST", "/v1/sweeps", {**GOOD, "name": name, "trial": {"command": command}})["id"]
-        assay.wait_ended(sweep, 60)
+        assay.wait_ended(sweep)
         s, trials = assay.check_exact(sweep, 2)
         assert s["counts"]["failed"] == 2, s["counts"]
         assert words in trials[0]["reason"], (name, trials[0]["reason"])
@@ -144,7 +144,7 @@ def check_trials(assay):
     limited = {**GOOD, "name": "limited", "limits": {"max_trials": 50, "max_failed_trials": 3},
                "trial": {"command": ["false"]}}
     sweep = assay.call("POST", "/v1/sweeps", limited)["id"]
-    s = assay.wait_ended(sweep, 60)
+    s = assay.wait_ended(sweep)
     assert s["state"] == "failed" and s["reason"] and 4 <= s["counts"]["failed"] < 10, s
 
 

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """kill -9 a trial, a runner, assayd and PostgreSQL in the middle of a sweep, and stop a runner and assayd for
 longer than a lease: each time the sweep ends with exactly max_trials finished trials, none counted twice."""
+import contextlib
+import glob
 import os
 import signal
 import sys
@@ -9,6 +11,7 @@ import time
 from harness import Assay
 
 PLANNED = 14
+LEASE_S = 5
 SLEEPER = """
 import json, os, sys, time
 for step in range(8):
@@ -30,14 +33,22 @@ def document(name):
 
 
 
+def children_of(pid):
+    """The processes that its threads started; those of threads that end meanwhile are left out."""
+    found = []
+    for task in glob.glob(f"/proc/{pid}/task/*/children"):
+        with contextlib.suppress(OSError):
+            found += map(int, open(task).read().split())
+    return found
+
+
 def kill_trial(assay):
     """The trial's own process, found below a runner."""
     for runner in assay.processes("assay-runner"):
-        found = [c for task in os.listdir(f"/proc/{runner}/task")
-                 for c in map(int, open(f"/proc/{runner}/task/{task}/children").read().split())]
-        if found:
-            os.kill(found[0], signal.SIGKILL)
-            return True
+        for child in children_of(runner):
+            with contextlib.suppress(ProcessLookupError):  # it has just ended
+                os.kill(child, signal.SIGKILL)
+                return True
     return False
 
 
@@ -54,22 +65,23 @@ def kill_postgres(assay):
     """The postmaster: the postgres process whose parent is not one."""
     pids = assay.processes("postgres")
     for pid in pids:
-        parent = int(open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()[1])
-        if parent not in pids:
-            os.kill(pid, signal.SIGKILL)
-            return True
+        with contextlib.suppress(FileNotFoundError):  # a backend that has just ended
+            parent = int(open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()[1])
+            if parent not in pids:
+                os.kill(pid, signal.SIGKILL)
+                return True
     return False
 
 
 def stop_runner_past_its_lease(assay):
     """SIGSTOP: the process lives, its lease does not. It wakes up as a zombie and must be fenced."""
     pid = assay.processes("assay-runner")[0]
-    before = assay.call("GET", "/v1/runners")["items"]
-    live = sum(r["state"] == "live" for r in before)
+    command = open(f"/proc/{pid}/cmdline").read().split("\0")
+    name = command[command.index("--name") + 1]
     os.kill(pid, signal.SIGSTOP)
     try:
-        assay.wait(lambda: sum(r["state"] == "live" for r in assay.call("GET", "/v1/runners")["items"]) < live,
-                   60, "the stopped runner to be lost")
+        assay.wait(lambda: any(r["name"] == name and r["state"] == "lost" for r in assay.call("GET", "/v1/runners")["items"]),
+                   "the stopped runner to be lost")
     finally:
         os.kill(pid, signal.SIGCONT)
     return True
@@ -79,16 +91,16 @@ def stop_assayd_past_a_lease(assay):
     """SIGSTOP: a server that could not hear its runners must not blame them for it."""
     pid = assay.processes("assayd")[0]
     os.kill(pid, signal.SIGSTOP)
-    time.sleep(6)  # longer than the lease: that is the fault
+    time.sleep(LEASE_S + 2)  # longer than the lease: that is the fault
     os.kill(pid, signal.SIGCONT)
     return True
 
 
 def run_one(assay, name, fault):
     sweep = assay.call("POST", "/v1/sweeps", document(name))["id"]
-    assay.wait(lambda: assay.sweep(sweep)["counts"]["completed"] >= 2, 60, f"{name}: two trials")
-    assay.wait(lambda: fault(assay), 30, f"{name}: something to kill")
-    assay.wait_ended(sweep, 180)
+    assay.wait(lambda: assay.sweep(sweep)["counts"]["completed"] >= 2, f"{name}: two trials")
+    assay.wait(lambda: fault(assay), f"{name}: something to kill")
+    assay.wait_ended(sweep)
     s, trials = assay.check_exact(sweep, PLANNED)
     assert s["state"] == "completed" and s["counts"]["completed"] == PLANNED, (s["state"], s["reason"], s["counts"])
     for t in trials:
@@ -103,7 +115,7 @@ def main():
               ("kill-assayd", kill_first("assayd")), ("kill-postgres", kill_postgres),
               ("stop-runner", stop_runner_past_its_lease),
               ("stop-assayd", stop_assayd_past_a_lease)]
-    with Assay(runners=2, slots=2, args=["--lease", "4s", "--heartbeat", "1s"]) as assay:
+    with Assay(runners=2, slots=2, args=["--lease", f"{LEASE_S}s", "--heartbeat", "1s"]) as assay:
         for name, fault in faults:
             start = time.monotonic()
             run_one(assay, name, fault)

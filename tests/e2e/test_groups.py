@@ -2,6 +2,7 @@
 """Groups with the real programs: trials of one shape in one process, one slot; one of them diverges and the others
 do not notice; the trainer is killed and every trial is completed once all the same; and all numbers and files are
 those of the same trials alone."""
+import contextlib
 import os
 import signal
 
@@ -51,13 +52,29 @@ def create(assay, name, group, *search):
 
 
 def kill_the_trainer(assay, sweep):
-    """Once its first group trains. Returns the members that it had."""
+    """Once its first group trains. It stands still meanwhile, so that it does not end under our eyes. Returns the
+    members that it had."""
+    def is_training():
+        return sum(t["state"] == "running" and (t["step"] or 0) >= 5 for t in assay.trials(sweep)) >= 2
+
+    def send(signal_number):
+        found = assay.processes("assay-train")
+        for pid in found:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal_number)
+        return found
+
     def training():
-        mine = [t for t in assay.trials(sweep) if t["state"] == "running" and (t["step"] or 0) >= 5]
-        return mine if len(mine) >= 2 else None
-    assay.wait(training, 60, "a group that trains")
+        if not is_training():
+            return None
+        stopped = send(signal.SIGSTOP)
+        if stopped and is_training():
+            return stopped
+        send(signal.SIGCONT)
+        return None
+
+    processes = assay.wait(training, "a group that trains")
     members = [t for t in assay.trials(sweep) if t["state"] == "running"]
-    processes = assay.processes("assay-train")
     groups = {t["group"] for t in members}
     assert len(processes) == 1 and len(groups) == 1 and None not in groups, (processes, members)
     assert len({t["shape"] for t in members}) == 1 and len(members) <= MEMBERS, members
@@ -98,7 +115,7 @@ def diverge(assay):
 
 
 def main():
-    with Assay(runners=1, slots=1, args=["--lease", "4s", "--heartbeat", "1s"]) as assay:
+    with Assay(runners=1, slots=1) as assay:
         assay.cli("data", "add", "digits", "data/digits.csv", "--target", "class")
         for sweep, search in ((kill_and_go_on(assay), KILLED), (diverge(assay), DIVERGING)):
             alone = create(assay, f"{sweep}-alone", 1, *search)

@@ -260,7 +260,6 @@ Suite *test_suite(void)
     twin_probe();
     Suite *s = suite_create("kernels_attention");
     TCase *c = tcase_create("attention");
-    tcase_set_timeout(c, 120);
     tcase_add_checked_fixture(c, twin_open, twin_close);
     tcase_add_test(c, attention);
     tcase_add_test(c, attention_gradients);

@@ -282,7 +282,6 @@ Suite *test_suite(void)
     twin_probe();
     Suite *s = suite_create("kernels_batch_norm");
     TCase *c = tcase_create("batch_norm");
-    tcase_set_timeout(c, 120);
     tcase_add_checked_fixture(c, twin_open, twin_close);
     tcase_add_loop_test(c, train, ACT_NONE, ACT_RELU + 1);
     tcase_add_loop_test(c, eval, ACT_NONE, ACT_RELU + 1);

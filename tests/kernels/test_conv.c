@@ -492,7 +492,6 @@ Suite *test_suite(void)
     twin_probe();
     Suite *s = suite_create("kernels_conv");
     TCase *c = tcase_create("conv");
-    tcase_set_timeout(c, 120);
     tcase_add_checked_fixture(c, twin_open, twin_close);
     tcase_add_loop_test(c, conv_forward, ACT_NONE, ACT_GELU + 1);
     tcase_add_test(c, conv_backward);

@@ -94,6 +94,110 @@ START_TEST(gather_by_hand)
 }
 END_TEST
 
+/* ---- bytes ---- */
+
+enum { BYTES, BYTES_INDEX, BYTES_AT, MEAN, SCALE, SCALED, BYTES_PLACES };
+
+static as_status gather_bytes(struct backend *be, size_t members, const struct tensor *t,
+                              const void *shape, struct as_err *err)
+{
+    const struct gather_shape *s = shape;
+    struct gather_bytes_args a = {.members = members,
+                                  .rows = s->rows,
+                                  .batch = s->batch,
+                                  .width = s->width,
+                                  .src = t[BYTES],
+                                  .index = t[BYTES_INDEX],
+                                  .at = t[BYTES_AT],
+                                  .at_rows = s->at_rows,
+                                  .index_len = s->index_len,
+                                  .mean = t[MEAN],
+                                  .scale = t[SCALE],
+                                  .dst = t[SCALED]};
+    return backend_gather_bytes(be, &a, err);
+}
+
+static struct case_op gather_bytes_op(const struct gather_shape *s)
+{
+    return (struct case_op){
+        .call = gather_bytes,
+        .shape = s,
+        .n_places = BYTES_PLACES,
+        .places = {[BYTES] = {"src", BUF_I32, gather_bytes_len(s->rows, s->width), -2e9f, 2e9f,
+                              CASE_SHARED},
+                   [BYTES_INDEX] = {"index", BUF_I32, s->at ? s->index_len : s->batch, -1,
+                                    (float)s->rows + 1, CASE_SHARED},
+                   [BYTES_AT] = {"at", BUF_I32, 1, -1, 5, s->at ? CASE_SHARED : CASE_ABSENT},
+                   [MEAN] = {"mean", BUF_F32, s->width, 0, 255, CASE_SHARED},
+                   [SCALE] = {"scale", BUF_F32, s->width, 1, 90, CASE_SHARED},
+                   [SCALED] = {"dst", BUF_F32, s->batch * s->width, 5, 6, 0}},
+    };
+}
+
+/* No tolerance: the scaled value has the same bits everywhere. */
+START_TEST(gather_bytes_matches)
+{
+    static const struct gather_shape shapes[] = {
+        {0, 3, 2, 3, 9, true},  {5, 0, 2, 0, 9, true},     {5, 3, 0, 3, 9, true},
+        {5, 3, 2, 0, 0, false}, {1, 1, 1, 1, 1, true},     {7, 4, 3, 4, 17, true},
+        {9, 4, 33, 2, 8, true}, {300, 65, 2, 65, 0, true}, {70, 90, 784, 8, 300, true}};
+    for (size_t i = 0; i < AS_ARRAY_LEN(shapes); i++) {
+        struct case_op op = gather_bytes_op(&shapes[i]);
+        case_twin(&op);
+        case_slots(&op);
+    }
+}
+END_TEST
+
+/* Rows of 3 bytes, so that they begin inside an element; the second is asked for twice, and one
+ * that is not there. */
+START_TEST(gather_bytes_by_hand)
+{
+    static const struct gather_shape shape = {3, 4, 3, 0, 0, false};
+    static const unsigned char bytes[12] = {0, 1, 2, 253, 254, 255, 7, 8, 9};
+    static const int32_t index[] = {1, 2, 3, 1};
+    static const float want[] = {253, 127, 88, 7, 4, 6, NAN, NAN, NAN, 253, 127, 88};
+    struct case_op op = gather_bytes_op(&shape);
+    struct case_run r = case_make(&op, 1, false);
+    for (size_t i = 0; i < 3; i++) {
+        int32_t word;
+        memcpy(&word, bytes + 4 * i, 4);
+        twin_set_i32(&r.at[BYTES], 0, i, word);
+        twin_set_f32(&r.at[MEAN], 0, i, i == 2 ? -9 : 0);
+        twin_set_f32(&r.at[SCALE], 0, i, (float)i + 1);
+    }
+    for (size_t i = 0; i < 4; i++)
+        twin_set_i32(&r.at[BYTES_INDEX], 0, i, index[i]);
+    case_do(&r, op.call);
+    FOR_SIDES(s)
+    for (size_t i = 0; i < AS_ARRAY_LEN(want); i++) {
+        float got = twin_get_f32(&r.at[SCALED], s, 0, i);
+        ck_assert(got == want[i] || (isnan(got) && isnan(want[i])));
+    }
+}
+END_TEST
+
+/* Memory of ours becomes a buffer, on every back end. */
+START_TEST(adopted_memory)
+{
+    FOR_SIDES(s)
+    {
+        struct as_err err;
+        AS_AUTO(buf_freep) struct buf *b = NULL, *none = NULL;
+        float *own = malloc(3 * sizeof *own), got[3];
+        ck_assert_ptr_nonnull(own);
+        own[0] = 1, own[1] = 2, own[2] = 3;
+        ck_ok(buf_adopt(twin_backend(s), BUF_F32, 3, own, &b, &err), err);
+        ck_ok(buf_download(b, 0, got, 3, &err), err);
+        ck_assert(got[0] == 1 && got[1] == 2 && got[2] == 3);
+        ck_assert_uint_eq(buf_len(b), 3);
+        ck_ok(buf_adopt(twin_backend(s), BUF_I32, 0, NULL, &none, &err), err);
+        ck_fails(buf_adopt(twin_backend(s), (buf_kind)9, 1, malloc(4), &none, &err), AS_E_INVAL,
+                 err, "kind 9");
+    }
+}
+END_TEST
+
 /* ---- the clock ---- */
 
 struct tick_shape {
@@ -367,10 +471,12 @@ Suite *test_suite(void)
     twin_probe();
     Suite *s = suite_create("kernels_data");
     TCase *c = tcase_create("data");
-    tcase_set_timeout(c, 60);
     tcase_add_checked_fixture(c, twin_open, twin_close);
     tcase_add_test(c, gather_matches);
     tcase_add_test(c, gather_by_hand);
+    tcase_add_test(c, gather_bytes_matches);
+    tcase_add_test(c, gather_bytes_by_hand);
+    tcase_add_test(c, adopted_memory);
     tcase_add_test(c, tick_matches);
     tcase_add_test(c, tick_by_hand);
     tcase_add_test(c, augment_matches);

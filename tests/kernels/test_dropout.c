@@ -160,7 +160,6 @@ Suite *test_suite(void)
     twin_probe();
     Suite *s = suite_create("kernels_dropout");
     TCase *c = tcase_create("dropout");
-    tcase_set_timeout(c, 60);
     tcase_add_checked_fixture(c, twin_open, twin_close);
     tcase_add_test(c, equal_bits);
     tcase_add_test(c, edges_of_the_rate);

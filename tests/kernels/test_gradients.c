@@ -205,7 +205,6 @@ Suite *test_suite(void)
 {
     Suite *s = suite_create("kernels_gradients");
     TCase *c = tcase_create("finite_differences");
-    tcase_set_timeout(c, 60);
     tcase_add_loop_test(c, network, 0, 2 * (ACT_GELU + 1)); /* each activation, each loss */
     suite_add_tcase(s, c);
     return s;

@@ -296,7 +296,6 @@ Suite *test_suite(void)
     twin_probe();
     Suite *s = suite_create("kernels_linear");
     TCase *c = tcase_create("linear");
-    tcase_set_timeout(c, 120);
     tcase_add_checked_fixture(c, twin_open, twin_close);
     tcase_add_loop_test(c, linear_forward, ACT_NONE, ACT_GELU + 1);
     tcase_add_test(c, linear_backward);

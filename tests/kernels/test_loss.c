@@ -230,7 +230,6 @@ Suite *test_suite(void)
     twin_probe();
     Suite *s = suite_create("kernels_loss");
     TCase *c = tcase_create("loss");
-    tcase_set_timeout(c, 120);
     tcase_add_checked_fixture(c, twin_open, twin_close);
     tcase_add_test(c, cross_entropy);
     tcase_add_test(c, cross_entropy_extremes);

@@ -427,7 +427,6 @@ Suite *test_suite(void)
     twin_probe();
     Suite *s = suite_create("kernels_losses");
     TCase *c = tcase_create("losses");
-    tcase_set_timeout(c, 120);
     tcase_add_checked_fixture(c, twin_open, twin_close);
     tcase_add_loop_test(c, losses_match, 0, 3);
     tcase_add_loop_test(c, no_outputs, 1, 3);

@@ -531,7 +531,6 @@ Suite *test_suite(void)
     twin_probe();
     Suite *s = suite_create("kernels_optimizer");
     TCase *c = tcase_create("optimizer");
-    tcase_set_timeout(c, 120);
     tcase_add_checked_fixture(c, twin_open, twin_close);
     tcase_add_test(c, grad_stats);
     tcase_add_test(c, norm_overflows);

@@ -200,7 +200,6 @@ Suite *test_suite(void)
     twin_probe();
     Suite *s = suite_create("kernels_pool");
     TCase *c = tcase_create("pool");
-    tcase_set_timeout(c, 120);
     tcase_add_checked_fixture(c, twin_open, twin_close);
     tcase_add_loop_test(c, pool, POOL_MAX, POOL_AVG + 1);
     tcase_add_test(c, by_hand);

@@ -304,7 +304,6 @@ Suite *test_suite(void)
     twin_probe();
     Suite *s = suite_create("kernels_seq");
     TCase *c = tcase_create("seq");
-    tcase_set_timeout(c, 120);
     tcase_add_checked_fixture(c, twin_open, twin_close);
     tcase_add_test(c, layer_norm);
     tcase_add_test(c, layer_norm_gradients);

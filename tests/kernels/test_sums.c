@@ -216,7 +216,6 @@ Suite *test_suite(void)
     twin_probe();
     Suite *s = suite_create("kernels_sums");
     TCase *c = tcase_create("sums");
-    tcase_set_timeout(c, 60);
     tcase_add_checked_fixture(c, twin_open, twin_close);
     tcase_add_test(c, add_matches);
     tcase_add_test(c, accumulate_matches);

@@ -234,7 +234,6 @@ Suite *test_suite(void)
 {
     Suite *s = suite_create("kernels_threads");
     TCase *c = tcase_create("threads");
-    tcase_set_timeout(c, 60);
     tcase_add_loop_test(c, layers, 0, 5);
     tcase_add_loop_test(c, steps, 0, 4);
     tcase_add_loop_test(c, gathers, 0, 5);

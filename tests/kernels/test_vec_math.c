@@ -107,7 +107,6 @@ Suite *test_suite(void)
 {
     Suite *s = suite_create("kernels_vec_math");
     TCase *c = tcase_create("vec_math");
-    tcase_set_timeout(c, 60);
     tcase_add_test(c, accuracy);
     tcase_add_test(c, accuracy_of_log1p);
     tcase_add_test(c, accuracy_of_log);

@@ -15,6 +15,7 @@ static struct backend *backends[SIDES];
 static struct buf *kept[KEPT_MAX];
 static size_t n_kept;
 static struct rng draws;
+static size_t lay_offset, lay_gap;
 
 static void give_up(as_status st, const char *name, const struct as_err *err)
 {
@@ -36,6 +37,13 @@ void twin_open(void)
     if (st < 0)
         give_up(st, name, &err);
     rng_init(&draws, 2026, 0);
+    twin_lay(OFFSET, GAP);
+}
+
+void twin_lay(size_t offset, size_t gap)
+{
+    lay_offset = offset;
+    lay_gap = gap;
 }
 
 void twin_probe(void)
@@ -60,7 +68,7 @@ struct backend *twin_backend(int side)
 static struct twin twin_create(buf_kind kind, size_t n, bool shared, const void *data, size_t len)
 {
     struct as_err err;
-    struct twin t = {.n = len, .offset = OFFSET, .stride = shared ? 0 : n + GAP};
+    struct twin t = {.n = len, .offset = lay_offset, .stride = shared ? 0 : n + lay_gap};
     for (int s = 0; s < SIDES; s++) {
         ck_assert_uint_lt(n_kept, KEPT_MAX);
         ck_ok(buf_create(backends[s], kind, len, &t.side[s], &err), err);
@@ -72,7 +80,7 @@ static struct twin twin_create(buf_kind kind, size_t n, bool shared, const void 
 
 static size_t length(size_t members, size_t n, bool shared)
 {
-    return OFFSET + (shared ? 1 : members) * (n + GAP);
+    return lay_offset + (shared ? 1 : members) * (n + lay_gap);
 }
 
 struct twin twin_f32(size_t members, size_t n, bool shared, float lo, float hi)

@@ -26,6 +26,10 @@ void twin_close(void);
 #define FOR_SIDES(s) for (int s = 0; s < SIDES; s++)
 struct backend *twin_backend(int side);
 
+/* Where members of the twins to come lie, until twin_open: element `offset`, `gap` elements between
+ * them. Multiples of 4 give the alignment that the odd ones of twin_open deny. */
+void twin_lay(size_t offset, size_t gap);
+
 /* A tensor for `members` of n elements with an odd offset and a gap after each member; one copy
  * (stride 0) when `shared`. Floats in [lo, hi), or whole numbers in [lo, hi). Freed by twin_close.
  */

@@ -106,7 +106,7 @@ static void start_server(void)
     admin_url(url, "postgres");
     for (int i = 0; PQping(url) != PQPING_OK; i++) {
         int status;
-        if (waitpid(cluster.server, &status, WNOHANG) == cluster.server || i > 3000)
+        if (waitpid(cluster.server, &status, WNOHANG) == cluster.server || i > 12000)
             die("the server does not start, see its log", cluster.dir);
         clock_sleep_ms(10);
     }
@@ -134,7 +134,7 @@ static void remove_cluster(void)
         return; /* a test that Check forked */
     pg_fixture_stop();
     /* Helpers of the server may outlive it for a moment and touch files that are being removed. */
-    for (int i = 0; i < 100; i++) {
+    for (int i = 0; i < 1000; i++) {
         if (file_remove_tree(cluster.dir, NULL) == AS_OK && access(cluster.dir, F_OK) != 0)
             return;
         clock_sleep_ms(20);

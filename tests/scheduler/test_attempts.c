@@ -233,7 +233,7 @@ START_TEST(bad_measurements_are_refused)
     struct attempt_ref ref = ref_of(&c);
     struct measurement m = {-1, "loss", 0};
     int64_t n = 0;
-    ck_fails(attempt_measure(s.db, &ref, &m, 1, &n, &err), AS_E_INVAL, err, "negative");
+    ck_fails(attempt_measure(s.db, &ref, &m, 1, &n, &err), AS_E_INVAL, err, "step of 'loss' is -1");
     m = (struct measurement){1, "a b", 0};
     ck_fails(attempt_measure(s.db, &ref, &m, 1, &n, &err), AS_E_INVAL, err, "'a b'");
     ck_ok(attempt_measure(s.db, &ref, NULL, 0, &n, &err), err);
@@ -394,7 +394,6 @@ Suite *test_suite(void)
     Suite *su = suite_create("attempts");
     TCase *c = tcase_create("attempts");
     pg_fixture_start();
-    tcase_set_timeout(c, 60);
     tcase_add_checked_fixture(c, open_service, close_service);
     tcase_add_test(c, a_life);
     tcase_add_test(c, completions_repeat);

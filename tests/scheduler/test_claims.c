@@ -44,6 +44,84 @@ START_TEST(slots_bound_a_runner)
 }
 END_TEST
 
+/* A claim while the ends of attempts are under way. */
+static struct claim_list claim_beside(const char *runner, int64_t epoch, int64_t max,
+                                      const struct attempt_ref *ending, size_t n)
+{
+    static int counter;
+    char id[40];
+    struct claim_list list;
+    (void)snprintf(id, sizeof id, "beside-%d", counter++);
+    struct claim_request req = {.runner = runner,
+                                .epoch = epoch,
+                                .claim_id = id,
+                                .max_trials = max,
+                                .ending = ending,
+                                .n_ending = n};
+    ck_ok(claim_trials(s.db, NULL, &s.a, &req, &list, &err), err);
+    return list;
+}
+
+START_TEST(what_is_ending_leaves_its_slot)
+{
+    make_sweep(&s, "a", "'max_trials': 9", "");
+    int64_t e = make_runner(&s, "r", 2), other = make_runner(&s, "o", 1);
+    struct claim_list list = claim(&s, "r", e, 2), beside;
+    struct attempt_ref ending[] = {ref_of(&list.rows[0]), ref_of(&list.rows[0])};
+    struct attempt_ref old = {ending[0].sweep, ending[0].number, 7};
+    ck_assert_uint_eq(claim_beside("r", e, 2, NULL, 0).n, 0);
+    ck_assert_uint_eq(claim_beside("r", e, 2, &old, 1).n, 0); /* of another attempt */
+    beside = claim_beside("r", e, 2, ending, 2);              /* named twice: one slot */
+    ck_assert_uint_eq(beside.n, 1);
+    ck_assert_uint_eq(claim_beside("r", e, 2, ending, 2).n, 0);
+    finish(&s, ending[0], 1);
+    ck_assert_uint_eq(claim_beside("r", e, 2, ending, 2).n, 0); /* it has ended: nothing is left */
+    claim_one(&s, "o", other);
+    ending[0] = ref_of(&list.rows[1]);
+    ck_assert_uint_eq(claim_beside("o", other, 1, ending, 1).n, 0); /* another runner's */
+    ck_assert_uint_eq(claim_beside("r", e, 2, ending, 1).n, 1);
+    ck_assert_int_eq(sweep_of_id(&s, "a").counts.total, 5);
+}
+END_TEST
+
+START_TEST(what_is_ending_counts_for_limits_and_not_for_turns)
+{
+    make_sweep(&s, "older", "'max_trials': 9, 'max_concurrent_trials': 2", "");
+    make_sweep(&s, "younger", "'max_trials': 9", "");
+    int64_t e = make_runner(&s, "r", 1);
+    struct claimed_row one = claim_one(&s, "r", e);
+    ck_assert_str_eq(one.sweep, "older");
+    struct attempt_ref ending[] = {ref_of(&one), {0}};
+    struct claim_list next = claim_beside("r", e, 1, ending, 1);
+    ck_assert_uint_eq(next.n, 1);
+    ck_assert_str_eq(next.rows[0].sweep, "older"); /* as if the first had ended */
+    ending[1] = ref_of(&next.rows[0]);
+    next = claim_beside("r", e, 1, ending, 2);
+    ck_assert_uint_eq(next.n, 1);
+    ck_assert_str_eq(next.rows[0].sweep, "younger"); /* two of the older run still */
+}
+END_TEST
+
+/* A sweep that learns knows what its runner has found out before it gives it more. */
+START_TEST(a_sweep_that_learns_awaits_the_results)
+{
+    make_learner(&s, "a", "'max_trials': 9", ", 'trial': {'command': ['true']}");
+    int64_t e = make_runner(&s, "r", 1), other = make_runner(&s, "o", 1);
+    struct claimed_row one = claim_one(&s, "r", e);
+    struct attempt_ref ending = ref_of(&one);
+    struct claim_list none = claim_beside("r", e, 1, &ending, 1);
+    ck_assert_uint_eq(none.n, 0);
+    ck_assert(none.awaits_ends);
+    ck_assert(!claim(&s, "o", other, 1).awaits_ends); /* others get theirs */
+    ck_assert_int_eq(sweep_of_id(&s, "a").counts.total, 2);
+    finish(&s, ending, 1);
+    struct claim_list next = claim_beside("r", e, 1, &ending, 1);
+    ck_assert_uint_eq(next.n, 1);
+    ck_assert(!next.awaits_ends);
+    ck_assert_int_eq(trial_of(&s, "a", next.rows[0].number).seen, 1);
+}
+END_TEST
+
 START_TEST(a_repeat_gets_the_same)
 {
     struct claim_list one, two;
@@ -251,10 +329,12 @@ Suite *test_suite(void)
     Suite *su = suite_create("claims");
     TCase *c = tcase_create("claims");
     pg_fixture_start();
-    tcase_set_timeout(c, 120);
     tcase_add_checked_fixture(c, open_service, close_service);
     tcase_add_test(c, limits_hold);
     tcase_add_test(c, slots_bound_a_runner);
+    tcase_add_test(c, what_is_ending_leaves_its_slot);
+    tcase_add_test(c, what_is_ending_counts_for_limits_and_not_for_turns);
+    tcase_add_test(c, a_sweep_that_learns_awaits_the_results);
     tcase_add_test(c, a_repeat_gets_the_same);
     tcase_add_test(c, gpus_are_counted);
     tcase_add_test(c, sweeps_share);

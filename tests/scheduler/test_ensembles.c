@@ -212,7 +212,6 @@ Suite *test_suite(void)
     Suite *su = suite_create("ensembles");
     TCase *c = tcase_create("ensembles");
     pg_fixture_start();
-    tcase_set_timeout(c, 60);
     tcase_add_checked_fixture(c, open_service, close_service);
     tcase_add_test(c, classes_are_combined);
     tcase_add_test(c, numbers_are_combined);

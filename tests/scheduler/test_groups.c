@@ -27,6 +27,27 @@ static void change(const char *sweep, const char *patch)
     json_decref(doc);
 }
 
+/* Its members leave one by one; its slot is free when the last of them no longer runs. */
+START_TEST(a_group_whose_members_are_all_ending_leaves_its_slot)
+{
+    make_train("a", "random", "8", "'max_trials': 9", "");
+    int64_t e = make_runner(&s, "r", 1);
+    struct claim_list list = take_group("r", e, 1, 2);
+    ck_assert_uint_eq(list.n, 2);
+    struct attempt_ref ending[] = {ref_of(&list.rows[0]), ref_of(&list.rows[1])};
+    struct claim_request req = {
+        .runner = "r", .epoch = e, .max_trials = 1, .members = 2, .ending = ending, .n_ending = 1};
+    ck_assert_uint_eq(take(&req).n, 0);
+    req.n_ending = 2;
+    ck_assert_uint_eq(take(&req).n, 2);
+    ck_assert_uint_eq(take(&req).n, 0);
+    struct runner_page page;
+    ck_ok(runner_list(s.db, &s.a, &(struct page_req){0}, &page, &err), err);
+    ck_assert_int_eq(page.rows[0].running, 4);
+    ck_assert_int_eq(page.rows[0].used, 1);
+}
+END_TEST
+
 START_TEST(one_shape_shares_a_slot)
 {
     make_train("a", "random", "8", "'max_trials': 20", "");
@@ -509,9 +530,9 @@ Suite *test_suite(void)
     Suite *su = suite_create("groups");
     TCase *c = tcase_create("groups");
     pg_fixture_start();
-    tcase_set_timeout(c, 120);
     tcase_add_checked_fixture(c, open_grouped, close_grouped);
     tcase_add_test(c, one_shape_shares_a_slot);
+    tcase_add_test(c, a_group_whose_members_are_all_ending_leaves_its_slot);
     tcase_add_test(c, alone_when_nobody_asks);
     tcase_add_test(c, slots_are_filled_evenly);
     tcase_add_test(c, memory_measurements_and_the_document_bound);

@@ -222,7 +222,6 @@ Suite *test_suite(void)
     Suite *su = suite_create("groups_at_work");
     TCase *c = tcase_create("groups_at_work");
     pg_fixture_start();
-    tcase_set_timeout(c, 120);
     tcase_add_checked_fixture(c, open_grouped, close_grouped);
     tcase_add_test(c, a_learning_search_is_replayed);
     tcase_add_test(c, with_search_threads_too);

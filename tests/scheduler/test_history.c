@@ -168,7 +168,6 @@ Suite *test_suite(void)
     Suite *su = suite_create("history");
     TCase *c = tcase_create("history");
     pg_fixture_start();
-    tcase_set_timeout(c, 60);
     tcase_add_checked_fixture(c, open_service, close_service);
     tcase_add_test(c, it_grows_by_what_is_new);
     tcase_add_test(c, suppositions_last_until_the_next_look);

@@ -166,7 +166,6 @@ Suite *test_suite(void)
     Suite *s = suite_create("migrate");
     TCase *c = tcase_create("migrate");
     pg_fixture_start();
-    tcase_set_timeout(c, 60);
     tcase_add_checked_fixture(c, open_empty, close_db);
     tcase_add_test(c, applies_all_and_then_nothing);
     tcase_add_test(c, refuses_a_changed_checksum);

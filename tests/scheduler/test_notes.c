@@ -8,35 +8,35 @@ START_TEST(notes_are_computed_once)
     struct as_err err = {0};
     struct notes x = {0};
     const char *text = NULL;
-    bool mine = false;
+    bool mine = false, stale = false;
     notes_init(&x);
-    ck_ok(notes_get(&x, &a, 5, 0, 1, &text, &mine, &err), err);
+    ck_ok(notes_get(&x, &a, 5, 0, 1, &text, &mine, &stale, &err), err);
     ck_assert(mine && !text);
     notes_put(&x, 5, 0, 1, "one");
-    ck_ok(notes_get(&x, &a, 5, 0, 1, &text, &mine, &err), err);
-    ck_assert(!mine);
+    ck_ok(notes_get(&x, &a, 5, 0, 1, &text, &mine, &stale, &err), err);
+    ck_assert(!mine && !stale);
     ck_assert_str_eq(text, "one");
-    ck_ok(notes_get(&x, &a, 5, 0, 2, &text, &mine, &err), err);
-    ck_assert(mine);
-    ck_ok(notes_get(&x, &a, 5, 0, 2, &text, &mine, &err), err);
-    ck_assert(!mine); /* somebody computes it: the older one meanwhile */
+    ck_ok(notes_get(&x, &a, 5, 0, 2, &text, &mine, &stale, &err), err);
+    ck_assert(mine && !stale);
+    ck_ok(notes_get(&x, &a, 5, 0, 2, &text, &mine, &stale, &err), err);
+    ck_assert(!mine && stale); /* somebody computes it: the older one meanwhile */
     ck_assert_str_eq(text, "one");
-    ck_ok(notes_get(&x, &a, 5, 1, 2, &text, &mine, &err), err);
+    ck_ok(notes_get(&x, &a, 5, 1, 2, &text, &mine, &stale, &err), err);
     ck_assert(mine && !text); /* another subject */
     notes_put(&x, 5, 1, 2, "other");
-    ck_ok(notes_get(&x, &a, 5, 0, 2, &text, &mine, &err), err);
+    ck_ok(notes_get(&x, &a, 5, 0, 2, &text, &mine, &stale, &err), err);
     ck_assert(!mine);
     ck_assert_str_eq(text, "one");
     notes_put(&x, 5, 0, 2, NULL); /* it could not */
-    ck_ok(notes_get(&x, &a, 5, 0, 2, &text, &mine, &err), err);
+    ck_ok(notes_get(&x, &a, 5, 0, 2, &text, &mine, &stale, &err), err);
     ck_assert(mine);
     for (int64_t key = 100; key < 200; key++) {
-        ck_ok(notes_get(&x, &a, key, 0, 1, &text, &mine, &err), err);
+        ck_ok(notes_get(&x, &a, key, 0, 1, &text, &mine, &stale, &err), err);
         notes_put(&x, key, 0, 1, "x");
     }
-    ck_ok(notes_get(&x, &a, 5, 1, 2, &text, &mine, &err), err);
+    ck_ok(notes_get(&x, &a, 5, 1, 2, &text, &mine, &stale, &err), err);
     ck_assert(mine && !text); /* it was in the way */
-    ck_ok(notes_get(&x, &a, 199, 0, 1, &text, &mine, &err), err);
+    ck_ok(notes_get(&x, &a, 199, 0, 1, &text, &mine, &stale, &err), err);
     ck_assert(!mine);
     notes_done(&x);
 }
@@ -49,16 +49,16 @@ START_TEST(runs_out_of_memory_cleanly)
     struct as_err err = {0};
     struct notes x = {0};
     const char *text = NULL;
-    bool mine = false;
+    bool mine = false, stale = false;
     notes_init(&x);
     as_mem_fail_nth(1);
     notes_put(&x, 1, 0, 1, "lost");
     as_mem_fail_nth(0);
-    ck_ok(notes_get(&x, &a, 1, 0, 1, &text, &mine, &err), err);
+    ck_ok(notes_get(&x, &a, 1, 0, 1, &text, &mine, &stale, &err), err);
     ck_assert(mine && !text);
     notes_put(&x, 1, 0, 1, "kept");
     as_mem_fail_nth(1);
-    ck_fails(notes_get(&x, &a, 1, 0, 1, &text, &mine, &err), AS_E_NOMEM, err, "memory");
+    ck_fails(notes_get(&x, &a, 1, 0, 1, &text, &mine, &stale, &err), AS_E_NOMEM, err, "memory");
     as_mem_fail_nth(0);
     notes_done(&x);
 }

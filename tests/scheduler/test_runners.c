@@ -24,19 +24,29 @@ static void close_service(void)
     service_close(&s);
 }
 
-/* The reaper holds back for one lease after it first reached the database, or did not look. */
+/* A round of the reaper that ends leases. It holds back for one lease after it first reached the
+ * database, and when it did not look for a second: a round that took so long may have done that,
+ * and another one follows. */
 static struct reaper_report tick(void)
 {
-    struct reaper_report r;
+    struct reaper_report r, sum = {0};
     sweep_state any = SWEEP_RUNNING;
     struct page_req page = {0};
     struct sweep_page rows;
     ck_ok(sweep_list(s.db, &s.a, &any, &page, &rows, &err), err);
-    while (!store_hears(s.db, pg_fixture_i64(s.url, "select " NOW_MS)) ||
-           store_up_ns(s.db) < 101 * NS_PER_MS)
-        clock_sleep_ms(5);
-    ck_ok(reaper_tick(s.db, &r, &err), err);
-    return r;
+    for (;; clock_sleep_ms(5)) {
+        int64_t begin = clock_mono_ns();
+        if (!store_hears(s.db, pg_fixture_i64(s.url, "select " NOW_MS)) ||
+            store_up_ns(s.db) < 101 * NS_PER_MS)
+            continue;
+        ck_ok(reaper_tick(s.db, &r, &err), err);
+        sum.runners_lost += r.runners_lost;
+        sum.attempts_lost += r.attempts_lost;
+        sum.trials_timed_out += r.trials_timed_out;
+        sum.ensembles += r.ensembles;
+        if (clock_mono_ns() - begin < NS_PER_S)
+            return sum;
+    }
 }
 
 static void expire(const char *runner)
@@ -324,7 +334,6 @@ Suite *test_suite(void)
     Suite *su = suite_create("runners");
     TCase *c = tcase_create("runners");
     pg_fixture_start();
-    tcase_set_timeout(c, 60);
     tcase_add_checked_fixture(c, open_service, close_service);
     tcase_add_test(c, registering_again_loses_what_is_not_resumed);
     tcase_add_test(c, unlisted_attempts_are_lost_after_a_while);

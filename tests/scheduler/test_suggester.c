@@ -538,7 +538,6 @@ Suite *test_suite(void)
     Suite *su = suite_create("suggester");
     TCase *c = tcase_create("suggester");
     pg_fixture_start();
-    tcase_set_timeout(c, 120);
     tcase_add_checked_fixture(c, open_service, close_service);
     tcase_add_test(c, a_request_waits_for_its_suggestion);
     tcase_add_test(c, suggestions_say_what_they_saw);

@@ -295,7 +295,6 @@ Suite *test_suite(void)
     Suite *su = suite_create("sweeps");
     TCase *c = tcase_create("sweeps");
     pg_fixture_start();
-    tcase_set_timeout(c, 60);
     tcase_add_checked_fixture(c, open_service, close_service);
     tcase_add_test(c, names_become_ids);
     tcase_add_test(c, documents_keep_their_order);

@@ -239,7 +239,6 @@ Suite *test_suite(void)
     Suite *su = suite_create("trial_add");
     TCase *c = tcase_create("trial_add");
     pg_fixture_start();
-    tcase_set_timeout(c, 60);
     tcase_add_checked_fixture(c, open_service, close_service);
     tcase_add_test(c, enqueued_trials_run_next);
     tcase_add_test(c, additions_neither_skip_nor_repeat);

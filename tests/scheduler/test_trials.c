@@ -155,7 +155,6 @@ Suite *test_suite(void)
     Suite *su = suite_create("trials");
     TCase *c = tcase_create("trials");
     pg_fixture_start();
-    tcase_set_timeout(c, 60);
     tcase_add_checked_fixture(c, open_service, close_service);
     tcase_add_test(c, pages_join_to_the_whole);
     tcase_add_test(c, trials_without_a_value_come_last);

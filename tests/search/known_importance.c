@@ -1,6 +1,5 @@
 #include "tests/search/known_importance.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,5 @@
 #include "tests/search/spaces.h"
 
-#include <check.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,6 +7,7 @@
 #include "base/json.h"
 #include "base/rng.h"
 #include "base/yaml_reader.h"
+#include "tests/check_main.h"
 
 as_status space_from_yaml(const char *yaml, struct space **ret, struct as_err *err)
 {

@@ -1,9 +1,9 @@
 #include "tests/search/sweep.h"
 
-#include <check.h>
 #include <math.h>
 
 #include "base/json.h"
+#include "tests/check_main.h"
 
 void sweep_init(struct sweep *w, const struct space *s, uint64_t seed, bool cached)
 {

@@ -144,7 +144,6 @@ Suite *test_suite(void)
 {
     Suite *s = suite_create("search/draws");
     TCase *t = tcase_create("draws");
-    tcase_set_timeout(t, 60);
     tcase_add_test(t, random_floats_are_uniform_on_their_scale);
     tcase_add_test(t, random_choices_are_even);
     tcase_add_test(t, random_log_ints_follow_their_edges);

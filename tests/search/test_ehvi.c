@@ -269,7 +269,6 @@ Suite *test_suite(void)
 {
     Suite *s = suite_create("search_ehvi");
     TCase *t = tcase_create("ehvi");
-    tcase_set_timeout(t, 60);
     tcase_add_test(t, equals_monte_carlo);
     tcase_add_test(t, equals_improvement_where_nothing_is_uncertain);
     tcase_add_test(t, gradients);

@@ -429,7 +429,6 @@ Suite *test_suite(void)
 {
     Suite *s = suite_create("search/encoding");
     TCase *t = tcase_create("encoding");
-    tcase_set_timeout(t, 60);
     tcase_add_test(t, random_spaces_round_trip);
     tcase_add_loop_test(t, every_domain_round_trips, 0, AS_ARRAY_LEN(domains));
     tcase_add_loop_test(t, round_numbers_are_round, 0, 11);

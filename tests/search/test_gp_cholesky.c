@@ -204,7 +204,6 @@ Suite *test_suite(void)
 {
     Suite *s = suite_create("gp_cholesky");
     TCase *t = tcase_create("cholesky");
-    tcase_set_timeout(t, 60);
     tcase_add_loop_test(t, factor_and_inverse, 0, AS_ARRAY_LEN(sizes));
     tcase_add_loop_test(t, solves, 0, AS_ARRAY_LEN(sizes));
     tcase_add_test(t, appends);

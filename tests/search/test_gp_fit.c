@@ -234,7 +234,6 @@ Suite *test_suite(void)
 {
     Suite *s = suite_create("gp_fit");
     TCase *t = tcase_create("fit");
-    tcase_set_timeout(t, 120);
     tcase_add_loop_test(t, value_matches_the_textbook, 0, AS_ARRAY_LEN(shapes));
     tcase_add_loop_test(t, gradient_matches_differences, 0, AS_ARRAY_LEN(shapes));
     tcase_add_loop_test(t, fit_ends_in_a_minimum, 0, 9);

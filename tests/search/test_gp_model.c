@@ -371,7 +371,6 @@ Suite *test_suite(void)
 {
     Suite *s = suite_create("gp_model");
     TCase *t = tcase_create("model");
-    tcase_set_timeout(t, 120);
     tcase_add_loop_test(t, posterior_matches_the_textbook, 0, AS_ARRAY_LEN(shapes));
     tcase_add_loop_test(t, gradients_match_differences, 0, AS_ARRAY_LEN(shapes));
     tcase_add_test(t, pending_rows_shrink_the_deviation_alone);

@@ -140,7 +140,6 @@ Suite *test_suite(void)
 {
     Suite *s = suite_create("search/gp");
     TCase *t = tcase_create("quality");
-    tcase_set_timeout(t, 120);
     tcase_add_test(t, finds_minima);
     tcase_add_test(t, finds_minima_among_failures);
     suite_add_tcase(s, t);

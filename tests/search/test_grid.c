@@ -400,7 +400,6 @@ Suite *test_suite(void)
 {
     Suite *s = suite_create("search/grid");
     TCase *t = tcase_create("grid");
-    tcase_set_timeout(t, 60);
     tcase_add_test(t, first_parameter_changes_slowest);
     tcase_add_test(t, a_child_multiplies_only_where_it_is_active);
     tcase_add_test(t, points_follow_the_scale);

@@ -141,7 +141,6 @@ Suite *test_suite(void)
 {
     Suite *s = suite_create("search_hypervolume");
     TCase *t = tcase_create("hypervolume");
-    tcase_set_timeout(t, 60);
     tcase_add_test(t, equals_inclusion_and_exclusion);
     tcase_add_test(t, a_simplex_of_many_points);
     tcase_add_test(t, equals_monte_carlo);

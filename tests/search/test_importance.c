@@ -207,7 +207,6 @@ Suite *test_suite(void)
 {
     Suite *s = suite_create("search_importance");
     TCase *t = tcase_create("importance");
-    tcase_set_timeout(t, 120);
     tcase_add_test(t, linear_function);
     tcase_add_test(t, pure_and_blind_to_the_goal);
     tcase_add_test(t, hidden_with_a_reason);

@@ -66,7 +66,6 @@ Suite *test_suite(void)
 {
     Suite *s = suite_create("search_known_importance");
     TCase *t = tcase_create("known_importance");
-    tcase_set_timeout(t, 120);
     tcase_add_loop_test(t, spread_trials, 0, (int)n_known_problems);
     tcase_add_loop_test(t, clustered_trials, 0, (int)n_known_problems);
     suite_add_tcase(s, t);

@@ -163,7 +163,6 @@ Suite *test_suite(void)
 {
     Suite *s = suite_create("search_pareto");
     TCase *t = tcase_create("pareto");
-    tcase_set_timeout(t, 60);
     tcase_add_test(t, front_is_what_nothing_dominates);
     tcase_add_test(t, goals_copies_and_none);
     tcase_add_test(t, what_is_not_finite_is_refused);

@@ -181,7 +181,6 @@ Suite *test_suite(void)
 {
     Suite *s = suite_create("search_paths");
     TCase *t = tcase_create("paths");
-    tcase_set_timeout(t, 120);
     tcase_add_loop_test(t, draws_have_the_moments_of_the_posterior, 0, 5);
     tcase_add_test(t, draws_of_the_prior);
     tcase_add_test(t, paths_are_functions);

@@ -328,7 +328,6 @@ Suite *test_suite(void)
 {
     Suite *s = suite_create("replay");
     TCase *t = tcase_create("replay");
-    tcase_set_timeout(t, 60);
     tcase_add_loop_test(t, the_same_again, 0, 4);
     tcase_add_test(t, in_any_order);
     tcase_add_loop_test(t, a_changed_parameter, 0, 4);

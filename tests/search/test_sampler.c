@@ -261,7 +261,6 @@ Suite *test_suite(void)
 {
     Suite *s = suite_create("search/sampler");
     TCase *t = tcase_create("sampler");
-    tcase_set_timeout(t, 60);
     tcase_add_test(t, parses_methods);
     tcase_add_test(t, replays);
     tcase_add_test(t, golden_suggestions);

@@ -275,7 +275,6 @@ Suite *test_suite(void)
 {
     Suite *s = suite_create("search_sensitivity");
     TCase *t = tcase_create("sensitivity");
-    tcase_set_timeout(t, 60);
     tcase_add_loop_test(t, known_indices, 0, (int)AS_ARRAY_LEN(known));
     tcase_add_test(t, some_inputs_are_the_same_as_all);
     tcase_add_test(t, resampling_spreads);

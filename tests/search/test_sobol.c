@@ -116,7 +116,6 @@ Suite *test_suite(void)
 {
     Suite *s = suite_create("search/sobol");
     TCase *t = tcase_create("sobol");
-    tcase_set_timeout(t, 60);
     tcase_add_test(t, agrees_with_joe_and_kuo);
     tcase_add_test(t, every_dimension_is_stratified);
     tcase_add_test(t, pairs_fill_elementary_boxes);

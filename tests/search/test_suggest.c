@@ -619,7 +619,6 @@ Suite *test_suite(void)
 {
     Suite *s = suite_create("search/suggest");
     TCase *t = tcase_create("suggest");
-    tcase_set_timeout(t, 120);
     tcase_add_test(t, same_bits_with_and_without_cache);
     tcase_add_test(t, same_bits_when_the_factor_grows);
     tcase_add_test(t, finite_spaces_end_exactly);

@@ -1,17 +1,17 @@
 /* Chromium for the tests, and what every test wants of it: a page whose errors are collected, steps with
- * names, a skip that says why. Packages come from tests/web/package-lock.json and are installed below the
- * build folder, so that building the dashboard needs none of them. */
+ * names, a skip that says why, and ways to wait for the thing itself. */
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
+import { late, SLOW, SLOW_TEST_MS, THROTTLE } from "./slow.mjs";
 
 export const SOURCE = process.env.ASSAY_SOURCE_ROOT ?? new URL("../..", import.meta.url).pathname;
 export const BUILD = process.env.ASSAY_BUILD_ROOT ?? join(SOURCE, "build");
 export const DIST = join(BUILD, "web", "dist");
-export const PATIENCE_MS = 20_000;
+export const PATIENCE_MS = 300_000; // only what never comes takes that long
 const TOOLS = join(BUILD, "tests", "web", "tools");
 const ARGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
 
@@ -20,18 +20,11 @@ export function skip(reason) {
   process.exit(77);
 }
 
-/** Packages of the tests, as require() gives them. */
+/** Packages of the tests, as require() gives them. The build installed them: a test needs no registry. */
 export function tools() {
-  const lock = readFileSync(join(SOURCE, "tests/web/package-lock.json"), "utf8");
   const stamp = join(TOOLS, "node_modules", ".assay-stamp");
-  if (!existsSync(stamp) || readFileSync(stamp, "utf8") !== lock) {
-    mkdirSync(TOOLS, { recursive: true });
-    for (const name of ["package.json", "package-lock.json", ".npmrc"]) copyFileSync(join(SOURCE, "tests/web", name), join(TOOLS, name));
-    const npm = spawnSync("npm", ["ci", "--prefer-offline"], { cwd: TOOLS, encoding: "utf8" });
-    if (npm.error) skip("npm is not installed");
-    assert.equal(npm.status, 0, `npm ci in ${TOOLS}: ${npm.stderr}`);
-    writeFileSync(stamp, lock);
-  }
+  const lock = readFileSync(join(SOURCE, "tests/web/package-lock.json"), "utf8");
+  assert.ok(existsSync(stamp) && readFileSync(stamp, "utf8") === lock, `${TOOLS} is not as tests/web/package-lock.json says: ninja -C ${BUILD} tests/web/packages.stamp`);
   return createRequire(join(TOOLS, "here.cjs"));
 }
 
@@ -41,33 +34,66 @@ function chromiumPath() {
   return path;
 }
 
+/** Remove a folder in which programs that were just ended may still write. */
+export const remove = (folder) => rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+
 /** A browser with a profile of its own. `errors` fills with whatever a page complains of. */
 export async function openBrowser() {
   if (!existsSync(join(DIST, "index.html"))) skip(`the dashboard is not built (${DIST})`);
   const executablePath = chromiumPath();
   const { chromium } = tools()("playwright-core");
   const profile = mkdtempSync(join(tmpdir(), "assay-web-"));
-  const context = await chromium.launchPersistentContext(profile, { executablePath, args: ARGS, viewport: { width: 1440, height: 900 } });
+  const options = { executablePath, args: ARGS, viewport: { width: 1440, height: 900 }, timeout: PATIENCE_MS, slowMo: SLOW_TEST_MS };
+  const context = await chromium.launchPersistentContext(profile, options).catch((error) => { remove(profile); throw error; });
+  process.once("exit", () => remove(profile)); // also when something ends us
   context.setDefaultTimeout(PATIENCE_MS);
   const errors = [];
   const expected = [];
   const note = (text) => { if (!expected.some((e) => e.test(text))) errors.push(text); };
-  const watch = (page) => {
-    page.on("console", (m) => { if (m.type() === "error" || m.type() === "warning") note(`console: ${m.text()} ${m.location().url}`); });
-    page.on("pageerror", (e) => note(`error: ${e.stack}`));
-    page.on("dialog", (d) => { note(`dialog: ${d.message()}`); void d.dismiss(); });
+  const watch = (seen) => {
+    seen.on("console", (m) => { if (m.type() === "error" || m.type() === "warning") note(`console: ${m.text()} ${m.location().url}`); });
+    seen.on("pageerror", (e) => note(`error: ${e.stack}`));
+    seen.on("dialog", (d) => { note(`dialog: ${d.message()}`); void d.dismiss(); });
   };
   context.pages().forEach(watch);
   context.on("page", watch);
+  const page = context.pages()[0] ?? (await context.newPage());
+  const debug = await context.newCDPSession(page);
+  const throttle = (rate) => debug.send("Emulation.setCPUThrottlingRate", { rate });
+  if (THROTTLE > 1) await throttle(THROTTLE);
   return {
-    context, errors, page: context.pages()[0] ?? (await context.newPage()),
+    context, errors, page,
     /** From here on, complaints that match are what the test asked for. */
     expect: (pattern) => expected.push(pattern),
+    /** Work that only computes: the slow mode does not slow it. */
+    atFullSpeed: async (work) => {
+      if (THROTTLE === 1) return work();
+      await throttle(1);
+      const result = await work();
+      await throttle(THROTTLE);
+      return result;
+    },
     close: async () => {
       await context.close();
-      rmSync(profile, { recursive: true, force: true });
+      remove(profile);
     },
   };
+}
+
+/** In the slow mode: whatever the page asks of a server that is not the fixture is late, both ways; streams only in beginning. */
+export async function slowNetwork(context) {
+  if (!SLOW) return;
+  await context.route("**/*", async (route) => {
+    try {
+      await late(0.5);
+      if (route.request().url().endsWith("/events")) return await route.continue();
+      const response = await route.fetch({ maxRedirects: 0, timeout: PATIENCE_MS });
+      await late(0.5);
+      return await route.fulfill({ response });
+    } catch {
+      return route.abort().catch(() => undefined); // the page left before the answer
+    }
+  });
 }
 
 export async function step(name, work) {
@@ -82,7 +108,7 @@ export async function step(name, work) {
 }
 
 /** Wait until `look` gives what is wanted; asks again whenever the page may have changed. */
-export async function until(page, what, look, wanted) {
+export async function until(page, what, look, wanted, expected = "") {
   const end = Date.now() + PATIENCE_MS;
   let last;
   do {
@@ -90,8 +116,34 @@ export async function until(page, what, look, wanted) {
     if (wanted(last)) return last;
     await page.evaluate(() => new Promise((resolve) => { requestAnimationFrame(() => setTimeout(resolve, 20)); }));
   } while (Date.now() < end);
-  return assert.fail(`${what}: still ${JSON.stringify(last)} after ${PATIENCE_MS} ms`);
+  return assert.fail(`${what}: still ${JSON.stringify(last)} after ${PATIENCE_MS} ms${expected}`);
 }
+
+/** Wait until `look` gives just what is expected. */
+export const shows = (page, what, look, expected) => until(page, what, look, (seen) => isDeepStrictEqual(seen, expected), `, expected ${JSON.stringify(expected)}`);
+
+/** Wait until the text that `look` gives matches. */
+export const matches = (page, what, look, pattern) => until(page, what, look, (seen) => pattern.test(seen ?? ""), `, expected ${pattern}`);
+
+/** Wait until the page's address matches: page.url() lags behind what the page itself did to it. */
+export const addressMatches = (page, pattern) => matches(page, "the address", () => page.evaluate(() => location.href), pattern);
+
+/** Do what leads to another view, and wait until it has taken the place of this one: from then on nothing of the old can be seen. */
+export async function leave(page, work) {
+  await page.evaluate(() => document.querySelector("main")?.setAttribute("data-left", ""));
+  const result = await work();
+  await page.locator("main:not([data-left])").waitFor();
+  return result;
+}
+
+/** Two frames: what a scroll or a resize sets off in the page has happened. */
+export const frames = (page) => page.evaluate(() => new Promise((resolve) => { requestAnimationFrame(() => requestAnimationFrame(resolve)); }));
+
+/** Keep something in sight until `look` gives what is wanted: what comes above it may push it out again. */
+export const untilInSight = (page, what, locator, look, wanted) => until(page, what, async () => {
+  await locator.scrollIntoViewIfNeeded();
+  return look();
+}, wanted);
 
 /** The text of each visible cell of one column of a table, by its heading. */
 export async function column(page, table, heading) {
@@ -101,5 +153,12 @@ export async function column(page, table, heading) {
   }, heading);
 }
 
-/** Order a table by a heading: once, or a second time for the other direction. */
-export const orderBy = (page, table, heading) => page.getByRole("region", { name: table, exact: true }).locator("thead button", { hasText: heading }).first().click();
+/** How many rows a table has, those out of sight too. */
+export const rowsOf = (page, table) => page.getByRole("region", { name: table, exact: true }).locator("table").getAttribute("aria-rowcount").then((n) => Number(n) - 1);
+
+/** Click a table's heading; then it is in this order, "ascending" or "descending". */
+export async function orderBy(page, table, heading, direction) {
+  const th = page.getByRole("region", { name: table, exact: true }).locator("thead th").filter({ has: page.locator("button", { hasText: heading }) }).first();
+  await th.locator("button").click();
+  await until(page, `the order of ${heading}`, () => th.getAttribute("aria-sort"), (order) => order === direction);
+}

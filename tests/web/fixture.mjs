@@ -3,12 +3,14 @@
  * against the OpenAPI document by the tests. The subject is always the built page, served from `dist`.
  *
  *   const f = await startFixture(dist);  f.url, f.finish("live"), f.close()
+ *   const held = f.hold("GET", "/v1/sweeps/live");  await held.arrived; …; held.release()
  *   node fixture.mjs DIST [PORT]         to look at the page while working on it; token "fixture" */
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { extname, join, normalize } from "node:path";
 import { fileURLToPath } from "node:url";
+import { late, numbers } from "./slow.mjs";
 
 export const TOKEN = "fixture";
 export const CSP = "default-src 'self'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'; object-src 'none'";
@@ -16,16 +18,6 @@ const TYPES = { ".html": "text/html; charset=utf-8", ".js": "text/javascript", "
 const START = Date.now() - 9 * 60_000;
 const iso = (ms) => new Date(ms).toISOString();
 const NASTY = `<img src=x onerror="window.pwned=1"><script>window.pwned=1</script>"'&\u202e`;
-
-/** Numbers in [0, 1) that are the same in every run (mulberry32). */
-function numbers(seed) {
-  return () => {
-    seed = (seed + 0x6d2b79f5) | 0;
-    let t = Math.imul(seed ^ (seed >>> 15), 1 | seed);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
-  };
-}
 
 const DIGITS = {
   lr: { type: "float", min: 1e-4, max: 0.3, scale: "log" }, width: { type: "int", min: 16, max: 128, scale: "log" },
@@ -151,17 +143,22 @@ class Sweep {
     return { metrics, items, reference: items.length > 0 ? metrics.map(() => 1) : null, hypervolume: items.length > 0 ? 12.3456 : null };
   }
 
-  /** Made up, too, but from as many trials as there are. */
+  /** Made up, too, but from as many trials as there are; once what `older` holds, as if somebody else had asked for the newest. */
   importance() {
+    const { older } = this;
+    if (older) {
+      this.older = null;
+      return { ...older, stale: true };
+    }
     const trials = this.trials.filter((t) => t.state === "completed").length;
     const names = Object.keys(this.space);
     const metric = this.base.metric.name;
-    if (trials < 2 * names.length + 2) return { metric, trials, r2: null, method: "gp-sobol", parameters: [], reason: `${trials} trials have a value; it takes ${2 * names.length + 2} (two for each parameter, and two)` };
+    if (trials < 2 * names.length + 2) return { metric, trials, stale: false, r2: null, method: "gp-sobol", parameters: [], reason: `${trials} trials have a value; it takes ${2 * names.length + 2} (two for each parameter, and two)` };
     const parameters = names.map((name, i) => {
       const total = 0.8 / (i + 1);
       return { name, first: 0.7 * total, first_low: 0.6 * total, first_high: 0.8 * total, total, total_low: 0.85 * total, total_high: Math.min(1, 1.3 * total), top: 1 / names.length, conditional: this.space[name].when !== undefined };
     });
-    return { metric, trials, r2: 0.87, method: "gp-sobol", parameters, reason: null };
+    return { metric, trials, stale: false, r2: 0.87, method: "gp-sobol", parameters, reason: null };
   }
 
   ensemble() {
@@ -226,23 +223,36 @@ export async function startFixture(dist, port = 0) {
   const clients = new Set();
   const events = [];
   const seen = [];                            // [method, template, answer] of every JSON answer, for the schema check
+  const requests = [];                        // every request of the API as it came: {method, path, body, from, to}, times in ms
+  const holds = [];
+  const failures = [];
   let nextEvent = 1;
+  let streams = 0;
 
   function emit(type, fields) {
     const event = { id: String(nextEvent++), type, time: iso(Date.now()), ...fields };
     events.push(event);
-    for (const c of clients) if (c.sweep === null || c.sweep === event.sweep) sendEvent(c.response, event);
+    for (const c of clients) if (c.sweep === null || c.sweep === event.sweep) sendEvent(c, event);
+    return event.id;
   }
-  const sendEvent = (response, event) => response.write(`id: ${event.id}\nevent: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`);
+
+  /** Events may be late, and stay in order. */
+  function sendEvent(client, event) {
+    client.sent = Promise.all([client.sent, late()]).then(() => {
+      if (clients.has(client)) client.response.write(`id: ${event.id}\nevent: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`);
+    });
+  }
 
   function stream(request, response, sweep) {
+    if (response.destroyed) return; // the page left before it began
+    streams++;
     response.writeHead(200, { "Content-Type": "text/event-stream", "Cache-Control": "no-store", "Content-Security-Policy": CSP });
     response.write(": hello\n\n");
-    const after = request.headers["last-event-id"];
-    if (after !== undefined) for (const e of events) if (Number(e.id) > Number(after) && (sweep === null || e.sweep === sweep)) sendEvent(response, e);
-    const client = { response, sweep };
+    const client = { response, sweep, sent: Promise.resolve() };
     clients.add(client);
-    request.on("close", () => clients.delete(client));
+    response.on("close", () => clients.delete(client));
+    const after = request.headers["last-event-id"];
+    if (after !== undefined) for (const e of events) if (Number(e.id) > Number(after) && (sweep === null || e.sweep === sweep)) sendEvent(client, e);
   }
 
   function page(items, query, fallback) {
@@ -310,24 +320,75 @@ export async function startFixture(dist, port = 0) {
     }
   }
 
-  const server = createServer(async (request, response) => {
-    const url = new URL(request.url, "http://host");
-    if (!url.pathname.startsWith("/v1/")) return file(url.pathname, response);
+  /** The first entry of a list that is for this request, taken out of it. */
+  function takeFor(list, method, path) {
+    const at = list.findIndex((x) => x.method === method && x.path === path);
+    return at < 0 ? undefined : list.splice(at, 1)[0];
+  }
+
+  /** Null: the page left before it had said all. */
+  async function bodyOf(request) {
+    try {
+      let text = "";
+      for await (const piece of request) text += piece;
+      return text;
+    } catch {
+      return null;
+    }
+  }
+
+  /** The answer is what is true when the request came; it may be sent much later. */
+  async function api(request, response, url) {
+    const { method } = request;
+    const held = takeFor(holds, method, url.pathname);
+    const log = { method, path: url.pathname, body: null, from: performance.now(), to: Infinity };
+    requests.push(log);
+    const text = await bodyOf(request);
+    if (text === null) return undefined;
+    log.body = text ? JSON.parse(text) : null;
+    await late(0.5);
     const parts = url.pathname.split("/").slice(2).map(decodeURIComponent);
-    let text = "";
-    for await (const piece of request) text += piece;
     const allowed = request.headers.authorization === `Bearer ${TOKEN}`;
-    if (allowed && parts.at(-1) === "events") return stream(request, response, parts[0] === "sweeps" ? parts[1] : null);
-    if (allowed && parts[0] === "blobs") return response.writeHead(200, { "Content-Type": "application/octet-stream" }).end(artifact);
-    const a = allowed ? answer(request.method, parts, url.searchParams, text ? JSON.parse(text) : null) : problem(401, "denied", "the token is not known here");
-    if (a.at) seen.push([request.method, a.at, a.body]);
+    const isStream = allowed && parts.at(-1) === "events";
+    const isBlob = allowed && parts[0] === "blobs";
+    let a = null;
+    if (!allowed) a = problem(401, "denied", "the token is not known here");
+    else if (takeFor(failures, method, url.pathname)) a = problem(503, "unavailable", "made to fail");
+    else if (!isStream && !isBlob) a = JSON.parse(JSON.stringify(answer(method, parts, url.searchParams, log.body))); // as it is now
+    held?.came();
+    await held?.released;
+    await late(0.5);
+    log.to = performance.now();
+    if (isStream && a === null) return stream(request, response, parts[0] === "sweeps" ? parts[1] : null);
+    if (isBlob && a === null) return response.writeHead(200, { "Content-Type": "application/octet-stream" }).end(artifact);
+    if (a.at) seen.push([method, a.at, a.body]);
     response.writeHead(a.status ?? 200, { "Content-Type": a.type ?? "application/json" });
     return response.end(JSON.stringify(a.body));
+  }
+
+  const server = createServer(async (request, response) => {
+    const url = new URL(request.url, "http://host");
+    if (url.pathname.startsWith("/v1/")) return api(request, response, url);
+    await late();
+    return file(url.pathname, response);
   });
+  server.keepAliveTimeout = 0; // never close a connection at the moment that the page uses it again
   await new Promise((resolve) => server.listen(port, "127.0.0.1", resolve));
 
   return {
-    url: `http://127.0.0.1:${server.address().port}`, sweeps, seen, emit,
+    url: `http://127.0.0.1:${server.address().port}`, sweeps, seen, requests, emit,
+    /** How many streams are open, and how many were ever. */
+    streams: () => ({ open: clients.size, ever: streams }),
+    /** Keep back the answer to the next such request. `arrived`: the answer is made. */
+    hold(method, path) {
+      const held = { method, path };
+      held.arrived = new Promise((resolve) => { held.came = resolve; });
+      held.released = new Promise((resolve) => { held.release = resolve; });
+      holds.push(held);
+      return held;
+    },
+    /** The next such request fails with a 503. */
+    fail: (method, path) => { failures.push({ method, path }); },
     /** The oldest running trial of a sweep completes, with this value, and a new one starts. */
     finish(id, value) {
       const sweep = sweeps.get(id);
@@ -342,8 +403,14 @@ export async function startFixture(dist, port = 0) {
       return t;
     },
     /** Cut every stream, as a restart of the server does. */
-    cut: () => { for (const c of clients) c.response.destroy(); },
-    close: () => { server.closeAllConnections(); server.close(); },
+    cut() {
+      for (const c of clients) c.response.destroy();
+      clients.clear();
+    },
+    close: () => {
+      server.close();
+      server.closeAllConnections();
+    },
   };
 }
 

@@ -2,12 +2,10 @@
  * its own. ASSAY_URL and ASSAY_TOKEN name a running one instead. */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { chmodSync, closeSync, existsSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { chmodSync, closeSync, existsSync, mkdtempSync, openSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { BUILD, skip, SOURCE } from "./browser.mjs";
+import { BUILD, PATIENCE_MS, remove, skip, SOURCE } from "./browser.mjs";
 
-const READY_MS = 90_000;
-const STOP_MS = 30_000;
 const pause = (ms) => new Promise((resolve) => { setTimeout(resolve, ms); });
 
 /** The last lines of every log of the installation, for a test that failed. */
@@ -25,23 +23,24 @@ async function startOwn() {
   chmodSync(data, 0o755); // PostgreSQL may run as another user
   const ready = join(data, "ready.json");
   const log = openSync(join(data, "up.log"), "a");
-  const up = spawn(assay, ["up", "--data", data, "--runners", "2", "--port", "0", "--ready-file", ready], { cwd: SOURCE, stdio: ["ignore", log, log] });
+  // It ends with us, however we end.
+  const up = spawn("setpriv", ["--pdeathsig", "TERM", assay, "up", "--data", data, "--runners", "2", "--port", "0", "--ready-file", ready], { cwd: SOURCE, stdio: ["ignore", log, log] });
   closeSync(log);
   const ended = new Promise((resolve) => { up.once("exit", resolve); up.once("error", resolve); });
   let running = true;
   void ended.then(() => { running = false; });
   const stop = async (failed) => {
     if (running) up.kill("SIGTERM");
-    const patience = setTimeout(() => up.kill("SIGKILL"), STOP_MS);
+    const patience = setTimeout(() => up.kill("SIGKILL"), PATIENCE_MS);
     await ended;
     clearTimeout(patience);
     if (failed) showLogs(data);
-    rmSync(data, { recursive: true, force: true });
+    remove(data);
   };
-  for (const end = Date.now() + READY_MS; !existsSync(ready); await pause(50)) {
+  for (const end = Date.now() + PATIENCE_MS; !existsSync(ready); await pause(50)) {
     if (running && Date.now() < end) continue;
     await stop(true);
-    assert.fail(running ? `assay up was not ready after ${READY_MS} ms` : "assay up ended before it was ready");
+    assert.fail(running ? `assay up was not ready after ${PATIENCE_MS} ms` : "assay up ended before it was ready");
   }
   const info = JSON.parse(readFileSync(ready, "utf8"));
   return { url: info.url.replace(/\/$/, ""), token: readFileSync(info.admin_token_file, "utf8").trim(), stop };

@@ -1,9 +1,9 @@
 /* The dashboard on the real thing: `assay up`, sweeps of a shell command, Chromium. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { BUILD, column, openBrowser, orderBy, SOURCE, step, tools, until } from "./browser.mjs";
+import { BUILD, column, leave, matches, openBrowser, orderBy, remove, rowsOf, shows, slowNetwork, SOURCE, step, tools, until, untilInSight } from "./browser.mjs";
 import { startInstallation } from "./installation.mjs";
 import { checker } from "./schema.mjs";
 
@@ -31,7 +31,7 @@ echo kept > "$ASSAY_ARTIFACTS/note.txt"`;
 const sweep = {
   name: NAME, description: `thirty little trials ${HOSTILE}`, metric: { name: "loss", goal: "minimize" },
   parameters: { x: { type: "float", min: 0, max: 1 }, fate: { type: "categorical", values: ["good", HOSTILE, "fine", "bad"] } },
-  search: { method: "random", seed: 11 }, limits: { max_trials: TRIALS, max_restarts: 0, max_failed_trials: TRIALS },
+  search: { method: "random", seed: 11 }, limits: { max_trials: TRIALS, max_restarts: 3, max_failed_trials: TRIALS },
   trial: { command: ["sh", "-c", SCRIPT, "trial", "${x}", "${fate}"] },
 };
 const slow = {
@@ -47,16 +47,20 @@ const asked = {
 const two = { ...asked, name: `two-${stamp}`, metric: undefined, constraints: undefined, metrics: [{ name: "loss", goal: "minimize" }, { name: "speed", goal: "maximize" }] };
 const outcomeOf = ({ x, kind }) => ({ loss: (x - 0.7) ** 2 + (kind === "wide" ? 0.05 : 0.2), cost: x + (kind === "wide" ? 0.6 : 0.1), speed: 2 - x });
 
-const browser = await openBrowser();
+const assay = await startInstallation();
+const browser = await openBrowser().catch(async (error) => { await assay.stop(false); throw error; });
 const { page, errors } = browser;
-const assay = await startInstallation().catch(async (error) => { await browser.close(); throw error; });
+await slowNetwork(browser.context);
 const answers = [];
 page.on("response", (response) => {
   const type = response.headers()["content-type"] ?? "";
   if (response.status() === 200 && type.startsWith("application/json")) answers.push(response.json().then((body) => [response.request().method(), new URL(response.url()).pathname, body], () => null));
 });
 const get = (path) => assay.api("GET", path);
-const visit = (hash) => page.goto(`${assay.url}/${hash}`);
+const visit = (hash) => leave(page, () => page.goto(`${assay.url}/${hash}`));
+const heading = (name) => page.getByRole("heading", { name, exact: true });
+const text = (locator) => () => locator.first().innerText();
+const attribute = (locator, name) => () => locator.first().getAttribute(name);
 const region = (name) => page.getByRole("region", { name, exact: true });
 /** Ask for all that is left of a sweep, and tell what comes of it. */
 async function tellAll(sweep) {
@@ -80,43 +84,43 @@ try {
   await step("the page is served with a policy that allows nothing from elsewhere", async () => {
     const response = await visit(`#token=${assay.token}`);
     assert.match(response.headers()["content-security-policy"] ?? "", /default-src 'self'/);
-    await page.getByRole("heading", { name: "Sweeps", exact: true }).waitFor();
-    assert.equal(new URL(page.url()).hash, "#/sweeps");
+    await heading("Sweeps").waitFor();
+    assert.equal(await page.evaluate(() => location.hash), "#/sweeps");
     await page.getByText("Live", { exact: true }).waitFor();
     await page.evaluate(() => { window.sameDocument = true; });
   });
 
   await step("a sweep that somebody starts appears in the list", async () => {
     await assay.api("POST", "/v1/sweeps", sweep);
-    await page.getByRole("link", { name: NAME }).waitFor();
-    await page.getByRole("link", { name: NAME }).click();
-    await page.getByRole("heading", { name: NAME }).waitFor();
+    await leave(page, () => page.getByRole("link", { name: NAME, exact: true }).click());
+    await heading(NAME).waitFor();
   });
 
   await step("it runs to its end before our eyes", async () => {
     await until(page, "running trials", () => column(page, "Trials", "State"), (s) => s.includes("running"));
-    assert.equal(await page.getByTestId("ended").innerText(), "0");
+    assert.equal(await page.getByTestId("ended").innerText(), "0"); // none can end before the gate opens
     writeFileSync(gate, "");
     await until(page, "ended trials", async () => Number(await page.getByTestId("ended").innerText()), (n) => n === TRIALS);
     await page.locator(".head .state-completed").waitFor();
     const now = await get(`/v1/sweeps/${NAME}`);
     assert.ok(now.counts.failed > 0 && now.counts.completed > 0, "the seed gives both kinds");
-    await until(page, "points", chartPoints, (n) => n === now.counts.completed);
-    await until(page, "the best value", () => page.getByTestId("best").getAttribute("title"), (t) => Number(t) === now.best.value);
+    await shows(page, "points", chartPoints, now.counts.completed);
+    await until(page, "the best value", attribute(page.getByTestId("best"), "title"), (t) => Number(t) === now.best.value);
+    await until(page, "ended trials in the table", () => column(page, "Trials", "State"), (s) => s.length === TRIALS && s.every((x) => x === "completed" || x === "failed"));
     assert.equal(await page.evaluate(() => window.sameDocument), true, "without a reload");
   });
 
   await step("the table orders by value both ways, as the server does", async () => {
-    for (const order of ["asc", "desc"]) {
+    for (const [order, direction] of [["asc", "ascending"], ["desc", "descending"]]) {
       const { items } = await get(`/v1/sweeps/${NAME}/trials?sort=value&order=${order}&page_size=100`);
-      await orderBy(page, "Trials", "loss");
+      await orderBy(page, "Trials", "loss", direction);
       const shown = (await column(page, "Trials", "loss")).map(Number);
       const values = items.map((t) => t.value).filter((v) => typeof v === "number");
       assert.equal(shown.length, TRIALS);
       values.forEach((v, i) => assert.ok(Math.abs(shown[i] - v) <= 1e-3 * Math.abs(v), `row ${i} by value ${order}: ${shown[i]}, the server has ${v}`));
     }
     await page.getByRole("button", { name: /^failed \d/ }).click();
-    assert.deepEqual([...new Set(await column(page, "Trials", "State"))], ["failed"]);
+    await shows(page, "those that failed", async () => [...new Set(await column(page, "Trials", "State"))], ["failed"]);
     assert.deepEqual([...new Set(await column(page, "Trials", "fate"))], ["bad"]);
     mkdirSync(join(BUILD, "tests/web/shots"), { recursive: true });
     await page.screenshot({ path: join(BUILD, "tests/web/shots/live.png"), fullPage: true });
@@ -127,22 +131,23 @@ try {
     const odd = items.find((t) => t.state === "completed" && t.params.fate === HOSTILE);
     assert.ok(odd, "the seed gives a completed trial with the hostile value");
     await visit(`#/sweeps/${NAME}/trials/${odd.number}`);
-    await until(page, "metrics", () => region("Curves").getAttribute("data-metrics"), (n) => n === "2");
-    assert.equal(await region("Curves").locator("canvas").count(), 1, "loss and train_loss share a chart");
-    assert.match(await page.locator(".log").innerText(), /starts with <img src=x[^]*step 5/);
-    const waiting = page.waitForEvent("download");
-    await page.getByRole("button", { name: "note.txt" }).click();
-    assert.equal(readFileSync(await (await waiting).path(), "utf8"), "kept\n");
+    await shows(page, "metrics", attribute(region("Curves"), "data-metrics"), "2");
+    await shows(page, "loss and train_loss share a chart", () => region("Curves").locator("canvas").count(), 1);
+    await matches(page, "the output", text(page.locator(".log")), /starts with <img src=x[^]*step 5/);
+    const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "note.txt" }).click()]);
+    assert.equal(readFileSync(await download.path(), "utf8"), "kept\n");
     const bad = items.find((t) => t.state === "failed");
     await visit(`#/sweeps/${NAME}/trials/${bad.number}`);
     await page.locator(".log").getByText("it was bound to fail").waitFor();
     await region("Attempts").getByText("exit 3").waitFor();
+    await matches(page, "the files, which are loaded last", text(region("Artifacts")), /None\./);
     assert.equal(await page.evaluate(() => window.pwned), undefined);
     assert.equal(await page.locator("main img").count(), 0);
   });
 
   await step("a running trial is cancelled from its page", async () => {
     await assay.api("POST", "/v1/sweeps", slow);
+    await until(page, "its first trial", () => get(`/v1/sweeps/${SLOW}/trials?page_size=1`), ({ items }) => items[0]?.state === "running");
     await visit(`#/sweeps/${SLOW}/trials/0`);
     await page.locator(".head .state-running").waitFor();
     await page.locator(".log").getByText("waits").waitFor();
@@ -167,27 +172,29 @@ try {
   await step("a sweep for those who ask shows how, in lines that a shell runs", async () => {
     await assay.api("POST", "/v1/sweeps", asked);
     await visit(`#/sweeps/${asked.name}`);
+    await shows(page, "no trials", () => rowsOf(page, "Trials"), 0);
     const example = await region("Ask and tell").locator("pre").innerText();
     assert.equal(example.split("\n").length, 3);
     const answers = inShell("sh", ["-ec", example.replaceAll("curl ", "curl -sS --fail-with-body ")]);
     assert.match(answers, /"number": ?0/);
     const { state, metrics, client } = await get(`/v1/sweeps/${asked.name}/trials/0`);
     assert.deepEqual([state, metrics, client], ["completed", { loss: 0.5, cost: 0.5 }, "me"]);
-    await until(page, "the trial", () => column(page, "Trials", "Client"), (c) => c.join() === "me");
+    await shows(page, "the trial", () => column(page, "Trials", "Client"), ["me"]);
   });
 
   await step("its trials come while we look, none that is infeasible is the best, and importance as the server has it", async () => {
     await tellAll(asked.name);
     await page.locator(".head .state-completed").waitFor();
     const { counts, best } = await get(`/v1/sweeps/${asked.name}`);
-    await until(page, "points", chartPoints, (n) => n === counts.completed);
+    await shows(page, "points", chartPoints, counts.completed);
     const { items } = await get(`/v1/sweeps/${asked.name}/trials?page_size=100`);
     assert.ok(items.some((t) => t.feasible === false), "the search looks beyond the bound, too");
-    assert.equal((await column(page, "Trials", "Feasible")).filter((c) => c === "no").length, items.filter((t) => t.feasible === false).length);
-    await until(page, "the best value", () => page.getByTestId("best").getAttribute("title"), (t) => Number(t) === best.value);
+    await shows(page, "infeasible trials", async () => (await column(page, "Trials", "Feasible")).filter((c) => c === "no").length, items.filter((t) => t.feasible === false).length);
+    await until(page, "the best value", attribute(page.getByTestId("best"), "title"), (t) => Number(t) === best.value);
+    // First the page, then we: who asks while the server computes for another gets what was computed before.
+    await untilInSight(page, "importance", region("Importance"), text(region("Importance")), (t) => t.includes(` ${counts.completed} trials`));
     const importance = await get(`/v1/sweeps/${asked.name}/importance`);
-    await region("Importance").scrollIntoViewIfNeeded();
-    await region("Importance").getByText(`${importance.trials} trials`).waitFor();
+    assert.equal(importance.trials, counts.completed);
     assert.deepEqual(await region("Importance").locator("tbody th").allInnerTexts(), importance.parameters.map((p) => p.name));
   });
 
@@ -195,10 +202,9 @@ try {
     const phases = new Set();
     for (const number of [1, 8, 14, 19, 20, 21, 22, 25]) {
       await visit(`#/sweeps/${asked.name}/trials/${number}`);
-      await page.getByRole("heading", { name: `#${number}`, exact: true }).waitFor();
-      const words = await page.getByTestId("why").innerText();
+      await heading(`#${number}`).waitFor();
       const told = /^why\s+(.*)$/m.exec(inShell(join(BUILD, "cli/assay"), ["trial", `${asked.name}/${number}`]))?.[1];
-      assert.equal(words, `${told.charAt(0).toUpperCase()}${told.slice(1)}.`);
+      await shows(page, "the reason", text(page.getByTestId("why")), `${told.charAt(0).toUpperCase()}${told.slice(1)}.`);
       const { suggestion } = await get(`/v1/sweeps/${asked.name}/trials/${number}`);
       phases.add(suggestion.phase);
       if (suggestion.phase === "model") await region("Why these parameters").getByText("deviation", { exact: false }).or(region("Why these parameters").getByText("as predicted")).first().waitFor();
@@ -211,19 +217,19 @@ try {
     await visit(`#/sweeps/${two.name}`);
     await tellAll(two.name);
     const { items, hypervolume } = await get(`/v1/sweeps/${two.name}/pareto`);
-    await until(page, "the front", () => region("Pareto").getAttribute("data-front"), (n) => n === String(items.length));
-    const shown = await region("Pareto").locator("tbody a").allInnerTexts();
-    assert.deepEqual(shown.map((t) => Number(t.slice(1))).sort((a, b) => a - b), items.map((t) => t.number));
-    assert.ok(Math.abs(Number(await page.getByTestId("hypervolume").innerText()) / hypervolume - 1) < 1e-3);
+    await page.locator(".head .state-completed").waitFor();
+    const listed = () => region("Pareto").locator("tbody a").allInnerTexts().then((all) => all.map((t) => Number(t.slice(1))).sort((a, b) => a - b).join());
+    await untilInSight(page, "the front", region("Pareto"), listed, (numbers) => numbers === items.map((t) => t.number).join());
+    await until(page, "the volume", text(page.getByTestId("hypervolume")), (t) => Math.abs(Number(t) / hypervolume - 1) < 1e-3);
     await page.screenshot({ path: join(BUILD, "tests/web/shots/front.png"), fullPage: true });
   });
 
   await step("runners, and a token that the server does not know", async () => {
-    await page.getByRole("link", { name: "Runners" }).click();
+    await leave(page, () => page.getByRole("link", { name: "Runners" }).click());
     await until(page, "live runners", () => column(page, "Runners", "State"), (s) => s.filter((x) => x === "live").length >= 2);
     browser.expect(/status of 401/);
     await visit("#token=wrong");
-    await page.getByRole("heading", { name: "Sign in" }).waitFor();
+    await heading("Sign in").waitFor();
   });
 
   await step("every answer to the page was as the OpenAPI document says", async () => {
@@ -236,7 +242,6 @@ try {
   assert.deepEqual(errors, [], "the console stayed clean, and nothing broke the content security policy");
   failed = false;
 } finally {
-  await browser.close();
-  await assay.stop(failed);
-  rmSync(folder, { recursive: true, force: true });
+  await browser.close().finally(() => assay.stop(failed));
+  remove(folder);
 }

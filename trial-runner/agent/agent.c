@@ -97,12 +97,47 @@ static as_status choose_gpus_locked(const struct agent *a, int64_t want, bool *t
     return str_check(list, err);
 }
 
-int64_t agent_slots_taken_locked(const struct agent *a)
+int64_t agent_slots_free_locked(const struct agent *a)
 {
-    int64_t taken = (int64_t)a->n_groups;
+    int64_t taken = 0, ending = 0, slots = a->options->slots;
+    for (size_t i = 0; i < a->n_groups; i++)
+        *(a->groups[i]->slot_free ? &ending : &taken) += 1;
     for (size_t i = 0; i < a->n; i++)
-        taken += a->attempts[i]->group == NULL;
-    return taken;
+        if (!a->attempts[i]->group)
+            *(a->attempts[i]->slot_free ? &ending : &taken) += 1;
+    return slots - taken - (ending > slots ? ending - slots : 0);
+}
+
+/* Take these GPUs back; `taken` names none then. */
+static void free_gpus_locked(struct agent *a, bool taken[OPTIONS_MAX_GPUS])
+{
+    for (size_t i = 0; i < OPTIONS_MAX_GPUS; i++) {
+        a->gpu_busy[i] &= !taken[i];
+        taken[i] = false;
+    }
+}
+
+void agent_free_slots(struct agent *a)
+{
+    bool any = false;
+    pthread_mutex_lock(&a->lock);
+    for (size_t i = 0; i < a->n; i++) {
+        struct attempt *t = a->attempts[i];
+        if (t->slot_free || attempt_phase_get(t) < ATTEMPT_ENDED)
+            continue;
+        t->slot_free = any = true;
+        free_gpus_locked(a, t->gpu_taken);
+    }
+    for (size_t i = 0; i < a->n_groups; i++) {
+        struct group *g = a->groups[i];
+        if (g->slot_free || !g->over)
+            continue;
+        g->slot_free = any = true;
+        free_gpus_locked(a, g->gpu_taken);
+    }
+    if (any)
+        pthread_cond_broadcast(&a->changed);
+    pthread_mutex_unlock(&a->lock);
 }
 
 struct group *agent_group_find_locked(const struct agent *a, const char *id)
@@ -227,8 +262,7 @@ void agent_release(struct agent *a, struct attempt *attempt)
             a->attempts[i] = a->attempts[--a->n];
             break;
         }
-    for (size_t i = 0; i < OPTIONS_MAX_GPUS; i++)
-        a->gpu_busy[i] &= !attempt->gpu_taken[i];
+    free_gpus_locked(a, attempt->gpu_taken);
     if (attempt->group)
         attempt->group->held--;
     pthread_cond_broadcast(&a->changed);
@@ -243,8 +277,7 @@ void agent_drop_groups(struct agent *a)
         struct group *g = a->groups[i];
         if (g->held > 0 || g->pid)
             continue;
-        for (size_t k = 0; k < OPTIONS_MAX_GPUS; k++)
-            a->gpu_busy[k] &= !g->gpu_taken[k];
+        free_gpus_locked(a, g->gpu_taken);
         a->groups[i--] = a->groups[--a->n_groups];
         group_free(g);
         pthread_cond_broadcast(&a->changed);
@@ -252,14 +285,20 @@ void agent_drop_groups(struct agent *a)
     pthread_mutex_unlock(&a->lock);
 }
 
-json_t *agent_refs(struct agent *a)
+static bool is_ending_locked(struct attempt *t)
+{
+    return t->slot_free && (!t->group || t->group->slot_free);
+}
+
+static json_t *list_refs(struct agent *a, bool all)
 {
     json_t *refs = json_array();
     bool ok = refs != NULL;
     pthread_mutex_lock(&a->lock);
     for (size_t i = 0; ok && i < a->n; i++) {
         struct attempt *t = a->attempts[i];
-        if (attempt_asked(t) == STOP_DROPPED || attempt_phase_get(t) == ATTEMPT_DELIVERED)
+        if (attempt_asked(t) == STOP_DROPPED || attempt_phase_get(t) == ATTEMPT_DELIVERED ||
+            (!all && !is_ending_locked(t)))
             continue;
         ok = json_array_append_new(refs, json_pack("{s:s,s:I,s:I}", "sweep", t->sweep, "number",
                                                    (json_int_t)t->number, "attempt",
@@ -271,6 +310,16 @@ json_t *agent_refs(struct agent *a)
         refs = NULL;
     }
     return refs;
+}
+
+json_t *agent_refs(struct agent *a)
+{
+    return list_refs(a, true);
+}
+
+json_t *agent_ending_refs(struct agent *a)
+{
+    return list_refs(a, false);
 }
 
 void agent_direct(struct agent *a, const json_t *directives)

@@ -41,8 +41,13 @@ void agent_wake(struct agent *a);                           /* the main loop */
 void agent_fail(struct agent *a, const struct as_err *err); /* set fatal, wake all */
 bool agent_wait_locked(struct agent *a, int64_t ms);        /* on `changed`; false: time is up */
 
-/* Slots that are taken: an attempt takes one, a group one for all its members. Under lock. */
-int64_t agent_slots_taken_locked(const struct agent *a);
+/* Slots for which trials may be asked for: an attempt takes one until its process has ended, a
+ * group one for all its members. What has ended and is on its way to the server may be as much
+ * again as there are slots, and no more: a slow connection must not fill the disk. Under lock. */
+int64_t agent_slots_free_locked(const struct agent *a);
+
+/* Main only: note whose process has ended, so that its slot and its GPUs are free. */
+void agent_free_slots(struct agent *a);
 
 /* A group with places that were left by members, or NULL. Under lock. */
 struct group *agent_group_to_fill_locked(const struct agent *a);
@@ -69,6 +74,9 @@ void agent_drop_groups(struct agent *a);
 /* [{sweep, number, attempt}…] of what is held and not dropped. New reference, NULL: out of memory.
  */
 json_t *agent_refs(struct agent *a);
+
+/* The same of what no longer runs and whose end is on its way: a claim's `ending`. */
+json_t *agent_ending_refs(struct agent *a);
 
 /* Hand the directives of an answer to the attempts they name. */
 void agent_direct(struct agent *a, const json_t *directives);

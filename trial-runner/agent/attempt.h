@@ -55,6 +55,8 @@ struct attempt {
     struct child_spec spec; /* the courier's until `ready`, then main's */
     json_t *job;            /* likewise; of a member: {"dataset", "metric", "member"}; owned */
 
+    bool slot_free; /* under agent.lock: it runs no more, and keeps neither slot nor GPUs */
+
     /* The main thread's own. */
     pthread_t courier;
     bool has_courier;

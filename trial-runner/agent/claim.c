@@ -25,19 +25,24 @@ struct question {
     int64_t members; /* places in that group, or most members of a new one */
     bool open;       /* made, not answered */
     bool asked;      /* once at least: the answer may hold trials that were lost on the way */
+    bool was_vain;   /* the question before it: a group waits for what is being computed */
     int64_t pause_ms;
 };
 
 static bool has_room_locked(const struct agent *a)
 {
-    return agent_slots_taken_locked(a) < a->options->slots || agent_group_to_fill_locked(a);
+    return agent_slots_free_locked(a) > 0 || agent_group_to_fill_locked(a);
 }
 
-/* A group that members left comes first: it is running, and its places stand empty. */
+/* A group that members left comes first: it is running, and its places stand empty. While its next
+ * members are still being computed, free slots are asked for in turn. */
 static void new_question_locked(struct agent *a, struct question *q)
 {
     const struct group *g = agent_group_to_fill_locked(a);
-    int64_t free_slots = a->options->slots - agent_slots_taken_locked(a);
+    int64_t free_slots = agent_slots_free_locked(a);
+    bool in_turn = g && q->was_vain && free_slots > 0;
+    if (in_turn)
+        g = NULL;
     *q = (struct question){.epoch = a->epoch, .open = true, .pause_ms = PAUSE_FIRST_MS};
     if (g) {
         (void)snprintf(q->group, sizeof q->group, "%s", g->id);
@@ -45,7 +50,7 @@ static void new_question_locked(struct agent *a, struct question *q)
         q->max_trials = 1;
         q->wait_ms = g->held ? REFILL_WAIT_MS : 0; /* nobody runs: a new group costs less */
     } else {
-        q->wait_ms = a->n_groups ? BESIDE_GROUPS_WAIT_MS : CLAIM_WAIT_MS;
+        q->wait_ms = in_turn ? REFILL_WAIT_MS : a->n_groups ? BESIDE_GROUPS_WAIT_MS : CLAIM_WAIT_MS;
         q->members = a->options->group;
         q->max_trials = free_slots < CLAIM_MAX_TRIALS ? free_slots : CLAIM_MAX_TRIALS;
         for (size_t i = 0; i < a->options->n_gpus; i++)
@@ -120,7 +125,10 @@ static json_t *question_body(struct agent *a, const struct question *q)
         json_pack("{s:I,s:s,s:I,s:I,s:i,s:I}", "epoch", (json_int_t)q->epoch, "claim_id", q->id,
                   "max_trials", (json_int_t)q->max_trials, "gpus", (json_int_t)q->gpus, "wait_ms",
                   q->wait_ms, "members", fills ? (json_int_t)1 : (json_int_t)q->members);
-    bool ok = body != NULL;
+    JSON_AUTO ending = agent_ending_refs(a);
+    bool ok = body && ending;
+    if (ok && json_array_size(ending) > 0)
+        ok = json_object_set(body, "ending", ending) == 0;
     if (ok && fills)
         ok = json_object_set_new(
                  body, "fit",
@@ -154,15 +162,19 @@ static as_status ask(struct agent *a, const struct question *q, json_t **ret, st
     return client_call(a->claim_client, "POST", path.s, NULL, body, &opts, ret, NULL, err);
 }
 
-/* Nothing fits any more: the group ends with the members that it has. */
-static void close_group(struct agent *a, const char *id)
+/* Nothing came for a group. When nothing fits any more, it ends with the members that it has; what
+ * is still being computed is waited for as long as members train. Returns whether it is. */
+static bool await_members(struct agent *a, const char *id, bool is_pending)
 {
     pthread_mutex_lock(&a->lock);
     struct group *g = agent_group_find_locked(a, id);
-    if (g)
+    bool waits = g && !g->closed && is_pending && g->held > 0;
+    if (g && !waits)
         g->closed = true;
     pthread_mutex_unlock(&a->lock);
-    agent_wake(a);
+    if (!waits)
+        agent_wake(a);
+    return waits;
 }
 
 static void ask_once(struct agent *a, struct question *q)
@@ -178,7 +190,8 @@ static void ask_once(struct agent *a, struct question *q)
         q->open = false;
         json_array_foreach(trials, i, j) take_trial(a, j, fills);
         if (fills && json_array_size(trials) == 0)
-            close_group(a, q->group);
+            q->was_vain =
+                await_members(a, q->group, json_is_true(json_object_get(answer, "pending")));
         return;
     }
     if (client_interrupted(a->claim_client))

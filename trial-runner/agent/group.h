@@ -35,6 +35,7 @@ struct group {
     /* Under agent.lock. */
     size_t held, most_held; /* its attempts in the agent's list, now and at most so far */
     bool closed;            /* takes no more members */
+    bool slot_free;         /* its process has ended: it keeps neither slot nor GPUs */
 
     /* The main thread's own. */
     pid_t pid; /* 0: not started, or ended */

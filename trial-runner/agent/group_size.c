@@ -5,6 +5,7 @@
 #include "base/mem.h"
 
 #define WORTH 1.1 /* what doubling must bring */
+#define TRIES 2   /* figures of a size before it is given up */
 
 void group_sizes_done(struct group_sizes *s)
 {
@@ -56,6 +57,8 @@ as_status group_sizes_note(struct group_sizes *s, const char *shape, int64_t mem
         power++;
     if (rows_per_second > e->per_size[power])
         e->per_size[power] = rows_per_second;
+    if (e->figures[power] < TRIES)
+        e->figures[power]++;
     e->used = ++s->notes;
     return AS_OK;
 }
@@ -64,7 +67,7 @@ static int64_t next_of(const struct group_size *e)
 {
     size_t i = 3; /* log2 of GROUP_SIZE_FIRST */
     while (i + 1 < AS_ARRAY_LEN(e->per_size) && e->per_size[i] > 0) {
-        if (e->per_size[i + 1] > 0 && e->per_size[i + 1] < WORTH * e->per_size[i])
+        if (e->figures[i + 1] == TRIES && e->per_size[i + 1] < WORTH * e->per_size[i])
             break;
         i++;
     }

@@ -1,6 +1,7 @@
 /* How many members a group of a shape should have on this runner: doubled, from group to group, as
  * long as the measured throughput of all members together rises by a tenth (HFTA's dry run finds
- * its limit the same way, Wang et al. 2021). Pure. */
+ * its limit the same way, Wang et al. 2021). A size is given up after two figures that say so:
+ * those of members that end within a second are rough. Pure. */
 #ifndef ASSAY_TRIAL_RUNNER_AGENT_GROUP_SIZE_H
 #define ASSAY_TRIAL_RUNNER_AGENT_GROUP_SIZE_H
 
@@ -19,7 +20,8 @@ struct group_sizes {
         char *shape; /* owned */
         double
             per_size[7]; /* rows per second of groups of 1, 2, 4, … 64 members; 0: not measured */
-        uint64_t used;   /* when, counted in notes: the oldest makes room */
+        unsigned figures[7]; /* how many there were */
+        uint64_t used;       /* when, counted in notes: the oldest makes room */
     } v[GROUP_SIZE_SHAPES];
     size_t n;
     uint64_t notes;

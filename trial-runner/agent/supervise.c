@@ -475,6 +475,7 @@ void supervise(struct agent *a, int signal_fd)
         take_signals(&l);
         reap(&l);
         size_t children = look_at_all(&l) + look_at_groups(&l);
+        agent_free_slots(a);
         if (l.draining)
             give_up_if_due(&l, children);
         if (idle_too_long(&l))

@@ -9,6 +9,8 @@ void resident_free(struct resident *r)
     if (!r)
         return;
     buf_free(r->x);
+    buf_free(r->mean);
+    buf_free(r->scale);
     buf_free(r->codes);
     buf_free(r->y);
     buf_free(r->held);
@@ -57,16 +59,42 @@ static void measure(struct resident *r, bool classes)
     r->y_kind = d->context || classes ? BUF_I32 : BUF_F32;
 }
 
-as_status resident_create(struct backend *be, const struct train_data *data, bool classes,
+/* One value per column of an image's rows, from one per channel. */
+static as_status put_columns(struct resident *r, const float *values, struct buf **ret,
+                             struct as_err *err)
+{
+    AS_AUTO(as_freep) float *each = as_calloc(r->n_x, sizeof *each);
+    if (!each)
+        return as_fail(err, AS_E_NOMEM, "out of memory for %zu columns", r->n_x);
+    for (size_t c = 0; c < r->n_x; c++)
+        each[c] = values[c % r->data->n_scales];
+    return put(r->be, BUF_F32, each, r->n_x, ret, err);
+}
+
+static as_status put_x(struct resident *r, struct dataset *set, struct as_err *err)
+{
+    size_t n = set->n_rows * r->n_x;
+    if (n == 0)
+        return AS_OK;
+    if (!r->data->is_bytes)
+        return buf_adopt(r->be, BUF_F32, n, as_steal(set->x), &r->x, err);
+    as_status st = buf_adopt(r->be, BUF_I32, gather_bytes_len(set->n_rows, r->n_x),
+                             as_steal(set->bytes), &r->x, err);
+    if (st == AS_OK)
+        st = put_columns(r, r->data->mean, &r->mean, err);
+    return st == AS_OK ? put_columns(r, r->data->scale, &r->scale, err) : st;
+}
+
+as_status resident_create(struct backend *be, struct train_data *data, bool classes,
                           struct resident **ret, struct as_err *err)
 {
-    const struct dataset *set = &data->set;
+    struct dataset *set = &data->set;
     AS_AUTO(resident_freep) struct resident *r = as_calloc(1, sizeof *r);
     if (!r)
         return as_fail(err, AS_E_NOMEM, "out of memory");
     *r = (struct resident){.be = be, .data = data};
     measure(r, classes);
-    as_status st = put(be, BUF_F32, set->x, set->n_rows * r->n_x, &r->x, err);
+    as_status st = put_x(r, set, err);
     if (st == AS_OK && data->context)
         st = put(be, BUF_I32, set->tokens, set->n_rows, &r->codes, err);
     else if (st == AS_OK)
@@ -85,9 +113,10 @@ as_status resident_create(struct backend *be, const struct train_data *data, boo
 size_t resident_bytes(const struct train_data *d)
 {
     size_t held = d->n_val * (d->context ? d->context : 1);
-    size_t row =
-        d->context ? 1 : d->set.n_features + d->n_codes + (d->n_targets ? d->n_targets : 1);
-    return (d->set.n_rows * row + held) * 4;
+    size_t n_x = d->context ? 0 : d->set.n_features;
+    size_t row = d->context ? 1 : d->n_codes + (d->n_targets ? d->n_targets : 1);
+    size_t x = d->is_bytes ? gather_bytes_len(d->set.n_rows, n_x) + 2 * n_x : d->set.n_rows * n_x;
+    return (x + d->set.n_rows * row + held) * 4;
 }
 
 /* ---- of each cell ---- */
@@ -190,6 +219,26 @@ static as_status take(struct backend *lane, const struct source *from, struct te
     return backend_gather(lane, &a, err);
 }
 
+/* The inputs of a batch out of bytes. */
+static as_status take_bytes(struct backend *lane, const struct source *from,
+                            const struct resident *r, size_t places, struct tensor dst,
+                            struct as_err *err)
+{
+    struct gather_bytes_args a = {.members = from->members,
+                                  .rows = r->data->set.n_rows,
+                                  .batch = places,
+                                  .width = r->n_x,
+                                  .src = tensor_at(r->x, 0, 0),
+                                  .index = from->index,
+                                  .at = from->at,
+                                  .at_rows = from->at_rows,
+                                  .index_len = from->index_len,
+                                  .mean = tensor_at(r->mean, 0, 0),
+                                  .scale = tensor_at(r->scale, 0, 0),
+                                  .dst = tensor_from(dst, from->first)};
+    return backend_gather_bytes(lane, &a, err);
+}
+
 static as_status gather(struct batches *b, struct backend *lane, const struct source *from,
                         size_t rows, struct batch *ret, struct as_err *err)
 {
@@ -199,7 +248,8 @@ static as_status gather(struct batches *b, struct backend *lane, const struct so
     as_status st = AS_OK;
     if (b->x) {
         out.x = tensor_at(b->x, 0, b->max_rows * r->n_x);
-        st = take(lane, from, tensor_at(r->x, 0, 0), n_rows, r->n_x, places, out.x, err);
+        st = r->mean ? take_bytes(lane, from, r, places, out.x, err)
+                     : take(lane, from, tensor_at(r->x, 0, 0), n_rows, r->n_x, places, out.x, err);
     }
     if (st == AS_OK && b->codes) {
         out.codes = tensor_at(b->codes, 0, b->max_rows * r->per_row * r->n_codes);

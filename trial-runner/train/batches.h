@@ -16,20 +16,22 @@
 
 struct resident {
     struct backend *be;            /* borrowed */
-    const struct train_data *data; /* borrowed; what is in data->set.x may be freed */
+    const struct train_data *data; /* borrowed; set.x and set.bytes are NULL */
     size_t per_row;                /* places of a row: the context of text, else 1 */
     size_t n_x, n_codes, n_y;      /* elements of a row's inputs (F32; I32), of its targets */
     buf_kind y_kind;               /* I32: classes or tokens */
     struct buf *x;                 /* [n_rows, n_x]; NULL when n_x is 0 */
+    struct buf *mean, *scale;      /* [n_x]: x is bytes (I32, four to an element), and a batch is
+                                    * scaled when it is gathered; else NULL */
     struct buf *codes;             /* [n_rows, n_codes] I32; text: [tokens]; or NULL */
     struct buf *y;                 /* [n_rows, n_y]; text: NULL, it is in codes */
     struct buf *held; /* [n_val * per_row] I32: rows held out; text: places of their tokens */
 };
 
 /* `classes`: targets are class indices (or tokens), not numbers. AS_E_NOMEM, AS_E_TOO_LARGE; data
- * and be are borrowed until resident_free. */
-AS_MUST_CHECK as_status resident_create(struct backend *be, const struct train_data *data,
-                                        bool classes, struct resident **ret, struct as_err *err);
+ * and be are borrowed until resident_free, but data->set.x or bytes are taken. */
+AS_MUST_CHECK as_status resident_create(struct backend *be, struct train_data *data, bool classes,
+                                        struct resident **ret, struct as_err *err);
 void resident_free(struct resident *r);
 AS_DEFINE_FREEP(struct resident, resident_free)
 

@@ -19,6 +19,7 @@ void cell_free(struct cell *c)
     buf_free(c->flip);
     buf_free(c->cutout);
     free(c->member);
+    free(c->traits);
     free(c);
 }
 
@@ -80,7 +81,8 @@ as_status cell_create(const struct cell_setup *setup, const struct member *m, si
         return as_fail(err, AS_E_NOMEM, "out of memory");
     *c = (struct cell){.setup = setup, .slots = slots};
     c->member = as_calloc(slots, sizeof(struct member *));
-    if (!c->member)
+    c->traits = as_calloc(slots, sizeof *c->traits);
+    if (!c->member || !c->traits)
         return as_fail(err, AS_E_NOMEM, "out of memory");
     as_status st = slots == 1 ? net_plan_merge(m->plan, m->plan, &c->plan, err)
                               : net_plan_widest(m->plan, &c->plan, err);
@@ -125,6 +127,9 @@ static as_status place(struct cell *c, size_t slot, struct member *m, struct as_
     const struct train_augment_spec *a = &m->spec.augment;
     int32_t words[2] = {(int32_t)(uint32_t)m->seed, (int32_t)(uint32_t)(m->seed >> 32)};
     c->member[slot] = m;
+    c->traits[slot] = (struct cell_traits){.needs = optimizer_needs_of(m),
+                                           .use = loss_use_of(m),
+                                           .dropout = m->spec.model.dropout > 0};
     as_status st = buf_upload(c->seed, 2 * slot, words, 2, err);
     if (st == AS_OK)
         st = buf_fill_f32(c->rate, slot, 1, (float)m->spec.model.dropout, err);
@@ -221,11 +226,11 @@ static struct range range_of(const struct cell *c, size_t first, size_t n, size_
 {
     struct range r = {0};
     for (size_t k = first; k < first + n; k++) {
-        const struct member *m = c->member[k];
-        r.needs = optimizer_needs_both(r.needs, optimizer_needs_of(m));
-        r.use = loss_use_both(r.use, loss_use_of(m));
-        r.due = r.due || member_due(m, at);
-        r.dropout = r.dropout || m->spec.model.dropout > 0;
+        const struct cell_traits *t = &c->traits[k];
+        r.needs = optimizer_needs_both(r.needs, t->needs);
+        r.use = loss_use_both(r.use, t->use);
+        r.due = r.due || member_due(c->member[k], at);
+        r.dropout = r.dropout || t->dropout;
     }
     return r;
 }
@@ -311,7 +316,5 @@ as_status cell_step(struct cell *c, struct backend *lane, size_t first, size_t n
     size_t micro = c->plan->max_rows, left = c->setup->data->n_train - at * micro;
     struct step s = {c, lane, first, n, left < micro ? left : micro, range_of(c, first, n, at)};
     struct replay_key key = {first, n, s.rows, flags_of(&s.r)};
-    if (lane != c->setup->be) /* a lane of the host */
-        return make_calls(&s, err);
     return replay_step(&c->replay, lane, key, make_calls, &s, err);
 }

@@ -32,12 +32,20 @@ struct cell_setup {
     train_loss loss; /* not AUTO */
 };
 
+/* What a member's settings ask of a step: told once, when it gets its slot. */
+struct cell_traits {
+    struct optimizer_needs needs;
+    struct loss_use use;
+    bool dropout;
+};
+
 struct cell {
     const struct cell_setup *setup;
     struct net_plan *plan; /* that every member fits into; owned */
     size_t slots, n, n_main;
-    size_t max_rows;        /* of a pass: a micro-batch, or a batch of rows held out */
-    struct member **member; /* [slots], borrowed */
+    size_t max_rows;            /* of a pass: a micro-batch, or a batch of rows held out */
+    struct member **member;     /* [slots], borrowed */
+    struct cell_traits *traits; /* [slots] */
     struct model *model;
     struct optimizer *optimizer;
     struct batches *batches;
@@ -46,7 +54,8 @@ struct cell {
     struct buf *seed;                /* [slots, 2] I32 */
     struct buf *rate;                /* [slots]: of dropout */
     struct buf *pad, *flip, *cutout; /* [slots]: augmentation */
-    struct replay replay;            /* steps that the device has recorded */
+    int64_t used_ns;                 /* for how long it has run: who has run least goes first */
+    struct replay replay;            /* steps that the back end has recorded */
 };
 
 /* A cell of `slots` for members of m's signature. With one slot it has just what m needs; with

@@ -6,8 +6,9 @@
 #include "base/json.h"
 #include "trial-runner/train/state.h"
 
-#define FORMAT "assay-checkpoint-2"
-#define HEADER_SLACK ((size_t)16 << 20) /* room for the JSON header and the report in it */
+#define FORMAT "assay-checkpoint-3"
+#define FORMAT_BEFORE "assay-checkpoint-2" /* the same without a checksum */
+#define HEADER_SLACK ((size_t)16 << 20)    /* room for the JSON header and the report in it */
 
 /* The arrays of a state, in the order of the file. */
 struct part {
@@ -66,10 +67,14 @@ static as_status check_identity(const struct member *m, const struct safetensors
 {
     const char *format = safetensors_metadata(s, "format");
     const char *of = safetensors_metadata(s, "fingerprint");
-    if (!as_streq(format, FORMAT))
+    if (!as_streq(format, FORMAT) && !as_streq(format, FORMAT_BEFORE))
         return as_fail(err, AS_E_INVAL,
                        "it is not a checkpoint: its format is '%.40s', expected '%s'",
                        format ? format : "", FORMAT);
+    if (as_streq(format, FORMAT) && !safetensors_metadata(s, SAFETENSORS_CHECKSUM))
+        return as_fail(err, AS_E_INVAL,
+                       "the file is damaged: it has no checksum, expected '" SAFETENSORS_CHECKSUM
+                       "' in its metadata");
     if (!as_streq(of, m->fingerprint))
         return as_fail(err, AS_E_INVAL,
                        "the checkpoint belongs to another job (another train document, data set or "

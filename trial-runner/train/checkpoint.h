@@ -15,7 +15,8 @@ AS_MUST_CHECK as_status checkpoint_write(struct cell *c, size_t slot, struct as_
 
 /* Put the member of a slot, which has just joined, into the state that its file holds, position and
  * last report too. *ret_found is false, and nothing touched, when there is no such file. AS_E_INVAL
- * naming the file: it is cut short or malformed, or of another job (fingerprint). After an error
+ * naming the file: it is cut short, malformed or damaged (checksum), or of another job
+ * (fingerprint). After an error
  * the member is to leave. */
 AS_MUST_CHECK as_status checkpoint_read(struct cell *c, size_t slot, bool *ret_found,
                                         struct as_err *err);

@@ -174,6 +174,32 @@ static as_status image_moments(const struct train_data *d, const struct columns 
     return AS_OK;
 }
 
+/* As image_moments(), of bytes: exact sums, so that no order of adding matters. AS_E_NOMEM. */
+static as_status byte_moments(const struct train_data *d, size_t channels, double *ret_mean,
+                              double *ret_scale, struct as_err *err)
+{
+    __extension__ typedef unsigned __int128 wide;
+    size_t width = d->set.n_features;
+    AS_AUTO(as_freep) struct data_sums *sums = as_calloc(2 * channels, sizeof *sums);
+    if (channels == 0)
+        return AS_OK; /* no pixels */
+    if (!sums)
+        return out_of_memory(err);
+    struct data_sums *held = sums + channels;
+    as_status st = data_sum_bytes(d->set.bytes, d->set.n_rows * width, channels, sums, err);
+    for (size_t i = 0; st == AS_OK && i < d->n_val; i++)
+        st = data_sum_bytes(d->set.bytes + (size_t)d->val_rows[i] * width, width, channels, held,
+                            err);
+    uint64_t n = (uint64_t)d->n_train * (width / channels);
+    for (size_t c = 0; st == AS_OK && c < channels; c++) {
+        uint64_t sum = sums[c].sum - held[c].sum, squares = sums[c].squares - held[c].squares;
+        wide around = (wide)squares * n - (wide)sum * sum; /* n times that about the mean */
+        ret_mean[c] = (double)sum / (double)n;
+        ret_scale[c] = scale_of(ret_mean[c], (double)around / (double)n, (double)n);
+    }
+    return st;
+}
+
 /* Indicators are 0 or 1 by their making and keep their values. */
 static void spare_indicators(const struct dataset_info *info, double *mean, double *scale)
 {
@@ -233,10 +259,12 @@ static as_status standardize_features(struct train_data *d, const struct dataset
         d->scale[c] = 1;
     size_t n = image ? width : dataset_numeric_inputs(info);
     const struct columns v = {d->set.x, width, n, image ? info->channels : n};
+    d->is_bytes = d->set.bytes != NULL;
     if (!wanted || n == 0)
         return AS_OK;
-    as_status st =
-        image ? image_moments(d, &v, mean, scale, err) : moments(d, &v, mean, scale, err);
+    as_status st = d->is_bytes ? byte_moments(d, v.n_means, mean, scale, err)
+                   : image     ? image_moments(d, &v, mean, scale, err)
+                               : moments(d, &v, mean, scale, err);
     if (st != AS_OK)
         return st;
     spare_indicators(info, mean, scale);
@@ -244,7 +272,7 @@ static as_status standardize_features(struct train_data *d, const struct dataset
         d->mean[c] = (float)mean[c];
         d->scale[c] = (float)scale[c];
     }
-    return apply(d, &v, err);
+    return d->is_bytes ? AS_OK : apply(d, &v, err);
 }
 
 /* ---- targets ---- */

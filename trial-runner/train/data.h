@@ -9,7 +9,9 @@
  * Numbers are standardised per column; indicators and one-hot inputs stay 0 and 1: divided by the
  * deviation of a rare category they would be huge.
  *
- * Images. One mean and one deviation per channel, over all pixels of the training rows.
+ * Images. One mean and one deviation per channel, over all pixels of the training rows. Where all
+ * pixels are bytes they stay bytes: sums are exact then, and each batch is scaled when it is
+ * gathered (backend_gather_bytes), by the same (raw - mean) / scale.
  *
  * Text. The last share of the tokens is held out, in windows of `context` tokens that follow one
  * another; a window's targets are the tokens one place further. The training rows of an epoch are
@@ -28,8 +30,9 @@
 struct train_data {
     /* x [n_rows, n_features]: what is a number in a model's input, standardised; n_features is
      * dataset_inputs(), or dataset_numeric_inputs() where the categories are in `codes` (then it
-     * may be 0). targets [n_rows, n_outputs]: of regression, standardised; for the loss bce as they
-     * are, and of two classes [n_rows, 1], 0 or 1 (n_outputs stays 2, the labels stay too). */
+     * may be 0). Of images bytes instead of x, not standardised yet. targets [n_rows, n_outputs]:
+     * of regression, standardised; for the loss bce as they are, and of two classes [n_rows, 1], 0
+     * or 1 (n_outputs stays 2, the labels stay too). */
     struct dataset set;
     size_t n_codes; /* categorical columns of a table when model.embedding > 0, else 0 */
     int32_t *codes; /* [n_rows, n_codes], in [0, dataset_category_slots()); else NULL */
@@ -42,6 +45,7 @@ struct train_data {
     size_t n_tokens; /* text: tokens to train on, the first of set.tokens; else 0 */
     size_t n_scales; /* set.n_features; images: channels; text: 0 */
     float *mean, *scale;                /* [n_scales]: x = (raw - mean) / scale */
+    bool is_bytes;                      /* set.bytes it is, or was before somebody took it */
     size_t n_targets;                   /* columns of set.targets; 0 without */
     double *target_mean, *target_scale; /* [n_targets]: target = (raw - mean) / scale */
     float *val_targets;                 /* [n_val, n_targets] in the target's own unit */

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/mem.h"
 #include "base/rng.h"
 
 typedef enum draw_purpose {
@@ -23,11 +24,36 @@ static inline struct rng draw_stream(uint64_t seed, draw_purpose purpose, uint64
     return r;
 }
 
-/* Shuffle n row numbers in place (Fisher and Yates). */
+/* Values of r that were drawn ahead. */
+struct draw_ahead {
+    struct rng *r;
+    size_t left;
+    uint64_t values[64];
+};
+
+/* As rng_below(a->r, bound). */
+static inline uint64_t draw_below(struct draw_ahead *a, uint64_t bound)
+{
+    for (;;) {
+        if (a->left == 0) {
+            a->left = AS_ARRAY_LEN(a->values);
+            rng_fill(a->r, a->values, a->left);
+        }
+        uint64_t v = a->values[AS_ARRAY_LEN(a->values) - a->left--];
+        if (v >= bound || v >= -bound % bound) /* see rng_below */
+            return v % bound;
+    }
+}
+
+/* Shuffle n row numbers in place (Fisher and Yates). Takes more values of r than it needs: nothing
+ * is to be drawn from it any more. */
 static inline void draw_shuffle(struct rng *r, int32_t *rows, size_t n)
 {
+    struct draw_ahead a;
+    a.r = r;
+    a.left = 0;
     for (size_t i = n; i > 1; i--) {
-        size_t j = (size_t)rng_below(r, i);
+        size_t j = (size_t)draw_below(&a, i);
         int32_t t = rows[i - 1];
         rows[i - 1] = rows[j];
         rows[j] = t;

@@ -13,9 +13,10 @@ double loss_unit(const struct cell_setup *s)
 
 /* What is taken off the device for the figures of a range. */
 struct held {
-    bool classes, values; /* which of the two are wanted */
-    int32_t *predicted;   /* [n, n_val] */
-    float *outputs;       /* [n, n_val, outputs] */
+    bool classes, values, losses; /* which of the three are wanted */
+    int32_t *predicted;           /* [n, n_val] */
+    float *outputs;               /* [n, n_val, outputs] */
+    float *row_loss;              /* [n, n_val] */
     struct loss_use use;
     bool average;
 };
@@ -24,6 +25,7 @@ static void held_done(struct held *h)
 {
     free(h->predicted);
     free(h->outputs);
+    free(h->row_loss);
 }
 
 static bool asks_for_outputs(const struct member *m)
@@ -48,7 +50,10 @@ static as_status held_create(const struct cell *c, size_t first, size_t n, struc
         h->predicted = as_calloc(n * d->n_val, sizeof *h->predicted);
     if (h->values)
         h->outputs = as_calloc(n * d->n_val * c->plan->outputs, sizeof *h->outputs);
-    if ((h->classes && !h->predicted) || (h->values && !h->outputs))
+    h->losses = h->use.class_weights && d->set.labels;
+    if (h->losses)
+        h->row_loss = as_calloc(n * d->n_val, sizeof *h->row_loss);
+    if ((h->classes && !h->predicted) || (h->values && !h->outputs) || (h->losses && !h->row_loss))
         return as_fail(err, AS_E_NOMEM, "out of memory for %zu predictions", n * d->n_val);
     return AS_OK;
 }
@@ -82,6 +87,9 @@ static as_status take(struct cell *c, size_t first, size_t n, size_t at, size_t 
         if (st == AS_OK && h->classes)
             st = buf_download(c->losses->row_class, (first + k) * c->losses->places,
                               h->predicted + k * n_val + at, rows, err);
+        if (st == AS_OK && h->losses)
+            st = buf_download(c->losses->row_loss, (first + k) * c->losses->places,
+                              h->row_loss + k * n_val + at, rows, err);
     }
     return st;
 }
@@ -178,6 +186,21 @@ static void number_figures(const struct cell *c, size_t k, const struct held *h,
         e->loss = x.mse; /* in double: the same sum, more exact */
 }
 
+/* The rows' losses by their weights, over all rows held out: by batches it would depend on how they
+ * are cut. As in training, rows of which none counts have no loss. */
+static double weighted_loss(const struct cell *c, const struct member *m, const float *row_loss)
+{
+    const struct train_data *d = c->setup->data;
+    double sum = 0, weights = 0;
+    for (size_t i = 0; i < d->n_val; i++) {
+        size_t label = (size_t)d->set.labels[d->val_rows[i]];
+        double w = (double)losses_class_weight(c->losses, m, label);
+        sum += w > 0 ? w * (double)row_loss[i] : 0;
+        weights += w;
+    }
+    return weights > 0 ? sum / weights : 0;
+}
+
 static as_status figures(const struct cell *c, size_t slot, size_t k, const struct held *h,
                          struct evaluation *e, struct as_err *err)
 {
@@ -198,6 +221,8 @@ static as_status figures(const struct cell *c, size_t slot, size_t k, const stru
         number_figures(c, k, h, e);
         return AS_OK;
     }
+    if (loss_use_of(c->member[slot]).class_weights)
+        e->loss = weighted_loss(c, c->member[slot], h->row_loss + k * d->n_val);
     e->accuracy = (double)correct / places;
     e->error = (places - (double)correct) / places;
     if (member_wants(c->member[slot], "val_top5")) /* under bce there are two classes */

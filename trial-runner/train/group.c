@@ -3,14 +3,25 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "kernels/ops.h"
 #include "trial-runner/train/cell.h"
 #include "trial-runner/train/checkpoint.h"
 #include "trial-runner/train/report.h"
 #include "trial-runner/train/run.h"
 
-#define WAIT_MS 100               /* with nobody to train: how often a signal is looked for */
-#define THROUGHPUT_NS NS_PER_S    /* how often throughput is told */
-#define MAX_WAITING ((size_t)256) /* members that wait for a slot */
+#define WAIT_MS 100                 /* with nobody to train: how often a signal is looked for */
+#define THROUGHPUT_NS NS_PER_S      /* how often throughput is told */
+#define SERVED_NS (100 * NS_PER_MS) /* and at the least, of members that end sooner */
+#define MAX_WAITING ((size_t)256)   /* members that wait for a slot */
+
+/* What was not told yet. */
+struct throughput {
+    int64_t since_ns;
+    uint64_t rows; /* when it began */
+    size_t most;   /* members that trained side by side */
+    size_t done;   /* members that ended well */
+    bool was_told; /* something, before */
+};
 
 struct group {
     const struct job *job;
@@ -28,11 +39,10 @@ struct group {
     size_t n_waiting;
     struct cell *cell[CONTROL_MAX_SLOTS]; /* owned */
     size_t n_cells;
-    bool closed; /* nobody joins any more */
-    int exit;    /* of the process in the single form: its member's */
-    int64_t told_ns;
-    uint64_t told_rows;
-    size_t told_members;
+    atomic_size_t begun; /* cells whose turn of this round has begun */
+    bool closed;         /* nobody joins any more */
+    int exit;            /* of the process in the single form: its member's */
+    struct throughput throughput;
 };
 
 /* ---- telling ---- */
@@ -59,6 +69,7 @@ static void tell_ended(struct group *g, const char *id, int exit, const struct a
         log_line(stderr, id, why->msg);
     channel_send(g->channel, &e);
     g->exit = exit;
+    g->throughput.done += exit == EXIT_DONE;
 }
 
 /* A member is over: tell, and free it. */
@@ -76,24 +87,26 @@ static size_t n_members(const struct group *g)
     return n;
 }
 
-/* Since the last time, when as many members were there all the while. */
-static void tell_throughput(struct group *g)
+/* Examples trained in a while, and the most members that trained them side by side. Told each
+ * second; sooner when each place was served twice, because with members that short the second is
+ * over too late for whoever chooses how many there are; and at the end by a group that had nothing
+ * to tell until then. So what members cost at their beginning and end counts, as it does in
+ * earnest. */
+static void tell_throughput(struct group *g, bool is_last)
 {
-    int64_t now = clock_mono_ns();
+    struct throughput *t = &g->throughput;
+    int64_t ns = clock_mono_ns() - t->since_ns;
     uint64_t rows = atomic_load(&g->watch.rows);
-    size_t members = n_members(g);
-    bool same = members == g->told_members;
-    if (same && now - g->told_ns < THROUGHPUT_NS)
+    bool served = ns >= SERVED_NS && t->done >= 2 * t->most;
+    if (rows == t->rows || !(ns >= THROUGHPUT_NS || served || (is_last && !t->was_told)))
         return;
     struct control_event e = {.kind = CONTROL_THROUGHPUT,
-                              .members = (int64_t)members,
-                              .rows_per_second = (double)(rows - g->told_rows) * NS_PER_S /
-                                                 (double)(now - g->told_ns)};
-    if (same && members > 0)
-        channel_send(g->channel, &e);
-    g->told_ns = now;
-    g->told_rows = rows;
-    g->told_members = members;
+                              .members = (int64_t)t->most,
+                              .rows_per_second =
+                                  (double)(rows - t->rows) * NS_PER_S / (double)(ns > 0 ? ns : 1)};
+    channel_send(g->channel, &e);
+    *t = (struct throughput){
+        .since_ns = t->since_ns + ns, .rows = rows, .most = n_members(g), .was_told = true};
 }
 
 /* ---- beginning ---- */
@@ -120,7 +133,7 @@ static as_status load_data(struct group *g, const struct train_spec *spec, struc
 {
     struct dataset set = {0};
     struct dataset_paths paths = job_paths(g->job);
-    as_status st = dataset_load(&paths, &g->job->info, &set, err);
+    as_status st = dataset_load_bytes(&paths, &g->job->info, &set, err);
     if (st != AS_OK)
         return as_err_prefix(err, st, "data set '%s'", spec->dataset);
     return train_data_prepare(&set, &g->job->info, spec, &g->data, err);
@@ -172,7 +185,6 @@ static as_status open_group(struct group *g, const struct member *m, struct as_e
     st = resident_create(g->be, &g->data, loss == TRAIN_CROSS_ENTROPY, &g->resident, err);
     if (st != AS_OK)
         return st;
-    free(as_steal(g->data.set.x)); /* it is in the back end's buffer now */
     g->setup = (struct cell_setup){g->be, g->job, &g->data, g->resident, loss};
     g->signature = as_strdup(m->signature);
     if (!g->signature)
@@ -186,24 +198,6 @@ static as_status open_group(struct group *g, const struct member *m, struct as_e
 }
 
 /* ---- members in and out ---- */
-
-/* The cell that m can join now, or NULL when it has to wait. */
-static as_status find_cell(struct group *g, const struct member *m, struct cell **ret,
-                           struct as_err *err)
-{
-    *ret = NULL;
-    if (g->fused && g->n_cells > 0) {
-        if (cell_is_open(g->cell[0]) && cell_takes(g->cell[0], m))
-            *ret = g->cell[0];
-        return AS_OK;
-    }
-    if (g->n_cells == g->job->slots)
-        return AS_OK;
-    as_status st = cell_create(&g->setup, m, g->fused ? g->job->slots : 1, ret, err);
-    if (st == AS_OK)
-        g->cell[g->n_cells++] = *ret;
-    return st;
-}
 
 /* Take up the checkpoint when there is one. Its last report is repeated: the attempt that wrote it
  * may have died before the runner passed that line on. */
@@ -220,7 +214,19 @@ static as_status resume(struct cell *c, struct member *m, struct as_err *err)
     (void)snprintf(text, sizeof text, "resumed at epoch %lld, micro-step %zu", (long long)m->epoch,
                    m->at);
     log_line(stdout, m->id, text);
-    return report_append(m->report, &m->last_report, err);
+    return report_append(&m->report, &m->last_report, err);
+}
+
+/* Into a slot: m is at the beginning, or where its checkpoint left off. */
+static as_status join(struct cell *c, struct member *m, struct as_err *err)
+{
+    as_status st = cell_join(c, m, err);
+    if (st != AS_OK)
+        return st;
+    st = resume(c, m, err);
+    if (st == AS_OK)
+        cell_settle(c);
+    return st;
 }
 
 static void drop_cell(struct group *g, size_t i)
@@ -249,36 +255,104 @@ static void dismiss_other_shapes(struct group *g)
     g->n_waiting = kept;
 }
 
+/* The first n of those that wait are waiting no more. */
+static void forget_waiting(struct group *g, size_t n)
+{
+    g->n_waiting -= n;
+    for (size_t i = 0; i < g->n_waiting; i++)
+        g->waiting[i] = g->waiting[i + n];
+}
+
+/* On a device: into the cell of all, as long as it takes them. */
+static as_status seat_together(struct group *g, struct as_err *err)
+{
+    size_t taken = 0;
+    for (; taken < g->n_waiting; taken++) {
+        struct member *m = g->waiting[taken];
+        struct as_err why;
+        as_status st = AS_OK;
+        if (g->n_cells == 0 &&
+            (st = cell_create(&g->setup, m, g->job->slots, &g->cell[0], &why)) == AS_OK)
+            g->n_cells = 1;
+        struct cell *c = g->cell[0];
+        if (st == AS_OK && !(cell_is_open(c) && cell_takes(c, m)))
+            break;
+        if (st == AS_OK)
+            st = join(c, m, &why);
+        if (st == AS_OK)
+            continue;
+        if (g->n_cells > 0 && c->n > 0 && c->member[c->n - 1] == m &&
+            cell_leave(c, c->n - 1, err) != AS_OK)
+            return err ? err->code : AS_E_INTERNAL;
+        dismiss(g, m, EXIT_FAILED, &why);
+        if (g->n_cells > 0 && c->n == 0)
+            drop_cell(g, 0);
+    }
+    forget_waiting(g, taken);
+    return AS_OK;
+}
+
+/* On the host: each into a cell of its own, side by side, since drawing the start values of a small
+ * member takes as long as an epoch. */
+struct seating {
+    struct group *g;
+    struct cell *cell[CONTROL_MAX_SLOTS];
+    struct as_err why[CONTROL_MAX_SLOTS]; /* of those without a cell */
+};
+
+static as_status seat_task(struct backend *lane, size_t i, void *arg, struct as_err *err)
+{
+    struct seating *s = arg;
+    struct member *m = s->g->waiting[i];
+    AS_AUTO(cell_freep) struct cell *c = NULL;
+    (void)lane, (void)err; /* what goes wrong is the member's alone */
+    as_status st = cell_create(&s->g->setup, m, 1, &c, &s->why[i]);
+    if (st == AS_OK)
+        st = join(c, m, &s->why[i]);
+    if (st == AS_OK)
+        s->cell[i] = as_steal(c);
+    return AS_OK;
+}
+
+/* What a cell that comes later begins with, so that it does not have a lane to itself. */
+static int64_t least_used(const struct group *g)
+{
+    int64_t least = g->n_cells > 0 ? g->cell[0]->used_ns : 0;
+    for (size_t i = 1; i < g->n_cells; i++)
+        least = g->cell[i]->used_ns < least ? g->cell[i]->used_ns : least;
+    return least;
+}
+
+static as_status seat_apart(struct group *g, struct as_err *err)
+{
+    size_t n = g->job->slots - g->n_cells;
+    n = n < g->n_waiting ? n : g->n_waiting;
+    AS_AUTO(as_freep) struct seating *s = n > 0 ? as_calloc(1, sizeof *s) : NULL;
+    if (n == 0)
+        return AS_OK;
+    if (!s)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    s->g = g;
+    as_status st =
+        n > 1 ? backend_for_each(g->be, n, seat_task, s, err) : seat_task(g->be, 0, s, err);
+    int64_t used_ns = least_used(g);
+    for (size_t i = 0; i < n; i++) {
+        if (s->cell[i]) {
+            s->cell[i]->used_ns = used_ns;
+            g->cell[g->n_cells++] = s->cell[i];
+        } else {
+            dismiss(g, g->waiting[i], EXIT_FAILED, &s->why[i]);
+        }
+    }
+    forget_waiting(g, n);
+    return st;
+}
+
 /* Members that wait into slots that are free. */
 static as_status seat(struct group *g, struct as_err *err)
 {
-    size_t taken = 0;
     dismiss_other_shapes(g);
-    for (; taken < g->n_waiting; taken++) {
-        struct member *m = g->waiting[taken];
-        struct cell *c = NULL;
-        struct as_err why;
-        as_status st = find_cell(g, m, &c, &why);
-        if (st == AS_OK && !c)
-            break;
-        if (st == AS_OK)
-            st = cell_join(c, m, &why);
-        if (st == AS_OK)
-            st = resume(c, m, &why);
-        if (st != AS_OK && c && c->n > 0 && c->member[c->n - 1] == m &&
-            cell_leave(c, c->n - 1, err) != AS_OK)
-            return err ? err->code : AS_E_INTERNAL;
-        if (st != AS_OK)
-            dismiss(g, m, EXIT_FAILED, &why);
-        else
-            cell_settle(c);
-        if (c && c->n == 0)
-            drop_cell(g, g->n_cells - 1);
-    }
-    g->n_waiting -= taken;
-    for (size_t i = 0; i < g->n_waiting; i++)
-        g->waiting[i] = g->waiting[i + taken];
-    return AS_OK;
+    return g->fused ? seat_together(g, err) : seat_apart(g, err);
 }
 
 static void tell_end_of(struct group *g, struct member *m)
@@ -388,10 +462,28 @@ static void listen_to_runner(struct group *g, int timeout_ms)
 
 /* ---- running ---- */
 
+/* When the last turn has begun and another one is over, its lane would be idle: all meet instead,
+ * and those who were cut short have run least and go first. */
 static as_status run_task(struct backend *lane, size_t i, void *arg, struct as_err *err)
 {
     struct group *g = arg;
-    return run_cell(g->cell[i], lane, &g->watch, err);
+    atomic_fetch_add(&g->begun, 1);
+    as_status st = run_cell(g->cell[i], lane, &g->watch, err);
+    if (atomic_load(&g->begun) == g->n_cells)
+        atomic_store(&g->watch.meet, true);
+    return st;
+}
+
+/* Those who have run least first, the others in their order. */
+static void sort_cells(struct group *g)
+{
+    for (size_t i = 1; i < g->n_cells; i++) {
+        struct cell *c = g->cell[i];
+        size_t at = i;
+        for (; at > 0 && g->cell[at - 1]->used_ns > c->used_ns; at--)
+            g->cell[at] = g->cell[at - 1];
+        g->cell[at] = c;
+    }
 }
 
 /* Cells in lanes, where there are enough of them; else one after another, so that each operation
@@ -399,6 +491,8 @@ static as_status run_task(struct backend *lane, size_t i, void *arg, struct as_e
 static as_status run_round(struct group *g, struct as_err *err)
 {
     as_status st = AS_OK;
+    sort_cells(g);
+    atomic_store(&g->begun, 0);
     if (g->n_cells >= (backend_lanes(g->be) + 1) / 2 && g->n_cells > 1)
         return backend_for_each(g->be, g->n_cells, run_task, g, err);
     for (size_t i = 0; st == AS_OK && i < g->n_cells; i++)
@@ -421,13 +515,23 @@ static as_status run(struct group *g, struct as_err *err)
             return st;
         if (st != AS_OK || g->n_cells == 0)
             continue;
+        size_t now = n_members(g);
+        g->throughput.most = now > g->throughput.most ? now : g->throughput.most;
         atomic_store(&g->watch.meet, false);
         st = run_round(g, err);
         if (st == AS_OK)
             st = collect(g, err);
-        tell_throughput(g);
+        tell_throughput(g, false);
     }
     return st;
+}
+
+/* Where convolutions did not simply go our own way: what was asked for, and what came of it. */
+static void tell_conv_path(const struct group *g)
+{
+    const char *path = g->be != NULL ? backend_conv_path(g->be) : "own";
+    if (!as_streq(path, "own"))
+        (void)printf("convolutions: %s\n", path);
 }
 
 /* What is left when the group ends: all of it shares its fate. */
@@ -441,6 +545,7 @@ static void end_all(struct group *g, int exit, const struct as_err *why)
     for (size_t i = 0; i < g->n_cells; i++)
         cell_free(g->cell[i]);
     resident_free(g->resident);
+    tell_conv_path(g);
     backend_free(g->be);
     train_data_done(&g->data);
     free(g->signature);
@@ -450,6 +555,7 @@ int group_run(const struct job *job, struct channel *channel, const struct group
 {
     struct as_err err = {0};
     struct group g = {.job = job, .channel = channel, .opts = opts, .closed = channel->fd < 0};
+    g.throughput.since_ns = clock_mono_ns();
     g.watch.stop = opts->stop;
     g.watch.fd = channel->fd;
     g.watch.checkpoint_ns = opts->checkpoint_ns;
@@ -458,6 +564,7 @@ int group_run(const struct job *job, struct channel *channel, const struct group
     for (size_t i = 0; i < job->n_members; i++)
         receive(&g, &job->members[i]);
     as_status st = run(&g, &err);
+    tell_throughput(&g, true);
     end_all(&g, st == AS_OK ? EXIT_TRY_AGAIN : EXIT_FAILED, st == AS_OK ? NULL : &err);
     if (st != AS_OK)
         return EXIT_FAILED;

@@ -82,9 +82,10 @@ size_t losses_bytes(const struct net_plan *plan, train_loss kind, size_t max_row
 
 /* ---- a member's settings ---- */
 
-static float class_weight(const struct losses *l, const struct train_spec *s, size_t c)
+float losses_class_weight(const struct losses *l, const struct member *m, size_t c)
 {
     const int64_t *rows = l->data->class_rows;
+    const struct train_spec *s = &m->spec;
     if (s->n_class_weights > c)
         return (float)s->class_weights[c];
     if (!s->balanced || !rows || rows[c] == 0)
@@ -99,7 +100,7 @@ as_status losses_join(struct losses *l, size_t slot, const struct member *m, str
     if (st == AS_OK)
         st = buf_fill_f32(l->delta, slot, 1, (float)m->spec.huber_delta, err);
     for (size_t c = 0; st == AS_OK && c < l->weights; c++)
-        st = buf_fill_f32(l->class_weights, slot * l->weights + c, 1, class_weight(l, &m->spec, c),
+        st = buf_fill_f32(l->class_weights, slot * l->weights + c, 1, losses_class_weight(l, m, c),
                           err);
     return st == AS_OK ? loss_sums_clear(&l->train, slot, 1, err) : st;
 }
@@ -236,7 +237,7 @@ as_status losses_train(struct losses *l, struct backend *lane, size_t first, siz
 as_status losses_held(struct losses *l, struct backend *lane, size_t first, size_t n,
                       struct tensor y, size_t rows, struct loss_use use, struct as_err *err)
 {
-    use.smoothing = false;
+    use.smoothing = use.class_weights = false;
     struct call c = {.l = l, .first = first, .n = n, .y = y, .use = use, .sums = &l->held};
     return evaluate(&c, lane, rows, err);
 }

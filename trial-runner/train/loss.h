@@ -42,6 +42,9 @@ size_t losses_bytes(const struct net_plan *plan, train_loss kind, size_t max_row
 AS_MUST_CHECK as_status losses_join(struct losses *l, size_t slot, const struct member *m,
                                     struct as_err *err);
 
+/* What a row of class c counts in a member's loss: 1 without class weights. */
+float losses_class_weight(const struct losses *l, const struct member *m, size_t c);
+
 /* Set the sums of slots [first, first + n) to 0. */
 AS_MUST_CHECK as_status loss_sums_clear(struct loss_sums *s, size_t first, size_t n,
                                         struct as_err *err);
@@ -60,8 +63,8 @@ AS_MUST_CHECK as_status losses_train(struct losses *l, struct backend *lane, siz
                                      struct tensor y, size_t rows, struct loss_use use,
                                      struct as_err *err);
 
-/* The loss of rows held out, without smoothing: added to l->held; row_class [slots, places] is the
- * class that was predicted. The outputs stay. */
+/* The loss of rows held out, without smoothing and class weights: added to l->held; row_class
+ * [slots, places] is the class that was predicted, row_loss each row's loss. The outputs stay. */
 AS_MUST_CHECK as_status losses_held(struct losses *l, struct backend *lane, size_t first, size_t n,
                                     struct tensor y, size_t rows, struct loss_use use,
                                     struct as_err *err);

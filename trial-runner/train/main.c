@@ -3,6 +3,7 @@
  * Exit 0: trained, artifacts written. 75: SIGTERM (or SIGINT), checkpoints are written where there
  * is a folder for them. 2: wrong usage. 1: anything else; the last line of stderr says what. */
 #include <errno.h>
+#include <malloc.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -102,6 +103,7 @@ static void one_blas_thread(char **argv)
 int main(int argc, char **argv)
 {
     one_blas_thread(argv);
+    (void)mallopt(M_ARENA_MAX, 1); /* a thread's own arena grows by a system call for each piece */
     bool help = false;
     int64_t checkpoint_ms = 2000;
     struct opt table[] = {

@@ -18,7 +18,7 @@ void member_free(struct member *m)
     train_spec_done(&m->spec);
     net_plan_free(m->plan);
     free(m->signature);
-    free(m->report);
+    report_done(&m->report);
     free(m->checkpoint);
     free(m->artifacts);
     str_done(&m->last_report);
@@ -74,13 +74,13 @@ static as_status fingerprint(struct member *m, const struct job *job, const json
 static as_status make_places(struct member *m, const struct control_member *from,
                              struct as_err *err)
 {
-    as_status st = AS_OK;
+    as_status st;
     m->id = as_strdup(from->id);
-    m->report = as_strdup(from->report);
     m->artifacts = as_strdup(from->artifacts);
-    if (!m->id || (from->report && !m->report) || (from->artifacts && !m->artifacts))
+    if (!m->id || (from->artifacts && !m->artifacts))
         return as_fail(err, AS_E_NOMEM, "out of memory");
-    if (m->artifacts)
+    st = report_init(&m->report, from->report, err);
+    if (st == AS_OK && m->artifacts)
         st = file_mkdirs(m->artifacts, 0777, err);
     if (st != AS_OK || !from->checkpoints)
         return st;
@@ -96,6 +96,7 @@ as_status member_create(const struct job *job, const struct control_member *from
     AS_AUTO(member_freep) struct member *m = as_calloc(1, sizeof *m);
     if (!m)
         return as_fail(err, AS_E_NOMEM, "out of memory");
+    m->report.fd = -1;
     m->seed = from->seed;
     m->task = job->info.task;
     m->tabled = -1;

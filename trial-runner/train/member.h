@@ -15,6 +15,7 @@
 #include "base/spec/train_spec.h"
 #include "base/str.h"
 #include "trial-runner/train/job.h"
+#include "trial-runner/train/report.h"
 
 enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_TRY_AGAIN = 75 };
 
@@ -28,7 +29,7 @@ struct member {
     struct net_plan *plan; /* in its own shape */
     char *signature;       /* equal ones may share a group */
     uint64_t seed;
-    char *report;     /* path, or NULL */
+    struct report report;
     char *checkpoint; /* path of the file, or NULL */
     char *artifacts;  /* folder, or NULL */
     /* SHA-256 of the train document, the data set and the seed: whose checkpoint this is. Paths are

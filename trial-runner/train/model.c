@@ -154,20 +154,19 @@ as_status model_create(struct backend *be, const struct net_plan *plan, size_t s
 
 /* ---- members ---- */
 
-static float start_value(const struct net_tensor *t, struct rng *r)
-{
-    return t->init == NET_INIT_NORMAL ? (float)(t->deviation * rng_normal(r))
-           : t->init == NET_INIT_ONE  ? 1.0f
-                                      : 0.0f;
-}
-
 static void start_values(const struct net_tensor *tensors, size_t n, uint64_t seed, float *ret)
 {
     for (size_t i = 0; i < n; i++) {
         const struct net_tensor *t = &tensors[i];
         struct rng r = draw_stream(seed, DRAW_INIT, t->stream);
-        for (size_t j = 0; j < t->count; j++)
-            ret[t->offset + j] = start_value(t, &r);
+        double normal[64] = {0};
+        for (size_t j = 0; j < t->count; j++) {
+            if (t->init == NET_INIT_NORMAL && j % 64 == 0)
+                rng_normals(&r, normal, t->count - j < 64 ? t->count - j : 64);
+            ret[t->offset + j] = t->init == NET_INIT_NORMAL
+                                     ? (float)(t->deviation * normal[j % 64])
+                                     : (t->init == NET_INIT_ONE ? 1.0f : 0.0f);
+        }
     }
 }
 

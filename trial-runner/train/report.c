@@ -4,10 +4,12 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
+#include "base/mem.h"
 
 as_status report_format(int64_t step, const struct report_value *values, size_t n, struct str *line,
                         struct as_err *err)
@@ -15,28 +17,47 @@ as_status report_format(int64_t step, const struct report_value *values, size_t 
     str_printf(line, "{\"step\": %" PRId64, step);
     for (size_t i = 0; i < n; i++) {
         char number[32];
-        const char *quote = isfinite(values[i].value) ? "" : "\"";
-        str_printf(line, ", \"%s\": %s%s%s", values[i].name, quote,
-                   as_format_double(values[i].value, number, sizeof number), quote);
+        bool plain = isfinite(values[i].value);
+        str_puts(line, ", \"");
+        str_puts(line, values[i].name);
+        str_puts(line, plain ? "\": " : "\": \"");
+        str_puts(line, as_format_double(values[i].value, number, sizeof number));
+        if (!plain)
+            str_putc(line, '"');
     }
     str_puts(line, "}\n");
     return str_check(line, err);
 }
 
-as_status report_append(const char *path, const struct str *line, struct as_err *err)
+as_status report_init(struct report *r, const char *path, struct as_err *err)
 {
-    if (!path || line->len == 0)
+    *r = (struct report){.path = as_strdup(path), .fd = -1};
+    return path && !r->path ? as_fail(err, AS_E_NOMEM, "out of memory") : AS_OK;
+}
+
+void report_done(struct report *r)
+{
+    free(r->path);
+    if (r->fd >= 0)
+        (void)close(r->fd);
+    *r = (struct report){.fd = -1};
+}
+
+as_status report_append(struct report *r, const struct str *line, struct as_err *err)
+{
+    if (!r->path || line->len == 0)
         return AS_OK;
-    AS_AUTO(file_closep) int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
+    if (r->fd < 0)
+        r->fd = open(r->path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
     ssize_t n = -1;
-    if (fd >= 0) {
+    if (r->fd >= 0) {
         do
-            n = write(fd, line->s, line->len);
+            n = write(r->fd, line->s, line->len);
         while (n < 0 && errno == EINTR);
     }
     if (n < 0)
-        return as_fail(err, AS_E_IO, "cannot report to %.200s: %s", path, strerror(errno));
+        return as_fail(err, AS_E_IO, "cannot report to %.200s: %s", r->path, strerror(errno));
     if ((size_t)n < line->len)
-        return as_fail(err, AS_E_IO, "cannot report to %.200s: no space left", path);
+        return as_fail(err, AS_E_IO, "cannot report to %.200s: no space left", r->path);
     return AS_OK;
 }

@@ -18,8 +18,19 @@ struct report_value {
 AS_MUST_CHECK as_status report_format(int64_t step, const struct report_value *values, size_t n,
                                       struct str *line, struct as_err *err);
 
-/* Append a formatted line to the file `path`, which is made when it is not there. NULL: nowhere.
+/* A file that gets lines: opened by the first of them and kept open, since on a busy file system
+ * opening takes longer than an epoch of a small model. One thread at a time. */
+struct report {
+    char *path; /* owned; NULL: lines go nowhere */
+    int fd;     /* -1: not open yet */
+};
+
+/* A copy of path, which may be NULL. AS_E_NOMEM. */
+AS_MUST_CHECK as_status report_init(struct report *r, const char *path, struct as_err *err);
+void report_done(struct report *r);
+
+/* Append a formatted line in one write. The file is made when it is not there.
  * AS_E_IO naming the file (a full disk too). */
-AS_MUST_CHECK as_status report_append(const char *path, const struct str *line, struct as_err *err);
+AS_MUST_CHECK as_status report_append(struct report *r, const struct str *line, struct as_err *err);
 
 #endif

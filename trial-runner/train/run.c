@@ -14,7 +14,7 @@
 /* A checkpoint inside an epoch is for epochs that last; writing takes at most one part in 20. */
 #define INSIDE_EPOCH_FACTOR 15
 #define SAVE_COST_FACTOR 20
-#define ROUND_NS (10 * NS_PER_MS)  /* how long a cell runs on before others have its lane */
+#define ROUND_NS (4 * NS_PER_MS)   /* how long a cell runs on before others have its lane */
 #define SHARE_NS (500 * NS_PER_MS) /* …and at most, even inside an epoch */
 #define LOOK_NS (1 * NS_PER_MS)    /* about how often a cell looks at the clock */
 #define POLL_NS (5 * NS_PER_MS)    /* how often some cell looks whether a line has come */
@@ -194,7 +194,7 @@ static as_status report(struct member *m, double mean_loss, const struct evaluat
             values[n++] = all[i];
     str_clear(&m->last_report);
     as_status st = report_format(m->epoch + 1, values, n, &m->last_report, err);
-    return st == AS_OK ? report_append(m->report, &m->last_report, err) : st;
+    return st == AS_OK ? report_append(&m->report, &m->last_report, err) : st;
 }
 
 /* Of predictions that are not finite no figure means anything. */
@@ -328,9 +328,10 @@ static as_status prepare_epoch(struct cell *c, struct backend *lane, struct watc
     return st;
 }
 
-as_status run_cell(struct cell *c, struct backend *lane, struct watch *w, struct as_err *err)
+/* A turn that begins at `start`. */
+static as_status run_turn(struct cell *c, struct backend *lane, struct watch *w, int64_t start,
+                          struct as_err *err)
 {
-    int64_t start = clock_mono_ns();
     for (;;) {
         size_t running = 0;
         as_status st = prepare_epoch(c, lane, w, err);
@@ -346,4 +347,12 @@ as_status run_cell(struct cell *c, struct backend *lane, struct watch *w, struct
         if (st != AS_OK || atomic_load(&w->meet) || clock_mono_ns() - start >= ROUND_NS)
             return st;
     }
+}
+
+as_status run_cell(struct cell *c, struct backend *lane, struct watch *w, struct as_err *err)
+{
+    int64_t start = clock_mono_ns();
+    as_status st = run_turn(c, lane, w, start, err);
+    c->used_ns += clock_mono_ns() - start;
+    return st;
 }

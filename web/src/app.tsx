@@ -1,5 +1,5 @@
 /* The frame of every view: what is shown for which address, the head of the page, the light of the stream. */
-import { useEffect } from "preact/hooks";
+import { useLayoutEffect } from "preact/hooks";
 import { connection } from "./live/stream";
 import { Empty, Notice, notice } from "./parts/small";
 import { href, route } from "./route";
@@ -50,10 +50,10 @@ function Top() {
 export function App() {
   const { path } = route.value;
   const address = path.join("/");
-  useEffect(() => {
+  useLayoutEffect(() => { // with the new view, not a frame later: by then somebody may have scrolled
     document.title = token.value === null ? "Sign in · Assay" : titleOf(path);
     notice.value = null;
     scrollTo(0, 0);
   }, [address, token.value === null]);
-  return <><Top />{token.value === null ? <LoginView /> : <View path={path} />}<Notice /></>;
+  return <><Top />{token.value === null ? <LoginView /> : <View key={token.value} path={path} />}<Notice /></>;
 }

@@ -40,9 +40,11 @@ export function go(path: (string | number)[]): void {
   location.hash = href(path);
 }
 
-/** Change some of the query of this view in place, without a new entry in the history. */
+/** Change some of the query of this view in place, without a new entry in the history. Nothing, when the address
+ * already names another view: this one is about to go. */
 export function choose(changes: Record<string, string | null>): void {
   const { path, query } = route.value;
+  if (read().path.join("/") !== path.join("/")) return;
   const all = { ...Object.fromEntries(query), ...changes };
   history.replaceState(null, "", href(path, all));
   route.value = read();

@@ -14,7 +14,6 @@ struct http_server {
     server_handler handler;
     void *arg;
     char url[64];
-    int port;
 };
 
 void answer_json(struct server_answer *a, int status, const char *fmt, ...)
@@ -139,6 +138,21 @@ static void on_done(void *cls, struct MHD_Connection *c, void **state,
     free(*state);
 }
 
+int http_port_reserve(int *ret_port)
+{
+    struct sockaddr_in addr = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof addr;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1;
+    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) < 0 ||
+        bind(fd, (const struct sockaddr *)&addr, sizeof addr) < 0 ||
+        getsockname(fd, (struct sockaddr *)&addr, &len) < 0) {
+        perror("http_port_reserve");
+        abort();
+    }
+    *ret_port = ntohs(addr.sin_port);
+    return fd;
+}
+
 struct http_server *http_server_start(int port, server_handler handler, void *arg)
 {
     struct http_server *s = calloc(1, sizeof *s);
@@ -157,8 +171,8 @@ struct http_server *http_server_start(int port, server_handler handler, void *ar
         perror("MHD_start_daemon");
         abort();
     }
-    s->port = MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_BIND_PORT)->port;
-    snprintf(s->url, sizeof s->url, "http://127.0.0.1:%d", s->port);
+    snprintf(s->url, sizeof s->url, "http://127.0.0.1:%d",
+             MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_BIND_PORT)->port);
     return s;
 }
 
@@ -168,11 +182,6 @@ void http_server_stop(struct http_server *s)
         return;
     MHD_stop_daemon(s->daemon);
     free(s);
-}
-
-int http_server_port(const struct http_server *s)
-{
-    return s->port;
 }
 
 const char *http_server_url(const struct http_server *s)

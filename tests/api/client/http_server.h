@@ -29,9 +29,12 @@ typedef void (*server_handler)(void *arg, const struct server_request *q, struct
 
 /* port 0: a free one. Aborts when it cannot start. */
 struct http_server *http_server_start(int port, server_handler handler, void *arg);
-void http_server_stop(struct http_server *s); /* waits for handlers; NULL is fine */
-int http_server_port(const struct http_server *s);
+void http_server_stop(struct http_server *s);             /* waits for handlers; NULL is fine */
 const char *http_server_url(const struct http_server *s); /* http://127.0.0.1:PORT */
+
+/* Keep a port for servers that come and go on it: nobody else gets it until the descriptor that is
+ * returned is closed. Aborts when there is none. */
+int http_port_reserve(int *ret_port);
 
 /* Fill an answer: JSON text, or a problem document. */
 void answer_json(struct server_answer *a, int status, const char *fmt, ...)

@@ -45,8 +45,7 @@ cublasStatus_t cublasSetWorkspace(cublasHandle_t h, void *workspace, size_t size
                                                               : CUBLAS_STATUS_INVALID_VALUE;
 }
 
-/* To bfloat16 and back: round to nearest, ties to even; NaN stays. */
-static float factor(bool rounded, float v)
+float emu_factor(bool rounded, float v)
 {
     uint32_t bits = std::bit_cast<uint32_t>(v);
     if (!rounded || v != v)
@@ -61,7 +60,7 @@ static float dot(const struct product &p, const float *a, const float *b, long l
     for (long long l = 0; l < p.inner; l++) {
         float x = p.t_a ? a[l + i * p.lda] : a[i + l * p.lda];
         float y = p.t_b ? b[j + l * p.ldb] : b[l + j * p.ldb];
-        sum += factor(p.rounded, x) * factor(p.rounded, y);
+        sum += emu_factor(p.rounded, x) * emu_factor(p.rounded, y);
     }
     return sum;
 }

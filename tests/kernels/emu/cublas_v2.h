@@ -13,7 +13,8 @@ typedef struct emu_blas *cublasHandle_t;
 enum cublasStatus_t {
     CUBLAS_STATUS_SUCCESS = 0,
     CUBLAS_STATUS_ALLOC_FAILED = 3,
-    CUBLAS_STATUS_INVALID_VALUE = 7
+    CUBLAS_STATUS_INVALID_VALUE = 7,
+    CUBLAS_STATUS_NOT_SUPPORTED = 15
 };
 enum cublasOperation_t { CUBLAS_OP_N, CUBLAS_OP_T };
 enum cublasComputeType_t { CUBLAS_COMPUTE_32F, CUBLAS_COMPUTE_32F_FAST_16BF };
@@ -25,6 +26,9 @@ cublasStatus_t cublasCreate(cublasHandle_t *ret);
 cublasStatus_t cublasDestroy(cublasHandle_t h);
 cublasStatus_t cublasSetStream(cublasHandle_t h, cudaStream_t stream);
 cublasStatus_t cublasSetWorkspace(cublasHandle_t h, void *workspace, size_t size);
+
+/* v, or when rounded as a bfloat16: round to nearest, ties to even; NaN stays. */
+float emu_factor(bool rounded, float v);
 
 /* c[i] [m, n] = alpha op(a[i]) op(b[i]) + beta c[i], i < count. CUBLAS_COMPUTE_32F_FAST_16BF rounds
  * the factors to bfloat16. */

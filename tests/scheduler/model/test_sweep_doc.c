@@ -528,7 +528,6 @@ Suite *test_suite(void)
 {
     Suite *s = suite_create("scheduler/model/sweep_doc");
     TCase *t = tcase_create("document");
-    tcase_set_timeout(t, 60);
     tcase_add_test(t, reads_a_train_document);
     tcase_add_test(t, reads_a_command_document);
     tcase_add_test(t, groups_have_defaults);

@@ -73,7 +73,7 @@ START_TEST(an_absent_database_is_unavailable_at_once)
     int64_t before = clock_mono_ns();
     for (int i = 0; i < 50; i++)
         ck_fails(migrate_check(db, &err), AS_E_UNAVAILABLE, err, "cannot reach the database");
-    ck_assert_int_lt(clock_mono_ns() - before, 10 * NS_PER_S); /* a bound on hanging, not a speed */
+    ck_assert_int_lt(clock_mono_ns() - before, 60 * NS_PER_S); /* a bound on hanging, not a speed */
     ck_assert_int_eq(store_up_ns(db), 0);
     store_close(db);
 }
@@ -184,7 +184,6 @@ Suite *test_suite(void)
     Suite *su = suite_create("store");
     TCase *c = tcase_create("store");
     pg_fixture_start();
-    tcase_set_timeout(c, 60);
     tcase_add_checked_fixture(c, open_service, close_service);
     tcase_add_test(c, every_statement_prepares);
     tcase_add_test(c, a_killed_connection_is_replaced);

@@ -62,6 +62,12 @@ static void add_stops(json_t *list)
                                             "attempt", 1, "action", "stop", "reason", "cancelled"));
 }
 
+static void keep(json_t **where, json_t *j)
+{
+    json_decref(*where);
+    *where = json_incref(j);
+}
+
 static void answer_claim(const json_t *body, struct server_answer *a)
 {
     json_t *trials = json_array(), *fit = json_object_get(body, "fit");
@@ -80,8 +86,12 @@ static void answer_claim(const json_t *body, struct server_answer *a)
     bool none = json_array_size(trials) == 0;
     fx.refill_claims += fit != NULL;
     fx.empty_refills += fit && none;
+    if (json_array_size(json_object_get(body, "measured")) > 0)
+        keep(&fx.measured, json_object_get(body, "measured"));
+    fx.ending_claims += json_array_size(json_object_get(body, "ending")) > 0;
     char *text = json_format(trials);
-    answer_json(a, 200, "{\"trials\":%s}", text);
+    answer_json(a, 200, "{\"trials\":%s,\"pending\":%s}", text,
+                none && fx.pending ? "true" : "false");
     free(text);
     json_decref(trials);
     if (none) { /* the long-poll, made short */
@@ -113,12 +123,6 @@ static void answer_runner(const char *verb, const json_t *body, struct server_an
     free(text);
     json_decref(stops);
     fx.heartbeats++;
-}
-
-static void keep(json_t **where, json_t *j)
-{
-    json_decref(*where);
-    *where = json_incref(j);
 }
 
 static void answer_attempt(struct trial *t, const char *verb, json_t *body, struct server_answer *a)
@@ -246,6 +250,7 @@ void fx_teardown(void)
     for (size_t i = 0; i < fx.n_blobs; i++)
         free(fx.blobs[i].bytes);
     json_decref(fx.registration);
+    json_decref(fx.measured);
     file_remove_tree(fx.dir, NULL) == AS_OK ? (void)0 : ck_abort();
 }
 
@@ -271,7 +276,7 @@ struct trial *offer_member(int number, const char *train, const char *group)
     AS_AUTO(str_done) struct str doc = {0};
     static const char table[] = "x,y\n1,2\n";
     str_printf(&doc, "{\"train\":%s}", train);
-    struct trial *t = offer(number, str_cstr(&doc), 300, 0, 1);
+    struct trial *t = offer(number, str_cstr(&doc), PATIENCE_MS, 0, 1);
     fx_lock();
     if (fx.n_blobs == 0) {
         struct blob *b = &fx.blobs[fx.n_blobs++];
@@ -294,7 +299,7 @@ struct trial *offer_sh(int number, const char *script)
 {
     JSON_AUTO doc = json_pack("{s:[s,s,s]}", "command", "sh", "-c", script);
     AS_AUTO(as_freep) char *text = json_format(doc);
-    return offer(number, text, 200, 0, 0);
+    return offer(number, text, PATIENCE_MS, 0, 0);
 }
 
 const char *outcome_of(const struct trial *t)

@@ -14,7 +14,6 @@
 
 #define MAX_TRIALS 24
 #define MAX_BLOBS 32
-#define WAIT_MS 30000
 
 struct trial {
     json_t *claim; /* NULL: no such trial */
@@ -39,6 +38,9 @@ extern struct fixture {
     json_t *registration; /* the last */
     int registrations, heartbeats, leaves;
     int refill_claims, empty_refills;
+    int ending_claims; /* that named attempts whose end is on its way */
+    json_t *measured;  /* of the last claim that had any */
+    bool pending;      /* tell those who get nothing that something is being computed */
     bool down;         /* answer 503 */
     bool denied;       /* answer 401 */
     bool hold_results; /* answer 503 to complete alone */
@@ -60,14 +62,15 @@ int end_runner(int sig); /* its wait status */
 
 /* Put a trial on offer. `trial` is the section of the document as JSON text. */
 struct trial *offer(int number, const char *trial, int grace_ms, int timeout_ms, int gpus);
-/* Put it into a group of at most 4 members, on offer with a data set of one file: for --trainer. */
+/* Put it into a group of at most 4 members, on offer with a data set of one file: for --trainer. As
+ * with offer_sh(), its grace period is one that nobody exceeds. */
 struct trial *offer_member(int number, const char *train, const char *group);
 struct trial *offer_sh(int number, const char *script);
 
 /* Wait for a condition that the server or the file system will meet. */
 #define AWAIT(condition)                                                                           \
     do {                                                                                           \
-        int64_t await_end_ = clock_mono_ns() + WAIT_MS * NS_PER_MS;                                \
+        int64_t await_end_ = clock_mono_ns() + PATIENCE_MS * NS_PER_MS;                            \
         bool await_ok_ = false;                                                                    \
         while (!await_ok_ && clock_mono_ns() < await_end_) {                                       \
             fx_lock();                                                                             \

@@ -92,6 +92,46 @@ START_TEST(a_member_that_left_makes_room_for_the_next)
 }
 END_TEST
 
+/* While the next member is being computed, a group that trains stays open, however long it takes.
+ */
+START_TEST(a_group_waits_for_a_member_that_is_being_computed)
+{
+    struct trial *stays = offer_member(0, DO("wait"), "g1"),
+                 *first = offer_member(1, DO("train"), "g1");
+    fx.pending = true;
+    start();
+    AWAIT(first->completion && stays->items);
+    AWAIT(fx.empty_refills > 2);
+    struct trial *next = offer_member(2, DO("train"), "g1");
+    fx_lock();
+    next->refills = "g1";
+    fx_unlock();
+    AWAIT(next->completion);
+    ck_assert(pid_of(next) == pid_of(stays));
+    fx_lock();
+    stays->stop = true; /* nobody trains: it is not waited for any longer */
+    fx_unlock();
+    AWAIT(kill((pid_t)pid_of(stays), 0) != 0);
+    leave_cleanly();
+}
+END_TEST
+
+/* What a group says of its throughput counts in the next claim, also when its members have ended
+ * before. */
+START_TEST(the_next_claim_asks_for_groups_as_measured)
+{
+    struct trial *a = offer_member(0, DO("measure"), "g1");
+    start();
+    AWAIT(a->completion && fx.measured);
+    fx_lock();
+    const json_t *first = json_array_get(fx.measured, 0);
+    ck_assert_str_eq(json_string_value(json_object_get(first, "shape")), "mlp 1-2");
+    ck_assert_int_eq(json_integer_value(json_object_get(first, "members")), 16);
+    fx_unlock();
+    leave_cleanly();
+}
+END_TEST
+
 START_TEST(a_stop_of_one_member_leaves_the_others)
 {
     struct trial *a = offer_member(0, DO("wait"), "g1"), *b = offer_member(1, DO("wait"), "g1");
@@ -137,6 +177,7 @@ END_TEST
 START_TEST(a_member_that_does_not_stop_costs_its_group)
 {
     struct trial *a = offer_member(0, DO("deaf"), "g1"), *b = offer_member(1, DO("wait"), "g1");
+    json_object_set_new(a->claim, "grace_ms", json_integer(300));
     start();
     AWAIT(a->items && b->items);
     fx_lock();
@@ -173,11 +214,12 @@ Suite *test_suite(void)
 {
     Suite *s = suite_create("groups");
     TCase *t = tcase_create("groups");
-    tcase_set_timeout(t, 120);
     tcase_add_checked_fixture(t, fx_setup, fx_teardown);
     tcase_add_test(t, members_share_a_process_and_end_alone);
     tcase_add_test(t, groups_take_a_slot_and_their_gpus_once);
     tcase_add_test(t, a_member_that_left_makes_room_for_the_next);
+    tcase_add_test(t, a_group_waits_for_a_member_that_is_being_computed);
+    tcase_add_test(t, the_next_claim_asks_for_groups_as_measured);
     tcase_add_test(t, a_stop_of_one_member_leaves_the_others);
     tcase_add_test(t, a_crash_is_tried_again_by_all);
     tcase_add_test(t, a_process_that_leaves_early_completes_nothing);

@@ -98,15 +98,77 @@ END_TEST
 
 START_TEST(a_report_file_that_is_cut_or_replaced)
 {
-    struct trial *t = offer_sh(0, "r=$ASSAY_REPORT; echo '{\"step\":1,\"a\":1}' > $r; sleep 0.4;"
-                                  "echo '{\"step\":2,\"a\":1}' > $r.new; mv $r.new $r; sleep 0.4;"
-                                  ": > $r; sleep 0.4; echo '{\"step\":3,\"a\":1}' >> $r");
+    /* What follows a cut is shorter than what was there: then it shows whenever the runner looks.
+     */
+    struct trial *t = offer_sh(
+        0, "r=$ASSAY_REPORT; d=$ASSAY_ARTIFACTS/..; echo '{\"step\":1,\"a\":1}' > $r;"
+           "while [ ! -f $d/go1 ]; do sleep 0.02; done;"
+           "echo '{\"step\":2,\"a\":1,\"longer\":1}' > $r.new; mv $r.new $r;"
+           "while [ ! -f $d/go2 ]; do sleep 0.02; done; : > $r; echo '{\"step\":3,\"a\":1}' >> $r");
     start_runner(NULL, NULL);
+    for (size_t i = 1; i <= 2; i++) {
+        char name[40];
+        (void)snprintf(name, sizeof name, "trials/s/0/1/go%zu", i);
+        AS_AUTO(as_freep) char *go = file_join(fx.work, name);
+        AWAIT(json_array_size(t->items) == i); /* it has been read */
+        ck_assert(file_replace(go, "", 0, 0600, NULL) == AS_OK);
+    }
     AWAIT(t->completion);
     for (int i = 0; i < 3; i++)
         ck_assert_int_eq(
             json_integer_value(json_object_get(json_array_get(t->items, (size_t)i), "step")),
             i + 1);
+}
+END_TEST
+
+static int handed_out(void)
+{
+    int n = 0;
+    for (int i = 0; i < MAX_TRIALS; i++)
+        n += fx.trials[i].handed_out;
+    return n;
+}
+
+/* The next trials are asked for while the results of the last ones are on their way: of as many as
+ * there are slots, and no more. */
+START_TEST(a_slot_is_free_before_its_result_has_arrived)
+{
+    for (int i = 0; i < 9; i++)
+        offer_sh(i, i == 8 ? "exit 0" : "echo done; exit 0");
+    fx.hold_results = true;
+    start_runner(NULL, NULL);
+    for (int i = 0; i < 8; i++) /* the log comes last before the result */
+        AWAIT(fx.trials[i].log);
+    fx_lock();
+    ck_assert_int_eq(handed_out(), 8);
+    ck_assert_int_gt(fx.ending_claims, 0);
+    for (int i = 0; i < 8; i++)
+        ck_assert_ptr_null(fx.trials[i].completion);
+    fx.hold_results = false;
+    fx_unlock();
+    for (int i = 0; i < 9; i++)
+        AWAIT(fx.trials[i].completion);
+}
+END_TEST
+
+START_TEST(gpus_are_free_with_their_slot)
+{
+    struct trial *a = offer(0, "{\"command\":[\"echo\",\"first\"]}", 200, 0, 2);
+    struct trial *b =
+        offer(1, "{\"command\":[\"sh\",\"-c\",\"echo gpus=$CUDA_VISIBLE_DEVICES\"]}", 200, 0, 2);
+    fx.hold_results = true;
+    fx.trials[1].handed_out = true; /* not before the first has ended */
+    start_runner(NULL, NULL);
+    AWAIT(a->log);
+    fx_lock();
+    b->handed_out = false;
+    fx_unlock();
+    AWAIT(b->log);
+    ck_assert(log_has(b, "gpus=5,7\n"));
+    fx_lock();
+    fx.hold_results = false;
+    fx_unlock();
+    AWAIT(a->completion && b->completion);
 }
 END_TEST
 
@@ -359,10 +421,11 @@ Suite *test_suite(void)
 {
     Suite *s = suite_create("runner");
     TCase *t = tcase_create("runner");
-    tcase_set_timeout(t, 120);
     tcase_add_checked_fixture(t, fx_setup, fx_teardown);
     tcase_add_test(t, ends_of_trials);
     tcase_add_test(t, reports_files_and_gpus);
+    tcase_add_test(t, a_slot_is_free_before_its_result_has_arrived);
+    tcase_add_test(t, gpus_are_free_with_their_slot);
     tcase_add_test(t, a_report_file_that_is_cut_or_replaced);
     tcase_add_test(t, odd_files_of_a_trial_do_not_keep_its_slot);
     tcase_add_test(t, a_directive_stops_a_trial_without_a_word);

@@ -1,6 +1,5 @@
 #include "tests/trial-runner/train/child.h"
 
-#include <check.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdbool.h>
@@ -84,6 +83,7 @@ void child_start(struct child *c, const char *seed, const char *option)
     ck_assert_int_eq(mkfifo(path, 0600), 0);
     c->report = open(path, O_RDWR | O_CLOEXEC);
     ck_assert_int_ge(c->report, 0);
+    ck_assert_int_eq(fcntl(c->report, F_SETPIPE_SZ, 4096), 4096);
     c->pid = fork();
     ck_assert_int_ge(c->pid, 0);
     if (c->pid == 0)
@@ -96,12 +96,14 @@ void child_start(struct child *c, const char *seed, const char *option)
 /* Read more of the pipe; false when there is no more and the child has ended. */
 static bool read_more(struct child *c)
 {
-    for (;;) {
+    for (bool has_ended = false;;) {
         struct pollfd fds[2] = {{c->report, POLLIN, 0}, {c->gone, POLLIN, 0}};
-        ck_assert_int_gt(poll(fds, 2, 60000), 0);
+        ck_assert_int_gt(poll(fds, 2, PATIENCE_MS), 0);
         if (!(fds[0].revents & POLLIN)) {
-            if (fds[1].revents & POLLIN)
+            if (has_ended)
                 return false;
+            /* its last words may have come after poll() had looked for them: once more */
+            has_ended = (fds[1].revents & POLLIN) != 0;
             continue;
         }
         ssize_t n = read(c->report, c->buf + c->have, sizeof c->buf - c->have);

@@ -1,5 +1,6 @@
 /* assay-train in a process of its own, as the runner starts it. Its reports go to a named pipe, so
- * a test can act when a certain line arrives, wherever the child has got to by then. */
+ * a test can act when a certain line arrives, wherever the child has got to by then: some 25 lines
+ * further at most, where it waits for room in the pipe. */
 #ifndef ASSAY_TESTS_TRAIN_CHILD_H
 #define ASSAY_TESTS_TRAIN_CHILD_H
 
@@ -11,7 +12,7 @@ struct child {
     int gone;    /* pidfd: readable when the child has ended */
     int report;  /* the pipe, open in both directions, so that it outlives each writer */
     size_t have; /* bytes in buf that were not handed out */
-    char buf[8192];
+    char buf[512];
     char dir[40]; /* job.json, report, checkpoints/, artifacts/, out, err */
 };
 

@@ -15,8 +15,6 @@
 #include "tests/check_main.h"
 #include "tests/trial-runner/train/rig.h"
 
-#define WAIT_MS 60000
-
 static struct rig rig;
 
 /* The program that runs, and our end of its socket. */
@@ -74,7 +72,7 @@ static bool next_event(struct control_event *ret)
         }
         char bytes[4096];
         struct pollfd p = {.fd = program.fd, .events = POLLIN};
-        ck_assert_int_eq(poll(&p, 1, WAIT_MS), 1);
+        ck_assert_int_eq(poll(&p, 1, PATIENCE_MS), 1);
         ssize_t n = read(program.fd, bytes, sizeof bytes);
         if (n <= 0)
             return false;
@@ -229,6 +227,27 @@ START_TEST(add_stop_cancel_close)
 }
 END_TEST
 
+/* Members that end before a second is over are counted too. */
+START_TEST(short_members_tell_their_throughput)
+{
+    const struct trial *all[] = {&trials[A], &trials[B], &trials[C], &trials[D]};
+    struct control_event e;
+    int64_t members = 0;
+    rig_job(&rig, "g", all, 4, 4);
+    start();
+    say("{\"op\":\"close\"}");
+    while (next_event(&e)) {
+        if (e.kind == CONTROL_THROUGHPUT && members == 0) {
+            members = e.members;
+            ck_assert_double_gt(e.rows_per_second, 0);
+        }
+        control_event_done(&e);
+    }
+    ck_assert_int_eq(wait_for_end(), 0);
+    ck_assert_int_eq(members, 4);
+}
+END_TEST
+
 START_TEST(a_runner_that_is_gone)
 {
     const struct trial *all[] = {&trials[LONG], &trials[LONGER]};
@@ -274,29 +293,28 @@ START_TEST(members_that_come_later)
 }
 END_TEST
 
+struct interrupts {
+    int kills, stops;
+};
+
 /* Kills and stops at random moments; after each the group is put together anew, in another order
- * and of another size, from those that have not ended. */
-START_TEST(killed_at_random_moments)
+ * and of another size, from those that have not ended. The results are under this tag. */
+static void train_in_parts(const char *tag, struct rng *r, struct interrupts *ret)
 {
     struct fate fates[N_TRIALS];
     bool done[4] = {false, false, false, false};
-    int kills = 0, stops = 0;
-    struct rng r;
-    rng_init(&r, 20261121, 0);
-    for (size_t i = A; i <= D; i++)
-        ck_assert_int_eq(rig_solo(&rig, "solo", &trials[i], "cpu"), 0);
-    for (size_t round = 0; round < 60 && !(done[A] && done[B] && done[C] && done[D]); round++) {
+    for (size_t round = 0; !(done[A] && done[B] && done[C] && done[D]); round++) {
         const struct trial *all[4];
-        size_t n = 0, from = (size_t)rng_below(&r, 4);
+        size_t n = 0, from = (size_t)rng_below(r, 4);
         for (size_t i = 0; i < 4; i++)
             if (!done[(from + i) % 4])
                 all[n++] = &trials[(from + i) % 4];
-        size_t slots = n + (size_t)rng_below(&r, 3);
+        size_t slots = n + (size_t)rng_below(r, 3);
         forget(fates, N_TRIALS);
-        rig_job(&rig, "parts", all, n, slots);
+        rig_job(&rig, tag, all, n, slots);
         start();
         follow(trials, N_TRIALS, fates, index_of(trials, N_TRIALS, all[0]->id), true);
-        (void)usleep((useconds_t)rng_below(&r, 60000));
+        (void)usleep((useconds_t)rng_below(r, 60000));
         int sig = round < 16 ? (round % 2 ? SIGKILL : SIGTERM) : 0;
         if (sig)
             (void)kill(program.pid, sig);
@@ -305,17 +323,29 @@ START_TEST(killed_at_random_moments)
         follow(trials, N_TRIALS, fates, N_TRIALS, false);
         int code = wait_for_end();
         ck_assert_int_eq(code, sig == SIGKILL ? -SIGKILL : sig ? 75 : 0);
-        kills += sig == SIGKILL;
-        stops += sig == SIGTERM;
+        ret->kills += sig == SIGKILL;
+        ret->stops += sig == SIGTERM;
         for (size_t i = A; i <= D; i++) {
             ck_assert_msg(fates[i].exit != 1, "%s: %s", trials[i].id, fates[i].error);
             done[i] = done[i] || fates[i].exit == 0;
         }
     }
-    ck_assert(kills > 0 && stops > 0);
-    for (size_t i = A; i <= D; i++) {
-        ck_assert(done[i]);
-        ck_assert_double_eq(rig_distance(&rig, "solo", "parts", &trials[i]), 0);
+}
+
+/* Again until it has been interrupted in both ways: all may have ended before the first signal. */
+START_TEST(killed_at_random_moments)
+{
+    struct interrupts seen = {0, 0};
+    struct rng r;
+    rng_init(&r, 20261121, 0);
+    for (size_t i = A; i <= D; i++)
+        ck_assert_int_eq(rig_solo(&rig, "solo", &trials[i], "cpu"), 0);
+    for (int part = 0; seen.kills == 0 || seen.stops == 0; part++) {
+        char tag[24];
+        (void)snprintf(tag, sizeof tag, "parts-%d", part);
+        train_in_parts(tag, &r, &seen);
+        for (size_t i = A; i <= D; i++)
+            ck_assert_double_eq(rig_distance(&rig, "solo", tag, &trials[i]), 0);
     }
 }
 END_TEST
@@ -422,9 +452,9 @@ Suite *test_suite(void)
 {
     Suite *s = suite_create("train_control");
     TCase *t = tcase_create("train_control");
-    tcase_set_timeout(t, 120);
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, add_stop_cancel_close);
+    tcase_add_test(t, short_members_tell_their_throughput);
     tcase_add_test(t, a_runner_that_is_gone);
     tcase_add_test(t, members_that_come_later);
     tcase_add_test(t, killed_at_random_moments);

@@ -241,6 +241,57 @@ START_TEST(channels_are_standardised)
 }
 END_TEST
 
+/* Images of bytes: the moments of the float path, but exact, and the bytes as they were. Enough
+ * rows for several blocks of sums, and a width that no vector divides. */
+START_TEST(images_of_bytes)
+{
+    enum { N = 700, WIDTH = 7 * 5 * 3 };
+    struct dataset_info info = {.task = DATASET_CLASSIFICATION,
+                                .input = DATASET_IMAGE,
+                                .n_rows = N,
+                                .n_features = WIDTH,
+                                .n_outputs = 2,
+                                .height = 7,
+                                .width = 5,
+                                .channels = 3};
+    struct dataset set[2] = {{.n_rows = N, .n_features = WIDTH, .n_outputs = 2},
+                             {.n_rows = N, .n_features = WIDTH, .n_outputs = 2}};
+    struct train_spec spec = spec_of(0);
+    AS_AUTO(train_data_done) struct train_data bytes = {0}, floats = {0};
+    set[0].bytes = as_calloc(N * WIDTH + 4, 1);
+    set[1].x = as_calloc(N * WIDTH, sizeof(float));
+    set[0].labels = as_calloc(N, sizeof(int32_t));
+    set[1].labels = as_calloc(N, sizeof(int32_t));
+    for (size_t i = 0; i < N * WIDTH; i++) {
+        set[0].bytes[i] = (unsigned char)(i % 3 == 2 ? 255 : i * i / 7 % (i % 3 ? 256 : 40));
+        set[1].x[i] = (float)set[0].bytes[i];
+    }
+    const unsigned char *was = set[0].bytes;
+    ck_ok(train_data_prepare(&set[0], &info, &spec, &bytes, &err), err);
+    ck_ok(train_data_prepare(&set[1], &info, &spec, &floats, &err), err);
+    ck_assert(bytes.is_bytes && !floats.is_bytes);
+    ck_assert_ptr_eq(bytes.set.bytes, was);
+    ck_assert_ptr_null(bytes.set.x);
+    ck_assert_float_eq(bytes.mean[2], 255);
+    ck_assert_float_eq(bytes.scale[2], 1);
+    for (size_t c = 0; c < 2; c++) {
+        uint64_t sum = 0, squares = 0, n = bytes.n_train * 35;
+        for (size_t i = 0; i < bytes.n_train; i++)
+            for (size_t p = c; p < WIDTH; p += 3) {
+                uint64_t v = was[(size_t)bytes.train_rows[i] * WIDTH + p];
+                sum += v;
+                squares += v * v;
+            }
+        double mean = (double)sum / (double)n;
+        double around = (double)(n * squares - sum * sum) / (double)n; /* both below 2^53 */
+        ck_assert_float_eq(bytes.mean[c], (float)mean);
+        ck_assert_float_eq(bytes.scale[c], (float)sqrt(around / (double)n));
+        ck_assert_float_eq_tol(bytes.mean[c], floats.mean[c], 1e-5f * floats.mean[c]);
+        ck_assert_float_eq_tol(bytes.scale[c], floats.scale[c], 1e-5f * floats.scale[c]);
+    }
+}
+END_TEST
+
 /* ---- text ---- */
 
 static as_status text(size_t n, int64_t context, struct train_data *ret)
@@ -328,6 +379,7 @@ Suite *test_suite(void)
     tcase_add_test(t, bce_targets);
     tcase_add_test(t, record_says_all);
     tcase_add_test(t, channels_are_standardised);
+    tcase_add_test(t, images_of_bytes);
     tcase_add_test(t, windows);
     tcase_add_test(t, text_too_short);
     tcase_add_test(t, out_of_memory);

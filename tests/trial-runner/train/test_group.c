@@ -200,7 +200,6 @@ Suite *test_suite(void)
 {
     Suite *s = suite_create("train_group");
     TCase *t = tcase_create("train_group");
-    tcase_set_timeout(t, 120);
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, fused_as_alone_in_lanes);
     tcase_add_test(t, fused_as_alone_in_lockstep);
@@ -211,7 +210,6 @@ Suite *test_suite(void)
     tcase_add_test(t, a_bad_member_does_not_touch_the_others);
     suite_add_tcase(s, t);
     t = tcase_create("device");
-    tcase_set_timeout(t, 120);
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, fused_as_alone_on_a_device);
     suite_add_tcase(s, t);

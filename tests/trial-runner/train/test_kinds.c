@@ -98,6 +98,28 @@ START_TEST(images)
 }
 END_TEST
 
+/* Whole numbers from 0 to 255: they stay bytes, and each batch is scaled. Rows of 25 bytes, so that
+ * few begin with an element of the buffer. */
+START_TEST(images_of_bytes)
+{
+    static float x[ROWS * 25];
+    static int64_t y[ROWS];
+    struct rng r;
+    rng_init(&r, 1, 2);
+    for (size_t i = 0; i < ROWS; i++) {
+        y[i] = (int64_t)(i % 2);
+        for (size_t p = 0; p < 25; p++)
+            x[i * 25 + p] = (float)(rng_below(&r, 156) + (p / 5 == 2 && y[i] == 1 ? 100 : 0));
+    }
+    pair("bytes", DATASET_CLASSIFICATION, x, (size_t[]){ROWS, 5, 5}, 3, y, NPY_I8, 1);
+    static const struct trial trials[] = {
+        {"a", "\"model\":{\"layers\":[6]},\"epochs\":4,\"augment\":{\"flip\":0.5}", "1"},
+        {"b", "\"model\":{\"layers\":[6]},\"epochs\":3,\"augment\":{\"pad\":1}", "2"},
+    };
+    learns(trials, 2, "val_error", 0.4);
+}
+END_TEST
+
 START_TEST(text)
 {
     static char bytes[4000];
@@ -182,16 +204,84 @@ START_TEST(two_classes_through_one_output)
 }
 END_TEST
 
+/* What predictions.npy and targets.npy say of a trial's loss with these weights. */
+static double weighted_loss_of(const char *tag, const struct trial *t, const double *weights)
+{
+    char name[80];
+    double sum = 0, of = 0;
+    (void)snprintf(name, sizeof name, "%s/%s/artifacts/predictions.npy", tag, t->id);
+    AS_AUTO(as_freep) char *at_p = place(name);
+    (void)snprintf(name, sizeof name, "%s/%s/artifacts/targets.npy", tag, t->id);
+    AS_AUTO(as_freep) char *at_y = place(name);
+    AS_AUTO(npy_freep) struct npy *p = NULL;
+    AS_AUTO(npy_freep) struct npy *y = NULL;
+    ck_ok(npy_open(at_p, &p, &rig.err), rig.err);
+    ck_ok(npy_open(at_y, &y, &rig.err), rig.err);
+    size_t rows = npy_header_of(p)->shape[0], classes = npy_header_of(p)->shape[1];
+    for (size_t i = 0; i < rows; i++) {
+        double shares[10], label = 0;
+        ck_assert_uint_le(classes, AS_ARRAY_LEN(shares));
+        ck_ok(npy_read(p, classes, shares, &rig.err), rig.err);
+        ck_ok(npy_read(y, 1, &label, &rig.err), rig.err);
+        sum -= weights[(size_t)label] * log(shares[(size_t)label]);
+        of += weights[(size_t)label];
+    }
+    return sum / of;
+}
+
+/* val_loss weighs the rows held out as a whole: it is the same however they are cut into batches.
+ * The rate is too small to move a weight. */
+static void weigh_alike(const struct trial *trials, size_t n, const char *backend,
+                        const double *weights)
+{
+    double first = 0;
+    for (size_t i = 0; i < n; i++) {
+        ck_assert_int_eq(rig_solo(&rig, backend, &trials[i], backend), 0);
+        double loss = rig_last(&rig, backend, &trials[i], "val_loss");
+        first = i == 0 ? loss : first;
+        ck_assert_double_eq_tol(loss, first, 1e-6 * first);
+        ck_assert_double_eq_tol(loss, weighted_loss_of(backend, &trials[i], weights), 1e-5 * first);
+    }
+}
+
+START_TEST(class_weights_of_all_rows_held_out)
+{
+    static const double ten[] = {9, 1, 1, 0, 4, 0.1, 0.1, 2, 1, 0.5}, two[] = {7, 0.25};
+#define STILL "\"epochs\":1,\"optimizer\":{\"kind\":\"sgd\",\"lr\":1e-30},"
+#define TEN STILL "\"class_weights\":[9,1,1,0,4,0.1,0.1,2,1,0.5],\"batch_size\":"
+#define TWO STILL "\"loss\":\"bce\",\"class_weights\":[7,0.25],\"batch_size\":"
+    static const struct trial ce[] = {
+        {"a", TEN "7", "1"}, {"b", TEN "64", "1"}, {"c", TEN "1000", "1"}};
+    static const struct trial bce[] = {
+        {"d", TWO "5", "1"}, {"e", TWO "8", "1"}, {"f", TWO "100", "1"}};
+    static float x[ROWS * 2];
+    static int64_t y[ROWS];
+    struct rng r;
+    weigh_alike(ce, 3, "cpu", ten);
+    weigh_alike(ce, 3, "reference", ten);
+    rng_init(&r, 5, 5);
+    for (size_t i = 0; i < ROWS; i++) {
+        x[2 * i] = (float)rng_normal(&r);
+        x[2 * i + 1] = (float)rng_normal(&r);
+        y[i] = i % 3 == 0;
+    }
+    pair("half", DATASET_CLASSIFICATION, x, (size_t[]){ROWS, 2}, 2, y, NPY_I8, 1);
+    weigh_alike(bce, 3, "cpu", two);
+    weigh_alike(bce, 3, "reference", two);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *s = suite_create("train_kinds");
     TCase *t = tcase_create("train_kinds");
-    tcase_set_timeout(t, 120);
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, images);
+    tcase_add_test(t, images_of_bytes);
     tcase_add_test(t, text);
     tcase_add_test(t, several_numbers);
     tcase_add_test(t, two_classes_through_one_output);
+    tcase_add_test(t, class_weights_of_all_rows_held_out);
     suite_add_tcase(s, t);
     return s;
 }

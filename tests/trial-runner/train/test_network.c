@@ -622,7 +622,6 @@ Suite *test_suite(void)
 {
     Suite *s = suite_create("network");
     TCase *t = tcase_create("network");
-    tcase_set_timeout(t, 120);
     tcase_add_loop_test(t, gradients, 0, KINDS);
     tcase_add_loop_test(t, group_is_solo, 0, KINDS);
     tcase_add_loop_test(t, dropout_of_none, 0, (int)AS_ARRAY_LEN(pairs));

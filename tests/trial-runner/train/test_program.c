@@ -238,6 +238,49 @@ START_TEST(foreign_and_cut_checkpoints)
 }
 END_TEST
 
+#define CHECKPOINT "checkpoints/checkpoint.safetensors"
+
+/* In place, a text of the same length. */
+static void change(char *bytes, size_t len, const char *from, const char *to)
+{
+    char *at = memmem(bytes, len, from, strlen(from));
+    ck_assert_ptr_nonnull(at);
+    memcpy(at, to, strlen(to));
+}
+
+/* A bit of the weights or of the position that has turned over ends the trial; without a checksum
+ * it would go on with another state. A checkpoint of before there were checksums is taken. */
+START_TEST(damaged_checkpoints)
+{
+    char line[512];
+    size_t len = 0;
+    digits_job("\"epochs\":1000000");
+    child_start(&child, "1", NULL);
+    ck_assert_ptr_nonnull(child_line(&child, line, sizeof line));
+    ck_assert_int_eq(kill(child.pid, SIGTERM), 0);
+    ck_assert_int_eq(child_wait(&child), 75);
+    AS_AUTO(as_freep) char *bytes = child_read(&child, CHECKPOINT, &len);
+    const size_t places[] = {len / 2, len - 3};
+    for (size_t i = 0; i < AS_ARRAY_LEN(places); i++) {
+        bytes[places[i]] ^= 1;
+        child_write(&child, CHECKPOINT, bytes, len);
+        child_start(&child, "1", NULL);
+        ends_with(1, "checkpoint.safetensors: the file is damaged: its content has the CRC-32C ");
+        bytes[places[i]] ^= 1;
+    }
+    change(bytes, len, SAFETENSORS_CHECKSUM, "another_word");
+    child_write(&child, CHECKPOINT, bytes, len);
+    child_start(&child, "1", NULL);
+    ends_with(1, "checkpoint.safetensors: the file is damaged: it has no checksum");
+    change(bytes, len, "assay-checkpoint-3", "assay-checkpoint-2");
+    child_write(&child, CHECKPOINT, bytes, len);
+    child_start(&child, "1", NULL);
+    ck_assert_ptr_nonnull(child_line(&child, line, sizeof line)); /* it goes on */
+    ck_assert_int_eq(kill(child.pid, SIGTERM), 0);
+    ck_assert_int_eq(child_wait(&child), 75);
+}
+END_TEST
+
 #define PAIR                                                                                       \
     "\"format\":\"npy\",\"task\":\"regression\",\"rows\":200,\"features\":2,\"outputs\":1,"        \
     "\"paths\":{\"features\":\"%s/x.npy\",\"targets\":\"%s/y.npy\"}"
@@ -400,13 +443,13 @@ Suite *test_suite(void)
 {
     Suite *s = suite_create("train_program");
     TCase *t = tcase_create("train_program");
-    tcase_set_timeout(t, 120);
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, digits);
     tcase_add_test(t, killed_at_any_moment_it_ends_with_the_same_bits);
     tcase_add_test(t, sigterm);
     tcase_add_test(t, no_room_for_files);
     tcase_add_test(t, foreign_and_cut_checkpoints);
+    tcase_add_test(t, damaged_checkpoints);
     tcase_add_test(t, regression);
     tcase_add_test(t, divergence);
     tcase_add_test(t, bad_jobs);

@@ -36,8 +36,9 @@ function address(template: string, path: Record<string, unknown>, query: Record<
   return pairs.length === 0 ? filled : `${filled}?${new URLSearchParams(pairs.map(([k, v]) => [k, String(v)]))}`;
 }
 
-/** The failure that an answer other than 2xx stands for; signs out when it is a 401. */
-export async function failureOf(response: Response): Promise<Failure> {
+/** The failure that an answer other than 2xx stands for. A 401 signs out, unless another token than the one that it was `asked` with
+ * has come since. */
+export async function failureOf(response: Response, asked: string | null): Promise<Failure> {
   let problem: Partial<Problem> = {};
   try {
     problem = (await response.json()) as Partial<Problem>;
@@ -46,11 +47,12 @@ export async function failureOf(response: Response): Promise<Failure> {
   }
   const fields = (problem.errors ?? []).map((e) => `${e.pointer}: ${e.detail}`);
   const text = [problem.detail ?? problem.title ?? `The server answered ${response.status}`, ...fields].join("; ");
-  if (response.status === 401) signOut(text);
+  if (response.status === 401 && token.value === asked) signOut(text);
   return new Failure(response.status, problem.code ?? "", text);
 }
 
 export async function send(url: string, init: RequestInit): Promise<Response> {
+  const asked = token.value;
   let response: Response;
   try {
     response = await fetch(url, { ...init, headers: { ...authorization(), ...(init.headers as Record<string, string> | undefined) }, cache: "no-store" });
@@ -58,7 +60,7 @@ export async function send(url: string, init: RequestInit): Promise<Response> {
     if (isAbort(error)) throw error;
     throw new Failure(0, "unreachable", "The server cannot be reached");
   }
-  if (!response.ok) throw await failureOf(response);
+  if (!response.ok) throw await failureOf(response, asked);
   return response;
 }
 

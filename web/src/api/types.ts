@@ -303,6 +303,8 @@ export type Importance = {
   metric: MetricName;
   /** How many completed trials the model saw */
   trials: number;
+  /** More trials have ended since, and the answer that knows them is being computed for somebody else: ask again */
+  stale: boolean;
   /** 1: it foretells trials that it did not see without error; 0: no better than their mean. null: too few trials */
   r2: number | null;
   /** How it was computed */
@@ -580,6 +582,8 @@ export type Claim = {
     shape: string;
     members: number;
   }[];
+  /** Attempts that the runner holds and no longer runs, whose ends are under way. Their slots are free. A sweep whose method learns gives nothing before they have ended */
+  ending?: AttemptRef[];
   wait_ms?: number;
 };
 
@@ -619,6 +623,8 @@ export type ClaimedTrial = {
 
 export type ClaimResult = {
   trials: ClaimedTrial[];
+  /** Nothing now, but a suggestion is being computed, or waits for results: ask again */
+  pending: boolean;
 };
 
 export type Heartbeat = {

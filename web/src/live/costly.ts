@@ -1,5 +1,5 @@
 /* Something that costs the server work: it is fetched when its panel comes into sight, and again when it may have
- * changed, at most every few seconds and only while the panel is seen. */
+ * changed or was old when it came, at most every few seconds and only while the panel is seen. */
 import { signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { Refresher } from "./refresher";
@@ -12,11 +12,13 @@ export class Costly<T> {
   #isOld = true;
   #inSight = false;
 
-  constructor(load: (signal: AbortSignal) => Promise<T>) {
+  constructor(load: (signal: AbortSignal) => Promise<T>, isStale: (value: T) => boolean = () => false) {
     this.refresher = new Refresher(async (signal) => {
       this.#isOld = false;
       try {
-        this.value.value = await load(signal);
+        const value = await load(signal);
+        this.value.value = value;
+        if (isStale(value)) this.mark();
       } catch (error) {
         this.#isOld = true;
         throw error;

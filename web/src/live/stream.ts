@@ -5,9 +5,13 @@
 import { signal } from "@preact/signals";
 import { authorization, failureOf, isAbort } from "../api/http";
 import type { Event as ApiEvent } from "../api/types";
+import { token } from "../session";
 
 export type Connection = "off" | "connecting" | "live" | "lost";
 export const connection = signal<Connection>("off");
+
+/* Whose connection the light tells of: a view that opens begins to follow before the one that it replaces stops. */
+let latest: AbortController | null = null;
 
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 15_000;
@@ -37,8 +41,13 @@ export function parseMessage(text: string): { id: string | null; data: string } 
 /** Follow the events at `path` until the returned function is called. */
 export function follow(path: string, listener: Listener): () => void {
   const stop = new AbortController();
+  latest = stop;
   let lastId: string | null = null;
   let aliveAt = 0;
+
+  function tell(state: Connection): void {
+    if (latest === stop) connection.value = state;
+  }
 
   function take(text: string): void {
     const { id, data } = parseMessage(text);
@@ -81,13 +90,15 @@ export function follow(path: string, listener: Listener): () => void {
       const resumes = lastId !== null && Date.now() - aliveAt < TRUSTED_GAP_MS;
       const headers: Record<string, string> = { ...authorization(), Accept: "text/event-stream" };
       if (resumes && lastId !== null) headers["Last-Event-ID"] = lastId;
+      const asked = token.value;
       const response = await fetch(path, { headers, signal: dead.signal, cache: "no-store" });
+      if (stop.signal.aborted) return;
       if (!response.ok || !response.body) {
         lastId = null;
-        await failureOf(response);
+        await failureOf(response, asked);
         return;
       }
-      connection.value = "live";
+      tell("live");
       alive();
       if (!resumes) listener.start();
       await read(response.body, alive);
@@ -100,7 +111,7 @@ export function follow(path: string, listener: Listener): () => void {
   async function run(): Promise<void> {
     let pause = FIRST_PAUSE_MS;
     while (!stop.signal.aborted) {
-      connection.value = connection.value === "lost" ? "lost" : "connecting";
+      tell(connection.value === "lost" ? "lost" : "connecting");
       const before = aliveAt;
       try {
         await connect();
@@ -109,7 +120,7 @@ export function follow(path: string, listener: Listener): () => void {
       }
       if (stop.signal.aborted) break;
       pause = aliveAt > before ? FIRST_PAUSE_MS : Math.min(pause * 2, LONGEST_PAUSE_MS);
-      connection.value = "lost";
+      tell("lost");
       await new Promise((resolve) => setTimeout(resolve, pause * (0.75 + Math.random() / 2)));
     }
   }
@@ -117,6 +128,6 @@ export function follow(path: string, listener: Listener): () => void {
   void run();
   return () => {
     stop.abort();
-    connection.value = "off";
+    tell("off");
   };
 }

@@ -39,12 +39,16 @@ export class SweepModel extends Model {
   #ensembleChanged = true;
   #changed = new Set<number>();
   #measured = false;
+  /** Measurements since the present load began: its answers may be older. */
+  #news = new Map<number, Api.Event>();
+  /** How often the sweep was told by something else than a load. */
+  #told = 0;
 
   constructor(id: string) {
     super(sweepEvents(id));
     this.id = id;
     const path = { sweep: id };
-    this.importance = new Costly((signal) => call("GET /v1/sweeps/{sweep}/importance", { path, signal }));
+    this.importance = new Costly((signal) => call("GET /v1/sweeps/{sweep}/importance", { path, signal }), (now) => now.stale);
     this.pareto = new Costly((signal) => call("GET /v1/sweeps/{sweep}/pareto", { path, signal }));
   }
 
@@ -52,6 +56,14 @@ export class SweepModel extends Model {
     this.importance.stop();
     this.pareto.stop();
     super.close();
+  }
+
+  /** The answer to a change of the sweep; a load that began before it knows less. */
+  take(sweep: Api.Sweep): void {
+    this.#told++;
+    this.sweep.value = sweep;
+    this.#sweepChanged = true;
+    this.refresher.ask();
   }
 
   protected reset(): void {
@@ -70,15 +82,24 @@ export class SweepModel extends Model {
 
   /** A measurement of the sweep's metric is the whole news: there is nothing to fetch. */
   #takeMeasurement(event: Api.Event, number: number): void {
+    this.#news.set(number, event);
     const trial = this.#byNumber.get(number);
     if (!trial) this.#changed.add(number);
-    else if (event.value !== undefined && trial.state === "running") {
-      this.#byNumber.set(number, { ...trial, value: event.value });
+    else {
+      this.#put(trial);
       this.#measured = true;
     }
   }
 
+  /** A trial as it was answered, with what its run has measured since it was asked for. */
+  #put(trial: Api.Trial): void {
+    const news = this.#news.get(trial.number);
+    const fits = news?.value !== undefined && trial.state === "running" && news.attempt === trial.attempt;
+    this.#byNumber.set(trial.number, fits ? { ...trial, value: news.value } : trial);
+  }
+
   protected async load(signal: AbortSignal): Promise<void> {
+    this.#news.clear();
     if (this.#sweepChanged) {
       this.#sweepChanged = false;
       await this.#orAgain(this.#loadSweep(signal), () => { this.#sweepChanged = true; });
@@ -102,8 +123,10 @@ export class SweepModel extends Model {
   }
 
   async #loadSweep(signal: AbortSignal): Promise<void> {
-    const before = this.sweep.value;
+    const told = this.#told;
     const now = await call("GET /v1/sweeps/{sweep}", { path: { sweep: this.id }, signal });
+    if (told !== this.#told) return; // take() asked for another
+    const before = this.sweep.value;
     if (before && !hasEnded(before.state) && hasEnded(now.state)) this.#ensembleChanged = true;
     this.sweep.value = now;
     if (before?.counts.completed === now.counts.completed) return;
@@ -123,6 +146,7 @@ export class SweepModel extends Model {
   async #loadAll(signal: AbortSignal): Promise<void> {
     const changed = this.#changed;
     this.#changed = new Set();
+    this.#all = false; // now, not when it is done: the stream may begin meanwhile
     const fresh = new Map<number, Api.Trial>();
     const keep = this.#byNumber;
     this.#byNumber = fresh;
@@ -130,11 +154,11 @@ export class SweepModel extends Model {
     try {
       await this.#loadPages(0, signal, () => { if (fresh.size >= keep.size) this.#publish(); });
     } catch (error) {
+      this.#all = true;
       if (fresh.size < keep.size) this.#byNumber = keep;
       changed.forEach((n) => this.#changed.add(n));
       throw error;
     }
-    this.#all = false;
     this.trialsLoaded.value = true;
     this.#publish();
   }
@@ -154,7 +178,7 @@ export class SweepModel extends Model {
     const query = cursor === null ? { page_size: PAGE_SIZE } : { page_size: PAGE_SIZE, cursor };
     const page = await call("GET /v1/sweeps/{sweep}/trials", { path: { sweep: this.id }, query, signal });
     this.#pages[at] = { cursor, first: page.items[0]?.number ?? Infinity };
-    for (const trial of page.items) this.#byNumber.set(trial.number, trial);
+    for (const trial of page.items) this.#put(trial);
     return page.next_cursor;
   }
 
@@ -173,7 +197,7 @@ export class SweepModel extends Model {
   }
 
   async #loadOne(number: number, signal: AbortSignal): Promise<void> {
-    this.#byNumber.set(number, await call("GET /v1/sweeps/{sweep}/trials/{number}", { path: { sweep: this.id, number }, signal }));
+    this.#put(await call("GET /v1/sweeps/{sweep}/trials/{number}", { path: { sweep: this.id, number }, signal }));
   }
 
   async #loadPagesOf(numbers: number[], signal: AbortSignal): Promise<void> {

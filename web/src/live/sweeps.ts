@@ -31,15 +31,21 @@ export class SweepsModel extends Model {
   protected async load(signal: AbortSignal): Promise<void> {
     const known = new Map((this.sweeps.value ?? []).map((s) => [s.id, s]));
     const changed = [...this.#changed];
-    if (this.#all || changed.length > ONE_BY_ONE || changed.some((id) => !known.has(id))) {
-      this.#changed.clear();
-      this.sweeps.value = await this.#loadAll(signal);
-      this.#all = false;
-      return;
-    }
+    const all = this.#all || changed.length > ONE_BY_ONE || changed.some((id) => !known.has(id));
+    // Before the calls: what happens during them is news that this load may not have seen.
     this.#changed.clear();
-    for (const sweep of changed) known.set(sweep, await call("GET /v1/sweeps/{sweep}", { path: { sweep }, signal }));
-    this.sweeps.value = [...known.values()];
+    this.#all = false;
+    try {
+      if (all) this.sweeps.value = await this.#loadAll(signal);
+      else {
+        for (const sweep of changed) known.set(sweep, await call("GET /v1/sweeps/{sweep}", { path: { sweep }, signal }));
+        this.sweeps.value = [...known.values()];
+      }
+    } catch (error) {
+      this.#all ||= all;
+      changed.forEach((id) => this.#changed.add(id));
+      throw error;
+    }
   }
 
   async #loadAll(signal: AbortSignal): Promise<Api.Sweep[]> {

@@ -24,6 +24,7 @@ export class TrialModel extends Model {
   readonly logAttempt = signal<number | null>(null);
 
   #trialChanged = true;
+  #filesChanged = true;
   #seriesChanged = true;
   #seriesAt = -Infinity;
   readonly #logTimer: ReturnType<typeof setInterval>;
@@ -48,7 +49,7 @@ export class TrialModel extends Model {
   }
 
   protected reset(): void {
-    this.#trialChanged = this.#seriesChanged = true;
+    this.#trialChanged = this.#filesChanged = this.#seriesChanged = true;
     this.#seriesAt = -Infinity;
   }
 
@@ -62,15 +63,28 @@ export class TrialModel extends Model {
   protected async load(signal: AbortSignal): Promise<void> {
     const path = { sweep: this.sweepId, number: this.number };
     this.sweep.value ??= await call("GET /v1/sweeps/{sweep}", { path: { sweep: this.sweepId }, signal });
-    const wasOpen = !this.trial.value || isOpen(this.trial.value.state);
-    if (this.#trialChanged || wasOpen) {
-      this.trial.value = await call("GET /v1/sweeps/{sweep}/trials/{number}", { path, signal });
+    // Each mark goes before its call: what happens during it is news. An open trial changes without an event, too.
+    if (this.#trialChanged || !this.trial.value || isOpen(this.trial.value.state)) {
+      this.#filesChanged = true;
       this.#trialChanged = false;
+      this.trial.value = await this.#orAgain(call("GET /v1/sweeps/{sweep}/trials/{number}", { path, signal }), () => { this.#trialChanged = true; });
     }
     if (this.#seriesChanged) await this.#loadSeries(path, signal);
     const attempt = this.logAttempt.value;
     this.log.value = await call("GET /v1/sweeps/{sweep}/trials/{number}/log", { path, query: attempt === null ? {} : { attempt }, signal });
-    if (wasOpen || this.files.value === null) this.files.value = (await call("GET /v1/sweeps/{sweep}/trials/{number}/artifacts", { path, signal })).items;
+    if (!this.#filesChanged) return;
+    this.#filesChanged = false;
+    this.files.value = (await this.#orAgain(call("GET /v1/sweeps/{sweep}/trials/{number}/artifacts", { path, signal }), () => { this.#filesChanged = true; })).items;
+  }
+
+  /** What it gives; when it fails, note that it is still to be done. */
+  async #orAgain<T>(work: Promise<T>, note: () => void): Promise<T> {
+    try {
+      return await work;
+    } catch (error) {
+      note();
+      throw error;
+    }
   }
 
   async #loadSeries(path: { sweep: string; number: number }, signal: AbortSignal): Promise<void> {
@@ -81,12 +95,10 @@ export class TrialModel extends Model {
     }
     this.#seriesChanged = false;
     this.#seriesAt = performance.now();
-    try {
-      this.series.value = (await call("GET /v1/sweeps/{sweep}/trials/{number}/measurements", { path, signal })).series;
-    } catch (error) {
+    const asked = call("GET /v1/sweeps/{sweep}/trials/{number}/measurements", { path, signal });
+    this.series.value = (await this.#orAgain(asked, () => {
       this.#seriesChanged = true;
       this.#seriesAt = -Infinity;
-      throw error;
-    }
+    })).series;
   }
 }

@@ -1,5 +1,5 @@
 /* uPlot in a component. It is made anew when `deps` or the theme change, and fed when only `data` did. */
-import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { colour, shown } from "../theme";
@@ -40,7 +40,7 @@ export function Plot({ label, height, data, deps, options, made, class: cls }: P
   }, [look, height, ...deps]);
 
   const fed = useRef(data);
-  useEffect(() => {
+  useLayoutEffect(() => { // in the same frame as the words beside it
     if (fed.current === data) return;
     fed.current = data;
     const u = plot.current;

@@ -1,7 +1,7 @@
 /* Small pieces that every view uses. */
 import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { messageOf } from "../api/http";
 import type * as Api from "../api/types";
 import { ago, clock, count, elapsed } from "../format";
@@ -105,17 +105,19 @@ export function Toggle(props: { label: string; on: boolean; change: (on: boolean
 /** A question before something that cannot be undone; opens when `open` turns true. */
 export function Confirm(props: { open: boolean; title: string; action: string; children: ComponentChildren; yes: () => void; close: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (props.open) dialog.current?.showModal();
     else dialog.current?.close();
   }, [props.open]);
+  // The event comes a little later; by then the dialog may be open again.
+  const closed = () => { if (dialog.current?.open === false) props.close(); };
   return (
-    <dialog ref={dialog} onClose={props.close} aria-labelledby="confirm-title">
+    <dialog ref={dialog} onClose={closed} aria-labelledby="confirm-title">
       <h2 id="confirm-title">{props.title}</h2>
       <p>{props.children}</p>
       <form method="dialog" class="actions">
-        <button type="submit">Keep it</button>
-        <button type="submit" class="danger" onClick={props.yes}>{props.action}</button>
+        <button type="submit" onClick={props.close}>Keep it</button>
+        <button type="submit" class="danger" onClick={() => { props.close(); props.yes(); }}>{props.action}</button>
       </form>
     </dialog>
   );

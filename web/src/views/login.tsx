@@ -1,7 +1,7 @@
 /* Sign in with a token. It is tried before it is kept. */
 import { useRef, useState } from "preact/hooks";
 import { messageOf, send } from "../api/http";
-import { refusal, signIn, signOut } from "../session";
+import { refusal, signIn, signOut, token } from "../session";
 
 export function LoginView() {
   const [busy, setBusy] = useState(false);
@@ -15,9 +15,9 @@ export function LoginView() {
     setBusy(true);
     try {
       await send("/v1/sweeps?page_size=1", { headers: { Authorization: `Bearer ${text}` } });
-      signIn(text, keep);
+      if (token.value === null) signIn(text, keep); // else an address with a token signed in meanwhile
     } catch (error) {
-      signOut(messageOf(error));
+      if (token.value === null) signOut(messageOf(error));
       setBusy(false);
     }
   };

@@ -48,10 +48,12 @@ export function SweepView({ id }: { id: string }) {
 
 function Head({ model, sweep }: { model: SweepModel; sweep: Api.Sweep }) {
   const [asking, setAsking] = useState(false);
-  const change = (state: "running" | "paused" | "cancelled") => attempt(async () => {
-    model.sweep.value = await call("PATCH /v1/sweeps/{sweep}", { path: { sweep: sweep.id }, body: { state } });
-    model.refresher.ask();
-  });
+  const [busy, setBusy] = useState(false);
+  const change = async (state: "running" | "paused" | "cancelled") => {
+    setBusy(true);
+    await attempt(async () => model.take(await call("PATCH /v1/sweeps/{sweep}", { path: { sweep: sweep.id }, body: { state } })));
+    setBusy(false);
+  };
   const open = sweep.counts.running + sweep.counts.queued + sweep.counts.paused;
   return (
     <>
@@ -60,9 +62,9 @@ function Head({ model, sweep }: { model: SweepModel; sweep: Api.Sweep }) {
         <h1 title={sweep.name}>{sweep.id}</h1>
         <State state={sweep.state} />
         <span class="grow" />
-        {sweep.state === "running" && <button type="button" onClick={() => change("paused")}>Pause</button>}
-        {sweep.state === "paused" && <button type="button" class="primary" onClick={() => change("running")}>Resume</button>}
-        {!hasEnded(sweep.state) && <button type="button" class="danger" onClick={() => setAsking(true)}>Cancel…</button>}
+        {sweep.state === "running" && <button type="button" disabled={busy} onClick={() => change("paused")}>Pause</button>}
+        {sweep.state === "paused" && <button type="button" class="primary" disabled={busy} onClick={() => change("running")}>Resume</button>}
+        {!hasEnded(sweep.state) && <button type="button" class="danger" disabled={busy} onClick={() => setAsking(true)}>Cancel…</button>}
       </div>
       {sweep.reason && sweep.state !== "completed" && <p class={sweep.state === "failed" ? "reason bad" : "reason"}>{sweep.reason}</p>}
       {sweep.document.description && <p class="reason">{sweep.document.description}</p>}
