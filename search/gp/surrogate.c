@@ -8,39 +8,17 @@
 
 #include "base/rng.h"
 #include "search/gp/subset.h"
+#include "search/gp/surrogate_priv.h"
 #include "search/sampler.h"
 
 #define ALWAYS_REFIT 200 /* rows up to which every new one is fitted to */
 #define GROWTH 1.05
 #define SURPRISE 4.0    /* deviations */
 #define RANDOM_START 50 /* rows up to which a fit also starts at random */
-#define COLD_START 100  /* and at the default, */
-#define AFRESH_ROWS 20  /* without categories past so many rows every AFRESH_EVERY-th time */
-#define AFRESH_EVERY 4
-#define COLD_ROWS 256 /* a first fit to more than these starts from one to a part of them */
+#define COLD_START 100  /* and at the default */
+#define COLD_ROWS 256   /* a first fit to more than these starts from one to a part of them */
 
-/* What surrogate_prepare works on. */
-struct task {
-    struct surrogate_store *store;
-    const struct gp_study *s;
-    const struct surrogate_spec *spec;
-    size_t slot;
-    size_t n_done, n_fit, n_base, n_all; /* trials that ended; of them in the fit; rows */
-    size_t *done;  /* [n_done] trials of the study that have a value here, ascending */
-    double *y;     /* [n_done] their values for the model */
-    double *cost;  /* [n_done] what tells the best: small is good */
-    bool *in_fit;  /* [n_done] */
-    size_t *order; /* [n_all] rows as places in done, or n_done + i for trial i pending */
-    double *row_y; /* [n_all] */
-    double *x;     /* [n_all] rows */
-    int32_t *z;
-    double *theta; /* [gp_n_theta] */
-    double *scale; /* [gp_n_theta] gp_fit_scale of the fit that found it */
-    bool has_theta;
-    uint64_t fit_best; /* number of the best trial when it was fitted */
-};
-
-static void task_done(struct task *t)
+static void task_done(struct surrogate_task *t)
 {
     free(t->done);
     free(t->y);
@@ -110,7 +88,7 @@ static size_t slot_of(const struct surrogate_spec *spec)
 
 /* ---- values ---- */
 
-static double raw_value(const struct task *t, size_t i)
+static double raw_value(const struct surrogate_task *t, size_t i)
 {
     const struct gp_study *s = t->s;
     switch (t->spec->target) {
@@ -125,14 +103,14 @@ static double raw_value(const struct task *t, size_t i)
     return s->state[i] == OBSERVED_FAILED;
 }
 
-static bool has_value(const struct task *t, size_t i)
+static bool has_value(const struct surrogate_task *t, size_t i)
 {
     observation_state state = t->s->state[i];
     return state == OBSERVED_COMPLETED ||
            (state == OBSERVED_FAILED && t->spec->target == SURROGATE_FAILURE);
 }
 
-static as_status collect_values(struct task *t, struct as_err *err)
+static as_status collect_values(struct surrogate_task *t, struct as_err *err)
 {
     size_t n = t->s->n;
     t->done = as_calloc(n, sizeof *t->done);
@@ -152,7 +130,7 @@ static as_status collect_values(struct task *t, struct as_err *err)
     return AS_OK;
 }
 
-static void standardise(struct task *t, struct surrogate *ret)
+static void standardise(struct surrogate_task *t, struct surrogate *ret)
 {
     double sum = 0, square = 0;
     for (size_t i = 0; i < t->n_done; i++)
@@ -167,7 +145,7 @@ static void standardise(struct task *t, struct surrogate *ret)
         t->y[i] = (t->y[i] - mean) / ret->deviation;
 }
 
-static as_status transform(struct task *t, struct surrogate *ret, struct as_err *err)
+static as_status transform(struct surrogate_task *t, struct surrogate *ret, struct as_err *err)
 {
     if (t->spec->target == SURROGATE_FAILURE) {
         standardise(t, ret);
@@ -197,121 +175,9 @@ double surrogate_back_deviation(const struct surrogate *s, double mean, double s
     return sd * (s->warp ? gp_warp_inverse_slope(s->warp, mean) : s->deviation);
 }
 
-/* ---- state: {"theta": […], "scale": […], "rows": [[first, last], …], "best": number} ---- */
-
-static uint64_t number_of(const struct task *t, size_t place)
-{
-    return t->s->trials[t->done[place]].number;
-}
-
-/* Mark what lies within the ranges. Both ascend, so one pass does. False: not such a list. */
-static bool read_rows(struct task *t, const json_t *rows)
-{
-    size_t place = 0;
-    for (size_t r = 0; r < json_array_size(rows); r++) {
-        const json_t *range = json_array_get(rows, r);
-        if (!json_is_integer(json_array_get(range, 0)) ||
-            !json_is_integer(json_array_get(range, 1)))
-            return false;
-        json_int_t first = json_integer_value(json_array_get(range, 0));
-        json_int_t last = json_integer_value(json_array_get(range, 1));
-        if (first < 0 || last < first)
-            return false;
-        while (place < t->n_done && number_of(t, place) < (uint64_t)first)
-            place++;
-        for (; place < t->n_done && number_of(t, place) <= (uint64_t)last; place++)
-            t->in_fit[place] = true;
-    }
-    return json_is_array(rows);
-}
-
-/* n numbers within [least, most]. */
-static bool read_numbers(const json_t *list, size_t n, double least, double most, double *ret)
-{
-    if (json_array_size(list) != n)
-        return false;
-    for (size_t i = 0; i < n; i++) {
-        const json_t *v = json_array_get(list, i);
-        ret[i] = json_number_value(v);
-        if (!json_is_number(v) || !(ret[i] >= least && ret[i] <= most))
-            return false;
-    }
-    return true;
-}
-
-static void read_state(struct task *t, const json_t *state)
-{
-    const json_t *best = json_object_get(state, "best");
-    size_t n = gp_n_theta(&t->s->columns);
-    if (!json_is_integer(best) ||
-        !read_numbers(json_object_get(state, "theta"), n, -100, 100, t->theta) ||
-        !read_numbers(json_object_get(state, "scale"), n, 1e-100, 1e100, t->scale) ||
-        !read_rows(t, json_object_get(state, "rows")))
-        return;
-    t->fit_best = (uint64_t)json_integer_value(best);
-    t->has_theta = true;
-}
-
-static as_status add_range(json_t *rows, uint64_t first, uint64_t last, struct as_err *err)
-{
-    json_t *range = json_pack("[I,I]", (json_int_t)first, (json_int_t)last);
-    return json_array_append_new(rows, range) < 0 ? out_of_memory(err) : AS_OK;
-}
-
-/* A range must not run over a trial that may end later: only over numbers that follow directly. */
-static as_status write_rows(const struct task *t, json_t *rows, struct as_err *err)
-{
-    as_status st = AS_OK;
-    uint64_t first = 0, last = 0;
-    bool open = false;
-    for (size_t i = 0; i < t->n_done && st == AS_OK; i++) {
-        if (!t->in_fit[i])
-            continue;
-        uint64_t number = number_of(t, i);
-        if (open && number != last + 1) {
-            st = add_range(rows, first, last, err);
-            open = false;
-        }
-        if (!open)
-            first = number;
-        last = number;
-        open = true;
-    }
-    return st == AS_OK && open ? add_range(rows, first, last, err) : st;
-}
-
-static as_status add_numbers(json_t *list, const double *v, size_t n, struct as_err *err)
-{
-    for (size_t i = 0; i < n; i++) {
-        /* + 0.0: a store may lose the sign of zero */
-        if (json_array_append_new(list, json_real(v[i] + 0.0)) < 0)
-            return out_of_memory(err);
-    }
-    return AS_OK;
-}
-
-static as_status write_state(const struct task *t, json_t **ret, struct as_err *err)
-{
-    json_t *state = json_pack("{s:[], s:[], s:[], s:I}", "theta", "scale", "rows", "best",
-                              (json_int_t)t->fit_best);
-    size_t n = gp_n_theta(&t->s->columns);
-    as_status st = state ? AS_OK : out_of_memory(err);
-    if (st == AS_OK)
-        st = add_numbers(json_object_get(state, "theta"), t->theta, n, err);
-    if (st == AS_OK)
-        st = add_numbers(json_object_get(state, "scale"), t->scale, n, err);
-    if (st == AS_OK)
-        st = write_rows(t, json_object_get(state, "rows"), err);
-    if (st == AS_OK)
-        *ret = state;
-    else
-        json_decref(state);
-    return st;
-}
-
 /* ---- rows ---- */
 
-static void copy_row(const struct task *t, size_t trial, double *x, int32_t *z)
+static void copy_row(const struct surrogate_task *t, size_t trial, double *x, int32_t *z)
 {
     size_t n_real = t->s->columns.n_real, n_cat = t->s->columns.n_cat;
     memcpy(x, t->s->x + trial * n_real, n_real * sizeof *x);
@@ -333,8 +199,8 @@ static void gathered_done(struct gathered *g)
     free(g->z);
 }
 
-static as_status gather(const struct task *t, const size_t *places, size_t n, struct gathered *ret,
-                        struct as_err *err)
+static as_status gather(const struct surrogate_task *t, const size_t *places, size_t n,
+                        struct gathered *ret, struct as_err *err)
 {
     size_t n_real = t->s->columns.n_real, n_cat = t->s->columns.n_cat;
     struct gathered g = {.n = n,
@@ -362,7 +228,7 @@ static struct gp_subset_size shares(size_t rows)
 }
 
 /* Choose at most `max` of n places; they stay ascending. */
-static as_status thin(const struct task *t, size_t *places, size_t *n, size_t max,
+static as_status thin(const struct surrogate_task *t, size_t *places, size_t *n, size_t max,
                       struct as_err *err)
 {
     if (*n <= max)
@@ -379,19 +245,19 @@ static as_status thin(const struct task *t, size_t *places, size_t *n, size_t ma
     return st;
 }
 
-static uint64_t digest_of(const struct task *t, const size_t *places, size_t n)
+static uint64_t digest_of(const struct surrogate_task *t, const size_t *places, size_t n)
 {
     uint64_t h = n;
     for (size_t i = 0; i < n; i++) {
         uint64_t bits;
         memcpy(&bits, &t->cost[places[i]], sizeof bits);
-        h = rng_mix(rng_mix(h, number_of(t, places[i])), bits);
+        h = rng_mix(rng_mix(h, surrogate_number(t, places[i])), bits);
     }
     return h;
 }
 
 /* The base's choice is asked for at every suggestion and changes with a fit: remember it. */
-static as_status thin_base(struct task *t, size_t *places, size_t *n, struct as_err *err)
+static as_status thin_base(struct surrogate_task *t, size_t *places, size_t *n, struct as_err *err)
 {
     if (*n <= t->spec->max_rows)
         return AS_OK;
@@ -416,7 +282,7 @@ static as_status thin_base(struct task *t, size_t *places, size_t *n, struct as_
 }
 
 /* Rows in their order: base, later ones, pending ones. */
-static as_status order_rows(struct task *t, struct as_err *err)
+static as_status order_rows(struct surrogate_task *t, struct as_err *err)
 {
     size_t n_real = t->s->columns.n_real, n_cat = t->s->columns.n_cat, n = 0;
     free(t->order);
@@ -454,12 +320,12 @@ static as_status order_rows(struct task *t, struct as_err *err)
 }
 
 /* Rows with a value. */
-static size_t n_valued(const struct task *t)
+static size_t n_valued(const struct surrogate_task *t)
 {
     return t->n_base + t->n_done - t->n_fit;
 }
 
-static as_status build(struct task *t, struct as_err *err)
+static as_status build(struct surrogate_task *t, struct as_err *err)
 {
     struct gp_model **m = &t->store->models[t->slot];
     as_status st = *m ? AS_OK : gp_model_create(&t->s->columns, m, err);
@@ -473,13 +339,13 @@ static as_status build(struct task *t, struct as_err *err)
 
 /* ---- when to fit, and fitting ---- */
 
-static uint64_t best_number(const struct task *t)
+static uint64_t best_number(const struct surrogate_task *t)
 {
     return t->s->best == STUDY_NONE ? 0 : t->s->trials[t->s->best].number;
 }
 
 /* L^-1 (y - m): entry i is by how many deviations value i missed what the rows before it said. */
-static as_status is_surprised(const struct task *t, bool *ret, struct as_err *err)
+static as_status is_surprised(const struct surrogate_task *t, bool *ret, struct as_err *err)
 {
     const struct gp_model *m = t->store->models[t->slot];
     size_t n = n_valued(t), ld;
@@ -501,7 +367,7 @@ static as_status is_surprised(const struct task *t, bool *ret, struct as_err *er
  * one by one, only to fit again, would cost seconds. */
 typedef enum fit_wish { FIT_NO, FIT_YES, FIT_ASK_MODEL } fit_wish;
 
-static fit_wish fit_by_count(const struct task *t)
+static fit_wish fit_by_count(const struct surrogate_task *t)
 {
     size_t n = t->n_done, fresh = n - t->n_fit;
     if (!fresh)
@@ -511,33 +377,24 @@ static fit_wish fit_by_count(const struct task *t)
     return fresh * 100 < n ? FIT_NO : FIT_ASK_MODEL;
 }
 
-static as_status fit_by_model(const struct task *t, bool *ret, struct as_err *err)
+static as_status fit_by_model(const struct surrogate_task *t, bool *ret, struct as_err *err)
 {
     bool objective = t->spec->target == SURROGATE_WARPED || t->spec->target == SURROGATE_PLAIN;
     *ret = objective && t->spec->k == 0 && best_number(t) != t->fit_best;
     return *ret ? AS_OK : is_surprised(t, ret, err);
 }
 
-/* Does a fit to n rows look beyond the optimum that it has? By a hash of the trial, so that models
- * that are fitted on every second or fourth one have their turn. */
-static bool looks_afresh(const struct task *t, size_t n)
-{
-    return t->s->columns.n_cat || n <= AFRESH_ROWS ||
-           rng_mix(t->s->spec->seed, t->spec->number) % AFRESH_EVERY == 0;
-}
-
-static as_status fit_to(struct task *t, const size_t *places, size_t n, bool warm,
+static as_status fit_to(struct surrogate_task *t, const size_t *places, size_t n, bool warm,
                         struct as_err *err)
 {
     AS_AUTO(gathered_done) struct gathered g = {0};
     as_status st = gather(t, places, n, &g, err);
     if (st < 0)
         return st;
-    bool afresh = looks_afresh(t, n);
     struct gp_fit_opts opts = {.warm = warm ? t->theta : NULL,
                                .scale = warm ? t->scale : NULL,
-                               .cold = n <= COLD_START && afresh,
-                               .n_random = n <= RANDOM_START && afresh,
+                               .cold = n <= COLD_START,
+                               .n_random = n <= RANDOM_START,
                                .key = rng_mix(t->s->spec->seed, t->slot),
                                .purpose = t->spec->number << 8 | SEARCH_DRAW_GP_FIT};
     st = gp_fit(&t->s->columns, &(struct gp_rows){n, g.x, g.z}, g.y, &opts, t->store->fit, t->theta,
@@ -548,7 +405,7 @@ static as_status fit_to(struct task *t, const size_t *places, size_t n, bool war
     return st;
 }
 
-static as_status fit(struct task *t, struct as_err *err)
+static as_status fit(struct surrogate_task *t, struct as_err *err)
 {
     size_t n = t->n_done;
     if (!t->store->fit && !(t->store->fit = gp_fit_work_create()))
@@ -581,7 +438,7 @@ static as_status fit(struct task *t, struct as_err *err)
 
 /* The model under the hyperparameters that there are, unless it must be fitted anew (*ret_again).
  */
-static as_status keep(struct task *t, bool *ret_again, struct as_err *err)
+static as_status keep(struct surrogate_task *t, bool *ret_again, struct as_err *err)
 {
     for (size_t i = 0; i < t->n_done; i++)
         t->n_fit += t->in_fit[i];
@@ -599,7 +456,7 @@ static as_status keep(struct task *t, bool *ret_again, struct as_err *err)
     return AS_OK;
 }
 
-static as_status settle(struct task *t, struct surrogate *ret, struct as_err *err)
+static as_status settle(struct surrogate_task *t, struct surrogate *ret, struct as_err *err)
 {
     as_status st = AS_OK;
     bool again = true;
@@ -612,11 +469,13 @@ static as_status settle(struct task *t, struct surrogate *ret, struct as_err *er
     return st < 0 ? st : build(t, err);
 }
 
-static as_status list_trials(const struct task *t, struct surrogate *ret, struct as_err *err)
+/* What ret->trials tells. */
+static as_status list_trials(const struct surrogate_task *t, struct surrogate *ret,
+                             struct as_err *err)
 {
     size_t n = n_valued(t);
     ret->trials = as_calloc(n, sizeof *ret->trials);
-    if (!ret->trials)
+    if (!ret->trials || !t->order)
         return out_of_memory(err);
     for (size_t r = 0; r < n; r++)
         ret->trials[r] = t->done[t->order[r]];
@@ -628,7 +487,7 @@ as_status surrogate_prepare(struct surrogate_store *store, const struct gp_study
                             struct surrogate *ret, struct as_err *err)
 {
     AS_AUTO(task_done)
-    struct task t = {.store = store, .s = s, .spec = spec, .slot = slot_of(spec)};
+    struct surrogate_task t = {.store = store, .s = s, .spec = spec, .slot = slot_of(spec)};
     AS_AUTO(surrogate_done) struct surrogate made = {.target = spec->target};
     t.theta = as_calloc(gp_n_theta(&s->columns), sizeof *t.theta);
     t.scale = as_calloc(gp_n_theta(&s->columns), sizeof *t.scale);
@@ -639,8 +498,9 @@ as_status surrogate_prepare(struct surrogate_store *store, const struct gp_study
         return st;
     if (!t.n_done)
         return as_fail(err, AS_E_NUMERIC, "no trial has a value yet");
-    read_state(&t, state);
-    if ((st = settle(&t, &made, err)) < 0 || (st = write_state(&t, &made.state, err)) < 0 ||
+    surrogate_read_state(&t, state);
+    if ((st = settle(&t, &made, err)) < 0 ||
+        (st = surrogate_write_state(&t, &made.state, err)) < 0 ||
         (st = list_trials(&t, &made, err)) < 0)
         return st;
     made.model = store->models[t.slot];

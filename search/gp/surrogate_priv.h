@@ -1,0 +1,42 @@
+/* What the parts of surrogate.c share. */
+#ifndef ASSAY_SEARCH_GP_SURROGATE_PRIV_H
+#define ASSAY_SEARCH_GP_SURROGATE_PRIV_H
+
+#include "search/gp/surrogate.h"
+
+/* What surrogate_prepare works on. */
+struct surrogate_task {
+    struct surrogate_store *store;
+    const struct gp_study *s;
+    const struct surrogate_spec *spec;
+    size_t slot;
+    size_t n_done, n_fit, n_base, n_all; /* trials that ended; of them in the fit; rows */
+    size_t *done;  /* [n_done] trials of the study that have a value here, ascending */
+    double *y;     /* [n_done] their values for the model */
+    double *cost;  /* [n_done] what tells the best: small is good */
+    bool *in_fit;  /* [n_done] */
+    size_t *order; /* [n_all] rows as places in done, or n_done + i for trial i pending */
+    double *row_y; /* [n_all] */
+    double *x;     /* [n_all] rows */
+    int32_t *z;
+    double *theta; /* [gp_n_theta] */
+    double *scale; /* [gp_n_theta] gp_fit_scale of the fit that found it */
+    bool has_theta;
+    uint64_t fit_best; /* number of the best trial when it was fitted */
+};
+
+/* The number of the trial at this place of `done`. */
+static inline uint64_t surrogate_number(const struct surrogate_task *t, size_t place)
+{
+    return t->s->trials[t->done[place]].number;
+}
+
+/* What the last suggestion left (surrogate.h): theta, scale, in_fit, fit_best, has_theta. A state
+ * that is not one leaves has_theta false. */
+void surrogate_read_state(struct surrogate_task *t, const json_t *state);
+
+/* *ret: new reference. AS_E_NOMEM. */
+AS_MUST_CHECK as_status surrogate_write_state(const struct surrogate_task *t, json_t **ret,
+                                              struct as_err *err);
+
+#endif
