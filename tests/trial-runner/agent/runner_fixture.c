@@ -225,8 +225,12 @@ int end_runner(int sig)
 
 void fx_setup(void)
 {
+    pthread_mutexattr_t again;
     memset(&fx, 0, sizeof fx);
-    pthread_mutex_init(&fx.lock, NULL);
+    pthread_mutexattr_init(&again);
+    pthread_mutexattr_settype(&again, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&fx.lock, &again);
+    pthread_mutexattr_destroy(&again);
     snprintf(fx.dir, sizeof fx.dir, "/tmp/assay-runner-test-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(fx.dir));
     snprintf(fx.work, sizeof fx.work, "%s/work", fx.dir);
@@ -302,18 +306,31 @@ struct trial *offer_sh(int number, const char *script)
     return offer(number, text, PATIENCE_MS, 0, 0);
 }
 
+static const char *completion_of(const struct trial *t, const char *field, char ret[1024])
+{
+    fx_lock();
+    const char *s = json_string_value(json_object_get(t->completion, field));
+    (void)snprintf(ret, 1024, "%s", s ? s : "");
+    fx_unlock();
+    return ret;
+}
+
 const char *outcome_of(const struct trial *t)
 {
-    return json_string_value(json_object_get(t->completion, "outcome"));
+    static char outcome[1024];
+    return completion_of(t, "outcome", outcome);
 }
 
 const char *reason_of(const struct trial *t)
 {
-    const char *s = json_string_value(json_object_get(t->completion, "reason"));
-    return s ? s : "";
+    static char reason[1024];
+    return completion_of(t, "reason", reason);
 }
 
 bool log_has(const struct trial *t, const char *part)
 {
-    return t->log && strstr(t->log, part);
+    fx_lock();
+    bool has = t->log && strstr(t->log, part);
+    fx_unlock();
+    return has;
 }

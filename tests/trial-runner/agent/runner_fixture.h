@@ -49,7 +49,8 @@ extern struct fixture {
     pid_t runner;
 } fx;
 
-void fx_lock(void); /* fx, but for what does not change */
+/* fx, but for what does not change. A thread that has it may take it again. */
+void fx_lock(void);
 void fx_unlock(void);
 
 /* A checked fixture: a server without trials; no runner yet. */
@@ -79,11 +80,13 @@ struct trial *offer_sh(int number, const char *script);
             if (!await_ok_)                                                                        \
                 clock_sleep_ms(5);                                                                 \
         }                                                                                          \
-        ck_assert_msg(await_ok_, "waited too long for " #condition);                               \
+        ck_assert_msg(await_ok_, "waited too long for %s", #condition);                            \
     } while (0)
 
-const char *outcome_of(const struct trial *t); /* once it is complete */
-const char *reason_of(const struct trial *t);  /* "" for none */
+/* Of what may still change these lock it themselves; the first two give copies, which the next call
+ * of the same overwrites, and "" for none. */
+const char *outcome_of(const struct trial *t);
+const char *reason_of(const struct trial *t);
 bool log_has(const struct trial *t, const char *part);
 
 #endif

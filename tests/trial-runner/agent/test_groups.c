@@ -24,9 +24,12 @@ static void start(void)
 /* The process that trained it, by the measurement that it left. */
 static json_int_t pid_of(const struct trial *t)
 {
+    fx_lock();
     json_t *first = json_array_get(t->items, 0);
-    return (json_int_t)json_number_value(
-        json_object_get(json_object_get(first, "metrics"), "loss"));
+    json_int_t pid =
+        (json_int_t)json_number_value(json_object_get(json_object_get(first, "metrics"), "loss"));
+    fx_unlock();
+    return pid;
 }
 
 static void leave_cleanly(void)

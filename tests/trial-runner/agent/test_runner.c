@@ -205,8 +205,8 @@ START_TEST(a_directive_stops_a_trial_without_a_word)
     struct trial *t = offer_sh(0, "echo $$ > started; echo $$; sleep 600");
     start_runner(NULL, NULL);
     AWAIT(t->log);
-    pid_t pid = (pid_t)strtol(t->log, NULL, 10);
     fx_lock();
+    pid_t pid = (pid_t)strtol(t->log, NULL, 10);
     t->stop = true;
     fx_unlock();
     AWAIT(kill(pid, 0) < 0);
@@ -270,8 +270,7 @@ START_TEST(sigkill_of_the_runner_leaves_no_process)
     struct trial *t = offer_sh(0, "sleep 600 & echo $! $$; wait");
     long grandchild = 0, child = 0;
     start_runner(NULL, NULL);
-    AWAIT(t->log);
-    ck_assert_int_eq(sscanf(t->log, "%ld %ld", &grandchild, &child), 2);
+    AWAIT(t->log && sscanf(t->log, "%ld %ld", &grandchild, &child) == 2);
     end_runner(SIGKILL);
     AWAIT(kill((pid_t)child, 0) < 0);
     start_runner(NULL, NULL); /* on the same folder: sweeps what was left */
