@@ -15,8 +15,10 @@
 #define GROWTH 1.05
 #define SURPRISE 4.0    /* deviations */
 #define RANDOM_START 50 /* rows up to which a fit also starts at random */
-#define COLD_START 100  /* and at the default */
-#define COLD_ROWS 256   /* a first fit to more than these starts from one to a part of them */
+#define COLD_START 100  /* and at the default, */
+#define AFRESH_ROWS 20  /* without categories past so many rows every AFRESH_EVERY-th time */
+#define AFRESH_EVERY 3
+#define COLD_ROWS 256 /* a first fit to more than these starts from one to a part of them */
 
 static void task_done(struct surrogate_task *t)
 {
@@ -384,6 +386,14 @@ static as_status fit_by_model(const struct surrogate_task *t, bool *ret, struct 
     return *ret ? AS_OK : is_surprised(t, ret, err);
 }
 
+/* Does a fit to n rows look beyond the optimum that it has? By a hash of the trial, so that models
+ * that are fitted on every second or fourth one have their turn. */
+static bool looks_afresh(const struct surrogate_task *t, size_t n)
+{
+    return t->s->columns.n_cat || n <= AFRESH_ROWS ||
+           rng_mix(t->s->spec->seed, t->spec->number) % AFRESH_EVERY == 0;
+}
+
 static as_status fit_to(struct surrogate_task *t, const size_t *places, size_t n, bool warm,
                         struct as_err *err)
 {
@@ -391,10 +401,11 @@ static as_status fit_to(struct surrogate_task *t, const size_t *places, size_t n
     as_status st = gather(t, places, n, &g, err);
     if (st < 0)
         return st;
+    bool afresh = looks_afresh(t, n);
     struct gp_fit_opts opts = {.warm = warm ? t->theta : NULL,
                                .scale = warm ? t->scale : NULL,
-                               .cold = n <= COLD_START,
-                               .n_random = n <= RANDOM_START,
+                               .cold = n <= COLD_START && afresh,
+                               .n_random = n <= RANDOM_START && afresh,
                                .key = rng_mix(t->s->spec->seed, t->slot),
                                .purpose = t->spec->number << 8 | SEARCH_DRAW_GP_FIT};
     st = gp_fit(&t->s->columns, &(struct gp_rows){n, g.x, g.z}, g.y, &opts, t->store->fit, t->theta,
