@@ -11,39 +11,14 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/rng.h"
 #include "bench/bench.h"
+#include "bench/kernels_data.h"
 #include "bench/kernels_conv.h"
 #include "bench/kernels_products.h"
 #include "bench/kernels_seq.h"
 #include "kernels/ops.h"
 
 static struct backend *be;
-
-static void must(as_status st, const struct as_err *err)
-{
-    if (st == AS_OK)
-        return;
-    fprintf(stderr, "kernels: %s\n", err->msg);
-    exit(EXIT_FAILURE);
-}
-
-/* A buffer of n random floats around 0. */
-static struct buf *floats(size_t n)
-{
-    struct as_err err;
-    struct buf *b = NULL;
-    must(buf_create(be, BUF_F32, n, &b, &err), &err);
-    AS_AUTO(as_freep) float *data = as_calloc(n, sizeof(*data));
-    if (data == NULL)
-        must(as_fail(&err, AS_E_NOMEM, "out of memory"), &err);
-    struct rng r;
-    rng_init(&r, 1, n);
-    for (size_t i = 0; i < n; i++)
-        data[i] = (float)rng_uniform(&r) - 0.5f;
-    must(buf_upload(b, 0, data, n, &err), &err);
-    return b;
-}
 
 /* Once per round: as a trainer that reads its losses every so often. */
 static void finish(void *arg)
@@ -101,19 +76,14 @@ static void bare_backward(void *arg)
     }
 }
 
-static struct tensor members_of(size_t members, size_t n)
-{
-    return tensor_at(floats(members * n), 0, n);
-}
-
 static void time_layer(size_t members, size_t batch, size_t in, size_t out)
 {
     struct layer l = {
-        .a = {members, batch, in, out, members_of(members, batch * in),
-              members_of(members, in * out), members_of(members, out)},
-        .g = {members_of(members, batch * out), members_of(members, batch * in),
-              members_of(members, in * out), members_of(members, out), false},
-        .y = members_of(members, batch * out),
+        .a = {members, batch, in, out, floats(be, members, batch * in),
+              floats(be, members, in * out), floats(be, members, out)},
+        .g = {floats(be, members, batch * out), floats(be, members, batch * in),
+              floats(be, members, in * out), floats(be, members, out), false},
+        .y = floats(be, members, batch * out),
         .x = as_calloc(members * batch * in, sizeof(float)),
         .w = as_calloc(members * in * out, sizeof(float)),
         .out = as_calloc(members * batch * out, sizeof(float)),
@@ -178,7 +148,7 @@ static double copy_rate(size_t bytes)
 static struct tensor constant(float v)
 {
     struct as_err err;
-    struct tensor t = tensor_at(floats(1), 0, 0);
+    struct tensor t = tensor_at(floats(be, 1, 1).buf, 0, 0);
     must(buf_fill_f32(t.buf, 0, 1, v, &err), &err);
     return t;
 }
@@ -194,10 +164,10 @@ static void time_adamw(size_t members, size_t n)
         .members = members,
         .n = n,
         .kind = tensor_at(kind, 0, 0),
-        .params = members_of(members, n),
-        .grads = members_of(members, n),
-        .m1 = members_of(members, n),
-        .m2 = members_of(members, n),
+        .params = floats(be, members, n),
+        .grads = floats(be, members, n),
+        .m1 = floats(be, members, n),
+        .m2 = floats(be, members, n),
         .lr = constant(1e-3f),
         .weight_decay = constant(1e-2f),
         .step = tensor_at(count, 0, 1),
@@ -233,8 +203,8 @@ static void time_dropout(size_t rows, size_t width)
     struct dropout_args a = {.members = 1,
                              .rows = rows,
                              .width = width,
-                             .x = members_of(1, rows * width),
-                             .y = members_of(1, rows * width),
+                             .x = floats(be, 1, rows * width),
+                             .y = floats(be, 1, rows * width),
                              .rate = constant(0.2f),
                              .seed = tensor_at(words, 0, 0),
                              .step = tensor_at(words, 2, 0)};
@@ -262,13 +232,13 @@ static void time_cross_entropy(size_t batch, size_t classes)
         .members = 1,
         .batch = batch,
         .classes = classes,
-        .logits = members_of(1, batch * classes),
+        .logits = floats(be, 1, batch * classes),
         .labels = tensor_at(words, 0, 0),
-        .dlogits = members_of(1, batch * classes),
+        .dlogits = floats(be, 1, batch * classes),
         .grad_scale = 1,
         .row_class = tensor_at(words, batch, 0),
         .correct = tensor_at(words, 2 * batch, 0),
-        .out = {members_of(1, batch), members_of(1, 1), 1, false},
+        .out = {floats(be, 1, batch), floats(be, 1, 1), 1, false},
     };
     char name[64];
     snprintf(name, sizeof(name), "softmax cross-entropy %zux%zu", batch, classes);

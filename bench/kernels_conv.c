@@ -10,43 +10,11 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/rng.h"
 #include "bench/bench.h"
+#include "bench/kernels_data.h"
 #include "kernels/ops.h"
 
 static struct backend *be;
-
-static void must(as_status st, const struct as_err *err)
-{
-    if (st == AS_OK)
-        return;
-    fprintf(stderr, "kernels: %s\n", err->msg);
-    exit(EXIT_FAILURE);
-}
-
-static float *host_floats(size_t n)
-{
-    float *data = as_calloc(n + 1, sizeof(*data));
-    struct as_err err;
-    if (data == NULL)
-        must(as_fail(&err, AS_E_NOMEM, "out of memory"), &err);
-    struct rng r;
-    rng_init(&r, 1, n);
-    for (size_t i = 0; i < n; i++)
-        data[i] = (float)rng_uniform(&r) - 0.5f;
-    return data;
-}
-
-static struct tensor floats(size_t n)
-{
-    struct as_err err;
-    struct buf *b = NULL;
-    must(buf_create(be, BUF_F32, n, &b, &err), &err);
-    float *data = host_floats(n);
-    must(buf_upload(b, 0, data, n, &err), &err);
-    free(data);
-    return tensor_at(b, 0, n);
-}
 
 static void finish(void *arg)
 {
@@ -118,13 +86,13 @@ static void time_conv(const struct conv_shape *s)
                      .pixels = s->batch * side * side,
                      .patch = s->kernel * s->kernel * s->channels / s->groups};
     size_t in = s->batch * s->side * s->side * s->channels, out = c.pixels * s->out;
-    c.a.x = floats(in);
-    c.a.w = floats(c.patch * s->out);
-    c.a.b = floats(s->out);
-    c.a.work = floats(backend_conv_work(be, &c.a));
-    c.y = floats(out);
-    c.g = (struct conv_grads){floats(out), s->dx ? floats(in) : tensor_none(),
-                              floats(c.patch * s->out), floats(s->out)};
+    c.a.x = floats(be, 1, in);
+    c.a.w = floats(be, 1, c.patch * s->out);
+    c.a.b = floats(be, 1, s->out);
+    c.a.work = floats(be, 1, backend_conv_work(be, &c.a));
+    c.y = floats(be, 1, out);
+    c.g = (struct conv_grads){floats(be, 1, out), s->dx ? floats(be, 1, in) : tensor_none(),
+                              floats(be, 1, c.patch * s->out), floats(be, 1, s->out)};
     bool floor = on_host() && s->groups == 1;
     c.cols = host_floats(floor ? c.pixels * c.patch : 0);
     c.weight = host_floats(floor ? c.patch * s->out : 0);
@@ -207,9 +175,9 @@ static void time_pool(size_t batch, size_t side, size_t channels)
     must(buf_create(be, BUF_I32, out, &index, &err), &err);
     struct pool p = {
         {1, batch, side, side, channels, 2, 2, 2, 0, POOL_MAX, tensor_at(index, 0, out)},
-        floats(in),
-        floats(out),
-        floats(in)};
+        floats(be, 1, in),
+        floats(be, 1, out),
+        floats(be, 1, in)};
     char name[64];
     snprintf(name, sizeof(name), "max pool forward %zux%zux%zux%zu", batch, side, side, channels);
     report_bytes(name, pool_forward, &p, in + 2 * out, "2x2");
@@ -242,12 +210,13 @@ static void norm_backward(void *arg)
 static void time_norm(size_t rows, size_t channels)
 {
     size_t all = rows * channels;
-    struct norm n = {{1, rows, channels, floats(all), floats(channels), floats(channels),
-                      floats(channels), floats(channels), 1e-5f, ACT_RELU, floats(all)},
-                     floats(all),
-                     floats(all),
-                     floats(channels),
-                     floats(channels)};
+    struct norm n = {{1, rows, channels, floats(be, 1, all), floats(be, 1, channels),
+                      floats(be, 1, channels), floats(be, 1, channels), floats(be, 1, channels),
+                      1e-5f, ACT_RELU, floats(be, 1, all)},
+                     floats(be, 1, all),
+                     floats(be, 1, all),
+                     floats(be, 1, channels),
+                     floats(be, 1, channels)};
     char name[64];
     snprintf(name, sizeof(name), "batch norm train %zux%zu", rows, channels);
     report_bytes(name, norm_forward, &n, 3 * all, "ReLU; reads x twice, writes y");

@@ -7,21 +7,13 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/rng.h"
 #include "bench/bench.h"
+#include "bench/kernels_data.h"
 #include "bench/kernels_conv.h"
 #include "kernels/ops.h"
 
 enum { FORWARD, DX, DW, OPS };
 static const char *const op_names[OPS] = {"forward", "dx", "dw"};
-
-static void must(as_status st, const struct as_err *err)
-{
-    if (st == AS_OK)
-        return;
-    fprintf(stderr, "kernels: %s\n", err->msg);
-    exit(EXIT_FAILURE);
-}
 
 struct layer {
     const char *name;
@@ -45,25 +37,6 @@ static struct backend *open_path(const char *path, bool bf16)
         must(as_fail(&err, AS_E_NOMEM, "out of memory"), &err);
     must(backend_open("cuda", &(struct backend_opts){.bf16 = bf16}, &be, &err), &err);
     return be;
-}
-
-/* n random floats, the same for each member. */
-static struct tensor floats(struct backend *be, size_t members, size_t n)
-{
-    struct as_err err;
-    struct rng r;
-    struct buf *b = NULL;
-    AS_AUTO(as_freep) float *data = as_calloc(n + 1, sizeof(*data));
-    if (data == NULL)
-        must(as_fail(&err, AS_E_NOMEM, "out of memory"), &err);
-    rng_init(&r, 1, n);
-    for (size_t i = 0; i < n; i++)
-        data[i] = (float)rng_uniform(&r) - 0.5f;
-    must(buf_create(be, BUF_F32, members * n + 1, &b, &err), &err);
-    must(buf_upload(b, 0, data, n, &err), &err);
-    for (size_t k = 1; k < members && n > 0; k++)
-        must(buf_copy(b, k * n, b, 0, n, &err), &err);
-    return tensor_at(b, 0, n);
 }
 
 static void side_make(struct side *s, struct backend *be, const struct layer *l, size_t members)

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/rng.h"
 #include "bench/bench.h"
+#include "bench/kernels_data.h"
 #include "kernels/cuda/products.h"
 #include "kernels/ops.h"
 
@@ -24,31 +24,6 @@ static const struct shape shapes[] = {{1, 32, 64, 32},     {32, 32, 64, 64},    
                                       {1, 4096, 512, 512}, {8, 2048, 256, 1024}};
 
 static struct backend *be;
-
-static void must(as_status st, const struct as_err *err)
-{
-    if (st == AS_OK)
-        return;
-    fprintf(stderr, "kernels: %s\n", err->msg);
-    exit(EXIT_FAILURE);
-}
-
-/* Members of n random floats around 0. */
-static struct tensor floats(size_t members, size_t n)
-{
-    struct as_err err;
-    struct buf *b = NULL;
-    must(buf_create(be, BUF_F32, members * n, &b, &err), &err);
-    AS_AUTO(as_freep) float *data = as_calloc(members * n, sizeof(*data));
-    if (data == NULL)
-        must(as_fail(&err, AS_E_NOMEM, "out of memory"), &err);
-    struct rng r;
-    rng_init(&r, 1, n);
-    for (size_t i = 0; i < members * n; i++)
-        data[i] = (float)rng_uniform(&r) - 0.5f;
-    must(buf_upload(b, 0, data, members * n, &err), &err);
-    return tensor_at(b, 0, n);
-}
 
 struct layer {
     struct linear_args a;
@@ -82,11 +57,11 @@ static double rate_of(const struct shape *s)
     struct as_err err;
     struct graph *g = NULL;
     size_t k = s->members;
-    struct layer l = {{k, s->batch, s->in, s->out, floats(k, s->batch * s->in),
-                       floats(k, s->in * s->out), floats(k, s->out)},
-                      {floats(k, s->batch * s->out), floats(k, s->batch * s->in),
-                       floats(k, s->in * s->out), floats(k, s->out), false},
-                      floats(k, s->batch * s->out)};
+    struct layer l = {{k, s->batch, s->in, s->out, floats(be, k, s->batch * s->in),
+                       floats(be, k, s->in * s->out), floats(be, k, s->out)},
+                      {floats(be, k, s->batch * s->out), floats(be, k, s->batch * s->in),
+                       floats(be, k, s->in * s->out), floats(be, k, s->out), false},
+                      floats(be, k, s->batch * s->out)};
     both(&l); /* plans are made outside the record */
     must(backend_graph_begin(be, &err), &err);
     for (int i = 0; i < STEPS; i++)

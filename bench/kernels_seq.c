@@ -8,37 +8,13 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "bench/bench.h"
+#include "bench/kernels_data.h"
 #include "kernels/ops.h"
 
 #define GIB ((size_t)1 << 30)
 
 static struct backend *be;
 static double best_gflops = NAN, best_gbytes = NAN; /* of the device */
-
-static void must(as_status st, const struct as_err *err)
-{
-    if (st == AS_OK)
-        return;
-    fprintf(stderr, "kernels: %s\n", err->msg);
-    exit(EXIT_FAILURE);
-}
-
-/* n random floats around 0. */
-static struct tensor floats(size_t n)
-{
-    struct as_err err;
-    struct buf *b = NULL;
-    must(buf_create(be, BUF_F32, n, &b, &err), &err);
-    AS_AUTO(as_freep) float *data = as_calloc(n + 1, sizeof(*data));
-    if (data == NULL)
-        must(as_fail(&err, AS_E_NOMEM, "out of memory"), &err);
-    struct rng r;
-    rng_init(&r, 1, n);
-    for (size_t i = 0; i < n; i++)
-        data[i] = (float)rng_uniform(&r) - 0.5f;
-    must(buf_upload(b, 0, data, n, &err), &err);
-    return tensor_at(b, 0, n);
-}
 
 /* n whole numbers in [0, below). */
 static struct tensor words(size_t n, int32_t below)
@@ -104,12 +80,13 @@ void bench_ceilings(struct backend *used)
     if (strcmp(backend_name(be), "cuda") != 0)
         return;
     size_t square = (size_t)SIDE * SIDE;
-    struct product p = {{1, SIDE, SIDE, SIDE, floats(square), floats(square), tensor_none()},
-                        floats(square)};
+    struct product p = {
+        {1, SIDE, SIDE, SIDE, floats(be, 1, square), floats(be, 1, square), tensor_none()},
+        floats(be, 1, square)};
     best_gflops = 2e-9 * (double)square * SIDE / bench_seconds(multiply, finish, &p);
     bench_report("ceiling: product 8192x8192x8192", best_gflops, "GFLOP/s", NAN, NAN, NULL,
                  "cuBLAS, float32");
-    struct copy c = {floats(GIB / 4), floats(GIB / 4), GIB / 4};
+    struct copy c = {floats(be, 1, GIB / 4), floats(be, 1, GIB / 4), GIB / 4};
     best_gbytes = 2e-9 * (double)GIB / bench_seconds(copy, finish, &c);
     bench_report("ceiling: copy of 1 GiB", best_gbytes, "GB/s", NAN, NAN, NULL,
                  "device to device, read and written");
@@ -142,11 +119,11 @@ static void attend_back(void *arg)
 static void time_attention(size_t batch, size_t heads, size_t seq, size_t dim)
 {
     size_t n = batch * seq * heads * dim;
-    struct attend t = {
-        .a = {1, batch, heads, seq, dim, floats(3 * n), floats(n), floats(batch * heads * seq)}};
-    t.a.work = floats(backend_attention_work(be, &t.a));
-    t.dout = floats(n);
-    t.dqkv = floats(3 * n);
+    struct attend t = {.a = {1, batch, heads, seq, dim, floats(be, 1, 3 * n), floats(be, 1, n),
+                             floats(be, 1, batch * heads * seq)}};
+    t.a.work = floats(be, 1, backend_attention_work(be, &t.a));
+    t.dout = floats(be, 1, n);
+    t.dqkv = floats(be, 1, 3 * n);
     double gflop = 1e-9 * (double)n * (double)seq;
     char name[96];
     snprintf(name, sizeof(name), "attention forward %zux%zux%zux%zu", batch, heads, seq, dim);
@@ -191,12 +168,12 @@ static void normalise_back(void *arg)
 static void time_layer_norm(size_t rows, size_t width)
 {
     size_t n = rows * width;
-    struct norm t = {{1, rows, width, floats(n), floats(width), floats(width), floats(rows),
-                      floats(rows), 1e-5f},
-                     floats(n),
-                     floats(n),
-                     floats(width),
-                     floats(width)};
+    struct norm t = {{1, rows, width, floats(be, 1, n), floats(be, 1, width), floats(be, 1, width),
+                      floats(be, 1, rows), floats(be, 1, rows), 1e-5f},
+                     floats(be, 1, n),
+                     floats(be, 1, n),
+                     floats(be, 1, width),
+                     floats(be, 1, width)};
     report_bytes("layer norm forward", normalise, &t, 2 * n, "8192 rows of 768");
     report_bytes("layer norm backward", normalise_back, &t, 3 * n, "8192 rows of 768");
     struct tensor *all[] = {&t.a.x, &t.a.gamma, &t.a.beta, &t.a.mean, &t.a.inv_std,
@@ -227,9 +204,9 @@ static void time_embedding(size_t batch, size_t seq, size_t vocab, size_t width)
 {
     size_t n = batch * seq * width;
     struct embed t = {{1, batch, seq, vocab, width, words(batch * seq, (int32_t)vocab),
-                       floats(vocab * width), tensor_none()},
-                      floats(n),
-                      floats(vocab * width)};
+                       floats(be, 1, vocab * width), tensor_none()},
+                      floats(be, 1, n),
+                      floats(be, 1, vocab * width)};
     report_bytes("embedding forward", embed, &t, 2 * n, "16 x 512 tokens, 768 wide");
     report_bytes("embedding backward", embed_back, &t, n + vocab * width, "table of 16384 tokens");
     struct tensor *all[] = {&t.a.tokens, &t.a.table, &t.y, &t.dtable};
@@ -248,9 +225,9 @@ static void time_gather(size_t rows, size_t batch, size_t width)
                             .rows = rows,
                             .batch = batch,
                             .width = width,
-                            .src = floats(rows * width),
+                            .src = floats(be, 1, rows * width),
                             .index = words(batch, (int32_t)rows),
-                            .dst = floats(batch * width)};
+                            .dst = floats(be, 1, batch * width)};
     report_bytes("gather", gather, &a, 2 * batch * width, "8192 of 60000 rows of 784");
     struct tensor *all[] = {&a.src, &a.index, &a.dst};
     release(all, AS_ARRAY_LEN(all));
@@ -264,7 +241,7 @@ static void average(void *arg)
 
 static void time_ema(size_t n)
 {
-    struct ema_args a = {1, n, floats(n), floats(n), floats(1), tensor_none()};
+    struct ema_args a = {1, n, floats(be, 1, n), floats(be, 1, n), floats(be, 1, 1), tensor_none()};
     report_bytes("moving average", average, &a, 3 * n, "16M weights");
     struct tensor *all[] = {&a.params, &a.average, &a.decay};
     release(all, AS_ARRAY_LEN(all));
