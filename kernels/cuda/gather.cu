@@ -7,21 +7,39 @@ struct sizes {
     int64_t at_rows, index_len;
 };
 
+/* Both gathers' arguments name them alike. */
+template <typename args> static struct sizes sizes_of(const args *a)
+{
+    return {a->members,
+            a->rows,
+            a->batch,
+            a->width,
+            (int64_t)a->at_rows,
+            (int64_t)(a->at.buf != NULL ? a->index_len : a->batch)};
+}
+
+/* The row of the source that goes to row r of member k; -1: none. */
+__device__ static int32_t row_for(const struct sizes &n, const struct dev_i32 &index,
+                                  const struct dev_i32 &at, size_t k, size_t r)
+{
+    int64_t place = (at.p != nullptr ? (int64_t)*at.at(k) * n.at_rows : 0) + (int64_t)r;
+    int32_t from = place >= 0 && place < n.index_len ? index.at(k)[place] : -1;
+    return from >= 0 && (size_t)from < n.rows ? from : -1;
+}
+
 /* A warp per row; rows are moved as 32-bit words, whatever their kind. */
 __global__ static void gather(struct dev_i32 dst, struct dev_i32 src, struct dev_i32 index,
                               struct dev_i32 at, struct sizes n, int32_t missing)
 {
-    size_t rows = n.rows, width = n.width;
+    size_t width = n.width;
     FOR_MEMBERS(k, n.members)
     {
-        int64_t first = at.p != nullptr ? (int64_t)*at.at(k) * n.at_rows : 0;
         FOR_ROWS(r, n.batch)
         {
-            int64_t place = first + (int64_t)r;
-            int32_t from = place >= 0 && place < n.index_len ? index.at(k)[place] : -1;
-            bool inside = from >= 0 && (size_t)from < rows;
+            int32_t from = row_for(n, index, at, k, r);
             for (size_t d = threadIdx.x % WARP; d < width; d += WARP)
-                dst.at(k)[r * width + d] = inside ? src.at(k)[(size_t)from * width + d] : missing;
+                dst.at(k)[r * width + d] =
+                    from >= 0 ? src.at(k)[(size_t)from * width + d] : missing;
         }
     }
 }
@@ -31,15 +49,9 @@ as_status cuda_gather(struct backend *be, const struct gather_args *a, struct as
     if (a->members == 0 || a->batch == 0 || a->width == 0)
         return AS_OK;
     cuda_use(be);
-    struct sizes n = {a->members,
-                      a->rows,
-                      a->batch,
-                      a->width,
-                      (int64_t)a->at_rows,
-                      (int64_t)(a->at.buf != NULL ? a->index_len : a->batch)};
     int32_t missing = a->src.buf->kind == BUF_F32 ? 0x7fc00000 /* NaN */ : -1;
     LAUNCH(gather, grid_over_rows(a->batch, a->members), THREADS, 0, cuda_of(be)->stream,
-           i32_of(a->dst), i32_of(a->src), i32_of(a->index), i32_of(a->at), n, missing);
+           i32_of(a->dst), i32_of(a->src), i32_of(a->index), i32_of(a->at), sizes_of(a), missing);
     return cuda_launched("gather", err);
 }
 
@@ -48,18 +60,15 @@ __global__ static void gather_bytes(struct dev_f32 dst, struct dev_i32 src, stru
                                     struct dev_i32 at, struct dev_f32 mean, struct dev_f32 scale,
                                     struct sizes n)
 {
-    size_t rows = n.rows, width = n.width;
+    size_t width = n.width;
     FOR_MEMBERS(k, n.members)
     {
-        int64_t first = at.p != nullptr ? (int64_t)*at.at(k) * n.at_rows : 0;
         const unsigned char *bytes = (const unsigned char *)src.at(k);
         FOR_ROWS(r, n.batch)
         {
-            int64_t place = first + (int64_t)r;
-            int32_t from = place >= 0 && place < n.index_len ? index.at(k)[place] : -1;
-            bool inside = from >= 0 && (size_t)from < rows;
+            int32_t from = row_for(n, index, at, k, r);
             for (size_t d = threadIdx.x % WARP; d < width; d += WARP) {
-                float raw = inside ? (float)bytes[(size_t)from * width + d] : NAN;
+                float raw = from >= 0 ? (float)bytes[(size_t)from * width + d] : NAN;
                 dst.at(k)[r * width + d] = (raw - mean.at(k)[d]) / scale.at(k)[d];
             }
         }
@@ -72,15 +81,9 @@ as_status cuda_gather_bytes(struct backend *be, const struct gather_bytes_args *
     if (a->members == 0 || a->batch == 0 || a->width == 0)
         return AS_OK;
     cuda_use(be);
-    struct sizes n = {a->members,
-                      a->rows,
-                      a->batch,
-                      a->width,
-                      (int64_t)a->at_rows,
-                      (int64_t)(a->at.buf != NULL ? a->index_len : a->batch)};
     LAUNCH(gather_bytes, grid_over_rows(a->batch, a->members), THREADS, 0, cuda_of(be)->stream,
            f32_of(a->dst), i32_of(a->src), i32_of(a->index), i32_of(a->at), f32_of(a->mean),
-           f32_of(a->scale), n);
+           f32_of(a->scale), sizes_of(a));
     return cuda_launched("gather of bytes", err);
 }
 
