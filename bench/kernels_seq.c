@@ -23,11 +23,10 @@ static struct tensor words(size_t n, int32_t below)
     struct buf *b = NULL;
     must(buf_create(be, BUF_I32, n, &b, &err), &err);
     AS_AUTO(as_freep) int32_t *data = as_calloc(n + 1, sizeof(*data));
-    if (data == NULL)
-        must(as_fail(&err, AS_E_NOMEM, "out of memory"), &err);
+    must(data ? AS_OK : as_fail(&err, AS_E_NOMEM, "out of memory"), &err);
     struct rng r;
     rng_init(&r, 2, n);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; data && i < n; i++)
         data[i] = (int32_t)rng_below(&r, (uint64_t)below);
     must(buf_upload(b, 0, data, n, &err), &err);
     return tensor_at(b, 0, n);
