@@ -85,14 +85,14 @@ static as_status note(struct backend *be, again *what, const struct extra *x, co
     }
 
 /* Arguments alone. */
-#define PLAIN(name)                                                                                \
+#define PLAIN_OF(name, type)                                                                       \
     AGAIN(name, err)                                                                               \
-    static as_status note_##name(struct backend *be, const struct name##_args *a,                  \
-                                 struct as_err *err)                                               \
+    static as_status note_##name(struct backend *be, const struct type *a, struct as_err *err)     \
     {                                                                                              \
         (void)err;                                                                                 \
         return note(be, again_##name, NULL, a, sizeof(*a));                                        \
     }
+#define PLAIN(name) PLAIN_OF(name, name##_args)
 
 PLAIN(gather)
 PLAIN(gather_bytes)
@@ -111,28 +111,9 @@ PLAIN(bce)
 PLAIN(sigmoid)
 PLAIN(grad_accumulate)
 PLAIN(ema)
-
-AGAIN(act_backward, err)
-static as_status note_act_backward(struct backend *be, const struct act_args *a, struct as_err *err)
-{
-    (void)err;
-    return note(be, again_act_backward, NULL, a, sizeof(*a));
-}
-
-AGAIN(attention_forward, err)
-static as_status note_attention_forward(struct backend *be, const struct attention_args *a,
-                                        struct as_err *err)
-{
-    (void)err;
-    return note(be, again_attention_forward, NULL, a, sizeof(*a));
-}
-
-AGAIN(optimize, err)
-static as_status note_optimize(struct backend *be, const struct opt_args *a, struct as_err *err)
-{
-    (void)err;
-    return note(be, again_optimize, NULL, a, sizeof(*a));
-}
+PLAIN_OF(act_backward, act_args)
+PLAIN_OF(attention_forward, attention_args)
+PLAIN_OF(optimize, opt_args)
 
 /* Arguments, then so many tensors; params declares them, in the order of the table. */
 #define TENSORS(name, type, params, packed, ...)                                                   \
