@@ -332,16 +332,23 @@ START_TEST(idx)
 }
 END_TEST
 
+/* The pair of IDX files, inspected, with a place for its decoded copy: a path within `copy`. */
+static struct dataset_paths put_images(char copy[80], struct dataset_info *info)
+{
+    struct dataset_paths with = pair;
+    (void)snprintf(copy, 80, "%s/copy", dir);
+    put(x_path, idx_x, sizeof idx_x);
+    put(y_path, idx_y, sizeof idx_y);
+    ck_ok(inspect(&pair, DATASET_IDX, NULL, NULL, info), err);
+    with.decoded = copy;
+    return with;
+}
+
 START_TEST(decoded_bytes)
 {
     AS_AUTO(dataset_info_done) struct dataset_info info = {0};
     char copy[80];
-    (void)snprintf(copy, sizeof copy, "%s/copy", dir);
-    put(x_path, idx_x, sizeof idx_x);
-    put(y_path, idx_y, sizeof idx_y);
-    ck_ok(inspect(&pair, DATASET_IDX, NULL, NULL, &info), err);
-    struct dataset_paths with = pair;
-    with.decoded = copy;
+    struct dataset_paths with = put_images(copy, &info);
     AS_AUTO(dataset_done) struct dataset first = load(&with, &info);
     ck_assert_int_eq(unlink(x_path), 0);
     AS_AUTO(dataset_done) struct dataset d = load(&with, &info);
@@ -355,12 +362,7 @@ START_TEST(images_as_bytes)
 {
     AS_AUTO(dataset_info_done) struct dataset_info info = {0};
     char copy[80];
-    (void)snprintf(copy, sizeof copy, "%s/copy", dir);
-    put(x_path, idx_x, sizeof idx_x);
-    put(y_path, idx_y, sizeof idx_y);
-    ck_ok(inspect(&pair, DATASET_IDX, NULL, NULL, &info), err);
-    struct dataset_paths with = pair;
-    with.decoded = copy;
+    struct dataset_paths with = put_images(copy, &info);
     for (int from_copy = 0; from_copy < 2; from_copy++) {
         AS_AUTO(dataset_done) struct dataset d = {0};
         ck_ok(dataset_load_bytes(&with, &info, &d, &err), err);

@@ -220,15 +220,26 @@ START_TEST(no_room_for_files)
 }
 END_TEST
 
-START_TEST(foreign_and_cut_checkpoints)
+/* It trains, and SIGTERM stops it in the middle. */
+static void train_and_stop(void)
 {
     char line[512];
-    size_t len = 0;
-    digits_job("\"epochs\":1000000");
     child_start(&child, "1", NULL);
     ck_assert_ptr_nonnull(child_line(&child, line, sizeof line));
     ck_assert_int_eq(kill(child.pid, SIGTERM), 0);
     ck_assert_int_eq(child_wait(&child), 75);
+}
+
+static void leave_a_checkpoint(void)
+{
+    digits_job("\"epochs\":1000000");
+    train_and_stop();
+}
+
+START_TEST(foreign_and_cut_checkpoints)
+{
+    size_t len = 0;
+    leave_a_checkpoint();
     child_start(&child, "2", NULL);
     ends_with(1, "checkpoint.safetensors: the checkpoint belongs to another job");
     AS_AUTO(as_freep) char *bytes = child_read(&child, "checkpoints/checkpoint.safetensors", &len);
@@ -252,13 +263,8 @@ static void change(char *bytes, size_t len, const char *from, const char *to)
  * it would go on with another state. A checkpoint of before there were checksums is taken. */
 START_TEST(damaged_checkpoints)
 {
-    char line[512];
     size_t len = 0;
-    digits_job("\"epochs\":1000000");
-    child_start(&child, "1", NULL);
-    ck_assert_ptr_nonnull(child_line(&child, line, sizeof line));
-    ck_assert_int_eq(kill(child.pid, SIGTERM), 0);
-    ck_assert_int_eq(child_wait(&child), 75);
+    leave_a_checkpoint();
     AS_AUTO(as_freep) char *bytes = child_read(&child, CHECKPOINT, &len);
     const size_t places[] = {len / 2, len - 3};
     for (size_t i = 0; i < AS_ARRAY_LEN(places); i++) {
@@ -274,10 +280,7 @@ START_TEST(damaged_checkpoints)
     ends_with(1, "checkpoint.safetensors: the file is damaged: it has no checksum");
     change(bytes, len, "assay-checkpoint-3", "assay-checkpoint-2");
     child_write(&child, CHECKPOINT, bytes, len);
-    child_start(&child, "1", NULL);
-    ck_assert_ptr_nonnull(child_line(&child, line, sizeof line)); /* it goes on */
-    ck_assert_int_eq(kill(child.pid, SIGTERM), 0);
-    ck_assert_int_eq(child_wait(&child), 75);
+    train_and_stop(); /* it goes on */
 }
 END_TEST
 
