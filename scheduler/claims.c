@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
-#include "base/spec/template.h"
+#include "base/template.h"
 #include "base/str.h"
 #include "base/utf8.h"
 #include "scheduler/handout_priv.h"

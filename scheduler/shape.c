@@ -5,7 +5,7 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/net/plan.h"
-#include "base/spec/template.h"
+#include "base/template.h"
 #include "base/spec/train_spec.h"
 #include "base/str.h"
 #include "scheduler/datasets.h"

@@ -1,6 +1,6 @@
 #include "kernels/cpu/activation.h"
 
-#include "kernels/cpu/clones.h"
+#include "base/cpu_clones.h"
 #include "kernels/cpu/cpu.h"
 #include "kernels/cpu/vec_math.h"
 

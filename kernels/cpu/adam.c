@@ -6,7 +6,7 @@
 #include <float.h>
 #include <math.h>
 
-#include "kernels/cpu/clones.h"
+#include "base/cpu_clones.h"
 #include "kernels/cpu/gemm.h"
 
 CPU_INLINE float settle(float moment, float least)

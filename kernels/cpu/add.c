@@ -1,4 +1,4 @@
-#include "kernels/cpu/clones.h"
+#include "base/cpu_clones.h"
 #include "kernels/cpu/cpu.h"
 
 /* y may be a or b. */

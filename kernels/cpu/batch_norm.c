@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "kernels/cpu/clones.h"
+#include "base/cpu_clones.h"
 
 #define WIDTH 64 /* channels of a piece */
 #define CHUNK 32 /* rows */

@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <math.h>
 
-#include "kernels/cpu/clones.h"
+#include "base/cpu_clones.h"
 #include "kernels/cpu/cpu.h"
 #include "kernels/cpu/vec_math.h"
 

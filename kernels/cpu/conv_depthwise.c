@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "kernels/cpu/activation.h"
-#include "kernels/cpu/clones.h"
+#include "base/cpu_clones.h"
 #include "kernels/cpu/conv.h"
 #include "kernels/cpu/conv_pack.h"
 #include "kernels/cpu/window.h"

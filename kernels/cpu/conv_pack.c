@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "kernels/cpu/clones.h"
+#include "base/cpu_clones.h"
 
 static size_t smaller(size_t a, size_t b)
 {

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "kernels/cpu/clones.h"
+#include "base/cpu_clones.h"
 
 #define LANES 4
 #define ROWS 6

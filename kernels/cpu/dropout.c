@@ -3,7 +3,7 @@
  * elements/s). Lanes go on from one row into the next, so that narrow layers fill them too. */
 #include "kernels/cpu/cpu.h"
 
-#include "kernels/cpu/clones.h"
+#include "base/cpu_clones.h"
 #include "kernels/philox.h"
 
 #define LANES 32

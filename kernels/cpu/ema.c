@@ -1,4 +1,4 @@
-#include "kernels/cpu/clones.h"
+#include "base/cpu_clones.h"
 #include "kernels/cpu/cpu.h"
 
 CPU_CLONES static void average_part(const float *restrict p, float *restrict average, size_t n,

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "kernels/cpu/clones.h"
+#include "base/cpu_clones.h"
 
 /* Words that make one tile. */
 #define TILE_WORDS 16384

@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "kernels/cpu/activation.h"
-#include "kernels/cpu/clones.h"
-#include "kernels/cpu/turn.h"
+#include "base/cpu_clones.h"
+#include "kernels/cpu/transpose.h"
 
 /* For machines without AVX2. */
 static void blas_gemm(const struct gemm *g)

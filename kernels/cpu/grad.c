@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "kernels/cpu/clones.h"
+#include "base/cpu_clones.h"
 #include "kernels/cpu/vec_math.h"
 
 #define LANES 16

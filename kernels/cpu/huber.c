@@ -1,6 +1,6 @@
 #include <math.h>
 
-#include "kernels/cpu/clones.h"
+#include "base/cpu_clones.h"
 #include "kernels/cpu/cpu.h"
 
 CPU_CLONES static void huber_member(const struct mse_args *m, const float *pred,

@@ -5,7 +5,7 @@
 #include <assert.h>
 #include <math.h>
 
-#include "kernels/cpu/clones.h"
+#include "base/cpu_clones.h"
 
 #define LANES 16
 #define COLUMNS 64

@@ -2,7 +2,7 @@
 #include "kernels/cpu/cpu.h"
 
 #include "kernels/cpu/activation.h"
-#include "kernels/cpu/clones.h"
+#include "base/cpu_clones.h"
 #include "kernels/cpu/gemm.h"
 
 /* Multiply-adds that are worth handing to another thread: some 15 microseconds. */

@@ -4,9 +4,9 @@
 
 #include <math.h>
 
-#include "kernels/cpu/clones.h"
+#include "base/cpu_clones.h"
 #include "kernels/cpu/gemm.h"
-#include "kernels/cpu/turn.h"
+#include "kernels/cpu/transpose.h"
 #include "kernels/cpu/vec_math.h"
 
 #define LANES 16     /* floats that are worked on at once; sums have as many parts */

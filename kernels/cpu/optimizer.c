@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "kernels/cpu/adam.h"
-#include "kernels/cpu/clones.h"
+#include "base/cpu_clones.h"
 
 /* What the loops need of a member, worked out once in double: 1 - 0.999^1 in float has three
  * digits. */

@@ -5,7 +5,7 @@
  * Tiles: some images. */
 #include "kernels/cpu/cpu.h"
 
-#include "kernels/cpu/clones.h"
+#include "base/cpu_clones.h"
 #include "kernels/cpu/window.h"
 
 struct shape {

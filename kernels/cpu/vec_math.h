@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "kernels/cpu/clones.h"
+#include "base/cpu_clones.h"
 
 CPU_INLINE float float_of_bits(uint32_t u)
 {

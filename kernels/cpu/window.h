@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "kernels/cpu/clones.h"
+#include "base/cpu_clones.h"
 
 /* Windows first to last - 1. */
 struct range {

@@ -7,7 +7,7 @@
 
 #include "base/json.h"
 #include "base/rng.h"
-#include "base/spec/template.h"
+#include "base/template.h"
 #include "base/spec/train_spec.h"
 
 #define TRIAL_AT "/trial"

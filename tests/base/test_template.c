@@ -1,7 +1,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "base/spec/template.h"
+#include "base/template.h"
 #include "tests/check_main.h"
 
 static json_t *json_of(const char *text)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/spec/control.h"
+#include "trial-runner/protocol/control.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

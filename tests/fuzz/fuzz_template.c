@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "base/spec/template.h"
+#include "base/template.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,5 +1,5 @@
 /* A group: one process of the built-in trainer that trains several trials of one shape at once
- * (base/spec/control.h has what runner and trainer say to each other).
+ * (trial-runner/protocol/control.h has what runner and trainer say to each other).
  *
  * The attempts of a group are attempts like others: each has its folder, its courier, its lease and
  * its result. What they share is the process. It is started when the first of them is ready and
@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "base/spec/control.h"
+#include "trial-runner/protocol/control.h"
 #include "trial-runner/agent/child.h"
 #include "trial-runner/agent/claimed.h"
 #include "trial-runner/agent/options.h"

@@ -6,7 +6,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "base/spec/template.h"
+#include "base/template.h"
 #include "trial-runner/agent/cache.h"
 #include "trial-runner/agent/group.h"
 

@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-#include "base/spec/control.h"
+#include "trial-runner/protocol/control.h"
 
 struct channel {
     int fd;               /* -1: nobody is there; events go nowhere. Not owned */

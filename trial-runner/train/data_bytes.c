@@ -5,7 +5,7 @@
 #pragma GCC optimize("O3") /* a pass over 47 MB that has to be vectors */
 #endif
 
-#include "kernels/cpu/clones.h"
+#include "base/cpu_clones.h"
 #include "trial-runner/train/data_priv.h"
 
 #define LEAST_LANES ((size_t)192)

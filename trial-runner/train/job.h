@@ -8,7 +8,7 @@
 
 #include "base/formats/dataset.h"
 #include "base/net/plan.h"
-#include "base/spec/control.h"
+#include "trial-runner/protocol/control.h"
 #include "base/status.h"
 
 struct job {

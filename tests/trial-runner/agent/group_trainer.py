@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """Stands in for assay-train in the faults that the real one does not have: it speaks
-base/spec/control.h and does with each member what its train document says in "do"."""
+trial-runner/protocol/control.h and does with each member what its train document says in "do"."""
 import json
 import os
 import signal

@@ -11,7 +11,7 @@
 
 #include "base/file.h"
 #include "base/rng.h"
-#include "base/spec/control.h"
+#include "trial-runner/protocol/control.h"
 #include "tests/check_main.h"
 #include "tests/trial-runner/train/rig.h"
 

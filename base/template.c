@@ -1,4 +1,4 @@
-#include "base/spec/template.h"
+#include "base/template.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "base/spec/control.h"
+#include "trial-runner/protocol/control.h"
 #include "tests/check_main.h"
 
 static struct as_err err;

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "kernels/cpu/clones.h"
+#include "base/cpu_clones.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>

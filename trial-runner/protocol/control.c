@@ -1,4 +1,4 @@
-#include "base/spec/control.h"
+#include "trial-runner/protocol/control.h"
 
 #include <errno.h>
 #include <inttypes.h>
