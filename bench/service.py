@@ -85,7 +85,7 @@ def first_steps(assay, sweeps):
 def training_ms(assay, folder):
     """Of 64 tiny trials by assay-train itself, in one group."""
     info = assay.call("GET", "/v1/datasets/digits")
-    info["paths"] = {"table": os.path.join(ROOT, "data", "digits.csv")}
+    info["paths"] = {"table": os.path.join(ROOT, "examples", "digits.csv")}
     members = []
     for i in range(TINY):
         path = os.path.join(folder, str(i))
@@ -103,7 +103,7 @@ def main():
     with Assay(runners=1, slots=1) as assay, tempfile.TemporaryDirectory() as folder:
         wide = os.path.join(folder, "wide.csv")
         write_wide(wide)
-        assay.cli("data", "add", "digits", "data/digits.csv", "--target", "class")
+        assay.cli("data", "add", "digits", "examples/digits.csv", "--target", "class")
         assay.cli("data", "add", "wide", wide, "--target", "class")
         for data in ("digits", "wide"):
             run(assay, f"{data}-warm", data, 1, 2)

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "base/formats/csv.h"
+#include "data/formats/csv.h"
 #include "base/json.h"
 #include "base/yaml_reader.h"
 #include "cli/assign.h"

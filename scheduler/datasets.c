@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/formats/dataset.h"
+#include "data/dataset.h"
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/str.h"

@@ -5,7 +5,7 @@
 #include <jansson.h>
 
 #include "base/arena.h"
-#include "base/formats/dataset.h"
+#include "data/dataset.h"
 #include "base/status.h"
 #include "scheduler/rows.h"
 #include "scheduler/store/store.h"

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/formats/npy.h"
+#include "data/formats/npy.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/str.h"

@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/formats/dataset.h"
+#include "data/dataset.h"
 #include "base/mem.h"
 #include "base/spec/train_spec.h"
 #include "base/status.h"

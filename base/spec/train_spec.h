@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/formats/dataset.h"
+#include "data/dataset.h"
 #include "base/status.h"
 
 #define TRAIN_MAX_LAYERS 32

@@ -14,7 +14,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/formats/npy.h"
+#include "data/formats/npy.h"
 #include "base/json.h"
 #include "base/rng.h"
 

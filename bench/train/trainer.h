@@ -4,7 +4,7 @@
 #ifndef ASSAY_BENCH_TRAIN_TRAINER_H
 #define ASSAY_BENCH_TRAIN_TRAINER_H
 
-#include "base/formats/dataset.h"
+#include "data/dataset.h"
 #include "base/net/plan.h"
 
 struct bench_case {

@@ -55,8 +55,8 @@ def main():
             check_exports(assay, s)
             check_logs(assay, s)
             print(f"{name}: {s['counts']['completed']} trials, best {s['best']['value']}", flush=True)
-        assay.cli("data", "add", "digits", "data/digits.csv", "--target", "class")
-        assay.cli("data", "add", "digits", "data/digits.csv", "--target", "class")  # again: the same content
+        assay.cli("data", "add", "digits", "examples/digits.csv", "--target", "class")
+        assay.cli("data", "add", "digits", "examples/digits.csv", "--target", "class")  # again: the same content
         s, done = run_file(assay, "digits", least=38)
         assert s["planned_trials"] >= 40
         assert s["best"]["value"] < 0.05, s["best"]

@@ -116,7 +116,7 @@ def diverge(assay):
 
 def main():
     with Assay(runners=1, slots=1) as assay:
-        assay.cli("data", "add", "digits", "data/digits.csv", "--target", "class")
+        assay.cli("data", "add", "digits", "examples/digits.csv", "--target", "class")
         for sweep, search in ((kill_and_go_on(assay), KILLED), (diverge(assay), DIVERGING)):
             alone = create(assay, f"{sweep}-alone", 1, *search)
             assay.wait_ended(alone)

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/formats/csv.h"
+#include "data/formats/csv.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/formats/dataset.h"
+#include "data/dataset.h"
 #include "base/json.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

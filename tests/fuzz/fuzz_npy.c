@@ -2,7 +2,7 @@
  */
 #include <stdlib.h>
 
-#include "base/formats/npy.h"
+#include "data/formats/npy.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/formats/npy.h"
+#include "data/formats/npy.h"
 #include "scheduler/blobs.h"
 #include "scheduler/ensembles.h"
 #include "scheduler/reaper.h"

@@ -17,7 +17,7 @@ AS_MUST_CHECK as_status cache_get(const char *cache_dir, int64_t max_bytes, stru
                                   const char *sha256, int64_t size, const char *dest,
                                   const struct client_opts *opts, struct as_err *err);
 
-/* Where the trainer keeps the decoded copy of a data set (base/formats/dataset.h), whose digest is
+/* Where the trainer keeps the decoded copy of a data set (data/dataset.h), whose digest is
  * `sha256`: a file of the cache like the others, which may not be there yet; its folder is made.
  * AS_E_INVAL: no digest; AS_E_IO, AS_E_NOMEM. `ret` is appended to. */
 AS_MUST_CHECK as_status cache_decoded_path(const char *cache_dir, const char *sha256,

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "base/formats/npy.h"
-#include "base/formats/safetensors.h"
+#include "data/formats/npy.h"
+#include "data/formats/safetensors.h"
 #include "base/json.h"
 #include "trial-runner/train/evaluate.h"
 #include "trial-runner/train/state.h"

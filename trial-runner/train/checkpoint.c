@@ -2,7 +2,7 @@
 
 #include <inttypes.h>
 
-#include "base/formats/safetensors.h"
+#include "data/formats/safetensors.h"
 #include "base/json.h"
 #include "trial-runner/train/state.h"
 

@@ -5,7 +5,7 @@
  * Tables. A missing number becomes the median of the column's training rows, and its indicator 1:
  * the median, because a few huge values do not move it, and the indicator lets the model correct
  * what the median hides. A category becomes one-hot inputs, or a code for an embedding; where each
- * lies is said in base/formats/dataset.h. A value that no training row has is one of the others.
+ * lies is said in data/dataset.h. A value that no training row has is one of the others.
  * Numbers are standardised per column; indicators and one-hot inputs stay 0 and 1: divided by the
  * deviation of a rare category they would be huge.
  *
@@ -23,7 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/formats/dataset.h"
+#include "data/dataset.h"
 #include "base/spec/train_spec.h"
 #include "base/status.h"
 

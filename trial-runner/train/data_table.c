@@ -1,5 +1,5 @@
 /* Tables with missing values or categories: the inputs of a model, in the layout that
- * base/formats/dataset.h describes. */
+ * data/dataset.h describes. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/formats/dataset.h"
+#include "data/dataset.h"
 #include "base/net/plan.h"
 #include "trial-runner/protocol/control.h"
 #include "base/status.h"

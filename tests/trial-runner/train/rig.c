@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/formats/safetensors.h"
+#include "data/formats/safetensors.h"
 #include "base/json.h"
 #include "tests/check_main.h"
 #include "trial-runner/train/group.h"
@@ -22,7 +22,7 @@ void rig_open(struct rig *r)
     str_printf(&b,
                "{\"format\":\"csv\",\"task\":\"classification\",\"target\":\"-1\",\"rows\":1797,"
                "\"features\":64,\"outputs\":10,\"classes\":[\"0\",\"1\",\"2\",\"3\",\"4\",\"5\","
-               "\"6\",\"7\",\"8\",\"9\"],\"paths\":{\"table\":\"%s/data/digits.csv\"}}",
+               "\"6\",\"7\",\"8\",\"9\"],\"paths\":{\"table\":\"%s/examples/digits.csv\"}}",
                getenv("ASSAY_SOURCE_ROOT"));
     r->dataset = str_take(&b);
 }

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/formats/dataset.h"
+#include "data/dataset.h"
 #include "base/status.h"
 
 /* A trial: what is in its train document beside the data set, and its seed. */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "base/formats/npy.h"
+#include "data/formats/npy.h"
 #include "base/rng.h"
 #include "tests/check_main.h"
 #include "tests/trial-runner/train/rig.h"

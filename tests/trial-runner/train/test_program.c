@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/formats/npy.h"
-#include "base/formats/safetensors.h"
+#include "data/formats/npy.h"
+#include "data/formats/safetensors.h"
 #include "base/json.h"
 #include "base/rng.h"
 #include "tests/check_main.h"
@@ -45,7 +45,7 @@ static void digits_job(const char *train)
     str_printf(&data,
                "\"format\":\"csv\",\"task\":\"classification\",\"target\":\"-1\",\"rows\":1797,"
                "\"features\":64,\"outputs\":10,\"classes\":[\"0\",\"1\",\"2\",\"3\",\"4\",\"5\","
-               "\"6\",\"7\",\"8\",\"9\"],\"paths\":{\"table\":\"%s/data/digits.csv\"}",
+               "\"6\",\"7\",\"8\",\"9\"],\"paths\":{\"table\":\"%s/examples/digits.csv\"}",
                getenv("ASSAY_SOURCE_ROOT"));
     write_job(str_cstr(&fields), str_cstr(&data));
 }

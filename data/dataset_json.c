@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/formats/dataset_priv.h"
-#include "base/formats/target.h"
+#include "data/dataset_priv.h"
+#include "data/target.h"
 #include "base/json.h"
 
 /* ---- writing ---- */

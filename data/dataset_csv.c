@@ -1,9 +1,9 @@
 #include <string.h>
 
-#include "base/formats/column.h"
-#include "base/formats/csv.h"
-#include "base/formats/dataset_priv.h"
-#include "base/formats/target.h"
+#include "data/column.h"
+#include "data/formats/csv.h"
+#include "data/dataset_priv.h"
+#include "data/target.h"
 
 struct table {
     struct csv *csv;

@@ -1,4 +1,4 @@
-#include "base/formats/source.h"
+#include "data/formats/source.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,7 +8,7 @@
 #include <zlib.h>
 
 #include "base/file.h"
-#include "base/formats/source_priv.h"
+#include "data/formats/source_priv.h"
 #include "base/str.h"
 
 #define GZIP_WINDOW (15 + 16) /* zlib: the largest window, gzip headers */

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/formats/npy.h"
+#include "data/formats/npy.h"
 #include "base/mem.h"
 #include "base/status.h"
 

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/formats/dataset_priv.h"
+#include "data/dataset_priv.h"
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/str.h"

@@ -4,7 +4,7 @@
 #include <zlib.h>
 
 #include "base/file.h"
-#include "base/formats/dataset.h"
+#include "data/dataset.h"
 #include "tests/check_main.h"
 
 static struct as_err err;

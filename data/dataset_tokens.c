@@ -3,8 +3,8 @@
  * 20240520, 1 and the number of tokens, then that many uint16; all little-endian. */
 #include <string.h>
 
-#include "base/formats/dataset_priv.h"
-#include "base/formats/source.h"
+#include "data/dataset_priv.h"
+#include "data/formats/source.h"
 
 #define MAGIC UINT32_C(20240520)
 #define VERSION UINT32_C(1)

@@ -1,4 +1,4 @@
-#include "base/formats/safetensors.h"
+#include "data/formats/safetensors.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,14 +2,14 @@
  * e.g.
  * {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }. Only that much Python is understood.
  */
-#include "base/formats/npy.h"
+#include "data/formats/npy.h"
 
 #include <stdbool.h>
 #include <string.h>
 #include <sys/uio.h>
 
 #include "base/file.h"
-#include "base/formats/source.h"
+#include "data/formats/source.h"
 #include "base/str.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,

@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/formats/array.h"
-#include "base/formats/dataset_priv.h"
-#include "base/formats/target.h"
+#include "data/formats/array.h"
+#include "data/dataset_priv.h"
+#include "data/target.h"
 
 struct arrays {
     struct array features, targets; /* targets empty: columns of `features` */

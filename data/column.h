@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/formats/csv.h"
-#include "base/formats/dataset.h"
+#include "data/formats/csv.h"
+#include "data/dataset.h"
 
 /* A cell without the blanks around it, and what it is. */
 struct column_cell {

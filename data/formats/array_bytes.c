@@ -2,9 +2,9 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "base/formats/array.h"
-#include "base/formats/dataset.h"
-#include "base/formats/source.h"
+#include "data/formats/array.h"
+#include "data/dataset.h"
+#include "data/formats/source.h"
 
 #define PIECE ((size_t)4096) /* values converted at a time */
 #define PIXELS ((size_t)3072)

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/formats/npy.h"
+#include "data/formats/npy.h"
 #include "base/str.h"
 #include "tests/check_main.h"
 

@@ -6,7 +6,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-#include "base/formats/source_priv.h"
+#include "data/formats/source_priv.h"
 #include "base/str.h"
 
 #define END_SIZE ((size_t)22)

@@ -1,4 +1,4 @@
-#include "base/formats/target.h"
+#include "data/target.h"
 
 #include <float.h>
 #include <inttypes.h>

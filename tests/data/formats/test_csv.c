@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "base/formats/csv.h"
+#include "data/formats/csv.h"
 #include "base/str.h"
 #include "tests/check_main.h"
 

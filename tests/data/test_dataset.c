@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/formats/dataset.h"
+#include "data/dataset.h"
 #include "base/json.h"
 #include "base/str.h"
 #include "tests/check_main.h"
@@ -460,7 +460,7 @@ END_TEST
 START_TEST(digits)
 {
     AS_AUTO(str_done) struct str path = {0};
-    str_printf(&path, "%s/data/digits.csv", getenv("ASSAY_SOURCE_ROOT"));
+    str_printf(&path, "%s/examples/digits.csv", getenv("ASSAY_SOURCE_ROOT"));
     AS_AUTO(dataset_info_done) struct dataset_info info = {0};
     struct dataset_paths paths = {.table = str_cstr(&path)};
     ck_ok(dataset_inspect(&paths, DATASET_CSV, "-1", DATASET_TASK_AUTO, NULL, &info, &err), err);

@@ -1,11 +1,11 @@
-#include "base/formats/dataset.h"
+#include "data/dataset.h"
 
 #include <math.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/formats/dataset_priv.h"
+#include "data/dataset_priv.h"
 #include "base/str.h"
 
 const char *const dataset_format_names[] = {"csv",         "npy",  "npz",    "idx", "cifar",

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/formats/dataset.h"
+#include "data/dataset.h"
 
 /* One target: its text (NULL in NPY files) and, when it is a number, its value. `text` is borrowed
  * and without surrounding spaces. */

@@ -5,9 +5,9 @@
 #include <zlib.h>
 
 #include "base/file.h"
-#include "base/formats/dataset.h"
-#include "base/formats/npy.h"
-#include "base/formats/safetensors.h"
+#include "data/dataset.h"
+#include "data/formats/npy.h"
+#include "data/formats/safetensors.h"
 #include "base/str.h"
 #include "tests/check_main.h"
 

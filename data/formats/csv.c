@@ -2,7 +2,7 @@
  * quotes and doubled quotes are squeezed out and each cell gets its NUL in place of its separator.
  * A record that the buffer's end cuts is looked for again after reading more, so nothing is changed
  * before its end is known. */
-#include "base/formats/csv.h"
+#include "data/formats/csv.h"
 
 #include <errno.h>
 #include <fcntl.h>

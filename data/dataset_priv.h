@@ -2,7 +2,7 @@
 #ifndef ASSAY_BASE_FORMATS_DATASET_PRIV_H
 #define ASSAY_BASE_FORMATS_DATASET_PRIV_H
 
-#include "base/formats/dataset.h"
+#include "data/dataset.h"
 
 /* These leave a half-filled `ret` behind on failure: the caller frees it. Format and options are in
  * `ret` before. */

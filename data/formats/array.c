@@ -1,8 +1,8 @@
-#include "base/formats/array.h"
+#include "data/formats/array.h"
 
 #include <string.h>
 
-#include "base/formats/safetensors.h"
+#include "data/formats/safetensors.h"
 #include "base/str.h"
 
 void array_done(struct array *a)

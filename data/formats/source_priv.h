@@ -4,7 +4,7 @@
 
 #include <zlib.h>
 
-#include "base/formats/source.h"
+#include "data/formats/source.h"
 
 #define SOURCE_BUFFER ((size_t)1 << 16)
 

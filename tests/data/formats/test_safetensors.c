@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/formats/safetensors.h"
+#include "data/formats/safetensors.h"
 #include "base/json.h"
 #include "base/str.h"
 #include "tests/check_main.h"

@@ -1,10 +1,10 @@
-#include "base/formats/column.h"
+#include "data/column.h"
 
 #include <math.h>
 #include <string.h>
 #include <strings.h>
 
-#include "base/formats/target.h"
+#include "data/target.h"
 #include "base/mem.h"
 
 static const char *const missing_words[] = {"NA", "N/A", "NaN", "null", "?"};
