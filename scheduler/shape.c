@@ -4,9 +4,9 @@
 
 #include "base/hash.h"
 #include "base/json.h"
-#include "base/net/plan.h"
+#include "model/plan/plan.h"
 #include "base/template.h"
-#include "base/spec/train_spec.h"
+#include "model/document/train_spec.h"
 #include "base/str.h"
 #include "scheduler/datasets.h"
 

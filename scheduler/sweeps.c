@@ -8,7 +8,7 @@
 
 #include "base/hash.h"
 #include "base/json.h"
-#include "base/spec/train_spec.h"
+#include "model/document/train_spec.h"
 #include "base/str.h"
 #include "scheduler/cursor_priv.h"
 #include "scheduler/datasets.h"

@@ -3,7 +3,7 @@
 #ifndef ASSAY_BENCH_TRAIN_FLOOR_H
 #define ASSAY_BENCH_TRAIN_FLOOR_H
 
-#include "base/net/plan.h"
+#include "model/plan/plan.h"
 
 struct floor;
 

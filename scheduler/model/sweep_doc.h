@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "base/mem.h"
-#include "base/spec/train_spec.h"
+#include "model/document/train_spec.h"
 #include "base/status.h"
 #include "search/config.h"
 #include "search/grid.h"

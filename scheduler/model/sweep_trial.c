@@ -8,7 +8,7 @@
 #include "base/json.h"
 #include "base/rng.h"
 #include "base/template.h"
-#include "base/spec/train_spec.h"
+#include "model/document/train_spec.h"
 
 #define TRIAL_AT "/trial"
 #define TRAIN_AT "/trial/train"

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 
 #include "base/json.h"
-#include "base/net/plan.h"
-#include "base/spec/train_spec.h"
+#include "model/plan/plan.h"
+#include "model/document/train_spec.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

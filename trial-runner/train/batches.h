@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "base/mem.h"
-#include "base/net/plan.h"
+#include "model/plan/plan.h"
 #include "kernels/ops.h"
 #include "trial-runner/train/data.h"
 

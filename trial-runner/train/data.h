@@ -24,7 +24,7 @@
 #include <stdint.h>
 
 #include "data/dataset.h"
-#include "base/spec/train_spec.h"
+#include "model/document/train_spec.h"
 #include "base/status.h"
 
 struct train_data {

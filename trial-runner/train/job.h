@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "data/dataset.h"
-#include "base/net/plan.h"
+#include "model/plan/plan.h"
 #include "trial-runner/protocol/control.h"
 #include "base/status.h"
 

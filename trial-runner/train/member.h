@@ -11,8 +11,8 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
-#include "base/net/plan.h"
-#include "base/spec/train_spec.h"
+#include "model/plan/plan.h"
+#include "model/document/train_spec.h"
 #include "base/str.h"
 #include "trial-runner/train/job.h"
 #include "trial-runner/train/report.h"

@@ -1,4 +1,4 @@
-/* A network of several members at once: executes a plan (base/net/plan.h) over the kernels.
+/* A network of several members at once: executes a plan (model/plan/plan.h) over the kernels.
  *
  * A model has `slots`, each with room for one member. Parameters and gradients are arenas [slots,
  * N] with N = plan->n_params, the state of batch normalisation [slots, n_state], activations
@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #include "base/mem.h"
-#include "base/net/plan.h"
+#include "model/plan/plan.h"
 #include "kernels/ops.h"
 
 struct model {

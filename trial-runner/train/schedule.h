@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "base/spec/train_spec.h"
+#include "model/document/train_spec.h"
 
 /* The rate of step 0 <= step < epochs * steps_per_epoch.
  * constant   lr, after a linear rise over warmup_epochs: lr * (step + 1) / warm-up steps

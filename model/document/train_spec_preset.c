@@ -7,7 +7,7 @@
  *   resnet8   one residual block in each of three stages w, 2w, 4w (16) (He et al. 2016,
  * section 4.2) resnet18  two in each of four stages w … 8w (64), with the 3x3 stem for small images
  */
-#include "base/spec/train_spec_priv.h"
+#include "model/document/train_spec_priv.h"
 
 const char *const train_preset_words[] = {"lenet", "vgg8", "resnet8", "resnet18", NULL};
 

@@ -7,7 +7,7 @@
  * width takes two slots however long it is. */
 #include <string.h>
 
-#include "base/net/plan_priv.h"
+#include "model/plan/plan_priv.h"
 
 /* A node takes at most four: before the activation, by what it reads, two sums. */
 #define SLOTS_OF_NODE 4

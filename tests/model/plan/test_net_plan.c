@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "base/net/plan.h"
+#include "model/plan/plan.h"
 #include "tests/check_main.h"
 
 static struct as_err err;

@@ -2,7 +2,7 @@
 #ifndef ASSAY_BASE_NET_PLAN_PRIV_H
 #define ASSAY_BASE_NET_PLAN_PRIV_H
 
-#include "base/net/plan.h"
+#include "model/plan/plan.h"
 
 /* What the builders of the model kinds add to. The first failure stays in `st`; after it nothing is
  * added, and nodes are numbered 0. */

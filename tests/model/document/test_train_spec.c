@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "base/spec/train_spec.h"
+#include "model/document/train_spec.h"
 #include "tests/check_main.h"
 
 static struct as_err err;

@@ -1,7 +1,7 @@
 /* Padding of hidden widths: buckets, plans that cover others, numbers from one shape to another. */
 #include <string.h>
 
-#include "base/net/plan_priv.h"
+#include "model/plan/plan_priv.h"
 
 size_t net_width_bucket(size_t w)
 {

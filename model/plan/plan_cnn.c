@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "base/net/plan_priv.h"
+#include "model/plan/plan_priv.h"
 
 #define MAX_PROJECTION_STRIDE 256
 

@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/net/plan.h"
-#include "base/spec/train_spec_priv.h"
+#include "model/plan/plan.h"
+#include "model/document/train_spec_priv.h"
 
 train_loss train_spec_loss(const struct train_spec *spec, dataset_task task)
 {

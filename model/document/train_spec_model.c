@@ -1,7 +1,7 @@
 /* The section `model` of a train document. */
 #include <string.h>
 
-#include "base/spec/train_spec_priv.h"
+#include "model/document/train_spec_priv.h"
 
 #define MAX_DEPTH 256
 #define MAX_HEADS 1024

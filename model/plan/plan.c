@@ -1,5 +1,5 @@
 /* Building plans: nodes and tensors in order, the mlp and the linear model; memory. */
-#include "base/net/plan.h"
+#include "model/plan/plan.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "base/net/plan_priv.h"
+#include "model/plan/plan_priv.h"
 
 #define MAX_ACTIVATIONS ((double)((uint64_t)1 << 40)) /* bytes of one member */
 

@@ -2,7 +2,7 @@
  * else. */
 #include <inttypes.h>
 
-#include "base/net/plan.h"
+#include "model/plan/plan.h"
 
 static void add_mlp(const struct train_model_spec *m, struct str *out)
 {

@@ -1,4 +1,4 @@
-#include "base/net/plan.h"
+#include "model/plan/plan.h"
 
 struct net_data net_data_of(const struct dataset_info *info)
 {

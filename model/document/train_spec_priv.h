@@ -3,7 +3,7 @@
 #define ASSAY_BASE_SPEC_TRAIN_SPEC_PRIV_H
 
 #include "base/json.h"
-#include "base/spec/train_spec.h"
+#include "model/document/train_spec.h"
 
 #define TRAIN_BELOW_ONE 0x1.fffffep-1 /* the largest float32 below 1 */
 #define TRAIN_LARGEST_RATE 1e6        /* past it nothing trains; keeps float32 arithmetic finite */

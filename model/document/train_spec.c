@@ -1,11 +1,11 @@
-#include "base/spec/train_spec.h"
+#include "model/document/train_spec.h"
 
 #include <float.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/spec/train_spec_priv.h"
+#include "model/document/train_spec_priv.h"
 
 const char *const train_loss_words[] = {"auto", "cross_entropy", "mse", "huber", "bce", NULL};
 static const char *const optimizer_words[] = {"sgd",  "adam", "adamw", "rmsprop",

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "base/net/plan_priv.h"
+#include "model/plan/plan_priv.h"
 
 #define DEVIATION 0.02
 #define MLP_FACTOR 4

@@ -19,7 +19,7 @@
 
 #include "data/dataset.h"
 #include "base/mem.h"
-#include "base/spec/train_spec.h"
+#include "model/document/train_spec.h"
 #include "base/status.h"
 #include "base/str.h"
 

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/spec/train_spec_priv.h"
+#include "model/document/train_spec_priv.h"
 
 #define MAX_KERNEL 64
 #define MAX_STRIDE 16
