@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "model/plan/plan.h"
 #include "kernels/ops.h"
-#include "trial-runner/train/data.h"
+#include "data/preprocess/preprocess.h"
 
 /* ---- shared by all members ---- */
 

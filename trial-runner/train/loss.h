@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 #include "kernels/ops.h"
-#include "trial-runner/train/data.h"
+#include "data/preprocess/preprocess.h"
 #include "trial-runner/train/member.h"
 #include "trial-runner/train/model.h"
 

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "trial-runner/train/draw.h"
+#include "data/draw.h"
 #include "trial-runner/train/model_priv.h"
 
 #define MOST_ROWS_TRIED ((size_t)512)

@@ -7,7 +7,7 @@
 
 #include "base/json.h"
 #include "tests/check_main.h"
-#include "trial-runner/train/draw.h"
+#include "data/draw.h"
 #include "trial-runner/train/model.h"
 
 #define ROWS 5

@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "trial-runner/train/data_priv.h"
-#include "trial-runner/train/draw.h"
+#include "data/preprocess/preprocess_priv.h"
+#include "data/draw.h"
 
 /* Windows of an epoch: one fewer than fit, so that any phase below `context` leaves room for them
  * and for the token that follows the last; at least one. */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "trial-runner/train/data_priv.h"
+#include "data/preprocess/preprocess_priv.h"
 
 bool data_table_is_plain(const struct dataset_info *info)
 {

@@ -3,7 +3,7 @@
 
 #include "base/json.h"
 #include "tests/check_main.h"
-#include "trial-runner/train/data.h"
+#include "data/preprocess/preprocess.h"
 
 static struct as_err err;
 

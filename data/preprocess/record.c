@@ -3,7 +3,7 @@
 
 #include "base/json.h"
 #include "base/mem.h"
-#include "trial-runner/train/data_priv.h"
+#include "data/preprocess/preprocess_priv.h"
 
 static json_t *floats(const float *v, size_t n)
 {

@@ -1,12 +1,12 @@
-#include "trial-runner/train/data.h"
+#include "data/preprocess/preprocess.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "trial-runner/train/data_priv.h"
-#include "trial-runner/train/draw.h"
+#include "data/preprocess/preprocess_priv.h"
+#include "data/draw.h"
 
 void train_data_done(struct train_data *d)
 {

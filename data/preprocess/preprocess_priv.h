@@ -3,7 +3,7 @@
 #ifndef ASSAY_TRIAL_RUNNER_TRAIN_DATA_PRIV_H
 #define ASSAY_TRIAL_RUNNER_TRAIN_DATA_PRIV_H
 
-#include "trial-runner/train/data.h"
+#include "data/preprocess/preprocess.h"
 
 /* Columns with missing values or categories: replace d->set.x (NaN and category numbers in it) by
  * the inputs of the model, and fill codes, fill and seen. `rows` and `n_train` are there. */

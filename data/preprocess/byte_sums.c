@@ -6,7 +6,7 @@
 #endif
 
 #include "base/cpu_clones.h"
-#include "trial-runner/train/data_priv.h"
+#include "data/preprocess/preprocess_priv.h"
 
 #define LEAST_LANES ((size_t)192)
 #define MOST_ADDED ((size_t)65536) /* squares of a byte: their sum stays below 2^32 */

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "tests/check_main.h"
-#include "trial-runner/train/data.h"
+#include "data/preprocess/preprocess.h"
 
 static struct as_err err;
 
