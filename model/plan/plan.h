@@ -2,7 +2,7 @@
  * FLOPs and bytes, from a train document and what the data looks like.
  *
  * Pure: the server asks it for the shape signature and the memory of a trial, the trainer executes
- * it (trial-runner/train/model.h). A plan is a list of nodes in order; a node reads the values of
+ * it (model/network/network.h). A plan is a list of nodes in order; a node reads the values of
  * nodes before it. Node 0 is the input, the last node holds the outputs.
  *
  * Padding. The hidden widths of an mlp may be padded with zero weights, so that members whose

@@ -8,7 +8,7 @@
 #include "data/formats/safetensors.h"
 #include "base/json.h"
 #include "trial-runner/train/evaluate.h"
-#include "trial-runner/train/state.h"
+#include "model/network/slot_state.h"
 
 static as_status write_array(const char *folder, const char *name, npy_type type,
                              const size_t *shape, size_t n_dims, const void *data,

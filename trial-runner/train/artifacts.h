@@ -10,7 +10,7 @@
 #ifndef ASSAY_TRIAL_RUNNER_TRAIN_ARTIFACTS_H
 #define ASSAY_TRIAL_RUNNER_TRAIN_ARTIFACTS_H
 
-#include "trial-runner/train/cell.h"
+#include "trial-runner/train/lockstep.h"
 
 /* The files of the member in a slot into its folder. AS_E_IO, AS_E_NOMEM. */
 AS_MUST_CHECK as_status artifacts_write(struct cell *c, struct backend *lane, size_t slot,

@@ -4,7 +4,7 @@
 
 #include "data/formats/safetensors.h"
 #include "base/json.h"
-#include "trial-runner/train/state.h"
+#include "model/network/slot_state.h"
 
 #define FORMAT "assay-checkpoint-3"
 #define FORMAT_BEFORE "assay-checkpoint-2" /* the same without a checksum */

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "trial-runner/train/cell.h"
+#include "trial-runner/train/lockstep.h"
 
 #define CHECKPOINT_NAME "checkpoint.safetensors"
 

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "trial-runner/train/metrics.h"
+#include "model/network/metrics.h"
 
 double loss_unit(const struct cell_setup *s)
 {

@@ -2,7 +2,7 @@
 #ifndef ASSAY_TRIAL_RUNNER_TRAIN_EVALUATE_H
 #define ASSAY_TRIAL_RUNNER_TRAIN_EVALUATE_H
 
-#include "trial-runner/train/cell.h"
+#include "trial-runner/train/lockstep.h"
 
 /* Figures of one member. Those of the other task, and those that it did not ask for, are NaN.
  * Errors of regression are in the targets' own unit. With an average of weights they are of that.

@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "kernels/ops.h"
-#include "trial-runner/train/cell.h"
+#include "trial-runner/train/lockstep.h"
 #include "trial-runner/train/checkpoint.h"
 #include "trial-runner/train/report.h"
 #include "trial-runner/train/run.h"

@@ -9,7 +9,7 @@
 #include "trial-runner/train/checkpoint.h"
 #include "trial-runner/train/evaluate.h"
 #include "trial-runner/train/report.h"
-#include "trial-runner/train/schedule.h"
+#include "model/network/schedule.h"
 
 /* A checkpoint inside an epoch is for epochs that last; writing takes at most one part in 20. */
 #define INSIDE_EPOCH_FACTOR 15

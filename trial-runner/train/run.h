@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "trial-runner/train/cell.h"
+#include "trial-runner/train/lockstep.h"
 
 struct watch {
     const atomic_bool *stop;   /* every member is to stop */

@@ -2,7 +2,7 @@
 #ifndef ASSAY_TRIAL_RUNNER_TRAIN_MODEL_PRIV_H
 #define ASSAY_TRIAL_RUNNER_TRAIN_MODEL_PRIV_H
 
-#include "trial-runner/train/model.h"
+#include "model/network/network.h"
 
 /* What a node leaves behind, [slots, …] each; NULL where its kind has none. */
 struct model_value {

@@ -1,4 +1,4 @@
-#include "trial-runner/train/batches.h"
+#include "model/network/batches.h"
 
 #include <string.h>
 

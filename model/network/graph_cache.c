@@ -1,4 +1,4 @@
-#include "trial-runner/train/replay.h"
+#include "model/network/graph_cache.h"
 
 void replay_done(struct replay *r)
 {

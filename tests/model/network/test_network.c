@@ -8,7 +8,7 @@
 #include "base/json.h"
 #include "tests/check_main.h"
 #include "data/draw.h"
-#include "trial-runner/train/model.h"
+#include "model/network/network.h"
 
 #define ROWS 5
 #define MOST_SLOTS 3

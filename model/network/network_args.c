@@ -1,5 +1,5 @@
 /* Where the tensors of a pass lie, and the arguments that both directions of an operation share. */
-#include "trial-runner/train/model_priv.h"
+#include "model/network/network_priv.h"
 
 act_kind model_act(net_act act)
 {

@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "tests/check_main.h"
-#include "trial-runner/train/metrics.h"
+#include "model/network/metrics.h"
 
 static struct as_err err;
 

@@ -1,5 +1,5 @@
 #include "tests/check_main.h"
-#include "trial-runner/train/schedule.h"
+#include "model/network/schedule.h"
 
 static struct train_spec spec_of(train_schedule_kind kind)
 {

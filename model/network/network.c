@@ -1,9 +1,9 @@
-#include "trial-runner/train/model.h"
+#include "model/network/network.h"
 
 #include <string.h>
 
 #include "data/draw.h"
-#include "trial-runner/train/model_priv.h"
+#include "model/network/network_priv.h"
 
 #define MOST_ROWS_TRIED ((size_t)512)
 

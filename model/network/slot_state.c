@@ -1,4 +1,4 @@
-#include "trial-runner/train/state.h"
+#include "model/network/slot_state.h"
 
 #include <stdlib.h>
 

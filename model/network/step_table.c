@@ -1,6 +1,6 @@
-#include "trial-runner/train/turns.h"
+#include "model/network/step_table.h"
 
-#include "trial-runner/train/schedule.h"
+#include "model/network/schedule.h"
 
 enum { RATE_LR, RATE_SCALE, RATE_MAX_NORM, RATE_DECAY, N_RATES };
 enum { MARK_AT, MARK_FIRST, MARK_KIND, MARK_COUNT, N_MARKS };

@@ -1,4 +1,4 @@
-#include "trial-runner/train/schedule.h"
+#include "model/network/schedule.h"
 
 #include <math.h>
 

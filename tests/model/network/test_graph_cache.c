@@ -5,7 +5,7 @@
 
 #include "kernels/ops.h"
 #include "tests/check_main.h"
-#include "trial-runner/train/replay.h"
+#include "model/network/graph_cache.h"
 
 /* The step moves a clock by one. */
 struct steps {

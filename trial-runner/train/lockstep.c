@@ -1,6 +1,6 @@
-#include "trial-runner/train/cell.h"
+#include "trial-runner/train/lockstep.h"
 
-#include "trial-runner/train/state.h"
+#include "model/network/slot_state.h"
 
 void cell_free(struct cell *c)
 {

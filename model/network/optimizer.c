@@ -1,4 +1,4 @@
-#include "trial-runner/train/optimizer.h"
+#include "model/network/optimizer.h"
 
 enum { HYPER_DECAY, HYPER_MOMENTUM, HYPER_BETA1, HYPER_BETA2, HYPER_EPS, N_HYPER };
 

@@ -1,4 +1,4 @@
-#include "trial-runner/train/loss.h"
+#include "model/network/loss.h"
 
 static bool counts_classes(train_loss kind)
 {

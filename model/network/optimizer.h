@@ -8,8 +8,8 @@
 
 #include "base/mem.h"
 #include "kernels/ops.h"
-#include "trial-runner/train/model.h"
-#include "trial-runner/train/turns.h"
+#include "model/network/network.h"
+#include "model/network/step_table.h"
 
 /* What a member needs, or any of several does. */
 struct optimizer_needs {

@@ -1,4 +1,4 @@
-#include "trial-runner/train/metrics.h"
+#include "model/network/metrics.h"
 
 #include <math.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* Forward and backward: one call of a kernel per node, and where needed one for the activation and
  * one for a sum of gradients. Where gradients lie is in the plan (net_grad). */
-#include "trial-runner/train/model_priv.h"
+#include "model/network/network_priv.h"
 
 /* ---- forward ---- */
 

@@ -15,13 +15,13 @@
 #include <stddef.h>
 
 #include "base/mem.h"
-#include "trial-runner/train/batches.h"
-#include "trial-runner/train/loss.h"
+#include "model/network/batches.h"
+#include "model/network/loss.h"
 #include "trial-runner/train/member.h"
-#include "trial-runner/train/model.h"
-#include "trial-runner/train/optimizer.h"
-#include "trial-runner/train/replay.h"
-#include "trial-runner/train/turns.h"
+#include "model/network/network.h"
+#include "model/network/optimizer.h"
+#include "model/network/graph_cache.h"
+#include "model/network/step_table.h"
 
 /* What all cells of a process share; borrowed. */
 struct cell_setup {

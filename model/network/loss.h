@@ -9,7 +9,7 @@
 #include "kernels/ops.h"
 #include "data/preprocess/preprocess.h"
 #include "trial-runner/train/member.h"
-#include "trial-runner/train/model.h"
+#include "model/network/network.h"
 
 /* Sums over rows, one per slot. */
 struct loss_sums {

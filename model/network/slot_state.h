@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "trial-runner/train/cell.h"
+#include "trial-runner/train/lockstep.h"
 
 struct state {
     float *params, *moment1; /* [n_params]; owned, as the others */
