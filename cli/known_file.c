@@ -10,8 +10,8 @@
 #include "base/yaml_reader.h"
 #include "cli/assign.h"
 #include "cli/format.h"
-#include "search/config.h"
-#include "search/space.h"
+#include "search/space/config.h"
+#include "search/space/space.h"
 
 /* What a file is read with. */
 struct reader {

@@ -9,7 +9,7 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "base/utf8.h"
-#include "search/param.h"
+#include "search/space/param.h"
 #include "scheduler/judge_priv.h"
 #include "scheduler/store/attempt_store.h"
 #include "scheduler/store/event_store.h"

@@ -13,7 +13,7 @@
 #include "scheduler/store/sweep_store.h"
 #include "scheduler/suggester_priv.h"
 #include "scheduler/sweeps.h"
-#include "search/importance.h"
+#include "search/importance/importance.h"
 
 /* The numbers of a parameter, in the note's order. */
 static const size_t fields[] = {

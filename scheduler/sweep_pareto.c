@@ -7,8 +7,8 @@
 #include "scheduler/store/sweep_store.h"
 #include "scheduler/store/trial_store.h"
 #include "scheduler/sweeps.h"
-#include "search/gp/hypervolume.h"
-#include "search/gp/pareto.h"
+#include "search/pareto/hypervolume.h"
+#include "search/pareto/pareto.h"
 
 struct pareto_arg {
     struct arena *a;

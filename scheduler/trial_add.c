@@ -15,8 +15,8 @@
 #include "scheduler/store/trial_store.h"
 #include "scheduler/transition_priv.h"
 #include "scheduler/trials.h"
-#include "search/config.h"
-#include "search/param.h"
+#include "search/space/config.h"
+#include "search/space/param.h"
 
 #define ADD_METRICS_MAX 100
 

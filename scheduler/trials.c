@@ -13,7 +13,7 @@
 #include "scheduler/store/sweep_store.h"
 #include "scheduler/store/trial_store.h"
 #include "scheduler/transition_priv.h"
-#include "search/param.h"
+#include "search/space/param.h"
 
 const char *const trial_sort_words[] = {"number",      "value",    "started_at",
                                         "finished_at", "duration", NULL};

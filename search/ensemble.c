@@ -6,7 +6,7 @@
 
 #include "base/rng.h"
 #include "base/str.h"
-#include "search/sampler.h"
+#include "search/sampling/sampler.h"
 
 #define MIN_PROBABILITY 1e-7
 

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "search/config.h"
-#include "search/grid.h"
+#include "search/space/config.h"
+#include "search/sampling/grid.h"
 #include "search/suggest.h"
 
 typedef enum trial_end { END_NONE, END_COMPLETED, END_FAILED, END_CANCELLED } trial_end;

@@ -17,10 +17,10 @@
 
 #include "base/mem.h"
 #include "base/status.h"
-#include "search/config.h"
-#include "search/grid.h"
-#include "search/sampler.h"
-#include "search/space.h"
+#include "search/space/config.h"
+#include "search/sampling/grid.h"
+#include "search/sampling/sampler.h"
+#include "search/space/space.h"
 
 #define SEARCH_MAX_OBJECTIVES 4
 #define SEARCH_MAX_OUTCOMES 8 /* outcome constraints */

@@ -26,7 +26,7 @@
 #include "bench/search/peer.h"
 #include "bench/search/problems.h"
 #include "bench/search/searcher.h"
-#include "search/sampler.h"
+#include "search/sampling/sampler.h"
 
 #define SEEDS 5
 #define OWN_TRIALS 210 /* the method's own, of each seed */

@@ -10,7 +10,7 @@
 #include "base/yaml_reader.h"
 #include "bench/search/problems_priv.h"
 #include "bench/search/table.h"
-#include "search/sampler.h"
+#include "search/sampling/sampler.h"
 
 #define SCALE_POINTS 512
 /* Purposes 1..15 of the counter's low byte are the search's own. */

@@ -14,8 +14,8 @@
 
 #include "base/mem.h"
 #include "base/status.h"
-#include "search/config.h"
-#include "search/space.h"
+#include "search/space/config.h"
+#include "search/space/space.h"
 
 #define PROBLEM_MAX_PARAMS 64
 

@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/str.h"
-#include "search/grid.h"
+#include "search/sampling/grid.h"
 
 #define TABLE_MAX_BYTES (8U << 20)
 #define SPACE_MARK "# parameters: "

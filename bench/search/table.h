@@ -8,8 +8,8 @@
 
 #include "base/mem.h"
 #include "base/status.h"
-#include "search/config.h"
-#include "search/space.h"
+#include "search/space/config.h"
+#include "search/space/space.h"
 
 struct table;
 

@@ -8,7 +8,7 @@
 #include "scheduler/model/sweep_metrics_priv.h"
 #include "scheduler/model/sweep_trial_priv.h"
 #include "search/ensemble.h"
-#include "search/grid.h"
+#include "search/sampling/grid.h"
 
 #define DEFAULT_RESTARTS 3
 #define DEFAULT_GRACE_MS 30000

@@ -14,10 +14,10 @@
 #include "base/mem.h"
 #include "model/document/train_spec.h"
 #include "base/status.h"
-#include "search/config.h"
-#include "search/grid.h"
-#include "search/sampler.h"
-#include "search/space.h"
+#include "search/space/config.h"
+#include "search/sampling/grid.h"
+#include "search/sampling/sampler.h"
+#include "search/space/space.h"
 #include "search/suggest.h"
 
 #define SWEEP_MAX_TRIALS 1000000

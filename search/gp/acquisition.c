@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "search/gp/special.h"
+#include "search/regression/special.h"
 
 /* Vizier's weight of leaving the region that may still hold a good value, and the deviations that
  * a point there is given (SEARCH.md, section 2.6). */

@@ -6,9 +6,9 @@
 
 #include "base/rng.h"
 #include "search/gp/design.h"
-#include "search/gp/pareto.h"
-#include "search/sampler.h"
-#include "search/sobol.h"
+#include "search/pareto/pareto.h"
+#include "search/sampling/sampler.h"
+#include "search/sampling/sobol.h"
 
 #define MOVED_AT_ONCE 20.0 /* parameters that one move changes, about */
 #define WIDE_MOVE 0.1

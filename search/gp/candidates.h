@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "search/gp/study.h"
+#include "search/regression/training_set.h"
 
 #define CANDIDATES_GLOBAL 256
 #define CANDIDATES_LOCAL 64

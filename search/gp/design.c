@@ -2,9 +2,9 @@
 #include "search/gp/design.h"
 
 #include "base/rng.h"
-#include "search/gp/walk.h"
-#include "search/sampler.h"
-#include "search/sobol.h"
+#include "search/gp/enumeration.h"
+#include "search/sampling/sampler.h"
+#include "search/sampling/sobol.h"
 
 #define DRAWS 512  /* of one point, before the sampler of narrow spaces is asked, */
 #define SAMPLED 16 /* and its answers before the space is walked through */

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "search/gp/study.h"
+#include "search/regression/training_set.h"
 
 /* Two points closer than this in every coordinate are one configuration. */
 #define DESIGN_TOLERANCE 1e-9

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "search/gp/ehvi_boxes_priv.h"
-#include "search/gp/pareto.h"
-#include "search/gp/special.h"
+#include "search/pareto/pareto.h"
+#include "search/regression/special.h"
 
 #define MAX_M EHVI_MAX_M
 

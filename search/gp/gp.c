@@ -9,7 +9,7 @@
 #include "base/json.h"
 #include "search/gp/design.h"
 #include "search/gp/optimize.h"
-#include "search/gp/pareto.h"
+#include "search/pareto/pareto.h"
 #include "search/gp/quadratic.h"
 #include "search/gp/surrogate.h"
 #include "search/gp/trust_region.h"

@@ -6,8 +6,8 @@
 
 #include "base/rng.h"
 #include "search/gp/design.h"
-#include "search/gp/walk.h"
-#include "search/sampler.h"
+#include "search/gp/enumeration.h"
+#include "search/sampling/sampler.h"
 
 #define STARTS 4
 #define ROUNDS 6

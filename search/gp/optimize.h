@@ -16,7 +16,7 @@
 #include "base/status.h"
 #include "search/gp/acquisition.h"
 #include "search/gp/candidates.h"
-#include "search/gp/lbfgs.h"
+#include "search/regression/lbfgs.h"
 #include "search/gp/surrogate.h"
 
 /* Kept between suggestions: scratch alone. One thread at a time. */

@@ -4,11 +4,11 @@
 #include <math.h>
 #include <string.h>
 
-#include "search/gp/buf.h"
+#include "search/regression/buf.h"
 #include "search/gp/candidates.h"
-#include "search/gp/cholesky.h"
+#include "search/regression/cholesky.h"
 #include "search/gp/design.h"
-#include "search/gp/lbfgs.h"
+#include "search/regression/lbfgs.h"
 
 #define MOST_ROWS 256
 #define ROWS_SHARE 1.5  /* rows, in terms of the coefficients */

@@ -16,7 +16,7 @@
 
 #include <stdbool.h>
 
-#include "search/gp/study.h"
+#include "search/regression/training_set.h"
 #include "search/gp/surrogate.h"
 
 struct gp_quadratic {

@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "base/rng.h"
-#include "search/gp/subset.h"
+#include "search/regression/subset.h"
 #include "search/gp/surrogate_priv.h"
-#include "search/sampler.h"
+#include "search/sampling/sampler.h"
 
 #define ALWAYS_REFIT 200 /* rows up to which every new one is fitted to */
 #define GROWTH 1.05

@@ -23,10 +23,10 @@
 
 #include "base/mem.h"
 #include "base/status.h"
-#include "search/gp/fit.h"
-#include "search/gp/model.h"
-#include "search/gp/study.h"
-#include "search/gp/warp.h"
+#include "search/regression/fit.h"
+#include "search/regression/model.h"
+#include "search/regression/training_set.h"
+#include "search/regression/warp.h"
 
 #define SURROGATE_SLOTS (2 * SEARCH_MAX_OBJECTIVES + SEARCH_MAX_OUTCOMES + 1)
 #define SURROGATE_FIT_ROWS 640 /* a fit sees at most so many */

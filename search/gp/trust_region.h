@@ -13,8 +13,8 @@
 #include <stddef.h>
 
 #include "search/gp/candidates.h"
-#include "search/gp/model.h"
-#include "search/gp/study.h"
+#include "search/regression/model.h"
+#include "search/regression/training_set.h"
 
 #define TRUST_REGION_DIMS 20 /* up to this many length scales there is none */
 

@@ -6,8 +6,8 @@
 #include "base/yaml_reader.h"
 #include "bench/search/problems.h"
 #include "bench/search/table.h"
-#include "search/grid.h"
-#include "search/sampler.h"
+#include "search/sampling/grid.h"
+#include "search/sampling/sampler.h"
 #include "tests/check_main.h"
 
 static struct as_err err;

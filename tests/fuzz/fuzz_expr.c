@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "search/expr.h"
-#include "search/sampler.h"
+#include "search/space/expr.h"
+#include "search/sampling/sampler.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

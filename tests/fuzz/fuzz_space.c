@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "search/encoding.h"
-#include "search/grid.h"
-#include "search/sampler.h"
+#include "search/space/encoding.h"
+#include "search/sampling/grid.h"
+#include "search/sampling/sampler.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "search/space.h"
+#include "search/space/space.h"
 
 /* Parse `parameters` written as YAML; the pointer is "/parameters". */
 as_status space_from_yaml(const char *yaml, struct space **ret, struct as_err *err);

@@ -1,0 +1,374 @@
+#include "search/regression/cholesky.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "search/regression/lapack_priv.h"
+#include "search/regression/vec_exp.h"
+
+#define FEW 8 /* right-hand sides up to which a solve streams L instead of multiplying matrices */
+
+/* Where n rows are cut in two: a multiple of GP_BLOCK, so that blocks never overlap a cut. */
+static size_t half_of(size_t n)
+{
+    return ((n + GP_BLOCK - 1) / GP_BLOCK + 1) / 2 * GP_BLOCK;
+}
+
+/* c (m x n) += sign a (m x k) b (k x n), or b' where b is n x k. */
+static void multiply(double *c, size_t ldc, double sign, const double *a, size_t lda,
+                     const double *b, size_t ldb, bool transpose, size_t m, size_t n, size_t k)
+{
+    if (m > 0 && n > 0 && k > 0)
+        cblas_dgemm(CblasRowMajor, CblasNoTrans, transpose ? CblasTrans : CblasNoTrans, (int)m,
+                    (int)n, (int)k, sign, a, (int)lda, b, (int)ldb, 1, c, (int)ldc);
+}
+
+/* Row i of the inverse of a diagonal block, from its factor and the rows before. Row i of the
+ * factor is `l`, its diagonal entry l[i]. */
+GP_INLINE void invert_row(const double *restrict l, double diagonal, size_t i, double *restrict inv)
+{
+    double x[GP_BLOCK] __attribute__((aligned(64))) = {0};
+    double reciprocal = 1 / diagonal;
+    x[i] = 1;
+    for (size_t k = 0; k < i; k++)
+        for (size_t j = 0; j < (k + 8) / 8 * 8; j++) /* whole vectors; above the diagonal is 0 */
+            x[j] -= l[k] * inv[k * GP_BLOCK + j];
+    for (size_t j = 0; j < GP_BLOCK; j++)
+        inv[i * GP_BLOCK + j] = x[j] * reciprocal;
+}
+
+/* Factor a diagonal block of n <= GP_BLOCK rows. By columns, in a copy that holds it transposed:
+ * its rows are then the columns, and a column's update is a loop over neighbours. */
+GP_CLONES static bool factor_block(double *restrict a, size_t n, size_t ld, double *restrict inv)
+{
+    double c[GP_BLOCK * GP_BLOCK] __attribute__((aligned(64)));
+    size_t rows = (n + 7) / 8 * 8;
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < n; j++)
+            c[j * GP_BLOCK + i] = j <= i ? a[i * ld + j] : 0;
+    for (size_t j = 0; j < n; j++) {
+        for (size_t i = n; i < rows; i++)
+            c[j * GP_BLOCK + i] = 0;
+        double *column = c + j * GP_BLOCK, square = column[j];
+        if (!(square > 0) || !isfinite(square))
+            return false;
+        double reciprocal = 1 / sqrt(square);
+        for (size_t i = j / 8 * 8; i < rows; i++)
+            column[i] *= reciprocal;
+        column[j] = sqrt(square);
+        for (size_t k = j + 1; k < n; k++)
+            for (size_t i = k / 8 * 8; i < rows; i++)
+                c[k * GP_BLOCK + i] -= column[k] * column[i];
+    }
+    for (size_t i = 0; i < n; i++) {
+        double *row = a + i * ld;
+        for (size_t j = 0; j <= i; j++)
+            row[j] = c[j * GP_BLOCK + i];
+        invert_row(row, row[i], i, inv);
+    }
+    return true;
+}
+
+/* b (m x n) <- b times the inverse of a block, n <= GP_BLOCK wide; or times its transpose. In
+ * strips, whose copy stays in the cache. */
+static void apply_inverse(double *b, size_t m, size_t n, size_t ldb, const double *inv,
+                          bool transpose)
+{
+    enum { STRIP = 64 };
+    double copy[STRIP * GP_BLOCK] __attribute__((aligned(64)));
+    for (size_t from = 0; from < m; from += STRIP) {
+        size_t rows = m - from < STRIP ? m - from : STRIP;
+        for (size_t i = 0; i < rows; i++)
+            memcpy(copy + i * GP_BLOCK, b + (from + i) * ldb, n * sizeof(double));
+        cblas_dgemm(CblasRowMajor, CblasNoTrans, transpose ? CblasTrans : CblasNoTrans, (int)rows,
+                    (int)n, (int)n, 1, copy, GP_BLOCK, inv, GP_BLOCK, 0, b + from * ldb, (int)ldb);
+    }
+}
+
+/* b (m x n) <- b L^-T: in each row, L^-1 b. */
+static void solve_lower(double *b, size_t m, size_t n, size_t ldb, const double *l, size_t ld,
+                        const double *inv)
+{
+    if (n <= GP_BLOCK) {
+        apply_inverse(b, m, n, ldb, inv, true);
+        return;
+    }
+    size_t h = half_of(n);
+    solve_lower(b, m, h, ldb, l, ld, inv);
+    multiply(b + h, ldb, -1, b, ldb, l + h * ld, ld, true, m, n - h, h);
+    solve_lower(b + h, m, n - h, ldb, l + h * ld + h, ld, inv + h * GP_BLOCK);
+}
+
+/* b (m x n) <- b L^-1: in each row, L^-T b. */
+static void solve_upper(double *b, size_t m, size_t n, size_t ldb, const double *l, size_t ld,
+                        const double *inv)
+{
+    if (n <= GP_BLOCK) {
+        apply_inverse(b, m, n, ldb, inv, false);
+        return;
+    }
+    size_t h = half_of(n);
+    solve_upper(b + h, m, n - h, ldb, l + h * ld + h, ld, inv + h * GP_BLOCK);
+    multiply(b, ldb, -1, b + h, ldb, l + h * ld, ld, false, m, h, n - h);
+    solve_upper(b, m, h, ldb, l, ld, inv);
+}
+
+/* Lower triangle of c (n x n) -= b b', b is n x k. Small ones as a whole: dsyrk only wins later. */
+static void subtract_square(double *c, size_t n, size_t ldc, const double *b, size_t k, size_t ldb)
+{
+    size_t h = half_of(n);
+    if (n <= 3 * GP_BLOCK) {
+        multiply(c, ldc, -1, b, ldb, b, ldb, true, n, n, k);
+    } else if (n > 400) {
+        cblas_dsyrk(CblasRowMajor, CblasLower, CblasNoTrans, (int)n, (int)k, -1, b, (int)ldb, 1, c,
+                    (int)ldc);
+    } else {
+        subtract_square(c, h, ldc, b, k, ldb);
+        multiply(c + h * ldc, ldc, -1, b + h * ldb, ldb, b, ldb, true, n - h, h, k);
+        subtract_square(c + h * ldc + h, n - h, ldc, b + h * ldb, k, ldb);
+    }
+}
+
+bool gp_cholesky(double *a, size_t n, size_t ld, double *inv)
+{
+    if (n <= GP_BLOCK)
+        return factor_block(a, n, ld, inv);
+    size_t h = half_of(n);
+    double *below = a + h * ld;
+    if (!gp_cholesky(a, h, ld, inv))
+        return false;
+    solve_lower(below, n - h, h, ld, a, ld, inv);
+    subtract_square(below + h, n - h, ld, below, h, ld);
+    return gp_cholesky(below + h, n - h, ld, inv + h * GP_BLOCK);
+}
+
+static void invert_factor(double *l, size_t n, size_t ld, const double *inv)
+{
+    if (n <= GP_BLOCK) {
+        for (size_t i = 0; i < n; i++)
+            memcpy(l + i * ld, inv + i * GP_BLOCK, (i + 1) * sizeof(double));
+        return;
+    }
+    size_t h = half_of(n), m = n - h;
+    double *below = l + h * ld;
+    invert_factor(l, h, ld, inv);
+    invert_factor(below + h, m, ld, inv + h * GP_BLOCK);
+    cblas_dtrmm(CblasRowMajor, CblasRight, CblasLower, CblasNoTrans, CblasNonUnit, (int)m, (int)h,
+                -1, l, (int)ld, below, (int)ld);
+    cblas_dtrmm(CblasRowMajor, CblasLeft, CblasLower, CblasNoTrans, CblasNonUnit, (int)m, (int)h, 1,
+                below + h, (int)ld, below, (int)ld);
+}
+
+/* l <- l' l, lower triangle. */
+static void square_transposed(double *l, size_t n, size_t ld)
+{
+    if (n <= 2 * GP_BLOCK) {
+        int size = (int)n, lda = (int)ld, info;
+        dlauum_("U", &size, l, &lda, &info);
+        return;
+    }
+    size_t h = half_of(n), m = n - h;
+    double *below = l + h * ld;
+    square_transposed(l, h, ld);
+    cblas_dsyrk(CblasRowMajor, CblasLower, CblasTrans, (int)h, (int)m, 1, below, (int)ld, 1, l,
+                (int)ld);
+    cblas_dtrmm(CblasRowMajor, CblasLeft, CblasLower, CblasTrans, CblasNonUnit, (int)m, (int)h, 1,
+                below + h, (int)ld, below, (int)ld);
+    square_transposed(below + h, m, ld);
+}
+
+void gp_cholesky_invert(double *l, size_t n, size_t ld, const double *inv)
+{
+    invert_factor(l, n, ld, inv);
+    square_transposed(l, n, ld);
+}
+
+/* Eight doubles, wherever they lie; gcc makes of it what the clone's target has. */
+typedef double vec8 __attribute__((vector_size(64), aligned(8)));
+
+GP_INLINE double sum8(const vec8 *v)
+{
+    return (((*v)[0] + (*v)[4]) + ((*v)[2] + (*v)[6])) +
+           (((*v)[1] + (*v)[5]) + ((*v)[3] + (*v)[7]));
+}
+
+/* b[q][i] -= L_i b[q] over the first k columns (a multiple of 8), for `rows` rows from i on: each
+ * entry of L that comes in from memory is used for all m right-hand sides. */
+GP_INLINE void subtract_dots(const double *l, size_t ld, size_t k, double *b, size_t ldb, size_t i,
+                             size_t rows, size_t m)
+{
+    vec8 sum[2][4];
+    for (size_t q = 0; q < m; q++)
+        sum[0][q] = sum[1][q] = (vec8){0};
+    for (size_t j = 0; j < k; j += 8)
+        for (size_t r = 0; r < rows; r++) {
+            vec8 own = *(const vec8 *)(l + (i + r) * ld + j);
+            for (size_t q = 0; q < m; q++)
+                sum[r][q] += own * *(const vec8 *)(b + q * ldb + j);
+        }
+    for (size_t r = 0; r < rows; r++)
+        for (size_t q = 0; q < m; q++)
+            b[q * ldb + i + r] -= sum8(&sum[r][q]);
+}
+
+/* b <- inverse of a diagonal block of n rows times b, for one right-hand side. */
+GP_INLINE void apply_block(const double *inv, double *b, size_t n)
+{
+    double x[GP_BLOCK] __attribute__((aligned(64))) = {0};
+    for (size_t i = 0; i < n; i++)
+        x[i] = b[i];
+    for (size_t i = 0; i < n; i++) {
+        vec8 sum = {0};
+        for (size_t j = 0; j < GP_BLOCK; j += 8)
+            sum += *(const vec8 *)(inv + i * GP_BLOCK + j) * *(const vec8 *)(x + j);
+        b[i] = sum8(&sum);
+    }
+}
+
+GP_INLINE void lower_few(const double *l, size_t n, size_t ld, const double *inv, double *b,
+                         size_t m, size_t ldb)
+{
+    for (size_t s = 0; s < n; s += GP_BLOCK) {
+        size_t end = n - s < GP_BLOCK ? n : s + GP_BLOCK, i = s;
+        for (; i + 2 <= end; i += 2)
+            subtract_dots(l, ld, s, b, ldb, i, 2, m);
+        if (i < end)
+            subtract_dots(l, ld, s, b, ldb, i, 1, m);
+        for (size_t q = 0; q < m; q++)
+            apply_block(inv + s * GP_BLOCK, b + q * ldb + s, end - s);
+    }
+}
+
+/* b[q] -= the sum of x[q][r] L_(i+r) over the first k columns (a multiple of 8), for four rows. */
+GP_INLINE void subtract_rows(const double *l, size_t ld, size_t k, const double *x, double *b,
+                             size_t ldb, size_t m)
+{
+    for (size_t j = 0; j < k; j += 8) {
+        vec8 row[4];
+        for (size_t r = 0; r < 4; r++)
+            row[r] = *(const vec8 *)(l + r * ld + j);
+        for (size_t q = 0; q < m; q++) {
+            vec8 *to = (vec8 *)(b + q * ldb + j);
+            *to -= (row[0] * x[q * GP_BLOCK] + row[1] * x[q * GP_BLOCK + 1]) +
+                   (row[2] * x[q * GP_BLOCK + 2] + row[3] * x[q * GP_BLOCK + 3]);
+        }
+    }
+}
+
+/* x <- the transpose of the inverse of a diagonal block times b. */
+GP_INLINE void apply_block_transposed(const double *inv, const double *b, size_t n, double *x)
+{
+    vec8 sum[GP_BLOCK / 8];
+    for (size_t j = 0; j < GP_BLOCK / 8; j++)
+        sum[j] = (vec8){0};
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < GP_BLOCK / 8; j++)
+            sum[j] += *(const vec8 *)(inv + i * GP_BLOCK + 8 * j) * b[i];
+    for (size_t j = 0; j < GP_BLOCK / 8; j++)
+        *(vec8 *)(x + 8 * j) = sum[j];
+}
+
+GP_INLINE void upper_few(const double *l, size_t n, size_t ld, const double *inv, double *b,
+                         size_t m, size_t ldb)
+{
+    double x[4 * GP_BLOCK] __attribute__((aligned(64)));
+    for (size_t s = (n - 1) / GP_BLOCK * GP_BLOCK;; s -= GP_BLOCK) {
+        size_t rows = n - s < GP_BLOCK ? n - s : GP_BLOCK, r = 0;
+        for (size_t q = 0; q < m; q++) {
+            apply_block_transposed(inv + s * GP_BLOCK, b + q * ldb + s, rows, x + q * GP_BLOCK);
+            memcpy(b + q * ldb + s, x + q * GP_BLOCK, rows * sizeof(double));
+        }
+        for (; r + 4 <= rows; r += 4)
+            subtract_rows(l + (s + r) * ld, ld, s, x + r, b, ldb, m);
+        for (; r < rows; r++)
+            for (size_t q = 0; q < m; q++)
+                for (size_t j = 0; j < s; j++)
+                    b[q * ldb + j] -= x[q * GP_BLOCK + r] * l[(s + r) * ld + j];
+        if (s == 0)
+            break;
+    }
+}
+
+/* The number of right-hand sides as a constant, so that the sums stay in registers. */
+#define WITH_CONSTANT_M(m, call)                                                                   \
+    switch (m) {                                                                                   \
+    case 1:                                                                                        \
+        call(1);                                                                                   \
+        break;                                                                                     \
+    case 2:                                                                                        \
+        call(2);                                                                                   \
+        break;                                                                                     \
+    case 3:                                                                                        \
+        call(3);                                                                                   \
+        break;                                                                                     \
+    default:                                                                                       \
+        call(4);                                                                                   \
+    }
+
+GP_CLONES static void lower_up_to_four(const double *l, size_t n, size_t ld, const double *inv,
+                                       double *b, size_t m, size_t ldb){
+#define CALL(constant) lower_few(l, n, ld, inv, b, constant, ldb)
+    WITH_CONSTANT_M(m, CALL)
+#undef CALL
+}
+
+GP_CLONES static void upper_up_to_four(const double *l, size_t n, size_t ld, const double *inv,
+                                       double *b, size_t m, size_t ldb)
+{
+#define CALL(constant) upper_few(l, n, ld, inv, b, constant, ldb)
+    WITH_CONSTANT_M(m, CALL)
+#undef CALL
+}
+
+void gp_solve_lower(const double *l, size_t n, size_t ld, const double *inv, double *b, size_t m,
+                    size_t ldb)
+{
+    if (n == 0 || m == 0)
+        return;
+    if (m > FEW) {
+        solve_lower(b, m, n, ldb, l, ld, inv);
+        return;
+    }
+    for (size_t q = 0; q < m; q += 4)
+        lower_up_to_four(l, n, ld, inv, b + q * ldb, m - q, ldb);
+}
+
+void gp_solve_upper(const double *l, size_t n, size_t ld, const double *inv, double *b, size_t m,
+                    size_t ldb)
+{
+    if (n == 0 || m == 0)
+        return;
+    if (m > FEW) {
+        solve_upper(b, m, n, ldb, l, ld, inv);
+        return;
+    }
+    for (size_t q = 0; q < m; q += 4)
+        upper_up_to_four(l, n, ld, inv, b + q * ldb, m - q, ldb);
+}
+
+GP_CLONES static double square_norm(const double *v, size_t n)
+{
+    vec8 sum = {0};
+    size_t j = 0;
+    for (; j + 8 <= n; j += 8)
+        sum += *(const vec8 *)(v + j) * *(const vec8 *)(v + j);
+    double rest = 0;
+    for (; j < n; j++)
+        rest += v[j] * v[j];
+    return sum8(&sum) + rest;
+}
+
+GP_CLONES static void extend_inverse(const double *l, double diagonal, size_t i, double *inv)
+{
+    invert_row(l, diagonal, i, inv);
+}
+
+void gp_cholesky_append(double *l, size_t i, size_t ld, double *inv, double own, double least)
+{
+    double *row = l + i * ld;
+    size_t block = i / GP_BLOCK * GP_BLOCK;
+    gp_solve_lower(l, i, ld, inv, row, 1, ld);
+    double rest = own - square_norm(row, i);
+    row[i] = sqrt(rest > least ? rest : least);
+    extend_inverse(row + block, row[i], i - block, inv + block * GP_BLOCK);
+}

@@ -1,0 +1,175 @@
+#include "search/regression/covariance.h"
+
+#include <cblas.h>
+#include <math.h>
+#include <stdbool.h>
+
+#include "search/regression/vec_exp.h"
+
+as_status gp_rows_check(const struct gp_columns *c, const struct gp_rows *rows, struct as_err *err)
+{
+    for (size_t i = 0; i < rows->n; i++) {
+        for (size_t j = 0; j < c->n_real; j++)
+            if (!isfinite(rows->x[i * c->n_real + j]))
+                return as_fail(err, AS_E_INVAL, "row %zu, column %zu is %g, must be finite", i, j,
+                               rows->x[i * c->n_real + j]);
+        for (size_t j = 0; j < c->n_cat; j++)
+            if (rows->z[i * c->n_cat + j] < GP_INACTIVE)
+                return as_fail(err, AS_E_INVAL, "row %zu, category %zu is %d, must be at least -1",
+                               i, j, (int)rows->z[i * c->n_cat + j]);
+    }
+    return AS_OK;
+}
+
+void gp_kernel_set(struct gp_kernel *k, const double *theta)
+{
+    const struct gp_columns *c = k->c;
+    for (size_t j = 0; j < c->n_real; j++)
+        k->inv_length[j] = exp(-theta[c->group ? c->group[j] : j]);
+    for (size_t j = 0; j < c->n_cat; j++)
+        k->weight[j] = exp(-2 * theta[c->n_groups + j]);
+    k->s2 = exp(theta[gp_n_lengths(c)]);
+    k->noise = GP_NOISE_FLOOR + exp(theta[gp_n_lengths(c) + 1]);
+}
+
+void gp_scale(const struct gp_kernel *k, const struct gp_rows *rows, size_t from,
+              const struct gp_scaled *ret)
+{
+    size_t d = k->c->n_real, n_cat = k->c->n_cat;
+    for (size_t i = from; i < rows->n; i++) {
+        const double *x = rows->x + i * d;
+        double *to = ret->x + i * ret->ld, sum = 0;
+        for (size_t j = 0; j < d; j++) {
+            to[j] = (x[j] - 0.5) * k->inv_length[j];
+            sum += to[j] * to[j];
+        }
+        to[d] = 1;
+        ret->norm[i] = sum;
+        for (size_t j = 0; ret->z && j < n_cat; j++)
+            ret->z[j * ret->stride + i] = rows->z[i * n_cat + j];
+    }
+}
+
+/* r2[j] += weight t(own, z[j]) */
+GP_CLONES static void add_category(double *restrict r2, const int32_t *restrict z, size_t n,
+                                   int32_t own, double weight)
+{
+    double half = 0.5 * weight;
+    if (own < 0) {
+        for (size_t j = 0; j < n; j++)
+            r2[j] += z[j] < 0 ? 0 : half;
+    } else {
+        for (size_t j = 0; j < n; j++) {
+            double other = z[j] < 0 ? half : weight;
+            r2[j] += z[j] == own ? 0 : other;
+        }
+    }
+}
+
+/* From -2 x_i'x_j (and the categories) in k[] to the covariance, and to c. NaN stays NaN: an
+ * overflow is to be noticed. */
+GP_CLONES static void matern(double *restrict k, double *restrict c, const double *restrict norm,
+                             size_t n, double own, double s2)
+{
+    for (size_t j = 0; j < n; j++) {
+        double r2 = k[j] + (norm[j] + own);
+        double a = sqrt(5 * (r2 < 0 ? 0 : r2)), scaled = s2 * vec_exp_nonpos(-a);
+        k[j] = (1 + a + a * a * (1.0 / 3)) * scaled;
+        c[j] = (5.0 / 3) * (1 + a) * scaled;
+    }
+}
+
+/* The same without c. */
+GP_CLONES static void matern_value(double *restrict k, const double *restrict norm, size_t n,
+                                   double own, double s2)
+{
+    for (size_t j = 0; j < n; j++) {
+        double r2 = k[j] + (norm[j] + own);
+        double a = sqrt(5 * (r2 < 0 ? 0 : r2));
+        k[j] = (1 + a + a * a * (1.0 / 3)) * (s2 * vec_exp_nonpos(-a));
+    }
+}
+
+/* Row `i` of a block: n entries that hold -2 x'x. */
+static void finish_row(const struct gp_kernel *k, const struct gp_scaled *rows, size_t n,
+                       double norm, const int32_t *z, size_t z_step, double *ret_k, double *ret_c)
+{
+    for (size_t j = 0; j < k->c->n_cat; j++)
+        add_category(ret_k, rows->z + j * rows->stride, n, z[j * z_step], k->weight[j]);
+    if (ret_c)
+        matern(ret_k, ret_c, rows->norm, n, norm, k->s2);
+    else
+        matern_value(ret_k, rows->norm, n, norm, k->s2);
+}
+
+void gp_gram(const struct gp_kernel *k, const struct gp_scaled *rows, size_t n, double *ret_k,
+             double *ret_c, size_t ld)
+{
+    size_t d = k->c->n_real, d_cat = k->c->n_cat;
+    if (d > 0)
+        cblas_dsyrk(CblasRowMajor, CblasLower, CblasNoTrans, (int)n, (int)d, -2, rows->x,
+                    (int)rows->ld, 0, ret_k, (int)ld);
+    for (size_t i = 0; i < n; i++) {
+        double *row = ret_k + i * ld;
+        for (size_t j = 0; d == 0 && j <= i; j++)
+            row[j] = 0;
+        finish_row(k, rows, i + 1, rows->norm[i], d_cat ? rows->z + i : NULL, rows->stride, row,
+                   ret_c ? ret_c + i * ld : NULL);
+        row[i] = k->s2; /* exactly */
+    }
+}
+
+void gp_cross(const struct gp_kernel *k, const struct gp_scaled *rows, size_t n,
+              const struct gp_scaled *p, const int32_t *z, size_t m, double *ret_k, double *ret_c,
+              size_t ld)
+{
+    size_t d = k->c->n_real;
+    if (d > 0 && n > 0 && m > 0)
+        cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)m, (int)n, (int)d, -2, p->x,
+                    (int)p->ld, rows->x, (int)rows->ld, 0, ret_k, (int)ld);
+    for (size_t i = 0; i < m; i++) {
+        double *row = ret_k + i * ld;
+        for (size_t j = 0; d == 0 && j < n; j++)
+            row[j] = 0;
+        finish_row(k, rows, n, p->norm[i], z + i * k->c->n_cat, 1, row,
+                   ret_c ? ret_c + i * ld : NULL);
+    }
+}
+
+GP_CLONES static double category_row(const double *restrict g, const int32_t *restrict z, size_t n,
+                                     int32_t own)
+{
+    double part[8] = {0}; /* so that the order of the sum lets it be vectorised */
+    for (size_t from = 0; from < n; from += 8)
+        for (size_t j = from; j < n && j < from + 8; j++) {
+            double other = (z[j] < 0) != (own < 0) ? 0.5 : 1;
+            part[j - from] += z[j] == own ? 0 : other * g[j];
+        }
+    return ((part[0] + part[4]) + (part[2] + part[6])) +
+           ((part[1] + part[5]) + (part[3] + part[7]));
+}
+
+double gp_category_sum(const struct gp_scaled *rows, size_t column, size_t n, const double *g,
+                       size_t ld)
+{
+    const int32_t *z = rows->z + column * rows->stride;
+    double sum = 0;
+    for (size_t i = 1; i < n; i++)
+        sum += category_row(g + i * ld, z, i, z[i]);
+    return sum;
+}
+
+double gp_covariance(const struct gp_kernel *k, const struct gp_rows *rows, size_t i, size_t j)
+{
+    const double *a = rows->x + i * k->c->n_real, *b = rows->x + j * k->c->n_real;
+    const int32_t *za = rows->z + i * k->c->n_cat, *zb = rows->z + j * k->c->n_cat;
+    double r2 = 0;
+    for (size_t q = 0; q < k->c->n_real; q++) {
+        double off = (a[q] - b[q]) * k->inv_length[q];
+        r2 += off * off;
+    }
+    for (size_t q = 0; q < k->c->n_cat; q++)
+        r2 += za[q] == zb[q] ? 0 : k->weight[q] * ((za[q] < 0) != (zb[q] < 0) ? 0.5 : 1);
+    double s = sqrt(5 * r2);
+    return k->s2 * (1 + s + s * s / 3) * exp(-s);
+}

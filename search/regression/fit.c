@@ -1,0 +1,443 @@
+#include "search/regression/fit.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "search/regression/buf.h"
+#include "search/regression/cholesky.h"
+#include "search/regression/lapack_priv.h"
+#include "search/regression/lbfgs.h"
+#include "search/regression/vec_exp.h"
+
+/* How far a parameter reaches before anything is known: of 1, 0.5, 0.3 and 0.15 the one that took
+ * the fewest values in cold fits of 20 to 500 rows. */
+#define FIRST_SCALE 0.3
+
+struct gp_fit_work {
+    struct gp_buf a, c;    /* n x ld: K, then L, then K^-1; and c, then G */
+    struct gp_buf inverse; /* of the diagonal blocks of L */
+    struct gp_buf x, gx, norm, vectors, numbers;
+    int32_t *z;
+    size_t z_cap;
+    struct lbfgs_work *lbfgs;
+    size_t lbfgs_n, lbfgs_starts;
+    const double *scale; /* of the last fit, in numbers */
+};
+
+/* One fit under way. Pointers into a gp_fit_work. */
+struct fit {
+    const struct gp_columns *c;
+    const struct gp_rows *rows;
+    const double *y;
+    struct gp_kernel k;
+    struct gp_scaled scaled;
+    double *a, *inverse, *cov_c, *gx, *w, *u, *alpha, *column_grad;
+    size_t ld;
+    double prior_rate; /* 6 / lambda */
+};
+
+struct gp_fit_work *gp_fit_work_create(void)
+{
+    return as_calloc(1, sizeof(struct gp_fit_work));
+}
+
+void gp_fit_work_free(struct gp_fit_work *w)
+{
+    if (!w)
+        return;
+    gp_buf_done(&w->a);
+    gp_buf_done(&w->c);
+    gp_buf_done(&w->inverse);
+    gp_buf_done(&w->x);
+    gp_buf_done(&w->gx);
+    gp_buf_done(&w->norm);
+    gp_buf_done(&w->vectors);
+    gp_buf_done(&w->numbers);
+    free(w->z);
+    lbfgs_work_free(w->lbfgs);
+    free(w);
+}
+
+size_t gp_fit_work_bytes(const struct gp_fit_work *w)
+{
+    return sizeof(double) * (w->a.cap + w->c.cap + w->inverse.cap + w->x.cap + w->gx.cap +
+                             w->norm.cap + w->vectors.cap + w->numbers.cap) +
+           w->z_cap * sizeof(*w->z) + sizeof(*w);
+}
+
+void gp_theta_default(const struct gp_columns *c, double *ret_theta)
+{
+    size_t n = gp_n_lengths(c);
+    for (size_t j = 0; j < n; j++)
+        ret_theta[j] = j < c->n_groups ? log(fmax(1, 0.5 * sqrt((double)n))) : log(1.5);
+    ret_theta[n] = 0;
+    ret_theta[n + 1] = log(1e-3);
+}
+
+void gp_theta_bounds(const struct gp_columns *c, double *ret_lower, double *ret_upper)
+{
+    size_t n = gp_n_lengths(c);
+    for (size_t j = 0; j < n; j++) {
+        ret_lower[j] = log(0.005);
+        ret_upper[j] = log(100);
+    }
+    ret_lower[n] = log(1e-3), ret_upper[n] = log(100);
+    ret_lower[n + 1] = log(1e-9), ret_upper[n + 1] = 0;
+}
+
+/* Negative log prior, and its gradient added to grad. */
+static double prior(const struct fit *f, const double *theta, double *grad)
+{
+    size_t n = gp_n_lengths(f->c);
+    double value = 0;
+    for (size_t j = 0; j < f->c->n_groups; j++) {
+        double l = exp(theta[j]);
+        value += f->prior_rate * l - 2 * theta[j];
+        grad[j] += f->prior_rate * l - 2;
+    }
+    for (size_t j = f->c->n_groups; j < n; j++) {
+        double off = theta[j] - log(2);
+        value += 0.5 * off * off;
+        grad[j] += off;
+    }
+    double s2 = exp(theta[n]), e = exp(theta[n + 1]), v = GP_NOISE_FLOOR + e;
+    value += 0.15 * s2 - theta[n] + 0.05 * v - 0.1 * log(v);
+    grad[n] += 0.15 * s2 - 1;
+    grad[n + 1] += e * (0.05 - 0.1 / v);
+    return value;
+}
+
+/* Factor the covariance under f->k with the least jitter that works; false when none does.
+ * ret_noise: noise and jitter. */
+static bool factor(struct fit *f, double *ret_noise)
+{
+    size_t n = f->rows->n;
+    gp_scale(&f->k, f->rows, 0, &f->scaled);
+    for (int step = 0; step < GP_JITTER_STEPS; step++) {
+        double noise = f->k.noise + gp_jitter(step, f->k.s2);
+        gp_gram(&f->k, &f->scaled, n, f->a, f->cov_c, f->ld);
+        for (size_t i = 0; i < n; i++)
+            f->a[i * f->ld + i] += noise;
+        *ret_noise = noise;
+        if (gp_cholesky(f->a, n, f->ld, f->inverse))
+            return true;
+    }
+    return false;
+}
+
+/* Fill w = L^-1 y - m L^-1 1, and alpha = L^-T w; returns w'w. */
+static double solve(struct fit *f)
+{
+    size_t n = f->rows->n;
+    memcpy(f->w, f->y, n * sizeof(double));
+    for (size_t i = 0; i < n; i++)
+        f->u[i] = 1;
+    gp_solve_lower(f->a, n, f->ld, f->inverse, f->w, 2, f->ld); /* w and u lie side by side */
+    double m = cblas_ddot((int)n, f->u, 1, f->w, 1) / cblas_ddot((int)n, f->u, 1, f->u, 1);
+    cblas_daxpy((int)n, -m, f->u, 1, f->w, 1);
+    memcpy(f->alpha, f->w, n * sizeof(double));
+    gp_solve_upper(f->a, n, f->ld, f->inverse, f->alpha, 1, f->ld);
+    return cblas_ddot((int)n, f->w, 1, f->w, 1);
+}
+
+static double log_diagonal(const struct fit *f)
+{
+    double sum = 0;
+    for (size_t i = 0; i < f->rows->n; i++)
+        sum += log(f->a[i * f->ld + i]);
+    return sum;
+}
+
+/* c[j] <- (kinv[j] - own alpha[j]) / 2 * c[j]: a row of G. */
+GP_CLONES static void weigh_row(double *restrict c, const double *restrict kinv,
+                                const double *restrict alpha, double own, size_t n)
+{
+    for (size_t j = 0; j < n; j++)
+        c[j] *= 0.5 * (kinv[j] - own * alpha[j]);
+}
+
+/* Turn L in a into K^-1 and c into G = W .* c with zero diagonal; returns tr W. */
+static double make_g(struct fit *f)
+{
+    size_t n = f->rows->n;
+    double trace = 0;
+    gp_cholesky_invert(f->a, n, f->ld, f->inverse);
+    for (size_t i = 0; i < n; i++) {
+        const double *row = f->a + i * f->ld;
+        weigh_row(f->cov_c + i * f->ld, row, f->alpha, f->alpha[i], i);
+        f->cov_c[i * f->ld + i] = 0;
+        trace += 0.5 * (row[i] - f->alpha[i] * f->alpha[i]);
+    }
+    return trace;
+}
+
+/* dNLL / d ln l of the real columns, added up by group: 2 sum_i z_i (z_i g_i - (G Z)_i), where the
+ * extra column of ones gives g = G 1. */
+static void real_gradient(struct fit *f, double *grad)
+{
+    size_t n = f->rows->n, d = f->c->n_real, ld = f->scaled.ld;
+    if (d == 0)
+        return;
+    cblas_dsymm(CblasRowMajor, CblasLeft, CblasLower, (int)n, (int)(d + 1), 1, f->cov_c, (int)f->ld,
+                f->scaled.x, (int)ld, 0, f->gx, (int)ld);
+    memset(f->column_grad, 0, d * sizeof(double));
+    for (size_t i = 0; i < n; i++) {
+        const double *x = f->scaled.x + i * ld, *gx = f->gx + i * ld;
+        for (size_t j = 0; j < d; j++)
+            f->column_grad[j] += x[j] * (x[j] * gx[d] - gx[j]);
+    }
+    for (size_t j = 0; j < d; j++)
+        grad[f->c->group ? f->c->group[j] : j] += 2 * f->column_grad[j];
+}
+
+/* Value and gradient at theta; NaN when the covariance cannot be factored. */
+static double value_at(struct fit *f, const double *theta, double *grad)
+{
+    size_t n = f->rows->n, lengths = gp_n_lengths(f->c);
+    double noise;
+    memset(grad, 0, gp_n_theta(f->c) * sizeof(double));
+    gp_kernel_set(&f->k, theta);
+    if (!isfinite(f->k.s2) || !factor(f, &noise))
+        return NAN;
+    double quad = solve(f);
+    double value = 0.5 * quad + log_diagonal(f) + prior(f, theta, grad);
+    double trace = make_g(f);
+    real_gradient(f, grad);
+    for (size_t j = 0; j < f->c->n_cat; j++)
+        grad[f->c->n_groups + j] +=
+            2 * f->k.weight[j] * gp_category_sum(&f->scaled, j, n, f->cov_c, f->ld);
+    /* sum W .* K over K without noise: tr(W (K + noise)) = (n - quad) / 2 */
+    grad[lengths] += 0.5 * ((double)n - quad) - noise * trace;
+    grad[lengths + 1] += (f->k.noise - GP_NOISE_FLOOR) * trace;
+    return value;
+}
+
+/* Slices of w->numbers, gp_ld(n_theta + n_real) each. */
+enum {
+    ROW_LENGTH,
+    ROW_WEIGHT,
+    ROW_COLUMN_GRAD,
+    ROW_LOWER,
+    ROW_UPPER,
+    ROW_GRAD,
+    ROW_SCALE,
+    ROW_STARTS /* and as many more as there are starts */
+};
+
+static as_status reserve(struct gp_fit_work *w, const struct gp_columns *c, size_t n, size_t starts,
+                         struct as_err *err)
+{
+    size_t ld = gp_ld(n), ldx = gp_ld(c->n_real + 1), theta = gp_n_theta(c);
+    as_status st;
+    if ((st = gp_buf_reserve(&w->a, n, ld, err)) < 0 ||
+        (st = gp_buf_reserve(&w->c, n, ld, err)) < 0 ||
+        (st = gp_buf_reserve(&w->inverse, 1, gp_inverse_size(n), err)) < 0 ||
+        (st = gp_buf_reserve(&w->x, n, ldx, err)) < 0 ||
+        (st = gp_buf_reserve(&w->gx, n, ldx, err)) < 0 ||
+        (st = gp_buf_reserve(&w->norm, 1, ld, err)) < 0 ||
+        (st = gp_buf_reserve(&w->vectors, 3, ld, err)) < 0 ||
+        (st = gp_buf_reserve(&w->numbers, starts + ROW_STARTS, gp_ld(theta + c->n_real), err)) < 0)
+        return st;
+    size_t cells;
+    if (__builtin_mul_overflow(n, c->n_cat, &cells))
+        return as_fail(err, AS_E_NOMEM, "%zu rows of %zu categories do not fit in memory", n,
+                       c->n_cat);
+    if (cells > w->z_cap) {
+        if ((st = as_grow(&w->z, cells, sizeof(*w->z), err)) < 0)
+            return st;
+        w->z_cap = cells;
+    }
+    if (!w->lbfgs || theta > w->lbfgs_n || starts > w->lbfgs_starts) {
+        lbfgs_work_free(w->lbfgs);
+        w->lbfgs = NULL;
+        if ((st = lbfgs_work_create(theta, starts, &w->lbfgs, err)) < 0)
+            return st;
+        w->lbfgs_n = theta;
+        w->lbfgs_starts = starts;
+    }
+    return AS_OK;
+}
+
+static as_status check(const struct gp_columns *c, const struct gp_rows *rows, const double *y,
+                       struct as_err *err)
+{
+    if (rows->n == 0)
+        return as_fail(err, AS_E_INVAL, "there are no observations to fit to");
+    for (size_t i = 0; i < rows->n; i++)
+        if (!isfinite(y[i]))
+            return as_fail(err, AS_E_INVAL, "value %zu is %g, must be finite", i, y[i]);
+    return gp_rows_check(c, rows, err);
+}
+
+static double *numbers(const struct gp_fit_work *w, const struct gp_columns *c, size_t row)
+{
+    return w->numbers.p + row * gp_ld(gp_n_theta(c) + c->n_real);
+}
+
+static struct fit fit_over(const struct gp_columns *c, const struct gp_rows *rows, const double *y,
+                           struct gp_fit_work *w)
+{
+    size_t ld = gp_ld(rows->n), d = gp_n_lengths(c);
+    gp_blas_one_thread();
+    return (struct fit){
+        .c = c,
+        .rows = rows,
+        .y = y,
+        .k = {.c = c, .inv_length = numbers(w, c, ROW_LENGTH), .weight = numbers(w, c, ROW_WEIGHT)},
+        .scaled = {w->x.p, gp_ld(c->n_real + 1), w->norm.p, w->z, rows->n},
+        .a = w->a.p,
+        .inverse = w->inverse.p,
+        .cov_c = w->c.p,
+        .gx = w->gx.p,
+        .w = w->vectors.p,
+        .u = w->vectors.p + ld,
+        .alpha = w->vectors.p + 2 * ld,
+        .column_grad = numbers(w, c, ROW_COLUMN_GRAD),
+        .ld = ld,
+        .prior_rate = 6 / sqrt(fmax(1, (double)d / 6)),
+    };
+}
+
+static void objective(void *ctx, const double *x, const size_t *start, size_t m, double *ret_f,
+                      double *ret_g)
+{
+    struct fit *f = ctx;
+    size_t n = gp_n_theta(f->c);
+    (void)start;
+    for (size_t i = 0; i < m; i++)
+        ret_f[i] = value_at(f, x + i * n, ret_g + i * n);
+}
+
+as_status gp_fit_value(const struct gp_columns *c, const struct gp_rows *rows, const double *y,
+                       const double *theta, struct gp_fit_work *w, double *ret_nll,
+                       double *ret_grad, struct as_err *err)
+{
+    as_status st = check(c, rows, y, err);
+    if (st < 0 || (st = reserve(w, c, rows->n, 1, err)) < 0)
+        return st;
+    struct fit f = fit_over(c, rows, y, w);
+    double *grad = numbers(w, c, ROW_GRAD), value = value_at(&f, theta, grad);
+    if (!isfinite(value))
+        return as_fail(err, AS_E_NUMERIC,
+                       "the covariance of %zu rows is not positive definite, even with a jitter of "
+                       "%g of its scale",
+                       rows->n, gp_jitter(GP_JITTER_STEPS - 1, 1));
+    *ret_nll = value;
+    if (ret_grad)
+        memcpy(ret_grad, grad, gp_n_theta(c) * sizeof(double));
+    return AS_OK;
+}
+
+/* Draws around the default: a factor of 2 each way in the lengthscales and s2, 4 in the noise. */
+static void random_start(const struct gp_columns *c, struct rng *r, double *ret)
+{
+    size_t n = gp_n_lengths(c);
+    gp_theta_default(c, ret);
+    for (size_t j = 0; j <= n; j++)
+        ret[j] += 0.7 * rng_normal(r);
+    ret[n + 1] += 1.4 * rng_normal(r);
+}
+
+static size_t set_starts(const struct gp_columns *c, const struct gp_fit_opts *o, bool warm,
+                         double *ret)
+{
+    size_t n = gp_n_theta(c), s = 0;
+    struct rng r;
+    rng_init(&r, o->key, o->purpose);
+    if (warm)
+        memcpy(ret + n * s++, o->warm, n * sizeof(double));
+    if (!warm || o->cold)
+        gp_theta_default(c, ret + n * s++);
+    for (size_t i = 0; i < o->n_random; i++)
+        random_start(c, &r, ret + n * s++);
+    return s;
+}
+
+static bool is_usable(const double *theta, size_t n)
+{
+    for (size_t j = 0; theta && j < n; j++)
+        if (!isfinite(theta[j]))
+            return false;
+    return theta != NULL;
+}
+
+/* Steps no longer than the parameter's range makes sense of, and no shorter than any curvature
+ * wants; what is not a number falls to the first. */
+static double sane_scale(double scale)
+{
+    return scale >= 1e-2 ? fmin(scale, 1) : scale > 0 ? 1e-2 : 1;
+}
+
+static as_status take_best(const struct gp_columns *c, const struct lbfgs_result *results,
+                           const double *thetas, size_t starts, double *ret_theta,
+                           struct gp_fit_result *ret, struct as_err *err)
+{
+    size_t best = 0, evals = 0;
+    for (size_t s = 0; s < starts; s++) {
+        evals += results[s].evals;
+        if (results[s].f < results[best].f)
+            best = s;
+    }
+    if (!isfinite(results[best].f))
+        return as_fail(err, AS_E_NUMERIC,
+                       "the covariance is not positive definite at any of %zu starts", starts);
+    memcpy(ret_theta, thetas + best * gp_n_theta(c), gp_n_theta(c) * sizeof(double));
+    *ret = (struct gp_fit_result){results[best].f, evals, best, results[best].end != LBFGS_LIMIT};
+    return AS_OK;
+}
+
+const double *gp_fit_scale(const struct gp_fit_work *w)
+{
+    return w->scale;
+}
+
+/* The scale for the next fit: the root of the inverse Hessian's diagonal as the winner met it,
+ * where it took enough steps to tell; otherwise what this fit began with. */
+static void learn_scale(const struct lbfgs_problem *p, struct gp_fit_work *w,
+                        const struct gp_columns *c, size_t winner)
+{
+    double *diagonal = numbers(w, c, ROW_GRAD), *scale = numbers(w, c, ROW_SCALE);
+    w->scale = scale;
+    if (lbfgs_inverse_hessian(p, w->lbfgs, winner, diagonal) < 3)
+        return;
+    for (size_t j = 0; j < p->n; j++)
+        scale[j] = sane_scale(sqrt(fmax(diagonal[j], 0)));
+}
+
+as_status gp_fit(const struct gp_columns *c, const struct gp_rows *rows, const double *y,
+                 const struct gp_fit_opts *opts, struct gp_fit_work *w, double *ret_theta,
+                 struct gp_fit_result *ret, struct as_err *err)
+{
+    bool warm = is_usable(opts->warm, gp_n_theta(c));
+    size_t starts = (warm ? 1 : 0) + (!warm || opts->cold ? 1 : 0) + opts->n_random;
+    as_status st = check(c, rows, y, err);
+    if (st < 0 || (st = reserve(w, c, rows->n, starts, err)) < 0)
+        return st;
+    AS_AUTO(as_freep) struct lbfgs_result *results = as_calloc(starts, sizeof(*results));
+    if (!results)
+        return as_fail(err, AS_E_NOMEM, "out of memory for %zu starts", starts);
+    struct fit f = fit_over(c, rows, y, w);
+    double *thetas = numbers(w, c, ROW_STARTS), *scale = numbers(w, c, ROW_SCALE);
+    for (size_t j = 0; j < gp_n_theta(c); j++)
+        scale[j] = opts->scale ? sane_scale(opts->scale[j]) : FIRST_SCALE;
+    gp_theta_bounds(c, numbers(w, c, ROW_LOWER), numbers(w, c, ROW_UPPER));
+    set_starts(c, opts, warm, thetas);
+    struct lbfgs_problem p = {.fn = objective,
+                              .ctx = &f,
+                              .n = gp_n_theta(c),
+                              .lower = numbers(w, c, ROW_LOWER),
+                              .upper = numbers(w, c, ROW_UPPER),
+                              .scale = scale};
+    size_t iters = opts->max_iters ? opts->max_iters : 100;
+    struct lbfgs_opts o = {iters, 2 * iters, opts->pg_tol > 0 ? opts->pg_tol : 2e-2,
+                           opts->f_tol > 0 ? opts->f_tol : 1e-6};
+    struct gp_fit_result won;
+    lbfgs_minimize(&p, &o, thetas, starts, results, w->lbfgs);
+    if ((st = take_best(c, results, thetas, starts, ret_theta, &won, err)) < 0)
+        return st;
+    learn_scale(&p, w, c, won.start);
+    if (ret)
+        *ret = won;
+    return AS_OK;
+}

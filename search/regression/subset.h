@@ -1,0 +1,29 @@
+/* Which rows stand for many: the best, the newest, and a spread of the rest.
+ *
+ * The exact process costs n^3; past some n a subset is as good where it matters, near the optimum,
+ * and keeps the rest of the space covered by farthest points (T. Gonzalez, "Clustering to minimize
+ * the maximum intercluster distance", 1985). */
+#ifndef ASSAY_SEARCH_GP_SUBSET_H
+#define ASSAY_SEARCH_GP_SUBSET_H
+
+#include <stddef.h>
+
+#include "base/status.h"
+#include "search/regression/covariance.h"
+
+struct gp_subset_size {
+    size_t best, newest, spread;
+};
+
+/* Choose rows of `rows`, which are in the order of their age.
+ *   y      what is small is good; borrowed
+ *   ret    room for best + newest + spread indices, ascending
+ *   ret_n  how many there are: all rows where that is fewer
+ * Distances are Euclidean over the real columns; different categories count 1. Ties go to the
+ * older row, so the answer is a function of the input. O(n (newest + best + spread) columns).
+ * AS_E_NOMEM */
+AS_MUST_CHECK as_status gp_subset(const struct gp_columns *c, const struct gp_rows *rows,
+                                  const double *y, const struct gp_subset_size *size, size_t *ret,
+                                  size_t *ret_n, struct as_err *err);
+
+#endif

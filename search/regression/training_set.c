@@ -1,0 +1,219 @@
+/* From observations to rows of numbers. */
+#include "search/regression/training_set.h"
+
+#include <math.h>
+#include <string.h>
+
+/* A best value that fell by less than this share of (median - best) has stagnated. */
+#define STAGNANT_SHARE 1e-3
+#define STAGNANT_TRIALS 10 /* and one more for each parameter */
+
+void gp_study_free(struct gp_study *s)
+{
+    if (!s)
+        return;
+    encoding_free(s->enc);
+    config_free(s->scratch);
+    free(s->group);
+    free(s->state);
+    free(s->points);
+    free(s->x);
+    free(s->z);
+    free(s->costs);
+    free(s->feasible);
+    free(s);
+}
+
+static as_status allocate(struct gp_study *s, struct as_err *err)
+{
+    const struct encoding *e = s->enc;
+    s->scratch = config_create(s->spec->space);
+    s->group = as_calloc(e->n_real, sizeof *s->group);
+    s->state = as_calloc(s->n, sizeof *s->state);
+    s->points = as_calloc(s->n, e->n * sizeof *s->points);
+    s->x = as_calloc(s->n, e->n_real * sizeof *s->x);
+    s->z = as_calloc(s->n, e->n_category * sizeof *s->z);
+    s->costs = as_calloc(s->n, s->spec->n_objectives * sizeof *s->costs);
+    s->feasible = as_calloc(s->n, sizeof *s->feasible);
+    if (!s->scratch || !s->group || !s->state || !s->points || !s->x || !s->z || !s->costs ||
+        !s->feasible)
+        return as_fail(err, AS_E_NOMEM, "out of memory for the history of %zu trials", s->n);
+    for (size_t j = 0; j < e->n_real; j++)
+        s->group[j] = (uint32_t)e->real_length[j];
+    s->columns = (struct gp_columns){
+        .n_real = e->n_real, .n_cat = e->n_category, .n_groups = e->n_numeric, .group = s->group};
+    return AS_OK;
+}
+
+static bool has_result(const struct search_spec *spec, const struct observation *o)
+{
+    for (size_t k = 0; k < spec->n_objectives; k++) {
+        if (!isfinite(o->values[k]))
+            return false;
+    }
+    for (size_t k = 0; k < spec->n_outcomes; k++) {
+        if (!isfinite(o->outcomes[k]))
+            return false;
+    }
+    return true;
+}
+
+static bool is_feasible(const struct search_spec *spec, const struct observation *o)
+{
+    for (size_t k = 0; k < spec->n_outcomes; k++) {
+        if (o->outcomes[k] < spec->outcomes[k].min || o->outcomes[k] > spec->outcomes[k].max)
+            return false;
+    }
+    return true;
+}
+
+void gp_places_done(struct gp_places *p)
+{
+    free(p->entries);
+    free(p->points);
+    *p = (struct gp_places){0};
+}
+
+size_t gp_places_bytes(const struct gp_places *p)
+{
+    return p->cap_entries * sizeof *p->entries + p->cap_points * sizeof *p->points;
+}
+
+/* Room for n rows; those that it has stay. */
+static as_status reserve_places(struct gp_places *p, size_t n, size_t d, struct as_err *err)
+{
+    as_status st = AS_OK;
+    if (p->d != d)
+        p->n = 0;
+    p->d = d;
+    if (n * d > p->cap_entries &&
+        (st = as_grow(&p->entries, 2 * n * d, sizeof *p->entries, err)) == AS_OK)
+        p->cap_entries = 2 * n * d;
+    if (st == AS_OK && n * d > p->cap_points &&
+        (st = as_grow(&p->points, 2 * n * d, sizeof *p->points, err)) == AS_OK)
+        p->cap_points = 2 * n * d;
+    return st;
+}
+
+/* Values are compared by their bits: each kind has all eight bytes. */
+static bool is_same_config(const struct config_entry *a, const struct config_entry *b, size_t d)
+{
+    for (size_t i = 0; i < d; i++) {
+        if (a[i].active != b[i].active || a[i].value.integer != b[i].value.integer)
+            return false;
+    }
+    return true;
+}
+
+/* The point of trial i, from `places` where they have it. */
+static void find_place(const struct gp_study *s, size_t i, struct gp_places *places, double *point)
+{
+    const struct config *c = s->trials[i].config;
+    size_t d = s->enc->n;
+    if (places && i < places->n && is_same_config(places->entries + i * d, c->entries, d)) {
+        memcpy(point, places->points + i * d, d * sizeof *point);
+        return;
+    }
+    encoding_from_config(s->enc, c, point);
+    if (!places)
+        return;
+    memcpy(places->entries + i * d, c->entries, d * sizeof *c->entries);
+    memcpy(places->points + i * d, point, d * sizeof *point);
+    places->n = i + 1 > places->n ? i + 1 : places->n;
+}
+
+static void encode_trial(struct gp_study *s, size_t i, struct gp_places *places)
+{
+    const struct encoding *e = s->enc;
+    double *point = s->points + i * e->n;
+    find_place(s, i, places, point);
+    encoding_features(e, point, s->x + i * e->n_real, s->z + i * e->n_category);
+}
+
+static void take_result(struct gp_study *s, size_t i)
+{
+    const struct observation *o = &s->trials[i];
+    size_t m = s->spec->n_objectives;
+    s->state[i] =
+        o->state == OBSERVED_COMPLETED && !has_result(s->spec, o) ? OBSERVED_FAILED : o->state;
+    for (size_t k = 0; k < m; k++) {
+        double v = s->spec->maximize[k] ? -o->values[k] : o->values[k];
+        s->costs[i * m + k] = s->state[i] == OBSERVED_COMPLETED ? v : NAN;
+    }
+    s->n_completed += s->state[i] == OBSERVED_COMPLETED;
+    s->n_failed += s->state[i] == OBSERVED_FAILED;
+    s->n_pending += s->state[i] == OBSERVED_PENDING;
+    s->feasible[i] = s->state[i] == OBSERVED_COMPLETED && is_feasible(s->spec, o);
+    s->n_feasible += s->feasible[i];
+    if (s->feasible[i] && (s->best == STUDY_NONE || s->costs[i * m] < s->costs[s->best * m]))
+        s->best = i;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static as_status judge_progress(struct gp_study *s, struct as_err *err)
+{
+    size_t window = STAGNANT_TRIALS + s->enc->n_lengths, n = 0;
+    if (s->spec->n_objectives > 1 || s->n_feasible <= window)
+        return AS_OK;
+    AS_AUTO(as_freep) double *v = as_calloc(s->n_feasible, sizeof *v);
+    if (!v)
+        return as_fail(err, AS_E_NOMEM, "out of memory for %zu values", s->n_feasible);
+    for (size_t i = 0; i < s->n; i++) {
+        if (s->feasible[i])
+            v[n++] = s->costs[i];
+    }
+    double before = INFINITY;
+    for (size_t i = 0; i + window < n; i++)
+        before = fmin(before, v[i]);
+    qsort(v, n, sizeof *v, by_value);
+    s->stagnant = before - v[0] <= STAGNANT_SHARE * (v[n / 2] - v[0]);
+    return AS_OK;
+}
+
+as_status gp_study_create(const struct search_spec *spec, const struct history *history,
+                          struct gp_places *places, struct gp_study **ret, struct as_err *err)
+{
+    AS_AUTO(gp_study_freep) struct gp_study *s = as_calloc(1, sizeof *s);
+    if (!s)
+        return as_fail(err, AS_E_NOMEM, "out of memory for a search");
+    s->spec = spec;
+    s->best = STUDY_NONE;
+    s->n = history ? history->n : 0;
+    s->trials = history ? history->trials : NULL;
+    as_status st = encoding_create(spec->space, &s->enc, err);
+    if (st == AS_OK)
+        st = allocate(s, err);
+    if (st == AS_OK && places)
+        st = reserve_places(places, s->n, s->enc->n, err);
+    if (st < 0)
+        return st;
+    for (size_t i = 0; i < s->n; i++) {
+        encode_trial(s, i, places);
+        take_result(s, i);
+    }
+    if ((st = judge_progress(s, err)) < 0)
+        return st;
+    *ret = as_steal(s);
+    return AS_OK;
+}
+
+bool gp_study_tried(const struct gp_study *s, const double *point, double tolerance)
+{
+    /* most trials differ in the place of one continuous parameter: no need to look further */
+    size_t d = s->enc->n, k = 0;
+    while (k < d &&
+           (s->enc->params[k].kind != ENCODED_CONTINUOUS || s->enc->params[k].is_conditional))
+        k++;
+    for (size_t i = 0; i < s->n; i++) {
+        if (k < d && fabs(point[k] - s->points[i * d + k]) > tolerance)
+            continue;
+        if (encoding_same(s->enc, point, gp_study_point(s, i), tolerance))
+            return true;
+    }
+    return false;
+}

@@ -1,0 +1,101 @@
+#include "search/sampling/sobol.h"
+
+#include <assert.h>
+
+#include "base/rng.h"
+#include "search/sampling/sampler.h"
+#include "search/sampling/sobol_table_priv.h"
+
+#define BITS 32
+
+static unsigned degree(uint32_t poly)
+{
+    return 31u - (unsigned)__builtin_clz(poly);
+}
+
+/* v[k], k = 0 the highest bit: m_k / 2^(k+1) as 32 bits of fraction (Bratley and Fox, TOMS 14,
+ * 1988). */
+static void directions(unsigned dim, uint32_t v[BITS])
+{
+    if (dim == 0) {
+        for (unsigned k = 0; k < BITS; k++)
+            v[k] = UINT32_C(1) << (31 - k);
+        return;
+    }
+    const struct sobol_row *row = &sobol_rows[dim - 1];
+    unsigned s = degree(row->poly);
+    assert(s >= 1 && s <= SOBOL_MAX_DEGREE);
+    for (unsigned k = 0; k < s; k++)
+        v[k] = (uint32_t)row->m[k] << (31 - k);
+    for (unsigned k = s; k < BITS; k++) {
+        v[k] = v[k - s] ^ (v[k - s] >> s);
+        for (unsigned j = 1; j < s; j++)
+            if (row->poly >> (s - j) & 1)
+                v[k] ^= v[k - j];
+    }
+}
+
+static uint32_t combine(const uint32_t v[BITS], uint32_t index)
+{
+    uint32_t x = 0;
+    for (; index; index &= index - 1)
+        x ^= v[__builtin_ctz(index)];
+    return x;
+}
+
+uint32_t sobol_bits(uint32_t index, unsigned dim)
+{
+    uint32_t v[BITS];
+    directions(dim, v);
+    return combine(v, index);
+}
+
+static uint32_t reverse(uint32_t x)
+{
+    x = __builtin_bswap32(x);
+    x = (x >> 4 & 0x0f0f0f0fu) | (x & 0x0f0f0f0fu) << 4;
+    x = (x >> 2 & 0x33333333u) | (x & 0x33333333u) << 2;
+    return (x >> 1 & 0x55555555u) | (x & 0x55555555u) << 1;
+}
+
+/* Each step lets a bit change only bits above it: on reversed bits that is a nested permutation of
+ * the unit interval's halves, quarters, … (S. Laine, T. Karras, EGSR 2011; constants by N. Vegdahl,
+ * 2021). */
+static uint32_t laine_karras(uint32_t x, uint32_t seed)
+{
+    x ^= x * 0x3d20adeau;
+    x += seed;
+    x *= (seed >> 16) | 1;
+    x ^= x * 0x05526c56u;
+    x ^= x * 0x53a22864u;
+    return x;
+}
+
+static uint32_t scrambling(uint64_t seed, uint64_t index, unsigned dim)
+{
+    uint32_t draw[4];
+    philox4x32(seed, (index >> 32) << 8 | SEARCH_DRAW_SCRAMBLE, dim, draw);
+    return draw[0];
+}
+
+static double scramble(uint32_t bits, uint32_t scrambling)
+{
+    return ((double)reverse(laine_karras(reverse(bits), scrambling)) + 0.5) * 0x1p-32;
+}
+
+double sobol_point(uint64_t seed, uint64_t index, unsigned dim)
+{
+    return scramble(sobol_bits((uint32_t)index, dim), scrambling(seed, index, dim));
+}
+
+void sobol_column(uint64_t seed, uint64_t first, size_t n, unsigned dim, double *ret, size_t stride)
+{
+    uint32_t v[BITS], under = 0;
+    directions(dim, v);
+    for (size_t k = 0; k < n; k++) {
+        uint64_t index = first + k;
+        if (k == 0 || (uint32_t)index == 0)
+            under = scrambling(seed, index, dim);
+        ret[k * stride] = scramble(combine(v, (uint32_t)index), under);
+    }
+}

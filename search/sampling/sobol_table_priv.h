@@ -1,0 +1,18 @@
+/* The table of direction numbers behind sobol.c. */
+#ifndef ASSAY_SEARCH_SOBOL_TABLE_PRIV_H
+#define ASSAY_SEARCH_SOBOL_TABLE_PRIV_H
+
+#include <stdint.h>
+
+#include "search/sampling/sobol.h"
+
+#define SOBOL_MAX_DEGREE 11
+
+struct sobol_row {
+    uint16_t poly;
+    uint16_t m[SOBOL_MAX_DEGREE];
+};
+
+extern const struct sobol_row sobol_rows[SOBOL_MAX_DIMS - 1]; /* [dim - 1] */
+
+#endif

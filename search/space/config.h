@@ -1,0 +1,56 @@
+/* A configuration: one value for each active parameter of a space. */
+#ifndef ASSAY_SEARCH_CONFIG_H
+#define ASSAY_SEARCH_CONFIG_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/hash.h"
+#include "base/mem.h"
+#include "base/status.h"
+#include "search/space/space.h"
+
+struct config_entry {
+    bool active;
+    union param_value value; /* all bits zero while inactive */
+};
+
+/* Entries in the order of the space's parameters. It does not remember its space. */
+struct config {
+    size_t n;
+    struct config_entry *entries;
+};
+
+/* All inactive; NULL when memory is out. Owned by the caller. */
+struct config *config_create(const struct space *s);
+void config_free(struct config *c);
+AS_DEFINE_FREEP(struct config, config_free)
+struct config *config_copy(const struct config *c);
+
+/* Would parameter i be active, given the entries of the parameters that it depends on? */
+bool config_wants(const struct space *s, const struct config *c, size_t i);
+
+/* Set `active` of every entry to what the conditions say, parents first, and zero the values of the
+ * inactive ones. The entries' values must be set for all parameters. */
+void config_settle(const struct space *s, struct config *c);
+
+/* {name: value} of the active parameters, in the space's order. New reference; NULL when memory is
+ * out. */
+json_t *config_to_json(const struct space *s, const struct config *c);
+
+/* Read {name: value}: each active parameter must be there with a value of its domain, no inactive
+ * or unknown one may be. `pointer` is where the object stands. AS_E_INVAL with the pointer of the
+ * field; AS_E_NOMEM. Owned by the caller. */
+AS_MUST_CHECK as_status config_from_json(const struct space *s, const json_t *j,
+                                         const char *pointer, struct config **ret,
+                                         struct as_err *err);
+
+bool config_equal(const struct space *s, const struct config *a, const struct config *b);
+
+/* SHA-256 of the canonical JSON: equal configurations of one space, and only those, have equal
+ * digests. AS_E_NOMEM. */
+AS_MUST_CHECK as_status config_digest(const struct space *s, const struct config *c,
+                                      char ret_hex[SHA256_HEX_SIZE], struct as_err *err);
+
+#endif

@@ -1,0 +1,356 @@
+/* Places of levels are made of the level's number alone, and a level is found again by rounding its
+ * place: that is why both ways are exact. */
+#include "search/space/encoding.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#define HALF_PI 1.57079632679489661923
+
+/* About what continuous_at errs by, relative to the numbers in it. */
+#define ROUNDING (4 * DBL_EPSILON)
+
+void encoding_free(struct encoding *e)
+{
+    if (!e)
+        return;
+    free(e->params);
+    free(e->real_length);
+    free(e);
+}
+
+/* ---- layout ---- */
+
+/* The first two levels tell min and step: level k is min + k step, or min (1 + k step / min). */
+static void set_scale(const struct space_param *sp, struct encoded_param *p)
+{
+    if (param_is_choice(sp) || sp->scale != SCALE_LOG)
+        return;
+    p->is_log = true;
+    p->ratio = sp->kind == PARAM_INT ? (double)sp->integer.step / (double)sp->integer.min
+                                     : sp->real.step / sp->real.min;
+    p->span = log1p((double)(p->levels - 1) * p->ratio);
+}
+
+static encoded_kind kind_of(const struct space_param *sp, uint64_t levels)
+{
+    if (levels == 1 || (levels == 0 && !(sp->real.max > sp->real.min)))
+        return ENCODED_CONSTANT;
+    if (levels == 0)
+        return ENCODED_CONTINUOUS;
+    return param_is_choice(sp) && sp->kind != PARAM_ORDINAL ? ENCODED_CHOICE : ENCODED_LEVELS;
+}
+
+static void add_param(struct encoding *e, size_t i)
+{
+    const struct space_param *sp = &e->space->params[i];
+    struct encoded_param *p = &e->params[i];
+    uint64_t levels = param_levels(sp);
+    *p = (struct encoded_param){.kind = kind_of(sp, levels),
+                                .is_conditional = sp->n_conds > 0,
+                                .is_parent = sp->is_parent,
+                                .real = -1,
+                                .category = -1,
+                                .length = -1};
+    p->levels = p->kind == ENCODED_CONSTANT ? 1 : levels;
+    e->is_conditional |= p->is_conditional;
+    if (p->kind == ENCODED_CONTINUOUS || p->kind == ENCODED_LEVELS) {
+        e->n_continuous += p->kind == ENCODED_CONTINUOUS;
+        p->length = (int)e->n_numeric++;
+        p->real = (int)e->n_real;
+        for (int k = 0; k <= p->is_conditional; k++)
+            e->real_length[e->n_real++] = (size_t)p->length;
+    } else if (p->kind == ENCODED_CHOICE) {
+        p->category = (int)e->n_category++;
+    }
+    if (p->kind == ENCODED_LEVELS)
+        set_scale(sp, p);
+}
+
+as_status encoding_create(const struct space *space, struct encoding **ret, struct as_err *err)
+{
+    AS_AUTO(encoding_freep) struct encoding *e = as_calloc(1, sizeof *e);
+    if (!e || !(e->params = as_calloc(space->n, sizeof *e->params)) ||
+        !(e->real_length = as_calloc(2 * space->n, sizeof *e->real_length)))
+        return as_fail(err, AS_E_NOMEM, "out of memory for an encoding");
+    e->space = space;
+    e->n = space->n;
+    for (size_t i = 0; i < e->n; i++)
+        add_param(e, i);
+    for (size_t i = 0; i < e->n; i++)
+        if (e->params[i].category >= 0)
+            e->params[i].length = (int)e->n_numeric + e->params[i].category;
+    e->n_lengths = e->n_numeric + e->n_category;
+    *ret = as_steal(e);
+    return AS_OK;
+}
+
+/* ---- places and levels ---- */
+
+static double clamp(double v, double high)
+{
+    if (!(v > 0)) /* NaN too */
+        return 0;
+    return v > high ? high : v;
+}
+
+static double level_place(const struct encoded_param *p, double k)
+{
+    if (p->is_log)
+        return log1p(k * p->ratio) / p->span;
+    return k / (double)(p->levels - 1);
+}
+
+double encoding_place(const struct encoding *e, size_t i, uint64_t k)
+{
+    const struct encoded_param *p = &e->params[i];
+    if (p->kind == ENCODED_CHOICE)
+        return (double)k;
+    return p->kind == ENCODED_LEVELS ? level_place(p, (double)k) : 0;
+}
+
+uint64_t encoding_level(const struct encoding *e, size_t i, double place)
+{
+    const struct encoded_param *p = &e->params[i];
+    double last = (double)(p->levels - 1);
+    if (p->kind == ENCODED_CHOICE)
+        return (uint64_t)clamp(round(place), last);
+    if (p->kind != ENCODED_LEVELS)
+        return 0;
+    double u = clamp(place, 1);
+    if (!p->is_log)
+        return (uint64_t)clamp(round(u * last), last);
+    /* nearest on the scale, not by value: of the levels around it the one with the nearer place */
+    double k = clamp(floor(expm1(u * p->span) / p->ratio), last), above = clamp(k + 1, last);
+    return (uint64_t)(level_place(p, above) - u <= u - level_place(p, k) ? above : k);
+}
+
+/* The real at a place, before rounding. param_decode's, but for the last bits: pow errs by less
+ * than exp and log do, and 1e-4 (1 / 1e-4)^0.75 is 0.1. */
+static double continuous_at(const struct space_param *sp, double place)
+{
+    double u = clamp(place, 1);
+    if (u <= 0 || u >= 1 || sp->scale != SCALE_LOG || !isfinite(sp->real.max / sp->real.min))
+        return param_decode(sp, u).real;
+    return fmin(sp->real.min * pow(sp->real.max / sp->real.min, u), sp->real.max);
+}
+
+/* 0.010000000000000005 becomes 0.01: what a reader takes for a rounding error is one. A range of
+ * few doubles keeps them all. */
+static double continuous_value(const struct space_param *sp, double place)
+{
+    double v = continuous_at(sp, place), min = sp->real.min, max = sp->real.max;
+    if (v <= min || v >= max)
+        return v;
+    double size = sp->scale == SCALE_LOG ? v : fmax(fabs(min), fabs(max));
+    return fmin(fmax(param_round(v, fmin(ROUNDING * size, 1e-10 * (max - min))), min), max);
+}
+
+static union param_value value_at(const struct encoding *e, size_t i, double place)
+{
+    const struct space_param *sp = &e->space->params[i];
+    if (e->params[i].kind == ENCODED_CONTINUOUS)
+        return (union param_value){.real = continuous_value(sp, place)};
+    if (param_levels(sp) == 0) /* a constant float */
+        return (union param_value){.real = sp->real.min};
+    return param_level(sp, encoding_level(e, i, place));
+}
+
+/* How many places beside the one that the formula gives are tried on either side. */
+#define NEAR_PLACES 8
+
+/* The place of v, such that continuous_value gives v back where any place does: the formula's
+ * rounding is corrected by Newton steps, then what is left by looking at the places beside it. */
+static double continuous_place(const struct space_param *sp, double v)
+{
+    double u = param_encode(sp, (union param_value){.real = v});
+    double slope = sp->real.max - sp->real.min;
+    if (!(u > 0 && u < 1))
+        return u;
+    if (sp->scale == SCALE_LOG)
+        slope = v * (log(sp->real.max) - log(sp->real.min));
+    for (int k = 0; k < 4; k++) {
+        double off = v - continuous_at(sp, u);
+        if (off == 0)
+            return u;
+        u = clamp(u + off / slope, 1);
+    }
+    bool is_short = param_round(v, HUGE_VAL) == v; /* then rounding may have made it */
+    double below = u, above = u;
+    for (int k = 0; k < NEAR_PLACES; k++) {
+        if ((is_short ? continuous_value(sp, below) : continuous_at(sp, below)) == v)
+            return below;
+        if ((is_short ? continuous_value(sp, above) : continuous_at(sp, above)) == v)
+            return above;
+        below = clamp(nextafter(below, -1), 1);
+        above = clamp(nextafter(above, 2), 1);
+    }
+    return u;
+}
+
+static double middle(const struct encoding *e, size_t i)
+{
+    switch (e->params[i].kind) {
+    case ENCODED_CONTINUOUS:
+        return 0.5;
+    case ENCODED_LEVELS:
+        return encoding_place(e, i, encoding_level(e, i, 0.5));
+    default:
+        return 0;
+    }
+}
+
+/* ---- configurations ---- */
+
+void encoding_from_config(const struct encoding *e, const struct config *c, double *point)
+{
+    for (size_t i = 0; i < e->n; i++) {
+        const struct space_param *sp = &e->space->params[i];
+        union param_value v = c->entries[i].value;
+        if (!c->entries[i].active || e->params[i].kind == ENCODED_CONSTANT)
+            point[i] = middle(e, i);
+        else if (e->params[i].kind == ENCODED_CONTINUOUS)
+            point[i] = continuous_place(sp, v.real);
+        else
+            point[i] = encoding_place(e, i, param_level_of(sp, v));
+    }
+}
+
+void encoding_to_config(const struct encoding *e, const double *point, struct config *c)
+{
+    for (size_t i = 0; i < e->n; i++)
+        c->entries[i].value = value_at(e, i, point[i]);
+    config_settle(e->space, c);
+}
+
+void encoding_from_unit(const struct encoding *e, const double *u, double *point)
+{
+    for (size_t i = 0; i < e->n; i++) {
+        const struct space_param *sp = &e->space->params[i];
+        if (e->params[i].kind == ENCODED_CONTINUOUS)
+            point[i] = clamp(u[i], 1);
+        else if (e->params[i].kind == ENCODED_CONSTANT)
+            point[i] = 0;
+        else
+            point[i] = encoding_place(e, i, param_level_of(sp, param_decode(sp, clamp(u[i], 1))));
+    }
+}
+
+void encoding_snap(const struct encoding *e, double *point)
+{
+    for (size_t i = 0; i < e->n; i++)
+        point[i] = e->params[i].kind == ENCODED_CONTINUOUS
+                       ? clamp(point[i], 1)
+                       : encoding_place(e, i, encoding_level(e, i, point[i]));
+}
+
+static bool wants(const struct encoding *e, const double *point, const bool *active, size_t i)
+{
+    const struct space_param *sp = &e->space->params[i];
+    for (size_t k = 0; k < sp->n_conds; k++) {
+        size_t parent = sp->conds[k].parent;
+        if (!active[parent] || !cond_holds(&e->space->params[parent], &sp->conds[k],
+                                           value_at(e, parent, point[parent])))
+            return false;
+    }
+    return true;
+}
+
+void encoding_active(const struct encoding *e, const double *point, bool *active)
+{
+    if (!e->is_conditional) {
+        memset(active, true, e->n * sizeof *active);
+        return;
+    }
+    for (size_t k = 0; k < e->n; k++)
+        active[e->space->order[k]] = wants(e, point, active, e->space->order[k]);
+}
+
+bool encoding_same(const struct encoding *e, const double *a, const double *b, double tolerance)
+{
+    bool in_a[SPACE_MAX_PARAMS], in_b[SPACE_MAX_PARAMS];
+    encoding_active(e, a, in_a);
+    encoding_active(e, b, in_b);
+    for (size_t i = 0; i < e->n; i++) {
+        if (in_a[i] != in_b[i])
+            return false;
+        if (!in_a[i])
+            continue;
+        if (e->params[i].kind == ENCODED_CONTINUOUS
+                ? !(fabs(clamp(a[i], 1) - clamp(b[i], 1)) <= tolerance)
+                : encoding_level(e, i, a[i]) != encoding_level(e, i, b[i]))
+            return false;
+    }
+    return true;
+}
+
+bool encoding_allows(const struct encoding *e, const double *point, struct config *scratch)
+{
+    if (!space_is_constrained(e->space))
+        return true;
+    encoding_to_config(e, point, scratch);
+    return space_allows(e->space, scratch);
+}
+
+/* ---- neighbours ---- */
+
+size_t encoding_neighbours(const struct encoding *e, size_t i, double place, double *ret,
+                           size_t cap)
+{
+    const struct encoded_param *p = &e->params[i];
+    if (p->kind != ENCODED_LEVELS && p->kind != ENCODED_CHOICE)
+        return 0;
+    uint64_t k = encoding_level(e, i, place);
+    size_t n = 0;
+    if (p->levels - 1 <= cap || p->kind == ENCODED_CHOICE) {
+        for (uint64_t step = 1; step < p->levels && n < cap; step++)
+            ret[n++] = encoding_place(e, i, (k + step) % p->levels);
+        return n;
+    }
+    for (uint64_t step = 1; step < p->levels && n < cap; step *= 2) {
+        if (k >= step)
+            ret[n++] = encoding_place(e, i, k - step);
+        if (p->levels - 1 - k >= step && n < cap)
+            ret[n++] = encoding_place(e, i, k + step);
+    }
+    return n;
+}
+
+/* ---- features ---- */
+
+void encoding_features(const struct encoding *e, const double *point, double *x, int32_t *z)
+{
+    bool active[SPACE_MAX_PARAMS];
+    encoding_active(e, point, active);
+    for (size_t i = 0; i < e->n; i++) {
+        const struct encoded_param *p = &e->params[i];
+        if (p->category >= 0) {
+            z[p->category] = active[i] ? (int32_t)encoding_level(e, i, point[i]) : -1;
+        } else if (p->real >= 0 && p->is_conditional) {
+            double angle = HALF_PI * clamp(point[i], 1);
+            x[p->real] = active[i] ? sin(angle) : 0;
+            x[p->real + 1] = active[i] ? cos(angle) : 0;
+        } else if (p->real >= 0) {
+            x[p->real] = clamp(point[i], 1);
+        }
+    }
+}
+
+void encoding_pull_gradient(const struct encoding *e, const double *point, const double *dx,
+                            double *du)
+{
+    bool active[SPACE_MAX_PARAMS];
+    encoding_active(e, point, active);
+    for (size_t i = 0; i < e->n; i++) {
+        const struct encoded_param *p = &e->params[i];
+        du[i] = 0;
+        if (p->real < 0 || !active[i])
+            continue;
+        du[i] = dx[p->real];
+        if (p->is_conditional) {
+            double angle = HALF_PI * clamp(point[i], 1);
+            du[i] = HALF_PI * (cos(angle) * dx[p->real] - sin(angle) * dx[p->real + 1]);
+        }
+    }
+}

@@ -1,0 +1,179 @@
+/* What an expression means. Nodes stand after their operands and types are settled, so that there
+ * is nothing left to refuse; the depth of the recursion is at most the number of nodes. */
+#include "search/space/expr.h"
+
+#include <math.h>
+
+#include "search/space/expr_priv.h"
+
+void expr_free(struct expr *e)
+{
+    if (!e)
+        return;
+    free(e->text);
+    free(e->nodes);
+    free(e->values);
+    free(e->names);
+    free(e);
+}
+
+const char *expr_text(const struct expr *e)
+{
+    return e->text;
+}
+
+bool expr_names(const struct expr *e, size_t param)
+{
+    for (size_t i = 0; i < e->n_names; i++)
+        if (e->names[i].param == param)
+            return true;
+    return false;
+}
+
+/* ---- evaluation ---- */
+
+struct evaluation {
+    const struct expr *e;
+    const struct space *space;
+    const struct config *c;
+    bool bad; /* a part was not finite: what comes out means nothing */
+};
+
+static struct value eval(struct evaluation *x, size_t node);
+
+static struct value eval_param(const struct evaluation *x, const struct node *n)
+{
+    const struct space_param *p = &x->space->params[n->a];
+    union param_value v = x->c->entries[n->a].value;
+    if (p->kind == PARAM_FLOAT)
+        return (struct value){NUMBER, v.real};
+    if (p->kind == PARAM_INT)
+        return (struct value){NUMBER, (double)v.integer};
+    return x->e->values[n->b + v.choice];
+}
+
+/* As Python has it: a - b floor(a / b). */
+static double modulo(double a, double b)
+{
+    double r = fmod(a, b);
+    return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+}
+
+static double compute(expr_op op, double a, double b)
+{
+    switch (op) {
+    case OP_ADD:
+        return a + b;
+    case OP_SUB:
+        return a - b;
+    case OP_MUL:
+        return a * b;
+    case OP_DIV:
+        return a / b;
+    case OP_MOD:
+        return modulo(a, b);
+    case OP_POW:
+        return pow(a, b);
+    case OP_MIN:
+        return fmin(a, b);
+    case OP_MAX:
+        return fmax(a, b);
+    case OP_NEG:
+        return -a;
+    case OP_ABS:
+        return fabs(a);
+    case OP_LOG:
+        return log(a);
+    case OP_LOG2:
+        return log2(a);
+    case OP_EXP:
+        return exp(a);
+    case OP_SQRT:
+        return sqrt(a);
+    case OP_FLOOR:
+        return floor(a);
+    case OP_CEIL:
+        return ceil(a);
+    default:
+        return NAN;
+    }
+}
+
+static bool compare(expr_op op, double a, double b)
+{
+    switch (op) {
+    case OP_LT:
+        return a < b;
+    case OP_LE:
+        return a <= b;
+    case OP_GT:
+        return a > b;
+    default:
+        return a >= b;
+    }
+}
+
+static bool same(struct value a, struct value b)
+{
+    return a.type == b.type && a.v == b.v;
+}
+
+static bool eval_in(struct evaluation *x, const struct node *n)
+{
+    struct value v = eval(x, n->a);
+    for (size_t i = 0; i < n->n; i++)
+        if (same(v, x->e->values[n->b + i]))
+            return true;
+    return false;
+}
+
+static bool eval_truth(struct evaluation *x, const struct node *n)
+{
+    struct value a;
+    switch (n->op) {
+    case OP_IN:
+        return eval_in(x, n);
+    case OP_NOT:
+        return eval(x, n->a).v == 0;
+    case OP_AND:
+        return eval(x, n->a).v != 0 && !x->bad && eval(x, n->b).v != 0;
+    case OP_OR:
+        return eval(x, n->a).v != 0 || x->bad || eval(x, n->b).v != 0;
+    case OP_EQ:
+        a = eval(x, n->a);
+        return same(a, eval(x, n->b));
+    case OP_NE:
+        a = eval(x, n->a);
+        return !same(a, eval(x, n->b));
+    default:
+        a = eval(x, n->a);
+        return compare(n->op, a.v, eval(x, n->b).v);
+    }
+}
+
+static struct value eval(struct evaluation *x, size_t node)
+{
+    const struct node *n = &x->e->nodes[node];
+    if (n->op == OP_CONST)
+        return (struct value){n->type, n->v};
+    if (n->op == OP_PARAM)
+        return eval_param(x, n);
+    if (n->type == BOOLEAN)
+        return (struct value){BOOLEAN, eval_truth(x, n)};
+    double a = eval(x, n->a).v, b = 0;
+    if (n->op <= OP_POW || n->op == OP_MIN || n->op == OP_MAX)
+        b = eval(x, n->b).v;
+    double v = compute(n->op, a, b);
+    x->bad |= !isfinite(v);
+    return (struct value){NUMBER, v};
+}
+
+bool expr_holds(const struct expr *e, const struct space *s, const struct config *c)
+{
+    for (size_t i = 0; i < e->n_names; i++)
+        if (!c->entries[e->names[i].param].active)
+            return true;
+    struct evaluation x = {.e = e, .space = s, .c = c};
+    bool holds = eval(&x, e->n_nodes - 1).v != 0;
+    return holds && !x.bad;
+}

@@ -1,0 +1,603 @@
+/* Domains and their maps. Levels of an int are exact in int64; the unit interval is double, so a
+ * discrete parameter is exact through it up to PARAM_EXACT_LEVELS. */
+#include "search/space/param.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "search/space/cond.h"
+
+/* Up to here every whole number is a double, so a real that is whole may stand for an int. */
+#define DOUBLE_EXACT 9007199254740992.0
+
+static const char *const kind_words[] = {"float", "int",      "categorical", "ordinal",
+                                         "bool",  "constant", NULL};
+static const char *const scale_words[] = {"linear", "log", NULL};
+
+bool param_is_choice(const struct space_param *p)
+{
+    return p->kind != PARAM_FLOAT && p->kind != PARAM_INT;
+}
+
+bool param_name_valid(const char *name)
+{
+    size_t n = strlen(name);
+    if (n == 0 || n > 63 || !(isalpha((unsigned char)name[0]) || name[0] == '_'))
+        return false;
+    return strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-") == n;
+}
+
+void param_done(struct space_param *p)
+{
+    free(p->name);
+    json_decref(p->values);
+    for (size_t i = 0; i < p->n_conds; i++)
+        cond_done(&p->conds[i]);
+    free(p->conds);
+    *p = (struct space_param){0};
+}
+
+/* ---- levels ---- */
+
+double param_round(double v, double tolerance)
+{
+    char buf[32];
+    (void)snprintf(buf, sizeof buf, "%.15g", v);
+    double rounded = strtod(buf, NULL);
+    return fabs(rounded - v) <= tolerance ? rounded : v;
+}
+
+static double float_level(const struct space_param *p, uint64_t k)
+{
+    /* 0.30000000000000004 becomes 0.3; a step that needs more than 15 digits keeps them */
+    double v = param_round(p->real.min + (double)k * p->real.step, 1e-6 * p->real.step);
+    /* within rounding of max, max is what was meant */
+    if (v > p->real.max || fabs(v - p->real.max) <= 1e-9 * p->real.step)
+        return p->real.max;
+    return k == 0 ? p->real.min : v;
+}
+
+uint64_t param_levels(const struct space_param *p)
+{
+    switch (p->kind) {
+    case PARAM_FLOAT:
+        if (p->real.step <= 0)
+            return 0;
+        return (uint64_t)floor((p->real.max - p->real.min) / p->real.step + 1e-9) + 1;
+    case PARAM_INT:
+        return (uint64_t)(p->integer.max - p->integer.min) / p->integer.step + 1;
+    default:
+        return p->n_values;
+    }
+}
+
+union param_value param_level(const struct space_param *p, uint64_t k)
+{
+    switch (p->kind) {
+    case PARAM_FLOAT:
+        return (union param_value){.real = float_level(p, k)};
+    case PARAM_INT:
+        return (union param_value){.integer = p->integer.min + (int64_t)(k * p->integer.step)};
+    default:
+        return (union param_value){.choice = (size_t)k};
+    }
+}
+
+uint64_t param_level_of(const struct space_param *p, union param_value v)
+{
+    switch (p->kind) {
+    case PARAM_FLOAT: {
+        double k = round((v.real - p->real.min) / p->real.step);
+        double last = (double)(param_levels(p) - 1);
+        return (uint64_t)fmin(fmax(k, 0), last);
+    }
+    case PARAM_INT:
+        return (uint64_t)(v.integer - p->integer.min) / p->integer.step;
+    default:
+        return v.choice;
+    }
+}
+
+int param_compare(const struct space_param *p, union param_value a, union param_value b)
+{
+    switch (p->kind) {
+    case PARAM_FLOAT:
+        return (a.real > b.real) - (a.real < b.real);
+    case PARAM_INT:
+        return (a.integer > b.integer) - (a.integer < b.integer);
+    default:
+        return (a.choice > b.choice) - (a.choice < b.choice);
+    }
+}
+
+bool param_contains(const struct space_param *p, union param_value v)
+{
+    switch (p->kind) {
+    case PARAM_FLOAT:
+        if (!(v.real >= p->real.min && v.real <= p->real.max))
+            return false;
+        return p->real.step <= 0 || float_level(p, param_level_of(p, v)) == v.real;
+    case PARAM_INT:
+        return v.integer >= p->integer.min && v.integer <= p->integer.max &&
+               (uint64_t)(v.integer - p->integer.min) % p->integer.step == 0;
+    default:
+        return v.choice < p->n_values;
+    }
+}
+
+/* ---- the unit interval ---- */
+
+/* Log scale of levels x_k = min + k step: level k owns [x_k - step/2, x_k + step/2), the first one
+ * not less than half of min. Everything is kept relative to that lowest edge, so that large levels
+ * of a narrow range stay exact. */
+struct log_levels {
+    double low;    /* the lowest edge */
+    double offset; /* (min - step/2) - low, at most 0 */
+    double step;
+    double span; /* ln(highest edge / low) */
+};
+
+static struct log_levels log_levels_of(const struct space_param *p)
+{
+    bool is_int = p->kind == PARAM_INT;
+    double min = is_int ? (double)p->integer.min : p->real.min;
+    double step = is_int ? (double)p->integer.step : p->real.step;
+    struct log_levels l = {.low = fmax(min - step / 2, min / 2), .step = step};
+    l.low = fmax(l.low, 1e-9 * step); /* a min of next to nothing: keeps the ratios finite */
+    l.offset = (min - step / 2) - l.low;
+    l.span = log1p((l.offset + (double)param_levels(p) * step) / l.low);
+    return l;
+}
+
+static uint64_t clamp_level(const struct space_param *p, double k)
+{
+    uint64_t last = param_levels(p) - 1;
+    if (!(k > 0))
+        return 0;
+    return k >= (double)last ? last : (uint64_t)k;
+}
+
+static bool is_log(const struct space_param *p)
+{
+    return !param_is_choice(p) && p->scale == SCALE_LOG;
+}
+
+/* ln(max / min), also when the quotient overflows. */
+static double log_range(double min, double max)
+{
+    return isfinite(max / min) ? log(max / min) : log(max) - log(min);
+}
+
+double param_spread(const struct space_param *p, double t)
+{
+    double min = p->kind == PARAM_INT ? (double)p->integer.min : p->real.min;
+    double max = p->kind == PARAM_INT ? (double)p->integer.max : p->real.max;
+    double v = min + t * (max - min);
+    if (is_log(p))
+        v = isfinite(max / min) ? min * exp(t * log_range(min, max))
+                                : exp(log(min) + t * log_range(min, max));
+    return fmin(fmax(v, min), max);
+}
+
+static double decode_continuous(const struct space_param *p, double u)
+{
+    if (u <= 0)
+        return p->real.min;
+    return u >= 1 ? p->real.max : param_spread(p, u);
+}
+
+static double encode_continuous(const struct space_param *p, double v)
+{
+    double min = p->real.min, max = p->real.max;
+    if (!(max > min) || v <= min)
+        return 0;
+    if (v >= max)
+        return 1;
+    return is_log(p) ? log_range(min, v) / log_range(min, max) : (v - min) / (max - min);
+}
+
+union param_value param_decode(const struct space_param *p, double u)
+{
+    uint64_t n = param_levels(p);
+    if (n == 0)
+        return (union param_value){.real = decode_continuous(p, u)};
+    if (!is_log(p))
+        return param_level(p, clamp_level(p, floor(u * (double)n)));
+    struct log_levels l = log_levels_of(p);
+    double above = l.low * expm1(u * l.span);
+    return param_level(p, clamp_level(p, floor((above - l.offset) / l.step)));
+}
+
+double param_encode(const struct space_param *p, union param_value v)
+{
+    uint64_t n = param_levels(p);
+    if (n == 0)
+        return encode_continuous(p, v.real);
+    double k = (double)param_level_of(p, v);
+    if (!is_log(p))
+        return (k + 0.5) / (double)n;
+    struct log_levels l = log_levels_of(p);
+    return fmin(fmax(log1p((l.offset + (k + 0.5) * l.step) / l.low) / l.span, 0), 1);
+}
+
+/* ---- JSON ---- */
+
+json_t *param_value_to_json(const struct space_param *p, union param_value v)
+{
+    switch (p->kind) {
+    case PARAM_FLOAT:
+        return json_real(v.real);
+    case PARAM_INT:
+        return json_integer(v.integer);
+    default:
+        return json_deep_copy(json_array_get(p->values, v.choice));
+    }
+}
+
+/* A whole number, or a real that is one: people write 1e6 for a million. */
+static bool get_integer(const json_t *j, int64_t *ret)
+{
+    if (json_is_integer(j)) {
+        *ret = json_integer_value(j);
+        return true;
+    }
+    double d = json_is_real(j) ? json_real_value(j) : NAN;
+    if (!(fabs(d) <= DOUBLE_EXACT) || d != floor(d))
+        return false;
+    *ret = (int64_t)d;
+    return true;
+}
+
+static bool same_value(const json_t *a, const json_t *b)
+{
+    if (json_is_number(a) && json_is_number(b)) {
+        int64_t i, k;
+        if (get_integer(a, &i) && get_integer(b, &k))
+            return i == k;
+        return json_number_value(a) == json_number_value(b);
+    }
+    return json_equal(a, b);
+}
+
+static as_status wrong_value(const json_t *found, const char *pointer, const char *expected,
+                             struct as_err *err)
+{
+    AS_AUTO(as_freep)
+    char *text = json_is_object(found) || json_is_array(found) ? NULL : json_format(found);
+    return as_fail_at(err, AS_E_INVAL, pointer, "%s: found %.80s, expected %s", pointer,
+                      text ? text : json_type_name(found), expected);
+}
+
+static as_status float_from_json(const struct space_param *p, const json_t *j, const char *pointer,
+                                 union param_value *ret, struct as_err *err)
+{
+    union param_value v = {.real = json_is_number(j) ? json_number_value(j) : NAN};
+    if (v.real >= p->real.min && v.real <= p->real.max && p->real.step > 0) {
+        double level = float_level(p, param_level_of(p, v));
+        if (fabs(level - v.real) <= 1e-9 * p->real.step)
+            v.real = level; /* 0.1 + 0.2 is meant to be 0.3 */
+    }
+    v.real += 0.0; /* -0.0 becomes 0.0: equal values have equal text */
+    if (!param_contains(p, v)) {
+        char expected[160], min[32], max[32], step[32];
+        int n = snprintf(expected, sizeof expected, "a number from %s to %s",
+                         as_format_double(p->real.min, min, sizeof min),
+                         as_format_double(p->real.max, max, sizeof max));
+        if (p->real.step > 0)
+            (void)snprintf(expected + n, sizeof expected - (size_t)n, " in steps of %s",
+                           as_format_double(p->real.step, step, sizeof step));
+        return wrong_value(j, pointer, expected, err);
+    }
+    *ret = v;
+    return AS_OK;
+}
+
+static as_status int_from_json(const struct space_param *p, const json_t *j, const char *pointer,
+                               union param_value *ret, struct as_err *err)
+{
+    union param_value v = {0};
+    if (!get_integer(j, &v.integer) || !param_contains(p, v)) {
+        char expected[160];
+        int n = snprintf(expected, sizeof expected, "a whole number from %" PRId64 " to %" PRId64,
+                         p->integer.min, p->integer.max);
+        if (p->integer.step > 1)
+            (void)snprintf(expected + n, sizeof expected - (size_t)n, " in steps of %" PRIu64,
+                           p->integer.step);
+        return wrong_value(j, pointer, expected, err);
+    }
+    *ret = v;
+    return AS_OK;
+}
+
+as_status param_value_from_json(const struct space_param *p, const json_t *j, const char *pointer,
+                                union param_value *ret, struct as_err *err)
+{
+    if (p->kind == PARAM_FLOAT)
+        return float_from_json(p, j, pointer, ret, err);
+    if (p->kind == PARAM_INT)
+        return int_from_json(p, j, pointer, ret, err);
+    for (size_t i = 0; i < p->n_values; i++) {
+        if (same_value(j, json_array_get(p->values, i))) {
+            *ret = (union param_value){.choice = i};
+            return AS_OK;
+        }
+    }
+    AS_AUTO(as_freep) char *list = json_format(p->values);
+    char expected[200];
+    (void)snprintf(expected, sizeof expected, "one of %.180s", list ? list : "its values");
+    return wrong_value(j, pointer, expected, err);
+}
+
+/* ---- parsing ---- */
+
+/* as_fail_at for the field `name` below f, whose pointer starts the message too. */
+static as_status refuse(const struct json_fields *f, const char *name, struct as_err *err,
+                        as_status code, const char *what)
+{
+    char at[AS_ERR_POINTER_MAX];
+    json_pointer_child(f->pointer, name, at);
+    return as_fail_at(err, code, at, "%s: %s", at, what);
+}
+
+static as_status take_integer(struct json_fields *f, const char *name, json_need need, int64_t *ret,
+                              struct as_err *err)
+{
+    json_t *j = NULL;
+    as_status st = json_fields_any(f, name, need, &j, err);
+    if (st < 0 || !j)
+        return st;
+    if (!get_integer(j, ret)) {
+        char at[AS_ERR_POINTER_MAX];
+        json_pointer_child(f->pointer, name, at);
+        return wrong_value(j, at, "a whole number", err);
+    }
+    return AS_OK;
+}
+
+static as_status parse_scale_points(struct json_fields *f, struct space_param *p,
+                                    struct as_err *err)
+{
+    int scale = SCALE_LINEAR;
+    as_status st = json_fields_word(f, "scale", JSON_OPTIONAL, scale_words, &scale, err);
+    if (st < 0)
+        return st;
+    p->scale = (param_scale)scale;
+    st = json_fields_i64(f, "points", JSON_OPTIONAL, 2, PARAM_MAX_POINTS, &p->points, err);
+    if (st < 0)
+        return st;
+    if (p->points && json_object_get(f->obj, "step") &&
+        !json_is_null(json_object_get(f->obj, "step")))
+        return refuse(f, "points", err, AS_E_INVAL, "give either step or points, not both");
+    return AS_OK;
+}
+
+static as_status refuse_order(const struct json_fields *f, const char *min, const char *max,
+                              struct as_err *err)
+{
+    char what[120];
+    (void)snprintf(what, sizeof what, "min (%s) is above max (%s)", min, max);
+    return refuse(f, "min", err, AS_E_INVAL, what);
+}
+
+static as_status check_float_step(const struct json_fields *f, const struct space_param *p,
+                                  struct as_err *err)
+{
+    double min = p->real.min, max = p->real.max, step = p->real.step;
+    char what[160], buf[32], range[32];
+    const char *text = as_format_double(step, buf, sizeof buf);
+    if (!(step > 0)) {
+        (void)snprintf(what, sizeof what, "found %s, expected a number above 0", text);
+        return refuse(f, "step", err, AS_E_INVAL, what);
+    }
+    if (step > max - min) {
+        (void)snprintf(what, sizeof what, "%s is larger than the range from min to max (%s)", text,
+                       as_format_double(max - min, range, sizeof range));
+        return refuse(f, "step", err, AS_E_INVAL, what);
+    }
+    double largest = fmax(fabs(min), fabs(max));
+    double ulp = nextafter(largest, INFINITY) - largest;
+    if (step < 4 * ulp || (max - min) / step > (double)PARAM_EXACT_LEVELS) {
+        (void)snprintf(what, sizeof what, "%s is too fine: leave it out for a continuous range",
+                       text);
+        return refuse(f, "step", err, AS_E_INVAL, what);
+    }
+    return AS_OK;
+}
+
+static as_status parse_float(struct json_fields *f, struct space_param *p, struct as_err *err)
+{
+    const double any = 1e300; /* a range of doubles whose width is one too */
+    as_status st = json_fields_double(f, "min", JSON_REQUIRED, -any, any, &p->real.min, err);
+    if (st == AS_OK)
+        st = json_fields_double(f, "max", JSON_REQUIRED, -any, any, &p->real.max, err);
+    if (st == AS_OK)
+        st = parse_scale_points(f, p, err);
+    if (st < 0)
+        return st;
+    if (p->real.min > p->real.max) {
+        char min[32], max[32];
+        return refuse_order(f, as_format_double(p->real.min, min, sizeof min),
+                            as_format_double(p->real.max, max, sizeof max), err);
+    }
+    if (p->scale == SCALE_LOG && p->real.min <= 0)
+        return refuse(f, "min", err, AS_E_INVAL, "a log scale needs min above 0");
+    /* min + 0.0 turns -0.0 into 0.0, so that equal values have equal bits */
+    p->real.min += 0.0;
+    p->real.max += 0.0;
+    p->real.step = NAN;
+    st = json_fields_double(f, "step", JSON_OPTIONAL, -any, any, &p->real.step, err);
+    if (st < 0)
+        return st;
+    if (isnan(p->real.step)) {
+        p->real.step = 0;
+        return AS_OK;
+    }
+    return check_float_step(f, p, err);
+}
+
+static as_status parse_int(struct json_fields *f, struct space_param *p, struct as_err *err)
+{
+    as_status st = take_integer(f, "min", JSON_REQUIRED, &p->integer.min, err);
+    if (st == AS_OK)
+        st = take_integer(f, "max", JSON_REQUIRED, &p->integer.max, err);
+    if (st == AS_OK)
+        st = parse_scale_points(f, p, err);
+    if (st < 0)
+        return st;
+    int64_t min = p->integer.min, max = p->integer.max, range, step = 1;
+    if (min > max) {
+        char a[24], b[24];
+        (void)snprintf(a, sizeof a, "%" PRId64, min);
+        (void)snprintf(b, sizeof b, "%" PRId64, max);
+        return refuse_order(f, a, b, err);
+    }
+    if (__builtin_sub_overflow(max, min, &range))
+        return refuse(f, "max", err, AS_E_INVAL, "the range from min to max is wider than 2^63");
+    if (p->scale == SCALE_LOG && min <= 0)
+        return refuse(f, "min", err, AS_E_INVAL, "a log scale needs min above 0");
+    st = take_integer(f, "step", JSON_OPTIONAL, &step, err);
+    if (st < 0)
+        return st;
+    if (step < 1)
+        return refuse(f, "step", err, AS_E_INVAL, "expected a whole number above 0");
+    if (step > range && step > 1)
+        return refuse(f, "step", err, AS_E_INVAL, "it is larger than the range from min to max");
+    p->integer.step = (uint64_t)step;
+    return AS_OK;
+}
+
+/* Append one value, which must be a scalar that is not in the list yet. */
+static as_status add_choice(struct space_param *p, json_t *j, const char *pointer,
+                            struct as_err *err)
+{
+    bool is_ordinal = p->kind == PARAM_ORDINAL;
+    if (!json_is_string(j) && !json_is_number(j) && (is_ordinal || !json_is_boolean(j)))
+        return wrong_value(j, pointer,
+                           is_ordinal ? "a string or a number" : "a string, a number or a boolean",
+                           err);
+    for (size_t i = 0; i < p->n_values; i++) {
+        if (same_value(json_array_get(p->values, i), j)) {
+            AS_AUTO(as_freep) char *text = json_format(j);
+            return as_fail_at(err, AS_E_INVAL, pointer, "%s: the value %.80s is there twice",
+                              pointer, text ? text : "");
+        }
+    }
+    /* a copy, so that the space does not hang on the caller's tree */
+    if (json_array_append_new(p->values, json_deep_copy(j)) < 0)
+        return as_fail(err, AS_E_NOMEM, "out of memory for a parameter's values");
+    p->n_values++;
+    return AS_OK;
+}
+
+static as_status parse_values(struct json_fields *f, struct space_param *p, struct as_err *err)
+{
+    json_t *list = NULL;
+    as_status st = json_fields_array(f, "values", JSON_REQUIRED, &list, err);
+    if (st < 0)
+        return st;
+    char at[AS_ERR_POINTER_MAX], item[AS_ERR_POINTER_MAX];
+    json_pointer_child(f->pointer, "values", at);
+    if (json_array_size(list) == 0)
+        return as_fail_at(err, AS_E_INVAL, at, "%s: the list is empty, expected at least one value",
+                          at);
+    if (json_array_size(list) > PARAM_MAX_VALUES)
+        return as_fail_at(err, AS_E_TOO_LARGE, at, "%s: %zu values, at most %d are allowed", at,
+                          json_array_size(list), PARAM_MAX_VALUES);
+    for (size_t i = 0; i < json_array_size(list) && st == AS_OK; i++) {
+        json_pointer_index(at, i, item);
+        st = add_choice(p, json_array_get(list, i), item, err);
+    }
+    return st;
+}
+
+static as_status parse_choices(struct json_fields *f, struct space_param *p, struct as_err *err)
+{
+    p->values = json_array();
+    if (!p->values)
+        return as_fail(err, AS_E_NOMEM, "out of memory for a parameter's values");
+    if (p->kind == PARAM_CATEGORICAL || p->kind == PARAM_ORDINAL)
+        return parse_values(f, p, err);
+    if (p->kind == PARAM_BOOL) {
+        as_status st = add_choice(p, json_false(), f->pointer, err);
+        return st < 0 ? st : add_choice(p, json_true(), f->pointer, err);
+    }
+    json_t *value = NULL;
+    as_status st = json_fields_any(f, "value", JSON_REQUIRED, &value, err);
+    if (st < 0)
+        return st;
+    char at[AS_ERR_POINTER_MAX];
+    json_pointer_child(f->pointer, "value", at);
+    return add_choice(p, value, at, err);
+}
+
+static as_status parse_domain(struct json_fields *f, struct space_param *p, struct as_err *err)
+{
+    switch (p->kind) {
+    case PARAM_FLOAT:
+        return parse_float(f, p, err);
+    case PARAM_INT:
+        return parse_int(f, p, err);
+    default:
+        return parse_choices(f, p, err);
+    }
+}
+
+as_status param_parse(const char *name, const json_t *j, const char *pointer,
+                      struct space_param *ret, const json_t **ret_when, struct as_err *err)
+{
+    AS_AUTO(param_done) struct space_param p = {0};
+    struct json_fields f;
+    json_t *when = NULL;
+    int kind = 0;
+    as_status st = json_fields_init(&f, j, pointer, err);
+    if (st == AS_OK)
+        st = json_fields_word(&f, "type", JSON_REQUIRED, kind_words, &kind, err);
+    if (st == AS_OK)
+        st = json_fields_any(&f, "when", JSON_OPTIONAL, &when, err);
+    if (st < 0)
+        return st;
+    p.kind = (param_kind)kind;
+    p.name = as_strdup(name);
+    if (!p.name)
+        return as_fail(err, AS_E_NOMEM, "out of memory for a parameter");
+    st = parse_domain(&f, &p, err);
+    if (st == AS_OK)
+        st = json_fields_end(&f, err);
+    if (st < 0)
+        return st;
+    *ret = p;
+    p = (struct space_param){0};
+    *ret_when = when;
+    return AS_OK;
+}
+
+json_t *param_to_json(const struct space_param *p)
+{
+    JSON_AUTO j = json_object();
+    int bad = json_object_set_new(j, "type", json_string(kind_words[p->kind]));
+    if (p->kind == PARAM_FLOAT) {
+        bad |= json_object_set_new(j, "min", json_real(p->real.min));
+        bad |= json_object_set_new(j, "max", json_real(p->real.max));
+        if (p->real.step > 0)
+            bad |= json_object_set_new(j, "step", json_real(p->real.step));
+    } else if (p->kind == PARAM_INT) {
+        bad |= json_object_set_new(j, "min", json_integer(p->integer.min));
+        bad |= json_object_set_new(j, "max", json_integer(p->integer.max));
+        if (!p->points)
+            bad |= json_object_set_new(j, "step", json_integer((json_int_t)p->integer.step));
+    } else if (p->kind == PARAM_CATEGORICAL || p->kind == PARAM_ORDINAL) {
+        bad |= json_object_set_new(j, "values", json_deep_copy(p->values));
+    } else if (p->kind == PARAM_CONSTANT) {
+        bad |= json_object_set_new(j, "value", json_deep_copy(json_array_get(p->values, 0)));
+    }
+    if (!param_is_choice(p)) {
+        bad |= json_object_set_new(j, "scale", json_string(scale_words[p->scale]));
+        if (p->points)
+            bad |= json_object_set_new(j, "points", json_integer(p->points));
+    }
+    return bad ? NULL : as_steal(j);
+}

@@ -1,0 +1,116 @@
+/* The space that a sweep searches: its parameters, their domains, when each one is active, and
+ * which combinations are allowed.
+ *
+ * Parsed from the `parameters` object of a sweep document; the order of the document is kept.
+ *   float        {type: float, min, max, scale: linear|log, step, points}
+ *   int          {type: int, min, max, scale: linear|log, step, points}
+ *   categorical  {type: categorical, values: [strings, numbers, booleans]}
+ *   ordinal      {type: ordinal, values: [strings, numbers]}   in their order
+ *   bool         {type: bool}                 the same as categorical [false, true]
+ *   constant     {type: constant, value}      the same as categorical with one value
+ * Each may carry `when: {other: value}`, `{other: [v1, v2]}` or `{other: {min: a, max: b}}` (either
+ * end may be absent): it is active only while every parameter named is itself active and has one of
+ * the values. Chains are allowed, loops are not. Ranges speak of floats, ints and ordinals (whose
+ * ends are two of their values), values of everything but floats.
+ *
+ * A `step` grid is anchored at min and holds max only when max lies on it. `points` is the number
+ * of grid cells of a parameter without a step (evenly spaced from min to max on its scale); methods
+ * other than grid do not look at it.
+ *
+ * Which combinations are allowed is said twice in a document: `parameter_constraints`, expressions
+ * that must be true (expr.h), and `forbidden`, combinations of values that must not come together.
+ *
+ * A space never changes once it is parsed, so distinct threads may read one. */
+#ifndef ASSAY_SEARCH_SPACE_H
+#define ASSAY_SEARCH_SPACE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/mem.h"
+#include "base/status.h"
+#include "search/space/cond.h"
+#include "search/space/param.h"
+
+#define SPACE_MAX_PARAMS 256
+#define SPACE_MAX_CONDS 16 /* of one `when`, of one forbidden combination */
+#define SPACE_MAX_CONSTRAINTS 64
+#define SPACE_MAX_FORBIDDEN 1000
+
+struct expr;
+struct config;
+
+/* A combination that must not be tried: every parameter named is active and meets its condition. */
+struct space_forbidden {
+    struct cond *conds; /* owned */
+    size_t n_conds;     /* at least 1 */
+};
+
+struct space {
+    struct space_param *params; /* in the document's order */
+    size_t n;
+    size_t *order; /* the n indices, each parent before its children */
+    struct expr **constraints;
+    size_t n_constraints;
+    struct space_forbidden *forbidden;
+    size_t n_forbidden;
+};
+
+/* Parse and check a `parameters` object. `pointer` is where it stands in the document
+ * ("/parameters"): errors name the field below it.
+ * AS_E_INVAL: an unknown field or type, min > max, a log scale with min <= 0, a step that is not
+ * above 0 or is larger than the range, empty or repeated values, a `when` that names nothing,
+ * itself, a loop, values of a float, or a value or range that the other can never take, conditions
+ * that exclude each other, a name that is not [A-Za-z_][A-Za-z0-9_.-]{0,62}, no parameter at all.
+ * AS_E_TOO_LARGE: past SPACE_MAX_* or PARAM_MAX_*. AS_E_NOMEM. `ret` is owned by the caller. */
+AS_MUST_CHECK as_status space_parse(const json_t *parameters, const char *pointer,
+                                    struct space **ret, struct as_err *err);
+void space_free(struct space *s);
+AS_DEFINE_FREEP(struct space, space_free)
+
+/* The parameter's index, or -1. */
+int space_find(const struct space *s, const char *name);
+
+/* Read the document's `parameter_constraints` and `forbidden`, lists that stand at `pointer`, into
+ * a space that was just parsed and is not shared yet. NULL: the field is absent. Once each.
+ * AS_E_INVAL: an expression that is wrong (expr.h), a combination that is empty or names a
+ * parameter or value that is not there. AS_E_TOO_LARGE: past SPACE_MAX_*. AS_E_NOMEM. */
+AS_MUST_CHECK as_status space_parse_constraints(struct space *s, const json_t *list,
+                                                const char *pointer, struct as_err *err);
+AS_MUST_CHECK as_status space_parse_forbidden(struct space *s, const json_t *list,
+                                              const char *pointer, struct as_err *err);
+
+/* Are there constraints or forbidden combinations at all? */
+bool space_is_constrained(const struct space *s);
+
+/* May this settled configuration be tried? A constraint that names a parameter which is not active
+ * is satisfied, one whose value is not finite (a division by zero) is not. Allocates nothing. */
+bool space_allows(const struct space *s, const struct config *c);
+
+/* What it breaks first: k < n_constraints, a constraint; n_constraints + k, a forbidden
+ * combination; -1: nothing. */
+int space_violation(const struct space *s, const struct config *c);
+
+/* Does rule k, numbered as in space_violation, name parameter i? */
+bool space_rule_names(const struct space *s, size_t k, size_t i);
+
+/* AS_E_UNSUPPORTED with the pointer of rule k ("/parameter_constraints/0", "/forbidden/2") and a
+ * message: nothing that is allowed was found, and this rule stood in the way most often. */
+AS_MUST_CHECK as_status space_refuse_rule(const struct space *s, size_t k, const char *what,
+                                          struct as_err *err);
+
+/* Give every ancestor of parameter i a value that makes i active: there always is one. Entries that
+ * are no ancestors are left alone; call config_settle afterwards. */
+void space_activate(const struct space *s, size_t i, struct config *c);
+
+/* The canonical `parameters` object: defaults written out, order kept. Parsing it gives an equal
+ * space. New reference; NULL when memory is out. */
+json_t *space_to_json(const struct space *s);
+
+/* The canonical `parameter_constraints` and `forbidden`: lists, empty when there are none. New
+ * references; NULL when memory is out. */
+json_t *space_constraints_to_json(const struct space *s);
+json_t *space_forbidden_to_json(const struct space *s);
+
+#endif

@@ -1,0 +1,170 @@
+#include "tests/search/regression/gp_reference.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "search/regression/fit.h"
+
+struct gp_case *gp_case_create(size_t n, size_t n_real, size_t n_cat, uint64_t seed)
+{
+    struct gp_case *g = calloc(1, sizeof(*g));
+    struct rng r;
+    rng_init(&r, seed, n * 1000 + n_real * 10 + n_cat);
+    g->group = calloc(n_real + 1, sizeof(*g->group));
+    g->x = calloc(n * n_real + 1, sizeof(double));
+    g->y = calloc(n + 1, sizeof(double));
+    g->z = calloc(n * n_cat + 1, sizeof(*g->z));
+    for (size_t j = 0; j < n_real; j++)
+        g->group[j] = (uint32_t)(n_real >= 3 && j == n_real - 1 ? j - 1 : j);
+    g->c = (struct gp_columns){n_real, n_cat, n_real >= 3 ? n_real - 1 : n_real, g->group};
+    for (size_t i = 0; i < n; i++) {
+        size_t twin = i % 7 == 6 ? i - 3 : i; /* some rows twice */
+        for (size_t j = 0; j < n_real; j++)
+            g->x[i * n_real + j] = twin < i ? g->x[twin * n_real + j] : rng_uniform(&r);
+        for (size_t j = 0; j < n_cat; j++)
+            g->z[i * n_cat + j] = twin < i ? g->z[twin * n_cat + j] : (int32_t)rng_below(&r, 6) - 1;
+        for (size_t j = 0; j < n_real; j++)
+            g->y[i] += sin(3 * g->x[i * n_real + j] + (double)j) / (double)(j + 1);
+        for (size_t j = 0; j < n_cat; j++)
+            g->y[i] += 0.2 * g->z[i * n_cat + j];
+        g->y[i] += 0.05 * rng_normal(&r);
+    }
+    g->rows = (struct gp_rows){n, g->x, g->z};
+    g->theta = calloc(gp_n_theta(&g->c), sizeof(double));
+    gp_theta_default(&g->c, g->theta);
+    for (size_t j = 0; j < gp_n_theta(&g->c); j++)
+        g->theta[j] += 0.4 * rng_normal(&r);
+    return g;
+}
+
+void gp_case_free(struct gp_case *g)
+{
+    free(g->group);
+    free(g->x);
+    free(g->y);
+    free(g->z);
+    free(g->theta);
+    free(g);
+}
+
+static long double covariance(const struct gp_columns *c, const double *theta, const double *xa,
+                              const int32_t *za, const double *xb, const int32_t *zb)
+{
+    long double r2 = 0;
+    for (size_t j = 0; j < c->n_real; j++) {
+        long double off = ((long double)xa[j] - xb[j]) / expl(theta[c->group ? c->group[j] : j]);
+        r2 += off * off;
+    }
+    for (size_t j = 0; j < c->n_cat; j++) {
+        long double l = expl(theta[c->n_groups + j]), t = za[j] == zb[j] ? 0 : 1;
+        if ((za[j] < 0) != (zb[j] < 0))
+            t = 0.5L;
+        r2 += t / (l * l);
+    }
+    long double a = sqrtl(5 * r2);
+    return expl(theta[gp_n_lengths(c)]) * (1 + a + a * a / 3) * expl(-a);
+}
+
+static long double between(const struct gp_case *g, const double *theta, const struct gp_rows *p,
+                           size_t i, const struct gp_rows *q, size_t j)
+{
+    return covariance(&g->c, theta, p->x + i * g->c.n_real, p->z + i * g->c.n_cat,
+                      q->x + j * g->c.n_real, q->z + j * g->c.n_cat);
+}
+
+/* Lower Cholesky factor of the noisy covariance of the first n rows. */
+static long double *factor(const struct gp_case *g, const double *theta, size_t n)
+{
+    long double *l = calloc(n * n + 1, sizeof(*l));
+    long double noise = 1e-8L + expl(theta[gp_n_lengths(&g->c) + 1]);
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j <= i; j++) {
+            long double sum = between(g, theta, &g->rows, i, &g->rows, j) + (i == j ? noise : 0);
+            for (size_t k = 0; k < j; k++)
+                sum -= l[i * n + k] * l[j * n + k];
+            l[i * n + j] = i == j ? sqrtl(sum) : sum / l[j * n + j];
+        }
+    return l;
+}
+
+static void solve_lower(const long double *l, size_t n, long double *b)
+{
+    for (size_t i = 0; i < n; i++) {
+        for (size_t k = 0; k < i; k++)
+            b[i] -= l[i * n + k] * b[k];
+        b[i] /= l[i * n + i];
+    }
+}
+
+static long double dot(const long double *a, const long double *b, size_t n)
+{
+    long double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += a[i] * b[i];
+    return sum;
+}
+
+/* L^-1 (y - m), and m. Freed by the caller. */
+static long double *whiten(const struct gp_case *g, const long double *l, size_t n,
+                           long double *ret_m)
+{
+    long double *w = calloc(n + 1, sizeof(*w)), *u = calloc(n + 1, sizeof(*u));
+    for (size_t i = 0; i < n; i++) {
+        w[i] = g->y[i];
+        u[i] = 1;
+    }
+    solve_lower(l, n, w);
+    solve_lower(l, n, u);
+    *ret_m = n > 0 ? dot(u, w, n) / dot(u, u, n) : 0;
+    for (size_t i = 0; i < n; i++)
+        w[i] -= *ret_m * u[i];
+    free(u);
+    return w;
+}
+
+double reference_nll(const struct gp_case *g, const double *theta)
+{
+    size_t n = g->rows.n, lengths = gp_n_lengths(&g->c);
+    long double m, *l = factor(g, theta, n), *w = whiten(g, l, n, &m), value = dot(w, w, n) / 2;
+    for (size_t i = 0; i < n; i++)
+        value += logl(l[i * n + i]);
+    long double lambda = sqrtl(fmaxl(1, (long double)lengths / 6));
+    for (size_t j = 0; j < lengths; j++) {
+        long double t = theta[j];
+        value +=
+            j < g->c.n_groups ? -2 * t + 6 / lambda * expl(t) : (t - logl(2)) * (t - logl(2)) / 2;
+    }
+    long double v = 1e-8L + expl(theta[lengths + 1]);
+    value += -theta[lengths] + 0.15L * expl(theta[lengths]) - 0.1L * logl(v) + 0.05L * v;
+    free(l);
+    free(w);
+    return (double)value;
+}
+
+void reference_posterior(const struct gp_case *g, size_t n_observed, const struct gp_rows *p,
+                         double *ret_mean, double *ret_cov, double *ret_constant)
+{
+    size_t n = g->rows.n;
+    long double m, *l = factor(g, g->theta, n), *lo = factor(g, g->theta, n_observed);
+    long double *w = whiten(g, lo, n_observed, &m);
+    long double *v = calloc(p->n * n + 1, sizeof(*v)), *vo = calloc(n + 1, sizeof(*vo));
+    for (size_t i = 0; i < p->n; i++) {
+        for (size_t j = 0; j < n; j++)
+            v[i * n + j] = between(g, g->theta, p, i, &g->rows, j);
+        memcpy(vo, v + i * n, n * sizeof(*vo));
+        solve_lower(lo, n_observed, vo);
+        ret_mean[i] = (double)(m + dot(vo, w, n_observed));
+        solve_lower(l, n, v + i * n);
+    }
+    for (size_t i = 0; i < p->n; i++)
+        for (size_t j = 0; j < p->n; j++)
+            ret_cov[i * p->n + j] =
+                (double)(between(g, g->theta, p, i, p, j) - dot(v + i * n, v + j * n, n));
+    *ret_constant = (double)m;
+    free(l);
+    free(lo);
+    free(w);
+    free(v);
+    free(vo);
+}

@@ -1,0 +1,32 @@
+/* The Gaussian process from the textbook, in long double and O(n^3) everywhere: the oracle for
+ * search/gp. Rasmussen and Williams, 2006, equations 2.25, 2.26 and 2.30. */
+#ifndef ASSAY_TESTS_SEARCH_GP_REFERENCE_H
+#define ASSAY_TESTS_SEARCH_GP_REFERENCE_H
+
+#include "base/rng.h"
+#include "search/regression/covariance.h"
+
+/* Inputs made up for tests, with what they point to. Owned by the caller, gp_case_free(). */
+struct gp_case {
+    struct gp_columns c;
+    struct gp_rows rows;
+    uint32_t *group;
+    double *x, *y, *theta;
+    int32_t *z;
+};
+
+/* n rows, some of them equal; real columns in [0,1], the last two of them in one group if there are
+ * three or more; categories of up to five values or inactive; y a smooth function with noise; theta
+ * at random near the default. */
+struct gp_case *gp_case_create(size_t n, size_t n_real, size_t n_cat, uint64_t seed);
+void gp_case_free(struct gp_case *g);
+
+/* Negative log posterior as in fit.h. */
+double reference_nll(const struct gp_case *g, const double *theta);
+
+/* Posterior at `p` (p->n points): mean from the first n_observed rows, joint covariance from all
+ * rows (p->n x p->n, without noise). ret_constant: the profiled mean. */
+void reference_posterior(const struct gp_case *g, size_t n_observed, const struct gp_rows *p,
+                         double *ret_mean, double *ret_cov, double *ret_constant);
+
+#endif

@@ -1,0 +1,158 @@
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "search/regression/buf.h"
+#include "search/regression/covariance.h"
+#include "tests/check_main.h"
+#include "tests/search/regression/gp_reference.h"
+
+static const size_t shapes[][3] = {{1, 1, 0},  {2, 0, 1},  {17, 1, 2},    {64, 5, 0},
+                                   {65, 4, 3}, {40, 0, 3}, {33, 100, 100}};
+
+/* Rows of a case, scaled under its theta, with the memory for it. */
+struct scaled_case {
+    struct gp_case *g;
+    struct gp_kernel k;
+    struct gp_scaled s;
+    struct gp_buf x, norm, numbers;
+    int32_t *z;
+};
+
+static struct scaled_case scaled(size_t n, size_t n_real, size_t n_cat, uint64_t seed)
+{
+    struct as_err err = {0};
+    struct scaled_case c = {.g = gp_case_create(n, n_real, n_cat, seed)};
+    ck_ok(gp_buf_reserve(&c.x, n, gp_ld(n_real + 1), &err), err);
+    ck_ok(gp_buf_reserve(&c.norm, n, 1, &err), err);
+    ck_ok(gp_buf_reserve(&c.numbers, 1, n_real + n_cat, &err), err);
+    c.z = calloc(n * n_cat + 1, sizeof(*c.z));
+    c.s = (struct gp_scaled){c.x.p, gp_ld(n_real + 1), c.norm.p, c.z, n};
+    c.k =
+        (struct gp_kernel){.c = &c.g->c, .inv_length = c.numbers.p, .weight = c.numbers.p + n_real};
+    gp_kernel_set(&c.k, c.g->theta);
+    gp_scale(&c.k, &c.g->rows, 0, &c.s);
+    return c;
+}
+
+static void scaled_done(struct scaled_case *c)
+{
+    c->k.c = NULL;
+    gp_case_free(c->g);
+    gp_buf_done(&c->x);
+    gp_buf_done(&c->norm);
+    gp_buf_done(&c->numbers);
+    free(c->z);
+}
+
+static void near(double got, double want, const char *what, size_t i, size_t j)
+{
+    if (!(fabs(got - want) <= 2e-12 * fmax(1, fabs(want))))
+        ck_abort_msg("%s %zu,%zu: %.15g, not %.15g", what, i, j, got, want);
+}
+
+static double square_distance(const struct scaled_case *c, size_t i, size_t j)
+{
+    size_t d = c->g->c.n_real, n_cat = c->g->c.n_cat;
+    double r2 = 0;
+    for (size_t q = 0; q < d; q++) {
+        double off = (c->g->x[i * d + q] - c->g->x[j * d + q]) / exp(c->g->theta[c->g->group[q]]);
+        r2 += off * off;
+    }
+    for (size_t q = 0; q < n_cat; q++) {
+        int32_t a = c->g->z[i * n_cat + q], b = c->g->z[j * n_cat + q];
+        if (a != b)
+            r2 += exp(-2 * c->g->theta[c->g->c.n_groups + q]) * ((a < 0) != (b < 0) ? 0.5 : 1);
+    }
+    return r2;
+}
+
+START_TEST(blocks_match_the_formula)
+{
+    const size_t *s = shapes[_i];
+    struct scaled_case c = scaled(s[0], s[1], s[2], 1), p = scaled(9, s[1], s[2], 2);
+    size_t n = s[0], ld = gp_ld(n);
+    AS_AUTO(as_freep) double *k = calloc(n * ld, sizeof(double));
+    AS_AUTO(as_freep) double *slope = calloc(n * ld, sizeof(double));
+    gp_gram(&c.k, &c.s, n, k, slope, ld);
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j <= i; j++) {
+            double a = sqrt(5 * square_distance(&c, i, j));
+            near(k[i * ld + j], gp_covariance(&c.k, &c.g->rows, i, j), "gram", i, j);
+            if (j < i)
+                near(slope[i * ld + j], c.k.s2 * 5 / 3 * (1 + a) * exp(-a), "c", i, j);
+        }
+    /* Points of another case, under this one's kernel; without c the same. */
+    gp_scale(&c.k, &p.g->rows, 0, &p.s);
+    size_t m = n < 9 ? n : 9;
+    gp_cross(&c.k, &c.s, n, &p.s, p.g->z, m, k, slope, ld);
+    struct gp_rows both = {2, NULL, NULL};
+    AS_AUTO(as_freep) double *x = calloc(2 * s[1] + 1, sizeof(double));
+    AS_AUTO(as_freep) int32_t *z = calloc(2 * s[2] + 1, sizeof(int32_t));
+    both.x = x, both.z = z;
+    for (size_t i = 0; i < m; i++)
+        for (size_t j = 0; j < n; j++) {
+            memcpy(x, p.g->x + i * s[1], s[1] * sizeof(double));
+            memcpy(x + s[1], c.g->x + j * s[1], s[1] * sizeof(double));
+            memcpy(z, p.g->z + i * s[2], s[2] * sizeof(int32_t));
+            memcpy(z + s[2], c.g->z + j * s[2], s[2] * sizeof(int32_t));
+            near(k[i * ld + j], gp_covariance(&c.k, &both, 0, 1), "cross", i, j);
+        }
+    AS_AUTO(as_freep) double *alone = calloc(n * ld, sizeof(double));
+    gp_cross(&c.k, &c.s, n, &p.s, p.g->z, m, alone, NULL, ld);
+    for (size_t i = 0; i < m; i++)
+        for (size_t j = 0; j < n; j++)
+            near(alone[i * ld + j], k[i * ld + j], "without c", i, j);
+    scaled_done(&c);
+    scaled_done(&p);
+}
+END_TEST
+
+/* Equal, different, active against inactive, inactive twice: 0, 1, 1/2, 0. */
+START_TEST(distances_of_categories)
+{
+    double theta[3] = {log(2), log(3), -50}, weight[1];
+    struct gp_columns c = {0, 1, 0, NULL};
+    struct gp_kernel k = {.c = &c, .weight = weight};
+    int32_t z[5] = {4, 4, 1, GP_INACTIVE, GP_INACTIVE};
+    struct gp_rows rows = {5, NULL, z};
+    gp_kernel_set(&k, theta);
+    double one = sqrt(5 * 1.0) / 2, half = sqrt(5 * 0.5) / 2;
+    near(gp_covariance(&k, &rows, 0, 1), 3, "equal", 0, 1);
+    near(gp_covariance(&k, &rows, 3, 4), 3, "inactive", 3, 4);
+    near(gp_covariance(&k, &rows, 0, 2), 3 * (1 + one + one * one / 3) * exp(-one), "other", 0, 2);
+    near(gp_covariance(&k, &rows, 3, 2), 3 * (1 + half + half * half / 3) * exp(-half), "half", 3,
+         2);
+}
+END_TEST
+
+START_TEST(sums_of_categories)
+{
+    struct scaled_case c = scaled(77, 1, 2, 3);
+    AS_AUTO(as_freep) double *g = calloc(77 * 80, sizeof(double));
+    for (size_t i = 0; i < 77 * 80; i++)
+        g[i] = sin((double)i);
+    for (size_t col = 0; col < 2; col++) {
+        double want = 0;
+        for (size_t i = 0; i < 77; i++)
+            for (size_t j = 0; j < i; j++) {
+                int32_t a = c.g->z[2 * i + col], b = c.g->z[2 * j + col];
+                want += a == b ? 0 : g[i * 80 + j] * ((a < 0) != (b < 0) ? 0.5 : 1);
+            }
+        near(gp_category_sum(&c.s, col, 77, g, 80), want, "sum", col, 0);
+    }
+    scaled_done(&c);
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+    Suite *s = suite_create("gp_covariance");
+    TCase *t = tcase_create("covariance");
+    tcase_add_loop_test(t, blocks_match_the_formula, 0, AS_ARRAY_LEN(shapes));
+    tcase_add_test(t, distances_of_categories);
+    tcase_add_test(t, sums_of_categories);
+    suite_add_tcase(s, t);
+    return s;
+}

@@ -1,0 +1,277 @@
+#include <string.h>
+
+#include "base/json.h"
+#include "base/rng.h"
+#include "search/sampling/grid.h"
+#include "search/sampling/sampler.h"
+#include "tests/check_main.h"
+#include "tests/search/spaces.h"
+
+static char *suggest(const struct space *s, search_method m, uint64_t seed, uint64_t trial)
+{
+    struct as_err err = {0};
+    AS_AUTO(config_freep) struct config *c = NULL;
+    JSON_AUTO reason = NULL;
+    as_status st = sampler_suggest(s, m, seed, trial, &c, &reason, &err);
+    if (st == AS_E_EXHAUSTED)
+        return NULL;
+    ck_ok(st, err);
+    ck_assert_str_eq(json_string_value(json_object_get(reason, "method")), search_method_format(m));
+    for (size_t i = 0; i < s->n; i++) {
+        ck_assert_int_eq(c->entries[i].active, config_wants(s, c, i));
+        ck_assert(!c->entries[i].active || param_contains(&s->params[i], c->entries[i].value));
+    }
+    JSON_AUTO j = config_to_json(s, c);
+    return json_format(j);
+}
+
+START_TEST(parses_methods)
+{
+    struct as_err err = {0};
+    search_method m = SEARCH_SOBOL;
+    ck_ok(search_method_parse("grid", "/search/method", &m, &err), err);
+    ck_assert_int_eq(m, SEARCH_GRID);
+    ck_fails(search_method_parse("tpe", "/search/method", &m, &err), AS_E_INVAL, err,
+             "one of grid, random, sobol, gp");
+    ck_assert_str_eq(err.pointer, "/search/method");
+    ck_assert_int_eq(m, SEARCH_GRID);
+}
+END_TEST
+
+/* Any order of asking, any number of times: the same answers. */
+START_TEST(replays)
+{
+    for (uint64_t seed = 0; seed < 60; seed++) {
+        AS_AUTO(space_freep) struct space *s = space_at_random(seed);
+        for (int m = SEARCH_GRID; m <= SEARCH_SOBOL; m++) {
+            char *first[16];
+            for (uint64_t t = 0; t < 16; t++)
+                first[t] = suggest(s, (search_method)m, seed, t);
+            for (uint64_t t = 16; t-- > 0;) {
+                AS_AUTO(as_freep) char *again = suggest(s, (search_method)m, seed, t);
+                ck_assert(first[t] == again || strcmp(first[t], again) == 0);
+                free(first[t]);
+            }
+        }
+    }
+}
+END_TEST
+
+/* Bits that must never change: stored sweeps replay with them. */
+START_TEST(golden_suggestions)
+{
+    AS_AUTO(space_freep) struct space *s = NULL;
+    struct as_err err = {0};
+    ck_ok(
+        space_from_yaml("lr: {type: float, min: 0, max: 1}\n"
+                        "width: {type: int, min: 16, max: 512, scale: log}\n"
+                        "opt: {type: categorical, values: [sgd, adamw]}\n"
+                        "momentum: {type: float, min: 0, max: 0.9, step: 0.1, when: {opt: sgd}}\n",
+                        &s, &err),
+        err);
+    static const struct {
+        search_method method;
+        uint64_t trial;
+        const char *want;
+    } golden[] = {
+        {SEARCH_RANDOM, 0,
+         "{\"lr\":0.17173538717791426,\"momentum\":0.7,\"opt\":\"sgd\",\"width\":49}"},
+        {SEARCH_RANDOM, 1, "{\"lr\":0.7074823076253859,\"opt\":\"adamw\",\"width\":430}"},
+        {SEARCH_RANDOM, 1000000, "{\"lr\":0.4141152910999327,\"opt\":\"adamw\",\"width\":30}"},
+        {SEARCH_SOBOL, 0, "{\"lr\":0.7244036049814895,\"opt\":\"adamw\",\"width\":431}"},
+        {SEARCH_SOBOL, 1,
+         "{\"lr\":0.16685495164711028,\"momentum\":0.2,\"opt\":\"sgd\",\"width\":28}"},
+        {SEARCH_SOBOL, 1000000,
+         "{\"lr\":0.7267230529105291,\"momentum\":0.2,\"opt\":\"sgd\",\"width\":41}"},
+    };
+    for (size_t i = 0; i < AS_ARRAY_LEN(golden); i++) {
+        AS_AUTO(as_freep) char *text = suggest(s, golden[i].method, 7, golden[i].trial);
+        ck_assert_str_eq(text, golden[i].want);
+    }
+}
+END_TEST
+
+START_TEST(seeds_and_trials_differ)
+{
+    AS_AUTO(space_freep) struct space *s = NULL;
+    struct as_err err = {0};
+    ck_ok(space_from_yaml("x: {type: float, min: 0, max: 1}", &s, &err), err);
+    for (int m = SEARCH_RANDOM; m <= SEARCH_SOBOL; m++) {
+        AS_AUTO(as_freep) char *a = suggest(s, (search_method)m, 1, 0);
+        AS_AUTO(as_freep) char *b = suggest(s, (search_method)m, 1, 1);
+        AS_AUTO(as_freep) char *c = suggest(s, (search_method)m, 2, 0);
+        ck_assert_str_ne(a, b);
+        ck_assert_str_ne(a, c);
+    }
+}
+END_TEST
+
+static struct space *constrained(const char *yaml, const char *constraint)
+{
+    struct space *s = NULL;
+    struct as_err err = {0};
+    JSON_AUTO list = json_pack("[s]", constraint);
+    ck_ok(space_from_yaml(yaml, &s, &err), err);
+    ck_ok(space_parse_constraints(s, list, "/parameter_constraints", &err), err);
+    return s;
+}
+
+/* The first draw that is allowed stays; the others move on, the same way each time. */
+START_TEST(redraws_what_is_not_allowed)
+{
+    const char *yaml = "x: {type: float, min: 0, max: 1}\ny: {type: float, min: 0, max: 1}";
+    AS_AUTO(space_freep) struct space *open = NULL;
+    struct as_err err = {0};
+    ck_ok(space_from_yaml(yaml, &open, &err), err);
+    AS_AUTO(space_freep) struct space *s = constrained(yaml, "x + y < 0.5");
+    for (int m = SEARCH_RANDOM; m <= SEARCH_GP; m++) {
+        size_t kept = 0;
+        for (uint64_t t = 0; t < 400; t++) {
+            AS_AUTO(config_freep) struct config *a = NULL;
+            AS_AUTO(config_freep) struct config *b = NULL;
+            AS_AUTO(config_freep) struct config *free_one = NULL;
+            JSON_AUTO reason = NULL;
+            ck_ok(sampler_suggest(s, (search_method)m, 3, t, &a, &reason, &err), err);
+            ck_ok(sampler_suggest(s, (search_method)m, 3, t, &b, NULL, &err), err);
+            ck_ok(sampler_suggest(open, (search_method)m, 3, t, &free_one, NULL, &err), err);
+            ck_assert(space_allows(s, a) && config_equal(s, a, b));
+            bool first = json_object_get(reason, "redraws") == NULL;
+            ck_assert_int_eq(first, space_allows(s, free_one));
+            ck_assert_int_eq(first, config_equal(s, a, free_one));
+            kept += first;
+        }
+        /* 400 draws with p = 1/8: 50, deviation 6.6; 5 deviations: 1 in 1.7 million */
+        ck_assert_uint_gt(kept, 17);
+        ck_assert_uint_lt(kept, 83);
+    }
+}
+END_TEST
+
+/* One allowed pair of a million: it is found, by listing. */
+START_TEST(finds_a_needle_in_a_finite_space)
+{
+    AS_AUTO(space_freep)
+    struct space *s =
+        constrained("a: {type: int, min: 1, max: 1000}\nb: {type: int, min: 1, max: 1000}",
+                    "a == 77 and b == 5");
+    struct as_err err = {0};
+    ck_ok(sampler_check(s, 1, &err), err);
+    AS_AUTO(config_freep) struct config *c = NULL;
+    ck_ok(sampler_suggest(s, SEARCH_RANDOM, 1, 0, &c, NULL, &err), err);
+    ck_assert(c->entries[0].value.integer == 77 && c->entries[1].value.integer == 5);
+}
+END_TEST
+
+START_TEST(says_which_constraint_leaves_nothing)
+{
+    AS_AUTO(space_freep)
+    struct space *s = constrained(
+        "x: {type: float, min: 0, max: 1}\ny: {type: float, min: 0, max: 1}", "x + y == 0.3");
+    JSON_AUTO list = json_pack("[{s:{s:f}}]", "x", "min", 0.999);
+    struct as_err err = {0};
+    struct config *c = NULL;
+    ck_ok(space_parse_forbidden(s, list, "/forbidden", &err), err);
+    ck_fails(sampler_check(s, 1, &err), AS_E_UNSUPPORTED, err, "no configuration that is allowed");
+    ck_assert_str_eq(err.pointer, "/parameter_constraints/0");
+    err = (struct as_err){0};
+    ck_fails(sampler_suggest(s, SEARCH_SOBOL, 1, 0, &c, NULL, &err), AS_E_UNSUPPORTED, err,
+             "/parameter_constraints/0");
+    ck_assert_ptr_null(c);
+}
+END_TEST
+
+START_TEST(random_constraints_are_kept)
+{
+    for (uint64_t seed = 0; seed < 200; seed++) {
+        AS_AUTO(space_freep) struct space *s = space_at_random(seed);
+        struct as_err err = {0};
+        space_constrain_at_random(s, seed);
+        if (sampler_check(s, 2, &err) < 0)
+            continue;
+        for (uint64_t t = 0; t < 20; t++) {
+            AS_AUTO(config_freep) struct config *c = NULL;
+            ck_ok(sampler_suggest(s, t % 2 ? SEARCH_RANDOM : SEARCH_SOBOL, 2, t, &c, NULL, &err),
+                  err);
+            ck_assert(space_allows(s, c));
+        }
+    }
+}
+END_TEST
+
+START_TEST(grid_ends_after_its_last_cell)
+{
+    AS_AUTO(space_freep) struct space *s = NULL;
+    struct as_err err = {0};
+    ck_ok(space_from_yaml("a: {type: int, min: 1, max: 3}\nb: {type: bool}", &s, &err), err);
+    AS_AUTO(config_freep) struct config *c = NULL;
+    JSON_AUTO reason = NULL;
+    ck_ok(sampler_suggest(s, SEARCH_GRID, 0, 5, &c, &reason, &err), err);
+    AS_AUTO(as_freep) char *text = json_format(reason);
+    ck_assert_str_eq(text, "{\"cell\":5,\"cells\":6,\"method\":\"grid\"}");
+    struct config *none = NULL;
+    json_t *no_reason = NULL;
+    ck_fails(sampler_suggest(s, SEARCH_GRID, 0, 6, &none, &no_reason, &err), AS_E_EXHAUSTED, err,
+             "6 cells");
+    ck_assert(!none && !no_reason);
+}
+END_TEST
+
+/* 2^k Sobol trials give each of 2^k equally likely values exactly once. */
+START_TEST(sobol_balances_discrete_values)
+{
+    AS_AUTO(space_freep) struct space *s = NULL;
+    struct as_err err = {0};
+    ck_ok(space_from_yaml("a: {type: int, min: 0, max: 63}\nb: {type: bool}", &s, &err), err);
+    unsigned seen[64] = {0}, yes = 0;
+    for (uint64_t t = 0; t < 64; t++) {
+        AS_AUTO(config_freep) struct config *c = NULL;
+        ck_ok(sampler_suggest(s, SEARCH_SOBOL, 3, t, &c, NULL, &err), err);
+        seen[c->entries[0].value.integer]++;
+        yes += c->entries[1].value.choice == 1;
+    }
+    for (size_t i = 0; i < 64; i++)
+        ck_assert_uint_eq(seen[i], 1);
+    ck_assert_uint_eq(yes, 32);
+}
+END_TEST
+
+START_TEST(runs_out_of_memory_cleanly)
+{
+    AS_AUTO(space_freep) struct space *s = space_at_random(11);
+    for (int m = SEARCH_GRID; m <= SEARCH_SOBOL; m++) {
+        for (size_t nth = 1;; nth++) {
+            struct config *c = NULL;
+            struct as_err err = {0};
+            as_mem_fail_nth(nth);
+            as_status st = sampler_suggest(s, (search_method)m, 1, 0, &c, NULL, &err);
+            as_mem_fail_nth(0);
+            if (st == AS_OK) {
+                config_free(c);
+                ck_assert_uint_gt(nth, 2);
+                break;
+            }
+            ck_assert_int_eq(st, AS_E_NOMEM);
+            ck_assert_ptr_null(c);
+        }
+    }
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+    Suite *s = suite_create("search/sampler");
+    TCase *t = tcase_create("sampler");
+    tcase_add_test(t, parses_methods);
+    tcase_add_test(t, replays);
+    tcase_add_test(t, golden_suggestions);
+    tcase_add_test(t, seeds_and_trials_differ);
+    tcase_add_test(t, redraws_what_is_not_allowed);
+    tcase_add_test(t, finds_a_needle_in_a_finite_space);
+    tcase_add_test(t, says_which_constraint_leaves_nothing);
+    tcase_add_test(t, random_constraints_are_kept);
+    tcase_add_test(t, grid_ends_after_its_last_cell);
+    tcase_add_test(t, sobol_balances_discrete_values);
+    tcase_add_test(t, runs_out_of_memory_cleanly);
+    suite_add_tcase(s, t);
+    return s;
+}

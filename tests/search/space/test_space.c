@@ -1,0 +1,512 @@
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/rng.h"
+#include "base/yaml_reader.h"
+#include "search/space/config.h"
+#include "tests/check_main.h"
+#include "tests/search/spaces.h"
+
+#define MUST(yaml, s)                                                                              \
+    do {                                                                                           \
+        struct as_err must_err = {0};                                                              \
+        ck_ok(space_from_yaml(yaml, s, &must_err), must_err);                                      \
+    } while (0)
+
+struct refusal {
+    const char *yaml;
+    const char *pointer;
+    const char *part;
+};
+
+static const struct refusal refusals[] = {
+    {"[]", "/parameters", "expected an object"},
+    {"{}", "/parameters", "no parameter"},
+    {"x: 3", "/parameters/x", "expected an object"},
+    {"x: {min: 0, max: 1}", "/parameters/x/type", "missing"},
+    {"x: {type: real, min: 0, max: 1}", "/parameters/x/type", "one of float, int"},
+    {"x: {type: float, max: 1}", "/parameters/x/min", "missing"},
+    {"x: {type: float, min: 0}", "/parameters/x/max", "missing"},
+    {"x: {type: float, min: 0, max: 1, stepp: 1}", "/parameters/x/stepp", "did you mean 'step'"},
+    {"x: {type: float, min: 2, max: 1}", "/parameters/x/min", "min (2) is above max (1)"},
+    {"x: {type: float, min: a, max: 1}", "/parameters/x/min", "found \"a\", expected a number"},
+    {"x: {type: float, min: 0, max: 1, scale: log}", "/parameters/x/min", "above 0"},
+    {"x: {type: float, min: -1, max: 1, scale: log}", "/parameters/x/min", "above 0"},
+    {"x: {type: float, min: 0, max: 1, scale: exp}", "/parameters/x/scale", "one of linear, log"},
+    {"x: {type: float, min: 0, max: 1, step: 0}", "/parameters/x/step", "above 0"},
+    {"x: {type: float, min: 0, max: 1, step: -0.1}", "/parameters/x/step", "above 0"},
+    {"x: {type: float, min: 0, max: 1, step: 1.5}", "/parameters/x/step", "larger than the range"},
+    {"x: {type: float, min: 0, max: 1, step: 1e-14}", "/parameters/x/step", "too fine"},
+    {"x: {type: float, min: 1e9, max: 1000000001, step: 1e-7}", "/parameters/x/step", "too fine"},
+    {"x: {type: float, min: 0, max: 1, step: 0.1, points: 3}", "/parameters/x/points", "not both"},
+    {"x: {type: float, min: 0, max: 1, points: 1}", "/parameters/x/points", "from 2 to"},
+    {"x: {type: float, min: 0, max: 1, values: [1]}", "/parameters/x/values", "not a known field"},
+    {"x: {type: int, min: 5, max: 1}", "/parameters/x/min", "min (5) is above max (1)"},
+    {"x: {type: int, min: 0.5, max: 1}", "/parameters/x/min", "whole number"},
+    {"x: {type: int, min: 0, max: 9, scale: log}", "/parameters/x/min", "above 0"},
+    {"x: {type: int, min: 0, max: 9, step: 0}", "/parameters/x/step", "above 0"},
+    {"x: {type: int, min: 0, max: 9, step: 10}", "/parameters/x/step", "larger than the range"},
+    {"x: {type: int, min: -9223372036854775808, max: 9223372036854775807}", "/parameters/x/max",
+     "wider than"},
+    {"x: {type: categorical}", "/parameters/x/values", "missing"},
+    {"x: {type: categorical, values: []}", "/parameters/x/values", "empty"},
+    {"x: {type: categorical, values: [a, b, a]}", "/parameters/x/values/2", "twice"},
+    {"x: {type: categorical, values: [1, 1.0]}", "/parameters/x/values/1", "twice"},
+    {"x: {type: categorical, values: [a, null]}", "/parameters/x/values/1", "a string, a number"},
+    {"x: {type: categorical, values: [[a]]}", "/parameters/x/values/0", "a string, a number"},
+    {"x: {type: bool, values: [1]}", "/parameters/x/values", "not a known field"},
+    {"x: {type: constant}", "/parameters/x/value", "missing"},
+    {"x: {type: constant, value: {a: 1}}", "/parameters/x/value", "a string, a number"},
+    {"2x: {type: bool}", "/parameters/2x", "no name"},
+    {"'': {type: bool}", "/parameters/", "no name"},
+    {"'a b': {type: bool}", "/parameters/a b", "no name"},
+    {"x: {type: bool, when: yes}", "/parameters/x/when", "expected an object"},
+    {"x: {type: bool, when: {}}", "/parameters/x/when", "empty"},
+    {"x: {type: bool, when: {y: 1}}", "/parameters/x/when/y", "no parameter 'y'"},
+    {"x: {type: bool, when: {x: true}}", "/parameters/x/when/x", "itself"},
+    {"x: {type: bool, when: {y: true}}\ny: {type: bool, when: {x: true}}", "/parameters/x/when",
+     "loop"},
+    {"a: {type: bool}\nx: {type: bool, when: {z: true}}\ny: {type: bool, when: {x: true}}\n"
+     "z: {type: bool, when: {y: true}}",
+     "/parameters/x/when", "loop"},
+    {"f: {type: float, min: 0, max: 1}\nx: {type: bool, when: {f: 1}}", "/parameters/x/when/f",
+     "is a float"},
+    {"c: {type: categorical, values: [a, b]}\nx: {type: bool, when: {c: z}}",
+     "/parameters/x/when/c", "never takes"},
+    {"c: {type: categorical, values: [a, b]}\nx: {type: bool, when: {c: [a, z]}}",
+     "/parameters/x/when/c/1", "never takes"},
+    {"c: {type: categorical, values: [a, b]}\nx: {type: bool, when: {c: []}}",
+     "/parameters/x/when/c", "empty"},
+    {"c: {type: categorical, values: [a, b]}\nx: {type: bool, when: {c: [a, a]}}",
+     "/parameters/x/when/c", "twice"},
+    {"i: {type: int, min: 0, max: 8, step: 2}\nx: {type: bool, when: {i: 3}}",
+     "/parameters/x/when/i", "never takes"},
+    {"x: {type: ordinal, values: [a, true]}", "/parameters/x/values/1", "a string or a number"},
+    {"x: {type: ordinal, values: []}", "/parameters/x/values", "empty"},
+    {"x: {type: ordinal, values: [a, a]}", "/parameters/x/values/1", "twice"},
+    {"f: {type: float, min: 0, max: 1}\nx: {type: bool, when: {f: {}}}", "/parameters/x/when/f",
+     "expected min, max or both"},
+    {"f: {type: float, min: 0, max: 1}\nx: {type: bool, when: {f: {mim: 0}}}",
+     "/parameters/x/when/f/mim", "did you mean 'min'"},
+    {"f: {type: float, min: 0, max: 1}\nx: {type: bool, when: {f: {min: 1.5}}}",
+     "/parameters/x/when/f/min", "never takes a value in this range"},
+    {"f: {type: float, min: 0, max: 1}\nx: {type: bool, when: {f: {max: -0.5}}}",
+     "/parameters/x/when/f/max", "never takes a value in this range"},
+    {"f: {type: float, min: 0, max: 1}\nx: {type: bool, when: {f: {min: 0.6, max: 0.5}}}",
+     "/parameters/x/when/f", "never takes a value in this range"},
+    {"f: {type: float, min: 0, max: 1, step: 0.5}\nx: {type: bool, when: {f: {min: 0.1, max: "
+     "0.4}}}",
+     "/parameters/x/when/f", "never takes a value in this range"},
+    {"i: {type: int, min: 0, max: 9}\nx: {type: bool, when: {i: {min: a}}}",
+     "/parameters/x/when/i/min", "expected a number"},
+    {"i: {type: int, min: 0, max: 8, step: 4}\nx: {type: bool, when: {i: {min: 5, max: 7}}}",
+     "/parameters/x/when/i", "never takes a value in this range"},
+    {"o: {type: ordinal, values: [s, m, l]}\nx: {type: bool, when: {o: {min: xl}}}",
+     "/parameters/x/when/o/min", "never takes"},
+    {"o: {type: ordinal, values: [s, m, l]}\nx: {type: bool, when: {o: {min: l, max: s}}}",
+     "/parameters/x/when/o", "never takes a value in this range"},
+    {"c: {type: categorical, values: [1, 2]}\nx: {type: bool, when: {c: {min: 1}}}",
+     "/parameters/x/when/c", "have no order"},
+    {"b: {type: bool}\nx: {type: bool, when: {b: {min: 0}}}", "/parameters/x/when/b",
+     "have no order"},
+    /* y needs f below 0.4, so that x, above 0.5, never is */
+    {"f: {type: float, min: 0, max: 1}\ny: {type: bool, when: {f: {max: 0.4}}}\n"
+     "x: {type: bool, when: {y: true, f: {min: 0.5}}}",
+     "/parameters/x/when", "leave 'f' no value"},
+    /* y needs 3 or 7, x 4 to 6 */
+    {"i: {type: int, min: 0, max: 9}\ny: {type: bool, when: {i: [3, 7]}}\n"
+     "x: {type: bool, when: {y: true, i: {min: 4, max: 6}}}",
+     "/parameters/x/when", "leave 'i' no value"},
+    /* x needs c = a through y, and c = b itself */
+    {"c: {type: categorical, values: [a, b]}\ny: {type: bool, when: {c: a}}\n"
+     "x: {type: bool, when: {y: true, c: b}}",
+     "/parameters/x/when", "can never hold"},
+};
+
+START_TEST(refuses)
+{
+    const struct refusal *r = &refusals[_i];
+    struct space *s = NULL;
+    struct as_err err = {0};
+    as_status st = space_from_yaml(r->yaml, &s, &err);
+    ck_assert_msg(st == AS_E_INVAL, "%s: got %s", r->yaml, as_status_name(st));
+    ck_assert_msg(strstr(err.msg, r->part) != NULL, "%s: '%s' is not in: %s", r->yaml, r->part,
+                  err.msg);
+    ck_assert_str_eq(err.pointer, r->pointer);
+    ck_assert_ptr_null(s);
+}
+END_TEST
+
+START_TEST(refuses_too_many)
+{
+    struct as_err err = {0};
+    struct space *s = NULL;
+    AS_AUTO(str_done) struct str b = {0};
+    for (int i = 0; i <= SPACE_MAX_PARAMS; i++)
+        str_printf(&b, "p%d: {type: bool}\n", i);
+    ck_fails(space_from_yaml(str_cstr(&b), &s, &err), AS_E_TOO_LARGE, err, "257 parameters");
+    str_clear(&b);
+    str_puts(&b, "p: {type: categorical, values: [");
+    for (int i = 0; i <= PARAM_MAX_VALUES; i++)
+        str_printf(&b, "%d,", i);
+    str_puts(&b, "]}");
+    ck_fails(space_from_yaml(str_cstr(&b), &s, &err), AS_E_TOO_LARGE, err, "1001 values");
+}
+END_TEST
+
+START_TEST(keeps_order_and_sorts_parents_first)
+{
+    AS_AUTO(space_freep) struct space *s = NULL;
+    MUST("z: {type: bool, when: {m: [1, 3]}}\n"
+         "m: {type: int, min: 0, max: 3, when: {a: true}}\n"
+         "a: {type: bool}\n",
+         &s);
+    ck_assert_uint_eq(s->n, 3);
+    ck_assert_str_eq(s->params[0].name, "z");
+    ck_assert_int_eq(space_find(s, "m"), 1);
+    ck_assert_int_eq(space_find(s, "none"), -1);
+    ck_assert_uint_eq(s->order[0], 2);
+    ck_assert_uint_eq(s->order[2], 0);
+    ck_assert(s->params[1].is_parent && !s->params[0].is_parent);
+    ck_assert_uint_eq(s->params[0].conds[0].n_allowed, 2);
+    ck_assert_int_eq(s->params[0].conds[0].allowed[1].integer, 3);
+}
+END_TEST
+
+START_TEST(ranges_end_on_values)
+{
+    AS_AUTO(space_freep) struct space *s = NULL;
+    MUST("f: {type: float, min: 0, max: 1, step: 0.1}\n"
+         "i: {type: int, min: -9, max: 9, step: 3}\n"
+         "o: {type: ordinal, values: [s, m, l]}\n"
+         "c: {type: float, min: 0, max: 1}\n"
+         "x: {type: bool, when: {f: {min: 0.25}, i: {min: -4.5, max: 100}, o: {max: m}, c: {max: "
+         "3}}}\n",
+         &s);
+    const struct cond *conds = s->params[4].conds;
+    ck_assert(conds[0].is_range && conds[0].low.real == 0.3 && conds[0].high.real == 1);
+    ck_assert(conds[1].low.integer == -3 && conds[1].high.integer == 9);
+    ck_assert(conds[2].low.choice == 0 && conds[2].high.choice == 1);
+    ck_assert(conds[3].low.real == 0 && conds[3].high.real == 1);
+    ck_assert(s->params[0].is_parent && s->params[3].is_parent);
+    JSON_AUTO j = space_to_json(s);
+    AS_AUTO(as_freep)
+    char *text = json_format_ordered(json_object_get(json_object_get(j, "x"), "when"));
+    ck_assert_str_eq(text, "{\"f\":{\"min\":0.3,\"max\":1.0},\"i\":{\"min\":-3,\"max\":9},"
+                           "\"o\":{\"min\":\"s\",\"max\":\"m\"},\"c\":{\"min\":0.0,\"max\":1.0}}");
+}
+END_TEST
+
+/* Every parameter of a random space can be brought to life, and lives where its conditions say. */
+START_TEST(activates_what_it_promises)
+{
+    for (uint64_t seed = 0; seed < 300; seed++) {
+        AS_AUTO(space_freep) struct space *s = space_at_random(seed);
+        AS_AUTO(config_freep) struct config *c = config_create(s);
+        for (size_t i = 0; i < s->n; i++) {
+            for (size_t k = 0; k < s->n; k++)
+                c->entries[k].value = param_decode(&s->params[k], 0.3);
+            space_activate(s, i, c);
+            config_settle(s, c);
+            ck_assert(c->entries[i].active);
+        }
+    }
+}
+END_TEST
+
+static const struct {
+    bool is_forbidden; /* else parameter_constraints */
+    const char *list;
+    as_status want;
+    const char *pointer, *part;
+} rule_refusals[] = {
+    {false, "{}", AS_E_INVAL, "/r", "expected a list"},
+    {false, "[3]", AS_E_INVAL, "/r/0", "expected a string such as"},
+    {false, "['a < 3', 'a < ']", AS_E_INVAL, "/r/1", "column 5"},
+    {true, "[[]]", AS_E_INVAL, "/r/0", "expected an object such as"},
+    {true, "[{}]", AS_E_INVAL, "/r/0", "an empty one"},
+    {true, "[{a: 3}, {z: 1}]", AS_E_INVAL, "/r/1/z", "no parameter 'z'"},
+    {true, "[{a: 30}]", AS_E_INVAL, "/r/0/a", "'a' never takes this value"},
+    {true, "[{c: {min: x}}]", AS_E_INVAL, "/r/0/c", "have no order"},
+    {true, "[{f: {min: 2}}]", AS_E_INVAL, "/r/0/f/min", "in this range"},
+};
+
+START_TEST(refuses_rules)
+{
+    AS_AUTO(space_freep) struct space *s = NULL;
+    MUST("a: {type: int, min: 0, max: 9}\nc: {type: categorical, values: [x, y]}\n"
+         "f: {type: float, min: 0, max: 1}",
+         &s);
+    struct as_err err = {0};
+    JSON_AUTO j = NULL;
+    ck_ok(yaml_parse(rule_refusals[_i].list, strlen(rule_refusals[_i].list), &j, &err), err);
+    as_status st = rule_refusals[_i].is_forbidden ? space_parse_forbidden(s, j, "/r", &err)
+                                                  : space_parse_constraints(s, j, "/r", &err);
+    ck_fails(st, rule_refusals[_i].want, err, rule_refusals[_i].part);
+    ck_assert_str_eq(err.pointer, rule_refusals[_i].pointer);
+}
+END_TEST
+
+START_TEST(forbids_combinations)
+{
+    AS_AUTO(space_freep) struct space *s = NULL;
+    MUST("opt: {type: categorical, values: [sgd, adamw, lion]}\n"
+         "lr: {type: float, min: 0, max: 1}\n"
+         "mom: {type: float, min: 0, max: 1, when: {opt: sgd}}\n",
+         &s);
+    const char *yaml = "[{opt: [sgd, lion], lr: {min: 0.5}}, {mom: {max: 0.1}}, {lr: 0.25}]";
+    JSON_AUTO j = NULL;
+    struct as_err err = {0};
+    ck_ok(yaml_parse(yaml, strlen(yaml), &j, &err), err);
+    ck_assert(!space_is_constrained(s));
+    ck_ok(space_parse_forbidden(s, j, "/forbidden", &err), err);
+    ck_assert(space_is_constrained(s));
+    static const struct {
+        size_t opt;
+        double lr, mom;
+        int want;
+    } cases[] = {{0, 0.4, 0.5, -1}, {0, 0.5, 0.5, 0},  {1, 0.5, 0, -1}, {2, 0.9, 0, 0},
+                 {0, 0.4, 0.1, 1},  {1, 0.4, 0.1, -1}, {1, 0.25, 0, 2}};
+    AS_AUTO(config_freep) struct config *c = config_create(s);
+    for (size_t i = 0; i < AS_ARRAY_LEN(cases); i++) {
+        c->entries[0].value.choice = cases[i].opt;
+        c->entries[1].value.real = cases[i].lr;
+        c->entries[2].value.real = cases[i].mom;
+        config_settle(s, c);
+        ck_assert_int_eq(space_violation(s, c), cases[i].want);
+        ck_assert_int_eq(space_allows(s, c), cases[i].want < 0);
+    }
+    ck_assert(space_rule_names(s, 0, 0) && space_rule_names(s, 0, 1) && !space_rule_names(s, 0, 2));
+    JSON_AUTO back = space_forbidden_to_json(s);
+    AS_AUTO(as_freep) char *text = json_format_ordered(back);
+    ck_assert_str_eq(text, "[{\"opt\":[\"sgd\",\"lion\"],\"lr\":{\"min\":0.5,\"max\":1.0}},"
+                           "{\"mom\":{\"min\":0.0,\"max\":0.1}},{\"lr\":[0.25]}]");
+}
+END_TEST
+
+START_TEST(people_write_numbers_freely)
+{
+    AS_AUTO(space_freep) struct space *s = NULL;
+    MUST("a: {type: int, min: 1, max: 1e6}\n"
+         "b: {type: float, min: 0, max: 1, step: 0.1}\n"
+         "c: {type: int, min: 7, max: 7}\n"
+         "d: {type: float, min: 2, max: 2}\n",
+         &s);
+    ck_assert_int_eq(s->params[0].integer.max, 1000000);
+    ck_assert_uint_eq(param_levels(&s->params[1]), 11);
+    ck_assert(param_level(&s->params[1], 3).real == 0.3);
+    ck_assert(param_level(&s->params[1], 7).real == 0.7);
+    ck_assert(param_level(&s->params[1], 10).real == 1.0);
+    ck_assert_uint_eq(param_levels(&s->params[2]), 1);
+    ck_assert(param_decode(&s->params[3], 0.4).real == 2.0);
+}
+END_TEST
+
+START_TEST(step_grid_is_anchored_at_min)
+{
+    AS_AUTO(space_freep) struct space *s = NULL;
+    MUST("i: {type: int, min: 1, max: 10, step: 4}\n"
+         "f: {type: float, min: 0.5, max: 2, step: 0.4}\n",
+         &s);
+    ck_assert_uint_eq(param_levels(&s->params[0]), 3);
+    ck_assert_int_eq(param_level(&s->params[0], 2).integer, 9);
+    ck_assert(!param_contains(&s->params[0], (union param_value){.integer = 10}));
+    ck_assert_uint_eq(param_levels(&s->params[1]), 4);
+    ck_assert(param_level(&s->params[1], 3).real == 1.7);
+    ck_assert(!param_contains(&s->params[1], (union param_value){.real = 2}));
+}
+END_TEST
+
+static void check_levels(const struct space_param *p)
+{
+    uint64_t n = param_levels(p), stride = n / 3000 + 1;
+    for (uint64_t k = 0; k < n; k += stride) {
+        union param_value v = param_level(p, k);
+        ck_assert(param_contains(p, v));
+        ck_assert_uint_eq(param_level_of(p, v), k);
+        double u = param_encode(p, v);
+        ck_assert(u >= 0 && u <= 1);
+        ck_assert_uint_eq(param_level_of(p, param_decode(p, u)), k);
+    }
+    ck_assert_uint_eq(param_level_of(p, param_decode(p, 0)), 0);
+    ck_assert_uint_eq(param_level_of(p, param_decode(p, 1)), n - 1);
+    /* the last level too, whatever the stride */
+    union param_value last = param_level(p, n - 1);
+    ck_assert_uint_eq(param_level_of(p, param_decode(p, param_encode(p, last))), n - 1);
+}
+
+static const char *const discrete[] = {
+    "x: {type: int, min: -3, max: 100}",
+    "x: {type: int, min: 1, max: 1000000, scale: log}",
+    "x: {type: int, min: 1, max: 1099511627776, scale: log}",
+    "x: {type: int, min: 1000000000000000, max: 1000000000000900, scale: log}",
+    "x: {type: int, min: 5, max: 4000, scale: log, step: 100}",
+    "x: {type: int, min: -549755813888, max: 549755813887}",
+    "x: {type: float, min: 0, max: 1, step: 1e-6}",
+    "x: {type: float, min: -1e5, max: 1e5, step: 0.3}",
+    "x: {type: float, min: 0.001, max: 50, step: 0.007, scale: log}",
+    "x: {type: float, min: 0.1, max: 0.7, step: 0.1}",
+    "x: {type: float, min: 5e-324, max: 2.7, step: 0.9, scale: log}",
+    "x: {type: float, min: 1e-300, max: 1e300, step: 1e290, scale: log}",
+    "x: {type: categorical, values: [a, b, 3, true, 4.5]}",
+    "x: {type: bool}",
+    "x: {type: constant, value: 3}",
+};
+
+START_TEST(discrete_values_survive_the_unit_interval)
+{
+    AS_AUTO(space_freep) struct space *s = NULL;
+    MUST(discrete[_i], &s);
+    check_levels(&s->params[0]);
+}
+END_TEST
+
+START_TEST(random_discrete_ranges_survive_too)
+{
+    struct rng r;
+    rng_init(&r, 5, 0);
+    for (int round = 0; round < 300; round++) {
+        char yaml[160];
+        bool log_scale = rng_below(&r, 2);
+        int64_t min = 1 + (int64_t)(rng_u64(&r) >> (24 + rng_below(&r, 40)));
+        int64_t range = (int64_t)(rng_u64(&r) >> (24 + rng_below(&r, 40)));
+        int64_t step = 1 + (int64_t)rng_below(&r, (uint64_t)range / 7 + 1);
+        (void)snprintf(yaml, sizeof yaml,
+                       "x: {type: int, min: %" PRId64 ", max: %" PRId64 ", step: %" PRId64
+                       ", scale: %s}",
+                       min, min + range, range ? step : 1, log_scale ? "log" : "linear");
+        AS_AUTO(space_freep) struct space *s = NULL;
+        MUST(yaml, &s);
+        check_levels(&s->params[0]);
+    }
+}
+END_TEST
+
+START_TEST(continuous_values_survive_closely)
+{
+    static const char *const spaces[] = {
+        "x: {type: float, min: -5, max: 3}",
+        "x: {type: float, min: 1e-8, max: 100, scale: log}",
+        "x: {type: float, min: -1e300, max: 1e300}",
+        "x: {type: float, min: 3, max: 3}",
+        "x: {type: float, min: 1e-300, max: 1e300, scale: log}",
+    };
+    AS_AUTO(space_freep) struct space *s = NULL;
+    MUST(spaces[_i], &s);
+    const struct space_param *p = &s->params[0];
+    ck_assert_uint_eq(param_levels(p), 0);
+    ck_assert(param_decode(p, 0).real == p->real.min);
+    ck_assert(param_decode(p, 1).real == p->real.max);
+    double before = p->real.min;
+    for (int i = 0; i <= 1000; i++) {
+        union param_value v = param_decode(p, i / 1000.0);
+        ck_assert(param_contains(p, v) && v.real >= before);
+        before = v.real;
+        double back = param_decode(p, param_encode(p, v)).real;
+        double scale = p->scale == SCALE_LOG ? v.real : p->real.max - p->real.min;
+        ck_assert(fabs(back - v.real) <= 1e-13 * scale);
+    }
+}
+END_TEST
+
+START_TEST(whole_int64_ranges_stay_exact)
+{
+    AS_AUTO(space_freep) struct space *s = NULL;
+    MUST("x: {type: int, min: -4611686018427387904, max: 4611686018427387903}", &s);
+    const struct space_param *p = &s->params[0];
+    ck_assert_uint_eq(param_levels(p), UINT64_C(1) << 63);
+    ck_assert_int_eq(param_level(p, (UINT64_C(1) << 63) - 1).integer, INT64_MAX / 2);
+    ck_assert_int_eq(param_decode(p, 1).integer, INT64_MAX / 2);
+    union param_value v = {.integer = 1234567890123456789};
+    ck_assert_int_eq(param_level(p, param_level_of(p, v)).integer, v.integer);
+}
+END_TEST
+
+START_TEST(log_scale_gives_each_decade_its_share)
+{
+    AS_AUTO(space_freep) struct space *s = NULL;
+    MUST("f: {type: float, min: 1e-4, max: 1, scale: log}\n"
+         "i: {type: int, min: 1, max: 1000, scale: log}\n",
+         &s);
+    ck_assert(fabs(param_decode(&s->params[0], 0.5).real - 1e-2) < 1e-14);
+    /* from 0.5 to 1000.5: the middle is the geometric mean, 22.4 */
+    ck_assert_int_eq(param_decode(&s->params[1], 0.5).integer, 22);
+    ck_assert_int_eq(param_decode(&s->params[1], 0).integer, 1);
+    ck_assert_int_eq(param_decode(&s->params[1], 1).integer, 1000);
+}
+END_TEST
+
+START_TEST(canonical_json_parses_to_an_equal_space)
+{
+    for (uint64_t seed = 0; seed < 200; seed++) {
+        AS_AUTO(space_freep) struct space *a = space_at_random(seed);
+        AS_AUTO(space_freep) struct space *b = NULL;
+        struct as_err err = {0};
+        JSON_AUTO j = space_to_json(a);
+        ck_assert_ptr_nonnull(j);
+        ck_ok(space_parse(j, "", &b, &err), err);
+        JSON_AUTO k = space_to_json(b);
+        AS_AUTO(as_freep) char *x = json_format_pretty(j);
+        AS_AUTO(as_freep) char *y = json_format_pretty(k);
+        ck_assert_str_eq(x, y); /* the order of the keys is part of it */
+    }
+}
+END_TEST
+
+START_TEST(runs_out_of_memory_cleanly)
+{
+    const char *yaml = "a: {type: categorical, values: [x, y]}\n"
+                       "b: {type: int, min: 1, max: 9, when: {a: [x, y]}}\n"
+                       "c: {type: float, min: 0, max: 1, when: {b: {min: 2}, a: x}}\n";
+    JSON_AUTO rules = json_pack("[s]", "b < 3");
+    JSON_AUTO pairs = json_pack("[{s:s, s:{s:i}}]", "a", "x", "b", "min", 4);
+    JSON_AUTO j = NULL;
+    AS_AUTO(space_freep) struct space *first = NULL;
+    MUST(yaml, &first);
+    j = space_to_json(first);
+    int failed = 0;
+    for (size_t nth = 1; nth < 100; nth++) {
+        struct space *s = NULL;
+        struct as_err err = {0};
+        as_mem_fail_nth(nth);
+        as_status st = space_parse(j, "", &s, &err);
+        if (st == AS_OK)
+            st = space_parse_constraints(s, rules, "", &err);
+        if (st == AS_OK)
+            st = space_parse_forbidden(s, pairs, "", &err);
+        as_mem_fail_nth(0);
+        /* some allocations only serve messages: parsing may do without them */
+        ck_assert(st == AS_OK || st == AS_E_NOMEM);
+        failed += st != AS_OK;
+        space_free(s);
+    }
+    ck_assert_int_ge(failed, 12);
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+    Suite *s = suite_create("search/space");
+    TCase *t = tcase_create("space");
+    tcase_add_loop_test(t, refuses, 0, AS_ARRAY_LEN(refusals));
+    tcase_add_test(t, refuses_too_many);
+    tcase_add_test(t, keeps_order_and_sorts_parents_first);
+    tcase_add_test(t, ranges_end_on_values);
+    tcase_add_test(t, activates_what_it_promises);
+    tcase_add_loop_test(t, refuses_rules, 0, AS_ARRAY_LEN(rule_refusals));
+    tcase_add_test(t, forbids_combinations);
+    tcase_add_test(t, people_write_numbers_freely);
+    tcase_add_test(t, step_grid_is_anchored_at_min);
+    tcase_add_loop_test(t, discrete_values_survive_the_unit_interval, 0, AS_ARRAY_LEN(discrete));
+    tcase_add_test(t, random_discrete_ranges_survive_too);
+    tcase_add_loop_test(t, continuous_values_survive_closely, 0, 5);
+    tcase_add_test(t, whole_int64_ranges_stay_exact);
+    tcase_add_test(t, log_scale_gives_each_decade_its_share);
+    tcase_add_test(t, canonical_json_parses_to_an_equal_space);
+    tcase_add_test(t, runs_out_of_memory_cleanly);
+    suite_add_tcase(s, t);
+    return s;
+}
