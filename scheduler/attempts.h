@@ -10,7 +10,7 @@
 
 #include "base/arena.h"
 #include "base/status.h"
-#include "scheduler/rows.h"
+#include "scheduler/rows/rows.h"
 #include "scheduler/store/store.h"
 
 #define MEASUREMENTS_MAX 100000 /* points of one batch: 1000 items of 100 metrics */

@@ -15,7 +15,7 @@
 #include "scheduler/store/attempt_store.h"
 #include "scheduler/store/dataset_store.h"
 #include "scheduler/store/file_store.h"
-#include "scheduler/store/handout_store.h"
+#include "scheduler/store/assignment_store.h"
 #include "scheduler/store/runner_store.h"
 #include "scheduler/store/sweep_store.h"
 #include "scheduler/store/trial_store.h"

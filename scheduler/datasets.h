@@ -7,7 +7,7 @@
 #include "base/arena.h"
 #include "data/dataset.h"
 #include "base/status.h"
-#include "scheduler/rows.h"
+#include "scheduler/rows/rows.h"
 #include "scheduler/store/store.h"
 
 /* Register. `doc` is the API's DatasetCreate; borrowed. The content is copied out of the database

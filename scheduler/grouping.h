@@ -16,7 +16,7 @@
 #include "base/status.h"
 #include "scheduler/claims.h"
 #include "scheduler/shape.h"
-#include "scheduler/store/handout_store.h"
+#include "scheduler/store/assignment_store.h"
 
 #define GROUP_SLOTS_MAX 64
 #define GROUP_ID_MAX 128

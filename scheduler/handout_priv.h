@@ -10,9 +10,9 @@
 
 #include "base/arena.h"
 #include "scheduler/grouping.h"
-#include "scheduler/model/sweep_doc.h"
+#include "scheduler/sweep/sweep_doc.h"
 #include "scheduler/shape.h"
-#include "scheduler/store/handout_store.h"
+#include "scheduler/store/assignment_store.h"
 #include "scheduler/store/store.h"
 #include "scheduler/store/sweep_store.h"
 #include "scheduler/store/tx.h"

@@ -14,8 +14,8 @@
 
 #include "base/mem.h"
 #include "base/status.h"
-#include "scheduler/model/sweep_doc.h"
-#include "scheduler/model/trial_state.h"
+#include "scheduler/sweep/sweep_doc.h"
+#include "scheduler/sweep/trial_state.h"
 #include "scheduler/store/store.h"
 #include "search/suggest.h"
 

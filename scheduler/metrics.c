@@ -2,7 +2,7 @@
  */
 #include "scheduler/metrics.h"
 
-#include "scheduler/model/trial_state.h"
+#include "scheduler/sweep/trial_state.h"
 #include "scheduler/store/metrics_store.h"
 
 static void head(struct str *b, const char *name, const char *type, const char *help)

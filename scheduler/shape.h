@@ -10,7 +10,7 @@
 
 #include "base/arena.h"
 #include "base/status.h"
-#include "scheduler/rows.h"
+#include "scheduler/rows/rows.h"
 
 #define SHAPE_MAX 1024 /* bytes; the table's check */
 

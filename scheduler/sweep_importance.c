@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "scheduler/history.h"
-#include "scheduler/model/sweep_doc.h"
+#include "scheduler/sweep/sweep_doc.h"
 #include "scheduler/notes_priv.h"
 #include "scheduler/store/history_store.h"
 #include "scheduler/store/sweep_store.h"

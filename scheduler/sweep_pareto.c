@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "scheduler/model/sweep_doc.h"
+#include "scheduler/sweep/sweep_doc.h"
 #include "scheduler/store/history_store.h"
 #include "scheduler/store/sweep_store.h"
 #include "scheduler/store/trial_store.h"

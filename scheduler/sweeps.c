@@ -13,7 +13,7 @@
 #include "scheduler/cursor_priv.h"
 #include "scheduler/datasets.h"
 #include "scheduler/grouping.h"
-#include "scheduler/model/sweep_doc.h"
+#include "scheduler/sweep/sweep_doc.h"
 #include "scheduler/store/dataset_store.h"
 #include "scheduler/store/event_store.h"
 #include "scheduler/store/idempotency_store.h"

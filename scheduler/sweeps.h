@@ -9,7 +9,7 @@
 #include "base/arena.h"
 #include "base/status.h"
 #include "scheduler/idempotency.h"
-#include "scheduler/rows.h"
+#include "scheduler/rows/rows.h"
 #include "scheduler/store/store.h"
 #include "scheduler/suggester.h"
 

@@ -4,7 +4,7 @@
 
 #include "base/arena.h"
 #include "base/status.h"
-#include "scheduler/rows.h"
+#include "scheduler/rows/rows.h"
 #include "scheduler/store/store.h"
 
 #define TOKEN_TEXT_SIZE 96 /* with the NUL */

@@ -15,7 +15,7 @@
 #include "api/server/routes.h"
 #include "scheduler/blobs.h"
 #include "scheduler/idempotency.h"
-#include "scheduler/rows.h"
+#include "scheduler/rows/rows.h"
 #include "scheduler/store/store.h"
 
 #define REQUEST_ID_SIZE 65

@@ -14,7 +14,7 @@
 #include "scheduler/asks.h"
 #include "scheduler/attempts.h"
 #include "scheduler/claims.h"
-#include "scheduler/rows.h"
+#include "scheduler/rows/rows.h"
 #include "scheduler/runners.h"
 
 json_t *sweep_encode(const struct sweep_row *r);

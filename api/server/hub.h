@@ -12,7 +12,7 @@
 #include "api/server/http.h"
 #include "base/mem.h"
 #include "base/status.h"
-#include "scheduler/rows.h"
+#include "scheduler/rows/rows.h"
 #include "scheduler/store/store.h"
 
 #define HUB_TICK_MS 200

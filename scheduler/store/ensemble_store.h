@@ -3,7 +3,7 @@
 #define ASSAY_SCHEDULER_STORE_ENSEMBLE_STORE_H
 
 #include "base/arena.h"
-#include "scheduler/rows.h"
+#include "scheduler/rows/rows.h"
 #include "scheduler/store/tx.h"
 
 /* The result as JSON in the arena, NULL while it is pending; and the state of the sweep.

@@ -3,7 +3,7 @@
 #define ASSAY_SCHEDULER_STORE_HISTORY_STORE_H
 
 #include "base/arena.h"
-#include "scheduler/rows.h"
+#include "scheduler/rows/rows.h"
 #include "scheduler/store/tx.h"
 
 struct history_head {

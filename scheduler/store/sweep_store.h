@@ -3,7 +3,7 @@
 #define ASSAY_SCHEDULER_STORE_SWEEP_STORE_H
 
 #include "base/arena.h"
-#include "scheduler/rows.h"
+#include "scheduler/rows/rows.h"
 #include "scheduler/store/tx.h"
 
 /* Limits: 0 is none, but for max_failed, where it is -1. */

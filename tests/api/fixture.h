@@ -4,7 +4,7 @@
 #define ASSAY_TESTS_API_FIXTURE_H
 
 #include "api/server/server.h"
-#include "scheduler/rows.h"
+#include "scheduler/rows/rows.h"
 #include "scheduler/tokens.h"
 #include "tests/api/rest.h"
 

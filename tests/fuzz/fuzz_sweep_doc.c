@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "scheduler/model/sweep_doc.h"
+#include "scheduler/sweep/sweep_doc.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

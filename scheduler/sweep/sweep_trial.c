@@ -1,4 +1,4 @@
-#include "scheduler/model/sweep_trial_priv.h"
+#include "scheduler/sweep/sweep_trial_priv.h"
 
 #include <ctype.h>
 #include <inttypes.h>

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "scheduler/model/trial_state.h"
+#include "scheduler/sweep/trial_state.h"
 #include "tests/check_main.h"
 
 /* One letter for each event, in the order of enum trial_event: claim, complete, fail, lose,

@@ -1,5 +1,5 @@
 /* The two tables. A row is allowed exactly as it stands; what is not in a table is a conflict. */
-#include "scheduler/model/trial_state.h"
+#include "scheduler/sweep/trial_state.h"
 
 #include "base/mem.h"
 #include "base/str.h"

@@ -6,7 +6,7 @@
 
 #include "base/json.h"
 #include "base/status.h"
-#include "scheduler/model/sweep_doc.h"
+#include "scheduler/sweep/sweep_doc.h"
 
 /* Take the three fields from `doc` into d. AS_E_INVAL, AS_E_TOO_LARGE, AS_E_NOMEM; what was made
  * before an error is sweep_metrics_done's. */

@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/yaml_reader.h"
-#include "scheduler/model/sweep_doc.h"
+#include "scheduler/sweep/sweep_doc.h"
 #include "tests/check_main.h"
 
 static const char *const train_yaml =

@@ -1,4 +1,4 @@
-#include "scheduler/store/handout_store.h"
+#include "scheduler/store/assignment_store.h"
 
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/sets_priv.h"

@@ -1,4 +1,4 @@
-#include "scheduler/model/sweep_metrics_priv.h"
+#include "scheduler/sweep/sweep_metrics_priv.h"
 
 #include <math.h>
 #include <stdio.h>

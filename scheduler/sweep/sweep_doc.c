@@ -1,12 +1,12 @@
-#include "scheduler/model/sweep_doc.h"
+#include "scheduler/sweep/sweep_doc.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/json.h"
-#include "scheduler/model/sweep_metrics_priv.h"
-#include "scheduler/model/sweep_trial_priv.h"
+#include "scheduler/sweep/sweep_metrics_priv.h"
+#include "scheduler/sweep/sweep_trial_priv.h"
 #include "search/ensemble.h"
 #include "search/sampling/grid.h"
 

@@ -12,7 +12,7 @@
 
 #include "base/arena.h"
 #include "base/status.h"
-#include "scheduler/model/trial_state.h"
+#include "scheduler/sweep/trial_state.h"
 
 #define PAGE_SIZE_MAX 1000
 

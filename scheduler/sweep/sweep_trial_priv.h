@@ -2,7 +2,7 @@
 #ifndef ASSAY_SCHEDULER_MODEL_SWEEP_TRIAL_PRIV_H
 #define ASSAY_SCHEDULER_MODEL_SWEEP_TRIAL_PRIV_H
 
-#include "scheduler/model/sweep_doc.h"
+#include "scheduler/sweep/sweep_doc.h"
 
 /* Parse doc's `trial` into d->trial; d->space is set. Errors as sweep_doc_parse. */
 AS_MUST_CHECK as_status sweep_trial_parse(const json_t *trial, struct sweep_doc *d,
