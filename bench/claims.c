@@ -12,12 +12,12 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "bench/bench.h"
-#include "scheduler/attempts.h"
-#include "scheduler/blobs.h"
-#include "scheduler/claims.h"
-#include "scheduler/datasets.h"
-#include "scheduler/runners.h"
-#include "scheduler/sweeps.h"
+#include "scheduler/lifecycle/attempts.h"
+#include "scheduler/content/blobs.h"
+#include "scheduler/assign/claims.h"
+#include "scheduler/services/datasets.h"
+#include "scheduler/services/runners.h"
+#include "scheduler/services/sweeps.h"
 #include "tests/scheduler/pg_fixture.h"
 
 #define ROUNDS 40

@@ -14,10 +14,10 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "bench/bench.h"
-#include "scheduler/attempts.h"
-#include "scheduler/claims.h"
-#include "scheduler/runners.h"
-#include "scheduler/sweeps.h"
+#include "scheduler/lifecycle/attempts.h"
+#include "scheduler/assign/claims.h"
+#include "scheduler/services/runners.h"
+#include "scheduler/services/sweeps.h"
 #include "tests/scheduler/pg_fixture.h"
 
 #define MAX_WORKERS 16

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
-#include "scheduler/tokens.h"
+#include "scheduler/services/tokens.h"
 
 #define CACHE_SLOTS 256
 

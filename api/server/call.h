@@ -13,8 +13,8 @@
 #include "api/server/park.h"
 #include "api/server/pool.h"
 #include "api/server/routes.h"
-#include "scheduler/blobs.h"
-#include "scheduler/idempotency.h"
+#include "scheduler/content/blobs.h"
+#include "scheduler/services/idempotency.h"
 #include "scheduler/rows/rows.h"
 #include "scheduler/store/store.h"
 

@@ -11,11 +11,11 @@
 
 #include "base/arena.h"
 #include "base/status.h"
-#include "scheduler/asks.h"
-#include "scheduler/attempts.h"
-#include "scheduler/claims.h"
+#include "scheduler/assign/asks.h"
+#include "scheduler/lifecycle/attempts.h"
+#include "scheduler/assign/claims.h"
 #include "scheduler/rows/rows.h"
-#include "scheduler/runners.h"
+#include "scheduler/services/runners.h"
 
 json_t *sweep_encode(const struct sweep_row *r);
 json_t *sweep_page_encode(const struct sweep_page *p);

@@ -5,7 +5,7 @@
 #include "api/server/codec_priv.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "scheduler/tokens.h"
+#include "scheduler/services/tokens.h"
 
 json_t *event_encode(const struct event_row *r)
 {

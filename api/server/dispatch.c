@@ -13,8 +13,8 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "scheduler/asks.h"
-#include "scheduler/claims.h"
+#include "scheduler/assign/asks.h"
+#include "scheduler/assign/claims.h"
 
 #define IGNORED_BODY_MAX 1024 /* of requests that have no body by their contract */
 

@@ -2,7 +2,7 @@
 
 #include "api/server/call.h"
 #include "api/server/codec.h"
-#include "scheduler/attempts.h"
+#include "scheduler/lifecycle/attempts.h"
 
 static as_status read_ref(const struct call *c, struct attempt_ref *ret, struct as_err *err)
 {

@@ -2,7 +2,7 @@
 
 #include "api/server/call.h"
 #include "api/server/codec.h"
-#include "scheduler/datasets.h"
+#include "scheduler/services/datasets.h"
 
 as_status h_dataset_list(struct call *c, struct as_err *err)
 {

@@ -1,7 +1,7 @@
 #include "api/server/handlers.h"
 
 #include "api/server/server_priv.h"
-#include "scheduler/events.h"
+#include "scheduler/services/events.h"
 
 /* Where the stream starts: Last-Event-ID, else `after`, else now. Nothing lies past now. */
 static as_status read_start(struct call *c, int64_t *ret, struct as_err *err)

@@ -3,8 +3,8 @@
 #include "api/server/call.h"
 #include "api/server/codec.h"
 #include "base/clock.h"
-#include "scheduler/claims.h"
-#include "scheduler/runners.h"
+#include "scheduler/assign/claims.h"
+#include "scheduler/services/runners.h"
 
 as_status h_runner_list(struct call *c, struct as_err *err)
 {

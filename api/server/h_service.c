@@ -6,8 +6,8 @@
 #include "api/server/openapi_json.h"
 #include "api/server/server_priv.h"
 #include "base/str.h"
-#include "scheduler/metrics.h"
-#include "scheduler/migrate.h"
+#include "scheduler/services/metrics.h"
+#include "scheduler/services/migrate.h"
 
 static json_t *health_encode(const char *status)
 {

@@ -2,7 +2,7 @@
 
 #include "api/server/call.h"
 #include "api/server/codec.h"
-#include "scheduler/asks.h"
+#include "scheduler/assign/asks.h"
 
 as_status h_suggestion_ask(struct call *c, struct as_err *err)
 {

@@ -4,9 +4,9 @@
 
 #include "api/server/call.h"
 #include "api/server/codec.h"
-#include "scheduler/ensembles.h"
-#include "scheduler/sweeps.h"
-#include "scheduler/trials.h"
+#include "scheduler/lifecycle/ensembles.h"
+#include "scheduler/services/sweeps.h"
+#include "scheduler/services/trials.h"
 
 as_status h_sweep_create(struct call *c, struct as_err *err)
 {

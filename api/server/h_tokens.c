@@ -2,7 +2,7 @@
 
 #include "api/server/codec.h"
 #include "api/server/server_priv.h"
-#include "scheduler/tokens.h"
+#include "scheduler/services/tokens.h"
 
 as_status h_token_list(struct call *c, struct as_err *err)
 {

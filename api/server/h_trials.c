@@ -5,7 +5,7 @@
 #include "api/server/call.h"
 #include "api/server/codec.h"
 #include "base/json.h"
-#include "scheduler/trials.h"
+#include "scheduler/services/trials.h"
 
 #define MAX_GROUP_ID 128
 

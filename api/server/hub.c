@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/str.h"
-#include "scheduler/events.h"
+#include "scheduler/services/events.h"
 
 #define BATCH 500
 

@@ -21,7 +21,7 @@
 #include "base/log.h"
 #include "base/opt.h"
 #include "base/str.h"
-#include "scheduler/migrate.h"
+#include "scheduler/services/migrate.h"
 
 /* A stop ends within 10 s: twice the one for the server, and the other for the reaper. */
 #define STOP_WAIT_MS 3000

@@ -1,7 +1,7 @@
 /* Long-polls that wait: requests that hold neither a thread nor a database connection.
  *
  * An item waits for something that its key names: PARK_CLAIMS for any trial that a runner may have,
- * else a sweep's key (asks_pending(), scheduler/asks.h): of clients that ask, and of runners that
+ * else a sweep's key (asks_pending(), scheduler/assign/asks.h): of clients that ask, and of runners that
  * fill a group. Each PARK_TICK_MS, and at once when
  * park_wake() says that something changed in this process, one cheap question (`probe`) finds out
  * for each key how much there may be to get; that many of its items, the longest waiting first, are

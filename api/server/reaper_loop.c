@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "scheduler/reaper.h"
+#include "scheduler/lifecycle/reaper.h"
 
 struct reaper_loop {
     struct store *db;

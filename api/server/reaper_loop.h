@@ -1,4 +1,4 @@
-/* A thread that does time's work (scheduler/reaper.h) every store_config()->reaper_ms, and the ends
+/* A thread that does time's work (scheduler/lifecycle/reaper.h) every store_config()->reaper_ms, and the ends
  * of sweeps as soon as their last trial has ended. It has a thread of its own because a round may
  * take seconds: it computes ensembles. */
 #ifndef ASSAY_API_SERVER_REAPER_LOOP_H

@@ -13,7 +13,7 @@
 #include "api/server/pool.h"
 #include "api/server/server.h"
 #include "api/server/web_files.h"
-#include "scheduler/suggester.h"
+#include "scheduler/suggester/suggester.h"
 
 struct server {
     struct server_options opts;

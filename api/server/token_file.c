@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "scheduler/tokens.h"
+#include "scheduler/services/tokens.h"
 
 /* The token in the file, "" when there is no file. */
 static as_status read_token(const char *path, char text[TOKEN_TEXT_SIZE], struct as_err *err)

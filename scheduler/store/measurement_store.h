@@ -3,7 +3,7 @@
 #define ASSAY_SCHEDULER_STORE_MEASUREMENT_STORE_H
 
 #include "base/arena.h"
-#include "scheduler/attempts.h"
+#include "scheduler/lifecycle/attempts.h"
 #include "scheduler/rows/rows.h"
 #include "scheduler/store/tx.h"
 

@@ -77,7 +77,7 @@ void store_on_finished(struct store *db, store_finished_fn *fn, void *ctx);
 typedef void store_finishing_fn(void *ctx);
 void store_on_finishing(struct store *db, store_finishing_fn *fn, void *ctx);
 
-/* Can it serve: database reached, schema as this program knows it (scheduler/migrate.c)?
+/* Can it serve: database reached, schema as this program knows it (scheduler/services/migrate.c)?
  * AS_E_UNAVAILABLE: away. AS_E_CONFLICT: the schema is older or newer, or fsync is off
  * (ASSAY_ALLOW_FSYNC_OFF=1 allows that); the message says which and what to do. Two round trips. */
 AS_MUST_CHECK as_status store_ready(struct store *db, struct as_err *err);

@@ -5,7 +5,7 @@
 
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/sets_priv.h"
-#include "scheduler/tokens.h"
+#include "scheduler/services/tokens.h"
 
 enum {
     TOKEN_ADD,

@@ -5,7 +5,7 @@
 #include "base/arena.h"
 #include "scheduler/rows/rows.h"
 #include "scheduler/store/tx.h"
-#include "scheduler/trials.h"
+#include "scheduler/services/trials.h"
 
 /* What decisions need to know of a trial. */
 struct trial_head {

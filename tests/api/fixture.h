@@ -5,7 +5,7 @@
 
 #include "api/server/server.h"
 #include "scheduler/rows/rows.h"
-#include "scheduler/tokens.h"
+#include "scheduler/services/tokens.h"
 #include "tests/api/rest.h"
 
 struct fixture {

@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "scheduler/tokens.h"
+#include "scheduler/services/tokens.h"
 #include "tests/api/assayd_process.h"
 #include "tests/api/raw_http.h"
 #include "tests/api/rest.h"

@@ -6,7 +6,7 @@
 #include "api/server/routes.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "scheduler/tokens.h"
+#include "scheduler/services/tokens.h"
 #include "tests/api/schema_check.h"
 #include "tests/check_main.h"
 

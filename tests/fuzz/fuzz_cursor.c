@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "scheduler/cursor_priv.h"
+#include "scheduler/services/cursor_priv.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

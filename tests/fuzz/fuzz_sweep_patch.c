@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/json.h"
-#include "scheduler/sweeps.h"
+#include "scheduler/services/sweeps.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

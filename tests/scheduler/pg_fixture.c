@@ -20,7 +20,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "scheduler/migrate.h"
+#include "scheduler/services/migrate.h"
 
 static struct {
     pid_t owner, server; /* 0: none */

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "scheduler/blobs.h"
+#include "scheduler/content/blobs.h"
 #include "tests/check_main.h"
 
 void service_open(struct service *s, int64_t lease_ms)

@@ -8,12 +8,12 @@
 #include "base/arena.h"
 #include "base/hash.h"
 #include "base/json.h"
-#include "scheduler/asks.h"
-#include "scheduler/attempts.h"
-#include "scheduler/claims.h"
-#include "scheduler/runners.h"
-#include "scheduler/sweeps.h"
-#include "scheduler/trials.h"
+#include "scheduler/assign/asks.h"
+#include "scheduler/lifecycle/attempts.h"
+#include "scheduler/assign/claims.h"
+#include "scheduler/services/runners.h"
+#include "scheduler/services/sweeps.h"
+#include "scheduler/services/trials.h"
 #include "tests/scheduler/pg_fixture.h"
 
 struct service {

@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "base/rng.h"
-#include "scheduler/reaper.h"
+#include "scheduler/lifecycle/reaper.h"
 #include "tests/check_main.h"
 #include "tests/scheduler/service.h"
 

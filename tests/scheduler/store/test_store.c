@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "scheduler/migrate.h"
+#include "scheduler/services/migrate.h"
 #include "scheduler/store/pg_priv.h"
 #include "tests/check_main.h"
 #include "tests/scheduler/service.h"

@@ -1,0 +1,167 @@
+#include "scheduler/assign/grouping.h"
+
+#include "base/str.h"
+
+static int64_t min_i64(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t max_i64(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static int64_t measured_of(const struct claim_request *req, const char *shape)
+{
+    for (size_t i = 0; i < req->n_measured; i++)
+        if (as_streq(req->measured[i].shape, shape))
+            return req->measured[i].members;
+    return GROUP_UNMEASURED;
+}
+
+int64_t group_places(const struct claim_request *req, struct group_rule rule, const char *shape,
+                     int64_t bytes_per_member)
+{
+    int64_t n = rule.max;
+    if (!req->fit_group)
+        n = min_i64(n, req->members);
+    if (!req->fit_group && !rule.is_given)
+        n = min_i64(n, measured_of(req, shape));
+    if (req->memory_bytes > 0)
+        n = min_i64(n, req->memory_bytes / bytes_per_member);
+    return max_i64(n, 1);
+}
+
+int64_t group_most(const struct claim_request *req, struct group_rule rule)
+{
+    int64_t n = GROUP_UNMEASURED;
+    for (size_t i = 0; i < req->n_measured; i++)
+        n = max_i64(n, req->measured[i].members);
+    if (rule.is_given)
+        n = rule.max;
+    return max_i64(min_i64(n, min_i64(rule.max, req->members)), 1);
+}
+
+void grouping_begin(struct grouping *g, int64_t slots, int64_t room, int64_t there_is)
+{
+    g->slots = slots;
+    g->room = room;
+    g->even = slots > 0 ? max_i64((min_i64(room, there_is) + slots - 1) / slots, 1) : 1;
+}
+
+static bool fits(const struct open_group *o, const struct queued_trial *q)
+{
+    return q->may_share && q->shape && as_streq(q->shape, o->shape);
+}
+
+void grouping_limit_reach(struct grouping *g, const struct queued_trial *queue, size_t n)
+{
+    const struct open_group *o = &g->groups[0];
+    size_t i = 0;
+    while (i < n && fits(o, &queue[i]))
+        i++;
+    g->reach = i < n ? queue[i].number + GROUP_REACH * o->places : INT64_MAX;
+}
+
+/* The first open group with a place for that trial; NULL. */
+static struct open_group *find(struct grouping *g, int64_t number, const char *shape)
+{
+    for (size_t i = 0; shape && number <= g->reach && i < g->n_groups; i++)
+        if (g->groups[i].free > 0 && as_streq(g->groups[i].shape, shape))
+            return &g->groups[i];
+    return NULL;
+}
+
+/* A free slot begins with this trial. *ret_id is NULL when it is alone there. */
+static as_status open_slot(struct grouping *g, struct arena *a, int64_t number, int64_t attempt,
+                           const struct trial_shape *shape, const char **ret_id, struct as_err *err)
+{
+    int64_t places = g->req && shape->text
+                         ? group_places(g->req, g->rule, shape->text, shape->bytes_per_member)
+                         : 1;
+    *ret_id = NULL;
+    g->slots--;
+    g->room--;
+    if (places < 2 || g->n_groups == GROUP_SLOTS_MAX)
+        return AS_OK;
+    *ret_id = arena_printf(a, "%s.g%lld.%lld", g->sweep, (long long)number, (long long)attempt);
+    if (!*ret_id)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    g->groups[g->n_groups++] = (struct open_group){.id = *ret_id,
+                                                   .shape = shape->text,
+                                                   .places = places,
+                                                   .free = min_i64(places, g->even) - 1};
+    return AS_OK;
+}
+
+/* Queued trials that join an open group; a zeroed number says that it is taken. */
+static void join(struct grouping *g, const struct queued_trial *queue, size_t n, bool *taken,
+                 struct begun_trial *ret, size_t *ret_n)
+{
+    for (size_t i = 0; i < n && g->room > 0; i++) {
+        struct open_group *o =
+            taken[i] || !queue[i].may_share ? NULL : find(g, queue[i].number, queue[i].shape);
+        if (!o)
+            continue;
+        o->free--;
+        g->room--;
+        taken[i] = true;
+        ret[(*ret_n)++] = (struct begun_trial){queue[i].number, o->id};
+    }
+}
+
+as_status grouping_queue(struct grouping *g, struct arena *a, const struct queued_trial *queue,
+                         size_t n, struct begun_trial *ret, size_t *ret_n, struct as_err *err)
+{
+    bool *taken = arena_alloc(a, n + 1, sizeof *taken);
+    as_status st = taken ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
+    *ret_n = 0;
+    if (st == AS_OK)
+        join(g, queue, n, taken, ret, ret_n);
+    for (size_t i = 0; i < n && g->slots > 0 && g->room > 0 && st == AS_OK; i++) {
+        const struct queued_trial *q = &queue[i];
+        const struct trial_shape shape = {q->may_share ? q->shape : NULL, q->bytes_per_member};
+        const char *id = NULL;
+        if (taken[i])
+            continue;
+        st = open_slot(g, a, q->number, q->attempt + 1, &shape, &id, err);
+        taken[i] = true;
+        ret[(*ret_n)++] = (struct begun_trial){q->number, id};
+        if (st == AS_OK && id)
+            join(g, queue, n, taken, ret, ret_n);
+    }
+    return st;
+}
+
+int64_t grouping_wants(const struct grouping *g)
+{
+    int64_t each = g->req ? min_i64(group_most(g->req, g->rule), g->even) : 1;
+    int64_t n = g->slots * each;
+    for (size_t i = 0; i < g->n_groups; i++)
+        n += g->groups[i].free;
+    return max_i64(min_i64(n, g->room), 0);
+}
+
+as_status grouping_suggestion(struct grouping *g, struct arena *a, int64_t number,
+                              const struct trial_shape *shape, grouping_verdict *ret,
+                              const char **ret_group, struct as_err *err)
+{
+    struct open_group *o = g->room > 0 ? find(g, number, shape->text) : NULL;
+    as_status st = AS_OK;
+    *ret = GROUPING_RUNS;
+    *ret_group = NULL;
+    if (o) {
+        *ret_group = o->id;
+        o->free--;
+        g->room--;
+    } else if (g->slots > 0 && g->room > 0) {
+        st = open_slot(g, a, number, 1, shape, ret_group, err);
+    } else if (g->ahead > 0 && grouping_wants(g) > 0 && number <= g->reach) {
+        *ret = GROUPING_WAITS;
+        g->ahead--;
+    } else {
+        *ret = GROUPING_ENOUGH;
+    }
+    return st;
+}

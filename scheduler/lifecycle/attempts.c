@@ -1,0 +1,397 @@
+/* What a running attempt reports. Every function begins with the fence: is this attempt the trial's
+ * latest, and does it run? */
+#include "scheduler/lifecycle/attempts.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/json.h"
+#include "base/str.h"
+#include "base/utf8.h"
+#include "search/space/param.h"
+#include "scheduler/lifecycle/feasibility_priv.h"
+#include "scheduler/store/attempt_store.h"
+#include "scheduler/store/event_store.h"
+#include "scheduler/store/file_store.h"
+#include "scheduler/store/measurement_store.h"
+#include "scheduler/store/sweep_store.h"
+#include "scheduler/store/trial_store.h"
+#include "scheduler/lifecycle/transition_priv.h"
+
+const char *const attempt_outcome_words[] = {"completed", "failed",  "retry",
+                                             "released",  "timeout", NULL};
+
+static as_status stale(struct tx *t, const struct attempt_ref *ref, const struct trial_head *x,
+                       struct as_err *err)
+{
+    atomic_fetch_add(&store_counters(tx_store(t))->stale_rejected, 1);
+    if (x->attempt != ref->attempt)
+        return as_fail(
+            err, AS_E_STALE, "attempt %lld of %.80s/%lld is not current: attempt %lld is",
+            (long long)ref->attempt, ref->sweep, (long long)ref->number, (long long)x->attempt);
+    return as_fail(err, AS_E_STALE, "attempt %lld of %.80s/%lld is over: the trial is %s",
+                   (long long)ref->attempt, ref->sweep, (long long)ref->number,
+                   trial_state_format(x->state));
+}
+
+/* Lock the trial and hold the fence. */
+static as_status fence(struct tx *t, struct arena *a, const struct attempt_ref *ref,
+                       struct trial_head *ret, struct as_err *err)
+{
+    int64_t key = 0;
+    as_status st = store_sweep_key(t, ref->sweep, &key, err);
+    if (st == AS_OK)
+        st = store_trial_lock(t, a, key, ref->number, ret, err);
+    if (st == AS_OK && (ret->attempt != ref->attempt || ret->state != TRIAL_RUNNING))
+        st = stale(t, ref, ret, err);
+    return st;
+}
+
+/* Measurements. */
+
+struct measure_arg {
+    const struct attempt_ref *ref;
+    const struct measurement *points;
+    size_t n;
+    struct measured ret;
+};
+
+static as_status tx_measure(struct tx *t, void *p, struct as_err *err)
+{
+    struct measure_arg *arg = p;
+    const struct attempt_ref *ref = arg->ref;
+    AS_AUTO(arena_done) struct arena a = {0};
+    struct trial_head x;
+    as_status st = fence(t, &a, ref, &x, err);
+    if (st == AS_OK)
+        st = store_measurement_add(t, x.sweep_key, x.number, x.attempt, arg->points, arg->n,
+                                   &arg->ret, err);
+    if (st != AS_OK || arg->ret.recorded == 0)
+        return st;
+    struct event_new e = {.type = "trial.measured",
+                          .sweep_key = x.sweep_key,
+                          .sweep = ref->sweep,
+                          .has_number = true,
+                          .number = x.number,
+                          .state = "running",
+                          .attempt = x.attempt,
+                          .has_value = arg->ret.has_value,
+                          .value = arg->ret.value};
+    return store_event_add(t, &e, err);
+}
+
+static as_status points_check(const struct measurement *points, size_t n, struct as_err *err)
+{
+    if (n > MEASUREMENTS_MAX)
+        return as_fail(err, AS_E_TOO_LARGE, "items has %zu measurements, expected at most %d", n,
+                       MEASUREMENTS_MAX);
+    for (size_t i = 0; i < n; i++) {
+        if (points[i].step < 0)
+            return as_fail(err, AS_E_INVAL, "step of '%.63s' is %lld, expected 0 or more",
+                           points[i].metric, (long long)points[i].step);
+        if (!param_name_valid(points[i].metric))
+            return as_fail(err, AS_E_INVAL,
+                           "metrics names '%.80s', expected a letter or _, then letters, digits, "
+                           "'_', '.', '-', at most 63",
+                           points[i].metric);
+    }
+    return AS_OK;
+}
+
+as_status attempt_measure(struct store *db, const struct attempt_ref *ref,
+                          const struct measurement *points, size_t n, int64_t *ret_recorded,
+                          struct as_err *err)
+{
+    struct measure_arg arg = {.ref = ref, .points = points, .n = n};
+    as_status st = points_check(points, n, err);
+    if (st == AS_OK)
+        st = store_run(db, TX_WRITE, tx_measure, &arg, err);
+    if (st != AS_OK)
+        return st;
+    atomic_fetch_add(&store_counters(db)->measurements, arg.ret.recorded);
+    *ret_recorded = arg.ret.recorded;
+    return AS_OK;
+}
+
+/* Log. */
+
+struct log_arg {
+    const struct attempt_ref *ref;
+    const char *text;
+    bool truncated;
+};
+
+static as_status tx_log(struct tx *t, void *p, struct as_err *err)
+{
+    struct log_arg *arg = p;
+    AS_AUTO(arena_done) struct arena a = {0};
+    struct trial_head x;
+    as_status st = fence(t, &a, arg->ref, &x, err);
+    return st == AS_OK ? store_attempt_log_put(t, x.sweep_key, x.number, x.attempt, arg->text,
+                                               arg->truncated, err)
+                       : st;
+}
+
+as_status attempt_log(struct store *db, const struct attempt_ref *ref, const char *text,
+                      bool truncated, struct as_err *err)
+{
+    size_t len = strlen(text);
+    if (len > LOG_TAIL_MAX)
+        return as_fail_at(err, AS_E_TOO_LARGE, "/text", "%zu bytes, at most %d", len, LOG_TAIL_MAX);
+    if (!as_utf8_valid(text, len))
+        return as_fail_at(err, AS_E_INVAL, "/text", "not UTF-8");
+    struct log_arg arg = {ref, text, truncated};
+    return store_run(db, TX_SOFT, tx_log, &arg, err);
+}
+
+/* Files. */
+
+struct files_arg {
+    const struct attempt_ref *ref;
+    file_kind kind;
+    const struct file_row *files;
+    size_t n;
+};
+
+static as_status tx_files(struct tx *t, void *p, struct as_err *err)
+{
+    static const char *const kinds[] = {"artifact", "checkpoint"};
+    struct files_arg *arg = p;
+    AS_AUTO(arena_done) struct arena a = {0};
+    struct trial_head x;
+    int64_t missing = -1;
+    as_status st = fence(t, &a, arg->ref, &x, err);
+    if (st == AS_OK)
+        st = store_file_replace(t, x.sweep_key, x.number, kinds[arg->kind], arg->files, arg->n,
+                                &missing, err);
+    if (st == AS_E_NOT_FOUND && missing < 0)
+        return as_fail_at(err, AS_E_UNSUPPORTED, "/files", "content was removed meanwhile");
+    if (st == AS_OK && missing >= 0) {
+        char pointer[40];
+        snprintf(pointer, sizeof pointer, "/files/%lld/sha256", (long long)missing);
+        return as_fail_at(err, AS_E_UNSUPPORTED, pointer,
+                          "no content %.64s of %lld bytes is stored: upload it first",
+                          arg->files[missing].sha256, (long long)arg->files[missing].size);
+    }
+    return st;
+}
+
+/* Relative, without empty, "." and ".." parts. */
+static bool path_valid(const char *path)
+{
+    size_t len = strlen(path);
+    if (len < 1 || !as_utf8_valid(path, len) || as_utf8_length(path) > 255)
+        return false;
+    for (const char *part = path;; part += strcspn(part, "/") + 1) {
+        size_t n = strcspn(part, "/");
+        if (n == 0 || (n == 1 && part[0] == '.') || (n == 2 && strncmp(part, "..", 2) == 0))
+            return false;
+        if (!part[n])
+            return true;
+    }
+}
+
+static as_status file_check(const struct file_row *files, size_t i, struct as_err *err)
+{
+    char pointer[40];
+
+    snprintf(pointer, sizeof pointer, "/files/%zu", i);
+    if (!path_valid(files[i].path))
+        return as_fail_at(err, AS_E_INVAL, pointer,
+                          "'%.80s' is not a relative path without '.' and '..'", files[i].path);
+    if (!sha256_hex_valid(files[i].sha256) || files[i].size < 0)
+        return as_fail_at(err, AS_E_INVAL, pointer, "the digest or the size is wrong");
+    for (size_t k = 0; k < i; k++) {
+        if (as_streq(files[k].path, files[i].path))
+            return as_fail_at(err, AS_E_INVAL, pointer, "'%.80s' is there twice", files[i].path);
+    }
+    return AS_OK;
+}
+
+as_status attempt_files(struct store *db, const struct attempt_ref *ref, file_kind kind,
+                        const struct file_row *files, size_t n, struct as_err *err)
+{
+    if (n > 1000)
+        return as_fail_at(err, AS_E_TOO_LARGE, "/files", "%zu files, at most 1000", n);
+    for (size_t i = 0; i < n; i++) {
+        as_status st = file_check(files, i, err);
+        if (st != AS_OK)
+            return st;
+    }
+    struct files_arg arg = {ref, kind, files, n};
+    return store_run(db, TX_WRITE, tx_files, &arg, err);
+}
+
+/* The end. */
+
+struct complete_arg {
+    struct arena *a;
+    const struct attempt_ref *ref;
+    const struct completion *c;
+    struct trial_row ret;
+    bool accepted, late;
+};
+
+static const char *incomplete_reason(struct arena *a, const struct trial_head *x,
+                                     const struct verdict *v)
+{
+    char value[32];
+    const char *said = x->client ? "completed" : "exit 0";
+    if (v->was_measured)
+        return arena_printf(a, "%s, but the metric '%s' is %s", said, v->missing,
+                            as_format_double(v->value, value, sizeof value));
+    return arena_printf(a, "%s, but the metric '%s' was never reported", said, v->missing);
+}
+
+/* What the holder's word means, given what was measured. */
+static as_status change_of(struct tx *t, struct arena *a, const struct completion *c,
+                           const struct sweep_head *s, const struct trial_head *x,
+                           struct trial_change *ret, struct as_err *err)
+{
+    static const struct {
+        trial_event event;
+        const char *outcome;
+    } meaning[] = {[OUTCOME_COMPLETED] = {TRIAL_EV_COMPLETE, "completed"},
+                   [OUTCOME_FAILED] = {TRIAL_EV_FAIL, "failed"},
+                   [OUTCOME_RETRY] = {TRIAL_EV_LOSE, "retry"},
+                   [OUTCOME_RELEASED] = {TRIAL_EV_RELEASE, "released"},
+                   [OUTCOME_TIMEOUT] = {TRIAL_EV_TIMEOUT, "timeout"}};
+    struct verdict v = {0};
+    *ret = (struct trial_change){.event = meaning[c->outcome].event,
+                                 .outcome = meaning[c->outcome].outcome,
+                                 .reported = attempt_outcome_words[c->outcome],
+                                 .has_exit_code = c->has_exit_code,
+                                 .exit_code = c->exit_code};
+    if (c->reason)
+        ret->reason = arena_strndup(a, c->reason, strnlen(c->reason, 2000));
+    if (c->outcome != OUTCOME_COMPLETED)
+        return AS_OK;
+    as_status st = trial_judge(t, a, s, x, &v, err);
+    ret->feasible = v.feasible;
+    if (st == AS_OK && v.missing) {
+        ret->event = TRIAL_EV_FAIL;
+        ret->outcome = "failed";
+        ret->reason = incomplete_reason(a, x, &v);
+    }
+    return st;
+}
+
+/* Record the final values, and look at the row again. */
+static as_status add_final(struct tx *t, struct complete_arg *arg, struct trial_head *x,
+                           struct as_err *err)
+{
+    const struct completion *c = arg->c;
+    struct measurement *points = arena_alloc(arg->a, c->n_metrics, sizeof *points);
+    struct measured measured;
+    int64_t latest = -1;
+    if (!points)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    as_status st =
+        store_measurement_latest_step(t, x->sweep_key, x->number, x->attempt, &latest, err);
+    for (size_t i = 0; i < c->n_metrics && st == AS_OK; i++) {
+        points[i] = c->metrics[i];
+        if (points[i].step < 0)
+            points[i].step = latest < INT64_MAX ? latest + 1 : latest;
+    }
+    if (st == AS_OK)
+        st = store_measurement_add(t, x->sweep_key, x->number, x->attempt, points, c->n_metrics,
+                                   &measured, err);
+    return st == AS_OK ? store_trial_lock(t, arg->a, x->sweep_key, x->number, x, err) : st;
+}
+
+/* Is this a repeat of what was answered before? Then there is nothing to do. */
+static as_status said_before(struct tx *t, struct complete_arg *arg, const struct trial_head *x,
+                             bool *ret, struct as_err *err)
+{
+    const char *reported = NULL;
+    as_status st = store_attempt_reported(t, arg->a, x->sweep_key, x->number, arg->ref->attempt,
+                                          &reported, err);
+    *ret = false;
+    if (st != AS_OK || !reported)
+        return st;
+    if (!as_streq(reported, attempt_outcome_words[arg->c->outcome]))
+        return stale(t, arg->ref, x, err);
+    *ret = true;
+    return AS_OK;
+}
+
+/* Does the state let this end count? Late, only a success does: what was lost runs again anyway. */
+static bool counts(const struct trial_head *x, const struct attempt_ref *ref, bool is_success)
+{
+    return x->attempt == ref->attempt &&
+           (x->state == TRIAL_RUNNING || (x->state == TRIAL_QUEUED && is_success));
+}
+
+static as_status accept(struct tx *t, struct complete_arg *arg, const struct sweep_head *s,
+                        struct trial_head *x, struct as_err *err)
+{
+    struct trial_change ch;
+    as_status st = AS_OK;
+    if (!counts(x, arg->ref, arg->c->outcome == OUTCOME_COMPLETED))
+        return stale(t, arg->ref, x, err);
+    if (arg->c->n_metrics > 0)
+        st = add_final(t, arg, x, err);
+    if (st == AS_OK)
+        st = change_of(t, arg->a, arg->c, s, x, &ch, err);
+    if (st != AS_OK)
+        return st;
+    if (!counts(x, arg->ref, ch.event == TRIAL_EV_COMPLETE))
+        return stale(t, arg->ref, x, err);
+    st = trial_transition(t, arg->a, s, x, &ch, NULL, err);
+    arg->accepted = true;
+    arg->late = x->state == TRIAL_QUEUED;
+    return st == AS_OK ? sweep_settle(t, arg->a, s->key, NULL, err) : st;
+}
+
+static as_status tx_complete(struct tx *t, void *p, struct as_err *err)
+{
+    struct complete_arg *arg = p;
+    const struct attempt_ref *ref = arg->ref;
+    struct sweep_head s;
+    struct trial_head x;
+    bool repeat = false;
+    int64_t key = 0;
+    arg->accepted = false;
+    as_status st = store_sweep_key(t, ref->sweep, &key, err);
+    if (st == AS_OK)
+        st = store_sweep_lock(t, arg->a, key, &s, err);
+    if (st == AS_OK)
+        st = store_trial_lock(t, arg->a, key, ref->number, &x, err);
+    if (st == AS_OK)
+        st = said_before(t, arg, &x, &repeat, err);
+    if (st == AS_OK && !repeat)
+        st = accept(t, arg, &s, &x, err);
+    return st == AS_OK ? store_trial_get(t, arg->a, key, ref->number, &arg->ret, err) : st;
+}
+
+static as_status final_check(const struct completion *c, struct as_err *err)
+{
+    for (size_t i = 0; i < c->n_metrics; i++) {
+        char pointer[AS_ERR_POINTER_MAX];
+        json_pointer_child("/metrics", c->metrics[i].metric, pointer);
+        if (!param_name_valid(c->metrics[i].metric))
+            return as_fail_at(err, AS_E_INVAL, pointer, "'%.80s' is not the name of a metric",
+                              c->metrics[i].metric);
+    }
+    if (c->n_metrics > MEASUREMENTS_MAX)
+        return as_fail_at(err, AS_E_TOO_LARGE, "/metrics", "%zu metrics", c->n_metrics);
+    return AS_OK;
+}
+
+as_status attempt_complete(struct store *db, struct arena *a, const struct attempt_ref *ref,
+                           const struct completion *c, struct trial_row *ret, struct as_err *err)
+{
+    struct complete_arg arg = {.a = a, .ref = ref, .c = c};
+    as_status st = final_check(c, err);
+    if (st == AS_OK)
+        st = store_run(db, TX_WRITE, tx_complete, &arg, err);
+    if (st != AS_OK)
+        return st;
+    if (arg.accepted)
+        atomic_fetch_add(&store_counters(db)->trials_completed, 1);
+    if (arg.accepted && arg.late)
+        atomic_fetch_add(&store_counters(db)->late_accepted, 1);
+    *ret = arg.ret;
+    return AS_OK;
+}

@@ -1,0 +1,382 @@
+/* The end of a sweep: its ensemble, then its last state.
+ *
+ * Predictions come from whoever wrote the trials, so everything about them is checked, and what is
+ * wrong becomes a reason in the result. The database being away is the only error. */
+#include "scheduler/lifecycle/ensembles.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "data/formats/npy.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "search/ensemble.h"
+#include "scheduler/content/blob_file_priv.h"
+#include "scheduler/store/ensemble_store.h"
+#include "scheduler/store/event_store.h"
+#include "scheduler/store/sweep_store.h"
+#include "scheduler/lifecycle/transition_priv.h"
+
+#define ENSEMBLE_LEASE_MS 30000
+#define ENSEMBLE_MAX_VALUES ((size_t)1 << 28) /* of all candidates together: 1 GiB of float32 */
+
+struct work {
+    struct arena *a; /* of the tick */
+    struct sweep_head s;
+    int64_t key;
+    struct ensemble_candidate *candidates;
+    size_t n;
+
+    bool classification;
+    size_t rows, outputs;
+    int64_t *classes; /* owned */
+    float *targets;   /* owned */
+    float **taken;    /* owned, each owned: predictions of the candidates that are usable */
+    size_t *index;    /* owned: which candidate each of them is */
+    size_t n_taken;
+
+    const char *state; /* of the result */
+    char *json;        /* owned: the result */
+};
+
+static void work_done(struct work *w)
+{
+    free(w->classes);
+    free(w->targets);
+    for (size_t i = 0; w->taken && i < w->n_taken; i++)
+        free(w->taken[i]);
+    free(w->taken);
+    free(w->index);
+    free(w->json);
+}
+
+/* Reading predictions and targets. */
+
+static void spool_done(struct spool_file *f)
+{
+    spool_file_done(f);
+}
+
+/* Messages name the file that people know, not the temporary one. */
+static as_status rename_error(struct as_err *err, as_status st, const char *path, const char *name)
+{
+    size_t len = strlen(path);
+    if (st == AS_OK || !err || strncmp(err->msg, path, len) != 0)
+        return st;
+    char rest[AS_ERR_MSG_MAX];
+    snprintf(rest, sizeof rest, "%s", err->msg + len);
+    return as_fail(err, st, "%s%s", name, rest);
+}
+
+/* All values of an array as doubles: one or two dimensions. Owned by the caller. */
+static as_status read_array(struct store *db, const char *sha256, const char *name,
+                            size_t *ret_rows, size_t *ret_columns, npy_type *ret_type, double **ret,
+                            struct as_err *err)
+{
+    AS_AUTO(spool_done) struct spool_file file = {0};
+    AS_AUTO(npy_freep) struct npy *npy = NULL;
+    as_status st = spool_blob(db, sha256, &file, err);
+    if (st == AS_OK)
+        st = rename_error(err, npy_open(file.path, &npy, err), file.path, name);
+    if (st != AS_OK)
+        return st;
+    const struct npy_header *h = npy_header_of(npy);
+    if (h->n_dims < 1 || h->n_dims > 2 || h->n_values == 0)
+        return as_fail(err, AS_E_INVAL, "%s: an array of %zu dimensions and %zu values", name,
+                       h->n_dims, h->n_values);
+    if (h->n_values > ENSEMBLE_MAX_VALUES)
+        return as_fail(err, AS_E_TOO_LARGE, "%s: %zu values", name, h->n_values);
+    AS_AUTO(as_freep) double *values = as_calloc(h->n_values, sizeof *values);
+    if (!values)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    st = npy_read(npy, h->n_values, values, err);
+    if (st != AS_OK)
+        return st;
+    *ret_rows = h->shape[0];
+    *ret_columns = h->n_dims == 2 ? h->shape[1] : 1;
+    *ret_type = h->type;
+    *ret = as_steal(values);
+    return AS_OK;
+}
+
+/* Whole numbers are classes, others are what regression is after. */
+static as_status read_targets(struct store *db, struct work *w, struct as_err *err)
+{
+    AS_AUTO(as_freep) double *v = NULL;
+    size_t columns = 0;
+    npy_type type;
+    as_status st =
+        read_array(db, w->candidates[0].targets, "targets.npy", &w->rows, &columns, &type, &v, err);
+    if (st != AS_OK)
+        return st;
+    w->classification = type != NPY_F4 && type != NPY_F8;
+    if (w->classification && columns != 1)
+        return as_fail(err, AS_E_INVAL, "targets.npy has %zu columns of classes", columns);
+    if (w->classification) {
+        w->classes = as_calloc(w->rows, sizeof *w->classes);
+        for (size_t i = 0; w->classes && i < w->rows; i++)
+            w->classes[i] = (int64_t)v[i];
+        return w->classes ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
+    }
+    w->outputs = columns;
+    w->targets = as_calloc(w->rows * columns, sizeof *w->targets);
+    for (size_t i = 0; w->targets && i < w->rows * columns; i++) {
+        w->targets[i] = (float)v[i];
+        if (!isfinite(w->targets[i]))
+            return as_fail(err, AS_E_INVAL, "targets.npy holds a value that is not finite");
+    }
+    return w->targets ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
+}
+
+/* One candidate's predictions, of the shape that the targets and the first candidate ask for. */
+static as_status read_predictions(struct store *db, struct work *w, const char *sha256, float **ret,
+                                  struct as_err *err)
+{
+    AS_AUTO(as_freep) double *v = NULL;
+    size_t rows = 0, columns = 0;
+    npy_type type;
+    as_status st = read_array(db, sha256, "predictions.npy", &rows, &columns, &type, &v, err);
+    if (st != AS_OK)
+        return st;
+    if (rows != w->rows || (w->outputs != 0 && columns != w->outputs))
+        return as_fail(err, AS_E_INVAL,
+                       "predictions.npy is %zu x %zu, the targets ask for %zu x %zu", rows, columns,
+                       w->rows, w->outputs);
+    float *f = as_calloc(rows * columns, sizeof *f);
+    if (!f)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    for (size_t i = 0; i < rows * columns; i++) {
+        f[i] = (float)v[i];
+        if (!isfinite(f[i])) {
+            free(f);
+            return as_fail(err, AS_E_INVAL, "predictions.npy holds a value that is not finite");
+        }
+    }
+    w->outputs = columns;
+    *ret = f;
+    return AS_OK;
+}
+
+/* Read what is usable; a candidate that is not is passed over. */
+static as_status read_candidates(struct store *db, struct work *w, struct as_err *err)
+{
+    as_status st = read_targets(db, w, err);
+    if (st != AS_OK)
+        return st;
+    w->taken = as_calloc(w->n, sizeof *w->taken);
+    w->index = as_calloc(w->n, sizeof *w->index);
+    if (!w->taken || !w->index)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    for (size_t i = 0; i < w->n; i++) {
+        struct as_err why = {0};
+        if (w->n_taken > 0 && (w->n_taken + 1) * w->rows * w->outputs > ENSEMBLE_MAX_VALUES)
+            break;
+        st = read_predictions(db, w, w->candidates[i].predictions, &w->taken[w->n_taken], &why);
+        if (st == AS_E_UNAVAILABLE)
+            return as_fail(err, st, "%s", why.msg);
+        if (st == AS_OK)
+            w->index[w->n_taken++] = i;
+        else
+            log_write(LOG_WARN, "predictions left out of the ensemble",
+                      "trial=%s/%lld error=\"%s\"", w->s.id, (long long)w->candidates[i].number,
+                      why.msg);
+    }
+    return AS_OK;
+}
+
+/* The result. */
+
+/* How losses are shown: accuracy as people ask for it, the others as they are. */
+static json_t *shown(const struct work *w, ensemble_loss loss, double v)
+{
+    bool accuracy = loss == ENSEMBLE_LOSS_ERROR && w->s.maximize;
+    return json_number_new(accuracy ? 1 - v : v);
+}
+
+static json_t *member_json(const struct work *w, const struct ensemble *e, ensemble_loss loss,
+                           size_t i)
+{
+    const struct ensemble_candidate *c = &w->candidates[w->index[i]];
+    JSON_AUTO params = NULL;
+    if (json_parse(c->params, strlen(c->params), &params, NULL) != AS_OK)
+        return NULL;
+    return json_pack("{s:I, s:f, s:i, s:o, s:o, s:O}", "number", (json_int_t)c->number, "weight",
+                     e->weights[i], "count", (int)e->counts[i], "value",
+                     shown(w, loss, e->report_losses[i]), "value_select",
+                     shown(w, loss, e->select_losses[i]), "params", params);
+}
+
+/* Members by falling weight. */
+static json_t *members_json(const struct work *w, const struct ensemble *e, ensemble_loss loss)
+{
+    JSON_AUTO list = json_array();
+    for (unsigned count = ENSEMBLE_MAX_SIZE; count > 0; count--) {
+        for (size_t i = 0; i < e->candidates; i++) {
+            if (e->counts[i] == count &&
+                json_array_append_new(list, member_json(w, e, loss, i)) != 0)
+                return NULL;
+        }
+    }
+    return as_steal(list);
+}
+
+static as_status ready_json(struct work *w, const struct ensemble *e, ensemble_loss loss,
+                            struct as_err *err)
+{
+    bool accuracy = loss == ENSEMBLE_LOSS_ERROR && w->s.maximize;
+    size_t b = e->best_single;
+    JSON_AUTO j = json_pack(
+        "{s:s, s:n, s:s, s:s, s:I, s:I, s:o, s:o, s:{s:I, s:o, s:o}, s:o, s:I}", "state", "ready",
+        "reason", "metric", accuracy ? "accuracy" : ensemble_loss_format(loss), "goal",
+        accuracy ? "maximize" : "minimize", "rows_select", (json_int_t)e->select_rows,
+        "rows_report", (json_int_t)e->report_rows, "value", shown(w, loss, e->report_loss),
+        "value_select", shown(w, loss, e->select_loss), "best_single", "number",
+        (json_int_t)w->candidates[w->index[b]].number, "value", shown(w, loss, e->report_losses[b]),
+        "value_select", shown(w, loss, e->select_losses[b]), "members", members_json(w, e, loss),
+        "candidates", (json_int_t)w->n_taken);
+    w->json = j ? json_format_ordered(j) : NULL;
+    w->state = "ready";
+    return w->json ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
+}
+
+static as_status none_json(struct work *w, const char *reason, struct as_err *err)
+{
+    JSON_AUTO j = json_pack("{s:s, s:s}", "state", "none", "reason", reason);
+    free(w->json);
+    w->json = j ? json_format(j) : NULL;
+    w->state = "none";
+    return w->json ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
+}
+
+/* Read, select, describe. What fails here (but for the database) is told in the result. */
+static as_status select_members(struct store *db, struct work *w, struct as_err *err)
+{
+    AS_AUTO(ensemble_freep) struct ensemble *e = NULL;
+    as_status st = read_candidates(db, w, err);
+    if (st == AS_OK && w->n_taken < 2)
+        return none_json(w,
+                         "fewer than two completed trials left usable predictions.npy and "
+                         "targets.npy",
+                         err);
+    if (st != AS_OK)
+        return st;
+    ensemble_loss loss = ensemble_loss_for_metric(w->s.metric, w->classification);
+    struct ensemble_input in = {.candidates = w->n_taken,
+                                .rows = w->rows,
+                                .outputs = w->outputs,
+                                .predictions = (const float *const *)w->taken,
+                                .classes = w->classes,
+                                .targets = w->targets,
+                                .loss = loss,
+                                .size = (size_t)w->s.ensemble_size,
+                                .seed = (uint64_t)w->s.seed};
+    st = ensemble_select(&in, &e, err);
+    return st == AS_OK ? ready_json(w, e, loss, err) : st;
+}
+
+static as_status compute(struct store *db, struct work *w, struct as_err *err)
+{
+    if (w->s.ensemble_size == 0)
+        return none_json(w, "the sweep asks for none", err);
+    if (w->n < 2)
+        return none_json(w, "fewer than two completed trials left predictions.npy and targets.npy",
+                         err);
+    struct as_err why = {0};
+    as_status st = select_members(db, w, &why);
+    if (st == AS_OK)
+        return st;
+    if (st == AS_E_UNAVAILABLE)
+        return as_fail(err, st, "%s", why.msg);
+    log_write(LOG_ERROR, "no ensemble", "sweep=%s error=\"%s\"", w->s.id, why.msg);
+    return none_json(w, why.msg, err);
+}
+
+/* Transactions. */
+
+static as_status tx_take(struct tx *t, void *p, struct as_err *err)
+{
+    struct work *w = p;
+    as_status st = store_ensemble_take(t, ENSEMBLE_LEASE_MS, &w->key, err);
+    if (st == AS_OK && w->key)
+        st = store_sweep_lock(t, w->a, w->key, &w->s, err);
+    return st;
+}
+
+static as_status tx_candidates(struct tx *t, void *p, struct as_err *err)
+{
+    struct work *w = p;
+    return store_ensemble_candidates(t, w->a, w->key, w->s.maximize, ENSEMBLE_CANDIDATES_MAX,
+                                     &w->candidates, &w->n, err);
+}
+
+static as_status tx_finish(struct tx *t, void *p, struct as_err *err)
+{
+    struct work *w = p;
+    struct sweep_head now;
+    as_status st = store_sweep_lock(t, w->a, w->key, &now, err);
+    if (st == AS_OK && now.state != SWEEP_FINISHING)
+        return AS_OK; /* cancelled, or another server was faster */
+    if (st == AS_OK)
+        st = store_ensemble_put(t, w->key, w->state, w->json, err);
+    struct event_new e = {
+        .type = "ensemble.ready", .sweep_key = w->key, .sweep = now.id, .state = w->state};
+    if (st == AS_OK)
+        st = store_event_add(t, &e, err);
+    if (st < 0)
+        return st;
+    bool any = now.counts.by_state[TRIAL_COMPLETED] > 0;
+    const char *why =
+        !any && now.wall_time_over ? "wall_time is over, and no trial completed" : NULL;
+    return sweep_transition(t, w->a, &now, any ? SWEEP_EV_FINISH : SWEEP_EV_FAIL, why, err);
+}
+
+as_status ensembles_tick(struct store *db, bool *ret_worked, struct as_err *err)
+{
+    AS_AUTO(arena_done) struct arena a = {0};
+    AS_AUTO(work_done) struct work w = {.a = &a};
+    as_status st = store_run(db, TX_WRITE, tx_take, &w, err);
+    *ret_worked = false;
+    if (st != AS_OK || w.key == 0)
+        return st;
+    st = store_run(db, TX_READ, tx_candidates, &w, err);
+    if (st == AS_OK)
+        st = compute(db, &w, err);
+    if (st == AS_OK)
+        st = store_run(db, TX_WRITE, tx_finish, &w, err);
+    *ret_worked = st == AS_OK;
+    return st;
+}
+
+/* Reading the result. */
+
+struct get_arg {
+    struct arena *a;
+    const char *sweep, *json;
+    sweep_state state;
+};
+
+static as_status tx_get(struct tx *t, void *p, struct as_err *err)
+{
+    struct get_arg *arg = p;
+    return store_ensemble_get(t, arg->a, arg->sweep, &arg->json, &arg->state, err);
+}
+
+as_status ensemble_get(struct store *db, struct arena *a, const char *sweep, const char **ret_json,
+                       struct as_err *err)
+{
+    struct get_arg arg = {.a = a, .sweep = sweep};
+    as_status st = store_run(db, TX_READ, tx_get, &arg, err);
+    if (st != AS_OK)
+        return st;
+    if (!arg.json && sweep_state_is_final(arg.state))
+        arg.json = arena_printf(a, "{\"reason\":\"the sweep %s\",\"state\":\"none\"}",
+                                arg.state == SWEEP_FAILED ? "failed" : "was cancelled");
+    else if (!arg.json)
+        arg.json = arena_strdup(a, "{\"state\":\"pending\"}");
+    if (!arg.json)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    *ret_json = arg.json;
+    return AS_OK;
+}

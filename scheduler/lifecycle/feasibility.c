@@ -1,0 +1,78 @@
+#include "scheduler/lifecycle/feasibility_priv.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "search/suggest.h"
+
+#define METRICS_MAX (SEARCH_MAX_OBJECTIVES + SEARCH_MAX_OUTCOMES)
+
+/* What the sweep asks for: the objectives, then the constrained metrics. */
+struct wants {
+    const char *names[METRICS_MAX]; /* in the arena */
+    size_t n, n_objectives;
+    double min[SEARCH_MAX_OUTCOMES], max[SEARCH_MAX_OUTCOMES];
+};
+
+static as_status read_list(struct arena *a, const char *text, const char *name_field,
+                           struct wants *w, struct as_err *err)
+{
+    JSON_AUTO list = NULL;
+    size_t i;
+    json_t *v;
+    if (!text)
+        return AS_OK;
+    as_status st = json_parse(text, strlen(text), &list, err);
+    if (st != AS_OK)
+        return st;
+    json_array_foreach(list, i, v)
+    {
+        const char *name = arena_strdup(a, json_string_value(json_object_get(v, name_field)));
+        const json_t *min = json_object_get(v, "min"), *max = json_object_get(v, "max");
+        if (!name || w->n == METRICS_MAX)
+            return as_fail(err, AS_E_INTERNAL, "the stored metrics of the sweep cannot be read");
+        if (name_field[0] == 'm' && i < SEARCH_MAX_OUTCOMES) {
+            w->min[i] = min ? json_number_value(min) : -INFINITY;
+            w->max[i] = max ? json_number_value(max) : INFINITY;
+        }
+        w->names[w->n++] = name;
+    }
+    return AS_OK;
+}
+
+static as_status read_wants(struct arena *a, const struct sweep_head *s, struct wants *w,
+                            struct as_err *err)
+{
+    as_status st = read_list(a, s->objectives, "name", w, err);
+    if (st == AS_OK && w->n == 0)
+        w->names[w->n++] = s->metric;
+    w->n_objectives = w->n;
+    return st == AS_OK ? read_list(a, s->outcomes, "metric", w, err) : st;
+}
+
+as_status trial_judge(struct tx *t, struct arena *a, const struct sweep_head *s,
+                      const struct trial_head *x, struct verdict *ret, struct as_err *err)
+{
+    struct wants w = {0};
+    double values[METRICS_MAX] = {x->value};
+    bool has[METRICS_MAX] = {x->has_value};
+    as_status st = read_wants(a, s, &w, err);
+    if (st == AS_OK && w.n > 1)
+        st = store_trial_measured(t, x->sweep_key, x->number, w.names, w.n, values, has, err);
+    if (st != AS_OK)
+        return st;
+    struct verdict v = {.feasible = true};
+    for (size_t i = 0; i < w.n && !v.missing; i++) {
+        if (has[i] && isfinite(values[i]))
+            continue;
+        v.missing = w.names[i];
+        v.was_measured = has[i];
+        v.value = values[i];
+    }
+    for (size_t i = w.n_objectives; i < w.n; i++)
+        v.feasible &=
+            values[i] >= w.min[i - w.n_objectives] && values[i] <= w.max[i - w.n_objectives];
+    *ret = v;
+    return AS_OK;
+}

@@ -1,0 +1,189 @@
+/* Transitions. The order of locks is runner, sweeps by key, trials; see README.md. */
+#include "scheduler/lifecycle/transition_priv.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "scheduler/store/attempt_store.h"
+#include "scheduler/store/event_store.h"
+
+static as_status trial_event_write(struct tx *t, const struct sweep_head *s,
+                                   const struct trial_head *x, trial_state to, const char *reason,
+                                   struct as_err *err)
+{
+    struct event_new e = {.type = "trial.changed",
+                          .sweep_key = s->key,
+                          .sweep = s->id,
+                          .has_number = true,
+                          .number = x->number,
+                          .state = trial_state_format(to),
+                          .attempt = x->attempt,
+                          .has_value = x->has_value,
+                          .value = x->value,
+                          .reason = reason,
+                          .runner = x->runner};
+    return store_event_add(t, &e, err);
+}
+
+/* Losing the last restart has a longer story to tell. */
+static const char *step_reason(struct arena *a, const struct sweep_head *s,
+                               const struct trial_head *x, const struct trial_change *c,
+                               const struct trial_step *step)
+{
+    const char *why = c->reason ? c->reason : step->reason;
+    if (c->event != TRIAL_EV_LOSE || step->to != TRIAL_FAILED)
+        return why;
+    if (as_streq(c->outcome, "lost"))
+        return arena_printf(a, "lost its runner %lld times (max_restarts is %lld): %s",
+                            (long long)x->restarts + 1, (long long)s->max_restarts, why);
+    return arena_printf(a,
+                        "asked to be tried again when no restart was left (max_restarts is "
+                        "%lld): %s",
+                        (long long)s->max_restarts, why);
+}
+
+as_status trial_transition(struct tx *t, struct arena *a, const struct sweep_head *s,
+                           const struct trial_head *x, const struct trial_change *c,
+                           trial_state *ret_to, struct as_err *err)
+{
+    struct trial_step step;
+    as_status st = trial_step(x->state, c->event, x->restarts, s->max_restarts, &step, err);
+    if (st != AS_OK)
+        return st;
+    const char *reason = step_reason(a, s, x, c, &step);
+    /* A success needs no words. */
+    struct trial_move move = {.from = x->state,
+                              .to = step.to,
+                              .attempt = x->attempt,
+                              .burns_restart = step.burns_restart,
+                              .feasible = c->feasible,
+                              .reason = step.to == TRIAL_COMPLETED ? NULL : reason};
+    st = store_trial_move(t, x->sweep_key, x->number, &move, err);
+    if (st != AS_OK)
+        return st;
+    struct attempt_end end = {.outcome = c->outcome,
+                              .reported = c->reported,
+                              .reason = move.reason,
+                              .has_exit_code = c->has_exit_code,
+                              .exit_code = c->exit_code};
+    if (x->attempt > 0 && (x->state == TRIAL_RUNNING || c->reported))
+        st = store_attempt_end(t, x->sweep_key, x->number, x->attempt, &end, err);
+    if (st == AS_OK)
+        st = trial_event_write(t, s, x, step.to, move.reason, err);
+    if (st == AS_OK && ret_to)
+        *ret_to = step.to;
+    return st;
+}
+
+/* Lose the trials of one sweep: heads[0..n). */
+static as_status lose_in_sweep(struct tx *t, struct arena *a, const struct trial_head *heads,
+                               size_t n, const struct trial_change *c, int64_t *ret_n,
+                               struct as_err *err)
+{
+    struct sweep_head s;
+    as_status st = store_sweep_lock(t, a, heads[0].sweep_key, &s, err);
+    for (size_t i = 0; i < n && st == AS_OK; i++) {
+        struct trial_head now;
+        st = store_trial_lock(t, a, s.key, heads[i].number, &now, err);
+        if (st != AS_OK || now.state != TRIAL_RUNNING || now.attempt != heads[i].attempt ||
+            now.epoch != heads[i].epoch)
+            continue; /* it ended or moved on meanwhile */
+        st = trial_transition(t, a, &s, &now, c, NULL, err);
+        *ret_n += st == AS_OK;
+    }
+    return st == AS_OK ? sweep_settle(t, a, s.key, NULL, err) : st;
+}
+
+as_status trials_lose(struct tx *t, struct arena *a, const struct trial_list_heads *heads,
+                      const char *outcome, const char *reason, int64_t *ret_n, struct as_err *err)
+{
+    bool released = as_streq(outcome, "released");
+    struct trial_change c = {
+        .event = released ? TRIAL_EV_RELEASE : TRIAL_EV_LOSE, .reason = reason, .outcome = outcome};
+    as_status st = AS_OK;
+    *ret_n = 0;
+    for (size_t i = 0; i < heads->n && st == AS_OK;) {
+        size_t end = i;
+        while (end < heads->n && heads->rows[end].sweep_key == heads->rows[i].sweep_key)
+            end++;
+        st = lose_in_sweep(t, a, heads->rows + i, end - i, &c, ret_n, err);
+        if (st == AS_E_NOT_FOUND)
+            st = AS_OK; /* the sweep was deleted with its trials */
+        i = end;
+    }
+    if (st == AS_OK && !released)
+        atomic_fetch_add(&store_counters(tx_store(t))->attempts_lost, *ret_n);
+    return st;
+}
+
+static as_status cancel_live(struct tx *t, struct arena *a, const struct sweep_head *s,
+                             const char *reason, struct as_err *err)
+{
+    struct trial_list_heads live = {0};
+    struct trial_change c = {.event = TRIAL_EV_CANCEL, .reason = reason, .outcome = "cancelled"};
+    as_status st = store_trial_live(t, a, s->key, &live, err);
+    for (size_t i = 0; i < live.n && st == AS_OK; i++) {
+        struct trial_head now; /* measurements change it without the sweep's lock */
+        st = store_trial_lock(t, a, s->key, live.rows[i].number, &now, err);
+        if (st == AS_OK)
+            st = trial_transition(t, a, s, &now, &c, NULL, err);
+    }
+    return st;
+}
+
+as_status sweep_transition(struct tx *t, struct arena *a, const struct sweep_head *s,
+                           sweep_event ev, const char *reason, struct as_err *err)
+{
+    struct sweep_step step;
+    as_status st = sweep_step(s->state, ev, &step, err);
+    if (st != AS_OK)
+        return st;
+    const char *why = reason ? reason : step.reason;
+    if (step.to != SWEEP_RUNNING && step.to != SWEEP_PAUSED) {
+        const char *told = arena_printf(a, "the sweep is %s: %s", sweep_state_format(step.to), why);
+        if (!told)
+            return as_fail(err, AS_E_NOMEM, "out of memory");
+        st = cancel_live(t, a, s, told, err);
+    }
+    if (st == AS_OK)
+        st = store_sweep_move(t, s->key, s->state, step.to, step.to == SWEEP_RUNNING ? NULL : why,
+                              err);
+    if (step.to == SWEEP_FINISHING)
+        tx_finishing(t);
+    struct event_new e = {.type = "sweep.changed",
+                          .sweep_key = s->key,
+                          .sweep = s->id,
+                          .state = sweep_state_format(step.to),
+                          .reason = why};
+    return st == AS_OK ? store_event_add(t, &e, err) : st;
+}
+
+as_status sweep_settle(struct tx *t, struct arena *a, int64_t key, bool *ret_ended,
+                       struct as_err *err)
+{
+    struct sweep_head s;
+    as_status st = store_sweep_lock(t, a, key, &s, err); /* again: the counts have changed */
+    if (ret_ended)
+        *ret_ended = false;
+    if (st != AS_OK || (s.state != SWEEP_RUNNING && s.state != SWEEP_PAUSED))
+        return st;
+    const int64_t *n = s.counts.by_state;
+    bool idle = n[TRIAL_QUEUED] == 0 && n[TRIAL_RUNNING] == 0 && n[TRIAL_PAUSED] == 0;
+    sweep_event ev = SWEEP_EV_EXHAUST;
+    const char *reason = NULL;
+    if (s.max_failed >= 0 && n[TRIAL_FAILED] - s.known_failed > s.max_failed) {
+        ev = SWEEP_EV_FAIL;
+        reason =
+            arena_printf(a, "%lld trials failed (max_failed_trials is %lld)",
+                         (long long)(n[TRIAL_FAILED] - s.known_failed), (long long)s.max_failed);
+    } else if (s.wall_time_over) {
+        ev = SWEEP_EV_TIMEOUT;
+    } else if (!idle || s.counts.total < s.planned) {
+        return AS_OK;
+    }
+    st = sweep_transition(t, a, &s, ev, reason, err);
+    if (st == AS_OK && ret_ended)
+        *ret_ended = true;
+    return st;
+}

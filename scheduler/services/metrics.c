@@ -1,0 +1,114 @@
+/* Figures for Prometheus. No label names a sweep, a trial or a runner: their number has no bound.
+ */
+#include "scheduler/services/metrics.h"
+
+#include "scheduler/sweep/trial_state.h"
+#include "scheduler/store/metrics_store.h"
+
+static void head(struct str *b, const char *name, const char *type, const char *help)
+{
+    str_printf(b, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+static void counter(struct str *b, const char *name, const char *help, long v)
+{
+    head(b, name, "counter", help);
+    str_printf(b, "%s %ld\n", name, v);
+}
+
+static void gauge(struct str *b, const char *name, const char *help, long v)
+{
+    head(b, name, "gauge", help);
+    str_printf(b, "%s %ld\n", name, v);
+}
+
+static void write_process(struct store *db, struct str *b)
+{
+    struct store_counters *c = store_counters(db);
+    struct store_pool pool;
+    store_pool_get(db, &pool);
+    counter(b, "assay_trials_claimed_total", "Trials handed to runners.",
+            atomic_load(&c->trials_claimed));
+    counter(b, "assay_attempts_ended_total", "Ends of attempts accepted from runners.",
+            atomic_load(&c->trials_completed));
+    counter(b, "assay_attempts_lost_total", "Attempts declared lost.",
+            atomic_load(&c->attempts_lost));
+    counter(b, "assay_stale_writes_rejected_total", "Writes of attempts that were not current.",
+            atomic_load(&c->stale_rejected));
+    counter(b, "assay_late_completions_accepted_total",
+            "Results that arrived after their lease, with the attempt still current.",
+            atomic_load(&c->late_accepted));
+    counter(b, "assay_measurements_total", "Measurements recorded.", atomic_load(&c->measurements));
+    counter(b, "assay_pg_transaction_retries_total", "Transactions run again.",
+            atomic_load(&c->tx_retries));
+    counter(b, "assay_pg_connects_total", "Database connections made.", atomic_load(&c->connects));
+    gauge(b, "assay_pg_pool_open", "Database connections open.", pool.open);
+    gauge(b, "assay_pg_pool_in_use", "Database connections in use.", pool.in_use);
+    gauge(b, "assay_pg_pool_max", "Database connections allowed.", pool.max);
+}
+
+struct figures {
+    struct arena *a;
+    struct metric_count *counts;
+    size_t n_counts;
+    struct metric_dead *dead;
+    size_t n_dead;
+};
+
+static as_status tx_figures(struct tx *t, void *p, struct as_err *err)
+{
+    struct figures *f = p;
+    as_status st = store_metrics_counts(t, f->a, &f->counts, &f->n_counts, err);
+    return st == AS_OK ? store_metrics_dead(t, f->a, &f->dead, &f->n_dead, err) : st;
+}
+
+static int64_t count_of(const struct figures *f, const char *table, const char *state)
+{
+    for (size_t i = 0; i < f->n_counts; i++)
+        if (as_streq(f->counts[i].table, table) && as_streq(f->counts[i].state, state))
+            return f->counts[i].n;
+    return 0; /* no row is in it */
+}
+
+/* One line of a family of gauges. */
+static void write_state(const struct figures *f, const char *table, const char *name,
+                        const char *state, struct str *b)
+{
+    str_printf(b, "%s{state=\"%s\"} %lld\n", name, state, (long long)count_of(f, table, state));
+}
+
+/* Every state has its line, also when nothing is in it: an alert cannot compare what is not there.
+ */
+static void write_counts(const struct figures *f, struct str *b)
+{
+    static const char *const runner_states[] = {"live", "lost", "left"};
+    head(b, "assay_sweeps", "gauge", "Sweeps by state.");
+    for (int i = 0; i < SWEEP_STATES; i++)
+        write_state(f, "sweep", "assay_sweeps", sweep_state_format((sweep_state)i), b);
+    head(b, "assay_trials", "gauge", "Trials by state.");
+    for (int i = 0; i < TRIAL_STATES; i++)
+        write_state(f, "trial", "assay_trials", trial_state_format((trial_state)i), b);
+    head(b, "assay_runners", "gauge", "Runners by state.");
+    for (size_t i = 0; i < AS_ARRAY_LEN(runner_states); i++)
+        write_state(f, "runner", "assay_runners", runner_states[i], b);
+}
+
+as_status metrics_write(struct store *db, struct str *ret, struct as_err *err)
+{
+    AS_AUTO(arena_done) struct arena a = {0};
+    struct figures f = {.a = &a};
+    struct as_err away = {0};
+    as_status st = store_run(db, TX_READ, tx_figures, &f, &away);
+    if (st == AS_E_NOMEM)
+        return as_fail(err, st, "%s", away.msg);
+    gauge(ret, "assay_database_up", "Whether the database answers.", st == AS_OK);
+    write_process(db, ret);
+    if (st == AS_OK) {
+        write_counts(&f, ret);
+        head(ret, "assay_pg_dead_tuples", "gauge", "Dead rows of the hot tables, estimated.");
+        for (size_t i = 0; i < f.n_dead; i++)
+            str_printf(ret, "assay_pg_dead_tuples{table=\"%s\"} %lld\n", f.dead[i].table,
+                       (long long)f.dead[i].n);
+    }
+    return str_check(ret, err);
+}

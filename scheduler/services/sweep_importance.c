@@ -1,0 +1,212 @@
+/* Which parameters matter: computed from the history of a sweep, kept by the suggester as text, a
+ * note for each objective. */
+#include <math.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "scheduler/suggester/sweep_history.h"
+#include "scheduler/sweep/sweep_doc.h"
+#include "scheduler/suggester/result_cache_priv.h"
+#include "scheduler/store/history_store.h"
+#include "scheduler/store/sweep_store.h"
+#include "scheduler/suggester/suggester_priv.h"
+#include "scheduler/services/sweeps.h"
+#include "search/importance/importance.h"
+
+/* The numbers of a parameter, in the note's order. */
+static const size_t fields[] = {
+    offsetof(struct importance_param, first),      offsetof(struct importance_param, first_low),
+    offsetof(struct importance_param, first_high), offsetof(struct importance_param, total),
+    offsetof(struct importance_param, total_low),  offsetof(struct importance_param, total_high),
+    offsetof(struct importance_param, top)};
+
+static double *field_of(struct importance_param *p, size_t i)
+{
+    return (double *)(void *)((char *)p + fields[i]);
+}
+
+static struct importance_param param_of(const struct importance_parameter *p)
+{
+    return (struct importance_param){.name = p->name,
+                                     .is_conditional = p->is_conditional,
+                                     .first = p->first,
+                                     .first_low = p->first_low,
+                                     .first_high = p->first_high,
+                                     .total = p->total,
+                                     .total_low = p->total_low,
+                                     .total_high = p->total_high,
+                                     .top = p->top};
+}
+
+static json_t *write_param(const struct importance_parameter *p)
+{
+    struct importance_param x = param_of(p);
+    JSON_AUTO j = json_pack("[s, b]", x.name, (int)x.is_conditional);
+    int bad = j ? 0 : -1;
+    for (size_t i = 0; i < AS_ARRAY_LEN(fields); i++)
+        bad |= json_array_append_new(j, json_real(*field_of(&x, i)));
+    return bad ? NULL : as_steal(j);
+}
+
+/* Owned by the caller; NULL when memory is out. */
+static char *write_note(const struct importance *x)
+{
+    JSON_AUTO params = json_array();
+    JSON_AUTO note = NULL;
+    int bad = params ? 0 : -1;
+    for (size_t i = 0; i < x->n; i++)
+        bad |= json_array_append_new(params, write_param(&x->parameters[i]));
+    if (!bad)
+        note = json_pack("{s:s, s:I, s:s, s:O}", "method", x->method, "trials",
+                         (json_int_t)x->trials, "reason", x->reason, "params", params);
+    if (note && isfinite(x->r2))
+        bad |= json_object_set_new(note, "r2", json_real(x->r2));
+    return note && !bad ? json_format(note) : NULL;
+}
+
+static as_status read_param(struct arena *a, const json_t *j, struct importance_param *ret,
+                            struct as_err *err)
+{
+    ret->name = arena_strdup(a, json_string_value(json_array_get(j, 0)));
+    ret->is_conditional = json_is_true(json_array_get(j, 1));
+    for (size_t i = 0; i < AS_ARRAY_LEN(fields); i++)
+        *field_of(ret, i) = json_number_value(json_array_get(j, i + 2));
+    return ret->name ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
+}
+
+/* The most important first; among equals the space's order. */
+static void sort_params(struct importance_param *p, size_t n)
+{
+    for (size_t i = 1; i < n; i++) {
+        struct importance_param x = p[i];
+        size_t k = i;
+        for (; k > 0 && p[k - 1].total < x.total; k--)
+            p[k] = p[k - 1];
+        p[k] = x;
+    }
+}
+
+static as_status read_note(struct arena *a, const char *text, const char *metric,
+                           struct importance_row *ret, struct as_err *err)
+{
+    JSON_AUTO note = NULL;
+    as_status st = json_parse(text, strlen(text), &note, err);
+    if (st != AS_OK)
+        return st;
+    const json_t *params = json_object_get(note, "params"), *r2 = json_object_get(note, "r2");
+    const char *reason = json_string_value(json_object_get(note, "reason"));
+    struct importance_row row = {
+        .metric = metric,
+        .trials = json_integer_value(json_object_get(note, "trials")),
+        .method = arena_strdup(a, json_string_value(json_object_get(note, "method"))),
+        .r2 = r2 ? json_number_value(r2) : NAN,
+        .n = json_array_size(params),
+        .reason = reason && *reason ? arena_strdup(a, reason) : NULL};
+    row.params = arena_alloc(a, row.n + 1, sizeof *row.params);
+    if (!row.method || !row.params || (reason && *reason && !row.reason))
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    for (size_t i = 0; i < row.n && st == AS_OK; i++)
+        st = read_param(a, json_array_get(params, i), &row.params[i], err);
+    if (st != AS_OK)
+        return st;
+    sort_params(row.params, row.n);
+    *ret = row;
+    return AS_OK;
+}
+
+struct head_arg {
+    struct arena *a;
+    const char *id;
+    int64_t key;
+    struct history_head head;
+    size_t objective;   /* its place in the document */
+    const char *metric; /* and its name */
+};
+
+static as_status tx_head(struct tx *t, void *p, struct as_err *err)
+{
+    struct head_arg *arg = p;
+    as_status st = store_sweep_key(t, arg->id, &arg->key, err);
+    return st == AS_OK ? store_history_head(t, arg->a, arg->key, true, &arg->head, err) : st;
+}
+
+static as_status no_objective(const struct sweep_doc *doc, const char *metric, struct as_err *err)
+{
+    AS_AUTO(str_done) struct str names = {0};
+    for (size_t i = 0; i < doc->n_objectives; i++)
+        str_printf(&names, "%s%s", i ? ", " : "", doc->objectives[i].name);
+    return as_fail(err, AS_E_INVAL,
+                   "parameter metric is '%.40s', expected a metric of the sweep: %s", metric,
+                   str_cstr(&names));
+}
+
+/* The objective of that name; NULL: the first. */
+static as_status find_objective(struct head_arg *arg, const char *metric, struct as_err *err)
+{
+    AS_AUTO(sweep_doc_freep) struct sweep_doc *doc = NULL;
+    JSON_AUTO tree = NULL;
+    as_status st = json_parse(arg->head.document, strlen(arg->head.document), &tree, err);
+    if (st == AS_OK)
+        st = sweep_doc_parse(tree, 0, &doc, err);
+    if (st != AS_OK)
+        return as_err_prefix(err, st == AS_E_NOMEM ? st : AS_E_INTERNAL,
+                             "the stored document cannot be read");
+    while (metric && arg->objective < doc->n_objectives &&
+           !as_streq(doc->objectives[arg->objective].name, metric))
+        arg->objective++;
+    if (arg->objective == doc->n_objectives)
+        return no_objective(doc, metric, err);
+    arg->metric = arena_strdup(arg->a, doc->objectives[arg->objective].name);
+    return arg->metric ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
+}
+
+/* Owned by the caller. *ret_seq: what it knows. */
+static as_status compute(struct store *db, const struct head_arg *arg, char **ret, int64_t *ret_seq,
+                         struct as_err *err)
+{
+    AS_AUTO(sweep_history_freep) struct sweep_history *h = sweep_history_create(arg->key);
+    AS_AUTO(importance_freep) struct importance *x = NULL;
+    if (!h)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    as_status st = sweep_history_load(db, h, err);
+    if (st != AS_OK)
+        return st;
+    struct history view = sweep_history_view(h);
+    st = importance_compute(sweep_history_spec(h), &view, arg->objective, &x, err);
+    if (st != AS_OK)
+        return st;
+    *ret = write_note(x);
+    *ret_seq = sweep_history_place(h)->finish_seq;
+    return *ret ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
+}
+
+as_status sweep_importance(struct store *db, struct suggester *sg, struct arena *a, const char *id,
+                           const char *metric, struct importance_row *ret, struct as_err *err)
+{
+    struct head_arg arg = {.a = a, .id = id};
+    AS_AUTO(as_freep) char *fresh = NULL;
+    const char *text = NULL;
+    bool is_mine = true, is_stale = false;
+    as_status st = store_run(db, TX_READ, tx_head, &arg, err);
+    if (st == AS_OK)
+        st = find_objective(&arg, metric, err);
+    if (st == AS_OK && sg)
+        st = notes_get(suggester_notes(sg), a, arg.key, arg.objective, arg.head.finish_seq, &text,
+                       &is_mine, &is_stale, err);
+    if (st != AS_OK)
+        return st;
+    if (is_mine) {
+        int64_t seq = arg.head.finish_seq;
+        st = compute(db, &arg, &fresh, &seq, err);
+        if (sg)
+            notes_put(suggester_notes(sg), arg.key, arg.objective, seq, fresh);
+        text = fresh;
+    }
+    if (st == AS_OK)
+        st = read_note(a, text, arg.metric, ret, err);
+    if (st == AS_OK)
+        ret->is_stale = is_stale;
+    return st;
+}

@@ -1,0 +1,82 @@
+/* Trials as people see them: lists, details, series, logs, files, cancel.
+ *
+ * Every function: AS_E_NOT_FOUND when there is no such sweep or trial, AS_E_UNAVAILABLE when the
+ * database is away, AS_E_NOMEM. Rows live in `a`. */
+#ifndef ASSAY_SCHEDULER_TRIALS_H
+#define ASSAY_SCHEDULER_TRIALS_H
+
+#include <jansson.h>
+
+#include "base/arena.h"
+#include "base/status.h"
+#include "scheduler/services/idempotency.h"
+#include "scheduler/rows/rows.h"
+#include "scheduler/store/store.h"
+
+typedef enum trial_sort {
+    TRIAL_BY_NUMBER,
+    TRIAL_BY_VALUE,
+    TRIAL_BY_STARTED,
+    TRIAL_BY_FINISHED,
+    TRIAL_BY_DURATION /* of trials that have finished */
+} trial_sort;
+
+/* NULL-terminated, in the enum's order: "number", "value", "started_at", "finished_at",
+ * "duration". */
+extern const char *const trial_sort_words[];
+
+struct trial_query {
+    const trial_state *state; /* NULL: any */
+    const char *group;        /* of the latest attempt; NULL: any */
+    trial_sort sort;
+    bool descending;
+    struct page_req page;
+};
+
+/* Trials that lack the sort's value come last, whatever the order. AS_E_INVAL: the cursor, or one
+ * that belongs to another order. */
+AS_MUST_CHECK as_status trial_list(struct store *db, struct arena *a, const char *sweep,
+                                   const struct trial_query *q, struct trial_page *ret,
+                                   struct as_err *err);
+
+/* The `top` (1..1000) best completed, feasible trials by the first metric, best first. next_cursor
+ * is NULL. */
+AS_MUST_CHECK as_status trial_best(struct store *db, struct arena *a, const char *sweep,
+                                   int64_t top, struct trial_page *ret, struct as_err *err);
+
+AS_MUST_CHECK as_status trial_get(struct store *db, struct arena *a, const char *sweep,
+                                  int64_t number, struct trial_detail *ret, struct as_err *err);
+
+/* `metric` NULL: all of them. AS_E_INVAL: no metric can have that name. */
+AS_MUST_CHECK as_status trial_series(struct store *db, struct arena *a, const char *sweep,
+                                     int64_t number, const char *metric, struct series_list *ret,
+                                     struct as_err *err);
+
+/* `attempt` 0: the latest that has output. AS_E_NOT_FOUND too when that attempt does not exist. */
+AS_MUST_CHECK as_status trial_log(struct store *db, struct arena *a, const char *sweep,
+                                  int64_t number, int64_t attempt, struct log_row *ret,
+                                  struct as_err *err);
+
+AS_MUST_CHECK as_status trial_artifacts(struct store *db, struct arena *a, const char *sweep,
+                                        int64_t number, struct file_list *ret, struct as_err *err);
+
+/* Add a trial. body: {"params": {…}, "metrics": {name: number}?, "state": "completed" | "failed"?,
+ * "reason": text?}. Without a result it is enqueued: it runs before the next suggestion and counts
+ * towards max_trials. With metrics, or as failed, it is a known result: it has ended, informs the
+ * search and uses none of max_trials (planned grows by one).
+ *   body  borrowed; checked in full against the sweep's space, its constraints and its metrics
+ *   idem  NULL when the request has no key. With one, trial and key are one transaction: a repeat
+ *         hands the first trial back
+ * AS_E_INVAL with the pointer of the field (/params/lr, /metrics/loss). AS_E_CONFLICT: a grid sweep
+ * takes none; the sweep has ended; there is no room below max_trials for another; the key was used
+ * with another body. */
+AS_MUST_CHECK as_status trial_add(struct store *db, struct arena *a, const char *sweep,
+                                  const json_t *body, const struct idem_key *idem,
+                                  struct trial_row *ret, struct as_err *err);
+
+/* End a trial that is queued or running. Cancelling a cancelled one is fine. AS_E_CONFLICT: it
+ * ended otherwise. */
+AS_MUST_CHECK as_status trial_cancel(struct store *db, struct arena *a, const char *sweep,
+                                     int64_t number, struct trial_row *ret, struct as_err *err);
+
+#endif

@@ -1,0 +1,256 @@
+#include "scheduler/suggester/sweep_history.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "scheduler/store/history_store.h"
+
+#define METRICS_MAX (SEARCH_MAX_OBJECTIVES + SEARCH_MAX_OUTCOMES)
+
+/* One trial; its index is its number. */
+struct known {
+    struct config *config; /* owned */
+    trial_state state;     /* of those that ended it is final */
+    bool is_suggested;
+    int64_t finish_seq; /* 0: it had not ended when it was read */
+    double values[SEARCH_MAX_OBJECTIVES];
+    double outcomes[SEARCH_MAX_OUTCOMES];
+};
+
+struct sweep_history {
+    int64_t key;
+    struct sweep_doc *doc; /* owned; NULL before the first load */
+    struct search_spec spec;
+    const char *metrics[METRICS_MAX]; /* objectives, then outcomes; views of doc */
+    size_t n_metrics;
+    struct history_place place;
+    char *state_text; /* owned */
+
+    struct known *known; /* owned */
+    size_t n_known, cap_known;
+    struct observation *rows; /* owned: what the search sees */
+    size_t n_rows, cap_rows;
+    struct config **supposed; /* owned, each owned */
+    size_t n_supposed, cap_supposed;
+};
+
+struct sweep_history *sweep_history_create(int64_t sweep_key)
+{
+    struct sweep_history *h = as_calloc(1, sizeof *h);
+    if (h)
+        h->key = sweep_key;
+    return h;
+}
+
+static void forget_supposed(struct sweep_history *h)
+{
+    for (size_t i = 0; i < h->n_supposed; i++)
+        config_free(h->supposed[i]);
+    h->n_supposed = 0;
+}
+
+void sweep_history_free(struct sweep_history *h)
+{
+    if (!h)
+        return;
+    forget_supposed(h);
+    for (size_t i = 0; i < h->n_known; i++)
+        config_free(h->known[i].config);
+    free(h->supposed);
+    free(h->known);
+    free(h->rows);
+    free(h->state_text);
+    sweep_doc_free(h->doc);
+    free(h);
+}
+
+const struct history_place *sweep_history_place(const struct sweep_history *h)
+{
+    return &h->place;
+}
+
+const struct search_spec *sweep_history_spec(const struct sweep_history *h)
+{
+    return &h->spec;
+}
+
+struct history sweep_history_view(const struct sweep_history *h)
+{
+    return (struct history){h->rows, h->n_rows};
+}
+
+size_t sweep_history_bytes(const struct sweep_history *h)
+{
+    size_t params = h->doc ? h->doc->space->n : 0;
+    return sizeof *h + h->cap_rows * sizeof *h->rows + h->cap_known * sizeof *h->known +
+           (h->n_known + h->n_supposed) *
+               (sizeof(struct config) + params * sizeof(struct config_entry) + 32);
+}
+
+as_status sweep_history_config(const struct sweep_history *h, const char *params,
+                               struct config **ret, struct as_err *err)
+{
+    JSON_AUTO tree = NULL;
+    as_status st = json_parse(params, strlen(params), &tree, err);
+    return st == AS_OK ? config_from_json(h->spec.space, tree, "/params", ret, err) : st;
+}
+
+/* The document, once. */
+static as_status read_document(struct sweep_history *h, const char *text, struct as_err *err)
+{
+    JSON_AUTO tree = NULL;
+    as_status st = json_parse(text, strlen(text), &tree, err);
+    if (st == AS_OK)
+        st = sweep_doc_parse(tree, 0, &h->doc, err);
+    if (st != AS_OK)
+        return as_err_prefix(err, st == AS_E_NOMEM ? st : AS_E_INTERNAL,
+                             "the stored document cannot be read");
+    sweep_doc_search_spec(h->doc, &h->spec);
+    for (size_t i = 0; i < h->doc->n_objectives; i++)
+        h->metrics[h->n_metrics++] = h->doc->objectives[i].name;
+    for (size_t i = 0; i < h->doc->n_outcomes; i++)
+        h->metrics[h->n_metrics++] = h->doc->outcomes[i].metric;
+    return AS_OK;
+}
+
+static void take_result(struct sweep_history *h, struct known *k, const struct history_trial *x)
+{
+    k->state = x->state;
+    k->is_suggested = x->is_suggested;
+    k->finish_seq = x->finish_seq;
+    for (size_t i = 0; i < h->spec.n_objectives; i++)
+        k->values[i] = x->values[i];
+    for (size_t i = 0; i < h->spec.n_outcomes; i++)
+        k->outcomes[i] = x->values[h->spec.n_objectives + i];
+}
+
+static as_status take_trial(struct sweep_history *h, const struct history_trial *x,
+                            struct as_err *err)
+{
+    if (x->number < (int64_t)h->n_known) {
+        take_result(h, &h->known[x->number], x);
+        return AS_OK;
+    }
+    if (x->number != (int64_t)h->n_known)
+        return as_fail(err, AS_E_INTERNAL, "trial %zu is missing", h->n_known);
+    struct known k = {0};
+    as_status st = as_reserve_one(&h->known, h->n_known, &h->cap_known, sizeof *h->known, err);
+    if (st == AS_OK)
+        st = sweep_history_config(h, x->params, &k.config, err);
+    if (st != AS_OK)
+        return st == AS_E_INVAL
+                   ? as_err_prefix(err, AS_E_INTERNAL, "trial %lld", (long long)x->number)
+                   : st;
+    take_result(h, &k, x);
+    h->known[h->n_known++] = k;
+    return AS_OK;
+}
+
+static observation_state state_of(const struct known *k, int64_t seen)
+{
+    if (k->finish_seq == 0 || k->finish_seq > seen)
+        return OBSERVED_PENDING;
+    return k->state == TRIAL_COMPLETED ? OBSERVED_COMPLETED : OBSERVED_FAILED;
+}
+
+/* What is seen, from what is known: cancelled trials are left out. */
+static as_status show(struct sweep_history *h, struct as_err *err)
+{
+    int64_t seen = h->place.finish_seq;
+    h->n_rows = 0;
+    for (size_t i = 0; i < h->n_known; i++) {
+        const struct known *k = &h->known[i];
+        if (k->state == TRIAL_CANCELLED && k->finish_seq <= seen)
+            continue;
+        as_status st = as_reserve_one(&h->rows, h->n_rows, &h->cap_rows, sizeof *h->rows, err);
+        if (st != AS_OK)
+            return st;
+        struct observation *o = &h->rows[h->n_rows++];
+        *o = (struct observation){.number = i,
+                                  .config = k->config,
+                                  .state = state_of(k, seen),
+                                  .is_suggested = k->is_suggested};
+        bool has = o->state == OBSERVED_COMPLETED;
+        for (size_t m = 0; m < SEARCH_MAX_OBJECTIVES; m++)
+            o->values[m] = has && m < h->spec.n_objectives ? k->values[m] : NAN;
+        for (size_t m = 0; m < SEARCH_MAX_OUTCOMES; m++)
+            o->outcomes[m] = has && m < h->spec.n_outcomes ? k->outcomes[m] : NAN;
+    }
+    return AS_OK;
+}
+
+struct load_arg {
+    struct sweep_history *h;
+    struct arena *a;
+    struct history_head head;
+    struct history_trial *trials;
+    size_t n;
+};
+
+/* The head first: what it counts is there to be read afterwards. */
+static as_status tx_head(struct tx *t, void *p, struct as_err *err)
+{
+    struct load_arg *arg = p;
+    return store_history_head(t, arg->a, arg->h->key, !arg->h->doc, &arg->head, err);
+}
+
+static as_status tx_trials(struct tx *t, void *p, struct as_err *err)
+{
+    struct load_arg *arg = p;
+    struct sweep_history *h = arg->h;
+    return store_history_trials(t, arg->a, h->key, (int64_t)h->n_known, h->place.finish_seq,
+                                arg->head.total, h->metrics, h->n_metrics, &arg->trials, &arg->n,
+                                err);
+}
+
+as_status sweep_history_load(struct store *db, struct sweep_history *h, struct as_err *err)
+{
+    AS_AUTO(arena_done) struct arena a = {0};
+    struct load_arg arg = {.h = h, .a = &a};
+    forget_supposed(h);
+    as_status st = store_run(db, TX_READ, tx_head, &arg, err);
+    if (st == AS_OK && !h->doc)
+        st = read_document(h, arg.head.document, err);
+    if (st == AS_OK)
+        st = store_run(db, TX_READ, tx_trials, &arg, err);
+    for (size_t i = 0; i < arg.n && st == AS_OK; i++)
+        st = take_trial(h, &arg.trials[i], err);
+    AS_AUTO(as_freep) char *text = st == AS_OK ? as_strdup(arg.head.search_state) : NULL;
+    if (st == AS_OK && arg.head.search_state && !text)
+        st = as_fail(err, AS_E_NOMEM, "out of memory");
+    if (st != AS_OK)
+        return st;
+    free(h->state_text);
+    h->state_text = as_steal(text);
+    h->place = (struct history_place){.state = arg.head.state,
+                                      .total = arg.head.total,
+                                      .suggested = arg.head.suggested,
+                                      .planned = arg.head.planned,
+                                      .finish_seq = arg.head.finish_seq,
+                                      .mark = arg.head.search_mark,
+                                      .state_text = h->state_text};
+    return show(h, err);
+}
+
+as_status sweep_history_suppose(struct sweep_history *h, struct config *c, struct as_err *err)
+{
+    AS_AUTO(config_freep) struct config *owned = c;
+    as_status st =
+        as_reserve_one(&h->supposed, h->n_supposed, &h->cap_supposed, sizeof *h->supposed, err);
+    if (st == AS_OK)
+        st = as_reserve_one(&h->rows, h->n_rows, &h->cap_rows, sizeof *h->rows, err);
+    if (st != AS_OK)
+        return st;
+    struct observation o = {.number = (uint64_t)h->place.total + h->n_supposed,
+                            .config = owned,
+                            .state = OBSERVED_PENDING,
+                            .is_suggested = true};
+    for (size_t m = 0; m < SEARCH_MAX_OBJECTIVES; m++)
+        o.values[m] = NAN;
+    for (size_t m = 0; m < SEARCH_MAX_OUTCOMES; m++)
+        o.outcomes[m] = NAN;
+    h->rows[h->n_rows++] = o;
+    h->supposed[h->n_supposed++] = as_steal(owned);
+    return AS_OK;
+}

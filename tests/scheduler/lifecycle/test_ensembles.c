@@ -1,0 +1,223 @@
+/* The ensemble at a sweep's end, from arrays that trials leave. */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "data/formats/npy.h"
+#include "scheduler/content/blobs.h"
+#include "scheduler/lifecycle/ensembles.h"
+#include "scheduler/lifecycle/reaper.h"
+#include "tests/check_main.h"
+#include "tests/scheduler/service.h"
+
+#define ROWS 600
+
+static struct service s;
+static struct as_err err;
+static int64_t epoch;
+
+static void open_service(void)
+{
+    service_open(&s, 0);
+    epoch = make_runner(&s, "r", 16);
+}
+
+static void close_service(void)
+{
+    service_close(&s);
+}
+
+/* Store an array as a blob; the row of a file. */
+static struct file_row put_array(const char *name, npy_type type, size_t rows, size_t columns,
+                                 const void *data)
+{
+    char path[] = "/tmp/assay-test-XXXXXX";
+    AS_AUTO(file_closep) int fd = mkstemp(path);
+    size_t shape[2] = {rows, columns}, len = 0;
+    char *hex = arena_alloc(&s.a, SHA256_HEX_SIZE, 1), *bytes = NULL;
+    struct blob_put *p = NULL;
+    bool created;
+    ck_ok(npy_write(path, type, shape, columns ? 2 : 1, data, &err), err);
+    ck_ok(file_read(path, 1 << 20, &bytes, &len, &err), err);
+    unlink(path);
+    ck_ok(sha256_of(bytes, len, hex, &err), err);
+    ck_ok(blob_put_create(hex, &p, &err), err);
+    ck_ok(blob_put_add(p, bytes, len, &err), err);
+    ck_ok(blob_put_commit(s.db, p, &created, &err), err);
+    blob_put_free(p);
+    free(bytes);
+    return (struct file_row){.path = name, .size = (int64_t)len, .sha256 = hex};
+}
+
+/* Trial k of the sweep is right but for each row where (row + k) % 3 is 0. */
+static void leave(struct attempt_ref ref, int k, bool classification, size_t rows)
+{
+    int64_t classes[ROWS];
+    float predictions[ROWS * 2], values[ROWS];
+    for (int i = 0; i < ROWS; i++) {
+        bool wrong = (i + k) % 3 == 0;
+        classes[i] = i % 2;
+        values[i] = (float)i;
+        for (int c = 0; c < 2; c++)
+            predictions[i * 2 + c] =
+                wrong ? (c == i % 2 ? 0.4f : 0.6f) : (c == i % 2 ? 0.8f : 0.2f);
+        if (!classification)
+            predictions[i] = (float)i + (wrong ? 3.0f : 0.5f);
+    }
+    struct file_row files[2];
+    files[0] = put_array("predictions.npy", NPY_F4, rows, classification ? 2 : 1, predictions);
+    files[1] = classification ? put_array("targets.npy", NPY_I8, ROWS, 0, classes)
+                              : put_array("targets.npy", NPY_F4, ROWS, 0, values);
+    ck_ok(attempt_files(s.db, &ref, FILE_ARTIFACT, files, 2, &err), err);
+}
+
+static json_t *result(const char *sweep)
+{
+    const char *text = NULL;
+    json_t *j = NULL;
+    ck_ok(ensemble_get(s.db, &s.a, sweep, &text, &err), err);
+    ck_ok(json_parse(text, strlen(text), &j, &err), err);
+    return j;
+}
+
+static const char *word(const json_t *j, const char *name)
+{
+    return json_string_value(json_object_get(j, name));
+}
+
+static void tick(void)
+{
+    struct reaper_report r;
+    ck_ok(reaper_tick(s.db, &r, &err), err);
+}
+
+START_TEST(classes_are_combined)
+{
+    make_sweep(&s, "a", "'max_trials': 4", "");
+    struct claim_list list = claim(&s, "r", epoch, 4);
+    json_t *j = result("a");
+    ck_assert_str_eq(word(j, "state"), "pending");
+    json_decref(j);
+    for (int k = 0; k < 4; k++) {
+        struct attempt_ref ref = ref_of(&list.rows[k]);
+        leave(ref, k, true, k == 3 ? ROWS - 1 : ROWS); /* the last one's shape is wrong */
+        finish(&s, ref, 1.0 / 3);
+    }
+    tick();
+    ck_assert_int_eq(sweep_of_id(&s, "a").state, SWEEP_COMPLETED);
+    j = result("a");
+    ck_assert_str_eq(word(j, "state"), "ready");
+    ck_assert_str_eq(word(j, "metric"), "error");
+    ck_assert_str_eq(word(j, "goal"), "minimize");
+    ck_assert_int_eq(json_integer_value(json_object_get(j, "candidates")), 3);
+    ck_assert_int_eq(json_integer_value(json_object_get(j, "rows_select")), ROWS / 2);
+    /* they are wrong in different rows, so the mean of two is right everywhere */
+    ck_assert(json_number_value(json_object_get(j, "value_select")) == 0);
+    ck_assert_uint_ge(json_array_size(json_object_get(j, "members")), 2);
+    json_t *m = json_array_get(json_object_get(j, "members"), 0);
+    ck_assert(json_object_get(m, "params") && json_object_get(m, "weight"));
+    double weights = 0;
+    size_t i;
+    json_array_foreach(json_object_get(j, "members"), i, m) weights +=
+        json_number_value(json_object_get(m, "weight"));
+    ck_assert(weights > 0.999 && weights < 1.001);
+    json_decref(j);
+}
+END_TEST
+
+START_TEST(numbers_are_combined)
+{
+    make_sweep(&s, "a", "'max_trials': 3", "");
+    struct claim_list list = claim(&s, "r", epoch, 3);
+    for (int k = 0; k < 3; k++) {
+        leave(ref_of(&list.rows[k]), k, false, ROWS);
+        finish(&s, ref_of(&list.rows[k]), 2);
+    }
+    tick();
+    json_t *j = result("a");
+    ck_assert_str_eq(word(j, "metric"), "rmse");
+    double v = json_number_value(json_object_get(j, "value_select"));
+    double best =
+        json_number_value(json_object_get(json_object_get(j, "best_single"), "value_select"));
+    ck_assert(v > 0 && v < best);
+    json_decref(j);
+}
+END_TEST
+
+START_TEST(too_few_make_none)
+{
+    make_sweep(&s, "a", "'max_trials': 2", "");
+    make_sweep(&s, "b", "'max_trials': 1", ", 'ensemble': false");
+    struct claim_list list = claim(&s, "r", epoch, 3);
+    for (size_t k = 0; k < list.n; k++) {
+        if (k == 0)
+            leave(ref_of(&list.rows[k]), 0, true, ROWS);
+        finish(&s, ref_of(&list.rows[k]), 2);
+    }
+    tick();
+    json_t *j = result("a");
+    ck_assert_str_eq(word(j, "state"), "none");
+    ck_assert_ptr_nonnull(strstr(word(j, "reason"), "fewer than two"));
+    json_decref(j);
+    j = result("b");
+    ck_assert_str_eq(word(j, "reason"), "the sweep asks for none");
+    json_decref(j);
+    ck_assert_int_eq(sweep_of_id(&s, "a").state, SWEEP_COMPLETED);
+    ck_assert_int_eq(sweep_of_id(&s, "b").state, SWEEP_COMPLETED);
+}
+END_TEST
+
+/* Files that are no arrays, and arrays that are no predictions, never keep a sweep from its end. */
+START_TEST(rubbish_makes_none)
+{
+    char one[SHA256_HEX_SIZE];
+    make_sweep(&s, "a", "'max_trials': 3", "");
+    struct claim_list list = claim(&s, "r", epoch, 3);
+    put_blob(&s, "not an array", one);
+    for (int k = 0; k < 3; k++) {
+        struct attempt_ref ref = ref_of(&list.rows[k]);
+        struct file_row f[] = {{"predictions.npy", 12, one}, {"targets.npy", 12, one}};
+        ck_ok(attempt_files(s.db, &ref, FILE_ARTIFACT, f, 2, &err), err);
+        finish(&s, ref, 1);
+    }
+    tick();
+    ck_assert_int_eq(sweep_of_id(&s, "a").state, SWEEP_COMPLETED);
+    json_t *j = result("a");
+    ck_assert_str_eq(word(j, "state"), "none");
+    ck_assert(strncmp(word(j, "reason"), "targets.npy: not an NPY file", 28) == 0);
+    json_decref(j);
+}
+END_TEST
+
+START_TEST(one_server_at_a_time)
+{
+    bool worked = true;
+    make_sweep(&s, "a", "'max_trials': 1", "");
+    struct claimed_row c = claim_one(&s, "r", epoch);
+    finish(&s, ref_of(&c), 1);
+    pg_fixture_exec(s.url, "update ensemble set lease_until = now() + interval '1 h'");
+    ck_ok(ensembles_tick(s.db, &worked, &err), err);
+    ck_assert(!worked); /* another one is at it */
+    pg_fixture_exec(s.url, "update ensemble set lease_until = now() - interval '1 s'");
+    ck_ok(ensembles_tick(s.db, &worked, &err), err);
+    ck_assert(worked); /* which died */
+    const char *text;
+    ck_fails(ensemble_get(s.db, &s.a, "x", &text, &err), AS_E_NOT_FOUND, err, "'x'");
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+    Suite *su = suite_create("ensembles");
+    TCase *c = tcase_create("ensembles");
+    pg_fixture_start();
+    tcase_add_checked_fixture(c, open_service, close_service);
+    tcase_add_test(c, classes_are_combined);
+    tcase_add_test(c, numbers_are_combined);
+    tcase_add_test(c, too_few_make_none);
+    tcase_add_test(c, rubbish_makes_none);
+    tcase_add_test(c, one_server_at_a_time);
+    suite_add_tcase(su, c);
+    return su;
+}
