@@ -4,10 +4,10 @@
 
 #include "base/log.h"
 #include "base/str.h"
-#include "cli/exit_code.h"
-#include "cli/interrupt.h"
-#include "cli/look.h"
-#include "cli/verbs.h"
+#include "cli/session/exit_code.h"
+#include "cli/session/interrupt.h"
+#include "cli/view/terminal.h"
+#include "cli/commands/verbs.h"
 
 int main(int argc, char **argv)
 {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "cli/known_file.h"
+#include "cli/files/known_results.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,4 +1,4 @@
-/* Why a trial has the parameters that it has, in words: as `assay trial` says it (cli/reason.c), number by
+/* Why a trial has the parameters that it has, in words: as `assay trial` says it (cli/view/reason.c), number by
  * number. docs/search.md lists the fields. */
 import type * as Api from "../api/types";
 import { toNumber } from "../format";

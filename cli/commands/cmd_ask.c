@@ -1,0 +1,170 @@
+/* assay ask SWEEP: what to try next, for whoever runs the trials. */
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "cli/commands/client_name.h"
+#include "cli/commands/cmd.h"
+#include "cli/session/exit_code.h"
+#include "cli/session/interrupt.h"
+#include "cli/session/request.h"
+#include "cli/session/session.h"
+#include "cli/view/suggestion_view.h"
+
+#define MAX_COUNT 64
+#define MAX_LEASE_MS (7LL * 24 * 3600 * 1000)
+#define MAX_POLL_MS 60000 /* the server waits no longer in one request */
+#define ANSWER_MS 30000   /* beyond the wait */
+#define RETRY_MS 60000    /* asking again hands out the same */
+
+struct ask {
+    struct session session;
+    struct trial_ref ref;
+    const char *client;
+    int64_t count, lease_ms, wait_ms;
+    bool shell;
+};
+
+static as_status ask_once(const struct ask *a, int64_t wait_ms, json_t **ret, struct as_err *err)
+{
+    char name[CLIENT_NAME_SIZE];
+    struct str path = {0};
+    JSON_AUTO body =
+        json_pack("{s:s, s:I, s:I, s:I}", "client",
+                  a->client ? a->client : client_name_default(name), "count", (json_int_t)a->count,
+                  "lease_ms", (json_int_t)a->lease_ms, "wait_ms", (json_int_t)wait_ms);
+    const struct client_opts opts = {.timeout_ms = wait_ms + ANSWER_MS, .retry_ms = RETRY_MS};
+    request_path(&path, &a->ref, "suggestions");
+    as_status st = body ? str_check(&path, err) : as_fail(err, AS_E_NOMEM, "out of memory");
+    if (st == AS_OK)
+        st = client_call(a->session.client, "POST", path.s, NULL, body, &opts, ret, NULL, err);
+    str_done(&path);
+    if (st == AS_OK && !json_is_array(json_object_get(*ret, "items"))) {
+        json_decref(*ret);
+        *ret = NULL;
+        return as_fail(err, AS_E_INTERNAL, "the server answered suggestions without items");
+    }
+    return st;
+}
+
+static bool is_over(const json_t *answer)
+{
+    return json_array_size(json_object_get(answer, "items")) > 0 ||
+           json_is_true(json_object_get(answer, "done"));
+}
+
+/* Ask until there is something, or never will be, or the time is up: the last answer. */
+static as_status ask(const struct ask *a, json_t **ret, struct as_err *err)
+{
+    int64_t end_ns = clock_mono_ns() + a->wait_ms * NS_PER_MS;
+    JSON_AUTO answer = NULL;
+    int64_t left_ms = a->wait_ms;
+    do {
+        json_decref(answer);
+        answer = NULL;
+        as_status st = ask_once(a, left_ms < MAX_POLL_MS ? left_ms : MAX_POLL_MS, &answer, err);
+        if (st < 0)
+            return st;
+        left_ms = (end_ns - clock_mono_ns()) / NS_PER_MS;
+    } while (!is_over(answer) && left_ms > 0 && !interrupt_seen());
+    *ret = as_steal(answer);
+    return AS_OK;
+}
+
+static as_status print_shell(const struct ask *a, const json_t *items, struct as_err *err)
+{
+    struct str b = {0};
+    as_status st = json_array_size(items) == 0
+                       ? AS_OK
+                       : suggestion_view_shell(a->ref.sweep, json_array_get(items, 0), &b, err);
+    if (st == AS_OK && fwrite(str_cstr(&b), 1, b.len, stdout) != b.len)
+        st = as_fail(err, AS_E_IO, "cannot write the output");
+    str_done(&b);
+    return st;
+}
+
+static as_status print_pairs(const struct ask *a, const json_t *items, struct as_err *err)
+{
+    struct pairs p = {.look = a->session.look, .name_width = 20};
+    size_t i;
+    json_t *item;
+    json_array_foreach((json_t *)items, i, item)
+    {
+        if (i > 0)
+            str_putc(&p.text, '\n');
+        suggestion_view_pairs(a->ref.sweep, item, &p);
+    }
+    as_status st = pairs_print(&p, err);
+    if (st == AS_OK && p.look.tty && i > 0)
+        session_say(
+            "Tell what came of it with: assay tell %s %" JSON_INTEGER_FORMAT " METRIC=VALUE",
+            a->ref.sweep, json_integer_value(json_object_get(json_array_get(items, 0), "number")));
+    return st;
+}
+
+/* Nothing to try: is it over, or is it only not now? */
+static int say_why_not(const struct ask *a, const json_t *answer)
+{
+    const char *state = json_string_value(json_object_get(answer, "state"));
+    bool done = json_is_true(json_object_get(answer, "done"));
+    if (done)
+        session_say("%s is %s: nothing is left to ask for", a->ref.sweep, state ? state : "?");
+    else
+        session_say("%s is %s and has nothing to hand out yet; try again, or --wait longer",
+                    a->ref.sweep, state ? state : "?");
+    return exit_after_output(a->session.verb, done ? EXIT_DONE : EXIT_TIMEOUT);
+}
+
+static int run(struct ask *a, const char *sweep)
+{
+    struct as_err err = {0};
+    JSON_AUTO answer = NULL;
+    as_status st = request_parse_sweep(sweep, &a->ref, &err);
+    if (st == AS_OK)
+        st = ask(a, &answer, &err);
+    const json_t *items = json_object_get(answer, "items");
+    if (st == AS_OK)
+        st = a->session.json ? session_print_json(answer, &err)
+             : a->shell      ? print_shell(a, items, &err)
+                             : print_pairs(a, items, &err);
+    if (st == AS_OK && !interrupt_seen() && json_array_size(items) == 0)
+        return say_why_not(a, answer);
+    return session_end(&a->session, st, &err);
+}
+
+static int check(const struct ask *a)
+{
+    if (a->count < 1 || a->count > MAX_COUNT)
+        return exit_with_usage("ask", "--count takes 1 to %d", MAX_COUNT);
+    if (a->lease_ms < 1000 || a->lease_ms > MAX_LEASE_MS)
+        return exit_with_usage("ask", "--lease takes 1s to 7d");
+    if (a->wait_ms < 0)
+        return exit_with_usage("ask", "--wait takes 0 or more");
+    if (a->shell && (a->session.json || a->count > 1))
+        return exit_with_usage("ask", "--shell prints one trial: not with --json or --count");
+    return EXIT_OK;
+}
+
+int cmd_ask(int argc, char **argv)
+{
+    struct ask a = {.count = 1, .lease_ms = 600000, .wait_ms = 30000};
+    int n, code;
+    const struct opt table[] = {
+        {"client", 0, OPT_STRING, &a.client, "NAME", "ASSAY_CLIENT",
+         "who asks; two loops side by side need two names (this shell's)"},
+        {"count", 'n', OPT_I64, &a.count, "N", NULL, "how many to hold in all (1)"},
+        {"lease", 0, OPT_DURATION, &a.lease_ms, "TIME", NULL,
+         "how long they are yours without a sign of life (10m)"},
+        {"wait", 0, OPT_DURATION, &a.wait_ms, "TIME", NULL,
+         "how long to wait for something to try (30s)"},
+        {"shell", 0, OPT_FLAG, &a.shell, NULL, NULL, "print lines for eval"},
+        SESSION_OPTS(&a.session),
+    };
+    if (session_begin(&a.session, "ask", table, argc, argv, 1, 1, &n, &code)) {
+        code = check(&a);
+        if (code == EXIT_OK)
+            code = run(&a, argv[1]);
+    }
+    session_done(&a.session);
+    return code;
+}

@@ -1,0 +1,95 @@
+/* assay data add | list | show | delete: data sets of the built-in trainer. */
+#include "base/json.h"
+#include "cli/commands/cmd.h"
+#include "cli/commands/data_add.h"
+#include "cli/commands/data_show.h"
+#include "cli/session/exit_code.h"
+#include "cli/view/format.h"
+#include "cli/session/list.h"
+#include "cli/session/session.h"
+
+static void add_row(const struct session *s, struct table *t, const json_t *data, int64_t now_ms)
+{
+    char buf[32];
+    const json_t *created = json_object_get(data, "created_at");
+    static const char *const texts[] = {"name", "format", "task"};
+    static const char *const numbers[] = {"rows", "features", "outputs"};
+    for (size_t i = 0; i < AS_ARRAY_LEN(texts); i++)
+        table_cell(t, json_string_value(json_object_get(data, texts[i])));
+    for (size_t i = 0; i < AS_ARRAY_LEN(numbers); i++)
+        table_cellf(t, "%" JSON_INTEGER_FORMAT,
+                    json_integer_value(json_object_get(data, numbers[i])));
+    struct str target = {0};
+    format_value(&target, json_object_get(data, "target"), FORMAT_EXACT);
+    table_cell(t, target.len ? target.s : NULL);
+    str_done(&target);
+    table_cell(t, s->look.tty ? format_ago(created, now_ms, buf) : json_string_value(created));
+}
+
+static as_status list(const struct session *s, struct as_err *err)
+{
+    static const struct list_column columns[] = {
+        {"data set", TABLE_LEFT, 12}, {"format", TABLE_LEFT, 0},    {"task", TABLE_LEFT, 0},
+        {"rows", TABLE_RIGHT, 0},     {"features", TABLE_RIGHT, 0}, {"outputs", TABLE_RIGHT, 0},
+        {"target", TABLE_LEFT, 0},    {"created", TABLE_LEFT, 8},   {.header = NULL},
+    };
+    const struct list l = {.path = "/v1/datasets", .columns = columns, .add_row = add_row};
+    return list_print(s, &l, err);
+}
+
+/* argv[1…] is the action and its arguments. */
+static int act(struct session *session, struct data_add *d, int n, char **argv)
+{
+    struct as_err err = {0};
+    const char *action = argv[1];
+    as_status st = AS_OK;
+    if (as_streq(action, "list") && n == 1) {
+        st = list(session, &err);
+    } else if (as_streq(action, "show") && n == 2) {
+        st = data_show(session, argv[2], &err);
+    } else if (as_streq(action, "add") && (n == 2 || n == 3)) {
+        d->name = argv[2];
+        d->file = n == 3 ? argv[3] : NULL;
+        st = data_add_check(d, &err);
+        if (st < 0)
+            return exit_with_usage("data", "%s", err.msg);
+        st = data_add(d, &err);
+    } else if (as_streq(action, "delete") && n == 2) {
+        st = list_delete(session, "/v1/datasets", argv[2], "deleted", &err);
+    } else {
+        return exit_with_usage("data",
+                               "expected `add NAME FILE`, `list`, `show NAME` or `delete NAME`, "
+                               "found '%.60s' with %d more",
+                               action, n - 1);
+    }
+    return session_end(session, st, &err);
+}
+
+int cmd_data(int argc, char **argv)
+{
+    struct session session = {0};
+    struct data_add d = {.session = &session};
+    int n, code;
+    const struct opt table[] = {
+        {"format", 0, OPT_STRING, &d.format, "FORMAT", NULL,
+         "csv, npy, npz, idx, cifar, safetensors, text or tokens (by the file's name)"},
+        {"target", 0, OPT_STRING, &d.target, "COLUMN", NULL,
+         "what a table's rows are to predict; several with commas between"},
+        {"features", 0, OPT_STRING, &d.features, "FILE", NULL, "the same as FILE"},
+        {"targets", 0, OPT_STRING, &d.targets, "FILE", NULL, "what npy or idx features predict"},
+        {"task", 0, OPT_STRING, &d.task, "TASK", NULL,
+         "classification or regression (by the target's values)"},
+        {"channels-first", 0, OPT_FLAG, &d.channels_first, NULL, NULL,
+         "images are (rows, channels, height, width)"},
+        {"x", 0, OPT_STRING, &d.x, "NAME", NULL, "the features in an npz or safetensors file (x)"},
+        {"y", 0, OPT_STRING, &d.y, "NAME", NULL, "the targets in it (y)"},
+        {"raw", 0, OPT_FLAG, &d.raw, NULL, NULL, "tokens: a file of uint16 without a header"},
+        {"vocab", 0, OPT_I64, &d.vocab, "N", NULL, "tokens: how many there are (largest + 1)"},
+        {"description", 0, OPT_STRING, &d.description, "TEXT", NULL, "for people"},
+        SESSION_OPTS(&session),
+    };
+    if (session_begin(&session, "data", table, argc, argv, 1, 3, &n, &code))
+        code = act(&session, &d, n, argv);
+    session_done(&session);
+    return code;
+}

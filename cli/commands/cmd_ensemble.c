@@ -1,0 +1,52 @@
+/* assay ensemble SWEEP: its members on stdout, what its figures mean on stderr. */
+#include <stdio.h>
+
+#include "base/json.h"
+#include "cli/commands/cmd.h"
+#include "cli/view/ensemble_view.h"
+#include "cli/session/request.h"
+#include "cli/session/session.h"
+
+static as_status print(const struct session *s, const json_t *ensemble, struct as_err *err)
+{
+    AS_AUTO(table_freep) struct table *t = NULL;
+    struct str summary = {0};
+    const struct look talk = look_of(stderr);
+    as_status st = AS_OK;
+    if (json_array_size(json_object_get(ensemble, "members")) > 0) {
+        st = ensemble_view_members(ensemble, &s->look, &t, err);
+        if (st == AS_OK)
+            st = session_print_table(s, t, err);
+    }
+    ensemble_view_summary(ensemble, &talk, &summary);
+    if (st == AS_OK)
+        st = str_check(&summary, err);
+    if (st == AS_OK && fflush(stdout) == 0)
+        (void)fputs(str_cstr(&summary), stderr);
+    str_done(&summary);
+    return st;
+}
+
+static as_status show(const struct session *s, const char *name, struct as_err *err)
+{
+    struct trial_ref ref;
+    JSON_AUTO ensemble = NULL;
+    as_status st = request_parse_sweep(name, &ref, err);
+    if (st == AS_OK)
+        st = request_get(s->client, &ref, "ensemble", NULL, &ensemble, err);
+    if (st < 0)
+        return st;
+    return s->json ? session_print_json(ensemble, err) : print(s, ensemble, err);
+}
+
+int cmd_ensemble(int argc, char **argv)
+{
+    struct session s = {0};
+    struct as_err err = {0};
+    int n, code;
+    const struct opt table[] = {SESSION_OPTS(&s)};
+    if (session_begin(&s, "ensemble", table, argc, argv, 1, 1, &n, &code))
+        code = session_end(&s, show(&s, argv[1], &err), &err);
+    session_done(&s);
+    return code;
+}

@@ -1,0 +1,156 @@
+/* assay logs SWEEP/NUMBER [--follow]: the kept tail of a trial's output. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "cli/commands/cmd.h"
+#include "cli/session/exit_code.h"
+#include "cli/session/interrupt.h"
+#include "cli/view/log_tail.h"
+#include "cli/session/request.h"
+#include "cli/session/session.h"
+#include "cli/view/text.h"
+
+#define FOLLOW_MS 700
+
+struct logs {
+    struct session session;
+    struct trial_ref ref;
+    int64_t attempt; /* 0: the latest */
+    bool follow;
+    bool raw;
+    /* What was printed so far, while following. */
+    json_t *before; /* owned */
+};
+
+static as_status print_text(const struct logs *l, const char *text, size_t len, struct as_err *err)
+{
+    struct str b = {0};
+    if (l->raw)
+        str_add(&b, text, len);
+    else
+        text_escape(&b, text, len, TEXT_KEEP_LINES);
+    as_status st = str_check(&b, err);
+    if (st == AS_OK && (fwrite(str_cstr(&b), 1, b.len, stdout) != b.len || fflush(stdout) != 0))
+        st = as_fail(err, AS_E_IO, "cannot write the output");
+    str_done(&b);
+    return st;
+}
+
+static as_status get_log(const struct logs *l, json_t **ret, struct as_err *err)
+{
+    struct str query = {0};
+    if (l->attempt > 0)
+        client_query_add_i64(&query, "attempt", l->attempt);
+    as_status st = str_check(&query, err);
+    if (st == AS_OK)
+        st = request_get(l->session.client, &l->ref, "log", query.s, ret, err);
+    str_done(&query);
+    if (st == AS_OK && !json_is_string(json_object_get(*ret, "text"))) {
+        json_decref(*ret);
+        *ret = NULL;
+        return as_fail(err, AS_E_INTERNAL, "the server answered a log without text");
+    }
+    return st;
+}
+
+static as_status print_once(const struct logs *l, struct as_err *err)
+{
+    JSON_AUTO log = NULL;
+    as_status st = get_log(l, &log, err);
+    if (st < 0)
+        return st;
+    if (l->session.json)
+        return session_print_json(log, err);
+    if (json_is_true(json_object_get(log, "truncated")))
+        session_say("(the beginning was dropped)");
+    const json_t *text = json_object_get(log, "text");
+    st = print_text(l, json_string_value(text), json_string_length(text), err);
+    size_t len = json_string_length(text);
+    if (st == AS_OK && l->session.look.tty && len > 0 && json_string_value(text)[len - 1] != '\n')
+        (void)putchar('\n');
+    return st;
+}
+
+/* Print what is new since the last time. */
+static as_status print_news(struct logs *l, json_t *log, struct as_err *err)
+{
+    const json_t *text = json_object_get(log, "text"), *old = json_object_get(l->before, "text");
+    int64_t attempt = json_integer_value(json_object_get(log, "attempt"));
+    size_t seen = 0;
+    if (l->before && attempt != json_integer_value(json_object_get(l->before, "attempt")))
+        session_say("(attempt %" PRId64 ")", attempt);
+    else if (l->before) {
+        as_status st =
+            log_tail_overlap(json_string_value(old), json_string_length(old),
+                             json_string_value(text), json_string_length(text), &seen, err);
+        if (st < 0)
+            return st;
+    }
+    const char *news = json_string_value(text) + seen;
+    size_t len = json_string_length(text) - seen;
+    json_decref(l->before);
+    l->before = json_incref(log);
+    if (len == 0)
+        return AS_OK;
+    if (!l->session.json)
+        return print_text(l, news, len, err);
+    JSON_AUTO line = json_pack("{s:I, s:s%}", "attempt", (json_int_t)attempt, "text", news, len);
+    return session_print_json_line(line, err);
+}
+
+static bool is_ended(const json_t *trial)
+{
+    const char *s = json_string_value(json_object_get(trial, "state"));
+    return as_streq(s, "completed") || as_streq(s, "pruned") || as_streq(s, "failed") ||
+           as_streq(s, "cancelled");
+}
+
+static as_status follow(struct logs *l, struct as_err *err)
+{
+    bool ended = false;
+    bool away = false;
+    do {
+        JSON_AUTO trial = NULL;
+        JSON_AUTO log = NULL;
+        as_status st = request_get(l->session.client, &l->ref, NULL, NULL, &trial, err);
+        if (st == AS_OK)
+            st = get_log(l, &log, err);
+        if (st == AS_E_UNAVAILABLE && !interrupt_seen()) { /* a server that restarts comes back */
+            if (!away)
+                session_say("(the server is not reachable; trying again)");
+            away = true;
+            continue;
+        }
+        if (st == AS_OK)
+            st = print_news(l, log, err);
+        if (st < 0)
+            return st;
+        away = false;
+        ended = is_ended(trial); /* asked for before the log, so the log is whole */
+    } while (!ended && interrupt_sleep_ms(FOLLOW_MS));
+    return AS_OK;
+}
+
+int cmd_logs(int argc, char **argv)
+{
+    struct logs l = {0};
+    struct as_err err = {0};
+    int n, code;
+    const struct opt table[] = {
+        {"follow", 'f', OPT_FLAG, &l.follow, NULL, NULL, "go on until the trial ends"},
+        {"attempt", 0, OPT_I64, &l.attempt, "N", NULL, "of this attempt (the latest)"},
+        {"raw", 0, OPT_FLAG, &l.raw, NULL, NULL, "do not escape control characters"},
+        SESSION_OPTS(&l.session),
+    };
+    if (session_begin(&l.session, "logs", table, argc, argv, 1, 1, &n, &code)) {
+        as_status st = request_parse_ref(argv[1], false, &l.ref, &err);
+        if (st == AS_OK)
+            st = l.follow ? follow(&l, &err) : print_once(&l, &err);
+        code = session_end(&l.session, st, &err);
+    }
+    json_decref(l.before);
+    session_done(&l.session);
+    return code;
+}

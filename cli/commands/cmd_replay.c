@@ -1,0 +1,165 @@
+/* assay replay SWEEP | --file EXPORT: every suggestion again, compared bit for bit. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/str.h"
+#include "cli/commands/cmd.h"
+#include "cli/session/exit_code.h"
+#include "cli/view/format.h"
+#include "cli/commands/sweep_record.h"
+#include "cli/session/interrupt.h"
+#include "cli/session/session.h"
+#include "search/replay.h"
+
+#define MAX_SHOWN 5 /* differences */
+#define TICK_NS (NS_PER_MS * 250)
+
+struct replay_run {
+    struct session session;
+    const char *file;
+    json_t *sweep, *items; /* owned */
+    json_t *differences;   /* owned */
+    size_t done, same;
+};
+
+/* "1 of 2 parameters" of a difference: name, stored and again. */
+static void say_difference(const struct replay_step *step)
+{
+    struct str stored = {0}, again = {0};
+    if (!step->again) {
+        session_say("trial %" PRIu64 ": no suggestion this time: %s", step->number, step->why);
+        return;
+    }
+    if (step->why) {
+        session_say("trial %" PRIu64 ": %s", step->number, step->why);
+        return;
+    }
+    format_params(&stored, step->stored, FORMAT_EXACT);
+    format_params(&again, step->again, FORMAT_EXACT);
+    session_say("trial %" PRIu64 "\n  stored  %.400s\n  again   %.400s", step->number,
+                str_cstr(&stored), str_cstr(&again));
+    str_done(&stored);
+    str_done(&again);
+}
+
+static as_status keep_difference(struct replay_run *run, const struct replay_step *step,
+                                 struct as_err *err)
+{
+    json_t *j = json_pack("{s:I, s:O, s:O?, s:s?}", "number", (json_int_t)step->number, "stored",
+                          step->stored, "again", step->again, "reason", step->why);
+    if (!j || json_array_append_new(run->differences, j) != 0)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    if (json_array_size(run->differences) <= MAX_SHOWN && !run->session.json)
+        say_difference(step);
+    return AS_OK;
+}
+
+/* On a terminal, while it takes long: how far it is. */
+static void show_progress(const struct replay_run *run, size_t total, int64_t *shown_ns)
+{
+    if (!isatty(STDERR_FILENO) || clock_mono_ns() - *shown_ns < TICK_NS)
+        return;
+    *shown_ns = clock_mono_ns();
+    (void)fprintf(stderr, "\r%zu of %zu\x1b[K\r", run->done, total);
+}
+
+static as_status replay_all(struct replay_run *run, struct replay *r, struct as_err *err)
+{
+    int64_t shown_ns = clock_mono_ns();
+    while (!interrupt_seen()) {
+        struct replay_step step;
+        as_status st = replay_next(r, &step, err);
+        if (st == AS_E_EXHAUSTED)
+            break;
+        if (st < 0)
+            return st;
+        run->done++;
+        run->same += step.is_same;
+        if (!step.is_same && (st = keep_difference(run, &step, err)) < 0)
+            return st;
+        show_progress(run, replay_suggested(r), &shown_ns);
+    }
+    if (isatty(STDERR_FILENO))
+        (void)fputs("\x1b[K", stderr);
+    return AS_OK;
+}
+
+/* A difference need not be a fault. */
+static void say_what_is_promised(const struct replay_run *run)
+{
+    const char *method = json_string_value(json_object_get(run->sweep, "method"));
+    if (json_array_size(run->differences) > 0 && as_streq(method, "gp"))
+        session_say("Suggestions of gp are exact for one build of assay on one machine: another "
+                    "compiler, other flags or another version may change the last digits.");
+}
+
+static as_status print(const struct replay_run *run, size_t added, struct as_err *err)
+{
+    if (run->session.json) {
+        JSON_AUTO j =
+            json_pack("{s:O?, s:I, s:I, s:I, s:O}", "sweep", json_object_get(run->sweep, "id"),
+                      "suggested", (json_int_t)run->done, "same", (json_int_t)run->same, "added",
+                      (json_int_t)added, "differences", run->differences);
+        return session_print_json(j, err);
+    }
+    if (json_array_size(run->differences) > MAX_SHOWN)
+        session_say("… and %zu more", json_array_size(run->differences) - MAX_SHOWN);
+    say_what_is_promised(run);
+    if (printf("%zu of %zu suggestions are the same", run->same, run->done) < 0 ||
+        (added > 0 &&
+         printf("; %zu trial%s added by people", added, added == 1 ? " was" : "s were") < 0) ||
+        putchar('\n') == EOF)
+        return as_fail(err, AS_E_IO, "cannot write the output");
+    return AS_OK;
+}
+
+static as_status load(struct replay_run *run, const char *name, struct as_err *err)
+{
+    return run->file ? history_read_file(run->file, &run->sweep, &run->items, err)
+                     : history_fetch(run->session.client, name, &run->sweep, &run->items, err);
+}
+
+static int replay(struct replay_run *run, const char *name)
+{
+    AS_AUTO(replay_freep) struct replay *r = NULL;
+    struct as_err err = {0};
+    run->differences = json_array();
+    as_status st =
+        run->differences ? load(run, name, &err) : as_fail(&err, AS_E_NOMEM, "out of memory");
+    if (st == AS_OK)
+        st = replay_create(run->sweep, run->items, &r, &err);
+    if (st == AS_OK)
+        st = replay_all(run, r, &err);
+    if (st == AS_OK && !interrupt_seen())
+        st = print(run, replay_added(r), &err);
+    int code = session_end(&run->session, st, &err);
+    return code == EXIT_OK && run->same < run->done ? EXIT_FAIL : code;
+}
+
+int cmd_replay(int argc, char **argv)
+{
+    struct replay_run run = {0};
+    int n, code;
+    const struct opt table[] = {
+        {"file", 'f', OPT_STRING, &run.file, "FILE", NULL,
+         "an export (assay export --json); no server is needed"},
+        SESSION_OPTS(&run.session),
+    };
+    run.session.instead = &run.file;
+    if (session_begin(&run.session, "replay", table, argc, argv, 0, 1, &n, &code)) {
+        if (run.file ? n > 0 : n < 1)
+            code = exit_with_usage("replay", "expected SWEEP, or --file EXPORT");
+        else
+            code = replay(&run, argv[1]);
+    }
+    json_decref(run.sweep);
+    json_decref(run.items);
+    json_decref(run.differences);
+    session_done(&run.session);
+    return code;
+}

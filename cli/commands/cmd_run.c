@@ -1,0 +1,112 @@
+/* assay run FILE: create a sweep, and watch it when asked to. */
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "cli/commands/cmd.h"
+#include "cli/files/document.h"
+#include "cli/session/exit_code.h"
+#include "cli/session/session.h"
+#include "cli/files/trial_folder.h"
+#include "cli/commands/watch.h"
+
+#define RETRY_MS 10000 /* the idempotency key makes that safe */
+
+struct run {
+    struct session session;
+    bool watch;
+    bool paused;
+    const char *name;
+    struct opt_list sets;
+    struct watch_opts watch_opts;
+};
+
+/* Runners of an `assay up` here run commands where `assay run` was typed. */
+static as_status set_folder(struct document *d, struct as_err *err)
+{
+    char here[4096];
+    return getcwd(here, sizeof here) ? trial_folder_set(d->tree, here, err) : AS_OK;
+}
+
+static as_status prepare(const struct run *r, struct document *d, struct as_err *err)
+{
+    as_status st = AS_OK;
+    for (size_t i = 0; i < r->sets.n && st == AS_OK; i++)
+        st = document_set(d, r->sets.values[i], err);
+    if (st == AS_OK && r->name && json_object_set_new(d->tree, "name", json_string(r->name)) != 0)
+        st = as_fail(err, AS_E_NOMEM, "out of memory");
+    return st == AS_OK && r->session.local ? set_folder(d, err) : st;
+}
+
+static as_status create(const struct run *r, const struct document *d, json_t **ret,
+                        struct as_err *err)
+{
+    char key[CLIENT_KEY_SIZE];
+    client_key_new(key);
+    const struct client_opts opts = {.idempotency_key = key, .retry_ms = RETRY_MS};
+    as_status st = client_call(r->session.client, "POST", "/v1/sweeps",
+                               r->paused ? "paused=true" : NULL, d->tree, &opts, ret, NULL, err);
+    if (st == AS_OK && !json_is_string(json_object_get(*ret, "id"))) {
+        json_decref(*ret);
+        *ret = NULL;
+        st = as_fail(err, AS_E_INTERNAL, "the server answered a sweep without an id");
+    }
+    return st < 0 ? document_explain(d, st, err) : AS_OK;
+}
+
+/* The id is what scripts want: alone on stdout, unless the report comes there. */
+static as_status announce(const struct run *r, const json_t *sweep, struct as_err *err)
+{
+    const char *id = json_string_value(json_object_get(sweep, "id"));
+    if (r->session.json)
+        return r->watch ? AS_OK : session_print_json(sweep, err);
+    if (r->watch)
+        session_say("Sweep %s", id);
+    else if (printf("%s\n", id) < 0 || fflush(stdout) != 0)
+        return as_fail(err, AS_E_IO, "cannot write the output");
+    session_say("Dashboard: %s/#/sweeps/%s", r->session.url, id);
+    if (r->paused)
+        session_say("It is paused; start it with: assay resume %s", id);
+    else if (!r->watch)
+        session_say("Follow it with: assay watch %s", id);
+    return AS_OK;
+}
+
+static int run(struct run *r, const char *path)
+{
+    struct as_err err = {0};
+    AS_AUTO(document_done) struct document d = {0};
+    JSON_AUTO sweep = NULL;
+    as_status st = document_read(path, &d, &err);
+    if (st == AS_OK)
+        st = prepare(r, &d, &err);
+    if (st == AS_OK)
+        st = create(r, &d, &sweep, &err);
+    if (st == AS_OK)
+        st = announce(r, sweep, &err);
+    if (st < 0 || !r->watch)
+        return session_end(&r->session, st, &err);
+    return watch_sweep(&r->session, json_string_value(json_object_get(sweep, "id")),
+                       &r->watch_opts);
+}
+
+int cmd_run(int argc, char **argv)
+{
+    struct run r = {.watch_opts = {.top = 5}};
+    int n, code;
+    const struct opt table[] = {
+        {"watch", 'w', OPT_FLAG, &r.watch, NULL, NULL, "show the progress until it ends"},
+        {"paused", 0, OPT_FLAG, &r.paused, NULL, NULL,
+         "create it paused, to add known results first; `assay resume` starts it"},
+        {"name", 0, OPT_STRING, &r.name, "NAME", NULL, "instead of the name in the document"},
+        {"set", 0, OPT_LIST, &r.sets, "FIELD=VALUE", NULL,
+         "change a field: limits.max_trials=10; may stand several times"},
+        {"timeout", 0, OPT_DURATION, &r.watch_opts.timeout_ms, "TIME", NULL,
+         "with --watch: give up after so long, with exit code 6"},
+        SESSION_OPTS(&r.session),
+    };
+    if (session_begin(&r.session, "run", table, argc, argv, 1, 1, &n, &code))
+        code = run(&r, argv[1]);
+    session_done(&r.session);
+    return code;
+}

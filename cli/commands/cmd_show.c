@@ -1,0 +1,146 @@
+/* assay show SWEEP: state, counts, best trial, the parameters of its space. */
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "cli/commands/cmd.h"
+#include "cli/view/format.h"
+#include "cli/view/objectives.h"
+#include "cli/view/pairs.h"
+#include "cli/session/request.h"
+#include "cli/session/session.h"
+
+/* The objectives, and what must hold of them and of the parameters. */
+static void add_metrics(struct pairs *p, const json_t *sweep)
+{
+    struct str b = {0};
+    const json_t *document = json_object_get(sweep, "document");
+    size_t i;
+    json_t *item;
+    objectives_words(sweep, &b);
+    pairs_add(p, objectives_count(sweep) > 1 ? "metrics" : "metric", STYLE_PLAIN, str_cstr(&b));
+    json_array_foreach(json_object_get(sweep, "constraints"), i, item)
+    {
+        str_clear(&b);
+        objectives_bounds(item, &b);
+        pairs_add(p, "constraint", STYLE_PLAIN, str_cstr(&b));
+    }
+    json_array_foreach(json_object_get(document, "parameter_constraints"), i, item)
+        pairs_add_json(p, "constraint", item);
+    json_array_foreach(json_object_get(document, "forbidden"), i, item)
+        pairs_add_json(p, "forbidden", item);
+    str_done(&b);
+}
+
+static void add_head(struct pairs *p, const json_t *sweep)
+{
+    const char *state = json_string_value(json_object_get(sweep, "state"));
+    pairs_add_json(p, "sweep", json_object_get(sweep, "id"));
+    pairs_add(p, "state", look_of_state(state), state);
+    pairs_add_json(p, "reason", json_object_get(sweep, "reason"));
+    pairs_add_json(p, "description",
+                   json_object_get(json_object_get(sweep, "document"), "description"));
+    add_metrics(p, sweep);
+    pairs_add_json(p, "method", json_object_get(sweep, "method"));
+    pairs_add_json(p, "seed", json_object_get(sweep, "seed"));
+}
+
+static void add_counts(struct pairs *p, const json_t *counts, const json_t *planned)
+{
+    struct str b = {0};
+    const char *name;
+    json_t *n;
+    json_object_foreach((json_t *)counts, name, n)
+    {
+        if (json_integer_value(n) > 0 && !as_streq(name, "total"))
+            str_printf(&b, "%s%s %" JSON_INTEGER_FORMAT, b.len ? ", " : "", name,
+                       json_integer_value(n));
+    }
+    pairs_addf(p, "trials", "%" JSON_INTEGER_FORMAT " planned%s%s", json_integer_value(planned),
+               b.len ? ": " : "", str_cstr(&b));
+    str_done(&b);
+}
+
+static void add_best(struct pairs *p, const json_t *sweep)
+{
+    struct str b = {0};
+    const json_t *best = json_object_get(sweep, "best");
+    if (!json_is_object(best))
+        return;
+    format_value(&b, json_object_get(best, "value"), p->look.tty ? FORMAT_SHORT : FORMAT_EXACT);
+    str_printf(&b, " (trial %" JSON_INTEGER_FORMAT "%s) ",
+               json_integer_value(json_object_get(best, "number")),
+               objectives_count(sweep) > 1 ? ", by the first metric" : "");
+    format_params(&b, json_object_get(best, "params"), FORMAT_SHORT);
+    pairs_add(p, "best", STYLE_BOLD, str_cstr(&b));
+    str_done(&b);
+}
+
+static void add_times(struct pairs *p, const json_t *sweep)
+{
+    char buf[32];
+    int64_t ms = format_elapsed_ms(json_object_get(sweep, "started_at"),
+                                   json_object_get(sweep, "finished_at"), clock_wall_ms());
+    pairs_add_json(p, "created", json_object_get(sweep, "created_at"));
+    pairs_add_json(p, "started", json_object_get(sweep, "started_at"));
+    pairs_add_json(p, "finished", json_object_get(sweep, "finished_at"));
+    if (ms >= 0)
+        pairs_add(p, "elapsed", STYLE_PLAIN, clock_format_duration(ms, buf));
+}
+
+/* "lr  float 0.0001 to 1, log" for each parameter of the document. */
+static void add_space(struct pairs *p, const json_t *parameters)
+{
+    const char *name, *field;
+    json_t *spec, *v;
+    json_object_foreach((json_t *)parameters, name, spec)
+    {
+        struct str b = {0};
+        char label[100];
+        json_object_foreach(spec, field, v)
+        {
+            str_printf(&b, "%s%s ", b.len ? ", " : "", field);
+            format_value(&b, v, FORMAT_SHORT);
+        }
+        (void)snprintf(label, sizeof label, "  %s", name);
+        pairs_add(p, label, STYLE_PLAIN, str_cstr(&b));
+        str_done(&b);
+    }
+}
+
+static as_status show(const struct session *s, const char *id, struct as_err *err)
+{
+    struct trial_ref ref;
+    JSON_AUTO sweep = NULL;
+    as_status st = request_parse_ref(id, true, &ref, err);
+    if (st == AS_OK && ref.number >= 0)
+        st = as_fail(err, AS_E_INVAL, "expected SWEEP, found '%.80s'; see assay trial", id);
+    if (st == AS_OK)
+        st = request_get(s->client, &ref, NULL, NULL, &sweep, err);
+    if (st < 0)
+        return st;
+    if (s->json)
+        return session_print_json(sweep, err);
+    struct pairs p = {.look = s->look, .name_width = 14};
+    add_head(&p, sweep);
+    add_counts(&p, json_object_get(sweep, "counts"), json_object_get(sweep, "planned_trials"));
+    add_best(&p, sweep);
+    add_times(&p, sweep);
+    pairs_addf(&p, "dashboard", "%s/#/sweeps/%s", s->url, ref.sweep);
+    if (p.look.tty)
+        str_puts(&p.text, "parameters\n");
+    add_space(&p, json_object_get(json_object_get(sweep, "document"), "parameters"));
+    return pairs_print(&p, err);
+}
+
+int cmd_show(int argc, char **argv)
+{
+    struct session s = {0};
+    struct as_err err = {0};
+    int n, code;
+    const struct opt table[] = {SESSION_OPTS(&s)};
+    if (session_begin(&s, "show", table, argc, argv, 1, 1, &n, &code))
+        code = session_end(&s, show(&s, argv[1], &err), &err);
+    session_done(&s);
+    return code;
+}

@@ -1,0 +1,202 @@
+/* assay tell, assay report: what came of a trial that was asked for, and what it measures on the
+ * way. */
+#include <stdio.h>
+
+#include "base/json.h"
+#include "cli/files/param_args.h"
+#include "cli/commands/cmd.h"
+#include "cli/session/exit_code.h"
+#include "cli/view/format.h"
+#include "cli/commands/told_trial.h"
+#include "cli/session/session.h"
+
+#define RETRY_MS 60000 /* telling the same twice changes nothing */
+#define MAX_ARGS (2 + 100)
+#define NO_STEP INT64_MIN
+
+struct tell {
+    struct session session;
+    struct holder holder;
+    const char *client;
+    const char *failed; /* why; NULL: it did not */
+    bool release;
+    int64_t step;     /* NO_STEP: none was given */
+    int64_t lease_ms; /* 0: none was given */
+    json_t *metrics;  /* owned */
+};
+
+/* POST /v1/sweeps/{sweep}/suggestions/{number}/rest. */
+static as_status post(const struct tell *t, const char *rest, const json_t *body, json_t **ret,
+                      struct as_err *err)
+{
+    struct str path = {0};
+    struct trial_ref sweep = t->holder.ref;
+    const struct client_opts opts = {.retry_ms = RETRY_MS};
+    sweep.number = -1;
+    request_path(&path, &sweep, "suggestions");
+    client_path_add_i64(&path, t->holder.ref.number);
+    str_printf(&path, "/%s", rest);
+    as_status st = body ? str_check(&path, err) : as_fail(err, AS_E_NOMEM, "out of memory");
+    if (st == AS_OK)
+        st = client_call(t->session.client, "POST", path.s, NULL, body, &opts, ret, NULL, err);
+    str_done(&path);
+    return st;
+}
+
+/* Read SWEEP NUMBER NAME=VALUE… and fetch the trial. */
+static as_status prepare(struct tell *t, int n, char **args, struct as_err *err)
+{
+    struct trial_ref ref;
+    int used = 0;
+    as_status st = holder_parse_args(n, args, &ref, &used, err);
+    if (st == AS_OK)
+        st = assign_all("metrics", (const char *const *)args + used, (size_t)(n - used),
+                        assign_metric, &t->metrics, err);
+    if (st == AS_OK)
+        st = holder_find(t->session.client, &ref, t->client, &t->holder, err);
+    return st;
+}
+
+static as_status make_completion(const struct tell *t, json_t **ret, struct as_err *err)
+{
+    const char *outcome = t->failed ? "failed" : t->release ? "released" : "completed";
+    JSON_AUTO body = json_pack("{s:s, s:s}", "client", t->holder.client, "outcome", outcome);
+    int bad = body ? 0 : 1;
+    if (!bad && json_object_size(t->metrics) > 0)
+        bad |= json_object_set(body, "metrics", t->metrics);
+    if (!bad && t->step != NO_STEP)
+        bad |= json_object_set_new(body, "step", json_integer(t->step));
+    if (!bad && t->failed && *t->failed)
+        bad |= json_object_set_new(body, "reason", json_string(t->failed));
+    if (bad)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    *ret = as_steal(body);
+    return AS_OK;
+}
+
+static as_status print_trial(const struct tell *t, const json_t *trial, struct as_err *err)
+{
+    struct str b = {0};
+    const char *state = json_string_value(json_object_get(trial, "state"));
+    const char *reason = json_string_value(json_object_get(trial, "reason"));
+    if (t->session.json)
+        return session_print_json(trial, err);
+    if (as_streq(state, "completed"))
+        format_params(&b, json_object_get(trial, "metrics"), FORMAT_SHORT);
+    else if (reason)
+        str_puts(&b, reason);
+    session_say("%s/%lld is %s%s%.600s", t->holder.ref.sweep, (long long)t->holder.ref.number,
+                state ? state : "?", b.len ? ": " : "", str_cstr(&b));
+    str_done(&b);
+    return AS_OK;
+}
+
+static as_status tell(struct tell *t, int n, char **args, struct as_err *err)
+{
+    JSON_AUTO body = NULL;
+    JSON_AUTO trial = NULL;
+    as_status st = prepare(t, n, args, err);
+    if (st == AS_OK && !t->failed && !t->release)
+        st = holder_check_metrics(t->holder.sweep, t->holder.trial, t->metrics, err);
+    if (st == AS_OK)
+        st = make_completion(t, &body, err);
+    if (st == AS_OK)
+        st = post(t, "complete", body, &trial, err);
+    return st < 0 ? st : print_trial(t, trial, err);
+}
+
+static as_status heartbeat(const struct tell *t, json_t **ret, struct as_err *err)
+{
+    JSON_AUTO body = json_pack("{s:s}", "client", t->holder.client);
+    if (body && t->lease_ms > 0 &&
+        json_object_set_new(body, "lease_ms", json_integer(t->lease_ms)) != 0)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    return post(t, "heartbeat", body, ret, err);
+}
+
+static as_status measure(const struct tell *t, json_t **ret, struct as_err *err)
+{
+    JSON_AUTO body = json_pack("{s:s, s:[{s:I, s:O}]}", "client", t->holder.client, "items", "step",
+                               (json_int_t)t->step, "metrics", t->metrics);
+    return post(t, "measurements", body, ret, err);
+}
+
+static as_status report(struct tell *t, int n, char **args, struct as_err *err)
+{
+    JSON_AUTO answer = NULL;
+    as_status st = prepare(t, n, args, err);
+    bool any = json_object_size(t->metrics) > 0;
+    if (st == AS_OK && any && t->step == NO_STEP)
+        return as_fail(err, AS_E_INVAL, "--step is needed with metrics: at which step were they?");
+    if (st == AS_OK && any)
+        st = measure(t, &answer, err);
+    /* Measurements extend the lease by its own length; another length is a heartbeat's. */
+    if (st == AS_OK && (!any || t->lease_ms > 0)) {
+        json_decref(answer);
+        answer = NULL;
+        st = heartbeat(t, &answer, err);
+    }
+    if (st < 0)
+        return st;
+    if (t->session.json)
+        return session_print_json(answer, err);
+    const char *until = json_string_value(json_object_get(answer, "lease_until"));
+    if (until && t->session.look.tty)
+        session_say("%s/%lld is held until %s", t->holder.ref.sweep,
+                    (long long)t->holder.ref.number, until);
+    return AS_OK;
+}
+
+static void done(struct tell *t)
+{
+    json_decref(t->metrics);
+    holder_done(&t->holder);
+    session_done(&t->session);
+}
+
+#define CLIENT_OPT(t)                                                                              \
+    {                                                                                              \
+        "client", 0, OPT_STRING, &(t)->client, "NAME", "ASSAY_CLIENT",                             \
+            "who asked (of this user on this machine it need not be said)"                         \
+    }
+
+int cmd_tell(int argc, char **argv)
+{
+    struct tell t = {.step = NO_STEP};
+    struct as_err err = {0};
+    int n, code;
+    const struct opt table[] = {
+        CLIENT_OPT(&t),
+        {"failed", 0, OPT_STRING, &t.failed, "REASON", NULL, "the configuration does not work"},
+        {"release", 0, OPT_FLAG, &t.release, NULL, NULL,
+         "give the trial back to the queue; somebody else shall run it"},
+        {"step", 0, OPT_I64, &t.step, "N", NULL, "at which step the metrics were measured"},
+        SESSION_OPTS(&t.session),
+    };
+    if (session_begin(&t.session, "tell", table, argc, argv, 1, MAX_ARGS, &n, &code)) {
+        if (t.failed && t.release)
+            code = exit_with_usage("tell", "choose one of --failed and --release");
+        else
+            code = session_end(&t.session, tell(&t, n, argv + 1, &err), &err);
+    }
+    done(&t);
+    return code;
+}
+
+int cmd_report(int argc, char **argv)
+{
+    struct tell t = {.step = NO_STEP};
+    struct as_err err = {0};
+    int n, code;
+    const struct opt table[] = {
+        CLIENT_OPT(&t),
+        {"step", 0, OPT_I64, &t.step, "N", NULL, "at which step the metrics were measured"},
+        {"lease", 0, OPT_DURATION, &t.lease_ms, "TIME", NULL,
+         "how long it is yours from now without another sign of life"},
+        SESSION_OPTS(&t.session),
+    };
+    if (session_begin(&t.session, "report", table, argc, argv, 1, MAX_ARGS, &n, &code))
+        code = session_end(&t.session, report(&t, n, argv + 1, &err), &err);
+    done(&t);
+    return code;
+}

@@ -1,0 +1,120 @@
+/* assay token create | list | revoke. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "cli/commands/cmd.h"
+#include "cli/session/exit_code.h"
+#include "cli/view/format.h"
+#include "cli/session/list.h"
+#include "cli/session/session.h"
+
+struct token {
+    struct session session;
+    const char *name;
+    const char *ttl;
+    const char *output;
+};
+
+static as_status make_body(const struct token *t, const char *role, json_t **ret,
+                           struct as_err *err)
+{
+    JSON_AUTO body = json_pack("{s:s}", "role", role);
+    int bad = body ? 0 : 1;
+    if (body && t->name)
+        bad |= json_object_set_new(body, "name", json_string(t->name));
+    if (body && t->ttl)
+        bad |= json_object_set_new(body, "ttl", json_string(t->ttl));
+    if (bad)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    *ret = as_steal(body);
+    return AS_OK;
+}
+
+static as_status write_token(const struct token *t, const char *text, struct as_err *err)
+{
+    struct str line = {0};
+    str_printf(&line, "%s\n", text);
+    as_status st = str_check(&line, err);
+    if (st == AS_OK)
+        st = file_replace(t->output, line.s, line.len, 0600, err);
+    str_done(&line);
+    if (st == AS_OK)
+        session_say("The token is in %s", t->output);
+    return st;
+}
+
+static as_status create(const struct token *t, const char *role, struct as_err *err)
+{
+    JSON_AUTO body = NULL;
+    JSON_AUTO answer = NULL;
+    as_status st = make_body(t, role, &body, err);
+    if (st == AS_OK)
+        st = client_call(t->session.client, "POST", "/v1/tokens", NULL, body, NULL, &answer, NULL,
+                         err);
+    if (st < 0)
+        return st;
+    const char *text = json_string_value(json_object_get(answer, "token"));
+    const char *id = json_string_value(json_object_get(answer, "id"));
+    if (!text || !id)
+        return as_fail(err, AS_E_INTERNAL, "the server answered no token");
+    if (t->output)
+        return write_token(t, text, err);
+    if (t->session.json)
+        return session_print_json(answer, err);
+    session_say("Token %s with the role %s; it is shown only now:", id, role);
+    return printf("%s\n", text) < 0 ? as_fail(err, AS_E_IO, "cannot write the output") : AS_OK;
+}
+
+static void add_row(const struct session *s, struct table *t, const json_t *token, int64_t now_ms)
+{
+    char buf[32];
+    static const char *const texts[] = {"id", "role", "name"};
+    static const char *const times[] = {"created_at", "last_used_at"};
+    for (size_t i = 0; i < AS_ARRAY_LEN(texts); i++)
+        table_cell(t, json_string_value(json_object_get(token, texts[i])));
+    for (size_t i = 0; i < AS_ARRAY_LEN(times); i++) {
+        const json_t *time = json_object_get(token, times[i]);
+        table_cell(t, s->look.tty ? format_ago(time, now_ms, buf) : json_string_value(time));
+    }
+    table_cell(t, json_string_value(json_object_get(token, "expires_at")));
+}
+
+static as_status list(const struct session *s, struct as_err *err)
+{
+    static const struct list_column columns[] = {
+        {"token", TABLE_LEFT, 0},   {"role", TABLE_LEFT, 0}, {"name", TABLE_LEFT, 8},
+        {"created", TABLE_LEFT, 8}, {"used", TABLE_LEFT, 8}, {"expires", TABLE_LEFT, 10},
+        {.header = NULL},
+    };
+    const struct list l = {.path = "/v1/tokens", .columns = columns, .add_row = add_row};
+    return list_print(s, &l, err);
+}
+
+int cmd_token(int argc, char **argv)
+{
+    struct token t = {0};
+    struct as_err err = {0};
+    int n, code;
+    const struct opt table[] = {
+        {"name", 0, OPT_STRING, &t.name, "NAME", NULL, "what it is for"},
+        {"ttl", 0, OPT_STRING, &t.ttl, "DURATION", NULL, "how long it is valid, such as 30d"},
+        {"output", 'o', OPT_STRING, &t.output, "FILE", NULL,
+         "write the token into this file, mode 0600"},
+        SESSION_OPTS(&t.session),
+    };
+    if (session_begin(&t.session, "token", table, argc, argv, 1, 2, &n, &code)) {
+        if (as_streq(argv[1], "create") && n == 2)
+            code = session_end(&t.session, create(&t, argv[2], &err), &err);
+        else if (as_streq(argv[1], "list") && n == 1)
+            code = session_end(&t.session, list(&t.session, &err), &err);
+        else if (as_streq(argv[1], "revoke") && n == 2)
+            code = session_end(
+                &t.session, list_delete(&t.session, "/v1/tokens", argv[2], "revoked", &err), &err);
+        else
+            code = exit_with_usage("token", "expected `create ROLE`, `list` or `revoke ID`");
+    }
+    session_done(&t.session);
+    return code;
+}

@@ -1,0 +1,164 @@
+/* assay trial SWEEP/NUMBER: everything about one trial. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "cli/commands/cmd.h"
+#include "cli/session/exit_code.h"
+#include "cli/view/format.h"
+#include "cli/view/objectives.h"
+#include "cli/view/pairs.h"
+#include "cli/view/reason.h"
+#include "cli/session/request.h"
+#include "cli/session/session.h"
+
+static void add_head(struct pairs *p, const json_t *trial)
+{
+    char buf[32];
+    const char *state = json_string_value(json_object_get(trial, "state"));
+    int64_t ms = format_elapsed_ms(json_object_get(trial, "started_at"),
+                                   json_object_get(trial, "finished_at"), clock_wall_ms());
+    pairs_addf(p, "trial", "%s/%" JSON_INTEGER_FORMAT,
+               json_string_value(json_object_get(trial, "sweep")),
+               json_integer_value(json_object_get(trial, "number")));
+    pairs_add(p, "state", look_of_state(state), state);
+    static const char *const fields[] = {
+        "reason", "value", "step",     "runner",     "client",     "group",      "shape",
+        "origin", "seed",  "restarts", "created_at", "started_at", "finished_at"};
+    for (size_t i = 0; i < AS_ARRAY_LEN(fields); i++)
+        pairs_add_json(p, fields[i], json_object_get(trial, fields[i]));
+    if (ms >= 0)
+        pairs_add(p, "elapsed", STYLE_PLAIN, clock_format_duration(ms, buf));
+}
+
+/* Why these parameters, in words; which bound was broken. */
+static void add_why(struct pairs *p, const json_t *trial, const json_t *sweep)
+{
+    struct str b = {0};
+    size_t i;
+    json_t *constraint;
+    reason_words(json_object_get(trial, "suggestion"), json_object_get(sweep, "metrics"), &b);
+    pairs_add(p, "why", STYLE_BOLD, str_cstr(&b));
+    if (objectives_has_constraints(sweep))
+        pairs_add_json(p, "feasible", json_object_get(trial, "feasible"));
+    if (json_is_false(json_object_get(trial, "feasible"))) {
+        str_clear(&b);
+        json_array_foreach(json_object_get(sweep, "constraints"), i, constraint)
+        {
+            str_puts(&b, i ? ", " : "");
+            objectives_bounds(constraint, &b);
+        }
+        pairs_add(p, "must hold", STYLE_WARN, str_cstr(&b));
+    }
+    str_done(&b);
+}
+
+/* A row "GROUP.NAME" for each member of an object. */
+static void add_group(struct pairs *p, const char *group, const json_t *object)
+{
+    const char *name;
+    json_t *v;
+    json_object_foreach((json_t *)object, name, v)
+    {
+        char label[200];
+        (void)snprintf(label, sizeof label, "%s.%s", group, name);
+        pairs_add_json(p, label, v);
+    }
+}
+
+static void add_attempts(struct pairs *p, const json_t *attempts)
+{
+    size_t i;
+    json_t *a;
+    json_array_foreach((json_t *)attempts, i, a)
+    {
+        struct str b = {0};
+        char label[40];
+        const json_t *exit_code = json_object_get(a, "exit_code");
+        const char *outcome = json_string_value(json_object_get(a, "outcome"));
+        const char *reason = json_string_value(json_object_get(a, "reason"));
+        const char *runner = json_string_value(json_object_get(a, "runner"));
+        if (!runner)
+            runner = json_string_value(json_object_get(a, "client"));
+        str_printf(&b, "%s on %s", outcome ? outcome : "running", runner ? runner : "?");
+        const char *group = json_string_value(json_object_get(a, "group"));
+        if (group)
+            str_printf(&b, ", group %s", group);
+        if (json_is_integer(exit_code))
+            str_printf(&b, ", exit code %" JSON_INTEGER_FORMAT, json_integer_value(exit_code));
+        if (reason)
+            str_printf(&b, ": %s", reason);
+        (void)snprintf(label, sizeof label, "attempt %" JSON_INTEGER_FORMAT,
+                       json_integer_value(json_object_get(a, "attempt")));
+        pairs_add(p, label, STYLE_PLAIN, str_cstr(&b));
+        str_done(&b);
+    }
+}
+
+static void add_files(struct pairs *p, const json_t *files)
+{
+    size_t i;
+    json_t *f;
+    json_array_foreach((json_t *)files, i, f)
+    {
+        char size[32];
+        const char *path = json_string_value(json_object_get(f, "path"));
+        const char *sha256 = json_string_value(json_object_get(f, "sha256"));
+        pairs_addf(p, "file", "%s (%s, sha256 %.16s…)", path ? path : "?",
+                   format_size(json_integer_value(json_object_get(f, "size")), size),
+                   sha256 ? sha256 : "?");
+    }
+}
+
+static as_status show(const struct session *s, const char *name, struct as_err *err)
+{
+    struct trial_ref ref;
+    JSON_AUTO trial = NULL;
+    JSON_AUTO files = NULL;
+    JSON_AUTO sweep = NULL;
+    as_status st = request_parse_ref(name, false, &ref, err);
+    if (st == AS_OK)
+        st = request_get(s->client, &ref, NULL, NULL, &trial, err);
+    if (st == AS_OK)
+        st = request_get(s->client, &ref, "artifacts", NULL, &files, err);
+    if (st < 0)
+        return st;
+    const json_t *items = json_object_get(files, "items");
+    if (s->json) {
+        if (json_object_set(trial, "artifacts", (json_t *)items) != 0)
+            return as_fail(err, AS_E_NOMEM, "out of memory");
+        return session_print_json(trial, err);
+    }
+    struct trial_ref whole = ref;
+    whole.number = -1;
+    st = request_get(s->client, &whole, NULL, NULL, &sweep, err);
+    if (st < 0)
+        return st;
+    struct pairs p = {.look = s->look, .name_width = 20};
+    add_head(&p, trial);
+    add_why(&p, trial, sweep);
+    add_group(&p, "param", json_object_get(trial, "params"));
+    add_group(&p, "metric", json_object_get(trial, "metrics"));
+    add_group(&p, "suggestion", json_object_get(trial, "suggestion"));
+    add_attempts(&p, json_object_get(trial, "attempts"));
+    add_files(&p, items);
+    pairs_addf(&p, "dashboard", "%s/#/sweeps/%s/trials/%" PRId64, s->url, ref.sweep, ref.number);
+    return pairs_print(&p, err);
+}
+
+int cmd_trial(int argc, char **argv)
+{
+    struct session s = {0};
+    struct as_err err = {0};
+    int n, code;
+    const struct opt table[] = {SESSION_OPTS(&s)};
+    if (session_begin(&s, "trial", table, argc, argv, 1, 2, &n, &code)) {
+        if (n == 2 && !as_streq(argv[1], "show"))
+            code = exit_with_usage("trial", "too many arguments, the first is '%.60s'", argv[2]);
+        else
+            code = session_end(&s, show(&s, argv[n], &err), &err);
+    }
+    session_done(&s);
+    return code;
+}

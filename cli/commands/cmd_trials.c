@@ -1,0 +1,164 @@
+/* assay trials SWEEP, assay best SWEEP: tables of trials. */
+#include "base/json.h"
+#include "cli/commands/cmd.h"
+#include "cli/session/exit_code.h"
+#include "cli/commands/pareto_report.h"
+#include "cli/view/objectives.h"
+#include "cli/session/request.h"
+#include "cli/session/session.h"
+#include "cli/view/trial_table.h"
+#include "cli/commands/trials_add.h"
+
+/* Print trials as a table headed by the metric of their sweep, or as {"items": […]}. */
+static as_status print(const struct session *s, const struct trial_ref *ref, const json_t *items,
+                       trial_table_kind kind, struct as_err *err)
+{
+    if (s->json) {
+        JSON_AUTO answer = json_pack("{s:O}", "items", items);
+        return session_print_json(answer, err);
+    }
+    JSON_AUTO sweep = NULL;
+    AS_AUTO(table_freep) struct table *t = NULL;
+    as_status st = request_get(s->client, ref, NULL, NULL, &sweep, err);
+    if (st < 0)
+        return st;
+    st = trial_table_create(items, kind, sweep, &s->look, &t, err);
+    if (st == AS_OK)
+        st = session_print_table(s, t, err);
+    if (st == AS_OK && kind == TRIAL_TABLE_BEST && objectives_count(sweep) > 1)
+        session_say("By the first of %zu metrics; `assay best %s --pareto` shows the front.",
+                    objectives_count(sweep), ref->sweep);
+    if (st == AS_OK && table_rows(t) == 0)
+        session_say(kind == TRIAL_TABLE_BEST ? "No trial has completed yet."
+                                             : "There are no such trials yet.");
+    return st;
+}
+
+static as_status list(const struct session *s, const char *id, const struct str *query,
+                      int64_t limit, struct as_err *err)
+{
+    struct trial_ref sweep;
+    JSON_AUTO items = NULL;
+    struct str path = {0};
+    as_status st = request_parse_ref(id, true, &sweep, err);
+    if (st == AS_OK && sweep.number >= 0)
+        return as_fail(err, AS_E_INVAL, "expected SWEEP, found '%.80s'; see assay trial", id);
+    if (st == AS_OK)
+        st = str_check(query, err);
+    if (st < 0)
+        return st;
+    request_path(&path, &sweep, "trials");
+    st = str_check(&path, err);
+    if (st == AS_OK)
+        st = request_list(s->client, path.s, query->s, limit, &items, err);
+    str_done(&path);
+    return st < 0 ? st : print(s, &sweep, items, TRIAL_TABLE_ALL, err);
+}
+
+/* Is any option of `trials add` there? */
+static bool is_add(const struct trials_add *a)
+{
+    return a->params.n > 0 || a->metrics.n > 0 || a->file || a->failed || a->reason;
+}
+
+static int run_add(const struct session *s, const struct trials_add *a, int n, char **argv)
+{
+    struct as_err err = {0};
+    bool single = a->params.n > 0 || a->metrics.n > 0 || a->failed || a->reason;
+    if (n != 2 || !as_streq(argv[1], "add"))
+        return exit_with_usage("trials", "expected `assay trials SWEEP` or `assay trials add SWEEP "
+                                         "--param NAME=VALUE…`");
+    if (single ? a->file != NULL : a->file == NULL)
+        return exit_with_usage("trials",
+                               "add takes --param NAME=VALUE… (and --metric or --failed), or "
+                               "--file FILE");
+    if (a->failed && a->metrics.n > 0)
+        return exit_with_usage("trials", "choose one of --metric and --failed");
+    return session_end(s, trials_add(s, argv[2], a, &err), &err);
+}
+
+int cmd_trials(int argc, char **argv)
+{
+    struct session s = {0};
+    struct as_err err = {0};
+    struct trials_add add = {0};
+    const char *state = NULL, *group = NULL, *sort = NULL;
+    bool desc = false;
+    int64_t limit = 0;
+    int n, code;
+    const struct opt table[] = {
+        {"state", 0, OPT_STRING, &state, "STATE", NULL, "only trials in this state"},
+        {"group", 0, OPT_STRING, &group, "GROUP", NULL, "only trials that ran in this group last"},
+        {"sort", 0, OPT_STRING, &sort, "KEY", NULL,
+         "number, value, started_at, finished_at, duration"},
+        {"desc", 0, OPT_FLAG, &desc, NULL, NULL, "the largest first"},
+        {"limit", 'n', OPT_I64, &limit, "N", NULL, "at most so many (all)"},
+        {"param", 'p', OPT_LIST, &add.params, "NAME=VALUE", NULL,
+         "add: a parameter; may stand several times"},
+        {"metric", 'm', OPT_LIST, &add.metrics, "NAME=NUMBER", NULL,
+         "add: a result; without any the trial is enqueued"},
+        {"failed", 0, OPT_FLAG, &add.failed, NULL, NULL, "add: it is known not to work"},
+        {"reason", 0, OPT_STRING, &add.reason, "TEXT", NULL, "add: why it failed, for people"},
+        {"file", 'f', OPT_STRING, &add.file, "FILE", NULL,
+         "add: many, from a file of CSV or JSON (.json)"},
+        SESSION_OPTS(&s),
+    };
+    if (session_begin(&s, "trials", table, argc, argv, 1, 2, &n, &code)) {
+        if (n == 2 || is_add(&add)) {
+            code = run_add(&s, &add, n, argv);
+            session_done(&s);
+            return code;
+        }
+        struct str query = {0};
+        if (state)
+            client_query_add(&query, "state", state);
+        if (group)
+            client_query_add(&query, "group", group);
+        if (sort)
+            client_query_add(&query, "sort", sort);
+        if (desc)
+            client_query_add(&query, "order", "desc");
+        code = session_end(&s, list(&s, argv[1], &query, limit, &err), &err);
+        str_done(&query);
+    }
+    session_done(&s);
+    return code;
+}
+
+static as_status best(const struct session *s, const char *id, int64_t top, bool pareto,
+                      struct as_err *err)
+{
+    struct trial_ref sweep;
+    struct str query = {0};
+    JSON_AUTO answer = NULL;
+    as_status st = request_parse_sweep(id, &sweep, err);
+    if (st < 0)
+        return st;
+    if (pareto)
+        return front_print(s, &sweep, err);
+    client_query_add_i64(&query, "top", top);
+    st = str_check(&query, err);
+    if (st == AS_OK)
+        st = request_get(s->client, &sweep, "best", query.s, &answer, err);
+    str_done(&query);
+    return st < 0 ? st : print(s, &sweep, json_object_get(answer, "items"), TRIAL_TABLE_BEST, err);
+}
+
+int cmd_best(int argc, char **argv)
+{
+    struct session s = {0};
+    struct as_err err = {0};
+    int64_t top = 10;
+    bool pareto = false;
+    int n, code;
+    const struct opt table[] = {
+        {"top", 'n', OPT_I64, &top, "N", NULL, "how many (10)"},
+        {"pareto", 0, OPT_FLAG, &pareto, NULL, NULL,
+         "those that no other beats in every objective"},
+        SESSION_OPTS(&s),
+    };
+    if (session_begin(&s, "best", table, argc, argv, 1, 1, &n, &code))
+        code = session_end(&s, best(&s, argv[1], top, pareto, &err), &err);
+    session_done(&s);
+    return code;
+}

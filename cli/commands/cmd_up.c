@@ -1,0 +1,203 @@
+/* assay up: everything on one machine. Order: lock, leftovers, PostgreSQL, assayd, runners; then
+ * watch over them until a signal; then stop them in the reverse order. */
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/opt.h"
+#include "cli/commands/cmd.h"
+#include "cli/files/running_server.h"
+#include "cli/session/exit_code.h"
+#include "cli/session/session.h"
+#include "cli/up/up.h"
+#include "cli/up/leftover.h"
+#include "cli/up/programs.h"
+#include "cli/commands/verbs.h"
+
+static as_status write_ready(const struct up *u, struct as_err *err)
+{
+    as_status st = current_write(u->url, u->folder.admin_token, err);
+    if (st < 0) { /* a convenience: nobody need have a home */
+        session_say("Other commands will not find this server by themselves: %s", err->msg);
+        st = AS_OK;
+    }
+    up_folder_publish(&u->folder, u->url);
+    if (!u->ready_path)
+        return st;
+    JSON_AUTO j = json_pack("{s:s, s:s, s:I}", "url", u->url, "admin_token_file",
+                            u->folder.admin_token, "pid", (json_int_t)getpid());
+    AS_AUTO(as_freep) char *text = j ? json_format_pretty(j) : NULL;
+    if (!text)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    return file_replace(u->ready_path, text, strlen(text), 0644, err);
+}
+
+static void announce(const struct up *u)
+{
+    AS_AUTO(as_freep) char *token = NULL;
+    size_t len;
+    bool show = isatty(STDOUT_FILENO) &&
+                file_read(u->folder.admin_token, 4096, &token, &len, NULL) == AS_OK;
+    if (show) {
+        token[strcspn(token, "\r\n")] = 0;
+        printf("Dashboard  %s/#token=%s\n", u->url, token);
+    } else {
+        printf("Dashboard  %s/\n", u->url);
+    }
+    printf("Token      %s\nData       %s\nRunners    %" PRId64 " with %" PRId64 " slot%s each\n",
+           u->folder.admin_token, u->folder.path, u->runners, u->slots, u->slots == 1 ? "" : "s");
+    if (show)
+        printf("Ctrl-C stops everything.\n");
+    (void)fflush(stdout);
+}
+
+static as_status start_database(struct up *u, struct as_err *err)
+{
+    if (u->database)
+        return AS_OK;
+    AS_AUTO(as_freep) char *log = up_folder_new_log(&u->folder, "postgres");
+    as_status st = log ? up_cluster_prepare(&u->cluster, u->folder.path, log, u->supervisor, err)
+                       : as_fail(err, AS_E_NOMEM, "out of memory");
+    if (st == AS_OK)
+        st = up_cluster_start(&u->cluster, u->supervisor, err);
+    if (u->cluster.index >= 0)
+        u->database_index = u->cluster.index;
+    return st;
+}
+
+static as_status start_all(struct up *u, struct as_err *err)
+{
+    as_status st = up_program_find("assayd", &u->assayd, err);
+    if (st == AS_OK)
+        st = up_program_find("assay-runner", &u->runner, err);
+    if (st == AS_OK)
+        st = up_folder_open(&u->folder, u->data, err);
+    if (st == AS_OK && u->ready_path)
+        (void)unlink(u->ready_path); /* a predecessor's */
+    if (st == AS_OK && !(u->supervisor = supervisor_create(u->folder.notes)))
+        st = as_fail(err, AS_E_NOMEM, "out of memory");
+    if (st == AS_OK)
+        st = up_leftover_stop(u->folder.notes, err);
+    if (st == AS_OK)
+        st = up_server_choose_port(u, err);
+    if (st == AS_OK)
+        st = start_database(u, err);
+    if (st == AS_OK)
+        st = up_server_start(u, err);
+    if (st == AS_OK)
+        st = up_runners_start(u, err);
+    return st < 0 ? st : write_ready(u, err);
+}
+
+static void stop_all(struct up *u)
+{
+    if (!u->supervisor)
+        return;
+    current_remove();
+    if (u->ready_path)
+        (void)unlink(u->ready_path);
+    supervisor_stop(u->supervisor, u->first_runner, u->last_runner);
+    supervisor_stop(u->supervisor, u->assayd_index, u->assayd_index);
+    supervisor_stop(u->supervisor, u->database_index, u->database_index);
+}
+
+/* Where to write the ready file, made absolute. */
+static as_status find_ready_file(struct up *u, struct as_err *err)
+{
+    struct str b = {0};
+    char here[PATH_MAX];
+    if (!u->ready_file)
+        return AS_OK;
+    if (u->ready_file[0] != '/' && getcwd(here, sizeof here))
+        str_printf(&b, "%s/", here);
+    str_puts(&b, u->ready_file);
+    u->ready_path = str_take(&b);
+    if (!u->ready_path)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    return AS_OK;
+}
+
+static int run(struct up *u)
+{
+    struct as_err err = {0};
+    as_status st = find_ready_file(u, &err);
+    if (st == AS_OK)
+        st = start_all(u, &err);
+    bool asked = u->supervisor && supervisor_stopping(u->supervisor);
+    if (st == AS_OK) {
+        announce(u);
+        while (supervisor_wait(u->supervisor, 60000))
+            ;
+        session_say("Stopping");
+    }
+    stop_all(u);
+    int code = st == AS_OK ? EXIT_OK : asked ? EXIT_CANCELLED : exit_with_error("up", st, &err);
+    supervisor_free(u->supervisor);
+    up_cluster_done(&u->cluster);
+    up_folder_close(&u->folder);
+    free(u->assayd);
+    free(u->runner);
+    free(u->ready_path);
+    return code;
+}
+
+static int check(const struct up *u, int n_args, char **argv)
+{
+    if (n_args > 0)
+        return exit_with_usage("up", "unexpected argument '%.60s'", argv[1]);
+    if (u->port < -1 || u->port > 65535)
+        return exit_with_usage("up", "--port takes 0 to 65535");
+    if (u->runners < 0 || u->runners > UP_MAX_RUNNERS)
+        return exit_with_usage("up", "--runners takes 0 to %d", UP_MAX_RUNNERS);
+    if (u->slots < 1 || u->slots > 1024)
+        return exit_with_usage("up", "--slots takes 1 to 1024");
+    return EXIT_OK;
+}
+
+int cmd_up(int argc, char **argv)
+{
+    struct up u = {.listen = "127.0.0.1",
+                   .port = -1,
+                   .runners = 2,
+                   .slots = 1,
+                   .cluster = {.index = -1},
+                   .folder = {.lock_fd = -1},
+                   .database_index = -1,
+                   .assayd_index = -1,
+                   .first_runner = -1,
+                   .last_runner = -1};
+    struct as_err err = {0};
+    int n = 0;
+    const struct opt table[] = {
+        {"data", 0, OPT_STRING, &u.data, "DIR", "ASSAY_DATA",
+         "where everything is kept (~/.local/share/assay; for root /var/lib/assay)"},
+        {"runners", 0, OPT_I64, &u.runners, "N", NULL, "how many runners (2); 0 for none"},
+        {"slots", 0, OPT_I64, &u.slots, "N", NULL, "trials that each runs at once (1)"},
+        {"port", 0, OPT_I64, &u.port, "PORT", NULL, "7117, or a free one when it is taken; 0: any"},
+        {"listen", 0, OPT_STRING, &u.listen, "ADDRESS", NULL, "127.0.0.1"},
+        {"insecure-http", 0, OPT_FLAG, &u.insecure_http, NULL, NULL,
+         "allow an address that is not loopback, without TLS"},
+        {"public-host", 0, OPT_STRING, &u.public_host, "NAMES", NULL,
+         "further host names that assayd answers to"},
+        {"database", 0, OPT_STRING, &u.database, "URL", "ASSAY_DATABASE",
+         "an existing PostgreSQL instead of a private one"},
+        {"lease", 0, OPT_STRING, &u.lease, "TIME", NULL, "as for assayd"},
+        {"heartbeat", 0, OPT_STRING, &u.heartbeat, "TIME", NULL, "as for assayd"},
+        {"ready-file", 0, OPT_STRING, &u.ready_file, "PATH", NULL,
+         "write {url, admin_token_file, pid} here when all is up"},
+        {"help", 'h', OPT_FLAG, &u.help, NULL, NULL, "show this help"},
+        {.name = NULL},
+    };
+    if (opt_parse(table, argc, argv, &n, &err) < 0)
+        return exit_with_usage("up", "%s", err.msg);
+    if (u.help) {
+        verbs_print_help("up", table, stdout);
+        return exit_after_output("up", EXIT_OK);
+    }
+    int code = check(&u, n, argv);
+    return code == EXIT_OK ? run(&u) : code;
+}

@@ -1,0 +1,188 @@
+/* assay data add: upload files and register them. */
+#include "cli/commands/data_add.h"
+
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/json.h"
+#include "cli/view/format.h"
+
+#define UPLOAD_TIMEOUT_MS (60 * 60 * 1000) /* of one file */
+
+/* The format by the end of the file's name; NULL: it does not say. */
+static const char *format_of(const char *path)
+{
+    static const struct {
+        const char *end, *format;
+    } ends[] = {
+        {".csv", "csv"},        {".npy", "npy"},
+        {".npz", "npz"},        {".safetensors", "safetensors"},
+        {".txt", "text"},       {".txt.gz", "text"},
+        {"-ubyte", "idx"},      {"-ubyte.gz", "idx"},
+        {".idx", "idx"},        {".idx.gz", "idx"},
+        {".idx3-ubyte", "idx"}, {".data", "csv"},
+    };
+    for (size_t i = 0; i < AS_ARRAY_LEN(ends); i++)
+        if (as_ends_with(path, ends[i].end))
+            return ends[i].format;
+    return NULL;
+}
+
+/* Digest, upload, and put the digest into `files` under its role. */
+static as_status upload(const struct data_add *d, const char *path, const char *role, json_t *files,
+                        struct as_err *err)
+{
+    char sha256[SHA256_HEX_SIZE], size_text[32];
+    int64_t size;
+    bool sent = false;
+    const struct client_opts opts = {.timeout_ms = UPLOAD_TIMEOUT_MS, .retry_ms = 30000};
+    as_status st = sha256_of_file(path, sha256, &size, err);
+    if (st == AS_OK)
+        st = client_upload_file(d->session->client, path, sha256, &opts, &sent, err);
+    if (st < 0)
+        return as_err_prefix(err, st, "%s", path);
+    if (sent)
+        session_say("%s: sent %s", path, format_size(size, size_text));
+    if (json_object_set_new(files, role, json_string(sha256)) != 0)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    return AS_OK;
+}
+
+/* A column is named by its header, or by its number. */
+static json_t *target_new(const char *text)
+{
+    int64_t index;
+    return as_parse_i64(text, &index, NULL) == AS_OK ? json_integer(index) : json_string(text);
+}
+
+/* What is not the default. */
+static json_t *options_new(const struct data_add *d)
+{
+    JSON_AUTO o = json_object();
+    int bad = o == NULL;
+    if (d->channels_first)
+        bad |= json_object_set_new(o, "channels_first", json_true());
+    if (d->raw)
+        bad |= json_object_set_new(o, "raw", json_true());
+    if (d->vocab)
+        bad |= json_object_set_new(o, "vocab", json_integer(d->vocab));
+    if (d->x)
+        bad |= json_object_set_new(o, "x", json_string(d->x));
+    if (d->y)
+        bad |= json_object_set_new(o, "y", json_string(d->y));
+    return bad ? NULL : as_steal(o);
+}
+
+static as_status upload_files(const struct data_add *d, json_t *files, struct as_err *err)
+{
+    as_status st = upload(d, d->file, d->targets ? "features" : "table", files, err);
+    return st == AS_OK && d->targets ? upload(d, d->targets, "targets", files, err) : st;
+}
+
+/* The pointer, and what the message begins with when it is that. */
+static void forget_pointer(struct as_err *err)
+{
+    size_t n = strlen(err->pointer);
+    if (as_starts_with(err->msg, err->pointer) && err->msg[n] == ':' && err->msg[n + 1] == ' ')
+        memmove(err->msg, err->msg + n + 2, strlen(err->msg + n + 2) + 1);
+    err->pointer[0] = '\0';
+}
+
+static as_status make_body(const struct data_add *d, json_t **ret, struct as_err *err)
+{
+    JSON_AUTO files = json_object();
+    JSON_AUTO options = options_new(d);
+    JSON_AUTO body = json_pack("{s:s, s:s}", "name", d->name, "format", d->format);
+    if (!files || !body || !options)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    as_status st = upload_files(d, files, err);
+    if (st < 0)
+        return st;
+    int bad = json_object_set(body, "files", files);
+    if (d->target)
+        bad |= json_object_set_new(body, "target", target_new(d->target));
+    if (d->task)
+        bad |= json_object_set_new(body, "task", json_string(d->task));
+    if (d->description)
+        bad |= json_object_set_new(body, "description", json_string(d->description));
+    if (json_object_size(options))
+        bad |= json_object_set(body, "options", options);
+    if (bad)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    *ret = as_steal(body);
+    return AS_OK;
+}
+
+as_status data_add_check(struct data_add *d, struct as_err *err)
+{
+    if (d->file && d->features)
+        return as_fail(err, AS_E_INVAL, "the features are named twice: as FILE and by --features");
+    d->file = d->file ? d->file : d->features;
+    if (!d->file)
+        return as_fail(err, AS_E_INVAL, "expected a FILE, or --features FILE --targets FILE");
+    if (!d->format)
+        d->format = format_of(d->file);
+    if (!d->format && d->target)
+        d->format = "csv"; /* tables have many names */
+    if (!d->format)
+        return as_fail(err, AS_E_INVAL,
+                       "%.200s: its name does not tell the format; say --format csv, npy, npz, "
+                       "idx, cifar, safetensors, text or tokens",
+                       d->file);
+    bool csv = as_streq(d->format, "csv"), npy = as_streq(d->format, "npy");
+    bool idx = as_streq(d->format, "idx");
+    if (idx && !d->targets)
+        return as_fail(err, AS_E_INVAL, "images in idx need --targets FILE, the labels");
+    if (d->targets && !npy && !idx)
+        return as_fail(err, AS_E_INVAL, "--targets goes with the formats npy and idx, not with %s",
+                       d->format);
+    if (d->target && (d->targets || (!csv && !npy)))
+        return as_fail(err, AS_E_INVAL, "--target names a column of a csv or npy table");
+    if (!d->target && (csv || (npy && !d->targets)))
+        return as_fail(err, AS_E_INVAL,
+                       "a table needs --target COLUMN: the name of a column, or its number%s",
+                       npy ? " (or --targets FILE)" : "");
+    return AS_OK;
+}
+
+static void say_added(const struct data_add *d, const json_t *answer, bool again)
+{
+    const char *task = json_string_value(json_object_get(answer, "task"));
+    json_int_t rows = json_integer_value(json_object_get(answer, "rows"));
+    json_int_t features = json_integer_value(json_object_get(answer, "features"));
+    json_int_t outputs = json_integer_value(json_object_get(answer, "outputs"));
+    const char *before = again ? " (registered before)" : "";
+    if (as_streq(task, "language_modeling"))
+        session_say("%s%s: %" JSON_INTEGER_FORMAT " tokens of %" JSON_INTEGER_FORMAT " kinds",
+                    d->name, before, rows, outputs);
+    else
+        session_say("%s%s: %" JSON_INTEGER_FORMAT " rows, %" JSON_INTEGER_FORMAT
+                    " features, %s, %" JSON_INTEGER_FORMAT " %s",
+                    d->name, before, rows, features, task ? task : "?", outputs,
+                    as_streq(task, "classification") ? "classes" : "outputs");
+}
+
+as_status data_add(const struct data_add *d, struct as_err *err)
+{
+    char key[CLIENT_KEY_SIZE];
+    JSON_AUTO body = NULL;
+    JSON_AUTO answer = NULL;
+    as_status st = make_body(d, &body, err);
+    if (st < 0)
+        return st;
+    client_key_new(key);
+    const struct client_opts opts = {
+        .idempotency_key = key, .timeout_ms = 300000, .retry_ms = 30000};
+    int http_status = 0;
+    st = client_call(d->session->client, "POST", "/v1/datasets", NULL, body, &opts, &answer,
+                     &http_status, err);
+    if (st < 0 && as_starts_with(err->pointer, "/files"))
+        forget_pointer(err); /* the paths say it better */
+    if (st < 0)
+        return as_err_prefix(err, st, "%s%s%s", d->file, d->targets ? ", " : "",
+                             d->targets ? d->targets : "");
+    if (d->session->json)
+        return session_print_json(answer, err);
+    say_added(d, answer, http_status == 200);
+    return AS_OK;
+}

@@ -1,0 +1,30 @@
+/* assay data add: upload files and register them as a data set. */
+#ifndef ASSAY_CLI_DATA_ADD_H
+#define ASSAY_CLI_DATA_ADD_H
+
+#include <stdint.h>
+
+#include "base/status.h"
+#include "cli/session/session.h"
+
+/* The command line; views of argv, NULL or 0 where an option is absent. */
+struct data_add {
+    const struct session *session;
+    const char *name;
+    const char *file;     /* or by the option: */
+    const char *features; /* --features */
+    const char *targets;
+    const char *format;
+    const char *target, *task, *description;
+    bool channels_first, raw;
+    int64_t vocab;
+    const char *x, *y;
+};
+
+/* Do the options fit together? Sets file and format where they follow. AS_E_INVAL. */
+AS_MUST_CHECK as_status data_add_check(struct data_add *d, struct as_err *err);
+
+/* Upload, register, and tell. Errors of the client; those about the content name the files. */
+AS_MUST_CHECK as_status data_add(const struct data_add *d, struct as_err *err);
+
+#endif

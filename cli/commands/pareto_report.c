@@ -1,0 +1,162 @@
+#include "cli/commands/pareto_report.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/json.h"
+#include "cli/view/format.h"
+#include "cli/view/objectives.h"
+#include "cli/view/scatter.h"
+#include "cli/view/trial_table.h"
+
+#define PLANE_HEIGHT 14
+#define PLANE_MAX_WIDTH 72
+#define MAX_BEHIND 5000 /* of the trials drawn behind the front */
+
+static double value_of(const json_t *trial, const json_t *objective)
+{
+    double v;
+    const char *name = json_string_value(json_object_get(objective, "name"));
+    const json_t *metrics = json_object_get(trial, "metrics");
+    return name && json_number_get(json_object_get(metrics, name), &v) ? v : NAN;
+}
+
+/* One trial and what it is sorted by: smaller comes first. */
+struct ranked {
+    json_t *trial; /* borrowed */
+    double key;
+};
+
+static int compare(const void *a, const void *b)
+{
+    const struct ranked *x = a, *y = b;
+    return x->key < y->key ? -1 : x->key > y->key;
+}
+
+/* The items by the first objective, best first. A new array. */
+static as_status sorted(const json_t *items, const json_t *sweep, json_t **ret, struct as_err *err)
+{
+    const json_t *objective = objectives_at(sweep, 0);
+    double sign = objectives_maximizes(objective) ? -1 : 1;
+    size_t n = json_array_size(items);
+    AS_AUTO(as_freep) char *memory = as_calloc(n ? n : 1, sizeof(struct ranked));
+    struct ranked *list = (void *)memory;
+    JSON_AUTO out = json_array();
+    if (!list || !out)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    for (size_t i = 0; i < n; i++) {
+        json_t *trial = json_array_get(items, i);
+        list[i] = (struct ranked){.trial = trial, .key = sign * value_of(trial, objective)};
+    }
+    qsort(list, n, sizeof *list, compare);
+    for (size_t i = 0; i < n; i++)
+        if (json_array_append(out, list[i].trial) != 0)
+            return as_fail(err, AS_E_NOMEM, "out of memory");
+    *ret = as_steal(out);
+    return AS_OK;
+}
+
+static void add_points(const json_t *items, const json_t *sweep, bool is_front,
+                       struct scatter_point *points, size_t *n)
+{
+    size_t i;
+    json_t *trial;
+    json_array_foreach((json_t *)items, i, trial)
+    {
+        points[(*n)++] = (struct scatter_point){
+            .x = value_of(trial, objectives_at(sweep, 0)),
+            .y = value_of(trial, objectives_at(sweep, 1)),
+            .is_front = is_front,
+        };
+    }
+}
+
+/* The front among the completed trials that it beats. */
+static as_status draw(const struct session *s, const struct trial_ref *ref, const json_t *sweep,
+                      const json_t *front, struct as_err *err)
+{
+    JSON_AUTO behind = NULL;
+    struct str path = {0}, b = {0};
+    request_path(&path, ref, "trials");
+    as_status st = str_check(&path, err);
+    if (st == AS_OK)
+        st = request_list(s->client, path.s, "state=completed", MAX_BEHIND, &behind, err);
+    str_done(&path);
+    if (st < 0)
+        return st;
+    size_t n = 0, most = json_array_size(behind) + json_array_size(front);
+    AS_AUTO(as_freep) char *memory = as_calloc(most ? most : 1, sizeof(struct scatter_point));
+    struct scatter_point *points = (void *)memory;
+    if (!points)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    add_points(behind, sweep, false, points, &n);
+    add_points(front, sweep, true, points, &n);
+    const char *x = json_string_value(json_object_get(objectives_at(sweep, 0), "name"));
+    const char *y = json_string_value(json_object_get(objectives_at(sweep, 1), "name"));
+    size_t room = s->look.width > 30 ? s->look.width - 16 : 14;
+    const struct scatter_opts opts = {.x_name = x ? x : "?",
+                                      .y_name = y ? y : "?",
+                                      .width = room < PLANE_MAX_WIDTH ? room : PLANE_MAX_WIDTH,
+                                      .height = PLANE_HEIGHT};
+    str_putc(&b, '\n');
+    scatter_draw(points, n, &opts, &s->look, &b);
+    st = str_check(&b, err);
+    if (st == AS_OK && fputs(b.s, stdout) < 0)
+        st = as_fail(err, AS_E_IO, "cannot write the output");
+    str_done(&b);
+    return st;
+}
+
+static void say_volume(const json_t *pareto)
+{
+    struct str b = {0};
+    const json_t *volume = json_object_get(pareto, "hypervolume");
+    size_t i;
+    json_t *v;
+    double d;
+    if (!json_number_get(volume, &d))
+        return;
+    json_array_foreach(json_object_get(pareto, "reference"), i, v)
+    {
+        str_puts(&b, i ? ", " : "");
+        format_value(&b, v, FORMAT_SHORT);
+    }
+    session_say("Hypervolume %.6g, seen from %s", d, str_cstr(&b));
+    str_done(&b);
+}
+
+static as_status print(const struct session *s, const struct trial_ref *ref, const json_t *pareto,
+                       struct as_err *err)
+{
+    JSON_AUTO sweep = NULL;
+    JSON_AUTO items = NULL;
+    AS_AUTO(table_freep) struct table *t = NULL;
+    as_status st = request_get(s->client, ref, NULL, NULL, &sweep, err);
+    if (st == AS_OK)
+        st = sorted(json_object_get(pareto, "items"), sweep, &items, err);
+    if (st == AS_OK)
+        st = trial_table_create(items, TRIAL_TABLE_FRONT, sweep, &s->look, &t, err);
+    if (st == AS_OK)
+        st = session_print_table(s, t, err);
+    if (st < 0)
+        return st;
+    if (table_rows(t) == 0)
+        session_say(objectives_has_constraints(sweep)
+                        ? "No trial has completed and kept the constraints yet."
+                        : "No trial has completed yet.");
+    else if (s->look.tty && objectives_count(sweep) == 2)
+        st = draw(s, ref, sweep, items, err);
+    if (st == AS_OK)
+        say_volume(pareto);
+    return st;
+}
+
+as_status front_print(const struct session *s, const struct trial_ref *sweep, struct as_err *err)
+{
+    JSON_AUTO pareto = NULL;
+    as_status st = request_get(s->client, sweep, "pareto", NULL, &pareto, err);
+    if (st < 0)
+        return st;
+    return s->json ? session_print_json(pareto, err) : print(s, sweep, pareto, err);
+}

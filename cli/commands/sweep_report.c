@@ -1,0 +1,189 @@
+#include "cli/commands/sweep_report.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "cli/view/ensemble_view.h"
+#include "cli/view/format.h"
+#include "cli/session/interrupt.h"
+#include "cli/view/objectives.h"
+#include "cli/view/text.h"
+#include "cli/view/trial_table.h"
+
+#define ENSEMBLE_WAIT_MS 60000
+#define ENSEMBLE_POLL_MS 300
+#define RETRY_MS 30000 /* the server may just be starting again */
+
+static as_status get(const struct session *s, const struct trial_ref *ref, const char *rest,
+                     const char *query, json_t **ret, struct as_err *err)
+{
+    struct str path = {0};
+    const struct client_opts opts = {.retry_ms = RETRY_MS};
+    request_path(&path, ref, rest);
+    as_status st = str_check(&path, err);
+    if (st == AS_OK)
+        st = client_call(s->client, "GET", path.s, query, NULL, &opts, ret, NULL, err);
+    str_done(&path);
+    return st;
+}
+
+/* The ensemble once it is no longer pending; NULL when the sweep has none to ask for. */
+static as_status get_ensemble(const struct session *s, const struct trial_ref *ref, json_t **ret,
+                              struct as_err *err)
+{
+    int64_t start = clock_mono_ns();
+    for (;;) {
+        JSON_AUTO e = NULL;
+        as_status st = get(s, ref, "ensemble", NULL, &e, err);
+        if (st == AS_E_NOT_FOUND)
+            return AS_OK;
+        if (st < 0)
+            return st;
+        bool pending = as_streq(json_string_value(json_object_get(e, "state")), "pending");
+        if (!pending || (clock_mono_ns() - start) / NS_PER_MS > ENSEMBLE_WAIT_MS ||
+            !interrupt_sleep_ms(ENSEMBLE_POLL_MS)) {
+            *ret = as_steal(e);
+            return AS_OK;
+        }
+    }
+}
+
+static void add_sweep(const json_t *sweep, const struct look *look, struct str *b)
+{
+    const char *state = json_string_value(json_object_get(sweep, "state"));
+    const char *reason = json_string_value(json_object_get(sweep, "reason"));
+    const json_t *counts = json_object_get(sweep, "counts");
+    char buf[32];
+    int64_t ms = format_elapsed_ms(json_object_get(sweep, "started_at"),
+                                   json_object_get(sweep, "finished_at"), clock_wall_ms());
+    str_printf(b, "%s ", json_string_value(json_object_get(sweep, "id")));
+    look_on(look, look_of_state(state), b);
+    str_puts(b, state);
+    look_off(look, look_of_state(state), b);
+    str_printf(b, ": %" JSON_INTEGER_FORMAT " trials completed, %" JSON_INTEGER_FORMAT " failed",
+               json_integer_value(json_object_get(counts, "completed")),
+               json_integer_value(json_object_get(counts, "failed")));
+    if (ms >= 0)
+        str_printf(b, ", %s", clock_format_duration(ms, buf));
+    if (reason && *reason && !as_streq(state, "completed"))
+        str_printf(b, " (%s)", reason);
+    str_putc(b, '\n');
+}
+
+/* The metric of the sweep, as trials report it; the ensemble's summary speaks of its own. */
+static void add_best(const json_t *sweep, struct str *b)
+{
+    const json_t *best = json_object_get(sweep, "best");
+    const char *metric =
+        json_string_value(json_object_get(json_object_get(sweep, "metric"), "name"));
+    double v;
+    if (!json_is_object(best) || !metric)
+        return;
+    str_printf(b, "Best trial         %s ", metric);
+    format_value(b, json_object_get(best, "value"), FORMAT_SHORT);
+    if (as_streq(metric, "val_error") && json_number_get(json_object_get(best, "value"), &v))
+        str_printf(b, " (accuracy %.2f %%)", (1 - v) * 100);
+    str_printf(b, ", trial %" JSON_INTEGER_FORMAT "%s\n",
+               json_integer_value(json_object_get(best, "number")),
+               as_starts_with(metric, "val_") ? ", on all held-out rows" : "");
+    if (objectives_count(sweep) > 1)
+        str_printf(b, "Front              assay best %s --pareto\n",
+                   json_string_value(json_object_get(sweep, "id")));
+}
+
+/* One failed trial with its reason: whoever sees failures wants to know why. NULL without any. */
+static as_status get_failure(const struct session *s, const struct trial_ref *ref,
+                             const json_t *sweep, json_t **ret, struct as_err *err)
+{
+    JSON_AUTO page = NULL;
+    const json_t *counts = json_object_get(sweep, "counts");
+    if (json_integer_value(json_object_get(counts, "failed")) == 0)
+        return AS_OK;
+    as_status st = get(s, ref, "trials", "state=failed&page_size=1", &page, err);
+    if (st == AS_OK)
+        *ret = json_incref(json_array_get(json_object_get(page, "items"), 0));
+    return st;
+}
+
+static void add_failure(const json_t *sweep, const json_t *failure, struct str *b)
+{
+    const char *reason = json_string_value(json_object_get(failure, "reason"));
+    const char *id = json_string_value(json_object_get(sweep, "id"));
+    json_int_t number = json_integer_value(json_object_get(failure, "number"));
+    if (!failure)
+        return;
+    str_printf(b, "A failed trial     %s/%" JSON_INTEGER_FORMAT ": ", id, number);
+    text_escape(b, reason ? reason : "", reason ? strlen(reason) : 0, TEXT_ONE_LINE);
+    str_printf(b, " (assay logs %s/%" JSON_INTEGER_FORMAT ")\n", id, number);
+}
+
+/* All that the report shows; what is absent is NULL. */
+struct results {
+    json_t *best, *ensemble, *failure;
+};
+
+static void results_done(struct results *r)
+{
+    json_decref(r->best);
+    json_decref(r->ensemble);
+    json_decref(r->failure);
+}
+
+static as_status print(const struct session *s, const json_t *sweep, const struct results *r,
+                       struct as_err *err)
+{
+    AS_AUTO(table_freep) struct table *t = NULL;
+    struct str b = {0};
+    const json_t *items = json_object_get(r->best, "items");
+    as_status st = AS_OK;
+    str_puts(&b, s->look.tty ? "\n" : "");
+    add_sweep(sweep, &s->look, &b);
+    (void)fputs(str_cstr(&b), stdout);
+    if (json_array_size(items) > 0) {
+        st = trial_table_create(items, TRIAL_TABLE_BEST, sweep, &s->look, &t, err);
+        if (st == AS_OK)
+            st = session_print_table(s, t, err);
+    }
+    str_clear(&b);
+    str_puts(&b, s->look.tty ? "\n" : "");
+    add_best(sweep, &b);
+    if (json_array_size(json_object_get(r->ensemble, "members")) > 0)
+        ensemble_view_summary(r->ensemble, &s->look, &b);
+    add_failure(sweep, r->failure, &b);
+    str_printf(&b, "Dashboard          %s/#/sweeps/%s\n", s->url,
+               json_string_value(json_object_get(sweep, "id")));
+    if (st == AS_OK)
+        st = str_check(&b, err);
+    if (st == AS_OK && fputs(b.s, stdout) < 0)
+        st = as_fail(err, AS_E_IO, "cannot write the output");
+    str_done(&b);
+    return st;
+}
+
+as_status report_print(const struct session *s, const struct trial_ref *ref, const json_t *sweep,
+                       int64_t top, struct as_err *err)
+{
+    AS_AUTO(results_done) struct results r = {0};
+    struct str query = {0};
+    client_query_add_i64(&query, "top", top);
+    as_status st = str_check(&query, err);
+    if (st == AS_OK)
+        st = get(s, ref, "best", query.s, &r.best, err);
+    str_done(&query);
+    if (st == AS_OK)
+        st = get_ensemble(s, ref, &r.ensemble, err);
+    if (st == AS_OK)
+        st = get_failure(s, ref, sweep, &r.failure, err);
+    if (st < 0)
+        return st;
+    if (!s->json)
+        return print(s, sweep, &r, err);
+    JSON_AUTO line =
+        json_pack("{s:O?, s:O?, s:O?, s:O?, s:O?}", "id", json_object_get(sweep, "id"), "state",
+                  json_object_get(sweep, "state"), "reason", json_object_get(sweep, "reason"),
+                  "best", json_object_get(r.best, "items"), "ensemble", r.ensemble);
+    return session_print_json_line(line, err);
+}

@@ -1,0 +1,24 @@
+/* assay trials add SWEEP: results that are known, and configurations to run next. */
+#ifndef ASSAY_CLI_TRIALS_ADD_H
+#define ASSAY_CLI_TRIALS_ADD_H
+
+#include <stdbool.h>
+
+#include "base/opt.h"
+#include "base/status.h"
+#include "cli/session/session.h"
+
+struct trials_add {
+    struct opt_list params;  /* NAME=VALUE */
+    struct opt_list metrics; /* NAME=NUMBER */
+    const char *file;        /* known_file.h; NULL: one trial, of the two above */
+    const char *reason;      /* NULL: none */
+    bool failed;
+};
+
+/* Add them and say what became of them. Of a file with an error nothing is sent; a file that is
+ * added again adds nothing twice. */
+AS_MUST_CHECK as_status trials_add(const struct session *s, const char *sweep,
+                                   const struct trials_add *a, struct as_err *err);
+
+#endif

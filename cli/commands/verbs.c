@@ -1,0 +1,196 @@
+#include "cli/commands/verbs.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "cli/commands/cmd.h"
+
+/* In the order of the overview. */
+static const struct verb table[] = {
+    {"up", "up [--data DIR] [--runners N] [--port PORT] [--database URL]",
+     "start everything on this machine: a private PostgreSQL, assayd, runners",
+     "Runs until Ctrl-C or SIGTERM, then stops all it started. The data folder holds the database, "
+     "the\n"
+     "stored files, the tokens and the logs; `assay up` on the same folder goes on where it was. "
+     "Other\n"
+     "commands on this machine find the server by themselves while it runs.",
+     cmd_up},
+    {"run", "run FILE [--watch] [--paused] [--set FIELD=VALUE]…",
+     "create a sweep from a YAML or JSON document; it starts at once",
+     "FILE is a sweep document (docs/sweep.md), or - for standard input. Prints the id of the "
+     "sweep.\n"
+     "--set may stand several times: --set limits.max_trials=10 --set search.seed=3.",
+     cmd_run},
+    {"watch", "watch SWEEP", "show the progress of a sweep until it ends",
+     "Ends with a table of the best trials. Ctrl-C leaves the sweep running. A restart of the "
+     "server\n"
+     "does not end it. With --json it prints a line of JSON for each change.",
+     cmd_watch},
+    {"sweeps", "sweeps [--state STATE]", "list sweeps, newest first", NULL, cmd_sweeps},
+    {"show", "show SWEEP", "one sweep: state, counts, best trial, document", NULL, cmd_show},
+    {"trials",
+     "trials SWEEP [--state STATE] [--group GROUP] [--sort KEY] [--desc] | trials add SWEEP "
+     "--param NAME=VALUE…",
+     "list the trials of a sweep; add known results and configurations",
+     "--sort takes number, value, started_at, finished_at or duration.\n"
+     "`trials add` with --metric (or --failed) adds a result that is known already: the search "
+     "learns\n"
+     "from it, and it uses none of limits.max_trials. Without one the configuration is the next "
+     "to\n"
+     "run. --file adds many: CSV with columns named by parameters and metrics, or JSON; an export "
+     "is\n"
+     "such a file, and a file that is added again adds nothing twice.",
+     cmd_trials},
+    {"trial", "trial [show] SWEEP/NUMBER",
+     "one trial: parameters and why, metrics, attempts, files", NULL, cmd_trial},
+    {"best", "best SWEEP [--top N] [--pareto]", "the best completed trials",
+     "By the first metric. --pareto: the trials that no other one beats in every objective, among\n"
+     "those that keep the constraints.",
+     cmd_best},
+    {"importance", "importance SWEEP [--metric NAME]",
+     "which parameters matter, and how sure that is",
+     "Shares of the variance of the first metric, or of another objective: what a parameter "
+     "explains\n"
+     "together with others, and alone, with intervals that hold 90 % of what the trials leave "
+     "open;\n"
+     "and its share of what tells the best tenth of the trials from all.",
+     cmd_importance},
+    {"compare", "compare SWEEP/NUMBER SWEEP/NUMBER…",
+     "parameters and metrics of trials side by side", "Rows that differ are marked with *.",
+     cmd_compare},
+    {"ask", "ask SWEEP [--client NAME] [--count N] [--lease 10m] [--wait 30s] [--shell]",
+     "what to try next, when you run the trials yourself",
+     "Prints the number and the parameters of a trial, and holds it for you until its lease ends.\n"
+     "First what you hold already: a shell that asks again gets its unfinished trial back. Unless\n"
+     "--client or ASSAY_CLIENT says otherwise, each process that runs `assay ask` (your shell, "
+     "your\n"
+     "script) is a client of its own. --shell prints lines for eval:\n"
+     "    lines=$(assay ask digits --shell) || break; eval \"$lines\"\n"
+     "Exit code 8: the sweep is over. Exit code 6: nothing came within --wait.",
+     cmd_ask},
+    {"tell", "tell SWEEP NUMBER METRIC=VALUE… | --failed REASON | --release",
+     "what came of a trial that was asked for",
+     "Needs a value of every metric of the sweep, here or by `assay report` before; NaN means "
+     "that\n"
+     "it failed. --release gives the trial back. Telling the same again changes nothing.",
+     cmd_tell},
+    {"report", "report SWEEP NUMBER --step N METRIC=VALUE…",
+     "measurements of a trial that was asked for, while it runs",
+     "Extends the lease; without metrics it does nothing else.", cmd_report},
+    {"logs", "logs SWEEP/NUMBER [--follow] [--attempt N]", "the last lines of output of a trial",
+     "Control characters are escaped unless --raw is given.", cmd_logs},
+    {"pause", "pause SWEEP", "start no more trials; running ones go on", NULL, cmd_pause},
+    {"resume", "resume SWEEP", "go on with a paused sweep", NULL, cmd_resume},
+    {"cancel", "cancel SWEEP | SWEEP/NUMBER", "stop a sweep or one trial", NULL, cmd_cancel},
+    {"delete", "delete SWEEP", "delete a sweep that has ended, with its trials and files", NULL,
+     cmd_delete},
+    {"ensemble", "ensemble SWEEP", "the ensemble of the best trials, with its honest figure", NULL,
+     cmd_ensemble},
+    {"export", "export SWEEP --csv | --json [--output FILE]", "all trials, for other programs",
+     "One row per trial: number, state, value, parameters (param.NAME), metrics (metric.NAME), "
+     "times.\n"
+     "In CSV, a text that a spreadsheet would take for a formula gets a ' before it.",
+     cmd_export},
+    {"replay", "replay SWEEP | replay --file EXPORT",
+     "compute every suggestion again and compare, bit for bit",
+     "From the document, the trials and the order in which their results came. Prints how many "
+     "are\n"
+     "the same, and the first that are not: exit code 1 then. EXPORT is what `assay export "
+     "--json`\n"
+     "wrote; no server is needed for it. The same bits are promised on the same machine.",
+     cmd_replay},
+    {"data",
+     "data add NAME FILE [--target COLUMN] [--targets FILE] | data list | data show NAME | data "
+     "delete NAME",
+     "register data sets for the built-in trainer, and look at them",
+     "A table (CSV) needs --target: the name of a column, or its number from 0 (negative: from "
+     "the\n"
+     "end). Features in .npy and images in IDX need --targets: a file with as many rows.\n"
+     "CIFAR, text, token files, .npz and .safetensors are one file that holds all of it.",
+     cmd_data},
+    {"runners", "runners", "list runners", NULL, cmd_runners},
+    {"token", "token create ROLE [--name NAME] [--ttl 30d] | token list | token revoke ID",
+     "make, list and revoke tokens",
+     "ROLE is viewer, user, runner or admin. The token is shown once; --output writes it into a "
+     "file\n"
+     "that only you can read instead.",
+     cmd_token},
+    {"version", "version", "print the version", NULL, cmd_version},
+    {"help", "help [VERB]", "show this, or the help of a verb", NULL, cmd_help},
+};
+
+const struct verb *verbs_find(const char *name)
+{
+    for (size_t i = 0; i < AS_ARRAY_LEN(table); i++)
+        if (as_streq(table[i].name, name))
+            return &table[i];
+    return NULL;
+}
+
+const char *verbs_suggest(const char *name)
+{
+    static const struct {
+        const char *said, *meant;
+    } words[] = {
+        {"ls", "sweeps"},     {"list", "sweeps"},   {"status", "show"},  {"start", "run"},
+        {"create", "run"},    {"stop", "cancel"},   {"kill", "cancel"},  {"rm", "delete"},
+        {"remove", "delete"}, {"log", "logs"},      {"diff", "compare"}, {"dataset", "data"},
+        {"suggest", "ask"},   {"complete", "tell"}, {"add", "trials"},   {"front", "best"},
+        {"tail", "logs"},     {"datasets", "data"}, {"serve", "up"},     {"continue", "resume"},
+    };
+    for (size_t i = 0; i < AS_ARRAY_LEN(words); i++)
+        if (as_streq(words[i].said, name))
+            return words[i].meant;
+    const char *nearest = NULL;
+    size_t best = strlen(name) <= 4 ? 2 : 3; /* short words are all near each other */
+    for (size_t i = 0; i < AS_ARRAY_LEN(table); i++) {
+        size_t d = as_edit_distance(name, table[i].name);
+        if (d < best) {
+            best = d;
+            nearest = table[i].name;
+        }
+    }
+    return nearest;
+}
+
+const char *verbs_synopsis(const char *name)
+{
+    const struct verb *v = verbs_find(name);
+    return v ? v->synopsis : "";
+}
+
+void verbs_print_help(const char *name, const struct opt *options, FILE *out)
+{
+    const struct verb *v = verbs_find(name);
+    if (!v)
+        return;
+    (void)fprintf(out, "assay %s\n\n%s\n", v->synopsis, v->summary);
+    if (v->details)
+        (void)fprintf(out, "\n%s\n", v->details);
+    if (options) {
+        (void)fprintf(out, "\nOptions\n");
+        opt_help(options, out);
+    }
+}
+
+void verbs_print_overview(FILE *out)
+{
+    (void)fprintf(out, "assay VERB …: distributed hyperparameter search\n\n");
+    for (size_t i = 0; i < AS_ARRAY_LEN(table); i++)
+        (void)fprintf(out, "  %-10s %s\n", table[i].name, table[i].summary);
+    (void)fputs(
+        "\n`assay help VERB` shows its options. All verbs that talk to a server take --server "
+        "URL,\n"
+        "--token-file PATH and --json; while `assay up` runs on this machine none is needed.\n"
+        "\n"
+        "Environment\n"
+        "  ASSAY_SERVER, ASSAY_TOKEN, ASSAY_TOKEN_FILE   where to, and with which token\n"
+        "  NO_COLOR, COLUMNS                             no colours; the width of tables\n"
+        "\n"
+        "Exit codes\n"
+        "  0 done   1 failed (also: the sweep failed, under --watch)   2 cancelled (also: Ctrl-C)\n"
+        "  3 not found   4 not allowed   5 conflict   6 timed out   7 server not reachable\n"
+        "  8 ask: the sweep is over   64 wrong command line\n",
+        out);
+}

@@ -1,0 +1,20 @@
+/* Following a sweep to its end: the live display while it runs, the report when it has ended. */
+#ifndef ASSAY_CLI_WATCH_H
+#define ASSAY_CLI_WATCH_H
+
+#include <stdint.h>
+
+#include "cli/session/session.h"
+
+struct watch_opts {
+    int64_t timeout_ms; /* 0: none */
+    int64_t top;        /* rows of the table at the end */
+};
+
+/* Show the progress of the sweep `id` on stderr until it ends, then the best trials, the best
+ * single model and the ensemble on stdout. With s->json instead: a line of JSON on stdout for each
+ * change, and a last one with "best" and "ensemble". The server may go away and come back for up to
+ * ten minutes. Prints its own errors. Answers the exit code: how the sweep ended. */
+int watch_sweep(struct session *s, const char *id, const struct watch_opts *opts);
+
+#endif

@@ -1,0 +1,129 @@
+#include "cli/files/document.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/str.h"
+#include "base/yaml_reader.h"
+
+void document_done(struct document *d)
+{
+    free(d->name);
+    free(d->text);
+    json_decref(d->tree);
+    *d = (struct document){0};
+}
+
+static as_status read_stdin(char **ret, size_t *ret_len, struct as_err *err)
+{
+    struct str b = {0};
+    char buf[8192];
+    size_t n;
+    while ((n = fread(buf, 1, sizeof buf, stdin)) > 0 && b.len <= DOCUMENT_MAX_BYTES)
+        str_add(&b, buf, n);
+    as_status st = str_check(&b, err);
+    if (st == AS_OK && ferror(stdin))
+        st = as_fail(err, AS_E_IO, "cannot read standard input");
+    if (st == AS_OK && b.len > DOCUMENT_MAX_BYTES)
+        st = as_fail(err, AS_E_TOO_LARGE, "more than %d bytes", DOCUMENT_MAX_BYTES);
+    if (st == AS_OK) {
+        *ret_len = b.len;
+        *ret = b.len ? str_take(&b) : as_strdup("");
+    }
+    str_done(&b);
+    return st;
+}
+
+as_status document_read(const char *path, struct document *ret, struct as_err *err)
+{
+    AS_AUTO(document_done) struct document d = {0};
+    bool is_stdin = as_streq(path, "-");
+    as_status st = is_stdin ? read_stdin(&d.text, &d.len, err)
+                            : file_read(path, DOCUMENT_MAX_BYTES, &d.text, &d.len, err);
+    if (st < 0)
+        return st;
+    d.name = as_strdup(is_stdin ? "standard input" : path);
+    if (!d.name || !d.text)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    st = as_ends_with(path, ".json") ? json_parse(d.text, d.len, &d.tree, err)
+                                     : yaml_parse(d.text, d.len, &d.tree, err);
+    if (st < 0)
+        return as_err_prefix(err, st, "%s", d.name);
+    if (!json_is_object(d.tree))
+        return as_fail(err, AS_E_INVAL, "%s: expected a document with fields, found %s", d.name,
+                       json_type_name(d.tree));
+    *ret = d;
+    d = (struct document){0};
+    return AS_OK;
+}
+
+/* The object that holds the last part of a dotted path, made on the way; *ret_last is that part. */
+static as_status descend(json_t *tree, char *path, json_t **ret, char **ret_last,
+                         struct as_err *err)
+{
+    json_t *at = tree;
+    char *part = path;
+    for (char *dot; (dot = strchr(part, '.')); part = dot + 1) {
+        *dot = 0;
+        json_t *next = json_object_get(at, part);
+        if (!next) {
+            next = json_object();
+            if (json_object_set_new(at, part, next) != 0)
+                return as_fail(err, AS_E_NOMEM, "out of memory");
+        }
+        if (!json_is_object(next))
+            return as_fail(err, AS_E_INVAL, "--set: %.60s is %s and has no fields", part,
+                           json_type_name(next));
+        at = next;
+    }
+    if (!*part)
+        return as_fail(err, AS_E_INVAL, "--set: the name of a field is empty");
+    *ret = at;
+    *ret_last = part;
+    return AS_OK;
+}
+
+as_status document_set(struct document *d, const char *assignment, struct as_err *err)
+{
+    AS_AUTO(as_freep) char *path = as_strdup(assignment);
+    if (!path)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    char *equals = strchr(path, '='), *last = NULL;
+    json_t *holder = NULL, *value = NULL;
+    if (!equals || equals == path)
+        return as_fail(err, AS_E_INVAL, "--set: expected FIELD=VALUE, found '%.80s'", assignment);
+    *equals = 0;
+    as_status st = yaml_parse(equals + 1, strlen(equals + 1), &value, err);
+    if (st < 0)
+        return as_err_prefix(err, st, "--set %s", path);
+    st = descend(d->tree, path, &holder, &last, err);
+    if (st < 0) {
+        json_decref(value);
+        return st;
+    }
+    if (json_object_set_new(holder, last, value) != 0)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    return AS_OK;
+}
+
+as_status document_explain(const struct document *d, as_status st, struct as_err *err)
+{
+    size_t line, column;
+    if (!err || !err->pointer[0])
+        return st;
+    char pointer[AS_ERR_POINTER_MAX], place[AS_ERR_MSG_MAX];
+    (void)snprintf(pointer, sizeof pointer, "%s", err->pointer);
+    err->pointer[0] = 0;
+    /* The server's message may begin with the pointer itself. */
+    bool named = as_starts_with(err->msg, pointer);
+    if (yaml_locate(d->text, d->len, pointer, &line, &column, NULL) == AS_OK)
+        (void)snprintf(place, sizeof place, "%s:%zu:%zu%s%s", d->name, line, column,
+                       named ? "" : ": ", named ? "" : pointer);
+    else
+        (void)snprintf(place, sizeof place, "%s%s%s", d->name, named ? "" : ": ",
+                       named ? "" : pointer);
+    return as_err_prefix(err, st, "%s", place);
+}

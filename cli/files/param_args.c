@@ -1,0 +1,101 @@
+#include "cli/files/param_args.h"
+
+#include <math.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/json.h"
+#include "base/yaml_reader.h"
+
+bool assign_number(const char *text, double *ret)
+{
+    static const struct {
+        const char *text;
+        double value;
+    } words[] = {
+        {"nan", NAN},
+        {"inf", INFINITY},
+        {"infinity", INFINITY},
+        {"+inf", INFINITY},
+        {"+infinity", INFINITY},
+        {"-inf", -INFINITY},
+        {"-infinity", -INFINITY},
+    };
+    for (size_t i = 0; i < AS_ARRAY_LEN(words); i++) {
+        if (strcasecmp(text, words[i].text) == 0) {
+            *ret = words[i].value;
+            return true;
+        }
+    }
+    return as_parse_double(text, ret, NULL) == AS_OK;
+}
+
+/* Where the value begins, and the name in a copy of its own. */
+static as_status split(const char *text, const char *example, char **ret_name,
+                       const char **ret_value, struct as_err *err)
+{
+    const char *equals = strchr(text, '=');
+    if (!equals || equals == text)
+        return as_fail(err, AS_E_INVAL, "expected NAME=VALUE, such as %s, found '%.80s'", example,
+                       text);
+    struct str name = {0};
+    str_add(&name, text, (size_t)(equals - text));
+    *ret_name = str_take(&name);
+    *ret_value = equals + 1;
+    return *ret_name ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
+}
+
+static as_status put(json_t *object, const char *name, json_t *value, struct as_err *err)
+{
+    JSON_AUTO owned = value;
+    if (json_object_get(object, name))
+        return as_fail(err, AS_E_INVAL, "%.60s stands twice", name);
+    if (json_object_set(object, name, owned) != 0)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    return AS_OK;
+}
+
+as_status assign_metric(json_t *metrics, const char *text, struct as_err *err)
+{
+    AS_AUTO(as_freep) char *name = NULL;
+    const char *value = NULL;
+    double v;
+    as_status st = split(text, "val_error=0.031", &name, &value, err);
+    if (st < 0)
+        return st;
+    if (!assign_number(value, &v))
+        return as_fail(err, AS_E_INVAL, "%.60s: expected a number (or NaN), found '%.60s'", name,
+                       value);
+    return put(metrics, name, json_number_new(v), err);
+}
+
+as_status assign_param(json_t *params, const char *text, struct as_err *err)
+{
+    AS_AUTO(as_freep) char *name = NULL;
+    JSON_AUTO v = NULL;
+    const char *value = NULL;
+    as_status st = split(text, "lr=0.1", &name, &value, err);
+    if (st == AS_OK)
+        st = yaml_parse(value, strlen(value), &v, err);
+    if (st < 0)
+        return st;
+    if (!json_is_number(v) && !json_is_string(v) && !json_is_boolean(v))
+        return as_fail(err, AS_E_INVAL, "%.60s: expected a number, a text, true or false, found %s",
+                       name, json_type_name(v));
+    return put(params, name, as_steal(v), err);
+}
+
+as_status assign_all(const char *name, const char *const *texts, size_t n, assign_fn assign,
+                     json_t **ret, struct as_err *err)
+{
+    JSON_AUTO object = json_object();
+    if (!object)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    for (size_t i = 0; i < n; i++) {
+        as_status st = assign(object, texts[i], err);
+        if (st < 0)
+            return as_err_prefix(err, st, "%s", name);
+    }
+    *ret = as_steal(object);
+    return AS_OK;
+}

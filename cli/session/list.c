@@ -1,0 +1,47 @@
+#include "cli/session/list.h"
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "cli/session/request.h"
+
+as_status list_print_json(const json_t *items, struct as_err *err)
+{
+    JSON_AUTO answer = json_pack("{s:O}", "items", items);
+    return session_print_json(answer, err);
+}
+
+as_status list_print(const struct session *s, const struct list *l, struct as_err *err)
+{
+    JSON_AUTO items = NULL;
+    as_status st = request_list(s->client, l->path, l->query, l->limit, &items, err);
+    if (st < 0)
+        return st;
+    if (s->json)
+        return list_print_json(items, err);
+    AS_AUTO(table_freep) struct table *t = table_create();
+    if (!t)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    for (const struct list_column *c = l->columns; c->header; c++)
+        table_column(t, c->header, c->align, c->min);
+    size_t i;
+    json_t *item;
+    json_array_foreach(items, i, item) l->add_row(s, t, item, clock_wall_ms());
+    st = session_print_table(s, t, err);
+    if (st == AS_OK && l->none && table_rows(t) == 0)
+        session_say("%s", l->none);
+    return st;
+}
+
+as_status list_delete(const struct session *s, const char *path, const char *id, const char *done,
+                      struct as_err *err)
+{
+    as_status st = request_delete(s->client, path, id, err);
+    if (st < 0)
+        return st;
+    if (!s->json) {
+        session_say("%s is %s", id, done);
+        return AS_OK;
+    }
+    JSON_AUTO answer = json_pack("{s:s}", done, id);
+    return session_print_json(answer, err);
+}

@@ -1,0 +1,156 @@
+#include "cli/session/request.h"
+
+#include <string.h>
+
+#include "base/json.h"
+
+#define PAGE_SIZE 500
+
+as_status request_parse_ref(const char *text, bool number_optional, struct trial_ref *ret,
+                            struct as_err *err)
+{
+    const char *slash = strchr(text, '/');
+    size_t len = slash ? (size_t)(slash - text) : strlen(text);
+    struct trial_ref ref = {.number = -1};
+    if (len == 0 || len >= sizeof ref.sweep)
+        return as_fail(err, AS_E_INVAL, "expected %s, found '%.80s'",
+                       number_optional ? "SWEEP or SWEEP/NUMBER" : "SWEEP/NUMBER", text);
+    memcpy(ref.sweep, text, len);
+    if (slash && (as_parse_i64(slash + 1, &ref.number, NULL) < 0 || ref.number < 0))
+        return as_fail(err, AS_E_INVAL, "expected the number of a trial after '%s/', found '%.40s'",
+                       ref.sweep, slash + 1);
+    if (!slash && !number_optional)
+        return as_fail(err, AS_E_INVAL, "expected SWEEP/NUMBER, found '%.80s'", text);
+    *ret = ref;
+    return AS_OK;
+}
+
+as_status request_parse_sweep(const char *text, struct trial_ref *ret, struct as_err *err)
+{
+    struct trial_ref ref;
+    as_status st = request_parse_ref(text, true, &ref, err);
+    if (st < 0)
+        return st;
+    if (ref.number >= 0)
+        return as_fail(err, AS_E_INVAL, "expected SWEEP, found '%.80s'", text);
+    *ret = ref;
+    return AS_OK;
+}
+
+void request_path(struct str *b, const struct trial_ref *ref, const char *rest)
+{
+    str_puts(b, "/v1/sweeps");
+    client_path_add(b, ref->sweep);
+    if (ref->number >= 0) {
+        str_puts(b, "/trials");
+        client_path_add_i64(b, ref->number);
+    }
+    if (rest) {
+        str_putc(b, '/');
+        str_puts(b, rest);
+    }
+}
+
+as_status request_get(struct client *c, const struct trial_ref *ref, const char *rest,
+                      const char *query, json_t **ret, struct as_err *err)
+{
+    struct str path = {0};
+    request_path(&path, ref, rest);
+    as_status st = str_check(&path, err);
+    if (st == AS_OK)
+        st = client_call(c, "GET", path.s, query, NULL, NULL, ret, NULL, err);
+    str_done(&path);
+    if (st == AS_OK && !*ret)
+        return as_fail(err, AS_E_INTERNAL, "the server answered nothing");
+    return st;
+}
+
+as_status request_one(struct client *c, const char *path, const char *id, json_t **ret,
+                      struct as_err *err)
+{
+    AS_AUTO(str_done) struct str full = {0};
+    str_puts(&full, path);
+    client_path_add(&full, id);
+    as_status st = str_check(&full, err);
+    return st == AS_OK ? client_call(c, "GET", full.s, NULL, NULL, NULL, ret, NULL, err) : st;
+}
+
+as_status request_delete(struct client *c, const char *path, const char *id, struct as_err *err)
+{
+    struct str full = {0};
+    str_puts(&full, path);
+    client_path_add(&full, id);
+    as_status st = str_check(&full, err);
+    if (st == AS_OK)
+        st = client_call(c, "DELETE", full.s, NULL, NULL, NULL, NULL, NULL, err);
+    str_done(&full);
+    return st;
+}
+
+/* One page after `cursor` (NULL: the first). */
+static as_status get_page(struct client *c, const char *path, const char *query, const char *cursor,
+                          int64_t size, json_t **ret, struct as_err *err)
+{
+    struct str q = {0};
+    str_puts(&q, query ? query : "");
+    client_query_add_i64(&q, "page_size", size);
+    if (cursor)
+        client_query_add(&q, "cursor", cursor);
+    as_status st = str_check(&q, err);
+    if (st == AS_OK)
+        st = client_call(c, "GET", path, q.s, NULL, NULL, ret, NULL, err);
+    str_done(&q);
+    if (st == AS_OK && !json_is_array(json_object_get(*ret, "items"))) {
+        json_decref(*ret);
+        *ret = NULL;
+        return as_fail(err, AS_E_INTERNAL, "the server answered a list without items");
+    }
+    return st;
+}
+
+as_status request_pages(struct client *c, const char *path, const char *query, int64_t limit,
+                        request_page_fn page, void *arg, struct as_err *err)
+{
+    AS_AUTO(as_freep) char *cursor = NULL;
+    int64_t left = limit > 0 ? limit : INT64_MAX;
+    do {
+        JSON_AUTO answer = NULL;
+        as_status st =
+            get_page(c, path, query, cursor, left < PAGE_SIZE ? left : PAGE_SIZE, &answer, err);
+        if (st < 0)
+            return st;
+        const json_t *items = json_object_get(answer, "items");
+        st = page(arg, items, err);
+        if (st < 0)
+            return st;
+        left -= (int64_t)json_array_size(items);
+        as_freep(&cursor);
+        const char *next = json_string_value(json_object_get(answer, "next_cursor"));
+        cursor = as_strdup(next);
+        if (next && !cursor)
+            return as_fail(err, AS_E_NOMEM, "out of memory");
+    } while (cursor && left > 0);
+    return AS_OK;
+}
+
+static as_status collect(void *arg, const json_t *items, struct as_err *err)
+{
+    if (json_array_extend(arg, (json_t *)items) != 0)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    return AS_OK;
+}
+
+as_status request_list(struct client *c, const char *path, const char *query, int64_t limit,
+                       json_t **ret, struct as_err *err)
+{
+    if (limit < 0)
+        return as_fail(err, AS_E_INVAL, "--limit: found %lld, expected 0 (all) or more",
+                       (long long)limit);
+    JSON_AUTO all = json_array();
+    if (!all)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    as_status st = request_pages(c, path, query, limit, collect, all, err);
+    if (st == AS_OK)
+        *ret = as_steal(all);
+    return st;
+}

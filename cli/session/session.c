@@ -1,0 +1,203 @@
+#include "cli/session/session.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "cli/files/running_server.h"
+#include "cli/session/exit_code.h"
+#include "cli/session/interrupt.h"
+#include "cli/view/text.h"
+#include "cli/commands/verbs.h"
+
+#define TOKEN_MAX_BYTES 4096
+
+/* The first line of a token file. Owned by the caller. */
+static as_status read_token(const char *path, char **ret, struct as_err *err)
+{
+    size_t len;
+    AS_AUTO(as_freep) char *text = NULL;
+    as_status st = file_read(path, TOKEN_MAX_BYTES, &text, &len, err);
+    if (st < 0)
+        return as_err_prefix(err, st == AS_E_NOT_FOUND ? AS_E_DENIED : st, "token file");
+    text[strcspn(text, "\r\n")] = 0;
+    if (!*text)
+        return as_fail(err, AS_E_DENIED, "the token file %s is empty", path);
+    *ret = as_steal(text);
+    return AS_OK;
+}
+
+static as_status find_token(const struct session *s, const struct current *note, char **ret,
+                            struct as_err *err)
+{
+    const char *env = getenv("ASSAY_TOKEN"), *env_file = getenv("ASSAY_TOKEN_FILE");
+    const char *text = s->token ? s->token : NULL;
+    const char *path = s->token_file;
+    if (!text && !path && env && *env)
+        text = env;
+    if (!text && !path && env_file && *env_file)
+        path = env_file;
+    if (!text && !path)
+        path = note->token_file;
+    if (!text && path)
+        return read_token(path, ret, err);
+    *ret = as_strdup(text ? text : "");
+    return *ret ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
+}
+
+as_status session_client(const struct session *s, struct client **ret, struct as_err *err)
+{
+    AS_AUTO(current_done) struct current note = {0};
+    AS_AUTO(as_freep) char *token = NULL;
+    (void)!current_read(s->url, &note, NULL); /* one way of several */
+    as_status st = find_token(s, &note, &token, err);
+    if (st < 0)
+        return st;
+    return client_create(s->url, token, "assay", ret, err);
+}
+
+static as_status find_server(struct session *s, struct as_err *err)
+{
+    AS_AUTO(current_done) struct current note = {0};
+    const char *env = getenv("ASSAY_SERVER");
+    const char *from = s->server ? s->server : env && *env ? env : NULL;
+    as_status st = from ? AS_OK : current_read(NULL, &note, err);
+    if (st == AS_E_NOT_FOUND)
+        return as_fail(
+            err, AS_E_UNAVAILABLE,
+            "no server is known: start one with `assay up`, or name one with --server or "
+            "ASSAY_SERVER");
+    if (st < 0)
+        return st;
+    s->url = as_strdup(from ? from : note.url);
+    if (!s->url)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    for (size_t n = strlen(s->url); n > 0 && s->url[n - 1] == '/'; n--)
+        s->url[n - 1] = 0;
+    s->local = !from || current_read(s->url, &note, NULL) == AS_OK;
+    return AS_OK;
+}
+
+bool session_begin(struct session *s, const char *verb, const struct opt *table, int argc,
+                   char **argv, int min_args, int max_args, int *ret_n_args, int *ret_code)
+{
+    struct as_err err = {0};
+    int n = 0;
+    s->verb = verb;
+    as_status st = opt_parse(table, argc, argv, &n, &err);
+    if (st == AS_OK && s->help) {
+        verbs_print_help(verb, table, stdout);
+        *ret_code = exit_after_output(verb, EXIT_OK);
+        return false;
+    }
+    if (st < 0)
+        *ret_code = exit_with_usage(verb, "%s", err.msg);
+    else if (n < min_args)
+        *ret_code =
+            exit_with_usage(verb, "too few arguments; expected: assay %s", verbs_synopsis(verb));
+    else if (n > max_args)
+        *ret_code =
+            exit_with_usage(verb, "too many arguments, the first is '%.60s'; expected: assay %s",
+                            argv[1 + max_args], verbs_synopsis(verb));
+    if (st < 0 || n < min_args || n > max_args)
+        return false;
+    s->look = look_of(stdout);
+    if (s->wide)
+        s->look.width = SIZE_MAX;
+    bool alone = s->instead && *s->instead;
+    st = alone ? AS_OK : find_server(s, &err);
+    if (st == AS_OK && !alone)
+        st = session_client(s, &s->client, &err);
+    if (st < 0) {
+        *ret_code = exit_with_error(verb, st, &err);
+        return false;
+    }
+    if (s->client)
+        interrupt_watch(s->client);
+    *ret_n_args = n;
+    return true;
+}
+
+void session_done(struct session *s)
+{
+    if (s->client)
+        interrupt_unwatch(s->client);
+    client_free(s->client);
+    s->client = NULL;
+    as_freep(&s->url);
+}
+
+int session_end(const struct session *s, as_status st, const struct as_err *err)
+{
+    if (interrupt_seen())
+        return exit_after_output(s->verb, EXIT_CANCELLED);
+    if (st == AS_OK)
+        return exit_after_output(s->verb, EXIT_OK);
+    (void)fflush(stdout);
+    int code = exit_with_error(s->verb, st, err);
+    if (st == AS_E_UNAVAILABLE)
+        session_say("The server is %s; is `assay up` running?", s->url);
+    else if (st == AS_E_DENIED)
+        session_say("Name a token with --token-file or ASSAY_TOKEN_FILE.");
+    return code;
+}
+
+static as_status put(const struct str *b, struct as_err *err)
+{
+    if (str_check(b, err) < 0)
+        return AS_E_NOMEM;
+    if (fwrite(str_cstr(b), 1, b->len, stdout) != b->len)
+        return as_fail(err, AS_E_IO, "cannot write the output");
+    return AS_OK;
+}
+
+static as_status put_json(char *text, struct as_err *err)
+{
+    AS_AUTO(as_freep) char *owned = text;
+    if (!owned)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    if (fputs(owned, stdout) < 0 || fputc('\n', stdout) < 0)
+        return as_fail(err, AS_E_IO, "cannot write the output");
+    return AS_OK;
+}
+
+as_status session_print_json(const json_t *j, struct as_err *err)
+{
+    return put_json(json_format_pretty(j), err);
+}
+
+as_status session_print_json_line(const json_t *j, struct as_err *err)
+{
+    as_status st = put_json(json_format(j), err);
+    if (st == AS_OK && fflush(stdout) != 0)
+        return as_fail(err, AS_E_IO, "cannot write the output");
+    return st;
+}
+
+as_status session_print_table(const struct session *s, const struct table *t, struct as_err *err)
+{
+    struct str b = {0}, hidden = {0};
+    as_status st = table_format(t, &s->look, &b, &hidden, err);
+    if (st == AS_OK)
+        st = put(&b, err);
+    if (st == AS_OK && hidden.len > 0)
+        session_say("Not shown for want of width: %s (--wide shows all)", str_cstr(&hidden));
+    str_done(&b);
+    str_done(&hidden);
+    return st;
+}
+
+void session_say(const char *fmt, ...)
+{
+    char line[1000];
+    struct str b = {0};
+    va_list args;
+    va_start(args, fmt);
+    (void)vsnprintf(line, sizeof line, fmt, args);
+    va_end(args);
+    text_escape(&b, line, strlen(line), TEXT_KEEP_LINES);
+    (void)fprintf(stderr, "%s\n", str_cstr(&b));
+    str_done(&b);
+}

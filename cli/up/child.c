@@ -1,0 +1,149 @@
+#include "cli/up/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+#define EXIT_NO_EXEC 127
+
+static bool become(const struct up_user *user)
+{
+    if (!user->name[0])
+        return true;
+    return initgroups(user->name, user->gid) == 0 && setgid(user->gid) == 0 &&
+           setuid(user->uid) == 0;
+}
+
+/* What would make a child talk to another server or database than ours. */
+static void clean_environment(void)
+{
+    static const char *const names[] = {"ASSAY_SERVER", "ASSAY_TOKEN", "ASSAY_TOKEN_FILE",
+                                        "ASSAY_DATABASE"};
+    for (size_t i = 0; i < AS_ARRAY_LEN(names); i++)
+        (void)unsetenv(names[i]);
+    extern char **environ;
+    char name[128];
+    for (char **e = environ; e && *e;) {
+        size_t len = strcspn(*e, "=");
+        if (as_starts_with(*e, "PG") && len < sizeof name) {
+            memcpy(name, *e, len);
+            name[len] = 0;
+            (void)unsetenv(name); /* moves the rest down */
+        } else {
+            e++;
+        }
+    }
+}
+
+static void reset_signals(void)
+{
+    sigset_t none;
+    (void)sigemptyset(&none);
+    for (int i = 1; i < NSIG; i++)
+        (void)signal(i, SIG_DFL);
+    (void)sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* In the child; does not return. */
+static void run(const struct up_child_spec *spec, int log_fd, int input_fd, pid_t parent)
+{
+    (void)setpgid(0, 0);
+    (void)dup2(input_fd, STDIN_FILENO);
+    (void)dup2(log_fd, STDOUT_FILENO);
+    (void)dup2(log_fd, STDERR_FILENO);
+    clean_environment();
+    for (size_t i = 0; i < AS_ARRAY_LEN(spec->set_env) && spec->set_env[i][0]; i++)
+        (void)setenv(spec->set_env[i][0], spec->set_env[i][1], 1);
+    reset_signals();
+    if (!become(&spec->user)) {
+        (void)fprintf(stderr, "cannot become the user %s: %s\n", spec->user.name, strerror(errno));
+        _exit(EXIT_NO_EXEC);
+    }
+    /* After setuid, which would clear it; and the parent may be gone already. */
+    (void)prctl(PR_SET_PDEATHSIG, spec->death_signal);
+    if (getppid() != parent)
+        _exit(EXIT_NO_EXEC);
+    (void)execv(spec->argv[0], (char *const *)spec->argv);
+    (void)fprintf(stderr, "cannot run %s: %s\n", spec->argv[0], strerror(errno));
+    _exit(EXIT_NO_EXEC);
+}
+
+/* A descriptor to read `text` from (it fits into a pipe), or /dev/null. */
+static int open_input(const char *text)
+{
+    int ends[2];
+    if (!text)
+        return open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return -1;
+    as_status st = file_write_all(ends[1], text, strlen(text), NULL);
+    (void)close(ends[1]);
+    if (st == AS_OK)
+        return ends[0];
+    (void)close(ends[0]);
+    return -1;
+}
+
+as_status up_child_spawn(const struct up_child_spec *spec, pid_t *ret, struct as_err *err)
+{
+    AS_AUTO(file_closep)
+    int log_fd = open(spec->log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    if (log_fd < 0)
+        return as_fail(err, AS_E_IO, "cannot open %s: %s", spec->log_path, strerror(errno));
+    AS_AUTO(file_closep) int input_fd = open_input(spec->input);
+    if (input_fd < 0)
+        return as_fail(err, AS_E_IO, "cannot make the input of %s: %s", spec->argv[0],
+                       strerror(errno));
+    pid_t parent = getpid(), pid = fork();
+    if (pid < 0)
+        return as_fail(err, AS_E_IO, "cannot fork: %s", strerror(errno));
+    if (pid == 0)
+        run(spec, log_fd, input_fd, parent);
+    (void)setpgid(pid, pid); /* in both, so that neither must wait for the other */
+    *ret = pid;
+    return AS_OK;
+}
+
+bool up_user_can_enter(const struct up_user *user, const char *folder)
+{
+    if (!user->name[0])
+        return access(folder, X_OK) == 0;
+    pid_t pid = fork(); /* the kernel knows best: groups, access lists, mounts */
+    if (pid == 0)
+        _exit(become(user) && access(folder, X_OK) == 0 ? 0 : 1);
+    int status = 1;
+    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    return pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+unsigned long long up_process_start(pid_t pid)
+{
+    char path[64], text[1024];
+    (void)snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    AS_AUTO(file_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
+    if (n <= 0)
+        return 0;
+    text[n] = 0;
+    /* "pid (name) state ppid …"; the name may hold anything, so count from its last bracket. */
+    const char *at = strrchr(text, ')');
+    if (!at || !at[1] || at[2] == 'Z')
+        return 0;
+    at += 2; /* field 3 */
+    for (int field = 3; field < 22 && at; field++) {
+        at = strchr(at, ' ');
+        at = at ? at + 1 : NULL;
+    }
+    return at ? strtoull(at, NULL, 10) : 0;
+}

@@ -1,0 +1,123 @@
+#include "cli/up/folder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "cli/files/running_server.h"
+
+#define KEPT_LOGS 3
+
+static as_status choose(const char *path, char **ret, struct as_err *err)
+{
+    AS_AUTO(as_freep) char *chosen = NULL;
+    as_status st = AS_OK;
+    bool is_root = geteuid() == 0;
+    if (path)
+        chosen = as_strdup(path);
+    else if (is_root)
+        chosen = as_strdup("/var/lib/assay");
+    else
+        st = current_folder("XDG_DATA_HOME", ".local/share", &chosen, err);
+    if (st == AS_OK && !chosen)
+        st = as_fail(err, AS_E_NOMEM, "out of memory");
+    /* The user of the database must get through, but nobody needs to look around. */
+    if (st == AS_OK)
+        st = file_mkdirs(chosen, is_root ? 0711 : 0700, err);
+    if (st < 0)
+        return as_err_prefix(err, st, "data folder");
+    *ret = realpath(chosen, NULL);
+    return *ret ? AS_OK : as_fail(err, AS_E_IO, "data folder %s: %s", chosen, strerror(errno));
+}
+
+/* Who holds it, by what is in the lock: "PID URL". */
+static as_status fail_locked(const struct up_folder *f, struct as_err *err)
+{
+    char text[300] = "", *url;
+    ssize_t n = pread(f->lock_fd, text, sizeof text - 1, 0);
+    text[n > 0 ? n : 0] = 0;
+    long pid = strtol(text, &url, 10);
+    url += strspn(url, " ");
+    url[strcspn(url, "\r\n")] = 0;
+    if (pid <= 0)
+        return as_fail(err, AS_E_CONFLICT, "another assay up is starting on %s", f->path);
+    return as_fail(err, AS_E_CONFLICT, "assay up (pid %ld) is running on %s already%s%.250s", pid,
+                   f->path, *url ? ", at " : "", url);
+}
+
+static as_status lock(struct up_folder *f, struct as_err *err)
+{
+    AS_AUTO(as_freep) char *path = file_join(f->path, "up.lock");
+    if (!path)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    f->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (f->lock_fd < 0)
+        return as_fail(err, AS_E_IO, "cannot open %s: %s", path, strerror(errno));
+    if (flock(f->lock_fd, LOCK_EX | LOCK_NB) != 0)
+        return errno == EWOULDBLOCK
+                   ? fail_locked(f, err)
+                   : as_fail(err, AS_E_IO, "cannot lock %s: %s", path, strerror(errno));
+    up_folder_publish(f, "");
+    return AS_OK;
+}
+
+void up_folder_publish(const struct up_folder *f, const char *url)
+{
+    char text[300];
+    int n = snprintf(text, sizeof text, "%d %s\n", (int)getpid(), url);
+    /* Only a message is lost when this fails. */
+    if (ftruncate(f->lock_fd, 0) == 0)
+        (void)!pwrite(f->lock_fd, text, n < (int)sizeof text ? (size_t)n : sizeof text - 1, 0);
+}
+
+as_status up_folder_open(struct up_folder *f, const char *path, struct as_err *err)
+{
+    *f = (struct up_folder){.lock_fd = -1};
+    as_status st = choose(path, &f->path, err);
+    if (st == AS_OK)
+        st = lock(f, err);
+    if (st < 0)
+        return st;
+    f->admin_token = file_join(f->path, "admin.token");
+    f->runner_token = file_join(f->path, "runner.token");
+    f->address = file_join(f->path, "address");
+    f->notes = file_join(f->path, "children");
+    f->logs = file_join(f->path, "logs");
+    if (!f->admin_token || !f->runner_token || !f->address || !f->notes || !f->logs)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    return file_mkdirs(f->logs, 0700, err);
+}
+
+void up_folder_close(struct up_folder *f)
+{
+    free(f->path);
+    free(f->admin_token);
+    free(f->runner_token);
+    free(f->address);
+    free(f->notes);
+    free(f->logs);
+    file_closep(&f->lock_fd);
+    *f = (struct up_folder){.lock_fd = -1};
+}
+
+char *up_folder_new_log(const struct up_folder *f, const char *name)
+{
+    struct str from = {0}, to = {0};
+    for (int i = KEPT_LOGS; i > 0; i--) {
+        str_clear(&from);
+        str_clear(&to);
+        str_printf(&from, i > 1 ? "%s/%s.log.%d" : "%s/%s.log", f->logs, name, i - 1);
+        str_printf(&to, "%s/%s.log.%d", f->logs, name, i);
+        if (!from.failed && !to.failed)
+            (void)rename(from.s, to.s); /* most of them are not there */
+    }
+    str_done(&to);
+    return str_take(&from);
+}

@@ -1,0 +1,151 @@
+/* The runners as children of `assay up`. */
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "api/client/client.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/json.h"
+#include "cli/up/up.h"
+
+#define READY_TIMEOUT_MS 60000
+
+/* The GPUs of this machine, dealt to the runners in turn: "0,2", or "none". */
+static void deal_gpus(int64_t runner, int64_t runners, char *buf, size_t size)
+{
+    size_t n = 0;
+    buf[0] = 0;
+    for (int i = 0; i < 64; i++) {
+        char path[40];
+        (void)snprintf(path, sizeof path, "/dev/nvidia%d", i);
+        if (i % runners == runner && access(path, F_OK) == 0 && n + 8 < size)
+            n += (size_t)snprintf(buf + n, size - n, "%s%d", n ? "," : "", i);
+    }
+    if (n == 0)
+        (void)snprintf(buf, size, "none");
+}
+
+/* "local-1" with a database of our own; with a shared one a name that no other machine or data
+ * folder uses: "HOST-1a2b-1". */
+static as_status runner_name(const struct up *u, int64_t number, char *buf, size_t size,
+                             struct as_err *err)
+{
+    char host[HOST_NAME_MAX + 1] = "", hash[SHA256_HEX_SIZE], slug[40];
+    size_t n = 0;
+    if (!u->database) {
+        (void)snprintf(buf, size, "local-%" PRId64, number);
+        return AS_OK;
+    }
+    (void)gethostname(host, sizeof host - 1);
+    for (const char *c = host; *c && n + 1 < sizeof slug; c++) {
+        char lower = *c >= 'A' && *c <= 'Z' ? (char)(*c + 32) : *c;
+        if ((lower >= 'a' && lower <= 'z') || (lower >= '0' && lower <= '9') || (n && lower == '-'))
+            slug[n++] = lower;
+    }
+    slug[n] = 0;
+    as_status st = sha256_of(u->folder.path, strlen(u->folder.path), hash, err);
+    (void)snprintf(buf, size, "%s-%.4s-%" PRId64, n ? slug : "host", hash, number);
+    return st;
+}
+
+static as_status add_runner(struct up *u, int64_t i, int *ret, struct as_err *err)
+{
+    char name[64], slots[24], gpus[300], log_name[80];
+    struct str work = {0}, cache = {0};
+    as_status st = runner_name(u, i + 1, name, sizeof name, err);
+    if (st < 0)
+        return st;
+    (void)snprintf(slots, sizeof slots, "%" PRId64, u->slots);
+    (void)snprintf(log_name, sizeof log_name, "runner-%" PRId64, i + 1);
+    deal_gpus(i, u->runners, gpus, sizeof gpus);
+    str_printf(&work, "%s/runners/%s", u->folder.path, name);
+    str_printf(&cache, "%s/cache", u->folder.path);
+    AS_AUTO(as_freep) char *log = up_folder_new_log(&u->folder, log_name);
+    const char *const argv[] = {u->runner,
+                                "--server",
+                                u->url,
+                                "--token-file",
+                                u->folder.runner_token,
+                                "--name",
+                                name,
+                                "--slots",
+                                slots,
+                                "--gpus",
+                                gpus,
+                                "--work",
+                                str_cstr(&work),
+                                "--cache",
+                                str_cstr(&cache),
+                                "--die-with-parent",
+                                NULL};
+    const struct up_child_spec spec = {.argv = argv, .log_path = log, .death_signal = SIGTERM};
+    st = log && !work.failed && !cache.failed ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
+    if (st == AS_OK)
+        st = supervisor_add(u->supervisor, log_name, &spec, stop_runner, ret, err);
+    if (st == AS_OK)
+        st = supervisor_start(u->supervisor, *ret, err);
+    str_done(&work);
+    str_done(&cache);
+    return st;
+}
+
+/* How many of our runners the server knows as live. */
+static int64_t count_live(const struct up *u, struct client *c)
+{
+    char name[64];
+    JSON_AUTO answer = NULL;
+    int64_t live = 0;
+    size_t k;
+    json_t *runner;
+    const struct client_opts opts = {.timeout_ms = 3000};
+    if (client_call(c, "GET", "/v1/runners", "page_size=1000", NULL, &opts, &answer, NULL, NULL) <
+        0)
+        return 0;
+    json_array_foreach(json_object_get(answer, "items"), k, runner)
+    {
+        const char *found = json_string_value(json_object_get(runner, "name"));
+        bool is_live = as_streq(json_string_value(json_object_get(runner, "state")), "live");
+        for (int64_t i = 0; i < u->runners && is_live; i++)
+            live +=
+                runner_name(u, i + 1, name, sizeof name, NULL) == AS_OK && as_streq(found, name);
+    }
+    return live;
+}
+
+static as_status admin_client(const struct up *u, struct client **ret, struct as_err *err)
+{
+    AS_AUTO(as_freep) char *token = NULL;
+    size_t len;
+    as_status st = file_read(u->folder.admin_token, 4096, &token, &len, err);
+    if (st < 0)
+        return st;
+    token[strcspn(token, "\r\n")] = 0;
+    return client_create(u->url, token, "assay", ret, err);
+}
+
+as_status up_runners_start(struct up *u, struct as_err *err)
+{
+    AS_AUTO(client_freep) struct client *c = NULL;
+    int64_t end_ns = clock_mono_ns() + READY_TIMEOUT_MS * NS_PER_MS;
+    as_status st = admin_client(u, &c, err);
+    for (int64_t i = 0; i < u->runners && st == AS_OK; i++) {
+        st = add_runner(u, i, &u->last_runner, err);
+        if (i == 0)
+            u->first_runner = u->last_runner;
+    }
+    while (st == AS_OK && count_live(u, c) < u->runners) {
+        if (!supervisor_wait(u->supervisor, 50))
+            return as_fail(err, AS_E_UNAVAILABLE, "interrupted");
+        unsigned deaths = 0;
+        for (int i = u->first_runner; i <= u->last_runner; i++)
+            deaths += supervisor_deaths(u->supervisor, i);
+        if (deaths > 3 * (unsigned)u->runners || clock_mono_ns() > end_ns)
+            return as_fail(err, AS_E_IO, "the runners do not start; their logs are in %s",
+                           u->folder.logs);
+    }
+    return st;
+}

@@ -1,0 +1,75 @@
+#include "cli/view/export_csv.h"
+
+#include <stdio.h>
+
+#include "base/json.h"
+#include "cli/view/csv.h"
+#include "cli/view/format.h"
+#include "cli/view/trial_table.h"
+
+static const char *const first_fields[] = {"number", "state", "value", "attempt", "restarts"};
+static const char *const last_fields[] = {
+    "runner",   "reason", "created_at", "started_at", "finished_at", "client", "origin",
+    "feasible", "index",  "seen",       "finish_seq", "shape",       "group"};
+
+static void add_headers(struct str *b, const char *group, const json_t *names)
+{
+    size_t i;
+    json_t *name;
+    json_array_foreach((json_t *)names, i, name)
+    {
+        struct str header = {0};
+        str_printf(&header, "%s.%s", group, json_string_value(name));
+        csv_cell(b, false, CSV_TEXT, str_cstr(&header));
+        str_done(&header);
+    }
+}
+
+static void add_value(struct str *b, bool first, const json_t *v)
+{
+    struct str cell = {0};
+    format_value(&cell, v, FORMAT_EXACT);
+    /* "-Infinity" is a number that travels as text. */
+    double d;
+    csv_cell(b, first, json_number_get(v, &d) ? CSV_NUMBER : CSV_TEXT, str_cstr(&cell));
+    b->failed = b->failed || cell.failed;
+    str_done(&cell);
+}
+
+static void add_values(struct str *b, const json_t *values, const json_t *names)
+{
+    size_t i;
+    json_t *name;
+    json_array_foreach((json_t *)names, i, name)
+        add_value(b, false, json_object_get(values, json_string_value(name)));
+}
+
+static void add_row(struct str *b, const json_t *trial, const json_t *params, const json_t *metrics)
+{
+    for (size_t i = 0; i < AS_ARRAY_LEN(first_fields); i++)
+        add_value(b, i == 0, json_object_get(trial, first_fields[i]));
+    add_values(b, json_object_get(trial, "params"), params);
+    add_values(b, json_object_get(trial, "metrics"), metrics);
+    for (size_t i = 0; i < AS_ARRAY_LEN(last_fields); i++)
+        add_value(b, false, json_object_get(trial, last_fields[i]));
+    str_putc(b, '\n');
+}
+
+as_status export_csv(const json_t *sweep, const json_t *items, struct str *b, struct as_err *err)
+{
+    JSON_AUTO params = trial_table_params(items, sweep);
+    JSON_AUTO metrics = trial_table_names(items, "metrics");
+    if (!params || !metrics)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    for (size_t i = 0; i < AS_ARRAY_LEN(first_fields); i++)
+        csv_cell(b, i == 0, CSV_TEXT, first_fields[i]);
+    add_headers(b, "param", params);
+    add_headers(b, "metric", metrics);
+    for (size_t i = 0; i < AS_ARRAY_LEN(last_fields); i++)
+        csv_cell(b, false, CSV_TEXT, last_fields[i]);
+    str_putc(b, '\n');
+    size_t i;
+    json_t *trial;
+    json_array_foreach((json_t *)items, i, trial) add_row(b, trial, params, metrics);
+    return str_check(b, err);
+}

@@ -1,0 +1,103 @@
+#include "cli/view/format.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+
+void format_value(struct str *b, const json_t *v, format_kind kind)
+{
+    char buf[40];
+    double d;
+    if (!v || json_is_null(v))
+        return;
+    if (json_is_integer(v)) {
+        str_printf(b, "%" JSON_INTEGER_FORMAT, json_integer_value(v));
+    } else if (json_is_string(v)) {
+        str_add(b, json_string_value(v), json_string_length(v));
+    } else if (json_is_boolean(v)) {
+        str_puts(b, json_is_true(v) ? "true" : "false");
+    } else if (json_number_get(v, &d)) {
+        if (kind == FORMAT_SHORT)
+            str_printf(b, "%.6g", d);
+        else
+            str_puts(b, as_format_double(d, buf, sizeof buf));
+    } else {
+        json_format_to(b, v);
+    }
+}
+
+void format_params(struct str *b, const json_t *params, format_kind kind)
+{
+    const char *name;
+    json_t *v;
+    bool first = true;
+    json_object_foreach((json_t *)params, name, v)
+    {
+        str_puts(b, first ? "" : " ");
+        str_puts(b, name);
+        str_putc(b, '=');
+        if (kind == FORMAT_SHORT && json_is_real(v))
+            str_printf(b, "%.4g", json_real_value(v));
+        else
+            format_value(b, v, kind);
+        first = false;
+    }
+}
+
+as_status format_parse_time(const char *text, int64_t *ret_ms, struct as_err *err)
+{
+    struct tm tm = {0};
+    const char *end = strptime(text, "%Y-%m-%dT%H:%M:%S", &tm);
+    if (!end)
+        return as_fail(err, AS_E_INVAL, "not a time: %.40s", text);
+    int64_t ms = 0, unit = 100;
+    if (*end == '.')
+        for (end++; *end >= '0' && *end <= '9'; end++, unit /= 10)
+            ms += (*end - '0') * unit;
+    if (strcmp(end, "Z") != 0 && strcmp(end, "+00:00") != 0)
+        return as_fail(err, AS_E_INVAL, "not a time in UTC: %.40s", text);
+    *ret_ms = (int64_t)timegm(&tm) * 1000 + ms;
+    return AS_OK;
+}
+
+int64_t format_elapsed_ms(const json_t *from, const json_t *until, int64_t now_ms)
+{
+    int64_t a, b = now_ms;
+    if (!json_is_string(from) || format_parse_time(json_string_value(from), &a, NULL) < 0)
+        return -1;
+    if (json_is_string(until) && format_parse_time(json_string_value(until), &b, NULL) < 0)
+        return -1;
+    return b > a ? b - a : 0; /* clocks of two machines may disagree a little */
+}
+
+const char *format_ago(const json_t *time, int64_t now_ms, char *buf)
+{
+    int64_t s = format_elapsed_ms(time, NULL, now_ms);
+    if (s < 0)
+        return "-";
+    s /= 1000;
+    if (s < 60)
+        (void)snprintf(buf, 32, "%" PRId64 " s ago", s);
+    else if (s < 3600)
+        (void)snprintf(buf, 32, "%" PRId64 " min ago", s / 60);
+    else if (s < 86400)
+        (void)snprintf(buf, 32, "%" PRId64 " h ago", s / 3600);
+    else
+        (void)snprintf(buf, 32, "%" PRId64 " d ago", s / 86400);
+    return buf;
+}
+
+const char *format_size(int64_t bytes, char *buf)
+{
+    static const char *const units[] = {"B", "kB", "MB", "GB", "TB"};
+    double v = (double)bytes;
+    size_t i = 0;
+    for (; v >= 1000 && i + 1 < AS_ARRAY_LEN(units); i++)
+        v /= 1000;
+    (void)snprintf(buf, 32, i && v < 100 ? "%.1f %s" : "%.0f %s", v, units[i]);
+    return buf;
+}

@@ -1,0 +1,59 @@
+/* The live display of a sweep: what is known, how fast it goes, and how that is drawn. Pure: the
+ * clock and the sweep come from the caller. */
+#ifndef ASSAY_CLI_PROGRESS_H
+#define ASSAY_CLI_PROGRESS_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "base/str.h"
+#include "cli/view/terminal.h"
+
+#define PROGRESS_SAMPLES 32
+
+struct progress {
+    json_t *sweep;  /* the latest answer of GET /v1/sweeps/{sweep}; owned, NULL before the first */
+    char note[200]; /* trouble worth a line, such as a lost connection; "" for none */
+    int64_t now_ms; /* wall clock of the latest update */
+    /* When trials ended, as seen from here: the newest samples of (time, how many), a ring. */
+    struct progress_sample {
+        int64_t mono_ns;
+        int64_t ended;
+    } samples[PROGRESS_SAMPLES];
+    size_t n_samples;
+};
+
+void progress_done(struct progress *p);
+
+/* Take in a sweep as the API answers it (takes the reference) at these times. */
+void progress_update(struct progress *p, json_t *sweep, int64_t mono_ns, int64_t wall_ms);
+
+/* State as text ("" before the first update), and whether the sweep has ended. */
+const char *progress_state(const struct progress *p);
+bool progress_ended(const struct progress *p);
+
+struct progress_counts {
+    int64_t planned, ended, queued, running, paused, completed, pruned, failed, cancelled;
+};
+/* queued counts the trials not yet made, too. */
+struct progress_counts progress_counts(const struct progress *p);
+
+/* Trials that end per second, from the newest samples, or over the whole sweep while there are too
+ * few; 0 when none ended yet. */
+double progress_rate(const struct progress *p);
+
+/* Milliseconds until all planned trials ended at this rate; -1: unknown, 0: all have. */
+int64_t progress_left_ms(const struct progress *p);
+
+/* Append the display for a terminal: whole lines, none wider than look->width. */
+void progress_render(const struct progress *p, const struct look *look, struct str *b);
+
+/* Append the same as one line without escapes, for a log. */
+void progress_line(const struct progress *p, struct str *b);
+
+/* The same as one JSON object; new reference, NULL when memory is out. */
+json_t *progress_json(const struct progress *p);
+
+#endif

@@ -1,0 +1,130 @@
+#include "cli/view/reason.h"
+
+#include "base/json.h"
+#include "cli/view/format.h"
+
+static const char *text_of(const json_t *j, const char *field)
+{
+    return json_string_value(json_object_get(j, field));
+}
+
+static json_int_t count_of(const json_t *j, const char *field)
+{
+    return json_integer_value(json_object_get(j, field));
+}
+
+/* What the acquisitions of gp look for. */
+static const char *acquisition_words(const char *name)
+{
+    static const struct {
+        const char *name, *words;
+    } all[] = {
+        {"ucb", "chosen by upper confidence bound"},
+        {"logei", "chosen by expected improvement"},
+        {"quadratic", "chosen as the minimum of a quadratic through the best trials"},
+        {"pe", "chosen to explore: where the model knows least among what may be good"},
+        {"ehvi", "chosen by expected hypervolume improvement"},
+        {"feasibility", "chosen to keep the constraints: no trial has kept them yet"},
+    };
+    for (size_t i = 0; i < AS_ARRAY_LEN(all); i++)
+        if (as_streq(all[i].name, name))
+            return all[i].words;
+    return NULL;
+}
+
+static void add_prediction(const json_t *p, const char *name, struct str *b)
+{
+    if (name)
+        str_printf(b, "%s ", name);
+    format_value(b, json_object_get(p, "mean"), FORMAT_SHORT);
+    str_puts(b, " ± ");
+    double d;
+    if (json_number_get(json_object_get(p, "deviation"), &d))
+        str_printf(b, "%.2g", d);
+}
+
+/* One objective, or a list of them in the order of the sweep's. */
+static void add_predicted(const json_t *predicted, const json_t *metrics, struct str *b)
+{
+    size_t i;
+    json_t *p;
+    if (json_is_object(predicted)) {
+        str_puts(b, ": predicted ");
+        add_prediction(predicted, NULL, b);
+        return;
+    }
+    json_array_foreach((json_t *)predicted, i, p)
+    {
+        str_puts(b, i ? ", " : ": predicted ");
+        add_prediction(p, text_of(json_array_get(metrics, i), "name"), b);
+    }
+}
+
+static void add_incumbent(const json_t *incumbent, struct str *b)
+{
+    if (!json_is_object(incumbent))
+        return;
+    str_printf(b, "; the best so far was trial %" JSON_INTEGER_FORMAT " with ",
+               count_of(incumbent, "number"));
+    format_value(b, json_object_get(incumbent, "value"), FORMAT_SHORT);
+}
+
+static void add_seen(const json_t *s, struct str *b)
+{
+    json_int_t observed = count_of(s, "observed"), failed = count_of(s, "failed");
+    json_int_t pending = count_of(s, "pending");
+    str_printf(b, "; %" JSON_INTEGER_FORMAT " result%s seen", observed, observed == 1 ? "" : "s");
+    if (failed > 0)
+        str_printf(b, ", %" JSON_INTEGER_FORMAT " failed", failed);
+    if (pending > 0)
+        str_printf(b, ", %" JSON_INTEGER_FORMAT " pending", pending);
+}
+
+static void add_initial(const json_t *s, struct str *b)
+{
+    const char *fallback = text_of(s, "fallback");
+    if (fallback)
+        str_printf(b, "drawn to fill the space, for want of a model: %s", fallback);
+    else
+        str_printf(b, "point %" JSON_INTEGER_FORMAT " of the initial design, which fills the space",
+                   count_of(s, "point"));
+}
+
+static void add_gp(const json_t *s, const json_t *metrics, struct str *b)
+{
+    const char *words = acquisition_words(text_of(s, "acquisition"));
+    double length;
+    if (as_streq(text_of(s, "phase"), "model")) {
+        str_puts(b, words ? words : "chosen by the model");
+        add_predicted(json_object_get(s, "predicted"), metrics, b);
+        if (json_number_get(json_object_get(s, "trust_region"), &length))
+            str_printf(b, ", within a trust region of side %.3g", length);
+    } else {
+        add_initial(s, b);
+    }
+    add_incumbent(json_object_get(s, "incumbent"), b);
+    add_seen(s, b);
+}
+
+void reason_words(const json_t *suggestion, const json_t *metrics, struct str *b)
+{
+    const char *method = text_of(suggestion, "method");
+    if (!method)
+        return;
+    if (as_streq(method, "gp"))
+        add_gp(suggestion, metrics, b);
+    else if (as_streq(method, "grid"))
+        str_printf(b, "cell %" JSON_INTEGER_FORMAT " of the grid's %" JSON_INTEGER_FORMAT,
+                   count_of(suggestion, "cell"), count_of(suggestion, "cells"));
+    else if (as_streq(method, "sobol"))
+        str_printf(b, "point %" JSON_INTEGER_FORMAT " of a Sobol sequence, which fills the space",
+                   count_of(suggestion, "point"));
+    else if (as_streq(method, "random"))
+        str_puts(b, "drawn at random");
+    else if (as_streq(method, "enqueued"))
+        str_puts(b, "enqueued by hand");
+    else if (as_streq(method, "known"))
+        str_puts(b, "a known result, added by hand");
+    else
+        str_puts(b, method);
+}

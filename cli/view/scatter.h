@@ -1,0 +1,27 @@
+/* Points in a plane, drawn with characters: a front and the trials behind it. */
+#ifndef ASSAY_CLI_SCATTER_H
+#define ASSAY_CLI_SCATTER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/str.h"
+#include "cli/view/terminal.h"
+
+struct scatter_point {
+    double x, y;
+    bool is_front; /* drawn over the others */
+};
+
+struct scatter_opts {
+    const char *x_name, *y_name; /* of the axes; borrowed */
+    size_t width, height;        /* of the plane in characters, at least 8 x 3, at most 200 x 60 */
+};
+
+/* Append the plane with its axes, their ends and names; y grows upwards. Points that are not finite
+ * are passed over; without any nothing is appended. Where all points share a coordinate they are
+ * drawn in the middle. */
+void scatter_draw(const struct scatter_point *points, size_t n, const struct scatter_opts *opts,
+                  const struct look *look, struct str *b);
+
+#endif

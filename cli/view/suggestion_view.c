@@ -1,0 +1,129 @@
+#include "cli/view/suggestion_view.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "cli/view/format.h"
+
+/* NAME='text', with ' written as '\''. */
+static void put_variable(struct str *b, const char *name, const char *text)
+{
+    str_printf(b, "%s='", name);
+    for (const char *c = text; *c; c++) {
+        if (*c == '\'')
+            str_puts(b, "'\\''");
+        else
+            str_putc(b, *c);
+    }
+    str_puts(b, "'\n");
+}
+
+static void put_integer(struct str *b, const char *name, const json_t *v)
+{
+    if (json_is_integer(v))
+        str_printf(b, "%s=%" JSON_INTEGER_FORMAT "\n", name, json_integer_value(v));
+}
+
+/* ASSAY_PARAM_NAME in `ret`, remembered in `taken`. */
+static as_status variable_of(const char *param, json_t *taken, struct str *ret, struct as_err *err)
+{
+    str_clear(ret);
+    str_puts(ret, "ASSAY_PARAM_");
+    for (const char *c = param; *c; c++)
+        str_putc(ret, isascii((unsigned char)*c) && isalnum((unsigned char)*c) ? *c : '_');
+    as_status st = str_check(ret, err);
+    if (st < 0)
+        return st;
+    const char *other = json_string_value(json_object_get(taken, ret->s));
+    if (other)
+        return as_fail(
+            err, AS_E_INVAL,
+            "parameters '%.60s' and '%.60s' would both be the variable %.80s; use --json", other,
+            param, ret->s);
+    if (json_object_set_new(taken, ret->s, json_string(param)) != 0)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    return AS_OK;
+}
+
+static as_status put_params(struct str *b, const json_t *params, json_t *taken, struct as_err *err)
+{
+    struct str name = {0}, value = {0};
+    const char *param;
+    json_t *v;
+    as_status st = AS_OK;
+    json_object_foreach((json_t *)params, param, v)
+    {
+        st = variable_of(param, taken, &name, err);
+        if (st < 0)
+            break;
+        str_clear(&value);
+        format_value(&value, v, FORMAT_EXACT);
+        st = str_check(&value, err);
+        if (st < 0)
+            break;
+        put_variable(b, name.s, str_cstr(&value));
+    }
+    str_done(&name);
+    str_done(&value);
+    return st;
+}
+
+static as_status put_unset(struct str *b, const json_t *inactive, json_t *taken, struct as_err *err)
+{
+    struct str name = {0};
+    size_t i;
+    json_t *param;
+    as_status st = AS_OK;
+    json_array_foreach((json_t *)inactive, i, param)
+    {
+        st = json_is_string(param) ? variable_of(json_string_value(param), taken, &name, err)
+                                   : AS_OK;
+        if (st < 0)
+            break;
+        if (name.len)
+            str_printf(b, "unset %s\n", name.s);
+    }
+    str_done(&name);
+    return st;
+}
+
+as_status suggestion_view_shell(const char *sweep, const json_t *suggestion, struct str *b,
+                                struct as_err *err)
+{
+    JSON_AUTO taken = json_object();
+    const json_t *params = json_object_get(suggestion, "params");
+    const char *seed = json_string_value(json_object_get(suggestion, "seed"));
+    AS_AUTO(as_freep) char *text = json_format_ordered(params);
+    if (!taken || !text)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    put_variable(b, "ASSAY_SWEEP", sweep);
+    put_integer(b, "ASSAY_NUMBER", json_object_get(suggestion, "number"));
+    put_integer(b, "ASSAY_ATTEMPT", json_object_get(suggestion, "attempt"));
+    put_variable(b, "ASSAY_SEED", seed ? seed : "");
+    put_variable(b, "ASSAY_PARAMS", text);
+    as_status st = put_params(b, params, taken, err);
+    if (st == AS_OK)
+        st = put_unset(b, json_object_get(suggestion, "inactive"), taken, err);
+    return st < 0 ? st : str_check(b, err);
+}
+
+void suggestion_view_pairs(const char *sweep, const json_t *suggestion, struct pairs *p)
+{
+    const char *name;
+    json_t *v;
+    pairs_addf(p, "trial", "%s/%" JSON_INTEGER_FORMAT, sweep,
+               json_integer_value(json_object_get(suggestion, "number")));
+    json_object_foreach(json_object_get(suggestion, "params"), name, v)
+    {
+        char label[80];
+        (void)snprintf(label, sizeof label, "param.%s", name);
+        /* All digits, also on a terminal: they are there to be typed into something else. */
+        struct str b = {0};
+        format_value(&b, v, FORMAT_EXACT);
+        pairs_add(p, label, STYLE_BOLD, str_cstr(&b));
+        str_done(&b);
+    }
+    pairs_add_json(p, "lease until", json_object_get(suggestion, "lease_until"));
+}

@@ -1,0 +1,220 @@
+#include "cli/view/table.h"
+
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "cli/view/text.h"
+
+#define GAP 2 /* blanks between columns */
+
+struct column {
+    char *header;
+    table_align align;
+    size_t min;
+    size_t natural; /* of the widest cell and the header */
+    size_t cells;   /* of the widest cell */
+    size_t width;   /* chosen by fit() */
+};
+
+struct cell {
+    char *text; /* NULL: there is no value */
+    style style;
+};
+
+struct table {
+    struct column *columns;
+    size_t n_columns, columns_cap;
+    struct cell *cells;
+    size_t n_cells, cells_cap;
+    bool failed;
+};
+
+struct table *table_create(void)
+{
+    return as_calloc(1, sizeof(struct table));
+}
+
+void table_free(struct table *t)
+{
+    if (!t)
+        return;
+    for (size_t i = 0; i < t->n_columns; i++)
+        free(t->columns[i].header);
+    for (size_t i = 0; i < t->n_cells; i++)
+        free(t->cells[i].text);
+    free(t->columns);
+    free(t->cells);
+    free(t);
+}
+
+static char *escaped(const char *text)
+{
+    struct str b = {0};
+    text_escape(&b, text, strlen(text), TEXT_ONE_LINE);
+    if (!b.s && !b.failed)
+        return as_strdup("");
+    return str_take(&b);
+}
+
+void table_column(struct table *t, const char *header, table_align align, size_t min)
+{
+    if (t->failed ||
+        as_reserve_one(&t->columns, t->n_columns, &t->columns_cap, sizeof *t->columns, NULL) < 0) {
+        t->failed = true;
+        return;
+    }
+    struct column *c = &t->columns[t->n_columns];
+    *c = (struct column){.header = escaped(header), .align = align};
+    t->failed = !c->header;
+    if (t->failed)
+        return;
+    c->natural = text_width(c->header);
+    c->min = min ? min : c->natural;
+    t->n_columns++;
+}
+
+void table_cell_styled(struct table *t, style s, const char *text)
+{
+    if (t->failed ||
+        as_reserve_one(&t->cells, t->n_cells, &t->cells_cap, sizeof *t->cells, NULL) < 0) {
+        t->failed = true;
+        return;
+    }
+    struct cell *cell = &t->cells[t->n_cells];
+    *cell = (struct cell){.text = text ? escaped(text) : NULL, .style = s};
+    t->failed = text && !cell->text;
+    if (t->failed)
+        return;
+    struct column *c = &t->columns[t->n_cells++ % t->n_columns];
+    size_t width = text ? text_width(cell->text) : 1;
+    c->cells = width > c->cells ? width : c->cells;
+    c->natural = width > c->natural ? width : c->natural;
+}
+
+void table_cell(struct table *t, const char *text)
+{
+    table_cell_styled(t, STYLE_PLAIN, text);
+}
+
+void table_cellf(struct table *t, const char *fmt, ...)
+{
+    char buf[512];
+    va_list args;
+    va_start(args, fmt);
+    (void)vsnprintf(buf, sizeof buf, fmt, args);
+    va_end(args);
+    table_cell(t, buf);
+}
+
+size_t table_rows(const struct table *t)
+{
+    return t->n_columns ? t->n_cells / t->n_columns : 0;
+}
+
+static size_t sum_widths(const struct table *t, size_t shown)
+{
+    size_t sum = shown > 0 ? (shown - 1) * GAP : 0;
+    for (size_t i = 0; i < shown; i++)
+        sum += t->columns[i].width;
+    return sum;
+}
+
+static size_t least_width(const struct column *c)
+{
+    size_t least = c->align == TABLE_RIGHT && c->cells > c->min ? c->cells : c->min;
+    return c->natural < least ? c->natural : least;
+}
+
+/* Choose widths so that the first columns fit into `room`; answers how many are shown. Columns
+ * whose minima do not fit disappear from the right; then the widest gives way first, down to its
+ * minimum. */
+static size_t fit(const struct table *t, size_t room)
+{
+    size_t shown = t->n_columns;
+    for (size_t i = 0; i < shown; i++)
+        t->columns[i].width = least_width(&t->columns[i]);
+    while (shown > 1 && sum_widths(t, shown) > room)
+        shown--;
+    for (size_t i = 0; i < shown; i++) {
+        struct column *c = &t->columns[i];
+        size_t least = least_width(c);
+        c->width = c->natural <= room ? c->natural : least > room ? least : room;
+    }
+    while (sum_widths(t, shown) > room) {
+        struct column *widest = NULL;
+        for (size_t i = 0; i < shown; i++) {
+            struct column *c = &t->columns[i];
+            if (c->width > least_width(c) && (!widest || c->width > widest->width))
+                widest = c;
+        }
+        if (!widest)
+            break;
+        widest->width--;
+    }
+    return shown;
+}
+
+static void format_line(const struct table *t, const struct look *look, size_t shown,
+                        const struct cell *cells, struct str *b)
+{
+    const char *ellipsis = look_ellipsis(look);
+    for (size_t i = 0; i < shown; i++) {
+        const struct column *c = &t->columns[i];
+        style s = cells ? cells[i].style : STYLE_BOLD;
+        const char *text = cells ? cells[i].text : c->header;
+        struct str upper = {0};
+        for (const char *h = c->header; !cells && *h; h++)
+            str_putc(&upper, (char)((unsigned char)*h < 0x80 ? toupper((unsigned char)*h) : *h));
+        text = cells ? (text ? text : "-") : str_cstr(&upper);
+        if (i > 0)
+            str_puts(b, "  ");
+        look_on(look, s, b);
+        if (i + 1 < shown || c->align == TABLE_RIGHT)
+            text_pad(b, text, c->width, c->align == TABLE_RIGHT, ellipsis);
+        else
+            text_cut(b, text, c->width, ellipsis); /* no blanks at the end of a line */
+        look_off(look, s, b);
+        str_done(&upper);
+    }
+    str_putc(b, '\n');
+}
+
+static void format_terminal(const struct table *t, const struct look *look, struct str *b,
+                            struct str *hidden)
+{
+    size_t shown = fit(t, look->width);
+    format_line(t, look, shown, NULL, b);
+    for (size_t row = 0; row < table_rows(t); row++)
+        format_line(t, look, shown, t->cells + row * t->n_columns, b);
+    for (size_t i = shown; hidden && i < t->n_columns; i++) {
+        str_puts(hidden, i > shown ? ", " : "");
+        str_puts(hidden, t->columns[i].header);
+    }
+}
+
+static void format_tabs(const struct table *t, struct str *b)
+{
+    for (size_t i = 0; i < t->n_columns; i++) {
+        str_puts(b, i ? "\t" : "");
+        str_puts(b, t->columns[i].header);
+    }
+    str_putc(b, '\n');
+    for (size_t i = 0; i < table_rows(t) * t->n_columns; i++) {
+        str_puts(b, t->cells[i].text ? t->cells[i].text : "");
+        str_putc(b, (i + 1) % t->n_columns ? '\t' : '\n');
+    }
+}
+
+as_status table_format(const struct table *t, const struct look *look, struct str *b,
+                       struct str *ret_hidden, struct as_err *err)
+{
+    if (t->failed)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    if (look->tty)
+        format_terminal(t, look, b, ret_hidden);
+    else
+        format_tabs(t, b);
+    return str_check(b, err);
+}

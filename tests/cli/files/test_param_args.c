@@ -1,0 +1,62 @@
+#include "cli/files/param_args.h"
+
+#include <math.h>
+
+#include "base/json.h"
+#include "tests/check_main.h"
+
+START_TEST(parameters_are_typed)
+{
+    struct as_err err = {0};
+    JSON_AUTO params = NULL;
+    const char *const texts[] = {"lr=1e-3",    "width=64",    "nesterov=true", "optimizer=adamw",
+                                 "tag=\"64\"", "note=a=b c?", "x=-0.5"};
+    ck_ok(assign_all("--param", texts, 7, assign_param, &params, &err), err);
+    AS_AUTO(as_freep) char *text = json_format_ordered(params);
+    ck_assert_str_eq(text, "{\"lr\":0.001,\"width\":64,\"nesterov\":true,\"optimizer\":\"adamw\","
+                           "\"tag\":\"64\",\"note\":\"a=b c?\",\"x\":-0.5}");
+}
+END_TEST
+
+START_TEST(metrics_are_numbers)
+{
+    struct as_err err = {0};
+    JSON_AUTO metrics = NULL;
+    const char *const texts[] = {"loss=0.25", "a=nan", "b=-Infinity", "c=inf", "d=-3"};
+    ck_ok(assign_all("metrics", texts, 5, assign_metric, &metrics, &err), err);
+    AS_AUTO(as_freep) char *text = json_format_ordered(metrics);
+    ck_assert_str_eq(text, "{\"loss\":0.25,\"a\":\"NaN\",\"b\":\"-Infinity\",\"c\":\"Infinity\","
+                           "\"d\":-3.0}");
+}
+END_TEST
+
+START_TEST(what_is_wrong)
+{
+    struct as_err err = {0};
+    json_t *j = NULL;
+    const char *const bare[] = {"lr"}, *const nameless[] = {"=3"}, *const list[] = {"a=[1,2]"};
+    const char *const twice[] = {"a=1", "a=2"}, *const word[] = {"loss=low"};
+    const char *const empty[] = {"loss="};
+    ck_fails(assign_all("--param", bare, 1, assign_param, &j, &err), AS_E_INVAL, err,
+             "expected NAME=VALUE");
+    ck_fails(assign_all("--param", nameless, 1, assign_param, &j, &err), AS_E_INVAL, err, "'=3'");
+    ck_fails(assign_all("--param", list, 1, assign_param, &j, &err), AS_E_INVAL, err, "a list");
+    ck_fails(assign_all("--param", twice, 2, assign_param, &j, &err), AS_E_INVAL, err,
+             "a stands twice");
+    ck_fails(assign_all("metrics", word, 1, assign_metric, &j, &err), AS_E_INVAL, err, "'low'");
+    ck_fails(assign_all("metrics", empty, 1, assign_metric, &j, &err), AS_E_INVAL, err,
+             "expected a number");
+    ck_assert_ptr_null(j);
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+    Suite *s = suite_create("assign");
+    TCase *t = tcase_create("assign");
+    tcase_add_test(t, parameters_are_typed);
+    tcase_add_test(t, metrics_are_numbers);
+    tcase_add_test(t, what_is_wrong);
+    suite_add_tcase(s, t);
+    return s;
+}

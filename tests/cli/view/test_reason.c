@@ -1,0 +1,73 @@
+#include "cli/view/reason.h"
+
+#include <string.h>
+
+#include "base/json.h"
+#include "tests/check_main.h"
+
+static void check(const char *text, const char *want)
+{
+    struct as_err err = {0};
+    struct str b = {0};
+    JSON_AUTO j = NULL;
+    JSON_AUTO metrics = json_pack("[{s:s}, {s:s}]", "name", "error", "name", "speed");
+    ck_ok(json_parse(text, strlen(text), &j, &err), err);
+    reason_words(j, metrics, &b);
+    ck_assert_str_eq(str_cstr(&b), want);
+    str_done(&b);
+}
+
+START_TEST(of_the_model)
+{
+    check(
+        "{\"method\":\"gp\",\"phase\":\"model\",\"acquisition\":\"ucb\",\"predicted\":{\"mean\":"
+        "0.031,\"deviation\":0.00412},\"incumbent\":{\"number\":12,\"value\":0.034},\"observed\":"
+        "40,\"pending\":3,\"failed\":0}",
+        "chosen by upper confidence bound: predicted 0.031 ± 0.0041; the best so far was trial 12 "
+        "with 0.034; 40 results seen, 3 pending");
+    check(
+        "{\"method\":\"gp\",\"phase\":\"model\",\"acquisition\":\"ehvi\",\"predicted\":[{\"mean\":"
+        "0.5,\"deviation\":0.1},{\"mean\":7,\"deviation\":\"Infinity\"}],\"observed\":1,"
+        "\"pending\":0,\"failed\":2,\"trust_region\":0.4}",
+        "chosen by expected hypervolume improvement: predicted error 0.5 ± 0.1, speed 7 ± inf, "
+        "within a trust region of side 0.4; 1 result seen, 2 failed");
+    check("{\"method\":\"gp\",\"phase\":\"model\",\"acquisition\":\"later\",\"observed\":9}",
+          "chosen by the model; 9 results seen");
+}
+END_TEST
+
+START_TEST(without_a_model)
+{
+    check("{\"method\":\"gp\",\"phase\":\"initial\",\"point\":2,\"observed\":1,\"pending\":1,"
+          "\"failed\":0}",
+          "point 2 of the initial design, which fills the space; 1 result seen, 1 pending");
+    check("{\"method\":\"gp\",\"phase\":\"initial\",\"point\":9,\"fallback\":\"no trial has "
+          "completed\",\"observed\":0,\"pending\":0,\"failed\":9}",
+          "drawn to fill the space, for want of a model: no trial has completed; 0 results seen, 9 "
+          "failed");
+}
+END_TEST
+
+START_TEST(of_the_others)
+{
+    check("{\"method\":\"grid\",\"cell\":3,\"cells\":12}", "cell 3 of the grid's 12");
+    check("{\"method\":\"sobol\",\"point\":5}",
+          "point 5 of a Sobol sequence, which fills the space");
+    check("{\"method\":\"random\"}", "drawn at random");
+    check("{\"method\":\"enqueued\"}", "enqueued by hand");
+    check("{\"method\":\"known\"}", "a known result, added by hand");
+    check("{\"method\":\"of tomorrow\"}", "of tomorrow");
+    check("{}", "");
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+    Suite *s = suite_create("reason");
+    TCase *t = tcase_create("reason");
+    tcase_add_test(t, of_the_model);
+    tcase_add_test(t, without_a_model);
+    tcase_add_test(t, of_the_others);
+    suite_add_tcase(s, t);
+    return s;
+}

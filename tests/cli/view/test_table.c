@@ -1,0 +1,131 @@
+#include "cli/view/table.h"
+
+#include <string.h>
+
+#include "tests/check_main.h"
+
+static struct table *example(void)
+{
+    struct table *t = table_create();
+    ck_assert_ptr_nonnull(t);
+    table_column(t, "name", TABLE_LEFT, 6);
+    table_column(t, "value", TABLE_RIGHT, 0);
+    table_column(t, "note", TABLE_LEFT, 8);
+    table_cell(t, "first");
+    table_cellf(t, "%d", 1);
+    table_cell(t, "a long note about the first one");
+    table_cell_styled(t, STYLE_GOOD, "second\tone");
+    table_cell(t, "12345");
+    table_cell(t, NULL);
+    return t;
+}
+
+static void check_format(const struct look *look, const char *want, const char *want_hidden)
+{
+    AS_AUTO(table_freep) struct table *t = example();
+    struct as_err err = {0};
+    struct str b = {0}, hidden = {0};
+    ck_assert_uint_eq(table_rows(t), 2);
+    ck_ok(table_format(t, look, &b, &hidden, &err), err);
+    ck_assert_str_eq(str_cstr(&b), want);
+    ck_assert_str_eq(str_cstr(&hidden), want_hidden);
+    str_done(&b);
+    str_done(&hidden);
+}
+
+START_TEST(pipe)
+{
+    const struct look look = {.width = SIZE_MAX};
+    check_format(&look,
+                 "name\tvalue\tnote\nfirst\t1\ta long note about the first one\n"
+                 "second\\tone\t12345\t\n",
+                 "");
+}
+END_TEST
+
+START_TEST(terminal)
+{
+    const struct look wide = {.tty = true, .unicode = true, .width = 80};
+    check_format(&wide,
+                 "NAME         VALUE  NOTE\n"
+                 "first            1  a long note about the first one\n"
+                 "second\\tone  12345  -\n",
+                 "");
+    const struct look narrow = {.tty = true, .unicode = true, .width = 36};
+    check_format(&narrow,
+                 "NAME         VALUE  NOTE\n"
+                 "first            1  a long note abo…\n"
+                 "second\\tone  12345  -\n",
+                 "");
+    const struct look small = {.tty = true, .width = 20};
+    check_format(&small, "NAME         VALUE\nfirst            1\nsecond\\tone  12345\n", "note");
+}
+END_TEST
+
+/* Numbers are shown whole or not at all; their headers give way. */
+START_TEST(numbers)
+{
+    const struct look look = {.tty = true, .unicode = true, .width = 14};
+    AS_AUTO(table_freep) struct table *t = table_create();
+    struct as_err err = {0};
+    struct str b = {0}, hidden = {0};
+    table_column(t, "learning_rate", TABLE_RIGHT, 6);
+    table_column(t, "n", TABLE_RIGHT, 0);
+    table_column(t, "momentum", TABLE_RIGHT, 6);
+    table_cell(t, "1.853e-05");
+    table_cell(t, "7");
+    table_cell(t, "0.5");
+    ck_ok(table_format(t, &look, &b, &hidden, &err), err);
+    ck_assert_str_eq(str_cstr(&b), "LEARNING_R…  N\n  1.853e-05  7\n");
+    ck_assert_str_eq(str_cstr(&hidden), "momentum");
+    str_done(&b);
+    str_done(&hidden);
+}
+END_TEST
+
+START_TEST(colours)
+{
+    const struct look look = {.tty = true, .color = true, .width = 80};
+    AS_AUTO(table_freep) struct table *t = table_create();
+    struct as_err err = {0};
+    struct str b = {0};
+    table_column(t, "state", TABLE_LEFT, 0);
+    table_cell_styled(t, look_of_state("failed"), "failed");
+    ck_ok(table_format(t, &look, &b, NULL, &err), err);
+    ck_assert_str_eq(str_cstr(&b), "\x1b[1mSTATE\x1b[0m\n\x1b[31mfailed\x1b[0m\n");
+    str_done(&b);
+}
+END_TEST
+
+START_TEST(out_of_memory)
+{
+    const struct look look = {.width = SIZE_MAX};
+    for (size_t nth = 1; nth < 12; nth++) {
+        as_mem_fail_nth(nth);
+        AS_AUTO(table_freep) struct table *t = table_create();
+        if (t) {
+            struct str b = {0};
+            table_column(t, "a", TABLE_LEFT, 0);
+            table_cell(t, "x");
+            as_status st = table_format(t, &look, &b, NULL, NULL);
+            ck_assert(st == AS_OK || st == AS_E_NOMEM);
+            str_done(&b);
+        }
+        as_mem_fail_nth(0);
+    }
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+    look_setup();
+    Suite *s = suite_create("table");
+    TCase *t = tcase_create("table");
+    tcase_add_test(t, pipe);
+    tcase_add_test(t, terminal);
+    tcase_add_test(t, numbers);
+    tcase_add_test(t, colours);
+    tcase_add_test(t, out_of_memory);
+    suite_add_tcase(s, t);
+    return s;
+}
