@@ -18,7 +18,7 @@
 #include "scheduler/services/datasets.h"
 #include "scheduler/services/runners.h"
 #include "scheduler/services/sweeps.h"
-#include "tests/scheduler/pg_fixture.h"
+#include "tests/support/pg_fixture.h"
 
 #define ROUNDS 40
 

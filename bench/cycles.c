@@ -18,7 +18,7 @@
 #include "scheduler/assign/claims.h"
 #include "scheduler/services/runners.h"
 #include "scheduler/services/sweeps.h"
-#include "tests/scheduler/pg_fixture.h"
+#include "tests/support/pg_fixture.h"
 
 #define MAX_WORKERS 16
 #define RUN_NS (3 * NS_PER_S)

@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "api/server/http.h"
-#include "api/server/park.h"
+#include "api/http/http.h"
+#include "api/server/waiting.h"
 #include "api/server/pool.h"
 #include "api/server/routes.h"
 #include "scheduler/content/blobs.h"

@@ -1,7 +1,7 @@
 #include "api/server/handlers.h"
 
 #include "api/server/call.h"
-#include "api/server/codec.h"
+#include "api/codec/codec.h"
 #include "scheduler/lifecycle/attempts.h"
 
 static as_status read_ref(const struct call *c, struct attempt_ref *ret, struct as_err *err)

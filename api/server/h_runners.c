@@ -1,7 +1,7 @@
 #include "api/server/handlers.h"
 
 #include "api/server/call.h"
-#include "api/server/codec.h"
+#include "api/codec/codec.h"
 #include "base/clock.h"
 #include "scheduler/assign/claims.h"
 #include "scheduler/services/runners.h"

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "api/server/codec_priv.h"
+#include "api/codec/codec_priv.h"
 #include "api/server/openapi_json.h"
 #include "api/server/server_priv.h"
 #include "base/str.h"

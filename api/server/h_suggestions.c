@@ -1,7 +1,7 @@
 #include "api/server/handlers.h"
 
 #include "api/server/call.h"
-#include "api/server/codec.h"
+#include "api/codec/codec.h"
 #include "scheduler/assign/asks.h"
 
 as_status h_suggestion_ask(struct call *c, struct as_err *err)

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "api/server/call.h"
-#include "api/server/codec.h"
+#include "api/codec/codec.h"
 #include "scheduler/lifecycle/ensembles.h"
 #include "scheduler/services/sweeps.h"
 #include "scheduler/services/trials.h"

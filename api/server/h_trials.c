@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "api/server/call.h"
-#include "api/server/codec.h"
+#include "api/codec/codec.h"
 #include "base/json.h"
 #include "scheduler/services/trials.h"
 

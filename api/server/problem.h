@@ -5,7 +5,7 @@
 #ifndef ASSAY_API_SERVER_PROBLEM_H
 #define ASSAY_API_SERVER_PROBLEM_H
 
-#include "api/server/http.h"
+#include "api/http/http.h"
 #include "base/status.h"
 
 /* What the HTTP border itself finds; everything else comes as an as_status. */

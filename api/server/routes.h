@@ -1,4 +1,4 @@
-/* The one table of routes. tests/api/test_openapi.c holds it against api/openapi.yaml, both ways.
+/* The one table of routes. tests/api/server/test_openapi.c holds it against api/openapi.yaml, both ways.
  */
 #ifndef ASSAY_API_SERVER_ROUTES_H
 #define ASSAY_API_SERVER_ROUTES_H

@@ -6,10 +6,10 @@
 
 #include "api/server/auth.h"
 #include "api/server/call.h"
-#include "api/server/http.h"
+#include "api/http/http.h"
 #include "api/server/http_metrics.h"
-#include "api/server/hub.h"
-#include "api/server/park.h"
+#include "api/server/event_streams.h"
+#include "api/server/waiting.h"
 #include "api/server/pool.h"
 #include "api/server/server.h"
 #include "api/server/web_files.h"

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "api/server/http.h"
+#include "api/http/http.h"
 #include "base/mem.h"
 #include "base/status.h"
 

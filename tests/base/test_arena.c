@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "tests/check_main.h"
+#include "tests/support/check_main.h"
 
 START_TEST(pieces_are_zeroed_aligned_and_apart)
 {

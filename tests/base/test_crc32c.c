@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/rng.h"
-#include "tests/check_main.h"
+#include "tests/support/check_main.h"
 
 typedef uint32_t crc_fn(uint32_t before, const void *bytes, size_t len);
 static crc_fn *const both[] = {crc32c, crc32c_plain};

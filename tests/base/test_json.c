@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "tests/check_main.h"
+#include "tests/support/check_main.h"
 
 static as_status parse(const char *s, json_t **ret, struct as_err *err)
 {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/opt.h"
-#include "tests/check_main.h"
+#include "tests/support/check_main.h"
 
 START_TEST(parsing)
 {

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/rng.h"
-#include "tests/check_main.h"
+#include "tests/support/check_main.h"
 
 /* Known answers of Random123's kat_vectors for philox4x32-10. */
 START_TEST(known_answers)

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "tests/check_main.h"
+#include "tests/support/check_main.h"
 
 START_TEST(building)
 {

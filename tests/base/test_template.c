@@ -2,7 +2,7 @@
 
 #include "base/json.h"
 #include "base/template.h"
-#include "tests/check_main.h"
+#include "tests/support/check_main.h"
 
 static json_t *json_of(const char *text)
 {

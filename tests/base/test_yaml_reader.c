@@ -2,7 +2,7 @@
 
 #include "base/json.h"
 #include "base/yaml_reader.h"
-#include "tests/check_main.h"
+#include "tests/support/check_main.h"
 
 static as_status parse(const char *s, json_t **ret, struct as_err *err)
 {

@@ -8,7 +8,7 @@
 #include "bench/search/table.h"
 #include "search/sampling/grid.h"
 #include "search/sampling/sampler.h"
-#include "tests/check_main.h"
+#include "tests/support/check_main.h"
 
 static struct as_err err;
 

@@ -8,7 +8,7 @@
 #include "bench/search/ranking.h"
 #include "bench/search/sweep.h"
 #include "bench/search/traces.h"
-#include "tests/check_main.h"
+#include "tests/support/check_main.h"
 
 #define TRIALS 20
 

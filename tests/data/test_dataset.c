@@ -7,7 +7,7 @@
 #include "data/dataset.h"
 #include "base/json.h"
 #include "base/str.h"
-#include "tests/check_main.h"
+#include "tests/support/check_main.h"
 
 static struct as_err err;
 static char dir[] = "/tmp/assay-data-XXXXXX";

@@ -9,7 +9,7 @@
 #include "data/formats/npy.h"
 #include "data/formats/safetensors.h"
 #include "base/str.h"
-#include "tests/check_main.h"
+#include "tests/support/check_main.h"
 
 static struct as_err err;
 static char dir[] = "/tmp/assay-arrays-XXXXXX";

@@ -5,7 +5,7 @@
 
 #include "base/file.h"
 #include "data/dataset.h"
-#include "tests/check_main.h"
+#include "tests/support/check_main.h"
 
 static struct as_err err;
 static char dir[] = "/tmp/assay-tokens-XXXXXX";

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "api/server/auth.h"
-#include "api/server/http_filter.h"
+#include "api/http/http_filter.h"
 #include "api/server/routes.h"
 #include "base/str.h"
 

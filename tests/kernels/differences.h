@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "kernels/ops.h"
-#include "tests/check_main.h"
+#include "tests/support/check_main.h"
 
 /* One buffer's member: element i lies at `at` + i. */
 struct place {

@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 #include "kernels/ops.h"
-#include "tests/check_main.h"
+#include "tests/support/check_main.h"
 #include "tests/kernels/twin.h"
 
 /* K, B, H, W, C, O, KH, KW, stride, pad */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "tests/check_main.h"
+#include "tests/support/check_main.h"
 #include "tests/kernels/emu/plans.h"
 
 /* An H100 as cuDNN 9.19 describes a device to itself (CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION).

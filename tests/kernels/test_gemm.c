@@ -7,7 +7,7 @@
 #include "base/rng.h"
 #include "kernels/cpu/gemm.h"
 #include "kernels/ops.h"
-#include "tests/check_main.h"
+#include "tests/support/check_main.h"
 
 static struct backend *be;
 

@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "kernels/ops.h"
-#include "tests/check_main.h"
+#include "tests/support/check_main.h"
 
 enum { K = 2, B = 6, I = 5, H = 7, O = 4, LEN = 4096 };
 

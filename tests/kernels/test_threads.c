@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "kernels/ops.h"
-#include "tests/check_main.h"
+#include "tests/support/check_main.h"
 
 static struct backend *be;
 static struct buf *kept[32];

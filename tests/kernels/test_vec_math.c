@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "kernels/cpu/vec_math.h"
-#include "tests/check_main.h"
+#include "tests/support/check_main.h"
 
 /* Distance in units in the last place of the true value; below the normal floats, of the smallest.
  */

@@ -7,7 +7,7 @@
 #define ASSAY_TESTS_KERNELS_TWIN_H
 
 #include "kernels/ops.h"
-#include "tests/check_main.h"
+#include "tests/support/check_main.h"
 
 #define SIDES 2 /* 0: the oracle, 1: under test */
 

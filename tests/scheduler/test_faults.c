@@ -13,8 +13,8 @@
 #include "base/clock.h"
 #include "base/rng.h"
 #include "scheduler/lifecycle/reaper.h"
-#include "tests/check_main.h"
-#include "tests/scheduler/service.h"
+#include "tests/support/check_main.h"
+#include "tests/support/service.h"
 
 #define MACHINES 5
 #define CELLS 32

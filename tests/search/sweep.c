@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "base/json.h"
-#include "tests/check_main.h"
+#include "tests/support/check_main.h"
 
 void sweep_init(struct sweep *w, const struct space *s, uint64_t seed, bool cached)
 {

@@ -3,7 +3,7 @@
 
 #include "base/rng.h"
 #include "search/ensemble.h"
-#include "tests/check_main.h"
+#include "tests/support/check_main.h"
 
 #define MAX_M 6
 #define MAX_ROWS 60

@@ -8,7 +8,7 @@
 
 #include "base/json.h"
 #include "search/suggest.h"
-#include "tests/check_main.h"
+#include "tests/support/check_main.h"
 
 #define LATE 3 /* results known so many trials later */
 

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "trial-runner/agent/courier.h"
+#include "trial-runner/agent/delivery.h"
 #include "trial-runner/agent/directive.h"
 
 as_status agent_init(struct agent *a, const struct options *o, struct as_err *err)

@@ -17,7 +17,7 @@
 #include "trial-runner/agent/child.h"
 #include "trial-runner/agent/claimed.h"
 #include "trial-runner/agent/options.h"
-#include "trial-runner/agent/spool.h"
+#include "trial-runner/agent/result_journal.h"
 #include "trial-runner/agent/tail.h"
 #include "trial-runner/agent/verdict.h"
 

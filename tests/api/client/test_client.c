@@ -1,6 +1,6 @@
 /* The client against a real server on this machine: statuses, retries, blobs, streams, interrupts.
  */
-#include "tests/check_main.h"
+#include "tests/support/check_main.h"
 
 #include <fcntl.h>
 #include <pthread.h>

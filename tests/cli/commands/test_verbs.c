@@ -1,7 +1,7 @@
 #include "cli/commands/verbs.h"
 
 #include "cli/session/request.h"
-#include "tests/check_main.h"
+#include "tests/support/check_main.h"
 
 START_TEST(suggestions)
 {

@@ -6,7 +6,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "tests/check_main.h"
+#include "tests/support/check_main.h"
 
 static char path[64];
 

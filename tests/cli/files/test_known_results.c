@@ -4,7 +4,7 @@
 
 #include "base/json.h"
 #include "cli/view/export_csv.h"
-#include "tests/check_main.h"
+#include "tests/support/check_main.h"
 
 static json_t *parse(const char *text)
 {

@@ -15,7 +15,7 @@
 #include "cli/up/leftover.h"
 #include "cli/up/postgres.h"
 #include "cli/up/supervise.h"
-#include "tests/check_main.h"
+#include "tests/support/check_main.h"
 
 static char dir[64];
 

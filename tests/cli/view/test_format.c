@@ -2,7 +2,7 @@
 
 #include "base/json.h"
 #include "cli/view/csv.h"
-#include "tests/check_main.h"
+#include "tests/support/check_main.h"
 
 static void check_value(json_t *v, format_kind kind, const char *want)
 {

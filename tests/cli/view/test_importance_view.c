@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "tests/check_main.h"
+#include "tests/support/check_main.h"
 
 static void check_bar(double low, double value, double high, bool unicode, const char *want)
 {

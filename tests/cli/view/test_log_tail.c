@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "tests/check_main.h"
+#include "tests/support/check_main.h"
 
 static size_t overlap(const char *before, const char *now)
 {

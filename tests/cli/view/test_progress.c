@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
-#include "tests/check_main.h"
+#include "tests/support/check_main.h"
 
 static json_t *sweep(const char *state, int completed, int failed, int running)
 {

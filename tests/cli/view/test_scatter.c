@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "tests/check_main.h"
+#include "tests/support/check_main.h"
 
 static void draw(const struct scatter_point *points, size_t n, struct str *b)
 {

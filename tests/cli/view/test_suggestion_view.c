@@ -6,7 +6,7 @@
 
 #include "base/json.h"
 #include "cli/commands/client_name.h"
-#include "tests/check_main.h"
+#include "tests/support/check_main.h"
 
 static json_t *parse(const char *text)
 {

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "cli/view/terminal.h"
-#include "tests/check_main.h"
+#include "tests/support/check_main.h"
 
 static void check_escape(const char *in, size_t len, text_lines lines, const char *want)
 {

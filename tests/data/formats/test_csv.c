@@ -4,7 +4,7 @@
 #include "base/file.h"
 #include "data/formats/csv.h"
 #include "base/str.h"
-#include "tests/check_main.h"
+#include "tests/support/check_main.h"
 
 static struct as_err err;
 

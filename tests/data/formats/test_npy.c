@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "data/formats/npy.h"
 #include "base/str.h"
-#include "tests/check_main.h"
+#include "tests/support/check_main.h"
 
 static struct as_err err;
 static char dir[] = "/tmp/assay-npy-XXXXXX";

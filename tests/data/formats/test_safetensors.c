@@ -6,7 +6,7 @@
 #include "data/formats/safetensors.h"
 #include "base/json.h"
 #include "base/str.h"
-#include "tests/check_main.h"
+#include "tests/support/check_main.h"
 
 static struct as_err err;
 

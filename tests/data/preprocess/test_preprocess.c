@@ -1,7 +1,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "tests/check_main.h"
+#include "tests/support/check_main.h"
 #include "data/preprocess/preprocess.h"
 
 static struct as_err err;

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "tests/check_main.h"
+#include "tests/support/check_main.h"
 #include "data/preprocess/preprocess.h"
 
 static struct as_err err;

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "kernels/ops.h"
-#include "tests/check_main.h"
+#include "tests/support/check_main.h"
 #include "model/network/graph_cache.h"
 
 /* The step moves a clock by one. */

@@ -1,7 +1,7 @@
 /* Against values of scikit-learn 1.2.1, written down; what was called is beside each. */
 #include <math.h>
 
-#include "tests/check_main.h"
+#include "tests/support/check_main.h"
 #include "model/network/metrics.h"
 
 static struct as_err err;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "tests/check_main.h"
+#include "tests/support/check_main.h"
 #include "data/draw.h"
 #include "model/network/network.h"
 

@@ -1,4 +1,4 @@
-#include "tests/check_main.h"
+#include "tests/support/check_main.h"
 #include "model/network/schedule.h"
 
 static struct train_spec spec_of(train_schedule_kind kind)

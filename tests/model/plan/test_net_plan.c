@@ -4,7 +4,7 @@
 
 #include "base/json.h"
 #include "model/plan/plan.h"
-#include "tests/check_main.h"
+#include "tests/support/check_main.h"
 
 static struct as_err err;
 

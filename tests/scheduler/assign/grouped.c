@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "scheduler/services/datasets.h"
-#include "tests/check_main.h"
+#include "tests/support/check_main.h"
 
 struct service s;
 struct as_err err;

@@ -3,7 +3,7 @@
 #ifndef ASSAY_TESTS_SCHEDULER_GROUPED_H
 #define ASSAY_TESTS_SCHEDULER_GROUPED_H
 
-#include "tests/scheduler/service.h"
+#include "tests/support/service.h"
 
 extern struct service s;
 extern struct as_err err;

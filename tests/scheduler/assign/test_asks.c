@@ -7,8 +7,8 @@
 
 #include "base/clock.h"
 #include "scheduler/lifecycle/reaper.h"
-#include "tests/check_main.h"
-#include "tests/scheduler/service.h"
+#include "tests/support/check_main.h"
+#include "tests/support/service.h"
 
 static struct service s;
 static struct as_err err;

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "scheduler/assign/shape.h"
-#include "tests/check_main.h"
+#include "tests/support/check_main.h"
 #include "tests/scheduler/assign/grouped.h"
 
 static void enqueue(const char *sweep, int width)

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "search/replay.h"
-#include "tests/check_main.h"
+#include "tests/support/check_main.h"
 #include "tests/scheduler/assign/grouped.h"
 
 /* ---- a search that learns, and its replay ---- */

@@ -5,7 +5,7 @@
 
 #include "base/json.h"
 #include "scheduler/assign/shape.h"
-#include "tests/check_main.h"
+#include "tests/support/check_main.h"
 
 static struct arena arena;
 static struct as_err err;

@@ -14,8 +14,8 @@
 #include "scheduler/services/metrics.h"
 #include "scheduler/lifecycle/reaper.h"
 #include "scheduler/services/tokens.h"
-#include "tests/check_main.h"
-#include "tests/scheduler/service.h"
+#include "tests/support/check_main.h"
+#include "tests/support/service.h"
 
 static struct service s;
 static struct as_err err;

@@ -8,8 +8,8 @@
 #include "scheduler/content/blobs.h"
 #include "scheduler/lifecycle/ensembles.h"
 #include "scheduler/lifecycle/reaper.h"
-#include "tests/check_main.h"
-#include "tests/scheduler/service.h"
+#include "tests/support/check_main.h"
+#include "tests/support/service.h"
 
 #define ROWS 600
 

@@ -4,8 +4,8 @@
 
 #include "scheduler/services/migrate.h"
 #include "scheduler/store/migration_store.h"
-#include "tests/check_main.h"
-#include "tests/scheduler/pg_fixture.h"
+#include "tests/support/check_main.h"
+#include "tests/support/pg_fixture.h"
 
 static char url[PG_URL_SIZE];
 static struct store *db;

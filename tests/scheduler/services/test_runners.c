@@ -5,8 +5,8 @@
 #include "base/clock.h"
 #include "scheduler/lifecycle/reaper.h"
 #include "scheduler/store/tx.h"
-#include "tests/check_main.h"
-#include "tests/scheduler/service.h"
+#include "tests/support/check_main.h"
+#include "tests/support/service.h"
 
 #define NOW_MS "(extract(epoch from clock_timestamp()) * 1000)::bigint"
 

@@ -2,8 +2,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "tests/check_main.h"
-#include "tests/scheduler/service.h"
+#include "tests/support/check_main.h"
+#include "tests/support/service.h"
 
 static struct service s;
 static struct as_err err;

@@ -6,8 +6,8 @@
 #include "base/clock.h"
 #include "scheduler/services/migrate.h"
 #include "scheduler/store/pg_priv.h"
-#include "tests/check_main.h"
-#include "tests/scheduler/service.h"
+#include "tests/support/check_main.h"
+#include "tests/support/service.h"
 
 static struct service s;
 static struct as_err err;

@@ -1,6 +1,6 @@
 #include "scheduler/suggester/result_cache_priv.h"
 
-#include "tests/check_main.h"
+#include "tests/support/check_main.h"
 
 START_TEST(notes_are_computed_once)
 {

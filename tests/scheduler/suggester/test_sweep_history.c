@@ -4,8 +4,8 @@
 #include <stdio.h>
 
 #include "scheduler/suggester/sweep_history.h"
-#include "tests/check_main.h"
-#include "tests/scheduler/service.h"
+#include "tests/support/check_main.h"
+#include "tests/support/service.h"
 
 static struct service s;
 static struct as_err err;

@@ -8,7 +8,7 @@
 #include "base/json.h"
 #include "base/yaml_reader.h"
 #include "scheduler/sweep/sweep_doc.h"
-#include "tests/check_main.h"
+#include "tests/support/check_main.h"
 
 static const char *const train_yaml =
     "name: digits-mlp\n"

@@ -3,7 +3,7 @@
 
 #include "base/mem.h"
 #include "scheduler/sweep/trial_state.h"
-#include "tests/check_main.h"
+#include "tests/support/check_main.h"
 
 /* One letter for each event, in the order of enum trial_event: claim, complete, fail, lose,
  * release, cancel, prune, pause, resume, timeout. Q R P C N F X: the new state; . : a conflict. */

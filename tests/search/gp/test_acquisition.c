@@ -2,7 +2,7 @@
 
 #include "base/rng.h"
 #include "search/gp/acquisition.h"
-#include "tests/check_main.h"
+#include "tests/support/check_main.h"
 
 #define MODELS 4
 

@@ -7,7 +7,7 @@
 #include "base/rng.h"
 #include "search/gp/ehvi.h"
 #include "search/pareto/hypervolume.h"
-#include "tests/check_main.h"
+#include "tests/support/check_main.h"
 
 #define MAX_N 40
 #define MAX_M 4

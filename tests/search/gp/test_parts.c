@@ -8,8 +8,8 @@
 #include "search/regression/subset.h"
 #include "search/gp/trust_region.h"
 #include "search/gp/enumeration.h"
-#include "tests/check_main.h"
-#include "tests/search/spaces.h"
+#include "tests/support/check_main.h"
+#include "tests/support/spaces.h"
 #include "tests/search/sweep.h"
 
 START_TEST(subset_holds_best_newest_and_spread)

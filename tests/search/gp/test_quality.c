@@ -5,8 +5,8 @@
 #include <math.h>
 
 #include "base/rng.h"
-#include "tests/check_main.h"
-#include "tests/search/spaces.h"
+#include "tests/support/check_main.h"
+#include "tests/support/spaces.h"
 #include "tests/search/sweep.h"
 
 #define SEEDS 6

@@ -9,8 +9,8 @@
 #include "base/yaml_reader.h"
 #include "search/space/encoding.h"
 #include "search/sampling/sobol.h"
-#include "tests/check_main.h"
-#include "tests/search/spaces.h"
+#include "tests/support/check_main.h"
+#include "tests/support/spaces.h"
 
 #define PI 3.14159265358979323846
 #define FLOAT "{type: float, min: 0, max: 1}"

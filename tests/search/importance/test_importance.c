@@ -4,9 +4,9 @@
 
 #include "base/rng.h"
 #include "search/importance/importance.h"
-#include "tests/check_main.h"
+#include "tests/support/check_main.h"
 #include "tests/search/importance/known_importance.h"
-#include "tests/search/spaces.h"
+#include "tests/support/spaces.h"
 
 enum { ISHIGAMI, G, LINEAR, MIXED, CONDITIONAL };
 

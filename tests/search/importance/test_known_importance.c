@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "search/importance/importance.h"
-#include "tests/check_main.h"
+#include "tests/support/check_main.h"
 #include "tests/search/importance/known_importance.h"
 
 #define SEEDS 6

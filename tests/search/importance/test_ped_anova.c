@@ -5,8 +5,8 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "search/importance/ped_anova.h"
-#include "tests/check_main.h"
-#include "tests/search/spaces.h"
+#include "tests/support/check_main.h"
+#include "tests/support/spaces.h"
 
 #define D 6
 

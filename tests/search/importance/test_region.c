@@ -6,8 +6,8 @@
 #include "search/space/config.h"
 #include "search/space/encoding.h"
 #include "search/importance/region.h"
-#include "tests/check_main.h"
-#include "tests/search/spaces.h"
+#include "tests/support/check_main.h"
+#include "tests/support/spaces.h"
 
 #define MAX_PARAMS 16
 

@@ -4,7 +4,7 @@
 
 #include "base/mem.h"
 #include "search/importance/sensitivity.h"
-#include "tests/check_main.h"
+#include "tests/support/check_main.h"
 
 #define PI 3.14159265358979323846
 #define MAX_D 8

@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "search/pareto/pareto.h"
-#include "tests/check_main.h"
+#include "tests/support/check_main.h"
 
 #define MAX_N 120
 

@@ -6,7 +6,7 @@
 #include "base/rng.h"
 #include "search/regression/buf.h"
 #include "search/regression/cholesky.h"
-#include "tests/check_main.h"
+#include "tests/support/check_main.h"
 
 /* Round every block, half and small-size branch. */
 static const size_t sizes[] = {1, 2, 7, 8, 9, 31, 32, 33, 63, 64, 65, 96, 97, 128, 200, 257, 450};

@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "search/regression/buf.h"
 #include "search/regression/covariance.h"
-#include "tests/check_main.h"
+#include "tests/support/check_main.h"
 #include "tests/search/regression/gp_reference.h"
 
 static const size_t shapes[][3] = {{1, 1, 0},  {2, 0, 1},  {17, 1, 2},    {64, 5, 0},

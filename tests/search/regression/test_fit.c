@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "search/regression/fit.h"
-#include "tests/check_main.h"
+#include "tests/support/check_main.h"
 #include "tests/search/regression/gp_reference.h"
 
 /* n, real columns, category columns: one row, off every block size, one kind of column alone, many.

@@ -4,7 +4,7 @@
 
 #include "base/rng.h"
 #include "search/regression/lbfgs.h"
-#include "tests/check_main.h"
+#include "tests/support/check_main.h"
 
 /* What the objectives saw. */
 struct seen {

@@ -4,7 +4,7 @@
 
 #include "search/regression/fit.h"
 #include "search/regression/model.h"
-#include "tests/check_main.h"
+#include "tests/support/check_main.h"
 #include "tests/search/regression/gp_reference.h"
 
 static const size_t shapes[][3] = {{1, 1, 0},  {2, 1, 0},  {3, 2, 1},   {17, 1, 0}, {17, 3, 2},

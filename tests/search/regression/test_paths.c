@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "search/regression/paths.h"
-#include "tests/check_main.h"
+#include "tests/support/check_main.h"
 #include "tests/search/regression/gp_reference.h"
 
 #define POINTS 6

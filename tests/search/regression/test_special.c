@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "search/regression/special.h"
-#include "tests/check_main.h"
+#include "tests/support/check_main.h"
 
 /* With mpmath, 80 digits: u, log h, phi / h, Phi / h, log Phi, phi / Phi. */
 struct row {

@@ -6,7 +6,7 @@
 
 #include "base/rng.h"
 #include "search/regression/warp.h"
-#include "tests/check_main.h"
+#include "tests/support/check_main.h"
 
 static struct gp_warp *warp(gp_warp_kind kind, const double *y, size_t n)
 {

@@ -5,8 +5,8 @@
 
 #include "search/sampling/sampler.h"
 #include "search/sampling/sobol.h"
-#include "tests/check_main.h"
-#include "tests/search/spaces.h"
+#include "tests/support/check_main.h"
+#include "tests/support/spaces.h"
 
 #define N 20000
 #define KS_1E6 2.694     /* sup |F_n - F| sqrt(n): 2 exp(-2 x^2) = 1e-6 */

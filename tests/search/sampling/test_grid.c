@@ -4,8 +4,8 @@
 
 #include "base/json.h"
 #include "search/sampling/grid.h"
-#include "tests/check_main.h"
-#include "tests/search/spaces.h"
+#include "tests/support/check_main.h"
+#include "tests/support/spaces.h"
 
 static struct space *from_yaml(const char *yaml)
 {

@@ -4,8 +4,8 @@
 #include "base/rng.h"
 #include "search/sampling/grid.h"
 #include "search/sampling/sampler.h"
-#include "tests/check_main.h"
-#include "tests/search/spaces.h"
+#include "tests/support/check_main.h"
+#include "tests/support/spaces.h"
 
 static char *suggest(const struct space *s, search_method m, uint64_t seed, uint64_t trial)
 {

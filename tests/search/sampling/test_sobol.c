@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "search/sampling/sobol.h"
-#include "tests/check_main.h"
+#include "tests/support/check_main.h"
 
 #define POINTS 1024
 

@@ -4,8 +4,8 @@
 #include "base/yaml_reader.h"
 #include "search/space/config.h"
 #include "search/sampling/sampler.h"
-#include "tests/check_main.h"
-#include "tests/search/spaces.h"
+#include "tests/support/check_main.h"
+#include "tests/support/spaces.h"
 
 static const char *const yaml =
     "opt: {type: categorical, values: [sgd, adamw]}\n"

@@ -8,8 +8,8 @@
 #include "base/rng.h"
 #include "search/sampling/sampler.h"
 #include "search/sampling/sobol.h"
-#include "tests/check_main.h"
-#include "tests/search/spaces.h"
+#include "tests/support/check_main.h"
+#include "tests/support/spaces.h"
 
 #define MAX_PARAMS SPACE_MAX_PARAMS
 

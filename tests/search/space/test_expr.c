@@ -4,8 +4,8 @@
 
 #include "base/json.h"
 #include "base/yaml_reader.h"
-#include "tests/check_main.h"
-#include "tests/search/spaces.h"
+#include "tests/support/check_main.h"
+#include "tests/support/spaces.h"
 
 static const char *const space_yaml =
     "x: {type: float, min: -10, max: 10}\n"

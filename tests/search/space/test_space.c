@@ -7,8 +7,8 @@
 #include "base/rng.h"
 #include "base/yaml_reader.h"
 #include "search/space/config.h"
-#include "tests/check_main.h"
-#include "tests/search/spaces.h"
+#include "tests/support/check_main.h"
+#include "tests/support/spaces.h"
 
 #define MUST(yaml, s)                                                                              \
     do {                                                                                           \

@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
-#include "tests/check_main.h"
+#include "tests/support/check_main.h"
 
 #define MAX_TRIALS 24
 #define MAX_BLOBS 32

@@ -1,5 +1,5 @@
 /* Real processes: exit codes, signals, what they inherit, and that nothing of them stays. */
-#include "tests/check_main.h"
+#include "tests/support/check_main.h"
 
 #include <errno.h>
 #include <poll.h>

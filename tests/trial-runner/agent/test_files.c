@@ -1,5 +1,5 @@
 /* File sets, the spool of results, and what a claim may name. */
-#include "tests/check_main.h"
+#include "tests/support/check_main.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "base/json.h"
 #include "trial-runner/agent/claimed.h"
 #include "trial-runner/agent/fileset.h"
-#include "trial-runner/agent/spool.h"
+#include "trial-runner/agent/result_journal.h"
 
 static char dir[64];
 

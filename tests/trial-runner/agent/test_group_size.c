@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/json.h"
-#include "tests/check_main.h"
+#include "tests/support/check_main.h"
 
 static void note(struct group_sizes *s, const char *shape, int64_t members, double rate)
 {

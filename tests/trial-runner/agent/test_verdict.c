@@ -1,4 +1,4 @@
-#include "tests/check_main.h"
+#include "tests/support/check_main.h"
 
 #include <signal.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 
 #include "base/json.h"
 #include "trial-runner/protocol/control.h"
-#include "tests/check_main.h"
+#include "tests/support/check_main.h"
 
 static struct as_err err;
 

@@ -12,8 +12,8 @@
 #include "base/file.h"
 #include "base/rng.h"
 #include "trial-runner/protocol/control.h"
-#include "tests/check_main.h"
-#include "tests/trial-runner/train/rig.h"
+#include "tests/support/check_main.h"
+#include "tests/support/rig.h"
 
 static struct rig rig;
 

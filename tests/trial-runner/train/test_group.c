@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "tests/check_main.h"
-#include "tests/trial-runner/train/rig.h"
+#include "tests/support/check_main.h"
+#include "tests/support/rig.h"
 
 static struct rig rig;
 

@@ -5,7 +5,7 @@
 
 #include "base/file.h"
 #include "base/str.h"
-#include "tests/check_main.h"
+#include "tests/support/check_main.h"
 #include "trial-runner/train/job.h"
 #include "trial-runner/train/member.h"
 

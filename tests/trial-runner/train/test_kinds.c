@@ -7,8 +7,8 @@
 #include "base/file.h"
 #include "data/formats/npy.h"
 #include "base/rng.h"
-#include "tests/check_main.h"
-#include "tests/trial-runner/train/rig.h"
+#include "tests/support/check_main.h"
+#include "tests/support/rig.h"
 
 #define ROWS 160
 

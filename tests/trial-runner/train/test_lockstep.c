@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tests/check_main.h"
-#include "tests/trial-runner/train/rig.h"
+#include "tests/support/check_main.h"
+#include "tests/support/rig.h"
 #include "trial-runner/train/checkpoint.h"
 #include "trial-runner/train/run.h"
 

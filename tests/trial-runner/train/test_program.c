@@ -14,8 +14,8 @@
 #include "data/formats/safetensors.h"
 #include "base/json.h"
 #include "base/rng.h"
-#include "tests/check_main.h"
-#include "tests/trial-runner/train/child.h"
+#include "tests/support/check_main.h"
+#include "tests/support/child.h"
 
 static struct as_err err;
 static struct child child;

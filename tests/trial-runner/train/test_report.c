@@ -4,7 +4,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "tests/check_main.h"
+#include "tests/support/check_main.h"
 #include "trial-runner/train/report.h"
 
 static struct as_err err;

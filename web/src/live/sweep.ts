@@ -7,7 +7,7 @@
 import { signal } from "@preact/signals";
 import { call, Failure } from "../api/http";
 import type * as Api from "../api/types";
-import { Costly } from "./costly";
+import { Costly } from "./lazy_resource";
 import { Model, sweepEvents } from "./model";
 
 const PAGE_SIZE = 500;

@@ -1,7 +1,7 @@
 /* How much each parameter matters: Sobol indices of the server's model, with their intervals. */
 import type * as Api from "../api/types";
 import { count, sig } from "../format";
-import { useSight, type Costly } from "../live/costly";
+import { useSight, type Costly } from "../live/lazy_resource";
 
 type Share = Api.Importance["parameters"][number];
 

@@ -2,7 +2,7 @@
 import { useMemo } from "preact/hooks";
 import type * as Api from "../api/types";
 import { count, sig, toNumber } from "../format";
-import { useSight, type Costly } from "../live/costly";
+import { useSight, type Costly } from "../live/lazy_resource";
 import { breaks, fullMetric, judgedBy, metricOf } from "../parts/objectives";
 import { Scatter } from "../parts/scatter";
 import { choose, go, href, route } from "../route";

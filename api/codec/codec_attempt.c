@@ -1,0 +1,207 @@
+#include "api/codec/codec.h"
+
+#include <string.h>
+
+#include "api/codec/codec_priv.h"
+#include "base/hash.h"
+#include "base/json.h"
+#include "base/mem.h"
+
+#define ITEMS_MAX 1000
+#define METRICS_MAX 100
+
+as_status metric_values_read(json_t *values, const char *pointer, int64_t step,
+                             struct measurement_list *ret, struct as_err *err)
+{
+    char child[AS_ERR_POINTER_MAX];
+    if (json_object_size(values) > METRICS_MAX)
+        return as_fail_at(err, AS_E_TOO_LARGE, pointer, "%zu metrics, at most %d",
+                          json_object_size(values), METRICS_MAX);
+    for (void *it = json_object_iter(values); it; it = json_object_iter_next(values, it)) {
+        struct measurement *m = &ret->rows[ret->n];
+        const json_t *value = json_object_iter_value(it);
+        m->step = step;
+        m->metric = json_object_iter_key(it);
+        json_pointer_child(pointer, m->metric, child);
+        if (!json_number_get(value, &m->value)) {
+            bool is_long = json_is_object(value) || json_is_array(value);
+            AS_AUTO(as_freep) char *text = is_long ? NULL : json_format(value);
+            return as_fail_at(
+                err, AS_E_INVAL, child,
+                "%s: found %.60s, expected a number or \"NaN\", \"Infinity\", \"-Infinity\"", child,
+                text ? text : json_type_name(value));
+        }
+        ret->n++;
+    }
+    return AS_OK;
+}
+
+/* The metrics of one item, appended to ret. */
+static as_status item_decode(const json_t *item, const char *pointer, struct measurement_list *ret,
+                             struct as_err *err)
+{
+    struct json_fields f;
+    json_t *metrics = NULL;
+    int64_t step = 0;
+    char at[AS_ERR_POINTER_MAX];
+    as_status st = json_fields_init(&f, item, pointer, err);
+    if (st == AS_OK)
+        st = json_fields_i64(&f, "step", JSON_REQUIRED, 0, INT64_MAX, &step, err);
+    if (st == AS_OK)
+        st = json_fields_object(&f, "metrics", JSON_REQUIRED, &metrics, err);
+    if (st == AS_OK)
+        st = json_fields_end(&f, err);
+    if (st < 0)
+        return st;
+    json_pointer_child(pointer, "metrics", at);
+    return metric_values_read(metrics, at, step, ret, err);
+}
+
+static size_t count_points(const json_t *items)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < json_array_size(items); i++)
+        n += json_object_size(json_object_get(json_array_get(items, i), "metrics"));
+    return n;
+}
+
+as_status measurement_items_read(struct json_fields *f, struct arena *a,
+                                 struct measurement_list *ret, struct as_err *err)
+{
+    json_t *items = NULL;
+    struct measurement_list list = {0};
+    as_status st = json_fields_array(f, "items", JSON_REQUIRED, &items, err);
+    if (st < 0)
+        return st;
+    if (json_array_size(items) > ITEMS_MAX)
+        return as_fail_at(err, AS_E_TOO_LARGE, "/items", "%zu items, at most %d",
+                          json_array_size(items), ITEMS_MAX);
+    list.rows = arena_alloc(a, count_points(items) + 1, sizeof *list.rows);
+    if (!list.rows)
+        return as_fail(err, AS_E_NOMEM, "out of memory for the measurements");
+    for (size_t i = 0; i < json_array_size(items) && st == AS_OK; i++) {
+        char pointer[AS_ERR_POINTER_MAX];
+        json_pointer_index("/items", i, pointer);
+        st = item_decode(json_array_get(items, i), pointer, &list, err);
+    }
+    if (st == AS_OK)
+        *ret = list;
+    return st;
+}
+
+as_status measurements_decode(const json_t *doc, struct arena *a, struct measurement_list *ret,
+                              struct as_err *err)
+{
+    struct json_fields f;
+    struct measurement_list list = {0};
+    as_status st = json_fields_init(&f, doc, "", err);
+    if (st == AS_OK)
+        st = measurement_items_read(&f, a, &list, err);
+    if (st == AS_OK)
+        st = json_fields_end(&f, err);
+    if (st == AS_OK)
+        *ret = list;
+    return st;
+}
+
+as_status log_decode(const json_t *doc, struct log_request *ret, struct as_err *err)
+{
+    struct json_fields f;
+    struct log_request r = {0};
+    as_status st = json_fields_init(&f, doc, "", err);
+    if (st == AS_OK)
+        st = json_fields_str(&f, "text", JSON_REQUIRED, &r.text, err);
+    if (st == AS_OK)
+        st = json_fields_bool(&f, "truncated", JSON_OPTIONAL, &r.truncated, err);
+    if (st == AS_OK)
+        st = json_fields_end(&f, err);
+    if (st == AS_OK && strlen(r.text) > LOG_TAIL_MAX)
+        st = as_fail_at(err, AS_E_TOO_LARGE, "/text", "has %zu bytes, at most %d", strlen(r.text),
+                        LOG_TAIL_MAX);
+    if (st == AS_OK)
+        *ret = r;
+    return st;
+}
+
+static as_status file_decode(const json_t *j, const char *pointer, struct file_row *ret,
+                             struct as_err *err)
+{
+    struct json_fields f;
+    char at[AS_ERR_POINTER_MAX];
+    struct file_row r = {0};
+    as_status st = json_fields_init(&f, j, pointer, err);
+    if (st == AS_OK)
+        st = json_fields_str(&f, "path", JSON_REQUIRED, &r.path, err);
+    if (st == AS_OK)
+        st = json_fields_i64(&f, "size", JSON_REQUIRED, 0, INT64_MAX, &r.size, err);
+    if (st == AS_OK)
+        st = json_fields_str(&f, "sha256", JSON_REQUIRED, &r.sha256, err);
+    if (st == AS_OK)
+        st = json_fields_end(&f, err);
+    if (st < 0)
+        return st;
+    if (!sha256_hex_valid(r.sha256)) {
+        json_pointer_child(pointer, "sha256", at);
+        return as_fail_at(err, AS_E_INVAL, at, "is no SHA-256: 64 lower-case hexadecimal digits");
+    }
+    *ret = r;
+    return AS_OK;
+}
+
+as_status files_decode(const json_t *doc, struct arena *a, struct files_request *ret,
+                       struct as_err *err)
+{
+    static const char *const kinds[] = {"artifact", "checkpoint", NULL};
+    struct json_fields f;
+    json_t *list = NULL;
+    int kind = 0;
+    as_status st = json_fields_init(&f, doc, "", err);
+    if (st == AS_OK)
+        st = json_fields_word(&f, "kind", JSON_REQUIRED, kinds, &kind, err);
+    if (st == AS_OK)
+        st = json_fields_array(&f, "files", JSON_REQUIRED, &list, err);
+    if (st == AS_OK)
+        st = json_fields_end(&f, err);
+    if (st < 0)
+        return st;
+    size_t n = json_array_size(list);
+    if (n > ITEMS_MAX)
+        return as_fail_at(err, AS_E_TOO_LARGE, "/files", "%zu files, at most %d", n, ITEMS_MAX);
+    struct file_row *rows = arena_alloc(a, n ? n : 1, sizeof *rows);
+    if (!rows)
+        return as_fail(err, AS_E_NOMEM, "out of memory for the files");
+    for (size_t i = 0; i < n && st == AS_OK; i++) {
+        char pointer[AS_ERR_POINTER_MAX];
+        json_pointer_index("/files", i, pointer);
+        st = file_decode(json_array_get(list, i), pointer, &rows[i], err);
+    }
+    if (st == AS_OK)
+        *ret = (struct files_request){.kind = kind ? FILE_CHECKPOINT : FILE_ARTIFACT,
+                                      .files = {.rows = rows, .n = n}};
+    return st;
+}
+
+as_status completion_decode(const json_t *doc, struct completion *ret, struct as_err *err)
+{
+    struct json_fields f;
+    struct completion r = {0};
+    int outcome = 0;
+    as_status st = json_fields_init(&f, doc, "", err);
+    if (st == AS_OK)
+        st = json_fields_word(&f, "outcome", JSON_REQUIRED, attempt_outcome_words, &outcome, err);
+    if (st == AS_OK) {
+        r.has_exit_code = json_is_integer(json_object_get(doc, "exit_code"));
+        st = json_fields_i64(&f, "exit_code", JSON_OPTIONAL, INT32_MIN, INT32_MAX, &r.exit_code,
+                             err);
+    }
+    if (st == AS_OK)
+        st = json_fields_str(&f, "reason", JSON_OPTIONAL, &r.reason, err);
+    if (st == AS_OK)
+        st = json_fields_end(&f, err);
+    if (st == AS_OK && r.reason && strlen(r.reason) > 8000) /* 2000 characters of up to 4 bytes */
+        st = as_fail_at(err, AS_E_INVAL, "/reason", "is longer than 2000 characters");
+    r.outcome = (attempt_outcome)outcome;
+    if (st == AS_OK)
+        *ret = r;
+    return st;
+}

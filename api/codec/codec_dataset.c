@@ -1,0 +1,66 @@
+#include "api/codec/codec.h"
+
+#include "api/codec/codec_priv.h"
+
+static json_t *file_encode(const struct dataset_file_row *r)
+{
+    struct out o = out_begin();
+    out_str(&o, "role", r->role);
+    out_str(&o, "sha256", r->sha256);
+    out_i64(&o, "size", r->size);
+    return out_end(&o);
+}
+
+static json_t *expected_encode(const struct dataset_row *r)
+{
+    struct out o = out_begin();
+    out_str(&o, "sha256", r->expected_sha256);
+    out_i64(&o, "rows", r->expected_rows);
+    out_i64(&o, "features", r->expected_features);
+    return out_end(&o);
+}
+
+/* Of a list only without columns: they may be thousands. */
+static json_t *encode(const struct dataset_row *r, bool with_columns)
+{
+    struct out o = out_begin();
+    json_t *files = json_array();
+    for (size_t i = 0; i < r->n_files; i++)
+        files = list_add(files, file_encode(&r->files[i]));
+    out_str(&o, "name", r->name);
+    out_str(&o, "format", r->format);
+    out_str(&o, "task", r->task);
+    out_str(&o, "input", r->input);
+    out_json(&o, "target", r->target);
+    out_i64(&o, "rows", r->n_rows);
+    out_i64(&o, "features", r->n_features);
+    out_i64(&o, "outputs", r->n_outputs);
+    if (r->classes)
+        out_json(&o, "classes", r->classes);
+    if (r->options)
+        out_json(&o, "options", r->options);
+    if (r->image)
+        out_json(&o, "image", r->image);
+    if (r->columns && with_columns)
+        out_json(&o, "columns", r->columns);
+    if (r->expected_sha256)
+        out_child(&o, "expected", expected_encode(r));
+    out_str(&o, "sha256", r->sha256);
+    out_child(&o, "files", files);
+    out_str(&o, "description", r->description);
+    out_time(&o, "created_at", r->created_ms);
+    return out_end(&o);
+}
+
+json_t *dataset_encode(const struct dataset_row *r)
+{
+    return encode(r, true);
+}
+
+json_t *dataset_page_encode(const struct dataset_page *p)
+{
+    json_t *items = json_array();
+    for (size_t i = 0; i < p->n; i++)
+        items = list_add(items, encode(&p->rows[i], false));
+    return page_end(items, p->next_cursor);
+}

@@ -1,0 +1,49 @@
+/* Building objects field by field; a failure anywhere makes the whole NULL. */
+#ifndef ASSAY_API_SERVER_CODEC_PRIV_H
+#define ASSAY_API_SERVER_CODEC_PRIV_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "api/codec/codec.h"
+#include "base/json.h"
+
+#define REASON_MAX 2000 /* characters */
+
+struct out {
+    json_t *obj;
+    bool failed;
+};
+
+struct out out_begin(void);
+json_t *out_end(struct out *o); /* the object, or NULL when anything failed */
+
+void out_child(struct out *o, const char *name, json_t *child); /* takes; NULL: failed */
+void out_str(struct out *o, const char *name, const char *s);   /* NULL: null */
+void out_reals(struct out *o, const char *name,
+               const char *text); /* JSON whose numbers are doubles */
+void out_i64(struct out *o, const char *name, int64_t v);
+void out_i64_or_null(struct out *o, const char *name, bool is_known, int64_t v);
+void out_decimal(struct out *o, const char *name, int64_t v); /* as a string */
+void out_bool(struct out *o, const char *name, bool v);
+void out_number(struct out *o, const char *name, double v);
+void out_real_or_null(struct out *o, const char *name, double v); /* NaN: null */
+void out_null(struct out *o, const char *name);
+void out_time(struct out *o, const char *name, int64_t ms);       /* 0: null */
+void out_json(struct out *o, const char *name, const char *text); /* NULL: null */
+
+/* A list being built; NULL when memory ran out. `add` takes the item. */
+json_t *list_add(json_t *list, json_t *item);
+
+/* {"items": [...], "next_cursor": ...}; takes `items`. */
+json_t *page_end(json_t *items, const char *next_cursor);
+
+/* The field `items` of a batch of measurements; ret is in the arena. */
+AS_MUST_CHECK as_status measurement_items_read(struct json_fields *f, struct arena *a,
+                                               struct measurement_list *ret, struct as_err *err);
+/* {name: number} at `pointer`, all at `step`, appended to ret, whose rows have room for them. */
+AS_MUST_CHECK as_status metric_values_read(json_t *values, const char *pointer, int64_t step,
+                                           struct measurement_list *ret, struct as_err *err);
+
+#endif

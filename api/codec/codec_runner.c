@@ -1,0 +1,355 @@
+#include "api/codec/codec.h"
+
+#include <string.h>
+
+#include "api/codec/codec_priv.h"
+#include "base/json.h"
+#include "base/mem.h"
+
+static json_t *runner_encode(const struct runner_row *r)
+{
+    struct out o = out_begin();
+    out_str(&o, "name", r->name);
+    out_str(&o, "state", r->state);
+    out_str(&o, "host", r->host);
+    out_str(&o, "version", r->version);
+    out_i64(&o, "slots", r->slots);
+    out_json(&o, "gpus", r->gpus ? r->gpus : "[]");
+    out_i64(&o, "running", r->running);
+    out_i64(&o, "used_slots", r->used);
+    out_i64(&o, "epoch", r->epoch);
+    out_time(&o, "registered_at", r->registered_ms);
+    if (r->seen_ms)
+        out_time(&o, "seen_at", r->seen_ms);
+    return out_end(&o);
+}
+
+json_t *runner_page_encode(const struct runner_page *p)
+{
+    json_t *items = json_array();
+    for (size_t i = 0; i < p->n; i++)
+        items = list_add(items, runner_encode(&p->rows[i]));
+    return page_end(items, p->next_cursor);
+}
+
+static json_t *directive_encode(const struct directive_row *r)
+{
+    struct out o = out_begin();
+    out_str(&o, "sweep", r->ref.sweep);
+    out_i64(&o, "number", r->ref.number);
+    out_i64(&o, "attempt", r->ref.attempt);
+    out_str(&o, "action", "stop");
+    out_str(&o, "reason", r->reason);
+    return out_end(&o);
+}
+
+json_t *directives_encode(const struct directive_list *l)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < l->n; i++)
+        list = list_add(list, directive_encode(&l->rows[i]));
+    return list;
+}
+
+json_t *registration_encode(const char *name, const struct registration *r)
+{
+    struct out o = out_begin();
+    out_str(&o, "name", name);
+    out_i64(&o, "epoch", r->epoch);
+    out_i64(&o, "lease_ms", r->lease_ms);
+    out_i64(&o, "heartbeat_ms", r->heartbeat_ms);
+    out_child(&o, "directives", directives_encode(&r->directives));
+    return out_end(&o);
+}
+
+json_t *heartbeat_encode(int64_t lease_ms, const struct directive_list *l)
+{
+    struct out o = out_begin();
+    out_i64(&o, "lease_ms", lease_ms);
+    out_child(&o, "directives", directives_encode(l));
+    return out_end(&o);
+}
+
+json_t *report_encode(int64_t recorded)
+{
+    struct out o = out_begin();
+    out_i64(&o, "recorded", recorded);
+    out_child(&o, "directives", json_array()); /* an attempt to be stopped is answered as stale */
+    return out_end(&o);
+}
+
+static json_t *group_encode(const struct claimed_row *r)
+{
+    struct out o = out_begin();
+    out_str(&o, "id", r->group);
+    out_str(&o, "shape", r->shape);
+    out_i64(&o, "bytes_per_member", r->bytes_per_member);
+    out_i64(&o, "max_members", r->max_members);
+    return out_end(&o);
+}
+
+static json_t *claimed_encode(const struct claimed_row *r)
+{
+    struct out o = out_begin(), metric = out_begin();
+    json_t *inactive = json_array(), *files = file_list_encode(&r->files);
+    for (size_t i = 0; i < r->n_inactive; i++)
+        inactive = list_add(inactive, json_string(r->inactive[i]));
+    out_str(&metric, "name", r->metric);
+    out_str(&metric, "goal", r->maximize ? "maximize" : "minimize");
+    out_str(&o, "sweep", r->sweep);
+    out_i64(&o, "number", r->number);
+    out_i64(&o, "attempt", r->attempt);
+    out_decimal(&o, "seed", r->seed);
+    out_json(&o, "params", r->params);
+    out_child(&o, "inactive", inactive);
+    out_json(&o, "trial", r->trial);
+    out_child(&o, "metric", out_end(&metric));
+    out_i64(&o, "gpus", r->gpus);
+    out_child(&o, "dataset", r->dataset ? dataset_encode(r->dataset) : json_null());
+    out_child(&o, "files", json_incref(json_object_get(files, "items")));
+    if (r->timeout_ms)
+        out_i64(&o, "timeout_ms", r->timeout_ms);
+    else
+        out_null(&o, "timeout_ms");
+    out_i64(&o, "grace_ms", r->grace_ms);
+    out_child(&o, "group", r->group ? group_encode(r) : json_null());
+    json_decref(files);
+    return out_end(&o);
+}
+
+json_t *claims_encode(const struct claim_list *l)
+{
+    struct out o = out_begin();
+    json_t *trials = json_array();
+    for (size_t i = 0; i < l->n; i++)
+        trials = list_add(trials, claimed_encode(&l->rows[i]));
+    out_child(&o, "trials", trials);
+    out_bool(&o, "pending", l->n == 0 && (l->is_preparing || l->awaits_ends));
+    return out_end(&o);
+}
+
+/* ---- requests ---- */
+
+static as_status ref_decode(const json_t *j, const char *pointer, struct attempt_ref *ret,
+                            struct as_err *err)
+{
+    struct json_fields f;
+    struct attempt_ref r = {0};
+    as_status st = json_fields_init(&f, j, pointer, err);
+    if (st == AS_OK)
+        st = json_fields_str(&f, "sweep", JSON_REQUIRED, &r.sweep, err);
+    if (st == AS_OK)
+        st = json_fields_i64(&f, "number", JSON_REQUIRED, 0, INT32_MAX, &r.number, err);
+    if (st == AS_OK)
+        st = json_fields_i64(&f, "attempt", JSON_REQUIRED, 1, INT32_MAX, &r.attempt, err);
+    if (st == AS_OK)
+        st = json_fields_end(&f, err);
+    if (st == AS_OK)
+        *ret = r;
+    return st;
+}
+
+static as_status refs_decode(struct json_fields *f, const char *name, json_need need,
+                             struct arena *a, struct attempt_ref **ret, size_t *ret_n,
+                             struct as_err *err)
+{
+    json_t *list = NULL;
+    char pointer[AS_ERR_POINTER_MAX], item[AS_ERR_POINTER_MAX];
+    as_status st = json_fields_array(f, name, need, &list, err);
+    size_t n = json_array_size(list);
+    if (st < 0)
+        return st;
+    json_pointer_child(f->pointer, name, pointer);
+    if (n > RUNNER_HELD_MAX)
+        return as_fail_at(err, AS_E_TOO_LARGE, pointer, "%zu attempts, at most %d", n,
+                          RUNNER_HELD_MAX);
+    struct attempt_ref *refs = arena_alloc(a, n ? n : 1, sizeof *refs);
+    if (!refs)
+        return as_fail(err, AS_E_NOMEM, "out of memory for the attempts");
+    for (size_t i = 0; i < n && st == AS_OK; i++) {
+        json_pointer_index(pointer, i, item);
+        st = ref_decode(json_array_get(list, i), item, &refs[i], err);
+    }
+    if (st == AS_OK) {
+        *ret = refs;
+        *ret_n = n;
+    }
+    return st;
+}
+
+static as_status gpus_decode(struct json_fields *f, struct arena *a, struct runner_register *r,
+                             struct as_err *err)
+{
+    json_t *list = NULL;
+    as_status st = json_fields_array(f, "gpus", JSON_OPTIONAL, &list, err);
+    size_t n = json_array_size(list);
+    if (st < 0 || n == 0)
+        return st;
+    if (n > 64)
+        return as_fail_at(err, AS_E_TOO_LARGE, "/gpus", "%zu GPUs, at most 64", n);
+    const char **gpus = arena_alloc(a, n, sizeof *gpus);
+    if (!gpus)
+        return as_fail(err, AS_E_NOMEM, "out of memory for the GPUs");
+    for (size_t i = 0; i < n; i++) {
+        char pointer[AS_ERR_POINTER_MAX];
+        const json_t *item = json_array_get(list, i);
+        json_pointer_index("/gpus", i, pointer);
+        if (!json_is_string(item))
+            return as_fail_at(err, AS_E_INVAL, pointer, "is %s, expected a string",
+                              json_type_name(item));
+        gpus[i] = json_string_value(item);
+    }
+    r->gpus = gpus;
+    r->n_gpus = n;
+    return AS_OK;
+}
+
+as_status runner_register_decode(const json_t *doc, struct arena *a, struct runner_register *ret,
+                                 struct as_err *err)
+{
+    struct json_fields f;
+    struct runner_register r = {0};
+    struct attempt_ref *resume = NULL;
+    as_status st = json_fields_init(&f, doc, "", err);
+    if (st == AS_OK)
+        st = json_fields_str(&f, "name", JSON_REQUIRED, &r.name, err);
+    if (st == AS_OK)
+        st = json_fields_i64(&f, "slots", JSON_REQUIRED, 1, 1024, &r.slots, err);
+    if (st == AS_OK)
+        st = gpus_decode(&f, a, &r, err);
+    if (st == AS_OK)
+        st = json_fields_text(&f, "host", JSON_OPTIONAL, 0, 255, &r.host, err);
+    if (st == AS_OK)
+        st = json_fields_text(&f, "version", JSON_OPTIONAL, 0, 40, &r.version, err);
+    if (st == AS_OK)
+        st = refs_decode(&f, "resume", JSON_OPTIONAL, a, &resume, &r.n_resume, err);
+    if (st == AS_OK)
+        st = json_fields_end(&f, err);
+    if (st == AS_OK && !as_slug_valid(r.name))
+        st = as_fail_at(err, AS_E_INVAL, "/name",
+                        "'%.80s' is no name: [a-z0-9][a-z0-9._-]*, at most 63 characters", r.name);
+    r.resume = resume;
+    if (st == AS_OK)
+        *ret = r;
+    return st;
+}
+
+static as_status fit_decode(struct json_fields *parent, struct claim_request *r, struct as_err *err)
+{
+    struct json_fields f;
+    json_t *j = NULL;
+    as_status st = json_fields_object(parent, "fit", JSON_OPTIONAL, &j, err);
+    if (st < 0 || !j)
+        return st;
+    st = json_fields_init(&f, j, "/fit", err);
+    if (st == AS_OK)
+        st = json_fields_text(&f, "group", JSON_REQUIRED, 1, 128, &r->fit_group, err);
+    if (st == AS_OK)
+        st = json_fields_i64(&f, "members", JSON_REQUIRED, 1, 64, &r->fit_members, err);
+    return st == AS_OK ? json_fields_end(&f, err) : st;
+}
+
+static as_status measured_decode(const json_t *j, const char *pointer, struct measured_shape *ret,
+                                 struct as_err *err)
+{
+    struct json_fields f;
+    as_status st = json_fields_init(&f, j, pointer, err);
+    if (st == AS_OK)
+        st = json_fields_text(&f, "shape", JSON_REQUIRED, 1, 1024, &ret->shape, err);
+    if (st == AS_OK)
+        st = json_fields_i64(&f, "members", JSON_REQUIRED, 1, 64, &ret->members, err);
+    return st == AS_OK ? json_fields_end(&f, err) : st;
+}
+
+static as_status measures_decode(struct json_fields *f, struct arena *a, struct claim_request *r,
+                                 struct as_err *err)
+{
+    json_t *list = NULL;
+    as_status st = json_fields_array(f, "measured", JSON_OPTIONAL, &list, err);
+    size_t n = json_array_size(list);
+    if (st < 0 || n == 0)
+        return st;
+    if (n > CLAIM_MEASURED_MAX)
+        return as_fail_at(err, AS_E_TOO_LARGE, "/measured", "%zu shapes, at most %d", n,
+                          CLAIM_MEASURED_MAX);
+    struct measured_shape *rows = arena_alloc(a, n, sizeof *rows);
+    if (!rows)
+        return as_fail(err, AS_E_NOMEM, "out of memory for the measured shapes");
+    for (size_t i = 0; i < n && st == AS_OK; i++) {
+        char at[AS_ERR_POINTER_MAX];
+        json_pointer_index("/measured", i, at);
+        st = measured_decode(json_array_get(list, i), at, &rows[i], err);
+    }
+    r->measured = rows;
+    r->n_measured = n;
+    return st;
+}
+
+as_status claim_decode(const json_t *doc, struct arena *a, struct claim_request *ret,
+                       int64_t *ret_wait_ms, struct as_err *err)
+{
+    struct json_fields f;
+    struct claim_request r = {.max_trials = 1, .members = 1};
+    struct attempt_ref *ending = NULL;
+    int64_t wait_ms = 20000;
+    as_status st = json_fields_init(&f, doc, "", err);
+    if (st == AS_OK)
+        st = json_fields_i64(&f, "epoch", JSON_REQUIRED, 1, INT64_MAX, &r.epoch, err);
+    if (st == AS_OK)
+        st = json_fields_text(&f, "claim_id", JSON_REQUIRED, 1, 64, &r.claim_id, err);
+    if (st == AS_OK)
+        st = json_fields_i64(&f, "max_trials", JSON_OPTIONAL, 1, 64, &r.max_trials, err);
+    if (st == AS_OK)
+        st = json_fields_i64(&f, "gpus", JSON_OPTIONAL, 0, 1024, &r.gpus, err);
+    if (st == AS_OK)
+        st = json_fields_i64(&f, "members", JSON_OPTIONAL, 1, 64, &r.members, err);
+    if (st == AS_OK)
+        st = json_fields_i64(&f, "memory_bytes", JSON_OPTIONAL, 1, INT64_MAX, &r.memory_bytes, err);
+    if (st == AS_OK)
+        st = fit_decode(&f, &r, err);
+    if (st == AS_OK)
+        st = measures_decode(&f, a, &r, err);
+    if (st == AS_OK)
+        st = refs_decode(&f, "ending", JSON_OPTIONAL, a, &ending, &r.n_ending, err);
+    if (st == AS_OK)
+        st = json_fields_i64(&f, "wait_ms", JSON_OPTIONAL, 0, 60000, &wait_ms, err);
+    if (st == AS_OK)
+        st = json_fields_end(&f, err);
+    r.ending = ending;
+    if (st == AS_OK) {
+        *ret = r;
+        *ret_wait_ms = wait_ms;
+    }
+    return st;
+}
+
+as_status heartbeat_decode(const json_t *doc, struct arena *a, struct heartbeat_request *ret,
+                           struct as_err *err)
+{
+    struct json_fields f;
+    struct heartbeat_request r = {0};
+    as_status st = json_fields_init(&f, doc, "", err);
+    if (st == AS_OK)
+        st = json_fields_i64(&f, "epoch", JSON_REQUIRED, 1, INT64_MAX, &r.epoch, err);
+    if (st == AS_OK)
+        st = refs_decode(&f, "attempts", JSON_REQUIRED, a, &r.attempts, &r.n, err);
+    if (st == AS_OK)
+        st = json_fields_end(&f, err);
+    if (st == AS_OK)
+        *ret = r;
+    return st;
+}
+
+as_status leave_decode(const json_t *doc, int64_t *ret_epoch, struct as_err *err)
+{
+    struct json_fields f;
+    int64_t epoch = 0;
+    as_status st = json_fields_init(&f, doc, "", err);
+    if (st == AS_OK)
+        st = json_fields_i64(&f, "epoch", JSON_REQUIRED, 1, INT64_MAX, &epoch, err);
+    if (st == AS_OK)
+        st = json_fields_end(&f, err);
+    if (st == AS_OK)
+        *ret_epoch = epoch;
+    return st;
+}

@@ -1,0 +1,204 @@
+/* Ask and tell: what a client asks and tells, and what it is handed. */
+#include <string.h>
+
+#include "api/codec/codec.h"
+#include "api/codec/codec_priv.h"
+#include "base/json.h"
+
+#define WAIT_DEFAULT_MS 30000
+#define WAIT_MAX_MS 60000
+
+static bool is_client_char(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           (c && strchr("._:@-", c));
+}
+
+/* Who asks: a name that survives logs, URLs and shells. */
+static as_status read_client(struct json_fields *f, const char **ret, struct as_err *err)
+{
+    const char *s = NULL;
+    as_status st = json_fields_str(f, "client", JSON_REQUIRED, &s, err);
+    if (st < 0)
+        return st;
+    size_t n = strlen(s), good = 0;
+    while (is_client_char(s[good]))
+        good++;
+    if (n < 1 || n > CLIENT_NAME_MAX || good < n || strchr("._:@-", s[0]))
+        return as_fail_at(err, AS_E_INVAL, "/client",
+                          "/client: found \"%.70s\", expected a name of your choice: 1 to %d "
+                          "letters, digits and . _ : @ -, a letter or digit first",
+                          s, CLIENT_NAME_MAX);
+    *ret = s;
+    return AS_OK;
+}
+
+static as_status read_lease(struct json_fields *f, int64_t *ret, struct as_err *err)
+{
+    return json_fields_i64(f, "lease_ms", JSON_OPTIONAL, ASK_LEASE_MIN_MS, ASK_LEASE_MAX_MS, ret,
+                           err);
+}
+
+/* The fields that every tell has: who, and of which attempt. */
+static as_status read_holder(struct json_fields *f, const json_t *doc, struct ask_ref *ret,
+                             struct as_err *err)
+{
+    as_status st = json_fields_init(f, doc, "", err);
+    if (st == AS_OK)
+        st = read_client(f, &ret->client, err);
+    if (st == AS_OK)
+        st = json_fields_i64(f, "attempt", JSON_OPTIONAL, 1, INT32_MAX, &ret->attempt, err);
+    return st;
+}
+
+as_status ask_decode(const json_t *doc, struct ask_request *ret, int64_t *ret_wait_ms,
+                     struct as_err *err)
+{
+    struct json_fields f;
+    struct ask_request r = {.count = 1, .lease_ms = ASK_LEASE_DEFAULT_MS};
+    int64_t wait_ms = WAIT_DEFAULT_MS;
+    as_status st = json_fields_init(&f, doc, "", err);
+    if (st == AS_OK)
+        st = read_client(&f, &r.client, err);
+    if (st == AS_OK)
+        st = json_fields_i64(&f, "count", JSON_OPTIONAL, 1, ASK_MAX_COUNT, &r.count, err);
+    if (st == AS_OK)
+        st = read_lease(&f, &r.lease_ms, err);
+    if (st == AS_OK)
+        st = json_fields_i64(&f, "wait_ms", JSON_OPTIONAL, 0, WAIT_MAX_MS, &wait_ms, err);
+    if (st == AS_OK)
+        st = json_fields_end(&f, err);
+    if (st == AS_OK) {
+        *ret = r;
+        *ret_wait_ms = wait_ms;
+    }
+    return st;
+}
+
+as_status tell_measurements_decode(const json_t *doc, struct arena *a, struct ask_ref *ret_ref,
+                                   struct measurement_list *ret, struct as_err *err)
+{
+    struct json_fields f;
+    struct ask_ref ref = *ret_ref;
+    struct measurement_list list = {0};
+    as_status st = read_holder(&f, doc, &ref, err);
+    if (st == AS_OK)
+        st = measurement_items_read(&f, a, &list, err);
+    if (st == AS_OK)
+        st = json_fields_end(&f, err);
+    if (st == AS_OK) {
+        *ret_ref = ref;
+        *ret = list;
+    }
+    return st;
+}
+
+as_status tell_heartbeat_decode(const json_t *doc, struct ask_ref *ret_ref, int64_t *ret_lease_ms,
+                                struct as_err *err)
+{
+    struct json_fields f;
+    struct ask_ref ref = *ret_ref;
+    int64_t lease_ms = 0;
+    as_status st = read_holder(&f, doc, &ref, err);
+    if (st == AS_OK)
+        st = read_lease(&f, &lease_ms, err);
+    if (st == AS_OK)
+        st = json_fields_end(&f, err);
+    if (st == AS_OK) {
+        *ret_ref = ref;
+        *ret_lease_ms = lease_ms;
+    }
+    return st;
+}
+
+/* What a client may say of an end, in the document's order. */
+static const char *const outcome_words[] = {"completed", "failed", "released", NULL};
+static const attempt_outcome outcomes[] = {OUTCOME_COMPLETED, OUTCOME_FAILED, OUTCOME_RELEASED};
+
+static as_status read_final_metrics(struct json_fields *f, struct arena *a, struct completion *c,
+                                    struct as_err *err)
+{
+    json_t *values = NULL;
+    int64_t step = -1; /* after the latest */
+    struct measurement_list list = {0};
+    as_status st = json_fields_object(f, "metrics", JSON_OPTIONAL, &values, err);
+    if (st == AS_OK)
+        st = json_fields_i64(f, "step", JSON_OPTIONAL, 0, INT64_MAX, &step, err);
+    if (st < 0 || !values)
+        return st;
+    list.rows = arena_alloc(a, json_object_size(values) + 1, sizeof *list.rows);
+    if (!list.rows)
+        return as_fail(err, AS_E_NOMEM, "out of memory for the metrics");
+    st = metric_values_read(values, "/metrics", step, &list, err);
+    c->metrics = list.rows;
+    c->n_metrics = list.n;
+    return st;
+}
+
+as_status tell_complete_decode(const json_t *doc, struct arena *a, struct ask_ref *ret_ref,
+                               struct completion *ret, struct as_err *err)
+{
+    struct json_fields f;
+    struct ask_ref ref = *ret_ref;
+    struct completion c = {0};
+    int outcome = 0;
+    as_status st = read_holder(&f, doc, &ref, err);
+    if (st == AS_OK)
+        st = json_fields_word(&f, "outcome", JSON_OPTIONAL, outcome_words, &outcome, err);
+    if (st == AS_OK)
+        st = read_final_metrics(&f, a, &c, err);
+    if (st == AS_OK)
+        st = json_fields_text(&f, "reason", JSON_OPTIONAL, 0, REASON_MAX, &c.reason, err);
+    if (st == AS_OK)
+        st = json_fields_end(&f, err);
+    c.outcome = outcomes[outcome];
+    if (st == AS_OK) {
+        *ret_ref = ref;
+        *ret = c;
+    }
+    return st;
+}
+
+static json_t *suggestion_encode(const char *sweep, const struct suggestion_row *r)
+{
+    struct out o = out_begin();
+    json_t *inactive = json_array();
+    for (size_t i = 0; i < r->n_inactive; i++)
+        inactive = list_add(inactive, json_string(r->inactive[i]));
+    out_str(&o, "sweep", sweep);
+    out_i64(&o, "number", r->number);
+    out_i64(&o, "attempt", r->attempt);
+    out_json(&o, "params", r->params);
+    out_child(&o, "inactive", inactive);
+    out_decimal(&o, "seed", r->seed);
+    out_str(&o, "origin", trial_origin_words[r->origin]);
+    out_json(&o, "reason", r->reason);
+    out_time(&o, "lease_until", r->lease_until_ms);
+    return out_end(&o);
+}
+
+json_t *suggestions_encode(const char *sweep, const struct suggestion_list *l)
+{
+    struct out o = out_begin();
+    json_t *items = json_array();
+    for (size_t i = 0; i < l->n; i++)
+        items = list_add(items, suggestion_encode(sweep, &l->rows[i]));
+    out_child(&o, "items", items);
+    out_str(&o, "state", sweep_state_format(l->state));
+    out_bool(&o, "done", l->done);
+    return out_end(&o);
+}
+
+json_t *tell_report_encode(int64_t recorded)
+{
+    struct out o = out_begin();
+    out_i64(&o, "recorded", recorded);
+    return out_end(&o);
+}
+
+json_t *tell_lease_encode(int64_t lease_until_ms)
+{
+    struct out o = out_begin();
+    out_time(&o, "lease_until", lease_until_ms);
+    return out_end(&o);
+}

@@ -1,0 +1,131 @@
+#include "api/codec/codec.h"
+
+#include "api/codec/codec_priv.h"
+
+static json_t *counts_encode(const struct trial_counts *c)
+{
+    struct out o = out_begin();
+    for (int s = 0; s < TRIAL_STATES; s++)
+        out_i64(&o, trial_state_format((trial_state)s), c->by_state[s]);
+    out_i64(&o, "total", c->total);
+    return out_end(&o);
+}
+
+static json_t *metric_encode(const char *name, bool maximize)
+{
+    struct out o = out_begin();
+    out_str(&o, "name", name);
+    out_str(&o, "goal", maximize ? "maximize" : "minimize");
+    return out_end(&o);
+}
+
+/* All objectives, in the document's order. */
+static json_t *objectives_of(const json_t *document, const struct sweep_row *r)
+{
+    const json_t *all = json_object_get(document, "metrics");
+    return all ? json_deep_copy(all)
+               : list_add(json_array(), metric_encode(r->metric, r->maximize));
+}
+
+static json_t *constraints_of(const json_t *document)
+{
+    const json_t *all = json_object_get(document, "constraints");
+    return all ? json_deep_copy(all) : json_array();
+}
+
+static json_t *best_encode(const struct sweep_row *r)
+{
+    struct out o = out_begin();
+    if (!r->has_best) {
+        json_decref(o.obj);
+        return json_null();
+    }
+    out_i64(&o, "number", r->best_number);
+    out_number(&o, "value", r->best_value);
+    out_json(&o, "params", r->best_params);
+    return out_end(&o);
+}
+
+json_t *sweep_encode(const struct sweep_row *r)
+{
+    struct out o = out_begin();
+    out_str(&o, "id", r->id);
+    out_str(&o, "name", r->name);
+    out_str(&o, "state", sweep_state_format(r->state));
+    out_str(&o, "reason", r->reason);
+    out_json(&o, "document", r->document);
+    out_child(&o, "metric", metric_encode(r->metric, r->maximize));
+    out_child(&o, "metrics", objectives_of(json_object_get(o.obj, "document"), r));
+    out_child(&o, "constraints", constraints_of(json_object_get(o.obj, "document")));
+    out_str(&o, "method", r->method);
+    out_decimal(&o, "seed", r->seed);
+    out_i64(&o, "planned_trials", r->planned);
+    out_i64(&o, "known_trials", r->known);
+    out_bool(&o, "for_runners", r->for_runners);
+    out_child(&o, "counts", counts_encode(&r->counts));
+    out_child(&o, "best", best_encode(r));
+    out_time(&o, "created_at", r->created_ms);
+    out_time(&o, "started_at", r->started_ms);
+    out_time(&o, "finished_at", r->finished_ms);
+    return out_end(&o);
+}
+
+json_t *sweep_page_encode(const struct sweep_page *p)
+{
+    json_t *items = json_array();
+    for (size_t i = 0; i < p->n; i++)
+        items = list_add(items, sweep_encode(&p->rows[i]));
+    return page_end(items, p->next_cursor);
+}
+
+json_t *pareto_encode(const struct pareto_row *r)
+{
+    struct out o = out_begin();
+    json_t *metrics = json_array(), *items = json_array();
+    json_t *reference = r->has_reference ? json_array() : json_null();
+    for (size_t i = 0; i < r->n_metrics; i++)
+        metrics = list_add(metrics, metric_encode(r->metrics[i], r->maximize[i]));
+    for (size_t i = 0; i < r->n; i++)
+        items = list_add(items, trial_encode(&r->rows[i]));
+    for (size_t i = 0; r->has_reference && i < r->n_metrics; i++)
+        reference = list_add(reference, json_number_new(r->reference[i]));
+    out_child(&o, "metrics", metrics);
+    out_child(&o, "items", items);
+    out_child(&o, "reference", reference);
+    if (r->has_reference)
+        out_number(&o, "hypervolume", r->hypervolume);
+    else
+        out_null(&o, "hypervolume");
+    return out_end(&o);
+}
+
+static json_t *importance_param_encode(const struct importance_param *p)
+{
+    struct out o = out_begin();
+    out_str(&o, "name", p->name);
+    out_real_or_null(&o, "first", p->first);
+    out_real_or_null(&o, "first_low", p->first_low);
+    out_real_or_null(&o, "first_high", p->first_high);
+    out_real_or_null(&o, "total", p->total);
+    out_real_or_null(&o, "total_low", p->total_low);
+    out_real_or_null(&o, "total_high", p->total_high);
+    out_real_or_null(&o, "top", p->top);
+    out_bool(&o, "conditional", p->is_conditional);
+    return out_end(&o);
+}
+
+json_t *importance_encode(const struct importance_row *r)
+{
+    struct out o = out_begin();
+    json_t *params = json_array();
+    for (size_t i = 0; i < r->n; i++)
+        params = list_add(params, importance_param_encode(&r->params[i]));
+    out_str(&o, "metric", r->metric);
+    out_i64(&o, "trials", r->trials);
+    out_bool(&o, "stale", r->is_stale);
+    out_real_or_null(&o, "r2", r->r2);
+    out_str(&o, "method", r->method);
+    out_child(&o, "parameters", params);
+    out_str(&o, "reason", r->reason);
+    return out_end(&o);
+}

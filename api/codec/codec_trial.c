@@ -1,0 +1,129 @@
+#include "api/codec/codec.h"
+
+#include "api/codec/codec_priv.h"
+#include "base/json.h"
+
+static void put_trial(struct out *o, const struct trial_row *r)
+{
+    out_str(o, "sweep", r->sweep);
+    out_i64(o, "number", r->number);
+    out_str(o, "state", trial_state_format(r->state));
+    out_i64(o, "attempt", r->attempt);
+    out_i64(o, "restarts", r->restarts);
+    out_json(o, "params", r->params);
+    out_decimal(o, "seed", r->seed);
+    if (r->has_value)
+        out_number(o, "value", r->value);
+    else
+        out_null(o, "value");
+    out_i64_or_null(o, "step", r->has_step, r->step);
+    out_reals(o, "metrics", r->metrics);
+    out_json(o, "suggestion", r->suggestion);
+    out_str(o, "origin", trial_origin_words[r->origin]);
+    out_i64_or_null(o, "index", r->has_index, r->index);
+    out_i64_or_null(o, "seen", r->has_seen, r->seen);
+    out_i64_or_null(o, "finish_seq", r->finish_seq > 0, r->finish_seq);
+    if (r->has_feasible)
+        out_bool(o, "feasible", r->feasible);
+    else
+        out_null(o, "feasible");
+    out_str(o, "shape", r->shape);
+    out_str(o, "group", r->group);
+    out_str(o, "runner", r->runner);
+    out_str(o, "client", r->client);
+    out_str(o, "reason", r->reason);
+    out_time(o, "created_at", r->created_ms);
+    out_time(o, "started_at", r->started_ms);
+    out_time(o, "finished_at", r->finished_ms);
+}
+
+json_t *trial_encode(const struct trial_row *r)
+{
+    struct out o = out_begin();
+    put_trial(&o, r);
+    return out_end(&o);
+}
+
+json_t *trial_page_encode(const struct trial_page *p)
+{
+    json_t *items = json_array();
+    for (size_t i = 0; i < p->n; i++)
+        items = list_add(items, trial_encode(&p->rows[i]));
+    return page_end(items, p->next_cursor);
+}
+
+static json_t *attempt_encode(const struct attempt_row *r)
+{
+    struct out o = out_begin();
+    out_i64(&o, "attempt", r->attempt);
+    out_str(&o, "runner", r->runner);
+    out_str(&o, "client", r->client);
+    out_str(&o, "group", r->group);
+    out_time(&o, "started_at", r->started_ms);
+    out_time(&o, "ended_at", r->ended_ms);
+    out_str(&o, "outcome", r->outcome);
+    out_str(&o, "reason", r->reason);
+    out_i64_or_null(&o, "exit_code", r->has_exit_code, r->exit_code);
+    return out_end(&o);
+}
+
+json_t *trial_detail_encode(const struct trial_detail *d)
+{
+    struct out o = out_begin();
+    json_t *attempts = json_array();
+    put_trial(&o, &d->trial);
+    for (size_t i = 0; i < d->n_attempts; i++)
+        attempts = list_add(attempts, attempt_encode(&d->attempts[i]));
+    out_child(&o, "attempts", attempts);
+    return out_end(&o);
+}
+
+static json_t *one_series(const struct series_row *r)
+{
+    struct out o = out_begin();
+    json_t *steps = json_array(), *values = json_array();
+    for (size_t i = 0; i < r->n; i++) {
+        steps = list_add(steps, json_integer(r->steps[i]));
+        values = list_add(values, json_number_new(r->values[i]));
+    }
+    out_child(&o, "steps", steps);
+    out_child(&o, "values", values);
+    return out_end(&o);
+}
+
+json_t *series_encode(const struct series_list *l)
+{
+    struct out all = out_begin(), o = out_begin();
+    for (size_t i = 0; i < l->n; i++)
+        out_child(&all, l->rows[i].metric, one_series(&l->rows[i]));
+    out_child(&o, "series", out_end(&all));
+    return out_end(&o);
+}
+
+json_t *log_encode(const struct log_row *r)
+{
+    struct out o = out_begin();
+    out_i64(&o, "attempt", r->attempt);
+    out_str(&o, "text", r->text);
+    out_bool(&o, "truncated", r->truncated);
+    return out_end(&o);
+}
+
+static json_t *file_encode(const struct file_row *r)
+{
+    struct out o = out_begin();
+    out_str(&o, "path", r->path);
+    out_i64(&o, "size", r->size);
+    out_str(&o, "sha256", r->sha256);
+    return out_end(&o);
+}
+
+json_t *file_list_encode(const struct file_list *l)
+{
+    struct out o = out_begin();
+    json_t *items = json_array();
+    for (size_t i = 0; i < l->n; i++)
+        items = list_add(items, file_encode(&l->rows[i]));
+    out_child(&o, "items", items);
+    return out_end(&o);
+}

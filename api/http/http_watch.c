@@ -1,0 +1,271 @@
+#include "api/http/http_watch_priv.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "api/http/http_stream_priv.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/mem.h"
+
+#define SCAN_MS 250
+
+struct slot {
+    uint32_t serial; /* of the connection: descriptors are used again */
+    bool is_open, is_polled;
+    http_phase phase;
+    int64_t since_ns; /* when the phase began */
+    int64_t received; /* bytes in this phase */
+    struct http_exchange *x;
+    struct http_stream *stream;
+};
+
+struct http_table {
+    struct http_options opts;
+    struct http_app app;
+    pthread_mutex_t lock; /* guards slots, n_served; streams' locks and libmicrohttpd's inside it */
+    pthread_cond_t idle;
+    struct slot *slots; /* by descriptor */
+    int n_slots, n_served;
+    int epoll_fd;
+    atomic_bool is_stopping;
+    pthread_t thread;
+    bool has_thread;
+};
+
+static struct slot *slot_of(struct http_table *t, int fd)
+{
+    return fd >= 0 && fd < t->n_slots ? &t->slots[fd] : NULL;
+}
+
+void http_table_opened(struct http_table *t, int fd)
+{
+    pthread_mutex_lock(&t->lock);
+    struct slot *s = slot_of(t, fd);
+    if (s)
+        *s = (struct slot){.serial = s->serial + 1, .is_open = true, .since_ns = clock_mono_ns()};
+    else
+        (void)shutdown(fd, SHUT_RDWR); /* past RLIMIT_NOFILE as it was at the start */
+    pthread_mutex_unlock(&t->lock);
+}
+
+void http_table_closed(struct http_table *t, int fd)
+{
+    pthread_mutex_lock(&t->lock);
+    struct slot *s = slot_of(t, fd);
+    if (s)
+        *s = (struct slot){.serial = s->serial};
+    pthread_mutex_unlock(&t->lock);
+}
+
+void http_table_phase(struct http_table *t, int fd, http_phase phase)
+{
+    pthread_mutex_lock(&t->lock);
+    struct slot *s = slot_of(t, fd);
+    if (s) {
+        s->phase = phase;
+        s->since_ns = clock_mono_ns();
+        s->received = 0;
+    }
+    pthread_mutex_unlock(&t->lock);
+}
+
+void http_table_received(struct http_table *t, int fd, size_t bytes)
+{
+    pthread_mutex_lock(&t->lock);
+    struct slot *s = slot_of(t, fd);
+    if (s)
+        s->received += (int64_t)bytes;
+    pthread_mutex_unlock(&t->lock);
+}
+
+void http_table_serve(struct http_table *t, int fd, struct http_exchange *x)
+{
+    pthread_mutex_lock(&t->lock);
+    struct slot *s = slot_of(t, fd);
+    if (s) {
+        t->n_served += (x != NULL) - (s->x != NULL);
+        s->x = x;
+        s->stream = NULL;
+        if (t->n_served == 0)
+            pthread_cond_broadcast(&t->idle);
+    }
+    pthread_mutex_unlock(&t->lock);
+}
+
+void http_table_stream(struct http_table *t, int fd, struct http_stream *stream)
+{
+    pthread_mutex_lock(&t->lock);
+    struct slot *s = slot_of(t, fd);
+    if (s)
+        s->stream = stream;
+    pthread_mutex_unlock(&t->lock);
+}
+
+/* What epoll keeps of a connection. An event may be looked at when its descriptor is another's. */
+static uint64_t pack(int fd, uint32_t serial)
+{
+    return (uint64_t)serial << 32 | (uint32_t)fd;
+}
+
+void http_table_watch(struct http_table *t, int fd)
+{
+    pthread_mutex_lock(&t->lock);
+    struct slot *s = slot_of(t, fd);
+    if (s && s->is_open) {
+        struct epoll_event ev = {.events = EPOLLRDHUP | EPOLLONESHOT,
+                                 .data.u64 = pack(fd, s->serial)};
+        if (epoll_ctl(t->epoll_fd, s->is_polled ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, fd, &ev) == 0)
+            s->is_polled = true;
+    }
+    pthread_mutex_unlock(&t->lock);
+}
+
+void http_table_release(struct http_table *t, void (*resume)(void *conn), void *conn)
+{
+    pthread_mutex_lock(&t->lock);
+    resume(conn);
+    pthread_mutex_unlock(&t->lock);
+}
+
+bool http_table_wait_idle(struct http_table *t, int64_t wait_ms)
+{
+    struct timespec until;
+    (void)clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += wait_ms / 1000;
+    until.tv_nsec += wait_ms % 1000 * NS_PER_MS;
+    if (until.tv_nsec >= NS_PER_S) {
+        until.tv_sec++;
+        until.tv_nsec -= NS_PER_S;
+    }
+    pthread_mutex_lock(&t->lock);
+    int rc = 0;
+    while (t->n_served > 0 && rc != ETIMEDOUT)
+        rc = pthread_cond_timedwait(&t->idle, &t->lock, &until);
+    bool is_idle = t->n_served == 0;
+    pthread_mutex_unlock(&t->lock);
+    return is_idle;
+}
+
+void http_table_cut_all(struct http_table *t)
+{
+    pthread_mutex_lock(&t->lock);
+    for (int fd = 0; fd < t->n_slots; fd++)
+        if (t->slots[fd].is_open)
+            (void)shutdown(fd, SHUT_RDWR);
+    pthread_mutex_unlock(&t->lock);
+}
+
+static bool is_overdue(const struct http_table *t, const struct slot *s, int64_t now)
+{
+    int64_t age = now - s->since_ns, rated = age - t->opts.body_grace_ms * NS_PER_MS;
+    switch (s->phase) {
+    case HTTP_PHASE_IDLE:
+        return age > t->opts.idle_ms * NS_PER_MS;
+    case HTTP_PHASE_HEAD:
+        return age > t->opts.head_ms * NS_PER_MS;
+    case HTTP_PHASE_BODY:
+        return rated > 0 && (double)s->received < (double)rated / 1e9 * (double)t->opts.body_rate;
+    case HTTP_PHASE_WORK:
+        return false;
+    }
+    return false;
+}
+
+static void cut_overdue(struct http_table *t)
+{
+    int64_t now = clock_mono_ns();
+    pthread_mutex_lock(&t->lock);
+    for (int fd = 0; fd < t->n_slots; fd++)
+        if (t->slots[fd].is_open && is_overdue(t, &t->slots[fd], now))
+            (void)shutdown(fd, SHUT_RDWR);
+    pthread_mutex_unlock(&t->lock);
+}
+
+/* The peer of a connection left. Says whether an exchange was told. */
+static bool note_gone(struct http_table *t, uint64_t packed)
+{
+    pthread_mutex_lock(&t->lock);
+    struct slot *s = slot_of(t, (int)(uint32_t)packed);
+    bool told = s && s->x && s->serial == packed >> 32;
+    if (told) {
+        atomic_store(&s->x->is_gone, true);
+        if (s->stream)
+            http_stream_abandon(s->stream);
+    }
+    pthread_mutex_unlock(&t->lock);
+    return told;
+}
+
+static void *run(void *arg)
+{
+    struct http_table *t = arg;
+    int64_t scanned = clock_mono_ns();
+    while (!atomic_load(&t->is_stopping)) {
+        struct epoll_event events[64];
+        int n = epoll_wait(t->epoll_fd, events, AS_ARRAY_LEN(events), SCAN_MS);
+        bool told = false;
+        for (int i = 0; i < n; i++)
+            told |= note_gone(t, events[i].data.u64);
+        if (told)
+            t->app.on_gone(t->app.ctx);
+        if (clock_mono_ns() - scanned >= SCAN_MS * NS_PER_MS) {
+            cut_overdue(t);
+            scanned = clock_mono_ns();
+        }
+    }
+    return NULL;
+}
+
+static as_status init_idle(struct http_table *t)
+{
+    pthread_condattr_t attr;
+    if (pthread_condattr_init(&attr) != 0)
+        return AS_E_NOMEM;
+    int rc = pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    rc = rc ? rc : pthread_cond_init(&t->idle, &attr);
+    (void)pthread_condattr_destroy(&attr);
+    return rc ? AS_E_NOMEM : AS_OK;
+}
+
+as_status http_table_create(const struct http_options *opts, const struct http_app *app,
+                            struct http_table **ret, struct as_err *err)
+{
+    struct rlimit lim = {.rlim_cur = 1024};
+    (void)getrlimit(RLIMIT_NOFILE, &lim);
+    struct http_table *t = as_calloc(1, sizeof *t);
+    if (!t)
+        return as_fail(err, AS_E_NOMEM, "out of memory for the connections");
+    t->opts = *opts;
+    t->app = *app;
+    t->n_slots = lim.rlim_cur < 65536 ? (int)lim.rlim_cur : 65536;
+    t->slots = as_calloc((size_t)t->n_slots, sizeof *t->slots);
+    t->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    bool ok = t->slots && t->epoll_fd >= 0 && pthread_mutex_init(&t->lock, NULL) == 0 &&
+              init_idle(t) == AS_OK;
+    t->has_thread = ok && pthread_create(&t->thread, NULL, run, t) == 0;
+    if (!t->has_thread) {
+        http_table_free(t);
+        return as_fail(err, AS_E_NOMEM, "cannot start the connection watcher");
+    }
+    *ret = t;
+    return AS_OK;
+}
+
+void http_table_free(struct http_table *t)
+{
+    if (!t)
+        return;
+    atomic_store(&t->is_stopping, true);
+    if (t->has_thread)
+        (void)pthread_join(t->thread, NULL);
+    file_closep(&t->epoll_fd);
+    free(t->slots);
+    free(t);
+}

@@ -1,0 +1,298 @@
+#include "api/server/event_streams.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <string.h>
+#include <time.h>
+
+#include "api/codec/codec.h"
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/str.h"
+#include "scheduler/services/events.h"
+
+#define BATCH 500
+
+struct listener {
+    struct listener *next;
+    struct http_stream *stream; /* one reference */
+    char *sweep;                /* NULL: all */
+    int64_t cursor;             /* everything up to here was written */
+    int64_t written_ns;         /* when something was written last */
+    bool is_over;
+};
+
+struct hub {
+    struct store *db;
+    pthread_mutex_t lock; /* guards `added`, n and the flags */
+    pthread_cond_t wake;
+    struct listener *added; /* not yet seen by the thread */
+    size_t n;
+    bool is_draining, is_stopping;
+    struct listener *listeners; /* the thread's own */
+    pthread_t thread;
+    bool has_thread;
+};
+
+static void listener_free(struct listener *l)
+{
+    if (!l)
+        return;
+    http_stream_unref(l->stream);
+    free(l->sweep);
+    free(l);
+}
+
+/* ---- writing ---- */
+
+/* One event as a message, or nothing when memory is out (then it is tried again). */
+static void format_event(const struct event_row *e, struct str *out)
+{
+    JSON_AUTO doc = event_encode(e);
+    AS_AUTO(as_freep) char *text = doc ? json_format_ordered(doc) : NULL;
+    if (text)
+        str_printf(out, "id: %lld\ndata: %s\n\n", (long long)e->id, text);
+}
+
+static void write_bytes(struct listener *l, const char *bytes, size_t len, bool *ret_full)
+{
+    as_status st = http_stream_write(l->stream, bytes, len);
+    *ret_full = st == AS_E_TOO_LARGE || st == AS_E_NOMEM;
+    l->is_over |= st == AS_E_NOT_FOUND;
+    if (st == AS_OK)
+        l->written_ns = clock_mono_ns();
+}
+
+static bool concerns(const struct listener *l, const struct event_row *e)
+{
+    return e->id > l->cursor && (!l->sweep || as_streq(l->sweep, e->sweep));
+}
+
+/* Write what concerns l up to the id `limit`, and move its cursor as far as that went. `texts` are
+ * the messages of the events, each made once for all listeners. */
+static void feed(struct listener *l, const struct event_list *events, const struct str *texts,
+                 int64_t limit)
+{
+    bool full = false;
+    int64_t end = events->last_id < limit ? events->last_id : limit;
+    for (size_t i = 0; i < events->n && !l->is_over; i++) {
+        const struct event_row *e = &events->rows[i];
+        if (e->id > limit)
+            break;
+        if (concerns(l, e)) {
+            if (texts[i].len == 0)
+                return;
+            write_bytes(l, texts[i].s, texts[i].len, &full);
+            if (full)
+                return;
+        }
+        l->cursor = e->id > l->cursor ? e->id : l->cursor;
+    }
+    l->cursor = end > l->cursor ? end : l->cursor;
+}
+
+/* Read once after `from`, and feed `only`, or every listener that stands exactly there. */
+static void read_and_feed(struct hub *h, int64_t from, int64_t limit, struct listener *only)
+{
+    const char *sweep = only ? only->sweep : NULL;
+    struct arena a = {0};
+    struct event_list events = {0};
+    as_status st = events_after(h->db, &a, sweep, from, BATCH, &events, NULL);
+    struct str *texts = st == AS_OK ? as_calloc(events.n, sizeof *texts) : NULL;
+    if (st == AS_E_NOT_FOUND && only)
+        only->is_over = true; /* its sweep was deleted */
+    for (size_t i = 0; texts && i < events.n; i++)
+        format_event(&events.rows[i], &texts[i]);
+    for (struct listener *l = only ? only : h->listeners; l && texts; l = only ? NULL : l->next)
+        if (l->cursor == from)
+            feed(l, &events, texts, limit);
+    for (size_t i = 0; texts && i < events.n; i++)
+        str_done(&texts[i]);
+    free(texts);
+    arena_done(&a);
+}
+
+static int64_t newest_cursor(const struct hub *h)
+{
+    int64_t newest = -1;
+    for (const struct listener *l = h->listeners; l; l = l->next)
+        newest = l->cursor > newest ? l->cursor : newest;
+    return newest;
+}
+
+static void keep_alive(struct listener *l, int64_t now)
+{
+    static const char comment[] = ": keep-alive\n\n";
+    bool full = false;
+    if (now - l->written_ns >= HUB_KEEP_ALIVE_MS * NS_PER_MS)
+        write_bytes(l, comment, sizeof comment - 1, &full);
+}
+
+static void tick(struct hub *h)
+{
+    int64_t now = clock_mono_ns(), newest = newest_cursor(h);
+    /* those behind are brought no further than `newest`, so that they join the others there */
+    for (struct listener *l = h->listeners; l; l = l->next)
+        if (l->cursor < newest)
+            read_and_feed(h, l->cursor, newest, l);
+    if (newest >= 0)
+        read_and_feed(h, newest, INT64_MAX, NULL);
+    for (struct listener *l = h->listeners; l; l = l->next) {
+        keep_alive(l, now);
+        l->is_over |= http_stream_is_gone(l->stream);
+    }
+}
+
+/* ---- the thread ---- */
+
+static void adopt_locked(struct hub *h)
+{
+    while (h->added) {
+        struct listener *l = h->added;
+        h->added = l->next;
+        l->next = h->listeners;
+        h->listeners = l;
+    }
+}
+
+static void drop_over(struct hub *h, bool all)
+{
+    for (struct listener **at = &h->listeners; *at;) {
+        struct listener *l = *at;
+        if (!all && !l->is_over) {
+            at = &l->next;
+            continue;
+        }
+        *at = l->next;
+        http_stream_end(l->stream, true);
+        listener_free(l);
+        pthread_mutex_lock(&h->lock);
+        h->n--;
+        pthread_mutex_unlock(&h->lock);
+    }
+}
+
+static void wait_tick_locked(struct hub *h)
+{
+    struct timespec until;
+    int64_t at = clock_mono_ns() + HUB_TICK_MS * NS_PER_MS;
+    until = (struct timespec){.tv_sec = at / NS_PER_S, .tv_nsec = at % NS_PER_S};
+    bool was_draining = h->is_draining;
+    int rc = 0;
+    while (!h->is_stopping && !h->added && h->is_draining == was_draining && rc != ETIMEDOUT)
+        rc = h->listeners ? pthread_cond_timedwait(&h->wake, &h->lock, &until)
+                          : pthread_cond_wait(&h->wake, &h->lock);
+}
+
+static void *run(void *arg)
+{
+    struct hub *h = arg;
+    pthread_mutex_lock(&h->lock);
+    while (!h->is_stopping) {
+        wait_tick_locked(h);
+        adopt_locked(h);
+        bool is_draining = h->is_draining;
+        pthread_mutex_unlock(&h->lock);
+        if (!is_draining)
+            tick(h);
+        drop_over(h, is_draining);
+        pthread_mutex_lock(&h->lock);
+    }
+    adopt_locked(h);
+    pthread_mutex_unlock(&h->lock);
+    drop_over(h, true);
+    return NULL;
+}
+
+as_status hub_create(struct store *db, struct hub **ret, struct as_err *err)
+{
+    AS_AUTO(hub_freep) struct hub *h = as_calloc(1, sizeof *h);
+    pthread_condattr_t attr;
+    if (!h)
+        return as_fail(err, AS_E_NOMEM, "out of memory for the event streams");
+    h->db = db;
+    (void)pthread_mutex_init(&h->lock, NULL); /* none of these can fail on Linux */
+    (void)pthread_condattr_init(&attr);
+    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&h->wake, &attr);
+    (void)pthread_condattr_destroy(&attr);
+    if (pthread_create(&h->thread, NULL, run, h) != 0)
+        return as_fail(err, AS_E_NOMEM, "cannot start the thread of the event streams");
+    h->has_thread = true;
+    *ret = as_steal(h);
+    return AS_OK;
+}
+
+static as_status add_locked(struct hub *h, struct listener *l, struct as_err *err)
+{
+    if (h->is_draining || h->n >= HUB_STREAMS_MAX)
+        return as_fail(err, AS_E_UNAVAILABLE,
+                       h->is_draining ? "the server drains" : "too many event streams are open");
+    l->next = h->added;
+    h->added = l;
+    h->n++;
+    pthread_cond_signal(&h->wake);
+    return AS_OK;
+}
+
+as_status hub_add(struct hub *h, const char *sweep, int64_t after, struct http_stream **ret_stream,
+                  struct as_err *err)
+{
+    static const char hello[] = "retry: 2000\n\n"; /* and with it the head goes out at once */
+    struct listener *l = as_calloc(1, sizeof *l);
+    if (l) {
+        l->cursor = after;
+        l->written_ns = clock_mono_ns();
+        l->sweep = as_strdup(sweep);
+        l->stream = http_stream_create(HUB_STREAM_BYTES, NULL, NULL, NULL);
+    }
+    if (!l || !l->stream || (sweep && !l->sweep) ||
+        http_stream_write(l->stream, hello, sizeof hello - 1) < 0) {
+        listener_free(l);
+        return as_fail(err, AS_E_NOMEM, "out of memory for an event stream");
+    }
+    struct http_stream *stream = http_stream_ref(l->stream);
+    pthread_mutex_lock(&h->lock);
+    as_status st = add_locked(h, l, err);
+    pthread_mutex_unlock(&h->lock);
+    if (st < 0) {
+        http_stream_unref(stream);
+        listener_free(l);
+        return st;
+    }
+    *ret_stream = stream;
+    return AS_OK;
+}
+
+size_t hub_streams(struct hub *h)
+{
+    pthread_mutex_lock(&h->lock);
+    size_t n = h->n;
+    pthread_mutex_unlock(&h->lock);
+    return n;
+}
+
+void hub_drain(struct hub *h)
+{
+    pthread_mutex_lock(&h->lock);
+    h->is_draining = true;
+    pthread_cond_signal(&h->wake);
+    pthread_mutex_unlock(&h->lock);
+}
+
+void hub_free(struct hub *h)
+{
+    if (!h)
+        return;
+    pthread_mutex_lock(&h->lock);
+    h->is_stopping = true;
+    pthread_cond_signal(&h->wake);
+    pthread_mutex_unlock(&h->lock);
+    if (h->has_thread)
+        (void)pthread_join(h->thread, NULL);
+    (void)pthread_mutex_destroy(&h->lock);
+    (void)pthread_cond_destroy(&h->wake);
+    free(h);
+}

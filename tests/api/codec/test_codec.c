@@ -1,0 +1,364 @@
+/* Encoders against the schemas of api/openapi.yaml, with the values that are hard to carry;
+ * decoders with what they must refuse, and where they say it is. */
+#include <math.h>
+#include <string.h>
+
+#include "api/codec/codec.h"
+#include "base/json.h"
+#include "tests/api/codec/decode_check.h"
+#include "tests/support/schema_check.h"
+#include "tests/support/check_main.h"
+
+#define SHA "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+static struct trial_row trial(void)
+{
+    return (struct trial_row){.sweep = "s-2",
+                              .number = 7,
+                              .state = TRIAL_FAILED,
+                              .attempt = 2,
+                              .restarts = 1,
+                              .params = "{\"lr\":0.1,\"n\":3,\"act\":\"relu\"}",
+                              .seed = INT64_MAX,
+                              .has_value = true,
+                              .value = NAN,
+                              .has_step = true,
+                              .step = 12,
+                              .metrics = "{\"loss\":\"NaN\",\"acc\":0.5,\"n\":3,"
+                                         "\"huge\":100000000000000000000000}",
+                              .suggestion = "{\"method\":\"random\"}",
+                              .runner = "r1",
+                              .reason = "exit 1",
+                              .created_ms = 1763664423123,
+                              .started_ms = 1763664423124};
+}
+
+START_TEST(test_sweep)
+{
+    struct sweep_row r = {.id = "s-2",
+                          .name = "s",
+                          .state = SWEEP_FINISHING,
+                          .document = "{\"name\":\"s\",\"metric\":{\"name\":\"l\",\"goal\":"
+                                      "\"maximize\"},\"parameters\":{\"z\":{},\"a\":{}},"
+                                      "\"trial\":{\"command\":[\"x\"]}}",
+                          .metric = "l",
+                          .maximize = true,
+                          .method = "sobol",
+                          .seed = INT64_MAX,
+                          .planned = 10,
+                          .created_ms = 1};
+    JSON_AUTO plain = ck_schema("Sweep", sweep_encode(&r));
+    ck_assert_str_eq(json_string_value(json_object_get(plain, "seed")), "9223372036854775807");
+    ck_assert(json_is_null(json_object_get(plain, "best")));
+    ck_assert_str_eq(json_string_value(json_object_get(plain, "created_at")),
+                     "1970-01-01T00:00:00.001Z");
+    r.has_best = true;
+    r.best_value = 0.1;
+    r.best_params = "{\"z\":true}";
+    r.reason = "done";
+    r.finished_ms = 5;
+    JSON_AUTO best = ck_schema("Sweep", sweep_encode(&r));
+    AS_AUTO(as_freep) char *text = json_format_ordered(best);
+    ck_assert_ptr_nonnull(strstr(text, "\"value\":0.1,")); /* shortest, not 17 digits */
+    ck_assert_ptr_nonnull(strstr(text, "{\"z\":{},\"a\":{}}"));
+    JSON_AUTO page = ck_schema("SweepList", sweep_page_encode(&(struct sweep_page){
+                                                .rows = &r, .n = 1, .next_cursor = "abc"}));
+    JSON_AUTO none = ck_schema("SweepList", sweep_page_encode(&(struct sweep_page){0}));
+    r.document = "not JSON";
+    ck_assert_ptr_null(sweep_encode(&r));
+}
+END_TEST
+
+START_TEST(test_trial)
+{
+    struct trial_row r = trial();
+    JSON_AUTO full = ck_schema("Trial", trial_encode(&r));
+    ck_assert_str_eq(json_string_value(json_object_get(full, "value")), "NaN");
+    const json_t *metrics = json_object_get(full, "metrics");
+    ck_assert(json_number_value(json_object_get(metrics, "huge")) == 1e23); /* as jsonb writes it */
+    struct attempt_row attempts[] = {
+        {.attempt = 1, .runner = "r", .started_ms = 1, .ended_ms = 2, .outcome = "lost"},
+        {.attempt = 2, .runner = "r", .started_ms = 3, .has_exit_code = true, .exit_code = -9}};
+    struct trial_detail d = {.trial = r, .attempts = attempts, .n_attempts = 2};
+    JSON_AUTO detail = ck_schema("TrialDetail", trial_detail_encode(&d));
+    r.has_value = r.has_step = false;
+    r.runner = r.reason = NULL;
+    JSON_AUTO bare =
+        ck_schema("TrialList", trial_page_encode(&(struct trial_page){.rows = &r, .n = 1}));
+    int64_t steps[] = {1, INT64_C(1) << 52, INT64_MAX};
+    double values[] = {0.1, INFINITY, -INFINITY};
+    struct series_row series = {.metric = "a.b", .steps = steps, .values = values, .n = 3};
+    JSON_AUTO all =
+        ck_schema("Series", series_encode(&(struct series_list){.rows = &series, .n = 1}));
+    JSON_AUTO no = ck_schema("Series", series_encode(&(struct series_list){0}));
+    JSON_AUTO log = ck_schema("TrialLog", log_encode(&(struct log_row){.text = "\x1b[31m\n"}));
+    struct file_row file = {.path = "a/b", .size = INT64_MAX, .sha256 = SHA};
+    JSON_AUTO files =
+        ck_schema("FileList", file_list_encode(&(struct file_list){.rows = &file, .n = 1}));
+}
+END_TEST
+
+START_TEST(test_runner_and_claim)
+{
+    struct runner_row r = {
+        .name = "r", .state = "live", .slots = 2, .epoch = 3, .registered_ms = 1};
+    JSON_AUTO page =
+        ck_schema("RunnerList", runner_page_encode(&(struct runner_page){.rows = &r, .n = 1}));
+    struct directive_row stop = {{"s", 1, 2}, "gone"};
+    struct registration reg = {1, 15000, 3000, {&stop, 1}};
+    JSON_AUTO registered = ck_schema("Registration", registration_encode("r", &reg));
+    JSON_AUTO beat = ck_schema("HeartbeatResult", heartbeat_encode(15000, &reg.directives));
+    JSON_AUTO report = ck_schema("ReportResult", report_encode(5));
+    const char *inactive[] = {"momentum"};
+    struct dataset_row data = {.name = "d",
+                               .format = "csv",
+                               .task = "classification",
+                               .input = "table",
+                               .options = "{\"x\":\"a\"}",
+                               .columns = "[{\"name\":\"a\",\"kind\":\"numeric\",\"missing\":1}]",
+                               .expected_sha256 = SHA,
+                               .target = "\"class\"",
+                               .classes = "[\"a\",\"b\"]",
+                               .sha256 = SHA,
+                               .files = {{"table", SHA, 9}},
+                               .n_files = 1,
+                               .created_ms = 1};
+    struct claimed_row row = {.sweep = "s",
+                              .seed = INT64_MAX,
+                              .params = "{}",
+                              .inactive = inactive,
+                              .n_inactive = 1,
+                              .trial = "{\"command\":[\"x\"]}",
+                              .metric = "l",
+                              .dataset = &data,
+                              .grace_ms = 30000};
+    JSON_AUTO claims =
+        ck_schema("ClaimResult", claims_encode(&(struct claim_list){.rows = &row, .n = 1}));
+    row.dataset = NULL;
+    row.timeout_ms = 5;
+    JSON_AUTO bare =
+        ck_schema("ClaimResult", claims_encode(&(struct claim_list){.rows = &row, .n = 1}));
+    row.group = "0123456789abcdef";
+    row.shape = "mlp";
+    row.bytes_per_member = INT64_C(1) << 40;
+    row.max_members = 32;
+    JSON_AUTO grouped =
+        ck_schema("ClaimResult", claims_encode(&(struct claim_list){.rows = &row, .n = 1}));
+    json_t *g = json_object_get(json_array_get(json_object_get(grouped, "trials"), 0), "group");
+    ck_assert_int_eq(json_integer_value(json_object_get(g, "bytes_per_member")), INT64_C(1) << 40);
+    ck_assert_int_eq(json_integer_value(json_object_get(g, "max_members")), 32);
+    JSON_AUTO none = ck_schema("ClaimResult", claims_encode(&(struct claim_list){0}));
+    data.classes = NULL;
+    data.task = "regression";
+    data.input = "image";
+    data.image = "{\"height\":1,\"width\":2,\"channels\":3}";
+    data.expected_sha256 = NULL;
+    data.target = "-1";
+    JSON_AUTO list = ck_schema("DatasetList",
+                               dataset_page_encode(&(struct dataset_page){.rows = &data, .n = 1}));
+}
+END_TEST
+
+START_TEST(test_event_and_token)
+{
+    struct event_row e = {.id = INT64_MAX, .type = "trial.measured", .time_ms = 1};
+    JSON_AUTO bare = ck_schema("Event", event_encode(&e));
+    e.sweep = "s";
+    e.has_number = e.has_value = true;
+    e.value = -INFINITY;
+    e.attempt = 1;
+    e.state = "running";
+    e.reason = "r";
+    e.runner = "x";
+    JSON_AUTO full = ck_schema("Event", event_encode(&e));
+    ck_assert_str_eq(json_string_value(json_object_get(full, "id")), "9223372036854775807");
+    struct token_row t = {.id = "t", .role = ROLE_RUNNER, .created_ms = 1};
+    JSON_AUTO page =
+        ck_schema("TokenList", token_page_encode(&(struct token_page){.rows = &t, .n = 1}));
+}
+END_TEST
+
+static as_status try_register(const json_t *doc, struct arena *a, struct as_err *err)
+{
+    struct runner_register r;
+    return runner_register_decode(doc, a, &r, err);
+}
+
+static as_status try_claim(const json_t *doc, struct arena *a, struct as_err *err)
+{
+    struct claim_request r;
+    int64_t wait = 0;
+    return claim_decode(doc, a, &r, &wait, err);
+}
+
+static as_status try_heartbeat(const json_t *doc, struct arena *a, struct as_err *err)
+{
+    struct heartbeat_request r;
+    return heartbeat_decode(doc, a, &r, err);
+}
+
+static as_status try_leave(const json_t *doc, struct arena *a, struct as_err *err)
+{
+    int64_t epoch = 0;
+    (void)a;
+    return leave_decode(doc, &epoch, err);
+}
+
+static as_status try_measure(const json_t *doc, struct arena *a, struct as_err *err)
+{
+    struct measurement_list r;
+    return measurements_decode(doc, a, &r, err);
+}
+
+static as_status try_log(const json_t *doc, struct arena *a, struct as_err *err)
+{
+    struct log_request r;
+    (void)a;
+    return log_decode(doc, &r, err);
+}
+
+static as_status try_files(const json_t *doc, struct arena *a, struct as_err *err)
+{
+    struct files_request r;
+    return files_decode(doc, a, &r, err);
+}
+
+static as_status try_complete(const json_t *doc, struct arena *a, struct as_err *err)
+{
+    struct completion r;
+    (void)a;
+    return completion_decode(doc, &r, err);
+}
+
+static as_status try_token(const json_t *doc, struct arena *a, struct as_err *err)
+{
+    struct token_request r;
+    (void)a;
+    return token_decode(doc, &r, err);
+}
+
+static const struct decode_case cases[] = {
+    {try_register, "{\"name\":\"r\",\"slots\":1}", NULL},
+    {try_register,
+     "{\"name\":\"r\",\"slots\":1,\"gpus\":[\"a\"],\"host\":\"h\",\"version\":\"1\","
+     "\"resume\":[{\"sweep\":\"s\",\"number\":0,\"attempt\":1}]}",
+     NULL},
+    {try_register, "{\"slots\":1}", "/name"},
+    {try_register, "{\"name\":\"R!\",\"slots\":1}", "/name"},
+    {try_register, "{\"name\":\"r\",\"slots\":0}", "/slots"},
+    {try_register, "{\"name\":\"r\",\"slots\":1.5}", "/slots"},
+    {try_register, "{\"name\":\"r\",\"slots\":1,\"gpus\":[1]}", "/gpus/0"},
+    {try_register, "{\"name\":\"r\",\"slots\":1,\"gpu\":[]}", "/gpu"},
+    {try_register, "{\"name\":\"r\",\"slots\":1,\"resume\":[{\"sweep\":\"s\",\"number\":0}]}",
+     "/resume/0/attempt"},
+    {try_register,
+     "{\"name\":\"r\",\"slots\":1,\"resume\":[{\"sweep\":\"s\",\"number\":0,"
+     "\"attempt\":1,\"x\":1}]}",
+     "/resume/0/x"},
+    {try_claim, "{\"epoch\":1,\"claim_id\":\"c\"}", NULL},
+    {try_claim,
+     "{\"epoch\":1,\"claim_id\":\"c\",\"ending\":[{\"sweep\":\"s\",\"number\":0,\"attempt\":1}]}",
+     NULL},
+    {try_claim,
+     "{\"epoch\":1,\"claim_id\":\"c\",\"ending\":[{\"sweep\":\"s\",\"number\":0,\"attempt\":0}]}",
+     "/ending/0/attempt"},
+    {try_claim, "{\"epoch\":1,\"claim_id\":\"c\",\"ending\":{}}", "/ending"},
+    {try_claim, "{\"epoch\":0,\"claim_id\":\"c\"}", "/epoch"},
+    {try_claim, "{\"epoch\":1,\"claim_id\":\"\"}", "/claim_id"},
+    {try_claim, "{\"epoch\":1,\"claim_id\":\"c\",\"wait_ms\":60001}", "/wait_ms"},
+    {try_claim, "{\"epoch\":1,\"claim_id\":\"c\",\"max_trials\":0}", "/max_trials"},
+    {try_claim,
+     "{\"epoch\":1,\"claim_id\":\"c\",\"members\":32,\"memory_bytes\":null,\"fit\":null,"
+     "\"measured\":"
+     "[{\"shape\":\"mlp\",\"members\":16}]}",
+     NULL},
+    {try_claim,
+     "{\"epoch\":1,\"claim_id\":\"c\",\"memory_bytes\":1,\"fit\":{\"group\":\"g\",\"members\":64}}",
+     NULL},
+    {try_claim, "{\"epoch\":1,\"claim_id\":\"c\",\"members\":65}", "/members"},
+    {try_claim, "{\"epoch\":1,\"claim_id\":\"c\",\"memory_bytes\":0}", "/memory_bytes"},
+    {try_claim, "{\"epoch\":1,\"claim_id\":\"c\",\"fit\":{\"members\":1}}", "/fit/group"},
+    {try_claim, "{\"epoch\":1,\"claim_id\":\"c\",\"fit\":{\"group\":\"g\",\"members\":0}}",
+     "/fit/members"},
+    {try_claim, "{\"epoch\":1,\"claim_id\":\"c\",\"fit\":{\"group\":\"g\",\"members\":1,\"n\":1}}",
+     "/fit/n"},
+    {try_claim, "{\"epoch\":1,\"claim_id\":\"c\",\"measured\":[{\"shape\":\"\",\"members\":1}]}",
+     "/measured/0/shape"},
+    {try_claim,
+     "{\"epoch\":1,\"claim_id\":\"c\",\"measured\":[{\"shape\":\"s\",\"members\":1,\"x\":1}]}",
+     "/measured/0/x"},
+    {try_heartbeat, "{\"epoch\":1,\"attempts\":[]}", NULL},
+    {try_heartbeat, "{\"epoch\":1}", "/attempts"},
+    {try_heartbeat, "{\"epoch\":1,\"attempts\":{}}", "/attempts"},
+    {try_leave, "{\"epoch\":1}", NULL},
+    {try_leave, "{\"epoch\":\"1\"}", "/epoch"},
+    {try_measure, "{\"items\":[]}", NULL},
+    {try_measure, "{\"items\":[{\"step\":1,\"metrics\":{\"a\":1,\"b\":\"Infinity\"}}]}", NULL},
+    {try_measure, "{\"items\":[{\"step\":1,\"metrics\":{\"a\":\"inf\"}}]}", "/items/0/metrics/a"},
+    {try_measure, "{\"items\":[{\"step\":1,\"metrics\":{\"a/b\":null}}]}", "/items/0/metrics/a~1b"},
+    {try_measure, "{\"items\":[{\"step\":-1,\"metrics\":{}}]}", "/items/0/step"},
+    {try_measure, "{\"items\":[{\"step\":1,\"metrics\":{},\"time\":1}]}", "/items/0/time"},
+    {try_measure, "{\"items\":[7]}", "/items/0"},
+    {try_log, "{\"text\":\"\"}", NULL},
+    {try_log, "{\"text\":\"\",\"truncated\":1}", "/truncated"},
+    {try_files,
+     "{\"kind\":\"artifact\",\"files\":[{\"path\":\"a\",\"size\":1,\"sha256\":\"" SHA "\"}]}",
+     NULL},
+    {try_files, "{\"kind\":\"other\",\"files\":[]}", "/kind"},
+    {try_files,
+     "{\"kind\":\"artifact\",\"files\":[{\"path\":\"a\",\"size\":-1,\"sha256\":\"" SHA "\"}]}",
+     "/files/0/size"},
+    {try_files, "{\"kind\":\"artifact\",\"files\":[{\"path\":\"a\",\"size\":1,\"sha256\":\"A\"}]}",
+     "/files/0/sha256"},
+    {try_complete, "{\"outcome\":\"completed\"}", NULL},
+    {try_complete, "{\"outcome\":\"failed\",\"exit_code\":null,\"reason\":null}", NULL},
+    {try_complete, "{\"outcome\":\"lost\"}", "/outcome"},
+    {try_complete, "{\"outcome\":\"failed\",\"exit_code\":\"1\"}", "/exit_code"},
+    {try_token, "{\"role\":\"admin\",\"name\":\"n\",\"ttl\":\"30d\"}", NULL},
+    {try_token, "{\"role\":\"root\"}", "/role"},
+};
+
+START_TEST(test_decode)
+{
+    decode_check(&cases[_i], false);
+}
+END_TEST
+
+START_TEST(test_decode_values)
+{
+    struct arena a = {0};
+    struct as_err err;
+    struct measurement_list m;
+    struct completion c;
+    JSON_AUTO items = decode_parse("{\"items\":[{\"step\":3,\"metrics\":{\"a\":1,\"b\":\"NaN\"}},"
+                                   "{\"step\":4,\"metrics\":{\"a\":\"-Infinity\"}}]}");
+    ck_ok(measurements_decode(items, &a, &m, &err), err);
+    ck_assert_uint_eq(m.n, 3);
+    ck_assert_int_eq(m.rows[0].step, 3);
+    ck_assert_double_eq(m.rows[0].value, 1.0);
+    ck_assert(isnan(m.rows[1].value));
+    ck_assert(isinf(m.rows[2].value) && m.rows[2].value < 0);
+    JSON_AUTO end = decode_parse("{\"outcome\":\"retry\",\"exit_code\":-9,\"reason\":\"r\"}");
+    ck_ok(completion_decode(end, &c, &err), err);
+    ck_assert_int_eq(c.outcome, OUTCOME_RETRY);
+    ck_assert(c.has_exit_code && c.exit_code == -9);
+    JSON_AUTO null = decode_parse("{\"outcome\":\"released\",\"exit_code\":null}");
+    ck_ok(completion_decode(null, &c, &err), err);
+    ck_assert(!c.has_exit_code && !c.reason);
+    arena_done(&a);
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+    Suite *s = suite_create("api_codec");
+    TCase *tc = tcase_create("codec");
+    tcase_add_test(tc, test_sweep);
+    tcase_add_test(tc, test_trial);
+    tcase_add_test(tc, test_runner_and_claim);
+    tcase_add_test(tc, test_event_and_token);
+    tcase_add_loop_test(tc, test_decode, 0, AS_ARRAY_LEN(cases));
+    tcase_add_test(tc, test_decode_values);
+    suite_add_tcase(s, tc);
+    return s;
+}

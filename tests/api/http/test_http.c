@@ -1,0 +1,504 @@
+/* The transport over real sockets, with a small application on top: what gets through to it, what
+ * is refused, and what happens to clients that are slow, vanish, or lie. */
+#include <arpa/inet.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "api/http/http.h"
+#include "base/clock.h"
+#include "tests/support/raw_http.h"
+#include "tests/support/check_main.h"
+
+/* The application: echoes path and body; /park is held until it is told, /stream is a stream, /held
+ * is held for a thread before its body is read. */
+struct app {
+    struct http_server *http;
+    int port;
+    pthread_mutex_t lock;
+    struct http_exchange *parked;
+    struct http_stream *stream;
+    atomic_int n_handled, n_ended, n_gone;
+};
+
+static void answer_text(struct http_exchange *x, int status, const char *text)
+{
+    x->answer.status = status;
+    x->answer.content_type = "text/plain";
+    x->answer.bytes = text;
+    x->answer.len = strlen(text);
+}
+
+static void *release_later(void *arg)
+{
+    struct http_exchange *x = arg;
+    clock_sleep_ms(20);
+    if (http_query(&x->head, "refuse"))
+        answer_text(x, 401, "no");
+    http_release(x);
+    return NULL;
+}
+
+static void on_head(void *ctx, struct http_exchange *x)
+{
+    (void)ctx;
+    x->body_kind = HTTP_BODY_MEMORY;
+    x->body_max = 100000;
+    if (strcmp(x->head.path, "/early") == 0)
+        answer_text(x, 403, "early");
+    if (strcmp(x->head.path, "/held") == 0) {
+        pthread_t t;
+        http_hold(x);
+        ck_assert_int_eq(pthread_create(&t, NULL, release_later, x), 0);
+        (void)pthread_detach(t);
+    }
+}
+
+static void on_request(void *ctx, struct http_exchange *x)
+{
+    struct app *a = ctx;
+    if (strcmp(x->head.path, "/park") == 0) {
+        http_watch(x);
+        pthread_mutex_lock(&a->lock);
+        a->parked = x;
+        pthread_mutex_unlock(&a->lock);
+        atomic_fetch_add(&a->n_handled, 1);
+        return;
+    }
+    if (strcmp(x->head.path, "/stream") == 0) {
+        struct http_stream *s = http_stream_create(1 << 16, NULL, NULL, NULL);
+        ck_assert_ptr_nonnull(s);
+        x->answer.status = 200;
+        x->answer.stream = http_stream_ref(s);
+        x->answer.stream_size = -1;
+        pthread_mutex_lock(&a->lock);
+        a->stream = s;
+        pthread_mutex_unlock(&a->lock);
+    } else {
+        char *text = arena_printf(&x->arena, "%s %s body=%s;", x->head.method, x->head.path,
+                                  str_cstr(&x->body));
+        answer_text(x, 200, text);
+    }
+    atomic_fetch_add(&a->n_handled, 1); /* what was set above is seen by who sees this */
+    http_release(x);
+}
+
+static void on_refusal(void *ctx, struct http_exchange *x, const struct as_err *err)
+{
+    (void)ctx;
+    answer_text(x, err->code == AS_E_TOO_LARGE ? 413 : 400, arena_strdup(&x->arena, err->msg));
+}
+
+static void on_end(void *ctx, struct http_exchange *x)
+{
+    struct app *a = ctx;
+    (void)x;
+    atomic_fetch_add(&a->n_ended, 1);
+}
+
+/* Answer the parked exchange if its peer is gone. */
+static void on_gone(void *ctx)
+{
+    struct app *a = ctx;
+    pthread_mutex_lock(&a->lock);
+    struct http_exchange *x = a->parked;
+    if (x && atomic_load(&x->is_gone)) {
+        a->parked = NULL;
+        atomic_fetch_add(&a->n_gone, 1);
+        http_release(x);
+    }
+    pthread_mutex_unlock(&a->lock);
+}
+
+static struct app app;
+
+/* impatient_ms: the deadlines of heads and bodies; 0: the server's own. */
+static void start_with(int64_t impatient_ms)
+{
+    struct sockaddr_in sa = {.sin_family = AF_INET};
+    socklen_t len = sizeof sa;
+    struct as_err err;
+    struct http_options opts = http_options_default();
+    const struct http_app hooks = {.ctx = &app,
+                                   .on_head = on_head,
+                                   .on_request = on_request,
+                                   .on_refusal = on_refusal,
+                                   .on_end = on_end,
+                                   .on_gone = on_gone};
+    memset(&app, 0, sizeof app);
+    (void)pthread_mutex_init(&app.lock, NULL);
+    sa.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    opts.listen_fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    opts.head_ms = impatient_ms ? impatient_ms : opts.head_ms;
+    opts.body_grace_ms = impatient_ms ? impatient_ms : opts.body_grace_ms;
+    ck_assert_int_eq(bind(opts.listen_fd, (const struct sockaddr *)&sa, sizeof sa), 0);
+    ck_assert_int_eq(listen(opts.listen_fd, 64), 0);
+    ck_assert_int_eq(getsockname(opts.listen_fd, (struct sockaddr *)&sa, &len), 0);
+    app.port = ntohs(sa.sin_port);
+    ck_ok(http_start(&opts, &hooks, &app.http, &err), err);
+}
+
+static void start(void)
+{
+    start_with(0);
+}
+
+static void start_impatient(void)
+{
+    start_with(700);
+}
+
+static void stop(void)
+{
+    http_quiesce(app.http);
+    ck_assert(http_stop(app.http, PATIENCE_MS));
+    (void)pthread_mutex_destroy(&app.lock);
+}
+
+static void wait_for(atomic_int *n, int want)
+{
+    int64_t until = clock_mono_ns() + PATIENCE_MS * NS_PER_MS;
+    while (atomic_load(n) < want && clock_mono_ns() < until)
+        clock_sleep_ms(5);
+    ck_assert_int_ge(atomic_load(n), want);
+}
+
+static void expect(const char *request, int status, const char *part)
+{
+    struct str out = {0};
+    int got = raw_request(app.port, request, strlen(request), PATIENCE_MS, &out);
+    ck_assert_msg(got == status, "got %d, wanted %d for:\n%s\n%s", got, status, request,
+                  str_cstr(&out));
+    ck_assert_msg(strstr(str_cstr(&out), part) != NULL, "'%s' is not in %s", part, str_cstr(&out));
+    str_done(&out);
+}
+
+#define HOST "Host: localhost\r\n"
+#define CLOSE "Connection: close\r\n\r\n"
+
+START_TEST(test_plain)
+{
+    expect("GET /a%20b?x=1 HTTP/1.1\r\n" HOST CLOSE, 200, "GET /a b body=;");
+    expect("POST /p HTTP/1.1\r\n" HOST "Content-Length: 5\r\n" CLOSE "hello", 200, "body=hello;");
+    expect("POST /p HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n" CLOSE
+           "5\r\nhello\r\n1\r\n!\r\n0\r\n\r\n",
+           200, "body=hello!;");
+    expect("POST /p HTTP/1.1\r\n" HOST "Expect: 100-continue\r\nContent-Length: 2\r\n" CLOSE "ok",
+           100, "body=ok;");
+}
+END_TEST
+
+START_TEST(test_keep_alive_and_pipelining)
+{
+    struct str out = {0};
+    int fd = raw_connect(app.port);
+    raw_puts(fd, "GET /one HTTP/1.1\r\n" HOST "\r\nGET /two HTTP/1.1\r\n" HOST CLOSE);
+    ck_assert(raw_read(fd, &out, NULL, PATIENCE_MS));
+    ck_assert_uint_eq(raw_count(&out, "200 OK"), 2);
+    ck_assert_ptr_nonnull(strstr(str_cstr(&out), "/two body"));
+    (void)close(fd);
+    str_clear(&out);
+    fd = raw_connect(app.port); /* also after answers that need no more than a head */
+    raw_puts(fd, "GET /early HTTP/1.1\r\n" HOST "\r\nGET /held?refuse=1 HTTP/1.1\r\n" HOST
+                 "\r\nHEAD /early HTTP/1.1\r\n" HOST "\r\nGET /two HTTP/1.1\r\n" HOST CLOSE);
+    ck_assert(raw_read(fd, &out, NULL, PATIENCE_MS));
+    ck_assert_uint_eq(raw_count(&out, "HTTP/1.1 403"), 2);
+    ck_assert_uint_eq(raw_count(&out, "HTTP/1.1 401"), 1);
+    ck_assert_ptr_nonnull(strstr(str_cstr(&out), "/two body"));
+    (void)close(fd);
+    str_done(&out);
+}
+END_TEST
+
+/* What two parsers could read in two ways is refused, and the connection ends: nothing after it is
+ * taken for a request. */
+START_TEST(test_smuggling)
+{
+    static const char *const requests[] = {
+        "POST /x HTTP/1.1\r\n" HOST "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n"
+        "0\r\n\r\nGET /smuggled HTTP/1.1\r\n" HOST "\r\n",
+        "POST /x HTTP/1.1\r\n" HOST "Content-Length: 3\r\nContent-Length: 5\r\n\r\n"
+        "abcdeGET /smuggled HTTP/1.1\r\n" HOST "\r\n",
+        "POST /x HTTP/1.1\r\n" HOST "Content-Length: 3\r\nContent-Length: 3\r\n\r\nabc",
+        "POST /x HTTP/1.1\r\n" HOST "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
+        "POST /x HTTP/1.1\r\n" HOST "Transfer-Encoding: identity\r\n\r\n",
+        "POST /x HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n"
+        "\r\n0\r\n\r\n",
+        "GET /x HTTP/1.1\r\n" HOST HOST "\r\n",
+        "GET /x HTTP/1.1\r\n\r\n",
+        "POST /x HTTP/1.1\r\n" HOST "Content-Length : 3\r\n\r\nabc",
+        "POST /x HTTP/1.1\r\n" HOST "Bad Name: 3\r\n\r\nabc",
+        "POST /x HTTP/1.1\r\n" HOST "Content-Length: +3\r\n\r\nabc",
+        "POST /x HTTP/1.1\r\n" HOST "Content-Length: 3, 3\r\n\r\nabc",
+    };
+    for (size_t i = 0; i < AS_ARRAY_LEN(requests); i++) {
+        struct str out = {0};
+        int status = raw_request(app.port, requests[i], strlen(requests[i]), PATIENCE_MS, &out);
+        ck_assert_msg(status == 400, "got %d for:\n%s\n%s", status, requests[i], str_cstr(&out));
+        /* (libmicrohttpd 0.9.75 sends the head of its own refusals twice, and closes) */
+        ck_assert_msg(!strstr(str_cstr(&out), "200 OK"), "a second request in:\n%s", requests[i]);
+        ck_assert_ptr_null(strstr(str_cstr(&out), "smuggled"));
+        str_done(&out);
+    }
+    ck_assert_int_eq(atomic_load(&app.n_handled), 0);
+}
+END_TEST
+
+START_TEST(test_targets)
+{
+    static const char *const targets[] = {
+        "/a%00b", "/a%2fb",     "/a%5cb",   "/a\\b",    "/a/../b",   "/%2e%2e/b", "/a/.",
+        "/%ff",   "/%c0%ae",    "/a%0ab",   "/a%",      "/a%4",      "/a%zz",     "*",
+        "a",      "/x?a=1&a=2", "/x?a=%00", "/x?a=%ff", "/\xff\xfe", "/a#b"};
+    for (size_t i = 0; i < AS_ARRAY_LEN(targets); i++) {
+        char request[200];
+        int n = snprintf(request, sizeof request, "GET %s HTTP/1.1\r\n" HOST CLOSE, targets[i]);
+        int status = raw_request(app.port, request, (size_t)n, PATIENCE_MS, NULL);
+        ck_assert_msg(status == 400, "got %d for %s", status, targets[i]);
+    }
+    ck_assert_int_eq(atomic_load(&app.n_handled), 0);
+}
+END_TEST
+
+/* Whatever libmicrohttpd makes of these, the application sees nothing of them and the server lives.
+ */
+START_TEST(test_garbage)
+{
+    static const struct {
+        const char *bytes;
+        size_t len;
+    } cases[] = {
+        {"GET /a\0b HTTP/1.1\r\n" HOST CLOSE, sizeof("GET /a\0b HTTP/1.1\r\n" HOST CLOSE) - 1},
+        {"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 11},
+        {"GET\r\n\r\n", 7},
+        {"GET / HTTP/9.9\r\n" HOST "\r\n", 16 + 17 + 2},
+        {"POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\nzz\r\n", 66},
+        {"POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\nffffffffffffffffff\r\n", 82},
+    };
+    for (size_t i = 0; i < AS_ARRAY_LEN(cases); i++) {
+        int status = raw_request(app.port, cases[i].bytes, cases[i].len, 1500, NULL);
+        ck_assert_msg(status == 0 || status >= 400, "case %zu: %d", i, status);
+    }
+    expect("GET /alive HTTP/1.1\r\n" HOST CLOSE, 200, "/alive");
+}
+END_TEST
+
+START_TEST(test_huge_head)
+{
+    struct str b = {0}, out = {0};
+    str_puts(&b, "GET / HTTP/1.1\r\n" HOST "X-Long: ");
+    for (int i = 0; i < 100000; i++)
+        str_putc(&b, 'a');
+    str_puts(&b, "\r\n\r\n");
+    int status = raw_request(app.port, b.s, b.len, PATIENCE_MS, &out);
+    ck_assert_msg(status == 0 || status == 431 || status == 413 || status == 400, "got %d", status);
+    str_clear(&b);
+    str_clear(&out);
+    str_puts(&b, "GET / HTTP/1.1\r\n" HOST);
+    for (int i = 0; i < 150; i++)
+        str_printf(&b, "X-%d: 1\r\n", i);
+    str_puts(&b, "\r\n");
+    ck_assert_int_eq(raw_request(app.port, b.s, b.len, PATIENCE_MS, &out), 400);
+    str_clear(&b);
+    str_clear(&out);
+    str_puts(&b, "GET /");
+    for (int i = 0; i < 5000; i++)
+        str_putc(&b, 'a');
+    str_puts(&b, " HTTP/1.1\r\n" HOST CLOSE);
+    ck_assert_int_eq(raw_request(app.port, b.s, b.len, PATIENCE_MS, &out), 413);
+    ck_assert_int_eq(atomic_load(&app.n_handled), 0);
+    str_done(&b);
+    str_done(&out);
+}
+END_TEST
+
+START_TEST(test_body_too_large)
+{
+    struct str b = {0}, out = {0};
+    expect("POST / HTTP/1.1\r\n" HOST "Content-Length: 100001\r\nExpect: 100-continue\r\n\r\n", 413,
+           "at most 100000");
+    expect("POST / HTTP/1.1\r\n" HOST "Content-Length: 999999999999\r\n\r\n", 413, "at most");
+    /* chunked, so that only counting finds out; the answer still arrives */
+    str_puts(&b, "POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n" CLOSE);
+    for (int i = 0; i < 30; i++) {
+        str_puts(&b, "1000\r\n");
+        for (int k = 0; k < 4096; k++)
+            str_putc(&b, 'x');
+        str_puts(&b, "\r\n");
+    }
+    str_puts(&b, "0\r\n\r\n");
+    ck_assert_int_eq(raw_request(app.port, b.s, b.len, PATIENCE_MS, &out), 413);
+    ck_assert_int_eq(atomic_load(&app.n_handled), 0);
+    str_done(&b);
+    str_done(&out);
+}
+END_TEST
+
+START_TEST(test_early_answer_with_body)
+{
+    expect("POST /early HTTP/1.1\r\n" HOST "Content-Length: 5\r\n" CLOSE "hello", 403, "early");
+    expect("POST /early HTTP/1.1\r\n" HOST "Content-Length: 5\r\nExpect: 100-continue\r\n\r\n", 403,
+           "early");
+    ck_assert_int_eq(atomic_load(&app.n_handled), 0);
+}
+END_TEST
+
+/* Held while only the head is known, then the body is read. */
+START_TEST(test_hold_at_head)
+{
+    expect("POST /held HTTP/1.1\r\n" HOST "Content-Length: 5\r\n" CLOSE "hello", 200,
+           "body=hello;");
+    expect("GET /held HTTP/1.1\r\n" HOST CLOSE, 200, "GET /held");
+    expect("POST /held?refuse=1 HTTP/1.1\r\n" HOST "Content-Length: 5\r\n" CLOSE "hello", 401,
+           "no");
+    expect("GET /held?refuse=1 HTTP/1.1\r\n" HOST CLOSE, 401, "no");
+}
+END_TEST
+
+/* A byte now and then does not keep a head alive: the deadline is absolute. */
+START_TEST(test_slow_head)
+{
+    struct str out = {0};
+    int fd = raw_connect(app.port);
+    int64_t begin = clock_mono_ns();
+    bool closed = false;
+    raw_puts(fd, "GET / HTTP/1.1\r\n" HOST "X-Slow: ");
+    while (!closed && clock_mono_ns() - begin < PATIENCE_MS * NS_PER_MS) {
+        raw_puts(fd, "a");
+        closed = raw_read(fd, &out, NULL, 100);
+    }
+    ck_assert_msg(closed, "the connection outlived its deadline");
+    ck_assert_int_eq(atomic_load(&app.n_handled), 0);
+    (void)close(fd);
+    str_done(&out);
+}
+END_TEST
+
+/* Nor a body: it must come at a rate. */
+START_TEST(test_slow_body)
+{
+    struct str out = {0};
+    int fd = raw_connect(app.port);
+    int64_t begin = clock_mono_ns();
+    bool closed = false;
+    raw_puts(fd, "POST / HTTP/1.1\r\n" HOST "Content-Length: 50000\r\n\r\n");
+    while (!closed && clock_mono_ns() - begin < PATIENCE_MS * NS_PER_MS) {
+        raw_puts(fd, "a");
+        closed = raw_read(fd, &out, NULL, 100);
+    }
+    ck_assert_msg(closed, "the connection outlived its deadline");
+    ck_assert_int_eq(atomic_load(&app.n_handled), 0);
+    (void)close(fd);
+    str_done(&out);
+}
+END_TEST
+
+START_TEST(test_peer_leaves_while_parked)
+{
+    int fd = raw_connect(app.port);
+    raw_puts(fd, "GET /park HTTP/1.1\r\n" HOST "\r\n");
+    wait_for(&app.n_handled, 1);
+    (void)close(fd);
+    wait_for(&app.n_gone, 1);
+    wait_for(&app.n_ended, 1);
+}
+END_TEST
+
+START_TEST(test_stream)
+{
+    struct str out = {0};
+    int fd = raw_connect(app.port);
+    raw_puts(fd, "GET /stream HTTP/1.1\r\n" HOST "\r\n");
+    wait_for(&app.n_handled, 1);
+    struct http_stream *s = app.stream;
+    ck_assert_int_eq(http_stream_write(s, "first;", 6), AS_OK);
+    ck_assert(!raw_read(fd, &out, "first;", PATIENCE_MS));
+    ck_assert_ptr_nonnull(strstr(str_cstr(&out), "first;"));
+    for (int i = 0; i < 1000; i++) {
+        char piece[32];
+        int n = snprintf(piece, sizeof piece, "piece %d;", i);
+        as_status st = AS_E_TOO_LARGE;
+        while ((st = http_stream_write(s, piece, (size_t)n)) == AS_E_TOO_LARGE)
+            clock_sleep_ms(1);
+        ck_assert_int_eq(st, AS_OK);
+    }
+    ck_assert(!raw_read(fd, &out, "piece 999;", PATIENCE_MS));
+    ck_assert_ptr_nonnull(strstr(str_cstr(&out), "piece 999;"));
+    http_stream_end(s, true);
+    ck_assert(!raw_read(fd, &out, "\r\n0\r\n", PATIENCE_MS));
+    ck_assert_int_eq(http_stream_write(s, "x", 1), AS_E_NOT_FOUND);
+    http_stream_unref(s);
+    (void)close(fd);
+    str_done(&out);
+}
+END_TEST
+
+START_TEST(test_stream_peer_leaves)
+{
+    int fd = raw_connect(app.port);
+    raw_puts(fd, "GET /stream HTTP/1.1\r\n" HOST "\r\n");
+    wait_for(&app.n_handled, 1);
+    struct http_stream *s = app.stream;
+    (void)close(fd);
+    wait_for(&app.n_ended, 1); /* without a byte being written */
+    ck_assert(http_stream_is_gone(s));
+    http_stream_unref(s);
+}
+END_TEST
+
+static void *hammer(void *arg)
+{
+    (void)arg;
+    for (int i = 0; i < 50; i++) {
+        const char *request = i % 2 ? "POST /held HTTP/1.1\r\n" HOST "Content-Length: 2\r\n" CLOSE
+                                      "ab"
+                                    : "GET /x HTTP/1.1\r\n" HOST CLOSE;
+        struct str out = {0};
+        (void)raw_request(app.port, request, strlen(request), PATIENCE_MS, &out);
+        ck_assert_int_eq(raw_status(&out), 200);
+        str_done(&out);
+    }
+    return NULL;
+}
+
+START_TEST(test_many_at_once)
+{
+    pthread_t t[8];
+    for (size_t i = 0; i < AS_ARRAY_LEN(t); i++)
+        ck_assert_int_eq(pthread_create(&t[i], NULL, hammer, NULL), 0);
+    for (size_t i = 0; i < AS_ARRAY_LEN(t); i++)
+        ck_assert_int_eq(pthread_join(t[i], NULL), 0);
+    ck_assert_int_eq(atomic_load(&app.n_handled), 400);
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+    Suite *s = suite_create("api_http");
+    TCase *tc = tcase_create("transport");
+    tcase_add_checked_fixture(tc, start, stop);
+    tcase_add_test(tc, test_plain);
+    tcase_add_test(tc, test_keep_alive_and_pipelining);
+    tcase_add_test(tc, test_smuggling);
+    tcase_add_test(tc, test_targets);
+    tcase_add_test(tc, test_garbage);
+    tcase_add_test(tc, test_huge_head);
+    tcase_add_test(tc, test_body_too_large);
+    tcase_add_test(tc, test_early_answer_with_body);
+    tcase_add_test(tc, test_hold_at_head);
+    tcase_add_test(tc, test_peer_leaves_while_parked);
+    tcase_add_test(tc, test_stream);
+    tcase_add_test(tc, test_stream_peer_leaves);
+    tcase_add_test(tc, test_many_at_once);
+    suite_add_tcase(s, tc);
+    tc = tcase_create("deadlines");
+    tcase_add_checked_fixture(tc, start_impatient, stop);
+    tcase_add_test(tc, test_slow_head);
+    tcase_add_test(tc, test_slow_body);
+    suite_add_tcase(s, tc);
+    return s;
+}

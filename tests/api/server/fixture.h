@@ -1,0 +1,47 @@
+/* A server in this process over a private PostgreSQL, with a token of each role. Set up once for a
+ * suite, in the process that Check forks its tests from: the tests speak HTTP to it. */
+#ifndef ASSAY_TESTS_API_FIXTURE_H
+#define ASSAY_TESTS_API_FIXTURE_H
+
+#include "api/server/server.h"
+#include "scheduler/rows/rows.h"
+#include "scheduler/services/tokens.h"
+#include "tests/api/server/rest.h"
+
+struct fixture {
+    struct store *db;
+    struct server *server;
+    char url[128];
+    int port;
+    char tokens[TOKEN_ROLES][TOKEN_TEXT_SIZE]; /* by token_role */
+    char web_dir[64];                          /* a small dashboard */
+};
+
+extern struct fixture fix;
+
+void fixture_start(void);
+void fixture_stop(void);
+
+/* Clients of each role. */
+struct rest as_admin(void);
+struct rest as_user(void);
+struct rest as_runner(void);
+struct rest as_viewer(void);
+struct rest as_nobody(void);
+
+/* The body of a sweep of `max_trials` command trials with that name; a view until the next call. */
+const char *sweep_json(const char *name, int max_trials);
+
+/* Create it and give its id back; a view until the next call. */
+const char *make_sweep(const char *name, int max_trials);
+
+/* Register a runner with these slots; its epoch. */
+long long make_runner(const char *name, int slots);
+
+/* Claim up to n trials, waiting up to wait_ms. The claim_id is new. */
+struct reply claim(const char *runner, long long epoch, int n, int wait_ms);
+
+/* Cancel and delete the sweep, so that the next test's runners do not get its trials. */
+void drop_sweep(const char *id);
+
+#endif

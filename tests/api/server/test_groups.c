@@ -1,0 +1,169 @@
+/* Groups over HTTP: a claim of several members, what is told of them, a refill that waits. */
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "tests/api/server/fixture.h"
+#include "tests/support/check_main.h"
+
+static void make_train(const char *limits)
+{
+    static const char table[] = "x,y,class\n1,2,a\n3,4,b\n5,6,a\n7,8,b\n";
+    struct rest user = as_user();
+    struct as_err err = {0};
+    char hex[SHA256_HEX_SIZE], path[100], body[1000];
+    ck_ok(sha256_of(table, strlen(table), hex, &err), err);
+    (void)snprintf(path, sizeof path, "/v1/blobs/%s", hex);
+    struct rest_options put = {
+        .body = table, .len = strlen(table), .type = "application/octet-stream"};
+    REPLY_AUTO blob = rest_call_with(&user, "PUT", path, &put);
+    ck_assert_int_le(blob.status, 204);
+    (void)snprintf(body, sizeof body,
+                   "{\"name\":\"toy\",\"format\":\"csv\",\"files\":{\"table\":\"%s\"},\"target\":"
+                   "\"class\"}",
+                   hex);
+    REPLY_AUTO data = rest_call(&user, "POST", "/v1/datasets", body);
+    ck_status(data, 201);
+    (void)snprintf(body, sizeof body,
+                   "{\"name\":\"grouped\",\"metric\":{\"name\":\"val_loss\",\"goal\":\"minimize\"},"
+                   "\"parameters\":{\"lr\":{\"type\":\"float\",\"min\":0.1,\"max\":1}},\"search\":{"
+                   "\"method\":\"random\"},\"limits\":%s,\"resources\":{\"group\":6},\"ensemble\":"
+                   "false,\"trial\":{\"train\":{"
+                   "\"dataset\":\"toy\",\"epochs\":1,\"optimizer\":{\"lr\":\"${lr}\"}}}}",
+                   limits);
+    REPLY_AUTO sweep = rest_call(&user, "POST", "/v1/sweeps", body);
+    ck_status(sweep, 201);
+    ck_assert_int_eq(reply_int(&sweep, "document.resources.group"), 6);
+}
+
+static struct reply claim_as_runner(const char *name, long long epoch, const char *id,
+                                    const char *more)
+{
+    struct rest to = as_runner();
+    char body[400], path[60];
+    (void)snprintf(body, sizeof body, "{\"epoch\":%lld,\"claim_id\":\"%s\"%s}", epoch, id, more);
+    (void)snprintf(path, sizeof path, "/v1/runners/%s/claim", name);
+    return rest_call(&to, "POST", path, body);
+}
+
+static struct reply claim_with(long long epoch, const char *id, const char *more)
+{
+    return claim_as_runner("r", epoch, id, more);
+}
+
+struct waiting {
+    long long epoch;
+    struct reply reply;
+};
+
+static void *run_refill(void *arg)
+{
+    struct waiting *w = arg;
+    w->reply = claim_with(w->epoch, "fit",
+                          ",\"fit\":{\"group\":\"grouped.g0.1\",\"members\":2},\"wait_ms\":60000");
+    return NULL;
+}
+
+START_TEST(test_a_group_and_its_refill)
+{
+    struct rest runner = as_runner(), viewer = as_viewer();
+    make_train("{\"max_trials\":9,\"max_concurrent_trials\":3}");
+    long long epoch = make_runner("r", 1);
+    REPLY_AUTO got = claim_with(epoch, "one", ",\"members\":8,\"memory_bytes\":1000000000");
+    ck_status(got, 200);
+    ck_assert_uint_eq(json_array_size(reply_get(&got, "trials")), 3);
+    ck_assert_str_eq(reply_str(&got, "trials.2.group.id"), "grouped.g0.1");
+    ck_assert_int_eq(reply_int(&got, "trials.2.group.max_members"), 6);
+    ck_assert_int_gt(reply_int(&got, "trials.2.group.bytes_per_member"), 100);
+    REPLY_AUTO list = rest_call(&viewer, "GET",
+                                "/v1/sweeps/grouped/trials?group=grouped.g0.1&state=running", NULL);
+    ck_status(list, 200);
+    ck_assert_uint_eq(json_array_size(reply_get(&list, "items")), 3);
+    ck_assert_str_eq(reply_str(&list, "items.0.shape"), reply_str(&got, "trials.0.group.shape"));
+    REPLY_AUTO none = rest_call(&viewer, "GET", "/v1/sweeps/grouped/trials?group=other", NULL);
+    ck_assert_uint_eq(json_array_size(reply_get(&none, "items")), 0);
+    REPLY_AUTO live = rest_call(&viewer, "GET", "/v1/runners", NULL);
+    ck_assert_int_eq(reply_int(&live, "items.0.running"), 3);
+    ck_assert_int_eq(reply_int(&live, "items.0.used_slots"), 1);
+
+    struct waiting w = {.epoch = epoch};
+    pthread_t thread;
+    ck_assert_int_eq(pthread_create(&thread, NULL, run_refill, &w), 0);
+    clock_sleep_ms(300); /* parked by now; were it not, the place would be found at once */
+    REPLY_AUTO end = rest_call(&runner, "POST", "/v1/sweeps/grouped/trials/1/attempts/1/complete",
+                               "{\"outcome\":\"failed\",\"reason\":\"it diverged\"}");
+    ck_status(end, 200);
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    ck_status(w.reply, 200);
+    ck_assert_uint_eq(json_array_size(reply_get(&w.reply, "trials")), 1);
+    ck_assert_int_eq(reply_int(&w.reply, "trials.0.number"), 3);
+    ck_assert_str_eq(reply_str(&w.reply, "trials.0.group.id"), "grouped.g0.1");
+    reply_done(&w.reply);
+    REPLY_AUTO trial = rest_call(&viewer, "GET", "/v1/sweeps/grouped/trials/1", NULL);
+    ck_assert_str_eq(reply_str(&trial, "group"), "grouped.g0.1");
+    ck_assert_str_eq(reply_str(&trial, "attempts.0.group"), "grouped.g0.1");
+    drop_sweep("grouped");
+}
+END_TEST
+
+static void *run_beside(void *arg)
+{
+    struct waiting *w = arg;
+    w->reply = claim_as_runner("learner", w->epoch, "beside",
+                               ",\"ending\":[{\"sweep\":\"learns\",\"number\":0,\"attempt\":1}],"
+                               "\"wait_ms\":60000");
+    return NULL;
+}
+
+/* A claim beside the end of a trial: where the method learns it is answered when that has come, and
+ * with a suggestion that knows it. */
+START_TEST(test_a_claim_that_awaits_a_result)
+{
+    struct rest user = as_user(), runner = as_runner(), viewer = as_viewer();
+    REPLY_AUTO sweep = rest_call(
+        &user, "POST", "/v1/sweeps",
+        "{\"name\":\"learns\",\"metric\":{\"name\":\"loss\",\"goal\":\"minimize\"},\"parameters\":{"
+        "\"x\":{\"type\":\"float\",\"min\":0,\"max\":1}},\"search\":{\"method\":\"gp\"},\"limits\":"
+        "{"
+        "\"max_trials\":5},\"trial\":{\"command\":[\"true\",\"${x}\"]}}");
+    ck_status(sweep, 201);
+    long long epoch = make_runner("learner", 1);
+    REPLY_AUTO got = claim_as_runner("learner", epoch, "first", ",\"wait_ms\":60000");
+    ck_assert_uint_eq(json_array_size(reply_get(&got, "trials")), 1);
+    REPLY_AUTO none = claim_as_runner(
+        "learner", epoch, "none",
+        ",\"ending\":[{\"sweep\":\"learns\",\"number\":0,\"attempt\":1}],\"wait_ms\":0");
+    ck_status(none, 200);
+    ck_assert(json_is_true(reply_get(&none, "pending")));
+    struct waiting w = {.epoch = epoch};
+    pthread_t thread;
+    ck_assert_int_eq(pthread_create(&thread, NULL, run_beside, &w), 0);
+    clock_sleep_ms(300); /* parked by now, as above */
+    REPLY_AUTO loss =
+        rest_call(&runner, "POST", "/v1/sweeps/learns/trials/0/attempts/1/measurements",
+                  "{\"items\":[{\"step\":1,\"metrics\":{\"loss\":1}}]}");
+    ck_status(loss, 200);
+    REPLY_AUTO end = rest_call(&runner, "POST", "/v1/sweeps/learns/trials/0/attempts/1/complete",
+                               "{\"outcome\":\"completed\"}");
+    ck_status(end, 200);
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    ck_status(w.reply, 200);
+    ck_assert_int_eq(reply_int(&w.reply, "trials.0.number"), 1);
+    reply_done(&w.reply);
+    REPLY_AUTO trial = rest_call(&viewer, "GET", "/v1/sweeps/learns/trials/1", NULL);
+    ck_assert_int_eq(reply_int(&trial, "seen"), 1);
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+    Suite *s = suite_create("api_groups");
+    TCase *tc = tcase_create("groups");
+    tcase_add_unchecked_fixture(tc, fixture_start, fixture_stop);
+    tcase_add_test(tc, test_a_group_and_its_refill);
+    tcase_add_test(tc, test_a_claim_that_awaits_a_result);
+    suite_add_tcase(s, tc);
+    return s;
+}

@@ -1,0 +1,209 @@
+/* Who is tried again, and when: items by key, patience, departures, the end. */
+#include <pthread.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "api/server/waiting.h"
+#include "base/clock.h"
+#include "tests/support/check_main.h"
+
+/* What waits; tried again, it is put into a list. */
+struct waiter {
+    struct park_item item;
+    atomic_bool is_gone;
+    int64_t tried_ns;
+};
+
+/* The other side of the hooks: what there is to get, and who was tried. */
+struct world {
+    struct park *park;
+    pthread_mutex_t lock; /* guards the rest */
+    pthread_cond_t change;
+    struct waiter *tried[600];
+    size_t n_tried;
+    int64_t keys[8]; /* something to get of these */
+    size_t counts[8];
+    int probes;
+    size_t n_keys_asked; /* by the latest probe */
+};
+
+static void on_retry(void *ctx, struct park_item *item)
+{
+    struct world *w = ctx;
+    pthread_mutex_lock(&w->lock);
+    struct waiter *one = (struct waiter *)(void *)item;
+    one->tried_ns = clock_mono_ns();
+    w->tried[w->n_tried++] = one;
+    pthread_cond_broadcast(&w->change);
+    pthread_mutex_unlock(&w->lock);
+}
+
+static void on_probe(void *ctx, const int64_t *keys, size_t n, size_t *ret)
+{
+    struct world *w = ctx;
+    pthread_mutex_lock(&w->lock);
+    w->probes++;
+    w->n_keys_asked = n;
+    for (size_t i = 0; i < n; i++) {
+        ret[i] = 0;
+        for (size_t k = 0; k < AS_ARRAY_LEN(w->keys); k++)
+            if (w->keys[k] == keys[i])
+                ret[i] = w->counts[k];
+        for (size_t k = 0; k < i; k++)
+            ck_assert(keys[k] != keys[i]);
+    }
+    memset(w->counts, 0, sizeof w->counts);
+    pthread_cond_broadcast(&w->change);
+    pthread_mutex_unlock(&w->lock);
+}
+
+static void begin(struct world *w)
+{
+    struct as_err err;
+    *w = (struct world){0};
+    pthread_mutex_init(&w->lock, NULL);
+    pthread_cond_init(&w->change, NULL);
+    const struct park_hooks hooks = {.retry = on_retry, .probe = on_probe, .ctx = w};
+    ck_ok(park_create(&hooks, &w->park, &err), err);
+}
+
+static void end(struct world *w)
+{
+    park_drain(w->park);
+    park_free(w->park);
+    pthread_cond_destroy(&w->change);
+    pthread_mutex_destroy(&w->lock);
+}
+
+static void add(struct world *w, struct waiter *one, int64_t key, int64_t wait_ms)
+{
+    *one = (struct waiter){.item = {.key = key, .is_gone = &one->is_gone}};
+    one->item.until_ns = clock_mono_ns() + wait_ms * NS_PER_MS;
+    park_add(w->park, &one->item);
+}
+
+static void wait_tried(struct world *w, size_t n)
+{
+    pthread_mutex_lock(&w->lock);
+    while (w->n_tried < n)
+        pthread_cond_wait(&w->change, &w->lock);
+    ck_assert_uint_eq(w->n_tried, n);
+    pthread_mutex_unlock(&w->lock);
+}
+
+/* Two more probes begin and end. */
+static void wait_probes(struct world *w)
+{
+    pthread_mutex_lock(&w->lock);
+    for (int until = w->probes + 2; w->probes < until;)
+        pthread_cond_wait(&w->change, &w->lock);
+    pthread_mutex_unlock(&w->lock);
+}
+
+static void offer(struct world *w, size_t place, int64_t key, size_t count)
+{
+    pthread_mutex_lock(&w->lock);
+    w->keys[place] = key;
+    w->counts[place] = count;
+    pthread_mutex_unlock(&w->lock);
+}
+
+/* A sweep's clients and the runners are tried for what is theirs, the longest waiting first. */
+START_TEST(test_keys)
+{
+    struct world w;
+    struct waiter waiters[6];
+    static const int64_t keys[] = {7, PARK_CLAIMS, 9, 7, PARK_CLAIMS, 9};
+    begin(&w);
+    for (size_t i = 0; i < AS_ARRAY_LEN(waiters); i++)
+        add(&w, &waiters[i], keys[i], 60000);
+    wait_probes(&w);
+    wait_tried(&w, 0);
+    offer(&w, 0, PARK_CLAIMS, 1);
+    park_wake(w.park);
+    wait_tried(&w, 1);
+    ck_assert_ptr_eq(w.tried[0], &waiters[1]);
+    offer(&w, 0, 9, SIZE_MAX);
+    park_wake(w.park);
+    wait_tried(&w, 3);
+    ck_assert_ptr_eq(w.tried[1], &waiters[2]);
+    ck_assert_ptr_eq(w.tried[2], &waiters[5]);
+    offer(&w, 0, 7, 1);
+    offer(&w, 1, PARK_CLAIMS, 5);
+    park_wake(w.park);
+    wait_tried(&w, 5);
+    ck_assert_ptr_eq(w.tried[3], &waiters[0]);
+    ck_assert_ptr_eq(w.tried[4], &waiters[4]);
+    park_drain(w.park);
+    wait_tried(&w, 6);
+    ck_assert_ptr_eq(w.tried[5], &waiters[3]);
+    end(&w);
+}
+END_TEST
+
+/* Patience that ends, and peers that leave, without anything to get. */
+START_TEST(test_impatient)
+{
+    struct world w;
+    struct waiter brief, gone, patient;
+    begin(&w);
+    add(&w, &patient, 7, 60000);
+    add(&w, &gone, 7, 60000);
+    int64_t start = clock_mono_ns();
+    add(&w, &brief, 8, 40);
+    wait_tried(&w, 1);
+    ck_assert_ptr_eq(w.tried[0], &brief);
+    ck_assert(brief.tried_ns - start >= 40 * NS_PER_MS);
+    atomic_store(&gone.is_gone, true);
+    park_wake_gone(w.park);
+    wait_tried(&w, 2);
+    ck_assert_ptr_eq(w.tried[1], &gone);
+    park_drain(w.park);
+    wait_tried(&w, 3);
+    end(&w);
+}
+END_TEST
+
+/* More keys than one question has room for: those that were not asked for are tried. */
+START_TEST(test_many_keys)
+{
+    struct world w;
+    static struct waiter waiters[PARK_KEYS_MAX + 40];
+    begin(&w);
+    for (size_t i = 0; i < AS_ARRAY_LEN(waiters); i++)
+        add(&w, &waiters[i], (int64_t)i + 1, 60000);
+    wait_tried(&w, 40);
+    for (size_t i = 0; i < 40; i++)
+        ck_assert_ptr_eq(w.tried[i], &waiters[PARK_KEYS_MAX + i]);
+    park_drain(w.park);
+    wait_tried(&w, AS_ARRAY_LEN(waiters));
+    end(&w);
+}
+END_TEST
+
+/* Nobody waits: nothing is asked. */
+START_TEST(test_empty)
+{
+    struct world w;
+    struct waiter one;
+    begin(&w);
+    for (int i = 0; i < 100; i++)
+        park_wake(w.park);
+    add(&w, &one, 7, 0);
+    wait_tried(&w, 1);
+    ck_assert_int_le(w.probes, 1);
+    end(&w);
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+    Suite *s = suite_create("api_park");
+    TCase *tc = tcase_create("park");
+    tcase_add_test(tc, test_keys);
+    tcase_add_test(tc, test_impatient);
+    tcase_add_test(tc, test_many_keys);
+    tcase_add_test(tc, test_empty);
+    suite_add_tcase(s, tc);
+    return s;
+}

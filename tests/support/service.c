@@ -1,0 +1,284 @@
+#include "tests/support/service.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "scheduler/content/blobs.h"
+#include "tests/support/check_main.h"
+
+void service_open(struct service *s, int64_t lease_ms)
+{
+    struct as_err err = {0};
+    memset(s, 0, sizeof *s);
+    pg_fixture_database(s->url);
+    struct store_opts opts = {.url = s->url, .max_connections = 8};
+    opts.config.lease_ms = lease_ms;
+    opts.config.heartbeat_ms = lease_ms / 3;
+    opts.config.prune_ms = 1;
+    ck_ok(store_open(&opts, &s->db, &err), err);
+}
+
+void service_close(struct service *s)
+{
+    store_close(s->db);
+    arena_done(&s->a);
+}
+
+json_t *json_of(const char *text)
+{
+    struct as_err err = {0};
+    char *copy = strdup(text);
+    json_t *j = NULL;
+    ck_assert_ptr_nonnull(copy);
+    for (char *c = copy; *c; c++) {
+        if (*c == '\'')
+            *c = '"';
+    }
+    ck_ok(json_parse(copy, strlen(copy), &j, &err), err);
+    free(copy);
+    return j;
+}
+
+static const char *create(struct service *s, const char *text)
+{
+    struct as_err err = {0};
+    struct sweep_row row;
+    json_t *doc = json_of(text);
+    ck_ok(sweep_create(s->db, &s->a, doc, NULL, &row, &err), err);
+    json_decref(doc);
+    return row.id;
+}
+
+const char *make_sweep(struct service *s, const char *name, const char *limits, const char *more)
+{
+    char text[2000];
+    snprintf(text, sizeof text,
+             "{'name': '%s', 'metric': {'name': 'loss', 'goal': 'minimize'}, 'parameters': {'x': "
+             "{'type': 'float', 'min': 0, 'max': 1}}, 'search': {'method': 'random', 'seed': 7}, "
+             "'limits': {%s}, 'trial': {'command': ['true', '${x}']}%s}",
+             name, limits, more);
+    return create(s, text);
+}
+
+const char *make_grid(struct service *s, const char *name, int n, const char *limits)
+{
+    char text[2000];
+    snprintf(text, sizeof text,
+             "{'name': '%s', 'metric': {'name': 'loss', 'goal': 'minimize'}, 'parameters': {'i': "
+             "{'type': 'int', 'min': 1, 'max': %d, 'step': 1}}, 'search': {'method': 'grid'}, "
+             "'limits': {%s}, 'trial': {'command': ['true']}}",
+             name, n, limits);
+    return create(s, text);
+}
+
+const char *make_learner(struct service *s, const char *name, const char *limits, const char *more)
+{
+    char text[2000];
+    snprintf(text, sizeof text,
+             "{'name': '%s', 'metric': {'name': 'loss', 'goal': 'minimize'}, 'parameters': {'x': "
+             "{'type': 'float', 'min': 0, 'max': 1}, 'y': {'type': 'float', 'min': 0, 'max': 1}}, "
+             "'search': {'method': 'gp', 'seed': 7}, 'limits': {%s}%s}",
+             name, limits, more);
+    return create(s, text);
+}
+
+int64_t make_runner(struct service *s, const char *name, int64_t slots)
+{
+    struct as_err err = {0};
+    struct registration r;
+    struct runner_register req = {.name = name, .slots = slots};
+    ck_ok(runner_register(s->db, &s->a, &req, &r, &err), err);
+    return r.epoch;
+}
+
+struct claim_list claim(struct service *s, const char *runner, int64_t epoch, int64_t max)
+{
+    static atomic_int counter;
+    struct as_err err = {0};
+    struct claim_list list;
+    char id[40];
+    snprintf(id, sizeof id, "claim-%d", atomic_fetch_add(&counter, 1));
+    struct claim_request req = {
+        .runner = runner, .epoch = epoch, .claim_id = id, .max_trials = max};
+    ck_ok(claim_trials(s->db, NULL, &s->a, &req, &list, &err), err);
+    return list;
+}
+
+struct claimed_row claim_one(struct service *s, const char *runner, int64_t epoch)
+{
+    struct claim_list list = claim(s, runner, epoch, 1);
+    ck_assert_uint_eq(list.n, 1);
+    return list.rows[0];
+}
+
+struct suggestion_list ask(struct service *s, const char *sweep, const char *client, int64_t n)
+{
+    struct as_err err = {0};
+    struct suggestion_list list;
+    struct ask_request req = {.sweep = sweep,
+                              .client = client,
+                              .count = n,
+                              .lease_ms = ASK_LEASE_DEFAULT_MS,
+                              .is_last = true};
+    ck_ok(ask_trials(s->db, NULL, &s->a, &req, &list, &err), err);
+    return list;
+}
+
+struct suggestion_row ask_one(struct service *s, const char *sweep, const char *client)
+{
+    struct suggestion_list list = ask(s, sweep, client, 1);
+    ck_assert_uint_eq(list.n, 1);
+    return list.rows[0];
+}
+
+struct trial_row tell(struct service *s, const char *sweep, int64_t number, const char *client,
+                      double loss)
+{
+    struct as_err err = {0};
+    struct trial_row row;
+    const struct ask_ref ref = {.sweep = sweep, .number = number, .client = client};
+    const struct measurement m = {-1, "loss", loss};
+    const struct completion c = {.outcome = OUTCOME_COMPLETED, .metrics = &m, .n_metrics = 1};
+    ck_ok(ask_complete(s->db, &s->a, &ref, &c, &row, &err), err);
+    return row;
+}
+
+struct attempt_ref ref_of(const struct claimed_row *c)
+{
+    return (struct attempt_ref){.sweep = c->sweep, .number = c->number, .attempt = c->attempt};
+}
+
+void measure(struct service *s, struct attempt_ref ref, const char *metric, int64_t step, double v)
+{
+    struct as_err err = {0};
+    struct measurement m = {.step = step, .metric = metric, .value = v};
+    int64_t n = 0;
+    ck_ok(attempt_measure(s->db, &ref, &m, 1, &n, &err), err);
+}
+
+struct trial_row end(struct service *s, struct attempt_ref ref, attempt_outcome outcome)
+{
+    struct as_err err = {0};
+    struct trial_row row;
+    struct completion c = {.outcome = outcome};
+    ck_ok(attempt_complete(s->db, &s->a, &ref, &c, &row, &err), err);
+    return row;
+}
+
+struct trial_row finish(struct service *s, struct attempt_ref ref, double loss)
+{
+    measure(s, ref, "loss", 1, loss);
+    return end(s, ref, OUTCOME_COMPLETED);
+}
+
+struct sweep_row sweep_of_id(struct service *s, const char *id)
+{
+    struct as_err err = {0};
+    struct sweep_row row;
+    ck_ok(sweep_get(s->db, &s->a, id, &row, &err), err);
+    return row;
+}
+
+struct trial_row trial_of(struct service *s, const char *sweep, int64_t number)
+{
+    struct as_err err = {0};
+    struct trial_detail d;
+    ck_ok(trial_get(s->db, &s->a, sweep, number, &d, &err), err);
+    return d.trial;
+}
+
+void put_blob(struct service *s, const char *text, char ret_sha256[SHA256_HEX_SIZE])
+{
+    struct as_err err = {0};
+    struct blob_put *p = NULL;
+    bool created;
+    ck_ok(sha256_of(text, strlen(text), ret_sha256, &err), err);
+    ck_ok(blob_put_create(ret_sha256, &p, &err), err);
+    ck_ok(blob_put_add(p, text, strlen(text), &err), err);
+    ck_ok(blob_put_commit(s->db, p, &created, &err), err);
+    blob_put_free(p);
+}
+
+void check_invariants(struct service *s)
+{
+    static const struct {
+        const char *what, *sql; /* counts what is wrong */
+    } rules[] = {
+        {"the counters of a sweep are those of its trials",
+         "select count(*) from sweep s cross join lateral (select count(*) as n, count(*) filter "
+         "(where state = 'queued') as q, count(*) filter (where state = 'running') as r, count(*) "
+         "filter (where state = 'completed') as c, count(*) filter (where state = 'failed') as f, "
+         "count(*) filter (where state = 'cancelled') as x from trial where sweep_key = s.key) t "
+         "where (n_total, n_queued, n_running, n_completed, n_failed, n_cancelled) <> (t.n, t.q, "
+         "t.r, t.c, t.f, t.x)"},
+        {"trials are numbered without holes",
+         "select count(*) from sweep s where n_total > 0 and (select max(number) + 1 from trial "
+         "where sweep_key = s.key) <> n_total"},
+        {"no more trials than planned", "select count(*) from sweep where n_total > planned"},
+        {"no more run than may", "select count(*) from sweep where n_running > max_concurrent"},
+        {"a running trial has one open attempt, its latest",
+         "select count(*) from trial t where state = 'running' and not exists (select from attempt "
+         "a where a.sweep_key = t.sweep_key and a.number = t.number and a.attempt = t.attempt and "
+         "a.ended_at is null and a.runner is not distinct from t.runner and a.client is not "
+         "distinct "
+         "from t.client)"},
+        {"an open attempt is the latest of a running trial",
+         "select count(*) from attempt a join trial t using (sweep_key, number) where a.ended_at "
+         "is null and (t.state <> 'running' or t.attempt <> a.attempt)"},
+        {"attempts are numbered from 1 without holes",
+         "select count(*) from trial t where t.attempt <> (select count(*) from attempt a where "
+         "a.sweep_key = t.sweep_key and a.number = t.number)"},
+        {"one completed attempt for each completed trial",
+         "select count(*) from trial t where t.state = 'completed' and (t.origin <> 'known')::int "
+         "<> "
+         "(select count(*) from attempt a where a.sweep_key = t.sweep_key and a.number = t.number "
+         "and outcome = "
+         "'completed')"},
+        {"the method's suggestions are numbered without holes",
+         "select count(*) from sweep s cross join lateral (select count(suggestion_index) as n, "
+         "count(distinct suggestion_index) as d, coalesce(max(suggestion_index) + 1, 0) as m from "
+         "trial where sweep_key = s.key) t where (t.n, t.d, t.m) <> (n_suggested, n_suggested, "
+         "n_suggested)"},
+        {"ends are numbered without holes",
+         "select count(*) from sweep s cross join lateral (select count(finish_seq) as n, "
+         "count(distinct finish_seq) as d, coalesce(max(finish_seq), 0) as m from trial where "
+         "sweep_key = s.key) t where (t.n, t.d, t.m) <> (s.finish_seq, s.finish_seq, "
+         "s.finish_seq)"},
+        {"no suggestion knows what was not there", "select count(*) from trial t join sweep s on "
+                                                   "s.key = t.sweep_key where seen > s.finish_seq"},
+        {"a later suggestion knows no less",
+         "select count(*) from trial a join trial b using (sweep_key) where a.number < b.number "
+         "and a.seen > b.seen"},
+        {"known results use no budget",
+         "select count(*) from sweep s where n_known <> (select count(*) from trial where "
+         "sweep_key = s.key and origin = 'known') or n_known_failed <> (select count(*) from trial "
+         "where sweep_key = s.key and origin = 'known' and state = 'failed')"},
+        {"runners get no trial of a sweep without `trial`",
+         "select count(*) from attempt a join sweep s on s.key = a.sweep_key where not "
+         "for_runners and runner is not null"},
+        {"the mark is there when something was suggested",
+         "select count(*) from sweep where learns and (n_suggested > 0) <> (search_mark <> 0)"},
+        {"the running trials of a group have one sweep, one shape, one runner",
+         "select count(*) from (select group_id from trial where state = 'running' and group_id is "
+         "not null group by group_id having count(distinct (sweep_key, shape, runner)) > 1) g"},
+        {"a group has no more members than its sweep lets share",
+         "select count(*) from (select t.group_id from trial t join sweep s on s.key = t.sweep_key "
+         "where t.state = 'running' and t.group_id is not null group by t.group_id, s.max_group "
+         "having count(*) > s.max_group) g"},
+        {"the group of a trial is that of its latest attempt",
+         "select count(*) from trial t join attempt a on a.sweep_key = t.sweep_key and a.number = "
+         "t.number and a.attempt = t.attempt where a.group_id is distinct from t.group_id"},
+        {"what crashed or was lost runs alone",
+         "select count(*) from attempt a join attempt b on b.sweep_key = a.sweep_key and b.number "
+         "= a.number and b.attempt = a.attempt - 1 where a.group_id is not null and b.outcome is "
+         "distinct from 'released'"},
+        {"restarts within the budget", "select count(*) from trial t join sweep s on s.key = "
+                                       "t.sweep_key where t.restarts > s.max_restarts"},
+        {"no two trials of a grid are the same",
+         "select count(*) from (select sweep_key, params::text from trial t join sweep s on s.key "
+         "= t.sweep_key where s.method = 'grid' group by 1, 2 having count(*) > 1) d"},
+    };
+    for (size_t i = 0; i < AS_ARRAY_LEN(rules); i++)
+        ck_assert_msg(pg_fixture_i64(s->url, rules[i].sql) == 0, "broken: %s", rules[i].what);
+}

@@ -1,0 +1,70 @@
+/* Short words for tests of the scheduler: a store on a database of its own, sweeps, runners. Every
+ * function fails the test when the operation fails. */
+#ifndef ASSAY_TESTS_SCHEDULER_SERVICE_H
+#define ASSAY_TESTS_SCHEDULER_SERVICE_H
+
+#include <jansson.h>
+
+#include "base/arena.h"
+#include "base/hash.h"
+#include "base/json.h"
+#include "scheduler/assign/asks.h"
+#include "scheduler/lifecycle/attempts.h"
+#include "scheduler/assign/claims.h"
+#include "scheduler/services/runners.h"
+#include "scheduler/services/sweeps.h"
+#include "scheduler/services/trials.h"
+#include "tests/support/pg_fixture.h"
+
+struct service {
+    char url[PG_URL_SIZE];
+    struct store *db;
+    struct arena a;
+};
+
+/* lease_ms 0: the default. */
+void service_open(struct service *s, int64_t lease_ms);
+void service_close(struct service *s);
+
+/* The tree of a text with ' in place of ". New reference. */
+json_t *json_of(const char *text);
+
+/* A sweep of a command over x in [0, 1] that minimises "loss", with `limits` such as
+ * "'max_trials': 4", and further fields such as ", 'resources': {'gpus': 1}" or "". Returns its id.
+ */
+const char *make_sweep(struct service *s, const char *name, const char *limits, const char *more);
+/* A grid of n cells. */
+const char *make_grid(struct service *s, const char *name, int n, const char *limits);
+
+/* A sweep that learns, over x and y in [0, 1], that minimises "loss"; no `trial`: for clients. */
+const char *make_learner(struct service *s, const char *name, const char *limits, const char *more);
+
+int64_t make_runner(struct service *s, const char *name, int64_t slots); /* its epoch */
+
+/* Claim; a new claim_id each time. */
+struct claim_list claim(struct service *s, const char *runner, int64_t epoch, int64_t max);
+struct claimed_row claim_one(struct service *s, const char *runner, int64_t epoch);
+
+/* Ask, without waiting for more; cold (no suggester). */
+struct suggestion_list ask(struct service *s, const char *sweep, const char *client, int64_t n);
+struct suggestion_row ask_one(struct service *s, const char *sweep, const char *client);
+/* Complete with the loss. */
+struct trial_row tell(struct service *s, const char *sweep, int64_t number, const char *client,
+                      double loss);
+
+struct attempt_ref ref_of(const struct claimed_row *c);
+void measure(struct service *s, struct attempt_ref ref, const char *metric, int64_t step, double v);
+/* Measure the loss and complete. */
+struct trial_row finish(struct service *s, struct attempt_ref ref, double loss);
+struct trial_row end(struct service *s, struct attempt_ref ref, attempt_outcome outcome);
+
+struct sweep_row sweep_of_id(struct service *s, const char *id);
+struct trial_row trial_of(struct service *s, const char *sweep, int64_t number);
+
+/* Store the bytes of a text; its digest. */
+void put_blob(struct service *s, const char *text, char ret_sha256[SHA256_HEX_SIZE]);
+
+/* What must hold at every moment; fails the test with the name of what does not. */
+void check_invariants(struct service *s);
+
+#endif

@@ -1,0 +1,215 @@
+#include "trial-runner/agent/delivery.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "trial-runner/agent/outbox.h"
+#include "trial-runner/agent/prepare.h"
+
+#define ROUND_MS 100       /* between looks at the report file */
+#define LOG_MS 1000        /* between puts of the log */
+#define CHECKPOINT_MS 2000 /* between looks at the checkpoint folder */
+#define IO_TRIES 5         /* CHECKPOINT_MS apart, for files of the attempt that cannot be read */
+
+/* Wait for another phase than `while_in`, a stop, or ms. Returns the phase. */
+static attempt_phase wait_phase(struct attempt *a, attempt_phase while_in, int64_t ms)
+{
+    int64_t end = clock_mono_ns() + ms * NS_PER_MS;
+    struct timespec until = {.tv_sec = end / NS_PER_S, .tv_nsec = end % NS_PER_S};
+    pthread_mutex_lock(&a->lock);
+    while (a->phase == while_in && a->asked != STOP_DROPPED)
+        if (pthread_cond_timedwait(&a->changed, &a->lock, &until) == ETIMEDOUT)
+            break;
+    attempt_phase p = a->phase;
+    pthread_mutex_unlock(&a->lock);
+    return p;
+}
+
+/* What failed preparation means for the trial. */
+static outcome outcome_of_failure(as_status st)
+{
+    switch (st) {
+    case AS_E_INVAL:
+    case AS_E_NOT_FOUND:
+    case AS_E_UNSUPPORTED:
+        return OUTCOME_FAILED;
+    default:
+        return OUTCOME_RETRY;
+    }
+}
+
+static void prepare_or_end(struct attempt *a)
+{
+    struct as_err err = {0};
+    as_status st = prepare(a, &err);
+    stop_why asked = attempt_asked(a);
+    if (asked == STOP_DROPPED) {
+        attempt_end(a, OUTCOME_NONE, NULL, NULL);
+    } else if (asked == STOP_DRAIN) {
+        attempt_end(a, OUTCOME_RELEASED, NULL, "the runner is leaving");
+    } else if (st == AS_OK) {
+        attempt_phase_set(a, ATTEMPT_READY);
+    } else {
+        log_write(LOG_WARN, "a trial cannot be prepared", "%s error=\"%s\"", a->label, err.msg);
+        attempt_note(a, "%s", err.msg);
+        attempt_end(a, outcome_of_failure(st), NULL, err.msg);
+    }
+}
+
+static void log_round(struct attempt *a, const char *what, as_status st, const struct as_err *err)
+{
+    if (st == AS_E_STALE || st == AS_E_NOT_FOUND) {
+        log_write(LOG_WARN, "an attempt is no longer current", "%s error=\"%s\"", a->label,
+                  err->msg);
+        attempt_ask_stop(a, STOP_DROPPED);
+    } else if (st < 0 && st != AS_E_UNAVAILABLE) {
+        log_write(LOG_WARN, "a trial's report failed", "%s what=%s error=\"%s\"", a->label, what,
+                  err->msg);
+    }
+}
+
+/* While the process runs: measurements as they come, log and checkpoints now and then. */
+static void accompany(struct outbox *o)
+{
+    struct attempt *a = o->attempt;
+    int64_t start = clock_mono_ns(), log_due = start + LOG_MS * NS_PER_MS,
+            files_due = start + CHECKPOINT_MS * NS_PER_MS;
+    attempt_phase p = attempt_phase_get(a);
+    while (p < ATTEMPT_ENDED && attempt_asked(a) != STOP_DROPPED) {
+        struct as_err err = {0};
+        p = wait_phase(a, p, ROUND_MS);
+        if (p != ATTEMPT_RUNNING || attempt_asked(a) == STOP_DROPPED)
+            continue;
+        log_round(a, "measurements", outbox_measurements(o, false, &err), &err);
+        if (!o->gone && clock_mono_ns() >= files_due) {
+            log_round(a, "checkpoints", outbox_checkpoints(o, &err), &err);
+            files_due = clock_mono_ns() + CHECKPOINT_MS * NS_PER_MS;
+        }
+        if (!o->gone && clock_mono_ns() >= log_due) {
+            log_round(a, "log", outbox_log(o, &err), &err);
+            log_due = clock_mono_ns() + LOG_MS * NS_PER_MS;
+        }
+    }
+    pthread_mutex_lock(&a->lock);
+    while (a->phase < ATTEMPT_ENDED) /* a stop is under way: main ends the process */
+        pthread_cond_wait(&a->changed, &a->lock);
+    pthread_mutex_unlock(&a->lock);
+}
+
+/* The log in the result ends before the warnings of the last measurements: add them. */
+static void refresh_log(struct attempt *a)
+{
+    struct str text = {0};
+    pthread_mutex_lock(&a->lock);
+    if (a->tail.len) {
+        bool truncated = tail_text(&a->tail, &text);
+        char *log = str_take(&text);
+        if (log) {
+            free(a->result.log);
+            a->result.log = log;
+            a->result.truncated = truncated;
+        }
+    }
+    pthread_mutex_unlock(&a->lock);
+}
+
+static as_status deliver_parts(struct outbox *o, struct as_err *err)
+{
+    outcome oc = o->attempt->result.outcome;
+    as_status st = outbox_measurements(o, true, err);
+    if (st == AS_OK && (oc == OUTCOME_RETRY || oc == OUTCOME_RELEASED))
+        st = outbox_checkpoints(o, err);
+    if (st == AS_OK)
+        st = outbox_artifacts(o, err);
+    if (st < 0)
+        return st;
+    refresh_log(o->attempt);
+    return outbox_result(o, err);
+}
+
+/* This machine cannot read what the attempt left: another attempt may have better luck. */
+static as_status deliver_trouble(struct outbox *o, const char *why, struct as_err *err)
+{
+    struct result *r = &o->attempt->result;
+    char *reason = as_strdup(why);
+    if (r->outcome != OUTCOME_RELEASED)
+        r->outcome = OUTCOME_RETRY;
+    if (reason) {
+        free(r->reason);
+        r->reason = reason;
+    }
+    return outbox_result(o, err);
+}
+
+/* The result on disk, and before it what it speaks of. */
+static as_status keep(const struct outbox *o, struct as_err *err)
+{
+    as_status st = outbox_sync_artifacts(o, err);
+    as_status written = spool_write(o->attempt->dir, &o->attempt->result, err);
+    return written == AS_OK ? st : written;
+}
+
+/* Write the result down, then send everything until the server has it. True when nothing is left to
+ * do for this attempt, also by a later runner. */
+static bool deliver(struct outbox *o)
+{
+    struct attempt *a = o->attempt;
+    struct as_err err = {0};
+    if (a->result.outcome == OUTCOME_NONE || attempt_asked(a) == STOP_DROPPED)
+        return true;
+    if (!a->recovered && keep(o, &err) < 0)
+        log_write(LOG_WARN, "a result cannot be spooled", "%s error=\"%s\"", a->label, err.msg);
+    for (int unreadable = 0;;) {
+        as_status st = deliver_parts(o, &err);
+        if (st == AS_E_IO && ++unreadable == IO_TRIES) {
+            char why[AS_ERR_MSG_MAX];
+            snprintf(why, sizeof why, "%s", err.msg);
+            st = deliver_trouble(o, why, &err);
+        }
+        if (st == AS_OK) {
+            log_write(LOG_INFO, "trial ended", "%s outcome=%s reason=\"%.200s\"", a->label,
+                      outcome_name(a->result.outcome), a->result.reason ? a->result.reason : "");
+            return true;
+        }
+        if (client_interrupted(a->send)) {
+            log_write(LOG_WARN, "a result is kept for the next start", "%s", a->label);
+            return false;
+        }
+        bool final = st == AS_E_STALE || st == AS_E_NOT_FOUND || st == AS_E_INVAL ||
+                     st == AS_E_CONFLICT || st == AS_E_TOO_LARGE || st == AS_E_UNSUPPORTED;
+        log_write(LOG_WARN, final ? "the server refuses a result" : "a result was not delivered",
+                  "%s outcome=%s error=\"%s\"", a->label, outcome_name(a->result.outcome), err.msg);
+        if (final || attempt_asked(a) == STOP_DROPPED)
+            return true;
+        client_wait(a->send, CHECKPOINT_MS);
+        outbox_rewind(o);
+    }
+}
+
+static void *courier_main(void *arg)
+{
+    struct attempt *a = arg;
+    struct outbox o;
+    outbox_init(&o, a);
+    if (!a->recovered)
+        prepare_or_end(a);
+    accompany(&o);
+    if (deliver(&o))
+        spool_remove(a->options->work, a->sweep, a->number, a->attempt);
+    outbox_done(&o);
+    attempt_phase_set(a, ATTEMPT_DELIVERED);
+    return NULL;
+}
+
+as_status courier_start(struct attempt *a, struct as_err *err)
+{
+    int rc = pthread_create(&a->courier, NULL, courier_main, a);
+    if (rc)
+        return as_fail(err, AS_E_NOMEM, "pthread_create: %s", strerror(rc));
+    a->has_courier = true;
+    return AS_OK;
+}
