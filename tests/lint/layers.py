@@ -18,10 +18,10 @@ ONLY = {  # a library's header, and the only places that may include it
 }
 
 
-def layer_table():
+def layer_table(root):
     """Rows of the README's table `| folder | may include |`."""
     table = {}
-    rows = open(os.path.join(ROOT, "README.md")).read().split("\n")
+    rows = open(os.path.join(root, "README.md")).read().split("\n")
     start = next((i for i, r in enumerate(rows) if re.match(r"\|\s*folder\s*\|\s*may include", r)), None)
     if start is None:
         sys.exit("README.md has no table '| folder | may include |'")
@@ -44,11 +44,13 @@ def folder_of(path, table):
 
 
 def main():
-    table = layer_table()
+    table = layer_table(ROOT)
     files = subprocess.run(["git", "-C", ROOT, "ls-files", "--cached", "--others", "--exclude-standard"],
                            capture_output=True, text=True, check=True).stdout.split("\n")
     code = [f for f in files if re.search(r"\.(c|h|cu|cuh)$", f) and os.path.exists(os.path.join(ROOT, f))]
     bad, seen = [], 0
+    bad += [f"README.md: the row {room} names {other}, which has no row" for room in table for other in table[room] if other not in table]
+    bad += [f"README.md: the row {room} names no folder" for room in table if not os.path.isdir(os.path.join(ROOT, room))]
     for path in code:
         own = folder_of(path, table)
         for number, line in enumerate(open(os.path.join(ROOT, path), errors="replace"), 1):
@@ -70,4 +72,5 @@ def main():
     return bool(bad) or seen == 0
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())
