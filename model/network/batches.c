@@ -67,7 +67,7 @@ static as_status put_columns(struct resident *r, const float *values, struct buf
     if (!each)
         return as_fail(err, AS_E_NOMEM, "out of memory for %zu columns", r->n_x);
     for (size_t c = 0; c < r->n_x; c++)
-        each[c] = values[c % r->data->n_scales];
+        each[c] = values[c % r->data->fit.n_scales];
     return put(r->be, BUF_F32, each, r->n_x, ret, err);
 }
 
@@ -81,8 +81,8 @@ static as_status put_x(struct resident *r, struct dataset *set, struct as_err *e
     as_status st = buf_adopt(r->be, BUF_I32, gather_bytes_len(set->n_rows, r->n_x),
                              as_steal(set->bytes), &r->x, err);
     if (st == AS_OK)
-        st = put_columns(r, r->data->mean, &r->mean, err);
-    return st == AS_OK ? put_columns(r, r->data->scale, &r->scale, err) : st;
+        st = put_columns(r, r->data->fit.mean, &r->mean, err);
+    return st == AS_OK ? put_columns(r, r->data->fit.scale, &r->scale, err) : st;
 }
 
 as_status resident_create(struct backend *be, struct train_data *data, bool classes,

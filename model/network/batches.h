@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "model/plan/plan.h"
 #include "kernels/ops.h"
-#include "data/preprocess/preprocess.h"
+#include "data/preprocess/train_data.h"
 
 /* ---- shared by all members ---- */
 

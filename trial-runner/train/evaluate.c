@@ -8,7 +8,7 @@ double loss_unit(const struct cell_setup *s)
 {
     if (s->loss != TRAIN_MSE || s->data->n_targets != 1)
         return 1;
-    return s->data->target_scale[0] * s->data->target_scale[0];
+    return s->data->fit.target_scale[0] * s->data->fit.target_scale[0];
 }
 
 /* What is taken off the device for the figures of a range. */
@@ -145,7 +145,7 @@ static void to_own_unit(const struct train_data *d, float *v)
 {
     for (size_t i = 0; i < d->n_val * d->n_targets; i++) {
         size_t t = i % d->n_targets;
-        v[i] = (float)((double)v[i] * d->target_scale[t] + d->target_mean[t]);
+        v[i] = (float)((double)v[i] * d->fit.target_scale[t] + d->fit.target_mean[t]);
     }
 }
 

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "tests/support/check_main.h"
-#include "data/preprocess/preprocess.h"
+#include "data/preprocess/train_data.h"
 
 static struct as_err err;
 
@@ -33,14 +33,21 @@ static struct dataset_info plain(size_t n, bool classes)
                                  .n_outputs = classes ? 2 : 1};
 }
 
-static struct train_data prepare(size_t n, bool classes, int64_t seed, bool standardize)
+/* A quarter of n rows is held out, at least one. */
+static struct preprocess_opts opts_of(size_t n, uint64_t seed, bool standardize)
 {
-    struct train_spec spec = {
-        .validation_fraction = 0.25, .validation_seed = seed, .standardize = standardize};
+    size_t held = (size_t)lround(0.25 * (double)n);
+    return (struct preprocess_opts){
+        .split_seed = seed, .n_validation = held ? held : 1, .standardize = standardize};
+}
+
+static struct train_data prepare(size_t n, bool classes, uint64_t seed, bool standardize)
+{
+    struct preprocess_opts opts = opts_of(n, seed, standardize);
     struct dataset set = make(n, classes);
     struct dataset_info info = plain(n, classes);
     struct train_data d = {0};
-    ck_ok(train_data_prepare(&set, &info, &spec, &d, &err), err);
+    ck_ok(train_data_prepare(&set, &info, &opts, &d, &err), err);
     ck_assert_ptr_null(set.x); /* taken */
     return d;
 }
@@ -85,12 +92,13 @@ START_TEST(standardised_by_training_rows)
         ck_assert_double_eq_tol(sum / (double)d.n_train, 0, 1e-5);
         ck_assert_double_eq_tol(squares / (double)d.n_train, 1, 1e-4);
     }
-    ck_assert_float_eq(d.scale[1], 1); /* constant */
+    ck_assert_float_eq(d.fit.scale[1], 1); /* constant */
     for (size_t i = 0; i < 200; i++)
         ck_assert_float_eq(d.set.x[i * 3 + 1], 0);
     size_t row = (size_t)d.val_rows[0];
     ck_assert_float_eq(d.val_targets[0], 1000 + 10 * (float)row);
-    ck_assert_double_eq_tol((double)d.set.targets[row] * d.target_scale[0] + d.target_mean[0],
+    ck_assert_double_eq_tol((double)d.set.targets[row] * d.fit.target_scale[0] +
+                                d.fit.target_mean[0],
                             1000 + 10 * (double)row, 1e-3);
 }
 END_TEST
@@ -99,8 +107,8 @@ START_TEST(left_as_it_is)
 {
     AS_AUTO(train_data_done) struct train_data d = prepare(10, true, 1, false);
     ck_assert_float_eq(d.set.x[9], 3);
-    ck_assert_float_eq(d.mean[0], 0);
-    ck_assert_float_eq(d.scale[0], 1);
+    ck_assert_float_eq(d.fit.mean[0], 0);
+    ck_assert_float_eq(d.fit.scale[0], 1);
     ck_assert_uint_eq(d.n_targets, 0);
     ck_assert_int_eq(d.class_rows[0] + d.class_rows[1], d.n_train);
 }
@@ -111,7 +119,7 @@ START_TEST(two_rows)
     AS_AUTO(train_data_done) struct train_data d = prepare(2, false, 0, true);
     ck_assert_uint_eq(d.n_val, 1);
     ck_assert_uint_eq(d.n_train, 1);
-    ck_assert_double_eq(d.target_scale[0], 1);
+    ck_assert_double_eq(d.fit.target_scale[0], 1);
     for (size_t i = 0; i < 6; i++)
         ck_assert(isfinite(d.set.x[i]));
 }
@@ -120,12 +128,12 @@ END_TEST
 START_TEST(out_of_memory)
 {
     for (size_t n = 1; n < 12; n++) {
-        struct train_spec spec = {.validation_fraction = 0.25, .standardize = true};
+        struct preprocess_opts opts = opts_of(10, 0, true);
         struct dataset set = make(10, false);
         struct dataset_info info = plain(10, false);
         struct train_data d = {0};
         as_mem_fail_nth(n);
-        as_status st = train_data_prepare(&set, &info, &spec, &d, &err);
+        as_status st = train_data_prepare(&set, &info, &opts, &d, &err);
         as_mem_fail_nth(0);
         ck_assert(st == AS_OK || st == AS_E_NOMEM);
         train_data_done(&d);

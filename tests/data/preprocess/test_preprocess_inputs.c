@@ -3,7 +3,8 @@
 
 #include "base/json.h"
 #include "tests/support/check_main.h"
-#include "data/preprocess/preprocess.h"
+#include "data/preprocess/record.h"
+#include "data/preprocess/train_data.h"
 
 static struct as_err err;
 
@@ -46,18 +47,19 @@ static struct dataset table(dataset_task task, size_t outputs)
     return d;
 }
 
-static struct train_spec spec_of(int64_t seed)
+/* A quarter of n rows is held out. */
+static struct preprocess_opts opts_of(size_t n, uint64_t seed)
 {
-    return (struct train_spec){
-        .validation_fraction = 0.25, .validation_seed = seed, .standardize = true};
+    return (struct preprocess_opts){.split_seed = seed, .n_validation = n / 4, .standardize = true};
 }
 
-static struct train_data prepare(const struct train_spec *spec, dataset_task task, size_t outputs)
+static struct train_data prepare(const struct preprocess_opts *opts, dataset_task task,
+                                 size_t outputs)
 {
     struct dataset set = table(task, outputs);
     struct dataset_info info = table_info(task, outputs);
     struct train_data d = {0};
-    ck_ok(train_data_prepare(&set, &info, spec, &d, &err), err);
+    ck_ok(train_data_prepare(&set, &info, opts, &d, &err), err);
     return d;
 }
 
@@ -70,11 +72,11 @@ static bool is_training(const struct train_data *d, int32_t row)
 }
 
 /* A seed that puts row 0, the only clerk, where we want it. */
-static int64_t seed_with_clerk(bool training)
+static uint64_t seed_with_clerk(bool training)
 {
-    for (int64_t seed = 0;; seed++) {
-        struct train_spec spec = spec_of(seed);
-        AS_AUTO(train_data_done) struct train_data d = prepare(&spec, DATASET_CLASSIFICATION, 2);
+    for (uint64_t seed = 0;; seed++) {
+        struct preprocess_opts opts = opts_of(ROWS, seed);
+        AS_AUTO(train_data_done) struct train_data d = prepare(&opts, DATASET_CLASSIFICATION, 2);
         if (is_training(&d, 0) == training)
             return seed;
     }
@@ -100,8 +102,8 @@ static double median_age(const struct train_data *d)
 
 START_TEST(one_hot)
 {
-    struct train_spec spec = spec_of(seed_with_clerk(true));
-    AS_AUTO(train_data_done) struct train_data d = prepare(&spec, DATASET_CLASSIFICATION, 2);
+    struct preprocess_opts opts = opts_of(ROWS, seed_with_clerk(true));
+    AS_AUTO(train_data_done) struct train_data d = prepare(&opts, DATASET_CLASSIFICATION, 2);
     /* age, its indicator, pay; clerk, cook, king, others, missing */
     ck_assert_uint_eq(d.set.n_features, 8);
     ck_assert_uint_eq(d.n_codes, 0);
@@ -109,10 +111,11 @@ START_TEST(one_hot)
         const float *x = d.set.x + i * 8;
         bool missing = i % 5 == 4;
         double age = missing ? median_age(&d) : (double)(i * i);
-        ck_assert_double_eq_tol((double)x[0] * (double)d.scale[0] + (double)d.mean[0], age, 1e-3);
+        ck_assert_double_eq_tol((double)x[0] * (double)d.fit.scale[0] + (double)d.fit.mean[0], age,
+                                1e-3);
         ck_assert_float_eq(x[1], missing ? 1 : 0);
-        ck_assert_double_eq_tol((double)x[2] * (double)d.scale[2] + (double)d.mean[2], (double)i,
-                                1e-4);
+        ck_assert_double_eq_tol((double)x[2] * (double)d.fit.scale[2] + (double)d.fit.mean[2],
+                                (double)i, 1e-4);
         size_t hot = i == 0 ? 0 : i % 4 == 3 ? 4 : 1 + i % 2;
         for (size_t k = 0; k < 5; k++)
             ck_assert_float_eq(x[3 + k], k == hot ? 1 : 0);
@@ -123,20 +126,20 @@ END_TEST
 
 START_TEST(unseen_is_among_the_others)
 {
-    struct train_spec spec = spec_of(seed_with_clerk(false));
-    AS_AUTO(train_data_done) struct train_data d = prepare(&spec, DATASET_CLASSIFICATION, 2);
+    struct preprocess_opts opts = opts_of(ROWS, seed_with_clerk(false));
+    AS_AUTO(train_data_done) struct train_data d = prepare(&opts, DATASET_CLASSIFICATION, 2);
     ck_assert_float_eq(d.set.x[3], 0);
     ck_assert_float_eq(d.set.x[3 + 3], 1);
-    ck_assert_int_eq(d.seen[0], 0);
-    ck_assert_int_eq(d.seen[1], 1);
+    ck_assert_int_eq(d.fit.seen[0], 0);
+    ck_assert_int_eq(d.fit.seen[1], 1);
 }
 END_TEST
 
 START_TEST(codes)
 {
-    struct train_spec spec = spec_of(seed_with_clerk(true));
-    spec.model.embedding = 4;
-    AS_AUTO(train_data_done) struct train_data d = prepare(&spec, DATASET_CLASSIFICATION, 2);
+    struct preprocess_opts opts = opts_of(ROWS, seed_with_clerk(true));
+    opts.embed_categories = true;
+    AS_AUTO(train_data_done) struct train_data d = prepare(&opts, DATASET_CLASSIFICATION, 2);
     ck_assert_uint_eq(d.set.n_features, 3);
     ck_assert_uint_eq(d.n_codes, 1);
     ck_assert_int_eq(d.codes[0], 0);
@@ -147,8 +150,8 @@ END_TEST
 
 START_TEST(several_targets)
 {
-    struct train_spec spec = spec_of(0);
-    AS_AUTO(train_data_done) struct train_data d = prepare(&spec, DATASET_REGRESSION, 2);
+    struct preprocess_opts opts = opts_of(ROWS, 0);
+    AS_AUTO(train_data_done) struct train_data d = prepare(&opts, DATASET_REGRESSION, 2);
     ck_assert_uint_eq(d.n_targets, 2);
     for (size_t k = 0; k < 2; k++) {
         double sum = 0, squares = 0;
@@ -160,8 +163,8 @@ START_TEST(several_targets)
         ck_assert_double_eq_tol(sum, 0, 1e-4);
         ck_assert_double_eq_tol(squares / (double)d.n_train, 1, 1e-4);
         size_t row = (size_t)d.val_rows[3];
-        ck_assert_double_eq_tol((double)d.set.targets[row * 2 + k] * d.target_scale[k] +
-                                    d.target_mean[k],
+        ck_assert_double_eq_tol((double)d.set.targets[row * 2 + k] * d.fit.target_scale[k] +
+                                    d.fit.target_mean[k],
                                 (double)d.val_targets[3 * 2 + k], 1e-2);
     }
 }
@@ -169,32 +172,32 @@ END_TEST
 
 START_TEST(bce_targets)
 {
-    struct train_spec spec = spec_of(0);
-    spec.loss = TRAIN_BCE;
-    AS_AUTO(train_data_done) struct train_data two = prepare(&spec, DATASET_CLASSIFICATION, 2);
+    struct preprocess_opts opts = opts_of(ROWS, 0);
+    opts.targets_as_shares = true;
+    AS_AUTO(train_data_done) struct train_data two = prepare(&opts, DATASET_CLASSIFICATION, 2);
     ck_assert_uint_eq(two.n_targets, 1);
     for (size_t i = 0; i < ROWS; i++)
         ck_assert_float_eq(two.set.targets[i], i % 3 == 0 ? 1 : 0);
-    AS_AUTO(train_data_done) struct train_data shares = prepare(&spec, DATASET_REGRESSION, 1);
+    AS_AUTO(train_data_done) struct train_data shares = prepare(&opts, DATASET_REGRESSION, 1);
     ck_assert_float_eq(shares.set.targets[20], 0.5f);
     struct dataset set = table(DATASET_REGRESSION, 2);
     struct dataset_info info = table_info(DATASET_REGRESSION, 2);
     struct train_data no = {0};
-    ck_fails(train_data_prepare(&set, &info, &spec, &no, &err), AS_E_INVAL, err,
+    ck_fails(train_data_prepare(&set, &info, &opts, &no, &err), AS_E_INVAL, err,
              "the target of row 1 is 25, expected 0 to 1");
 }
 END_TEST
 
 START_TEST(record_says_all)
 {
-    struct train_spec spec = spec_of(seed_with_clerk(false));
+    struct preprocess_opts opts = opts_of(ROWS, seed_with_clerk(false));
     struct dataset_info info = table_info(DATASET_CLASSIFICATION, 2);
-    AS_AUTO(train_data_done) struct train_data d = prepare(&spec, DATASET_CLASSIFICATION, 2);
-    JSON_AUTO record = train_data_record(&d, &info, &spec);
+    AS_AUTO(train_data_done) struct train_data d = prepare(&opts, DATASET_CLASSIFICATION, 2);
+    JSON_AUTO record = preprocess_to_json(&d.fit, &info);
     const json_t *list = json_object_get(record, "columns");
     const json_t *age = json_array_get(list, 0), *job = json_array_get(list, 2);
     ck_assert_str_eq(json_string_value(json_object_get(age, "column")), "age");
-    ck_assert_double_eq(json_number_value(json_object_get(age, "missing")), (double)d.fill[0]);
+    ck_assert_double_eq(json_number_value(json_object_get(age, "missing")), (double)d.fit.fill[0]);
     ck_assert_int_eq(json_integer_value(json_object_get(age, "indicator")), 1);
     ck_assert_int_eq(json_integer_value(json_object_get(job, "input")), 3);
     ck_assert(json_is_null(json_array_get(json_object_get(job, "values"), 0)));
@@ -217,16 +220,16 @@ START_TEST(channels_are_standardised)
                                 .width = 5,
                                 .channels = 3};
     struct dataset set = {.n_rows = 20, .n_features = 30, .n_outputs = 2};
-    struct train_spec spec = spec_of(0);
+    struct preprocess_opts opts = opts_of(20, 0);
     AS_AUTO(train_data_done) struct train_data d = {0};
     set.x = as_calloc(600, sizeof *set.x);
     set.labels = as_calloc(20, sizeof *set.labels);
     for (size_t i = 0; i < 600; i++)
         set.x[i] = (float)(i % 3 == 2 ? 7 : i % 3 * 100 + i * i % 17);
-    ck_ok(train_data_prepare(&set, &info, &spec, &d, &err), err);
-    ck_assert_uint_eq(d.n_scales, 3);
-    ck_assert_float_eq(d.mean[2], 7);
-    ck_assert_float_eq(d.scale[2], 1);
+    ck_ok(train_data_prepare(&set, &info, &opts, &d, &err), err);
+    ck_assert_uint_eq(d.fit.n_scales, 3);
+    ck_assert_float_eq(d.fit.mean[2], 7);
+    ck_assert_float_eq(d.fit.scale[2], 1);
     for (size_t c = 0; c < 2; c++) {
         double sum = 0, squares = 0;
         for (size_t i = 0; i < d.n_train; i++)
@@ -256,7 +259,7 @@ START_TEST(images_of_bytes)
                                 .channels = 3};
     struct dataset set[2] = {{.n_rows = N, .n_features = WIDTH, .n_outputs = 2},
                              {.n_rows = N, .n_features = WIDTH, .n_outputs = 2}};
-    struct train_spec spec = spec_of(0);
+    struct preprocess_opts opts = opts_of(N, 0);
     AS_AUTO(train_data_done) struct train_data bytes = {0}, floats = {0};
     set[0].bytes = as_calloc(N * WIDTH + 4, 1);
     set[1].x = as_calloc(N * WIDTH, sizeof(float));
@@ -267,13 +270,13 @@ START_TEST(images_of_bytes)
         set[1].x[i] = (float)set[0].bytes[i];
     }
     const unsigned char *was = set[0].bytes;
-    ck_ok(train_data_prepare(&set[0], &info, &spec, &bytes, &err), err);
-    ck_ok(train_data_prepare(&set[1], &info, &spec, &floats, &err), err);
+    ck_ok(train_data_prepare(&set[0], &info, &opts, &bytes, &err), err);
+    ck_ok(train_data_prepare(&set[1], &info, &opts, &floats, &err), err);
     ck_assert(bytes.is_bytes && !floats.is_bytes);
     ck_assert_ptr_eq(bytes.set.bytes, was);
     ck_assert_ptr_null(bytes.set.x);
-    ck_assert_float_eq(bytes.mean[2], 255);
-    ck_assert_float_eq(bytes.scale[2], 1);
+    ck_assert_float_eq(bytes.fit.mean[2], 255);
+    ck_assert_float_eq(bytes.fit.scale[2], 1);
     for (size_t c = 0; c < 2; c++) {
         uint64_t sum = 0, squares = 0, n = bytes.n_train * 35;
         for (size_t i = 0; i < bytes.n_train; i++)
@@ -284,17 +287,18 @@ START_TEST(images_of_bytes)
             }
         double mean = (double)sum / (double)n;
         double around = (double)(n * squares - sum * sum) / (double)n; /* both below 2^53 */
-        ck_assert_float_eq(bytes.mean[c], (float)mean);
-        ck_assert_float_eq(bytes.scale[c], (float)sqrt(around / (double)n));
-        ck_assert_float_eq_tol(bytes.mean[c], floats.mean[c], 1e-5f * floats.mean[c]);
-        ck_assert_float_eq_tol(bytes.scale[c], floats.scale[c], 1e-5f * floats.scale[c]);
+        ck_assert_float_eq(bytes.fit.mean[c], (float)mean);
+        ck_assert_float_eq(bytes.fit.scale[c], (float)sqrt(around / (double)n));
+        ck_assert_float_eq_tol(bytes.fit.mean[c], floats.fit.mean[c], 1e-5f * floats.fit.mean[c]);
+        ck_assert_float_eq_tol(bytes.fit.scale[c], floats.fit.scale[c],
+                               1e-5f * floats.fit.scale[c]);
     }
 }
 END_TEST
 
 /* ---- text ---- */
 
-static as_status text(size_t n, int64_t context, struct train_data *ret)
+static as_status text(size_t n, size_t context, struct train_data *ret)
 {
     struct dataset_info info = {.task = DATASET_LANGUAGE_MODELING,
                                 .input = DATASET_TOKEN_TEXT,
@@ -302,9 +306,10 @@ static as_status text(size_t n, int64_t context, struct train_data *ret)
                                 .n_features = 1,
                                 .n_outputs = 256};
     struct dataset set = {.n_rows = n, .n_features = 1, .n_outputs = 256};
-    struct train_spec spec = {.validation_fraction = 0.2, .model = {.context = context}};
+    struct preprocess_opts opts = {.n_validation = (size_t)lround(0.2 * (double)n),
+                                   .context = context};
     set.tokens = as_calloc(n, sizeof *set.tokens);
-    return train_data_prepare(&set, &info, &spec, ret, &err);
+    return train_data_prepare(&set, &info, &opts, ret, &err);
 }
 
 START_TEST(windows)
@@ -355,12 +360,12 @@ END_TEST
 START_TEST(out_of_memory)
 {
     for (size_t n = 1; n < 20; n++) {
-        struct train_spec spec = spec_of(0);
+        struct preprocess_opts opts = opts_of(ROWS, 0);
         struct dataset set = table(DATASET_CLASSIFICATION, 2);
         struct dataset_info info = table_info(DATASET_CLASSIFICATION, 2);
         struct train_data d = {0};
         as_mem_fail_nth(n);
-        as_status st = train_data_prepare(&set, &info, &spec, &d, &err);
+        as_status st = train_data_prepare(&set, &info, &opts, &d, &err);
         as_mem_fail_nth(0);
         ck_assert(st == AS_OK || st == AS_E_NOMEM);
         train_data_done(&d);
