@@ -375,8 +375,8 @@ END_TEST
 
 Suite *test_suite(void)
 {
-    Suite *s = suite_create("train_data_inputs");
-    TCase *t = tcase_create("train_data_inputs");
+    Suite *s = suite_create("preprocess");
+    TCase *t = tcase_create("preprocess");
     tcase_add_test(t, one_hot);
     tcase_add_test(t, unseen_is_among_the_others);
     tcase_add_test(t, codes);
