@@ -1,18 +1,17 @@
-/* Data sets: what the server learns of files at registration, and how the trainer loads them.
+/* Data sets: what is known of their files, their values in memory, and the inputs that a model
+ * sees.
  *
  * An input is one of three. A *table*: rows of columns that are numbers or categories (text), both
  * of which may be missing. An *image*: rows of height x width x channels numbers, channels last. A
  * text of *tokens*: one long row of small whole numbers. What is predicted is a class, one or more
  * numbers, or the next token.
  *
- * dataset_inspect() reads the files once in memory for one record and what it counts;
- * dataset_load() then holds the values. How a model sees a table (imputation, one-hot inputs) is
- * the trainer's business, but how many inputs it has follows from dataset_info alone:
- * dataset_inputs(). Distinct calls may run in distinct threads. */
+ * dataset_read.h reads the files, dataset_json.h stores what is known of them, and data/preprocess
+ * turns rows into inputs; but how many inputs a model has follows from dataset_info alone:
+ * dataset_inputs(). */
 #ifndef ASSAY_BASE_FORMATS_DATASET_H
 #define ASSAY_BASE_FORMATS_DATASET_H
 
-#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -139,32 +138,6 @@ size_t dataset_category_slots(const struct dataset_info *info);      /* of all c
  * dataset_categorical_columns inputs and a table of dataset_category_slots rows. */
 size_t dataset_inputs(const struct dataset_info *info);
 
-/* Read the files through once and describe them.
- *   paths    one file as `table`, or features + targets (csv, npz, cifar, safetensors, text,
- *            tokens: a table; idx: both; npy: either); borrowed
- *   target   csv, npy with a table: the column's name, or its index as text, negative from the end
- *            ("-1": the last); several, separated by commas, are a regression of several outputs;
- *            a column whose name is the whole text comes first. NULL for the other formats.
- *            A table's first record is its header when it looks like one (csv.h) or names the
- *            target
- *   task     AUTO: text, or whole numbers with at most DATASET_AUTO_CLASSES distinct values, is
- *            classification; two or more columns or fractions regression; text and tokens
- *            language modeling
- *   options  borrowed; NULL: the defaults
- *   ret      owned by the caller, untouched on failure
- * Missing in a table: a cell of a CSV file that is empty or NA, N/A, NaN, null or ? (any case), and
- * NaN in an array of two dimensions. A target is never missing. A column is categorical when a cell
- * that is not missing is no number.
- * AS_E_INVAL      a missing target (the message lists the columns), a value that is not finite, a
- *                 column with a different text in every row, ragged rows, one class only, fewer
- *                 than 2 rows, files cut short or longer than they say, an option of another format
- * AS_E_TOO_LARGE  past one of the limits above; categories are named with their column
- * AS_E_NOT_FOUND, AS_E_IO, AS_E_NOMEM, AS_E_UNSUPPORTED (a kind of array) */
-AS_MUST_CHECK as_status dataset_inspect(const struct dataset_paths *paths, dataset_format format,
-                                        const char *target, dataset_task task,
-                                        const struct dataset_options *options,
-                                        struct dataset_info *ret, struct as_err *err);
-
 /* A data set as it is in the files. */
 struct dataset {
     size_t n_rows, n_features, n_outputs;
@@ -178,35 +151,6 @@ struct dataset {
     int32_t *tokens;      /* [n_rows], in [0, n_outputs); language modeling, else NULL */
 };
 
-/* Load what `info` describes: format, task, target, columns and classes come from it, and the files
- * must be as it says. ret is owned by the caller, untouched on failure. Errors as dataset_inspect;
- * AS_E_INVAL too when the files do not match `info` (the message has both figures). */
-AS_MUST_CHECK as_status dataset_load(const struct dataset_paths *paths,
-                                     const struct dataset_info *info, struct dataset *ret,
-                                     struct as_err *err);
-
-/* The same, but images whose values are all whole numbers from 0 to 255 come as `bytes`, a quarter
- * of x: whether they do depends on the values alone. */
-AS_MUST_CHECK as_status dataset_load_bytes(const struct dataset_paths *paths,
-                                           const struct dataset_info *info, struct dataset *ret,
-                                           struct as_err *err);
 void dataset_done(struct dataset *d);
-
-/* {format, task, target?, rows, features, outputs, classes?, input, options?, image?: {height,
- * width, channels}, columns?: [{name, kind: numeric or categorical, missing, other?, values?}]}.
- * New reference, NULL when memory is out. */
-json_t *dataset_info_to_json(const struct dataset_info *info);
-
-/* Of {channels_first?, raw?, vocab?, x?, y?}; the strings of *ret are owned by the caller, on
- * failure too. AS_E_INVAL, AS_E_NOMEM. */
-AS_MUST_CHECK as_status dataset_options_from_json(const json_t *obj, const char *pointer,
-                                                  struct dataset_options *ret, struct as_err *err);
-
-/* Reads what dataset_info_to_json writes, and what it wrote before 2026-11-21 (no input: a table of
- * numbers); other fields of the object (a Dataset of the API has more) are passed over. `pointer`
- * is the object's, for messages. AS_E_INVAL, also for a data set that changed under its name: its
- * field `expected` {sha256, rows, features} differs from its own; AS_E_NOMEM. */
-AS_MUST_CHECK as_status dataset_info_from_json(const json_t *obj, const char *pointer,
-                                               struct dataset_info *ret, struct as_err *err);
 
 #endif

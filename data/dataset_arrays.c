@@ -1,13 +1,17 @@
 /* Data sets that are arrays: features and targets side by side (two files, two arrays of one file,
  * or the two halves of a CIFAR file), or one array of two dimensions with its targets among the
  * columns. Two dimensions are a table, three and four are images. */
+#include "data/dataset_arrays.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "data/formats/array.h"
-#include "data/dataset_priv.h"
+#include "data/dataset_alloc.h"
 #include "data/target.h"
+
+_Static_assert(ARRAY_MAX_VALUES == DATASET_MAX_VALUES, "an array holds what a data set may hold");
 
 struct arrays {
     struct array features, targets; /* targets empty: columns of `features` */

@@ -1,8 +1,10 @@
+#include "data/dataset_csv.h"
+
 #include <string.h>
 
 #include "data/column.h"
 #include "data/formats/csv.h"
-#include "data/dataset_priv.h"
+#include "data/dataset_alloc.h"
 #include "data/target.h"
 
 struct table {

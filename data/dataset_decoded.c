@@ -7,6 +7,8 @@
  * every respect is no copy. It is a cache: not synced to disk, in a folder that belongs to the user
  * whose programs read it, and named by the digest of the data set's content by whoever names it. A
  * change of the format goes with a new MAGIC. */
+#include "data/dataset_decoded.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -15,7 +17,8 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "data/dataset_priv.h"
+#include "data/dataset_alloc.h"
+#include "data/dataset_json.h"
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/str.h"

@@ -1,9 +1,10 @@
 /* The JSON form of dataset_info. */
+#include "data/dataset_json.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "data/dataset_priv.h"
 #include "data/target.h"
 #include "base/json.h"
 

@@ -1,9 +1,11 @@
 /* Text: every byte is a token (gzip too), or token numbers as llm.c keeps them
  * (github.com/karpathy/llm.c, dev/data/data_common.py): 256 int32, of which the first three are
  * 20240520, 1 and the number of tokens, then that many uint16; all little-endian. */
+#include "data/dataset_tokens.h"
+
 #include <string.h>
 
-#include "data/dataset_priv.h"
+#include "data/dataset_alloc.h"
 #include "data/formats/source.h"
 
 #define MAGIC UINT32_C(20240520)

@@ -17,6 +17,8 @@
 #include "data/formats/npy.h"
 #include "base/json.h"
 #include "base/rng.h"
+#include "data/dataset_json.h"
+#include "data/dataset_read.h"
 
 #define MAX_EPOCHS 64
 #define CLASSES 10

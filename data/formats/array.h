@@ -12,6 +12,8 @@
 #include "base/mem.h"
 #include "base/status.h"
 
+#define ARRAY_MAX_VALUES ((size_t)1 << 29) /* of one array: 2 GiB of float32 */
+
 #define ARRAY_MAX_DIMS NPY_MAX_DIMS
 #define ARRAY_MAX_TENSORS_BYTES ((size_t)2 << 30) /* of a safetensors file, which is read whole */
 

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "data/formats/array.h"
-#include "data/dataset.h"
 #include "data/formats/source.h"
 
 #define PIECE ((size_t)4096) /* values converted at a time */
@@ -114,11 +113,11 @@ static as_status idx_shape(struct bytes_state *b, size_t n_dims, struct array *a
             return st;
         a->shape[i] = (size_t)p[0] << 24 | (size_t)p[1] << 16 | (size_t)p[2] << 8 | (size_t)p[3];
         if (__builtin_mul_overflow(a->n_values, a->shape[i], &a->n_values) ||
-            a->n_values > DATASET_MAX_VALUES)
+            a->n_values > ARRAY_MAX_VALUES)
             return as_fail(err, AS_E_TOO_LARGE,
                            "%.200s: the shape in its header has more than %zu "
                            "values",
-                           a->name, DATASET_MAX_VALUES);
+                           a->name, ARRAY_MAX_VALUES);
     }
     return AS_OK;
 }

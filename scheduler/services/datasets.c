@@ -4,7 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "data/dataset.h"
+#include "data/dataset_json.h"
+#include "data/dataset_read.h"
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/str.h"

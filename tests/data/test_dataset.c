@@ -4,7 +4,8 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "data/dataset.h"
+#include "data/dataset_json.h"
+#include "data/dataset_read.h"
 #include "base/json.h"
 #include "base/str.h"
 #include "tests/support/check_main.h"

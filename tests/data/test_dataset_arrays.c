@@ -5,7 +5,7 @@
 #include <zlib.h>
 
 #include "base/file.h"
-#include "data/dataset.h"
+#include "data/dataset_read.h"
 #include "data/formats/npy.h"
 #include "data/formats/safetensors.h"
 #include "base/str.h"

@@ -4,7 +4,7 @@
 #include <zlib.h>
 
 #include "base/file.h"
-#include "data/dataset.h"
+#include "data/dataset_read.h"
 #include "tests/support/check_main.h"
 
 static struct as_err err;

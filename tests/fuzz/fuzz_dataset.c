@@ -9,7 +9,8 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "data/dataset.h"
+#include "data/dataset_json.h"
+#include "data/dataset_read.h"
 #include "base/json.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

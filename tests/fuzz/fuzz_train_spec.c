@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "model/plan/plan.h"
 #include "model/document/train_spec.h"
+#include "data/dataset_json.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -11,6 +11,8 @@
 #include "base/json.h"
 #include "tests/support/check_main.h"
 #include "trial-runner/train/group.h"
+#include "data/dataset_json.h"
+#include "data/dataset_read.h"
 
 void rig_open(struct rig *r)
 {

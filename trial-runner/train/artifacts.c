@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "data/dataset_json.h"
 #include "base/file.h"
 #include "data/formats/npy.h"
 #include "data/formats/safetensors.h"

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "data/dataset_read.h"
 #include "base/clock.h"
 #include "kernels/ops.h"
 #include "trial-runner/train/lockstep.h"

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "data/dataset_json.h"
 #include "base/file.h"
 #include "base/json.h"
 

@@ -7,6 +7,7 @@
 #include "tests/support/rig.h"
 #include "trial-runner/train/checkpoint.h"
 #include "trial-runner/train/run.h"
+#include "data/dataset_read.h"
 
 static struct rig rig;
 

@@ -1,0 +1,159 @@
+#include "data/dataset_read.h"
+
+#include <unistd.h>
+
+#include "data/dataset_alloc.h"
+#include "data/dataset_arrays.h"
+#include "data/dataset_csv.h"
+#include "data/dataset_decoded.h"
+#include "data/dataset_tokens.h"
+
+/* ---- the formats ---- */
+
+/* Which files a format takes. */
+typedef enum file_need { ONE_FILE, TWO_FILES, EITHER } file_need;
+
+/* Which options. */
+enum { CHANNELS_FIRST = 1, RAW = 2, VOCAB = 4, NAMES = 8 };
+
+static const struct format {
+    file_need files;
+    bool names_target; /* a table's column */
+    unsigned options;
+    as_status (*inspect)(const struct dataset_paths *paths, const char *target, dataset_task task,
+                         struct dataset_info *ret, struct as_err *err);
+    as_status (*load)(const struct dataset_paths *paths, const struct dataset_info *info,
+                      struct dataset *ret, struct as_err *err);
+} formats[] = {
+    [DATASET_CSV] = {ONE_FILE, true, 0, dataset_csv_inspect, dataset_csv_load},
+    [DATASET_NPY] = {EITHER, true, CHANNELS_FIRST, dataset_arrays_inspect, dataset_arrays_load},
+    [DATASET_NPZ] = {ONE_FILE, false, CHANNELS_FIRST | NAMES, dataset_arrays_inspect,
+                     dataset_arrays_load},
+    [DATASET_IDX] = {TWO_FILES, false, 0, dataset_arrays_inspect, dataset_arrays_load},
+    [DATASET_CIFAR] = {ONE_FILE, false, 0, dataset_arrays_inspect, dataset_arrays_load},
+    [DATASET_SAFETENSORS] = {ONE_FILE, false, CHANNELS_FIRST | NAMES, dataset_arrays_inspect,
+                             dataset_arrays_load},
+    [DATASET_TEXT] = {ONE_FILE, false, 0, dataset_tokens_inspect, dataset_tokens_load},
+    [DATASET_TOKENS] = {ONE_FILE, false, RAW | VOCAB, dataset_tokens_inspect, dataset_tokens_load},
+};
+
+static as_status check_paths(const struct dataset_paths *p, dataset_format format,
+                             struct as_err *err)
+{
+    static const char *const expected[] = {
+        [ONE_FILE] = "one, the table",
+        [TWO_FILES] = "two, features and targets",
+        [EITHER] = "a table, or features and targets",
+    };
+    file_need need = formats[format].files;
+    bool pair = p->features && p->targets && !p->table;
+    bool table = p->table && !p->features && !p->targets;
+    if (!(table && need != TWO_FILES) && !(pair && need != ONE_FILE))
+        return as_fail(err, AS_E_INVAL, "the files of a %s data set: expected %s",
+                       dataset_format_names[format], expected[need]);
+    return AS_OK;
+}
+
+static as_status check_target(const struct dataset_paths *p, dataset_format format,
+                              const char *target, struct as_err *err)
+{
+    bool wanted = formats[format].names_target && p->table;
+    if (!wanted && target)
+        return as_fail(
+            err, AS_E_INVAL,
+            "target: found '%.60s', but the targets of this %s data set are no column of "
+            "a table",
+            target, dataset_format_names[format]);
+    return AS_OK;
+}
+
+static as_status check_options(dataset_format format, const struct dataset_options *o,
+                               struct as_err *err)
+{
+    static const char *const names[] = {"channels_first", "raw", "vocab", "x or y"};
+    unsigned given = (o->channels_first ? CHANNELS_FIRST : 0) | (o->raw ? RAW : 0) |
+                     (o->vocab ? VOCAB : 0) | (o->x || o->y ? NAMES : 0);
+    for (unsigned i = 0; i < AS_ARRAY_LEN(names); i++)
+        if ((given & ~formats[format].options) & 1u << i)
+            return as_fail(err, AS_E_INVAL, "the option %s is not for the format %s", names[i],
+                           dataset_format_names[format]);
+    return AS_OK;
+}
+
+static as_status copy_options(const struct dataset_options *o, struct dataset_options *ret,
+                              struct as_err *err)
+{
+    *ret = *o;
+    ret->x = as_strdup(o->x);
+    ret->y = as_strdup(o->y);
+    return (o->x && !ret->x) || (o->y && !ret->y) ? as_fail(err, AS_E_NOMEM, "out of memory")
+                                                  : AS_OK;
+}
+
+as_status dataset_inspect(const struct dataset_paths *paths, dataset_format format,
+                          const char *target, dataset_task task,
+                          const struct dataset_options *options, struct dataset_info *ret,
+                          struct as_err *err)
+{
+    static const struct dataset_options defaults;
+    const struct dataset_options *o = options ? options : &defaults;
+    struct dataset_info info = {.format = format};
+    as_status st = check_paths(paths, format, err);
+    if (st == AS_OK)
+        st = check_target(paths, format, target, err);
+    if (st == AS_OK)
+        st = check_options(format, o, err);
+    if (st == AS_OK)
+        st = copy_options(o, &info.options, err);
+    if (st == AS_OK)
+        st = formats[format].inspect(paths, target, task, &info, err);
+    if (st == AS_OK && dataset_inputs(&info) > DATASET_MAX_FEATURES)
+        st = as_fail(err, AS_E_TOO_LARGE, "%zu inputs, categories one-hot, at most %zu",
+                     dataset_inputs(&info), DATASET_MAX_FEATURES);
+    if (st < 0)
+        dataset_info_done(&info);
+    else
+        *ret = info;
+    return st;
+}
+
+/* ---- loading ---- */
+
+static as_status load(const struct dataset_paths *paths, const struct dataset_info *info,
+                      bool bytes, struct dataset *ret, struct as_err *err)
+{
+    as_status st = check_paths(paths, info->format, err);
+    if (st < 0)
+        return st;
+    struct dataset d = {0};
+    if (paths->decoded && dataset_decoded_read(paths->decoded, info, bytes, &d) == AS_OK) {
+        *ret = d;
+        return AS_OK;
+    }
+    dataset_done(&d);
+    st = formats[info->format].load(paths, info, &d, err);
+    if (st < 0) {
+        dataset_done(&d);
+        return st;
+    }
+    if (paths->decoded && dataset_decoded_write(paths->decoded, info, &d) != AS_OK)
+        (void)unlink(paths->decoded); /* it is a cache: the data is here all the same */
+    st = bytes ? dataset_to_bytes(&d, err) : AS_OK;
+    if (st < 0)
+        dataset_done(&d);
+    else
+        *ret = d;
+    return st;
+}
+
+as_status dataset_load(const struct dataset_paths *paths, const struct dataset_info *info,
+                       struct dataset *ret, struct as_err *err)
+{
+    return load(paths, info, false, ret, err);
+}
+
+as_status dataset_load_bytes(const struct dataset_paths *paths, const struct dataset_info *info,
+                             struct dataset *ret, struct as_err *err)
+{
+    return load(paths, info, info->input == DATASET_IMAGE, ret, err);
+}
