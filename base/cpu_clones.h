@@ -4,8 +4,8 @@
  *
  * Not under sanitizers (Meson sets ASSAY_NO_CLONES there): the choice runs before they are ready.
  */
-#ifndef ASSAY_KERNELS_CPU_CLONES_H
-#define ASSAY_KERNELS_CPU_CLONES_H
+#ifndef ASSAY_BASE_CPU_CLONES_H
+#define ASSAY_BASE_CPU_CLONES_H
 
 #include <features.h>
 

@@ -11,8 +11,8 @@
  *
  * An inactive parameter without a default: in a tree, the field or list element whose whole string
  * it is is left out; inside a longer string or in text it is empty. */
-#ifndef ASSAY_BASE_SPEC_TEMPLATE_H
-#define ASSAY_BASE_SPEC_TEMPLATE_H
+#ifndef ASSAY_BASE_TEMPLATE_H
+#define ASSAY_BASE_TEMPLATE_H
 
 #include <jansson.h>
 #include <stdbool.h>

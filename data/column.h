@@ -3,8 +3,8 @@
  *
  * Two passes. The first tells the kinds, because one cell of text at the end makes a column
  * categorical; the second counts the values of those that are, and is not needed when none is. */
-#ifndef ASSAY_BASE_FORMATS_COLUMN_H
-#define ASSAY_BASE_FORMATS_COLUMN_H
+#ifndef ASSAY_DATA_COLUMN_H
+#define ASSAY_DATA_COLUMN_H
 
 #include <stdbool.h>
 #include <stddef.h>

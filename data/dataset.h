@@ -9,8 +9,8 @@
  * dataset_read.h reads the files, dataset_json.h stores what is known of them, and data/preprocess
  * turns rows into inputs; but how many inputs a model has follows from dataset_info alone:
  * dataset_inputs(). */
-#ifndef ASSAY_BASE_FORMATS_DATASET_H
-#define ASSAY_BASE_FORMATS_DATASET_H
+#ifndef ASSAY_DATA_DATASET_H
+#define ASSAY_DATA_DATASET_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,8 +2,8 @@
  * counter made of purpose, place and time, so nothing depends on the order of work or on where a
  * run resumed. The kernels' dropout uses the same key with the purpose DROPOUT_PURPOSE
  * (kernels/backend.h). */
-#ifndef ASSAY_TRIAL_RUNNER_TRAIN_DRAW_H
-#define ASSAY_TRIAL_RUNNER_TRAIN_DRAW_H
+#ifndef ASSAY_DATA_DRAW_H
+#define ASSAY_DATA_DRAW_H
 
 #include <stddef.h>
 #include <stdint.h>

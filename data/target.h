@@ -1,7 +1,7 @@
 /* The target column while a data set is read: which task it is, which classes there are, and which
  * class a cell is. Used by dataset_csv.c and dataset_arrays.c. */
-#ifndef ASSAY_BASE_FORMATS_TARGET_H
-#define ASSAY_BASE_FORMATS_TARGET_H
+#ifndef ASSAY_DATA_TARGET_H
+#define ASSAY_DATA_TARGET_H
 
 #include <stdbool.h>
 #include <stddef.h>

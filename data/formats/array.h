@@ -2,8 +2,8 @@
  * safetensors file, and the two that a binary CIFAR file is made of. All are read in C order, as
  * doubles, a piece at a time. Values that are not finite are handed on as they are. One thread per
  * reader. */
-#ifndef ASSAY_BASE_FORMATS_ARRAY_H
-#define ASSAY_BASE_FORMATS_ARRAY_H
+#ifndef ASSAY_DATA_FORMATS_ARRAY_H
+#define ASSAY_DATA_FORMATS_ARRAY_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -5,8 +5,8 @@
  * names, so that every message can say where. It is strict: ragged rows, text after a closing
  * quote, a quote inside an unquoted cell, an unclosed quote and text that is not UTF-8 are errors.
  * Lines that are wholly empty are passed over. One thread per reader. */
-#ifndef ASSAY_BASE_FORMATS_CSV_H
-#define ASSAY_BASE_FORMATS_CSV_H
+#ifndef ASSAY_DATA_FORMATS_CSV_H
+#define ASSAY_DATA_FORMATS_CSV_H
 
 #include <stdbool.h>
 #include <stddef.h>

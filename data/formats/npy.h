@@ -3,8 +3,8 @@
  * A reader checks the header and the file's size when it opens, then converts values to double in
  * order, so a caller holds as much of the array as it asks for. Values that are not finite are
  * handed on as they are. One thread per reader. */
-#ifndef ASSAY_BASE_FORMATS_NPY_H
-#define ASSAY_BASE_FORMATS_NPY_H
+#ifndef ASSAY_DATA_FORMATS_NPY_H
+#define ASSAY_DATA_FORMATS_NPY_H
 
 #include <stddef.h>
 #include <stdint.h>

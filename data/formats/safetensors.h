@@ -7,8 +7,8 @@
  * Files that are written here carry a checksum in `__metadata__`: SAFETENSORS_CHECKSUM, the CRC-32C
  * of the whole file with these eight hexadecimal digits as zeros. Where a file has one it is held
  * against it; files of others have none. */
-#ifndef ASSAY_BASE_FORMATS_SAFETENSORS_H
-#define ASSAY_BASE_FORMATS_SAFETENSORS_H
+#ifndef ASSAY_DATA_FORMATS_SAFETENSORS_H
+#define ASSAY_DATA_FORMATS_SAFETENSORS_H
 
 #include <jansson.h>
 #include <stddef.h>

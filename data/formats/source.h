@@ -2,8 +2,8 @@
  *
  * A stream is read once, in order, in memory that does not depend on its length: what a hostile
  * file unpacks to is bounded by what its reader asks for. One thread per stream. */
-#ifndef ASSAY_BASE_FORMATS_SOURCE_H
-#define ASSAY_BASE_FORMATS_SOURCE_H
+#ifndef ASSAY_DATA_FORMATS_SOURCE_H
+#define ASSAY_DATA_FORMATS_SOURCE_H
 
 #include <stdbool.h>
 #include <stddef.h>

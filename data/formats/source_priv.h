@@ -1,6 +1,6 @@
 /* The stream itself, for source.c and source_zip.c. */
-#ifndef ASSAY_BASE_FORMATS_SOURCE_PRIV_H
-#define ASSAY_BASE_FORMATS_SOURCE_PRIV_H
+#ifndef ASSAY_DATA_FORMATS_SOURCE_PRIV_H
+#define ASSAY_DATA_FORMATS_SOURCE_PRIV_H
 
 #include <zlib.h>
 

@@ -5,8 +5,8 @@
  * are refused. Fields that belong to another kind (momentum with adamw, pct_start with cosine) are
  * checked and then unused, because kinds may be searched over. Numbers are used in float32: [0, 1)
  * ends below the first number that would round to 1 there. */
-#ifndef ASSAY_BASE_SPEC_TRAIN_SPEC_H
-#define ASSAY_BASE_SPEC_TRAIN_SPEC_H
+#ifndef ASSAY_MODEL_DOCUMENT_TRAIN_SPEC_H
+#define ASSAY_MODEL_DOCUMENT_TRAIN_SPEC_H
 
 #include <jansson.h>
 #include <stdbool.h>

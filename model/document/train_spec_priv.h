@@ -1,6 +1,6 @@
 /* Shared by the parts of the parser of train documents: for base/spec/ alone. */
-#ifndef ASSAY_BASE_SPEC_TRAIN_SPEC_PRIV_H
-#define ASSAY_BASE_SPEC_TRAIN_SPEC_PRIV_H
+#ifndef ASSAY_MODEL_DOCUMENT_TRAIN_SPEC_PRIV_H
+#define ASSAY_MODEL_DOCUMENT_TRAIN_SPEC_PRIV_H
 
 #include "base/json.h"
 #include "model/document/train_spec.h"

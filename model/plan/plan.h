@@ -10,8 +10,8 @@
  * zero under every optimizer, because relu(0) = tanh(0) = gelu(0) = 0 makes each of their gradients
  * 0 * g. Batch normalisation (beta moves) and dropout (its draws are numbered by place) would break
  * that: with either, widths are exact. Numbers on disk are always in the member's own shape. */
-#ifndef ASSAY_BASE_NET_PLAN_H
-#define ASSAY_BASE_NET_PLAN_H
+#ifndef ASSAY_MODEL_PLAN_PLAN_H
+#define ASSAY_MODEL_PLAN_PLAN_H
 
 #include <stdbool.h>
 #include <stddef.h>

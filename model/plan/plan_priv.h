@@ -1,6 +1,6 @@
 /* Building a plan: for base/net/ alone. */
-#ifndef ASSAY_BASE_NET_PLAN_PRIV_H
-#define ASSAY_BASE_NET_PLAN_PRIV_H
+#ifndef ASSAY_MODEL_PLAN_PLAN_PRIV_H
+#define ASSAY_MODEL_PLAN_PLAN_PRIV_H
 
 #include "model/plan/plan.h"
 
