@@ -3,7 +3,7 @@
 #ifndef ASSAY_BENCH_TRAIN_FLOOR_H
 #define ASSAY_BENCH_TRAIN_FLOOR_H
 
-#include "model/plan/plan.h"
+#include "model/plan/net.h"
 
 struct floor;
 

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "model/plan/plan.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "data/formats/npy.h"

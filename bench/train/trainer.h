@@ -5,7 +5,7 @@
 #define ASSAY_BENCH_TRAIN_TRAINER_H
 
 #include "data/dataset.h"
-#include "model/plan/plan.h"
+#include "model/plan/net.h"
 
 struct bench_case {
     const char *name;

@@ -7,7 +7,8 @@
 
 #include "model/document/train_spec_priv.h"
 
-const char *const train_loss_words[] = {"auto", "cross_entropy", "mse", "huber", "bce", NULL};
+static const char *const train_loss_words[] = {"auto",  "cross_entropy", "mse",
+                                               "huber", "bce",           NULL};
 static const char *const optimizer_words[] = {"sgd",  "adam", "adamw", "rmsprop",
                                               "lamb", "lion", NULL};
 static const char *const schedule_words[] = {"constant", "cosine", "one_cycle", "step", NULL};
@@ -15,6 +16,11 @@ static const char *const precision_words[] = {"float32", "bfloat16", NULL};
 
 #define MAX_PAD 64
 #define MAX_CUTOUT 1024
+
+const char *train_loss_name(train_loss loss)
+{
+    return train_loss_words[loss];
+}
 
 void train_spec_done(struct train_spec *spec)
 {

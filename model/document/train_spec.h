@@ -168,11 +168,8 @@ void train_spec_done(struct train_spec *spec); /* a zeroed one is fine */
 AS_MUST_CHECK as_status train_spec_parse(const json_t *doc, const char *pointer,
                                          struct train_spec *ret, struct as_err *err);
 
-/* Does the spec fit the data: loss and task agree, the split leaves rows on both sides, the model
- * is within TRAIN_MAX_PARAMETERS? AS_E_INVAL with the pointer below `pointer`; AS_E_TOO_LARGE. */
-AS_MUST_CHECK as_status train_spec_check(const struct train_spec *spec,
-                                         const struct dataset_info *data, const char *pointer,
-                                         struct as_err *err);
+/* "auto", "cross_entropy", … */
+const char *train_loss_name(train_loss loss);
 
 /* The loss that `auto` means for the task (not AUTO). */
 train_loss train_spec_loss(const struct train_spec *spec, dataset_task task);

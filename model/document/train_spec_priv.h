@@ -1,4 +1,4 @@
-/* Shared by the parts of the parser of train documents: for base/spec/ alone. */
+/* Shared by the parts of the parser of train documents: for this folder alone. */
 #ifndef ASSAY_MODEL_DOCUMENT_TRAIN_SPEC_PRIV_H
 #define ASSAY_MODEL_DOCUMENT_TRAIN_SPEC_PRIV_H
 
@@ -44,7 +44,6 @@ AS_MUST_CHECK as_status train_spec_parse_blocks(const json_t *list, const char *
                                                 struct train_model_spec *m, struct as_err *err);
 
 extern const char *const train_activation_words[]; /* NULL-terminated, by train_activation */
-extern const char *const train_loss_words[];
 
 /* train_spec_preset.c: the blocks of a preset; width 0: its own. NULL-terminated names. */
 extern const char *const train_preset_words[];

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "base/mem.h"
-#include "model/plan/plan.h"
+#include "model/plan/net.h"
 #include "kernels/ops.h"
 #include "data/preprocess/train_data.h"
 

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "model/plan/pad.h"
 #include "data/draw.h"
 #include "model/network/network_priv.h"
 

@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #include "base/mem.h"
-#include "model/plan/plan.h"
+#include "model/plan/net.h"
 #include "kernels/ops.h"
 
 struct model {

@@ -1,5 +1,5 @@
 /* Bytes of a plan: computed from its shapes. */
-#include "model/plan/plan_priv.h"
+#include "model/plan/memory.h"
 
 #define VECTOR ((size_t)32)            /* floats that rows are rounded up to */
 #define BLOCK ((size_t)32768)          /* floats */

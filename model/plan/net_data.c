@@ -1,4 +1,4 @@
-#include "model/plan/plan.h"
+#include "model/plan/net_data.h"
 
 struct net_data net_data_of(const struct dataset_info *info)
 {

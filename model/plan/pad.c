@@ -1,7 +1,10 @@
 /* Padding of hidden widths: buckets, plans that cover others, numbers from one shape to another. */
+#include "model/plan/pad.h"
+
 #include <string.h>
 
-#include "model/plan/plan_priv.h"
+#include "base/mem.h"
+#include "model/plan/plan_grad.h"
 
 size_t net_width_bucket(size_t w)
 {

@@ -1,10 +1,12 @@
 /* Convolutional networks: the blocks of a document, one after the other, and a linear layer to the
  * outputs. A block's tensors are called by its place: "layers.3", in a branch "layers.3.0". */
+#include "model/plan/plan_cnn.h"
+
 #include <stdio.h>
 #include <string.h>
 
 #include "base/json.h"
-#include "model/plan/plan_priv.h"
+#include "model/plan/builder_priv.h"
 
 #define MAX_PROJECTION_STRIDE 256
 

@@ -5,9 +5,11 @@
  * as gradient the sum of what each gives. Slots are given out by reference counts: an operation
  * works in place where nobody else needs what is in the slot, so that a chain of layers of one
  * width takes two slots however long it is. */
+#include "model/plan/plan_grad.h"
+
 #include <string.h>
 
-#include "model/plan/plan_priv.h"
+#include "base/mem.h"
 
 /* A node takes at most four: before the activation, by what it reads, two sums. */
 #define SLOTS_OF_NODE 4

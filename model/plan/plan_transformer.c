@@ -2,10 +2,12 @@
  * x + attention(ln(x)), x + mlp(ln(x)), a last normalisation and a head of its own. Weights are
  * normal with deviation 0.02, those that write into the residual stream divided by
  * sqrt(2 depth). */
+#include "model/plan/plan_transformer.h"
+
 #include <math.h>
 #include <stdio.h>
 
-#include "model/plan/plan_priv.h"
+#include "model/plan/builder_priv.h"
 
 #define DEVIATION 0.02
 #define MLP_FACTOR 4

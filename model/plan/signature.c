@@ -1,8 +1,10 @@
 /* The shape signature: a line of text that holds what members of a group must agree in, and nothing
  * else. */
+#include "model/plan/signature.h"
+
 #include <inttypes.h>
 
-#include "model/plan/plan.h"
+#include "model/plan/pad.h"
 
 static void add_mlp(const struct train_model_spec *m, struct str *out)
 {

@@ -4,7 +4,11 @@
 
 #include "base/hash.h"
 #include "base/json.h"
+#include "model/plan/check.h"
+#include "model/plan/memory.h"
+#include "model/plan/pad.h"
 #include "model/plan/plan.h"
+#include "model/plan/signature.h"
 #include "base/template.h"
 #include "model/document/train_spec.h"
 #include "base/str.h"

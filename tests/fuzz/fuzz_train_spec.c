@@ -2,7 +2,10 @@
 #include <stdlib.h>
 
 #include "base/json.h"
+#include "model/plan/check.h"
+#include "model/plan/pad.h"
 #include "model/plan/plan.h"
+#include "model/plan/signature.h"
 #include "model/document/train_spec.h"
 #include "data/dataset_json.h"
 

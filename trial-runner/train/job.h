@@ -9,7 +9,7 @@
 #include "data/dataset.h"
 #include "data/preprocess/preprocess.h"
 #include "model/document/train_spec.h"
-#include "model/plan/plan.h"
+#include "model/plan/net.h"
 #include "trial-runner/protocol/control.h"
 #include "base/status.h"
 

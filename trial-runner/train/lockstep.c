@@ -1,5 +1,6 @@
 #include "trial-runner/train/lockstep.h"
 
+#include "model/plan/pad.h"
 #include "model/network/slot_state.h"
 
 void cell_free(struct cell *c)

@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/plan/check.h"
+#include "model/plan/plan.h"
+#include "model/plan/signature.h"
 #include "data/dataset_json.h"
 #include "base/file.h"
 #include "base/json.h"

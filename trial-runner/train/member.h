@@ -11,7 +11,7 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
-#include "model/plan/plan.h"
+#include "model/plan/net.h"
 #include "model/document/train_spec.h"
 #include "base/str.h"
 #include "trial-runner/train/job.h"

@@ -9,6 +9,9 @@
 #include "tests/support/check_main.h"
 #include "data/draw.h"
 #include "model/network/network.h"
+#include "model/plan/memory.h"
+#include "model/plan/pad.h"
+#include "model/plan/plan.h"
 
 #define ROWS 5
 #define MOST_SLOTS 3

@@ -3,7 +3,10 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "model/plan/memory.h"
+#include "model/plan/pad.h"
 #include "model/plan/plan.h"
+#include "model/plan/signature.h"
 #include "tests/support/check_main.h"
 
 static struct as_err err;

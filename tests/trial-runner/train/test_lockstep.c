@@ -8,6 +8,8 @@
 #include "trial-runner/train/checkpoint.h"
 #include "trial-runner/train/run.h"
 #include "data/dataset_read.h"
+#include "model/plan/memory.h"
+#include "model/plan/pad.h"
 
 static struct rig rig;
 

@@ -1,8 +1,9 @@
-/* Building a plan: for base/net/ alone. */
-#ifndef ASSAY_MODEL_PLAN_PLAN_PRIV_H
-#define ASSAY_MODEL_PLAN_PLAN_PRIV_H
+/* Building a plan node by node: for this folder alone. */
+#ifndef ASSAY_MODEL_PLAN_BUILDER_PRIV_H
+#define ASSAY_MODEL_PLAN_BUILDER_PRIV_H
 
-#include "model/plan/plan.h"
+#include "model/plan/net.h"
+#include "base/status.h"
 
 /* What the builders of the model kinds add to. The first failure stays in `st`; after it nothing is
  * added, and nodes are numbered 0. */
@@ -45,14 +46,5 @@ net_act net_act_of(train_activation a);
 
 /* AS_E_INVAL at `field` of the section `model`. */
 void net_refuse(struct net_builder *b, const char *field, const char *fmt, ...) AS_PRINTF(3, 4);
-
-double net_activation_bytes(const struct net_plan *p, double rows); /* memory.c */
-
-void net_build_cnn(struct net_builder *b);         /* plan_cnn.c */
-void net_build_transformer(struct net_builder *b); /* plan_transformer.c */
-
-/* plan_grad.c: gradient slots, what lies in place, FLOPs; from the nodes' shapes. Again after
- * shapes changed. AS_E_NOMEM. */
-AS_MUST_CHECK as_status net_plan_finish(struct net_plan *p, struct as_err *err);
 
 #endif

@@ -1,0 +1,10 @@
+/* Nodes of a convolutional network. */
+#ifndef ASSAY_MODEL_PLAN_PLAN_CNN_H
+#define ASSAY_MODEL_PLAN_PLAN_CNN_H
+
+struct net_builder;
+
+/* Add those that the document's model describes; a failure is in the builder (builder_priv.h). */
+void net_build_cnn(struct net_builder *b);
+
+#endif
