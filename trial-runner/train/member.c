@@ -7,7 +7,6 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "trial-runner/train/checkpoint.h"
 
 void member_free(struct member *m)
 {

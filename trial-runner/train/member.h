@@ -17,6 +17,8 @@
 #include "trial-runner/train/job.h"
 #include "trial-runner/train/report.h"
 
+#define CHECKPOINT_NAME "checkpoint.safetensors" /* in the folder of checkpoints */
+
 enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_TRY_AGAIN = 75 };
 
 /* What the runner wants of a member that runs. */
