@@ -82,26 +82,26 @@ size_t losses_bytes(const struct net_plan *plan, train_loss kind, size_t max_row
 
 /* ---- a member's settings ---- */
 
-float losses_class_weight(const struct losses *l, const struct member *m, size_t c)
+float losses_class_weight(const struct losses *l, const struct train_spec *spec, size_t c)
 {
     const int64_t *rows = l->data->class_rows;
-    const struct train_spec *s = &m->spec;
-    if (s->n_class_weights > c)
-        return (float)s->class_weights[c];
-    if (!s->balanced || !rows || rows[c] == 0)
+    if (spec->n_class_weights > c)
+        return (float)spec->class_weights[c];
+    if (!spec->balanced || !rows || rows[c] == 0)
         return 1;
     /* as sklearn's: rows / (classes * rows of the class) */
     return (float)((double)l->data->n_train / ((double)l->weights * (double)rows[c]));
 }
 
-as_status losses_join(struct losses *l, size_t slot, const struct member *m, struct as_err *err)
+as_status losses_join(struct losses *l, size_t slot, const struct train_spec *spec,
+                      struct as_err *err)
 {
-    as_status st = buf_fill_f32(l->smoothing, slot, 1, (float)m->spec.label_smoothing, err);
+    as_status st = buf_fill_f32(l->smoothing, slot, 1, (float)spec->label_smoothing, err);
     if (st == AS_OK)
-        st = buf_fill_f32(l->delta, slot, 1, (float)m->spec.huber_delta, err);
+        st = buf_fill_f32(l->delta, slot, 1, (float)spec->huber_delta, err);
     for (size_t c = 0; st == AS_OK && c < l->weights; c++)
-        st = buf_fill_f32(l->class_weights, slot * l->weights + c, 1, losses_class_weight(l, m, c),
-                          err);
+        st = buf_fill_f32(l->class_weights, slot * l->weights + c, 1,
+                          losses_class_weight(l, spec, c), err);
     return st == AS_OK ? loss_sums_clear(&l->train, slot, 1, err) : st;
 }
 
@@ -115,11 +115,11 @@ as_status loss_sums_clear(struct loss_sums *s, size_t first, size_t n, struct as
     return st;
 }
 
-struct loss_use loss_use_of(const struct member *m)
+struct loss_use loss_use_of(const struct train_spec *spec)
 {
-    return (struct loss_use){.smoothing = m->spec.label_smoothing > 0,
-                             .class_weights = m->spec.n_class_weights > 0 || m->spec.balanced,
-                             .top5 = member_wants(m, "val_top5")};
+    return (struct loss_use){.smoothing = spec->label_smoothing > 0,
+                             .class_weights = spec->n_class_weights > 0 || spec->balanced,
+                             .top5 = train_spec_wants(spec, "val_top5")};
 }
 
 struct loss_use loss_use_both(struct loss_use a, struct loss_use b)

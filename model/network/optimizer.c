@@ -7,12 +7,12 @@ _Static_assert((int)TRAIN_SGD == (int)OPT_SGD && (int)TRAIN_ADAM == (int)OPT_ADA
                    (int)TRAIN_LAMB == (int)OPT_LAMB && (int)TRAIN_LION == (int)OPT_LION,
                "the document's kinds are the kernel's");
 
-struct optimizer_needs optimizer_needs_of(const struct member *m)
+struct optimizer_needs optimizer_needs_of(const struct train_spec *spec)
 {
-    const struct train_optimizer_spec *o = &m->spec.optimizer;
+    const struct train_optimizer_spec *o = &spec->optimizer;
     return (struct optimizer_needs){.second = o->kind != TRAIN_SGD && o->kind != TRAIN_LION,
                                     .norms = o->kind == TRAIN_LAMB,
-                                    .accumulate = m->spec.batch_size > m->spec.micro_batch,
+                                    .accumulate = spec->batch_size > spec->micro_batch,
                                     .average = o->ema > 0,
                                     .clip = o->clip_norm > 0};
 }
@@ -111,10 +111,10 @@ static as_status zero(struct buf *b, size_t slot, size_t n, struct as_err *err)
     return b ? buf_fill_f32(b, slot * n, n, 0, err) : AS_OK;
 }
 
-as_status optimizer_join(struct optimizer *o, size_t slot, const struct member *m,
+as_status optimizer_join(struct optimizer *o, size_t slot, const struct train_spec *spec,
                          struct as_err *err)
 {
-    const struct train_optimizer_spec *s = &m->spec.optimizer;
+    const struct train_optimizer_spec *s = &spec->optimizer;
     const float values[N_HYPER] = {
         [HYPER_DECAY] = (float)s->weight_decay,
         [HYPER_MOMENTUM] = (float)s->momentum,

@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "kernels/ops.h"
+#include "model/document/train_spec.h"
 #include "model/network/network.h"
 #include "model/network/step_table.h"
 
@@ -20,7 +21,7 @@ struct optimizer_needs {
     bool clip;
 };
 
-struct optimizer_needs optimizer_needs_of(const struct member *m);
+struct optimizer_needs optimizer_needs_of(const struct train_spec *spec);
 struct optimizer_needs optimizer_needs_both(struct optimizer_needs a, struct optimizer_needs b);
 
 struct optimizer {
@@ -49,8 +50,8 @@ size_t optimizer_bytes(const struct net_plan *plan, struct optimizer_needs needs
 
 /* Begin with a member in a slot whose parameters are there: its numbers, zero moments, the average
  * as a copy of the parameters. */
-AS_MUST_CHECK as_status optimizer_join(struct optimizer *o, size_t slot, const struct member *m,
-                                       struct as_err *err);
+AS_MUST_CHECK as_status optimizer_join(struct optimizer *o, size_t slot,
+                                       const struct train_spec *spec, struct as_err *err);
 
 /* Put the gradients of this micro-batch, which lie in model->grads, to use: slots [first, first +
  * n), which need `needs` together; `due`: some member's batch is complete. */

@@ -21,7 +21,7 @@ static bool make(float **ret, size_t n, bool wanted)
 
 as_status state_create(const struct member *m, struct state *ret, struct as_err *err)
 {
-    struct optimizer_needs needs = optimizer_needs_of(m);
+    struct optimizer_needs needs = optimizer_needs_of(&m->spec);
     size_t n = m->plan->n_params;
     struct state s = {0};
     if (make(&s.params, n, true) && make(&s.moment1, n, true) &&

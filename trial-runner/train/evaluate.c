@@ -30,7 +30,7 @@ static void held_done(struct held *h)
 
 static bool asks_for_outputs(const struct member *m)
 {
-    return member_wants(m, "val_auc") || member_wants(m, "val_log_loss");
+    return train_spec_wants(&m->spec, "val_auc") || train_spec_wants(&m->spec, "val_log_loss");
 }
 
 static as_status held_create(const struct cell *c, size_t first, size_t n, struct held *h,
@@ -40,9 +40,9 @@ static as_status held_create(const struct cell *c, size_t first, size_t n, struc
     bool text = d->context > 0, numbers = d->n_targets > 0 && !d->set.labels;
     for (size_t k = first; k < first + n; k++) {
         const struct member *m = c->member[k];
-        h->use = loss_use_both(h->use, loss_use_of(m));
+        h->use = loss_use_both(h->use, loss_use_of(&m->spec));
         h->average = h->average || m->spec.optimizer.ema > 0;
-        h->classes = h->classes || (!text && member_wants(m, "val_f1"));
+        h->classes = h->classes || (!text && train_spec_wants(&m->spec, "val_f1"));
         h->values = h->values || numbers || (!text && asks_for_outputs(m));
     }
     h->classes = h->classes && !numbers;
@@ -156,14 +156,14 @@ static as_status class_figures(const struct cell *c, const struct member *m, siz
     size_t n = d->n_val, outputs = c->plan->outputs, classes = d->set.n_outputs;
     AS_AUTO(as_freep) int32_t *labels = NULL;
     as_status st = held_labels(d, &labels, err);
-    if (st == AS_OK && member_wants(m, "val_f1"))
+    if (st == AS_OK && train_spec_wants(&m->spec, "val_f1"))
         st = metric_f1(h->predicted + k * n, labels, n, classes, &e->f1, err);
     if (st != AS_OK || !h->values)
         return st;
     float *z = h->outputs + k * n * outputs;
-    if (member_wants(m, "val_log_loss"))
+    if (train_spec_wants(&m->spec, "val_log_loss"))
         e->log_loss = metric_log_loss(z, labels, n, outputs);
-    if (!member_wants(m, "val_auc"))
+    if (!train_spec_wants(&m->spec, "val_auc"))
         return AS_OK;
     to_probabilities(z, n, outputs, c->setup->loss);
     if (outputs == 1)
@@ -194,7 +194,7 @@ static double weighted_loss(const struct cell *c, const struct member *m, const 
     double sum = 0, weights = 0;
     for (size_t i = 0; i < d->n_val; i++) {
         size_t label = (size_t)d->set.labels[d->val_rows[i]];
-        double w = (double)losses_class_weight(c->losses, m, label);
+        double w = (double)losses_class_weight(c->losses, &m->spec, label);
         sum += w > 0 ? w * (double)row_loss[i] : 0;
         weights += w;
     }
@@ -221,11 +221,11 @@ static as_status figures(const struct cell *c, size_t slot, size_t k, const stru
         number_figures(c, k, h, e);
         return AS_OK;
     }
-    if (loss_use_of(c->member[slot]).class_weights)
+    if (loss_use_of(&c->member[slot]->spec).class_weights)
         e->loss = weighted_loss(c, c->member[slot], h->row_loss + k * d->n_val);
     e->accuracy = (double)correct / places;
     e->error = (places - (double)correct) / places;
-    if (member_wants(c->member[slot], "val_top5")) /* under bce there are two classes */
+    if (train_spec_wants(&c->member[slot]->spec, "val_top5")) /* under bce there are two classes */
         e->top5 = c->setup->loss == TRAIN_BCE ? 1 : (double)top5 / places;
     if (d->context) {
         e->log_loss = e->loss; /* text has no class weights */

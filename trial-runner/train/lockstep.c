@@ -32,7 +32,7 @@ static bool augments(const struct member *m)
 
 static struct optimizer_needs needs_of(const struct member *m, size_t slots)
 {
-    struct optimizer_needs own = optimizer_needs_of(m);
+    struct optimizer_needs own = optimizer_needs_of(&m->spec);
     if (slots == 1)
         return own;
     return (struct optimizer_needs){true, true, true, own.average, true};
@@ -127,8 +127,8 @@ static as_status place(struct cell *c, size_t slot, struct member *m, struct as_
     const struct train_augment_spec *a = &m->spec.augment;
     int32_t words[2] = {(int32_t)(uint32_t)m->seed, (int32_t)(uint32_t)(m->seed >> 32)};
     c->member[slot] = m;
-    c->traits[slot] = (struct cell_traits){.needs = optimizer_needs_of(m),
-                                           .use = loss_use_of(m),
+    c->traits[slot] = (struct cell_traits){.needs = optimizer_needs_of(&m->spec),
+                                           .use = loss_use_of(&m->spec),
                                            .dropout = m->spec.model.dropout > 0};
     as_status st = buf_upload(c->seed, 2 * slot, words, 2, err);
     if (st == AS_OK)
@@ -140,8 +140,8 @@ static as_status place(struct cell *c, size_t slot, struct member *m, struct as_
     if (st == AS_OK)
         st = buf_fill_i32(c->cutout, slot, 1, (int32_t)a->cutout, err);
     if (st == AS_OK)
-        st = optimizer_join(c->optimizer, slot, m, err);
-    return st == AS_OK ? losses_join(c->losses, slot, m, err) : st;
+        st = optimizer_join(c->optimizer, slot, &m->spec, err);
+    return st == AS_OK ? losses_join(c->losses, slot, &m->spec, err) : st;
 }
 
 bool cell_is_open(const struct cell *c)

@@ -119,14 +119,6 @@ void member_set_rows(struct member *m, size_t n_train)
     m->steps_per_epoch = (int64_t)((m->micro_steps + m->per_batch - 1) / m->per_batch);
 }
 
-bool member_wants(const struct member *m, const char *metric)
-{
-    for (size_t i = 0; i < m->spec.n_metrics; i++)
-        if (as_streq(m->spec.metrics[i], metric))
-            return true;
-    return false;
-}
-
 void member_end(struct member *m, int exit, const struct as_err *err)
 {
     if (m->ended)

@@ -81,9 +81,6 @@ static inline bool member_between_batches(const struct member *m)
     return m->at % m->per_batch == 0;
 }
 
-/* Does it want this figure, which is not a standing one, reported? The sweep's metric is. */
-bool member_wants(const struct member *m, const char *metric);
-
 /* It is over. With EXIT_FAILED err says why (NULL otherwise). The first call counts. */
 void member_end(struct member *m, int exit, const struct as_err *err);
 
