@@ -61,39 +61,40 @@ size_t turns_bytes(size_t n_steps)
     return ((n_steps + 1) * (N_RATES + N_MARKS) + n_steps + 1) * 4;
 }
 
-/* Rows of the batch that micro-step `at` belongs to, and of the micro-batch itself. */
-static double share(const struct member *m, size_t at, size_t n_train)
+/* The rows of one micro-step of the tables, `step` in [0, n_steps). */
+static void fill_step(struct turns *t, const struct train_spec *spec,
+                      const struct epoch_layout *layout, int64_t epoch, size_t step)
 {
-    size_t micro = m->plan->max_rows, whole = m->per_batch * micro;
-    size_t begin = at / m->per_batch * whole, left = n_train - begin;
-    size_t rows = n_train - at * micro;
-    return (double)(rows < micro ? rows : micro) / (double)(left < whole ? left : whole);
+    const struct train_optimizer_spec *o = &spec->optimizer;
+    int64_t before = epoch * (int64_t)t->n_steps, updates = epoch * layout->steps_per_epoch;
+    int64_t update = updates + (int64_t)(step / layout->per_batch);
+    float *rate = t->rate_rows + step * N_RATES;
+    int32_t *mark = t->mark_rows + step * N_MARKS;
+    bool due = epoch_layout_due(layout, step);
+    rate[RATE_LR] = (float)schedule_lr(spec, update, layout->steps_per_epoch);
+    rate[RATE_SCALE] = (float)epoch_layout_share(layout, step);
+    rate[RATE_MAX_NORM] = due ? (float)o->clip_norm : 0;
+    rate[RATE_DECAY] = due ? (float)o->ema : 1;
+    mark[MARK_AT] = (int32_t)step;
+    mark[MARK_FIRST] = epoch_layout_between_batches(layout, step);
+    mark[MARK_KIND] = due ? (int32_t)o->kind : -1;
+    mark[MARK_COUNT] = (int32_t)(uint32_t)((uint64_t)before + step);
 }
 
-as_status turns_fill(struct turns *t, size_t slot, const struct member *m, size_t n_train,
+as_status turns_fill(struct turns *t, size_t slot, const struct train_spec *spec,
+                     const struct epoch_layout *layout, int64_t epoch, size_t at,
                      struct as_err *err)
 {
-    const struct train_optimizer_spec *o = &m->spec.optimizer;
-    int64_t before = m->epoch * (int64_t)t->n_steps, steps = m->epoch * m->steps_per_epoch;
-    for (size_t at = 0; at < t->n_steps; at++) {
-        float *rate = t->rate_rows + at * N_RATES;
-        int32_t *mark = t->mark_rows + at * N_MARKS;
-        bool due = member_due(m, at);
-        rate[RATE_LR] =
-            (float)schedule_lr(&m->spec, steps + (int64_t)(at / m->per_batch), m->steps_per_epoch);
-        rate[RATE_SCALE] = (float)share(m, at, n_train);
-        rate[RATE_MAX_NORM] = due ? (float)o->clip_norm : 0;
-        rate[RATE_DECAY] = due ? (float)o->ema : 1;
-        mark[MARK_AT] = (int32_t)at;
-        mark[MARK_FIRST] = at % m->per_batch == 0;
-        mark[MARK_KIND] = due ? (int32_t)o->kind : -1;
-        mark[MARK_COUNT] = (int32_t)(uint32_t)((uint64_t)before + at);
-    }
     size_t n = t->n_steps;
+    for (size_t step = 0; step < n; step++)
+        fill_step(t, spec, layout, epoch, step);
     as_status st = buf_upload(t->rates, slot * n * N_RATES, t->rate_rows, n * N_RATES, err);
-    if (st == AS_OK)
-        st = buf_upload(t->marks, slot * n * N_MARKS, t->mark_rows, n * N_MARKS, err);
-    return st == AS_OK ? buf_fill_i32(t->at, slot, 1, (int32_t)m->at, err) : st;
+    if (st != AS_OK)
+        return st;
+    st = buf_upload(t->marks, slot * n * N_MARKS, t->mark_rows, n * N_MARKS, err);
+    if (st != AS_OK)
+        return st;
+    return buf_fill_i32(t->at, slot, 1, (int32_t)at, err);
 }
 
 as_status turns_take(struct turns *t, struct backend *lane, size_t first, size_t n,

@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 #include "kernels/ops.h"
-#include "trial-runner/train/member.h"
+#include "model/network/epoch_layout.h"
 
 struct turns {
     size_t slots, n_steps; /* micro-steps of an epoch */
@@ -43,9 +43,11 @@ AS_DEFINE_FREEP(struct turns, turns_free)
 
 size_t turns_bytes(size_t n_steps); /* of one slot */
 
-/* The tables of a slot for its member's epoch, over n_train rows, and its place in them. */
-AS_MUST_CHECK as_status turns_fill(struct turns *t, size_t slot, const struct member *m,
-                                   size_t n_train, struct as_err *err);
+/* The tables of a slot for epoch `epoch` of a member, and its place `at` in them.
+ * layout->micro_steps is n_steps. */
+AS_MUST_CHECK as_status turns_fill(struct turns *t, size_t slot, const struct train_spec *spec,
+                                   const struct epoch_layout *layout, int64_t epoch, size_t at,
+                                   struct as_err *err);
 
 /* The next micro-step of slots [first, first + n): its figures are at the places that turns_now()
  * names, until the next call. */

@@ -43,7 +43,7 @@ as_status checkpoint_write(struct cell *c, size_t slot, struct as_err *err)
     struct part parts[N_PARTS];
     struct safetensors_tensor tensors[N_PARTS + 4];
     size_t n = 0;
-    int64_t position[2] = {m->epoch, (int64_t)(m->at / m->per_batch)};
+    int64_t position[2] = {m->epoch, (int64_t)(m->at / m->layout.per_batch)};
     JSON_AUTO meta = json_pack("{s:s, s:s, s:s}", "format", FORMAT, "fingerprint", m->fingerprint,
                                "report", str_cstr(&m->last_report));
     if (!meta)
@@ -89,14 +89,15 @@ static as_status read_position(struct member *m, const struct safetensors *s, st
     if (st != AS_OK)
         return st;
     if (position[0] < 0 || position[0] > m->spec.epochs || position[1] < 0 ||
-        position[1] >= m->steps_per_epoch || (position[0] == m->spec.epochs && position[1] > 0))
+        position[1] >= m->layout.steps_per_epoch ||
+        (position[0] == m->spec.epochs && position[1] > 0))
         return as_fail(err, AS_E_INVAL, "epoch %" PRId64 ", step %" PRId64 " is not in this job",
                        position[0], position[1]);
     const char *line = safetensors_metadata(s, "report");
     str_clear(&m->last_report);
     str_puts(&m->last_report, line ? line : "");
     m->epoch = position[0];
-    m->at = (size_t)position[1] * m->per_batch;
+    m->at = (size_t)position[1] * m->layout.per_batch;
     return str_check(&m->last_report, err);
 }
 

@@ -7,7 +7,7 @@
 
 #include "trial-runner/train/lockstep.h"
 
-/* Write the member in a slot to its file; it is between two batches (member_between_batches).
+/* Write the member in a slot to its file; it is between two batches (epoch_layout_between_batches).
  * AS_E_IO naming the file, AS_E_NOMEM. */
 AS_MUST_CHECK as_status checkpoint_write(struct cell *c, size_t slot, struct as_err *err);
 

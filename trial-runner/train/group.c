@@ -56,7 +56,8 @@ static void log_line(FILE *to, const char *id, const char *text)
 static void tell_started(void *arg, const struct member *m)
 {
     struct group *g = arg;
-    int64_t before = m->epoch * m->steps_per_epoch + (int64_t)((m->at - 1) / m->per_batch);
+    int64_t before =
+        m->epoch * m->layout.steps_per_epoch + (int64_t)((m->at - 1) / m->layout.per_batch);
     struct control_event e = {.kind = CONTROL_STARTED, .id = m->id, .step = before};
     channel_send(g->channel, &e);
 }

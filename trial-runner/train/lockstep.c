@@ -155,7 +155,7 @@ bool cell_is_open(const struct cell *c)
 as_status cell_join(struct cell *c, struct member *m, struct as_err *err)
 {
     size_t slot = c->n;
-    member_set_rows(m, c->setup->data->n_train);
+    m->layout = epoch_layout_of(&m->spec, m->plan->max_rows, c->setup->data->n_train);
     as_status st = model_init(c->model, slot, m->plan, m->seed, err);
     if (st == AS_OK)
         st = place(c, slot, m, err);
@@ -201,7 +201,7 @@ as_status cell_begin_epoch(struct cell *c, size_t slot, struct as_err *err)
     struct member *m = c->member[slot];
     as_status st = batches_shuffle(c->batches, slot, m->seed, m->epoch, err);
     if (st == AS_OK)
-        st = turns_fill(c->turns, slot, m, c->setup->data->n_train, err);
+        st = turns_fill(c->turns, slot, &m->spec, &m->layout, m->epoch, m->at, err);
     if (st == AS_OK)
         m->tabled = m->epoch;
     return st;
@@ -229,7 +229,7 @@ static struct range range_of(const struct cell *c, size_t first, size_t n, size_
         const struct cell_traits *t = &c->traits[k];
         r.needs = optimizer_needs_both(r.needs, t->needs);
         r.use = loss_use_both(r.use, t->use);
-        r.due = r.due || member_due(c->member[k], at);
+        r.due = r.due || epoch_layout_due(&c->member[k]->layout, at);
         r.dropout = r.dropout || t->dropout;
     }
     return r;

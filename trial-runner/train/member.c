@@ -109,16 +109,6 @@ as_status member_create(const struct job *job, const struct control_member *from
     return st;
 }
 
-void member_set_rows(struct member *m, size_t n_train)
-{
-    size_t micro = m->plan->max_rows;
-    int64_t per_batch = m->spec.batch_size / m->spec.micro_batch;
-    m->micro_steps = (n_train + micro - 1) / micro;
-    /* a batch of more rows than there are is all of them */
-    m->per_batch = (size_t)per_batch < m->micro_steps ? (size_t)per_batch : m->micro_steps;
-    m->steps_per_epoch = (int64_t)((m->micro_steps + m->per_batch - 1) / m->per_batch);
-}
-
 void member_end(struct member *m, int exit, const struct as_err *err)
 {
     if (m->ended)

@@ -11,6 +11,7 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
+#include "model/network/epoch_layout.h"
 #include "model/plan/plan.h"
 #include "model/document/train_spec.h"
 #include "base/str.h"
@@ -39,10 +40,7 @@ struct member {
     char fingerprint[SHA256_HEX_SIZE];
     dataset_task task;
 
-    /* of the data: set when it gets a slot */
-    size_t micro_steps;      /* of an epoch */
-    size_t per_batch;        /* micro-batches of a batch */
-    int64_t steps_per_epoch; /* optimizer steps */
+    struct epoch_layout layout; /* of the data: set when it gets a slot */
 
     /* position: what comes next. epoch == spec.epochs: only the artifacts are missing */
     int64_t epoch;
@@ -65,21 +63,6 @@ AS_MUST_CHECK as_status member_create(const struct job *job, const struct contro
                                       struct member **ret, struct as_err *err);
 void member_free(struct member *m);
 AS_DEFINE_FREEP(struct member, member_free)
-
-/* Steps of an epoch, from the number of training rows. */
-void member_set_rows(struct member *m, size_t n_train);
-
-/* Is micro-step `at` of an epoch the last of its batch (so the weights move)? */
-static inline bool member_due(const struct member *m, size_t at)
-{
-    return (at + 1) % m->per_batch == 0 || at + 1 == m->micro_steps;
-}
-
-/* Is it between two batches? Only there are checkpoints written. */
-static inline bool member_between_batches(const struct member *m)
-{
-    return m->at % m->per_batch == 0;
-}
 
 /* It is over. With EXIT_FAILED err says why (NULL otherwise). The first call counts. */
 void member_end(struct member *m, int exit, const struct as_err *err);

@@ -128,7 +128,7 @@ static as_status after_step(struct cell *c, size_t slot, struct watch *w, int64_
     }
     if (m->ask == ASK_CANCEL)
         return end_member(c, slot, w, EXIT_TRY_AGAIN, NULL, err);
-    if (m->at == m->micro_steps || !member_between_batches(m))
+    if (m->at == m->layout.micro_steps || !epoch_layout_between_batches(&m->layout, m->at))
         return AS_OK;
     if (is_stopped(m, w))
         return stop_member(c, slot, w, err);
@@ -145,7 +145,7 @@ static as_status run_range(struct cell *c, struct backend *lane, size_t first, s
     size_t micro = c->plan->max_rows, running = 0;
     for (size_t k = 0; k < n; k++)
         running += !m[k]->ended;
-    while (running > 0 && m[0]->at < m[0]->micro_steps) {
+    while (running > 0 && m[0]->at < m[0]->layout.micro_steps) {
         int64_t now = 0;
         if (pace_due(&pace, &now))
             watch_poll(w, now);
@@ -186,7 +186,8 @@ static as_status report(struct member *m, double mean_loss, const struct evaluat
         {"val_auc", e->auc},
         {"val_f1", e->f1},
         {"val_log_loss", e->log_loss},
-        {"lr", schedule_lr(&m->spec, (m->epoch + 1) * m->steps_per_epoch - 1, m->steps_per_epoch)}};
+        {"lr", schedule_lr(&m->spec, (m->epoch + 1) * m->layout.steps_per_epoch - 1,
+                           m->layout.steps_per_epoch)}};
     struct report_value values[AS_ARRAY_LEN(all)];
     size_t n = 0;
     for (size_t i = 0; i < AS_ARRAY_LEN(all); i++)
@@ -301,7 +302,7 @@ static bool epoch_is_over(const struct cell *c, size_t *ret_running)
     for (size_t k = 0; k < c->n; k++) {
         const struct member *m = c->member[k];
         *ret_running += !m->ended;
-        over = over && (m->ended || m->at == m->micro_steps);
+        over = over && (m->ended || m->at == m->layout.micro_steps);
     }
     return over;
 }
@@ -316,7 +317,8 @@ static as_status prepare_epoch(struct cell *c, struct backend *lane, struct watc
             continue;
         if (m->ask == ASK_CANCEL)
             st = end_member(c, k, w, EXIT_TRY_AGAIN, NULL, err);
-        else if (m->at < m->micro_steps && member_between_batches(m) && is_stopped(m, w))
+        else if (m->at < m->layout.micro_steps && epoch_layout_between_batches(&m->layout, m->at) &&
+                 is_stopped(m, w))
             st = stop_member(c, k, w, err);
         else if (m->epoch < m->spec.epochs && m->tabled != m->epoch)
             st = cell_begin_epoch(c, k, err);
