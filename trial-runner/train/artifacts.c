@@ -8,7 +8,6 @@
 #include "data/formats/safetensors.h"
 #include "base/json.h"
 #include "trial-runner/train/evaluate.h"
-#include "model/network/slot_state.h"
 
 static as_status write_array(const char *folder, const char *name, npy_type type,
                              const size_t *shape, size_t n_dims, const void *data,
@@ -114,7 +113,8 @@ static as_status write_model(const char *folder, struct cell *c, size_t slot, st
     JSON_AUTO meta = model_metadata(c->setup, m);
     if (!path || !meta)
         return as_fail(err, AS_E_NOMEM, "out of memory");
-    as_status st = state_get(c, slot, &state, err);
+    struct slot place = cell_slot(c, slot);
+    as_status st = state_get(&place, &state, err);
     return st == AS_OK ? write_tensors(path, meta, c->setup, m, &state, err) : st;
 }
 

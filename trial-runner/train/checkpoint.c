@@ -4,7 +4,6 @@
 
 #include "data/formats/safetensors.h"
 #include "base/json.h"
-#include "model/network/slot_state.h"
 
 #define FORMAT "assay-checkpoint-3"
 #define FORMAT_BEFORE "assay-checkpoint-2" /* the same without a checksum */
@@ -48,7 +47,8 @@ as_status checkpoint_write(struct cell *c, size_t slot, struct as_err *err)
                                "report", str_cstr(&m->last_report));
     if (!meta)
         return as_fail(err, AS_E_NOMEM, "out of memory for a checkpoint");
-    as_status st = state_get(c, slot, &s, err);
+    struct slot place = cell_slot(c, slot);
+    as_status st = state_get(&place, &s, err);
     if (st != AS_OK)
         return st;
     list_parts(m, &s, parts);
@@ -107,9 +107,10 @@ static as_status restore(struct cell *c, size_t slot, const struct safetensors *
     struct member *m = c->member[slot];
     AS_AUTO(state_done) struct state s = {0};
     struct part parts[N_PARTS];
+    struct slot place = cell_slot(c, slot);
     as_status st = check_identity(m, file, err);
     if (st == AS_OK)
-        st = state_create(m, &s, err);
+        st = state_create(&place, &s, err);
     if (st != AS_OK)
         return st;
     list_parts(m, &s, parts);
@@ -125,7 +126,7 @@ static as_status restore(struct cell *c, size_t slot, const struct safetensors *
         st = safetensors_copy(file, "loss_sum", SAFETENSORS_F32, 1, &s.loss_sum, err);
     if (st == AS_OK)
         st = read_position(m, file, err);
-    return st == AS_OK ? state_put(c, slot, &s, err) : st;
+    return st == AS_OK ? state_put(&place, &s, err) : st;
 }
 
 as_status checkpoint_read(struct cell *c, size_t slot, bool *ret_found, struct as_err *err)

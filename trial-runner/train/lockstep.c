@@ -1,7 +1,5 @@
 #include "trial-runner/train/lockstep.h"
 
-#include "model/network/slot_state.h"
-
 void cell_free(struct cell *c)
 {
     if (!c)
@@ -164,18 +162,31 @@ as_status cell_join(struct cell *c, struct member *m, struct as_err *err)
     return st;
 }
 
+struct slot cell_slot(const struct cell *c, size_t index)
+{
+    return (struct slot){.model = c->model,
+                         .optimizer = c->optimizer,
+                         .losses = c->losses,
+                         .index = index,
+                         .own = c->member[index]->plan,
+                         .needs = c->traits[index].needs};
+}
+
 /* Through the host: it happens once in a member's life. */
 static as_status transfer(struct cell *c, size_t from, size_t to, struct as_err *err)
 {
     AS_AUTO(state_done) struct state s = {0};
     struct member *m = c->member[from];
-    as_status st = state_get(c, from, &s, err);
-    if (st == AS_OK)
-        st = place(c, to, m, err);
-    if (st == AS_OK)
-        st = state_put(c, to, &s, err);
+    struct slot source = cell_slot(c, from);
     m->tabled = -1;
-    return st;
+    as_status st = state_get(&source, &s, err);
+    if (st != AS_OK)
+        return st;
+    st = place(c, to, m, err);
+    if (st != AS_OK)
+        return st;
+    struct slot target = cell_slot(c, to);
+    return state_put(&target, &s, err);
 }
 
 as_status cell_leave(struct cell *c, size_t slot, struct as_err *err)

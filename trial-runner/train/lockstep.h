@@ -21,6 +21,7 @@
 #include "model/network/network.h"
 #include "model/network/optimizer.h"
 #include "model/network/graph_cache.h"
+#include "model/network/slot_state.h"
 #include "model/network/step_table.h"
 
 /* What all cells of a process share; borrowed. */
@@ -83,6 +84,9 @@ void cell_settle(struct cell *c);
 
 /* Take the member out of its slot; the last one moves into the hole. */
 AS_MUST_CHECK as_status cell_leave(struct cell *c, size_t slot, struct as_err *err);
+
+/* The place of the member in slot `index`; views of c. */
+struct slot cell_slot(const struct cell *c, size_t index);
 
 /* Set the tables of a slot for its member's epoch. */
 AS_MUST_CHECK as_status cell_begin_epoch(struct cell *c, size_t slot, struct as_err *err);
