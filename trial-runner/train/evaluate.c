@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "model/network/metrics.h"
+#include "model/network/outputs.h"
 
 double loss_unit(const struct cell_setup *s)
 {
@@ -123,32 +124,6 @@ static as_status held_labels(const struct train_data *d, int32_t **ret, struct a
     return AS_OK;
 }
 
-/* Logits [rows, outputs] to probabilities, in place. */
-static void to_probabilities(float *z, size_t rows, size_t outputs, train_loss loss)
-{
-    for (size_t i = 0; loss == TRAIN_BCE && i < rows * outputs; i++)
-        z[i] = (float)(1 / (1 + exp(-(double)z[i])));
-    for (size_t r = 0; loss == TRAIN_CROSS_ENTROPY && r < rows; r++) {
-        float *row = z + r * outputs, top = row[0];
-        double sum = 0;
-        for (size_t o = 1; o < outputs; o++)
-            top = row[o] > top ? row[o] : top;
-        for (size_t o = 0; o < outputs; o++)
-            sum += exp((double)row[o] - (double)top);
-        for (size_t o = 0; o < outputs; o++)
-            row[o] = (float)(exp((double)row[o] - (double)top) / sum);
-    }
-}
-
-/* Standardised numbers [n_val, targets] to their own unit, in place. */
-static void to_own_unit(const struct train_data *d, float *v)
-{
-    for (size_t i = 0; i < d->n_val * d->n_targets; i++) {
-        size_t t = i % d->n_targets;
-        v[i] = (float)((double)v[i] * d->target_scale[t] + d->target_mean[t]);
-    }
-}
-
 static as_status class_figures(const struct cell *c, const struct member *m, size_t k,
                                const struct held *h, struct evaluation *e, struct as_err *err)
 {
@@ -165,7 +140,7 @@ static as_status class_figures(const struct cell *c, const struct member *m, siz
         e->log_loss = metric_log_loss(z, labels, n, outputs);
     if (!train_spec_wants(&m->spec, "val_auc"))
         return AS_OK;
-    to_probabilities(z, n, outputs, c->setup->loss);
+    outputs_to_probabilities(z, n, outputs, c->setup->loss);
     if (outputs == 1)
         return metric_auc(z, 1, labels, 1, n, &e->auc, err);
     return metric_auc_classes(z, outputs, labels, n, &e->auc, err);
@@ -176,8 +151,8 @@ static void number_figures(const struct cell *c, size_t k, const struct held *h,
 {
     const struct train_data *d = c->setup->data;
     float *z = h->outputs + k * d->n_val * c->plan->outputs;
-    to_probabilities(z, d->n_val, c->plan->outputs, c->setup->loss);
-    to_own_unit(d, z);
+    outputs_to_probabilities(z, d->n_val, c->plan->outputs, c->setup->loss);
+    outputs_to_own_unit(z, d->n_val, d->n_targets, d->target_mean, d->target_scale);
     struct metric_errors x = metric_errors(z, d->val_targets, d->n_val, d->n_targets);
     e->rmse = x.rmse;
     e->mae = x.mae;
@@ -266,14 +241,11 @@ as_status evaluate_predict(struct cell *c, struct backend *lane, size_t slot, fl
     as_status st = pass_over(c, lane, slot, 1, &h, err);
     if (st != AS_OK)
         return st;
-    to_probabilities(values, d->n_val, outputs, c->setup->loss);
+    outputs_to_probabilities(values, d->n_val, outputs, c->setup->loss);
     if (!d->set.labels)
-        to_own_unit(d, values);
-    for (size_t i = d->n_val; outputs < columns && i-- > 0;) { /* one output of two classes */
-        float p = values[i];
-        values[2 * i] = 1 - p;
-        values[2 * i + 1] = p;
-    }
+        outputs_to_own_unit(values, d->n_val, d->n_targets, d->target_mean, d->target_scale);
+    if (outputs < columns) /* one output of two classes */
+        outputs_to_both_classes(values, d->n_val);
     *ret = as_steal(values);
     return AS_OK;
 }
