@@ -29,7 +29,7 @@ struct group {
     const struct group_opts *opts;
     struct train_data data;
     struct backend *be;
-    struct resident *resident;
+    struct device_data *device;
     struct cell_setup setup;
     char *signature; /* of every member; NULL before the first */
     bool fused;      /* one cell for all, instead of one for each */
@@ -142,7 +142,7 @@ static as_status load_data(struct group *g, const struct train_spec *spec, struc
 
 static as_status check_memory(const struct group *g, struct as_err *err)
 {
-    size_t all, shared = resident_bytes(&g->data);
+    size_t all, shared = device_data_bytes(&g->data);
     if (__builtin_mul_overflow(g->bytes, g->job->slots, &all) ||
         __builtin_add_overflow(all, shared, &all))
         all = SIZE_MAX;
@@ -159,7 +159,7 @@ static void tell_ready(struct group *g, const struct member *m)
     const struct net_plan *plan = m->plan;
     struct control_event e = {.kind = CONTROL_READY,
                               .bytes_per_member = (int64_t)g->bytes,
-                              .bytes_shared = (int64_t)resident_bytes(&g->data),
+                              .bytes_shared = (int64_t)device_data_bytes(&g->data),
                               .flops_per_step =
                                   (int64_t)(plan->flops_train * (double)plan->max_rows),
                               .threads = (int64_t)backend_lanes(g->be)};
@@ -183,10 +183,10 @@ static as_status open_group(struct group *g, const struct member *m, struct as_e
         return st;
     train_loss loss = train_spec_loss(&m->spec, g->job->info.task);
     g->fused = g->job->slots > 1 && !as_streq(backend_name(g->be), "cpu");
-    st = resident_create(g->be, &g->data, loss == TRAIN_CROSS_ENTROPY, &g->resident, err);
+    st = device_data_create(g->be, &g->data, loss == TRAIN_CROSS_ENTROPY, &g->device, err);
     if (st != AS_OK)
         return st;
-    g->setup = (struct cell_setup){g->be, g->job, &g->data, g->resident, loss};
+    g->setup = (struct cell_setup){g->be, g->job, &g->data, g->device, loss};
     g->signature = as_strdup(m->signature);
     if (!g->signature)
         return as_fail(err, AS_E_NOMEM, "out of memory");
@@ -545,7 +545,7 @@ static void end_all(struct group *g, int exit, const struct as_err *why)
         dismiss(g, g->waiting[i], exit, why);
     for (size_t i = 0; i < g->n_cells; i++)
         cell_free(g->cell[i]);
-    resident_free(g->resident);
+    device_data_free(g->device);
     tell_conv_path(g);
     backend_free(g->be);
     train_data_done(&g->data);

@@ -48,7 +48,7 @@ static as_status create_parts(struct cell *c, const struct member *m, struct as_
     if (st == AS_OK)
         st = optimizer_create(c->model, needs_of(m, c->slots), &c->optimizer, err);
     if (st == AS_OK)
-        st = batches_create(s->resident, c->slots, c->max_rows, augments(m), &c->batches, err);
+        st = batches_create(s->device, c->slots, c->max_rows, augments(m), &c->batches, err);
     if (st == AS_OK)
         st = turns_create(s->be, c->slots, steps_of(s, c->plan), &c->turns, err);
     if (st == AS_OK)
@@ -100,7 +100,7 @@ static size_t slot_bytes(const struct cell_setup *s, const struct member *m, siz
 {
     size_t rows = plan->buffer_rows;
     return model_bytes(s->be, plan, 1, rows) + optimizer_bytes(plan, needs_of(m, slots)) +
-           batches_bytes(s->resident, rows, augments(m)) + turns_bytes(steps_of(s, plan)) +
+           batches_bytes(s->device, rows, augments(m)) + turns_bytes(steps_of(s, plan)) +
            losses_bytes(plan, s->loss, rows) + (2 + 1 + 3) * sizeof(float);
 }
 

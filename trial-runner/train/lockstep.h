@@ -29,7 +29,7 @@ struct cell_setup {
     struct backend *be;
     const struct job *job;
     const struct train_data *data;
-    struct resident *resident;
+    struct device_data *device;
     train_loss loss; /* not AUTO */
 };
 

@@ -61,10 +61,10 @@ static void known_before(const char *train, size_t slots)
     ck_ok(dataset_load(&paths, &job.info, &set, &rig.err), rig.err);
     ck_ok(train_data_prepare(&set, &job.info, &m->spec, &data, &rig.err), rig.err);
     ck_ok(backend_open("reference", NULL, &setup.be, &rig.err), rig.err);
-    ck_ok(resident_create(setup.be, &data, true, &setup.resident, &rig.err), rig.err);
-    struct resident *r = setup.resident;
+    ck_ok(device_data_create(setup.be, &data, true, &setup.device, &rig.err), rig.err);
+    struct device_data *r = setup.device;
     struct buf *shared[] = {r->x, r->codes, r->y, r->held};
-    ck_assert_uint_eq(bytes_of(shared, AS_ARRAY_LEN(shared)), resident_bytes(&data));
+    ck_assert_uint_eq(bytes_of(shared, AS_ARRAY_LEN(shared)), device_data_bytes(&data));
     ck_ok(cell_create(&setup, m, slots, &c, &rig.err), rig.err);
     size_t model = model_bytes(setup.be, c->plan, slots, c->max_rows);
     size_t said = slots * cell_slot_bytes(&setup, m, slots);
@@ -79,7 +79,7 @@ static void known_before(const char *train, size_t slots)
     ck_assert_uint_ge(planned.member, said / slots);
     ck_assert_uint_le(planned.member, 2 * cell_slot_bytes(&setup, m, 2));
     cell_free(as_steal(c));
-    resident_free(setup.resident);
+    device_data_free(setup.device);
     backend_free(setup.be);
     train_data_done(&data);
 }
@@ -131,7 +131,7 @@ START_TEST(a_frozen_member_has_diverged)
         if (round == 0) {
             ck_ok(dataset_load(&paths, &job.info, &set, &rig.err), rig.err);
             ck_ok(train_data_prepare(&set, &job.info, &m->spec, &data, &rig.err), rig.err);
-            ck_ok(resident_create(setup.be, &data, true, &setup.resident, &rig.err), rig.err);
+            ck_ok(device_data_create(setup.be, &data, true, &setup.device, &rig.err), rig.err);
         }
         ck_ok(cell_create(&setup, m, 1, &c, &rig.err), rig.err);
         ck_ok(cell_join(c, m, &rig.err), rig.err);
@@ -150,7 +150,7 @@ START_TEST(a_frozen_member_has_diverged)
             ck_assert_ptr_nonnull(strstr(m->error.msg, "diverged"));
     }
     ck_assert_int_eq(starts, 1); /* the first was stopped before its first step */
-    resident_free(setup.resident);
+    device_data_free(setup.device);
     backend_free(setup.be);
     train_data_done(&data);
     rig_close(&rig);
