@@ -42,20 +42,20 @@ static as_status sums_create(struct backend *be, size_t slots, struct loss_sums 
     return st;
 }
 
-as_status losses_create(struct model *model, const struct train_data *data, train_loss kind,
+as_status losses_create(struct network *network, const struct train_data *data, train_loss kind,
                         struct losses **ret, struct as_err *err)
 {
-    struct backend *be = model->be;
-    size_t slots = model->slots;
+    struct backend *be = network->be;
+    size_t slots = network->slots;
     AS_AUTO(losses_freep) struct losses *l = as_calloc(1, sizeof *l);
     if (!l)
         return as_fail(err, AS_E_NOMEM, "out of memory");
-    *l = (struct losses){.model = model,
+    *l = (struct losses){.network = network,
                          .data = data,
                          .kind = kind,
-                         .outputs = model->plan->outputs,
-                         .weights = weights_of(model->plan, kind),
-                         .places = model->max_rows * model->plan->tokens};
+                         .outputs = network->plan->outputs,
+                         .weights = weights_of(network->plan, kind),
+                         .places = network->max_rows * network->plan->tokens};
     as_status st = buf_create(be, BUF_F32, slots, &l->smoothing, err);
     if (st == AS_OK)
         st = buf_create(be, BUF_F32, slots, &l->delta, err);
@@ -206,8 +206,8 @@ static as_status numbers(const struct call *c, struct backend *lane, struct as_e
 static as_status evaluate(struct call *c, struct backend *lane, size_t rows, struct as_err *err)
 {
     struct losses *l = c->l;
-    c->places = rows * l->model->plan->tokens;
-    c->outputs = tensor_from(model_outputs(l->model), c->first);
+    c->places = rows * l->network->plan->tokens;
+    c->outputs = tensor_from(network_outputs(l->network), c->first);
     c->y = tensor_from(c->y, c->first);
     c->out = (struct loss_out){.row_loss = part(l->row_loss, l->places, c->first),
                                .loss = part(c->sums->loss, 1, c->first),
@@ -228,7 +228,7 @@ as_status losses_train(struct losses *l, struct backend *lane, size_t first, siz
                      .first = first,
                      .n = n,
                      .y = y,
-                     .gradient = model_outputs(l->model),
+                     .gradient = network_outputs(l->network),
                      .use = use,
                      .sums = &l->train};
     return evaluate(&c, lane, rows, err);

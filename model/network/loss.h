@@ -18,7 +18,7 @@ struct loss_sums {
 };
 
 struct losses {
-    struct model *model;           /* borrowed */
+    struct network *network;       /* borrowed */
     const struct train_data *data; /* borrowed */
     train_loss kind;               /* not AUTO */
     size_t outputs, weights;       /* of a row (or token); class weights of a member */
@@ -31,7 +31,7 @@ struct losses {
     struct loss_sums held;         /* of the rows held out */
 };
 
-AS_MUST_CHECK as_status losses_create(struct model *model, const struct train_data *data,
+AS_MUST_CHECK as_status losses_create(struct network *network, const struct train_data *data,
                                       train_loss kind, struct losses **ret, struct as_err *err);
 void losses_free(struct losses *l);
 AS_DEFINE_FREEP(struct losses, losses_free)

@@ -46,8 +46,8 @@ void optimizer_free(struct optimizer *o)
 static as_status create_arenas(struct optimizer *o, struct optimizer_needs needs,
                                struct as_err *err)
 {
-    struct backend *be = o->model->be;
-    size_t n = o->slots * o->n_params; /* no overflow: the model's arena has this size */
+    struct backend *be = o->network->be;
+    size_t n = o->slots * o->n_params; /* no overflow: the network's arena has this size */
     as_status st = buf_create(be, BUF_F32, n, &o->m1, err);
     if (st == AS_OK && needs.second)
         st = buf_create(be, BUF_F32, n, &o->m2, err);
@@ -56,14 +56,14 @@ static as_status create_arenas(struct optimizer *o, struct optimizer_needs needs
     if (st == AS_OK && needs.average)
         st = buf_create(be, BUF_F32, n, &o->average, err);
     if (st == AS_OK && needs.norms)
-        st =
-            buf_create(be, BUF_F32, o->slots * 2 * (o->model->plan->n_tensors + 1), &o->norms, err);
+        st = buf_create(be, BUF_F32, o->slots * 2 * (o->network->plan->n_tensors + 1), &o->norms,
+                        err);
     return st;
 }
 
 static as_status create_numbers(struct optimizer *o, struct as_err *err)
 {
-    struct backend *be = o->model->be;
+    struct backend *be = o->network->be;
     as_status st = buf_create(be, BUF_I32, o->slots, &o->step, err);
     if (st == AS_OK)
         st = buf_create(be, BUF_I32, o->slots, &o->active, err);
@@ -78,14 +78,15 @@ static as_status create_numbers(struct optimizer *o, struct as_err *err)
     return st;
 }
 
-as_status optimizer_create(struct model *model, struct optimizer_needs needs,
+as_status optimizer_create(struct network *network, struct optimizer_needs needs,
                            struct optimizer **ret, struct as_err *err)
 {
-    const struct net_plan *plan = model->plan;
+    const struct net_plan *plan = network->plan;
     AS_AUTO(optimizer_freep) struct optimizer *o = as_calloc(1, sizeof *o);
     if (!o)
         return as_fail(err, AS_E_NOMEM, "out of memory");
-    *o = (struct optimizer){.model = model, .slots = model->slots, .n_params = plan->n_params};
+    *o =
+        (struct optimizer){.network = network, .slots = network->slots, .n_params = plan->n_params};
     o->segments = as_calloc(plan->n_tensors, sizeof *o->segments);
     if (!o->segments)
         return as_fail(err, AS_E_NOMEM, "out of memory");
@@ -127,7 +128,7 @@ as_status optimizer_join(struct optimizer *o, size_t slot, const struct train_sp
     if (st == AS_OK)
         st = zero(o->m2, slot, n, err);
     if (st == AS_OK && o->average)
-        st = buf_copy(o->average, slot * n, o->model->params, slot * n, n, err);
+        st = buf_copy(o->average, slot * n, o->network->params, slot * n, n, err);
     if (st == AS_OK)
         st = buf_fill_i32(o->step, slot, 1, 0, err);
     if (st == AS_OK)
@@ -157,7 +158,7 @@ static as_status accumulate(struct optimizer *o, struct backend *lane, size_t fi
 {
     struct grad_accumulate_args a = {.members = n,
                                      .n = o->n_params,
-                                     .grads = part(o->model->grads, o->n_params, first),
+                                     .grads = part(o->network->grads, o->n_params, first),
                                      .sum = part(o->sum, o->n_params, first),
                                      .scale = tensor_from(turn->scale, first),
                                      .first = tensor_from(turn->first, first)};
@@ -188,7 +189,7 @@ static as_status move(struct optimizer *o, struct backend *lane, size_t first, s
     struct opt_args a = {.members = n,
                          .n = o->n_params,
                          .kind = tensor_from(turn->kind, first),
-                         .params = part(o->model->params, o->n_params, first),
+                         .params = part(o->network->params, o->n_params, first),
                          .grads = grads,
                          .m1 = part(o->m1, o->n_params, first),
                          .m2 = part(o->m2, o->n_params, first),
@@ -202,8 +203,8 @@ static as_status move(struct optimizer *o, struct backend *lane, size_t first, s
                          .active = part(o->active, 1, first),
                          .step = part(o->step, 1, first),
                          .segments = o->segments,
-                         .n_segments = o->model->plan->n_tensors,
-                         .work = part(o->norms, 2 * (o->model->plan->n_tensors + 1), first)};
+                         .n_segments = o->network->plan->n_tensors,
+                         .work = part(o->norms, 2 * (o->network->plan->n_tensors + 1), first)};
     return backend_optimize(lane, &a, err);
 }
 
@@ -211,7 +212,7 @@ as_status optimizer_step(struct optimizer *o, struct backend *lane, size_t first
                          const struct turn *turn, struct optimizer_needs needs, bool due,
                          struct as_err *err)
 {
-    struct tensor grads = part(needs.accumulate ? o->sum : o->model->grads, o->n_params, first);
+    struct tensor grads = part(needs.accumulate ? o->sum : o->network->grads, o->n_params, first);
     as_status st = AS_OK;
     if (needs.accumulate)
         st = accumulate(o, lane, first, n, turn, err);
@@ -225,7 +226,7 @@ as_status optimizer_step(struct optimizer *o, struct backend *lane, size_t first
         return st;
     struct ema_args a = {.members = n,
                          .n = o->n_params,
-                         .params = part(o->model->params, o->n_params, first),
+                         .params = part(o->network->params, o->n_params, first),
                          .average = part(o->average, o->n_params, first),
                          .decay = tensor_from(turn->decay, first),
                          .active = part(o->active, 1, first)};

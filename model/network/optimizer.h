@@ -25,7 +25,7 @@ struct optimizer_needs optimizer_needs_of(const struct train_spec *spec);
 struct optimizer_needs optimizer_needs_both(struct optimizer_needs a, struct optimizer_needs b);
 
 struct optimizer {
-    struct model *model; /* borrowed */
+    struct network *network; /* borrowed */
     size_t slots, n_params;
     struct buf *m1, *m2;          /* [slots, N]; m2 may be NULL; so may the next two */
     struct buf *sum;              /* [slots, N]: gradients of the batch so far */
@@ -40,7 +40,7 @@ struct optimizer {
 };
 
 /* For members that need no more than `needs`. AS_E_NOMEM; owned by the caller. */
-AS_MUST_CHECK as_status optimizer_create(struct model *model, struct optimizer_needs needs,
+AS_MUST_CHECK as_status optimizer_create(struct network *network, struct optimizer_needs needs,
                                          struct optimizer **ret, struct as_err *err);
 void optimizer_free(struct optimizer *o);
 AS_DEFINE_FREEP(struct optimizer, optimizer_free)
@@ -53,7 +53,7 @@ size_t optimizer_bytes(const struct net_plan *plan, struct optimizer_needs needs
 AS_MUST_CHECK as_status optimizer_join(struct optimizer *o, size_t slot,
                                        const struct train_spec *spec, struct as_err *err);
 
-/* Put the gradients of this micro-batch, which lie in model->grads, to use: slots [first, first +
+/* Put the gradients of this micro-batch, which lie in network->grads, to use: slots [first, first +
  * n), which need `needs` together; `due`: some member's batch is complete. */
 AS_MUST_CHECK as_status optimizer_step(struct optimizer *o, struct backend *lane, size_t first,
                                        size_t n, const struct turn *turn,

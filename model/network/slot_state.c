@@ -45,7 +45,7 @@ struct arena {
 static void list_arenas(const struct slot *slot, const struct state *s, struct arena ret[N_ARENAS])
 {
     const struct optimizer *o = slot->optimizer;
-    ret[0] = (struct arena){slot->model->params, s->params};
+    ret[0] = (struct arena){slot->network->params, s->params};
     ret[1] = (struct arena){o->m1, s->moment1};
     ret[2] = (struct arena){o->m2, s->moment2};
     ret[3] = (struct arena){o->average, s->average};
@@ -60,11 +60,12 @@ static as_status get_arenas(const struct slot *slot, const struct state *s, stru
         if (!a->values)
             continue;
         as_status st =
-            model_read(slot->model, a->on_device, slot->index, slot->own, a->values, err);
+            network_read(slot->network, a->on_device, slot->index, slot->own, a->values, err);
         if (st != AS_OK)
             return st;
     }
-    return s->statistics ? model_read_state(slot->model, slot->index, s->statistics, err) : AS_OK;
+    return s->statistics ? network_read_state(slot->network, slot->index, s->statistics, err)
+                         : AS_OK;
 }
 
 static as_status get_numbers(const struct slot *slot, struct state *s, struct as_err *err)
@@ -104,11 +105,12 @@ static as_status put_arenas(const struct slot *slot, const struct state *s, stru
         if (!a->values)
             continue;
         as_status st =
-            model_write(slot->model, a->on_device, slot->index, slot->own, a->values, err);
+            network_write(slot->network, a->on_device, slot->index, slot->own, a->values, err);
         if (st != AS_OK)
             return st;
     }
-    return s->statistics ? model_write_state(slot->model, slot->index, s->statistics, err) : AS_OK;
+    return s->statistics ? network_write_state(slot->network, slot->index, s->statistics, err)
+                         : AS_OK;
 }
 
 as_status state_put(const struct slot *slot, const struct state *s, struct as_err *err)

@@ -12,11 +12,11 @@
 
 /* One member's place in the buffers that members share; a view, valid as long as they are. */
 struct slot {
-    struct model *model;
+    struct network *network;
     struct optimizer *optimizer;
     struct losses *losses;
     size_t index;
-    const struct net_plan *own;   /* the member's own plan: it fits the model's */
+    const struct net_plan *own;   /* the member's own plan: it fits the network's */
     struct optimizer_needs needs; /* of the member itself */
 };
 

@@ -67,11 +67,11 @@ static as_status forward(struct cell *c, struct backend *lane, size_t first, siz
                                 left < c->max_rows ? left : c->max_rows, ret, err);
     if (st != AS_OK)
         return st;
-    struct model_pass pass = {.rows = ret->rows,
-                              .x = ret->x,
-                              .codes = ret->codes,
-                              .params = average ? c->optimizer->average : NULL};
-    return model_forward(c->model, lane, first, n, &pass, err);
+    struct network_pass pass = {.rows = ret->rows,
+                                .x = ret->x,
+                                .codes = ret->codes,
+                                .params = average ? c->optimizer->average : NULL};
+    return network_forward(c->network, lane, first, n, &pass, err);
 }
 
 /* What a pass over rows [at, at + rows) left on the device. */
@@ -79,7 +79,7 @@ static as_status take(struct cell *c, size_t first, size_t n, size_t at, size_t 
                       struct held *h, struct as_err *err)
 {
     size_t n_val = c->setup->data->n_val, outputs = c->plan->outputs;
-    struct tensor out = model_outputs(c->model);
+    struct tensor out = network_outputs(c->network);
     as_status st = AS_OK;
     for (size_t k = 0; st == AS_OK && k < n; k++) {
         if (h->values)

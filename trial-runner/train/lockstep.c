@@ -9,7 +9,7 @@ void cell_free(struct cell *c)
     turns_free(c->turns);
     batches_free(c->batches);
     optimizer_free(c->optimizer);
-    model_free(c->model);
+    network_free(c->network);
     net_plan_free(c->plan);
     buf_free(c->seed);
     buf_free(c->rate);
@@ -44,15 +44,15 @@ static size_t steps_of(const struct cell_setup *s, const struct net_plan *plan)
 static as_status create_parts(struct cell *c, const struct member *m, struct as_err *err)
 {
     const struct cell_setup *s = c->setup;
-    as_status st = model_create(s->be, c->plan, c->slots, c->max_rows, &c->model, err);
+    as_status st = network_create(s->be, c->plan, c->slots, c->max_rows, &c->network, err);
     if (st == AS_OK)
-        st = optimizer_create(c->model, needs_of(m, c->slots), &c->optimizer, err);
+        st = optimizer_create(c->network, needs_of(m, c->slots), &c->optimizer, err);
     if (st == AS_OK)
         st = batches_create(s->device, c->slots, c->max_rows, augments(m), &c->batches, err);
     if (st == AS_OK)
         st = turns_create(s->be, c->slots, steps_of(s, c->plan), &c->turns, err);
     if (st == AS_OK)
-        st = losses_create(c->model, s->data, s->loss, &c->losses, err);
+        st = losses_create(c->network, s->data, s->loss, &c->losses, err);
     return st;
 }
 
@@ -99,7 +99,7 @@ static size_t slot_bytes(const struct cell_setup *s, const struct member *m, siz
                          const struct net_plan *plan)
 {
     size_t rows = plan->buffer_rows;
-    return model_bytes(s->be, plan, 1, rows) + optimizer_bytes(plan, needs_of(m, slots)) +
+    return network_bytes(s->be, plan, 1, rows) + optimizer_bytes(plan, needs_of(m, slots)) +
            batches_bytes(s->device, rows, augments(m)) + turns_bytes(steps_of(s, plan)) +
            losses_bytes(plan, s->loss, rows) + (2 + 1 + 3) * sizeof(float);
 }
@@ -154,7 +154,7 @@ as_status cell_join(struct cell *c, struct member *m, struct as_err *err)
 {
     size_t slot = c->n;
     m->layout = epoch_layout_of(&m->spec, m->plan->max_rows, c->setup->data->n_train);
-    as_status st = model_init(c->model, slot, m->plan, m->seed, err);
+    as_status st = network_init(c->network, slot, m->plan, m->seed, err);
     if (st == AS_OK)
         st = place(c, slot, m, err);
     if (st == AS_OK)
@@ -164,7 +164,7 @@ as_status cell_join(struct cell *c, struct member *m, struct as_err *err)
 
 struct slot cell_slot(const struct cell *c, size_t index)
 {
-    return (struct slot){.model = c->model,
+    return (struct slot){.network = c->network,
                          .optimizer = c->optimizer,
                          .losses = c->losses,
                          .index = index,
@@ -292,19 +292,19 @@ static as_status make_calls(void *arg, struct as_err *err)
         st = augment(c, lane, first, n, &turn, &b, err);
     if (st != AS_OK)
         return st;
-    struct model_pass pass = {.rows = b.rows,
-                              .x = b.x,
-                              .codes = b.codes,
-                              .train = true,
-                              .seed = tensor_at(c->seed, 0, 2),
-                              .step = turn.count};
+    struct network_pass pass = {.rows = b.rows,
+                                .x = b.x,
+                                .codes = b.codes,
+                                .train = true,
+                                .seed = tensor_at(c->seed, 0, 2),
+                                .step = turn.count};
     if (r.dropout)
         pass.rate = tensor_at(c->rate, 0, 1);
-    st = model_forward(c->model, lane, first, n, &pass, err);
+    st = network_forward(c->network, lane, first, n, &pass, err);
     if (st == AS_OK)
         st = losses_train(c->losses, lane, first, n, b.y, b.rows, r.use, err);
     if (st == AS_OK)
-        st = model_backward(c->model, lane, first, n, &pass, err);
+        st = network_backward(c->network, lane, first, n, &pass, err);
     if (st == AS_OK)
         st = optimizer_step(c->optimizer, lane, first, n, &turn, r.needs, r.due, err);
     return st;

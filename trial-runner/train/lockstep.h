@@ -47,7 +47,7 @@ struct cell {
     size_t max_rows;            /* of a pass: a micro-batch, or a batch of rows held out */
     struct member **member;     /* [slots], borrowed */
     struct cell_traits *traits; /* [slots] */
-    struct model *model;
+    struct network *network;
     struct optimizer *optimizer;
     struct batches *batches;
     struct turns *turns;

@@ -66,7 +66,7 @@ static void known_before(const char *train, size_t slots)
     struct buf *shared[] = {r->x, r->codes, r->y, r->held};
     ck_assert_uint_eq(bytes_of(shared, AS_ARRAY_LEN(shared)), device_data_bytes(&data));
     ck_ok(cell_create(&setup, m, slots, &c, &rig.err), rig.err);
-    size_t model = model_bytes(setup.be, c->plan, slots, c->max_rows);
+    size_t model = network_bytes(setup.be, c->plan, slots, c->max_rows);
     size_t said = slots * cell_slot_bytes(&setup, m, slots);
     /* the list of steps is there once, whatever the slots: that much more is said than taken */
     size_t more = (slots - 1) * buf_len(c->turns->steps) * 4;
