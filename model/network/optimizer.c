@@ -154,19 +154,19 @@ static struct tensor hyper(const struct optimizer *o, size_t which, size_t first
 }
 
 static as_status accumulate(struct optimizer *o, struct backend *lane, size_t first, size_t n,
-                            const struct turn *turn, struct as_err *err)
+                            const struct micro_step *step, struct as_err *err)
 {
     struct grad_accumulate_args a = {.members = n,
                                      .n = o->n_params,
                                      .grads = part(o->network->grads, o->n_params, first),
                                      .sum = part(o->sum, o->n_params, first),
-                                     .scale = tensor_from(turn->scale, first),
-                                     .first = tensor_from(turn->first, first)};
+                                     .scale = tensor_from(step->scale, first),
+                                     .first = tensor_from(step->first, first)};
     return backend_grad_accumulate(lane, &a, err);
 }
 
 static as_status clip(struct optimizer *o, struct backend *lane, size_t first, size_t n,
-                      struct tensor grads, const struct turn *turn, struct as_err *err)
+                      struct tensor grads, const struct micro_step *step, struct as_err *err)
 {
     struct grad_stats_args stats = {.members = n,
                                     .n = o->n_params,
@@ -178,22 +178,22 @@ static as_status clip(struct optimizer *o, struct backend *lane, size_t first, s
                                .n = o->n_params,
                                .grads = grads,
                                .sq_norm = stats.sq_norm,
-                               .max_norm = tensor_from(turn->max_norm, first)};
+                               .max_norm = tensor_from(step->max_norm, first)};
     as_status st = backend_grad_stats(lane, &stats, err);
     return st == AS_OK ? backend_grad_clip(lane, &a, err) : st;
 }
 
 static as_status move(struct optimizer *o, struct backend *lane, size_t first, size_t n,
-                      struct tensor grads, const struct turn *turn, struct as_err *err)
+                      struct tensor grads, const struct micro_step *step, struct as_err *err)
 {
     struct opt_args a = {.members = n,
                          .n = o->n_params,
-                         .kind = tensor_from(turn->kind, first),
+                         .kind = tensor_from(step->kind, first),
                          .params = part(o->network->params, o->n_params, first),
                          .grads = grads,
                          .m1 = part(o->m1, o->n_params, first),
                          .m2 = part(o->m2, o->n_params, first),
-                         .lr = tensor_from(turn->lr, first),
+                         .lr = tensor_from(step->lr, first),
                          .weight_decay = hyper(o, HYPER_DECAY, first),
                          .momentum = hyper(o, HYPER_MOMENTUM, first),
                          .nesterov = part(o->nesterov, 1, first),
@@ -209,26 +209,26 @@ static as_status move(struct optimizer *o, struct backend *lane, size_t first, s
 }
 
 as_status optimizer_step(struct optimizer *o, struct backend *lane, size_t first, size_t n,
-                         const struct turn *turn, struct optimizer_needs needs, bool due,
+                         const struct micro_step *step, struct optimizer_needs needs, bool due,
                          struct as_err *err)
 {
     struct tensor grads = part(needs.accumulate ? o->sum : o->network->grads, o->n_params, first);
     as_status st = AS_OK;
     if (needs.accumulate)
-        st = accumulate(o, lane, first, n, turn, err);
+        st = accumulate(o, lane, first, n, step, err);
     if (st != AS_OK || !due)
         return st;
     if (needs.clip)
-        st = clip(o, lane, first, n, grads, turn, err);
+        st = clip(o, lane, first, n, grads, step, err);
     if (st == AS_OK)
-        st = move(o, lane, first, n, grads, turn, err);
+        st = move(o, lane, first, n, grads, step, err);
     if (st != AS_OK || !needs.average)
         return st;
     struct ema_args a = {.members = n,
                          .n = o->n_params,
                          .params = part(o->network->params, o->n_params, first),
                          .average = part(o->average, o->n_params, first),
-                         .decay = tensor_from(turn->decay, first),
+                         .decay = tensor_from(step->decay, first),
                          .active = part(o->active, 1, first)};
     return backend_ema(lane, &a, err);
 }

@@ -56,7 +56,7 @@ AS_MUST_CHECK as_status optimizer_join(struct optimizer *o, size_t slot,
 /* Put the gradients of this micro-batch, which lie in network->grads, to use: slots [first, first +
  * n), which need `needs` together; `due`: some member's batch is complete. */
 AS_MUST_CHECK as_status optimizer_step(struct optimizer *o, struct backend *lane, size_t first,
-                                       size_t n, const struct turn *turn,
+                                       size_t n, const struct micro_step *step,
                                        struct optimizer_needs needs, bool due, struct as_err *err);
 
 #endif

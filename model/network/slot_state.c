@@ -2,14 +2,14 @@
 
 #include <stdlib.h>
 
-void state_done(struct state *s)
+void slot_state_done(struct slot_state *s)
 {
     free(s->params);
     free(s->moment1);
     free(s->moment2);
     free(s->average);
     free(s->statistics);
-    *s = (struct state){0};
+    *s = (struct slot_state){0};
 }
 
 static bool make(float **ret, size_t n, bool wanted)
@@ -19,17 +19,17 @@ static bool make(float **ret, size_t n, bool wanted)
     return !wanted || *ret;
 }
 
-as_status state_create(const struct slot *slot, struct state *ret, struct as_err *err)
+as_status slot_state_create(const struct slot *slot, struct slot_state *ret, struct as_err *err)
 {
     size_t n = slot->own->n_params, statistics = slot->own->n_state;
-    struct state s = {0};
+    struct slot_state s = {0};
     if (make(&s.params, n, true) && make(&s.moment1, n, true) &&
         make(&s.moment2, n, slot->needs.second) && make(&s.average, n, slot->needs.average) &&
         make(&s.statistics, statistics, statistics > 0)) {
         *ret = s;
         return AS_OK;
     }
-    state_done(&s);
+    slot_state_done(&s);
     return as_fail(err, AS_E_NOMEM, "out of memory for %zu parameters", n);
 }
 
@@ -42,7 +42,8 @@ struct arena {
 
 #define N_ARENAS 4
 
-static void list_arenas(const struct slot *slot, const struct state *s, struct arena ret[N_ARENAS])
+static void list_arenas(const struct slot *slot, const struct slot_state *s,
+                        struct arena ret[N_ARENAS])
 {
     const struct optimizer *o = slot->optimizer;
     ret[0] = (struct arena){slot->network->params, s->params};
@@ -51,7 +52,7 @@ static void list_arenas(const struct slot *slot, const struct state *s, struct a
     ret[3] = (struct arena){o->average, s->average};
 }
 
-static as_status get_arenas(const struct slot *slot, const struct state *s, struct as_err *err)
+static as_status get_arenas(const struct slot *slot, const struct slot_state *s, struct as_err *err)
 {
     struct arena arenas[N_ARENAS];
     list_arenas(slot, s, arenas);
@@ -68,7 +69,7 @@ static as_status get_arenas(const struct slot *slot, const struct state *s, stru
                          : AS_OK;
 }
 
-static as_status get_numbers(const struct slot *slot, struct state *s, struct as_err *err)
+static as_status get_numbers(const struct slot *slot, struct slot_state *s, struct as_err *err)
 {
     as_status st = buf_download(slot->optimizer->step, slot->index, &s->steps, 1, err);
     if (st != AS_OK)
@@ -79,10 +80,10 @@ static as_status get_numbers(const struct slot *slot, struct state *s, struct as
     return buf_download(slot->losses->train.loss, slot->index, &s->loss_sum, 1, err);
 }
 
-as_status state_get(const struct slot *slot, struct state *ret, struct as_err *err)
+as_status slot_state_get(const struct slot *slot, struct slot_state *ret, struct as_err *err)
 {
-    AS_AUTO(state_done) struct state s = {0};
-    as_status st = state_create(slot, &s, err);
+    AS_AUTO(slot_state_done) struct slot_state s = {0};
+    as_status st = slot_state_create(slot, &s, err);
     if (st != AS_OK)
         return st;
     st = get_arenas(slot, &s, err);
@@ -92,11 +93,11 @@ as_status state_get(const struct slot *slot, struct state *ret, struct as_err *e
     if (st != AS_OK)
         return st;
     *ret = s;
-    s = (struct state){0};
+    s = (struct slot_state){0};
     return AS_OK;
 }
 
-static as_status put_arenas(const struct slot *slot, const struct state *s, struct as_err *err)
+static as_status put_arenas(const struct slot *slot, const struct slot_state *s, struct as_err *err)
 {
     struct arena arenas[N_ARENAS];
     list_arenas(slot, s, arenas);
@@ -113,7 +114,7 @@ static as_status put_arenas(const struct slot *slot, const struct state *s, stru
                          : AS_OK;
 }
 
-as_status state_put(const struct slot *slot, const struct state *s, struct as_err *err)
+as_status slot_state_put(const struct slot *slot, const struct slot_state *s, struct as_err *err)
 {
     as_status st = put_arenas(slot, s, err);
     if (st != AS_OK)

@@ -74,7 +74,7 @@ static struct safetensors_tensor vector(const char *name, size_t n, const float 
 }
 
 static as_status write_tensors(const char *path, const json_t *meta, const struct cell_setup *s,
-                               const struct member *m, const struct state *state,
+                               const struct member *m, const struct slot_state *state,
                                struct as_err *err)
 {
     const struct net_plan *plan = m->plan;
@@ -109,12 +109,12 @@ static as_status write_model(const char *folder, struct cell *c, size_t slot, st
 {
     const struct member *m = c->member[slot];
     AS_AUTO(as_freep) char *path = file_join(folder, "model.safetensors");
-    AS_AUTO(state_done) struct state state = {0};
+    AS_AUTO(slot_state_done) struct slot_state state = {0};
     JSON_AUTO meta = model_metadata(c->setup, m);
     if (!path || !meta)
         return as_fail(err, AS_E_NOMEM, "out of memory");
     struct slot place = cell_slot(c, slot);
-    as_status st = state_get(&place, &state, err);
+    as_status st = slot_state_get(&place, &state, err);
     return st == AS_OK ? write_tensors(path, meta, c->setup, m, &state, err) : st;
 }
 

@@ -18,7 +18,7 @@ struct part {
 
 #define N_PARTS 5
 
-static void list_parts(const struct member *m, const struct state *s, struct part ret[N_PARTS])
+static void list_parts(const struct member *m, const struct slot_state *s, struct part ret[N_PARTS])
 {
     size_t n = m->plan->n_params;
     ret[0] = (struct part){"params", s->params, n};
@@ -38,7 +38,7 @@ static struct safetensors_tensor vector(const char *name, safetensors_type type,
 as_status checkpoint_write(struct cell *c, size_t slot, struct as_err *err)
 {
     const struct member *m = c->member[slot];
-    AS_AUTO(state_done) struct state s = {0};
+    AS_AUTO(slot_state_done) struct slot_state s = {0};
     struct part parts[N_PARTS];
     struct safetensors_tensor tensors[N_PARTS + 4];
     size_t n = 0;
@@ -48,7 +48,7 @@ as_status checkpoint_write(struct cell *c, size_t slot, struct as_err *err)
     if (!meta)
         return as_fail(err, AS_E_NOMEM, "out of memory for a checkpoint");
     struct slot place = cell_slot(c, slot);
-    as_status st = state_get(&place, &s, err);
+    as_status st = slot_state_get(&place, &s, err);
     if (st != AS_OK)
         return st;
     list_parts(m, &s, parts);
@@ -105,12 +105,12 @@ static as_status restore(struct cell *c, size_t slot, const struct safetensors *
                          struct as_err *err)
 {
     struct member *m = c->member[slot];
-    AS_AUTO(state_done) struct state s = {0};
+    AS_AUTO(slot_state_done) struct slot_state s = {0};
     struct part parts[N_PARTS];
     struct slot place = cell_slot(c, slot);
     as_status st = check_identity(m, file, err);
     if (st == AS_OK)
-        st = state_create(&place, &s, err);
+        st = slot_state_create(&place, &s, err);
     if (st != AS_OK)
         return st;
     list_parts(m, &s, parts);
@@ -126,7 +126,7 @@ static as_status restore(struct cell *c, size_t slot, const struct safetensors *
         st = safetensors_copy(file, "loss_sum", SAFETENSORS_F32, 1, &s.loss_sum, err);
     if (st == AS_OK)
         st = read_position(m, file, err);
-    return st == AS_OK ? state_put(&place, &s, err) : st;
+    return st == AS_OK ? slot_state_put(&place, &s, err) : st;
 }
 
 as_status checkpoint_read(struct cell *c, size_t slot, bool *ret_found, struct as_err *err)

@@ -4,9 +4,9 @@ void cell_free(struct cell *c)
 {
     if (!c)
         return;
-    replay_done(&c->replay);
+    graph_cache_done(&c->graphs);
     losses_free(c->losses);
-    turns_free(c->turns);
+    step_table_free(c->step_table);
     batches_free(c->batches);
     optimizer_free(c->optimizer);
     network_free(c->network);
@@ -50,7 +50,7 @@ static as_status create_parts(struct cell *c, const struct member *m, struct as_
     if (st == AS_OK)
         st = batches_create(s->device, c->slots, c->max_rows, augments(m), &c->batches, err);
     if (st == AS_OK)
-        st = turns_create(s->be, c->slots, steps_of(s, c->plan), &c->turns, err);
+        st = step_table_create(s->be, c->slots, steps_of(s, c->plan), &c->step_table, err);
     if (st == AS_OK)
         st = losses_create(c->network, s->data, s->loss, &c->losses, err);
     return st;
@@ -100,7 +100,7 @@ static size_t slot_bytes(const struct cell_setup *s, const struct member *m, siz
 {
     size_t rows = plan->buffer_rows;
     return network_bytes(s->be, plan, 1, rows) + optimizer_bytes(plan, needs_of(m, slots)) +
-           batches_bytes(s->device, rows, augments(m)) + turns_bytes(steps_of(s, plan)) +
+           batches_bytes(s->device, rows, augments(m)) + step_table_bytes(steps_of(s, plan)) +
            losses_bytes(plan, s->loss, rows) + (2 + 1 + 3) * sizeof(float);
 }
 
@@ -175,18 +175,18 @@ struct slot cell_slot(const struct cell *c, size_t index)
 /* Through the host: it happens once in a member's life. */
 static as_status transfer(struct cell *c, size_t from, size_t to, struct as_err *err)
 {
-    AS_AUTO(state_done) struct state s = {0};
+    AS_AUTO(slot_state_done) struct slot_state s = {0};
     struct member *m = c->member[from];
     struct slot source = cell_slot(c, from);
     m->tabled = -1;
-    as_status st = state_get(&source, &s, err);
+    as_status st = slot_state_get(&source, &s, err);
     if (st != AS_OK)
         return st;
     st = place(c, to, m, err);
     if (st != AS_OK)
         return st;
     struct slot target = cell_slot(c, to);
-    return state_put(&target, &s, err);
+    return slot_state_put(&target, &s, err);
 }
 
 as_status cell_leave(struct cell *c, size_t slot, struct as_err *err)
@@ -212,7 +212,7 @@ as_status cell_begin_epoch(struct cell *c, size_t slot, struct as_err *err)
     struct member *m = c->member[slot];
     as_status st = batches_shuffle(c->batches, slot, m->seed, m->epoch, err);
     if (st == AS_OK)
-        st = turns_fill(c->turns, slot, &m->spec, &m->layout, m->epoch, m->at, err);
+        st = step_table_fill(c->step_table, slot, &m->spec, &m->layout, m->epoch, m->at, err);
     if (st == AS_OK)
         m->tabled = m->epoch;
     return st;
@@ -247,7 +247,7 @@ static struct range range_of(const struct cell *c, size_t first, size_t n, size_
 }
 
 static as_status augment(struct cell *c, struct backend *lane, size_t first, size_t n,
-                         const struct turn *turn, struct batch *b, struct as_err *err)
+                         const struct micro_step *now, struct batch *b, struct as_err *err)
 {
     const struct net_shape *in = &c->plan->nodes[0].out;
     struct tensor y = tensor_at(c->batches->augmented, 0, b->x.stride);
@@ -262,7 +262,7 @@ static as_status augment(struct cell *c, struct backend *lane, size_t first, siz
                              .flip = tensor_at(c->flip, first, 1),
                              .cutout = tensor_at(c->cutout, first, 1),
                              .seed = tensor_at(c->seed, 2 * first, 2),
-                             .step = tensor_from(turn->count, first)};
+                             .step = tensor_from(now->count, first)};
     b->x = y;
     return backend_augment(lane, &a, err);
 }
@@ -282,14 +282,13 @@ static as_status make_calls(void *arg, struct as_err *err)
     struct backend *lane = s->lane;
     size_t first = s->first, n = s->n;
     struct range r = s->r;
-    struct turn turn = turns_now(c->turns);
+    struct micro_step now = step_table_now(c->step_table);
     struct batch b;
-    as_status st = turns_take(c->turns, lane, first, n, err);
+    as_status st = step_table_take(c->step_table, lane, first, n, err);
     if (st == AS_OK)
-        st =
-            batches_train(c->batches, lane, first, n, turn.at, c->plan->max_rows, s->rows, &b, err);
+        st = batches_train(c->batches, lane, first, n, now.at, c->plan->max_rows, s->rows, &b, err);
     if (st == AS_OK && c->batches->augmented)
-        st = augment(c, lane, first, n, &turn, &b, err);
+        st = augment(c, lane, first, n, &now, &b, err);
     if (st != AS_OK)
         return st;
     struct network_pass pass = {.rows = b.rows,
@@ -297,7 +296,7 @@ static as_status make_calls(void *arg, struct as_err *err)
                                 .codes = b.codes,
                                 .train = true,
                                 .seed = tensor_at(c->seed, 0, 2),
-                                .step = turn.count};
+                                .step = now.count};
     if (r.dropout)
         pass.rate = tensor_at(c->rate, 0, 1);
     st = network_forward(c->network, lane, first, n, &pass, err);
@@ -306,7 +305,7 @@ static as_status make_calls(void *arg, struct as_err *err)
     if (st == AS_OK)
         st = network_backward(c->network, lane, first, n, &pass, err);
     if (st == AS_OK)
-        st = optimizer_step(c->optimizer, lane, first, n, &turn, r.needs, r.due, err);
+        st = optimizer_step(c->optimizer, lane, first, n, &now, r.needs, r.due, err);
     return st;
 }
 
@@ -326,6 +325,6 @@ as_status cell_step(struct cell *c, struct backend *lane, size_t first, size_t n
 {
     size_t micro = c->plan->max_rows, left = c->setup->data->n_train - at * micro;
     struct step s = {c, lane, first, n, left < micro ? left : micro, range_of(c, first, n, at)};
-    struct replay_key key = {first, n, s.rows, flags_of(&s.r)};
-    return replay_step(&c->replay, lane, key, make_calls, &s, err);
+    struct graph_cache_key key = {first, n, s.rows, flags_of(&s.r)};
+    return graph_cache_step(&c->graphs, lane, key, make_calls, &s, err);
 }

@@ -50,13 +50,13 @@ struct cell {
     struct network *network;
     struct optimizer *optimizer;
     struct batches *batches;
-    struct turns *turns;
+    struct step_table *step_table;
     struct losses *losses;
     struct buf *seed;                /* [slots, 2] I32 */
     struct buf *rate;                /* [slots]: of dropout */
     struct buf *pad, *flip, *cutout; /* [slots]: augmentation */
     int64_t used_ns;                 /* for how long it has run: who has run least goes first */
-    struct replay replay;            /* steps that the back end has recorded */
+    struct graph_cache graphs;       /* steps that the back end has recorded */
 };
 
 /* A cell of `slots` for members of m's signature. With one slot it has just what m needs; with

@@ -23,7 +23,7 @@ static size_t cell_bytes(const struct cell *c)
 {
     const struct optimizer *o = c->optimizer;
     const struct batches *b = c->batches;
-    const struct turns *t = c->turns;
+    const struct step_table *t = c->step_table;
     const struct losses *l = c->losses;
     struct buf *all[] = {
         o->m1,         o->m2,           o->sum,        o->average,   o->norms,
@@ -69,7 +69,7 @@ static void known_before(const char *train, size_t slots)
     size_t model = network_bytes(setup.be, c->plan, slots, c->max_rows);
     size_t said = slots * cell_slot_bytes(&setup, m, slots);
     /* the list of steps is there once, whatever the slots: that much more is said than taken */
-    size_t more = (slots - 1) * buf_len(c->turns->steps) * 4;
+    size_t more = (slots - 1) * buf_len(c->step_table->steps) * 4;
     ck_assert_uint_eq(said, cell_bytes(c) + model + more);
     /* what the server says without seeing the data set is enough, and not twice too much */
     AS_AUTO(net_plan_freep) struct net_plan *widest = NULL;
