@@ -1,4 +1,4 @@
-/* The loss of a cell's members: which one, each member's settings of it, and its sums. */
+/* The loss of the members of a network: which one, each member's settings of it, and its sums. */
 #ifndef ASSAY_TRIAL_RUNNER_TRAIN_LOSS_H
 #define ASSAY_TRIAL_RUNNER_TRAIN_LOSS_H
 

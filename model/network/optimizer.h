@@ -1,4 +1,4 @@
-/* What the optimizers of a cell's members keep: moments, sums over micro-batches, averages of
+/* What the optimizers of a network's members keep: moments, sums over micro-batches, averages of
  * weights, and their numbers as device arrays. Members may be of different kinds. */
 #ifndef ASSAY_TRIAL_RUNNER_TRAIN_OPTIMIZER_H
 #define ASSAY_TRIAL_RUNNER_TRAIN_OPTIMIZER_H

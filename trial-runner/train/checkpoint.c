@@ -35,9 +35,9 @@ static struct safetensors_tensor vector(const char *name, safetensors_type type,
         .name = name, .type = type, .n_dims = 1, .shape = {n}, .data = data};
 }
 
-as_status checkpoint_write(struct cell *c, size_t slot, struct as_err *err)
+as_status checkpoint_write(struct lockstep *ls, size_t slot, struct as_err *err)
 {
-    const struct member *m = c->member[slot];
+    const struct member *m = ls->member[slot];
     AS_AUTO(slot_state_done) struct slot_state s = {0};
     struct part parts[N_PARTS];
     struct safetensors_tensor tensors[N_PARTS + 4];
@@ -47,7 +47,7 @@ as_status checkpoint_write(struct cell *c, size_t slot, struct as_err *err)
                                "report", str_cstr(&m->last_report));
     if (!meta)
         return as_fail(err, AS_E_NOMEM, "out of memory for a checkpoint");
-    struct slot place = cell_slot(c, slot);
+    struct slot place = lockstep_slot(ls, slot);
     as_status st = slot_state_get(&place, &s, err);
     if (st != AS_OK)
         return st;
@@ -101,13 +101,13 @@ static as_status read_position(struct member *m, const struct safetensors *s, st
     return str_check(&m->last_report, err);
 }
 
-static as_status restore(struct cell *c, size_t slot, const struct safetensors *file,
+static as_status restore(struct lockstep *ls, size_t slot, const struct safetensors *file,
                          struct as_err *err)
 {
-    struct member *m = c->member[slot];
+    struct member *m = ls->member[slot];
     AS_AUTO(slot_state_done) struct slot_state s = {0};
     struct part parts[N_PARTS];
-    struct slot place = cell_slot(c, slot);
+    struct slot place = lockstep_slot(ls, slot);
     as_status st = check_identity(m, file, err);
     if (st == AS_OK)
         st = slot_state_create(&place, &s, err);
@@ -129,9 +129,9 @@ static as_status restore(struct cell *c, size_t slot, const struct safetensors *
     return st == AS_OK ? slot_state_put(&place, &s, err) : st;
 }
 
-as_status checkpoint_read(struct cell *c, size_t slot, bool *ret_found, struct as_err *err)
+as_status checkpoint_read(struct lockstep *ls, size_t slot, bool *ret_found, struct as_err *err)
 {
-    const struct member *m = c->member[slot];
+    const struct member *m = ls->member[slot];
     AS_AUTO(safetensors_freep) struct safetensors *s = NULL;
     size_t most = (4 * m->plan->n_params + m->plan->n_state) * sizeof(float) + HEADER_SLACK;
     as_status st = safetensors_read(m->checkpoint, most, &s, err);
@@ -141,7 +141,7 @@ as_status checkpoint_read(struct cell *c, size_t slot, bool *ret_found, struct a
     }
     if (st != AS_OK)
         return st;
-    st = restore(c, slot, s, err);
+    st = restore(ls, slot, s, err);
     if (st != AS_OK)
         return as_err_prefix(err, st, "%.200s", m->checkpoint);
     *ret_found = true;

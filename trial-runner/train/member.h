@@ -1,8 +1,8 @@
 /* One trial of a group: what it was asked to do, where its files are, and how far it has come.
  *
- * What changes from step to step is in the slot that it lies in (cell.h) and in its position here:
- * epoch, micro-step, optimizer steps. All else is a function of the documents, the seed and the
- * position. */
+ * What changes from step to step is in the slot that it lies in (lockstep.h) and in its position
+ * here: epoch, micro-step, optimizer steps. All else is a function of the documents, the seed and
+ * the position. */
 #ifndef ASSAY_TRIAL_RUNNER_TRAIN_MEMBER_H
 #define ASSAY_TRIAL_RUNNER_TRAIN_MEMBER_H
 
