@@ -6,7 +6,7 @@
 #include "kernels/ops.h"
 #include "trial-runner/train/lockstep.h"
 #include "trial-runner/train/checkpoint.h"
-#include "trial-runner/train/report.h"
+#include "trial-runner/train/report_file.h"
 #include "trial-runner/train/run.h"
 
 #define WAIT_MS 100                 /* with nobody to train: how often a signal is looked for */

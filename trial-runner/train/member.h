@@ -16,7 +16,7 @@
 #include "model/document/train_spec.h"
 #include "base/str.h"
 #include "trial-runner/train/job.h"
-#include "trial-runner/train/report.h"
+#include "trial-runner/train/report_file.h"
 
 #define CHECKPOINT_NAME "checkpoint.safetensors" /* in the folder of checkpoints */
 

@@ -8,7 +8,7 @@
 #include "trial-runner/train/artifacts.h"
 #include "trial-runner/train/checkpoint.h"
 #include "trial-runner/train/evaluate.h"
-#include "trial-runner/train/report.h"
+#include "trial-runner/train/report_file.h"
 #include "model/network/schedule.h"
 
 /* A checkpoint inside an epoch is for epochs that last; writing takes at most one part in 20. */

@@ -1,4 +1,4 @@
-#include "trial-runner/train/report.h"
+#include "trial-runner/train/report_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

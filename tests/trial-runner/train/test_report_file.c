@@ -5,7 +5,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "tests/support/check_main.h"
-#include "trial-runner/train/report.h"
+#include "trial-runner/train/report_file.h"
 
 static struct as_err err;
 
