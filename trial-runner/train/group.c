@@ -216,7 +216,7 @@ static as_status resume(struct lockstep *ls, struct member *m, struct as_err *er
     (void)snprintf(text, sizeof text, "resumed at epoch %lld, micro-step %zu", (long long)m->epoch,
                    m->at);
     log_line(stdout, m->id, text);
-    return report_append(&m->report, &m->last_report, err);
+    return report_file_append(&m->report, &m->last_report, err);
 }
 
 /* Into a slot: m is at the beginning, or where its checkpoint left off. */

@@ -17,7 +17,7 @@ void member_free(struct member *m)
     train_spec_done(&m->spec);
     net_plan_free(m->plan);
     free(m->signature);
-    report_done(&m->report);
+    report_file_done(&m->report);
     free(m->checkpoint);
     free(m->artifacts);
     str_done(&m->last_report);
@@ -78,7 +78,7 @@ static as_status make_places(struct member *m, const struct control_member *from
     m->artifacts = as_strdup(from->artifacts);
     if (!m->id || (from->artifacts && !m->artifacts))
         return as_fail(err, AS_E_NOMEM, "out of memory");
-    st = report_init(&m->report, from->report, err);
+    st = report_file_init(&m->report, from->report, err);
     if (st == AS_OK && m->artifacts)
         st = file_mkdirs(m->artifacts, 0777, err);
     if (st != AS_OK || !from->checkpoints)

@@ -32,7 +32,7 @@ struct member {
     struct net_plan *plan; /* in its own shape */
     char *signature;       /* equal ones may share a group */
     uint64_t seed;
-    struct report report;
+    struct report_file report;
     char *checkpoint; /* path of the file, or NULL */
     char *artifacts;  /* folder, or NULL */
     /* SHA-256 of the train document, the data set and the seed: whose checkpoint this is. Paths are

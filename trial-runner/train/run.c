@@ -195,7 +195,7 @@ static as_status report(struct member *m, double mean_loss, const struct evaluat
             values[n++] = all[i];
     str_clear(&m->last_report);
     as_status st = report_format(m->epoch + 1, values, n, &m->last_report, err);
-    return st == AS_OK ? report_append(&m->report, &m->last_report, err) : st;
+    return st == AS_OK ? report_file_append(&m->report, &m->last_report, err) : st;
 }
 
 /* Of predictions that are not finite no figure means anything. */
