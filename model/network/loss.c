@@ -1,5 +1,7 @@
 #include "model/network/loss.h"
 
+#include "model/network/network_priv.h"
+
 static bool counts_classes(train_loss kind)
 {
     return kind == TRAIN_CROSS_ENTROPY || kind == TRAIN_BCE;
@@ -207,7 +209,7 @@ static as_status evaluate(struct call *c, struct backend *lane, size_t rows, str
 {
     struct losses *l = c->l;
     c->places = rows * l->network->plan->tokens;
-    c->outputs = tensor_from(network_outputs(l->network), c->first);
+    c->outputs = network_outputs(l->network, c->first);
     c->y = tensor_from(c->y, c->first);
     c->out = (struct loss_out){.row_loss = part(l->row_loss, l->places, c->first),
                                .loss = part(c->sums->loss, 1, c->first),
@@ -228,7 +230,7 @@ as_status losses_train(struct losses *l, struct backend *lane, size_t first, siz
                      .first = first,
                      .n = n,
                      .y = y,
-                     .gradient = network_outputs(l->network),
+                     .gradient = network_outputs(l->network, first),
                      .use = use,
                      .sums = &l->train};
     return evaluate(&c, lane, rows, err);

@@ -154,6 +154,16 @@ as_status network_create(struct backend *be, const struct net_plan *plan, size_t
 
 /* ---- members ---- */
 
+struct buf *network_params(const struct network *net)
+{
+    return net->params;
+}
+
+struct buf *network_gradients(const struct network *net)
+{
+    return net->grads;
+}
+
 static void start_values(const struct net_tensor *tensors, size_t n, uint64_t seed, float *ret)
 {
     for (size_t i = 0; i < n; i++) {
@@ -233,9 +243,9 @@ as_status network_move(struct network *net, size_t from, size_t to, struct as_er
     return st < 0 || s == 0 ? st : buf_copy(net->state, to * s, net->state, from * s, s, err);
 }
 
-struct tensor network_outputs(const struct network *net)
+struct tensor network_outputs(const struct network *net, size_t first)
 {
     size_t last = net->plan->n_nodes - 1;
-    return tensor_at(net->values[last].y, 0,
-                     net_shape_elements(net->plan->nodes[last].out) * net->max_rows);
+    size_t member = net_shape_elements(net->plan->nodes[last].out) * net->max_rows;
+    return tensor_at(net->values[last].y, first * member, member);
 }

@@ -67,7 +67,7 @@ struct tensor network_state_at(const struct network_run *r, size_t state)
 struct tensor network_slot_at(const struct network_run *r, int slot)
 {
     if (slot == NET_OUTPUT_SLOT)
-        return tensor_from(network_outputs(r->net), r->first);
+        return network_outputs(r->net, r->first);
     if (slot < 0)
         return tensor_none();
     return in_range(r, r->net->gradients[slot], r->net->plan->slots[slot] * r->net->max_rows, 0);

@@ -1,8 +1,20 @@
-/* The inside of a network: for network*.c alone. */
+/* The inside of a network: for model/network/ alone. */
 #ifndef ASSAY_MODEL_NETWORK_NETWORK_PRIV_H
 #define ASSAY_MODEL_NETWORK_NETWORK_PRIV_H
 
 #include "model/network/network.h"
+
+struct network {
+    struct backend *be;          /* borrowed */
+    const struct net_plan *plan; /* borrowed */
+    size_t slots, max_rows;
+    struct buf *params, *grads;   /* [slots, N] */
+    struct buf *state;            /* [slots, n_state]; NULL when the plan has none */
+    struct network_value *values; /* [n_nodes] */
+    struct buf **gradients;       /* [n_slots of the plan]: [slots, max_rows, …] */
+    struct buf *work;             /* [slots, work_len]: of convolutions and attention; or NULL */
+    size_t work_len;
+};
 
 /* What a node leaves behind, [slots, …] each; NULL where its kind has none. */
 struct network_value {

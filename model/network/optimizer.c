@@ -1,5 +1,7 @@
 #include "model/network/optimizer.h"
 
+#include "model/network/network_priv.h"
+
 enum { HYPER_DECAY, HYPER_MOMENTUM, HYPER_BETA1, HYPER_BETA2, HYPER_EPS, N_HYPER };
 
 _Static_assert((int)TRAIN_SGD == (int)OPT_SGD && (int)TRAIN_ADAM == (int)OPT_ADAM &&

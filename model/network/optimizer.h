@@ -53,8 +53,8 @@ size_t optimizer_bytes(const struct net_plan *plan, struct optimizer_needs needs
 AS_MUST_CHECK as_status optimizer_join(struct optimizer *o, size_t slot,
                                        const struct train_spec *spec, struct as_err *err);
 
-/* Put the gradients of this micro-batch, which lie in network->grads, to use: slots [first, first +
- * n), which need `needs` together; `due`: some member's batch is complete. */
+/* Put the gradients of this micro-batch, which lie in network_gradients(), to use: slots [first,
+ * first + n), which need `needs` together; `due`: some member's batch is complete. */
 AS_MUST_CHECK as_status optimizer_step(struct optimizer *o, struct backend *lane, size_t first,
                                        size_t n, const struct micro_step *step,
                                        struct optimizer_needs needs, bool due, struct as_err *err);

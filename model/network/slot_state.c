@@ -46,7 +46,7 @@ static void list_arenas(const struct slot *slot, const struct slot_state *s,
                         struct arena ret[N_ARENAS])
 {
     const struct optimizer *o = slot->optimizer;
-    ret[0] = (struct arena){slot->network->params, s->params};
+    ret[0] = (struct arena){network_params(slot->network), s->params};
     ret[1] = (struct arena){o->m1, s->moment1};
     ret[2] = (struct arena){o->m2, s->moment2};
     ret[3] = (struct arena){o->average, s->average};

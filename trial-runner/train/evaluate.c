@@ -79,11 +79,11 @@ static as_status take(struct lockstep *ls, size_t first, size_t n, size_t at, si
                       struct held *h, struct as_err *err)
 {
     size_t n_val = ls->setup->data->n_val, outputs = ls->plan->outputs;
-    struct tensor out = network_outputs(ls->network);
+    struct tensor out = network_outputs(ls->network, first);
     as_status st = AS_OK;
     for (size_t k = 0; st == AS_OK && k < n; k++) {
         if (h->values)
-            st = buf_download(out.buf, out.offset + (first + k) * out.stride,
+            st = buf_download(out.buf, out.offset + k * out.stride,
                               h->outputs + (k * n_val + at) * outputs, rows * outputs, err);
         if (st == AS_OK && h->classes)
             st = buf_download(ls->losses->row_class, (first + k) * ls->losses->places,

@@ -196,7 +196,7 @@ static void rig_close(struct rig *r)
 static as_status loss_of(struct rig *r, struct backend *lane, size_t first, size_t n, bool grad,
                          struct as_err *e)
 {
-    struct tensor out = tensor_from(network_outputs(r->network), first);
+    struct tensor out = network_outputs(r->network, first);
     struct softmax_ce_args a = {
         .members = n,
         .batch = r->loss_rows,
@@ -244,7 +244,7 @@ static float *read_member(const struct rig *r, const struct buf *arena, size_t s
 
 static double difference(struct rig *r, size_t k, size_t at, float p, float h)
 {
-    struct buf *params = r->network->params;
+    struct buf *params = network_params(r->network);
     ck_ok(buf_fill_f32(params, at, 1, p + h, &err), err);
     double up = loss_now(r, k);
     ck_ok(buf_fill_f32(params, at, 1, p - h, &err), err);
@@ -297,8 +297,8 @@ START_TEST(gradients)
         ck_ok(network_init(r.network, k, r.plan, 20 + k, &err), err);
     ck_ok(train(&r, r.be, 0, 2, &err), err);
     for (size_t k = 0; k < 2; k++) {
-        AS_AUTO(as_freep) float *params = read_member(&r, r.network->params, k, r.plan);
-        AS_AUTO(as_freep) float *grads = read_member(&r, r.network->grads, k, r.plan);
+        AS_AUTO(as_freep) float *params = read_member(&r, network_params(r.network), k, r.plan);
+        AS_AUTO(as_freep) float *grads = read_member(&r, network_gradients(r.network), k, r.plan);
         for (size_t t = 0; t < r.plan->n_tensors; t++)
             moved += check_tensor(&r, kind, k, params, grads, &r.plan->tensors[t]);
     }
@@ -322,8 +322,10 @@ static void same_member(const struct rig *group, size_t k, const struct rig *sol
                         const char *what)
 {
     size_t n = solo->plan->n_params, s = solo->plan->n_state;
-    AS_AUTO(as_freep) float *a = read_member(group, group->network->grads, k, solo->plan);
-    AS_AUTO(as_freep) float *b = read_member(solo, solo->network->grads, slot, solo->plan);
+    AS_AUTO(as_freep)
+    float *a = read_member(group, network_gradients(group->network), k, solo->plan);
+    AS_AUTO(as_freep)
+    float *b = read_member(solo, network_gradients(solo->network), slot, solo->plan);
     AS_AUTO(as_freep) float *x = as_calloc(s, sizeof *x), *y = as_calloc(s, sizeof *y);
     ck_assert_msg(memcmp(a, b, n * sizeof *a) == 0, "%s: gradients", what);
     ck_ok(network_read_state(group->network, k, x, &err), err);
@@ -411,8 +413,9 @@ START_TEST(cpu_is_reference)
     ck_ok(network_init(cpu.network, 0, cpu.plan, 20, &err), err);
     ck_ok(train(&oracle, oracle.be, 0, 1, &err), err);
     ck_ok(train(&cpu, cpu.be, 0, 1, &err), err);
-    AS_AUTO(as_freep) float *a = read_member(&oracle, oracle.network->grads, 0, oracle.plan);
-    AS_AUTO(as_freep) float *b = read_member(&cpu, cpu.network->grads, 0, cpu.plan);
+    AS_AUTO(as_freep)
+    float *a = read_member(&oracle, network_gradients(oracle.network), 0, oracle.plan);
+    AS_AUTO(as_freep) float *b = read_member(&cpu, network_gradients(cpu.network), 0, cpu.plan);
     for (size_t i = 0; i < oracle.plan->n_params; i++)
         ck_assert_msg(fabsf(a[i] - b[i]) <= 2e-5f + 1e-4f * fabsf(a[i]), "%s: %zu: %g and %g",
                       kind->name, i, (double)a[i], (double)b[i]);
@@ -441,8 +444,8 @@ static void step_all(struct rig *r, int32_t kind, struct buf *m1, struct buf *m2
     struct opt_args a = {.members = r->slots,
                          .n = n,
                          .kind = tensor_at(kinds_of, 0, 1),
-                         .params = tensor_at(r->network->params, 0, n),
-                         .grads = tensor_at(r->network->grads, 0, n),
+                         .params = tensor_at(network_params(r->network), 0, n),
+                         .grads = tensor_at(network_gradients(r->network), 0, n),
                          .m1 = tensor_at(m1, 0, n),
                          .m2 = tensor_at(m2, 0, n),
                          .lr = tensor_at(lr, 0, 1),
@@ -491,13 +494,13 @@ static void padded(const char *backend, int32_t optimizer, const char *model, bo
     ck_ok(network_init(pair.network, 1, wide, 34, &err), err);
     train_steps(&solo, optimizer);
     train_steps(&pair, optimizer);
-    AS_AUTO(as_freep) float *a = read_member(&solo, solo.network->params, 0, own);
-    AS_AUTO(as_freep) float *b = read_member(&pair, pair.network->params, 0, own);
+    AS_AUTO(as_freep) float *a = read_member(&solo, network_params(solo.network), 0, own);
+    AS_AUTO(as_freep) float *b = read_member(&pair, network_params(pair.network), 0, own);
     for (size_t i = 0; i < own->n_params; i++)
         ck_assert_msg(bits ? a[i] == b[i] : fabsf(a[i] - b[i]) <= 1e-6f * (1 + fabsf(a[i])),
                       "optimizer %d: %zu: %.9g alone, %.9g padded", optimizer, i, (double)a[i],
                       (double)b[i]);
-    AS_AUTO(as_freep) float *all = read_member(&pair, pair.network->params, 0, both);
+    AS_AUTO(as_freep) float *all = read_member(&pair, network_params(pair.network), 0, both);
     AS_AUTO(as_freep) float *spread = as_calloc(both->n_params, sizeof *spread);
     net_plan_spread(own, both, b, spread);
     for (size_t i = 0; i < both->n_params; i++)
@@ -530,13 +533,13 @@ START_TEST(moving)
     ck_ok(train(&r, r.be, 0, 3, &err), err);
     size_t s = r.plan->n_state;
     ck_assert_uint_gt(s, 0);
-    AS_AUTO(as_freep) float *params = read_member(&r, r.network->params, 2, r.plan);
+    AS_AUTO(as_freep) float *params = read_member(&r, network_params(r.network), 2, r.plan);
     AS_AUTO(as_freep) float *state = as_calloc(s, sizeof *state);
     AS_AUTO(as_freep) float *moved_state = as_calloc(s, sizeof *state);
     ck_ok(network_read_state(r.network, 2, state, &err), err);
     ck_ok(network_move(r.network, 2, 0, &err), err);
     ck_ok(network_move(r.network, 1, 1, &err), err);
-    AS_AUTO(as_freep) float *moved = read_member(&r, r.network->params, 0, r.plan);
+    AS_AUTO(as_freep) float *moved = read_member(&r, network_params(r.network), 0, r.plan);
     ck_ok(network_read_state(r.network, 0, moved_state, &err), err);
     ck_assert_mem_eq(params, moved, r.plan->n_params * sizeof *moved);
     ck_assert_mem_eq(state, moved_state, s * sizeof *state);
