@@ -1,12 +1,14 @@
 /* Exact sums of pixels that are bytes: one pass over all rows in the order of memory, then the rows
- * held out are taken off, which lie all over the file and are few. Of whole numbers no order of
- * adding matters. */
+ * held out are taken off, which lie all over the file and are few. Integer sums are
+ * exact in any order. */
 #if !defined(__clang__)
 #pragma GCC optimize("O3") /* a pass over 47 MB that has to be vectors */
 #endif
 
+#include "data/preprocess/byte_sums.h"
+
 #include "base/cpu_clones.h"
-#include "data/preprocess/preprocess_priv.h"
+#include "base/mem.h"
 
 #define LEAST_LANES ((size_t)192)
 #define MOST_ADDED ((size_t)65536) /* squares of a byte: their sum stays below 2^32 */
@@ -24,7 +26,7 @@ CPU_CLONES static void sum_lanes(const unsigned char *restrict bytes, size_t n, 
 }
 
 static void add_lanes(size_t lanes, size_t channels, uint32_t *sum, uint32_t *squares,
-                      struct data_sums *sums)
+                      struct byte_sums *sums)
 {
     for (size_t i = 0; i < lanes; i++) {
         sums[i % channels].sum += sum[i];
@@ -33,8 +35,8 @@ static void add_lanes(size_t lanes, size_t channels, uint32_t *sum, uint32_t *sq
     }
 }
 
-as_status data_sum_bytes(const unsigned char *bytes, size_t n, size_t channels,
-                         struct data_sums *sums, struct as_err *err)
+as_status byte_sums_add(const unsigned char *bytes, size_t n, size_t channels,
+                        struct byte_sums *sums, struct as_err *err)
 {
     size_t lanes = (LEAST_LANES + channels - 1) / channels * channels;
     AS_AUTO(as_freep) uint32_t *work = as_calloc(2 * lanes, sizeof *work);

@@ -1,9 +1,15 @@
-/* What was done to the data, as JSON. */
+#include "data/preprocess/record.h"
+
+#include <float.h>
+#include <inttypes.h>
 #include <stdio.h>
 
 #include "base/json.h"
 #include "base/mem.h"
-#include "data/preprocess/preprocess_priv.h"
+#include "base/str.h"
+#include "data/preprocess/table.h"
+
+/* ---- writing ---- */
 
 static json_t *floats(const float *v, size_t n)
 {
@@ -24,15 +30,15 @@ static json_t *doubles(const double *v, size_t n)
 }
 
 /* A value, its mean and scale, and the filling. */
-static json_t *numeric_column(const struct train_data *d, const char *name, bool missing,
+static json_t *numeric_column(const struct preprocess *p, const char *name, bool missing,
                               size_t column, size_t at)
 {
     JSON_AUTO obj = json_pack("{s:s, s:s, s:I, s:o, s:o}", "column", name, "kind", "numeric",
-                              "input", (json_int_t)at, "mean", json_number_new((double)d->mean[at]),
-                              "scale", json_number_new((double)d->scale[at]));
+                              "input", (json_int_t)at, "mean", json_number_new((double)p->mean[at]),
+                              "scale", json_number_new((double)p->scale[at]));
     if (missing &&
         (!obj ||
-         json_object_set_new(obj, "missing", json_number_new((double)d->fill[column])) != 0 ||
+         json_object_set_new(obj, "missing", json_number_new((double)p->fill[column])) != 0 ||
          json_object_set_new(obj, "indicator", json_integer((json_int_t)at + 1)) != 0))
         return NULL;
     return as_steal(obj);
@@ -40,7 +46,7 @@ static json_t *numeric_column(const struct train_data *d, const char *name, bool
 
 /* Values in the order of their slots, null for one that no training row has (it is among the
  * others); then the slot of the others, and of missing. */
-static json_t *categorical_column(const struct train_data *d, const struct dataset_column *c,
+static json_t *categorical_column(const struct preprocess *p, const struct dataset_column *c,
                                   const char *seen, size_t at)
 {
     JSON_AUTO values = json_array();
@@ -49,7 +55,7 @@ static json_t *categorical_column(const struct train_data *d, const struct datas
             return NULL;
     size_t other = at + c->n_values, missing = other + 1;
     JSON_AUTO obj = json_pack("{s:s, s:s, s:I, s:O, s:I}", "column", c->name, "kind", "categorical",
-                              d->n_codes ? "code" : "input", (json_int_t)at, "values", values,
+                              p->n_codes ? "code" : "input", (json_int_t)at, "values", values,
                               "other", (json_int_t)other);
     if (c->n_missing &&
         (!obj || json_object_set_new(obj, "missing", json_integer((json_int_t)missing)) != 0))
@@ -57,7 +63,7 @@ static json_t *categorical_column(const struct train_data *d, const struct datas
     return as_steal(obj);
 }
 
-static json_t *table_record(const struct train_data *d, const struct dataset_info *info)
+static json_t *table_record(const struct preprocess *p, const struct dataset_info *info)
 {
     JSON_AUTO list = json_array();
     size_t at = 0;
@@ -68,18 +74,18 @@ static json_t *table_record(const struct train_data *d, const struct dataset_inf
             continue;
         (void)snprintf(index, sizeof index, "%zu", i);
         bool missing = c && c->n_missing;
-        if (json_array_append_new(list, numeric_column(d, c ? c->name : index, missing, i, at)) !=
+        if (json_array_append_new(list, numeric_column(p, c ? c->name : index, missing, i, at)) !=
             0)
             return NULL;
         at += 1 + missing;
     }
-    at = d->n_codes ? 0 : at;
-    const char *seen = d->seen;
+    at = p->n_codes ? 0 : at;
+    const char *seen = p->seen;
     for (size_t i = 0; info->columns && i < info->n_features; i++) {
         const struct dataset_column *c = &info->columns[i];
         if (!c->categorical)
             continue;
-        if (json_array_append_new(list, categorical_column(d, c, seen, at)) != 0)
+        if (json_array_append_new(list, categorical_column(p, c, seen, at)) != 0)
             return NULL;
         at += dataset_column_slots(c);
         seen += c->n_values;
@@ -87,30 +93,442 @@ static json_t *table_record(const struct train_data *d, const struct dataset_inf
     return as_steal(list);
 }
 
-json_t *train_data_record(const struct train_data *d, const struct dataset_info *info,
-                          const struct train_spec *spec)
+static json_t *image_record(const struct preprocess *p, const struct dataset_info *info)
 {
-    JSON_AUTO obj = json_pack("{s:s, s:b, s:I, s:I}", "input", dataset_input_name(info->input),
-                              "standardize", (int)spec->standardize, "training_rows",
-                              (json_int_t)d->n_train, "validation_rows", (json_int_t)d->n_val);
+    return json_pack("{s:I, s:I, s:I, s:o, s:o}", "height", (json_int_t)info->height, "width",
+                     (json_int_t)info->width, "channels", (json_int_t)info->channels, "mean",
+                     floats(p->mean, p->n_scales), "scale", floats(p->scale, p->n_scales));
+}
+
+static json_t *text_record(const struct preprocess *p, const struct dataset_info *info)
+{
+    return json_pack("{s:I, s:I, s:I}", "context", (json_int_t)p->context, "vocab",
+                     (json_int_t)info->n_outputs, "training_tokens", (json_int_t)p->n_tokens);
+}
+
+static json_t *target_record(const struct preprocess *p)
+{
+    return json_pack("{s:o, s:o}", "mean", doubles(p->target_mean, p->n_targets), "scale",
+                     doubles(p->target_scale, p->n_targets));
+}
+
+json_t *preprocess_to_json(const struct preprocess *p, const struct dataset_info *info)
+{
+    JSON_AUTO obj = json_pack("{s:s, s:b, s:I, s:I}", "input", dataset_input_name(p->input),
+                              "standardize", (int)p->standardize, "training_rows",
+                              (json_int_t)p->n_train, "validation_rows", (json_int_t)p->n_held);
     int bad = obj == NULL;
-    if (!bad && info->input == DATASET_TABLE)
-        bad |= json_object_set_new(obj, "columns", table_record(d, info));
-    if (!bad && info->input == DATASET_IMAGE)
-        bad |= json_object_set_new(
-            obj, "image",
-            json_pack("{s:I, s:I, s:I, s:o, s:o}", "height", (json_int_t)info->height, "width",
-                      (json_int_t)info->width, "channels", (json_int_t)info->channels, "mean",
-                      floats(d->mean, d->n_scales), "scale", floats(d->scale, d->n_scales)));
-    if (!bad && d->context)
-        bad |= json_object_set_new(obj, "text",
-                                   json_pack("{s:I, s:I, s:I}", "context", (json_int_t)d->context,
-                                             "vocab", (json_int_t)info->n_outputs,
-                                             "training_tokens", (json_int_t)d->n_tokens));
-    if (!bad && info->task == DATASET_REGRESSION)
-        bad |= json_object_set_new(obj, "target",
-                                   json_pack("{s:o, s:o}", "mean",
-                                             doubles(d->target_mean, d->n_targets), "scale",
-                                             doubles(d->target_scale, d->n_targets)));
+    if (!bad && p->input == DATASET_TABLE)
+        bad |= json_object_set_new(obj, "columns", table_record(p, info));
+    if (!bad && p->input == DATASET_IMAGE)
+        bad |= json_object_set_new(obj, "image", image_record(p, info));
+    if (!bad && p->input == DATASET_TOKEN_TEXT)
+        bad |= json_object_set_new(obj, "text", text_record(p, info));
+    if (!bad && p->n_targets > 0)
+        bad |= json_object_set_new(obj, "target", target_record(p));
     return bad ? NULL : as_steal(obj);
+}
+
+/* ---- reading ---- */
+
+static as_status out_of_memory(struct as_err *err)
+{
+    return as_fail(err, AS_E_NOMEM, "out of memory for the record of preprocessing");
+}
+
+/* A field that must be this whole number. */
+static as_status expect_size(struct json_fields *f, const char *name, size_t expected,
+                             struct as_err *err)
+{
+    int64_t found = -1;
+    as_status st = json_fields_i64(f, name, JSON_REQUIRED, 0, INT64_MAX, &found, err);
+    if (st != AS_OK || (size_t)found == expected)
+        return st;
+    return as_fail_at(err, AS_E_INVAL, f->pointer, "%s/%s: found %" PRId64 ", expected %zu",
+                      f->pointer, name, found, expected);
+}
+
+/* A field that must be this text. */
+static as_status expect_text(struct json_fields *f, const char *name, const char *expected,
+                             struct as_err *err)
+{
+    const char *found = NULL;
+    as_status st = json_fields_str(f, name, JSON_REQUIRED, &found, err);
+    if (st != AS_OK || as_streq(found, expected))
+        return st;
+    return as_fail_at(err, AS_E_INVAL, f->pointer, "%s/%s: found '%.60s', expected '%.60s'",
+                      f->pointer, name, found, expected);
+}
+
+/* A float32; above 0 when it is a scale. */
+static as_status read_float(struct json_fields *f, const char *name, bool scale, float *ret,
+                            struct as_err *err)
+{
+    double v = 0;
+    as_status st =
+        json_fields_double(f, name, JSON_REQUIRED, -(double)FLT_MAX, (double)FLT_MAX, &v, err);
+    if (st != AS_OK)
+        return st;
+    if (scale && !((float)v > 0))
+        return as_fail_at(err, AS_E_INVAL, f->pointer, "%s/%s: found %g, expected more than 0",
+                          f->pointer, name, v);
+    *ret = (float)v;
+    return AS_OK;
+}
+
+/* A list of n numbers, each from `min` to `max`. */
+static as_status read_numbers(struct json_fields *f, const char *name, size_t n, double min,
+                              double max, double *ret, struct as_err *err)
+{
+    json_t *list = NULL;
+    as_status st = json_fields_array(f, name, JSON_REQUIRED, &list, err);
+    if (st != AS_OK)
+        return st;
+    if (json_array_size(list) != n)
+        return as_fail_at(err, AS_E_INVAL, f->pointer, "%s/%s: found %zu numbers, expected %zu",
+                          f->pointer, name, json_array_size(list), n);
+    for (size_t i = 0; i < n; i++) {
+        const json_t *item = json_array_get(list, i);
+        double v = json_number_value(item);
+        if (!json_is_number(item))
+            return as_fail_at(err, AS_E_INVAL, f->pointer, "%s/%s/%zu: found %s, expected a number",
+                              f->pointer, name, i, json_type_name(item));
+        if (!(v >= min && v <= max))
+            return as_fail_at(err, AS_E_INVAL, f->pointer,
+                              "%s/%s/%zu: found %g, expected a number from %g to %g", f->pointer,
+                              name, i, v, min, max);
+        ret[i] = v;
+    }
+    return AS_OK;
+}
+
+/* Means and scales [n], as lists of doubles. */
+static as_status read_moments(struct json_fields *f, size_t n, double least_scale, double max,
+                              double *mean, double *scale, struct as_err *err)
+{
+    as_status st = read_numbers(f, "mean", n, -max, max, mean, err);
+    if (st != AS_OK)
+        return st;
+    return read_numbers(f, "scale", n, least_scale, max, scale, err);
+}
+
+static as_status read_numeric(const json_t *obj, const char *pointer, const char *name,
+                              bool missing, size_t at, float *mean, float *scale, float *fill,
+                              struct as_err *err)
+{
+    struct json_fields f;
+    as_status st = json_fields_init(&f, obj, pointer, err);
+    if (st != AS_OK)
+        return st;
+    st = expect_text(&f, "column", name, err);
+    if (st != AS_OK)
+        return st;
+    st = expect_text(&f, "kind", "numeric", err);
+    if (st != AS_OK)
+        return st;
+    st = expect_size(&f, "input", at, err);
+    if (st != AS_OK)
+        return st;
+    st = read_float(&f, "mean", false, mean, err);
+    if (st != AS_OK)
+        return st;
+    st = read_float(&f, "scale", true, scale, err);
+    if (st != AS_OK)
+        return st;
+    if (missing) {
+        st = read_float(&f, "missing", false, fill, err);
+        if (st != AS_OK)
+            return st;
+        st = expect_size(&f, "indicator", at + 1, err);
+        if (st != AS_OK)
+            return st;
+    }
+    return json_fields_end(&f, err);
+}
+
+/* The column's values: each is there by its name, or null. */
+static as_status read_values(struct json_fields *f, const struct dataset_column *c, char *seen,
+                             struct as_err *err)
+{
+    json_t *list = NULL;
+    as_status st = json_fields_array(f, "values", JSON_REQUIRED, &list, err);
+    if (st != AS_OK)
+        return st;
+    if (json_array_size(list) != c->n_values)
+        return as_fail_at(err, AS_E_INVAL, f->pointer, "%s/values: found %zu, expected %zu",
+                          f->pointer, json_array_size(list), c->n_values);
+    for (size_t i = 0; i < c->n_values; i++) {
+        const json_t *item = json_array_get(list, i);
+        seen[i] = !json_is_null(item);
+        if (seen[i] && !as_streq(json_string_value(item), c->values[i]))
+            return as_fail_at(err, AS_E_INVAL, f->pointer,
+                              "%s/values/%zu: found another value, expected '%.60s' or null",
+                              f->pointer, i, c->values[i]);
+    }
+    return AS_OK;
+}
+
+static as_status read_categorical(const json_t *obj, const char *pointer,
+                                  const struct dataset_column *c, bool codes, size_t at, char *seen,
+                                  struct as_err *err)
+{
+    struct json_fields f;
+    as_status st = json_fields_init(&f, obj, pointer, err);
+    if (st != AS_OK)
+        return st;
+    st = expect_text(&f, "column", c->name, err);
+    if (st != AS_OK)
+        return st;
+    st = expect_text(&f, "kind", "categorical", err);
+    if (st != AS_OK)
+        return st;
+    st = expect_size(&f, codes ? "code" : "input", at, err);
+    if (st != AS_OK)
+        return st;
+    st = read_values(&f, c, seen, err);
+    if (st != AS_OK)
+        return st;
+    st = expect_size(&f, "other", at + c->n_values, err);
+    if (st != AS_OK)
+        return st;
+    if (c->n_missing) {
+        st = expect_size(&f, "missing", at + c->n_values + 1, err);
+        if (st != AS_OK)
+            return st;
+    }
+    return json_fields_end(&f, err);
+}
+
+/* Numeric columns are the first of the list; *ret_next is the index of the one that follows them.
+ */
+static as_status read_numeric_columns(const json_t *list, const char *pointer,
+                                      const struct dataset_info *info, struct preprocess *p,
+                                      size_t *ret_next, struct as_err *err)
+{
+    size_t at = 0, next = 0;
+    for (size_t i = 0; i < info->n_features; i++) {
+        char index[24], item[AS_ERR_POINTER_MAX];
+        const struct dataset_column *c = info->columns ? &info->columns[i] : NULL;
+        if (c && c->categorical)
+            continue;
+        (void)snprintf(index, sizeof index, "%zu", i);
+        json_pointer_index(pointer, next, item);
+        bool missing = c && c->n_missing;
+        as_status st =
+            read_numeric(json_array_get(list, next), item, c ? c->name : index, missing, at,
+                         &p->mean[at], &p->scale[at], missing ? &p->fill[i] : NULL, err);
+        if (st != AS_OK)
+            return st;
+        at += 1 + missing;
+        next++;
+    }
+    *ret_next = next;
+    return AS_OK;
+}
+
+static as_status read_categorical_columns(const json_t *list, const char *pointer,
+                                          const struct dataset_info *info, size_t next,
+                                          struct preprocess *p, struct as_err *err)
+{
+    size_t at = p->n_codes ? 0 : dataset_numeric_inputs(info);
+    char *seen = p->seen;
+    for (size_t i = 0; info->columns && i < info->n_features; i++) {
+        const struct dataset_column *c = &info->columns[i];
+        char item[AS_ERR_POINTER_MAX];
+        if (!c->categorical)
+            continue;
+        json_pointer_index(pointer, next, item);
+        as_status st =
+            read_categorical(json_array_get(list, next), item, c, p->n_codes > 0, at, seen, err);
+        if (st != AS_OK)
+            return st;
+        at += dataset_column_slots(c);
+        seen += c->n_values;
+        next++;
+    }
+    return AS_OK;
+}
+
+/* Means 0 and scales 1, for the inputs that the record does not name. */
+static as_status alloc_scales(struct preprocess *p, size_t n, struct as_err *err)
+{
+    p->n_scales = n;
+    p->mean = as_calloc(n, sizeof *p->mean);
+    p->scale = as_calloc(n, sizeof *p->scale);
+    if (!p->mean || !p->scale)
+        return out_of_memory(err);
+    for (size_t i = 0; i < n; i++)
+        p->scale[i] = 1;
+    return AS_OK;
+}
+
+static as_status read_columns(struct json_fields *f, const struct dataset_info *info,
+                              struct preprocess *p, struct as_err *err)
+{
+    json_t *list = NULL;
+    char pointer[AS_ERR_POINTER_MAX];
+    size_t next = 0, n_categorical = dataset_categorical_columns(info);
+    as_status st = json_fields_array(f, "columns", JSON_REQUIRED, &list, err);
+    if (st != AS_OK)
+        return st;
+    json_pointer_child(f->pointer, "columns", pointer);
+    if (json_array_size(list) != info->n_features)
+        return as_fail_at(err, AS_E_INVAL, pointer, "%s: found %zu columns, expected %zu", pointer,
+                          json_array_size(list), info->n_features);
+    const json_t *last = json_array_get(list, info->n_features - 1);
+    p->n_codes = json_object_get(last, "code") ? n_categorical : 0;
+    st = alloc_scales(p, preprocess_inputs(p, info), err);
+    if (st != AS_OK)
+        return st;
+    if (!preprocess_table_is_plain(info)) {
+        st = preprocess_table_alloc(info, p, err);
+        if (st != AS_OK)
+            return st;
+    }
+    st = read_numeric_columns(list, pointer, info, p, &next, err);
+    if (st != AS_OK)
+        return st;
+    return read_categorical_columns(list, pointer, info, next, p, err);
+}
+
+static as_status read_image(struct json_fields *parent, const struct dataset_info *info,
+                            struct preprocess *p, struct as_err *err)
+{
+    json_t *obj = NULL;
+    char pointer[AS_ERR_POINTER_MAX];
+    struct json_fields f;
+    size_t n = info->channels;
+    AS_AUTO(as_freep) double *moments = as_calloc(2 * n, sizeof *moments);
+    if (!moments)
+        return out_of_memory(err);
+    as_status st = json_fields_object(parent, "image", JSON_REQUIRED, &obj, err);
+    if (st != AS_OK)
+        return st;
+    json_pointer_child(parent->pointer, "image", pointer);
+    st = json_fields_init(&f, obj, pointer, err);
+    if (st != AS_OK)
+        return st;
+    const struct {
+        const char *name;
+        size_t value;
+    } sizes[] = {{"height", info->height}, {"width", info->width}, {"channels", n}};
+    for (size_t i = 0; i < AS_ARRAY_LEN(sizes); i++) {
+        st = expect_size(&f, sizes[i].name, sizes[i].value, err);
+        if (st != AS_OK)
+            return st;
+    }
+    st = read_moments(&f, n, (double)FLT_TRUE_MIN, (double)FLT_MAX, moments, moments + n, err);
+    if (st != AS_OK)
+        return st;
+    st = alloc_scales(p, n, err);
+    if (st != AS_OK)
+        return st;
+    for (size_t i = 0; i < n; i++) {
+        p->mean[i] = (float)moments[i];
+        p->scale[i] = (float)moments[n + i];
+    }
+    return json_fields_end(&f, err);
+}
+
+static as_status read_text(struct json_fields *parent, const struct dataset_info *info,
+                           struct preprocess *p, struct as_err *err)
+{
+    json_t *obj = NULL;
+    char pointer[AS_ERR_POINTER_MAX];
+    struct json_fields f;
+    int64_t context = 0, tokens = 0;
+    as_status st = json_fields_object(parent, "text", JSON_REQUIRED, &obj, err);
+    if (st != AS_OK)
+        return st;
+    json_pointer_child(parent->pointer, "text", pointer);
+    st = json_fields_init(&f, obj, pointer, err);
+    if (st != AS_OK)
+        return st;
+    st = json_fields_i64(&f, "context", JSON_REQUIRED, 1, (int64_t)DATASET_MAX_ROWS, &context, err);
+    if (st != AS_OK)
+        return st;
+    st = expect_size(&f, "vocab", info->n_outputs, err);
+    if (st != AS_OK)
+        return st;
+    st = json_fields_i64(&f, "training_tokens", JSON_REQUIRED, 1, (int64_t)DATASET_MAX_ROWS,
+                         &tokens, err);
+    if (st != AS_OK)
+        return st;
+    p->context = (size_t)context;
+    p->n_tokens = (size_t)tokens;
+    return json_fields_end(&f, err);
+}
+
+static as_status read_target(struct json_fields *parent, const struct dataset_info *info,
+                             struct preprocess *p, struct as_err *err)
+{
+    json_t *obj = NULL;
+    char pointer[AS_ERR_POINTER_MAX];
+    struct json_fields f;
+    size_t n = info->n_outputs;
+    as_status st = json_fields_object(parent, "target", JSON_REQUIRED, &obj, err);
+    if (st != AS_OK)
+        return st;
+    json_pointer_child(parent->pointer, "target", pointer);
+    st = json_fields_init(&f, obj, pointer, err);
+    if (st != AS_OK)
+        return st;
+    p->n_targets = n;
+    p->target_mean = as_calloc(n, sizeof *p->target_mean);
+    p->target_scale = as_calloc(n, sizeof *p->target_scale);
+    if (!p->target_mean || !p->target_scale)
+        return out_of_memory(err);
+    st = read_moments(&f, n, DBL_TRUE_MIN, DBL_MAX, p->target_mean, p->target_scale, err);
+    if (st != AS_OK)
+        return st;
+    return json_fields_end(&f, err);
+}
+
+static as_status read_record(struct json_fields *f, const struct dataset_info *info,
+                             struct preprocess *p, struct as_err *err)
+{
+    int64_t training = 0, held = 0, max = (int64_t)DATASET_MAX_ROWS;
+    as_status st = expect_text(f, "input", dataset_input_name(info->input), err);
+    if (st != AS_OK)
+        return st;
+    st = json_fields_bool(f, "standardize", JSON_REQUIRED, &p->standardize, err);
+    if (st != AS_OK)
+        return st;
+    st = json_fields_i64(f, "training_rows", JSON_REQUIRED, 1, max, &training, err);
+    if (st != AS_OK)
+        return st;
+    st = json_fields_i64(f, "validation_rows", JSON_REQUIRED, 0, max, &held, err);
+    if (st != AS_OK)
+        return st;
+    p->input = info->input;
+    p->n_train = (size_t)training;
+    p->n_held = (size_t)held;
+    st = info->input == DATASET_TABLE   ? read_columns(f, info, p, err)
+         : info->input == DATASET_IMAGE ? read_image(f, info, p, err)
+                                        : read_text(f, info, p, err);
+    if (st != AS_OK)
+        return st;
+    if (info->task == DATASET_REGRESSION) {
+        st = read_target(f, info, p, err);
+        if (st != AS_OK)
+            return st;
+    }
+    return json_fields_end(f, err);
+}
+
+as_status preprocess_from_json(const json_t *obj, const char *pointer,
+                               const struct dataset_info *info, struct preprocess *ret,
+                               struct as_err *err)
+{
+    struct json_fields f;
+    AS_AUTO(preprocess_done) struct preprocess p = {0};
+    as_status st = json_fields_init(&f, obj, pointer, err);
+    if (st != AS_OK)
+        return st;
+    st = read_record(&f, info, &p, err);
+    if (st != AS_OK)
+        return st;
+    *ret = p;
+    p = (struct preprocess){0};
+    return AS_OK;
 }

@@ -1,19 +1,33 @@
-/* Tables with missing values or categories: the inputs of a model, in the layout that
- * data/dataset.h describes. */
+#include "data/preprocess/table.h"
+
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/mem.h"
-#include "data/preprocess/preprocess_priv.h"
 
-bool data_table_is_plain(const struct dataset_info *info)
+bool preprocess_table_is_plain(const struct dataset_info *info)
 {
     if (info->input != DATASET_TABLE)
         return true;
     return dataset_numeric_inputs(info) == info->n_features &&
            dataset_categorical_columns(info) == 0;
 }
+
+as_status preprocess_table_alloc(const struct dataset_info *info, struct preprocess *p,
+                                 struct as_err *err)
+{
+    size_t categories = 0;
+    for (size_t c = 0; c < info->n_features; c++)
+        categories += info->columns[c].n_values;
+    p->fill = as_calloc(info->n_features, sizeof *p->fill);
+    p->seen = as_calloc(categories, 1);
+    if (!p->fill || !p->seen)
+        return as_fail(err, AS_E_NOMEM, "out of memory for %zu columns of %zu categories",
+                       info->n_features, categories);
+    return AS_OK;
+}
+
+/* ---- fitting ---- */
 
 static int compare_floats(const void *a, const void *b)
 {
@@ -23,11 +37,12 @@ static int compare_floats(const void *a, const void *b)
 
 /* Median of the values there are in the training rows, the mean of the middle two when they are
  * even in number; 0 when there is none. `work` holds n_train values. */
-static float median(const struct train_data *d, size_t column, float *work)
+static float median(const struct dataset *set, const struct preprocess_rows *rows, size_t column,
+                    float *work)
 {
     size_t n = 0;
-    for (size_t i = 0; i < d->n_train; i++) {
-        float v = d->set.x[(size_t)d->train_rows[i] * d->set.n_features + column];
+    for (size_t i = 0; i < rows->n_train; i++) {
+        float v = set->x[(size_t)rows->train[i] * set->n_features + column];
         if (!isnan(v))
             work[n++] = v;
     }
@@ -37,39 +52,51 @@ static float median(const struct train_data *d, size_t column, float *work)
     return n % 2 ? work[n / 2] : (float)(((double)work[n / 2 - 1] + (double)work[n / 2]) / 2);
 }
 
-static as_status find_fills(struct train_data *d, const struct dataset_info *info,
-                            struct as_err *err)
+/* Which of the column's values are in the training rows. */
+static void find_seen(const struct dataset *set, const struct preprocess_rows *rows, size_t column,
+                      size_t n_values, char *seen)
 {
-    AS_AUTO(as_freep) float *work = as_calloc(d->n_train, sizeof *work);
-    d->fill = as_calloc(info->n_features, sizeof *d->fill);
-    if (!work || !d->fill)
+    for (size_t i = 0; n_values && i < rows->n_train; i++) {
+        float v = set->x[(size_t)rows->train[i] * set->n_features + column];
+        if (v >= 0 && v < (float)n_values)
+            seen[(size_t)v] = 1;
+    }
+}
+
+as_status preprocess_table_fit(const struct dataset *set, const struct dataset_info *info,
+                               const struct preprocess_rows *rows, struct preprocess *p,
+                               struct as_err *err)
+{
+    AS_AUTO(as_freep) float *work = as_calloc(rows->n_train, sizeof *work);
+    if (!work)
         return as_fail(err, AS_E_NOMEM, "out of memory for the medians");
-    for (size_t c = 0; c < info->n_features; c++)
-        if (!info->columns[c].categorical && info->columns[c].n_missing)
-            d->fill[c] = median(d, c, work);
+    as_status st = preprocess_table_alloc(info, p, err);
+    if (st != AS_OK)
+        return st;
+    char *seen = p->seen;
+    for (size_t c = 0; c < info->n_features; c++) {
+        const struct dataset_column *column = &info->columns[c];
+        if (!column->categorical && column->n_missing)
+            p->fill[c] = median(set, rows, c, work);
+        find_seen(set, rows, c, column->n_values, seen);
+        seen += column->n_values;
+    }
     return AS_OK;
 }
 
-/* Which values are in the training rows: [categorical column][value]. */
-static as_status find_seen(struct train_data *d, const struct dataset_info *info,
-                           struct as_err *err)
+/* ---- encoding a row ---- */
+
+void preprocess_table_numbers(const struct preprocess_table *t, const float *row, float *x)
 {
-    size_t total = 0, at = 0;
-    for (size_t c = 0; c < info->n_features; c++)
-        total += info->columns[c].n_values;
-    d->seen = as_calloc(total, 1);
-    if (!d->seen)
-        return as_fail(err, AS_E_NOMEM, "out of memory for the categories");
-    for (size_t c = 0; c < info->n_features; c++) {
-        size_t n = info->columns[c].n_values;
-        for (size_t i = 0; n && i < d->n_train; i++) {
-            float v = d->set.x[(size_t)d->train_rows[i] * d->set.n_features + c];
-            if (v >= 0 && v < (float)n)
-                d->seen[at + (size_t)v] = 1;
-        }
-        at += n;
+    for (size_t c = 0; c < t->info->n_features; c++) {
+        const struct dataset_column *column = &t->info->columns[c];
+        if (column->categorical)
+            continue;
+        bool missing = isnan(row[c]);
+        *x++ = missing ? t->fill[c] : row[c];
+        if (column->n_missing)
+            *x++ = missing ? 1 : 0;
     }
-    return AS_OK;
 }
 
 /* The slot of a categorical cell within its column. */
@@ -80,60 +107,21 @@ static size_t slot_of(const struct dataset_column *c, const char *seen, float ce
     return v < c->n_values && !seen[v] ? c->n_values : v;
 }
 
-/* One row of the file into inputs (zeroed) and codes (NULL: one-hot). */
-static void encode_row(const struct train_data *d, const struct dataset_info *info,
-                       const float *row, float *x, int32_t *codes)
+void preprocess_table_categories(const struct preprocess_table *t, const float *row, float *slots,
+                                 int32_t *codes)
 {
-    size_t at = 0, first_slot = 0;
-    const char *seen = d->seen;
-    for (size_t c = 0; c < info->n_features; c++) {
-        const struct dataset_column *column = &info->columns[c];
-        if (column->categorical)
-            continue;
-        bool missing = isnan(row[c]);
-        x[at++] = missing ? d->fill[c] : row[c];
-        if (column->n_missing)
-            x[at++] = missing ? 1 : 0;
-    }
-    for (size_t c = 0; c < info->n_features; c++) {
-        const struct dataset_column *column = &info->columns[c];
+    size_t first_slot = 0;
+    const char *seen = t->seen;
+    for (size_t c = 0; c < t->info->n_features; c++) {
+        const struct dataset_column *column = &t->info->columns[c];
         if (!column->categorical)
             continue;
-        size_t slot = slot_of(column, seen, row[c]);
+        size_t slot = first_slot + slot_of(column, seen, row[c]);
         if (codes)
-            *codes++ = (int32_t)(first_slot + slot);
+            *codes++ = (int32_t)slot;
         else
-            x[at + first_slot + slot] = 1;
+            slots[slot] = 1;
         first_slot += dataset_column_slots(column);
         seen += column->n_values;
     }
-}
-
-as_status data_table_encode(struct train_data *d, const struct dataset_info *info, bool embed,
-                            struct as_err *err)
-{
-    size_t width = embed ? dataset_numeric_inputs(info) : dataset_inputs(info);
-    size_t n = d->set.n_rows, values;
-    if (__builtin_mul_overflow(n, width, &values) || values > DATASET_MAX_VALUES)
-        return as_fail(err, AS_E_TOO_LARGE,
-                       "%zu rows of %zu inputs, categories one-hot: at most %zu values; try "
-                       "model.embedding",
-                       n, width, DATASET_MAX_VALUES);
-    as_status st = find_fills(d, info, err);
-    if (st == AS_OK)
-        st = find_seen(d, info, err);
-    if (st != AS_OK)
-        return st;
-    AS_AUTO(as_freep) float *x = as_calloc(values, sizeof *x);
-    d->n_codes = embed ? dataset_categorical_columns(info) : 0;
-    d->codes = d->n_codes ? as_calloc(n * d->n_codes, sizeof *d->codes) : NULL;
-    if (!x || (d->n_codes && !d->codes))
-        return as_fail(err, AS_E_NOMEM, "out of memory for %zu rows of %zu inputs", n, width);
-    for (size_t r = 0; r < n; r++)
-        encode_row(d, info, d->set.x + r * info->n_features, x + r * width,
-                   d->codes ? d->codes + r * d->n_codes : NULL);
-    free(d->set.x);
-    d->set.x = as_steal(x);
-    d->set.n_features = width;
-    return AS_OK;
 }

@@ -62,7 +62,7 @@ static as_status put_columns(struct device_data *device, const float *values, st
     if (!each)
         return as_fail(err, AS_E_NOMEM, "out of memory for %zu columns", device->n_x);
     for (size_t c = 0; c < device->n_x; c++)
-        each[c] = values[c % device->data->n_scales];
+        each[c] = values[c % device->data->fit.n_scales];
     return put(device->be, BUF_F32, each, device->n_x, ret, err);
 }
 
@@ -76,8 +76,8 @@ static as_status put_x(struct device_data *device, struct dataset *set, struct a
     as_status st = buf_adopt(device->be, BUF_I32, gather_bytes_len(set->n_rows, device->n_x),
                              as_steal(set->bytes), &device->x, err);
     if (st == AS_OK)
-        st = put_columns(device, device->data->mean, &device->mean, err);
-    return st == AS_OK ? put_columns(device, device->data->scale, &device->scale, err) : st;
+        st = put_columns(device, device->data->fit.mean, &device->mean, err);
+    return st == AS_OK ? put_columns(device, device->data->fit.scale, &device->scale, err) : st;
 }
 
 as_status device_data_create(struct backend *be, struct train_data *data, bool classes,

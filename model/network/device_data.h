@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "base/mem.h"
-#include "data/preprocess/preprocess.h"
+#include "data/preprocess/train_data.h"
 #include "kernels/ops.h"
 
 struct device_data {

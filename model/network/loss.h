@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 #include "kernels/ops.h"
-#include "data/preprocess/preprocess.h"
+#include "data/preprocess/train_data.h"
 #include "model/document/train_spec.h"
 #include "model/network/network.h"
 

@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "data/formats/npy.h"
 #include "data/formats/safetensors.h"
+#include "data/preprocess/record.h"
 #include "base/json.h"
 #include "trial-runner/train/evaluate.h"
 
@@ -49,7 +50,7 @@ static as_status write_predictions(const char *folder, struct lockstep *ls, stru
 static json_t *model_metadata(const struct lockstep_setup *s, const struct member *m)
 {
     JSON_AUTO info = dataset_info_to_json(&s->job->info);
-    JSON_AUTO record = train_data_record(s->data, &s->job->info, &m->spec);
+    JSON_AUTO record = preprocess_to_json(&s->data->fit, &s->job->info);
     AS_AUTO(as_freep) char *dataset = info ? json_format(info) : NULL;
     AS_AUTO(as_freep) char *preprocessing = record ? json_format_ordered(record) : NULL;
     if (!dataset || !preprocessing)
@@ -79,28 +80,29 @@ static as_status write_tensors(const char *path, const json_t *meta, const struc
 {
     const struct net_plan *plan = m->plan;
     const struct train_data *d = s->data;
+    const struct preprocess *fit = &d->fit;
     const float *params = state->average ? state->average : state->params;
     size_t n = 0;
     AS_AUTO(as_freep)
     struct safetensors_tensor *list = as_calloc(plan->n_tensors + plan->n_states + 4, sizeof *list);
-    AS_AUTO(as_freep) float *target = as_calloc(2 * d->n_targets, sizeof *target);
+    AS_AUTO(as_freep) float *target = as_calloc(2 * fit->n_targets, sizeof *target);
     if (!list || !target)
         return as_fail(err, AS_E_NOMEM, "out of memory");
     for (size_t i = 0; i < plan->n_tensors; i++)
         list[n++] = from_plan(&plan->tensors[i], params);
     for (size_t i = 0; i < plan->n_states; i++)
         list[n++] = from_plan(&plan->states[i], state->statistics);
-    if (d->n_scales > 0) {
-        list[n++] = vector("input.mean", d->n_scales, d->mean);
-        list[n++] = vector("input.scale", d->n_scales, d->scale);
+    if (fit->n_scales > 0) {
+        list[n++] = vector("input.mean", fit->n_scales, fit->mean);
+        list[n++] = vector("input.scale", fit->n_scales, fit->scale);
     }
-    for (size_t t = 0; t < d->n_targets; t++) {
-        target[t] = (float)d->target_mean[t];
-        target[d->n_targets + t] = (float)d->target_scale[t];
+    for (size_t t = 0; t < fit->n_targets; t++) {
+        target[t] = (float)fit->target_mean[t];
+        target[fit->n_targets + t] = (float)fit->target_scale[t];
     }
-    if (!d->set.labels && d->n_targets > 0) {
-        list[n++] = vector("target.mean", d->n_targets, target);
-        list[n++] = vector("target.scale", d->n_targets, target + d->n_targets);
+    if (fit->n_targets > 0) {
+        list[n++] = vector("target.mean", fit->n_targets, target);
+        list[n++] = vector("target.scale", fit->n_targets, target + fit->n_targets);
     }
     return safetensors_write(path, meta, list, n, err);
 }
@@ -121,10 +123,10 @@ static as_status write_model(const char *folder, struct lockstep *ls, size_t slo
 
 /* The same as in the model's metadata, for people. */
 static as_status write_preprocessing(const char *folder, const struct lockstep_setup *s,
-                                     const struct member *m, struct as_err *err)
+                                     struct as_err *err)
 {
     AS_AUTO(as_freep) char *path = file_join(folder, "preprocessing.json");
-    JSON_AUTO record = train_data_record(s->data, &s->job->info, &m->spec);
+    JSON_AUTO record = preprocess_to_json(&s->data->fit, &s->job->info);
     AS_AUTO(as_freep) char *text = record ? json_format_pretty(record) : NULL;
     if (!path || !text)
         return as_fail(err, AS_E_NOMEM, "out of memory");
@@ -142,6 +144,6 @@ as_status artifacts_write(struct lockstep *ls, struct backend *lane, size_t slot
     if (!ls->setup->data->context)
         st = write_predictions(folder, ls, lane, slot, err);
     if (st == AS_OK)
-        st = write_preprocessing(folder, ls->setup, ls->member[slot], err);
+        st = write_preprocessing(folder, ls->setup, err);
     return st == AS_OK ? write_model(folder, ls, slot, err) : st;
 }

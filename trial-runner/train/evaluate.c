@@ -9,7 +9,7 @@ double loss_unit(const struct lockstep_setup *s)
 {
     if (s->loss != TRAIN_MSE || s->data->n_targets != 1)
         return 1;
-    return s->data->target_scale[0] * s->data->target_scale[0];
+    return s->data->fit.target_scale[0] * s->data->fit.target_scale[0];
 }
 
 /* What is taken off the device for the figures of a range. */
@@ -152,7 +152,7 @@ static void number_figures(const struct lockstep *ls, size_t k, const struct hel
     const struct train_data *d = ls->setup->data;
     float *z = h->outputs + k * d->n_val * ls->plan->outputs;
     outputs_to_probabilities(z, d->n_val, ls->plan->outputs, ls->setup->loss);
-    outputs_to_own_unit(z, d->n_val, d->n_targets, d->target_mean, d->target_scale);
+    outputs_to_own_unit(z, d->n_val, d->n_targets, d->fit.target_mean, d->fit.target_scale);
     struct metric_errors x = metric_errors(z, d->val_targets, d->n_val, d->n_targets);
     e->rmse = x.rmse;
     e->mae = x.mae;
@@ -244,7 +244,8 @@ as_status evaluate_predict(struct lockstep *ls, struct backend *lane, size_t slo
         return st;
     outputs_to_probabilities(values, d->n_val, outputs, ls->setup->loss);
     if (!d->set.labels)
-        outputs_to_own_unit(values, d->n_val, d->n_targets, d->target_mean, d->target_scale);
+        outputs_to_own_unit(values, d->n_val, d->n_targets, d->fit.target_mean,
+                            d->fit.target_scale);
     if (outputs < columns) /* one output of two classes */
         outputs_to_both_classes(values, d->n_val);
     *ret = as_steal(values);

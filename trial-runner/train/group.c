@@ -137,7 +137,8 @@ static as_status load_data(struct group *g, const struct train_spec *spec, struc
     as_status st = dataset_load_bytes(&paths, &g->job->info, &set, err);
     if (st != AS_OK)
         return as_err_prefix(err, st, "data set '%s'", spec->dataset);
-    return train_data_prepare(&set, &g->job->info, spec, &g->data, err);
+    struct preprocess_opts opts = job_preprocess_opts(g->job, spec, set.n_rows);
+    return train_data_prepare(&set, &g->job->info, &opts, &g->data, err);
 }
 
 static as_status check_memory(const struct group *g, struct as_err *err)

@@ -26,6 +26,18 @@ struct dataset_paths job_paths(const struct job *job)
     return (struct dataset_paths){job->table, job->features, job->targets, job->decoded};
 }
 
+struct preprocess_opts job_preprocess_opts(const struct job *job, const struct train_spec *spec,
+                                           size_t n_rows)
+{
+    return (struct preprocess_opts){.split_seed = (uint64_t)spec->validation_seed,
+                                    .n_validation = train_spec_validation_rows(spec, n_rows),
+                                    .context = (size_t)spec->model.context,
+                                    .standardize = spec->standardize,
+                                    .embed_categories = spec->model.embedding > 0,
+                                    .targets_as_shares =
+                                        train_spec_loss(spec, job->info.task) == TRAIN_BCE};
+}
+
 /* ---- the data set ---- */
 
 static as_status read_path(struct json_fields *f, const char *name, char **ret, struct as_err *err)

@@ -7,6 +7,8 @@
 #include <stdint.h>
 
 #include "data/dataset.h"
+#include "data/preprocess/preprocess.h"
+#include "model/document/train_spec.h"
 #include "model/plan/plan.h"
 #include "trial-runner/protocol/control.h"
 #include "base/status.h"
@@ -33,5 +35,9 @@ AS_MUST_CHECK as_status job_read(const char *path, struct job *ret, struct as_er
 void job_done(struct job *job);
 
 struct dataset_paths job_paths(const struct job *job); /* views of job */
+
+/* How the document `spec` wants the job's data set preprocessed; n_rows of the loaded data set. */
+struct preprocess_opts job_preprocess_opts(const struct job *job, const struct train_spec *spec,
+                                           size_t n_rows);
 
 #endif

@@ -59,7 +59,8 @@ static void known_before(const char *train, size_t slots)
     struct lockstep_setup setup = {.job = &job, .data = &data, .loss = TRAIN_CROSS_ENTROPY};
     ck_ok(member_create(&job, &job.members[0], &m, &rig.err), rig.err);
     ck_ok(dataset_load(&paths, &job.info, &set, &rig.err), rig.err);
-    ck_ok(train_data_prepare(&set, &job.info, &m->spec, &data, &rig.err), rig.err);
+    struct preprocess_opts opts = job_preprocess_opts(&job, &m->spec, set.n_rows);
+    ck_ok(train_data_prepare(&set, &job.info, &opts, &data, &rig.err), rig.err);
     ck_ok(backend_open("reference", NULL, &setup.be, &rig.err), rig.err);
     ck_ok(device_data_create(setup.be, &data, true, &setup.device, &rig.err), rig.err);
     struct device_data *r = setup.device;
@@ -130,7 +131,8 @@ START_TEST(a_frozen_member_has_diverged)
         ck_ok(member_create(&job, &job.members[0], &m, &rig.err), rig.err);
         if (round == 0) {
             ck_ok(dataset_load(&paths, &job.info, &set, &rig.err), rig.err);
-            ck_ok(train_data_prepare(&set, &job.info, &m->spec, &data, &rig.err), rig.err);
+            struct preprocess_opts opts = job_preprocess_opts(&job, &m->spec, set.n_rows);
+            ck_ok(train_data_prepare(&set, &job.info, &opts, &data, &rig.err), rig.err);
             ck_ok(device_data_create(setup.be, &data, true, &setup.device, &rig.err), rig.err);
         }
         ck_ok(lockstep_create(&setup, m, 1, &c, &rig.err), rig.err);

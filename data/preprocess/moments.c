@@ -1,0 +1,164 @@
+/* Sums over the training rows in double, always in the same order, because the weights of a trained
+ * model depend on every bit of them. */
+#include "data/preprocess/moments.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "data/preprocess/byte_sums.h"
+
+/* A deviation that is only rounding noise next to the mean counts as a constant column. */
+static double scale_of(double mean, double squares, double n)
+{
+    double deviation = sqrt(squares / n);
+    return deviation > 1e-7 * fabs(mean) && deviation > 1e-30 ? deviation : 1;
+}
+
+/* sums[c] += x[c], or its squared distance from mean[c]. In eights, so that compilers make vectors
+ * of it. */
+static void add_row(double *sums, const float *x, const double *mean, size_t n)
+{
+    size_t c = 0;
+    for (; c + 8 <= n; c += 8)
+        for (size_t i = c; i < c + 8; i++) {
+            double e = (double)x[i] - mean[i];
+            sums[i] += e;
+        }
+    for (; c < n; c++)
+        sums[c] += (double)x[c] - mean[c];
+}
+
+static void add_row_squares(double *sums, const float *x, const double *mean, size_t n)
+{
+    size_t c = 0;
+    for (; c + 8 <= n; c += 8)
+        for (size_t i = c; i < c + 8; i++) {
+            double e = (double)x[i] - mean[i];
+            sums[i] += e * e;
+        }
+    for (; c < n; c++) {
+        double e = (double)x[c] - mean[c];
+        sums[c] += e * e;
+    }
+}
+
+/* The numbers of row i to be summed: a row of x, or `work` with the row's numeric inputs. */
+static const float *row_of(const struct moments_columns *v, size_t i, float *work)
+{
+    const float *row = v->x + (size_t)v->rows[i] * v->width;
+    if (!v->table)
+        return row;
+    preprocess_table_numbers(v->table, row, work);
+    return work;
+}
+
+/* Sums over the training rows, in their order, row after row, so that memory is read in lines; then
+ * those that share a mean, in the order of their columns. `mean` has one value per column. */
+static void sum_columns(const struct moments_columns *v, bool squares, const double *mean,
+                        double *sums, float *work)
+{
+    memset(sums, 0, v->n * sizeof *sums);
+    for (size_t i = 0; i < v->n_rows; i++)
+        (squares ? add_row_squares : add_row)(sums, row_of(v, i, work), mean, v->n);
+    for (size_t c = v->n_means; c < v->n; c++)
+        sums[c % v->n_means] += sums[c];
+}
+
+static as_status out_of_memory(const struct moments_columns *v, struct as_err *err)
+{
+    return as_fail(err, AS_E_NOMEM, "out of memory for the sums of %zu columns", v->n);
+}
+
+as_status moments_of_columns(const struct moments_columns *v, double *ret_mean, double *ret_scale,
+                             struct as_err *err)
+{
+    AS_AUTO(as_freep) double *sums = as_calloc(v->n, sizeof *sums);
+    AS_AUTO(as_freep) double *mean = as_calloc(v->n, sizeof *mean);
+    AS_AUTO(as_freep) float *work = as_calloc(v->n, sizeof *work);
+    if (v->n_means == 0)
+        return AS_OK; /* no columns */
+    if (!sums || !mean || !work)
+        return out_of_memory(v, err);
+    double n = (double)v->n_rows * (double)(v->n / v->n_means);
+    sum_columns(v, false, mean, sums, work);
+    for (size_t c = 0; c < v->n_means; c++)
+        ret_mean[c] = sums[c] / n;
+    for (size_t c = 0; c < v->n; c++)
+        mean[c] = ret_mean[c % v->n_means];
+    sum_columns(v, true, mean, sums, work);
+    for (size_t c = 0; c < v->n_means; c++)
+        ret_scale[c] = scale_of(ret_mean[c], sums[c], n);
+    return AS_OK;
+}
+
+/* sums[c] += x[c] - pivot[c], squares[c] += its square. In eights, as above. */
+static void add_row_both(double *sums, double *squares, const float *x, const double *pivot,
+                         size_t n)
+{
+    size_t c = 0;
+    for (; c + 8 <= n; c += 8)
+        for (size_t i = c; i < c + 8; i++) {
+            double e = (double)x[i] - pivot[i];
+            sums[i] += e;
+            squares[i] += e * e;
+        }
+    for (; c < n; c++) {
+        double e = (double)x[c] - pivot[c];
+        sums[c] += e;
+        squares[c] += e * e;
+    }
+}
+
+as_status moments_of_pixels(const struct moments_columns *v, double *ret_mean, double *ret_scale,
+                            struct as_err *err)
+{
+    AS_AUTO(as_freep) double *work = as_calloc(3 * v->n, sizeof *work);
+    if (v->n_means == 0)
+        return AS_OK; /* no pixels */
+    if (!work)
+        return out_of_memory(v, err);
+    double *pivot = work, *sums = work + v->n, *squares = work + 2 * v->n;
+    const float *first = v->x + (size_t)v->rows[0] * v->width;
+    for (size_t c = 0; c < v->n; c++)
+        pivot[c] = (double)first[c % v->n_means];
+    for (size_t i = 0; i < v->n_rows; i++)
+        add_row_both(sums, squares, v->x + (size_t)v->rows[i] * v->width, pivot, v->n);
+    double n = (double)v->n_rows * (double)(v->n / v->n_means);
+    for (size_t c = v->n_means; c < v->n; c++) {
+        sums[c % v->n_means] += sums[c];
+        squares[c % v->n_means] += squares[c];
+    }
+    for (size_t c = 0; c < v->n_means; c++) {
+        double shift = sums[c] / n, around = squares[c] - sums[c] * shift;
+        ret_mean[c] = pivot[c] + shift;
+        ret_scale[c] = scale_of(ret_mean[c], around > 0 ? around : 0, n);
+    }
+    return AS_OK;
+}
+
+as_status moments_of_bytes(const struct moments_bytes *v, double *ret_mean, double *ret_scale,
+                           struct as_err *err)
+{
+    __extension__ typedef unsigned __int128 wide;
+    size_t width = v->width, channels = v->channels;
+    AS_AUTO(as_freep) struct byte_sums *sums = as_calloc(2 * channels, sizeof *sums);
+    if (channels == 0)
+        return AS_OK; /* no pixels */
+    if (!sums)
+        return as_fail(err, AS_E_NOMEM, "out of memory for the sums of %zu channels", channels);
+    struct byte_sums *held = sums + channels;
+    as_status st = byte_sums_add(v->bytes, v->n_rows * width, channels, sums, err);
+    for (size_t i = 0; st == AS_OK && i < v->n_held; i++)
+        st = byte_sums_add(v->bytes + (size_t)v->held[i] * width, width, channels, held, err);
+    if (st != AS_OK)
+        return st;
+    uint64_t n = (uint64_t)(v->n_rows - v->n_held) * (width / channels);
+    for (size_t c = 0; c < channels; c++) {
+        uint64_t sum = sums[c].sum - held[c].sum, squares = sums[c].squares - held[c].squares;
+        wide around = (wide)squares * n - (wide)sum * sum; /* n times that about the mean */
+        ret_mean[c] = (double)sum / (double)n;
+        ret_scale[c] = scale_of(ret_mean[c], (double)around / (double)n, (double)n);
+    }
+    return AS_OK;
+}

@@ -1,0 +1,44 @@
+/* Means and deviations over training rows. */
+#ifndef ASSAY_DATA_PREPROCESS_MOMENTS_H
+#define ASSAY_DATA_PREPROCESS_MOMENTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "data/preprocess/table.h"
+#include "base/status.h"
+
+/* Rows of numbers and the columns to sum: the first `n` of a row; column c shares its mean with
+ * all columns that are equal to it modulo n_means. All borrowed. */
+struct moments_columns {
+    const float *x; /* row r begins at x + r * width */
+    size_t width, n;
+    size_t n_means;      /* n is a multiple of it; 0: there is nothing to compute */
+    const int32_t *rows; /* row numbers, in the order of summing */
+    size_t n_rows;       /* at least 1 */
+    const struct preprocess_table *table; /* NULL, or: rows of x are as in the file, and the columns
+                                           * are their numeric inputs */
+};
+
+/* ret_mean, ret_scale [n_means]. The scale is the deviation, or 1 where that is only rounding noise
+ * next to the mean. Two passes, in double. AS_E_NOMEM. */
+AS_MUST_CHECK as_status moments_of_columns(const struct moments_columns *v, double *ret_mean,
+                                           double *ret_scale, struct as_err *err);
+
+/* The same in one pass, because images are large; `table` is NULL. Distances are taken from the
+ * first row's first pixel, so that a channel far from 0 loses no digits. AS_E_NOMEM. */
+AS_MUST_CHECK as_status moments_of_pixels(const struct moments_columns *v, double *ret_mean,
+                                          double *ret_scale, struct as_err *err);
+
+/* The same for pixels that are bytes [n_rows, width], channels last: all rows but the n_held held
+ * out ones. Exact sums, so the order of adding does not matter. AS_E_NOMEM. */
+struct moments_bytes {
+    const unsigned char *bytes;
+    size_t n_rows, width, channels; /* channels 0: there is nothing to compute */
+    const int32_t *held;
+    size_t n_held;
+};
+AS_MUST_CHECK as_status moments_of_bytes(const struct moments_bytes *v, double *ret_mean,
+                                         double *ret_scale, struct as_err *err);
+
+#endif

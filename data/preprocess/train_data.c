@@ -1,0 +1,178 @@
+#include "data/preprocess/train_data.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "data/draw.h"
+
+void train_data_done(struct train_data *d)
+{
+    dataset_done(&d->set);
+    preprocess_done(&d->fit);
+    free(d->codes);
+    free(d->rows);
+    free(d->val_targets);
+    free(d->class_rows);
+    *d = (struct train_data){0};
+}
+
+static as_status out_of_memory(struct as_err *err)
+{
+    return as_fail(err, AS_E_NOMEM, "out of memory for the data of the run");
+}
+
+/* ---- the split ---- */
+
+static as_status split_rows(struct train_data *d, const struct preprocess_opts *opts,
+                            struct as_err *err)
+{
+    size_t n = d->set.n_rows;
+    d->rows = as_calloc(n, sizeof *d->rows);
+    if (!d->rows)
+        return out_of_memory(err);
+    for (size_t i = 0; i < n; i++)
+        d->rows[i] = (int32_t)i;
+    struct rng r = draw_stream(opts->split_seed, DRAW_SPLIT, 0);
+    draw_shuffle(&r, d->rows, n);
+    d->n_val = opts->n_validation;
+    d->n_train = n - d->n_val;
+    d->val_rows = d->rows;
+    d->train_rows = d->rows + d->n_val;
+    return AS_OK;
+}
+
+/* Windows of an epoch: one fewer than fit, so that any phase below `context` leaves room for them
+ * and for the token that follows the last; at least one. */
+static size_t windows(size_t n_tokens, size_t context)
+{
+    size_t n = n_tokens / context;
+    return n > 1 ? n - 1 : 1;
+}
+
+static as_status split_text(struct train_data *d, const struct preprocess_opts *opts,
+                            struct as_err *err)
+{
+    size_t n = d->set.n_rows, context = opts->context, held = opts->n_validation;
+    if (held < context + 1 || n - held < context + 1)
+        return as_fail(err, AS_E_INVAL,
+                       "%zu tokens to train on and %zu held out, expected at least %zu each: "
+                       "model.context and the token that follows",
+                       n - held, held, context + 1);
+    d->context = context;
+    d->n_tokens = n - held;
+    d->n_train = windows(d->n_tokens, context);
+    d->n_val = (held - 1) / context;
+    d->rows = as_calloc(d->n_val, sizeof *d->rows);
+    if (!d->rows)
+        return as_fail(err, AS_E_NOMEM, "out of memory for %zu windows", d->n_val);
+    for (size_t i = 0; i < d->n_val; i++)
+        d->rows[i] = (int32_t)(d->n_tokens + i * context);
+    d->val_rows = d->rows;
+    return AS_OK;
+}
+
+void train_data_order(const struct train_data *d, uint64_t seed, int64_t epoch, int32_t *ret)
+{
+    struct rng r = draw_stream(seed, DRAW_SHUFFLE, (uint64_t)epoch);
+    if (d->context == 0) {
+        memcpy(ret, d->train_rows, d->n_train * sizeof *ret);
+    } else {
+        size_t room = d->n_tokens - d->n_train * d->context; /* at least 1 */
+        size_t phases = room < d->context ? room : d->context;
+        size_t phase = (size_t)rng_below(&r, phases);
+        for (size_t i = 0; i < d->n_train; i++)
+            ret[i] = (int32_t)(phase + i * d->context);
+    }
+    draw_shuffle(&r, ret, d->n_train);
+}
+
+/* ---- targets ---- */
+
+static as_status count_classes(struct train_data *d, struct as_err *err)
+{
+    d->class_rows = as_calloc(d->set.n_outputs, sizeof *d->class_rows);
+    if (!d->class_rows)
+        return out_of_memory(err);
+    for (size_t i = 0; i < d->n_train; i++)
+        d->class_rows[d->set.labels[d->train_rows[i]]]++;
+    return AS_OK;
+}
+
+static as_status classes_as_numbers(struct train_data *d, struct as_err *err)
+{
+    d->set.targets = as_calloc(d->set.n_rows, sizeof *d->set.targets);
+    if (!d->set.targets)
+        return out_of_memory(err);
+    for (size_t i = 0; i < d->set.n_rows; i++)
+        d->set.targets[i] = (float)d->set.labels[i];
+    return AS_OK;
+}
+
+static as_status keep_val_targets(struct train_data *d, struct as_err *err)
+{
+    size_t n = d->n_targets;
+    d->val_targets = as_calloc(d->n_val * n, sizeof *d->val_targets);
+    if (!d->val_targets)
+        return out_of_memory(err);
+    for (size_t i = 0; n && i < d->n_val; i++)
+        memcpy(d->val_targets + i * n, d->set.targets + (size_t)d->val_rows[i] * n,
+               n * sizeof *d->val_targets);
+    return AS_OK;
+}
+
+/* What evaluation needs of the targets as they are in the file. */
+static as_status prepare_targets(struct train_data *d, bool shares, struct as_err *err)
+{
+    as_status st = AS_OK;
+    d->n_targets = d->set.targets ? d->set.n_outputs : 0;
+    if (d->set.labels) {
+        st = count_classes(d, err);
+        if (st != AS_OK)
+            return st;
+    }
+    if (shares && d->set.labels && d->set.n_outputs == 2) {
+        st = classes_as_numbers(d, err);
+        if (st != AS_OK)
+            return st;
+        d->n_targets = 1;
+    }
+    return keep_val_targets(d, err);
+}
+
+/* ---- all of it ---- */
+
+static as_status prepare(struct train_data *d, const struct dataset_info *info,
+                         const struct preprocess_opts *opts, struct as_err *err)
+{
+    bool text = info->input == DATASET_TOKEN_TEXT;
+    as_status st = text ? split_text(d, opts, err) : split_rows(d, opts, err);
+    if (st != AS_OK)
+        return st;
+    const struct preprocess_rows rows = {d->train_rows, d->val_rows, d->n_train, d->n_val};
+    d->is_bytes = d->set.bytes != NULL;
+    st = preprocess_fit(&d->set, info, &rows, opts, &d->fit, err);
+    if (st != AS_OK)
+        return st;
+    d->n_codes = d->fit.n_codes;
+    if (text)
+        return AS_OK;
+    st = prepare_targets(d, opts->targets_as_shares, err);
+    if (st != AS_OK)
+        return st;
+    return preprocess_apply(&d->fit, info, &d->set, &d->codes, err);
+}
+
+as_status train_data_prepare(struct dataset *set, const struct dataset_info *info,
+                             const struct preprocess_opts *opts, struct train_data *ret,
+                             struct as_err *err)
+{
+    AS_AUTO(train_data_done) struct train_data d = {.set = *set};
+    *set = (struct dataset){0};
+    as_status st = prepare(&d, info, opts, err);
+    if (st != AS_OK)
+        return st;
+    *ret = d;
+    d = (struct train_data){0};
+    return AS_OK;
+}
