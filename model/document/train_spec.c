@@ -29,6 +29,14 @@ void train_spec_done(struct train_spec *spec)
     spec->n_class_weights = 0;
 }
 
+bool train_spec_wants(const struct train_spec *spec, const char *metric)
+{
+    for (size_t i = 0; i < spec->n_metrics; i++)
+        if (as_streq(spec->metrics[i], metric))
+            return true;
+    return false;
+}
+
 /* ---- shared by the parts ---- */
 
 as_status train_spec_numbers(struct json_fields *f, const struct train_number *list, size_t n,

@@ -189,6 +189,9 @@ bool train_spec_can_report(dataset_task task, const char *metric);
  * metric. */
 bool train_spec_request(struct train_spec *spec, const char *metric);
 
+/* Is this metric, which is not a standing one, among spec->metrics? */
+bool train_spec_wants(const struct train_spec *spec, const char *metric);
+
 /* NULL-terminated names of all that can be reported, for messages. Never NULL. */
 const char *const *train_spec_metrics(dataset_task task);
 

@@ -1,31 +1,31 @@
 #include "model/network/graph_cache.h"
 
-void replay_done(struct replay *r)
+void graph_cache_done(struct graph_cache *c)
 {
-    for (size_t i = 0; i < REPLAY_RECORDS; i++)
-        graph_freep(&r->records[i].g);
+    for (size_t i = 0; i < GRAPH_CACHE_ENTRIES; i++)
+        graph_freep(&c->entries[i].g);
 }
 
-static bool same(const struct replay_key *a, const struct replay_key *b)
+static bool same(const struct graph_cache_key *a, const struct graph_cache_key *b)
 {
     return a->first == b->first && a->n == b->n && a->rows == b->rows && a->flags == b->flags;
 }
 
-/* The key's record; where there is none, the oldest makes room. */
-static struct replay_record *record_of(struct replay *r, const struct replay_key *key)
+/* The key's entry; where there is none, the oldest makes room. */
+static struct graph_cache_entry *entry_of(struct graph_cache *c, const struct graph_cache_key *key)
 {
-    for (size_t i = 0; i < REPLAY_RECORDS; i++)
-        if (r->records[i].seen > 0 && same(&r->records[i].key, key))
-            return &r->records[i];
-    struct replay_record *e = &r->records[r->next];
-    r->next = (r->next + 1) % REPLAY_RECORDS;
+    for (size_t i = 0; i < GRAPH_CACHE_ENTRIES; i++)
+        if (c->entries[i].seen > 0 && same(&c->entries[i].key, key))
+            return &c->entries[i];
+    struct graph_cache_entry *e = &c->entries[c->next];
+    c->next = (c->next + 1) % GRAPH_CACHE_ENTRIES;
     graph_freep(&e->g);
-    *e = (struct replay_record){.key = *key};
+    *e = (struct graph_cache_entry){.key = *key};
     return e;
 }
 
 /* After backend_graph_begin. The record is ended whatever the calls gave. */
-static as_status record(struct replay_record *e, struct backend *be,
+static as_status record(struct graph_cache_entry *e, struct backend *be,
                         as_status (*calls)(void *arg, struct as_err *err), void *arg,
                         struct as_err *err)
 {
@@ -39,20 +39,20 @@ static as_status record(struct replay_record *e, struct backend *be,
     return end < 0 ? end : backend_graph_run(be, e->g, err);
 }
 
-as_status replay_step(struct replay *r, struct backend *be, struct replay_key key,
-                      as_status (*calls)(void *arg, struct as_err *err), void *arg,
-                      struct as_err *err)
+as_status graph_cache_step(struct graph_cache *c, struct backend *be, struct graph_cache_key key,
+                           as_status (*calls)(void *arg, struct as_err *err), void *arg,
+                           struct as_err *err)
 {
-    if (r->off)
+    if (c->off)
         return calls(arg, err);
-    struct replay_record *e = record_of(r, &key);
+    struct graph_cache_entry *e = entry_of(c, &key);
     if (e->g != NULL)
         return backend_graph_run(be, e->g, err);
     if (e->seen++ == 0)
         return calls(arg, err);
     as_status st = backend_graph_begin(be, err);
     if (st == AS_E_UNSUPPORTED) {
-        r->off = true;
+        c->off = true;
         return calls(arg, err);
     }
     return st < 0 ? st : record(e, be, calls, arg, err);

@@ -1,5 +1,7 @@
 #include "model/network/loss.h"
 
+#include "model/network/network_priv.h"
+
 static bool counts_classes(train_loss kind)
 {
     return kind == TRAIN_CROSS_ENTROPY || kind == TRAIN_BCE;
@@ -42,20 +44,20 @@ static as_status sums_create(struct backend *be, size_t slots, struct loss_sums 
     return st;
 }
 
-as_status losses_create(struct model *model, const struct train_data *data, train_loss kind,
+as_status losses_create(struct network *network, const struct train_data *data, train_loss kind,
                         struct losses **ret, struct as_err *err)
 {
-    struct backend *be = model->be;
-    size_t slots = model->slots;
+    struct backend *be = network->be;
+    size_t slots = network->slots;
     AS_AUTO(losses_freep) struct losses *l = as_calloc(1, sizeof *l);
     if (!l)
         return as_fail(err, AS_E_NOMEM, "out of memory");
-    *l = (struct losses){.model = model,
+    *l = (struct losses){.network = network,
                          .data = data,
                          .kind = kind,
-                         .outputs = model->plan->outputs,
-                         .weights = weights_of(model->plan, kind),
-                         .places = model->max_rows * model->plan->tokens};
+                         .outputs = network->plan->outputs,
+                         .weights = weights_of(network->plan, kind),
+                         .places = network->max_rows * network->plan->tokens};
     as_status st = buf_create(be, BUF_F32, slots, &l->smoothing, err);
     if (st == AS_OK)
         st = buf_create(be, BUF_F32, slots, &l->delta, err);
@@ -82,26 +84,26 @@ size_t losses_bytes(const struct net_plan *plan, train_loss kind, size_t max_row
 
 /* ---- a member's settings ---- */
 
-float losses_class_weight(const struct losses *l, const struct member *m, size_t c)
+float losses_class_weight(const struct losses *l, const struct train_spec *spec, size_t c)
 {
     const int64_t *rows = l->data->class_rows;
-    const struct train_spec *s = &m->spec;
-    if (s->n_class_weights > c)
-        return (float)s->class_weights[c];
-    if (!s->balanced || !rows || rows[c] == 0)
+    if (spec->n_class_weights > c)
+        return (float)spec->class_weights[c];
+    if (!spec->balanced || !rows || rows[c] == 0)
         return 1;
     /* as sklearn's: rows / (classes * rows of the class) */
     return (float)((double)l->data->n_train / ((double)l->weights * (double)rows[c]));
 }
 
-as_status losses_join(struct losses *l, size_t slot, const struct member *m, struct as_err *err)
+as_status losses_join(struct losses *l, size_t slot, const struct train_spec *spec,
+                      struct as_err *err)
 {
-    as_status st = buf_fill_f32(l->smoothing, slot, 1, (float)m->spec.label_smoothing, err);
+    as_status st = buf_fill_f32(l->smoothing, slot, 1, (float)spec->label_smoothing, err);
     if (st == AS_OK)
-        st = buf_fill_f32(l->delta, slot, 1, (float)m->spec.huber_delta, err);
+        st = buf_fill_f32(l->delta, slot, 1, (float)spec->huber_delta, err);
     for (size_t c = 0; st == AS_OK && c < l->weights; c++)
-        st = buf_fill_f32(l->class_weights, slot * l->weights + c, 1, losses_class_weight(l, m, c),
-                          err);
+        st = buf_fill_f32(l->class_weights, slot * l->weights + c, 1,
+                          losses_class_weight(l, spec, c), err);
     return st == AS_OK ? loss_sums_clear(&l->train, slot, 1, err) : st;
 }
 
@@ -115,11 +117,11 @@ as_status loss_sums_clear(struct loss_sums *s, size_t first, size_t n, struct as
     return st;
 }
 
-struct loss_use loss_use_of(const struct member *m)
+struct loss_use loss_use_of(const struct train_spec *spec)
 {
-    return (struct loss_use){.smoothing = m->spec.label_smoothing > 0,
-                             .class_weights = m->spec.n_class_weights > 0 || m->spec.balanced,
-                             .top5 = member_wants(m, "val_top5")};
+    return (struct loss_use){.smoothing = spec->label_smoothing > 0,
+                             .class_weights = spec->n_class_weights > 0 || spec->balanced,
+                             .top5 = train_spec_wants(spec, "val_top5")};
 }
 
 struct loss_use loss_use_both(struct loss_use a, struct loss_use b)
@@ -206,8 +208,8 @@ static as_status numbers(const struct call *c, struct backend *lane, struct as_e
 static as_status evaluate(struct call *c, struct backend *lane, size_t rows, struct as_err *err)
 {
     struct losses *l = c->l;
-    c->places = rows * l->model->plan->tokens;
-    c->outputs = tensor_from(model_outputs(l->model), c->first);
+    c->places = rows * l->network->plan->tokens;
+    c->outputs = network_outputs(l->network, c->first);
     c->y = tensor_from(c->y, c->first);
     c->out = (struct loss_out){.row_loss = part(l->row_loss, l->places, c->first),
                                .loss = part(c->sums->loss, 1, c->first),
@@ -228,7 +230,7 @@ as_status losses_train(struct losses *l, struct backend *lane, size_t first, siz
                      .first = first,
                      .n = n,
                      .y = y,
-                     .gradient = model_outputs(l->model),
+                     .gradient = network_outputs(l->network, first),
                      .use = use,
                      .sums = &l->train};
     return evaluate(&c, lane, rows, err);

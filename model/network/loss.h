@@ -1,4 +1,4 @@
-/* The loss of a cell's members: which one, each member's settings of it, and its sums. */
+/* The loss of the members of a network: which one, each member's settings of it, and its sums. */
 #ifndef ASSAY_TRIAL_RUNNER_TRAIN_LOSS_H
 #define ASSAY_TRIAL_RUNNER_TRAIN_LOSS_H
 
@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "kernels/ops.h"
 #include "data/preprocess/train_data.h"
-#include "trial-runner/train/member.h"
+#include "model/document/train_spec.h"
 #include "model/network/network.h"
 
 /* Sums over rows, one per slot. */
@@ -18,7 +18,7 @@ struct loss_sums {
 };
 
 struct losses {
-    struct model *model;           /* borrowed */
+    struct network *network;       /* borrowed */
     const struct train_data *data; /* borrowed */
     train_loss kind;               /* not AUTO */
     size_t outputs, weights;       /* of a row (or token); class weights of a member */
@@ -31,7 +31,7 @@ struct losses {
     struct loss_sums held;         /* of the rows held out */
 };
 
-AS_MUST_CHECK as_status losses_create(struct model *model, const struct train_data *data,
+AS_MUST_CHECK as_status losses_create(struct network *network, const struct train_data *data,
                                       train_loss kind, struct losses **ret, struct as_err *err);
 void losses_free(struct losses *l);
 AS_DEFINE_FREEP(struct losses, losses_free)
@@ -39,11 +39,11 @@ AS_DEFINE_FREEP(struct losses, losses_free)
 size_t losses_bytes(const struct net_plan *plan, train_loss kind, size_t max_rows); /* one slot */
 
 /* A member's settings into its slot, and its sum of the epoch to 0. */
-AS_MUST_CHECK as_status losses_join(struct losses *l, size_t slot, const struct member *m,
+AS_MUST_CHECK as_status losses_join(struct losses *l, size_t slot, const struct train_spec *spec,
                                     struct as_err *err);
 
 /* What a row of class c counts in a member's loss: 1 without class weights. */
-float losses_class_weight(const struct losses *l, const struct member *m, size_t c);
+float losses_class_weight(const struct losses *l, const struct train_spec *spec, size_t c);
 
 /* Set the sums of slots [first, first + n) to 0. */
 AS_MUST_CHECK as_status loss_sums_clear(struct loss_sums *s, size_t first, size_t n,
@@ -54,7 +54,7 @@ struct loss_use {
     bool smoothing, class_weights, top5;
 };
 
-struct loss_use loss_use_of(const struct member *m);
+struct loss_use loss_use_of(const struct train_spec *spec);
 struct loss_use loss_use_both(struct loss_use a, struct loss_use b);
 
 /* The loss of a training batch of `rows` rows with targets y: added to l->train, its gradient put

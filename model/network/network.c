@@ -10,24 +10,24 @@
 
 /* ---- buffers ---- */
 
-void model_free(struct model *m)
+void network_free(struct network *net)
 {
-    if (!m)
+    if (!net)
         return;
-    for (size_t i = 0; m->values && i < m->plan->n_nodes; i++) {
-        buf_free(m->values[i].y);
-        buf_free(m->values[i].z);
-        buf_free(m->values[i].kept);
+    for (size_t i = 0; net->values && i < net->plan->n_nodes; i++) {
+        buf_free(net->values[i].y);
+        buf_free(net->values[i].z);
+        buf_free(net->values[i].kept);
     }
-    for (size_t i = 0; m->gradients && i < m->plan->n_slots; i++)
-        buf_free(m->gradients[i]);
-    free(m->values);
-    free(m->gradients);
-    buf_free(m->params);
-    buf_free(m->grads);
-    buf_free(m->state);
-    buf_free(m->work);
-    free(m);
+    for (size_t i = 0; net->gradients && i < net->plan->n_slots; i++)
+        buf_free(net->gradients[i]);
+    free(net->values);
+    free(net->gradients);
+    buf_free(net->params);
+    buf_free(net->grads);
+    buf_free(net->state);
+    buf_free(net->work);
+    free(net);
 }
 
 /* Elements per member of a node's buffers. */
@@ -86,7 +86,7 @@ static size_t work_len(struct backend *be, const struct net_plan *plan, size_t m
     return most;
 }
 
-size_t model_bytes(struct backend *be, const struct net_plan *plan, size_t slots, size_t max_rows)
+size_t network_bytes(struct backend *be, const struct net_plan *plan, size_t slots, size_t max_rows)
 {
     size_t member = 2 * plan->n_params + plan->n_state + work_len(be, plan, max_rows);
     for (size_t i = 0; i < plan->n_nodes; i++) {
@@ -98,62 +98,72 @@ size_t model_bytes(struct backend *be, const struct net_plan *plan, size_t slots
     return 4 * slots * member;
 }
 
-static as_status create(struct model *m, buf_kind kind, size_t per_member, struct buf **ret,
+static as_status create(struct network *net, buf_kind kind, size_t per_member, struct buf **ret,
                         struct as_err *err)
 {
     size_t n;
     if (per_member == 0)
         return AS_OK;
-    if (__builtin_mul_overflow(m->slots, per_member, &n))
+    if (__builtin_mul_overflow(net->slots, per_member, &n))
         return as_fail(err, AS_E_TOO_LARGE, "the model is too large");
-    return buf_create(m->be, kind, n, ret, err);
+    return buf_create(net->be, kind, n, ret, err);
 }
 
-static as_status create_values(struct model *m, struct as_err *err)
+static as_status create_values(struct network *net, struct as_err *err)
 {
     as_status st = AS_OK;
-    for (size_t i = 0; st == AS_OK && i < m->plan->n_nodes; i++) {
-        const struct net_node *n = model_node(m, i);
-        struct sizes s = sizes_of(n, m->max_rows);
-        st = create(m, BUF_F32, s.y, &m->values[i].y, err);
+    for (size_t i = 0; st == AS_OK && i < net->plan->n_nodes; i++) {
+        const struct net_node *n = network_node(net, i);
+        struct sizes s = sizes_of(n, net->max_rows);
+        st = create(net, BUF_F32, s.y, &net->values[i].y, err);
         if (st == AS_OK)
-            st = create(m, BUF_F32, s.z, &m->values[i].z, err);
+            st = create(net, BUF_F32, s.z, &net->values[i].z, err);
         if (st == AS_OK)
-            st = create(m, n->op == NET_POOL_MAX ? BUF_I32 : BUF_F32, s.kept, &m->values[i].kept,
-                        err);
+            st = create(net, n->op == NET_POOL_MAX ? BUF_I32 : BUF_F32, s.kept,
+                        &net->values[i].kept, err);
     }
-    for (size_t i = 0; st == AS_OK && i < m->plan->n_slots; i++)
-        st = create(m, BUF_F32, m->plan->slots[i] * m->max_rows, &m->gradients[i], err);
+    for (size_t i = 0; st == AS_OK && i < net->plan->n_slots; i++)
+        st = create(net, BUF_F32, net->plan->slots[i] * net->max_rows, &net->gradients[i], err);
     return st;
 }
 
-as_status model_create(struct backend *be, const struct net_plan *plan, size_t slots,
-                       size_t max_rows, struct model **ret, struct as_err *err)
+as_status network_create(struct backend *be, const struct net_plan *plan, size_t slots,
+                         size_t max_rows, struct network **ret, struct as_err *err)
 {
-    AS_AUTO(model_freep) struct model *m = as_calloc(1, sizeof *m);
-    if (!m)
+    AS_AUTO(network_freep) struct network *net = as_calloc(1, sizeof *net);
+    if (!net)
         return as_fail(err, AS_E_NOMEM, "out of memory");
-    *m = (struct model){.be = be, .plan = plan, .slots = slots, .max_rows = max_rows};
-    m->values = as_calloc(plan->n_nodes, sizeof *m->values);
-    m->gradients = as_calloc(plan->n_slots, sizeof(struct buf *));
-    m->work_len = work_len(be, plan, max_rows);
-    if (!m->values || !m->gradients)
+    *net = (struct network){.be = be, .plan = plan, .slots = slots, .max_rows = max_rows};
+    net->values = as_calloc(plan->n_nodes, sizeof *net->values);
+    net->gradients = as_calloc(plan->n_slots, sizeof(struct buf *));
+    net->work_len = work_len(be, plan, max_rows);
+    if (!net->values || !net->gradients)
         return as_fail(err, AS_E_NOMEM, "out of memory");
-    as_status st = create(m, BUF_F32, plan->n_params, &m->params, err);
+    as_status st = create(net, BUF_F32, plan->n_params, &net->params, err);
     if (st == AS_OK)
-        st = create(m, BUF_F32, plan->n_params, &m->grads, err);
+        st = create(net, BUF_F32, plan->n_params, &net->grads, err);
     if (st == AS_OK)
-        st = create(m, BUF_F32, plan->n_state, &m->state, err);
+        st = create(net, BUF_F32, plan->n_state, &net->state, err);
     if (st == AS_OK)
-        st = create(m, BUF_F32, m->work_len, &m->work, err);
+        st = create(net, BUF_F32, net->work_len, &net->work, err);
     if (st == AS_OK)
-        st = create_values(m, err);
+        st = create_values(net, err);
     if (st == AS_OK)
-        *ret = as_steal(m);
+        *ret = as_steal(net);
     return st;
 }
 
 /* ---- members ---- */
+
+struct buf *network_params(const struct network *net)
+{
+    return net->params;
+}
+
+struct buf *network_gradients(const struct network *net)
+{
+    return net->grads;
+}
 
 static void start_values(const struct net_tensor *tensors, size_t n, uint64_t seed, float *ret)
 {
@@ -171,8 +181,8 @@ static void start_values(const struct net_tensor *tensors, size_t n, uint64_t se
     }
 }
 
-as_status model_init(struct model *m, size_t slot, const struct net_plan *own, uint64_t seed,
-                     struct as_err *err)
+as_status network_init(struct network *net, size_t slot, const struct net_plan *own, uint64_t seed,
+                       struct as_err *err)
 {
     AS_AUTO(as_freep) float *values = as_calloc(own->n_params, sizeof *values);
     AS_AUTO(as_freep) float *state = as_calloc(own->n_state, sizeof *state);
@@ -180,14 +190,14 @@ as_status model_init(struct model *m, size_t slot, const struct net_plan *own, u
         return as_fail(err, AS_E_NOMEM, "out of memory for %zu parameters", own->n_params);
     start_values(own->tensors, own->n_tensors, seed, values);
     start_values(own->states, own->n_states, seed, state);
-    as_status st = model_write(m, m->params, slot, own, values, err);
-    return st < 0 ? st : model_write_state(m, slot, state, err);
+    as_status st = network_write(net, net->params, slot, own, values, err);
+    return st < 0 ? st : network_write_state(net, slot, state, err);
 }
 
-as_status model_read(const struct model *m, const struct buf *arena, size_t slot,
-                     const struct net_plan *own, float *ret, struct as_err *err)
+as_status network_read(const struct network *net, const struct buf *arena, size_t slot,
+                       const struct net_plan *own, float *ret, struct as_err *err)
 {
-    size_t n = m->plan->n_params;
+    size_t n = net->plan->n_params;
     if (own->n_params == n)
         return buf_download(arena, slot * n, ret, n, err);
     AS_AUTO(as_freep) float *padded = as_calloc(n, sizeof *padded);
@@ -195,47 +205,48 @@ as_status model_read(const struct model *m, const struct buf *arena, size_t slot
         return as_fail(err, AS_E_NOMEM, "out of memory for %zu parameters", n);
     as_status st = buf_download(arena, slot * n, padded, n, err);
     if (st == AS_OK)
-        net_plan_collect(own, m->plan, padded, ret);
+        net_plan_collect(own, net->plan, padded, ret);
     return st;
 }
 
-as_status model_write(const struct model *m, struct buf *arena, size_t slot,
-                      const struct net_plan *own, const float *values, struct as_err *err)
+as_status network_write(const struct network *net, struct buf *arena, size_t slot,
+                        const struct net_plan *own, const float *values, struct as_err *err)
 {
-    size_t n = m->plan->n_params;
+    size_t n = net->plan->n_params;
     if (own->n_params == n)
         return buf_upload(arena, slot * n, values, n, err);
     AS_AUTO(as_freep) float *padded = as_calloc(n, sizeof *padded);
     if (!padded)
         return as_fail(err, AS_E_NOMEM, "out of memory for %zu parameters", n);
-    net_plan_spread(own, m->plan, values, padded);
+    net_plan_spread(own, net->plan, values, padded);
     return buf_upload(arena, slot * n, padded, n, err);
 }
 
-as_status model_read_state(const struct model *m, size_t slot, float *ret, struct as_err *err)
+as_status network_read_state(const struct network *net, size_t slot, float *ret, struct as_err *err)
 {
-    size_t n = m->plan->n_state;
-    return n == 0 ? AS_OK : buf_download(m->state, slot * n, ret, n, err);
+    size_t n = net->plan->n_state;
+    return n == 0 ? AS_OK : buf_download(net->state, slot * n, ret, n, err);
 }
 
-as_status model_write_state(struct model *m, size_t slot, const float *values, struct as_err *err)
+as_status network_write_state(struct network *net, size_t slot, const float *values,
+                              struct as_err *err)
 {
-    size_t n = m->plan->n_state;
-    return n == 0 ? AS_OK : buf_upload(m->state, slot * n, values, n, err);
+    size_t n = net->plan->n_state;
+    return n == 0 ? AS_OK : buf_upload(net->state, slot * n, values, n, err);
 }
 
-as_status model_move(struct model *m, size_t from, size_t to, struct as_err *err)
+as_status network_move(struct network *net, size_t from, size_t to, struct as_err *err)
 {
-    size_t n = m->plan->n_params, s = m->plan->n_state;
+    size_t n = net->plan->n_params, s = net->plan->n_state;
     if (from == to)
         return AS_OK;
-    as_status st = buf_copy(m->params, to * n, m->params, from * n, n, err);
-    return st < 0 || s == 0 ? st : buf_copy(m->state, to * s, m->state, from * s, s, err);
+    as_status st = buf_copy(net->params, to * n, net->params, from * n, n, err);
+    return st < 0 || s == 0 ? st : buf_copy(net->state, to * s, net->state, from * s, s, err);
 }
 
-struct tensor model_outputs(const struct model *m)
+struct tensor network_outputs(const struct network *net, size_t first)
 {
-    size_t last = m->plan->n_nodes - 1;
-    return tensor_at(m->values[last].y, 0,
-                     net_shape_elements(m->plan->nodes[last].out) * m->max_rows);
+    size_t last = net->plan->n_nodes - 1;
+    size_t member = net_shape_elements(net->plan->nodes[last].out) * net->max_rows;
+    return tensor_at(net->values[last].y, first * member, member);
 }

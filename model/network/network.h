@@ -1,15 +1,22 @@
-/* A network of several members at once: executes a plan (model/plan/plan.h) over the kernels.
+/* A network of several members at once: executes a plan (model/plan/plan.h) on a back end. Training
+ * and predicting go through this header; nothing here knows of data sets, losses or optimizers.
  *
- * A model has `slots`, each with room for one member. Parameters and gradients are arenas [slots,
- * N] with N = plan->n_params, the state of batch normalisation [slots, n_state], activations
- * [slots, max_rows, …]. Passes work on a range of slots: ranges that do not overlap may run at the
- * same time in distinct lanes (backend_for_each). Arenas of the same shape that belong to others
- * (moments, averages of weights) are read and written with model_read and model_write too.
+ * A network has `slots`, each with room for one member. Parameters and gradients are arenas [slots,
+ * N], N = plan->n_params; the state of batch normalisation is [slots, n_state]; activations are
+ * [slots, max_rows, ...]. Passes work on a range of slots. Ranges that do not overlap may run at
+ * the same time, each in a lane of its own (backend_for_each); everything else about one network is
+ * for one thread at a time. Passes move nothing between host and device.
  *
- * A member narrower than the plan lies in its slot padded with zeros; on the outside its numbers
- * are always in its own shape (`own`, a plan that net_plan_fits the model's). */
-#ifndef ASSAY_TRIAL_RUNNER_TRAIN_MODEL_H
-#define ASSAY_TRIAL_RUNNER_TRAIN_MODEL_H
+ * A member narrower than the plan lies in its slot padded with zeros. Outside, its numbers are
+ * always in its own shape: `own` is its own plan, which net_plan_fits the network's.
+ *
+ * To predict: network_create() with one slot; network_write() the parameters and
+ * network_write_state() the state; for each batch network_forward() with `train` false; then read
+ * network_outputs(), and model/network/outputs.h makes predictions of them. Outputs of a row do not
+ * depend on the other rows of a batch unless `train` is set; equal bits are promised for the same
+ * back end and machine, and for the same number of rows in a pass. */
+#ifndef ASSAY_MODEL_NETWORK_NETWORK_H
+#define ASSAY_MODEL_NETWORK_NETWORK_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,78 +26,88 @@
 #include "model/plan/net.h"
 #include "kernels/ops.h"
 
-struct model {
-    struct backend *be;          /* borrowed */
-    const struct net_plan *plan; /* borrowed */
-    size_t slots, max_rows;
-    struct buf *params, *grads; /* [slots, N] */
-    struct buf *state;          /* [slots, n_state]; NULL when the plan has none */
-    struct model_value *values; /* [n_nodes], model_priv.h */
-    struct buf **gradients;     /* [n_slots of the plan]: [slots, max_rows, …] */
-    struct buf *work;           /* [slots, work_len]: of convolutions and attention; or NULL */
-    size_t work_len;
-};
+struct network;
 
-/* Buffers for `slots` members and passes of up to max_rows rows. `plan` and `be` are borrowed until
- * model_free. AS_E_NOMEM, AS_E_TOO_LARGE. Owned by the caller. */
-AS_MUST_CHECK as_status model_create(struct backend *be, const struct net_plan *plan, size_t slots,
-                                     size_t max_rows, struct model **ret, struct as_err *err);
-void model_free(struct model *m);
-AS_DEFINE_FREEP(struct model, model_free)
+/* Buffers on `be` for `slots` >= 1 members and passes of up to max_rows >= 1 rows. `be` and `plan`
+ * are borrowed until network_free(). Parameters are not set: network_init() or network_write() does
+ * that. ret is owned by the caller, network_free(); untouched on failure. AS_E_NOMEM (host or
+ * device), AS_E_TOO_LARGE. */
+AS_MUST_CHECK as_status network_create(struct backend *be, const struct net_plan *plan,
+                                       size_t slots, size_t max_rows, struct network **ret,
+                                       struct as_err *err);
+void network_free(struct network *net);
+AS_DEFINE_FREEP(struct network, network_free)
+
+/* Bytes of the buffers that network_create() makes for these sizes: exact, known before. */
+size_t network_bytes(struct backend *be, const struct net_plan *plan, size_t slots,
+                     size_t max_rows);
 
 /* ---- members ---- */
 
+/* The arenas [slots, N] F32 of parameters and gradients; views of net. */
+struct buf *network_params(const struct network *net);
+struct buf *network_gradients(const struct network *net);
+
 /* Start values of a member: each tensor as its plan says (NET_INIT_NORMAL: draw_stream of seed and
- * the tensor's stream), drawn for its own shape, so that they do not depend on padding; state 0 and
- * 1. */
-AS_MUST_CHECK as_status model_init(struct model *m, size_t slot, const struct net_plan *own,
-                                   uint64_t seed, struct as_err *err);
+ * the tensor's stream), drawn for its own shape, so that they do not depend on padding; running
+ * means 0, running variances 1. AS_E_NOMEM, AS_E_INTERNAL. */
+AS_MUST_CHECK as_status network_init(struct network *net, size_t slot, const struct net_plan *own,
+                                     uint64_t seed, struct as_err *err);
 
-/* A member's numbers [own->n_params] out of or into an arena [slots, N]: m->params, or another
- * buffer of that shape. Writing sets the padding to 0. */
-AS_MUST_CHECK as_status model_read(const struct model *m, const struct buf *arena, size_t slot,
-                                   const struct net_plan *own, float *ret, struct as_err *err);
-AS_MUST_CHECK as_status model_write(const struct model *m, struct buf *arena, size_t slot,
-                                    const struct net_plan *own, const float *values,
-                                    struct as_err *err);
+/* A member's numbers [own->n_params], in the order and at the offsets of own->tensors, out of or
+ * into an arena [slots, N]: network_params(), network_gradients() or a buffer of that shape that
+ * belongs to others (moments, averages of weights). Writing sets the padding to 0. AS_E_NOMEM,
+ * AS_E_INTERNAL. */
+AS_MUST_CHECK as_status network_read(const struct network *net, const struct buf *arena,
+                                     size_t slot, const struct net_plan *own, float *ret,
+                                     struct as_err *err);
+AS_MUST_CHECK as_status network_write(const struct network *net, struct buf *arena, size_t slot,
+                                      const struct net_plan *own, const float *values,
+                                      struct as_err *err);
 
-/* The state [n_state] of a member; nothing to do when the plan has none. */
-AS_MUST_CHECK as_status model_read_state(const struct model *m, size_t slot, float *ret,
-                                         struct as_err *err);
-AS_MUST_CHECK as_status model_write_state(struct model *m, size_t slot, const float *values,
-                                          struct as_err *err);
+/* A member's state [n_state], at the offsets of plan->states; nothing to do when the plan has none.
+ * AS_E_INTERNAL. */
+AS_MUST_CHECK as_status network_read_state(const struct network *net, size_t slot, float *ret,
+                                           struct as_err *err);
+AS_MUST_CHECK as_status network_write_state(struct network *net, size_t slot, const float *values,
+                                            struct as_err *err);
 
-/* Copy parameters and state of slot `from` into slot `to` (compaction). */
-AS_MUST_CHECK as_status model_move(struct model *m, size_t from, size_t to, struct as_err *err);
+/* Copy parameters and state of slot `from` into slot `to`. AS_E_INTERNAL. */
+AS_MUST_CHECK as_status network_move(struct network *net, size_t from, size_t to,
+                                     struct as_err *err);
 
 /* ---- passes ---- */
 
-/* What a pass reads. Tensors are those of slot 0; the model steps to the range itself. */
-struct model_pass {
+/* What a pass reads; the tensors' buffers are borrowed for the call. Tensors are those of slot 0;
+ * the network steps to the range itself (a stride of 0: all slots share them). */
+struct network_pass {
     size_t rows;         /* at most max_rows */
-    struct tensor x;     /* [slots or shared, rows, …], F32: numbers of a table, images */
-    struct tensor codes; /* [slots or shared, rows, …], I32: tokens; or a table's categories, each
-                          * plus the number of values of the columns before it */
-    struct buf *params;  /* [slots, N] to use in place of the model's own (an average); NULL: own */
+    struct tensor x;     /* [slots, rows, ...] F32: numbers of a table, or images, channels last */
+    struct tensor codes; /* [slots, rows, ...] I32: tokens; or a table's categories, each plus the
+                          * number of values of the columns before it */
+    struct buf *params;  /* [slots, N] in place of the network's own (an average); NULL: own */
     bool train;          /* batch statistics, running ones updated; dropout. Needed for backward */
-    struct tensor rate;  /* [slots] dropout; absent: none */
-    struct tensor seed;  /* [slots, 2], I32 */
-    struct tensor step;  /* [slots], I32: must differ from micro-batch to micro-batch */
+    struct tensor rate;  /* [slots] F32, of dropout; absent: none */
+    struct tensor seed;  /* [slots, 2] I32: of dropout; so is the next */
+    struct tensor step;  /* [slots] I32: must differ from micro-batch to micro-batch */
 };
 
-/* Outputs of slots [first, first + n), in `lane` (m->be, or what backend_for_each gave). */
-AS_MUST_CHECK as_status model_forward(struct model *m, struct backend *lane, size_t first, size_t n,
-                                      const struct model_pass *pass, struct as_err *err);
+/* Outputs of slots [first, first + n) for the pass's rows, in `lane`: the network's back end, or
+ * what backend_for_each() gave. AS_E_INTERNAL: the device failed, perhaps before. */
+AS_MUST_CHECK as_status network_forward(struct network *net, struct backend *lane, size_t first,
+                                        size_t n, const struct network_pass *pass,
+                                        struct as_err *err);
 
-/* The outputs [slots, rows * tokens, outputs] of slot 0 on; a loss may put its gradient there. */
-struct tensor model_outputs(const struct model *m);
+/* The outputs of slot `first` and those behind it: [slots - first, rows * tokens, outputs] F32,
+ * logits or (standardised) numbers. A view of net, good after network_forward() until the next pass
+ * of that slot; a loss may put its gradient there. */
+struct tensor network_outputs(const struct network *net, size_t first);
 
-/* Gradients of all parameters into m->grads (overwritten), from the gradient that lies in
- * model_outputs(m) and what the forward pass of the same range and pass left. */
-AS_MUST_CHECK as_status model_backward(struct model *m, struct backend *lane, size_t first,
-                                       size_t n, const struct model_pass *pass, struct as_err *err);
-
-/* Bytes of the buffers that model_create makes for these sizes: exact, known before. */
-size_t model_bytes(struct backend *be, const struct net_plan *plan, size_t slots, size_t max_rows);
+/* Gradients of all parameters into network_gradients() (overwritten), from the gradient that lies
+ * in network_outputs() and what the forward pass of the same range and pass left. Errors as of
+ * network_forward(). */
+AS_MUST_CHECK as_status network_backward(struct network *net, struct backend *lane, size_t first,
+                                         size_t n, const struct network_pass *pass,
+                                         struct as_err *err);
 
 #endif

@@ -4,72 +4,72 @@
 
 /* ---- forward ---- */
 
-static as_status forward_linear(const struct model_run *r, size_t i)
+static as_status forward_linear(const struct network_run *r, size_t i)
 {
-    struct linear_args a = model_linear_args(r, i);
-    return backend_linear_forward(r->lane, &a, model_act(model_node(r->m, i)->act),
-                                  model_value_at(r, i), model_z_at(r, i), r->err);
+    struct linear_args a = network_linear_args(r, i);
+    return backend_linear_forward(r->lane, &a, network_act(network_node(r->net, i)->act),
+                                  network_value_at(r, i), network_z_at(r, i), r->err);
 }
 
-static as_status forward_conv(const struct model_run *r, size_t i)
+static as_status forward_conv(const struct network_run *r, size_t i)
 {
-    struct conv_args a = model_conv_args(r, i);
-    return backend_conv_forward(r->lane, &a, model_act(model_node(r->m, i)->act),
-                                model_value_at(r, i), model_z_at(r, i), r->err);
+    struct conv_args a = network_conv_args(r, i);
+    return backend_conv_forward(r->lane, &a, network_act(network_node(r->net, i)->act),
+                                network_value_at(r, i), network_z_at(r, i), r->err);
 }
 
-static as_status forward_pool(const struct model_run *r, size_t i)
+static as_status forward_pool(const struct network_run *r, size_t i)
 {
-    struct pool_args a = model_pool_args(r, i);
-    return backend_pool_forward(r->lane, &a, model_value_at(r, model_node(r->m, i)->from),
-                                model_value_at(r, i), r->err);
+    struct pool_args a = network_pool_args(r, i);
+    return backend_pool_forward(r->lane, &a, network_value_at(r, network_node(r->net, i)->from),
+                                network_value_at(r, i), r->err);
 }
 
-static as_status forward_batch_norm(const struct model_run *r, size_t i)
+static as_status forward_batch_norm(const struct network_run *r, size_t i)
 {
-    struct batch_norm_args a = model_batch_norm_args(r, i);
-    size_t state = model_node(r->m, i)->state;
-    struct tensor mean = model_state_at(r, state), var = model_state_at(r, state + 1);
+    struct batch_norm_args a = network_batch_norm_args(r, i);
+    size_t state = network_node(r->net, i)->state;
+    struct tensor mean = network_state_at(r, state), var = network_state_at(r, state + 1);
     if (!r->pass->train)
         return backend_batch_norm_eval(r->lane, &a, mean, var, r->err);
-    return backend_batch_norm_train(r->lane, &a, MODEL_NORM_MOMENTUM, mean, var, r->err);
+    return backend_batch_norm_train(r->lane, &a, NETWORK_NORM_MOMENTUM, mean, var, r->err);
 }
 
-static as_status forward_add(const struct model_run *r, size_t i)
+static as_status forward_add(const struct network_run *r, size_t i)
 {
-    const struct net_node *n = model_node(r->m, i);
+    const struct net_node *n = network_node(r->net, i);
     struct add_args a = {.members = r->n,
                          .n = r->pass->rows * net_shape_elements(n->out),
-                         .a = model_value_at(r, n->from),
-                         .b = model_value_at(r, n->with),
-                         .y = model_value_at(r, i),
-                         .act = model_act(n->act)};
+                         .a = network_value_at(r, n->from),
+                         .b = network_value_at(r, n->with),
+                         .y = network_value_at(r, i),
+                         .act = network_act(n->act)};
     return backend_add(r->lane, &a, r->err);
 }
 
-static as_status forward_dropout(const struct model_run *r, size_t i)
+static as_status forward_dropout(const struct network_run *r, size_t i)
 {
-    if (!model_drops(r))
-        return AS_OK; /* the value is the source's (model_value_at) */
-    struct dropout_args a = model_dropout_args(r, i, model_value_at(r, model_node(r->m, i)->from),
-                                               model_value_at(r, i));
+    if (!network_drops(r))
+        return AS_OK; /* the value is the source's (network_value_at) */
+    struct dropout_args a = network_dropout_args(
+        r, i, network_value_at(r, network_node(r->net, i)->from), network_value_at(r, i));
     return backend_dropout(r->lane, &a, r->err);
 }
 
-static as_status forward_layer_norm(const struct model_run *r, size_t i)
+static as_status forward_layer_norm(const struct network_run *r, size_t i)
 {
-    struct layer_norm_args a = model_layer_norm_args(r, i);
-    return backend_layer_norm_forward(r->lane, &a, model_value_at(r, i), r->err);
+    struct layer_norm_args a = network_layer_norm_args(r, i);
+    return backend_layer_norm_forward(r->lane, &a, network_value_at(r, i), r->err);
 }
 
-static as_status forward_embedding(const struct model_run *r, size_t i)
+static as_status forward_embedding(const struct network_run *r, size_t i)
 {
-    struct embedding_args a = model_embedding_args(r, i);
-    return backend_embedding_forward(r->lane, &a, model_value_at(r, i), r->err);
+    struct embedding_args a = network_embedding_args(r, i);
+    return backend_embedding_forward(r->lane, &a, network_value_at(r, i), r->err);
 }
 
 /* Copy `width` columns between matrices of the batch's rows. */
-static as_status columns(const struct model_run *r, size_t width, struct tensor src,
+static as_status columns(const struct network_run *r, size_t width, struct tensor src,
                          size_t src_width, size_t src_at, struct tensor dst, size_t dst_width,
                          size_t dst_at)
 {
@@ -85,28 +85,28 @@ static as_status columns(const struct model_run *r, size_t width, struct tensor 
     return backend_columns(r->lane, &a, r->err);
 }
 
-static as_status forward_categories(const struct model_run *r, size_t i)
+static as_status forward_categories(const struct network_run *r, size_t i)
 {
-    const struct net_node *n = model_node(r->m, i);
-    struct embedding_args a = model_embedding_args(r, i);
-    struct tensor embedded = model_kept_at(r, i, 0), y = model_value_at(r, i);
+    const struct net_node *n = network_node(r->net, i);
+    struct embedding_args a = network_embedding_args(r, i);
+    struct tensor embedded = network_kept_at(r, i, 0), y = network_value_at(r, i);
     size_t numeric = n->in.channels, width = n->out.channels, rest = width - numeric;
     as_status st = backend_embedding_forward(r->lane, &a, embedded, r->err);
     if (st == AS_OK && numeric > 0)
-        st = columns(r, numeric, model_value_at(r, n->from), numeric, 0, y, width, 0);
+        st = columns(r, numeric, network_value_at(r, n->from), numeric, 0, y, width, 0);
     return st < 0 ? st : columns(r, rest, embedded, rest, 0, y, width, numeric);
 }
 
-static as_status forward_attention(const struct model_run *r, size_t i)
+static as_status forward_attention(const struct network_run *r, size_t i)
 {
-    struct attention_args a = model_attention_args(r, i);
+    struct attention_args a = network_attention_args(r, i);
     return backend_attention_forward(r->lane, &a, r->err);
 }
 
-typedef as_status node_pass(const struct model_run *r, size_t i);
+typedef as_status node_pass(const struct network_run *r, size_t i);
 
-as_status model_forward(struct model *m, struct backend *lane, size_t first, size_t n,
-                        const struct model_pass *pass, struct as_err *err)
+as_status network_forward(struct network *net, struct backend *lane, size_t first, size_t n,
+                          const struct network_pass *pass, struct as_err *err)
 {
     static node_pass *const ops[] = {[NET_CATEGORIES] = forward_categories,
                                      [NET_LINEAR] = forward_linear,
@@ -119,123 +119,123 @@ as_status model_forward(struct model *m, struct backend *lane, size_t first, siz
                                      [NET_EMBEDDING] = forward_embedding,
                                      [NET_LAYER_NORM] = forward_layer_norm,
                                      [NET_ATTENTION] = forward_attention};
-    const struct model_run r = {m, lane, first, n, pass, err};
+    const struct network_run r = {net, lane, first, n, pass, err};
     as_status st = AS_OK;
-    for (size_t i = 1; st == AS_OK && i < m->plan->n_nodes; i++)
-        st = ops[m->plan->nodes[i].op](&r, i);
+    for (size_t i = 1; st == AS_OK && i < net->plan->n_nodes; i++)
+        st = ops[net->plan->nodes[i].op](&r, i);
     return st;
 }
 
 /* ---- backward ---- */
 
 /* From the gradient by the activation's output to that by its input. */
-static as_status through_activation(const struct model_run *r, size_t i)
+static as_status through_activation(const struct network_run *r, size_t i)
 {
-    const struct net_node *n = model_node(r->m, i);
+    const struct net_node *n = network_node(r->net, i);
     if (n->act == NET_ACT_NONE || n->op == NET_BATCH_NORM)
         return AS_OK;
     struct act_args a = {.members = r->n,
                          .n = r->pass->rows * net_shape_elements(n->out),
-                         .act = model_act(n->act),
-                         .kept = n->keeps_z ? model_z_at(r, i) : model_value_at(r, i),
-                         .dy = model_slot_at(r, n->grad.dy),
-                         .dx = model_slot_at(r, n->grad.pre)};
+                         .act = network_act(n->act),
+                         .kept = n->keeps_z ? network_z_at(r, i) : network_value_at(r, i),
+                         .dy = network_slot_at(r, n->grad.dy),
+                         .dx = network_slot_at(r, n->grad.pre)};
     return backend_act_backward(r->lane, &a, r->err);
 }
 
-static as_status backward_linear(const struct model_run *r, size_t i)
+static as_status backward_linear(const struct network_run *r, size_t i)
 {
-    const struct net_node *n = model_node(r->m, i);
-    struct linear_args a = model_linear_args(r, i);
-    struct linear_grads g = {.dy = model_slot_at(r, n->grad.pre),
-                             .dx = model_slot_at(r, n->grad.dx),
-                             .dw = model_grad_at(r, n->weight),
-                             .db = model_grad_at(r, n->bias)};
+    const struct net_node *n = network_node(r->net, i);
+    struct linear_args a = network_linear_args(r, i);
+    struct linear_grads g = {.dy = network_slot_at(r, n->grad.pre),
+                             .dx = network_slot_at(r, n->grad.dx),
+                             .dw = network_grad_at(r, n->weight),
+                             .db = network_grad_at(r, n->bias)};
     return backend_linear_backward(r->lane, &a, &g, r->err);
 }
 
-static as_status backward_conv(const struct model_run *r, size_t i)
+static as_status backward_conv(const struct network_run *r, size_t i)
 {
-    const struct net_node *n = model_node(r->m, i);
-    struct conv_args a = model_conv_args(r, i);
-    struct conv_grads g = {.dy = model_slot_at(r, n->grad.pre),
-                           .dx = model_slot_at(r, n->grad.dx),
-                           .dw = model_grad_at(r, n->weight),
-                           .db = model_grad_at(r, n->bias)};
+    const struct net_node *n = network_node(r->net, i);
+    struct conv_args a = network_conv_args(r, i);
+    struct conv_grads g = {.dy = network_slot_at(r, n->grad.pre),
+                           .dx = network_slot_at(r, n->grad.dx),
+                           .dw = network_grad_at(r, n->weight),
+                           .db = network_grad_at(r, n->bias)};
     return backend_conv_backward(r->lane, &a, &g, r->err);
 }
 
-static as_status backward_pool(const struct model_run *r, size_t i)
+static as_status backward_pool(const struct network_run *r, size_t i)
 {
-    const struct net_node *n = model_node(r->m, i);
-    struct pool_args a = model_pool_args(r, i);
-    return backend_pool_backward(r->lane, &a, model_slot_at(r, n->grad.pre),
-                                 model_slot_at(r, n->grad.dx), r->err);
+    const struct net_node *n = network_node(r->net, i);
+    struct pool_args a = network_pool_args(r, i);
+    return backend_pool_backward(r->lane, &a, network_slot_at(r, n->grad.pre),
+                                 network_slot_at(r, n->grad.dx), r->err);
 }
 
-static as_status backward_batch_norm(const struct model_run *r, size_t i)
+static as_status backward_batch_norm(const struct network_run *r, size_t i)
 {
-    const struct net_node *n = model_node(r->m, i);
-    struct batch_norm_args a = model_batch_norm_args(r, i);
-    return backend_batch_norm_backward(r->lane, &a, model_slot_at(r, n->grad.pre),
-                                       model_slot_at(r, n->grad.dx), model_grad_at(r, n->weight),
-                                       model_grad_at(r, n->bias), r->err);
+    const struct net_node *n = network_node(r->net, i);
+    struct batch_norm_args a = network_batch_norm_args(r, i);
+    return backend_batch_norm_backward(
+        r->lane, &a, network_slot_at(r, n->grad.pre), network_slot_at(r, n->grad.dx),
+        network_grad_at(r, n->weight), network_grad_at(r, n->bias), r->err);
 }
 
-static as_status backward_layer_norm(const struct model_run *r, size_t i)
+static as_status backward_layer_norm(const struct network_run *r, size_t i)
 {
-    const struct net_node *n = model_node(r->m, i);
-    struct layer_norm_args a = model_layer_norm_args(r, i);
-    return backend_layer_norm_backward(r->lane, &a, model_slot_at(r, n->grad.pre),
-                                       model_slot_at(r, n->grad.dx), model_grad_at(r, n->weight),
-                                       model_grad_at(r, n->bias), r->err);
+    const struct net_node *n = network_node(r->net, i);
+    struct layer_norm_args a = network_layer_norm_args(r, i);
+    return backend_layer_norm_backward(
+        r->lane, &a, network_slot_at(r, n->grad.pre), network_slot_at(r, n->grad.dx),
+        network_grad_at(r, n->weight), network_grad_at(r, n->bias), r->err);
 }
 
-static as_status backward_dropout(const struct model_run *r, size_t i)
+static as_status backward_dropout(const struct network_run *r, size_t i)
 {
-    const struct net_node *n = model_node(r->m, i);
+    const struct net_node *n = network_node(r->net, i);
     size_t width = net_shape_elements(n->out);
-    struct tensor dy = model_slot_at(r, n->grad.pre), dx = model_slot_at(r, n->grad.dx);
-    if (!model_drops(r) && n->grad.pre == n->grad.dx)
+    struct tensor dy = network_slot_at(r, n->grad.pre), dx = network_slot_at(r, n->grad.dx);
+    if (!network_drops(r) && n->grad.pre == n->grad.dx)
         return AS_OK;
-    if (!model_drops(r)) /* others need what is in dy's slot */
+    if (!network_drops(r)) /* others need what is in dy's slot */
         return columns(r, width, dy, width, 0, dx, width, 0);
-    struct dropout_args a = model_dropout_args(r, i, dy, dx);
+    struct dropout_args a = network_dropout_args(r, i, dy, dx);
     return backend_dropout(r->lane, &a, r->err);
 }
 
-static as_status backward_embedding(const struct model_run *r, size_t i)
+static as_status backward_embedding(const struct network_run *r, size_t i)
 {
-    const struct net_node *n = model_node(r->m, i);
-    struct embedding_args a = model_embedding_args(r, i);
-    return backend_embedding_backward(r->lane, &a, model_slot_at(r, n->grad.pre),
-                                      model_grad_at(r, n->weight), model_grad_at(r, n->bias),
+    const struct net_node *n = network_node(r->net, i);
+    struct embedding_args a = network_embedding_args(r, i);
+    return backend_embedding_backward(r->lane, &a, network_slot_at(r, n->grad.pre),
+                                      network_grad_at(r, n->weight), network_grad_at(r, n->bias),
                                       r->err);
 }
 
-static as_status backward_categories(const struct model_run *r, size_t i)
+static as_status backward_categories(const struct network_run *r, size_t i)
 {
-    const struct net_node *n = model_node(r->m, i);
-    struct embedding_args a = model_embedding_args(r, i);
-    struct tensor dy = model_kept_at(r, i, 0); /* the embedding is not needed any more */
+    const struct net_node *n = network_node(r->net, i);
+    struct embedding_args a = network_embedding_args(r, i);
+    struct tensor dy = network_kept_at(r, i, 0); /* the embedding is not needed any more */
     size_t numeric = n->in.channels, width = n->out.channels;
-    as_status st = columns(r, width - numeric, model_slot_at(r, n->grad.pre), width, numeric, dy,
+    as_status st = columns(r, width - numeric, network_slot_at(r, n->grad.pre), width, numeric, dy,
                            width - numeric, 0);
     if (st < 0)
         return st;
-    return backend_embedding_backward(r->lane, &a, dy, model_grad_at(r, n->weight), tensor_none(),
+    return backend_embedding_backward(r->lane, &a, dy, network_grad_at(r, n->weight), tensor_none(),
                                       r->err);
 }
 
-static as_status backward_attention(const struct model_run *r, size_t i)
+static as_status backward_attention(const struct network_run *r, size_t i)
 {
-    const struct net_node *n = model_node(r->m, i);
-    struct attention_args a = model_attention_args(r, i);
-    return backend_attention_backward(r->lane, &a, model_slot_at(r, n->grad.pre),
-                                      model_slot_at(r, n->grad.dx), r->err);
+    const struct net_node *n = network_node(r->net, i);
+    struct attention_args a = network_attention_args(r, i);
+    return backend_attention_backward(r->lane, &a, network_slot_at(r, n->grad.pre),
+                                      network_slot_at(r, n->grad.dx), r->err);
 }
 
-static as_status backward_add(const struct model_run *r, size_t i)
+static as_status backward_add(const struct network_run *r, size_t i)
 {
     (void)r; /* the gradient by a sum is that by each part: the plan lets them share it */
     (void)i;
@@ -243,21 +243,21 @@ static as_status backward_add(const struct model_run *r, size_t i)
 }
 
 /* Add what the node gives to the gradient that its source had already. */
-static as_status sum(const struct model_run *r, size_t source, int old, int dx, int to)
+static as_status sum(const struct network_run *r, size_t source, int old, int dx, int to)
 {
     if (old == NET_NO_SLOT)
         return AS_OK;
     struct add_args a = {.members = r->n,
-                         .n = r->pass->rows * net_shape_elements(model_node(r->m, source)->out),
-                         .a = model_slot_at(r, old),
-                         .b = model_slot_at(r, dx),
-                         .y = model_slot_at(r, to),
+                         .n = r->pass->rows * net_shape_elements(network_node(r->net, source)->out),
+                         .a = network_slot_at(r, old),
+                         .b = network_slot_at(r, dx),
+                         .y = network_slot_at(r, to),
                          .act = ACT_NONE};
     return backend_add(r->lane, &a, r->err);
 }
 
-as_status model_backward(struct model *m, struct backend *lane, size_t first, size_t n,
-                         const struct model_pass *pass, struct as_err *err)
+as_status network_backward(struct network *net, struct backend *lane, size_t first, size_t n,
+                           const struct network_pass *pass, struct as_err *err)
 {
     static node_pass *const ops[] = {[NET_CATEGORIES] = backward_categories,
                                      [NET_LINEAR] = backward_linear,
@@ -270,10 +270,10 @@ as_status model_backward(struct model *m, struct backend *lane, size_t first, si
                                      [NET_EMBEDDING] = backward_embedding,
                                      [NET_LAYER_NORM] = backward_layer_norm,
                                      [NET_ATTENTION] = backward_attention};
-    const struct model_run r = {m, lane, first, n, pass, err};
+    const struct network_run r = {net, lane, first, n, pass, err};
     as_status st = AS_OK;
-    for (size_t i = m->plan->n_nodes; st == AS_OK && i-- > 1;) {
-        const struct net_node *node = &m->plan->nodes[i];
+    for (size_t i = net->plan->n_nodes; st == AS_OK && i-- > 1;) {
+        const struct net_node *node = &net->plan->nodes[i];
         if (node->grad.dy == NET_NO_SLOT)
             continue;
         st = through_activation(&r, i);

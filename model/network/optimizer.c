@@ -1,5 +1,7 @@
 #include "model/network/optimizer.h"
 
+#include "model/network/network_priv.h"
+
 enum { HYPER_DECAY, HYPER_MOMENTUM, HYPER_BETA1, HYPER_BETA2, HYPER_EPS, N_HYPER };
 
 _Static_assert((int)TRAIN_SGD == (int)OPT_SGD && (int)TRAIN_ADAM == (int)OPT_ADAM &&
@@ -7,12 +9,12 @@ _Static_assert((int)TRAIN_SGD == (int)OPT_SGD && (int)TRAIN_ADAM == (int)OPT_ADA
                    (int)TRAIN_LAMB == (int)OPT_LAMB && (int)TRAIN_LION == (int)OPT_LION,
                "the document's kinds are the kernel's");
 
-struct optimizer_needs optimizer_needs_of(const struct member *m)
+struct optimizer_needs optimizer_needs_of(const struct train_spec *spec)
 {
-    const struct train_optimizer_spec *o = &m->spec.optimizer;
+    const struct train_optimizer_spec *o = &spec->optimizer;
     return (struct optimizer_needs){.second = o->kind != TRAIN_SGD && o->kind != TRAIN_LION,
                                     .norms = o->kind == TRAIN_LAMB,
-                                    .accumulate = m->spec.batch_size > m->spec.micro_batch,
+                                    .accumulate = spec->batch_size > spec->micro_batch,
                                     .average = o->ema > 0,
                                     .clip = o->clip_norm > 0};
 }
@@ -46,8 +48,8 @@ void optimizer_free(struct optimizer *o)
 static as_status create_arenas(struct optimizer *o, struct optimizer_needs needs,
                                struct as_err *err)
 {
-    struct backend *be = o->model->be;
-    size_t n = o->slots * o->n_params; /* no overflow: the model's arena has this size */
+    struct backend *be = o->network->be;
+    size_t n = o->slots * o->n_params; /* no overflow: the network's arena has this size */
     as_status st = buf_create(be, BUF_F32, n, &o->m1, err);
     if (st == AS_OK && needs.second)
         st = buf_create(be, BUF_F32, n, &o->m2, err);
@@ -56,14 +58,14 @@ static as_status create_arenas(struct optimizer *o, struct optimizer_needs needs
     if (st == AS_OK && needs.average)
         st = buf_create(be, BUF_F32, n, &o->average, err);
     if (st == AS_OK && needs.norms)
-        st =
-            buf_create(be, BUF_F32, o->slots * 2 * (o->model->plan->n_tensors + 1), &o->norms, err);
+        st = buf_create(be, BUF_F32, o->slots * 2 * (o->network->plan->n_tensors + 1), &o->norms,
+                        err);
     return st;
 }
 
 static as_status create_numbers(struct optimizer *o, struct as_err *err)
 {
-    struct backend *be = o->model->be;
+    struct backend *be = o->network->be;
     as_status st = buf_create(be, BUF_I32, o->slots, &o->step, err);
     if (st == AS_OK)
         st = buf_create(be, BUF_I32, o->slots, &o->active, err);
@@ -78,14 +80,15 @@ static as_status create_numbers(struct optimizer *o, struct as_err *err)
     return st;
 }
 
-as_status optimizer_create(struct model *model, struct optimizer_needs needs,
+as_status optimizer_create(struct network *network, struct optimizer_needs needs,
                            struct optimizer **ret, struct as_err *err)
 {
-    const struct net_plan *plan = model->plan;
+    const struct net_plan *plan = network->plan;
     AS_AUTO(optimizer_freep) struct optimizer *o = as_calloc(1, sizeof *o);
     if (!o)
         return as_fail(err, AS_E_NOMEM, "out of memory");
-    *o = (struct optimizer){.model = model, .slots = model->slots, .n_params = plan->n_params};
+    *o =
+        (struct optimizer){.network = network, .slots = network->slots, .n_params = plan->n_params};
     o->segments = as_calloc(plan->n_tensors, sizeof *o->segments);
     if (!o->segments)
         return as_fail(err, AS_E_NOMEM, "out of memory");
@@ -111,10 +114,10 @@ static as_status zero(struct buf *b, size_t slot, size_t n, struct as_err *err)
     return b ? buf_fill_f32(b, slot * n, n, 0, err) : AS_OK;
 }
 
-as_status optimizer_join(struct optimizer *o, size_t slot, const struct member *m,
+as_status optimizer_join(struct optimizer *o, size_t slot, const struct train_spec *spec,
                          struct as_err *err)
 {
-    const struct train_optimizer_spec *s = &m->spec.optimizer;
+    const struct train_optimizer_spec *s = &spec->optimizer;
     const float values[N_HYPER] = {
         [HYPER_DECAY] = (float)s->weight_decay,
         [HYPER_MOMENTUM] = (float)s->momentum,
@@ -127,7 +130,7 @@ as_status optimizer_join(struct optimizer *o, size_t slot, const struct member *
     if (st == AS_OK)
         st = zero(o->m2, slot, n, err);
     if (st == AS_OK && o->average)
-        st = buf_copy(o->average, slot * n, o->model->params, slot * n, n, err);
+        st = buf_copy(o->average, slot * n, o->network->params, slot * n, n, err);
     if (st == AS_OK)
         st = buf_fill_i32(o->step, slot, 1, 0, err);
     if (st == AS_OK)
@@ -153,19 +156,19 @@ static struct tensor hyper(const struct optimizer *o, size_t which, size_t first
 }
 
 static as_status accumulate(struct optimizer *o, struct backend *lane, size_t first, size_t n,
-                            const struct turn *turn, struct as_err *err)
+                            const struct micro_step *step, struct as_err *err)
 {
     struct grad_accumulate_args a = {.members = n,
                                      .n = o->n_params,
-                                     .grads = part(o->model->grads, o->n_params, first),
+                                     .grads = part(o->network->grads, o->n_params, first),
                                      .sum = part(o->sum, o->n_params, first),
-                                     .scale = tensor_from(turn->scale, first),
-                                     .first = tensor_from(turn->first, first)};
+                                     .scale = tensor_from(step->scale, first),
+                                     .first = tensor_from(step->first, first)};
     return backend_grad_accumulate(lane, &a, err);
 }
 
 static as_status clip(struct optimizer *o, struct backend *lane, size_t first, size_t n,
-                      struct tensor grads, const struct turn *turn, struct as_err *err)
+                      struct tensor grads, const struct micro_step *step, struct as_err *err)
 {
     struct grad_stats_args stats = {.members = n,
                                     .n = o->n_params,
@@ -177,22 +180,22 @@ static as_status clip(struct optimizer *o, struct backend *lane, size_t first, s
                                .n = o->n_params,
                                .grads = grads,
                                .sq_norm = stats.sq_norm,
-                               .max_norm = tensor_from(turn->max_norm, first)};
+                               .max_norm = tensor_from(step->max_norm, first)};
     as_status st = backend_grad_stats(lane, &stats, err);
     return st == AS_OK ? backend_grad_clip(lane, &a, err) : st;
 }
 
 static as_status move(struct optimizer *o, struct backend *lane, size_t first, size_t n,
-                      struct tensor grads, const struct turn *turn, struct as_err *err)
+                      struct tensor grads, const struct micro_step *step, struct as_err *err)
 {
     struct opt_args a = {.members = n,
                          .n = o->n_params,
-                         .kind = tensor_from(turn->kind, first),
-                         .params = part(o->model->params, o->n_params, first),
+                         .kind = tensor_from(step->kind, first),
+                         .params = part(o->network->params, o->n_params, first),
                          .grads = grads,
                          .m1 = part(o->m1, o->n_params, first),
                          .m2 = part(o->m2, o->n_params, first),
-                         .lr = tensor_from(turn->lr, first),
+                         .lr = tensor_from(step->lr, first),
                          .weight_decay = hyper(o, HYPER_DECAY, first),
                          .momentum = hyper(o, HYPER_MOMENTUM, first),
                          .nesterov = part(o->nesterov, 1, first),
@@ -202,32 +205,32 @@ static as_status move(struct optimizer *o, struct backend *lane, size_t first, s
                          .active = part(o->active, 1, first),
                          .step = part(o->step, 1, first),
                          .segments = o->segments,
-                         .n_segments = o->model->plan->n_tensors,
-                         .work = part(o->norms, 2 * (o->model->plan->n_tensors + 1), first)};
+                         .n_segments = o->network->plan->n_tensors,
+                         .work = part(o->norms, 2 * (o->network->plan->n_tensors + 1), first)};
     return backend_optimize(lane, &a, err);
 }
 
 as_status optimizer_step(struct optimizer *o, struct backend *lane, size_t first, size_t n,
-                         const struct turn *turn, struct optimizer_needs needs, bool due,
+                         const struct micro_step *step, struct optimizer_needs needs, bool due,
                          struct as_err *err)
 {
-    struct tensor grads = part(needs.accumulate ? o->sum : o->model->grads, o->n_params, first);
+    struct tensor grads = part(needs.accumulate ? o->sum : o->network->grads, o->n_params, first);
     as_status st = AS_OK;
     if (needs.accumulate)
-        st = accumulate(o, lane, first, n, turn, err);
+        st = accumulate(o, lane, first, n, step, err);
     if (st != AS_OK || !due)
         return st;
     if (needs.clip)
-        st = clip(o, lane, first, n, grads, turn, err);
+        st = clip(o, lane, first, n, grads, step, err);
     if (st == AS_OK)
-        st = move(o, lane, first, n, grads, turn, err);
+        st = move(o, lane, first, n, grads, step, err);
     if (st != AS_OK || !needs.average)
         return st;
     struct ema_args a = {.members = n,
                          .n = o->n_params,
-                         .params = part(o->model->params, o->n_params, first),
+                         .params = part(o->network->params, o->n_params, first),
                          .average = part(o->average, o->n_params, first),
-                         .decay = tensor_from(turn->decay, first),
+                         .decay = tensor_from(step->decay, first),
                          .active = part(o->active, 1, first)};
     return backend_ema(lane, &a, err);
 }

@@ -1,4 +1,4 @@
-/* What the optimizers of a cell's members keep: moments, sums over micro-batches, averages of
+/* What the optimizers of a network's members keep: moments, sums over micro-batches, averages of
  * weights, and their numbers as device arrays. Members may be of different kinds. */
 #ifndef ASSAY_TRIAL_RUNNER_TRAIN_OPTIMIZER_H
 #define ASSAY_TRIAL_RUNNER_TRAIN_OPTIMIZER_H
@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "kernels/ops.h"
+#include "model/document/train_spec.h"
 #include "model/network/network.h"
 #include "model/network/step_table.h"
 
@@ -20,11 +21,11 @@ struct optimizer_needs {
     bool clip;
 };
 
-struct optimizer_needs optimizer_needs_of(const struct member *m);
+struct optimizer_needs optimizer_needs_of(const struct train_spec *spec);
 struct optimizer_needs optimizer_needs_both(struct optimizer_needs a, struct optimizer_needs b);
 
 struct optimizer {
-    struct model *model; /* borrowed */
+    struct network *network; /* borrowed */
     size_t slots, n_params;
     struct buf *m1, *m2;          /* [slots, N]; m2 may be NULL; so may the next two */
     struct buf *sum;              /* [slots, N]: gradients of the batch so far */
@@ -39,7 +40,7 @@ struct optimizer {
 };
 
 /* For members that need no more than `needs`. AS_E_NOMEM; owned by the caller. */
-AS_MUST_CHECK as_status optimizer_create(struct model *model, struct optimizer_needs needs,
+AS_MUST_CHECK as_status optimizer_create(struct network *network, struct optimizer_needs needs,
                                          struct optimizer **ret, struct as_err *err);
 void optimizer_free(struct optimizer *o);
 AS_DEFINE_FREEP(struct optimizer, optimizer_free)
@@ -49,13 +50,13 @@ size_t optimizer_bytes(const struct net_plan *plan, struct optimizer_needs needs
 
 /* Begin with a member in a slot whose parameters are there: its numbers, zero moments, the average
  * as a copy of the parameters. */
-AS_MUST_CHECK as_status optimizer_join(struct optimizer *o, size_t slot, const struct member *m,
-                                       struct as_err *err);
+AS_MUST_CHECK as_status optimizer_join(struct optimizer *o, size_t slot,
+                                       const struct train_spec *spec, struct as_err *err);
 
-/* Put the gradients of this micro-batch, which lie in model->grads, to use: slots [first, first +
- * n), which need `needs` together; `due`: some member's batch is complete. */
+/* Put the gradients of this micro-batch, which lie in network_gradients(), to use: slots [first,
+ * first + n), which need `needs` together; `due`: some member's batch is complete. */
 AS_MUST_CHECK as_status optimizer_step(struct optimizer *o, struct backend *lane, size_t first,
-                                       size_t n, const struct turn *turn,
+                                       size_t n, const struct micro_step *step,
                                        struct optimizer_needs needs, bool due, struct as_err *err);
 
 #endif

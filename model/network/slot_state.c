@@ -2,14 +2,14 @@
 
 #include <stdlib.h>
 
-void state_done(struct state *s)
+void slot_state_done(struct slot_state *s)
 {
     free(s->params);
     free(s->moment1);
     free(s->moment2);
     free(s->average);
     free(s->statistics);
-    *s = (struct state){0};
+    *s = (struct slot_state){0};
 }
 
 static bool make(float **ret, size_t n, bool wanted)
@@ -19,77 +19,111 @@ static bool make(float **ret, size_t n, bool wanted)
     return !wanted || *ret;
 }
 
-as_status state_create(const struct member *m, struct state *ret, struct as_err *err)
+as_status slot_state_create(const struct slot *slot, struct slot_state *ret, struct as_err *err)
 {
-    struct optimizer_needs needs = optimizer_needs_of(m);
-    size_t n = m->plan->n_params;
-    struct state s = {0};
+    size_t n = slot->own->n_params, statistics = slot->own->n_state;
+    struct slot_state s = {0};
     if (make(&s.params, n, true) && make(&s.moment1, n, true) &&
-        make(&s.moment2, n, needs.second) && make(&s.average, n, needs.average) &&
-        make(&s.statistics, m->plan->n_state, m->plan->n_state > 0)) {
+        make(&s.moment2, n, slot->needs.second) && make(&s.average, n, slot->needs.average) &&
+        make(&s.statistics, statistics, statistics > 0)) {
         *ret = s;
         return AS_OK;
     }
-    state_done(&s);
+    slot_state_done(&s);
     return as_fail(err, AS_E_NOMEM, "out of memory for %zu parameters", n);
 }
 
-static as_status get(struct cell *c, struct buf *arena, size_t slot, float *ret, struct as_err *err)
+/* What a state and the device's buffers hold of the same things: arenas of the parameters' shape.
+ */
+struct arena {
+    struct buf *on_device;
+    float *values; /* NULL: the member has none */
+};
+
+#define N_ARENAS 4
+
+static void list_arenas(const struct slot *slot, const struct slot_state *s,
+                        struct arena ret[N_ARENAS])
 {
-    return ret ? model_read(c->model, arena, slot, c->member[slot]->plan, ret, err) : AS_OK;
+    const struct optimizer *o = slot->optimizer;
+    ret[0] = (struct arena){network_params(slot->network), s->params};
+    ret[1] = (struct arena){o->m1, s->moment1};
+    ret[2] = (struct arena){o->m2, s->moment2};
+    ret[3] = (struct arena){o->average, s->average};
 }
 
-as_status state_get(struct cell *c, size_t slot, struct state *ret, struct as_err *err)
+static as_status get_arenas(const struct slot *slot, const struct slot_state *s, struct as_err *err)
 {
-    struct optimizer *o = c->optimizer;
-    AS_AUTO(state_done) struct state s = {0};
-    as_status st = state_create(c->member[slot], &s, err);
-    if (st == AS_OK)
-        st = get(c, c->model->params, slot, s.params, err);
-    if (st == AS_OK)
-        st = get(c, o->m1, slot, s.moment1, err);
-    if (st == AS_OK)
-        st = get(c, o->m2, slot, s.moment2, err);
-    if (st == AS_OK)
-        st = get(c, o->average, slot, s.average, err);
-    if (st == AS_OK && s.statistics)
-        st = model_read_state(c->model, slot, s.statistics, err);
-    if (st == AS_OK)
-        st = buf_download(o->step, slot, &s.steps, 1, err);
-    if (st == AS_OK)
-        st = buf_download(o->active, slot, &s.active, 1, err);
-    if (st == AS_OK)
-        st = buf_download(c->losses->train.loss, slot, &s.loss_sum, 1, err);
+    struct arena arenas[N_ARENAS];
+    list_arenas(slot, s, arenas);
+    for (size_t i = 0; i < N_ARENAS; i++) {
+        const struct arena *a = &arenas[i];
+        if (!a->values)
+            continue;
+        as_status st =
+            network_read(slot->network, a->on_device, slot->index, slot->own, a->values, err);
+        if (st != AS_OK)
+            return st;
+    }
+    return s->statistics ? network_read_state(slot->network, slot->index, s->statistics, err)
+                         : AS_OK;
+}
+
+static as_status get_numbers(const struct slot *slot, struct slot_state *s, struct as_err *err)
+{
+    as_status st = buf_download(slot->optimizer->step, slot->index, &s->steps, 1, err);
+    if (st != AS_OK)
+        return st;
+    st = buf_download(slot->optimizer->active, slot->index, &s->active, 1, err);
+    if (st != AS_OK)
+        return st;
+    return buf_download(slot->losses->train.loss, slot->index, &s->loss_sum, 1, err);
+}
+
+as_status slot_state_get(const struct slot *slot, struct slot_state *ret, struct as_err *err)
+{
+    AS_AUTO(slot_state_done) struct slot_state s = {0};
+    as_status st = slot_state_create(slot, &s, err);
+    if (st != AS_OK)
+        return st;
+    st = get_arenas(slot, &s, err);
+    if (st != AS_OK)
+        return st;
+    st = get_numbers(slot, &s, err);
     if (st != AS_OK)
         return st;
     *ret = s;
-    s = (struct state){0};
+    s = (struct slot_state){0};
     return AS_OK;
 }
 
-static as_status put(struct cell *c, struct buf *arena, size_t slot, const float *values,
-                     struct as_err *err)
+static as_status put_arenas(const struct slot *slot, const struct slot_state *s, struct as_err *err)
 {
-    return values ? model_write(c->model, arena, slot, c->member[slot]->plan, values, err) : AS_OK;
+    struct arena arenas[N_ARENAS];
+    list_arenas(slot, s, arenas);
+    for (size_t i = 0; i < N_ARENAS; i++) {
+        const struct arena *a = &arenas[i];
+        if (!a->values)
+            continue;
+        as_status st =
+            network_write(slot->network, a->on_device, slot->index, slot->own, a->values, err);
+        if (st != AS_OK)
+            return st;
+    }
+    return s->statistics ? network_write_state(slot->network, slot->index, s->statistics, err)
+                         : AS_OK;
 }
 
-as_status state_put(struct cell *c, size_t slot, const struct state *s, struct as_err *err)
+as_status slot_state_put(const struct slot *slot, const struct slot_state *s, struct as_err *err)
 {
-    struct optimizer *o = c->optimizer;
-    as_status st = put(c, c->model->params, slot, s->params, err);
-    if (st == AS_OK)
-        st = put(c, o->m1, slot, s->moment1, err);
-    if (st == AS_OK)
-        st = put(c, o->m2, slot, s->moment2, err);
-    if (st == AS_OK)
-        st = put(c, o->average, slot, s->average, err);
-    if (st == AS_OK && s->statistics)
-        st = model_write_state(c->model, slot, s->statistics, err);
-    if (st == AS_OK)
-        st = buf_upload(o->step, slot, &s->steps, 1, err);
-    if (st == AS_OK)
-        st = buf_upload(o->active, slot, &s->active, 1, err);
-    if (st == AS_OK)
-        st = buf_upload(c->losses->train.loss, slot, &s->loss_sum, 1, err);
-    return st;
+    as_status st = put_arenas(slot, s, err);
+    if (st != AS_OK)
+        return st;
+    st = buf_upload(slot->optimizer->step, slot->index, &s->steps, 1, err);
+    if (st != AS_OK)
+        return st;
+    st = buf_upload(slot->optimizer->active, slot->index, &s->active, 1, err);
+    if (st != AS_OK)
+        return st;
+    return buf_upload(slot->losses->train.loss, slot->index, &s->loss_sum, 1, err);
 }

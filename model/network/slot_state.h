@@ -1,14 +1,26 @@
-/* What training has made of a member, in its own shape: the same whatever cell and slot it is in.
- */
-#ifndef ASSAY_TRIAL_RUNNER_TRAIN_STATE_H
-#define ASSAY_TRIAL_RUNNER_TRAIN_STATE_H
+/* What training has made of a member, in its own shape: the same whatever slot it is in and whoever
+ * its neighbours are. */
+#ifndef ASSAY_MODEL_NETWORK_SLOT_STATE_H
+#define ASSAY_MODEL_NETWORK_SLOT_STATE_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#include "trial-runner/train/lockstep.h"
+#include "model/network/loss.h"
+#include "model/network/network.h"
+#include "model/network/optimizer.h"
 
-struct state {
+/* One member's place in the buffers that members share; a view, valid as long as they are. */
+struct slot {
+    struct network *network;
+    struct optimizer *optimizer;
+    struct losses *losses;
+    size_t index;
+    const struct net_plan *own;   /* the member's own plan: it fits the network's */
+    struct optimizer_needs needs; /* of the member itself */
+};
+
+struct slot_state {
     float *params, *moment1; /* [n_params]; owned, as the others */
     float *moment2;          /* [n_params]; NULL when its optimizer has none */
     float *average;          /* [n_params]: of weights; NULL when there is none */
@@ -18,17 +30,19 @@ struct state {
     float loss_sum;          /* over the rows of the epoch so far */
 };
 
-void state_done(struct state *s); /* a zeroed one is fine */
+void slot_state_done(struct slot_state *s); /* a zeroed one is fine */
 
-/* Room for the state of m. AS_E_NOMEM. */
-AS_MUST_CHECK as_status state_create(const struct member *m, struct state *ret, struct as_err *err);
+/* Room for the state of the slot's member, all 0. ret is owned by the caller: slot_state_done().
+ * AS_E_NOMEM. */
+AS_MUST_CHECK as_status slot_state_create(const struct slot *slot, struct slot_state *ret,
+                                          struct as_err *err);
 
-/* Out of its slot. ret is owned by the caller: state_done(). AS_E_NOMEM. */
-AS_MUST_CHECK as_status state_get(struct cell *c, size_t slot, struct state *ret,
-                                  struct as_err *err);
+/* Out of its slot. ret is owned by the caller: slot_state_done(). AS_E_NOMEM. */
+AS_MUST_CHECK as_status slot_state_get(const struct slot *slot, struct slot_state *ret,
+                                       struct as_err *err);
 
-/* Into the slot of a member of that shape. */
-AS_MUST_CHECK as_status state_put(struct cell *c, size_t slot, const struct state *s,
-                                  struct as_err *err);
+/* Into the slot of a member of that shape and with those needs. */
+AS_MUST_CHECK as_status slot_state_put(const struct slot *slot, const struct slot_state *s,
+                                       struct as_err *err);
 
 #endif

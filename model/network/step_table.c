@@ -5,7 +5,7 @@
 enum { RATE_LR, RATE_SCALE, RATE_MAX_NORM, RATE_DECAY, N_RATES };
 enum { MARK_AT, MARK_FIRST, MARK_KIND, MARK_COUNT, N_MARKS };
 
-void turns_free(struct turns *t)
+void step_table_free(struct step_table *t)
 {
     if (!t)
         return;
@@ -20,7 +20,7 @@ void turns_free(struct turns *t)
     free(t);
 }
 
-static as_status create_buffers(struct backend *be, struct turns *t, struct as_err *err)
+static as_status create_buffers(struct backend *be, struct step_table *t, struct as_err *err)
 {
     size_t n = t->slots * t->n_steps;
     as_status st = buf_create(be, BUF_F32, n * N_RATES, &t->rates, err);
@@ -39,13 +39,13 @@ static as_status create_buffers(struct backend *be, struct turns *t, struct as_e
     return st == AS_OK ? buf_upload(t->steps, 0, t->mark_rows, t->n_steps, err) : st;
 }
 
-as_status turns_create(struct backend *be, size_t slots, size_t n_steps, struct turns **ret,
-                       struct as_err *err)
+as_status step_table_create(struct backend *be, size_t slots, size_t n_steps,
+                            struct step_table **ret, struct as_err *err)
 {
-    AS_AUTO(turns_freep) struct turns *t = as_calloc(1, sizeof *t);
+    AS_AUTO(step_table_freep) struct step_table *t = as_calloc(1, sizeof *t);
     if (!t)
         return as_fail(err, AS_E_NOMEM, "out of memory");
-    *t = (struct turns){.slots = slots, .n_steps = n_steps};
+    *t = (struct step_table){.slots = slots, .n_steps = n_steps};
     t->rate_rows = as_calloc(n_steps, N_RATES * sizeof *t->rate_rows);
     t->mark_rows = as_calloc(n_steps, N_MARKS * sizeof *t->mark_rows);
     if (!t->rate_rows || !t->mark_rows)
@@ -56,48 +56,49 @@ as_status turns_create(struct backend *be, size_t slots, size_t n_steps, struct 
     return st;
 }
 
-size_t turns_bytes(size_t n_steps)
+size_t step_table_bytes(size_t n_steps)
 {
     return ((n_steps + 1) * (N_RATES + N_MARKS) + n_steps + 1) * 4;
 }
 
-/* Rows of the batch that micro-step `at` belongs to, and of the micro-batch itself. */
-static double share(const struct member *m, size_t at, size_t n_train)
+/* The rows of one micro-step of the tables, `step` in [0, n_steps). */
+static void fill_step(struct step_table *t, const struct train_spec *spec,
+                      const struct epoch_layout *layout, int64_t epoch, size_t step)
 {
-    size_t micro = m->plan->max_rows, whole = m->per_batch * micro;
-    size_t begin = at / m->per_batch * whole, left = n_train - begin;
-    size_t rows = n_train - at * micro;
-    return (double)(rows < micro ? rows : micro) / (double)(left < whole ? left : whole);
+    const struct train_optimizer_spec *o = &spec->optimizer;
+    int64_t before = epoch * (int64_t)t->n_steps, updates = epoch * layout->steps_per_epoch;
+    int64_t update = updates + (int64_t)(step / layout->per_batch);
+    float *rate = t->rate_rows + step * N_RATES;
+    int32_t *mark = t->mark_rows + step * N_MARKS;
+    bool due = epoch_layout_due(layout, step);
+    rate[RATE_LR] = (float)schedule_lr(spec, update, layout->steps_per_epoch);
+    rate[RATE_SCALE] = (float)epoch_layout_share(layout, step);
+    rate[RATE_MAX_NORM] = due ? (float)o->clip_norm : 0;
+    rate[RATE_DECAY] = due ? (float)o->ema : 1;
+    mark[MARK_AT] = (int32_t)step;
+    mark[MARK_FIRST] = epoch_layout_between_batches(layout, step);
+    mark[MARK_KIND] = due ? (int32_t)o->kind : -1;
+    mark[MARK_COUNT] = (int32_t)(uint32_t)((uint64_t)before + step);
 }
 
-as_status turns_fill(struct turns *t, size_t slot, const struct member *m, size_t n_train,
-                     struct as_err *err)
+as_status step_table_fill(struct step_table *t, size_t slot, const struct train_spec *spec,
+                          const struct epoch_layout *layout, int64_t epoch, size_t at,
+                          struct as_err *err)
 {
-    const struct train_optimizer_spec *o = &m->spec.optimizer;
-    int64_t before = m->epoch * (int64_t)t->n_steps, steps = m->epoch * m->steps_per_epoch;
-    for (size_t at = 0; at < t->n_steps; at++) {
-        float *rate = t->rate_rows + at * N_RATES;
-        int32_t *mark = t->mark_rows + at * N_MARKS;
-        bool due = member_due(m, at);
-        rate[RATE_LR] =
-            (float)schedule_lr(&m->spec, steps + (int64_t)(at / m->per_batch), m->steps_per_epoch);
-        rate[RATE_SCALE] = (float)share(m, at, n_train);
-        rate[RATE_MAX_NORM] = due ? (float)o->clip_norm : 0;
-        rate[RATE_DECAY] = due ? (float)o->ema : 1;
-        mark[MARK_AT] = (int32_t)at;
-        mark[MARK_FIRST] = at % m->per_batch == 0;
-        mark[MARK_KIND] = due ? (int32_t)o->kind : -1;
-        mark[MARK_COUNT] = (int32_t)(uint32_t)((uint64_t)before + at);
-    }
     size_t n = t->n_steps;
+    for (size_t step = 0; step < n; step++)
+        fill_step(t, spec, layout, epoch, step);
     as_status st = buf_upload(t->rates, slot * n * N_RATES, t->rate_rows, n * N_RATES, err);
-    if (st == AS_OK)
-        st = buf_upload(t->marks, slot * n * N_MARKS, t->mark_rows, n * N_MARKS, err);
-    return st == AS_OK ? buf_fill_i32(t->at, slot, 1, (int32_t)m->at, err) : st;
+    if (st != AS_OK)
+        return st;
+    st = buf_upload(t->marks, slot * n * N_MARKS, t->mark_rows, n * N_MARKS, err);
+    if (st != AS_OK)
+        return st;
+    return buf_fill_i32(t->at, slot, 1, (int32_t)at, err);
 }
 
-as_status turns_take(struct turns *t, struct backend *lane, size_t first, size_t n,
-                     struct as_err *err)
+as_status step_table_take(struct step_table *t, struct backend *lane, size_t first, size_t n,
+                          struct as_err *err)
 {
     size_t steps = t->n_steps;
     struct gather_args marks = {.members = n,
@@ -122,14 +123,14 @@ as_status turns_take(struct turns *t, struct backend *lane, size_t first, size_t
     return st == AS_OK ? backend_tick(lane, &rates, err) : st;
 }
 
-struct turn turns_now(const struct turns *t)
+struct micro_step step_table_now(const struct step_table *t)
 {
-    return (struct turn){.lr = tensor_at(t->rate, RATE_LR, N_RATES),
-                         .scale = tensor_at(t->rate, RATE_SCALE, N_RATES),
-                         .max_norm = tensor_at(t->rate, RATE_MAX_NORM, N_RATES),
-                         .decay = tensor_at(t->rate, RATE_DECAY, N_RATES),
-                         .at = tensor_at(t->mark, MARK_AT, N_MARKS),
-                         .first = tensor_at(t->mark, MARK_FIRST, N_MARKS),
-                         .kind = tensor_at(t->mark, MARK_KIND, N_MARKS),
-                         .count = tensor_at(t->mark, MARK_COUNT, N_MARKS)};
+    return (struct micro_step){.lr = tensor_at(t->rate, RATE_LR, N_RATES),
+                               .scale = tensor_at(t->rate, RATE_SCALE, N_RATES),
+                               .max_norm = tensor_at(t->rate, RATE_MAX_NORM, N_RATES),
+                               .decay = tensor_at(t->rate, RATE_DECAY, N_RATES),
+                               .at = tensor_at(t->mark, MARK_AT, N_MARKS),
+                               .first = tensor_at(t->mark, MARK_FIRST, N_MARKS),
+                               .kind = tensor_at(t->mark, MARK_KIND, N_MARKS),
+                               .count = tensor_at(t->mark, MARK_COUNT, N_MARKS)};
 }

@@ -1,15 +1,15 @@
 /* What changes from micro-step to micro-step of an epoch, as tables on the device: nothing in a
  * step comes from the host, so that a step can be recorded once and run again. */
-#ifndef ASSAY_TRIAL_RUNNER_TRAIN_TURNS_H
-#define ASSAY_TRIAL_RUNNER_TRAIN_TURNS_H
+#ifndef ASSAY_MODEL_NETWORK_STEP_TABLE_H
+#define ASSAY_MODEL_NETWORK_STEP_TABLE_H
 
 #include <stddef.h>
 
 #include "base/mem.h"
 #include "kernels/ops.h"
-#include "trial-runner/train/member.h"
+#include "model/network/epoch_layout.h"
 
-struct turns {
+struct step_table {
     size_t slots, n_steps; /* micro-steps of an epoch */
     struct buf *rates;     /* [slots, n_steps, 4] F32 */
     struct buf *marks;     /* [slots, n_steps, 4] I32 */
@@ -23,7 +23,7 @@ struct turns {
 
 /* Of one micro-step; tensors [slots] of slot 0. Where a member's batch is not complete its weights
  * stay: kind is -1, max_norm 0, decay 1. */
-struct turn {
+struct micro_step {
     struct tensor lr;
     struct tensor scale;    /* share of this micro-batch in its batch, by rows */
     struct tensor max_norm; /* of the gradient; 0: not clipped */
@@ -36,21 +36,24 @@ struct turn {
 };
 
 /* AS_E_NOMEM, AS_E_TOO_LARGE. */
-AS_MUST_CHECK as_status turns_create(struct backend *be, size_t slots, size_t n_steps,
-                                     struct turns **ret, struct as_err *err);
-void turns_free(struct turns *t);
-AS_DEFINE_FREEP(struct turns, turns_free)
+AS_MUST_CHECK as_status step_table_create(struct backend *be, size_t slots, size_t n_steps,
+                                          struct step_table **ret, struct as_err *err);
+void step_table_free(struct step_table *t);
+AS_DEFINE_FREEP(struct step_table, step_table_free)
 
-size_t turns_bytes(size_t n_steps); /* of one slot */
+size_t step_table_bytes(size_t n_steps); /* of one slot */
 
-/* The tables of a slot for its member's epoch, over n_train rows, and its place in them. */
-AS_MUST_CHECK as_status turns_fill(struct turns *t, size_t slot, const struct member *m,
-                                   size_t n_train, struct as_err *err);
+/* The tables of a slot for epoch `epoch` of a member, and its place `at` in them.
+ * layout->micro_steps is n_steps. */
+AS_MUST_CHECK as_status step_table_fill(struct step_table *t, size_t slot,
+                                        const struct train_spec *spec,
+                                        const struct epoch_layout *layout, int64_t epoch, size_t at,
+                                        struct as_err *err);
 
-/* The next micro-step of slots [first, first + n): its figures are at the places that turns_now()
- * names, until the next call. */
-AS_MUST_CHECK as_status turns_take(struct turns *t, struct backend *lane, size_t first, size_t n,
-                                   struct as_err *err);
-struct turn turns_now(const struct turns *t);
+/* The next micro-step of slots [first, first + n): its figures are at the places that
+ * step_table_now() names, until the next call. */
+AS_MUST_CHECK as_status step_table_take(struct step_table *t, struct backend *lane, size_t first,
+                                        size_t n, struct as_err *err);
+struct micro_step step_table_now(const struct step_table *t);
 
 #endif

@@ -10,7 +10,6 @@
 #include "data/preprocess/record.h"
 #include "base/json.h"
 #include "trial-runner/train/evaluate.h"
-#include "model/network/slot_state.h"
 
 static as_status write_array(const char *folder, const char *name, npy_type type,
                              const size_t *shape, size_t n_dims, const void *data,
@@ -35,21 +34,21 @@ static as_status write_targets(const char *folder, const struct train_data *d, s
     return write_array(folder, "targets.npy", NPY_I8, &d->n_val, 1, classes, err);
 }
 
-static as_status write_predictions(const char *folder, struct cell *c, struct backend *lane,
+static as_status write_predictions(const char *folder, struct lockstep *ls, struct backend *lane,
                                    size_t slot, struct as_err *err)
 {
-    const struct train_data *d = c->setup->data;
+    const struct train_data *d = ls->setup->data;
     AS_AUTO(as_freep) float *values = NULL;
-    as_status st = evaluate_predict(c, lane, slot, &values, err);
+    as_status st = evaluate_predict(ls, lane, slot, &values, err);
     if (st == AS_OK)
         st = write_array(folder, "predictions.npy", NPY_F4,
-                         (size_t[]){d->n_val, evaluate_columns(c->setup)}, 2, values, err);
+                         (size_t[]){d->n_val, evaluate_columns(ls->setup)}, 2, values, err);
     return st == AS_OK ? write_targets(folder, d, err) : st;
 }
 
 /* ---- the model ---- */
 
-static json_t *model_metadata(const struct cell_setup *s, const struct member *m)
+static json_t *model_metadata(const struct lockstep_setup *s, const struct member *m)
 {
     JSON_AUTO info = dataset_info_to_json(&s->job->info);
     JSON_AUTO record = preprocess_to_json(&s->data->fit, &s->job->info);
@@ -76,8 +75,8 @@ static struct safetensors_tensor vector(const char *name, size_t n, const float 
     return (struct safetensors_tensor){.name = name, .n_dims = 1, .shape = {n}, .data = values};
 }
 
-static as_status write_tensors(const char *path, const json_t *meta, const struct cell_setup *s,
-                               const struct member *m, const struct state *state,
+static as_status write_tensors(const char *path, const json_t *meta, const struct lockstep_setup *s,
+                               const struct member *m, const struct slot_state *state,
                                struct as_err *err)
 {
     const struct net_plan *plan = m->plan;
@@ -109,20 +108,22 @@ static as_status write_tensors(const char *path, const json_t *meta, const struc
     return safetensors_write(path, meta, list, n, err);
 }
 
-static as_status write_model(const char *folder, struct cell *c, size_t slot, struct as_err *err)
+static as_status write_model(const char *folder, struct lockstep *ls, size_t slot,
+                             struct as_err *err)
 {
-    const struct member *m = c->member[slot];
+    const struct member *m = ls->member[slot];
     AS_AUTO(as_freep) char *path = file_join(folder, "model.safetensors");
-    AS_AUTO(state_done) struct state state = {0};
-    JSON_AUTO meta = model_metadata(c->setup, m);
+    AS_AUTO(slot_state_done) struct slot_state state = {0};
+    JSON_AUTO meta = model_metadata(ls->setup, m);
     if (!path || !meta)
         return as_fail(err, AS_E_NOMEM, "out of memory");
-    as_status st = state_get(c, slot, &state, err);
-    return st == AS_OK ? write_tensors(path, meta, c->setup, m, &state, err) : st;
+    struct slot place = lockstep_slot(ls, slot);
+    as_status st = slot_state_get(&place, &state, err);
+    return st == AS_OK ? write_tensors(path, meta, ls->setup, m, &state, err) : st;
 }
 
 /* The same as in the model's metadata, for people. */
-static as_status write_preprocessing(const char *folder, const struct cell_setup *s,
+static as_status write_preprocessing(const char *folder, const struct lockstep_setup *s,
                                      struct as_err *err)
 {
     AS_AUTO(as_freep) char *path = file_join(folder, "preprocessing.json");
@@ -134,15 +135,16 @@ static as_status write_preprocessing(const char *folder, const struct cell_setup
     return file_publishv(path, &part, 1, 0644, err);
 }
 
-as_status artifacts_write(struct cell *c, struct backend *lane, size_t slot, struct as_err *err)
+as_status artifacts_write(struct lockstep *ls, struct backend *lane, size_t slot,
+                          struct as_err *err)
 {
-    const char *folder = c->member[slot]->artifacts;
+    const char *folder = ls->member[slot]->artifacts;
     if (!folder)
         return AS_OK;
     as_status st = AS_OK;
-    if (!c->setup->data->context)
-        st = write_predictions(folder, c, lane, slot, err);
+    if (!ls->setup->data->context)
+        st = write_predictions(folder, ls, lane, slot, err);
     if (st == AS_OK)
-        st = write_preprocessing(folder, c->setup, err);
-    return st == AS_OK ? write_model(folder, c, slot, err) : st;
+        st = write_preprocessing(folder, ls->setup, err);
+    return st == AS_OK ? write_model(folder, ls, slot, err) : st;
 }

@@ -13,7 +13,7 @@
 #include "trial-runner/train/lockstep.h"
 
 /* The files of the member in a slot into its folder. AS_E_IO, AS_E_NOMEM. */
-AS_MUST_CHECK as_status artifacts_write(struct cell *c, struct backend *lane, size_t slot,
+AS_MUST_CHECK as_status artifacts_write(struct lockstep *ls, struct backend *lane, size_t slot,
                                         struct as_err *err);
 
 #endif

@@ -10,7 +10,7 @@
 struct channel {
     int fd;               /* -1: nobody is there; events go nowhere. Not owned */
     bool gone;            /* the runner closed its end */
-    pthread_mutex_t lock; /* writing: cells say "started" from their threads */
+    pthread_mutex_t lock; /* writing: locksteps say "started" from their threads */
     struct control_lines in;
 };
 

@@ -4,7 +4,6 @@
 
 #include "data/formats/safetensors.h"
 #include "base/json.h"
-#include "model/network/slot_state.h"
 
 #define FORMAT "assay-checkpoint-3"
 #define FORMAT_BEFORE "assay-checkpoint-2" /* the same without a checksum */
@@ -19,7 +18,7 @@ struct part {
 
 #define N_PARTS 5
 
-static void list_parts(const struct member *m, const struct state *s, struct part ret[N_PARTS])
+static void list_parts(const struct member *m, const struct slot_state *s, struct part ret[N_PARTS])
 {
     size_t n = m->plan->n_params;
     ret[0] = (struct part){"params", s->params, n};
@@ -36,19 +35,20 @@ static struct safetensors_tensor vector(const char *name, safetensors_type type,
         .name = name, .type = type, .n_dims = 1, .shape = {n}, .data = data};
 }
 
-as_status checkpoint_write(struct cell *c, size_t slot, struct as_err *err)
+as_status checkpoint_write(struct lockstep *ls, size_t slot, struct as_err *err)
 {
-    const struct member *m = c->member[slot];
-    AS_AUTO(state_done) struct state s = {0};
+    const struct member *m = ls->member[slot];
+    AS_AUTO(slot_state_done) struct slot_state s = {0};
     struct part parts[N_PARTS];
     struct safetensors_tensor tensors[N_PARTS + 4];
     size_t n = 0;
-    int64_t position[2] = {m->epoch, (int64_t)(m->at / m->per_batch)};
+    int64_t position[2] = {m->epoch, (int64_t)(m->at / m->layout.per_batch)};
     JSON_AUTO meta = json_pack("{s:s, s:s, s:s}", "format", FORMAT, "fingerprint", m->fingerprint,
                                "report", str_cstr(&m->last_report));
     if (!meta)
         return as_fail(err, AS_E_NOMEM, "out of memory for a checkpoint");
-    as_status st = state_get(c, slot, &s, err);
+    struct slot place = lockstep_slot(ls, slot);
+    as_status st = slot_state_get(&place, &s, err);
     if (st != AS_OK)
         return st;
     list_parts(m, &s, parts);
@@ -89,26 +89,28 @@ static as_status read_position(struct member *m, const struct safetensors *s, st
     if (st != AS_OK)
         return st;
     if (position[0] < 0 || position[0] > m->spec.epochs || position[1] < 0 ||
-        position[1] >= m->steps_per_epoch || (position[0] == m->spec.epochs && position[1] > 0))
+        position[1] >= m->layout.steps_per_epoch ||
+        (position[0] == m->spec.epochs && position[1] > 0))
         return as_fail(err, AS_E_INVAL, "epoch %" PRId64 ", step %" PRId64 " is not in this job",
                        position[0], position[1]);
     const char *line = safetensors_metadata(s, "report");
     str_clear(&m->last_report);
     str_puts(&m->last_report, line ? line : "");
     m->epoch = position[0];
-    m->at = (size_t)position[1] * m->per_batch;
+    m->at = (size_t)position[1] * m->layout.per_batch;
     return str_check(&m->last_report, err);
 }
 
-static as_status restore(struct cell *c, size_t slot, const struct safetensors *file,
+static as_status restore(struct lockstep *ls, size_t slot, const struct safetensors *file,
                          struct as_err *err)
 {
-    struct member *m = c->member[slot];
-    AS_AUTO(state_done) struct state s = {0};
+    struct member *m = ls->member[slot];
+    AS_AUTO(slot_state_done) struct slot_state s = {0};
     struct part parts[N_PARTS];
+    struct slot place = lockstep_slot(ls, slot);
     as_status st = check_identity(m, file, err);
     if (st == AS_OK)
-        st = state_create(m, &s, err);
+        st = slot_state_create(&place, &s, err);
     if (st != AS_OK)
         return st;
     list_parts(m, &s, parts);
@@ -124,12 +126,12 @@ static as_status restore(struct cell *c, size_t slot, const struct safetensors *
         st = safetensors_copy(file, "loss_sum", SAFETENSORS_F32, 1, &s.loss_sum, err);
     if (st == AS_OK)
         st = read_position(m, file, err);
-    return st == AS_OK ? state_put(c, slot, &s, err) : st;
+    return st == AS_OK ? slot_state_put(&place, &s, err) : st;
 }
 
-as_status checkpoint_read(struct cell *c, size_t slot, bool *ret_found, struct as_err *err)
+as_status checkpoint_read(struct lockstep *ls, size_t slot, bool *ret_found, struct as_err *err)
 {
-    const struct member *m = c->member[slot];
+    const struct member *m = ls->member[slot];
     AS_AUTO(safetensors_freep) struct safetensors *s = NULL;
     size_t most = (4 * m->plan->n_params + m->plan->n_state) * sizeof(float) + HEADER_SLACK;
     as_status st = safetensors_read(m->checkpoint, most, &s, err);
@@ -139,7 +141,7 @@ as_status checkpoint_read(struct cell *c, size_t slot, bool *ret_found, struct a
     }
     if (st != AS_OK)
         return st;
-    st = restore(c, slot, s, err);
+    st = restore(ls, slot, s, err);
     if (st != AS_OK)
         return as_err_prefix(err, st, "%.200s", m->checkpoint);
     *ret_found = true;

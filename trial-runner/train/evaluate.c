@@ -3,8 +3,9 @@
 #include <math.h>
 
 #include "model/network/metrics.h"
+#include "model/network/outputs.h"
 
-double loss_unit(const struct cell_setup *s)
+double loss_unit(const struct lockstep_setup *s)
 {
     if (s->loss != TRAIN_MSE || s->data->n_targets != 1)
         return 1;
@@ -30,26 +31,26 @@ static void held_done(struct held *h)
 
 static bool asks_for_outputs(const struct member *m)
 {
-    return member_wants(m, "val_auc") || member_wants(m, "val_log_loss");
+    return train_spec_wants(&m->spec, "val_auc") || train_spec_wants(&m->spec, "val_log_loss");
 }
 
-static as_status held_create(const struct cell *c, size_t first, size_t n, struct held *h,
+static as_status held_create(const struct lockstep *ls, size_t first, size_t n, struct held *h,
                              struct as_err *err)
 {
-    const struct train_data *d = c->setup->data;
+    const struct train_data *d = ls->setup->data;
     bool text = d->context > 0, numbers = d->n_targets > 0 && !d->set.labels;
     for (size_t k = first; k < first + n; k++) {
-        const struct member *m = c->member[k];
-        h->use = loss_use_both(h->use, loss_use_of(m));
+        const struct member *m = ls->member[k];
+        h->use = loss_use_both(h->use, loss_use_of(&m->spec));
         h->average = h->average || m->spec.optimizer.ema > 0;
-        h->classes = h->classes || (!text && member_wants(m, "val_f1"));
+        h->classes = h->classes || (!text && train_spec_wants(&m->spec, "val_f1"));
         h->values = h->values || numbers || (!text && asks_for_outputs(m));
     }
     h->classes = h->classes && !numbers;
     if (h->classes)
         h->predicted = as_calloc(n * d->n_val, sizeof *h->predicted);
     if (h->values)
-        h->outputs = as_calloc(n * d->n_val * c->plan->outputs, sizeof *h->outputs);
+        h->outputs = as_calloc(n * d->n_val * ls->plan->outputs, sizeof *h->outputs);
     h->losses = h->use.class_weights && d->set.labels;
     if (h->losses)
         h->row_loss = as_calloc(n * d->n_val, sizeof *h->row_loss);
@@ -58,54 +59,54 @@ static as_status held_create(const struct cell *c, size_t first, size_t n, struc
     return AS_OK;
 }
 
-static as_status forward(struct cell *c, struct backend *lane, size_t first, size_t n, size_t at,
-                         bool average, struct batch *ret, struct as_err *err)
+static as_status forward(struct lockstep *ls, struct backend *lane, size_t first, size_t n,
+                         size_t at, bool average, struct batch *ret, struct as_err *err)
 {
-    size_t left = c->setup->data->n_val - at;
-    as_status st = batches_held(c->batches, lane, first, at,
-                                left < c->max_rows ? left : c->max_rows, ret, err);
+    size_t left = ls->setup->data->n_val - at;
+    as_status st = batches_held(ls->batches, lane, first, at,
+                                left < ls->max_rows ? left : ls->max_rows, ret, err);
     if (st != AS_OK)
         return st;
-    struct model_pass pass = {.rows = ret->rows,
-                              .x = ret->x,
-                              .codes = ret->codes,
-                              .params = average ? c->optimizer->average : NULL};
-    return model_forward(c->model, lane, first, n, &pass, err);
+    struct network_pass pass = {.rows = ret->rows,
+                                .x = ret->x,
+                                .codes = ret->codes,
+                                .params = average ? ls->optimizer->average : NULL};
+    return network_forward(ls->network, lane, first, n, &pass, err);
 }
 
 /* What a pass over rows [at, at + rows) left on the device. */
-static as_status take(struct cell *c, size_t first, size_t n, size_t at, size_t rows,
+static as_status take(struct lockstep *ls, size_t first, size_t n, size_t at, size_t rows,
                       struct held *h, struct as_err *err)
 {
-    size_t n_val = c->setup->data->n_val, outputs = c->plan->outputs;
-    struct tensor out = model_outputs(c->model);
+    size_t n_val = ls->setup->data->n_val, outputs = ls->plan->outputs;
+    struct tensor out = network_outputs(ls->network, first);
     as_status st = AS_OK;
     for (size_t k = 0; st == AS_OK && k < n; k++) {
         if (h->values)
-            st = buf_download(out.buf, out.offset + (first + k) * out.stride,
+            st = buf_download(out.buf, out.offset + k * out.stride,
                               h->outputs + (k * n_val + at) * outputs, rows * outputs, err);
         if (st == AS_OK && h->classes)
-            st = buf_download(c->losses->row_class, (first + k) * c->losses->places,
+            st = buf_download(ls->losses->row_class, (first + k) * ls->losses->places,
                               h->predicted + k * n_val + at, rows, err);
         if (st == AS_OK && h->losses)
-            st = buf_download(c->losses->row_loss, (first + k) * c->losses->places,
+            st = buf_download(ls->losses->row_loss, (first + k) * ls->losses->places,
                               h->row_loss + k * n_val + at, rows, err);
     }
     return st;
 }
 
-static as_status pass_over(struct cell *c, struct backend *lane, size_t first, size_t n,
+static as_status pass_over(struct lockstep *ls, struct backend *lane, size_t first, size_t n,
                            struct held *h, struct as_err *err)
 {
-    size_t n_val = c->setup->data->n_val;
+    size_t n_val = ls->setup->data->n_val;
     struct batch b = {0};
-    as_status st = loss_sums_clear(&c->losses->held, first, n, err);
+    as_status st = loss_sums_clear(&ls->losses->held, first, n, err);
     for (size_t at = 0; st == AS_OK && at < n_val; at += b.rows) {
-        st = forward(c, lane, first, n, at, h->average, &b, err);
+        st = forward(ls, lane, first, n, at, h->average, &b, err);
         if (st == AS_OK)
-            st = losses_held(c->losses, lane, first, n, b.y, b.rows, h->use, err);
+            st = losses_held(ls->losses, lane, first, n, b.y, b.rows, h->use, err);
         if (st == AS_OK)
-            st = take(c, first, n, at, b.rows, h, err);
+            st = take(ls, first, n, at, b.rows, h, err);
     }
     return st;
 }
@@ -123,157 +124,130 @@ static as_status held_labels(const struct train_data *d, int32_t **ret, struct a
     return AS_OK;
 }
 
-/* Logits [rows, outputs] to probabilities, in place. */
-static void to_probabilities(float *z, size_t rows, size_t outputs, train_loss loss)
-{
-    for (size_t i = 0; loss == TRAIN_BCE && i < rows * outputs; i++)
-        z[i] = (float)(1 / (1 + exp(-(double)z[i])));
-    for (size_t r = 0; loss == TRAIN_CROSS_ENTROPY && r < rows; r++) {
-        float *row = z + r * outputs, top = row[0];
-        double sum = 0;
-        for (size_t o = 1; o < outputs; o++)
-            top = row[o] > top ? row[o] : top;
-        for (size_t o = 0; o < outputs; o++)
-            sum += exp((double)row[o] - (double)top);
-        for (size_t o = 0; o < outputs; o++)
-            row[o] = (float)(exp((double)row[o] - (double)top) / sum);
-    }
-}
-
-/* Standardised numbers [n_val, targets] to their own unit, in place. */
-static void to_own_unit(const struct train_data *d, float *v)
-{
-    for (size_t i = 0; i < d->n_val * d->n_targets; i++) {
-        size_t t = i % d->n_targets;
-        v[i] = (float)((double)v[i] * d->fit.target_scale[t] + d->fit.target_mean[t]);
-    }
-}
-
-static as_status class_figures(const struct cell *c, const struct member *m, size_t k,
+static as_status class_figures(const struct lockstep *ls, const struct member *m, size_t k,
                                const struct held *h, struct evaluation *e, struct as_err *err)
 {
-    const struct train_data *d = c->setup->data;
-    size_t n = d->n_val, outputs = c->plan->outputs, classes = d->set.n_outputs;
+    const struct train_data *d = ls->setup->data;
+    size_t n = d->n_val, outputs = ls->plan->outputs, classes = d->set.n_outputs;
     AS_AUTO(as_freep) int32_t *labels = NULL;
     as_status st = held_labels(d, &labels, err);
-    if (st == AS_OK && member_wants(m, "val_f1"))
+    if (st == AS_OK && train_spec_wants(&m->spec, "val_f1"))
         st = metric_f1(h->predicted + k * n, labels, n, classes, &e->f1, err);
     if (st != AS_OK || !h->values)
         return st;
     float *z = h->outputs + k * n * outputs;
-    if (member_wants(m, "val_log_loss"))
+    if (train_spec_wants(&m->spec, "val_log_loss"))
         e->log_loss = metric_log_loss(z, labels, n, outputs);
-    if (!member_wants(m, "val_auc"))
+    if (!train_spec_wants(&m->spec, "val_auc"))
         return AS_OK;
-    to_probabilities(z, n, outputs, c->setup->loss);
+    outputs_to_probabilities(z, n, outputs, ls->setup->loss);
     if (outputs == 1)
         return metric_auc(z, 1, labels, 1, n, &e->auc, err);
     return metric_auc_classes(z, outputs, labels, n, &e->auc, err);
 }
 
-static void number_figures(const struct cell *c, size_t k, const struct held *h,
+static void number_figures(const struct lockstep *ls, size_t k, const struct held *h,
                            struct evaluation *e)
 {
-    const struct train_data *d = c->setup->data;
-    float *z = h->outputs + k * d->n_val * c->plan->outputs;
-    to_probabilities(z, d->n_val, c->plan->outputs, c->setup->loss);
-    to_own_unit(d, z);
+    const struct train_data *d = ls->setup->data;
+    float *z = h->outputs + k * d->n_val * ls->plan->outputs;
+    outputs_to_probabilities(z, d->n_val, ls->plan->outputs, ls->setup->loss);
+    outputs_to_own_unit(z, d->n_val, d->n_targets, d->fit.target_mean, d->fit.target_scale);
     struct metric_errors x = metric_errors(z, d->val_targets, d->n_val, d->n_targets);
     e->rmse = x.rmse;
     e->mae = x.mae;
     e->r2 = x.r2;
-    if (c->setup->loss == TRAIN_MSE && d->n_targets == 1)
+    if (ls->setup->loss == TRAIN_MSE && d->n_targets == 1)
         e->loss = x.mse; /* in double: the same sum, more exact */
 }
 
 /* The rows' losses by their weights, over all rows held out: by batches it would depend on how they
  * are cut. As in training, rows of which none counts have no loss. */
-static double weighted_loss(const struct cell *c, const struct member *m, const float *row_loss)
+static double weighted_loss(const struct lockstep *ls, const struct member *m,
+                            const float *row_loss)
 {
-    const struct train_data *d = c->setup->data;
+    const struct train_data *d = ls->setup->data;
     double sum = 0, weights = 0;
     for (size_t i = 0; i < d->n_val; i++) {
         size_t label = (size_t)d->set.labels[d->val_rows[i]];
-        double w = (double)losses_class_weight(c->losses, m, label);
+        double w = (double)losses_class_weight(ls->losses, &m->spec, label);
         sum += w > 0 ? w * (double)row_loss[i] : 0;
         weights += w;
     }
     return weights > 0 ? sum / weights : 0;
 }
 
-static as_status figures(const struct cell *c, size_t slot, size_t k, const struct held *h,
+static as_status figures(const struct lockstep *ls, size_t slot, size_t k, const struct held *h,
                          struct evaluation *e, struct as_err *err)
 {
-    const struct train_data *d = c->setup->data;
-    double rows = (double)d->n_val, places = rows * (double)c->plan->tokens;
+    const struct train_data *d = ls->setup->data;
+    double rows = (double)d->n_val, places = rows * (double)ls->plan->tokens;
     float loss = 0;
     int32_t correct = 0, top5 = 0;
     *e = (struct evaluation){NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
-    as_status st = buf_download(c->losses->held.loss, slot, &loss, 1, err);
+    as_status st = buf_download(ls->losses->held.loss, slot, &loss, 1, err);
     if (st == AS_OK)
-        st = buf_download(c->losses->held.correct, slot, &correct, 1, err);
+        st = buf_download(ls->losses->held.correct, slot, &correct, 1, err);
     if (st == AS_OK)
-        st = buf_download(c->losses->held.top5, slot, &top5, 1, err);
+        st = buf_download(ls->losses->held.top5, slot, &top5, 1, err);
     if (st != AS_OK)
         return st;
-    e->loss = (double)loss / rows * loss_unit(c->setup);
+    e->loss = (double)loss / rows * loss_unit(ls->setup);
     if (d->n_targets > 0 && !d->set.labels) {
-        number_figures(c, k, h, e);
+        number_figures(ls, k, h, e);
         return AS_OK;
     }
-    if (loss_use_of(c->member[slot]).class_weights)
-        e->loss = weighted_loss(c, c->member[slot], h->row_loss + k * d->n_val);
+    if (loss_use_of(&ls->member[slot]->spec).class_weights)
+        e->loss = weighted_loss(ls, ls->member[slot], h->row_loss + k * d->n_val);
     e->accuracy = (double)correct / places;
     e->error = (places - (double)correct) / places;
-    if (member_wants(c->member[slot], "val_top5")) /* under bce there are two classes */
-        e->top5 = c->setup->loss == TRAIN_BCE ? 1 : (double)top5 / places;
+    if (train_spec_wants(&ls->member[slot]->spec, "val_top5")) /* under bce there are two classes */
+        e->top5 = ls->setup->loss == TRAIN_BCE ? 1 : (double)top5 / places;
     if (d->context) {
         e->log_loss = e->loss; /* text has no class weights */
         return AS_OK;
     }
-    return class_figures(c, c->member[slot], k, h, e, err);
+    return class_figures(ls, ls->member[slot], k, h, e, err);
 }
 
-as_status evaluate_members(struct cell *c, struct backend *lane, size_t first, size_t n,
+as_status evaluate_members(struct lockstep *ls, struct backend *lane, size_t first, size_t n,
                            struct evaluation *ret, struct as_err *err)
 {
     AS_AUTO(held_done) struct held h = {0};
-    as_status st = held_create(c, first, n, &h, err);
+    as_status st = held_create(ls, first, n, &h, err);
     if (st == AS_OK)
-        st = pass_over(c, lane, first, n, &h, err);
+        st = pass_over(ls, lane, first, n, &h, err);
     for (size_t k = 0; st == AS_OK && k < n; k++)
-        st = figures(c, first + k, k, &h, &ret[k], err);
+        st = figures(ls, first + k, k, &h, &ret[k], err);
     return st;
 }
 
 /* ---- predictions ---- */
 
-size_t evaluate_columns(const struct cell_setup *s)
+size_t evaluate_columns(const struct lockstep_setup *s)
 {
     return s->data->set.labels ? s->data->set.n_outputs : s->data->n_targets;
 }
 
-as_status evaluate_predict(struct cell *c, struct backend *lane, size_t slot, float **ret,
+as_status evaluate_predict(struct lockstep *ls, struct backend *lane, size_t slot, float **ret,
                            struct as_err *err)
 {
-    const struct train_data *d = c->setup->data;
-    size_t outputs = c->plan->outputs, columns = evaluate_columns(c->setup);
-    struct held h = {.values = true, .average = c->member[slot]->spec.optimizer.ema > 0};
+    const struct train_data *d = ls->setup->data;
+    size_t outputs = ls->plan->outputs, columns = evaluate_columns(ls->setup);
+    struct held h = {.values = true, .average = ls->member[slot]->spec.optimizer.ema > 0};
     AS_AUTO(as_freep) float *values = as_calloc(d->n_val * columns, sizeof *values);
     if (!values)
         return as_fail(err, AS_E_NOMEM, "out of memory for %zu predictions", d->n_val);
     h.outputs = values; /* outputs <= columns */
-    as_status st = pass_over(c, lane, slot, 1, &h, err);
+    as_status st = pass_over(ls, lane, slot, 1, &h, err);
     if (st != AS_OK)
         return st;
-    to_probabilities(values, d->n_val, outputs, c->setup->loss);
+    outputs_to_probabilities(values, d->n_val, outputs, ls->setup->loss);
     if (!d->set.labels)
-        to_own_unit(d, values);
-    for (size_t i = d->n_val; outputs < columns && i-- > 0;) { /* one output of two classes */
-        float p = values[i];
-        values[2 * i] = 1 - p;
-        values[2 * i + 1] = p;
-    }
+        outputs_to_own_unit(values, d->n_val, d->n_targets, d->fit.target_mean,
+                            d->fit.target_scale);
+    if (outputs < columns) /* one output of two classes */
+        outputs_to_both_classes(values, d->n_val);
     *ret = as_steal(values);
     return AS_OK;
 }

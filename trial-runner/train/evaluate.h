@@ -17,18 +17,18 @@ struct evaluation {
 /* What a loss is multiplied with before it is reported: mean squared error of one output is
  * reported in its own unit, squared; everything else as it is trained with (of standardised
  * targets). */
-double loss_unit(const struct cell_setup *s);
+double loss_unit(const struct lockstep_setup *s);
 
 /* ret[k] of slot first + k, for slots [first, first + n): all in the same passes. AS_E_NOMEM. */
-AS_MUST_CHECK as_status evaluate_members(struct cell *c, struct backend *lane, size_t first,
+AS_MUST_CHECK as_status evaluate_members(struct lockstep *ls, struct backend *lane, size_t first,
                                          size_t n, struct evaluation *ret, struct as_err *err);
 
 /* Columns of evaluate_predict: classes (two for bce over classes), or targets. */
-size_t evaluate_columns(const struct cell_setup *s);
+size_t evaluate_columns(const struct lockstep_setup *s);
 
 /* A member's predictions of the rows held out, [n_val, evaluate_columns()]: probabilities, or
  * numbers in the targets' own unit. Not for text. Owned by the caller (free). AS_E_NOMEM. */
-AS_MUST_CHECK as_status evaluate_predict(struct cell *c, struct backend *lane, size_t slot,
+AS_MUST_CHECK as_status evaluate_predict(struct lockstep *ls, struct backend *lane, size_t slot,
                                          float **ret, struct as_err *err);
 
 #endif

@@ -7,7 +7,7 @@
 #include "kernels/ops.h"
 #include "trial-runner/train/lockstep.h"
 #include "trial-runner/train/checkpoint.h"
-#include "trial-runner/train/report.h"
+#include "trial-runner/train/report_file.h"
 #include "trial-runner/train/run.h"
 
 #define WAIT_MS 100                 /* with nobody to train: how often a signal is looked for */
@@ -30,17 +30,17 @@ struct group {
     const struct group_opts *opts;
     struct train_data data;
     struct backend *be;
-    struct resident *resident;
-    struct cell_setup setup;
+    struct device_data *device;
+    struct lockstep_setup setup;
     char *signature; /* of every member; NULL before the first */
-    bool fused;      /* one cell for all, instead of one for each */
+    bool fused;      /* one lockstep for all, instead of one for each */
     size_t bytes;    /* of a slot */
     struct watch watch;
-    struct member *waiting[MAX_WAITING]; /* owned, in order of arrival; so are those in cells */
+    struct member *waiting[MAX_WAITING]; /* owned, in order of arrival; so are those in locksteps */
     size_t n_waiting;
-    struct cell *cell[CONTROL_MAX_SLOTS]; /* owned */
-    size_t n_cells;
-    atomic_size_t begun; /* cells whose turn of this round has begun */
+    struct lockstep *lockstep[CONTROL_MAX_SLOTS]; /* owned */
+    size_t n_locksteps;
+    atomic_size_t begun; /* locksteps whose turn of this round has begun */
     bool closed;         /* nobody joins any more */
     int exit;            /* of the process in the single form: its member's */
     struct throughput throughput;
@@ -57,7 +57,8 @@ static void log_line(FILE *to, const char *id, const char *text)
 static void tell_started(void *arg, const struct member *m)
 {
     struct group *g = arg;
-    int64_t before = m->epoch * m->steps_per_epoch + (int64_t)((m->at - 1) / m->per_batch);
+    int64_t before =
+        m->epoch * m->layout.steps_per_epoch + (int64_t)((m->at - 1) / m->layout.per_batch);
     struct control_event e = {.kind = CONTROL_STARTED, .id = m->id, .step = before};
     channel_send(g->channel, &e);
 }
@@ -83,8 +84,8 @@ static void dismiss(struct group *g, struct member *m, int exit, const struct as
 static size_t n_members(const struct group *g)
 {
     size_t n = 0;
-    for (size_t i = 0; i < g->n_cells; i++)
-        n += g->cell[i]->n;
+    for (size_t i = 0; i < g->n_locksteps; i++)
+        n += g->lockstep[i]->n;
     return n;
 }
 
@@ -143,7 +144,7 @@ static as_status load_data(struct group *g, const struct train_spec *spec, struc
 
 static as_status check_memory(const struct group *g, struct as_err *err)
 {
-    size_t all, shared = resident_bytes(&g->data);
+    size_t all, shared = device_data_bytes(&g->data);
     if (__builtin_mul_overflow(g->bytes, g->job->slots, &all) ||
         __builtin_add_overflow(all, shared, &all))
         all = SIZE_MAX;
@@ -160,7 +161,7 @@ static void tell_ready(struct group *g, const struct member *m)
     const struct net_plan *plan = m->plan;
     struct control_event e = {.kind = CONTROL_READY,
                               .bytes_per_member = (int64_t)g->bytes,
-                              .bytes_shared = (int64_t)resident_bytes(&g->data),
+                              .bytes_shared = (int64_t)device_data_bytes(&g->data),
                               .flops_per_step =
                                   (int64_t)(plan->flops_train * (double)plan->max_rows),
                               .threads = (int64_t)backend_lanes(g->be)};
@@ -184,15 +185,16 @@ static as_status open_group(struct group *g, const struct member *m, struct as_e
         return st;
     train_loss loss = train_spec_loss(&m->spec, g->job->info.task);
     g->fused = g->job->slots > 1 && !as_streq(backend_name(g->be), "cpu");
-    st = resident_create(g->be, &g->data, loss == TRAIN_CROSS_ENTROPY, &g->resident, err);
+    st = device_data_create(g->be, &g->data, loss == TRAIN_CROSS_ENTROPY, &g->device, err);
     if (st != AS_OK)
         return st;
-    g->setup = (struct cell_setup){g->be, g->job, &g->data, g->resident, loss};
+    g->setup = (struct lockstep_setup){g->be, g->job, &g->data, g->device, loss};
     g->signature = as_strdup(m->signature);
     if (!g->signature)
         return as_fail(err, AS_E_NOMEM, "out of memory");
-    /* of a group: what any member of this signature may need, also where each has its own cell */
-    g->bytes = cell_slot_bytes(&g->setup, m, g->job->slots);
+    /* of a group: what any member of this signature may need, also where each has its own lockstep
+     */
+    g->bytes = lockstep_slot_bytes(&g->setup, m, g->job->slots);
     st = check_memory(g, err);
     if (st == AS_OK)
         tell_ready(g, m);
@@ -203,39 +205,39 @@ static as_status open_group(struct group *g, const struct member *m, struct as_e
 
 /* Take up the checkpoint when there is one. Its last report is repeated: the attempt that wrote it
  * may have died before the runner passed that line on. */
-static as_status resume(struct cell *c, struct member *m, struct as_err *err)
+static as_status resume(struct lockstep *ls, struct member *m, struct as_err *err)
 {
     bool found = false;
     char text[80];
     m->saved_ns = clock_mono_ns();
     if (!m->checkpoint)
         return AS_OK;
-    as_status st = checkpoint_read(c, c->n - 1, &found, err);
+    as_status st = checkpoint_read(ls, ls->n - 1, &found, err);
     if (st != AS_OK || !found)
         return st;
     (void)snprintf(text, sizeof text, "resumed at epoch %lld, micro-step %zu", (long long)m->epoch,
                    m->at);
     log_line(stdout, m->id, text);
-    return report_append(&m->report, &m->last_report, err);
+    return report_file_append(&m->report, &m->last_report, err);
 }
 
 /* Into a slot: m is at the beginning, or where its checkpoint left off. */
-static as_status join(struct cell *c, struct member *m, struct as_err *err)
+static as_status join(struct lockstep *ls, struct member *m, struct as_err *err)
 {
-    as_status st = cell_join(c, m, err);
+    as_status st = lockstep_join(ls, m, err);
     if (st != AS_OK)
         return st;
-    st = resume(c, m, err);
+    st = resume(ls, m, err);
     if (st == AS_OK)
-        cell_settle(c);
+        lockstep_settle(ls);
     return st;
 }
 
-static void drop_cell(struct group *g, size_t i)
+static void drop_lockstep(struct group *g, size_t i)
 {
-    cell_free(g->cell[i]);
-    for (g->n_cells--; i < g->n_cells; i++)
-        g->cell[i] = g->cell[i + 1];
+    lockstep_free(g->lockstep[i]);
+    for (g->n_locksteps--; i < g->n_locksteps; i++)
+        g->lockstep[i] = g->lockstep[i + 1];
 }
 
 /* Those of another shape than the group's cannot wait. */
@@ -265,7 +267,7 @@ static void forget_waiting(struct group *g, size_t n)
         g->waiting[i] = g->waiting[i + n];
 }
 
-/* On a device: into the cell of all, as long as it takes them. */
+/* On a device: into the lockstep of all, as long as it takes them. */
 static as_status seat_together(struct group *g, struct as_err *err)
 {
     size_t taken = 0;
@@ -273,61 +275,61 @@ static as_status seat_together(struct group *g, struct as_err *err)
         struct member *m = g->waiting[taken];
         struct as_err why;
         as_status st = AS_OK;
-        if (g->n_cells == 0 &&
-            (st = cell_create(&g->setup, m, g->job->slots, &g->cell[0], &why)) == AS_OK)
-            g->n_cells = 1;
-        struct cell *c = g->cell[0];
-        if (st == AS_OK && !(cell_is_open(c) && cell_takes(c, m)))
+        if (g->n_locksteps == 0 &&
+            (st = lockstep_create(&g->setup, m, g->job->slots, &g->lockstep[0], &why)) == AS_OK)
+            g->n_locksteps = 1;
+        struct lockstep *ls = g->lockstep[0];
+        if (st == AS_OK && !(lockstep_is_open(ls) && lockstep_takes(ls, m)))
             break;
         if (st == AS_OK)
-            st = join(c, m, &why);
+            st = join(ls, m, &why);
         if (st == AS_OK)
             continue;
-        if (g->n_cells > 0 && c->n > 0 && c->member[c->n - 1] == m &&
-            cell_leave(c, c->n - 1, err) != AS_OK)
+        if (g->n_locksteps > 0 && ls->n > 0 && ls->member[ls->n - 1] == m &&
+            lockstep_leave(ls, ls->n - 1, err) != AS_OK)
             return err ? err->code : AS_E_INTERNAL;
         dismiss(g, m, EXIT_FAILED, &why);
-        if (g->n_cells > 0 && c->n == 0)
-            drop_cell(g, 0);
+        if (g->n_locksteps > 0 && ls->n == 0)
+            drop_lockstep(g, 0);
     }
     forget_waiting(g, taken);
     return AS_OK;
 }
 
-/* On the host: each into a cell of its own, side by side, since drawing the start values of a small
- * member takes as long as an epoch. */
+/* On the host: each into a lockstep of its own, side by side, since drawing the start values of a
+ * small member takes as long as an epoch. */
 struct seating {
     struct group *g;
-    struct cell *cell[CONTROL_MAX_SLOTS];
-    struct as_err why[CONTROL_MAX_SLOTS]; /* of those without a cell */
+    struct lockstep *lockstep[CONTROL_MAX_SLOTS];
+    struct as_err why[CONTROL_MAX_SLOTS]; /* of those without a lockstep */
 };
 
 static as_status seat_task(struct backend *lane, size_t i, void *arg, struct as_err *err)
 {
     struct seating *s = arg;
     struct member *m = s->g->waiting[i];
-    AS_AUTO(cell_freep) struct cell *c = NULL;
+    AS_AUTO(lockstep_freep) struct lockstep *ls = NULL;
     (void)lane, (void)err; /* what goes wrong is the member's alone */
-    as_status st = cell_create(&s->g->setup, m, 1, &c, &s->why[i]);
+    as_status st = lockstep_create(&s->g->setup, m, 1, &ls, &s->why[i]);
     if (st == AS_OK)
-        st = join(c, m, &s->why[i]);
+        st = join(ls, m, &s->why[i]);
     if (st == AS_OK)
-        s->cell[i] = as_steal(c);
+        s->lockstep[i] = as_steal(ls);
     return AS_OK;
 }
 
-/* What a cell that comes later begins with, so that it does not have a lane to itself. */
+/* What a lockstep that comes later begins with, so that it does not have a lane to itself. */
 static int64_t least_used(const struct group *g)
 {
-    int64_t least = g->n_cells > 0 ? g->cell[0]->used_ns : 0;
-    for (size_t i = 1; i < g->n_cells; i++)
-        least = g->cell[i]->used_ns < least ? g->cell[i]->used_ns : least;
+    int64_t least = g->n_locksteps > 0 ? g->lockstep[0]->used_ns : 0;
+    for (size_t i = 1; i < g->n_locksteps; i++)
+        least = g->lockstep[i]->used_ns < least ? g->lockstep[i]->used_ns : least;
     return least;
 }
 
 static as_status seat_apart(struct group *g, struct as_err *err)
 {
-    size_t n = g->job->slots - g->n_cells;
+    size_t n = g->job->slots - g->n_locksteps;
     n = n < g->n_waiting ? n : g->n_waiting;
     AS_AUTO(as_freep) struct seating *s = n > 0 ? as_calloc(1, sizeof *s) : NULL;
     if (n == 0)
@@ -339,9 +341,9 @@ static as_status seat_apart(struct group *g, struct as_err *err)
         n > 1 ? backend_for_each(g->be, n, seat_task, s, err) : seat_task(g->be, 0, s, err);
     int64_t used_ns = least_used(g);
     for (size_t i = 0; i < n; i++) {
-        if (s->cell[i]) {
-            s->cell[i]->used_ns = used_ns;
-            g->cell[g->n_cells++] = s->cell[i];
+        if (s->lockstep[i]) {
+            s->lockstep[i]->used_ns = used_ns;
+            g->lockstep[g->n_locksteps++] = s->lockstep[i];
         } else {
             dismiss(g, g->waiting[i], EXIT_FAILED, &s->why[i]);
         }
@@ -373,19 +375,19 @@ static void tell_end_of(struct group *g, struct member *m)
 /* Take those that have ended out of their slots. */
 static as_status collect(struct group *g, struct as_err *err)
 {
-    for (size_t i = g->n_cells; i-- > 0;) {
-        struct cell *c = g->cell[i];
-        for (size_t k = c->n; k-- > 0;) {
-            struct member *m = c->member[k];
+    for (size_t i = g->n_locksteps; i-- > 0;) {
+        struct lockstep *ls = g->lockstep[i];
+        for (size_t k = ls->n; k-- > 0;) {
+            struct member *m = ls->member[k];
             if (!m->ended)
                 continue;
-            as_status st = cell_leave(c, k, err);
+            as_status st = lockstep_leave(ls, k, err);
             if (st != AS_OK)
                 return st;
             tell_end_of(g, m);
         }
-        if (c->n == 0)
-            drop_cell(g, i);
+        if (ls->n == 0)
+            drop_lockstep(g, i);
     }
     return AS_OK;
 }
@@ -397,9 +399,9 @@ static bool has_id(const struct group *g, const char *id)
     for (size_t i = 0; i < g->n_waiting; i++)
         if (as_streq(g->waiting[i]->id, id))
             return true;
-    for (size_t i = 0; i < g->n_cells; i++)
-        for (size_t k = 0; k < g->cell[i]->n; k++)
-            if (as_streq(g->cell[i]->member[k]->id, id))
+    for (size_t i = 0; i < g->n_locksteps; i++)
+        for (size_t k = 0; k < g->lockstep[i]->n; k++)
+            if (as_streq(g->lockstep[i]->member[k]->id, id))
                 return true;
     return false;
 }
@@ -407,10 +409,10 @@ static bool has_id(const struct group *g, const char *id)
 /* A member that runs is asked; one that waits ends here. One that is not there has ended before. */
 static void ask(struct group *g, const char *id, member_ask what)
 {
-    for (size_t i = 0; i < g->n_cells; i++)
-        for (size_t k = 0; k < g->cell[i]->n; k++)
-            if (as_streq(g->cell[i]->member[k]->id, id))
-                g->cell[i]->member[k]->ask = what;
+    for (size_t i = 0; i < g->n_locksteps; i++)
+        for (size_t k = 0; k < g->lockstep[i]->n; k++)
+            if (as_streq(g->lockstep[i]->member[k]->id, id))
+                g->lockstep[i]->member[k]->ask = what;
     for (size_t i = 0; i < g->n_waiting; i++) {
         if (!as_streq(g->waiting[i]->id, id))
             continue;
@@ -470,34 +472,34 @@ static as_status run_task(struct backend *lane, size_t i, void *arg, struct as_e
 {
     struct group *g = arg;
     atomic_fetch_add(&g->begun, 1);
-    as_status st = run_cell(g->cell[i], lane, &g->watch, err);
-    if (atomic_load(&g->begun) == g->n_cells)
+    as_status st = run_lockstep(g->lockstep[i], lane, &g->watch, err);
+    if (atomic_load(&g->begun) == g->n_locksteps)
         atomic_store(&g->watch.meet, true);
     return st;
 }
 
 /* Those who have run least first, the others in their order. */
-static void sort_cells(struct group *g)
+static void sort_locksteps(struct group *g)
 {
-    for (size_t i = 1; i < g->n_cells; i++) {
-        struct cell *c = g->cell[i];
+    for (size_t i = 1; i < g->n_locksteps; i++) {
+        struct lockstep *ls = g->lockstep[i];
         size_t at = i;
-        for (; at > 0 && g->cell[at - 1]->used_ns > c->used_ns; at--)
-            g->cell[at] = g->cell[at - 1];
-        g->cell[at] = c;
+        for (; at > 0 && g->lockstep[at - 1]->used_ns > ls->used_ns; at--)
+            g->lockstep[at] = g->lockstep[at - 1];
+        g->lockstep[at] = ls;
     }
 }
 
-/* Cells in lanes, where there are enough of them; else one after another, so that each operation
- * has all threads. */
+/* Locksteps in lanes, where there are enough of them; else one after another, so that each
+ * operation has all threads. */
 static as_status run_round(struct group *g, struct as_err *err)
 {
     as_status st = AS_OK;
-    sort_cells(g);
+    sort_locksteps(g);
     atomic_store(&g->begun, 0);
-    if (g->n_cells >= (backend_lanes(g->be) + 1) / 2 && g->n_cells > 1)
-        return backend_for_each(g->be, g->n_cells, run_task, g, err);
-    for (size_t i = 0; st == AS_OK && i < g->n_cells; i++)
+    if (g->n_locksteps >= (backend_lanes(g->be) + 1) / 2 && g->n_locksteps > 1)
+        return backend_for_each(g->be, g->n_locksteps, run_task, g, err);
+    for (size_t i = 0; st == AS_OK && i < g->n_locksteps; i++)
         st = run_task(g->be, i, g, err);
     return st;
 }
@@ -506,16 +508,16 @@ static as_status run(struct group *g, struct as_err *err)
 {
     as_status st = AS_OK;
     while (st == AS_OK) {
-        listen_to_runner(g, g->n_cells || g->n_waiting ? 0 : WAIT_MS);
-        if (atomic_load(g->opts->stop) && g->n_cells == 0)
+        listen_to_runner(g, g->n_locksteps || g->n_waiting ? 0 : WAIT_MS);
+        if (atomic_load(g->opts->stop) && g->n_locksteps == 0)
             return AS_OK;
         if (!g->be && g->n_waiting > 0)
             st = open_group(g, g->waiting[0], err);
         if (st == AS_OK && g->be && !atomic_load(g->opts->stop))
             st = seat(g, err);
-        if (g->n_cells == 0 && g->n_waiting == 0 && (g->closed || g->channel->fd < 0))
+        if (g->n_locksteps == 0 && g->n_waiting == 0 && (g->closed || g->channel->fd < 0))
             return st;
-        if (st != AS_OK || g->n_cells == 0)
+        if (st != AS_OK || g->n_locksteps == 0)
             continue;
         size_t now = n_members(g);
         g->throughput.most = now > g->throughput.most ? now : g->throughput.most;
@@ -539,14 +541,14 @@ static void tell_conv_path(const struct group *g)
 /* What is left when the group ends: all of it shares its fate. */
 static void end_all(struct group *g, int exit, const struct as_err *why)
 {
-    for (size_t i = 0; i < g->n_cells; i++)
-        for (size_t k = 0; k < g->cell[i]->n; k++)
-            dismiss(g, g->cell[i]->member[k], exit, why);
+    for (size_t i = 0; i < g->n_locksteps; i++)
+        for (size_t k = 0; k < g->lockstep[i]->n; k++)
+            dismiss(g, g->lockstep[i]->member[k], exit, why);
     for (size_t i = 0; i < g->n_waiting; i++)
         dismiss(g, g->waiting[i], exit, why);
-    for (size_t i = 0; i < g->n_cells; i++)
-        cell_free(g->cell[i]);
-    resident_free(g->resident);
+    for (size_t i = 0; i < g->n_locksteps; i++)
+        lockstep_free(g->lockstep[i]);
+    device_data_free(g->device);
     tell_conv_path(g);
     backend_free(g->be);
     train_data_done(&g->data);

@@ -1,27 +1,26 @@
 #include "trial-runner/train/lockstep.h"
 
 #include "model/plan/pad.h"
-#include "model/network/slot_state.h"
 
-void cell_free(struct cell *c)
+void lockstep_free(struct lockstep *ls)
 {
-    if (!c)
+    if (!ls)
         return;
-    replay_done(&c->replay);
-    losses_free(c->losses);
-    turns_free(c->turns);
-    batches_free(c->batches);
-    optimizer_free(c->optimizer);
-    model_free(c->model);
-    net_plan_free(c->plan);
-    buf_free(c->seed);
-    buf_free(c->rate);
-    buf_free(c->pad);
-    buf_free(c->flip);
-    buf_free(c->cutout);
-    free(c->member);
-    free(c->traits);
-    free(c);
+    graph_cache_done(&ls->graphs);
+    losses_free(ls->losses);
+    step_table_free(ls->step_table);
+    batches_free(ls->batches);
+    optimizer_free(ls->optimizer);
+    network_free(ls->network);
+    net_plan_free(ls->plan);
+    buf_free(ls->seed);
+    buf_free(ls->rate);
+    buf_free(ls->pad);
+    buf_free(ls->flip);
+    buf_free(ls->cutout);
+    free(ls->member);
+    free(ls->traits);
+    free(ls);
 }
 
 /* ---- making ---- */
@@ -33,81 +32,81 @@ static bool augments(const struct member *m)
 
 static struct optimizer_needs needs_of(const struct member *m, size_t slots)
 {
-    struct optimizer_needs own = optimizer_needs_of(m);
+    struct optimizer_needs own = optimizer_needs_of(&m->spec);
     if (slots == 1)
         return own;
     return (struct optimizer_needs){true, true, true, own.average, true};
 }
 
-static size_t steps_of(const struct cell_setup *s, const struct net_plan *plan)
+static size_t steps_of(const struct lockstep_setup *s, const struct net_plan *plan)
 {
     return (s->data->n_train + plan->max_rows - 1) / plan->max_rows;
 }
 
-static as_status create_parts(struct cell *c, const struct member *m, struct as_err *err)
+static as_status create_parts(struct lockstep *ls, const struct member *m, struct as_err *err)
 {
-    const struct cell_setup *s = c->setup;
-    as_status st = model_create(s->be, c->plan, c->slots, c->max_rows, &c->model, err);
+    const struct lockstep_setup *s = ls->setup;
+    as_status st = network_create(s->be, ls->plan, ls->slots, ls->max_rows, &ls->network, err);
     if (st == AS_OK)
-        st = optimizer_create(c->model, needs_of(m, c->slots), &c->optimizer, err);
+        st = optimizer_create(ls->network, needs_of(m, ls->slots), &ls->optimizer, err);
     if (st == AS_OK)
-        st = batches_create(s->resident, c->slots, c->max_rows, augments(m), &c->batches, err);
+        st = batches_create(s->device, ls->slots, ls->max_rows, augments(m), &ls->batches, err);
     if (st == AS_OK)
-        st = turns_create(s->be, c->slots, steps_of(s, c->plan), &c->turns, err);
+        st = step_table_create(s->be, ls->slots, steps_of(s, ls->plan), &ls->step_table, err);
     if (st == AS_OK)
-        st = losses_create(c->model, s->data, s->loss, &c->losses, err);
+        st = losses_create(ls->network, s->data, s->loss, &ls->losses, err);
     return st;
 }
 
-static as_status create_numbers(struct cell *c, struct as_err *err)
+static as_status create_numbers(struct lockstep *ls, struct as_err *err)
 {
-    struct backend *be = c->setup->be;
-    as_status st = buf_create(be, BUF_I32, 2 * c->slots, &c->seed, err);
+    struct backend *be = ls->setup->be;
+    as_status st = buf_create(be, BUF_I32, 2 * ls->slots, &ls->seed, err);
     if (st == AS_OK)
-        st = buf_create(be, BUF_F32, c->slots, &c->rate, err);
+        st = buf_create(be, BUF_F32, ls->slots, &ls->rate, err);
     if (st == AS_OK)
-        st = buf_create(be, BUF_I32, c->slots, &c->pad, err);
+        st = buf_create(be, BUF_I32, ls->slots, &ls->pad, err);
     if (st == AS_OK)
-        st = buf_create(be, BUF_F32, c->slots, &c->flip, err);
+        st = buf_create(be, BUF_F32, ls->slots, &ls->flip, err);
     if (st == AS_OK)
-        st = buf_create(be, BUF_I32, c->slots, &c->cutout, err);
+        st = buf_create(be, BUF_I32, ls->slots, &ls->cutout, err);
     return st;
 }
 
-as_status cell_create(const struct cell_setup *setup, const struct member *m, size_t slots,
-                      struct cell **ret, struct as_err *err)
+as_status lockstep_create(const struct lockstep_setup *setup, const struct member *m, size_t slots,
+                          struct lockstep **ret, struct as_err *err)
 {
-    AS_AUTO(cell_freep) struct cell *c = as_calloc(1, sizeof *c);
-    if (!c)
+    AS_AUTO(lockstep_freep) struct lockstep *ls = as_calloc(1, sizeof *ls);
+    if (!ls)
         return as_fail(err, AS_E_NOMEM, "out of memory");
-    *c = (struct cell){.setup = setup, .slots = slots};
-    c->member = as_calloc(slots, sizeof(struct member *));
-    c->traits = as_calloc(slots, sizeof *c->traits);
-    if (!c->member || !c->traits)
+    *ls = (struct lockstep){.setup = setup, .slots = slots};
+    ls->member = as_calloc(slots, sizeof(struct member *));
+    ls->traits = as_calloc(slots, sizeof *ls->traits);
+    if (!ls->member || !ls->traits)
         return as_fail(err, AS_E_NOMEM, "out of memory");
-    as_status st = slots == 1 ? net_plan_merge(m->plan, m->plan, &c->plan, err)
-                              : net_plan_widest(m->plan, &c->plan, err);
+    as_status st = slots == 1 ? net_plan_merge(m->plan, m->plan, &ls->plan, err)
+                              : net_plan_widest(m->plan, &ls->plan, err);
     if (st != AS_OK)
         return st;
-    c->max_rows = c->plan->buffer_rows;
-    st = create_parts(c, m, err);
+    ls->max_rows = ls->plan->buffer_rows;
+    st = create_parts(ls, m, err);
     if (st == AS_OK)
-        st = create_numbers(c, err);
+        st = create_numbers(ls, err);
     if (st == AS_OK)
-        *ret = as_steal(c);
+        *ret = as_steal(ls);
     return st;
 }
 
-static size_t slot_bytes(const struct cell_setup *s, const struct member *m, size_t slots,
+static size_t slot_bytes(const struct lockstep_setup *s, const struct member *m, size_t slots,
                          const struct net_plan *plan)
 {
     size_t rows = plan->buffer_rows;
-    return model_bytes(s->be, plan, 1, rows) + optimizer_bytes(plan, needs_of(m, slots)) +
-           batches_bytes(s->resident, rows, augments(m)) + turns_bytes(steps_of(s, plan)) +
+    return network_bytes(s->be, plan, 1, rows) + optimizer_bytes(plan, needs_of(m, slots)) +
+           batches_bytes(s->device, rows, augments(m)) + step_table_bytes(steps_of(s, plan)) +
            losses_bytes(plan, s->loss, rows) + (2 + 1 + 3) * sizeof(float);
 }
 
-size_t cell_slot_bytes(const struct cell_setup *setup, const struct member *m, size_t slots)
+size_t lockstep_slot_bytes(const struct lockstep_setup *setup, const struct member *m, size_t slots)
 {
     AS_AUTO(net_plan_freep) struct net_plan *widest = NULL;
     if (slots > 1 && net_plan_widest(m->plan, &widest, NULL) != AS_OK)
@@ -117,100 +116,113 @@ size_t cell_slot_bytes(const struct cell_setup *setup, const struct member *m, s
 
 /* ---- members ---- */
 
-bool cell_takes(const struct cell *c, const struct member *m)
+bool lockstep_takes(const struct lockstep *ls, const struct member *m)
 {
-    return c->n < c->slots && net_plan_fits(m->plan, c->plan);
+    return ls->n < ls->slots && net_plan_fits(m->plan, ls->plan);
 }
 
 /* All but the numbers that training changes. */
-static as_status place(struct cell *c, size_t slot, struct member *m, struct as_err *err)
+static as_status place(struct lockstep *ls, size_t slot, struct member *m, struct as_err *err)
 {
     const struct train_augment_spec *a = &m->spec.augment;
     int32_t words[2] = {(int32_t)(uint32_t)m->seed, (int32_t)(uint32_t)(m->seed >> 32)};
-    c->member[slot] = m;
-    c->traits[slot] = (struct cell_traits){.needs = optimizer_needs_of(m),
-                                           .use = loss_use_of(m),
-                                           .dropout = m->spec.model.dropout > 0};
-    as_status st = buf_upload(c->seed, 2 * slot, words, 2, err);
+    ls->member[slot] = m;
+    ls->traits[slot] = (struct lockstep_traits){.needs = optimizer_needs_of(&m->spec),
+                                                .use = loss_use_of(&m->spec),
+                                                .dropout = m->spec.model.dropout > 0};
+    as_status st = buf_upload(ls->seed, 2 * slot, words, 2, err);
     if (st == AS_OK)
-        st = buf_fill_f32(c->rate, slot, 1, (float)m->spec.model.dropout, err);
+        st = buf_fill_f32(ls->rate, slot, 1, (float)m->spec.model.dropout, err);
     if (st == AS_OK)
-        st = buf_fill_i32(c->pad, slot, 1, (int32_t)a->pad, err);
+        st = buf_fill_i32(ls->pad, slot, 1, (int32_t)a->pad, err);
     if (st == AS_OK)
-        st = buf_fill_f32(c->flip, slot, 1, (float)a->flip, err);
+        st = buf_fill_f32(ls->flip, slot, 1, (float)a->flip, err);
     if (st == AS_OK)
-        st = buf_fill_i32(c->cutout, slot, 1, (int32_t)a->cutout, err);
+        st = buf_fill_i32(ls->cutout, slot, 1, (int32_t)a->cutout, err);
     if (st == AS_OK)
-        st = optimizer_join(c->optimizer, slot, m, err);
-    return st == AS_OK ? losses_join(c->losses, slot, m, err) : st;
+        st = optimizer_join(ls->optimizer, slot, &m->spec, err);
+    return st == AS_OK ? losses_join(ls->losses, slot, &m->spec, err) : st;
 }
 
-bool cell_is_open(const struct cell *c)
+bool lockstep_is_open(const struct lockstep *ls)
 {
-    for (size_t k = 0; k < c->n; k++)
-        if (k < c->n_main ? c->member[k]->at > 0 : c->member[k]->started)
+    for (size_t k = 0; k < ls->n; k++)
+        if (k < ls->n_main ? ls->member[k]->at > 0 : ls->member[k]->started)
             return false;
     return true;
 }
 
-as_status cell_join(struct cell *c, struct member *m, struct as_err *err)
+as_status lockstep_join(struct lockstep *ls, struct member *m, struct as_err *err)
 {
-    size_t slot = c->n;
-    member_set_rows(m, c->setup->data->n_train);
-    as_status st = model_init(c->model, slot, m->plan, m->seed, err);
+    size_t slot = ls->n;
+    m->layout = epoch_layout_of(&m->spec, m->plan->max_rows, ls->setup->data->n_train);
+    as_status st = network_init(ls->network, slot, m->plan, m->seed, err);
     if (st == AS_OK)
-        st = place(c, slot, m, err);
+        st = place(ls, slot, m, err);
     if (st == AS_OK)
-        c->n++;
+        ls->n++;
     return st;
+}
+
+struct slot lockstep_slot(const struct lockstep *ls, size_t index)
+{
+    return (struct slot){.network = ls->network,
+                         .optimizer = ls->optimizer,
+                         .losses = ls->losses,
+                         .index = index,
+                         .own = ls->member[index]->plan,
+                         .needs = ls->traits[index].needs};
 }
 
 /* Through the host: it happens once in a member's life. */
-static as_status transfer(struct cell *c, size_t from, size_t to, struct as_err *err)
+static as_status transfer(struct lockstep *ls, size_t from, size_t to, struct as_err *err)
 {
-    AS_AUTO(state_done) struct state s = {0};
-    struct member *m = c->member[from];
-    as_status st = state_get(c, from, &s, err);
-    if (st == AS_OK)
-        st = place(c, to, m, err);
-    if (st == AS_OK)
-        st = state_put(c, to, &s, err);
+    AS_AUTO(slot_state_done) struct slot_state s = {0};
+    struct member *m = ls->member[from];
+    struct slot source = lockstep_slot(ls, from);
     m->tabled = -1;
-    return st;
-}
-
-as_status cell_leave(struct cell *c, size_t slot, struct as_err *err)
-{
-    size_t last = c->n - 1;
-    as_status st = slot == last ? AS_OK : transfer(c, last, slot, err);
+    as_status st = slot_state_get(&source, &s, err);
     if (st != AS_OK)
         return st;
-    c->member[last] = NULL;
-    c->n--;
-    c->n_main = c->n_main < c->n ? c->n_main : c->n;
+    st = place(ls, to, m, err);
+    if (st != AS_OK)
+        return st;
+    struct slot target = lockstep_slot(ls, to);
+    return slot_state_put(&target, &s, err);
+}
+
+as_status lockstep_leave(struct lockstep *ls, size_t slot, struct as_err *err)
+{
+    size_t last = ls->n - 1;
+    as_status st = slot == last ? AS_OK : transfer(ls, last, slot, err);
+    if (st != AS_OK)
+        return st;
+    ls->member[last] = NULL;
+    ls->n--;
+    ls->n_main = ls->n_main < ls->n ? ls->n_main : ls->n;
     return AS_OK;
 }
 
-void cell_settle(struct cell *c)
+void lockstep_settle(struct lockstep *ls)
 {
-    while (c->n_main < c->n && c->member[c->n_main]->at == 0)
-        c->n_main++;
+    while (ls->n_main < ls->n && ls->member[ls->n_main]->at == 0)
+        ls->n_main++;
 }
 
-as_status cell_begin_epoch(struct cell *c, size_t slot, struct as_err *err)
+as_status lockstep_begin_epoch(struct lockstep *ls, size_t slot, struct as_err *err)
 {
-    struct member *m = c->member[slot];
-    as_status st = batches_shuffle(c->batches, slot, m->seed, m->epoch, err);
+    struct member *m = ls->member[slot];
+    as_status st = batches_shuffle(ls->batches, slot, m->seed, m->epoch, err);
     if (st == AS_OK)
-        st = turns_fill(c->turns, slot, m, c->setup->data->n_train, err);
+        st = step_table_fill(ls->step_table, slot, &m->spec, &m->layout, m->epoch, m->at, err);
     if (st == AS_OK)
         m->tabled = m->epoch;
     return st;
 }
 
-as_status cell_freeze(struct cell *c, size_t slot, struct as_err *err)
+as_status lockstep_freeze(struct lockstep *ls, size_t slot, struct as_err *err)
 {
-    return buf_fill_i32(c->optimizer->active, slot, 1, 0, err);
+    return buf_fill_i32(ls->optimizer->active, slot, 1, 0, err);
 }
 
 /* ---- a step ---- */
@@ -223,24 +235,24 @@ struct range {
     bool dropout; /* some member has it */
 };
 
-static struct range range_of(const struct cell *c, size_t first, size_t n, size_t at)
+static struct range range_of(const struct lockstep *ls, size_t first, size_t n, size_t at)
 {
     struct range r = {0};
     for (size_t k = first; k < first + n; k++) {
-        const struct cell_traits *t = &c->traits[k];
+        const struct lockstep_traits *t = &ls->traits[k];
         r.needs = optimizer_needs_both(r.needs, t->needs);
         r.use = loss_use_both(r.use, t->use);
-        r.due = r.due || member_due(c->member[k], at);
+        r.due = r.due || epoch_layout_due(&ls->member[k]->layout, at);
         r.dropout = r.dropout || t->dropout;
     }
     return r;
 }
 
-static as_status augment(struct cell *c, struct backend *lane, size_t first, size_t n,
-                         const struct turn *turn, struct batch *b, struct as_err *err)
+static as_status augment(struct lockstep *ls, struct backend *lane, size_t first, size_t n,
+                         const struct micro_step *now, struct batch *b, struct as_err *err)
 {
-    const struct net_shape *in = &c->plan->nodes[0].out;
-    struct tensor y = tensor_at(c->batches->augmented, 0, b->x.stride);
+    const struct net_shape *in = &ls->plan->nodes[0].out;
+    struct tensor y = tensor_at(ls->batches->augmented, 0, b->x.stride);
     struct augment_args a = {.members = n,
                              .batch = b->rows,
                              .height = in->height,
@@ -248,18 +260,18 @@ static as_status augment(struct cell *c, struct backend *lane, size_t first, siz
                              .channels = in->channels,
                              .x = tensor_from(b->x, first),
                              .y = tensor_from(y, first),
-                             .pad = tensor_at(c->pad, first, 1),
-                             .flip = tensor_at(c->flip, first, 1),
-                             .cutout = tensor_at(c->cutout, first, 1),
-                             .seed = tensor_at(c->seed, 2 * first, 2),
-                             .step = tensor_from(turn->count, first)};
+                             .pad = tensor_at(ls->pad, first, 1),
+                             .flip = tensor_at(ls->flip, first, 1),
+                             .cutout = tensor_at(ls->cutout, first, 1),
+                             .seed = tensor_at(ls->seed, 2 * first, 2),
+                             .step = tensor_from(now->count, first)};
     b->x = y;
     return backend_augment(lane, &a, err);
 }
 
 /* A step's host values: all of them are in its key. */
 struct step {
-    struct cell *c;
+    struct lockstep *ls;
     struct backend *lane;
     size_t first, n, rows;
     struct range r;
@@ -268,35 +280,35 @@ struct step {
 static as_status make_calls(void *arg, struct as_err *err)
 {
     const struct step *s = arg;
-    struct cell *c = s->c;
+    struct lockstep *ls = s->ls;
     struct backend *lane = s->lane;
     size_t first = s->first, n = s->n;
     struct range r = s->r;
-    struct turn turn = turns_now(c->turns);
+    struct micro_step now = step_table_now(ls->step_table);
     struct batch b;
-    as_status st = turns_take(c->turns, lane, first, n, err);
+    as_status st = step_table_take(ls->step_table, lane, first, n, err);
     if (st == AS_OK)
-        st =
-            batches_train(c->batches, lane, first, n, turn.at, c->plan->max_rows, s->rows, &b, err);
-    if (st == AS_OK && c->batches->augmented)
-        st = augment(c, lane, first, n, &turn, &b, err);
+        st = batches_train(ls->batches, lane, first, n, now.at, ls->plan->max_rows, s->rows, &b,
+                           err);
+    if (st == AS_OK && ls->batches->augmented)
+        st = augment(ls, lane, first, n, &now, &b, err);
     if (st != AS_OK)
         return st;
-    struct model_pass pass = {.rows = b.rows,
-                              .x = b.x,
-                              .codes = b.codes,
-                              .train = true,
-                              .seed = tensor_at(c->seed, 0, 2),
-                              .step = turn.count};
+    struct network_pass pass = {.rows = b.rows,
+                                .x = b.x,
+                                .codes = b.codes,
+                                .train = true,
+                                .seed = tensor_at(ls->seed, 0, 2),
+                                .step = now.count};
     if (r.dropout)
-        pass.rate = tensor_at(c->rate, 0, 1);
-    st = model_forward(c->model, lane, first, n, &pass, err);
+        pass.rate = tensor_at(ls->rate, 0, 1);
+    st = network_forward(ls->network, lane, first, n, &pass, err);
     if (st == AS_OK)
-        st = losses_train(c->losses, lane, first, n, b.y, b.rows, r.use, err);
+        st = losses_train(ls->losses, lane, first, n, b.y, b.rows, r.use, err);
     if (st == AS_OK)
-        st = model_backward(c->model, lane, first, n, &pass, err);
+        st = network_backward(ls->network, lane, first, n, &pass, err);
     if (st == AS_OK)
-        st = optimizer_step(c->optimizer, lane, first, n, &turn, r.needs, r.due, err);
+        st = optimizer_step(ls->optimizer, lane, first, n, &now, r.needs, r.due, err);
     return st;
 }
 
@@ -311,11 +323,11 @@ static unsigned flags_of(const struct range *r)
     return bits;
 }
 
-as_status cell_step(struct cell *c, struct backend *lane, size_t first, size_t n, size_t at,
-                    struct as_err *err)
+as_status lockstep_step(struct lockstep *ls, struct backend *lane, size_t first, size_t n,
+                        size_t at, struct as_err *err)
 {
-    size_t micro = c->plan->max_rows, left = c->setup->data->n_train - at * micro;
-    struct step s = {c, lane, first, n, left < micro ? left : micro, range_of(c, first, n, at)};
-    struct replay_key key = {first, n, s.rows, flags_of(&s.r)};
-    return replay_step(&c->replay, lane, key, make_calls, &s, err);
+    size_t micro = ls->plan->max_rows, left = ls->setup->data->n_train - at * micro;
+    struct step s = {ls, lane, first, n, left < micro ? left : micro, range_of(ls, first, n, at)};
+    struct graph_cache_key key = {first, n, s.rows, flags_of(&s.r)};
+    return graph_cache_step(&ls->graphs, lane, key, make_calls, &s, err);
 }

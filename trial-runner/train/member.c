@@ -11,7 +11,6 @@
 #include "data/dataset_json.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "trial-runner/train/checkpoint.h"
 
 void member_free(struct member *m)
 {
@@ -22,7 +21,7 @@ void member_free(struct member *m)
     train_spec_done(&m->spec);
     net_plan_free(m->plan);
     free(m->signature);
-    report_done(&m->report);
+    report_file_done(&m->report);
     free(m->checkpoint);
     free(m->artifacts);
     str_done(&m->last_report);
@@ -83,7 +82,7 @@ static as_status make_places(struct member *m, const struct control_member *from
     m->artifacts = as_strdup(from->artifacts);
     if (!m->id || (from->artifacts && !m->artifacts))
         return as_fail(err, AS_E_NOMEM, "out of memory");
-    st = report_init(&m->report, from->report, err);
+    st = report_file_init(&m->report, from->report, err);
     if (st == AS_OK && m->artifacts)
         st = file_mkdirs(m->artifacts, 0777, err);
     if (st != AS_OK || !from->checkpoints)
@@ -112,24 +111,6 @@ as_status member_create(const struct job *job, const struct control_member *from
     if (st == AS_OK)
         *ret = as_steal(m);
     return st;
-}
-
-void member_set_rows(struct member *m, size_t n_train)
-{
-    size_t micro = m->plan->max_rows;
-    int64_t per_batch = m->spec.batch_size / m->spec.micro_batch;
-    m->micro_steps = (n_train + micro - 1) / micro;
-    /* a batch of more rows than there are is all of them */
-    m->per_batch = (size_t)per_batch < m->micro_steps ? (size_t)per_batch : m->micro_steps;
-    m->steps_per_epoch = (int64_t)((m->micro_steps + m->per_batch - 1) / m->per_batch);
-}
-
-bool member_wants(const struct member *m, const char *metric)
-{
-    for (size_t i = 0; i < m->spec.n_metrics; i++)
-        if (as_streq(m->spec.metrics[i], metric))
-            return true;
-    return false;
 }
 
 void member_end(struct member *m, int exit, const struct as_err *err)

@@ -1,8 +1,8 @@
 /* One trial of a group: what it was asked to do, where its files are, and how far it has come.
  *
- * What changes from step to step is in the slot that it lies in (cell.h) and in its position here:
- * epoch, micro-step, optimizer steps. All else is a function of the documents, the seed and the
- * position. */
+ * What changes from step to step is in the slot that it lies in (lockstep.h) and in its position
+ * here: epoch, micro-step, optimizer steps. All else is a function of the documents, the seed and
+ * the position. */
 #ifndef ASSAY_TRIAL_RUNNER_TRAIN_MEMBER_H
 #define ASSAY_TRIAL_RUNNER_TRAIN_MEMBER_H
 
@@ -12,10 +12,14 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "model/plan/net.h"
+#include "model/network/epoch_layout.h"
+#include "model/plan/plan.h"
 #include "model/document/train_spec.h"
 #include "base/str.h"
 #include "trial-runner/train/job.h"
-#include "trial-runner/train/report.h"
+#include "trial-runner/train/report_file.h"
+
+#define CHECKPOINT_NAME "checkpoint.safetensors" /* in the folder of checkpoints */
 
 enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_TRY_AGAIN = 75 };
 
@@ -29,7 +33,7 @@ struct member {
     struct net_plan *plan; /* in its own shape */
     char *signature;       /* equal ones may share a group */
     uint64_t seed;
-    struct report report;
+    struct report_file report;
     char *checkpoint; /* path of the file, or NULL */
     char *artifacts;  /* folder, or NULL */
     /* SHA-256 of the train document, the data set and the seed: whose checkpoint this is. Paths are
@@ -37,10 +41,7 @@ struct member {
     char fingerprint[SHA256_HEX_SIZE];
     dataset_task task;
 
-    /* of the data: set when it gets a slot */
-    size_t micro_steps;      /* of an epoch */
-    size_t per_batch;        /* micro-batches of a batch */
-    int64_t steps_per_epoch; /* optimizer steps */
+    struct epoch_layout layout; /* of the data: set when it gets a slot */
 
     /* position: what comes next. epoch == spec.epochs: only the artifacts are missing */
     int64_t epoch;
@@ -63,24 +64,6 @@ AS_MUST_CHECK as_status member_create(const struct job *job, const struct contro
                                       struct member **ret, struct as_err *err);
 void member_free(struct member *m);
 AS_DEFINE_FREEP(struct member, member_free)
-
-/* Steps of an epoch, from the number of training rows. */
-void member_set_rows(struct member *m, size_t n_train);
-
-/* Is micro-step `at` of an epoch the last of its batch (so the weights move)? */
-static inline bool member_due(const struct member *m, size_t at)
-{
-    return (at + 1) % m->per_batch == 0 || at + 1 == m->micro_steps;
-}
-
-/* Is it between two batches? Only there are checkpoints written. */
-static inline bool member_between_batches(const struct member *m)
-{
-    return m->at % m->per_batch == 0;
-}
-
-/* Does it want this figure, which is not a standing one, reported? The sweep's metric is. */
-bool member_wants(const struct member *m, const char *metric);
 
 /* It is over. With EXIT_FAILED err says why (NULL otherwise). The first call counts. */
 void member_end(struct member *m, int exit, const struct as_err *err);

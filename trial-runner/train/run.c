@@ -8,27 +8,27 @@
 #include "trial-runner/train/artifacts.h"
 #include "trial-runner/train/checkpoint.h"
 #include "trial-runner/train/evaluate.h"
-#include "trial-runner/train/report.h"
+#include "trial-runner/train/report_file.h"
 #include "model/network/schedule.h"
 
 /* A checkpoint inside an epoch is for epochs that last; writing takes at most one part in 20. */
 #define INSIDE_EPOCH_FACTOR 15
 #define SAVE_COST_FACTOR 20
-#define ROUND_NS (4 * NS_PER_MS)   /* how long a cell runs on before others have its lane */
+#define ROUND_NS (4 * NS_PER_MS)   /* how long a lockstep runs on before others have its lane */
 #define SHARE_NS (500 * NS_PER_MS) /* …and at most, even inside an epoch */
-#define LOOK_NS (1 * NS_PER_MS)    /* about how often a cell looks at the clock */
-#define POLL_NS (5 * NS_PER_MS)    /* how often some cell looks whether a line has come */
+#define LOOK_NS (1 * NS_PER_MS)    /* about how often a lockstep looks at the clock */
+#define POLL_NS (5 * NS_PER_MS)    /* how often some lockstep looks whether a line has come */
 
 /* ---- checkpoints ---- */
 
-as_status run_save(struct cell *c, size_t slot, struct as_err *err)
+as_status run_save(struct lockstep *ls, size_t slot, struct as_err *err)
 {
-    struct member *m = c->member[slot];
+    struct member *m = ls->member[slot];
     if (!m->checkpoint)
         return AS_OK;
     int64_t start = clock_mono_ns();
     struct as_err own;
-    as_status st = checkpoint_write(c, slot, &own);
+    as_status st = checkpoint_write(ls, slot, &own);
     m->saved_ns = clock_mono_ns();
     m->save_cost_ns = m->saved_ns - start;
     if (st == AS_E_IO || st == AS_E_NOMEM) {
@@ -51,20 +51,20 @@ static bool save_is_due(const struct member *m, const struct watch *w, int64_t n
 
 /* ---- ends ---- */
 
-static as_status end_member(struct cell *c, size_t slot, struct watch *w, int exit,
+static as_status end_member(struct lockstep *ls, size_t slot, struct watch *w, int exit,
                             const struct as_err *why, struct as_err *err)
 {
-    member_end(c->member[slot], exit, why);
+    member_end(ls->member[slot], exit, why);
     atomic_store(&w->meet, true);
-    return cell_freeze(c, slot, err);
+    return lockstep_freeze(ls, slot, err);
 }
 
 /* Trouble with files while training is the machine's, such as a full disk: another try, perhaps
  * elsewhere, may do better. */
-static as_status fail_member(struct cell *c, size_t slot, struct watch *w, as_status st,
+static as_status fail_member(struct lockstep *ls, size_t slot, struct watch *w, as_status st,
                              const struct as_err *why, struct as_err *err)
 {
-    return end_member(c, slot, w, st == AS_E_IO ? EXIT_TRY_AGAIN : EXIT_FAILED, why, err);
+    return end_member(ls, slot, w, st == AS_E_IO ? EXIT_TRY_AGAIN : EXIT_FAILED, why, err);
 }
 
 static bool is_stopped(const struct member *m, const struct watch *w)
@@ -72,10 +72,10 @@ static bool is_stopped(const struct member *m, const struct watch *w)
     return m->ask == ASK_STOP || atomic_load(w->stop);
 }
 
-static as_status stop_member(struct cell *c, size_t slot, struct watch *w, struct as_err *err)
+static as_status stop_member(struct lockstep *ls, size_t slot, struct watch *w, struct as_err *err)
 {
-    as_status st = run_save(c, slot, err);
-    return st == AS_OK ? end_member(c, slot, w, EXIT_TRY_AGAIN, NULL, err) : st;
+    as_status st = run_save(ls, slot, err);
+    return st == AS_OK ? end_member(ls, slot, w, EXIT_TRY_AGAIN, NULL, err) : st;
 }
 
 /* ---- steps ---- */
@@ -104,7 +104,7 @@ static bool pace_due(struct pace *p, int64_t *now)
     return true;
 }
 
-/* Has a line come? One of the cells looks now and then. */
+/* Has a line come? One of the locksteps looks now and then. */
 static void watch_poll(struct watch *w, int64_t now)
 {
     int64_t last = atomic_load(&w->looked_ns);
@@ -118,41 +118,41 @@ static void watch_poll(struct watch *w, int64_t now)
 
 /* After a micro-step: what was asked of the member, or a checkpoint that is due. now is 0 when
  * nobody looked at the clock. */
-static as_status after_step(struct cell *c, size_t slot, struct watch *w, int64_t now,
+static as_status after_step(struct lockstep *ls, size_t slot, struct watch *w, int64_t now,
                             struct as_err *err)
 {
-    struct member *m = c->member[slot];
+    struct member *m = ls->member[slot];
     if (!m->started) {
         m->started = true;
         w->started(w->arg, m);
     }
     if (m->ask == ASK_CANCEL)
-        return end_member(c, slot, w, EXIT_TRY_AGAIN, NULL, err);
-    if (m->at == m->micro_steps || !member_between_batches(m))
+        return end_member(ls, slot, w, EXIT_TRY_AGAIN, NULL, err);
+    if (m->at == m->layout.micro_steps || !epoch_layout_between_batches(&m->layout, m->at))
         return AS_OK;
     if (is_stopped(m, w))
-        return stop_member(c, slot, w, err);
-    return now && save_is_due(m, w, now) ? run_save(c, slot, err) : AS_OK;
+        return stop_member(ls, slot, w, err);
+    return now && save_is_due(m, w, now) ? run_save(ls, slot, err) : AS_OK;
 }
 
 /* Micro-steps of slots [first, first + n), which are at the same place, up to the end of the epoch,
  * until_ns, a meeting, or all of them have ended. */
-static as_status run_range(struct cell *c, struct backend *lane, size_t first, size_t n,
+static as_status run_range(struct lockstep *ls, struct backend *lane, size_t first, size_t n,
                            struct watch *w, int64_t until_ns, struct as_err *err)
 {
-    struct member **m = c->member + first;
+    struct member **m = ls->member + first;
     struct pace pace = {.last_ns = clock_mono_ns(), .every = 1, .left = 1};
-    size_t micro = c->plan->max_rows, running = 0;
+    size_t micro = ls->plan->max_rows, running = 0;
     for (size_t k = 0; k < n; k++)
         running += !m[k]->ended;
-    while (running > 0 && m[0]->at < m[0]->micro_steps) {
+    while (running > 0 && m[0]->at < m[0]->layout.micro_steps) {
         int64_t now = 0;
         if (pace_due(&pace, &now))
             watch_poll(w, now);
         if (atomic_load(&w->meet) || now >= until_ns)
             break;
-        size_t at = m[0]->at, left = c->setup->data->n_train - at * micro;
-        as_status st = cell_step(c, lane, first, n, at, err);
+        size_t at = m[0]->at, left = ls->setup->data->n_train - at * micro;
+        as_status st = lockstep_step(ls, lane, first, n, at, err);
         atomic_fetch_add_explicit(&w->rows, running * (left < micro ? left : micro),
                                   memory_order_relaxed);
         for (size_t k = 0; k < n; k++)
@@ -160,7 +160,7 @@ static as_status run_range(struct cell *c, struct backend *lane, size_t first, s
         running = 0;
         for (size_t k = 0; st == AS_OK && k < n; k++) {
             if (!m[k]->ended)
-                st = after_step(c, first + k, w, now, err);
+                st = after_step(ls, first + k, w, now, err);
             running += !m[k]->ended;
         }
         if (st != AS_OK)
@@ -186,7 +186,8 @@ static as_status report(struct member *m, double mean_loss, const struct evaluat
         {"val_auc", e->auc},
         {"val_f1", e->f1},
         {"val_log_loss", e->log_loss},
-        {"lr", schedule_lr(&m->spec, (m->epoch + 1) * m->steps_per_epoch - 1, m->steps_per_epoch)}};
+        {"lr", schedule_lr(&m->spec, (m->epoch + 1) * m->layout.steps_per_epoch - 1,
+                           m->layout.steps_per_epoch)}};
     struct report_value values[AS_ARRAY_LEN(all)];
     size_t n = 0;
     for (size_t i = 0; i < AS_ARRAY_LEN(all); i++)
@@ -194,7 +195,7 @@ static as_status report(struct member *m, double mean_loss, const struct evaluat
             values[n++] = all[i];
     str_clear(&m->last_report);
     as_status st = report_format(m->epoch + 1, values, n, &m->last_report, err);
-    return st == AS_OK ? report_append(&m->report, &m->last_report, err) : st;
+    return st == AS_OK ? report_file_append(&m->report, &m->last_report, err) : st;
 }
 
 /* Of predictions that are not finite no figure means anything. */
@@ -204,43 +205,43 @@ static void spoil(struct evaluation *e)
 }
 
 /* Report a member whose epoch is over, when that is due; end it when it diverged. */
-static as_status report_member(struct cell *c, size_t slot, struct watch *w, double mean_loss,
+static as_status report_member(struct lockstep *ls, size_t slot, struct watch *w, double mean_loss,
                                struct evaluation *e, struct as_err *err)
 {
-    struct member *m = c->member[slot];
+    struct member *m = ls->member[slot];
     struct as_err why;
     bool diverged = !isfinite(mean_loss) || !isfinite(e->loss);
     if (diverged)
         spoil(e);
     as_status st = report(m, isfinite(mean_loss) ? mean_loss : NAN, e, &why);
     if (st != AS_OK)
-        return fail_member(c, slot, w, st, &why, err);
+        return fail_member(ls, slot, w, st, &why, err);
     if (!diverged)
         return AS_OK;
     (void)as_fail(&why, AS_E_NUMERIC, "diverged: the loss is not finite after epoch %lld",
                   (long long)m->epoch + 1);
-    return end_member(c, slot, w, EXIT_FAILED, &why, err);
+    return end_member(ls, slot, w, EXIT_FAILED, &why, err);
 }
 
 /* The epoch is closed: artifacts after the last, else the stop or the checkpoint that is due. */
-static as_status next_epoch(struct cell *c, struct backend *lane, size_t slot, struct watch *w,
+static as_status next_epoch(struct lockstep *ls, struct backend *lane, size_t slot, struct watch *w,
                             struct as_err *err)
 {
-    struct member *m = c->member[slot];
+    struct member *m = ls->member[slot];
     struct as_err why;
     m->epoch++;
     m->at = 0;
-    as_status st = loss_sums_clear(&c->losses->train, slot, 1, err);
+    as_status st = loss_sums_clear(&ls->losses->train, slot, 1, err);
     if (st != AS_OK)
         return st;
     if (m->epoch == m->spec.epochs) {
-        st = artifacts_write(c, lane, slot, &why);
-        return st == AS_OK ? end_member(c, slot, w, EXIT_DONE, NULL, err)
-                           : fail_member(c, slot, w, st, &why, err);
+        st = artifacts_write(ls, lane, slot, &why);
+        return st == AS_OK ? end_member(ls, slot, w, EXIT_DONE, NULL, err)
+                           : fail_member(ls, slot, w, st, &why, err);
     }
     if (is_stopped(m, w))
-        return stop_member(c, slot, w, err);
-    return save_is_due(m, w, clock_mono_ns()) ? run_save(c, slot, err) : AS_OK;
+        return stop_member(ls, slot, w, err);
+    return save_is_due(m, w, clock_mono_ns()) ? run_save(ls, slot, err) : AS_OK;
 }
 
 /* Is a report due? Also when the loss says that the member diverged. */
@@ -253,106 +254,108 @@ static bool reports_now(const struct member *m, double mean_loss)
 
 /* The mean loss of each slot's epoch; NaN of a member that was frozen, because a gradient was not
  * finite (optimizer.c). */
-static as_status mean_losses(const struct cell *c, double *ret, struct as_err *err)
+static as_status mean_losses(const struct lockstep *ls, double *ret, struct as_err *err)
 {
-    double per_row = loss_unit(c->setup) / (double)c->setup->data->n_train;
+    double per_row = loss_unit(ls->setup) / (double)ls->setup->data->n_train;
     as_status st = AS_OK;
-    for (size_t k = 0; st == AS_OK && k < c->n; k++) {
+    for (size_t k = 0; st == AS_OK && k < ls->n; k++) {
         float sum = 0;
         int32_t active = 0;
-        st = buf_download(c->losses->train.loss, k, &sum, 1, err);
+        st = buf_download(ls->losses->train.loss, k, &sum, 1, err);
         if (st == AS_OK)
-            st = buf_download(c->optimizer->active, k, &active, 1, err);
+            st = buf_download(ls->optimizer->active, k, &active, 1, err);
         ret[k] = active ? (double)sum * per_row : NAN;
     }
     return st;
 }
 
-static as_status end_epoch(struct cell *c, struct backend *lane, struct watch *w,
+static as_status end_epoch(struct lockstep *ls, struct backend *lane, struct watch *w,
                            struct as_err *err)
 {
-    AS_AUTO(as_freep) struct evaluation *e = as_calloc(c->n, sizeof *e);
-    AS_AUTO(as_freep) double *loss = as_calloc(c->n, sizeof *loss);
+    AS_AUTO(as_freep) struct evaluation *e = as_calloc(ls->n, sizeof *e);
+    AS_AUTO(as_freep) double *loss = as_calloc(ls->n, sizeof *loss);
     if (!e || !loss)
         return as_fail(err, AS_E_NOMEM, "out of memory");
     bool any = false;
-    as_status st = mean_losses(c, loss, err);
-    for (size_t k = 0; st == AS_OK && k < c->n; k++)
-        any = any || reports_now(c->member[k], loss[k]);
+    as_status st = mean_losses(ls, loss, err);
+    for (size_t k = 0; st == AS_OK && k < ls->n; k++)
+        any = any || reports_now(ls->member[k], loss[k]);
     if (st == AS_OK && any)
-        st = evaluate_members(c, lane, 0, c->n, e, err);
-    for (size_t k = 0; st == AS_OK && k < c->n; k++) {
-        if (reports_now(c->member[k], loss[k]))
-            st = report_member(c, k, w, loss[k], &e[k], err);
-        if (st == AS_OK && !c->member[k]->ended)
-            st = next_epoch(c, lane, k, w, err);
+        st = evaluate_members(ls, lane, 0, ls->n, e, err);
+    for (size_t k = 0; st == AS_OK && k < ls->n; k++) {
+        if (reports_now(ls->member[k], loss[k]))
+            st = report_member(ls, k, w, loss[k], &e[k], err);
+        if (st == AS_OK && !ls->member[k]->ended)
+            st = next_epoch(ls, lane, k, w, err);
     }
-    c->n_main = c->n;
+    ls->n_main = ls->n;
     return st;
 }
 
 /* ---- running ---- */
 
 /* Is everybody who is still running through with this epoch? */
-static bool epoch_is_over(const struct cell *c, size_t *ret_running)
+static bool epoch_is_over(const struct lockstep *ls, size_t *ret_running)
 {
     bool over = true;
     *ret_running = 0;
-    for (size_t k = 0; k < c->n; k++) {
-        const struct member *m = c->member[k];
+    for (size_t k = 0; k < ls->n; k++) {
+        const struct member *m = ls->member[k];
         *ret_running += !m->ended;
-        over = over && (m->ended || m->at == m->micro_steps);
+        over = over && (m->ended || m->at == m->layout.micro_steps);
     }
     return over;
 }
 
-static as_status prepare_epoch(struct cell *c, struct backend *lane, struct watch *w,
+static as_status prepare_epoch(struct lockstep *ls, struct backend *lane, struct watch *w,
                                struct as_err *err)
 {
     as_status st = AS_OK;
-    for (size_t k = 0; st == AS_OK && k < c->n; k++) {
-        struct member *m = c->member[k];
+    for (size_t k = 0; st == AS_OK && k < ls->n; k++) {
+        struct member *m = ls->member[k];
         if (m->ended)
             continue;
         if (m->ask == ASK_CANCEL)
-            st = end_member(c, k, w, EXIT_TRY_AGAIN, NULL, err);
-        else if (m->at < m->micro_steps && member_between_batches(m) && is_stopped(m, w))
-            st = stop_member(c, k, w, err);
+            st = end_member(ls, k, w, EXIT_TRY_AGAIN, NULL, err);
+        else if (m->at < m->layout.micro_steps && epoch_layout_between_batches(&m->layout, m->at) &&
+                 is_stopped(m, w))
+            st = stop_member(ls, k, w, err);
         else if (m->epoch < m->spec.epochs && m->tabled != m->epoch)
-            st = cell_begin_epoch(c, k, err);
+            st = lockstep_begin_epoch(ls, k, err);
         else if (m->epoch == m->spec.epochs) { /* resumed with nothing but artifacts to do */
             m->epoch--;
-            st = next_epoch(c, lane, k, w, err);
+            st = next_epoch(ls, lane, k, w, err);
         }
     }
     return st;
 }
 
 /* A turn that begins at `start`. */
-static as_status run_turn(struct cell *c, struct backend *lane, struct watch *w, int64_t start,
+static as_status run_turn(struct lockstep *ls, struct backend *lane, struct watch *w, int64_t start,
                           struct as_err *err)
 {
     for (;;) {
         size_t running = 0;
-        as_status st = prepare_epoch(c, lane, w, err);
-        for (size_t k = c->n_main; st == AS_OK && k < c->n; k++)
-            st = run_range(c, lane, k, 1, w, start + SHARE_NS, err);
-        if (st == AS_OK && c->n_main > 0)
-            st = run_range(c, lane, 0, c->n_main, w, start + SHARE_NS, err);
+        as_status st = prepare_epoch(ls, lane, w, err);
+        for (size_t k = ls->n_main; st == AS_OK && k < ls->n; k++)
+            st = run_range(ls, lane, k, 1, w, start + SHARE_NS, err);
+        if (st == AS_OK && ls->n_main > 0)
+            st = run_range(ls, lane, 0, ls->n_main, w, start + SHARE_NS, err);
         if (st != AS_OK)
             return st;
-        if (!epoch_is_over(c, &running) || running == 0)
+        if (!epoch_is_over(ls, &running) || running == 0)
             return AS_OK; /* a meeting, its share is used, or nobody is left */
-        st = end_epoch(c, lane, w, err);
+        st = end_epoch(ls, lane, w, err);
         if (st != AS_OK || atomic_load(&w->meet) || clock_mono_ns() - start >= ROUND_NS)
             return st;
     }
 }
 
-as_status run_cell(struct cell *c, struct backend *lane, struct watch *w, struct as_err *err)
+as_status run_lockstep(struct lockstep *ls, struct backend *lane, struct watch *w,
+                       struct as_err *err)
 {
     int64_t start = clock_mono_ns();
-    as_status st = run_turn(c, lane, w, start, err);
-    c->used_ns += clock_mono_ns() - start;
+    as_status st = run_turn(ls, lane, w, start, err);
+    ls->used_ns += clock_mono_ns() - start;
     return st;
 }

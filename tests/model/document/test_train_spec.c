@@ -342,10 +342,12 @@ START_TEST(metrics)
     ck_assert(!train_spec_reports(&s, DATASET_TASK_AUTO, "latency_ms"));
     ck_assert(!train_spec_reports(&s, DATASET_TASK_AUTO, "step"));
     /* on request */
+    ck_assert(!train_spec_wants(&s, "val_auc"));
     ck_assert(!train_spec_reports(&s, DATASET_CLASSIFICATION, "val_auc"));
     ck_assert(train_spec_can_report(DATASET_CLASSIFICATION, "val_auc"));
     ck_assert(!train_spec_can_report(DATASET_REGRESSION, "val_auc"));
     ck_assert(train_spec_request(&s, "val_auc") && train_spec_request(&s, "val_error"));
+    ck_assert(train_spec_wants(&s, "val_auc") && !train_spec_wants(&s, "val_f1"));
     for (const char *const *m = train_spec_metrics(DATASET_TASK_AUTO); *m; m++)
         ck_assert(train_spec_request(&s, *m) && s.n_metrics <= TRAIN_MAX_EXTRA_METRICS);
     ck_assert_uint_eq(s.n_metrics, TRAIN_MAX_EXTRA_METRICS);

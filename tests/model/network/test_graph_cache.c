@@ -17,7 +17,7 @@ struct steps {
 
 static struct as_err err;
 static struct steps s;
-static struct replay replay;
+static struct graph_cache graphs;
 
 static as_status move_clock(void *arg, struct as_err *e)
 {
@@ -33,7 +33,7 @@ static void setup(void)
 {
     const char *name = getenv("ASSAY_TEST_BACKEND");
     s = (struct steps){0};
-    replay = (struct replay){0};
+    graphs = (struct graph_cache){0};
     ck_ok(backend_open(name != NULL ? name : "cpu", NULL, &s.be, &err), err);
     ck_ok(buf_create(s.be, BUF_I32, 1, &s.at, &err), err);
     ck_ok(buf_create(s.be, BUF_F32, 4, &s.table, &err), err);
@@ -42,7 +42,7 @@ static void setup(void)
 
 static void teardown(void)
 {
-    replay_done(&replay);
+    graph_cache_done(&graphs);
     buf_free(s.at);
     buf_free(s.table);
     buf_free(s.out);
@@ -56,8 +56,8 @@ static bool records(void)
 
 static void step(size_t rows)
 {
-    struct replay_key key = {0, 1, rows, 0};
-    ck_ok(replay_step(&replay, s.be, key, move_clock, &s, &err), err);
+    struct graph_cache_key key = {0, 1, rows, 0};
+    ck_ok(graph_cache_step(&graphs, s.be, key, move_clock, &s, &err), err);
 }
 
 static int32_t clock_now(void)
@@ -84,23 +84,24 @@ END_TEST
 /* More keys than places: the oldest goes, and comes back as a new one. */
 START_TEST(oldest_makes_room)
 {
-    for (size_t rows = 0; rows <= REPLAY_RECORDS; rows++)
+    for (size_t rows = 0; rows <= GRAPH_CACHE_ENTRIES; rows++)
         for (int i = 0; i < 3; i++)
             step(rows);
     size_t before = s.calls;
     step(0);
     ck_assert_uint_eq(s.calls, before + 1);
-    ck_assert_int_eq(clock_now(), 3 * (REPLAY_RECORDS + 1) + 1);
+    ck_assert_int_eq(clock_now(), 3 * (GRAPH_CACHE_ENTRIES + 1) + 1);
 }
 END_TEST
 
 /* A step that fails while it is recorded leaves no record, and the device takes the next. */
 START_TEST(failure_leaves_no_record)
 {
-    struct replay_key key = {0, 1, 7, 0};
+    struct graph_cache_key key = {0, 1, 7, 0};
     step(7);
     s.fails = true;
-    ck_fails(replay_step(&replay, s.be, key, move_clock, &s, &err), AS_E_INVAL, err, "made to");
+    ck_fails(graph_cache_step(&graphs, s.be, key, move_clock, &s, &err), AS_E_INVAL, err,
+             "made to");
     s.fails = false;
     int32_t at = clock_now();
     ck_assert_int_eq(at, records() ? 1 : 2);
@@ -113,7 +114,7 @@ END_TEST
 Suite *test_suite(void)
 {
     Suite *suite = suite_create("train_replay");
-    TCase *c = tcase_create("replay");
+    TCase *c = tcase_create("graph_cache");
     tcase_add_checked_fixture(c, setup, teardown);
     tcase_add_test(c, called_recorded_launched);
     tcase_add_test(c, oldest_makes_room);

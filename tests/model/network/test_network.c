@@ -84,13 +84,13 @@ static const struct kind {
 };
 #define KINDS ((int)AS_ARRAY_LEN(kinds))
 
-/* ---- a rig: a model and a batch for `slots` members ---- */
+/* ---- a rig: a network and a batch for `slots` members ---- */
 
 struct rig {
     struct backend *be;
     struct net_plan *plan;
-    struct model *model;
-    struct model_pass pass;
+    struct network *network;
+    struct network_pass pass;
     size_t slots, classes, loss_rows;
     struct buf *x, *codes, *labels, *rate, *seed, *step, *row_loss, *row_class, *correct, *loss;
 };
@@ -163,7 +163,7 @@ static void rig_open(struct rig *r, const char *backend, struct net_plan *plan,
 {
     *r = (struct rig){.slots = slots, .plan = plan};
     ck_ok(backend_open(backend, NULL, &r->be, &err), err);
-    ck_ok(model_create(r->be, plan, slots, ROWS + 2, &r->model, &err), err);
+    ck_ok(network_create(r->be, plan, slots, ROWS + 2, &r->network, &err), err);
     open_data(r, data);
     r->rate = new_buf(r, BUF_F32, slots);
     r->seed = new_buf(r, BUF_I32, 2 * slots);
@@ -190,7 +190,7 @@ static void rig_close(struct rig *r)
                          r->step, r->row_loss, r->row_class, r->correct, r->loss};
     for (size_t i = 0; i < AS_ARRAY_LEN(all); i++)
         buf_free(all[i]);
-    model_free(r->model);
+    network_free(r->network);
     net_plan_free(r->plan);
     backend_free(r->be);
 }
@@ -199,7 +199,7 @@ static void rig_close(struct rig *r)
 static as_status loss_of(struct rig *r, struct backend *lane, size_t first, size_t n, bool grad,
                          struct as_err *e)
 {
-    struct tensor out = tensor_from(model_outputs(r->model), first);
+    struct tensor out = network_outputs(r->network, first);
     struct softmax_ce_args a = {
         .members = n,
         .batch = r->loss_rows,
@@ -219,16 +219,16 @@ static as_status loss_of(struct rig *r, struct backend *lane, size_t first, size
 static as_status train(struct rig *r, struct backend *lane, size_t first, size_t n,
                        struct as_err *e)
 {
-    as_status st = model_forward(r->model, lane, first, n, &r->pass, e);
+    as_status st = network_forward(r->network, lane, first, n, &r->pass, e);
     if (st == AS_OK)
         st = loss_of(r, lane, first, n, true, e);
-    return st < 0 ? st : model_backward(r->model, lane, first, n, &r->pass, e);
+    return st < 0 ? st : network_backward(r->network, lane, first, n, &r->pass, e);
 }
 
 static double loss_now(struct rig *r, size_t k)
 {
     float loss = 0;
-    ck_ok(model_forward(r->model, r->be, 0, r->slots, &r->pass, &err), err);
+    ck_ok(network_forward(r->network, r->be, 0, r->slots, &r->pass, &err), err);
     ck_ok(loss_of(r, r->be, 0, r->slots, false, &err), err);
     ck_ok(buf_download(r->loss, k, &loss, 1, &err), err);
     return (double)loss;
@@ -239,7 +239,7 @@ static float *read_member(const struct rig *r, const struct buf *arena, size_t s
                           const struct net_plan *own)
 {
     float *v = as_calloc(own->n_params, sizeof *v);
-    ck_ok(model_read(r->model, arena, slot, own, v, &err), err);
+    ck_ok(network_read(r->network, arena, slot, own, v, &err), err);
     return v;
 }
 
@@ -247,7 +247,7 @@ static float *read_member(const struct rig *r, const struct buf *arena, size_t s
 
 static double difference(struct rig *r, size_t k, size_t at, float p, float h)
 {
-    struct buf *params = r->model->params;
+    struct buf *params = network_params(r->network);
     ck_ok(buf_fill_f32(params, at, 1, p + h, &err), err);
     double up = loss_now(r, k);
     ck_ok(buf_fill_f32(params, at, 1, p - h, &err), err);
@@ -297,11 +297,11 @@ START_TEST(gradients)
     rig_open(&r, "reference", plan_of(kind->rest, kind->data), kind->data, 2, 5);
     size_t moved = 0;
     for (size_t k = 0; k < 2; k++)
-        ck_ok(model_init(r.model, k, r.plan, 20 + k, &err), err);
+        ck_ok(network_init(r.network, k, r.plan, 20 + k, &err), err);
     ck_ok(train(&r, r.be, 0, 2, &err), err);
     for (size_t k = 0; k < 2; k++) {
-        AS_AUTO(as_freep) float *params = read_member(&r, r.model->params, k, r.plan);
-        AS_AUTO(as_freep) float *grads = read_member(&r, r.model->grads, k, r.plan);
+        AS_AUTO(as_freep) float *params = read_member(&r, network_params(r.network), k, r.plan);
+        AS_AUTO(as_freep) float *grads = read_member(&r, network_gradients(r.network), k, r.plan);
         for (size_t t = 0; t < r.plan->n_tensors; t++)
             moved += check_tensor(&r, kind, k, params, grads, &r.plan->tensors[t]);
     }
@@ -325,12 +325,14 @@ static void same_member(const struct rig *group, size_t k, const struct rig *sol
                         const char *what)
 {
     size_t n = solo->plan->n_params, s = solo->plan->n_state;
-    AS_AUTO(as_freep) float *a = read_member(group, group->model->grads, k, solo->plan);
-    AS_AUTO(as_freep) float *b = read_member(solo, solo->model->grads, slot, solo->plan);
+    AS_AUTO(as_freep)
+    float *a = read_member(group, network_gradients(group->network), k, solo->plan);
+    AS_AUTO(as_freep)
+    float *b = read_member(solo, network_gradients(solo->network), slot, solo->plan);
     AS_AUTO(as_freep) float *x = as_calloc(s, sizeof *x), *y = as_calloc(s, sizeof *y);
     ck_assert_msg(memcmp(a, b, n * sizeof *a) == 0, "%s: gradients", what);
-    ck_ok(model_read_state(group->model, k, x, &err), err);
-    ck_ok(model_read_state(solo->model, slot, y, &err), err);
+    ck_ok(network_read_state(group->network, k, x, &err), err);
+    ck_ok(network_read_state(solo->network, slot, y, &err), err);
     ck_assert_msg(s == 0 || memcmp(x, y, s * sizeof *x) == 0, "%s: state", what);
 }
 
@@ -342,8 +344,8 @@ START_TEST(group_is_solo)
     rig_open(&group, "cpu", plan_of(kind->rest, kind->data), kind->data, MOST_SLOTS, 5);
     rig_open(&apart, "cpu", plan_of(kind->rest, kind->data), kind->data, MOST_SLOTS, 5);
     for (size_t k = 0; k < MOST_SLOTS; k++) {
-        ck_ok(model_init(group.model, k, group.plan, 20 + k, &err), err);
-        ck_ok(model_init(apart.model, k, group.plan, 20 + k, &err), err);
+        ck_ok(network_init(group.network, k, group.plan, 20 + k, &err), err);
+        ck_ok(network_init(apart.network, k, group.plan, 20 + k, &err), err);
     }
     ck_ok(train(&group, group.be, 0, MOST_SLOTS, &err), err);
     struct lanes lanes = {&apart};
@@ -351,7 +353,7 @@ START_TEST(group_is_solo)
     for (size_t k = 0; k < MOST_SLOTS; k++) {
         struct rig solo;
         rig_open(&solo, "cpu", plan_of(kind->rest, kind->data), kind->data, 1, 5 + (int32_t)k);
-        ck_ok(model_init(solo.model, 0, solo.plan, 20 + k, &err), err);
+        ck_ok(network_init(solo.network, 0, solo.plan, 20 + k, &err), err);
         ck_ok(train(&solo, solo.be, 0, 1, &err), err);
         same_member(&group, k, &solo, 0, kind->name);
         same_member(&apart, k, &solo, 0, kind->name);
@@ -389,8 +391,8 @@ START_TEST(dropout_of_none)
         rig_open(&with, "cpu", plan_of(pairs[_i].with, data), data, 1, 5);
         rig_open(&without, "cpu", plan_of(pairs[_i].without, data), data, 1, 5);
         ck_assert_uint_gt(with.plan->n_nodes, without.plan->n_nodes);
-        ck_ok(model_init(with.model, 0, with.plan, 20, &err), err);
-        ck_ok(model_init(without.model, 0, without.plan, 20, &err), err);
+        ck_ok(network_init(with.network, 0, with.plan, 20, &err), err);
+        ck_ok(network_init(without.network, 0, without.plan, 20, &err), err);
         ck_ok(buf_fill_f32(with.rate, 0, 1, 0, &err), err);
         if (!given)
             with.pass.rate = tensor_none();
@@ -410,12 +412,13 @@ START_TEST(cpu_is_reference)
     struct rig oracle, cpu;
     rig_open(&oracle, "reference", plan_of(kind->rest, kind->data), kind->data, 1, 5);
     rig_open(&cpu, "cpu", plan_of(kind->rest, kind->data), kind->data, 1, 5);
-    ck_ok(model_init(oracle.model, 0, oracle.plan, 20, &err), err);
-    ck_ok(model_init(cpu.model, 0, cpu.plan, 20, &err), err);
+    ck_ok(network_init(oracle.network, 0, oracle.plan, 20, &err), err);
+    ck_ok(network_init(cpu.network, 0, cpu.plan, 20, &err), err);
     ck_ok(train(&oracle, oracle.be, 0, 1, &err), err);
     ck_ok(train(&cpu, cpu.be, 0, 1, &err), err);
-    AS_AUTO(as_freep) float *a = read_member(&oracle, oracle.model->grads, 0, oracle.plan);
-    AS_AUTO(as_freep) float *b = read_member(&cpu, cpu.model->grads, 0, cpu.plan);
+    AS_AUTO(as_freep)
+    float *a = read_member(&oracle, network_gradients(oracle.network), 0, oracle.plan);
+    AS_AUTO(as_freep) float *b = read_member(&cpu, network_gradients(cpu.network), 0, cpu.plan);
     for (size_t i = 0; i < oracle.plan->n_params; i++)
         ck_assert_msg(fabsf(a[i] - b[i]) <= 2e-5f + 1e-4f * fabsf(a[i]), "%s: %zu: %g and %g",
                       kind->name, i, (double)a[i], (double)b[i]);
@@ -444,8 +447,8 @@ static void step_all(struct rig *r, int32_t kind, struct buf *m1, struct buf *m2
     struct opt_args a = {.members = r->slots,
                          .n = n,
                          .kind = tensor_at(kinds_of, 0, 1),
-                         .params = tensor_at(r->model->params, 0, n),
-                         .grads = tensor_at(r->model->grads, 0, n),
+                         .params = tensor_at(network_params(r->network), 0, n),
+                         .grads = tensor_at(network_gradients(r->network), 0, n),
                          .m1 = tensor_at(m1, 0, n),
                          .m2 = tensor_at(m2, 0, n),
                          .lr = tensor_at(lr, 0, 1),
@@ -489,18 +492,18 @@ static void padded(const char *backend, int32_t optimizer, const char *model, bo
     ck_ok(net_plan_merge(own, wide, &both, &err), err);
     rig_open(&solo, backend, plan_of(narrow_model, &table), &table, 1, 5);
     rig_open(&pair, backend, both, &table, 2, 5);
-    ck_ok(model_init(solo.model, 0, own, 33, &err), err);
-    ck_ok(model_init(pair.model, 0, own, 33, &err), err);
-    ck_ok(model_init(pair.model, 1, wide, 34, &err), err);
+    ck_ok(network_init(solo.network, 0, own, 33, &err), err);
+    ck_ok(network_init(pair.network, 0, own, 33, &err), err);
+    ck_ok(network_init(pair.network, 1, wide, 34, &err), err);
     train_steps(&solo, optimizer);
     train_steps(&pair, optimizer);
-    AS_AUTO(as_freep) float *a = read_member(&solo, solo.model->params, 0, own);
-    AS_AUTO(as_freep) float *b = read_member(&pair, pair.model->params, 0, own);
+    AS_AUTO(as_freep) float *a = read_member(&solo, network_params(solo.network), 0, own);
+    AS_AUTO(as_freep) float *b = read_member(&pair, network_params(pair.network), 0, own);
     for (size_t i = 0; i < own->n_params; i++)
         ck_assert_msg(bits ? a[i] == b[i] : fabsf(a[i] - b[i]) <= 1e-6f * (1 + fabsf(a[i])),
                       "optimizer %d: %zu: %.9g alone, %.9g padded", optimizer, i, (double)a[i],
                       (double)b[i]);
-    AS_AUTO(as_freep) float *all = read_member(&pair, pair.model->params, 0, both);
+    AS_AUTO(as_freep) float *all = read_member(&pair, network_params(pair.network), 0, both);
     AS_AUTO(as_freep) float *spread = as_calloc(both->n_params, sizeof *spread);
     net_plan_spread(own, both, b, spread);
     for (size_t i = 0; i < both->n_params; i++)
@@ -529,18 +532,18 @@ START_TEST(moving)
     const struct kind *kind = &kinds[KINDS - 2]; /* resnet: it has state */
     rig_open(&r, "cpu", plan_of(kind->rest, kind->data), kind->data, 3, 5);
     for (size_t k = 0; k < 3; k++)
-        ck_ok(model_init(r.model, k, r.plan, 20 + k, &err), err);
+        ck_ok(network_init(r.network, k, r.plan, 20 + k, &err), err);
     ck_ok(train(&r, r.be, 0, 3, &err), err);
     size_t s = r.plan->n_state;
     ck_assert_uint_gt(s, 0);
-    AS_AUTO(as_freep) float *params = read_member(&r, r.model->params, 2, r.plan);
+    AS_AUTO(as_freep) float *params = read_member(&r, network_params(r.network), 2, r.plan);
     AS_AUTO(as_freep) float *state = as_calloc(s, sizeof *state);
     AS_AUTO(as_freep) float *moved_state = as_calloc(s, sizeof *state);
-    ck_ok(model_read_state(r.model, 2, state, &err), err);
-    ck_ok(model_move(r.model, 2, 0, &err), err);
-    ck_ok(model_move(r.model, 1, 1, &err), err);
-    AS_AUTO(as_freep) float *moved = read_member(&r, r.model->params, 0, r.plan);
-    ck_ok(model_read_state(r.model, 0, moved_state, &err), err);
+    ck_ok(network_read_state(r.network, 2, state, &err), err);
+    ck_ok(network_move(r.network, 2, 0, &err), err);
+    ck_ok(network_move(r.network, 1, 1, &err), err);
+    AS_AUTO(as_freep) float *moved = read_member(&r, network_params(r.network), 0, r.plan);
+    ck_ok(network_read_state(r.network, 0, moved_state, &err), err);
     ck_assert_mem_eq(params, moved, r.plan->n_params * sizeof *moved);
     ck_assert_mem_eq(state, moved_state, s * sizeof *state);
     /* evaluation uses the state and leaves it */
@@ -549,19 +552,19 @@ START_TEST(moving)
     ck_assert_double_eq(before, loss_now(&r, 0));
     for (size_t i = 0; i < s; i++)
         moved_state[i] = moved_state[i] * 2 + 1;
-    ck_ok(model_write_state(r.model, 0, moved_state, &err), err);
+    ck_ok(network_write_state(r.network, 0, moved_state, &err), err);
     ck_assert(loss_now(&r, 0) != before);
     rig_close(&r);
 }
 END_TEST
 
-/* Other parameters than the model's own: an average of weights. */
+/* Other parameters than the network's own: an average of weights. */
 START_TEST(other_params)
 {
     struct rig r;
     rig_open(&r, "cpu", plan_of(kinds[0].rest, &table), &table, 2, 5);
     for (size_t k = 0; k < 2; k++)
-        ck_ok(model_init(r.model, k, r.plan, 20 + k, &err), err);
+        ck_ok(network_init(r.network, k, r.plan, 20 + k, &err), err);
     r.pass.train = false;
     double own = loss_now(&r, 1);
     r.pass.params = new_buf(&r, BUF_F32, 2 * r.plan->n_params);
@@ -572,7 +575,7 @@ START_TEST(other_params)
 }
 END_TEST
 
-/* What the plan says is what the model takes, and the bound on workspaces holds on the host. */
+/* What the plan says is what the network takes, and the bound on workspaces holds on the host. */
 START_TEST(memory)
 {
     const struct kind *kind = &kinds[_i];
@@ -584,11 +587,11 @@ START_TEST(memory)
     static const size_t rows[] = {1, 5, 9, 24, 200};
     for (size_t i = 0; i < AS_ARRAY_LEN(rows); i++) {
         net_plan_bytes(p, &s, kind->data, rows[i], &b);
-        size_t exact = model_bytes(be, p, 1, rows[i]);
+        size_t exact = network_bytes(be, p, 1, rows[i]);
         size_t planned = b.parameters + b.gradients + b.state + b.activations;
         ck_assert_uint_ge(exact, planned);
         ck_assert_uint_le(exact, planned + b.workspace);
-        ck_assert_uint_eq(model_bytes(be, p, 3, rows[i]), 3 * exact);
+        ck_assert_uint_eq(network_bytes(be, p, 3, rows[i]), 3 * exact);
     }
 }
 END_TEST
@@ -615,8 +618,8 @@ START_TEST(preset_memory)
         struct net_bytes b;
         net_plan_bytes(p, &s, d, n, &b);
         size_t planned = b.parameters + b.gradients + b.state + b.activations;
-        ck_assert_uint_ge(model_bytes(be, p, 1, n), planned);
-        ck_assert_uint_le(model_bytes(be, p, 1, n), planned + b.workspace);
+        ck_assert_uint_ge(network_bytes(be, p, 1, n), planned);
+        ck_assert_uint_le(network_bytes(be, p, 1, n), planned + b.workspace);
     }
 }
 END_TEST

@@ -77,15 +77,16 @@ START_TEST(fused_as_alone_in_lanes)
 }
 END_TEST
 
-/* The oracle has one cell for all members, as a device has: masks, mixed batches, compaction. */
+/* The oracle has one lockstep for all members, as a device has: masks, mixed batches, compaction.
+ */
 START_TEST(fused_as_alone_in_lockstep)
 {
     equals_solo("reference", (size_t[]){1}, 1);
 }
 END_TEST
 
-/* The device's kernels, emulated: one cell, whose steps are recorded as graphs. Not on a real one,
- * where cuBLAS may choose by the number of members. */
+/* The device's kernels, emulated: one lockstep, whose steps are recorded as graphs. Not on a real
+ * one, where cuBLAS may choose by the number of members. */
 START_TEST(fused_as_alone_on_a_device)
 {
     if (getenv("ASSAY_TEST_EMULATED") != NULL)

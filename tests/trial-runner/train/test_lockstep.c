@@ -1,4 +1,4 @@
-/* A cell by itself. Memory is known before it is taken: what a slot is said to need is what its
+/* A lockstep by itself. Memory is known before it is taken: what a slot is said to need is what its
  * buffers have. */
 #include <stdio.h>
 #include <string.h>
@@ -21,12 +21,12 @@ static size_t bytes_of(struct buf *const *bufs, size_t n)
     return all;
 }
 
-/* All that a cell has on the device, beside its model's buffers. */
-static size_t cell_bytes(const struct cell *c)
+/* All that a lockstep has on the device, beside its model's buffers. */
+static size_t lockstep_bytes(const struct lockstep *c)
 {
     const struct optimizer *o = c->optimizer;
     const struct batches *b = c->batches;
-    const struct turns *t = c->turns;
+    const struct step_table *t = c->step_table;
     const struct losses *l = c->losses;
     struct buf *all[] = {
         o->m1,         o->m2,           o->sum,        o->average,   o->norms,
@@ -55,35 +55,35 @@ static void known_before(const char *train, size_t slots)
 {
     AS_AUTO(job_done) struct job job = digits_job(train);
     AS_AUTO(member_freep) struct member *m = NULL;
-    AS_AUTO(cell_freep) struct cell *c = NULL;
+    AS_AUTO(lockstep_freep) struct lockstep *c = NULL;
     struct dataset_paths paths = job_paths(&job);
     struct dataset set;
     struct train_data data;
-    struct cell_setup setup = {.job = &job, .data = &data, .loss = TRAIN_CROSS_ENTROPY};
+    struct lockstep_setup setup = {.job = &job, .data = &data, .loss = TRAIN_CROSS_ENTROPY};
     ck_ok(member_create(&job, &job.members[0], &m, &rig.err), rig.err);
     ck_ok(dataset_load(&paths, &job.info, &set, &rig.err), rig.err);
     struct preprocess_opts opts = job_preprocess_opts(&job, &m->spec, set.n_rows);
     ck_ok(train_data_prepare(&set, &job.info, &opts, &data, &rig.err), rig.err);
     ck_ok(backend_open("reference", NULL, &setup.be, &rig.err), rig.err);
-    ck_ok(resident_create(setup.be, &data, true, &setup.resident, &rig.err), rig.err);
-    struct resident *r = setup.resident;
+    ck_ok(device_data_create(setup.be, &data, true, &setup.device, &rig.err), rig.err);
+    struct device_data *r = setup.device;
     struct buf *shared[] = {r->x, r->codes, r->y, r->held};
-    ck_assert_uint_eq(bytes_of(shared, AS_ARRAY_LEN(shared)), resident_bytes(&data));
-    ck_ok(cell_create(&setup, m, slots, &c, &rig.err), rig.err);
-    size_t model = model_bytes(setup.be, c->plan, slots, c->max_rows);
-    size_t said = slots * cell_slot_bytes(&setup, m, slots);
+    ck_assert_uint_eq(bytes_of(shared, AS_ARRAY_LEN(shared)), device_data_bytes(&data));
+    ck_ok(lockstep_create(&setup, m, slots, &c, &rig.err), rig.err);
+    size_t model = network_bytes(setup.be, c->plan, slots, c->max_rows);
+    size_t said = slots * lockstep_slot_bytes(&setup, m, slots);
     /* the list of steps is there once, whatever the slots: that much more is said than taken */
-    size_t more = (slots - 1) * buf_len(c->turns->steps) * 4;
-    ck_assert_uint_eq(said, cell_bytes(c) + model + more);
+    size_t more = (slots - 1) * buf_len(c->step_table->steps) * 4;
+    ck_assert_uint_eq(said, lockstep_bytes(c) + model + more);
     /* what the server says without seeing the data set is enough, and not twice too much */
     AS_AUTO(net_plan_freep) struct net_plan *widest = NULL;
     struct net_bytes planned;
     ck_ok(net_plan_widest(m->plan, &widest, &rig.err), rig.err);
     net_plan_bytes(widest, &m->spec, &job.data, widest->buffer_rows, &planned);
     ck_assert_uint_ge(planned.member, said / slots);
-    ck_assert_uint_le(planned.member, 2 * cell_slot_bytes(&setup, m, 2));
-    cell_free(as_steal(c));
-    resident_free(setup.resident);
+    ck_assert_uint_le(planned.member, 2 * lockstep_slot_bytes(&setup, m, 2));
+    lockstep_free(as_steal(c));
+    device_data_free(setup.device);
     backend_free(setup.be);
     train_data_done(&data);
 }
@@ -118,7 +118,7 @@ START_TEST(a_frozen_member_has_diverged)
     struct dataset_paths paths = job_paths(&job);
     struct dataset set;
     struct train_data data = {0};
-    struct cell_setup setup = {.job = &job, .data = &data, .loss = TRAIN_CROSS_ENTROPY};
+    struct lockstep_setup setup = {.job = &job, .data = &data, .loss = TRAIN_CROSS_ENTROPY};
     atomic_bool stop = true;
     int starts = 0;
     struct watch w = {.stop = &stop,
@@ -129,33 +129,33 @@ START_TEST(a_frozen_member_has_diverged)
     ck_ok(backend_open("reference", NULL, &setup.be, &rig.err), rig.err);
     for (int round = 0; round < 2; round++) {
         AS_AUTO(member_freep) struct member *m = NULL;
-        AS_AUTO(cell_freep) struct cell *c = NULL;
+        AS_AUTO(lockstep_freep) struct lockstep *c = NULL;
         bool found = false;
         ck_ok(member_create(&job, &job.members[0], &m, &rig.err), rig.err);
         if (round == 0) {
             ck_ok(dataset_load(&paths, &job.info, &set, &rig.err), rig.err);
             struct preprocess_opts opts = job_preprocess_opts(&job, &m->spec, set.n_rows);
             ck_ok(train_data_prepare(&set, &job.info, &opts, &data, &rig.err), rig.err);
-            ck_ok(resident_create(setup.be, &data, true, &setup.resident, &rig.err), rig.err);
+            ck_ok(device_data_create(setup.be, &data, true, &setup.device, &rig.err), rig.err);
         }
-        ck_ok(cell_create(&setup, m, 1, &c, &rig.err), rig.err);
-        ck_ok(cell_join(c, m, &rig.err), rig.err);
+        ck_ok(lockstep_create(&setup, m, 1, &c, &rig.err), rig.err);
+        ck_ok(lockstep_join(c, m, &rig.err), rig.err);
         ck_ok(checkpoint_read(c, 0, &found, &rig.err), rig.err);
         ck_assert_int_eq(found, round);
-        cell_settle(c);
+        lockstep_settle(c);
         if (round == 0)
-            ck_ok(cell_freeze(c, 0, &rig.err), rig.err);
+            ck_ok(lockstep_freeze(c, 0, &rig.err), rig.err);
         atomic_store(&stop, round == 0);
         while (!m->ended) {
             atomic_store(&w.meet, false);
-            ck_ok(run_cell(c, setup.be, &w, &rig.err), rig.err);
+            ck_ok(run_lockstep(c, setup.be, &w, &rig.err), rig.err);
         }
         ck_assert_int_eq(m->exit, round == 0 ? EXIT_TRY_AGAIN : EXIT_FAILED);
         if (round == 1)
             ck_assert_ptr_nonnull(strstr(m->error.msg, "diverged"));
     }
     ck_assert_int_eq(starts, 1); /* the first was stopped before its first step */
-    resident_free(setup.resident);
+    device_data_free(setup.device);
     backend_free(setup.be);
     train_data_done(&data);
     rig_close(&rig);
@@ -164,8 +164,8 @@ END_TEST
 
 Suite *test_suite(void)
 {
-    Suite *s = suite_create("cell");
-    TCase *t = tcase_create("cell");
+    Suite *s = suite_create("lockstep");
+    TCase *t = tcase_create("lockstep");
     tcase_add_test(t, bytes_are_known);
     tcase_add_test(t, a_frozen_member_has_diverged);
     suite_add_tcase(s, t);

@@ -1,7 +1,7 @@
 /* Measurements, as the runner expects them from any child: one line of JSON each, appended whole to
  * $ASSAY_REPORT with a single write. */
-#ifndef ASSAY_TRIAL_RUNNER_TRAIN_REPORT_H
-#define ASSAY_TRIAL_RUNNER_TRAIN_REPORT_H
+#ifndef ASSAY_TRIAL_RUNNER_TRAIN_REPORT_FILE_H
+#define ASSAY_TRIAL_RUNNER_TRAIN_REPORT_FILE_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -20,17 +20,19 @@ AS_MUST_CHECK as_status report_format(int64_t step, const struct report_value *v
 
 /* A file that gets lines: opened by the first of them and kept open, since on a busy file system
  * opening takes longer than an epoch of a small model. One thread at a time. */
-struct report {
+struct report_file {
     char *path; /* owned; NULL: lines go nowhere */
     int fd;     /* -1: not open yet */
 };
 
 /* A copy of path, which may be NULL. AS_E_NOMEM. */
-AS_MUST_CHECK as_status report_init(struct report *r, const char *path, struct as_err *err);
-void report_done(struct report *r);
+AS_MUST_CHECK as_status report_file_init(struct report_file *r, const char *path,
+                                         struct as_err *err);
+void report_file_done(struct report_file *r);
 
 /* Append a formatted line in one write. The file is made when it is not there.
  * AS_E_IO naming the file (a full disk too). */
-AS_MUST_CHECK as_status report_append(struct report *r, const struct str *line, struct as_err *err);
+AS_MUST_CHECK as_status report_file_append(struct report_file *r, const struct str *line,
+                                           struct as_err *err);
 
 #endif

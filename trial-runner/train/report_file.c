@@ -1,4 +1,4 @@
-#include "trial-runner/train/report.h"
+#include "trial-runner/train/report_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -29,21 +29,21 @@ as_status report_format(int64_t step, const struct report_value *values, size_t 
     return str_check(line, err);
 }
 
-as_status report_init(struct report *r, const char *path, struct as_err *err)
+as_status report_file_init(struct report_file *r, const char *path, struct as_err *err)
 {
-    *r = (struct report){.path = as_strdup(path), .fd = -1};
+    *r = (struct report_file){.path = as_strdup(path), .fd = -1};
     return path && !r->path ? as_fail(err, AS_E_NOMEM, "out of memory") : AS_OK;
 }
 
-void report_done(struct report *r)
+void report_file_done(struct report_file *r)
 {
     free(r->path);
     if (r->fd >= 0)
         (void)close(r->fd);
-    *r = (struct report){.fd = -1};
+    *r = (struct report_file){.fd = -1};
 }
 
-as_status report_append(struct report *r, const struct str *line, struct as_err *err)
+as_status report_file_append(struct report_file *r, const struct str *line, struct as_err *err)
 {
     if (!r->path || line->len == 0)
         return AS_OK;

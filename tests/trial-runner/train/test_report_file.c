@@ -5,7 +5,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "tests/support/check_main.h"
-#include "trial-runner/train/report.h"
+#include "trial-runner/train/report_file.h"
 
 static struct as_err err;
 
@@ -23,19 +23,19 @@ START_TEST(lines)
     double v = 0;
     ck_ok(json_parse(line.s, line.len, &j, &err), err);
     ck_assert(json_number_get(json_object_get(j, "val_loss"), &v) && isnan(v));
-    AS_AUTO(report_done) struct report report, gone, none;
-    ck_ok(report_init(&report, path, &err), err);
-    ck_ok(report_init(&gone, path, &err), err);
-    ck_ok(report_init(&none, NULL, &err), err);
-    ck_ok(report_append(&report, &line, &err), err);
-    ck_ok(report_append(&report, &line, &err), err);
+    AS_AUTO(report_file_done) struct report_file report, gone, none;
+    ck_ok(report_file_init(&report, path, &err), err);
+    ck_ok(report_file_init(&gone, path, &err), err);
+    ck_ok(report_file_init(&none, NULL, &err), err);
+    ck_ok(report_file_append(&report, &line, &err), err);
+    ck_ok(report_file_append(&report, &line, &err), err);
     AS_AUTO(as_freep) char *text = NULL;
     size_t len = 0;
     ck_ok(file_read(path, 1 << 16, &text, &len, &err), err);
     ck_assert_uint_eq(len, 2 * line.len);
     ck_ok(file_remove_tree(dir, &err), err);
-    ck_fails(report_append(&gone, &line, &err), AS_E_IO, err, path);
-    ck_ok(report_append(&none, &line, &err), err);
+    ck_fails(report_file_append(&gone, &line, &err), AS_E_IO, err, path);
+    ck_ok(report_file_append(&none, &line, &err), err);
 }
 END_TEST
 
@@ -43,9 +43,9 @@ START_TEST(full_disk)
 {
     AS_AUTO(str_done) struct str line = {0};
     str_puts(&line, "{\"step\": 1}\n");
-    AS_AUTO(report_done) struct report full;
-    ck_ok(report_init(&full, "/dev/full", &err), err);
-    ck_fails(report_append(&full, &line, &err), AS_E_IO, err, "No space left");
+    AS_AUTO(report_file_done) struct report_file full;
+    ck_ok(report_file_init(&full, "/dev/full", &err), err);
+    ck_fails(report_file_append(&full, &line, &err), AS_E_IO, err, "No space left");
 }
 END_TEST
 

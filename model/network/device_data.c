@@ -1,0 +1,115 @@
+#include "model/network/device_data.h"
+
+void device_data_free(struct device_data *device)
+{
+    if (!device)
+        return;
+    buf_free(device->x);
+    buf_free(device->mean);
+    buf_free(device->scale);
+    buf_free(device->codes);
+    buf_free(device->y);
+    buf_free(device->held);
+    free(device);
+}
+
+/* A buffer with content; nothing when there is none. */
+static as_status put(struct backend *be, buf_kind kind, const void *src, size_t n, struct buf **ret,
+                     struct as_err *err)
+{
+    if (!src || n == 0)
+        return AS_OK;
+    as_status st = buf_create(be, kind, n, ret, err);
+    return st == AS_OK ? buf_upload(*ret, 0, src, n, err) : st;
+}
+
+void device_data_window_places(const int32_t *offsets, size_t n, size_t context, int32_t *ret)
+{
+    for (size_t i = 0; i < n; i++)
+        for (size_t t = 0; t < context; t++)
+            ret[i * context + t] = offsets[i] + (int32_t)t;
+}
+
+static as_status put_held(struct device_data *device, struct as_err *err)
+{
+    const struct train_data *d = device->data;
+    if (d->context == 0)
+        return put(device->be, BUF_I32, d->val_rows, d->n_val, &device->held, err);
+    size_t n = d->n_val * d->context;
+    AS_AUTO(as_freep) int32_t *places = as_calloc(n, sizeof *places);
+    if (!places)
+        return as_fail(err, AS_E_NOMEM, "out of memory for %zu tokens", n);
+    device_data_window_places(d->val_rows, d->n_val, d->context, places);
+    return put(device->be, BUF_I32, places, n, &device->held, err);
+}
+
+static void measure(struct device_data *device, bool classes)
+{
+    const struct train_data *d = device->data;
+    const struct dataset *set = &d->set;
+    device->per_row = d->context ? d->context : 1;
+    device->n_x = d->context ? 0 : set->n_features;
+    device->n_codes = d->context ? 1 : d->n_codes;
+    device->n_y = d->context || classes ? 1 : d->n_targets;
+    device->y_kind = d->context || classes ? BUF_I32 : BUF_F32;
+}
+
+/* One value per column of an image's rows, from one per channel. */
+static as_status put_columns(struct device_data *device, const float *values, struct buf **ret,
+                             struct as_err *err)
+{
+    AS_AUTO(as_freep) float *each = as_calloc(device->n_x, sizeof *each);
+    if (!each)
+        return as_fail(err, AS_E_NOMEM, "out of memory for %zu columns", device->n_x);
+    for (size_t c = 0; c < device->n_x; c++)
+        each[c] = values[c % device->data->fit.n_scales];
+    return put(device->be, BUF_F32, each, device->n_x, ret, err);
+}
+
+static as_status put_x(struct device_data *device, struct dataset *set, struct as_err *err)
+{
+    size_t n = set->n_rows * device->n_x;
+    if (n == 0)
+        return AS_OK;
+    if (!device->data->is_bytes)
+        return buf_adopt(device->be, BUF_F32, n, as_steal(set->x), &device->x, err);
+    as_status st = buf_adopt(device->be, BUF_I32, gather_bytes_len(set->n_rows, device->n_x),
+                             as_steal(set->bytes), &device->x, err);
+    if (st == AS_OK)
+        st = put_columns(device, device->data->fit.mean, &device->mean, err);
+    return st == AS_OK ? put_columns(device, device->data->fit.scale, &device->scale, err) : st;
+}
+
+as_status device_data_create(struct backend *be, struct train_data *data, bool classes,
+                             struct device_data **ret, struct as_err *err)
+{
+    struct dataset *set = &data->set;
+    AS_AUTO(device_data_freep) struct device_data *device = as_calloc(1, sizeof *device);
+    if (!device)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    *device = (struct device_data){.be = be, .data = data};
+    measure(device, classes);
+    as_status st = put_x(device, set, err);
+    if (st == AS_OK && data->context)
+        st = put(be, BUF_I32, set->tokens, set->n_rows, &device->codes, err);
+    else if (st == AS_OK)
+        st = put(be, BUF_I32, data->codes, set->n_rows * device->n_codes, &device->codes, err);
+    if (st == AS_OK && !data->context && classes)
+        st = put(be, BUF_I32, set->labels, set->n_rows, &device->y, err);
+    else if (st == AS_OK && !data->context)
+        st = put(be, BUF_F32, set->targets, set->n_rows * device->n_y, &device->y, err);
+    if (st == AS_OK)
+        st = put_held(device, err);
+    if (st == AS_OK)
+        *ret = as_steal(device);
+    return st;
+}
+
+size_t device_data_bytes(const struct train_data *d)
+{
+    size_t held = d->n_val * (d->context ? d->context : 1);
+    size_t n_x = d->context ? 0 : d->set.n_features;
+    size_t row = d->context ? 1 : d->n_codes + (d->n_targets ? d->n_targets : 1);
+    size_t x = d->is_bytes ? gather_bytes_len(d->set.n_rows, n_x) + 2 * n_x : d->set.n_rows * n_x;
+    return (x + d->set.n_rows * row + held) * 4;
+}

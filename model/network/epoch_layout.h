@@ -1,0 +1,34 @@
+/* How an epoch over the training rows is cut: into micro-steps of at most `micro_rows` rows, and
+ * these into batches. The last batch and the last micro-step may be smaller. */
+#ifndef ASSAY_MODEL_NETWORK_EPOCH_LAYOUT_H
+#define ASSAY_MODEL_NETWORK_EPOCH_LAYOUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/document/train_spec.h"
+
+struct epoch_layout {
+    size_t n_train;          /* rows of the epoch */
+    size_t micro_rows;       /* rows of a micro-step */
+    size_t micro_steps;      /* of the epoch */
+    size_t per_batch;        /* micro-steps of a batch */
+    int64_t steps_per_epoch; /* optimizer steps: batches */
+};
+
+/* For n_train >= 1 rows; micro_rows >= 1 is max_rows of the network's plan. A batch of more rows
+ * than there are is all of them. */
+struct epoch_layout epoch_layout_of(const struct train_spec *spec, size_t micro_rows,
+                                    size_t n_train);
+
+/* Is micro-step `at` of the epoch the last of its batch (so the weights move)? */
+bool epoch_layout_due(const struct epoch_layout *l, size_t at);
+
+/* Does a batch begin at micro-step `at`? Only there are checkpoints written. */
+bool epoch_layout_between_batches(const struct epoch_layout *l, size_t at);
+
+/* The share of micro-step `at` in the rows of its batch, in (0, 1]. */
+double epoch_layout_share(const struct epoch_layout *l, size_t at);
+
+#endif

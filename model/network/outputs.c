@@ -1,0 +1,41 @@
+#include "model/network/outputs.h"
+
+#include <math.h>
+
+static void softmax(float *row, size_t outputs)
+{
+    float top = row[0];
+    double sum = 0;
+    for (size_t o = 1; o < outputs; o++)
+        top = row[o] > top ? row[o] : top;
+    for (size_t o = 0; o < outputs; o++)
+        sum += exp((double)row[o] - (double)top);
+    for (size_t o = 0; o < outputs; o++)
+        row[o] = (float)(exp((double)row[o] - (double)top) / sum);
+}
+
+void outputs_to_probabilities(float *z, size_t rows, size_t outputs, train_loss loss)
+{
+    for (size_t i = 0; loss == TRAIN_BCE && i < rows * outputs; i++)
+        z[i] = (float)(1 / (1 + exp(-(double)z[i])));
+    for (size_t r = 0; loss == TRAIN_CROSS_ENTROPY && r < rows; r++)
+        softmax(z + r * outputs, outputs);
+}
+
+void outputs_to_own_unit(float *v, size_t rows, size_t targets, const double *mean,
+                         const double *scale)
+{
+    for (size_t i = 0; i < rows * targets; i++) {
+        size_t t = i % targets;
+        v[i] = (float)((double)v[i] * scale[t] + mean[t]);
+    }
+}
+
+void outputs_to_both_classes(float *v, size_t rows)
+{
+    for (size_t i = rows; i-- > 0;) { /* from the end: the pairs overlap what is still to read */
+        float p = v[i];
+        v[2 * i] = 1 - p;
+        v[2 * i + 1] = p;
+    }
+}

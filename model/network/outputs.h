@@ -1,0 +1,22 @@
+/* From what a network puts out to what is reported, stored and served. All in place, in the order
+ * of the rows, so that equal outputs give equal bits wherever this is done. */
+#ifndef ASSAY_MODEL_NETWORK_OUTPUTS_H
+#define ASSAY_MODEL_NETWORK_OUTPUTS_H
+
+#include <stddef.h>
+
+#include "model/document/train_spec.h"
+
+/* z [rows, outputs]: logits to probabilities where `loss` is one of classes (cross_entropy: the
+ * softmax of a row; bce: the sigmoid of each); other outputs stay. loss is not AUTO. */
+void outputs_to_probabilities(float *z, size_t rows, size_t outputs, train_loss loss);
+
+/* v [rows, targets]: standardised numbers to the targets' own unit, v * scale[t] + mean[t]. */
+void outputs_to_own_unit(float *v, size_t rows, size_t targets, const double *mean,
+                         const double *scale);
+
+/* v holds the probability of class 1 in [rows] and has room for [rows, 2]: afterwards the
+ * probabilities of both classes. */
+void outputs_to_both_classes(float *v, size_t rows);
+
+#endif
