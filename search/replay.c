@@ -6,7 +6,6 @@
 
 #include "base/json.h"
 #include "search/space/config.h"
-#include "search/sampling/grid.h"
 #include "search/suggest.h"
 
 typedef enum trial_end { END_NONE, END_COMPLETED, END_FAILED, END_CANCELLED } trial_end;
@@ -25,7 +24,7 @@ struct record {
 struct replay {
     struct search_spec spec;
     struct space *space; /* owned, as all below */
-    struct grid *grid;   /* of method grid; NULL for the others */
+    struct search_prepared *prepared;
     struct record *records;
     size_t n;
     size_t n_suggested;
@@ -52,7 +51,7 @@ void replay_free(struct replay *r)
     suggestion_done(&r->latest);
     json_decref(r->state);
     json_decref(r->again);
-    grid_free(r->grid); /* before its space */
+    search_prepared_free(r->spec.method, r->prepared); /* before its space */
     space_free(r->space);
     free(r);
 }
@@ -135,9 +134,10 @@ static as_status read_space(struct replay *r, const json_t *document, struct as_
     if (st == AS_OK)
         st = space_parse_forbidden(r->space, json_object_get(document, "forbidden"),
                                    "/sweep/document/forbidden", err);
-    if (st == AS_OK && r->spec.method == SEARCH_GRID)
-        st = grid_create(r->space, "/sweep/document/parameters", &r->grid, err);
-    return st;
+    uint64_t total;
+    return st < 0 ? st
+                  : search_prepare(r->spec.method, r->space, "/sweep/document/parameters",
+                                   &r->prepared, &total, err);
 }
 
 static as_status read_sweep(struct replay *r, const json_t *sweep, struct as_err *err)
@@ -157,7 +157,7 @@ static as_status read_sweep(struct replay *r, const json_t *sweep, struct as_err
     if (st < 0)
         return st;
     r->spec.space = r->space;
-    r->spec.grid = r->grid;
+    r->spec.prepared = r->prepared;
     r->spec.initial_trials =
         (uint64_t)json_integer_value(json_object_get(search, "initial_trials"));
     return AS_OK;

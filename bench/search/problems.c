@@ -108,7 +108,7 @@ static as_status take_scale(struct problem *p, struct as_err *err)
     size_t n = 0;
     for (uint64_t i = 0; i < SCALE_POINTS; i++) {
         AS_AUTO(config_freep) struct config *c = NULL;
-        as_status st = sampler_suggest(p->space, SEARCH_SOBOL, 0, i, &c, NULL, err);
+        as_status st = sampler_draw(p->space, SAMPLER_SOBOL, 0, i, &c, NULL, err);
         if (st < 0)
             return st;
         double v = problem_value(p, c);

@@ -7,7 +7,7 @@
 #include "base/rng.h"
 #include "search/gp/design.h"
 #include "search/pareto/pareto.h"
-#include "search/sampling/sampler.h"
+#include "search/problem/draw.h"
 #include "search/sampling/sobol.h"
 
 #define MOVED_AT_ONCE 20.0 /* parameters that one move changes, about */

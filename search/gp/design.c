@@ -3,6 +3,7 @@
 
 #include "base/rng.h"
 #include "search/gp/enumeration.h"
+#include "search/problem/draw.h"
 #include "search/sampling/sampler.h"
 #include "search/sampling/sobol.h"
 
@@ -41,8 +42,8 @@ static as_status sample(const struct gp_study *s, uint64_t index, double *ret_po
     *ret_drawn = 0;
     for (uint64_t k = 0; k < SAMPLED && space_is_constrained(s->spec->space); k++) {
         AS_AUTO(config_freep) struct config *c = NULL;
-        as_status st = sampler_suggest(s->spec->space, SEARCH_SOBOL, s->spec->seed,
-                                       index + k * SAMPLED_STRIDE, &c, NULL, err);
+        as_status st = sampler_draw(s->spec->space, SAMPLER_SOBOL, s->spec->seed,
+                                    index + k * SAMPLED_STRIDE, &c, NULL, err);
         if (st == AS_E_UNSUPPORTED)
             break;
         if (st < 0)

@@ -13,6 +13,7 @@
 #include "search/gp/quadratic.h"
 #include "search/gp/surrogate.h"
 #include "search/gp/trust_region.h"
+#include "search/sampling/sampler.h"
 
 /* The deviations of UCB, alone and with this many pending trials. Those are spread out by the
  * deviations that they shrink already; less drives each of them closer to the best. */
@@ -29,13 +30,19 @@ struct gp_cache {
     struct gp_places places;
 };
 
-struct gp_cache *gp_cache_create(void)
+static struct gp_cache *gp_cache(struct search_method_cache *c)
+{
+    return (struct gp_cache *)c;
+}
+
+static struct search_method_cache *cache_create(void)
 {
     return as_calloc(1, sizeof(struct gp_cache));
 }
 
-void gp_cache_free(struct gp_cache *c)
+static void cache_free(struct search_method_cache *cache)
 {
+    struct gp_cache *c = gp_cache(cache);
     if (!c)
         return;
     surrogate_store_done(&c->store);
@@ -43,9 +50,11 @@ void gp_cache_free(struct gp_cache *c)
     gp_places_done(&c->places);
     free(c);
 }
+AS_DEFINE_FREEP(struct search_method_cache, cache_free)
 
-size_t gp_cache_bytes(const struct gp_cache *c)
+static size_t cache_bytes(const struct search_method_cache *cache)
 {
+    const struct gp_cache *c = (const struct gp_cache *)cache;
     return sizeof *c + surrogate_store_bytes(&c->store) + gp_optimizer_work_bytes(&c->optimizer) +
            gp_places_bytes(&c->places);
 }
@@ -436,9 +445,9 @@ static as_status write_reason(const struct ask *a, const char *fallback, json_t 
                               struct as_err *err)
 {
     const struct gp_study *s = a->study;
-    JSON_AUTO reason =
-        json_pack("{s:s, s:I, s:I, s:I}", "method", "gp", "observed", (json_int_t)s->n_completed,
-                  "pending", (json_int_t)s->n_pending, "failed", (json_int_t)s->n_failed);
+    JSON_AUTO reason = json_pack("{s:s, s:I, s:I, s:I}", "method", search_gp.name, "observed",
+                                 (json_int_t)s->n_completed, "pending", (json_int_t)s->n_pending,
+                                 "failed", (json_int_t)s->n_failed);
     int rc = reason ? add_incumbent(a, reason) : -1;
     if (rc == 0 && a->found.is_found)
         rc = describe_model(a, reason);
@@ -487,13 +496,15 @@ static as_status choose_point(struct ask *a, char why[AS_ERR_MSG_MAX], struct as
     return gp_design_anywhere(s, a->index, a->point, err);
 }
 
-as_status gp_suggest(const struct search_spec *spec, const struct history *history,
-                     const json_t *state, uint64_t number, uint64_t index, struct gp_cache *cache,
-                     struct suggestion *ret, struct as_err *err)
+static as_status gp_suggest(const struct search_spec *spec, const struct history *history,
+                            const json_t *state, uint64_t number, uint64_t index,
+                            struct search_method_cache *cache, struct suggestion *ret,
+                            struct as_err *err)
 {
-    AS_AUTO(gp_cache_freep) struct gp_cache *own = cache ? NULL : gp_cache_create();
+    AS_AUTO(cache_freep) struct search_method_cache *own = cache ? NULL : cache_create();
     AS_AUTO(ask_done)
-    struct ask a = {.cache = cache ? cache : own, .state = state, .number = number, .index = index};
+    struct ask a = {
+        .cache = gp_cache(cache ? cache : own), .state = state, .number = number, .index = index};
     AS_AUTO(suggestion_done) struct suggestion s = {0};
     char why[AS_ERR_MSG_MAX] = "";
     if (!a.cache)
@@ -507,10 +518,12 @@ as_status gp_suggest(const struct search_spec *spec, const struct history *histo
         return out_of_memory(err);
     a.trust = trust_region_read(json_object_get(state, "trust"));
     st = choose_point(&a, why, err);
-    if (st == AS_OK)
-        st = write_reason(&a, *why ? why : NULL, &s.reason, err);
-    if (st == AS_OK)
-        st = write_state(&a, &s.state, err);
+    if (st < 0)
+        return st;
+    st = write_reason(&a, *why ? why : NULL, &s.reason, err);
+    if (st < 0)
+        return st;
+    st = write_state(&a, &s.state, err);
     if (st < 0)
         return st;
     encoding_to_config(a.study->enc, a.point, s.config);
@@ -518,3 +531,14 @@ as_status gp_suggest(const struct search_spec *spec, const struct history *histo
     s = (struct suggestion){0};
     return AS_OK;
 }
+
+const struct search_method search_gp = {
+    .name = "gp",
+    .is_model_based = true,
+    .check = sampler_method_check,
+    .sample = sampler_method_sample,
+    .suggest = gp_suggest,
+    .cache_create = cache_create,
+    .cache_free = cache_free,
+    .cache_bytes = cache_bytes,
+};

@@ -7,7 +7,7 @@
 #include "base/rng.h"
 #include "search/gp/design.h"
 #include "search/gp/enumeration.h"
-#include "search/sampling/sampler.h"
+#include "search/problem/draw.h"
 
 #define STARTS 4
 #define ROUNDS 6

@@ -9,7 +9,7 @@
 #include "base/rng.h"
 #include "search/regression/subset.h"
 #include "search/gp/surrogate_priv.h"
-#include "search/sampling/sampler.h"
+#include "search/problem/draw.h"
 
 #define ALWAYS_REFIT 200 /* rows up to which every new one is fitted to */
 #define GROWTH 1.05

@@ -17,7 +17,7 @@
 #include "search/regression/subset.h"
 #include "search/importance/ped_anova.h"
 #include "search/importance/region.h"
-#include "search/sampling/sampler.h"
+#include "search/problem/draw.h"
 #include "search/importance/sensitivity.h"
 
 #define CUT                                                                                        \

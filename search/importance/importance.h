@@ -38,7 +38,7 @@
 
 #include "base/mem.h"
 #include "base/status.h"
-#include "search/suggest.h"
+#include "search/problem/problem.h"
 
 #define IMPORTANCE_MAX_TRIALS                                                                      \
     1000 /* that the model stands on: the best 200, the newest 100, and a spread of the rest */

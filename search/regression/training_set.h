@@ -14,7 +14,7 @@
 #include "base/status.h"
 #include "search/space/encoding.h"
 #include "search/regression/covariance.h"
-#include "search/suggest.h"
+#include "search/problem/problem.h"
 
 #define STUDY_NONE SIZE_MAX
 

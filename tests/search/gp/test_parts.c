@@ -6,6 +6,7 @@
 #include "base/rng.h"
 #include "search/gp/candidates.h"
 #include "search/regression/subset.h"
+#include "search/sampling/sampler.h"
 #include "search/gp/trust_region.h"
 #include "search/gp/enumeration.h"
 #include "tests/support/check_main.h"
@@ -52,7 +53,7 @@ static void start(struct sweep *w, struct space **s, const char *yaml, size_t tr
     sweep_init(w, *s, 1, false);
     for (size_t t = 0; t < trials; t++) {
         AS_AUTO(config_freep) struct config *c = NULL;
-        ck_ok(sampler_suggest(*s, SEARCH_SOBOL, 3, t, &c, NULL, &err), err);
+        ck_ok(sampler_draw(*s, SAMPLER_SOBOL, 3, t, &c, NULL, &err), err);
         sweep_add(w, c, (double)((t * 7) % 11));
     }
 }

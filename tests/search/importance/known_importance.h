@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "base/mem.h"
-#include "search/suggest.h"
+#include "search/problem/problem.h"
 
 #define KNOWN_MAX_D 10
 
