@@ -27,7 +27,7 @@
 struct gp_cache {
     struct surrogate_store store;
     struct gp_optimizer_work optimizer;
-    struct gp_places places;
+    struct training_places places;
 };
 
 static struct gp_cache *gp_cache(struct search_method_cache *c)
@@ -47,7 +47,7 @@ static void cache_free(struct search_method_cache *cache)
         return;
     surrogate_store_done(&c->store);
     gp_optimizer_work_done(&c->optimizer);
-    gp_places_done(&c->places);
+    training_places_done(&c->places);
     free(c);
 }
 AS_DEFINE_FREEP(struct search_method_cache, cache_free)
@@ -56,12 +56,12 @@ static size_t cache_bytes(const struct search_method_cache *cache)
 {
     const struct gp_cache *c = (const struct gp_cache *)cache;
     return sizeof *c + surrogate_store_bytes(&c->store) + gp_optimizer_work_bytes(&c->optimizer) +
-           gp_places_bytes(&c->places);
+           training_places_bytes(&c->places);
 }
 
 /* What one suggestion works on. */
 struct ask {
-    struct gp_study *study;
+    struct training_set *set;
     struct gp_cache *cache;
     const json_t *state; /* borrowed; the old one */
     uint64_t number, index;
@@ -82,7 +82,7 @@ static void ask_done(struct ask *a)
     for (size_t i = 0; i < a->n_models; i++)
         surrogate_done(&a->models[i]);
     gp_ehvi_free(a->ehvi);
-    gp_study_free(a->study);
+    training_set_free(a->set);
     free(a->point);
 }
 
@@ -105,7 +105,7 @@ static bool has_categories(const struct encoding *e)
 
 static void schedule(struct ask *a)
 {
-    const struct gp_study *s = a->study;
+    const struct training_set *s = a->set;
     uint64_t t = a->index;
     if (s->spec->n_outcomes && !s->n_feasible) {
         a->kind = ACQUISITION_FEASIBILITY;
@@ -131,7 +131,7 @@ static void schedule(struct ask *a)
 
 static size_t max_rows(const struct ask *a)
 {
-    size_t n = a->study->spec->n_objectives + a->study->spec->n_outcomes;
+    size_t n = a->set->spec->n_objectives + a->set->spec->n_outcomes;
     return n <= FEW_MODELS ? GP_MAX_ROWS : GP_MAX_ROWS_MANY;
 }
 
@@ -140,7 +140,7 @@ static as_status add_model(struct ask *a, surrogate_target target, size_t k, str
     struct surrogate_spec spec = {target, k, max_rows(a), a->number};
     char name[16];
     surrogate_name(&spec, name);
-    as_status st = surrogate_prepare(&a->cache->store, a->study, &spec,
+    as_status st = surrogate_prepare(&a->cache->store, a->set, &spec,
                                      json_object_get(json_object_get(a->state, "models"), name),
                                      &a->models[a->n_models], err);
     a->n_models += st == AS_OK;
@@ -153,7 +153,7 @@ static void add_limit(struct ask *a, double min, double max)
     q->limits[q->n_limits++] = (struct outcome_bound){min, max};
 }
 
-static double beta_of(const struct gp_study *s)
+static double beta_of(const struct training_set *s)
 {
     double share = fmin(1, (double)s->n_pending / UCB_PARALLEL);
     return UCB_BETA + share * (UCB_BETA_PARALLEL - UCB_BETA);
@@ -163,9 +163,9 @@ static double beta_of(const struct gp_study *s)
  * failed trials and would go on trying where trials fail. */
 static as_status prepare_models(struct ask *a, struct as_err *err)
 {
-    const struct search_spec *spec = a->study->spec;
+    const struct search_spec *spec = a->set->spec;
     as_status st = AS_OK;
-    a->acquisition = (struct acquisition){.kind = a->kind, .beta = beta_of(a->study)};
+    a->acquisition = (struct acquisition){.kind = a->kind, .beta = beta_of(a->set)};
     if (a->kind != ACQUISITION_FEASIBILITY) {
         a->acquisition.n_objectives = spec->n_objectives;
         for (size_t k = 0; k < spec->n_objectives && st == AS_OK; k++)
@@ -179,7 +179,7 @@ static as_status prepare_models(struct ask *a, struct as_err *err)
         add_limit(a, surrogate_forward(m, spec->outcomes[k].min),
                   surrogate_forward(m, spec->outcomes[k].max));
     }
-    if (st == AS_OK && a->study->n_failed) {
+    if (st == AS_OK && a->set->n_failed) {
         st = add_model(a, SURROGATE_FAILURE, 0, err);
         if (st == AS_OK)
             add_limit(a, -INFINITY, surrogate_forward(&a->models[a->n_models - 1], 0.5));
@@ -193,7 +193,7 @@ static as_status prepare_models(struct ask *a, struct as_err *err)
 static as_status predict_trials(struct ask *a, const size_t *trials, size_t n, double *mean,
                                 double *var, struct as_err *err)
 {
-    const struct gp_study *s = a->study;
+    const struct training_set *s = a->set;
     const struct gp_model *m = a->models[0].model;
     size_t n_real = s->columns.n_real, n_cat = s->columns.n_cat;
     AS_AUTO(as_freep) double *x = as_calloc(LOOK, n_real * sizeof *x);
@@ -215,7 +215,7 @@ static as_status predict_trials(struct ask *a, const size_t *trials, size_t n, d
 /* The mean where mean - 1.8 sigma is lowest, among the best trials. */
 static as_status set_threshold(struct ask *a, struct as_err *err)
 {
-    size_t top[LOOK], n = gp_candidates_top(a->study, LOOK, top);
+    size_t top[LOOK], n = gp_candidates_top(a->set, LOOK, top);
     double mean[LOOK], var[LOOK], lowest = INFINITY;
     as_status st = predict_trials(a, top, n, mean, var, err);
     for (size_t i = 0; i < n && st == AS_OK; i++) {
@@ -232,7 +232,7 @@ static as_status set_threshold(struct ask *a, struct as_err *err)
  * what is expected of them is no improvement any more. Whether they meet bounds is not known. */
 static as_status set_best(struct ask *a, struct as_err *err)
 {
-    const struct gp_study *s = a->study;
+    const struct training_set *s = a->set;
     size_t some[LOOK];
     double mean[LOOK], var[LOOK];
     a->acquisition.best = surrogate_forward(&a->models[0], s->costs[s->best]);
@@ -255,7 +255,7 @@ static as_status set_best(struct ask *a, struct as_err *err)
  * decides. The warp's values are those of the completed trials. */
 static double worst_of(const struct ask *a, size_t k)
 {
-    const struct gp_study *s = a->study;
+    const struct training_set *s = a->set;
     const double *v = gp_warp_values(a->models[k].warp);
     double worst = -INFINITY;
     for (size_t i = 0; i < s->n; i++) {
@@ -270,7 +270,7 @@ static double worst_of(const struct ask *a, size_t k)
 
 static as_status set_front(struct ask *a, struct as_err *err)
 {
-    const struct gp_study *s = a->study;
+    const struct training_set *s = a->set;
     size_t m = s->spec->n_objectives, n = 0, n_front = 0;
     double reference[SEARCH_MAX_OBJECTIVES];
     AS_AUTO(as_freep) double *costs = as_calloc(s->n, m * sizeof *costs);
@@ -306,17 +306,15 @@ static as_status set_marks(struct ask *a, struct as_err *err)
 
 static as_status find_point(struct ask *a, struct as_err *err)
 {
-    size_t d = a->study->enc->n;
+    size_t d = a->set->enc->n;
     AS_AUTO(as_freep) double *box = as_calloc(2 * d, sizeof *box);
     if (!box)
         return out_of_memory(err);
-    struct gp_optimizer_problem p = {.study = a->study,
-                                     .acquisition = &a->acquisition,
-                                     .models = a->models,
-                                     .number = a->number};
+    struct gp_optimizer_problem p = {
+        .set = a->set, .acquisition = &a->acquisition, .models = a->models, .number = a->number};
     if (a->trust.is_on) {
-        trust_region_box(&a->trust, a->study, a->models[0].model, box, box + d);
-        p.region = (struct gp_region){box, box + d, gp_study_point(a->study, a->study->best)};
+        trust_region_box(&a->trust, a->set, a->models[0].model, box, box + d);
+        p.region = (struct gp_region){box, box + d, training_set_point(a->set, a->set->best)};
     }
     return gp_optimize(&p, &a->cache->optimizer, a->point, &a->found, err);
 }
@@ -328,7 +326,7 @@ static as_status try_quadratic(struct ask *a, struct as_err *err)
     const struct surrogate *m = &a->models[0];
     if (a->kind != ACQUISITION_UCB || a->plain || a->acquisition.n_limits || a->index % 4)
         return AS_OK;
-    as_status st = gp_quadratic_step(a->study, m, a->point, &q, err);
+    as_status st = gp_quadratic_step(a->set, m, a->point, &q, err);
     if (st < 0 || !q.is_found)
         return st;
     a->is_quadratic = true;
@@ -343,7 +341,7 @@ static as_status ask_models(struct ask *a, struct as_err *err)
     as_status st = prepare_models(a, err);
     if (st == AS_OK)
         st = set_marks(a, err);
-    trust_region_update(&a->trust, a->study);
+    trust_region_update(&a->trust, a->set);
     if (st == AS_OK)
         st = try_quadratic(a, err);
     return st < 0 || a->is_quadratic ? st : find_point(a, err);
@@ -393,7 +391,7 @@ static json_t *predicted(const struct ask *a, size_t k)
     const struct surrogate *m = &a->models[k];
     double mean = surrogate_back(m, a->found.mean[k]);
     double deviation = surrogate_back_deviation(m, a->found.mean[k], a->found.sd[k]);
-    bool turned = k < a->acquisition.n_objectives && a->study->spec->maximize[k];
+    bool turned = k < a->acquisition.n_objectives && a->set->spec->maximize[k];
     return json_pack("{s:o, s:o}", "mean", json_number_new(turned ? -mean : mean), "deviation",
                      json_number_new(deviation));
 }
@@ -412,8 +410,8 @@ static int add_predictions(const struct ask *a, json_t *reason)
 
 static int add_incumbent(const struct ask *a, json_t *reason)
 {
-    const struct gp_study *s = a->study;
-    if (s->best == STUDY_NONE || s->spec->n_objectives > 1)
+    const struct training_set *s = a->set;
+    if (s->best == TRAINING_SET_NONE || s->spec->n_objectives > 1)
         return 0;
     const struct observation *o = &s->trials[s->best];
     return json_object_set_new(reason, "incumbent",
@@ -444,7 +442,7 @@ static int describe_model(const struct ask *a, json_t *reason)
 static as_status write_reason(const struct ask *a, const char *fallback, json_t **ret,
                               struct as_err *err)
 {
-    const struct gp_study *s = a->study;
+    const struct training_set *s = a->set;
     JSON_AUTO reason = json_pack("{s:s, s:I, s:I, s:I}", "method", search_gp.name, "observed",
                                  (json_int_t)s->n_completed, "pending", (json_int_t)s->n_pending,
                                  "failed", (json_int_t)s->n_failed);
@@ -463,7 +461,7 @@ static as_status write_reason(const struct ask *a, const char *fallback, json_t 
 
 /* ---- the whole ---- */
 
-static bool is_initial(const struct gp_study *s)
+static bool is_initial(const struct training_set *s)
 {
     size_t size = gp_design_size(s), results = s->n_completed + s->n_failed;
     return s->n < size || results < (size < LEAST_RESULTS ? size : LEAST_RESULTS);
@@ -472,7 +470,7 @@ static bool is_initial(const struct gp_study *s)
 /* Set the point, and why the models did not. AS_E_NUMERIC never leaves here. */
 static as_status choose_point(struct ask *a, char why[AS_ERR_MSG_MAX], struct as_err *err)
 {
-    const struct gp_study *s = a->study;
+    const struct training_set *s = a->set;
     if (s->enc->n_lengths && is_initial(s))
         return gp_design_point(s, a->index, a->point, err);
     if (!s->enc->n_lengths) {
@@ -509,10 +507,10 @@ static as_status gp_suggest(const struct search_spec *spec, const struct history
     char why[AS_ERR_MSG_MAX] = "";
     if (!a.cache)
         return out_of_memory(err);
-    as_status st = gp_study_create(spec, history, &a.cache->places, &a.study, err);
+    as_status st = training_set_create(spec, history, &a.cache->places, &a.set, err);
     if (st < 0)
         return st;
-    a.point = as_calloc(a.study->enc->n, sizeof *a.point);
+    a.point = as_calloc(a.set->enc->n, sizeof *a.point);
     s.config = config_create(spec->space);
     if (!a.point || !s.config)
         return out_of_memory(err);
@@ -526,7 +524,7 @@ static as_status gp_suggest(const struct search_spec *spec, const struct history
     st = write_state(&a, &s.state, err);
     if (st < 0)
         return st;
-    encoding_to_config(a.study->enc, a.point, s.config);
+    encoding_to_config(a.set->enc, a.point, s.config);
     *ret = s;
     s = (struct suggestion){0};
     return AS_OK;

@@ -1,4 +1,4 @@
-/* From a study to a conditioned model: rows, values, hyperparameters, factor. */
+/* From a training set to a conditioned model: rows, values, hyperparameters, factor. */
 #include "search/gp/surrogate.h"
 
 #include <cblas.h>
@@ -92,7 +92,7 @@ static size_t slot_of(const struct surrogate_spec *spec)
 
 static double raw_value(const struct surrogate_task *t, size_t i)
 {
-    const struct gp_study *s = t->s;
+    const struct training_set *s = t->s;
     switch (t->spec->target) {
     case SURROGATE_WARPED:
     case SURROGATE_PLAIN:
@@ -343,7 +343,7 @@ static as_status build(struct surrogate_task *t, struct as_err *err)
 
 static uint64_t best_number(const struct surrogate_task *t)
 {
-    return t->s->best == STUDY_NONE ? 0 : t->s->trials[t->s->best].number;
+    return t->s->best == TRAINING_SET_NONE ? 0 : t->s->trials[t->s->best].number;
 }
 
 /* L^-1 (y - m): entry i is by how many deviations value i missed what the rows before it said. */
@@ -493,7 +493,7 @@ static as_status list_trials(const struct surrogate_task *t, struct surrogate *r
     return AS_OK;
 }
 
-as_status surrogate_prepare(struct surrogate_store *store, const struct gp_study *s,
+as_status surrogate_prepare(struct surrogate_store *store, const struct training_set *s,
                             const struct surrogate_spec *spec, const json_t *state,
                             struct surrogate *ret, struct as_err *err)
 {

@@ -30,8 +30,8 @@
  * - Failed trials, and trials whose value is not finite, are left out. A value far on the bad side
  *   is cut to q + 3 (q - median), where a tenth of the values is worse than q: so a few diverged
  *   trials are not all that there is to see. */
-#ifndef ASSAY_SEARCH_IMPORTANCE_H
-#define ASSAY_SEARCH_IMPORTANCE_H
+#ifndef ASSAY_SEARCH_IMPORTANCE_IMPORTANCE_H
+#define ASSAY_SEARCH_IMPORTANCE_IMPORTANCE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* Spaces with a function on them whose Sobol indices are known, and trials of them. */
-#ifndef ASSAY_TESTS_SEARCH_KNOWN_IMPORTANCE_H
-#define ASSAY_TESTS_SEARCH_KNOWN_IMPORTANCE_H
+#ifndef ASSAY_TESTS_SEARCH_IMPORTANCE_KNOWN_IMPORTANCE_H
+#define ASSAY_TESTS_SEARCH_IMPORTANCE_KNOWN_IMPORTANCE_H
 
 #include <stddef.h>
 #include <stdint.h>
