@@ -11,6 +11,7 @@
 #include "search/gp/optimize.h"
 #include "search/pareto/pareto.h"
 #include "search/gp/quadratic.h"
+#include "search/gp/schedule.h"
 #include "search/gp/surrogate.h"
 #include "search/gp/trust_region.h"
 #include "search/sampling/sampler.h"
@@ -65,8 +66,7 @@ struct ask {
     struct gp_cache *cache;
     const json_t *state; /* borrowed; the old one */
     uint64_t number, index;
-    acquisition_kind kind;
-    bool plain;
+    const struct schedule_row *row; /* NULL: no model is asked */
     size_t n_models;
     struct surrogate models[ACQUISITION_MAX_MODELS];
     struct acquisition acquisition;
@@ -89,42 +89,6 @@ static void ask_done(struct ask *a)
 static as_status out_of_memory(struct as_err *err)
 {
     return as_fail(err, AS_E_NOMEM, "out of memory for a suggestion");
-}
-
-/* ---- which acquisition (SEARCH.md, section 2.6) ---- */
-
-/* Categories, and what is one by another name: an int or ordinal of two values. */
-static bool has_categories(const struct encoding *e)
-{
-    for (size_t i = 0; i < e->n; i++) {
-        if (e->params[i].kind == ENCODED_LEVELS && e->params[i].levels == 2)
-            return true;
-    }
-    return e->n_category > 0;
-}
-
-static void schedule(struct ask *a)
-{
-    const struct training_set *s = a->set;
-    uint64_t t = a->index;
-    if (s->spec->n_outcomes && !s->n_feasible) {
-        a->kind = ACQUISITION_FEASIBILITY;
-    } else if (s->spec->n_objectives > 1) {
-        a->kind = ACQUISITION_EHVI;
-        a->plain = true;
-    } else if (has_categories(s->enc)) {
-        /* P keeps looking at all categories, where the warp sees little but the best */
-        a->kind = t % 4 == 2 && !s->n_pending ? ACQUISITION_UCB : ACQUISITION_LOGEI;
-        a->plain = t % 2;
-    } else if (s->stagnant &&
-               t % 4 == 1) { /* the warp sees little but the best basin: look elsewhere */
-        a->kind = ACQUISITION_LOGEI;
-        a->plain = true;
-    } else if (t % 4 == 3) {
-        a->kind = ACQUISITION_LOGEI;
-    } else {
-        a->kind = t % 8 == 5 && s->n_pending ? ACQUISITION_PE : ACQUISITION_UCB;
-    }
 }
 
 /* ---- models ---- */
@@ -165,11 +129,11 @@ static as_status prepare_models(struct ask *a, struct as_err *err)
 {
     const struct search_spec *spec = a->set->spec;
     as_status st = AS_OK;
-    a->acquisition = (struct acquisition){.kind = a->kind, .beta = beta_of(a->set)};
-    if (a->kind != ACQUISITION_FEASIBILITY) {
+    a->acquisition = (struct acquisition){.kind = a->row->kind, .beta = beta_of(a->set)};
+    if (a->row->kind != ACQUISITION_FEASIBILITY) {
         a->acquisition.n_objectives = spec->n_objectives;
         for (size_t k = 0; k < spec->n_objectives && st == AS_OK; k++)
-            st = add_model(a, a->plain ? SURROGATE_PLAIN : SURROGATE_WARPED, k, err);
+            st = add_model(a, a->row->plain ? SURROGATE_PLAIN : SURROGATE_WARPED, k, err);
     }
     for (size_t k = 0; k < spec->n_outcomes && st == AS_OK; k++) {
         st = add_model(a, SURROGATE_OUTCOME, k, err);
@@ -295,11 +259,11 @@ static as_status set_front(struct ask *a, struct as_err *err)
 
 static as_status set_marks(struct ask *a, struct as_err *err)
 {
-    if (a->kind == ACQUISITION_EHVI)
+    if (a->row->kind == ACQUISITION_EHVI)
         return set_front(a, err);
-    if (a->kind == ACQUISITION_PE)
+    if (a->row->kind == ACQUISITION_PE)
         return set_threshold(a, err);
-    return a->kind == ACQUISITION_LOGEI ? set_best(a, err) : AS_OK;
+    return a->row->kind == ACQUISITION_LOGEI ? set_best(a, err) : AS_OK;
 }
 
 /* ---- the point ---- */
@@ -319,12 +283,12 @@ static as_status find_point(struct ask *a, struct as_err *err)
     return gp_optimize(&p, &a->cache->optimizer, a->point, &a->found, err);
 }
 
-/* Every fourth trial the minimum of a quadratic, where that is what predicts best. */
+/* Where the schedule says so: the minimum of a quadratic, if that is what predicts best. */
 static as_status try_quadratic(struct ask *a, struct as_err *err)
 {
     struct gp_quadratic q;
     const struct surrogate *m = &a->models[0];
-    if (a->kind != ACQUISITION_UCB || a->plain || a->acquisition.n_limits || a->index % 4)
+    if (!a->row->is_quadratic || a->acquisition.n_limits)
         return AS_OK;
     as_status st = gp_quadratic_step(a->set, m, a->point, &q, err);
     if (st < 0 || !q.is_found)
@@ -361,8 +325,8 @@ static as_status write_state(const struct ask *a, json_t **ret, struct as_err *e
     for (size_t i = 0; i < a->n_models && rc == 0; i++) {
         size_t after = i - a->acquisition.n_objectives;
         bool is_objective = i < a->acquisition.n_objectives;
-        struct surrogate_spec spec = {.target =
-                                          is_objective ? objective[a->plain] : a->models[i].target,
+        struct surrogate_spec spec = {.target = is_objective ? objective[a->row->plain]
+                                                             : a->models[i].target,
                                       .k = is_objective                               ? i
                                            : a->models[i].target == SURROGATE_FAILURE ? 0
                                                                                       : after};
@@ -382,7 +346,7 @@ static const char *model_word(const struct ask *a)
 {
     if (!a->acquisition.n_objectives)
         return "outcomes";
-    return a->plain ? "plain" : "warped";
+    return a->row->plain ? "plain" : "warped";
 }
 
 /* The prediction in the metric's own unit and sense. */
@@ -428,7 +392,7 @@ static int describe_model(const struct ask *a, json_t *reason)
     int rc = json_object_update_new(
         reason,
         json_pack("{s:s, s:s, s:o, s:s, s:I, s:o, s:{s:b, s:I}}", "phase", "model", "acquisition",
-                  a->is_quadratic ? "quadratic" : acquisition_name(a->kind), "value",
+                  a->is_quadratic ? "quadratic" : acquisition_name(a->row->kind), "value",
                   json_number_new(a->found.value), "model", model_word(a), "candidates",
                   (json_int_t)a->found.candidates, "runner_up",
                   isnan(a->found.runner_up) ? json_null() : json_number_new(a->found.runner_up),
@@ -479,7 +443,7 @@ static as_status choose_point(struct ask *a, char why[AS_ERR_MSG_MAX], struct as
         snprintf(why, AS_ERR_MSG_MAX, "no trial has completed");
     } else {
         struct as_err model_err = {0};
-        schedule(a);
+        a->row = schedule_at(schedule_facts(s), a->index);
         as_status st = ask_models(a, &model_err);
         if (st == AS_OK && a->found.is_found)
             return AS_OK;
