@@ -1,10 +1,6 @@
-#include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/json.h"
-#include "base/rng.h"
 #include "base/yaml_reader.h"
 #include "search/space/config.h"
 #include "tests/support/check_main.h"
