@@ -128,16 +128,19 @@ static as_status read_space(struct replay *r, const json_t *document, struct as_
 {
     as_status st = space_parse(json_object_get(document, "parameters"),
                                "/sweep/document/parameters", &r->space, err);
-    if (st == AS_OK)
-        st = space_parse_constraints(r->space, json_object_get(document, "parameter_constraints"),
-                                     "/sweep/document/parameter_constraints", err);
-    if (st == AS_OK)
-        st = space_parse_forbidden(r->space, json_object_get(document, "forbidden"),
-                                   "/sweep/document/forbidden", err);
+    if (st < 0)
+        return st;
+    st = space_parse_constraints(r->space, json_object_get(document, "parameter_constraints"),
+                                 "/sweep/document/parameter_constraints", err);
+    if (st < 0)
+        return st;
+    st = space_parse_forbidden(r->space, json_object_get(document, "forbidden"),
+                               "/sweep/document/forbidden", err);
+    if (st < 0)
+        return st;
     uint64_t total;
-    return st < 0 ? st
-                  : search_prepare(r->spec.method, r->space, "/sweep/document/parameters",
-                                   &r->prepared, &total, err);
+    return search_prepare(r->spec.method, r->space, "/sweep/document/parameters", &r->prepared,
+                          &total, err);
 }
 
 static as_status read_sweep(struct replay *r, const json_t *sweep, struct as_err *err)
@@ -146,14 +149,18 @@ static as_status read_sweep(struct replay *r, const json_t *sweep, struct as_err
     const json_t *search = json_object_get(document, "search");
     const char *method = json_string_value(json_object_get(sweep, "method"));
     as_status st = read_objectives(r, json_object_get(sweep, "metrics"), err);
-    if (st == AS_OK)
-        st = read_outcomes(r, json_object_get(sweep, "constraints"), err);
-    if (st == AS_OK)
-        st = read_seed(sweep, &r->spec.seed, err);
-    if (st == AS_OK)
-        st = search_method_parse(method ? method : "", "/sweep/method", &r->spec.method, err);
-    if (st == AS_OK)
-        st = read_space(r, document, err);
+    if (st < 0)
+        return st;
+    st = read_outcomes(r, json_object_get(sweep, "constraints"), err);
+    if (st < 0)
+        return st;
+    st = read_seed(sweep, &r->spec.seed, err);
+    if (st < 0)
+        return st;
+    st = search_method_parse(method ? method : "", "/sweep/method", &r->spec.method, err);
+    if (st < 0)
+        return st;
+    st = read_space(r, document, err);
     if (st < 0)
         return st;
     r->spec.space = r->space;
@@ -221,9 +228,10 @@ static as_status read_record(const struct replay *r, const json_t *trial, int64_
         .finish_seq = json_integer_value(json_object_get(trial, "finish_seq")),
     };
     as_status st = check_order(&rec, number, pointer, err);
+    if (st < 0)
+        return st;
     json_pointer_child(pointer, "params", at);
-    if (st == AS_OK)
-        st = config_from_json(r->space, rec.params, at, &rec.config, err);
+    st = config_from_json(r->space, rec.params, at, &rec.config, err);
     if (st < 0)
         return st;
     rec.result = (struct observation){
@@ -296,12 +304,15 @@ static as_status check_whole(const struct replay *r, const json_t *sweep, struct
                           r->n, json_integer_value(total));
     AS_AUTO(as_freep) bool *taken = as_calloc(r->n ? r->n : 1, sizeof *taken);
     size_t n_suggested = 0;
-    as_status st = taken ? AS_OK : no_memory(err);
-    for (size_t i = 0; i < r->n && st == AS_OK; i++) {
-        st = check_place(r, i, n_suggested, taken, err);
+    if (!taken)
+        return no_memory(err);
+    for (size_t i = 0; i < r->n; i++) {
+        as_status st = check_place(r, i, n_suggested, taken, err);
+        if (st < 0)
+            return st;
         n_suggested += r->records[i].is_suggested;
     }
-    return st;
+    return AS_OK;
 }
 
 as_status replay_create(const json_t *sweep, const json_t *items, struct replay **ret,
@@ -320,10 +331,12 @@ as_status replay_create(const json_t *sweep, const json_t *items, struct replay 
         return no_memory(err);
     r->n = n;
     as_status st = read_sweep(r, sweep, err);
-    if (st == AS_OK)
-        st = read_trials(r, items, err);
-    if (st == AS_OK)
-        st = check_whole(r, sweep, err);
+    if (st < 0)
+        return st;
+    st = read_trials(r, items, err);
+    if (st < 0)
+        return st;
+    st = check_whole(r, sweep, err);
     if (st < 0)
         return st;
     *ret = as_steal(r);

@@ -107,8 +107,10 @@ static as_status add_model(struct ask *a, surrogate_target target, size_t k, str
     as_status st = surrogate_prepare(&a->cache->store, a->set, &spec,
                                      json_object_get(json_object_get(a->state, "models"), name),
                                      &a->models[a->n_models], err);
-    a->n_models += st == AS_OK;
-    return st;
+    if (st < 0)
+        return st;
+    a->n_models++;
+    return AS_OK;
 }
 
 static void add_limit(struct ask *a, double min, double max)
@@ -128,27 +130,30 @@ static double beta_of(const struct training_set *s)
 static as_status prepare_models(struct ask *a, struct as_err *err)
 {
     const struct search_spec *spec = a->set->spec;
-    as_status st = AS_OK;
+    surrogate_target objective = a->row->plain ? SURROGATE_PLAIN : SURROGATE_WARPED;
     a->acquisition = (struct acquisition){.kind = a->row->kind, .beta = beta_of(a->set)};
-    if (a->row->kind != ACQUISITION_FEASIBILITY) {
+    if (a->row->kind != ACQUISITION_FEASIBILITY)
         a->acquisition.n_objectives = spec->n_objectives;
-        for (size_t k = 0; k < spec->n_objectives && st == AS_OK; k++)
-            st = add_model(a, a->row->plain ? SURROGATE_PLAIN : SURROGATE_WARPED, k, err);
-    }
-    for (size_t k = 0; k < spec->n_outcomes && st == AS_OK; k++) {
-        st = add_model(a, SURROGATE_OUTCOME, k, err);
+    for (size_t k = 0; k < a->acquisition.n_objectives; k++) {
+        as_status st = add_model(a, objective, k, err);
         if (st < 0)
-            break;
+            return st;
+    }
+    for (size_t k = 0; k < spec->n_outcomes; k++) {
+        as_status st = add_model(a, SURROGATE_OUTCOME, k, err);
+        if (st < 0)
+            return st;
         const struct surrogate *m = &a->models[a->n_models - 1];
         add_limit(a, surrogate_forward(m, spec->outcomes[k].min),
                   surrogate_forward(m, spec->outcomes[k].max));
     }
-    if (st == AS_OK && a->set->n_failed) {
-        st = add_model(a, SURROGATE_FAILURE, 0, err);
-        if (st == AS_OK)
-            add_limit(a, -INFINITY, surrogate_forward(&a->models[a->n_models - 1], 0.5));
-    }
-    return st;
+    if (!a->set->n_failed)
+        return AS_OK;
+    as_status st = add_model(a, SURROGATE_FAILURE, 0, err);
+    if (st < 0)
+        return st;
+    add_limit(a, -INFINITY, surrogate_forward(&a->models[a->n_models - 1], 0.5));
+    return AS_OK;
 }
 
 /* ---- what the acquisition compares with ---- */
@@ -182,14 +187,16 @@ static as_status set_threshold(struct ask *a, struct as_err *err)
     size_t top[LOOK], n = gp_candidates_top(a->set, LOOK, top);
     double mean[LOOK], var[LOOK], lowest = INFINITY;
     as_status st = predict_trials(a, top, n, mean, var, err);
-    for (size_t i = 0; i < n && st == AS_OK; i++) {
+    if (st < 0)
+        return st;
+    for (size_t i = 0; i < n; i++) {
         double bound = mean[i] - UCB_BETA * sqrt(var[i]);
         if (bound < lowest) {
             lowest = bound;
             a->acquisition.threshold = mean[i];
         }
     }
-    return st;
+    return AS_OK;
 }
 
 /* The best result; and as pending trials count as observed at their means, the lowest of those:
@@ -302,12 +309,14 @@ static as_status try_quadratic(struct ask *a, struct as_err *err)
 
 static as_status ask_models(struct ask *a, struct as_err *err)
 {
+    trust_region_update(&a->trust, a->set); /* also where the models fail: its state goes on */
     as_status st = prepare_models(a, err);
-    if (st == AS_OK)
-        st = set_marks(a, err);
-    trust_region_update(&a->trust, a->set);
-    if (st == AS_OK)
-        st = try_quadratic(a, err);
+    if (st < 0)
+        return st;
+    st = set_marks(a, err);
+    if (st < 0)
+        return st;
+    st = try_quadratic(a, err);
     return st < 0 || a->is_quadratic ? st : find_point(a, err);
 }
 

@@ -80,14 +80,17 @@ static void search_done(struct search *s)
 static as_status reserve(struct search *s, struct as_err *err)
 {
     struct gp_optimizer_work *w = s->w;
-    as_status st = AS_OK;
     if (!w->predict && !(w->predict = gp_work_create()))
         return as_fail(err, AS_E_NOMEM, "out of memory for predictions");
-    if (!w->lbfgs)
-        st = lbfgs_work_create(s->d, STARTS, &w->lbfgs, err);
-    for (size_t k = 0; k < s->n_models && st == AS_OK; k++)
+    as_status st = w->lbfgs ? AS_OK : lbfgs_work_create(s->d, STARTS, &w->lbfgs, err);
+    if (st < 0)
+        return st;
+    for (size_t k = 0; k < s->n_models; k++) {
         st = gp_work_reserve(w->predict, s->p->models[k].model, BATCH, err);
-    return st;
+        if (st < 0)
+            return st;
+    }
+    return AS_OK;
 }
 
 static as_status allocate(struct search *s, struct as_err *err)
@@ -514,31 +517,36 @@ static as_status evaluate_all(struct search *s, double *ret_point, struct gp_fou
     return AS_OK;
 }
 
+static void climb_from_candidates(struct search *s, double *ret_point, struct gp_found *ret)
+{
+    size_t n, n_global;
+    gp_candidates(s->p->set, &s->p->region, s->p->number, s->points, &n, &n_global);
+    if (!n)
+        return;
+    evaluate(s, s->points, n, s->values);
+    choose_starts(s, n, n_global);
+    improve(s);
+    if (!choose_end(s, n, ret_point, ret))
+        settle_for_raw(s, ret_point, ret);
+}
+
 as_status gp_optimize(const struct gp_optimizer_problem *p, struct gp_optimizer_work *w,
                       double *ret_point, struct gp_found *ret, struct as_err *err)
 {
     AS_AUTO(search_done) struct search s = {.p = p, .e = p->set->enc, .w = w};
     struct gp_found found = {0};
-    size_t n, n_global;
     s.d = s.e->n;
     s.n_models = p->acquisition->n_objectives + p->acquisition->n_limits;
     as_status st = allocate(&s, err);
     if (st < 0)
         return st;
     survey(&s);
-    if (gp_enumeration_bound(s.e) <= ENUMERATE_ALL) {
+    if (gp_enumeration_bound(s.e) <= ENUMERATE_ALL)
         st = evaluate_all(&s, ret_point, &found, err);
-    } else {
-        gp_candidates(p->set, &p->region, p->number, s.points, &n, &n_global);
-        if (n) {
-            evaluate(&s, s.points, n, s.values);
-            choose_starts(&s, n, n_global);
-            improve(&s);
-            if (!choose_end(&s, n, ret_point, &found))
-                settle_for_raw(&s, ret_point, &found);
-        }
-    }
-    if (st == AS_OK)
-        *ret = found;
-    return st;
+    else
+        climb_from_candidates(&s, ret_point, &found);
+    if (st < 0)
+        return st;
+    *ret = found;
+    return AS_OK;
 }

@@ -130,9 +130,10 @@ static as_status rows_read(const struct training_set *s, size_t objective, struc
     struct gp_rows all = {r->n, r->x, r->z};
     size_t n;
     st = gp_subset(&s->columns, &all, r->y, &size, chosen, &n, err);
-    if (st == AS_OK)
-        keep(r, s->enc, chosen, n);
-    return st;
+    if (st < 0)
+        return st;
+    keep(r, s->enc, chosen, n);
+    return AS_OK;
 }
 
 /* ---- the model ---- */
@@ -347,12 +348,14 @@ static as_status measure_region(struct cube *c, const struct region *region, siz
                                     .ctx = c,
                                     .resample = true};
     as_status st = sensitivity_estimate(&p, inputs, n, first, total, err);
-    for (size_t k = 0; k < n && st == AS_OK; k++) {
+    if (st < 0)
+        return st;
+    for (size_t k = 0; k < n; k++) {
         struct importance_parameter *q = &imp->parameters[places[k]];
         summarise(first + k * FUNCTIONS, &q->first, &q->first_low, &q->first_high);
         summarise(total + k * FUNCTIONS, &q->total, &q->total_low, &q->total_high);
     }
-    return st;
+    return AS_OK;
 }
 
 /* Entries are in the space's order; `numbers` says which parameter each is. Those of one region are
@@ -371,17 +374,24 @@ static as_status measure_all(struct cube *c, size_t samples, const size_t *numbe
             continue;
         AS_AUTO(region_freep) struct region *region = NULL;
         as_status st = region_create(space, numbers[k], &region, err);
+        if (st < 0)
+            return st;
         size_t n = 0;
-        for (size_t l = k; l < imp->n && st == AS_OK; l++) {
+        for (size_t l = k; l < imp->n; l++) {
             AS_AUTO(region_freep) struct region *other = NULL;
-            st = is_done[l] ? AS_OK : region_create(space, numbers[l], &other, err);
-            if (!other || !region_equal(region, other))
+            if (is_done[l])
+                continue;
+            st = region_create(space, numbers[l], &other, err);
+            if (st < 0)
+                return st;
+            if (!region_equal(region, other))
                 continue;
             is_done[l] = true;
             inputs[n] = numbers[l];
             places[n++] = l;
         }
-        if (st < 0 || (st = measure_region(c, region, samples, inputs, places, n, imp, err)) < 0)
+        st = measure_region(c, region, samples, inputs, places, n, imp, err);
+        if (st < 0)
             return st;
     }
     return AS_OK;
@@ -446,7 +456,7 @@ static as_status explore(const struct training_set *s, const struct rows *r, str
     if (!numbers || !y)
         return as_fail(err, AS_E_NOMEM, "out of memory for importance");
     as_status st = standardise(r->y, r->n, y, err);
-    if (st == AS_OK)
+    if (st == AS_OK) /* both may find the values useless */
         st = build_model(s, r, y, &m, &imp->r2, err);
     if (st == AS_E_NUMERIC) {
         snprintf(imp->reason, sizeof imp->reason, "no model could be fitted to the trials");

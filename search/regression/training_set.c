@@ -82,17 +82,22 @@ size_t training_places_bytes(const struct training_places *p)
 /* Room for n rows; those that it has stay. */
 static as_status reserve_places(struct training_places *p, size_t n, size_t d, struct as_err *err)
 {
-    as_status st = AS_OK;
     if (p->d != d)
         p->n = 0;
     p->d = d;
-    if (n * d > p->cap_entries &&
-        (st = as_grow(&p->entries, 2 * n * d, sizeof *p->entries, err)) == AS_OK)
+    if (n * d > p->cap_entries) {
+        as_status st = as_grow(&p->entries, 2 * n * d, sizeof *p->entries, err);
+        if (st < 0)
+            return st;
         p->cap_entries = 2 * n * d;
-    if (st == AS_OK && n * d > p->cap_points &&
-        (st = as_grow(&p->points, 2 * n * d, sizeof *p->points, err)) == AS_OK)
+    }
+    if (n * d > p->cap_points) {
+        as_status st = as_grow(&p->points, 2 * n * d, sizeof *p->points, err);
+        if (st < 0)
+            return st;
         p->cap_points = 2 * n * d;
-    return st;
+    }
+    return AS_OK;
 }
 
 /* Values are compared by their bits: each kind has all eight bytes. */
@@ -188,12 +193,16 @@ as_status training_set_create(const struct search_spec *spec, const struct histo
     s->n = history ? history->n : 0;
     s->trials = history ? history->trials : NULL;
     as_status st = encoding_create(spec->space, &s->enc, err);
-    if (st == AS_OK)
-        st = allocate(s, err);
-    if (st == AS_OK && places)
-        st = reserve_places(places, s->n, s->enc->n, err);
     if (st < 0)
         return st;
+    st = allocate(s, err);
+    if (st < 0)
+        return st;
+    if (places) {
+        st = reserve_places(places, s->n, s->enc->n, err);
+        if (st < 0)
+            return st;
+    }
     for (size_t i = 0; i < s->n; i++) {
         encode_trial(s, i, places);
         take_result(s, i);
