@@ -6,7 +6,7 @@
 
 #include "base/rng.h"
 #include "base/str.h"
-#include "search/sampling/sampler.h"
+#include "search/problem/draw.h"
 
 #define MIN_PROBABILITY 1e-7
 

@@ -6,7 +6,6 @@
 
 #include "base/json.h"
 #include "search/space/config.h"
-#include "search/sampling/grid.h"
 #include "search/suggest.h"
 
 typedef enum trial_end { END_NONE, END_COMPLETED, END_FAILED, END_CANCELLED } trial_end;
@@ -25,7 +24,7 @@ struct record {
 struct replay {
     struct search_spec spec;
     struct space *space; /* owned, as all below */
-    struct grid *grid;   /* of method grid; NULL for the others */
+    struct search_prepared *prepared;
     struct record *records;
     size_t n;
     size_t n_suggested;
@@ -52,7 +51,7 @@ void replay_free(struct replay *r)
     suggestion_done(&r->latest);
     json_decref(r->state);
     json_decref(r->again);
-    grid_free(r->grid); /* before its space */
+    search_prepared_free(r->spec.method, r->prepared); /* before its space */
     space_free(r->space);
     free(r);
 }
@@ -129,15 +128,19 @@ static as_status read_space(struct replay *r, const json_t *document, struct as_
 {
     as_status st = space_parse(json_object_get(document, "parameters"),
                                "/sweep/document/parameters", &r->space, err);
-    if (st == AS_OK)
-        st = space_parse_constraints(r->space, json_object_get(document, "parameter_constraints"),
-                                     "/sweep/document/parameter_constraints", err);
-    if (st == AS_OK)
-        st = space_parse_forbidden(r->space, json_object_get(document, "forbidden"),
-                                   "/sweep/document/forbidden", err);
-    if (st == AS_OK && r->spec.method == SEARCH_GRID)
-        st = grid_create(r->space, "/sweep/document/parameters", &r->grid, err);
-    return st;
+    if (st < 0)
+        return st;
+    st = space_parse_constraints(r->space, json_object_get(document, "parameter_constraints"),
+                                 "/sweep/document/parameter_constraints", err);
+    if (st < 0)
+        return st;
+    st = space_parse_forbidden(r->space, json_object_get(document, "forbidden"),
+                               "/sweep/document/forbidden", err);
+    if (st < 0)
+        return st;
+    uint64_t total;
+    return search_prepare(r->spec.method, r->space, "/sweep/document/parameters", &r->prepared,
+                          &total, err);
 }
 
 static as_status read_sweep(struct replay *r, const json_t *sweep, struct as_err *err)
@@ -146,18 +149,22 @@ static as_status read_sweep(struct replay *r, const json_t *sweep, struct as_err
     const json_t *search = json_object_get(document, "search");
     const char *method = json_string_value(json_object_get(sweep, "method"));
     as_status st = read_objectives(r, json_object_get(sweep, "metrics"), err);
-    if (st == AS_OK)
-        st = read_outcomes(r, json_object_get(sweep, "constraints"), err);
-    if (st == AS_OK)
-        st = read_seed(sweep, &r->spec.seed, err);
-    if (st == AS_OK)
-        st = search_method_parse(method ? method : "", "/sweep/method", &r->spec.method, err);
-    if (st == AS_OK)
-        st = read_space(r, document, err);
+    if (st < 0)
+        return st;
+    st = read_outcomes(r, json_object_get(sweep, "constraints"), err);
+    if (st < 0)
+        return st;
+    st = read_seed(sweep, &r->spec.seed, err);
+    if (st < 0)
+        return st;
+    st = search_method_parse(method ? method : "", "/sweep/method", &r->spec.method, err);
+    if (st < 0)
+        return st;
+    st = read_space(r, document, err);
     if (st < 0)
         return st;
     r->spec.space = r->space;
-    r->spec.grid = r->grid;
+    r->spec.prepared = r->prepared;
     r->spec.initial_trials =
         (uint64_t)json_integer_value(json_object_get(search, "initial_trials"));
     return AS_OK;
@@ -221,9 +228,10 @@ static as_status read_record(const struct replay *r, const json_t *trial, int64_
         .finish_seq = json_integer_value(json_object_get(trial, "finish_seq")),
     };
     as_status st = check_order(&rec, number, pointer, err);
+    if (st < 0)
+        return st;
     json_pointer_child(pointer, "params", at);
-    if (st == AS_OK)
-        st = config_from_json(r->space, rec.params, at, &rec.config, err);
+    st = config_from_json(r->space, rec.params, at, &rec.config, err);
     if (st < 0)
         return st;
     rec.result = (struct observation){
@@ -296,12 +304,15 @@ static as_status check_whole(const struct replay *r, const json_t *sweep, struct
                           r->n, json_integer_value(total));
     AS_AUTO(as_freep) bool *taken = as_calloc(r->n ? r->n : 1, sizeof *taken);
     size_t n_suggested = 0;
-    as_status st = taken ? AS_OK : no_memory(err);
-    for (size_t i = 0; i < r->n && st == AS_OK; i++) {
-        st = check_place(r, i, n_suggested, taken, err);
+    if (!taken)
+        return no_memory(err);
+    for (size_t i = 0; i < r->n; i++) {
+        as_status st = check_place(r, i, n_suggested, taken, err);
+        if (st < 0)
+            return st;
         n_suggested += r->records[i].is_suggested;
     }
-    return st;
+    return AS_OK;
 }
 
 as_status replay_create(const json_t *sweep, const json_t *items, struct replay **ret,
@@ -320,10 +331,12 @@ as_status replay_create(const json_t *sweep, const json_t *items, struct replay 
         return no_memory(err);
     r->n = n;
     as_status st = read_sweep(r, sweep, err);
-    if (st == AS_OK)
-        st = read_trials(r, items, err);
-    if (st == AS_OK)
-        st = check_whole(r, sweep, err);
+    if (st < 0)
+        return st;
+    st = read_trials(r, items, err);
+    if (st < 0)
+        return st;
+    st = check_whole(r, sweep, err);
     if (st < 0)
         return st;
     *ret = as_steal(r);

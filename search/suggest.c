@@ -1,10 +1,53 @@
-/* Which method answers. */
+/* The table of methods. */
 #include "search/suggest.h"
 
+#include <stdio.h>
+#include <string.h>
+
+#include "base/str.h"
 #include "search/gp/gp.h"
+#include "search/sampling/grid_method.h"
+#include "search/sampling/sampler.h"
+
+/* In the order in which messages list them. */
+static const struct search_method *const methods[] = {
+    &search_grid,
+    &search_random,
+    &search_sobol,
+    &search_gp,
+};
+#define DEFAULT_METHOD (&search_gp)
+
+static as_status refuse_name(const char *name, const char *pointer, struct as_err *err)
+{
+    char names[128] = "";
+    for (size_t i = 0; i < AS_ARRAY_LEN(methods); i++) {
+        size_t at = strlen(names);
+        (void)snprintf(names + at, sizeof names - at, "%s%s", i ? ", " : "", methods[i]->name);
+    }
+    return as_fail_at(err, AS_E_INVAL, pointer, "%s: found '%.40s', expected one of %s", pointer,
+                      name, names);
+}
+
+as_status search_method_parse(const char *name, const char *pointer,
+                              const struct search_method **ret, struct as_err *err)
+{
+    if (!name) {
+        *ret = DEFAULT_METHOD;
+        return AS_OK;
+    }
+    for (size_t i = 0; i < AS_ARRAY_LEN(methods); i++) {
+        if (as_streq(name, methods[i]->name)) {
+            *ret = methods[i];
+            return AS_OK;
+        }
+    }
+    return refuse_name(name, pointer, err);
+}
 
 struct search_cache {
-    struct gp_cache *gp; /* NULL until it is needed */
+    const struct search_method *method; /* of `own`; NULL until the first suggestion */
+    struct search_method_cache *own;
 };
 
 struct search_cache *search_cache_create(void)
@@ -14,44 +57,32 @@ struct search_cache *search_cache_create(void)
 
 void search_cache_free(struct search_cache *c)
 {
-    if (c)
-        gp_cache_free(c->gp);
+    if (c && c->own)
+        c->method->cache_free(c->own);
     free(c);
 }
 
 size_t search_cache_bytes(const struct search_cache *c)
 {
-    return sizeof *c + (c->gp ? gp_cache_bytes(c->gp) : 0);
+    return sizeof *c + (c->own ? c->method->cache_bytes(c->own) : 0);
 }
 
-void suggestion_done(struct suggestion *s)
+/* The method's cache in c, created when needed; NULL where there is none, or when memory is out. */
+static struct search_method_cache *own_cache(struct search_cache *c, const struct search_method *m)
 {
-    config_free(s->config);
-    json_decref(s->reason);
-    json_decref(s->state);
-    *s = (struct suggestion){0};
-}
-
-bool search_method_learns(search_method m)
-{
-    return m == SEARCH_GP;
+    if (!c || !m->cache_create)
+        return NULL;
+    if (!c->own) {
+        c->method = m;
+        c->own = m->cache_create();
+    }
+    return c->own;
 }
 
 as_status suggest(const struct search_spec *spec, const struct history *history,
                   const json_t *state, uint64_t number, uint64_t index, struct search_cache *cache,
                   struct suggestion *ret, struct as_err *err)
 {
-    if (spec->method == SEARCH_GP) {
-        if (cache && !cache->gp)
-            cache->gp = gp_cache_create(); /* without one, it makes its own */
-        return gp_suggest(spec, history, state, number, index, cache ? cache->gp : NULL, ret, err);
-    }
-    struct suggestion s = {0};
-    as_status st = spec->method == SEARCH_GRID && spec->grid
-                       ? sampler_suggest_cell(spec->grid, index, &s.config, &s.reason, err)
-                       : sampler_suggest(spec->space, spec->method, spec->seed, index, &s.config,
-                                         &s.reason, err);
-    if (st == AS_OK)
-        *ret = s;
-    return st;
+    const struct search_method *m = spec->method;
+    return m->suggest(spec, history, state, number, index, own_cache(cache, m), ret, err);
 }

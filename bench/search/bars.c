@@ -60,14 +60,16 @@ static as_status run_seeds(const struct bar *b, const char *method, double regre
     if (trace == NULL || ms == NULL)
         return as_fail(err, AS_E_NOMEM, "out of memory");
     as_status st = problem_open(b->own != NULL ? b->own : problem_find(b->problem), &p, err);
-    for (size_t s = 0; st == AS_OK && s < SEEDS; s++) {
+    if (st < 0)
+        return st;
+    for (size_t s = 0; s < SEEDS; s++) {
         st = sweep_run(p, method, FIRST_SEED + s, 1, b->trials, trace, ms, err);
-        if (st == AS_OK)
-            regrets[s] = fmax(trace[b->trials - 1], 0);
+        if (st < 0)
+            return st;
+        regrets[s] = fmax(trace[b->trials - 1], 0);
     }
-    if (st == AS_OK)
-        qsort(regrets, SEEDS, sizeof(double), by_size);
-    return st;
+    qsort(regrets, SEEDS, sizeof(double), by_size);
+    return AS_OK;
 }
 
 static void report(const struct bar *b, const double regrets[SEEDS])

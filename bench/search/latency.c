@@ -127,7 +127,7 @@ static void fill(struct run *r, size_t to)
     while (r->n < to) {
         struct config *c = NULL;
         if (r->n % 2 == 0) {
-            must(sampler_suggest(space, SEARCH_SOBOL, r->seed, r->n, &c, NULL, &err));
+            must(sampler_draw(space, SAMPLER_SOBOL, r->seed, r->n, &c, NULL, &err));
             observe(r, c, false);
             continue;
         }

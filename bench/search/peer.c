@@ -131,7 +131,7 @@ as_status peer_request(json_t *request, json_t **ret, struct as_err *err)
     if (text == NULL)
         return as_fail(err, AS_E_NOMEM, "out of memory");
     st = file_write_all(peer.to, text, strlen(text), err);
-    if (st == AS_OK)
+    if (st == AS_OK) /* any failure closes the peer */
         st = file_write_all(peer.to, "\n", 1, err);
     if (st == AS_OK)
         st = answer_read(peer.from, "Optuna", ret, err);

@@ -108,7 +108,7 @@ static as_status take_scale(struct problem *p, struct as_err *err)
     size_t n = 0;
     for (uint64_t i = 0; i < SCALE_POINTS; i++) {
         AS_AUTO(config_freep) struct config *c = NULL;
-        as_status st = sampler_suggest(p->space, SEARCH_SOBOL, 0, i, &c, NULL, err);
+        as_status st = sampler_draw(p->space, SAMPLER_SOBOL, 0, i, &c, NULL, err);
         if (st < 0)
             return st;
         double v = problem_value(p, c);
@@ -148,14 +148,18 @@ as_status problem_open(const struct problem_def *def, struct problem **ret, stru
     (void)walk(0, def->name, &p->family);
     str_printf(&path, "%s/tables/%s.csv", BENCH_SEARCH_DIR, def->name);
     as_status st = str_check(&path, err);
-    if (st == AS_OK)
-        st = open_space(p, str_cstr(&path), err);
-    if (st == AS_OK && def->fn == NULL) {
+    if (st < 0)
+        return st;
+    st = open_space(p, str_cstr(&path), err);
+    if (st < 0)
+        return st;
+    if (def->fn == NULL) {
         st = table_read(str_cstr(&path), p->space, &p->table, err);
-        p->optimum = st == AS_OK ? table_lowest(p->table) : NAN;
+        if (st < 0)
+            return st;
+        p->optimum = table_lowest(p->table);
     }
-    if (st == AS_OK)
-        st = take_scale(p, err);
+    st = take_scale(p, err);
     if (st < 0)
         return st;
     *ret = as_steal(p);

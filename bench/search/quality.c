@@ -84,17 +84,21 @@ static as_status check_names(const char *list, struct as_err *err)
 static as_status open_problems(struct quality *q, struct as_err *err)
 {
     as_status st = q->set.problems != NULL ? check_names(q->set.problems, err) : AS_OK;
+    if (st < 0)
+        return st;
     q->problems = as_calloc(problem_count(), sizeof(struct problem *));
     if (q->problems == NULL)
         return as_fail(err, AS_E_NOMEM, "out of memory");
-    for (size_t i = 0; st == AS_OK && i < problem_count(); i++) {
+    for (size_t i = 0; i < problem_count(); i++) {
         const struct problem_def *def = problem_at(i);
-        if (is_listed(q->set.problems, def->name)) {
-            st = problem_open(def, &q->problems[q->n_problems], err);
-            q->n_problems += st == AS_OK;
-        }
+        if (!is_listed(q->set.problems, def->name))
+            continue;
+        st = problem_open(def, &q->problems[q->n_problems], err);
+        if (st < 0)
+            return st;
+        q->n_problems++;
     }
-    return st;
+    return AS_OK;
 }
 
 /* "gp" runs with --slots slots, "gp:8" with eight. */
@@ -226,16 +230,23 @@ static as_status make_temporary(struct quality *q, struct as_err *err)
 static as_status run(struct quality *q, struct as_err *err)
 {
     as_status st = open_problems(q, err);
-    if (st == AS_OK)
-        st = cut_methods(q, err);
-    if (st == AS_OK)
-        st = make_temporary(q, err);
-    if (st == AS_OK)
-        st = load_all(q, err);
-    if (st == AS_OK && !q->set.no_run)
+    if (st < 0)
+        return st;
+    st = cut_methods(q, err);
+    if (st < 0)
+        return st;
+    st = make_temporary(q, err);
+    if (st < 0)
+        return st;
+    st = load_all(q, err);
+    if (st < 0)
+        return st;
+    if (!q->set.no_run) {
         st = run_jobs(q, err);
-    if (st == AS_OK)
-        st = load_all(q, err);
+        if (st < 0)
+            return st;
+    }
+    st = load_all(q, err);
     if (st < 0)
         return st;
     const struct ranking_spec spec = {.problems = q->problems,

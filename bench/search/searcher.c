@@ -11,11 +11,9 @@
 
 static const struct {
     const char *name;
-    const char *sampler; /* of the peer; NULL: ours */
-    search_method method;
+    const char *sampler; /* of the peer; NULL: ours, with this name in documents */
 } methods[] = {
-    {"random", NULL, SEARCH_RANDOM}, {"sobol", NULL, SEARCH_SOBOL},    {"gp", NULL, SEARCH_GP},
-    {"optuna-gp", "gp", SEARCH_GP},  {"optuna-tpe", "tpe", SEARCH_GP},
+    {"random", NULL}, {"sobol", NULL}, {"gp", NULL}, {"optuna-gp", "gp"}, {"optuna-tpe", "tpe"},
 };
 
 static bool time_cpu;
@@ -81,6 +79,14 @@ static as_status open_peer(const struct searcher *s, const char *sampler, struct
                         &answer, err);
 }
 
+static as_status open_own(struct searcher *s, const char *method, struct as_err *err)
+{
+    s->cache = search_cache_create();
+    if (s->cache == NULL)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    return search_method_parse(method, "method", &s->spec.method, err);
+}
+
 as_status searcher_open(const char *method, const struct problem *p, uint64_t seed,
                         struct searcher **ret, struct as_err *err)
 {
@@ -95,16 +101,11 @@ as_status searcher_open(const char *method, const struct problem *p, uint64_t se
     if (s == NULL)
         return as_fail(err, AS_E_NOMEM, "out of memory");
     s->problem = p;
-    s->spec = (struct search_spec){
-        .space = p->space, .method = methods[m].method, .seed = seed, .n_objectives = 1};
+    s->spec = (struct search_spec){.space = p->space, .seed = seed, .n_objectives = 1};
     s->is_peer = methods[m].sampler != NULL;
-    if (s->is_peer) {
-        as_status st = open_peer(s, methods[m].sampler, err);
-        if (st < 0)
-            return st;
-    } else if ((s->cache = search_cache_create()) == NULL) {
-        return as_fail(err, AS_E_NOMEM, "out of memory");
-    }
+    as_status st = s->is_peer ? open_peer(s, methods[m].sampler, err) : open_own(s, method, err);
+    if (st < 0)
+        return st;
     *ret = as_steal(s);
     return AS_OK;
 }
@@ -115,12 +116,14 @@ static as_status ask_peer(const struct searcher *s, uint64_t number, struct conf
     JSON_AUTO answer = NULL;
     as_status st = peer_request(json_pack("{s:s, s:I}", "op", "ask", "trial", (json_int_t)number),
                                 &answer, err);
-    if (st == AS_OK)
-        st = config_from_json(s->problem->space, json_object_get(answer, "params"), "/params", ret,
-                              err);
-    if (st == AS_OK)
-        *ret_ms = json_number_value(json_object_get(answer, time_cpu ? "cpu_ms" : "ms"));
-    return st;
+    if (st != AS_OK)
+        return st;
+    st =
+        config_from_json(s->problem->space, json_object_get(answer, "params"), "/params", ret, err);
+    if (st != AS_OK)
+        return st;
+    *ret_ms = json_number_value(json_object_get(answer, time_cpu ? "cpu_ms" : "ms"));
+    return AS_OK;
 }
 
 as_status searcher_ask(struct searcher *s, const struct history *h, uint64_t number,

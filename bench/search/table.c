@@ -88,8 +88,9 @@ static as_status read_row(struct table *t, const struct space *s, char *line, st
             return as_fail(err, AS_E_NOMEM, "out of memory");
     }
     as_status st = config_from_json(s, cells, "", &c, err);
-    if (st == AS_OK)
-        st = grid_index(t->grid, c, &cell, err);
+    if (st < 0)
+        return st;
+    st = grid_index(t->grid, c, &cell, err);
     if (st < 0)
         return st;
     if (t->seen[cell])
@@ -132,8 +133,9 @@ as_status table_read(const char *path, const struct space *s, struct table **ret
     if (t == NULL)
         return as_fail(err, AS_E_NOMEM, "out of memory");
     as_status st = file_read(path, TABLE_MAX_BYTES, &text, &len, err);
-    if (st == AS_OK)
-        st = grid_create(s, "/parameters", &t->grid, err);
+    if (st < 0)
+        return st;
+    st = grid_create(s, "/parameters", &t->grid, err);
     if (st < 0)
         return st;
     t->n = grid_cells(t->grid);

@@ -56,14 +56,18 @@ static as_status read_row(char *line, struct row *ret, struct as_err *err)
     ret->problem = field[0];
     ret->method = field[1];
     as_status st = as_parse_i64(field[2], &ret->slots, err);
-    if (st == AS_OK)
-        st = as_parse_i64(field[3], &ret->seed, err);
-    if (st == AS_OK)
-        st = as_parse_i64(field[4], &ret->trial, err);
+    if (st < 0)
+        return st;
+    st = as_parse_i64(field[3], &ret->seed, err);
+    if (st < 0)
+        return st;
+    st = as_parse_i64(field[4], &ret->trial, err);
+    if (st < 0)
+        return st;
     ret->regret = INFINITY;
-    if (st == AS_OK && !as_streq(field[5], "inf"))
+    if (!as_streq(field[5], "inf"))
         st = as_parse_double(field[5], &ret->regret, err);
-    return st == AS_OK ? as_parse_double(field[6], &ret->ms, err) : st;
+    return st < 0 ? st : as_parse_double(field[6], &ret->ms, err);
 }
 
 /* A row continues the last trace, or begins the next one. */
@@ -83,8 +87,9 @@ static as_status add_row(struct traces *t, const struct row *r, struct as_err *e
         !as_streq(x->method, r->method) || x->seed != (uint64_t)r->seed)
         return as_fail(err, AS_E_INVAL, "trial %" PRId64 " does not follow", r->trial);
     as_status st = as_grow(&x->regret, x->n + 1, sizeof *x->regret, err);
-    if (st == AS_OK)
-        st = as_grow(&x->ms, x->n + 1, sizeof *x->ms, err);
+    if (st < 0)
+        return st;
+    st = as_grow(&x->ms, x->n + 1, sizeof *x->ms, err);
     if (st < 0)
         return st;
     x->regret[x->n] = r->regret;

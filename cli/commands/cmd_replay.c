@@ -15,6 +15,7 @@
 #include "cli/session/interrupt.h"
 #include "cli/session/session.h"
 #include "search/replay.h"
+#include "search/suggest.h"
 
 #define MAX_SHOWN 5 /* differences */
 #define TICK_NS (NS_PER_MS * 250)
@@ -92,10 +93,14 @@ static as_status replay_all(struct replay_run *run, struct replay *r, struct as_
 /* A difference need not be a fault. */
 static void say_what_is_promised(const struct replay_run *run)
 {
-    const char *method = json_string_value(json_object_get(run->sweep, "method"));
-    if (json_array_size(run->differences) > 0 && as_streq(method, "gp"))
-        session_say("Suggestions of gp are exact for one build of assay on one machine: another "
-                    "compiler, other flags or another version may change the last digits.");
+    const char *name = json_string_value(json_object_get(run->sweep, "method"));
+    const struct search_method *method;
+    if (json_array_size(run->differences) == 0 || !name ||
+        search_method_parse(name, "/method", &method, NULL) < 0 || !method->is_model_based)
+        return;
+    session_say("Suggestions of %s are exact for one build of assay on one machine: another "
+                "compiler, other flags or another version may change the last digits.",
+                name);
 }
 
 static as_status print(const struct replay_run *run, size_t added, struct as_err *err)

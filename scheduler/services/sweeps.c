@@ -35,12 +35,14 @@ struct create_arg {
     struct sweep_row *ret;
 };
 
-/* The train document of the first trial. */
+/* The train document of a trial that the search may suggest. */
 static as_status first_spec(const struct sweep_doc *doc, struct train_spec *ret, struct as_err *err)
 {
     AS_AUTO(config_freep) struct config *config = NULL;
     JSON_AUTO trial = NULL;
-    as_status st = sampler_suggest(doc->space, doc->method, doc->seed, 0, &config, NULL, err);
+    struct search_spec search;
+    sweep_doc_search_spec(doc, &search);
+    as_status st = search_sample(&search, &config, err);
     if (st == AS_OK)
         st = sweep_doc_trial(doc, config, &trial, err);
     if (st == AS_OK)
@@ -125,7 +127,7 @@ static int64_t max_group_of(const struct sweep_doc *d)
         return 0;
     if (d->group > 0)
         return d->group;
-    return search_method_learns(d->method) ? GROUP_LEARNS : SWEEP_MAX_GROUP;
+    return d->method->is_model_based ? GROUP_LEARNS : SWEEP_MAX_GROUP;
 }
 
 static struct sweep_new sweep_of(const struct sweep_doc *d, const char *id, const char *document)
@@ -134,7 +136,7 @@ static struct sweep_new sweep_of(const struct sweep_doc *d, const char *id, cons
                               .name = d->name,
                               .document = document,
                               .metric = d->metric,
-                              .method = search_method_format(d->method),
+                              .method = d->method->name,
                               .maximize = d->maximize,
                               .seed = (int64_t)d->seed,
                               .planned = d->limits.max_trials,
@@ -146,7 +148,7 @@ static struct sweep_new sweep_of(const struct sweep_doc *d, const char *id, cons
                               .grace_ms = d->limits.grace_ms,
                               .gpus = d->gpus,
                               .ensemble_size = (int64_t)d->ensemble_size,
-                              .learns = search_method_learns(d->method),
+                              .learns = d->method->is_model_based,
                               .for_runners = d->trial.kind != TRIAL_NONE,
                               .max_group = max_group_of(d),
                               .group_given = max_group_of(d) > 0 && d->group > 0};

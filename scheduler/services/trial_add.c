@@ -120,7 +120,7 @@ static as_status check_params(struct add_arg *arg, struct as_err *err)
     if (st != AS_OK)
         return as_err_prefix(err, st == AS_E_NOMEM ? st : AS_E_INTERNAL,
                              "the stored document cannot be read");
-    if (doc->method == SEARCH_GRID)
+    if (doc->method->is_enumeration)
         return as_fail(
             err, AS_E_CONFLICT,
             "the sweep '%.80s' runs each cell of its grid once and takes no other trials",

@@ -8,7 +8,7 @@
 #include "scheduler/sweep/sweep_metrics_priv.h"
 #include "scheduler/sweep/sweep_trial_priv.h"
 #include "search/ensemble.h"
-#include "search/sampling/grid.h"
+#include "search/suggest.h"
 
 #define DEFAULT_RESTARTS 3
 #define DEFAULT_GRACE_MS 30000
@@ -29,7 +29,7 @@ void sweep_doc_free(struct sweep_doc *d)
     free(d->description);
     json_decref(d->tags);
     sweep_metrics_done(d);
-    grid_free(d->grid); /* it borrows the space */
+    search_prepared_free(d->method, d->prepared); /* it borrows the space */
     space_free(d->space);
     sweep_trial_done(d);
     json_decref(d->canonical);
@@ -130,10 +130,13 @@ static as_status parse_space(struct json_fields *doc, struct sweep_doc *d, struc
 /* Is there anything to suggest? A constraint that leaves nothing is the document's fault. */
 static as_status check_possible(struct sweep_doc *d, struct as_err *err)
 {
-    as_status st = d->method == SEARCH_GRID ? grid_create(d->space, "/parameters", &d->grid, err)
-                                            : sampler_check(d->space, d->seed, err);
-    if (st == AS_OK && d->grid)
-        d->grid_cells = grid_cells(d->grid);
+    struct search_spec spec;
+    as_status st =
+        search_prepare(d->method, d->space, "/parameters", &d->prepared, &d->n_listed, err);
+    if (st == AS_OK) {
+        sweep_doc_search_spec(d, &spec);
+        st = search_check(&spec, err);
+    }
     if (st != AS_E_UNSUPPORTED)
         return st;
     if (err)
@@ -146,7 +149,7 @@ static as_status parse_search(struct json_fields *doc, uint64_t default_seed, st
 {
     struct json_fields f;
     json_t *j = NULL;
-    const char *method = "gp";
+    const char *method = NULL;
     int64_t initial = 0;
     int64_t seed = (int64_t)(default_seed & (uint64_t)SWEEP_MAX_SEED);
     as_status st = json_fields_object(doc, "search", JSON_OPTIONAL, &j, err);
@@ -174,11 +177,11 @@ static as_status parse_search(struct json_fields *doc, uint64_t default_seed, st
 static as_status settle_max_trials(struct sweep_doc *d, struct as_err *err)
 {
     struct sweep_limits *l = &d->limits;
-    if (l->max_trials == 0 && d->method != SEARCH_GRID)
+    if (l->max_trials == 0 && !d->method->is_enumeration)
         return as_fail_at(err, AS_E_INVAL, "/limits/max_trials",
                           "/limits/max_trials is missing; only grid search knows its own end");
-    if (d->method == SEARCH_GRID && (l->max_trials == 0 || (uint64_t)l->max_trials > d->grid_cells))
-        l->max_trials = (int64_t)d->grid_cells;
+    if (d->method->is_enumeration && (l->max_trials == 0 || (uint64_t)l->max_trials > d->n_listed))
+        l->max_trials = (int64_t)d->n_listed;
     return AS_OK;
 }
 
@@ -321,8 +324,7 @@ static json_t *ensemble_to_json(size_t size)
 
 static json_t *search_to_json(const struct sweep_doc *d)
 {
-    JSON_AUTO j = json_pack("{s:s, s:I}", "method", search_method_format(d->method), "seed",
-                            (json_int_t)d->seed);
+    JSON_AUTO j = json_pack("{s:s, s:I}", "method", d->method->name, "seed", (json_int_t)d->seed);
     int bad = 0;
     if (d->initial_trials)
         bad = json_object_set_new(j, "initial_trials", json_integer((json_int_t)d->initial_trials));
@@ -367,7 +369,7 @@ void sweep_doc_search_spec(const struct sweep_doc *d, struct search_spec *ret)
                                 .n_objectives = d->n_objectives,
                                 .n_outcomes = d->n_outcomes,
                                 .initial_trials = d->initial_trials,
-                                .grid = d->grid};
+                                .prepared = d->prepared};
     for (size_t i = 0; i < d->n_objectives; i++)
         ret->maximize[i] = d->objectives[i].maximize;
     for (size_t i = 0; i < d->n_outcomes; i++)

@@ -14,11 +14,9 @@
 #include "base/mem.h"
 #include "model/document/train_spec.h"
 #include "base/status.h"
+#include "search/problem/method.h"
 #include "search/space/config.h"
-#include "search/sampling/grid.h"
-#include "search/sampling/sampler.h"
 #include "search/space/space.h"
-#include "search/suggest.h"
 
 #define SWEEP_MAX_TRIALS 1000000
 #define SWEEP_MAX_SEED ((INT64_C(1) << 53) - 1) /* every JSON client reads it exactly */
@@ -74,11 +72,11 @@ struct sweep_doc {
     const char *metric;  /* view of the first objective's name */
     bool maximize;       /* the first objective's goal */
     struct space *space; /* with parameter_constraints and forbidden */
-    search_method method;
-    uint64_t seed;           /* at most SWEEP_MAX_SEED */
-    uint64_t initial_trials; /* search.initial_trials; 0: not given */
-    struct grid *grid;       /* of method grid; NULL for the others */
-    uint64_t grid_cells;     /* of a grid; 0 for the other methods */
+    const struct search_method *method;
+    uint64_t seed;                    /* at most SWEEP_MAX_SEED */
+    uint64_t initial_trials;          /* search.initial_trials; 0: not given */
+    struct search_prepared *prepared; /* for the space; NULL: the method prepares nothing */
+    uint64_t n_listed;                /* configurations of an enumeration; 0 for other methods */
     struct sweep_limits limits;
     struct sweep_trial trial;
     int64_t gpus;         /* for each trial */

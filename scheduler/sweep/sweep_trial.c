@@ -352,8 +352,9 @@ as_status sweep_trial_check_train(struct sweep_doc *d, struct as_err *err)
     if (st < 0 || d->n_datasets)
         return st;
     AS_AUTO(config_freep) struct config *c = NULL;
-    st = d->grid ? grid_cell(d->grid, 0, &c, err)
-                 : sampler_suggest(d->space, SEARCH_RANDOM, d->seed, 0, &c, NULL, err);
+    struct search_spec search;
+    sweep_doc_search_spec(d, &search);
+    st = search_sample(&search, &c, err);
     return st < 0 ? st : check_sample(d, c, -1, err);
 }
 

@@ -19,7 +19,7 @@
 #include <stddef.h>
 
 #include "search/gp/ehvi.h"
-#include "search/suggest.h"
+#include "search/problem/problem.h"
 
 #define ACQUISITION_MAX_LIMITS (SEARCH_MAX_OUTCOMES + 1) /* and the model of failures */
 #define ACQUISITION_MAX_MODELS (SEARCH_MAX_OBJECTIVES + ACQUISITION_MAX_LIMITS)

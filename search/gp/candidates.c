@@ -7,7 +7,7 @@
 #include "base/rng.h"
 #include "search/gp/design.h"
 #include "search/pareto/pareto.h"
-#include "search/sampling/sampler.h"
+#include "search/problem/draw.h"
 #include "search/sampling/sobol.h"
 
 #define MOVED_AT_ONCE 20.0 /* parameters that one move changes, about */
@@ -17,7 +17,7 @@
 /* ---- the best trials ---- */
 
 /* How far its outcomes lie outside their bounds, each in terms of its bound's size. */
-static double violation(const struct gp_study *s, size_t i)
+static double violation(const struct training_set *s, size_t i)
 {
     double sum = 0;
     for (size_t k = 0; k < s->spec->n_outcomes; k++) {
@@ -30,7 +30,7 @@ static double violation(const struct gp_study *s, size_t i)
     return sum;
 }
 
-static bool dominated(const struct gp_study *s, size_t i)
+static bool dominated(const struct training_set *s, size_t i)
 {
     size_t m = s->spec->n_objectives;
     for (size_t j = 0; j < s->n; j++) {
@@ -41,7 +41,7 @@ static bool dominated(const struct gp_study *s, size_t i)
 }
 
 /* Is trial i better than trial j? Feasible, on the front, cost. */
-static bool precedes(const struct gp_study *s, size_t i, size_t j)
+static bool precedes(const struct training_set *s, size_t i, size_t j)
 {
     size_t m = s->spec->n_objectives;
     if (s->feasible[i] != s->feasible[j])
@@ -53,7 +53,7 @@ static bool precedes(const struct gp_study *s, size_t i, size_t j)
     return s->costs[i * m] < s->costs[j * m];
 }
 
-size_t gp_candidates_top(const struct gp_study *s, size_t max, size_t *ret)
+size_t gp_candidates_top(const struct training_set *s, size_t max, size_t *ret)
 {
     size_t n = 0;
     bool several = s->spec->n_objectives > 1;
@@ -79,20 +79,20 @@ static bool is_numeric(const struct encoded_param *p)
     return p->kind == ENCODED_CONTINUOUS || p->kind == ENCODED_LEVELS;
 }
 
-static bool is_usable(const struct gp_study *s, const double *point)
+static bool is_usable(const struct training_set *s, const double *point)
 {
     return encoding_allows(s->enc, point, s->scratch) &&
-           !gp_study_tried(s, point, DESIGN_TOLERANCE);
+           !training_set_tried(s, point, DESIGN_TOLERANCE);
 }
 
-static double moved_share(const struct gp_study *s)
+static double moved_share(const struct training_set *s)
 {
     return fmin(1, MOVED_AT_ONCE / (double)(s->enc->n_lengths ? s->enc->n_lengths : 1));
 }
 
 /* A point of the unit cube becomes one within the region. */
-static void global_point(const struct gp_study *s, const struct gp_region *region, struct rng *r,
-                         double *point)
+static void global_point(const struct training_set *s, const struct gp_region *region,
+                         struct rng *r, double *point)
 {
     const struct encoding *e = s->enc;
     if (!region->centre) {
@@ -130,7 +130,7 @@ static void move_param(const struct encoding *e, size_t i, double sd, struct rng
     point[i] = moved;
 }
 
-static void local_point(const struct gp_study *s, const double *from, double sd, struct rng *r,
+static void local_point(const struct training_set *s, const double *from, double sd, struct rng *r,
                         double *point)
 {
     const struct encoding *e = s->enc;
@@ -152,7 +152,7 @@ static void local_point(const struct gp_study *s, const double *from, double sd,
     }
 }
 
-static void clamp_to(const struct gp_study *s, const struct gp_region *region, double *point)
+static void clamp_to(const struct training_set *s, const struct gp_region *region, double *point)
 {
     for (size_t i = 0; region->centre && i < s->enc->n; i++) {
         if (is_numeric(&s->enc->params[i]))
@@ -163,8 +163,8 @@ static void clamp_to(const struct gp_study *s, const struct gp_region *region, d
 
 /* Points of this suggestion's Sobol sequence. Where constraints or earlier trials refuse many, up
  * to four times as many are looked at. Returns how many there are. */
-static size_t global_points(const struct gp_study *s, const struct gp_region *region, uint64_t key,
-                            struct rng *r, double *ret)
+static size_t global_points(const struct training_set *s, const struct gp_region *region,
+                            uint64_t key, struct rng *r, double *ret)
 {
     size_t d = s->enc->n, n = 0;
     for (size_t j = 0, more; j < 4 * CANDIDATES_GLOBAL && n < CANDIDATES_GLOBAL; j += more) {
@@ -183,7 +183,7 @@ static size_t global_points(const struct gp_study *s, const struct gp_region *re
     return n;
 }
 
-void gp_candidates(const struct gp_study *s, const struct gp_region *region, uint64_t number,
+void gp_candidates(const struct training_set *s, const struct gp_region *region, uint64_t number,
                    double *ret_points, size_t *ret_n, size_t *ret_global)
 {
     size_t d = s->enc->n, n, top[CANDIDATES_TOP + 1];
@@ -195,7 +195,7 @@ void gp_candidates(const struct gp_study *s, const struct gp_region *region, uin
     for (size_t j = 0; n_top && j < 4 * CANDIDATES_LOCAL && n < *ret_global + CANDIDATES_LOCAL;
          j++) {
         double sd = j / n_top % 2 ? NARROW_MOVE : WIDE_MOVE;
-        local_point(s, gp_study_point(s, top[j % n_top]), sd, &r, ret_points + n * d);
+        local_point(s, training_set_point(s, top[j % n_top]), sd, &r, ret_points + n * d);
         clamp_to(s, region, ret_points + n * d);
         n += is_usable(s, ret_points + n * d);
     }

@@ -22,11 +22,11 @@ struct gp_region {
  * first; *ret_n of them, *ret_global of these global. There may be none. Around a centre, global
  * points keep its value in most of the parameters when these are many (TuRBO's mask of 20 / d).
  * `number` is that of the suggestion: it keys the draws. O(points x (d + trials)). */
-void gp_candidates(const struct gp_study *s, const struct gp_region *region, uint64_t number,
+void gp_candidates(const struct training_set *s, const struct gp_region *region, uint64_t number,
                    double *ret_points, size_t *ret_n, size_t *ret_global);
 
 /* Trial indices, best first: feasible ones by cost (several objectives: those on the front first),
  * then completed ones by how far they are from feasible. At most `max`; returns how many. */
-size_t gp_candidates_top(const struct gp_study *s, size_t max, size_t *ret);
+size_t gp_candidates_top(const struct training_set *s, size_t max, size_t *ret);
 
 #endif

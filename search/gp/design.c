@@ -3,21 +3,22 @@
 
 #include "base/rng.h"
 #include "search/gp/enumeration.h"
+#include "search/problem/draw.h"
 #include "search/sampling/sampler.h"
 #include "search/sampling/sobol.h"
 
 #define DRAWS 512  /* of one point, before the sampler of narrow spaces is asked, */
-#define SAMPLED 16 /* and its answers before the space is walked through */
+#define SAMPLED 16 /* and its answers before the space is enumerated */
 #define SAMPLED_STRIDE (UINT64_C(1) << 32) /* between its indices: past those of any sweep */
 
-size_t gp_design_size(const struct gp_study *s)
+size_t gp_design_size(const struct training_set *s)
 {
     if (s->spec->initial_trials)
         return s->spec->initial_trials;
     return s->enc->n_category ? 10 : 5;
 }
 
-static void draw(const struct gp_study *s, uint64_t index, uint64_t retry, double *point)
+static void draw(const struct training_set *s, uint64_t index, uint64_t retry, double *point)
 {
     uint64_t seed = s->spec->seed;
     uint64_t key = retry ? rng_mix(seed, retry << 8 | SEARCH_DRAW_GP_DESIGN) : seed;
@@ -26,23 +27,23 @@ static void draw(const struct gp_study *s, uint64_t index, uint64_t retry, doubl
     encoding_from_unit(s->enc, point, point);
 }
 
-static bool is_new(const struct gp_study *s, const double *point)
+static bool is_new(const struct training_set *s, const double *point)
 {
     return encoding_allows(s->enc, point, s->scratch) &&
-           !gp_study_tried(s, point, DESIGN_TOLERANCE);
+           !training_set_tried(s, point, DESIGN_TOLERANCE);
 }
 
 /* Where constraints leave little, the sampler looks much longer. Sets *ret_found, and *ret_drawn:
  * how many allowed configurations were drawn. */
-static as_status sample(const struct gp_study *s, uint64_t index, double *ret_point,
+static as_status sample(const struct training_set *s, uint64_t index, double *ret_point,
                         bool *ret_found, uint64_t *ret_drawn, struct as_err *err)
 {
     *ret_found = false;
     *ret_drawn = 0;
     for (uint64_t k = 0; k < SAMPLED && space_is_constrained(s->spec->space); k++) {
         AS_AUTO(config_freep) struct config *c = NULL;
-        as_status st = sampler_suggest(s->spec->space, SEARCH_SOBOL, s->spec->seed,
-                                       index + k * SAMPLED_STRIDE, &c, NULL, err);
+        as_status st = sampler_draw(s->spec->space, SAMPLER_SOBOL, s->spec->seed,
+                                    index + k * SAMPLED_STRIDE, &c, NULL, err);
         if (st == AS_E_UNSUPPORTED)
             break;
         if (st < 0)
@@ -55,12 +56,12 @@ static as_status sample(const struct gp_study *s, uint64_t index, double *ret_po
     return AS_OK;
 }
 
-/* Spaces that are too large for a walk are over when all that was drawn was tried before. */
-static as_status look_for_one(const struct gp_study *s, uint64_t drawn, double *ret_point,
+/* Spaces that are too large to enumerate are over when all that was drawn was tried before. */
+static as_status look_for_one(const struct training_set *s, uint64_t drawn, double *ret_point,
                               struct as_err *err)
 {
-    struct gp_walk_result found = {0};
-    as_status st = gp_walk(s, 1, ret_point, &found, err);
+    struct gp_enumerated found = {0};
+    as_status st = gp_enumerate(s, 1, ret_point, &found, err);
     if (st < 0 || found.n)
         return st;
     if (found.complete)
@@ -72,7 +73,7 @@ static as_status look_for_one(const struct gp_study *s, uint64_t drawn, double *
                    "no new configuration that the constraints allow was found");
 }
 
-as_status gp_design_anywhere(const struct gp_study *s, uint64_t index, double *ret_point,
+as_status gp_design_anywhere(const struct training_set *s, uint64_t index, double *ret_point,
                              struct as_err *err)
 {
     for (uint64_t retry = 0; retry < DRAWS; retry++) {
@@ -86,7 +87,7 @@ as_status gp_design_anywhere(const struct gp_study *s, uint64_t index, double *r
     return st < 0 || found ? st : look_for_one(s, drawn, ret_point, err);
 }
 
-as_status gp_design_point(const struct gp_study *s, uint64_t index, double *ret_point,
+as_status gp_design_point(const struct training_set *s, uint64_t index, double *ret_point,
                           struct as_err *err)
 {
     if (index == 0) {

@@ -12,7 +12,7 @@
 
 /* How many trials are placed before a model is asked: the spec's number, else 10 where there are
  * categories and 5 where there are none. */
-size_t gp_design_size(const struct gp_study *s);
+size_t gp_design_size(const struct training_set *s);
 
 /* Point `index` of the design: the space's centre (choices as Sobol has them), then Owen-scrambled
  * Sobol points. One that is not allowed or was tried is drawn again, under other scramblings, and
@@ -21,11 +21,11 @@ size_t gp_design_size(const struct gp_study *s);
  * AS_E_EXHAUSTED    every configuration of a finite space was tried
  * AS_E_UNSUPPORTED  nothing that the constraints allow was found
  * AS_E_NOMEM */
-AS_MUST_CHECK as_status gp_design_point(const struct gp_study *s, uint64_t index, double *ret_point,
-                                        struct as_err *err);
+AS_MUST_CHECK as_status gp_design_point(const struct training_set *s, uint64_t index,
+                                        double *ret_point, struct as_err *err);
 
 /* The same, without the centre: a new point somewhere. */
-AS_MUST_CHECK as_status gp_design_anywhere(const struct gp_study *s, uint64_t index,
+AS_MUST_CHECK as_status gp_design_anywhere(const struct training_set *s, uint64_t index,
                                            double *ret_point, struct as_err *err);
 
 #endif

@@ -83,15 +83,20 @@ static as_status boxes3(struct ehvi_point *points, size_t n, size_t m, const dou
     strips[0] = (struct strip){-INFINITY, reference[1], -INFINITY};
     if (m > 2)
         qsort(points, n, sizeof *points, compare_third);
-    as_status st = AS_OK;
-    for (size_t i = 0; i < n && st == AS_OK; i++)
-        st = sweep_point(&s, points[i].c[0], points[i].c[1], m > 2 ? points[i].c[2] : -INFINITY,
-                         err);
-    for (size_t i = 0; i < s.n && st == AS_OK; i++)
-        st = close_strip(&s, i, s.strips[i].left, m > 2 ? reference[2] : 0, err);
+    for (size_t i = 0; i < n; i++) {
+        double third = m > 2 ? points[i].c[2] : -INFINITY;
+        as_status st = sweep_point(&s, points[i].c[0], points[i].c[1], third, err);
+        if (st < 0)
+            return st;
+    }
+    for (size_t i = 0; i < s.n; i++) {
+        as_status st = close_strip(&s, i, s.strips[i].left, m > 2 ? reference[2] : 0, err);
+        if (st < 0)
+            return st;
+    }
     for (size_t i = 0; i < out->n && m == 2; i++)
         out->boxes[i].lower[2] = 0;
-    return st;
+    return AS_OK;
 }
 
 /* ---- four objectives: the boxes of three, open while they stay the same ---- */
@@ -186,10 +191,15 @@ static as_status boxes4(struct ehvi_point *points, size_t n, const double *refer
         return as_fail(err, AS_E_NOMEM, "out of memory for the boxes of %zu points", n);
     qsort(points, n, sizeof *points, compare_fourth);
     as_status st = sweep4_step(&s, points, 0, reference, -INFINITY, out, err);
-    for (size_t i = 0; i < n && st == AS_OK; i++)
+    if (st < 0)
+        return st;
+    for (size_t i = 0; i < n; i++) {
         st = sweep4_step(&s, points, i + 1, reference, points[i].c[3], out, err);
+        if (st < 0)
+            return st;
+    }
     s.next.n = 0;
-    return st < 0 ? st : advance(&s.open, &s.next, reference[3], out, err);
+    return advance(&s.open, &s.next, reference[3], out, err);
 }
 
 as_status ehvi_boxes_build(struct ehvi_point *points, size_t n, size_t m, const double *reference,

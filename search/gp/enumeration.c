@@ -11,18 +11,18 @@ struct known {
     size_t trial;
 };
 
-struct walk {
-    const struct gp_study *s;
+struct enumeration {
+    const struct training_set *s;
     struct known *known; /* [s->n] ascending */
     double *point;
     bool *active;
     size_t max;
     double *ret;
-    struct gp_walk_result out;
+    struct gp_enumerated out;
     uint64_t visits;
 };
 
-uint64_t gp_walk_bound(const struct encoding *e)
+uint64_t gp_enumeration_bound(const struct encoding *e)
 {
     uint64_t n = 1;
     for (size_t i = 0; i < e->n; i++) {
@@ -50,7 +50,7 @@ static int by_hash(const void *a, const void *b)
     return (p->hash > q->hash) - (p->hash < q->hash);
 }
 
-static bool is_known(struct walk *w)
+static bool is_known(struct enumeration *w)
 {
     const struct encoding *e = w->s->enc;
     uint64_t h = hash_of(e, w->point, w->active);
@@ -63,17 +63,17 @@ static bool is_known(struct walk *w)
             hi = mid;
     }
     for (; lo < w->s->n && w->known[lo].hash == h; lo++) {
-        if (encoding_same(e, w->point, gp_study_point(w->s, w->known[lo].trial), 0))
+        if (encoding_same(e, w->point, training_set_point(w->s, w->known[lo].trial), 0))
             return true;
     }
     return false;
 }
 
 /* False: enough was seen. */
-static bool visit(struct walk *w)
+static bool visit(struct enumeration *w)
 {
     size_t d = w->s->enc->n;
-    if (++w->visits > WALK_MAX_VISITS)
+    if (++w->visits > ENUMERATION_MAX_VISITS)
         return false;
     if (is_known(w) || !encoding_allows(w->s->enc, w->point, w->s->scratch))
         return true;
@@ -85,7 +85,7 @@ static bool visit(struct walk *w)
 
 /* Levels of the depth-th parameter and of all after it. Recursion is as deep as the space has
  * parameters: 256. */
-static bool descend(struct walk *w, size_t depth)
+static bool descend(struct enumeration *w, size_t depth)
 {
     const struct encoding *e = w->s->enc;
     if (depth == e->n)
@@ -102,21 +102,21 @@ static bool descend(struct walk *w, size_t depth)
     return true;
 }
 
-as_status gp_walk(const struct gp_study *s, size_t max, double *ret_points,
-                  struct gp_walk_result *ret, struct as_err *err)
+as_status gp_enumerate(const struct training_set *s, size_t max, double *ret_points,
+                       struct gp_enumerated *ret, struct as_err *err)
 {
     const struct encoding *e = s->enc;
     AS_AUTO(as_freep) struct known *known = as_calloc(s->n, sizeof *known);
     AS_AUTO(as_freep) double *point = as_calloc(e->n, sizeof *point);
     AS_AUTO(as_freep) bool *active = as_calloc(e->n, sizeof *active);
     if (!known || !point || !active)
-        return as_fail(err, AS_E_NOMEM, "out of memory for a walk through a space");
-    struct walk w = {
+        return as_fail(err, AS_E_NOMEM, "out of memory for an enumeration of a space");
+    struct enumeration w = {
         .s = s, .known = known, .point = point, .active = active, .max = max, .ret = ret_points};
     for (size_t i = 0; i < s->n; i++)
-        known[i] = (struct known){hash_of(e, gp_study_point(s, i), active), i};
+        known[i] = (struct known){hash_of(e, training_set_point(s, i), active), i};
     qsort(known, s->n, sizeof *known, by_hash);
-    if (gp_walk_bound(e) != UINT64_MAX || e->n_continuous == 0)
+    if (gp_enumeration_bound(e) != UINT64_MAX || e->n_continuous == 0)
         w.out.complete = descend(&w, 0);
     *ret = w.out;
     return AS_OK;

@@ -1,6 +1,6 @@
 /* Every configuration of a finite space, one after another: what is left to try. */
-#ifndef ASSAY_SEARCH_GP_WALK_H
-#define ASSAY_SEARCH_GP_WALK_H
+#ifndef ASSAY_SEARCH_GP_ENUMERATION_H
+#define ASSAY_SEARCH_GP_ENUMERATION_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -10,22 +10,22 @@
 
 /* As many as a grid may have cells: a space that is listed when its sweep is created can be used
  * up. */
-#define WALK_MAX_VISITS UINT64_C(1000000)
+#define ENUMERATION_MAX_VISITS UINT64_C(1000000)
 
 /* No more configurations than this; UINT64_MAX: too many to count, or not finite. Conditions and
  * constraints are not looked at: there may be fewer. O(parameters). */
-uint64_t gp_walk_bound(const struct encoding *e);
+uint64_t gp_enumeration_bound(const struct encoding *e);
 
-struct gp_walk_result {
+struct gp_enumerated {
     size_t n;      /* untried configurations written */
     bool complete; /* there are no others */
 };
 
-/* The first `max` allowed configurations that the study has neither seen nor pending, in the
- * order of levels, parents first. Gives up after WALK_MAX_VISITS configurations.
+/* The first `max` allowed configurations that the set holds neither as seen nor as pending, in the
+ * order of levels, parents first. Gives up after ENUMERATION_MAX_VISITS configurations.
  *   ret_points  max x enc->n, snapped
  * AS_E_NOMEM */
-AS_MUST_CHECK as_status gp_walk(const struct gp_study *s, size_t max, double *ret_points,
-                                struct gp_walk_result *ret, struct as_err *err);
+AS_MUST_CHECK as_status gp_enumerate(const struct training_set *s, size_t max, double *ret_points,
+                                     struct gp_enumerated *ret, struct as_err *err);
 
 #endif

@@ -11,8 +11,10 @@
 #include "search/gp/optimize.h"
 #include "search/pareto/pareto.h"
 #include "search/gp/quadratic.h"
+#include "search/gp/schedule.h"
 #include "search/gp/surrogate.h"
 #include "search/gp/trust_region.h"
+#include "search/sampling/sampler.h"
 
 /* The deviations of UCB, alone and with this many pending trials. Those are spread out by the
  * deviations that they shrink already; less drives each of them closer to the best. */
@@ -26,38 +28,45 @@
 struct gp_cache {
     struct surrogate_store store;
     struct gp_optimizer_work optimizer;
-    struct gp_places places;
+    struct training_places places;
 };
 
-struct gp_cache *gp_cache_create(void)
+static struct gp_cache *gp_cache(struct search_method_cache *c)
+{
+    return (struct gp_cache *)c;
+}
+
+static struct search_method_cache *cache_create(void)
 {
     return as_calloc(1, sizeof(struct gp_cache));
 }
 
-void gp_cache_free(struct gp_cache *c)
+static void cache_free(struct search_method_cache *cache)
 {
+    struct gp_cache *c = gp_cache(cache);
     if (!c)
         return;
     surrogate_store_done(&c->store);
     gp_optimizer_work_done(&c->optimizer);
-    gp_places_done(&c->places);
+    training_places_done(&c->places);
     free(c);
 }
+AS_DEFINE_FREEP(struct search_method_cache, cache_free)
 
-size_t gp_cache_bytes(const struct gp_cache *c)
+static size_t cache_bytes(const struct search_method_cache *cache)
 {
+    const struct gp_cache *c = (const struct gp_cache *)cache;
     return sizeof *c + surrogate_store_bytes(&c->store) + gp_optimizer_work_bytes(&c->optimizer) +
-           gp_places_bytes(&c->places);
+           training_places_bytes(&c->places);
 }
 
 /* What one suggestion works on. */
 struct ask {
-    struct gp_study *study;
+    struct training_set *set;
     struct gp_cache *cache;
     const json_t *state; /* borrowed; the old one */
     uint64_t number, index;
-    acquisition_kind kind;
-    bool plain;
+    const struct schedule_row *row; /* NULL: no model is asked */
     size_t n_models;
     struct surrogate models[ACQUISITION_MAX_MODELS];
     struct acquisition acquisition;
@@ -73,7 +82,7 @@ static void ask_done(struct ask *a)
     for (size_t i = 0; i < a->n_models; i++)
         surrogate_done(&a->models[i]);
     gp_ehvi_free(a->ehvi);
-    gp_study_free(a->study);
+    training_set_free(a->set);
     free(a->point);
 }
 
@@ -82,47 +91,11 @@ static as_status out_of_memory(struct as_err *err)
     return as_fail(err, AS_E_NOMEM, "out of memory for a suggestion");
 }
 
-/* ---- which acquisition (SEARCH.md, section 2.6) ---- */
-
-/* Categories, and what is one by another name: an int or ordinal of two values. */
-static bool has_categories(const struct encoding *e)
-{
-    for (size_t i = 0; i < e->n; i++) {
-        if (e->params[i].kind == ENCODED_LEVELS && e->params[i].levels == 2)
-            return true;
-    }
-    return e->n_category > 0;
-}
-
-static void schedule(struct ask *a)
-{
-    const struct gp_study *s = a->study;
-    uint64_t t = a->index;
-    if (s->spec->n_outcomes && !s->n_feasible) {
-        a->kind = ACQUISITION_FEASIBILITY;
-    } else if (s->spec->n_objectives > 1) {
-        a->kind = ACQUISITION_EHVI;
-        a->plain = true;
-    } else if (has_categories(s->enc)) {
-        /* P keeps looking at all categories, where the warp sees little but the best */
-        a->kind = t % 4 == 2 && !s->n_pending ? ACQUISITION_UCB : ACQUISITION_LOGEI;
-        a->plain = t % 2;
-    } else if (s->stagnant &&
-               t % 4 == 1) { /* the warp sees little but the best basin: look elsewhere */
-        a->kind = ACQUISITION_LOGEI;
-        a->plain = true;
-    } else if (t % 4 == 3) {
-        a->kind = ACQUISITION_LOGEI;
-    } else {
-        a->kind = t % 8 == 5 && s->n_pending ? ACQUISITION_PE : ACQUISITION_UCB;
-    }
-}
-
 /* ---- models ---- */
 
 static size_t max_rows(const struct ask *a)
 {
-    size_t n = a->study->spec->n_objectives + a->study->spec->n_outcomes;
+    size_t n = a->set->spec->n_objectives + a->set->spec->n_outcomes;
     return n <= FEW_MODELS ? GP_MAX_ROWS : GP_MAX_ROWS_MANY;
 }
 
@@ -131,11 +104,13 @@ static as_status add_model(struct ask *a, surrogate_target target, size_t k, str
     struct surrogate_spec spec = {target, k, max_rows(a), a->number};
     char name[16];
     surrogate_name(&spec, name);
-    as_status st = surrogate_prepare(&a->cache->store, a->study, &spec,
+    as_status st = surrogate_prepare(&a->cache->store, a->set, &spec,
                                      json_object_get(json_object_get(a->state, "models"), name),
                                      &a->models[a->n_models], err);
-    a->n_models += st == AS_OK;
-    return st;
+    if (st < 0)
+        return st;
+    a->n_models++;
+    return AS_OK;
 }
 
 static void add_limit(struct ask *a, double min, double max)
@@ -144,7 +119,7 @@ static void add_limit(struct ask *a, double min, double max)
     q->limits[q->n_limits++] = (struct outcome_bound){min, max};
 }
 
-static double beta_of(const struct gp_study *s)
+static double beta_of(const struct training_set *s)
 {
     double share = fmin(1, (double)s->n_pending / UCB_PARALLEL);
     return UCB_BETA + share * (UCB_BETA_PARALLEL - UCB_BETA);
@@ -154,28 +129,31 @@ static double beta_of(const struct gp_study *s)
  * failed trials and would go on trying where trials fail. */
 static as_status prepare_models(struct ask *a, struct as_err *err)
 {
-    const struct search_spec *spec = a->study->spec;
-    as_status st = AS_OK;
-    a->acquisition = (struct acquisition){.kind = a->kind, .beta = beta_of(a->study)};
-    if (a->kind != ACQUISITION_FEASIBILITY) {
+    const struct search_spec *spec = a->set->spec;
+    surrogate_target objective = a->row->plain ? SURROGATE_PLAIN : SURROGATE_WARPED;
+    a->acquisition = (struct acquisition){.kind = a->row->kind, .beta = beta_of(a->set)};
+    if (a->row->kind != ACQUISITION_FEASIBILITY)
         a->acquisition.n_objectives = spec->n_objectives;
-        for (size_t k = 0; k < spec->n_objectives && st == AS_OK; k++)
-            st = add_model(a, a->plain ? SURROGATE_PLAIN : SURROGATE_WARPED, k, err);
-    }
-    for (size_t k = 0; k < spec->n_outcomes && st == AS_OK; k++) {
-        st = add_model(a, SURROGATE_OUTCOME, k, err);
+    for (size_t k = 0; k < a->acquisition.n_objectives; k++) {
+        as_status st = add_model(a, objective, k, err);
         if (st < 0)
-            break;
+            return st;
+    }
+    for (size_t k = 0; k < spec->n_outcomes; k++) {
+        as_status st = add_model(a, SURROGATE_OUTCOME, k, err);
+        if (st < 0)
+            return st;
         const struct surrogate *m = &a->models[a->n_models - 1];
         add_limit(a, surrogate_forward(m, spec->outcomes[k].min),
                   surrogate_forward(m, spec->outcomes[k].max));
     }
-    if (st == AS_OK && a->study->n_failed) {
-        st = add_model(a, SURROGATE_FAILURE, 0, err);
-        if (st == AS_OK)
-            add_limit(a, -INFINITY, surrogate_forward(&a->models[a->n_models - 1], 0.5));
-    }
-    return st;
+    if (!a->set->n_failed)
+        return AS_OK;
+    as_status st = add_model(a, SURROGATE_FAILURE, 0, err);
+    if (st < 0)
+        return st;
+    add_limit(a, -INFINITY, surrogate_forward(&a->models[a->n_models - 1], 0.5));
+    return AS_OK;
 }
 
 /* ---- what the acquisition compares with ---- */
@@ -184,7 +162,7 @@ static as_status prepare_models(struct ask *a, struct as_err *err)
 static as_status predict_trials(struct ask *a, const size_t *trials, size_t n, double *mean,
                                 double *var, struct as_err *err)
 {
-    const struct gp_study *s = a->study;
+    const struct training_set *s = a->set;
     const struct gp_model *m = a->models[0].model;
     size_t n_real = s->columns.n_real, n_cat = s->columns.n_cat;
     AS_AUTO(as_freep) double *x = as_calloc(LOOK, n_real * sizeof *x);
@@ -206,24 +184,26 @@ static as_status predict_trials(struct ask *a, const size_t *trials, size_t n, d
 /* The mean where mean - 1.8 sigma is lowest, among the best trials. */
 static as_status set_threshold(struct ask *a, struct as_err *err)
 {
-    size_t top[LOOK], n = gp_candidates_top(a->study, LOOK, top);
+    size_t top[LOOK], n = gp_candidates_top(a->set, LOOK, top);
     double mean[LOOK], var[LOOK], lowest = INFINITY;
     as_status st = predict_trials(a, top, n, mean, var, err);
-    for (size_t i = 0; i < n && st == AS_OK; i++) {
+    if (st < 0)
+        return st;
+    for (size_t i = 0; i < n; i++) {
         double bound = mean[i] - UCB_BETA * sqrt(var[i]);
         if (bound < lowest) {
             lowest = bound;
             a->acquisition.threshold = mean[i];
         }
     }
-    return st;
+    return AS_OK;
 }
 
 /* The best result; and as pending trials count as observed at their means, the lowest of those:
  * what is expected of them is no improvement any more. Whether they meet bounds is not known. */
 static as_status set_best(struct ask *a, struct as_err *err)
 {
-    const struct gp_study *s = a->study;
+    const struct training_set *s = a->set;
     size_t some[LOOK];
     double mean[LOOK], var[LOOK];
     a->acquisition.best = surrogate_forward(&a->models[0], s->costs[s->best]);
@@ -246,7 +226,7 @@ static as_status set_best(struct ask *a, struct as_err *err)
  * decides. The warp's values are those of the completed trials. */
 static double worst_of(const struct ask *a, size_t k)
 {
-    const struct gp_study *s = a->study;
+    const struct training_set *s = a->set;
     const double *v = gp_warp_values(a->models[k].warp);
     double worst = -INFINITY;
     for (size_t i = 0; i < s->n; i++) {
@@ -261,7 +241,7 @@ static double worst_of(const struct ask *a, size_t k)
 
 static as_status set_front(struct ask *a, struct as_err *err)
 {
-    const struct gp_study *s = a->study;
+    const struct training_set *s = a->set;
     size_t m = s->spec->n_objectives, n = 0, n_front = 0;
     double reference[SEARCH_MAX_OBJECTIVES];
     AS_AUTO(as_freep) double *costs = as_calloc(s->n, m * sizeof *costs);
@@ -286,40 +266,38 @@ static as_status set_front(struct ask *a, struct as_err *err)
 
 static as_status set_marks(struct ask *a, struct as_err *err)
 {
-    if (a->kind == ACQUISITION_EHVI)
+    if (a->row->kind == ACQUISITION_EHVI)
         return set_front(a, err);
-    if (a->kind == ACQUISITION_PE)
+    if (a->row->kind == ACQUISITION_PE)
         return set_threshold(a, err);
-    return a->kind == ACQUISITION_LOGEI ? set_best(a, err) : AS_OK;
+    return a->row->kind == ACQUISITION_LOGEI ? set_best(a, err) : AS_OK;
 }
 
 /* ---- the point ---- */
 
 static as_status find_point(struct ask *a, struct as_err *err)
 {
-    size_t d = a->study->enc->n;
+    size_t d = a->set->enc->n;
     AS_AUTO(as_freep) double *box = as_calloc(2 * d, sizeof *box);
     if (!box)
         return out_of_memory(err);
-    struct gp_optimizer_problem p = {.study = a->study,
-                                     .acquisition = &a->acquisition,
-                                     .models = a->models,
-                                     .number = a->number};
+    struct gp_optimizer_problem p = {
+        .set = a->set, .acquisition = &a->acquisition, .models = a->models, .number = a->number};
     if (a->trust.is_on) {
-        trust_region_box(&a->trust, a->study, a->models[0].model, box, box + d);
-        p.region = (struct gp_region){box, box + d, gp_study_point(a->study, a->study->best)};
+        trust_region_box(&a->trust, a->set, a->models[0].model, box, box + d);
+        p.region = (struct gp_region){box, box + d, training_set_point(a->set, a->set->best)};
     }
     return gp_optimize(&p, &a->cache->optimizer, a->point, &a->found, err);
 }
 
-/* Every fourth trial the minimum of a quadratic, where that is what predicts best. */
+/* Where the schedule says so: the minimum of a quadratic, if that is what predicts best. */
 static as_status try_quadratic(struct ask *a, struct as_err *err)
 {
     struct gp_quadratic q;
     const struct surrogate *m = &a->models[0];
-    if (a->kind != ACQUISITION_UCB || a->plain || a->acquisition.n_limits || a->index % 4)
+    if (!a->row->is_quadratic || a->acquisition.n_limits)
         return AS_OK;
-    as_status st = gp_quadratic_step(a->study, m, a->point, &q, err);
+    as_status st = gp_quadratic_step(a->set, m, a->point, &q, err);
     if (st < 0 || !q.is_found)
         return st;
     a->is_quadratic = true;
@@ -331,12 +309,14 @@ static as_status try_quadratic(struct ask *a, struct as_err *err)
 
 static as_status ask_models(struct ask *a, struct as_err *err)
 {
+    trust_region_update(&a->trust, a->set); /* also where the models fail: its state goes on */
     as_status st = prepare_models(a, err);
-    if (st == AS_OK)
-        st = set_marks(a, err);
-    trust_region_update(&a->trust, a->study);
-    if (st == AS_OK)
-        st = try_quadratic(a, err);
+    if (st < 0)
+        return st;
+    st = set_marks(a, err);
+    if (st < 0)
+        return st;
+    st = try_quadratic(a, err);
     return st < 0 || a->is_quadratic ? st : find_point(a, err);
 }
 
@@ -354,8 +334,8 @@ static as_status write_state(const struct ask *a, json_t **ret, struct as_err *e
     for (size_t i = 0; i < a->n_models && rc == 0; i++) {
         size_t after = i - a->acquisition.n_objectives;
         bool is_objective = i < a->acquisition.n_objectives;
-        struct surrogate_spec spec = {.target =
-                                          is_objective ? objective[a->plain] : a->models[i].target,
+        struct surrogate_spec spec = {.target = is_objective ? objective[a->row->plain]
+                                                             : a->models[i].target,
                                       .k = is_objective                               ? i
                                            : a->models[i].target == SURROGATE_FAILURE ? 0
                                                                                       : after};
@@ -375,7 +355,7 @@ static const char *model_word(const struct ask *a)
 {
     if (!a->acquisition.n_objectives)
         return "outcomes";
-    return a->plain ? "plain" : "warped";
+    return a->row->plain ? "plain" : "warped";
 }
 
 /* The prediction in the metric's own unit and sense. */
@@ -384,7 +364,7 @@ static json_t *predicted(const struct ask *a, size_t k)
     const struct surrogate *m = &a->models[k];
     double mean = surrogate_back(m, a->found.mean[k]);
     double deviation = surrogate_back_deviation(m, a->found.mean[k], a->found.sd[k]);
-    bool turned = k < a->acquisition.n_objectives && a->study->spec->maximize[k];
+    bool turned = k < a->acquisition.n_objectives && a->set->spec->maximize[k];
     return json_pack("{s:o, s:o}", "mean", json_number_new(turned ? -mean : mean), "deviation",
                      json_number_new(deviation));
 }
@@ -403,8 +383,8 @@ static int add_predictions(const struct ask *a, json_t *reason)
 
 static int add_incumbent(const struct ask *a, json_t *reason)
 {
-    const struct gp_study *s = a->study;
-    if (s->best == STUDY_NONE || s->spec->n_objectives > 1)
+    const struct training_set *s = a->set;
+    if (s->best == TRAINING_SET_NONE || s->spec->n_objectives > 1)
         return 0;
     const struct observation *o = &s->trials[s->best];
     return json_object_set_new(reason, "incumbent",
@@ -421,7 +401,7 @@ static int describe_model(const struct ask *a, json_t *reason)
     int rc = json_object_update_new(
         reason,
         json_pack("{s:s, s:s, s:o, s:s, s:I, s:o, s:{s:b, s:I}}", "phase", "model", "acquisition",
-                  a->is_quadratic ? "quadratic" : acquisition_name(a->kind), "value",
+                  a->is_quadratic ? "quadratic" : acquisition_name(a->row->kind), "value",
                   json_number_new(a->found.value), "model", model_word(a), "candidates",
                   (json_int_t)a->found.candidates, "runner_up",
                   isnan(a->found.runner_up) ? json_null() : json_number_new(a->found.runner_up),
@@ -435,10 +415,10 @@ static int describe_model(const struct ask *a, json_t *reason)
 static as_status write_reason(const struct ask *a, const char *fallback, json_t **ret,
                               struct as_err *err)
 {
-    const struct gp_study *s = a->study;
-    JSON_AUTO reason =
-        json_pack("{s:s, s:I, s:I, s:I}", "method", "gp", "observed", (json_int_t)s->n_completed,
-                  "pending", (json_int_t)s->n_pending, "failed", (json_int_t)s->n_failed);
+    const struct training_set *s = a->set;
+    JSON_AUTO reason = json_pack("{s:s, s:I, s:I, s:I}", "method", search_gp.name, "observed",
+                                 (json_int_t)s->n_completed, "pending", (json_int_t)s->n_pending,
+                                 "failed", (json_int_t)s->n_failed);
     int rc = reason ? add_incumbent(a, reason) : -1;
     if (rc == 0 && a->found.is_found)
         rc = describe_model(a, reason);
@@ -454,7 +434,7 @@ static as_status write_reason(const struct ask *a, const char *fallback, json_t 
 
 /* ---- the whole ---- */
 
-static bool is_initial(const struct gp_study *s)
+static bool is_initial(const struct training_set *s)
 {
     size_t size = gp_design_size(s), results = s->n_completed + s->n_failed;
     return s->n < size || results < (size < LEAST_RESULTS ? size : LEAST_RESULTS);
@@ -463,7 +443,7 @@ static bool is_initial(const struct gp_study *s)
 /* Set the point, and why the models did not. AS_E_NUMERIC never leaves here. */
 static as_status choose_point(struct ask *a, char why[AS_ERR_MSG_MAX], struct as_err *err)
 {
-    const struct gp_study *s = a->study;
+    const struct training_set *s = a->set;
     if (s->enc->n_lengths && is_initial(s))
         return gp_design_point(s, a->index, a->point, err);
     if (!s->enc->n_lengths) {
@@ -472,7 +452,7 @@ static as_status choose_point(struct ask *a, char why[AS_ERR_MSG_MAX], struct as
         snprintf(why, AS_ERR_MSG_MAX, "no trial has completed");
     } else {
         struct as_err model_err = {0};
-        schedule(a);
+        a->row = schedule_at(schedule_facts(s), a->index);
         as_status st = ask_models(a, &model_err);
         if (st == AS_OK && a->found.is_found)
             return AS_OK;
@@ -487,34 +467,49 @@ static as_status choose_point(struct ask *a, char why[AS_ERR_MSG_MAX], struct as
     return gp_design_anywhere(s, a->index, a->point, err);
 }
 
-as_status gp_suggest(const struct search_spec *spec, const struct history *history,
-                     const json_t *state, uint64_t number, uint64_t index, struct gp_cache *cache,
-                     struct suggestion *ret, struct as_err *err)
+static as_status gp_suggest(const struct search_spec *spec, const struct history *history,
+                            const json_t *state, uint64_t number, uint64_t index,
+                            struct search_method_cache *cache, struct suggestion *ret,
+                            struct as_err *err)
 {
-    AS_AUTO(gp_cache_freep) struct gp_cache *own = cache ? NULL : gp_cache_create();
+    AS_AUTO(cache_freep) struct search_method_cache *own = cache ? NULL : cache_create();
     AS_AUTO(ask_done)
-    struct ask a = {.cache = cache ? cache : own, .state = state, .number = number, .index = index};
+    struct ask a = {
+        .cache = gp_cache(cache ? cache : own), .state = state, .number = number, .index = index};
     AS_AUTO(suggestion_done) struct suggestion s = {0};
     char why[AS_ERR_MSG_MAX] = "";
     if (!a.cache)
         return out_of_memory(err);
-    as_status st = gp_study_create(spec, history, &a.cache->places, &a.study, err);
+    as_status st = training_set_create(spec, history, &a.cache->places, &a.set, err);
     if (st < 0)
         return st;
-    a.point = as_calloc(a.study->enc->n, sizeof *a.point);
+    a.point = as_calloc(a.set->enc->n, sizeof *a.point);
     s.config = config_create(spec->space);
     if (!a.point || !s.config)
         return out_of_memory(err);
     a.trust = trust_region_read(json_object_get(state, "trust"));
     st = choose_point(&a, why, err);
-    if (st == AS_OK)
-        st = write_reason(&a, *why ? why : NULL, &s.reason, err);
-    if (st == AS_OK)
-        st = write_state(&a, &s.state, err);
     if (st < 0)
         return st;
-    encoding_to_config(a.study->enc, a.point, s.config);
+    st = write_reason(&a, *why ? why : NULL, &s.reason, err);
+    if (st < 0)
+        return st;
+    st = write_state(&a, &s.state, err);
+    if (st < 0)
+        return st;
+    encoding_to_config(a.set->enc, a.point, s.config);
     *ret = s;
     s = (struct suggestion){0};
     return AS_OK;
 }
+
+const struct search_method search_gp = {
+    .name = "gp",
+    .is_model_based = true,
+    .check = sampler_method_check,
+    .sample = sampler_method_sample,
+    .suggest = gp_suggest,
+    .cache_create = cache_create,
+    .cache_free = cache_free,
+    .cache_bytes = cache_bytes,
+};

@@ -7,16 +7,16 @@
 #include "base/rng.h"
 #include "search/gp/design.h"
 #include "search/gp/enumeration.h"
-#include "search/sampling/sampler.h"
+#include "search/problem/draw.h"
 
 #define STARTS 4
 #define ROUNDS 6
 #define NEIGHBOURS 16 /* of one discrete parameter; more levels than this are relaxed */
 #define BATCH CANDIDATES_MAX
-#define WALK_ALL 1024    /* a space of no more configurations is evaluated whole */
-#define HALVINGS 12      /* on the way back from a point that is not allowed */
-#define POLISH_STEPS 4   /* random steps along the border of what is allowed, */
-#define POLISH_POINTS 16 /* so many at once for each start */
+#define ENUMERATE_ALL 1024 /* a space of no more configurations is evaluated whole */
+#define HALVINGS 12        /* on the way back from a point that is not allowed */
+#define POLISH_STEPS 4     /* random steps along the border of what is allowed, */
+#define POLISH_POINTS 16   /* so many at once for each start */
 #define BOLTZMANN 2.0
 
 /* The local search stops after so many predictions: 2 n^2 operations each. */
@@ -80,14 +80,17 @@ static void search_done(struct search *s)
 static as_status reserve(struct search *s, struct as_err *err)
 {
     struct gp_optimizer_work *w = s->w;
-    as_status st = AS_OK;
     if (!w->predict && !(w->predict = gp_work_create()))
         return as_fail(err, AS_E_NOMEM, "out of memory for predictions");
-    if (!w->lbfgs)
-        st = lbfgs_work_create(s->d, STARTS, &w->lbfgs, err);
-    for (size_t k = 0; k < s->n_models && st == AS_OK; k++)
+    as_status st = w->lbfgs ? AS_OK : lbfgs_work_create(s->d, STARTS, &w->lbfgs, err);
+    if (st < 0)
+        return st;
+    for (size_t k = 0; k < s->n_models; k++) {
         st = gp_work_reserve(w->predict, s->p->models[k].model, BATCH, err);
-    return st;
+        if (st < 0)
+            return st;
+    }
+    return AS_OK;
 }
 
 static as_status allocate(struct search *s, struct as_err *err)
@@ -249,7 +252,7 @@ static void choose_starts(struct search *s, size_t n, size_t n_global)
 {
     size_t taken[STARTS] = {0};
     struct rng r;
-    rng_init(&r, s->p->study->spec->seed, s->p->number << 8 | SEARCH_DRAW_GP_START);
+    rng_init(&r, s->p->set->spec->seed, s->p->number << 8 | SEARCH_DRAW_GP_START);
     if (n > n_global)
         add_start(s, taken, best_of(s->values, n_global, n));
     if (n_global)
@@ -274,7 +277,7 @@ static bool accept(struct search *s, size_t i, const double *point, double value
 /* From a point that is not allowed back towards the start, which is, up to the border. */
 static void retreat(struct search *s, const double *from, double *point)
 {
-    const struct gp_study *study = s->p->study;
+    const struct training_set *set = s->p->set;
     double good = 0, bad = 1;
     double *to = s->points, *at = s->points + s->d; /* free between batches */
     memcpy(to, point, s->d * sizeof *to);
@@ -284,7 +287,7 @@ static void retreat(struct search *s, const double *from, double *point)
         for (size_t j = 0; j < s->d; j++)
             at[j] = from[j] + t * (to[j] - from[j]);
         encoding_snap(s->e, at);
-        if (encoding_allows(s->e, at, study->scratch)) {
+        if (encoding_allows(s->e, at, set->scratch)) {
             memcpy(point, at, s->d * sizeof *point);
             good = t;
         } else {
@@ -328,7 +331,7 @@ static bool climb(struct search *s, bool relax)
     for (size_t i = 0; i < s->n_starts; i++) {
         double *point = s->trial + i * s->d;
         encoding_snap(s->e, point);
-        if (encoding_allows(s->e, point, s->p->study->scratch))
+        if (encoding_allows(s->e, point, s->p->set->scratch))
             continue;
         retreat(s, s->start + i * s->d, point);
         s->refused = true;
@@ -349,8 +352,8 @@ static bool take_best(struct search *s, size_t n, bool *moved)
     for (size_t i = 0; i < n; i++) {
         const double *point = s->points + i * s->d;
         if (!(s->values[i] > s->best[s->owner[i]]) ||
-            !encoding_allows(s->e, point, s->p->study->scratch) ||
-            (!s->e->n_continuous && gp_study_tried(s->p->study, point, DESIGN_TOLERANCE)))
+            !encoding_allows(s->e, point, s->p->set->scratch) ||
+            (!s->e->n_continuous && training_set_tried(s->p->set, point, DESIGN_TOLERANCE)))
             continue;
         if (accept(s, s->owner[i], point, s->values[i]))
             any = moved[s->owner[i]] = true;
@@ -402,7 +405,7 @@ static void polish(struct search *s)
 {
     struct rng r;
     bool moved[STARTS];
-    rng_init(&r, s->p->study->spec->seed, s->p->number << 8 | SEARCH_DRAW_GP_START);
+    rng_init(&r, s->p->set->spec->seed, s->p->number << 8 | SEARCH_DRAW_GP_START);
     r.lo = 1 << 20; /* past the draws of the starts */
     for (int step = 0; step < POLISH_STEPS; step++) {
         double sd = 0.1 * pow(0.25, step);
@@ -417,7 +420,7 @@ static void polish(struct search *s)
             }
             encoding_snap(s->e, point);
             s->owner[n] = i % s->n_starts;
-            n += encoding_allows(s->e, point, s->p->study->scratch);
+            n += encoding_allows(s->e, point, s->p->set->scratch);
         }
         if (n)
             take_best(s, n, moved);
@@ -460,7 +463,7 @@ static bool choose_end(struct search *s, size_t candidates, double *ret_point, s
     size_t at = STARTS;
     for (size_t i = 0; i < s->n_starts; i++) {
         bool better = at == STARTS || s->best[i] > s->best[at];
-        if (better && !gp_study_tried(s->p->study, s->start + i * s->d, DESIGN_TOLERANCE))
+        if (better && !training_set_tried(s->p->set, s->start + i * s->d, DESIGN_TOLERANCE))
             at = i;
     }
     if (at == STARTS)
@@ -478,7 +481,7 @@ static bool choose_end(struct search *s, size_t candidates, double *ret_point, s
 static void settle_for_raw(struct search *s, double *ret_point, struct gp_found *ret)
 {
     size_t n, n_global;
-    gp_candidates(s->p->study, &s->p->region, s->p->number, s->points, &n, &n_global);
+    gp_candidates(s->p->set, &s->p->region, s->p->number, s->points, &n, &n_global);
     if (!n)
         return;
     evaluate(s, s->points, n, s->values);
@@ -492,12 +495,12 @@ static void settle_for_raw(struct search *s, double *ret_point, struct gp_found 
 static as_status evaluate_all(struct search *s, double *ret_point, struct gp_found *ret,
                               struct as_err *err)
 {
-    AS_AUTO(as_freep) double *left = as_calloc(WALK_ALL, s->d * sizeof *left);
-    AS_AUTO(as_freep) double *values = as_calloc(WALK_ALL, sizeof *values);
+    AS_AUTO(as_freep) double *left = as_calloc(ENUMERATE_ALL, s->d * sizeof *left);
+    AS_AUTO(as_freep) double *values = as_calloc(ENUMERATE_ALL, sizeof *values);
     if (!left || !values)
         return as_fail(err, AS_E_NOMEM, "out of memory for the configurations that are left");
-    struct gp_walk_result found = {0};
-    as_status st = gp_walk(s->p->study, WALK_ALL, left, &found, err);
+    struct gp_enumerated found = {0};
+    as_status st = gp_enumerate(s->p->set, ENUMERATE_ALL, left, &found, err);
     if (st < 0)
         return st;
     if (!found.n)
@@ -514,31 +517,36 @@ static as_status evaluate_all(struct search *s, double *ret_point, struct gp_fou
     return AS_OK;
 }
 
+static void climb_from_candidates(struct search *s, double *ret_point, struct gp_found *ret)
+{
+    size_t n, n_global;
+    gp_candidates(s->p->set, &s->p->region, s->p->number, s->points, &n, &n_global);
+    if (!n)
+        return;
+    evaluate(s, s->points, n, s->values);
+    choose_starts(s, n, n_global);
+    improve(s);
+    if (!choose_end(s, n, ret_point, ret))
+        settle_for_raw(s, ret_point, ret);
+}
+
 as_status gp_optimize(const struct gp_optimizer_problem *p, struct gp_optimizer_work *w,
                       double *ret_point, struct gp_found *ret, struct as_err *err)
 {
-    AS_AUTO(search_done) struct search s = {.p = p, .e = p->study->enc, .w = w};
+    AS_AUTO(search_done) struct search s = {.p = p, .e = p->set->enc, .w = w};
     struct gp_found found = {0};
-    size_t n, n_global;
     s.d = s.e->n;
     s.n_models = p->acquisition->n_objectives + p->acquisition->n_limits;
     as_status st = allocate(&s, err);
     if (st < 0)
         return st;
     survey(&s);
-    if (gp_walk_bound(s.e) <= WALK_ALL) {
+    if (gp_enumeration_bound(s.e) <= ENUMERATE_ALL)
         st = evaluate_all(&s, ret_point, &found, err);
-    } else {
-        gp_candidates(p->study, &p->region, p->number, s.points, &n, &n_global);
-        if (n) {
-            evaluate(&s, s.points, n, s.values);
-            choose_starts(&s, n, n_global);
-            improve(&s);
-            if (!choose_end(&s, n, ret_point, &found))
-                settle_for_raw(&s, ret_point, &found);
-        }
-    }
-    if (st == AS_OK)
-        *ret = found;
-    return st;
+    else
+        climb_from_candidates(&s, ret_point, &found);
+    if (st < 0)
+        return st;
+    *ret = found;
+    return AS_OK;
 }

@@ -29,7 +29,7 @@ size_t gp_optimizer_work_bytes(const struct gp_optimizer_work *w);
 
 /* Everything borrowed. */
 struct gp_optimizer_problem {
-    const struct gp_study *study;
+    const struct training_set *set;
     const struct acquisition *acquisition;
     const struct surrogate *models; /* in the acquisition's order */
     struct gp_region region;        /* zeroed: everywhere */

@@ -22,7 +22,7 @@ static const double shares[] = {1e-10, 1e-8, 1e-6, 1e-4, 1e-2};
 
 /* Everything of one step. Row i is the trial that is i-th best. */
 struct step {
-    const struct gp_study *s;
+    const struct training_set *s;
     const struct surrogate *rival;
     size_t d, m, n_better, ld, ldu; /* n_better: rows that errors are measured on */
     size_t trial[MOST_ROWS];
@@ -84,7 +84,7 @@ static as_status allocate(struct step *q, struct as_err *err)
 
 static const double *point_of(const struct step *q, size_t row)
 {
-    return gp_study_point(q->s, q->trial[row]);
+    return training_set_point(q->s, q->trial[row]);
 }
 
 /* False: half of the rows have the best value, so there is no scale. */
@@ -277,16 +277,16 @@ static double descend(struct step *q)
 }
 
 /* A step whose result is not in yet says all that this one would. */
-static bool is_under_way(const struct gp_study *s, const double *point)
+static bool is_under_way(const struct training_set *s, const double *point)
 {
     for (size_t i = 0; i < s->n; i++)
         if (s->state[i] == OBSERVED_PENDING &&
-            encoding_same(s->enc, point, gp_study_point(s, i), NEAR_PENDING))
+            encoding_same(s->enc, point, training_set_point(s, i), NEAR_PENDING))
             return true;
     return false;
 }
 
-as_status gp_quadratic_step(const struct gp_study *s, const struct surrogate *rival,
+as_status gp_quadratic_step(const struct training_set *s, const struct surrogate *rival,
                             double *ret_point, struct gp_quadratic *ret, struct as_err *err)
 {
     AS_AUTO(step_done) struct step q = {.s = s, .rival = rival, .d = s->enc->n};
@@ -308,7 +308,7 @@ as_status gp_quadratic_step(const struct gp_study *s, const struct surrogate *ri
         return st;
     double gain = -q.unit * descend(&q);
     if (!(gain > LEAST_GAIN * q.unit) || !encoding_allows(s->enc, q.place, s->scratch) ||
-        gp_study_tried(s, q.place, DESIGN_TOLERANCE) || is_under_way(s, q.place))
+        training_set_tried(s, q.place, DESIGN_TOLERANCE) || is_under_way(s, q.place))
         return AS_OK;
     memcpy(ret_point, q.place, q.d * sizeof(double));
     *ret = (struct gp_quadratic){true, q.best - gain, sqrt(error), gain};

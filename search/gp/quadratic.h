@@ -34,8 +34,8 @@ struct gp_quadratic {
  * Not found, which is no error: a space with categories or conditions, failures, too few trials, a
  * rival that is as good, next to nothing to gain. O(m^3 + m n^2) for m <= 256 of n trials.
  * AS_E_NOMEM */
-AS_MUST_CHECK as_status gp_quadratic_step(const struct gp_study *s, const struct surrogate *rival,
-                                          double *ret_point, struct gp_quadratic *ret,
-                                          struct as_err *err);
+AS_MUST_CHECK as_status gp_quadratic_step(const struct training_set *s,
+                                          const struct surrogate *rival, double *ret_point,
+                                          struct gp_quadratic *ret, struct as_err *err);
 
 #endif

@@ -1,4 +1,4 @@
-/* From a study to a conditioned model: rows, values, hyperparameters, factor. */
+/* From a training set to a conditioned model: rows, values, hyperparameters, factor. */
 #include "search/gp/surrogate.h"
 
 #include <cblas.h>
@@ -9,7 +9,7 @@
 #include "base/rng.h"
 #include "search/regression/subset.h"
 #include "search/gp/surrogate_priv.h"
-#include "search/sampling/sampler.h"
+#include "search/problem/draw.h"
 
 #define ALWAYS_REFIT 200 /* rows up to which every new one is fitted to */
 #define GROWTH 1.05
@@ -92,7 +92,7 @@ static size_t slot_of(const struct surrogate_spec *spec)
 
 static double raw_value(const struct surrogate_task *t, size_t i)
 {
-    const struct gp_study *s = t->s;
+    const struct training_set *s = t->s;
     switch (t->spec->target) {
     case SURROGATE_WARPED:
     case SURROGATE_PLAIN:
@@ -155,9 +155,11 @@ static as_status transform(struct surrogate_task *t, struct surrogate *ret, stru
     }
     gp_warp_kind kind = t->spec->target == SURROGATE_WARPED ? WARP_HALF_RANK : WARP_PLAIN;
     as_status st = gp_warp_create(kind, t->y, t->n_done, &ret->warp, err);
-    if (st == AS_OK && t->n_done)
+    if (st < 0)
+        return st;
+    if (t->n_done)
         memcpy(t->y, gp_warp_values(ret->warp), t->n_done * sizeof *t->y);
-    return st;
+    return AS_OK;
 }
 
 double surrogate_forward(const struct surrogate *s, double v)
@@ -237,14 +239,18 @@ static as_status thin(const struct surrogate_task *t, size_t *places, size_t *n,
         return AS_OK;
     AS_AUTO(gathered_done) struct gathered g = {0};
     AS_AUTO(as_freep) size_t *chosen = as_calloc(max, sizeof *chosen);
-    as_status st = chosen ? gather(t, places, *n, &g, err) : out_of_memory(err);
+    if (!chosen)
+        return out_of_memory(err);
+    as_status st = gather(t, places, *n, &g, err);
+    if (st < 0)
+        return st;
     struct gp_subset_size size = shares(max);
-    if (st == AS_OK)
-        st = gp_subset(&t->s->columns, &(struct gp_rows){g.n, g.x, g.z}, g.cost, &size, chosen, n,
-                       err);
-    for (size_t i = 0; st == AS_OK && i < *n; i++)
+    st = gp_subset(&t->s->columns, &(struct gp_rows){g.n, g.x, g.z}, g.cost, &size, chosen, n, err);
+    if (st < 0)
+        return st;
+    for (size_t i = 0; i < *n; i++)
         places[i] = places[chosen[i]];
-    return st;
+    return AS_OK;
 }
 
 static uint64_t digest_of(const struct surrogate_task *t, const size_t *places, size_t n)
@@ -331,11 +337,13 @@ static as_status build(struct surrogate_task *t, struct as_err *err)
 {
     struct gp_model **m = &t->store->models[t->slot];
     as_status st = *m ? AS_OK : gp_model_create(&t->s->columns, m, err);
-    if (st == AS_OK)
-        st = order_rows(t, err);
+    if (st < 0)
+        return st;
+    st = order_rows(t, err);
+    if (st < 0)
+        return st;
     struct gp_rows rows = {t->n_all, t->x, t->z};
-    if (st == AS_OK)
-        st = gp_model_build(*m, t->theta, &rows, t->n_base, err);
+    st = gp_model_build(*m, t->theta, &rows, t->n_base, err);
     return st < 0 ? st : gp_model_observe(*m, t->row_y, n_valued(t), err);
 }
 
@@ -343,7 +351,7 @@ static as_status build(struct surrogate_task *t, struct as_err *err)
 
 static uint64_t best_number(const struct surrogate_task *t)
 {
-    return t->s->best == STUDY_NONE ? 0 : t->s->trials[t->s->best].number;
+    return t->s->best == TRAINING_SET_NONE ? 0 : t->s->trials[t->s->best].number;
 }
 
 /* L^-1 (y - m): entry i is by how many deviations value i missed what the rows before it said. */
@@ -410,10 +418,28 @@ static as_status fit_to(struct surrogate_task *t, const size_t *places, size_t n
                                .purpose = t->spec->number << 8 | SEARCH_DRAW_GP_FIT};
     st = gp_fit(&t->s->columns, &(struct gp_rows){n, g.x, g.z}, g.y, &opts, t->store->fit, t->theta,
                 NULL, err);
-    if (st == AS_OK)
-        memcpy(t->scale, gp_fit_scale(t->store->fit),
-               gp_n_theta(&t->s->columns) * sizeof *t->scale);
-    return st;
+    if (st < 0)
+        return st;
+    memcpy(t->scale, gp_fit_scale(t->store->fit), gp_n_theta(&t->s->columns) * sizeof *t->scale);
+    return AS_OK;
+}
+
+/* A first fit to COLD_ROWS of n rows, from which the fit to all of them starts. */
+static as_status fit_few(struct surrogate_task *t, const size_t *places, size_t n,
+                         struct as_err *err)
+{
+    AS_AUTO(as_freep) size_t *few = as_calloc(n, sizeof *few);
+    if (!few)
+        return out_of_memory(err);
+    memcpy(few, places, n * sizeof *few);
+    as_status st = thin(t, few, &n, COLD_ROWS, err);
+    if (st < 0)
+        return st;
+    st = fit_to(t, few, n, false, err);
+    if (st < 0)
+        return st;
+    t->has_theta = true;
+    return AS_OK;
 }
 
 static as_status fit(struct surrogate_task *t, struct as_err *err)
@@ -429,22 +455,19 @@ static as_status fit(struct surrogate_task *t, struct as_err *err)
         t->in_fit[i] = true;
     }
     as_status st = thin(t, places, &n, SURROGATE_FIT_ROWS, err);
-    if (st == AS_OK && !t->has_theta && n > COLD_ROWS) {
-        size_t part = n;
-        AS_AUTO(as_freep) size_t *few = as_calloc(n, sizeof *few);
-        if (!few)
-            return out_of_memory(err);
-        memcpy(few, places, n * sizeof *few);
-        st = thin(t, few, &part, COLD_ROWS, err);
-        if (st == AS_OK)
-            st = fit_to(t, few, part, false, err);
-        t->has_theta = st == AS_OK;
+    if (st < 0)
+        return st;
+    if (!t->has_theta && n > COLD_ROWS) {
+        st = fit_few(t, places, n, err);
+        if (st < 0)
+            return st;
     }
-    if (st == AS_OK)
-        st = fit_to(t, places, n, t->has_theta, err);
-    t->has_theta = st == AS_OK;
+    st = fit_to(t, places, n, t->has_theta, err);
+    if (st < 0)
+        return st;
+    t->has_theta = true;
     t->fit_best = best_number(t);
-    return st;
+    return AS_OK;
 }
 
 /* The model under the hyperparameters that there are, unless it must be fitted anew (*ret_again).
@@ -493,7 +516,7 @@ static as_status list_trials(const struct surrogate_task *t, struct surrogate *r
     return AS_OK;
 }
 
-as_status surrogate_prepare(struct surrogate_store *store, const struct gp_study *s,
+as_status surrogate_prepare(struct surrogate_store *store, const struct training_set *s,
                             const struct surrogate_spec *spec, const json_t *state,
                             struct surrogate *ret, struct as_err *err)
 {
@@ -503,8 +526,9 @@ as_status surrogate_prepare(struct surrogate_store *store, const struct gp_study
     t.theta = as_calloc(gp_n_theta(&s->columns), sizeof *t.theta);
     t.scale = as_calloc(gp_n_theta(&s->columns), sizeof *t.scale);
     as_status st = t.theta && t.scale ? collect_values(&t, err) : out_of_memory(err);
-    if (st == AS_OK)
-        st = transform(&t, &made, err);
+    if (st < 0)
+        return st;
+    st = transform(&t, &made, err);
     if (st < 0)
         return st;
     if (!t.n_done)

@@ -69,7 +69,7 @@ struct surrogate {
     double mean, deviation; /* FAILURE: of the zeros and ones */
     bool refitted;
     size_t fit_rows; /* trials that the last fit was made for */
-    size_t *trials;  /* owned: of the study, for each row of the model that has a value */
+    size_t *trials;  /* owned: of the set, for each row of the model that has a value */
     json_t *state;   /* owned: for the next suggestion */
 };
 void surrogate_done(struct surrogate *s); /* accepts a zeroed one */
@@ -80,7 +80,8 @@ void surrogate_name(const struct surrogate_spec *spec, char ret[16]);
 /* Have it ready to predict. state: what an earlier one left, or anything else. Everything but ret
  * and the store is borrowed; ret is untouched on failure.
  * AS_E_NUMERIC: it cannot be fitted. AS_E_NOMEM */
-AS_MUST_CHECK as_status surrogate_prepare(struct surrogate_store *store, const struct gp_study *s,
+AS_MUST_CHECK as_status surrogate_prepare(struct surrogate_store *store,
+                                          const struct training_set *s,
                                           const struct surrogate_spec *spec, const json_t *state,
                                           struct surrogate *ret, struct as_err *err);
 

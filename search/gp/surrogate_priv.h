@@ -7,11 +7,11 @@
 /* What surrogate_prepare works on. */
 struct surrogate_task {
     struct surrogate_store *store;
-    const struct gp_study *s;
+    const struct training_set *s;
     const struct surrogate_spec *spec;
     size_t slot;
     size_t n_done, n_fit, n_base, n_all; /* trials that ended; of them in the fit; rows */
-    size_t *done;  /* [n_done] trials of the study that have a value here, ascending */
+    size_t *done;  /* [n_done] trials of the set that have a value here, ascending */
     double *y;     /* [n_done] their values for the model */
     double *cost;  /* [n_done] what tells the best: small is good */
     bool *in_fit;  /* [n_done] */

@@ -2,6 +2,8 @@
  * number}. */
 #include "search/gp/surrogate_priv.h"
 
+#include "base/json.h"
+
 static as_status out_of_memory(struct as_err *err)
 {
     return as_fail(err, AS_E_NOMEM, "out of memory for the state of a model");
@@ -64,15 +66,16 @@ static as_status add_range(json_t *rows, uint64_t first, uint64_t last, struct a
 /* A range must not run over a trial that may end later: only over numbers that follow directly. */
 static as_status write_rows(const struct surrogate_task *t, json_t *rows, struct as_err *err)
 {
-    as_status st = AS_OK;
     uint64_t first = 0, last = 0;
     bool open = false;
-    for (size_t i = 0; i < t->n_done && st == AS_OK; i++) {
+    for (size_t i = 0; i < t->n_done; i++) {
         if (!t->in_fit[i])
             continue;
         uint64_t number = surrogate_number(t, i);
         if (open && number != last + 1) {
-            st = add_range(rows, first, last, err);
+            as_status st = add_range(rows, first, last, err);
+            if (st < 0)
+                return st;
             open = false;
         }
         if (!open)
@@ -80,7 +83,7 @@ static as_status write_rows(const struct surrogate_task *t, json_t *rows, struct
         last = number;
         open = true;
     }
-    return st == AS_OK && open ? add_range(rows, first, last, err) : st;
+    return open ? add_range(rows, first, last, err) : AS_OK;
 }
 
 static as_status add_numbers(json_t *list, const double *v, size_t n, struct as_err *err)
@@ -95,19 +98,20 @@ static as_status add_numbers(json_t *list, const double *v, size_t n, struct as_
 
 as_status surrogate_write_state(const struct surrogate_task *t, json_t **ret, struct as_err *err)
 {
-    json_t *state = json_pack("{s:[], s:[], s:[], s:I}", "theta", "scale", "rows", "best",
-                              (json_int_t)t->fit_best);
+    JSON_AUTO state = json_pack("{s:[], s:[], s:[], s:I}", "theta", "scale", "rows", "best",
+                                (json_int_t)t->fit_best);
     size_t n = gp_n_theta(&t->s->columns);
-    as_status st = state ? AS_OK : out_of_memory(err);
-    if (st == AS_OK)
-        st = add_numbers(json_object_get(state, "theta"), t->theta, n, err);
-    if (st == AS_OK)
-        st = add_numbers(json_object_get(state, "scale"), t->scale, n, err);
-    if (st == AS_OK)
-        st = write_rows(t, json_object_get(state, "rows"), err);
-    if (st == AS_OK)
-        *ret = state;
-    else
-        json_decref(state);
-    return st;
+    if (!state)
+        return out_of_memory(err);
+    as_status st = add_numbers(json_object_get(state, "theta"), t->theta, n, err);
+    if (st < 0)
+        return st;
+    st = add_numbers(json_object_get(state, "scale"), t->scale, n, err);
+    if (st < 0)
+        return st;
+    st = write_rows(t, json_object_get(state, "rows"), err);
+    if (st < 0)
+        return st;
+    *ret = as_steal(state);
+    return AS_OK;
 }

@@ -39,7 +39,7 @@ json_t *trust_region_write(const struct trust_region *t)
                      (json_int_t)t->seen, "best", t->best);
 }
 
-static void count(struct trust_region *t, const struct gp_study *s, size_t fresh, double best)
+static void count(struct trust_region *t, const struct training_set *s, size_t fresh, double best)
 {
     size_t patience = s->enc->n_lengths > FAILURES_LEAST ? s->enc->n_lengths : FAILURES_LEAST;
     bool success = best < t->best - PROGRESS * fabs(t->best);
@@ -57,11 +57,11 @@ static void count(struct trust_region *t, const struct gp_study *s, size_t fresh
         *t = (struct trust_region){.best = INFINITY};
 }
 
-void trust_region_update(struct trust_region *t, const struct gp_study *s)
+void trust_region_update(struct trust_region *t, const struct training_set *s)
 {
     size_t results = s->n_completed + s->n_failed;
     bool offered = s->enc->n_lengths > TRUST_REGION_DIMS && s->spec->n_objectives == 1 &&
-                   s->best != STUDY_NONE;
+                   s->best != TRAINING_SET_NONE;
     if (!offered) {
         *t = (struct trust_region){.best = INFINITY};
         return;
@@ -78,11 +78,11 @@ void trust_region_update(struct trust_region *t, const struct gp_study *s)
     t->seen = results;
 }
 
-void trust_region_box(const struct trust_region *t, const struct gp_study *s,
+void trust_region_box(const struct trust_region *t, const struct training_set *s,
                       const struct gp_model *m, double *lower, double *upper)
 {
     const struct encoding *e = s->enc;
-    const double *theta = gp_model_theta(m), *centre = gp_study_point(s, s->best);
+    const double *theta = gp_model_theta(m), *centre = training_set_point(s, s->best);
     double sum = 0;
     for (size_t k = 0; k < e->n_numeric; k++)
         sum += theta[k];

@@ -31,10 +31,10 @@ struct trust_region trust_region_read(const json_t *state);
 json_t *trust_region_write(const struct trust_region *t); /* NULL when memory is out */
 
 /* Take in the results since it was last looked at: it may open, grow, shrink or close. */
-void trust_region_update(struct trust_region *t, const struct gp_study *s);
+void trust_region_update(struct trust_region *t, const struct training_set *s);
 
 /* The box under a model's length scales: lower and upper are [enc->n]. */
-void trust_region_box(const struct trust_region *t, const struct gp_study *s,
+void trust_region_box(const struct trust_region *t, const struct training_set *s,
                       const struct gp_model *m, double *lower, double *upper);
 
 #endif

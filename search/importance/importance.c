@@ -17,7 +17,7 @@
 #include "search/regression/subset.h"
 #include "search/importance/ped_anova.h"
 #include "search/importance/region.h"
-#include "search/sampling/sampler.h"
+#include "search/problem/draw.h"
 #include "search/importance/sensitivity.h"
 
 #define CUT                                                                                        \
@@ -76,7 +76,7 @@ static as_status rows_alloc(struct rows *r, const struct encoding *e, size_t n, 
     return AS_OK;
 }
 
-static void copy_features(struct rows *r, size_t to, const struct gp_study *s, size_t from)
+static void copy_features(struct rows *r, size_t to, const struct training_set *s, size_t from)
 {
     size_t d = s->enc->n_real, c = s->enc->n_category;
     if (d > 0)
@@ -85,15 +85,15 @@ static void copy_features(struct rows *r, size_t to, const struct gp_study *s, s
         memmove(r->z + to * c, s->z + from * c, c * sizeof *r->z);
 }
 
-/* Trials of the study with a value of this objective. */
-static void gather(struct rows *r, const struct gp_study *s, size_t objective)
+/* Trials of the set with a value of this objective. */
+static void gather(struct rows *r, const struct training_set *s, size_t objective)
 {
     for (size_t i = 0; i < s->n; i++) {
         double cost = s->costs[i * s->spec->n_objectives + objective];
         if (!isfinite(cost))
             continue;
         copy_features(r, r->n, s, i);
-        memcpy(r->all_points + r->n * s->enc->n, gp_study_point(s, i),
+        memcpy(r->all_points + r->n * s->enc->n, training_set_point(s, i),
                s->enc->n * sizeof *r->all_points);
         r->y[r->n] = r->all_costs[r->n] = cost;
         r->n++;
@@ -113,7 +113,7 @@ static void keep(struct rows *r, const struct encoding *e, const size_t *chosen,
     r->n = n;
 }
 
-static as_status rows_read(const struct gp_study *s, size_t objective, struct rows *r,
+static as_status rows_read(const struct training_set *s, size_t objective, struct rows *r,
                            struct as_err *err)
 {
     static const struct gp_subset_size size = {
@@ -130,9 +130,10 @@ static as_status rows_read(const struct gp_study *s, size_t objective, struct ro
     struct gp_rows all = {r->n, r->x, r->z};
     size_t n;
     st = gp_subset(&s->columns, &all, r->y, &size, chosen, &n, err);
-    if (st == AS_OK)
-        keep(r, s->enc, chosen, n);
-    return st;
+    if (st < 0)
+        return st;
+    keep(r, s->enc, chosen, n);
+    return AS_OK;
 }
 
 /* ---- the model ---- */
@@ -167,8 +168,8 @@ static as_status standardise(const double *costs, size_t n, double *ret, struct 
 }
 
 /* Hyperparameters from every k-th row where there are many. */
-static as_status fit(const struct gp_study *s, const struct rows *r, const double *y, double *theta,
-                     struct as_err *err)
+static as_status fit(const struct training_set *s, const struct rows *r, const double *y,
+                     double *theta, struct as_err *err)
 {
     size_t d = s->enc->n_real, c = s->enc->n_category;
     size_t stride = (r->n + FIT_ROWS - 1) / FIT_ROWS, n = 0;
@@ -211,7 +212,7 @@ static as_status measure_r2(const struct gp_model *m, const double *y, size_t n,
     return AS_OK;
 }
 
-static as_status build_model(const struct gp_study *s, const struct rows *r, const double *y,
+static as_status build_model(const struct training_set *s, const struct rows *r, const double *y,
                              struct gp_model **ret, double *ret_r2, struct as_err *err)
 {
     AS_AUTO(gp_model_freep) struct gp_model *m = NULL;
@@ -233,7 +234,7 @@ static as_status build_model(const struct gp_study *s, const struct rows *r, con
 
 /* Functions of the unit cube: through a region to a configuration's features. */
 struct cube {
-    const struct gp_study *s;
+    const struct training_set *s;
     struct gp_paths *paths;      /* owned */
     const struct region *region; /* of the parameters that are measured now */
     double *u;                   /* owned: one point */
@@ -281,8 +282,8 @@ static bool cube_allowed(void *ctx, const double *u)
     return encoding_allows(c->s->enc, c->u, c->s->scratch);
 }
 
-static as_status cube_create(const struct gp_study *s, const struct gp_model *m, const double *y,
-                             struct cube *ret, struct as_err *err)
+static as_status cube_create(const struct training_set *s, const struct gp_model *m,
+                             const double *y, struct cube *ret, struct as_err *err)
 {
     const struct encoding *e = s->enc;
     AS_AUTO(as_freep) uint32_t *n_values = as_calloc(e->n_category, sizeof *n_values);
@@ -317,7 +318,7 @@ static void summarise(double *values, double *ret, double *ret_low, double *ret_
 }
 
 /* Points for each set: a power of two, within the budget. */
-static size_t choose_samples(const struct gp_study *s, size_t n_rows)
+static size_t choose_samples(const struct training_set *s, size_t n_rows)
 {
     size_t samples = MAX_SAMPLES;
     double each = (double)(s->enc->n_lengths + 2) * (double)(n_rows + FEATURES);
@@ -347,12 +348,14 @@ static as_status measure_region(struct cube *c, const struct region *region, siz
                                     .ctx = c,
                                     .resample = true};
     as_status st = sensitivity_estimate(&p, inputs, n, first, total, err);
-    for (size_t k = 0; k < n && st == AS_OK; k++) {
+    if (st < 0)
+        return st;
+    for (size_t k = 0; k < n; k++) {
         struct importance_parameter *q = &imp->parameters[places[k]];
         summarise(first + k * FUNCTIONS, &q->first, &q->first_low, &q->first_high);
         summarise(total + k * FUNCTIONS, &q->total, &q->total_low, &q->total_high);
     }
-    return st;
+    return AS_OK;
 }
 
 /* Entries are in the space's order; `numbers` says which parameter each is. Those of one region are
@@ -371,17 +374,24 @@ static as_status measure_all(struct cube *c, size_t samples, const size_t *numbe
             continue;
         AS_AUTO(region_freep) struct region *region = NULL;
         as_status st = region_create(space, numbers[k], &region, err);
+        if (st < 0)
+            return st;
         size_t n = 0;
-        for (size_t l = k; l < imp->n && st == AS_OK; l++) {
+        for (size_t l = k; l < imp->n; l++) {
             AS_AUTO(region_freep) struct region *other = NULL;
-            st = is_done[l] ? AS_OK : region_create(space, numbers[l], &other, err);
-            if (!other || !region_equal(region, other))
+            if (is_done[l])
+                continue;
+            st = region_create(space, numbers[l], &other, err);
+            if (st < 0)
+                return st;
+            if (!region_equal(region, other))
                 continue;
             is_done[l] = true;
             inputs[n] = numbers[l];
             places[n++] = l;
         }
-        if (st < 0 || (st = measure_region(c, region, samples, inputs, places, n, imp, err)) < 0)
+        st = measure_region(c, region, samples, inputs, places, n, imp, err);
+        if (st < 0)
             return st;
     }
     return AS_OK;
@@ -390,8 +400,8 @@ static as_status measure_all(struct cube *c, size_t samples, const size_t *numbe
 /* ---- all of it ---- */
 
 /* An entry for each parameter that can vary; ret_numbers[k] is entry k's parameter. */
-static as_status add_parameters(const struct gp_study *s, const struct rows *r, size_t *ret_numbers,
-                                struct importance *imp, struct as_err *err)
+static as_status add_parameters(const struct training_set *s, const struct rows *r,
+                                size_t *ret_numbers, struct importance *imp, struct as_err *err)
 {
     const struct encoding *e = s->enc;
     AS_AUTO(as_freep) double *top = as_calloc(e->n, sizeof *top);
@@ -422,7 +432,7 @@ static bool all_equal(const double *v, size_t n)
 }
 
 /* Why there is nothing to tell, before a model is fitted. */
-static bool explain(struct importance *imp, const struct gp_study *s, const struct rows *r)
+static bool explain(struct importance *imp, const struct training_set *s, const struct rows *r)
 {
     size_t least = 2 * s->enc->n_lengths + 2;
     if (s->enc->n_lengths == 0)
@@ -436,7 +446,7 @@ static bool explain(struct importance *imp, const struct gp_study *s, const stru
     return imp->reason[0] != '\0';
 }
 
-static as_status explore(const struct gp_study *s, const struct rows *r, struct importance *imp,
+static as_status explore(const struct training_set *s, const struct rows *r, struct importance *imp,
                          struct as_err *err)
 {
     AS_AUTO(gp_model_freep) struct gp_model *m = NULL;
@@ -446,7 +456,7 @@ static as_status explore(const struct gp_study *s, const struct rows *r, struct 
     if (!numbers || !y)
         return as_fail(err, AS_E_NOMEM, "out of memory for importance");
     as_status st = standardise(r->y, r->n, y, err);
-    if (st == AS_OK)
+    if (st == AS_OK) /* both may find the values useless */
         st = build_model(s, r, y, &m, &imp->r2, err);
     if (st == AS_E_NUMERIC) {
         snprintf(imp->reason, sizeof imp->reason, "no model could be fitted to the trials");
@@ -477,13 +487,13 @@ as_status importance_compute(const struct search_spec *spec, const struct histor
                              size_t objective, struct importance **ret, struct as_err *err)
 {
     AS_AUTO(importance_freep) struct importance *imp = as_calloc(1, sizeof *imp);
-    AS_AUTO(gp_study_freep) struct gp_study *s = NULL;
+    AS_AUTO(training_set_freep) struct training_set *s = NULL;
     AS_AUTO(rows_done) struct rows r = {0};
     if (!imp)
         return as_fail(err, AS_E_NOMEM, "out of memory for importance");
     if (objective >= spec->n_objectives)
         return as_fail(err, AS_E_INVAL, "objective %zu of %zu", objective, spec->n_objectives);
-    as_status st = gp_study_create(spec, history, NULL, &s, err);
+    as_status st = training_set_create(spec, history, NULL, &s, err);
     if (st < 0 || (st = rows_read(s, objective, &r, err)) < 0)
         return st;
     *imp = (struct importance){.method = "gp-sobol", .trials = r.n_all, .r2 = NAN};

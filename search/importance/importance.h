@@ -30,15 +30,15 @@
  * - Failed trials, and trials whose value is not finite, are left out. A value far on the bad side
  *   is cut to q + 3 (q - median), where a tenth of the values is worse than q: so a few diverged
  *   trials are not all that there is to see. */
-#ifndef ASSAY_SEARCH_IMPORTANCE_H
-#define ASSAY_SEARCH_IMPORTANCE_H
+#ifndef ASSAY_SEARCH_IMPORTANCE_IMPORTANCE_H
+#define ASSAY_SEARCH_IMPORTANCE_IMPORTANCE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "base/mem.h"
 #include "base/status.h"
-#include "search/suggest.h"
+#include "search/problem/problem.h"
 
 #define IMPORTANCE_MAX_TRIALS                                                                      \
     1000 /* that the model stands on: the best 200, the newest 100, and a spread of the rest */

@@ -7,8 +7,8 @@
  * are counted. It describes the trials, not the space: no model, nothing about interactions, and
  * few trials at the top make for much noise, so what is shared out is the divergence beyond what
  * equally many trials drawn at random would show on average. */
-#ifndef ASSAY_SEARCH_PED_ANOVA_H
-#define ASSAY_SEARCH_PED_ANOVA_H
+#ifndef ASSAY_SEARCH_IMPORTANCE_PED_ANOVA_H
+#define ASSAY_SEARCH_IMPORTANCE_PED_ANOVA_H
 
 #include <stddef.h>
 

@@ -3,8 +3,8 @@
  * A parameter's conditions, and those of the parameters that they name, each speak of one ancestor.
  * So the part is a product: every ancestor is held to some of its values, all else is free, and
  * parameters that are drawn independently over the whole stay independent in the part. */
-#ifndef ASSAY_SEARCH_REGION_H
-#define ASSAY_SEARCH_REGION_H
+#ifndef ASSAY_SEARCH_IMPORTANCE_REGION_H
+#define ASSAY_SEARCH_IMPORTANCE_REGION_H
 
 #include <stdbool.h>
 #include <stddef.h>

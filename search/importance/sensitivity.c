@@ -293,8 +293,11 @@ as_status sensitivity_estimate(const struct sensitivity_problem *p, const size_t
     if ((st = evaluate(&s, s.a, s.fa, err)) < 0 || (st = evaluate(&s, s.b, s.fb, err)) < 0)
         return st;
     take_moments(&s);
-    for (size_t k = 0; k < n_inputs && st == AS_OK; k++)
+    for (size_t k = 0; k < n_inputs; k++) {
         st = measure_input(&s, inputs[k], ret_first + k * p->n_functions,
                            ret_total + k * p->n_functions, err);
-    return st;
+        if (st < 0)
+            return st;
+    }
+    return AS_OK;
 }

@@ -13,8 +13,8 @@
  * With `allowed` both definitions stand as written, though inputs then depend on each other: A and
  * B are the allowed points of the sequence; for the total, u_j is redrawn beside A's other inputs,
  * for the first, all but u_j beside B's u_j, from the whole cube until the point is allowed. */
-#ifndef ASSAY_SEARCH_SENSITIVITY_H
-#define ASSAY_SEARCH_SENSITIVITY_H
+#ifndef ASSAY_SEARCH_IMPORTANCE_SENSITIVITY_H
+#define ASSAY_SEARCH_IMPORTANCE_SENSITIVITY_H
 
 #include <stdbool.h>
 #include <stddef.h>

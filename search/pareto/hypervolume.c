@@ -31,18 +31,18 @@ static int compare_fourth(const void *pa, const void *pb)
 }
 
 /* The volume in the first three objectives of n points sorted by the third, each made worse to
- * `floor` where it is better (NULL: as they are). `steps` has room for n. */
+ * `floor` where it is better (NULL: as they are). `room` holds n points. */
 static double volume3(const struct point *points, size_t n, const struct point *floor,
-                      const struct point *reference, struct stair *steps)
+                      const struct point *reference, struct front2d_point *room)
 {
-    struct staircase stairs = {.steps = steps};
+    struct front2d front = {.points = room};
     double volume = 0, area = 0, level = 0;
     for (size_t i = 0; i < n; i++) {
         struct point p = points[i];
         for (size_t k = 0; floor && k < 3; k++)
             p.c[k] = fmax(p.c[k], floor->c[k]);
         double gain;
-        if (!staircase_insert(&stairs, p.c[0], p.c[1], reference->c[0], reference->c[1], &gain))
+        if (!front2d_insert(&front, p.c[0], p.c[1], reference->c[0], reference->c[1], &gain))
             continue;
         volume += area * (p.c[2] - level); /* area is 0 while level means nothing */
         level = p.c[2];
@@ -87,7 +87,7 @@ static void set3_insert(struct set3 *s, const struct point *p)
 /* Along the fourth objective: the volume that the points up to there have in the other three. A
  * point adds its own box less what the others dominate of it. */
 static double volume4(struct point *points, size_t n, const struct point *reference,
-                      struct stair *steps, struct point *scratch)
+                      struct front2d_point *room, struct point *scratch)
 {
     qsort(points, n, sizeof *points, compare_fourth);
     struct set3 set = {.points = scratch};
@@ -101,7 +101,7 @@ static double volume4(struct point *points, size_t n, const struct point *refere
             box *= reference->c[k] - p->c[k];
         volume += section * (p->c[3] - level);
         level = p->c[3];
-        section += fmax(0, box - volume3(set.points, set.n, p, reference, steps));
+        section += fmax(0, box - volume3(set.points, set.n, p, reference, room));
         set3_insert(&set, p);
     }
     return volume + section * (reference->c[3] - level);
@@ -151,18 +151,18 @@ as_status gp_hypervolume(const double *values, size_t n, size_t m, const bool *m
         return st;
     AS_AUTO(as_freep) struct point *points = as_calloc(n, sizeof *points);
     AS_AUTO(as_freep) struct point *scratch = as_calloc(n, sizeof *scratch);
-    AS_AUTO(as_freep) struct stair *steps = as_calloc(n, sizeof *steps);
-    if (!points || !scratch || !steps)
+    AS_AUTO(as_freep) struct front2d_point *room = as_calloc(n, sizeof *room);
+    if (!points || !scratch || !room)
         return as_fail(err, AS_E_NOMEM, "out of memory for the hypervolume of %zu points", n);
     struct point r = {{1, 1, 1, 1}};
     for (size_t k = 0; k < m; k++)
         r.c[k] = maximize && maximize[k] ? -reference[k] : reference[k];
     n = read_points(values, n, m, maximize, &r, points);
     if (m == 4) {
-        *ret = volume4(points, n, &r, steps, scratch);
+        *ret = volume4(points, n, &r, room, scratch);
     } else {
         qsort(points, n, sizeof *points, compare_third);
-        *ret = volume3(points, n, NULL, &r, steps);
+        *ret = volume3(points, n, NULL, &r, room);
     }
     return AS_OK;
 }

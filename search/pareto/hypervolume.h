@@ -5,8 +5,8 @@
  * dimension-sweep algorithm for the hypervolume indicator", CEC 2006). Four: a sum of exclusive
  * contributions (L. While, L. Bradstreet, L. Barone, "A fast way of calculating exact
  * hypervolumes", IEEE TEC 16, 2012) whose limit sets are swept in three. */
-#ifndef ASSAY_SEARCH_GP_HYPERVOLUME_H
-#define ASSAY_SEARCH_GP_HYPERVOLUME_H
+#ifndef ASSAY_SEARCH_PARETO_HYPERVOLUME_H
+#define ASSAY_SEARCH_PARETO_HYPERVOLUME_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -68,9 +68,9 @@ static as_status read_entries(const double *values, size_t n, size_t m, const bo
 
 /* Up to three objectives. Entries come sorted and distinct, so that one is dominated when an
  * earlier one is as good in the second and the third. */
-static bool sweep_keeps(struct staircase *seen, const struct entry *e)
+static bool sweep_keeps(struct front2d *seen, const struct entry *e)
 {
-    return staircase_insert(seen, e->cost[1], e->cost[2], 0, 0, NULL);
+    return front2d_insert(seen, e->cost[1], e->cost[2], 0, 0, NULL);
 }
 
 /* The same for four. The newest first: neighbours in the first objective are alike in the others.
@@ -97,15 +97,15 @@ as_status gp_pareto_front(const double *values, size_t n, size_t m, const bool *
     if (m < 1 || m > MAX_M)
         return as_fail(err, AS_E_INVAL, "%zu objectives, expected 1 to %d", m, MAX_M);
     AS_AUTO(as_freep) struct entry *entries = as_calloc(n, sizeof *entries);
-    AS_AUTO(as_freep) struct stair *steps = as_calloc(n, sizeof *steps);
+    AS_AUTO(as_freep) struct front2d_point *room = as_calloc(n, sizeof *room);
     AS_AUTO(as_freep) const struct entry **kept = as_calloc(n, sizeof *kept);
-    if (!entries || !steps || !kept)
+    if (!entries || !room || !kept)
         return as_fail(err, AS_E_NOMEM, "out of memory for the front of %zu points", n);
     as_status st = read_entries(values, n, m, maximize, entries, err);
     if (st < 0)
         return st;
     qsort(entries, n, sizeof *entries, compare_entries);
-    struct staircase seen = {.steps = steps};
+    struct front2d seen = {.points = room};
     size_t n_kept = 0, n_front = 0;
     bool keep = false;
     for (size_t i = 0; i < n; i++) {

@@ -3,8 +3,8 @@
  * Values are in the metrics' own units. `maximize` [m] gives each objective's goal; NULL: all are
  * minimised. A point dominates another when it is no worse in every objective and better in one;
  * so equal points do not dominate each other, and all copies of a good one are kept. */
-#ifndef ASSAY_SEARCH_GP_PARETO_H
-#define ASSAY_SEARCH_GP_PARETO_H
+#ifndef ASSAY_SEARCH_PARETO_PARETO_H
+#define ASSAY_SEARCH_PARETO_PARETO_H
 
 #include <stdbool.h>
 #include <stddef.h>

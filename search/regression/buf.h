@@ -1,8 +1,8 @@
 /* A scratch array of doubles that begins on a 64-byte boundary, and leading dimensions that keep
  * each row there: BLAS kernels then see the same alignment wherever the memory comes from, and the
  * same numbers give the same bits. */
-#ifndef ASSAY_SEARCH_GP_BUF_H
-#define ASSAY_SEARCH_GP_BUF_H
+#ifndef ASSAY_SEARCH_REGRESSION_BUF_H
+#define ASSAY_SEARCH_REGRESSION_BUF_H
 
 #include <stddef.h>
 

@@ -8,8 +8,8 @@
  * the diagonal blocks, which are kept beside the factor: `inv` holds row i of the inverse of its
  * block at inv + i * GP_BLOCK. (J. Du Croz, N. Higham, "Stability of methods for matrix inversion",
  * IMA J. Numer. Anal. 12, 1992, for why blocks this small may be inverted.) */
-#ifndef ASSAY_SEARCH_GP_CHOLESKY_H
-#define ASSAY_SEARCH_GP_CHOLESKY_H
+#ifndef ASSAY_SEARCH_REGRESSION_CHOLESKY_H
+#define ASSAY_SEARCH_REGRESSION_CHOLESKY_H
 
 #include <stdbool.h>
 #include <stddef.h>

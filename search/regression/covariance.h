@@ -9,8 +9,8 @@
  *
  * Parameters: theta = [ln l of the real groups, ln l of the category columns, ln s2, t], where the
  * noise variance is GP_NOISE_FLOOR + e^t. */
-#ifndef ASSAY_SEARCH_GP_COVARIANCE_H
-#define ASSAY_SEARCH_GP_COVARIANCE_H
+#ifndef ASSAY_SEARCH_REGRESSION_COVARIANCE_H
+#define ASSAY_SEARCH_REGRESSION_COVARIANCE_H
 
 #include <stddef.h>
 #include <stdint.h>

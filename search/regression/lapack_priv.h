@@ -1,7 +1,7 @@
 /* What is used of LAPACK, which libopenblas holds but declares nowhere in C. Column-major: a lower
  * triangle that we store row by row is an upper one here. */
-#ifndef ASSAY_SEARCH_GP_LAPACK_PRIV_H
-#define ASSAY_SEARCH_GP_LAPACK_PRIV_H
+#ifndef ASSAY_SEARCH_REGRESSION_LAPACK_PRIV_H
+#define ASSAY_SEARCH_REGRESSION_LAPACK_PRIV_H
 
 #include <cblas.h>
 

@@ -7,8 +7,8 @@
  * the objective with all points that need a value: that is what makes it fast on a Gaussian
  * process. Each start runs as it would alone, provided that the objective's values do not depend on
  * which points share its batch. Nothing is allocated while iterating. */
-#ifndef ASSAY_SEARCH_GP_LBFGS_H
-#define ASSAY_SEARCH_GP_LBFGS_H
+#ifndef ASSAY_SEARCH_REGRESSION_LBFGS_H
+#define ASSAY_SEARCH_REGRESSION_LBFGS_H
 
 #include <stdbool.h>
 #include <stddef.h>

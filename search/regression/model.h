@@ -12,8 +12,8 @@
  * own posterior mean (T. Desautels, A. Krause, J. Burdick, "Parallelizing exploration-exploitation
  * tradeoffs in GP bandit optimization", JMLR 15, 2014), which leaves the mean as it is and shrinks
  * the deviation: the mean uses the first n_observed rows, the variance all of them. */
-#ifndef ASSAY_SEARCH_GP_MODEL_H
-#define ASSAY_SEARCH_GP_MODEL_H
+#ifndef ASSAY_SEARCH_REGRESSION_MODEL_H
+#define ASSAY_SEARCH_REGRESSION_MODEL_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -13,8 +13,8 @@
  *
  * Draws under one key share their frequencies. The hyperparameters are the model's: draws do not
  * hold what is unknown about those. Pending rows are not used. */
-#ifndef ASSAY_SEARCH_GP_PATHS_H
-#define ASSAY_SEARCH_GP_PATHS_H
+#ifndef ASSAY_SEARCH_REGRESSION_PATHS_H
+#define ASSAY_SEARCH_REGRESSION_PATHS_H
 
 #include <stddef.h>
 #include <stdint.h>

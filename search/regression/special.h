@@ -4,8 +4,8 @@
  * Daulton, D. Eriksson, M. Balandat, E. Bakshy, "Unexpected improvements to expected improvement
  * for Bayesian optimization", NeurIPS 2023. Checked against 60 digits in
  * tests/search/regression/test_special.c. All pure; NaN gives NaN. */
-#ifndef ASSAY_SEARCH_GP_SPECIAL_H
-#define ASSAY_SEARCH_GP_SPECIAL_H
+#ifndef ASSAY_SEARCH_REGRESSION_SPECIAL_H
+#define ASSAY_SEARCH_REGRESSION_SPECIAL_H
 
 #include <stddef.h>
 

@@ -3,8 +3,8 @@
  * The exact process costs n^3; past some n a subset is as good where it matters, near the optimum,
  * and keeps the rest of the space covered by farthest points (T. Gonzalez, "Clustering to minimize
  * the maximum intercluster distance", 1985). */
-#ifndef ASSAY_SEARCH_GP_SUBSET_H
-#define ASSAY_SEARCH_GP_SUBSET_H
+#ifndef ASSAY_SEARCH_REGRESSION_SUBSET_H
+#define ASSAY_SEARCH_REGRESSION_SUBSET_H
 
 #include <stddef.h>
 

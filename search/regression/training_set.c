@@ -8,7 +8,7 @@
 #define STAGNANT_SHARE 1e-3
 #define STAGNANT_TRIALS 10 /* and one more for each parameter */
 
-void gp_study_free(struct gp_study *s)
+void training_set_free(struct training_set *s)
 {
     if (!s)
         return;
@@ -24,7 +24,7 @@ void gp_study_free(struct gp_study *s)
     free(s);
 }
 
-static as_status allocate(struct gp_study *s, struct as_err *err)
+static as_status allocate(struct training_set *s, struct as_err *err)
 {
     const struct encoding *e = s->enc;
     s->scratch = config_create(s->spec->space);
@@ -67,32 +67,37 @@ static bool is_feasible(const struct search_spec *spec, const struct observation
     return true;
 }
 
-void gp_places_done(struct gp_places *p)
+void training_places_done(struct training_places *p)
 {
     free(p->entries);
     free(p->points);
-    *p = (struct gp_places){0};
+    *p = (struct training_places){0};
 }
 
-size_t gp_places_bytes(const struct gp_places *p)
+size_t training_places_bytes(const struct training_places *p)
 {
     return p->cap_entries * sizeof *p->entries + p->cap_points * sizeof *p->points;
 }
 
 /* Room for n rows; those that it has stay. */
-static as_status reserve_places(struct gp_places *p, size_t n, size_t d, struct as_err *err)
+static as_status reserve_places(struct training_places *p, size_t n, size_t d, struct as_err *err)
 {
-    as_status st = AS_OK;
     if (p->d != d)
         p->n = 0;
     p->d = d;
-    if (n * d > p->cap_entries &&
-        (st = as_grow(&p->entries, 2 * n * d, sizeof *p->entries, err)) == AS_OK)
+    if (n * d > p->cap_entries) {
+        as_status st = as_grow(&p->entries, 2 * n * d, sizeof *p->entries, err);
+        if (st < 0)
+            return st;
         p->cap_entries = 2 * n * d;
-    if (st == AS_OK && n * d > p->cap_points &&
-        (st = as_grow(&p->points, 2 * n * d, sizeof *p->points, err)) == AS_OK)
+    }
+    if (n * d > p->cap_points) {
+        as_status st = as_grow(&p->points, 2 * n * d, sizeof *p->points, err);
+        if (st < 0)
+            return st;
         p->cap_points = 2 * n * d;
-    return st;
+    }
+    return AS_OK;
 }
 
 /* Values are compared by their bits: each kind has all eight bytes. */
@@ -106,7 +111,8 @@ static bool is_same_config(const struct config_entry *a, const struct config_ent
 }
 
 /* The point of trial i, from `places` where they have it. */
-static void find_place(const struct gp_study *s, size_t i, struct gp_places *places, double *point)
+static void find_place(const struct training_set *s, size_t i, struct training_places *places,
+                       double *point)
 {
     const struct config *c = s->trials[i].config;
     size_t d = s->enc->n;
@@ -122,7 +128,7 @@ static void find_place(const struct gp_study *s, size_t i, struct gp_places *pla
     places->n = i + 1 > places->n ? i + 1 : places->n;
 }
 
-static void encode_trial(struct gp_study *s, size_t i, struct gp_places *places)
+static void encode_trial(struct training_set *s, size_t i, struct training_places *places)
 {
     const struct encoding *e = s->enc;
     double *point = s->points + i * e->n;
@@ -130,7 +136,7 @@ static void encode_trial(struct gp_study *s, size_t i, struct gp_places *places)
     encoding_features(e, point, s->x + i * e->n_real, s->z + i * e->n_category);
 }
 
-static void take_result(struct gp_study *s, size_t i)
+static void take_result(struct training_set *s, size_t i)
 {
     const struct observation *o = &s->trials[i];
     size_t m = s->spec->n_objectives;
@@ -145,7 +151,7 @@ static void take_result(struct gp_study *s, size_t i)
     s->n_pending += s->state[i] == OBSERVED_PENDING;
     s->feasible[i] = s->state[i] == OBSERVED_COMPLETED && is_feasible(s->spec, o);
     s->n_feasible += s->feasible[i];
-    if (s->feasible[i] && (s->best == STUDY_NONE || s->costs[i * m] < s->costs[s->best * m]))
+    if (s->feasible[i] && (s->best == TRAINING_SET_NONE || s->costs[i * m] < s->costs[s->best * m]))
         s->best = i;
 }
 
@@ -155,7 +161,7 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static as_status judge_progress(struct gp_study *s, struct as_err *err)
+static as_status judge_progress(struct training_set *s, struct as_err *err)
 {
     size_t window = STAGNANT_TRIALS + s->enc->n_lengths, n = 0;
     if (s->spec->n_objectives > 1 || s->n_feasible <= window)
@@ -175,23 +181,28 @@ static as_status judge_progress(struct gp_study *s, struct as_err *err)
     return AS_OK;
 }
 
-as_status gp_study_create(const struct search_spec *spec, const struct history *history,
-                          struct gp_places *places, struct gp_study **ret, struct as_err *err)
+as_status training_set_create(const struct search_spec *spec, const struct history *history,
+                              struct training_places *places, struct training_set **ret,
+                              struct as_err *err)
 {
-    AS_AUTO(gp_study_freep) struct gp_study *s = as_calloc(1, sizeof *s);
+    AS_AUTO(training_set_freep) struct training_set *s = as_calloc(1, sizeof *s);
     if (!s)
         return as_fail(err, AS_E_NOMEM, "out of memory for a search");
     s->spec = spec;
-    s->best = STUDY_NONE;
+    s->best = TRAINING_SET_NONE;
     s->n = history ? history->n : 0;
     s->trials = history ? history->trials : NULL;
     as_status st = encoding_create(spec->space, &s->enc, err);
-    if (st == AS_OK)
-        st = allocate(s, err);
-    if (st == AS_OK && places)
-        st = reserve_places(places, s->n, s->enc->n, err);
     if (st < 0)
         return st;
+    st = allocate(s, err);
+    if (st < 0)
+        return st;
+    if (places) {
+        st = reserve_places(places, s->n, s->enc->n, err);
+        if (st < 0)
+            return st;
+    }
     for (size_t i = 0; i < s->n; i++) {
         encode_trial(s, i, places);
         take_result(s, i);
@@ -202,7 +213,7 @@ as_status gp_study_create(const struct search_spec *spec, const struct history *
     return AS_OK;
 }
 
-bool gp_study_tried(const struct gp_study *s, const double *point, double tolerance)
+bool training_set_tried(const struct training_set *s, const double *point, double tolerance)
 {
     /* most trials differ in the place of one continuous parameter: no need to look further */
     size_t d = s->enc->n, k = 0;
@@ -212,7 +223,7 @@ bool gp_study_tried(const struct gp_study *s, const double *point, double tolera
     for (size_t i = 0; i < s->n; i++) {
         if (k < d && fabs(point[k] - s->points[i * d + k]) > tolerance)
             continue;
-        if (encoding_same(s->enc, point, gp_study_point(s, i), tolerance))
+        if (encoding_same(s->enc, point, training_set_point(s, i), tolerance))
             return true;
     }
     return false;

@@ -3,8 +3,8 @@
  * A completed trial whose objectives and outcomes are not all finite counts as failed. Costs are
  * the objectives turned so that small is good. Trials keep the order of their numbers, whatever the
  * order in which they ended. */
-#ifndef ASSAY_SEARCH_GP_STUDY_H
-#define ASSAY_SEARCH_GP_STUDY_H
+#ifndef ASSAY_SEARCH_REGRESSION_TRAINING_SET_H
+#define ASSAY_SEARCH_REGRESSION_TRAINING_SET_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,14 +14,14 @@
 #include "base/status.h"
 #include "search/space/encoding.h"
 #include "search/regression/covariance.h"
-#include "search/suggest.h"
+#include "search/problem/problem.h"
 
-#define STUDY_NONE SIZE_MAX
+#define TRAINING_SET_NONE SIZE_MAX
 
-struct gp_study {
+struct training_set {
     const struct search_spec *spec; /* borrowed */
     struct encoding *enc;
-    struct gp_columns columns; /* of the features; `group` is the study's */
+    struct gp_columns columns; /* of the features; `group` is the set's */
     uint32_t *group;
     struct config *scratch;           /* for encoding_allows */
     size_t n;                         /* trials; the arrays have a row for each */
@@ -33,37 +33,38 @@ struct gp_study {
     double *costs;                    /* n x spec->n_objectives; NaN unless completed */
     bool *feasible;                   /* completed, with all outcomes within their bounds */
     size_t n_completed, n_failed, n_pending, n_feasible;
-    size_t best;   /* the feasible trial of lowest first cost, STUDY_NONE without one */
+    size_t best;   /* the feasible trial of lowest first cost, TRAINING_SET_NONE without one */
     bool stagnant; /* the last 10 + d completed trials gained next to nothing (one objective) */
 };
 
-/* Configurations of trials and their points, kept from one study of a sweep to the next: to find
- * the point of a float to the bit costs as much as all else of a study. An accelerator alone. */
-struct gp_places {
+/* Configurations of trials and their points, kept from one training set of a sweep to the next: to
+ * find the point of a float to the bit costs as much as all else of a set. It only saves time. */
+struct training_places {
     size_t n, d;
     size_t cap_entries, cap_points;
     struct config_entry *entries; /* n x d */
     double *points;               /* n x d */
 };
-void gp_places_done(struct gp_places *p); /* accepts a zeroed one */
-size_t gp_places_bytes(const struct gp_places *p);
+void training_places_done(struct training_places *p); /* accepts a zeroed one */
+size_t training_places_bytes(const struct training_places *p);
 
-/* spec and history (which may be NULL) are borrowed and must outlive the study. places: of earlier
- * studies of the same sweep, and then of this one; NULL: none are kept. O(n d).
+/* spec and history (which may be NULL) are borrowed and must outlive the set. places: of earlier
+ * sets of the same sweep, and then of this one; NULL: none are kept. O(n d).
  * AS_E_NOMEM. Owned by the caller. */
-AS_MUST_CHECK as_status gp_study_create(const struct search_spec *spec,
-                                        const struct history *history, struct gp_places *places,
-                                        struct gp_study **ret, struct as_err *err);
-void gp_study_free(struct gp_study *s);
-AS_DEFINE_FREEP(struct gp_study, gp_study_free)
+AS_MUST_CHECK as_status training_set_create(const struct search_spec *spec,
+                                            const struct history *history,
+                                            struct training_places *places,
+                                            struct training_set **ret, struct as_err *err);
+void training_set_free(struct training_set *s);
+AS_DEFINE_FREEP(struct training_set, training_set_free)
 
-static inline const double *gp_study_point(const struct gp_study *s, size_t i)
+static inline const double *training_set_point(const struct training_set *s, size_t i)
 {
     return s->points + i * s->enc->n;
 }
 
 /* Is an observed or pending configuration within `tolerance` (encoding_same) of this point? O(n d),
  * with an early end at most trials. */
-bool gp_study_tried(const struct gp_study *s, const double *point, double tolerance);
+bool training_set_tried(const struct training_set *s, const double *point, double tolerance);
 
 #endif

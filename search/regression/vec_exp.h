@@ -8,8 +8,8 @@
  * GP_CLONES before a hot loop's function compiles it for any x86-64, for AVX2 with FMA and for
  * AVX-512, and the loader chooses. Not under sanitizers (Meson sets ASSAY_NO_CLONES there): the
  * choice runs before they are ready. */
-#ifndef ASSAY_SEARCH_GP_VEC_EXP_H
-#define ASSAY_SEARCH_GP_VEC_EXP_H
+#ifndef ASSAY_SEARCH_REGRESSION_VEC_EXP_H
+#define ASSAY_SEARCH_REGRESSION_VEC_EXP_H
 
 #include <features.h>
 #include <stdint.h>

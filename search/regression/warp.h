@@ -10,8 +10,8 @@
  *                   get the worst value that is left
  * The result has mean 0 and deviation 1 (all 0 when there is nothing to tell apart). Exact under
  * multiplication of y by powers of two, and safe for all finite values. */
-#ifndef ASSAY_SEARCH_GP_WARP_H
-#define ASSAY_SEARCH_GP_WARP_H
+#ifndef ASSAY_SEARCH_REGRESSION_WARP_H
+#define ASSAY_SEARCH_REGRESSION_WARP_H
 
 #include <stddef.h>
 

@@ -315,28 +315,35 @@ static as_status filter_cells(struct grid *g, struct as_err *err)
     AS_AUTO(config_freep) struct config *c = config_create(g->space);
     if (!c)
         return as_fail(err, AS_E_NOMEM, "out of memory for a grid");
-    as_status st = AS_OK;
     g->cells = 1;
-    for (size_t i = 0; i < g->n_blocks && st == AS_OK; i++) {
-        if (is_ruled(g, &g->blocks[i]))
-            st = filter_block(g, &g->blocks[i], c, err);
+    for (size_t i = 0; i < g->n_blocks; i++) {
+        if (is_ruled(g, &g->blocks[i])) {
+            as_status st = filter_block(g, &g->blocks[i], c, err);
+            if (st < 0)
+                return st;
+        }
         g->cells *= g->blocks[i].cells;
     }
-    return st;
+    return AS_OK;
 }
 
 /* Let every axis know what the conditions of other parameters tell apart. */
 static as_status split_axes(struct grid *g, struct as_err *err)
 {
-    as_status st = AS_OK;
     for (size_t i = 0; i < g->space->n; i++) {
         const struct space_param *p = &g->space->params[i];
-        for (size_t c = 0; c < p->n_conds && st == AS_OK; c++)
-            st = axis_note(&g->axes[p->conds[c].parent], &p->conds[c], err);
+        for (size_t c = 0; c < p->n_conds; c++) {
+            as_status st = axis_note(&g->axes[p->conds[c].parent], &p->conds[c], err);
+            if (st < 0)
+                return st;
+        }
     }
-    for (size_t i = 0; i < g->space->n && st == AS_OK; i++)
-        st = axis_split(&g->axes[i], err);
-    return st;
+    for (size_t i = 0; i < g->space->n; i++) {
+        as_status st = axis_split(&g->axes[i], err);
+        if (st < 0)
+            return st;
+    }
+    return AS_OK;
 }
 
 static as_status create(const struct space *space, const char *pointer, bool full,
@@ -349,17 +356,21 @@ static as_status create(const struct space *space, const char *pointer, bool ful
     g->axes = as_calloc(space->n, sizeof *g->axes);
     if (!g->axes)
         return as_fail(err, AS_E_NOMEM, "out of memory for a grid");
-    as_status st = AS_OK;
-    for (size_t i = 0; i < space->n && st == AS_OK; i++)
-        st = axis_init(&g->axes[i], &space->params[i], pointer, full, err);
-    if (st == AS_OK)
-        st = split_axes(g, err);
-    if (st == AS_OK)
-        st = blocks_create(g, err);
-    if (st == AS_OK)
-        st = count_cells(g, pointer, err);
-    if (st == AS_OK)
-        st = filter_cells(g, err);
+    for (size_t i = 0; i < space->n; i++) {
+        as_status st = axis_init(&g->axes[i], &space->params[i], pointer, full, err);
+        if (st < 0)
+            return st;
+    }
+    as_status st = split_axes(g, err);
+    if (st < 0)
+        return st;
+    st = blocks_create(g, err);
+    if (st < 0)
+        return st;
+    st = count_cells(g, pointer, err);
+    if (st < 0)
+        return st;
+    st = filter_cells(g, err);
     if (st < 0)
         return st;
     *ret = as_steal(g);

@@ -8,8 +8,8 @@
  * Order: without conditions, the first parameter of the document changes slowest and the last
  * fastest. Parameters that hang together, through `when` or through a constraint, form a block,
  * which stands where its first parameter stands; inside a block the branches follow one another. */
-#ifndef ASSAY_SEARCH_GRID_H
-#define ASSAY_SEARCH_GRID_H
+#ifndef ASSAY_SEARCH_SAMPLING_GRID_H
+#define ASSAY_SEARCH_SAMPLING_GRID_H
 
 #include <stdint.h>
 

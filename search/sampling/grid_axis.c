@@ -115,9 +115,10 @@ static int compare_u64(const void *a, const void *b)
 static as_status add_index(uint64_t **list, size_t *n, size_t *cap, uint64_t k, struct as_err *err)
 {
     as_status st = as_reserve_one(list, *n, cap, sizeof **list, err);
-    if (st == AS_OK)
-        (*list)[(*n)++] = k;
-    return st;
+    if (st < 0)
+        return st;
+    (*list)[(*n)++] = k;
+    return AS_OK;
 }
 
 as_status axis_note(struct axis *a, const struct cond *c, struct as_err *err)
@@ -127,13 +128,15 @@ as_status axis_note(struct axis *a, const struct cond *c, struct as_err *err)
         return st < 0 ? st
                       : add_index(&a->cuts, &a->n_cuts, &a->cuts_cap, below(a, c->high, true), err);
     }
-    as_status st = AS_OK;
-    for (size_t v = 0; v < c->n_allowed && st == AS_OK; v++) {
+    for (size_t v = 0; v < c->n_allowed; v++) {
         uint64_t k = axis_find(a, c->allowed[v]);
-        if (k < a->n) /* others are never taken on this grid */
-            st = add_index(&a->named, &a->n_named, &a->named_cap, k, err);
+        if (k >= a->n)
+            continue; /* never taken on this grid */
+        as_status st = add_index(&a->named, &a->n_named, &a->named_cap, k, err);
+        if (st < 0)
+            return st;
     }
-    return st;
+    return AS_OK;
 }
 
 static size_t sort_unique(uint64_t *list, size_t n)

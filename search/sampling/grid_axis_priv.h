@@ -1,6 +1,6 @@
 /* One parameter on a grid: its values, numbered, and which of them conditions tell apart. */
-#ifndef ASSAY_SEARCH_GRID_AXIS_PRIV_H
-#define ASSAY_SEARCH_GRID_AXIS_PRIV_H
+#ifndef ASSAY_SEARCH_SAMPLING_GRID_AXIS_PRIV_H
+#define ASSAY_SEARCH_SAMPLING_GRID_AXIS_PRIV_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,7 +3,7 @@
 #include <assert.h>
 
 #include "base/rng.h"
-#include "search/sampling/sampler.h"
+#include "search/problem/draw.h"
 #include "search/sampling/sobol_table_priv.h"
 
 #define BITS 32

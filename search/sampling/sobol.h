@@ -6,8 +6,8 @@
  * scrambling", JCGT 9 (2020), with the Laine-Karras permutation in N. Vegdahl's constants. Each
  * scrambled dimension keeps the property of the net: of the first 2^k points, and of every later
  * aligned 2^k, exactly one lies in each of the 2^k equal intervals. */
-#ifndef ASSAY_SEARCH_SOBOL_H
-#define ASSAY_SEARCH_SOBOL_H
+#ifndef ASSAY_SEARCH_SAMPLING_SOBOL_H
+#define ASSAY_SEARCH_SAMPLING_SOBOL_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* The table of direction numbers behind sobol.c. */
-#ifndef ASSAY_SEARCH_SOBOL_TABLE_PRIV_H
-#define ASSAY_SEARCH_SOBOL_TABLE_PRIV_H
+#ifndef ASSAY_SEARCH_SAMPLING_SOBOL_TABLE_PRIV_H
+#define ASSAY_SEARCH_SAMPLING_SOBOL_TABLE_PRIV_H
 
 #include <stdint.h>
 

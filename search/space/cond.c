@@ -106,12 +106,15 @@ static as_status parse_range(const struct space_param *p, const json_t *j, const
                           pointer, p->name);
     struct cond c = {.is_range = true, .low = lowest(p), .high = highest(p)};
     as_status st = json_fields_init(&f, j, pointer, err);
-    if (st == AS_OK)
-        st = parse_end(p, &f, false, &given, &c.low, err);
-    if (st == AS_OK)
-        st = parse_end(p, &f, true, &given, &c.high, err);
-    if (st == AS_OK)
-        st = json_fields_end(&f, err);
+    if (st < 0)
+        return st;
+    st = parse_end(p, &f, false, &given, &c.low, err);
+    if (st < 0)
+        return st;
+    st = parse_end(p, &f, true, &given, &c.high, err);
+    if (st < 0)
+        return st;
+    st = json_fields_end(&f, err);
     if (st < 0)
         return st;
     if (!given)

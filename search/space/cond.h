@@ -5,8 +5,8 @@
  *
  * Ranges speak of floats, ints and ordinals, whose ends are two of their values; both ends are
  * included and either may be absent. */
-#ifndef ASSAY_SEARCH_COND_H
-#define ASSAY_SEARCH_COND_H
+#ifndef ASSAY_SEARCH_SPACE_COND_H
+#define ASSAY_SEARCH_SPACE_COND_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* A configuration: one value for each active parameter of a space. */
-#ifndef ASSAY_SEARCH_CONFIG_H
-#define ASSAY_SEARCH_CONFIG_H
+#ifndef ASSAY_SEARCH_SPACE_CONFIG_H
+#define ASSAY_SEARCH_SPACE_CONFIG_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -21,8 +21,8 @@
  * An encoding never changes, so distinct threads may read one. Nothing but encoding_create
  * allocates. A place or index from outside [0,1] or 0..K-1 is taken for the nearest end, NaN for
  * the lower one. */
-#ifndef ASSAY_SEARCH_ENCODING_H
-#define ASSAY_SEARCH_ENCODING_H
+#ifndef ASSAY_SEARCH_SPACE_ENCODING_H
+#define ASSAY_SEARCH_SPACE_ENCODING_H
 
 #include <stdbool.h>
 #include <stddef.h>

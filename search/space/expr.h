@@ -17,8 +17,8 @@
  *
  * No loops, no names but parameters, bounded length, depth and size; the cost of an evaluation is
  * at most EXPR_MAX_NODES steps. */
-#ifndef ASSAY_SEARCH_EXPR_H
-#define ASSAY_SEARCH_EXPR_H
+#ifndef ASSAY_SEARCH_SPACE_EXPR_H
+#define ASSAY_SEARCH_SPACE_EXPR_H
 
 #include <stdbool.h>
 #include <stddef.h>

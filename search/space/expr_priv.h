@@ -1,6 +1,6 @@
 /* What the parts of the expression language share: nodes, and the parser's place in the text. */
-#ifndef ASSAY_SEARCH_EXPR_PRIV_H
-#define ASSAY_SEARCH_EXPR_PRIV_H
+#ifndef ASSAY_SEARCH_SPACE_EXPR_PRIV_H
+#define ASSAY_SEARCH_SPACE_EXPR_PRIV_H
 
 #include <jansson.h>
 

@@ -412,10 +412,12 @@ static as_status parse_float(struct json_fields *f, struct space_param *p, struc
 {
     const double any = 1e300; /* a range of doubles whose width is one too */
     as_status st = json_fields_double(f, "min", JSON_REQUIRED, -any, any, &p->real.min, err);
-    if (st == AS_OK)
-        st = json_fields_double(f, "max", JSON_REQUIRED, -any, any, &p->real.max, err);
-    if (st == AS_OK)
-        st = parse_scale_points(f, p, err);
+    if (st < 0)
+        return st;
+    st = json_fields_double(f, "max", JSON_REQUIRED, -any, any, &p->real.max, err);
+    if (st < 0)
+        return st;
+    st = parse_scale_points(f, p, err);
     if (st < 0)
         return st;
     if (p->real.min > p->real.max) {
@@ -442,10 +444,12 @@ static as_status parse_float(struct json_fields *f, struct space_param *p, struc
 static as_status parse_int(struct json_fields *f, struct space_param *p, struct as_err *err)
 {
     as_status st = take_integer(f, "min", JSON_REQUIRED, &p->integer.min, err);
-    if (st == AS_OK)
-        st = take_integer(f, "max", JSON_REQUIRED, &p->integer.max, err);
-    if (st == AS_OK)
-        st = parse_scale_points(f, p, err);
+    if (st < 0)
+        return st;
+    st = take_integer(f, "max", JSON_REQUIRED, &p->integer.max, err);
+    if (st < 0)
+        return st;
+    st = parse_scale_points(f, p, err);
     if (st < 0)
         return st;
     int64_t min = p->integer.min, max = p->integer.max, range, step = 1;
@@ -507,11 +511,13 @@ static as_status parse_values(struct json_fields *f, struct space_param *p, stru
     if (json_array_size(list) > PARAM_MAX_VALUES)
         return as_fail_at(err, AS_E_TOO_LARGE, at, "%s: %zu values, at most %d are allowed", at,
                           json_array_size(list), PARAM_MAX_VALUES);
-    for (size_t i = 0; i < json_array_size(list) && st == AS_OK; i++) {
+    for (size_t i = 0; i < json_array_size(list); i++) {
         json_pointer_index(at, i, item);
         st = add_choice(p, json_array_get(list, i), item, err);
+        if (st < 0)
+            return st;
     }
-    return st;
+    return AS_OK;
 }
 
 static as_status parse_choices(struct json_fields *f, struct space_param *p, struct as_err *err)
@@ -554,10 +560,12 @@ as_status param_parse(const char *name, const json_t *j, const char *pointer,
     json_t *when = NULL;
     int kind = 0;
     as_status st = json_fields_init(&f, j, pointer, err);
-    if (st == AS_OK)
-        st = json_fields_word(&f, "type", JSON_REQUIRED, kind_words, &kind, err);
-    if (st == AS_OK)
-        st = json_fields_any(&f, "when", JSON_OPTIONAL, &when, err);
+    if (st < 0)
+        return st;
+    st = json_fields_word(&f, "type", JSON_REQUIRED, kind_words, &kind, err);
+    if (st < 0)
+        return st;
+    st = json_fields_any(&f, "when", JSON_OPTIONAL, &when, err);
     if (st < 0)
         return st;
     p.kind = (param_kind)kind;
@@ -565,8 +573,9 @@ as_status param_parse(const char *name, const json_t *j, const char *pointer,
     if (!p.name)
         return as_fail(err, AS_E_NOMEM, "out of memory for a parameter");
     st = parse_domain(&f, &p, err);
-    if (st == AS_OK)
-        st = json_fields_end(&f, err);
+    if (st < 0)
+        return st;
+    st = json_fields_end(&f, err);
     if (st < 0)
         return st;
     *ret = p;

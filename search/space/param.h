@@ -4,8 +4,8 @@
  * A discrete parameter (everything but a float without step) has levels 0..n-1. A `step` grid is
  * anchored at min and holds max only when max lies on it; points of a float's grid are rounded to
  * the 15 digits that people read (0.3, not 0.30000000000000004). */
-#ifndef ASSAY_SEARCH_PARAM_H
-#define ASSAY_SEARCH_PARAM_H
+#ifndef ASSAY_SEARCH_SPACE_PARAM_H
+#define ASSAY_SEARCH_SPACE_PARAM_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -83,11 +83,14 @@ static as_status parse_when(struct space *s, size_t child, const json_t *when, c
     p->conds = as_calloc(json_object_size(when), sizeof *p->conds);
     if (!p->conds)
         return as_fail(err, AS_E_NOMEM, "out of memory for a condition");
-    as_status st = AS_OK;
-    for (void *it = json_object_iter((json_t *)when); it && st == AS_OK;
-         it = json_object_iter_next((json_t *)when, it))
-        st = parse_cond(s, child, json_object_iter_key(it), json_object_iter_value(it), at, err);
-    return st;
+    for (void *it = json_object_iter((json_t *)when); it;
+         it = json_object_iter_next((json_t *)when, it)) {
+        as_status st =
+            parse_cond(s, child, json_object_iter_key(it), json_object_iter_value(it), at, err);
+        if (st < 0)
+            return st;
+    }
+    return AS_OK;
 }
 
 /* ---- order, loops, contradictions ---- */
@@ -247,12 +250,17 @@ as_status space_parse(const json_t *parameters, const char *pointer, struct spac
     if (!s || !(s->params = as_calloc(n, sizeof *s->params)))
         return as_fail(err, AS_E_NOMEM, "out of memory for a space");
     as_status st = parse_domains(s, parameters, pointer, whens, err);
-    for (size_t i = 0; i < n && st == AS_OK; i++)
+    if (st < 0)
+        return st;
+    for (size_t i = 0; i < n; i++) {
         st = parse_when(s, i, whens[i], pointer, err);
-    if (st == AS_OK)
-        st = sort_parents_first(s, pointer, err);
-    if (st == AS_OK)
-        st = check_reachable(s, pointer, err);
+        if (st < 0)
+            return st;
+    }
+    st = sort_parents_first(s, pointer, err);
+    if (st < 0)
+        return st;
+    st = check_reachable(s, pointer, err);
     if (st < 0)
         return st;
     *ret = as_steal(s);

@@ -21,8 +21,8 @@
  * that must be true (expr.h), and `forbidden`, combinations of values that must not come together.
  *
  * A space never changes once it is parsed, so distinct threads may read one. */
-#ifndef ASSAY_SEARCH_SPACE_H
-#define ASSAY_SEARCH_SPACE_H
+#ifndef ASSAY_SEARCH_SPACE_SPACE_H
+#define ASSAY_SEARCH_SPACE_SPACE_H
 
 #include <jansson.h>
 #include <stdbool.h>

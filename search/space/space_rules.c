@@ -87,13 +87,15 @@ as_status space_parse_forbidden(struct space *s, const json_t *list, const char 
     s->forbidden = as_calloc(json_array_size(list), sizeof *s->forbidden);
     if (!s->forbidden)
         return as_fail(err, AS_E_NOMEM, "out of memory for forbidden combinations");
-    for (size_t i = 0; i < json_array_size(list) && st == AS_OK; i++) {
+    for (size_t i = 0; i < json_array_size(list); i++) {
         char at[AS_ERR_POINTER_MAX];
         json_pointer_index(pointer, i, at);
         s->n_forbidden++;
         st = parse_combination(s, json_array_get(list, i), at, &s->forbidden[i], err);
+        if (st < 0)
+            return st;
     }
-    return st;
+    return AS_OK;
 }
 
 /* ---- meaning ---- */

@@ -54,7 +54,7 @@ START_TEST(nothing_is_below_the_optimum)
     ck_assert(p->scale > 0 && isfinite(p->optimum));
     for (uint64_t t = 0; t < 3000; t++) {
         AS_AUTO(config_freep) struct config *c = NULL;
-        ck_ok(sampler_suggest(p->space, SEARCH_RANDOM, 7, t, &c, NULL, &err), err);
+        ck_ok(sampler_draw(p->space, SAMPLER_RANDOM, 7, t, &c, NULL, &err), err);
         double v = problem_value(p, c);
         ck_assert_msg(!(v < p->optimum), "%s: %.17g is below the optimum %.17g", p->def->name, v,
                       p->optimum);
@@ -67,7 +67,7 @@ START_TEST(noise_is_drawn_by_seed_and_trial)
 {
     AS_AUTO(problem_freep) struct problem *p = opened((size_t)_i);
     AS_AUTO(config_freep) struct config *c = NULL;
-    ck_ok(sampler_suggest(p->space, SEARCH_SOBOL, 1, 3, &c, NULL, &err), err);
+    ck_ok(sampler_draw(p->space, SAMPLER_SOBOL, 1, 3, &c, NULL, &err), err);
     double v = problem_value(p, c), sum = 0;
     for (uint64_t t = 0; t < 400; t++) {
         double seen = problem_observe(p, c, 5, t);

@@ -54,7 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         abort();
     for (uint64_t t = 0; t < 4; t++) {
         AS_AUTO(config_freep) struct config *c = NULL;
-        if (sampler_suggest(s, SEARCH_RANDOM, 1, t, &c, NULL, NULL) < 0)
+        if (sampler_draw(s, SAMPLER_RANDOM, 1, t, &c, NULL, NULL) < 0)
             abort();
         bool holds = expr_holds(e, s, c);
         if (holds != expr_holds(again, s, c))

@@ -108,7 +108,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         abort();
     for (uint64_t t = 0; t < 8 && sampler_check(s, 1, NULL) == AS_OK; t++) {
         AS_AUTO(config_freep) struct config *c = NULL;
-        if (sampler_suggest(s, t % 2 ? SEARCH_SOBOL : SEARCH_RANDOM, 1, t, &c, NULL, NULL) < 0)
+        if (sampler_draw(s, t % 2 ? SAMPLER_SOBOL : SAMPLER_RANDOM, 1, t, &c, NULL, NULL) < 0)
             abort();
         check_config(s, c);
         check_encoding(e, c);

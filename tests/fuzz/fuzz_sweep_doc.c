@@ -30,8 +30,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     AS_AUTO(as_freep) char *y = sweep_doc_format(b);
     if (!y || strcmp(x, y) != 0)
         abort();
-    if (sampler_suggest(a->space, a->method, a->seed, 0, &c, NULL, &err) < 0 ||
-        sweep_doc_trial(a, c, &trial, &err) < 0)
+    struct search_spec spec;
+    sweep_doc_search_spec(a, &spec);
+    if (search_sample(&spec, &c, &err) < 0 || sweep_doc_trial(a, c, &trial, &err) < 0)
         abort();
     return 0;
 }

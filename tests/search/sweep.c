@@ -3,11 +3,12 @@
 #include <math.h>
 
 #include "base/json.h"
+#include "search/gp/gp.h"
 #include "tests/support/check_main.h"
 
 void sweep_init(struct sweep *w, const struct space *s, uint64_t seed, bool cached)
 {
-    *w = (struct sweep){.spec = {.space = s, .method = SEARCH_GP, .seed = seed, .n_objectives = 1},
+    *w = (struct sweep){.spec = {.space = s, .method = &search_gp, .seed = seed, .n_objectives = 1},
                         .cache = cached ? search_cache_create() : NULL};
 }
 

@@ -4,6 +4,9 @@
 #include "base/json.h"
 #include "base/rng.h"
 #include "base/yaml_reader.h"
+#include "search/gp/gp.h"
+#include "search/sampling/grid_method.h"
+#include "search/sampling/sampler.h"
 #include "tests/support/check_main.h"
 #include "tests/support/spaces.h"
 #include "tests/search/sweep.h"
@@ -144,7 +147,7 @@ START_TEST(same_bits_when_the_factor_grows)
     sweep_init(&b, s, 3, false);
     for (uint64_t t = 0; t < 205; t++) {
         AS_AUTO(config_freep) struct config *c = NULL;
-        ck_ok(sampler_suggest(s, SEARCH_RANDOM, 9, t, &c, NULL, &err), err);
+        ck_ok(sampler_draw(s, SAMPLER_RANDOM, 9, t, &c, NULL, &err), err);
         sweep_add(&a, c, 0);
         sweep_tell(&a, t, bowl(&a, t));
         sweep_add(&b, c, bowl(&a, t));
@@ -310,7 +313,7 @@ START_TEST(repeated_rows_never_break_it)
     struct as_err err = {0};
     sweep_init(&w, s, 1, true);
     AS_AUTO(config_freep) struct config *c = NULL;
-    ck_ok(sampler_suggest(s, SEARCH_SOBOL, 1, 0, &c, NULL, &err), err);
+    ck_ok(sampler_draw(s, SAMPLER_SOBOL, 1, 0, &c, NULL, &err), err);
     for (size_t i = 0; i < 30; i++)
         sweep_add(&w, c, (double)(i % 5));
     for (size_t t = 30; t < 40; t++) {
@@ -615,10 +618,61 @@ START_TEST(follows_a_valley_across_the_axes)
 }
 END_TEST
 
+START_TEST(parses_methods)
+{
+    static const struct search_method *const rows[] = {&search_grid, &search_random, &search_sobol,
+                                                       &search_gp};
+    struct as_err err = {0};
+    const struct search_method *m = NULL;
+    for (size_t i = 0; i < AS_ARRAY_LEN(rows); i++) {
+        ck_ok(search_method_parse(rows[i]->name, "/search/method", &m, &err), err);
+        ck_assert_ptr_eq(m, rows[i]);
+        ck_assert(m->sample && m->suggest);
+        ck_assert_int_eq(m->is_enumeration, m->prepare != NULL);
+        ck_assert_int_eq(m->prepare != NULL, m->prepared_free != NULL);
+        ck_assert(!m->cache_create == !m->cache_free && !m->cache_create == !m->cache_bytes);
+    }
+    ck_ok(search_method_parse("grid", "/search/method", &m, &err), err);
+    ck_fails(search_method_parse("tpe", "/search/method", &m, &err), AS_E_INVAL, err,
+             "/search/method: found 'tpe', expected one of grid, random, sobol, gp");
+    ck_assert_str_eq(err.pointer, "/search/method");
+    ck_assert_ptr_eq(m, &search_grid);
+    ck_ok(search_method_parse(NULL, "/search/method", &m, &err), err);
+    ck_assert_ptr_eq(m, &search_gp);
+    ck_assert(m->is_model_based && !m->is_enumeration);
+}
+END_TEST
+
+/* A grid that was prepared gives the cells of one that is made for each suggestion. */
+START_TEST(prepared_or_not_is_the_same)
+{
+    AS_AUTO(space_freep) struct space *s = space_at_random(5);
+    struct as_err err = {0};
+    struct search_prepared *p = NULL;
+    uint64_t total = 0;
+    ck_ok(search_prepare(&search_grid, s, "/parameters", &p, &total, &err), err);
+    struct search_spec with = {.space = s, .method = &search_grid, .prepared = p};
+    struct search_spec without = {.space = s, .method = &search_grid};
+    AS_AUTO(config_freep) struct config *sample = NULL;
+    ck_ok(search_sample(&without, &sample, &err), err);
+    for (uint64_t t = 0; t < total && t < 20; t++) {
+        AS_AUTO(suggestion_done) struct suggestion a = {0};
+        AS_AUTO(suggestion_done) struct suggestion b = {0};
+        ck_ok(suggest(&with, NULL, NULL, t, t, NULL, &a, &err), err);
+        ck_ok(suggest(&without, NULL, NULL, t, t, NULL, &b, &err), err);
+        ck_assert(config_equal(s, a.config, b.config) && json_equal(a.reason, b.reason));
+        ck_assert_int_eq(config_equal(s, a.config, sample), t == 0);
+    }
+    search_prepared_free(&search_grid, p);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *s = suite_create("search/suggest");
     TCase *t = tcase_create("suggest");
+    tcase_add_test(t, parses_methods);
+    tcase_add_test(t, prepared_or_not_is_the_same);
     tcase_add_test(t, same_bits_with_and_without_cache);
     tcase_add_test(t, same_bits_when_the_factor_grows);
     tcase_add_test(t, finite_spaces_end_exactly);

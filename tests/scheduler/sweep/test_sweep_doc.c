@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/yaml_reader.h"
 #include "scheduler/sweep/sweep_doc.h"
+#include "search/suggest.h"
 #include "tests/support/check_main.h"
 
 static const char *const train_yaml =
@@ -68,7 +69,7 @@ START_TEST(reads_a_train_document)
     ck_ok(parse_text(train_yaml, &d, &err), err);
     ck_assert_str_eq(d->name, "digits-mlp");
     ck_assert_str_eq(d->metric, "val_error");
-    ck_assert(!d->maximize && d->method == SEARCH_GP && d->seed == 12345);
+    ck_assert(!d->maximize && as_streq(d->method->name, "gp") && d->seed == 12345);
     ck_assert_int_eq(d->limits.max_trials, 40);
     ck_assert_int_eq(d->limits.max_concurrent_trials, 8);
     ck_assert_int_eq(d->limits.max_failed_trials, -1);
@@ -79,7 +80,7 @@ START_TEST(reads_a_train_document)
     ck_assert_uint_eq(d->ensemble_size, 16);
     ck_assert_uint_eq(d->n_datasets, 1);
     ck_assert_str_eq(d->datasets[0], "digits");
-    ck_assert_uint_eq(d->grid_cells, 0);
+    ck_assert_uint_eq(d->n_listed, 0);
 }
 END_TEST
 
@@ -89,12 +90,14 @@ START_TEST(reads_a_command_document)
     struct as_err err = {0};
     ck_ok(parse_text(command_yaml, &d, &err), err);
     ck_assert(d->maximize && d->seed == 9 && d->gpus == 2 && d->ensemble_size == 0);
-    ck_assert_uint_eq(d->grid_cells, 3 * (1 + 3));
+    ck_assert_uint_eq(d->n_listed, 3 * (1 + 3));
     ck_assert_int_eq(d->limits.max_trials, 12); /* what the grid has */
     ck_assert_uint_eq(d->n_datasets, 0);
     ck_assert_uint_eq(json_array_size(d->tags), 2);
     AS_AUTO(config_freep) struct config *c = NULL;
-    ck_ok(sampler_suggest(d->space, d->method, d->seed, 0, &c, NULL, &err), err);
+    struct search_spec spec;
+    sweep_doc_search_spec(d, &spec);
+    ck_ok(search_sample(&spec, &c, &err), err);
     JSON_AUTO trial = NULL;
     ck_ok(sweep_doc_trial(d, c, &trial, &err), err);
     AS_AUTO(as_freep) char *text = json_format(trial);
@@ -337,12 +340,13 @@ START_TEST(reads_objectives_constraints_and_no_trial)
     ck_assert_uint_eq(d->ensemble_size, 0); /* nobody uploads predictions */
     struct search_spec spec;
     sweep_doc_search_spec(d, &spec);
-    ck_assert(spec.space == d->space && spec.method == SEARCH_GP && spec.seed == 3);
+    ck_assert(spec.space == d->space && as_streq(spec.method->name, "gp") && spec.seed == 3);
     ck_assert(spec.n_objectives == 2 && !spec.maximize[0] && spec.maximize[1]);
     ck_assert(spec.n_outcomes == 2 && spec.outcomes[1].min == 0.9 && spec.initial_trials == 12);
     for (uint64_t t = 0; t < 20; t++) {
-        AS_AUTO(config_freep) struct config *c = NULL;
-        ck_ok(sampler_suggest(d->space, SEARCH_SOBOL, 3, t, &c, NULL, &err), err);
+        AS_AUTO(suggestion_done) struct suggestion s = {0};
+        ck_ok(suggest(&spec, NULL, NULL, t, t, NULL, &s, &err), err);
+        const struct config *c = s.config;
         ck_assert(c->entries[0].value.integer * c->entries[1].value.integer <= 4096);
         ck_assert(c->entries[2].value.choice != 2 || c->entries[0].value.integer < 512);
         JSON_AUTO trial = NULL;
@@ -406,11 +410,11 @@ START_TEST(a_constrained_grid_counts_what_is_allowed)
     AS_AUTO(sweep_doc_freep) struct sweep_doc *d = NULL;
     struct as_err err = {0};
     ck_ok(sweep_doc_parse(doc, 0, &d, &err), err);
-    ck_assert_uint_eq(d->grid_cells, 12 - 3);
+    ck_assert_uint_eq(d->n_listed, 12 - 3);
     ck_assert_int_eq(d->limits.max_trials, 9);
     struct search_spec spec;
     sweep_doc_search_spec(d, &spec);
-    ck_assert_ptr_eq(spec.grid, d->grid);
+    ck_assert_ptr_eq(spec.prepared, d->prepared);
     struct suggestion s = {0};
     ck_ok(suggest(&spec, NULL, NULL, 8, 8, NULL, &s, &err), err);
     suggestion_done(&s);

@@ -161,8 +161,7 @@ void known_trials_make(const struct known_problem *p, size_t n, bool clustered, 
     rng_init(&r, seed, 1);
     *ret = (struct known_trials){.space = space_of(p)};
     ck_ok(encoding_create(ret->space, &e, &err), err);
-    ret->spec = (struct search_spec){
-        .space = ret->space, .method = SEARCH_GP, .seed = seed, .n_objectives = 1};
+    ret->spec = (struct search_spec){.space = ret->space, .seed = seed, .n_objectives = 1};
     ret->trials = calloc(n + 1, sizeof *ret->trials);
     ck_assert_ptr_nonnull(ret->trials);
     struct config *scratch = config_create(ret->space);

@@ -1,12 +1,12 @@
 /* Spaces with a function on them whose Sobol indices are known, and trials of them. */
-#ifndef ASSAY_TESTS_SEARCH_KNOWN_IMPORTANCE_H
-#define ASSAY_TESTS_SEARCH_KNOWN_IMPORTANCE_H
+#ifndef ASSAY_TESTS_SEARCH_IMPORTANCE_KNOWN_IMPORTANCE_H
+#define ASSAY_TESTS_SEARCH_IMPORTANCE_KNOWN_IMPORTANCE_H
 
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/mem.h"
-#include "search/suggest.h"
+#include "search/problem/problem.h"
 
 #define KNOWN_MAX_D 10
 

@@ -1,7 +1,7 @@
 /* The Gaussian process from the textbook, in long double and O(n^3) everywhere: the oracle for
  * search/gp. Rasmussen and Williams, 2006, equations 2.25, 2.26 and 2.30. */
-#ifndef ASSAY_TESTS_SEARCH_GP_REFERENCE_H
-#define ASSAY_TESTS_SEARCH_GP_REFERENCE_H
+#ifndef ASSAY_TESTS_SEARCH_REGRESSION_GP_REFERENCE_H
+#define ASSAY_TESTS_SEARCH_REGRESSION_GP_REFERENCE_H
 
 #include "base/rng.h"
 #include "search/regression/covariance.h"

@@ -24,7 +24,7 @@ static struct config *draw(const struct space *s, uint64_t seed, uint64_t trial)
 {
     struct config *c = NULL;
     struct as_err err = {0};
-    ck_ok(sampler_suggest(s, SEARCH_RANDOM, seed, trial, &c, NULL, &err), err);
+    ck_ok(sampler_draw(s, SAMPLER_RANDOM, seed, trial, &c, NULL, &err), err);
     return c;
 }
 

@@ -2,21 +2,33 @@
 
 #include "base/json.h"
 #include "base/rng.h"
-#include "search/sampling/grid.h"
+#include "search/sampling/grid_method.h"
 #include "search/sampling/sampler.h"
 #include "tests/support/check_main.h"
 #include "tests/support/spaces.h"
 
-static char *suggest(const struct space *s, search_method m, uint64_t seed, uint64_t trial)
+static const struct search_method *const methods[] = {&search_grid, &search_random, &search_sobol};
+
+/* Suggestion `index` of a method that looks at no history. */
+static as_status suggest_at(const struct space *s, const struct search_method *m, uint64_t seed,
+                            uint64_t index, struct suggestion *ret, struct as_err *err)
+{
+    struct search_spec spec = {.space = s, .method = m, .seed = seed, .n_objectives = 1};
+    return m->suggest(&spec, NULL, NULL, index, index, NULL, ret, err);
+}
+
+static char *suggest(const struct space *s, const struct search_method *m, uint64_t seed,
+                     uint64_t trial)
 {
     struct as_err err = {0};
-    AS_AUTO(config_freep) struct config *c = NULL;
-    JSON_AUTO reason = NULL;
-    as_status st = sampler_suggest(s, m, seed, trial, &c, &reason, &err);
+    AS_AUTO(suggestion_done) struct suggestion made = {0};
+    as_status st = suggest_at(s, m, seed, trial, &made, &err);
     if (st == AS_E_EXHAUSTED)
         return NULL;
     ck_ok(st, err);
-    ck_assert_str_eq(json_string_value(json_object_get(reason, "method")), search_method_format(m));
+    ck_assert_str_eq(json_string_value(json_object_get(made.reason, "method")), m->name);
+    ck_assert_ptr_null(made.state);
+    const struct config *c = made.config;
     for (size_t i = 0; i < s->n; i++) {
         ck_assert_int_eq(c->entries[i].active, config_wants(s, c, i));
         ck_assert(!c->entries[i].active || param_contains(&s->params[i], c->entries[i].value));
@@ -25,30 +37,17 @@ static char *suggest(const struct space *s, search_method m, uint64_t seed, uint
     return json_format(j);
 }
 
-START_TEST(parses_methods)
-{
-    struct as_err err = {0};
-    search_method m = SEARCH_SOBOL;
-    ck_ok(search_method_parse("grid", "/search/method", &m, &err), err);
-    ck_assert_int_eq(m, SEARCH_GRID);
-    ck_fails(search_method_parse("tpe", "/search/method", &m, &err), AS_E_INVAL, err,
-             "one of grid, random, sobol, gp");
-    ck_assert_str_eq(err.pointer, "/search/method");
-    ck_assert_int_eq(m, SEARCH_GRID);
-}
-END_TEST
-
 /* Any order of asking, any number of times: the same answers. */
 START_TEST(replays)
 {
     for (uint64_t seed = 0; seed < 60; seed++) {
         AS_AUTO(space_freep) struct space *s = space_at_random(seed);
-        for (int m = SEARCH_GRID; m <= SEARCH_SOBOL; m++) {
+        for (size_t m = 0; m < AS_ARRAY_LEN(methods); m++) {
             char *first[16];
             for (uint64_t t = 0; t < 16; t++)
-                first[t] = suggest(s, (search_method)m, seed, t);
+                first[t] = suggest(s, methods[m], seed, t);
             for (uint64_t t = 16; t-- > 0;) {
-                AS_AUTO(as_freep) char *again = suggest(s, (search_method)m, seed, t);
+                AS_AUTO(as_freep) char *again = suggest(s, methods[m], seed, t);
                 ck_assert(first[t] == again || strcmp(first[t], again) == 0);
                 free(first[t]);
             }
@@ -70,18 +69,18 @@ START_TEST(golden_suggestions)
                         &s, &err),
         err);
     static const struct {
-        search_method method;
+        const struct search_method *method;
         uint64_t trial;
         const char *want;
     } golden[] = {
-        {SEARCH_RANDOM, 0,
+        {&search_random, 0,
          "{\"lr\":0.17173538717791426,\"momentum\":0.7,\"opt\":\"sgd\",\"width\":49}"},
-        {SEARCH_RANDOM, 1, "{\"lr\":0.7074823076253859,\"opt\":\"adamw\",\"width\":430}"},
-        {SEARCH_RANDOM, 1000000, "{\"lr\":0.4141152910999327,\"opt\":\"adamw\",\"width\":30}"},
-        {SEARCH_SOBOL, 0, "{\"lr\":0.7244036049814895,\"opt\":\"adamw\",\"width\":431}"},
-        {SEARCH_SOBOL, 1,
+        {&search_random, 1, "{\"lr\":0.7074823076253859,\"opt\":\"adamw\",\"width\":430}"},
+        {&search_random, 1000000, "{\"lr\":0.4141152910999327,\"opt\":\"adamw\",\"width\":30}"},
+        {&search_sobol, 0, "{\"lr\":0.7244036049814895,\"opt\":\"adamw\",\"width\":431}"},
+        {&search_sobol, 1,
          "{\"lr\":0.16685495164711028,\"momentum\":0.2,\"opt\":\"sgd\",\"width\":28}"},
-        {SEARCH_SOBOL, 1000000,
+        {&search_sobol, 1000000,
          "{\"lr\":0.7267230529105291,\"momentum\":0.2,\"opt\":\"sgd\",\"width\":41}"},
     };
     for (size_t i = 0; i < AS_ARRAY_LEN(golden); i++) {
@@ -96,10 +95,10 @@ START_TEST(seeds_and_trials_differ)
     AS_AUTO(space_freep) struct space *s = NULL;
     struct as_err err = {0};
     ck_ok(space_from_yaml("x: {type: float, min: 0, max: 1}", &s, &err), err);
-    for (int m = SEARCH_RANDOM; m <= SEARCH_SOBOL; m++) {
-        AS_AUTO(as_freep) char *a = suggest(s, (search_method)m, 1, 0);
-        AS_AUTO(as_freep) char *b = suggest(s, (search_method)m, 1, 1);
-        AS_AUTO(as_freep) char *c = suggest(s, (search_method)m, 2, 0);
+    for (size_t m = 1; m < AS_ARRAY_LEN(methods); m++) {
+        AS_AUTO(as_freep) char *a = suggest(s, methods[m], 1, 0);
+        AS_AUTO(as_freep) char *b = suggest(s, methods[m], 1, 1);
+        AS_AUTO(as_freep) char *c = suggest(s, methods[m], 2, 0);
         ck_assert_str_ne(a, b);
         ck_assert_str_ne(a, c);
     }
@@ -124,20 +123,19 @@ START_TEST(redraws_what_is_not_allowed)
     struct as_err err = {0};
     ck_ok(space_from_yaml(yaml, &open, &err), err);
     AS_AUTO(space_freep) struct space *s = constrained(yaml, "x + y < 0.5");
-    for (int m = SEARCH_RANDOM; m <= SEARCH_GP; m++) {
+    for (size_t m = 1; m < AS_ARRAY_LEN(methods); m++) {
         size_t kept = 0;
         for (uint64_t t = 0; t < 400; t++) {
-            AS_AUTO(config_freep) struct config *a = NULL;
-            AS_AUTO(config_freep) struct config *b = NULL;
-            AS_AUTO(config_freep) struct config *free_one = NULL;
-            JSON_AUTO reason = NULL;
-            ck_ok(sampler_suggest(s, (search_method)m, 3, t, &a, &reason, &err), err);
-            ck_ok(sampler_suggest(s, (search_method)m, 3, t, &b, NULL, &err), err);
-            ck_ok(sampler_suggest(open, (search_method)m, 3, t, &free_one, NULL, &err), err);
-            ck_assert(space_allows(s, a) && config_equal(s, a, b));
-            bool first = json_object_get(reason, "redraws") == NULL;
-            ck_assert_int_eq(first, space_allows(s, free_one));
-            ck_assert_int_eq(first, config_equal(s, a, free_one));
+            AS_AUTO(suggestion_done) struct suggestion a = {0};
+            AS_AUTO(suggestion_done) struct suggestion b = {0};
+            AS_AUTO(suggestion_done) struct suggestion free_one = {0};
+            ck_ok(suggest_at(s, methods[m], 3, t, &a, &err), err);
+            ck_ok(suggest_at(s, methods[m], 3, t, &b, &err), err);
+            ck_ok(suggest_at(open, methods[m], 3, t, &free_one, &err), err);
+            ck_assert(space_allows(s, a.config) && config_equal(s, a.config, b.config));
+            bool first = json_object_get(a.reason, "redraws") == NULL;
+            ck_assert_int_eq(first, space_allows(s, free_one.config));
+            ck_assert_int_eq(first, config_equal(s, a.config, free_one.config));
             kept += first;
         }
         /* 400 draws with p = 1/8: 50, deviation 6.6; 5 deviations: 1 in 1.7 million */
@@ -157,7 +155,7 @@ START_TEST(finds_a_needle_in_a_finite_space)
     struct as_err err = {0};
     ck_ok(sampler_check(s, 1, &err), err);
     AS_AUTO(config_freep) struct config *c = NULL;
-    ck_ok(sampler_suggest(s, SEARCH_RANDOM, 1, 0, &c, NULL, &err), err);
+    ck_ok(sampler_draw(s, SAMPLER_RANDOM, 1, 0, &c, NULL, &err), err);
     ck_assert(c->entries[0].value.integer == 77 && c->entries[1].value.integer == 5);
 }
 END_TEST
@@ -174,7 +172,7 @@ START_TEST(says_which_constraint_leaves_nothing)
     ck_fails(sampler_check(s, 1, &err), AS_E_UNSUPPORTED, err, "no configuration that is allowed");
     ck_assert_str_eq(err.pointer, "/parameter_constraints/0");
     err = (struct as_err){0};
-    ck_fails(sampler_suggest(s, SEARCH_SOBOL, 1, 0, &c, NULL, &err), AS_E_UNSUPPORTED, err,
+    ck_fails(sampler_draw(s, SAMPLER_SOBOL, 1, 0, &c, NULL, &err), AS_E_UNSUPPORTED, err,
              "/parameter_constraints/0");
     ck_assert_ptr_null(c);
 }
@@ -190,7 +188,7 @@ START_TEST(random_constraints_are_kept)
             continue;
         for (uint64_t t = 0; t < 20; t++) {
             AS_AUTO(config_freep) struct config *c = NULL;
-            ck_ok(sampler_suggest(s, t % 2 ? SEARCH_RANDOM : SEARCH_SOBOL, 2, t, &c, NULL, &err),
+            ck_ok(sampler_draw(s, t % 2 ? SAMPLER_RANDOM : SAMPLER_SOBOL, 2, t, &c, NULL, &err),
                   err);
             ck_assert(space_allows(s, c));
         }
@@ -203,16 +201,13 @@ START_TEST(grid_ends_after_its_last_cell)
     AS_AUTO(space_freep) struct space *s = NULL;
     struct as_err err = {0};
     ck_ok(space_from_yaml("a: {type: int, min: 1, max: 3}\nb: {type: bool}", &s, &err), err);
-    AS_AUTO(config_freep) struct config *c = NULL;
-    JSON_AUTO reason = NULL;
-    ck_ok(sampler_suggest(s, SEARCH_GRID, 0, 5, &c, &reason, &err), err);
-    AS_AUTO(as_freep) char *text = json_format(reason);
+    AS_AUTO(suggestion_done) struct suggestion made = {0};
+    ck_ok(suggest_at(s, &search_grid, 0, 5, &made, &err), err);
+    AS_AUTO(as_freep) char *text = json_format(made.reason);
     ck_assert_str_eq(text, "{\"cell\":5,\"cells\":6,\"method\":\"grid\"}");
-    struct config *none = NULL;
-    json_t *no_reason = NULL;
-    ck_fails(sampler_suggest(s, SEARCH_GRID, 0, 6, &none, &no_reason, &err), AS_E_EXHAUSTED, err,
-             "6 cells");
-    ck_assert(!none && !no_reason);
+    struct suggestion none = {0};
+    ck_fails(suggest_at(s, &search_grid, 0, 6, &none, &err), AS_E_EXHAUSTED, err, "6 cells");
+    ck_assert(!none.config && !none.reason);
 }
 END_TEST
 
@@ -225,7 +220,7 @@ START_TEST(sobol_balances_discrete_values)
     unsigned seen[64] = {0}, yes = 0;
     for (uint64_t t = 0; t < 64; t++) {
         AS_AUTO(config_freep) struct config *c = NULL;
-        ck_ok(sampler_suggest(s, SEARCH_SOBOL, 3, t, &c, NULL, &err), err);
+        ck_ok(sampler_draw(s, SAMPLER_SOBOL, 3, t, &c, NULL, &err), err);
         seen[c->entries[0].value.integer]++;
         yes += c->entries[1].value.choice == 1;
     }
@@ -238,20 +233,20 @@ END_TEST
 START_TEST(runs_out_of_memory_cleanly)
 {
     AS_AUTO(space_freep) struct space *s = space_at_random(11);
-    for (int m = SEARCH_GRID; m <= SEARCH_SOBOL; m++) {
+    for (size_t m = 0; m < AS_ARRAY_LEN(methods); m++) {
         for (size_t nth = 1;; nth++) {
-            struct config *c = NULL;
+            struct suggestion made = {0};
             struct as_err err = {0};
             as_mem_fail_nth(nth);
-            as_status st = sampler_suggest(s, (search_method)m, 1, 0, &c, NULL, &err);
+            as_status st = suggest_at(s, methods[m], 1, 0, &made, &err);
             as_mem_fail_nth(0);
             if (st == AS_OK) {
-                config_free(c);
+                suggestion_done(&made);
                 ck_assert_uint_gt(nth, 2);
                 break;
             }
             ck_assert_int_eq(st, AS_E_NOMEM);
-            ck_assert_ptr_null(c);
+            ck_assert_ptr_null(made.config);
         }
     }
 }
@@ -261,7 +256,6 @@ Suite *test_suite(void)
 {
     Suite *s = suite_create("search/sampler");
     TCase *t = tcase_create("sampler");
-    tcase_add_test(t, parses_methods);
     tcase_add_test(t, replays);
     tcase_add_test(t, golden_suggestions);
     tcase_add_test(t, seeds_and_trials_differ);

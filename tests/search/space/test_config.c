@@ -83,7 +83,7 @@ START_TEST(random_configurations_survive_json)
             AS_AUTO(config_freep) struct config *b = NULL;
             struct as_err err = {0};
             char x[SHA256_HEX_SIZE], y[SHA256_HEX_SIZE];
-            ck_ok(sampler_suggest(s, SEARCH_RANDOM, seed, trial, &a, NULL, &err), err);
+            ck_ok(sampler_draw(s, SAMPLER_RANDOM, seed, trial, &a, NULL, &err), err);
             JSON_AUTO j = config_to_json(s, a);
             ck_ok(config_from_json(s, j, "", &b, &err), err);
             ck_assert(config_equal(s, a, b));

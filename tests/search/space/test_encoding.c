@@ -323,7 +323,7 @@ START_TEST(unit_numbers_are_the_samplers)
         struct as_err err = {0};
         double u[MAX_PARAMS];
         for (uint64_t t = 0; t < 10; t++) {
-            ck_ok(sampler_suggest(s, SEARCH_SOBOL, 5, t, &a, NULL, &err), err);
+            ck_ok(sampler_draw(s, SAMPLER_SOBOL, 5, t, &a, NULL, &err), err);
             for (size_t i = 0; i < s->n; i++)
                 u[i] = sobol_point(5, t, (unsigned)i);
             encoding_from_unit(e, u, u);

@@ -1,10 +1,6 @@
-#include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/json.h"
-#include "base/rng.h"
 #include "base/yaml_reader.h"
 #include "search/space/config.h"
 #include "tests/support/check_main.h"
@@ -287,158 +283,6 @@ START_TEST(forbids_combinations)
 }
 END_TEST
 
-START_TEST(people_write_numbers_freely)
-{
-    AS_AUTO(space_freep) struct space *s = NULL;
-    MUST("a: {type: int, min: 1, max: 1e6}\n"
-         "b: {type: float, min: 0, max: 1, step: 0.1}\n"
-         "c: {type: int, min: 7, max: 7}\n"
-         "d: {type: float, min: 2, max: 2}\n",
-         &s);
-    ck_assert_int_eq(s->params[0].integer.max, 1000000);
-    ck_assert_uint_eq(param_levels(&s->params[1]), 11);
-    ck_assert(param_level(&s->params[1], 3).real == 0.3);
-    ck_assert(param_level(&s->params[1], 7).real == 0.7);
-    ck_assert(param_level(&s->params[1], 10).real == 1.0);
-    ck_assert_uint_eq(param_levels(&s->params[2]), 1);
-    ck_assert(param_decode(&s->params[3], 0.4).real == 2.0);
-}
-END_TEST
-
-START_TEST(step_grid_is_anchored_at_min)
-{
-    AS_AUTO(space_freep) struct space *s = NULL;
-    MUST("i: {type: int, min: 1, max: 10, step: 4}\n"
-         "f: {type: float, min: 0.5, max: 2, step: 0.4}\n",
-         &s);
-    ck_assert_uint_eq(param_levels(&s->params[0]), 3);
-    ck_assert_int_eq(param_level(&s->params[0], 2).integer, 9);
-    ck_assert(!param_contains(&s->params[0], (union param_value){.integer = 10}));
-    ck_assert_uint_eq(param_levels(&s->params[1]), 4);
-    ck_assert(param_level(&s->params[1], 3).real == 1.7);
-    ck_assert(!param_contains(&s->params[1], (union param_value){.real = 2}));
-}
-END_TEST
-
-static void check_levels(const struct space_param *p)
-{
-    uint64_t n = param_levels(p), stride = n / 3000 + 1;
-    for (uint64_t k = 0; k < n; k += stride) {
-        union param_value v = param_level(p, k);
-        ck_assert(param_contains(p, v));
-        ck_assert_uint_eq(param_level_of(p, v), k);
-        double u = param_encode(p, v);
-        ck_assert(u >= 0 && u <= 1);
-        ck_assert_uint_eq(param_level_of(p, param_decode(p, u)), k);
-    }
-    ck_assert_uint_eq(param_level_of(p, param_decode(p, 0)), 0);
-    ck_assert_uint_eq(param_level_of(p, param_decode(p, 1)), n - 1);
-    /* the last level too, whatever the stride */
-    union param_value last = param_level(p, n - 1);
-    ck_assert_uint_eq(param_level_of(p, param_decode(p, param_encode(p, last))), n - 1);
-}
-
-static const char *const discrete[] = {
-    "x: {type: int, min: -3, max: 100}",
-    "x: {type: int, min: 1, max: 1000000, scale: log}",
-    "x: {type: int, min: 1, max: 1099511627776, scale: log}",
-    "x: {type: int, min: 1000000000000000, max: 1000000000000900, scale: log}",
-    "x: {type: int, min: 5, max: 4000, scale: log, step: 100}",
-    "x: {type: int, min: -549755813888, max: 549755813887}",
-    "x: {type: float, min: 0, max: 1, step: 1e-6}",
-    "x: {type: float, min: -1e5, max: 1e5, step: 0.3}",
-    "x: {type: float, min: 0.001, max: 50, step: 0.007, scale: log}",
-    "x: {type: float, min: 0.1, max: 0.7, step: 0.1}",
-    "x: {type: float, min: 5e-324, max: 2.7, step: 0.9, scale: log}",
-    "x: {type: float, min: 1e-300, max: 1e300, step: 1e290, scale: log}",
-    "x: {type: categorical, values: [a, b, 3, true, 4.5]}",
-    "x: {type: bool}",
-    "x: {type: constant, value: 3}",
-};
-
-START_TEST(discrete_values_survive_the_unit_interval)
-{
-    AS_AUTO(space_freep) struct space *s = NULL;
-    MUST(discrete[_i], &s);
-    check_levels(&s->params[0]);
-}
-END_TEST
-
-START_TEST(random_discrete_ranges_survive_too)
-{
-    struct rng r;
-    rng_init(&r, 5, 0);
-    for (int round = 0; round < 300; round++) {
-        char yaml[160];
-        bool log_scale = rng_below(&r, 2);
-        int64_t min = 1 + (int64_t)(rng_u64(&r) >> (24 + rng_below(&r, 40)));
-        int64_t range = (int64_t)(rng_u64(&r) >> (24 + rng_below(&r, 40)));
-        int64_t step = 1 + (int64_t)rng_below(&r, (uint64_t)range / 7 + 1);
-        (void)snprintf(yaml, sizeof yaml,
-                       "x: {type: int, min: %" PRId64 ", max: %" PRId64 ", step: %" PRId64
-                       ", scale: %s}",
-                       min, min + range, range ? step : 1, log_scale ? "log" : "linear");
-        AS_AUTO(space_freep) struct space *s = NULL;
-        MUST(yaml, &s);
-        check_levels(&s->params[0]);
-    }
-}
-END_TEST
-
-START_TEST(continuous_values_survive_closely)
-{
-    static const char *const spaces[] = {
-        "x: {type: float, min: -5, max: 3}",
-        "x: {type: float, min: 1e-8, max: 100, scale: log}",
-        "x: {type: float, min: -1e300, max: 1e300}",
-        "x: {type: float, min: 3, max: 3}",
-        "x: {type: float, min: 1e-300, max: 1e300, scale: log}",
-    };
-    AS_AUTO(space_freep) struct space *s = NULL;
-    MUST(spaces[_i], &s);
-    const struct space_param *p = &s->params[0];
-    ck_assert_uint_eq(param_levels(p), 0);
-    ck_assert(param_decode(p, 0).real == p->real.min);
-    ck_assert(param_decode(p, 1).real == p->real.max);
-    double before = p->real.min;
-    for (int i = 0; i <= 1000; i++) {
-        union param_value v = param_decode(p, i / 1000.0);
-        ck_assert(param_contains(p, v) && v.real >= before);
-        before = v.real;
-        double back = param_decode(p, param_encode(p, v)).real;
-        double scale = p->scale == SCALE_LOG ? v.real : p->real.max - p->real.min;
-        ck_assert(fabs(back - v.real) <= 1e-13 * scale);
-    }
-}
-END_TEST
-
-START_TEST(whole_int64_ranges_stay_exact)
-{
-    AS_AUTO(space_freep) struct space *s = NULL;
-    MUST("x: {type: int, min: -4611686018427387904, max: 4611686018427387903}", &s);
-    const struct space_param *p = &s->params[0];
-    ck_assert_uint_eq(param_levels(p), UINT64_C(1) << 63);
-    ck_assert_int_eq(param_level(p, (UINT64_C(1) << 63) - 1).integer, INT64_MAX / 2);
-    ck_assert_int_eq(param_decode(p, 1).integer, INT64_MAX / 2);
-    union param_value v = {.integer = 1234567890123456789};
-    ck_assert_int_eq(param_level(p, param_level_of(p, v)).integer, v.integer);
-}
-END_TEST
-
-START_TEST(log_scale_gives_each_decade_its_share)
-{
-    AS_AUTO(space_freep) struct space *s = NULL;
-    MUST("f: {type: float, min: 1e-4, max: 1, scale: log}\n"
-         "i: {type: int, min: 1, max: 1000, scale: log}\n",
-         &s);
-    ck_assert(fabs(param_decode(&s->params[0], 0.5).real - 1e-2) < 1e-14);
-    /* from 0.5 to 1000.5: the middle is the geometric mean, 22.4 */
-    ck_assert_int_eq(param_decode(&s->params[1], 0.5).integer, 22);
-    ck_assert_int_eq(param_decode(&s->params[1], 0).integer, 1);
-    ck_assert_int_eq(param_decode(&s->params[1], 1).integer, 1000);
-}
-END_TEST
-
 START_TEST(canonical_json_parses_to_an_equal_space)
 {
     for (uint64_t seed = 0; seed < 200; seed++) {
@@ -498,13 +342,6 @@ Suite *test_suite(void)
     tcase_add_test(t, activates_what_it_promises);
     tcase_add_loop_test(t, refuses_rules, 0, AS_ARRAY_LEN(rule_refusals));
     tcase_add_test(t, forbids_combinations);
-    tcase_add_test(t, people_write_numbers_freely);
-    tcase_add_test(t, step_grid_is_anchored_at_min);
-    tcase_add_loop_test(t, discrete_values_survive_the_unit_interval, 0, AS_ARRAY_LEN(discrete));
-    tcase_add_test(t, random_discrete_ranges_survive_too);
-    tcase_add_loop_test(t, continuous_values_survive_closely, 0, 5);
-    tcase_add_test(t, whole_int64_ranges_stay_exact);
-    tcase_add_test(t, log_scale_gives_each_decade_its_share);
     tcase_add_test(t, canonical_json_parses_to_an_equal_space);
     tcase_add_test(t, runs_out_of_memory_cleanly);
     suite_add_tcase(s, t);

@@ -1,0 +1,61 @@
+#include "search/gp/schedule.h"
+
+/* The first row that fits decides.
+ *
+ * No trial is feasible: look for the first feasible one, by the constraints' models alone.
+ * Several objectives: the expected improvement of the hypervolume, on plain models.
+ *
+ * One objective. The warped model resolves the best trials finely and sees little of the others;
+ * the plain model sees them all. UCB exploits the warped model; logEI explores more.
+ *   With categories, logEI alternates between both models, because the plain one keeps looking at
+ *   all categories. Every fourth suggestion is UCB, unless trials are pending: its choices would
+ *   repeat theirs.
+ *   Without, UCB is the rule and logEI takes every fourth suggestion. Another fourth goes to logEI
+ *   on the plain model while the sweep is stagnant, to look elsewhere than in the best basin.
+ *   While trials are pending, one in eight is PE, pure exploration where a good value is possible.
+ *   One in four tries the quadratic before UCB. */
+static const struct schedule_row rows[] = {
+    /* facts, period, phase, acquisition, plain, quadratic */
+    {FACT_NONE_FEASIBLE, 1, 0, ACQUISITION_FEASIBILITY, false, false},
+    {FACT_SEVERAL_OBJECTIVES, 1, 0, ACQUISITION_EHVI, true, false},
+    {FACT_CATEGORIES | FACT_NONE_PENDING, 4, 2, ACQUISITION_UCB, false, false},
+    {FACT_CATEGORIES, 2, 1, ACQUISITION_LOGEI, true, false},
+    {FACT_CATEGORIES, 1, 0, ACQUISITION_LOGEI, false, false},
+    {FACT_STAGNANT, 4, 1, ACQUISITION_LOGEI, true, false},
+    {0, 4, 3, ACQUISITION_LOGEI, false, false},
+    {FACT_PENDING, 8, 5, ACQUISITION_PE, false, false},
+    {0, 4, 0, ACQUISITION_UCB, false, true},
+    {0, 1, 0, ACQUISITION_UCB, false, false}, /* fits always */
+};
+
+/* Categories, and numbers of two levels, which are categories by another name. */
+static bool has_categories(const struct encoding *e)
+{
+    for (size_t i = 0; i < e->n; i++) {
+        if (e->params[i].kind == ENCODED_LEVELS && e->params[i].levels == 2)
+            return true;
+    }
+    return e->n_category > 0;
+}
+
+unsigned schedule_facts(const struct training_set *s)
+{
+    unsigned facts = s->n_pending ? FACT_PENDING : FACT_NONE_PENDING;
+    if (s->spec->n_outcomes && !s->n_feasible)
+        facts |= FACT_NONE_FEASIBLE;
+    if (s->spec->n_objectives > 1)
+        facts |= FACT_SEVERAL_OBJECTIVES;
+    if (has_categories(s->enc))
+        facts |= FACT_CATEGORIES;
+    if (s->stagnant)
+        facts |= FACT_STAGNANT;
+    return facts;
+}
+
+const struct schedule_row *schedule_at(unsigned facts, uint64_t index)
+{
+    const struct schedule_row *row = rows;
+    while ((row->facts & ~facts) || index % row->period != row->phase)
+        row++;
+    return row;
+}

@@ -1,0 +1,37 @@
+/* Which acquisition chooses which suggestion. */
+#ifndef ASSAY_SEARCH_GP_SCHEDULE_H
+#define ASSAY_SEARCH_GP_SCHEDULE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "search/gp/acquisition.h"
+#include "search/regression/training_set.h"
+
+/* Facts about a sweep that the schedule reads, as bits. */
+enum schedule_fact {
+    FACT_NONE_FEASIBLE = 1 << 0,      /* outcomes are constrained, and no trial meets them yet */
+    FACT_SEVERAL_OBJECTIVES = 1 << 1, /* more than one metric */
+    FACT_CATEGORIES = 1 << 2,         /* a parameter is a category, or a switch of two levels */
+    FACT_STAGNANT = 1 << 3,           /* recent trials improved next to nothing */
+    FACT_PENDING = 1 << 4,            /* a trial is under way */
+    FACT_NONE_PENDING = 1 << 5        /* no trial is under way */
+};
+
+/* One row: it fits when all of its facts hold and index % period == phase. */
+struct schedule_row {
+    unsigned facts; /* of schedule_fact */
+    unsigned period, phase;
+    acquisition_kind kind;
+    bool plain;        /* the objectives' models see standardised values (SURROGATE_PLAIN), not
+                          warped ones */
+    bool is_quadratic; /* the minimum of a quadratic comes first, where that predicts best
+                          (quadratic.h) */
+};
+
+unsigned schedule_facts(const struct training_set *s);
+
+/* The row for the suggestion of this index (its number among the method's suggestions); static. */
+const struct schedule_row *schedule_at(unsigned facts, uint64_t index);
+
+#endif

@@ -1,0 +1,76 @@
+/* The vocabulary of the search: what a sweep searches, what is known of its trials, and what a
+ * suggestion is. Methods (method.h) and their callers share it.
+ *
+ * Two numbers belong to a suggestion. `number` is the trial's place in its sweep, from 0, without
+ * holes. `index` counts the suggestions that the method itself has made before it: trials that
+ * people enqueued or added have a number and no index. A grid's cell and a Sobol point are chosen
+ * by the index, so that added trials neither skip nor repeat a cell. */
+#ifndef ASSAY_SEARCH_PROBLEM_PROBLEM_H
+#define ASSAY_SEARCH_PROBLEM_PROBLEM_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "search/space/config.h"
+#include "search/space/space.h"
+
+#define SEARCH_MAX_OBJECTIVES 4
+#define SEARCH_MAX_OUTCOMES 8 /* outcome constraints */
+
+struct search_method;   /* method.h */
+struct search_prepared; /* method.h */
+
+/* A trial is feasible when every outcome lies within its bounds, ends included; -INFINITY and
+ * INFINITY stand for no bound. */
+struct outcome_bound {
+    double min, max;
+};
+
+/* What a sweep searches: fixed for its life. */
+struct search_spec {
+    const struct space *space;          /* borrowed */
+    const struct search_method *method; /* static */
+    uint64_t seed;
+    size_t n_objectives; /* 1..SEARCH_MAX_OBJECTIVES */
+    bool maximize[SEARCH_MAX_OBJECTIVES];
+    size_t n_outcomes;
+    struct outcome_bound outcomes[SEARCH_MAX_OUTCOMES];
+    uint64_t initial_trials; /* before the method asks a model; 0: chosen from the space */
+    const struct search_prepared *prepared; /* borrowed: search_prepare() for this space and method;
+                                               NULL: made when needed */
+};
+
+typedef enum observation_state {
+    OBSERVED_PENDING,   /* queued or running: no result yet */
+    OBSERVED_COMPLETED, /* values and outcomes count where they are finite */
+    OBSERVED_FAILED     /* ended without a result: informs the search, has no values */
+} observation_state;
+
+/* A trial that ended or is under way. */
+struct observation {
+    uint64_t number;
+    const struct config *config; /* borrowed */
+    observation_state state;
+    bool is_suggested;                    /* by the method; false: enqueued or added by people */
+    double values[SEARCH_MAX_OBJECTIVES]; /* in the metrics' own units and signs */
+    double outcomes[SEARCH_MAX_OUTCOMES];
+};
+
+/* Everything known when the suggestion is made, ascending by number; numbers may be missing
+ * (cancelled trials are left out). All borrowed. */
+struct history {
+    const struct observation *trials;
+    size_t n;
+};
+
+struct suggestion {
+    struct config *config; /* owned */
+    json_t *reason;        /* owned: {"method": …} and, by method, what docs/search.md lists */
+    json_t *state; /* owned: pass it to the next suggestion of the sweep; NULL: nothing to keep */
+};
+void suggestion_done(struct suggestion *s); /* accepts a zeroed one */
+
+#endif

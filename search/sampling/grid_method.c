@@ -1,0 +1,78 @@
+#include "search/sampling/grid_method.h"
+
+#include "base/json.h"
+#include "search/sampling/grid.h"
+
+static const struct grid *grid_of(const struct search_prepared *p)
+{
+    return (const struct grid *)p;
+}
+
+static as_status prepare(const struct space *space, const char *pointer,
+                         struct search_prepared **ret, uint64_t *ret_total, struct as_err *err)
+{
+    struct grid *g = NULL;
+    as_status st = grid_create(space, pointer, &g, err);
+    if (st != AS_OK)
+        return st;
+    *ret = (struct search_prepared *)g;
+    *ret_total = grid_cells(g);
+    return AS_OK;
+}
+
+static void prepared_free(struct search_prepared *p)
+{
+    grid_free((struct grid *)p);
+}
+
+/* The grid that was prepared, or a new one, which *own owns. */
+static as_status find_grid(const struct search_spec *spec, struct grid **own,
+                           const struct grid **ret, struct as_err *err)
+{
+    *ret = grid_of(spec->prepared);
+    if (*ret)
+        return AS_OK;
+    as_status st = grid_create(spec->space, "/parameters", own, err);
+    *ret = *own;
+    return st;
+}
+
+static as_status sample(const struct search_spec *spec, struct config **ret, struct as_err *err)
+{
+    AS_AUTO(grid_freep) struct grid *own = NULL;
+    const struct grid *g;
+    as_status st = find_grid(spec, &own, &g, err);
+    return st < 0 ? st : grid_cell(g, 0, ret, err);
+}
+
+static as_status suggest_cell(const struct search_spec *spec, const struct history *history,
+                              const json_t *state, uint64_t number, uint64_t index,
+                              struct search_method_cache *cache, struct suggestion *ret,
+                              struct as_err *err)
+{
+    (void)history, (void)state, (void)number, (void)cache;
+    AS_AUTO(grid_freep) struct grid *own = NULL;
+    AS_AUTO(config_freep) struct config *c = NULL;
+    const struct grid *g;
+    as_status st = find_grid(spec, &own, &g, err);
+    if (st != AS_OK)
+        return st;
+    st = grid_cell(g, index, &c, err);
+    if (st != AS_OK)
+        return st;
+    json_t *reason = json_pack("{s:s, s:I, s:I}", "method", search_grid.name, "cell",
+                               (json_int_t)index, "cells", (json_int_t)grid_cells(g));
+    if (!reason)
+        return as_fail(err, AS_E_NOMEM, "out of memory for a suggestion's reason");
+    *ret = (struct suggestion){.config = as_steal(c), .reason = reason};
+    return AS_OK;
+}
+
+const struct search_method search_grid = {
+    .name = "grid",
+    .is_enumeration = true,
+    .prepare = prepare,
+    .prepared_free = prepared_free,
+    .sample = sample,
+    .suggest = suggest_cell,
+};
