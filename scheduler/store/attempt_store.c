@@ -58,32 +58,22 @@ static const struct stmt stmts[] = {
 };
 const struct stmt_set attempt_stmts = {"attempt", stmts, AS_ARRAY_LEN(stmts)};
 
-static void args_attempt(struct args *a, int64_t sweep_key, int64_t number, int64_t attempt)
-{
-    args_i64(a, sweep_key);
-    args_i64(a, number);
-    args_i64(a, attempt);
-}
-
 as_status store_attempt_end(struct tx *t, int64_t sweep_key, int64_t number, int64_t attempt,
                             const struct attempt_end *e, struct as_err *err)
 {
-    struct args a = {0};
-    args_attempt(&a, sweep_key, number, attempt);
-    args_str(&a, e->outcome);
-    args_str(&a, e->reported);
-    args_str(&a, e->reason);
-    args_i64_or_null(&a, e->has_exit_code, e->exit_code);
-    return tx_exec(t, &stmts[ATTEMPT_END], &a, NULL, err);
+    return tx_exec(t, &stmts[ATTEMPT_END],
+                   ARGS(arg_i64(sweep_key), arg_i64(number), arg_i64(attempt), arg_str(e->outcome),
+                        arg_str(e->reported), arg_str(e->reason),
+                        arg_i64_or_null(e->has_exit_code, e->exit_code)),
+                   NULL, err);
 }
 
 as_status store_attempt_reported(struct tx *t, struct arena *a, int64_t sweep_key, int64_t number,
                                  int64_t attempt, const char **ret, struct as_err *err)
 {
-    struct args args = {0};
-    args_attempt(&args, sweep_key, number, attempt);
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[ATTEMPT_REPORTED], &args, &r, err);
+    as_status st = tx_query(t, &stmts[ATTEMPT_REPORTED],
+                            ARGS(arg_i64(sweep_key), arg_i64(number), arg_i64(attempt)), &r, err);
     *ret = NULL;
     if (st != AS_OK || r.rows == 0)
         return st;
@@ -96,12 +86,9 @@ as_status store_attempt_reported(struct tx *t, struct arena *a, int64_t sweep_ke
 as_status store_attempt_of_client(struct tx *t, int64_t sweep_key, int64_t number,
                                   const char *client, int64_t *ret, struct as_err *err)
 {
-    struct args args = {0};
-    args_i64(&args, sweep_key);
-    args_i64(&args, number);
-    args_str(&args, client);
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[ATTEMPT_OF_CLIENT], &args, &r, err);
+    as_status st = tx_query(t, &stmts[ATTEMPT_OF_CLIENT],
+                            ARGS(arg_i64(sweep_key), arg_i64(number), arg_str(client)), &r, err);
     if (st != AS_OK)
         return st;
     struct reader rd;
@@ -113,11 +100,9 @@ as_status store_attempt_of_client(struct tx *t, int64_t sweep_key, int64_t numbe
 as_status store_attempt_list(struct tx *t, struct arena *a, int64_t sweep_key, int64_t number,
                              struct attempt_row **ret, size_t *ret_n, struct as_err *err)
 {
-    struct args args = {0};
-    args_i64(&args, sweep_key);
-    args_i64(&args, number);
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[ATTEMPT_LIST], &args, &r, err);
+    as_status st =
+        tx_query(t, &stmts[ATTEMPT_LIST], ARGS(arg_i64(sweep_key), arg_i64(number)), &r, err);
     if (st != AS_OK)
         return st;
     struct attempt_row *rows = arena_alloc(a, (size_t)r.rows + 1, sizeof *rows);
@@ -146,10 +131,9 @@ as_status store_attempt_list(struct tx *t, struct arena *a, int64_t sweep_key, i
 as_status store_attempt_log_get(struct tx *t, struct arena *a, int64_t sweep_key, int64_t number,
                                 int64_t attempt, struct log_row *ret, struct as_err *err)
 {
-    struct args args = {0};
-    args_attempt(&args, sweep_key, number, attempt);
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[ATTEMPT_LOG_GET], &args, &r, err);
+    as_status st = tx_query(t, &stmts[ATTEMPT_LOG_GET],
+                            ARGS(arg_i64(sweep_key), arg_i64(number), arg_i64(attempt)), &r, err);
     if (st != AS_OK)
         return st;
     *ret = (struct log_row){.text = ""};
@@ -166,11 +150,10 @@ as_status store_attempt_log_get(struct tx *t, struct arena *a, int64_t sweep_key
 as_status store_attempt_log_put(struct tx *t, int64_t sweep_key, int64_t number, int64_t attempt,
                                 const char *text, bool truncated, struct as_err *err)
 {
-    struct args a = {0};
-    args_attempt(&a, sweep_key, number, attempt);
-    args_str(&a, text);
-    args_bool(&a, truncated);
-    return tx_exec(t, &stmts[ATTEMPT_LOG_PUT], &a, NULL, err);
+    return tx_exec(t, &stmts[ATTEMPT_LOG_PUT],
+                   ARGS(arg_i64(sweep_key), arg_i64(number), arg_i64(attempt), arg_str(text),
+                        arg_bool(truncated)),
+                   NULL, err);
 }
 
 static void read_claimed(struct reader *rd, struct attempt_claimed *c)
@@ -198,12 +181,9 @@ as_status store_attempt_claimed(struct tx *t, struct arena *a, const char *runne
                                 const char *claim_id, struct attempt_claimed **ret, size_t *ret_n,
                                 struct as_err *err)
 {
-    struct args args = {0};
-    args_str(&args, runner);
-    args_i64(&args, epoch);
-    args_str(&args, claim_id);
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[ATTEMPT_CLAIMED], &args, &r, err);
+    as_status st = tx_query(t, &stmts[ATTEMPT_CLAIMED],
+                            ARGS(arg_str(runner), arg_i64(epoch), arg_str(claim_id)), &r, err);
     if (st != AS_OK)
         return st;
     struct attempt_claimed *rows = arena_alloc(a, (size_t)r.rows + 1, sizeof *rows);
@@ -224,12 +204,9 @@ as_status store_attempt_claim_count(struct tx *t, const char *runner, int64_t ep
                                     const char *claim_id, int64_t *ret_trials, int64_t *ret_slots,
                                     struct as_err *err)
 {
-    struct args args = {0};
-    args_str(&args, runner);
-    args_i64(&args, epoch);
-    args_str(&args, claim_id);
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[ATTEMPT_CLAIM_COUNT], &args, &r, err);
+    as_status st = tx_query(t, &stmts[ATTEMPT_CLAIM_COUNT],
+                            ARGS(arg_str(runner), arg_i64(epoch), arg_str(claim_id)), &r, err);
     if (st != AS_OK)
         return st;
     struct reader rd;

@@ -28,12 +28,9 @@ const struct stmt_set client_stmts = {"client", stmts, AS_ARRAY_LEN(stmts)};
 static as_status query_lease(struct tx *t, int which, int64_t sweep_key, const char *name,
                              int64_t lease_ms, int64_t *ret_until_ms, struct as_err *err)
 {
-    struct args args = {0};
-    args_i64(&args, sweep_key);
-    args_str(&args, name);
-    args_i64(&args, lease_ms);
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[which], &args, &r, err);
+    as_status st = tx_query(t, &stmts[which],
+                            ARGS(arg_i64(sweep_key), arg_str(name), arg_i64(lease_ms)), &r, err);
     if (st != AS_OK)
         return st;
     *ret_until_ms = 0;
@@ -82,11 +79,9 @@ as_status store_client_expired(struct tx *t, struct arena *a, struct client_head
 as_status store_client_lose(struct tx *t, int64_t sweep_key, const char *name, bool *ret_done,
                             struct as_err *err)
 {
-    struct args args = {0};
-    args_i64(&args, sweep_key);
-    args_str(&args, name);
     int n = 0;
-    as_status st = tx_exec(t, &stmts[CLIENT_LOSE], &args, &n, err);
+    as_status st =
+        tx_exec(t, &stmts[CLIENT_LOSE], ARGS(arg_i64(sweep_key), arg_str(name)), &n, err);
     if (st == AS_OK)
         *ret_done = n > 0;
     return st;

@@ -62,34 +62,22 @@ const struct stmt_set dataset_stmts = {"dataset", stmts, AS_ARRAY_LEN(stmts)};
 static as_status add_file(struct tx *t, const char *dataset, const struct dataset_file_row *f,
                           struct as_err *err)
 {
-    struct args a = {0};
-    args_str(&a, dataset);
-    args_str(&a, f->role);
-    args_str(&a, f->sha256);
-    args_i64(&a, f->size);
-    return tx_exec(t, &stmts[DATASET_ADD_FILE], &a, NULL, err);
+    return tx_exec(t, &stmts[DATASET_ADD_FILE],
+                   ARGS(arg_str(dataset), arg_str(f->role), arg_str(f->sha256), arg_i64(f->size)),
+                   NULL, err);
 }
 
 as_status store_dataset_add(struct tx *t, const struct dataset_row *d, bool *ret_created,
                             struct as_err *err)
 {
-    struct args a = {0};
-    args_str(&a, d->name);
-    args_str(&a, d->format);
-    args_str(&a, d->task);
-    args_str(&a, d->input);
-    args_str(&a, d->target);
-    args_i64(&a, d->n_rows);
-    args_i64(&a, d->n_features);
-    args_i64(&a, d->n_outputs);
-    args_str(&a, d->classes);
-    args_str(&a, d->options);
-    args_str(&a, d->image);
-    args_str(&a, d->columns);
-    args_str(&a, d->sha256);
-    args_str(&a, d->description);
     int n = 0;
-    as_status st = tx_exec(t, &stmts[DATASET_ADD], &a, &n, err);
+    as_status st = tx_exec(t, &stmts[DATASET_ADD],
+                           ARGS(arg_str(d->name), arg_str(d->format), arg_str(d->task),
+                                arg_str(d->input), arg_str(d->target), arg_i64(d->n_rows),
+                                arg_i64(d->n_features), arg_i64(d->n_outputs), arg_str(d->classes),
+                                arg_str(d->options), arg_str(d->image), arg_str(d->columns),
+                                arg_str(d->sha256), arg_str(d->description)),
+                           &n, err);
     *ret_created = n > 0;
     for (size_t i = 0; i < d->n_files && st == AS_OK && n > 0; i++)
         st = add_file(t, d->name, &d->files[i], err);
@@ -126,10 +114,9 @@ static as_status read_dataset(struct reader *rd, struct dataset_row *d, struct a
 as_status store_dataset_get(struct tx *t, struct arena *a, const char *name, bool keep,
                             struct dataset_row *ret, struct as_err *err)
 {
-    struct args args = {0};
-    args_str(&args, name);
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[keep ? DATASET_KEEP : DATASET_GET], &args, &r, err);
+    as_status st =
+        tx_query(t, &stmts[keep ? DATASET_KEEP : DATASET_GET], ARGS(arg_str(name)), &r, err);
     if (st != AS_OK)
         return st;
     if (r.rows == 0)
@@ -158,10 +145,8 @@ static as_status read_datasets(const struct result *r, struct arena *a, int n,
 as_status store_dataset_of_sweep(struct tx *t, struct arena *a, int64_t sweep_key,
                                  struct dataset_row **ret, size_t *ret_n, struct as_err *err)
 {
-    struct args args = {0};
-    args_i64(&args, sweep_key);
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[DATASET_OF_SWEEP], &args, &r, err);
+    as_status st = tx_query(t, &stmts[DATASET_OF_SWEEP], ARGS(arg_i64(sweep_key)), &r, err);
     if (st != AS_OK)
         return st;
     *ret_n = (size_t)r.rows;
@@ -172,11 +157,9 @@ as_status store_dataset_list(struct tx *t, struct arena *a, const char *after, i
                              struct dataset_row **ret, size_t *ret_n, bool *ret_more,
                              struct as_err *err)
 {
-    struct args args = {0};
-    args_str(&args, after);
-    args_i64(&args, size + 1);
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[DATASET_LIST], &args, &r, err);
+    as_status st =
+        tx_query(t, &stmts[DATASET_LIST], ARGS(arg_str(after), arg_i64(size + 1)), &r, err);
     if (st != AS_OK)
         return st;
     int n = r.rows > size ? (int)size : r.rows;
@@ -188,12 +171,10 @@ as_status store_dataset_list(struct tx *t, struct arena *a, const char *after, i
 as_status store_dataset_expected(struct tx *t, struct arena *a, int64_t sweep_key,
                                  struct dataset_row *d, struct as_err *err)
 {
-    struct args args = {0};
-    args_i64(&args, sweep_key);
-    args_str(&args, d->name);
-    args_str(&args, d->sha256);
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[DATASET_EXPECTED], &args, &r, err);
+    as_status st =
+        tx_query(t, &stmts[DATASET_EXPECTED],
+                 ARGS(arg_i64(sweep_key), arg_str(d->name), arg_str(d->sha256)), &r, err);
     if (st != AS_OK || r.rows == 0)
         return st;
     struct reader rd;
@@ -206,10 +187,8 @@ as_status store_dataset_expected(struct tx *t, struct arena *a, int64_t sweep_ke
 
 as_status store_dataset_lock(struct tx *t, const char *name, struct as_err *err)
 {
-    struct args args = {0};
-    args_str(&args, name);
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[DATASET_LOCK], &args, &r, err);
+    as_status st = tx_query(t, &stmts[DATASET_LOCK], ARGS(arg_str(name)), &r, err);
     if (st == AS_OK && r.rows == 0)
         return as_fail(err, AS_E_NOT_FOUND, "there is no data set '%.63s'", name);
     return st;
@@ -218,10 +197,8 @@ as_status store_dataset_lock(struct tx *t, const char *name, struct as_err *err)
 as_status store_dataset_user(struct tx *t, struct arena *a, const char *name, const char **ret,
                              struct as_err *err)
 {
-    struct args args = {0};
-    args_str(&args, name);
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[DATASET_USER], &args, &r, err);
+    as_status st = tx_query(t, &stmts[DATASET_USER], ARGS(arg_str(name)), &r, err);
     *ret = NULL;
     if (st != AS_OK || r.rows == 0)
         return st;
@@ -233,7 +210,5 @@ as_status store_dataset_user(struct tx *t, struct arena *a, const char *name, co
 
 as_status store_dataset_delete(struct tx *t, const char *name, struct as_err *err)
 {
-    struct args args = {0};
-    args_str(&args, name);
-    return tx_exec(t, &stmts[DATASET_DELETE], &args, NULL, err);
+    return tx_exec(t, &stmts[DATASET_DELETE], ARGS(arg_str(name)), NULL, err);
 }

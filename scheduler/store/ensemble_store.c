@@ -37,10 +37,8 @@ const struct stmt_set ensemble_stmts = {"ensemble", stmts, AS_ARRAY_LEN(stmts)};
 as_status store_ensemble_get(struct tx *t, struct arena *a, const char *sweep, const char **ret,
                              sweep_state *ret_state, struct as_err *err)
 {
-    struct args args = {0};
-    args_str(&args, sweep);
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[ENSEMBLE_GET], &args, &r, err);
+    as_status st = tx_query(t, &stmts[ENSEMBLE_GET], ARGS(arg_str(sweep)), &r, err);
     if (st != AS_OK)
         return st;
     if (r.rows == 0)
@@ -54,10 +52,8 @@ as_status store_ensemble_get(struct tx *t, struct arena *a, const char *sweep, c
 
 as_status store_ensemble_take(struct tx *t, int64_t lease_ms, int64_t *ret_key, struct as_err *err)
 {
-    struct args args = {0};
-    args_i64(&args, lease_ms);
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[ENSEMBLE_TAKE], &args, &r, err);
+    as_status st = tx_query(t, &stmts[ENSEMBLE_TAKE], ARGS(arg_i64(lease_ms)), &r, err);
     *ret_key = 0;
     if (st != AS_OK || r.rows == 0)
         return st;
@@ -71,12 +67,10 @@ as_status store_ensemble_candidates(struct tx *t, struct arena *a, int64_t key, 
                                     int64_t limit, struct ensemble_candidate **ret, size_t *ret_n,
                                     struct as_err *err)
 {
-    struct args args = {0};
-    args_i64(&args, key);
-    args_i64(&args, maximize ? -1 : 1);
-    args_i64(&args, limit);
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[ENSEMBLE_CANDIDATES], &args, &r, err);
+    as_status st =
+        tx_query(t, &stmts[ENSEMBLE_CANDIDATES],
+                 ARGS(arg_i64(key), arg_i64(maximize ? -1 : 1), arg_i64(limit)), &r, err);
     if (st != AS_OK)
         return st;
     struct ensemble_candidate *rows = arena_alloc(a, (size_t)r.rows + 1, sizeof *rows);
@@ -102,12 +96,9 @@ as_status store_ensemble_candidates(struct tx *t, struct arena *a, int64_t key, 
 as_status store_ensemble_put(struct tx *t, int64_t key, const char *state, const char *json,
                              struct as_err *err)
 {
-    struct args a = {0};
-    args_i64(&a, key);
-    args_str(&a, state);
-    args_str(&a, json);
     int n = 0;
-    as_status st = tx_exec(t, &stmts[ENSEMBLE_PUT], &a, &n, err);
+    as_status st = tx_exec(t, &stmts[ENSEMBLE_PUT],
+                           ARGS(arg_i64(key), arg_str(state), arg_str(json)), &n, err);
     if (st == AS_OK && n == 0)
         return as_fail(err, AS_E_CONFLICT, "the ensemble was computed already");
     return st;

@@ -34,18 +34,14 @@ as_status store_event_add(struct tx *t, const struct event_new *e, struct as_err
 {
     if (t->events >= TX_EVENTS_MAX)
         return as_fail(err, AS_E_INTERNAL, "too many events in one transaction");
-    struct args a = {0};
-    args_i64(&a, t->events++);
-    args_str(&a, e->type);
-    args_i64_or_null(&a, e->sweep_key != 0, e->sweep_key);
-    args_str(&a, e->sweep);
-    args_i64_or_null(&a, e->has_number, e->number);
-    args_str(&a, e->state);
-    args_i64_or_null(&a, e->attempt != 0, e->attempt);
-    args_f64_or_null(&a, e->has_value, e->value);
-    args_str(&a, e->reason);
-    args_str(&a, e->runner);
-    return tx_exec(t, &stmts[EVENT_ADD], &a, NULL, err);
+    return tx_exec(t, &stmts[EVENT_ADD],
+                   ARGS(arg_i64(t->events++), arg_str(e->type),
+                        arg_i64_or_null(e->sweep_key != 0, e->sweep_key), arg_str(e->sweep),
+                        arg_i64_or_null(e->has_number, e->number), arg_str(e->state),
+                        arg_i64_or_null(e->attempt != 0, e->attempt),
+                        arg_f64_or_null(e->has_value, e->value), arg_str(e->reason),
+                        arg_str(e->runner)),
+                   NULL, err);
 }
 
 static void read_event(struct reader *rd, struct event_row *e)
@@ -71,14 +67,11 @@ as_status store_event_after(struct tx *t, struct arena *a, int64_t sweep_key, in
     as_status st = store_event_horizon(t, &horizon, err);
     if (st != AS_OK)
         return st;
-    struct args args = {0};
-    args_i64(&args, after);
-    args_i64(&args, horizon + 1);
-    args_i64(&args, limit);
-    if (sweep_key)
-        args_i64(&args, sweep_key);
+    const struct args *args =
+        sweep_key ? ARGS(arg_i64(after), arg_i64(horizon + 1), arg_i64(limit), arg_i64(sweep_key))
+                  : ARGS(arg_i64(after), arg_i64(horizon + 1), arg_i64(limit));
     RESULT_AUTO r = {0};
-    st = tx_query(t, &stmts[sweep_key ? EVENT_AFTER_SWEEP : EVENT_AFTER], &args, &r, err);
+    st = tx_query(t, &stmts[sweep_key ? EVENT_AFTER_SWEEP : EVENT_AFTER], args, &r, err);
     if (st != AS_OK)
         return st;
     struct event_row *rows = arena_alloc(a, (size_t)r.rows + 1, sizeof *rows);
@@ -111,10 +104,8 @@ as_status store_event_horizon(struct tx *t, int64_t *ret, struct as_err *err)
 
 as_status store_event_prune(struct tx *t, int64_t keep_ms, int64_t *ret_removed, struct as_err *err)
 {
-    struct args a = {0};
-    args_i64(&a, keep_ms);
     int n = 0;
-    as_status st = tx_exec(t, &stmts[EVENT_PRUNE], &a, &n, err);
+    as_status st = tx_exec(t, &stmts[EVENT_PRUNE], ARGS(arg_i64(keep_ms)), &n, err);
     if (st == AS_OK)
         *ret_removed = n;
     return st;

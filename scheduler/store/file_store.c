@@ -23,20 +23,12 @@ static const struct stmt stmts[] = {
 };
 const struct stmt_set file_stmts = {"file", stmts, AS_ARRAY_LEN(stmts)};
 
-static void args_kind(struct args *a, int64_t sweep_key, int64_t number, const char *kind)
-{
-    args_i64(a, sweep_key);
-    args_i64(a, number);
-    args_str(a, kind);
-}
-
 as_status store_file_list(struct tx *t, struct arena *a, int64_t sweep_key, int64_t number,
                           const char *kind, struct file_list *ret, struct as_err *err)
 {
-    struct args args = {0};
-    args_kind(&args, sweep_key, number, kind);
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[FILE_LIST], &args, &r, err);
+    as_status st = tx_query(t, &stmts[FILE_LIST],
+                            ARGS(arg_i64(sweep_key), arg_i64(number), arg_str(kind)), &r, err);
     if (st != AS_OK)
         return st;
     struct file_row *rows = arena_alloc(a, (size_t)r.rows + 1, sizeof *rows);
@@ -87,11 +79,10 @@ static as_status columns_fill(struct columns *c, const struct file_row *files, s
 static as_status find_missing(struct tx *t, const struct columns *c, int64_t *ret,
                               struct as_err *err)
 {
-    struct args a = {0};
-    args_str(&a, str_cstr(&c->digests));
-    args_str(&a, str_cstr(&c->sizes));
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[FILE_MISSING], &a, &r, err);
+    as_status st =
+        tx_query(t, &stmts[FILE_MISSING],
+                 ARGS(arg_str(str_cstr(&c->digests)), arg_str(str_cstr(&c->sizes))), &r, err);
     *ret = -1;
     if (st != AS_OK || r.rows == 0)
         return st;
@@ -111,15 +102,13 @@ as_status store_file_replace(struct tx *t, int64_t sweep_key, int64_t number, co
         st = find_missing(t, &c, ret_missing, err);
     if (st != AS_OK || *ret_missing >= 0)
         return st;
-    struct args clear = {0};
-    args_kind(&clear, sweep_key, number, kind);
-    st = tx_exec(t, &stmts[FILE_CLEAR], &clear, NULL, err);
+    st = tx_exec(t, &stmts[FILE_CLEAR], ARGS(arg_i64(sweep_key), arg_i64(number), arg_str(kind)),
+                 NULL, err);
     if (st != AS_OK || n == 0)
         return st;
-    struct args add = {0};
-    args_kind(&add, sweep_key, number, kind);
-    args_str(&add, str_cstr(&c.paths));
-    args_str(&add, str_cstr(&c.sizes));
-    args_str(&add, str_cstr(&c.digests));
-    return tx_exec(t, &stmts[FILE_ADD], &add, NULL, err);
+    return tx_exec(t, &stmts[FILE_ADD],
+                   ARGS(arg_i64(sweep_key), arg_i64(number), arg_str(kind),
+                        arg_str(str_cstr(&c.paths)), arg_str(str_cstr(&c.sizes)),
+                        arg_str(str_cstr(&c.digests))),
+                   NULL, err);
 }

@@ -31,11 +31,9 @@ const struct stmt_set history_stmts = {"history", stmts, AS_ARRAY_LEN(stmts)};
 as_status store_history_head(struct tx *t, struct arena *a, int64_t sweep_key, bool with_document,
                              struct history_head *ret, struct as_err *err)
 {
-    struct args args = {0};
-    args_i64(&args, sweep_key);
-    args_bool(&args, with_document);
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[HISTORY_HEAD], &args, &r, err);
+    as_status st = tx_query(t, &stmts[HISTORY_HEAD],
+                            ARGS(arg_i64(sweep_key), arg_bool(with_document)), &r, err);
     if (st != AS_OK)
         return st;
     if (r.rows == 0)
@@ -75,17 +73,14 @@ as_status store_history_trials(struct tx *t, struct arena *a, int64_t sweep_key,
                                struct as_err *err)
 {
     AS_AUTO(str_done) struct str names = {0};
-    struct args args = {0};
     as_status st = array_of_names(&names, metrics, n_metrics, err);
     if (st != AS_OK)
         return st;
-    args_i64(&args, sweep_key);
-    args_i64(&args, known);
-    args_i64(&args, seq);
-    args_i64(&args, total);
-    args_str(&args, str_cstr(&names));
     RESULT_AUTO r = {0};
-    st = tx_query(t, &stmts[HISTORY_TRIALS], &args, &r, err);
+    st = tx_query(t, &stmts[HISTORY_TRIALS],
+                  ARGS(arg_i64(sweep_key), arg_i64(known), arg_i64(seq), arg_i64(total),
+                       arg_str(str_cstr(&names))),
+                  &r, err);
     if (st != AS_OK)
         return st;
     struct history_trial *rows = arena_alloc(a, (size_t)r.rows + 1, sizeof *rows);
@@ -106,14 +101,12 @@ as_status store_history_values(struct tx *t, struct arena *a, int64_t sweep_key,
                                double **ret_values, size_t *ret_n, struct as_err *err)
 {
     AS_AUTO(str_done) struct str names = {0};
-    struct args args = {0};
     as_status st = array_of_names(&names, metrics, n_metrics, err);
     if (st != AS_OK)
         return st;
-    args_i64(&args, sweep_key);
-    args_str(&args, str_cstr(&names));
     RESULT_AUTO r = {0};
-    st = tx_query(t, &stmts[HISTORY_VALUES], &args, &r, err);
+    st = tx_query(t, &stmts[HISTORY_VALUES], ARGS(arg_i64(sweep_key), arg_str(str_cstr(&names))),
+                  &r, err);
     if (st != AS_OK)
         return st;
     int64_t *numbers = arena_alloc(a, (size_t)r.rows + 1, sizeof *numbers);

@@ -29,20 +29,13 @@ static const struct stmt stmts[] = {
 };
 const struct stmt_set idempotency_stmts = {"idempotency", stmts, AS_ARRAY_LEN(stmts)};
 
-static void args_key(struct args *a, const struct idem_key *k)
-{
-    args_str(a, k->scope);
-    args_str(a, k->key);
-    args_str(a, k->body_sha256);
-}
+#define ARG_KEY(k) arg_str((k)->scope), arg_str((k)->key), arg_str((k)->body_sha256)
 
 as_status store_idempotency_add(struct tx *t, const struct idem_key *k, bool *ret_new,
                                 struct as_err *err)
 {
-    struct args a = {0};
-    args_key(&a, k);
     int n = 0;
-    as_status st = tx_exec(t, &stmts[IDEM_ADD], &a, &n, err);
+    as_status st = tx_exec(t, &stmts[IDEM_ADD], ARGS(ARG_KEY(k)), &n, err);
     if (st == AS_OK)
         *ret_new = n > 0;
     return st;
@@ -51,10 +44,8 @@ as_status store_idempotency_add(struct tx *t, const struct idem_key *k, bool *re
 as_status store_idempotency_get(struct tx *t, struct arena *a, const struct idem_key *k,
                                 struct idem_row *ret, struct as_err *err)
 {
-    struct args args = {0};
-    args_key(&args, k);
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[IDEM_GET], &args, &r, err);
+    as_status st = tx_query(t, &stmts[IDEM_GET], ARGS(ARG_KEY(k)), &r, err);
     if (st != AS_OK)
         return st;
     if (r.rows == 0)
@@ -73,22 +64,16 @@ as_status store_idempotency_get(struct tx *t, struct arena *a, const struct idem
 as_status store_idempotency_made(struct tx *t, const struct idem_key *k, const char *sweep,
                                  int64_t number, struct as_err *err)
 {
-    struct args a = {0};
-    args_key(&a, k);
-    args_str(&a, sweep);
-    args_i64_or_null(&a, number >= 0, number);
-    return tx_exec(t, &stmts[IDEM_MADE], &a, NULL, err);
+    return tx_exec(t, &stmts[IDEM_MADE],
+                   ARGS(ARG_KEY(k), arg_str(sweep), arg_i64_or_null(number >= 0, number)), NULL,
+                   err);
 }
 
 as_status store_idempotency_answer(struct tx *t, const struct idem_key *k, int64_t status,
                                    const char *body, const char *location, struct as_err *err)
 {
-    struct args a = {0};
-    args_key(&a, k);
-    args_i64(&a, status);
-    args_str(&a, body);
-    args_str(&a, location);
-    return tx_exec(t, &stmts[IDEM_ANSWER], &a, NULL, err);
+    return tx_exec(t, &stmts[IDEM_ANSWER],
+                   ARGS(ARG_KEY(k), arg_i64(status), arg_str(body), arg_str(location)), NULL, err);
 }
 
 as_status store_idempotency_prune(struct tx *t, int64_t *ret_removed, struct as_err *err)

@@ -66,9 +66,6 @@ as_status store_migration_apply(struct tx *t, const struct migration *m, const c
     as_status st = conn_exec(t->conn, m->sql, err);
     if (st != AS_OK)
         return as_err_prefix(err, st, "migration %04d_%s", m->version, m->name);
-    struct args a = {0};
-    args_i64(&a, m->version);
-    args_str(&a, m->name);
-    args_str(&a, sha256);
-    return tx_exec(t, &stmts[MIGRATION_ADD], &a, NULL, err);
+    return tx_exec(t, &stmts[MIGRATION_ADD],
+                   ARGS(arg_i64(m->version), arg_str(m->name), arg_str(sha256)), NULL, err);
 }

@@ -52,21 +52,40 @@ struct tx {
     bool has_finishing; /* a sweep is to be finished once it is committed */
 };
 
-/* The argument list of one statement. Strings are borrowed until it ran. */
+/* One argument of a statement. Texts and bytes are borrowed until it ran. */
+struct arg {
+    enum { ARG_TEXT, ARG_I64, ARG_F64, ARG_BYTES } kind;
+    union {
+        const void *p; /* ARG_TEXT, ARG_BYTES; NULL is null */
+        int64_t i64;
+        double f64;
+    };
+    size_t len; /* ARG_BYTES */
+};
+struct arg arg_str(const char *s); /* NULL is null */
+struct arg arg_i64(int64_t v);
+struct arg arg_i64_or_null(bool has, int64_t v);
+struct arg arg_f64(double v);
+struct arg arg_f64_or_null(bool has, double v);
+struct arg arg_bool(bool v);
+struct arg arg_bytes(const void *bytes, size_t len); /* bytea */
+
+/* The arguments of one statement, $1 first: ARGS(arg_i64(key), arg_str(name)). The list lives until
+ * the enclosing block ends. A list of more than ARGS_MAX does not compile. */
 #define ARGS_MAX 24
 struct args {
+    const struct arg *v;
     int n;
-    const char *v[ARGS_MAX];
-    int len[ARGS_MAX], format[ARGS_MAX];
-    char num[ARGS_MAX][32];
 };
-void args_str(struct args *a, const char *s); /* NULL is null */
-void args_i64(struct args *a, int64_t v);
-void args_i64_or_null(struct args *a, bool has, int64_t v);
-void args_f64(struct args *a, double v);
-void args_f64_or_null(struct args *a, bool has, double v);
-void args_bool(struct args *a, bool v);
-void args_bytes(struct args *a, const void *bytes, size_t len); /* bytea */
+#define ARGS_COUNT(...) (sizeof((const struct arg[]){__VA_ARGS__}) / sizeof(struct arg))
+#define ARGS_FIT(...)                                                                              \
+    sizeof(struct {                                                                                \
+        _Static_assert(ARGS_COUNT(__VA_ARGS__) <= ARGS_MAX, "more arguments than ARGS_MAX");       \
+        char unused;                                                                               \
+    })
+#define ARGS(...)                                                                                  \
+    (&(const struct args){(const struct arg[]){__VA_ARGS__},                                       \
+                          (int)(ARGS_COUNT(__VA_ARGS__) + 0 * ARGS_FIT(__VA_ARGS__))})
 
 /* Text of array parameters: open, add elements, close. */
 void array_open(struct str *b);

@@ -78,15 +78,11 @@ const struct stmt_set runner_stmts = {"runner", stmts, AS_ARRAY_LEN(stmts)};
 as_status store_runner_register(struct tx *t, const struct runner_new *n, int64_t *ret_epoch,
                                 struct as_err *err)
 {
-    struct args a = {0};
-    args_str(&a, n->name);
-    args_i64(&a, n->slots);
-    args_str(&a, n->gpus);
-    args_str(&a, n->host);
-    args_str(&a, n->version);
-    args_i64(&a, n->lease_ms);
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[RUNNER_REGISTER], &a, &r, err);
+    as_status st = tx_query(t, &stmts[RUNNER_REGISTER],
+                            ARGS(arg_str(n->name), arg_i64(n->slots), arg_str(n->gpus),
+                                 arg_str(n->host), arg_str(n->version), arg_i64(n->lease_ms)),
+                            &r, err);
     if (st != AS_OK)
         return st;
     struct reader rd;
@@ -98,13 +94,10 @@ as_status store_runner_register(struct tx *t, const struct runner_new *n, int64_
 static as_status exec_lease(struct tx *t, int which, const char *name, int64_t epoch,
                             int64_t lease_ms, bool *ret_done, struct as_err *err)
 {
-    struct args a = {0};
-    args_str(&a, name);
-    args_i64(&a, epoch);
-    if (lease_ms > 0)
-        args_i64(&a, lease_ms);
+    const struct args *args = lease_ms > 0 ? ARGS(arg_str(name), arg_i64(epoch), arg_i64(lease_ms))
+                                           : ARGS(arg_str(name), arg_i64(epoch));
     int n = 0;
-    as_status st = tx_exec(t, &stmts[which], &a, &n, err);
+    as_status st = tx_exec(t, &stmts[which], args, &n, err);
     if (st == AS_OK)
         *ret_done = n > 0;
     return st;
@@ -147,11 +140,9 @@ static as_status read_head(const struct result *r, const char *name, struct aren
 as_status store_runner_get(struct tx *t, struct arena *a, const char *name, struct runner_head *ret,
                            struct as_err *err)
 {
-    struct args args = {0};
-    args_str(&args, name);
     RESULT_AUTO r = {0};
     struct reader rd;
-    as_status st = tx_query(t, &stmts[RUNNER_GET], &args, &r, err);
+    as_status st = tx_query(t, &stmts[RUNNER_GET], ARGS(arg_str(name)), &r, err);
     if (st == AS_OK)
         st = read_head(&r, name, a, &rd, ret, err);
     return st == AS_OK ? reader_check(&rd, err) : st;
@@ -163,15 +154,13 @@ as_status store_runner_claims(struct tx *t, struct arena *a, const char *name,
                               struct as_err *err)
 {
     AS_AUTO(refs_done) struct refs c = {0};
-    struct args args = {0};
-    args_str(&args, name);
-    as_status st = args_refs(&args, &c, ending, n, err);
+    as_status st = refs_format(&c, ending, n, err);
     if (st != AS_OK)
         return st;
-    args_i64(&args, sweep_key);
     RESULT_AUTO r = {0};
     struct reader rd;
-    st = tx_query(t, &stmts[RUNNER_CLAIMS], &args, &r, err);
+    st = tx_query(t, &stmts[RUNNER_CLAIMS], ARGS(arg_str(name), ARG_REFS(&c), arg_i64(sweep_key)),
+                  &r, err);
     if (st == AS_OK)
         st = read_head(&r, name, a, &rd, ret, err);
     if (st != AS_OK)
@@ -208,10 +197,8 @@ as_status store_runner_expired(struct tx *t, struct arena *a, int64_t *ret_now_m
 
 as_status store_runner_lose(struct tx *t, const char *name, bool *ret_done, struct as_err *err)
 {
-    struct args a = {0};
-    args_str(&a, name);
     int n = 0;
-    as_status st = tx_exec(t, &stmts[RUNNER_LOSE], &a, &n, err);
+    as_status st = tx_exec(t, &stmts[RUNNER_LOSE], ARGS(arg_str(name)), &n, err);
     if (st == AS_OK)
         *ret_done = n > 0;
     return st;
@@ -236,12 +223,10 @@ as_status store_runner_list(struct tx *t, struct arena *a, int64_t after_rank,
                             const char *after_name, int64_t size, struct runner_row **ret,
                             size_t *ret_n, int64_t *ret_next_rank, struct as_err *err)
 {
-    struct args args = {0};
-    args_i64(&args, after_rank);
-    args_str(&args, after_name);
-    args_i64(&args, size + 1);
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[RUNNER_LIST], &args, &r, err);
+    as_status st =
+        tx_query(t, &stmts[RUNNER_LIST],
+                 ARGS(arg_i64(after_rank), arg_str(after_name), arg_i64(size + 1)), &r, err);
     if (st != AS_OK)
         return st;
     int n = r.rows > size ? (int)size : r.rows;

@@ -137,40 +137,26 @@ static const struct stmt stmts[] = {
 };
 const struct stmt_set sweep_stmts = {"sweep", stmts, AS_ARRAY_LEN(stmts)};
 
-static void args_limits(struct args *a, const struct sweep_new *s)
-{
-    args_i64(a, s->planned);
-    args_i64_or_null(a, s->max_concurrent > 0, s->max_concurrent);
-    args_i64_or_null(a, s->max_failed >= 0, s->max_failed);
-}
+#define ARG_LIMITS(s)                                                                              \
+    arg_i64((s)->planned), arg_i64_or_null((s)->max_concurrent > 0, (s)->max_concurrent),          \
+        arg_i64_or_null((s)->max_failed >= 0, (s)->max_failed)
 
 as_status store_sweep_add(struct tx *t, const struct sweep_new *s, int64_t *ret_key,
                           struct as_err *err)
 {
-    struct args a = {0};
-    args_str(&a, s->id);
-    args_str(&a, s->name);
-    args_str(&a, s->document);
-    args_str(&a, s->metric);
-    args_str(&a, s->maximize ? "maximize" : "minimize");
-    args_str(&a, s->method);
-    args_i64(&a, s->seed);
-    args_limits(&a, s);
-    args_i64(&a, s->max_restarts);
-    args_i64_or_null(&a, s->trial_timeout_ms > 0, s->trial_timeout_ms);
-    args_i64_or_null(&a, s->wall_time_ms > 0, s->wall_time_ms);
-    args_i64(&a, s->grace_ms);
-    args_i64(&a, s->gpus);
-    args_i64(&a, s->ensemble_size);
-    args_str(&a, s->objectives);
-    args_str(&a, s->outcomes);
-    args_bool(&a, s->learns);
-    args_bool(&a, s->for_runners);
-    args_str(&a, sweep_state_format(s->is_paused ? SWEEP_PAUSED : SWEEP_RUNNING));
-    args_i64_or_null(&a, s->max_group > 0, s->max_group);
-    args_bool(&a, s->group_given);
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[SWEEP_ADD], &a, &r, err);
+    as_status st =
+        tx_query(t, &stmts[SWEEP_ADD],
+                 ARGS(arg_str(s->id), arg_str(s->name), arg_str(s->document), arg_str(s->metric),
+                      arg_str(s->maximize ? "maximize" : "minimize"), arg_str(s->method),
+                      arg_i64(s->seed), ARG_LIMITS(s), arg_i64(s->max_restarts),
+                      arg_i64_or_null(s->trial_timeout_ms > 0, s->trial_timeout_ms),
+                      arg_i64_or_null(s->wall_time_ms > 0, s->wall_time_ms), arg_i64(s->grace_ms),
+                      arg_i64(s->gpus), arg_i64(s->ensemble_size), arg_str(s->objectives),
+                      arg_str(s->outcomes), arg_bool(s->learns), arg_bool(s->for_runners),
+                      arg_str(sweep_state_format(s->is_paused ? SWEEP_PAUSED : SWEEP_RUNNING)),
+                      arg_i64_or_null(s->max_group > 0, s->max_group), arg_bool(s->group_given)),
+                 &r, err);
     if (st != AS_OK || r.rows == 0) {
         *ret_key = 0;
         return st;
@@ -178,26 +164,19 @@ as_status store_sweep_add(struct tx *t, const struct sweep_new *s, int64_t *ret_
     struct reader rd;
     reader_init(&rd, &r, 0, NULL);
     *ret_key = read_i64(&rd);
-    struct args e = {0};
-    args_i64(&e, *ret_key);
-    return tx_exec(t, &stmts[SWEEP_ADD_ENSEMBLE], &e, NULL, err);
+    return tx_exec(t, &stmts[SWEEP_ADD_ENSEMBLE], ARGS(arg_i64(*ret_key)), NULL, err);
 }
 
 as_status store_sweep_add_dataset(struct tx *t, int64_t key, const char *dataset,
                                   struct as_err *err)
 {
-    struct args a = {0};
-    args_i64(&a, key);
-    args_str(&a, dataset);
-    return tx_exec(t, &stmts[SWEEP_ADD_DATASET], &a, NULL, err);
+    return tx_exec(t, &stmts[SWEEP_ADD_DATASET], ARGS(arg_i64(key), arg_str(dataset)), NULL, err);
 }
 
 as_status store_sweep_key(struct tx *t, const char *id, int64_t *ret, struct as_err *err)
 {
-    struct args a = {0};
-    args_str(&a, id);
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[SWEEP_KEY], &a, &r, err);
+    as_status st = tx_query(t, &stmts[SWEEP_KEY], ARGS(arg_str(id)), &r, err);
     if (st != AS_OK)
         return st;
     if (r.rows == 0)
@@ -222,9 +201,7 @@ static void read_counts(struct reader *rd, struct trial_counts *c)
 static as_status query_sweep(struct tx *t, int statement, int64_t key, struct arena *a,
                              struct result *r, struct reader *rd, struct as_err *err)
 {
-    struct args args = {0};
-    args_i64(&args, key);
-    as_status st = tx_query(t, &stmts[statement], &args, r, err);
+    as_status st = tx_query(t, &stmts[statement], ARGS(arg_i64(key)), r, err);
     if (st != AS_OK)
         return st;
     if (r->rows == 0)
@@ -339,12 +316,9 @@ as_status store_sweep_list(struct tx *t, struct arena *a, const char *state, int
                            int64_t size, struct sweep_row **ret, size_t *ret_n, int64_t *ret_next,
                            struct as_err *err)
 {
-    struct args args = {0};
-    args_str(&args, state);
-    args_i64(&args, before);
-    args_i64(&args, size + 1);
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[SWEEP_LIST], &args, &r, err);
+    as_status st = tx_query(t, &stmts[SWEEP_LIST],
+                            ARGS(arg_str(state), arg_i64(before), arg_i64(size + 1)), &r, err);
     if (st != AS_OK)
         return st;
     int n = r.rows > size ? (int)size : r.rows;
@@ -367,14 +341,12 @@ as_status store_sweep_list(struct tx *t, struct arena *a, const char *state, int
 as_status store_sweep_move(struct tx *t, int64_t key, sweep_state from, sweep_state to,
                            const char *reason, struct as_err *err)
 {
-    struct args a = {0};
-    args_i64(&a, key);
-    args_str(&a, sweep_state_format(from));
-    args_str(&a, sweep_state_format(to));
-    args_str(&a, reason);
-    args_bool(&a, sweep_state_is_final(to));
     int n = 0;
-    as_status st = tx_exec(t, &stmts[SWEEP_MOVE], &a, &n, err);
+    as_status st = tx_exec(t, &stmts[SWEEP_MOVE],
+                           ARGS(arg_i64(key), arg_str(sweep_state_format(from)),
+                                arg_str(sweep_state_format(to)), arg_str(reason),
+                                arg_bool(sweep_state_is_final(to))),
+                           &n, err);
     if (st == AS_OK && n == 0)
         return as_fail(err, AS_E_CONFLICT, "the sweep is no longer %s", sweep_state_format(from));
     return st;
@@ -383,12 +355,9 @@ as_status store_sweep_move(struct tx *t, int64_t key, sweep_state from, sweep_st
 as_status store_sweep_limit(struct tx *t, int64_t key, const struct sweep_new *s,
                             struct as_err *err)
 {
-    struct args a = {0};
-    args_i64(&a, key);
-    args_str(&a, s->document);
-    args_limits(&a, s);
     int n = 0;
-    as_status st = tx_exec(t, &stmts[SWEEP_LIMIT], &a, &n, err);
+    as_status st = tx_exec(t, &stmts[SWEEP_LIMIT],
+                           ARGS(arg_i64(key), arg_str(s->document), ARG_LIMITS(s)), &n, err);
     if (st == AS_OK && n == 0)
         return as_fail_at(err, AS_E_CONFLICT, "/limits/max_trials",
                           "there are more than %lld trials already", (long long)s->planned);
@@ -398,9 +367,7 @@ as_status store_sweep_limit(struct tx *t, int64_t key, const struct sweep_new *s
 /* Statements whose only argument is the key. */
 static as_status exec_key(struct tx *t, int which, int64_t key, struct as_err *err)
 {
-    struct args a = {0};
-    args_i64(&a, key);
-    return tx_exec(t, &stmts[which], &a, NULL, err);
+    return tx_exec(t, &stmts[which], ARGS(arg_i64(key)), NULL, err);
 }
 
 as_status store_sweep_exhausted(struct tx *t, int64_t key, struct as_err *err)
@@ -421,11 +388,8 @@ as_status store_sweep_known(struct tx *t, int64_t key, struct as_err *err)
 as_status store_sweep_searched(struct tx *t, int64_t key, const char *state, int64_t mark,
                                struct as_err *err)
 {
-    struct args a = {0};
-    args_i64(&a, key);
-    args_str(&a, state);
-    args_i64(&a, mark);
-    return tx_exec(t, &stmts[SWEEP_SEARCHED], &a, NULL, err);
+    return tx_exec(t, &stmts[SWEEP_SEARCHED], ARGS(arg_i64(key), arg_str(state), arg_i64(mark)),
+                   NULL, err);
 }
 
 as_status store_sweep_delete(struct tx *t, int64_t key, struct as_err *err)
@@ -460,23 +424,18 @@ static as_status read_keys(const struct result *r, struct arena *a, int64_t **re
 as_status store_sweep_claimable(struct tx *t, struct arena *a, int64_t gpus, const char *ending,
                                 int64_t **ret, size_t *ret_n, struct as_err *err)
 {
-    struct args args = {0};
-    args_i64(&args, gpus);
-    args_str(&args, ending);
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[SWEEP_CLAIMABLE], &args, &r, err);
+    as_status st =
+        tx_query(t, &stmts[SWEEP_CLAIMABLE], ARGS(arg_i64(gpus), arg_str(ending)), &r, err);
     return st == AS_OK ? read_keys(&r, a, ret, ret_n, err) : st;
 }
 
 as_status store_sweep_ahead(struct tx *t, int64_t key, int64_t running, int64_t gpus, bool *ret,
                             struct as_err *err)
 {
-    struct args args = {0};
-    args_i64(&args, key);
-    args_i64(&args, running);
-    args_i64(&args, gpus);
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[SWEEP_AHEAD], &args, &r, err);
+    as_status st = tx_query(t, &stmts[SWEEP_AHEAD],
+                            ARGS(arg_i64(key), arg_i64(running), arg_i64(gpus)), &r, err);
     if (st != AS_OK)
         return st;
     struct reader rd;
@@ -517,7 +476,6 @@ as_status store_sweep_askable(struct tx *t, struct arena *a, const int64_t *keys
                               struct sweep_room **ret, struct as_err *err)
 {
     AS_AUTO(str_done) struct str list = {0};
-    struct args args = {0};
     array_open(&list);
     for (size_t i = 0; i < n; i++)
         array_i64(&list, keys[i]);
@@ -525,9 +483,8 @@ as_status store_sweep_askable(struct tx *t, struct arena *a, const int64_t *keys
     as_status st = str_check(&list, err);
     if (st != AS_OK)
         return st;
-    args_str(&args, str_cstr(&list));
     RESULT_AUTO r = {0};
-    st = tx_query(t, &stmts[SWEEP_ASKABLE], &args, &r, err);
+    st = tx_query(t, &stmts[SWEEP_ASKABLE], ARGS(arg_str(str_cstr(&list))), &r, err);
     if (st == AS_OK && (size_t)r.rows != n)
         return as_fail(err, AS_E_INTERNAL, "%d answers for %zu sweeps", r.rows, n);
     return st == AS_OK ? read_rooms(&r, a, ret, err) : st;

@@ -51,14 +51,11 @@ const struct stmt_set token_stmts = {"token", stmts, AS_ARRAY_LEN(stmts)};
 as_status store_token_add(struct tx *t, const struct token_new *n, bool *ret_created,
                           struct as_err *err)
 {
-    struct args a = {0};
-    args_str(&a, n->id);
-    args_str(&a, n->role);
-    args_str(&a, n->name);
-    args_str(&a, n->sha256);
-    args_i64_or_null(&a, n->ttl_ms > 0, n->ttl_ms);
     int rows = 0;
-    as_status st = tx_exec(t, &stmts[TOKEN_ADD], &a, &rows, err);
+    as_status st = tx_exec(t, &stmts[TOKEN_ADD],
+                           ARGS(arg_str(n->id), arg_str(n->role), arg_str(n->name),
+                                arg_str(n->sha256), arg_i64_or_null(n->ttl_ms > 0, n->ttl_ms)),
+                           &rows, err);
     if (st == AS_OK)
         *ret_created = rows > 0;
     return st;
@@ -67,10 +64,8 @@ as_status store_token_add(struct tx *t, const struct token_new *n, bool *ret_cre
 as_status store_token_secret(struct tx *t, const char *id, struct token_secret *ret,
                              struct as_err *err)
 {
-    struct args a = {0};
-    args_str(&a, id);
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[TOKEN_SECRET], &a, &r, err);
+    as_status st = tx_query(t, &stmts[TOKEN_SECRET], ARGS(arg_str(id)), &r, err);
     if (st != AS_OK)
         return st;
     if (r.rows == 0)
@@ -87,9 +82,7 @@ as_status store_token_secret(struct tx *t, const char *id, struct token_secret *
 
 as_status store_token_used(struct tx *t, const char *id, struct as_err *err)
 {
-    struct args a = {0};
-    args_str(&a, id);
-    return tx_exec(t, &stmts[TOKEN_USED], &a, NULL, err);
+    return tx_exec(t, &stmts[TOKEN_USED], ARGS(arg_str(id)), NULL, err);
 }
 
 static as_status read_token(struct reader *rd, struct token_row *x, struct as_err *err)
@@ -106,10 +99,8 @@ static as_status read_token(struct reader *rd, struct token_row *x, struct as_er
 as_status store_token_get(struct tx *t, struct arena *a, const char *id, struct token_row *ret,
                           struct as_err *err)
 {
-    struct args args = {0};
-    args_str(&args, id);
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[TOKEN_GET], &args, &r, err);
+    as_status st = tx_query(t, &stmts[TOKEN_GET], ARGS(arg_str(id)), &r, err);
     if (st != AS_OK)
         return st;
     if (r.rows == 0)
@@ -123,12 +114,9 @@ as_status store_token_list(struct tx *t, struct arena *a, int64_t after_us, cons
                            int64_t size, struct token_row **ret, size_t *ret_n,
                            int64_t *ret_next_us, struct as_err *err)
 {
-    struct args args = {0};
-    args_i64(&args, after_us);
-    args_str(&args, after_id);
-    args_i64(&args, size + 1);
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[TOKEN_LIST], &args, &r, err);
+    as_status st = tx_query(t, &stmts[TOKEN_LIST],
+                            ARGS(arg_i64(after_us), arg_str(after_id), arg_i64(size + 1)), &r, err);
     if (st != AS_OK)
         return st;
     int n = r.rows > size ? (int)size : r.rows;
@@ -150,10 +138,8 @@ as_status store_token_list(struct tx *t, struct arena *a, int64_t after_us, cons
 
 as_status store_token_other_admins(struct tx *t, const char *id, int64_t *ret, struct as_err *err)
 {
-    struct args args = {0};
-    args_str(&args, id);
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[TOKEN_OTHER_ADMINS], &args, &r, err);
+    as_status st = tx_query(t, &stmts[TOKEN_OTHER_ADMINS], ARGS(arg_str(id)), &r, err);
     if (st == AS_OK)
         *ret = r.rows;
     return st;
@@ -161,10 +147,8 @@ as_status store_token_other_admins(struct tx *t, const char *id, int64_t *ret, s
 
 as_status store_token_revoke(struct tx *t, const char *id, struct as_err *err)
 {
-    struct args a = {0};
-    args_str(&a, id);
     int n = 0;
-    as_status st = tx_exec(t, &stmts[TOKEN_REVOKE], &a, &n, err);
+    as_status st = tx_exec(t, &stmts[TOKEN_REVOKE], ARGS(arg_str(id)), &n, err);
     if (st == AS_OK && n == 0)
         return as_fail(err, AS_E_NOT_FOUND, "there is no token '%.32s'", id);
     return st;

@@ -136,16 +136,12 @@ const struct stmt_set trial_stmts = {"trial", stmts, AS_ARRAY_LEN(stmts)};
 
 as_status store_trial_add(struct tx *t, const struct trial_new *n, struct as_err *err)
 {
-    struct args a = {0};
-    args_i64(&a, n->sweep_key);
-    args_i64(&a, n->number);
-    args_str(&a, n->params);
-    args_str(&a, n->suggestion);
-    args_i64(&a, n->seed);
-    args_str(&a, trial_origin_words[n->origin]);
-    args_str(&a, n->shape);
-    args_i64_or_null(&a, n->shape != NULL, n->bytes_per_member);
-    return tx_exec(t, &stmts[TRIAL_ADD], &a, NULL, err);
+    return tx_exec(t, &stmts[TRIAL_ADD],
+                   ARGS(arg_i64(n->sweep_key), arg_i64(n->number), arg_str(n->params),
+                        arg_str(n->suggestion), arg_i64(n->seed),
+                        arg_str(trial_origin_words[n->origin]), arg_str(n->shape),
+                        arg_i64_or_null(n->shape != NULL, n->bytes_per_member)),
+                   NULL, err);
 }
 
 static as_status read_head(struct reader *rd, struct trial_head *h, struct as_err *err)
@@ -182,11 +178,8 @@ static as_status read_heads(const struct result *r, struct arena *a, struct tria
 static as_status query_head(struct tx *t, int which, struct arena *a, int64_t sweep_key,
                             int64_t number, struct trial_head *ret, struct as_err *err)
 {
-    struct args args = {0};
-    args_i64(&args, sweep_key);
-    args_i64(&args, number);
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[which], &args, &r, err);
+    as_status st = tx_query(t, &stmts[which], ARGS(arg_i64(sweep_key), arg_i64(number)), &r, err);
     if (st != AS_OK)
         return st;
     if (r.rows == 0)
@@ -211,18 +204,16 @@ as_status store_trial_lock(struct tx *t, struct arena *a, int64_t sweep_key, int
 as_status store_trial_move(struct tx *t, int64_t sweep_key, int64_t number,
                            const struct trial_move *m, struct as_err *err)
 {
-    struct args a = {0};
-    args_i64(&a, sweep_key);
-    args_i64(&a, number);
-    args_str(&a, trial_state_format(m->from));
-    args_i64(&a, m->attempt);
-    args_str(&a, trial_state_format(m->to));
-    args_bool(&a, m->burns_restart);
-    args_str(&a, m->reason);
-    args_bool(&a, trial_state_is_final(m->to));
-    args_str(&a, m->to != TRIAL_COMPLETED ? NULL : m->feasible ? "t" : "f");
     int n = 0;
-    as_status st = tx_exec(t, &stmts[TRIAL_MOVE], &a, &n, err);
+    as_status st = tx_exec(t, &stmts[TRIAL_MOVE],
+                           ARGS(arg_i64(sweep_key), arg_i64(number),
+                                arg_str(trial_state_format(m->from)), arg_i64(m->attempt),
+                                arg_str(trial_state_format(m->to)), arg_bool(m->burns_restart),
+                                arg_str(m->reason), arg_bool(trial_state_is_final(m->to)),
+                                arg_str(m->to != TRIAL_COMPLETED ? NULL
+                                        : m->feasible            ? "t"
+                                                                 : "f")),
+                           &n, err);
     if (st == AS_OK && n == 0)
         return as_fail(err, AS_E_CONFLICT, "trial %lld is no longer %s at attempt %lld",
                        (long long)number, trial_state_format(m->from), (long long)m->attempt);
@@ -277,11 +268,9 @@ static as_status read_trial(struct reader *rd, struct trial_row *x, struct as_er
 as_status store_trial_get(struct tx *t, struct arena *a, int64_t sweep_key, int64_t number,
                           struct trial_row *ret, struct as_err *err)
 {
-    struct args args = {0};
-    args_i64(&args, sweep_key);
-    args_i64(&args, number);
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[TRIAL_GET], &args, &r, err);
+    as_status st =
+        tx_query(t, &stmts[TRIAL_GET], ARGS(arg_i64(sweep_key), arg_i64(number)), &r, err);
     if (st != AS_OK)
         return st;
     if (r.rows == 0)
@@ -322,46 +311,38 @@ as_status store_trial_list(struct tx *t, struct arena *a, int64_t sweep_key,
                            const struct trial_query *q, const struct trial_place *after,
                            struct trial_page *ret, struct trial_place *ret_next, struct as_err *err)
 {
-    struct args args = {0};
-    int which = TRIAL_LIST_SORTED;
-    args_i64(&args, sweep_key);
-    args_str(&args, q->state ? trial_state_format(*q->state) : NULL);
-    if (q->sort == TRIAL_BY_NUMBER) {
-        which = q->descending ? TRIAL_LIST_DOWN : TRIAL_LIST_UP;
-        args_i64(&args, after->set ? after->number : q->descending ? INT32_MAX : -1);
-    } else {
-        args_i64(&args, q->sort);
-        args_i64(&args, q->descending ? -1 : 1);
-        args_bool(&args, after->set);
-        args_bool(&args, after->has_key);
-        args_f64(&args, after->key);
-        args_i64(&args, after->number);
-    }
-    args_i64(&args, q->page.size + 1);
-    args_str(&args, q->group);
+    const char *state = q->state ? trial_state_format(*q->state) : NULL;
+    int which = q->sort != TRIAL_BY_NUMBER ? TRIAL_LIST_SORTED
+                : q->descending            ? TRIAL_LIST_DOWN
+                                           : TRIAL_LIST_UP;
+    int64_t number = after->set ? after->number : q->descending ? INT32_MAX : -1;
+    const struct args *args =
+        which == TRIAL_LIST_SORTED
+            ? ARGS(arg_i64(sweep_key), arg_str(state), arg_i64(q->sort),
+                   arg_i64(q->descending ? -1 : 1), arg_bool(after->set), arg_bool(after->has_key),
+                   arg_f64(after->key), arg_i64(after->number), arg_i64(q->page.size + 1),
+                   arg_str(q->group))
+            : ARGS(arg_i64(sweep_key), arg_str(state), arg_i64(number), arg_i64(q->page.size + 1),
+                   arg_str(q->group));
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[which], &args, &r, err);
+    as_status st = tx_query(t, &stmts[which], args, &r, err);
     return st == AS_OK ? read_page(&r, a, q->page.size, true, ret, ret_next, err) : st;
 }
 
 as_status store_trial_best(struct tx *t, struct arena *a, int64_t sweep_key, bool maximize,
                            int64_t top, struct trial_page *ret, struct as_err *err)
 {
-    struct args args = {0};
-    args_i64(&args, sweep_key);
-    args_i64(&args, top);
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[maximize ? TRIAL_BEST_MAX : TRIAL_BEST_MIN], &args, &r, err);
+    as_status st = tx_query(t, &stmts[maximize ? TRIAL_BEST_MAX : TRIAL_BEST_MIN],
+                            ARGS(arg_i64(sweep_key), arg_i64(top)), &r, err);
     return st == AS_OK ? read_page(&r, a, top, false, ret, NULL, err) : st;
 }
 
 as_status store_trial_live(struct tx *t, struct arena *a, int64_t sweep_key,
                            struct trial_list_heads *ret, struct as_err *err)
 {
-    struct args args = {0};
-    args_i64(&args, sweep_key);
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[TRIAL_LIVE], &args, &r, err);
+    as_status st = tx_query(t, &stmts[TRIAL_LIVE], ARGS(arg_i64(sweep_key)), &r, err);
     return st == AS_OK ? read_heads(&r, a, ret, err) : st;
 }
 
@@ -369,12 +350,9 @@ as_status store_trial_of_client(struct tx *t, struct arena *a, int64_t sweep_key
                                 const char *client, int64_t limit, struct trial_list_heads *ret,
                                 struct as_err *err)
 {
-    struct args args = {0};
-    args_i64(&args, sweep_key);
-    args_str(&args, client);
-    args_i64(&args, limit);
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[TRIAL_OF_CLIENT], &args, &r, err);
+    as_status st = tx_query(t, &stmts[TRIAL_OF_CLIENT],
+                            ARGS(arg_i64(sweep_key), arg_str(client), arg_i64(limit)), &r, err);
     return st == AS_OK ? read_heads(&r, a, ret, err) : st;
 }
 
@@ -383,23 +361,19 @@ as_status store_trial_held(struct tx *t, struct arena *a, const char *runner,
                            struct as_err *err)
 {
     AS_AUTO(refs_done) struct refs c = {0};
-    struct args args = {0};
-    args_str(&args, runner);
-    as_status st = args_refs(&args, &c, but, n, err);
+    as_status st = refs_format(&c, but, n, err);
     if (st != AS_OK)
         return st;
     RESULT_AUTO r = {0};
-    st = tx_query(t, &stmts[TRIAL_HELD], &args, &r, err);
+    st = tx_query(t, &stmts[TRIAL_HELD], ARGS(arg_str(runner), ARG_REFS(&c)), &r, err);
     return st == AS_OK ? read_heads(&r, a, ret, err) : st;
 }
 
 as_status store_trial_overdue(struct tx *t, struct arena *a, int64_t slack_ms,
                               struct trial_list_heads *ret, struct as_err *err)
 {
-    struct args args = {0};
-    args_i64(&args, slack_ms);
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[TRIAL_OVERDUE], &args, &r, err);
+    as_status st = tx_query(t, &stmts[TRIAL_OVERDUE], ARGS(arg_i64(slack_ms)), &r, err);
     return st == AS_OK ? read_heads(&r, a, ret, err) : st;
 }
 
@@ -407,11 +381,10 @@ as_status store_trial_resume(struct tx *t, const char *runner, int64_t epoch,
                              const struct attempt_ref *refs, size_t n, struct as_err *err)
 {
     AS_AUTO(refs_done) struct refs c = {0};
-    struct args args = {0};
-    args_str(&args, runner);
-    as_status st = args_refs(&args, &c, refs, n, err);
-    args_i64(&args, epoch);
-    return st == AS_OK ? tx_exec(t, &stmts[TRIAL_RESUME], &args, NULL, err) : st;
+    as_status st = refs_format(&c, refs, n, err);
+    return st == AS_OK ? tx_exec(t, &stmts[TRIAL_RESUME],
+                                 ARGS(arg_str(runner), ARG_REFS(&c), arg_i64(epoch)), NULL, err)
+                       : st;
 }
 
 static as_status read_directive(struct reader *rd, struct arena *a, const struct attempt_ref *refs,
@@ -438,13 +411,11 @@ as_status store_trial_not_current(struct tx *t, struct arena *a, const char *run
                                   struct directive_list *ret, struct as_err *err)
 {
     AS_AUTO(refs_done) struct refs c = {0};
-    struct args args = {0};
-    args_str(&args, runner);
-    as_status st = args_refs(&args, &c, refs, n, err);
+    as_status st = refs_format(&c, refs, n, err);
     if (st != AS_OK)
         return st;
     RESULT_AUTO r = {0};
-    st = tx_query(t, &stmts[TRIAL_NOT_CURRENT], &args, &r, err);
+    st = tx_query(t, &stmts[TRIAL_NOT_CURRENT], ARGS(arg_str(runner), ARG_REFS(&c)), &r, err);
     if (st != AS_OK)
         return st;
     struct directive_row *rows = arena_alloc(a, (size_t)r.rows + 1, sizeof *rows);
@@ -485,14 +456,12 @@ as_status store_trial_missing(struct tx *t, struct arena *a, const char *runner,
                               struct trial_list_heads *ret, struct as_err *err)
 {
     AS_AUTO(refs_done) struct refs c = {0};
-    struct args args = {0};
-    args_str(&args, runner);
-    as_status st = args_refs(&args, &c, listed, n, err);
+    as_status st = refs_format(&c, listed, n, err);
     if (st != AS_OK)
         return st;
-    args_i64(&args, lease_ms);
     RESULT_AUTO r = {0};
-    st = tx_query(t, &stmts[TRIAL_MISSING], &args, &r, err);
+    st = tx_query(t, &stmts[TRIAL_MISSING], ARGS(arg_str(runner), ARG_REFS(&c), arg_i64(lease_ms)),
+                  &r, err);
     return st == AS_OK ? read_missing(&r, a, ret, err) : st;
 }
 
@@ -501,15 +470,12 @@ as_status store_trial_measured(struct tx *t, int64_t sweep_key, int64_t number,
                                struct as_err *err)
 {
     AS_AUTO(str_done) struct str names = {0};
-    struct args args = {0};
     as_status st = array_of_names(&names, metrics, n, err);
     if (st != AS_OK)
         return st;
-    args_i64(&args, sweep_key);
-    args_i64(&args, number);
-    args_str(&args, str_cstr(&names));
     RESULT_AUTO r = {0};
-    st = tx_query(t, &stmts[TRIAL_MEASURED], &args, &r, err);
+    st = tx_query(t, &stmts[TRIAL_MEASURED],
+                  ARGS(arg_i64(sweep_key), arg_i64(number), arg_str(str_cstr(&names))), &r, err);
     if (st != AS_OK)
         return st;
     if (r.rows == 0)
