@@ -1,5 +1,6 @@
 #include "scheduler/store/assignment_store.h"
 
+#include "scheduler/store/columns_priv.h"
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/sets_priv.h"
 
@@ -16,11 +17,31 @@ enum { ASSIGNMENT_QUEUE, ASSIGNMENT_BEGIN, ASSIGNMENT_ADD, ASSIGNMENT_GROUP };
     "(order by number) - 1, 'trial.changed', $1, $2, number, state, nullif(attempt, 0), case "     \
     "when state = 'running' then $3 end from begun) select count(*) from begun"
 
+#define QUEUED_FIELDS(FIRST, NEXT)                                                                 \
+    FIRST(i64, number, "t.number")                                                                 \
+    NEXT(i64, attempt, "t.attempt")                                                                \
+    NEXT(text, shape, "t.shape")                                                                   \
+    NEXT(i64, bytes_per_member, "t.bytes_per_member")                                              \
+    NEXT(bool, may_share, "t.attempt = 0 or coalesce(x.outcome = 'released', false)")
+COLUMNS_WHOLE_ROW(struct queued_trial, QUEUED_FIELDS)
+COLUMNS_READER(queued, struct queued_trial, QUEUED_FIELDS)
+#define QUEUED_COLUMNS COLUMNS_SQL(QUEUED_FIELDS)
+
+#define GROUP_FIELDS(FIRST, NEXT)                                                                  \
+    FIRST(i64, sweep_key, "t.sweep_key")                                                           \
+    NEXT(text, shape, "t.shape")                                                                   \
+    NEXT(i64, bytes_per_member, "t.bytes_per_member")                                              \
+    NEXT(i64, running,                                                                             \
+         "(select count(*) from trial r where r.group_id = $1 and r.runner = $2 and r.state = "    \
+         "'running')")
+COLUMNS_WHOLE_ROW(struct group_head, GROUP_FIELDS)
+COLUMNS_READER(group, struct group_head, GROUP_FIELDS)
+#define GROUP_COLUMNS COLUMNS_SQL(GROUP_FIELDS)
+
 static const struct stmt stmts[] = {
     [ASSIGNMENT_QUEUE] =
         {"assignment_queue",
-         "select t.number, t.attempt, t.shape, t.bytes_per_member, t.attempt = 0 or coalesce("
-         "x.outcome = 'released', false) from trial t left join attempt x on x.sweep_key = "
+         "select " QUEUED_COLUMNS " from trial t left join attempt x on x.sweep_key = "
          "t.sweep_key and x.number = t.number and x.attempt = t.attempt where t.sweep_key = $1 and "
          "t.state = 'queued' order by t.number limit $2"},
     [ASSIGNMENT_BEGIN] =
@@ -44,11 +65,9 @@ static const struct stmt stmts[] = {
          "runs then $3 end, case when runs then $4::bigint end, case when runs then $5 end, case "
          "when runs then now() end, case when runs then now() end from l order by number "
          "returning number, state, attempt, group_id)" HELD_AND_TOLD},
-    [ASSIGNMENT_GROUP] =
-        {"assignment_group",
-         "select t.sweep_key, t.shape, t.bytes_per_member, (select count(*) from trial r where "
-         "r.group_id = $1 and r.runner = $2 and r.state = 'running') from trial t where t.group_id "
-         "= $1 and t.runner = $2 limit 1"},
+    [ASSIGNMENT_GROUP] = {"assignment_group",
+                          "select " GROUP_COLUMNS " from trial t where t.group_id "
+                          "= $1 and t.runner = $2 limit 1"},
 };
 const struct stmt_set assignment_stmts = {"assignment", stmts, AS_ARRAY_LEN(stmts)};
 
@@ -60,22 +79,10 @@ as_status store_assignment_queue(struct tx *t, struct arena *a, int64_t sweep_ke
         tx_query(t, &stmts[ASSIGNMENT_QUEUE], ARGS(arg_i64(sweep_key), arg_i64(limit)), &r, err);
     if (st != AS_OK)
         return st;
-    struct queued_trial *rows = arena_alloc(a, (size_t)r.rows + 1, sizeof *rows);
-    if (!rows)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
-    for (int i = 0; i < r.rows && st == AS_OK; i++) {
-        struct reader rd;
-        reader_init(&rd, &r, i, a);
-        rows[i].number = read_i64(&rd);
-        rows[i].attempt = read_i64(&rd);
-        rows[i].shape = read_str(&rd);
-        rows[i].bytes_per_member = read_i64(&rd);
-        rows[i].may_share = read_bool(&rd);
-        st = reader_check(&rd, err);
-    }
-    *ret = rows;
+    if ((st = read_queued_rows(&r, r.rows, a, ret, err)) != AS_OK)
+        return st;
     *ret_n = (size_t)r.rows;
-    return st;
+    return AS_OK;
 }
 
 /* Take places for n events in this transaction; *ret_first is the first. */
@@ -101,9 +108,7 @@ static as_status run_for(struct tx *t, int which, const struct args *a, size_t n
     as_status st = tx_query(t, &stmts[which], a, &r, err);
     if (st != AS_OK)
         return st;
-    struct reader rd;
-    reader_init(&rd, &r, 0, NULL);
-    int64_t done = read_i64(&rd);
+    int64_t done = result_i64(&r, 0, 0);
     if (done != (int64_t)n)
         return as_fail(err, AS_E_CONFLICT, "%lld of %zu trials could begin", (long long)done, n);
     return AS_OK;
@@ -207,11 +212,5 @@ as_status store_assignment_group(struct tx *t, struct arena *a, const char *grou
     *ret = (struct group_head){0};
     if (st != AS_OK || r.rows == 0)
         return st;
-    struct reader rd;
-    reader_init(&rd, &r, 0, a);
-    ret->sweep_key = read_i64(&rd);
-    ret->shape = read_str(&rd);
-    ret->bytes_per_member = read_i64(&rd);
-    ret->running = read_i64(&rd);
-    return reader_check(&rd, err);
+    return read_group_row(&r, 0, a, ret, err);
 }

@@ -39,11 +39,12 @@ as_status store_blob_add(struct tx *t, const char *sha256, int64_t size, bool *r
 {
     int n = 0;
     as_status st = tx_exec(t, &stmts[BLOB_ADD], ARGS(arg_str(sha256), arg_i64(size)), &n, err);
-    if (st == AS_OK && n == 0)
-        st = touch(t, sha256, err);
-    if (st == AS_OK)
-        *ret_created = n > 0;
-    return st;
+    if (st != AS_OK)
+        return st;
+    if (n == 0 && (st = touch(t, sha256, err)) != AS_OK)
+        return st;
+    *ret_created = n > 0;
+    return AS_OK;
 }
 
 as_status store_blob_add_chunk(struct tx *t, const char *sha256, int64_t seq, const void *bytes,
@@ -61,9 +62,7 @@ as_status store_blob_stat(struct tx *t, const char *sha256, int64_t *ret_size, s
         return st;
     if (r.rows == 0)
         return as_fail(err, AS_E_NOT_FOUND, "no content %.64s is stored", sha256);
-    struct reader rd;
-    reader_init(&rd, &r, 0, NULL);
-    *ret_size = read_i64(&rd);
+    *ret_size = result_i64(&r, 0, 0);
     return touch(t, sha256, err);
 }
 

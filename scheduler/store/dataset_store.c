@@ -1,6 +1,7 @@
 /* Tables dataset and dataset_file. */
 #include "scheduler/store/dataset_store.h"
 
+#include "scheduler/store/columns_priv.h"
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/sets_priv.h"
 
@@ -17,12 +18,39 @@ enum {
     DATASET_DELETE
 };
 
-/* The files as arrays in the order of their roles: features, table, targets. */
-#define DATASET_COLUMNS                                                                            \
-    "d.name, d.format, d.task, d.input, d.target, d.n_rows, d.n_features, d.n_outputs, "           \
-    "d.classes, d.options, d.image, d.columns, d.sha256, d.description, " SQL_MS(                  \
-        "d.created_at") ", f1.role, f1.sha256, f1.size, f2.role, "                                 \
-                        "f2.sha256, f2.size"
+/* The files in the order of their roles; n_files follows from them (count_files), and what a claim
+ * expects comes from another statement. */
+#define DATASET_FIELDS(FIRST, NEXT)                                                                \
+    FIRST(text, name, "d.name")                                                                    \
+    NEXT(text, format, "d.format")                                                                 \
+    NEXT(text, task, "d.task")                                                                     \
+    NEXT(text, input, "d.input")                                                                   \
+    NEXT(text, target, "d.target")                                                                 \
+    NEXT(i64, n_rows, "d.n_rows")                                                                  \
+    NEXT(i64, n_features, "d.n_features")                                                          \
+    NEXT(i64, n_outputs, "d.n_outputs")                                                            \
+    NEXT(text, classes, "d.classes")                                                               \
+    NEXT(text, options, "d.options")                                                               \
+    NEXT(text, image, "d.image")                                                                   \
+    NEXT(text, columns, "d.columns")                                                               \
+    NEXT(text, sha256, "d.sha256")                                                                 \
+    NEXT(text, description, "d.description")                                                       \
+    NEXT(i64, created_ms, SQL_MS("d.created_at"))                                                  \
+    NEXT(text, files[0].role, "f1.role")                                                           \
+    NEXT(text, files[0].sha256, "f1.sha256")                                                       \
+    NEXT(i64, files[0].size, "f1.size")                                                            \
+    NEXT(text, files[1].role, "f2.role")                                                           \
+    NEXT(text, files[1].sha256, "f2.sha256")                                                       \
+    NEXT(i64, files[1].size, "f2.size")
+COLUMNS_READER(dataset, struct dataset_row, DATASET_FIELDS)
+#define DATASET_COLUMNS COLUMNS_SQL(DATASET_FIELDS)
+
+#define EXPECTED_FIELDS(FIRST, NEXT)                                                               \
+    FIRST(text, expected_sha256, "sha256")                                                         \
+    NEXT(i64, expected_rows, "n_rows")                                                             \
+    NEXT(i64, expected_features, "n_features")
+COLUMNS_READER(expected, struct dataset_row, EXPECTED_FIELDS)
+#define EXPECTED_COLUMNS COLUMNS_SQL(EXPECTED_FIELDS)
 
 /* A table alone, or features and targets. */
 #define DATASET_FROM                                                                               \
@@ -43,10 +71,9 @@ static const struct stmt stmts[] = {
                                       "where d.name = $1 for key share of d"},
     [DATASET_LIST] = {"dataset_list", "select " DATASET_COLUMNS DATASET_FROM
                                       "where d.name > $1 order by d.name limit $2"},
-    [DATASET_EXPECTED] =
-        {"dataset_expected",
-         "select sha256, n_rows, n_features from sweep_dataset where sweep_key = $1 "
-         "and dataset = $2 and sha256 <> $3"},
+    [DATASET_EXPECTED] = {"dataset_expected",
+                          "select " EXPECTED_COLUMNS " from sweep_dataset where sweep_key = $1 "
+                          "and dataset = $2 and sha256 <> $3"},
     [DATASET_OF_SWEEP] = {"dataset_of_sweep", "select " DATASET_COLUMNS DATASET_FROM
                                               "join sweep_dataset u on u.dataset "
                                               "= d.name where u.sweep_key = $1 order by d.name"},
@@ -84,31 +111,9 @@ as_status store_dataset_add(struct tx *t, const struct dataset_row *d, bool *ret
     return st;
 }
 
-static as_status read_dataset(struct reader *rd, struct dataset_row *d, struct as_err *err)
+static void count_files(struct dataset_row *d)
 {
-    *d = (struct dataset_row){0};
-    d->name = read_str(rd);
-    d->format = read_str(rd);
-    d->task = read_str(rd);
-    d->input = read_str(rd);
-    d->target = read_str(rd);
-    d->n_rows = read_i64(rd);
-    d->n_features = read_i64(rd);
-    d->n_outputs = read_i64(rd);
-    d->classes = read_str(rd);
-    d->options = read_str(rd);
-    d->image = read_str(rd);
-    d->columns = read_str(rd);
-    d->sha256 = read_str(rd);
-    d->description = read_str(rd);
-    d->created_ms = read_i64(rd);
-    for (int i = 0; i < 2 && !read_null(rd); i++) {
-        struct dataset_file_row *f = &d->files[d->n_files++];
-        f->role = read_str(rd);
-        f->sha256 = read_str(rd);
-        f->size = read_i64(rd);
-    }
-    return reader_check(rd, err);
+    d->n_files = d->files[1].role ? 2 : 1;
 }
 
 as_status store_dataset_get(struct tx *t, struct arena *a, const char *name, bool keep,
@@ -121,25 +126,21 @@ as_status store_dataset_get(struct tx *t, struct arena *a, const char *name, boo
         return st;
     if (r.rows == 0)
         return as_fail(err, AS_E_NOT_FOUND, "there is no data set '%.63s'", name);
-    struct reader rd;
-    reader_init(&rd, &r, 0, a);
-    return read_dataset(&rd, ret, err);
+    *ret = (struct dataset_row){0};
+    if ((st = read_dataset_row(&r, 0, a, ret, err)) == AS_OK)
+        count_files(ret);
+    return st;
 }
 
 static as_status read_datasets(const struct result *r, struct arena *a, int n,
                                struct dataset_row **ret, struct as_err *err)
 {
-    struct dataset_row *rows = arena_alloc(a, (size_t)n + 1, sizeof *rows);
-    if (!rows)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
-    as_status st = AS_OK;
-    for (int i = 0; i < n && st == AS_OK; i++) {
-        struct reader rd;
-        reader_init(&rd, r, i, a);
-        st = read_dataset(&rd, &rows[i], err);
-    }
-    *ret = rows;
-    return st;
+    as_status st = read_dataset_rows(r, n, a, ret, err);
+    if (st != AS_OK)
+        return st;
+    for (int i = 0; i < n; i++)
+        count_files(&(*ret)[i]);
+    return AS_OK;
 }
 
 as_status store_dataset_of_sweep(struct tx *t, struct arena *a, int64_t sweep_key,
@@ -177,12 +178,7 @@ as_status store_dataset_expected(struct tx *t, struct arena *a, int64_t sweep_ke
                  ARGS(arg_i64(sweep_key), arg_str(d->name), arg_str(d->sha256)), &r, err);
     if (st != AS_OK || r.rows == 0)
         return st;
-    struct reader rd;
-    reader_init(&rd, &r, 0, a);
-    d->expected_sha256 = read_str(&rd);
-    d->expected_rows = read_i64(&rd);
-    d->expected_features = read_i64(&rd);
-    return reader_check(&rd, err);
+    return read_expected_row(&r, 0, a, d, err);
 }
 
 as_status store_dataset_lock(struct tx *t, const char *name, struct as_err *err)

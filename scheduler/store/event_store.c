@@ -1,14 +1,28 @@
 /* Table event. See events.h for why ids are made of transaction ids. */
 #include "scheduler/store/event_store.h"
 
+#include "scheduler/store/columns_priv.h"
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/sets_priv.h"
 
 enum { EVENT_ADD, EVENT_AFTER, EVENT_AFTER_SWEEP, EVENT_HORIZON, EVENT_PRUNE };
 
-#define EVENT_COLUMNS                                                                              \
-    "id, type, " SQL_MS("time") ", sweep, number is not null, number, "                            \
-                                "state, attempt, value is not null, value, reason, runner"
+#define EVENT_FIELDS(FIRST, NEXT)                                                                  \
+    FIRST(i64, id, "id")                                                                           \
+    NEXT(text, type, "type")                                                                       \
+    NEXT(i64, time_ms, SQL_MS("time"))                                                             \
+    NEXT(text, sweep, "sweep")                                                                     \
+    NEXT(bool, has_number, "number is not null")                                                   \
+    NEXT(i64, number, "number")                                                                    \
+    NEXT(text, state, "state")                                                                     \
+    NEXT(i64, attempt, "attempt")                                                                  \
+    NEXT(bool, has_value, "value is not null")                                                     \
+    NEXT(f64, value, "value")                                                                      \
+    NEXT(text, reason, "reason")                                                                   \
+    NEXT(text, runner, "runner")
+COLUMNS_WHOLE_ROW(struct event_row, EVENT_FIELDS)
+COLUMNS_READER(event, struct event_row, EVENT_FIELDS)
+#define EVENT_COLUMNS COLUMNS_SQL(EVENT_FIELDS)
 
 static const struct stmt stmts[] = {
     [EVENT_ADD] = {"event_add",
@@ -44,22 +58,6 @@ as_status store_event_add(struct tx *t, const struct event_new *e, struct as_err
                    NULL, err);
 }
 
-static void read_event(struct reader *rd, struct event_row *e)
-{
-    e->id = read_i64(rd);
-    e->type = read_str(rd);
-    e->time_ms = read_i64(rd);
-    e->sweep = read_str(rd);
-    e->has_number = read_bool(rd);
-    e->number = read_i64(rd);
-    e->state = read_str(rd);
-    e->attempt = read_i64(rd);
-    e->has_value = read_bool(rd);
-    e->value = read_f64(rd);
-    e->reason = read_str(rd);
-    e->runner = read_str(rd);
-}
-
 as_status store_event_after(struct tx *t, struct arena *a, int64_t sweep_key, int64_t after,
                             int64_t limit, struct event_list *ret, struct as_err *err)
 {
@@ -74,16 +72,9 @@ as_status store_event_after(struct tx *t, struct arena *a, int64_t sweep_key, in
     st = tx_query(t, &stmts[sweep_key ? EVENT_AFTER_SWEEP : EVENT_AFTER], args, &r, err);
     if (st != AS_OK)
         return st;
-    struct event_row *rows = arena_alloc(a, (size_t)r.rows + 1, sizeof *rows);
-    if (!rows)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
-    for (int i = 0; i < r.rows; i++) {
-        struct reader rd;
-        reader_init(&rd, &r, i, a);
-        read_event(&rd, &rows[i]);
-        if ((st = reader_check(&rd, err)) != AS_OK)
-            return st;
-    }
+    struct event_row *rows = NULL;
+    if ((st = read_event_rows(&r, r.rows, a, &rows, err)) != AS_OK)
+        return st;
     int64_t last = r.rows < limit ? horizon : rows[r.rows - 1].id;
     *ret = (struct event_list){
         .rows = rows, .n = (size_t)r.rows, .last_id = last > after ? last : after};
@@ -96,9 +87,7 @@ as_status store_event_horizon(struct tx *t, int64_t *ret, struct as_err *err)
     as_status st = tx_query(t, &stmts[EVENT_HORIZON], NULL, &r, err);
     if (st != AS_OK)
         return st;
-    struct reader rd;
-    reader_init(&rd, &r, 0, NULL);
-    *ret = read_i64(&rd) - 1; /* ids of the oldest transaction under way start here */
+    *ret = result_i64(&r, 0, 0) - 1; /* ids of the oldest transaction under way start here */
     return AS_OK;
 }
 

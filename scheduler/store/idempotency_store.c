@@ -1,17 +1,28 @@
 /* Table idempotency. */
 #include "scheduler/store/idempotency_store.h"
 
+#include "scheduler/store/columns_priv.h"
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/sets_priv.h"
 
 enum { IDEM_ADD, IDEM_GET, IDEM_MADE, IDEM_ANSWER, IDEM_PRUNE };
 
+#define IDEM_FIELDS(FIRST, NEXT)                                                                   \
+    FIRST(bool, same_body, "body_sha256 = $3")                                                     \
+    NEXT(text, sweep, "sweep")                                                                     \
+    NEXT(i64, number, "coalesce(number, -1)")                                                      \
+    NEXT(i64, status, "status")                                                                    \
+    NEXT(text, body, "body")                                                                       \
+    NEXT(text, location, "location")
+COLUMNS_WHOLE_ROW(struct idem_row, IDEM_FIELDS)
+COLUMNS_READER(idem, struct idem_row, IDEM_FIELDS)
+#define IDEM_COLUMNS COLUMNS_SQL(IDEM_FIELDS)
+
 static const struct stmt stmts[] = {
     [IDEM_ADD] = {"idempotency_add",
                   "insert into idempotency (scope, key, body_sha256) values ($1, "
                   "$2, $3) on conflict (scope, key) do nothing"},
-    [IDEM_GET] = {"idempotency_get", "select body_sha256 = $3, sweep, coalesce(number, -1), "
-                                     "status, body, location from idempotency where "
+    [IDEM_GET] = {"idempotency_get", "select " IDEM_COLUMNS " from idempotency where "
                                      "scope = $1 and key = $2"},
     [IDEM_MADE] = {"idempotency_made", "update idempotency set sweep = $4, number = $5 where scope "
                                        "= $1 and key = $2 and body_sha256 = $3"},
@@ -50,15 +61,7 @@ as_status store_idempotency_get(struct tx *t, struct arena *a, const struct idem
         return st;
     if (r.rows == 0)
         return as_fail(err, AS_E_NOT_FOUND, "the idempotency key is new");
-    struct reader rd;
-    reader_init(&rd, &r, 0, a);
-    ret->same_body = read_bool(&rd);
-    ret->sweep = read_str(&rd);
-    ret->number = read_i64(&rd);
-    ret->status = read_i64(&rd);
-    ret->body = read_str(&rd);
-    ret->location = read_str(&rd);
-    return reader_check(&rd, err);
+    return read_idem_row(&r, 0, a, ret, err);
 }
 
 as_status store_idempotency_made(struct tx *t, const struct idem_key *k, const char *sweep,

@@ -302,7 +302,15 @@ bool read_bool(struct reader *rd)
 
 as_status reader_check(const struct reader *rd, struct as_err *err)
 {
+    if (rd->unknown)
+        return as_fail(err, AS_E_INTERNAL, "the database holds '%.40s', which is unknown here",
+                       rd->unknown);
     return rd->failed ? as_fail(err, AS_E_NOMEM, "out of memory") : AS_OK;
+}
+
+int64_t result_i64(const struct result *r, int row, int col)
+{
+    return strtoll(PQgetvalue(r->pg, row, col), NULL, 10);
 }
 
 /* Connections. */

@@ -116,12 +116,13 @@ AS_MUST_CHECK as_status tx_exec(struct tx *t, const struct stmt *s, const struct
 /* Text with several commands, without arguments: BEGIN, COMMIT, migrations. */
 AS_MUST_CHECK as_status conn_exec(struct conn *c, const char *sql, struct as_err *err);
 
-/* Columns of one row in order. Running out of arena is noted and told by reader_check(). */
+/* Columns of one row in order. What goes wrong is kept until reader_check() returns it. */
 struct reader {
     const struct result *r;
     struct arena *a;
     int row, col;
-    bool failed;
+    bool failed;         /* memory ran out */
+    const char *unknown; /* a word that this program does not know, a view of the result; NULL */
 };
 void reader_init(struct reader *rd, const struct result *r, int row, struct arena *a);
 bool read_null(struct reader *rd);        /* is the next column null? does not move on */
@@ -130,7 +131,10 @@ const char *read_view(struct reader *rd); /* a view of the result; "" for null *
 int64_t read_i64(struct reader *rd);      /* 0 for null */
 double read_f64(struct reader *rd);       /* 0 for null */
 bool read_bool(struct reader *rd);        /* false for null */
+/* AS_E_NOMEM: the arena is out of memory. AS_E_INTERNAL: an unknown word. */
 AS_MUST_CHECK as_status reader_check(const struct reader *rd, struct as_err *err);
+/* One number of a result; 0 for null. */
+int64_t result_i64(const struct result *r, int row, int col);
 
 /* Of trials t: how many slots they take, where a group takes one. */
 #define SQL_SLOTS "count(*) filter (where t.group_id is null) + count(distinct t.group_id)"

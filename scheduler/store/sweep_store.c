@@ -1,6 +1,7 @@
 /* Table sweep. */
 #include "scheduler/store/sweep_store.h"
 
+#include "scheduler/store/columns_priv.h"
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/sets_priv.h"
 
@@ -31,16 +32,6 @@ enum {
     SWEEP_DUE
 };
 
-#define COUNT_COLUMNS                                                                              \
-    "s.n_queued, s.n_running, s.n_paused, s.n_completed, s.n_pruned, s.n_failed, s.n_cancelled, "  \
-    "s.n_total"
-
-#define SWEEP_COLUMNS                                                                              \
-    "s.id, s.name, s.state, s.reason, s.document, s.metric, s.goal = 'maximize', s.method, "       \
-    "s.seed, s.planned, s.n_known, s.for_runners, " COUNT_COLUMNS                                  \
-    ", b.number is not null, b.number, b.value, b.params, " SQL_MS("s.created_at") ", " SQL_MS(    \
-        "s.started_at") ", " SQL_MS("s.finished_at")
-
 /* The best trial; only the branch of the sweep's goal runs. */
 #define SWEEP_FROM                                                                                 \
     " from sweep s left join lateral ((select number, value, params from trial where sweep_key = " \
@@ -61,6 +52,89 @@ enum {
     "coalesce(now() > coalesce(started_at, case when state <> 'paused' then created_at end) + "    \
     "wall_time_ms * interval '1 ms', false)"
 
+#define COUNT_FIELDS(NEXT)                                                                         \
+    NEXT(i64, counts.by_state[TRIAL_QUEUED], "s.n_queued")                                         \
+    NEXT(i64, counts.by_state[TRIAL_RUNNING], "s.n_running")                                       \
+    NEXT(i64, counts.by_state[TRIAL_PAUSED], "s.n_paused")                                         \
+    NEXT(i64, counts.by_state[TRIAL_COMPLETED], "s.n_completed")                                   \
+    NEXT(i64, counts.by_state[TRIAL_PRUNED], "s.n_pruned")                                         \
+    NEXT(i64, counts.by_state[TRIAL_FAILED], "s.n_failed")                                         \
+    NEXT(i64, counts.by_state[TRIAL_CANCELLED], "s.n_cancelled")                                   \
+    NEXT(i64, counts.total, "s.n_total")
+
+#define HEAD_FIELDS(FIRST, NEXT)                                                                   \
+    FIRST(i64, key, "s.key")                                                                       \
+    NEXT(text, id, "s.id")                                                                         \
+    NEXT(sweep_state, state, "s.state")                                                            \
+    NEXT(text, metric, "s.metric")                                                                 \
+    NEXT(bool, maximize, "s.goal = 'maximize'")                                                    \
+    NEXT(i64, seed, "s.seed")                                                                      \
+    NEXT(i64, planned, "s.planned")                                                                \
+    NEXT(i64, max_concurrent, "s.max_concurrent")                                                  \
+    NEXT(i64, max_failed, "coalesce(s.max_failed, -1)")                                            \
+    NEXT(i64, max_restarts, "s.max_restarts")                                                      \
+    NEXT(i64, gpus, "s.gpus")                                                                      \
+    NEXT(i64, ensemble_size, "s.ensemble_size")                                                    \
+    COUNT_FIELDS(NEXT)                                                                             \
+    NEXT(bool, wall_time_over, WALL_TIME_OVER)                                                     \
+    NEXT(text, objectives, "s.objectives")                                                         \
+    NEXT(text, outcomes, "s.outcomes")                                                             \
+    NEXT(bool, learns, "s.learns")                                                                 \
+    NEXT(i64, suggested, "s.n_suggested")                                                          \
+    NEXT(i64, known, "s.n_known")                                                                  \
+    NEXT(i64, known_failed, "s.n_known_failed")                                                    \
+    NEXT(i64, finish_seq, "s.finish_seq")                                                          \
+    NEXT(i64, search_mark, "s.search_mark")                                                        \
+    NEXT(i64, max_group, "s.max_group")                                                            \
+    NEXT(bool, group_given, "s.group_given")
+COLUMNS_WHOLE_ROW(struct sweep_head, HEAD_FIELDS)
+COLUMNS_READER(head, struct sweep_head, HEAD_FIELDS)
+#define HEAD_COLUMNS COLUMNS_SQL(HEAD_FIELDS)
+
+#define SWEEP_FIELDS(FIRST, NEXT)                                                                  \
+    FIRST(text, id, "s.id")                                                                        \
+    NEXT(text, name, "s.name")                                                                     \
+    NEXT(sweep_state, state, "s.state")                                                            \
+    NEXT(text, reason, "s.reason")                                                                 \
+    NEXT(text, document, "s.document")                                                             \
+    NEXT(text, metric, "s.metric")                                                                 \
+    NEXT(bool, maximize, "s.goal = 'maximize'")                                                    \
+    NEXT(text, method, "s.method")                                                                 \
+    NEXT(i64, seed, "s.seed")                                                                      \
+    NEXT(i64, planned, "s.planned")                                                                \
+    NEXT(i64, known, "s.n_known")                                                                  \
+    NEXT(bool, for_runners, "s.for_runners")                                                       \
+    COUNT_FIELDS(NEXT)                                                                             \
+    NEXT(bool, has_best, "b.number is not null")                                                   \
+    NEXT(i64, best_number, "b.number")                                                             \
+    NEXT(f64, best_value, "b.value")                                                               \
+    NEXT(text, best_params, "b.params")                                                            \
+    NEXT(i64, created_ms, SQL_MS("s.created_at"))                                                  \
+    NEXT(i64, started_ms, SQL_MS("s.started_at"))                                                  \
+    NEXT(i64, finished_ms, SQL_MS("s.finished_at"))
+COLUMNS_WHOLE_ROW(struct sweep_row, SWEEP_FIELDS)
+COLUMNS_READER(sweep, struct sweep_row, SWEEP_FIELDS)
+#define SWEEP_COLUMNS COLUMNS_SQL(SWEEP_FIELDS)
+
+#define MAKING_FIELDS(FIRST, NEXT)                                                                 \
+    FIRST(bool, learns, "learns")                                                                  \
+    NEXT(i64, max_group, "max_group")                                                              \
+    NEXT(text, document, "case when not learns or max_group is not null then document end")
+COLUMNS_WHOLE_ROW(struct sweep_making, MAKING_FIELDS)
+COLUMNS_READER(making, struct sweep_making, MAKING_FIELDS)
+#define MAKING_COLUMNS COLUMNS_SQL(MAKING_FIELDS)
+
+/* Of one sweep u.key; SWEEP_PENDING gives its two kinds of rows in the same order. */
+#define ROOM_FIELDS(FIRST, NEXT)                                                                   \
+    FIRST(i64, key, "u.key")                                                                       \
+    NEXT(i64, queued, "n_queued")                                                                  \
+    NEXT(i64, room, "case when " HAS_WORK " then " ROOM " else 0 end")                             \
+    NEXT(bool, learns, "learns")                                                                   \
+    NEXT(bool, has_ended, "coalesce(state not in ('running', 'paused'), true)")
+COLUMNS_WHOLE_ROW(struct sweep_room, ROOM_FIELDS)
+COLUMNS_READER(room, struct sweep_room, ROOM_FIELDS)
+#define ROOM_COLUMNS COLUMNS_SQL(ROOM_FIELDS)
+
 static const struct stmt stmts[] = {
     [SWEEP_ADD] =
         {"sweep_add",
@@ -77,18 +151,11 @@ static const struct stmt stmts[] = {
          "select $1, name, sha256, n_rows, n_features from dataset where name = $2 "
          "on conflict do nothing"},
     [SWEEP_KEY] = {"sweep_key", "select key from sweep where id = $1"},
-    [SWEEP_LOCK] =
-        {"sweep_lock",
-         "select s.key, s.id, s.state, s.metric, s.goal = 'maximize', s.seed, s.planned, "
-         "s.max_concurrent, coalesce(s.max_failed, -1), s.max_restarts, s.gpus, "
-         "s.ensemble_size, " COUNT_COLUMNS ", " WALL_TIME_OVER ", s.objectives, s.outcomes, "
-         "s.learns, s.n_suggested, s.n_known, s.n_known_failed, s.finish_seq, s.search_mark, "
-         "s.max_group, s.group_given"
-         " from sweep s where key = $1 for no key update"},
+    [SWEEP_LOCK] = {"sweep_lock",
+                    "select " HEAD_COLUMNS " from sweep s where key = $1 for no key update"},
     [SWEEP_GET] = {"sweep_get", "select " SWEEP_COLUMNS SWEEP_FROM "where s.key = $1"},
     [SWEEP_DOCUMENT] = {"sweep_document", "select document from sweep where key = $1"},
-    [SWEEP_SEARCH] = {"sweep_search", "select learns, max_group, case when not learns or max_group "
-                                      "is not null then document end from sweep where key = $1"},
+    [SWEEP_SEARCH] = {"sweep_search", "select " MAKING_COLUMNS " from sweep where key = $1"},
     [SWEEP_LIST] = {"sweep_list",
                     "select " SWEEP_COLUMNS ", s.key" SWEEP_FROM
                     "where ($1::text is null or s.state = $1) and ($2::bigint = 0 or s.key < $2) "
@@ -126,8 +193,7 @@ static const struct stmt stmts[] = {
                        " union all select key, n_queued, " ROOM ", true, false from sweep where "
                        "for_runners and learns and " HAS_WORK},
     [SWEEP_ASKABLE] = {"sweep_askable",
-                       "select u.key, n_queued, case when " HAS_WORK " then " ROOM " else 0 end, "
-                       "learns, coalesce(state not in ('running', 'paused'), true) from "
+                       "select " ROOM_COLUMNS " from "
                        "unnest($1::bigint[]) with ordinality as u(key, place) left join sweep s on "
                        "s.key = u.key order by u.place"},
     [SWEEP_DUE] = {"sweep_due",
@@ -161,9 +227,7 @@ as_status store_sweep_add(struct tx *t, const struct sweep_new *s, int64_t *ret_
         *ret_key = 0;
         return st;
     }
-    struct reader rd;
-    reader_init(&rd, &r, 0, NULL);
-    *ret_key = read_i64(&rd);
+    *ret_key = result_i64(&r, 0, 0);
     return tx_exec(t, &stmts[SWEEP_ADD_ENSEMBLE], ARGS(arg_i64(*ret_key)), NULL, err);
 }
 
@@ -181,32 +245,19 @@ as_status store_sweep_key(struct tx *t, const char *id, int64_t *ret, struct as_
         return st;
     if (r.rows == 0)
         return as_fail(err, AS_E_NOT_FOUND, "there is no sweep '%.80s'", id);
-    struct reader rd;
-    reader_init(&rd, &r, 0, NULL);
-    *ret = read_i64(&rd);
+    *ret = result_i64(&r, 0, 0);
     return AS_OK;
 }
 
-static void read_counts(struct reader *rd, struct trial_counts *c)
-{
-    static const trial_state order[TRIAL_STATES] = {TRIAL_QUEUED,    TRIAL_RUNNING, TRIAL_PAUSED,
-                                                    TRIAL_COMPLETED, TRIAL_PRUNED,  TRIAL_FAILED,
-                                                    TRIAL_CANCELLED};
-    for (int i = 0; i < TRIAL_STATES; i++)
-        c->by_state[order[i]] = read_i64(rd);
-    c->total = read_i64(rd);
-}
-
 /* The one row of a sweep that a statement answers. */
-static as_status query_sweep(struct tx *t, int statement, int64_t key, struct arena *a,
-                             struct result *r, struct reader *rd, struct as_err *err)
+static as_status query_sweep(struct tx *t, int statement, int64_t key, struct result *r,
+                             struct as_err *err)
 {
     as_status st = tx_query(t, &stmts[statement], ARGS(arg_i64(key)), r, err);
     if (st != AS_OK)
         return st;
     if (r->rows == 0)
         return as_fail(err, AS_E_NOT_FOUND, "the sweep was deleted");
-    reader_init(rd, r, 0, a);
     return AS_OK;
 }
 
@@ -214,76 +265,21 @@ as_status store_sweep_lock(struct tx *t, struct arena *a, int64_t key, struct sw
                            struct as_err *err)
 {
     RESULT_AUTO r = {0};
-    struct reader rd;
     struct sweep_head s = {0};
-    as_status st = query_sweep(t, SWEEP_LOCK, key, a, &r, &rd, err);
+    as_status st = query_sweep(t, SWEEP_LOCK, key, &r, err);
     if (st != AS_OK)
         return st;
-    s.key = read_i64(&rd);
-    s.id = read_str(&rd);
-    st = sweep_state_parse(read_view(&rd), &s.state, err);
-    s.metric = read_str(&rd);
-    s.maximize = read_bool(&rd);
-    s.seed = read_i64(&rd);
-    s.planned = read_i64(&rd);
-    s.max_concurrent = read_i64(&rd);
-    s.max_failed = read_i64(&rd);
-    s.max_restarts = read_i64(&rd);
-    s.gpus = read_i64(&rd);
-    s.ensemble_size = read_i64(&rd);
-    read_counts(&rd, &s.counts);
-    s.wall_time_over = read_bool(&rd);
-    s.objectives = read_str(&rd);
-    s.outcomes = read_str(&rd);
-    s.learns = read_bool(&rd);
-    s.suggested = read_i64(&rd);
-    s.known = read_i64(&rd);
-    s.known_failed = read_i64(&rd);
-    s.finish_seq = read_i64(&rd);
-    s.search_mark = read_i64(&rd);
-    s.max_group = read_i64(&rd);
-    s.group_given = read_bool(&rd);
-    if (st == AS_OK)
-        st = reader_check(&rd, err);
-    if (st == AS_OK)
+    if ((st = read_head_row(&r, 0, a, &s, err)) == AS_OK)
         *ret = s;
     return st;
-}
-
-static as_status read_sweep(struct reader *rd, struct sweep_row *s, struct as_err *err)
-{
-    s->id = read_str(rd);
-    s->name = read_str(rd);
-    as_status st = sweep_state_parse(read_view(rd), &s->state, err);
-    s->reason = read_str(rd);
-    s->document = read_str(rd);
-    s->metric = read_str(rd);
-    s->maximize = read_bool(rd);
-    s->method = read_str(rd);
-    s->seed = read_i64(rd);
-    s->planned = read_i64(rd);
-    s->known = read_i64(rd);
-    s->for_runners = read_bool(rd);
-    read_counts(rd, &s->counts);
-    s->has_best = read_bool(rd);
-    s->best_number = read_i64(rd);
-    s->best_value = read_f64(rd);
-    s->best_params = read_str(rd);
-    s->created_ms = read_i64(rd);
-    s->started_ms = read_i64(rd);
-    s->finished_ms = read_i64(rd);
-    return st == AS_OK ? reader_check(rd, err) : st;
 }
 
 as_status store_sweep_get(struct tx *t, struct arena *a, int64_t key, struct sweep_row *ret,
                           struct as_err *err)
 {
     RESULT_AUTO r = {0};
-    struct reader rd;
-    as_status st = query_sweep(t, SWEEP_GET, key, a, &r, &rd, err);
-    if (st != AS_OK)
-        return st;
-    return read_sweep(&rd, ret, err);
+    as_status st = query_sweep(t, SWEEP_GET, key, &r, err);
+    return st == AS_OK ? read_sweep_row(&r, 0, a, ret, err) : st;
 }
 
 as_status store_sweep_document(struct tx *t, struct arena *a, int64_t key, const char **ret,
@@ -291,9 +287,10 @@ as_status store_sweep_document(struct tx *t, struct arena *a, int64_t key, const
 {
     RESULT_AUTO r = {0};
     struct reader rd;
-    as_status st = query_sweep(t, SWEEP_DOCUMENT, key, a, &r, &rd, err);
+    as_status st = query_sweep(t, SWEEP_DOCUMENT, key, &r, err);
     if (st != AS_OK)
         return st;
+    reader_init(&rd, &r, 0, a);
     *ret = read_str(&rd);
     return reader_check(&rd, err);
 }
@@ -302,14 +299,8 @@ as_status store_sweep_search(struct tx *t, struct arena *a, int64_t key, struct 
                              struct as_err *err)
 {
     RESULT_AUTO r = {0};
-    struct reader rd;
-    as_status st = query_sweep(t, SWEEP_SEARCH, key, a, &r, &rd, err);
-    if (st != AS_OK)
-        return st;
-    ret->learns = read_bool(&rd);
-    ret->max_group = read_i64(&rd);
-    ret->document = read_str(&rd);
-    return reader_check(&rd, err);
+    as_status st = query_sweep(t, SWEEP_SEARCH, key, &r, err);
+    return st == AS_OK ? read_making_row(&r, 0, a, ret, err) : st;
 }
 
 as_status store_sweep_list(struct tx *t, struct arena *a, const char *state, int64_t before,
@@ -322,20 +313,11 @@ as_status store_sweep_list(struct tx *t, struct arena *a, const char *state, int
     if (st != AS_OK)
         return st;
     int n = r.rows > size ? (int)size : r.rows;
-    struct sweep_row *rows = arena_alloc(a, (size_t)n + 1, sizeof *rows);
-    if (!rows)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
-    int64_t last = 0;
-    for (int i = 0; i < n && st == AS_OK; i++) {
-        struct reader rd;
-        reader_init(&rd, &r, i, a);
-        st = read_sweep(&rd, &rows[i], err);
-        last = read_i64(&rd);
-    }
-    *ret = rows;
+    if ((st = read_sweep_rows(&r, n, a, ret, err)) != AS_OK)
+        return st;
     *ret_n = (size_t)n;
-    *ret_next = r.rows > n ? last : 0;
-    return st;
+    *ret_next = r.rows > n ? result_i64(&r, n - 1, COLUMNS_COUNT(SWEEP_FIELDS)) : 0;
+    return AS_OK;
 }
 
 as_status store_sweep_move(struct tx *t, int64_t key, sweep_state from, sweep_state to,
@@ -395,13 +377,13 @@ as_status store_sweep_searched(struct tx *t, int64_t key, const char *state, int
 as_status store_sweep_delete(struct tx *t, int64_t key, struct as_err *err)
 {
     as_status st = tx_exec(t, &stmts[SWEEP_DELETE_PATIENCE], NULL, NULL, err);
-    if (st == AS_OK)
-        st = exec_key(t, SWEEP_DELETE_POINTS, key, err);
-    if (st == AS_OK)
-        st = exec_key(t, SWEEP_DELETE_EVENTS, key, err);
-    if (st == AS_OK)
-        st = exec_key(t, SWEEP_DELETE, key, err);
-    return st;
+    if (st != AS_OK)
+        return st;
+    if ((st = exec_key(t, SWEEP_DELETE_POINTS, key, err)) != AS_OK)
+        return st;
+    if ((st = exec_key(t, SWEEP_DELETE_EVENTS, key, err)) != AS_OK)
+        return st;
+    return exec_key(t, SWEEP_DELETE, key, err);
 }
 
 /* The keys of a result in the arena. */
@@ -411,11 +393,8 @@ static as_status read_keys(const struct result *r, struct arena *a, int64_t **re
     int64_t *keys = arena_alloc(a, (size_t)r->rows + 1, sizeof *keys);
     if (!keys)
         return as_fail(err, AS_E_NOMEM, "out of memory");
-    for (int i = 0; i < r->rows; i++) {
-        struct reader rd;
-        reader_init(&rd, r, i, a);
-        keys[i] = read_i64(&rd);
-    }
+    for (int i = 0; i < r->rows; i++)
+        keys[i] = result_i64(r, i, 0);
     *ret = keys;
     *ret_n = (size_t)r->rows;
     return AS_OK;
@@ -444,32 +423,15 @@ as_status store_sweep_ahead(struct tx *t, int64_t key, int64_t running, int64_t 
     return AS_OK;
 }
 
-static as_status read_rooms(const struct result *r, struct arena *a, struct sweep_room **ret,
-                            struct as_err *err)
-{
-    struct sweep_room *rows = arena_alloc(a, (size_t)r->rows + 1, sizeof *rows);
-    if (!rows)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
-    for (int i = 0; i < r->rows; i++) {
-        struct reader rd;
-        reader_init(&rd, r, i, a);
-        rows[i].key = read_i64(&rd);
-        rows[i].queued = read_i64(&rd);
-        rows[i].room = read_i64(&rd);
-        rows[i].learns = read_bool(&rd);
-        rows[i].has_ended = read_bool(&rd);
-    }
-    *ret = rows;
-    return AS_OK;
-}
-
 as_status store_sweep_pending(struct tx *t, struct arena *a, struct sweep_room **ret, size_t *ret_n,
                               struct as_err *err)
 {
     RESULT_AUTO r = {0};
     as_status st = tx_query(t, &stmts[SWEEP_PENDING], NULL, &r, err);
-    *ret_n = st == AS_OK ? (size_t)r.rows : 0;
-    return st == AS_OK ? read_rooms(&r, a, ret, err) : st;
+    if (st != AS_OK)
+        return st;
+    *ret_n = (size_t)r.rows;
+    return read_room_rows(&r, r.rows, a, ret, err);
 }
 
 as_status store_sweep_askable(struct tx *t, struct arena *a, const int64_t *keys, size_t n,
@@ -485,9 +447,11 @@ as_status store_sweep_askable(struct tx *t, struct arena *a, const int64_t *keys
         return st;
     RESULT_AUTO r = {0};
     st = tx_query(t, &stmts[SWEEP_ASKABLE], ARGS(arg_str(str_cstr(&list))), &r, err);
-    if (st == AS_OK && (size_t)r.rows != n)
+    if (st != AS_OK)
+        return st;
+    if ((size_t)r.rows != n)
         return as_fail(err, AS_E_INTERNAL, "%d answers for %zu sweeps", r.rows, n);
-    return st == AS_OK ? read_rooms(&r, a, ret, err) : st;
+    return read_room_rows(&r, r.rows, a, ret, err);
 }
 
 as_status store_sweep_due(struct tx *t, struct arena *a, int64_t **ret, size_t *ret_n,
