@@ -2,7 +2,7 @@
 #ifndef ASSAY_SCHEDULER_STORE_REFS_PRIV_H
 #define ASSAY_SCHEDULER_STORE_REFS_PRIV_H
 
-#include "scheduler/rows/rows.h"
+#include "scheduler/rows/runner_row.h"
 #include "scheduler/store/pg_priv.h"
 
 #define LISTED "unnest($2::text[], $3::int[], $4::int[]) as l(id, number, attempt)"
@@ -12,8 +12,12 @@ struct refs {
 };
 void refs_done(struct refs *c);
 
-/* Add them to the arguments; `c`, zeroed, holds their text until the statement ran. AS_E_NOMEM. */
-AS_MUST_CHECK as_status args_refs(struct args *a, struct refs *c, const struct attempt_ref *refs,
-                                  size_t n, struct as_err *err);
+/* Write their text, which `c` (zeroed before) holds. AS_E_NOMEM. */
+AS_MUST_CHECK as_status refs_format(struct refs *c, const struct attempt_ref *refs, size_t n,
+                                    struct as_err *err);
+
+#define ARG_REFS(c)                                                                                \
+    arg_str(str_cstr(&(c)->ids)), arg_str(str_cstr(&(c)->numbers)),                                \
+        arg_str(str_cstr(&(c)->attempts))
 
 #endif

@@ -108,9 +108,7 @@ static as_status tx_cross(struct tx *t, void *p, struct as_err *e)
     struct cross *c = p;
     c->runs++;
     for (int i = 0; i < 2; i++) {
-        struct args a = {0};
-        args_i64(&a, c->keys[i]);
-        as_status st = tx_exec(t, &lock_stmt, &a, NULL, e);
+        as_status st = tx_exec(t, &lock_stmt, ARGS(arg_i64(c->keys[i])), NULL, e);
         if (st != AS_OK)
             return st;
         if (i == 0 && !c->waited) {
