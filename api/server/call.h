@@ -14,7 +14,7 @@
 #include "api/server/pool.h"
 #include "api/server/routes.h"
 #include "scheduler/content/blobs.h"
-#include "scheduler/services/idempotency.h"
+#include "scheduler/lifecycle/idempotency.h"
 #include "scheduler/rows/rows.h"
 #include "scheduler/store/store.h"
 

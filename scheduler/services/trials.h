@@ -9,7 +9,7 @@
 
 #include "base/arena.h"
 #include "base/status.h"
-#include "scheduler/services/idempotency.h"
+#include "scheduler/lifecycle/idempotency.h"
 #include "scheduler/rows/rows.h"
 #include "scheduler/store/store.h"
 
