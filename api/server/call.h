@@ -15,7 +15,9 @@
 #include "api/server/routes.h"
 #include "scheduler/content/blobs.h"
 #include "scheduler/lifecycle/idempotency.h"
-#include "scheduler/rows/rows.h"
+#include "scheduler/rows/idem_row.h"
+#include "scheduler/rows/page.h"
+#include "scheduler/services/tokens.h"
 #include "scheduler/store/store.h"
 
 #define REQUEST_ID_SIZE 65

@@ -24,7 +24,7 @@ struct handout {
     struct store *db;
     struct arena *a;
     struct suggester *sg; /* NULL: one of its own is made when it is needed */
-    const struct holder *holder;
+    const struct owner *holder;
     int64_t arrived_ns;
     bool is_hasty;                     /* do not wait at all for what is being computed */
     bool is_whole;                     /* no suggestions unless all that are wanted are there */

@@ -28,7 +28,7 @@ struct claim_arg {
     struct arena *a;
     const struct claim_request *req;
     int64_t arrived_ns;
-    struct holder holder;
+    struct owner holder;
     int64_t want, gpus; /* slots (of a fit: members), GPUs still to be had */
     int64_t *sweeps;    /* that have something, in the order of asking */
     size_t n_sweeps;
@@ -155,8 +155,8 @@ static as_status tx_tell(struct tx *t, void *p, struct as_err *err)
 static as_status look_at_group(struct tx *t, struct claim_arg *arg, struct as_err *err)
 {
     struct group_head group;
-    as_status st =
-        store_handout_group(t, arg->a, arg->req->groups.fit.group, arg->req->runner, &group, err);
+    as_status st = store_assignment_group(t, arg->a, arg->req->groups.fit.group, arg->req->runner,
+                                          &group, err);
     arg->sweeps = arena_alloc(arg->a, 1, sizeof *arg->sweeps);
     if (st == AS_OK && !arg->sweeps)
         return as_fail(err, AS_E_NOMEM, "out of memory");
@@ -244,7 +244,8 @@ static as_status open_group_of(struct tx *t, struct claim_arg *arg, const struct
     const struct claim_request *req = arg->req;
     struct group_head group;
     bool waits = false, is_full = runner->used >= runner->slots;
-    as_status st = store_handout_group(t, arg->a, req->groups.fit.group, req->runner, &group, err);
+    as_status st =
+        store_assignment_group(t, arg->a, req->groups.fit.group, req->runner, &group, err);
     if (st == AS_OK && is_full)
         st = store_sweep_ahead(t, s->key, s->counts.by_state[TRIAL_RUNNING] - group.running,
                                req->gpus + s->gpus, &waits, err);

@@ -11,7 +11,8 @@
 #include "base/arena.h"
 #include "base/status.h"
 #include "scheduler/assign/grouping.h"
-#include "scheduler/rows/rows.h"
+#include "scheduler/rows/claimed_row.h"
+#include "scheduler/rows/runner_row.h"
 #include "scheduler/store/store.h"
 #include "scheduler/suggester/suggester.h"
 
@@ -33,6 +34,14 @@ struct claim_request {
     bool is_last; /* not tried again: take what suggestions there are, though a group lacks some */
     int64_t arrived_ns; /* monotonic: when the request came, the same each time it is tried again;
                            0: now. A suggestion that knows every result until then is good enough */
+};
+
+struct claim_list {
+    struct claimed_row *rows;
+    size_t n;
+    bool is_preparing; /* n is 0 because a suggestion is being computed: try again when ready */
+    bool awaits_ends;  /* a sweep that learns gave nothing, until what is ending has ended */
+    int64_t sweep_key; /* of a fit that may get more later: what asks_pending() wants to know; 0 */
 };
 
 /* Take what there is now; never waits for work (the caller polls: claims_pending()). n may be 0.

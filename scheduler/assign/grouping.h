@@ -18,7 +18,7 @@
 
 #include "base/arena.h"
 #include "base/status.h"
-#include "scheduler/store/assignment_store.h"
+#include "scheduler/rows/assignment_row.h"
 
 #define GROUP_SLOTS_MAX 64
 #define GROUP_ID_MAX 128

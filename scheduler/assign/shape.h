@@ -11,7 +11,7 @@
 #include "base/arena.h"
 #include "base/status.h"
 #include "scheduler/assign/grouping.h"
-#include "scheduler/rows/rows.h"
+#include "scheduler/rows/dataset_row.h"
 
 #define SHAPE_MAX 1024 /* bytes; the table's check */
 
