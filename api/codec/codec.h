@@ -14,8 +14,17 @@
 #include "scheduler/assign/asks.h"
 #include "scheduler/lifecycle/attempts.h"
 #include "scheduler/assign/claims.h"
-#include "scheduler/rows/rows.h"
+#include "scheduler/rows/dataset_row.h"
+#include "scheduler/rows/event_row.h"
+#include "scheduler/rows/file_row.h"
+#include "scheduler/rows/runner_row.h"
+#include "scheduler/rows/series_row.h"
+#include "scheduler/rows/sweep_row.h"
+#include "scheduler/rows/token_row.h"
+#include "scheduler/rows/trial_row.h"
 #include "scheduler/services/runners.h"
+#include "scheduler/services/sweep_importance.h"
+#include "scheduler/services/sweep_pareto.h"
 
 json_t *sweep_encode(const struct sweep_row *r);
 json_t *sweep_page_encode(const struct sweep_page *p);

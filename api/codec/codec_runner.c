@@ -234,7 +234,7 @@ as_status runner_register_decode(const json_t *doc, struct arena *a, struct runn
     return st;
 }
 
-static as_status fit_decode(struct json_fields *parent, struct claim_request *r, struct as_err *err)
+static as_status fit_decode(struct json_fields *parent, struct group_limits *r, struct as_err *err)
 {
     struct json_fields f;
     json_t *j = NULL;
@@ -243,9 +243,9 @@ static as_status fit_decode(struct json_fields *parent, struct claim_request *r,
         return st;
     st = json_fields_init(&f, j, "/fit", err);
     if (st == AS_OK)
-        st = json_fields_text(&f, "group", JSON_REQUIRED, 1, 128, &r->fit_group, err);
+        st = json_fields_text(&f, "group", JSON_REQUIRED, 1, 128, &r->fit.group, err);
     if (st == AS_OK)
-        st = json_fields_i64(&f, "members", JSON_REQUIRED, 1, 64, &r->fit_members, err);
+        st = json_fields_i64(&f, "members", JSON_REQUIRED, 1, 64, &r->fit.members, err);
     return st == AS_OK ? json_fields_end(&f, err) : st;
 }
 
@@ -261,7 +261,7 @@ static as_status measured_decode(const json_t *j, const char *pointer, struct me
     return st == AS_OK ? json_fields_end(&f, err) : st;
 }
 
-static as_status measures_decode(struct json_fields *f, struct arena *a, struct claim_request *r,
+static as_status measures_decode(struct json_fields *f, struct arena *a, struct group_limits *r,
                                  struct as_err *err)
 {
     json_t *list = NULL;
@@ -289,7 +289,7 @@ as_status claim_decode(const json_t *doc, struct arena *a, struct claim_request 
                        int64_t *ret_wait_ms, struct as_err *err)
 {
     struct json_fields f;
-    struct claim_request r = {.max_trials = 1, .members = 1};
+    struct claim_request r = {.max_trials = 1, .groups.members = 1};
     struct attempt_ref *ending = NULL;
     int64_t wait_ms = 20000;
     as_status st = json_fields_init(&f, doc, "", err);
@@ -302,13 +302,14 @@ as_status claim_decode(const json_t *doc, struct arena *a, struct claim_request 
     if (st == AS_OK)
         st = json_fields_i64(&f, "gpus", JSON_OPTIONAL, 0, 1024, &r.gpus, err);
     if (st == AS_OK)
-        st = json_fields_i64(&f, "members", JSON_OPTIONAL, 1, 64, &r.members, err);
+        st = json_fields_i64(&f, "members", JSON_OPTIONAL, 1, 64, &r.groups.members, err);
     if (st == AS_OK)
-        st = json_fields_i64(&f, "memory_bytes", JSON_OPTIONAL, 1, INT64_MAX, &r.memory_bytes, err);
+        st = json_fields_i64(&f, "memory_bytes", JSON_OPTIONAL, 1, INT64_MAX,
+                             &r.groups.memory_bytes, err);
     if (st == AS_OK)
-        st = fit_decode(&f, &r, err);
+        st = fit_decode(&f, &r.groups, err);
     if (st == AS_OK)
-        st = measures_decode(&f, a, &r, err);
+        st = measures_decode(&f, a, &r.groups, err);
     if (st == AS_OK)
         st = refs_decode(&f, "ending", JSON_OPTIONAL, a, &ending, &r.n_ending, err);
     if (st == AS_OK)

@@ -8,7 +8,7 @@
 
 #include "base/mem.h"
 #include "base/status.h"
-#include "scheduler/rows/rows.h"
+#include "scheduler/services/tokens.h"
 #include "scheduler/store/store.h"
 
 #define AUTH_CACHE_MS 3000

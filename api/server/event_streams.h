@@ -12,7 +12,6 @@
 #include "api/http/http.h"
 #include "base/mem.h"
 #include "base/status.h"
-#include "scheduler/rows/rows.h"
 #include "scheduler/store/store.h"
 
 #define HUB_TICK_MS 200

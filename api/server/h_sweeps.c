@@ -5,6 +5,8 @@
 #include "api/server/call.h"
 #include "api/codec/codec.h"
 #include "scheduler/lifecycle/ensembles.h"
+#include "scheduler/services/sweep_importance.h"
+#include "scheduler/services/sweep_pareto.h"
 #include "scheduler/services/sweeps.h"
 #include "scheduler/services/trials.h"
 

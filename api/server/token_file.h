@@ -4,7 +4,7 @@
 #define ASSAY_API_SERVER_TOKEN_FILE_H
 
 #include "base/status.h"
-#include "scheduler/rows/rows.h"
+#include "scheduler/rows/token_row.h"
 #include "scheduler/store/store.h"
 
 /* See to it that the token in `path` is valid and has that role: keep it when it is, make it known

@@ -16,7 +16,7 @@
 
 struct tell {
     struct session session;
-    struct holder holder;
+    struct owner holder;
     const char *client;
     const char *failed; /* why; NULL: it did not */
     bool release;

@@ -5,11 +5,11 @@
 #include "base/json.h"
 #include "cli/commands/client_name.h"
 
-void holder_done(struct holder *h)
+void holder_done(struct owner *h)
 {
     json_decref(h->sweep);
     json_decref(h->trial);
-    *h = (struct holder){0};
+    *h = (struct owner){0};
 }
 
 as_status holder_parse_args(int n, char **args, struct trial_ref *ret, int *ret_used,
@@ -32,7 +32,7 @@ as_status holder_parse_args(int n, char **args, struct trial_ref *ret, int *ret_
     return AS_OK;
 }
 
-static as_status choose_client(struct holder *h, const char *named, struct as_err *err)
+static as_status choose_client(struct owner *h, const char *named, struct as_err *err)
 {
     const char *holder = json_string_value(json_object_get(h->trial, "client"));
     const char *state = json_string_value(json_object_get(h->trial, "state"));
@@ -52,9 +52,9 @@ static as_status choose_client(struct holder *h, const char *named, struct as_er
 }
 
 as_status holder_find(struct client *c, const struct trial_ref *ref, const char *named,
-                      struct holder *ret, struct as_err *err)
+                      struct owner *ret, struct as_err *err)
 {
-    AS_AUTO(holder_done) struct holder h = {.ref = *ref};
+    AS_AUTO(holder_done) struct owner h = {.ref = *ref};
     struct trial_ref sweep = *ref;
     sweep.number = -1;
     as_status st = request_get(c, ref, NULL, NULL, &h.trial, err);
@@ -65,7 +65,7 @@ as_status holder_find(struct client *c, const struct trial_ref *ref, const char 
     if (st < 0)
         return st;
     *ret = h;
-    h = (struct holder){0};
+    h = (struct owner){0};
     return AS_OK;
 }
 

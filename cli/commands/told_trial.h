@@ -7,12 +7,12 @@
 #include "base/status.h"
 #include "cli/session/request.h"
 
-struct holder {
+struct owner {
     struct trial_ref ref;
     json_t *sweep, *trial; /* owned */
     const char *client;    /* for whom to speak: a view of `named` or of trial */
 };
-void holder_done(struct holder *h);
+void holder_done(struct owner *h);
 
 /* Read "SWEEP NUMBER" or "SWEEP/NUMBER" from the front of n arguments; *ret_used says how many it
  * took. AS_E_INVAL says what was expected. */
@@ -23,7 +23,7 @@ AS_MUST_CHECK as_status holder_parse_args(int n, char **args, struct trial_ref *
  * none), or else the client that the server names when it is a default name of this user on this
  * machine (client_name.h). AS_E_CONFLICT when it is somebody else's, or a runner's, or nobody's. */
 AS_MUST_CHECK as_status holder_find(struct client *c, const struct trial_ref *ref,
-                                    const char *named, struct holder *ret, struct as_err *err);
+                                    const char *named, struct owner *ret, struct as_err *err);
 
 /* Does `metrics`, with what the trial reported before, hold every objective and every constrained
  * metric of the sweep? A completion without one fails the trial for good, and a name is soon

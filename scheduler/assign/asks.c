@@ -135,7 +135,7 @@ static as_status take(struct store *db, struct ask_arg *arg, struct as_err *err)
 as_status ask_trials(struct store *db, struct suggester *sg, struct arena *a,
                      const struct ask_request *req, struct suggestion_list *ret, struct as_err *err)
 {
-    const struct holder holder = {.client = req->client};
+    const struct owner holder = {.client = req->client};
     struct ask_arg arg = {
         .a = a,
         .req = req,

@@ -3,8 +3,9 @@
  * A client is a name of its own choosing, within a sweep; it is no runner and has no slots. What it
  * asked for runs as an attempt like any other: limits hold, the attempt's number is the fence. Its
  * lease is for all that it holds in the sweep: asking, measurements and heartbeats extend it; when
- * it ends, its trials go back to the queue, a restart burnt (scheduler/lifecycle/reaper.h). An end that
- * arrives later still counts while no other attempt has begun. Every operation may be repeated.
+ * it ends, its trials go back to the queue, a restart burnt (scheduler/lifecycle/reaper.h). An end
+ * that arrives later still counts while no other attempt has begun. Every operation may be
+ * repeated.
  *
  * Every function: AS_E_NOT_FOUND (no such sweep or trial), AS_E_UNAVAILABLE, AS_E_NOMEM. */
 #ifndef ASSAY_SCHEDULER_ASKS_H
@@ -15,7 +16,8 @@
 #include "base/arena.h"
 #include "base/status.h"
 #include "scheduler/lifecycle/attempts.h"
-#include "scheduler/rows/rows.h"
+#include "scheduler/rows/series_row.h"
+#include "scheduler/rows/trial_row.h"
 #include "scheduler/store/store.h"
 #include "scheduler/suggester/suggester.h"
 
@@ -31,6 +33,26 @@ struct ask_request {
     int64_t lease_ms;   /* ASK_LEASE_MIN_MS..ASK_LEASE_MAX_MS */
     int64_t arrived_ns; /* as in claims.h: the same each time the request is tried again; 0: now */
     bool is_last;       /* it will not be tried again: hand out what there is */
+};
+
+/* A trial handed to a client that runs it itself. */
+struct suggestion_row {
+    int64_t number, attempt, seed;
+    const char *params;    /* JSON */
+    const char **inactive; /* names of parameters that are not active here */
+    size_t n_inactive;
+    trial_origin origin;
+    const char *reason; /* JSON: trial_row.suggestion */
+    int64_t lease_until_ms;
+};
+
+struct suggestion_list {
+    struct suggestion_row *rows; /* by number */
+    size_t n;
+    sweep_state state; /* of the sweep */
+    bool done;         /* the sweep is over: there will be no more */
+    bool is_preparing; /* not all of them could be had because suggestions are being computed */
+    int64_t sweep_key; /* what asks_pending() wants to know */
 };
 
 /* Hand out up to `count` trials: first those that the client holds unfinished, then what is queued,

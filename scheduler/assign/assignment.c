@@ -110,7 +110,7 @@ static as_status take_queued(struct tx *t, struct handout *h, const struct sweep
     if (s->counts.by_state[TRIAL_QUEUED] == 0 || grouping_wants(g) == 0)
         return AS_OK;
     int64_t look = h->groups ? GROUP_LOOK : g->slots;
-    as_status st = store_handout_queue(t, h->a, s->key, look, &queue, &n, err);
+    as_status st = store_assignment_queue(t, h->a, s->key, look, &queue, &n, err);
     if (st != AS_OK)
         return st;
     struct begun_trial *begun = arena_alloc(h->a, n + 1, sizeof *begun);
@@ -120,7 +120,7 @@ static as_status take_queued(struct tx *t, struct handout *h, const struct sweep
         grouping_limit_reach(g, queue, n);
     st = grouping_queue(g, h->a, queue, n, begun, &n_begun, err);
     if (st == AS_OK && n_begun > 0)
-        st = store_handout_begin(t, s, h->holder, begun, n_begun, err);
+        st = store_assignment_begin(t, s, h->holder, begun, n_begun, err);
     h->got += (int64_t)n_begun;
     g->ahead += (int64_t)n_begun;
     return st;
@@ -252,7 +252,7 @@ static as_status write_made(struct tx *t, const struct handout *h, const struct 
 {
     if (m->n == 0)
         return AS_OK;
-    as_status st = store_handout_add(t, s, h->holder, m->rows, (size_t)m->n, err);
+    as_status st = store_assignment_add(t, s, h->holder, m->rows, (size_t)m->n, err);
     if (st == AS_OK && s->learns)
         st = store_sweep_searched(t, s->key, m->state, m->mark, err);
     return st;
@@ -301,7 +301,7 @@ static void begin_look(struct handout *h, const struct sweep_head *s, int64_t sl
     const struct group_rule rule = {s->max_group, s->group_given};
     int64_t most = h->fit.id ? h->fit.places : h->groups ? group_most(h->groups, rule) : 0;
     *g = h->grouping;
-    g->req = h->groups;
+    g->limits = h->groups;
     g->sweep = s->id;
     g->rule = rule;
     g->reach = INT64_MAX;

@@ -10,17 +10,14 @@
 
 #include "base/arena.h"
 #include "base/status.h"
-#include "scheduler/rows/rows.h"
+#include "scheduler/rows/file_row.h"
+#include "scheduler/rows/runner_row.h"
+#include "scheduler/rows/series_row.h"
+#include "scheduler/rows/trial_row.h"
 #include "scheduler/store/store.h"
 
 #define MEASUREMENTS_MAX 100000 /* points of one batch: 1000 items of 100 metrics */
 #define LOG_TAIL_MAX 65536      /* bytes of the kept tail */
-
-struct measurement {
-    int64_t step;       /* >= 0 */
-    const char *metric; /* 1..63 bytes, [A-Za-z_][A-Za-z0-9_.-]* */
-    double value;       /* NaN and infinities are recorded */
-};
 
 /* Record points; what (trial, attempt, step, metric) has already stays as it is. *ret_recorded is
  * how many were new. AS_E_INVAL: a step or metric name. AS_E_TOO_LARGE past MEASUREMENTS_MAX. */

@@ -3,7 +3,7 @@
 #define ASSAY_SCHEDULER_CURSOR_PRIV_H
 
 #include "base/arena.h"
-#include "scheduler/rows/rows.h"
+#include "scheduler/rows/page.h"
 
 #define CURSOR_FIELDS_MAX 6
 

@@ -7,7 +7,8 @@
 #include "base/arena.h"
 #include "data/dataset.h"
 #include "base/status.h"
-#include "scheduler/rows/rows.h"
+#include "scheduler/rows/dataset_row.h"
+#include "scheduler/rows/page.h"
 #include "scheduler/store/store.h"
 
 /* Register. `doc` is the API's DatasetCreate; borrowed. The content is copied out of the database
@@ -23,11 +24,6 @@ AS_MUST_CHECK as_status dataset_create(struct store *db, struct arena *a, const 
 /* AS_E_NOT_FOUND, AS_E_UNAVAILABLE. */
 AS_MUST_CHECK as_status dataset_get(struct store *db, struct arena *a, const char *name,
                                     struct dataset_row *ret, struct as_err *err);
-
-/* What the row says of the data; owned by the caller (dataset_info_done). AS_E_INVAL: not what this
- * version writes; AS_E_NOMEM. */
-AS_MUST_CHECK as_status dataset_row_info(const struct dataset_row *d, struct dataset_info *ret,
-                                         struct as_err *err);
 
 /* By name. AS_E_INVAL: the cursor. AS_E_UNAVAILABLE. */
 AS_MUST_CHECK as_status dataset_list(struct store *db, struct arena *a, const struct page_req *page,

@@ -8,7 +8,7 @@
 
 #include "base/arena.h"
 #include "base/status.h"
-#include "scheduler/rows/rows.h"
+#include "scheduler/rows/event_row.h"
 #include "scheduler/store/store.h"
 
 /* Events with an id above `after`, ascending, at most `limit` (1..1000); of one sweep, or of all

@@ -8,7 +8,8 @@
 
 #include "base/arena.h"
 #include "base/status.h"
-#include "scheduler/rows/rows.h"
+#include "scheduler/rows/page.h"
+#include "scheduler/rows/runner_row.h"
 #include "scheduler/store/store.h"
 
 struct runner_register {

@@ -1,5 +1,7 @@
 /* Which parameters matter: computed from the history of a sweep, kept by the suggester as text, a
  * note for each objective. */
+#include "scheduler/services/sweep_importance.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -12,7 +14,6 @@
 #include "scheduler/store/history_store.h"
 #include "scheduler/store/sweep_store.h"
 #include "scheduler/suggester/suggester_priv.h"
-#include "scheduler/services/sweeps.h"
 #include "search/importance/importance.h"
 
 /* The numbers of a parameter, in the note's order. */

@@ -1,4 +1,6 @@
 /* The front of a sweep. */
+#include "scheduler/services/sweep_pareto.h"
+
 #include <string.h>
 
 #include "base/json.h"
@@ -6,7 +8,6 @@
 #include "scheduler/store/history_store.h"
 #include "scheduler/store/sweep_store.h"
 #include "scheduler/store/trial_store.h"
-#include "scheduler/services/sweeps.h"
 #include "search/pareto/hypervolume.h"
 #include "search/pareto/pareto.h"
 

@@ -8,8 +8,10 @@
 
 #include "base/arena.h"
 #include "base/status.h"
-#include "scheduler/services/idempotency.h"
-#include "scheduler/rows/rows.h"
+#include "scheduler/lifecycle/idempotency.h"
+#include "scheduler/rows/idem_row.h"
+#include "scheduler/rows/page.h"
+#include "scheduler/rows/sweep_row.h"
 #include "scheduler/store/store.h"
 #include "scheduler/suggester/suggester.h"
 
@@ -63,20 +65,6 @@ AS_MUST_CHECK as_status sweep_patch_parse(const json_t *doc, struct sweep_patch 
 AS_MUST_CHECK as_status sweep_change(struct store *db, struct arena *a, const char *id,
                                      const struct sweep_patch *patch, struct sweep_row *ret,
                                      struct as_err *err);
-
-/* Its front, of completed, feasible trials. With one objective: the best of them. AS_E_NOT_FOUND.
- */
-AS_MUST_CHECK as_status sweep_pareto(struct store *db, struct arena *a, const char *id,
-                                     struct pareto_row *ret, struct as_err *err);
-
-/* Which parameters matter for the objective of that name (NULL: the first). Computed here, which
- * takes up to seconds with many trials (call it where slow things may run), and kept in `sg` (may
- * be NULL), for each objective, until another trial ends; while it is being computed for another
- * request, the answer before it (is_stale). What keeps it from being told (too few trials, a model
- * that predicts nothing) is its `reason`. AS_E_NOT_FOUND. AS_E_INVAL: no such objective. */
-AS_MUST_CHECK as_status sweep_importance(struct store *db, struct suggester *sg, struct arena *a,
-                                         const char *id, const char *metric,
-                                         struct importance_row *ret, struct as_err *err);
 
 /* With its trials, measurements and files. AS_E_NOT_FOUND. AS_E_CONFLICT: it has not ended. */
 AS_MUST_CHECK as_status sweep_delete(struct store *db, const char *id, struct as_err *err);

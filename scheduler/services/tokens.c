@@ -14,28 +14,6 @@
 #define TOKEN_SECRET_CHARS 43
 #define TOKEN_NAME_MAX 80
 
-static const char *const role_words[TOKEN_ROLES] = {[ROLE_VIEWER] = "viewer",
-                                                    [ROLE_USER] = "user",
-                                                    [ROLE_RUNNER] = "runner",
-                                                    [ROLE_ADMIN] = "admin"};
-
-const char *token_role_format(token_role r)
-{
-    return role_words[r];
-}
-
-as_status token_role_parse(const char *s, token_role *ret, struct as_err *err)
-{
-    for (int i = 0; i < TOKEN_ROLES; i++) {
-        if (as_streq(s, role_words[i])) {
-            *ret = (token_role)i;
-            return AS_OK;
-        }
-    }
-    return as_fail(err, AS_E_INVAL, "'%.40s' is not a role; expected viewer, user, runner or admin",
-                   s);
-}
-
 /* n characters of the first `base` of digits and letters, each equally likely. */
 static void random_text(char *ret, size_t n, unsigned base)
 {
@@ -57,7 +35,7 @@ void token_make(token_role role, char ret_text[TOKEN_TEXT_SIZE])
     char id[TOKEN_ID_CHARS + 1], secret[TOKEN_SECRET_CHARS + 1];
     random_text(id, TOKEN_ID_CHARS, 36);
     random_text(secret, TOKEN_SECRET_CHARS, 62);
-    snprintf(ret_text, TOKEN_TEXT_SIZE, "assay_%s_%s_%s", role_words[role], id, secret);
+    snprintf(ret_text, TOKEN_TEXT_SIZE, "assay_%s_%s_%s", token_role_format(role), id, secret);
 }
 
 /* The pieces of a token's text. */
@@ -128,7 +106,7 @@ as_status token_create(struct store *db, struct arena *a, token_role role, const
         return st;
     struct add_arg arg = {.a = a,
                           .n = {.id = parts.id,
-                                .role = role_words[role],
+                                .role = token_role_format(role),
                                 .name = name,
                                 .sha256 = parts.sha256,
                                 .ttl_ms = ttl_ms}};
@@ -151,10 +129,11 @@ as_status token_import(struct store *db, const char *text, const char *name, str
         st = name_check(name, err);
     if (st != AS_OK)
         return st;
-    struct add_arg arg = {
-        .a = &a,
-        .n = {
-            .id = parts.id, .role = role_words[parts.role], .name = name, .sha256 = parts.sha256}};
+    struct add_arg arg = {.a = &a,
+                          .n = {.id = parts.id,
+                                .role = token_role_format(parts.role),
+                                .name = name,
+                                .sha256 = parts.sha256}};
     st = store_run(db, TX_WRITE, tx_add, &arg, err);
     if (st != AS_OK || arg.created)
         return st;

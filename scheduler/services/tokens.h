@@ -4,14 +4,18 @@
 
 #include "base/arena.h"
 #include "base/status.h"
-#include "scheduler/rows/rows.h"
+#include "scheduler/rows/page.h"
+#include "scheduler/rows/token_row.h"
 #include "scheduler/store/store.h"
 
 #define TOKEN_TEXT_SIZE 96 /* with the NUL */
 
-const char *token_role_format(token_role r);
-/* AS_E_INVAL lists them. */
-AS_MUST_CHECK as_status token_role_parse(const char *s, token_role *ret, struct as_err *err);
+/* Who makes a request: the id of its token, and what it may do. */
+struct principal {
+    char id[40];
+    token_role role;
+    int64_t left_ms; /* until the token runs out; INT64_MAX: it does not */
+};
 
 /* Make one. `name` NULL allowed (at most 80 bytes); ttl_ms 0: for ever. The text is shown this
  * once. AS_E_INVAL, AS_E_UNAVAILABLE. */

@@ -15,9 +15,6 @@
 #include "scheduler/lifecycle/transition_priv.h"
 #include "search/space/param.h"
 
-const char *const trial_sort_words[] = {"number",      "value",    "started_at",
-                                        "finished_at", "duration", NULL};
-
 /* The list's cursor: sort, direction, has a key, key, number. */
 #define PLACE_FIELDS 5
 

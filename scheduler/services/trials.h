@@ -9,29 +9,12 @@
 
 #include "base/arena.h"
 #include "base/status.h"
-#include "scheduler/services/idempotency.h"
-#include "scheduler/rows/rows.h"
+#include "scheduler/lifecycle/idempotency.h"
+#include "scheduler/rows/file_row.h"
+#include "scheduler/rows/idem_row.h"
+#include "scheduler/rows/series_row.h"
+#include "scheduler/rows/trial_row.h"
 #include "scheduler/store/store.h"
-
-typedef enum trial_sort {
-    TRIAL_BY_NUMBER,
-    TRIAL_BY_VALUE,
-    TRIAL_BY_STARTED,
-    TRIAL_BY_FINISHED,
-    TRIAL_BY_DURATION /* of trials that have finished */
-} trial_sort;
-
-/* NULL-terminated, in the enum's order: "number", "value", "started_at", "finished_at",
- * "duration". */
-extern const char *const trial_sort_words[];
-
-struct trial_query {
-    const trial_state *state; /* NULL: any */
-    const char *group;        /* of the latest attempt; NULL: any */
-    trial_sort sort;
-    bool descending;
-    struct page_req page;
-};
 
 /* Trials that lack the sort's value come last, whatever the order. AS_E_INVAL: the cursor, or one
  * that belongs to another order. */

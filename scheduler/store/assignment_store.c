@@ -18,13 +18,13 @@ enum { HANDOUT_QUEUE, HANDOUT_BEGIN, HANDOUT_ADD, HANDOUT_GROUP };
 
 static const struct stmt stmts[] = {
     [HANDOUT_QUEUE] =
-        {"handout_queue",
+        {"assignment_queue",
          "select t.number, t.attempt, t.shape, t.bytes_per_member, t.attempt = 0 or coalesce("
          "x.outcome = 'released', false) from trial t left join attempt x on x.sweep_key = "
          "t.sweep_key and x.number = t.number and x.attempt = t.attempt where t.sweep_key = $1 and "
          "t.state = 'queued' order by t.number limit $2"},
     [HANDOUT_BEGIN] =
-        {"handout_begin",
+        {"assignment_begin",
          "with l as (select * from unnest($8::int[], $9::text[]) as l(number, group_id)), begun as "
          "(update trial t set state = 'running', attempt = t.attempt + 1, runner = $3, epoch = $4, "
          "client = $5, group_id = nullif(l.group_id, ''), claimed_at = now(), started_at = "
@@ -32,7 +32,7 @@ static const struct stmt stmts[] = {
          "and t.number = l.number and t.state = 'queued' returning t.number, t.state, t.attempt, "
          "t.group_id)" HELD_AND_TOLD},
     [HANDOUT_ADD] =
-        {"handout_add",
+        {"assignment_add",
          "with l as (select * from unnest($8::int[], $9::text[], $10::text[], $11::bigint[], "
          "$12::int[], $13::bigint[], $14::text[], $15::bigint[], $16::text[], $17::bool[]) as "
          "l(number, params, suggestion, seed, place, seen, shape, bytes, group_id, runs)), begun "
@@ -45,15 +45,15 @@ static const struct stmt stmts[] = {
          "when runs then now() end, case when runs then now() end from l order by number "
          "returning number, state, attempt, group_id)" HELD_AND_TOLD},
     [HANDOUT_GROUP] =
-        {"handout_group",
+        {"assignment_group",
          "select t.sweep_key, t.shape, t.bytes_per_member, (select count(*) from trial r where "
          "r.group_id = $1 and r.runner = $2 and r.state = 'running') from trial t where t.group_id "
          "= $1 and t.runner = $2 limit 1"},
 };
-const struct stmt_set handout_stmts = {"handout", stmts, AS_ARRAY_LEN(stmts)};
+const struct stmt_set assignment_stmts = {"assignment", stmts, AS_ARRAY_LEN(stmts)};
 
-as_status store_handout_queue(struct tx *t, struct arena *a, int64_t sweep_key, int64_t limit,
-                              struct queued_trial **ret, size_t *ret_n, struct as_err *err)
+as_status store_assignment_queue(struct tx *t, struct arena *a, int64_t sweep_key, int64_t limit,
+                                 struct queued_trial **ret, size_t *ret_n, struct as_err *err)
 {
     struct args args = {0};
     args_i64(&args, sweep_key);
@@ -81,8 +81,8 @@ as_status store_handout_queue(struct tx *t, struct arena *a, int64_t sweep_key, 
 }
 
 /* The arguments of HELD_AND_TOLD, with places for n events. */
-static as_status args_handout(struct args *a, struct tx *t, const struct sweep_head *s,
-                              const struct holder *h, size_t n, struct as_err *err)
+static as_status args_assignment(struct args *a, struct tx *t, const struct sweep_head *s,
+                                 const struct owner *h, size_t n, struct as_err *err)
 {
     if (t->events + (int64_t)n >= TX_EVENTS_MAX)
         return as_fail(err, AS_E_INTERNAL, "too many events in one transaction");
@@ -146,8 +146,9 @@ static const char *or_empty(const char *s)
     return s ? s : "";
 }
 
-as_status store_handout_begin(struct tx *t, const struct sweep_head *s, const struct holder *holder,
-                              const struct begun_trial *rows, size_t n, struct as_err *err)
+as_status store_assignment_begin(struct tx *t, const struct sweep_head *s,
+                                 const struct owner *holder, const struct begun_trial *rows,
+                                 size_t n, struct as_err *err)
 {
     AS_AUTO(columns_done) struct columns x = {0};
     struct args a = {0};
@@ -156,14 +157,14 @@ as_status store_handout_begin(struct tx *t, const struct sweep_head *s, const st
         array_i64(&x.c[0], rows[i].number);
         array_str(&x.c[1], or_empty(rows[i].group));
     }
-    as_status st = args_handout(&a, t, s, holder, n, err);
+    as_status st = args_assignment(&a, t, s, holder, n, err);
     if (st == AS_OK)
         st = args_columns(&a, &x, 2, err);
     return st == AS_OK ? run_for(t, HANDOUT_BEGIN, &a, n, err) : st;
 }
 
-as_status store_handout_add(struct tx *t, const struct sweep_head *s, const struct holder *holder,
-                            const struct made_trial *rows, size_t n, struct as_err *err)
+as_status store_assignment_add(struct tx *t, const struct sweep_head *s, const struct owner *holder,
+                               const struct made_trial *rows, size_t n, struct as_err *err)
 {
     AS_AUTO(columns_done) struct columns x = {0};
     struct args a = {0};
@@ -181,14 +182,14 @@ as_status store_handout_add(struct tx *t, const struct sweep_head *s, const stru
         array_str(&x.c[8], or_empty(m->group));
         array_str(&x.c[9], m->runs ? "t" : "f");
     }
-    as_status st = args_handout(&a, t, s, holder, n, err);
+    as_status st = args_assignment(&a, t, s, holder, n, err);
     if (st == AS_OK)
         st = args_columns(&a, &x, AS_ARRAY_LEN(x.c), err);
     return st == AS_OK ? run_for(t, HANDOUT_ADD, &a, n, err) : st;
 }
 
-as_status store_handout_group(struct tx *t, struct arena *a, const char *group, const char *runner,
-                              struct group_head *ret, struct as_err *err)
+as_status store_assignment_group(struct tx *t, struct arena *a, const char *group,
+                                 const char *runner, struct group_head *ret, struct as_err *err)
 {
     struct args args = {0};
     args_str(&args, group);

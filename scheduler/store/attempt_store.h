@@ -3,9 +3,12 @@
 #define ASSAY_SCHEDULER_STORE_ATTEMPT_STORE_H
 
 #include "base/arena.h"
-#include "scheduler/rows/rows.h"
+#include "scheduler/rows/claimed_row.h"
+#include "scheduler/rows/series_row.h"
+#include "scheduler/rows/trial_row.h"
 #include "scheduler/store/trial_store.h"
 #include "scheduler/store/tx.h"
+#include "scheduler/sweep/trial_state.h"
 
 struct attempt_end {
     const char *outcome;

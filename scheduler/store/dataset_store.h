@@ -3,7 +3,7 @@
 #define ASSAY_SCHEDULER_STORE_DATASET_STORE_H
 
 #include "base/arena.h"
-#include "scheduler/rows/rows.h"
+#include "scheduler/rows/dataset_row.h"
 #include "scheduler/store/tx.h"
 
 /* *ret_created is false when the name is taken. AS_E_NOT_FOUND: content is no longer stored. */

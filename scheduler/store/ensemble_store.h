@@ -3,8 +3,8 @@
 #define ASSAY_SCHEDULER_STORE_ENSEMBLE_STORE_H
 
 #include "base/arena.h"
-#include "scheduler/rows/rows.h"
 #include "scheduler/store/tx.h"
+#include "scheduler/sweep/trial_state.h"
 
 /* The result as JSON in the arena, NULL while it is pending; and the state of the sweep.
  * AS_E_NOT_FOUND. */

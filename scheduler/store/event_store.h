@@ -3,7 +3,7 @@
 #define ASSAY_SCHEDULER_STORE_EVENT_STORE_H
 
 #include "base/arena.h"
-#include "scheduler/rows/rows.h"
+#include "scheduler/rows/event_row.h"
 #include "scheduler/store/tx.h"
 
 /* What an event says; zero and NULL fields are null. The strings are borrowed. */

@@ -3,7 +3,7 @@
 #define ASSAY_SCHEDULER_STORE_FILE_STORE_H
 
 #include "base/arena.h"
-#include "scheduler/rows/rows.h"
+#include "scheduler/rows/file_row.h"
 #include "scheduler/store/tx.h"
 
 /* kind: "artifact" or "checkpoint". By path. */

@@ -3,8 +3,8 @@
 #define ASSAY_SCHEDULER_STORE_HISTORY_STORE_H
 
 #include "base/arena.h"
-#include "scheduler/rows/rows.h"
 #include "scheduler/store/tx.h"
+#include "scheduler/sweep/trial_state.h"
 
 struct history_head {
     sweep_state state;

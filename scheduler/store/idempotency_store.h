@@ -3,7 +3,7 @@
 #define ASSAY_SCHEDULER_STORE_IDEMPOTENCY_STORE_H
 
 #include "base/arena.h"
-#include "scheduler/services/idempotency.h"
+#include "scheduler/rows/idem_row.h"
 #include "scheduler/store/tx.h"
 
 /* Write the key; waits for a transaction that writes the same one. *ret_new is false when it is

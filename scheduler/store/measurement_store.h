@@ -3,8 +3,7 @@
 #define ASSAY_SCHEDULER_STORE_MEASUREMENT_STORE_H
 
 #include "base/arena.h"
-#include "scheduler/lifecycle/attempts.h"
-#include "scheduler/rows/rows.h"
+#include "scheduler/rows/series_row.h"
 #include "scheduler/store/tx.h"
 
 struct measured {

@@ -2,7 +2,7 @@
 #ifndef ASSAY_SCHEDULER_STORE_REFS_PRIV_H
 #define ASSAY_SCHEDULER_STORE_REFS_PRIV_H
 
-#include "scheduler/rows/rows.h"
+#include "scheduler/rows/runner_row.h"
 #include "scheduler/store/pg_priv.h"
 
 #define LISTED "unnest($2::text[], $3::int[], $4::int[]) as l(id, number, attempt)"

@@ -3,7 +3,7 @@
 #define ASSAY_SCHEDULER_STORE_RUNNER_STORE_H
 
 #include "base/arena.h"
-#include "scheduler/rows/rows.h"
+#include "scheduler/rows/runner_row.h"
 #include "scheduler/store/tx.h"
 
 struct runner_new {

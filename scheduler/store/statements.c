@@ -4,7 +4,7 @@
 const struct stmt_set *const store_stmt_sets[] = {
     &attempt_stmts,     &blob_stmts,        &client_stmts,
     &dataset_stmts,     &ensemble_stmts,    &event_stmts,
-    &file_stmts,        &handout_stmts,     &history_stmts,
+    &file_stmts,        &assignment_stmts,  &history_stmts,
     &idempotency_stmts, &measurement_stmts, &metrics_stmts,
     &migration_stmts,   &runner_stmts,      &sweep_stmts,
     &token_stmts,       &trial_stmts,       NULL};

@@ -3,8 +3,9 @@
 #define ASSAY_SCHEDULER_STORE_SWEEP_STORE_H
 
 #include "base/arena.h"
-#include "scheduler/rows/rows.h"
+#include "scheduler/rows/sweep_row.h"
 #include "scheduler/store/tx.h"
+#include "scheduler/sweep/trial_state.h"
 
 /* Limits: 0 is none, but for max_failed, where it is -1. */
 struct sweep_new {

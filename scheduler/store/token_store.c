@@ -5,7 +5,6 @@
 
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/sets_priv.h"
-#include "scheduler/services/tokens.h"
 
 enum {
     TOKEN_ADD,

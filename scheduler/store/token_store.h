@@ -4,7 +4,7 @@
 
 #include "base/arena.h"
 #include "base/hash.h"
-#include "scheduler/rows/rows.h"
+#include "scheduler/rows/token_row.h"
 #include "scheduler/store/tx.h"
 
 struct token_new {

@@ -7,8 +7,6 @@
 #include "scheduler/store/sets_priv.h"
 #include "scheduler/store/values_priv.h"
 
-const char *const trial_origin_words[] = {"suggested", "enqueued", "known", NULL};
-
 enum {
     TRIAL_ADD,
     TRIAL_HEAD,

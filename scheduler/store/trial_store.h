@@ -3,9 +3,10 @@
 #define ASSAY_SCHEDULER_STORE_TRIAL_STORE_H
 
 #include "base/arena.h"
-#include "scheduler/rows/rows.h"
+#include "scheduler/rows/runner_row.h"
+#include "scheduler/rows/trial_row.h"
 #include "scheduler/store/tx.h"
-#include "scheduler/services/trials.h"
+#include "scheduler/sweep/trial_state.h"
 
 /* What decisions need to know of a trial. */
 struct trial_head {

@@ -4,7 +4,6 @@
 #define ASSAY_TESTS_API_FIXTURE_H
 
 #include "api/server/server.h"
-#include "scheduler/rows/rows.h"
 #include "scheduler/services/tokens.h"
 #include "tests/api/server/rest.h"
 

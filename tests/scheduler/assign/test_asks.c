@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "scheduler/lifecycle/reaper.h"
+#include "scheduler/services/sweep_pareto.h"
 #include "tests/support/check_main.h"
 #include "tests/support/service.h"
 

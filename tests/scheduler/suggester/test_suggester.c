@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "scheduler/suggester/suggester_priv.h"
+#include "scheduler/services/sweep_importance.h"
 #include "tests/support/check_main.h"
 #include "tests/support/service.h"
 

@@ -9,13 +9,8 @@
 
 #include "base/arena.h"
 #include "base/status.h"
+#include "scheduler/rows/idem_row.h"
 #include "scheduler/store/store.h"
-
-struct idem_key {
-    const char *scope;       /* who and what: "PRINCIPAL POST /v1/sweeps" */
-    const char *key;         /* 1..128 bytes */
-    const char *body_sha256; /* of the body */
-};
 
 typedef enum idem_outcome { IDEM_NEW, IDEM_REPLAY, IDEM_OTHER_BODY } idem_outcome;
 

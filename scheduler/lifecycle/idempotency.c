@@ -1,5 +1,5 @@
 /* Idempotency keys. */
-#include "scheduler/services/idempotency.h"
+#include "scheduler/lifecycle/idempotency.h"
 
 #include <string.h>
 

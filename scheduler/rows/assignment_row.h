@@ -1,0 +1,48 @@
+/* Trials that begin to run, as statements read and write them. */
+#ifndef ASSAY_SCHEDULER_ROWS_ASSIGNMENT_ROW_H
+#define ASSAY_SCHEDULER_ROWS_ASSIGNMENT_ROW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Who runs an attempt: a runner, with the claim that it got it by, or a client. */
+struct owner {
+    const char *runner; /* NULL: a client */
+    int64_t epoch;
+    const char *claim_id;
+    const char *client; /* NULL: a runner */
+};
+
+struct queued_trial {
+    int64_t number;
+    int64_t attempt;   /* the latest; 0 before the first */
+    const char *shape; /* NULL: it has none */
+    int64_t bytes_per_member;
+    bool may_share; /* it never ran, or its latest attempt was released */
+};
+
+struct begun_trial {
+    int64_t number;
+    const char *group; /* NULL: alone */
+};
+
+/* A suggestion that becomes a trial. */
+struct made_trial {
+    int64_t number, seed, index;
+    int64_t seen;                    /* -1: the method does not learn */
+    const char *params, *suggestion; /* JSON */
+    const char *shape;               /* NULL: it has none */
+    int64_t bytes_per_member;
+    const char *group; /* NULL: alone */
+    bool runs;         /* false: it waits in the queue */
+};
+
+/* What is known of a group: of whose sweep and shape, and how many of its members run. */
+struct group_head {
+    int64_t sweep_key; /* 0: no trial of this runner was last in that group */
+    const char *shape;
+    int64_t bytes_per_member;
+    int64_t running;
+};
+
+#endif

@@ -1,0 +1,31 @@
+/* A trial handed to a runner. Conventions: "Rows" in scheduler/README.md. */
+#ifndef ASSAY_SCHEDULER_ROWS_CLAIMED_ROW_H
+#define ASSAY_SCHEDULER_ROWS_CLAIMED_ROW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "scheduler/rows/dataset_row.h"
+#include "scheduler/rows/file_row.h"
+
+struct claimed_row {
+    const char *sweep; /* id */
+    int64_t number, attempt, seed;
+    const char *params;    /* JSON */
+    const char **inactive; /* names of parameters that are not active here */
+    size_t n_inactive;
+    const char *trial; /* JSON: the section `trial` of the document, templates as they are */
+    const char *metric;
+    bool maximize;
+    int64_t gpus;
+    const struct dataset_row *dataset; /* NULL for a command */
+    struct file_list files;            /* of its checkpoint folder */
+    int64_t timeout_ms;                /* 0: none */
+    int64_t grace_ms;
+    const char *group; /* NULL: it runs alone; the three below are of its group */
+    const char *shape;
+    int64_t bytes_per_member, max_members;
+};
+
+#endif

@@ -1,0 +1,48 @@
+/* Data sets as statements return them. Conventions: "Rows" in scheduler/README.md. */
+#ifndef ASSAY_SCHEDULER_ROWS_DATASET_ROW_H
+#define ASSAY_SCHEDULER_ROWS_DATASET_ROW_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "data/dataset.h"
+
+struct dataset_file_row {
+    const char *role; /* table, features, targets */
+    const char *sha256;
+    int64_t size;
+};
+
+struct dataset_row {
+    const char *name;
+    const char *format; /* csv, npy, … */
+    const char *task;   /* classification, regression, language_modeling */
+    const char *input;  /* table, image, tokens */
+    const char *target; /* JSON: a string or a whole number; NULL */
+    int64_t n_rows, n_features, n_outputs;
+    const char *classes;                   /* JSON list of strings; NULL but for classification */
+    const char *options, *image, *columns; /* JSON; NULL */
+    const char *sha256;
+    struct dataset_file_row files[3];
+    size_t n_files;
+    const char *description;
+    int64_t created_ms;
+    /* In a claim, when the name holds other content than when the sweep was made: what it was; else
+     * NULL. */
+    const char *expected_sha256;
+    int64_t expected_rows, expected_features;
+};
+
+struct dataset_page {
+    struct dataset_row *rows;
+    size_t n;
+    const char *next_cursor;
+};
+
+/* What the row says of the data; owned by the caller (dataset_info_done). AS_E_INVAL: not what this
+ * version writes; AS_E_NOMEM. */
+AS_MUST_CHECK as_status dataset_row_info(const struct dataset_row *d, struct dataset_info *ret,
+                                         struct as_err *err);
+
+#endif

@@ -1,0 +1,14 @@
+/* What a list is asked for. */
+#ifndef ASSAY_SCHEDULER_ROWS_PAGE_H
+#define ASSAY_SCHEDULER_ROWS_PAGE_H
+
+#include <stdint.h>
+
+#define PAGE_SIZE_MAX 1000
+
+struct page_req {
+    const char *cursor; /* NULL: the first page; AS_E_INVAL when this list did not make it */
+    int64_t size;       /* 1..PAGE_SIZE_MAX; 0 means 100 */
+};
+
+#endif

@@ -1,0 +1,48 @@
+/* Runners, the attempts that they hold, and what they are told. Conventions: "Rows" in
+ * scheduler/README.md. */
+#ifndef ASSAY_SCHEDULER_ROWS_RUNNER_ROW_H
+#define ASSAY_SCHEDULER_ROWS_RUNNER_ROW_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define RUNNER_HELD_MAX 8192 /* attempts of one runner: what a heartbeat can list in 1 MiB */
+
+/* Names one attempt: what a runner says that it runs. */
+struct attempt_ref {
+    const char *sweep; /* id */
+    int64_t number;
+    int64_t attempt;
+};
+
+/* A runner is told to stop an attempt (the only action there is). */
+struct directive_row {
+    struct attempt_ref ref;
+    const char *reason; /* never NULL: "the sweep was cancelled", "attempt 2 replaced it", … */
+};
+
+struct directive_list {
+    struct directive_row *rows;
+    size_t n;
+};
+
+struct runner_row {
+    const char *name;
+    const char *state; /* live, lost, left */
+    const char *host;
+    const char *version;
+    int64_t slots;
+    const char *gpus; /* JSON list of strings */
+    int64_t running;  /* attempts it holds */
+    int64_t used;     /* slots that they take: a group takes one */
+    int64_t epoch;
+    int64_t registered_ms, seen_ms;
+};
+
+struct runner_page {
+    struct runner_row *rows;
+    size_t n;
+    const char *next_cursor;
+};
+
+#endif

@@ -1,0 +1,34 @@
+/* What trials measured and printed. Conventions: "Rows" in scheduler/README.md. */
+#ifndef ASSAY_SCHEDULER_ROWS_SERIES_ROW_H
+#define ASSAY_SCHEDULER_ROWS_SERIES_ROW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct measurement {
+    int64_t step;       /* >= 0 */
+    const char *metric; /* 1..63 bytes, [A-Za-z_][A-Za-z0-9_.-]* */
+    double value;       /* NaN and infinities are recorded */
+};
+
+/* One metric of one trial: steps ascending; where attempts overlap the latest counts. */
+struct series_row {
+    const char *metric;
+    int64_t *steps;
+    double *values; /* may be NaN or infinite */
+    size_t n;
+};
+
+struct series_list {
+    struct series_row *rows; /* by metric name */
+    size_t n;
+};
+
+struct log_row {
+    int64_t attempt;  /* 0 when nothing was kept yet */
+    const char *text; /* never NULL */
+    bool truncated;
+};
+
+#endif

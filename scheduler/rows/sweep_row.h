@@ -1,0 +1,44 @@
+/* Sweeps as statements return them. Conventions: "Rows" in scheduler/README.md. */
+#ifndef ASSAY_SCHEDULER_ROWS_SWEEP_ROW_H
+#define ASSAY_SCHEDULER_ROWS_SWEEP_ROW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "scheduler/sweep/trial_state.h"
+
+/* Trials of a sweep by state; total is their sum. */
+struct trial_counts {
+    int64_t by_state[TRIAL_STATES];
+    int64_t total;
+};
+
+struct sweep_row {
+    const char *id;
+    const char *name;
+    sweep_state state;
+    const char *reason;
+    const char *document; /* JSON, as sweep_doc's canonical form, order kept */
+    const char *metric;
+    bool maximize;
+    const char *method;
+    int64_t seed;
+    int64_t planned;  /* planned_trials: max_trials and the known ones */
+    int64_t known;    /* how many of its trials people added with their results */
+    bool for_runners; /* false: its document has no `trial`; only clients get its trials */
+    struct trial_counts counts;
+    bool has_best; /* the three below; of completed, feasible trials, by the first metric */
+    int64_t best_number;
+    double best_value;
+    const char *best_params; /* JSON */
+    int64_t created_ms, started_ms, finished_ms;
+};
+
+struct sweep_page {
+    struct sweep_row *rows;
+    size_t n;
+    const char *next_cursor; /* NULL on the last page */
+};
+
+#endif

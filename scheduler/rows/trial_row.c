@@ -1,0 +1,7 @@
+/* The words of origins and orders of trials. */
+#include "scheduler/rows/trial_row.h"
+
+const char *const trial_origin_words[] = {"suggested", "enqueued", "known", NULL};
+
+const char *const trial_sort_words[] = {"number",      "value",    "started_at",
+                                        "finished_at", "duration", NULL};

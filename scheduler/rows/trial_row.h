@@ -1,0 +1,97 @@
+/* Trials and their attempts as statements return them, and the question for a list of trials.
+ * Conventions: "Rows" in scheduler/README.md. */
+#ifndef ASSAY_SCHEDULER_ROWS_TRIAL_ROW_H
+#define ASSAY_SCHEDULER_ROWS_TRIAL_ROW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "scheduler/rows/page.h"
+#include "scheduler/sweep/trial_state.h"
+
+/* Where a trial's configuration comes from. */
+typedef enum trial_origin {
+    ORIGIN_SUGGESTED, /* the sweep's method */
+    ORIGIN_ENQUEUED,  /* people: it runs before the next suggestion */
+    ORIGIN_KNOWN      /* people, with its result: it never ran here and uses none of max_trials */
+} trial_origin;
+extern const char *const trial_origin_words[]; /* NULL-terminated, in the enum's order */
+
+struct trial_row {
+    const char *sweep; /* id */
+    int64_t number;
+    trial_state state;
+    trial_origin origin;
+    int64_t attempt; /* 0 before the first claim */
+    int64_t restarts;
+    const char *params; /* JSON */
+    int64_t seed;
+    bool has_value;
+    double value; /* may be NaN or infinite unless completed */
+    bool has_step;
+    int64_t step;
+    const char *metrics;    /* JSON {name: number or "NaN" …}, "{}" when nothing was measured */
+    const char *suggestion; /* JSON: {"method": …, reasons…, "index": i, "seen": S}; of trials that
+                               people added {"method": "enqueued"} or {"method": "known"} */
+    bool has_index;
+    int64_t index; /* of the method's suggestions, from 0 */
+    bool has_seen;
+    int64_t seen;       /* methods that learn: results with a finish_seq up to here were known */
+    int64_t finish_seq; /* 1, 2, … in the order in which the sweep's trials ended; 0: not yet */
+    bool has_feasible;  /* completed ones */
+    bool feasible;
+    const char *shape;  /* the signature of its tensors; NULL: not the built-in trainer's */
+    const char *group;  /* of the latest attempt; NULL: it ran alone */
+    const char *runner; /* of the latest attempt, or */
+    const char *client; /* who asked for it */
+    const char *reason;
+    int64_t created_ms, started_ms, finished_ms;
+};
+
+struct trial_page {
+    struct trial_row *rows;
+    size_t n;
+    const char *next_cursor;
+};
+
+struct attempt_row {
+    int64_t attempt;
+    const char *runner; /* one of the two is set */
+    const char *client;
+    const char *group; /* that it was a member of, or NULL */
+    int64_t started_ms, ended_ms;
+    const char
+        *outcome; /* completed, failed, retry, released, lost, cancelled, timeout; NULL: runs */
+    const char *reason;
+    bool has_exit_code;
+    int64_t exit_code; /* negative: the signal */
+};
+
+struct trial_detail {
+    struct trial_row trial;
+    struct attempt_row *attempts; /* ascending */
+    size_t n_attempts;
+};
+
+typedef enum trial_sort {
+    TRIAL_BY_NUMBER,
+    TRIAL_BY_VALUE,
+    TRIAL_BY_STARTED,
+    TRIAL_BY_FINISHED,
+    TRIAL_BY_DURATION /* of trials that have finished */
+} trial_sort;
+
+/* NULL-terminated, in the enum's order: "number", "value", "started_at", "finished_at",
+ * "duration". */
+extern const char *const trial_sort_words[];
+
+struct trial_query {
+    const trial_state *state; /* NULL: any */
+    const char *group;        /* of the latest attempt; NULL: any */
+    trial_sort sort;
+    bool descending;
+    struct page_req page;
+};
+
+#endif
