@@ -202,7 +202,7 @@ static as_status digest(struct arena *a, struct dataset_row *d, struct as_err *e
     if (st == AS_OK)
         st = sha256_of(str_cstr(&b), b.len, hex, err);
     d->sha256 = arena_strdup(a, hex);
-    return st == AS_OK && !d->sha256 ? as_fail(err, AS_E_NOMEM, "out of memory") : st;
+    return st == AS_OK && !d->sha256 ? as_fail_nomem(err) : st;
 }
 
 /* Text of a tree in the arena; NULL stays NULL. */
@@ -216,7 +216,7 @@ static as_status arena_json(struct arena *a, const json_t *j, const char **ret, 
     else
         text = json_format(j);
     *ret = arena_strdup(a, text);
-    return *ret ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
+    return *ret ? AS_OK : as_fail_nomem(err);
 }
 
 static as_status describe(struct arena *a, const struct request *r, const struct dataset_info *info,
@@ -224,7 +224,7 @@ static as_status describe(struct arena *a, const struct request *r, const struct
 {
     JSON_AUTO j = dataset_info_to_json(info);
     if (!j)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     d->name = r->name;
     d->description = r->description;
     d->format = dataset_format_name(info->format);
@@ -337,7 +337,7 @@ as_status dataset_list(struct store *db, struct arena *a, const struct page_req 
         const char *const place[] = {arg.page.rows[arg.page.n - 1].name};
         arg.page.next_cursor = cursor_make(a, "datasets", place, 1);
         if (!arg.page.next_cursor)
-            return as_fail(err, AS_E_NOMEM, "out of memory");
+            return as_fail_nomem(err);
     }
     if (st == AS_OK)
         *ret = arg.page;

@@ -84,10 +84,10 @@ as_status runner_register(struct store *db, struct arena *a, const struct runner
     for (size_t i = 0; i < req->n_gpus; i++)
         json_array_append_new(gpus, json_string(req->gpus[i]));
     if (!gpus || json_array_size(gpus) != req->n_gpus)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     AS_AUTO(as_freep) char *text = json_format(gpus);
     if (!text)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     struct register_arg arg = {.a = a, .req = req, .gpus = text};
     st = store_run(db, TX_WRITE, tx_register, &arg, err);
     if (st == AS_OK)
@@ -227,7 +227,7 @@ as_status runner_list(struct store *db, struct arena *a, const struct page_req *
         const char *const place[] = {arg.next_rank ? "1" : "0", arg.page.rows[arg.page.n - 1].name};
         arg.page.next_cursor = cursor_make(a, "runners", place, 2);
         if (!arg.page.next_cursor)
-            return as_fail(err, AS_E_NOMEM, "out of memory");
+            return as_fail_nomem(err);
     }
     if (st == AS_OK)
         *ret = arg.page;

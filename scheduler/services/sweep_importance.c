@@ -74,7 +74,7 @@ static as_status read_param(struct arena *a, const json_t *j, struct importance_
     ret->is_conditional = json_is_true(json_array_get(j, 1));
     for (size_t i = 0; i < AS_ARRAY_LEN(fields); i++)
         *field_of(ret, i) = json_number_value(json_array_get(j, i + 2));
-    return ret->name ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
+    return ret->name ? AS_OK : as_fail_nomem(err);
 }
 
 /* The most important first; among equals the space's order. */
@@ -107,7 +107,7 @@ static as_status read_note(struct arena *a, const char *text, const char *metric
         .reason = reason && *reason ? arena_strdup(a, reason) : NULL};
     row.params = arena_alloc(a, row.n + 1, sizeof *row.params);
     if (!row.method || !row.params || (reason && *reason && !row.reason))
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     for (size_t i = 0; i < row.n && st == AS_OK; i++)
         st = read_param(a, json_array_get(params, i), &row.params[i], err);
     if (st != AS_OK)
@@ -160,7 +160,7 @@ static as_status find_objective(struct head_arg *arg, const char *metric, struct
     if (arg->objective == doc->n_objectives)
         return no_objective(doc, metric, err);
     arg->metric = arena_strdup(arg->a, doc->objectives[arg->objective].name);
-    return arg->metric ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
+    return arg->metric ? AS_OK : as_fail_nomem(err);
 }
 
 /* Owned by the caller. *ret_seq: what it knows. */
@@ -170,7 +170,7 @@ static as_status compute(struct store *db, const struct head_arg *arg, char **re
     AS_AUTO(sweep_history_freep) struct sweep_history *h = sweep_history_create(arg->key);
     AS_AUTO(importance_freep) struct importance *x = NULL;
     if (!h)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     as_status st = sweep_history_load(db, h, err);
     if (st != AS_OK)
         return st;
@@ -180,7 +180,7 @@ static as_status compute(struct store *db, const struct head_arg *arg, char **re
         return st;
     *ret = write_note(x);
     *ret_seq = sweep_history_place(h)->finish_seq;
-    return *ret ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
+    return *ret ? AS_OK : as_fail_nomem(err);
 }
 
 as_status sweep_importance(struct store *db, struct suggester *sg, struct arena *a, const char *id,

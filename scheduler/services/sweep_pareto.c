@@ -52,7 +52,7 @@ static as_status read_metrics(struct pareto_arg *arg, struct as_err *err)
         r->maximize[i] = doc->objectives[i].maximize;
         full = r->metrics[i] != NULL;
     }
-    return full ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
+    return full ? AS_OK : as_fail_nomem(err);
 }
 
 static as_status tx_values(struct tx *t, void *p, struct as_err *err)
@@ -67,7 +67,7 @@ static as_status find_front(struct pareto_arg *arg, struct as_err *err)
     struct pareto_row *r = &arg->ret;
     arg->front = arena_alloc(arg->a, arg->n + 1, sizeof *arg->front);
     if (!arg->front)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     as_status st = gp_pareto_front(arg->values, arg->n, r->n_metrics, r->maximize, arg->front,
                                    &arg->n_front, err);
     if (st != AS_OK || arg->n_front == 0)
@@ -86,7 +86,7 @@ static as_status tx_rows(struct tx *t, void *p, struct as_err *err)
     arg->ret.n = arg->n_front;
     arg->ret.rows = arena_alloc(arg->a, arg->n_front + 1, sizeof *arg->ret.rows);
     if (!arg->ret.rows)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     for (size_t i = 0; i < arg->n_front && st == AS_OK; i++)
         st = store_trial_get(t, arg->a, arg->key, arg->numbers[arg->front[i]], &arg->ret.rows[i],
                              err);

@@ -93,7 +93,7 @@ static as_status write_objectives(const struct sweep_doc *d, char **ret, struct 
             list, json_pack("{s:s, s:s}", "name", d->objectives[i].name, "goal",
                             d->objectives[i].maximize ? "maximize" : "minimize"));
     *ret = bad ? NULL : json_format(list);
-    return *ret ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
+    return *ret ? AS_OK : as_fail_nomem(err);
 }
 
 static as_status write_outcomes(const struct sweep_doc *d, char **ret, struct as_err *err)
@@ -112,7 +112,7 @@ static as_status write_outcomes(const struct sweep_doc *d, char **ret, struct as
         bad |= json_array_append_new(list, j);
     }
     *ret = bad ? NULL : json_format(list);
-    return *ret ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
+    return *ret ? AS_OK : as_fail_nomem(err);
 }
 
 /* How many trials may share a process: as the document says; else few where the method learns,
@@ -170,7 +170,7 @@ static as_status insert_sweep(struct tx *t, struct create_arg *arg, int64_t *ret
             return st;
         if (*ret_key != 0) {
             *ret_id = arena_strdup(arg->a, id);
-            return *ret_id ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
+            return *ret_id ? AS_OK : as_fail_nomem(err);
         }
     }
     return as_fail_at(err, AS_E_CONFLICT, "/name", "%d sweeps are named '%s' already",
@@ -257,7 +257,7 @@ static as_status create(struct store *db, struct arena *a, const json_t *doc, bo
     AS_AUTO(as_freep) char *objectives = NULL;
     AS_AUTO(as_freep) char *outcomes = NULL;
     if (!document)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     st = write_objectives(parsed, &objectives, err);
     if (st == AS_OK)
         st = write_outcomes(parsed, &outcomes, err);
@@ -351,7 +351,7 @@ as_status sweep_list(struct store *db, struct arena *a, const sweep_state *state
         snprintf(text, sizeof text, "%" PRId64, arg.next);
         arg.page.next_cursor = cursor_make(a, "sweeps", (const char *const[]){text}, 1);
         if (!arg.page.next_cursor)
-            return as_fail(err, AS_E_NOMEM, "out of memory");
+            return as_fail_nomem(err);
     }
     *ret = arg.page;
     return AS_OK;
@@ -443,7 +443,7 @@ static as_status patched_document(const char *document, const struct sweep_patch
     if (p->set_max_failed)
         bad |= set_limit(limits, "max_failed_trials", p->max_failed, 0);
     if (bad)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     return sweep_doc_parse(doc, 0, ret, err); /* the seed stands in the document */
 }
 
@@ -460,7 +460,7 @@ static as_status change_limits(struct tx *t, struct change_arg *arg, const struc
         return st;
     AS_AUTO(as_freep) char *document = sweep_doc_format(doc);
     if (!document)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     int64_t budgeted = s->counts.total - s->known;
     if (doc->limits.max_trials < budgeted)
         return as_fail_at(err, AS_E_CONFLICT, "/limits/max_trials",
@@ -543,5 +543,5 @@ as_status sweep_delete(struct store *db, const char *id, struct as_err *err)
 {
     AS_AUTO(as_freep) char *copy = as_strdup(id);
     return copy ? store_run(db, TX_WRITE, tx_delete, copy, err)
-                : as_fail(err, AS_E_NOMEM, "out of memory");
+                : as_fail_nomem(err);
 }

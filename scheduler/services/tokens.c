@@ -231,7 +231,7 @@ as_status token_list(struct store *db, struct arena *a, const struct page_req *p
         const char *const place[] = {us, arg.page.rows[arg.page.n - 1].id};
         arg.page.next_cursor = cursor_make(a, "tokens", place, 2);
         if (!arg.page.next_cursor)
-            return as_fail(err, AS_E_NOMEM, "out of memory");
+            return as_fail_nomem(err);
     }
     if (st == AS_OK)
         *ret = arg.page;

@@ -133,7 +133,7 @@ static as_status check_params(struct add_arg *arg, struct as_err *err)
     JSON_AUTO params = config_to_json(doc->space, config);
     arg->params = params ? json_format_ordered(params) : NULL;
     if (!arg->params)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     AS_AUTO(shaper_freep) struct shaper *shaper = NULL;
     st = shaper_create(tree, arg->datasets, arg->n_datasets, &shaper, err);
     return st == AS_OK ? shaper_shape(shaper, arg->a, params, &arg->shape, err) : st;
@@ -186,14 +186,14 @@ static as_status settle_known(struct tx *t, struct add_arg *arg, const struct sw
     const struct addition *x = &arg->x;
     struct trial_head head;
     struct measured measured;
-    struct verdict v = {0};
+    struct feasibility v = {0};
     as_status st = AS_OK;
     if (x->n_metrics > 0)
         st = store_measurement_add(t, s->key, number, 0, x->metrics, x->n_metrics, &measured, err);
     if (st == AS_OK)
         st = store_trial_lock(t, arg->a, s->key, number, &head, err);
     if (st == AS_OK && !x->has_failed)
-        st = trial_judge(t, arg->a, s, &head, &v, err);
+        st = trial_feasibility(t, arg->a, s, &head, &v, err);
     if (st == AS_OK && v.missing) {
         char at[AS_ERR_POINTER_MAX];
         json_pointer_child("/metrics", v.missing, at);

@@ -90,7 +90,7 @@ as_status trial_list(struct store *db, struct arena *a, const char *sweep,
     if (st == AS_OK && arg.next.set) {
         arg.page.next_cursor = place_write(a, q, &arg.next);
         if (!arg.page.next_cursor)
-            return as_fail(err, AS_E_NOMEM, "out of memory");
+            return as_fail_nomem(err);
     }
     if (st == AS_OK)
         *ret = arg.page;
