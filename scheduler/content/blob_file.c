@@ -1,4 +1,4 @@
-/* Temporary files. */
+/* Temporary files: unlinked ones for uploads, named ones for what reads files. */
 #include "scheduler/content/blob_file.h"
 
 #include <errno.h>

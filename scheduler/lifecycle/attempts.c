@@ -67,7 +67,7 @@ static as_status add_points(struct tx *t, const struct attempt_ref *ref,
     if (st != AS_OK)
         return st;
     st = store_measurement_add(t, x.sweep_key, x.number, x.attempt, points, n, ret, err);
-    if (st != AS_OK || ret->recorded == 0)
+    if (st < 0 || ret->recorded == 0)
         return st;
     struct event_new e = {.type = "trial.measured",
                           .sweep_key = x.sweep_key,
@@ -158,7 +158,7 @@ static as_status replace_files(struct tx *t, const struct attempt_ref *ref, file
         st = store_file_replace(t, x.sweep_key, x.number, kinds[kind], files, n, &missing, err);
     if (st == AS_E_NOT_FOUND && missing < 0)
         return as_fail_at(err, AS_E_UNSUPPORTED, "/files", "content was removed meanwhile");
-    if (st != AS_OK || missing < 0)
+    if (st < 0 || missing < 0)
         return st;
     char pointer[40];
     snprintf(pointer, sizeof pointer, "/files/%lld/sha256", (long long)missing);
@@ -303,7 +303,7 @@ static as_status said_before(struct tx *t, struct arena *a, const struct attempt
     as_status st =
         store_attempt_reported(t, a, x->sweep_key, x->number, ref->attempt, &reported, err);
     *ret = false;
-    if (st != AS_OK || !reported)
+    if (st < 0 || !reported)
         return st;
     if (!as_streq(reported, attempt_outcome_words[outcome]))
         return stale(t, ref, x, err);
@@ -350,9 +350,9 @@ static as_status complete(struct tx *t, struct arena *a, const struct attempt_re
     bool repeat = false;
     int64_t key = 0;
     as_status st = store_sweep_key(t, ref->sweep, &key, err);
-    if (st != AS_OK || (st = store_sweep_lock(t, a, key, &s, err)) != AS_OK ||
-        (st = store_trial_lock(t, a, key, ref->number, &x, err)) != AS_OK ||
-        (st = said_before(t, a, ref, c->outcome, &x, &repeat, err)) != AS_OK)
+    if (st < 0 || (st = store_sweep_lock(t, a, key, &s, err)) < 0 ||
+        (st = store_trial_lock(t, a, key, ref->number, &x, err)) < 0 ||
+        (st = said_before(t, a, ref, c->outcome, &x, &repeat, err)) < 0)
         return st;
     if (!repeat)
         st = accept(t, a, ref, c, &s, &x, err);
