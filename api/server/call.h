@@ -14,7 +14,7 @@
 #include "api/server/pool.h"
 #include "api/server/routes.h"
 #include "scheduler/content/blobs.h"
-#include "scheduler/services/idempotency.h"
+#include "scheduler/lifecycle/idempotency.h"
 #include "scheduler/rows/idem_row.h"
 #include "scheduler/rows/page.h"
 #include "scheduler/services/tokens.h"

@@ -6,7 +6,7 @@
 #include "base/json.h"
 #include "base/rng.h"
 #include "scheduler/store/dataset_store.h"
-#include "scheduler/lifecycle/transition_priv.h"
+#include "scheduler/lifecycle/transition.h"
 #include "search/suggest.h"
 
 #define GROUP_PATIENCE_MS 300 /* for the rest of a group, when its first suggestion is ready */
@@ -301,7 +301,7 @@ static void begin_look(struct handout *h, const struct sweep_head *s, int64_t sl
     const struct group_rule rule = {s->max_group, s->group_given};
     int64_t most = h->fit.id ? h->fit.places : h->groups ? group_most(h->groups, rule) : 0;
     *g = h->grouping;
-    g->req = h->groups;
+    g->limits = h->groups;
     g->sweep = s->id;
     g->rule = rule;
     g->reach = INT64_MAX;

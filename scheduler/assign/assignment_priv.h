@@ -26,9 +26,9 @@ struct handout {
     struct suggester *sg; /* NULL: one of its own is made when it is needed */
     const struct owner *holder;
     int64_t arrived_ns;
-    bool is_hasty;                      /* do not wait at all for what is being computed */
-    bool is_whole;                      /* no suggestions unless all that are wanted are there */
-    const struct claim_request *groups; /* trials may share a slot; NULL: each alone */
+    bool is_hasty;                     /* do not wait at all for what is being computed */
+    bool is_whole;                     /* no suggestions unless all that are wanted are there */
+    const struct group_limits *groups; /* trials may share a slot; NULL: each alone */
     bool is_patient;       /* rather wait a little for the suggestions of a whole group */
     struct open_group fit; /* fill this group, take no slot; id NULL: no such wish */
 
