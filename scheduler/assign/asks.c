@@ -20,7 +20,7 @@ struct ask_arg {
     const struct ask_request *req;
     int64_t key;
     int64_t lease_until_ms;
-    struct handout handout;
+    struct assignment assignment;
     sweep_state state;
     const char *document;
     struct trial_list_heads held;
@@ -54,8 +54,8 @@ static as_status tx_ask(struct tx *t, void *p, struct as_err *err)
     struct ask_arg *arg = p;
     const struct ask_request *req = arg->req;
     struct sweep_head s;
-    arg->handout.lacking = 0;
-    arg->handout.n_taken = 0;
+    arg->assignment.lacking = 0;
+    arg->assignment.n_taken = 0;
     /* the lease before the sweep, as the reaper takes them */
     as_status st =
         store_client_lease(t, arg->key, req->client, req->lease_ms, &arg->lease_until_ms, err);
@@ -71,9 +71,9 @@ static as_status tx_ask(struct tx *t, void *p, struct as_err *err)
         n = free_slots;
     if (s.state != SWEEP_RUNNING)
         n = 0;
-    st = handout_take(t, &arg->handout, &s, n, n, err);
+    st = assignment_take(t, &arg->assignment, &s, n, n, err);
     arg->state = s.state;
-    if (st == AS_OK && arg->handout.got > 0)
+    if (st == AS_OK && arg->assignment.got > 0)
         st = store_trial_of_client(t, arg->a, arg->key, req->client, req->count, &arg->held, err);
     return st;
 }
@@ -121,30 +121,30 @@ static as_status tx_fill(struct tx *t, void *p, struct as_err *err)
 
 static as_status take(struct store *db, struct ask_arg *arg, struct as_err *err)
 {
-    struct handout *h = &arg->handout;
-    as_status st = handout_open(h, arg->key, err);
+    struct assignment *asg = &arg->assignment;
+    as_status st = assignment_open(asg, arg->key, err);
     bool again = st == AS_OK;
-    for (int i = 0; i < HANDOUT_LOOKS && again && st == AS_OK; i++) {
+    for (int i = 0; i < ASSIGNMENT_LOOKS && again && st == AS_OK; i++) {
         st = store_run(db, TX_WRITE, tx_ask, arg, err);
-        again = st == AS_OK && handout_done(h);
+        again = st == AS_OK && assignment_done(asg);
     }
-    handout_close(h);
+    assignment_close(asg);
     return st;
 }
 
 as_status ask_trials(struct store *db, struct suggester *sg, struct arena *a,
                      const struct ask_request *req, struct suggestion_list *ret, struct as_err *err)
 {
-    const struct owner holder = {.client = req->client};
+    const struct owner owner = {.client = req->client};
     struct ask_arg arg = {
         .a = a,
         .req = req,
-        .handout = {.db = db,
-                    .a = a,
-                    .sg = sg,
-                    .holder = &holder,
-                    .is_whole = !req->is_last,
-                    .arrived_ns = req->arrived_ns ? req->arrived_ns : clock_mono_ns()}};
+        .assignment = {.db = db,
+                       .a = a,
+                       .sg = sg,
+                       .owner = &owner,
+                       .is_whole = !req->is_last,
+                       .arrived_ns = req->arrived_ns ? req->arrived_ns : clock_mono_ns()}};
     as_status st = check(req, err);
     if (st == AS_OK)
         st = store_run(db, TX_READ, tx_key, &arg, err);
@@ -161,7 +161,7 @@ as_status ask_trials(struct store *db, struct suggester *sg, struct arena *a,
                                     .n = arg.held.n,
                                     .state = arg.state,
                                     .done = done,
-                                    .is_preparing = !done && arg.handout.lacking > 0,
+                                    .is_preparing = !done && arg.assignment.lacking > 0,
                                     .sweep_key = arg.key};
     return AS_OK;
 }

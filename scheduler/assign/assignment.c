@@ -60,68 +60,69 @@ static as_status tx_open(struct tx *t, void *p, struct as_err *err)
     return st;
 }
 
-static as_status read_document(struct handout *h, const struct open_arg *arg, struct as_err *err)
+static as_status read_document(struct assignment *asg, const struct open_arg *arg,
+                               struct as_err *err)
 {
     JSON_AUTO tree = NULL;
     as_status st = json_parse(arg->making.document, strlen(arg->making.document), &tree, err);
     if (st == AS_OK && !arg->making.learns)
-        st = sweep_doc_parse(tree, 0, &h->doc, err);
+        st = sweep_doc_parse(tree, 0, &asg->doc, err);
     if (st == AS_OK && arg->making.max_group > 0)
-        st = shaper_create(tree, arg->datasets, arg->n_datasets, &h->shaper, err);
+        st = shaper_create(tree, arg->datasets, arg->n_datasets, &asg->shaper, err);
     if (st != AS_OK)
         return as_err_prefix(err, st == AS_E_NOMEM ? st : AS_E_INTERNAL,
                              "the stored document cannot be read");
     return AS_OK;
 }
 
-as_status handout_open(struct handout *h, int64_t sweep_key, struct as_err *err)
+as_status assignment_open(struct assignment *asg, int64_t sweep_key, struct as_err *err)
 {
-    struct open_arg arg = {.a = h->a, .key = sweep_key};
-    as_status st = store_run(h->db, TX_READ, tx_open, &arg, err);
-    h->is_there = st == AS_OK;
+    struct open_arg arg = {.a = asg->a, .key = sweep_key};
+    as_status st = store_run(asg->db, TX_READ, tx_open, &arg, err);
+    asg->is_there = st == AS_OK;
     if (st == AS_E_NOT_FOUND)
         return AS_OK;
-    if (st == AS_OK && arg.making.learns && !h->sg) {
+    if (st == AS_OK && arg.making.learns && !asg->sg) {
         const struct suggester_opts opts = {.patience_ms = -1};
-        st = suggester_create(h->db, &opts, &h->own, err);
-        h->sg = h->own;
+        st = suggester_create(asg->db, &opts, &asg->own, err);
+        asg->sg = asg->own;
     }
-    return st == AS_OK && arg.making.document ? read_document(h, &arg, err) : st;
+    return st == AS_OK && arg.making.document ? read_document(asg, &arg, err) : st;
 }
 
-void handout_close(struct handout *h)
+void assignment_close(struct assignment *asg)
 {
-    sweep_doc_free(h->doc);
-    suggester_free(h->own);
-    shaper_free(h->shaper);
-    h->doc = NULL;
-    h->own = NULL;
-    h->shaper = NULL;
+    sweep_doc_free(asg->doc);
+    suggester_free(asg->own);
+    shaper_free(asg->shaper);
+    asg->doc = NULL;
+    asg->own = NULL;
+    asg->shaper = NULL;
 }
 
 /* Taking: the queue. */
 
-static as_status take_queued(struct tx *t, struct handout *h, const struct sweep_head *s,
+static as_status take_queued(struct tx *t, struct assignment *asg, const struct sweep_head *s,
                              struct as_err *err)
 {
-    struct grouping *g = &h->next;
+    struct grouping *g = &asg->next;
     struct queued_trial *queue = NULL;
     size_t n = 0, n_begun = 0;
     if (s->counts.by_state[TRIAL_QUEUED] == 0 || grouping_wants(g) == 0)
         return AS_OK;
-    int64_t look = h->groups ? GROUP_LOOK : g->slots;
-    as_status st = store_assignment_queue(t, h->a, s->key, look, &queue, &n, err);
+    int64_t look = asg->groups ? GROUP_LOOK : g->slots;
+    as_status st = store_assignment_queue(t, asg->a, s->key, look, &queue, &n, err);
     if (st != AS_OK)
         return st;
-    struct begun_trial *begun = arena_alloc(h->a, n + 1, sizeof *begun);
+    struct begun_trial *begun = arena_alloc(asg->a, n + 1, sizeof *begun);
     if (!begun)
         return as_fail(err, AS_E_NOMEM, "out of memory");
-    if (h->fit.id)
+    if (asg->fit.id)
         grouping_limit_reach(g, queue, n);
-    st = grouping_queue(g, h->a, queue, n, begun, &n_begun, err);
+    st = grouping_queue(g, asg->a, queue, n, begun, &n_begun, err);
     if (st == AS_OK && n_begun > 0)
-        st = store_assignment_begin(t, s, h->holder, begun, n_begun, err);
-    h->got += (int64_t)n_begun;
+        st = store_assignment_begin(t, s, asg->owner, begun, n_begun, err);
+    asg->got += (int64_t)n_begun;
     g->ahead += (int64_t)n_begun;
     return st;
 }
@@ -129,14 +130,14 @@ static as_status take_queued(struct tx *t, struct handout *h, const struct sweep
 /* Taking: suggestions. */
 
 /* Where the sweep stands after `more` further suggestions. */
-static struct search_place place_of(const struct handout *h, const struct sweep_head *s,
+static struct search_place place_of(const struct assignment *asg, const struct sweep_head *s,
                                     int64_t more, int64_t mark)
 {
     return (struct search_place){.key = s->key,
                                  .number = s->counts.total + more,
                                  .mark = mark,
                                  .finish_seq = s->finish_seq,
-                                 .arrived_ns = h->arrived_ns};
+                                 .arrived_ns = asg->arrived_ns};
 }
 
 /* Suggestions on their way to become trials. */
@@ -149,13 +150,13 @@ struct making {
 };
 
 /* The next suggestion of a method that does not learn. */
-static as_status next_drawn(struct handout *h, const struct sweep_head *s, struct making *m,
+static as_status next_drawn(struct assignment *asg, const struct sweep_head *s, struct making *m,
                             struct made_trial *ret, struct as_err *err)
 {
     AS_AUTO(suggestion_done) struct suggestion drawn = {0};
     struct search_spec spec;
     int64_t number = s->counts.total + m->n, index = s->suggested + m->n;
-    sweep_doc_search_spec(h->doc, &spec);
+    sweep_doc_search_spec(asg->doc, &spec);
     as_status st = suggest(&spec, NULL, NULL, (uint64_t)number, (uint64_t)index, NULL, &drawn, err);
     if (st != AS_OK)
         return st;
@@ -167,20 +168,20 @@ static as_status next_drawn(struct handout *h, const struct sweep_head *s, struc
     *ret = (struct made_trial){.number = number,
                                .index = index,
                                .seen = -1,
-                               .params = arena_strdup(h->a, params_text),
-                               .suggestion = arena_strdup(h->a, reason_text)};
+                               .params = arena_strdup(asg->a, params_text),
+                               .suggestion = arena_strdup(asg->a, reason_text)};
     return ret->params && ret->suggestion ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
 }
 
 /* The next suggestion of the suggester, whose state and mark go to *ret_p. An error of the search,
- * not of the database, is noted in h. */
-static as_status next_prepared(struct handout *h, const struct sweep_head *s, struct making *m,
+ * not of the database, is noted in asg. */
+static as_status next_prepared(struct assignment *asg, const struct sweep_head *s, struct making *m,
                                struct made_trial *ret, struct prepared *ret_p, struct as_err *err)
 {
-    struct search_place place = place_of(h, s, m->n, m->mark);
+    struct search_place place = place_of(asg, s, m->n, m->mark);
     bool ready = false;
-    as_status st = suggester_peek(h->sg, h->a, &place, &ready, ret_p, err);
-    h->search_failed = st != AS_OK;
+    as_status st = suggester_peek(asg->sg, asg->a, &place, &ready, ret_p, err);
+    asg->search_failed = st != AS_OK;
     m->is_dry = st == AS_OK && !ready;
     if (st == AS_OK && ready)
         *ret = (struct made_trial){.number = place.number,
@@ -191,23 +192,23 @@ static as_status next_prepared(struct handout *h, const struct sweep_head *s, st
     return st;
 }
 
-static as_status shape_of(const struct handout *h, struct made_trial *x, struct trial_shape *ret,
-                          struct as_err *err)
+static as_status shape_of(const struct assignment *asg, struct made_trial *x,
+                          struct trial_shape *ret, struct as_err *err)
 {
     JSON_AUTO params = NULL;
     as_status st = AS_OK;
     *ret = (struct trial_shape){0};
-    if (h->shaper)
+    if (asg->shaper)
         st = json_parse(x->params, strlen(x->params), &params, err);
-    if (st == AS_OK && h->shaper)
-        st = shaper_shape(h->shaper, h->a, params, ret, err);
+    if (st == AS_OK && asg->shaper)
+        st = shaper_shape(asg->shaper, asg->a, params, ret, err);
     x->shape = ret->text;
     x->bytes_per_member = ret->bytes_per_member;
     return st;
 }
 
 /* One more suggestion, if it has a place. *ret_done is false when there is none, or it has not. */
-static as_status make_one(struct handout *h, const struct sweep_head *s, struct making *m,
+static as_status make_one(struct assignment *asg, const struct sweep_head *s, struct making *m,
                           bool *ret_done, struct as_err *err)
 {
     struct made_trial *x = &m->rows[m->n];
@@ -215,18 +216,18 @@ static as_status make_one(struct handout *h, const struct sweep_head *s, struct 
     struct trial_shape shape;
     grouping_verdict verdict = GROUPING_ENOUGH;
     *ret_done = false;
-    as_status st = s->learns ? next_prepared(h, s, m, x, &p, err) : next_drawn(h, s, m, x, err);
+    as_status st = s->learns ? next_prepared(asg, s, m, x, &p, err) : next_drawn(asg, s, m, x, err);
     if (st != AS_OK || m->is_dry)
         return st;
-    st = shape_of(h, x, &shape, err);
+    st = shape_of(asg, x, &shape, err);
     if (st == AS_OK)
-        st = grouping_suggestion(&h->next, h->a, x->number, &shape, &verdict, &x->group, err);
+        st = grouping_suggestion(&asg->next, asg->a, x->number, &shape, &verdict, &x->group, err);
     if (st != AS_OK || verdict == GROUPING_ENOUGH)
         return st;
     x->seed = trial_seed_of(s->seed, x->number);
     x->runs = verdict == GROUPING_RUNS;
-    h->got += x->runs;
-    h->n_taken += s->learns;
+    asg->got += x->runs;
+    asg->n_taken += s->learns;
     m->state = p.state;
     m->mark = p.mark;
     m->n++;
@@ -235,111 +236,112 @@ static as_status make_one(struct handout *h, const struct sweep_head *s, struct 
 }
 
 /* Is it too early to take what is ready? */
-static bool is_early(const struct handout *h, int64_t want)
+static bool is_early(const struct assignment *asg, int64_t want)
 {
-    if (!h->is_whole && (!h->is_patient || h->got > 0))
+    if (!asg->is_whole && (!asg->is_patient || asg->got > 0))
         return false;
-    if (!h->is_whole && want > SUGGESTER_AHEAD_MAX)
+    if (!asg->is_whole && want > SUGGESTER_AHEAD_MAX)
         want = SUGGESTER_AHEAD_MAX;
-    if (suggester_ready(h->sg, &h->place, (size_t)want) >= (size_t)want)
+    if (suggester_ready(asg->sg, &asg->place, (size_t)want) >= (size_t)want)
         return false;
-    return h->is_whole ||
-           clock_mono_ns() - suggester_since(h->sg, &h->place) < GROUP_PATIENCE_MS * NS_PER_MS;
+    return asg->is_whole ||
+           clock_mono_ns() - suggester_since(asg->sg, &asg->place) < GROUP_PATIENCE_MS * NS_PER_MS;
 }
 
-static as_status write_made(struct tx *t, const struct handout *h, const struct sweep_head *s,
+static as_status write_made(struct tx *t, const struct assignment *asg, const struct sweep_head *s,
                             const struct making *m, struct as_err *err)
 {
     if (m->n == 0)
         return AS_OK;
-    as_status st = store_assignment_add(t, s, h->holder, m->rows, (size_t)m->n, err);
+    as_status st = store_assignment_add(t, s, asg->owner, m->rows, (size_t)m->n, err);
     if (st == AS_OK && s->learns)
         st = store_sweep_searched(t, s->key, m->state, m->mark, err);
     return st;
 }
 
 /* Suggestions until nothing wants one, or there is none. AS_E_EXHAUSTED: there will be no more. */
-static as_status take_suggested(struct tx *t, struct handout *h, const struct sweep_head *s,
+static as_status take_suggested(struct tx *t, struct assignment *asg, const struct sweep_head *s,
                                 struct as_err *err)
 {
-    struct grouping *g = &h->next;
+    struct grouping *g = &asg->next;
     struct making m = {.mark = s->search_mark};
     struct as_err why = {0};
     int64_t left = s->planned - s->counts.total, want = grouping_wants(g);
     want = want < left ? want : left;
-    h->place = place_of(h, s, 0, m.mark);
+    asg->place = place_of(asg, s, 0, m.mark);
     if (want <= 0)
         return AS_OK;
     m.most = want + (g->ahead > 0 ? g->ahead : 0);
     m.most = m.most < left ? m.most : left;
-    m.rows = arena_alloc(h->a, (size_t)m.most, sizeof *m.rows);
+    m.rows = arena_alloc(asg->a, (size_t)m.most, sizeof *m.rows);
     if (!m.rows)
         return as_fail(err, AS_E_NOMEM, "out of memory");
-    m.is_dry = s->learns && is_early(h, want);
+    m.is_dry = s->learns && is_early(asg, want);
     as_status st = AS_OK;
     for (bool more = !m.is_dry; more && m.n < m.most && grouping_wants(g) > 0;)
-        st = make_one(h, s, &m, &more, &why);
-    if (st != AS_OK && !h->search_failed && st != AS_E_EXHAUSTED)
+        st = make_one(asg, s, &m, &more, &why);
+    if (st != AS_OK && !asg->search_failed && st != AS_E_EXHAUSTED)
         return as_fail_at(err, st, why.pointer, "%s", why.msg);
-    as_status written = write_made(t, h, s, &m, err);
+    as_status written = write_made(t, asg, s, &m, err);
     if (written != AS_OK)
         return written;
-    h->place = place_of(h, s, m.n, m.mark);
+    asg->place = place_of(asg, s, m.n, m.mark);
     want = grouping_wants(g);
     if (m.is_dry)
-        h->lacking = (size_t)(want < left - m.n ? want : left - m.n);
-    if (st == AS_OK || (st != AS_E_EXHAUSTED && h->got > 0))
+        asg->lacking = (size_t)(want < left - m.n ? want : left - m.n);
+    if (st == AS_OK || (st != AS_E_EXHAUSTED && asg->got > 0))
         return AS_OK; /* whoever asks next hears why there are no more */
     return as_fail_at(err, st, why.pointer, "%s", why.msg);
 }
 
 /* The slots and groups of this look. */
-static void begin_look(struct handout *h, const struct sweep_head *s, int64_t slots, int64_t room)
+static void begin_look(struct assignment *asg, const struct sweep_head *s, int64_t slots,
+                       int64_t room)
 {
-    struct grouping *g = &h->next;
+    struct grouping *g = &asg->next;
     int64_t queued = s->counts.by_state[TRIAL_QUEUED];
     const struct group_rule rule = {s->max_group, s->group_given};
-    int64_t most = h->fit.id ? h->fit.places : h->groups ? group_most(h->groups, rule) : 0;
-    *g = h->grouping;
-    g->limits = h->groups;
+    int64_t most = asg->fit.id ? asg->fit.places : asg->groups ? group_most(asg->groups, rule) : 0;
+    *g = asg->grouping;
+    g->limits = asg->groups;
     g->sweep = s->id;
     g->rule = rule;
     g->reach = INT64_MAX;
     g->ahead = GROUP_AHEAD(s->learns) * most - queued;
-    if (h->fit.id) {
-        g->groups[0] = h->fit;
+    if (asg->fit.id) {
+        g->groups[0] = asg->fit;
         g->n_groups = 1;
         slots = 0;
     }
     grouping_begin(g, slots, room, queued + s->planned - s->counts.total);
-    h->got = 0;
-    h->lacking = 0;
-    h->n_taken = 0;
-    h->search_failed = false;
-    h->has_ended = false;
+    asg->got = 0;
+    asg->lacking = 0;
+    asg->n_taken = 0;
+    asg->search_failed = false;
+    asg->has_ended = false;
 }
 
-as_status handout_take(struct tx *t, struct handout *h, const struct sweep_head *s, int64_t slots,
-                       int64_t room, struct as_err *err)
+as_status assignment_take(struct tx *t, struct assignment *asg, const struct sweep_head *s,
+                          int64_t slots, int64_t room, struct as_err *err)
 {
-    begin_look(h, s, slots > 0 ? slots : 0, room > 0 ? room : 0);
-    as_status st = take_queued(t, h, s, err);
+    begin_look(asg, s, slots > 0 ? slots : 0, room > 0 ? room : 0);
+    as_status st = take_queued(t, asg, s, err);
     if (st == AS_OK)
-        st = take_suggested(t, h, s, err);
-    h->slots = slots > 0 ? slots - h->next.slots : 0;
+        st = take_suggested(t, asg, s, err);
+    asg->slots = slots > 0 ? slots - asg->next.slots : 0;
     if (st == AS_E_EXHAUSTED)
         st = store_sweep_exhausted(t, s->key, err);
-    if (st == AS_OK && grouping_wants(&h->next) > 0 && h->lacking == 0)
-        st = sweep_settle(t, h->a, s->key, &h->has_ended, err);
-    if (st == AS_OK && h->got > 0)
+    if (st == AS_OK && grouping_wants(&asg->next) > 0 && asg->lacking == 0)
+        st = sweep_settle(t, asg->a, s->key, &asg->has_ended, err);
+    if (st == AS_OK && asg->got > 0)
         st = store_sweep_started(t, s->key, err);
     return st;
 }
 
-bool handout_done(struct handout *h)
+bool assignment_done(struct assignment *asg)
 {
-    h->grouping = h->next;
-    if (h->n_taken > 0)
-        suggester_taken(h->sg, h->n_taken);
-    return h->lacking > 0 && suggester_want(h->sg, &h->place, h->lacking, !h->is_hasty);
+    asg->grouping = asg->next;
+    if (asg->n_taken > 0)
+        suggester_taken(asg->sg, asg->n_taken);
+    return asg->lacking > 0 && suggester_want(asg->sg, &asg->place, asg->lacking, !asg->is_hasty);
 }
