@@ -143,7 +143,7 @@ as_status ask_trials(struct store *db, struct suggester *sg, struct arena *a,
                        .a = a,
                        .sg = sg,
                        .owner = &owner,
-                       .is_whole = !req->is_last,
+                       .policy = req->is_last ? ASSIGN_BRIEF_WAIT : ASSIGN_ALL,
                        .arrived_ns = req->arrived_ns ? req->arrived_ns : clock_mono_ns()}};
     as_status st = check(req, err);
     if (st == AS_OK)

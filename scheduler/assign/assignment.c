@@ -235,16 +235,27 @@ static as_status make_one(struct assignment *asg, const struct sweep_head *s, st
     return AS_OK;
 }
 
+static bool wants_whole_group(assign_policy policy)
+{
+    return policy == ASSIGN_WHOLE_GROUP || policy == ASSIGN_WHOLE_GROUP_READY;
+}
+
+static bool waits_in_thread(assign_policy policy)
+{
+    return policy != ASSIGN_READY && policy != ASSIGN_WHOLE_GROUP_READY;
+}
+
 /* Is it too early to take what is ready? */
 static bool is_early(const struct assignment *asg, int64_t want)
 {
-    if (!asg->is_whole && (!asg->is_patient || asg->got > 0))
+    bool is_all = asg->policy == ASSIGN_ALL;
+    if (!is_all && (!wants_whole_group(asg->policy) || asg->got > 0))
         return false;
-    if (!asg->is_whole && want > SUGGESTER_AHEAD_MAX)
+    if (!is_all && want > SUGGESTER_AHEAD_MAX)
         want = SUGGESTER_AHEAD_MAX;
     if (suggester_ready(asg->sg, &asg->place, (size_t)want) >= (size_t)want)
         return false;
-    return asg->is_whole ||
+    return is_all ||
            clock_mono_ns() - suggester_since(asg->sg, &asg->place) < GROUP_PATIENCE_MS * NS_PER_MS;
 }
 
@@ -343,5 +354,6 @@ bool assignment_done(struct assignment *asg)
     asg->grouping = asg->next;
     if (asg->n_taken > 0)
         suggester_taken(asg->sg, asg->n_taken);
-    return asg->lacking > 0 && suggester_want(asg->sg, &asg->place, asg->lacking, !asg->is_hasty);
+    return asg->lacking > 0 &&
+           suggester_want(asg->sg, &asg->place, asg->lacking, waits_in_thread(asg->policy));
 }

@@ -1,6 +1,6 @@
 /* Handing trials out: the one path from a sweep whose row is held to trials that run, for claims
  * and asks alike. First what is queued (trials that people enqueued among it, in the order of
- * numbers), then suggestions. Which of them share a slot says grouping.h.
+ * numbers), then suggestions. grouping.h decides which of them share a slot.
  *
  *   assignment_open()   before: what the sweep's search needs
  *   assignment_take()   in the transaction that holds the row; may run again
@@ -20,17 +20,40 @@
 
 #define ASSIGNMENT_LOOKS 8 /* at most so often is a sweep looked at again at once */
 
+/* Which of the suggestions that a sweep wants are enough, and whether the request's thread waits
+ * for the others. It matters for methods that learn alone: other methods draw what is wanted at
+ * once, and what is queued is always taken.
+ *
+ *   policy                     takes                               waits in the thread
+ *   ASSIGN_READY               what is ready                       no
+ *   ASSIGN_BRIEF_WAIT          what is ready                       the suggester's patience
+ *   ASSIGN_WHOLE_GROUP_READY   all, or after GROUP_PATIENCE_MS     no
+ *                              what is ready
+ *   ASSIGN_WHOLE_GROUP         as ASSIGN_WHOLE_GROUP_READY         the suggester's patience
+ *   ASSIGN_ALL                 all that are wanted, or none        the suggester's patience
+ *
+ * GROUP_PATIENCE_MS counts from the look at the results that the first suggestion was computed
+ * from; a sweep that gave queued trials does not wait for the rest of a group. The suggester's
+ * patience (struct suggester_opts) is short, because the thread is held. One wait is enough for a
+ * request: a claim that waited for a sweep in vain asks the other sweeps by the two policies that
+ * do not wait. */
+typedef enum assign_policy {
+    ASSIGN_READY,             /* a claim without groups, the last try of one with groups, a fit */
+    ASSIGN_BRIEF_WAIT,        /* the same, before it has waited */
+    ASSIGN_WHOLE_GROUP_READY, /* a claim with groups that is tried again later */
+    ASSIGN_WHOLE_GROUP,       /* the same, before it has waited */
+    ASSIGN_ALL                /* an ask that is tried again later: a batch comes whole */
+} assign_policy;
+
 struct assignment {
     struct store *db;
     struct arena *a;
     struct suggester *sg; /* NULL: one of its own is made when it is needed */
     const struct owner *owner;
     int64_t arrived_ns;
-    bool is_hasty;                     /* do not wait at all for what is being computed */
-    bool is_whole;                     /* no suggestions unless all that are wanted are there */
+    assign_policy policy;
     const struct group_limits *groups; /* trials may share a slot; NULL: each alone */
-    bool is_patient;       /* rather wait a little for the suggestions of a whole group */
-    struct open_group fit; /* fill this group, take no slot; id NULL: no such wish */
+    struct open_group fit;             /* fill this group, take no slot; id NULL: no such wish */
 
     /* set by assignment_open */
     bool is_there;         /* false: the sweep was deleted */

@@ -295,6 +295,15 @@ static as_status tx_take(struct tx *t, void *p, struct as_err *err)
     return assignment_take(t, asg, &s, allowed.slots, allowed.room, err);
 }
 
+static assign_policy policy_of(const struct claim_arg *arg)
+{
+    const struct claim_request *req = arg->req;
+    bool has_waited = arg->list.is_preparing;
+    if (req->groups.members > 1 && !req->groups.fit.group && !req->is_last)
+        return has_waited ? ASSIGN_WHOLE_GROUP_READY : ASSIGN_WHOLE_GROUP;
+    return has_waited ? ASSIGN_READY : ASSIGN_BRIEF_WAIT;
+}
+
 /* Ask one sweep for `share` trials. */
 static as_status take_from(struct claim_arg *arg, int64_t *ret_got, struct as_err *err)
 {
@@ -303,12 +312,10 @@ static as_status take_from(struct claim_arg *arg, int64_t *ret_got, struct as_er
                                .a = arg->a,
                                .sg = arg->sg,
                                .owner = &arg->owner,
-                               .is_hasty = arg->list.is_preparing, /* it has waited already */
+                               .policy = policy_of(arg),
                                .groups = arg->req->groups.members > 1 || arg->req->groups.fit.group
                                              ? &arg->req->groups
                                              : NULL,
-                               .is_patient = arg->req->groups.members > 1 && !arg->req->is_last &&
-                                             !arg->req->groups.fit.group,
                                .arrived_ns = arg->arrived_ns};
     *ret_got = 0;
     as_status st = assignment_open(asg, arg->key, err);
