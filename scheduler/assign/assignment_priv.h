@@ -16,7 +16,7 @@
 #include "scheduler/store/store.h"
 #include "scheduler/store/sweep_store.h"
 #include "scheduler/store/tx.h"
-#include "scheduler/suggester/suggester_priv.h"
+#include "scheduler/suggester/prepared.h"
 
 #define ASSIGNMENT_LOOKS 8 /* at most so often is a sweep looked at again at once */
 

@@ -10,10 +10,10 @@
 #include "base/str.h"
 #include "scheduler/suggester/sweep_history.h"
 #include "scheduler/sweep/sweep_doc.h"
-#include "scheduler/suggester/result_cache_priv.h"
+#include "scheduler/suggester/result_cache.h"
 #include "scheduler/store/history_store.h"
 #include "scheduler/store/sweep_store.h"
-#include "scheduler/suggester/suggester_priv.h"
+#include "scheduler/suggester/prepared.h"
 #include "search/importance/importance.h"
 
 /* The numbers of a parameter, in the note's order. */

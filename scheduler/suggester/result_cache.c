@@ -1,4 +1,4 @@
-#include "scheduler/suggester/result_cache_priv.h"
+#include "scheduler/suggester/result_cache.h"
 
 #include <stdlib.h>
 

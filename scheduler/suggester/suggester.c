@@ -19,9 +19,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "scheduler/suggester/sweep_history.h"
-#include "scheduler/suggester/result_cache_priv.h"
+#include "scheduler/suggester/result_cache.h"
 #include "scheduler/store/tx.h"
-#include "scheduler/suggester/suggester_priv.h"
+#include "scheduler/suggester/prepared.h"
 #include "scheduler/suggester/suggestion_chain_priv.h"
 #include "search/suggest.h"
 

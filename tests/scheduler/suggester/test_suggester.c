@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "scheduler/suggester/suggester_priv.h"
+#include "scheduler/suggester/prepared.h"
 #include "scheduler/services/sweep_importance.h"
 #include "tests/support/check_main.h"
 #include "tests/support/service.h"

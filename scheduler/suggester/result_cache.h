@@ -1,8 +1,8 @@
 /* Texts computed from the results of sweeps, kept until there are later results: what is costly to
  * tell and asked for often. A bounded number of them; the least recently used goes first. All
  * functions but the first two: any thread. The lock is held for copies alone. */
-#ifndef ASSAY_SCHEDULER_NOTES_PRIV_H
-#define ASSAY_SCHEDULER_NOTES_PRIV_H
+#ifndef ASSAY_SCHEDULER_RESULT_CACHE_H
+#define ASSAY_SCHEDULER_RESULT_CACHE_H
 
 #include <pthread.h>
 #include <stdbool.h>
