@@ -1,5 +1,5 @@
-/* Which parameters matter: computed from the history of a sweep, kept by the suggester as text, a
- * note for each objective. */
+/* Which parameters matter: computed from the history of a sweep, kept as text in a result cache,
+ * one for each objective. */
 #include "scheduler/services/sweep_importance.h"
 
 #include <math.h>
@@ -10,10 +10,8 @@
 #include "base/str.h"
 #include "scheduler/suggester/sweep_history.h"
 #include "scheduler/sweep/sweep_doc.h"
-#include "scheduler/suggester/result_cache.h"
 #include "scheduler/store/history_store.h"
 #include "scheduler/store/sweep_store.h"
-#include "scheduler/suggester/prepared.h"
 #include "search/importance/importance.h"
 
 /* The numbers of a parameter, in the note's order. */
@@ -183,8 +181,9 @@ static as_status compute(struct store *db, const struct head_arg *arg, char **re
     return *ret ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
 }
 
-as_status sweep_importance(struct store *db, struct suggester *sg, struct arena *a, const char *id,
-                           const char *metric, struct importance_row *ret, struct as_err *err)
+as_status sweep_importance(struct store *db, struct result_cache *cache, struct arena *a,
+                           const char *id, const char *metric, struct importance_row *ret,
+                           struct as_err *err)
 {
     struct head_arg arg = {.a = a, .id = id};
     AS_AUTO(as_freep) char *fresh = NULL;
@@ -193,16 +192,16 @@ as_status sweep_importance(struct store *db, struct suggester *sg, struct arena 
     as_status st = store_run(db, TX_READ, tx_head, &arg, err);
     if (st == AS_OK)
         st = find_objective(&arg, metric, err);
-    if (st == AS_OK && sg)
-        st = notes_get(suggester_notes(sg), a, arg.key, arg.objective, arg.head.finish_seq, &text,
-                       &is_mine, &is_stale, err);
+    if (st == AS_OK && cache)
+        st = result_cache_get(cache, a, arg.key, arg.objective, arg.head.finish_seq, &text,
+                              &is_mine, &is_stale, err);
     if (st != AS_OK)
         return st;
     if (is_mine) {
         int64_t seq = arg.head.finish_seq;
         st = compute(db, &arg, &fresh, &seq, err);
-        if (sg)
-            notes_put(suggester_notes(sg), arg.key, arg.objective, seq, fresh);
+        if (cache)
+            result_cache_put(cache, arg.key, arg.objective, seq, fresh);
         text = fresh;
     }
     if (st == AS_OK)

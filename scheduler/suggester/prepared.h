@@ -55,8 +55,4 @@ void suggester_taken(struct suggester *sg, int64_t n);
  * had now? All, unless suggestions are being computed: then what is ready. */
 int64_t suggester_room(struct suggester *sg, int64_t key, int64_t queued, int64_t room);
 
-/* What was told of sweeps' results (result_cache.h); a view of sg. */
-struct notes;
-struct notes *suggester_notes(struct suggester *sg);
-
 #endif
