@@ -6,7 +6,7 @@
 #include "base/json.h"
 #include "base/rng.h"
 #include "scheduler/store/dataset_store.h"
-#include "scheduler/lifecycle/transition_priv.h"
+#include "scheduler/lifecycle/transition.h"
 #include "search/suggest.h"
 
 #define GROUP_PATIENCE_MS 300 /* for the rest of a group, when its first suggestion is ready */

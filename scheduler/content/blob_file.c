@@ -1,5 +1,5 @@
 /* Temporary files. */
-#include "scheduler/content/blob_file_priv.h"
+#include "scheduler/content/blob_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/str.h"
-#include "scheduler/content/blob_file_priv.h"
+#include "scheduler/content/blob_file.h"
 #include "scheduler/store/blob_store.h"
 #include "scheduler/store/tx.h"
 

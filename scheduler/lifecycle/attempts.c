@@ -10,14 +10,14 @@
 #include "base/str.h"
 #include "base/utf8.h"
 #include "search/space/param.h"
-#include "scheduler/lifecycle/feasibility_priv.h"
+#include "scheduler/lifecycle/feasibility.h"
 #include "scheduler/store/attempt_store.h"
 #include "scheduler/store/event_store.h"
 #include "scheduler/store/file_store.h"
 #include "scheduler/store/measurement_store.h"
 #include "scheduler/store/sweep_store.h"
 #include "scheduler/store/trial_store.h"
-#include "scheduler/lifecycle/transition_priv.h"
+#include "scheduler/lifecycle/transition.h"
 
 const char *const attempt_outcome_words[] = {"completed", "failed",  "retry",
                                              "released",  "timeout", NULL};

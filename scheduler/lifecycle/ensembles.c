@@ -13,11 +13,11 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "search/ensemble.h"
-#include "scheduler/content/blob_file_priv.h"
+#include "scheduler/content/blob_file.h"
 #include "scheduler/store/ensemble_store.h"
 #include "scheduler/store/event_store.h"
 #include "scheduler/store/sweep_store.h"
-#include "scheduler/lifecycle/transition_priv.h"
+#include "scheduler/lifecycle/transition.h"
 
 #define ENSEMBLE_LEASE_MS 30000
 #define ENSEMBLE_MAX_VALUES ((size_t)1 << 28) /* of all candidates together: 1 GiB of float32 */

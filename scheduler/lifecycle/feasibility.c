@@ -1,4 +1,4 @@
-#include "scheduler/lifecycle/feasibility_priv.h"
+#include "scheduler/lifecycle/feasibility.h"
 
 #include <math.h>
 #include <string.h>

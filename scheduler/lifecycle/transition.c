@@ -1,5 +1,5 @@
 /* Transitions. The order of locks is runner, sweeps by key, trials; see README.md. */
-#include "scheduler/lifecycle/transition_priv.h"
+#include "scheduler/lifecycle/transition.h"
 
 #include <stdio.h>
 #include <string.h>

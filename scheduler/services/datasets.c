@@ -10,7 +10,7 @@
 #include "base/str.h"
 #include "scheduler/content/blobs.h"
 #include "scheduler/services/cursor_priv.h"
-#include "scheduler/content/blob_file_priv.h"
+#include "scheduler/content/blob_file.h"
 #include "scheduler/store/dataset_store.h"
 
 #define DATASET_DESCRIPTION_MAX 1000

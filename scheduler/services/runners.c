@@ -9,7 +9,7 @@
 #include "scheduler/store/event_store.h"
 #include "scheduler/store/runner_store.h"
 #include "scheduler/store/trial_store.h"
-#include "scheduler/lifecycle/transition_priv.h"
+#include "scheduler/lifecycle/transition.h"
 
 #define RUNNER_SLOTS_MAX 1024
 #define RUNNER_GPUS_MAX 64

@@ -18,7 +18,7 @@
 #include "scheduler/store/event_store.h"
 #include "scheduler/store/idempotency_store.h"
 #include "scheduler/store/sweep_store.h"
-#include "scheduler/lifecycle/transition_priv.h"
+#include "scheduler/lifecycle/transition.h"
 
 #define SWEEP_ID_TRIES 10000 /* name-2 … name-10000 */
 

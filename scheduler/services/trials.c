@@ -12,7 +12,7 @@
 #include "scheduler/store/measurement_store.h"
 #include "scheduler/store/sweep_store.h"
 #include "scheduler/store/trial_store.h"
-#include "scheduler/lifecycle/transition_priv.h"
+#include "scheduler/lifecycle/transition.h"
 #include "search/space/param.h"
 
 /* The list's cursor: sort, direction, has a key, key, number. */
