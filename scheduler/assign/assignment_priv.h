@@ -92,7 +92,4 @@ bool assignment_done(struct assignment *asg);
 AS_MUST_CHECK as_status inactive_names(struct arena *a, const json_t *doc, const json_t *params,
                                        const char ***ret, size_t *ret_n, struct as_err *err);
 
-/* The trial's own seed: 31 bits, because that is what every library's generator takes. */
-int64_t trial_seed_of(int64_t sweep_seed, int64_t number);
-
 #endif

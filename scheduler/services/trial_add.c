@@ -5,7 +5,6 @@
 
 #include "base/json.h"
 #include "base/str.h"
-#include "scheduler/assign/assignment_priv.h"
 #include "scheduler/lifecycle/feasibility.h"
 #include "scheduler/assign/shape.h"
 #include "scheduler/store/dataset_store.h"
@@ -13,6 +12,8 @@
 #include "scheduler/store/idempotency_store.h"
 #include "scheduler/store/measurement_store.h"
 #include "scheduler/store/trial_store.h"
+#include "scheduler/sweep/sweep_doc.h"
+#include "scheduler/sweep/trial_seed.h"
 #include "scheduler/lifecycle/transition.h"
 #include "scheduler/services/trials.h"
 #include "search/space/config.h"
