@@ -1,7 +1,8 @@
 /* Claims.
  *
- * Three steps: look (no locks), take (a transaction per sweep), tell. What was taken is found again
- * by its claim_id, so a repeat and a fresh claim are told the same way. */
+ * Three steps: look (one read, no locks), take (a transaction per sweep, so that a claim holds one
+ * sweep's row at a time), read back. What was taken is found again by its claim_id, so that a
+ * repeat and a fresh claim get their answer the same way. */
 #include "scheduler/assign/claims.h"
 
 #include <string.h>
@@ -22,13 +23,14 @@
 
 #define TRIALS_MAX 1024 /* of one claim */
 
-struct claim_arg {
+/* A claim under way. */
+struct claiming {
     struct store *db;
     struct suggester *sg;
     struct arena *a;
     const struct claim_request *req;
     int64_t arrived_ns;
-    struct owner holder;
+    struct owner owner;
     int64_t want, gpus; /* slots (of a fit: members), GPUs still to be had */
     int64_t *sweeps;    /* that have something, in the order of asking */
     size_t n_sweeps;
@@ -39,7 +41,7 @@ struct claim_arg {
     int64_t gpus_each;
     int64_t fit_key; /* claim_list.sweep_key */
     bool awaits_ends;
-    struct handout handout;
+    struct assignment assignment;
 };
 
 static as_status stale_epoch(const struct claim_request *req, struct as_err *err)
@@ -48,10 +50,10 @@ static as_status stale_epoch(const struct claim_request *req, struct as_err *err
                    (long long)req->epoch, req->runner);
 }
 
-/* Telling: a claimed trial with all that its runner needs. What the trials of a sweep have in
+/* Reading back: a claimed trial with all that its runner needs. What the trials of a sweep have in
  * common is read once. */
 
-struct teller {
+struct claim_reader {
     struct tx *t;
     struct arena *a;
     const struct claim_request *req;
@@ -61,13 +63,32 @@ struct teller {
     struct dataset_row *dataset; /* the last that was read */
 };
 
-static void teller_done(struct teller *x)
+static void claim_reader_done(struct claim_reader *x)
 {
     json_decref(x->doc);
 }
 
-/* The data set that this trial's parameters name; none for a command. */
-static as_status fill_dataset(struct teller *x, const json_t *params, struct claimed_row *ret,
+/* Read the data set of that name, unless it is the one that was read last. */
+static as_status read_dataset(struct claim_reader *x, const char *name, struct as_err *err)
+{
+    if (x->dataset && as_streq(x->dataset->name, name))
+        return AS_OK;
+    struct dataset_row *row = arena_alloc(x->a, 1, sizeof *row);
+    if (!row)
+        return as_fail_nomem(err);
+    as_status st = store_dataset_get(x->t, x->a, name, false, row, err);
+    if (st != AS_OK)
+        return st;
+    st = store_dataset_expected(x->t, x->a, x->sweep_key, row, err);
+    if (st != AS_OK)
+        return st;
+    x->dataset = row;
+    return AS_OK;
+}
+
+/* The data set that this trial's parameters name; none for a command, and none when it is not
+ * there: the runner reports that in the trial's log, where people look. */
+static as_status fill_dataset(struct claim_reader *x, const json_t *params, struct claimed_row *ret,
                               struct as_err *err)
 {
     json_t *train = json_object_get(json_object_get(x->doc, "trial"), "train");
@@ -78,23 +99,14 @@ static as_status fill_dataset(struct teller *x, const json_t *params, struct cla
     as_status st = template_apply_text(text, params, &name, err);
     if (st != AS_OK)
         return st;
-    if (!x->dataset || !as_streq(x->dataset->name, name)) {
-        struct dataset_row *row = arena_alloc(x->a, 1, sizeof *row);
-        if (!row)
-            return as_fail(err, AS_E_NOMEM, "out of memory");
-        st = store_dataset_get(x->t, x->a, name, false, row, err);
-        if (st != AS_OK) /* the runner says so where people look: in the log */
-            return st == AS_E_NOT_FOUND ? AS_OK : st;
-        st = store_dataset_expected(x->t, x->a, x->sweep_key, row, err);
-        if (st != AS_OK)
-            return st;
-        x->dataset = row;
-    }
-    ret->dataset = x->dataset;
-    return AS_OK;
+    st = read_dataset(x, name, err);
+    if (st == AS_OK)
+        ret->dataset = x->dataset;
+    return st == AS_E_NOT_FOUND ? AS_OK : st;
 }
 
-static as_status next_sweep(struct teller *x, const struct attempt_claimed *c, struct as_err *err)
+static as_status next_sweep(struct claim_reader *x, const struct attempt_claimed *c,
+                            struct as_err *err)
 {
     const char *document = c->document;
     json_decref(x->doc);
@@ -106,16 +118,19 @@ static as_status next_sweep(struct teller *x, const struct attempt_claimed *c, s
         return st;
     AS_AUTO(as_freep) char *trial = json_format(json_object_get(x->doc, "trial"));
     x->trial = arena_strdup(x->a, trial);
-    return x->trial ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
+    return x->trial ? AS_OK : as_fail_nomem(err);
 }
 
-static as_status fill_claimed(struct teller *x, const struct attempt_claimed *c,
+static as_status fill_claimed(struct claim_reader *x, const struct attempt_claimed *c,
                               struct claimed_row *ret, struct as_err *err)
 {
     JSON_AUTO params = NULL;
-    as_status st = c->document ? next_sweep(x, c, err) : AS_OK;
-    if (st == AS_OK)
-        st = json_parse(c->row.params, strlen(c->row.params), &params, err);
+    if (c->document) {
+        as_status st = next_sweep(x, c, err);
+        if (st != AS_OK)
+            return st;
+    }
+    as_status st = json_parse(c->row.params, strlen(c->row.params), &params, err);
     if (st != AS_OK)
         return st;
     *ret = c->row;
@@ -124,73 +139,77 @@ static as_status fill_claimed(struct teller *x, const struct attempt_claimed *c,
     if (ret->group)
         ret->max_members = group_places(&x->req->groups, rule, ret->shape, ret->bytes_per_member);
     st = inactive_names(x->a, x->doc, params, &ret->inactive, &ret->n_inactive, err);
-    if (st == AS_OK)
-        st = fill_dataset(x, params, ret, err);
-    if (st == AS_OK && ret->attempt > 1) /* before the first nothing is kept */
-        st = store_file_list(x->t, x->a, c->sweep_key, ret->number, "checkpoint", &ret->files, err);
-    return st;
+    if (st != AS_OK)
+        return st;
+    st = fill_dataset(x, params, ret, err);
+    if (st != AS_OK || ret->attempt <= 1) /* nothing is kept before the first attempt */
+        return st;
+    return store_file_list(x->t, x->a, c->sweep_key, ret->number, "checkpoint", &ret->files, err);
 }
 
-static as_status tx_tell(struct tx *t, void *p, struct as_err *err)
+/* What this claim got and still holds. */
+static as_status read_claimed(struct tx *t, struct claiming *c, struct as_err *err)
 {
-    struct claim_arg *arg = p;
-    const struct claim_request *req = arg->req;
-    AS_AUTO(teller_done) struct teller x = {.t = t, .a = arg->a, .req = req};
+    const struct claim_request *req = c->req;
+    AS_AUTO(claim_reader_done) struct claim_reader x = {.t = t, .a = c->a, .req = req};
     struct attempt_claimed *claimed = NULL;
     size_t n = 0;
     as_status st =
-        store_attempt_claimed(t, arg->a, req->runner, req->epoch, req->claim_id, &claimed, &n, err);
+        store_attempt_claimed(t, c->a, req->runner, req->epoch, req->claim_id, &claimed, &n, err);
     if (st != AS_OK)
         return st;
-    struct claimed_row *rows = arena_alloc(arg->a, n + 1, sizeof *rows);
+    struct claimed_row *rows = arena_alloc(c->a, n + 1, sizeof *rows);
     if (!rows)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
-    for (size_t i = 0; i < n && st == AS_OK; i++)
+        return as_fail_nomem(err);
+    for (size_t i = 0; i < n; i++) {
         st = fill_claimed(&x, &claimed[i], &rows[i], err);
-    arg->list = (struct claim_list){.rows = rows, .n = n};
-    return st;
+        if (st != AS_OK)
+            return st;
+    }
+    c->list = (struct claim_list){.rows = rows, .n = n};
+    return AS_OK;
 }
 
 /* A group is filled from its own sweep alone. */
-static as_status look_at_group(struct tx *t, struct claim_arg *arg, struct as_err *err)
+static as_status look_at_group(struct tx *t, struct claiming *c, struct as_err *err)
 {
+    const struct group_fit *fit = &c->req->groups.fit;
     struct group_head group;
-    as_status st = store_assignment_group(t, arg->a, arg->req->groups.fit.group, arg->req->runner,
-                                          &group, err);
-    arg->sweeps = arena_alloc(arg->a, 1, sizeof *arg->sweeps);
-    if (st == AS_OK && !arg->sweeps)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
-    if (st == AS_OK && group.sweep_key) {
-        arg->sweeps[0] = group.sweep_key;
-        arg->n_sweeps = 1;
-        arg->want = arg->req->groups.fit.members;
-    }
-    return st;
+    as_status st = store_assignment_group(t, c->a, fit->group, c->req->runner, &group, err);
+    if (st != AS_OK || group.sweep_key == 0)
+        return st;
+    c->sweeps = arena_alloc(c->a, 1, sizeof *c->sweeps);
+    if (!c->sweeps)
+        return as_fail_nomem(err);
+    c->sweeps[0] = group.sweep_key;
+    c->n_sweeps = 1;
+    c->want = fit->members;
+    return AS_OK;
 }
 
 /* Looking: may this runner claim, did this claim get anything before, who has work? */
-static as_status tx_look(struct tx *t, void *p, struct as_err *err)
+static as_status look(struct tx *t, struct claiming *c, struct as_err *err)
 {
-    struct claim_arg *arg = p;
-    const struct claim_request *req = arg->req;
+    const struct claim_request *req = c->req;
     struct runner_head runner;
     struct runner_ending ending;
-    as_status st = store_runner_claims(t, arg->a, req->runner, req->ending, req->n_ending, 0,
-                                       &runner, &ending, err);
+    c->n_sweeps = 0;
+    c->want = 0;
+    as_status st = store_runner_claims(t, c->a, req->runner, req->ending, req->n_ending, 0, &runner,
+                                       &ending, err);
     if (st != AS_OK)
         return st;
     if (runner.epoch != req->epoch || !as_streq(runner.state, "live"))
         return stale_epoch(req, err);
-    st = tx_tell(t, arg, err);
-    if (st != AS_OK || arg->list.n > 0)
+    st = read_claimed(t, c, err);
+    if (st != AS_OK || c->list.n > 0)
         return st;
     if (req->groups.fit.group)
-        return look_at_group(t, arg, err);
+        return look_at_group(t, c, err);
     int64_t room = runner.slots - runner.used;
-    arg->want = room < req->max_trials ? room : req->max_trials;
-    arg->gpus = req->gpus;
-    return store_sweep_claimable(t, arg->a, arg->gpus, ending.sweeps, &arg->sweeps, &arg->n_sweeps,
-                                 err);
+    c->want = room < req->max_trials ? room : req->max_trials;
+    c->gpus = req->gpus;
+    return store_sweep_claimable(t, c->a, c->gpus, ending.sweeps, &c->sweeps, &c->n_sweeps, err);
 }
 
 /* Taking. */
@@ -207,23 +226,23 @@ struct allowance {
     bool awaits_ends;
 };
 
-static as_status allow(struct tx *t, const struct claim_arg *arg, const struct sweep_head *s,
+static as_status allow(struct tx *t, const struct claiming *c, const struct sweep_head *s,
                        struct allowance *ret, struct runner_head *ret_runner, struct as_err *err)
 {
-    const struct claim_request *req = arg->req;
+    const struct claim_request *req = c->req;
     int64_t trials = 0, slots = 0;
     struct runner_ending ending;
-    as_status st = store_runner_claims(t, arg->a, req->runner, req->ending, req->n_ending, s->key,
+    as_status st = store_runner_claims(t, c->a, req->runner, req->ending, req->n_ending, s->key,
                                        ret_runner, &ending, err);
-    if (st == AS_OK)
-        st = store_attempt_claim_count(t, req->runner, req->epoch, req->claim_id, &trials, &slots,
-                                       err);
     if (st != AS_OK)
         return st;
-    int64_t n = min_i64(arg->share, ret_runner->slots - ret_runner->used);
+    st = store_attempt_claim_count(t, req->runner, req->epoch, req->claim_id, &trials, &slots, err);
+    if (st != AS_OK)
+        return st;
+    int64_t n = min_i64(c->share, ret_runner->slots - ret_runner->used);
     n = min_i64(n, req->max_trials - slots); /* the same claim may be under way twice */
     if (s->gpus > 0)
-        n = min_i64(n, arg->gpus / s->gpus);
+        n = min_i64(n, c->gpus / s->gpus);
     int64_t room = min_i64(TRIALS_MAX - trials, RUNNER_HELD_MAX - ret_runner->running);
     if (req->groups.fit.group)
         room = min_i64(room, req->groups.fit.members - trials);
@@ -237,96 +256,133 @@ static as_status allow(struct tx *t, const struct claim_arg *arg, const struct s
 }
 
 /* The group to be filled, as it is now: with no free place when it is to end. */
-static as_status open_group_of(struct tx *t, struct claim_arg *arg, const struct sweep_head *s,
+static as_status open_group_of(struct tx *t, const struct claiming *c, const struct sweep_head *s,
                                const struct runner_head *runner, struct open_group *ret,
                                struct as_err *err)
 {
-    const struct claim_request *req = arg->req;
+    const struct claim_request *req = c->req;
+    const struct group_fit *fit = &req->groups.fit;
     struct group_head group;
     bool waits = false, is_full = runner->used >= runner->slots;
-    as_status st =
-        store_assignment_group(t, arg->a, req->groups.fit.group, req->runner, &group, err);
-    if (st == AS_OK && is_full)
-        st = store_sweep_ahead(t, s->key, s->counts.by_state[TRIAL_RUNNING] - group.running,
-                               req->gpus + s->gpus, &waits, err);
+    as_status st = store_assignment_group(t, c->a, fit->group, req->runner, &group, err);
     if (st != AS_OK)
         return st;
+    if (is_full) {
+        int64_t others = s->counts.by_state[TRIAL_RUNNING] - group.running;
+        st = store_sweep_ahead(t, s->key, others, req->gpus + s->gpus, &waits, err);
+        if (st != AS_OK)
+            return st;
+    }
     bool is_mine = group.sweep_key == s->key && group.shape;
     bool ends = !is_mine || waits || (group.running == 0 && is_full);
     const struct group_rule rule = {s->max_group, s->group_given};
     int64_t places =
         is_mine ? group_places(&req->groups, rule, group.shape, group.bytes_per_member) : 1;
-    int64_t free_places = min_i64(places - group.running, req->groups.fit.members);
-    *ret = (struct open_group){.id = req->groups.fit.group,
+    int64_t free_places = min_i64(places - group.running, fit->members);
+    *ret = (struct open_group){.id = fit->group,
                                .shape = is_mine ? group.shape : "",
-                               .places = min_i64(places, group.running + req->groups.fit.members),
+                               .places = min_i64(places, group.running + fit->members),
                                .free = ends || free_places < 0 ? 0 : free_places};
     return AS_OK;
 }
 
-static as_status tx_take(struct tx *t, void *p, struct as_err *err)
+/* Extend the runner's lease, hold the sweep's row, and find out what it may give.
+ * AS_E_NOT_FOUND: the sweep was deleted. */
+static as_status prepare(struct tx *t, struct claiming *c, struct sweep_head *ret,
+                         struct allowance *ret_allowed, struct as_err *err)
 {
-    struct claim_arg *arg = p;
-    const struct claim_request *req = arg->req;
-    bool live = false;
-    struct sweep_head s;
-    struct allowance allowed = {0};
+    const struct claim_request *req = c->req;
+    int64_t lease_ms = store_config(tx_store(t))->lease_ms;
     struct runner_head runner;
-    struct handout *h = &arg->handout;
-    h->got = h->slots = h->n_taken = 0;
-    h->lacking = 0;
-    arg->awaits_ends = false;
-    as_status st = store_runner_extend(t, req->runner, req->epoch,
-                                       store_config(tx_store(t))->lease_ms, &live, err);
-    if (st == AS_OK && !live)
-        return stale_epoch(req, err);
-    if (st == AS_OK)
-        st = store_sweep_lock(t, arg->a, arg->key, &s, err);
-    if (st == AS_OK)
-        st = allow(t, arg, &s, &allowed, &runner, err);
-    if (st == AS_OK && req->groups.fit.group)
-        st = open_group_of(t, arg, &s, &runner, &h->fit, err);
+    bool live = false;
+    as_status st = store_runner_extend(t, req->runner, req->epoch, lease_ms, &live, err);
     if (st != AS_OK)
-        return st == AS_E_NOT_FOUND ? AS_OK : st; /* the sweep was deleted */
-    arg->gpus_each = s.gpus;
+        return st;
+    if (!live)
+        return stale_epoch(req, err);
+    st = store_sweep_lock(t, c->a, c->key, ret, err);
+    if (st != AS_OK)
+        return st;
+    st = allow(t, c, ret, ret_allowed, &runner, err);
+    if (st != AS_OK || !req->groups.fit.group)
+        return st;
+    return open_group_of(t, c, ret, &runner, &c->assignment.fit, err);
+}
+
+/* One look at the sweep. */
+static as_status take(struct tx *t, struct claiming *c, struct as_err *err)
+{
+    struct sweep_head s;
+    struct allowance allowed;
+    struct assignment *asg = &c->assignment;
+    asg->got = asg->slots = asg->n_taken = 0;
+    asg->lacking = 0;
+    c->awaits_ends = false;
+    as_status st = prepare(t, c, &s, &allowed, err);
+    if (st == AS_E_NOT_FOUND)
+        return AS_OK;
+    if (st != AS_OK)
+        return st;
+    c->gpus_each = s.gpus;
     bool may_come = s.state == SWEEP_RUNNING || s.state == SWEEP_PAUSED;
-    arg->awaits_ends = allowed.awaits_ends;
-    arg->fit_key = req->groups.fit.group && may_come ? s.key : 0;
-    return handout_take(t, h, &s, allowed.slots, allowed.room, err);
+    c->awaits_ends = allowed.awaits_ends;
+    c->fit_key = c->req->groups.fit.group && may_come ? s.key : 0;
+    return assignment_take(t, asg, &s, allowed.slots, allowed.room, err);
+}
+
+static assign_policy policy_of(const struct claiming *c)
+{
+    const struct claim_request *req = c->req;
+    bool has_waited = c->list.is_preparing;
+    if (req->groups.members > 1 && !req->groups.fit.group && !req->is_last)
+        return has_waited ? ASSIGN_WHOLE_GROUP_READY : ASSIGN_WHOLE_GROUP;
+    return has_waited ? ASSIGN_READY : ASSIGN_BRIEF_WAIT;
+}
+
+static struct assignment begin_assignment(const struct claiming *c)
+{
+    const struct group_limits *groups = &c->req->groups;
+    return (struct assignment){.db = c->db,
+                               .a = c->a,
+                               .sg = c->sg,
+                               .owner = &c->owner,
+                               .policy = policy_of(c),
+                               .groups = groups->members > 1 || groups->fit.group ? groups : NULL,
+                               .arrived_ns = c->arrived_ns};
+}
+
+/* A look was committed. */
+static void count_taken(struct claiming *c)
+{
+    const struct assignment *asg = &c->assignment;
+    c->share -= asg->slots;
+    c->want -= c->req->groups.fit.group ? asg->got : asg->slots;
+    c->gpus -= asg->slots * c->gpus_each;
+    c->list.is_preparing |= asg->lacking > 0;
+    c->list.awaits_ends |= c->awaits_ends;
+    atomic_fetch_add(&store_counters(c->db)->trials_claimed, asg->got);
 }
 
 /* Ask one sweep for `share` trials. */
-static as_status take_from(struct claim_arg *arg, int64_t *ret_got, struct as_err *err)
+static as_status take_from(struct claiming *c, int64_t *ret_got, struct as_err *err)
 {
-    struct handout *h = &arg->handout;
-    *h = (struct handout){.db = arg->db,
-                          .a = arg->a,
-                          .sg = arg->sg,
-                          .holder = &arg->holder,
-                          .is_hasty = arg->list.is_preparing, /* it has waited already */
-                          .groups = arg->req->groups.members > 1 || arg->req->groups.fit.group
-                                        ? &arg->req->groups
-                                        : NULL,
-                          .is_patient = arg->req->groups.members > 1 && !arg->req->is_last &&
-                                        !arg->req->groups.fit.group,
-                          .arrived_ns = arg->arrived_ns};
+    struct assignment *asg = &c->assignment;
+    *asg = begin_assignment(c);
     *ret_got = 0;
-    as_status st = handout_open(h, arg->key, err);
-    bool again = st == AS_OK && h->is_there;
-    for (int i = 0; i < HANDOUT_LOOKS && again && st == AS_OK; i++) {
-        st = store_run(arg->db, TX_WRITE, tx_take, arg, err);
+    as_status st = assignment_open(asg, c->key, err);
+    bool again = st == AS_OK && asg->is_there;
+    for (int i = 0; i < ASSIGNMENT_LOOKS && again; i++) {
+        struct tx_run run = tx_run_start(c->db, TX_WRITE, err);
+        while (tx_run_again(&run))
+            run.status = take(run.tx, c, err);
+        st = run.status;
         if (st != AS_OK)
             break;
-        again = handout_done(h);
-        *ret_got += h->got;
-        arg->share -= h->slots;
-        arg->want -= arg->req->groups.fit.group ? h->got : h->slots;
-        arg->gpus -= h->slots * arg->gpus_each;
-        arg->list.is_preparing |= h->lacking > 0;
-        arg->list.awaits_ends |= arg->awaits_ends;
-        atomic_fetch_add(&store_counters(arg->db)->trials_claimed, h->got);
+        again = assignment_done(asg);
+        *ret_got += asg->got;
+        count_taken(c);
     }
-    handout_close(h);
+    assignment_close(asg);
     return st;
 }
 
@@ -355,87 +411,116 @@ static as_status check(const struct claim_request *req, struct as_err *err)
 }
 
 /* A round: each sweep gives its share. A search that fails keeps no other sweep from giving; *why
- * is what the first of them said. */
-static as_status take_round(struct claim_arg *arg, int64_t *taken, struct as_err *why,
+ * is the first such error. */
+static as_status take_round(struct claiming *c, int64_t *taken, struct as_err *why,
                             struct as_err *err)
 {
-    as_status st = AS_OK;
-    for (size_t i = 0; i < arg->n_sweeps && arg->want > 0 && st == AS_OK; i++) {
-        int64_t left = (int64_t)(arg->n_sweeps - i), got = 0;
+    for (size_t i = 0; i < c->n_sweeps && c->want > 0; i++) {
+        int64_t left = (int64_t)(c->n_sweeps - i), got = 0;
         struct as_err e = {0};
-        arg->key = arg->sweeps[i];
-        arg->share = (arg->want + left - 1) / left;
-        st = take_from(arg, &got, &e);
+        c->key = c->sweeps[i];
+        c->share = (c->want + left - 1) / left;
+        as_status st = take_from(c, &got, &e);
         *taken += got;
-        if (st != AS_OK && arg->handout.search_failed) {
-            *why = why->code == AS_OK ? e : *why;
-            st = AS_OK;
-        } else if (st != AS_OK) {
-            as_err_set(err, st, e.pointer, "%s", e.msg);
-        }
+        if (st != AS_OK && !c->assignment.search_failed)
+            return as_fail_at(err, st, e.pointer, "%s", e.msg);
+        if (st != AS_OK && why->code == AS_OK)
+            *why = e;
     }
-    return st;
+    return AS_OK;
+}
+
+/* Rounds, while there is something to take: who has more to give is asked again. */
+static as_status take_rounds(struct claiming *c, int64_t *ret_taken, struct as_err *why,
+                             struct as_err *err)
+{
+    int64_t taken = 0, before = -1;
+    while (c->want > 0 && c->n_sweeps > 0 && taken > before) {
+        before = taken;
+        as_status st = take_round(c, &taken, why, err);
+        if (st != AS_OK)
+            return st;
+    }
+    *ret_taken = taken;
+    return AS_OK;
+}
+
+static as_status look_first(struct claiming *c, struct as_err *err)
+{
+    struct tx_run run = tx_run_start(c->db, TX_READ, err);
+    while (tx_run_again(&run))
+        run.status = look(run.tx, c, err);
+    return run.status;
+}
+
+static as_status read_back(struct claiming *c, struct as_err *err)
+{
+    struct tx_run run = tx_run_start(c->db, TX_READ, err);
+    while (tx_run_again(&run))
+        run.status = read_claimed(run.tx, c, err);
+    return run.status;
+}
+
+/* Take what there is, into c->list. */
+static as_status take_new(struct claiming *c, struct as_err *err)
+{
+    struct as_err why = {0};
+    int64_t taken = 0;
+    as_status st = take_rounds(c, &taken, &why, err);
+    if (st != AS_OK)
+        return st;
+    bool is_preparing = c->list.is_preparing, awaits_ends = c->list.awaits_ends;
+    if (taken > 0) {
+        st = read_back(c, err);
+        if (st != AS_OK)
+            return st;
+    } else if (why.code != AS_OK && !is_preparing) {
+        return as_fail_at(err, why.code, why.pointer, "%s", why.msg);
+    }
+    c->list.is_preparing = is_preparing && c->list.n == 0;
+    c->list.awaits_ends = awaits_ends;
+    return AS_OK;
 }
 
 as_status claim_trials(struct store *db, struct suggester *sg, struct arena *a,
                        const struct claim_request *req, struct claim_list *ret, struct as_err *err)
 {
-    struct claim_arg arg = {
+    struct claiming c = {
         .db = db,
         .sg = sg,
         .a = a,
         .req = req,
         .arrived_ns = req->arrived_ns ? req->arrived_ns : clock_mono_ns(),
-        .holder = {.runner = req->runner, .epoch = req->epoch, .claim_id = req->claim_id}};
-    struct as_err why = {0};
+        .owner = {.runner = req->runner, .epoch = req->epoch, .claim_id = req->claim_id}};
     as_status st = check(req, err);
-    if (st == AS_OK)
-        st = store_run(db, TX_READ, tx_look, &arg, err);
     if (st != AS_OK)
         return st;
-    int64_t taken = 0, before = -1;
-    bool is_fresh = arg.list.n == 0;
-    /* who has more to give is asked again */
-    while (is_fresh && arg.want > 0 && arg.n_sweeps > 0 && taken > before && st == AS_OK) {
-        before = taken;
-        st = take_round(&arg, &taken, &why, err);
+    st = look_first(&c, err);
+    if (st != AS_OK)
+        return st;
+    if (c.list.n == 0) {
+        st = take_new(&c, err);
+        if (st != AS_OK)
+            return st;
     }
-    bool is_preparing = arg.list.is_preparing, awaits_ends = arg.list.awaits_ends;
-    if (st == AS_OK && taken > 0)
-        st = store_run(db, TX_READ, tx_tell, &arg, err);
-    else if (st == AS_OK && why.code != AS_OK && !is_preparing)
-        st = as_fail_at(err, why.code, why.pointer, "%s", why.msg);
-    if (st != AS_OK)
-        return st;
-    *ret = arg.list;
-    ret->is_preparing = is_preparing && ret->n == 0;
-    ret->awaits_ends = awaits_ends;
-    ret->sweep_key = arg.fit_key;
+    *ret = c.list;
+    ret->sweep_key = c.fit_key;
     return AS_OK;
-}
-
-struct pending_arg {
-    struct arena *a;
-    struct sweep_room *rooms;
-    size_t n;
-};
-
-static as_status tx_pending(struct tx *t, void *p, struct as_err *err)
-{
-    struct pending_arg *arg = p;
-    return store_sweep_pending(t, arg->a, &arg->rooms, &arg->n, err);
 }
 
 as_status claims_pending(struct store *db, struct suggester *sg, int64_t *ret, struct as_err *err)
 {
     AS_AUTO(arena_done) struct arena a = {0};
-    struct pending_arg arg = {.a = &a};
-    as_status st = store_run(db, TX_READ, tx_pending, &arg, err);
-    if (st != AS_OK)
-        return st;
+    struct sweep_room *rooms = NULL;
+    size_t n = 0;
+    struct tx_run run = tx_run_start(db, TX_READ, err);
+    while (tx_run_again(&run))
+        run.status = store_sweep_pending(run.tx, &a, &rooms, &n, err);
+    if (run.status != AS_OK)
+        return run.status;
     int64_t sum = 0;
-    for (size_t i = 0; i < arg.n; i++) {
-        const struct sweep_room *r = &arg.rooms[i];
+    for (size_t i = 0; i < n; i++) {
+        const struct sweep_room *r = &rooms[i];
         sum += sg && r->learns ? suggester_room(sg, r->key, r->queued, r->room) : r->room;
     }
     *ret = sum;
