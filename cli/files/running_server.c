@@ -12,7 +12,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "cli/up/child.h"
+#include "cli/files/process.h"
 
 as_status current_folder(const char *variable, const char *below_home, char **ret,
                          struct as_err *err)
@@ -64,7 +64,7 @@ static bool is_live(const json_t *note)
 {
     pid_t pid = (pid_t)json_integer_value(json_object_get(note, "pid"));
     json_int_t start = json_integer_value(json_object_get(note, "start"));
-    return pid > 0 && start > 0 && (json_int_t)up_process_start(pid) == start;
+    return pid > 0 && start > 0 && (json_int_t)process_start_ticks(pid) == start;
 }
 
 /* Take the note into `best` when it is of a live process, of this server, and newer. */
@@ -132,7 +132,7 @@ as_status current_write(const char *url, const char *token_file, struct as_err *
         return st;
     JSON_AUTO j =
         json_pack("{s:s, s:s, s:I, s:I, s:I}", "url", url, "token_file", token_file, "pid",
-                  (json_int_t)getpid(), "start", (json_int_t)up_process_start(getpid()), "since",
+                  (json_int_t)getpid(), "start", (json_int_t)process_start_ticks(getpid()), "since",
                   (json_int_t)clock_wall_ms());
     AS_AUTO(as_freep) char *text = j ? json_format_pretty(j) : NULL;
     if (!text)

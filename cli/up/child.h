@@ -36,8 +36,4 @@ AS_MUST_CHECK as_status up_child_spawn(const struct up_child_spec *spec, pid_t *
 /* Can this user enter the folder, by all its parents? */
 bool up_user_can_enter(const struct up_user *user, const char *folder);
 
-/* When a process started, in clock ticks since boot (/proc/PID/stat): with the pid it names one
- * process for ever. 0 when there is none (or only a zombie). */
-unsigned long long up_process_start(pid_t pid);
-
 #endif

@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/session/session.h"
+#include "cli/files/process.h"
 #include "cli/up/child.h"
 #include "cli/up/supervise.h"
 
@@ -26,7 +27,7 @@ struct process {
 
 static bool is_there(const struct process *p)
 {
-    return up_process_start(p->pid) == p->start;
+    return process_start_ticks(p->pid) == p->start;
 }
 
 /* How to end what was left: a signal, and how long to wait until the next. */
@@ -144,6 +145,6 @@ as_status up_leftover_stop_postmaster(const char *cluster, struct as_err *err)
     struct process p = {.name = "postgres", .pid = (pid_t)strtol(text, NULL, 10)};
     if (p.pid <= 1 || !is_postmaster_of(p.pid, cluster))
         return AS_OK; /* a stale file: postgres itself copes with it */
-    p.start = up_process_start(p.pid);
+    p.start = process_start_ticks(p.pid);
     return stop(&p, 1, end_postgres, err);
 }

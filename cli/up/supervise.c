@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/str.h"
+#include "cli/files/process.h"
 #include "cli/session/session.h"
 
 #define STEADY_MS 30000 /* a child that ran so long has recovered */
@@ -143,7 +144,7 @@ static void write_notes(const struct supervisor *s)
     for (int i = 0; i < s->n; i++)
         if (s->children[i].pid)
             str_printf(&b, "%s %d %llu\n", s->children[i].name, (int)s->children[i].pid,
-                       up_process_start(s->children[i].pid));
+                       process_start_ticks(s->children[i].pid));
     if (!b.failed)
         (void)!file_replace(s->notes_path, str_cstr(&b), b.len, 0600, NULL);
     str_done(&b);

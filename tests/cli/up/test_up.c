@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "cli/files/process.h"
 #include "cli/files/running_server.h"
 #include "cli/up/cluster.h"
 #include "cli/up/folder.h"
@@ -153,7 +154,7 @@ START_TEST(leftovers)
         (void)pause();
         _exit(0);
     }
-    unsigned long long start = up_process_start(pid);
+    unsigned long long start = process_start_ticks(pid);
     ck_assert_uint_gt(start, 0);
     /* Another start time: another process that got the same pid. It is left alone. */
     int n = snprintf(line, sizeof line, "x %d %llu\nnonsense\n", (int)pid, start + 1);
@@ -166,7 +167,7 @@ START_TEST(leftovers)
     int status;
     ck_assert_int_eq(waitpid(pid, &status, 0), pid);
     ck_assert_int_eq(WTERMSIG(status), SIGTERM);
-    ck_assert_uint_eq(up_process_start(pid), 0);
+    ck_assert_uint_eq(process_start_ticks(pid), 0);
     /* A postmaster.pid that names a process which is no postgres. */
     (void)snprintf(line, sizeof line, "%s/postmaster.pid", dir);
     char self[32];
@@ -206,7 +207,7 @@ START_TEST(leftovers_end_together)
     (void)snprintf(notes, sizeof notes, "%s/notes", dir);
     pid_t pids[] = {start_waiting_for("a", "b"), start_waiting_for("b", "a")};
     int n = snprintf(lines, sizeof lines, "runner-1 %d %llu\nrunner-2 %d %llu\n", (int)pids[0],
-                     up_process_start(pids[0]), (int)pids[1], up_process_start(pids[1]));
+                     process_start_ticks(pids[0]), (int)pids[1], process_start_ticks(pids[1]));
     ck_ok(file_replace(notes, lines, (size_t)n, 0600, &err), err);
     ck_ok(up_leftover_stop(notes, &err), err);
     for (size_t i = 0; i < 2; i++) {
