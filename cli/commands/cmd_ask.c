@@ -9,6 +9,7 @@
 #include "cli/session/interrupt.h"
 #include "cli/session/request.h"
 #include "cli/session/session.h"
+#include "cli/view/say.h"
 #include "cli/view/suggestion_view.h"
 
 #define MAX_COUNT 64
@@ -96,8 +97,7 @@ static as_status print_pairs(const struct ask *a, const json_t *items, struct as
     }
     as_status st = pairs_print(&p, err);
     if (st == AS_OK && p.look.tty && i > 0)
-        session_say(
-            "Tell what came of it with: assay tell %s %" JSON_INTEGER_FORMAT " METRIC=VALUE",
+        say("Tell what came of it with: assay tell %s %" JSON_INTEGER_FORMAT " METRIC=VALUE",
             a->ref.sweep, json_integer_value(json_object_get(json_array_get(items, 0), "number")));
     return st;
 }
@@ -108,10 +108,10 @@ static int say_why_not(const struct ask *a, const json_t *answer)
     const char *state = json_string_value(json_object_get(answer, "state"));
     bool done = json_is_true(json_object_get(answer, "done"));
     if (done)
-        session_say("%s is %s: nothing is left to ask for", a->ref.sweep, state ? state : "?");
+        say("%s is %s: nothing is left to ask for", a->ref.sweep, state ? state : "?");
     else
-        session_say("%s is %s and has nothing to hand out yet; try again, or --wait longer",
-                    a->ref.sweep, state ? state : "?");
+        say("%s is %s and has nothing to hand out yet; try again, or --wait longer", a->ref.sweep,
+            state ? state : "?");
     return exit_after_output(a->session.verb, done ? EXIT_DONE : EXIT_TIMEOUT);
 }
 

@@ -9,6 +9,7 @@
 #include "cli/view/export_csv.h"
 #include "cli/commands/sweep_record.h"
 #include "cli/session/session.h"
+#include "cli/view/say.h"
 
 /* {"sweep": the sweep, "items": its trials}. */
 static as_status format_json(const json_t *sweep, const json_t *items, struct str *b,
@@ -38,7 +39,7 @@ static as_status export(const struct session *s, const char *name, const char *o
         st = as_fail(err, AS_E_IO, "cannot write the output");
     str_done(&b);
     if (st == AS_OK && output)
-        session_say("%zu trials are in %s", json_array_size(items), output);
+        say("%zu trials are in %s", json_array_size(items), output);
     return st;
 }
 

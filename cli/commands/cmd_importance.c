@@ -6,6 +6,7 @@
 #include "cli/view/importance_view.h"
 #include "cli/session/request.h"
 #include "cli/session/session.h"
+#include "cli/view/say.h"
 
 /* Whose shares are not those of the whole space. */
 static void say_conditional(const json_t *importance)
@@ -20,7 +21,7 @@ static void say_conditional(const json_t *importance)
             str_printf(&names, "%s%s", names.len ? ", " : "", name);
     }
     if (names.len)
-        session_say("Shares of the variance where they are active: %s.", str_cstr(&names));
+        say("Shares of the variance where they are active: %s.", str_cstr(&names));
 }
 
 static as_status print(const struct session *s, const json_t *importance, struct as_err *err)
@@ -35,17 +36,17 @@ static as_status print(const struct session *s, const json_t *importance, struct
     if (st < 0)
         return st;
     if (table_rows(t) == 0)
-        session_say("No figures: %s", reason ? reason : "too few trials");
+        say("No figures: %s", reason ? reason : "too few trials");
     else
-        session_say("Shares of the variance of %s: total with all that a parameter does together "
-                    "with others, and alone; top: of what tells the best tenth of the trials "
-                    "from all.",
-                    metric ? metric : "the metric");
+        say("Shares of the variance of %s: total with all that a parameter does together "
+            "with others, and alone; top: of what tells the best tenth of the trials "
+            "from all.",
+            metric ? metric : "the metric");
     say_conditional(importance);
     if (json_is_number(r2))
-        session_say("From %lld trials; the model's R² on trials that it did not see is %.2f.",
-                    (long long)json_integer_value(json_object_get(importance, "trials")),
-                    json_number_value(r2));
+        say("From %lld trials; the model's R² on trials that it did not see is %.2f.",
+            (long long)json_integer_value(json_object_get(importance, "trials")),
+            json_number_value(r2));
     return AS_OK;
 }
 

@@ -10,6 +10,7 @@
 #include "cli/view/log_tail.h"
 #include "cli/session/request.h"
 #include "cli/session/session.h"
+#include "cli/view/say.h"
 #include "cli/view/text.h"
 
 #define FOLLOW_MS 700
@@ -64,7 +65,7 @@ static as_status print_once(const struct logs *l, struct as_err *err)
     if (l->session.json)
         return session_print_json(log, err);
     if (json_is_true(json_object_get(log, "truncated")))
-        session_say("(the beginning was dropped)");
+        say("(the beginning was dropped)");
     const json_t *text = json_object_get(log, "text");
     st = print_text(l, json_string_value(text), json_string_length(text), err);
     size_t len = json_string_length(text);
@@ -80,7 +81,7 @@ static as_status print_news(struct logs *l, json_t *log, struct as_err *err)
     int64_t attempt = json_integer_value(json_object_get(log, "attempt"));
     size_t seen = 0;
     if (l->before && attempt != json_integer_value(json_object_get(l->before, "attempt")))
-        session_say("(attempt %" PRId64 ")", attempt);
+        say("(attempt %" PRId64 ")", attempt);
     else if (l->before) {
         as_status st =
             log_tail_overlap(json_string_value(old), json_string_length(old),
@@ -119,7 +120,7 @@ static as_status follow(struct logs *l, struct as_err *err)
             st = get_log(l, &log, err);
         if (st == AS_E_UNAVAILABLE && !interrupt_seen()) { /* a server that restarts comes back */
             if (!away)
-                session_say("(the server is not reachable; trying again)");
+                say("(the server is not reachable; trying again)");
             away = true;
             continue;
         }

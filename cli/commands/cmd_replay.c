@@ -14,6 +14,7 @@
 #include "cli/commands/sweep_record.h"
 #include "cli/session/interrupt.h"
 #include "cli/session/session.h"
+#include "cli/view/say.h"
 #include "search/replay.h"
 
 #define MAX_SHOWN 5 /* differences */
@@ -32,17 +33,17 @@ static void say_difference(const struct replay_step *step)
 {
     struct str stored = {0}, again = {0};
     if (!step->again) {
-        session_say("trial %" PRIu64 ": no suggestion this time: %s", step->number, step->why);
+        say("trial %" PRIu64 ": no suggestion this time: %s", step->number, step->why);
         return;
     }
     if (step->why) {
-        session_say("trial %" PRIu64 ": %s", step->number, step->why);
+        say("trial %" PRIu64 ": %s", step->number, step->why);
         return;
     }
     format_params(&stored, step->stored, FORMAT_EXACT);
     format_params(&again, step->again, FORMAT_EXACT);
-    session_say("trial %" PRIu64 "\n  stored  %.400s\n  again   %.400s", step->number,
-                str_cstr(&stored), str_cstr(&again));
+    say("trial %" PRIu64 "\n  stored  %.400s\n  again   %.400s", step->number, str_cstr(&stored),
+        str_cstr(&again));
     str_done(&stored);
     str_done(&again);
 }
@@ -94,8 +95,8 @@ static void say_what_is_promised(const struct replay_run *run)
 {
     const char *method = json_string_value(json_object_get(run->sweep, "method"));
     if (json_array_size(run->differences) > 0 && as_streq(method, "gp"))
-        session_say("Suggestions of gp are exact for one build of assay on one machine: another "
-                    "compiler, other flags or another version may change the last digits.");
+        say("Suggestions of gp are exact for one build of assay on one machine: another "
+            "compiler, other flags or another version may change the last digits.");
 }
 
 static as_status print(const struct replay_run *run, size_t added, struct as_err *err)
@@ -108,7 +109,7 @@ static as_status print(const struct replay_run *run, size_t added, struct as_err
         return session_print_json(j, err);
     }
     if (json_array_size(run->differences) > MAX_SHOWN)
-        session_say("… and %zu more", json_array_size(run->differences) - MAX_SHOWN);
+        say("… and %zu more", json_array_size(run->differences) - MAX_SHOWN);
     say_what_is_promised(run);
     if (printf("%zu of %zu suggestions are the same", run->same, run->done) < 0 ||
         (added > 0 &&

@@ -9,6 +9,7 @@
 #include "cli/session/session.h"
 #include "cli/files/trial_folder.h"
 #include "cli/commands/watch.h"
+#include "cli/view/say.h"
 
 #define RETRY_MS 10000 /* the idempotency key makes that safe */
 
@@ -61,14 +62,14 @@ static as_status announce(const struct run *r, const json_t *sweep, struct as_er
     if (r->session.json)
         return r->watch ? AS_OK : session_print_json(sweep, err);
     if (r->watch)
-        session_say("Sweep %s", id);
+        say("Sweep %s", id);
     else if (printf("%s\n", id) < 0 || fflush(stdout) != 0)
         return as_fail(err, AS_E_IO, "cannot write the output");
-    session_say("Dashboard: %s/#/sweeps/%s", r->session.url, id);
+    say("Dashboard: %s/#/sweeps/%s", r->session.url, id);
     if (r->paused)
-        session_say("It is paused; start it with: assay resume %s", id);
+        say("It is paused; start it with: assay resume %s", id);
     else if (!r->watch)
-        session_say("Follow it with: assay watch %s", id);
+        say("Follow it with: assay watch %s", id);
     return AS_OK;
 }
 

@@ -7,6 +7,7 @@
 #include "cli/session/list.h"
 #include "cli/session/request.h"
 #include "cli/session/session.h"
+#include "cli/view/say.h"
 
 /* Say what the sweep or trial is now. */
 static as_status print_state(const struct session *s, const char *name, const json_t *answer,
@@ -15,7 +16,7 @@ static as_status print_state(const struct session *s, const char *name, const js
     if (s->json)
         return session_print_json(answer, err);
     const char *state = json_string_value(json_object_get(answer, "state"));
-    session_say("%s is %s", name, state ? state : "?");
+    say("%s is %s", name, state ? state : "?");
     return AS_OK;
 }
 

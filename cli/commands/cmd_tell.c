@@ -9,6 +9,7 @@
 #include "cli/view/format.h"
 #include "cli/commands/told_trial.h"
 #include "cli/session/session.h"
+#include "cli/view/say.h"
 
 #define RETRY_MS 60000 /* telling the same twice changes nothing */
 #define MAX_ARGS (2 + 100)
@@ -85,8 +86,8 @@ static as_status print_trial(const struct tell *t, const json_t *trial, struct a
         format_params(&b, json_object_get(trial, "metrics"), FORMAT_SHORT);
     else if (reason)
         str_puts(&b, reason);
-    session_say("%s/%lld is %s%s%.600s", t->holder.ref.sweep, (long long)t->holder.ref.number,
-                state ? state : "?", b.len ? ": " : "", str_cstr(&b));
+    say("%s/%lld is %s%s%.600s", t->holder.ref.sweep, (long long)t->holder.ref.number,
+        state ? state : "?", b.len ? ": " : "", str_cstr(&b));
     str_done(&b);
     return AS_OK;
 }
@@ -142,8 +143,8 @@ static as_status report(struct tell *t, int n, char **args, struct as_err *err)
         return session_print_json(answer, err);
     const char *until = json_string_value(json_object_get(answer, "lease_until"));
     if (until && t->session.look.tty)
-        session_say("%s/%lld is held until %s", t->holder.ref.sweep,
-                    (long long)t->holder.ref.number, until);
+        say("%s/%lld is held until %s", t->holder.ref.sweep, (long long)t->holder.ref.number,
+            until);
     return AS_OK;
 }
 

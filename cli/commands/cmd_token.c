@@ -9,6 +9,7 @@
 #include "cli/view/format.h"
 #include "cli/session/list.h"
 #include "cli/session/session.h"
+#include "cli/view/say.h"
 
 struct token {
     struct session session;
@@ -41,7 +42,7 @@ static as_status write_token(const struct token *t, const char *text, struct as_
         st = file_replace(t->output, line.s, line.len, 0600, err);
     str_done(&line);
     if (st == AS_OK)
-        session_say("The token is in %s", t->output);
+        say("The token is in %s", t->output);
     return st;
 }
 
@@ -63,7 +64,7 @@ static as_status create(const struct token *t, const char *role, struct as_err *
         return write_token(t, text, err);
     if (t->session.json)
         return session_print_json(answer, err);
-    session_say("Token %s with the role %s; it is shown only now:", id, role);
+    say("Token %s with the role %s; it is shown only now:", id, role);
     return printf("%s\n", text) < 0 ? as_fail(err, AS_E_IO, "cannot write the output") : AS_OK;
 }
 

@@ -8,6 +8,7 @@
 #include "cli/session/session.h"
 #include "cli/view/trial_table.h"
 #include "cli/commands/trials_add.h"
+#include "cli/view/say.h"
 
 /* Print trials as a table headed by the metric of their sweep, or as {"items": […]}. */
 static as_status print(const struct session *s, const struct trial_ref *ref, const json_t *items,
@@ -26,11 +27,11 @@ static as_status print(const struct session *s, const struct trial_ref *ref, con
     if (st == AS_OK)
         st = session_print_table(s, t, err);
     if (st == AS_OK && kind == TRIAL_TABLE_BEST && objectives_count(sweep) > 1)
-        session_say("By the first of %zu metrics; `assay best %s --pareto` shows the front.",
-                    objectives_count(sweep), ref->sweep);
+        say("By the first of %zu metrics; `assay best %s --pareto` shows the front.",
+            objectives_count(sweep), ref->sweep);
     if (st == AS_OK && table_rows(t) == 0)
-        session_say(kind == TRIAL_TABLE_BEST ? "No trial has completed yet."
-                                             : "There are no such trials yet.");
+        say(kind == TRIAL_TABLE_BEST ? "No trial has completed yet."
+                                     : "There are no such trials yet.");
     return st;
 }
 

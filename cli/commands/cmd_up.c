@@ -12,17 +12,17 @@
 #include "cli/commands/cmd.h"
 #include "cli/files/running_server.h"
 #include "cli/session/exit_code.h"
-#include "cli/session/session.h"
 #include "cli/up/up.h"
 #include "cli/up/leftover.h"
 #include "cli/up/programs.h"
 #include "cli/commands/verbs.h"
+#include "cli/view/say.h"
 
 static as_status write_ready(const struct up *u, struct as_err *err)
 {
     as_status st = current_write(u->url, u->folder.admin_token, err);
     if (st < 0) { /* a convenience: nobody need have a home */
-        session_say("Other commands will not find this server by themselves: %s", err->msg);
+        say("Other commands will not find this server by themselves: %s", err->msg);
         st = AS_OK;
     }
     up_folder_publish(&u->folder, u->url);
@@ -132,7 +132,7 @@ static int run(struct up *u)
         announce(u);
         while (supervisor_wait(u->supervisor, 60000))
             ;
-        session_say("Stopping");
+        say("Stopping");
     }
     stop_all(u);
     int code = st == AS_OK ? EXIT_OK : asked ? EXIT_CANCELLED : exit_with_error("up", st, &err);

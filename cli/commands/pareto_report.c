@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "cli/view/format.h"
 #include "cli/view/objectives.h"
+#include "cli/view/say.h"
 #include "cli/view/scatter.h"
 #include "cli/view/trial_table.h"
 
@@ -122,7 +123,7 @@ static void say_volume(const json_t *pareto)
         str_puts(&b, i ? ", " : "");
         format_value(&b, v, FORMAT_SHORT);
     }
-    session_say("Hypervolume %.6g, seen from %s", d, str_cstr(&b));
+    say("Hypervolume %.6g, seen from %s", d, str_cstr(&b));
     str_done(&b);
 }
 
@@ -142,9 +143,9 @@ static as_status print(const struct session *s, const struct trial_ref *ref, con
     if (st < 0)
         return st;
     if (table_rows(t) == 0)
-        session_say(objectives_has_constraints(sweep)
-                        ? "No trial has completed and kept the constraints yet."
-                        : "No trial has completed yet.");
+        say(objectives_has_constraints(sweep)
+                ? "No trial has completed and kept the constraints yet."
+                : "No trial has completed yet.");
     else if (s->look.tty && objectives_count(sweep) == 2)
         st = draw(s, ref, sweep, items, err);
     if (st == AS_OK)

@@ -9,6 +9,7 @@
 #include "cli/files/known_results.h"
 #include "cli/session/list.h"
 #include "cli/session/request.h"
+#include "cli/view/say.h"
 
 #define RETRY_MS 60000
 
@@ -68,9 +69,9 @@ static as_status add_one(const struct session *s, const struct trial_ref *ref,
         return session_print_json(trial, err);
     const char *state = json_string_value(json_object_get(trial, "state"));
     const char *origin = json_string_value(json_object_get(trial, "origin"));
-    session_say("%s/%" JSON_INTEGER_FORMAT " is %s (%s)", ref->sweep,
-                json_integer_value(json_object_get(trial, "number")), state ? state : "?",
-                origin ? origin : "?");
+    say("%s/%" JSON_INTEGER_FORMAT " is %s (%s)", ref->sweep,
+        json_integer_value(json_object_get(trial, "number")), state ? state : "?",
+        origin ? origin : "?");
     return AS_OK;
 }
 
@@ -119,8 +120,8 @@ static as_status send_all(const struct session *s, const struct trial_ref *ref,
             json_decref(trial);
             st = known_file_explain(f, i, st, err);
             if (i > 0)
-                session_say("%zu of %zu trials were added; adding the file again goes on from here",
-                            i, f->n);
+                say("%zu of %zu trials were added; adding the file again goes on from here", i,
+                    f->n);
             return st;
         }
         if (json_array_append_new(ret, trial) != 0)
@@ -140,11 +141,11 @@ static void say_counts(const struct trial_ref *ref, const json_t *trials,
         completed += as_streq(state, "completed");
         failed += as_streq(state, "failed");
     }
-    session_say("%s: %zu trials from %s: %zu completed, %zu failed, %zu enqueued", ref->sweep, i,
-                f->name, completed, failed, i - completed - failed);
+    say("%s: %zu trials from %s: %zu completed, %zu failed, %zu enqueued", ref->sweep, i, f->name,
+        completed, failed, i - completed - failed);
     if (f->n_skipped > 0)
-        session_say("%zu rows without a result (queued, running, cancelled) were passed over",
-                    f->n_skipped);
+        say("%zu rows without a result (queued, running, cancelled) were passed over",
+            f->n_skipped);
 }
 
 static as_status add_file(const struct session *s, const struct trial_ref *ref, const char *path,

@@ -14,6 +14,7 @@
 #include "cli/view/progress.h"
 #include "cli/commands/sweep_report.h"
 #include "cli/session/request.h"
+#include "cli/view/say.h"
 
 #define TICK_MS 200
 #define POLL_MS 2000 /* at the latest, however quiet the stream */
@@ -226,8 +227,7 @@ static int exit_of_state(const struct progress *p)
 static int finish(struct watch *w)
 {
     if (interrupt_seen()) {
-        session_say(
-            "\nThe sweep goes on. `assay watch %s` shows it again, `assay cancel %s` stops it.",
+        say("\nThe sweep goes on. `assay watch %s` shows it again, `assay cancel %s` stops it.",
             w->ref.sweep, w->ref.sweep);
         return EXIT_CANCELLED;
     }

@@ -1,6 +1,5 @@
 #include "cli/session/session.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -9,8 +8,8 @@
 #include "cli/files/running_server.h"
 #include "cli/session/exit_code.h"
 #include "cli/session/interrupt.h"
-#include "cli/view/text.h"
 #include "cli/commands/verbs.h"
+#include "cli/view/say.h"
 
 #define TOKEN_MAX_BYTES 4096
 
@@ -138,9 +137,9 @@ int session_end(const struct session *s, as_status st, const struct as_err *err)
     (void)fflush(stdout);
     int code = exit_with_error(s->verb, st, err);
     if (st == AS_E_UNAVAILABLE)
-        session_say("The server is %s; is `assay up` running?", s->url);
+        say("The server is %s; is `assay up` running?", s->url);
     else if (st == AS_E_DENIED)
-        session_say("Name a token with --token-file or ASSAY_TOKEN_FILE.");
+        say("Name a token with --token-file or ASSAY_TOKEN_FILE.");
     return code;
 }
 
@@ -183,21 +182,8 @@ as_status session_print_table(const struct session *s, const struct table *t, st
     if (st == AS_OK)
         st = put(&b, err);
     if (st == AS_OK && hidden.len > 0)
-        session_say("Not shown for want of width: %s (--wide shows all)", str_cstr(&hidden));
+        say("Not shown for want of width: %s (--wide shows all)", str_cstr(&hidden));
     str_done(&b);
     str_done(&hidden);
     return st;
-}
-
-void session_say(const char *fmt, ...)
-{
-    char line[1000];
-    struct str b = {0};
-    va_list args;
-    va_start(args, fmt);
-    (void)vsnprintf(line, sizeof line, fmt, args);
-    va_end(args);
-    text_escape(&b, line, strlen(line), TEXT_KEEP_LINES);
-    (void)fprintf(stderr, "%s\n", str_cstr(&b));
-    str_done(&b);
 }

@@ -76,7 +76,4 @@ AS_MUST_CHECK as_status session_print_json_line(const json_t *j, struct as_err *
 AS_MUST_CHECK as_status session_print_table(const struct session *s, const struct table *t,
                                             struct as_err *err);
 
-/* Talk: a line on stderr, escaped. */
-void session_say(const char *fmt, ...) AS_PRINTF(1, 2);
-
 #endif

@@ -13,9 +13,9 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "cli/session/session.h"
 #include "cli/up/leftover.h"
 #include "cli/up/postgres.h"
+#include "cli/view/say.h"
 
 #define INIT_TIMEOUT_MS 120000
 #define START_TIMEOUT_MS 60000
@@ -123,8 +123,7 @@ static as_status choose_home(struct up_cluster *c, const char *data, struct as_e
         return fail_no_entry(c, FALLBACK_HOME, err);
     c->home = go_outside ? as_steal(outside) : as_steal(inside);
     if (go_outside)
-        session_say("The user %s cannot enter %s; the database is in %s", c->user.name, data,
-                    c->home);
+        say("The user %s cannot enter %s; the database is in %s", c->user.name, data, c->home);
     return own_folder(&c->user, c->home, err);
 }
 
@@ -220,7 +219,7 @@ static as_status init(const struct up_cluster *c, struct supervisor *s, struct a
         return as_fail(err, AS_E_NOMEM, "out of memory");
     if (access(marker, F_OK) == 0)
         return AS_OK;
-    session_say("Making a PostgreSQL cluster in %s", c->cluster);
+    say("Making a PostgreSQL cluster in %s", c->cluster);
     return init_at(c, s, fresh, err);
 }
 
@@ -325,7 +324,7 @@ static as_status add_postgres(struct up_cluster *c, struct supervisor *s, struct
 static as_status fail_start(const struct up_cluster *c, struct as_err *err)
 {
     AS_AUTO(as_freep) char *end = supervisor_log_end(c->log);
-    session_say("%s", end ? end : "");
+    say("%s", end ? end : "");
     return as_fail(err, AS_E_IO, "PostgreSQL does not start%s; its log is %s",
                    up_disk_is_full(c->home) ? ": the disk is full" : "", c->log);
 }

@@ -12,10 +12,10 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "cli/session/session.h"
 #include "cli/files/process.h"
 #include "cli/up/child.h"
 #include "cli/up/supervise.h"
+#include "cli/view/say.h"
 
 #define POLL_MS 50 /* other people's children: nothing to wait on but time */
 
@@ -54,8 +54,8 @@ static as_status stop(const struct process *list, size_t n, const struct step st
 {
     for (size_t i = 0; i < n; i++)
         if (is_there(&list[i]))
-            session_say("%s (pid %d) was left by an assay up that was killed; stopping it",
-                        list[i].name, (int)list[i].pid);
+            say("%s (pid %d) was left by an assay up that was killed; stopping it", list[i].name,
+                (int)list[i].pid);
     for (size_t k = 0; k < 3; k++) {
         size_t there = send(list, n, steps[k].signal);
         int64_t end_ns = clock_mono_ns() + steps[k].wait_ms * NS_PER_MS;

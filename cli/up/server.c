@@ -12,8 +12,8 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/str.h"
-#include "cli/session/session.h"
 #include "cli/up/up.h"
+#include "cli/view/say.h"
 
 #define DEFAULT_PORT 7117
 #define READY_TIMEOUT_MS 60000
@@ -42,7 +42,7 @@ as_status up_server_choose_port(struct up *u, struct as_err *err)
         if (given)
             return as_fail(err, AS_E_CONFLICT,
                            "port %" PRId64 " is taken; choose another with --port", u->port);
-        session_say("Port %d is taken; using a free one", DEFAULT_PORT);
+        say("Port %d is taken; using a free one", DEFAULT_PORT);
         u->port = 0;
     }
     return AS_OK;
@@ -108,7 +108,7 @@ static as_status fail_assayd(const struct up *u, struct as_err *err)
     AS_AUTO(as_freep) char *log = file_join(u->folder.logs, "assayd.log");
     AS_AUTO(as_freep) char *end = log ? supervisor_log_end(log) : NULL;
     int status = supervisor_last_status(u->supervisor, u->assayd_index);
-    session_say("%s", end ? end : "");
+    say("%s", end ? end : "");
     if (WIFEXITED(status) && WEXITSTATUS(status) == ASSAYD_NO_DATABASE)
         return as_fail(err, AS_E_UNAVAILABLE, "the database cannot be reached; the log is %s",
                        log ? log : "");

@@ -12,7 +12,7 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "cli/files/process.h"
-#include "cli/session/session.h"
+#include "cli/view/say.h"
 
 #define STEADY_MS 30000 /* a child that ran so long has recovered */
 #define LOG_END_BYTES 900
@@ -183,8 +183,7 @@ static void on_death(struct supervisor *s, struct child *c, int status)
     int64_t pause_ms = supervisor_backoff_ms(c->in_a_row);
     c->due_ns = clock_mono_ns() + pause_ms * NS_PER_MS;
     describe(status, how, sizeof how);
-    session_say("%s (pid %d) %s; starting it again in %" PRId64 " ms", c->name, (int)c->pid, how,
-                pause_ms);
+    say("%s (pid %d) %s; starting it again in %" PRId64 " ms", c->name, (int)c->pid, how, pause_ms);
     c->pid = 0;
 }
 
@@ -208,7 +207,7 @@ static void start_due(struct supervisor *s)
         if (c->pid || c->due_ns <= 0 || clock_mono_ns() < c->due_ns)
             continue;
         if (supervisor_start(s, i, &err) < 0) {
-            session_say("%s: %s", c->name, err.msg);
+            say("%s: %s", c->name, err.msg);
             c->due_ns = clock_mono_ns() + supervisor_backoff_ms(++c->in_a_row) * NS_PER_MS;
         }
     }
@@ -294,7 +293,7 @@ as_status supervisor_run(struct supervisor *s, const char *name, const struct up
         AS_AUTO(as_freep) char *end = supervisor_log_end(spec->log_path);
         char how[60];
         describe(c->last_status, how, sizeof how);
-        session_say("%s", end ? end : "");
+        say("%s", end ? end : "");
         st = as_fail(err, AS_E_IO, "%s %s; its output is in %s", name, how, spec->log_path);
     }
     child_done(c);
