@@ -112,7 +112,7 @@ static int say_why_not(const struct ask *a, const json_t *answer)
     else
         say("%s is %s and has nothing to hand out yet; try again, or --wait longer", a->ref.sweep,
             state ? state : "?");
-    return exit_after_output(a->session.verb, done ? EXIT_DONE : EXIT_TIMEOUT);
+    return exit_after_output(a->session.verb->name, done ? EXIT_DONE : EXIT_TIMEOUT);
 }
 
 static int run(struct ask *a, const char *sweep)
@@ -145,7 +145,7 @@ static int check(const struct ask *a)
     return EXIT_OK;
 }
 
-int cmd_ask(int argc, char **argv)
+int cmd_ask(const struct verb *v, int argc, char **argv)
 {
     struct ask a = {.count = 1, .lease_ms = 600000, .wait_ms = 30000};
     int n, code;
@@ -160,7 +160,7 @@ int cmd_ask(int argc, char **argv)
         {"shell", 0, OPT_FLAG, &a.shell, NULL, NULL, "print lines for eval"},
         SESSION_OPTS(&a.session),
     };
-    if (session_begin(&a.session, "ask", table, argc, argv, 1, 1, &n, &code)) {
+    if (session_begin(&a.session, v, table, argc, argv, 1, 1, &n, &code)) {
         code = check(&a);
         if (code == EXIT_OK)
             code = run(&a, argv[1]);

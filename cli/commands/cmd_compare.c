@@ -111,13 +111,13 @@ static as_status compare(const struct session *s, int n, char **names, struct as
     return session_print_json(answer, err);
 }
 
-int cmd_compare(int argc, char **argv)
+int cmd_compare(const struct verb *v, int argc, char **argv)
 {
     struct session s = {0};
     struct as_err err = {0};
     int n, code;
     const struct opt table[] = {SESSION_OPTS(&s)};
-    if (session_begin(&s, "compare", table, argc, argv, 2, MAX_TRIALS, &n, &code))
+    if (session_begin(&s, v, table, argc, argv, 2, MAX_TRIALS, &n, &code))
         code = session_end(&s, compare(&s, n, argv + 1, &err), &err);
     session_done(&s);
     return code;

@@ -65,7 +65,7 @@ static int act(struct session *session, struct data_add *d, int n, char **argv)
     return session_end(session, st, &err);
 }
 
-int cmd_data(int argc, char **argv)
+int cmd_data(const struct verb *v, int argc, char **argv)
 {
     struct session session = {0};
     struct data_add d = {.session = &session};
@@ -88,7 +88,7 @@ int cmd_data(int argc, char **argv)
         {"description", 0, OPT_STRING, &d.description, "TEXT", NULL, "for people"},
         SESSION_OPTS(&session),
     };
-    if (session_begin(&session, "data", table, argc, argv, 1, 3, &n, &code))
+    if (session_begin(&session, v, table, argc, argv, 1, 3, &n, &code))
         code = act(&session, &d, n, argv);
     session_done(&session);
     return code;

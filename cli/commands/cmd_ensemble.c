@@ -39,13 +39,13 @@ static as_status show(const struct session *s, const char *name, struct as_err *
     return s->json ? session_print_json(ensemble, err) : print(s, ensemble, err);
 }
 
-int cmd_ensemble(int argc, char **argv)
+int cmd_ensemble(const struct verb *v, int argc, char **argv)
 {
     struct session s = {0};
     struct as_err err = {0};
     int n, code;
     const struct opt table[] = {SESSION_OPTS(&s)};
-    if (session_begin(&s, "ensemble", table, argc, argv, 1, 1, &n, &code))
+    if (session_begin(&s, v, table, argc, argv, 1, 1, &n, &code))
         code = session_end(&s, show(&s, argv[1], &err), &err);
     session_done(&s);
     return code;

@@ -43,7 +43,7 @@ static as_status export(const struct session *s, const char *name, const char *o
     return st;
 }
 
-int cmd_export(int argc, char **argv)
+int cmd_export(const struct verb *v, int argc, char **argv)
 {
     struct session s = {0};
     struct as_err err = {0};
@@ -55,9 +55,9 @@ int cmd_export(int argc, char **argv)
         {"output", 'o', OPT_STRING, &output, "FILE", NULL, "write here, not on standard output"},
         SESSION_OPTS(&s),
     };
-    if (session_begin(&s, "export", table, argc, argv, 1, 1, &n, &code)) {
+    if (session_begin(&s, v, table, argc, argv, 1, 1, &n, &code)) {
         if (csv == s.json)
-            code = exit_with_usage("export", "choose one of --csv and --json");
+            code = exit_with_usage(v->name, "choose one of --csv and --json");
         else
             code = session_end(&s, export(&s, argv[1], output, &err), &err);
     }

@@ -68,7 +68,7 @@ static as_status show(const struct session *s, const char *name, const char *met
     return s->json ? session_print_json(importance, err) : print(s, importance, err);
 }
 
-int cmd_importance(int argc, char **argv)
+int cmd_importance(const struct verb *v, int argc, char **argv)
 {
     struct session s = {0};
     struct as_err err = {0};
@@ -79,7 +79,7 @@ int cmd_importance(int argc, char **argv)
          "an objective of the sweep; the first one when it is not given"},
         SESSION_OPTS(&s),
     };
-    if (session_begin(&s, "importance", table, argc, argv, 1, 1, &n, &code))
+    if (session_begin(&s, v, table, argc, argv, 1, 1, &n, &code))
         code = session_end(&s, show(&s, argv[1], metric, &err), &err);
     session_done(&s);
     return code;

@@ -134,7 +134,7 @@ static as_status follow(struct logs *l, struct as_err *err)
     return AS_OK;
 }
 
-int cmd_logs(int argc, char **argv)
+int cmd_logs(const struct verb *v, int argc, char **argv)
 {
     struct logs l = {0};
     struct as_err err = {0};
@@ -145,7 +145,7 @@ int cmd_logs(int argc, char **argv)
         {"raw", 0, OPT_FLAG, &l.raw, NULL, NULL, "do not escape control characters"},
         SESSION_OPTS(&l.session),
     };
-    if (session_begin(&l.session, "logs", table, argc, argv, 1, 1, &n, &code)) {
+    if (session_begin(&l.session, v, table, argc, argv, 1, 1, &n, &code)) {
         as_status st = request_parse_ref(argv[1], false, &l.ref, &err);
         if (st == AS_OK)
             st = l.follow ? follow(&l, &err) : print_once(&l, &err);

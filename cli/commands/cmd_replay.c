@@ -142,7 +142,7 @@ static int replay(struct replay_run *run, const char *name)
     return code == EXIT_OK && run->same < run->done ? EXIT_FAIL : code;
 }
 
-int cmd_replay(int argc, char **argv)
+int cmd_replay(const struct verb *v, int argc, char **argv)
 {
     struct replay_run run = {0};
     int n, code;
@@ -152,9 +152,9 @@ int cmd_replay(int argc, char **argv)
         SESSION_OPTS(&run.session),
     };
     run.session.instead = &run.file;
-    if (session_begin(&run.session, "replay", table, argc, argv, 0, 1, &n, &code)) {
+    if (session_begin(&run.session, v, table, argc, argv, 0, 1, &n, &code)) {
         if (run.file ? n > 0 : n < 1)
-            code = exit_with_usage("replay", "expected SWEEP, or --file EXPORT");
+            code = exit_with_usage(v->name, "expected SWEEP, or --file EXPORT");
         else
             code = replay(&run, argv[1]);
     }

@@ -91,7 +91,7 @@ static int run(struct run *r, const char *path)
                        &r->watch_opts);
 }
 
-int cmd_run(int argc, char **argv)
+int cmd_run(const struct verb *v, int argc, char **argv)
 {
     struct run r = {.watch_opts = {.top = 5}};
     int n, code;
@@ -106,7 +106,7 @@ int cmd_run(int argc, char **argv)
          "with --watch: give up after so long, with exit code 6"},
         SESSION_OPTS(&r.session),
     };
-    if (session_begin(&r.session, "run", table, argc, argv, 1, 1, &n, &code))
+    if (session_begin(&r.session, v, table, argc, argv, 1, 1, &n, &code))
         code = run(&r, argv[1]);
     session_done(&r.session);
     return code;

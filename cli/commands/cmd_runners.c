@@ -36,13 +36,13 @@ static as_status list(const struct session *s, struct as_err *err)
     return list_print(s, &l, err);
 }
 
-int cmd_runners(int argc, char **argv)
+int cmd_runners(const struct verb *v, int argc, char **argv)
 {
     struct session s = {0};
     struct as_err err = {0};
     int n, code;
     const struct opt table[] = {SESSION_OPTS(&s)};
-    if (session_begin(&s, "runners", table, argc, argv, 0, 0, &n, &code))
+    if (session_begin(&s, v, table, argc, argv, 0, 0, &n, &code))
         code = session_end(&s, list(&s, &err), &err);
     session_done(&s);
     return code;

@@ -133,13 +133,13 @@ static as_status show(const struct session *s, const char *id, struct as_err *er
     return pairs_print(&p, err);
 }
 
-int cmd_show(int argc, char **argv)
+int cmd_show(const struct verb *v, int argc, char **argv)
 {
     struct session s = {0};
     struct as_err err = {0};
     int n, code;
     const struct opt table[] = {SESSION_OPTS(&s)};
-    if (session_begin(&s, "show", table, argc, argv, 1, 1, &n, &code))
+    if (session_begin(&s, v, table, argc, argv, 1, 1, &n, &code))
         code = session_end(&s, show(&s, argv[1], &err), &err);
     session_done(&s);
     return code;

@@ -62,31 +62,31 @@ static as_status change(const struct session *s, const char *name, const char *s
     return st < 0 ? st : print_state(s, name, answer, err);
 }
 
-static int run_change(int argc, char **argv, const char *verb, const char *state)
+static int run_change(const struct verb *v, int argc, char **argv, const char *state)
 {
     struct session s = {0};
     struct as_err err = {0};
     int n, code;
     const struct opt table[] = {SESSION_OPTS(&s)};
-    if (session_begin(&s, verb, table, argc, argv, 1, 1, &n, &code))
+    if (session_begin(&s, v, table, argc, argv, 1, 1, &n, &code))
         code = session_end(&s, change(&s, argv[1], state, &err), &err);
     session_done(&s);
     return code;
 }
 
-int cmd_pause(int argc, char **argv)
+int cmd_pause(const struct verb *v, int argc, char **argv)
 {
-    return run_change(argc, argv, "pause", "paused");
+    return run_change(v, argc, argv, "paused");
 }
 
-int cmd_resume(int argc, char **argv)
+int cmd_resume(const struct verb *v, int argc, char **argv)
 {
-    return run_change(argc, argv, "resume", "running");
+    return run_change(v, argc, argv, "running");
 }
 
-int cmd_cancel(int argc, char **argv)
+int cmd_cancel(const struct verb *v, int argc, char **argv)
 {
-    return run_change(argc, argv, "cancel", "cancelled");
+    return run_change(v, argc, argv, "cancelled");
 }
 
 static as_status delete_sweep(const struct session *s, const char *name, struct as_err *err)
@@ -99,13 +99,13 @@ static as_status delete_sweep(const struct session *s, const char *name, struct 
     return st < 0 ? st : list_delete(s, "/v1/sweeps", ref.sweep, "deleted", err);
 }
 
-int cmd_delete(int argc, char **argv)
+int cmd_delete(const struct verb *v, int argc, char **argv)
 {
     struct session s = {0};
     struct as_err err = {0};
     int n, code;
     const struct opt table[] = {SESSION_OPTS(&s)};
-    if (session_begin(&s, "delete", table, argc, argv, 1, 1, &n, &code))
+    if (session_begin(&s, v, table, argc, argv, 1, 1, &n, &code))
         code = session_end(&s, delete_sweep(&s, argv[1], &err), &err);
     session_done(&s);
     return code;

@@ -61,7 +61,7 @@ static as_status list(const struct session *s, const char *state, int64_t limit,
     return st;
 }
 
-int cmd_sweeps(int argc, char **argv)
+int cmd_sweeps(const struct verb *v, int argc, char **argv)
 {
     struct session s = {0};
     struct as_err err = {0};
@@ -73,7 +73,7 @@ int cmd_sweeps(int argc, char **argv)
         {"limit", 'n', OPT_I64, &limit, "N", NULL, "at most so many (all)"},
         SESSION_OPTS(&s),
     };
-    if (!session_begin(&s, "sweeps", table, argc, argv, 0, 0, &n, &code)) {
+    if (!session_begin(&s, v, table, argc, argv, 0, 0, &n, &code)) {
         session_done(&s);
         return code;
     }

@@ -161,7 +161,7 @@ static void done(struct tell *t)
             "who asked (of this user on this machine it need not be said)"                         \
     }
 
-int cmd_tell(int argc, char **argv)
+int cmd_tell(const struct verb *v, int argc, char **argv)
 {
     struct tell t = {.step = NO_STEP};
     struct as_err err = {0};
@@ -174,9 +174,9 @@ int cmd_tell(int argc, char **argv)
         {"step", 0, OPT_I64, &t.step, "N", NULL, "at which step the metrics were measured"},
         SESSION_OPTS(&t.session),
     };
-    if (session_begin(&t.session, "tell", table, argc, argv, 1, MAX_ARGS, &n, &code)) {
+    if (session_begin(&t.session, v, table, argc, argv, 1, MAX_ARGS, &n, &code)) {
         if (t.failed && t.release)
-            code = exit_with_usage("tell", "choose one of --failed and --release");
+            code = exit_with_usage(v->name, "choose one of --failed and --release");
         else
             code = session_end(&t.session, tell(&t, n, argv + 1, &err), &err);
     }
@@ -184,7 +184,7 @@ int cmd_tell(int argc, char **argv)
     return code;
 }
 
-int cmd_report(int argc, char **argv)
+int cmd_report(const struct verb *v, int argc, char **argv)
 {
     struct tell t = {.step = NO_STEP};
     struct as_err err = {0};
@@ -196,7 +196,7 @@ int cmd_report(int argc, char **argv)
          "how long it is yours from now without another sign of life"},
         SESSION_OPTS(&t.session),
     };
-    if (session_begin(&t.session, "report", table, argc, argv, 1, MAX_ARGS, &n, &code))
+    if (session_begin(&t.session, v, table, argc, argv, 1, MAX_ARGS, &n, &code))
         code = session_end(&t.session, report(&t, n, argv + 1, &err), &err);
     done(&t);
     return code;

@@ -93,7 +93,7 @@ static as_status list(const struct session *s, struct as_err *err)
     return list_print(s, &l, err);
 }
 
-int cmd_token(int argc, char **argv)
+int cmd_token(const struct verb *v, int argc, char **argv)
 {
     struct token t = {0};
     struct as_err err = {0};
@@ -105,7 +105,7 @@ int cmd_token(int argc, char **argv)
          "write the token into this file, mode 0600"},
         SESSION_OPTS(&t.session),
     };
-    if (session_begin(&t.session, "token", table, argc, argv, 1, 2, &n, &code)) {
+    if (session_begin(&t.session, v, table, argc, argv, 1, 2, &n, &code)) {
         if (as_streq(argv[1], "create") && n == 2)
             code = session_end(&t.session, create(&t, argv[2], &err), &err);
         else if (as_streq(argv[1], "list") && n == 1)
@@ -114,7 +114,7 @@ int cmd_token(int argc, char **argv)
             code = session_end(
                 &t.session, list_delete(&t.session, "/v1/tokens", argv[2], "revoked", &err), &err);
         else
-            code = exit_with_usage("token", "expected `create ROLE`, `list` or `revoke ID`");
+            code = exit_with_usage(v->name, "expected `create ROLE`, `list` or `revoke ID`");
     }
     session_done(&t.session);
     return code;

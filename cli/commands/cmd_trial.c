@@ -147,15 +147,15 @@ static as_status show(const struct session *s, const char *name, struct as_err *
     return pairs_print(&p, err);
 }
 
-int cmd_trial(int argc, char **argv)
+int cmd_trial(const struct verb *v, int argc, char **argv)
 {
     struct session s = {0};
     struct as_err err = {0};
     int n, code;
     const struct opt table[] = {SESSION_OPTS(&s)};
-    if (session_begin(&s, "trial", table, argc, argv, 1, 2, &n, &code)) {
+    if (session_begin(&s, v, table, argc, argv, 1, 2, &n, &code)) {
         if (n == 2 && !as_streq(argv[1], "show"))
-            code = exit_with_usage("trial", "too many arguments, the first is '%.60s'", argv[2]);
+            code = exit_with_usage(v->name, "too many arguments, the first is '%.60s'", argv[2]);
         else
             code = session_end(&s, show(&s, argv[n], &err), &err);
     }

@@ -78,7 +78,7 @@ static int run_add(const struct session *s, const struct trials_add *a, int n, c
     return session_end(s, trials_add(s, argv[2], a, &err), &err);
 }
 
-int cmd_trials(int argc, char **argv)
+int cmd_trials(const struct verb *v, int argc, char **argv)
 {
     struct session s = {0};
     struct as_err err = {0};
@@ -104,7 +104,7 @@ int cmd_trials(int argc, char **argv)
          "add: many, from a file of CSV or JSON (.json)"},
         SESSION_OPTS(&s),
     };
-    if (session_begin(&s, "trials", table, argc, argv, 1, 2, &n, &code)) {
+    if (session_begin(&s, v, table, argc, argv, 1, 2, &n, &code)) {
         if (n == 2 || is_add(&add)) {
             code = run_add(&s, &add, n, argv);
             session_done(&s);
@@ -145,7 +145,7 @@ static as_status best(const struct session *s, const char *id, int64_t top, bool
     return st < 0 ? st : print(s, &sweep, json_object_get(answer, "items"), TRIAL_TABLE_BEST, err);
 }
 
-int cmd_best(int argc, char **argv)
+int cmd_best(const struct verb *v, int argc, char **argv)
 {
     struct session s = {0};
     struct as_err err = {0};
@@ -158,7 +158,7 @@ int cmd_best(int argc, char **argv)
          "those that no other beats in every objective"},
         SESSION_OPTS(&s),
     };
-    if (session_begin(&s, "best", table, argc, argv, 1, 1, &n, &code))
+    if (session_begin(&s, v, table, argc, argv, 1, 1, &n, &code))
         code = session_end(&s, best(&s, argv[1], top, pareto, &err), &err);
     session_done(&s);
     return code;

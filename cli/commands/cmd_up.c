@@ -15,7 +15,6 @@
 #include "cli/up/up.h"
 #include "cli/up/leftover.h"
 #include "cli/up/programs.h"
-#include "cli/commands/verbs.h"
 #include "cli/view/say.h"
 
 static as_status write_ready(const struct up *u, struct as_err *err)
@@ -158,7 +157,7 @@ static int check(const struct up *u, int n_args, char **argv)
     return EXIT_OK;
 }
 
-int cmd_up(int argc, char **argv)
+int cmd_up(const struct verb *v, int argc, char **argv)
 {
     struct up u = {.listen = "127.0.0.1",
                    .port = -1,
@@ -193,9 +192,9 @@ int cmd_up(int argc, char **argv)
         {.name = NULL},
     };
     if (opt_parse(table, argc, argv, &n, &err) < 0)
-        return exit_with_usage("up", "%s", err.msg);
+        return exit_with_usage(v->name, "%s", err.msg);
     if (u.help) {
-        verbs_print_help("up", table, stdout);
+        verb_print_help(v, table, stdout);
         return exit_after_output("up", EXIT_OK);
     }
     int code = check(&u, n, argv);

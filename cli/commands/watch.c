@@ -235,7 +235,7 @@ static int finish(struct watch *w)
         w->status = report_print(w->session, &w->ref, w->progress.sweep, w->opts->top, &w->err);
     if (w->status < 0)
         return session_end(w->session, w->status, &w->err);
-    return exit_after_output(w->session->verb, exit_of_state(&w->progress));
+    return exit_after_output(w->session->verb->name, exit_of_state(&w->progress));
 }
 
 int watch_sweep(struct session *s, const char *id, const struct watch_opts *opts)

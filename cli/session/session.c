@@ -8,7 +8,6 @@
 #include "cli/files/running_server.h"
 #include "cli/session/exit_code.h"
 #include "cli/session/interrupt.h"
-#include "cli/commands/verbs.h"
 #include "cli/view/say.h"
 
 #define TOKEN_MAX_BYTES 4096
@@ -79,42 +78,58 @@ static as_status find_server(struct session *s, struct as_err *err)
     return AS_OK;
 }
 
-bool session_begin(struct session *s, const char *verb, const struct opt *table, int argc,
+/* Parse the command line. True: *ret_n_args arguments are left for the verb. */
+static bool parse_args(struct session *s, const struct opt *table, int argc, char **argv,
+                       int min_args, int max_args, int *ret_n_args, int *ret_code)
+{
+    struct as_err err = {0};
+    const struct verb *v = s->verb;
+    if (opt_parse(table, argc, argv, ret_n_args, &err) < 0) {
+        *ret_code = exit_with_usage(v->name, "%s", err.msg);
+    } else if (s->help) {
+        verb_print_help(v, table, stdout);
+        *ret_code = exit_after_output(v->name, EXIT_OK);
+    } else if (*ret_n_args < min_args) {
+        *ret_code = exit_with_usage(v->name, "too few arguments; expected: assay %s", v->synopsis);
+    } else if (*ret_n_args > max_args) {
+        *ret_code =
+            exit_with_usage(v->name, "too many arguments, the first is '%.60s'; expected: assay %s",
+                            argv[1 + max_args], v->synopsis);
+    } else {
+        return true;
+    }
+    return false;
+}
+
+static as_status connect_server(struct session *s, struct as_err *err)
+{
+    as_status st = find_server(s, err);
+    if (st < 0)
+        return st;
+    st = session_client(s, &s->client, err);
+    if (st < 0)
+        return st;
+    interrupt_watch(s->client);
+    return AS_OK;
+}
+
+bool session_begin(struct session *s, const struct verb *verb, const struct opt *table, int argc,
                    char **argv, int min_args, int max_args, int *ret_n_args, int *ret_code)
 {
     struct as_err err = {0};
     int n = 0;
     s->verb = verb;
-    as_status st = opt_parse(table, argc, argv, &n, &err);
-    if (st == AS_OK && s->help) {
-        verbs_print_help(verb, table, stdout);
-        *ret_code = exit_after_output(verb, EXIT_OK);
-        return false;
-    }
-    if (st < 0)
-        *ret_code = exit_with_usage(verb, "%s", err.msg);
-    else if (n < min_args)
-        *ret_code =
-            exit_with_usage(verb, "too few arguments; expected: assay %s", verbs_synopsis(verb));
-    else if (n > max_args)
-        *ret_code =
-            exit_with_usage(verb, "too many arguments, the first is '%.60s'; expected: assay %s",
-                            argv[1 + max_args], verbs_synopsis(verb));
-    if (st < 0 || n < min_args || n > max_args)
+    if (!parse_args(s, table, argc, argv, min_args, max_args, &n, ret_code))
         return false;
     s->look = look_of(stdout);
     if (s->wide)
         s->look.width = SIZE_MAX;
-    bool alone = s->instead && *s->instead;
-    st = alone ? AS_OK : find_server(s, &err);
-    if (st == AS_OK && !alone)
-        st = session_client(s, &s->client, &err);
+    bool needs_server = !s->instead || !*s->instead;
+    as_status st = needs_server ? connect_server(s, &err) : AS_OK;
     if (st < 0) {
-        *ret_code = exit_with_error(verb, st, &err);
+        *ret_code = exit_with_error(verb->name, st, &err);
         return false;
     }
-    if (s->client)
-        interrupt_watch(s->client);
     *ret_n_args = n;
     return true;
 }
@@ -131,11 +146,11 @@ void session_done(struct session *s)
 int session_end(const struct session *s, as_status st, const struct as_err *err)
 {
     if (interrupt_seen())
-        return exit_after_output(s->verb, EXIT_CANCELLED);
+        return exit_after_output(s->verb->name, EXIT_CANCELLED);
     if (st == AS_OK)
-        return exit_after_output(s->verb, EXIT_OK);
+        return exit_after_output(s->verb->name, EXIT_OK);
     (void)fflush(stdout);
-    int code = exit_with_error(s->verb, st, err);
+    int code = exit_with_error(s->verb->name, st, err);
     if (st == AS_E_UNAVAILABLE)
         say("The server is %s; is `assay up` running?", s->url);
     else if (st == AS_E_DENIED)

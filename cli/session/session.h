@@ -13,12 +13,13 @@
 #include "api/client/client.h"
 #include "base/opt.h"
 #include "base/status.h"
+#include "cli/session/verb.h"
 #include "cli/view/terminal.h"
 #include "cli/view/table.h"
 
 struct session {
-    const char *verb;   /* borrowed */
-    const char *server; /* options; views of argv */
+    const struct verb *verb; /* borrowed */
+    const char *server;      /* options; views of argv */
     const char *token;
     const char *token_file;
     bool json;
@@ -58,7 +59,7 @@ struct session {
 /* Parse the command line of a verb by its table and, unless --help was asked for, check that there
  * are min to max arguments (argv[1…]) and make the client. True: go on, *ret_n_args is set. False:
  * the verb is done, with *ret_code. */
-bool session_begin(struct session *s, const char *verb, const struct opt *table, int argc,
+bool session_begin(struct session *s, const struct verb *verb, const struct opt *table, int argc,
                    char **argv, int min_args, int max_args, int *ret_n_args, int *ret_code);
 void session_done(struct session *s);
 
