@@ -12,8 +12,8 @@
 #include <stdint.h>
 
 #include "base/status.h"
-#include "cli/up/child.h"
-#include "cli/up/supervise.h"
+#include "cli/up/spawn.h"
+#include "cli/up/supervisor.h"
 
 struct up_cluster {
     struct up_user user;

@@ -13,8 +13,8 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/files/process.h"
-#include "cli/up/child.h"
-#include "cli/up/supervise.h"
+#include "cli/up/spawn.h"
+#include "cli/up/supervisor.h"
 #include "cli/view/say.h"
 
 #define POLL_MS 50 /* other people's children: nothing to wait on but time */

@@ -7,8 +7,8 @@
 
 #include "base/status.h"
 #include "cli/up/cluster.h"
-#include "cli/up/folder.h"
-#include "cli/up/supervise.h"
+#include "cli/up/data_folder.h"
+#include "cli/up/supervisor.h"
 
 #define UP_MAX_RUNNERS 64
 

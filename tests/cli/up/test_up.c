@@ -12,10 +12,10 @@
 #include "cli/files/process.h"
 #include "cli/files/running_server.h"
 #include "cli/up/cluster.h"
-#include "cli/up/folder.h"
+#include "cli/up/data_folder.h"
 #include "cli/up/leftover.h"
 #include "cli/up/postgres.h"
-#include "cli/up/supervise.h"
+#include "cli/up/supervisor.h"
 #include "tests/support/check_main.h"
 
 static char dir[64];

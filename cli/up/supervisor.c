@@ -1,4 +1,4 @@
-#include "cli/up/supervise.h"
+#include "cli/up/supervisor.h"
 
 #include <errno.h>
 #include <inttypes.h>

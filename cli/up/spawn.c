@@ -1,4 +1,4 @@
-#include "cli/up/child.h"
+#include "cli/up/spawn.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -8,7 +8,7 @@
 
 #include "base/mem.h"
 #include "base/status.h"
-#include "cli/up/child.h"
+#include "cli/up/spawn.h"
 
 #define SUPERVISOR_MAX 80
 #define SUPERVISOR_MAX_ARGS 40

@@ -1,4 +1,4 @@
-#include "cli/up/folder.h"
+#include "cli/up/data_folder.h"
 
 #include <errno.h>
 #include <fcntl.h>
