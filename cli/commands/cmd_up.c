@@ -12,9 +12,11 @@
 #include "cli/commands/cmd.h"
 #include "cli/files/running_server.h"
 #include "cli/session/exit_code.h"
-#include "cli/up/up.h"
 #include "cli/up/leftover.h"
 #include "cli/up/programs.h"
+#include "cli/up/runners.h"
+#include "cli/up/server.h"
+#include "cli/up/up.h"
 #include "cli/view/say.h"
 
 static as_status write_ready(const struct up *u, struct as_err *err)
@@ -24,7 +26,7 @@ static as_status write_ready(const struct up *u, struct as_err *err)
         say("Other commands will not find this server by themselves: %s", err->msg);
         st = AS_OK;
     }
-    up_folder_publish(&u->folder, u->url);
+    data_folder_publish(&u->folder, u->url);
     if (!u->ready_path)
         return st;
     JSON_AUTO j = json_pack("{s:s, s:s, s:I}", "url", u->url, "admin_token_file",
@@ -58,11 +60,11 @@ static as_status start_database(struct up *u, struct as_err *err)
 {
     if (u->database)
         return AS_OK;
-    AS_AUTO(as_freep) char *log = up_folder_new_log(&u->folder, "postgres");
-    as_status st = log ? up_cluster_prepare(&u->cluster, u->folder.path, log, u->supervisor, err)
+    AS_AUTO(as_freep) char *log = data_folder_new_log(&u->folder, "postgres");
+    as_status st = log ? cluster_prepare(&u->cluster, u->folder.path, log, u->supervisor, err)
                        : as_fail(err, AS_E_NOMEM, "out of memory");
     if (st == AS_OK)
-        st = up_cluster_start(&u->cluster, u->supervisor, err);
+        st = cluster_start(&u->cluster, u->supervisor, err);
     if (u->cluster.index >= 0)
         u->database_index = u->cluster.index;
     return st;
@@ -70,17 +72,17 @@ static as_status start_database(struct up *u, struct as_err *err)
 
 static as_status start_all(struct up *u, struct as_err *err)
 {
-    as_status st = up_program_find("assayd", &u->assayd, err);
+    as_status st = program_find("assayd", &u->assayd, err);
     if (st == AS_OK)
-        st = up_program_find("assay-runner", &u->runner, err);
+        st = program_find("assay-runner", &u->runner, err);
     if (st == AS_OK)
-        st = up_folder_open(&u->folder, u->data, err);
+        st = data_folder_open(&u->folder, u->data, err);
     if (st == AS_OK && u->ready_path)
         (void)unlink(u->ready_path); /* a predecessor's */
     if (st == AS_OK && !(u->supervisor = supervisor_create(u->folder.notes)))
         st = as_fail(err, AS_E_NOMEM, "out of memory");
     if (st == AS_OK)
-        st = up_leftover_stop(u->folder.notes, err);
+        st = leftover_stop(u->folder.notes, err);
     if (st == AS_OK)
         st = up_server_choose_port(u, err);
     if (st == AS_OK)
@@ -136,8 +138,8 @@ static int run(struct up *u)
     stop_all(u);
     int code = st == AS_OK ? EXIT_OK : asked ? EXIT_CANCELLED : exit_with_error("up", st, &err);
     supervisor_free(u->supervisor);
-    up_cluster_done(&u->cluster);
-    up_folder_close(&u->folder);
+    cluster_done(&u->cluster);
+    data_folder_close(&u->folder);
     free(u->assayd);
     free(u->runner);
     free(u->ready_path);

@@ -38,7 +38,7 @@ static as_status choose(const char *path, char **ret, struct as_err *err)
 }
 
 /* Who holds it, by what is in the lock: "PID URL". */
-static as_status fail_locked(const struct up_folder *f, struct as_err *err)
+static as_status fail_locked(const struct data_folder *f, struct as_err *err)
 {
     char text[300] = "", *url;
     ssize_t n = pread(f->lock_fd, text, sizeof text - 1, 0);
@@ -52,7 +52,7 @@ static as_status fail_locked(const struct up_folder *f, struct as_err *err)
                    f->path, *url ? ", at " : "", url);
 }
 
-static as_status lock(struct up_folder *f, struct as_err *err)
+static as_status lock(struct data_folder *f, struct as_err *err)
 {
     AS_AUTO(as_freep) char *path = file_join(f->path, "up.lock");
     if (!path)
@@ -64,11 +64,11 @@ static as_status lock(struct up_folder *f, struct as_err *err)
         return errno == EWOULDBLOCK
                    ? fail_locked(f, err)
                    : as_fail(err, AS_E_IO, "cannot lock %s: %s", path, strerror(errno));
-    up_folder_publish(f, "");
+    data_folder_publish(f, "");
     return AS_OK;
 }
 
-void up_folder_publish(const struct up_folder *f, const char *url)
+void data_folder_publish(const struct data_folder *f, const char *url)
 {
     char text[300];
     int n = snprintf(text, sizeof text, "%d %s\n", (int)getpid(), url);
@@ -77,9 +77,9 @@ void up_folder_publish(const struct up_folder *f, const char *url)
         (void)!pwrite(f->lock_fd, text, n < (int)sizeof text ? (size_t)n : sizeof text - 1, 0);
 }
 
-as_status up_folder_open(struct up_folder *f, const char *path, struct as_err *err)
+as_status data_folder_open(struct data_folder *f, const char *path, struct as_err *err)
 {
-    *f = (struct up_folder){.lock_fd = -1};
+    *f = (struct data_folder){.lock_fd = -1};
     as_status st = choose(path, &f->path, err);
     if (st == AS_OK)
         st = lock(f, err);
@@ -95,7 +95,7 @@ as_status up_folder_open(struct up_folder *f, const char *path, struct as_err *e
     return file_mkdirs(f->logs, 0700, err);
 }
 
-void up_folder_close(struct up_folder *f)
+void data_folder_close(struct data_folder *f)
 {
     free(f->path);
     free(f->admin_token);
@@ -104,10 +104,10 @@ void up_folder_close(struct up_folder *f)
     free(f->notes);
     free(f->logs);
     file_closep(&f->lock_fd);
-    *f = (struct up_folder){.lock_fd = -1};
+    *f = (struct data_folder){.lock_fd = -1};
 }
 
-char *up_folder_new_log(const struct up_folder *f, const char *name)
+char *data_folder_new_log(const struct data_folder *f, const char *name)
 {
     struct str from = {0}, to = {0};
     for (int i = KEPT_LOGS; i > 0; i--) {

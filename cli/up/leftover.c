@@ -82,7 +82,7 @@ static bool parse_note(char *line, struct process *ret)
     return ret->pid > 1 && ret->start > 0 && !*end;
 }
 
-as_status up_leftover_stop(const char *notes_path, struct as_err *err)
+as_status leftover_stop(const char *notes_path, struct as_err *err)
 {
     AS_AUTO(as_freep) char *text = NULL;
     struct process programs[SUPERVISOR_MAX], databases[SUPERVISOR_MAX], p;
@@ -130,7 +130,7 @@ static bool is_postmaster_of(pid_t pid, const char *cluster)
     return false;
 }
 
-as_status up_leftover_stop_postmaster(const char *cluster, struct as_err *err)
+as_status leftover_stop_postmaster(const char *cluster, struct as_err *err)
 {
     AS_AUTO(as_freep) char *path = file_join(cluster, "postmaster.pid");
     AS_AUTO(as_freep) char *text = NULL;

@@ -91,7 +91,7 @@ static as_status read_version(const char *cluster, int64_t *ret, struct as_err *
     return st;
 }
 
-as_status up_postgres_find(const char *cluster, char **ret, struct as_err *err)
+as_status postgres_find(const char *cluster, char **ret, struct as_err *err)
 {
     struct search s = {0};
     as_status st = read_version(cluster, &s.wanted, err);

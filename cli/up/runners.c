@@ -1,4 +1,5 @@
-/* The runners as children of `assay up`. */
+#include "cli/up/runners.h"
+
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
@@ -10,7 +11,6 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/json.h"
-#include "cli/up/up.h"
 
 #define READY_TIMEOUT_MS 60000
 
@@ -64,7 +64,7 @@ static as_status add_runner(struct up *u, int64_t i, int *ret, struct as_err *er
     deal_gpus(i, u->runners, gpus, sizeof gpus);
     str_printf(&work, "%s/runners/%s", u->folder.path, name);
     str_printf(&cache, "%s/cache", u->folder.path);
-    AS_AUTO(as_freep) char *log = up_folder_new_log(&u->folder, log_name);
+    AS_AUTO(as_freep) char *log = data_folder_new_log(&u->folder, log_name);
     const char *const argv[] = {u->runner,
                                 "--server",
                                 u->url,
@@ -82,7 +82,7 @@ static as_status add_runner(struct up *u, int64_t i, int *ret, struct as_err *er
                                 str_cstr(&cache),
                                 "--die-with-parent",
                                 NULL};
-    const struct up_child_spec spec = {.argv = argv, .log_path = log, .death_signal = SIGTERM};
+    const struct spawn_spec spec = {.argv = argv, .log_path = log, .death_signal = SIGTERM};
     st = log && !work.failed && !cache.failed ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
     if (st == AS_OK)
         st = supervisor_add(u->supervisor, log_name, &spec, stop_runner, ret, err);

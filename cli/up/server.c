@@ -1,4 +1,5 @@
-/* assayd as a child of `assay up`. */
+#include "cli/up/server.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -12,7 +13,6 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/str.h"
-#include "cli/up/up.h"
 #include "cli/view/say.h"
 
 #define DEFAULT_PORT 7117
@@ -83,7 +83,7 @@ static as_status add_assayd(struct up *u, struct as_err *err)
     char where[300];
     const char *argv[SUPERVISOR_MAX_ARGS];
     bool is_v6 = strchr(u->listen, ':') && u->listen[0] != '[';
-    AS_AUTO(as_freep) char *log = up_folder_new_log(&u->folder, "assayd");
+    AS_AUTO(as_freep) char *log = data_folder_new_log(&u->folder, "assayd");
     (void)snprintf(where, sizeof where, is_v6 ? "[%s]:%" PRId64 : "%s:%" PRId64, u->listen,
                    u->port);
     as_status st = assayd_argv(u, where, argv, AS_ARRAY_LEN(argv), err);
@@ -91,7 +91,7 @@ static as_status add_assayd(struct up *u, struct as_err *err)
         st = as_fail(err, AS_E_NOMEM, "out of memory");
     if (st < 0)
         return st;
-    const struct up_child_spec spec = {
+    const struct spawn_spec spec = {
         .argv = argv,
         .log_path = log,
         /* Not on the command line, where every user of the machine could read a password. */

@@ -16,7 +16,7 @@
 
 #define EXIT_NO_EXEC 127
 
-static bool become(const struct up_user *user)
+static bool become(const struct system_user *user)
 {
     if (!user->name[0])
         return true;
@@ -55,7 +55,7 @@ static void reset_signals(void)
 }
 
 /* In the child; does not return. */
-static void run(const struct up_child_spec *spec, int log_fd, int input_fd, pid_t parent)
+static void run(const struct spawn_spec *spec, int log_fd, int input_fd, pid_t parent)
 {
     (void)setpgid(0, 0);
     (void)dup2(input_fd, STDIN_FILENO);
@@ -94,7 +94,7 @@ static int open_input(const char *text)
     return -1;
 }
 
-as_status up_child_spawn(const struct up_child_spec *spec, pid_t *ret, struct as_err *err)
+as_status spawn_child(const struct spawn_spec *spec, pid_t *ret, struct as_err *err)
 {
     AS_AUTO(file_closep)
     int log_fd = open(spec->log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
@@ -114,7 +114,7 @@ as_status up_child_spawn(const struct up_child_spec *spec, pid_t *ret, struct as
     return AS_OK;
 }
 
-bool up_user_can_enter(const struct up_user *user, const char *folder)
+bool system_user_can_enter(const struct system_user *user, const char *folder)
 {
     if (!user->name[0])
         return access(folder, X_OK) == 0;

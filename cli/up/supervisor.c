@@ -26,7 +26,7 @@ struct child {
     char *name; /* all owned */
     char *argv[SUPERVISOR_MAX_ARGS + 1];
     char *log_path;
-    struct up_child_spec spec; /* argv and log_path point above */
+    struct spawn_spec spec; /* argv and log_path point above */
     const struct stop_step *stop;
     pid_t pid; /* 0: not running */
     int64_t started_ns;
@@ -98,7 +98,7 @@ static as_status copy_argv(struct child *c, const char *const *argv, struct as_e
     return AS_OK;
 }
 
-as_status supervisor_add(struct supervisor *s, const char *name, const struct up_child_spec *spec,
+as_status supervisor_add(struct supervisor *s, const char *name, const struct spawn_spec *spec,
                          const struct stop_step *stop, int *ret, struct as_err *err)
 {
     if (s->n == SUPERVISOR_MAX)
@@ -155,7 +155,7 @@ as_status supervisor_start(struct supervisor *s, int index, struct as_err *err)
     struct child *c = &s->children[index];
     c->started_ns = clock_mono_ns();
     c->due_ns = 0;
-    as_status st = up_child_spawn(&c->spec, &c->pid, err);
+    as_status st = spawn_child(&c->spec, &c->pid, err);
     if (st == AS_OK)
         write_notes(s);
     return st;
@@ -272,7 +272,7 @@ char *supervisor_log_end(const char *path)
     return as_strdup(line ? line + 1 : from);
 }
 
-as_status supervisor_run(struct supervisor *s, const char *name, const struct up_child_spec *spec,
+as_status supervisor_run(struct supervisor *s, const char *name, const struct spawn_spec *spec,
                          int64_t timeout_ms, struct as_err *err)
 {
     int index;

@@ -38,28 +38,28 @@ START_TEST(numbers)
     ck_assert_int_eq(supervisor_backoff_ms(6), 6400);
     ck_assert_int_eq(supervisor_backoff_ms(7), 10000);
     ck_assert_int_eq(supervisor_backoff_ms(4000000000U), 10000);
-    ck_assert_int_eq(up_cluster_buffers_mb(256), 32);
-    ck_assert_int_eq(up_cluster_buffers_mb(4096), 256);
-    ck_assert_int_eq(up_cluster_buffers_mb(1 << 20), 512);
-    ck_assert(!up_disk_is_full("/proc")); /* of no size */
-    ck_assert(!up_disk_is_full("/nowhere"));
+    ck_assert_int_eq(cluster_buffers_mb(256), 32);
+    ck_assert_int_eq(cluster_buffers_mb(4096), 256);
+    ck_assert_int_eq(cluster_buffers_mb(1 << 20), 512);
+    ck_assert(!cluster_disk_is_full("/proc")); /* of no size */
+    ck_assert(!cluster_disk_is_full("/nowhere"));
 }
 END_TEST
 
 START_TEST(folder)
 {
     struct as_err err = {0};
-    struct up_folder f, second;
-    ck_ok(up_folder_open(&f, dir, &err), err);
-    up_folder_publish(&f, "http://127.0.0.1:1");
-    ck_fails(up_folder_open(&second, dir, &err), AS_E_CONFLICT, err, "http://127.0.0.1:1");
+    struct data_folder f, second;
+    ck_ok(data_folder_open(&f, dir, &err), err);
+    data_folder_publish(&f, "http://127.0.0.1:1");
+    ck_fails(data_folder_open(&second, dir, &err), AS_E_CONFLICT, err, "http://127.0.0.1:1");
     char pid[32];
     (void)snprintf(pid, sizeof pid, "pid %d", (int)getpid());
     ck_assert_ptr_nonnull(strstr(err.msg, pid));
-    up_folder_close(&second);
+    data_folder_close(&second);
     for (int i = 0; i < 6; i++) {
         char text[8];
-        AS_AUTO(as_freep) char *log = up_folder_new_log(&f, "x");
+        AS_AUTO(as_freep) char *log = data_folder_new_log(&f, "x");
         ck_assert_int_ne(access(log, F_OK), 0);
         (void)snprintf(text, sizeof text, "%d", i);
         ck_ok(file_replace(log, text, 1, 0600, &err), err);
@@ -69,9 +69,9 @@ START_TEST(folder)
     AS_AUTO(as_freep) char *text = supervisor_log_end(oldest);
     ck_assert_str_eq(text, "2");
     ck_assert_int_ne(access(gone, F_OK), 0);
-    up_folder_close(&f);
-    ck_ok(up_folder_open(&f, dir, &err), err); /* free again */
-    up_folder_close(&f);
+    data_folder_close(&f);
+    ck_ok(data_folder_open(&f, dir, &err), err); /* free again */
+    data_folder_close(&f);
 }
 END_TEST
 
@@ -89,7 +89,7 @@ START_TEST(supervision)
     const char *const stubborn[] = {"/bin/sh", "-c",
                                     "trap '' TERM; echo up; while :; do sleep 1; done", NULL};
     static const struct stop_step stop[] = {{SIGTERM, 100}, {0, 0}};
-    struct up_child_spec spec = {
+    struct spawn_spec spec = {
         .argv = dies, .log_path = log, .death_signal = SIGKILL, .set_env = {{"MARKS", marks}}};
     int a, b;
     ck_ok(supervisor_add(s, "dies", &spec, stop, &a, &err), err);
@@ -125,7 +125,7 @@ START_TEST(commands)
     const char *const bad[] = {"/bin/sh", "-c", "echo went wrong; exit 4", NULL};
     const char *const none[] = {"/nowhere/x", NULL};
     const char *const slow[] = {"/bin/sleep", "100", NULL};
-    struct up_child_spec spec = {
+    struct spawn_spec spec = {
         .argv = good, .log_path = log, .input = "hello\n", .death_signal = SIGKILL};
     ck_ok(supervisor_run(s, "cat", &spec, PATIENCE_MS, &err), err);
     AS_AUTO(as_freep) char *text = supervisor_log_end(log);
@@ -144,7 +144,7 @@ START_TEST(leftovers)
     struct as_err err = {0};
     char notes[100], line[100];
     (void)snprintf(notes, sizeof notes, "%s/notes", dir);
-    ck_ok(up_leftover_stop(notes, &err), err); /* none */
+    ck_ok(leftover_stop(notes, &err), err); /* none */
     pid_t pid = fork();
     if (pid == 0) {
         sigset_t none; /* without Check's fork, other tests have blocked signals */
@@ -159,11 +159,11 @@ START_TEST(leftovers)
     /* Another start time: another process that got the same pid. It is left alone. */
     int n = snprintf(line, sizeof line, "x %d %llu\nnonsense\n", (int)pid, start + 1);
     ck_ok(file_replace(notes, line, (size_t)n, 0600, &err), err);
-    ck_ok(up_leftover_stop(notes, &err), err);
+    ck_ok(leftover_stop(notes, &err), err);
     ck_assert_int_eq(waitpid(pid, NULL, WNOHANG), 0);
     n = snprintf(line, sizeof line, "x %d %llu\n", (int)pid, start);
     ck_ok(file_replace(notes, line, (size_t)n, 0600, &err), err);
-    ck_ok(up_leftover_stop(notes, &err), err);
+    ck_ok(leftover_stop(notes, &err), err);
     int status;
     ck_assert_int_eq(waitpid(pid, &status, 0), pid);
     ck_assert_int_eq(WTERMSIG(status), SIGTERM);
@@ -173,7 +173,7 @@ START_TEST(leftovers)
     char self[32];
     n = snprintf(self, sizeof self, "%d\n", (int)getpid());
     ck_ok(file_replace(line, self, (size_t)n, 0600, &err), err);
-    ck_ok(up_leftover_stop_postmaster(dir, &err), err);
+    ck_ok(leftover_stop_postmaster(dir, &err), err);
 }
 END_TEST
 
@@ -209,7 +209,7 @@ START_TEST(leftovers_end_together)
     int n = snprintf(lines, sizeof lines, "runner-1 %d %llu\nrunner-2 %d %llu\n", (int)pids[0],
                      process_start_ticks(pids[0]), (int)pids[1], process_start_ticks(pids[1]));
     ck_ok(file_replace(notes, lines, (size_t)n, 0600, &err), err);
-    ck_ok(up_leftover_stop(notes, &err), err);
+    ck_ok(leftover_stop(notes, &err), err);
     for (size_t i = 0; i < 2; i++) {
         int status;
         ck_assert_int_eq(waitpid(pids[i], &status, 0), pids[i]);
@@ -253,7 +253,7 @@ START_TEST(unknown_version)
     char path[100], *bin = NULL;
     (void)snprintf(path, sizeof path, "%s/PG_VERSION", dir);
     ck_ok(file_replace(path, "9\n", 2, 0600, &err), err);
-    ck_fails(up_postgres_find(dir, &bin, &err), AS_E_NOT_FOUND, err, "PostgreSQL 9");
+    ck_fails(postgres_find(dir, &bin, &err), AS_E_NOT_FOUND, err, "PostgreSQL 9");
 }
 END_TEST
 
