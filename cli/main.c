@@ -11,7 +11,7 @@
 
 int main(int argc, char **argv)
 {
-    look_setup();
+    terminal_setup();
     log_setup("assay", LOG_INFO);
     interrupt_setup();
     const char *name = argc > 1 ? argv[1] : NULL;

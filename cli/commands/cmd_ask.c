@@ -86,7 +86,7 @@ static as_status print_shell(const struct ask *a, const json_t *items, struct as
 
 static as_status print_pairs(const struct ask *a, const json_t *items, struct as_err *err)
 {
-    struct pairs p = {.look = a->session.look, .name_width = 20};
+    struct pairs p = {.terminal = a->session.terminal, .name_width = 20};
     size_t i;
     json_t *item;
     json_array_foreach((json_t *)items, i, item)
@@ -96,7 +96,7 @@ static as_status print_pairs(const struct ask *a, const json_t *items, struct as
         suggestion_view_pairs(a->ref.sweep, item, &p);
     }
     as_status st = pairs_print(&p, err);
-    if (st == AS_OK && p.look.tty && i > 0)
+    if (st == AS_OK && p.terminal.tty && i > 0)
         say("Tell what came of it with: assay tell %s %" JSON_INTEGER_FORMAT " METRIC=VALUE",
             a->ref.sweep, json_integer_value(json_object_get(json_array_get(items, 0), "number")));
     return st;

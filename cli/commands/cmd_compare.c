@@ -36,7 +36,8 @@ static void add_row(const struct session *s, struct table *t, const char *group,
     {
         struct str b = {0};
         const json_t *from = *group ? json_object_get(trial, group) : trial;
-        format_value(&b, json_object_get(from, name), s->look.tty ? FORMAT_SHORT : FORMAT_EXACT);
+        format_value(&b, json_object_get(from, name),
+                     s->terminal.tty ? FORMAT_SHORT : FORMAT_EXACT);
         table_cell_styled(t, different ? STYLE_BOLD : STYLE_PLAIN, b.len ? b.s : NULL);
         str_done(&b);
     }
@@ -74,7 +75,7 @@ static as_status print(const struct session *s, int n, char **names, const json_
     AS_AUTO(table_freep) struct table *t = table_create();
     if (!t)
         return as_fail(err, AS_E_NOMEM, "out of memory");
-    table_column(t, s->look.tty ? "" : "differs", TABLE_LEFT, 1);
+    table_column(t, s->terminal.tty ? "" : "differs", TABLE_LEFT, 1);
     table_column(t, "name", TABLE_LEFT, 8);
     for (int i = 0; i < n; i++)
         table_column(t, names[i], TABLE_RIGHT, 8);

@@ -23,7 +23,7 @@ static void add_row(const struct session *s, struct table *t, const json_t *data
     format_value(&target, json_object_get(data, "target"), FORMAT_EXACT);
     table_cell(t, target.len ? target.s : NULL);
     str_done(&target);
-    table_cell(t, s->look.tty ? format_ago(created, now_ms, buf) : json_string_value(created));
+    table_cell(t, s->terminal.tty ? format_ago(created, now_ms, buf) : json_string_value(created));
 }
 
 static as_status list(const struct session *s, struct as_err *err)

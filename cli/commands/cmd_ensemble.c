@@ -11,10 +11,10 @@ static as_status print(const struct session *s, const json_t *ensemble, struct a
 {
     AS_AUTO(table_freep) struct table *t = NULL;
     struct str summary = {0};
-    const struct look talk = look_of(stderr);
+    const struct terminal talk = terminal_of(stderr);
     as_status st = AS_OK;
     if (json_array_size(json_object_get(ensemble, "members")) > 0) {
-        st = ensemble_view_members(ensemble, &s->look, &t, err);
+        st = ensemble_view_members(ensemble, &s->terminal, &t, err);
         if (st == AS_OK)
             st = session_print_table(s, t, err);
     }

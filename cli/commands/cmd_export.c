@@ -30,7 +30,7 @@ static as_status export(const struct session *s, const char *name, const char *o
     JSON_AUTO sweep = NULL;
     JSON_AUTO items = NULL;
     struct str b = {0};
-    as_status st = history_fetch(s->client, name, &sweep, &items, err);
+    as_status st = sweep_record_fetch(s->client, name, &sweep, &items, err);
     if (st == AS_OK)
         st = s->json ? format_json(sweep, items, &b, err) : export_csv(sweep, items, &b, err);
     if (st == AS_OK && output)

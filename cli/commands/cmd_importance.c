@@ -30,8 +30,8 @@ static as_status print(const struct session *s, const json_t *importance, struct
     const char *metric = json_string_value(json_object_get(importance, "metric"));
     const char *reason = json_string_value(json_object_get(importance, "reason"));
     const json_t *r2 = json_object_get(importance, "r2");
-    as_status st = importance_view_table(importance, &s->look, &t, err);
-    if (st == AS_OK && (table_rows(t) > 0 || !s->look.tty))
+    as_status st = importance_view_table(importance, &s->terminal, &t, err);
+    if (st == AS_OK && (table_rows(t) > 0 || !s->terminal.tty))
         st = session_print_table(s, t, err);
     if (st < 0)
         return st;

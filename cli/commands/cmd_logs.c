@@ -69,7 +69,8 @@ static as_status print_once(const struct logs *l, struct as_err *err)
     const json_t *text = json_object_get(log, "text");
     st = print_text(l, json_string_value(text), json_string_length(text), err);
     size_t len = json_string_length(text);
-    if (st == AS_OK && l->session.look.tty && len > 0 && json_string_value(text)[len - 1] != '\n')
+    if (st == AS_OK && l->session.terminal.tty && len > 0 &&
+        json_string_value(text)[len - 1] != '\n')
         (void)putchar('\n');
     return st;
 }

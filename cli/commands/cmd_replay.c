@@ -121,8 +121,8 @@ static as_status print(const struct replay_run *run, size_t added, struct as_err
 
 static as_status load(struct replay_run *run, const char *name, struct as_err *err)
 {
-    return run->file ? history_read_file(run->file, &run->sweep, &run->items, err)
-                     : history_fetch(run->session.client, name, &run->sweep, &run->items, err);
+    return run->file ? sweep_record_read_file(run->file, &run->sweep, &run->items, err)
+                     : sweep_record_fetch(run->session.client, name, &run->sweep, &run->items, err);
 }
 
 static int replay(struct replay_run *run, const char *name)

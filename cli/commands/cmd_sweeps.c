@@ -21,12 +21,12 @@ static void add_row(const struct session *s, struct table *t, const json_t *swee
     for (size_t i = 0; i < AS_ARRAY_LEN(ends); i++)
         ended += json_integer_value(json_object_get(counts, ends[i]));
     table_cell(t, json_string_value(json_object_get(sweep, "id")));
-    table_cell_styled(t, look_of_state(state), state);
+    table_cell_styled(t, terminal_state_style(state), state);
     table_cell(t, json_string_value(json_object_get(sweep, "method")));
     table_cellf(t, "%" PRId64 "/%" JSON_INTEGER_FORMAT, ended,
                 json_integer_value(json_object_get(sweep, "planned_trials")));
     table_cellf(t, "%" JSON_INTEGER_FORMAT, json_integer_value(json_object_get(counts, "failed")));
-    format_value(&b, json_object_get(best, "value"), s->look.tty ? FORMAT_SHORT : FORMAT_EXACT);
+    format_value(&b, json_object_get(best, "value"), s->terminal.tty ? FORMAT_SHORT : FORMAT_EXACT);
     table_cell(t, b.len ? b.s : NULL);
     str_clear(&b);
     for (size_t i = 0; i < objectives_count(sweep); i++) {
@@ -34,7 +34,7 @@ static void add_row(const struct session *s, struct table *t, const json_t *swee
         str_printf(&b, "%s%s", i ? ", " : "", name ? name : "?");
     }
     table_cell(t, str_cstr(&b));
-    table_cell(t, s->look.tty ? format_ago(created, now_ms, buf) : json_string_value(created));
+    table_cell(t, s->terminal.tty ? format_ago(created, now_ms, buf) : json_string_value(created));
     str_done(&b);
 }
 

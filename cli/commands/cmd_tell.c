@@ -17,7 +17,7 @@
 
 struct tell {
     struct session session;
-    struct holder holder;
+    struct told_trial trial;
     const char *client;
     const char *failed; /* why; NULL: it did not */
     bool release;
@@ -31,11 +31,11 @@ static as_status post(const struct tell *t, const char *rest, const json_t *body
                       struct as_err *err)
 {
     struct str path = {0};
-    struct trial_ref sweep = t->holder.ref;
+    struct trial_ref sweep = t->trial.ref;
     const struct client_opts opts = {.retry_ms = RETRY_MS};
     sweep.number = -1;
     request_path(&path, &sweep, "suggestions");
-    client_path_add_i64(&path, t->holder.ref.number);
+    client_path_add_i64(&path, t->trial.ref.number);
     str_printf(&path, "/%s", rest);
     as_status st = body ? str_check(&path, err) : as_fail(err, AS_E_NOMEM, "out of memory");
     if (st == AS_OK)
@@ -49,19 +49,19 @@ static as_status prepare(struct tell *t, int n, char **args, struct as_err *err)
 {
     struct trial_ref ref;
     int used = 0;
-    as_status st = holder_parse_args(n, args, &ref, &used, err);
+    as_status st = told_trial_parse_args(n, args, &ref, &used, err);
     if (st == AS_OK)
-        st = assign_all("metrics", (const char *const *)args + used, (size_t)(n - used),
-                        assign_metric, &t->metrics, err);
+        st = param_args_read("metrics", (const char *const *)args + used, (size_t)(n - used),
+                             param_args_add_metric, &t->metrics, err);
     if (st == AS_OK)
-        st = holder_find(t->session.client, &ref, t->client, &t->holder, err);
+        st = told_trial_find(t->session.client, &ref, t->client, &t->trial, err);
     return st;
 }
 
 static as_status make_completion(const struct tell *t, json_t **ret, struct as_err *err)
 {
     const char *outcome = t->failed ? "failed" : t->release ? "released" : "completed";
-    JSON_AUTO body = json_pack("{s:s, s:s}", "client", t->holder.client, "outcome", outcome);
+    JSON_AUTO body = json_pack("{s:s, s:s}", "client", t->trial.client, "outcome", outcome);
     int bad = body ? 0 : 1;
     if (!bad && json_object_size(t->metrics) > 0)
         bad |= json_object_set(body, "metrics", t->metrics);
@@ -86,7 +86,7 @@ static as_status print_trial(const struct tell *t, const json_t *trial, struct a
         format_params(&b, json_object_get(trial, "metrics"), FORMAT_SHORT);
     else if (reason)
         str_puts(&b, reason);
-    say("%s/%lld is %s%s%.600s", t->holder.ref.sweep, (long long)t->holder.ref.number,
+    say("%s/%lld is %s%s%.600s", t->trial.ref.sweep, (long long)t->trial.ref.number,
         state ? state : "?", b.len ? ": " : "", str_cstr(&b));
     str_done(&b);
     return AS_OK;
@@ -98,7 +98,7 @@ static as_status tell(struct tell *t, int n, char **args, struct as_err *err)
     JSON_AUTO trial = NULL;
     as_status st = prepare(t, n, args, err);
     if (st == AS_OK && !t->failed && !t->release)
-        st = holder_check_metrics(t->holder.sweep, t->holder.trial, t->metrics, err);
+        st = told_trial_check_metrics(t->trial.sweep, t->trial.trial, t->metrics, err);
     if (st == AS_OK)
         st = make_completion(t, &body, err);
     if (st == AS_OK)
@@ -108,7 +108,7 @@ static as_status tell(struct tell *t, int n, char **args, struct as_err *err)
 
 static as_status heartbeat(const struct tell *t, json_t **ret, struct as_err *err)
 {
-    JSON_AUTO body = json_pack("{s:s}", "client", t->holder.client);
+    JSON_AUTO body = json_pack("{s:s}", "client", t->trial.client);
     if (body && t->lease_ms > 0 &&
         json_object_set_new(body, "lease_ms", json_integer(t->lease_ms)) != 0)
         return as_fail(err, AS_E_NOMEM, "out of memory");
@@ -117,7 +117,7 @@ static as_status heartbeat(const struct tell *t, json_t **ret, struct as_err *er
 
 static as_status measure(const struct tell *t, json_t **ret, struct as_err *err)
 {
-    JSON_AUTO body = json_pack("{s:s, s:[{s:I, s:O}]}", "client", t->holder.client, "items", "step",
+    JSON_AUTO body = json_pack("{s:s, s:[{s:I, s:O}]}", "client", t->trial.client, "items", "step",
                                (json_int_t)t->step, "metrics", t->metrics);
     return post(t, "measurements", body, ret, err);
 }
@@ -142,16 +142,15 @@ static as_status report(struct tell *t, int n, char **args, struct as_err *err)
     if (t->session.json)
         return session_print_json(answer, err);
     const char *until = json_string_value(json_object_get(answer, "lease_until"));
-    if (until && t->session.look.tty)
-        say("%s/%lld is held until %s", t->holder.ref.sweep, (long long)t->holder.ref.number,
-            until);
+    if (until && t->session.terminal.tty)
+        say("%s/%lld is held until %s", t->trial.ref.sweep, (long long)t->trial.ref.number, until);
     return AS_OK;
 }
 
 static void done(struct tell *t)
 {
     json_decref(t->metrics);
-    holder_done(&t->holder);
+    told_trial_done(&t->trial);
     session_done(&t->session);
 }
 

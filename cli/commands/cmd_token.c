@@ -77,7 +77,7 @@ static void add_row(const struct session *s, struct table *t, const json_t *toke
         table_cell(t, json_string_value(json_object_get(token, texts[i])));
     for (size_t i = 0; i < AS_ARRAY_LEN(times); i++) {
         const json_t *time = json_object_get(token, times[i]);
-        table_cell(t, s->look.tty ? format_ago(time, now_ms, buf) : json_string_value(time));
+        table_cell(t, s->terminal.tty ? format_ago(time, now_ms, buf) : json_string_value(time));
     }
     table_cell(t, json_string_value(json_object_get(token, "expires_at")));
 }

@@ -22,7 +22,7 @@ static void add_head(struct pairs *p, const json_t *trial)
     pairs_addf(p, "trial", "%s/%" JSON_INTEGER_FORMAT,
                json_string_value(json_object_get(trial, "sweep")),
                json_integer_value(json_object_get(trial, "number")));
-    pairs_add(p, "state", look_of_state(state), state);
+    pairs_add(p, "state", terminal_state_style(state), state);
     static const char *const fields[] = {
         "reason", "value", "step",     "runner",     "client",     "group",      "shape",
         "origin", "seed",  "restarts", "created_at", "started_at", "finished_at"};
@@ -135,7 +135,7 @@ static as_status show(const struct session *s, const char *name, struct as_err *
     st = request_get(s->client, &whole, NULL, NULL, &sweep, err);
     if (st < 0)
         return st;
-    struct pairs p = {.look = s->look, .name_width = 20};
+    struct pairs p = {.terminal = s->terminal, .name_width = 20};
     add_head(&p, trial);
     add_why(&p, trial, sweep);
     add_group(&p, "param", json_object_get(trial, "params"));

@@ -23,7 +23,7 @@ static as_status print(const struct session *s, const struct trial_ref *ref, con
     as_status st = request_get(s->client, ref, NULL, NULL, &sweep, err);
     if (st < 0)
         return st;
-    st = trial_table_create(items, kind, sweep, &s->look, &t, err);
+    st = trial_table_create(items, kind, sweep, &s->terminal, &t, err);
     if (st == AS_OK)
         st = session_print_table(s, t, err);
     if (st == AS_OK && kind == TRIAL_TABLE_BEST && objectives_count(sweep) > 1)
@@ -136,7 +136,7 @@ static as_status best(const struct session *s, const char *id, int64_t top, bool
     if (st < 0)
         return st;
     if (pareto)
-        return front_print(s, &sweep, err);
+        return pareto_report_print(s, &sweep, err);
     client_query_add_i64(&query, "top", top);
     st = str_check(&query, err);
     if (st == AS_OK)

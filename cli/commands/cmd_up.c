@@ -21,7 +21,7 @@
 
 static as_status write_ready(const struct up *u, struct as_err *err)
 {
-    as_status st = current_write(u->url, u->folder.admin_token, err);
+    as_status st = running_server_write(u->url, u->folder.admin_token, err);
     if (st < 0) { /* a convenience: nobody need have a home */
         say("Other commands will not find this server by themselves: %s", err->msg);
         st = AS_OK;
@@ -98,7 +98,7 @@ static void stop_all(struct up *u)
 {
     if (!u->supervisor)
         return;
-    current_remove();
+    running_server_remove();
     if (u->ready_path)
         (void)unlink(u->ready_path);
     supervisor_stop(u->supervisor, u->first_runner, u->last_runner);

@@ -95,13 +95,13 @@ static as_status draw(const struct session *s, const struct trial_ref *ref, cons
     add_points(front, sweep, true, points, &n);
     const char *x = json_string_value(json_object_get(objectives_at(sweep, 0), "name"));
     const char *y = json_string_value(json_object_get(objectives_at(sweep, 1), "name"));
-    size_t room = s->look.width > 30 ? s->look.width - 16 : 14;
+    size_t room = s->terminal.width > 30 ? s->terminal.width - 16 : 14;
     const struct scatter_opts opts = {.x_name = x ? x : "?",
                                       .y_name = y ? y : "?",
                                       .width = room < PLANE_MAX_WIDTH ? room : PLANE_MAX_WIDTH,
                                       .height = PLANE_HEIGHT};
     str_putc(&b, '\n');
-    scatter_draw(points, n, &opts, &s->look, &b);
+    scatter_draw(points, n, &opts, &s->terminal, &b);
     st = str_check(&b, err);
     if (st == AS_OK && fputs(b.s, stdout) < 0)
         st = as_fail(err, AS_E_IO, "cannot write the output");
@@ -137,7 +137,7 @@ static as_status print(const struct session *s, const struct trial_ref *ref, con
     if (st == AS_OK)
         st = sorted(json_object_get(pareto, "items"), sweep, &items, err);
     if (st == AS_OK)
-        st = trial_table_create(items, TRIAL_TABLE_FRONT, sweep, &s->look, &t, err);
+        st = trial_table_create(items, TRIAL_TABLE_FRONT, sweep, &s->terminal, &t, err);
     if (st == AS_OK)
         st = session_print_table(s, t, err);
     if (st < 0)
@@ -146,14 +146,15 @@ static as_status print(const struct session *s, const struct trial_ref *ref, con
         say(objectives_has_constraints(sweep)
                 ? "No trial has completed and kept the constraints yet."
                 : "No trial has completed yet.");
-    else if (s->look.tty && objectives_count(sweep) == 2)
+    else if (s->terminal.tty && objectives_count(sweep) == 2)
         st = draw(s, ref, sweep, items, err);
     if (st == AS_OK)
         say_volume(pareto);
     return st;
 }
 
-as_status front_print(const struct session *s, const struct trial_ref *sweep, struct as_err *err)
+as_status pareto_report_print(const struct session *s, const struct trial_ref *sweep,
+                              struct as_err *err)
 {
     JSON_AUTO pareto = NULL;
     as_status st = request_get(s->client, sweep, "pareto", NULL, &pareto, err);

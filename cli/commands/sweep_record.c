@@ -4,8 +4,8 @@
 #include "base/json.h"
 #include "cli/session/request.h"
 
-as_status history_fetch(struct client *c, const char *name, json_t **ret_sweep, json_t **ret_items,
-                        struct as_err *err)
+as_status sweep_record_fetch(struct client *c, const char *name, json_t **ret_sweep,
+                             json_t **ret_items, struct as_err *err)
 {
     struct trial_ref ref;
     struct str path = {0};
@@ -25,14 +25,14 @@ as_status history_fetch(struct client *c, const char *name, json_t **ret_sweep, 
     return st;
 }
 
-as_status history_read_file(const char *path, json_t **ret_sweep, json_t **ret_items,
-                            struct as_err *err)
+as_status sweep_record_read_file(const char *path, json_t **ret_sweep, json_t **ret_items,
+                                 struct as_err *err)
 {
     AS_AUTO(as_freep) char *text = NULL;
     JSON_AUTO tree = NULL;
     size_t len;
-    as_status st =
-        file_read(as_streq(path, "-") ? "/dev/stdin" : path, HISTORY_MAX_BYTES, &text, &len, err);
+    as_status st = file_read(as_streq(path, "-") ? "/dev/stdin" : path, SWEEP_RECORD_MAX_BYTES,
+                             &text, &len, err);
     if (st < 0)
         return st;
     st = json_parse_file(text, len, &tree, err);

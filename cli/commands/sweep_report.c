@@ -51,7 +51,7 @@ static as_status get_ensemble(const struct session *s, const struct trial_ref *r
     }
 }
 
-static void add_sweep(const json_t *sweep, const struct look *look, struct str *b)
+static void add_sweep(const json_t *sweep, const struct terminal *terminal, struct str *b)
 {
     const char *state = json_string_value(json_object_get(sweep, "state"));
     const char *reason = json_string_value(json_object_get(sweep, "reason"));
@@ -60,9 +60,9 @@ static void add_sweep(const json_t *sweep, const struct look *look, struct str *
     int64_t ms = format_elapsed_ms(json_object_get(sweep, "started_at"),
                                    json_object_get(sweep, "finished_at"), clock_wall_ms());
     str_printf(b, "%s ", json_string_value(json_object_get(sweep, "id")));
-    look_on(look, look_of_state(state), b);
+    terminal_style_on(terminal, terminal_state_style(state), b);
     str_puts(b, state);
-    look_off(look, look_of_state(state), b);
+    terminal_style_off(terminal, terminal_state_style(state), b);
     str_printf(b, ": %" JSON_INTEGER_FORMAT " trials completed, %" JSON_INTEGER_FORMAT " failed",
                json_integer_value(json_object_get(counts, "completed")),
                json_integer_value(json_object_get(counts, "failed")));
@@ -139,19 +139,19 @@ static as_status print(const struct session *s, const json_t *sweep, const struc
     struct str b = {0};
     const json_t *items = json_object_get(r->best, "items");
     as_status st = AS_OK;
-    str_puts(&b, s->look.tty ? "\n" : "");
-    add_sweep(sweep, &s->look, &b);
+    str_puts(&b, s->terminal.tty ? "\n" : "");
+    add_sweep(sweep, &s->terminal, &b);
     (void)fputs(str_cstr(&b), stdout);
     if (json_array_size(items) > 0) {
-        st = trial_table_create(items, TRIAL_TABLE_BEST, sweep, &s->look, &t, err);
+        st = trial_table_create(items, TRIAL_TABLE_BEST, sweep, &s->terminal, &t, err);
         if (st == AS_OK)
             st = session_print_table(s, t, err);
     }
     str_clear(&b);
-    str_puts(&b, s->look.tty ? "\n" : "");
+    str_puts(&b, s->terminal.tty ? "\n" : "");
     add_best(sweep, &b);
     if (json_array_size(json_object_get(r->ensemble, "members")) > 0)
-        ensemble_view_summary(r->ensemble, &s->look, &b);
+        ensemble_view_summary(r->ensemble, &s->terminal, &b);
     add_failure(sweep, r->failure, &b);
     str_printf(&b, "Dashboard          %s/#/sweeps/%s\n", s->url,
                json_string_value(json_object_get(sweep, "id")));
@@ -163,8 +163,8 @@ static as_status print(const struct session *s, const json_t *sweep, const struc
     return st;
 }
 
-as_status report_print(const struct session *s, const struct trial_ref *ref, const json_t *sweep,
-                       int64_t top, struct as_err *err)
+as_status sweep_report_print(const struct session *s, const struct trial_ref *ref,
+                             const json_t *sweep, int64_t top, struct as_err *err)
 {
     AS_AUTO(results_done) struct results r = {0};
     struct str query = {0};

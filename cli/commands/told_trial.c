@@ -5,15 +5,15 @@
 #include "base/json.h"
 #include "cli/commands/client_name.h"
 
-void holder_done(struct holder *h)
+void told_trial_done(struct told_trial *h)
 {
     json_decref(h->sweep);
     json_decref(h->trial);
-    *h = (struct holder){0};
+    *h = (struct told_trial){0};
 }
 
-as_status holder_parse_args(int n, char **args, struct trial_ref *ret, int *ret_used,
-                            struct as_err *err)
+as_status told_trial_parse_args(int n, char **args, struct trial_ref *ret, int *ret_used,
+                                struct as_err *err)
 {
     struct trial_ref ref;
     as_status st = request_parse_ref(args[0], true, &ref, err);
@@ -32,7 +32,7 @@ as_status holder_parse_args(int n, char **args, struct trial_ref *ret, int *ret_
     return AS_OK;
 }
 
-static as_status choose_client(struct holder *h, const char *named, struct as_err *err)
+static as_status choose_client(struct told_trial *h, const char *named, struct as_err *err)
 {
     const char *holder = json_string_value(json_object_get(h->trial, "client"));
     const char *state = json_string_value(json_object_get(h->trial, "state"));
@@ -51,10 +51,10 @@ static as_status choose_client(struct holder *h, const char *named, struct as_er
     return AS_OK;
 }
 
-as_status holder_find(struct client *c, const struct trial_ref *ref, const char *named,
-                      struct holder *ret, struct as_err *err)
+as_status told_trial_find(struct client *c, const struct trial_ref *ref, const char *named,
+                          struct told_trial *ret, struct as_err *err)
 {
-    AS_AUTO(holder_done) struct holder h = {.ref = *ref};
+    AS_AUTO(told_trial_done) struct told_trial h = {.ref = *ref};
     struct trial_ref sweep = *ref;
     sweep.number = -1;
     as_status st = request_get(c, ref, NULL, NULL, &h.trial, err);
@@ -65,7 +65,7 @@ as_status holder_find(struct client *c, const struct trial_ref *ref, const char 
     if (st < 0)
         return st;
     *ret = h;
-    h = (struct holder){0};
+    h = (struct told_trial){0};
     return AS_OK;
 }
 
@@ -87,8 +87,8 @@ static as_status fail_missing(const char *name, const json_t *metrics, struct as
     return st;
 }
 
-as_status holder_check_metrics(const json_t *sweep, const json_t *trial, const json_t *metrics,
-                               struct as_err *err)
+as_status told_trial_check_metrics(const json_t *sweep, const json_t *trial, const json_t *metrics,
+                                   struct as_err *err)
 {
     static const struct {
         const char *list, *field;

@@ -34,9 +34,11 @@ static as_status make_body(const struct trials_add *a, json_t **ret, struct as_e
 {
     JSON_AUTO params = NULL;
     JSON_AUTO metrics = NULL;
-    as_status st = assign_all("--param", a->params.values, a->params.n, assign_param, &params, err);
+    as_status st = param_args_read("--param", a->params.values, a->params.n, param_args_add_param,
+                                   &params, err);
     if (st == AS_OK)
-        st = assign_all("--metric", a->metrics.values, a->metrics.n, assign_metric, &metrics, err);
+        st = param_args_read("--metric", a->metrics.values, a->metrics.n, param_args_add_metric,
+                             &metrics, err);
     if (st < 0)
         return st;
     JSON_AUTO body = json_pack("{s:O}", "params", params);
@@ -105,7 +107,7 @@ static as_status key_of_row(const char *sweep, const json_t *body, json_t *count
 }
 
 static as_status send_all(const struct session *s, const struct trial_ref *ref,
-                          const struct known_file *f, json_t *ret, struct as_err *err)
+                          const struct known_results *f, json_t *ret, struct as_err *err)
 {
     JSON_AUTO counts = json_object();
     if (!counts)
@@ -118,7 +120,7 @@ static as_status send_all(const struct session *s, const struct trial_ref *ref,
             st = post(s, ref, f->trials[i].body, key, &trial, err);
         if (st < 0) {
             json_decref(trial);
-            st = known_file_explain(f, i, st, err);
+            st = known_results_explain(f, i, st, err);
             if (i > 0)
                 say("%zu of %zu trials were added; adding the file again goes on from here", i,
                     f->n);
@@ -131,7 +133,7 @@ static as_status send_all(const struct session *s, const struct trial_ref *ref,
 }
 
 static void say_counts(const struct trial_ref *ref, const json_t *trials,
-                       const struct known_file *f)
+                       const struct known_results *f)
 {
     size_t i, completed = 0, failed = 0;
     json_t *trial;
@@ -151,14 +153,14 @@ static void say_counts(const struct trial_ref *ref, const json_t *trials,
 static as_status add_file(const struct session *s, const struct trial_ref *ref, const char *path,
                           struct as_err *err)
 {
-    AS_AUTO(known_file_done) struct known_file f = {0};
+    AS_AUTO(known_results_done) struct known_results f = {0};
     JSON_AUTO sweep = NULL;
     JSON_AUTO trials = json_array();
     if (!trials)
         return as_fail(err, AS_E_NOMEM, "out of memory");
     as_status st = request_get(s->client, ref, NULL, NULL, &sweep, err);
     if (st == AS_OK)
-        st = known_file_read(path, sweep, &f, err);
+        st = known_results_read(path, sweep, &f, err);
     if (st == AS_OK)
         st = send_all(s, ref, &f, trials, err);
     if (st < 0)

@@ -28,7 +28,7 @@ struct watch {
     const struct watch_opts *opts;
     struct trial_ref ref;
     struct progress progress;
-    struct look look; /* of stderr */
+    struct terminal terminal; /* of stderr */
     int64_t start_ns, fetched_ns, printed_ns;
     int64_t away_since_ns; /* 0: the server answers */
     bool dirty, urgent;
@@ -55,8 +55,8 @@ static size_t count_lines(const char *s)
 static void draw(struct watch *w)
 {
     struct str next = {0}, out = {0};
-    w->look = look_of(stderr); /* the window may have changed */
-    progress_render(&w->progress, &w->look, &next);
+    w->terminal = terminal_of(stderr); /* the window may have changed */
+    progress_render(&w->progress, &w->terminal, &next);
     if (!next.failed && !as_streq(str_cstr(&next), str_cstr(&w->frame))) {
         if (w->frame.len)
             str_printf(&out, "\x1b[%zuA\r\x1b[J", count_lines(str_cstr(&w->frame)));
@@ -111,7 +111,7 @@ static void show(struct watch *w)
 {
     if (w->session->json)
         print_json(w);
-    else if (w->look.tty)
+    else if (w->terminal.tty)
         draw(w);
     else
         print_line(w);
@@ -232,7 +232,8 @@ static int finish(struct watch *w)
         return EXIT_CANCELLED;
     }
     if (w->status == AS_OK)
-        w->status = report_print(w->session, &w->ref, w->progress.sweep, w->opts->top, &w->err);
+        w->status =
+            sweep_report_print(w->session, &w->ref, w->progress.sweep, w->opts->top, &w->err);
     if (w->status < 0)
         return session_end(w->session, w->status, &w->err);
     return exit_after_output(w->session->verb->name, exit_of_state(&w->progress));
@@ -241,7 +242,7 @@ static int finish(struct watch *w)
 int watch_sweep(struct session *s, const char *id, const struct watch_opts *opts)
 {
     struct watch w = {
-        .session = s, .opts = opts, .look = look_of(stderr), .start_ns = clock_mono_ns()};
+        .session = s, .opts = opts, .terminal = terminal_of(stderr), .start_ns = clock_mono_ns()};
     w.status = request_parse_sweep(id, &w.ref, &w.err);
     if (w.status == AS_OK) {
         fetch(&w);

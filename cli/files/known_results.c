@@ -15,7 +15,7 @@
 
 /* What a file is read with. */
 struct reader {
-    struct known_file *file;
+    struct known_results *file;
     const json_t *sweep; /* borrowed */
     struct space *space; /* owned */
     const char *text;    /* borrowed */
@@ -27,13 +27,13 @@ static void reader_done(struct reader *r)
     space_free(r->space);
 }
 
-void known_file_done(struct known_file *f)
+void known_results_done(struct known_results *f)
 {
     for (size_t i = 0; i < f->n; i++)
         json_decref(f->trials[i].body);
     free(f->trials);
     free(f->name);
-    *f = (struct known_file){0};
+    *f = (struct known_results){0};
 }
 
 /* An objective or a constrained metric of the sweep? */
@@ -323,7 +323,7 @@ static as_status put_metric(const struct column *c, const struct csv_cell *cell,
     double v;
     if (cell->len == 0)
         return AS_OK;
-    if (!assign_number(cell->s, &v))
+    if (!param_args_number(cell->s, &v))
         return as_fail(err, AS_E_INVAL, "column '%.60s': expected a number (or NaN), found '%.60s'",
                        c->name, cell->s);
     return json_object_set_new(metrics, c->name, json_number_new(v)) == 0
@@ -462,11 +462,11 @@ static as_status read_json(struct reader *r, struct as_err *err)
     return AS_OK;
 }
 
-as_status known_file_parse(const char *name, const char *text, size_t len, const json_t *sweep,
-                           struct known_file *ret, struct as_err *err)
+as_status known_results_parse(const char *name, const char *text, size_t len, const json_t *sweep,
+                              struct known_results *ret, struct as_err *err)
 {
-    AS_AUTO(known_file_done)
-    struct known_file f = {.name = as_strdup(name), .is_csv = !as_ends_with(name, ".json")};
+    AS_AUTO(known_results_done)
+    struct known_results f = {.name = as_strdup(name), .is_csv = !as_ends_with(name, ".json")};
     AS_AUTO(reader_done)
     struct reader r = {.file = &f, .sweep = sweep, .text = text, .len = len};
     const json_t *document = json_object_get(sweep, "document");
@@ -485,20 +485,21 @@ as_status known_file_parse(const char *name, const char *text, size_t len, const
     if (st < 0)
         return st;
     *ret = f;
-    f = (struct known_file){0};
+    f = (struct known_results){0};
     return AS_OK;
 }
 
-as_status known_file_read(const char *path, const json_t *sweep, struct known_file *ret,
-                          struct as_err *err)
+as_status known_results_read(const char *path, const json_t *sweep, struct known_results *ret,
+                             struct as_err *err)
 {
     AS_AUTO(as_freep) char *text = NULL;
     size_t len;
-    as_status st = file_read(path, KNOWN_FILE_MAX_BYTES, &text, &len, err);
-    return st < 0 ? st : known_file_parse(path, text, len, sweep, ret, err);
+    as_status st = file_read(path, KNOWN_RESULTS_MAX_BYTES, &text, &len, err);
+    return st < 0 ? st : known_results_parse(path, text, len, sweep, ret, err);
 }
 
-as_status known_file_explain(const struct known_file *f, size_t i, as_status st, struct as_err *err)
+as_status known_results_explain(const struct known_results *f, size_t i, as_status st,
+                                struct as_err *err)
 {
     return f->is_csv ? explain_row(f->name, f->trials[i].place, st, err)
                      : as_err_prefix(err, st, "%s: item %zu", f->name, f->trials[i].place);

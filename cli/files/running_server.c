@@ -2,7 +2,6 @@
 
 #include <dirent.h>
 #include <jansson.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,31 +12,12 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/files/process.h"
-
-as_status current_folder(const char *variable, const char *below_home, char **ret,
-                         struct as_err *err)
-{
-    struct str b = {0};
-    const char *base = getenv(variable), *home = getenv("HOME");
-    if (base && base[0] == '/') {
-        str_printf(&b, "%s/assay", base);
-    } else {
-        const struct passwd *user = home && *home ? NULL : getpwuid(getuid());
-        if (user)
-            home = user->pw_dir;
-        if (!home || home[0] != '/')
-            return as_fail(err, AS_E_NOT_FOUND, "there is no home folder; set HOME or %s",
-                           variable);
-        str_printf(&b, "%s/%s/assay", home, below_home);
-    }
-    *ret = str_take(&b);
-    return *ret ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
-}
+#include "cli/files/user_folder.h"
 
 static as_status notes_folder(char **ret, struct as_err *err)
 {
     AS_AUTO(as_freep) char *state = NULL;
-    as_status st = current_folder("XDG_STATE_HOME", ".local/state", &state, err);
+    as_status st = user_folder_find("XDG_STATE_HOME", ".local/state", &state, err);
     if (st < 0)
         return st;
     *ret = file_join(state, "up");
@@ -53,11 +33,11 @@ static as_status note_path(const char *folder, char **ret, struct as_err *err)
     return *ret ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
 }
 
-void current_done(struct current *c)
+void running_server_done(struct running_server *s)
 {
-    free(c->url);
-    free(c->token_file);
-    *c = (struct current){0};
+    free(s->url);
+    free(s->token_file);
+    *s = (struct running_server){0};
 }
 
 static bool is_live(const json_t *note)
@@ -98,7 +78,7 @@ static void scan(const char *folder, const char *url, json_t **best)
         (void)closedir(dir);
 }
 
-as_status current_read(const char *url, struct current *ret, struct as_err *err)
+as_status running_server_read(const char *url, struct running_server *ret, struct as_err *err)
 {
     AS_AUTO(as_freep) char *folder = NULL;
     JSON_AUTO best = NULL;
@@ -110,16 +90,16 @@ as_status current_read(const char *url, struct current *ret, struct as_err *err)
     const char *token_file = json_string_value(json_object_get(best, "token_file"));
     if (!url || !token_file)
         return as_fail(err, AS_E_NOT_FOUND, "no assay up is running");
-    struct current c = {.url = as_strdup(url), .token_file = as_strdup(token_file)};
+    struct running_server c = {.url = as_strdup(url), .token_file = as_strdup(token_file)};
     if (!c.url || !c.token_file) {
-        current_done(&c);
+        running_server_done(&c);
         return as_fail(err, AS_E_NOMEM, "out of memory");
     }
     *ret = c;
     return AS_OK;
 }
 
-as_status current_write(const char *url, const char *token_file, struct as_err *err)
+as_status running_server_write(const char *url, const char *token_file, struct as_err *err)
 {
     AS_AUTO(as_freep) char *folder = NULL;
     AS_AUTO(as_freep) char *path = NULL;
@@ -140,7 +120,7 @@ as_status current_write(const char *url, const char *token_file, struct as_err *
     return file_replace(path, text, strlen(text), 0600, err);
 }
 
-void current_remove(void)
+void running_server_remove(void)
 {
     AS_AUTO(as_freep) char *folder = NULL;
     AS_AUTO(as_freep) char *path = NULL;

@@ -27,7 +27,7 @@ static as_status read_token(const char *path, char **ret, struct as_err *err)
     return AS_OK;
 }
 
-static as_status find_token(const struct session *s, const struct current *note, char **ret,
+static as_status find_token(const struct session *s, const struct running_server *note, char **ret,
                             struct as_err *err)
 {
     const char *env = getenv("ASSAY_TOKEN"), *env_file = getenv("ASSAY_TOKEN_FILE");
@@ -47,9 +47,9 @@ static as_status find_token(const struct session *s, const struct current *note,
 
 as_status session_client(const struct session *s, struct client **ret, struct as_err *err)
 {
-    AS_AUTO(current_done) struct current note = {0};
+    AS_AUTO(running_server_done) struct running_server note = {0};
     AS_AUTO(as_freep) char *token = NULL;
-    (void)!current_read(s->url, &note, NULL); /* one way of several */
+    (void)!running_server_read(s->url, &note, NULL); /* one way of several */
     as_status st = find_token(s, &note, &token, err);
     if (st < 0)
         return st;
@@ -58,10 +58,10 @@ as_status session_client(const struct session *s, struct client **ret, struct as
 
 static as_status find_server(struct session *s, struct as_err *err)
 {
-    AS_AUTO(current_done) struct current note = {0};
+    AS_AUTO(running_server_done) struct running_server note = {0};
     const char *env = getenv("ASSAY_SERVER");
     const char *from = s->server ? s->server : env && *env ? env : NULL;
-    as_status st = from ? AS_OK : current_read(NULL, &note, err);
+    as_status st = from ? AS_OK : running_server_read(NULL, &note, err);
     if (st == AS_E_NOT_FOUND)
         return as_fail(
             err, AS_E_UNAVAILABLE,
@@ -74,7 +74,7 @@ static as_status find_server(struct session *s, struct as_err *err)
         return as_fail(err, AS_E_NOMEM, "out of memory");
     for (size_t n = strlen(s->url); n > 0 && s->url[n - 1] == '/'; n--)
         s->url[n - 1] = 0;
-    s->local = !from || current_read(s->url, &note, NULL) == AS_OK;
+    s->local = !from || running_server_read(s->url, &note, NULL) == AS_OK;
     return AS_OK;
 }
 
@@ -121,9 +121,9 @@ bool session_begin(struct session *s, const struct verb *verb, const struct opt 
     s->verb = verb;
     if (!parse_args(s, table, argc, argv, min_args, max_args, &n, ret_code))
         return false;
-    s->look = look_of(stdout);
+    s->terminal = terminal_of(stdout);
     if (s->wide)
-        s->look.width = SIZE_MAX;
+        s->terminal.width = SIZE_MAX;
     bool needs_server = !s->instead || !*s->instead;
     as_status st = needs_server ? connect_server(s, &err) : AS_OK;
     if (st < 0) {
@@ -193,7 +193,7 @@ as_status session_print_json_line(const json_t *j, struct as_err *err)
 as_status session_print_table(const struct session *s, const struct table *t, struct as_err *err)
 {
     struct str b = {0}, hidden = {0};
-    as_status st = table_format(t, &s->look, &b, &hidden, err);
+    as_status st = table_format(t, &s->terminal, &b, &hidden, err);
     if (st == AS_OK)
         st = put(&b, err);
     if (st == AS_OK && hidden.len > 0)

@@ -1,7 +1,7 @@
 /* What every verb that talks to a server has in common: its options, its connection, its output.
  *
  * Where the server and the token come from, first found wins:
- *   server  --server, ASSAY_SERVER, the note of `assay up` (current.h)
+ *   server  --server, ASSAY_SERVER, the note of `assay up` (running_server.h)
  *   token   --token, --token-file, ASSAY_TOKEN, ASSAY_TOKEN_FILE, the note when its server is the
  * one */
 #ifndef ASSAY_CLI_SESSION_H
@@ -26,7 +26,7 @@ struct session {
     bool wide;
     bool help;
     const char *const *instead; /* an option with which no server is needed; NULL: none */
-    struct look look;           /* of stdout */
+    struct terminal terminal;   /* of stdout */
     bool local;            /* the server is that of an `assay up` of this user on this machine */
     char *url;             /* owned; no slash at its end */
     struct client *client; /* NULL when no server is needed */

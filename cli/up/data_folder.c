@@ -11,7 +11,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "cli/files/running_server.h"
+#include "cli/files/user_folder.h"
 
 #define KEPT_LOGS 3
 
@@ -25,7 +25,7 @@ static as_status choose(const char *path, char **ret, struct as_err *err)
     else if (is_root)
         chosen = as_strdup("/var/lib/assay");
     else
-        st = current_folder("XDG_DATA_HOME", ".local/share", &chosen, err);
+        st = user_folder_find("XDG_DATA_HOME", ".local/share", &chosen, err);
     if (st == AS_OK && !chosen)
         st = as_fail(err, AS_E_NOMEM, "out of memory");
     /* The user of the database must get through, but nobody needs to look around. */

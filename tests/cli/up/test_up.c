@@ -222,28 +222,28 @@ END_TEST
 START_TEST(notes)
 {
     struct as_err err = {0};
-    struct current c = {0};
+    struct running_server c = {0};
     char path[100];
     ck_assert_int_eq(setenv("XDG_STATE_HOME", dir, 1), 0);
-    ck_fails(current_read(NULL, &c, &err), AS_E_NOT_FOUND, err, "assay up");
-    ck_ok(current_write("http://127.0.0.1:7", "/t/admin.token", &err), err);
-    ck_ok(current_read(NULL, &c, &err), err);
+    ck_fails(running_server_read(NULL, &c, &err), AS_E_NOT_FOUND, err, "assay up");
+    ck_ok(running_server_write("http://127.0.0.1:7", "/t/admin.token", &err), err);
+    ck_ok(running_server_read(NULL, &c, &err), err);
     ck_assert_str_eq(c.url, "http://127.0.0.1:7");
     ck_assert_str_eq(c.token_file, "/t/admin.token");
-    current_done(&c);
-    ck_fails(current_read("http://127.0.0.1:8", &c, &err), AS_E_NOT_FOUND, err, "assay up");
-    ck_ok(current_read("http://127.0.0.1:7", &c, &err), err);
-    current_done(&c);
+    running_server_done(&c);
+    ck_fails(running_server_read("http://127.0.0.1:8", &c, &err), AS_E_NOT_FOUND, err, "assay up");
+    ck_ok(running_server_read("http://127.0.0.1:7", &c, &err), err);
+    running_server_done(&c);
     (void)snprintf(path, sizeof path, "%s/assay/up/1.json", dir);
     static const char dead[] = "{\"url\": \"http://x\", \"token_file\": \"t\", \"pid\": 1, "
                                "\"start\": 999999999999, \"since\": 99999999999999}";
     ck_ok(file_replace(path, dead, strlen(dead), 0600, &err), err);
-    ck_ok(current_read(NULL, &c, &err), err);
+    ck_ok(running_server_read(NULL, &c, &err), err);
     ck_assert_str_eq(c.url, "http://127.0.0.1:7");
     ck_assert_int_ne(access(path, F_OK), 0);
-    current_done(&c);
-    current_remove();
-    ck_fails(current_read(NULL, &c, &err), AS_E_NOT_FOUND, err, "assay up");
+    running_server_done(&c);
+    running_server_remove();
+    ck_fails(running_server_read(NULL, &c, &err), AS_E_NOT_FOUND, err, "assay up");
 }
 END_TEST
 
