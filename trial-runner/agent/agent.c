@@ -190,11 +190,11 @@ static as_status join_locked(struct agent *a, const struct claimed *c, bool refi
     return g ? AS_OK : add_group_locked(a, c, ret, err);
 }
 
-/* Put it into the list and start its courier. Takes `attempt` on success only. */
+/* Put it into the list and start its delivery thread. Takes `attempt` on success only. */
 static as_status enlist_locked(struct agent *a, struct attempt *attempt, struct as_err *err)
 {
     as_status st = as_reserve_one(&a->attempts, a->n, &a->cap, sizeof *a->attempts, err);
-    if (st < 0 || (st = courier_start(attempt, err)) < 0)
+    if (st < 0 || (st = delivery_start(attempt, err)) < 0)
         return st;
     a->attempts[a->n++] = attempt;
     if (attempt->group && ++attempt->group->held > attempt->group->most_held)
@@ -238,7 +238,7 @@ as_status agent_hold(struct agent *a, struct claimed *claimed, bool refill, stru
 }
 
 as_status agent_hold_result(struct agent *a, const char *sweep, int64_t number, int64_t attempt_no,
-                            struct result *found, struct as_err *err)
+                            struct trial_end *found, struct as_err *err)
 {
     AS_AUTO(attempt_freep) struct attempt *attempt = NULL;
     as_status st = attempt_create(a->options, sweep, number, attempt_no, NULL, found, "",
@@ -254,8 +254,8 @@ as_status agent_hold_result(struct agent *a, const char *sweep, int64_t number, 
 
 void agent_release(struct agent *a, struct attempt *attempt)
 {
-    if (attempt->has_courier)
-        pthread_join(attempt->courier, NULL);
+    if (attempt->has_delivery)
+        pthread_join(attempt->delivery, NULL);
     pthread_mutex_lock(&a->lock);
     for (size_t i = 0; i < a->n; i++)
         if (a->attempts[i] == attempt) {

@@ -71,7 +71,7 @@ static as_status write_job(const struct group *g, const struct attempt *t, struc
     as_status st = file_mkdirs(g->dir, 0700, err);
     if (!job)
         return as_fail(err, AS_E_NOMEM, "out of memory");
-    return st == AS_OK ? spool_write_json(g->dir, JOB_NAME, job, err) : st;
+    return st == AS_OK ? result_journal_write_json(g->dir, JOB_NAME, job, err) : st;
 }
 
 /* The environment of its first member, less what is that member's alone. ASSAY_REPORT stays, below

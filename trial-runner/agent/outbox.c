@@ -364,7 +364,7 @@ as_status outbox_sync_artifacts(const struct outbox *o, struct as_err *err)
 
 as_status outbox_result(struct outbox *o, struct as_err *err)
 {
-    const struct result *r = &o->attempt->result;
+    const struct trial_end *r = &o->attempt->end;
     JSON_AUTO body =
         json_pack("{s:s,s:s?}", "outcome", outcome_name(r->outcome), "reason", r->reason);
     if (!body || (r->has_exit_code &&
