@@ -15,9 +15,9 @@ static as_status fill(struct attempt *a, const char *sweep, const char *gpus, st
         return as_fail(err, AS_E_NOMEM, "out of memory");
     as_status st =
         client_create(a->options->server, a->options->token, "assay-runner", &a->fetch, err);
-    if (st == AS_OK)
-        st = client_create(a->options->server, a->options->token, "assay-runner", &a->send, err);
-    return st;
+    if (st < 0)
+        return st;
+    return client_create(a->options->server, a->options->token, "assay-runner", &a->send, err);
 }
 
 as_status attempt_create(const struct options *o, const char *sweep, int64_t number,

@@ -121,10 +121,13 @@ static as_status deliver_parts(struct outbox *o, struct as_err *err)
 {
     outcome oc = o->attempt->end.outcome;
     as_status st = outbox_measurements(o, true, err);
-    if (st == AS_OK && (oc == OUTCOME_RETRY || oc == OUTCOME_RELEASED))
+    if (st < 0)
+        return st;
+    if (oc == OUTCOME_RETRY || oc == OUTCOME_RELEASED)
         st = outbox_checkpoints(o, err);
-    if (st == AS_OK)
-        st = outbox_artifacts(o, err);
+    if (st < 0)
+        return st;
+    st = outbox_artifacts(o, err);
     if (st < 0)
         return st;
     refresh_log(o->attempt);

@@ -23,11 +23,15 @@ static as_status make_folders(const struct attempt *a, struct as_err *err)
 {
     static const char *const names[] = {"checkpoints", "artifacts", "data"};
     as_status st = file_remove_tree(a->dir, err); /* a claim that came twice */
-    for (size_t i = 0; i < AS_ARRAY_LEN(names) && st == AS_OK; i++) {
+    if (st < 0)
+        return st;
+    for (size_t i = 0; i < AS_ARRAY_LEN(names); i++) {
         AS_AUTO(as_freep) char *path = file_join(a->dir, names[i]);
         st = path ? file_mkdirs(path, 0700, err) : out_of_memory(err);
+        if (st < 0)
+            return st;
     }
-    return st;
+    return AS_OK;
 }
 
 static as_status restore_checkpoints(struct attempt *a, struct as_err *err)

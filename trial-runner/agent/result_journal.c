@@ -37,9 +37,11 @@ static as_status copy_text(struct json_fields *f, const char *name, char **ret, 
 {
     const char *s = NULL;
     as_status st = json_fields_str(f, name, JSON_OPTIONAL, &s, err);
-    if (st == AS_OK && s && !(*ret = as_strdup(s)))
-        st = as_fail(err, AS_E_NOMEM, "out of memory");
-    return st;
+    if (st < 0)
+        return st;
+    if (s && !(*ret = as_strdup(s)))
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    return AS_OK;
 }
 
 as_status result_journal_read(const char *dir, struct trial_end *r, struct as_err *err)
