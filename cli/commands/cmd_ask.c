@@ -29,7 +29,7 @@ struct ask {
 static as_status ask_once(const struct ask *a, int64_t wait_ms, json_t **ret, struct as_err *err)
 {
     char name[CLIENT_NAME_SIZE];
-    struct str path = {0};
+    AS_AUTO(str_done) struct str path = {0};
     JSON_AUTO body =
         json_pack("{s:s, s:I, s:I, s:I}", "client",
                   a->client ? a->client : client_name_default(name), "count", (json_int_t)a->count,
@@ -37,15 +37,17 @@ static as_status ask_once(const struct ask *a, int64_t wait_ms, json_t **ret, st
     const struct client_opts opts = {.timeout_ms = wait_ms + ANSWER_MS, .retry_ms = RETRY_MS};
     request_path(&path, &a->ref, "suggestions");
     as_status st = body ? str_check(&path, err) : as_fail(err, AS_E_NOMEM, "out of memory");
-    if (st == AS_OK)
-        st = client_call(a->session.client, "POST", path.s, NULL, body, &opts, ret, NULL, err);
-    str_done(&path);
-    if (st == AS_OK && !json_is_array(json_object_get(*ret, "items"))) {
+    if (st < 0)
+        return st;
+    st = client_call(a->session.client, "POST", path.s, NULL, body, &opts, ret, NULL, err);
+    if (st < 0)
+        return st;
+    if (!json_is_array(json_object_get(*ret, "items"))) {
         json_decref(*ret);
         *ret = NULL;
         return as_fail(err, AS_E_INTERNAL, "the server answered suggestions without items");
     }
-    return st;
+    return AS_OK;
 }
 
 static bool is_over(const json_t *answer)
@@ -74,14 +76,15 @@ static as_status ask(const struct ask *a, json_t **ret, struct as_err *err)
 
 static as_status print_shell(const struct ask *a, const json_t *items, struct as_err *err)
 {
-    struct str b = {0};
+    AS_AUTO(str_done) struct str b = {0};
     as_status st = json_array_size(items) == 0
                        ? AS_OK
                        : suggestion_view_shell(a->ref.sweep, json_array_get(items, 0), &b, err);
-    if (st == AS_OK && fwrite(str_cstr(&b), 1, b.len, stdout) != b.len)
-        st = as_fail(err, AS_E_IO, "cannot write the output");
-    str_done(&b);
-    return st;
+    if (st < 0)
+        return st;
+    if (fwrite(str_cstr(&b), 1, b.len, stdout) != b.len)
+        return as_fail(err, AS_E_IO, "cannot write the output");
+    return AS_OK;
 }
 
 static as_status print_pairs(const struct ask *a, const json_t *items, struct as_err *err)
@@ -96,10 +99,12 @@ static as_status print_pairs(const struct ask *a, const json_t *items, struct as
         suggestion_view_pairs(a->ref.sweep, item, &p);
     }
     as_status st = pairs_print(&p, err);
-    if (st == AS_OK && p.terminal.tty && i > 0)
+    if (st < 0)
+        return st;
+    if (p.terminal.tty && i > 0)
         say("Tell what came of it with: assay tell %s %" JSON_INTEGER_FORMAT " METRIC=VALUE",
             a->ref.sweep, json_integer_value(json_object_get(json_array_get(items, 0), "number")));
-    return st;
+    return AS_OK;
 }
 
 /* Nothing to try: is it over, or is it only not now? */

@@ -85,9 +85,12 @@ static as_status print(const struct session *s, int n, char **names, const json_
         if (i < 2 || some_has(trials, fields[i]))
             add_row(s, t, "", fields[i], trials);
     as_status st = add_group(s, t, "params", trials, err);
-    if (st == AS_OK)
-        st = add_group(s, t, "metrics", trials, err);
-    return st < 0 ? st : session_print_table(s, t, err);
+    if (st < 0)
+        return st;
+    st = add_group(s, t, "metrics", trials, err);
+    if (st < 0)
+        return st;
+    return session_print_table(s, t, err);
 }
 
 static as_status compare(const struct session *s, int n, char **names, struct as_err *err)
@@ -99,8 +102,9 @@ static as_status compare(const struct session *s, int n, char **names, struct as
         struct trial_ref ref;
         json_t *trial = NULL;
         as_status st = request_parse_ref(names[i], false, &ref, err);
-        if (st == AS_OK)
-            st = request_get(s->client, &ref, NULL, NULL, &trial, err);
+        if (st < 0)
+            return st;
+        st = request_get(s->client, &ref, NULL, NULL, &trial, err);
         if (st < 0)
             return st;
         if (json_array_append_new(trials, trial) != 0)

@@ -29,18 +29,22 @@ static as_status export(const struct session *s, const char *name, const char *o
 {
     JSON_AUTO sweep = NULL;
     JSON_AUTO items = NULL;
-    struct str b = {0};
+    AS_AUTO(str_done) struct str b = {0};
     as_status st = sweep_record_fetch(s->client, name, &sweep, &items, err);
-    if (st == AS_OK)
-        st = s->json ? format_json(sweep, items, &b, err) : export_csv(sweep, items, &b, err);
-    if (st == AS_OK && output)
-        st = file_replace(output, b.s, b.len, 0644, err);
-    else if (st == AS_OK && fwrite(b.s, 1, b.len, stdout) != b.len)
-        st = as_fail(err, AS_E_IO, "cannot write the output");
-    str_done(&b);
-    if (st == AS_OK && output)
-        say("%zu trials are in %s", json_array_size(items), output);
-    return st;
+    if (st < 0)
+        return st;
+    st = s->json ? format_json(sweep, items, &b, err) : export_csv(sweep, items, &b, err);
+    if (st < 0)
+        return st;
+    if (!output)
+        return fwrite(b.s, 1, b.len, stdout) == b.len
+                   ? AS_OK
+                   : as_fail(err, AS_E_IO, "cannot write the output");
+    st = file_replace(output, b.s, b.len, 0644, err);
+    if (st < 0)
+        return st;
+    say("%zu trials are in %s", json_array_size(items), output);
+    return AS_OK;
 }
 
 int cmd_export(const struct verb *v, int argc, char **argv)

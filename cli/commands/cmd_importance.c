@@ -31,7 +31,9 @@ static as_status print(const struct session *s, const json_t *importance, struct
     const char *reason = json_string_value(json_object_get(importance, "reason"));
     const json_t *r2 = json_object_get(importance, "r2");
     as_status st = importance_view_table(importance, &s->terminal, &t, err);
-    if (st == AS_OK && (table_rows(t) > 0 || !s->terminal.tty))
+    if (st < 0)
+        return st;
+    if (table_rows(t) > 0 || !s->terminal.tty)
         st = session_print_table(s, t, err);
     if (st < 0)
         return st;
@@ -57,12 +59,15 @@ static as_status show(const struct session *s, const char *name, const char *met
     struct trial_ref ref;
     JSON_AUTO importance = NULL;
     as_status st = request_parse_sweep(name, &ref, err);
-    if (st == AS_OK && metric) {
+    if (st < 0)
+        return st;
+    if (metric) {
         client_query_add(&query, "metric", metric);
         st = str_check(&query, err);
     }
-    if (st == AS_OK)
-        st = request_get(s->client, &ref, "importance", query.s, &importance, err);
+    if (st < 0)
+        return st;
+    st = request_get(s->client, &ref, "importance", query.s, &importance, err);
     if (st < 0)
         return st;
     return s->json ? session_print_json(importance, err) : print(s, importance, err);

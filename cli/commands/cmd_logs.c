@@ -27,33 +27,36 @@ struct logs {
 
 static as_status print_text(const struct logs *l, const char *text, size_t len, struct as_err *err)
 {
-    struct str b = {0};
+    AS_AUTO(str_done) struct str b = {0};
     if (l->raw)
         str_add(&b, text, len);
     else
         text_escape(&b, text, len, TEXT_KEEP_LINES);
     as_status st = str_check(&b, err);
-    if (st == AS_OK && (fwrite(str_cstr(&b), 1, b.len, stdout) != b.len || fflush(stdout) != 0))
-        st = as_fail(err, AS_E_IO, "cannot write the output");
-    str_done(&b);
-    return st;
+    if (st < 0)
+        return st;
+    if (fwrite(str_cstr(&b), 1, b.len, stdout) != b.len || fflush(stdout) != 0)
+        return as_fail(err, AS_E_IO, "cannot write the output");
+    return AS_OK;
 }
 
 static as_status get_log(const struct logs *l, json_t **ret, struct as_err *err)
 {
-    struct str query = {0};
+    AS_AUTO(str_done) struct str query = {0};
     if (l->attempt > 0)
         client_query_add_i64(&query, "attempt", l->attempt);
     as_status st = str_check(&query, err);
-    if (st == AS_OK)
-        st = request_get(l->session.client, &l->ref, "log", query.s, ret, err);
-    str_done(&query);
-    if (st == AS_OK && !json_is_string(json_object_get(*ret, "text"))) {
+    if (st < 0)
+        return st;
+    st = request_get(l->session.client, &l->ref, "log", query.s, ret, err);
+    if (st < 0)
+        return st;
+    if (!json_is_string(json_object_get(*ret, "text"))) {
         json_decref(*ret);
         *ret = NULL;
         return as_fail(err, AS_E_INTERNAL, "the server answered a log without text");
     }
-    return st;
+    return AS_OK;
 }
 
 static as_status print_once(const struct logs *l, struct as_err *err)
@@ -68,11 +71,12 @@ static as_status print_once(const struct logs *l, struct as_err *err)
         say("(the beginning was dropped)");
     const json_t *text = json_object_get(log, "text");
     st = print_text(l, json_string_value(text), json_string_length(text), err);
+    if (st < 0)
+        return st;
     size_t len = json_string_length(text);
-    if (st == AS_OK && l->session.terminal.tty && len > 0 &&
-        json_string_value(text)[len - 1] != '\n')
+    if (l->session.terminal.tty && len > 0 && json_string_value(text)[len - 1] != '\n')
         (void)putchar('\n');
-    return st;
+    return AS_OK;
 }
 
 /* Print what is new since the last time. */

@@ -125,20 +125,28 @@ static as_status load(struct replay_run *run, const char *name, struct as_err *e
                      : sweep_record_fetch(run->session.client, name, &run->sweep, &run->items, err);
 }
 
-static int replay(struct replay_run *run, const char *name)
+static as_status replay_and_print(struct replay_run *run, const char *name, struct as_err *err)
 {
     AS_AUTO(replay_freep) struct replay *r = NULL;
-    struct as_err err = {0};
     run->differences = json_array();
-    as_status st =
-        run->differences ? load(run, name, &err) : as_fail(&err, AS_E_NOMEM, "out of memory");
-    if (st == AS_OK)
-        st = replay_create(run->sweep, run->items, &r, &err);
-    if (st == AS_OK)
-        st = replay_all(run, r, &err);
-    if (st == AS_OK && !interrupt_seen())
-        st = print(run, replay_added(r), &err);
-    int code = session_end(&run->session, st, &err);
+    if (!run->differences)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    as_status st = load(run, name, err);
+    if (st < 0)
+        return st;
+    st = replay_create(run->sweep, run->items, &r, err);
+    if (st < 0)
+        return st;
+    st = replay_all(run, r, err);
+    if (st < 0)
+        return st;
+    return interrupt_seen() ? AS_OK : print(run, replay_added(r), err);
+}
+
+static int replay(struct replay_run *run, const char *name)
+{
+    struct as_err err = {0};
+    int code = session_end(&run->session, replay_and_print(run, name, &err), &err);
     return code == EXIT_OK && run->same < run->done ? EXIT_FAIL : code;
 }
 

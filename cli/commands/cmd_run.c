@@ -31,12 +31,14 @@ static as_status set_folder(struct document *d, struct as_err *err)
 
 static as_status prepare(const struct run *r, struct document *d, struct as_err *err)
 {
-    as_status st = AS_OK;
-    for (size_t i = 0; i < r->sets.n && st == AS_OK; i++)
-        st = document_set(d, r->sets.values[i], err);
-    if (st == AS_OK && r->name && json_object_set_new(d->tree, "name", json_string(r->name)) != 0)
-        st = as_fail(err, AS_E_NOMEM, "out of memory");
-    return st == AS_OK && r->session.local ? set_folder(d, err) : st;
+    for (size_t i = 0; i < r->sets.n; i++) {
+        as_status st = document_set(d, r->sets.values[i], err);
+        if (st < 0)
+            return st;
+    }
+    if (r->name && json_object_set_new(d->tree, "name", json_string(r->name)) != 0)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    return r->session.local ? set_folder(d, err) : AS_OK;
 }
 
 static as_status create(const struct run *r, const struct document *d, json_t **ret,
@@ -47,12 +49,14 @@ static as_status create(const struct run *r, const struct document *d, json_t **
     const struct client_opts opts = {.idempotency_key = key, .retry_ms = RETRY_MS};
     as_status st = client_call(r->session.client, "POST", "/v1/sweeps",
                                r->paused ? "paused=true" : NULL, d->tree, &opts, ret, NULL, err);
-    if (st == AS_OK && !json_is_string(json_object_get(*ret, "id"))) {
+    if (st < 0)
+        return document_explain(d, st, err);
+    if (!json_is_string(json_object_get(*ret, "id"))) {
         json_decref(*ret);
         *ret = NULL;
-        st = as_fail(err, AS_E_INTERNAL, "the server answered a sweep without an id");
+        return as_fail(err, AS_E_INTERNAL, "the server answered a sweep without an id");
     }
-    return st < 0 ? document_explain(d, st, err) : AS_OK;
+    return AS_OK;
 }
 
 /* The id is what scripts want: alone on stdout, unless the report comes there. */
@@ -73,18 +77,27 @@ static as_status announce(const struct run *r, const json_t *sweep, struct as_er
     return AS_OK;
 }
 
+static as_status submit(const struct run *r, const char *path, json_t **ret_sweep,
+                        struct as_err *err)
+{
+    AS_AUTO(document_done) struct document d = {0};
+    as_status st = document_read(path, &d, err);
+    if (st < 0)
+        return st;
+    st = prepare(r, &d, err);
+    if (st < 0)
+        return st;
+    st = create(r, &d, ret_sweep, err);
+    if (st < 0)
+        return st;
+    return announce(r, *ret_sweep, err);
+}
+
 static int run(struct run *r, const char *path)
 {
     struct as_err err = {0};
-    AS_AUTO(document_done) struct document d = {0};
     JSON_AUTO sweep = NULL;
-    as_status st = document_read(path, &d, &err);
-    if (st == AS_OK)
-        st = prepare(r, &d, &err);
-    if (st == AS_OK)
-        st = create(r, &d, &sweep, &err);
-    if (st == AS_OK)
-        st = announce(r, sweep, &err);
+    as_status st = submit(r, path, &sweep, &err);
     if (st < 0 || !r->watch)
         return session_end(&r->session, st, &err);
     return watch_sweep(&r->session, json_string_value(json_object_get(sweep, "id")),

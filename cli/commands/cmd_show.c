@@ -113,10 +113,11 @@ static as_status show(const struct session *s, const char *id, struct as_err *er
     struct trial_ref ref;
     JSON_AUTO sweep = NULL;
     as_status st = request_parse_ref(id, true, &ref, err);
-    if (st == AS_OK && ref.number >= 0)
-        st = as_fail(err, AS_E_INVAL, "expected SWEEP, found '%.80s'; see assay trial", id);
-    if (st == AS_OK)
-        st = request_get(s->client, &ref, NULL, NULL, &sweep, err);
+    if (st < 0)
+        return st;
+    if (ref.number >= 0)
+        return as_fail(err, AS_E_INVAL, "expected SWEEP, found '%.80s'; see assay trial", id);
+    st = request_get(s->client, &ref, NULL, NULL, &sweep, err);
     if (st < 0)
         return st;
     if (s->json)

@@ -24,26 +24,24 @@ static as_status patch_sweep(const struct session *s, const struct trial_ref *re
                              const char *state, json_t **ret, struct as_err *err)
 {
     JSON_AUTO body = json_pack("{s:s}", "state", state);
-    struct str path = {0};
+    AS_AUTO(str_done) struct str path = {0};
     const struct client_opts opts = {.content_type = "application/merge-patch+json"};
     request_path(&path, ref, NULL);
     as_status st = body ? str_check(&path, err) : as_fail(err, AS_E_NOMEM, "out of memory");
-    if (st == AS_OK)
-        st = client_call(s->client, "PATCH", path.s, NULL, body, &opts, ret, NULL, err);
-    str_done(&path);
-    return st;
+    if (st < 0)
+        return st;
+    return client_call(s->client, "PATCH", path.s, NULL, body, &opts, ret, NULL, err);
 }
 
 static as_status cancel_trial(const struct session *s, const struct trial_ref *ref, json_t **ret,
                               struct as_err *err)
 {
-    struct str path = {0};
+    AS_AUTO(str_done) struct str path = {0};
     request_path(&path, ref, "cancel");
     as_status st = str_check(&path, err);
-    if (st == AS_OK)
-        st = client_call(s->client, "POST", path.s, NULL, NULL, NULL, ret, NULL, err);
-    str_done(&path);
-    return st;
+    if (st < 0)
+        return st;
+    return client_call(s->client, "POST", path.s, NULL, NULL, NULL, ret, NULL, err);
 }
 
 static as_status change(const struct session *s, const char *name, const char *state,
@@ -53,10 +51,10 @@ static as_status change(const struct session *s, const char *name, const char *s
     JSON_AUTO answer = NULL;
     bool trials_too = as_streq(state, "cancelled");
     as_status st = request_parse_ref(name, true, &ref, err);
-    if (st == AS_OK && ref.number >= 0 && !trials_too)
-        st = as_fail(err, AS_E_INVAL, "expected SWEEP, found '%.80s'", name);
     if (st < 0)
         return st;
+    if (ref.number >= 0 && !trials_too)
+        return as_fail(err, AS_E_INVAL, "expected SWEEP, found '%.80s'", name);
     st = ref.number >= 0 ? cancel_trial(s, &ref, &answer, err)
                          : patch_sweep(s, &ref, state, &answer, err);
     return st < 0 ? st : print_state(s, name, answer, err);
@@ -93,10 +91,12 @@ static as_status delete_sweep(const struct session *s, const char *name, struct 
 {
     struct trial_ref ref;
     as_status st = request_parse_ref(name, true, &ref, err);
-    if (st == AS_OK && ref.number >= 0)
-        st = as_fail(err, AS_E_INVAL, "expected SWEEP, found '%.80s'; trials go with their sweep",
-                     name);
-    return st < 0 ? st : list_delete(s, "/v1/sweeps", ref.sweep, "deleted", err);
+    if (st < 0)
+        return st;
+    if (ref.number >= 0)
+        return as_fail(err, AS_E_INVAL, "expected SWEEP, found '%.80s'; trials go with their sweep",
+                       name);
+    return list_delete(s, "/v1/sweeps", ref.sweep, "deleted", err);
 }
 
 int cmd_delete(const struct verb *v, int argc, char **argv)

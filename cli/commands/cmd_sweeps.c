@@ -45,7 +45,7 @@ static as_status list(const struct session *s, const char *state, int64_t limit,
         {"ended", TABLE_RIGHT, 0}, {"failed", TABLE_RIGHT, 0},  {"best", TABLE_RIGHT, 9},
         {"metric", TABLE_LEFT, 8}, {"created", TABLE_LEFT, 10}, {.header = NULL},
     };
-    struct str query = {0};
+    AS_AUTO(str_done) struct str query = {0};
     if (state)
         client_query_add(&query, "state", state);
     const struct list l = {.path = "/v1/sweeps",
@@ -55,10 +55,9 @@ static as_status list(const struct session *s, const char *state, int64_t limit,
                            .add_row = add_row,
                            .none = "There are no sweeps yet; `assay run FILE` makes one."};
     as_status st = str_check(&query, err);
-    if (st == AS_OK)
-        st = list_print(s, &l, err);
-    str_done(&query);
-    return st;
+    if (st < 0)
+        return st;
+    return list_print(s, &l, err);
 }
 
 int cmd_sweeps(const struct verb *v, int argc, char **argv)

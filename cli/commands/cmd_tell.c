@@ -30,7 +30,7 @@ struct tell {
 static as_status post(const struct tell *t, const char *rest, const json_t *body, json_t **ret,
                       struct as_err *err)
 {
-    struct str path = {0};
+    AS_AUTO(str_done) struct str path = {0};
     struct trial_ref sweep = t->trial.ref;
     const struct client_opts opts = {.retry_ms = RETRY_MS};
     sweep.number = -1;
@@ -38,10 +38,9 @@ static as_status post(const struct tell *t, const char *rest, const json_t *body
     client_path_add_i64(&path, t->trial.ref.number);
     str_printf(&path, "/%s", rest);
     as_status st = body ? str_check(&path, err) : as_fail(err, AS_E_NOMEM, "out of memory");
-    if (st == AS_OK)
-        st = client_call(t->session.client, "POST", path.s, NULL, body, &opts, ret, NULL, err);
-    str_done(&path);
-    return st;
+    if (st < 0)
+        return st;
+    return client_call(t->session.client, "POST", path.s, NULL, body, &opts, ret, NULL, err);
 }
 
 /* Read SWEEP NUMBER NAME=VALUE… and fetch the trial. */
@@ -50,12 +49,13 @@ static as_status prepare(struct tell *t, int n, char **args, struct as_err *err)
     struct trial_ref ref;
     int used = 0;
     as_status st = told_trial_parse_args(n, args, &ref, &used, err);
-    if (st == AS_OK)
-        st = param_args_read("metrics", (const char *const *)args + used, (size_t)(n - used),
-                             param_args_add_metric, &t->metrics, err);
-    if (st == AS_OK)
-        st = told_trial_find(t->session.client, &ref, t->client, &t->trial, err);
-    return st;
+    if (st < 0)
+        return st;
+    st = param_args_read("metrics", (const char *const *)args + used, (size_t)(n - used),
+                         param_args_add_metric, &t->metrics, err);
+    if (st < 0)
+        return st;
+    return told_trial_find(t->session.client, &ref, t->client, &t->trial, err);
 }
 
 static as_status make_completion(const struct tell *t, json_t **ret, struct as_err *err)
@@ -97,13 +97,19 @@ static as_status tell(struct tell *t, int n, char **args, struct as_err *err)
     JSON_AUTO body = NULL;
     JSON_AUTO trial = NULL;
     as_status st = prepare(t, n, args, err);
-    if (st == AS_OK && !t->failed && !t->release)
+    if (st < 0)
+        return st;
+    if (!t->failed && !t->release)
         st = told_trial_check_metrics(t->trial.sweep, t->trial.trial, t->metrics, err);
-    if (st == AS_OK)
-        st = make_completion(t, &body, err);
-    if (st == AS_OK)
-        st = post(t, "complete", body, &trial, err);
-    return st < 0 ? st : print_trial(t, trial, err);
+    if (st < 0)
+        return st;
+    st = make_completion(t, &body, err);
+    if (st < 0)
+        return st;
+    st = post(t, "complete", body, &trial, err);
+    if (st < 0)
+        return st;
+    return print_trial(t, trial, err);
 }
 
 static as_status heartbeat(const struct tell *t, json_t **ret, struct as_err *err)
@@ -126,13 +132,17 @@ static as_status report(struct tell *t, int n, char **args, struct as_err *err)
 {
     JSON_AUTO answer = NULL;
     as_status st = prepare(t, n, args, err);
+    if (st < 0)
+        return st;
     bool any = json_object_size(t->metrics) > 0;
-    if (st == AS_OK && any && t->step == NO_STEP)
+    if (any && t->step == NO_STEP)
         return as_fail(err, AS_E_INVAL, "--step is needed with metrics: at which step were they?");
-    if (st == AS_OK && any)
+    if (any)
         st = measure(t, &answer, err);
+    if (st < 0)
+        return st;
     /* Measurements extend the lease by its own length; another length is a heartbeat's. */
-    if (st == AS_OK && (!any || t->lease_ms > 0)) {
+    if (!any || t->lease_ms > 0) {
         json_decref(answer);
         answer = NULL;
         st = heartbeat(t, &answer, err);

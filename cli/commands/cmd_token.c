@@ -35,15 +35,16 @@ static as_status make_body(const struct token *t, const char *role, json_t **ret
 
 static as_status write_token(const struct token *t, const char *text, struct as_err *err)
 {
-    struct str line = {0};
+    AS_AUTO(str_done) struct str line = {0};
     str_printf(&line, "%s\n", text);
     as_status st = str_check(&line, err);
-    if (st == AS_OK)
-        st = file_replace(t->output, line.s, line.len, 0600, err);
-    str_done(&line);
-    if (st == AS_OK)
-        say("The token is in %s", t->output);
-    return st;
+    if (st < 0)
+        return st;
+    st = file_replace(t->output, line.s, line.len, 0600, err);
+    if (st < 0)
+        return st;
+    say("The token is in %s", t->output);
+    return AS_OK;
 }
 
 static as_status create(const struct token *t, const char *role, struct as_err *err)
@@ -51,9 +52,9 @@ static as_status create(const struct token *t, const char *role, struct as_err *
     JSON_AUTO body = NULL;
     JSON_AUTO answer = NULL;
     as_status st = make_body(t, role, &body, err);
-    if (st == AS_OK)
-        st = client_call(t->session.client, "POST", "/v1/tokens", NULL, body, NULL, &answer, NULL,
-                         err);
+    if (st < 0)
+        return st;
+    st = client_call(t->session.client, "POST", "/v1/tokens", NULL, body, NULL, &answer, NULL, err);
     if (st < 0)
         return st;
     const char *text = json_string_value(json_object_get(answer, "token"));

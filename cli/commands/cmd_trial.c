@@ -118,10 +118,12 @@ static as_status show(const struct session *s, const char *name, struct as_err *
     JSON_AUTO files = NULL;
     JSON_AUTO sweep = NULL;
     as_status st = request_parse_ref(name, false, &ref, err);
-    if (st == AS_OK)
-        st = request_get(s->client, &ref, NULL, NULL, &trial, err);
-    if (st == AS_OK)
-        st = request_get(s->client, &ref, "artifacts", NULL, &files, err);
+    if (st < 0)
+        return st;
+    st = request_get(s->client, &ref, NULL, NULL, &trial, err);
+    if (st < 0)
+        return st;
+    st = request_get(s->client, &ref, "artifacts", NULL, &files, err);
     if (st < 0)
         return st;
     const json_t *items = json_object_get(files, "items");

@@ -24,15 +24,18 @@ static as_status print(const struct session *s, const struct trial_ref *ref, con
     if (st < 0)
         return st;
     st = trial_table_create(items, kind, sweep, &s->terminal, &t, err);
-    if (st == AS_OK)
-        st = session_print_table(s, t, err);
-    if (st == AS_OK && kind == TRIAL_TABLE_BEST && objectives_count(sweep) > 1)
+    if (st < 0)
+        return st;
+    st = session_print_table(s, t, err);
+    if (st < 0)
+        return st;
+    if (kind == TRIAL_TABLE_BEST && objectives_count(sweep) > 1)
         say("By the first of %zu metrics; `assay best %s --pareto` shows the front.",
             objectives_count(sweep), ref->sweep);
-    if (st == AS_OK && table_rows(t) == 0)
+    if (table_rows(t) == 0)
         say(kind == TRIAL_TABLE_BEST ? "No trial has completed yet."
                                      : "There are no such trials yet.");
-    return st;
+    return AS_OK;
 }
 
 static as_status list(const struct session *s, const char *id, const struct str *query,
@@ -40,20 +43,23 @@ static as_status list(const struct session *s, const char *id, const struct str 
 {
     struct trial_ref sweep;
     JSON_AUTO items = NULL;
-    struct str path = {0};
+    AS_AUTO(str_done) struct str path = {0};
     as_status st = request_parse_ref(id, true, &sweep, err);
-    if (st == AS_OK && sweep.number >= 0)
+    if (st < 0)
+        return st;
+    if (sweep.number >= 0)
         return as_fail(err, AS_E_INVAL, "expected SWEEP, found '%.80s'; see assay trial", id);
-    if (st == AS_OK)
-        st = str_check(query, err);
+    st = str_check(query, err);
     if (st < 0)
         return st;
     request_path(&path, &sweep, "trials");
     st = str_check(&path, err);
-    if (st == AS_OK)
-        st = request_list(s->client, path.s, query->s, limit, &items, err);
-    str_done(&path);
-    return st < 0 ? st : print(s, &sweep, items, TRIAL_TABLE_ALL, err);
+    if (st < 0)
+        return st;
+    st = request_list(s->client, path.s, query->s, limit, &items, err);
+    if (st < 0)
+        return st;
+    return print(s, &sweep, items, TRIAL_TABLE_ALL, err);
 }
 
 /* Is any option of `trials add` there? */
@@ -130,7 +136,7 @@ static as_status best(const struct session *s, const char *id, int64_t top, bool
                       struct as_err *err)
 {
     struct trial_ref sweep;
-    struct str query = {0};
+    AS_AUTO(str_done) struct str query = {0};
     JSON_AUTO answer = NULL;
     as_status st = request_parse_sweep(id, &sweep, err);
     if (st < 0)
@@ -139,10 +145,12 @@ static as_status best(const struct session *s, const char *id, int64_t top, bool
         return pareto_report_print(s, &sweep, err);
     client_query_add_i64(&query, "top", top);
     st = str_check(&query, err);
-    if (st == AS_OK)
-        st = request_get(s->client, &sweep, "best", query.s, &answer, err);
-    str_done(&query);
-    return st < 0 ? st : print(s, &sweep, json_object_get(answer, "items"), TRIAL_TABLE_BEST, err);
+    if (st < 0)
+        return st;
+    st = request_get(s->client, &sweep, "best", query.s, &answer, err);
+    if (st < 0)
+        return st;
+    return print(s, &sweep, json_object_get(answer, "items"), TRIAL_TABLE_BEST, err);
 }
 
 int cmd_best(const struct verb *v, int argc, char **argv)

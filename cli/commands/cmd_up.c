@@ -73,25 +73,34 @@ static as_status start_database(struct up *u, struct as_err *err)
 static as_status start_all(struct up *u, struct as_err *err)
 {
     as_status st = program_find("assayd", &u->assayd, err);
-    if (st == AS_OK)
-        st = program_find("assay-runner", &u->runner, err);
-    if (st == AS_OK)
-        st = data_folder_open(&u->folder, u->data, err);
-    if (st == AS_OK && u->ready_path)
+    if (st < 0)
+        return st;
+    st = program_find("assay-runner", &u->runner, err);
+    if (st < 0)
+        return st;
+    st = data_folder_open(&u->folder, u->data, err);
+    if (st < 0)
+        return st;
+    if (u->ready_path)
         (void)unlink(u->ready_path); /* a predecessor's */
-    if (st == AS_OK && !(u->supervisor = supervisor_create(u->folder.notes)))
-        st = as_fail(err, AS_E_NOMEM, "out of memory");
-    if (st == AS_OK)
-        st = leftover_stop(u->folder.notes, err);
-    if (st == AS_OK)
-        st = up_server_choose_port(u, err);
-    if (st == AS_OK)
-        st = start_database(u, err);
-    if (st == AS_OK)
-        st = up_server_start(u, err);
-    if (st == AS_OK)
-        st = up_runners_start(u, err);
-    return st < 0 ? st : write_ready(u, err);
+    if (!(u->supervisor = supervisor_create(u->folder.notes)))
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    st = leftover_stop(u->folder.notes, err);
+    if (st < 0)
+        return st;
+    st = up_server_choose_port(u, err);
+    if (st < 0)
+        return st;
+    st = start_database(u, err);
+    if (st < 0)
+        return st;
+    st = up_server_start(u, err);
+    if (st < 0)
+        return st;
+    st = up_runners_start(u, err);
+    if (st < 0)
+        return st;
+    return write_ready(u, err);
 }
 
 static void stop_all(struct up *u)

@@ -77,7 +77,9 @@ static json_t *options_new(const struct data_add *d)
 static as_status upload_files(const struct data_add *d, json_t *files, struct as_err *err)
 {
     as_status st = upload(d, d->file, d->targets ? "features" : "table", files, err);
-    return st == AS_OK && d->targets ? upload(d, d->targets, "targets", files, err) : st;
+    if (st < 0)
+        return st;
+    return d->targets ? upload(d, d->targets, "targets", files, err) : AS_OK;
 }
 
 /* The pointer, and what the message begins with when it is that. */

@@ -78,12 +78,12 @@ static as_status draw(const struct session *s, const struct trial_ref *ref, cons
                       const json_t *front, struct as_err *err)
 {
     JSON_AUTO behind = NULL;
-    struct str path = {0}, b = {0};
+    AS_AUTO(str_done) struct str path = {0}, b = {0};
     request_path(&path, ref, "trials");
     as_status st = str_check(&path, err);
-    if (st == AS_OK)
-        st = request_list(s->client, path.s, "state=completed", MAX_BEHIND, &behind, err);
-    str_done(&path);
+    if (st < 0)
+        return st;
+    st = request_list(s->client, path.s, "state=completed", MAX_BEHIND, &behind, err);
     if (st < 0)
         return st;
     size_t n = 0, most = json_array_size(behind) + json_array_size(front);
@@ -103,10 +103,11 @@ static as_status draw(const struct session *s, const struct trial_ref *ref, cons
     str_putc(&b, '\n');
     scatter_draw(points, n, &opts, &s->terminal, &b);
     st = str_check(&b, err);
-    if (st == AS_OK && fputs(b.s, stdout) < 0)
-        st = as_fail(err, AS_E_IO, "cannot write the output");
-    str_done(&b);
-    return st;
+    if (st < 0)
+        return st;
+    if (fputs(b.s, stdout) < 0)
+        return as_fail(err, AS_E_IO, "cannot write the output");
+    return AS_OK;
 }
 
 static void say_volume(const json_t *pareto)
@@ -134,12 +135,15 @@ static as_status print(const struct session *s, const struct trial_ref *ref, con
     JSON_AUTO items = NULL;
     AS_AUTO(table_freep) struct table *t = NULL;
     as_status st = request_get(s->client, ref, NULL, NULL, &sweep, err);
-    if (st == AS_OK)
-        st = sorted(json_object_get(pareto, "items"), sweep, &items, err);
-    if (st == AS_OK)
-        st = trial_table_create(items, TRIAL_TABLE_FRONT, sweep, &s->terminal, &t, err);
-    if (st == AS_OK)
-        st = session_print_table(s, t, err);
+    if (st < 0)
+        return st;
+    st = sorted(json_object_get(pareto, "items"), sweep, &items, err);
+    if (st < 0)
+        return st;
+    st = trial_table_create(items, TRIAL_TABLE_FRONT, sweep, &s->terminal, &t, err);
+    if (st < 0)
+        return st;
+    st = session_print_table(s, t, err);
     if (st < 0)
         return st;
     if (table_rows(t) == 0)
@@ -148,9 +152,10 @@ static as_status print(const struct session *s, const struct trial_ref *ref, con
                 : "No trial has completed yet.");
     else if (s->terminal.tty && objectives_count(sweep) == 2)
         st = draw(s, ref, sweep, items, err);
-    if (st == AS_OK)
-        say_volume(pareto);
-    return st;
+    if (st < 0)
+        return st;
+    say_volume(pareto);
+    return AS_OK;
 }
 
 as_status pareto_report_print(const struct session *s, const struct trial_ref *sweep,

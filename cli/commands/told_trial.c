@@ -18,15 +18,15 @@ as_status told_trial_parse_args(int n, char **args, struct trial_ref *ret, int *
     struct trial_ref ref;
     as_status st = request_parse_ref(args[0], true, &ref, err);
     int used = 1;
-    if (st == AS_OK && ref.number < 0) {
+    if (st < 0)
+        return st;
+    if (ref.number < 0) {
         if (n < 2 || as_parse_i64(args[1], &ref.number, NULL) < 0 || ref.number < 0)
             return as_fail(err, AS_E_INVAL, "expected the number of a trial after '%.80s'%s%.40s%s",
                            args[0], n < 2 ? "" : ", found '", n < 2 ? "" : args[1],
                            n < 2 ? "" : "'");
         used = 2;
     }
-    if (st < 0)
-        return st;
     *ret = ref;
     *ret_used = used;
     return AS_OK;
@@ -58,10 +58,12 @@ as_status told_trial_find(struct client *c, const struct trial_ref *ref, const c
     struct trial_ref sweep = *ref;
     sweep.number = -1;
     as_status st = request_get(c, ref, NULL, NULL, &h.trial, err);
-    if (st == AS_OK)
-        st = request_get(c, &sweep, NULL, NULL, &h.sweep, err);
-    if (st == AS_OK)
-        st = choose_client(&h, named, err);
+    if (st < 0)
+        return st;
+    st = request_get(c, &sweep, NULL, NULL, &h.sweep, err);
+    if (st < 0)
+        return st;
+    st = choose_client(&h, named, err);
     if (st < 0)
         return st;
     *ret = h;

@@ -16,16 +16,18 @@
 static as_status post(const struct session *s, const struct trial_ref *ref, const json_t *body,
                       const char *key, json_t **ret, struct as_err *err)
 {
-    struct str path = {0};
+    AS_AUTO(str_done) struct str path = {0};
     const struct client_opts opts = {.idempotency_key = key, .retry_ms = RETRY_MS};
     request_path(&path, ref, "trials");
     as_status st = str_check(&path, err);
-    if (st == AS_OK)
-        st = client_call(s->client, "POST", path.s, NULL, body, &opts, ret, NULL, err);
-    str_done(&path);
-    if (st == AS_OK && !json_is_object(*ret))
-        st = as_fail(err, AS_E_INTERNAL, "the server answered no trial");
-    return st;
+    if (st < 0)
+        return st;
+    st = client_call(s->client, "POST", path.s, NULL, body, &opts, ret, NULL, err);
+    if (st < 0)
+        return st;
+    if (!json_is_object(*ret))
+        return as_fail(err, AS_E_INTERNAL, "the server answered no trial");
+    return AS_OK;
 }
 
 /* One trial from the command line. */
@@ -36,9 +38,10 @@ static as_status make_body(const struct trials_add *a, json_t **ret, struct as_e
     JSON_AUTO metrics = NULL;
     as_status st = param_args_read("--param", a->params.values, a->params.n, param_args_add_param,
                                    &params, err);
-    if (st == AS_OK)
-        st = param_args_read("--metric", a->metrics.values, a->metrics.n, param_args_add_metric,
-                             &metrics, err);
+    if (st < 0)
+        return st;
+    st = param_args_read("--metric", a->metrics.values, a->metrics.n, param_args_add_metric,
+                         &metrics, err);
     if (st < 0)
         return st;
     JSON_AUTO body = json_pack("{s:O}", "params", params);
@@ -63,8 +66,9 @@ static as_status add_one(const struct session *s, const struct trial_ref *ref,
     JSON_AUTO trial = NULL;
     client_key_new(key);
     as_status st = make_body(a, &body, err);
-    if (st == AS_OK)
-        st = post(s, ref, body, key, &trial, err);
+    if (st < 0)
+        return st;
+    st = post(s, ref, body, key, &trial, err);
     if (st < 0)
         return st;
     if (s->json)
@@ -86,7 +90,7 @@ static as_status key_of_row(const char *sweep, const json_t *body, json_t *count
                             char ret[CLIENT_KEY_SIZE], struct as_err *err)
 {
     char digest[SHA256_HEX_SIZE];
-    struct str b = {0};
+    AS_AUTO(str_done) struct str b = {0};
     AS_AUTO(as_freep) char *text = json_format(body);
     if (!text)
         return as_fail(err, AS_E_NOMEM, "out of memory");
@@ -98,12 +102,13 @@ static as_status key_of_row(const char *sweep, const json_t *body, json_t *count
         return as_fail(err, AS_E_NOMEM, "out of memory");
     str_printf(&b, "%s %" JSON_INTEGER_FORMAT " %s", sweep, n, text);
     st = str_check(&b, err);
-    if (st == AS_OK)
-        st = sha256_of(b.s, b.len, digest, err);
-    if (st == AS_OK)
-        (void)snprintf(ret, CLIENT_KEY_SIZE, "%.32s", digest);
-    str_done(&b);
-    return st;
+    if (st < 0)
+        return st;
+    st = sha256_of(b.s, b.len, digest, err);
+    if (st < 0)
+        return st;
+    (void)snprintf(ret, CLIENT_KEY_SIZE, "%.32s", digest);
+    return AS_OK;
 }
 
 static as_status send_all(const struct session *s, const struct trial_ref *ref,
@@ -159,10 +164,12 @@ static as_status add_file(const struct session *s, const struct trial_ref *ref, 
     if (!trials)
         return as_fail(err, AS_E_NOMEM, "out of memory");
     as_status st = request_get(s->client, ref, NULL, NULL, &sweep, err);
-    if (st == AS_OK)
-        st = known_results_read(path, sweep, &f, err);
-    if (st == AS_OK)
-        st = send_all(s, ref, &f, trials, err);
+    if (st < 0)
+        return st;
+    st = known_results_read(path, sweep, &f, err);
+    if (st < 0)
+        return st;
+    st = send_all(s, ref, &f, trials, err);
     if (st < 0)
         return st;
     if (s->json)

@@ -133,7 +133,7 @@ static void fetch(struct watch *w)
 {
     json_t *sweep = NULL;
     struct as_err err = {0};
-    struct str path = {0};
+    AS_AUTO(str_done) struct str path = {0};
     int64_t asked_ns = clock_mono_ns();
     const struct client_opts opts = {.timeout_ms = CALL_TIMEOUT_MS};
     request_path(&path, &w->ref, NULL);
@@ -141,7 +141,6 @@ static void fetch(struct watch *w)
     as_status st = str_check(&path, &err);
     if (st == AS_OK)
         st = client_call(w->session->client, "GET", path.s, NULL, NULL, &opts, &sweep, NULL, &err);
-    str_done(&path);
     w->fetched_ns = clock_mono_ns();
     if (st == AS_E_UNAVAILABLE && w->progress.sweep) {
         w->away_since_ns = w->away_since_ns ? w->away_since_ns : asked_ns;

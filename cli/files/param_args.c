@@ -75,8 +75,9 @@ as_status param_args_add_param(json_t *params, const char *text, struct as_err *
     JSON_AUTO v = NULL;
     const char *value = NULL;
     as_status st = split(text, "lr=0.1", &name, &value, err);
-    if (st == AS_OK)
-        st = yaml_parse(value, strlen(value), &v, err);
+    if (st < 0)
+        return st;
+    st = yaml_parse(value, strlen(value), &v, err);
     if (st < 0)
         return st;
     if (!json_is_number(v) && !json_is_string(v) && !json_is_boolean(v))

@@ -104,10 +104,12 @@ as_status running_server_write(const char *url, const char *token_file, struct a
     AS_AUTO(as_freep) char *folder = NULL;
     AS_AUTO(as_freep) char *path = NULL;
     as_status st = notes_folder(&folder, err);
-    if (st == AS_OK)
-        st = file_mkdirs(folder, 0700, err);
-    if (st == AS_OK)
-        st = note_path(folder, &path, err);
+    if (st < 0)
+        return st;
+    st = file_mkdirs(folder, 0700, err);
+    if (st < 0)
+        return st;
+    st = note_path(folder, &path, err);
     if (st < 0)
         return st;
     JSON_AUTO j =

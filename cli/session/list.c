@@ -28,9 +28,11 @@ as_status list_print(const struct session *s, const struct list *l, struct as_er
     json_t *item;
     json_array_foreach(items, i, item) l->add_row(s, t, item, clock_wall_ms());
     st = session_print_table(s, t, err);
-    if (st == AS_OK && l->none && table_rows(t) == 0)
+    if (st < 0)
+        return st;
+    if (l->none && table_rows(t) == 0)
         say("%s", l->none);
-    return st;
+    return AS_OK;
 }
 
 as_status list_delete(const struct session *s, const char *path, const char *id, const char *done,

@@ -185,20 +185,23 @@ as_status session_print_json(const json_t *j, struct as_err *err)
 as_status session_print_json_line(const json_t *j, struct as_err *err)
 {
     as_status st = put_json(json_format(j), err);
-    if (st == AS_OK && fflush(stdout) != 0)
+    if (st < 0)
+        return st;
+    if (fflush(stdout) != 0)
         return as_fail(err, AS_E_IO, "cannot write the output");
-    return st;
+    return AS_OK;
 }
 
 as_status session_print_table(const struct session *s, const struct table *t, struct as_err *err)
 {
-    struct str b = {0}, hidden = {0};
+    AS_AUTO(str_done) struct str b = {0}, hidden = {0};
     as_status st = table_format(t, &s->terminal, &b, &hidden, err);
-    if (st == AS_OK)
-        st = put(&b, err);
-    if (st == AS_OK && hidden.len > 0)
+    if (st < 0)
+        return st;
+    st = put(&b, err);
+    if (st < 0)
+        return st;
+    if (hidden.len > 0)
         say("Not shown for want of width: %s (--wide shows all)", str_cstr(&hidden));
-    str_done(&b);
-    str_done(&hidden);
-    return st;
+    return AS_OK;
 }

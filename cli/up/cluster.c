@@ -110,7 +110,9 @@ static as_status choose_home(struct cluster *c, const char *data, struct as_err 
     AS_AUTO(as_freep) char *outside = NULL;
     bool can_enter = system_user_can_enter(&c->user, data);
     as_status st = inside ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
-    if (st == AS_OK && c->user.name[0])
+    if (st < 0)
+        return st;
+    if (c->user.name[0])
         st = fallback_home(data, &outside, err);
     if (st < 0)
         return st;
@@ -202,13 +204,17 @@ static as_status init_at(const struct cluster *c, struct supervisor *s, const ch
                                 NULL};
     const char *const create[] = {postgres, "--single", "-D", fresh, "postgres", NULL};
     as_status st = file_remove_tree(fresh, err);
-    if (st == AS_OK)
-        st = run_tool(c, s, "initdb", init, NULL, err);
-    if (st == AS_OK)
-        st = run_tool(c, s, "postgres --single", create, "CREATE DATABASE assay;\n", err);
-    if (st == AS_OK && rename(fresh, c->pgdata) != 0)
-        st = as_fail(err, AS_E_IO, "cannot rename %s: %s", fresh, strerror(errno));
-    return st;
+    if (st < 0)
+        return st;
+    st = run_tool(c, s, "initdb", init, NULL, err);
+    if (st < 0)
+        return st;
+    st = run_tool(c, s, "postgres --single", create, "CREATE DATABASE assay;\n", err);
+    if (st < 0)
+        return st;
+    if (rename(fresh, c->pgdata) != 0)
+        return as_fail(err, AS_E_IO, "cannot rename %s: %s", fresh, strerror(errno));
+    return AS_OK;
 }
 
 static as_status init(const struct cluster *c, struct supervisor *s, struct as_err *err)
@@ -228,19 +234,26 @@ as_status cluster_prepare(struct cluster *c, const char *data, const char *log,
 {
     c->log = as_strdup(log);
     as_status st = c->log ? choose_user(&c->user, err) : as_fail(err, AS_E_NOMEM, "out of memory");
-    if (st == AS_OK)
-        st = choose_home(c, data, err);
-    if (st == AS_OK && !(c->pgdata = file_join(c->home, "cluster")))
-        st = as_fail(err, AS_E_NOMEM, "out of memory");
-    if (st == AS_OK)
-        st = postgres_find(c->pgdata, &c->bin, err);
-    if (st == AS_OK)
-        st = leftover_stop_postmaster(c->pgdata, err);
-    if (st == AS_OK)
-        st = choose_socket(c, err);
-    if (st == AS_OK)
-        st = make_url(c, err);
-    return st < 0 ? st : init(c, s, err);
+    if (st < 0)
+        return st;
+    st = choose_home(c, data, err);
+    if (st < 0)
+        return st;
+    if (!(c->pgdata = file_join(c->home, "cluster")))
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    st = postgres_find(c->pgdata, &c->bin, err);
+    if (st < 0)
+        return st;
+    st = leftover_stop_postmaster(c->pgdata, err);
+    if (st < 0)
+        return st;
+    st = choose_socket(c, err);
+    if (st < 0)
+        return st;
+    st = make_url(c, err);
+    if (st < 0)
+        return st;
+    return init(c, s, err);
 }
 
 int64_t cluster_buffers_mb(int64_t memory_mb)
@@ -333,14 +346,16 @@ as_status cluster_start(struct cluster *c, struct supervisor *s, struct as_err *
 {
     int64_t end_ns = clock_mono_ns() + START_TIMEOUT_MS * NS_PER_MS;
     as_status st = add_postgres(c, s, err);
-    if (st == AS_OK)
-        st = supervisor_start(s, c->index, err);
-    while (st == AS_OK && !is_ready(c)) {
+    if (st < 0)
+        return st;
+    st = supervisor_start(s, c->index, err);
+    if (st < 0)
+        return st;
+    while (!is_ready(c)) {
         if (!supervisor_wait(s, 20))
             return as_fail(err, AS_E_UNAVAILABLE, "interrupted");
-        if (supervisor_deaths(s, c->index) >= 4 || clock_mono_ns() > end_ns) {
+        if (supervisor_deaths(s, c->index) >= 4 || clock_mono_ns() > end_ns)
             return fail_start(c, err);
-        }
     }
-    return st;
+    return AS_OK;
 }

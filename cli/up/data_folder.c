@@ -15,22 +15,29 @@
 
 #define KEPT_LOGS 3
 
+/* As given, or where it is by default; owned by the caller, also on failure. */
+static as_status choose_path(const char *given, char **ret, struct as_err *err)
+{
+    bool is_root = geteuid() == 0;
+    if (!given && !is_root)
+        return user_folder_find("XDG_DATA_HOME", ".local/share", ret, err);
+    *ret = as_strdup(given ? given : "/var/lib/assay");
+    return *ret ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
+}
+
+static as_status make_chosen(const char *given, char **ret, struct as_err *err)
+{
+    as_status st = choose_path(given, ret, err);
+    if (st < 0)
+        return st;
+    /* The user of the database must get through, but nobody needs to look around. */
+    return file_mkdirs(*ret, geteuid() == 0 ? 0711 : 0700, err);
+}
+
 static as_status choose(const char *path, char **ret, struct as_err *err)
 {
     AS_AUTO(as_freep) char *chosen = NULL;
-    as_status st = AS_OK;
-    bool is_root = geteuid() == 0;
-    if (path)
-        chosen = as_strdup(path);
-    else if (is_root)
-        chosen = as_strdup("/var/lib/assay");
-    else
-        st = user_folder_find("XDG_DATA_HOME", ".local/share", &chosen, err);
-    if (st == AS_OK && !chosen)
-        st = as_fail(err, AS_E_NOMEM, "out of memory");
-    /* The user of the database must get through, but nobody needs to look around. */
-    if (st == AS_OK)
-        st = file_mkdirs(chosen, is_root ? 0711 : 0700, err);
+    as_status st = make_chosen(path, &chosen, err);
     if (st < 0)
         return as_err_prefix(err, st, "data folder");
     *ret = realpath(chosen, NULL);
@@ -81,8 +88,9 @@ as_status data_folder_open(struct data_folder *f, const char *path, struct as_er
 {
     *f = (struct data_folder){.lock_fd = -1};
     as_status st = choose(path, &f->path, err);
-    if (st == AS_OK)
-        st = lock(f, err);
+    if (st < 0)
+        return st;
+    st = lock(f, err);
     if (st < 0)
         return st;
     f->admin_token = file_join(f->path, "admin.token");

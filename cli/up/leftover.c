@@ -103,7 +103,9 @@ as_status leftover_stop(const char *notes_path, struct as_err *err)
             programs[n_programs++] = p;
     }
     st = stop(programs, n_programs, end_program, err);
-    return st == AS_OK ? stop(databases, n_databases, end_postgres, err) : st;
+    if (st < 0)
+        return st;
+    return stop(databases, n_databases, end_postgres, err);
 }
 
 /* Does the process run a postgres on this folder? */

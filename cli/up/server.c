@@ -87,10 +87,10 @@ static as_status add_assayd(struct up *u, struct as_err *err)
     (void)snprintf(where, sizeof where, is_v6 ? "[%s]:%" PRId64 : "%s:%" PRId64, u->listen,
                    u->port);
     as_status st = assayd_argv(u, where, argv, AS_ARRAY_LEN(argv), err);
-    if (st == AS_OK && !log)
-        st = as_fail(err, AS_E_NOMEM, "out of memory");
     if (st < 0)
         return st;
+    if (!log)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
     const struct spawn_spec spec = {
         .argv = argv,
         .log_path = log,
@@ -146,14 +146,17 @@ as_status up_server_start(struct up *u, struct as_err *err)
 {
     int64_t end_ns = clock_mono_ns() + READY_TIMEOUT_MS * NS_PER_MS;
     as_status st = add_assayd(u, err);
-    if (st == AS_OK)
-        st = supervisor_start(u->supervisor, u->assayd_index, err);
-    while (st == AS_OK && !read_address(u)) {
+    if (st < 0)
+        return st;
+    st = supervisor_start(u->supervisor, u->assayd_index, err);
+    if (st < 0)
+        return st;
+    while (!read_address(u)) {
         if (!supervisor_wait(u->supervisor, 50))
             return as_fail(err, AS_E_UNAVAILABLE, "interrupted");
         /* One that dies before it served once has a reason that another try does not cure. */
         if (supervisor_deaths(u->supervisor, u->assayd_index) > 0 || clock_mono_ns() > end_ns)
             return fail_assayd(u, err);
     }
-    return st < 0 ? st : pin_port(u, err);
+    return pin_port(u, err);
 }

@@ -156,9 +156,10 @@ as_status supervisor_start(struct supervisor *s, int index, struct as_err *err)
     c->started_ns = clock_mono_ns();
     c->due_ns = 0;
     as_status st = spawn_child(&c->spec, &c->pid, err);
-    if (st == AS_OK)
-        write_notes(s);
-    return st;
+    if (st < 0)
+        return st;
+    write_notes(s);
+    return AS_OK;
 }
 
 static void describe(int status, char *buf, size_t size)
