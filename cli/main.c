@@ -11,7 +11,7 @@
 
 int main(int argc, char **argv)
 {
-    look_setup();
+    terminal_setup();
     log_setup("assay", LOG_INFO);
     interrupt_setup();
     const char *name = argc > 1 ? argv[1] : NULL;
@@ -25,7 +25,7 @@ int main(int argc, char **argv)
         name = "version";
     const struct verb *v = verbs_find(name);
     if (v)
-        return v->run(argc - 1, argv + 1);
+        return v->run(v, argc - 1, argv + 1);
     const char *near = verbs_suggest(name);
     if (near)
         return exit_with_usage("", "there is no verb '%.60s'; did you mean `assay %s`?", name,

@@ -86,9 +86,10 @@ as_status sse_feed(struct sse *s, const char *bytes, size_t len, sse_event_fn fn
             continue;
         }
         as_status st = str_check(&s->line, err);
-        bool more = st == AS_OK && take_line(s, fn, arg);
-        if (st == AS_OK)
-            st = str_check(&s->data, err);
+        if (st < 0)
+            return st;
+        bool more = take_line(s, fn, arg);
+        st = str_check(&s->data, err);
         if (st < 0)
             return st;
         if (!more) {

@@ -71,11 +71,14 @@ static as_status follow_once(struct client *c, const char *path, struct stream *
     as_status st = http_exchange(c, &q, r, err);
     if (s->st < 0)
         return s->st;
-    if (st == AS_OK)
-        st = problem_status(c, &q, r, err);
-    if (st == AS_OK && !r->stopped)
-        st = as_fail(err, AS_E_UNAVAILABLE, "the server ended the stream");
-    return st;
+    if (st < 0)
+        return st;
+    st = problem_status(c, &q, r, err);
+    if (st < 0)
+        return st;
+    if (!r->stopped)
+        return as_fail(err, AS_E_UNAVAILABLE, "the server ended the stream");
+    return AS_OK;
 }
 
 /* Wait before connecting again, ticking. False: there is no next try; *ret_stop: a tick ended it.

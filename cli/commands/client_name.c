@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/str.h"
-#include "cli/up/child.h"
+#include "cli/files/process.h"
 
 /* What a name may hold; the first character is a letter or a digit, as no prefix else is. */
 static void keep_allowed(char *s)
@@ -41,7 +41,7 @@ const char *client_name_default(char buf[CLIENT_NAME_SIZE])
     char prefix[CLIENT_NAME_SIZE];
     pid_t parent = getppid();
     (void)snprintf(buf, CLIENT_NAME_SIZE, "%.34s%d-%" PRIx64, client_name_prefix(prefix),
-                   (int)parent, (uint64_t)up_process_start(parent));
+                   (int)parent, (uint64_t)process_start_ticks(parent));
     return buf;
 }
 

@@ -9,6 +9,7 @@
 #include "cli/session/interrupt.h"
 #include "cli/session/request.h"
 #include "cli/session/session.h"
+#include "cli/view/say.h"
 #include "cli/view/suggestion_view.h"
 
 #define MAX_COUNT 64
@@ -28,7 +29,7 @@ struct ask {
 static as_status ask_once(const struct ask *a, int64_t wait_ms, json_t **ret, struct as_err *err)
 {
     char name[CLIENT_NAME_SIZE];
-    struct str path = {0};
+    AS_AUTO(str_done) struct str path = {0};
     JSON_AUTO body =
         json_pack("{s:s, s:I, s:I, s:I}", "client",
                   a->client ? a->client : client_name_default(name), "count", (json_int_t)a->count,
@@ -36,15 +37,17 @@ static as_status ask_once(const struct ask *a, int64_t wait_ms, json_t **ret, st
     const struct client_opts opts = {.timeout_ms = wait_ms + ANSWER_MS, .retry_ms = RETRY_MS};
     request_path(&path, &a->ref, "suggestions");
     as_status st = body ? str_check(&path, err) : as_fail(err, AS_E_NOMEM, "out of memory");
-    if (st == AS_OK)
-        st = client_call(a->session.client, "POST", path.s, NULL, body, &opts, ret, NULL, err);
-    str_done(&path);
-    if (st == AS_OK && !json_is_array(json_object_get(*ret, "items"))) {
+    if (st < 0)
+        return st;
+    st = client_call(a->session.client, "POST", path.s, NULL, body, &opts, ret, NULL, err);
+    if (st < 0)
+        return st;
+    if (!json_is_array(json_object_get(*ret, "items"))) {
         json_decref(*ret);
         *ret = NULL;
         return as_fail(err, AS_E_INTERNAL, "the server answered suggestions without items");
     }
-    return st;
+    return AS_OK;
 }
 
 static bool is_over(const json_t *answer)
@@ -73,19 +76,20 @@ static as_status ask(const struct ask *a, json_t **ret, struct as_err *err)
 
 static as_status print_shell(const struct ask *a, const json_t *items, struct as_err *err)
 {
-    struct str b = {0};
+    AS_AUTO(str_done) struct str b = {0};
     as_status st = json_array_size(items) == 0
                        ? AS_OK
                        : suggestion_view_shell(a->ref.sweep, json_array_get(items, 0), &b, err);
-    if (st == AS_OK && fwrite(str_cstr(&b), 1, b.len, stdout) != b.len)
-        st = as_fail(err, AS_E_IO, "cannot write the output");
-    str_done(&b);
-    return st;
+    if (st < 0)
+        return st;
+    if (fwrite(str_cstr(&b), 1, b.len, stdout) != b.len)
+        return as_fail(err, AS_E_IO, "cannot write the output");
+    return AS_OK;
 }
 
 static as_status print_pairs(const struct ask *a, const json_t *items, struct as_err *err)
 {
-    struct pairs p = {.look = a->session.look, .name_width = 20};
+    struct pairs p = {.terminal = a->session.terminal, .name_width = 20};
     size_t i;
     json_t *item;
     json_array_foreach((json_t *)items, i, item)
@@ -95,11 +99,12 @@ static as_status print_pairs(const struct ask *a, const json_t *items, struct as
         suggestion_view_pairs(a->ref.sweep, item, &p);
     }
     as_status st = pairs_print(&p, err);
-    if (st == AS_OK && p.look.tty && i > 0)
-        session_say(
-            "Tell what came of it with: assay tell %s %" JSON_INTEGER_FORMAT " METRIC=VALUE",
+    if (st < 0)
+        return st;
+    if (p.terminal.tty && i > 0)
+        say("Tell what came of it with: assay tell %s %" JSON_INTEGER_FORMAT " METRIC=VALUE",
             a->ref.sweep, json_integer_value(json_object_get(json_array_get(items, 0), "number")));
-    return st;
+    return AS_OK;
 }
 
 /* Nothing to try: is it over, or is it only not now? */
@@ -108,11 +113,11 @@ static int say_why_not(const struct ask *a, const json_t *answer)
     const char *state = json_string_value(json_object_get(answer, "state"));
     bool done = json_is_true(json_object_get(answer, "done"));
     if (done)
-        session_say("%s is %s: nothing is left to ask for", a->ref.sweep, state ? state : "?");
+        say("%s is %s: nothing is left to ask for", a->ref.sweep, state ? state : "?");
     else
-        session_say("%s is %s and has nothing to hand out yet; try again, or --wait longer",
-                    a->ref.sweep, state ? state : "?");
-    return exit_after_output(a->session.verb, done ? EXIT_DONE : EXIT_TIMEOUT);
+        say("%s is %s and has nothing to hand out yet; try again, or --wait longer", a->ref.sweep,
+            state ? state : "?");
+    return exit_after_output(a->session.verb->name, done ? EXIT_DONE : EXIT_TIMEOUT);
 }
 
 static int run(struct ask *a, const char *sweep)
@@ -145,7 +150,7 @@ static int check(const struct ask *a)
     return EXIT_OK;
 }
 
-int cmd_ask(int argc, char **argv)
+int cmd_ask(const struct verb *v, int argc, char **argv)
 {
     struct ask a = {.count = 1, .lease_ms = 600000, .wait_ms = 30000};
     int n, code;
@@ -160,7 +165,7 @@ int cmd_ask(int argc, char **argv)
         {"shell", 0, OPT_FLAG, &a.shell, NULL, NULL, "print lines for eval"},
         SESSION_OPTS(&a.session),
     };
-    if (session_begin(&a.session, "ask", table, argc, argv, 1, 1, &n, &code)) {
+    if (session_begin(&a.session, v, table, argc, argv, 1, 1, &n, &code)) {
         code = check(&a);
         if (code == EXIT_OK)
             code = run(&a, argv[1]);

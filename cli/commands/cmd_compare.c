@@ -36,7 +36,8 @@ static void add_row(const struct session *s, struct table *t, const char *group,
     {
         struct str b = {0};
         const json_t *from = *group ? json_object_get(trial, group) : trial;
-        format_value(&b, json_object_get(from, name), s->look.tty ? FORMAT_SHORT : FORMAT_EXACT);
+        format_value(&b, json_object_get(from, name),
+                     s->terminal.tty ? FORMAT_SHORT : FORMAT_EXACT);
         table_cell_styled(t, different ? STYLE_BOLD : STYLE_PLAIN, b.len ? b.s : NULL);
         str_done(&b);
     }
@@ -74,7 +75,7 @@ static as_status print(const struct session *s, int n, char **names, const json_
     AS_AUTO(table_freep) struct table *t = table_create();
     if (!t)
         return as_fail(err, AS_E_NOMEM, "out of memory");
-    table_column(t, s->look.tty ? "" : "differs", TABLE_LEFT, 1);
+    table_column(t, s->terminal.tty ? "" : "differs", TABLE_LEFT, 1);
     table_column(t, "name", TABLE_LEFT, 8);
     for (int i = 0; i < n; i++)
         table_column(t, names[i], TABLE_RIGHT, 8);
@@ -84,9 +85,12 @@ static as_status print(const struct session *s, int n, char **names, const json_
         if (i < 2 || some_has(trials, fields[i]))
             add_row(s, t, "", fields[i], trials);
     as_status st = add_group(s, t, "params", trials, err);
-    if (st == AS_OK)
-        st = add_group(s, t, "metrics", trials, err);
-    return st < 0 ? st : session_print_table(s, t, err);
+    if (st < 0)
+        return st;
+    st = add_group(s, t, "metrics", trials, err);
+    if (st < 0)
+        return st;
+    return session_print_table(s, t, err);
 }
 
 static as_status compare(const struct session *s, int n, char **names, struct as_err *err)
@@ -98,8 +102,9 @@ static as_status compare(const struct session *s, int n, char **names, struct as
         struct trial_ref ref;
         json_t *trial = NULL;
         as_status st = request_parse_ref(names[i], false, &ref, err);
-        if (st == AS_OK)
-            st = request_get(s->client, &ref, NULL, NULL, &trial, err);
+        if (st < 0)
+            return st;
+        st = request_get(s->client, &ref, NULL, NULL, &trial, err);
         if (st < 0)
             return st;
         if (json_array_append_new(trials, trial) != 0)
@@ -111,13 +116,13 @@ static as_status compare(const struct session *s, int n, char **names, struct as
     return session_print_json(answer, err);
 }
 
-int cmd_compare(int argc, char **argv)
+int cmd_compare(const struct verb *v, int argc, char **argv)
 {
     struct session s = {0};
     struct as_err err = {0};
     int n, code;
     const struct opt table[] = {SESSION_OPTS(&s)};
-    if (session_begin(&s, "compare", table, argc, argv, 2, MAX_TRIALS, &n, &code))
+    if (session_begin(&s, v, table, argc, argv, 2, MAX_TRIALS, &n, &code))
         code = session_end(&s, compare(&s, n, argv + 1, &err), &err);
     session_done(&s);
     return code;

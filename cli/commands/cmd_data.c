@@ -23,7 +23,7 @@ static void add_row(const struct session *s, struct table *t, const json_t *data
     format_value(&target, json_object_get(data, "target"), FORMAT_EXACT);
     table_cell(t, target.len ? target.s : NULL);
     str_done(&target);
-    table_cell(t, s->look.tty ? format_ago(created, now_ms, buf) : json_string_value(created));
+    table_cell(t, s->terminal.tty ? format_ago(created, now_ms, buf) : json_string_value(created));
 }
 
 static as_status list(const struct session *s, struct as_err *err)
@@ -65,7 +65,7 @@ static int act(struct session *session, struct data_add *d, int n, char **argv)
     return session_end(session, st, &err);
 }
 
-int cmd_data(int argc, char **argv)
+int cmd_data(const struct verb *v, int argc, char **argv)
 {
     struct session session = {0};
     struct data_add d = {.session = &session};
@@ -88,7 +88,7 @@ int cmd_data(int argc, char **argv)
         {"description", 0, OPT_STRING, &d.description, "TEXT", NULL, "for people"},
         SESSION_OPTS(&session),
     };
-    if (session_begin(&session, "data", table, argc, argv, 1, 3, &n, &code))
+    if (session_begin(&session, v, table, argc, argv, 1, 3, &n, &code))
         code = act(&session, &d, n, argv);
     session_done(&session);
     return code;

@@ -9,6 +9,7 @@
 #include "cli/view/export_csv.h"
 #include "cli/commands/sweep_record.h"
 #include "cli/session/session.h"
+#include "cli/view/say.h"
 
 /* {"sweep": the sweep, "items": its trials}. */
 static as_status format_json(const json_t *sweep, const json_t *items, struct str *b,
@@ -28,21 +29,25 @@ static as_status export(const struct session *s, const char *name, const char *o
 {
     JSON_AUTO sweep = NULL;
     JSON_AUTO items = NULL;
-    struct str b = {0};
-    as_status st = history_fetch(s->client, name, &sweep, &items, err);
-    if (st == AS_OK)
-        st = s->json ? format_json(sweep, items, &b, err) : export_csv(sweep, items, &b, err);
-    if (st == AS_OK && output)
-        st = file_replace(output, b.s, b.len, 0644, err);
-    else if (st == AS_OK && fwrite(b.s, 1, b.len, stdout) != b.len)
-        st = as_fail(err, AS_E_IO, "cannot write the output");
-    str_done(&b);
-    if (st == AS_OK && output)
-        session_say("%zu trials are in %s", json_array_size(items), output);
-    return st;
+    AS_AUTO(str_done) struct str b = {0};
+    as_status st = sweep_record_fetch(s->client, name, &sweep, &items, err);
+    if (st < 0)
+        return st;
+    st = s->json ? format_json(sweep, items, &b, err) : export_csv(sweep, items, &b, err);
+    if (st < 0)
+        return st;
+    if (!output)
+        return fwrite(b.s, 1, b.len, stdout) == b.len
+                   ? AS_OK
+                   : as_fail(err, AS_E_IO, "cannot write the output");
+    st = file_replace(output, b.s, b.len, 0644, err);
+    if (st < 0)
+        return st;
+    say("%zu trials are in %s", json_array_size(items), output);
+    return AS_OK;
 }
 
-int cmd_export(int argc, char **argv)
+int cmd_export(const struct verb *v, int argc, char **argv)
 {
     struct session s = {0};
     struct as_err err = {0};
@@ -54,9 +59,9 @@ int cmd_export(int argc, char **argv)
         {"output", 'o', OPT_STRING, &output, "FILE", NULL, "write here, not on standard output"},
         SESSION_OPTS(&s),
     };
-    if (session_begin(&s, "export", table, argc, argv, 1, 1, &n, &code)) {
+    if (session_begin(&s, v, table, argc, argv, 1, 1, &n, &code)) {
         if (csv == s.json)
-            code = exit_with_usage("export", "choose one of --csv and --json");
+            code = exit_with_usage(v->name, "choose one of --csv and --json");
         else
             code = session_end(&s, export(&s, argv[1], output, &err), &err);
     }

@@ -6,32 +6,32 @@
 #include "cli/session/exit_code.h"
 #include "cli/commands/verbs.h"
 
-int cmd_help(int argc, char **argv)
+int cmd_help(const struct verb *v, int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : NULL;
     if (!name || as_streq(name, "--help") || as_streq(name, "-h")) {
         verbs_print_overview(stdout);
-        return exit_after_output("help", EXIT_OK);
+        return exit_after_output(v->name, EXIT_OK);
     }
-    const struct verb *v = verbs_find(name);
-    const char *near = v ? NULL : verbs_suggest(name);
-    if (!v && near)
+    const struct verb *other = verbs_find(name);
+    const char *near = other ? NULL : verbs_suggest(name);
+    if (near)
         return exit_with_usage("", "there is no verb '%.60s'; did you mean %s?", name, near);
-    if (!v)
+    if (!other)
         return exit_with_usage("", "there is no verb '%.60s'", name);
-    if (v->run == cmd_help || v->run == cmd_version) {
-        verbs_print_help(name, NULL, stdout);
-        return exit_after_output("help", EXIT_OK);
+    if (other->run == cmd_help || other->run == cmd_version) {
+        verb_print_help(other, NULL, stdout);
+        return exit_after_output(v->name, EXIT_OK);
     }
     char option[] = "--help", *args[] = {argv[1], option, NULL};
-    return v->run(2, args); /* its options are its own */
+    return other->run(other, 2, args); /* its options are its own */
 }
 
-int cmd_version(int argc, char **argv)
+int cmd_version(const struct verb *v, int argc, char **argv)
 {
     (void)argv;
     if (argc > 1)
-        return exit_with_usage("version", "takes no arguments");
+        return exit_with_usage(v->name, "takes no arguments");
     (void)puts("assay " ASSAY_VERSION);
-    return exit_after_output("version", EXIT_OK);
+    return exit_after_output(v->name, EXIT_OK);
 }

@@ -6,6 +6,7 @@
 #include "cli/view/importance_view.h"
 #include "cli/session/request.h"
 #include "cli/session/session.h"
+#include "cli/view/say.h"
 
 /* Whose shares are not those of the whole space. */
 static void say_conditional(const json_t *importance)
@@ -20,7 +21,7 @@ static void say_conditional(const json_t *importance)
             str_printf(&names, "%s%s", names.len ? ", " : "", name);
     }
     if (names.len)
-        session_say("Shares of the variance where they are active: %s.", str_cstr(&names));
+        say("Shares of the variance where they are active: %s.", str_cstr(&names));
 }
 
 static as_status print(const struct session *s, const json_t *importance, struct as_err *err)
@@ -29,23 +30,25 @@ static as_status print(const struct session *s, const json_t *importance, struct
     const char *metric = json_string_value(json_object_get(importance, "metric"));
     const char *reason = json_string_value(json_object_get(importance, "reason"));
     const json_t *r2 = json_object_get(importance, "r2");
-    as_status st = importance_view_table(importance, &s->look, &t, err);
-    if (st == AS_OK && (table_rows(t) > 0 || !s->look.tty))
+    as_status st = importance_view_table(importance, &s->terminal, &t, err);
+    if (st < 0)
+        return st;
+    if (table_rows(t) > 0 || !s->terminal.tty)
         st = session_print_table(s, t, err);
     if (st < 0)
         return st;
     if (table_rows(t) == 0)
-        session_say("No figures: %s", reason ? reason : "too few trials");
+        say("No figures: %s", reason ? reason : "too few trials");
     else
-        session_say("Shares of the variance of %s: total with all that a parameter does together "
-                    "with others, and alone; top: of what tells the best tenth of the trials "
-                    "from all.",
-                    metric ? metric : "the metric");
+        say("Shares of the variance of %s: total with all that a parameter does together "
+            "with others, and alone; top: of what tells the best tenth of the trials "
+            "from all.",
+            metric ? metric : "the metric");
     say_conditional(importance);
     if (json_is_number(r2))
-        session_say("From %lld trials; the model's R² on trials that it did not see is %.2f.",
-                    (long long)json_integer_value(json_object_get(importance, "trials")),
-                    json_number_value(r2));
+        say("From %lld trials; the model's R² on trials that it did not see is %.2f.",
+            (long long)json_integer_value(json_object_get(importance, "trials")),
+            json_number_value(r2));
     return AS_OK;
 }
 
@@ -56,18 +59,21 @@ static as_status show(const struct session *s, const char *name, const char *met
     struct trial_ref ref;
     JSON_AUTO importance = NULL;
     as_status st = request_parse_sweep(name, &ref, err);
-    if (st == AS_OK && metric) {
+    if (st < 0)
+        return st;
+    if (metric) {
         client_query_add(&query, "metric", metric);
         st = str_check(&query, err);
     }
-    if (st == AS_OK)
-        st = request_get(s->client, &ref, "importance", query.s, &importance, err);
+    if (st < 0)
+        return st;
+    st = request_get(s->client, &ref, "importance", query.s, &importance, err);
     if (st < 0)
         return st;
     return s->json ? session_print_json(importance, err) : print(s, importance, err);
 }
 
-int cmd_importance(int argc, char **argv)
+int cmd_importance(const struct verb *v, int argc, char **argv)
 {
     struct session s = {0};
     struct as_err err = {0};
@@ -78,7 +84,7 @@ int cmd_importance(int argc, char **argv)
          "an objective of the sweep; the first one when it is not given"},
         SESSION_OPTS(&s),
     };
-    if (session_begin(&s, "importance", table, argc, argv, 1, 1, &n, &code))
+    if (session_begin(&s, v, table, argc, argv, 1, 1, &n, &code))
         code = session_end(&s, show(&s, argv[1], metric, &err), &err);
     session_done(&s);
     return code;

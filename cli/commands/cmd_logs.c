@@ -10,6 +10,7 @@
 #include "cli/view/log_tail.h"
 #include "cli/session/request.h"
 #include "cli/session/session.h"
+#include "cli/view/say.h"
 #include "cli/view/text.h"
 
 #define FOLLOW_MS 700
@@ -26,33 +27,36 @@ struct logs {
 
 static as_status print_text(const struct logs *l, const char *text, size_t len, struct as_err *err)
 {
-    struct str b = {0};
+    AS_AUTO(str_done) struct str b = {0};
     if (l->raw)
         str_add(&b, text, len);
     else
         text_escape(&b, text, len, TEXT_KEEP_LINES);
     as_status st = str_check(&b, err);
-    if (st == AS_OK && (fwrite(str_cstr(&b), 1, b.len, stdout) != b.len || fflush(stdout) != 0))
-        st = as_fail(err, AS_E_IO, "cannot write the output");
-    str_done(&b);
-    return st;
+    if (st < 0)
+        return st;
+    if (fwrite(str_cstr(&b), 1, b.len, stdout) != b.len || fflush(stdout) != 0)
+        return as_fail(err, AS_E_IO, "cannot write the output");
+    return AS_OK;
 }
 
 static as_status get_log(const struct logs *l, json_t **ret, struct as_err *err)
 {
-    struct str query = {0};
+    AS_AUTO(str_done) struct str query = {0};
     if (l->attempt > 0)
         client_query_add_i64(&query, "attempt", l->attempt);
     as_status st = str_check(&query, err);
-    if (st == AS_OK)
-        st = request_get(l->session.client, &l->ref, "log", query.s, ret, err);
-    str_done(&query);
-    if (st == AS_OK && !json_is_string(json_object_get(*ret, "text"))) {
+    if (st < 0)
+        return st;
+    st = request_get(l->session.client, &l->ref, "log", query.s, ret, err);
+    if (st < 0)
+        return st;
+    if (!json_is_string(json_object_get(*ret, "text"))) {
         json_decref(*ret);
         *ret = NULL;
         return as_fail(err, AS_E_INTERNAL, "the server answered a log without text");
     }
-    return st;
+    return AS_OK;
 }
 
 static as_status print_once(const struct logs *l, struct as_err *err)
@@ -64,13 +68,15 @@ static as_status print_once(const struct logs *l, struct as_err *err)
     if (l->session.json)
         return session_print_json(log, err);
     if (json_is_true(json_object_get(log, "truncated")))
-        session_say("(the beginning was dropped)");
+        say("(the beginning was dropped)");
     const json_t *text = json_object_get(log, "text");
     st = print_text(l, json_string_value(text), json_string_length(text), err);
+    if (st < 0)
+        return st;
     size_t len = json_string_length(text);
-    if (st == AS_OK && l->session.look.tty && len > 0 && json_string_value(text)[len - 1] != '\n')
+    if (l->session.terminal.tty && len > 0 && json_string_value(text)[len - 1] != '\n')
         (void)putchar('\n');
-    return st;
+    return AS_OK;
 }
 
 /* Print what is new since the last time. */
@@ -80,7 +86,7 @@ static as_status print_news(struct logs *l, json_t *log, struct as_err *err)
     int64_t attempt = json_integer_value(json_object_get(log, "attempt"));
     size_t seen = 0;
     if (l->before && attempt != json_integer_value(json_object_get(l->before, "attempt")))
-        session_say("(attempt %" PRId64 ")", attempt);
+        say("(attempt %" PRId64 ")", attempt);
     else if (l->before) {
         as_status st =
             log_tail_overlap(json_string_value(old), json_string_length(old),
@@ -119,7 +125,7 @@ static as_status follow(struct logs *l, struct as_err *err)
             st = get_log(l, &log, err);
         if (st == AS_E_UNAVAILABLE && !interrupt_seen()) { /* a server that restarts comes back */
             if (!away)
-                session_say("(the server is not reachable; trying again)");
+                say("(the server is not reachable; trying again)");
             away = true;
             continue;
         }
@@ -133,7 +139,7 @@ static as_status follow(struct logs *l, struct as_err *err)
     return AS_OK;
 }
 
-int cmd_logs(int argc, char **argv)
+int cmd_logs(const struct verb *v, int argc, char **argv)
 {
     struct logs l = {0};
     struct as_err err = {0};
@@ -144,7 +150,7 @@ int cmd_logs(int argc, char **argv)
         {"raw", 0, OPT_FLAG, &l.raw, NULL, NULL, "do not escape control characters"},
         SESSION_OPTS(&l.session),
     };
-    if (session_begin(&l.session, "logs", table, argc, argv, 1, 1, &n, &code)) {
+    if (session_begin(&l.session, v, table, argc, argv, 1, 1, &n, &code)) {
         as_status st = request_parse_ref(argv[1], false, &l.ref, &err);
         if (st == AS_OK)
             st = l.follow ? follow(&l, &err) : print_once(&l, &err);

@@ -14,6 +14,7 @@
 #include "cli/commands/sweep_record.h"
 #include "cli/session/interrupt.h"
 #include "cli/session/session.h"
+#include "cli/view/say.h"
 #include "search/replay.h"
 #include "search/suggest.h"
 
@@ -33,17 +34,17 @@ static void say_difference(const struct replay_step *step)
 {
     struct str stored = {0}, again = {0};
     if (!step->again) {
-        session_say("trial %" PRIu64 ": no suggestion this time: %s", step->number, step->why);
+        say("trial %" PRIu64 ": no suggestion this time: %s", step->number, step->why);
         return;
     }
     if (step->why) {
-        session_say("trial %" PRIu64 ": %s", step->number, step->why);
+        say("trial %" PRIu64 ": %s", step->number, step->why);
         return;
     }
     format_params(&stored, step->stored, FORMAT_EXACT);
     format_params(&again, step->again, FORMAT_EXACT);
-    session_say("trial %" PRIu64 "\n  stored  %.400s\n  again   %.400s", step->number,
-                str_cstr(&stored), str_cstr(&again));
+    say("trial %" PRIu64 "\n  stored  %.400s\n  again   %.400s", step->number, str_cstr(&stored),
+        str_cstr(&again));
     str_done(&stored);
     str_done(&again);
 }
@@ -98,9 +99,9 @@ static void say_what_is_promised(const struct replay_run *run)
     if (json_array_size(run->differences) == 0 || !name ||
         search_method_parse(name, "/method", &method, NULL) < 0 || !method->is_model_based)
         return;
-    session_say("Suggestions of %s are exact for one build of assay on one machine: another "
-                "compiler, other flags or another version may change the last digits.",
-                name);
+    say("Suggestions of %s are exact for one build of assay on one machine: another "
+        "compiler, other flags or another version may change the last digits.",
+        name);
 }
 
 static as_status print(const struct replay_run *run, size_t added, struct as_err *err)
@@ -113,7 +114,7 @@ static as_status print(const struct replay_run *run, size_t added, struct as_err
         return session_print_json(j, err);
     }
     if (json_array_size(run->differences) > MAX_SHOWN)
-        session_say("… and %zu more", json_array_size(run->differences) - MAX_SHOWN);
+        say("… and %zu more", json_array_size(run->differences) - MAX_SHOWN);
     say_what_is_promised(run);
     if (printf("%zu of %zu suggestions are the same", run->same, run->done) < 0 ||
         (added > 0 &&
@@ -125,28 +126,36 @@ static as_status print(const struct replay_run *run, size_t added, struct as_err
 
 static as_status load(struct replay_run *run, const char *name, struct as_err *err)
 {
-    return run->file ? history_read_file(run->file, &run->sweep, &run->items, err)
-                     : history_fetch(run->session.client, name, &run->sweep, &run->items, err);
+    return run->file ? sweep_record_read_file(run->file, &run->sweep, &run->items, err)
+                     : sweep_record_fetch(run->session.client, name, &run->sweep, &run->items, err);
+}
+
+static as_status replay_and_print(struct replay_run *run, const char *name, struct as_err *err)
+{
+    AS_AUTO(replay_freep) struct replay *r = NULL;
+    run->differences = json_array();
+    if (!run->differences)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    as_status st = load(run, name, err);
+    if (st < 0)
+        return st;
+    st = replay_create(run->sweep, run->items, &r, err);
+    if (st < 0)
+        return st;
+    st = replay_all(run, r, err);
+    if (st < 0)
+        return st;
+    return interrupt_seen() ? AS_OK : print(run, replay_added(r), err);
 }
 
 static int replay(struct replay_run *run, const char *name)
 {
-    AS_AUTO(replay_freep) struct replay *r = NULL;
     struct as_err err = {0};
-    run->differences = json_array();
-    as_status st =
-        run->differences ? load(run, name, &err) : as_fail(&err, AS_E_NOMEM, "out of memory");
-    if (st == AS_OK)
-        st = replay_create(run->sweep, run->items, &r, &err);
-    if (st == AS_OK)
-        st = replay_all(run, r, &err);
-    if (st == AS_OK && !interrupt_seen())
-        st = print(run, replay_added(r), &err);
-    int code = session_end(&run->session, st, &err);
+    int code = session_end(&run->session, replay_and_print(run, name, &err), &err);
     return code == EXIT_OK && run->same < run->done ? EXIT_FAIL : code;
 }
 
-int cmd_replay(int argc, char **argv)
+int cmd_replay(const struct verb *v, int argc, char **argv)
 {
     struct replay_run run = {0};
     int n, code;
@@ -156,9 +165,9 @@ int cmd_replay(int argc, char **argv)
         SESSION_OPTS(&run.session),
     };
     run.session.instead = &run.file;
-    if (session_begin(&run.session, "replay", table, argc, argv, 0, 1, &n, &code)) {
+    if (session_begin(&run.session, v, table, argc, argv, 0, 1, &n, &code)) {
         if (run.file ? n > 0 : n < 1)
-            code = exit_with_usage("replay", "expected SWEEP, or --file EXPORT");
+            code = exit_with_usage(v->name, "expected SWEEP, or --file EXPORT");
         else
             code = replay(&run, argv[1]);
     }

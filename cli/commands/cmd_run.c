@@ -9,6 +9,7 @@
 #include "cli/session/session.h"
 #include "cli/files/trial_folder.h"
 #include "cli/commands/watch.h"
+#include "cli/view/say.h"
 
 #define RETRY_MS 10000 /* the idempotency key makes that safe */
 
@@ -30,12 +31,14 @@ static as_status set_folder(struct document *d, struct as_err *err)
 
 static as_status prepare(const struct run *r, struct document *d, struct as_err *err)
 {
-    as_status st = AS_OK;
-    for (size_t i = 0; i < r->sets.n && st == AS_OK; i++)
-        st = document_set(d, r->sets.values[i], err);
-    if (st == AS_OK && r->name && json_object_set_new(d->tree, "name", json_string(r->name)) != 0)
-        st = as_fail(err, AS_E_NOMEM, "out of memory");
-    return st == AS_OK && r->session.local ? set_folder(d, err) : st;
+    for (size_t i = 0; i < r->sets.n; i++) {
+        as_status st = document_set(d, r->sets.values[i], err);
+        if (st < 0)
+            return st;
+    }
+    if (r->name && json_object_set_new(d->tree, "name", json_string(r->name)) != 0)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    return r->session.local ? set_folder(d, err) : AS_OK;
 }
 
 static as_status create(const struct run *r, const struct document *d, json_t **ret,
@@ -46,12 +49,14 @@ static as_status create(const struct run *r, const struct document *d, json_t **
     const struct client_opts opts = {.idempotency_key = key, .retry_ms = RETRY_MS};
     as_status st = client_call(r->session.client, "POST", "/v1/sweeps",
                                r->paused ? "paused=true" : NULL, d->tree, &opts, ret, NULL, err);
-    if (st == AS_OK && !json_is_string(json_object_get(*ret, "id"))) {
+    if (st < 0)
+        return document_explain(d, st, err);
+    if (!json_is_string(json_object_get(*ret, "id"))) {
         json_decref(*ret);
         *ret = NULL;
-        st = as_fail(err, AS_E_INTERNAL, "the server answered a sweep without an id");
+        return as_fail(err, AS_E_INTERNAL, "the server answered a sweep without an id");
     }
-    return st < 0 ? document_explain(d, st, err) : AS_OK;
+    return AS_OK;
 }
 
 /* The id is what scripts want: alone on stdout, unless the report comes there. */
@@ -61,36 +66,45 @@ static as_status announce(const struct run *r, const json_t *sweep, struct as_er
     if (r->session.json)
         return r->watch ? AS_OK : session_print_json(sweep, err);
     if (r->watch)
-        session_say("Sweep %s", id);
+        say("Sweep %s", id);
     else if (printf("%s\n", id) < 0 || fflush(stdout) != 0)
         return as_fail(err, AS_E_IO, "cannot write the output");
-    session_say("Dashboard: %s/#/sweeps/%s", r->session.url, id);
+    say("Dashboard: %s/#/sweeps/%s", r->session.url, id);
     if (r->paused)
-        session_say("It is paused; start it with: assay resume %s", id);
+        say("It is paused; start it with: assay resume %s", id);
     else if (!r->watch)
-        session_say("Follow it with: assay watch %s", id);
+        say("Follow it with: assay watch %s", id);
     return AS_OK;
+}
+
+static as_status submit(const struct run *r, const char *path, json_t **ret_sweep,
+                        struct as_err *err)
+{
+    AS_AUTO(document_done) struct document d = {0};
+    as_status st = document_read(path, &d, err);
+    if (st < 0)
+        return st;
+    st = prepare(r, &d, err);
+    if (st < 0)
+        return st;
+    st = create(r, &d, ret_sweep, err);
+    if (st < 0)
+        return st;
+    return announce(r, *ret_sweep, err);
 }
 
 static int run(struct run *r, const char *path)
 {
     struct as_err err = {0};
-    AS_AUTO(document_done) struct document d = {0};
     JSON_AUTO sweep = NULL;
-    as_status st = document_read(path, &d, &err);
-    if (st == AS_OK)
-        st = prepare(r, &d, &err);
-    if (st == AS_OK)
-        st = create(r, &d, &sweep, &err);
-    if (st == AS_OK)
-        st = announce(r, sweep, &err);
+    as_status st = submit(r, path, &sweep, &err);
     if (st < 0 || !r->watch)
         return session_end(&r->session, st, &err);
     return watch_sweep(&r->session, json_string_value(json_object_get(sweep, "id")),
                        &r->watch_opts);
 }
 
-int cmd_run(int argc, char **argv)
+int cmd_run(const struct verb *v, int argc, char **argv)
 {
     struct run r = {.watch_opts = {.top = 5}};
     int n, code;
@@ -105,7 +119,7 @@ int cmd_run(int argc, char **argv)
          "with --watch: give up after so long, with exit code 6"},
         SESSION_OPTS(&r.session),
     };
-    if (session_begin(&r.session, "run", table, argc, argv, 1, 1, &n, &code))
+    if (session_begin(&r.session, v, table, argc, argv, 1, 1, &n, &code))
         code = run(&r, argv[1]);
     session_done(&r.session);
     return code;

@@ -13,7 +13,7 @@ static void add_row(const struct session *s, struct table *t, const json_t *runn
     const char *state = json_string_value(json_object_get(runner, "state"));
     const json_t *seen = json_object_get(runner, "seen_at");
     table_cell(t, json_string_value(json_object_get(runner, "name")));
-    table_cell_styled(t, look_of_state(state), state);
+    table_cell_styled(t, terminal_state_style(state), state);
     table_cellf(t, "%" JSON_INTEGER_FORMAT, json_integer_value(json_object_get(runner, "running")));
     table_cellf(t, "%" JSON_INTEGER_FORMAT,
                 json_integer_value(json_object_get(runner, "used_slots")));
@@ -21,7 +21,7 @@ static void add_row(const struct session *s, struct table *t, const json_t *runn
     table_cellf(t, "%zu", json_array_size(json_object_get(runner, "gpus")));
     table_cell(t, json_string_value(json_object_get(runner, "host")));
     table_cell(t, json_string_value(json_object_get(runner, "version")));
-    table_cell(t, s->look.tty ? format_ago(seen, now_ms, buf) : json_string_value(seen));
+    table_cell(t, s->terminal.tty ? format_ago(seen, now_ms, buf) : json_string_value(seen));
 }
 
 static as_status list(const struct session *s, struct as_err *err)
@@ -36,13 +36,13 @@ static as_status list(const struct session *s, struct as_err *err)
     return list_print(s, &l, err);
 }
 
-int cmd_runners(int argc, char **argv)
+int cmd_runners(const struct verb *v, int argc, char **argv)
 {
     struct session s = {0};
     struct as_err err = {0};
     int n, code;
     const struct opt table[] = {SESSION_OPTS(&s)};
-    if (session_begin(&s, "runners", table, argc, argv, 0, 0, &n, &code))
+    if (session_begin(&s, v, table, argc, argv, 0, 0, &n, &code))
         code = session_end(&s, list(&s, &err), &err);
     session_done(&s);
     return code;

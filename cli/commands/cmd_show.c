@@ -36,7 +36,7 @@ static void add_head(struct pairs *p, const json_t *sweep)
 {
     const char *state = json_string_value(json_object_get(sweep, "state"));
     pairs_add_json(p, "sweep", json_object_get(sweep, "id"));
-    pairs_add(p, "state", look_of_state(state), state);
+    pairs_add(p, "state", terminal_state_style(state), state);
     pairs_add_json(p, "reason", json_object_get(sweep, "reason"));
     pairs_add_json(p, "description",
                    json_object_get(json_object_get(sweep, "document"), "description"));
@@ -67,7 +67,7 @@ static void add_best(struct pairs *p, const json_t *sweep)
     const json_t *best = json_object_get(sweep, "best");
     if (!json_is_object(best))
         return;
-    format_value(&b, json_object_get(best, "value"), p->look.tty ? FORMAT_SHORT : FORMAT_EXACT);
+    format_value(&b, json_object_get(best, "value"), p->terminal.tty ? FORMAT_SHORT : FORMAT_EXACT);
     str_printf(&b, " (trial %" JSON_INTEGER_FORMAT "%s) ",
                json_integer_value(json_object_get(best, "number")),
                objectives_count(sweep) > 1 ? ", by the first metric" : "");
@@ -113,33 +113,34 @@ static as_status show(const struct session *s, const char *id, struct as_err *er
     struct trial_ref ref;
     JSON_AUTO sweep = NULL;
     as_status st = request_parse_ref(id, true, &ref, err);
-    if (st == AS_OK && ref.number >= 0)
-        st = as_fail(err, AS_E_INVAL, "expected SWEEP, found '%.80s'; see assay trial", id);
-    if (st == AS_OK)
-        st = request_get(s->client, &ref, NULL, NULL, &sweep, err);
+    if (st < 0)
+        return st;
+    if (ref.number >= 0)
+        return as_fail(err, AS_E_INVAL, "expected SWEEP, found '%.80s'; see assay trial", id);
+    st = request_get(s->client, &ref, NULL, NULL, &sweep, err);
     if (st < 0)
         return st;
     if (s->json)
         return session_print_json(sweep, err);
-    struct pairs p = {.look = s->look, .name_width = 14};
+    struct pairs p = {.terminal = s->terminal, .name_width = 14};
     add_head(&p, sweep);
     add_counts(&p, json_object_get(sweep, "counts"), json_object_get(sweep, "planned_trials"));
     add_best(&p, sweep);
     add_times(&p, sweep);
     pairs_addf(&p, "dashboard", "%s/#/sweeps/%s", s->url, ref.sweep);
-    if (p.look.tty)
+    if (p.terminal.tty)
         str_puts(&p.text, "parameters\n");
     add_space(&p, json_object_get(json_object_get(sweep, "document"), "parameters"));
     return pairs_print(&p, err);
 }
 
-int cmd_show(int argc, char **argv)
+int cmd_show(const struct verb *v, int argc, char **argv)
 {
     struct session s = {0};
     struct as_err err = {0};
     int n, code;
     const struct opt table[] = {SESSION_OPTS(&s)};
-    if (session_begin(&s, "show", table, argc, argv, 1, 1, &n, &code))
+    if (session_begin(&s, v, table, argc, argv, 1, 1, &n, &code))
         code = session_end(&s, show(&s, argv[1], &err), &err);
     session_done(&s);
     return code;

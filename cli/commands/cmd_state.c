@@ -7,6 +7,7 @@
 #include "cli/session/list.h"
 #include "cli/session/request.h"
 #include "cli/session/session.h"
+#include "cli/view/say.h"
 
 /* Say what the sweep or trial is now. */
 static as_status print_state(const struct session *s, const char *name, const json_t *answer,
@@ -15,7 +16,7 @@ static as_status print_state(const struct session *s, const char *name, const js
     if (s->json)
         return session_print_json(answer, err);
     const char *state = json_string_value(json_object_get(answer, "state"));
-    session_say("%s is %s", name, state ? state : "?");
+    say("%s is %s", name, state ? state : "?");
     return AS_OK;
 }
 
@@ -23,26 +24,24 @@ static as_status patch_sweep(const struct session *s, const struct trial_ref *re
                              const char *state, json_t **ret, struct as_err *err)
 {
     JSON_AUTO body = json_pack("{s:s}", "state", state);
-    struct str path = {0};
+    AS_AUTO(str_done) struct str path = {0};
     const struct client_opts opts = {.content_type = "application/merge-patch+json"};
     request_path(&path, ref, NULL);
     as_status st = body ? str_check(&path, err) : as_fail(err, AS_E_NOMEM, "out of memory");
-    if (st == AS_OK)
-        st = client_call(s->client, "PATCH", path.s, NULL, body, &opts, ret, NULL, err);
-    str_done(&path);
-    return st;
+    if (st < 0)
+        return st;
+    return client_call(s->client, "PATCH", path.s, NULL, body, &opts, ret, NULL, err);
 }
 
 static as_status cancel_trial(const struct session *s, const struct trial_ref *ref, json_t **ret,
                               struct as_err *err)
 {
-    struct str path = {0};
+    AS_AUTO(str_done) struct str path = {0};
     request_path(&path, ref, "cancel");
     as_status st = str_check(&path, err);
-    if (st == AS_OK)
-        st = client_call(s->client, "POST", path.s, NULL, NULL, NULL, ret, NULL, err);
-    str_done(&path);
-    return st;
+    if (st < 0)
+        return st;
+    return client_call(s->client, "POST", path.s, NULL, NULL, NULL, ret, NULL, err);
 }
 
 static as_status change(const struct session *s, const char *name, const char *state,
@@ -52,59 +51,61 @@ static as_status change(const struct session *s, const char *name, const char *s
     JSON_AUTO answer = NULL;
     bool trials_too = as_streq(state, "cancelled");
     as_status st = request_parse_ref(name, true, &ref, err);
-    if (st == AS_OK && ref.number >= 0 && !trials_too)
-        st = as_fail(err, AS_E_INVAL, "expected SWEEP, found '%.80s'", name);
     if (st < 0)
         return st;
+    if (ref.number >= 0 && !trials_too)
+        return as_fail(err, AS_E_INVAL, "expected SWEEP, found '%.80s'", name);
     st = ref.number >= 0 ? cancel_trial(s, &ref, &answer, err)
                          : patch_sweep(s, &ref, state, &answer, err);
     return st < 0 ? st : print_state(s, name, answer, err);
 }
 
-static int run_change(int argc, char **argv, const char *verb, const char *state)
+static int run_change(const struct verb *v, int argc, char **argv, const char *state)
 {
     struct session s = {0};
     struct as_err err = {0};
     int n, code;
     const struct opt table[] = {SESSION_OPTS(&s)};
-    if (session_begin(&s, verb, table, argc, argv, 1, 1, &n, &code))
+    if (session_begin(&s, v, table, argc, argv, 1, 1, &n, &code))
         code = session_end(&s, change(&s, argv[1], state, &err), &err);
     session_done(&s);
     return code;
 }
 
-int cmd_pause(int argc, char **argv)
+int cmd_pause(const struct verb *v, int argc, char **argv)
 {
-    return run_change(argc, argv, "pause", "paused");
+    return run_change(v, argc, argv, "paused");
 }
 
-int cmd_resume(int argc, char **argv)
+int cmd_resume(const struct verb *v, int argc, char **argv)
 {
-    return run_change(argc, argv, "resume", "running");
+    return run_change(v, argc, argv, "running");
 }
 
-int cmd_cancel(int argc, char **argv)
+int cmd_cancel(const struct verb *v, int argc, char **argv)
 {
-    return run_change(argc, argv, "cancel", "cancelled");
+    return run_change(v, argc, argv, "cancelled");
 }
 
 static as_status delete_sweep(const struct session *s, const char *name, struct as_err *err)
 {
     struct trial_ref ref;
     as_status st = request_parse_ref(name, true, &ref, err);
-    if (st == AS_OK && ref.number >= 0)
-        st = as_fail(err, AS_E_INVAL, "expected SWEEP, found '%.80s'; trials go with their sweep",
-                     name);
-    return st < 0 ? st : list_delete(s, "/v1/sweeps", ref.sweep, "deleted", err);
+    if (st < 0)
+        return st;
+    if (ref.number >= 0)
+        return as_fail(err, AS_E_INVAL, "expected SWEEP, found '%.80s'; trials go with their sweep",
+                       name);
+    return list_delete(s, "/v1/sweeps", ref.sweep, "deleted", err);
 }
 
-int cmd_delete(int argc, char **argv)
+int cmd_delete(const struct verb *v, int argc, char **argv)
 {
     struct session s = {0};
     struct as_err err = {0};
     int n, code;
     const struct opt table[] = {SESSION_OPTS(&s)};
-    if (session_begin(&s, "delete", table, argc, argv, 1, 1, &n, &code))
+    if (session_begin(&s, v, table, argc, argv, 1, 1, &n, &code))
         code = session_end(&s, delete_sweep(&s, argv[1], &err), &err);
     session_done(&s);
     return code;

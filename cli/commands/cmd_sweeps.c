@@ -21,12 +21,12 @@ static void add_row(const struct session *s, struct table *t, const json_t *swee
     for (size_t i = 0; i < AS_ARRAY_LEN(ends); i++)
         ended += json_integer_value(json_object_get(counts, ends[i]));
     table_cell(t, json_string_value(json_object_get(sweep, "id")));
-    table_cell_styled(t, look_of_state(state), state);
+    table_cell_styled(t, terminal_state_style(state), state);
     table_cell(t, json_string_value(json_object_get(sweep, "method")));
     table_cellf(t, "%" PRId64 "/%" JSON_INTEGER_FORMAT, ended,
                 json_integer_value(json_object_get(sweep, "planned_trials")));
     table_cellf(t, "%" JSON_INTEGER_FORMAT, json_integer_value(json_object_get(counts, "failed")));
-    format_value(&b, json_object_get(best, "value"), s->look.tty ? FORMAT_SHORT : FORMAT_EXACT);
+    format_value(&b, json_object_get(best, "value"), s->terminal.tty ? FORMAT_SHORT : FORMAT_EXACT);
     table_cell(t, b.len ? b.s : NULL);
     str_clear(&b);
     for (size_t i = 0; i < objectives_count(sweep); i++) {
@@ -34,7 +34,7 @@ static void add_row(const struct session *s, struct table *t, const json_t *swee
         str_printf(&b, "%s%s", i ? ", " : "", name ? name : "?");
     }
     table_cell(t, str_cstr(&b));
-    table_cell(t, s->look.tty ? format_ago(created, now_ms, buf) : json_string_value(created));
+    table_cell(t, s->terminal.tty ? format_ago(created, now_ms, buf) : json_string_value(created));
     str_done(&b);
 }
 
@@ -45,7 +45,7 @@ static as_status list(const struct session *s, const char *state, int64_t limit,
         {"ended", TABLE_RIGHT, 0}, {"failed", TABLE_RIGHT, 0},  {"best", TABLE_RIGHT, 9},
         {"metric", TABLE_LEFT, 8}, {"created", TABLE_LEFT, 10}, {.header = NULL},
     };
-    struct str query = {0};
+    AS_AUTO(str_done) struct str query = {0};
     if (state)
         client_query_add(&query, "state", state);
     const struct list l = {.path = "/v1/sweeps",
@@ -55,13 +55,12 @@ static as_status list(const struct session *s, const char *state, int64_t limit,
                            .add_row = add_row,
                            .none = "There are no sweeps yet; `assay run FILE` makes one."};
     as_status st = str_check(&query, err);
-    if (st == AS_OK)
-        st = list_print(s, &l, err);
-    str_done(&query);
-    return st;
+    if (st < 0)
+        return st;
+    return list_print(s, &l, err);
 }
 
-int cmd_sweeps(int argc, char **argv)
+int cmd_sweeps(const struct verb *v, int argc, char **argv)
 {
     struct session s = {0};
     struct as_err err = {0};
@@ -73,7 +72,7 @@ int cmd_sweeps(int argc, char **argv)
         {"limit", 'n', OPT_I64, &limit, "N", NULL, "at most so many (all)"},
         SESSION_OPTS(&s),
     };
-    if (!session_begin(&s, "sweeps", table, argc, argv, 0, 0, &n, &code)) {
+    if (!session_begin(&s, v, table, argc, argv, 0, 0, &n, &code)) {
         session_done(&s);
         return code;
     }

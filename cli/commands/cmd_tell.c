@@ -9,6 +9,7 @@
 #include "cli/view/format.h"
 #include "cli/commands/told_trial.h"
 #include "cli/session/session.h"
+#include "cli/view/say.h"
 
 #define RETRY_MS 60000 /* telling the same twice changes nothing */
 #define MAX_ARGS (2 + 100)
@@ -16,7 +17,7 @@
 
 struct tell {
     struct session session;
-    struct owner holder;
+    struct told_trial trial;
     const char *client;
     const char *failed; /* why; NULL: it did not */
     bool release;
@@ -29,18 +30,17 @@ struct tell {
 static as_status post(const struct tell *t, const char *rest, const json_t *body, json_t **ret,
                       struct as_err *err)
 {
-    struct str path = {0};
-    struct trial_ref sweep = t->holder.ref;
+    AS_AUTO(str_done) struct str path = {0};
+    struct trial_ref sweep = t->trial.ref;
     const struct client_opts opts = {.retry_ms = RETRY_MS};
     sweep.number = -1;
     request_path(&path, &sweep, "suggestions");
-    client_path_add_i64(&path, t->holder.ref.number);
+    client_path_add_i64(&path, t->trial.ref.number);
     str_printf(&path, "/%s", rest);
     as_status st = body ? str_check(&path, err) : as_fail(err, AS_E_NOMEM, "out of memory");
-    if (st == AS_OK)
-        st = client_call(t->session.client, "POST", path.s, NULL, body, &opts, ret, NULL, err);
-    str_done(&path);
-    return st;
+    if (st < 0)
+        return st;
+    return client_call(t->session.client, "POST", path.s, NULL, body, &opts, ret, NULL, err);
 }
 
 /* Read SWEEP NUMBER NAME=VALUE… and fetch the trial. */
@@ -48,19 +48,20 @@ static as_status prepare(struct tell *t, int n, char **args, struct as_err *err)
 {
     struct trial_ref ref;
     int used = 0;
-    as_status st = holder_parse_args(n, args, &ref, &used, err);
-    if (st == AS_OK)
-        st = assign_all("metrics", (const char *const *)args + used, (size_t)(n - used),
-                        assign_metric, &t->metrics, err);
-    if (st == AS_OK)
-        st = holder_find(t->session.client, &ref, t->client, &t->holder, err);
-    return st;
+    as_status st = told_trial_parse_args(n, args, &ref, &used, err);
+    if (st < 0)
+        return st;
+    st = param_args_read("metrics", (const char *const *)args + used, (size_t)(n - used),
+                         param_args_add_metric, &t->metrics, err);
+    if (st < 0)
+        return st;
+    return told_trial_find(t->session.client, &ref, t->client, &t->trial, err);
 }
 
 static as_status make_completion(const struct tell *t, json_t **ret, struct as_err *err)
 {
     const char *outcome = t->failed ? "failed" : t->release ? "released" : "completed";
-    JSON_AUTO body = json_pack("{s:s, s:s}", "client", t->holder.client, "outcome", outcome);
+    JSON_AUTO body = json_pack("{s:s, s:s}", "client", t->trial.client, "outcome", outcome);
     int bad = body ? 0 : 1;
     if (!bad && json_object_size(t->metrics) > 0)
         bad |= json_object_set(body, "metrics", t->metrics);
@@ -85,8 +86,8 @@ static as_status print_trial(const struct tell *t, const json_t *trial, struct a
         format_params(&b, json_object_get(trial, "metrics"), FORMAT_SHORT);
     else if (reason)
         str_puts(&b, reason);
-    session_say("%s/%lld is %s%s%.600s", t->holder.ref.sweep, (long long)t->holder.ref.number,
-                state ? state : "?", b.len ? ": " : "", str_cstr(&b));
+    say("%s/%lld is %s%s%.600s", t->trial.ref.sweep, (long long)t->trial.ref.number,
+        state ? state : "?", b.len ? ": " : "", str_cstr(&b));
     str_done(&b);
     return AS_OK;
 }
@@ -96,18 +97,24 @@ static as_status tell(struct tell *t, int n, char **args, struct as_err *err)
     JSON_AUTO body = NULL;
     JSON_AUTO trial = NULL;
     as_status st = prepare(t, n, args, err);
-    if (st == AS_OK && !t->failed && !t->release)
-        st = holder_check_metrics(t->holder.sweep, t->holder.trial, t->metrics, err);
-    if (st == AS_OK)
-        st = make_completion(t, &body, err);
-    if (st == AS_OK)
-        st = post(t, "complete", body, &trial, err);
-    return st < 0 ? st : print_trial(t, trial, err);
+    if (st < 0)
+        return st;
+    if (!t->failed && !t->release)
+        st = told_trial_check_metrics(t->trial.sweep, t->trial.trial, t->metrics, err);
+    if (st < 0)
+        return st;
+    st = make_completion(t, &body, err);
+    if (st < 0)
+        return st;
+    st = post(t, "complete", body, &trial, err);
+    if (st < 0)
+        return st;
+    return print_trial(t, trial, err);
 }
 
 static as_status heartbeat(const struct tell *t, json_t **ret, struct as_err *err)
 {
-    JSON_AUTO body = json_pack("{s:s}", "client", t->holder.client);
+    JSON_AUTO body = json_pack("{s:s}", "client", t->trial.client);
     if (body && t->lease_ms > 0 &&
         json_object_set_new(body, "lease_ms", json_integer(t->lease_ms)) != 0)
         return as_fail(err, AS_E_NOMEM, "out of memory");
@@ -116,7 +123,7 @@ static as_status heartbeat(const struct tell *t, json_t **ret, struct as_err *er
 
 static as_status measure(const struct tell *t, json_t **ret, struct as_err *err)
 {
-    JSON_AUTO body = json_pack("{s:s, s:[{s:I, s:O}]}", "client", t->holder.client, "items", "step",
+    JSON_AUTO body = json_pack("{s:s, s:[{s:I, s:O}]}", "client", t->trial.client, "items", "step",
                                (json_int_t)t->step, "metrics", t->metrics);
     return post(t, "measurements", body, ret, err);
 }
@@ -125,13 +132,17 @@ static as_status report(struct tell *t, int n, char **args, struct as_err *err)
 {
     JSON_AUTO answer = NULL;
     as_status st = prepare(t, n, args, err);
+    if (st < 0)
+        return st;
     bool any = json_object_size(t->metrics) > 0;
-    if (st == AS_OK && any && t->step == NO_STEP)
+    if (any && t->step == NO_STEP)
         return as_fail(err, AS_E_INVAL, "--step is needed with metrics: at which step were they?");
-    if (st == AS_OK && any)
+    if (any)
         st = measure(t, &answer, err);
+    if (st < 0)
+        return st;
     /* Measurements extend the lease by its own length; another length is a heartbeat's. */
-    if (st == AS_OK && (!any || t->lease_ms > 0)) {
+    if (!any || t->lease_ms > 0) {
         json_decref(answer);
         answer = NULL;
         st = heartbeat(t, &answer, err);
@@ -141,16 +152,15 @@ static as_status report(struct tell *t, int n, char **args, struct as_err *err)
     if (t->session.json)
         return session_print_json(answer, err);
     const char *until = json_string_value(json_object_get(answer, "lease_until"));
-    if (until && t->session.look.tty)
-        session_say("%s/%lld is held until %s", t->holder.ref.sweep,
-                    (long long)t->holder.ref.number, until);
+    if (until && t->session.terminal.tty)
+        say("%s/%lld is held until %s", t->trial.ref.sweep, (long long)t->trial.ref.number, until);
     return AS_OK;
 }
 
 static void done(struct tell *t)
 {
     json_decref(t->metrics);
-    holder_done(&t->holder);
+    told_trial_done(&t->trial);
     session_done(&t->session);
 }
 
@@ -160,7 +170,7 @@ static void done(struct tell *t)
             "who asked (of this user on this machine it need not be said)"                         \
     }
 
-int cmd_tell(int argc, char **argv)
+int cmd_tell(const struct verb *v, int argc, char **argv)
 {
     struct tell t = {.step = NO_STEP};
     struct as_err err = {0};
@@ -173,9 +183,9 @@ int cmd_tell(int argc, char **argv)
         {"step", 0, OPT_I64, &t.step, "N", NULL, "at which step the metrics were measured"},
         SESSION_OPTS(&t.session),
     };
-    if (session_begin(&t.session, "tell", table, argc, argv, 1, MAX_ARGS, &n, &code)) {
+    if (session_begin(&t.session, v, table, argc, argv, 1, MAX_ARGS, &n, &code)) {
         if (t.failed && t.release)
-            code = exit_with_usage("tell", "choose one of --failed and --release");
+            code = exit_with_usage(v->name, "choose one of --failed and --release");
         else
             code = session_end(&t.session, tell(&t, n, argv + 1, &err), &err);
     }
@@ -183,7 +193,7 @@ int cmd_tell(int argc, char **argv)
     return code;
 }
 
-int cmd_report(int argc, char **argv)
+int cmd_report(const struct verb *v, int argc, char **argv)
 {
     struct tell t = {.step = NO_STEP};
     struct as_err err = {0};
@@ -195,7 +205,7 @@ int cmd_report(int argc, char **argv)
          "how long it is yours from now without another sign of life"},
         SESSION_OPTS(&t.session),
     };
-    if (session_begin(&t.session, "report", table, argc, argv, 1, MAX_ARGS, &n, &code))
+    if (session_begin(&t.session, v, table, argc, argv, 1, MAX_ARGS, &n, &code))
         code = session_end(&t.session, report(&t, n, argv + 1, &err), &err);
     done(&t);
     return code;

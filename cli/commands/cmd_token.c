@@ -9,6 +9,7 @@
 #include "cli/view/format.h"
 #include "cli/session/list.h"
 #include "cli/session/session.h"
+#include "cli/view/say.h"
 
 struct token {
     struct session session;
@@ -34,15 +35,16 @@ static as_status make_body(const struct token *t, const char *role, json_t **ret
 
 static as_status write_token(const struct token *t, const char *text, struct as_err *err)
 {
-    struct str line = {0};
+    AS_AUTO(str_done) struct str line = {0};
     str_printf(&line, "%s\n", text);
     as_status st = str_check(&line, err);
-    if (st == AS_OK)
-        st = file_replace(t->output, line.s, line.len, 0600, err);
-    str_done(&line);
-    if (st == AS_OK)
-        session_say("The token is in %s", t->output);
-    return st;
+    if (st < 0)
+        return st;
+    st = file_replace(t->output, line.s, line.len, 0600, err);
+    if (st < 0)
+        return st;
+    say("The token is in %s", t->output);
+    return AS_OK;
 }
 
 static as_status create(const struct token *t, const char *role, struct as_err *err)
@@ -50,9 +52,9 @@ static as_status create(const struct token *t, const char *role, struct as_err *
     JSON_AUTO body = NULL;
     JSON_AUTO answer = NULL;
     as_status st = make_body(t, role, &body, err);
-    if (st == AS_OK)
-        st = client_call(t->session.client, "POST", "/v1/tokens", NULL, body, NULL, &answer, NULL,
-                         err);
+    if (st < 0)
+        return st;
+    st = client_call(t->session.client, "POST", "/v1/tokens", NULL, body, NULL, &answer, NULL, err);
     if (st < 0)
         return st;
     const char *text = json_string_value(json_object_get(answer, "token"));
@@ -63,7 +65,7 @@ static as_status create(const struct token *t, const char *role, struct as_err *
         return write_token(t, text, err);
     if (t->session.json)
         return session_print_json(answer, err);
-    session_say("Token %s with the role %s; it is shown only now:", id, role);
+    say("Token %s with the role %s; it is shown only now:", id, role);
     return printf("%s\n", text) < 0 ? as_fail(err, AS_E_IO, "cannot write the output") : AS_OK;
 }
 
@@ -76,7 +78,7 @@ static void add_row(const struct session *s, struct table *t, const json_t *toke
         table_cell(t, json_string_value(json_object_get(token, texts[i])));
     for (size_t i = 0; i < AS_ARRAY_LEN(times); i++) {
         const json_t *time = json_object_get(token, times[i]);
-        table_cell(t, s->look.tty ? format_ago(time, now_ms, buf) : json_string_value(time));
+        table_cell(t, s->terminal.tty ? format_ago(time, now_ms, buf) : json_string_value(time));
     }
     table_cell(t, json_string_value(json_object_get(token, "expires_at")));
 }
@@ -92,7 +94,7 @@ static as_status list(const struct session *s, struct as_err *err)
     return list_print(s, &l, err);
 }
 
-int cmd_token(int argc, char **argv)
+int cmd_token(const struct verb *v, int argc, char **argv)
 {
     struct token t = {0};
     struct as_err err = {0};
@@ -104,7 +106,7 @@ int cmd_token(int argc, char **argv)
          "write the token into this file, mode 0600"},
         SESSION_OPTS(&t.session),
     };
-    if (session_begin(&t.session, "token", table, argc, argv, 1, 2, &n, &code)) {
+    if (session_begin(&t.session, v, table, argc, argv, 1, 2, &n, &code)) {
         if (as_streq(argv[1], "create") && n == 2)
             code = session_end(&t.session, create(&t, argv[2], &err), &err);
         else if (as_streq(argv[1], "list") && n == 1)
@@ -113,7 +115,7 @@ int cmd_token(int argc, char **argv)
             code = session_end(
                 &t.session, list_delete(&t.session, "/v1/tokens", argv[2], "revoked", &err), &err);
         else
-            code = exit_with_usage("token", "expected `create ROLE`, `list` or `revoke ID`");
+            code = exit_with_usage(v->name, "expected `create ROLE`, `list` or `revoke ID`");
     }
     session_done(&t.session);
     return code;

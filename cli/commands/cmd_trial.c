@@ -22,7 +22,7 @@ static void add_head(struct pairs *p, const json_t *trial)
     pairs_addf(p, "trial", "%s/%" JSON_INTEGER_FORMAT,
                json_string_value(json_object_get(trial, "sweep")),
                json_integer_value(json_object_get(trial, "number")));
-    pairs_add(p, "state", look_of_state(state), state);
+    pairs_add(p, "state", terminal_state_style(state), state);
     static const char *const fields[] = {
         "reason", "value", "step",     "runner",     "client",     "group",      "shape",
         "origin", "seed",  "restarts", "created_at", "started_at", "finished_at"};
@@ -118,10 +118,12 @@ static as_status show(const struct session *s, const char *name, struct as_err *
     JSON_AUTO files = NULL;
     JSON_AUTO sweep = NULL;
     as_status st = request_parse_ref(name, false, &ref, err);
-    if (st == AS_OK)
-        st = request_get(s->client, &ref, NULL, NULL, &trial, err);
-    if (st == AS_OK)
-        st = request_get(s->client, &ref, "artifacts", NULL, &files, err);
+    if (st < 0)
+        return st;
+    st = request_get(s->client, &ref, NULL, NULL, &trial, err);
+    if (st < 0)
+        return st;
+    st = request_get(s->client, &ref, "artifacts", NULL, &files, err);
     if (st < 0)
         return st;
     const json_t *items = json_object_get(files, "items");
@@ -135,7 +137,7 @@ static as_status show(const struct session *s, const char *name, struct as_err *
     st = request_get(s->client, &whole, NULL, NULL, &sweep, err);
     if (st < 0)
         return st;
-    struct pairs p = {.look = s->look, .name_width = 20};
+    struct pairs p = {.terminal = s->terminal, .name_width = 20};
     add_head(&p, trial);
     add_why(&p, trial, sweep);
     add_group(&p, "param", json_object_get(trial, "params"));
@@ -147,15 +149,15 @@ static as_status show(const struct session *s, const char *name, struct as_err *
     return pairs_print(&p, err);
 }
 
-int cmd_trial(int argc, char **argv)
+int cmd_trial(const struct verb *v, int argc, char **argv)
 {
     struct session s = {0};
     struct as_err err = {0};
     int n, code;
     const struct opt table[] = {SESSION_OPTS(&s)};
-    if (session_begin(&s, "trial", table, argc, argv, 1, 2, &n, &code)) {
+    if (session_begin(&s, v, table, argc, argv, 1, 2, &n, &code)) {
         if (n == 2 && !as_streq(argv[1], "show"))
-            code = exit_with_usage("trial", "too many arguments, the first is '%.60s'", argv[2]);
+            code = exit_with_usage(v->name, "too many arguments, the first is '%.60s'", argv[2]);
         else
             code = session_end(&s, show(&s, argv[n], &err), &err);
     }

@@ -8,6 +8,7 @@
 #include "cli/session/session.h"
 #include "cli/view/trial_table.h"
 #include "cli/commands/trials_add.h"
+#include "cli/view/say.h"
 
 /* Print trials as a table headed by the metric of their sweep, or as {"items": […]}. */
 static as_status print(const struct session *s, const struct trial_ref *ref, const json_t *items,
@@ -22,16 +23,19 @@ static as_status print(const struct session *s, const struct trial_ref *ref, con
     as_status st = request_get(s->client, ref, NULL, NULL, &sweep, err);
     if (st < 0)
         return st;
-    st = trial_table_create(items, kind, sweep, &s->look, &t, err);
-    if (st == AS_OK)
-        st = session_print_table(s, t, err);
-    if (st == AS_OK && kind == TRIAL_TABLE_BEST && objectives_count(sweep) > 1)
-        session_say("By the first of %zu metrics; `assay best %s --pareto` shows the front.",
-                    objectives_count(sweep), ref->sweep);
-    if (st == AS_OK && table_rows(t) == 0)
-        session_say(kind == TRIAL_TABLE_BEST ? "No trial has completed yet."
-                                             : "There are no such trials yet.");
-    return st;
+    st = trial_table_create(items, kind, sweep, &s->terminal, &t, err);
+    if (st < 0)
+        return st;
+    st = session_print_table(s, t, err);
+    if (st < 0)
+        return st;
+    if (kind == TRIAL_TABLE_BEST && objectives_count(sweep) > 1)
+        say("By the first of %zu metrics; `assay best %s --pareto` shows the front.",
+            objectives_count(sweep), ref->sweep);
+    if (table_rows(t) == 0)
+        say(kind == TRIAL_TABLE_BEST ? "No trial has completed yet."
+                                     : "There are no such trials yet.");
+    return AS_OK;
 }
 
 static as_status list(const struct session *s, const char *id, const struct str *query,
@@ -39,20 +43,23 @@ static as_status list(const struct session *s, const char *id, const struct str 
 {
     struct trial_ref sweep;
     JSON_AUTO items = NULL;
-    struct str path = {0};
+    AS_AUTO(str_done) struct str path = {0};
     as_status st = request_parse_ref(id, true, &sweep, err);
-    if (st == AS_OK && sweep.number >= 0)
+    if (st < 0)
+        return st;
+    if (sweep.number >= 0)
         return as_fail(err, AS_E_INVAL, "expected SWEEP, found '%.80s'; see assay trial", id);
-    if (st == AS_OK)
-        st = str_check(query, err);
+    st = str_check(query, err);
     if (st < 0)
         return st;
     request_path(&path, &sweep, "trials");
     st = str_check(&path, err);
-    if (st == AS_OK)
-        st = request_list(s->client, path.s, query->s, limit, &items, err);
-    str_done(&path);
-    return st < 0 ? st : print(s, &sweep, items, TRIAL_TABLE_ALL, err);
+    if (st < 0)
+        return st;
+    st = request_list(s->client, path.s, query->s, limit, &items, err);
+    if (st < 0)
+        return st;
+    return print(s, &sweep, items, TRIAL_TABLE_ALL, err);
 }
 
 /* Is any option of `trials add` there? */
@@ -77,7 +84,7 @@ static int run_add(const struct session *s, const struct trials_add *a, int n, c
     return session_end(s, trials_add(s, argv[2], a, &err), &err);
 }
 
-int cmd_trials(int argc, char **argv)
+int cmd_trials(const struct verb *v, int argc, char **argv)
 {
     struct session s = {0};
     struct as_err err = {0};
@@ -103,7 +110,7 @@ int cmd_trials(int argc, char **argv)
          "add: many, from a file of CSV or JSON (.json)"},
         SESSION_OPTS(&s),
     };
-    if (session_begin(&s, "trials", table, argc, argv, 1, 2, &n, &code)) {
+    if (session_begin(&s, v, table, argc, argv, 1, 2, &n, &code)) {
         if (n == 2 || is_add(&add)) {
             code = run_add(&s, &add, n, argv);
             session_done(&s);
@@ -129,22 +136,24 @@ static as_status best(const struct session *s, const char *id, int64_t top, bool
                       struct as_err *err)
 {
     struct trial_ref sweep;
-    struct str query = {0};
+    AS_AUTO(str_done) struct str query = {0};
     JSON_AUTO answer = NULL;
     as_status st = request_parse_sweep(id, &sweep, err);
     if (st < 0)
         return st;
     if (pareto)
-        return front_print(s, &sweep, err);
+        return pareto_report_print(s, &sweep, err);
     client_query_add_i64(&query, "top", top);
     st = str_check(&query, err);
-    if (st == AS_OK)
-        st = request_get(s->client, &sweep, "best", query.s, &answer, err);
-    str_done(&query);
-    return st < 0 ? st : print(s, &sweep, json_object_get(answer, "items"), TRIAL_TABLE_BEST, err);
+    if (st < 0)
+        return st;
+    st = request_get(s->client, &sweep, "best", query.s, &answer, err);
+    if (st < 0)
+        return st;
+    return print(s, &sweep, json_object_get(answer, "items"), TRIAL_TABLE_BEST, err);
 }
 
-int cmd_best(int argc, char **argv)
+int cmd_best(const struct verb *v, int argc, char **argv)
 {
     struct session s = {0};
     struct as_err err = {0};
@@ -157,7 +166,7 @@ int cmd_best(int argc, char **argv)
          "those that no other beats in every objective"},
         SESSION_OPTS(&s),
     };
-    if (session_begin(&s, "best", table, argc, argv, 1, 1, &n, &code))
+    if (session_begin(&s, v, table, argc, argv, 1, 1, &n, &code))
         code = session_end(&s, best(&s, argv[1], top, pareto, &err), &err);
     session_done(&s);
     return code;

@@ -12,20 +12,21 @@
 #include "cli/commands/cmd.h"
 #include "cli/files/running_server.h"
 #include "cli/session/exit_code.h"
-#include "cli/session/session.h"
-#include "cli/up/up.h"
 #include "cli/up/leftover.h"
 #include "cli/up/programs.h"
-#include "cli/commands/verbs.h"
+#include "cli/up/runners.h"
+#include "cli/up/server.h"
+#include "cli/up/up.h"
+#include "cli/view/say.h"
 
 static as_status write_ready(const struct up *u, struct as_err *err)
 {
-    as_status st = current_write(u->url, u->folder.admin_token, err);
+    as_status st = running_server_write(u->url, u->folder.admin_token, err);
     if (st < 0) { /* a convenience: nobody need have a home */
-        session_say("Other commands will not find this server by themselves: %s", err->msg);
+        say("Other commands will not find this server by themselves: %s", err->msg);
         st = AS_OK;
     }
-    up_folder_publish(&u->folder, u->url);
+    data_folder_publish(&u->folder, u->url);
     if (!u->ready_path)
         return st;
     JSON_AUTO j = json_pack("{s:s, s:s, s:I}", "url", u->url, "admin_token_file",
@@ -59,11 +60,11 @@ static as_status start_database(struct up *u, struct as_err *err)
 {
     if (u->database)
         return AS_OK;
-    AS_AUTO(as_freep) char *log = up_folder_new_log(&u->folder, "postgres");
-    as_status st = log ? up_cluster_prepare(&u->cluster, u->folder.path, log, u->supervisor, err)
+    AS_AUTO(as_freep) char *log = data_folder_new_log(&u->folder, "postgres");
+    as_status st = log ? cluster_prepare(&u->cluster, u->folder.path, log, u->supervisor, err)
                        : as_fail(err, AS_E_NOMEM, "out of memory");
     if (st == AS_OK)
-        st = up_cluster_start(&u->cluster, u->supervisor, err);
+        st = cluster_start(&u->cluster, u->supervisor, err);
     if (u->cluster.index >= 0)
         u->database_index = u->cluster.index;
     return st;
@@ -71,33 +72,42 @@ static as_status start_database(struct up *u, struct as_err *err)
 
 static as_status start_all(struct up *u, struct as_err *err)
 {
-    as_status st = up_program_find("assayd", &u->assayd, err);
-    if (st == AS_OK)
-        st = up_program_find("assay-runner", &u->runner, err);
-    if (st == AS_OK)
-        st = up_folder_open(&u->folder, u->data, err);
-    if (st == AS_OK && u->ready_path)
+    as_status st = program_find("assayd", &u->assayd, err);
+    if (st < 0)
+        return st;
+    st = program_find("assay-runner", &u->runner, err);
+    if (st < 0)
+        return st;
+    st = data_folder_open(&u->folder, u->data, err);
+    if (st < 0)
+        return st;
+    if (u->ready_path)
         (void)unlink(u->ready_path); /* a predecessor's */
-    if (st == AS_OK && !(u->supervisor = supervisor_create(u->folder.notes)))
-        st = as_fail(err, AS_E_NOMEM, "out of memory");
-    if (st == AS_OK)
-        st = up_leftover_stop(u->folder.notes, err);
-    if (st == AS_OK)
-        st = up_server_choose_port(u, err);
-    if (st == AS_OK)
-        st = start_database(u, err);
-    if (st == AS_OK)
-        st = up_server_start(u, err);
-    if (st == AS_OK)
-        st = up_runners_start(u, err);
-    return st < 0 ? st : write_ready(u, err);
+    if (!(u->supervisor = supervisor_create(u->folder.notes)))
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    st = leftover_stop(u->folder.notes, err);
+    if (st < 0)
+        return st;
+    st = up_server_choose_port(u, err);
+    if (st < 0)
+        return st;
+    st = start_database(u, err);
+    if (st < 0)
+        return st;
+    st = up_server_start(u, err);
+    if (st < 0)
+        return st;
+    st = up_runners_start(u, err);
+    if (st < 0)
+        return st;
+    return write_ready(u, err);
 }
 
 static void stop_all(struct up *u)
 {
     if (!u->supervisor)
         return;
-    current_remove();
+    running_server_remove();
     if (u->ready_path)
         (void)unlink(u->ready_path);
     supervisor_stop(u->supervisor, u->first_runner, u->last_runner);
@@ -132,13 +142,13 @@ static int run(struct up *u)
         announce(u);
         while (supervisor_wait(u->supervisor, 60000))
             ;
-        session_say("Stopping");
+        say("Stopping");
     }
     stop_all(u);
     int code = st == AS_OK ? EXIT_OK : asked ? EXIT_CANCELLED : exit_with_error("up", st, &err);
     supervisor_free(u->supervisor);
-    up_cluster_done(&u->cluster);
-    up_folder_close(&u->folder);
+    cluster_done(&u->cluster);
+    data_folder_close(&u->folder);
     free(u->assayd);
     free(u->runner);
     free(u->ready_path);
@@ -158,7 +168,7 @@ static int check(const struct up *u, int n_args, char **argv)
     return EXIT_OK;
 }
 
-int cmd_up(int argc, char **argv)
+int cmd_up(const struct verb *v, int argc, char **argv)
 {
     struct up u = {.listen = "127.0.0.1",
                    .port = -1,
@@ -193,9 +203,9 @@ int cmd_up(int argc, char **argv)
         {.name = NULL},
     };
     if (opt_parse(table, argc, argv, &n, &err) < 0)
-        return exit_with_usage("up", "%s", err.msg);
+        return exit_with_usage(v->name, "%s", err.msg);
     if (u.help) {
-        verbs_print_help("up", table, stdout);
+        verb_print_help(v, table, stdout);
         return exit_after_output("up", EXIT_OK);
     }
     int code = check(&u, n, argv);

@@ -6,6 +6,7 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "cli/view/format.h"
+#include "cli/view/say.h"
 
 #define UPLOAD_TIMEOUT_MS (60 * 60 * 1000) /* of one file */
 
@@ -42,7 +43,7 @@ static as_status upload(const struct data_add *d, const char *path, const char *
     if (st < 0)
         return as_err_prefix(err, st, "%s", path);
     if (sent)
-        session_say("%s: sent %s", path, format_size(size, size_text));
+        say("%s: sent %s", path, format_size(size, size_text));
     if (json_object_set_new(files, role, json_string(sha256)) != 0)
         return as_fail(err, AS_E_NOMEM, "out of memory");
     return AS_OK;
@@ -76,7 +77,9 @@ static json_t *options_new(const struct data_add *d)
 static as_status upload_files(const struct data_add *d, json_t *files, struct as_err *err)
 {
     as_status st = upload(d, d->file, d->targets ? "features" : "table", files, err);
-    return st == AS_OK && d->targets ? upload(d, d->targets, "targets", files, err) : st;
+    if (st < 0)
+        return st;
+    return d->targets ? upload(d, d->targets, "targets", files, err) : AS_OK;
 }
 
 /* The pointer, and what the message begins with when it is that. */
@@ -153,13 +156,13 @@ static void say_added(const struct data_add *d, const json_t *answer, bool again
     json_int_t outputs = json_integer_value(json_object_get(answer, "outputs"));
     const char *before = again ? " (registered before)" : "";
     if (as_streq(task, "language_modeling"))
-        session_say("%s%s: %" JSON_INTEGER_FORMAT " tokens of %" JSON_INTEGER_FORMAT " kinds",
-                    d->name, before, rows, outputs);
+        say("%s%s: %" JSON_INTEGER_FORMAT " tokens of %" JSON_INTEGER_FORMAT " kinds", d->name,
+            before, rows, outputs);
     else
-        session_say("%s%s: %" JSON_INTEGER_FORMAT " rows, %" JSON_INTEGER_FORMAT
-                    " features, %s, %" JSON_INTEGER_FORMAT " %s",
-                    d->name, before, rows, features, task ? task : "?", outputs,
-                    as_streq(task, "classification") ? "classes" : "outputs");
+        say("%s%s: %" JSON_INTEGER_FORMAT " rows, %" JSON_INTEGER_FORMAT
+            " features, %s, %" JSON_INTEGER_FORMAT " %s",
+            d->name, before, rows, features, task ? task : "?", outputs,
+            as_streq(task, "classification") ? "classes" : "outputs");
 }
 
 as_status data_add(const struct data_add *d, struct as_err *err)

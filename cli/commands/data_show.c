@@ -86,9 +86,11 @@ as_status data_show(const struct session *s, const char *name, struct as_err *er
         return st;
     if (s->json)
         return session_print_json(d, err);
-    struct pairs p = {.look = s->look};
+    struct pairs p = {.terminal = s->terminal};
     add_head(&p, d);
     st = pairs_print(&p, err);
+    if (st < 0)
+        return st;
     const json_t *columns = json_object_get(d, "columns");
-    return st == AS_OK && json_array_size(columns) ? print_columns(s, columns, err) : st;
+    return json_array_size(columns) ? print_columns(s, columns, err) : AS_OK;
 }

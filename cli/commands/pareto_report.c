@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "cli/view/format.h"
 #include "cli/view/objectives.h"
+#include "cli/view/say.h"
 #include "cli/view/scatter.h"
 #include "cli/view/trial_table.h"
 
@@ -77,12 +78,12 @@ static as_status draw(const struct session *s, const struct trial_ref *ref, cons
                       const json_t *front, struct as_err *err)
 {
     JSON_AUTO behind = NULL;
-    struct str path = {0}, b = {0};
+    AS_AUTO(str_done) struct str path = {0}, b = {0};
     request_path(&path, ref, "trials");
     as_status st = str_check(&path, err);
-    if (st == AS_OK)
-        st = request_list(s->client, path.s, "state=completed", MAX_BEHIND, &behind, err);
-    str_done(&path);
+    if (st < 0)
+        return st;
+    st = request_list(s->client, path.s, "state=completed", MAX_BEHIND, &behind, err);
     if (st < 0)
         return st;
     size_t n = 0, most = json_array_size(behind) + json_array_size(front);
@@ -94,18 +95,19 @@ static as_status draw(const struct session *s, const struct trial_ref *ref, cons
     add_points(front, sweep, true, points, &n);
     const char *x = json_string_value(json_object_get(objectives_at(sweep, 0), "name"));
     const char *y = json_string_value(json_object_get(objectives_at(sweep, 1), "name"));
-    size_t room = s->look.width > 30 ? s->look.width - 16 : 14;
+    size_t room = s->terminal.width > 30 ? s->terminal.width - 16 : 14;
     const struct scatter_opts opts = {.x_name = x ? x : "?",
                                       .y_name = y ? y : "?",
                                       .width = room < PLANE_MAX_WIDTH ? room : PLANE_MAX_WIDTH,
                                       .height = PLANE_HEIGHT};
     str_putc(&b, '\n');
-    scatter_draw(points, n, &opts, &s->look, &b);
+    scatter_draw(points, n, &opts, &s->terminal, &b);
     st = str_check(&b, err);
-    if (st == AS_OK && fputs(b.s, stdout) < 0)
-        st = as_fail(err, AS_E_IO, "cannot write the output");
-    str_done(&b);
-    return st;
+    if (st < 0)
+        return st;
+    if (fputs(b.s, stdout) < 0)
+        return as_fail(err, AS_E_IO, "cannot write the output");
+    return AS_OK;
 }
 
 static void say_volume(const json_t *pareto)
@@ -122,7 +124,7 @@ static void say_volume(const json_t *pareto)
         str_puts(&b, i ? ", " : "");
         format_value(&b, v, FORMAT_SHORT);
     }
-    session_say("Hypervolume %.6g, seen from %s", d, str_cstr(&b));
+    say("Hypervolume %.6g, seen from %s", d, str_cstr(&b));
     str_done(&b);
 }
 
@@ -133,26 +135,31 @@ static as_status print(const struct session *s, const struct trial_ref *ref, con
     JSON_AUTO items = NULL;
     AS_AUTO(table_freep) struct table *t = NULL;
     as_status st = request_get(s->client, ref, NULL, NULL, &sweep, err);
-    if (st == AS_OK)
-        st = sorted(json_object_get(pareto, "items"), sweep, &items, err);
-    if (st == AS_OK)
-        st = trial_table_create(items, TRIAL_TABLE_FRONT, sweep, &s->look, &t, err);
-    if (st == AS_OK)
-        st = session_print_table(s, t, err);
+    if (st < 0)
+        return st;
+    st = sorted(json_object_get(pareto, "items"), sweep, &items, err);
+    if (st < 0)
+        return st;
+    st = trial_table_create(items, TRIAL_TABLE_FRONT, sweep, &s->terminal, &t, err);
+    if (st < 0)
+        return st;
+    st = session_print_table(s, t, err);
     if (st < 0)
         return st;
     if (table_rows(t) == 0)
-        session_say(objectives_has_constraints(sweep)
-                        ? "No trial has completed and kept the constraints yet."
-                        : "No trial has completed yet.");
-    else if (s->look.tty && objectives_count(sweep) == 2)
+        say(objectives_has_constraints(sweep)
+                ? "No trial has completed and kept the constraints yet."
+                : "No trial has completed yet.");
+    else if (s->terminal.tty && objectives_count(sweep) == 2)
         st = draw(s, ref, sweep, items, err);
-    if (st == AS_OK)
-        say_volume(pareto);
-    return st;
+    if (st < 0)
+        return st;
+    say_volume(pareto);
+    return AS_OK;
 }
 
-as_status front_print(const struct session *s, const struct trial_ref *sweep, struct as_err *err)
+as_status pareto_report_print(const struct session *s, const struct trial_ref *sweep,
+                              struct as_err *err)
 {
     JSON_AUTO pareto = NULL;
     as_status st = request_get(s->client, sweep, "pareto", NULL, &pareto, err);

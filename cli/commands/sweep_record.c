@@ -4,35 +4,37 @@
 #include "base/json.h"
 #include "cli/session/request.h"
 
-as_status history_fetch(struct client *c, const char *name, json_t **ret_sweep, json_t **ret_items,
-                        struct as_err *err)
+as_status sweep_record_fetch(struct client *c, const char *name, json_t **ret_sweep,
+                             json_t **ret_items, struct as_err *err)
 {
     struct trial_ref ref;
-    struct str path = {0};
+    AS_AUTO(str_done) struct str path = {0};
     JSON_AUTO sweep = NULL;
     as_status st = request_parse_sweep(name, &ref, err);
-    if (st == AS_OK)
-        st = request_get(c, &ref, NULL, NULL, &sweep, err);
+    if (st < 0)
+        return st;
+    st = request_get(c, &ref, NULL, NULL, &sweep, err);
     if (st < 0)
         return st;
     request_path(&path, &ref, "trials");
     st = str_check(&path, err);
-    if (st == AS_OK)
-        st = request_list(c, path.s, NULL, 0, ret_items, err);
-    str_done(&path);
-    if (st == AS_OK)
-        *ret_sweep = as_steal(sweep);
-    return st;
+    if (st < 0)
+        return st;
+    st = request_list(c, path.s, NULL, 0, ret_items, err);
+    if (st < 0)
+        return st;
+    *ret_sweep = as_steal(sweep);
+    return AS_OK;
 }
 
-as_status history_read_file(const char *path, json_t **ret_sweep, json_t **ret_items,
-                            struct as_err *err)
+as_status sweep_record_read_file(const char *path, json_t **ret_sweep, json_t **ret_items,
+                                 struct as_err *err)
 {
     AS_AUTO(as_freep) char *text = NULL;
     JSON_AUTO tree = NULL;
     size_t len;
-    as_status st =
-        file_read(as_streq(path, "-") ? "/dev/stdin" : path, HISTORY_MAX_BYTES, &text, &len, err);
+    as_status st = file_read(as_streq(path, "-") ? "/dev/stdin" : path, SWEEP_RECORD_MAX_BYTES,
+                             &text, &len, err);
     if (st < 0)
         return st;
     st = json_parse_file(text, len, &tree, err);

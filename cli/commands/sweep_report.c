@@ -20,14 +20,13 @@
 static as_status get(const struct session *s, const struct trial_ref *ref, const char *rest,
                      const char *query, json_t **ret, struct as_err *err)
 {
-    struct str path = {0};
+    AS_AUTO(str_done) struct str path = {0};
     const struct client_opts opts = {.retry_ms = RETRY_MS};
     request_path(&path, ref, rest);
     as_status st = str_check(&path, err);
-    if (st == AS_OK)
-        st = client_call(s->client, "GET", path.s, query, NULL, &opts, ret, NULL, err);
-    str_done(&path);
-    return st;
+    if (st < 0)
+        return st;
+    return client_call(s->client, "GET", path.s, query, NULL, &opts, ret, NULL, err);
 }
 
 /* The ensemble once it is no longer pending; NULL when the sweep has none to ask for. */
@@ -51,7 +50,7 @@ static as_status get_ensemble(const struct session *s, const struct trial_ref *r
     }
 }
 
-static void add_sweep(const json_t *sweep, const struct look *look, struct str *b)
+static void add_sweep(const json_t *sweep, const struct terminal *terminal, struct str *b)
 {
     const char *state = json_string_value(json_object_get(sweep, "state"));
     const char *reason = json_string_value(json_object_get(sweep, "reason"));
@@ -60,9 +59,9 @@ static void add_sweep(const json_t *sweep, const struct look *look, struct str *
     int64_t ms = format_elapsed_ms(json_object_get(sweep, "started_at"),
                                    json_object_get(sweep, "finished_at"), clock_wall_ms());
     str_printf(b, "%s ", json_string_value(json_object_get(sweep, "id")));
-    look_on(look, look_of_state(state), b);
+    terminal_style_on(terminal, terminal_state_style(state), b);
     str_puts(b, state);
-    look_off(look, look_of_state(state), b);
+    terminal_style_off(terminal, terminal_state_style(state), b);
     str_printf(b, ": %" JSON_INTEGER_FORMAT " trials completed, %" JSON_INTEGER_FORMAT " failed",
                json_integer_value(json_object_get(counts, "completed")),
                json_integer_value(json_object_get(counts, "failed")));
@@ -103,9 +102,10 @@ static as_status get_failure(const struct session *s, const struct trial_ref *re
     if (json_integer_value(json_object_get(counts, "failed")) == 0)
         return AS_OK;
     as_status st = get(s, ref, "trials", "state=failed&page_size=1", &page, err);
-    if (st == AS_OK)
-        *ret = json_incref(json_array_get(json_object_get(page, "items"), 0));
-    return st;
+    if (st < 0)
+        return st;
+    *ret = json_incref(json_array_get(json_object_get(page, "items"), 0));
+    return AS_OK;
 }
 
 static void add_failure(const json_t *sweep, const json_t *failure, struct str *b)
@@ -136,47 +136,52 @@ static as_status print(const struct session *s, const json_t *sweep, const struc
                        struct as_err *err)
 {
     AS_AUTO(table_freep) struct table *t = NULL;
-    struct str b = {0};
+    AS_AUTO(str_done) struct str b = {0};
     const json_t *items = json_object_get(r->best, "items");
-    as_status st = AS_OK;
-    str_puts(&b, s->look.tty ? "\n" : "");
-    add_sweep(sweep, &s->look, &b);
+    as_status st;
+    str_puts(&b, s->terminal.tty ? "\n" : "");
+    add_sweep(sweep, &s->terminal, &b);
     (void)fputs(str_cstr(&b), stdout);
     if (json_array_size(items) > 0) {
-        st = trial_table_create(items, TRIAL_TABLE_BEST, sweep, &s->look, &t, err);
-        if (st == AS_OK)
-            st = session_print_table(s, t, err);
+        st = trial_table_create(items, TRIAL_TABLE_BEST, sweep, &s->terminal, &t, err);
+        if (st < 0)
+            return st;
+        st = session_print_table(s, t, err);
+        if (st < 0)
+            return st;
     }
     str_clear(&b);
-    str_puts(&b, s->look.tty ? "\n" : "");
+    str_puts(&b, s->terminal.tty ? "\n" : "");
     add_best(sweep, &b);
     if (json_array_size(json_object_get(r->ensemble, "members")) > 0)
-        ensemble_view_summary(r->ensemble, &s->look, &b);
+        ensemble_view_summary(r->ensemble, &s->terminal, &b);
     add_failure(sweep, r->failure, &b);
     str_printf(&b, "Dashboard          %s/#/sweeps/%s\n", s->url,
                json_string_value(json_object_get(sweep, "id")));
-    if (st == AS_OK)
-        st = str_check(&b, err);
-    if (st == AS_OK && fputs(b.s, stdout) < 0)
-        st = as_fail(err, AS_E_IO, "cannot write the output");
-    str_done(&b);
-    return st;
+    st = str_check(&b, err);
+    if (st < 0)
+        return st;
+    if (fputs(b.s, stdout) < 0)
+        return as_fail(err, AS_E_IO, "cannot write the output");
+    return AS_OK;
 }
 
-as_status report_print(const struct session *s, const struct trial_ref *ref, const json_t *sweep,
-                       int64_t top, struct as_err *err)
+as_status sweep_report_print(const struct session *s, const struct trial_ref *ref,
+                             const json_t *sweep, int64_t top, struct as_err *err)
 {
     AS_AUTO(results_done) struct results r = {0};
-    struct str query = {0};
+    AS_AUTO(str_done) struct str query = {0};
     client_query_add_i64(&query, "top", top);
     as_status st = str_check(&query, err);
-    if (st == AS_OK)
-        st = get(s, ref, "best", query.s, &r.best, err);
-    str_done(&query);
-    if (st == AS_OK)
-        st = get_ensemble(s, ref, &r.ensemble, err);
-    if (st == AS_OK)
-        st = get_failure(s, ref, sweep, &r.failure, err);
+    if (st < 0)
+        return st;
+    st = get(s, ref, "best", query.s, &r.best, err);
+    if (st < 0)
+        return st;
+    st = get_ensemble(s, ref, &r.ensemble, err);
+    if (st < 0)
+        return st;
+    st = get_failure(s, ref, sweep, &r.failure, err);
     if (st < 0)
         return st;
     if (!s->json)

@@ -1,7 +1,7 @@
 /* What is said when a sweep has ended: the best trials, the best single model, the ensemble, where
  * the dashboard is. */
-#ifndef ASSAY_CLI_REPORT_H
-#define ASSAY_CLI_REPORT_H
+#ifndef ASSAY_CLI_SWEEP_REPORT_H
+#define ASSAY_CLI_SWEEP_REPORT_H
 
 #include <jansson.h>
 
@@ -11,7 +11,7 @@
 /* Fetch and print the report of an ended sweep on stdout (with s->json: one line with "id",
  * "state", "reason", "best", "ensemble"). Waits up to a minute for an ensemble that is still being
  * made. */
-AS_MUST_CHECK as_status report_print(const struct session *s, const struct trial_ref *ref,
-                                     const json_t *sweep, int64_t top, struct as_err *err);
+AS_MUST_CHECK as_status sweep_report_print(const struct session *s, const struct trial_ref *ref,
+                                           const json_t *sweep, int64_t top, struct as_err *err);
 
 #endif

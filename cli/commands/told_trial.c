@@ -5,34 +5,34 @@
 #include "base/json.h"
 #include "cli/commands/client_name.h"
 
-void holder_done(struct owner *h)
+void told_trial_done(struct told_trial *h)
 {
     json_decref(h->sweep);
     json_decref(h->trial);
-    *h = (struct owner){0};
+    *h = (struct told_trial){0};
 }
 
-as_status holder_parse_args(int n, char **args, struct trial_ref *ret, int *ret_used,
-                            struct as_err *err)
+as_status told_trial_parse_args(int n, char **args, struct trial_ref *ret, int *ret_used,
+                                struct as_err *err)
 {
     struct trial_ref ref;
     as_status st = request_parse_ref(args[0], true, &ref, err);
     int used = 1;
-    if (st == AS_OK && ref.number < 0) {
+    if (st < 0)
+        return st;
+    if (ref.number < 0) {
         if (n < 2 || as_parse_i64(args[1], &ref.number, NULL) < 0 || ref.number < 0)
             return as_fail(err, AS_E_INVAL, "expected the number of a trial after '%.80s'%s%.40s%s",
                            args[0], n < 2 ? "" : ", found '", n < 2 ? "" : args[1],
                            n < 2 ? "" : "'");
         used = 2;
     }
-    if (st < 0)
-        return st;
     *ret = ref;
     *ret_used = used;
     return AS_OK;
 }
 
-static as_status choose_client(struct owner *h, const char *named, struct as_err *err)
+static as_status choose_client(struct told_trial *h, const char *named, struct as_err *err)
 {
     const char *holder = json_string_value(json_object_get(h->trial, "client"));
     const char *state = json_string_value(json_object_get(h->trial, "state"));
@@ -51,21 +51,23 @@ static as_status choose_client(struct owner *h, const char *named, struct as_err
     return AS_OK;
 }
 
-as_status holder_find(struct client *c, const struct trial_ref *ref, const char *named,
-                      struct owner *ret, struct as_err *err)
+as_status told_trial_find(struct client *c, const struct trial_ref *ref, const char *named,
+                          struct told_trial *ret, struct as_err *err)
 {
-    AS_AUTO(holder_done) struct owner h = {.ref = *ref};
+    AS_AUTO(told_trial_done) struct told_trial h = {.ref = *ref};
     struct trial_ref sweep = *ref;
     sweep.number = -1;
     as_status st = request_get(c, ref, NULL, NULL, &h.trial, err);
-    if (st == AS_OK)
-        st = request_get(c, &sweep, NULL, NULL, &h.sweep, err);
-    if (st == AS_OK)
-        st = choose_client(&h, named, err);
+    if (st < 0)
+        return st;
+    st = request_get(c, &sweep, NULL, NULL, &h.sweep, err);
+    if (st < 0)
+        return st;
+    st = choose_client(&h, named, err);
     if (st < 0)
         return st;
     *ret = h;
-    h = (struct owner){0};
+    h = (struct told_trial){0};
     return AS_OK;
 }
 
@@ -87,8 +89,8 @@ static as_status fail_missing(const char *name, const json_t *metrics, struct as
     return st;
 }
 
-as_status holder_check_metrics(const json_t *sweep, const json_t *trial, const json_t *metrics,
-                               struct as_err *err)
+as_status told_trial_check_metrics(const json_t *sweep, const json_t *trial, const json_t *metrics,
+                                   struct as_err *err)
 {
     static const struct {
         const char *list, *field;

@@ -9,22 +9,25 @@
 #include "cli/files/known_results.h"
 #include "cli/session/list.h"
 #include "cli/session/request.h"
+#include "cli/view/say.h"
 
 #define RETRY_MS 60000
 
 static as_status post(const struct session *s, const struct trial_ref *ref, const json_t *body,
                       const char *key, json_t **ret, struct as_err *err)
 {
-    struct str path = {0};
+    AS_AUTO(str_done) struct str path = {0};
     const struct client_opts opts = {.idempotency_key = key, .retry_ms = RETRY_MS};
     request_path(&path, ref, "trials");
     as_status st = str_check(&path, err);
-    if (st == AS_OK)
-        st = client_call(s->client, "POST", path.s, NULL, body, &opts, ret, NULL, err);
-    str_done(&path);
-    if (st == AS_OK && !json_is_object(*ret))
-        st = as_fail(err, AS_E_INTERNAL, "the server answered no trial");
-    return st;
+    if (st < 0)
+        return st;
+    st = client_call(s->client, "POST", path.s, NULL, body, &opts, ret, NULL, err);
+    if (st < 0)
+        return st;
+    if (!json_is_object(*ret))
+        return as_fail(err, AS_E_INTERNAL, "the server answered no trial");
+    return AS_OK;
 }
 
 /* One trial from the command line. */
@@ -33,9 +36,12 @@ static as_status make_body(const struct trials_add *a, json_t **ret, struct as_e
 {
     JSON_AUTO params = NULL;
     JSON_AUTO metrics = NULL;
-    as_status st = assign_all("--param", a->params.values, a->params.n, assign_param, &params, err);
-    if (st == AS_OK)
-        st = assign_all("--metric", a->metrics.values, a->metrics.n, assign_metric, &metrics, err);
+    as_status st = param_args_read("--param", a->params.values, a->params.n, param_args_add_param,
+                                   &params, err);
+    if (st < 0)
+        return st;
+    st = param_args_read("--metric", a->metrics.values, a->metrics.n, param_args_add_metric,
+                         &metrics, err);
     if (st < 0)
         return st;
     JSON_AUTO body = json_pack("{s:O}", "params", params);
@@ -60,17 +66,18 @@ static as_status add_one(const struct session *s, const struct trial_ref *ref,
     JSON_AUTO trial = NULL;
     client_key_new(key);
     as_status st = make_body(a, &body, err);
-    if (st == AS_OK)
-        st = post(s, ref, body, key, &trial, err);
+    if (st < 0)
+        return st;
+    st = post(s, ref, body, key, &trial, err);
     if (st < 0)
         return st;
     if (s->json)
         return session_print_json(trial, err);
     const char *state = json_string_value(json_object_get(trial, "state"));
     const char *origin = json_string_value(json_object_get(trial, "origin"));
-    session_say("%s/%" JSON_INTEGER_FORMAT " is %s (%s)", ref->sweep,
-                json_integer_value(json_object_get(trial, "number")), state ? state : "?",
-                origin ? origin : "?");
+    say("%s/%" JSON_INTEGER_FORMAT " is %s (%s)", ref->sweep,
+        json_integer_value(json_object_get(trial, "number")), state ? state : "?",
+        origin ? origin : "?");
     return AS_OK;
 }
 
@@ -83,7 +90,7 @@ static as_status key_of_row(const char *sweep, const json_t *body, json_t *count
                             char ret[CLIENT_KEY_SIZE], struct as_err *err)
 {
     char digest[SHA256_HEX_SIZE];
-    struct str b = {0};
+    AS_AUTO(str_done) struct str b = {0};
     AS_AUTO(as_freep) char *text = json_format(body);
     if (!text)
         return as_fail(err, AS_E_NOMEM, "out of memory");
@@ -95,16 +102,17 @@ static as_status key_of_row(const char *sweep, const json_t *body, json_t *count
         return as_fail(err, AS_E_NOMEM, "out of memory");
     str_printf(&b, "%s %" JSON_INTEGER_FORMAT " %s", sweep, n, text);
     st = str_check(&b, err);
-    if (st == AS_OK)
-        st = sha256_of(b.s, b.len, digest, err);
-    if (st == AS_OK)
-        (void)snprintf(ret, CLIENT_KEY_SIZE, "%.32s", digest);
-    str_done(&b);
-    return st;
+    if (st < 0)
+        return st;
+    st = sha256_of(b.s, b.len, digest, err);
+    if (st < 0)
+        return st;
+    (void)snprintf(ret, CLIENT_KEY_SIZE, "%.32s", digest);
+    return AS_OK;
 }
 
 static as_status send_all(const struct session *s, const struct trial_ref *ref,
-                          const struct known_file *f, json_t *ret, struct as_err *err)
+                          const struct known_results *f, json_t *ret, struct as_err *err)
 {
     JSON_AUTO counts = json_object();
     if (!counts)
@@ -117,10 +125,10 @@ static as_status send_all(const struct session *s, const struct trial_ref *ref,
             st = post(s, ref, f->trials[i].body, key, &trial, err);
         if (st < 0) {
             json_decref(trial);
-            st = known_file_explain(f, i, st, err);
+            st = known_results_explain(f, i, st, err);
             if (i > 0)
-                session_say("%zu of %zu trials were added; adding the file again goes on from here",
-                            i, f->n);
+                say("%zu of %zu trials were added; adding the file again goes on from here", i,
+                    f->n);
             return st;
         }
         if (json_array_append_new(ret, trial) != 0)
@@ -130,7 +138,7 @@ static as_status send_all(const struct session *s, const struct trial_ref *ref,
 }
 
 static void say_counts(const struct trial_ref *ref, const json_t *trials,
-                       const struct known_file *f)
+                       const struct known_results *f)
 {
     size_t i, completed = 0, failed = 0;
     json_t *trial;
@@ -140,26 +148,28 @@ static void say_counts(const struct trial_ref *ref, const json_t *trials,
         completed += as_streq(state, "completed");
         failed += as_streq(state, "failed");
     }
-    session_say("%s: %zu trials from %s: %zu completed, %zu failed, %zu enqueued", ref->sweep, i,
-                f->name, completed, failed, i - completed - failed);
+    say("%s: %zu trials from %s: %zu completed, %zu failed, %zu enqueued", ref->sweep, i, f->name,
+        completed, failed, i - completed - failed);
     if (f->n_skipped > 0)
-        session_say("%zu rows without a result (queued, running, cancelled) were passed over",
-                    f->n_skipped);
+        say("%zu rows without a result (queued, running, cancelled) were passed over",
+            f->n_skipped);
 }
 
 static as_status add_file(const struct session *s, const struct trial_ref *ref, const char *path,
                           struct as_err *err)
 {
-    AS_AUTO(known_file_done) struct known_file f = {0};
+    AS_AUTO(known_results_done) struct known_results f = {0};
     JSON_AUTO sweep = NULL;
     JSON_AUTO trials = json_array();
     if (!trials)
         return as_fail(err, AS_E_NOMEM, "out of memory");
     as_status st = request_get(s->client, ref, NULL, NULL, &sweep, err);
-    if (st == AS_OK)
-        st = known_file_read(path, sweep, &f, err);
-    if (st == AS_OK)
-        st = send_all(s, ref, &f, trials, err);
+    if (st < 0)
+        return st;
+    st = known_results_read(path, sweep, &f, err);
+    if (st < 0)
+        return st;
+    st = send_all(s, ref, &f, trials, err);
     if (st < 0)
         return st;
     if (s->json)

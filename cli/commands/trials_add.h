@@ -11,7 +11,7 @@
 struct trials_add {
     struct opt_list params;  /* NAME=VALUE */
     struct opt_list metrics; /* NAME=NUMBER */
-    const char *file;        /* known_file.h; NULL: one trial, of the two above */
+    const char *file;        /* known_results.h; NULL: one trial, of the two above */
     const char *reason;      /* NULL: none */
     bool failed;
 };

@@ -154,26 +154,6 @@ const char *verbs_suggest(const char *name)
     return nearest;
 }
 
-const char *verbs_synopsis(const char *name)
-{
-    const struct verb *v = verbs_find(name);
-    return v ? v->synopsis : "";
-}
-
-void verbs_print_help(const char *name, const struct opt *options, FILE *out)
-{
-    const struct verb *v = verbs_find(name);
-    if (!v)
-        return;
-    (void)fprintf(out, "assay %s\n\n%s\n", v->synopsis, v->summary);
-    if (v->details)
-        (void)fprintf(out, "\n%s\n", v->details);
-    if (options) {
-        (void)fprintf(out, "\nOptions\n");
-        opt_help(options, out);
-    }
-}
-
 void verbs_print_overview(FILE *out)
 {
     (void)fprintf(out, "assay VERB …: distributed hyperparameter search\n\n");

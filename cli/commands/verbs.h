@@ -4,16 +4,7 @@
 
 #include <stdio.h>
 
-#include "base/opt.h"
-
-struct verb {
-    const char *name;
-    const char *synopsis; /* what follows "assay " */
-    const char *summary;  /* one line */
-    const char *details;  /* paragraphs, or NULL */
-    /* argv[0] is the verb. Answers the exit code. */
-    int (*run)(int argc, char **argv);
-};
+#include "cli/session/verb.h"
 
 /* NULL when there is none. */
 const struct verb *verbs_find(const char *name);
@@ -21,10 +12,7 @@ const struct verb *verbs_find(const char *name);
 /* The nearest verb to a mistyped one, or NULL when none is near. */
 const char *verbs_suggest(const char *name);
 
-const char *verbs_synopsis(const char *name); /* "" when there is none */
-
-/* Help of one verb with its options, and of all. */
-void verbs_print_help(const char *name, const struct opt *table, FILE *out);
+/* Print what each verb does, and what all have in common. */
 void verbs_print_overview(FILE *out);
 
 #endif

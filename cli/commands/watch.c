@@ -14,6 +14,7 @@
 #include "cli/view/progress.h"
 #include "cli/commands/sweep_report.h"
 #include "cli/session/request.h"
+#include "cli/view/say.h"
 
 #define TICK_MS 200
 #define POLL_MS 2000 /* at the latest, however quiet the stream */
@@ -27,7 +28,7 @@ struct watch {
     const struct watch_opts *opts;
     struct trial_ref ref;
     struct progress progress;
-    struct look look; /* of stderr */
+    struct terminal terminal; /* of stderr */
     int64_t start_ns, fetched_ns, printed_ns;
     int64_t away_since_ns; /* 0: the server answers */
     bool dirty, urgent;
@@ -54,8 +55,8 @@ static size_t count_lines(const char *s)
 static void draw(struct watch *w)
 {
     struct str next = {0}, out = {0};
-    w->look = look_of(stderr); /* the window may have changed */
-    progress_render(&w->progress, &w->look, &next);
+    w->terminal = terminal_of(stderr); /* the window may have changed */
+    progress_render(&w->progress, &w->terminal, &next);
     if (!next.failed && !as_streq(str_cstr(&next), str_cstr(&w->frame))) {
         if (w->frame.len)
             str_printf(&out, "\x1b[%zuA\r\x1b[J", count_lines(str_cstr(&w->frame)));
@@ -110,7 +111,7 @@ static void show(struct watch *w)
 {
     if (w->session->json)
         print_json(w);
-    else if (w->look.tty)
+    else if (w->terminal.tty)
         draw(w);
     else
         print_line(w);
@@ -132,7 +133,7 @@ static void fetch(struct watch *w)
 {
     json_t *sweep = NULL;
     struct as_err err = {0};
-    struct str path = {0};
+    AS_AUTO(str_done) struct str path = {0};
     int64_t asked_ns = clock_mono_ns();
     const struct client_opts opts = {.timeout_ms = CALL_TIMEOUT_MS};
     request_path(&path, &w->ref, NULL);
@@ -140,7 +141,6 @@ static void fetch(struct watch *w)
     as_status st = str_check(&path, &err);
     if (st == AS_OK)
         st = client_call(w->session->client, "GET", path.s, NULL, NULL, &opts, &sweep, NULL, &err);
-    str_done(&path);
     w->fetched_ns = clock_mono_ns();
     if (st == AS_E_UNAVAILABLE && w->progress.sweep) {
         w->away_since_ns = w->away_since_ns ? w->away_since_ns : asked_ns;
@@ -226,22 +226,22 @@ static int exit_of_state(const struct progress *p)
 static int finish(struct watch *w)
 {
     if (interrupt_seen()) {
-        session_say(
-            "\nThe sweep goes on. `assay watch %s` shows it again, `assay cancel %s` stops it.",
+        say("\nThe sweep goes on. `assay watch %s` shows it again, `assay cancel %s` stops it.",
             w->ref.sweep, w->ref.sweep);
         return EXIT_CANCELLED;
     }
     if (w->status == AS_OK)
-        w->status = report_print(w->session, &w->ref, w->progress.sweep, w->opts->top, &w->err);
+        w->status =
+            sweep_report_print(w->session, &w->ref, w->progress.sweep, w->opts->top, &w->err);
     if (w->status < 0)
         return session_end(w->session, w->status, &w->err);
-    return exit_after_output(w->session->verb, exit_of_state(&w->progress));
+    return exit_after_output(w->session->verb->name, exit_of_state(&w->progress));
 }
 
 int watch_sweep(struct session *s, const char *id, const struct watch_opts *opts)
 {
     struct watch w = {
-        .session = s, .opts = opts, .look = look_of(stderr), .start_ns = clock_mono_ns()};
+        .session = s, .opts = opts, .terminal = terminal_of(stderr), .start_ns = clock_mono_ns()};
     w.status = request_parse_sweep(id, &w.ref, &w.err);
     if (w.status == AS_OK) {
         fetch(&w);

@@ -19,22 +19,21 @@ void document_done(struct document *d)
 
 static as_status read_stdin(char **ret, size_t *ret_len, struct as_err *err)
 {
-    struct str b = {0};
+    AS_AUTO(str_done) struct str b = {0};
     char buf[8192];
     size_t n;
     while ((n = fread(buf, 1, sizeof buf, stdin)) > 0 && b.len <= DOCUMENT_MAX_BYTES)
         str_add(&b, buf, n);
     as_status st = str_check(&b, err);
-    if (st == AS_OK && ferror(stdin))
-        st = as_fail(err, AS_E_IO, "cannot read standard input");
-    if (st == AS_OK && b.len > DOCUMENT_MAX_BYTES)
-        st = as_fail(err, AS_E_TOO_LARGE, "more than %d bytes", DOCUMENT_MAX_BYTES);
-    if (st == AS_OK) {
-        *ret_len = b.len;
-        *ret = b.len ? str_take(&b) : as_strdup("");
-    }
-    str_done(&b);
-    return st;
+    if (st < 0)
+        return st;
+    if (ferror(stdin))
+        return as_fail(err, AS_E_IO, "cannot read standard input");
+    if (b.len > DOCUMENT_MAX_BYTES)
+        return as_fail(err, AS_E_TOO_LARGE, "more than %d bytes", DOCUMENT_MAX_BYTES);
+    *ret_len = b.len;
+    *ret = b.len ? str_take(&b) : as_strdup("");
+    return AS_OK;
 }
 
 as_status document_read(const char *path, struct document *ret, struct as_err *err)

@@ -15,7 +15,7 @@
 
 /* What a file is read with. */
 struct reader {
-    struct known_file *file;
+    struct known_results *file;
     const json_t *sweep; /* borrowed */
     struct space *space; /* owned */
     const char *text;    /* borrowed */
@@ -27,13 +27,13 @@ static void reader_done(struct reader *r)
     space_free(r->space);
 }
 
-void known_file_done(struct known_file *f)
+void known_results_done(struct known_results *f)
 {
     for (size_t i = 0; i < f->n; i++)
         json_decref(f->trials[i].body);
     free(f->trials);
     free(f->name);
-    *f = (struct known_file){0};
+    *f = (struct known_results){0};
 }
 
 /* An objective or a constrained metric of the sweep? */
@@ -152,11 +152,15 @@ static as_status add_trial(struct reader *r, size_t place, json_t *params, json_
         return AS_OK;
     }
     st = add_constants(r->space, params, err);
-    if (st == AS_OK)
-        st = config_from_json(r->space, params, "/params", &config, err);
-    if (st == AS_OK)
-        st = check_allowed(r, config, err);
-    if (st == AS_OK && kind == ROW_KNOWN)
+    if (st < 0)
+        return st;
+    st = config_from_json(r->space, params, "/params", &config, err);
+    if (st < 0)
+        return st;
+    st = check_allowed(r, config, err);
+    if (st < 0)
+        return st;
+    if (kind == ROW_KNOWN)
         st = check_result(r->sweep, metrics, &kind, err);
     if (st < 0)
         return st;
@@ -252,27 +256,39 @@ static as_status find_column(const struct reader *r, const char *name, struct co
     return AS_OK;
 }
 
+static void columns_done(struct columns *c)
+{
+    free(c->at);
+}
+
+/* Fill c->at, which has room for all columns of the file. */
+static as_status read_columns(const struct reader *r, const struct csv *csv, struct columns *c,
+                              struct as_err *err)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        struct column *column = &c->at[i];
+        as_status st = find_column(r, csv_column_name(csv, i), column, err);
+        if (st < 0)
+            return st;
+        for (size_t k = 0; k < i; k++)
+            if (c->at[k].kind == column->kind && column->kind != COLUMN_PASSED &&
+                as_streq(c->at[k].name, column->name))
+                return as_fail(err, AS_E_INVAL, "column '%.60s' stands twice", column->name);
+        c->has_result =
+            c->has_result || column->kind == COLUMN_METRIC || column->kind == COLUMN_STATE;
+    }
+    return AS_OK;
+}
+
+/* *ret must be zeroed; the caller frees it with columns_done(), also on failure. */
 static as_status find_columns(const struct reader *r, const struct csv *csv, struct columns *ret,
                               struct as_err *err)
 {
-    size_t n = csv_columns(csv);
-    struct columns c = {.at = as_calloc(n, sizeof *c.at), .n = n};
-    as_status st = c.at ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
-    for (size_t i = 0; i < n && st == AS_OK; i++) {
-        st = find_column(r, csv_column_name(csv, i), &c.at[i], err);
-        for (size_t k = 0; k < i && st == AS_OK; k++)
-            if (c.at[k].kind == c.at[i].kind && c.at[i].kind != COLUMN_PASSED &&
-                as_streq(c.at[k].name, c.at[i].name))
-                st = as_fail(err, AS_E_INVAL, "column '%.60s' stands twice", c.at[i].name);
-        c.has_result =
-            c.has_result || c.at[i].kind == COLUMN_METRIC || c.at[i].kind == COLUMN_STATE;
-    }
-    if (st < 0) {
-        free(c.at);
-        return as_err_prefix(err, st, "%s:1", r->file->name);
-    }
-    *ret = c;
-    return AS_OK;
+    ret->n = csv_columns(csv);
+    ret->at = as_calloc(ret->n, sizeof *ret->at);
+    as_status st =
+        ret->at ? read_columns(r, csv, ret, err) : as_fail(err, AS_E_NOMEM, "out of memory");
+    return st < 0 ? as_err_prefix(err, st, "%s:1", r->file->name) : AS_OK;
 }
 
 /* The choice that a cell writes: as text, or as the same number. New reference; NULL: none. */
@@ -323,7 +339,7 @@ static as_status put_metric(const struct column *c, const struct csv_cell *cell,
     double v;
     if (cell->len == 0)
         return AS_OK;
-    if (!assign_number(cell->s, &v))
+    if (!param_args_number(cell->s, &v))
         return as_fail(err, AS_E_INVAL, "column '%.60s': expected a number (or NaN), found '%.60s'",
                        c->name, cell->s);
     return json_object_set_new(metrics, c->name, json_number_new(v)) == 0
@@ -338,8 +354,10 @@ static as_status read_row(struct reader *r, const struct columns *columns,
     JSON_AUTO metrics = json_object();
     row_kind kind = columns->has_result ? ROW_KNOWN : ROW_ENQUEUED;
     const char *reason = NULL;
-    as_status st = params && metrics ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
-    for (size_t i = 0; i < columns->n && st == AS_OK; i++) {
+    if (!params || !metrics)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    for (size_t i = 0; i < columns->n; i++) {
+        as_status st = AS_OK;
         const struct column *c = &columns->at[i];
         const struct csv_cell *cell = &row->cells[i];
         if (c->kind == COLUMN_PARAM)
@@ -350,8 +368,10 @@ static as_status read_row(struct reader *r, const struct columns *columns,
             st = kind_of_state(cell->s, &kind, err);
         else if (c->kind == COLUMN_REASON)
             reason = cell->s;
+        if (st < 0)
+            return st;
     }
-    return st < 0 ? st : add_trial(r, row->line, params, metrics, kind, reason, err);
+    return add_trial(r, row->line, params, metrics, kind, reason, err);
 }
 
 /* "FILE:LINE: column 'lr': " before an error about a row; the pointer becomes the column. */
@@ -385,15 +405,14 @@ static as_status read_rows(struct reader *r, struct csv *csv, const struct colum
 static as_status read_csv(struct reader *r, struct as_err *err)
 {
     AS_AUTO(csv_freep) struct csv *csv = NULL;
-    struct columns columns = {0};
+    AS_AUTO(columns_done) struct columns columns = {0};
     as_status st = csv_open_bytes(r->text, r->len, CSV_HEADER_YES, &csv, err);
     if (st < 0)
         return as_err_prefix(err, st, "%s", r->file->name);
     st = find_columns(r, csv, &columns, err);
-    if (st == AS_OK)
-        st = read_rows(r, csv, &columns, err);
-    free(columns.at);
-    return st;
+    if (st < 0)
+        return st;
+    return read_rows(r, csv, &columns, err);
 }
 
 /* JSON. */
@@ -404,16 +423,22 @@ static as_status read_item(struct reader *r, size_t i, json_t *item, struct as_e
     json_t *given = NULL, *metrics = NULL;
     const char *state = NULL, *reason = NULL;
     as_status st = json_fields_init(&f, item, "", err);
-    if (st == AS_OK)
-        st = json_fields_object(&f, "params", JSON_REQUIRED, &given, err);
-    if (st == AS_OK)
-        st = json_fields_object(&f, "metrics", JSON_OPTIONAL, &metrics, err);
-    if (st == AS_OK)
-        st = json_fields_str(&f, "state", JSON_OPTIONAL, &state, err);
-    if (st == AS_OK)
-        st = json_fields_str(&f, "reason", JSON_OPTIONAL, &reason, err);
+    if (st < 0)
+        return st;
+    st = json_fields_object(&f, "params", JSON_REQUIRED, &given, err);
+    if (st < 0)
+        return st;
+    st = json_fields_object(&f, "metrics", JSON_OPTIONAL, &metrics, err);
+    if (st < 0)
+        return st;
+    st = json_fields_str(&f, "state", JSON_OPTIONAL, &state, err);
+    if (st < 0)
+        return st;
+    st = json_fields_str(&f, "reason", JSON_OPTIONAL, &reason, err);
+    if (st < 0)
+        return st;
     row_kind kind = json_object_size(metrics) > 0 ? ROW_KNOWN : ROW_ENQUEUED;
-    if (st == AS_OK && state)
+    if (state)
         st = kind_of_state(state, &kind, err);
     if (st < 0)
         return st;
@@ -462,43 +487,50 @@ static as_status read_json(struct reader *r, struct as_err *err)
     return AS_OK;
 }
 
-as_status known_file_parse(const char *name, const char *text, size_t len, const json_t *sweep,
-                           struct known_file *ret, struct as_err *err)
+/* *ret is the caller's, also on failure. */
+static as_status read_space(const json_t *document, struct space **ret, struct as_err *err)
 {
-    AS_AUTO(known_file_done)
-    struct known_file f = {.name = as_strdup(name), .is_csv = !as_ends_with(name, ".json")};
+    as_status st = space_parse(json_object_get(document, "parameters"), "/parameters", ret, err);
+    if (st < 0)
+        return st;
+    st = space_parse_constraints(*ret, json_object_get(document, "parameter_constraints"),
+                                 "/parameter_constraints", err);
+    if (st < 0)
+        return st;
+    return space_parse_forbidden(*ret, json_object_get(document, "forbidden"), "/forbidden", err);
+}
+
+as_status known_results_parse(const char *name, const char *text, size_t len, const json_t *sweep,
+                              struct known_results *ret, struct as_err *err)
+{
+    AS_AUTO(known_results_done)
+    struct known_results f = {.name = as_strdup(name), .is_csv = !as_ends_with(name, ".json")};
     AS_AUTO(reader_done)
     struct reader r = {.file = &f, .sweep = sweep, .text = text, .len = len};
-    const json_t *document = json_object_get(sweep, "document");
     if (!f.name)
         return as_fail(err, AS_E_NOMEM, "out of memory");
-    as_status st =
-        space_parse(json_object_get(document, "parameters"), "/parameters", &r.space, err);
-    if (st == AS_OK)
-        st = space_parse_constraints(r.space, json_object_get(document, "parameter_constraints"),
-                                     "/parameter_constraints", err);
-    if (st == AS_OK)
-        st = space_parse_forbidden(r.space, json_object_get(document, "forbidden"), "/forbidden",
-                                   err);
-    if (st == AS_OK)
-        st = f.is_csv ? read_csv(&r, err) : read_json(&r, err);
+    as_status st = read_space(json_object_get(sweep, "document"), &r.space, err);
+    if (st < 0)
+        return st;
+    st = f.is_csv ? read_csv(&r, err) : read_json(&r, err);
     if (st < 0)
         return st;
     *ret = f;
-    f = (struct known_file){0};
+    f = (struct known_results){0};
     return AS_OK;
 }
 
-as_status known_file_read(const char *path, const json_t *sweep, struct known_file *ret,
-                          struct as_err *err)
+as_status known_results_read(const char *path, const json_t *sweep, struct known_results *ret,
+                             struct as_err *err)
 {
     AS_AUTO(as_freep) char *text = NULL;
     size_t len;
-    as_status st = file_read(path, KNOWN_FILE_MAX_BYTES, &text, &len, err);
-    return st < 0 ? st : known_file_parse(path, text, len, sweep, ret, err);
+    as_status st = file_read(path, KNOWN_RESULTS_MAX_BYTES, &text, &len, err);
+    return st < 0 ? st : known_results_parse(path, text, len, sweep, ret, err);
 }
 
-as_status known_file_explain(const struct known_file *f, size_t i, as_status st, struct as_err *err)
+as_status known_results_explain(const struct known_results *f, size_t i, as_status st,
+                                struct as_err *err)
 {
     return f->is_csv ? explain_row(f->name, f->trials[i].place, st, err)
                      : as_err_prefix(err, st, "%s: item %zu", f->name, f->trials[i].place);

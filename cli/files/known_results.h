@@ -10,8 +10,8 @@
  *
  * JSON: {"items": […]} or the list alone, of objects with "params", and "metrics", "state",
  * "reason" as they stand above; other members are passed over. An export is such a file. */
-#ifndef ASSAY_CLI_KNOWN_FILE_H
-#define ASSAY_CLI_KNOWN_FILE_H
+#ifndef ASSAY_CLI_KNOWN_RESULTS_H
+#define ASSAY_CLI_KNOWN_RESULTS_H
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -19,14 +19,14 @@
 
 #include "base/status.h"
 
-#define KNOWN_FILE_MAX_BYTES (256 << 20)
+#define KNOWN_RESULTS_MAX_BYTES (256 << 20)
 
 struct known_trial {
     json_t *body; /* owned: params, and metrics, state, reason where there are */
     size_t place; /* its line in a CSV file, from 1; its place in a JSON list, from 0 */
 };
 
-struct known_file {
+struct known_results {
     char *name; /* as given; all owned */
     struct known_trial *trials;
     size_t n;
@@ -38,17 +38,17 @@ struct known_file {
 /* Read and check all of it against the space of `sweep` (of the API), so that nothing is sent of a
  * file with an error. AS_E_INVAL: "FILE:LINE:COLUMN: item 3: …", or for CSV "FILE:LINE: column
  * 'lr': …"; AS_E_NOT_FOUND, AS_E_IO, AS_E_TOO_LARGE, AS_E_NOMEM. */
-AS_MUST_CHECK as_status known_file_read(const char *path, const json_t *sweep,
-                                        struct known_file *ret, struct as_err *err);
+AS_MUST_CHECK as_status known_results_read(const char *path, const json_t *sweep,
+                                           struct known_results *ret, struct as_err *err);
 /* The same for text in memory; `name` tells which kind it is, and stands in errors. */
-AS_MUST_CHECK as_status known_file_parse(const char *name, const char *text, size_t len,
-                                         const json_t *sweep, struct known_file *ret,
-                                         struct as_err *err);
-void known_file_done(struct known_file *f);
+AS_MUST_CHECK as_status known_results_parse(const char *name, const char *text, size_t len,
+                                            const json_t *sweep, struct known_results *ret,
+                                            struct as_err *err);
+void known_results_done(struct known_results *f);
 
 /* Put "FILE:LINE: column 'lr': " or "FILE: item 3: " before the server's error about trial i.
  * Answers st. */
-as_status known_file_explain(const struct known_file *f, size_t i, as_status st,
-                             struct as_err *err);
+as_status known_results_explain(const struct known_results *f, size_t i, as_status st,
+                                struct as_err *err);
 
 #endif

@@ -7,7 +7,7 @@
 #include "base/json.h"
 #include "base/yaml_reader.h"
 
-bool assign_number(const char *text, double *ret)
+bool param_args_number(const char *text, double *ret)
 {
     static const struct {
         const char *text;
@@ -55,7 +55,7 @@ static as_status put(json_t *object, const char *name, json_t *value, struct as_
     return AS_OK;
 }
 
-as_status assign_metric(json_t *metrics, const char *text, struct as_err *err)
+as_status param_args_add_metric(json_t *metrics, const char *text, struct as_err *err)
 {
     AS_AUTO(as_freep) char *name = NULL;
     const char *value = NULL;
@@ -63,20 +63,21 @@ as_status assign_metric(json_t *metrics, const char *text, struct as_err *err)
     as_status st = split(text, "val_error=0.031", &name, &value, err);
     if (st < 0)
         return st;
-    if (!assign_number(value, &v))
+    if (!param_args_number(value, &v))
         return as_fail(err, AS_E_INVAL, "%.60s: expected a number (or NaN), found '%.60s'", name,
                        value);
     return put(metrics, name, json_number_new(v), err);
 }
 
-as_status assign_param(json_t *params, const char *text, struct as_err *err)
+as_status param_args_add_param(json_t *params, const char *text, struct as_err *err)
 {
     AS_AUTO(as_freep) char *name = NULL;
     JSON_AUTO v = NULL;
     const char *value = NULL;
     as_status st = split(text, "lr=0.1", &name, &value, err);
-    if (st == AS_OK)
-        st = yaml_parse(value, strlen(value), &v, err);
+    if (st < 0)
+        return st;
+    st = yaml_parse(value, strlen(value), &v, err);
     if (st < 0)
         return st;
     if (!json_is_number(v) && !json_is_string(v) && !json_is_boolean(v))
@@ -85,14 +86,14 @@ as_status assign_param(json_t *params, const char *text, struct as_err *err)
     return put(params, name, as_steal(v), err);
 }
 
-as_status assign_all(const char *name, const char *const *texts, size_t n, assign_fn assign,
-                     json_t **ret, struct as_err *err)
+as_status param_args_read(const char *name, const char *const *texts, size_t n, param_args_fn add,
+                          json_t **ret, struct as_err *err)
 {
     JSON_AUTO object = json_object();
     if (!object)
         return as_fail(err, AS_E_NOMEM, "out of memory");
     for (size_t i = 0; i < n; i++) {
-        as_status st = assign(object, texts[i], err);
+        as_status st = add(object, texts[i], err);
         if (st < 0)
             return as_err_prefix(err, st, "%s", name);
     }

@@ -1,6 +1,6 @@
 /* NAME=VALUE of the command line: parameters and metrics. */
-#ifndef ASSAY_CLI_ASSIGN_H
-#define ASSAY_CLI_ASSIGN_H
+#ifndef ASSAY_CLI_PARAM_ARGS_H
+#define ASSAY_CLI_PARAM_ARGS_H
 
 #include <jansson.h>
 
@@ -9,19 +9,20 @@
 
 /* Add one metric, "val_error=0.031" (also NaN, Infinity, inf), to an object of metrics. AS_E_INVAL
  * says what was expected, also for a name that is there already; AS_E_NOMEM. */
-AS_MUST_CHECK as_status assign_metric(json_t *metrics, const char *text, struct as_err *err);
+AS_MUST_CHECK as_status param_args_add_metric(json_t *metrics, const char *text,
+                                              struct as_err *err);
 
 /* Add one parameter. The value is read as YAML: 0.1, 64, true, adamw, "64" for the text. A list or
  * an object is refused. */
-AS_MUST_CHECK as_status assign_param(json_t *params, const char *text, struct as_err *err);
+AS_MUST_CHECK as_status param_args_add_param(json_t *params, const char *text, struct as_err *err);
 
 /* All of an option's values, or of n arguments. `name` ("--param") stands before errors. A new
  * object, owned by the caller. */
-typedef as_status (*assign_fn)(json_t *object, const char *text, struct as_err *err);
-AS_MUST_CHECK as_status assign_all(const char *name, const char *const *texts, size_t n,
-                                   assign_fn assign, json_t **ret, struct as_err *err);
+typedef as_status (*param_args_fn)(json_t *object, const char *text, struct as_err *err);
+AS_MUST_CHECK as_status param_args_read(const char *name, const char *const *texts, size_t n,
+                                        param_args_fn add, json_t **ret, struct as_err *err);
 
 /* The number in `text`, NaN and infinities included; false when it is none. */
-bool assign_number(const char *text, double *ret);
+bool param_args_number(const char *text, double *ret);
 
 #endif

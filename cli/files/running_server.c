@@ -2,7 +2,6 @@
 
 #include <dirent.h>
 #include <jansson.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,32 +11,13 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "cli/up/child.h"
-
-as_status current_folder(const char *variable, const char *below_home, char **ret,
-                         struct as_err *err)
-{
-    struct str b = {0};
-    const char *base = getenv(variable), *home = getenv("HOME");
-    if (base && base[0] == '/') {
-        str_printf(&b, "%s/assay", base);
-    } else {
-        const struct passwd *user = home && *home ? NULL : getpwuid(getuid());
-        if (user)
-            home = user->pw_dir;
-        if (!home || home[0] != '/')
-            return as_fail(err, AS_E_NOT_FOUND, "there is no home folder; set HOME or %s",
-                           variable);
-        str_printf(&b, "%s/%s/assay", home, below_home);
-    }
-    *ret = str_take(&b);
-    return *ret ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
-}
+#include "cli/files/process.h"
+#include "cli/files/user_folder.h"
 
 static as_status notes_folder(char **ret, struct as_err *err)
 {
     AS_AUTO(as_freep) char *state = NULL;
-    as_status st = current_folder("XDG_STATE_HOME", ".local/state", &state, err);
+    as_status st = user_folder_find("XDG_STATE_HOME", ".local/state", &state, err);
     if (st < 0)
         return st;
     *ret = file_join(state, "up");
@@ -53,18 +33,18 @@ static as_status note_path(const char *folder, char **ret, struct as_err *err)
     return *ret ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
 }
 
-void current_done(struct current *c)
+void running_server_done(struct running_server *s)
 {
-    free(c->url);
-    free(c->token_file);
-    *c = (struct current){0};
+    free(s->url);
+    free(s->token_file);
+    *s = (struct running_server){0};
 }
 
 static bool is_live(const json_t *note)
 {
     pid_t pid = (pid_t)json_integer_value(json_object_get(note, "pid"));
     json_int_t start = json_integer_value(json_object_get(note, "start"));
-    return pid > 0 && start > 0 && (json_int_t)up_process_start(pid) == start;
+    return pid > 0 && start > 0 && (json_int_t)process_start_ticks(pid) == start;
 }
 
 /* Take the note into `best` when it is of a live process, of this server, and newer. */
@@ -98,7 +78,7 @@ static void scan(const char *folder, const char *url, json_t **best)
         (void)closedir(dir);
 }
 
-as_status current_read(const char *url, struct current *ret, struct as_err *err)
+as_status running_server_read(const char *url, struct running_server *ret, struct as_err *err)
 {
     AS_AUTO(as_freep) char *folder = NULL;
     JSON_AUTO best = NULL;
@@ -110,29 +90,31 @@ as_status current_read(const char *url, struct current *ret, struct as_err *err)
     const char *token_file = json_string_value(json_object_get(best, "token_file"));
     if (!url || !token_file)
         return as_fail(err, AS_E_NOT_FOUND, "no assay up is running");
-    struct current c = {.url = as_strdup(url), .token_file = as_strdup(token_file)};
+    struct running_server c = {.url = as_strdup(url), .token_file = as_strdup(token_file)};
     if (!c.url || !c.token_file) {
-        current_done(&c);
+        running_server_done(&c);
         return as_fail(err, AS_E_NOMEM, "out of memory");
     }
     *ret = c;
     return AS_OK;
 }
 
-as_status current_write(const char *url, const char *token_file, struct as_err *err)
+as_status running_server_write(const char *url, const char *token_file, struct as_err *err)
 {
     AS_AUTO(as_freep) char *folder = NULL;
     AS_AUTO(as_freep) char *path = NULL;
     as_status st = notes_folder(&folder, err);
-    if (st == AS_OK)
-        st = file_mkdirs(folder, 0700, err);
-    if (st == AS_OK)
-        st = note_path(folder, &path, err);
+    if (st < 0)
+        return st;
+    st = file_mkdirs(folder, 0700, err);
+    if (st < 0)
+        return st;
+    st = note_path(folder, &path, err);
     if (st < 0)
         return st;
     JSON_AUTO j =
         json_pack("{s:s, s:s, s:I, s:I, s:I}", "url", url, "token_file", token_file, "pid",
-                  (json_int_t)getpid(), "start", (json_int_t)up_process_start(getpid()), "since",
+                  (json_int_t)getpid(), "start", (json_int_t)process_start_ticks(getpid()), "since",
                   (json_int_t)clock_wall_ms());
     AS_AUTO(as_freep) char *text = j ? json_format_pretty(j) : NULL;
     if (!text)
@@ -140,7 +122,7 @@ as_status current_write(const char *url, const char *token_file, struct as_err *
     return file_replace(path, text, strlen(text), 0600, err);
 }
 
-void current_remove(void)
+void running_server_remove(void)
 {
     AS_AUTO(as_freep) char *folder = NULL;
     AS_AUTO(as_freep) char *path = NULL;

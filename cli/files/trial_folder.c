@@ -26,7 +26,9 @@ as_status trial_folder_set(json_t *document, const char *here, struct as_err *er
     if (relative)
         str_printf(&b, "/%s", relative);
     as_status st = str_check(&b, err);
-    if (st == AS_OK && json_object_set_new(trial, "directory", json_string(b.s)) != 0)
-        st = as_fail(err, AS_E_NOMEM, "out of memory");
-    return st;
+    if (st < 0)
+        return st;
+    if (json_object_set_new(trial, "directory", json_string(b.s)) != 0)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    return AS_OK;
 }

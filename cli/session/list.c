@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "cli/session/request.h"
+#include "cli/view/say.h"
 
 as_status list_print_json(const json_t *items, struct as_err *err)
 {
@@ -27,9 +28,11 @@ as_status list_print(const struct session *s, const struct list *l, struct as_er
     json_t *item;
     json_array_foreach(items, i, item) l->add_row(s, t, item, clock_wall_ms());
     st = session_print_table(s, t, err);
-    if (st == AS_OK && l->none && table_rows(t) == 0)
-        session_say("%s", l->none);
-    return st;
+    if (st < 0)
+        return st;
+    if (l->none && table_rows(t) == 0)
+        say("%s", l->none);
+    return AS_OK;
 }
 
 as_status list_delete(const struct session *s, const char *path, const char *id, const char *done,
@@ -39,7 +42,7 @@ as_status list_delete(const struct session *s, const char *path, const char *id,
     if (st < 0)
         return st;
     if (!s->json) {
-        session_say("%s is %s", id, done);
+        say("%s is %s", id, done);
         return AS_OK;
     }
     JSON_AUTO answer = json_pack("{s:s}", done, id);

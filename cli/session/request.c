@@ -54,15 +54,17 @@ void request_path(struct str *b, const struct trial_ref *ref, const char *rest)
 as_status request_get(struct client *c, const struct trial_ref *ref, const char *rest,
                       const char *query, json_t **ret, struct as_err *err)
 {
-    struct str path = {0};
+    AS_AUTO(str_done) struct str path = {0};
     request_path(&path, ref, rest);
     as_status st = str_check(&path, err);
-    if (st == AS_OK)
-        st = client_call(c, "GET", path.s, query, NULL, NULL, ret, NULL, err);
-    str_done(&path);
-    if (st == AS_OK && !*ret)
+    if (st < 0)
+        return st;
+    st = client_call(c, "GET", path.s, query, NULL, NULL, ret, NULL, err);
+    if (st < 0)
+        return st;
+    if (!*ret)
         return as_fail(err, AS_E_INTERNAL, "the server answered nothing");
-    return st;
+    return AS_OK;
 }
 
 as_status request_one(struct client *c, const char *path, const char *id, json_t **ret,
@@ -72,40 +74,43 @@ as_status request_one(struct client *c, const char *path, const char *id, json_t
     str_puts(&full, path);
     client_path_add(&full, id);
     as_status st = str_check(&full, err);
-    return st == AS_OK ? client_call(c, "GET", full.s, NULL, NULL, NULL, ret, NULL, err) : st;
+    if (st < 0)
+        return st;
+    return client_call(c, "GET", full.s, NULL, NULL, NULL, ret, NULL, err);
 }
 
 as_status request_delete(struct client *c, const char *path, const char *id, struct as_err *err)
 {
-    struct str full = {0};
+    AS_AUTO(str_done) struct str full = {0};
     str_puts(&full, path);
     client_path_add(&full, id);
     as_status st = str_check(&full, err);
-    if (st == AS_OK)
-        st = client_call(c, "DELETE", full.s, NULL, NULL, NULL, NULL, NULL, err);
-    str_done(&full);
-    return st;
+    if (st < 0)
+        return st;
+    return client_call(c, "DELETE", full.s, NULL, NULL, NULL, NULL, NULL, err);
 }
 
 /* One page after `cursor` (NULL: the first). */
 static as_status get_page(struct client *c, const char *path, const char *query, const char *cursor,
                           int64_t size, json_t **ret, struct as_err *err)
 {
-    struct str q = {0};
+    AS_AUTO(str_done) struct str q = {0};
     str_puts(&q, query ? query : "");
     client_query_add_i64(&q, "page_size", size);
     if (cursor)
         client_query_add(&q, "cursor", cursor);
     as_status st = str_check(&q, err);
-    if (st == AS_OK)
-        st = client_call(c, "GET", path, q.s, NULL, NULL, ret, NULL, err);
-    str_done(&q);
-    if (st == AS_OK && !json_is_array(json_object_get(*ret, "items"))) {
+    if (st < 0)
+        return st;
+    st = client_call(c, "GET", path, q.s, NULL, NULL, ret, NULL, err);
+    if (st < 0)
+        return st;
+    if (!json_is_array(json_object_get(*ret, "items"))) {
         json_decref(*ret);
         *ret = NULL;
         return as_fail(err, AS_E_INTERNAL, "the server answered a list without items");
     }
-    return st;
+    return AS_OK;
 }
 
 as_status request_pages(struct client *c, const char *path, const char *query, int64_t limit,
@@ -150,7 +155,8 @@ as_status request_list(struct client *c, const char *path, const char *query, in
     if (!all)
         return as_fail(err, AS_E_NOMEM, "out of memory");
     as_status st = request_pages(c, path, query, limit, collect, all, err);
-    if (st == AS_OK)
-        *ret = as_steal(all);
-    return st;
+    if (st < 0)
+        return st;
+    *ret = as_steal(all);
+    return AS_OK;
 }

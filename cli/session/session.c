@@ -1,6 +1,5 @@
 #include "cli/session/session.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -9,8 +8,7 @@
 #include "cli/files/running_server.h"
 #include "cli/session/exit_code.h"
 #include "cli/session/interrupt.h"
-#include "cli/view/text.h"
-#include "cli/commands/verbs.h"
+#include "cli/view/say.h"
 
 #define TOKEN_MAX_BYTES 4096
 
@@ -29,7 +27,7 @@ static as_status read_token(const char *path, char **ret, struct as_err *err)
     return AS_OK;
 }
 
-static as_status find_token(const struct session *s, const struct current *note, char **ret,
+static as_status find_token(const struct session *s, const struct running_server *note, char **ret,
                             struct as_err *err)
 {
     const char *env = getenv("ASSAY_TOKEN"), *env_file = getenv("ASSAY_TOKEN_FILE");
@@ -49,9 +47,9 @@ static as_status find_token(const struct session *s, const struct current *note,
 
 as_status session_client(const struct session *s, struct client **ret, struct as_err *err)
 {
-    AS_AUTO(current_done) struct current note = {0};
+    AS_AUTO(running_server_done) struct running_server note = {0};
     AS_AUTO(as_freep) char *token = NULL;
-    (void)!current_read(s->url, &note, NULL); /* one way of several */
+    (void)!running_server_read(s->url, &note, NULL); /* one way of several */
     as_status st = find_token(s, &note, &token, err);
     if (st < 0)
         return st;
@@ -60,10 +58,10 @@ as_status session_client(const struct session *s, struct client **ret, struct as
 
 static as_status find_server(struct session *s, struct as_err *err)
 {
-    AS_AUTO(current_done) struct current note = {0};
+    AS_AUTO(running_server_done) struct running_server note = {0};
     const char *env = getenv("ASSAY_SERVER");
     const char *from = s->server ? s->server : env && *env ? env : NULL;
-    as_status st = from ? AS_OK : current_read(NULL, &note, err);
+    as_status st = from ? AS_OK : running_server_read(NULL, &note, err);
     if (st == AS_E_NOT_FOUND)
         return as_fail(
             err, AS_E_UNAVAILABLE,
@@ -76,46 +74,62 @@ static as_status find_server(struct session *s, struct as_err *err)
         return as_fail(err, AS_E_NOMEM, "out of memory");
     for (size_t n = strlen(s->url); n > 0 && s->url[n - 1] == '/'; n--)
         s->url[n - 1] = 0;
-    s->local = !from || current_read(s->url, &note, NULL) == AS_OK;
+    s->local = !from || running_server_read(s->url, &note, NULL) == AS_OK;
     return AS_OK;
 }
 
-bool session_begin(struct session *s, const char *verb, const struct opt *table, int argc,
+/* Parse the command line. True: *ret_n_args arguments are left for the verb. */
+static bool parse_args(struct session *s, const struct opt *table, int argc, char **argv,
+                       int min_args, int max_args, int *ret_n_args, int *ret_code)
+{
+    struct as_err err = {0};
+    const struct verb *v = s->verb;
+    if (opt_parse(table, argc, argv, ret_n_args, &err) < 0) {
+        *ret_code = exit_with_usage(v->name, "%s", err.msg);
+    } else if (s->help) {
+        verb_print_help(v, table, stdout);
+        *ret_code = exit_after_output(v->name, EXIT_OK);
+    } else if (*ret_n_args < min_args) {
+        *ret_code = exit_with_usage(v->name, "too few arguments; expected: assay %s", v->synopsis);
+    } else if (*ret_n_args > max_args) {
+        *ret_code =
+            exit_with_usage(v->name, "too many arguments, the first is '%.60s'; expected: assay %s",
+                            argv[1 + max_args], v->synopsis);
+    } else {
+        return true;
+    }
+    return false;
+}
+
+static as_status connect_server(struct session *s, struct as_err *err)
+{
+    as_status st = find_server(s, err);
+    if (st < 0)
+        return st;
+    st = session_client(s, &s->client, err);
+    if (st < 0)
+        return st;
+    interrupt_watch(s->client);
+    return AS_OK;
+}
+
+bool session_begin(struct session *s, const struct verb *verb, const struct opt *table, int argc,
                    char **argv, int min_args, int max_args, int *ret_n_args, int *ret_code)
 {
     struct as_err err = {0};
     int n = 0;
     s->verb = verb;
-    as_status st = opt_parse(table, argc, argv, &n, &err);
-    if (st == AS_OK && s->help) {
-        verbs_print_help(verb, table, stdout);
-        *ret_code = exit_after_output(verb, EXIT_OK);
+    if (!parse_args(s, table, argc, argv, min_args, max_args, &n, ret_code))
         return false;
-    }
-    if (st < 0)
-        *ret_code = exit_with_usage(verb, "%s", err.msg);
-    else if (n < min_args)
-        *ret_code =
-            exit_with_usage(verb, "too few arguments; expected: assay %s", verbs_synopsis(verb));
-    else if (n > max_args)
-        *ret_code =
-            exit_with_usage(verb, "too many arguments, the first is '%.60s'; expected: assay %s",
-                            argv[1 + max_args], verbs_synopsis(verb));
-    if (st < 0 || n < min_args || n > max_args)
-        return false;
-    s->look = look_of(stdout);
+    s->terminal = terminal_of(stdout);
     if (s->wide)
-        s->look.width = SIZE_MAX;
-    bool alone = s->instead && *s->instead;
-    st = alone ? AS_OK : find_server(s, &err);
-    if (st == AS_OK && !alone)
-        st = session_client(s, &s->client, &err);
+        s->terminal.width = SIZE_MAX;
+    bool needs_server = !s->instead || !*s->instead;
+    as_status st = needs_server ? connect_server(s, &err) : AS_OK;
     if (st < 0) {
-        *ret_code = exit_with_error(verb, st, &err);
+        *ret_code = exit_with_error(verb->name, st, &err);
         return false;
     }
-    if (s->client)
-        interrupt_watch(s->client);
     *ret_n_args = n;
     return true;
 }
@@ -132,15 +146,15 @@ void session_done(struct session *s)
 int session_end(const struct session *s, as_status st, const struct as_err *err)
 {
     if (interrupt_seen())
-        return exit_after_output(s->verb, EXIT_CANCELLED);
+        return exit_after_output(s->verb->name, EXIT_CANCELLED);
     if (st == AS_OK)
-        return exit_after_output(s->verb, EXIT_OK);
+        return exit_after_output(s->verb->name, EXIT_OK);
     (void)fflush(stdout);
-    int code = exit_with_error(s->verb, st, err);
+    int code = exit_with_error(s->verb->name, st, err);
     if (st == AS_E_UNAVAILABLE)
-        session_say("The server is %s; is `assay up` running?", s->url);
+        say("The server is %s; is `assay up` running?", s->url);
     else if (st == AS_E_DENIED)
-        session_say("Name a token with --token-file or ASSAY_TOKEN_FILE.");
+        say("Name a token with --token-file or ASSAY_TOKEN_FILE.");
     return code;
 }
 
@@ -171,33 +185,23 @@ as_status session_print_json(const json_t *j, struct as_err *err)
 as_status session_print_json_line(const json_t *j, struct as_err *err)
 {
     as_status st = put_json(json_format(j), err);
-    if (st == AS_OK && fflush(stdout) != 0)
+    if (st < 0)
+        return st;
+    if (fflush(stdout) != 0)
         return as_fail(err, AS_E_IO, "cannot write the output");
-    return st;
+    return AS_OK;
 }
 
 as_status session_print_table(const struct session *s, const struct table *t, struct as_err *err)
 {
-    struct str b = {0}, hidden = {0};
-    as_status st = table_format(t, &s->look, &b, &hidden, err);
-    if (st == AS_OK)
-        st = put(&b, err);
-    if (st == AS_OK && hidden.len > 0)
-        session_say("Not shown for want of width: %s (--wide shows all)", str_cstr(&hidden));
-    str_done(&b);
-    str_done(&hidden);
-    return st;
-}
-
-void session_say(const char *fmt, ...)
-{
-    char line[1000];
-    struct str b = {0};
-    va_list args;
-    va_start(args, fmt);
-    (void)vsnprintf(line, sizeof line, fmt, args);
-    va_end(args);
-    text_escape(&b, line, strlen(line), TEXT_KEEP_LINES);
-    (void)fprintf(stderr, "%s\n", str_cstr(&b));
-    str_done(&b);
+    AS_AUTO(str_done) struct str b = {0}, hidden = {0};
+    as_status st = table_format(t, &s->terminal, &b, &hidden, err);
+    if (st < 0)
+        return st;
+    st = put(&b, err);
+    if (st < 0)
+        return st;
+    if (hidden.len > 0)
+        say("Not shown for want of width: %s (--wide shows all)", str_cstr(&hidden));
+    return AS_OK;
 }

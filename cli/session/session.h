@@ -1,7 +1,7 @@
 /* What every verb that talks to a server has in common: its options, its connection, its output.
  *
  * Where the server and the token come from, first found wins:
- *   server  --server, ASSAY_SERVER, the note of `assay up` (current.h)
+ *   server  --server, ASSAY_SERVER, the note of `assay up` (running_server.h)
  *   token   --token, --token-file, ASSAY_TOKEN, ASSAY_TOKEN_FILE, the note when its server is the
  * one */
 #ifndef ASSAY_CLI_SESSION_H
@@ -13,19 +13,20 @@
 #include "api/client/client.h"
 #include "base/opt.h"
 #include "base/status.h"
+#include "cli/session/verb.h"
 #include "cli/view/terminal.h"
 #include "cli/view/table.h"
 
 struct session {
-    const char *verb;   /* borrowed */
-    const char *server; /* options; views of argv */
+    const struct verb *verb; /* borrowed */
+    const char *server;      /* options; views of argv */
     const char *token;
     const char *token_file;
     bool json;
     bool wide;
     bool help;
     const char *const *instead; /* an option with which no server is needed; NULL: none */
-    struct look look;           /* of stdout */
+    struct terminal terminal;   /* of stdout */
     bool local;            /* the server is that of an `assay up` of this user on this machine */
     char *url;             /* owned; no slash at its end */
     struct client *client; /* NULL when no server is needed */
@@ -58,7 +59,7 @@ struct session {
 /* Parse the command line of a verb by its table and, unless --help was asked for, check that there
  * are min to max arguments (argv[1…]) and make the client. True: go on, *ret_n_args is set. False:
  * the verb is done, with *ret_code. */
-bool session_begin(struct session *s, const char *verb, const struct opt *table, int argc,
+bool session_begin(struct session *s, const struct verb *verb, const struct opt *table, int argc,
                    char **argv, int min_args, int max_args, int *ret_n_args, int *ret_code);
 void session_done(struct session *s);
 
@@ -75,8 +76,5 @@ AS_MUST_CHECK as_status session_print_json(const json_t *j, struct as_err *err);
 AS_MUST_CHECK as_status session_print_json_line(const json_t *j, struct as_err *err);
 AS_MUST_CHECK as_status session_print_table(const struct session *s, const struct table *t,
                                             struct as_err *err);
-
-/* Talk: a line on stderr, escaped. */
-void session_say(const char *fmt, ...) AS_PRINTF(1, 2);
 
 #endif

@@ -13,27 +13,27 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "cli/session/session.h"
 #include "cli/up/leftover.h"
 #include "cli/up/postgres.h"
+#include "cli/view/say.h"
 
 #define INIT_TIMEOUT_MS 120000
 #define START_TIMEOUT_MS 60000
 #define LEAST_ROOM_BYTES ((uint64_t)16 << 20) /* one segment of the write-ahead log */
 #define FALLBACK_HOME "/var/lib/assay/clusters"
 
-void up_cluster_done(struct up_cluster *c)
+void cluster_done(struct cluster *c)
 {
     free(c->home);
-    free(c->cluster);
+    free(c->pgdata);
     free(c->socket);
     free(c->bin);
     free(c->url);
     free(c->log);
-    *c = (struct up_cluster){0};
+    *c = (struct cluster){0};
 }
 
-static as_status choose_user(struct up_user *user, struct as_err *err)
+static as_status choose_user(struct system_user *user, struct as_err *err)
 {
     static const char *const names[] = {"postgres", "nobody"};
     if (geteuid() != 0)
@@ -42,7 +42,7 @@ static as_status choose_user(struct up_user *user, struct as_err *err)
         const struct passwd *found = getpwnam(names[i]);
         if (!found || found->pw_uid == 0)
             continue;
-        *user = (struct up_user){.uid = found->pw_uid, .gid = found->pw_gid};
+        *user = (struct system_user){.uid = found->pw_uid, .gid = found->pw_gid};
         (void)snprintf(user->name, sizeof user->name, "%s", names[i]);
         return AS_OK;
     }
@@ -53,7 +53,7 @@ static as_status choose_user(struct up_user *user, struct as_err *err)
 }
 
 /* A folder of mode 0700 that belongs to the user, and is not a link that somebody laid. */
-static as_status own_folder(const struct up_user *user, const char *path, struct as_err *err)
+static as_status own_folder(const struct system_user *user, const char *path, struct as_err *err)
 {
     struct stat st;
     uid_t uid = user->name[0] ? user->uid : geteuid();
@@ -94,7 +94,7 @@ static bool has_cluster(const char *home)
     return found;
 }
 
-static as_status fail_no_entry(const struct up_cluster *c, const char *folder, struct as_err *err)
+static as_status fail_no_entry(const struct cluster *c, const char *folder, struct as_err *err)
 {
     return as_fail(err, AS_E_DENIED,
                    "the user %s, who runs PostgreSQL, cannot enter %s; choose a data folder whose "
@@ -104,13 +104,15 @@ static as_status fail_no_entry(const struct up_cluster *c, const char *folder, s
 
 /* DATA/postgres, or the fallback where the user cannot reach that. A cluster that is there decides:
  * a change of permissions must not make an empty database appear. */
-static as_status choose_home(struct up_cluster *c, const char *data, struct as_err *err)
+static as_status choose_home(struct cluster *c, const char *data, struct as_err *err)
 {
     AS_AUTO(as_freep) char *inside = file_join(data, "postgres");
     AS_AUTO(as_freep) char *outside = NULL;
-    bool can_enter = up_user_can_enter(&c->user, data);
+    bool can_enter = system_user_can_enter(&c->user, data);
     as_status st = inside ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
-    if (st == AS_OK && c->user.name[0])
+    if (st < 0)
+        return st;
+    if (c->user.name[0])
         st = fallback_home(data, &outside, err);
     if (st < 0)
         return st;
@@ -119,22 +121,21 @@ static as_status choose_home(struct up_cluster *c, const char *data, struct as_e
         return fail_no_entry(c, data, err);
     if (go_outside && (st = file_mkdirs(FALLBACK_HOME, 0711, err)) < 0)
         return st;
-    if (go_outside && !up_user_can_enter(&c->user, FALLBACK_HOME))
+    if (go_outside && !system_user_can_enter(&c->user, FALLBACK_HOME))
         return fail_no_entry(c, FALLBACK_HOME, err);
     c->home = go_outside ? as_steal(outside) : as_steal(inside);
     if (go_outside)
-        session_say("The user %s cannot enter %s; the database is in %s", c->user.name, data,
-                    c->home);
+        say("The user %s cannot enter %s; the database is in %s", c->user.name, data, c->home);
     return own_folder(&c->user, c->home, err);
 }
 
 /* HOME/socket, or a short path where that is too long for a socket address. */
-static as_status choose_socket(struct up_cluster *c, struct as_err *err)
+static as_status choose_socket(struct cluster *c, struct as_err *err)
 {
     char hash[SHA256_HEX_SIZE];
     struct str b = {0};
     str_printf(&b, "%s/socket", c->home);
-    if (b.len > UP_SOCKET_FOLDER_MAX) {
+    if (b.len > CLUSTER_SOCKET_FOLDER_MAX) {
         as_status st = sha256_of(c->home, strlen(c->home), hash, err);
         if (st < 0) {
             str_done(&b);
@@ -150,7 +151,7 @@ static as_status choose_socket(struct up_cluster *c, struct as_err *err)
 }
 
 /* postgresql:///assay?host=…, the folder percent-encoded. */
-static as_status make_url(struct up_cluster *c, struct as_err *err)
+static as_status make_url(struct cluster *c, struct as_err *err)
 {
     struct str b = {0};
     str_puts(&b, "postgresql:///assay?user=assay&host=");
@@ -166,10 +167,10 @@ static as_status make_url(struct up_cluster *c, struct as_err *err)
     return c->url ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
 }
 
-static as_status run_tool(const struct up_cluster *c, struct supervisor *s, const char *name,
+static as_status run_tool(const struct cluster *c, struct supervisor *s, const char *name,
                           const char *const *argv, const char *input, struct as_err *err)
 {
-    const struct up_child_spec spec = {
+    const struct spawn_spec spec = {
         .argv = argv,
         .log_path = c->log,
         .input = input,
@@ -182,7 +183,7 @@ static as_status run_tool(const struct up_cluster *c, struct supervisor *s, cons
 
 /* Make the cluster beside its place and move it there when it is whole: a crash leaves none or all.
  */
-static as_status init_at(const struct up_cluster *c, struct supervisor *s, const char *fresh,
+static as_status init_at(const struct cluster *c, struct supervisor *s, const char *fresh,
                          struct as_err *err)
 {
     AS_AUTO(as_freep) char *initdb = file_join(c->bin, "initdb");
@@ -203,54 +204,65 @@ static as_status init_at(const struct up_cluster *c, struct supervisor *s, const
                                 NULL};
     const char *const create[] = {postgres, "--single", "-D", fresh, "postgres", NULL};
     as_status st = file_remove_tree(fresh, err);
-    if (st == AS_OK)
-        st = run_tool(c, s, "initdb", init, NULL, err);
-    if (st == AS_OK)
-        st = run_tool(c, s, "postgres --single", create, "CREATE DATABASE assay;\n", err);
-    if (st == AS_OK && rename(fresh, c->cluster) != 0)
-        st = as_fail(err, AS_E_IO, "cannot rename %s: %s", fresh, strerror(errno));
-    return st;
+    if (st < 0)
+        return st;
+    st = run_tool(c, s, "initdb", init, NULL, err);
+    if (st < 0)
+        return st;
+    st = run_tool(c, s, "postgres --single", create, "CREATE DATABASE assay;\n", err);
+    if (st < 0)
+        return st;
+    if (rename(fresh, c->pgdata) != 0)
+        return as_fail(err, AS_E_IO, "cannot rename %s: %s", fresh, strerror(errno));
+    return AS_OK;
 }
 
-static as_status init(const struct up_cluster *c, struct supervisor *s, struct as_err *err)
+static as_status init(const struct cluster *c, struct supervisor *s, struct as_err *err)
 {
     AS_AUTO(as_freep) char *fresh = file_join(c->home, "cluster.new");
-    AS_AUTO(as_freep) char *marker = file_join(c->cluster, "PG_VERSION");
+    AS_AUTO(as_freep) char *marker = file_join(c->pgdata, "PG_VERSION");
     if (!fresh || !marker)
         return as_fail(err, AS_E_NOMEM, "out of memory");
     if (access(marker, F_OK) == 0)
         return AS_OK;
-    session_say("Making a PostgreSQL cluster in %s", c->cluster);
+    say("Making a PostgreSQL cluster in %s", c->pgdata);
     return init_at(c, s, fresh, err);
 }
 
-as_status up_cluster_prepare(struct up_cluster *c, const char *data, const char *log,
-                             struct supervisor *s, struct as_err *err)
+as_status cluster_prepare(struct cluster *c, const char *data, const char *log,
+                          struct supervisor *s, struct as_err *err)
 {
     c->log = as_strdup(log);
     as_status st = c->log ? choose_user(&c->user, err) : as_fail(err, AS_E_NOMEM, "out of memory");
-    if (st == AS_OK)
-        st = choose_home(c, data, err);
-    if (st == AS_OK && !(c->cluster = file_join(c->home, "cluster")))
-        st = as_fail(err, AS_E_NOMEM, "out of memory");
-    if (st == AS_OK)
-        st = up_postgres_find(c->cluster, &c->bin, err);
-    if (st == AS_OK)
-        st = up_leftover_stop_postmaster(c->cluster, err);
-    if (st == AS_OK)
-        st = choose_socket(c, err);
-    if (st == AS_OK)
-        st = make_url(c, err);
-    return st < 0 ? st : init(c, s, err);
+    if (st < 0)
+        return st;
+    st = choose_home(c, data, err);
+    if (st < 0)
+        return st;
+    if (!(c->pgdata = file_join(c->home, "cluster")))
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    st = postgres_find(c->pgdata, &c->bin, err);
+    if (st < 0)
+        return st;
+    st = leftover_stop_postmaster(c->pgdata, err);
+    if (st < 0)
+        return st;
+    st = choose_socket(c, err);
+    if (st < 0)
+        return st;
+    st = make_url(c, err);
+    if (st < 0)
+        return st;
+    return init(c, s, err);
 }
 
-int64_t up_cluster_buffers_mb(int64_t memory_mb)
+int64_t cluster_buffers_mb(int64_t memory_mb)
 {
     int64_t mb = memory_mb / 16;
     return mb < 32 ? 32 : mb > 512 ? 512 : mb;
 }
 
-bool up_disk_is_full(const char *folder)
+bool cluster_disk_is_full(const char *folder)
 {
     struct statvfs fs;
     return statvfs(folder, &fs) == 0 && fs.f_blocks > 0 &&
@@ -258,9 +270,9 @@ bool up_disk_is_full(const char *folder)
 }
 
 /* postmaster.pid's eighth line says "ready" (or "standby") once connections are taken. */
-static bool is_ready(const struct up_cluster *c)
+static bool is_ready(const struct cluster *c)
 {
-    AS_AUTO(as_freep) char *path = file_join(c->cluster, "postmaster.pid");
+    AS_AUTO(as_freep) char *path = file_join(c->pgdata, "postmaster.pid");
     AS_AUTO(as_freep) char *text = NULL;
     size_t len;
     if (!path || file_read(path, 65536, &text, &len, NULL) < 0)
@@ -273,7 +285,7 @@ static bool is_ready(const struct up_cluster *c)
     return line && as_starts_with(line, "ready");
 }
 
-static as_status add_postgres(struct up_cluster *c, struct supervisor *s, struct as_err *err)
+static as_status add_postgres(struct cluster *c, struct supervisor *s, struct as_err *err)
 {
     char buffers[64], sockets[256];
     AS_AUTO(as_freep) char *postgres = file_join(c->bin, "postgres");
@@ -281,11 +293,11 @@ static as_status add_postgres(struct up_cluster *c, struct supervisor *s, struct
         return as_fail(err, AS_E_NOMEM, "out of memory");
     int64_t memory_mb = (int64_t)sysconf(_SC_PHYS_PAGES) / 1024 * (sysconf(_SC_PAGESIZE) / 1024);
     (void)snprintf(buffers, sizeof buffers, "shared_buffers=%dMB",
-                   (int)up_cluster_buffers_mb(memory_mb));
+                   (int)cluster_buffers_mb(memory_mb));
     (void)snprintf(sockets, sizeof sockets, "unix_socket_directories=%s", c->socket);
     const char *const argv[] = {postgres,
                                 "-D",
-                                c->cluster,
+                                c->pgdata,
                                 "-c",
                                 "listen_addresses=",
                                 "-c",
@@ -311,7 +323,7 @@ static as_status add_postgres(struct up_cluster *c, struct supervisor *s, struct
                                 "-c",
                                 "log_line_prefix=%m [%p] ",
                                 NULL};
-    const struct up_child_spec spec = {
+    const struct spawn_spec spec = {
         .argv = argv,
         .log_path = c->log,
         .set_env = {{"LC_ALL", "C.UTF-8"}},
@@ -322,26 +334,28 @@ static as_status add_postgres(struct up_cluster *c, struct supervisor *s, struct
 }
 
 /* A log that could not be written says nothing. */
-static as_status fail_start(const struct up_cluster *c, struct as_err *err)
+static as_status fail_start(const struct cluster *c, struct as_err *err)
 {
     AS_AUTO(as_freep) char *end = supervisor_log_end(c->log);
-    session_say("%s", end ? end : "");
+    say("%s", end ? end : "");
     return as_fail(err, AS_E_IO, "PostgreSQL does not start%s; its log is %s",
-                   up_disk_is_full(c->home) ? ": the disk is full" : "", c->log);
+                   cluster_disk_is_full(c->home) ? ": the disk is full" : "", c->log);
 }
 
-as_status up_cluster_start(struct up_cluster *c, struct supervisor *s, struct as_err *err)
+as_status cluster_start(struct cluster *c, struct supervisor *s, struct as_err *err)
 {
     int64_t end_ns = clock_mono_ns() + START_TIMEOUT_MS * NS_PER_MS;
     as_status st = add_postgres(c, s, err);
-    if (st == AS_OK)
-        st = supervisor_start(s, c->index, err);
-    while (st == AS_OK && !is_ready(c)) {
+    if (st < 0)
+        return st;
+    st = supervisor_start(s, c->index, err);
+    if (st < 0)
+        return st;
+    while (!is_ready(c)) {
         if (!supervisor_wait(s, 20))
             return as_fail(err, AS_E_UNAVAILABLE, "interrupted");
-        if (supervisor_deaths(s, c->index) >= 4 || clock_mono_ns() > end_ns) {
+        if (supervisor_deaths(s, c->index) >= 4 || clock_mono_ns() > end_ns)
             return fail_start(c, err);
-        }
     }
-    return st;
+    return AS_OK;
 }

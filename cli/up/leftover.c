@@ -12,9 +12,10 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "cli/session/session.h"
-#include "cli/up/child.h"
-#include "cli/up/supervise.h"
+#include "cli/files/process.h"
+#include "cli/up/spawn.h"
+#include "cli/up/supervisor.h"
+#include "cli/view/say.h"
 
 #define POLL_MS 50 /* other people's children: nothing to wait on but time */
 
@@ -26,7 +27,7 @@ struct process {
 
 static bool is_there(const struct process *p)
 {
-    return up_process_start(p->pid) == p->start;
+    return process_start_ticks(p->pid) == p->start;
 }
 
 /* How to end what was left: a signal, and how long to wait until the next. */
@@ -53,8 +54,8 @@ static as_status stop(const struct process *list, size_t n, const struct step st
 {
     for (size_t i = 0; i < n; i++)
         if (is_there(&list[i]))
-            session_say("%s (pid %d) was left by an assay up that was killed; stopping it",
-                        list[i].name, (int)list[i].pid);
+            say("%s (pid %d) was left by an assay up that was killed; stopping it", list[i].name,
+                (int)list[i].pid);
     for (size_t k = 0; k < 3; k++) {
         size_t there = send(list, n, steps[k].signal);
         int64_t end_ns = clock_mono_ns() + steps[k].wait_ms * NS_PER_MS;
@@ -81,7 +82,7 @@ static bool parse_note(char *line, struct process *ret)
     return ret->pid > 1 && ret->start > 0 && !*end;
 }
 
-as_status up_leftover_stop(const char *notes_path, struct as_err *err)
+as_status leftover_stop(const char *notes_path, struct as_err *err)
 {
     AS_AUTO(as_freep) char *text = NULL;
     struct process programs[SUPERVISOR_MAX], databases[SUPERVISOR_MAX], p;
@@ -102,7 +103,9 @@ as_status up_leftover_stop(const char *notes_path, struct as_err *err)
             programs[n_programs++] = p;
     }
     st = stop(programs, n_programs, end_program, err);
-    return st == AS_OK ? stop(databases, n_databases, end_postgres, err) : st;
+    if (st < 0)
+        return st;
+    return stop(databases, n_databases, end_postgres, err);
 }
 
 /* Does the process run a postgres on this folder? */
@@ -129,7 +132,7 @@ static bool is_postmaster_of(pid_t pid, const char *cluster)
     return false;
 }
 
-as_status up_leftover_stop_postmaster(const char *cluster, struct as_err *err)
+as_status leftover_stop_postmaster(const char *cluster, struct as_err *err)
 {
     AS_AUTO(as_freep) char *path = file_join(cluster, "postmaster.pid");
     AS_AUTO(as_freep) char *text = NULL;
@@ -144,6 +147,6 @@ as_status up_leftover_stop_postmaster(const char *cluster, struct as_err *err)
     struct process p = {.name = "postgres", .pid = (pid_t)strtol(text, NULL, 10)};
     if (p.pid <= 1 || !is_postmaster_of(p.pid, cluster))
         return AS_OK; /* a stale file: postgres itself copes with it */
-    p.start = up_process_start(p.pid);
+    p.start = process_start_ticks(p.pid);
     return stop(&p, 1, end_postgres, err);
 }

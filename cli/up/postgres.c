@@ -86,12 +86,13 @@ static as_status read_version(const char *cluster, int64_t *ret, struct as_err *
     as_status st = file_read(path, 64, &text, &len, err);
     if (st == AS_E_NOT_FOUND)
         return AS_OK;
-    if (st == AS_OK)
-        *ret = first_number(text);
-    return st;
+    if (st < 0)
+        return st;
+    *ret = first_number(text);
+    return AS_OK;
 }
 
-as_status up_postgres_find(const char *cluster, char **ret, struct as_err *err)
+as_status postgres_find(const char *cluster, char **ret, struct as_err *err)
 {
     struct search s = {0};
     as_status st = read_version(cluster, &s.wanted, err);

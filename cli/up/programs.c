@@ -32,7 +32,7 @@ static char *try_path(const char *name)
     return NULL;
 }
 
-as_status up_program_find(const char *name, char **ret, struct as_err *err)
+as_status program_find(const char *name, char **ret, struct as_err *err)
 {
     /* From the folder of this program: where `meson install` puts them, and where ninja does. */
     static const char *const places[] = {"", "../api/server/", "../trial-runner/agent/",

@@ -1,10 +1,10 @@
 /* Finding the other programs: beside this one (an installation), in this build tree, then PATH. */
-#ifndef ASSAY_CLI_UP_PROGRAMS_H
-#define ASSAY_CLI_UP_PROGRAMS_H
+#ifndef ASSAY_CLI_PROGRAMS_H
+#define ASSAY_CLI_PROGRAMS_H
 
 #include "base/status.h"
 
 /* `name` is "assayd" or "assay-runner". An absolute path, owned by the caller. AS_E_NOT_FOUND. */
-AS_MUST_CHECK as_status up_program_find(const char *name, char **ret, struct as_err *err);
+AS_MUST_CHECK as_status program_find(const char *name, char **ret, struct as_err *err);
 
 #endif

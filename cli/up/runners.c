@@ -1,4 +1,5 @@
-/* The runners as children of `assay up`. */
+#include "cli/up/runners.h"
+
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
@@ -10,7 +11,6 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/json.h"
-#include "cli/up/up.h"
 
 #define READY_TIMEOUT_MS 60000
 
@@ -55,7 +55,7 @@ static as_status runner_name(const struct up *u, int64_t number, char *buf, size
 static as_status add_runner(struct up *u, int64_t i, int *ret, struct as_err *err)
 {
     char name[64], slots[24], gpus[300], log_name[80];
-    struct str work = {0}, cache = {0};
+    AS_AUTO(str_done) struct str work = {0}, cache = {0};
     as_status st = runner_name(u, i + 1, name, sizeof name, err);
     if (st < 0)
         return st;
@@ -64,7 +64,7 @@ static as_status add_runner(struct up *u, int64_t i, int *ret, struct as_err *er
     deal_gpus(i, u->runners, gpus, sizeof gpus);
     str_printf(&work, "%s/runners/%s", u->folder.path, name);
     str_printf(&cache, "%s/cache", u->folder.path);
-    AS_AUTO(as_freep) char *log = up_folder_new_log(&u->folder, log_name);
+    AS_AUTO(as_freep) char *log = data_folder_new_log(&u->folder, log_name);
     const char *const argv[] = {u->runner,
                                 "--server",
                                 u->url,
@@ -82,15 +82,14 @@ static as_status add_runner(struct up *u, int64_t i, int *ret, struct as_err *er
                                 str_cstr(&cache),
                                 "--die-with-parent",
                                 NULL};
-    const struct up_child_spec spec = {.argv = argv, .log_path = log, .death_signal = SIGTERM};
+    const struct spawn_spec spec = {.argv = argv, .log_path = log, .death_signal = SIGTERM};
     st = log && !work.failed && !cache.failed ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
-    if (st == AS_OK)
-        st = supervisor_add(u->supervisor, log_name, &spec, stop_runner, ret, err);
-    if (st == AS_OK)
-        st = supervisor_start(u->supervisor, *ret, err);
-    str_done(&work);
-    str_done(&cache);
-    return st;
+    if (st < 0)
+        return st;
+    st = supervisor_add(u->supervisor, log_name, &spec, stop_runner, ret, err);
+    if (st < 0)
+        return st;
+    return supervisor_start(u->supervisor, *ret, err);
 }
 
 /* How many of our runners the server knows as live. */
@@ -132,12 +131,16 @@ as_status up_runners_start(struct up *u, struct as_err *err)
     AS_AUTO(client_freep) struct client *c = NULL;
     int64_t end_ns = clock_mono_ns() + READY_TIMEOUT_MS * NS_PER_MS;
     as_status st = admin_client(u, &c, err);
-    for (int64_t i = 0; i < u->runners && st == AS_OK; i++) {
+    if (st < 0)
+        return st;
+    for (int64_t i = 0; i < u->runners; i++) {
         st = add_runner(u, i, &u->last_runner, err);
         if (i == 0)
-            u->first_runner = u->last_runner;
+            u->first_runner = u->last_runner; /* also on failure: it may have been added */
+        if (st < 0)
+            return st;
     }
-    while (st == AS_OK && count_live(u, c) < u->runners) {
+    while (count_live(u, c) < u->runners) {
         if (!supervisor_wait(u->supervisor, 50))
             return as_fail(err, AS_E_UNAVAILABLE, "interrupted");
         unsigned deaths = 0;
@@ -147,5 +150,5 @@ as_status up_runners_start(struct up *u, struct as_err *err)
             return as_fail(err, AS_E_IO, "the runners do not start; their logs are in %s",
                            u->folder.logs);
     }
-    return st;
+    return AS_OK;
 }

@@ -1,4 +1,5 @@
-/* assayd as a child of `assay up`. */
+#include "cli/up/server.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -12,8 +13,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/str.h"
-#include "cli/session/session.h"
-#include "cli/up/up.h"
+#include "cli/view/say.h"
 
 #define DEFAULT_PORT 7117
 #define READY_TIMEOUT_MS 60000
@@ -42,7 +42,7 @@ as_status up_server_choose_port(struct up *u, struct as_err *err)
         if (given)
             return as_fail(err, AS_E_CONFLICT,
                            "port %" PRId64 " is taken; choose another with --port", u->port);
-        session_say("Port %d is taken; using a free one", DEFAULT_PORT);
+        say("Port %d is taken; using a free one", DEFAULT_PORT);
         u->port = 0;
     }
     return AS_OK;
@@ -83,15 +83,15 @@ static as_status add_assayd(struct up *u, struct as_err *err)
     char where[300];
     const char *argv[SUPERVISOR_MAX_ARGS];
     bool is_v6 = strchr(u->listen, ':') && u->listen[0] != '[';
-    AS_AUTO(as_freep) char *log = up_folder_new_log(&u->folder, "assayd");
+    AS_AUTO(as_freep) char *log = data_folder_new_log(&u->folder, "assayd");
     (void)snprintf(where, sizeof where, is_v6 ? "[%s]:%" PRId64 : "%s:%" PRId64, u->listen,
                    u->port);
     as_status st = assayd_argv(u, where, argv, AS_ARRAY_LEN(argv), err);
-    if (st == AS_OK && !log)
-        st = as_fail(err, AS_E_NOMEM, "out of memory");
     if (st < 0)
         return st;
-    const struct up_child_spec spec = {
+    if (!log)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    const struct spawn_spec spec = {
         .argv = argv,
         .log_path = log,
         /* Not on the command line, where every user of the machine could read a password. */
@@ -108,7 +108,7 @@ static as_status fail_assayd(const struct up *u, struct as_err *err)
     AS_AUTO(as_freep) char *log = file_join(u->folder.logs, "assayd.log");
     AS_AUTO(as_freep) char *end = log ? supervisor_log_end(log) : NULL;
     int status = supervisor_last_status(u->supervisor, u->assayd_index);
-    session_say("%s", end ? end : "");
+    say("%s", end ? end : "");
     if (WIFEXITED(status) && WEXITSTATUS(status) == ASSAYD_NO_DATABASE)
         return as_fail(err, AS_E_UNAVAILABLE, "the database cannot be reached; the log is %s",
                        log ? log : "");
@@ -146,14 +146,17 @@ as_status up_server_start(struct up *u, struct as_err *err)
 {
     int64_t end_ns = clock_mono_ns() + READY_TIMEOUT_MS * NS_PER_MS;
     as_status st = add_assayd(u, err);
-    if (st == AS_OK)
-        st = supervisor_start(u->supervisor, u->assayd_index, err);
-    while (st == AS_OK && !read_address(u)) {
+    if (st < 0)
+        return st;
+    st = supervisor_start(u->supervisor, u->assayd_index, err);
+    if (st < 0)
+        return st;
+    while (!read_address(u)) {
         if (!supervisor_wait(u->supervisor, 50))
             return as_fail(err, AS_E_UNAVAILABLE, "interrupted");
         /* One that dies before it served once has a reason that another try does not cure. */
         if (supervisor_deaths(u->supervisor, u->assayd_index) > 0 || clock_mono_ns() > end_ns)
             return fail_assayd(u, err);
     }
-    return st < 0 ? st : pin_port(u, err);
+    return pin_port(u, err);
 }

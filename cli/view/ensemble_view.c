@@ -37,7 +37,7 @@ static void add_reason(const json_t *ensemble, struct str *b)
     str_done(&line);
 }
 
-void ensemble_view_summary(const json_t *ensemble, const struct look *look, struct str *b)
+void ensemble_view_summary(const json_t *ensemble, const struct terminal *terminal, struct str *b)
 {
     const char *metric = json_string_value(json_object_get(ensemble, "metric"));
     const json_t *single = json_object_get(ensemble, "best_single");
@@ -52,9 +52,9 @@ void ensemble_view_summary(const json_t *ensemble, const struct look *look, stru
     str_printf(b, ", trial %" JSON_INTEGER_FORMAT "\n",
                json_integer_value(json_object_get(single, "number")));
     str_puts(b, "Ensemble           ");
-    look_on(look, STYLE_BOLD, b);
+    terminal_style_on(terminal, STYLE_BOLD, b);
     add_figure(b, metric, json_object_get(ensemble, "value"));
-    look_off(look, STYLE_BOLD, b);
+    terminal_style_off(terminal, STYLE_BOLD, b);
     str_printf(b, ", %zu model%s of %" JSON_INTEGER_FORMAT "\n", members, members == 1 ? "" : "s",
                json_integer_value(json_object_get(ensemble, "candidates")));
     str_printf(b,
@@ -64,10 +64,10 @@ void ensemble_view_summary(const json_t *ensemble, const struct look *look, stru
                json_integer_value(json_object_get(ensemble, "rows_select")));
 }
 
-static void add_member(struct table *t, const json_t *member, const struct look *look)
+static void add_member(struct table *t, const json_t *member, const struct terminal *terminal)
 {
     struct str b = {0};
-    format_kind kind = look->tty ? FORMAT_SHORT : FORMAT_EXACT;
+    format_kind kind = terminal->tty ? FORMAT_SHORT : FORMAT_EXACT;
     table_cellf(t, "%" JSON_INTEGER_FORMAT, json_integer_value(json_object_get(member, "number")));
     format_value(&b, json_object_get(member, "weight"), kind);
     table_cell(t, str_cstr(&b));
@@ -81,8 +81,8 @@ static void add_member(struct table *t, const json_t *member, const struct look 
     str_done(&b);
 }
 
-as_status ensemble_view_members(const json_t *ensemble, const struct look *look, struct table **ret,
-                                struct as_err *err)
+as_status ensemble_view_members(const json_t *ensemble, const struct terminal *terminal,
+                                struct table **ret, struct as_err *err)
 {
     const char *metric = json_string_value(json_object_get(ensemble, "metric"));
     struct table *t = table_create();
@@ -95,7 +95,8 @@ as_status ensemble_view_members(const json_t *ensemble, const struct look *look,
     table_column(t, "parameters", TABLE_LEFT, 20);
     size_t i;
     json_t *member;
-    json_array_foreach(json_object_get(ensemble, "members"), i, member) add_member(t, member, look);
+    json_array_foreach(json_object_get(ensemble, "members"), i, member)
+        add_member(t, member, terminal);
     *ret = t;
     return AS_OK;
 }

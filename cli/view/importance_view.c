@@ -31,11 +31,12 @@ static double share_of(const json_t *parameter, const char *field)
     return json_number_get(json_object_get(parameter, field), &v) ? v : NAN;
 }
 
-static void add_bar(struct table *t, const json_t *parameter, const struct look *look)
+static void add_bar(struct table *t, const json_t *parameter, const struct terminal *terminal)
 {
     struct str b = {0};
     importance_view_bar(share_of(parameter, "total_low"), share_of(parameter, "total"),
-                        share_of(parameter, "total_high"), IMPORTANCE_BAR_WIDTH, look->unicode, &b);
+                        share_of(parameter, "total_high"), IMPORTANCE_BAR_WIDTH, terminal->unicode,
+                        &b);
     table_cell(t, str_cstr(&b));
     str_done(&b);
 }
@@ -53,10 +54,10 @@ static void add_share(struct table *t, double share)
 static const char *const fields[] = {"first",     "first_low",  "first_high", "total",
                                      "total_low", "total_high", "top",        "conditional"};
 
-static void add_row(struct table *t, const json_t *p, const struct look *look)
+static void add_row(struct table *t, const json_t *p, const struct terminal *terminal)
 {
     table_cell(t, json_string_value(json_object_get(p, "name")));
-    if (!look->tty) {
+    if (!terminal->tty) {
         for (size_t i = 0; i < AS_ARRAY_LEN(fields); i++) {
             struct str b = {0};
             format_value(&b, json_object_get(p, fields[i]), FORMAT_EXACT);
@@ -73,17 +74,17 @@ static void add_row(struct table *t, const json_t *p, const struct look *look)
         table_cell(t, NULL);
     add_share(t, share_of(p, "first"));
     add_share(t, share_of(p, "top"));
-    add_bar(t, p, look);
+    add_bar(t, p, terminal);
 }
 
-as_status importance_view_table(const json_t *importance, const struct look *look,
+as_status importance_view_table(const json_t *importance, const struct terminal *terminal,
                                 struct table **ret, struct as_err *err)
 {
     struct table *t = table_create();
     if (!t)
         return as_fail(err, AS_E_NOMEM, "out of memory");
     table_column(t, "parameter", TABLE_LEFT, 9);
-    if (look->tty) {
+    if (terminal->tty) {
         table_column(t, "total", TABLE_RIGHT, 0);
         table_column(t, "90 %", TABLE_RIGHT, 9);
         table_column(t, "alone", TABLE_RIGHT, 0);
@@ -95,7 +96,7 @@ as_status importance_view_table(const json_t *importance, const struct look *loo
     }
     size_t i;
     json_t *p;
-    json_array_foreach(json_object_get(importance, "parameters"), i, p) add_row(t, p, look);
+    json_array_foreach(json_object_get(importance, "parameters"), i, p) add_row(t, p, terminal);
     *ret = t;
     return AS_OK;
 }

@@ -19,7 +19,8 @@ void importance_view_bar(double low, double value, double high, size_t width, bo
 /* A row per parameter of the API's Importance. On a terminal: name, total share, its interval,
  * first, top, bar of the total; in a pipe all that there is, numbers exactly. AS_E_NOMEM. Owned by
  * the caller. */
-AS_MUST_CHECK as_status importance_view_table(const json_t *importance, const struct look *look,
-                                              struct table **ret, struct as_err *err);
+AS_MUST_CHECK as_status importance_view_table(const json_t *importance,
+                                              const struct terminal *terminal, struct table **ret,
+                                              struct as_err *err);
 
 #endif

@@ -13,18 +13,18 @@ void pairs_add(struct pairs *p, const char *name, style s, const char *value)
         return;
     struct str label = {0};
     text_escape(&label, name, strlen(name), TEXT_ONE_LINE);
-    if (p->look.tty) {
-        look_on(&p->look, STYLE_DIM, &p->text);
-        text_pad(&p->text, str_cstr(&label), p->name_width, false, look_ellipsis(&p->look));
-        look_off(&p->look, STYLE_DIM, &p->text);
+    if (p->terminal.tty) {
+        terminal_style_on(&p->terminal, STYLE_DIM, &p->text);
+        text_pad(&p->text, str_cstr(&label), p->name_width, false, terminal_ellipsis(&p->terminal));
+        terminal_style_off(&p->terminal, STYLE_DIM, &p->text);
         str_puts(&p->text, "  ");
     } else {
         str_puts(&p->text, str_cstr(&label));
         str_putc(&p->text, '\t');
     }
-    look_on(&p->look, s, &p->text);
+    terminal_style_on(&p->terminal, s, &p->text);
     text_escape(&p->text, value, strlen(value), TEXT_ONE_LINE);
-    look_off(&p->look, s, &p->text);
+    terminal_style_off(&p->terminal, s, &p->text);
     str_putc(&p->text, '\n');
     p->text.failed = p->text.failed || label.failed;
     str_done(&label);
@@ -43,7 +43,7 @@ void pairs_addf(struct pairs *p, const char *name, const char *fmt, ...)
 void pairs_add_json(struct pairs *p, const char *name, const json_t *v)
 {
     struct str b = {0};
-    format_value(&b, v, p->look.tty ? FORMAT_SHORT : FORMAT_EXACT);
+    format_value(&b, v, p->terminal.tty ? FORMAT_SHORT : FORMAT_EXACT);
     pairs_add(p, name, STYLE_PLAIN, str_cstr(&b));
     p->text.failed = p->text.failed || b.failed;
     str_done(&b);

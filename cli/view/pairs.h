@@ -10,7 +10,7 @@
 
 struct pairs {
     struct str text; /* owned */
-    struct look look;
+    struct terminal terminal;
     size_t name_width; /* of the names on a terminal */
 };
 

@@ -107,7 +107,7 @@ int64_t progress_left_ms(const struct progress *p)
     return ms > 1e15 ? -1 : (int64_t)ms;
 }
 
-static void add_bar(const struct progress_counts *n, const struct look *look, size_t width,
+static void add_bar(const struct progress_counts *n, const struct terminal *terminal, size_t width,
                     struct str *b)
 {
     size_t done = 0, failed = 0;
@@ -117,7 +117,7 @@ static void add_bar(const struct progress_counts *n, const struct look *look, si
     }
     done = done > width ? width : done;
     failed = failed > done ? done : failed;
-    const char *full = look->unicode ? "█" : "#", *rest = look->unicode ? "░" : "-";
+    const char *full = terminal->unicode ? "█" : "#", *rest = terminal->unicode ? "░" : "-";
     const struct {
         style style;
         size_t cells;
@@ -128,14 +128,14 @@ static void add_bar(const struct progress_counts *n, const struct look *look, si
     for (size_t i = 0; i < AS_ARRAY_LEN(parts); i++) {
         if (parts[i].cells == 0)
             continue;
-        look_on(look, parts[i].style, b);
+        terminal_style_on(terminal, parts[i].style, b);
         for (size_t k = 0; k < parts[i].cells; k++)
             str_puts(b, parts[i].glyph);
-        look_off(look, parts[i].style, b);
+        terminal_style_off(terminal, parts[i].style, b);
     }
 }
 
-static void render_head(const struct progress *p, const struct look *look, struct str *b)
+static void render_head(const struct progress *p, const struct terminal *terminal, struct str *b)
 {
     struct progress_counts n = progress_counts(p);
     struct str id = {0};
@@ -149,30 +149,30 @@ static void render_head(const struct progress *p, const struct look *look, struc
     /* "id  state  BAR  tail": the bar takes what is left, 10 to 50; the id gives way before that.
      */
     size_t fixed = strlen(state) + strlen(tail) + 6;
-    size_t room = look->width > fixed + 10 ? look->width - fixed - 10 : 1;
+    size_t room = terminal->width > fixed + 10 ? terminal->width - fixed - 10 : 1;
     size_t id_width = text_width(str_cstr(&id));
     id_width = id_width > room ? room : id_width;
-    size_t bar = look->width > fixed + id_width ? look->width - fixed - id_width : 0;
+    size_t bar = terminal->width > fixed + id_width ? terminal->width - fixed - id_width : 0;
     bar = bar > 50 ? 50 : bar;
-    look_on(look, STYLE_BOLD, b);
-    text_cut(b, str_cstr(&id), id_width, look_ellipsis(look));
-    look_off(look, STYLE_BOLD, b);
+    terminal_style_on(terminal, STYLE_BOLD, b);
+    text_cut(b, str_cstr(&id), id_width, terminal_ellipsis(terminal));
+    terminal_style_off(terminal, STYLE_BOLD, b);
     str_puts(b, "  ");
-    look_on(look, look_of_state(state), b);
+    terminal_style_on(terminal, terminal_state_style(state), b);
     str_puts(b, state);
-    look_off(look, look_of_state(state), b);
+    terminal_style_off(terminal, terminal_state_style(state), b);
     str_puts(b, "  ");
-    add_bar(&n, look, bar, b);
+    add_bar(&n, terminal, bar, b);
     str_printf(b, "  %s\n", tail);
     str_done(&id);
 }
 
 /* One plain line, cut to the width. */
-static void render_cut(const struct look *look, style s, const char *line, struct str *b)
+static void render_cut(const struct terminal *terminal, style s, const char *line, struct str *b)
 {
-    look_on(look, s, b);
-    text_cut(b, line, look->width, look_ellipsis(look));
-    look_off(look, s, b);
+    terminal_style_on(terminal, s, b);
+    text_cut(b, line, terminal->width, terminal_ellipsis(terminal));
+    terminal_style_off(terminal, s, b);
     str_putc(b, '\n');
 }
 
@@ -231,29 +231,29 @@ static void add_times(const struct progress *p, const char *gap, struct str *b)
         str_printf(b, "%s%.3g trials/min", gap, rate * 60);
 }
 
-void progress_render(const struct progress *p, const struct look *look, struct str *b)
+void progress_render(const struct progress *p, const struct terminal *terminal, struct str *b)
 {
     struct str line = {0};
     if (p->sweep) {
-        render_head(p, look, b);
+        render_head(p, terminal, b);
         str_puts(&line, "  ");
         add_counts(p, "   ", &line);
-        render_cut(look, STYLE_PLAIN, str_cstr(&line), b);
+        render_cut(terminal, STYLE_PLAIN, str_cstr(&line), b);
         str_clear(&line);
         str_puts(&line, "  ");
         if (!add_best(p, &line))
             str_puts(&line, "best: none yet");
-        render_cut(look, STYLE_PLAIN, str_cstr(&line), b);
+        render_cut(terminal, STYLE_PLAIN, str_cstr(&line), b);
         str_clear(&line);
         str_puts(&line, "  ");
         add_times(p, "   ", &line);
-        render_cut(look, STYLE_DIM, str_cstr(&line), b);
+        render_cut(terminal, STYLE_DIM, str_cstr(&line), b);
     }
     if (p->note[0]) {
         str_clear(&line);
         str_puts(&line, "  ");
         text_escape(&line, p->note, strlen(p->note), TEXT_ONE_LINE);
-        render_cut(look, STYLE_WARN, str_cstr(&line), b);
+        render_cut(terminal, STYLE_WARN, str_cstr(&line), b);
     }
     b->failed = b->failed || line.failed;
     str_done(&line);

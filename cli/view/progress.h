@@ -47,8 +47,8 @@ double progress_rate(const struct progress *p);
 /* Milliseconds until all planned trials ended at this rate; -1: unknown, 0: all have. */
 int64_t progress_left_ms(const struct progress *p);
 
-/* Append the display for a terminal: whole lines, none wider than look->width. */
-void progress_render(const struct progress *p, const struct look *look, struct str *b);
+/* Append the display for a terminal: whole lines, none wider than terminal->width. */
+void progress_render(const struct progress *p, const struct terminal *terminal, struct str *b);
 
 /* Append the same as one line without escapes, for a log. */
 void progress_line(const struct progress *p, struct str *b);

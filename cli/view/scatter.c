@@ -62,41 +62,42 @@ static bool fill(struct plane *plane, const struct scatter_point *points, size_t
     return any;
 }
 
-static void draw_row(const struct plane *plane, size_t row, const struct look *look, struct str *b)
+static void draw_row(const struct plane *plane, size_t row, const struct terminal *terminal,
+                     struct str *b)
 {
     char label[32] = "";
     if (row == 0 || row == plane->height - 1)
         (void)snprintf(label, sizeof label, "%.4g", row == 0 ? plane->y.high : plane->y.low);
-    text_pad(b, label, LABEL_WIDTH, true, look_ellipsis(look));
-    str_puts(b, look->unicode ? " │" : " |");
+    text_pad(b, label, LABEL_WIDTH, true, terminal_ellipsis(terminal));
+    str_puts(b, terminal->unicode ? " │" : " |");
     size_t last = plane->width; /* no blanks at the end of a line */
     while (last > 0 && !plane->cells[row][last - 1])
         last--;
     for (size_t i = 0; i < last; i++) {
         char mark = plane->cells[row][i];
         style s = mark == 2 ? STYLE_GOOD : STYLE_DIM;
-        const char *glyph = mark == 2   ? (look->unicode ? "●" : "o")
-                            : mark == 1 ? (look->unicode ? "·" : ".")
+        const char *glyph = mark == 2   ? (terminal->unicode ? "●" : "o")
+                            : mark == 1 ? (terminal->unicode ? "·" : ".")
                                         : " ";
         if (mark)
-            look_on(look, s, b);
+            terminal_style_on(terminal, s, b);
         str_puts(b, glyph);
         if (mark)
-            look_off(look, s, b);
+            terminal_style_off(terminal, s, b);
     }
     str_putc(b, '\n');
 }
 
 static void draw_axis(const struct plane *plane, const struct scatter_opts *opts,
-                      const struct look *look, struct str *b)
+                      const struct terminal *terminal, struct str *b)
 {
     char low[32], high[32];
     (void)snprintf(low, sizeof low, "%.4g", plane->x.low);
     (void)snprintf(high, sizeof high, "%.4g", plane->x.high);
     text_pad(b, "", LABEL_WIDTH, false, "");
-    str_puts(b, look->unicode ? " └" : " +");
+    str_puts(b, terminal->unicode ? " └" : " +");
     for (size_t i = 0; i < plane->width; i++)
-        str_puts(b, look->unicode ? "─" : "-");
+        str_puts(b, terminal->unicode ? "─" : "-");
     str_putc(b, '\n');
     text_pad(b, "", LABEL_WIDTH + 2, false, "");
     size_t ends = strlen(low) + strlen(high);
@@ -108,14 +109,14 @@ static void draw_axis(const struct plane *plane, const struct scatter_opts *opts
     wide = wide < room ? wide : room;
     size_t before = 1 + (room - wide) / 2;
     text_pad(b, "", before, false, "");
-    text_cut(b, str_cstr(&name), wide, look_ellipsis(look));
+    text_cut(b, str_cstr(&name), wide, terminal_ellipsis(terminal));
     text_pad(b, "", room + 2 - before - wide, false, "");
     str_printf(b, "%s\n", high);
     str_done(&name);
 }
 
 void scatter_draw(const struct scatter_point *points, size_t n, const struct scatter_opts *opts,
-                  const struct look *look, struct str *b)
+                  const struct terminal *terminal, struct str *b)
 {
     struct plane plane = {
         .width = opts->width > MAX_WIDTH ? MAX_WIDTH
@@ -131,6 +132,6 @@ void scatter_draw(const struct scatter_point *points, size_t n, const struct sca
     text_escape(b, opts->y_name, strlen(opts->y_name), TEXT_ONE_LINE);
     str_putc(b, '\n');
     for (size_t row = 0; row < plane.height; row++)
-        draw_row(&plane, row, look, b);
-    draw_axis(&plane, opts, look, b);
+        draw_row(&plane, row, terminal, b);
+    draw_axis(&plane, opts, terminal, b);
 }

@@ -22,6 +22,6 @@ struct scatter_opts {
  * are passed over; without any nothing is appended. Where all points share a coordinate they are
  * drawn in the middle. */
 void scatter_draw(const struct scatter_point *points, size_t n, const struct scatter_opts *opts,
-                  const struct look *look, struct str *b);
+                  const struct terminal *terminal, struct str *b);
 
 #endif

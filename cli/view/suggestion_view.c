@@ -104,9 +104,12 @@ as_status suggestion_view_shell(const char *sweep, const json_t *suggestion, str
     put_variable(b, "ASSAY_SEED", seed ? seed : "");
     put_variable(b, "ASSAY_PARAMS", text);
     as_status st = put_params(b, params, taken, err);
-    if (st == AS_OK)
-        st = put_unset(b, json_object_get(suggestion, "inactive"), taken, err);
-    return st < 0 ? st : str_check(b, err);
+    if (st < 0)
+        return st;
+    st = put_unset(b, json_object_get(suggestion, "inactive"), taken, err);
+    if (st < 0)
+        return st;
+    return str_check(b, err);
 }
 
 void suggestion_view_pairs(const char *sweep, const json_t *suggestion, struct pairs *p)

@@ -156,10 +156,10 @@ static size_t fit(const struct table *t, size_t room)
     return shown;
 }
 
-static void format_line(const struct table *t, const struct look *look, size_t shown,
+static void format_line(const struct table *t, const struct terminal *terminal, size_t shown,
                         const struct cell *cells, struct str *b)
 {
-    const char *ellipsis = look_ellipsis(look);
+    const char *ellipsis = terminal_ellipsis(terminal);
     for (size_t i = 0; i < shown; i++) {
         const struct column *c = &t->columns[i];
         style s = cells ? cells[i].style : STYLE_BOLD;
@@ -170,24 +170,24 @@ static void format_line(const struct table *t, const struct look *look, size_t s
         text = cells ? (text ? text : "-") : str_cstr(&upper);
         if (i > 0)
             str_puts(b, "  ");
-        look_on(look, s, b);
+        terminal_style_on(terminal, s, b);
         if (i + 1 < shown || c->align == TABLE_RIGHT)
             text_pad(b, text, c->width, c->align == TABLE_RIGHT, ellipsis);
         else
             text_cut(b, text, c->width, ellipsis); /* no blanks at the end of a line */
-        look_off(look, s, b);
+        terminal_style_off(terminal, s, b);
         str_done(&upper);
     }
     str_putc(b, '\n');
 }
 
-static void format_terminal(const struct table *t, const struct look *look, struct str *b,
+static void format_terminal(const struct table *t, const struct terminal *terminal, struct str *b,
                             struct str *hidden)
 {
-    size_t shown = fit(t, look->width);
-    format_line(t, look, shown, NULL, b);
+    size_t shown = fit(t, terminal->width);
+    format_line(t, terminal, shown, NULL, b);
     for (size_t row = 0; row < table_rows(t); row++)
-        format_line(t, look, shown, t->cells + row * t->n_columns, b);
+        format_line(t, terminal, shown, t->cells + row * t->n_columns, b);
     for (size_t i = shown; hidden && i < t->n_columns; i++) {
         str_puts(hidden, i > shown ? ", " : "");
         str_puts(hidden, t->columns[i].header);
@@ -207,13 +207,13 @@ static void format_tabs(const struct table *t, struct str *b)
     }
 }
 
-as_status table_format(const struct table *t, const struct look *look, struct str *b,
+as_status table_format(const struct table *t, const struct terminal *terminal, struct str *b,
                        struct str *ret_hidden, struct as_err *err)
 {
     if (t->failed)
         return as_fail(err, AS_E_NOMEM, "out of memory");
-    if (look->tty)
-        format_terminal(t, look, b, ret_hidden);
+    if (terminal->tty)
+        format_terminal(t, terminal, b, ret_hidden);
     else
         format_tabs(t, b);
     return str_check(b, err);

@@ -35,7 +35,7 @@ size_t table_rows(const struct table *t);
  * A terminal: upper-case headers, two blanks between columns, cells cut with an ellipsis so that
  * lines fit; columns that do not fit at all are left out and named in ret_hidden (may be NULL; "a,
  * b"). AS_E_NOMEM. */
-AS_MUST_CHECK as_status table_format(const struct table *t, const struct look *look, struct str *b,
-                                     struct str *ret_hidden, struct as_err *err);
+AS_MUST_CHECK as_status table_format(const struct table *t, const struct terminal *terminal,
+                                     struct str *b, struct str *ret_hidden, struct as_err *err);
 
 #endif

@@ -10,7 +10,7 @@
 
 static bool locale_is_utf8;
 
-void look_setup(void)
+void terminal_setup(void)
 {
     locale_is_utf8 = setlocale(LC_CTYPE, "") && as_streq(nl_langinfo(CODESET), "UTF-8");
     if (!locale_is_utf8)
@@ -29,40 +29,40 @@ static size_t terminal_width(int fd)
     return 80;
 }
 
-struct look look_of(FILE *f)
+struct terminal terminal_of(FILE *f)
 {
-    struct look look = {.unicode = locale_is_utf8, .width = SIZE_MAX};
-    look.tty = isatty(fileno(f));
-    if (look.tty) {
+    struct terminal terminal = {.unicode = locale_is_utf8, .width = SIZE_MAX};
+    terminal.tty = isatty(fileno(f));
+    if (terminal.tty) {
         const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
-        look.color = !(no_color && *no_color) && !as_streq(term, "dumb");
-        look.width = terminal_width(fileno(f));
+        terminal.color = !(no_color && *no_color) && !as_streq(term, "dumb");
+        terminal.width = terminal_width(fileno(f));
     }
-    return look;
+    return terminal;
 }
 
-const char *look_ellipsis(const struct look *look)
+const char *terminal_ellipsis(const struct terminal *terminal)
 {
-    return look->unicode ? "…" : "...";
+    return terminal->unicode ? "…" : "...";
 }
 
-void look_on(const struct look *look, style s, struct str *b)
+void terminal_style_on(const struct terminal *terminal, style s, struct str *b)
 {
     static const char *const codes[] = {
         [STYLE_PLAIN] = "", [STYLE_BOLD] = "1",  [STYLE_DIM] = "2",   [STYLE_GOOD] = "32",
         [STYLE_BAD] = "31", [STYLE_WARN] = "33", [STYLE_BUSY] = "36",
     };
-    if (look->color && s != STYLE_PLAIN)
+    if (terminal->color && s != STYLE_PLAIN)
         str_printf(b, "\x1b[%sm", codes[s]);
 }
 
-void look_off(const struct look *look, style s, struct str *b)
+void terminal_style_off(const struct terminal *terminal, style s, struct str *b)
 {
-    if (look->color && s != STYLE_PLAIN)
+    if (terminal->color && s != STYLE_PLAIN)
         str_puts(b, "\x1b[0m");
 }
 
-style look_of_state(const char *state)
+style terminal_state_style(const char *state)
 {
     static const struct {
         const char *state;

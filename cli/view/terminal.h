@@ -1,6 +1,6 @@
 /* How a stream wants its text: a terminal of some width with colours, or plain bytes for a pipe. */
-#ifndef ASSAY_CLI_LOOK_H
-#define ASSAY_CLI_LOOK_H
+#ifndef ASSAY_CLI_TERMINAL_H
+#define ASSAY_CLI_TERMINAL_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,7 +18,7 @@ typedef enum style {
     STYLE_BUSY,
 } style;
 
-struct look {
+struct terminal {
     bool tty;
     bool color;   /* a terminal, and NO_COLOR is not set */
     bool unicode; /* the locale is UTF-8 */
@@ -27,21 +27,21 @@ struct look {
 
 /* Choose a UTF-8 character type for the process (its own locale, or C.UTF-8 for measuring only).
  * Once, first. */
-void look_setup(void);
+void terminal_setup(void);
 
 /* What the descriptor behind `f` is now; asks the terminal for its width each time. COLUMNS wins.
  */
-struct look look_of(FILE *f);
+struct terminal terminal_of(FILE *f);
 
 /* "…" or "...". */
-const char *look_ellipsis(const struct look *look);
+const char *terminal_ellipsis(const struct terminal *terminal);
 
 /* Append the escape that switches the style on, and the one that ends it: nothing without colours.
  */
-void look_on(const struct look *look, style s, struct str *b);
-void look_off(const struct look *look, style s, struct str *b);
+void terminal_style_on(const struct terminal *terminal, style s, struct str *b);
+void terminal_style_off(const struct terminal *terminal, style s, struct str *b);
 
 /* The style of a sweep's, trial's or runner's state. */
-style look_of_state(const char *state);
+style terminal_state_style(const char *state);
 
 #endif

@@ -1,6 +1,6 @@
 /* Text for terminals: columns, padding, truncation, and the removal of what could drive a terminal.
  *
- * Input is UTF-8. Widths need a UTF-8 LC_CTYPE (look_setup chooses one); without it a character
+ * Input is UTF-8. Widths need a UTF-8 LC_CTYPE (terminal_setup chooses one); without it a character
  * that is not ASCII counts as one column. */
 #ifndef ASSAY_CLI_TEXT_H
 #define ASSAY_CLI_TEXT_H

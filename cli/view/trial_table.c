@@ -85,7 +85,7 @@ struct layout {
     const json_t *metrics; /* names of objectives and constrained metrics */
     bool has_feasible, has_groups, has_reasons;
     bool is_single; /* one objective: what a trial is worth is its `value`, also while it runs */
-    const struct look *look;
+    const struct terminal *terminal;
 };
 
 static void add_columns(struct table *t, const struct layout *l)
@@ -123,14 +123,14 @@ static void add_value(struct table *t, style s, const json_t *v, format_kind kin
     str_done(&b);
 }
 
-static void add_time(struct table *t, const json_t *trial, const struct look *look)
+static void add_time(struct table *t, const json_t *trial, const struct terminal *terminal)
 {
     char buf[32];
     int64_t ms = format_elapsed_ms(json_object_get(trial, "started_at"),
                                    json_object_get(trial, "finished_at"), clock_wall_ms());
     if (ms < 0)
         table_cell(t, NULL);
-    else if (look->tty)
+    else if (terminal->tty)
         table_cell(t, clock_format_duration(ms, buf));
     else
         table_cellf(t, "%.3f", (double)ms / 1e3);
@@ -162,20 +162,20 @@ static void add_feasible(struct table *t, const json_t *trial)
 
 static void add_row(struct table *t, size_t rank, const json_t *trial, const struct layout *l)
 {
-    format_kind exact = l->look->tty ? FORMAT_SHORT : FORMAT_EXACT;
+    format_kind exact = l->terminal->tty ? FORMAT_SHORT : FORMAT_EXACT;
     const char *state = json_string_value(json_object_get(trial, "state"));
     const json_t *values = json_object_get(trial, "params");
     if (l->kind == TRIAL_TABLE_BEST)
         table_cellf(t, "%zu", rank);
     add_value(t, STYLE_PLAIN, json_object_get(trial, "number"), exact);
     if (l->kind == TRIAL_TABLE_ALL)
-        table_cell_styled(t, look_of_state(state), state);
+        table_cell_styled(t, terminal_state_style(state), state);
     add_metrics(t, trial, l, exact);
     if (l->has_feasible)
         add_feasible(t, trial);
     if (l->kind == TRIAL_TABLE_ALL)
         add_value(t, STYLE_PLAIN, json_object_get(trial, "step"), exact);
-    add_time(t, trial, l->look);
+    add_time(t, trial, l->terminal);
     size_t i;
     json_t *name;
     json_array_foreach((json_t *)l->params, i, name)
@@ -187,14 +187,15 @@ static void add_row(struct table *t, size_t rank, const json_t *trial, const str
 }
 
 as_status trial_table_create(const json_t *items, trial_table_kind kind, const json_t *sweep,
-                             const struct look *look, struct table **ret, struct as_err *err)
+                             const struct terminal *terminal, struct table **ret,
+                             struct as_err *err)
 {
     JSON_AUTO params = trial_table_params(items, sweep);
     JSON_AUTO metrics = objectives_names(sweep);
     struct table *t = params && metrics ? table_create() : NULL;
     if (!t)
         return as_fail(err, AS_E_NOMEM, "out of memory");
-    if (look->tty)
+    if (terminal->tty)
         drop_unused(params, items);
     const struct layout l = {
         .kind = kind,
@@ -202,10 +203,10 @@ as_status trial_table_create(const json_t *items, trial_table_kind kind, const j
         .metrics = metrics,
         .has_feasible = kind == TRIAL_TABLE_ALL && objectives_has_constraints(sweep),
         /* In a pipe the columns do not depend on the rows more than they must. */
-        .has_groups = kind == TRIAL_TABLE_ALL && (!look->tty || has_text(items, "group")),
-        .has_reasons = kind == TRIAL_TABLE_ALL && (!look->tty || has_text(items, "reason")),
+        .has_groups = kind == TRIAL_TABLE_ALL && (!terminal->tty || has_text(items, "group")),
+        .has_reasons = kind == TRIAL_TABLE_ALL && (!terminal->tty || has_text(items, "reason")),
         .is_single = objectives_count(sweep) == 1,
-        .look = look,
+        .terminal = terminal,
     };
     add_columns(t, &l);
     size_t i;

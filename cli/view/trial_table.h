@@ -22,7 +22,7 @@ typedef enum trial_table_kind {
  * caller.
  */
 AS_MUST_CHECK as_status trial_table_create(const json_t *items, trial_table_kind kind,
-                                           const json_t *sweep, const struct look *look,
+                                           const json_t *sweep, const struct terminal *terminal,
                                            struct table **ret, struct as_err *err);
 
 /* The names of the parameters of `sweep` in the order of its document, then those that only the

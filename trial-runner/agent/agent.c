@@ -25,9 +25,9 @@ as_status agent_init(struct agent *a, const struct options *o, struct as_err *er
     if (a->wake_fd < 0)
         return as_fail(err, AS_E_IO, "eventfd: %s", strerror(errno));
     as_status st = client_create(o->server, o->token, "assay-runner", &a->claim_client, err);
-    if (st == AS_OK)
-        st = client_create(o->server, o->token, "assay-runner", &a->beat_client, err);
-    return st;
+    if (st < 0)
+        return st;
+    return client_create(o->server, o->token, "assay-runner", &a->beat_client, err);
 }
 
 void agent_done(struct agent *a)
@@ -163,11 +163,13 @@ static as_status add_group_locked(struct agent *a, const struct claimed *c, stru
     AS_AUTO(group_freep) struct group *g = NULL;
     bool taken[OPTIONS_MAX_GPUS] = {false};
     as_status st = choose_gpus_locked(a, c->gpus, taken, &gpus, err);
-    if (st == AS_OK)
-        st = group_create(a->options, &c->group, str_cstr(&gpus), &g, err);
-    if (st == AS_OK)
-        st = as_reserve_one(&a->groups, a->n_groups, &a->cap_groups, sizeof *a->groups, err);
-    if (st != AS_OK)
+    if (st < 0)
+        return st;
+    st = group_create(a->options, &c->group, str_cstr(&gpus), &g, err);
+    if (st < 0)
+        return st;
+    st = as_reserve_one(&a->groups, a->n_groups, &a->cap_groups, sizeof *a->groups, err);
+    if (st < 0)
         return st;
     memcpy(g->gpu_taken, taken, sizeof taken);
     g->asked_for = group_sizes_next(&a->sizes, g->shape);
@@ -190,11 +192,11 @@ static as_status join_locked(struct agent *a, const struct claimed *c, bool refi
     return g ? AS_OK : add_group_locked(a, c, ret, err);
 }
 
-/* Put it into the list and start its courier. Takes `attempt` on success only. */
+/* Put it into the list and start its delivery thread. Takes `attempt` on success only. */
 static as_status enlist_locked(struct agent *a, struct attempt *attempt, struct as_err *err)
 {
     as_status st = as_reserve_one(&a->attempts, a->n, &a->cap, sizeof *a->attempts, err);
-    if (st < 0 || (st = courier_start(attempt, err)) < 0)
+    if (st < 0 || (st = delivery_start(attempt, err)) < 0)
         return st;
     a->attempts[a->n++] = attempt;
     if (attempt->group && ++attempt->group->held > attempt->group->most_held)
@@ -215,11 +217,14 @@ static as_status hold_locked(struct agent *a, struct claimed *c, bool refill, st
     if (is_held_locked(a, c->sweep, c->number, c->attempt))
         return as_fail(err, AS_E_CONFLICT, "held already");
     as_status st = join_locked(a, c, refill, &group, err);
-    if (st == AS_OK && !group)
+    if (st < 0)
+        return st;
+    if (!group)
         st = choose_gpus_locked(a, c->gpus, taken, &gpus, err);
-    if (st == AS_OK)
-        st = attempt_create(a->options, c->sweep, c->number, c->attempt, c, NULL,
-                            group ? group->gpus : str_cstr(&gpus), a->wake_fd, &attempt, err);
+    if (st < 0)
+        return st;
+    st = attempt_create(a->options, c->sweep, c->number, c->attempt, c, NULL,
+                        group ? group->gpus : str_cstr(&gpus), a->wake_fd, &attempt, err);
     if (st < 0 || !attempt)
         return st;
     attempt->group = group;
@@ -238,7 +243,7 @@ as_status agent_hold(struct agent *a, struct claimed *claimed, bool refill, stru
 }
 
 as_status agent_hold_result(struct agent *a, const char *sweep, int64_t number, int64_t attempt_no,
-                            struct result *found, struct as_err *err)
+                            struct trial_end *found, struct as_err *err)
 {
     AS_AUTO(attempt_freep) struct attempt *attempt = NULL;
     as_status st = attempt_create(a->options, sweep, number, attempt_no, NULL, found, "",
@@ -254,8 +259,8 @@ as_status agent_hold_result(struct agent *a, const char *sweep, int64_t number, 
 
 void agent_release(struct agent *a, struct attempt *attempt)
 {
-    if (attempt->has_courier)
-        pthread_join(attempt->courier, NULL);
+    if (attempt->has_delivery)
+        pthread_join(attempt->delivery, NULL);
     pthread_mutex_lock(&a->lock);
     for (size_t i = 0; i < a->n; i++)
         if (a->attempts[i] == attempt) {

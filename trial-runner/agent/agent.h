@@ -1,6 +1,6 @@
 /* What the runner's threads share: registration, the attempts it holds, its GPUs.
  *
- * Threads: main (processes), claim, heartbeat, and a courier per attempt.
+ * Threads: main (processes), claim, heartbeat, and a delivery thread per attempt.
  * Locks, in this order: agent.lock, then attempt.lock. No lock is held during HTTP. Attempts are
  * added by the claim thread, removed and freed by main alone, both under agent.lock: whoever holds
  * it may use any attempt in the list, and main may use them without it. The same for groups. */
@@ -53,19 +53,20 @@ void agent_free_slots(struct agent *a);
 struct group *agent_group_to_fill_locked(const struct agent *a);
 struct group *agent_group_find_locked(const struct agent *a, const char *id);
 
-/* Hold one more attempt: take gpus from the free ones, create it, start its courier. Empties
- * `claimed`. One that is claimed into a group joins it; the group is made when it is not there,
- * unless the attempt is a `refill` of one that was. AS_E_CONFLICT: held already, or the runner
- * drains; AS_E_EXHAUSTED: too few GPUs, or its group takes no more. */
+/* Hold one more attempt: take gpus from the free ones, create it, start its delivery thread.
+ * Empties `claimed`. One that is claimed into a group joins it; the group is made when it is not
+ * there, unless the attempt is a `refill` of one that was. AS_E_CONFLICT: held already, or the
+ * runner drains; AS_E_EXHAUSTED: too few GPUs, or its group takes no more. */
 AS_MUST_CHECK as_status agent_hold(struct agent *a, struct claimed *claimed, bool refill,
                                    struct as_err *err);
 
 /* Hold an attempt whose result was found on disk. Empties `found`. */
 AS_MUST_CHECK as_status agent_hold_result(struct agent *a, const char *sweep, int64_t number,
-                                          int64_t attempt, struct result *found,
+                                          int64_t attempt, struct trial_end *found,
                                           struct as_err *err);
 
-/* Main only: take an attempt out of the list, give its GPUs back, join its courier, free it. */
+/* Main only: take an attempt out of the list, give its GPUs back, join its delivery thread, free
+ * it. */
 void agent_release(struct agent *a, struct attempt *attempt);
 
 /* Main only: free the groups whose process has ended, or never was, once no attempt is theirs. */

@@ -10,18 +10,18 @@ static as_status fill(struct attempt *a, const char *sweep, const char *gpus, st
 {
     a->sweep = as_strdup(sweep);
     a->gpus = as_strdup(gpus);
-    a->dir = spool_dir(a->options->work, sweep, a->number, a->attempt);
+    a->dir = result_journal_dir(a->options->work, sweep, a->number, a->attempt);
     if (!a->sweep || !a->gpus || !a->dir)
         return as_fail(err, AS_E_NOMEM, "out of memory");
     as_status st =
         client_create(a->options->server, a->options->token, "assay-runner", &a->fetch, err);
-    if (st == AS_OK)
-        st = client_create(a->options->server, a->options->token, "assay-runner", &a->send, err);
-    return st;
+    if (st < 0)
+        return st;
+    return client_create(a->options->server, a->options->token, "assay-runner", &a->send, err);
 }
 
 as_status attempt_create(const struct options *o, const char *sweep, int64_t number,
-                         int64_t attempt, struct claimed *claimed, struct result *found,
+                         int64_t attempt, struct claimed *claimed, struct trial_end *found,
                          const char *gpus, int wake_fd, struct attempt **ret, struct as_err *err)
 {
     struct attempt *a = as_calloc(1, sizeof *a);
@@ -52,11 +52,11 @@ as_status attempt_create(const struct options *o, const char *sweep, int64_t num
     if (found) {
         a->recovered = true;
         a->phase = ATTEMPT_ENDED;
-        a->result = *found;
-        *found = (struct result){0};
-        if (a->result.log)
-            tail_add(&a->tail, a->result.log, strlen(a->result.log));
-        a->tail.truncated |= a->result.truncated;
+        a->end = *found;
+        *found = (struct trial_end){0};
+        if (a->end.log)
+            tail_add(&a->tail, a->end.log, strlen(a->end.log));
+        a->tail.truncated |= a->end.truncated;
     }
     *ret = a;
     return AS_OK;
@@ -73,7 +73,7 @@ void attempt_free(struct attempt *a)
     claimed_done(&a->claimed);
     child_spec_done(&a->spec);
     json_decref(a->job);
-    result_done(&a->result);
+    trial_end_done(&a->end);
     pthread_cond_destroy(&a->changed);
     pthread_mutex_destroy(&a->lock);
     free(a->sweep);
@@ -166,14 +166,14 @@ static char *clean_reason(const char *reason)
 void attempt_end(struct attempt *a, outcome o, const int *exit_code, const char *reason)
 {
     struct str log = {0};
-    struct result r = {.outcome = o, .has_exit_code = exit_code != NULL};
+    struct trial_end r = {.outcome = o, .has_exit_code = exit_code != NULL};
     if (exit_code)
         r.exit_code = *exit_code;
     r.reason = clean_reason(reason);
     pthread_mutex_lock(&a->lock);
     r.truncated = tail_text(&a->tail, &log);
     r.log = str_take(&log);
-    a->result = r;
+    a->end = r;
     a->phase = ATTEMPT_ENDED;
     pthread_cond_broadcast(&a->changed);
     pthread_mutex_unlock(&a->lock);

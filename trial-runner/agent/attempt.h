@@ -1,13 +1,13 @@
 /* One attempt on this runner, from its claim until the server has its result.
  *
- * Two threads share it: the main thread, which owns the process, and the attempt's courier, which
- * speaks HTTP and owns the files. `phase` says whose turn it is:
+ * Two threads share it: the main thread, which owns the process, and the attempt's delivery thread,
+ * which speaks HTTP and owns the files. `phase` says whose turn it is:
  *
- *   preparing  courier: folders, checkpoints, data, the command
+ *   preparing  delivery: folders, checkpoints, data, the command
  *   ready      main: start the process (or give up when a stop was asked for)
- *   running    main: process and output; courier: measurements, log, checkpoints
- *   ended      courier: deliver what is left and the result
- *   delivered  main: join the courier and forget the attempt */
+ *   running    main: process and output; delivery: measurements, log, checkpoints
+ *   ended      delivery: deliver what is left and the result
+ *   delivered  main: join the delivery thread and forget the attempt */
 #ifndef ASSAY_TRIAL_RUNNER_AGENT_ATTEMPT_H
 #define ASSAY_TRIAL_RUNNER_AGENT_ATTEMPT_H
 
@@ -42,8 +42,8 @@ struct attempt {
     char *gpus;                    /* for CUDA_VISIBLE_DEVICES */
     bool recovered;
     struct group *group;  /* that it is a member of; borrowed; NULL: it runs by itself */
-    struct client *fetch; /* the courier's, for preparing; interrupted by a stop */
-    struct client *send;  /* the courier's, for results */
+    struct client *fetch; /* the delivery thread's, for preparing; interrupted by a stop */
+    struct client *send;  /* the delivery thread's, for results */
     int wake_fd;          /* of the main loop; borrowed */
 
     pthread_mutex_t lock; /* guards phase to result */
@@ -51,15 +51,15 @@ struct attempt {
     attempt_phase phase;
     stop_why asked;
     struct tail tail;
-    struct result result;   /* from `ended` on: the courier's */
-    struct child_spec spec; /* the courier's until `ready`, then main's */
+    struct trial_end end;   /* from `ended` on: the delivery thread's */
+    struct child_spec spec; /* the delivery thread's until `ready`, then main's */
     json_t *job;            /* likewise; of a member: {"dataset", "metric", "member"}; owned */
 
     bool slot_free; /* under agent.lock: it runs no more, and keeps neither slot nor GPUs */
 
     /* The main thread's own. */
-    pthread_t courier;
-    bool has_courier;
+    pthread_t delivery;
+    bool has_delivery;
     pid_t pid;   /* of its own process; 0: none */
     bool joined; /* it runs as a member of its group */
     int out_fd;
@@ -73,7 +73,7 @@ struct attempt {
  * Owned by the caller. AS_E_NOMEM, AS_E_INVAL (the server's URL). */
 AS_MUST_CHECK as_status attempt_create(const struct options *o, const char *sweep, int64_t number,
                                        int64_t attempt, struct claimed *claimed,
-                                       struct result *found, const char *gpus, int wake_fd,
+                                       struct trial_end *found, const char *gpus, int wake_fd,
                                        struct attempt **ret, struct as_err *err);
 void attempt_free(struct attempt *a);
 AS_DEFINE_FREEP(struct attempt, attempt_free)

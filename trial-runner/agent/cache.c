@@ -89,9 +89,12 @@ as_status cache_get(const char *cache_dir, int64_t max_bytes, struct client *c, 
     str_printf(&dir, "%s/%.2s", cache_dir, sha256);
     str_printf(&path, "%s/%.2s/%s", cache_dir, sha256, sha256);
     as_status st = str_check(&path, err);
-    if (st == AS_OK)
-        st = str_check(&dir, err);
-    if (st < 0 || (st = hand_out(path.s, size, dest, err)) != AS_E_NOT_FOUND)
+    if (st < 0)
+        return st;
+    st = str_check(&dir, err);
+    if (st < 0)
+        return st;
+    if ((st = hand_out(path.s, size, dest, err)) != AS_E_NOT_FOUND)
         return st;
     if ((st = file_mkdirs(dir.s, 0755, err)) < 0)
         return st;
@@ -101,9 +104,11 @@ as_status cache_get(const char *cache_dir, int64_t max_bytes, struct client *c, 
         if ((st = hand_out(path.s, size, dest, err)) != AS_E_NOT_FOUND)
             break;
     }
-    if (st == AS_OK && max_bytes)
+    if (st < 0)
+        return st;
+    if (max_bytes)
         cache_shrink(cache_dir, max_bytes);
-    return st;
+    return AS_OK;
 }
 
 as_status cache_decoded_path(const char *cache_dir, const char *sha256, struct str *ret,
@@ -115,9 +120,10 @@ as_status cache_decoded_path(const char *cache_dir, const char *sha256, struct s
         return as_fail(err, AS_E_INVAL, "'%.80s' is not a SHA-256 digest", sha256);
     str_printf(&text, "decoded %s", sha256); /* a name that no content has */
     as_status st = str_check(&text, err);
-    if (st == AS_OK)
-        st = sha256_of(text.s, text.len, name, err);
-    if (st != AS_OK)
+    if (st < 0)
+        return st;
+    st = sha256_of(text.s, text.len, name, err);
+    if (st < 0)
         return st;
     str_printf(&dir, "%s/%.2s", cache_dir, name);
     str_printf(ret, "%s/%.2s/%s", cache_dir, name, name);

@@ -46,16 +46,24 @@ static as_status push(struct child_env *e, char *pair, struct as_err *err)
 as_status child_env_init(struct child_env *e, char *const *base, struct as_err *err)
 {
     static const char *const threads[] = {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"};
-    as_status st = AS_OK;
-    for (; *base && st == AS_OK; base++)
-        if (strchr(*base, '=') && !is_scrubbed(*base))
-            st = push(e, as_strdup(*base), err);
-    if (st == AS_OK)
-        st = child_env_set(e, "PYTHONUNBUFFERED", "1", err);
-    for (size_t i = 0; i < AS_ARRAY_LEN(threads) && st == AS_OK; i++)
-        if (!child_env_get(e, threads[i]))
-            st = child_env_set(e, threads[i], "1", err);
-    return st;
+    for (; *base; base++) {
+        if (!strchr(*base, '=') || is_scrubbed(*base))
+            continue;
+        as_status st = push(e, as_strdup(*base), err);
+        if (st < 0)
+            return st;
+    }
+    as_status st = child_env_set(e, "PYTHONUNBUFFERED", "1", err);
+    if (st < 0)
+        return st;
+    for (size_t i = 0; i < AS_ARRAY_LEN(threads); i++) {
+        if (child_env_get(e, threads[i]))
+            continue;
+        st = child_env_set(e, threads[i], "1", err);
+        if (st < 0)
+            return st;
+    }
+    return AS_OK;
 }
 
 void child_env_done(struct child_env *e)

@@ -1,4 +1,5 @@
-/* The claim thread: asks for trials while slots are free, and hands what it gets to couriers. */
+/* The claim thread: asks for trials while slots are free, and hands what it gets to delivery
+ * threads. */
 #include <stdio.h>
 #include <string.h>
 
@@ -215,7 +216,7 @@ static void ask_once(struct agent *a, struct question *q)
  * them all. */
 static void wait_for_room(struct agent *a)
 {
-    for (bool told = false; !spool_has_room(a->options->work); told = true) {
+    for (bool told = false; !result_journal_has_room(a->options->work); told = true) {
         if (!told)
             log_write(LOG_WARN, "the disk is full: not asking for trials", "work=%s",
                       a->options->work);

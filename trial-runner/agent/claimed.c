@@ -57,53 +57,72 @@ static as_status read_group(struct claimed *c, struct json_fields *parent, struc
     if (st != AS_OK || !obj)
         return st;
     st = json_fields_init(&f, obj, "/group", err);
-    if (st == AS_OK)
-        st = json_fields_str(&f, "id", JSON_REQUIRED, &g->id, err);
-    if (st == AS_OK)
-        st = json_fields_str(&f, "shape", JSON_REQUIRED, &g->shape, err);
-    if (st == AS_OK)
-        st = json_fields_i64(&f, "bytes_per_member", JSON_REQUIRED, 0, INT64_MAX,
-                             &g->bytes_per_member, err);
-    if (st == AS_OK)
-        st =
-            json_fields_i64(&f, "max_members", JSON_REQUIRED, 1, MAX_MEMBERS, &g->max_members, err);
-    if (st == AS_OK && !claimed_name_safe(g->id))
-        st = as_fail(err, AS_E_INVAL, "the group's id '%.100s' is not a name", g->id);
-    return st;
+    if (st < 0)
+        return st;
+    st = json_fields_str(&f, "id", JSON_REQUIRED, &g->id, err);
+    if (st < 0)
+        return st;
+    st = json_fields_str(&f, "shape", JSON_REQUIRED, &g->shape, err);
+    if (st < 0)
+        return st;
+    st = json_fields_i64(&f, "bytes_per_member", JSON_REQUIRED, 0, INT64_MAX, &g->bytes_per_member,
+                         err);
+    if (st < 0)
+        return st;
+    st = json_fields_i64(&f, "max_members", JSON_REQUIRED, 1, MAX_MEMBERS, &g->max_members, err);
+    if (st < 0)
+        return st;
+    if (!claimed_name_safe(g->id))
+        return as_fail(err, AS_E_INVAL, "the group's id '%.100s' is not a name", g->id);
+    return AS_OK;
 }
 
 static as_status read_fields(struct claimed *c, struct json_fields *f, struct as_err *err)
 {
     as_status st = json_fields_str(f, "sweep", JSON_REQUIRED, &c->sweep, err);
-    if (st == AS_OK)
-        st = json_fields_i64(f, "number", JSON_REQUIRED, 0, NUMBER_MAX, &c->number, err);
-    if (st == AS_OK)
-        st = json_fields_i64(f, "attempt", JSON_REQUIRED, 1, NUMBER_MAX, &c->attempt, err);
-    if (st == AS_OK && !claimed_name_safe(c->sweep)) {
+    if (st < 0)
+        return st;
+    st = json_fields_i64(f, "number", JSON_REQUIRED, 0, NUMBER_MAX, &c->number, err);
+    if (st < 0)
+        return st;
+    st = json_fields_i64(f, "attempt", JSON_REQUIRED, 1, NUMBER_MAX, &c->attempt, err);
+    if (st < 0)
+        return st;
+    if (!claimed_name_safe(c->sweep)) {
         c->attempt = 0;
-        st = as_fail(err, AS_E_INVAL, "the sweep's id '%.100s' is not a name", c->sweep);
+        return as_fail(err, AS_E_INVAL, "the sweep's id '%.100s' is not a name", c->sweep);
     }
-    if (st == AS_OK)
-        st = json_fields_str(f, "seed", JSON_REQUIRED, &c->seed, err);
-    if (st == AS_OK)
-        st = json_fields_object(f, "params", JSON_REQUIRED, &c->params, err);
-    if (st == AS_OK)
-        st = json_fields_object(f, "trial", JSON_REQUIRED, &c->trial, err);
-    if (st == AS_OK)
-        st = json_fields_object(f, "metric", JSON_REQUIRED, &c->metric, err);
-    if (st == AS_OK)
-        st = json_fields_object(f, "dataset", JSON_OPTIONAL, &c->dataset, err);
-    if (st == AS_OK)
-        st = json_fields_array(f, "files", JSON_REQUIRED, &c->files, err);
-    if (st == AS_OK)
-        st = json_fields_i64(f, "gpus", JSON_OPTIONAL, 0, 1024, &c->gpus, err);
-    if (st == AS_OK)
-        st = json_fields_i64(f, "timeout_ms", JSON_OPTIONAL, 0, INT64_MAX, &c->timeout_ms, err);
-    if (st == AS_OK)
-        st = json_fields_i64(f, "grace_ms", JSON_OPTIONAL, 0, INT64_MAX, &c->grace_ms, err);
-    if (st == AS_OK)
-        st = read_group(c, f, err);
-    return st == AS_OK ? check_files(c->files, err) : st;
+    st = json_fields_str(f, "seed", JSON_REQUIRED, &c->seed, err);
+    if (st < 0)
+        return st;
+    st = json_fields_object(f, "params", JSON_REQUIRED, &c->params, err);
+    if (st < 0)
+        return st;
+    st = json_fields_object(f, "trial", JSON_REQUIRED, &c->trial, err);
+    if (st < 0)
+        return st;
+    st = json_fields_object(f, "metric", JSON_REQUIRED, &c->metric, err);
+    if (st < 0)
+        return st;
+    st = json_fields_object(f, "dataset", JSON_OPTIONAL, &c->dataset, err);
+    if (st < 0)
+        return st;
+    st = json_fields_array(f, "files", JSON_REQUIRED, &c->files, err);
+    if (st < 0)
+        return st;
+    st = json_fields_i64(f, "gpus", JSON_OPTIONAL, 0, 1024, &c->gpus, err);
+    if (st < 0)
+        return st;
+    st = json_fields_i64(f, "timeout_ms", JSON_OPTIONAL, 0, INT64_MAX, &c->timeout_ms, err);
+    if (st < 0)
+        return st;
+    st = json_fields_i64(f, "grace_ms", JSON_OPTIONAL, 0, INT64_MAX, &c->grace_ms, err);
+    if (st < 0)
+        return st;
+    st = read_group(c, f, err);
+    if (st < 0)
+        return st;
+    return check_files(c->files, err);
 }
 
 as_status claimed_parse(json_t *j, struct claimed *c, struct as_err *err)
@@ -111,11 +130,13 @@ as_status claimed_parse(json_t *j, struct claimed *c, struct as_err *err)
     struct json_fields f;
     *c = (struct claimed){.grace_ms = DEFAULT_GRACE_MS};
     as_status st = json_fields_init(&f, j, "", err);
-    if (st == AS_OK)
-        st = read_fields(c, &f, err);
-    if (st == AS_OK)
-        c->json = json_incref(j);
-    return st;
+    if (st < 0)
+        return st;
+    st = read_fields(c, &f, err);
+    if (st < 0)
+        return st;
+    c->json = json_incref(j);
+    return AS_OK;
 }
 
 void claimed_done(struct claimed *c)

@@ -109,9 +109,9 @@ static void refresh_log(struct attempt *a)
         bool truncated = tail_text(&a->tail, &text);
         char *log = str_take(&text);
         if (log) {
-            free(a->result.log);
-            a->result.log = log;
-            a->result.truncated = truncated;
+            free(a->end.log);
+            a->end.log = log;
+            a->end.truncated = truncated;
         }
     }
     pthread_mutex_unlock(&a->lock);
@@ -119,12 +119,15 @@ static void refresh_log(struct attempt *a)
 
 static as_status deliver_parts(struct outbox *o, struct as_err *err)
 {
-    outcome oc = o->attempt->result.outcome;
+    outcome oc = o->attempt->end.outcome;
     as_status st = outbox_measurements(o, true, err);
-    if (st == AS_OK && (oc == OUTCOME_RETRY || oc == OUTCOME_RELEASED))
+    if (st < 0)
+        return st;
+    if (oc == OUTCOME_RETRY || oc == OUTCOME_RELEASED)
         st = outbox_checkpoints(o, err);
-    if (st == AS_OK)
-        st = outbox_artifacts(o, err);
+    if (st < 0)
+        return st;
+    st = outbox_artifacts(o, err);
     if (st < 0)
         return st;
     refresh_log(o->attempt);
@@ -134,7 +137,7 @@ static as_status deliver_parts(struct outbox *o, struct as_err *err)
 /* This machine cannot read what the attempt left: another attempt may have better luck. */
 static as_status deliver_trouble(struct outbox *o, const char *why, struct as_err *err)
 {
-    struct result *r = &o->attempt->result;
+    struct trial_end *r = &o->attempt->end;
     char *reason = as_strdup(why);
     if (r->outcome != OUTCOME_RELEASED)
         r->outcome = OUTCOME_RETRY;
@@ -149,7 +152,7 @@ static as_status deliver_trouble(struct outbox *o, const char *why, struct as_er
 static as_status keep(const struct outbox *o, struct as_err *err)
 {
     as_status st = outbox_sync_artifacts(o, err);
-    as_status written = spool_write(o->attempt->dir, &o->attempt->result, err);
+    as_status written = result_journal_write(o->attempt->dir, &o->attempt->end, err);
     return written == AS_OK ? st : written;
 }
 
@@ -159,10 +162,11 @@ static bool deliver(struct outbox *o)
 {
     struct attempt *a = o->attempt;
     struct as_err err = {0};
-    if (a->result.outcome == OUTCOME_NONE || attempt_asked(a) == STOP_DROPPED)
+    if (a->end.outcome == OUTCOME_NONE || attempt_asked(a) == STOP_DROPPED)
         return true;
     if (!a->recovered && keep(o, &err) < 0)
-        log_write(LOG_WARN, "a result cannot be spooled", "%s error=\"%s\"", a->label, err.msg);
+        log_write(LOG_WARN, "a result cannot be written to the journal", "%s error=\"%s\"",
+                  a->label, err.msg);
     for (int unreadable = 0;;) {
         as_status st = deliver_parts(o, &err);
         if (st == AS_E_IO && ++unreadable == IO_TRIES) {
@@ -172,7 +176,7 @@ static bool deliver(struct outbox *o)
         }
         if (st == AS_OK) {
             log_write(LOG_INFO, "trial ended", "%s outcome=%s reason=\"%.200s\"", a->label,
-                      outcome_name(a->result.outcome), a->result.reason ? a->result.reason : "");
+                      outcome_name(a->end.outcome), a->end.reason ? a->end.reason : "");
             return true;
         }
         if (client_interrupted(a->send)) {
@@ -182,7 +186,7 @@ static bool deliver(struct outbox *o)
         bool final = st == AS_E_STALE || st == AS_E_NOT_FOUND || st == AS_E_INVAL ||
                      st == AS_E_CONFLICT || st == AS_E_TOO_LARGE || st == AS_E_UNSUPPORTED;
         log_write(LOG_WARN, final ? "the server refuses a result" : "a result was not delivered",
-                  "%s outcome=%s error=\"%s\"", a->label, outcome_name(a->result.outcome), err.msg);
+                  "%s outcome=%s error=\"%s\"", a->label, outcome_name(a->end.outcome), err.msg);
         if (final || attempt_asked(a) == STOP_DROPPED)
             return true;
         client_wait(a->send, CHECKPOINT_MS);
@@ -190,7 +194,7 @@ static bool deliver(struct outbox *o)
     }
 }
 
-static void *courier_main(void *arg)
+static void *delivery_main(void *arg)
 {
     struct attempt *a = arg;
     struct outbox o;
@@ -199,17 +203,17 @@ static void *courier_main(void *arg)
         prepare_or_end(a);
     accompany(&o);
     if (deliver(&o))
-        spool_remove(a->options->work, a->sweep, a->number, a->attempt);
+        result_journal_remove(a->options->work, a->sweep, a->number, a->attempt);
     outbox_done(&o);
     attempt_phase_set(a, ATTEMPT_DELIVERED);
     return NULL;
 }
 
-as_status courier_start(struct attempt *a, struct as_err *err)
+as_status delivery_start(struct attempt *a, struct as_err *err)
 {
-    int rc = pthread_create(&a->courier, NULL, courier_main, a);
+    int rc = pthread_create(&a->delivery, NULL, delivery_main, a);
     if (rc)
         return as_fail(err, AS_E_NOMEM, "pthread_create: %s", strerror(rc));
-    a->has_courier = true;
+    a->has_delivery = true;
     return AS_OK;
 }

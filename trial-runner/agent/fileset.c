@@ -122,9 +122,11 @@ as_status fileset_scan(const char *dir, struct fileset *s, fileset_skip_fn skip_
     if (fd < 0)
         return errno == ENOENT ? AS_OK : cannot_open(dir, err);
     as_status st = scan_dir(&sc, fd, "", 0, err);
-    if (st == AS_OK && s->n)
+    if (st < 0)
+        return st;
+    if (s->n)
         qsort(s->files, s->n, sizeof *s->files, by_path);
-    return st;
+    return AS_OK;
 }
 
 static bool same_file(const struct fileset_file *a, const struct fileset_file *b)
@@ -143,18 +145,20 @@ static void start_sync(const char *path)
 
 as_status fileset_sync(const struct fileset *s, const char *dir, struct as_err *err)
 {
-    as_status st = AS_OK;
     for (int round = 0; round < 2; round++)
-        for (size_t i = 0; i < s->n && st == AS_OK; i++) {
+        for (size_t i = 0; i < s->n; i++) {
             AS_AUTO(as_freep) char *path = file_join(dir, s->files[i].path);
             if (!path)
                 return as_fail(err, AS_E_NOMEM, "out of memory");
-            if (round == 0)
+            if (round == 0) {
                 start_sync(path);
-            else
-                st = file_sync(path, err);
+                continue;
+            }
+            as_status st = file_sync(path, err);
+            if (st < 0)
+                return st;
         }
-    return st == AS_OK ? file_sync(dir, err) : st;
+    return file_sync(dir, err);
 }
 
 bool fileset_same(const struct fileset *a, const struct fileset *b)

@@ -68,10 +68,12 @@ static as_status write_job(const struct group *g, const struct attempt *t, struc
     JSON_AUTO job = json_pack("{s:O,s:O,s:I,s:[]}", "dataset", json_object_get(t->job, "dataset"),
                               "metric", json_object_get(t->job, "metric"), "slots",
                               (json_int_t)g->max_members, "members");
-    as_status st = file_mkdirs(g->dir, 0700, err);
     if (!job)
         return as_fail(err, AS_E_NOMEM, "out of memory");
-    return st == AS_OK ? spool_write_json(g->dir, JOB_NAME, job, err) : st;
+    as_status st = file_mkdirs(g->dir, 0700, err);
+    if (st < 0)
+        return st;
+    return result_journal_write_json(g->dir, JOB_NAME, job, err);
 }
 
 /* The environment of its first member, less what is that member's alone. ASSAY_REPORT stays, below
@@ -97,11 +99,13 @@ static as_status start(struct group *g, struct attempt *t, struct as_err *err)
     if (!job)
         return as_fail(err, AS_E_NOMEM, "out of memory");
     as_status st = write_job(g, t, err);
-    if (st == AS_OK)
-        st = child_spec_set_argv(&t->spec, args, 2, err);
-    if (st == AS_OK)
-        st = set_env(&t->spec, g, err);
-    if (st != AS_OK)
+    if (st < 0)
+        return st;
+    st = child_spec_set_argv(&t->spec, args, 2, err);
+    if (st < 0)
+        return st;
+    st = set_env(&t->spec, g, err);
+    if (st < 0)
         return st;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
         return as_fail(err, AS_E_IO, "socketpair: %s", strerror(errno));
@@ -153,9 +157,10 @@ as_status group_begin(struct group *g, struct attempt *t, struct as_err *err)
     if (g->over)
         return as_fail(err, AS_E_CONFLICT, "its group has ended");
     as_status st = g->pid ? AS_OK : start(g, t, err);
-    if (st == AS_OK)
-        st = control_member_parse(json_object_get(t->job, "member"), "/member", &add.member, err);
-    if (st != AS_OK)
+    if (st < 0)
+        return st;
+    st = control_member_parse(json_object_get(t->job, "member"), "/member", &add.member, err);
+    if (st < 0)
         return st;
     add.id = add.member.id;
     return say(g, &add, err);

@@ -1,11 +1,11 @@
 /* A group: one process of the built-in trainer that trains several trials of one shape at once
  * (trial-runner/protocol/control.h has what runner and trainer say to each other).
  *
- * The attempts of a group are attempts like others: each has its folder, its courier, its lease and
- * its result. What they share is the process. It is started when the first of them is ready and
- * gets each member over a socket when that member is ready; a member's end comes back the same way.
- * When the process dies, the members that had not ended share its fate; they are tried again,
- * alone, so that one bad member cannot take the others down twice. */
+ * The attempts of a group are attempts like others: each has its folder, its delivery thread, its
+ * lease and its result. What they share is the process. It is started when the first of them is
+ * ready and gets each member over a socket when that member is ready; a member's end comes back the
+ * same way. When the process dies, the members that had not ended share its fate; they are tried
+ * again, alone, so that one bad member cannot take the others down twice. */
 #ifndef ASSAY_TRIAL_RUNNER_AGENT_GROUP_H
 #define ASSAY_TRIAL_RUNNER_AGENT_GROUP_H
 
@@ -19,7 +19,7 @@
 #include "trial-runner/agent/claimed.h"
 #include "trial-runner/agent/options.h"
 
-#define GROUPS_FOLDER ".groups" /* below WORK/trials; its dot keeps the spool from it */
+#define GROUPS_FOLDER ".groups" /* below WORK/trials; its dot keeps the journal from it */
 
 struct attempt;
 

@@ -36,7 +36,7 @@ static as_status lock_work(const char *work, int *ret_fd, struct as_err *err)
 {
     int64_t end = clock_mono_ns() + LOCK_WAIT_MS * NS_PER_MS;
     for (bool told = false;; told = true) {
-        as_status st = spool_lock(work, ret_fd, err);
+        as_status st = result_journal_lock(work, ret_fd, err);
         if (st != AS_E_CONFLICT || clock_mono_ns() >= end)
             return st;
         if (!told)
@@ -46,7 +46,7 @@ static as_status lock_work(const char *work, int *ret_fd, struct as_err *err)
 }
 
 static as_status on_found(void *arg, const char *sweep, int64_t number, int64_t attempt,
-                          struct result *r, struct as_err *err)
+                          struct trial_end *r, struct as_err *err)
 {
     log_write(LOG_INFO, "delivering a result of the runner before", "trial=%s/%lld attempt=%lld",
               sweep, (long long)number, (long long)attempt);
@@ -67,7 +67,7 @@ static as_status recover(struct agent *a, struct as_err *err)
         return st;
     if (n)
         log_write(LOG_WARN, "killed processes of the runner before", "count=%zu", n);
-    return spool_recover(a->options->work, on_found, a, err);
+    return result_journal_recover(a->options->work, on_found, a, err);
 }
 
 static as_status run_threads(struct agent *a, int signal_fd, struct as_err *err)

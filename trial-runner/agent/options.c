@@ -203,29 +203,37 @@ static as_status add_gpu(struct options *o, const char *id, size_t len, struct a
     return AS_OK;
 }
 
+/* All that this machine has. */
+static as_status find_all_gpus(struct options *o, struct as_err *err)
+{
+    for (int i = 0; i < OPTIONS_MAX_GPUS; i++) {
+        char path[32], id[16];
+        snprintf(path, sizeof path, "/dev/nvidia%d", i);
+        int n = snprintf(id, sizeof id, "%d", i);
+        if (access(path, F_OK) != 0)
+            continue;
+        as_status st = add_gpu(o, id, (size_t)n, err);
+        if (st < 0)
+            return st;
+    }
+    return AS_OK;
+}
+
 static as_status find_gpus(struct options *o, const char *list, struct as_err *err)
 {
-    as_status st = AS_OK;
-    if (!list || strcmp(list, "auto") == 0) {
-        for (int i = 0; i < OPTIONS_MAX_GPUS && st == AS_OK; i++) {
-            char path[32], id[16];
-            snprintf(path, sizeof path, "/dev/nvidia%d", i);
-            int n = snprintf(id, sizeof id, "%d", i);
-            if (access(path, F_OK) == 0)
-                st = add_gpu(o, id, (size_t)n, err);
-        }
-        return st;
-    }
+    if (!list || strcmp(list, "auto") == 0)
+        return find_all_gpus(o, err);
     if (strcmp(list, "none") == 0 || !*list)
         return AS_OK;
-    for (const char *at = list; st == AS_OK; at++) {
+    for (const char *at = list;; at++) {
         size_t n = strcspn(at, ",");
-        st = add_gpu(o, at, n, err);
+        as_status st = add_gpu(o, at, n, err);
+        if (st < 0)
+            return st;
         at += n;
         if (!*at)
-            break;
+            return AS_OK;
     }
-    return st;
 }
 
 /* "DIR/assay-train" for the folder of this program, or of the build tree beside it, or the bare
@@ -305,8 +313,9 @@ static as_status check(struct options *o, const struct words *w, struct as_err *
         str_puts(&name, w->name);
     else
         st = default_name(&name, err);
-    if (st == AS_OK)
-        st = str_check(&name, err);
+    if (st < 0)
+        return st;
+    st = str_check(&name, err);
     if (st < 0)
         return st;
     if (!as_slug_valid(str_cstr(&name)))

@@ -92,9 +92,10 @@ static as_status post_items(struct outbox *o, json_t *items, struct as_err *err)
     if (!body)
         return as_fail(err, AS_E_NOMEM, "out of memory");
     as_status st = post(o, "POST", "measurements", body, &answer, err);
-    if (st == AS_OK)
-        directives_take_one(o->attempt, json_object_get(answer, "directives"));
-    return st;
+    if (st < 0)
+        return st;
+    directives_take_one(o->attempt, json_object_get(answer, "directives"));
+    return AS_OK;
 }
 
 /* Send the batch; when the server refuses it, its items one by one, so that one bad item costs
@@ -202,14 +203,18 @@ as_status outbox_measurements(struct outbox *o, bool last, struct as_err *err)
     as_status st = AS_OK;
     if (o->report_fd >= 0) /* the rest of a file that was replaced */
         st = read_report(o, &fns, err);
-    if (st == AS_OK) {
-        follow_report(o);
-        if (o->report_fd >= 0)
-            st = read_report(o, &fns, err);
-    }
-    if (st == AS_OK && last)
+    if (st < 0)
+        return st;
+    follow_report(o);
+    if (o->report_fd >= 0)
+        st = read_report(o, &fns, err);
+    if (st < 0)
+        return st;
+    if (last)
         st = report_end(&o->report, &fns, err);
-    return st == AS_OK ? flush_items(o, err) : st;
+    if (st < 0)
+        return st;
+    return flush_items(o, err);
 }
 
 static as_status put_log(struct outbox *o, const char *text, bool truncated, struct as_err *err)
@@ -237,11 +242,13 @@ as_status outbox_log(struct outbox *o, struct as_err *err)
     if (version == o->log_version)
         return AS_OK;
     as_status st = str_check(&text, err);
-    if (st == AS_OK)
-        st = put_log(o, str_cstr(&text), truncated, err);
-    if (st == AS_OK)
-        o->log_version = version;
-    return st;
+    if (st < 0)
+        return st;
+    st = put_log(o, str_cstr(&text), truncated, err);
+    if (st < 0)
+        return st;
+    o->log_version = version;
+    return AS_OK;
 }
 
 static void on_skip(void *arg, const char *path, const char *why)
@@ -364,14 +371,14 @@ as_status outbox_sync_artifacts(const struct outbox *o, struct as_err *err)
 
 as_status outbox_result(struct outbox *o, struct as_err *err)
 {
-    const struct result *r = &o->attempt->result;
+    const struct trial_end *r = &o->attempt->end;
     JSON_AUTO body =
         json_pack("{s:s,s:s?}", "outcome", outcome_name(r->outcome), "reason", r->reason);
     if (!body || (r->has_exit_code &&
                   json_object_set_new(body, "exit_code", json_integer(r->exit_code)) < 0))
         return as_fail(err, AS_E_NOMEM, "out of memory");
     as_status st = r->log && *r->log ? put_log(o, r->log, r->truncated, err) : AS_OK;
-    if (st == AS_OK)
-        st = post(o, "POST", "complete", body, NULL, err);
-    return st;
+    if (st < 0)
+        return st;
+    return post(o, "POST", "complete", body, NULL, err);
 }

@@ -1,7 +1,7 @@
 /* What one attempt has to say to the server, over its runner protocol: measurements from the report
- * file, the tail of output, files, the end. Used by the courier alone.
+ * file, the tail of output, files, the end. Used by the delivery thread alone.
  *
- * The report file is the spool of measurements: it is read only as fast as the server takes them.
+ * The report file is the queue of measurements: it is read only as fast as the server takes them.
  */
 #ifndef ASSAY_TRIAL_RUNNER_AGENT_OUTBOX_H
 #define ASSAY_TRIAL_RUNNER_AGENT_OUTBOX_H

@@ -23,11 +23,15 @@ static as_status make_folders(const struct attempt *a, struct as_err *err)
 {
     static const char *const names[] = {"checkpoints", "artifacts", "data"};
     as_status st = file_remove_tree(a->dir, err); /* a claim that came twice */
-    for (size_t i = 0; i < AS_ARRAY_LEN(names) && st == AS_OK; i++) {
+    if (st < 0)
+        return st;
+    for (size_t i = 0; i < AS_ARRAY_LEN(names); i++) {
         AS_AUTO(as_freep) char *path = file_join(a->dir, names[i]);
         st = path ? file_mkdirs(path, 0700, err) : out_of_memory(err);
+        if (st < 0)
+            return st;
     }
-    return st;
+    return AS_OK;
 }
 
 static as_status restore_checkpoints(struct attempt *a, struct as_err *err)
@@ -135,7 +139,7 @@ static as_status prepare_train(struct attempt *a, json_t *train, struct as_err *
                               a->claimed.metric);
     if (!job)
         return out_of_memory(err);
-    if ((st = spool_write_json(a->dir, "job.json", job, err)) < 0)
+    if ((st = result_journal_write_json(a->dir, "job.json", job, err)) < 0)
         return st;
     const char *args[] = {a->options->trainer, job_path};
     return child_spec_set_argv(&a->spec, args, 2, err);
@@ -228,7 +232,8 @@ as_status prepare(struct attempt *a, struct as_err *err)
     json_t *train = json_object_get(a->claimed.trial, "train");
     const char *dir = json_string_value(json_object_get(a->claimed.trial, "directory"));
     as_status st = make_folders(a, err);
-    if (st < 0 || (st = spool_write_json(a->dir, "params.json", a->claimed.params, err)) < 0 ||
+    if (st < 0 ||
+        (st = result_journal_write_json(a->dir, "params.json", a->claimed.params, err)) < 0 ||
         (st = restore_checkpoints(a, err)) < 0 || (st = prepare_env(a, err)) < 0)
         return st;
     if (dir && (st = template_apply_text(dir, a->claimed.params, &a->spec.directory, err)) < 0)

@@ -6,9 +6,9 @@
 
 #include "trial-runner/agent/attempt.h"
 
-/* Fill a->spec. Called by the courier in phase preparing; a->fetch does the fetching, for as long
- * as it takes the server to answer. AS_E_INVAL: the trial's document cannot be run, another try
- * would not help. AS_E_NOT_FOUND: a file of it is gone. AS_E_UNAVAILABLE: a stop was asked for.
+/* Fill a->spec. Called by the delivery thread in phase preparing; a->fetch does the fetching, for
+ * as long as it takes the server to answer. AS_E_INVAL: the trial's document cannot be run, another
+ * try would not help. AS_E_NOT_FOUND: a file of it is gone. AS_E_UNAVAILABLE: a stop was asked for.
  * AS_E_IO, AS_E_NOMEM, others: this runner's trouble, which another may not have. */
 AS_MUST_CHECK as_status prepare(struct attempt *a, struct as_err *err);
 

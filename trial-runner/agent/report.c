@@ -153,7 +153,9 @@ as_status report_feed(struct report *r, const char *bytes, size_t len, const str
         else
             str_add(&r->partial, bytes, n);
         as_status st = str_check(&r->partial, err);
-        if (st == AS_OK && nl)
+        if (st < 0)
+            return st;
+        if (nl)
             st = take_line(r, fns, err);
         if (st < 0)
             return st;

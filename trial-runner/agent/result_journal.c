@@ -12,14 +12,14 @@
 
 #define RESULT_MAX_BYTES (1 << 20)
 
-void result_done(struct result *r)
+void trial_end_done(struct trial_end *r)
 {
     free(r->reason);
     free(r->log);
-    *r = (struct result){0};
+    *r = (struct trial_end){0};
 }
 
-as_status spool_write(const char *dir, const struct result *r, struct as_err *err)
+as_status result_journal_write(const char *dir, const struct trial_end *r, struct as_err *err)
 {
     AS_AUTO(as_freep) char *path = file_join(dir, "result.json");
     AS_AUTO(as_freep) char *text = NULL;
@@ -37,12 +37,14 @@ static as_status copy_text(struct json_fields *f, const char *name, char **ret, 
 {
     const char *s = NULL;
     as_status st = json_fields_str(f, name, JSON_OPTIONAL, &s, err);
-    if (st == AS_OK && s && !(*ret = as_strdup(s)))
-        st = as_fail(err, AS_E_NOMEM, "out of memory");
-    return st;
+    if (st < 0)
+        return st;
+    if (s && !(*ret = as_strdup(s)))
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    return AS_OK;
 }
 
-as_status spool_read(const char *dir, struct result *r, struct as_err *err)
+as_status result_journal_read(const char *dir, struct trial_end *r, struct as_err *err)
 {
     AS_AUTO(as_freep) char *path = file_join(dir, "result.json");
     AS_AUTO(as_freep) char *text = NULL;
@@ -68,7 +70,7 @@ as_status spool_read(const char *dir, struct result *r, struct as_err *err)
     return json_fields_end(&f, err);
 }
 
-as_status spool_lock(const char *work, int *ret_fd, struct as_err *err)
+as_status result_journal_lock(const char *work, int *ret_fd, struct as_err *err)
 {
     AS_AUTO(as_freep) char *trials = file_join(work, "trials");
     AS_AUTO(as_freep) char *path = file_join(work, "lock");
@@ -88,30 +90,31 @@ as_status spool_lock(const char *work, int *ret_fd, struct as_err *err)
     return AS_OK;
 }
 
-bool spool_is_room(const struct statvfs *fs)
+bool result_journal_is_room(const struct statvfs *fs)
 {
     uint64_t unit = fs->f_frsize, least = (uint64_t)fs->f_blocks * unit / 20;
     if (fs->f_blocks == 0) /* of no size */
         return true;
-    if (least > SPOOL_ROOM_BYTES)
-        least = SPOOL_ROOM_BYTES;
+    if (least > RESULT_JOURNAL_ROOM_BYTES)
+        least = RESULT_JOURNAL_ROOM_BYTES;
     return (uint64_t)fs->f_bavail * unit >= least && (fs->f_files == 0 || fs->f_favail > 0);
 }
 
-bool spool_has_room(const char *work)
+bool result_journal_has_room(const char *work)
 {
     struct statvfs fs;
-    return statvfs(work, &fs) != 0 || spool_is_room(&fs);
+    return statvfs(work, &fs) != 0 || result_journal_is_room(&fs);
 }
 
-char *spool_dir(const char *work, const char *sweep, int64_t number, int64_t attempt)
+char *result_journal_dir(const char *work, const char *sweep, int64_t number, int64_t attempt)
 {
     struct str s = {0};
     str_printf(&s, "%s/trials/%s/%lld/%lld", work, sweep, (long long)number, (long long)attempt);
     return str_take(&s);
 }
 
-as_status spool_write_json(const char *dir, const char *name, const json_t *j, struct as_err *err)
+as_status result_journal_write_json(const char *dir, const char *name, const json_t *j,
+                                    struct as_err *err)
 {
     AS_AUTO(as_freep) char *path = file_join(dir, name);
     AS_AUTO(as_freep) char *text = json_format_ordered(j);
@@ -123,9 +126,9 @@ as_status spool_write_json(const char *dir, const char *name, const json_t *j, s
     return file_write_all(fd, text, strlen(text), err);
 }
 
-void spool_remove(const char *work, const char *sweep, int64_t number, int64_t attempt)
+void result_journal_remove(const char *work, const char *sweep, int64_t number, int64_t attempt)
 {
-    AS_AUTO(as_freep) char *dir = spool_dir(work, sweep, number, attempt);
+    AS_AUTO(as_freep) char *dir = result_journal_dir(work, sweep, number, attempt);
     if (!dir || file_remove_tree(dir, NULL) < 0)
         return;
     for (int i = 0; i < 2; i++) { /* NUMBER, then SWEEP; rmdir refuses what is not empty */
@@ -138,7 +141,7 @@ void spool_remove(const char *work, const char *sweep, int64_t number, int64_t a
 struct recovery {
     const char *work, *sweep;
     int64_t number;
-    spool_found_fn found;
+    result_journal_found_fn found;
     void *arg;
 };
 
@@ -166,10 +169,10 @@ static as_status each_entry(struct recovery *r, const char *dir, entry_fn fn, st
 static as_status recover_attempt(struct recovery *r, const char *name, const char *path,
                                  struct as_err *err)
 {
-    AS_AUTO(result_done) struct result result = {0};
+    AS_AUTO(trial_end_done) struct trial_end result = {0};
     int64_t attempt = 0;
     if (as_parse_i64(name, &attempt, NULL) < 0 || attempt < 1 || r->number < 0 ||
-        spool_read(path, &result, NULL) < 0)
+        result_journal_read(path, &result, NULL) < 0)
         return file_remove_tree(path, err);
     return r->found(r->arg, r->sweep, r->number, attempt, &result, err);
 }
@@ -193,7 +196,8 @@ static as_status recover_sweep(struct recovery *r, const char *name, const char 
     return st;
 }
 
-as_status spool_recover(const char *work, spool_found_fn found, void *arg, struct as_err *err)
+as_status result_journal_recover(const char *work, result_journal_found_fn found, void *arg,
+                                 struct as_err *err)
 {
     struct recovery r = {.work = work, .found = found, .arg = arg};
     AS_AUTO(as_freep) char *trials = file_join(work, "trials");

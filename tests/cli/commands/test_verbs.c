@@ -1,6 +1,10 @@
 #include "cli/commands/verbs.h"
 
-#include "cli/session/request.h"
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
 #include "tests/support/check_main.h"
 
 START_TEST(suggestions)
@@ -16,24 +20,23 @@ START_TEST(suggestions)
 }
 END_TEST
 
-START_TEST(refs)
+/* A verb is found by its name; its synopsis begins with that; the overview has its summary. */
+START_TEST(rows)
 {
-    struct as_err err = {0};
-    struct trial_ref r;
-    ck_ok(request_parse_ref("digits/12", false, &r, &err), err);
-    ck_assert_str_eq(r.sweep, "digits");
-    ck_assert_int_eq(r.number, 12);
-    ck_ok(request_parse_ref("digits", true, &r, &err), err);
-    ck_assert_int_eq(r.number, -1);
-    ck_fails(request_parse_ref("digits", false, &r, &err), AS_E_INVAL, err, "SWEEP/NUMBER");
-    ck_fails(request_parse_ref("digits/x", false, &r, &err), AS_E_INVAL, err, "'x'");
-    ck_fails(request_parse_ref("digits/-1", false, &r, &err), AS_E_INVAL, err, "-1");
-    ck_fails(request_parse_ref("", true, &r, &err), AS_E_INVAL, err, "SWEEP");
-    struct str path = {0};
-    ck_ok(request_parse_ref("a b/3", false, &r, &err), err);
-    request_path(&path, &r, "log");
-    ck_assert_str_eq(str_cstr(&path), "/v1/sweeps/a%20b/trials/3/log");
-    str_done(&path);
+    static const char *const names[] = {"up", "run", "trials", "tell", "replay", "version", "help"};
+    AS_AUTO(as_freep) char *text = NULL;
+    size_t len;
+    FILE *f = open_memstream(&text, &len);
+    verbs_print_overview(f);
+    ck_assert_int_eq(fclose(f), 0);
+    for (size_t i = 0; i < AS_ARRAY_LEN(names); i++) {
+        const struct verb *v = verbs_find(names[i]);
+        ck_assert_ptr_nonnull(v);
+        ck_assert_str_eq(v->name, names[i]);
+        ck_assert(as_starts_with(v->synopsis, names[i]));
+        ck_assert_ptr_nonnull(v->run);
+        ck_assert_ptr_nonnull(strstr(text, v->summary));
+    }
 }
 END_TEST
 
@@ -42,7 +45,7 @@ Suite *test_suite(void)
     Suite *s = suite_create("verbs");
     TCase *t = tcase_create("verbs");
     tcase_add_test(t, suggestions);
-    tcase_add_test(t, refs);
+    tcase_add_test(t, rows);
     suite_add_tcase(s, t);
     return s;
 }

@@ -28,14 +28,14 @@ static json_t *sweep(void)
                  "\"nest\":true}]}}");
 }
 
-static as_status read_text(const char *name, const char *text, struct known_file *f,
+static as_status read_text(const char *name, const char *text, struct known_results *f,
                            struct as_err *err)
 {
     JSON_AUTO s = sweep();
-    return known_file_parse(name, text, strlen(text), s, f, err);
+    return known_results_parse(name, text, strlen(text), s, f, err);
 }
 
-static void check_body(const struct known_file *f, size_t i, const char *want)
+static void check_body(const struct known_results *f, size_t i, const char *want)
 {
     AS_AUTO(as_freep) char *text = json_format_ordered(f->trials[i].body);
     ck_assert_str_eq(text, want);
@@ -44,7 +44,7 @@ static void check_body(const struct known_file *f, size_t i, const char *want)
 START_TEST(a_table)
 {
     struct as_err err = {0};
-    struct known_file f = {0};
+    struct known_results f = {0};
     ck_ok(read_text("a.csv",
                     "number,lr,width,opt,param.mom,nest,loss,ms,metric.acc,state,reason\n"
                     "7,0.1,64,sgd,0.9,true,0.25,10,0.9,,\n"
@@ -64,7 +64,7 @@ START_TEST(a_table)
     check_body(&f, 2,
                "{\"params\":{\"lr\":0.1,\"width\":64,\"opt\":\"adamw\",\"nest\":true,\"epochs\":27"
                "},\"state\":\"failed\",\"reason\":\"out, of memory\"}");
-    known_file_done(&f);
+    known_results_done(&f);
 }
 END_TEST
 
@@ -72,7 +72,7 @@ END_TEST
 START_TEST(an_export_comes_back)
 {
     struct as_err err = {0};
-    struct known_file f = {0};
+    struct known_results f = {0};
     AS_AUTO(str_done) struct str table = {0};
     JSON_AUTO s = sweep();
     JSON_AUTO items =
@@ -83,27 +83,27 @@ START_TEST(an_export_comes_back)
     ck_ok(export_csv(s, items, &table, &err), err);
     ck_ok(read_text("e.csv", str_cstr(&table), &f, &err), err);
     ck_assert_uint_eq(f.n, 1);
-    known_file_done(&f);
+    known_results_done(&f);
 }
 END_TEST
 
 START_TEST(configurations_alone_are_enqueued)
 {
     struct as_err err = {0};
-    struct known_file f = {0};
+    struct known_results f = {0};
     ck_ok(read_text("q.csv", "lr,width,opt,nest\n0.5,20,adamw,false\n", &f, &err), err);
     ck_assert_uint_eq(f.n, 1);
     check_body(&f, 0,
                "{\"params\":{\"lr\":0.5,\"width\":20,\"opt\":\"adamw\",\"nest\":false,"
                "\"epochs\":27}}");
-    known_file_done(&f);
+    known_results_done(&f);
 }
 END_TEST
 
 START_TEST(errors_have_a_place)
 {
     struct as_err err = {0};
-    struct known_file f = {0};
+    struct known_results f = {0};
     static const struct {
         const char *name, *text, *says;
     } cases[] = {
@@ -141,7 +141,7 @@ END_TEST
 START_TEST(an_export)
 {
     struct as_err err = {0};
-    struct known_file f = {0};
+    struct known_results f = {0};
     ck_ok(read_text("x.json",
                     "{\"sweep\":{\"id\":\"old\"},\"items\":["
                     "{\"number\":0,\"state\":\"completed\",\"params\":{\"lr\":0.1,\"width\":64,"
@@ -159,24 +159,24 @@ START_TEST(an_export)
     check_body(&f, 0,
                "{\"params\":{\"lr\":0.1,\"width\":64,\"opt\":\"adamw\",\"nest\":true,\"epochs\":27"
                "},\"metrics\":{\"loss\":0.5,\"ms\":3}}");
-    known_file_done(&f);
+    known_results_done(&f);
 }
 END_TEST
 
 START_TEST(a_file_that_is_not_there)
 {
     struct as_err err = {0};
-    struct known_file f = {0};
+    struct known_results f = {0};
     JSON_AUTO s = sweep();
-    ck_fails(known_file_read("no/such/file.csv", s, &f, &err), AS_E_NOT_FOUND, err, "no/such");
-    known_file_done(&f);
+    ck_fails(known_results_read("no/such/file.csv", s, &f, &err), AS_E_NOT_FOUND, err, "no/such");
+    known_results_done(&f);
 }
 END_TEST
 
 Suite *test_suite(void)
 {
-    Suite *s = suite_create("known_file");
-    TCase *t = tcase_create("known_file");
+    Suite *s = suite_create("known_results");
+    TCase *t = tcase_create("known_results");
     tcase_add_test(t, a_table);
     tcase_add_test(t, an_export_comes_back);
     tcase_add_test(t, configurations_alone_are_enqueued);

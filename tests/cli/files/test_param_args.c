@@ -11,7 +11,7 @@ START_TEST(parameters_are_typed)
     JSON_AUTO params = NULL;
     const char *const texts[] = {"lr=1e-3",    "width=64",    "nesterov=true", "optimizer=adamw",
                                  "tag=\"64\"", "note=a=b c?", "x=-0.5"};
-    ck_ok(assign_all("--param", texts, 7, assign_param, &params, &err), err);
+    ck_ok(param_args_read("--param", texts, 7, param_args_add_param, &params, &err), err);
     AS_AUTO(as_freep) char *text = json_format_ordered(params);
     ck_assert_str_eq(text, "{\"lr\":0.001,\"width\":64,\"nesterov\":true,\"optimizer\":\"adamw\","
                            "\"tag\":\"64\",\"note\":\"a=b c?\",\"x\":-0.5}");
@@ -23,7 +23,7 @@ START_TEST(metrics_are_numbers)
     struct as_err err = {0};
     JSON_AUTO metrics = NULL;
     const char *const texts[] = {"loss=0.25", "a=nan", "b=-Infinity", "c=inf", "d=-3"};
-    ck_ok(assign_all("metrics", texts, 5, assign_metric, &metrics, &err), err);
+    ck_ok(param_args_read("metrics", texts, 5, param_args_add_metric, &metrics, &err), err);
     AS_AUTO(as_freep) char *text = json_format_ordered(metrics);
     ck_assert_str_eq(text, "{\"loss\":0.25,\"a\":\"NaN\",\"b\":\"-Infinity\",\"c\":\"Infinity\","
                            "\"d\":-3.0}");
@@ -37,14 +37,17 @@ START_TEST(what_is_wrong)
     const char *const bare[] = {"lr"}, *const nameless[] = {"=3"}, *const list[] = {"a=[1,2]"};
     const char *const twice[] = {"a=1", "a=2"}, *const word[] = {"loss=low"};
     const char *const empty[] = {"loss="};
-    ck_fails(assign_all("--param", bare, 1, assign_param, &j, &err), AS_E_INVAL, err,
+    ck_fails(param_args_read("--param", bare, 1, param_args_add_param, &j, &err), AS_E_INVAL, err,
              "expected NAME=VALUE");
-    ck_fails(assign_all("--param", nameless, 1, assign_param, &j, &err), AS_E_INVAL, err, "'=3'");
-    ck_fails(assign_all("--param", list, 1, assign_param, &j, &err), AS_E_INVAL, err, "a list");
-    ck_fails(assign_all("--param", twice, 2, assign_param, &j, &err), AS_E_INVAL, err,
+    ck_fails(param_args_read("--param", nameless, 1, param_args_add_param, &j, &err), AS_E_INVAL,
+             err, "'=3'");
+    ck_fails(param_args_read("--param", list, 1, param_args_add_param, &j, &err), AS_E_INVAL, err,
+             "a list");
+    ck_fails(param_args_read("--param", twice, 2, param_args_add_param, &j, &err), AS_E_INVAL, err,
              "a stands twice");
-    ck_fails(assign_all("metrics", word, 1, assign_metric, &j, &err), AS_E_INVAL, err, "'low'");
-    ck_fails(assign_all("metrics", empty, 1, assign_metric, &j, &err), AS_E_INVAL, err,
+    ck_fails(param_args_read("metrics", word, 1, param_args_add_metric, &j, &err), AS_E_INVAL, err,
+             "'low'");
+    ck_fails(param_args_read("metrics", empty, 1, param_args_add_metric, &j, &err), AS_E_INVAL, err,
              "expected a number");
     ck_assert_ptr_null(j);
 }
@@ -52,8 +55,8 @@ END_TEST
 
 Suite *test_suite(void)
 {
-    Suite *s = suite_create("assign");
-    TCase *t = tcase_create("assign");
+    Suite *s = suite_create("param_args");
+    TCase *t = tcase_create("param_args");
     tcase_add_test(t, parameters_are_typed);
     tcase_add_test(t, metrics_are_numbers);
     tcase_add_test(t, what_is_wrong);

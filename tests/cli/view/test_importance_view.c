@@ -41,10 +41,10 @@ static void format(bool tty, struct str *b)
     struct as_err err = {0};
     JSON_AUTO j = NULL;
     AS_AUTO(table_freep) struct table *t = NULL;
-    const struct look look = {.tty = tty, .width = tty ? 100 : SIZE_MAX};
+    const struct terminal terminal = {.tty = tty, .width = tty ? 100 : SIZE_MAX};
     ck_ok(json_parse(text, strlen(text), &j, &err), err);
-    ck_ok(importance_view_table(j, &look, &t, &err), err);
-    ck_ok(table_format(t, &look, b, NULL, &err), err);
+    ck_ok(importance_view_table(j, &terminal, &t, &err), err);
+    ck_ok(table_format(t, &terminal, b, NULL, &err), err);
 }
 
 START_TEST(in_a_pipe)

@@ -18,10 +18,11 @@ static json_t *sweep(const char *state, int completed, int failed, int running)
     return j;
 }
 
-static void check_render(const struct progress *p, const struct look *look, const char *want)
+static void check_render(const struct progress *p, const struct terminal *terminal,
+                         const char *want)
 {
     struct str b = {0};
-    progress_render(p, look, &b);
+    progress_render(p, terminal, &b);
     ck_assert_str_eq(str_cstr(&b), want);
     str_done(&b);
 }
@@ -29,9 +30,9 @@ static void check_render(const struct progress *p, const struct look *look, cons
 START_TEST(render)
 {
     struct progress p = {0};
-    const struct look look = {.tty = true, .width = 80};
+    const struct terminal terminal = {.tty = true, .width = 80};
     progress_update(&p, sweep("running", 0, 0, 2), 0, 10000);
-    check_render(&p, &look,
+    check_render(&p, &terminal,
                  "digits  running  --------------------------------------------------  0/40  0 %\n"
                  "  queued 38   running 2   completed 0   failed 0\n"
                  "  best: none yet\n"
@@ -42,7 +43,7 @@ START_TEST(render)
                                   "params", "lr", 0.0123, "opt", "a\x1b[31m"));
     progress_update(&p, j, 20 * NS_PER_S, 30000);
     check_render(
-        &p, &look,
+        &p, &terminal,
         "digits  running  #########################-------------------------  20/40  50 %\n"
         "  queued 18   running 2   completed 19   failed 1\n"
         "  best val_error 0.0148148 (trial 7)  lr=0.0123 opt=a\\x1b[31m\n"
@@ -54,11 +55,11 @@ END_TEST
 START_TEST(narrow)
 {
     struct progress p = {0};
-    const struct look look = {.tty = true, .width = 30};
+    const struct terminal terminal = {.tty = true, .width = 30};
     progress_update(&p, sweep("running", 4, 0, 2), 0, 20000);
     (void)memcpy(p.note, "The server does not answer (for 3.0 s)", 39);
     struct str b = {0};
-    progress_render(&p, &look, &b);
+    progress_render(&p, &terminal, &b);
     const char *line = str_cstr(&b);
     int lines = 0;
     for (const char *end; (end = strchr(line, '\n')); line = end + 1, lines++)
@@ -113,7 +114,7 @@ END_TEST
 
 Suite *test_suite(void)
 {
-    look_setup();
+    terminal_setup();
     Suite *s = suite_create("progress");
     TCase *t = tcase_create("progress");
     tcase_add_test(t, render);

@@ -10,8 +10,8 @@ static void draw(const struct scatter_point *points, size_t n, struct str *b)
 {
     const struct scatter_opts opts = {
         .x_name = "error", .y_name = "speed", .width = 21, .height = 3};
-    const struct look look = {.tty = true, .width = 80};
-    scatter_draw(points, n, &opts, &look, b);
+    const struct terminal terminal = {.tty = true, .width = 80};
+    scatter_draw(points, n, &opts, &terminal, b);
 }
 
 START_TEST(a_front)

@@ -20,13 +20,13 @@ static struct table *example(void)
     return t;
 }
 
-static void check_format(const struct look *look, const char *want, const char *want_hidden)
+static void check_format(const struct terminal *terminal, const char *want, const char *want_hidden)
 {
     AS_AUTO(table_freep) struct table *t = example();
     struct as_err err = {0};
     struct str b = {0}, hidden = {0};
     ck_assert_uint_eq(table_rows(t), 2);
-    ck_ok(table_format(t, look, &b, &hidden, &err), err);
+    ck_ok(table_format(t, terminal, &b, &hidden, &err), err);
     ck_assert_str_eq(str_cstr(&b), want);
     ck_assert_str_eq(str_cstr(&hidden), want_hidden);
     str_done(&b);
@@ -35,29 +35,29 @@ static void check_format(const struct look *look, const char *want, const char *
 
 START_TEST(pipe)
 {
-    const struct look look = {.width = SIZE_MAX};
-    check_format(&look,
+    const struct terminal terminal = {.width = SIZE_MAX};
+    check_format(&terminal,
                  "name\tvalue\tnote\nfirst\t1\ta long note about the first one\n"
                  "second\\tone\t12345\t\n",
                  "");
 }
 END_TEST
 
-START_TEST(terminal)
+START_TEST(on_a_terminal)
 {
-    const struct look wide = {.tty = true, .unicode = true, .width = 80};
+    const struct terminal wide = {.tty = true, .unicode = true, .width = 80};
     check_format(&wide,
                  "NAME         VALUE  NOTE\n"
                  "first            1  a long note about the first one\n"
                  "second\\tone  12345  -\n",
                  "");
-    const struct look narrow = {.tty = true, .unicode = true, .width = 36};
+    const struct terminal narrow = {.tty = true, .unicode = true, .width = 36};
     check_format(&narrow,
                  "NAME         VALUE  NOTE\n"
                  "first            1  a long note abo…\n"
                  "second\\tone  12345  -\n",
                  "");
-    const struct look small = {.tty = true, .width = 20};
+    const struct terminal small = {.tty = true, .width = 20};
     check_format(&small, "NAME         VALUE\nfirst            1\nsecond\\tone  12345\n", "note");
 }
 END_TEST
@@ -65,7 +65,7 @@ END_TEST
 /* Numbers are shown whole or not at all; their headers give way. */
 START_TEST(numbers)
 {
-    const struct look look = {.tty = true, .unicode = true, .width = 14};
+    const struct terminal terminal = {.tty = true, .unicode = true, .width = 14};
     AS_AUTO(table_freep) struct table *t = table_create();
     struct as_err err = {0};
     struct str b = {0}, hidden = {0};
@@ -75,7 +75,7 @@ START_TEST(numbers)
     table_cell(t, "1.853e-05");
     table_cell(t, "7");
     table_cell(t, "0.5");
-    ck_ok(table_format(t, &look, &b, &hidden, &err), err);
+    ck_ok(table_format(t, &terminal, &b, &hidden, &err), err);
     ck_assert_str_eq(str_cstr(&b), "LEARNING_R…  N\n  1.853e-05  7\n");
     ck_assert_str_eq(str_cstr(&hidden), "momentum");
     str_done(&b);
@@ -85,13 +85,13 @@ END_TEST
 
 START_TEST(colours)
 {
-    const struct look look = {.tty = true, .color = true, .width = 80};
+    const struct terminal terminal = {.tty = true, .color = true, .width = 80};
     AS_AUTO(table_freep) struct table *t = table_create();
     struct as_err err = {0};
     struct str b = {0};
     table_column(t, "state", TABLE_LEFT, 0);
-    table_cell_styled(t, look_of_state("failed"), "failed");
-    ck_ok(table_format(t, &look, &b, NULL, &err), err);
+    table_cell_styled(t, terminal_state_style("failed"), "failed");
+    ck_ok(table_format(t, &terminal, &b, NULL, &err), err);
     ck_assert_str_eq(str_cstr(&b), "\x1b[1mSTATE\x1b[0m\n\x1b[31mfailed\x1b[0m\n");
     str_done(&b);
 }
@@ -99,7 +99,7 @@ END_TEST
 
 START_TEST(out_of_memory)
 {
-    const struct look look = {.width = SIZE_MAX};
+    const struct terminal terminal = {.width = SIZE_MAX};
     for (size_t nth = 1; nth < 12; nth++) {
         as_mem_fail_nth(nth);
         AS_AUTO(table_freep) struct table *t = table_create();
@@ -107,7 +107,7 @@ START_TEST(out_of_memory)
             struct str b = {0};
             table_column(t, "a", TABLE_LEFT, 0);
             table_cell(t, "x");
-            as_status st = table_format(t, &look, &b, NULL, NULL);
+            as_status st = table_format(t, &terminal, &b, NULL, NULL);
             ck_assert(st == AS_OK || st == AS_E_NOMEM);
             str_done(&b);
         }
@@ -118,11 +118,11 @@ END_TEST
 
 Suite *test_suite(void)
 {
-    look_setup();
+    terminal_setup();
     Suite *s = suite_create("table");
     TCase *t = tcase_create("table");
     tcase_add_test(t, pipe);
-    tcase_add_test(t, terminal);
+    tcase_add_test(t, on_a_terminal);
     tcase_add_test(t, numbers);
     tcase_add_test(t, colours);
     tcase_add_test(t, out_of_memory);

@@ -69,7 +69,7 @@ END_TEST
 
 Suite *test_suite(void)
 {
-    look_setup();
+    terminal_setup();
     Suite *s = suite_create("text");
     TCase *t = tcase_create("text");
     tcase_add_test(t, escape);

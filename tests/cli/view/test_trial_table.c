@@ -22,11 +22,11 @@ static void format(bool tty, struct str *b)
     JSON_AUTO sweep = NULL;
     JSON_AUTO items = NULL;
     struct str hidden = {0};
-    const struct look look = {.tty = tty, .width = SIZE_MAX};
+    const struct terminal terminal = {.tty = tty, .width = SIZE_MAX};
     ck_ok(json_parse(sweep_text, strlen(sweep_text), &sweep, &err), err);
     ck_ok(json_parse(items_text, strlen(items_text), &items, &err), err);
-    ck_ok(trial_table_create(items, TRIAL_TABLE_BEST, sweep, &look, &t, &err), err);
-    ck_ok(table_format(t, &look, b, &hidden, &err), err);
+    ck_ok(trial_table_create(items, TRIAL_TABLE_BEST, sweep, &terminal, &t, &err), err);
+    ck_ok(table_format(t, &terminal, b, &hidden, &err), err);
     str_done(&hidden);
 }
 
@@ -75,11 +75,11 @@ START_TEST(several_objectives_and_a_constraint)
     JSON_AUTO sweep = NULL;
     JSON_AUTO items = NULL;
     struct str b = {0};
-    const struct look look = {.width = SIZE_MAX};
+    const struct terminal terminal = {.width = SIZE_MAX};
     ck_ok(json_parse(sweep_text, strlen(sweep_text), &sweep, &err), err);
     ck_ok(json_parse(items_text, strlen(items_text), &items, &err), err);
-    ck_ok(trial_table_create(items, TRIAL_TABLE_ALL, sweep, &look, &t, &err), err);
-    ck_ok(table_format(t, &look, &b, NULL, &err), err);
+    ck_ok(trial_table_create(items, TRIAL_TABLE_ALL, sweep, &terminal, &t, &err), err);
+    ck_ok(table_format(t, &terminal, &b, NULL, &err), err);
     ck_assert_str_eq(str_cstr(&b),
                      "trial\tstate\terror\tspeed\tmb\tfeasible\tstep\ttime\tx\tgroup\treason\n"
                      "0\tcompleted\t0.5\t3\t9\tyes\t\t\t1\t\t\n"

@@ -1,4 +1,4 @@
-/* File sets, the spool of results, and what a claim may name. */
+/* File sets, the journal of results, and what a claim may name. */
 #include "tests/support/check_main.h"
 
 #include <stdio.h>
@@ -115,30 +115,30 @@ END_TEST
 
 START_TEST(results_survive)
 {
-    AS_AUTO(result_done) struct result back = {0};
+    AS_AUTO(trial_end_done) struct trial_end back = {0};
     struct as_err err = {0};
-    struct result r = {.outcome = OUTCOME_FAILED,
-                       .exit_code = -11,
-                       .has_exit_code = true,
-                       .reason = (char *)"because \xc3\xa9",
-                       .log = (char *)"a\nb",
-                       .truncated = true};
-    ck_ok(spool_write(dir, &r, &err), err);
-    ck_ok(spool_read(dir, &back, &err), err);
+    struct trial_end r = {.outcome = OUTCOME_FAILED,
+                          .exit_code = -11,
+                          .has_exit_code = true,
+                          .reason = (char *)"because \xc3\xa9",
+                          .log = (char *)"a\nb",
+                          .truncated = true};
+    ck_ok(result_journal_write(dir, &r, &err), err);
+    ck_ok(result_journal_read(dir, &back, &err), err);
     ck_assert_int_eq(back.outcome, OUTCOME_FAILED);
     ck_assert(back.has_exit_code && back.exit_code == -11 && back.truncated);
     ck_assert_str_eq(back.reason, r.reason);
     ck_assert_str_eq(back.log, r.log);
-    AS_AUTO(result_done) struct result bare = {0}, bare_back = {0};
+    AS_AUTO(trial_end_done) struct trial_end bare = {0}, bare_back = {0};
     bare.outcome = OUTCOME_RELEASED;
-    ck_ok(spool_write(dir, &bare, &err), err);
-    ck_ok(spool_read(dir, &bare_back, &err), err);
+    ck_ok(result_journal_write(dir, &bare, &err), err);
+    ck_ok(result_journal_read(dir, &bare_back, &err), err);
     ck_assert(!bare_back.has_exit_code && !bare_back.reason);
 }
 END_TEST
 
 static as_status on_found(void *arg, const char *sweep, int64_t number, int64_t attempt,
-                          struct result *r, struct as_err *err)
+                          struct trial_end *r, struct as_err *err)
 {
     (void)err;
     str_printf(arg, "%s/%lld/%lld=%s ", sweep, (long long)number, (long long)attempt,
@@ -150,21 +150,21 @@ START_TEST(recovery_keeps_results_and_removes_the_rest)
 {
     AS_AUTO(str_done) struct str found = {0};
     AS_AUTO(file_closep) int fd = -1;
-    AS_AUTO(as_freep) char *kept = spool_dir(dir, "s-1", 3, 2);
-    AS_AUTO(as_freep) char *lost = spool_dir(dir, "s-1", 4, 1);
+    AS_AUTO(as_freep) char *kept = result_journal_dir(dir, "s-1", 3, 2);
+    AS_AUTO(as_freep) char *lost = result_journal_dir(dir, "s-1", 4, 1);
     struct as_err err = {0};
-    struct result r = {.outcome = OUTCOME_COMPLETED};
-    ck_ok(spool_lock(dir, &fd, &err), err);
+    struct trial_end r = {.outcome = OUTCOME_COMPLETED};
+    ck_ok(result_journal_lock(dir, &fd, &err), err);
     put("trials/s-1/3/2/report.jsonl", "{}");
     put("trials/s-1/4/1/report.jsonl", "{}");
     put("trials/s-1/5/1/result.json", "{\"outcome\": \"splendid\"}");
     put("trials/other/x/y/z", "");
-    ck_ok(spool_write(kept, &r, &err), err);
-    ck_ok(spool_recover(dir, on_found, &found, &err), err);
+    ck_ok(result_journal_write(kept, &r, &err), err);
+    ck_ok(result_journal_recover(dir, on_found, &found, &err), err);
     ck_assert_str_eq(str_cstr(&found), "s-1/3/2=completed ");
     ck_assert_int_eq(access(kept, F_OK), 0);
     ck_assert_int_ne(access(lost, F_OK), 0);
-    spool_remove(dir, "s-1", 3, 2);
+    result_journal_remove(dir, "s-1", 3, 2);
     AS_AUTO(as_freep) char *trials = file_join(dir, "trials");
     ck_assert_int_eq(rmdir(trials), 0); /* nothing is left in it */
 }
@@ -174,11 +174,11 @@ START_TEST(one_runner_for_a_work_folder)
 {
     AS_AUTO(file_closep) int a = -1, b = -1;
     struct as_err err = {0};
-    ck_ok(spool_lock(dir, &a, &err), err);
-    ck_fails(spool_lock(dir, &b, &err), AS_E_CONFLICT, err, "another runner");
+    ck_ok(result_journal_lock(dir, &a, &err), err);
+    ck_fails(result_journal_lock(dir, &b, &err), AS_E_CONFLICT, err, "another runner");
     close(a);
     a = -1;
-    ck_ok(spool_lock(dir, &b, &err), err);
+    ck_ok(result_journal_lock(dir, &b, &err), err);
 }
 END_TEST
 
@@ -186,18 +186,18 @@ START_TEST(room_on_the_disk)
 {
     /* 10 GiB: 64 MiB are enough; 100 MiB: 5 are */
     struct statvfs fs = {.f_frsize = 4096, .f_blocks = 2621440, .f_bavail = 16384, .f_files = 9};
-    ck_assert(!spool_is_room(&fs)); /* no inodes */
+    ck_assert(!result_journal_is_room(&fs)); /* no inodes */
     fs.f_favail = 1;
-    ck_assert(spool_is_room(&fs));
+    ck_assert(result_journal_is_room(&fs));
     fs.f_bavail--;
-    ck_assert(!spool_is_room(&fs));
+    ck_assert(!result_journal_is_room(&fs));
     fs = (struct statvfs){.f_frsize = 4096, .f_blocks = 25600, .f_bavail = 1280};
-    ck_assert(spool_is_room(&fs));
+    ck_assert(result_journal_is_room(&fs));
     fs.f_bavail--;
-    ck_assert(!spool_is_room(&fs));
+    ck_assert(!result_journal_is_room(&fs));
     fs = (struct statvfs){.f_frsize = 4096}; /* of no size, as some network file systems are */
-    ck_assert(spool_is_room(&fs));
-    ck_assert(spool_has_room("/nowhere"));
+    ck_assert(result_journal_is_room(&fs));
+    ck_assert(result_journal_has_room("/nowhere"));
 }
 END_TEST
 

@@ -283,14 +283,14 @@ END_TEST
 
 START_TEST(a_result_survives_the_runner)
 {
-    AS_AUTO(as_freep) char *spooled = file_join(fx.work, "trials/s/0/1/result.json");
+    AS_AUTO(as_freep) char *journaled = file_join(fx.work, "trials/s/0/1/result.json");
     struct trial *t = offer_sh(0, "echo words; echo '{\"loss\": 1}' >> $ASSAY_REPORT;"
                                   "echo a > $ASSAY_ARTIFACTS/a");
     fx_lock();
     fx.hold_results = true;
     fx_unlock();
     start_runner(NULL, NULL);
-    AWAIT(access(spooled, F_OK) == 0 && t->artifacts);
+    AWAIT(access(journaled, F_OK) == 0 && t->artifacts);
     end_runner(SIGKILL);
     fx_lock();
     fx.hold_results = false;
@@ -302,7 +302,7 @@ START_TEST(a_result_survives_the_runner)
     ck_assert_str_eq(outcome_of(t), "completed");
     ck_assert_str_eq(t->log, "words\n");
     ck_assert_uint_eq(json_array_size(t->artifacts), 1);
-    AWAIT(access(spooled, F_OK) < 0);
+    AWAIT(access(journaled, F_OK) < 0);
 }
 END_TEST
 
@@ -311,14 +311,14 @@ START_TEST(trials_go_on_while_the_server_is_away)
     struct trial *t = offer_sh(0, "echo up; while [ ! -f $ASSAY_ARTIFACTS/../go ]; do sleep 0.02;"
                                   " done; echo '{\"loss\": 1}' >> $ASSAY_REPORT");
     AS_AUTO(as_freep) char *go = file_join(fx.work, "trials/s/0/1/go");
-    AS_AUTO(as_freep) char *spooled = file_join(fx.work, "trials/s/0/1/result.json");
+    AS_AUTO(as_freep) char *journaled = file_join(fx.work, "trials/s/0/1/result.json");
     start_runner(NULL, NULL);
     AWAIT(t->log);
     fx_lock();
     fx.down = true;
     fx_unlock();
     ck_assert(file_replace(go, "", 0, 0600, NULL) == AS_OK);
-    AWAIT(access(spooled, F_OK) == 0);
+    AWAIT(access(journaled, F_OK) == 0);
     fx_lock();
     fx.down = false;
     fx.epoch += 10; /* another server, which does not know the epoch */

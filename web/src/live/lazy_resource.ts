@@ -6,7 +6,7 @@ import { Refresher } from "./refresher";
 
 const EVERY_MS = 3000;
 
-export class Costly<T> {
+export class LazyResource<T> {
   readonly value = signal<T | null>(null);
   readonly refresher: Refresher;
   #isOld = true;
@@ -47,16 +47,16 @@ export class Costly<T> {
 }
 
 /** For the element that shows it: tells when it scrolls into sight and out of it. */
-export function useSight<E extends Element>(costly: Costly<unknown>) {
+export function useSight<E extends Element>(resource: LazyResource<unknown>) {
   const element = useRef<E>(null);
   useEffect(() => {
     if (!element.current) return undefined;
-    const observer = new IntersectionObserver((entries) => costly.seen(entries.at(-1)?.isIntersecting ?? false), { rootMargin: "100px" });
+    const observer = new IntersectionObserver((entries) => resource.seen(entries.at(-1)?.isIntersecting ?? false), { rootMargin: "100px" });
     observer.observe(element.current);
     return () => {
       observer.disconnect();
-      costly.seen(false);
+      resource.seen(false);
     };
-  }, [costly]);
+  }, [resource]);
   return element;
 }

@@ -7,7 +7,7 @@
 import { signal } from "@preact/signals";
 import { call, Failure } from "../api/http";
 import type * as Api from "../api/types";
-import { Costly } from "./lazy_resource";
+import { LazyResource } from "./lazy_resource";
 import { Model, sweepEvents } from "./model";
 
 const PAGE_SIZE = 500;
@@ -29,8 +29,8 @@ export class SweepModel extends Model {
   readonly trials = signal<readonly Api.Trial[]>([]);
   readonly trialsLoaded = signal(false);
   readonly ensemble = signal<Api.Ensemble | null>(null);
-  readonly importance: Costly<Api.Importance>;
-  readonly pareto: Costly<Api.Pareto>;
+  readonly importance: LazyResource<Api.Importance>;
+  readonly pareto: LazyResource<Api.Pareto>;
 
   #byNumber = new Map<number, Api.Trial>();
   #pages: Page[] = [];
@@ -48,8 +48,8 @@ export class SweepModel extends Model {
     super(sweepEvents(id));
     this.id = id;
     const path = { sweep: id };
-    this.importance = new Costly((signal) => call("GET /v1/sweeps/{sweep}/importance", { path, signal }), (now) => now.stale);
-    this.pareto = new Costly((signal) => call("GET /v1/sweeps/{sweep}/pareto", { path, signal }));
+    this.importance = new LazyResource((signal) => call("GET /v1/sweeps/{sweep}/importance", { path, signal }), (now) => now.stale);
+    this.pareto = new LazyResource((signal) => call("GET /v1/sweeps/{sweep}/pareto", { path, signal }));
   }
 
   override close(): void {

@@ -1,14 +1,14 @@
 /* How much each parameter matters: Sobol indices of the server's model, with their intervals. */
 import type * as Api from "../api/types";
 import { count, sig } from "../format";
-import { useSight, type Costly } from "../live/lazy_resource";
+import { useSight, type LazyResource } from "../live/lazy_resource";
 
 type Share = Api.Importance["parameters"][number];
 
 const two = (v: number | null) => (v === null ? "" : v.toFixed(2));
 const percent = (v: number) => `${(100 * Math.min(1, Math.max(0, v))).toFixed(1)}%`;
 
-export function ImportancePanel({ sweep, importance }: { sweep: Api.Sweep; importance: Costly<Api.Importance> }) {
+export function ImportancePanel({ sweep, importance }: { sweep: Api.Sweep; importance: LazyResource<Api.Importance> }) {
   const element = useSight<HTMLElement>(importance);
   const now = importance.value.value;
   const failed = importance.refresher.error.value;

@@ -2,14 +2,14 @@
 import { useMemo } from "preact/hooks";
 import type * as Api from "../api/types";
 import { count, sig, toNumber } from "../format";
-import { useSight, type Costly } from "../live/lazy_resource";
+import { useSight, type LazyResource } from "../live/lazy_resource";
 import { breaks, fullMetric, judgedBy, metricOf } from "../parts/objectives";
 import { Scatter } from "../parts/scatter";
 import { choose, go, href, route } from "../route";
 
 const NONE: ReadonlySet<number> = new Set();
 
-export function ParetoPanel({ sweep, trials, pareto }: { sweep: Api.Sweep; trials: readonly Api.Trial[]; pareto: Costly<Api.Pareto> }) {
+export function ParetoPanel({ sweep, trials, pareto }: { sweep: Api.Sweep; trials: readonly Api.Trial[]; pareto: LazyResource<Api.Pareto> }) {
   const element = useSight<HTMLElement>(pareto);
   const now = pareto.value.value;
   const failed = pareto.refresher.error.value;

@@ -1,4 +1,4 @@
-#include "cli/up/supervise.h"
+#include "cli/up/supervisor.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -11,7 +11,8 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/str.h"
-#include "cli/session/session.h"
+#include "cli/files/process.h"
+#include "cli/view/say.h"
 
 #define STEADY_MS 30000 /* a child that ran so long has recovered */
 #define LOG_END_BYTES 900
@@ -25,7 +26,7 @@ struct child {
     char *name; /* all owned */
     char *argv[SUPERVISOR_MAX_ARGS + 1];
     char *log_path;
-    struct up_child_spec spec; /* argv and log_path point above */
+    struct spawn_spec spec; /* argv and log_path point above */
     const struct stop_step *stop;
     pid_t pid; /* 0: not running */
     int64_t started_ns;
@@ -97,7 +98,7 @@ static as_status copy_argv(struct child *c, const char *const *argv, struct as_e
     return AS_OK;
 }
 
-as_status supervisor_add(struct supervisor *s, const char *name, const struct up_child_spec *spec,
+as_status supervisor_add(struct supervisor *s, const char *name, const struct spawn_spec *spec,
                          const struct stop_step *stop, int *ret, struct as_err *err)
 {
     if (s->n == SUPERVISOR_MAX)
@@ -143,7 +144,7 @@ static void write_notes(const struct supervisor *s)
     for (int i = 0; i < s->n; i++)
         if (s->children[i].pid)
             str_printf(&b, "%s %d %llu\n", s->children[i].name, (int)s->children[i].pid,
-                       up_process_start(s->children[i].pid));
+                       process_start_ticks(s->children[i].pid));
     if (!b.failed)
         (void)!file_replace(s->notes_path, str_cstr(&b), b.len, 0600, NULL);
     str_done(&b);
@@ -154,10 +155,11 @@ as_status supervisor_start(struct supervisor *s, int index, struct as_err *err)
     struct child *c = &s->children[index];
     c->started_ns = clock_mono_ns();
     c->due_ns = 0;
-    as_status st = up_child_spawn(&c->spec, &c->pid, err);
-    if (st == AS_OK)
-        write_notes(s);
-    return st;
+    as_status st = spawn_child(&c->spec, &c->pid, err);
+    if (st < 0)
+        return st;
+    write_notes(s);
+    return AS_OK;
 }
 
 static void describe(int status, char *buf, size_t size)
@@ -182,8 +184,7 @@ static void on_death(struct supervisor *s, struct child *c, int status)
     int64_t pause_ms = supervisor_backoff_ms(c->in_a_row);
     c->due_ns = clock_mono_ns() + pause_ms * NS_PER_MS;
     describe(status, how, sizeof how);
-    session_say("%s (pid %d) %s; starting it again in %" PRId64 " ms", c->name, (int)c->pid, how,
-                pause_ms);
+    say("%s (pid %d) %s; starting it again in %" PRId64 " ms", c->name, (int)c->pid, how, pause_ms);
     c->pid = 0;
 }
 
@@ -207,7 +208,7 @@ static void start_due(struct supervisor *s)
         if (c->pid || c->due_ns <= 0 || clock_mono_ns() < c->due_ns)
             continue;
         if (supervisor_start(s, i, &err) < 0) {
-            session_say("%s: %s", c->name, err.msg);
+            say("%s: %s", c->name, err.msg);
             c->due_ns = clock_mono_ns() + supervisor_backoff_ms(++c->in_a_row) * NS_PER_MS;
         }
     }
@@ -272,7 +273,7 @@ char *supervisor_log_end(const char *path)
     return as_strdup(line ? line + 1 : from);
 }
 
-as_status supervisor_run(struct supervisor *s, const char *name, const struct up_child_spec *spec,
+as_status supervisor_run(struct supervisor *s, const char *name, const struct spawn_spec *spec,
                          int64_t timeout_ms, struct as_err *err)
 {
     int index;
@@ -293,7 +294,7 @@ as_status supervisor_run(struct supervisor *s, const char *name, const struct up
         AS_AUTO(as_freep) char *end = supervisor_log_end(spec->log_path);
         char how[60];
         describe(c->last_status, how, sizeof how);
-        session_say("%s", end ? end : "");
+        say("%s", end ? end : "");
         st = as_fail(err, AS_E_IO, "%s %s; its output is in %s", name, how, spec->log_path);
     }
     child_done(c);

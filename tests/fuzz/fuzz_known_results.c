@@ -20,8 +20,8 @@ static const char sweep_text[] =
 static void read_as(const char *name, const char *bytes, size_t size, const json_t *sweep)
 {
     struct as_err err = {0};
-    struct known_file f = {0};
-    if (known_file_parse(name, bytes, size, sweep, &f, &err) < 0) {
+    struct known_results f = {0};
+    if (known_results_parse(name, bytes, size, sweep, &f, &err) < 0) {
         if (!err.msg[0])
             abort();
         return;
@@ -33,7 +33,7 @@ static void read_as(const char *name, const char *bytes, size_t size, const json
         if (json_object_size(json_object_get(body, "params")) < 3 || (is_known && is_failed))
             abort();
     }
-    known_file_done(&f);
+    known_results_done(&f);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,4 +1,4 @@
-#include "cli/up/child.h"
+#include "cli/up/spawn.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 
 #define EXIT_NO_EXEC 127
 
-static bool become(const struct up_user *user)
+static bool become(const struct system_user *user)
 {
     if (!user->name[0])
         return true;
@@ -55,7 +55,7 @@ static void reset_signals(void)
 }
 
 /* In the child; does not return. */
-static void run(const struct up_child_spec *spec, int log_fd, int input_fd, pid_t parent)
+static void run(const struct spawn_spec *spec, int log_fd, int input_fd, pid_t parent)
 {
     (void)setpgid(0, 0);
     (void)dup2(input_fd, STDIN_FILENO);
@@ -94,7 +94,7 @@ static int open_input(const char *text)
     return -1;
 }
 
-as_status up_child_spawn(const struct up_child_spec *spec, pid_t *ret, struct as_err *err)
+as_status spawn_child(const struct spawn_spec *spec, pid_t *ret, struct as_err *err)
 {
     AS_AUTO(file_closep)
     int log_fd = open(spec->log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
@@ -114,7 +114,7 @@ as_status up_child_spawn(const struct up_child_spec *spec, pid_t *ret, struct as
     return AS_OK;
 }
 
-bool up_user_can_enter(const struct up_user *user, const char *folder)
+bool system_user_can_enter(const struct system_user *user, const char *folder)
 {
     if (!user->name[0])
         return access(folder, X_OK) == 0;
@@ -125,25 +125,4 @@ bool up_user_can_enter(const struct up_user *user, const char *folder)
     while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
         ;
     return pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
-}
-
-unsigned long long up_process_start(pid_t pid)
-{
-    char path[64], text[1024];
-    (void)snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    AS_AUTO(file_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
-    if (n <= 0)
-        return 0;
-    text[n] = 0;
-    /* "pid (name) state ppid …"; the name may hold anything, so count from its last bracket. */
-    const char *at = strrchr(text, ')');
-    if (!at || !at[1] || at[2] == 'Z')
-        return 0;
-    at += 2; /* field 3 */
-    for (int field = 3; field < 22 && at; field++) {
-        at = strchr(at, ' ');
-        at = at ? at + 1 : NULL;
-    }
-    return at ? strtoull(at, NULL, 10) : 0;
 }

@@ -1,4 +1,4 @@
-#include "cli/up/folder.h"
+#include "cli/up/data_folder.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,26 +11,33 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "cli/files/running_server.h"
+#include "cli/files/user_folder.h"
 
 #define KEPT_LOGS 3
+
+/* As given, or where it is by default; owned by the caller, also on failure. */
+static as_status choose_path(const char *given, char **ret, struct as_err *err)
+{
+    bool is_root = geteuid() == 0;
+    if (!given && !is_root)
+        return user_folder_find("XDG_DATA_HOME", ".local/share", ret, err);
+    *ret = as_strdup(given ? given : "/var/lib/assay");
+    return *ret ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
+}
+
+static as_status make_chosen(const char *given, char **ret, struct as_err *err)
+{
+    as_status st = choose_path(given, ret, err);
+    if (st < 0)
+        return st;
+    /* The user of the database must get through, but nobody needs to look around. */
+    return file_mkdirs(*ret, geteuid() == 0 ? 0711 : 0700, err);
+}
 
 static as_status choose(const char *path, char **ret, struct as_err *err)
 {
     AS_AUTO(as_freep) char *chosen = NULL;
-    as_status st = AS_OK;
-    bool is_root = geteuid() == 0;
-    if (path)
-        chosen = as_strdup(path);
-    else if (is_root)
-        chosen = as_strdup("/var/lib/assay");
-    else
-        st = current_folder("XDG_DATA_HOME", ".local/share", &chosen, err);
-    if (st == AS_OK && !chosen)
-        st = as_fail(err, AS_E_NOMEM, "out of memory");
-    /* The user of the database must get through, but nobody needs to look around. */
-    if (st == AS_OK)
-        st = file_mkdirs(chosen, is_root ? 0711 : 0700, err);
+    as_status st = make_chosen(path, &chosen, err);
     if (st < 0)
         return as_err_prefix(err, st, "data folder");
     *ret = realpath(chosen, NULL);
@@ -38,7 +45,7 @@ static as_status choose(const char *path, char **ret, struct as_err *err)
 }
 
 /* Who holds it, by what is in the lock: "PID URL". */
-static as_status fail_locked(const struct up_folder *f, struct as_err *err)
+static as_status fail_locked(const struct data_folder *f, struct as_err *err)
 {
     char text[300] = "", *url;
     ssize_t n = pread(f->lock_fd, text, sizeof text - 1, 0);
@@ -52,7 +59,7 @@ static as_status fail_locked(const struct up_folder *f, struct as_err *err)
                    f->path, *url ? ", at " : "", url);
 }
 
-static as_status lock(struct up_folder *f, struct as_err *err)
+static as_status lock(struct data_folder *f, struct as_err *err)
 {
     AS_AUTO(as_freep) char *path = file_join(f->path, "up.lock");
     if (!path)
@@ -64,11 +71,11 @@ static as_status lock(struct up_folder *f, struct as_err *err)
         return errno == EWOULDBLOCK
                    ? fail_locked(f, err)
                    : as_fail(err, AS_E_IO, "cannot lock %s: %s", path, strerror(errno));
-    up_folder_publish(f, "");
+    data_folder_publish(f, "");
     return AS_OK;
 }
 
-void up_folder_publish(const struct up_folder *f, const char *url)
+void data_folder_publish(const struct data_folder *f, const char *url)
 {
     char text[300];
     int n = snprintf(text, sizeof text, "%d %s\n", (int)getpid(), url);
@@ -77,12 +84,13 @@ void up_folder_publish(const struct up_folder *f, const char *url)
         (void)!pwrite(f->lock_fd, text, n < (int)sizeof text ? (size_t)n : sizeof text - 1, 0);
 }
 
-as_status up_folder_open(struct up_folder *f, const char *path, struct as_err *err)
+as_status data_folder_open(struct data_folder *f, const char *path, struct as_err *err)
 {
-    *f = (struct up_folder){.lock_fd = -1};
+    *f = (struct data_folder){.lock_fd = -1};
     as_status st = choose(path, &f->path, err);
-    if (st == AS_OK)
-        st = lock(f, err);
+    if (st < 0)
+        return st;
+    st = lock(f, err);
     if (st < 0)
         return st;
     f->admin_token = file_join(f->path, "admin.token");
@@ -95,7 +103,7 @@ as_status up_folder_open(struct up_folder *f, const char *path, struct as_err *e
     return file_mkdirs(f->logs, 0700, err);
 }
 
-void up_folder_close(struct up_folder *f)
+void data_folder_close(struct data_folder *f)
 {
     free(f->path);
     free(f->admin_token);
@@ -104,10 +112,10 @@ void up_folder_close(struct up_folder *f)
     free(f->notes);
     free(f->logs);
     file_closep(&f->lock_fd);
-    *f = (struct up_folder){.lock_fd = -1};
+    *f = (struct data_folder){.lock_fd = -1};
 }
 
-char *up_folder_new_log(const struct up_folder *f, const char *name)
+char *data_folder_new_log(const struct data_folder *f, const char *name)
 {
     struct str from = {0}, to = {0};
     for (int i = KEPT_LOGS; i > 0; i--) {

@@ -1,15 +1,15 @@
 /* The data folder of `assay up`: its place, its lock, its files. */
-#ifndef ASSAY_CLI_UP_FOLDER_H
-#define ASSAY_CLI_UP_FOLDER_H
+#ifndef ASSAY_CLI_DATA_FOLDER_H
+#define ASSAY_CLI_DATA_FOLDER_H
 
 #include "base/status.h"
 
-struct up_folder {
+struct data_folder {
     char *path; /* absolute; all owned */
     char *admin_token;
     char *runner_token;
     char *address; /* where assayd writes its URL */
-    char *notes;   /* up_leftover.h */
+    char *notes;   /* leftover.h */
     char *logs;
     int lock_fd;
 };
@@ -17,14 +17,15 @@ struct up_folder {
 /* Make (or find) the folder and lock it for this process. `path` NULL: $XDG_DATA_HOME/assay, or
  * ~/.local/share/assay; for root /var/lib/assay. AS_E_CONFLICT says which assay up has it and where
  * that serves; AS_E_IO. */
-AS_MUST_CHECK as_status up_folder_open(struct up_folder *f, const char *path, struct as_err *err);
-void up_folder_close(struct up_folder *f);
+AS_MUST_CHECK as_status data_folder_open(struct data_folder *f, const char *path,
+                                         struct as_err *err);
+void data_folder_close(struct data_folder *f);
 
 /* Write pid and URL into the lock, for the message above. */
-void up_folder_publish(const struct up_folder *f, const char *url);
+void data_folder_publish(const struct data_folder *f, const char *url);
 
 /* LOGS/NAME.log, after the ones before became NAME.log.1 to NAME.log.3. Owned by the caller, NULL
  * when memory is out. */
-char *up_folder_new_log(const struct up_folder *f, const char *name);
+char *data_folder_new_log(const struct data_folder *f, const char *name);
 
 #endif

@@ -1,14 +1,14 @@
 /* The children of `assay up`: started in order, started again with back-off when they die, stopped
  * in the reverse order. One thread; signals are blocked and waited for, never handled. */
-#ifndef ASSAY_CLI_UP_SUPERVISE_H
-#define ASSAY_CLI_UP_SUPERVISE_H
+#ifndef ASSAY_CLI_SUPERVISOR_H
+#define ASSAY_CLI_SUPERVISOR_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "base/mem.h"
 #include "base/status.h"
-#include "cli/up/child.h"
+#include "cli/up/spawn.h"
 
 #define SUPERVISOR_MAX 80
 #define SUPERVISOR_MAX_ARGS 40
@@ -16,7 +16,7 @@
 struct supervisor;
 
 /* Blocks SIGCHLD, SIGINT, SIGTERM and SIGHUP for the process. `notes_path` is the file that lists
- * the children for a successor (up_leftover.h); copied. NULL when memory is out. */
+ * the children for a successor (leftover.h); copied. NULL when memory is out. */
 struct supervisor *supervisor_create(const char *notes_path);
 /* The children must have been stopped; those that were not die with this process. */
 void supervisor_free(struct supervisor *s);
@@ -34,8 +34,8 @@ extern const struct stop_step stop_runner[], stop_server[], stop_database[];
 /* Add a child; everything is copied. ret is its index. AS_E_TOO_LARGE past the limits; AS_E_NOMEM.
  */
 AS_MUST_CHECK as_status supervisor_add(struct supervisor *s, const char *name,
-                                       const struct up_child_spec *spec,
-                                       const struct stop_step *stop, int *ret, struct as_err *err);
+                                       const struct spawn_spec *spec, const struct stop_step *stop,
+                                       int *ret, struct as_err *err);
 
 /* Another command line from the next start on. */
 AS_MUST_CHECK as_status supervisor_set_argv(struct supervisor *s, int index,
@@ -58,7 +58,7 @@ bool supervisor_running(const struct supervisor *s, int index);
  * command is killed in both cases); AS_E_IO when it failed; the end of its log is said on stderr.
  */
 AS_MUST_CHECK as_status supervisor_run(struct supervisor *s, const char *name,
-                                       const struct up_child_spec *spec, int64_t timeout_ms,
+                                       const struct spawn_spec *spec, int64_t timeout_ms,
                                        struct as_err *err);
 
 /* Stop the children first to last (indices, inclusive) together and wait until they are gone.

@@ -1,0 +1,61 @@
+#include "cli/files/running_server.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "tests/support/check_main.h"
+
+static char dir[64];
+
+static void setup(void)
+{
+    (void)snprintf(dir, sizeof dir, "/tmp/assay-running-server-test-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(dir));
+}
+
+static void teardown(void)
+{
+    (void)!file_remove_tree(dir, NULL);
+}
+
+/* The newest live one counts; notes of the dead disappear. */
+START_TEST(notes)
+{
+    struct as_err err = {0};
+    struct running_server s = {0};
+    char path[100];
+    ck_assert_int_eq(setenv("XDG_STATE_HOME", dir, 1), 0);
+    ck_fails(running_server_read(NULL, &s, &err), AS_E_NOT_FOUND, err, "assay up");
+    ck_ok(running_server_write("http://127.0.0.1:7", "/t/admin.token", &err), err);
+    ck_ok(running_server_read(NULL, &s, &err), err);
+    ck_assert_str_eq(s.url, "http://127.0.0.1:7");
+    ck_assert_str_eq(s.token_file, "/t/admin.token");
+    running_server_done(&s);
+    ck_fails(running_server_read("http://127.0.0.1:8", &s, &err), AS_E_NOT_FOUND, err, "assay up");
+    ck_ok(running_server_read("http://127.0.0.1:7", &s, &err), err);
+    running_server_done(&s);
+    (void)snprintf(path, sizeof path, "%s/assay/up/1.json", dir);
+    static const char dead[] = "{\"url\": \"http://x\", \"token_file\": \"t\", \"pid\": 1, "
+                               "\"start\": 999999999999, \"since\": 99999999999999}";
+    ck_ok(file_replace(path, dead, strlen(dead), 0600, &err), err);
+    ck_ok(running_server_read(NULL, &s, &err), err);
+    ck_assert_str_eq(s.url, "http://127.0.0.1:7");
+    ck_assert_int_ne(access(path, F_OK), 0);
+    running_server_done(&s);
+    running_server_remove();
+    ck_fails(running_server_read(NULL, &s, &err), AS_E_NOT_FOUND, err, "assay up");
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+    Suite *s = suite_create("running_server");
+    TCase *t = tcase_create("running_server");
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_test(t, notes);
+    suite_add_tcase(s, t);
+    return s;
+}

@@ -1,0 +1,22 @@
+#include "cli/up/cluster.h"
+
+#include "tests/support/check_main.h"
+
+START_TEST(numbers)
+{
+    ck_assert_int_eq(cluster_buffers_mb(256), 32);
+    ck_assert_int_eq(cluster_buffers_mb(4096), 256);
+    ck_assert_int_eq(cluster_buffers_mb(1 << 20), 512);
+    ck_assert(!cluster_disk_is_full("/proc")); /* of no size */
+    ck_assert(!cluster_disk_is_full("/nowhere"));
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+    Suite *s = suite_create("cluster");
+    TCase *t = tcase_create("cluster");
+    tcase_add_test(t, numbers);
+    suite_add_tcase(s, t);
+    return s;
+}
