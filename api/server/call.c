@@ -169,12 +169,12 @@ as_status call_stream(struct call *c, const char *type, struct http_stream *stre
 
 bool call_may_wait(struct call *c, int64_t wait_ms)
 {
-    c->park.until_ns = c->x->start_ns + wait_ms * NS_PER_MS;
-    return !c->is_draining && clock_mono_ns() < c->park.until_ns;
+    c->waiting.until_ns = c->x->start_ns + wait_ms * NS_PER_MS;
+    return !c->is_draining && clock_mono_ns() < c->waiting.until_ns;
 }
 
 void call_wait(struct call *c, int64_t key)
 {
-    c->park.key = key;
+    c->waiting.key = key;
     c->wants_wait = true;
 }

@@ -24,7 +24,7 @@ static as_status open_stream(struct call *c, const char *sweep, struct as_err *e
     int64_t after = 0;
     as_status st = read_start(c, &after, err);
     if (st == AS_OK)
-        st = hub_add(c->server->hub, sweep, after, &stream, err);
+        st = event_streams_add(c->server->streams, sweep, after, &stream, err);
     return st < 0 ? st : call_stream(c, "text/event-stream", stream, -1);
 }
 

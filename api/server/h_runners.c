@@ -48,7 +48,7 @@ as_status h_runner_claim(struct call *c, struct as_err *err)
     else if (c->since_ns < 0)
         c->since_ns = req.arrived_ns;
     if (list.n == 0 && may_wait) {
-        call_wait(c, list.sweep_key ? list.sweep_key : PARK_CLAIMS);
+        call_wait(c, list.sweep_key ? list.sweep_key : WAITING_CLAIMS);
         return AS_OK;
     }
     return call_ok(c, claims_encode(&list), err);

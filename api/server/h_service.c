@@ -80,7 +80,7 @@ static void write_own(struct server *s, struct str *out)
                "# HELP assay_client_lease_expirations_total Clients whose lease ran out.\n"
                "# TYPE assay_client_lease_expirations_total counter\n"
                "assay_client_lease_expirations_total %ld\n",
-               ASSAY_VERSION, hub_streams(s->hub), atomic_load(&s->lease_expirations),
+               ASSAY_VERSION, event_streams_count(s->streams), atomic_load(&s->lease_expirations),
                atomic_load(&s->client_expirations));
     write_search(s, out);
     http_metrics_write(s->metrics, out);

@@ -183,7 +183,7 @@ static as_status open_store(struct daemon *d, struct as_err *err)
     const struct store_opts opts = {
         .url = c->database,
         .application_name = "assayd",
-        /* two slow ones, hub, park, reaper */
+        /* two slow ones, event streams, waiting requests, reaper */
         .max_connections = (int)(c->workers + c->search_threads) + 5,
         .config = {.lease_ms = c->lease_ms, .heartbeat_ms = c->heartbeat_ms},
     };
