@@ -66,6 +66,18 @@ static void write_search(struct server *s, struct str *out)
                (long long)f.waiting, (long long)f.sweeps, (long long)f.bytes);
 }
 
+static void write_waiting(struct server *s, struct str *out)
+{
+    struct waiting_counts n = waiting_count(s->waiting);
+    str_printf(out,
+               "# HELP assay_waiting_requests Requests that wait: for a trial of any sweep, or for "
+               "something of one sweep.\n"
+               "# TYPE assay_waiting_requests gauge\n"
+               "assay_waiting_requests{for=\"any_trial\"} %zu\n"
+               "assay_waiting_requests{for=\"one_sweep\"} %zu\n",
+               n.any_trial, n.one_sweep);
+}
+
 /* The server's own figures. */
 static void write_own(struct server *s, struct str *out)
 {
@@ -82,6 +94,7 @@ static void write_own(struct server *s, struct str *out)
                "assay_client_lease_expirations_total %ld\n",
                ASSAY_VERSION, event_streams_count(s->streams), atomic_load(&s->lease_expirations),
                atomic_load(&s->client_expirations));
+    write_waiting(s, out);
     write_search(s, out);
     http_metrics_write(s->metrics, out);
 }

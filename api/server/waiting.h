@@ -52,6 +52,14 @@ void waiting_add(struct waiting_list *w, struct waiting_item *item);
 void waiting_wake(struct waiting_list *w);
 /* Some is_gone was set: try those again now. */
 void waiting_wake_gone(struct waiting_list *w);
+
+/* How many items wait now; one that is being tried again does not. */
+struct waiting_counts {
+    size_t any_trial; /* under WAITING_CLAIMS */
+    size_t one_sweep; /* under a sweep's key */
+};
+struct waiting_counts waiting_count(struct waiting_list *w);
+
 /* From now on every item is tried again at once, so that it can be told to go away. */
 void waiting_drain(struct waiting_list *w);
 

@@ -108,6 +108,13 @@ static void offer(struct world *w, size_t place, int64_t key, size_t count)
     pthread_mutex_unlock(&w->lock);
 }
 
+static void check_count(struct world *w, size_t any_trial, size_t one_sweep)
+{
+    struct waiting_counts n = waiting_count(w->list);
+    ck_assert_uint_eq(n.any_trial, any_trial);
+    ck_assert_uint_eq(n.one_sweep, one_sweep);
+}
+
 /* A sweep's clients and the runners are tried for what is theirs, the longest waiting first. */
 START_TEST(test_keys)
 {
@@ -119,10 +126,12 @@ START_TEST(test_keys)
         add(&w, &waiters[i], keys[i], 60000);
     wait_probes(&w);
     wait_tried(&w, 0);
+    check_count(&w, 2, 4);
     offer(&w, 0, WAITING_CLAIMS, 1);
     waiting_wake(w.list);
     wait_tried(&w, 1);
     ck_assert_ptr_eq(w.tried[0], &waiters[1]);
+    check_count(&w, 1, 4);
     offer(&w, 0, 9, SIZE_MAX);
     waiting_wake(w.list);
     wait_tried(&w, 3);
@@ -137,6 +146,7 @@ START_TEST(test_keys)
     waiting_drain(w.list);
     wait_tried(&w, 6);
     ck_assert_ptr_eq(w.tried[5], &waiters[3]);
+    check_count(&w, 0, 0);
     end(&w);
 }
 END_TEST
