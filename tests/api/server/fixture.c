@@ -7,10 +7,12 @@
 #include <unistd.h>
 
 #include "api/server/listen.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "tests/support/check_main.h"
 #include "tests/support/pg_fixture.h"
+#include "tests/support/raw_http.h"
 
 struct fixture fix;
 
@@ -144,6 +146,14 @@ long long make_runner(const char *name, int slots)
 
 struct reply claim(const char *runner, long long epoch, int n, int wait_ms)
 {
+    struct rest_request r;
+    claim_start(&r, runner, epoch, n, wait_ms);
+    rest_join(&r);
+    return r.reply;
+}
+
+void claim_start(struct rest_request *r, const char *runner, long long epoch, int n, int wait_ms)
+{
     char path[200], body[256], id[17];
     uint8_t fresh[8];
     struct rest to = as_runner();
@@ -153,7 +163,39 @@ struct reply claim(const char *runner, long long epoch, int n, int wait_ms)
     (void)snprintf(body, sizeof body,
                    "{\"epoch\":%lld,\"claim_id\":\"%s\",\"max_trials\":%d,\"wait_ms\":%d}", epoch,
                    id, n, wait_ms);
-    return rest_call(&to, "POST", path, body);
+    rest_start(r, &to, "POST", path, body);
+}
+
+int open_post(token_role role, const char *path, const char *body)
+{
+    char head[600];
+    int fd = raw_connect(fix.port);
+    (void)snprintf(head, sizeof head,
+                   "POST %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n"
+                   "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n",
+                   path, fix.tokens[role], strlen(body));
+    raw_puts(fd, head);
+    raw_puts(fd, body);
+    return fd;
+}
+
+long long figure(const char *name)
+{
+    char line[200];
+    struct rest viewer = as_viewer();
+    REPLY_AUTO r = rest_call(&viewer, "GET", "/metrics", NULL);
+    ck_status(r, 200);
+    (void)snprintf(line, sizeof line, "\n%s ", name);
+    const char *at = strstr(str_cstr(&r.body), line);
+    ck_assert_msg(at != NULL, "%s is not in %s", name, str_cstr(&r.body));
+    return strtoll(at + strlen(line), NULL, 10);
+}
+
+void await_figure(const char *name, long long n)
+{
+    int64_t until = clock_mono_ns() + PATIENCE_MS * NS_PER_MS;
+    for (long long now; (now = figure(name)) != n; clock_sleep_ms(5))
+        ck_assert_msg(clock_mono_ns() < until, "%s is %lld, expected %lld", name, now, n);
 }
 
 void drop_sweep(const char *id)
