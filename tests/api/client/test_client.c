@@ -253,10 +253,11 @@ struct restart {
     struct http_server *server;
 };
 
+/* The server comes back when a try of the client has failed. */
 static void *start_late(void *arg)
 {
     struct restart *r = arg;
-    clock_sleep_ms(150); /* the thing under test is a server that is away for a while */
+    http_port_turn_away(r->port);
     r->server = http_server_start(r->port, handle, NULL);
     return NULL;
 }

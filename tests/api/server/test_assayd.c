@@ -468,7 +468,7 @@ START_TEST(test_database_comes_late)
         "--listen",    "127.0.0.1:0",        "--database",    database, "--address-file",
         in_dir("url"), "--admin-token-file", in_dir("admin"), NULL};
     pid_t pid = assayd_start(dir, args);
-    clock_sleep_ms(500); /* long enough to have been turned away */
+    assayd_await_log(pid, "waiting for the database");
     ck_assert_int_ne(access(in_dir("url"), F_OK), 0);
     pg_fixture_continue();
     wait_ready(pid, in_dir("url"), url);
