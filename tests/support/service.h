@@ -3,6 +3,7 @@
 #ifndef ASSAY_TESTS_SCHEDULER_SERVICE_H
 #define ASSAY_TESTS_SCHEDULER_SERVICE_H
 
+#include <check.h>
 #include <jansson.h>
 
 #include "base/arena.h"
@@ -22,7 +23,12 @@ struct service {
     struct arena a;
 };
 
-/* lease_ms 0: the default. */
+/* A case whose tests each begin with *s open, on a database of its own, and end with its invariants
+ * checked and *s closed; what a further checked fixture does comes in between. lease_ms 0: the
+ * default. One such service for a program; s is kept. Starts the cluster. */
+TCase *service_case(Suite *suite, const char *name, struct service *s, int64_t lease_ms);
+
+/* For tests that need more than that. */
 void service_open(struct service *s, int64_t lease_ms);
 void service_close(struct service *s);
 
