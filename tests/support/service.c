@@ -52,21 +52,6 @@ TCase *service_case(Suite *suite, const char *name, struct service *s, int64_t l
     return c;
 }
 
-json_t *json_of(const char *text)
-{
-    struct as_err err = {0};
-    char *copy = strdup(text);
-    json_t *j = NULL;
-    ck_assert_ptr_nonnull(copy);
-    for (char *c = copy; *c; c++) {
-        if (*c == '\'')
-            *c = '"';
-    }
-    ck_ok(json_parse(copy, strlen(copy), &j, &err), err);
-    free(copy);
-    return j;
-}
-
 static const char *create(struct service *s, const char *text)
 {
     struct as_err err = {0};

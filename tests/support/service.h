@@ -15,6 +15,7 @@
 #include "scheduler/services/runners.h"
 #include "scheduler/services/sweeps.h"
 #include "scheduler/services/trials.h"
+#include "tests/support/json_text.h"
 #include "tests/support/pg_fixture.h"
 
 struct service {
@@ -31,9 +32,6 @@ TCase *service_case(Suite *suite, const char *name, struct service *s, int64_t l
 /* For tests that need more than that. */
 void service_open(struct service *s, int64_t lease_ms);
 void service_close(struct service *s);
-
-/* The tree of a text with ' in place of ". New reference. */
-json_t *json_of(const char *text);
 
 /* A sweep of a command over x in [0, 1] that minimises "loss", with `limits` such as
  * "'max_trials': 4", and further fields such as ", 'resources': {'gpus': 1}" or "". Returns its id.

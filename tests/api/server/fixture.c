@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "tests/support/check_main.h"
+#include "tests/support/temp_folder.h"
 #include "tests/support/pg_fixture.h"
 #include "tests/support/raw_http.h"
 
@@ -25,8 +26,7 @@ static void write_web(void)
     } files[] = {{"index.html", "<!doctype html><title>dashboard</title>"},
                  {"assets/index-0a1b.js", "console.log(1)"},
                  {"assets/style.css", "body{}"}};
-    (void)snprintf(fix.web_dir, sizeof fix.web_dir, "/tmp/assay-web-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(fix.web_dir));
+    temp_folder_make(fix.web_dir);
     (void)snprintf(path, sizeof path, "%s/assets", fix.web_dir);
     ck_ok(file_mkdirs(path, 0755, &err), err);
     for (size_t i = 0; i < AS_ARRAY_LEN(files); i++) {
@@ -71,11 +71,10 @@ void fixture_start(void)
 
 void fixture_stop(void)
 {
-    struct as_err err;
     ck_assert(server_drain(fix.server, PATIENCE_MS));
     server_free(fix.server);
     store_close(fix.db);
-    ck_ok(file_remove_tree(fix.web_dir, &err), err);
+    temp_folder_remove(fix.web_dir);
 }
 
 static struct rest as_role(token_role role)

@@ -7,6 +7,7 @@
 #include "scheduler/rows/rows.h"
 #include "scheduler/services/tokens.h"
 #include "tests/api/server/rest.h"
+#include "tests/support/temp_folder.h"
 
 struct fixture {
     struct store *db;
@@ -14,7 +15,7 @@ struct fixture {
     char url[128];
     int port;
     char tokens[TOKEN_ROLES][TOKEN_TEXT_SIZE]; /* by token_role */
-    char web_dir[64];                          /* a small dashboard */
+    char web_dir[TEMP_FOLDER_SIZE];            /* a small dashboard */
 };
 
 extern struct fixture fix;
