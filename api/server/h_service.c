@@ -101,15 +101,16 @@ static void write_own(struct server *s, struct str *out)
 
 as_status h_metrics(struct call *c, struct as_err *err)
 {
-    struct str out = {0};
+    AS_AUTO(str_done) struct str out = {0};
     write_own(c->server, &out);
     as_status st = metrics_write(c->db, &out, err);
-    if (st == AS_OK)
-        st = str_check(&out, err);
-    const char *kept = st == AS_OK ? arena_strdup(c->arena, str_cstr(&out)) : NULL;
-    size_t len = out.len;
-    str_done(&out);
-    if (st == AS_OK && !kept)
-        st = as_fail(err, AS_E_NOMEM, "out of memory for the metrics");
-    return st < 0 ? st : call_bytes(c, "text/plain; version=0.0.4; charset=utf-8", kept, len);
+    if (st < 0)
+        return st;
+    st = str_check(&out, err);
+    if (st < 0)
+        return st;
+    const char *kept = arena_strdup(c->arena, str_cstr(&out));
+    if (!kept)
+        return as_fail(err, AS_E_NOMEM, "out of memory for the metrics");
+    return call_bytes(c, "text/plain; version=0.0.4; charset=utf-8", kept, out.len);
 }
