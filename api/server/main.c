@@ -47,6 +47,15 @@ struct daemon {
     sigset_t signals;                           /* those that end us, blocked in every thread */
 };
 
+static void print_help(const struct opt *table)
+{
+    (void)puts("usage: assayd --database URL [options]\n");
+    opt_help(table, stdout);
+    (void)puts("\nexit codes: 0 ended as asked; 1 failed; 64 usage; 69 the database cannot be "
+               "reached;\n70 internal; 73 a file cannot be written; 77 not allowed; 78 "
+               "configuration");
+}
+
 static as_status parse_options(struct config *c, int argc, char **argv, struct as_err *err)
 {
     const struct opt table[] = {
@@ -90,16 +99,13 @@ static as_status parse_options(struct config *c, int argc, char **argv, struct a
     };
     int n_args = 0;
     as_status st = opt_parse(table, argc, argv, &n_args, err);
-    if (st == AS_OK && c->help) {
-        (void)puts("usage: assayd --database URL [options]\n");
-        opt_help(table, stdout);
-        (void)puts("\nexit codes: 0 ended as asked; 1 failed; 64 usage; 69 the database cannot be "
-                   "reached;\n70 internal; 73 a file cannot be written; 77 not allowed; 78 "
-                   "configuration");
-    }
-    if (st == AS_OK && n_args > 0 && !c->help)
-        st = as_fail(err, AS_E_INVAL, "unexpected argument '%.60s'", argv[1]);
-    return st;
+    if (st < 0)
+        return st;
+    if (c->help)
+        print_help(table);
+    else if (n_args > 0)
+        return as_fail(err, AS_E_INVAL, "unexpected argument '%.60s'", argv[1]);
+    return AS_OK;
 }
 
 static int exit_code(as_status st)
