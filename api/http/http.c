@@ -407,6 +407,17 @@ static struct MHD_Daemon *start_daemon(struct http_server *s)
         s, MHD_OPTION_END);
 }
 
+static as_status start_parts(struct http_server *s, struct as_err *err)
+{
+    as_status st = http_table_create(&s->opts, &s->app, &s->table, err);
+    if (st < 0)
+        return st;
+    s->daemon = start_daemon(s);
+    if (!s->daemon)
+        return as_fail(err, AS_E_INTERNAL, "libmicrohttpd does not start: %m");
+    return AS_OK;
+}
+
 as_status http_start(const struct http_options *opts, const struct http_app *app,
                      struct http_server **ret, struct as_err *err)
 {
@@ -418,9 +429,7 @@ as_status http_start(const struct http_options *opts, const struct http_app *app
     }
     s->opts = *opts;
     s->app = *app;
-    as_status st = http_table_create(opts, app, &s->table, err);
-    if (st == AS_OK && !(s->daemon = start_daemon(s)))
-        st = as_fail(err, AS_E_INTERNAL, "libmicrohttpd does not start: %m");
+    as_status st = start_parts(s, err);
     if (st < 0) {
         file_closep(&fd);
         http_table_free(s->table);

@@ -8,8 +8,8 @@
  * What it holds by itself: the filter of http_filter.h, limits on connections and bodies, an
  * absolute deadline for heads and a lowest rate for bodies (libmicrohttpd's own timeout counts
  * inactivity only), and noticing peers that leave while their connection is suspended. */
-#ifndef ASSAY_API_SERVER_HTTP_H
-#define ASSAY_API_SERVER_HTTP_H
+#ifndef ASSAY_API_HTTP_HTTP_H
+#define ASSAY_API_HTTP_HTTP_H
 
 #include <netinet/in.h>
 #include <stdatomic.h>

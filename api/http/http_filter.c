@@ -174,7 +174,9 @@ static as_status add_parameter(const char *s, size_t len, struct arena *arena,
     size_t n_name = equals ? (size_t)(equals - s) : len;
     struct http_pair p = {NULL, ""};
     as_status st = decode(s, n_name, false, arena, &p.name, err);
-    if (st == AS_OK && equals)
+    if (st < 0)
+        return st;
+    if (equals)
         st = decode(equals + 1, len - n_name - 1, false, arena, &p.value, err);
     if (st < 0)
         return st;
@@ -205,13 +207,15 @@ as_status http_target_parse(const char *raw, struct arena *arena, struct http_he
     head->query = arena_alloc(arena, HTTP_QUERY_MAX, sizeof *head->query);
     if (!head->query)
         return as_fail(err, AS_E_NOMEM, "out of memory for the request target");
-    for (const char *s = raw + n_path; *s && st == AS_OK;) {
+    for (const char *s = raw + n_path; *s;) {
         size_t n = strcspn(++s, "&");
         if (n)
             st = add_parameter(s, n, arena, head, err);
+        if (st < 0)
+            return st;
         s += n;
     }
-    return st;
+    return AS_OK;
 }
 
 const char *http_query(const struct http_head *head, const char *name)

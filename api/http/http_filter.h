@@ -4,8 +4,8 @@
  * Transfer-Encoding, two Content-Lengths, no Host) and decodes %00 into the end of a string.
  * Nothing of that gets past this file. It does no I/O and knows no library: the fuzz target drives
  * it. */
-#ifndef ASSAY_API_SERVER_HTTP_FILTER_H
-#define ASSAY_API_SERVER_HTTP_FILTER_H
+#ifndef ASSAY_API_HTTP_HTTP_FILTER_H
+#define ASSAY_API_HTTP_HTTP_FILTER_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -79,20 +79,22 @@ static void compact_locked(struct http_stream *s)
     s->read = 0;
 }
 
+static as_status write_locked(struct http_stream *s, const void *bytes, size_t len)
+{
+    if (s->is_gone || s->is_ended)
+        return AS_E_NOT_FOUND;
+    if (s->buf.len - s->read + len > s->limit)
+        return AS_E_TOO_LARGE;
+    compact_locked(s);
+    str_add(&s->buf, bytes, len);
+    wake_locked(s);
+    return str_check(&s->buf, NULL);
+}
+
 as_status http_stream_write(struct http_stream *s, const void *bytes, size_t len)
 {
     pthread_mutex_lock(&s->lock);
-    as_status st = AS_OK;
-    if (s->is_gone || s->is_ended)
-        st = AS_E_NOT_FOUND;
-    else if (s->buf.len - s->read + len > s->limit)
-        st = AS_E_TOO_LARGE;
-    if (st == AS_OK) {
-        compact_locked(s);
-        str_add(&s->buf, bytes, len);
-        st = str_check(&s->buf, NULL);
-        wake_locked(s);
-    }
+    as_status st = write_locked(s, bytes, len);
     pthread_mutex_unlock(&s->lock);
     return st;
 }

@@ -1,6 +1,6 @@
 /* The reading end of a stream, for http.c. */
-#ifndef ASSAY_API_SERVER_HTTP_STREAM_PRIV_H
-#define ASSAY_API_SERVER_HTTP_STREAM_PRIV_H
+#ifndef ASSAY_API_HTTP_HTTP_STREAM_PRIV_H
+#define ASSAY_API_HTTP_HTTP_STREAM_PRIV_H
 
 #include <sys/types.h>
 

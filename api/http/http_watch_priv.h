@@ -3,8 +3,8 @@
  *
  * A descriptor is in the table from libmicrohttpd's "started" to its "closed", and is closed only
  * after that: what is done to it under the table's lock cannot hit a stranger. */
-#ifndef ASSAY_API_SERVER_HTTP_WATCH_PRIV_H
-#define ASSAY_API_SERVER_HTTP_WATCH_PRIV_H
+#ifndef ASSAY_API_HTTP_HTTP_WATCH_PRIV_H
+#define ASSAY_API_HTTP_HTTP_WATCH_PRIV_H
 
 #include "api/http/http.h"
 

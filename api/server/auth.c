@@ -86,8 +86,9 @@ as_status auth_verify(struct auth *a, struct store *db, const char *token, struc
     unsigned forgotten = a->forgotten;
     pthread_mutex_unlock(&a->lock);
     as_status st = sha256_of(token, strlen(token), s.digest, err);
-    if (st == AS_OK)
-        st = token_verify(db, token, &s.who, err);
+    if (st < 0)
+        return st;
+    st = token_verify(db, token, &s.who, err);
     if (st < 0)
         return st;
     int64_t keep_ms = s.who.left_ms < AUTH_CACHE_MS ? s.who.left_ms : AUTH_CACHE_MS;

@@ -89,9 +89,10 @@ as_status call_page(const struct call *c, struct page_req *ret, struct as_err *e
 {
     struct page_req page = {.cursor = call_query(c, "cursor")};
     as_status st = call_query_i64(c, "page_size", 1, PAGE_SIZE_MAX, &page.size, err);
-    if (st == AS_OK)
-        *ret = page;
-    return st;
+    if (st < 0)
+        return st;
+    *ret = page;
+    return AS_OK;
 }
 
 static void settle(struct call *c, int status)
@@ -125,10 +126,12 @@ as_status call_ok(struct call *c, json_t *body, struct as_err *err)
 as_status call_created(struct call *c, json_t *body, const char *location, struct as_err *err)
 {
     as_status st = answer_json(c, 201, body, err);
+    if (st < 0)
+        return st;
     const char *kept = arena_strdup(c->arena, location);
-    if (st == AS_OK && kept)
+    if (kept)
         http_answer_header(c->x, "Location", kept);
-    return st;
+    return AS_OK;
 }
 
 as_status call_ok_empty(struct call *c)
@@ -169,12 +172,12 @@ as_status call_stream(struct call *c, const char *type, struct http_stream *stre
 
 bool call_may_wait(struct call *c, int64_t wait_ms)
 {
-    c->park.until_ns = c->x->start_ns + wait_ms * NS_PER_MS;
-    return !c->is_draining && clock_mono_ns() < c->park.until_ns;
+    c->waiting.until_ns = c->x->start_ns + wait_ms * NS_PER_MS;
+    return !c->is_draining && clock_mono_ns() < c->waiting.until_ns;
 }
 
 void call_wait(struct call *c, int64_t key)
 {
-    c->park.key = key;
+    c->waiting.key = key;
     c->wants_wait = true;
 }

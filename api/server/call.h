@@ -26,7 +26,7 @@ struct server;
 
 struct call {
     struct pool_job job;
-    struct park_item park;
+    struct waiting_item waiting;
     struct server *server;
     struct http_exchange *x;
     const struct route *route; /* NULL: the path is no route */
@@ -89,8 +89,8 @@ as_status call_stream(struct call *c, const char *type, struct http_stream *stre
  * is. Remembers wait_ms for call_wait(). */
 bool call_may_wait(struct call *c, int64_t wait_ms);
 /* There is nothing to answer yet: the handler returns AS_OK now and is run again when there may be.
- * `key` is what it waits for, see park.h. Also when its patience ended since call_may_wait() said
- * true: then it is run again at once. */
+ * `key` is what it waits for, see waiting.h. Also when its patience ended since call_may_wait()
+ * said true: then it is run again at once. */
 void call_wait(struct call *c, int64_t key);
 
 #endif

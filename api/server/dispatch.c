@@ -405,14 +405,14 @@ static void run_call(struct pool_job *job)
     }
     attempt_call(c);
     if (c->wants_wait) {
-        c->park.is_gone = &c->x->is_gone;
+        c->waiting.is_gone = &c->x->is_gone;
         http_watch(c->x);
-        park_add(s->park, &c->park); /* from here on c belongs to the park */
+        waiting_add(s->waiting, &c->waiting); /* from here on c belongs to the list */
         return;
     }
     http_release(c->x);
     if (wakes)
-        park_wake(s->park);
+        waiting_wake(s->waiting);
 }
 
 void dispatch_request(void *ctx, struct http_exchange *x)
@@ -423,10 +423,10 @@ void dispatch_request(void *ctx, struct http_exchange *x)
     pool_submit(c->route->flags & ROUTE_SLOW ? s->slow_pool : s->pool, &c->job);
 }
 
-void dispatch_retry(void *ctx, struct park_item *item)
+void dispatch_retry(void *ctx, struct waiting_item *item)
 {
     struct server *s = ctx;
-    struct call *c = (struct call *)(void *)((char *)item - offsetof(struct call, park));
+    struct call *c = (struct call *)(void *)((char *)item - offsetof(struct call, waiting));
     pool_submit_again(s->pool, &c->job);
 }
 
@@ -443,7 +443,7 @@ static size_t probe_claims(struct server *s)
 /* The same for clients that wait for these sweeps: all of them, or none. */
 static void probe_asks(struct server *s, const int64_t *sweeps, size_t n, size_t *ret)
 {
-    bool worth[PARK_KEYS_MAX] = {false};
+    bool worth[WAITING_KEYS_MAX] = {false};
     bool is_known = asks_pending(s->store, s->suggester, sweeps, n, worth, NULL) == AS_OK;
     for (size_t i = 0; i < n; i++)
         ret[i] = !is_known || worth[i] ? SIZE_MAX : 0;
@@ -452,21 +452,21 @@ static void probe_asks(struct server *s, const int64_t *sweeps, size_t n, size_t
 void dispatch_probe(void *ctx, const int64_t *keys, size_t n, size_t *ret)
 {
     struct server *s = ctx;
-    int64_t sweeps[PARK_KEYS_MAX];
-    size_t counts[PARK_KEYS_MAX], n_sweeps = 0, k = 0;
+    int64_t sweeps[WAITING_KEYS_MAX];
+    size_t counts[WAITING_KEYS_MAX], n_sweeps = 0, k = 0;
     for (size_t i = 0; i < n; i++)
-        if (keys[i] != PARK_CLAIMS)
+        if (keys[i] != WAITING_CLAIMS)
             sweeps[n_sweeps++] = keys[i];
     if (n_sweeps)
         probe_asks(s, sweeps, n_sweeps, counts);
     for (size_t i = 0; i < n; i++)
-        ret[i] = keys[i] == PARK_CLAIMS ? probe_claims(s) : counts[k++];
+        ret[i] = keys[i] == WAITING_CLAIMS ? probe_claims(s) : counts[k++];
 }
 
 void dispatch_gone(void *ctx)
 {
     struct server *s = ctx;
-    park_wake_gone(s->park);
+    waiting_wake_gone(s->waiting);
 }
 
 void dispatch_refusal(void *ctx, struct http_exchange *x, const struct as_err *err)

@@ -24,7 +24,7 @@ struct listener {
     bool is_over;
 };
 
-struct hub {
+struct event_streams {
     struct store *db;
     pthread_mutex_t lock; /* guards `added`, n and the flags */
     pthread_cond_t wake;
@@ -94,18 +94,19 @@ static void feed(struct listener *l, const struct event_list *events, const stru
 }
 
 /* Read once after `from`, and feed `only`, or every listener that stands exactly there. */
-static void read_and_feed(struct hub *h, int64_t from, int64_t limit, struct listener *only)
+static void read_and_feed(struct event_streams *s, int64_t from, int64_t limit,
+                          struct listener *only)
 {
     const char *sweep = only ? only->sweep : NULL;
     struct arena a = {0};
     struct event_list events = {0};
-    as_status st = events_after(h->db, &a, sweep, from, BATCH, &events, NULL);
+    as_status st = events_after(s->db, &a, sweep, from, BATCH, &events, NULL);
     struct str *texts = st == AS_OK ? as_calloc(events.n, sizeof *texts) : NULL;
     if (st == AS_E_NOT_FOUND && only)
         only->is_over = true; /* its sweep was deleted */
     for (size_t i = 0; texts && i < events.n; i++)
         format_event(&events.rows[i], &texts[i]);
-    for (struct listener *l = only ? only : h->listeners; l && texts; l = only ? NULL : l->next)
+    for (struct listener *l = only ? only : s->listeners; l && texts; l = only ? NULL : l->next)
         if (l->cursor == from)
             feed(l, &events, texts, limit);
     for (size_t i = 0; texts && i < events.n; i++)
@@ -114,10 +115,10 @@ static void read_and_feed(struct hub *h, int64_t from, int64_t limit, struct lis
     arena_done(&a);
 }
 
-static int64_t newest_cursor(const struct hub *h)
+static int64_t newest_cursor(const struct event_streams *s)
 {
     int64_t newest = -1;
-    for (const struct listener *l = h->listeners; l; l = l->next)
+    for (const struct listener *l = s->listeners; l; l = l->next)
         newest = l->cursor > newest ? l->cursor : newest;
     return newest;
 }
@@ -126,20 +127,20 @@ static void keep_alive(struct listener *l, int64_t now)
 {
     static const char comment[] = ": keep-alive\n\n";
     bool full = false;
-    if (now - l->written_ns >= HUB_KEEP_ALIVE_MS * NS_PER_MS)
+    if (now - l->written_ns >= EVENT_STREAMS_KEEP_ALIVE_MS * NS_PER_MS)
         write_bytes(l, comment, sizeof comment - 1, &full);
 }
 
-static void tick(struct hub *h)
+static void tick(struct event_streams *s)
 {
-    int64_t now = clock_mono_ns(), newest = newest_cursor(h);
+    int64_t now = clock_mono_ns(), newest = newest_cursor(s);
     /* those behind are brought no further than `newest`, so that they join the others there */
-    for (struct listener *l = h->listeners; l; l = l->next)
+    for (struct listener *l = s->listeners; l; l = l->next)
         if (l->cursor < newest)
-            read_and_feed(h, l->cursor, newest, l);
+            read_and_feed(s, l->cursor, newest, l);
     if (newest >= 0)
-        read_and_feed(h, newest, INT64_MAX, NULL);
-    for (struct listener *l = h->listeners; l; l = l->next) {
+        read_and_feed(s, newest, INT64_MAX, NULL);
+    for (struct listener *l = s->listeners; l; l = l->next) {
         keep_alive(l, now);
         l->is_over |= http_stream_is_gone(l->stream);
     }
@@ -147,19 +148,19 @@ static void tick(struct hub *h)
 
 /* ---- the thread ---- */
 
-static void adopt_locked(struct hub *h)
+static void adopt_locked(struct event_streams *s)
 {
-    while (h->added) {
-        struct listener *l = h->added;
-        h->added = l->next;
-        l->next = h->listeners;
-        h->listeners = l;
+    while (s->added) {
+        struct listener *l = s->added;
+        s->added = l->next;
+        l->next = s->listeners;
+        s->listeners = l;
     }
 }
 
-static void drop_over(struct hub *h, bool all)
+static void drop_over(struct event_streams *s, bool all)
 {
-    for (struct listener **at = &h->listeners; *at;) {
+    for (struct listener **at = &s->listeners; *at;) {
         struct listener *l = *at;
         if (!all && !l->is_over) {
             at = &l->next;
@@ -168,77 +169,77 @@ static void drop_over(struct hub *h, bool all)
         *at = l->next;
         http_stream_end(l->stream, true);
         listener_free(l);
-        pthread_mutex_lock(&h->lock);
-        h->n--;
-        pthread_mutex_unlock(&h->lock);
+        pthread_mutex_lock(&s->lock);
+        s->n--;
+        pthread_mutex_unlock(&s->lock);
     }
 }
 
-static void wait_tick_locked(struct hub *h)
+static void wait_tick_locked(struct event_streams *s)
 {
     struct timespec until;
-    int64_t at = clock_mono_ns() + HUB_TICK_MS * NS_PER_MS;
+    int64_t at = clock_mono_ns() + EVENT_STREAMS_TICK_MS * NS_PER_MS;
     until = (struct timespec){.tv_sec = at / NS_PER_S, .tv_nsec = at % NS_PER_S};
-    bool was_draining = h->is_draining;
+    bool was_draining = s->is_draining;
     int rc = 0;
-    while (!h->is_stopping && !h->added && h->is_draining == was_draining && rc != ETIMEDOUT)
-        rc = h->listeners ? pthread_cond_timedwait(&h->wake, &h->lock, &until)
-                          : pthread_cond_wait(&h->wake, &h->lock);
+    while (!s->is_stopping && !s->added && s->is_draining == was_draining && rc != ETIMEDOUT)
+        rc = s->listeners ? pthread_cond_timedwait(&s->wake, &s->lock, &until)
+                          : pthread_cond_wait(&s->wake, &s->lock);
 }
 
 static void *run(void *arg)
 {
-    struct hub *h = arg;
-    pthread_mutex_lock(&h->lock);
-    while (!h->is_stopping) {
-        wait_tick_locked(h);
-        adopt_locked(h);
-        bool is_draining = h->is_draining;
-        pthread_mutex_unlock(&h->lock);
+    struct event_streams *s = arg;
+    pthread_mutex_lock(&s->lock);
+    while (!s->is_stopping) {
+        wait_tick_locked(s);
+        adopt_locked(s);
+        bool is_draining = s->is_draining;
+        pthread_mutex_unlock(&s->lock);
         if (!is_draining)
-            tick(h);
-        drop_over(h, is_draining);
-        pthread_mutex_lock(&h->lock);
+            tick(s);
+        drop_over(s, is_draining);
+        pthread_mutex_lock(&s->lock);
     }
-    adopt_locked(h);
-    pthread_mutex_unlock(&h->lock);
-    drop_over(h, true);
+    adopt_locked(s);
+    pthread_mutex_unlock(&s->lock);
+    drop_over(s, true);
     return NULL;
 }
 
-as_status hub_create(struct store *db, struct hub **ret, struct as_err *err)
+as_status event_streams_create(struct store *db, struct event_streams **ret, struct as_err *err)
 {
-    AS_AUTO(hub_freep) struct hub *h = as_calloc(1, sizeof *h);
+    AS_AUTO(event_streams_freep) struct event_streams *s = as_calloc(1, sizeof *s);
     pthread_condattr_t attr;
-    if (!h)
+    if (!s)
         return as_fail(err, AS_E_NOMEM, "out of memory for the event streams");
-    h->db = db;
-    (void)pthread_mutex_init(&h->lock, NULL); /* none of these can fail on Linux */
+    s->db = db;
+    (void)pthread_mutex_init(&s->lock, NULL); /* none of these can fail on Linux */
     (void)pthread_condattr_init(&attr);
     (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&h->wake, &attr);
+    (void)pthread_cond_init(&s->wake, &attr);
     (void)pthread_condattr_destroy(&attr);
-    if (pthread_create(&h->thread, NULL, run, h) != 0)
+    if (pthread_create(&s->thread, NULL, run, s) != 0)
         return as_fail(err, AS_E_NOMEM, "cannot start the thread of the event streams");
-    h->has_thread = true;
-    *ret = as_steal(h);
+    s->has_thread = true;
+    *ret = as_steal(s);
     return AS_OK;
 }
 
-static as_status add_locked(struct hub *h, struct listener *l, struct as_err *err)
+static as_status add_locked(struct event_streams *s, struct listener *l, struct as_err *err)
 {
-    if (h->is_draining || h->n >= HUB_STREAMS_MAX)
+    if (s->is_draining || s->n >= EVENT_STREAMS_MAX)
         return as_fail(err, AS_E_UNAVAILABLE,
-                       h->is_draining ? "the server drains" : "too many event streams are open");
-    l->next = h->added;
-    h->added = l;
-    h->n++;
-    pthread_cond_signal(&h->wake);
+                       s->is_draining ? "the server drains" : "too many event streams are open");
+    l->next = s->added;
+    s->added = l;
+    s->n++;
+    pthread_cond_signal(&s->wake);
     return AS_OK;
 }
 
-as_status hub_add(struct hub *h, const char *sweep, int64_t after, struct http_stream **ret_stream,
-                  struct as_err *err)
+as_status event_streams_add(struct event_streams *s, const char *sweep, int64_t after,
+                            struct http_stream **ret_stream, struct as_err *err)
 {
     static const char hello[] = "retry: 2000\n\n"; /* and with it the head goes out at once */
     struct listener *l = as_calloc(1, sizeof *l);
@@ -246,7 +247,7 @@ as_status hub_add(struct hub *h, const char *sweep, int64_t after, struct http_s
         l->cursor = after;
         l->written_ns = clock_mono_ns();
         l->sweep = as_strdup(sweep);
-        l->stream = http_stream_create(HUB_STREAM_BYTES, NULL, NULL, NULL);
+        l->stream = http_stream_create(EVENT_STREAM_BYTES, NULL, NULL, NULL);
     }
     if (!l || !l->stream || (sweep && !l->sweep) ||
         http_stream_write(l->stream, hello, sizeof hello - 1) < 0) {
@@ -254,9 +255,9 @@ as_status hub_add(struct hub *h, const char *sweep, int64_t after, struct http_s
         return as_fail(err, AS_E_NOMEM, "out of memory for an event stream");
     }
     struct http_stream *stream = http_stream_ref(l->stream);
-    pthread_mutex_lock(&h->lock);
-    as_status st = add_locked(h, l, err);
-    pthread_mutex_unlock(&h->lock);
+    pthread_mutex_lock(&s->lock);
+    as_status st = add_locked(s, l, err);
+    pthread_mutex_unlock(&s->lock);
     if (st < 0) {
         http_stream_unref(stream);
         listener_free(l);
@@ -266,33 +267,33 @@ as_status hub_add(struct hub *h, const char *sweep, int64_t after, struct http_s
     return AS_OK;
 }
 
-size_t hub_streams(struct hub *h)
+size_t event_streams_count(struct event_streams *s)
 {
-    pthread_mutex_lock(&h->lock);
-    size_t n = h->n;
-    pthread_mutex_unlock(&h->lock);
+    pthread_mutex_lock(&s->lock);
+    size_t n = s->n;
+    pthread_mutex_unlock(&s->lock);
     return n;
 }
 
-void hub_drain(struct hub *h)
+void event_streams_drain(struct event_streams *s)
 {
-    pthread_mutex_lock(&h->lock);
-    h->is_draining = true;
-    pthread_cond_signal(&h->wake);
-    pthread_mutex_unlock(&h->lock);
+    pthread_mutex_lock(&s->lock);
+    s->is_draining = true;
+    pthread_cond_signal(&s->wake);
+    pthread_mutex_unlock(&s->lock);
 }
 
-void hub_free(struct hub *h)
+void event_streams_free(struct event_streams *s)
 {
-    if (!h)
+    if (!s)
         return;
-    pthread_mutex_lock(&h->lock);
-    h->is_stopping = true;
-    pthread_cond_signal(&h->wake);
-    pthread_mutex_unlock(&h->lock);
-    if (h->has_thread)
-        (void)pthread_join(h->thread, NULL);
-    (void)pthread_mutex_destroy(&h->lock);
-    (void)pthread_cond_destroy(&h->wake);
-    free(h);
+    pthread_mutex_lock(&s->lock);
+    s->is_stopping = true;
+    pthread_cond_signal(&s->wake);
+    pthread_mutex_unlock(&s->lock);
+    if (s->has_thread)
+        (void)pthread_join(s->thread, NULL);
+    (void)pthread_mutex_destroy(&s->lock);
+    (void)pthread_cond_destroy(&s->wake);
+    free(s);
 }

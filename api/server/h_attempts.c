@@ -8,11 +8,13 @@ static as_status read_ref(const struct call *c, struct attempt_ref *ret, struct 
 {
     struct attempt_ref ref = {.sweep = call_param(c, "sweep")};
     as_status st = call_param_i64(c, "number", 0, &ref.number, err);
-    if (st == AS_OK)
-        st = call_param_i64(c, "attempt", 1, &ref.attempt, err);
-    if (st == AS_OK)
-        *ret = ref;
-    return st;
+    if (st < 0)
+        return st;
+    st = call_param_i64(c, "attempt", 1, &ref.attempt, err);
+    if (st < 0)
+        return st;
+    *ret = ref;
+    return AS_OK;
 }
 
 as_status h_attempt_measure(struct call *c, struct as_err *err)
@@ -21,10 +23,12 @@ as_status h_attempt_measure(struct call *c, struct as_err *err)
     struct measurement_list list;
     int64_t recorded = 0;
     as_status st = read_ref(c, &ref, err);
-    if (st == AS_OK)
-        st = measurements_decode(c->body, c->arena, &list, err);
-    if (st == AS_OK)
-        st = attempt_measure(c->db, &ref, list.rows, list.n, &recorded, err);
+    if (st < 0)
+        return st;
+    st = measurements_decode(c->body, c->arena, &list, err);
+    if (st < 0)
+        return st;
+    st = attempt_measure(c->db, &ref, list.rows, list.n, &recorded, err);
     return st < 0 ? st : call_ok(c, report_encode(recorded), err);
 }
 
@@ -33,10 +37,12 @@ as_status h_attempt_log(struct call *c, struct as_err *err)
     struct attempt_ref ref;
     struct log_request log;
     as_status st = read_ref(c, &ref, err);
-    if (st == AS_OK)
-        st = log_decode(c->body, &log, err);
-    if (st == AS_OK)
-        st = attempt_log(c->db, &ref, log.text, log.truncated, err);
+    if (st < 0)
+        return st;
+    st = log_decode(c->body, &log, err);
+    if (st < 0)
+        return st;
+    st = attempt_log(c->db, &ref, log.text, log.truncated, err);
     return st < 0 ? st : call_done(c);
 }
 
@@ -45,10 +51,12 @@ as_status h_attempt_files(struct call *c, struct as_err *err)
     struct attempt_ref ref;
     struct files_request set;
     as_status st = read_ref(c, &ref, err);
-    if (st == AS_OK)
-        st = files_decode(c->body, c->arena, &set, err);
-    if (st == AS_OK)
-        st = attempt_files(c->db, &ref, set.kind, set.files.rows, set.files.n, err);
+    if (st < 0)
+        return st;
+    st = files_decode(c->body, c->arena, &set, err);
+    if (st < 0)
+        return st;
+    st = attempt_files(c->db, &ref, set.kind, set.files.rows, set.files.n, err);
     return st < 0 ? st : call_done(c);
 }
 
@@ -58,9 +66,11 @@ as_status h_attempt_complete(struct call *c, struct as_err *err)
     struct completion completion;
     struct trial_row row;
     as_status st = read_ref(c, &ref, err);
-    if (st == AS_OK)
-        st = completion_decode(c->body, &completion, err);
-    if (st == AS_OK)
-        st = attempt_complete(c->db, c->arena, &ref, &completion, &row, err);
+    if (st < 0)
+        return st;
+    st = completion_decode(c->body, &completion, err);
+    if (st < 0)
+        return st;
+    st = attempt_complete(c->db, c->arena, &ref, &completion, &row, err);
     return st < 0 ? st : call_ok(c, trial_encode(&row), err);
 }

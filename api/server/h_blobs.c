@@ -37,23 +37,36 @@ as_status h_blob_has(struct call *c, struct as_err *err)
     return st < 0 ? st : call_ok_empty(c);
 }
 
-/* Read the next piece and write it, when there is room for one. Says whether more is to come. */
+/* Read the next piece and write it; *ret_len says how long it is. */
+static as_status pass_piece(struct download *d, size_t *ret_len, struct as_err *err)
+{
+    size_t len = 0;
+    AS_AUTO(as_freep) char *buf = as_calloc(BLOB_CHUNK_BYTES, 1);
+    if (!buf)
+        return as_fail(err, AS_E_NOMEM, "out of memory for a piece of content");
+    as_status st =
+        blob_read(d->server->store, d->sha256, d->offset, buf, BLOB_CHUNK_BYTES, &len, err);
+    if (st < 0)
+        return st;
+    if (len)
+        st = http_stream_write(d->stream, buf, len);
+    if (st < 0)
+        return st;
+    d->offset += (int64_t)len;
+    *ret_len = len;
+    return AS_OK;
+}
+
+/* Pass a piece on when there is room for one. Says whether more is to come. */
 static bool fill_once(struct download *d)
 {
     struct as_err err = {0};
     size_t len = 0;
     if (http_stream_room(d->stream) < BLOB_CHUNK_BYTES)
         return !http_stream_is_gone(d->stream);
-    AS_AUTO(as_freep) char *buf = as_calloc(BLOB_CHUNK_BYTES, 1);
-    as_status st =
-        buf ? blob_read(d->server->store, d->sha256, d->offset, buf, BLOB_CHUNK_BYTES, &len, &err)
-            : as_fail(&err, AS_E_NOMEM, "out of memory for a piece of content");
-    if (st == AS_OK && len)
-        st = http_stream_write(d->stream, buf, len);
+    as_status st = pass_piece(d, &len, &err);
     if (st == AS_E_NOT_FOUND && http_stream_is_gone(d->stream))
         return false; /* the client left */
-    if (st == AS_OK)
-        d->offset += (int64_t)len;
     if (st == AS_OK && len && d->offset < d->size)
         return true;
     bool is_whole = st == AS_OK && d->offset == d->size;

@@ -9,8 +9,9 @@ as_status h_dataset_list(struct call *c, struct as_err *err)
     struct page_req page;
     struct dataset_page rows;
     as_status st = call_page(c, &page, err);
-    if (st == AS_OK)
-        st = dataset_list(c->db, c->arena, &page, &rows, err);
+    if (st < 0)
+        return st;
+    st = dataset_list(c->db, c->arena, &page, &rows, err);
     return st < 0 ? st : call_ok(c, dataset_page_encode(&rows), err);
 }
 

@@ -9,13 +9,15 @@ static as_status read_start(struct call *c, int64_t *ret, struct as_err *err)
     const char *last = c->x->head.last_event_id;
     int64_t after = -1, now = 0;
     as_status st = call_query_i64(c, "after", 0, INT64_MAX, &after, err);
-    if (st == AS_OK && last && !call_read_i64(last, 0, INT64_MAX, &after))
-        st = as_fail(err, AS_E_INVAL, "Last-Event-ID '%.20s' is not the id of an event", last);
-    if (st == AS_OK)
-        st = events_now(c->db, &now, err);
-    if (st == AS_OK)
-        *ret = after < 0 || after > now ? now : after;
-    return st;
+    if (st < 0)
+        return st;
+    if (last && !call_read_i64(last, 0, INT64_MAX, &after))
+        return as_fail(err, AS_E_INVAL, "Last-Event-ID '%.20s' is not the id of an event", last);
+    st = events_now(c->db, &now, err);
+    if (st < 0)
+        return st;
+    *ret = after < 0 || after > now ? now : after;
+    return AS_OK;
 }
 
 static as_status open_stream(struct call *c, const char *sweep, struct as_err *err)
@@ -23,8 +25,9 @@ static as_status open_stream(struct call *c, const char *sweep, struct as_err *e
     struct http_stream *stream = NULL;
     int64_t after = 0;
     as_status st = read_start(c, &after, err);
-    if (st == AS_OK)
-        st = hub_add(c->server->hub, sweep, after, &stream, err);
+    if (st < 0)
+        return st;
+    st = event_streams_add(c->server->streams, sweep, after, &stream, err);
     return st < 0 ? st : call_stream(c, "text/event-stream", stream, -1);
 }
 

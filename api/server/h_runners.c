@@ -11,8 +11,9 @@ as_status h_runner_list(struct call *c, struct as_err *err)
     struct page_req page;
     struct runner_page rows;
     as_status st = call_page(c, &page, err);
-    if (st == AS_OK)
-        st = runner_list(c->db, c->arena, &page, &rows, err);
+    if (st < 0)
+        return st;
+    st = runner_list(c->db, c->arena, &page, &rows, err);
     return st < 0 ? st : call_ok(c, runner_page_encode(&rows), err);
 }
 
@@ -21,8 +22,9 @@ as_status h_runner_register(struct call *c, struct as_err *err)
     struct runner_register req;
     struct registration reg;
     as_status st = runner_register_decode(c->body, c->arena, &req, err);
-    if (st == AS_OK)
-        st = runner_register(c->db, c->arena, &req, &reg, err);
+    if (st < 0)
+        return st;
+    st = runner_register(c->db, c->arena, &req, &reg, err);
     return st < 0 ? st : call_ok(c, registration_encode(req.name, &reg), err);
 }
 
@@ -32,23 +34,24 @@ as_status h_runner_claim(struct call *c, struct as_err *err)
     struct claim_list list;
     int64_t wait_ms = 0;
     as_status st = claim_decode(c->body, c->arena, &req, &wait_ms, err);
+    if (st < 0)
+        return st;
     req.runner = call_param(c, "runner");
     /* What had not ended when the request came is to be known too, where it was waited for. */
     req.arrived_ns = c->since_ns == 0  ? c->x->start_ns
                      : c->since_ns < 0 ? clock_mono_ns()
                                        : c->since_ns;
-    bool may_wait = st == AS_OK && call_may_wait(c, wait_ms);
+    bool may_wait = call_may_wait(c, wait_ms);
     req.is_last = !may_wait;
-    if (st == AS_OK)
-        st = claim_trials(c->db, c->suggester, c->arena, &req, &list, err);
-    if (st != AS_OK)
+    st = claim_trials(c->db, c->suggester, c->arena, &req, &list, err);
+    if (st < 0)
         return st;
     if (list.awaits_ends)
         c->since_ns = -1;
     else if (c->since_ns < 0)
         c->since_ns = req.arrived_ns;
     if (list.n == 0 && may_wait) {
-        call_wait(c, list.sweep_key ? list.sweep_key : PARK_CLAIMS);
+        call_wait(c, list.sweep_key ? list.sweep_key : WAITING_CLAIMS);
         return AS_OK;
     }
     return call_ok(c, claims_encode(&list), err);
@@ -59,9 +62,10 @@ as_status h_runner_heartbeat(struct call *c, struct as_err *err)
     struct heartbeat_request req;
     struct directive_list list;
     as_status st = heartbeat_decode(c->body, c->arena, &req, err);
-    if (st == AS_OK)
-        st = runner_heartbeat(c->db, c->arena, call_param(c, "runner"), req.epoch, req.attempts,
-                              req.n, &list, err);
+    if (st < 0)
+        return st;
+    st = runner_heartbeat(c->db, c->arena, call_param(c, "runner"), req.epoch, req.attempts, req.n,
+                          &list, err);
     if (st < 0)
         return st;
     return call_ok(c, heartbeat_encode(store_config(c->db)->lease_ms, &list), err);
@@ -71,7 +75,8 @@ as_status h_runner_leave(struct call *c, struct as_err *err)
 {
     int64_t epoch = 0;
     as_status st = leave_decode(c->body, &epoch, err);
-    if (st == AS_OK)
-        st = runner_leave(c->db, call_param(c, "runner"), epoch, err);
+    if (st < 0)
+        return st;
+    st = runner_leave(c->db, call_param(c, "runner"), epoch, err);
     return st < 0 ? st : call_done(c);
 }

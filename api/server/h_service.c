@@ -66,6 +66,18 @@ static void write_search(struct server *s, struct str *out)
                (long long)f.waiting, (long long)f.sweeps, (long long)f.bytes);
 }
 
+static void write_waiting(struct server *s, struct str *out)
+{
+    struct waiting_counts n = waiting_count(s->waiting);
+    str_printf(out,
+               "# HELP assay_waiting_requests Requests that wait: for a trial of any sweep, or for "
+               "something of one sweep.\n"
+               "# TYPE assay_waiting_requests gauge\n"
+               "assay_waiting_requests{for=\"any_trial\"} %zu\n"
+               "assay_waiting_requests{for=\"one_sweep\"} %zu\n",
+               n.any_trial, n.one_sweep);
+}
+
 /* The server's own figures. */
 static void write_own(struct server *s, struct str *out)
 {
@@ -80,23 +92,25 @@ static void write_own(struct server *s, struct str *out)
                "# HELP assay_client_lease_expirations_total Clients whose lease ran out.\n"
                "# TYPE assay_client_lease_expirations_total counter\n"
                "assay_client_lease_expirations_total %ld\n",
-               ASSAY_VERSION, hub_streams(s->hub), atomic_load(&s->lease_expirations),
+               ASSAY_VERSION, event_streams_count(s->streams), atomic_load(&s->lease_expirations),
                atomic_load(&s->client_expirations));
+    write_waiting(s, out);
     write_search(s, out);
     http_metrics_write(s->metrics, out);
 }
 
 as_status h_metrics(struct call *c, struct as_err *err)
 {
-    struct str out = {0};
+    AS_AUTO(str_done) struct str out = {0};
     write_own(c->server, &out);
     as_status st = metrics_write(c->db, &out, err);
-    if (st == AS_OK)
-        st = str_check(&out, err);
-    const char *kept = st == AS_OK ? arena_strdup(c->arena, str_cstr(&out)) : NULL;
-    size_t len = out.len;
-    str_done(&out);
-    if (st == AS_OK && !kept)
-        st = as_fail(err, AS_E_NOMEM, "out of memory for the metrics");
-    return st < 0 ? st : call_bytes(c, "text/plain; version=0.0.4; charset=utf-8", kept, len);
+    if (st < 0)
+        return st;
+    st = str_check(&out, err);
+    if (st < 0)
+        return st;
+    const char *kept = arena_strdup(c->arena, str_cstr(&out));
+    if (!kept)
+        return as_fail(err, AS_E_NOMEM, "out of memory for the metrics");
+    return call_bytes(c, "text/plain; version=0.0.4; charset=utf-8", kept, out.len);
 }

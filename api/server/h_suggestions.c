@@ -39,10 +39,12 @@ as_status h_suggestion_measure(struct call *c, struct as_err *err)
     struct measurement_list list;
     int64_t recorded = 0;
     as_status st = read_ref(c, &ref, err);
-    if (st == AS_OK)
-        st = tell_measurements_decode(c->body, c->arena, &ref, &list, err);
-    if (st == AS_OK)
-        st = ask_measure(c->db, &ref, list.rows, list.n, &recorded, err);
+    if (st < 0)
+        return st;
+    st = tell_measurements_decode(c->body, c->arena, &ref, &list, err);
+    if (st < 0)
+        return st;
+    st = ask_measure(c->db, &ref, list.rows, list.n, &recorded, err);
     return st < 0 ? st : call_ok(c, tell_report_encode(recorded), err);
 }
 
@@ -51,10 +53,12 @@ as_status h_suggestion_heartbeat(struct call *c, struct as_err *err)
     struct ask_ref ref;
     int64_t lease_ms = 0, until_ms = 0;
     as_status st = read_ref(c, &ref, err);
-    if (st == AS_OK)
-        st = tell_heartbeat_decode(c->body, &ref, &lease_ms, err);
-    if (st == AS_OK)
-        st = ask_heartbeat(c->db, &ref, lease_ms, &until_ms, err);
+    if (st < 0)
+        return st;
+    st = tell_heartbeat_decode(c->body, &ref, &lease_ms, err);
+    if (st < 0)
+        return st;
+    st = ask_heartbeat(c->db, &ref, lease_ms, &until_ms, err);
     return st < 0 ? st : call_ok(c, tell_lease_encode(until_ms), err);
 }
 
@@ -64,9 +68,11 @@ as_status h_suggestion_complete(struct call *c, struct as_err *err)
     struct completion completion;
     struct trial_row row;
     as_status st = read_ref(c, &ref, err);
-    if (st == AS_OK)
-        st = tell_complete_decode(c->body, c->arena, &ref, &completion, err);
-    if (st == AS_OK)
-        st = ask_complete(c->db, c->arena, &ref, &completion, &row, err);
+    if (st < 0)
+        return st;
+    st = tell_complete_decode(c->body, c->arena, &ref, &completion, err);
+    if (st < 0)
+        return st;
+    st = ask_complete(c->db, c->arena, &ref, &completion, &row, err);
     return st < 0 ? st : call_ok(c, trial_encode(&row), err);
 }

@@ -15,11 +15,11 @@ as_status h_sweep_create(struct call *c, struct as_err *err)
     struct sweep_row row;
     bool paused = false;
     as_status st = call_query_bool(c, "paused", &paused, err);
-    if (st == AS_OK && paused)
-        st = sweep_create_paused(c->db, c->arena, c->body, c->idem, &row, err);
-    else if (st == AS_OK)
-        st = sweep_create(c->db, c->arena, c->body, c->idem, &row, err);
-    if (st != AS_OK)
+    if (st < 0)
+        return st;
+    st = paused ? sweep_create_paused(c->db, c->arena, c->body, c->idem, &row, err)
+                : sweep_create(c->db, c->arena, c->body, c->idem, &row, err);
+    if (st < 0)
         return st;
     return call_created(c, sweep_encode(&row), arena_printf(c->arena, "/v1/sweeps/%s", row.id),
                         err);
@@ -32,10 +32,13 @@ as_status h_sweep_list(struct call *c, struct as_err *err)
     sweep_state state = SWEEP_RUNNING;
     const char *word = call_query(c, "state");
     as_status st = call_page(c, &page, err);
-    if (st == AS_OK && word)
+    if (st < 0)
+        return st;
+    if (word)
         st = sweep_state_parse(word, &state, err);
-    if (st == AS_OK)
-        st = sweep_list(c->db, c->arena, word ? &state : NULL, &page, &rows, err);
+    if (st < 0)
+        return st;
+    st = sweep_list(c->db, c->arena, word ? &state : NULL, &page, &rows, err);
     return st < 0 ? st : call_ok(c, sweep_page_encode(&rows), err);
 }
 
@@ -51,8 +54,9 @@ as_status h_sweep_change(struct call *c, struct as_err *err)
     struct sweep_patch patch;
     struct sweep_row row;
     as_status st = sweep_patch_parse(c->body, &patch, err);
-    if (st == AS_OK)
-        st = sweep_change(c->db, c->arena, call_param(c, "sweep"), &patch, &row, err);
+    if (st < 0)
+        return st;
+    st = sweep_change(c->db, c->arena, call_param(c, "sweep"), &patch, &row, err);
     return st < 0 ? st : call_ok(c, sweep_encode(&row), err);
 }
 
@@ -67,8 +71,9 @@ as_status h_sweep_best(struct call *c, struct as_err *err)
     int64_t top = 10;
     struct trial_page rows;
     as_status st = call_query_i64(c, "top", 1, 1000, &top, err);
-    if (st == AS_OK)
-        st = trial_best(c->db, c->arena, call_param(c, "sweep"), top, &rows, err);
+    if (st < 0)
+        return st;
+    st = trial_best(c->db, c->arena, call_param(c, "sweep"), top, &rows, err);
     return st < 0 ? st : call_ok(c, trial_page_encode(&rows), err);
 }
 

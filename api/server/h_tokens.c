@@ -9,8 +9,9 @@ as_status h_token_list(struct call *c, struct as_err *err)
     struct page_req page;
     struct token_page rows;
     as_status st = call_page(c, &page, err);
-    if (st == AS_OK)
-        st = token_list(c->db, c->arena, &page, &rows, err);
+    if (st < 0)
+        return st;
+    st = token_list(c->db, c->arena, &page, &rows, err);
     return st < 0 ? st : call_ok(c, token_page_encode(&rows), err);
 }
 
@@ -20,8 +21,9 @@ as_status h_token_create(struct call *c, struct as_err *err)
     struct token_row row;
     char text[TOKEN_TEXT_SIZE];
     as_status st = token_decode(c->body, &req, err);
-    if (st == AS_OK)
-        st = token_create(c->db, c->arena, req.role, req.name, req.ttl_ms, &row, text, err);
+    if (st < 0)
+        return st;
+    st = token_create(c->db, c->arena, req.role, req.name, req.ttl_ms, &row, text, err);
     if (st < 0)
         return st;
     json_t *body = token_encode(&row);

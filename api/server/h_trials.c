@@ -17,23 +17,28 @@ static as_status read_query(const struct call *c, struct trial_query *ret, trial
     const char *word = call_query(c, "state");
     int sort = 0, order = 0;
     as_status st = call_page(c, &q.page, err);
-    if (st == AS_OK && word)
+    if (st < 0)
+        return st;
+    if (word)
         st = trial_state_parse(word, ret_state, err);
-    if (st == AS_OK)
-        st = call_query_word(c, "sort", trial_sort_words, &sort, err);
-    if (st == AS_OK)
-        st = call_query_word(c, "order", orders, &order, err);
+    if (st < 0)
+        return st;
+    st = call_query_word(c, "sort", trial_sort_words, &sort, err);
+    if (st < 0)
+        return st;
+    st = call_query_word(c, "order", orders, &order, err);
+    if (st < 0)
+        return st;
     q.state = word ? ret_state : NULL;
     q.group = call_query(c, "group");
     size_t group_len = q.group ? strlen(q.group) : 1;
-    if (st == AS_OK && (group_len < 1 || group_len > MAX_GROUP_ID))
-        st = as_fail(err, AS_E_INVAL, "?group is %zu bytes long, expected 1 to %d", group_len,
-                     MAX_GROUP_ID);
+    if (group_len < 1 || group_len > MAX_GROUP_ID)
+        return as_fail(err, AS_E_INVAL, "?group is %zu bytes long, expected 1 to %d", group_len,
+                       MAX_GROUP_ID);
     q.sort = (trial_sort)sort;
     q.descending = order == 1;
-    if (st == AS_OK)
-        *ret = q;
-    return st;
+    *ret = q;
+    return AS_OK;
 }
 
 as_status h_trial_list(struct call *c, struct as_err *err)
@@ -42,8 +47,9 @@ as_status h_trial_list(struct call *c, struct as_err *err)
     trial_state state = TRIAL_QUEUED;
     struct trial_page rows;
     as_status st = read_query(c, &q, &state, err);
-    if (st == AS_OK)
-        st = trial_list(c->db, c->arena, call_param(c, "sweep"), &q, &rows, err);
+    if (st < 0)
+        return st;
+    st = trial_list(c->db, c->arena, call_param(c, "sweep"), &q, &rows, err);
     return st < 0 ? st : call_ok(c, trial_page_encode(&rows), err);
 }
 
@@ -52,8 +58,9 @@ as_status h_trial_get(struct call *c, struct as_err *err)
     int64_t number = 0;
     struct trial_detail row;
     as_status st = call_param_i64(c, "number", 0, &number, err);
-    if (st == AS_OK)
-        st = trial_get(c->db, c->arena, call_param(c, "sweep"), number, &row, err);
+    if (st < 0)
+        return st;
+    st = trial_get(c->db, c->arena, call_param(c, "sweep"), number, &row, err);
     return st < 0 ? st : call_ok(c, trial_detail_encode(&row), err);
 }
 
@@ -62,8 +69,9 @@ as_status h_trial_cancel(struct call *c, struct as_err *err)
     int64_t number = 0;
     struct trial_row row;
     as_status st = call_param_i64(c, "number", 0, &number, err);
-    if (st == AS_OK)
-        st = trial_cancel(c->db, c->arena, call_param(c, "sweep"), number, &row, err);
+    if (st < 0)
+        return st;
+    st = trial_cancel(c->db, c->arena, call_param(c, "sweep"), number, &row, err);
     return st < 0 ? st : call_ok(c, trial_encode(&row), err);
 }
 
@@ -72,9 +80,10 @@ as_status h_trial_series(struct call *c, struct as_err *err)
     int64_t number = 0;
     struct series_list list;
     as_status st = call_param_i64(c, "number", 0, &number, err);
-    if (st == AS_OK)
-        st = trial_series(c->db, c->arena, call_param(c, "sweep"), number, call_query(c, "metric"),
-                          &list, err);
+    if (st < 0)
+        return st;
+    st = trial_series(c->db, c->arena, call_param(c, "sweep"), number, call_query(c, "metric"),
+                      &list, err);
     return st < 0 ? st : call_ok(c, series_encode(&list), err);
 }
 
@@ -83,10 +92,12 @@ as_status h_trial_log(struct call *c, struct as_err *err)
     int64_t number = 0, attempt = 0;
     struct log_row row;
     as_status st = call_param_i64(c, "number", 0, &number, err);
-    if (st == AS_OK)
-        st = call_query_i64(c, "attempt", 1, INT32_MAX, &attempt, err);
-    if (st == AS_OK)
-        st = trial_log(c->db, c->arena, call_param(c, "sweep"), number, attempt, &row, err);
+    if (st < 0)
+        return st;
+    st = call_query_i64(c, "attempt", 1, INT32_MAX, &attempt, err);
+    if (st < 0)
+        return st;
+    st = trial_log(c->db, c->arena, call_param(c, "sweep"), number, attempt, &row, err);
     return st < 0 ? st : call_ok(c, log_encode(&row), err);
 }
 
@@ -95,8 +106,9 @@ as_status h_trial_artifacts(struct call *c, struct as_err *err)
     int64_t number = 0;
     struct file_list list;
     as_status st = call_param_i64(c, "number", 0, &number, err);
-    if (st == AS_OK)
-        st = trial_artifacts(c->db, c->arena, call_param(c, "sweep"), number, &list, err);
+    if (st < 0)
+        return st;
+    st = trial_artifacts(c->db, c->arena, call_param(c, "sweep"), number, &list, err);
     return st < 0 ? st : call_ok(c, file_list_encode(&list), err);
 }
 
@@ -106,9 +118,10 @@ as_status h_trial_add(struct call *c, struct as_err *err)
     struct json_fields body; /* what it holds is checked against the sweep */
     const char *sweep = call_param(c, "sweep");
     as_status st = json_fields_init(&body, c->body, "", err);
-    if (st == AS_OK)
-        st = trial_add(c->db, c->arena, sweep, c->body, c->idem, &row, err);
-    if (st != AS_OK)
+    if (st < 0)
+        return st;
+    st = trial_add(c->db, c->arena, sweep, c->body, c->idem, &row, err);
+    if (st < 0)
         return st;
     return call_created(
         c, trial_encode(&row),

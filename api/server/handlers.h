@@ -3,7 +3,7 @@
 #ifndef ASSAY_API_SERVER_HANDLERS_H
 #define ASSAY_API_SERVER_HANDLERS_H
 
-#include "api/server/routes.h"
+#include "api/server/route.h"
 
 route_fn h_health, h_readiness, h_metrics, h_openapi;
 route_fn h_sweep_create, h_sweep_list, h_sweep_get, h_sweep_change, h_sweep_delete, h_sweep_best,

@@ -77,12 +77,28 @@ static void format_url(int fd, const char *host, char *url, size_t size)
                    (unsigned)ntohs(port));
 }
 
+static as_status check_local(const struct addrinfo *list, const char *host, struct as_err *err)
+{
+    if (is_loopback(list->ai_addr))
+        return AS_OK;
+    return as_fail(err, AS_E_DENIED,
+                   "%.80s is not a loopback address, and there is no TLS here: tokens would travel "
+                   "in the clear. Put a TLS proxy in front, or say --insecure-http",
+                   host);
+}
+
+static void free_addresses(struct addrinfo **list)
+{
+    if (*list)
+        freeaddrinfo(*list);
+}
+
 as_status listen_open(const char *text, bool allow_remote, int *ret_fd,
                       struct listener_address *ret, struct as_err *err)
 {
     struct listener_address a = {0};
     char port[8];
-    struct addrinfo *list = NULL;
+    AS_AUTO(free_addresses) struct addrinfo *list = NULL;
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
     as_status st = split(text, a.host, sizeof a.host, port, sizeof port, err);
     if (st < 0)
@@ -90,15 +106,11 @@ as_status listen_open(const char *text, bool allow_remote, int *ret_fd,
     int rc = getaddrinfo(a.host, port, &hints, &list);
     if (rc != 0)
         return as_fail(err, AS_E_INVAL, "cannot resolve '%.80s': %s", a.host, gai_strerror(rc));
-    if (!allow_remote && !is_loopback(list->ai_addr))
-        st = as_fail(
-            err, AS_E_DENIED,
-            "%.80s is not a loopback address, and there is no TLS here: tokens would travel "
-            "in the clear. Put a TLS proxy in front, or say --insecure-http",
-            a.host);
-    if (st == AS_OK)
-        st = bind_one(list, text, ret_fd, err);
-    freeaddrinfo(list);
+    if (!allow_remote)
+        st = check_local(list, a.host, err);
+    if (st < 0)
+        return st;
+    st = bind_one(list, text, ret_fd, err);
     if (st < 0)
         return st;
     format_url(*ret_fd, a.host, a.url, sizeof a.url);

@@ -47,6 +47,15 @@ struct daemon {
     sigset_t signals;                           /* those that end us, blocked in every thread */
 };
 
+static void print_help(const struct opt *table)
+{
+    (void)puts("usage: assayd --database URL [options]\n");
+    opt_help(table, stdout);
+    (void)puts("\nexit codes: 0 ended as asked; 1 failed; 64 usage; 69 the database cannot be "
+               "reached;\n70 internal; 73 a file cannot be written; 77 not allowed; 78 "
+               "configuration");
+}
+
 static as_status parse_options(struct config *c, int argc, char **argv, struct as_err *err)
 {
     const struct opt table[] = {
@@ -90,16 +99,13 @@ static as_status parse_options(struct config *c, int argc, char **argv, struct a
     };
     int n_args = 0;
     as_status st = opt_parse(table, argc, argv, &n_args, err);
-    if (st == AS_OK && c->help) {
-        (void)puts("usage: assayd --database URL [options]\n");
-        opt_help(table, stdout);
-        (void)puts("\nexit codes: 0 ended as asked; 1 failed; 64 usage; 69 the database cannot be "
-                   "reached;\n70 internal; 73 a file cannot be written; 77 not allowed; 78 "
-                   "configuration");
-    }
-    if (st == AS_OK && n_args > 0 && !c->help)
-        st = as_fail(err, AS_E_INVAL, "unexpected argument '%.60s'", argv[1]);
-    return st;
+    if (st < 0)
+        return st;
+    if (c->help)
+        print_help(table);
+    else if (n_args > 0)
+        return as_fail(err, AS_E_INVAL, "unexpected argument '%.60s'", argv[1]);
+    return AS_OK;
 }
 
 static int exit_code(as_status st)
@@ -183,7 +189,7 @@ static as_status open_store(struct daemon *d, struct as_err *err)
     const struct store_opts opts = {
         .url = c->database,
         .application_name = "assayd",
-        /* two slow ones, hub, park, reaper */
+        /* two slow ones, event streams, waiting requests, reaper */
         .max_connections = (int)(c->workers + c->search_threads) + 5,
         .config = {.lease_ms = c->lease_ms, .heartbeat_ms = c->heartbeat_ms},
     };
@@ -218,9 +224,11 @@ static as_status step_schema(struct daemon *d, struct as_err *err)
 {
     size_t applied = 0;
     as_status st = d->config.no_migrate ? AS_OK : migrate_run(d->store, &applied, err);
-    if (st == AS_OK && applied)
+    if (st < 0)
+        return st;
+    if (applied)
         log_write(LOG_INFO, "schema brought up to date", "migrations=%zu", applied);
-    return st < 0 ? st : migrate_check(d->store, err);
+    return migrate_check(d->store, err);
 }
 
 static as_status step_tokens(struct daemon *d, struct as_err *err)
@@ -229,9 +237,9 @@ static as_status step_tokens(struct daemon *d, struct as_err *err)
     as_status st = AS_OK;
     if (c->admin_token_file)
         st = token_file_ensure(d->store, c->admin_token_file, ROLE_ADMIN, err);
-    if (st == AS_OK && c->runner_token_file)
-        st = token_file_ensure(d->store, c->runner_token_file, ROLE_RUNNER, err);
-    return st;
+    if (st < 0 || !c->runner_token_file)
+        return st;
+    return token_file_ensure(d->store, c->runner_token_file, ROLE_RUNNER, err);
 }
 
 /* DIR when it holds an index.html; owned by the caller. */
@@ -261,6 +269,16 @@ static char *find_web(void)
     return web_at(ASSAY_DATADIR, "web");
 }
 
+/* The file of --address-file, if that is given. */
+static as_status write_address(const struct daemon *d, struct as_err *err)
+{
+    char line[sizeof d->address.url + 1];
+    if (!d->config.address_file)
+        return AS_OK;
+    int n = snprintf(line, sizeof line, "%s\n", d->address.url);
+    return file_replace(d->config.address_file, line, (size_t)n, 0644, err);
+}
+
 static as_status serve(struct daemon *d, struct as_err *err)
 {
     AS_AUTO(as_freep) char *found = d->config.web ? NULL : find_web();
@@ -277,15 +295,12 @@ static as_status serve(struct daemon *d, struct as_err *err)
     as_status st = server_start(&opts, &d->server, err);
     if (st < 0)
         return st;
-    if (d->config.address_file) {
-        char line[sizeof d->address.url + 1];
-        int n = snprintf(line, sizeof line, "%s\n", d->address.url);
-        st = file_replace(d->config.address_file, line, (size_t)n, 0644, err);
-    }
-    if (st == AS_OK)
-        log_write(LOG_INFO, "serving", "url=%s version=%s web=%s", d->address.url, ASSAY_VERSION,
-                  opts.web_dir ? opts.web_dir : "none");
-    return st;
+    st = write_address(d, err);
+    if (st < 0)
+        return st;
+    log_write(LOG_INFO, "serving", "url=%s version=%s web=%s", d->address.url, ASSAY_VERSION,
+              opts.web_dir ? opts.web_dir : "none");
+    return AS_OK;
 }
 
 /* What hangs is left behind: all state is in the database, and every transaction there is whole or
@@ -300,25 +315,35 @@ static as_status prepare(struct daemon *d, struct as_err *err)
 {
     as_status st =
         listen_open(d->config.listen, d->config.insecure_http, &d->listen_fd, &d->address, err);
-    if (st == AS_OK)
-        st = read_host_names(d, err);
-    if (st == AS_OK)
-        st = open_store(d, err);
-    if (st == AS_OK)
-        st = with_database(d, step_schema, err);
-    if (st == AS_OK)
-        st = with_database(d, step_tokens, err);
-    return st;
+    if (st < 0)
+        return st;
+    st = read_host_names(d, err);
+    if (st < 0)
+        return st;
+    st = open_store(d, err);
+    if (st < 0)
+        return st;
+    st = with_database(d, step_schema, err);
+    if (st < 0)
+        return st;
+    return with_database(d, step_tokens, err);
+}
+
+static as_status begin(struct daemon *d, struct reaper_loop **ret_reaper, struct as_err *err)
+{
+    as_status st = prepare(d, err);
+    if (st < 0)
+        return st;
+    st = serve(d, err);
+    if (st < 0)
+        return st;
+    return reaper_loop_start(d->store, d->server, ret_reaper, err);
 }
 
 static as_status run(struct daemon *d, struct as_err *err)
 {
     struct reaper_loop *reaper = NULL;
-    as_status st = prepare(d, err);
-    if (st == AS_OK)
-        st = serve(d, err);
-    if (st == AS_OK)
-        st = reaper_loop_start(d->store, d->server, &reaper, err);
+    as_status st = begin(d, &reaper, err);
     if (st < 0) {
         if (!server_drain(d->server, 0))
             leave_behind("a call");
@@ -350,6 +375,12 @@ static void block_signals(sigset_t *set)
     (void)signal(SIGPIPE, SIG_IGN);
 }
 
+static int refuse(const struct as_err *err)
+{
+    (void)fprintf(stderr, "assayd: %s\n", err->msg);
+    return EXIT_USAGE;
+}
+
 int main(int argc, char **argv)
 {
     struct as_err err = {0};
@@ -360,22 +391,19 @@ int main(int argc, char **argv)
                                   .search_threads = 2,
                                   .database_wait_ms = 30000,
                                   .max_blob_bytes = (int64_t)2 << 30}};
-    as_status st = parse_options(&d.config, argc, argv, &err);
-    if (st == AS_OK && d.config.help)
+    if (parse_options(&d.config, argc, argv, &err) < 0)
+        return refuse(&err);
+    if (d.config.help)
         return 0;
-    if (st == AS_OK && d.config.version)
+    if (d.config.version)
         return puts("assayd " ASSAY_VERSION) < 0;
-    if (st == AS_OK)
-        st = check_config(&d.config, &err);
-    if (st < 0) {
-        (void)fprintf(stderr, "assayd: %s\n", err.msg);
-        return EXIT_USAGE;
-    }
+    if (check_config(&d.config, &err) < 0)
+        return refuse(&err);
     if (d.config.die_with_parent)
         (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
     raise_file_limit();
     block_signals(&d.signals);
-    st = run(&d, &err);
+    as_status st = run(&d, &err);
     if (st < 0)
         log_write(LOG_ERROR, "cannot go on", "status=%s detail=\"%s\"", as_status_name(st),
                   err.msg);

@@ -21,7 +21,7 @@ static void set_defaults(struct server_options *o)
 static void on_suggestion(void *ctx)
 {
     struct server *s = ctx;
-    park_wake(s->park);
+    waiting_wake(s->waiting);
 }
 
 static as_status start_suggester(struct server *s, struct as_err *err)
@@ -34,7 +34,7 @@ static as_status start_suggester(struct server *s, struct as_err *err)
 /* In the order in which they lean on each other: the transport last. */
 static as_status start_parts(struct server *s, struct as_err *err)
 {
-    const struct park_hooks hooks = {.retry = dispatch_retry, .probe = dispatch_probe, .ctx = s};
+    const struct waiting_hooks hooks = {.retry = dispatch_retry, .probe = dispatch_probe, .ctx = s};
     const struct http_app app = {.ctx = s,
                                  .on_head = dispatch_head,
                                  .on_request = dispatch_request,
@@ -53,27 +53,28 @@ static as_status start_parts(struct server *s, struct as_err *err)
     if (st == AS_OK)
         st = pool_create(s->opts.slow_workers, &s->slow_pool, err);
     if (st == AS_OK)
-        st = park_create(&hooks, &s->park, err);
+        st = waiting_create(&hooks, &s->waiting, err);
     if (st == AS_OK)
         st = start_suggester(s, err);
     if (st == AS_OK)
-        st = hub_create(s->store, &s->hub, err);
+        st = event_streams_create(s->store, &s->streams, err);
     if (st < 0)
         return st;
     s->opts.listen_fd = -1; /* http_start takes it */
     return http_start(&http, &app, &s->http, err);
 }
 
-/* The workers end before what their jobs lean on. The park and the suggester lean on each other:
- * nothing is parked any more, so that the park asks nothing, and the suggester may still wake it.
+/* The workers end before what their jobs lean on. The waiting list and the suggester lean on each
+ * other: nothing waits any more, so that the list asks nothing, and the suggester may still wake
+ * it.
  */
 static void free_parts(struct server *s)
 {
     pool_free(s->slow_pool);
     pool_free(s->pool);
     suggester_free(s->suggester);
-    park_free(s->park);
-    hub_free(s->hub);
+    waiting_free(s->waiting);
+    event_streams_free(s->streams);
     web_files_free(s->web);
     http_metrics_free(s->metrics);
     auth_free(s->auth);
@@ -110,7 +111,7 @@ void server_reaped(struct server *s, int64_t runners, int64_t clients)
         return;
     atomic_fetch_add(&s->lease_expirations, runners);
     atomic_fetch_add(&s->client_expirations, clients);
-    park_wake(s->park);
+    waiting_wake(s->waiting);
 }
 
 bool server_drain(struct server *s, int64_t wait_ms)
@@ -119,8 +120,8 @@ bool server_drain(struct server *s, int64_t wait_ms)
         return true;
     atomic_store(&s->is_draining, true);
     http_quiesce(s->http);
-    hub_drain(s->hub);
-    park_drain(s->park);
+    event_streams_drain(s->streams);
+    waiting_drain(s->waiting);
     if (!http_stop(s->http, wait_ms))
         return false;
     s->http = NULL;

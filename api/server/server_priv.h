@@ -23,8 +23,8 @@ struct server {
     struct result_cache results; /* what was computed from the results of sweeps */
     struct auth *auth;
     struct pool *pool, *slow_pool;
-    struct park *park;
-    struct hub *hub;
+    struct waiting_list *waiting;
+    struct event_streams *streams;
     struct web_files *web;
     struct http_metrics *metrics;
     struct http_server *http;
@@ -39,8 +39,8 @@ void dispatch_request(void *ctx, struct http_exchange *x);
 void dispatch_refusal(void *ctx, struct http_exchange *x, const struct as_err *err);
 void dispatch_end(void *ctx, struct http_exchange *x);
 void dispatch_gone(void *ctx);
-/* The hooks of struct park_hooks; ctx is the server. */
-void dispatch_retry(void *ctx, struct park_item *item);
+/* The hooks of struct waiting_hooks; ctx is the server. */
+void dispatch_retry(void *ctx, struct waiting_item *item);
 void dispatch_probe(void *ctx, const int64_t *keys, size_t n, size_t *ret);
 
 #endif

@@ -33,43 +33,65 @@ static as_status read_token(const char *path, char text[TOKEN_TEXT_SIZE], struct
     return AS_OK;
 }
 
+/* AS_OK: the database knows this token, in this role. AS_E_DENIED: it does not. */
+static as_status verify_role(struct store *db, const char *text, token_role role,
+                             struct as_err *err)
+{
+    struct principal who;
+    as_status st = token_verify(db, text, &who, err);
+    if (st < 0)
+        return st;
+    return who.role == role ? AS_OK : AS_E_DENIED;
+}
+
+static as_status import_token(struct store *db, const char *text, token_role role,
+                              struct as_err *err)
+{
+    as_status st = token_import(db, text, token_role_format(role), err);
+    return st < 0 ? st : verify_role(db, text, role, err);
+}
+
 /* AS_OK: the database knows this token, now if not before. AS_E_DENIED: it will not do. */
 static as_status accept_token(struct store *db, const char *text, token_role role,
                               struct as_err *err)
 {
     struct principal who;
-    as_status st = text[0] ? token_verify(db, text, &who, err) : AS_E_DENIED;
+    if (!text[0])
+        return AS_E_DENIED;
+    as_status st = token_verify(db, text, &who, err);
     if (st == AS_OK)
         return who.role == role ? AS_OK : AS_E_DENIED;
-    if (st != AS_E_DENIED || !text[0])
+    if (st != AS_E_DENIED)
         return st;
-    st = token_import(db, text, token_role_format(role), err);
-    if (st == AS_OK)
-        st = token_verify(db, text, &who, err);
-    if (st == AS_OK && who.role == role)
-        return AS_OK;
-    return st == AS_OK || st == AS_E_INVAL || st == AS_E_CONFLICT ? AS_E_DENIED : st;
+    st = import_token(db, text, role, err);
+    return st == AS_E_INVAL || st == AS_E_CONFLICT ? AS_E_DENIED : st;
+}
+
+static as_status write_token(const char *path, const char *text, struct as_err *err)
+{
+    char line[TOKEN_TEXT_SIZE + 1];
+    int n = snprintf(line, sizeof line, "%s\n", text);
+    return file_replace(path, line, (size_t)n, 0600, err);
 }
 
 as_status token_file_ensure(struct store *db, const char *path, token_role role, struct as_err *err)
 {
-    char text[TOKEN_TEXT_SIZE], line[TOKEN_TEXT_SIZE + 1];
+    char text[TOKEN_TEXT_SIZE];
     as_status st = read_token(path, text, err);
     if (st < 0)
         return st;
     st = accept_token(db, text, role, err);
     if (st != AS_E_DENIED)
         return st;
-    struct arena a = {0};
+    AS_AUTO(arena_done) struct arena a = {0};
     struct token_row row;
     st = token_create(db, &a, role, token_role_format(role), 0, &row, text, err);
-    if (st == AS_OK) {
-        int n = snprintf(line, sizeof line, "%s\n", text);
-        st = file_replace(path, line, (size_t)n, 0600, err);
-    }
-    if (st == AS_OK)
-        log_write(LOG_INFO, "token file written", "path=%s role=%s id=%s", path,
-                  token_role_format(role), row.id);
-    arena_done(&a);
-    return st;
+    if (st < 0)
+        return st;
+    st = write_token(path, text, err);
+    if (st < 0)
+        return st;
+    log_write(LOG_INFO, "token file written", "path=%s role=%s id=%s", path,
+              token_role_format(role), row.id);
+    return AS_OK;
 }

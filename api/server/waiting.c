@@ -7,25 +7,25 @@
 
 #include "base/clock.h"
 
-struct park {
-    struct park_hooks hooks;
+struct waiting_list {
+    struct waiting_hooks hooks;
     pthread_mutex_t lock; /* guards the rest */
     pthread_cond_t wake;
-    struct park_item *head, **tail; /* the longest waiting first */
+    struct waiting_item *head, **tail; /* the longest waiting first */
     bool is_changed, look_again, is_draining, is_stopping;
     pthread_t thread;
     bool has_thread;
 };
 
-/* What the probe found, by key. The park's thread only. */
+/* What the probe found, by key. The list's thread only. */
 struct findings {
-    int64_t keys[PARK_KEYS_MAX];
-    size_t counts[PARK_KEYS_MAX];
+    int64_t keys[WAITING_KEYS_MAX];
+    size_t counts[WAITING_KEYS_MAX];
     size_t n;
     bool was_asked;
 };
 
-static void append(struct park_item ***tail, struct park_item *item)
+static void append(struct waiting_item ***tail, struct waiting_item *item)
 {
     item->next = NULL;
     **tail = item;
@@ -40,10 +40,11 @@ static size_t key_index(const struct findings *f, int64_t key)
     return i;
 }
 
-static void list_keys_locked(const struct park *p, struct findings *f)
+static void list_keys_locked(const struct waiting_list *w, struct findings *f)
 {
     f->n = 0;
-    for (const struct park_item *item = p->head; item && f->n < PARK_KEYS_MAX; item = item->next)
+    for (const struct waiting_item *item = w->head; item && f->n < WAITING_KEYS_MAX;
+         item = item->next)
         if (key_index(f, item->key) == f->n)
             f->keys[f->n++] = item->key;
 }
@@ -53,152 +54,164 @@ static bool take_one(struct findings *f, int64_t key)
 {
     size_t i = key_index(f, key);
     if (i == f->n)
-        return f->was_asked && f->n == PARK_KEYS_MAX; /* no room to ask; else it came meanwhile */
+        return f->was_asked &&
+               f->n == WAITING_KEYS_MAX; /* no room to ask; else it came meanwhile */
     return f->counts[i] > 0 && f->counts[i]--;
 }
 
 /* Unlink what is to be tried again: what was found to be worth it, and those whose time is over or
  * whose peer left. */
-static struct park_item *take_due_locked(struct park *p, struct findings *f)
+static struct waiting_item *take_due_locked(struct waiting_list *w, struct findings *f)
 {
     int64_t now = clock_mono_ns();
-    struct park_item *due = NULL, **due_tail = &due, *item = p->head, *next;
-    p->head = NULL;
-    p->tail = &p->head;
+    struct waiting_item *due = NULL, **due_tail = &due, *item = w->head, *next;
+    w->head = NULL;
+    w->tail = &w->head;
     for (; item; item = next) {
         next = item->next;
-        bool is_over = p->is_draining || now >= item->until_ns || atomic_load(item->is_gone);
-        append(is_over || take_one(f, item->key) ? &due_tail : &p->tail, item);
+        bool is_over = w->is_draining || now >= item->until_ns || atomic_load(item->is_gone);
+        append(is_over || take_one(f, item->key) ? &due_tail : &w->tail, item);
     }
     return due;
 }
 
-static int64_t next_deadline_locked(const struct park *p, int64_t tick_ns)
+static int64_t next_deadline_locked(const struct waiting_list *w, int64_t tick_ns)
 {
-    int64_t next = p->head ? tick_ns : INT64_MAX;
-    for (const struct park_item *item = p->head; item; item = item->next)
+    int64_t next = w->head ? tick_ns : INT64_MAX;
+    for (const struct waiting_item *item = w->head; item; item = item->next)
         next = item->until_ns < next ? item->until_ns : next;
     return next;
 }
 
 /* Wait for the next tick, deadline, change or departure. Says whether to probe. */
-static bool wait_locked(struct park *p, int64_t tick_ns)
+static bool wait_locked(struct waiting_list *w, int64_t tick_ns)
 {
     int rc = 0;
-    while (!p->look_again && !p->is_stopping && rc != ETIMEDOUT) {
-        int64_t at = next_deadline_locked(p, tick_ns);
+    while (!w->look_again && !w->is_stopping && rc != ETIMEDOUT) {
+        int64_t at = next_deadline_locked(w, tick_ns);
         const struct timespec until = {.tv_sec = at / NS_PER_S, .tv_nsec = at % NS_PER_S};
-        rc = at == INT64_MAX ? pthread_cond_wait(&p->wake, &p->lock)
-                             : pthread_cond_timedwait(&p->wake, &p->lock, &until);
+        rc = at == INT64_MAX ? pthread_cond_wait(&w->wake, &w->lock)
+                             : pthread_cond_timedwait(&w->wake, &w->lock, &until);
     }
-    bool is_tick = p->is_changed || clock_mono_ns() >= tick_ns;
-    p->look_again = false;
-    p->is_changed = false;
-    return is_tick && p->head;
+    bool is_tick = w->is_changed || clock_mono_ns() >= tick_ns;
+    w->look_again = false;
+    w->is_changed = false;
+    return is_tick && w->head;
 }
 
-static void retry_all(struct park *p, struct park_item *due)
+static void retry_all(struct waiting_list *w, struct waiting_item *due)
 {
     while (due) {
-        struct park_item *item = due;
+        struct waiting_item *item = due;
         due = item->next;
-        p->hooks.retry(p->hooks.ctx, item);
+        w->hooks.retry(w->hooks.ctx, item);
     }
 }
 
 static void *run(void *arg)
 {
-    struct park *p = arg;
+    struct waiting_list *w = arg;
     struct findings found;
     int64_t tick_ns = clock_mono_ns();
-    pthread_mutex_lock(&p->lock);
-    while (!p->is_stopping) {
+    pthread_mutex_lock(&w->lock);
+    while (!w->is_stopping) {
         found.n = 0;
-        found.was_asked = wait_locked(p, tick_ns);
+        found.was_asked = wait_locked(w, tick_ns);
         if (found.was_asked) {
-            list_keys_locked(p, &found);
-            pthread_mutex_unlock(&p->lock);
-            p->hooks.probe(p->hooks.ctx, found.keys, found.n, found.counts);
-            tick_ns = clock_mono_ns() + PARK_TICK_MS * NS_PER_MS;
-            pthread_mutex_lock(&p->lock);
+            list_keys_locked(w, &found);
+            pthread_mutex_unlock(&w->lock);
+            w->hooks.probe(w->hooks.ctx, found.keys, found.n, found.counts);
+            tick_ns = clock_mono_ns() + WAITING_TICK_MS * NS_PER_MS;
+            pthread_mutex_lock(&w->lock);
         }
-        struct park_item *due = take_due_locked(p, &found);
-        pthread_mutex_unlock(&p->lock);
-        retry_all(p, due);
-        pthread_mutex_lock(&p->lock);
+        struct waiting_item *due = take_due_locked(w, &found);
+        pthread_mutex_unlock(&w->lock);
+        retry_all(w, due);
+        pthread_mutex_lock(&w->lock);
     }
-    pthread_mutex_unlock(&p->lock);
+    pthread_mutex_unlock(&w->lock);
     return NULL;
 }
 
-as_status park_create(const struct park_hooks *hooks, struct park **ret, struct as_err *err)
+as_status waiting_create(const struct waiting_hooks *hooks, struct waiting_list **ret,
+                         struct as_err *err)
 {
-    AS_AUTO(park_freep) struct park *p = as_calloc(1, sizeof *p);
+    AS_AUTO(waiting_freep) struct waiting_list *w = as_calloc(1, sizeof *w);
     pthread_condattr_t attr;
-    if (!p)
+    if (!w)
         return as_fail(err, AS_E_NOMEM, "out of memory for the long-polls");
-    p->hooks = *hooks;
-    p->tail = &p->head;
-    (void)pthread_mutex_init(&p->lock, NULL); /* none of these can fail on Linux */
+    w->hooks = *hooks;
+    w->tail = &w->head;
+    (void)pthread_mutex_init(&w->lock, NULL); /* none of these can fail on Linux */
     (void)pthread_condattr_init(&attr);
     (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&p->wake, &attr);
+    (void)pthread_cond_init(&w->wake, &attr);
     (void)pthread_condattr_destroy(&attr);
-    if (pthread_create(&p->thread, NULL, run, p) != 0)
+    if (pthread_create(&w->thread, NULL, run, w) != 0)
         return as_fail(err, AS_E_NOMEM, "cannot start the thread of the long-polls");
-    p->has_thread = true;
-    *ret = as_steal(p);
+    w->has_thread = true;
+    *ret = as_steal(w);
     return AS_OK;
 }
 
-static void look_again_locked(struct park *p)
+static void look_again_locked(struct waiting_list *w)
 {
-    p->look_again = true;
-    pthread_cond_signal(&p->wake);
+    w->look_again = true;
+    pthread_cond_signal(&w->wake);
 }
 
-void park_add(struct park *p, struct park_item *item)
+void waiting_add(struct waiting_list *w, struct waiting_item *item)
 {
-    pthread_mutex_lock(&p->lock);
-    append(&p->tail, item);
-    look_again_locked(p); /* its deadline may be before what the thread waits for */
-    pthread_mutex_unlock(&p->lock);
+    pthread_mutex_lock(&w->lock);
+    append(&w->tail, item);
+    look_again_locked(w); /* its deadline may be before what the thread waits for */
+    pthread_mutex_unlock(&w->lock);
 }
 
-void park_wake(struct park *p)
+void waiting_wake(struct waiting_list *w)
 {
-    pthread_mutex_lock(&p->lock);
-    p->is_changed = true;
-    look_again_locked(p);
-    pthread_mutex_unlock(&p->lock);
+    pthread_mutex_lock(&w->lock);
+    w->is_changed = true;
+    look_again_locked(w);
+    pthread_mutex_unlock(&w->lock);
 }
 
-void park_wake_gone(struct park *p)
+void waiting_wake_gone(struct waiting_list *w)
 {
-    pthread_mutex_lock(&p->lock);
-    look_again_locked(p);
-    pthread_mutex_unlock(&p->lock);
+    pthread_mutex_lock(&w->lock);
+    look_again_locked(w);
+    pthread_mutex_unlock(&w->lock);
 }
 
-void park_drain(struct park *p)
+struct waiting_counts waiting_count(struct waiting_list *w)
 {
-    pthread_mutex_lock(&p->lock);
-    p->is_draining = true;
-    look_again_locked(p);
-    pthread_mutex_unlock(&p->lock);
+    struct waiting_counts n = {0};
+    pthread_mutex_lock(&w->lock);
+    for (const struct waiting_item *item = w->head; item; item = item->next)
+        (*(item->key == WAITING_CLAIMS ? &n.any_trial : &n.one_sweep))++;
+    pthread_mutex_unlock(&w->lock);
+    return n;
 }
 
-void park_free(struct park *p)
+void waiting_drain(struct waiting_list *w)
 {
-    if (!p)
+    pthread_mutex_lock(&w->lock);
+    w->is_draining = true;
+    look_again_locked(w);
+    pthread_mutex_unlock(&w->lock);
+}
+
+void waiting_free(struct waiting_list *w)
+{
+    if (!w)
         return;
-    pthread_mutex_lock(&p->lock);
-    p->is_stopping = true;
-    pthread_cond_signal(&p->wake);
-    pthread_mutex_unlock(&p->lock);
-    if (p->has_thread)
-        (void)pthread_join(p->thread, NULL);
-    (void)pthread_mutex_destroy(&p->lock);
-    (void)pthread_cond_destroy(&p->wake);
-    free(p);
+    pthread_mutex_lock(&w->lock);
+    w->is_stopping = true;
+    pthread_cond_signal(&w->wake);
+    pthread_mutex_unlock(&w->lock);
+    if (w->has_thread)
+        (void)pthread_join(w->thread, NULL);
+    (void)pthread_mutex_destroy(&w->lock);
+    (void)pthread_cond_destroy(&w->wake);
+    free(w);
 }

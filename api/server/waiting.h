@@ -1,14 +1,15 @@
-/* Long-polls that wait: requests that hold neither a thread nor a database connection.
+/* The waiting list: requests (long-polls) that wait and hold neither a thread nor a database
+ * connection.
  *
- * An item waits for something that its key names: PARK_CLAIMS for any trial that a runner may have,
- * else a sweep's key (asks_pending(), scheduler/assign/asks.h): of clients that ask, and of runners that
- * fill a group. Each PARK_TICK_MS, and at once when
- * park_wake() says that something changed in this process, one cheap question (`probe`) finds out
- * for each key how much there may be to get; that many of its items, the longest waiting first, are
- * tried again. An item is also tried again when its own time is over or its peer
- * left. Other copies of the server change the database too: the tick is what sees that. */
-#ifndef ASSAY_API_SERVER_PARK_H
-#define ASSAY_API_SERVER_PARK_H
+ * An item waits for something that its key names: WAITING_CLAIMS for any trial that a runner may
+ * have, else a sweep's key (asks_pending(), scheduler/assign/asks.h): clients that ask, and runners
+ * that fill a group. Each WAITING_TICK_MS, and at once when waiting_wake() says that something
+ * changed in this process, one cheap question (`probe`) finds out for each key how much there may
+ * be to get; that many of its items, the longest waiting first, are tried again. An item is also
+ * tried again when its own time is over or its peer left. Other copies of the server change the
+ * database too: the tick is what sees that. */
+#ifndef ASSAY_API_SERVER_WAITING_H
+#define ASSAY_API_SERVER_WAITING_H
 
 #include <stdatomic.h>
 #include <stddef.h>
@@ -17,45 +18,53 @@
 #include "base/mem.h"
 #include "base/status.h"
 
-#define PARK_TICK_MS 150
-#define PARK_CLAIMS INT64_C(-1)
-#define PARK_KEYS_MAX 256 /* that one probe asks for; items of others are tried at each tick */
+#define WAITING_TICK_MS 150
+#define WAITING_CLAIMS INT64_C(-1)
+#define WAITING_KEYS_MAX 256 /* that one probe asks for; items of others are tried at each tick */
 
 /* Embedded in what waits. */
-struct park_item {
-    struct park_item *next;
+struct waiting_item {
+    struct waiting_item *next;
     int64_t key;
     int64_t until_ns;           /* monotonic: the end of its patience */
-    const atomic_bool *is_gone; /* borrowed while parked */
+    const atomic_bool *is_gone; /* borrowed while the item waits */
 };
 
-struct park;
+struct waiting_list;
 
-struct park_hooks {
-    /* In the park's thread; must not block. The item is then the callee's. */
-    void (*retry)(void *ctx, struct park_item *item);
-    /* In the park's thread; may query the database. How many items of each of these keys (distinct,
+struct waiting_hooks {
+    /* In the list's thread; must not block. The item is then the callee's. */
+    void (*retry)(void *ctx, struct waiting_item *item);
+    /* In the list's thread; may query the database. How many items of each of these keys (distinct,
      * at least one) are worth a try: into the n counts of ret. */
     void (*probe)(void *ctx, const int64_t *keys, size_t n, size_t *ret);
     void *ctx; /* borrowed */
 };
 
 /* AS_E_NOMEM. */
-AS_MUST_CHECK as_status park_create(const struct park_hooks *hooks, struct park **ret,
-                                    struct as_err *err);
+AS_MUST_CHECK as_status waiting_create(const struct waiting_hooks *hooks, struct waiting_list **ret,
+                                       struct as_err *err);
 
-/* Park an item: it is the park's until `retry` gets it. */
-void park_add(struct park *p, struct park_item *item);
+/* Let an item wait: it is the list's until `retry` gets it. */
+void waiting_add(struct waiting_list *w, struct waiting_item *item);
 
 /* Something changed: probe now. */
-void park_wake(struct park *p);
+void waiting_wake(struct waiting_list *w);
 /* Some is_gone was set: try those again now. */
-void park_wake_gone(struct park *p);
-/* From now on every item is tried again at once, so that it can be told to go away. */
-void park_drain(struct park *p);
+void waiting_wake_gone(struct waiting_list *w);
 
-/* Ends the thread; nothing may be parked any more. NULL is fine. */
-void park_free(struct park *p);
-AS_DEFINE_FREEP(struct park, park_free)
+/* How many items wait now; one that is being tried again does not. */
+struct waiting_counts {
+    size_t any_trial; /* under WAITING_CLAIMS */
+    size_t one_sweep; /* under a sweep's key */
+};
+struct waiting_counts waiting_count(struct waiting_list *w);
+
+/* From now on every item is tried again at once, so that it can be told to go away. */
+void waiting_drain(struct waiting_list *w);
+
+/* Ends the thread; nothing may wait any more. NULL is fine. */
+void waiting_free(struct waiting_list *w);
+AS_DEFINE_FREEP(struct waiting_list, waiting_free)
 
 #endif

@@ -81,11 +81,13 @@ static as_status add_file(struct web_files *w, const char *disk_path, const char
     if (!f->path)
         return as_fail(err, AS_E_NOMEM, "out of memory for the web folder");
     st = file_read(disk_path, WEB_FILE_MAX, &f->bytes, &f->len, err);
-    if (st == AS_OK)
-        st = sha256_of(f->bytes, f->len, digest, err);
-    if (st == AS_OK)
-        (void)snprintf(f->etag, sizeof f->etag, "\"%.16s\"", digest);
-    return st;
+    if (st < 0)
+        return st;
+    st = sha256_of(f->bytes, f->len, digest, err);
+    if (st < 0)
+        return st;
+    (void)snprintf(f->etag, sizeof f->etag, "\"%.16s\"", digest);
+    return AS_OK;
 }
 
 static as_status add_dir(struct web_files *w, const char *disk_path, const char *url_path,

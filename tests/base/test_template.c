@@ -3,14 +3,7 @@
 #include "base/json.h"
 #include "base/template.h"
 #include "tests/support/check_main.h"
-
-static json_t *json_of(const char *text)
-{
-    json_t *j = NULL;
-    struct as_err err = {0};
-    ck_ok(json_parse(text, strlen(text), &j, &err), err);
-    return j;
-}
+#include "tests/support/json_text.h"
 
 /* Active: lr, width, opt, on, whole. Inactive: momentum. */
 static const char *const params_text =
@@ -56,8 +49,8 @@ static const struct {
 
 START_TEST(applies_to_trees)
 {
-    JSON_AUTO params = json_of(params_text);
-    JSON_AUTO tree = json_of(trees[_i].tree);
+    JSON_AUTO params = json_plain(params_text);
+    JSON_AUTO tree = json_plain(trees[_i].tree);
     JSON_AUTO out = NULL;
     struct as_err err = {0};
     ck_ok(template_check(tree, "", known, params, &err), err);
@@ -81,7 +74,7 @@ static const struct {
 
 START_TEST(applies_to_text)
 {
-    JSON_AUTO params = json_of(params_text);
+    JSON_AUTO params = json_plain(params_text);
     AS_AUTO(as_freep) char *out = NULL;
     struct as_err err = {0};
     ck_ok(template_apply_text(texts[_i].in, params, &out, &err), err);
@@ -106,8 +99,8 @@ static const struct {
 
 START_TEST(refuses)
 {
-    JSON_AUTO params = json_of(params_text);
-    JSON_AUTO tree = json_of(refusals[_i].tree);
+    JSON_AUTO params = json_plain(params_text);
+    JSON_AUTO tree = json_plain(refusals[_i].tree);
     struct as_err err = {0};
     ck_fails(template_check(tree, "/t", known, params, &err), AS_E_INVAL, err, refusals[_i].part);
     ck_assert_str_eq(err.pointer, refusals[_i].pointer);
@@ -116,7 +109,7 @@ END_TEST
 
 START_TEST(lists_names_once)
 {
-    JSON_AUTO tree = json_of("[\"${b} ${a}\", {\"k\": \"${b:-1}\"}, \"$${c}\", 3]");
+    JSON_AUTO tree = json_plain("[\"${b} ${a}\", {\"k\": \"${b:-1}\"}, \"$${c}\", 3]");
     JSON_AUTO names = NULL;
     struct as_err err = {0};
     ck_ok(template_names(tree, &names, &err), err);
@@ -127,8 +120,8 @@ END_TEST
 
 START_TEST(runs_out_of_memory_cleanly)
 {
-    JSON_AUTO params = json_of(params_text);
-    JSON_AUTO tree = json_of("{\"a\": \"x ${lr} y\", \"b\": [\"${momentum:-[a]}\"]}");
+    JSON_AUTO params = json_plain(params_text);
+    JSON_AUTO tree = json_plain("{\"a\": \"x ${lr} y\", \"b\": [\"${momentum:-[a]}\"]}");
     int failed = 0;
     for (size_t nth = 1; nth < 20; nth++) {
         json_t *out = NULL;

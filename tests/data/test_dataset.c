@@ -9,21 +9,21 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "tests/support/check_main.h"
+#include "tests/support/temp_folder.h"
 
 static struct as_err err;
-static char dir[] = "/tmp/assay-data-XXXXXX";
+static char dir[TEMP_FOLDER_SIZE];
 static char csv_path[64];
 
 static void setup(void)
 {
-    memcpy(dir + sizeof dir - 7, "XXXXXX", 6);
-    ck_assert_ptr_nonnull(mkdtemp(dir));
+    temp_folder_make(dir);
     (void)snprintf(csv_path, sizeof csv_path, "%s/t.csv", dir);
 }
 
 static void teardown(void)
 {
-    ck_ok(file_remove_tree(dir, &err), err);
+    temp_folder_remove(dir);
 }
 
 static as_status inspect(const char *text, const char *target, dataset_task task,

@@ -10,16 +10,16 @@
 #include "data/formats/safetensors.h"
 #include "base/str.h"
 #include "tests/support/check_main.h"
+#include "tests/support/temp_folder.h"
 
 static struct as_err err;
-static char dir[] = "/tmp/assay-arrays-XXXXXX";
+static char dir[TEMP_FOLDER_SIZE];
 static char x_path[64], y_path[64];
 static struct dataset_paths pair, one;
 
 static void setup(void)
 {
-    memcpy(dir + sizeof dir - 7, "XXXXXX", 6);
-    ck_assert_ptr_nonnull(mkdtemp(dir));
+    temp_folder_make(dir);
     (void)snprintf(x_path, sizeof x_path, "%s/x", dir);
     (void)snprintf(y_path, sizeof y_path, "%s/y", dir);
     pair = (struct dataset_paths){.features = x_path, .targets = y_path};
@@ -28,7 +28,7 @@ static void setup(void)
 
 static void teardown(void)
 {
-    ck_ok(file_remove_tree(dir, &err), err);
+    temp_folder_remove(dir);
 }
 
 static void put(const char *path, const void *bytes, size_t len)

@@ -6,23 +6,23 @@
 #include "base/file.h"
 #include "data/dataset_read.h"
 #include "tests/support/check_main.h"
+#include "tests/support/temp_folder.h"
 
 static struct as_err err;
-static char dir[] = "/tmp/assay-tokens-XXXXXX";
+static char dir[TEMP_FOLDER_SIZE];
 static char path[64];
 static struct dataset_paths paths;
 
 static void setup(void)
 {
-    memcpy(dir + sizeof dir - 7, "XXXXXX", 6);
-    ck_assert_ptr_nonnull(mkdtemp(dir));
+    temp_folder_make(dir);
     (void)snprintf(path, sizeof path, "%s/t", dir);
     paths = (struct dataset_paths){.table = path};
 }
 
 static void teardown(void)
 {
-    ck_ok(file_remove_tree(dir, &err), err);
+    temp_folder_remove(dir);
 }
 
 static as_status inspect(dataset_format format, const struct dataset_options *o,

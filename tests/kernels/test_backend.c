@@ -3,11 +3,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/mem.h"
 #include "kernels/ops.h"
 #include "tests/support/check_main.h"
+#include "tests/support/temp_folder.h"
 
 static struct backend *be;
 
@@ -114,8 +114,8 @@ END_TEST
 
 START_TEST(cuda_not_a_library)
 {
-    char dir[] = "/tmp/assay-plugin-XXXXXX", path[64];
-    ck_assert_ptr_nonnull(mkdtemp(dir));
+    char dir[TEMP_FOLDER_SIZE], path[64];
+    temp_folder_make(dir);
     snprintf(path, sizeof(path), "%s/libassay-cuda.so", dir);
     FILE *f = fopen(path, "w");
     ck_assert_ptr_nonnull(f);
@@ -125,8 +125,7 @@ START_TEST(cuda_not_a_library)
     struct as_err err;
     struct backend *b = NULL;
     as_status st = backend_open("cuda", NULL, &b, &err);
-    unlink(path);
-    rmdir(dir);
+    temp_folder_remove(dir);
     ck_fails(st, AS_E_UNAVAILABLE, err, "does not load");
 }
 END_TEST

@@ -9,16 +9,9 @@
 #include "base/json.h"
 #include "search/suggest.h"
 #include "tests/support/check_main.h"
+#include "tests/support/json_text.h"
 
 #define LATE 3 /* results known so many trials later */
-
-static json_t *parse(const char *text)
-{
-    struct as_err err = {0};
-    json_t *j = NULL;
-    ck_ok(json_parse(text, strlen(text), &j, &err), err);
-    return j;
-}
 
 static json_t *make_sweep(const char *method)
 {
@@ -33,7 +26,7 @@ static json_t *make_sweep(const char *method)
                    "\"m\":{\"type\":\"float\",\"min\":0,\"max\":1,\"points\":3,\"when\":{\"opt\":"
                    "\"a\"}}}}}",
                    method, method);
-    return parse(text);
+    return json_plain(text);
 }
 
 /* Everything that a service keeps while it makes a history. */
@@ -137,7 +130,7 @@ static void make_suggested(struct maker *m)
 static void make_known(struct maker *m)
 {
     struct as_err err = {0};
-    JSON_AUTO params = parse("{\"x\":1.0,\"w\":3,\"opt\":\"b\"}");
+    JSON_AUTO params = json_plain("{\"x\":1.0,\"w\":3,\"opt\":\"b\"}");
     ck_ok(config_from_json(m->space, params, "", &m->configs[m->n], &err), err);
     add_item(m, m->n, json_string("known"), false, 0);
     m->n++;

@@ -17,6 +17,20 @@
 
 Suite *test_suite(void);
 
+/* Count `n` tests as skipped. Called by test_suite(), in place of adding them to a case, when what
+ * they need is not here. The program prints each such group with its reason, and exits 77 when no
+ * other test is left to run. `name` and `reason` are kept. A test never returns early to skip. */
+void skip_tests(const char *name, size_t n, const char *reason);
+
+/* Add the test where `holds`; where not, it counts as skipped for this reason. */
+#define add_test_if(tcase, test, holds, reason)                                                    \
+    do {                                                                                           \
+        if (holds)                                                                                 \
+            tcase_add_test((tcase), test);                                                         \
+        else                                                                                       \
+            skip_tests(#test, 1, (reason));                                                        \
+    } while (0)
+
 /* st must be AS_OK; prints err.msg otherwise. */
 #define ck_ok(st, err) ck_assert_msg((st) == AS_OK, "%s: %s", as_status_name(st), (err).msg)
 

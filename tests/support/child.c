@@ -13,6 +13,7 @@
 
 #include "base/file.h"
 #include "tests/support/check_main.h"
+#include "tests/support/temp_folder.h"
 
 static struct as_err err;
 
@@ -26,13 +27,12 @@ static char *in_dir(const struct child *c, const char *name)
 void child_setup(struct child *c)
 {
     *c = (struct child){.report = -1, .gone = -1};
-    (void)snprintf(c->dir, sizeof c->dir, "/tmp/assay-train-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(c->dir));
+    temp_folder_make(c->dir);
 }
 
 void child_teardown(struct child *c)
 {
-    ck_ok(file_remove_tree(c->dir, &err), err);
+    temp_folder_remove(c->dir);
 }
 
 void child_write(const struct child *c, const char *name, const void *bytes, size_t len)

@@ -7,13 +7,15 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "tests/support/temp_folder.h"
+
 struct child {
     pid_t pid;
     int gone;    /* pidfd: readable when the child has ended */
     int report;  /* the pipe, open in both directions, so that it outlives each writer */
     size_t have; /* bytes in buf that were not handed out */
     char buf[512];
-    char dir[40]; /* job.json, report, checkpoints/, artifacts/, out, err */
+    char dir[TEMP_FOLDER_SIZE]; /* job.json, report, checkpoints/, artifacts/, out, err */
 };
 
 /* A folder for jobs. */

@@ -10,6 +10,7 @@
 #include "data/formats/safetensors.h"
 #include "base/json.h"
 #include "tests/support/check_main.h"
+#include "tests/support/temp_folder.h"
 #include "trial-runner/train/group.h"
 #include "data/dataset_json.h"
 #include "data/dataset_read.h"
@@ -17,8 +18,7 @@
 void rig_open(struct rig *r)
 {
     *r = (struct rig){0};
-    (void)snprintf(r->dir, sizeof r->dir, "/tmp/assay-rig-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(r->dir));
+    temp_folder_make(r->dir);
     (void)snprintf(r->name, sizeof r->name, "digits");
     struct str b = {0};
     str_printf(&b,
@@ -55,7 +55,7 @@ void rig_data(struct rig *r, const char *name, const struct dataset_paths *paths
 void rig_close(struct rig *r)
 {
     free(as_steal(r->dataset));
-    ck_ok(file_remove_tree(r->dir, &r->err), r->err);
+    temp_folder_remove(r->dir);
 }
 
 static void put_member(const struct rig *r, const char *tag, const struct trial *t, struct str *out)

@@ -7,6 +7,7 @@
 
 #include "data/dataset.h"
 #include "base/status.h"
+#include "tests/support/temp_folder.h"
 
 /* A trial: what is in its train document beside the data set, and its seed. */
 struct trial {
@@ -14,7 +15,7 @@ struct trial {
 };
 
 struct rig {
-    char dir[48];
+    char dir[TEMP_FOLDER_SIZE];
     char *dataset; /* `dataset` of the jobs; owned. The digits, unless rig_data() was called */
     char name[16]; /* what train documents call it */
     struct as_err err;

@@ -1,5 +1,6 @@
 #include "tests/support/service.h"
 
+#include <assert.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,19 +26,30 @@ void service_close(struct service *s)
     arena_done(&s->a);
 }
 
-json_t *json_of(const char *text)
+static struct service *of_case;
+static int64_t lease_of_case;
+
+static void open_of_case(void)
 {
-    struct as_err err = {0};
-    char *copy = strdup(text);
-    json_t *j = NULL;
-    ck_assert_ptr_nonnull(copy);
-    for (char *c = copy; *c; c++) {
-        if (*c == '\'')
-            *c = '"';
-    }
-    ck_ok(json_parse(copy, strlen(copy), &j, &err), err);
-    free(copy);
-    return j;
+    service_open(of_case, lease_of_case);
+}
+
+static void close_of_case(void)
+{
+    check_invariants(of_case);
+    service_close(of_case);
+}
+
+TCase *service_case(Suite *suite, const char *name, struct service *s, int64_t lease_ms)
+{
+    TCase *c = tcase_create(name);
+    assert(of_case == NULL || of_case == s);
+    of_case = s;
+    lease_of_case = lease_ms;
+    pg_fixture_start();
+    tcase_add_checked_fixture(c, open_of_case, close_of_case);
+    suite_add_tcase(suite, c);
+    return c;
 }
 
 static const char *create(struct service *s, const char *text)

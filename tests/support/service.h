@@ -3,6 +3,7 @@
 #ifndef ASSAY_TESTS_SCHEDULER_SERVICE_H
 #define ASSAY_TESTS_SCHEDULER_SERVICE_H
 
+#include <check.h>
 #include <jansson.h>
 
 #include "base/arena.h"
@@ -14,6 +15,7 @@
 #include "scheduler/services/runners.h"
 #include "scheduler/services/sweeps.h"
 #include "scheduler/services/trials.h"
+#include "tests/support/json_text.h"
 #include "tests/support/pg_fixture.h"
 
 struct service {
@@ -22,12 +24,14 @@ struct service {
     struct arena a;
 };
 
-/* lease_ms 0: the default. */
+/* A case whose tests each begin with *s open, on a database of its own, and end with its invariants
+ * checked and *s closed; what a further checked fixture does comes in between. lease_ms 0: the
+ * default. One such service for a program; s is kept. Starts the cluster. */
+TCase *service_case(Suite *suite, const char *name, struct service *s, int64_t lease_ms);
+
+/* For tests that need more than that. */
 void service_open(struct service *s, int64_t lease_ms);
 void service_close(struct service *s);
-
-/* The tree of a text with ' in place of ". New reference. */
-json_t *json_of(const char *text);
 
 /* A sweep of a command over x in [0, 1] that minimises "loss", with `limits` such as
  * "'max_trials': 4", and further fields such as ", 'resources': {'gpus': 1}" or "". Returns its id.

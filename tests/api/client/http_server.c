@@ -138,19 +138,43 @@ static void on_done(void *cls, struct MHD_Connection *c, void **state,
     free(*state);
 }
 
-int http_port_reserve(int *ret_port)
+/* A socket bound to this port of the loopback address; port 0: any. It does not listen. */
+static int bind_port(int port)
 {
-    struct sockaddr_in addr = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t len = sizeof addr;
+    struct sockaddr_in addr = {.sin_family = AF_INET,
+                               .sin_port = htons((uint16_t)port),
+                               .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1;
     if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) < 0 ||
-        bind(fd, (const struct sockaddr *)&addr, sizeof addr) < 0 ||
-        getsockname(fd, (struct sockaddr *)&addr, &len) < 0) {
+        bind(fd, (const struct sockaddr *)&addr, sizeof addr) < 0) {
+        perror("bind_port");
+        abort();
+    }
+    return fd;
+}
+
+int http_port_reserve(int *ret_port)
+{
+    struct sockaddr_in addr;
+    socklen_t len = sizeof addr;
+    int fd = bind_port(0);
+    if (getsockname(fd, (struct sockaddr *)&addr, &len) < 0) {
         perror("http_port_reserve");
         abort();
     }
     *ret_port = ntohs(addr.sin_port);
     return fd;
+}
+
+void http_port_turn_away(int port)
+{
+    int fd = bind_port(port), peer = -1;
+    if (listen(fd, 1) < 0 || (peer = accept(fd, NULL, NULL)) < 0) {
+        perror("http_port_turn_away");
+        abort();
+    }
+    (void)close(peer);
+    (void)close(fd);
 }
 
 struct http_server *http_server_start(int port, server_handler handler, void *arg)

@@ -36,6 +36,9 @@ const char *http_server_url(const struct http_server *s); /* http://127.0.0.1:PO
  * returned is closed. Aborts when there is none. */
 int http_port_reserve(int *ret_port);
 
+/* Wait for a connection at this port, which is reserved, and end it without an answer. */
+void http_port_turn_away(int port);
+
 /* Fill an answer: JSON text, or a problem document. */
 void answer_json(struct server_answer *a, int status, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));

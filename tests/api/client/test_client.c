@@ -1,6 +1,7 @@
 /* The client against a real server on this machine: statuses, retries, blobs, streams, interrupts.
  */
 #include "tests/support/check_main.h"
+#include "tests/support/temp_folder.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -253,10 +254,11 @@ struct restart {
     struct http_server *server;
 };
 
+/* The server comes back when a try of the client has failed. */
 static void *start_late(void *arg)
 {
     struct restart *r = arg;
-    clock_sleep_ms(150); /* the thing under test is a server that is away for a while */
+    http_port_turn_away(r->port);
     r->server = http_server_start(r->port, handle, NULL);
     return NULL;
 }
@@ -333,7 +335,7 @@ START_TEST(refuses_bad_urls_and_tokens)
 }
 END_TEST
 
-static char dir[32];
+static char dir[TEMP_FOLDER_SIZE];
 
 static char *write_file(const char *name, size_t len)
 {
@@ -351,8 +353,7 @@ START_TEST(blobs_go_up_once_and_come_down_checked)
     char sha[SHA256_HEX_SIZE], got[SHA256_HEX_SIZE];
     struct client_opts opts = {.retry_ms = 20000};
     bool sent = false;
-    snprintf(dir, sizeof dir, "/tmp/assay-client-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(dir));
+    temp_folder_make(dir);
     AS_AUTO(as_freep) char *up = write_file("up", 3000000);
     AS_AUTO(as_freep) char *down = file_join(dir, "down");
     ck_ok(sha256_of_file(up, sha, NULL, &err), err);

@@ -202,25 +202,31 @@ END_TEST
 
 static void *come_and_go(void *arg)
 {
-    (void)arg;
-    for (int n = 0; !atomic_load(&app.is_over); n++) {
+    atomic_int *visits = arg;
+    while (!atomic_load(&app.is_over)) {
         (void)close(raw_connect(app.port));
-        if (n > 2000) /* a port stays taken for a minute, and there are 28,000 */
+        if (atomic_fetch_add(visits, 1) >
+            2000) /* a port stays taken for a minute, and there are 28,000 */
             clock_sleep_ms(1);
     }
     return NULL;
 }
 
+#define VISITS 20 /* before and after the transport goes quiet */
+
 /* Workers that wake while the transport goes quiet must not trip over it. */
 START_TEST(test_quiet_under_traffic)
 {
     pthread_t t;
+    atomic_int visits = 0;
     start(2);
-    ck_assert_int_eq(pthread_create(&t, NULL, come_and_go, NULL), 0);
+    ck_assert_int_eq(pthread_create(&t, NULL, come_and_go, &visits), 0);
+    AWAIT(atomic_load(&visits) >= VISITS);
     is_drawn_out = true;
     http_quiesce(app.http);
     is_drawn_out = false;
-    clock_sleep_ms(20); /* some connections later */
+    int before = atomic_load(&visits);
+    AWAIT(atomic_load(&visits) >= before + VISITS);
     atomic_store(&app.is_over, true);
     ck_assert_int_eq(pthread_join(t, NULL), 0);
     ck_assert(http_stop(app.http, PATIENCE_MS));

@@ -113,6 +113,24 @@ bool assayd_runs(pid_t pid)
     return !has_ended;
 }
 
+static bool log_has(const struct process *p, const char *part)
+{
+    AS_AUTO(as_freep) char *text = NULL;
+    size_t len = 0;
+    return file_read(p->log, LOG_MAX, &text, &len, NULL) == AS_OK && strstr(text, part) != NULL;
+}
+
+void assayd_await_log(pid_t pid, const char *text)
+{
+    const struct process *p = find(pid);
+    int64_t until = clock_mono_ns() + PATIENCE_MS * NS_PER_MS;
+    while (!log_has(p, text)) {
+        ck_assert(assayd_runs(pid));
+        ck_assert_msg(clock_mono_ns() < until, "'%s' is not in the log of assayd", text);
+        clock_sleep_ms(10);
+    }
+}
+
 void assayd_end_all(void)
 {
     for (size_t i = 0; i < PROCESSES_MAX; i++) {

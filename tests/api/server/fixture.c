@@ -7,10 +7,13 @@
 #include <unistd.h>
 
 #include "api/server/listen.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "tests/support/check_main.h"
+#include "tests/support/temp_folder.h"
 #include "tests/support/pg_fixture.h"
+#include "tests/support/raw_http.h"
 
 struct fixture fix;
 
@@ -23,8 +26,7 @@ static void write_web(void)
     } files[] = {{"index.html", "<!doctype html><title>dashboard</title>"},
                  {"assets/index-0a1b.js", "console.log(1)"},
                  {"assets/style.css", "body{}"}};
-    (void)snprintf(fix.web_dir, sizeof fix.web_dir, "/tmp/assay-web-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(fix.web_dir));
+    temp_folder_make(fix.web_dir);
     (void)snprintf(path, sizeof path, "%s/assets", fix.web_dir);
     ck_ok(file_mkdirs(path, 0755, &err), err);
     for (size_t i = 0; i < AS_ARRAY_LEN(files); i++) {
@@ -69,11 +71,10 @@ void fixture_start(void)
 
 void fixture_stop(void)
 {
-    struct as_err err;
     ck_assert(server_drain(fix.server, PATIENCE_MS));
     server_free(fix.server);
     store_close(fix.db);
-    ck_ok(file_remove_tree(fix.web_dir, &err), err);
+    temp_folder_remove(fix.web_dir);
 }
 
 static struct rest as_role(token_role role)
@@ -144,6 +145,14 @@ long long make_runner(const char *name, int slots)
 
 struct reply claim(const char *runner, long long epoch, int n, int wait_ms)
 {
+    struct rest_request r;
+    claim_start(&r, runner, epoch, n, wait_ms);
+    rest_join(&r);
+    return r.reply;
+}
+
+void claim_start(struct rest_request *r, const char *runner, long long epoch, int n, int wait_ms)
+{
     char path[200], body[256], id[17];
     uint8_t fresh[8];
     struct rest to = as_runner();
@@ -153,7 +162,39 @@ struct reply claim(const char *runner, long long epoch, int n, int wait_ms)
     (void)snprintf(body, sizeof body,
                    "{\"epoch\":%lld,\"claim_id\":\"%s\",\"max_trials\":%d,\"wait_ms\":%d}", epoch,
                    id, n, wait_ms);
-    return rest_call(&to, "POST", path, body);
+    rest_start(r, &to, "POST", path, body);
+}
+
+int open_post(token_role role, const char *path, const char *body)
+{
+    char head[600];
+    int fd = raw_connect(fix.port);
+    (void)snprintf(head, sizeof head,
+                   "POST %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n"
+                   "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n",
+                   path, fix.tokens[role], strlen(body));
+    raw_puts(fd, head);
+    raw_puts(fd, body);
+    return fd;
+}
+
+long long figure(const char *name)
+{
+    char line[200];
+    struct rest viewer = as_viewer();
+    REPLY_AUTO r = rest_call(&viewer, "GET", "/metrics", NULL);
+    ck_status(r, 200);
+    (void)snprintf(line, sizeof line, "\n%s ", name);
+    const char *at = strstr(str_cstr(&r.body), line);
+    ck_assert_msg(at != NULL, "%s is not in %s", name, str_cstr(&r.body));
+    return strtoll(at + strlen(line), NULL, 10);
+}
+
+void await_figure(const char *name, long long n)
+{
+    int64_t until = clock_mono_ns() + PATIENCE_MS * NS_PER_MS;
+    for (long long now; (now = figure(name)) != n; clock_sleep_ms(5))
+        ck_assert_msg(clock_mono_ns() < until, "%s is %lld, expected %lld", name, now, n);
 }
 
 void drop_sweep(const char *id)

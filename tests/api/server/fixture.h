@@ -6,6 +6,7 @@
 #include "api/server/server.h"
 #include "scheduler/services/tokens.h"
 #include "tests/api/server/rest.h"
+#include "tests/support/temp_folder.h"
 
 struct fixture {
     struct store *db;
@@ -13,7 +14,7 @@ struct fixture {
     char url[128];
     int port;
     char tokens[TOKEN_ROLES][TOKEN_TEXT_SIZE]; /* by token_role */
-    char web_dir[64];                          /* a small dashboard */
+    char web_dir[TEMP_FOLDER_SIZE];            /* a small dashboard */
 };
 
 extern struct fixture fix;
@@ -39,6 +40,21 @@ long long make_runner(const char *name, int slots);
 
 /* Claim up to n trials, waiting up to wait_ms. The claim_id is new. */
 struct reply claim(const char *runner, long long epoch, int n, int wait_ms);
+
+/* The same in a thread of its own. */
+void claim_start(struct rest_request *r, const char *runner, long long epoch, int n, int wait_ms);
+
+/* A connection on which a POST of this JSON was sent; no answer was read. */
+int open_post(token_role role, const char *path, const char *body);
+
+/* The figure of /metrics with this name, labels included; the test fails when there is none. */
+long long figure(const char *name);
+/* Wait until it is n. */
+void await_figure(const char *name, long long n);
+
+/* Requests that wait in the server: no event that they wait for has come. */
+#define WAITING_ANY_TRIAL "assay_waiting_requests{for=\"any_trial\"}"
+#define WAITING_ONE_SWEEP "assay_waiting_requests{for=\"one_sweep\"}"
 
 /* Cancel and delete the sweep, so that the next test's runners do not get its trials. */
 void drop_sweep(const char *id);

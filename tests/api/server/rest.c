@@ -7,6 +7,7 @@
 
 #include "api/server/routes.h"
 #include "base/arena.h"
+#include "base/clock.h"
 #include "base/json.h"
 #include "tests/support/schema_check.h"
 #include "tests/support/check_main.h"
@@ -127,6 +128,31 @@ struct reply rest_call(const struct rest *to, const char *method, const char *pa
     const struct rest_options opts = {
         .body = body, .len = body ? strlen(body) : 0, .type = body ? type : NULL};
     return rest_call_with(to, method, path, &opts);
+}
+
+static void *run_request(void *arg)
+{
+    struct rest_request *r = arg;
+    int64_t begin = clock_mono_ns();
+    r->reply = rest_call(&r->to, r->method, r->path, *r->body ? r->body : NULL);
+    r->took_ms = (clock_mono_ns() - begin) / NS_PER_MS;
+    return NULL;
+}
+
+void rest_start(struct rest_request *r, const struct rest *to, const char *method, const char *path,
+                const char *body)
+{
+    *r = (struct rest_request){.to = *to};
+    ck_assert_int_lt(snprintf(r->method, sizeof r->method, "%s", method), (int)sizeof r->method);
+    ck_assert_int_lt(snprintf(r->path, sizeof r->path, "%s", path), (int)sizeof r->path);
+    ck_assert_int_lt(snprintf(r->body, sizeof r->body, "%s", body ? body : ""),
+                     (int)sizeof r->body);
+    ck_assert_int_eq(pthread_create(&r->thread, NULL, run_request, r), 0);
+}
+
+void rest_join(struct rest_request *r)
+{
+    ck_assert_int_eq(pthread_join(r->thread, NULL), 0);
 }
 
 const char *reply_header(const struct reply *r, const char *name, char *buf, size_t size)

@@ -4,7 +4,9 @@
 #define ASSAY_TESTS_API_REST_H
 
 #include <jansson.h>
+#include <pthread.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/mem.h"
 #include "base/str.h"
@@ -39,6 +41,21 @@ struct rest_options {
 };
 struct reply rest_call_with(const struct rest *to, const char *method, const char *path,
                             const struct rest_options *opts);
+
+/* A request in a thread of its own, while the test goes on. */
+struct rest_request {
+    struct rest to;
+    char method[8], path[300], body[800]; /* without a body: "" */
+    struct reply reply;                   /* from rest_join() on; the caller's to end */
+    int64_t took_ms;
+    pthread_t thread;
+};
+
+/* Send it. All are copied but the strings of `to`. */
+void rest_start(struct rest_request *r, const struct rest *to, const char *method, const char *path,
+                const char *body);
+/* Wait for its answer. */
+void rest_join(struct rest_request *r);
 
 /* A header of the answer, as a view of r->headers up to the line's end copied to buf; "" when
  * absent. */

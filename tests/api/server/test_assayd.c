@@ -17,9 +17,10 @@
 #include "tests/support/raw_http.h"
 #include "tests/api/server/rest.h"
 #include "tests/support/check_main.h"
+#include "tests/support/temp_folder.h"
 #include "tests/support/pg_fixture.h"
 
-static char dir[64], database[PG_URL_SIZE];
+static char dir[TEMP_FOLDER_SIZE], database[PG_URL_SIZE];
 
 static const char *in_dir(const char *name)
 {
@@ -104,16 +105,14 @@ static void make_asked(const struct rest *to, const char *path, const char *meth
 
 static void setup(void)
 {
-    (void)snprintf(dir, sizeof dir, "/tmp/assay-assayd-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(dir));
+    temp_folder_make(dir);
     pg_fixture_empty_database(database);
 }
 
 static void teardown(void)
 {
-    struct as_err err;
     assayd_end_all();
-    ck_ok(file_remove_tree(dir, &err), err);
+    temp_folder_remove(dir);
 }
 
 START_TEST(test_exit_codes)
@@ -468,7 +467,7 @@ START_TEST(test_database_comes_late)
         "--listen",    "127.0.0.1:0",        "--database",    database, "--address-file",
         in_dir("url"), "--admin-token-file", in_dir("admin"), NULL};
     pid_t pid = assayd_start(dir, args);
-    clock_sleep_ms(500); /* long enough to have been turned away */
+    assayd_await_log(pid, "waiting for the database");
     ck_assert_int_ne(access(in_dir("url"), F_OK), 0);
     pg_fixture_continue();
     wait_ready(pid, in_dir("url"), url);

@@ -1,9 +1,7 @@
 /* Groups over HTTP: a claim of several members, what is told of them, a refill that waits. */
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/hash.h"
 #include "tests/api/server/fixture.h"
 #include "tests/support/check_main.h"
@@ -38,32 +36,24 @@ static void make_train(const char *limits)
     ck_assert_int_eq(reply_int(&sweep, "document.resources.group"), 6);
 }
 
-static struct reply claim_as_runner(const char *name, long long epoch, const char *id,
-                                    const char *more)
+static void start_claim(struct rest_request *r, const char *runner, long long epoch,
+                        const char *claim_id, const char *more)
 {
     struct rest to = as_runner();
     char body[400], path[60];
-    (void)snprintf(body, sizeof body, "{\"epoch\":%lld,\"claim_id\":\"%s\"%s}", epoch, id, more);
-    (void)snprintf(path, sizeof path, "/v1/runners/%s/claim", name);
-    return rest_call(&to, "POST", path, body);
+    (void)snprintf(body, sizeof body, "{\"epoch\":%lld,\"claim_id\":\"%s\"%s}", epoch, claim_id,
+                   more);
+    (void)snprintf(path, sizeof path, "/v1/runners/%s/claim", runner);
+    rest_start(r, &to, "POST", path, body);
 }
 
-static struct reply claim_with(long long epoch, const char *id, const char *more)
+static struct reply claim_with(const char *runner, long long epoch, const char *claim_id,
+                               const char *more)
 {
-    return claim_as_runner("r", epoch, id, more);
-}
-
-struct waiting {
-    long long epoch;
-    struct reply reply;
-};
-
-static void *run_refill(void *arg)
-{
-    struct waiting *w = arg;
-    w->reply = claim_with(w->epoch, "fit",
-                          ",\"fit\":{\"group\":\"grouped.g0.1\",\"members\":2},\"wait_ms\":60000");
-    return NULL;
+    struct rest_request r;
+    start_claim(&r, runner, epoch, claim_id, more);
+    rest_join(&r);
+    return r.reply;
 }
 
 START_TEST(test_a_group_and_its_refill)
@@ -71,7 +61,7 @@ START_TEST(test_a_group_and_its_refill)
     struct rest runner = as_runner(), viewer = as_viewer();
     make_train("{\"max_trials\":9,\"max_concurrent_trials\":3}");
     long long epoch = make_runner("r", 1);
-    REPLY_AUTO got = claim_with(epoch, "one", ",\"members\":8,\"memory_bytes\":1000000000");
+    REPLY_AUTO got = claim_with("r", epoch, "one", ",\"members\":8,\"memory_bytes\":1000000000");
     ck_status(got, 200);
     ck_assert_uint_eq(json_array_size(reply_get(&got, "trials")), 3);
     ck_assert_str_eq(reply_str(&got, "trials.2.group.id"), "grouped.g0.1");
@@ -88,34 +78,26 @@ START_TEST(test_a_group_and_its_refill)
     ck_assert_int_eq(reply_int(&live, "items.0.running"), 3);
     ck_assert_int_eq(reply_int(&live, "items.0.used_slots"), 1);
 
-    struct waiting w = {.epoch = epoch};
-    pthread_t thread;
-    ck_assert_int_eq(pthread_create(&thread, NULL, run_refill, &w), 0);
-    clock_sleep_ms(300); /* parked by now; were it not, the place would be found at once */
+    struct rest_request refill;
+    start_claim(&refill, "r", epoch, "fit",
+                ",\"fit\":{\"group\":\"grouped.g0.1\",\"members\":2},\"wait_ms\":60000");
+    await_figure(WAITING_ONE_SWEEP, 1);
     REPLY_AUTO end = rest_call(&runner, "POST", "/v1/sweeps/grouped/trials/1/attempts/1/complete",
                                "{\"outcome\":\"failed\",\"reason\":\"it diverged\"}");
     ck_status(end, 200);
-    ck_assert_int_eq(pthread_join(thread, NULL), 0);
-    ck_status(w.reply, 200);
-    ck_assert_uint_eq(json_array_size(reply_get(&w.reply, "trials")), 1);
-    ck_assert_int_eq(reply_int(&w.reply, "trials.0.number"), 3);
-    ck_assert_str_eq(reply_str(&w.reply, "trials.0.group.id"), "grouped.g0.1");
-    reply_done(&w.reply);
+    rest_join(&refill);
+    ck_assert_int_lt(refill.took_ms, 60000); /* woken, not out of patience */
+    ck_status(refill.reply, 200);
+    ck_assert_uint_eq(json_array_size(reply_get(&refill.reply, "trials")), 1);
+    ck_assert_int_eq(reply_int(&refill.reply, "trials.0.number"), 3);
+    ck_assert_str_eq(reply_str(&refill.reply, "trials.0.group.id"), "grouped.g0.1");
+    reply_done(&refill.reply);
     REPLY_AUTO trial = rest_call(&viewer, "GET", "/v1/sweeps/grouped/trials/1", NULL);
     ck_assert_str_eq(reply_str(&trial, "group"), "grouped.g0.1");
     ck_assert_str_eq(reply_str(&trial, "attempts.0.group"), "grouped.g0.1");
     drop_sweep("grouped");
 }
 END_TEST
-
-static void *run_beside(void *arg)
-{
-    struct waiting *w = arg;
-    w->reply = claim_as_runner("learner", w->epoch, "beside",
-                               ",\"ending\":[{\"sweep\":\"learns\",\"number\":0,\"attempt\":1}],"
-                               "\"wait_ms\":60000");
-    return NULL;
-}
 
 /* A claim beside the end of a trial: where the method learns it is answered when that has come, and
  * with a suggestion that knows it. */
@@ -130,17 +112,18 @@ START_TEST(test_a_claim_that_awaits_a_result)
         "\"max_trials\":5},\"trial\":{\"command\":[\"true\",\"${x}\"]}}");
     ck_status(sweep, 201);
     long long epoch = make_runner("learner", 1);
-    REPLY_AUTO got = claim_as_runner("learner", epoch, "first", ",\"wait_ms\":60000");
+    REPLY_AUTO got = claim_with("learner", epoch, "first", ",\"wait_ms\":60000");
     ck_assert_uint_eq(json_array_size(reply_get(&got, "trials")), 1);
-    REPLY_AUTO none = claim_as_runner(
-        "learner", epoch, "none",
-        ",\"ending\":[{\"sweep\":\"learns\",\"number\":0,\"attempt\":1}],\"wait_ms\":0");
+    REPLY_AUTO none =
+        claim_with("learner", epoch, "none",
+                   ",\"ending\":[{\"sweep\":\"learns\",\"number\":0,\"attempt\":1}],\"wait_ms\":0");
     ck_status(none, 200);
     ck_assert(json_is_true(reply_get(&none, "pending")));
-    struct waiting w = {.epoch = epoch};
-    pthread_t thread;
-    ck_assert_int_eq(pthread_create(&thread, NULL, run_beside, &w), 0);
-    clock_sleep_ms(300); /* parked by now, as above */
+    struct rest_request beside;
+    start_claim(
+        &beside, "learner", epoch, "beside",
+        ",\"ending\":[{\"sweep\":\"learns\",\"number\":0,\"attempt\":1}],\"wait_ms\":60000");
+    await_figure(WAITING_ANY_TRIAL, 1);
     REPLY_AUTO loss =
         rest_call(&runner, "POST", "/v1/sweeps/learns/trials/0/attempts/1/measurements",
                   "{\"items\":[{\"step\":1,\"metrics\":{\"loss\":1}}]}");
@@ -148,10 +131,11 @@ START_TEST(test_a_claim_that_awaits_a_result)
     REPLY_AUTO end = rest_call(&runner, "POST", "/v1/sweeps/learns/trials/0/attempts/1/complete",
                                "{\"outcome\":\"completed\"}");
     ck_status(end, 200);
-    ck_assert_int_eq(pthread_join(thread, NULL), 0);
-    ck_status(w.reply, 200);
-    ck_assert_int_eq(reply_int(&w.reply, "trials.0.number"), 1);
-    reply_done(&w.reply);
+    rest_join(&beside);
+    ck_assert_int_lt(beside.took_ms, 60000); /* woken, not out of patience */
+    ck_status(beside.reply, 200);
+    ck_assert_int_eq(reply_int(&beside.reply, "trials.0.number"), 1);
+    reply_done(&beside.reply);
     REPLY_AUTO trial = rest_call(&viewer, "GET", "/v1/sweeps/learns/trials/1", NULL);
     ck_assert_int_eq(reply_int(&trial, "seen"), 1);
 }

@@ -1,5 +1,4 @@
 /* What takes time: long-polls, event streams, clients that vanish, draining. */
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,40 +9,15 @@
 #include "tests/support/raw_http.h"
 #include "tests/support/check_main.h"
 
-/* A claim in a thread of its own, while the test goes on. */
-struct waiting {
-    pthread_t thread;
-    const char *runner;
-    long long epoch;
-    int wait_ms;
-    struct reply reply;
-    int64_t took_ms;
-};
-
-static void *run_claim(void *arg)
-{
-    struct waiting *w = arg;
-    int64_t begin = clock_mono_ns();
-    w->reply = claim(w->runner, w->epoch, 1, w->wait_ms);
-    w->took_ms = (clock_mono_ns() - begin) / NS_PER_MS;
-    return NULL;
-}
-
-static void start_claim(struct waiting *w, const char *runner, long long epoch, int wait_ms)
-{
-    *w = (struct waiting){.runner = runner, .epoch = epoch, .wait_ms = wait_ms};
-    ck_assert_int_eq(pthread_create(&w->thread, NULL, run_claim, w), 0);
-}
-
 START_TEST(test_claim_times_out)
 {
-    struct waiting w;
-    start_claim(&w, "patient", make_runner("patient", 1), 400);
-    ck_assert_int_eq(pthread_join(w.thread, NULL), 0);
-    ck_status(w.reply, 200);
-    ck_assert_uint_eq(json_array_size(reply_get(&w.reply, "trials")), 0);
-    ck_assert_int_ge(w.took_ms, 390);
-    reply_done(&w.reply);
+    struct rest_request r;
+    claim_start(&r, "patient", make_runner("patient", 1), 1, 400);
+    rest_join(&r);
+    ck_status(r.reply, 200);
+    ck_assert_uint_eq(json_array_size(reply_get(&r.reply, "trials")), 0);
+    ck_assert_int_ge(r.took_ms, 390);
+    reply_done(&r.reply);
     REPLY_AUTO at_once = claim("patient", make_runner("patient", 1), 1, 0);
     ck_status(at_once, 200);
 }
@@ -51,15 +25,15 @@ END_TEST
 
 START_TEST(test_claim_wakes_up)
 {
-    struct waiting w;
-    start_claim(&w, "sleeper", make_runner("sleeper", 1), 60000);
-    clock_sleep_ms(300); /* parked by now; were it not, the trial would be found at once */
+    struct rest_request r;
+    claim_start(&r, "sleeper", make_runner("sleeper", 1), 1, 60000);
+    await_figure(WAITING_ANY_TRIAL, 1);
     const char *id = make_sweep("wake", 1);
-    ck_assert_int_eq(pthread_join(w.thread, NULL), 0);
-    ck_status(w.reply, 200);
-    ck_assert_str_eq(reply_str(&w.reply, "trials.0.sweep"), id);
-    ck_assert_int_lt(w.took_ms, 60000); /* woken, not out of patience */
-    reply_done(&w.reply);
+    rest_join(&r);
+    ck_status(r.reply, 200);
+    ck_assert_str_eq(reply_str(&r.reply, "trials.0.sweep"), id);
+    ck_assert_int_lt(r.took_ms, 60000); /* woken, not out of patience */
+    reply_done(&r.reply);
     drop_sweep("wake");
 }
 END_TEST
@@ -80,22 +54,24 @@ static void wait_running(const char *path, int n)
  * next. */
 START_TEST(test_claims_share)
 {
-    struct waiting w[12];
-    char names[12][16];
+    struct rest_request r[12];
     size_t got = 0, of_rest = 0;
-    for (size_t i = 0; i < AS_ARRAY_LEN(w); i++) {
-        (void)snprintf(names[i], sizeof names[i], "share-%zu", i);
-        start_claim(&w[i], names[i], make_runner(names[i], 1), 60000);
+    for (size_t i = 0; i < AS_ARRAY_LEN(r); i++) {
+        char name[16];
+        (void)snprintf(name, sizeof name, "share-%zu", i);
+        claim_start(&r[i], name, make_runner(name, 1), 1, 60000);
     }
+    await_figure(WAITING_ANY_TRIAL, AS_ARRAY_LEN(r));
     (void)make_sweep("share", 5);
     wait_running("/v1/sweeps/share", 5);
+    await_figure(WAITING_ANY_TRIAL, AS_ARRAY_LEN(r) - 5);
     (void)make_sweep("share-rest", 7);
-    for (size_t i = 0; i < AS_ARRAY_LEN(w); i++) {
-        ck_assert_int_eq(pthread_join(w[i].thread, NULL), 0);
-        ck_status(w[i].reply, 200);
-        got += json_array_size(reply_get(&w[i].reply, "trials"));
-        of_rest += strcmp(reply_str(&w[i].reply, "trials.0.sweep"), "share-rest") == 0;
-        reply_done(&w[i].reply);
+    for (size_t i = 0; i < AS_ARRAY_LEN(r); i++) {
+        rest_join(&r[i]);
+        ck_status(r[i].reply, 200);
+        got += json_array_size(reply_get(&r[i].reply, "trials"));
+        of_rest += strcmp(reply_str(&r[i].reply, "trials.0.sweep"), "share-rest") == 0;
+        reply_done(&r[i].reply);
     }
     ck_assert_uint_eq(got, 12);
     ck_assert_uint_eq(of_rest, 7);
@@ -104,27 +80,16 @@ START_TEST(test_claims_share)
 }
 END_TEST
 
-static int open_raw_claim(const char *runner, long long epoch)
-{
-    char body[200], head[600];
-    int n = snprintf(body, sizeof body, "{\"epoch\":%lld,\"claim_id\":\"raw\",\"wait_ms\":60000}",
-                     epoch);
-    int fd = raw_connect(fix.port);
-    (void)snprintf(head, sizeof head,
-                   "POST /v1/runners/%s/claim HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer "
-                   "%s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
-                   runner, fix.tokens[ROLE_RUNNER], n, body);
-    raw_puts(fd, head);
-    return fd;
-}
-
 /* A runner that went away while it waited gets nothing: the next one is given attempt 1. */
 START_TEST(test_client_gone)
 {
-    long long epoch = make_runner("ghost", 1);
-    int fd = open_raw_claim("ghost", epoch);
-    clock_sleep_ms(300); /* parked by now; were it not, it would leave all the same */
+    char body[100];
+    (void)snprintf(body, sizeof body, "{\"epoch\":%lld,\"claim_id\":\"raw\",\"wait_ms\":60000}",
+                   make_runner("ghost", 1));
+    int fd = open_post(ROLE_RUNNER, "/v1/runners/ghost/claim", body);
+    await_figure(WAITING_ANY_TRIAL, 1);
     raw_leave(fd);
+    await_figure(WAITING_ANY_TRIAL, 0);
     (void)make_sweep("ghosts", 1);
     REPLY_AUTO r = claim("living", make_runner("living", 1), 1, 60000);
     ck_assert_int_eq(reply_int(&r, "trials.0.number"), 0);
@@ -225,15 +190,6 @@ START_TEST(test_bad_event_ids)
 }
 END_TEST
 
-static long long open_streams(void)
-{
-    struct rest viewer = as_viewer();
-    REPLY_AUTO r = rest_call(&viewer, "GET", "/metrics", NULL);
-    const char *at = strstr(str_cstr(&r.body), "\nassay_event_streams ");
-    ck_assert_ptr_nonnull(at);
-    return strtoll(at + strlen("\nassay_event_streams "), NULL, 10);
-}
-
 START_TEST(test_streams_end_with_their_clients)
 {
     int fds[20];
@@ -243,13 +199,10 @@ START_TEST(test_streams_end_with_their_clients)
         ck_assert(!raw_read(fds[i], &out, "retry: ", PATIENCE_MS));
         str_clear(&out);
     }
-    ck_assert_int_ge(open_streams(), 20);
+    ck_assert_int_ge(figure("assay_event_streams"), 20);
     for (size_t i = 0; i < AS_ARRAY_LEN(fds); i++)
         (void)close(fds[i]);
-    int64_t until = clock_mono_ns() + PATIENCE_MS * NS_PER_MS;
-    while (open_streams() > 0 && clock_mono_ns() < until)
-        clock_sleep_ms(50);
-    ck_assert_int_eq(open_streams(), 0);
+    await_figure("assay_event_streams", 0);
     str_done(&out);
 }
 END_TEST

@@ -59,6 +59,8 @@ START_TEST(test_service)
         "assay_http_requests_total{route=\"/healthz\",method=\"GET\",code=\"200\"} ",
         "assay_http_request_duration_seconds_bucket{",
         "assay_lease_expirations_total",
+        "assay_waiting_requests{for=\"any_trial\"} 0\n",
+        "assay_waiting_requests{for=\"one_sweep\"} 0\n",
         "assay_stale_writes_rejected_total"};
     for (size_t i = 0; i < AS_ARRAY_LEN(names); i++)
         ck_assert_msg(strstr(str_cstr(&metrics.body), names[i]) != NULL, "%s is missing", names[i]);

@@ -320,43 +320,30 @@ START_TEST(test_runners_and_clients)
 }
 END_TEST
 
-/* An ask in a thread of its own. */
-struct waiting {
-    pthread_t thread;
-    const char *sweep, *client;
-    struct reply reply;
-    int64_t took_ms;
-};
-
-static void *run_ask(void *arg)
+/* An ask for one trial in a thread of its own. */
+static void start_ask(struct rest_request *r, const char *sweep, const char *client)
 {
-    struct waiting *w = arg;
-    int64_t begin = clock_mono_ns();
-    w->reply = ask(w->sweep, w->client, 1, 60000);
-    w->took_ms = (clock_mono_ns() - begin) / NS_PER_MS;
-    return NULL;
+    char path[100], body[100];
+    struct rest user = as_user();
+    (void)snprintf(path, sizeof path, "/v1/sweeps/%s/suggestions", sweep);
+    (void)snprintf(body, sizeof body, "{\"client\":\"%s\",\"count\":1,\"wait_ms\":60000}", client);
+    rest_start(r, &user, "POST", path, body);
 }
 
-static void start_ask(struct waiting *w, const char *sweep, const char *client)
+static void end_ask(struct rest_request *r, size_t items, bool done)
 {
-    *w = (struct waiting){.sweep = sweep, .client = client};
-    ck_assert_int_eq(pthread_create(&w->thread, NULL, run_ask, w), 0);
-}
-
-static void end_ask(struct waiting *w, size_t items, bool done)
-{
-    ck_assert_int_eq(pthread_join(w->thread, NULL), 0);
-    ck_status(w->reply, 200);
-    ck_assert_msg(n_items(&w->reply) == items, "%s", str_cstr(&w->reply.body));
-    ck_assert(json_is_true(reply_get(&w->reply, "done")) == done);
-    ck_assert_int_lt(w->took_ms, 60000); /* woken, not out of patience */
-    reply_done(&w->reply);
+    rest_join(r);
+    ck_status(r->reply, 200);
+    ck_assert_msg(n_items(&r->reply) == items, "%s", str_cstr(&r->reply.body));
+    ck_assert(json_is_true(reply_get(&r->reply, "done")) == done);
+    ck_assert_int_lt(r->took_ms, 60000); /* woken, not out of patience */
+    reply_done(&r->reply);
 }
 
 /* Clients of several sweeps wait, each for its own: for a place, for a resumption, for the end. */
 START_TEST(test_waiting)
 {
-    struct waiting place, resumed, ended;
+    struct rest_request place, resumed, ended;
     struct rest user = as_user();
     make("w-full", "random", 9, ",\"max_concurrent_trials\":1");
     make("w-paused", "random", 9, "");
@@ -367,13 +354,15 @@ START_TEST(test_waiting)
     start_ask(&place, "w-full", "second");
     start_ask(&resumed, "w-paused", "second");
     start_ask(&ended, "w-last", "second");
-    clock_sleep_ms(300); /* parked by now; were they not, they would be answered all the same */
+    await_figure(WAITING_ONE_SWEEP, 3);
     REPLY_AUTO resume = rest_call(&user, "PATCH", "/v1/sweeps/w-paused", "{\"state\":\"running\"}");
     ck_status(resume, 200);
     end_ask(&resumed, 1, false);
+    await_figure(WAITING_ONE_SWEEP, 2);
     REPLY_AUTO told = tell("w-last", last, "first", "\"metrics\":{\"loss\":1}");
     ck_status(told, 200);
     end_ask(&ended, 0, true);
+    await_figure(WAITING_ONE_SWEEP, 1);
     REPLY_AUTO left = tell("w-full", full, "first", "\"metrics\":{\"loss\":1}");
     ck_status(left, 200);
     end_ask(&place, 1, false);
@@ -386,21 +375,15 @@ END_TEST
 /* A client that went away while it waited is handed nothing: the next one gets attempt 1. */
 START_TEST(test_client_gone)
 {
-    static const char body[] = "{\"client\":\"ghost\",\"wait_ms\":60000}";
-    char head[400];
     struct rest user = as_user();
     make("w-ghost", "gp", 1, "");
     REPLY_AUTO pause = rest_call(&user, "PATCH", "/v1/sweeps/w-ghost", "{\"state\":\"paused\"}");
     ck_status(pause, 200);
-    int fd = raw_connect(fix.port);
-    (void)snprintf(head, sizeof head,
-                   "POST /v1/sweeps/w-ghost/suggestions HTTP/1.1\r\nHost: localhost\r\n"
-                   "Authorization: Bearer %s\r\nContent-Type: application/json\r\n"
-                   "Content-Length: %zu\r\n\r\n%s",
-                   fix.tokens[ROLE_USER], strlen(body), body);
-    raw_puts(fd, head);
-    clock_sleep_ms(300); /* parked by now; were it not, it would leave all the same */
+    int fd = open_post(ROLE_USER, "/v1/sweeps/w-ghost/suggestions",
+                       "{\"client\":\"ghost\",\"wait_ms\":60000}");
+    await_figure(WAITING_ONE_SWEEP, 1);
     raw_leave(fd);
+    await_figure(WAITING_ONE_SWEEP, 0);
     REPLY_AUTO resume = rest_call(&user, "PATCH", "/v1/sweeps/w-ghost", "{\"state\":\"running\"}");
     ck_status(resume, 200);
     REPLY_AUTO r = ask("w-ghost", "living", 1, 60000);
@@ -413,17 +396,17 @@ END_TEST
 /* A sweep that is deleted under those who wait for it. */
 START_TEST(test_deleted_while_waiting)
 {
-    struct waiting w;
+    struct rest_request r;
     make("w-gone", "random", 9, ",\"max_concurrent_trials\":1");
     (void)ask_one("w-gone", "first");
-    start_ask(&w, "w-gone", "second");
-    clock_sleep_ms(300);
+    start_ask(&r, "w-gone", "second");
+    await_figure(WAITING_ONE_SWEEP, 1);
     drop_sweep("w-gone"); /* cancelled, then deleted */
-    ck_assert_int_eq(pthread_join(w.thread, NULL), 0);
-    ck_assert_msg(w.reply.status == 404 || json_is_true(reply_get(&w.reply, "done")), "%s",
-                  str_cstr(&w.reply.body));
-    ck_assert_int_lt(w.took_ms, 60000);
-    reply_done(&w.reply);
+    rest_join(&r);
+    ck_assert_msg(r.reply.status == 404 || json_is_true(reply_get(&r.reply, "done")), "%s",
+                  str_cstr(&r.reply.body));
+    ck_assert_int_lt(r.took_ms, 60000);
+    reply_done(&r.reply);
 }
 END_TEST
 

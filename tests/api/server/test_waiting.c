@@ -9,14 +9,14 @@
 
 /* What waits; tried again, it is put into a list. */
 struct waiter {
-    struct park_item item;
+    struct waiting_item item;
     atomic_bool is_gone;
     int64_t tried_ns;
 };
 
 /* The other side of the hooks: what there is to get, and who was tried. */
 struct world {
-    struct park *park;
+    struct waiting_list *list;
     pthread_mutex_t lock; /* guards the rest */
     pthread_cond_t change;
     struct waiter *tried[600];
@@ -27,7 +27,7 @@ struct world {
     size_t n_keys_asked; /* by the latest probe */
 };
 
-static void on_retry(void *ctx, struct park_item *item)
+static void on_retry(void *ctx, struct waiting_item *item)
 {
     struct world *w = ctx;
     pthread_mutex_lock(&w->lock);
@@ -63,14 +63,14 @@ static void begin(struct world *w)
     *w = (struct world){0};
     pthread_mutex_init(&w->lock, NULL);
     pthread_cond_init(&w->change, NULL);
-    const struct park_hooks hooks = {.retry = on_retry, .probe = on_probe, .ctx = w};
-    ck_ok(park_create(&hooks, &w->park, &err), err);
+    const struct waiting_hooks hooks = {.retry = on_retry, .probe = on_probe, .ctx = w};
+    ck_ok(waiting_create(&hooks, &w->list, &err), err);
 }
 
 static void end(struct world *w)
 {
-    park_drain(w->park);
-    park_free(w->park);
+    waiting_drain(w->list);
+    waiting_free(w->list);
     pthread_cond_destroy(&w->change);
     pthread_mutex_destroy(&w->lock);
 }
@@ -79,7 +79,7 @@ static void add(struct world *w, struct waiter *one, int64_t key, int64_t wait_m
 {
     *one = (struct waiter){.item = {.key = key, .is_gone = &one->is_gone}};
     one->item.until_ns = clock_mono_ns() + wait_ms * NS_PER_MS;
-    park_add(w->park, &one->item);
+    waiting_add(w->list, &one->item);
 }
 
 static void wait_tried(struct world *w, size_t n)
@@ -108,35 +108,45 @@ static void offer(struct world *w, size_t place, int64_t key, size_t count)
     pthread_mutex_unlock(&w->lock);
 }
 
+static void check_count(struct world *w, size_t any_trial, size_t one_sweep)
+{
+    struct waiting_counts n = waiting_count(w->list);
+    ck_assert_uint_eq(n.any_trial, any_trial);
+    ck_assert_uint_eq(n.one_sweep, one_sweep);
+}
+
 /* A sweep's clients and the runners are tried for what is theirs, the longest waiting first. */
 START_TEST(test_keys)
 {
     struct world w;
     struct waiter waiters[6];
-    static const int64_t keys[] = {7, PARK_CLAIMS, 9, 7, PARK_CLAIMS, 9};
+    static const int64_t keys[] = {7, WAITING_CLAIMS, 9, 7, WAITING_CLAIMS, 9};
     begin(&w);
     for (size_t i = 0; i < AS_ARRAY_LEN(waiters); i++)
         add(&w, &waiters[i], keys[i], 60000);
     wait_probes(&w);
     wait_tried(&w, 0);
-    offer(&w, 0, PARK_CLAIMS, 1);
-    park_wake(w.park);
+    check_count(&w, 2, 4);
+    offer(&w, 0, WAITING_CLAIMS, 1);
+    waiting_wake(w.list);
     wait_tried(&w, 1);
     ck_assert_ptr_eq(w.tried[0], &waiters[1]);
+    check_count(&w, 1, 4);
     offer(&w, 0, 9, SIZE_MAX);
-    park_wake(w.park);
+    waiting_wake(w.list);
     wait_tried(&w, 3);
     ck_assert_ptr_eq(w.tried[1], &waiters[2]);
     ck_assert_ptr_eq(w.tried[2], &waiters[5]);
     offer(&w, 0, 7, 1);
-    offer(&w, 1, PARK_CLAIMS, 5);
-    park_wake(w.park);
+    offer(&w, 1, WAITING_CLAIMS, 5);
+    waiting_wake(w.list);
     wait_tried(&w, 5);
     ck_assert_ptr_eq(w.tried[3], &waiters[0]);
     ck_assert_ptr_eq(w.tried[4], &waiters[4]);
-    park_drain(w.park);
+    waiting_drain(w.list);
     wait_tried(&w, 6);
     ck_assert_ptr_eq(w.tried[5], &waiters[3]);
+    check_count(&w, 0, 0);
     end(&w);
 }
 END_TEST
@@ -155,10 +165,10 @@ START_TEST(test_impatient)
     ck_assert_ptr_eq(w.tried[0], &brief);
     ck_assert(brief.tried_ns - start >= 40 * NS_PER_MS);
     atomic_store(&gone.is_gone, true);
-    park_wake_gone(w.park);
+    waiting_wake_gone(w.list);
     wait_tried(&w, 2);
     ck_assert_ptr_eq(w.tried[1], &gone);
-    park_drain(w.park);
+    waiting_drain(w.list);
     wait_tried(&w, 3);
     end(&w);
 }
@@ -168,14 +178,14 @@ END_TEST
 START_TEST(test_many_keys)
 {
     struct world w;
-    static struct waiter waiters[PARK_KEYS_MAX + 40];
+    static struct waiter waiters[WAITING_KEYS_MAX + 40];
     begin(&w);
     for (size_t i = 0; i < AS_ARRAY_LEN(waiters); i++)
         add(&w, &waiters[i], (int64_t)i + 1, 60000);
     wait_tried(&w, 40);
     for (size_t i = 0; i < 40; i++)
-        ck_assert_ptr_eq(w.tried[i], &waiters[PARK_KEYS_MAX + i]);
-    park_drain(w.park);
+        ck_assert_ptr_eq(w.tried[i], &waiters[WAITING_KEYS_MAX + i]);
+    waiting_drain(w.list);
     wait_tried(&w, AS_ARRAY_LEN(waiters));
     end(&w);
 }
@@ -188,7 +198,7 @@ START_TEST(test_empty)
     struct waiter one;
     begin(&w);
     for (int i = 0; i < 100; i++)
-        park_wake(w.park);
+        waiting_wake(w.list);
     add(&w, &one, 7, 0);
     wait_tried(&w, 1);
     ck_assert_int_le(w.probes, 1);
@@ -198,8 +208,8 @@ END_TEST
 
 Suite *test_suite(void)
 {
-    Suite *s = suite_create("api_park");
-    TCase *tc = tcase_create("park");
+    Suite *s = suite_create("api_waiting");
+    TCase *tc = tcase_create("waiting");
     tcase_add_test(tc, test_keys);
     tcase_add_test(tc, test_impatient);
     tcase_add_test(tc, test_many_keys);

@@ -7,6 +7,7 @@
 #include "api/server/web_files.h"
 #include "base/file.h"
 #include "tests/support/check_main.h"
+#include "tests/support/temp_folder.h"
 
 static bool ask(const struct web_files *w, const char *path, const char *accept,
                 struct http_exchange *x)
@@ -43,11 +44,11 @@ END_TEST
 
 START_TEST(test_listed)
 {
-    char dir[] = "/tmp/assay-webfiles-XXXXXX", path[128];
+    char dir[TEMP_FOLDER_SIZE], path[128];
     struct as_err err;
     struct http_exchange x;
     AS_AUTO(web_files_freep) struct web_files *w = NULL;
-    ck_assert_ptr_nonnull(mkdtemp(dir));
+    temp_folder_make(dir);
     (void)snprintf(path, sizeof path, "%s/index.html", dir);
     ck_ok(file_replace(path, "<p>", 3, 0644, &err), err);
     (void)snprintf(path, sizeof path, "%s/.hidden", dir);
@@ -61,7 +62,7 @@ START_TEST(test_listed)
     ck_assert(!ask(w, "/link", "*/*", &x));
     ck_assert(!ask(w, "/.hidden", "*/*", &x));
     ck_assert(ask(w, "/any/page", "text/html", &x));
-    ck_ok(file_remove_tree(dir, &err), err);
+    temp_folder_remove(dir);
     ck_assert(ask(w, "/index.html", NULL, &x)); /* from memory */
 }
 END_TEST

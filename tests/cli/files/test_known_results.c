@@ -5,27 +5,20 @@
 #include "base/json.h"
 #include "cli/view/export_csv.h"
 #include "tests/support/check_main.h"
-
-static json_t *parse(const char *text)
-{
-    struct as_err err = {0};
-    json_t *j = NULL;
-    ck_ok(json_parse(text, strlen(text), &j, &err), err);
-    return j;
-}
+#include "tests/support/json_text.h"
 
 static json_t *sweep(void)
 {
-    return parse("{\"metrics\":[{\"name\":\"loss\",\"goal\":\"minimize\"}],\"constraints\":[{"
-                 "\"metric\":\"ms\",\"max\":20}],\"document\":{\"parameters\":{"
-                 "\"lr\":{\"type\":\"float\",\"min\":0.0001,\"max\":1,\"scale\":\"log\"},"
-                 "\"width\":{\"type\":\"int\",\"min\":16,\"max\":512},"
-                 "\"opt\":{\"type\":\"categorical\",\"values\":[\"sgd\",\"adamw\",2]},"
-                 "\"mom\":{\"type\":\"float\",\"min\":0,\"max\":1,\"when\":{\"opt\":\"sgd\"}},"
-                 "\"nest\":{\"type\":\"bool\"},"
-                 "\"epochs\":{\"type\":\"constant\",\"value\":27}},"
-                 "\"parameter_constraints\":[\"width * lr <= 400\"],\"forbidden\":[{\"opt\":2,"
-                 "\"nest\":true}]}}");
+    return json_plain("{\"metrics\":[{\"name\":\"loss\",\"goal\":\"minimize\"}],\"constraints\":[{"
+                      "\"metric\":\"ms\",\"max\":20}],\"document\":{\"parameters\":{"
+                      "\"lr\":{\"type\":\"float\",\"min\":0.0001,\"max\":1,\"scale\":\"log\"},"
+                      "\"width\":{\"type\":\"int\",\"min\":16,\"max\":512},"
+                      "\"opt\":{\"type\":\"categorical\",\"values\":[\"sgd\",\"adamw\",2]},"
+                      "\"mom\":{\"type\":\"float\",\"min\":0,\"max\":1,\"when\":{\"opt\":\"sgd\"}},"
+                      "\"nest\":{\"type\":\"bool\"},"
+                      "\"epochs\":{\"type\":\"constant\",\"value\":27}},"
+                      "\"parameter_constraints\":[\"width * lr <= 400\"],\"forbidden\":[{\"opt\":2,"
+                      "\"nest\":true}]}}");
 }
 
 static as_status read_text(const char *name, const char *text, struct known_results *f,

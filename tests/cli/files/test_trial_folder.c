@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "tests/support/check_main.h"
+#include "tests/support/json_text.h"
 
 START_TEST(folders)
 {
@@ -21,11 +22,8 @@ START_TEST(folders)
     for (size_t i = 0; i < AS_ARRAY_LEN(cases); i++) {
         struct as_err err = {0};
         char text[200];
-        JSON_AUTO doc = NULL;
         (void)snprintf(text, sizeof text, "{\"trial\": %s}", cases[i].trial);
-        for (char *p = text; (p = strchr(p, '\''));)
-            *p = '"';
-        ck_ok(json_parse(text, strlen(text), &doc, &err), err);
+        JSON_AUTO doc = json_of(text);
         ck_ok(trial_folder_set(doc, cases[i].here, &err), err);
         const json_t *found = json_object_get(json_object_get(doc, "trial"), "directory");
         ck_assert_pstr_eq(json_string_value(found), cases[i].directory);

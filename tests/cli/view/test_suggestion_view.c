@@ -7,21 +7,15 @@
 #include "base/json.h"
 #include "cli/commands/client_name.h"
 #include "tests/support/check_main.h"
-
-static json_t *parse(const char *text)
-{
-    struct as_err err = {0};
-    json_t *j = NULL;
-    ck_ok(json_parse(text, strlen(text), &j, &err), err);
-    return j;
-}
+#include "tests/support/json_text.h"
 
 START_TEST(lines_for_eval)
 {
     struct as_err err = {0};
     struct str b = {0};
-    JSON_AUTO s = parse("{\"number\":3,\"attempt\":2,\"seed\":\"81\",\"params\":{\"lr\":0.01,"
-                        "\"opt.kind\":\"it's $(rm -rf /)\",\"deep\":true},\"inactive\":[\"mom\"]}");
+    JSON_AUTO s =
+        json_plain("{\"number\":3,\"attempt\":2,\"seed\":\"81\",\"params\":{\"lr\":0.01,"
+                   "\"opt.kind\":\"it's $(rm -rf /)\",\"deep\":true},\"inactive\":[\"mom\"]}");
     ck_ok(suggestion_view_shell("digits", s, &b, &err), err);
     ck_assert_str_eq(str_cstr(&b),
                      "ASSAY_SWEEP='digits'\n"
@@ -43,8 +37,8 @@ START_TEST(a_shell_takes_what_was_meant)
     struct as_err err = {0};
     struct str b = {0};
     char line[200] = "";
-    JSON_AUTO s = parse("{\"number\":1,\"attempt\":1,\"seed\":\"5\",\"params\":{\"x\":"
-                        "\"a'b\\\"c`d`$HOME\\\\ e\"},\"inactive\":[]}");
+    JSON_AUTO s = json_plain("{\"number\":1,\"attempt\":1,\"seed\":\"5\",\"params\":{\"x\":"
+                             "\"a'b\\\"c`d`$HOME\\\\ e\"},\"inactive\":[]}");
     ck_ok(suggestion_view_shell("s", s, &b, &err), err);
     str_puts(&b, "printf '%s\\n' \"$ASSAY_PARAM_x\"\n");
     ck_ok(str_check(&b, &err), err);
@@ -62,7 +56,7 @@ START_TEST(two_names_for_one_variable)
 {
     struct as_err err = {0};
     struct str b = {0};
-    JSON_AUTO s = parse("{\"number\":1,\"params\":{\"a-b\":1},\"inactive\":[\"a.b\"]}");
+    JSON_AUTO s = json_plain("{\"number\":1,\"params\":{\"a-b\":1},\"inactive\":[\"a.b\"]}");
     ck_fails(suggestion_view_shell("s", s, &b, &err), AS_E_INVAL, err, "ASSAY_PARAM_a_b");
     str_done(&b);
 }

@@ -2,27 +2,26 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/file.h"
 #include "data/formats/npy.h"
 #include "base/str.h"
 #include "tests/support/check_main.h"
+#include "tests/support/temp_folder.h"
 
 static struct as_err err;
-static char dir[] = "/tmp/assay-npy-XXXXXX";
+static char dir[TEMP_FOLDER_SIZE];
 static char path[64];
 
 static void setup(void)
 {
-    memcpy(dir + sizeof dir - 7, "XXXXXX", 6);
-    ck_assert_ptr_nonnull(mkdtemp(dir));
+    temp_folder_make(dir);
     (void)snprintf(path, sizeof path, "%s/a.npy", dir);
 }
 
 static void teardown(void)
 {
-    ck_ok(file_remove_tree(dir, &err), err);
+    temp_folder_remove(dir);
 }
 
 /* An NPY file with this dict and data, as numpy would lay it out. */

@@ -1,12 +1,12 @@
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/file.h"
 #include "data/formats/safetensors.h"
 #include "base/json.h"
 #include "base/str.h"
 #include "tests/support/check_main.h"
+#include "tests/support/temp_folder.h"
 
 static struct as_err err;
 
@@ -28,8 +28,8 @@ static as_status parse(const char *header, size_t data_len)
 
 START_TEST(round_trip)
 {
-    char dir[] = "/tmp/assay-st-XXXXXX";
-    ck_assert_ptr_nonnull(mkdtemp(dir));
+    char dir[TEMP_FOLDER_SIZE];
+    temp_folder_make(dir);
     AS_AUTO(as_freep) char *path = file_join(dir, "a.safetensors");
     float w[6] = {1, 2, 3, 4, 5, 6}, back[6];
     int64_t step = 42, step_back;
@@ -61,7 +61,7 @@ START_TEST(round_trip)
     ck_fails(safetensors_read(path, 10, &other, &err), AS_E_TOO_LARGE, err, "larger");
     tensors[1].name = "odd";
     ck_fails(safetensors_write(path, meta, tensors, 4, &err), AS_E_INVAL, err, "two tensors");
-    ck_ok(file_remove_tree(dir, &err), err);
+    temp_folder_remove(dir);
 }
 END_TEST
 
@@ -69,8 +69,8 @@ END_TEST
  * that word), which whoever asks for one sees. */
 START_TEST(damage_is_seen)
 {
-    char dir[] = "/tmp/assay-st-XXXXXX";
-    ck_assert_ptr_nonnull(mkdtemp(dir));
+    char dir[TEMP_FOLDER_SIZE];
+    temp_folder_make(dir);
     AS_AUTO(as_freep) char *path = file_join(dir, "a.safetensors");
     AS_AUTO(as_freep) char *bytes = NULL;
     float w[6] = {1, 2, 3, 4, 5, 6};
@@ -97,7 +97,7 @@ START_TEST(damage_is_seen)
     struct safetensors *s = NULL;
     ck_fails(safetensors_read(path, 4096, &s, &err), AS_E_INVAL, err,
              "a.safetensors: the file is damaged: its content has the CRC-32C ");
-    ck_ok(file_remove_tree(dir, &err), err);
+    temp_folder_remove(dir);
 }
 END_TEST
 

@@ -14,17 +14,6 @@
 static struct service s;
 static struct as_err err;
 
-static void open_service(void)
-{
-    service_open(&s, 100);
-}
-
-static void close_service(void)
-{
-    check_invariants(&s);
-    service_close(&s);
-}
-
 static struct ask_ref ref_for(const char *sweep, int64_t number, const char *client)
 {
     return (struct ask_ref){.sweep = sweep, .number = number, .client = client};
@@ -350,9 +339,7 @@ END_TEST
 Suite *test_suite(void)
 {
     Suite *su = suite_create("asks");
-    TCase *c = tcase_create("asks");
-    pg_fixture_start();
-    tcase_add_checked_fixture(c, open_service, close_service);
+    TCase *c = service_case(su, "asks", &s, 100);
     tcase_add_test(c, a_client_gets_its_unfinished_trial_back);
     tcase_add_test(c, limits_hold_and_the_end_is_told);
     tcase_add_test(c, runners_never_get_a_sweep_without_trial);
@@ -363,6 +350,5 @@ Suite *test_suite(void)
     tcase_add_test(c, pending_tells_what_is_worth_a_try);
     tcase_add_test(c, infeasible_trials_are_not_the_best);
     tcase_add_test(c, many_clients_get_each_trial_once);
-    suite_add_tcase(su, c);
     return su;
 }

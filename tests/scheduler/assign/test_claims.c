@@ -9,17 +9,6 @@
 static struct service s;
 static struct as_err err;
 
-static void open_service(void)
-{
-    service_open(&s, 0);
-}
-
-static void close_service(void)
-{
-    check_invariants(&s);
-    service_close(&s);
-}
-
 START_TEST(limits_hold)
 {
     make_sweep(&s, "a", "'max_trials': 3, 'max_concurrent_trials': 2", "");
@@ -327,9 +316,7 @@ END_TEST
 Suite *test_suite(void)
 {
     Suite *su = suite_create("claims");
-    TCase *c = tcase_create("claims");
-    pg_fixture_start();
-    tcase_add_checked_fixture(c, open_service, close_service);
+    TCase *c = service_case(su, "claims", &s, 0);
     tcase_add_test(c, limits_hold);
     tcase_add_test(c, slots_bound_a_runner);
     tcase_add_test(c, what_is_ending_leaves_its_slot);
@@ -342,6 +329,5 @@ Suite *test_suite(void)
     tcase_add_test(c, strangers_are_refused);
     tcase_add_test(c, conditional_parameters_are_named);
     tcase_add_test(c, many_claimers_take_each_trial_once);
-    suite_add_tcase(su, c);
     return su;
 }

@@ -5,25 +5,20 @@
 
 #include "search/replay.h"
 #include "tests/support/check_main.h"
+#include "tests/support/json_text.h"
 #include "tests/scheduler/assign/grouped.h"
 
 /* ---- a search that learns, and its replay ---- */
 
-static json_t *parsed(const char *text)
-{
-    json_t *j = NULL;
-    ck_ok(json_parse(text, strlen(text), &j, &err), err);
-    return j;
-}
-
 static json_t *trial_json(const struct trial_row *t)
 {
-    return json_pack(
-        "{s:I, s:s, s:s, s:o, s:o, s:I, s:I, s:o, s:o}", "number", (json_int_t)t->number, "state",
-        trial_state_format(t->state), "origin", trial_origin_words[t->origin], "params",
-        parsed(t->params), "suggestion", parsed(t->suggestion), "index", (json_int_t)t->index,
-        "seen", (json_int_t)t->seen, "finish_seq",
-        t->finish_seq ? json_integer(t->finish_seq) : json_null(), "metrics", parsed(t->metrics));
+    return json_pack("{s:I, s:s, s:s, s:o, s:o, s:I, s:I, s:o, s:o}", "number",
+                     (json_int_t)t->number, "state", trial_state_format(t->state), "origin",
+                     trial_origin_words[t->origin], "params", json_plain(t->params), "suggestion",
+                     json_plain(t->suggestion), "index", (json_int_t)t->index, "seen",
+                     (json_int_t)t->seen, "finish_seq",
+                     t->finish_seq ? json_integer(t->finish_seq) : json_null(), "metrics",
+                     json_plain(t->metrics));
 }
 
 /* Every suggestion again, to the bit. */
@@ -38,7 +33,7 @@ static void check_replay(const char *sweep)
         json_array_append_new(items, trial_json(&t));
     }
     JSON_AUTO j = json_pack("{s:o, s:s, s:s, s:[{s:s, s:s}], s:[], s:{s:I}}", "document",
-                            parsed(row.document), "method", row.method, "seed", seed, "metrics",
+                            json_plain(row.document), "method", row.method, "seed", seed, "metrics",
                             "name", row.metric, "goal", "minimize", "constraints", "counts",
                             "total", (json_int_t)row.counts.total);
     ck_assert_ptr_nonnull(j);

@@ -6,22 +6,10 @@
 #include "base/json.h"
 #include "scheduler/assign/shape.h"
 #include "tests/support/check_main.h"
+#include "tests/support/json_text.h"
 
 static struct arena arena;
 static struct as_err err;
-
-static json_t *json_of(const char *text)
-{
-    json_t *j = NULL;
-    char *copy = strdup(text);
-    ck_assert_ptr_nonnull(copy);
-    for (char *c = copy; *c; c++)
-        if (*c == '\'')
-            *c = '"';
-    ck_ok(json_parse(copy, strlen(copy), &j, &err), err);
-    free(copy);
-    return j;
-}
 
 static const struct dataset_row toy = {.name = "toy",
                                        .format = "csv",

@@ -20,16 +20,6 @@
 static struct service s;
 static struct as_err err;
 
-static void open_service(void)
-{
-    service_open(&s, 0);
-}
-
-static void close_service(void)
-{
-    service_close(&s);
-}
-
 /* Blobs. */
 
 START_TEST(content_survives_in_pieces)
@@ -443,9 +433,7 @@ END_TEST
 Suite *test_suite(void)
 {
     Suite *su = suite_create("content");
-    TCase *c = tcase_create("content");
-    pg_fixture_start();
-    tcase_add_checked_fixture(c, open_service, close_service);
+    TCase *c = service_case(su, "content", &s, 0);
     tcase_add_test(c, content_survives_in_pieces);
     tcase_add_test(c, empty_content_is_content);
     tcase_add_test(c, wrong_digests_are_refused);
@@ -459,6 +447,5 @@ Suite *test_suite(void)
     tcase_add_test(c, events_tell_a_life);
     tcase_add_test(c, followers_miss_nothing);
     tcase_add_test(c, metrics_are_prometheus_text);
-    suite_add_tcase(su, c);
     return su;
 }

@@ -9,16 +9,9 @@ static struct service s;
 static struct as_err err;
 static int64_t epoch;
 
-static void open_service(void)
+static void begin(void)
 {
-    service_open(&s, 0);
     epoch = make_runner(&s, "r", 64);
-}
-
-static void close_service(void)
-{
-    check_invariants(&s);
-    service_close(&s);
 }
 
 static as_status complete(struct attempt_ref ref, attempt_outcome outcome, struct trial_row *ret)
@@ -392,9 +385,8 @@ END_TEST
 Suite *test_suite(void)
 {
     Suite *su = suite_create("attempts");
-    TCase *c = tcase_create("attempts");
-    pg_fixture_start();
-    tcase_add_checked_fixture(c, open_service, close_service);
+    TCase *c = service_case(su, "attempts", &s, 0);
+    tcase_add_checked_fixture(c, begin, NULL);
     tcase_add_test(c, a_life);
     tcase_add_test(c, completions_repeat);
     tcase_add_test(c, a_value_is_wanted);
@@ -408,6 +400,5 @@ Suite *test_suite(void)
     tcase_add_test(c, cancel_a_trial);
     tcase_add_test(c, constraints_hold);
     tcase_add_test(c, memory_may_run_out_anywhere);
-    suite_add_tcase(su, c);
     return su;
 }

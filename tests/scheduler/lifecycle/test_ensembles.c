@@ -17,15 +17,9 @@ static struct service s;
 static struct as_err err;
 static int64_t epoch;
 
-static void open_service(void)
+static void begin(void)
 {
-    service_open(&s, 0);
     epoch = make_runner(&s, "r", 16);
-}
-
-static void close_service(void)
-{
-    service_close(&s);
 }
 
 /* Store an array as a blob; the row of a file. */
@@ -210,14 +204,12 @@ END_TEST
 Suite *test_suite(void)
 {
     Suite *su = suite_create("ensembles");
-    TCase *c = tcase_create("ensembles");
-    pg_fixture_start();
-    tcase_add_checked_fixture(c, open_service, close_service);
+    TCase *c = service_case(su, "ensembles", &s, 0);
+    tcase_add_checked_fixture(c, begin, NULL);
     tcase_add_test(c, classes_are_combined);
     tcase_add_test(c, numbers_are_combined);
     tcase_add_test(c, too_few_make_none);
     tcase_add_test(c, rubbish_makes_none);
     tcase_add_test(c, one_server_at_a_time);
-    suite_add_tcase(su, c);
     return su;
 }

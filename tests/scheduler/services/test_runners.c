@@ -13,17 +13,6 @@
 static struct service s;
 static struct as_err err;
 
-static void open_service(void)
-{
-    service_open(&s, 100); /* the shortest lease: the reaper's grace is one of them */
-}
-
-static void close_service(void)
-{
-    check_invariants(&s);
-    service_close(&s);
-}
-
 /* A round of the reaper that ends leases. It holds back for one lease after it first reached the
  * database, and when it did not look for a second: a round that took so long may have done that,
  * and another one follows. */
@@ -332,9 +321,8 @@ END_TEST
 Suite *test_suite(void)
 {
     Suite *su = suite_create("runners");
-    TCase *c = tcase_create("runners");
-    pg_fixture_start();
-    tcase_add_checked_fixture(c, open_service, close_service);
+    /* the shortest lease: the reaper's grace is one of them */
+    TCase *c = service_case(su, "runners", &s, 100);
     tcase_add_test(c, registering_again_loses_what_is_not_resumed);
     tcase_add_test(c, unlisted_attempts_are_lost_after_a_while);
     tcase_add_test(c, leaving_gives_back);
@@ -347,6 +335,5 @@ Suite *test_suite(void)
     tcase_add_test(c, too_many_failures_fail_a_sweep);
     tcase_add_test(c, a_sweep_without_a_result_fails);
     tcase_add_test(c, lists);
-    suite_add_tcase(su, c);
     return su;
 }

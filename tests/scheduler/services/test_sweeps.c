@@ -10,16 +10,6 @@
 static struct service s;
 static struct as_err err;
 
-static void open_service(void)
-{
-    service_open(&s, 0);
-}
-
-static void close_service(void)
-{
-    service_close(&s);
-}
-
 START_TEST(names_become_ids)
 {
     ck_assert_str_eq(make_sweep(&s, "a", "'max_trials': 3", ""), "a");
@@ -293,9 +283,7 @@ END_TEST
 Suite *test_suite(void)
 {
     Suite *su = suite_create("sweeps");
-    TCase *c = tcase_create("sweeps");
-    pg_fixture_start();
-    tcase_add_checked_fixture(c, open_service, close_service);
+    TCase *c = service_case(su, "sweeps", &s, 0);
     tcase_add_test(c, names_become_ids);
     tcase_add_test(c, documents_keep_their_order);
     tcase_add_test(c, bad_documents_change_nothing);
@@ -306,6 +294,5 @@ Suite *test_suite(void)
     tcase_add_test(c, a_grid_stays_within_its_cells);
     tcase_add_test(c, only_ended_sweeps_are_deleted);
     tcase_add_test(c, keys_make_one_sweep);
-    suite_add_tcase(su, c);
     return su;
 }

@@ -8,17 +8,6 @@
 static struct service s;
 static struct as_err err;
 
-static void open_service(void)
-{
-    service_open(&s, 0);
-}
-
-static void close_service(void)
-{
-    check_invariants(&s);
-    service_close(&s);
-}
-
 static as_status try_add(const char *sweep, const char *body, const struct idem_key *idem,
                          struct trial_row *ret)
 {
@@ -237,9 +226,7 @@ END_TEST
 Suite *test_suite(void)
 {
     Suite *su = suite_create("trial_add");
-    TCase *c = tcase_create("trial_add");
-    pg_fixture_start();
-    tcase_add_checked_fixture(c, open_service, close_service);
+    TCase *c = service_case(su, "trial_add", &s, 0);
     tcase_add_test(c, enqueued_trials_run_next);
     tcase_add_test(c, additions_neither_skip_nor_repeat);
     tcase_add_test(c, known_results_use_no_budget);
@@ -248,6 +235,5 @@ Suite *test_suite(void)
     tcase_add_test(c, bad_additions_are_named);
     tcase_add_test(c, rules_of_the_space_hold);
     tcase_add_test(c, a_key_adds_once);
-    suite_add_tcase(su, c);
     return su;
 }

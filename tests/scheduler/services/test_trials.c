@@ -13,9 +13,8 @@ static struct as_err err;
 static int64_t epoch;
 
 /* Values fall and repeat; some trials have none, one has NaN. */
-static void open_service(void)
+static void make_trials(void)
 {
-    service_open(&s, 0);
     make_sweep(&s, "a", "'max_trials': 100", "");
     epoch = make_runner(&s, "r", TRIALS);
     struct claim_list list = claim(&s, "r", epoch, TRIALS);
@@ -35,11 +34,6 @@ static void open_service(void)
         else
             finish(&s, ref, (TRIALS - i) / 4);
     }
-}
-
-static void close_service(void)
-{
-    service_close(&s);
 }
 
 /* Read the whole list in pages of `size`; returns how many there were, numbers in ret. */
@@ -153,14 +147,12 @@ END_TEST
 Suite *test_suite(void)
 {
     Suite *su = suite_create("trials");
-    TCase *c = tcase_create("trials");
-    pg_fixture_start();
-    tcase_add_checked_fixture(c, open_service, close_service);
+    TCase *c = service_case(su, "trials", &s, 0);
+    tcase_add_checked_fixture(c, make_trials, NULL);
     tcase_add_test(c, pages_join_to_the_whole);
     tcase_add_test(c, trials_without_a_value_come_last);
     tcase_add_test(c, states_filter);
     tcase_add_test(c, best_first);
     tcase_add_test(c, cursors_are_checked);
-    suite_add_tcase(su, c);
     return su;
 }

@@ -11,16 +11,6 @@
 static struct service s;
 static struct as_err err;
 
-static void open_service(void)
-{
-    service_open(&s, 0);
-}
-
-static void close_service(void)
-{
-    service_close(&s);
-}
-
 /* A statement that names a column that is not there fails here, not in front of a user. */
 START_TEST(every_statement_prepares)
 {
@@ -108,15 +98,12 @@ END_TEST
 Suite *test_suite(void)
 {
     Suite *su = suite_create("store");
-    TCase *c = tcase_create("store");
-    pg_fixture_start();
-    tcase_add_checked_fixture(c, open_service, close_service);
+    TCase *c = service_case(su, "store", &s, 0);
     tcase_add_test(c, every_statement_prepares);
     tcase_add_test(c, a_killed_connection_is_replaced);
     tcase_add_test(c, bad_urls_are_refused);
     tcase_add_test(c, an_absent_database_is_unavailable_at_once);
     tcase_add_test(c, fsync_off_is_refused);
     tcase_add_test(c, arrays_survive_any_text);
-    suite_add_tcase(su, c);
     return su;
 }

@@ -45,18 +45,15 @@ static void stop(void)
     sg = NULL;
 }
 
-static void open_service(void)
+static void begin(void)
 {
     sem_init(&ready, 0, 0);
     result_cache_init(&results);
-    service_open(&s, 0);
 }
 
-static void close_service(void)
+static void stop_and_destroy(void)
 {
     stop();
-    check_invariants(&s);
-    service_close(&s);
     result_cache_done(&results);
     sem_destroy(&ready);
 }
@@ -543,9 +540,8 @@ END_TEST
 Suite *test_suite(void)
 {
     Suite *su = suite_create("suggester");
-    TCase *c = tcase_create("suggester");
-    pg_fixture_start();
-    tcase_add_checked_fixture(c, open_service, close_service);
+    TCase *c = service_case(su, "suggester", &s, 0);
+    tcase_add_checked_fixture(c, begin, stop_and_destroy);
     tcase_add_test(c, a_request_waits_for_its_suggestion);
     tcase_add_test(c, suggestions_say_what_they_saw);
     tcase_add_test(c, stale_suggestions_are_for_those_who_waited);
@@ -561,6 +557,5 @@ Suite *test_suite(void)
     tcase_add_test(c, importance_is_told);
     tcase_add_test(c, importance_of_each_objective);
     tcase_add_test(c, servers_share_a_sweep);
-    suite_add_tcase(su, c);
     return su;
 }

@@ -10,17 +10,6 @@
 static struct service s;
 static struct as_err err;
 
-static void open_service(void)
-{
-    service_open(&s, 0);
-}
-
-static void close_service(void)
-{
-    check_invariants(&s);
-    service_close(&s);
-}
-
 static int64_t key_of(const char *id)
 {
     char sql[200];
@@ -166,13 +155,10 @@ END_TEST
 Suite *test_suite(void)
 {
     Suite *su = suite_create("history");
-    TCase *c = tcase_create("history");
-    pg_fixture_start();
-    tcase_add_checked_fixture(c, open_service, close_service);
+    TCase *c = service_case(su, "history", &s, 0);
     tcase_add_test(c, it_grows_by_what_is_new);
     tcase_add_test(c, suppositions_last_until_the_next_look);
     tcase_add_test(c, every_metric_is_read);
     tcase_add_test(c, a_deleted_sweep_is_not_found);
-    suite_add_tcase(su, c);
     return su;
 }

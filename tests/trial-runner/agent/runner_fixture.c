@@ -9,10 +9,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/json.h"
 #include "base/str.h"
 #include "tests/api/client/http_server.h"
+#include "tests/support/temp_folder.h"
 
 struct fixture fx;
 
@@ -231,8 +231,7 @@ void fx_setup(void)
     pthread_mutexattr_settype(&again, PTHREAD_MUTEX_RECURSIVE);
     pthread_mutex_init(&fx.lock, &again);
     pthread_mutexattr_destroy(&again);
-    snprintf(fx.dir, sizeof fx.dir, "/tmp/assay-runner-test-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(fx.dir));
+    temp_folder_make(fx.dir);
     snprintf(fx.work, sizeof fx.work, "%s/work", fx.dir);
     fx.server = http_server_start(0, handle, NULL);
 }
@@ -255,7 +254,7 @@ void fx_teardown(void)
         free(fx.blobs[i].bytes);
     json_decref(fx.registration);
     json_decref(fx.measured);
-    file_remove_tree(fx.dir, NULL) == AS_OK ? (void)0 : ck_abort();
+    temp_folder_remove(fx.dir);
 }
 
 struct trial *offer(int number, const char *trial, int grace_ms, int timeout_ms, int gpus)

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "tests/support/check_main.h"
+#include "tests/support/temp_folder.h"
 
 #define MAX_TRIALS 24
 #define MAX_BLOBS 32
@@ -45,7 +46,7 @@ extern struct fixture {
     bool denied;       /* answer 401 */
     bool hold_results; /* answer 503 to complete alone */
     struct http_server *server;
-    char dir[64], work[80];
+    char dir[TEMP_FOLDER_SIZE], work[80];
     pid_t runner;
 } fx;
 

@@ -1,5 +1,6 @@
 /* Real processes: exit codes, signals, what they inherit, and that nothing of them stays. */
 #include "tests/support/check_main.h"
+#include "tests/support/temp_folder.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -167,13 +168,13 @@ static const char *const leavers[] = {
 START_TEST(grandchildren_are_swept)
 {
     const char *argv[] = {"sh", "-c", leavers[_i], NULL};
-    char dir[] = "/tmp/assay-child-XXXXXX", report[64];
+    char dir[TEMP_FOLDER_SIZE], report[64];
     struct as_err err = {0};
     AS_AUTO(str_done) struct str out = {0};
     int fd = -1, status = 0;
     pid_t pid = 0;
     prctl(PR_SET_CHILD_SUBREAPER, 1);
-    ck_assert_ptr_nonnull(mkdtemp(dir));
+    temp_folder_make(dir);
     snprintf(report, sizeof report, "%s/report.jsonl", dir);
     const char *env[] = {"ASSAY_REPORT", report, NULL};
     ck_ok(spawn(argv, NULL, env, &pid, &fd, &err), err);
@@ -186,7 +187,7 @@ START_TEST(grandchildren_are_swept)
     pid_t grandchild = (pid_t)strtol(str_cstr(&out), NULL, 10);
     ck_assert_int_gt(grandchild, 1);
     wait_gone(grandchild);
-    ck_ok(file_remove_tree(dir, &err), err);
+    temp_folder_remove(dir);
 }
 END_TEST
 

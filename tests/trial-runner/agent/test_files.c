@@ -1,5 +1,6 @@
 /* File sets, the journal of results, and what a claim may name. */
 #include "tests/support/check_main.h"
+#include "tests/support/temp_folder.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,17 +14,16 @@
 #include "trial-runner/agent/fileset.h"
 #include "trial-runner/agent/result_journal.h"
 
-static char dir[64];
+static char dir[TEMP_FOLDER_SIZE];
 
 static void setup(void)
 {
-    snprintf(dir, sizeof dir, "/tmp/assay-files-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(dir));
+    temp_folder_make(dir);
 }
 
 static void teardown(void)
 {
-    ck_assert(file_remove_tree(dir, NULL) == AS_OK);
+    temp_folder_remove(dir);
 }
 
 static void put(const char *name, const char *text)

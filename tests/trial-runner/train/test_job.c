@@ -1,29 +1,28 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/file.h"
 #include "base/str.h"
 #include "tests/support/check_main.h"
+#include "tests/support/temp_folder.h"
 #include "trial-runner/train/job.h"
 #include "trial-runner/train/member.h"
 
 static struct as_err err;
-static char dir[] = "/tmp/assay-job-XXXXXX";
+static char dir[TEMP_FOLDER_SIZE];
 static char path[64];
 
 static void setup(void)
 {
-    memcpy(dir + sizeof dir - 7, "XXXXXX", 6);
-    ck_assert_ptr_nonnull(mkdtemp(dir));
+    temp_folder_make(dir);
     (void)snprintf(path, sizeof path, "%s/job.json", dir);
     (void)unsetenv("ASSAY_SEED");
 }
 
 static void teardown(void)
 {
-    ck_ok(file_remove_tree(dir, &err), err);
+    temp_folder_remove(dir);
 }
 
 #define TRAIN "\"train\":{\"dataset\":\"d\",\"epochs\":3}"

@@ -1,18 +1,18 @@
 #include <math.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/file.h"
 #include "base/json.h"
 #include "tests/support/check_main.h"
 #include "trial-runner/train/report_file.h"
+#include "tests/support/temp_folder.h"
 
 static struct as_err err;
 
 START_TEST(lines)
 {
-    char dir[] = "/tmp/assay-report-XXXXXX";
-    ck_assert_ptr_nonnull(mkdtemp(dir));
+    char dir[TEMP_FOLDER_SIZE];
+    temp_folder_make(dir);
     AS_AUTO(as_freep) char *path = file_join(dir, "report");
     AS_AUTO(str_done) struct str line = {0};
     struct report_value values[] = {{"val_error", 0.1}, {"val_loss", NAN}, {"x", -INFINITY}};
@@ -33,7 +33,7 @@ START_TEST(lines)
     size_t len = 0;
     ck_ok(file_read(path, 1 << 16, &text, &len, &err), err);
     ck_assert_uint_eq(len, 2 * line.len);
-    ck_ok(file_remove_tree(dir, &err), err);
+    temp_folder_remove(dir);
     ck_fails(report_file_append(&gone, &line, &err), AS_E_IO, err, path);
     ck_ok(report_file_append(&none, &line, &err), err);
 }
