@@ -205,7 +205,7 @@ const struct backend_ops cpu_ops = {
 };
 
 /* OpenBLAS keeps to the thread that calls it: its own second thread makes small products slower
- * (TRAINING.md 5), and the pool's threads call it side by side. Every thread says so, because
+ *, and the pool's threads call it side by side. Every thread says so, because
  * OpenMP's build of OpenBLAS asks OpenMP, which keeps the number per thread. */
 static void one_blas_thread(void)
 {
