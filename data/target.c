@@ -8,9 +8,7 @@
 
 #include "base/str.h"
 
-#define LARGEST_WHOLE                                                                              \
-    INT64_C(9007199254740991) /* 2^53 - 1: above it doubles skip whole numbers                     \
-                               */
+#define LARGEST_WHOLE INT64_C(9007199254740991) /* 2^53 - 1: above it doubles skip whole numbers */
 
 void target_scan_done(struct target_scan *s)
 {

@@ -4,8 +4,8 @@
  *   cpu         OpenBLAS and loops that gcc vectorises
  *   cuda        cuBLAS and own kernels, in a plugin (libassay-cuda.so) opened at run time
  *
- * Members. Every operation works on K >= 0 *members* at once (fused trials, TRAINING.md 4): K
- * models of the same shapes with hyperparameters of their own. K = 1 is the common case and costs
+ * Members. Every operation works on K >= 0 *members* at once (fused trials): K models of the
+ * same shapes with hyperparameters of their own. K = 1 is the common case and costs
  * nothing extra. A tensor is (buffer, offset, stride): member k begins at element offset + k *
  * stride. A parameter arena [K, N] that holds a weight at element `o` of each member is therefore
  * tensor_at(arena, o, N). Stride 0 means that all members share the one copy; only inputs may be
@@ -14,10 +14,11 @@
  * Letters: K members, B rows of a batch, D or I inputs, O outputs, C classes, N parameters of one
  * member. F32 and I32 are the element kinds. "[K]" is one element per member.
  *
- * The operations are declared by theme; each ops_X.c checks arguments and calls the back end's
- * table: ops_data.h    gather, augmentation, the clock of a step ops_dense.h   linear layers,
- * activations, dropout, sums ops_conv.h    convolution, pooling, batch normalisation (images,
- * channels last) ops_seq.h     layer normalisation, embedding, causal attention (sequences)
+ * The operations are declared by theme; each ops_X.c checks arguments and calls the back end's table:
+ *   ops_data.h    gather, augmentation, the clock of a step
+ *   ops_dense.h   linear layers, activations, dropout, sums
+ *   ops_conv.h    convolution, pooling, batch normalisation (images, channels last)
+ *   ops_seq.h     layer normalisation, embedding, causal attention (sequences)
  *   ops_loss.h    losses with their gradients, softmax
  *   ops_optim.h   gradients as a whole, optimizers, averages of weights
  *

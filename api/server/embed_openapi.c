@@ -1,4 +1,5 @@
-/* A build tool: embed_openapi IN.yaml OUT.c. Reads YAML and writes it as JSON in a C array. */
+/* A build tool: embed_openapi IN.yaml OUT.c OUT.json. Reads YAML and writes it as JSON, once in a C
+ * array and once as it is. */
 #include <stdio.h>
 #include <string.h>
 
@@ -28,8 +29,8 @@ int main(int argc, char **argv)
     AS_AUTO(as_freep) char *yaml = NULL;
     JSON_AUTO doc = NULL;
     size_t len = 0;
-    if (argc != 3) {
-        (void)fprintf(stderr, "usage: embed_openapi IN.yaml OUT.c\n");
+    if (argc != 4) {
+        (void)fprintf(stderr, "usage: embed_openapi IN.yaml OUT.c OUT.json\n");
         return 64;
     }
     if (file_read(argv[1], (size_t)4 << 20, &yaml, &len, &err) < 0 ||
@@ -40,5 +41,7 @@ int main(int argc, char **argv)
     if (!out)
         return fail(argv[2], &err);
     write_array(out, text);
-    return fclose(out) == 0 ? 0 : 1;
+    if (fclose(out) != 0)
+        return fail(argv[2], &err);
+    return file_replace(argv[3], text, strlen(text), 0644, &err) == AS_OK ? 0 : fail(argv[3], &err);
 }

@@ -2,11 +2,12 @@
  * tile of output pixels is a product straight from the (padded) image (conv_tile.h). How the work
  * is cut is in conv.h.
  *
- *   forward  y[pixel] = patch(pixel) w: panels of w, tiles of pixels; bias is where sums begin,
- * relu is done in registers, other activations over the block while it is in cache dw       panels
- * of dy, tiles of w's rows, sums over a block's pixels in registers; one partial sum per slice,
- * added in order dx       row i of the kernel sends dy[pixel] w[i]^T to the run of KW C inputs that
- * it read; the sum goes to where it belongs, so that no matrix of columns is ever written
+ *   forward  y[pixel] = patch(pixel) w: panels of w, tiles of pixels. Sums begin at the bias; relu is
+ *            applied in registers, other activations over the block while it is in the cache
+ *   dw       panels of dy, tiles of w's rows, sums over a block's pixels in registers; one partial
+ *            sum per slice, added in order
+ *   dx       row i of the kernel adds dy[pixel] w[i]^T to the KW C inputs that it read, in place, so
+ *            that no matrix of columns is written
  *
  * Tiles that run side by side are slices of one member (cpu_split); of dw also parts of the weight.
  *

@@ -204,9 +204,9 @@ const struct backend_ops cpu_ops = {
     .batch_norm_backward = cpu_batch_norm_backward,
 };
 
-/* OpenBLAS keeps to the thread that calls it: its own second thread makes small products slower
- * (TRAINING.md 5), and the pool's threads call it side by side. Every thread says so, because
- * OpenMP's build of OpenBLAS asks OpenMP, which keeps the number per thread. */
+/* OpenBLAS keeps to the thread that calls it: its own second thread makes small products
+ * slower, and the pool's threads call it side by side. Every thread sets the number, because OpenMP's
+ * build of OpenBLAS asks OpenMP, which keeps the number per thread. */
 static void one_blas_thread(void)
 {
     openblas_set_num_threads(1);

@@ -32,8 +32,8 @@ as_status fused_product(struct backend *be, const struct product *p, unsigned fu
 
 /* One launch of our own: up to SMALL_PRODUCTS multiply-adds of each member, in float32 alone. Each
  * element is one chain of fused multiply-adds along the inner size; a bias gradient is summed in
- * double. Unmeasured (no device yet); the limit is a layer of 64 x 64 with 128 rows, after the
- * "under about 64 wide" of TRAINING.md 4.3. */
+ * double. The limit is a layer of 64 x 64 with 128 rows: below about 64 columns a product of a
+ * library costs more for its launch than for its arithmetic. Not measured on a device yet. */
 #ifndef SMALL_PRODUCTS /* the emulated build has less, so that its small shapes reach cublasLt too \
                         */
 #define SMALL_PRODUCTS ((size_t)1 << 19)

@@ -22,8 +22,7 @@ struct job {
     bool group;         /* the group form */
     size_t slots;       /* members at once: 1 in the single form */
     size_t n_members;   /* that JOB.json names; at most slots */
-    struct control_member
-        *members; /* views of doc and, in the single form, of the environment:
+    struct control_member *members; /* views of doc and, in the single form, of the environment:
                    * ASSAY_SEED, _REPORT, _CHECKPOINTS, _ARTIFACTS; its id is "" */
     json_t *doc;
 };
