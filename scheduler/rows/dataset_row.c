@@ -4,6 +4,7 @@
 #include <jansson.h>
 
 #include "base/json.h"
+#include "data/dataset_json.h"
 
 static int set_text(json_t *obj, const char *name, const char *text)
 {
