@@ -159,11 +159,14 @@ as_status buf_create(struct backend *be, buf_kind kind, size_t n, struct buf **r
 {
     AS_AUTO(buf_freep) struct buf *b = NULL;
     as_status st = buf_make(be, kind, n, &b, err);
-    if (st == AS_OK && n > 0)
+    if (st != AS_OK)
+        return st;
+    if (n > 0)
         st = be->ops->alloc(b, err);
-    if (st == AS_OK)
-        *ret = as_steal(b);
-    return st;
+    if (st != AS_OK)
+        return st;
+    *ret = as_steal(b);
+    return AS_OK;
 }
 
 as_status buf_adopt(struct backend *be, buf_kind kind, size_t n, void *data, struct buf **ret,
@@ -172,13 +175,16 @@ as_status buf_adopt(struct backend *be, buf_kind kind, size_t n, void *data, str
     AS_AUTO(as_freep) void *own = data;
     AS_AUTO(buf_freep) struct buf *b = NULL;
     as_status st = buf_make(be, kind, n, &b, err);
-    if (st == AS_OK && n > 0 && be->ops->adopt != NULL)
+    if (st != AS_OK)
+        return st;
+    if (n > 0 && be->ops->adopt != NULL)
         be->ops->adopt(b, as_steal(own));
-    else if (st == AS_OK && n > 0 && (st = be->ops->alloc(b, err)) == AS_OK)
+    else if (n > 0 && (st = be->ops->alloc(b, err)) == AS_OK)
         st = be->ops->upload(b, 0, own, n, err);
-    if (st == AS_OK)
-        *ret = as_steal(b);
-    return st;
+    if (st != AS_OK)
+        return st;
+    *ret = as_steal(b);
+    return AS_OK;
 }
 
 void buf_free(struct buf *b)

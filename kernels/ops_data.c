@@ -11,8 +11,9 @@ static as_status check_gather(struct backend *be, const struct gather_args *a, s
     const struct dim src_dims[] = {{"members", a->members}, {"rows", a->rows}, {"width", a->width}};
     const struct dim index_dims[] = {{"index_len", index_len}, {"at_rows", a->at_rows}};
     as_status st = check_dims("gather", src_dims, AS_ARRAY_LEN(src_dims), err);
-    if (st == AS_OK)
-        st = check_dims("gather", index_dims, AS_ARRAY_LEN(index_dims), err);
+    if (st != AS_OK)
+        return st;
+    st = check_dims("gather", index_dims, AS_ARRAY_LEN(index_dims), err);
     if (st < 0)
         return st;
     const struct row rows[] = {
@@ -39,8 +40,9 @@ static as_status check_gather_bytes(struct backend *be, const struct gather_byte
     const struct dim src_dims[] = {{"members", a->members}, {"rows", a->rows}, {"width", a->width}};
     const struct dim index_dims[] = {{"index_len", index_len}, {"at_rows", a->at_rows}};
     as_status st = check_dims(op, src_dims, AS_ARRAY_LEN(src_dims), err);
-    if (st == AS_OK)
-        st = check_dims(op, index_dims, AS_ARRAY_LEN(index_dims), err);
+    if (st != AS_OK)
+        return st;
+    st = check_dims(op, index_dims, AS_ARRAY_LEN(index_dims), err);
     if (st < 0)
         return st;
     const struct row rows[] = {

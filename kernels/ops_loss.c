@@ -76,9 +76,12 @@ as_status backend_huber(struct backend *be, const struct huber_args *a, struct a
     static const char op[] = "huber loss";
     const struct row rows[] = {{"delta", a->delta, BUF_F32, 1, SHARED}};
     as_status st = check_mse(op, be, &a->mse, err);
-    if (st == AS_OK)
-        st = check_rows(op, be, rows, AS_ARRAY_LEN(rows), a->mse.members, err);
-    return st < 0 ? st : be->ops->huber(be, a, err);
+    if (st != AS_OK)
+        return st;
+    st = check_rows(op, be, rows, AS_ARRAY_LEN(rows), a->mse.members, err);
+    if (st != AS_OK)
+        return st;
+    return be->ops->huber(be, a, err);
 }
 
 static as_status check_bce(struct backend *be, const struct bce_args *a, struct as_err *err)

@@ -30,9 +30,12 @@ as_status backend_layer_norm_forward(struct backend *be, const struct layer_norm
     static const char op[] = "layer norm forward";
     const struct row rows[] = {{"y", y, BUF_F32, a->rows * a->width, REQUIRED}};
     as_status st = check_layer_norm(op, be, a, err);
-    if (st == AS_OK)
-        st = check_rows(op, be, rows, AS_ARRAY_LEN(rows), a->members, err);
-    return st < 0 ? st : be->ops->layer_norm_forward(be, a, y, err);
+    if (st != AS_OK)
+        return st;
+    st = check_rows(op, be, rows, AS_ARRAY_LEN(rows), a->members, err);
+    if (st != AS_OK)
+        return st;
+    return be->ops->layer_norm_forward(be, a, y, err);
 }
 
 as_status backend_layer_norm_backward(struct backend *be, const struct layer_norm_args *a,
@@ -47,9 +50,12 @@ as_status backend_layer_norm_backward(struct backend *be, const struct layer_nor
         {"dbeta", dbeta, BUF_F32, a->width, REQUIRED},
     };
     as_status st = check_layer_norm(op, be, a, err);
-    if (st == AS_OK)
-        st = check_rows(op, be, rows, AS_ARRAY_LEN(rows), a->members, err);
-    return st < 0 ? st : be->ops->layer_norm_backward(be, a, dy, dx, dgamma, dbeta, err);
+    if (st != AS_OK)
+        return st;
+    st = check_rows(op, be, rows, AS_ARRAY_LEN(rows), a->members, err);
+    if (st != AS_OK)
+        return st;
+    return be->ops->layer_norm_backward(be, a, dy, dx, dgamma, dbeta, err);
 }
 
 /* ---- embedding ---- */
@@ -77,9 +83,12 @@ as_status backend_embedding_forward(struct backend *be, const struct embedding_a
     static const char op[] = "embedding forward";
     const struct row rows[] = {{"y", y, BUF_F32, a->batch * a->seq * a->width, REQUIRED}};
     as_status st = check_embedding(op, be, a, err);
-    if (st == AS_OK)
-        st = check_rows(op, be, rows, AS_ARRAY_LEN(rows), a->members, err);
-    return st < 0 ? st : be->ops->embedding_forward(be, a, y, err);
+    if (st != AS_OK)
+        return st;
+    st = check_rows(op, be, rows, AS_ARRAY_LEN(rows), a->members, err);
+    if (st != AS_OK)
+        return st;
+    return be->ops->embedding_forward(be, a, y, err);
 }
 
 as_status backend_embedding_backward(struct backend *be, const struct embedding_args *a,
@@ -96,9 +105,12 @@ as_status backend_embedding_backward(struct backend *be, const struct embedding_
         {"dpositions", dpositions, BUF_F32, a->seq * a->width, OPTIONAL},
     };
     as_status st = check_embedding(op, be, a, err);
-    if (st == AS_OK)
-        st = check_rows(op, be, rows, AS_ARRAY_LEN(rows), a->members, err);
-    return st < 0 ? st : be->ops->embedding_backward(be, a, dy, dtable, dpositions, err);
+    if (st != AS_OK)
+        return st;
+    st = check_rows(op, be, rows, AS_ARRAY_LEN(rows), a->members, err);
+    if (st != AS_OK)
+        return st;
+    return be->ops->embedding_backward(be, a, dy, dtable, dpositions, err);
 }
 
 /* ---- attention ---- */

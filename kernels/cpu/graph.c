@@ -364,13 +364,14 @@ as_status cpu_graph_run(struct backend *be, struct graph *g, struct as_err *err)
     const struct cpu_graph *own = (const struct cpu_graph *)g;
     if (g->be != backend_owner(be))
         return as_fail(err, AS_E_INVAL, "graph: it is of another back end");
-    as_status st = AS_OK;
-    for (size_t at = 0; st == AS_OK && at < own->bytes;) {
+    for (size_t at = 0; at < own->bytes;) {
         const struct call *c = (const struct call *)(const void *)(own->calls + at);
-        st = c->again(be, &c->extra, c + 1, err);
+        as_status st = c->again(be, &c->extra, c + 1, err);
+        if (st != AS_OK)
+            return st;
         at += sizeof(*c) + c->args_bytes;
     }
-    return st;
+    return AS_OK;
 }
 
 void cpu_graph_free(struct graph *g)

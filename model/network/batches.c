@@ -38,17 +38,23 @@ as_status batches_create(struct device_data *device, size_t slots, size_t max_ro
     if (!b->places)
         return as_fail(err, AS_E_NOMEM, "out of memory for %zu rows", places);
     as_status st = make(b, BUF_I32, places, &b->order, err);
-    if (st == AS_OK)
-        st = make(b, BUF_F32, max_rows * device->n_x, &b->x, err);
-    if (st == AS_OK)
-        st = make(b, BUF_I32, max_rows * device->per_row * device->n_codes, &b->codes, err);
-    if (st == AS_OK)
-        st = make(b, device->y_kind, max_rows * device->per_row * device->n_y, &b->y, err);
-    if (st == AS_OK && augment)
+    if (st != AS_OK)
+        return st;
+    st = make(b, BUF_F32, max_rows * device->n_x, &b->x, err);
+    if (st != AS_OK)
+        return st;
+    st = make(b, BUF_I32, max_rows * device->per_row * device->n_codes, &b->codes, err);
+    if (st != AS_OK)
+        return st;
+    st = make(b, device->y_kind, max_rows * device->per_row * device->n_y, &b->y, err);
+    if (st != AS_OK)
+        return st;
+    if (augment)
         st = make(b, BUF_F32, max_rows * device->n_x, &b->augmented, err);
-    if (st == AS_OK)
-        *ret = as_steal(b);
-    return st;
+    if (st != AS_OK)
+        return st;
+    *ret = as_steal(b);
+    return AS_OK;
 }
 
 size_t batches_bytes(const struct device_data *device, size_t max_rows, bool augment)
@@ -135,18 +141,23 @@ static as_status gather(struct batches *b, struct backend *lane, const struct so
                           : take(lane, from, tensor_at(device->x, 0, 0), n_rows, device->n_x,
                                  places, out.x, err);
     }
-    if (st == AS_OK && b->codes) {
+    if (st != AS_OK)
+        return st;
+    if (b->codes) {
         out.codes = tensor_at(b->codes, 0, b->max_rows * device->per_row * device->n_codes);
         st = take(lane, from, tensor_at(device->codes, 0, 0), n_rows, device->n_codes, places,
                   out.codes, err);
     }
-    if (st == AS_OK && device->data->context) /* the token one place further */
+    if (st != AS_OK)
+        return st;
+    if (device->data->context) /* the token one place further */
         st = take(lane, from, tensor_at(device->codes, 1, 0), n_rows - 1, 1, places, out.y, err);
-    else if (st == AS_OK)
+    else
         st = take(lane, from, tensor_at(device->y, 0, 0), n_rows, device->n_y, places, out.y, err);
-    if (st == AS_OK)
-        *ret = out;
-    return st;
+    if (st != AS_OK)
+        return st;
+    *ret = out;
+    return AS_OK;
 }
 
 as_status batches_train(struct batches *b, struct backend *lane, size_t first, size_t n,

@@ -20,7 +20,9 @@ static as_status put(struct backend *be, buf_kind kind, const void *src, size_t 
     if (!src || n == 0)
         return AS_OK;
     as_status st = buf_create(be, kind, n, ret, err);
-    return st == AS_OK ? buf_upload(*ret, 0, src, n, err) : st;
+    if (st != AS_OK)
+        return st;
+    return buf_upload(*ret, 0, src, n, err);
 }
 
 void device_data_window_places(const int32_t *offsets, size_t n, size_t context, int32_t *ret)
@@ -75,9 +77,12 @@ static as_status put_x(struct device_data *device, struct dataset *set, struct a
         return buf_adopt(device->be, BUF_F32, n, as_steal(set->x), &device->x, err);
     as_status st = buf_adopt(device->be, BUF_I32, gather_bytes_len(set->n_rows, device->n_x),
                              as_steal(set->bytes), &device->x, err);
-    if (st == AS_OK)
-        st = put_columns(device, device->data->fit.mean, &device->mean, err);
-    return st == AS_OK ? put_columns(device, device->data->fit.scale, &device->scale, err) : st;
+    if (st != AS_OK)
+        return st;
+    st = put_columns(device, device->data->fit.mean, &device->mean, err);
+    if (st != AS_OK)
+        return st;
+    return put_columns(device, device->data->fit.scale, &device->scale, err);
 }
 
 as_status device_data_create(struct backend *be, struct train_data *data, bool classes,
@@ -90,19 +95,25 @@ as_status device_data_create(struct backend *be, struct train_data *data, bool c
     *device = (struct device_data){.be = be, .data = data};
     measure(device, classes);
     as_status st = put_x(device, set, err);
-    if (st == AS_OK && data->context)
+    if (st != AS_OK)
+        return st;
+    if (data->context)
         st = put(be, BUF_I32, set->tokens, set->n_rows, &device->codes, err);
-    else if (st == AS_OK)
+    else
         st = put(be, BUF_I32, data->codes, set->n_rows * device->n_codes, &device->codes, err);
-    if (st == AS_OK && !data->context && classes)
+    if (st != AS_OK)
+        return st;
+    if (!data->context && classes)
         st = put(be, BUF_I32, set->labels, set->n_rows, &device->y, err);
-    else if (st == AS_OK && !data->context)
+    else if (!data->context)
         st = put(be, BUF_F32, set->targets, set->n_rows * device->n_y, &device->y, err);
-    if (st == AS_OK)
-        st = put_held(device, err);
-    if (st == AS_OK)
-        *ret = as_steal(device);
-    return st;
+    if (st != AS_OK)
+        return st;
+    st = put_held(device, err);
+    if (st != AS_OK)
+        return st;
+    *ret = as_steal(device);
+    return AS_OK;
 }
 
 size_t device_data_bytes(const struct train_data *d)

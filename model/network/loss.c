@@ -37,11 +37,12 @@ static as_status sums_create(struct backend *be, size_t slots, struct loss_sums 
                              struct as_err *err)
 {
     as_status st = buf_create(be, BUF_F32, slots, &ret->loss, err);
-    if (st == AS_OK)
-        st = buf_create(be, BUF_I32, slots, &ret->correct, err);
-    if (st == AS_OK)
-        st = buf_create(be, BUF_I32, slots, &ret->top5, err);
-    return st;
+    if (st != AS_OK)
+        return st;
+    st = buf_create(be, BUF_I32, slots, &ret->correct, err);
+    if (st != AS_OK)
+        return st;
+    return buf_create(be, BUF_I32, slots, &ret->top5, err);
 }
 
 as_status losses_create(struct network *network, const struct train_data *data, train_loss kind,
@@ -59,21 +60,29 @@ as_status losses_create(struct network *network, const struct train_data *data, 
                          .weights = weights_of(network->plan, kind),
                          .places = network->max_rows * network->plan->tokens};
     as_status st = buf_create(be, BUF_F32, slots, &l->smoothing, err);
-    if (st == AS_OK)
-        st = buf_create(be, BUF_F32, slots, &l->delta, err);
-    if (st == AS_OK)
-        st = buf_create(be, BUF_F32, slots * l->weights, &l->class_weights, err);
-    if (st == AS_OK)
-        st = buf_create(be, BUF_F32, slots * l->places, &l->row_loss, err);
-    if (st == AS_OK && counts_classes(kind))
+    if (st != AS_OK)
+        return st;
+    st = buf_create(be, BUF_F32, slots, &l->delta, err);
+    if (st != AS_OK)
+        return st;
+    st = buf_create(be, BUF_F32, slots * l->weights, &l->class_weights, err);
+    if (st != AS_OK)
+        return st;
+    st = buf_create(be, BUF_F32, slots * l->places, &l->row_loss, err);
+    if (st != AS_OK)
+        return st;
+    if (counts_classes(kind))
         st = buf_create(be, BUF_I32, slots * l->places, &l->row_class, err);
-    if (st == AS_OK)
-        st = sums_create(be, slots, &l->train, err);
-    if (st == AS_OK)
-        st = sums_create(be, slots, &l->held, err);
-    if (st == AS_OK)
-        *ret = as_steal(l);
-    return st;
+    if (st != AS_OK)
+        return st;
+    st = sums_create(be, slots, &l->train, err);
+    if (st != AS_OK)
+        return st;
+    st = sums_create(be, slots, &l->held, err);
+    if (st != AS_OK)
+        return st;
+    *ret = as_steal(l);
+    return AS_OK;
 }
 
 size_t losses_bytes(const struct net_plan *plan, train_loss kind, size_t max_rows)
@@ -99,22 +108,29 @@ as_status losses_join(struct losses *l, size_t slot, const struct train_spec *sp
                       struct as_err *err)
 {
     as_status st = buf_fill_f32(l->smoothing, slot, 1, (float)spec->label_smoothing, err);
-    if (st == AS_OK)
-        st = buf_fill_f32(l->delta, slot, 1, (float)spec->huber_delta, err);
-    for (size_t c = 0; st == AS_OK && c < l->weights; c++)
+    if (st != AS_OK)
+        return st;
+    st = buf_fill_f32(l->delta, slot, 1, (float)spec->huber_delta, err);
+    if (st != AS_OK)
+        return st;
+    for (size_t c = 0; c < l->weights; c++) {
         st = buf_fill_f32(l->class_weights, slot * l->weights + c, 1,
                           losses_class_weight(l, spec, c), err);
-    return st == AS_OK ? loss_sums_clear(&l->train, slot, 1, err) : st;
+        if (st != AS_OK)
+            return st;
+    }
+    return loss_sums_clear(&l->train, slot, 1, err);
 }
 
 as_status loss_sums_clear(struct loss_sums *s, size_t first, size_t n, struct as_err *err)
 {
     as_status st = buf_fill_f32(s->loss, first, n, 0, err);
-    if (st == AS_OK)
-        st = buf_fill_i32(s->correct, first, n, 0, err);
-    if (st == AS_OK)
-        st = buf_fill_i32(s->top5, first, n, 0, err);
-    return st;
+    if (st != AS_OK)
+        return st;
+    st = buf_fill_i32(s->correct, first, n, 0, err);
+    if (st != AS_OK)
+        return st;
+    return buf_fill_i32(s->top5, first, n, 0, err);
 }
 
 struct loss_use loss_use_of(const struct train_spec *spec)

@@ -1,6 +1,6 @@
 /* The loss of the members of a network: which one, each member's settings of it, and its sums. */
-#ifndef ASSAY_TRIAL_RUNNER_TRAIN_LOSS_H
-#define ASSAY_TRIAL_RUNNER_TRAIN_LOSS_H
+#ifndef ASSAY_MODEL_NETWORK_LOSS_H
+#define ASSAY_MODEL_NETWORK_LOSS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* Figures of predictions against what is true. Pure; in double whatever the inputs. Definitions are
  * those of scikit-learn's functions of the same names, and tests hold them to its values. */
-#ifndef ASSAY_TRIAL_RUNNER_TRAIN_METRICS_H
-#define ASSAY_TRIAL_RUNNER_TRAIN_METRICS_H
+#ifndef ASSAY_MODEL_NETWORK_METRICS_H
+#define ASSAY_MODEL_NETWORK_METRICS_H
 
 #include <stddef.h>
 #include <stdint.h>

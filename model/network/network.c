@@ -112,19 +112,26 @@ static as_status create(struct network *net, buf_kind kind, size_t per_member, s
 static as_status create_values(struct network *net, struct as_err *err)
 {
     as_status st = AS_OK;
-    for (size_t i = 0; st == AS_OK && i < net->plan->n_nodes; i++) {
+    for (size_t i = 0; i < net->plan->n_nodes; i++) {
         const struct net_node *n = network_node(net, i);
         struct sizes s = sizes_of(n, net->max_rows);
         st = create(net, BUF_F32, s.y, &net->values[i].y, err);
-        if (st == AS_OK)
-            st = create(net, BUF_F32, s.z, &net->values[i].z, err);
-        if (st == AS_OK)
-            st = create(net, n->op == NET_POOL_MAX ? BUF_I32 : BUF_F32, s.kept,
-                        &net->values[i].kept, err);
+        if (st != AS_OK)
+            return st;
+        st = create(net, BUF_F32, s.z, &net->values[i].z, err);
+        if (st != AS_OK)
+            return st;
+        st = create(net, n->op == NET_POOL_MAX ? BUF_I32 : BUF_F32, s.kept, &net->values[i].kept,
+                    err);
+        if (st != AS_OK)
+            return st;
     }
-    for (size_t i = 0; st == AS_OK && i < net->plan->n_slots; i++)
+    for (size_t i = 0; i < net->plan->n_slots; i++) {
         st = create(net, BUF_F32, net->plan->slots[i] * net->max_rows, &net->gradients[i], err);
-    return st;
+        if (st != AS_OK)
+            return st;
+    }
+    return AS_OK;
 }
 
 as_status network_create(struct backend *be, const struct net_plan *plan, size_t slots,
@@ -140,17 +147,22 @@ as_status network_create(struct backend *be, const struct net_plan *plan, size_t
     if (!net->values || !net->gradients)
         return as_fail(err, AS_E_NOMEM, "out of memory");
     as_status st = create(net, BUF_F32, plan->n_params, &net->params, err);
-    if (st == AS_OK)
-        st = create(net, BUF_F32, plan->n_params, &net->grads, err);
-    if (st == AS_OK)
-        st = create(net, BUF_F32, plan->n_state, &net->state, err);
-    if (st == AS_OK)
-        st = create(net, BUF_F32, net->work_len, &net->work, err);
-    if (st == AS_OK)
-        st = create_values(net, err);
-    if (st == AS_OK)
-        *ret = as_steal(net);
-    return st;
+    if (st != AS_OK)
+        return st;
+    st = create(net, BUF_F32, plan->n_params, &net->grads, err);
+    if (st != AS_OK)
+        return st;
+    st = create(net, BUF_F32, plan->n_state, &net->state, err);
+    if (st != AS_OK)
+        return st;
+    st = create(net, BUF_F32, net->work_len, &net->work, err);
+    if (st != AS_OK)
+        return st;
+    st = create_values(net, err);
+    if (st != AS_OK)
+        return st;
+    *ret = as_steal(net);
+    return AS_OK;
 }
 
 /* ---- members ---- */
@@ -204,9 +216,10 @@ as_status network_read(const struct network *net, const struct buf *arena, size_
     if (!padded)
         return as_fail(err, AS_E_NOMEM, "out of memory for %zu parameters", n);
     as_status st = buf_download(arena, slot * n, padded, n, err);
-    if (st == AS_OK)
-        net_plan_collect(own, net->plan, padded, ret);
-    return st;
+    if (st != AS_OK)
+        return st;
+    net_plan_collect(own, net->plan, padded, ret);
+    return AS_OK;
 }
 
 as_status network_write(const struct network *net, struct buf *arena, size_t slot,

@@ -92,9 +92,13 @@ static as_status forward_categories(const struct network_run *r, size_t i)
     struct tensor embedded = network_kept_at(r, i, 0), y = network_value_at(r, i);
     size_t numeric = n->in.channels, width = n->out.channels, rest = width - numeric;
     as_status st = backend_embedding_forward(r->lane, &a, embedded, r->err);
-    if (st == AS_OK && numeric > 0)
+    if (st != AS_OK)
+        return st;
+    if (numeric > 0)
         st = columns(r, numeric, network_value_at(r, n->from), numeric, 0, y, width, 0);
-    return st < 0 ? st : columns(r, rest, embedded, rest, 0, y, width, numeric);
+    if (st != AS_OK)
+        return st;
+    return columns(r, rest, embedded, rest, 0, y, width, numeric);
 }
 
 static as_status forward_attention(const struct network_run *r, size_t i)
@@ -121,9 +125,12 @@ as_status network_forward(struct network *net, struct backend *lane, size_t firs
                                      [NET_ATTENTION] = forward_attention};
     const struct network_run r = {net, lane, first, n, pass, err};
     as_status st = AS_OK;
-    for (size_t i = 1; st == AS_OK && i < net->plan->n_nodes; i++)
+    for (size_t i = 1; i < net->plan->n_nodes; i++) {
         st = ops[net->plan->nodes[i].op](&r, i);
-    return st;
+        if (st != AS_OK)
+            return st;
+    }
+    return AS_OK;
 }
 
 /* ---- backward ---- */
@@ -272,17 +279,23 @@ as_status network_backward(struct network *net, struct backend *lane, size_t fir
                                      [NET_ATTENTION] = backward_attention};
     const struct network_run r = {net, lane, first, n, pass, err};
     as_status st = AS_OK;
-    for (size_t i = net->plan->n_nodes; st == AS_OK && i-- > 1;) {
+    for (size_t i = net->plan->n_nodes; i-- > 1;) {
         const struct net_node *node = &net->plan->nodes[i];
         if (node->grad.dy == NET_NO_SLOT)
             continue;
         st = through_activation(&r, i);
-        if (st == AS_OK)
-            st = ops[node->op](&r, i);
-        if (st == AS_OK)
-            st = sum(&r, node->from, node->grad.old, node->grad.dx, node->grad.sum);
-        if (st == AS_OK && node->with != NET_NONE)
+        if (st != AS_OK)
+            return st;
+        st = ops[node->op](&r, i);
+        if (st != AS_OK)
+            return st;
+        st = sum(&r, node->from, node->grad.old, node->grad.dx, node->grad.sum);
+        if (st != AS_OK)
+            return st;
+        if (node->with != NET_NONE)
             st = sum(&r, node->with, node->grad.old2, node->grad.dx, node->grad.sum2);
+        if (st != AS_OK)
+            return st;
     }
-    return st;
+    return AS_OK;
 }

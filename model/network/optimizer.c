@@ -51,13 +51,21 @@ static as_status create_arenas(struct optimizer *o, struct optimizer_needs needs
     struct backend *be = o->network->be;
     size_t n = o->slots * o->n_params; /* no overflow: the network's arena has this size */
     as_status st = buf_create(be, BUF_F32, n, &o->m1, err);
-    if (st == AS_OK && needs.second)
+    if (st != AS_OK)
+        return st;
+    if (needs.second)
         st = buf_create(be, BUF_F32, n, &o->m2, err);
-    if (st == AS_OK && needs.accumulate)
+    if (st != AS_OK)
+        return st;
+    if (needs.accumulate)
         st = buf_create(be, BUF_F32, n, &o->sum, err);
-    if (st == AS_OK && needs.average)
+    if (st != AS_OK)
+        return st;
+    if (needs.average)
         st = buf_create(be, BUF_F32, n, &o->average, err);
-    if (st == AS_OK && needs.norms)
+    if (st != AS_OK)
+        return st;
+    if (needs.norms)
         st = buf_create(be, BUF_F32, o->slots * 2 * (o->network->plan->n_tensors + 1), &o->norms,
                         err);
     return st;
@@ -67,17 +75,21 @@ static as_status create_numbers(struct optimizer *o, struct as_err *err)
 {
     struct backend *be = o->network->be;
     as_status st = buf_create(be, BUF_I32, o->slots, &o->step, err);
-    if (st == AS_OK)
-        st = buf_create(be, BUF_I32, o->slots, &o->active, err);
-    if (st == AS_OK)
-        st = buf_create(be, BUF_F32, N_HYPER * o->slots, &o->hyper, err);
-    if (st == AS_OK)
-        st = buf_create(be, BUF_I32, o->slots, &o->nesterov, err);
-    if (st == AS_OK)
-        st = buf_create(be, BUF_F32, o->slots, &o->sq_norm, err);
-    if (st == AS_OK)
-        st = buf_create(be, BUF_I32, o->slots, &o->finite, err);
-    return st;
+    if (st != AS_OK)
+        return st;
+    st = buf_create(be, BUF_I32, o->slots, &o->active, err);
+    if (st != AS_OK)
+        return st;
+    st = buf_create(be, BUF_F32, N_HYPER * o->slots, &o->hyper, err);
+    if (st != AS_OK)
+        return st;
+    st = buf_create(be, BUF_I32, o->slots, &o->nesterov, err);
+    if (st != AS_OK)
+        return st;
+    st = buf_create(be, BUF_F32, o->slots, &o->sq_norm, err);
+    if (st != AS_OK)
+        return st;
+    return buf_create(be, BUF_I32, o->slots, &o->finite, err);
 }
 
 as_status optimizer_create(struct network *network, struct optimizer_needs needs,
@@ -95,11 +107,13 @@ as_status optimizer_create(struct network *network, struct optimizer_needs needs
     for (size_t i = 0; i < plan->n_tensors; i++)
         o->segments[i] = plan->tensors[i].offset;
     as_status st = create_arenas(o, needs, err);
-    if (st == AS_OK)
-        st = create_numbers(o, err);
-    if (st == AS_OK)
-        *ret = as_steal(o);
-    return st;
+    if (st != AS_OK)
+        return st;
+    st = create_numbers(o, err);
+    if (st != AS_OK)
+        return st;
+    *ret = as_steal(o);
+    return AS_OK;
 }
 
 size_t optimizer_bytes(const struct net_plan *plan, struct optimizer_needs needs)
@@ -127,19 +141,30 @@ as_status optimizer_join(struct optimizer *o, size_t slot, const struct train_sp
     };
     size_t n = o->n_params;
     as_status st = zero(o->m1, slot, n, err);
-    if (st == AS_OK)
-        st = zero(o->m2, slot, n, err);
-    if (st == AS_OK && o->average)
+    if (st != AS_OK)
+        return st;
+    st = zero(o->m2, slot, n, err);
+    if (st != AS_OK)
+        return st;
+    if (o->average)
         st = buf_copy(o->average, slot * n, o->network->params, slot * n, n, err);
-    if (st == AS_OK)
-        st = buf_fill_i32(o->step, slot, 1, 0, err);
-    if (st == AS_OK)
-        st = buf_fill_i32(o->active, slot, 1, 1, err);
-    if (st == AS_OK)
-        st = buf_fill_i32(o->nesterov, slot, 1, s->nesterov, err);
-    for (size_t i = 0; st == AS_OK && i < N_HYPER; i++)
+    if (st != AS_OK)
+        return st;
+    st = buf_fill_i32(o->step, slot, 1, 0, err);
+    if (st != AS_OK)
+        return st;
+    st = buf_fill_i32(o->active, slot, 1, 1, err);
+    if (st != AS_OK)
+        return st;
+    st = buf_fill_i32(o->nesterov, slot, 1, s->nesterov, err);
+    if (st != AS_OK)
+        return st;
+    for (size_t i = 0; i < N_HYPER; i++) {
         st = buf_fill_f32(o->hyper, i * o->slots + slot, 1, values[i], err);
-    return st;
+        if (st != AS_OK)
+            return st;
+    }
+    return AS_OK;
 }
 
 /* ---- a step ---- */
@@ -182,7 +207,9 @@ static as_status clip(struct optimizer *o, struct backend *lane, size_t first, s
                                .sq_norm = stats.sq_norm,
                                .max_norm = tensor_from(step->max_norm, first)};
     as_status st = backend_grad_stats(lane, &stats, err);
-    return st == AS_OK ? backend_grad_clip(lane, &a, err) : st;
+    if (st != AS_OK)
+        return st;
+    return backend_grad_clip(lane, &a, err);
 }
 
 static as_status move(struct optimizer *o, struct backend *lane, size_t first, size_t n,
@@ -222,8 +249,9 @@ as_status optimizer_step(struct optimizer *o, struct backend *lane, size_t first
         return st;
     if (needs.clip)
         st = clip(o, lane, first, n, grads, step, err);
-    if (st == AS_OK)
-        st = move(o, lane, first, n, grads, step, err);
+    if (st != AS_OK)
+        return st;
+    st = move(o, lane, first, n, grads, step, err);
     if (st != AS_OK || !needs.average)
         return st;
     struct ema_args a = {.members = n,

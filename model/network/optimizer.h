@@ -1,7 +1,7 @@
 /* What the optimizers of a network's members keep: moments, sums over micro-batches, averages of
  * weights, and their numbers as device arrays. Members may be of different kinds. */
-#ifndef ASSAY_TRIAL_RUNNER_TRAIN_OPTIMIZER_H
-#define ASSAY_TRIAL_RUNNER_TRAIN_OPTIMIZER_H
+#ifndef ASSAY_MODEL_NETWORK_OPTIMIZER_H
+#define ASSAY_MODEL_NETWORK_OPTIMIZER_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* The learning rate as a pure function of the step. */
-#ifndef ASSAY_TRIAL_RUNNER_TRAIN_SCHEDULE_H
-#define ASSAY_TRIAL_RUNNER_TRAIN_SCHEDULE_H
+#ifndef ASSAY_MODEL_NETWORK_SCHEDULE_H
+#define ASSAY_MODEL_NETWORK_SCHEDULE_H
 
 #include <stdint.h>
 

@@ -24,19 +24,26 @@ static as_status create_buffers(struct backend *be, struct step_table *t, struct
 {
     size_t n = t->slots * t->n_steps;
     as_status st = buf_create(be, BUF_F32, n * N_RATES, &t->rates, err);
-    if (st == AS_OK)
-        st = buf_create(be, BUF_I32, n * N_MARKS, &t->marks, err);
-    if (st == AS_OK)
-        st = buf_create(be, BUF_I32, t->slots, &t->at, err);
-    if (st == AS_OK)
-        st = buf_create(be, BUF_F32, t->slots * N_RATES, &t->rate, err);
-    if (st == AS_OK)
-        st = buf_create(be, BUF_I32, t->slots * N_MARKS, &t->mark, err);
-    if (st == AS_OK)
-        st = buf_create(be, BUF_I32, t->n_steps, &t->steps, err);
+    if (st != AS_OK)
+        return st;
+    st = buf_create(be, BUF_I32, n * N_MARKS, &t->marks, err);
+    if (st != AS_OK)
+        return st;
+    st = buf_create(be, BUF_I32, t->slots, &t->at, err);
+    if (st != AS_OK)
+        return st;
+    st = buf_create(be, BUF_F32, t->slots * N_RATES, &t->rate, err);
+    if (st != AS_OK)
+        return st;
+    st = buf_create(be, BUF_I32, t->slots * N_MARKS, &t->mark, err);
+    if (st != AS_OK)
+        return st;
+    st = buf_create(be, BUF_I32, t->n_steps, &t->steps, err);
+    if (st != AS_OK)
+        return st;
     for (size_t i = 0; i < t->n_steps; i++)
         t->mark_rows[i] = (int32_t)i;
-    return st == AS_OK ? buf_upload(t->steps, 0, t->mark_rows, t->n_steps, err) : st;
+    return buf_upload(t->steps, 0, t->mark_rows, t->n_steps, err);
 }
 
 as_status step_table_create(struct backend *be, size_t slots, size_t n_steps,
@@ -51,9 +58,10 @@ as_status step_table_create(struct backend *be, size_t slots, size_t n_steps,
     if (!t->rate_rows || !t->mark_rows)
         return as_fail(err, AS_E_NOMEM, "out of memory for %zu steps", n_steps);
     as_status st = create_buffers(be, t, err);
-    if (st == AS_OK)
-        *ret = as_steal(t);
-    return st;
+    if (st != AS_OK)
+        return st;
+    *ret = as_steal(t);
+    return AS_OK;
 }
 
 size_t step_table_bytes(size_t n_steps)
@@ -120,7 +128,9 @@ as_status step_table_take(struct step_table *t, struct backend *lane, size_t fir
                               .at = marks.at,
                               .out = tensor_at(t->rate, first * N_RATES, N_RATES)};
     as_status st = backend_gather(lane, &marks, err);
-    return st == AS_OK ? backend_tick(lane, &rates, err) : st;
+    if (st != AS_OK)
+        return st;
+    return backend_tick(lane, &rates, err);
 }
 
 struct micro_step step_table_now(const struct step_table *t)

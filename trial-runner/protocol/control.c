@@ -34,20 +34,27 @@ as_status control_member_parse(const json_t *obj, const char *pointer, struct co
     const char *seed = NULL;
     char at[AS_ERR_POINTER_MAX];
     as_status st = json_fields_init(&f, obj, pointer, err);
-    if (st == AS_OK)
-        st = json_fields_text(&f, "id", JSON_REQUIRED, 1, CONTROL_MAX_ID, &m.id, err);
-    if (st == AS_OK)
-        st = json_fields_object(&f, "train", JSON_REQUIRED, &train, err);
-    if (st == AS_OK)
-        st = json_fields_str(&f, "seed", JSON_REQUIRED, &seed, err);
-    if (st == AS_OK)
-        st = json_fields_str(&f, "report", JSON_OPTIONAL, &m.report, err);
-    if (st == AS_OK)
-        st = json_fields_str(&f, "checkpoints", JSON_OPTIONAL, &m.checkpoints, err);
-    if (st == AS_OK)
-        st = json_fields_str(&f, "artifacts", JSON_OPTIONAL, &m.artifacts, err);
-    if (st == AS_OK)
-        st = json_fields_end(&f, err);
+    if (st != AS_OK)
+        return st;
+    st = json_fields_text(&f, "id", JSON_REQUIRED, 1, CONTROL_MAX_ID, &m.id, err);
+    if (st != AS_OK)
+        return st;
+    st = json_fields_object(&f, "train", JSON_REQUIRED, &train, err);
+    if (st != AS_OK)
+        return st;
+    st = json_fields_str(&f, "seed", JSON_REQUIRED, &seed, err);
+    if (st != AS_OK)
+        return st;
+    st = json_fields_str(&f, "report", JSON_OPTIONAL, &m.report, err);
+    if (st != AS_OK)
+        return st;
+    st = json_fields_str(&f, "checkpoints", JSON_OPTIONAL, &m.checkpoints, err);
+    if (st != AS_OK)
+        return st;
+    st = json_fields_str(&f, "artifacts", JSON_OPTIONAL, &m.artifacts, err);
+    if (st != AS_OK)
+        return st;
+    st = json_fields_end(&f, err);
     if (st != AS_OK)
         return st;
     json_pointer_child(pointer, "seed", at);
@@ -100,10 +107,12 @@ as_status control_request_parse(const char *line, size_t len, struct control_req
     json_t *member = NULL;
     int op = 0;
     as_status st = read_line(line, len, &doc, err);
-    if (st == AS_OK)
-        st = json_fields_init(&f, doc, "", err);
-    if (st == AS_OK)
-        st = json_fields_word(&f, "op", JSON_REQUIRED, op_words, &op, err);
+    if (st != AS_OK)
+        return st;
+    st = json_fields_init(&f, doc, "", err);
+    if (st != AS_OK)
+        return st;
+    st = json_fields_word(&f, "op", JSON_REQUIRED, op_words, &op, err);
     if (st != AS_OK)
         return st;
     r.op = (control_op)op;
@@ -111,9 +120,12 @@ as_status control_request_parse(const char *line, size_t len, struct control_req
         st = json_fields_object(&f, "member", JSON_REQUIRED, &member, err);
     else if (r.op != CONTROL_CLOSE)
         st = read_id(&f, &r.id, err);
-    if (st == AS_OK)
-        st = json_fields_end(&f, err);
-    if (st == AS_OK && member)
+    if (st != AS_OK)
+        return st;
+    st = json_fields_end(&f, err);
+    if (st != AS_OK)
+        return st;
+    if (member)
         st = control_member_parse(member, "/member", &r.member, err);
     if (st != AS_OK)
         return st;
@@ -166,24 +178,26 @@ static as_status read_ready(struct json_fields *f, struct control_event *e, stru
 {
     as_status st = json_fields_i64(f, "bytes_per_member", JSON_REQUIRED, 0, INT64_MAX,
                                    &e->bytes_per_member, err);
-    if (st == AS_OK)
-        st = json_fields_i64(f, "bytes_shared", JSON_OPTIONAL, 0, INT64_MAX, &e->bytes_shared, err);
-    if (st == AS_OK)
-        st = json_fields_i64(f, "flops_per_step", JSON_REQUIRED, 0, INT64_MAX, &e->flops_per_step,
-                             err);
-    if (st == AS_OK)
-        st = json_fields_i64(f, "threads", JSON_REQUIRED, 1, 1 << 20, &e->threads, err);
-    return st;
+    if (st != AS_OK)
+        return st;
+    st = json_fields_i64(f, "bytes_shared", JSON_OPTIONAL, 0, INT64_MAX, &e->bytes_shared, err);
+    if (st != AS_OK)
+        return st;
+    st = json_fields_i64(f, "flops_per_step", JSON_REQUIRED, 0, INT64_MAX, &e->flops_per_step, err);
+    if (st != AS_OK)
+        return st;
+    return json_fields_i64(f, "threads", JSON_REQUIRED, 1, 1 << 20, &e->threads, err);
 }
 
 static as_status read_ended(struct json_fields *f, struct control_event *e, struct as_err *err)
 {
     as_status st = read_id(f, &e->id, err);
-    if (st == AS_OK)
-        st = json_fields_i64(f, "exit", JSON_REQUIRED, 0, 255, &e->exit, err);
-    if (st == AS_OK)
-        st = json_fields_str(f, "error", JSON_OPTIONAL, &e->error, err);
-    return st;
+    if (st != AS_OK)
+        return st;
+    st = json_fields_i64(f, "exit", JSON_REQUIRED, 0, 255, &e->exit, err);
+    if (st != AS_OK)
+        return st;
+    return json_fields_str(f, "error", JSON_OPTIONAL, &e->error, err);
 }
 
 static as_status read_event(struct json_fields *f, struct control_event *e, struct as_err *err)
@@ -194,17 +208,17 @@ static as_status read_event(struct json_fields *f, struct control_event *e, stru
         return read_ready(f, e, err);
     case CONTROL_STARTED:
         st = read_id(f, &e->id, err);
-        if (st == AS_OK)
-            st = json_fields_i64(f, "step", JSON_REQUIRED, 0, INT64_MAX, &e->step, err);
-        return st;
+        if (st != AS_OK)
+            return st;
+        return json_fields_i64(f, "step", JSON_REQUIRED, 0, INT64_MAX, &e->step, err);
     case CONTROL_ENDED:
         return read_ended(f, e, err);
     case CONTROL_THROUGHPUT:
         st = json_fields_i64(f, "members", JSON_REQUIRED, 0, CONTROL_MAX_SLOTS, &e->members, err);
-        if (st == AS_OK)
-            st = json_fields_double(f, "rows_per_second", JSON_REQUIRED, 0, INFINITY,
-                                    &e->rows_per_second, err);
-        return st;
+        if (st != AS_OK)
+            return st;
+        return json_fields_double(f, "rows_per_second", JSON_REQUIRED, 0, INFINITY,
+                                  &e->rows_per_second, err);
     }
     return as_fail(err, AS_E_INTERNAL, "event %d", (int)e->kind);
 }
@@ -217,16 +231,19 @@ as_status control_event_parse(const char *line, size_t len, struct control_event
     struct control_event e = {0};
     int kind = 0;
     as_status st = read_line(line, len, &doc, err);
-    if (st == AS_OK)
-        st = json_fields_init(&f, doc, "", err);
-    if (st == AS_OK)
-        st = json_fields_word(&f, "event", JSON_REQUIRED, event_words, &kind, err);
+    if (st != AS_OK)
+        return st;
+    st = json_fields_init(&f, doc, "", err);
+    if (st != AS_OK)
+        return st;
+    st = json_fields_word(&f, "event", JSON_REQUIRED, event_words, &kind, err);
     if (st != AS_OK)
         return st;
     e.kind = (control_event_kind)kind;
     st = read_event(&f, &e, err);
-    if (st == AS_OK)
-        st = json_fields_end(&f, err);
+    if (st != AS_OK)
+        return st;
+    st = json_fields_end(&f, err);
     if (st != AS_OK)
         return st;
     e.doc = as_steal(doc);

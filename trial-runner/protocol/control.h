@@ -17,8 +17,8 @@
  * is written there). A seed is decimal text, 0 to 2^64 - 1, because JSON's numbers are not that
  * wide.
  */
-#ifndef ASSAY_BASE_SPEC_CONTROL_H
-#define ASSAY_BASE_SPEC_CONTROL_H
+#ifndef ASSAY_TRIAL_RUNNER_PROTOCOL_CONTROL_H
+#define ASSAY_TRIAL_RUNNER_PROTOCOL_CONTROL_H
 
 #include <jansson.h>
 #include <stddef.h>

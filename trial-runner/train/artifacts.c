@@ -40,10 +40,13 @@ static as_status write_predictions(const char *folder, struct lockstep *ls, stru
     const struct train_data *d = ls->setup->data;
     AS_AUTO(as_freep) float *values = NULL;
     as_status st = evaluate_predict(ls, lane, slot, &values, err);
-    if (st == AS_OK)
-        st = write_array(folder, "predictions.npy", NPY_F4,
-                         (size_t[]){d->n_val, evaluate_columns(ls->setup)}, 2, values, err);
-    return st == AS_OK ? write_targets(folder, d, err) : st;
+    if (st != AS_OK)
+        return st;
+    st = write_array(folder, "predictions.npy", NPY_F4,
+                     (size_t[]){d->n_val, evaluate_columns(ls->setup)}, 2, values, err);
+    if (st != AS_OK)
+        return st;
+    return write_targets(folder, d, err);
 }
 
 /* ---- the model ---- */
@@ -119,7 +122,9 @@ static as_status write_model(const char *folder, struct lockstep *ls, size_t slo
         return as_fail(err, AS_E_NOMEM, "out of memory");
     struct slot place = lockstep_slot(ls, slot);
     as_status st = slot_state_get(&place, &state, err);
-    return st == AS_OK ? write_tensors(path, meta, ls->setup, m, &state, err) : st;
+    if (st != AS_OK)
+        return st;
+    return write_tensors(path, meta, ls->setup, m, &state, err);
 }
 
 /* The same as in the model's metadata, for people. */
@@ -144,7 +149,10 @@ as_status artifacts_write(struct lockstep *ls, struct backend *lane, size_t slot
     as_status st = AS_OK;
     if (!ls->setup->data->context)
         st = write_predictions(folder, ls, lane, slot, err);
-    if (st == AS_OK)
-        st = write_preprocessing(folder, ls->setup, err);
-    return st == AS_OK ? write_model(folder, ls, slot, err) : st;
+    if (st != AS_OK)
+        return st;
+    st = write_preprocessing(folder, ls->setup, err);
+    if (st != AS_OK)
+        return st;
+    return write_model(folder, ls, slot, err);
 }

@@ -109,24 +109,33 @@ static as_status restore(struct lockstep *ls, size_t slot, const struct safetens
     struct part parts[N_PARTS];
     struct slot place = lockstep_slot(ls, slot);
     as_status st = check_identity(m, file, err);
-    if (st == AS_OK)
-        st = slot_state_create(&place, &s, err);
+    if (st != AS_OK)
+        return st;
+    st = slot_state_create(&place, &s, err);
     if (st != AS_OK)
         return st;
     list_parts(m, &s, parts);
-    for (size_t i = 0; st == AS_OK && i < N_PARTS; i++)
-        if (parts[i].values)
-            st = safetensors_copy(file, parts[i].name, SAFETENSORS_F32, parts[i].n, parts[i].values,
-                                  err);
-    if (st == AS_OK)
-        st = safetensors_copy(file, "steps", SAFETENSORS_I32, 1, &s.steps, err);
-    if (st == AS_OK)
-        st = safetensors_copy(file, "active", SAFETENSORS_I32, 1, &s.active, err);
-    if (st == AS_OK)
-        st = safetensors_copy(file, "loss_sum", SAFETENSORS_F32, 1, &s.loss_sum, err);
-    if (st == AS_OK)
-        st = read_position(m, file, err);
-    return st == AS_OK ? slot_state_put(&place, &s, err) : st;
+    for (size_t i = 0; i < N_PARTS; i++) {
+        if (!parts[i].values)
+            continue;
+        st = safetensors_copy(file, parts[i].name, SAFETENSORS_F32, parts[i].n, parts[i].values,
+                              err);
+        if (st != AS_OK)
+            return st;
+    }
+    st = safetensors_copy(file, "steps", SAFETENSORS_I32, 1, &s.steps, err);
+    if (st != AS_OK)
+        return st;
+    st = safetensors_copy(file, "active", SAFETENSORS_I32, 1, &s.active, err);
+    if (st != AS_OK)
+        return st;
+    st = safetensors_copy(file, "loss_sum", SAFETENSORS_F32, 1, &s.loss_sum, err);
+    if (st != AS_OK)
+        return st;
+    st = read_position(m, file, err);
+    if (st != AS_OK)
+        return st;
+    return slot_state_put(&place, &s, err);
 }
 
 as_status checkpoint_read(struct lockstep *ls, size_t slot, bool *ret_found, struct as_err *err)

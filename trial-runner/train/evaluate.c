@@ -80,19 +80,25 @@ static as_status take(struct lockstep *ls, size_t first, size_t n, size_t at, si
 {
     size_t n_val = ls->setup->data->n_val, outputs = ls->plan->outputs;
     struct tensor out = network_outputs(ls->network, first);
-    as_status st = AS_OK;
-    for (size_t k = 0; st == AS_OK && k < n; k++) {
+    for (size_t k = 0; k < n; k++) {
+        as_status st = AS_OK;
         if (h->values)
             st = buf_download(out.buf, out.offset + k * out.stride,
                               h->outputs + (k * n_val + at) * outputs, rows * outputs, err);
-        if (st == AS_OK && h->classes)
+        if (st != AS_OK)
+            return st;
+        if (h->classes)
             st = buf_download(ls->losses->row_class, (first + k) * ls->losses->places,
                               h->predicted + k * n_val + at, rows, err);
-        if (st == AS_OK && h->losses)
+        if (st != AS_OK)
+            return st;
+        if (h->losses)
             st = buf_download(ls->losses->row_loss, (first + k) * ls->losses->places,
                               h->row_loss + k * n_val + at, rows, err);
+        if (st != AS_OK)
+            return st;
     }
-    return st;
+    return AS_OK;
 }
 
 static as_status pass_over(struct lockstep *ls, struct backend *lane, size_t first, size_t n,
@@ -101,14 +107,21 @@ static as_status pass_over(struct lockstep *ls, struct backend *lane, size_t fir
     size_t n_val = ls->setup->data->n_val;
     struct batch b = {0};
     as_status st = loss_sums_clear(&ls->losses->held, first, n, err);
-    for (size_t at = 0; st == AS_OK && at < n_val; at += b.rows) {
+    if (st != AS_OK)
+        return st;
+    for (size_t at = 0; at < n_val; at += b.rows) {
         st = forward(ls, lane, first, n, at, h->average, &b, err);
-        if (st == AS_OK)
-            st = losses_held(ls->losses, lane, first, n, b.y, b.rows, h->use, err);
-        if (st == AS_OK)
-            st = take(ls, first, n, at, b.rows, h, err);
+        if (st != AS_OK)
+            return st;
+        st = losses_held(ls->losses, lane, first, n, b.y, b.rows, h->use, err);
+        if (st != AS_OK)
+            return st;
+        st = take(ls, first, n, at, b.rows, h, err);
+
+        if (st != AS_OK)
+            return st;
     }
-    return st;
+    return AS_OK;
 }
 
 /* ---- figures ---- */
@@ -131,7 +144,9 @@ static as_status class_figures(const struct lockstep *ls, const struct member *m
     size_t n = d->n_val, outputs = ls->plan->outputs, classes = d->set.n_outputs;
     AS_AUTO(as_freep) int32_t *labels = NULL;
     as_status st = held_labels(d, &labels, err);
-    if (st == AS_OK && train_spec_wants(&m->spec, "val_f1"))
+    if (st != AS_OK)
+        return st;
+    if (train_spec_wants(&m->spec, "val_f1"))
         st = metric_f1(h->predicted + k * n, labels, n, classes, &e->f1, err);
     if (st != AS_OK || !h->values)
         return st;
@@ -186,10 +201,12 @@ static as_status figures(const struct lockstep *ls, size_t slot, size_t k, const
     int32_t correct = 0, top5 = 0;
     *e = (struct evaluation){NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
     as_status st = buf_download(ls->losses->held.loss, slot, &loss, 1, err);
-    if (st == AS_OK)
-        st = buf_download(ls->losses->held.correct, slot, &correct, 1, err);
-    if (st == AS_OK)
-        st = buf_download(ls->losses->held.top5, slot, &top5, 1, err);
+    if (st != AS_OK)
+        return st;
+    st = buf_download(ls->losses->held.correct, slot, &correct, 1, err);
+    if (st != AS_OK)
+        return st;
+    st = buf_download(ls->losses->held.top5, slot, &top5, 1, err);
     if (st != AS_OK)
         return st;
     e->loss = (double)loss / rows * loss_unit(ls->setup);
@@ -215,11 +232,17 @@ as_status evaluate_members(struct lockstep *ls, struct backend *lane, size_t fir
 {
     AS_AUTO(held_done) struct held h = {0};
     as_status st = held_create(ls, first, n, &h, err);
-    if (st == AS_OK)
-        st = pass_over(ls, lane, first, n, &h, err);
-    for (size_t k = 0; st == AS_OK && k < n; k++)
+    if (st != AS_OK)
+        return st;
+    st = pass_over(ls, lane, first, n, &h, err);
+    if (st != AS_OK)
+        return st;
+    for (size_t k = 0; k < n; k++) {
         st = figures(ls, first + k, k, &h, &ret[k], err);
-    return st;
+        if (st != AS_OK)
+            return st;
+    }
+    return AS_OK;
 }
 
 /* ---- predictions ---- */

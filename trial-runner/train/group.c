@@ -179,8 +179,9 @@ static as_status open_group(struct group *g, const struct member *m, struct as_e
     struct backend_opts opts = {.threads = (int)g->opts->threads,
                                 .bf16 = m->spec.precision == TRAIN_BFLOAT16};
     as_status st = load_data(g, &m->spec, err);
-    if (st == AS_OK)
-        st = backend_open(NULL, &opts, &g->be, err);
+    if (st != AS_OK)
+        return st;
+    st = backend_open(NULL, &opts, &g->be, err);
     if (st != AS_OK)
         return st;
     train_loss loss = train_spec_loss(&m->spec, g->job->info.task);
@@ -196,9 +197,10 @@ static as_status open_group(struct group *g, const struct member *m, struct as_e
      */
     g->bytes = lockstep_slot_bytes(&g->setup, m, g->job->slots);
     st = check_memory(g, err);
-    if (st == AS_OK)
-        tell_ready(g, m);
-    return st;
+    if (st != AS_OK)
+        return st;
+    tell_ready(g, m);
+    return AS_OK;
 }
 
 /* ---- members in and out ---- */
@@ -228,9 +230,10 @@ static as_status join(struct lockstep *ls, struct member *m, struct as_err *err)
     if (st != AS_OK)
         return st;
     st = resume(ls, m, err);
-    if (st == AS_OK)
-        lockstep_settle(ls);
-    return st;
+    if (st != AS_OK)
+        return st;
+    lockstep_settle(ls);
+    return AS_OK;
 }
 
 static void drop_lockstep(struct group *g, size_t i)
@@ -310,11 +313,11 @@ static as_status seat_task(struct backend *lane, size_t i, void *arg, struct as_
     struct member *m = s->g->waiting[i];
     AS_AUTO(lockstep_freep) struct lockstep *ls = NULL;
     (void)lane, (void)err; /* what goes wrong is the member's alone */
-    as_status st = lockstep_create(&s->g->setup, m, 1, &ls, &s->why[i]);
-    if (st == AS_OK)
-        st = join(ls, m, &s->why[i]);
-    if (st == AS_OK)
-        s->lockstep[i] = as_steal(ls);
+    if (lockstep_create(&s->g->setup, m, 1, &ls, &s->why[i]) != AS_OK)
+        return AS_OK;
+    if (join(ls, m, &s->why[i]) != AS_OK)
+        return AS_OK;
+    s->lockstep[i] = as_steal(ls);
     return AS_OK;
 }
 
@@ -499,9 +502,12 @@ static as_status run_round(struct group *g, struct as_err *err)
     atomic_store(&g->begun, 0);
     if (g->n_locksteps >= (backend_lanes(g->be) + 1) / 2 && g->n_locksteps > 1)
         return backend_for_each(g->be, g->n_locksteps, run_task, g, err);
-    for (size_t i = 0; st == AS_OK && i < g->n_locksteps; i++)
+    for (size_t i = 0; i < g->n_locksteps; i++) {
         st = run_task(g->be, i, g, err);
-    return st;
+        if (st != AS_OK)
+            return st;
+    }
+    return AS_OK;
 }
 
 static as_status run(struct group *g, struct as_err *err)

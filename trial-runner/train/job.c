@@ -60,18 +60,25 @@ static as_status read_dataset(const json_t *obj, struct job *job, struct as_err 
         return st;
     struct json_fields f;
     st = json_fields_init(&f, json_object_get(obj, "paths"), "/dataset/paths", err);
-    if (st == AS_OK)
-        st = read_path(&f, "table", &job->table, err);
-    if (st == AS_OK)
-        st = read_path(&f, "features", &job->features, err);
-    if (st == AS_OK)
-        st = read_path(&f, "targets", &job->targets, err);
-    if (st == AS_OK)
-        st = read_path(&f, "decoded", &job->decoded, err);
-    if (st == AS_OK)
-        st = json_fields_end(&f, err);
+    if (st != AS_OK)
+        return st;
+    st = read_path(&f, "table", &job->table, err);
+    if (st != AS_OK)
+        return st;
+    st = read_path(&f, "features", &job->features, err);
+    if (st != AS_OK)
+        return st;
+    st = read_path(&f, "targets", &job->targets, err);
+    if (st != AS_OK)
+        return st;
+    st = read_path(&f, "decoded", &job->decoded, err);
+    if (st != AS_OK)
+        return st;
+    st = json_fields_end(&f, err);
+    if (st != AS_OK)
+        return st;
     job->data = net_data_of(&job->info);
-    return st;
+    return AS_OK;
 }
 
 /* ---- members ---- */
@@ -145,20 +152,30 @@ static as_status read_document(struct job *job, struct as_err *err)
     int64_t slots = 1;
     bool group = json_object_get(job->doc, "members") != NULL;
     as_status st = json_fields_init(&f, job->doc, "", err);
-    if (st == AS_OK && !group)
+    if (st != AS_OK)
+        return st;
+    if (!group)
         st = json_fields_object(&f, "train", JSON_REQUIRED, &train, err);
-    if (st == AS_OK && group)
+    if (st != AS_OK)
+        return st;
+    if (group)
         st = json_fields_array(&f, "members", JSON_REQUIRED, &members, err);
-    if (st == AS_OK && group)
+    if (st != AS_OK)
+        return st;
+    if (group)
         st = json_fields_i64(&f, "slots", JSON_REQUIRED, 1, CONTROL_MAX_SLOTS, &slots, err);
-    if (st == AS_OK)
-        st = json_fields_object(&f, "dataset", JSON_REQUIRED, &dataset, err);
-    if (st == AS_OK)
-        st = json_fields_object(&f, "metric", JSON_OPTIONAL, &metric, err);
-    if (st == AS_OK)
-        st = json_fields_end(&f, err);
-    if (st == AS_OK)
-        st = read_dataset(dataset, job, err);
+    if (st != AS_OK)
+        return st;
+    st = json_fields_object(&f, "dataset", JSON_REQUIRED, &dataset, err);
+    if (st != AS_OK)
+        return st;
+    st = json_fields_object(&f, "metric", JSON_OPTIONAL, &metric, err);
+    if (st != AS_OK)
+        return st;
+    st = json_fields_end(&f, err);
+    if (st != AS_OK)
+        return st;
+    st = read_dataset(dataset, job, err);
     if (st != AS_OK)
         return st;
     job->metric = json_string_value(json_object_get(metric, "name"));
@@ -174,14 +191,14 @@ as_status job_read(const char *path, struct job *ret, struct as_err *err)
     as_status st = file_read(path, JOB_MAX_BYTES, &text, &len, err);
     if (st != AS_OK)
         return st;
-    struct job job = {0};
+    AS_AUTO(job_done) struct job job = {0};
     st = json_parse_file(text, len, &job.doc, err);
-    if (st == AS_OK)
-        st = read_document(&job, err);
-    if (st != AS_OK) {
-        job_done(&job);
+    if (st != AS_OK)
         return as_err_prefix(err, st, "%.200s", path);
-    }
+    st = read_document(&job, err);
+    if (st != AS_OK)
+        return as_err_prefix(err, st, "%.200s", path);
     *ret = job;
+    job = (struct job){0};
     return AS_OK;
 }

@@ -47,30 +47,36 @@ static as_status create_parts(struct lockstep *ls, const struct member *m, struc
 {
     const struct lockstep_setup *s = ls->setup;
     as_status st = network_create(s->be, ls->plan, ls->slots, ls->max_rows, &ls->network, err);
-    if (st == AS_OK)
-        st = optimizer_create(ls->network, needs_of(m, ls->slots), &ls->optimizer, err);
-    if (st == AS_OK)
-        st = batches_create(s->device, ls->slots, ls->max_rows, augments(m), &ls->batches, err);
-    if (st == AS_OK)
-        st = step_table_create(s->be, ls->slots, steps_of(s, ls->plan), &ls->step_table, err);
-    if (st == AS_OK)
-        st = losses_create(ls->network, s->data, s->loss, &ls->losses, err);
-    return st;
+    if (st != AS_OK)
+        return st;
+    st = optimizer_create(ls->network, needs_of(m, ls->slots), &ls->optimizer, err);
+    if (st != AS_OK)
+        return st;
+    st = batches_create(s->device, ls->slots, ls->max_rows, augments(m), &ls->batches, err);
+    if (st != AS_OK)
+        return st;
+    st = step_table_create(s->be, ls->slots, steps_of(s, ls->plan), &ls->step_table, err);
+    if (st != AS_OK)
+        return st;
+    return losses_create(ls->network, s->data, s->loss, &ls->losses, err);
 }
 
 static as_status create_numbers(struct lockstep *ls, struct as_err *err)
 {
     struct backend *be = ls->setup->be;
     as_status st = buf_create(be, BUF_I32, 2 * ls->slots, &ls->seed, err);
-    if (st == AS_OK)
-        st = buf_create(be, BUF_F32, ls->slots, &ls->rate, err);
-    if (st == AS_OK)
-        st = buf_create(be, BUF_I32, ls->slots, &ls->pad, err);
-    if (st == AS_OK)
-        st = buf_create(be, BUF_F32, ls->slots, &ls->flip, err);
-    if (st == AS_OK)
-        st = buf_create(be, BUF_I32, ls->slots, &ls->cutout, err);
-    return st;
+    if (st != AS_OK)
+        return st;
+    st = buf_create(be, BUF_F32, ls->slots, &ls->rate, err);
+    if (st != AS_OK)
+        return st;
+    st = buf_create(be, BUF_I32, ls->slots, &ls->pad, err);
+    if (st != AS_OK)
+        return st;
+    st = buf_create(be, BUF_F32, ls->slots, &ls->flip, err);
+    if (st != AS_OK)
+        return st;
+    return buf_create(be, BUF_I32, ls->slots, &ls->cutout, err);
 }
 
 as_status lockstep_create(const struct lockstep_setup *setup, const struct member *m, size_t slots,
@@ -90,11 +96,13 @@ as_status lockstep_create(const struct lockstep_setup *setup, const struct membe
         return st;
     ls->max_rows = ls->plan->buffer_rows;
     st = create_parts(ls, m, err);
-    if (st == AS_OK)
-        st = create_numbers(ls, err);
-    if (st == AS_OK)
-        *ret = as_steal(ls);
-    return st;
+    if (st != AS_OK)
+        return st;
+    st = create_numbers(ls, err);
+    if (st != AS_OK)
+        return st;
+    *ret = as_steal(ls);
+    return AS_OK;
 }
 
 static size_t slot_bytes(const struct lockstep_setup *s, const struct member *m, size_t slots,
@@ -131,17 +139,24 @@ static as_status place(struct lockstep *ls, size_t slot, struct member *m, struc
                                                 .use = loss_use_of(&m->spec),
                                                 .dropout = m->spec.model.dropout > 0};
     as_status st = buf_upload(ls->seed, 2 * slot, words, 2, err);
-    if (st == AS_OK)
-        st = buf_fill_f32(ls->rate, slot, 1, (float)m->spec.model.dropout, err);
-    if (st == AS_OK)
-        st = buf_fill_i32(ls->pad, slot, 1, (int32_t)a->pad, err);
-    if (st == AS_OK)
-        st = buf_fill_f32(ls->flip, slot, 1, (float)a->flip, err);
-    if (st == AS_OK)
-        st = buf_fill_i32(ls->cutout, slot, 1, (int32_t)a->cutout, err);
-    if (st == AS_OK)
-        st = optimizer_join(ls->optimizer, slot, &m->spec, err);
-    return st == AS_OK ? losses_join(ls->losses, slot, &m->spec, err) : st;
+    if (st != AS_OK)
+        return st;
+    st = buf_fill_f32(ls->rate, slot, 1, (float)m->spec.model.dropout, err);
+    if (st != AS_OK)
+        return st;
+    st = buf_fill_i32(ls->pad, slot, 1, (int32_t)a->pad, err);
+    if (st != AS_OK)
+        return st;
+    st = buf_fill_f32(ls->flip, slot, 1, (float)a->flip, err);
+    if (st != AS_OK)
+        return st;
+    st = buf_fill_i32(ls->cutout, slot, 1, (int32_t)a->cutout, err);
+    if (st != AS_OK)
+        return st;
+    st = optimizer_join(ls->optimizer, slot, &m->spec, err);
+    if (st != AS_OK)
+        return st;
+    return losses_join(ls->losses, slot, &m->spec, err);
 }
 
 bool lockstep_is_open(const struct lockstep *ls)
@@ -157,11 +172,13 @@ as_status lockstep_join(struct lockstep *ls, struct member *m, struct as_err *er
     size_t slot = ls->n;
     m->layout = epoch_layout_of(&m->spec, m->plan->max_rows, ls->setup->data->n_train);
     as_status st = network_init(ls->network, slot, m->plan, m->seed, err);
-    if (st == AS_OK)
-        st = place(ls, slot, m, err);
-    if (st == AS_OK)
-        ls->n++;
-    return st;
+    if (st != AS_OK)
+        return st;
+    st = place(ls, slot, m, err);
+    if (st != AS_OK)
+        return st;
+    ls->n++;
+    return AS_OK;
 }
 
 struct slot lockstep_slot(const struct lockstep *ls, size_t index)
@@ -213,11 +230,13 @@ as_status lockstep_begin_epoch(struct lockstep *ls, size_t slot, struct as_err *
 {
     struct member *m = ls->member[slot];
     as_status st = batches_shuffle(ls->batches, slot, m->seed, m->epoch, err);
-    if (st == AS_OK)
-        st = step_table_fill(ls->step_table, slot, &m->spec, &m->layout, m->epoch, m->at, err);
-    if (st == AS_OK)
-        m->tabled = m->epoch;
-    return st;
+    if (st != AS_OK)
+        return st;
+    st = step_table_fill(ls->step_table, slot, &m->spec, &m->layout, m->epoch, m->at, err);
+    if (st != AS_OK)
+        return st;
+    m->tabled = m->epoch;
+    return AS_OK;
 }
 
 as_status lockstep_freeze(struct lockstep *ls, size_t slot, struct as_err *err)
@@ -287,10 +306,12 @@ static as_status make_calls(void *arg, struct as_err *err)
     struct micro_step now = step_table_now(ls->step_table);
     struct batch b;
     as_status st = step_table_take(ls->step_table, lane, first, n, err);
-    if (st == AS_OK)
-        st = batches_train(ls->batches, lane, first, n, now.at, ls->plan->max_rows, s->rows, &b,
-                           err);
-    if (st == AS_OK && ls->batches->augmented)
+    if (st != AS_OK)
+        return st;
+    st = batches_train(ls->batches, lane, first, n, now.at, ls->plan->max_rows, s->rows, &b, err);
+    if (st != AS_OK)
+        return st;
+    if (ls->batches->augmented)
         st = augment(ls, lane, first, n, &now, &b, err);
     if (st != AS_OK)
         return st;
@@ -303,13 +324,15 @@ static as_status make_calls(void *arg, struct as_err *err)
     if (r.dropout)
         pass.rate = tensor_at(ls->rate, 0, 1);
     st = network_forward(ls->network, lane, first, n, &pass, err);
-    if (st == AS_OK)
-        st = losses_train(ls->losses, lane, first, n, b.y, b.rows, r.use, err);
-    if (st == AS_OK)
-        st = network_backward(ls->network, lane, first, n, &pass, err);
-    if (st == AS_OK)
-        st = optimizer_step(ls->optimizer, lane, first, n, &now, r.needs, r.due, err);
-    return st;
+    if (st != AS_OK)
+        return st;
+    st = losses_train(ls->losses, lane, first, n, b.y, b.rows, r.use, err);
+    if (st != AS_OK)
+        return st;
+    st = network_backward(ls->network, lane, first, n, &pass, err);
+    if (st != AS_OK)
+        return st;
+    return optimizer_step(ls->optimizer, lane, first, n, &now, r.needs, r.due, err);
 }
 
 static unsigned flags_of(const struct range *r)

@@ -77,10 +77,12 @@ static int run(const char *path, int64_t checkpoint_ms)
         .stop = &stop_asked, .checkpoint_ns = checkpoint_ms * NS_PER_MS, .threads = n_cpus()};
     channel_init(&channel, -1);
     as_status st = read_number("ASSAY_THREADS", 1, MAX_THREADS, &opts.threads, &err);
-    if (st == AS_OK)
-        st = read_number("ASSAY_MEMORY_BYTES", 1, SIZE_MAX, &opts.memory_bytes, &err);
-    if (st == AS_OK)
-        st = job_read(path, &job, &err);
+    if (st != AS_OK)
+        return fail(&err);
+    st = read_number("ASSAY_MEMORY_BYTES", 1, SIZE_MAX, &opts.memory_bytes, &err);
+    if (st != AS_OK)
+        return fail(&err);
+    st = job_read(path, &job, &err);
     if (st != AS_OK)
         return fail(&err);
     if (job.group) {

@@ -46,12 +46,15 @@ static as_status read_spec(struct member *m, const struct job *job, const json_t
 {
     struct str signature = {0};
     as_status st = train_spec_parse(train, "/train", &m->spec, err);
-    if (st == AS_OK)
-        st = train_spec_check(&m->spec, &job->info, "/train", err);
-    if (st == AS_OK)
-        st = check_metric(m, job, err);
-    if (st == AS_OK)
-        st = net_plan_create(&m->spec, &job->data, "/train", &m->plan, err);
+    if (st != AS_OK)
+        return st;
+    st = train_spec_check(&m->spec, &job->info, "/train", err);
+    if (st != AS_OK)
+        return st;
+    st = check_metric(m, job, err);
+    if (st != AS_OK)
+        return st;
+    st = net_plan_create(&m->spec, &job->data, "/train", &m->plan, err);
     if (st != AS_OK)
         return st;
     net_signature(&m->spec, &job->data, &signature);
@@ -77,13 +80,14 @@ static as_status fingerprint(struct member *m, const struct job *job, const json
 static as_status make_places(struct member *m, const struct control_member *from,
                              struct as_err *err)
 {
-    as_status st;
     m->id = as_strdup(from->id);
     m->artifacts = as_strdup(from->artifacts);
     if (!m->id || (from->artifacts && !m->artifacts))
         return as_fail(err, AS_E_NOMEM, "out of memory");
-    st = report_file_init(&m->report, from->report, err);
-    if (st == AS_OK && m->artifacts)
+    as_status st = report_file_init(&m->report, from->report, err);
+    if (st != AS_OK)
+        return st;
+    if (m->artifacts)
         st = file_mkdirs(m->artifacts, 0777, err);
     if (st != AS_OK || !from->checkpoints)
         return st;
@@ -104,13 +108,16 @@ as_status member_create(const struct job *job, const struct control_member *from
     m->task = job->info.task;
     m->tabled = -1;
     as_status st = read_spec(m, job, from->train, err);
-    if (st == AS_OK)
-        st = fingerprint(m, job, from->train, err);
-    if (st == AS_OK)
-        st = make_places(m, from, err);
-    if (st == AS_OK)
-        *ret = as_steal(m);
-    return st;
+    if (st != AS_OK)
+        return st;
+    st = fingerprint(m, job, from->train, err);
+    if (st != AS_OK)
+        return st;
+    st = make_places(m, from, err);
+    if (st != AS_OK)
+        return st;
+    *ret = as_steal(m);
+    return AS_OK;
 }
 
 void member_end(struct member *m, int exit, const struct as_err *err)

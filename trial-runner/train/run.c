@@ -75,7 +75,9 @@ static bool is_stopped(const struct member *m, const struct watch *w)
 static as_status stop_member(struct lockstep *ls, size_t slot, struct watch *w, struct as_err *err)
 {
     as_status st = run_save(ls, slot, err);
-    return st == AS_OK ? end_member(ls, slot, w, EXIT_TRY_AGAIN, NULL, err) : st;
+    if (st != AS_OK)
+        return st;
+    return end_member(ls, slot, w, EXIT_TRY_AGAIN, NULL, err);
 }
 
 /* ---- steps ---- */
@@ -195,7 +197,9 @@ static as_status report(struct member *m, double mean_loss, const struct evaluat
             values[n++] = all[i];
     str_clear(&m->last_report);
     as_status st = report_format(m->epoch + 1, values, n, &m->last_report, err);
-    return st == AS_OK ? report_file_append(&m->report, &m->last_report, err) : st;
+    if (st != AS_OK)
+        return st;
+    return report_file_append(&m->report, &m->last_report, err);
 }
 
 /* Of predictions that are not finite no figure means anything. */
@@ -257,16 +261,18 @@ static bool reports_now(const struct member *m, double mean_loss)
 static as_status mean_losses(const struct lockstep *ls, double *ret, struct as_err *err)
 {
     double per_row = loss_unit(ls->setup) / (double)ls->setup->data->n_train;
-    as_status st = AS_OK;
-    for (size_t k = 0; st == AS_OK && k < ls->n; k++) {
+    for (size_t k = 0; k < ls->n; k++) {
         float sum = 0;
         int32_t active = 0;
-        st = buf_download(ls->losses->train.loss, k, &sum, 1, err);
-        if (st == AS_OK)
-            st = buf_download(ls->optimizer->active, k, &active, 1, err);
+        as_status st = buf_download(ls->losses->train.loss, k, &sum, 1, err);
+        if (st != AS_OK)
+            return st;
+        st = buf_download(ls->optimizer->active, k, &active, 1, err);
+        if (st != AS_OK)
+            return st;
         ret[k] = active ? (double)sum * per_row : NAN;
     }
-    return st;
+    return AS_OK;
 }
 
 static as_status end_epoch(struct lockstep *ls, struct backend *lane, struct watch *w,
@@ -278,18 +284,26 @@ static as_status end_epoch(struct lockstep *ls, struct backend *lane, struct wat
         return as_fail(err, AS_E_NOMEM, "out of memory");
     bool any = false;
     as_status st = mean_losses(ls, loss, err);
-    for (size_t k = 0; st == AS_OK && k < ls->n; k++)
+    if (st != AS_OK)
+        return st;
+    for (size_t k = 0; k < ls->n; k++)
         any = any || reports_now(ls->member[k], loss[k]);
-    if (st == AS_OK && any)
+    if (any)
         st = evaluate_members(ls, lane, 0, ls->n, e, err);
-    for (size_t k = 0; st == AS_OK && k < ls->n; k++) {
+    if (st != AS_OK)
+        return st;
+    for (size_t k = 0; k < ls->n; k++) {
         if (reports_now(ls->member[k], loss[k]))
             st = report_member(ls, k, w, loss[k], &e[k], err);
-        if (st == AS_OK && !ls->member[k]->ended)
+        if (st != AS_OK)
+            return st;
+        if (!ls->member[k]->ended)
             st = next_epoch(ls, lane, k, w, err);
+        if (st != AS_OK)
+            return st;
     }
     ls->n_main = ls->n;
-    return st;
+    return AS_OK;
 }
 
 /* ---- running ---- */
@@ -337,9 +351,14 @@ static as_status run_turn(struct lockstep *ls, struct backend *lane, struct watc
     for (;;) {
         size_t running = 0;
         as_status st = prepare_epoch(ls, lane, w, err);
-        for (size_t k = ls->n_main; st == AS_OK && k < ls->n; k++)
+        if (st != AS_OK)
+            return st;
+        for (size_t k = ls->n_main; k < ls->n; k++) {
             st = run_range(ls, lane, k, 1, w, start + SHARE_NS, err);
-        if (st == AS_OK && ls->n_main > 0)
+            if (st != AS_OK)
+                return st;
+        }
+        if (ls->n_main > 0)
             st = run_range(ls, lane, 0, ls->n_main, w, start + SHARE_NS, err);
         if (st != AS_OK)
             return st;
