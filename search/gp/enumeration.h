@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "search/regression/training_set.h"
+#include "search/space/encoding.h"
 
 /* As many as a grid may have cells: a space that is listed when its sweep is created can be used
  * up. */

@@ -19,7 +19,7 @@
 #include "search/regression/lbfgs.h"
 #include "search/gp/surrogate.h"
 
-/* Kept between suggestions: scratch alone. One thread at a time. */
+/* Scratch, kept between suggestions. One thread at a time. */
 struct gp_optimizer_work {
     struct gp_work *predict;
     struct lbfgs_work *lbfgs;

@@ -46,7 +46,7 @@ struct surrogate_subset {
     size_t *chosen;  /* NULL: none yet */
 };
 
-/* Models kept between suggestions: an accelerator alone. One thread at a time. */
+/* Models kept between suggestions, to save time. One thread at a time. */
 struct surrogate_store {
     struct gp_model *models[SURROGATE_SLOTS];
     struct gp_fit_work *fit;

@@ -57,7 +57,7 @@ struct search_method {
  *   pointer    where the parameters stand in the document, for errors
  *   ret        owned by the caller, search_prepared_free(); NULL for methods that prepare nothing
  *   ret_total  how many configurations an enumeration has; 0 for the other methods
- * AS_E_INVAL, AS_E_TOO_LARGE: the method cannot search this space (see grid_create).
+ * AS_E_INVAL, AS_E_TOO_LARGE: the method cannot search this space, with the reason.
  * AS_E_UNSUPPORTED: the constraints allow no configuration. AS_E_NOMEM. */
 AS_MUST_CHECK as_status search_prepare(const struct search_method *m, const struct space *space,
                                        const char *pointer, struct search_prepared **ret,
