@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "tests/support/check_main.h"
+#include "tests/support/roots.h"
 #include "tests/support/temp_folder.h"
 
 static struct as_err err;
@@ -461,7 +462,7 @@ END_TEST
 START_TEST(digits)
 {
     AS_AUTO(str_done) struct str path = {0};
-    str_printf(&path, "%s/examples/digits.csv", getenv("ASSAY_SOURCE_ROOT"));
+    str_printf(&path, "%s/examples/digits.csv", source_root());
     AS_AUTO(dataset_info_done) struct dataset_info info = {0};
     struct dataset_paths paths = {.table = str_cstr(&path)};
     ck_ok(dataset_inspect(&paths, DATASET_CSV, "-1", DATASET_TASK_AUTO, NULL, &info, &err), err);

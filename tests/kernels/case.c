@@ -64,15 +64,9 @@ void case_same(const struct case_run *r)
             twin_same_or_nan(&r->at[i], r->op->places[i].name, r->op->atol, r->op->rtol);
 }
 
-/* Is the back end under test a device emulated on the host, where a call takes milliseconds? */
-static bool is_emulated(void)
-{
-    return getenv("ASSAY_TEST_EMULATED") != NULL;
-}
-
 void case_twin(const struct case_op *op)
 {
-    for (size_t members = 0; members <= 3; members += is_emulated() ? 3 : 1) {
+    for (size_t members = 0; members <= 3; members += twin_is_emulated() ? 3 : 1) {
         for (int shared = 0; shared < 2; shared++) {
             struct case_run r = case_make(op, members, shared);
             case_do(&r, op->call);
@@ -184,7 +178,7 @@ static void member_differences(const struct case_run *r, const struct case_gradi
 void case_differences(const struct case_op *op, const struct case_gradient *g)
 {
     struct case_run r = case_make(op, 2, false);
-    for (int s = 0; s < (is_emulated() ? 1 : SIDES); s++) {
+    for (int s = 0; s < (twin_is_emulated() ? 1 : SIDES); s++) {
         for (size_t k = 0; k < r.members; k++) {
             case_do(&r, op->call);
             case_do(&r, g->backward);

@@ -17,11 +17,6 @@ static const struct conv_args no_engine = {2, 3, 7, 6, 7, 9, 3, 3, 2, 1, .groups
 
 #define STAND_IN "only the stand-in for cuDNN can be told what it lacks (ASSAY_TEST_EMULATED)"
 
-static bool emulated(void)
-{
-    return getenv("ASSAY_TEST_EMULATED") != NULL;
-}
-
 /* ---- the surroundings ---- */
 
 static char *was_library; /* ASSAY_CUDNN as the test was started */
@@ -277,7 +272,8 @@ START_TEST(tensor_cores)
     ck_assert_uint_eq(n, l.n);
     for (size_t i = 0; i < n; i++)
         worst = fmax(worst, fabs((double)got[i] - (double)exact[i]));
-    ck_assert_msg(worst < 0.05 && (worst > 1e-5 || !emulated()), "the largest error is %g", worst);
+    ck_assert_msg(worst < 0.05 && (worst > 1e-5 || !twin_is_emulated()), "the largest error is %g",
+                  worst);
     l.a.members = 1;
     l.a.x = tensor_from(l.a.x, 1);
     l.a.w = tensor_from(l.a.w, 1);
@@ -306,8 +302,8 @@ Suite *test_suite(void)
     tcase_add_checked_fixture(c, remember, restore);
     tcase_add_test(c, asked_for);
     tcase_add_test(c, library_absent);
-    add_test_if(c, another_version, emulated(), STAND_IN);
-    add_test_if(c, engines, emulated(), STAND_IN);
+    add_test_if(c, another_version, twin_is_emulated(), STAND_IN);
+    add_test_if(c, engines, twin_is_emulated(), STAND_IN);
     tcase_add_test(c, recorded);
     tcase_add_test(c, tensor_cores);
     suite_add_tcase(s, c);

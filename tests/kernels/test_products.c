@@ -13,11 +13,6 @@
 
 #define EMULATED "only the emulated cublasLt can be made to fail (ASSAY_TEST_EMULATED)"
 
-static bool is_emulated(void)
-{
-    return getenv("ASSAY_TEST_EMULATED") != NULL;
-}
-
 /* The counts so far of a back end of the plugin. */
 static struct products_count counts_of(const struct backend *be)
 {
@@ -169,7 +164,7 @@ static const struct way ways[] = {
 
 static void same_count(const struct way *w, const char *what, uint64_t got, unsigned want)
 {
-    ck_assert_msg(!is_emulated() || got == want, "%s: %s %u, expected %u", w->what, what,
+    ck_assert_msg(!twin_is_emulated() || got == want, "%s: %s %u, expected %u", w->what, what,
                   (unsigned)got, want);
 }
 
@@ -341,7 +336,7 @@ START_TEST(recorded_first)
                   err);
     }
     struct products_count n = counts_of(be);
-    if (is_emulated()) {
+    if (twin_is_emulated()) {
         ck_assert_uint_eq(n.planned_late, 1);
         ck_assert_uint_eq(n.relu, 1); /* the call's */
     }
@@ -450,7 +445,7 @@ START_TEST(bf16)
     ck_assert_msg(fabs((double)y - exact) < 0.01 * exact, "%g, exactly %g", (double)y, exact);
     ck_assert_msg(fabs((double)y - exact) > 1e-6 * exact, "%g: float32 factors", (double)y);
     ck_assert_uint_eq(n.lt + n.gemm, 1);
-    if (is_emulated())
+    if (twin_is_emulated())
         ck_assert_uint_eq(n.relu, 1);
     buf_free(b);
     backend_free(be);
@@ -481,8 +476,8 @@ Suite *test_suite(void)
     tcase_add_loop_test(c, same_bits_alone, 0, AS_ARRAY_LEN(ways));
     tcase_add_test(c, planned_once);
     tcase_add_test(c, recorded_first);
-    add_test_if(c, relu_loses_nan, is_emulated(), EMULATED);
-    add_test_if(c, launch_turned_down, is_emulated(), EMULATED);
+    add_test_if(c, relu_loses_nan, twin_is_emulated(), EMULATED);
+    add_test_if(c, launch_turned_down, twin_is_emulated(), EMULATED);
     tcase_add_test(c, bf16);
     c = tcase_create("auto");
     tcase_add_checked_fixture(c, open_auto, close_any);

@@ -60,6 +60,11 @@ void twin_close(void)
         backend_freep(&backends[s]);
 }
 
+bool twin_is_emulated(void)
+{
+    return getenv("ASSAY_TEST_EMULATED") != NULL;
+}
+
 struct backend *twin_backend(int side)
 {
     return backends[side];

@@ -6,6 +6,8 @@
 #ifndef ASSAY_TESTS_KERNELS_TWIN_H
 #define ASSAY_TESTS_KERNELS_TWIN_H
 
+#include <stdbool.h>
+
 #include "kernels/ops.h"
 #include "tests/support/check_main.h"
 
@@ -22,6 +24,10 @@ struct twin {
 void twin_probe(void);
 void twin_open(void);
 void twin_close(void);
+
+/* Is the device emulated on the host (ASSAY_TEST_EMULATED), where a call takes milliseconds and the
+ * libraries are stand-ins that can be told to fail? */
+bool twin_is_emulated(void);
 
 #define FOR_SIDES(s) for (int s = 0; s < SIDES; s++)
 struct backend *twin_backend(int side);

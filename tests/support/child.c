@@ -13,6 +13,7 @@
 
 #include "base/file.h"
 #include "tests/support/check_main.h"
+#include "tests/support/roots.h"
 #include "tests/support/temp_folder.h"
 
 static struct as_err err;
@@ -60,8 +61,7 @@ static void set_path(const char *name, const char *dir, const char *file)
 static void exec_trainer(const struct child *c, const char *seed, const char *option)
 {
     char program[512];
-    (void)snprintf(program, sizeof program, "%s/trial-runner/train/assay-train",
-                   getenv("ASSAY_BUILD_ROOT"));
+    (void)snprintf(program, sizeof program, "%s/trial-runner/train/assay-train", build_root());
     set_path("ASSAY_REPORT", c->dir, "report");
     set_path("ASSAY_CHECKPOINTS", c->dir, "checkpoints");
     set_path("ASSAY_ARTIFACTS", c->dir, "artifacts");

@@ -10,6 +10,7 @@
 #include "data/formats/safetensors.h"
 #include "base/json.h"
 #include "tests/support/check_main.h"
+#include "tests/support/roots.h"
 #include "tests/support/temp_folder.h"
 #include "trial-runner/train/group.h"
 #include "data/dataset_json.h"
@@ -25,7 +26,7 @@ void rig_open(struct rig *r)
                "{\"format\":\"csv\",\"task\":\"classification\",\"target\":\"-1\",\"rows\":1797,"
                "\"features\":64,\"outputs\":10,\"classes\":[\"0\",\"1\",\"2\",\"3\",\"4\",\"5\","
                "\"6\",\"7\",\"8\",\"9\"],\"paths\":{\"table\":\"%s/examples/digits.csv\"}}",
-               getenv("ASSAY_SOURCE_ROOT"));
+               source_root());
     r->dataset = str_take(&b);
 }
 

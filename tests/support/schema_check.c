@@ -10,14 +10,14 @@
 #include "base/json.h"
 #include "base/yaml_reader.h"
 #include "tests/support/check_main.h"
+#include "tests/support/roots.h"
 
 static json_t *document;
 static struct as_err document_err;
 
 static void load_document(void)
 {
-    const char *root = getenv("ASSAY_SOURCE_ROOT");
-    AS_AUTO(as_freep) char *path = file_join(root ? root : ".", "api/openapi.yaml");
+    AS_AUTO(as_freep) char *path = file_join(source_root(), "api/openapi.yaml");
     AS_AUTO(as_freep) char *text = NULL;
     size_t len = 0;
     as_status st = file_read(path, 4 << 20, &text, &len, &document_err);

@@ -16,6 +16,14 @@ as_status space_from_yaml(const char *yaml, struct space **ret, struct as_err *e
     return st < 0 ? st : space_parse(j, "/parameters", ret, err);
 }
 
+struct space *space_of_yaml(const char *yaml)
+{
+    struct space *s = NULL;
+    struct as_err err = {0};
+    ck_ok(space_from_yaml(yaml, &s, &err), err);
+    return s;
+}
+
 static void add_domain(struct str *b, struct rng *r)
 {
     switch (rng_below(r, 8)) {

@@ -8,6 +8,8 @@
 
 /* Parse `parameters` written as YAML; the pointer is "/parameters". */
 as_status space_from_yaml(const char *yaml, struct space **ret, struct as_err *err);
+/* The same; the test fails when it is not a space. */
+struct space *space_of_yaml(const char *yaml);
 
 /* A valid space of 1 to 8 parameters of every kind, with chains of conditions; the same for the
  * same seed. Every float has a step or points; a grid over it has at most a few ten thousand cells.

@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "tests/support/check_main.h"
+#include "tests/support/roots.h"
 
 #define LOG_MAX ((size_t)64 << 20)
 #define SHOWN_MAX ((size_t)32 << 10) /* some reports of ThreadSanitizer */
@@ -51,8 +52,7 @@ static void run(const char *log, const char *const *args)
 {
     const char *argv[ARGS_MAX + 2] = {"assayd"};
     char program[512];
-    const char *build = getenv("ASSAY_BUILD_ROOT");
-    (void)snprintf(program, sizeof program, "%s/api/server/assayd", build ? build : "build");
+    (void)snprintf(program, sizeof program, "%s/api/server/assayd", build_root());
     for (size_t n = 0; n < ARGS_MAX && args[n]; n++)
         argv[n + 1] = args[n];
     int fd = open(log, O_CREAT | O_WRONLY | O_APPEND | O_CLOEXEC, 0600);

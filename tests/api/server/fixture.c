@@ -131,6 +131,18 @@ const char *make_sweep(const char *name, int max_trials)
     return id;
 }
 
+struct reply put_blob(const char *bytes, size_t len, char hex[SHA256_HEX_SIZE])
+{
+    char path[128];
+    struct as_err err;
+    struct rest runner = as_runner();
+    const struct rest_options opts = {
+        .body = bytes, .len = len, .type = "application/octet-stream"};
+    ck_ok(sha256_of(bytes, len, hex, &err), err);
+    (void)snprintf(path, sizeof path, "/v1/blobs/%s", hex);
+    return rest_call_with(&runner, "PUT", path, &opts);
+}
+
 long long make_runner(const char *name, int slots)
 {
     char body[256];

@@ -4,6 +4,7 @@
 #define ASSAY_TESTS_API_FIXTURE_H
 
 #include "api/server/server.h"
+#include "base/hash.h"
 #include "scheduler/services/tokens.h"
 #include "tests/api/server/rest.h"
 #include "tests/support/temp_folder.h"
@@ -34,6 +35,9 @@ const char *sweep_json(const char *name, int max_trials);
 
 /* Create it and give its id back; a view until the next call. */
 const char *make_sweep(const char *name, int max_trials);
+
+/* PUT some bytes under their digest, which is put into hex. */
+struct reply put_blob(const char *bytes, size_t len, char hex[SHA256_HEX_SIZE]);
 
 /* Register a runner with these slots; its epoch. */
 long long make_runner(const char *name, int slots);

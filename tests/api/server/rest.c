@@ -1,6 +1,7 @@
 #include "tests/api/server/rest.h"
 
 #include <curl/curl.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -128,6 +129,16 @@ struct reply rest_call(const struct rest *to, const char *method, const char *pa
     const struct rest_options opts = {
         .body = body, .len = body ? strlen(body) : 0, .type = body ? type : NULL};
     return rest_call_with(to, method, path, &opts);
+}
+
+struct reply rest_get(const struct rest *to, const char *fmt, ...)
+{
+    char path[400];
+    va_list ap;
+    va_start(ap, fmt);
+    (void)vsnprintf(path, sizeof path, fmt, ap);
+    va_end(ap);
+    return rest_call(to, "GET", path, NULL);
 }
 
 static void *run_request(void *arg)

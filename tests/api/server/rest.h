@@ -31,6 +31,9 @@ void reply_done(struct reply *r);
 struct reply rest_call(const struct rest *to, const char *method, const char *path,
                        const char *body);
 
+/* The same for GET of a path that is printed from a format. */
+struct reply rest_get(const struct rest *to, const char *fmt, ...) AS_PRINTF(2, 3);
+
 struct rest_options {
     const char *const *headers; /* NULL-terminated lines, NULL for none */
     const char *body;

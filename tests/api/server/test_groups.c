@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/hash.h"
 #include "tests/api/server/fixture.h"
 #include "tests/support/check_main.h"
 
@@ -10,13 +9,8 @@ static void make_train(const char *limits)
 {
     static const char table[] = "x,y,class\n1,2,a\n3,4,b\n5,6,a\n7,8,b\n";
     struct rest user = as_user();
-    struct as_err err = {0};
-    char hex[SHA256_HEX_SIZE], path[100], body[1000];
-    ck_ok(sha256_of(table, strlen(table), hex, &err), err);
-    (void)snprintf(path, sizeof path, "/v1/blobs/%s", hex);
-    struct rest_options put = {
-        .body = table, .len = strlen(table), .type = "application/octet-stream"};
-    REPLY_AUTO blob = rest_call_with(&user, "PUT", path, &put);
+    char hex[SHA256_HEX_SIZE], body[1000];
+    REPLY_AUTO blob = put_blob(table, strlen(table), hex);
     ck_assert_int_le(blob.status, 204);
     (void)snprintf(body, sizeof body,
                    "{\"name\":\"toy\",\"format\":\"csv\",\"files\":{\"table\":\"%s\"},\"target\":"

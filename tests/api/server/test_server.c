@@ -8,48 +8,23 @@
 #include "tests/support/raw_http.h"
 #include "tests/support/check_main.h"
 
-static struct reply get(const struct rest *to, const char *fmt, ...) AS_PRINTF(2, 3);
-
-static struct reply get(const struct rest *to, const char *fmt, ...)
-{
-    char path[400];
-    va_list ap;
-    va_start(ap, fmt);
-    (void)vsnprintf(path, sizeof path, fmt, ap);
-    va_end(ap);
-    return rest_call(to, "GET", path, NULL);
-}
-
-/* PUT some bytes under their digest, which is put into hex. */
-static struct reply put_blob(const char *bytes, size_t len, char hex[SHA256_HEX_SIZE])
-{
-    char path[128];
-    struct as_err err;
-    struct rest runner = as_runner();
-    const struct rest_options opts = {
-        .body = bytes, .len = len, .type = "application/octet-stream"};
-    ck_ok(sha256_of(bytes, len, hex, &err), err);
-    (void)snprintf(path, sizeof path, "/v1/blobs/%s", hex);
-    return rest_call_with(&runner, "PUT", path, &opts);
-}
-
 START_TEST(test_service)
 {
     struct rest nobody = as_nobody(), viewer = as_viewer();
     char buf[80];
-    REPLY_AUTO health = get(&nobody, "/healthz");
+    REPLY_AUTO health = rest_get(&nobody, "/healthz");
     ck_status(health, 200);
     ck_assert_str_ne(reply_str(&health, "version"), "");
     ck_assert_uint_eq(strlen(reply_header(&health, "X-Request-Id", buf, sizeof buf)), 16);
-    REPLY_AUTO ready = get(&nobody, "/readyz");
+    REPLY_AUTO ready = rest_get(&nobody, "/readyz");
     ck_status(ready, 200);
-    REPLY_AUTO doc = get(&nobody, "/openapi.json");
+    REPLY_AUTO doc = rest_get(&nobody, "/openapi.json");
     ck_status(doc, 200);
     ck_assert_str_eq(reply_str(&doc, "openapi"), "3.1.0");
     (void)make_sweep("figures", 1);
     REPLY_AUTO claimed = claim("figures", make_runner("figures", 1), 1, 5000);
     ck_status(claimed, 200);
-    REPLY_AUTO metrics = get(&viewer, "/metrics");
+    REPLY_AUTO metrics = rest_get(&viewer, "/metrics");
     ck_status(metrics, 200);
     static const char *const names[] = {
         "assay_build_info{version=",
@@ -80,21 +55,21 @@ START_TEST(test_sweep_life)
     ck_assert_int_eq(reply_int(&made, "planned_trials"), 3);
     REPLY_AUTO second = rest_call(&user, "POST", "/v1/sweeps", sweep_json("life", 3));
     ck_assert_str_eq(reply_str(&second, "id"), "life-2");
-    REPLY_AUTO one = get(&viewer, "/v1/sweeps/life");
+    REPLY_AUTO one = rest_get(&viewer, "/v1/sweeps/life");
     ck_status(one, 200);
     /* the order in which people wrote the parameters stays */
     ck_assert_ptr_nonnull(strstr(str_cstr(&one.body), "\"parameters\":{\"lr\":"));
-    REPLY_AUTO page = get(&viewer, "/v1/sweeps?page_size=1");
+    REPLY_AUTO page = rest_get(&viewer, "/v1/sweeps?page_size=1");
     ck_status(page, 200);
     ck_assert_str_eq(reply_str(&page, "items.0.id"), "life-2");
     REPLY_AUTO next =
-        get(&viewer, "/v1/sweeps?page_size=1&cursor=%s", reply_str(&page, "next_cursor"));
+        rest_get(&viewer, "/v1/sweeps?page_size=1&cursor=%s", reply_str(&page, "next_cursor"));
     ck_status(next, 200);
     ck_assert_str_eq(reply_str(&next, "items.0.id"), "life");
     REPLY_AUTO paused = rest_call(&user, "PATCH", "/v1/sweeps/life", "{\"state\":\"paused\"}");
     ck_status(paused, 200);
     ck_assert_str_eq(reply_str(&paused, "state"), "paused");
-    REPLY_AUTO only = get(&viewer, "/v1/sweeps?state=paused");
+    REPLY_AUTO only = rest_get(&viewer, "/v1/sweeps?state=paused");
     ck_status(only, 200);
     ck_assert_uint_eq(json_array_size(reply_get(&only, "items")), 1);
     REPLY_AUTO more = rest_call(&user, "PATCH", "/v1/sweeps/life",
@@ -108,7 +83,7 @@ START_TEST(test_sweep_life)
     ck_status(cancelled, 200);
     REPLY_AUTO deleted = rest_call(&user, "DELETE", "/v1/sweeps/life", NULL);
     ck_status(deleted, 204);
-    REPLY_AUTO gone = get(&viewer, "/v1/sweeps/life");
+    REPLY_AUTO gone = rest_get(&viewer, "/v1/sweeps/life");
     ck_status(gone, 404);
     ck_assert_str_eq(reply_str(&gone, "code"), "not_found");
     (void)snprintf(path, sizeof path, "life-2");
@@ -187,25 +162,25 @@ START_TEST(test_runner_protocol)
         ck_assert_str_eq(reply_str(&done, "state"), "completed");
     }
 
-    REPLY_AUTO trial = get(&viewer, "%s", at);
+    REPLY_AUTO trial = rest_get(&viewer, "%s", at);
     ck_status(trial, 200);
     ck_assert_str_eq(reply_str(&trial, "attempts.0.outcome"), "completed");
     ck_assert_str_eq(reply_str(&trial, "metrics.grad"), "-Infinity");
-    REPLY_AUTO series = get(&viewer, "%s/measurements", at);
+    REPLY_AUTO series = rest_get(&viewer, "%s/measurements", at);
     ck_assert_str_eq(reply_str(&series, "series.grad.values.0"), "NaN");
     ck_assert_int_eq(reply_int(&series, "series.loss.steps.1"), 2);
-    REPLY_AUTO one = get(&viewer, "%s/measurements?metric=loss", at);
+    REPLY_AUTO one = rest_get(&viewer, "%s/measurements?metric=loss", at);
     ck_assert_uint_eq(json_object_size(reply_get(&one, "series")), 1);
-    REPLY_AUTO log = get(&viewer, "%s/log", at);
+    REPLY_AUTO log = rest_get(&viewer, "%s/log", at);
     ck_assert_str_eq(reply_str(&log, "text"), "line\nl\u00edne 2");
-    REPLY_AUTO files = get(&viewer, "%s/artifacts", at);
+    REPLY_AUTO files = rest_get(&viewer, "%s/artifacts", at);
     ck_assert_str_eq(reply_str(&files, "items.0.path"), "a/b.txt");
-    REPLY_AUTO best = get(&viewer, "/v1/sweeps/%s/best?top=5", id);
+    REPLY_AUTO best = rest_get(&viewer, "/v1/sweeps/%s/best?top=5", id);
     ck_assert_int_eq(reply_int(&best, "items.0.number"), number);
     REPLY_AUTO list =
-        get(&viewer, "/v1/sweeps/%s/trials?state=completed&sort=value&order=desc", id);
+        rest_get(&viewer, "/v1/sweeps/%s/trials?state=completed&sort=value&order=desc", id);
     ck_assert_uint_eq(json_array_size(reply_get(&list, "items")), 1);
-    REPLY_AUTO runners = get(&viewer, "/v1/runners");
+    REPLY_AUTO runners = rest_get(&viewer, "/v1/runners");
     ck_status(runners, 200);
 
     REPLY_AUTO other = claim("r1", epoch, 1, 5000);
@@ -214,7 +189,7 @@ START_TEST(test_runner_protocol)
     REPLY_AUTO cancelled = rest_call(&user, "POST", path, NULL);
     ck_status(cancelled, 200);
     ck_assert_str_eq(reply_str(&cancelled, "state"), "cancelled");
-    REPLY_AUTO ensemble = get(&viewer, "/v1/sweeps/%s/ensemble", id);
+    REPLY_AUTO ensemble = rest_get(&viewer, "/v1/sweeps/%s/ensemble", id);
     ck_status(ensemble, 200);
 
     (void)snprintf(body, sizeof body, "{\"epoch\":%lld}", epoch);
@@ -476,9 +451,9 @@ START_TEST(test_datasets)
     ck_assert_str_eq(reply_str(&made, "task"), "classification");
     REPLY_AUTO again = rest_call(&user, "POST", "/v1/datasets", body);
     ck_status(again, 200);
-    REPLY_AUTO one = get(&runner, "/v1/datasets/toy");
+    REPLY_AUTO one = rest_get(&runner, "/v1/datasets/toy");
     ck_status(one, 200);
-    REPLY_AUTO list = get(&runner, "/v1/datasets");
+    REPLY_AUTO list = rest_get(&runner, "/v1/datasets");
     ck_assert_str_eq(reply_str(&list, "items.0.name"), "toy");
     (void)snprintf(body, sizeof body,
                    "{\"name\":\"toy\",\"format\":\"csv\",\"files\":{\"table\":\"%s\"},"
@@ -516,7 +491,7 @@ START_TEST(test_tokens)
         REPLY_AUTO r = rest_call(&admin, "POST", "/v1/tokens", bad[i]);
         ck_status(r, 400);
     }
-    REPLY_AUTO page = get(&admin, "/v1/tokens?page_size=2");
+    REPLY_AUTO page = rest_get(&admin, "/v1/tokens?page_size=2");
     ck_status(page, 200);
     ck_assert_uint_eq(json_array_size(reply_get(&page, "items")), 2);
 }

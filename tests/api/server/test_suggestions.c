@@ -25,19 +25,6 @@ static struct reply post(const char *body, const char *fmt, ...)
     return rest_call(&user, "POST", path, body);
 }
 
-static struct reply get(const char *fmt, ...) AS_PRINTF(1, 2);
-
-static struct reply get(const char *fmt, ...)
-{
-    char path[300];
-    struct rest viewer = as_viewer();
-    va_list ap;
-    va_start(ap, fmt);
-    (void)vsnprintf(path, sizeof path, fmt, ap);
-    va_end(ap);
-    return rest_call(&viewer, "GET", path, NULL);
-}
-
 /* A sweep for ask and tell: x in [0, 1], y one of three. `more` follows the parameters. */
 static void make(const char *name, const char *method, int max_trials, const char *more)
 {
@@ -85,6 +72,7 @@ static struct reply tell(const char *sweep, long long number, const char *client
 /* The twenty-line client: ask, run, complete, until done. */
 START_TEST(test_loop)
 {
+    struct rest viewer = as_viewer();
     static const char *const methods[] = {"random", "sobol", "gp"};
     const char *name = methods[_i];
     int rounds = 0;
@@ -111,7 +99,7 @@ START_TEST(test_loop)
         ck_assert(json_is_true(reply_get(&told, "feasible")));
     }
     ck_assert_int_eq(rounds, 6);
-    REPLY_AUTO over = get("/v1/sweeps/%s", name);
+    REPLY_AUTO over = rest_get(&viewer, "/v1/sweeps/%s", name);
     /* nobody reaps here: its ensemble is not seen to */
     ck_assert_str_eq(reply_str(&over, "state"), "finishing");
     ck_assert_int_eq(reply_int(&over, "counts.completed"), 6);
@@ -128,6 +116,7 @@ END_TEST
 /* Each request may be repeated, and is the same the second time. */
 START_TEST(test_repeats)
 {
+    struct rest viewer = as_viewer();
     make("repeats", "sobol", 3, "");
     long long number = ask_one("repeats", "me");
     REPLY_AUTO first = ask("repeats", "me", 1, 20000);
@@ -154,7 +143,7 @@ START_TEST(test_repeats)
         ck_assert(json_number_value(reply_get(&r, "value")) == 0.125);
         ck_assert_int_eq(reply_int(&r, "step"), 3); /* one after the latest */
     }
-    REPLY_AUTO trial = get("/v1/sweeps/repeats/trials/%lld", number);
+    REPLY_AUTO trial = rest_get(&viewer, "/v1/sweeps/repeats/trials/%lld", number);
     ck_assert_str_eq(reply_str(&trial, "client"), "me");
     ck_assert(json_is_null(reply_get(&trial, "runner")));
     ck_assert_str_eq(reply_str(&trial, "attempts.0.client"), "me");
@@ -440,6 +429,7 @@ static void *run_crowd(void *arg)
 
 START_TEST(test_crowd)
 {
+    struct rest viewer = as_viewer();
     struct crowd crowd[6] = {0};
     make("crowd", "gp", 24, "");
     REPLY_AUTO one = ask("crowd", "batch", 1, 20000);
@@ -464,10 +454,10 @@ START_TEST(test_crowd)
             holders += crowd[i].seen[n];
         ck_assert_int_eq(holders, 1);
     }
-    REPLY_AUTO sweep = get("/v1/sweeps/crowd");
+    REPLY_AUTO sweep = rest_get(&viewer, "/v1/sweeps/crowd");
     ck_assert_int_eq(reply_int(&sweep, "counts.completed"), 24);
     ck_assert_int_eq(reply_int(&sweep, "counts.total"), 24);
-    REPLY_AUTO metrics = get("/metrics");
+    REPLY_AUTO metrics = rest_get(&viewer, "/metrics");
     ck_assert_ptr_nonnull(strstr(str_cstr(&metrics.body), "\nassay_suggestion_seconds_count "));
     ck_assert_ptr_nonnull(strstr(str_cstr(&metrics.body), "\nassay_suggestions_taken_total "));
     drop_sweep("crowd");
@@ -476,6 +466,7 @@ END_TEST
 
 START_TEST(test_added)
 {
+    struct rest viewer = as_viewer();
     static const char doc[] =
         "{\"name\":\"added\",\"metric\":{\"name\":\"loss\",\"goal\":\"minimize\"},\"parameters\":"
         "{\"x\":{\"type\":\"float\",\"min\":0,\"max\":1}},\"search\":{\"method\":\"sobol\"},"
@@ -507,7 +498,7 @@ START_TEST(test_added)
     ck_assert_int_eq(reply_int(&first, "number"), reply_int(&again, "number"));
     ck_assert_str_eq(reply_str(&first, "origin"), "enqueued");
     ck_assert_str_eq(reply_str(&first, "state"), "queued");
-    REPLY_AUTO sweep = get("/v1/sweeps/added");
+    REPLY_AUTO sweep = rest_get(&viewer, "/v1/sweeps/added");
     ck_assert_int_eq(reply_int(&sweep, "planned_trials"), 5); /* 3, and 2 that were known */
     ck_assert_int_eq(reply_int(&sweep, "known_trials"), 2);
     ck_assert_int_eq(reply_int(&sweep, "counts.total"), 3);
@@ -553,7 +544,7 @@ START_TEST(test_added_badly)
     ck_status(nowhere, 404);
     REPLY_AUTO denied = rest_call(&viewer, "POST", "/v1/sweeps/badly/trials", cases[0].body);
     ck_status(denied, 403);
-    REPLY_AUTO none = get("/v1/sweeps/badly/trials");
+    REPLY_AUTO none = rest_get(&viewer, "/v1/sweeps/badly/trials");
     ck_assert_uint_eq(n_items(&none), 0);
     drop_sweep("badly");
     static const char grid[] =
@@ -594,6 +585,7 @@ END_TEST
 /* Two objectives and a constraint: what is on the front, what is best, what matters. */
 START_TEST(test_front)
 {
+    struct rest viewer = as_viewer();
     static const char doc[] =
         "{\"name\":\"front\",\"metrics\":[{\"name\":\"cost\",\"goal\":\"minimize\"},{\"name\":"
         "\"gain\",\"goal\":\"maximize\"}],\"constraints\":[{\"metric\":\"heat\",\"max\":10}],"
@@ -609,11 +601,11 @@ START_TEST(test_front)
     ck_status(made, 201);
     ck_assert_str_eq(reply_str(&made, "metrics.1.name"), "gain");
     ck_assert(json_number_value(reply_get(&made, "constraints.0.max")) == 10);
-    REPLY_AUTO empty = get("/v1/sweeps/front/pareto");
+    REPLY_AUTO empty = rest_get(&viewer, "/v1/sweeps/front/pareto");
     ck_status(empty, 200);
     ck_assert_uint_eq(n_items(&empty), 0);
     ck_assert(json_is_null(reply_get(&empty, "hypervolume")));
-    REPLY_AUTO importance = get("/v1/sweeps/front/importance");
+    REPLY_AUTO importance = rest_get(&viewer, "/v1/sweeps/front/importance");
     ck_status(importance, 200);
     ck_assert_uint_eq(json_array_size(reply_get(&importance, "parameters")), 0);
     ck_assert_str_ne(reply_str(&importance, "reason"), ""); /* too few trials */
@@ -624,7 +616,7 @@ START_TEST(test_front)
         ck_assert_str_eq(reply_str(&told, "state"), "completed");
         ck_assert(json_is_true(reply_get(&told, "feasible")) == (i < 3));
     }
-    REPLY_AUTO front = get("/v1/sweeps/front/pareto");
+    REPLY_AUTO front = rest_get(&viewer, "/v1/sweeps/front/pareto");
     ck_status(front, 200);
     ck_assert_uint_eq(n_items(&front), 2);
     ck_assert_int_eq(reply_int(&front, "items.0.number"), 0);
@@ -632,19 +624,20 @@ START_TEST(test_front)
     ck_assert_str_eq(reply_str(&front, "metrics.1.goal"), "maximize");
     ck_assert_uint_eq(json_array_size(reply_get(&front, "reference")), 2);
     ck_assert(json_number_value(reply_get(&front, "hypervolume")) > 0);
-    REPLY_AUTO best = get("/v1/sweeps/front/best");
+    REPLY_AUTO best = rest_get(&viewer, "/v1/sweeps/front/best");
     ck_assert_uint_eq(n_items(&best), 3);
     ck_assert_int_eq(reply_int(&best, "items.0.number"), 0);
-    REPLY_AUTO gain = get("/v1/sweeps/front/importance?metric=gain");
+    REPLY_AUTO gain = rest_get(&viewer, "/v1/sweeps/front/importance?metric=gain");
     ck_status(gain, 200);
     ck_assert_str_eq(reply_str(&gain, "metric"), "gain");
-    REPLY_AUTO heat = get("/v1/sweeps/front/importance?metric=heat"); /* no objective */
+    REPLY_AUTO heat =
+        rest_get(&viewer, "/v1/sweeps/front/importance?metric=heat"); /* no objective */
     ck_status(heat, 400);
     ck_assert_ptr_nonnull(strstr(reply_str(&heat, "detail"), "'heat'"));
     ck_assert_ptr_nonnull(strstr(reply_str(&heat, "detail"), "cost, gain"));
-    REPLY_AUTO nowhere = get("/v1/sweeps/nothing/pareto");
+    REPLY_AUTO nowhere = rest_get(&viewer, "/v1/sweeps/nothing/pareto");
     ck_status(nowhere, 404);
-    REPLY_AUTO neither = get("/v1/sweeps/nothing/importance");
+    REPLY_AUTO neither = rest_get(&viewer, "/v1/sweeps/nothing/importance");
     ck_status(neither, 404);
     drop_sweep("front");
 }

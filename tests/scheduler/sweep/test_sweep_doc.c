@@ -10,6 +10,7 @@
 #include "scheduler/sweep/sweep_doc.h"
 #include "search/suggest.h"
 #include "tests/support/check_main.h"
+#include "tests/support/roots.h"
 
 static const char *const train_yaml =
     "name: digits-mlp\n"
@@ -456,7 +457,7 @@ END_TEST
 
 START_TEST(reads_the_shipped_example)
 {
-    AS_AUTO(as_freep) char *path = file_join(getenv("ASSAY_SOURCE_ROOT"), "examples/digits.yaml");
+    AS_AUTO(as_freep) char *path = file_join(source_root(), "examples/digits.yaml");
     AS_AUTO(as_freep) char *text = NULL;
     size_t len = 0;
     AS_AUTO(sweep_doc_freep) struct sweep_doc *d = NULL;
@@ -485,7 +486,7 @@ static void check_block(const char *yaml)
 
 START_TEST(reads_the_documentation)
 {
-    AS_AUTO(as_freep) char *path = file_join(getenv("ASSAY_SOURCE_ROOT"), "docs/sweep.md");
+    AS_AUTO(as_freep) char *path = file_join(source_root(), "docs/sweep.md");
     AS_AUTO(as_freep) char *text = NULL;
     size_t len = 0, blocks = 0;
     struct as_err err = {0};
@@ -538,9 +539,8 @@ Suite *test_suite(void)
     tcase_add_test(t, a_constrained_grid_counts_what_is_allowed);
     tcase_add_test(t, a_grid_is_never_longer_than_its_cells);
     tcase_add_test(t, lists_every_data_set);
-    bool by_meson = getenv("ASSAY_SOURCE_ROOT") != NULL;
-    add_test_if(t, reads_the_shipped_example, by_meson, "ASSAY_SOURCE_ROOT is not set");
-    add_test_if(t, reads_the_documentation, by_meson, "ASSAY_SOURCE_ROOT is not set");
+    tcase_add_test(t, reads_the_shipped_example);
+    tcase_add_test(t, reads_the_documentation);
     tcase_add_loop_test(t, runs_out_of_memory_cleanly, 0, 3);
     suite_add_tcase(s, t);
     return s;

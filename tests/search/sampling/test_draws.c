@@ -12,14 +12,6 @@
 #define KS_1E6 2.694     /* sup |F_n - F| sqrt(n): 2 exp(-2 x^2) = 1e-6 */
 #define NORMAL_1E6 4.892 /* two-sided */
 
-static struct space *from_yaml(const char *yaml)
-{
-    struct space *s = NULL;
-    struct as_err err = {0};
-    ck_ok(space_from_yaml(yaml, &s, &err), err);
-    return s;
-}
-
 static struct config *draw(const struct space *s, uint64_t seed, uint64_t trial)
 {
     struct config *c = NULL;
@@ -57,8 +49,8 @@ static double chi2(const unsigned *counts, size_t n, const double *expected)
 START_TEST(random_floats_are_uniform_on_their_scale)
 {
     AS_AUTO(space_freep)
-    struct space *s = from_yaml("a: {type: float, min: -2, max: 5}\n"
-                                "b: {type: float, min: 1e-5, max: 10, scale: log}\n");
+    struct space *s = space_of_yaml("a: {type: float, min: -2, max: 5}\n"
+                                    "b: {type: float, min: 1e-5, max: 10, scale: log}\n");
     static double a[N], b[N];
     double product = 0, lag = 0;
     for (size_t t = 0; t < N; t++) {
@@ -79,8 +71,8 @@ END_TEST
 START_TEST(random_choices_are_even)
 {
     AS_AUTO(space_freep)
-    struct space *s = from_yaml("c: {type: categorical, values: [a, b, c, d, e]}\n"
-                                "i: {type: int, min: -2, max: 2}\n");
+    struct space *s = space_of_yaml("c: {type: categorical, values: [a, b, c, d, e]}\n"
+                                    "i: {type: int, min: -2, max: 2}\n");
     unsigned c_counts[5] = {0}, i_counts[5] = {0};
     const double even[5] = {N / 5.0, N / 5.0, N / 5.0, N / 5.0, N / 5.0};
     for (size_t t = 0; t < N; t++) {
@@ -96,7 +88,8 @@ END_TEST
 
 START_TEST(random_log_ints_follow_their_edges)
 {
-    AS_AUTO(space_freep) struct space *s = from_yaml("i: {type: int, min: 1, max: 5, scale: log}");
+    AS_AUTO(space_freep)
+    struct space *s = space_of_yaml("i: {type: int, min: 1, max: 5, scale: log}");
     unsigned counts[5] = {0};
     double expected[5];
     for (int k = 0; k < 5; k++)

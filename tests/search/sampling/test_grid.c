@@ -7,14 +7,6 @@
 #include "tests/support/check_main.h"
 #include "tests/support/spaces.h"
 
-static struct space *from_yaml(const char *yaml)
-{
-    struct space *s = NULL;
-    struct as_err err = {0};
-    ck_ok(space_from_yaml(yaml, &s, &err), err);
-    return s;
-}
-
 static struct grid *grid_of(const struct space *s)
 {
     struct grid *g = NULL;
@@ -42,8 +34,8 @@ static char *cell_text(const struct space *s, const struct grid *g, uint64_t ind
 START_TEST(first_parameter_changes_slowest)
 {
     AS_AUTO(space_freep)
-    struct space *s = from_yaml("b: {type: categorical, values: [x, y]}\n"
-                                "a: {type: int, min: 1, max: 3}\n");
+    struct space *s = space_of_yaml("b: {type: categorical, values: [x, y]}\n"
+                                    "a: {type: int, min: 1, max: 3}\n");
     AS_AUTO(grid_freep) struct grid *g = grid_of(s);
     const char *want[] = {"{\"a\":1,\"b\":\"x\"}", "{\"a\":2,\"b\":\"x\"}",
                           "{\"a\":3,\"b\":\"x\"}", "{\"a\":1,\"b\":\"y\"}",
@@ -62,7 +54,7 @@ END_TEST
 START_TEST(a_child_multiplies_only_where_it_is_active)
 {
     AS_AUTO(space_freep)
-    struct space *s = from_yaml(
+    struct space *s = space_of_yaml(
         "opt: {type: categorical, values: [sgd, adamw, lion]}\n"
         "momentum: {type: float, min: 0, max: 0.9, step: 0.3, when: {opt: sgd}}\n"
         "nesterov: {type: bool, when: {opt: sgd}}\n"
@@ -80,7 +72,7 @@ END_TEST
 START_TEST(points_follow_the_scale)
 {
     AS_AUTO(space_freep)
-    struct space *s = from_yaml(
+    struct space *s = space_of_yaml(
         "lr: {type: float, min: 1e-4, max: 1, scale: log, points: 5}\n"
         "n: {type: int, min: 1, max: 5, scale: log, points: 9}\n"); /* rounding leaves 1 to 5 */
     AS_AUTO(grid_freep) struct grid *g = grid_of(s);
@@ -101,7 +93,7 @@ START_TEST(float_of_one_value)
     struct as_err err = {0};
     AS_AUTO(space_freep)
     struct space *s =
-        from_yaml("x: {type: float, min: 2.5, max: 2.5}\nk: {type: int, min: 1, max: 3}");
+        space_of_yaml("x: {type: float, min: 2.5, max: 2.5}\nk: {type: int, min: 1, max: 3}");
     AS_AUTO(grid_freep) struct grid *g = NULL;
     ck_ok(grid_create(s, "/parameters", &g, &err), err);
     ck_assert_uint_eq(grid_cells(g), 3);
@@ -120,22 +112,22 @@ START_TEST(refuses)
 {
     struct grid *g = NULL;
     struct as_err err = {0};
-    AS_AUTO(space_freep) struct space *open = from_yaml("lr: {type: float, min: 0, max: 1}");
+    AS_AUTO(space_freep) struct space *open = space_of_yaml("lr: {type: float, min: 0, max: 1}");
     ck_fails(grid_create(open, "/parameters", &g, &err), AS_E_INVAL, err,
              "grid search needs 'step' or 'points' on float parameter lr");
     ck_assert_str_eq(err.pointer, "/parameters/lr");
     AS_AUTO(space_freep)
     struct space *large =
-        from_yaml("a: {type: int, min: 1, max: 1000}\nb: {type: int, min: 1, max: 1001}");
+        space_of_yaml("a: {type: int, min: 1, max: 1000}\nb: {type: int, min: 1, max: 1001}");
     ck_fails(grid_create(large, "/parameters", &g, &err), AS_E_TOO_LARGE, err,
              "the grid has 1001000 cells, at most 1000000");
     AS_AUTO(space_freep)
-    struct space *huge = from_yaml("a: {type: int, min: 0, max: 9223372036854775807}\n"
-                                   "b: {type: int, min: 0, max: 9223372036854775807}");
+    struct space *huge = space_of_yaml("a: {type: int, min: 0, max: 9223372036854775807}\n"
+                                       "b: {type: int, min: 0, max: 9223372036854775807}");
     ck_fails(grid_create(huge, "/parameters", &g, &err), AS_E_TOO_LARGE, err, "8.51e+37 cells");
     AS_AUTO(space_freep)
     struct space *full =
-        from_yaml("a: {type: int, min: 1, max: 1000}\nb: {type: int, min: 1, max: 1000}");
+        space_of_yaml("a: {type: int, min: 1, max: 1000}\nb: {type: int, min: 1, max: 1000}");
     AS_AUTO(grid_freep) struct grid *ok = grid_of(full);
     ck_assert_uint_eq(grid_cells(ok), 1000000);
 }
@@ -153,7 +145,7 @@ START_TEST(entangled_conditions_end_in_time)
              "s7: true, s8: true, s9: true, s10: true, s11: true, s12: true}}\n"
              "y: {type: bool, when: {s13: true, s14: true, s15: true, s16: true, s17: true, s18: "
              "true, s19: true, s20: true, s21: true, s22: true}}\n");
-    AS_AUTO(space_freep) struct space *s = from_yaml(str_cstr(&b));
+    AS_AUTO(space_freep) struct space *s = space_of_yaml(str_cstr(&b));
     struct grid *g = NULL;
     struct as_err err = {0};
     ck_fails(grid_create(s, "/parameters", &g, &err), AS_E_TOO_LARGE, err, "at least");
@@ -295,9 +287,9 @@ static void constrain(struct space *s, const char *constraint)
 START_TEST(allowed_cells_keep_their_order)
 {
     AS_AUTO(space_freep)
-    struct space *s = from_yaml("a: {type: int, min: 1, max: 3}\n"
-                                "b: {type: categorical, values: [x, y]}\n"
-                                "c: {type: int, min: 1, max: 3}\n");
+    struct space *s = space_of_yaml("a: {type: int, min: 1, max: 3}\n"
+                                    "b: {type: categorical, values: [x, y]}\n"
+                                    "c: {type: int, min: 1, max: 3}\n");
     constrain(s, "a + c == 4");
     AS_AUTO(grid_freep) struct grid *g = grid_of(s);
     ck_assert_uint_eq(grid_cells(g), 6);
@@ -323,7 +315,7 @@ END_TEST
 START_TEST(a_grid_without_allowed_cells_is_refused)
 {
     AS_AUTO(space_freep)
-    struct space *s = from_yaml("a: {type: int, min: 1, max: 3}\nb: {type: bool}\n");
+    struct space *s = space_of_yaml("a: {type: int, min: 1, max: 3}\nb: {type: bool}\n");
     constrain(s, "a > 3 and b");
     struct grid *g = NULL;
     struct as_err err = {0};
@@ -337,11 +329,11 @@ END_TEST
 START_TEST(ranges_open_branches)
 {
     AS_AUTO(space_freep)
-    struct space *s = from_yaml("lr: {type: float, min: 0.001, max: 1, scale: log, points: 4}\n"
-                                "warm: {type: bool, when: {lr: {min: 0.05}}}\n"
-                                "size: {type: ordinal, values: [s, m, l]}\n"
-                                "n: {type: int, min: 1, max: 9, when: {size: {max: m}}}\n"
-                                "k: {type: bool, when: {n: {min: 3, max: 4}}}\n");
+    struct space *s = space_of_yaml("lr: {type: float, min: 0.001, max: 1, scale: log, points: 4}\n"
+                                    "warm: {type: bool, when: {lr: {min: 0.05}}}\n"
+                                    "size: {type: ordinal, values: [s, m, l]}\n"
+                                    "n: {type: int, min: 1, max: 9, when: {size: {max: m}}}\n"
+                                    "k: {type: bool, when: {n: {min: 3, max: 4}}}\n");
     AS_AUTO(grid_freep) struct grid *g = grid_of(s);
     ck_assert_uint_eq(grid_cells(g), (2 + 2 * 2) * (1 + 2 * (7 + 2 * 2)));
     check_against_brute_force(s);
@@ -353,7 +345,7 @@ START_TEST(large_constrained_grids_are_counted)
 {
     AS_AUTO(space_freep)
     struct space *s =
-        from_yaml("a: {type: int, min: 1, max: 1000}\nb: {type: int, min: 1, max: 1000}");
+        space_of_yaml("a: {type: int, min: 1, max: 1000}\nb: {type: int, min: 1, max: 1000}");
     constrain(s, "a <= b");
     AS_AUTO(grid_freep) struct grid *g = grid_of(s);
     ck_assert_uint_eq(grid_cells(g), 500500);
@@ -367,13 +359,13 @@ END_TEST
 START_TEST(a_full_grid_has_every_value)
 {
     AS_AUTO(space_freep)
-    struct space *s = from_yaml("a: {type: int, min: 1, max: 100, points: 3}\nb: {type: bool}");
+    struct space *s = space_of_yaml("a: {type: int, min: 1, max: 100, points: 3}\nb: {type: bool}");
     AS_AUTO(grid_freep) struct grid *g = NULL;
     struct as_err err = {0};
     ck_ok(grid_create_full(s, "", &g, &err), err);
     ck_assert_uint_eq(grid_cells(g), 200);
     AS_AUTO(space_freep)
-    struct space *open = from_yaml("a: {type: float, min: 1, max: 2, points: 3}");
+    struct space *open = space_of_yaml("a: {type: float, min: 1, max: 2, points: 3}");
     struct grid *none = NULL;
     ck_fails(grid_create_full(open, "", &none, &err), AS_E_INVAL, err, "float parameter a");
 }
@@ -382,7 +374,7 @@ END_TEST
 START_TEST(values_off_the_grid_have_no_index)
 {
     AS_AUTO(space_freep)
-    struct space *s = from_yaml("x: {type: float, min: 0, max: 1, points: 3}\ny: {type: bool}");
+    struct space *s = space_of_yaml("x: {type: float, min: 0, max: 1, points: 3}\ny: {type: bool}");
     AS_AUTO(grid_freep) struct grid *g = grid_of(s);
     AS_AUTO(config_freep) struct config *c = config_create(s);
     struct as_err err = {0};

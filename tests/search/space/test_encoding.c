@@ -13,14 +13,6 @@
 
 #define MAX_PARAMS SPACE_MAX_PARAMS
 
-static struct space *from_yaml(const char *yaml)
-{
-    struct space *s = NULL;
-    struct as_err err = {0};
-    ck_ok(space_from_yaml(yaml, &s, &err), err);
-    return s;
-}
-
 static struct encoding *encoding_of(const struct space *s)
 {
     struct encoding *e = NULL;
@@ -123,7 +115,7 @@ START_TEST(every_domain_round_trips)
     AS_AUTO(str_done) struct str yaml = {0};
     str_printf(&yaml, "p: %s\nq: {type: bool}\nc: %.*s, when: {q: true}}\n", domains[_i],
                (int)strlen(domains[_i]) - 1, domains[_i]);
-    AS_AUTO(space_freep) struct space *s = from_yaml(str_cstr(&yaml));
+    AS_AUTO(space_freep) struct space *s = space_of_yaml(str_cstr(&yaml));
     check_round_trips(s, (uint64_t)_i, 2000);
     /* both ends, exactly */
     AS_AUTO(encoding_freep) struct encoding *e = encoding_of(s);
@@ -162,7 +154,7 @@ START_TEST(round_numbers_are_round)
                 {"min: 0.1, max: 0.7", 0.5, 0.4}};
     AS_AUTO(str_done) struct str yaml = {0};
     str_printf(&yaml, "p: {type: float, %s}\n", rows[_i].range);
-    AS_AUTO(space_freep) struct space *s = from_yaml(str_cstr(&yaml));
+    AS_AUTO(space_freep) struct space *s = space_of_yaml(str_cstr(&yaml));
     AS_AUTO(encoding_freep) struct encoding *e = encoding_of(s);
     AS_AUTO(config_freep) struct config *c = config_create(s);
     encoding_to_config(e, &rows[_i].place, c);
@@ -176,7 +168,7 @@ START_TEST(levels_stand_in_order)
 {
     AS_AUTO(str_done) struct str yaml = {0};
     str_printf(&yaml, "p: %s\n", domains[_i]);
-    AS_AUTO(space_freep) struct space *s = from_yaml(str_cstr(&yaml));
+    AS_AUTO(space_freep) struct space *s = space_of_yaml(str_cstr(&yaml));
     AS_AUTO(encoding_freep) struct encoding *e = encoding_of(s);
     const struct encoded_param *p = &e->params[0];
     if (p->kind != ENCODED_LEVELS && p->kind != ENCODED_CHOICE)
@@ -201,7 +193,7 @@ END_TEST
 START_TEST(log_levels_are_nearest_on_the_scale)
 {
     AS_AUTO(space_freep)
-    struct space *s = from_yaml("n: {type: int, min: 1, max: 1024, scale: log}");
+    struct space *s = space_of_yaml("n: {type: int, min: 1, max: 1024, scale: log}");
     AS_AUTO(encoding_freep) struct encoding *e = encoding_of(s);
     ck_assert_double_eq_tol(encoding_place(e, 0, 31), 0.5, 1e-15); /* 32 = 1024^0.5 */
     for (double u = 0; u <= 1; u += 1.0 / 97) {
@@ -215,13 +207,13 @@ END_TEST
 START_TEST(layout)
 {
     AS_AUTO(space_freep)
-    struct space *s = from_yaml("lr: {type: float, min: 0.001, max: 1, scale: log}\n"
-                                "k: {type: constant, value: 1}\n"
-                                "opt: {type: categorical, values: [sgd, adamw, lion]}\n"
-                                "mom: {type: float, min: 0, max: 1, when: {opt: sgd}}\n"
-                                "nest: {type: bool, when: {mom: {min: 0.5}}}\n"
-                                "size: {type: ordinal, values: [s, m, l]}\n"
-                                "one: {type: int, min: 4, max: 4}\n");
+    struct space *s = space_of_yaml("lr: {type: float, min: 0.001, max: 1, scale: log}\n"
+                                    "k: {type: constant, value: 1}\n"
+                                    "opt: {type: categorical, values: [sgd, adamw, lion]}\n"
+                                    "mom: {type: float, min: 0, max: 1, when: {opt: sgd}}\n"
+                                    "nest: {type: bool, when: {mom: {min: 0.5}}}\n"
+                                    "size: {type: ordinal, values: [s, m, l]}\n"
+                                    "one: {type: int, min: 4, max: 4}\n");
     AS_AUTO(encoding_freep) struct encoding *e = encoding_of(s);
     ck_assert_uint_eq(e->n, 7);
     ck_assert_uint_eq(e->n_real, 4);
@@ -338,10 +330,10 @@ END_TEST
 START_TEST(neighbours)
 {
     AS_AUTO(space_freep)
-    struct space *s = from_yaml("n: {type: int, min: 0, max: 99}\n"
-                                "c: {type: categorical, values: [a, b, c, d]}\n"
-                                "x: {type: float, min: 0, max: 1}\n"
-                                "o: {type: ordinal, values: [a, b, c]}\n");
+    struct space *s = space_of_yaml("n: {type: int, min: 0, max: 99}\n"
+                                    "c: {type: categorical, values: [a, b, c, d]}\n"
+                                    "x: {type: float, min: 0, max: 1}\n"
+                                    "o: {type: ordinal, values: [a, b, c]}\n");
     AS_AUTO(encoding_freep) struct encoding *e = encoding_of(s);
     double ret[16];
     size_t n = encoding_neighbours(e, 0, encoding_place(e, 0, 5), ret, 16);
@@ -362,9 +354,9 @@ END_TEST
 START_TEST(sameness)
 {
     AS_AUTO(space_freep)
-    struct space *s = from_yaml("c: {type: bool}\n"
-                                "x: {type: float, min: 0, max: 1, when: {c: true}}\n"
-                                "n: {type: int, min: 0, max: 10}\n");
+    struct space *s = space_of_yaml("c: {type: bool}\n"
+                                    "x: {type: float, min: 0, max: 1, when: {c: true}}\n"
+                                    "n: {type: int, min: 0, max: 10}\n");
     AS_AUTO(encoding_freep) struct encoding *e = encoding_of(s);
     ck_assert(encoding_same(e, (double[]){0, 0.1, 0.5}, (double[]){0, 0.9, 0.52}, 0));
     ck_assert(!encoding_same(e, (double[]){1, 0.1, 0.5}, (double[]){1, 0.9, 0.5}, 0.5));
@@ -377,7 +369,8 @@ END_TEST
 START_TEST(asks_the_space_what_is_allowed)
 {
     AS_AUTO(space_freep)
-    struct space *s = from_yaml("a: {type: int, min: 0, max: 10}\nb: {type: int, min: 0, max: 10}");
+    struct space *s =
+        space_of_yaml("a: {type: int, min: 0, max: 10}\nb: {type: int, min: 0, max: 10}");
     AS_AUTO(encoding_freep) struct encoding *e = encoding_of(s);
     AS_AUTO(config_freep) struct config *scratch = config_create(s);
     ck_assert(encoding_allows(e, (double[]){1, 0}, scratch));
@@ -401,7 +394,7 @@ START_TEST(wide_spaces_and_long_lists)
     for (int i = 0; i < 4; i++) /* a chain of four */
         str_printf(&yaml, "d%d: {type: int, min: 0, max: 3, when: {%s: {min: 0}}}\n", i,
                    i ? (const char *[]){"d0", "d1", "d2"}[i - 1] : "p0");
-    AS_AUTO(space_freep) struct space *s = from_yaml(str_cstr(&yaml));
+    AS_AUTO(space_freep) struct space *s = space_of_yaml(str_cstr(&yaml));
     check_round_trips(s, 3, 50);
     AS_AUTO(encoding_freep) struct encoding *e = encoding_of(s);
     for (uint64_t k = 0; k < 1000; k++)

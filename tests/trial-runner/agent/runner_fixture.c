@@ -13,6 +13,7 @@
 #include "base/str.h"
 #include "tests/api/client/http_server.h"
 #include "tests/support/temp_folder.h"
+#include "tests/support/roots.h"
 
 struct fixture fx;
 
@@ -196,8 +197,7 @@ static void handle(void *arg, const struct server_request *q, struct server_answ
 void start_runner(const char *more_name, const char *more_value)
 {
     char program[400];
-    snprintf(program, sizeof program, "%s/trial-runner/agent/assay-runner",
-             getenv("ASSAY_BUILD_ROOT"));
+    snprintf(program, sizeof program, "%s/trial-runner/agent/assay-runner", build_root());
     fx.runner = fork();
     if (fx.runner == 0) {
         char cache[100];

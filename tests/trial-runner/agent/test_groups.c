@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "tests/support/roots.h"
 
 #define DO(what) "{\"dataset\":\"d\",\"do\":\"" what "\"}"
 
@@ -17,7 +18,7 @@ static void start(void)
 {
     static char trainer[400];
     (void)snprintf(trainer, sizeof trainer, "%s/tests/trial-runner/agent/group_trainer.py",
-                   getenv("ASSAY_SOURCE_ROOT"));
+                   source_root());
     start_runner("--trainer", trainer);
 }
 

@@ -13,6 +13,7 @@
 #include "base/rng.h"
 #include "trial-runner/protocol/control.h"
 #include "tests/support/check_main.h"
+#include "tests/support/roots.h"
 #include "tests/support/rig.h"
 
 static struct rig rig;
@@ -42,8 +43,7 @@ static void start(void)
     int pair[2];
     char path[512], job[96], out[96], errors[96];
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
-    (void)snprintf(path, sizeof path, "%s/trial-runner/train/assay-train",
-                   getenv("ASSAY_BUILD_ROOT"));
+    (void)snprintf(path, sizeof path, "%s/trial-runner/train/assay-train", build_root());
     (void)snprintf(job, sizeof job, "%s/job.json", rig.dir);
     (void)snprintf(out, sizeof out, "%s/out", rig.dir);
     (void)snprintf(errors, sizeof errors, "%s/err", rig.dir);

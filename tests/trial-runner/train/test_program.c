@@ -15,6 +15,7 @@
 #include "base/json.h"
 #include "base/rng.h"
 #include "tests/support/check_main.h"
+#include "tests/support/roots.h"
 #include "tests/support/child.h"
 
 static struct as_err err;
@@ -46,7 +47,7 @@ static void digits_job(const char *train)
                "\"format\":\"csv\",\"task\":\"classification\",\"target\":\"-1\",\"rows\":1797,"
                "\"features\":64,\"outputs\":10,\"classes\":[\"0\",\"1\",\"2\",\"3\",\"4\",\"5\","
                "\"6\",\"7\",\"8\",\"9\"],\"paths\":{\"table\":\"%s/examples/digits.csv\"}",
-               getenv("ASSAY_SOURCE_ROOT"));
+               source_root());
     write_job(str_cstr(&fields), str_cstr(&data));
 }
 
