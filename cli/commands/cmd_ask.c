@@ -120,21 +120,30 @@ static int say_why_not(const struct ask *a, const json_t *answer)
     return exit_after_output(a->session.verb->name, done ? EXIT_DONE : EXIT_TIMEOUT);
 }
 
+/* *ret is the server's answer; the caller's, also on failure. */
+static as_status ask_and_print(struct ask *a, const char *sweep, json_t **ret, struct as_err *err)
+{
+    as_status st = request_parse_sweep(sweep, &a->ref, err);
+    if (st < 0)
+        return st;
+    st = ask(a, ret, err);
+    if (st < 0)
+        return st;
+    const json_t *items = json_object_get(*ret, "items");
+    return a->session.json ? session_print_json(*ret, err)
+           : a->shell      ? print_shell(a, items, err)
+                           : print_pairs(a, items, err);
+}
+
 static int run(struct ask *a, const char *sweep)
 {
     struct as_err err = {0};
     JSON_AUTO answer = NULL;
-    as_status st = request_parse_sweep(sweep, &a->ref, &err);
-    if (st == AS_OK)
-        st = ask(a, &answer, &err);
-    const json_t *items = json_object_get(answer, "items");
-    if (st == AS_OK)
-        st = a->session.json ? session_print_json(answer, &err)
-             : a->shell      ? print_shell(a, items, &err)
-                             : print_pairs(a, items, &err);
-    if (st == AS_OK && !interrupt_seen() && json_array_size(items) == 0)
-        return say_why_not(a, answer);
-    return session_end(&a->session, st, &err);
+    as_status st = ask_and_print(a, sweep, &answer, &err);
+    bool is_empty = json_array_size(json_object_get(answer, "items")) == 0;
+    if (st < 0 || interrupt_seen() || !is_empty)
+        return session_end(&a->session, st, &err);
+    return say_why_not(a, answer);
 }
 
 static int check(const struct ask *a)

@@ -139,6 +139,14 @@ static as_status follow(struct logs *l, struct as_err *err)
     return AS_OK;
 }
 
+static as_status logs(struct logs *l, const char *trial, struct as_err *err)
+{
+    as_status st = request_parse_ref(trial, false, &l->ref, err);
+    if (st < 0)
+        return st;
+    return l->follow ? follow(l, err) : print_once(l, err);
+}
+
 int cmd_logs(const struct verb *v, int argc, char **argv)
 {
     struct logs l = {0};
@@ -150,12 +158,8 @@ int cmd_logs(const struct verb *v, int argc, char **argv)
         {"raw", 0, OPT_FLAG, &l.raw, NULL, NULL, "do not escape control characters"},
         SESSION_OPTS(&l.session),
     };
-    if (session_begin(&l.session, v, table, argc, argv, 1, 1, &n, &code)) {
-        as_status st = request_parse_ref(argv[1], false, &l.ref, &err);
-        if (st == AS_OK)
-            st = l.follow ? follow(&l, &err) : print_once(&l, &err);
-        code = session_end(&l.session, st, &err);
-    }
+    if (session_begin(&l.session, v, table, argc, argv, 1, 1, &n, &code))
+        code = session_end(&l.session, logs(&l, argv[1], &err), &err);
     json_decref(l.before);
     session_done(&l.session);
     return code;

@@ -98,6 +98,19 @@ static as_status run_threads(struct agent *a, int signal_fd, struct as_err *err)
     return reached ? AS_OK : a->fatal.code;
 }
 
+/* The caller ends `a`, also on failure. */
+static as_status run_agent(struct agent *a, const struct options *o, int signal_fd,
+                           struct as_err *err)
+{
+    as_status st = agent_init(a, o, err);
+    if (st < 0)
+        return st;
+    st = recover(a, err);
+    if (st < 0)
+        return st;
+    return run_threads(a, signal_fd, err);
+}
+
 static as_status run(const struct options *o, struct as_err *err)
 {
     struct agent a = {0};
@@ -115,11 +128,7 @@ static as_status run(const struct options *o, struct as_err *err)
     as_status st = lock_work(o->work, &lock_fd, err);
     if (st < 0)
         return st;
-    st = agent_init(&a, o, err);
-    if (st == AS_OK)
-        st = recover(&a, err);
-    if (st == AS_OK)
-        st = run_threads(&a, signal_fd, err);
+    st = run_agent(&a, o, signal_fd, err);
     for (size_t i = 0; i < a.n; i++) /* after a failure: their results stay on disk */
         client_interrupt(a.attempts[i]->send);
     agent_done(&a);

@@ -187,16 +187,23 @@ static as_status set_path(struct attempt *a, const char *name, const char *leaf,
     return path ? child_env_set(&a->spec.env, name, path, err) : out_of_memory(err);
 }
 
+static as_status set_variable(struct attempt *a, const char *name, json_t *value,
+                              struct as_err *err)
+{
+    AS_AUTO(as_freep) char *text = NULL;
+    as_status st = argument(value, a->claimed.params, &text, err);
+    if (st < 0)
+        return st;
+    return child_env_set(&a->spec.env, name, text, err);
+}
+
 static as_status set_env_of_trial(struct attempt *a, const json_t *env, struct as_err *err)
 {
     const char *name;
     json_t *value;
     json_object_foreach((json_t *)env, name, value)
     {
-        AS_AUTO(as_freep) char *text = NULL;
-        as_status st = argument(value, a->claimed.params, &text, err);
-        if (st == AS_OK)
-            st = child_env_set(&a->spec.env, name, text, err);
+        as_status st = set_variable(a, name, value, err);
         if (st < 0)
             return as_err_prefix(err, st, "trial.env");
     }
