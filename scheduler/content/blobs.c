@@ -7,10 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/temp_file.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/str.h"
-#include "scheduler/content/blob_file_priv.h"
 #include "scheduler/store/blob_store.h"
 #include "scheduler/store/tx.h"
 
@@ -39,7 +39,7 @@ as_status blob_put_create(const char *sha256, struct blob_put **ret, struct as_e
     p->hash = sha256_create();
     if (!p->hash)
         return as_fail(err, AS_E_NOMEM, "out of memory");
-    as_status st = spool_open(&p->fd, err);
+    as_status st = temp_file_open(&p->fd, err);
     if (st == AS_OK)
         *ret = as_steal(p);
     return st;
