@@ -72,11 +72,13 @@ as_status sha256_of(const void *bytes, size_t len, char ret_hex[SHA256_HEX_SIZE]
     if (!h)
         return as_fail(err, AS_E_NOMEM, "out of memory for a digest");
     as_status st = sha256_add(h, bytes, len, err);
-    if (st == AS_OK)
-        st = sha256_end(h, digest, err);
-    if (st == AS_OK)
-        hex_format(digest, sizeof digest, ret_hex);
-    return st;
+    if (st != AS_OK)
+        return st;
+    st = sha256_end(h, digest, err);
+    if (st != AS_OK)
+        return st;
+    hex_format(digest, sizeof digest, ret_hex);
+    return AS_OK;
 }
 
 as_status sha256_of_file(const char *path, char ret_hex[SHA256_HEX_SIZE], int64_t *ret_size,
@@ -101,9 +103,10 @@ as_status sha256_of_file(const char *path, char ret_hex[SHA256_HEX_SIZE], int64_
         size += n;
         st = sha256_add(h, chunk, (size_t)n, err);
     }
-    if (st == AS_OK)
-        st = sha256_end(h, digest, err);
-    if (st < 0)
+    if (st != AS_OK)
+        return st;
+    st = sha256_end(h, digest, err);
+    if (st != AS_OK)
         return st;
     hex_format(digest, sizeof digest, ret_hex);
     if (ret_size)

@@ -160,10 +160,10 @@ static as_status count_rows(const struct dataset_paths *paths, const char *targe
     AS_AUTO(table_done) struct table t = {0};
     struct csv_row row;
     as_status st = open_table(paths->table, target, &t, err);
-    if (st == AS_OK && t.n_columns != first->n_columns)
-        st = as_fail(err, AS_E_IO, "%.200s changed while it was read", paths->table);
     if (st != AS_OK)
         return st;
+    if (t.n_columns != first->n_columns)
+        return as_fail(err, AS_E_IO, "%.200s changed while it was read", paths->table);
     while ((st = csv_next(t.csv, &row, err)) == AS_OK)
         for (size_t i = 0; i < t.n_columns; i++) {
             size_t k = t.feature[i];
@@ -229,15 +229,20 @@ static as_status inspect_columns(const struct dataset_paths *paths, const char *
     as_status st = scan_rows(t, task, &scan, columns, info, err);
     for (size_t i = 0; i < info->n_features; i++)
         any_text = any_text || (columns[i].n_text > 0 && info->n_features <= DATASET_MAX_COLUMNS);
-    if (st == AS_OK && info->n_rows < 2)
-        st = as_fail(err, AS_E_INVAL, "the table has %zu row%s of data, expected 2 or more",
-                     info->n_rows, info->n_rows == 1 ? "" : "s");
-    if (st == AS_OK)
-        st = t->n_targets > 1 ? target_several(task, t->n_targets, info, err)
-                              : target_scan_end(&scan, info, err);
-    if (st == AS_OK && any_text)
+    if (st != AS_OK)
+        return st;
+    if (info->n_rows < 2)
+        return as_fail(err, AS_E_INVAL, "the table has %zu row%s of data, expected 2 or more",
+                       info->n_rows, info->n_rows == 1 ? "" : "s");
+    st = t->n_targets > 1 ? target_several(task, t->n_targets, info, err)
+                          : target_scan_end(&scan, info, err);
+    if (st != AS_OK)
+        return st;
+    if (any_text)
         st = count_rows(paths, target, t, columns, err);
-    return st == AS_OK ? describe(t, columns, info, err) : st;
+    if (st != AS_OK)
+        return st;
+    return describe(t, columns, info, err);
 }
 
 as_status dataset_csv_inspect(const struct dataset_paths *paths, const char *target,
@@ -350,13 +355,19 @@ as_status dataset_csv_load(const struct dataset_paths *paths, const struct datas
     if (!missing)
         return as_fail(err, AS_E_NOMEM, "out of memory");
     as_status st = open_table(paths->table, info->target, &t, err);
-    if (st == AS_OK)
-        st = dataset_check_match(info, info->n_rows, n_features(&t), err);
-    if (st == AS_OK)
-        st = check_targets(&t, info, err);
-    if (st == AS_OK)
-        st = dataset_alloc(info, false, ret, err);
-    if (st == AS_OK)
-        st = load_rows(&t, info, missing, ret, err);
-    return st == AS_OK ? check_missing(&t, info, missing, err) : st;
+    if (st != AS_OK)
+        return st;
+    st = dataset_check_match(info, info->n_rows, n_features(&t), err);
+    if (st != AS_OK)
+        return st;
+    st = check_targets(&t, info, err);
+    if (st != AS_OK)
+        return st;
+    st = dataset_alloc(info, false, ret, err);
+    if (st != AS_OK)
+        return st;
+    st = load_rows(&t, info, missing, ret, err);
+    if (st != AS_OK)
+        return st;
+    return check_missing(&t, info, missing, err);
 }

@@ -76,11 +76,11 @@ static as_status read_directory(struct source *s, unsigned char **ret, size_t *r
     if (!dir)
         return as_fail(err, AS_E_NOMEM, "out of memory");
     st = read_at(s, offset, dir, len, err);
-    if (st == AS_OK) {
-        *ret = as_steal(dir);
-        *ret_len = len;
-    }
-    return st;
+    if (st != AS_OK)
+        return st;
+    *ret = as_steal(dir);
+    *ret_len = len;
+    return AS_OK;
 }
 
 /* The entry at *at, which moves behind it. False when there is none that is whole. */
@@ -160,13 +160,17 @@ as_status source_open_zip(const char *path, const char *name, struct source **re
     size_t len = 0;
     struct entry e = {0};
     as_status st = source_start(path, &s, err);
-    if (st == AS_OK)
-        st = read_directory(s, &dir, &len, err);
-    if (st == AS_OK)
-        st = find(s, dir, len, name, &e, err);
-    if (st == AS_OK)
-        st = enter(s, &e, err);
-    if (st == AS_OK)
-        *ret = as_steal(s);
-    return st;
+    if (st != AS_OK)
+        return st;
+    st = read_directory(s, &dir, &len, err);
+    if (st != AS_OK)
+        return st;
+    st = find(s, dir, len, name, &e, err);
+    if (st != AS_OK)
+        return st;
+    st = enter(s, &e, err);
+    if (st != AS_OK)
+        return st;
+    *ret = as_steal(s);
+    return AS_OK;
 }
