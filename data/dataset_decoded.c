@@ -225,14 +225,15 @@ static void encode(const struct part *p, void *kept, size_t at, size_t n)
 static as_status write_part(int fd, const struct part *p, void *piece, struct checksum *sum)
 {
     size_t most = PIECE / p->kept_size;
-    as_status st = AS_OK;
-    for (size_t at = 0; st == AS_OK && at < p->n; at += most) {
+    for (size_t at = 0; at < p->n; at += most) {
         size_t n = p->n - at < most ? p->n - at : most;
         encode(p, piece, at, n);
         checksum_add(sum, piece, n * p->kept_size);
-        st = file_write_all(fd, piece, n * p->kept_size, NULL);
+        as_status st = file_write_all(fd, piece, n * p->kept_size, NULL);
+        if (st != AS_OK)
+            return st;
     }
-    return st;
+    return AS_OK;
 }
 
 /* The header goes in last, when the checksum is known. */

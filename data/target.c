@@ -267,8 +267,9 @@ static as_status find_each(const char *target, size_t n, const char *const *name
         if (comma)
             *comma++ = '\0';
         as_status st = target_find_column(p, n, names, &column, err);
-        if (st == AS_OK)
-            st = add_column(column, columns, ret_n, err);
+        if (st != AS_OK)
+            return st;
+        st = add_column(column, columns, ret_n, err);
         if (st != AS_OK)
             return st;
         p = comma;

@@ -300,7 +300,9 @@ as_status npy_open(const char *path, struct npy **ret, struct as_err *err)
 {
     struct source *source = NULL;
     as_status st = source_open(path, false, &source, err);
-    return st == AS_OK ? open_source(source, ret, err) : st;
+    if (st != AS_OK)
+        return st;
+    return open_source(source, ret, err);
 }
 
 as_status npy_open_zip(const char *path, const char *name, struct npy **ret, struct as_err *err)

@@ -46,7 +46,9 @@ static as_status read_at(struct source *s, uint64_t offset, void *buf, size_t si
     if (lseek(s->fd, (off_t)offset, SEEK_SET) < 0)
         return as_fail(err, AS_E_IO, "cannot read %.200s: %s", s->path, strerror(errno));
     as_status st = source_read_raw(s, buf, size, &len, err);
-    return st == AS_OK && len < size ? bad(s, "it ends too early", err) : st;
+    if (st != AS_OK)
+        return st;
+    return len < size ? bad(s, "it ends too early", err) : AS_OK;
 }
 
 /* The central directory, owned by the caller. */

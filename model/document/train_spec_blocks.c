@@ -123,7 +123,9 @@ static as_status parse_dense(struct json_fields *f, const struct train_model_spe
     *b = (struct train_block){.kind = BLOCK_DENSE};
     const struct train_integer units = {"dense", 1, TRAIN_MAX_WIDTH, &b->out};
     as_status st = train_spec_integers(f, &units, 1, err);
-    return st < 0 ? st : parse_norm(f, m, b, err);
+    if (st != AS_OK)
+        return st;
+    return parse_norm(f, m, b, err);
 }
 
 static as_status parse_dropout(struct json_fields *f, struct train_block *b, struct as_err *err)
@@ -170,12 +172,14 @@ static as_status parse_residual(struct json_fields *f, struct train_model_spec *
     if (json_array_size(list) == 0)
         return as_fail_at(err, AS_E_INVAL, at, "%s: found no layers, expected the branch's", at);
     st = add_block(m, &b, at, err);
-    for (size_t i = 0; st == AS_OK && i < json_array_size(list); i++) {
-        json_pointer_index(at, i, inner);
-        st = parse_item(json_array_get(list, i), inner, m, true, err);
-    }
     if (st != AS_OK)
         return st;
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        json_pointer_index(at, i, inner);
+        st = parse_item(json_array_get(list, i), inner, m, true, err);
+        if (st != AS_OK)
+            return st;
+    }
     m->blocks[self].inner = m->n_blocks - self - 1;
     return AS_OK;
 }
@@ -221,11 +225,12 @@ as_status train_spec_parse_blocks(const json_t *list, const char *pointer,
                                   struct train_model_spec *m, struct as_err *err)
 {
     char at[AS_ERR_POINTER_MAX];
-    as_status st = AS_OK;
     m->n_blocks = 0;
-    for (size_t i = 0; st == AS_OK && i < json_array_size(list); i++) {
+    for (size_t i = 0; i < json_array_size(list); i++) {
         json_pointer_index(pointer, i, at);
-        st = parse_item(json_array_get(list, i), at, m, false, err);
+        as_status st = parse_item(json_array_get(list, i), at, m, false, err);
+        if (st != AS_OK)
+            return st;
     }
-    return st;
+    return AS_OK;
 }
