@@ -72,11 +72,13 @@ as_status sha256_of(const void *bytes, size_t len, char ret_hex[SHA256_HEX_SIZE]
     if (!h)
         return as_fail(err, AS_E_NOMEM, "out of memory for a digest");
     as_status st = sha256_add(h, bytes, len, err);
-    if (st == AS_OK)
-        st = sha256_end(h, digest, err);
-    if (st == AS_OK)
-        hex_format(digest, sizeof digest, ret_hex);
-    return st;
+    if (st != AS_OK)
+        return st;
+    st = sha256_end(h, digest, err);
+    if (st != AS_OK)
+        return st;
+    hex_format(digest, sizeof digest, ret_hex);
+    return AS_OK;
 }
 
 as_status sha256_of_file(const char *path, char ret_hex[SHA256_HEX_SIZE], int64_t *ret_size,
@@ -87,23 +89,23 @@ as_status sha256_of_file(const char *path, char ret_hex[SHA256_HEX_SIZE], int64_
     uint8_t digest[SHA256_BYTES];
     char chunk[65536];
     int64_t size = 0;
-    as_status st = AS_OK;
     if (!h)
         return as_fail(err, AS_E_NOMEM, "out of memory for a digest");
     if (fd < 0)
         return as_fail(err, errno == ENOENT ? AS_E_NOT_FOUND : AS_E_IO, "cannot open %.200s: %s",
                        path, strerror(errno));
-    for (ssize_t n; st == AS_OK && (n = read(fd, chunk, sizeof chunk)) != 0;) {
+    for (ssize_t n; (n = read(fd, chunk, sizeof chunk)) != 0;) {
         if (n < 0 && errno != EINTR)
             return as_fail(err, AS_E_IO, "cannot read %.200s: %s", path, strerror(errno));
         if (n < 0)
             continue;
         size += n;
-        st = sha256_add(h, chunk, (size_t)n, err);
+        as_status st = sha256_add(h, chunk, (size_t)n, err);
+        if (st != AS_OK)
+            return st;
     }
-    if (st == AS_OK)
-        st = sha256_end(h, digest, err);
-    if (st < 0)
+    as_status st = sha256_end(h, digest, err);
+    if (st != AS_OK)
         return st;
     hex_format(digest, sizeof digest, ret_hex);
     if (ret_size)

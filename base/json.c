@@ -320,9 +320,11 @@ as_status json_fields_any(struct json_fields *f, const char *name, json_need nee
 {
     json_t *j;
     as_status st = take(f, name, need, &j, err);
-    if (st == AS_OK && j)
+    if (st != AS_OK)
+        return st;
+    if (j)
         *ret = j;
-    return st;
+    return AS_OK;
 }
 
 as_status json_fields_str(struct json_fields *f, const char *name, json_need need, const char **ret,

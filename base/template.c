@@ -96,22 +96,22 @@ static as_status visit(const json_t *j, const char *pointer, const struct visito
                        struct as_err *err)
 {
     char at[AS_ERR_POINTER_MAX];
-    as_status st = AS_OK;
     if (json_is_string(j))
         return visit_string(json_string_value(j), pointer, v, err);
-    if (json_is_array(j)) {
-        for (size_t i = 0; i < json_array_size(j) && st == AS_OK; i++) {
-            json_pointer_index(pointer, i, at);
-            st = visit(json_array_get(j, i), at, v, err);
-        }
-    } else if (json_is_object(j)) {
-        for (void *it = json_object_iter((json_t *)j); it && st == AS_OK;
-             it = json_object_iter_next((json_t *)j, it)) {
-            json_pointer_child(pointer, json_object_iter_key(it), at);
-            st = visit(json_object_iter_value(it), at, v, err);
-        }
+    for (size_t i = 0; i < json_array_size(j); i++) {
+        json_pointer_index(pointer, i, at);
+        as_status st = visit(json_array_get(j, i), at, v, err);
+        if (st != AS_OK)
+            return st;
     }
-    return st;
+    for (void *it = json_object_iter((json_t *)j); it;
+         it = json_object_iter_next((json_t *)j, it)) {
+        json_pointer_child(pointer, json_object_iter_key(it), at);
+        as_status st = visit(json_object_iter_value(it), at, v, err);
+        if (st != AS_OK)
+            return st;
+    }
+    return AS_OK;
 }
 
 struct known {

@@ -181,7 +181,8 @@ as_status column_value_of(const struct dataset_column *c, const struct column_ce
         return AS_OK;
     }
     as_status st = check_number(cell, err);
-    if (st == AS_OK)
-        *ret = (float)cell->number;
-    return st;
+    if (st != AS_OK)
+        return st;
+    *ret = (float)cell->number;
+    return AS_OK;
 }

@@ -117,16 +117,19 @@ static as_status open_arrays(const struct dataset_paths *paths, dataset_format f
                              struct as_err *err)
 {
     as_status st = open_files(paths, format, o, a, err);
-    if (st == AS_OK)
-        st = check_features(a, err);
-    if (st == AS_OK)
-        st = a->targets.state ? check_targets(a, err)
-             : a->n_columns   ? find_columns(target, a, err)
-                              : AS_OK;
+    if (st != AS_OK)
+        return st;
+    st = check_features(a, err);
+    if (st != AS_OK)
+        return st;
+    st = a->targets.state ? check_targets(a, err)
+         : a->n_columns   ? find_columns(target, a, err)
+                          : AS_OK;
+    if (st != AS_OK)
+        return st;
     size_t among = a->targets.state ? 0 : a->n_targets;
-    if (st == AS_OK)
-        st = dataset_check_size(a->n_rows, a->n_columns - among, err);
-    if (st < 0)
+    st = dataset_check_size(a->n_rows, a->n_columns - among, err);
+    if (st != AS_OK)
         return st;
     a->row = as_calloc(a->n_columns, sizeof *a->row);
     a->out = as_calloc(a->n_columns, sizeof *a->out);
@@ -177,11 +180,14 @@ static as_status convert_features(struct arrays *a, size_t r, float *out, struct
 static as_status read_row(struct arrays *a, size_t r, float *out, struct as_err *err)
 {
     as_status st = array_read(&a->features, a->n_columns, a->row, err);
-    if (st == AS_OK)
-        st = convert_features(a, r, out, err);
-    if (st == AS_OK && a->targets.state)
+    if (st != AS_OK)
+        return st;
+    st = convert_features(a, r, out, err);
+    if (st != AS_OK)
+        return st;
+    if (a->targets.state)
         st = array_read(&a->targets, a->n_targets, a->target_row, err);
-    if (st < 0)
+    if (st != AS_OK)
         return st;
     for (size_t i = 0; i < a->n_targets; i++) {
         if (a->target)
@@ -244,7 +250,7 @@ as_status dataset_arrays_inspect(const struct dataset_paths *paths, const char *
 {
     AS_AUTO(arrays_done) struct arrays a = {0};
     as_status st = open_arrays(paths, info->format, target, &info->options, &a, err);
-    if (st < 0)
+    if (st != AS_OK)
         return st;
     info->n_rows = a.n_rows;
     info->n_features = n_features(&a);
@@ -257,9 +263,12 @@ as_status dataset_arrays_inspect(const struct dataset_paths *paths, const char *
                        a.n_rows, a.n_rows == 1 ? "" : "s");
     if (a.target)
         st = target_name(a.target, a.n_targets, a.n_columns, NULL, &info->target, err);
-    if (st == AS_OK)
-        st = scan_rows(&a, task, info, err);
-    return st == AS_OK && info->input == DATASET_TABLE ? describe_columns(&a, info, err) : st;
+    if (st != AS_OK)
+        return st;
+    st = scan_rows(&a, task, info, err);
+    if (st != AS_OK)
+        return st;
+    return info->input == DATASET_TABLE ? describe_columns(&a, info, err) : AS_OK;
 }
 
 /* ---- loading ---- */
@@ -309,15 +318,22 @@ as_status dataset_arrays_load(const struct dataset_paths *paths, const struct da
 {
     AS_AUTO(arrays_done) struct arrays a = {0};
     as_status st = open_arrays(paths, info->format, info->target, &info->options, &a, err);
-    if (st == AS_OK)
-        st = check_shape(&a, info, err);
-    if (st == AS_OK)
-        st = dataset_alloc(info, false, ret, err);
+    if (st != AS_OK)
+        return st;
+    st = check_shape(&a, info, err);
+    if (st != AS_OK)
+        return st;
+    st = dataset_alloc(info, false, ret, err);
+    if (st != AS_OK)
+        return st;
     bool whole = target_classes_whole(info);
-    for (size_t r = 0; st == AS_OK && r < a.n_rows; r++) {
+    for (size_t r = 0; r < a.n_rows; r++) {
         st = read_row(&a, r, ret->x + r * ret->n_features, err);
-        if (st == AS_OK)
-            st = keep_target(&a, info, whole, r, ret, err);
+        if (st != AS_OK)
+            return st;
+        st = keep_target(&a, info, whole, r, ret, err);
+        if (st != AS_OK)
+            return st;
     }
-    return st == AS_OK ? check_missing(&a, info, err) : st;
+    return check_missing(&a, info, err);
 }

@@ -55,9 +55,10 @@ static as_status open_with_header(const char *path, const char *target, struct t
 {
     AS_AUTO(table_done) struct table with = {0};
     as_status st = csv_open(path, CSV_HEADER_YES, &with.csv, NULL);
-    if (st == AS_OK)
-        st = find_targets(target, &with, NULL);
-    if (st < 0)
+    if (st != AS_OK)
+        return st;
+    st = find_targets(target, &with, NULL);
+    if (st != AS_OK)
         return st;
     table_done(t);
     *t = with;
@@ -118,17 +119,33 @@ static as_status scan_target(const struct table *t, const struct csv_row *row, d
                              struct target_scan *scan, struct as_err *err)
 {
     struct target_value v;
-    as_status st = AS_OK;
     dataset_task read_as = t->n_targets > 1 ? DATASET_REGRESSION : task;
-    for (size_t i = 0; st == AS_OK && i < t->n_targets; i++)
-        st = read_target(t, row, t->targets[i], read_as, &v, err);
-    if (st != AS_OK || t->n_targets > 1)
-        return st;
-    st = target_scan_add(scan, &v, err);
+    for (size_t i = 0; i < t->n_targets; i++) {
+        as_status st = read_target(t, row, t->targets[i], read_as, &v, err);
+        if (st != AS_OK)
+            return st;
+    }
+    if (t->n_targets > 1)
+        return AS_OK;
+    as_status st = target_scan_add(scan, &v, err);
     return st < 0 ? at_cell(t, row, t->targets[0], st, err) : st;
 }
 
 /* ---- inspecting ---- */
+
+static as_status scan_features(const struct table *t, const struct csv_row *row,
+                               struct column_scan *columns, struct as_err *err)
+{
+    for (size_t i = 0; i < t->n_columns; i++) {
+        if (t->feature[i] == SIZE_MAX)
+            continue;
+        struct column_cell cell = column_cell_of(&row->cells[i]);
+        as_status st = column_scan_add(&columns[t->feature[i]], &cell, row->line, err);
+        if (st != AS_OK)
+            return st;
+    }
+    return AS_OK;
+}
 
 static as_status scan_rows(const struct table *t, dataset_task task, struct target_scan *scan,
                            struct column_scan *columns, struct dataset_info *info,
@@ -138,15 +155,13 @@ static as_status scan_rows(const struct table *t, dataset_task task, struct targ
     as_status st;
     for (info->n_rows = 0; (st = csv_next(t->csv, &row, err)) == AS_OK; info->n_rows++) {
         st = dataset_check_size(info->n_rows + 1, info->n_features, err);
-        if (st == AS_OK)
-            st = scan_target(t, &row, task, scan, err);
-        for (size_t i = 0; st == AS_OK && i < t->n_columns; i++) {
-            if (t->feature[i] == SIZE_MAX)
-                continue;
-            struct column_cell cell = column_cell_of(&row.cells[i]);
-            st = column_scan_add(&columns[t->feature[i]], &cell, row.line, err);
-        }
-        if (st < 0)
+        if (st != AS_OK)
+            return st;
+        st = scan_target(t, &row, task, scan, err);
+        if (st != AS_OK)
+            return st;
+        st = scan_features(t, &row, columns, err);
+        if (st != AS_OK)
             return st;
     }
     return st == AS_E_EXHAUSTED ? AS_OK : st;
@@ -160,10 +175,10 @@ static as_status count_rows(const struct dataset_paths *paths, const char *targe
     AS_AUTO(table_done) struct table t = {0};
     struct csv_row row;
     as_status st = open_table(paths->table, target, &t, err);
-    if (st == AS_OK && t.n_columns != first->n_columns)
-        st = as_fail(err, AS_E_IO, "%.200s changed while it was read", paths->table);
     if (st != AS_OK)
         return st;
+    if (t.n_columns != first->n_columns)
+        return as_fail(err, AS_E_IO, "%.200s changed while it was read", paths->table);
     while ((st = csv_next(t.csv, &row, err)) == AS_OK)
         for (size_t i = 0; i < t.n_columns; i++) {
             size_t k = t.feature[i];
@@ -205,10 +220,11 @@ static as_status describe(const struct table *t, struct column_scan *columns,
             continue;
         struct dataset_column *c = wanted ? &info->columns[k] : &plain;
         as_status st = check_describable(t, info, t->name[i], &columns[k], err);
-        if (st == AS_OK && (st = column_scan_end(&columns[k], info->n_rows, c, err)) != AS_OK)
-            st = as_err_prefix(err, st, "column '%.80s'", t->name[i]);
         if (st != AS_OK)
             return st;
+        st = column_scan_end(&columns[k], info->n_rows, c, err);
+        if (st != AS_OK)
+            return as_err_prefix(err, st, "column '%.80s'", t->name[i]);
         total += c->n_values;
         if (wanted && !(c->name = as_strdup(t->name[i])))
             return as_fail(err, AS_E_NOMEM, "out of memory for columns");
@@ -229,15 +245,20 @@ static as_status inspect_columns(const struct dataset_paths *paths, const char *
     as_status st = scan_rows(t, task, &scan, columns, info, err);
     for (size_t i = 0; i < info->n_features; i++)
         any_text = any_text || (columns[i].n_text > 0 && info->n_features <= DATASET_MAX_COLUMNS);
-    if (st == AS_OK && info->n_rows < 2)
-        st = as_fail(err, AS_E_INVAL, "the table has %zu row%s of data, expected 2 or more",
-                     info->n_rows, info->n_rows == 1 ? "" : "s");
-    if (st == AS_OK)
-        st = t->n_targets > 1 ? target_several(task, t->n_targets, info, err)
-                              : target_scan_end(&scan, info, err);
-    if (st == AS_OK && any_text)
+    if (st != AS_OK)
+        return st;
+    if (info->n_rows < 2)
+        return as_fail(err, AS_E_INVAL, "the table has %zu row%s of data, expected 2 or more",
+                       info->n_rows, info->n_rows == 1 ? "" : "s");
+    st = t->n_targets > 1 ? target_several(task, t->n_targets, info, err)
+                          : target_scan_end(&scan, info, err);
+    if (st != AS_OK)
+        return st;
+    if (any_text)
         st = count_rows(paths, target, t, columns, err);
-    return st == AS_OK ? describe(t, columns, info, err) : st;
+    if (st != AS_OK)
+        return st;
+    return describe(t, columns, info, err);
 }
 
 as_status dataset_csv_inspect(const struct dataset_paths *paths, const char *target,
@@ -310,8 +331,9 @@ static as_status load_rows(const struct table *t, const struct dataset_info *inf
         if (n == info->n_rows)
             return dataset_check_match(info, n + 1, d->n_features, err);
         st = load_features(t, &row, info, missing, d->x + n * d->n_features, err);
-        if (st == AS_OK)
-            st = load_target(t, &row, info, whole, n, d, err);
+        if (st != AS_OK)
+            return st;
+        st = load_target(t, &row, info, whole, n, d, err);
         if (st != AS_OK)
             return st;
     }
@@ -350,13 +372,19 @@ as_status dataset_csv_load(const struct dataset_paths *paths, const struct datas
     if (!missing)
         return as_fail(err, AS_E_NOMEM, "out of memory");
     as_status st = open_table(paths->table, info->target, &t, err);
-    if (st == AS_OK)
-        st = dataset_check_match(info, info->n_rows, n_features(&t), err);
-    if (st == AS_OK)
-        st = check_targets(&t, info, err);
-    if (st == AS_OK)
-        st = dataset_alloc(info, false, ret, err);
-    if (st == AS_OK)
-        st = load_rows(&t, info, missing, ret, err);
-    return st == AS_OK ? check_missing(&t, info, missing, err) : st;
+    if (st != AS_OK)
+        return st;
+    st = dataset_check_match(info, info->n_rows, n_features(&t), err);
+    if (st != AS_OK)
+        return st;
+    st = check_targets(&t, info, err);
+    if (st != AS_OK)
+        return st;
+    st = dataset_alloc(info, false, ret, err);
+    if (st != AS_OK)
+        return st;
+    st = load_rows(&t, info, missing, ret, err);
+    if (st != AS_OK)
+        return st;
+    return check_missing(&t, info, missing, err);
 }

@@ -225,14 +225,15 @@ static void encode(const struct part *p, void *kept, size_t at, size_t n)
 static as_status write_part(int fd, const struct part *p, void *piece, struct checksum *sum)
 {
     size_t most = PIECE / p->kept_size;
-    as_status st = AS_OK;
-    for (size_t at = 0; st == AS_OK && at < p->n; at += most) {
+    for (size_t at = 0; at < p->n; at += most) {
         size_t n = p->n - at < most ? p->n - at : most;
         encode(p, piece, at, n);
         checksum_add(sum, piece, n * p->kept_size);
-        st = file_write_all(fd, piece, n * p->kept_size, NULL);
+        as_status st = file_write_all(fd, piece, n * p->kept_size, NULL);
+        if (st != AS_OK)
+            return st;
     }
-    return st;
+    return AS_OK;
 }
 
 /* The header goes in last, when the checksum is known. */
@@ -245,14 +246,17 @@ static as_status write_file(int fd, const struct dataset_info *info, const struc
     as_status st = piece ? info_digest(info, h.info) : AS_E_NOMEM;
     parts_of(d, h.x_is_bytes, parts);
     h.size = size_of(parts);
-    if (st == AS_OK && lseek(fd, sizeof h, SEEK_SET) < 0)
-        st = AS_E_IO;
-    for (size_t i = 0; st == AS_OK && i < N_PARTS; i++)
+    if (st != AS_OK)
+        return st;
+    if (lseek(fd, sizeof h, SEEK_SET) < 0)
+        return AS_E_IO;
+    for (size_t i = 0; i < N_PARTS; i++) {
         st = write_part(fd, &parts[i], piece, &sum);
+        if (st != AS_OK)
+            return st;
+    }
     h.checksum = checksum_end(&sum);
-    if (st == AS_OK && pwrite(fd, &h, sizeof h, 0) != (ssize_t)sizeof h)
-        st = AS_E_IO;
-    return st;
+    return pwrite(fd, &h, sizeof h, 0) == (ssize_t)sizeof h ? AS_OK : AS_E_IO;
 }
 
 as_status dataset_decoded_write(const char *path, const struct dataset_info *info,

@@ -145,10 +145,12 @@ static as_status decode_classes(const json_t *list, const char *parent, struct d
                           "%s: found %zu, expected as many as outputs, 2 to %zu", pointer, n,
                           DATASET_MAX_CLASSES);
     as_status st = decode_names(list, pointer, &info->classes, &info->n_classes, err);
-    if (st == AS_OK && !in_order(info))
-        st = as_fail_at(err, AS_E_INVAL, parent, "%s: expected distinct names in ascending order",
-                        pointer);
-    return st;
+    if (st != AS_OK)
+        return st;
+    if (!in_order(info))
+        return as_fail_at(err, AS_E_INVAL, parent, "%s: expected distinct names in ascending order",
+                          pointer);
+    return AS_OK;
 }
 
 static as_status decode_values(struct json_fields *f, size_t rows, struct dataset_column *c,
@@ -159,8 +161,9 @@ static as_status decode_values(struct json_fields *f, size_t rows, struct datase
     char pointer[AS_ERR_POINTER_MAX];
     json_pointer_child(f->pointer, "values", pointer);
     as_status st = json_fields_i64(f, "other", JSON_OPTIONAL, 0, (int64_t)rows, &other, err);
-    if (st == AS_OK)
-        st = json_fields_array(f, "values", JSON_OPTIONAL, &values, err);
+    if (st != AS_OK)
+        return st;
+    st = json_fields_array(f, "values", JSON_OPTIONAL, &values, err);
     if (st != AS_OK)
         return st;
     c->n_other = (size_t)other;
@@ -172,11 +175,13 @@ static as_status decode_values(struct json_fields *f, size_t rows, struct datase
         return as_fail_at(err, AS_E_INVAL, pointer, "%s: found %zu, expected at most %zu", pointer,
                           json_array_size(values), DATASET_MAX_CATEGORIES);
     st = decode_names(values, pointer, &c->values, &c->n_values, err);
-    for (size_t i = 1; st == AS_OK && i < c->n_values; i++)
+    if (st != AS_OK)
+        return st;
+    for (size_t i = 1; i < c->n_values; i++)
         if (strcmp(c->values[i - 1], c->values[i]) >= 0)
-            st = as_fail_at(err, AS_E_INVAL, pointer,
-                            "%s: expected distinct names in ascending order", pointer);
-    return st;
+            return as_fail_at(err, AS_E_INVAL, pointer,
+                              "%s: expected distinct names in ascending order", pointer);
+    return AS_OK;
 }
 
 static as_status decode_column(const json_t *j, const char *pointer, size_t rows,
@@ -188,12 +193,15 @@ static as_status decode_column(const json_t *j, const char *pointer, size_t rows
     int kind = 0;
     int64_t missing = 0;
     as_status st = json_fields_init(&f, j, pointer, err);
-    if (st == AS_OK)
-        st = json_fields_str(&f, "name", JSON_REQUIRED, &name, err);
-    if (st == AS_OK)
-        st = json_fields_word(&f, "kind", JSON_REQUIRED, kinds, &kind, err);
-    if (st == AS_OK)
-        st = json_fields_i64(&f, "missing", JSON_OPTIONAL, 0, (int64_t)rows, &missing, err);
+    if (st != AS_OK)
+        return st;
+    st = json_fields_str(&f, "name", JSON_REQUIRED, &name, err);
+    if (st != AS_OK)
+        return st;
+    st = json_fields_word(&f, "kind", JSON_REQUIRED, kinds, &kind, err);
+    if (st != AS_OK)
+        return st;
+    st = json_fields_i64(&f, "missing", JSON_OPTIONAL, 0, (int64_t)rows, &missing, err);
     if (st != AS_OK)
         return st;
     c->name = as_strdup(name);
@@ -202,7 +210,9 @@ static as_status decode_column(const json_t *j, const char *pointer, size_t rows
     c->categorical = kind == 1;
     c->n_missing = (size_t)missing;
     st = decode_values(&f, rows, c, err);
-    return st == AS_OK ? json_fields_end(&f, err) : st;
+    if (st != AS_OK)
+        return st;
+    return json_fields_end(&f, err);
 }
 
 static as_status decode_columns(const json_t *list, const char *parent, struct dataset_info *info,
@@ -220,15 +230,17 @@ static as_status decode_columns(const json_t *list, const char *parent, struct d
     info->columns = as_calloc(info->n_features, sizeof *info->columns);
     if (!info->columns)
         return as_fail(err, AS_E_NOMEM, "out of memory");
-    as_status st = AS_OK;
-    for (size_t i = 0; st == AS_OK && i < info->n_features; i++) {
+    for (size_t i = 0; i < info->n_features; i++) {
         json_pointer_index(pointer, i, child);
-        st = decode_column(json_array_get(list, i), child, info->n_rows, &info->columns[i], err);
+        as_status st =
+            decode_column(json_array_get(list, i), child, info->n_rows, &info->columns[i], err);
+        if (st != AS_OK)
+            return st;
     }
-    if (st == AS_OK && dataset_category_slots(info) > DATASET_MAX_FEATURES)
-        st = as_fail_at(err, AS_E_INVAL, pointer, "%s: more than %zu categories in all", pointer,
-                        DATASET_MAX_ALL_CATEGORIES);
-    return st;
+    if (dataset_category_slots(info) > DATASET_MAX_FEATURES)
+        return as_fail_at(err, AS_E_INVAL, pointer, "%s: more than %zu categories in all", pointer,
+                          DATASET_MAX_ALL_CATEGORIES);
+    return AS_OK;
 }
 
 static as_status decode_image(json_t *obj, const char *parent, struct dataset_info *info,
@@ -244,23 +256,29 @@ static as_status decode_image(json_t *obj, const char *parent, struct dataset_in
     struct json_fields f;
     int64_t h = 0, w = 0, c = 0, max = (int64_t)DATASET_MAX_FEATURES;
     as_status st = json_fields_init(&f, obj, pointer, err);
-    if (st == AS_OK)
-        st = json_fields_i64(&f, "height", JSON_REQUIRED, 1, max, &h, err);
-    if (st == AS_OK)
-        st = json_fields_i64(&f, "width", JSON_REQUIRED, 1, max, &w, err);
-    if (st == AS_OK)
-        st = json_fields_i64(&f, "channels", JSON_REQUIRED, 1, max, &c, err);
-    if (st == AS_OK)
-        st = json_fields_end(&f, err);
-    if (st == AS_OK && h * w * c != (int64_t)info->n_features) /* below 2^48 */
-        st = as_fail_at(err, AS_E_INVAL, pointer,
-                        "%s: found %" PRId64 " x %" PRId64 " x %" PRId64
-                        ", expected the product %zu, the features",
-                        pointer, h, w, c, info->n_features);
+    if (st != AS_OK)
+        return st;
+    st = json_fields_i64(&f, "height", JSON_REQUIRED, 1, max, &h, err);
+    if (st != AS_OK)
+        return st;
+    st = json_fields_i64(&f, "width", JSON_REQUIRED, 1, max, &w, err);
+    if (st != AS_OK)
+        return st;
+    st = json_fields_i64(&f, "channels", JSON_REQUIRED, 1, max, &c, err);
+    if (st != AS_OK)
+        return st;
+    st = json_fields_end(&f, err);
+    if (st != AS_OK)
+        return st;
+    if (h * w * c != (int64_t)info->n_features) /* below 2^48 */
+        return as_fail_at(err, AS_E_INVAL, pointer,
+                          "%s: found %" PRId64 " x %" PRId64 " x %" PRId64
+                          ", expected the product %zu, the features",
+                          pointer, h, w, c, info->n_features);
     info->height = (size_t)h;
     info->width = (size_t)w;
     info->channels = (size_t)c;
-    return st;
+    return AS_OK;
 }
 
 as_status dataset_options_from_json(const json_t *obj, const char *pointer,
@@ -270,19 +288,24 @@ as_status dataset_options_from_json(const json_t *obj, const char *pointer,
     const char *x = NULL, *y = NULL;
     int64_t vocab = 0;
     as_status st = json_fields_init(&f, obj, pointer, err);
-    if (st == AS_OK)
-        st = json_fields_bool(&f, "channels_first", JSON_OPTIONAL, &ret->channels_first, err);
-    if (st == AS_OK)
-        st = json_fields_bool(&f, "raw", JSON_OPTIONAL, &ret->raw, err);
-    if (st == AS_OK)
-        st =
-            json_fields_i64(&f, "vocab", JSON_OPTIONAL, 2, (int64_t)DATASET_MAX_VOCAB, &vocab, err);
-    if (st == AS_OK)
-        st = json_fields_text(&f, "x", JSON_OPTIONAL, 1, DATASET_MAX_ARRAY_NAME, &x, err);
-    if (st == AS_OK)
-        st = json_fields_text(&f, "y", JSON_OPTIONAL, 1, DATASET_MAX_ARRAY_NAME, &y, err);
-    if (st == AS_OK)
-        st = json_fields_end(&f, err);
+    if (st != AS_OK)
+        return st;
+    st = json_fields_bool(&f, "channels_first", JSON_OPTIONAL, &ret->channels_first, err);
+    if (st != AS_OK)
+        return st;
+    st = json_fields_bool(&f, "raw", JSON_OPTIONAL, &ret->raw, err);
+    if (st != AS_OK)
+        return st;
+    st = json_fields_i64(&f, "vocab", JSON_OPTIONAL, 2, (int64_t)DATASET_MAX_VOCAB, &vocab, err);
+    if (st != AS_OK)
+        return st;
+    st = json_fields_text(&f, "x", JSON_OPTIONAL, 1, DATASET_MAX_ARRAY_NAME, &x, err);
+    if (st != AS_OK)
+        return st;
+    st = json_fields_text(&f, "y", JSON_OPTIONAL, 1, DATASET_MAX_ARRAY_NAME, &y, err);
+    if (st != AS_OK)
+        return st;
+    st = json_fields_end(&f, err);
     if (st != AS_OK)
         return st;
     ret->vocab = (size_t)vocab;
@@ -316,19 +339,23 @@ static as_status decode_numbers(struct json_fields *f, struct dataset_info *info
     int format = 0, task = 0, input = DATASET_TABLE;
     int64_t rows = 0, features = 0, outputs = 0;
     as_status st = json_fields_word(f, "format", JSON_REQUIRED, dataset_format_names, &format, err);
-    if (st == AS_OK)
-        st = json_fields_word(f, "task", JSON_REQUIRED, dataset_task_names + 1, &task, err);
-    if (st == AS_OK)
-        st = json_fields_word(f, "input", JSON_OPTIONAL, dataset_input_names, &input, err);
-    if (st == AS_OK)
-        st = json_fields_i64(f, "rows", JSON_REQUIRED, 2, (int64_t)DATASET_MAX_ROWS, &rows, err);
-    if (st == AS_OK)
-        st = json_fields_i64(f, "features", JSON_REQUIRED, 1, (int64_t)DATASET_MAX_FEATURES,
-                             &features, err);
-    if (st == AS_OK)
-        st = json_fields_i64(f, "outputs", JSON_REQUIRED, 1, (int64_t)DATASET_MAX_VOCAB, &outputs,
-                             err);
-    if (st < 0)
+    if (st != AS_OK)
+        return st;
+    st = json_fields_word(f, "task", JSON_REQUIRED, dataset_task_names + 1, &task, err);
+    if (st != AS_OK)
+        return st;
+    st = json_fields_word(f, "input", JSON_OPTIONAL, dataset_input_names, &input, err);
+    if (st != AS_OK)
+        return st;
+    st = json_fields_i64(f, "rows", JSON_REQUIRED, 2, (int64_t)DATASET_MAX_ROWS, &rows, err);
+    if (st != AS_OK)
+        return st;
+    st = json_fields_i64(f, "features", JSON_REQUIRED, 1, (int64_t)DATASET_MAX_FEATURES, &features,
+                         err);
+    if (st != AS_OK)
+        return st;
+    st = json_fields_i64(f, "outputs", JSON_REQUIRED, 1, (int64_t)DATASET_MAX_VOCAB, &outputs, err);
+    if (st != AS_OK)
         return st;
     info->format = (dataset_format)format;
     info->task = (dataset_task)(task + 1);
@@ -344,28 +371,39 @@ static as_status decode(struct json_fields *f, struct dataset_info *info, struct
     json_t *target = NULL, *classes = NULL, *columns = NULL, *image = NULL, *options = NULL;
     char pointer[AS_ERR_POINTER_MAX];
     as_status st = decode_numbers(f, info, err);
-    if (st == AS_OK)
-        st = json_fields_any(f, "target", JSON_OPTIONAL, &target, err);
-    if (st == AS_OK)
-        st = json_fields_array(f, "classes", JSON_OPTIONAL, &classes, err);
-    if (st == AS_OK)
-        st = json_fields_array(f, "columns", JSON_OPTIONAL, &columns, err);
-    if (st == AS_OK)
-        st = json_fields_object(f, "image", JSON_OPTIONAL, &image, err);
-    if (st == AS_OK)
-        st = json_fields_object(f, "options", JSON_OPTIONAL, &options, err);
-    if (st < 0)
+    if (st != AS_OK)
+        return st;
+    st = json_fields_any(f, "target", JSON_OPTIONAL, &target, err);
+    if (st != AS_OK)
+        return st;
+    st = json_fields_array(f, "classes", JSON_OPTIONAL, &classes, err);
+    if (st != AS_OK)
+        return st;
+    st = json_fields_array(f, "columns", JSON_OPTIONAL, &columns, err);
+    if (st != AS_OK)
+        return st;
+    st = json_fields_object(f, "image", JSON_OPTIONAL, &image, err);
+    if (st != AS_OK)
+        return st;
+    st = json_fields_object(f, "options", JSON_OPTIONAL, &options, err);
+    if (st != AS_OK)
         return st;
     json_pointer_child(f->pointer, "options", pointer);
     if (options)
         st = dataset_options_from_json(options, pointer, &info->options, err);
-    if (st == AS_OK)
-        st = decode_target(target, f->pointer, info, err);
-    if (st == AS_OK && info->task == DATASET_CLASSIFICATION)
+    if (st != AS_OK)
+        return st;
+    st = decode_target(target, f->pointer, info, err);
+    if (st != AS_OK)
+        return st;
+    if (info->task == DATASET_CLASSIFICATION)
         st = decode_classes(classes, f->pointer, info, err);
-    if (st == AS_OK)
-        st = decode_columns(columns, f->pointer, info, err);
-    return st == AS_OK ? decode_image(image, f->pointer, info, err) : st;
+    if (st != AS_OK)
+        return st;
+    st = decode_columns(columns, f->pointer, info, err);
+    if (st != AS_OK)
+        return st;
+    return decode_image(image, f->pointer, info, err);
 }
 
 /* The server says so when the name holds other content than when the sweep was made. */
@@ -392,16 +430,17 @@ as_status dataset_info_from_json(const json_t *obj, const char *pointer, struct 
                                  struct as_err *err)
 {
     struct json_fields f;
+    AS_AUTO(dataset_info_done) struct dataset_info info = {0};
     as_status st = json_fields_init(&f, obj, pointer, err);
-    if (st < 0)
+    if (st != AS_OK)
         return st;
-    struct dataset_info info = {0};
     st = decode(&f, &info, err);
-    if (st == AS_OK)
-        st = check_expected(obj, pointer, err);
-    if (st < 0)
-        dataset_info_done(&info);
-    else
-        *ret = info;
-    return st;
+    if (st != AS_OK)
+        return st;
+    st = check_expected(obj, pointer, err);
+    if (st != AS_OK)
+        return st;
+    *ret = info;
+    info = (struct dataset_info){0};
+    return AS_OK;
 }

@@ -97,24 +97,28 @@ as_status dataset_inspect(const struct dataset_paths *paths, dataset_format form
 {
     static const struct dataset_options defaults;
     const struct dataset_options *o = options ? options : &defaults;
-    struct dataset_info info = {.format = format};
+    AS_AUTO(dataset_info_done) struct dataset_info info = {.format = format};
     as_status st = check_paths(paths, format, err);
-    if (st == AS_OK)
-        st = check_target(paths, format, target, err);
-    if (st == AS_OK)
-        st = check_options(format, o, err);
-    if (st == AS_OK)
-        st = copy_options(o, &info.options, err);
-    if (st == AS_OK)
-        st = formats[format].inspect(paths, target, task, &info, err);
-    if (st == AS_OK && dataset_inputs(&info) > DATASET_MAX_FEATURES)
-        st = as_fail(err, AS_E_TOO_LARGE, "%zu inputs, categories one-hot, at most %zu",
-                     dataset_inputs(&info), DATASET_MAX_FEATURES);
-    if (st < 0)
-        dataset_info_done(&info);
-    else
-        *ret = info;
-    return st;
+    if (st != AS_OK)
+        return st;
+    st = check_target(paths, format, target, err);
+    if (st != AS_OK)
+        return st;
+    st = check_options(format, o, err);
+    if (st != AS_OK)
+        return st;
+    st = copy_options(o, &info.options, err);
+    if (st != AS_OK)
+        return st;
+    st = formats[format].inspect(paths, target, task, &info, err);
+    if (st != AS_OK)
+        return st;
+    if (dataset_inputs(&info) > DATASET_MAX_FEATURES)
+        return as_fail(err, AS_E_TOO_LARGE, "%zu inputs, categories one-hot, at most %zu",
+                       dataset_inputs(&info), DATASET_MAX_FEATURES);
+    *ret = info;
+    info = (struct dataset_info){0};
+    return AS_OK;
 }
 
 /* ---- loading ---- */
@@ -125,25 +129,24 @@ static as_status load(const struct dataset_paths *paths, const struct dataset_in
     as_status st = check_paths(paths, info->format, err);
     if (st < 0)
         return st;
-    struct dataset d = {0};
+    AS_AUTO(dataset_done) struct dataset d = {0};
     if (paths->decoded && dataset_decoded_read(paths->decoded, info, bytes, &d) == AS_OK) {
         *ret = d;
+        d = (struct dataset){0};
         return AS_OK;
     }
     dataset_done(&d);
     st = formats[info->format].load(paths, info, &d, err);
-    if (st < 0) {
-        dataset_done(&d);
+    if (st != AS_OK)
         return st;
-    }
     if (paths->decoded && dataset_decoded_write(paths->decoded, info, &d) != AS_OK)
         (void)unlink(paths->decoded); /* it is a cache: the data is here all the same */
     st = bytes ? dataset_to_bytes(&d, err) : AS_OK;
-    if (st < 0)
-        dataset_done(&d);
-    else
-        *ret = d;
-    return st;
+    if (st != AS_OK)
+        return st;
+    *ret = d;
+    d = (struct dataset){0};
+    return AS_OK;
 }
 
 as_status dataset_load(const struct dataset_paths *paths, const struct dataset_info *info,

@@ -59,11 +59,14 @@ static as_status open_reader(const char *path, dataset_format format, bool raw, 
         return as_fail(err, AS_E_NOMEM, "out of memory");
     r->size = format == DATASET_TEXT ? 1 : 2;
     as_status st = source_open(path, format == DATASET_TEXT, &r->source, err);
-    if (st == AS_OK && format == DATASET_TOKENS && !raw)
+    if (st != AS_OK)
+        return st;
+    if (format == DATASET_TOKENS && !raw)
         st = read_header(r, err);
-    if (st == AS_OK)
-        *ret = as_steal(r);
-    return st;
+    if (st != AS_OK)
+        return st;
+    *ret = as_steal(r);
+    return AS_OK;
 }
 
 /* Up to PIECE / size tokens; 0 at the end. */
@@ -127,8 +130,9 @@ as_status dataset_tokens_inspect(const struct dataset_paths *paths, const char *
         return as_fail(err, AS_E_INVAL, "text is for language_modeling, the task says %s",
                        dataset_task_names[task]);
     as_status st = open_reader(paths->table, info->format, info->options.raw, &r, err);
-    if (st == AS_OK)
-        st = read_all(r, NULL, DATASET_MAX_ROWS, &info->n_rows, &largest, err);
+    if (st != AS_OK)
+        return st;
+    st = read_all(r, NULL, DATASET_MAX_ROWS, &info->n_rows, &largest, err);
     if (st != AS_OK)
         return st;
     if (info->n_rows > DATASET_MAX_ROWS)
@@ -153,11 +157,16 @@ as_status dataset_tokens_load(const struct dataset_paths *paths, const struct da
     size_t n = 0;
     int32_t largest = 0;
     as_status st = open_reader(paths->table, info->format, info->options.raw, &r, err);
-    if (st == AS_OK)
-        st = dataset_alloc(info, false, ret, err);
-    if (st == AS_OK)
-        st = read_all(r, ret->tokens, info->n_rows, &n, &largest, err);
-    if (st == AS_OK)
-        st = dataset_check_match(info, n, 1, err);
-    return st == AS_OK ? check_vocab(largest, info->n_outputs, err) : st;
+    if (st != AS_OK)
+        return st;
+    st = dataset_alloc(info, false, ret, err);
+    if (st != AS_OK)
+        return st;
+    st = read_all(r, ret->tokens, info->n_rows, &n, &largest, err);
+    if (st != AS_OK)
+        return st;
+    st = dataset_check_match(info, n, 1, err);
+    if (st != AS_OK)
+        return st;
+    return check_vocab(largest, info->n_outputs, err);
 }

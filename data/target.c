@@ -107,8 +107,10 @@ as_status target_scan_add(struct target_scan *s, const struct target_value *v, s
         return st;
     if (whole && !s->any_text && !s->any_fraction)
         st = add_whole(s, (int64_t)v->number, err);
+    if (st != AS_OK)
+        return st;
     /* an AUTO column that began with numbers never becomes names: see above */
-    if (st == AS_OK && v->text && (s->any_text || s->task == DATASET_CLASSIFICATION))
+    if (v->text && (s->any_text || s->task == DATASET_CLASSIFICATION))
         st = add_text(s, v->text, v->len, err);
     return st;
 }
@@ -263,8 +265,9 @@ static as_status find_each(const char *target, size_t n, const char *const *name
         if (comma)
             *comma++ = '\0';
         as_status st = target_find_column(p, n, names, &column, err);
-        if (st == AS_OK)
-            st = add_column(column, columns, ret_n, err);
+        if (st != AS_OK)
+            return st;
+        st = add_column(column, columns, ret_n, err);
         if (st != AS_OK)
             return st;
         p = comma;
@@ -317,11 +320,13 @@ static as_status finds_again(const char *text, const size_t *columns, size_t n, 
     AS_AUTO(as_freep) size_t *found = NULL;
     size_t n_found = 0;
     as_status st = target_find_columns(text, n_columns, names, &found, &n_found, err);
-    if (st == AS_OK && (n_found != n || memcmp(found, columns, n * sizeof *columns) != 0))
-        st = as_fail(err, AS_E_INVAL,
-                     "the target's column has a name that others have, and others are named like "
-                     "its index: rename them");
-    return st;
+    if (st != AS_OK)
+        return st;
+    if (n_found != n || memcmp(found, columns, n * sizeof *columns) != 0)
+        return as_fail(err, AS_E_INVAL,
+                       "the target's column has a name that others have, and others are named like "
+                       "its index: rename them");
+    return AS_OK;
 }
 
 as_status target_name(const size_t *columns, size_t n, size_t n_columns, const char *const *names,
@@ -335,9 +340,10 @@ as_status target_name(const size_t *columns, size_t n, size_t n_columns, const c
         st = finds_again(text, columns, n, n_columns, names, err);
     if (st == AS_E_INVAL && (st = join_names(columns, n, NULL, n_columns, &text, err)) == AS_OK)
         st = finds_again(text, columns, n, n_columns, names, err);
-    if (st == AS_OK)
-        *ret = as_steal(text);
-    return st;
+    if (st != AS_OK)
+        return st;
+    *ret = as_steal(text);
+    return AS_OK;
 }
 
 as_status target_several(dataset_task task, size_t n, struct dataset_info *info, struct as_err *err)

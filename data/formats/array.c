@@ -60,14 +60,18 @@ as_status array_open_npy(const char *path, struct array *ret, struct as_err *err
 {
     struct npy *npy = NULL;
     as_status st = npy_open(path, &npy, err);
-    return st == AS_OK ? of_npy(npy, path, ret, err) : st;
+    if (st != AS_OK)
+        return st;
+    return of_npy(npy, path, ret, err);
 }
 
 as_status array_open_npz(const char *path, const char *name, struct array *ret, struct as_err *err)
 {
     struct npy *npy = NULL;
     as_status st = npy_open_zip(path, name, &npy, err);
-    return st == AS_OK ? of_npy(npy, name, ret, err) : st;
+    if (st != AS_OK)
+        return st;
+    return of_npy(npy, name, ret, err);
 }
 
 /* ---- safetensors ---- */

@@ -149,17 +149,19 @@ as_status array_open_idx(const char *path, struct array *ret, struct as_err *err
 {
     struct source *source = NULL;
     struct bytes_state *b = NULL;
-    struct array a = {.read = idx_values, .end = end_bytes};
+    AS_AUTO(array_done) struct array a = {.read = idx_values, .end = end_bytes};
     as_status st = source_open(path, true, &source, err);
-    if (st == AS_OK)
-        st = of_bytes(source, path, &a, &b, err);
-    if (st == AS_OK)
-        st = idx_header(b, &a, err);
-    if (st == AS_OK)
-        *ret = a;
-    else
-        array_done(&a);
-    return st;
+    if (st != AS_OK)
+        return st;
+    st = of_bytes(source, path, &a, &b, err);
+    if (st != AS_OK)
+        return st;
+    st = idx_header(b, &a, err);
+    if (st != AS_OK)
+        return st;
+    *ret = a;
+    a = (struct array){0};
+    return AS_OK;
 }
 
 /* ---- CIFAR ---- */
@@ -173,14 +175,14 @@ static as_status cifar_values(void *state, size_t count, double *ret, struct as_
 {
     struct bytes_state *b = state;
     while (count) {
-        as_status st = AS_OK;
         if (b->left == 0) {
-            st = pass_over(b, b->skip, err);
+            as_status skipped = pass_over(b, b->skip, err);
+            if (skipped != AS_OK)
+                return skipped;
             b->left = b->take;
         }
         size_t n = count < b->left ? count : b->left;
-        if (st == AS_OK)
-            st = source_read_exact(b->source, b->buf, n, "a record", err);
+        as_status st = source_read_exact(b->source, b->buf, n, "a record", err);
         if (st != AS_OK)
             return st;
         for (size_t i = 0; i < n; i++)
@@ -220,15 +222,17 @@ as_status array_open_cifar(const char *path, bool labels, struct array *ret, str
 {
     struct source *source = NULL;
     struct bytes_state *b = NULL;
-    struct array a = {.read = cifar_values, .end = end_bytes};
+    AS_AUTO(array_done) struct array a = {.read = cifar_values, .end = end_bytes};
     as_status st = source_open(path, false, &source, err);
-    if (st == AS_OK)
-        st = of_bytes(source, path, &a, &b, err);
-    if (st == AS_OK)
-        st = cifar_shape(b, labels, &a, err);
-    if (st == AS_OK)
-        *ret = a;
-    else
-        array_done(&a);
-    return st;
+    if (st != AS_OK)
+        return st;
+    st = of_bytes(source, path, &a, &b, err);
+    if (st != AS_OK)
+        return st;
+    st = cifar_shape(b, labels, &a, err);
+    if (st != AS_OK)
+        return st;
+    *ret = a;
+    a = (struct array){0};
+    return AS_OK;
 }

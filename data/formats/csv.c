@@ -116,9 +116,10 @@ static as_status add_cell(struct csv *c, size_t n, char *s, size_t len, struct a
         return as_fail(err, AS_E_TOO_LARGE, "line %zu has more than %zu cells", c->line,
                        CSV_MAX_COLUMNS);
     as_status st = as_reserve_one(&c->cells, n, &c->cells_cap, sizeof *c->cells, err);
-    if (st == AS_OK)
-        c->cells[n] = (struct csv_cell){s, len};
-    return st;
+    if (st != AS_OK)
+        return st;
+    c->cells[n] = (struct csv_cell){s, len};
+    return AS_OK;
 }
 
 /* Squeeze a quoted cell that starts at s (its quote) in place; *ret_next is behind its closing
@@ -205,10 +206,12 @@ static as_status next_record(struct csv *c, struct csv_row *ret, struct as_err *
 as_status csv_next(struct csv *c, struct csv_row *ret, struct as_err *err)
 {
     as_status st = next_record(c, ret, err);
-    if (st == AS_OK && ret->n_cells != c->n_columns)
+    if (st != AS_OK)
+        return st;
+    if (ret->n_cells != c->n_columns)
         return as_fail(err, AS_E_INVAL, "line %zu has %zu cell%s, expected %zu", ret->line,
                        ret->n_cells, ret->n_cells == 1 ? "" : "s", c->n_columns);
-    return st;
+    return AS_OK;
 }
 
 /* Whether the numbers of a record are 0, 1, 2 … or 1, 2, 3 …: names that a program made up. Fewer
@@ -331,9 +334,10 @@ static as_status detect_header(struct csv *c, csv_header header, struct as_err *
     if (st < 0)
         return st == AS_E_EXHAUSTED ? as_fail(err, AS_E_INVAL, "the table is empty") : st;
     st = check_dialect(&row, err);
-    if (st == AS_OK)
-        st = take_names(c, &row, err);
-    if (st < 0)
+    if (st != AS_OK)
+        return st;
+    st = take_names(c, &row, err);
+    if (st != AS_OK)
         return st;
     bool counts = counts_columns(&row);
     AS_AUTO(as_freep) csv_kind *kinds = as_calloc(row.n_cells, sizeof *kinds);
@@ -361,10 +365,12 @@ static as_status open_table(const struct source *src, csv_header header, struct 
     AS_AUTO(csv_freep) struct csv *first = NULL;
     AS_AUTO(csv_freep) struct csv *c = NULL;
     as_status st = open_source(src, &first, err);
-    if (st == AS_OK)
-        st = detect_header(first, header, err);
-    if (st == AS_OK)
-        st = open_source(src, &c, err);
+    if (st != AS_OK)
+        return st;
+    st = detect_header(first, header, err);
+    if (st != AS_OK)
+        return st;
+    st = open_source(src, &c, err);
     if (st != AS_OK)
         return st;
     c->n_columns = first->n_columns;

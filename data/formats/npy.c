@@ -225,11 +225,13 @@ as_status npy_parse_header(const void *bytes, size_t len, struct npy_header *ret
     struct npy_header h = {.data_offset = prefix + n};
     const char *text = (const char *)b + prefix;
     as_status st = parse_dict(&(struct cursor){text, text + n}, &h, err);
-    if (st == AS_OK)
-        st = count_values(&h, err);
-    if (st == AS_OK)
-        *ret = h;
-    return st;
+    if (st != AS_OK)
+        return st;
+    st = count_values(&h, err);
+    if (st != AS_OK)
+        return st;
+    *ret = h;
+    return AS_OK;
 }
 
 /* ---- reading ---- */
@@ -288,16 +290,19 @@ static as_status open_source(struct source *source, struct npy **ret, struct as_
     if (!n->buf)
         return as_fail(err, AS_E_NOMEM, "out of memory");
     as_status st = open_checked(n, err);
-    if (st == AS_OK)
-        *ret = as_steal(n);
-    return st;
+    if (st != AS_OK)
+        return st;
+    *ret = as_steal(n);
+    return AS_OK;
 }
 
 as_status npy_open(const char *path, struct npy **ret, struct as_err *err)
 {
     struct source *source = NULL;
     as_status st = source_open(path, false, &source, err);
-    return st == AS_OK ? open_source(source, ret, err) : st;
+    if (st != AS_OK)
+        return st;
+    return open_source(source, ret, err);
 }
 
 as_status npy_open_zip(const char *path, const char *name, struct npy **ret, struct as_err *err)

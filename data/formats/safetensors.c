@@ -96,14 +96,18 @@ static as_status read_tensor(const char *name, const json_t *obj, const char *da
     char pointer[AS_ERR_POINTER_MAX];
     json_pointer_child("", name, pointer);
     as_status st = json_fields_init(&f, obj, pointer, err);
-    if (st == AS_OK)
-        st = json_fields_str(&f, "dtype", JSON_REQUIRED, &type, err);
-    if (st == AS_OK)
-        st = json_fields_array(&f, "shape", JSON_REQUIRED, &shape, err);
-    if (st == AS_OK)
-        st = json_fields_array(&f, "data_offsets", JSON_REQUIRED, &offsets, err);
-    if (st == AS_OK)
-        st = json_fields_end(&f, err);
+    if (st != AS_OK)
+        return st;
+    st = json_fields_str(&f, "dtype", JSON_REQUIRED, &type, err);
+    if (st != AS_OK)
+        return st;
+    st = json_fields_array(&f, "shape", JSON_REQUIRED, &shape, err);
+    if (st != AS_OK)
+        return st;
+    st = json_fields_array(&f, "data_offsets", JSON_REQUIRED, &offsets, err);
+    if (st != AS_OK)
+        return st;
+    st = json_fields_end(&f, err);
     if (st != AS_OK)
         return st;
     int kind = 0;
@@ -115,11 +119,13 @@ static as_status read_tensor(const char *name, const json_t *obj, const char *da
                        type);
     t.type = (safetensors_type)kind;
     st = read_shape(shape, &t, err);
-    if (st == AS_OK)
-        st = read_offsets(offsets, data, data_len, &t, err);
-    if (st == AS_OK)
-        *ret = t;
-    return st;
+    if (st != AS_OK)
+        return st;
+    st = read_offsets(offsets, data, data_len, &t, err);
+    if (st != AS_OK)
+        return st;
+    *ret = t;
+    return AS_OK;
 }
 
 static as_status check_metadata(const json_t *m, struct as_err *err)
@@ -246,17 +252,19 @@ as_status safetensors_parse(char *bytes, size_t len, struct safetensors **ret, s
     if (n > len - sizeof n)
         return as_fail(err, AS_E_INVAL, "the file is cut short in its header");
     as_status st = json_parse(bytes + sizeof n, (size_t)n, &s->header, err);
-    if (st < 0)
+    if (st != AS_OK)
         return st;
     if (!json_is_object(s->header))
         return as_fail(err, AS_E_INVAL, "the header is %s, expected an object",
                        json_type_name(s->header));
     st = read_tensors(s, bytes + sizeof n + n, len - sizeof n - (size_t)n, err);
-    if (st == AS_OK)
-        st = check_sum(s, sizeof n + (size_t)n, len, err);
-    if (st == AS_OK)
-        *ret = as_steal(s);
-    return st;
+    if (st != AS_OK)
+        return st;
+    st = check_sum(s, sizeof n + (size_t)n, len, err);
+    if (st != AS_OK)
+        return st;
+    *ret = as_steal(s);
+    return AS_OK;
 }
 
 as_status safetensors_read(const char *path, size_t max_bytes, struct safetensors **ret,

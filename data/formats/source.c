@@ -92,14 +92,16 @@ as_status source_open(const char *path, bool gzip, struct source **ret, struct a
     AS_AUTO(source_freep) struct source *s = NULL;
     unsigned char magic[2];
     as_status st = source_start(path, &s, err);
-    if (st == AS_OK && gzip && pread(s->fd, magic, 2, 0) == 2 && magic[0] == 0x1f &&
-        magic[1] == 0x8b) {
+    if (st != AS_OK)
+        return st;
+    if (gzip && pread(s->fd, magic, 2, 0) == 2 && magic[0] == 0x1f && magic[1] == 0x8b) {
         s->size = SOURCE_SIZE_UNKNOWN;
         st = source_inflate(s, false, err);
     }
-    if (st == AS_OK)
-        *ret = as_steal(s);
-    return st;
+    if (st != AS_OK)
+        return st;
+    *ret = as_steal(s);
+    return AS_OK;
 }
 
 /* ---- unpacking ---- */
@@ -179,11 +181,14 @@ as_status source_read(struct source *s, void *buf, size_t size, size_t *ret_len,
     size_t want = s->zip && size > s->left ? (size_t)s->left : size, len = 0;
     as_status st =
         s->inflating ? unpack(s, buf, want, &len, err) : source_read_raw(s, buf, want, &len, err);
-    if (st == AS_OK && s->zip && size > 0)
+    if (st != AS_OK)
+        return st;
+    if (s->zip && size > 0)
         st = verify(s, buf, len, len < want, err);
-    if (st == AS_OK)
-        *ret_len = len;
-    return st;
+    if (st != AS_OK)
+        return st;
+    *ret_len = len;
+    return AS_OK;
 }
 
 as_status source_read_exact(struct source *s, void *buf, size_t size, const char *what,
@@ -191,10 +196,12 @@ as_status source_read_exact(struct source *s, void *buf, size_t size, const char
 {
     size_t len = 0;
     as_status st = source_read(s, buf, size, &len, err);
-    if (st == AS_OK && len < size)
+    if (st != AS_OK)
+        return st;
+    if (len < size)
         return as_fail(err, AS_E_INVAL, "%.200s is cut short in %s: %zu bytes, expected %zu",
                        s->path, what, len, size);
-    return st;
+    return AS_OK;
 }
 
 as_status source_expect_end(struct source *s, struct as_err *err)
@@ -202,7 +209,9 @@ as_status source_expect_end(struct source *s, struct as_err *err)
     char byte;
     size_t len = 0;
     as_status st = source_read(s, &byte, 1, &len, err);
-    if (st == AS_OK && len)
+    if (st != AS_OK)
+        return st;
+    if (len)
         return as_fail(err, AS_E_INVAL, "%.200s has more bytes than it says", s->path);
-    return st;
+    return AS_OK;
 }

@@ -46,7 +46,9 @@ static as_status read_at(struct source *s, uint64_t offset, void *buf, size_t si
     if (lseek(s->fd, (off_t)offset, SEEK_SET) < 0)
         return as_fail(err, AS_E_IO, "cannot read %.200s: %s", s->path, strerror(errno));
     as_status st = source_read_raw(s, buf, size, &len, err);
-    return st == AS_OK && len < size ? bad(s, "it ends too early", err) : st;
+    if (st != AS_OK)
+        return st;
+    return len < size ? bad(s, "it ends too early", err) : AS_OK;
 }
 
 /* The central directory, owned by the caller. */
@@ -76,11 +78,11 @@ static as_status read_directory(struct source *s, unsigned char **ret, size_t *r
     if (!dir)
         return as_fail(err, AS_E_NOMEM, "out of memory");
     st = read_at(s, offset, dir, len, err);
-    if (st == AS_OK) {
-        *ret = as_steal(dir);
-        *ret_len = len;
-    }
-    return st;
+    if (st != AS_OK)
+        return st;
+    *ret = as_steal(dir);
+    *ret_len = len;
+    return AS_OK;
 }
 
 /* The entry at *at, which moves behind it. False when there is none that is whole. */
@@ -160,13 +162,17 @@ as_status source_open_zip(const char *path, const char *name, struct source **re
     size_t len = 0;
     struct entry e = {0};
     as_status st = source_start(path, &s, err);
-    if (st == AS_OK)
-        st = read_directory(s, &dir, &len, err);
-    if (st == AS_OK)
-        st = find(s, dir, len, name, &e, err);
-    if (st == AS_OK)
-        st = enter(s, &e, err);
-    if (st == AS_OK)
-        *ret = as_steal(s);
-    return st;
+    if (st != AS_OK)
+        return st;
+    st = read_directory(s, &dir, &len, err);
+    if (st != AS_OK)
+        return st;
+    st = find(s, dir, len, name, &e, err);
+    if (st != AS_OK)
+        return st;
+    st = enter(s, &e, err);
+    if (st != AS_OK)
+        return st;
+    *ret = as_steal(s);
+    return AS_OK;
 }

@@ -149,10 +149,13 @@ as_status moments_of_bytes(const struct moments_bytes *v, double *ret_mean, doub
         return as_fail(err, AS_E_NOMEM, "out of memory for the sums of %zu channels", channels);
     struct byte_sums *held = sums + channels;
     as_status st = byte_sums_add(v->bytes, v->n_rows * width, channels, sums, err);
-    for (size_t i = 0; st == AS_OK && i < v->n_held; i++)
-        st = byte_sums_add(v->bytes + (size_t)v->held[i] * width, width, channels, held, err);
     if (st != AS_OK)
         return st;
+    for (size_t i = 0; i < v->n_held; i++) {
+        st = byte_sums_add(v->bytes + (size_t)v->held[i] * width, width, channels, held, err);
+        if (st != AS_OK)
+            return st;
+    }
     uint64_t n = (uint64_t)(v->n_rows - v->n_held) * (width / channels);
     for (size_t c = 0; c < channels; c++) {
         uint64_t sum = sums[c].sum - held[c].sum, squares = sums[c].squares - held[c].squares;

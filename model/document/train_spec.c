@@ -42,21 +42,25 @@ bool train_spec_wants(const struct train_spec *spec, const char *metric)
 as_status train_spec_numbers(struct json_fields *f, const struct train_number *list, size_t n,
                              struct as_err *err)
 {
-    as_status st = AS_OK;
-    for (size_t i = 0; st == AS_OK && i < n; i++)
-        st = json_fields_double(f, list[i].name, JSON_OPTIONAL, list[i].min, list[i].max,
-                                list[i].ret, err);
-    return st;
+    for (size_t i = 0; i < n; i++) {
+        as_status st = json_fields_double(f, list[i].name, JSON_OPTIONAL, list[i].min, list[i].max,
+                                          list[i].ret, err);
+        if (st != AS_OK)
+            return st;
+    }
+    return AS_OK;
 }
 
 as_status train_spec_integers(struct json_fields *f, const struct train_integer *list, size_t n,
                               struct as_err *err)
 {
-    as_status st = AS_OK;
-    for (size_t i = 0; st == AS_OK && i < n; i++)
-        st = json_fields_i64(f, list[i].name, JSON_OPTIONAL, list[i].min, list[i].max, list[i].ret,
-                             err);
-    return st;
+    for (size_t i = 0; i < n; i++) {
+        as_status st = json_fields_i64(f, list[i].name, JSON_OPTIONAL, list[i].min, list[i].max,
+                                       list[i].ret, err);
+        if (st != AS_OK)
+            return st;
+    }
+    return AS_OK;
 }
 
 as_status train_spec_section(struct json_fields *parent, const char *name, struct json_fields *ret,
@@ -102,7 +106,7 @@ static as_status parse_optimizer(struct json_fields *doc, struct train_optimizer
     if (st < 0 || !there)
         return st;
     st = json_fields_word(&f, "kind", JSON_OPTIONAL, optimizer_words, &kind, err);
-    if (st < 0)
+    if (st != AS_OK)
         return st;
     o->kind = (train_optimizer_kind)kind;
     optimizer_defaults(o);
@@ -120,10 +124,13 @@ static as_status parse_optimizer(struct json_fields *doc, struct train_optimizer
         {"ema", 0, TRAIN_BELOW_ONE, &o->ema},
     };
     st = train_spec_numbers(&f, numbers, AS_ARRAY_LEN(numbers), err);
-    if (st == AS_OK)
-        st = json_fields_bool(&f, "nesterov", JSON_OPTIONAL, &o->nesterov, err);
+    if (st != AS_OK)
+        return st;
+    st = json_fields_bool(&f, "nesterov", JSON_OPTIONAL, &o->nesterov, err);
     o->beta2 = o->kind == TRAIN_RMSPROP ? alpha : beta2;
-    return st < 0 ? st : json_fields_end(&f, err);
+    if (st != AS_OK)
+        return st;
+    return json_fields_end(&f, err);
 }
 
 static as_status parse_schedule(struct json_fields *doc, struct train_spec *spec,
@@ -145,18 +152,23 @@ static as_status parse_schedule(struct json_fields *doc, struct train_spec *spec
     };
     st = json_fields_word(&f, "kind", JSON_OPTIONAL, schedule_words, &kind, err);
     s->kind = (train_schedule_kind)kind;
-    if (st == AS_OK)
-        st = train_spec_numbers(&f, numbers, AS_ARRAY_LEN(numbers), err);
-    if (st == AS_OK)
-        st = json_fields_end(&f, err);
+    if (st != AS_OK)
+        return st;
+    st = train_spec_numbers(&f, numbers, AS_ARRAY_LEN(numbers), err);
+    if (st != AS_OK)
+        return st;
+    st = json_fields_end(&f, err);
     bool ends = s->kind == TRAIN_COSINE || s->kind == TRAIN_ONE_CYCLE;
-    if (st == AS_OK && ends && s->min_lr > spec->optimizer.lr) {
+    if (st != AS_OK)
+        return st;
+    if (ends && s->min_lr > spec->optimizer.lr) {
         char at[AS_ERR_POINTER_MAX];
         json_pointer_child(f.pointer, "min_lr", at);
-        st = as_fail_at(err, AS_E_INVAL, at, "%s: found %g, expected at most the learning rate %g",
-                        at, s->min_lr, spec->optimizer.lr);
+        return as_fail_at(err, AS_E_INVAL, at,
+                          "%s: found %g, expected at most the learning rate %g", at, s->min_lr,
+                          spec->optimizer.lr);
     }
-    return st;
+    return AS_OK;
 }
 
 static as_status parse_augment(struct json_fields *doc, struct train_augment_spec *a,
@@ -174,9 +186,12 @@ static as_status parse_augment(struct json_fields *doc, struct train_augment_spe
                json_is_number(json_object_get(f.obj, "cutout")) ||
                json_is_number(json_object_get(f.obj, "flip"));
     st = train_spec_integers(&f, sizes, AS_ARRAY_LEN(sizes), err);
-    if (st == AS_OK)
-        st = train_spec_numbers(&f, &flip, 1, err);
-    return st < 0 ? st : json_fields_end(&f, err);
+    if (st != AS_OK)
+        return st;
+    st = train_spec_numbers(&f, &flip, 1, err);
+    if (st != AS_OK)
+        return st;
+    return json_fields_end(&f, err);
 }
 
 static as_status parse_validation(struct json_fields *doc, struct train_spec *spec,
@@ -190,9 +205,12 @@ static as_status parse_validation(struct json_fields *doc, struct train_spec *sp
     const struct train_number fraction = {"fraction", 1e-6, 1 - 1e-6, &spec->validation_fraction};
     const struct train_integer seed = {"seed", 0, INT64_MAX, &spec->validation_seed};
     st = train_spec_numbers(&f, &fraction, 1, err);
-    if (st == AS_OK)
-        st = train_spec_integers(&f, &seed, 1, err);
-    return st < 0 ? st : json_fields_end(&f, err);
+    if (st != AS_OK)
+        return st;
+    st = train_spec_integers(&f, &seed, 1, err);
+    if (st != AS_OK)
+        return st;
+    return json_fields_end(&f, err);
 }
 
 /* ---- lists ---- */
@@ -238,8 +256,10 @@ static as_status parse_metrics(struct json_fields *f, struct train_spec *spec, s
     json_t *list = NULL;
     char at[AS_ERR_POINTER_MAX];
     as_status st = json_fields_array(f, "metrics", JSON_OPTIONAL, &list, err);
+    if (st != AS_OK)
+        return st;
     json_pointer_child(f->pointer, "metrics", at);
-    for (size_t i = 0; st == AS_OK && i < json_array_size(list); i++) {
+    for (size_t i = 0; i < json_array_size(list); i++) {
         const char *name = json_string_value(json_array_get(list, i));
         if (name && train_spec_request(spec, name))
             continue;
@@ -250,7 +270,7 @@ static as_status parse_metrics(struct json_fields *f, struct train_spec *spec, s
         (void)snprintf(index, sizeof index, "%zu", i);
         return train_spec_wrong(at, index, json_array_get(list, i), str_cstr(&names), err);
     }
-    return st;
+    return AS_OK;
 }
 
 /* ---- the document ---- */
@@ -279,8 +299,9 @@ static as_status parse_batches(struct json_fields *f, struct train_spec *spec, s
     as_status st = train_spec_integers(f, &batch, 1, err);
     spec->micro_batch = spec->batch_size;
     const struct train_integer micro = {"micro_batch", 1, TRAIN_MAX_BATCH, &spec->micro_batch};
-    if (st == AS_OK)
-        st = train_spec_integers(f, &micro, 1, err);
+    if (st != AS_OK)
+        return st;
+    st = train_spec_integers(f, &micro, 1, err);
     if (st < 0 || spec->batch_size % spec->micro_batch == 0)
         return st;
     char at[AS_ERR_POINTER_MAX];
@@ -299,20 +320,27 @@ static as_status parse_plain(struct json_fields *f, struct train_spec *spec, str
     };
     const struct train_integer every = {"report_every", 1, TRAIN_MAX_EPOCHS, &spec->report_every};
     as_status st = parse_dataset(f, spec, err);
-    if (st == AS_OK)
-        st = json_fields_i64(f, "epochs", JSON_REQUIRED, 1, TRAIN_MAX_EPOCHS, &spec->epochs, err);
-    if (st == AS_OK)
-        st = parse_batches(f, spec, err);
-    if (st == AS_OK)
-        st = train_spec_integers(f, &every, 1, err);
-    if (st == AS_OK)
-        st = json_fields_bool(f, "standardize", JSON_OPTIONAL, &spec->standardize, err);
-    if (st == AS_OK)
-        st = json_fields_word(f, "precision", JSON_OPTIONAL, precision_words, &precision, err);
-    if (st == AS_OK)
-        st = json_fields_word(f, "loss", JSON_OPTIONAL, train_loss_words, &loss, err);
-    if (st == AS_OK)
-        st = train_spec_numbers(f, numbers, AS_ARRAY_LEN(numbers), err);
+    if (st != AS_OK)
+        return st;
+    st = json_fields_i64(f, "epochs", JSON_REQUIRED, 1, TRAIN_MAX_EPOCHS, &spec->epochs, err);
+    if (st != AS_OK)
+        return st;
+    st = parse_batches(f, spec, err);
+    if (st != AS_OK)
+        return st;
+    st = train_spec_integers(f, &every, 1, err);
+    if (st != AS_OK)
+        return st;
+    st = json_fields_bool(f, "standardize", JSON_OPTIONAL, &spec->standardize, err);
+    if (st != AS_OK)
+        return st;
+    st = json_fields_word(f, "precision", JSON_OPTIONAL, precision_words, &precision, err);
+    if (st != AS_OK)
+        return st;
+    st = json_fields_word(f, "loss", JSON_OPTIONAL, train_loss_words, &loss, err);
+    if (st != AS_OK)
+        return st;
+    st = train_spec_numbers(f, numbers, AS_ARRAY_LEN(numbers), err);
     spec->loss = (train_loss)loss;
     spec->precision = (train_precision)precision;
     return st;
@@ -321,21 +349,30 @@ static as_status parse_plain(struct json_fields *f, struct train_spec *spec, str
 static as_status parse_fields(struct json_fields *f, struct train_spec *spec, struct as_err *err)
 {
     as_status st = parse_plain(f, spec, err);
-    if (st == AS_OK)
-        st = parse_class_weights(f, spec, err);
-    if (st == AS_OK)
-        st = train_spec_parse_model(f, &spec->model, err);
-    if (st == AS_OK)
-        st = parse_optimizer(f, &spec->optimizer, err);
-    if (st == AS_OK)
-        st = parse_schedule(f, spec, err);
-    if (st == AS_OK)
-        st = parse_augment(f, &spec->augment, err);
-    if (st == AS_OK)
-        st = parse_validation(f, spec, err);
-    if (st == AS_OK)
-        st = parse_metrics(f, spec, err);
-    return st < 0 ? st : json_fields_end(f, err);
+    if (st != AS_OK)
+        return st;
+    st = parse_class_weights(f, spec, err);
+    if (st != AS_OK)
+        return st;
+    st = train_spec_parse_model(f, &spec->model, err);
+    if (st != AS_OK)
+        return st;
+    st = parse_optimizer(f, &spec->optimizer, err);
+    if (st != AS_OK)
+        return st;
+    st = parse_schedule(f, spec, err);
+    if (st != AS_OK)
+        return st;
+    st = parse_augment(f, &spec->augment, err);
+    if (st != AS_OK)
+        return st;
+    st = parse_validation(f, spec, err);
+    if (st != AS_OK)
+        return st;
+    st = parse_metrics(f, spec, err);
+    if (st != AS_OK)
+        return st;
+    return json_fields_end(f, err);
 }
 
 as_status train_spec_parse(const json_t *doc, const char *pointer, struct train_spec *ret,
@@ -361,9 +398,10 @@ as_status train_spec_parse(const json_t *doc, const char *pointer, struct train_
     optimizer_defaults(&spec.optimizer);
     struct json_fields f;
     as_status st = json_fields_init(&f, doc, pointer, err);
-    if (st == AS_OK)
-        st = parse_fields(&f, &spec, err);
-    if (st < 0) {
+    if (st != AS_OK)
+        return st;
+    st = parse_fields(&f, &spec, err);
+    if (st != AS_OK) {
         train_spec_done(&spec);
         return st;
     }

@@ -32,8 +32,9 @@ static as_status parse_norm(struct json_fields *f, const struct train_model_spec
     const char *const acts[] = {own, "none", NULL};
     int norm = 0, act = 0;
     as_status st = json_fields_word(f, "norm", JSON_OPTIONAL, norms, &norm, err);
-    if (st == AS_OK)
-        st = json_fields_word(f, "activation", JSON_OPTIONAL, acts, &act, err);
+    if (st != AS_OK)
+        return st;
+    st = json_fields_word(f, "activation", JSON_OPTIONAL, acts, &act, err);
     b->batch_norm = norm == 1;
     b->linear = act == 1;
     return st;
@@ -75,11 +76,15 @@ static as_status parse_conv(struct json_fields *f, const struct train_model_spec
         {"kernel", 1, MAX_KERNEL, &b->kernel},
         {"stride", 1, MAX_STRIDE, &b->stride},
     };
-    if (st == AS_OK)
-        st = train_spec_integers(f, sizes, AS_ARRAY_LEN(sizes), err);
-    if (st == AS_OK)
-        st = parse_padding(f, b->kernel - 1, true, &b->padding, err);
-    if (st == AS_OK && b->padding < 0 && b->kernel % 2 == 0) {
+    if (st != AS_OK)
+        return st;
+    st = train_spec_integers(f, sizes, AS_ARRAY_LEN(sizes), err);
+    if (st != AS_OK)
+        return st;
+    st = parse_padding(f, b->kernel - 1, true, &b->padding, err);
+    if (st != AS_OK)
+        return st;
+    if (b->padding < 0 && b->kernel % 2 == 0) {
         char at[AS_ERR_POINTER_MAX];
         json_pointer_child(f->pointer, "padding", at);
         return as_fail_at(err, AS_E_INVAL, at,
@@ -87,7 +92,7 @@ static as_status parse_conv(struct json_fields *f, const struct train_model_spec
                           "number",
                           at, (int)b->kernel);
     }
-    return st < 0 ? st : parse_norm(f, m, b, err);
+    return parse_norm(f, m, b, err);
 }
 
 static as_status parse_pool(struct json_fields *f, struct train_block *b, struct as_err *err)
@@ -104,9 +109,12 @@ static as_status parse_pool(struct json_fields *f, struct train_block *b, struct
     st = train_spec_integers(f, &size, 1, err);
     b->stride = b->kernel < MAX_STRIDE ? b->kernel : MAX_STRIDE;
     const struct train_integer stride = {"stride", 1, MAX_STRIDE, &b->stride};
-    if (st == AS_OK)
-        st = train_spec_integers(f, &stride, 1, err);
-    return st < 0 ? st : parse_padding(f, b->kernel / 2, false, &b->padding, err);
+    if (st != AS_OK)
+        return st;
+    st = train_spec_integers(f, &stride, 1, err);
+    if (st != AS_OK)
+        return st;
+    return parse_padding(f, b->kernel / 2, false, &b->padding, err);
 }
 
 static as_status parse_dense(struct json_fields *f, const struct train_model_spec *m,
@@ -115,7 +123,9 @@ static as_status parse_dense(struct json_fields *f, const struct train_model_spe
     *b = (struct train_block){.kind = BLOCK_DENSE};
     const struct train_integer units = {"dense", 1, TRAIN_MAX_WIDTH, &b->out};
     as_status st = train_spec_integers(f, &units, 1, err);
-    return st < 0 ? st : parse_norm(f, m, b, err);
+    if (st != AS_OK)
+        return st;
+    return parse_norm(f, m, b, err);
 }
 
 static as_status parse_dropout(struct json_fields *f, struct train_block *b, struct as_err *err)
@@ -123,10 +133,12 @@ static as_status parse_dropout(struct json_fields *f, struct train_block *b, str
     bool on = false;
     *b = (struct train_block){.kind = BLOCK_DROPOUT};
     as_status st = json_fields_bool(f, "dropout", JSON_REQUIRED, &on, err);
-    if (st == AS_OK && !on)
+    if (st != AS_OK)
+        return st;
+    if (!on)
         return train_spec_wrong(f->pointer, "dropout", json_object_get(f->obj, "dropout"),
                                 "true (the rate is model.dropout)", err);
-    return st;
+    return AS_OK;
 }
 
 /* Which of the kinds' fields the item has; -1: none or several. */
@@ -155,17 +167,21 @@ static as_status parse_residual(struct json_fields *f, struct train_model_spec *
     size_t self = m->n_blocks;
     as_status st = json_fields_array(f, "residual", JSON_REQUIRED, &list, err);
     json_pointer_child(f->pointer, "residual", at);
-    if (st == AS_OK && json_array_size(list) == 0)
+    if (st != AS_OK)
+        return st;
+    if (json_array_size(list) == 0)
         return as_fail_at(err, AS_E_INVAL, at, "%s: found no layers, expected the branch's", at);
-    if (st == AS_OK)
-        st = add_block(m, &b, at, err);
-    for (size_t i = 0; st == AS_OK && i < json_array_size(list); i++) {
+    st = add_block(m, &b, at, err);
+    if (st != AS_OK)
+        return st;
+    for (size_t i = 0; i < json_array_size(list); i++) {
         json_pointer_index(at, i, inner);
         st = parse_item(json_array_get(list, i), inner, m, true, err);
+        if (st != AS_OK)
+            return st;
     }
-    if (st == AS_OK)
-        m->blocks[self].inner = m->n_blocks - self - 1;
-    return st;
+    m->blocks[self].inner = m->n_blocks - self - 1;
+    return AS_OK;
 }
 
 static bool fits_branch(const struct train_block *b)
@@ -179,7 +195,7 @@ static as_status parse_item(const json_t *item, const char *pointer, struct trai
     struct json_fields f;
     struct train_block b = {0};
     as_status st = json_fields_init(&f, item, pointer, err);
-    if (st < 0)
+    if (st != AS_OK)
         return st;
     int kind = kind_of(item);
     if (kind < 0 || (kind == 2 && in_branch))
@@ -193,9 +209,12 @@ static as_status parse_item(const json_t *item, const char *pointer, struct trai
         st = parse_pool(&f, &b, err);
     else
         st = kind == 3 ? parse_dense(&f, m, &b, err) : parse_dropout(&f, &b, err);
-    if (st == AS_OK)
-        st = json_fields_end(&f, err);
-    if (st == AS_OK && in_branch && !fits_branch(&b))
+    if (st != AS_OK)
+        return st;
+    st = json_fields_end(&f, err);
+    if (st != AS_OK)
+        return st;
+    if (in_branch && !fits_branch(&b))
         return as_fail_at(err, AS_E_INVAL, pointer,
                           "%s: expected one of conv, pool (max, avg), dropout in a residual branch",
                           pointer);
@@ -206,11 +225,12 @@ as_status train_spec_parse_blocks(const json_t *list, const char *pointer,
                                   struct train_model_spec *m, struct as_err *err)
 {
     char at[AS_ERR_POINTER_MAX];
-    as_status st = AS_OK;
     m->n_blocks = 0;
-    for (size_t i = 0; st == AS_OK && i < json_array_size(list); i++) {
+    for (size_t i = 0; i < json_array_size(list); i++) {
         json_pointer_index(pointer, i, at);
-        st = parse_item(json_array_get(list, i), at, m, false, err);
+        as_status st = parse_item(json_array_get(list, i), at, m, false, err);
+        if (st != AS_OK)
+            return st;
     }
-    return st;
+    return AS_OK;
 }

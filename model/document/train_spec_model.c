@@ -42,9 +42,10 @@ static as_status parse_layers(struct json_fields *f, int64_t width, struct train
     json_t *layers = NULL;
     int preset = 0;
     as_status st = json_fields_array(f, "layers", JSON_OPTIONAL, &layers, err);
-    if (st == AS_OK)
-        st = json_fields_word(f, "preset", JSON_OPTIONAL, train_preset_words, &preset, err);
-    if (st < 0)
+    if (st != AS_OK)
+        return st;
+    st = json_fields_word(f, "preset", JSON_OPTIONAL, train_preset_words, &preset, err);
+    if (st != AS_OK)
         return st;
     json_pointer_child(f->pointer, "layers", at);
     if (m->kind != TRAIN_CNN)
@@ -89,20 +90,26 @@ static as_status parse_fields(struct json_fields *f, struct train_model_spec *m,
     as_status st = json_fields_word(f, "kind", JSON_OPTIONAL, model_words, &kind, err);
     m->logistic = kind == TRAIN_TRANSFORMER + 1;
     m->kind = m->logistic ? TRAIN_LINEAR : (train_model_kind)kind;
-    if (st == AS_OK)
-        st = json_fields_word(f, "activation", JSON_OPTIONAL, train_activation_words, &activation,
-                              err);
+    if (st != AS_OK)
+        return st;
+    st = json_fields_word(f, "activation", JSON_OPTIONAL, train_activation_words, &activation, err);
     m->activation = (train_activation)activation;
-    if (st == AS_OK)
-        st = parse_sizes(f, m, err);
-    if (st == AS_OK)
-        st = parse_layers(f, m->width, m, err);
-    if (st == AS_OK)
-        st = parse_batch_norm(f, m, err);
-    if (st == AS_OK)
-        st = train_spec_numbers(f, &dropout, 1, err);
+    if (st != AS_OK)
+        return st;
+    st = parse_sizes(f, m, err);
+    if (st != AS_OK)
+        return st;
+    st = parse_layers(f, m->width, m, err);
+    if (st != AS_OK)
+        return st;
+    st = parse_batch_norm(f, m, err);
+    if (st != AS_OK)
+        return st;
+    st = train_spec_numbers(f, &dropout, 1, err);
     m->dropping = json_is_number(json_object_get(f->obj, "dropout"));
-    return st < 0 ? st : json_fields_end(f, err);
+    if (st != AS_OK)
+        return st;
+    return json_fields_end(f, err);
 }
 
 as_status train_spec_parse_model(struct json_fields *doc, struct train_model_spec *m,

@@ -72,14 +72,15 @@ static as_status resized(const struct net_plan *p, const size_t *hidden, struct 
 {
     AS_AUTO(net_plan_freep) struct net_plan *c = NULL;
     as_status st = clone(p, &c, err);
-    if (st < 0)
+    if (st != AS_OK)
         return st;
     if (p->n_hidden > 0)
         set_widths(c, hidden);
     st = net_plan_finish(c, err);
-    if (st == AS_OK)
-        *ret = as_steal(c);
-    return st;
+    if (st != AS_OK)
+        return st;
+    *ret = as_steal(c);
+    return AS_OK;
 }
 
 static bool same_node(const struct net_node *a, const struct net_node *b)
@@ -124,11 +125,13 @@ as_status net_plan_merge(const struct net_plan *a, const struct net_plan *b, str
     for (size_t i = 0; i < a->n_hidden; i++)
         hidden[i] = a->hidden[i] > b->hidden[i] ? a->hidden[i] : b->hidden[i];
     as_status st = resized(a, hidden, ret, err);
-    if (st == AS_OK && b->max_rows > (*ret)->max_rows)
+    if (st != AS_OK)
+        return st;
+    if (b->max_rows > (*ret)->max_rows)
         (*ret)->max_rows = b->max_rows;
-    if (st == AS_OK && b->buffer_rows > (*ret)->buffer_rows)
+    if (b->buffer_rows > (*ret)->buffer_rows)
         (*ret)->buffer_rows = b->buffer_rows;
-    return st;
+    return AS_OK;
 }
 
 as_status net_plan_widest(const struct net_plan *p, struct net_plan **ret, struct as_err *err)

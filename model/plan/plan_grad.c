@@ -227,11 +227,13 @@ as_status net_plan_finish(struct net_plan *p, struct as_err *err)
 {
     plan_in_place(p);
     as_status st = plan_gradients(p, err);
+    if (st != AS_OK)
+        return st;
     p->flops_forward = p->flops_train = 0;
-    for (size_t i = 0; st == AS_OK && i < p->n_nodes; i++) {
+    for (size_t i = 0; i < p->n_nodes; i++) {
         double back = 0, forward = node_flops(&p->nodes[i], &back);
         p->flops_forward += forward;
         p->flops_train += forward + back;
     }
-    return st;
+    return AS_OK;
 }

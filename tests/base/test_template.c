@@ -140,7 +140,7 @@ END_TEST
 
 Suite *test_suite(void)
 {
-    Suite *s = suite_create("base/spec/template");
+    Suite *s = suite_create("template");
     TCase *t = tcase_create("template");
     tcase_add_loop_test(t, applies_to_trees, 0, AS_ARRAY_LEN(trees));
     tcase_add_loop_test(t, applies_to_text, 0, AS_ARRAY_LEN(texts));
