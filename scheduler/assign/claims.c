@@ -28,7 +28,7 @@ struct claim_arg {
     struct arena *a;
     const struct claim_request *req;
     int64_t arrived_ns;
-    struct owner holder;
+    struct owner owner;
     int64_t want, gpus; /* slots (of a fit: members), GPUs still to be had */
     int64_t *sweeps;    /* that have something, in the order of asking */
     size_t n_sweeps;
@@ -39,7 +39,7 @@ struct claim_arg {
     int64_t gpus_each;
     int64_t fit_key; /* claim_list.sweep_key */
     bool awaits_ends;
-    struct handout handout;
+    struct assignment assignment;
 };
 
 static as_status stale_epoch(const struct claim_request *req, struct as_err *err)
@@ -272,9 +272,9 @@ static as_status tx_take(struct tx *t, void *p, struct as_err *err)
     struct sweep_head s;
     struct allowance allowed = {0};
     struct runner_head runner;
-    struct handout *h = &arg->handout;
-    h->got = h->slots = h->n_taken = 0;
-    h->lacking = 0;
+    struct assignment *asg = &arg->assignment;
+    asg->got = asg->slots = asg->n_taken = 0;
+    asg->lacking = 0;
     arg->awaits_ends = false;
     as_status st = store_runner_extend(t, req->runner, req->epoch,
                                        store_config(tx_store(t))->lease_ms, &live, err);
@@ -285,48 +285,55 @@ static as_status tx_take(struct tx *t, void *p, struct as_err *err)
     if (st == AS_OK)
         st = allow(t, arg, &s, &allowed, &runner, err);
     if (st == AS_OK && req->groups.fit.group)
-        st = open_group_of(t, arg, &s, &runner, &h->fit, err);
+        st = open_group_of(t, arg, &s, &runner, &asg->fit, err);
     if (st != AS_OK)
         return st == AS_E_NOT_FOUND ? AS_OK : st; /* the sweep was deleted */
     arg->gpus_each = s.gpus;
     bool may_come = s.state == SWEEP_RUNNING || s.state == SWEEP_PAUSED;
     arg->awaits_ends = allowed.awaits_ends;
     arg->fit_key = req->groups.fit.group && may_come ? s.key : 0;
-    return handout_take(t, h, &s, allowed.slots, allowed.room, err);
+    return assignment_take(t, asg, &s, allowed.slots, allowed.room, err);
+}
+
+static assign_policy policy_of(const struct claim_arg *arg)
+{
+    const struct claim_request *req = arg->req;
+    bool has_waited = arg->list.is_preparing;
+    if (req->groups.members > 1 && !req->groups.fit.group && !req->is_last)
+        return has_waited ? ASSIGN_WHOLE_GROUP_READY : ASSIGN_WHOLE_GROUP;
+    return has_waited ? ASSIGN_READY : ASSIGN_BRIEF_WAIT;
 }
 
 /* Ask one sweep for `share` trials. */
 static as_status take_from(struct claim_arg *arg, int64_t *ret_got, struct as_err *err)
 {
-    struct handout *h = &arg->handout;
-    *h = (struct handout){.db = arg->db,
-                          .a = arg->a,
-                          .sg = arg->sg,
-                          .holder = &arg->holder,
-                          .is_hasty = arg->list.is_preparing, /* it has waited already */
-                          .groups = arg->req->groups.members > 1 || arg->req->groups.fit.group
-                                        ? &arg->req->groups
-                                        : NULL,
-                          .is_patient = arg->req->groups.members > 1 && !arg->req->is_last &&
-                                        !arg->req->groups.fit.group,
-                          .arrived_ns = arg->arrived_ns};
+    struct assignment *asg = &arg->assignment;
+    *asg = (struct assignment){.db = arg->db,
+                               .a = arg->a,
+                               .sg = arg->sg,
+                               .owner = &arg->owner,
+                               .policy = policy_of(arg),
+                               .groups = arg->req->groups.members > 1 || arg->req->groups.fit.group
+                                             ? &arg->req->groups
+                                             : NULL,
+                               .arrived_ns = arg->arrived_ns};
     *ret_got = 0;
-    as_status st = handout_open(h, arg->key, err);
-    bool again = st == AS_OK && h->is_there;
-    for (int i = 0; i < HANDOUT_LOOKS && again && st == AS_OK; i++) {
+    as_status st = assignment_open(asg, arg->key, err);
+    bool again = st == AS_OK && asg->is_there;
+    for (int i = 0; i < ASSIGNMENT_LOOKS && again && st == AS_OK; i++) {
         st = store_run(arg->db, TX_WRITE, tx_take, arg, err);
         if (st != AS_OK)
             break;
-        again = handout_done(h);
-        *ret_got += h->got;
-        arg->share -= h->slots;
-        arg->want -= arg->req->groups.fit.group ? h->got : h->slots;
-        arg->gpus -= h->slots * arg->gpus_each;
-        arg->list.is_preparing |= h->lacking > 0;
+        again = assignment_done(asg);
+        *ret_got += asg->got;
+        arg->share -= asg->slots;
+        arg->want -= arg->req->groups.fit.group ? asg->got : asg->slots;
+        arg->gpus -= asg->slots * arg->gpus_each;
+        arg->list.is_preparing |= asg->lacking > 0;
         arg->list.awaits_ends |= arg->awaits_ends;
-        atomic_fetch_add(&store_counters(arg->db)->trials_claimed, h->got);
+        atomic_fetch_add(&store_counters(arg->db)->trials_claimed, asg->got);
     }
-    handout_close(h);
+    assignment_close(asg);
     return st;
 }
 
@@ -367,7 +374,7 @@ static as_status take_round(struct claim_arg *arg, int64_t *taken, struct as_err
         arg->share = (arg->want + left - 1) / left;
         st = take_from(arg, &got, &e);
         *taken += got;
-        if (st != AS_OK && arg->handout.search_failed) {
+        if (st != AS_OK && arg->assignment.search_failed) {
             *why = why->code == AS_OK ? e : *why;
             st = AS_OK;
         } else if (st != AS_OK) {
@@ -386,7 +393,7 @@ as_status claim_trials(struct store *db, struct suggester *sg, struct arena *a,
         .a = a,
         .req = req,
         .arrived_ns = req->arrived_ns ? req->arrived_ns : clock_mono_ns(),
-        .holder = {.runner = req->runner, .epoch = req->epoch, .claim_id = req->claim_id}};
+        .owner = {.runner = req->runner, .epoch = req->epoch, .claim_id = req->claim_id}};
     struct as_err why = {0};
     as_status st = check(req, err);
     if (st == AS_OK)

@@ -1,6 +1,6 @@
 /* Content: spooled and hashed outside of any transaction, so that no connection waits for a slow
- * client, then stored in one, so that nobody sees a part of it. Reading is one short transaction for
- * each piece. */
+ * client, then stored in one, so that nobody sees a part of it. Reading is one short transaction
+ * for each piece. */
 #include "scheduler/content/blobs.h"
 
 #include <errno.h>

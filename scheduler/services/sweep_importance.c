@@ -1,5 +1,5 @@
-/* Which parameters matter: computed from the history of a sweep, kept by the suggester as text, a
- * note for each objective. */
+/* Which parameters matter: computed from the history of a sweep, kept as text in a result cache,
+ * one for each objective. */
 #include "scheduler/services/sweep_importance.h"
 
 #include <math.h>
@@ -10,10 +10,8 @@
 #include "base/str.h"
 #include "scheduler/suggester/sweep_history.h"
 #include "scheduler/sweep/stored_doc.h"
-#include "scheduler/suggester/result_cache_priv.h"
 #include "scheduler/store/history_store.h"
 #include "scheduler/store/sweep_store.h"
-#include "scheduler/suggester/suggester_priv.h"
 #include "search/importance/importance.h"
 
 /* The numbers of a parameter, in the note's order. */
@@ -191,8 +189,9 @@ static as_status compute(struct store *db, const struct question *q, char **ret,
     return *ret ? AS_OK : as_fail_nomem(err);
 }
 
-as_status sweep_importance(struct store *db, struct suggester *sg, struct arena *a, const char *id,
-                           const char *metric, struct importance_row *ret, struct as_err *err)
+as_status sweep_importance(struct store *db, struct result_cache *cache, struct arena *a,
+                           const char *id, const char *metric, struct importance_row *ret,
+                           struct as_err *err)
 {
     struct question q = {0};
     AS_AUTO(as_freep) char *fresh = NULL;
@@ -204,16 +203,16 @@ as_status sweep_importance(struct store *db, struct suggester *sg, struct arena 
     st = find_objective(a, metric, &q, err);
     if (st != AS_OK)
         return st;
-    if (sg)
-        st = notes_get(suggester_notes(sg), a, q.key, q.objective, q.head.finish_seq, &text,
-                       &is_mine, &is_stale, err);
+    if (cache)
+        st = result_cache_get(cache, a, q.key, q.objective, q.head.finish_seq, &text, &is_mine,
+                              &is_stale, err);
     if (st != AS_OK)
         return st;
     if (is_mine) {
         int64_t seq = q.head.finish_seq;
         st = compute(db, &q, &fresh, &seq, err);
-        if (sg) /* NULL when it failed: then another request computes it */
-            notes_put(suggester_notes(sg), q.key, q.objective, seq, fresh);
+        if (cache) /* NULL when it failed: then another request computes it */
+            result_cache_put(cache, q.key, q.objective, seq, fresh);
         text = fresh;
     }
     if (st != AS_OK)

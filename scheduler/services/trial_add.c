@@ -10,7 +10,6 @@
 
 #include "base/json.h"
 #include "base/str.h"
-#include "scheduler/assign/assignment_priv.h"
 #include "scheduler/lifecycle/feasibility.h"
 #include "scheduler/lifecycle/idempotency.h"
 #include "scheduler/sweep/stored_doc.h"
@@ -19,6 +18,8 @@
 #include "scheduler/store/event_store.h"
 #include "scheduler/store/measurement_store.h"
 #include "scheduler/store/trial_store.h"
+#include "scheduler/sweep/sweep_doc.h"
+#include "scheduler/sweep/trial_seed.h"
 #include "scheduler/lifecycle/transition.h"
 #include "scheduler/services/trials.h"
 #include "search/space/config.h"
