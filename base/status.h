@@ -53,6 +53,9 @@ struct as_err {
         as_fail_code_;                                                                             \
     })
 
+/* Report that an allocation failed: AS_E_NOMEM with the message "out of memory". */
+#define as_fail_nomem(err) as_fail((err), AS_E_NOMEM, "out of memory")
+
 /* Put `prefix` and ": " before the message of an error that is already filled. Yields `code`. */
 #define as_err_prefix(err, code, ...)                                                              \
     __extension__({                                                                                \

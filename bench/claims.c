@@ -116,8 +116,11 @@ static void measure(struct store *db, int64_t epoch, int members, double floor_m
         struct claim_list list = {0};
         char id[48];
         (void)snprintf(id, sizeof id, "%d-%d", members, i);
-        const struct claim_request req = {
-            .runner = "r", .epoch = epoch, .claim_id = id, .max_trials = 1, .members = members};
+        const struct claim_request req = {.runner = "r",
+                                          .epoch = epoch,
+                                          .claim_id = id,
+                                          .max_trials = 1,
+                                          .groups.members = members};
         int64_t start = clock_mono_ns();
         must(claim_trials(db, NULL, &a, &req, &list, &err), &err);
         claims[i] = (double)(clock_mono_ns() - start) / NS_PER_MS;

@@ -14,7 +14,7 @@
 #include "api/server/pool.h"
 #include "api/server/routes.h"
 #include "scheduler/content/blobs.h"
-#include "scheduler/services/idempotency.h"
+#include "scheduler/lifecycle/idempotency.h"
 #include "scheduler/rows/idem_row.h"
 #include "scheduler/rows/page.h"
 #include "scheduler/services/tokens.h"
@@ -34,16 +34,17 @@ struct call {
     char request_id[REQUEST_ID_SIZE];
     struct arena *arena; /* of the exchange */
     struct store *db;
-    struct suggester *suggester; /* borrowed */
-    struct principal who;        /* of routes that need a token */
-    json_t *body;                /* owned; ROUTE_BODY_JSON and ROUTE_BODY_MERGE_PATCH */
-    struct idem_key *idem;       /* of a request with an Idempotency-Key, else NULL */
-    struct blob_put *upload;     /* owned; ROUTE_BODY_BYTES */
-    bool is_draining;            /* the server wants to end: do not wait */
-    bool wants_wait;             /* the handler found nothing yet: run it again later */
-    int64_t settled_ns;          /* when the answer was known */
-    int64_t since_ns;            /* claim_request.arrived_ns of a claim that awaited ends; 0: it did
-                                    not; -1: its next try sets it */
+    struct suggester *suggester;  /* borrowed */
+    struct result_cache *results; /* borrowed */
+    struct principal who;         /* of routes that need a token */
+    json_t *body;                 /* owned; ROUTE_BODY_JSON and ROUTE_BODY_MERGE_PATCH */
+    struct idem_key *idem;        /* of a request with an Idempotency-Key, else NULL */
+    struct blob_put *upload;      /* owned; ROUTE_BODY_BYTES */
+    bool is_draining;             /* the server wants to end: do not wait */
+    bool wants_wait;              /* the handler found nothing yet: run it again later */
+    int64_t settled_ns;           /* when the answer was known */
+    int64_t since_ns; /* claim_request.arrived_ns of a claim that awaited ends; 0: it did
+                         not; -1: its next try sets it */
 };
 
 /* ---- decode ---- */

@@ -251,6 +251,7 @@ static struct call *make_call(struct server *s, struct http_exchange *x)
     c->arena = &x->arena;
     c->db = s->store;
     c->suggester = s->suggester;
+    c->results = &s->results;
     choose_request_id(c);
     x->app = c;
     return c;

@@ -89,7 +89,7 @@ as_status h_sweep_pareto(struct call *c, struct as_err *err)
 as_status h_sweep_importance(struct call *c, struct as_err *err)
 {
     struct importance_row row;
-    as_status st = sweep_importance(c->db, c->suggester, c->arena, call_param(c, "sweep"),
+    as_status st = sweep_importance(c->db, c->results, c->arena, call_param(c, "sweep"),
                                     call_query(c, "metric"), &row, err);
     return st < 0 ? st : call_ok(c, importance_encode(&row), err);
 }

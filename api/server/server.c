@@ -77,6 +77,7 @@ static void free_parts(struct server *s)
     web_files_free(s->web);
     http_metrics_free(s->metrics);
     auth_free(s->auth);
+    result_cache_done(&s->results);
     file_closep(&s->opts.listen_fd);
     free(s);
 }
@@ -92,6 +93,7 @@ as_status server_start(const struct server_options *opts, struct server **ret, s
     s->opts = *opts;
     s->store = opts->store;
     set_defaults(&s->opts);
+    result_cache_init(&s->results);
     json_object_seed(0); /* before there are threads */
     as_status st = start_parts(s, err);
     if (st < 0) {

@@ -13,12 +13,14 @@
 #include "api/server/pool.h"
 #include "api/server/server.h"
 #include "api/server/web_files.h"
+#include "scheduler/suggester/result_cache.h"
 #include "scheduler/suggester/suggester.h"
 
 struct server {
     struct server_options opts;
     struct store *store;
     struct suggester *suggester;
+    struct result_cache results; /* what was computed from the results of sweeps */
     struct auth *auth;
     struct pool *pool, *slow_pool;
     struct park *park;

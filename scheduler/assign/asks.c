@@ -1,5 +1,9 @@
-/* Ask and tell. What a client tells goes the way of what a runner tells (attempts.c): here it is
- * only found out which attempt it speaks of, and its lease extended. */
+/* Ask and tell.
+ *
+ * An ask is three transactions: find the sweep, take (again while suggestions come), and read back
+ * what the client holds, so that a repeat and a fresh ask get their answer the same way. What a
+ * client tells takes the way of what a runner tells (lifecycle/attempts.h): here it is only found
+ * out which attempt it speaks of, and its lease is extended. */
 #include "scheduler/assign/asks.h"
 
 #include <string.h>
@@ -15,16 +19,16 @@
 
 /* Asking. */
 
-struct ask_arg {
+/* An ask under way. */
+struct asking {
     struct arena *a;
     const struct ask_request *req;
     int64_t key;
     int64_t lease_until_ms;
-    struct handout handout;
+    struct assignment assignment;
     sweep_state state;
-    const char *document;
-    struct trial_list_heads held;
-    struct suggestion_row *rows;
+    struct trial_list_heads held; /* by the client, unfinished */
+    struct suggestion_row *rows;  /* of held */
 };
 
 static as_status check(const struct ask_request *req, struct as_err *err)
@@ -43,51 +47,74 @@ static as_status check(const struct ask_request *req, struct as_err *err)
     return AS_OK;
 }
 
-static as_status tx_key(struct tx *t, void *p, struct as_err *err)
+/* What the client holds, at most as many as it asks for. */
+static as_status read_held(struct tx *t, struct asking *x, struct as_err *err)
 {
-    struct ask_arg *arg = p;
-    return store_sweep_key(t, arg->req->sweep, &arg->key, err);
+    return store_trial_of_client(t, x->a, x->key, x->req->client, x->req->count, &x->held, err);
 }
 
-static as_status tx_ask(struct tx *t, void *p, struct as_err *err)
+/* How many more the client may have now. */
+static int64_t room_of(const struct asking *x, const struct sweep_head *s)
 {
-    struct ask_arg *arg = p;
-    const struct ask_request *req = arg->req;
+    int64_t n = x->req->count - (int64_t)x->held.n;
+    int64_t free_slots = s->max_concurrent - s->counts.by_state[TRIAL_RUNNING];
+    if (s->state != SWEEP_RUNNING)
+        return 0;
+    return s->max_concurrent > 0 && n > free_slots ? free_slots : n;
+}
+
+/* One look. The lease is taken before the sweep, in the reaper's order. */
+static as_status look(struct tx *t, struct asking *x, struct as_err *err)
+{
+    const struct ask_request *req = x->req;
     struct sweep_head s;
-    arg->handout.lacking = 0;
-    arg->handout.n_taken = 0;
-    /* the lease before the sweep, as the reaper takes them */
+    x->assignment.lacking = 0;
+    x->assignment.n_taken = 0;
     as_status st =
-        store_client_lease(t, arg->key, req->client, req->lease_ms, &arg->lease_until_ms, err);
-    if (st == AS_OK)
-        st = store_sweep_lock(t, arg->a, arg->key, &s, err);
-    if (st == AS_OK)
-        st = store_trial_of_client(t, arg->a, arg->key, req->client, req->count, &arg->held, err);
+        store_client_lease(t, x->key, req->client, req->lease_ms, &x->lease_until_ms, err);
     if (st != AS_OK)
         return st;
-    int64_t n = req->count - (int64_t)arg->held.n;
-    int64_t free_slots = s.max_concurrent - s.counts.by_state[TRIAL_RUNNING];
-    if (s.max_concurrent > 0 && n > free_slots)
-        n = free_slots;
-    if (s.state != SWEEP_RUNNING)
-        n = 0;
-    st = handout_take(t, &arg->handout, &s, n, n, err);
-    arg->state = s.state;
-    if (st == AS_OK && arg->handout.got > 0)
-        st = store_trial_of_client(t, arg->a, arg->key, req->client, req->count, &arg->held, err);
+    st = store_sweep_lock(t, x->a, x->key, &s, err);
+    if (st != AS_OK)
+        return st;
+    st = read_held(t, x, err);
+    if (st != AS_OK)
+        return st;
+    int64_t n = room_of(x, &s);
+    st = assignment_take(t, &x->assignment, &s, n, n, err);
+    x->state = s.state;
+    if (st != AS_OK || x->assignment.got == 0)
+        return st;
+    return read_held(t, x, err);
+}
+
+static as_status take(struct store *db, struct asking *x, struct as_err *err)
+{
+    struct assignment *asg = &x->assignment;
+    as_status st = assignment_open(asg, x->key, err);
+    bool again = st == AS_OK;
+    for (int i = 0; i < ASSIGNMENT_LOOKS && again; i++) {
+        struct tx_run run = tx_run_start(db, TX_WRITE, err);
+        while (tx_run_again(&run))
+            run.status = look(run.tx, x, err);
+        st = run.status;
+        again = st == AS_OK && assignment_done(asg);
+    }
+    assignment_close(asg);
     return st;
 }
 
-/* Telling what was handed out. */
+/* Reading back what was handed out. */
 
-static as_status fill(struct tx *t, struct ask_arg *arg, const json_t *doc, int64_t number,
+static as_status fill(struct tx *t, struct asking *x, const json_t *doc, int64_t number,
                       struct suggestion_row *ret, struct as_err *err)
 {
     struct trial_row row;
     JSON_AUTO params = NULL;
-    as_status st = store_trial_get(t, arg->a, arg->key, number, &row, err);
-    if (st == AS_OK)
-        st = json_parse(row.params, strlen(row.params), &params, err);
+    as_status st = store_trial_get(t, x->a, x->key, number, &row, err);
+    if (st != AS_OK)
+        return st;
+    st = json_parse(row.params, strlen(row.params), &params, err);
     if (st != AS_OK)
         return st;
     *ret = (struct suggestion_row){.number = number,
@@ -96,106 +123,110 @@ static as_status fill(struct tx *t, struct ask_arg *arg, const json_t *doc, int6
                                    .params = row.params,
                                    .origin = row.origin,
                                    .reason = row.suggestion,
-                                   .lease_until_ms = arg->lease_until_ms};
-    return inactive_names(arg->a, doc, params, &ret->inactive, &ret->n_inactive, err);
+                                   .lease_until_ms = x->lease_until_ms};
+    return inactive_names(x->a, doc, params, &ret->inactive, &ret->n_inactive, err);
 }
 
-static as_status tx_fill(struct tx *t, void *p, struct as_err *err)
+static as_status fill_all(struct tx *t, struct asking *x, struct as_err *err)
 {
-    struct ask_arg *arg = p;
     JSON_AUTO doc = NULL;
     struct sweep_row now;
-    as_status st = store_sweep_get(t, arg->a, arg->key, &now, err);
+    as_status st = store_sweep_get(t, x->a, x->key, &now, err);
     if (st != AS_OK)
         return st;
-    arg->state = now.state;
-    arg->rows = arena_alloc(arg->a, arg->held.n + 1, sizeof *arg->rows);
-    if (!arg->rows)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
-    if (arg->held.n > 0)
-        st = json_parse(now.document, strlen(now.document), &doc, err);
-    for (size_t i = 0; i < arg->held.n && st == AS_OK; i++)
-        st = fill(t, arg, doc, arg->held.rows[i].number, &arg->rows[i], err);
+    x->state = now.state;
+    x->rows = arena_alloc(x->a, x->held.n + 1, sizeof *x->rows);
+    if (!x->rows)
+        return as_fail_nomem(err);
+    if (x->held.n == 0)
+        return AS_OK;
+    st = json_parse(now.document, strlen(now.document), &doc, err);
+    for (size_t i = 0; i < x->held.n && st == AS_OK; i++)
+        st = fill(t, x, doc, x->held.rows[i].number, &x->rows[i], err);
     return st;
 }
 
-static as_status take(struct store *db, struct ask_arg *arg, struct as_err *err)
+static as_status find_sweep(struct store *db, struct asking *x, struct as_err *err)
 {
-    struct handout *h = &arg->handout;
-    as_status st = handout_open(h, arg->key, err);
-    bool again = st == AS_OK;
-    for (int i = 0; i < HANDOUT_LOOKS && again && st == AS_OK; i++) {
-        st = store_run(db, TX_WRITE, tx_ask, arg, err);
-        again = st == AS_OK && handout_done(h);
-    }
-    handout_close(h);
-    return st;
+    struct tx_run run = tx_run_start(db, TX_READ, err);
+    while (tx_run_again(&run))
+        run.status = store_sweep_key(run.tx, x->req->sweep, &x->key, err);
+    return run.status;
+}
+
+static as_status read_back(struct store *db, struct asking *x, struct as_err *err)
+{
+    struct tx_run run = tx_run_start(db, TX_READ, err);
+    while (tx_run_again(&run))
+        run.status = fill_all(run.tx, x, err);
+    return run.status;
+}
+
+static as_status run_ask(struct store *db, struct asking *x, struct as_err *err)
+{
+    as_status st = find_sweep(db, x, err);
+    if (st != AS_OK)
+        return st;
+    st = take(db, x, err);
+    if (st != AS_OK)
+        return st;
+    return read_back(db, x, err);
 }
 
 as_status ask_trials(struct store *db, struct suggester *sg, struct arena *a,
                      const struct ask_request *req, struct suggestion_list *ret, struct as_err *err)
 {
-    const struct owner holder = {.client = req->client};
-    struct ask_arg arg = {
+    const struct owner owner = {.client = req->client};
+    struct asking x = {
         .a = a,
         .req = req,
-        .handout = {.db = db,
-                    .a = a,
-                    .sg = sg,
-                    .holder = &holder,
-                    .is_whole = !req->is_last,
-                    .arrived_ns = req->arrived_ns ? req->arrived_ns : clock_mono_ns()}};
+        .assignment = {.db = db,
+                       .a = a,
+                       .sg = sg,
+                       .owner = &owner,
+                       .policy = req->is_last ? ASSIGN_BRIEF_WAIT : ASSIGN_ALL,
+                       .arrived_ns = req->arrived_ns ? req->arrived_ns : clock_mono_ns()}};
     as_status st = check(req, err);
-    if (st == AS_OK)
-        st = store_run(db, TX_READ, tx_key, &arg, err);
-    if (st == AS_OK)
-        st = take(db, &arg, err);
-    if (st == AS_OK)
-        st = store_run(db, TX_READ, tx_fill, &arg, err);
+    if (st != AS_OK)
+        return st;
+    st = run_ask(db, &x, err);
     if (st == AS_E_NOT_FOUND)
         return as_fail(err, st, "there is no sweep '%.80s'", req->sweep);
     if (st != AS_OK)
         return st;
-    bool done = arg.state != SWEEP_RUNNING && arg.state != SWEEP_PAUSED;
-    *ret = (struct suggestion_list){.rows = arg.rows,
-                                    .n = arg.held.n,
-                                    .state = arg.state,
+    bool done = x.state != SWEEP_RUNNING && x.state != SWEEP_PAUSED;
+    *ret = (struct suggestion_list){.rows = x.rows,
+                                    .n = x.held.n,
+                                    .state = x.state,
                                     .done = done,
-                                    .is_preparing = !done && arg.handout.lacking > 0,
-                                    .sweep_key = arg.key};
+                                    .is_preparing = !done && x.assignment.lacking > 0,
+                                    .sweep_key = x.key};
     return AS_OK;
-}
-
-struct pending_arg {
-    struct arena *a;
-    const int64_t *sweeps;
-    size_t n;
-    struct sweep_room *rooms;
-};
-
-static as_status tx_pending(struct tx *t, void *p, struct as_err *err)
-{
-    struct pending_arg *arg = p;
-    return store_sweep_askable(t, arg->a, arg->sweeps, arg->n, &arg->rooms, err);
 }
 
 as_status asks_pending(struct store *db, struct suggester *sg, const int64_t *sweeps, size_t n,
                        bool *ret_worth, struct as_err *err)
 {
     AS_AUTO(arena_done) struct arena a = {0};
-    struct pending_arg arg = {.a = &a, .sweeps = sweeps, .n = n};
-    as_status st = n > 0 ? store_run(db, TX_READ, tx_pending, &arg, err) : AS_OK;
-    for (size_t i = 0; i < n && st == AS_OK; i++) {
-        const struct sweep_room *r = &arg.rooms[i];
+    struct sweep_room *rooms = NULL;
+    if (n == 0)
+        return AS_OK;
+    struct tx_run run = tx_run_start(db, TX_READ, err);
+    while (tx_run_again(&run))
+        run.status = store_sweep_askable(run.tx, &a, sweeps, n, &rooms, err);
+    if (run.status != AS_OK)
+        return run.status;
+    for (size_t i = 0; i < n; i++) {
+        const struct sweep_room *r = &rooms[i];
         int64_t room = sg && r->learns ? suggester_room(sg, r->key, r->queued, r->room) : r->room;
         ret_worth[i] = r->has_ended || room > 0;
     }
-    return st;
+    return AS_OK;
 }
 
 /* Telling. */
 
-struct tell_arg {
+struct telling {
     const struct ask_ref *ref;
     int64_t lease_ms; /* -1: leave the lease alone; 0: as long as before */
     bool must_run;    /* the client holds it now */
@@ -218,43 +249,56 @@ static as_status not_held(const struct ask_ref *ref, const struct trial_head *x,
                    ref->client, (long long)ref->number, trial_state_format(x->state));
 }
 
-static as_status tx_find(struct tx *t, void *p, struct as_err *err)
+static as_status find(struct tx *t, struct telling *x, struct as_err *err)
 {
-    struct tell_arg *arg = p;
-    const struct ask_ref *ref = arg->ref;
+    const struct ask_ref *ref = x->ref;
     AS_AUTO(arena_done) struct arena a = {0};
-    struct trial_head x;
+    struct trial_head head;
     int64_t key = 0;
     as_status st = store_sweep_key(t, ref->sweep, &key, err);
-    if (st == AS_OK && arg->lease_ms >= 0)
-        st = store_client_extend(t, key, ref->client, arg->lease_ms, &arg->until_ms, err);
-    if (st == AS_OK)
-        st = store_trial_head(t, &a, key, ref->number, &x, err);
-    if (st == AS_OK)
-        st = store_attempt_of_client(t, key, ref->number, ref->client, &arg->attempt, err);
     if (st != AS_OK)
         return st;
-    bool holds = x.state == TRIAL_RUNNING && x.attempt == arg->attempt &&
-                 (ref->attempt == 0 || ref->attempt == arg->attempt);
-    if (arg->attempt == 0 || ref->attempt > arg->attempt || (arg->must_run && !holds))
-        return not_held(ref, &x, arg->attempt, err);
+    if (x->lease_ms >= 0) {
+        st = store_client_extend(t, key, ref->client, x->lease_ms, &x->until_ms, err);
+        if (st != AS_OK)
+            return st;
+    }
+    st = store_trial_head(t, &a, key, ref->number, &head, err);
+    if (st != AS_OK)
+        return st;
+    st = store_attempt_of_client(t, key, ref->number, ref->client, &x->attempt, err);
+    if (st != AS_OK)
+        return st;
+    bool holds = head.state == TRIAL_RUNNING && head.attempt == x->attempt &&
+                 (ref->attempt == 0 || ref->attempt == x->attempt);
+    if (x->attempt == 0 || ref->attempt > x->attempt || (x->must_run && !holds))
+        return not_held(ref, &head, x->attempt, err);
     if (ref->attempt > 0)
-        arg->attempt = ref->attempt;
+        x->attempt = ref->attempt;
     return AS_OK;
 }
 
-static struct attempt_ref attempt_of(const struct tell_arg *arg)
+/* The attempt that the client speaks of. */
+static as_status find_attempt(struct store *db, tx_kind kind, struct telling *x,
+                              struct attempt_ref *ret, struct as_err *err)
 {
-    return (struct attempt_ref){arg->ref->sweep, arg->ref->number, arg->attempt};
+    struct tx_run run = tx_run_start(db, kind, err);
+    while (tx_run_again(&run))
+        run.status = find(run.tx, x, err);
+    if (run.status == AS_OK)
+        *ret = (struct attempt_ref){x->ref->sweep, x->ref->number, x->attempt};
+    return run.status;
 }
 
 as_status ask_measure(struct store *db, const struct ask_ref *ref, const struct measurement *points,
                       size_t n, int64_t *ret_recorded, struct as_err *err)
 {
-    struct tell_arg arg = {.ref = ref};
-    as_status st = store_run(db, TX_SOFT, tx_find, &arg, err);
-    struct attempt_ref at = attempt_of(&arg);
-    return st == AS_OK ? attempt_measure(db, &at, points, n, ret_recorded, err) : st;
+    struct telling x = {.ref = ref};
+    struct attempt_ref at;
+    as_status st = find_attempt(db, TX_SOFT, &x, &at, err);
+    if (st != AS_OK)
+        return st;
+    return attempt_measure(db, &at, points, n, ret_recorded, err);
 }
 
 as_status ask_heartbeat(struct store *db, const struct ask_ref *ref, int64_t lease_ms,
@@ -264,11 +308,13 @@ as_status ask_heartbeat(struct store *db, const struct ask_ref *ref, int64_t lea
         return as_fail_at(err, AS_E_INVAL, "/lease_ms",
                           "/lease_ms: found %lld, expected %d to %lld", (long long)lease_ms,
                           ASK_LEASE_MIN_MS, (long long)ASK_LEASE_MAX_MS);
-    struct tell_arg arg = {.ref = ref, .lease_ms = lease_ms, .must_run = true};
-    as_status st = store_run(db, TX_SOFT, tx_find, &arg, err);
-    if (st == AS_OK)
-        *ret_lease_until_ms = arg.until_ms;
-    return st;
+    struct telling x = {.ref = ref, .lease_ms = lease_ms, .must_run = true};
+    struct attempt_ref at;
+    as_status st = find_attempt(db, TX_SOFT, &x, &at, err);
+    if (st != AS_OK)
+        return st;
+    *ret_lease_until_ms = x.until_ms;
+    return AS_OK;
 }
 
 as_status ask_complete(struct store *db, struct arena *a, const struct ask_ref *ref,
@@ -279,8 +325,10 @@ as_status ask_complete(struct store *db, struct arena *a, const struct ask_ref *
         return as_fail_at(err, AS_E_INVAL, "/outcome",
                           "/outcome: found '%s', expected completed, failed or released",
                           attempt_outcome_words[c->outcome]);
-    struct tell_arg arg = {.ref = ref, .lease_ms = -1};
-    as_status st = store_run(db, TX_READ, tx_find, &arg, err);
-    struct attempt_ref at = attempt_of(&arg);
-    return st == AS_OK ? attempt_complete(db, a, &at, c, ret, err) : st;
+    struct telling x = {.ref = ref, .lease_ms = -1};
+    struct attempt_ref at;
+    as_status st = find_attempt(db, TX_READ, &x, &at, err);
+    if (st != AS_OK)
+        return st;
+    return attempt_complete(db, a, &at, c, ret, err);
 }

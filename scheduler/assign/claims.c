@@ -28,7 +28,7 @@ struct claim_arg {
     struct arena *a;
     const struct claim_request *req;
     int64_t arrived_ns;
-    struct owner holder;
+    struct owner owner;
     int64_t want, gpus; /* slots (of a fit: members), GPUs still to be had */
     int64_t *sweeps;    /* that have something, in the order of asking */
     size_t n_sweeps;
@@ -39,7 +39,7 @@ struct claim_arg {
     int64_t gpus_each;
     int64_t fit_key; /* claim_list.sweep_key */
     bool awaits_ends;
-    struct handout handout;
+    struct assignment assignment;
 };
 
 static as_status stale_epoch(const struct claim_request *req, struct as_err *err)
@@ -122,7 +122,7 @@ static as_status fill_claimed(struct teller *x, const struct attempt_claimed *c,
     ret->trial = x->trial;
     const struct group_rule rule = {c->max_group, c->group_given};
     if (ret->group)
-        ret->max_members = group_places(x->req, rule, ret->shape, ret->bytes_per_member);
+        ret->max_members = group_places(&x->req->groups, rule, ret->shape, ret->bytes_per_member);
     st = inactive_names(x->a, x->doc, params, &ret->inactive, &ret->n_inactive, err);
     if (st == AS_OK)
         st = fill_dataset(x, params, ret, err);
@@ -155,15 +155,15 @@ static as_status tx_tell(struct tx *t, void *p, struct as_err *err)
 static as_status look_at_group(struct tx *t, struct claim_arg *arg, struct as_err *err)
 {
     struct group_head group;
-    as_status st =
-        store_assignment_group(t, arg->a, arg->req->fit_group, arg->req->runner, &group, err);
+    as_status st = store_assignment_group(t, arg->a, arg->req->groups.fit.group, arg->req->runner,
+                                          &group, err);
     arg->sweeps = arena_alloc(arg->a, 1, sizeof *arg->sweeps);
     if (st == AS_OK && !arg->sweeps)
         return as_fail(err, AS_E_NOMEM, "out of memory");
     if (st == AS_OK && group.sweep_key) {
         arg->sweeps[0] = group.sweep_key;
         arg->n_sweeps = 1;
-        arg->want = arg->req->fit_members;
+        arg->want = arg->req->groups.fit.members;
     }
     return st;
 }
@@ -184,7 +184,7 @@ static as_status tx_look(struct tx *t, void *p, struct as_err *err)
     st = tx_tell(t, arg, err);
     if (st != AS_OK || arg->list.n > 0)
         return st;
-    if (req->fit_group)
+    if (req->groups.fit.group)
         return look_at_group(t, arg, err);
     int64_t room = runner.slots - runner.used;
     arg->want = room < req->max_trials ? room : req->max_trials;
@@ -225,8 +225,8 @@ static as_status allow(struct tx *t, const struct claim_arg *arg, const struct s
     if (s->gpus > 0)
         n = min_i64(n, arg->gpus / s->gpus);
     int64_t room = min_i64(TRIALS_MAX - trials, RUNNER_HELD_MAX - ret_runner->running);
-    if (req->fit_group)
-        room = min_i64(room, req->fit_members - trials);
+    if (req->groups.fit.group)
+        room = min_i64(room, req->groups.fit.members - trials);
     if (s->max_concurrent > 0)
         room = min_i64(room, s->max_concurrent - s->counts.by_state[TRIAL_RUNNING]);
     bool awaits_ends = s->learns && ending.here > 0;
@@ -244,7 +244,8 @@ static as_status open_group_of(struct tx *t, struct claim_arg *arg, const struct
     const struct claim_request *req = arg->req;
     struct group_head group;
     bool waits = false, is_full = runner->used >= runner->slots;
-    as_status st = store_assignment_group(t, arg->a, req->fit_group, req->runner, &group, err);
+    as_status st =
+        store_assignment_group(t, arg->a, req->groups.fit.group, req->runner, &group, err);
     if (st == AS_OK && is_full)
         st = store_sweep_ahead(t, s->key, s->counts.by_state[TRIAL_RUNNING] - group.running,
                                req->gpus + s->gpus, &waits, err);
@@ -253,11 +254,12 @@ static as_status open_group_of(struct tx *t, struct claim_arg *arg, const struct
     bool is_mine = group.sweep_key == s->key && group.shape;
     bool ends = !is_mine || waits || (group.running == 0 && is_full);
     const struct group_rule rule = {s->max_group, s->group_given};
-    int64_t places = is_mine ? group_places(req, rule, group.shape, group.bytes_per_member) : 1;
-    int64_t free_places = min_i64(places - group.running, req->fit_members);
-    *ret = (struct open_group){.id = req->fit_group,
+    int64_t places =
+        is_mine ? group_places(&req->groups, rule, group.shape, group.bytes_per_member) : 1;
+    int64_t free_places = min_i64(places - group.running, req->groups.fit.members);
+    *ret = (struct open_group){.id = req->groups.fit.group,
                                .shape = is_mine ? group.shape : "",
-                               .places = min_i64(places, group.running + req->fit_members),
+                               .places = min_i64(places, group.running + req->groups.fit.members),
                                .free = ends || free_places < 0 ? 0 : free_places};
     return AS_OK;
 }
@@ -270,9 +272,9 @@ static as_status tx_take(struct tx *t, void *p, struct as_err *err)
     struct sweep_head s;
     struct allowance allowed = {0};
     struct runner_head runner;
-    struct handout *h = &arg->handout;
-    h->got = h->slots = h->n_taken = 0;
-    h->lacking = 0;
+    struct assignment *asg = &arg->assignment;
+    asg->got = asg->slots = asg->n_taken = 0;
+    asg->lacking = 0;
     arg->awaits_ends = false;
     as_status st = store_runner_extend(t, req->runner, req->epoch,
                                        store_config(tx_store(t))->lease_ms, &live, err);
@@ -282,47 +284,56 @@ static as_status tx_take(struct tx *t, void *p, struct as_err *err)
         st = store_sweep_lock(t, arg->a, arg->key, &s, err);
     if (st == AS_OK)
         st = allow(t, arg, &s, &allowed, &runner, err);
-    if (st == AS_OK && req->fit_group)
-        st = open_group_of(t, arg, &s, &runner, &h->fit, err);
+    if (st == AS_OK && req->groups.fit.group)
+        st = open_group_of(t, arg, &s, &runner, &asg->fit, err);
     if (st != AS_OK)
         return st == AS_E_NOT_FOUND ? AS_OK : st; /* the sweep was deleted */
     arg->gpus_each = s.gpus;
     bool may_come = s.state == SWEEP_RUNNING || s.state == SWEEP_PAUSED;
     arg->awaits_ends = allowed.awaits_ends;
-    arg->fit_key = req->fit_group && may_come ? s.key : 0;
-    return handout_take(t, h, &s, allowed.slots, allowed.room, err);
+    arg->fit_key = req->groups.fit.group && may_come ? s.key : 0;
+    return assignment_take(t, asg, &s, allowed.slots, allowed.room, err);
+}
+
+static assign_policy policy_of(const struct claim_arg *arg)
+{
+    const struct claim_request *req = arg->req;
+    bool has_waited = arg->list.is_preparing;
+    if (req->groups.members > 1 && !req->groups.fit.group && !req->is_last)
+        return has_waited ? ASSIGN_WHOLE_GROUP_READY : ASSIGN_WHOLE_GROUP;
+    return has_waited ? ASSIGN_READY : ASSIGN_BRIEF_WAIT;
 }
 
 /* Ask one sweep for `share` trials. */
 static as_status take_from(struct claim_arg *arg, int64_t *ret_got, struct as_err *err)
 {
-    struct handout *h = &arg->handout;
-    *h = (struct handout){.db = arg->db,
-                          .a = arg->a,
-                          .sg = arg->sg,
-                          .holder = &arg->holder,
-                          .is_hasty = arg->list.is_preparing, /* it has waited already */
-                          .groups = arg->req->members > 1 || arg->req->fit_group ? arg->req : NULL,
-                          .is_patient =
-                              arg->req->members > 1 && !arg->req->is_last && !arg->req->fit_group,
-                          .arrived_ns = arg->arrived_ns};
+    struct assignment *asg = &arg->assignment;
+    *asg = (struct assignment){.db = arg->db,
+                               .a = arg->a,
+                               .sg = arg->sg,
+                               .owner = &arg->owner,
+                               .policy = policy_of(arg),
+                               .groups = arg->req->groups.members > 1 || arg->req->groups.fit.group
+                                             ? &arg->req->groups
+                                             : NULL,
+                               .arrived_ns = arg->arrived_ns};
     *ret_got = 0;
-    as_status st = handout_open(h, arg->key, err);
-    bool again = st == AS_OK && h->is_there;
-    for (int i = 0; i < HANDOUT_LOOKS && again && st == AS_OK; i++) {
+    as_status st = assignment_open(asg, arg->key, err);
+    bool again = st == AS_OK && asg->is_there;
+    for (int i = 0; i < ASSIGNMENT_LOOKS && again && st == AS_OK; i++) {
         st = store_run(arg->db, TX_WRITE, tx_take, arg, err);
         if (st != AS_OK)
             break;
-        again = handout_done(h);
-        *ret_got += h->got;
-        arg->share -= h->slots;
-        arg->want -= arg->req->fit_group ? h->got : h->slots;
-        arg->gpus -= h->slots * arg->gpus_each;
-        arg->list.is_preparing |= h->lacking > 0;
+        again = assignment_done(asg);
+        *ret_got += asg->got;
+        arg->share -= asg->slots;
+        arg->want -= arg->req->groups.fit.group ? asg->got : asg->slots;
+        arg->gpus -= asg->slots * arg->gpus_each;
+        arg->list.is_preparing |= asg->lacking > 0;
         arg->list.awaits_ends |= arg->awaits_ends;
-        atomic_fetch_add(&store_counters(arg->db)->trials_claimed, h->got);
+        atomic_fetch_add(&store_counters(arg->db)->trials_claimed, asg->got);
     }
-    handout_close(h);
+    assignment_close(asg);
     return st;
 }
 
@@ -337,15 +348,16 @@ static as_status check(const struct claim_request *req, struct as_err *err)
     if (req->gpus < 0)
         return as_fail_at(err, AS_E_INVAL, "/gpus", "found %lld, expected 0 or more",
                           (long long)req->gpus);
-    if (req->members < 0 || req->members > SWEEP_MAX_GROUP)
+    if (req->groups.members < 0 || req->groups.members > SWEEP_MAX_GROUP)
         return as_fail_at(err, AS_E_INVAL, "/members", "found %lld, expected 1 to %d",
-                          (long long)req->members, SWEEP_MAX_GROUP);
+                          (long long)req->groups.members, SWEEP_MAX_GROUP);
     if (req->n_ending > RUNNER_HELD_MAX)
         return as_fail_at(err, AS_E_TOO_LARGE, "/ending", "%zu attempts, at most %d", req->n_ending,
                           RUNNER_HELD_MAX);
-    if (req->fit_group && (req->fit_members < 1 || req->fit_members > SWEEP_MAX_GROUP))
+    if (req->groups.fit.group &&
+        (req->groups.fit.members < 1 || req->groups.fit.members > SWEEP_MAX_GROUP))
         return as_fail_at(err, AS_E_INVAL, "/fit/members", "found %lld, expected 1 to %d",
-                          (long long)req->fit_members, SWEEP_MAX_GROUP);
+                          (long long)req->groups.fit.members, SWEEP_MAX_GROUP);
     return AS_OK;
 }
 
@@ -362,7 +374,7 @@ static as_status take_round(struct claim_arg *arg, int64_t *taken, struct as_err
         arg->share = (arg->want + left - 1) / left;
         st = take_from(arg, &got, &e);
         *taken += got;
-        if (st != AS_OK && arg->handout.search_failed) {
+        if (st != AS_OK && arg->assignment.search_failed) {
             *why = why->code == AS_OK ? e : *why;
             st = AS_OK;
         } else if (st != AS_OK) {
@@ -381,7 +393,7 @@ as_status claim_trials(struct store *db, struct suggester *sg, struct arena *a,
         .a = a,
         .req = req,
         .arrived_ns = req->arrived_ns ? req->arrived_ns : clock_mono_ns(),
-        .holder = {.runner = req->runner, .epoch = req->epoch, .claim_id = req->claim_id}};
+        .owner = {.runner = req->runner, .epoch = req->epoch, .claim_id = req->claim_id}};
     struct as_err why = {0};
     as_status st = check(req, err);
     if (st == AS_OK)

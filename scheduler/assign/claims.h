@@ -10,6 +10,7 @@
 
 #include "base/arena.h"
 #include "base/status.h"
+#include "scheduler/assign/grouping.h"
 #include "scheduler/rows/claimed_row.h"
 #include "scheduler/rows/runner_row.h"
 #include "scheduler/store/store.h"
@@ -17,26 +18,14 @@
 
 #define CLAIM_MEASURED_MAX 64
 
-/* How many members a runner wants in groups of that shape, by the throughput that it measured. */
-struct measured_shape {
-    const char *shape;
-    int64_t members; /* 1..64 */
-};
-
 struct claim_request {
     const char *runner;
     int64_t epoch;
-    const char *claim_id;  /* 1..64 characters, new for each claim, the same when it is repeated */
-    int64_t max_trials;    /* 1..64: free slots; a group takes one, whatever its members */
-    int64_t gpus;          /* free ones: the sum of resources.gpus handed out stays within, where a
-                              group counts as one trial */
-    int64_t members;       /* 1..64: trials of one shape that may share a slot; 0 is 1 */
-    int64_t memory_bytes;  /* that a group may use; 0: no bound */
-    const char *fit_group; /* only trials that fit this group, which the runner still runs: at most
-                              fit_members (1..64). NULL: no such wish */
-    int64_t fit_members;
-    const struct measured_shape *measured; /* at most CLAIM_MEASURED_MAX */
-    size_t n_measured;
+    const char *claim_id; /* 1..64 characters, new for each claim, the same when it is repeated */
+    int64_t max_trials;   /* 1..64: free slots; a group takes one, whatever its members */
+    int64_t gpus;         /* free ones: the sum of resources.gpus handed out stays within, where a
+                             group counts as one trial */
+    struct group_limits groups; /* at most CLAIM_MEASURED_MAX measured shapes */
     /* What this runner holds and no longer runs: their ends are on their way here. Their slots are
      * free, though they still run for the server; but a sweep that learns gives nothing before it
      * knows the results of its own. At most RUNNER_HELD_MAX. */
@@ -60,7 +49,7 @@ struct claim_list {
  * and no others when there are any. The runner's slots bound what it holds in all, a group counting
  * as one, and what is ending not.
  *
- * Groups (grouping.h). With fit_group the answer has only trials for that group; none when the
+ * Groups (grouping.h). With groups.fit the answer has only trials for that group; none when the
  * group is full, is not this runner's, would pass queued trials of other shapes too far, or when
  * the runner has no free slot and another sweep would get that of this group, if it ended: then it
  * is to end.

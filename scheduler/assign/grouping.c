@@ -1,3 +1,8 @@
+/* Grouping: how many trials may share a process, and which of them do.
+ *
+ * Trials are placed one by one in the sweep's order: into the first open group of their shape, else
+ * into a free slot, which opens a group. The oldest trial is never weighed against later ones, so
+ * that no choice of shapes can keep a trial waiting while a slot is free. */
 #include "scheduler/assign/grouping.h"
 
 #include "base/str.h"
@@ -12,35 +17,35 @@ static int64_t max_i64(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-static int64_t measured_of(const struct claim_request *req, const char *shape)
+static int64_t measured_of(const struct group_limits *limits, const char *shape)
 {
-    for (size_t i = 0; i < req->n_measured; i++)
-        if (as_streq(req->measured[i].shape, shape))
-            return req->measured[i].members;
+    for (size_t i = 0; i < limits->n_measured; i++)
+        if (as_streq(limits->measured[i].shape, shape))
+            return limits->measured[i].members;
     return GROUP_UNMEASURED;
 }
 
-int64_t group_places(const struct claim_request *req, struct group_rule rule, const char *shape,
+int64_t group_places(const struct group_limits *limits, struct group_rule rule, const char *shape,
                      int64_t bytes_per_member)
 {
     int64_t n = rule.max;
-    if (!req->fit_group)
-        n = min_i64(n, req->members);
-    if (!req->fit_group && !rule.is_given)
-        n = min_i64(n, measured_of(req, shape));
-    if (req->memory_bytes > 0)
-        n = min_i64(n, req->memory_bytes / bytes_per_member);
+    if (!limits->fit.group)
+        n = min_i64(n, limits->members);
+    if (!limits->fit.group && !rule.is_given)
+        n = min_i64(n, measured_of(limits, shape));
+    if (limits->memory_bytes > 0)
+        n = min_i64(n, limits->memory_bytes / bytes_per_member);
     return max_i64(n, 1);
 }
 
-int64_t group_most(const struct claim_request *req, struct group_rule rule)
+int64_t group_most(const struct group_limits *limits, struct group_rule rule)
 {
     int64_t n = GROUP_UNMEASURED;
-    for (size_t i = 0; i < req->n_measured; i++)
-        n = max_i64(n, req->measured[i].members);
+    for (size_t i = 0; i < limits->n_measured; i++)
+        n = max_i64(n, limits->measured[i].members);
     if (rule.is_given)
         n = rule.max;
-    return max_i64(min_i64(n, min_i64(rule.max, req->members)), 1);
+    return max_i64(min_i64(n, min_i64(rule.max, limits->members)), 1);
 }
 
 void grouping_begin(struct grouping *g, int64_t slots, int64_t room, int64_t there_is)
@@ -77,8 +82,8 @@ static struct open_group *find(struct grouping *g, int64_t number, const char *s
 static as_status open_slot(struct grouping *g, struct arena *a, int64_t number, int64_t attempt,
                            const struct trial_shape *shape, const char **ret_id, struct as_err *err)
 {
-    int64_t places = g->req && shape->text
-                         ? group_places(g->req, g->rule, shape->text, shape->bytes_per_member)
+    int64_t places = g->limits && shape->text
+                         ? group_places(g->limits, g->rule, shape->text, shape->bytes_per_member)
                          : 1;
     *ret_id = NULL;
     g->slots--;
@@ -95,7 +100,7 @@ static as_status open_slot(struct grouping *g, struct arena *a, int64_t number, 
     return AS_OK;
 }
 
-/* Queued trials that join an open group; a zeroed number says that it is taken. */
+/* Queued trials that join an open group, in the queue's order; taken[i] is set for each. */
 static void join(struct grouping *g, const struct queued_trial *queue, size_t n, bool *taken,
                  struct begun_trial *ret, size_t *ret_n)
 {
@@ -115,28 +120,30 @@ as_status grouping_queue(struct grouping *g, struct arena *a, const struct queue
                          size_t n, struct begun_trial *ret, size_t *ret_n, struct as_err *err)
 {
     bool *taken = arena_alloc(a, n + 1, sizeof *taken);
-    as_status st = taken ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
     *ret_n = 0;
-    if (st == AS_OK)
-        join(g, queue, n, taken, ret, ret_n);
-    for (size_t i = 0; i < n && g->slots > 0 && g->room > 0 && st == AS_OK; i++) {
+    if (!taken)
+        return as_fail(err, AS_E_NOMEM, "out of memory");
+    join(g, queue, n, taken, ret, ret_n);
+    for (size_t i = 0; i < n && g->slots > 0 && g->room > 0; i++) {
         const struct queued_trial *q = &queue[i];
         const struct trial_shape shape = {q->may_share ? q->shape : NULL, q->bytes_per_member};
         const char *id = NULL;
         if (taken[i])
             continue;
-        st = open_slot(g, a, q->number, q->attempt + 1, &shape, &id, err);
+        as_status st = open_slot(g, a, q->number, q->attempt + 1, &shape, &id, err);
+        if (st != AS_OK)
+            return st;
         taken[i] = true;
         ret[(*ret_n)++] = (struct begun_trial){q->number, id};
-        if (st == AS_OK && id)
+        if (id)
             join(g, queue, n, taken, ret, ret_n);
     }
-    return st;
+    return AS_OK;
 }
 
 int64_t grouping_wants(const struct grouping *g)
 {
-    int64_t each = g->req ? min_i64(group_most(g->req, g->rule), g->even) : 1;
+    int64_t each = g->limits ? min_i64(group_most(g->limits, g->rule), g->even) : 1;
     int64_t n = g->slots * each;
     for (size_t i = 0; i < g->n_groups; i++)
         n += g->groups[i].free;
@@ -148,20 +155,21 @@ as_status grouping_suggestion(struct grouping *g, struct arena *a, int64_t numbe
                               const char **ret_group, struct as_err *err)
 {
     struct open_group *o = g->room > 0 ? find(g, number, shape->text) : NULL;
-    as_status st = AS_OK;
     *ret = GROUPING_RUNS;
     *ret_group = NULL;
     if (o) {
         *ret_group = o->id;
         o->free--;
         g->room--;
-    } else if (g->slots > 0 && g->room > 0) {
-        st = open_slot(g, a, number, 1, shape, ret_group, err);
-    } else if (g->ahead > 0 && grouping_wants(g) > 0 && number <= g->reach) {
+        return AS_OK;
+    }
+    if (g->slots > 0 && g->room > 0)
+        return open_slot(g, a, number, 1, shape, ret_group, err);
+    if (g->ahead > 0 && grouping_wants(g) > 0 && number <= g->reach) {
         *ret = GROUPING_WAITS;
         g->ahead--;
-    } else {
-        *ret = GROUPING_ENOUGH;
+        return AS_OK;
     }
-    return st;
+    *ret = GROUPING_ENOUGH;
+    return AS_OK;
 }

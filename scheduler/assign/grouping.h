@@ -12,11 +12,13 @@
 #ifndef ASSAY_SCHEDULER_GROUPING_H
 #define ASSAY_SCHEDULER_GROUPING_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include "base/arena.h"
 #include "base/status.h"
-#include "scheduler/assign/claims.h"
-#include "scheduler/assign/shape.h"
-#include "scheduler/store/assignment_store.h"
+#include "scheduler/rows/assignment_row.h"
 
 #define GROUP_SLOTS_MAX 64
 #define GROUP_ID_MAX 128
@@ -29,20 +31,48 @@
  * drawing further, and make full groups of up to five shapes. */
 #define GROUP_AHEAD(learns) ((learns) ? 1 : 4)
 
+/* What decides whether a trial may share a process (shape.h makes it). */
+struct trial_shape {
+    const char *text;         /* trials of equal texts may be members of one group; NULL: none */
+    int64_t bytes_per_member; /* > 0 where there is a text */
+};
+
+/* How many members a runner wants in groups of that shape, by the throughput that it measured. */
+struct measured_shape {
+    const char *shape;
+    int64_t members; /* 1..64 */
+};
+
+/* A group that a runner still runs and wants to fill again. */
+struct group_fit {
+    const char *group; /* its id; NULL: no such wish */
+    int64_t members;   /* 1..64: new ones at most */
+};
+
+/* What a runner allows of the groups that it gets. Strings and rows are borrowed. */
+struct group_limits {
+    int64_t members;      /* 1..64: trials of one shape that may share a slot; 0 is 1 */
+    int64_t memory_bytes; /* that a group may use; 0: no bound */
+    struct group_fit fit; /* only trials for this group */
+    const struct measured_shape *measured; /* each shape at most once */
+    size_t n_measured;
+};
+
 /* How many trials of a sweep may share one process. */
 struct group_rule {
     int64_t max;   /* as in the sweep's row (max_group) */
     bool is_given; /* by the document: then exactly so many, else as the runner measured */
 };
 
-/* The same of a shape, for this runner: the rule's, within its members and memory /
- * bytes_per_member; where it is not given, within what the runner measured of that shape, else
- * GROUP_UNMEASURED. At least 1. A fit, which says how many more it wants, has the rule's. */
-int64_t group_places(const struct claim_request *req, struct group_rule rule, const char *shape,
+/* How many trials of that shape may share one process of this runner: the rule's max, within the
+ * limits' members and memory_bytes / bytes_per_member; where the rule is not given, within what the
+ * runner measured of that shape, else GROUP_UNMEASURED. At least 1. With a fit, which says how many
+ * more it wants, only the rule and the memory bound it. */
+int64_t group_places(const struct group_limits *limits, struct group_rule rule, const char *shape,
                      int64_t bytes_per_member);
 
-/* The most of any shape. */
-int64_t group_most(const struct claim_request *req, struct group_rule rule);
+/* The most members of a group of any shape, the memory left aside. At least 1. */
+int64_t group_most(const struct group_limits *limits, struct group_rule rule);
 
 struct open_group {
     const char *id, *shape; /* views */
@@ -51,8 +81,8 @@ struct open_group {
 };
 
 struct grouping {
-    const struct claim_request *req; /* NULL: each trial alone */
-    const char *sweep;               /* id */
+    const struct group_limits *limits; /* borrowed; NULL: each trial alone */
+    const char *sweep;                 /* id */
     struct group_rule rule;
     int64_t slots; /* free */
     int64_t room;  /* trials that may begin */

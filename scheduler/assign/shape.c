@@ -8,7 +8,6 @@
 #include "base/template.h"
 #include "model/document/train_spec.h"
 #include "base/str.h"
-#include "scheduler/services/datasets.h"
 
 struct source {
     char *name;

@@ -10,14 +10,10 @@
 
 #include "base/arena.h"
 #include "base/status.h"
+#include "scheduler/assign/grouping.h"
 #include "scheduler/rows/dataset_row.h"
 
 #define SHAPE_MAX 1024 /* bytes; the table's check */
-
-struct trial_shape {
-    const char *text; /* NULL: none */
-    int64_t bytes_per_member;
-};
 
 /* Tells the shapes of one sweep's trials. */
 struct shaper;

@@ -12,7 +12,7 @@
 #include "scheduler/store/runner_store.h"
 #include "scheduler/store/sweep_store.h"
 #include "scheduler/store/trial_store.h"
-#include "scheduler/lifecycle/transition_priv.h"
+#include "scheduler/lifecycle/transition.h"
 
 #define ENSEMBLES_PER_TICK 4
 

@@ -9,7 +9,7 @@
 #include "base/arena.h"
 #include "base/status.h"
 #include "scheduler/store/store.h"
-#include "scheduler/suggester/suggester.h"
+#include "scheduler/suggester/result_cache.h"
 
 /* Shares of the variance of an objective. NaN: not known. */
 struct importance_param {
@@ -32,12 +32,12 @@ struct importance_row {
 };
 
 /* Which parameters matter for the objective of that name (NULL: the first). Computed here, which
- * takes up to seconds with many trials (call it where slow things may run), and kept in `sg` (may
- * be NULL), for each objective, until another trial ends; while it is being computed for another
- * request, the answer before it (is_stale). What keeps it from being told (too few trials, a model
- * that predicts nothing) is its `reason`. AS_E_NOT_FOUND. AS_E_INVAL: no such objective. */
-AS_MUST_CHECK as_status sweep_importance(struct store *db, struct suggester *sg, struct arena *a,
-                                         const char *id, const char *metric,
+ * takes up to seconds with many trials (call it where slow things may run), and kept in `cache`
+ * (NULL: nowhere), for each objective, until another trial ends; while it is being computed for
+ * another request, the answer before it (is_stale). What keeps it from being told (too few trials,
+ * a model that predicts nothing) is its `reason`. AS_E_NOT_FOUND. AS_E_INVAL: no such objective. */
+AS_MUST_CHECK as_status sweep_importance(struct store *db, struct result_cache *cache,
+                                         struct arena *a, const char *id, const char *metric,
                                          struct importance_row *ret, struct as_err *err);
 
 #endif

@@ -8,7 +8,7 @@
 
 #include "base/arena.h"
 #include "base/status.h"
-#include "scheduler/services/idempotency.h"
+#include "scheduler/lifecycle/idempotency.h"
 #include "scheduler/rows/idem_row.h"
 #include "scheduler/rows/page.h"
 #include "scheduler/rows/sweep_row.h"

@@ -9,7 +9,7 @@
 
 #include "base/arena.h"
 #include "base/status.h"
-#include "scheduler/services/idempotency.h"
+#include "scheduler/lifecycle/idempotency.h"
 #include "scheduler/rows/file_row.h"
 #include "scheduler/rows/idem_row.h"
 #include "scheduler/rows/series_row.h"

@@ -31,17 +31,10 @@ extern const struct stmt_set *const store_stmt_sets[]; /* NULL-terminated; state
 
 #define CONN_STMTS 512 /* open addressing; a power of two above twice the number of statements */
 
-struct conn {
-    PGconn *pg;
-    bool broken;                          /* to be closed, not reused */
-    bool retry;                           /* the transaction failed but may be run again */
-    bool committing;                      /* COMMIT was sent: what became of it may be unknown */
-    const struct stmt *ready[CONN_STMTS]; /* prepared here, by address */
-};
-
 #define TX_FINISHED_MAX 8
 #define TX_EVENTS_MAX (INT64_C(1) << 20) /* in one transaction: see events.h */
 
+struct conn;
 struct tx {
     struct store *db;
     struct conn *conn;
@@ -50,6 +43,15 @@ struct tx {
     int64_t finished[TX_FINISHED_MAX]; /* sweeps whose trials end in it */
     int n_finished;
     bool has_finishing; /* a sweep is to be finished once it is committed */
+};
+
+struct conn {
+    PGconn *pg;
+    bool broken;                          /* to be closed, not reused */
+    bool retry;                           /* the transaction failed but may be run again */
+    bool committing;                      /* COMMIT was sent: what became of it may be unknown */
+    struct tx tx;                         /* the one that is open here */
+    const struct stmt *ready[CONN_STMTS]; /* prepared here, by address */
 };
 
 /* One argument of a statement. Texts and bytes are borrowed until it ran. */

@@ -286,11 +286,25 @@ static void pool_give(struct store *db, struct conn *c)
 
 /* Transactions. */
 
-static as_status tx_begin(struct tx *t, struct as_err *err)
+/* Take a connection and begin a transaction on it. *ret is open also when BEGIN failed; it is
+ * untouched when there is no connection. */
+static as_status tx_begin(struct store *db, tx_kind kind, struct tx **ret, struct as_err *err)
 {
     static const char *const begin[] = {
         [TX_WRITE] = "begin", [TX_SOFT] = "begin; set local synchronous_commit = off"};
-    return t->kind == TX_READ ? AS_OK : conn_exec(t->conn, begin[t->kind], err);
+    struct conn *c = NULL;
+    as_status st = pool_take(db, &c, err);
+    if (st != AS_OK)
+        return st;
+    c->retry = c->committing = false;
+    c->tx = (struct tx){.db = db, .conn = c, .kind = kind};
+    *ret = &c->tx;
+    if (kind == TX_READ)
+        return AS_OK;
+    st = conn_exec(c, begin[kind], err);
+    if (st != AS_OK)
+        c->broken = true;
+    return st;
 }
 
 static as_status tx_end(struct tx *t, as_status st, struct as_err *err)
@@ -330,44 +344,62 @@ static void tell_finishing(struct store *db)
         fn(ctx);
 }
 
-/* One run. *ret_again: it failed without effect and may succeed when run again. */
-static as_status run_once(struct store *db, tx_kind kind, tx_fn *fn, void *arg, bool *ret_again,
-                          struct as_err *err)
+/* End it, give its connection back, and tell of what it committed. *ret_again: it failed without
+ * effect and may succeed when run again. */
+static as_status tx_close(struct tx *t, as_status st, bool *ret_again, struct as_err *err)
 {
-    struct tx t = {.db = db, .kind = kind};
-    *ret_again = false;
-    as_status st = pool_take(db, &t.conn, err);
-    if (st != AS_OK)
-        return st;
-    t.conn->retry = t.conn->committing = false;
-    st = tx_begin(&t, err);
-    if (st == AS_OK)
-        st = fn(&t, arg, err);
-    else
-        t.conn->broken = true;
-    st = tx_end(&t, st, err);
-    *ret_again = st != AS_OK && (t.conn->retry || (t.conn->broken && !t.conn->committing));
-    pool_give(db, t.conn);
-    if (st == AS_OK && t.n_finished > 0)
-        tell_finished(db, &t);
-    if (st == AS_OK && t.has_finishing)
-        tell_finishing(db);
+    struct conn *c = t->conn;
+    st = tx_end(t, st, err);
+    *ret_again = st != AS_OK && (c->retry || (c->broken && !c->committing));
+    struct tx done = *t; /* another thread may take the connection as soon as it is back */
+    pool_give(done.db, c);
+    if (st == AS_OK && done.n_finished > 0)
+        tell_finished(done.db, &done);
+    if (st == AS_OK && done.has_finishing)
+        tell_finishing(done.db);
     return st;
+}
+
+struct tx_run tx_run_start(struct store *db, tx_kind kind, struct as_err *err)
+{
+    return (struct tx_run){.db = db, .kind = kind, .err = err, .pause_ms = 2};
+}
+
+/* Close what is open. True: another run is due, and its pause is over. */
+static bool run_is_due(struct tx_run *run)
+{
+    bool again = false;
+    run->status = tx_close(run->tx, run->status, &again, run->err);
+    run->tx = NULL;
+    if (!again || run->n_runs == TX_ATTEMPTS)
+        return false;
+    atomic_fetch_add(&run->db->counters.tx_retries, 1);
+    if (run->err)
+        run->err->pointer[0] = '\0';
+    clock_sleep_ms(jittered(run->pause_ms));
+    run->pause_ms *= 2;
+    return true;
+}
+
+bool tx_run_again(struct tx_run *run)
+{
+    while (!run->tx || run_is_due(run)) {
+        run->n_runs++;
+        run->status = tx_begin(run->db, run->kind, &run->tx, run->err);
+        if (run->status == AS_OK) {
+            run->status = AS_E_INTERNAL; /* until the body sets it */
+            return true;
+        }
+        if (!run->tx)
+            return false;
+    }
+    return false;
 }
 
 as_status store_run(struct store *db, tx_kind kind, tx_fn *fn, void *arg, struct as_err *err)
 {
-    struct as_err scratch = {0};
-    struct as_err *e = err ? err : &scratch;
-    int64_t pause_ms = 2;
-    for (int i = 1;; i++) {
-        bool again = false;
-        as_status st = run_once(db, kind, fn, arg, &again, e);
-        if (!again || i == TX_ATTEMPTS)
-            return st;
-        atomic_fetch_add(&db->counters.tx_retries, 1);
-        e->pointer[0] = '\0';
-        clock_sleep_ms(jittered(pause_ms));
-        pause_ms *= 2;
-    }
+    struct tx_run run = tx_run_start(db, kind, err);
+    while (tx_run_again(&run))
+        run.status = fn(run.tx, arg, err);
+    return run.status;
 }

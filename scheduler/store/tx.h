@@ -1,8 +1,18 @@
 /* Transactions: how the scheduler's services reach the store's statements.
  *
- * A service writes one function over an open transaction (`struct tx`) that calls store_* functions
- * of this folder, and hands it to store_run(). That function may run more than once, so it sets its
- * results afresh each time. What it returns decides: AS_OK commits, anything else rolls back. */
+ * A service writes functions over an open transaction (`struct tx`) that call the store_* functions
+ * of this folder, and runs them in a loop:
+ *
+ *     struct tx_run run = tx_run_start(db, TX_WRITE, err);
+ *     while (tx_run_again(&run))
+ *         run.status = move_trial(run.tx, key, state, &row, err);
+ *     return run.status;
+ *
+ * Each pass of the loop is one transaction. The status that the body stores decides how it ends:
+ * AS_OK commits, anything else rolls back. The body runs again when the transaction failed without
+ * effect and may succeed (a serialisation failure, a deadlock, a connection lost before COMMIT was
+ * sent), so it sets its results afresh in each pass. It may not run at all: then the results are
+ * untouched. */
 #ifndef ASSAY_SCHEDULER_STORE_TX_H
 #define ASSAY_SCHEDULER_STORE_TX_H
 
@@ -12,17 +22,42 @@
 #include "base/status.h"
 #include "scheduler/store/store.h"
 
-struct tx;
+struct tx; /* an open transaction; one thread */
 typedef as_status tx_fn(struct tx *t, void *arg, struct as_err *err);
 
 typedef enum tx_kind {
     TX_READ,  /* statements see what is committed when each begins; nothing may be written */
-    TX_WRITE, /* durable when store_run() returns AS_OK */
+    TX_WRITE, /* durable when its loop ends with AS_OK */
     TX_SOFT   /* as TX_WRITE, but a crash of the database may lose the last half second: for
                  heartbeats and log text, which come again */
 } tx_kind;
 
-/* AS_E_UNAVAILABLE: the database is away, too busy, or the answer to COMMIT was lost. */
+/* The runs of one transaction until it is committed or has failed for good. A local variable; needs
+ * no clean-up once tx_run_again() has returned false. */
+struct tx_run {
+    struct tx *tx;    /* open inside the loop's body, else NULL */
+    as_status status; /* the body sets it; after the loop, how the transaction ended */
+
+    /* private to tx_run_again() */
+    struct store *db;
+    struct as_err *err;
+    tx_kind kind;
+    int n_runs;
+    int64_t pause_ms;
+};
+
+/* Nothing is begun yet. db and err (may be NULL) are borrowed until the loop ends. */
+AS_MUST_CHECK struct tx_run tx_run_start(struct store *db, tx_kind kind, struct as_err *err);
+
+/* End the transaction that is open, if one is, and begin another when one is needed. True: run->tx
+ * is open, and the body is to set run->status, without leaving the loop by break or return. False:
+ * run->status is the result, and *err says why when it is not AS_OK. Waits a few milliseconds
+ * before a repetition; gives up after 8 runs with the last error.
+ * Besides what the body returns: AS_E_UNAVAILABLE when the database is away, too busy, or the
+ * answer to COMMIT was lost. */
+AS_MUST_CHECK bool tx_run_again(struct tx_run *run);
+
+/* The same loop for a function with one argument. */
 AS_MUST_CHECK as_status store_run(struct store *db, tx_kind kind, tx_fn *fn, void *arg,
                                   struct as_err *err);
 

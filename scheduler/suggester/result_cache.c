@@ -1,42 +1,42 @@
-#include "scheduler/suggester/result_cache_priv.h"
+#include "scheduler/suggester/result_cache.h"
 
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
 
-void notes_init(struct notes *x)
+void result_cache_init(struct result_cache *x)
 {
     (void)pthread_mutex_init(&x->mu, NULL); /* cannot fail on Linux */
 }
 
-void notes_done(struct notes *x)
+void result_cache_done(struct result_cache *x)
 {
-    for (size_t i = 0; i < NOTES_MAX; i++)
-        free(x->notes[i].text);
+    for (size_t i = 0; i < RESULT_CACHE_MAX; i++)
+        free(x->entries[i].text);
     (void)pthread_mutex_destroy(&x->mu);
 }
 
-static struct note *note_locked(struct notes *x, int64_t key, size_t subject)
+static struct cached_result *entry_locked(struct result_cache *x, int64_t key, size_t subject)
 {
-    struct note *oldest = &x->notes[0];
-    for (size_t i = 0; i < NOTES_MAX; i++) {
-        if (x->notes[i].key == key && x->notes[i].subject == subject)
-            return &x->notes[i];
-        if (x->notes[i].used_ns < oldest->used_ns)
-            oldest = &x->notes[i];
+    struct cached_result *oldest = &x->entries[0];
+    for (size_t i = 0; i < RESULT_CACHE_MAX; i++) {
+        if (x->entries[i].key == key && x->entries[i].subject == subject)
+            return &x->entries[i];
+        if (x->entries[i].used_ns < oldest->used_ns)
+            oldest = &x->entries[i];
     }
     free(oldest->text);
-    *oldest = (struct note){.key = key, .subject = subject};
+    *oldest = (struct cached_result){.key = key, .subject = subject};
     return oldest;
 }
 
-as_status notes_get(struct notes *x, struct arena *a, int64_t key, size_t subject,
-                    int64_t finish_seq, const char **ret, bool *ret_mine, bool *ret_stale,
-                    struct as_err *err)
+as_status result_cache_get(struct result_cache *x, struct arena *a, int64_t key, size_t subject,
+                           int64_t finish_seq, const char **ret, bool *ret_mine, bool *ret_stale,
+                           struct as_err *err)
 {
     pthread_mutex_lock(&x->mu);
-    struct note *n = note_locked(x, key, subject);
+    struct cached_result *n = entry_locked(x, key, subject);
     n->used_ns = clock_mono_ns();
     bool current = n->text && n->finish_seq >= finish_seq;
     *ret_mine = !current && (!n->text || n->computing_seq == 0);
@@ -49,11 +49,12 @@ as_status notes_get(struct notes *x, struct arena *a, int64_t key, size_t subjec
     return failed ? as_fail(err, AS_E_NOMEM, "out of memory") : AS_OK;
 }
 
-void notes_put(struct notes *x, int64_t key, size_t subject, int64_t finish_seq, const char *text)
+void result_cache_put(struct result_cache *x, int64_t key, size_t subject, int64_t finish_seq,
+                      const char *text)
 {
     char *copy = as_strdup(text);
     pthread_mutex_lock(&x->mu);
-    struct note *n = note_locked(x, key, subject);
+    struct cached_result *n = entry_locked(x, key, subject);
     n->computing_seq = 0;
     n->used_ns = clock_mono_ns();
     if (copy && (!n->text || n->finish_seq <= finish_seq)) {

@@ -19,9 +19,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "scheduler/suggester/sweep_history.h"
-#include "scheduler/suggester/result_cache_priv.h"
 #include "scheduler/store/tx.h"
-#include "scheduler/suggester/suggester_priv.h"
+#include "scheduler/suggester/prepared.h"
 #include "scheduler/suggester/suggestion_chain_priv.h"
 #include "search/suggest.h"
 
@@ -64,7 +63,6 @@ struct suggester {
     pthread_cond_t changed; /* a slot published something, or ran to its end */
     struct slot *slots, *queue;
     size_t n_slots, n_patient;
-    struct notes notes;
     struct suggester_figures figures;
     bool is_stopping;
     pthread_t threads[THREADS_MAX];
@@ -488,7 +486,6 @@ as_status suggester_create(struct store *db, const struct suggester_opts *opts,
     sg->opts.max_bytes = opts->max_bytes ? opts->max_bytes : default_bytes();
     sg->opts.ahead_ms = opts->ahead_ms ? opts->ahead_ms : AHEAD_MS;
     sg->opts.patience_ms = opts->patience_ms ? opts->patience_ms : PATIENCE_MS;
-    notes_init(&sg->notes);
     (void)pthread_mutex_init(&sg->mu, NULL); /* none of these can fail on Linux */
     (void)pthread_condattr_init(&attr);
     (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -526,16 +523,10 @@ void suggester_free(struct suggester *sg)
         next = s->next;
         slot_free(s);
     }
-    notes_done(&sg->notes);
     (void)pthread_cond_destroy(&sg->changed);
     (void)pthread_cond_destroy(&sg->work);
     (void)pthread_mutex_destroy(&sg->mu);
     free(sg);
-}
-
-struct notes *suggester_notes(struct suggester *sg)
-{
-    return &sg->notes;
 }
 
 void suggester_figures_get(struct suggester *sg, struct suggester_figures *ret)

@@ -11,7 +11,7 @@
 #define ASSAY_SCHEDULER_SUGGESTION_CHAIN_PRIV_H
 
 #include "scheduler/suggester/sweep_history.h"
-#include "scheduler/suggester/suggester_priv.h"
+#include "scheduler/suggester/prepared.h"
 #include "search/suggest.h"
 
 /* One suggestion; texts owned. */

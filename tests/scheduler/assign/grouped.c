@@ -72,7 +72,7 @@ struct claim_list take(const struct claim_request *like)
 struct claim_list take_group(const char *runner, int64_t epoch, int64_t slots, int64_t k)
 {
     return take(&(struct claim_request){
-        .runner = runner, .epoch = epoch, .max_trials = slots, .members = k});
+        .runner = runner, .epoch = epoch, .max_trials = slots, .groups.members = k});
 }
 
 struct claim_list refill(const char *runner, int64_t epoch, const char *group, int64_t n)
@@ -80,9 +80,9 @@ struct claim_list refill(const char *runner, int64_t epoch, const char *group, i
     return take(&(struct claim_request){.runner = runner,
                                         .epoch = epoch,
                                         .max_trials = 1,
-                                        .members = 1,
-                                        .fit_group = group,
-                                        .fit_members = n});
+                                        .groups.members = 1,
+                                        .groups.fit.group = group,
+                                        .groups.fit.members = n});
 }
 
 void done(const struct claimed_row *c, double loss)

@@ -35,8 +35,12 @@ START_TEST(a_group_whose_members_are_all_ending_leaves_its_slot)
     struct claim_list list = take_group("r", e, 1, 2);
     ck_assert_uint_eq(list.n, 2);
     struct attempt_ref ending[] = {ref_of(&list.rows[0]), ref_of(&list.rows[1])};
-    struct claim_request req = {
-        .runner = "r", .epoch = e, .max_trials = 1, .members = 2, .ending = ending, .n_ending = 1};
+    struct claim_request req = {.runner = "r",
+                                .epoch = e,
+                                .max_trials = 1,
+                                .groups.members = 2,
+                                .ending = ending,
+                                .n_ending = 1};
     ck_assert_uint_eq(take(&req).n, 0);
     req.n_ending = 2;
     ck_assert_uint_eq(take(&req).n, 2);
@@ -130,20 +134,20 @@ START_TEST(memory_measurements_and_the_document_bound)
 {
     make_train("a", "random", "8", "'max_trials': 99", ", 'resources': {'group': 6}");
     int64_t e = make_runner(&s, "r", 9);
-    struct claim_request req = {.runner = "r", .epoch = e, .max_trials = 1, .members = 8};
+    struct claim_request req = {.runner = "r", .epoch = e, .max_trials = 1, .groups.members = 8};
     struct claim_list list = take(&req);
     ck_assert_uint_eq(list.n, 6);
     ck_assert_int_eq(list.rows[0].max_members, 6);
-    req.memory_bytes = 4 * list.rows[0].bytes_per_member + 1;
+    req.groups.memory_bytes = 4 * list.rows[0].bytes_per_member + 1;
     list = take(&req);
     ck_assert_uint_eq(list.n, 4);
     ck_assert_int_eq(list.rows[0].max_members, 4);
     const struct measured_shape measured[] = {{"another", 1}, {list.rows[0].shape, 3}};
-    req.memory_bytes = 0;
-    req.measured = measured;
-    req.n_measured = 2;
+    req.groups.memory_bytes = 0;
+    req.groups.measured = measured;
+    req.groups.n_measured = 2;
     ck_assert_uint_eq(take(&req).n, 6); /* the document's word overrules the measurement */
-    req.memory_bytes = 1;               /* not even one has room: it is tried, alone */
+    req.groups.memory_bytes = 1;        /* not even one has room: it is tried, alone */
     list = take(&req);
     ck_assert_uint_eq(list.n, 1);
     ck_assert_ptr_null(list.rows[0].group);
@@ -155,21 +159,21 @@ START_TEST(the_runner_chooses_where_the_document_does_not)
 {
     make_train("a", "random", "8", "'max_trials': 400", "");
     int64_t e = make_runner(&s, "r", 9);
-    struct claim_request req = {.runner = "r", .epoch = e, .max_trials = 1, .members = 64};
+    struct claim_request req = {.runner = "r", .epoch = e, .max_trials = 1, .groups.members = 64};
     struct claim_list list = take(&req);
     ck_assert_uint_eq(list.n, 8);
     ck_assert_int_eq(list.rows[0].max_members, 8);
     char shape[SHAPE_MAX];
     snprintf(shape, sizeof shape, "%s", list.rows[0].shape);
     struct measured_shape measured[] = {{"another", 64}, {shape, 3}};
-    req.measured = measured;
-    req.n_measured = 2;
+    req.groups.measured = measured;
+    req.groups.n_measured = 2;
     ck_assert_uint_eq(take(&req).n, 3);
     measured[1].members = 32;
     list = take(&req);
     ck_assert_uint_eq(list.n, 32);
     ck_assert_int_eq(list.rows[31].max_members, 32);
-    req.members = 20; /* --group */
+    req.groups.members = 20; /* --group */
     ck_assert_uint_eq(take(&req).n, 20);
     for (int i = 0; i < 12; i++)
         done(&list.rows[i], 1);
@@ -187,9 +191,9 @@ START_TEST(methods_that_learn_have_small_groups)
     struct claim_request req = {.runner = "r",
                                 .epoch = e,
                                 .max_trials = 1,
-                                .members = 32,
-                                .measured = measured,
-                                .n_measured = 1};
+                                .groups.members = 32,
+                                .groups.measured = measured,
+                                .groups.n_measured = 1};
     ck_assert_uint_eq(take(&req).n, 4);
     change("a", "{'state': 'cancelled'}");
     make_train("b", "gp", "8", "'max_trials': 99", ", 'resources': {'group': 7}");
@@ -220,7 +224,7 @@ START_TEST(gpus_count_once)
     make_train("a", "random", "8", "'max_trials': 99", ", 'resources': {'gpus': 2, 'group': 4}");
     int64_t e = make_runner(&s, "r", 9);
     struct claim_request req = {
-        .runner = "r", .epoch = e, .max_trials = 9, .members = 8, .gpus = 5};
+        .runner = "r", .epoch = e, .max_trials = 9, .groups.members = 8, .gpus = 5};
     struct claim_list list = take(&req);
     ck_assert_uint_eq(list.n, 8);
     ck_assert_int_eq(pg_fixture_i64(s.url, "select count(distinct group_id) from trial"), 2);
@@ -370,10 +374,10 @@ START_TEST(groups_of_others_are_not_filled)
     struct claim_request req = {.runner = "r",
                                 .epoch = e,
                                 .max_trials = 1,
-                                .members = 1,
-                                .memory_bytes = 2 * list.rows[0].bytes_per_member,
-                                .fit_group = "a.g0.1",
-                                .fit_members = 3};
+                                .groups.members = 1,
+                                .groups.memory_bytes = 2 * list.rows[0].bytes_per_member,
+                                .groups.fit.group = "a.g0.1",
+                                .groups.fit.members = 3};
     ck_assert_uint_eq(take(&req).n, 0); /* two of its members fill the memory */
     ck_assert_uint_eq(refill("r", e, "a.g0.1", 9).n, 3);
     change("a", "{'state': 'cancelled'}");
@@ -437,7 +441,7 @@ START_TEST(a_repeat_gets_the_same_group)
     make_train("a", "random", "8, 16", "'max_trials': 99", "");
     int64_t e = make_runner(&s, "r", 9);
     struct claim_request req = {
-        .runner = "r", .epoch = e, .claim_id = "same", .max_trials = 2, .members = 5};
+        .runner = "r", .epoch = e, .claim_id = "same", .max_trials = 2, .groups.members = 5};
     struct claim_list one, two;
     ck_ok(claim_trials(s.db, NULL, &s.a, &req, &one, &err), err);
     ck_ok(claim_trials(s.db, NULL, &s.a, &req, &two, &err), err);
@@ -455,9 +459,9 @@ START_TEST(a_repeat_gets_the_same_group)
                                 .epoch = e,
                                 .claim_id = "fit",
                                 .max_trials = 1,
-                                .members = 1,
-                                .fit_group = one.rows[4].group,
-                                .fit_members = 1};
+                                .groups.members = 1,
+                                .groups.fit.group = one.rows[4].group,
+                                .groups.fit.members = 1};
     ck_ok(claim_trials(s.db, NULL, &s.a, &fit, &one, &err), err);
     ck_assert_uint_eq(one.n, 1);
     ck_ok(claim_trials(s.db, NULL, &s.a, &fit, &two, &err), err);

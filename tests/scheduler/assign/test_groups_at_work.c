@@ -65,13 +65,13 @@ static void drive_learner(struct suggester *sg)
                                     .epoch = e,
                                     .claim_id = id,
                                     .max_trials = 1,
-                                    .members = 4,
+                                    .groups.members = 4,
                                     .is_last = true};
         struct claim_list list;
         snprintf(id, sizeof id, "round-%d", round);
         if (round % 3 == 2 && n > 0) {
-            req.fit_group = held[0].group;
-            req.fit_members = 2;
+            req.groups.fit.group = held[0].group;
+            req.groups.fit.members = 2;
         }
         ck_ok(claim_trials(s.db, sg, &s.a, &req, &list, &err), err);
         for (size_t i = 0; i < list.n; i++)
@@ -117,7 +117,7 @@ START_TEST(a_patient_claim_gets_a_whole_group)
     int64_t e = make_runner(&s, "r", 3);
     struct claim_list list = {0};
     struct claim_request req = {
-        .runner = "r", .epoch = e, .claim_id = "p", .max_trials = 1, .members = 6};
+        .runner = "r", .epoch = e, .claim_id = "p", .max_trials = 1, .groups.members = 6};
     do
         ck_ok(claim_trials(s.db, sg, &s.a, &req, &list, &err), err);
     while (list.n == 0);
@@ -168,13 +168,13 @@ static void *claimer_thread(void *p)
         struct claim_request req = {.runner = name,
                                     .epoch = reg.epoch,
                                     .max_trials = 1 + round % 2,
-                                    .members = 1 + round % 7};
+                                    .groups.members = 1 + round % 7};
         struct claim_list list = claim_as(&own, &req, &e), more = {0};
         fine = list.n != SIZE_MAX;
         if (fine && list.n > 0 && list.rows[0].group && round % 3 == 0) {
-            req.members = 9;
-            req.fit_group = list.rows[0].group;
-            req.fit_members = 3;
+            req.groups.members = 9;
+            req.groups.fit.group = list.rows[0].group;
+            req.groups.fit.members = 3;
             more = claim_as(&own, &req, &e);
             fine = more.n != SIZE_MAX;
         }

@@ -1,5 +1,4 @@
 /* The store: every statement prepares, connections heal, fsync is wanted. */
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -91,77 +90,6 @@ START_TEST(fsync_off_is_refused)
 }
 END_TEST
 
-/* Two transactions that lock two sweeps crosswise: one of them is the victim, and runs again. */
-struct cross {
-    int64_t keys[2];
-    pthread_barrier_t *both;
-    bool waited;
-    int runs;
-    as_status st;
-};
-
-static const struct stmt lock_stmt = {"test_lock",
-                                      "select key from sweep where key = $1 for update"};
-
-static as_status tx_cross(struct tx *t, void *p, struct as_err *e)
-{
-    struct cross *c = p;
-    c->runs++;
-    for (int i = 0; i < 2; i++) {
-        as_status st = tx_exec(t, &lock_stmt, ARGS(arg_i64(c->keys[i])), NULL, e);
-        if (st != AS_OK)
-            return st;
-        if (i == 0 && !c->waited) {
-            c->waited = true;
-            pthread_barrier_wait(c->both);
-        }
-    }
-    return AS_OK;
-}
-
-static void *cross_thread(void *p)
-{
-    struct cross *c = p;
-    struct as_err e = {0};
-    c->st = store_run(s.db, TX_WRITE, tx_cross, c, &e);
-    return NULL;
-}
-
-START_TEST(deadlocks_run_again)
-{
-    make_sweep(&s, "a", "'max_trials': 1", "");
-    make_sweep(&s, "b", "'max_trials': 1", "");
-    pthread_barrier_t both;
-    pthread_barrier_init(&both, NULL, 2);
-    struct cross x = {.keys = {1, 2}, .both = &both}, y = {.keys = {2, 1}, .both = &both};
-    pthread_t thread;
-    pthread_create(&thread, NULL, cross_thread, &x);
-    cross_thread(&y);
-    pthread_join(thread, NULL);
-    ck_assert_int_eq(x.st, AS_OK);
-    ck_assert_int_eq(y.st, AS_OK);
-    ck_assert_int_ge(x.runs + y.runs, 3); /* the victim may be back before the other goes on */
-    pthread_barrier_destroy(&both);
-}
-END_TEST
-
-/* What fails inside a transaction leaves nothing of it. */
-static as_status tx_half(struct tx *t, void *p, struct as_err *e)
-{
-    static const struct stmt first = {"test_half", "update sweep set reason = 'half'"};
-    (void)p;
-    as_status st = tx_exec(t, &first, NULL, NULL, e);
-    return st == AS_OK ? as_fail(e, AS_E_CONFLICT, "changed my mind") : st;
-}
-
-START_TEST(a_failed_transaction_is_undone)
-{
-    make_sweep(&s, "a", "'max_trials': 1", "");
-    ck_fails(store_run(s.db, TX_WRITE, tx_half, NULL, &err), AS_E_CONFLICT, err, "my mind");
-    ck_assert_ptr_null(sweep_of_id(&s, "a").reason);
-}
-END_TEST
-
 START_TEST(arrays_survive_any_text)
 {
     const char *odd = "q\"u\\o{t},e'";
@@ -188,8 +116,6 @@ Suite *test_suite(void)
     tcase_add_test(c, bad_urls_are_refused);
     tcase_add_test(c, an_absent_database_is_unavailable_at_once);
     tcase_add_test(c, fsync_off_is_refused);
-    tcase_add_test(c, deadlocks_run_again);
-    tcase_add_test(c, a_failed_transaction_is_undone);
     tcase_add_test(c, arrays_survive_any_text);
     suite_add_tcase(su, c);
     return su;

@@ -8,7 +8,8 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "scheduler/suggester/suggester_priv.h"
+#include "scheduler/suggester/prepared.h"
+#include "scheduler/suggester/result_cache.h"
 #include "scheduler/services/sweep_importance.h"
 #include "tests/support/check_main.h"
 #include "tests/support/service.h"
@@ -16,6 +17,7 @@
 static struct service s;
 static struct as_err err;
 static struct suggester *sg;
+static struct result_cache results;
 static sem_t ready;
 static int64_t ahead_ms;
 
@@ -46,6 +48,7 @@ static void stop(void)
 static void open_service(void)
 {
     sem_init(&ready, 0, 0);
+    result_cache_init(&results);
     service_open(&s, 0);
 }
 
@@ -54,6 +57,7 @@ static void close_service(void)
     stop();
     check_invariants(&s);
     service_close(&s);
+    result_cache_done(&results);
     sem_destroy(&ready);
 }
 
@@ -403,7 +407,7 @@ static void add_results(bool has_gain)
     }
 }
 
-static void check_importance(struct suggester *keeper, const char *metric, const char *matters)
+static void check_importance(struct result_cache *keeper, const char *metric, const char *matters)
 {
     struct importance_row row;
     ck_ok(sweep_importance(s.db, keeper, &s.a, "a", metric, &row, &err), err);
@@ -425,13 +429,14 @@ START_TEST(importance_is_told)
     struct importance_row row;
     make_learner(&s, "a", "'max_trials': 2", "");
     start(0, 0, 0);
-    ck_ok(sweep_importance(s.db, sg, &s.a, "a", NULL, &row, &err), err);
+    ck_ok(sweep_importance(s.db, &results, &s.a, "a", NULL, &row, &err), err);
     ck_assert_uint_eq(row.n, 0);
     ck_assert_ptr_nonnull(row.reason);
     add_results(false);
     check_importance(NULL, NULL, "x");
-    check_importance(sg, NULL, "x");
-    ck_fails(sweep_importance(s.db, sg, &s.a, "b", NULL, &row, &err), AS_E_NOT_FOUND, err, "'b'");
+    check_importance(&results, NULL, "x");
+    ck_fails(sweep_importance(s.db, &results, &s.a, "b", NULL, &row, &err), AS_E_NOT_FOUND, err,
+             "'b'");
 }
 END_TEST
 
@@ -449,13 +454,14 @@ START_TEST(importance_of_each_objective)
     start(0, 0, 0);
     add_results(true);
     for (int again = 0; again < 2; again++) {
-        check_importance(sg, NULL, "x");
-        check_importance(sg, "gain", "y");
-        check_importance(sg, "loss", "x");
+        check_importance(&results, NULL, "x");
+        check_importance(&results, "gain", "y");
+        check_importance(&results, "loss", "x");
     }
-    ck_fails(sweep_importance(s.db, sg, &s.a, "a", "los", &row, &err), AS_E_INVAL, err,
+    ck_fails(sweep_importance(s.db, &results, &s.a, "a", "los", &row, &err), AS_E_INVAL, err,
              "'los', expected a metric of the sweep: loss, gain");
-    ck_fails(sweep_importance(s.db, sg, &s.a, "a", "", &row, &err), AS_E_INVAL, err, "loss, gain");
+    ck_fails(sweep_importance(s.db, &results, &s.a, "a", "", &row, &err), AS_E_INVAL, err,
+             "loss, gain");
 }
 END_TEST
 

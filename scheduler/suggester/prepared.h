@@ -1,6 +1,6 @@
 /* The suggester as those see it who hand trials out. All functions: any thread, sg not NULL. */
-#ifndef ASSAY_SCHEDULER_SUGGESTER_PRIV_H
-#define ASSAY_SCHEDULER_SUGGESTER_PRIV_H
+#ifndef ASSAY_SCHEDULER_PREPARED_H
+#define ASSAY_SCHEDULER_PREPARED_H
 
 #include <stdbool.h>
 
@@ -54,9 +54,5 @@ void suggester_taken(struct suggester *sg, int64_t n);
 /* Of `room` trials that the sweep has to hand out, `queued` of them waiting ones: how many may be
  * had now? All, unless suggestions are being computed: then what is ready. */
 int64_t suggester_room(struct suggester *sg, int64_t key, int64_t queued, int64_t room);
-
-/* What was told of sweeps' results (notes_priv.h); a view of sg. */
-struct notes;
-struct notes *suggester_notes(struct suggester *sg);
 
 #endif

@@ -1,6 +1,6 @@
 /* Temporary files in $TMPDIR (or /tmp), readable by this user only. */
-#ifndef ASSAY_SCHEDULER_SPOOL_PRIV_H
-#define ASSAY_SCHEDULER_SPOOL_PRIV_H
+#ifndef ASSAY_SCHEDULER_BLOB_FILE_H
+#define ASSAY_SCHEDULER_BLOB_FILE_H
 
 #include "base/status.h"
 #include "scheduler/store/store.h"

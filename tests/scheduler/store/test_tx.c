@@ -1,0 +1,304 @@
+/* Transactions: when they commit, roll back, run again, and give up. */
+#include "scheduler/store/tx.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "scheduler/store/pg_priv.h"
+#include "tests/support/check_main.h"
+#include "tests/support/service.h"
+
+static struct service s;
+static struct as_err err;
+
+static void open_service(void)
+{
+    service_open(&s, 0);
+    make_sweep(&s, "a", "'max_trials': 1", "");
+    make_sweep(&s, "b", "'max_trials': 1", "");
+}
+
+static void close_service(void)
+{
+    service_close(&s);
+}
+
+static const struct stmt reason_stmt = {"test_reason", "update sweep set reason = $1"};
+static const struct stmt wrong_stmt = {"test_wrong", "select 1 / 0"};
+static const struct stmt serial_stmt = {
+    "test_serial", "do $$ begin raise exception using errcode = '40001'; end $$"};
+
+static as_status set_reason(struct tx *t, const char *reason, struct as_err *e)
+{
+    return tx_exec(t, &reason_stmt, ARGS(arg_str(reason)), NULL, e);
+}
+
+static const char *reason_now(void)
+{
+    return sweep_of_id(&s, "a").reason;
+}
+
+static long retries(void)
+{
+    return atomic_load(&store_counters(s.db)->tx_retries);
+}
+
+START_TEST(success_commits)
+{
+    int runs = 0;
+    struct tx_run run = tx_run_start(s.db, TX_WRITE, &err);
+    while (tx_run_again(&run)) {
+        runs++;
+        run.status = set_reason(run.tx, "done", &err);
+    }
+    ck_ok(run.status, err);
+    ck_assert_ptr_null(run.tx);
+    ck_assert_int_eq(runs, 1);
+    ck_assert_str_eq(reason_now(), "done");
+}
+END_TEST
+
+START_TEST(own_error_rolls_back)
+{
+    struct tx_run run = tx_run_start(s.db, TX_WRITE, &err);
+    while (tx_run_again(&run)) {
+        ck_ok(set_reason(run.tx, "half", &err), err);
+        run.status = as_fail(&err, AS_E_CONFLICT, "changed my mind");
+    }
+    ck_fails(run.status, AS_E_CONFLICT, err, "my mind");
+    ck_assert_ptr_null(reason_now());
+}
+END_TEST
+
+START_TEST(statement_error_rolls_back)
+{
+    int runs = 0;
+    long before = retries();
+    struct tx_run run = tx_run_start(s.db, TX_WRITE, &err);
+    while (tx_run_again(&run)) {
+        runs++;
+        ck_ok(set_reason(run.tx, "half", &err), err);
+        run.status = tx_exec(run.tx, &wrong_stmt, NULL, NULL, &err);
+    }
+    ck_fails(run.status, AS_E_INVAL, err, "test_wrong");
+    ck_assert_int_eq(runs, 1);
+    ck_assert_int_eq(retries(), before);
+    ck_assert_ptr_null(reason_now());
+}
+END_TEST
+
+/* A body that sets no status does not commit by accident. */
+START_TEST(no_status_rolls_back)
+{
+    struct tx_run run = tx_run_start(s.db, TX_WRITE, &err);
+    while (tx_run_again(&run))
+        ck_ok(set_reason(run.tx, "half", &err), err);
+    ck_assert_int_eq(run.status, AS_E_INTERNAL);
+    ck_assert_ptr_null(reason_now());
+}
+END_TEST
+
+/* Fails to serialise in the first `n` runs. */
+static as_status contended(struct tx *t, int n, int *runs, struct as_err *e)
+{
+    as_status st = set_reason(t, ++*runs > n ? "last" : "early", e);
+    if (st != AS_OK || *runs > n)
+        return st;
+    return tx_exec(t, &serial_stmt, NULL, NULL, e);
+}
+
+START_TEST(serialisation_failures_run_again)
+{
+    int runs = 0;
+    long before = retries();
+    struct tx_run run = tx_run_start(s.db, TX_WRITE, &err);
+    while (tx_run_again(&run))
+        run.status = contended(run.tx, 2, &runs, &err);
+    ck_ok(run.status, err);
+    ck_assert_int_eq(runs, 3);
+    ck_assert_int_eq(retries(), before + 2);
+    ck_assert_str_eq(reason_now(), "last");
+}
+END_TEST
+
+/* With an error record or without one. */
+START_TEST(gives_up_after_eight_runs)
+{
+    struct as_err *records[] = {&err, NULL};
+    for (int i = 0; i < 2; i++) {
+        int runs = 0;
+        struct tx_run run = tx_run_start(s.db, TX_SOFT, records[i]);
+        while (tx_run_again(&run))
+            run.status = contended(run.tx, 100, &runs, records[i]);
+        ck_fails(run.status, AS_E_UNAVAILABLE, err, "SQLSTATE 40001");
+        ck_assert_int_eq(runs, 8);
+        ck_assert_ptr_null(reason_now());
+    }
+}
+END_TEST
+
+START_TEST(lost_connection_runs_again)
+{
+    int runs = 0;
+    struct tx_run run = tx_run_start(s.db, TX_WRITE, &err);
+    while (tx_run_again(&run)) {
+        if (++runs == 1)
+            pg_fixture_kill_backends(s.url);
+        run.status = set_reason(run.tx, "again", &err);
+    }
+    ck_ok(run.status, err);
+    ck_assert_int_eq(runs, 2);
+    ck_assert_str_eq(reason_now(), "again");
+}
+END_TEST
+
+/* The answer to COMMIT may be lost: the body is not run again, the caller decides. */
+START_TEST(commit_without_answer_is_unavailable)
+{
+    int runs = 0;
+    struct tx_run run = tx_run_start(s.db, TX_WRITE, &err);
+    while (tx_run_again(&run)) {
+        runs++;
+        run.status = set_reason(run.tx, "unknown", &err);
+        pg_fixture_kill_backends(s.url);
+    }
+    ck_fails(run.status, AS_E_UNAVAILABLE, err, "database connection was lost");
+    ck_assert_int_eq(runs, 1);
+}
+END_TEST
+
+START_TEST(no_database_no_run)
+{
+    struct store *db = NULL;
+    struct store_opts opts = {.url = "host=/nonexistent dbname=x"};
+    ck_ok(store_open(&opts, &db, &err), err);
+    int runs = 0;
+    struct tx_run run = tx_run_start(db, TX_READ, &err);
+    while (tx_run_again(&run)) {
+        runs++;
+        run.status = AS_OK;
+    }
+    ck_fails(run.status, AS_E_UNAVAILABLE, err, "cannot reach the database");
+    ck_assert_int_eq(runs, 0);
+    store_close(db);
+}
+END_TEST
+
+/* Two transactions that lock two sweeps crosswise: one of them is the victim, and runs again. */
+struct cross {
+    int64_t keys[2];
+    pthread_barrier_t *both;
+    bool waited;
+    int runs;
+    as_status st;
+};
+
+static const struct stmt lock_stmt = {"test_lock",
+                                      "select key from sweep where key = $1 for update"};
+
+static as_status lock_both(struct tx *t, struct cross *c, struct as_err *e)
+{
+    c->runs++;
+    for (int i = 0; i < 2; i++) {
+        as_status st = tx_exec(t, &lock_stmt, ARGS(arg_i64(c->keys[i])), NULL, e);
+        if (st != AS_OK)
+            return st;
+        if (i == 0 && !c->waited) {
+            c->waited = true;
+            pthread_barrier_wait(c->both);
+        }
+    }
+    return AS_OK;
+}
+
+static void *cross_thread(void *p)
+{
+    struct cross *c = p;
+    struct as_err e = {0};
+    struct tx_run run = tx_run_start(s.db, TX_WRITE, &e);
+    while (tx_run_again(&run))
+        run.status = lock_both(run.tx, c, &e);
+    c->st = run.status;
+    return NULL;
+}
+
+START_TEST(deadlocks_run_again)
+{
+    pthread_barrier_t both;
+    pthread_barrier_init(&both, NULL, 2);
+    struct cross x = {.keys = {1, 2}, .both = &both}, y = {.keys = {2, 1}, .both = &both};
+    pthread_t thread;
+    pthread_create(&thread, NULL, cross_thread, &x);
+    cross_thread(&y);
+    pthread_join(thread, NULL);
+    ck_assert_int_eq(x.st, AS_OK);
+    ck_assert_int_eq(y.st, AS_OK);
+    ck_assert_int_ge(x.runs + y.runs, 3); /* the victim may be back before the other goes on */
+    pthread_barrier_destroy(&both);
+}
+END_TEST
+
+struct told {
+    int n_finished, n_finishing;
+    int64_t sweep;
+};
+
+static void note_finished(void *ctx, int64_t sweep_key)
+{
+    struct told *told = ctx;
+    told->n_finished++;
+    told->sweep = sweep_key;
+}
+
+static void note_finishing(void *ctx)
+{
+    struct told *told = ctx;
+    told->n_finishing++;
+}
+
+/* Whoever waits for the ends of trials hears of them after the commit, and only then. */
+START_TEST(only_commits_are_told)
+{
+    struct told told = {0};
+    store_on_finished(s.db, note_finished, &told);
+    store_on_finishing(s.db, note_finishing, &told);
+    as_status ends[] = {AS_E_CONFLICT, AS_OK};
+    for (int i = 0; i < 2; i++) {
+        struct tx_run run = tx_run_start(s.db, TX_WRITE, &err);
+        while (tx_run_again(&run)) {
+            tx_finished(run.tx, 7);
+            tx_finished(run.tx, 7);
+            tx_finishing(run.tx);
+            ck_assert_int_eq(told.n_finished, 0);
+            run.status = ends[i];
+        }
+        ck_assert_int_eq(run.status, ends[i]);
+        ck_assert_int_eq(told.n_finished, i);
+        ck_assert_int_eq(told.n_finishing, i);
+    }
+    ck_assert_int_eq(told.sweep, 7);
+    store_on_finished(s.db, NULL, NULL);
+    store_on_finishing(s.db, NULL, NULL);
+}
+END_TEST
+
+Suite *test_suite(void)
+{
+    Suite *su = suite_create("tx");
+    TCase *c = tcase_create("tx");
+    pg_fixture_start();
+    tcase_add_checked_fixture(c, open_service, close_service);
+    tcase_add_test(c, success_commits);
+    tcase_add_test(c, own_error_rolls_back);
+    tcase_add_test(c, statement_error_rolls_back);
+    tcase_add_test(c, no_status_rolls_back);
+    tcase_add_test(c, serialisation_failures_run_again);
+    tcase_add_test(c, gives_up_after_eight_runs);
+    tcase_add_test(c, lost_connection_runs_again);
+    tcase_add_test(c, commit_without_answer_is_unavailable);
+    tcase_add_test(c, no_database_no_run);
+    tcase_add_test(c, deadlocks_run_again);
+    tcase_add_test(c, only_commits_are_told);
+    suite_add_tcase(su, c);
+    return su;
+}
