@@ -97,7 +97,7 @@ as_status store_open(const struct store_opts *opts, struct store **ret, struct a
         return st;
     AS_AUTO(store_closep) struct store *db = as_calloc(1, sizeof *db);
     if (!db)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     db->config = config;
     db->max = opts->max_connections ? opts->max_connections : 8;
     pthread_condattr_t attr;
@@ -109,7 +109,7 @@ as_status store_open(const struct store_opts *opts, struct store **ret, struct a
     db->url = as_strdup(opts->url);
     db->app = as_strdup(opts->application_name ? opts->application_name : "assayd");
     if (!db->url || !db->app)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     *ret = as_steal(db);
     return AS_OK;
 }
