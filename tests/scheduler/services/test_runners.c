@@ -217,7 +217,8 @@ START_TEST(short_leases_end)
         struct lease_clock clock = {0};
         bool hears = false;
         for (int64_t end = at + leases_ms[i]; at <= end + every_ms; at += every_ms * 3 / 2)
-            hears = lease_clock_hears(&clock, leases_ms[i], at); /* the looks themselves take time */
+            hears =
+                lease_clock_hears(&clock, leases_ms[i], at); /* the looks themselves take time */
         ck_assert_msg(hears, "a lease of %lld ms", (long long)leases_ms[i]);
         store_close(db);
     }
