@@ -1,5 +1,5 @@
-/* One round of what time does. A failure of one part does not keep the others from their turn, but
- * the database being away ends the round. */
+/* One round of what time does. A round ends at the first error; the rest is left to the next one.
+ */
 #include "scheduler/lifecycle/reaper.h"
 
 #include "base/clock.h"
@@ -16,186 +16,193 @@
 
 #define ENSEMBLES_PER_TICK 4
 
+/* A round at work. */
 struct round {
+    struct reaper *reaper;
     struct arena *a;
-    const char **names;
-    size_t n_names;
-    struct client_head *clients;
-    size_t n_clients;
-    int64_t now_ms; /* the database's, when it was asked for the names */
-    struct trial_list_heads trials;
-    int64_t *sweeps;
-    size_t n_sweeps;
-
-    const char *name;                 /* of the runner at hand */
-    const struct client_head *client; /* at hand */
-    const struct trial_head *trial;   /* at hand */
-    int64_t key;                      /* of the sweep at hand */
-    int64_t n;                        /* what the step did */
+    struct reaper_report *report;
 };
 
 /* Runners whose lease ran out. */
 
-static as_status tx_expired(struct tx *t, void *p, struct as_err *err)
+/* *ret_attempts: how many attempts it lost; -1 when it was heard of meanwhile. */
+static as_status lose_runner(struct tx *t, struct arena *a, const char *name, int64_t *ret_attempts,
+                             struct as_err *err)
 {
-    struct round *r = p;
-    return store_runner_expired(t, r->a, &r->now_ms, &r->names, &r->n_names, err);
-}
-
-static as_status tx_lose_runner(struct tx *t, void *p, struct as_err *err)
-{
-    struct round *r = p;
     struct trial_list_heads held = {0};
     bool lost = false;
-    r->n = -1;
-    as_status st = store_runner_lose(t, r->name, &lost, err);
+    *ret_attempts = -1;
+    as_status st = store_runner_lose(t, name, &lost, err);
     if (st != AS_OK || !lost)
-        return st; /* it was heard of meanwhile */
-    const char *reason = arena_printf(r->a, "the lease of runner %s ran out", r->name);
-    st = store_trial_held(t, r->a, r->name, NULL, 0, &held, err);
-    if (st == AS_OK)
-        st = trials_lose(t, r->a, &held, "lost", reason, &r->n, err);
+        return st;
+    const char *reason = arena_printf(a, "the lease of runner %s ran out", name);
+    if ((st = store_trial_held(t, a, name, NULL, 0, &held, err)) != AS_OK)
+        return st;
+    if ((st = trials_lose(t, a, &held, "lost", reason, ret_attempts, err)) != AS_OK)
+        return st;
     struct event_new e = {
-        .type = "runner.changed", .runner = r->name, .state = "lost", .reason = reason};
-    return st == AS_OK ? store_event_add(t, &e, err) : st;
+        .type = "runner.changed", .runner = name, .state = "lost", .reason = reason};
+    return store_event_add(t, &e, err);
 }
 
-static as_status lose_runners(struct store *db, struct round *r, struct reaper_report *report,
+static as_status lose_runners(struct round *r, const char *const *names, size_t n,
                               struct as_err *err)
 {
-    as_status st = AS_OK;
-    for (size_t i = 0; i < r->n_names && st == AS_OK; i++) {
-        r->name = r->names[i];
-        st = store_run(db, TX_WRITE, tx_lose_runner, r, err);
-        if (st != AS_OK || r->n < 0)
+    for (size_t i = 0; i < n; i++) {
+        int64_t attempts = -1;
+        struct tx_run run = tx_run_start(r->reaper->db, TX_WRITE, err);
+        while (tx_run_again(&run))
+            run.status = lose_runner(run.tx, r->a, names[i], &attempts, err);
+        if (run.status != AS_OK)
+            return run.status;
+        if (attempts < 0)
             continue;
-        report->runners_lost++;
-        report->attempts_lost += r->n;
-        log_write(LOG_WARN, "runner lost", "runner=%s attempts=%lld", r->name, (long long)r->n);
+        r->report->runners_lost++;
+        r->report->attempts_lost += attempts;
+        log_write(LOG_WARN, "runner lost", "runner=%s attempts=%lld", names[i],
+                  (long long)attempts);
     }
-    return st;
+    return AS_OK;
 }
 
 /* Clients whose lease ran out. */
 
-static as_status tx_clients(struct tx *t, void *p, struct as_err *err)
+/* *ret_attempts: how many attempts it lost; 0 too when it was heard of meanwhile. */
+static as_status lose_client(struct tx *t, struct arena *a, const struct client_head *client,
+                             int64_t *ret_attempts, struct as_err *err)
 {
-    struct round *r = p;
-    return store_client_expired(t, r->a, &r->clients, &r->n_clients, err);
-}
-
-static as_status tx_lose_client(struct tx *t, void *p, struct as_err *err)
-{
-    struct round *r = p;
     struct trial_list_heads held = {0};
     bool lost = false;
-    r->n = 0;
-    as_status st = store_client_lose(t, r->client->sweep_key, r->client->name, &lost, err);
+    *ret_attempts = 0;
+    as_status st = store_client_lose(t, client->sweep_key, client->name, &lost, err);
     if (st != AS_OK || !lost)
-        return st; /* it was heard of meanwhile */
-    const char *reason = arena_printf(r->a, "the lease of client %s ran out", r->client->name);
-    st = store_trial_of_client(t, r->a, r->client->sweep_key, r->client->name, INT32_MAX, &held,
-                               err);
-    return st == AS_OK ? trials_lose(t, r->a, &held, "lost", reason, &r->n, err) : st;
+        return st;
+    const char *reason = arena_printf(a, "the lease of client %s ran out", client->name);
+    st = store_trial_of_client(t, a, client->sweep_key, client->name, INT32_MAX, &held, err);
+    if (st != AS_OK)
+        return st;
+    return trials_lose(t, a, &held, "lost", reason, ret_attempts, err);
 }
 
-static as_status lose_clients(struct store *db, struct round *r, struct reaper_report *report,
-                              struct as_err *err)
+static as_status lose_clients(struct round *r, struct as_err *err)
 {
-    as_status st = store_run(db, TX_READ, tx_clients, r, err);
-    for (size_t i = 0; i < r->n_clients && st == AS_OK; i++) {
-        r->client = &r->clients[i];
-        st = store_run(db, TX_WRITE, tx_lose_client, r, err);
-        if (st != AS_OK || r->n == 0)
+    struct client_head *clients = NULL;
+    size_t n = 0;
+    struct tx_run look = tx_run_start(r->reaper->db, TX_READ, err);
+    while (tx_run_again(&look))
+        look.status = store_client_expired(look.tx, r->a, &clients, &n, err);
+    if (look.status != AS_OK)
+        return look.status;
+    for (size_t i = 0; i < n; i++) {
+        int64_t attempts = 0;
+        struct tx_run run = tx_run_start(r->reaper->db, TX_WRITE, err);
+        while (tx_run_again(&run))
+            run.status = lose_client(run.tx, r->a, &clients[i], &attempts, err);
+        if (run.status != AS_OK)
+            return run.status;
+        if (attempts == 0)
             continue;
-        report->clients_lost++;
-        report->attempts_lost += r->n;
-        log_write(LOG_WARN, "client lost", "client=\"%s\" attempts=%lld", r->client->name,
-                  (long long)r->n);
+        r->report->clients_lost++;
+        r->report->attempts_lost += attempts;
+        log_write(LOG_WARN, "client lost", "client=\"%s\" attempts=%lld", clients[i].name,
+                  (long long)attempts);
     }
-    return st;
+    return AS_OK;
 }
 
-/* Those who could not be heard, because the database or this process was away, get one lease to be.
- */
-static as_status lose_holders(struct store *db, struct round *r, struct reaper_report *report,
-                              struct as_err *err)
+/* Owners that could not be heard, because the database or this process was away, get one lease to
+ * be heard. */
+static as_status lose_owners(struct round *r, struct as_err *err)
 {
-    as_status st = store_run(db, TX_READ, tx_expired, r, err);
-    if (st == AS_OK &&
-        (!store_hears(db, r->now_ms) || store_up_ns(db) < store_config(db)->lease_ms * NS_PER_MS))
+    struct store *db = r->reaper->db;
+    int64_t lease_ms = store_config(db)->lease_ms, now_ms = 0;
+    const char **names = NULL;
+    size_t n = 0;
+    struct tx_run look = tx_run_start(db, TX_READ, err);
+    while (tx_run_again(&look))
+        look.status = store_runner_expired(look.tx, r->a, &now_ms, &names, &n, err);
+    if (look.status != AS_OK)
+        return look.status;
+    if (!lease_clock_hears(&r->reaper->clock, lease_ms, now_ms) ||
+        store_up_ns(db) < lease_ms * NS_PER_MS)
         return AS_OK;
-    if (st == AS_OK)
-        st = lose_runners(db, r, report, err);
-    return st == AS_OK ? lose_clients(db, r, report, err) : st;
+    as_status st = lose_runners(r, names, n, err);
+    return st == AS_OK ? lose_clients(r, err) : st;
 }
 
 /* Trials past their timeout, whose runner should have ended them. */
 
-static as_status tx_overdue(struct tx *t, void *p, struct as_err *err)
-{
-    struct round *r = p;
-    return store_trial_overdue(t, r->a, store_config(tx_store(t))->lease_ms, &r->trials, err);
-}
-
-static as_status tx_time_out(struct tx *t, void *p, struct as_err *err)
+static as_status time_out(struct tx *t, struct arena *a, const struct trial_head *trial,
+                          bool *ret_done, struct as_err *err)
 {
     static const struct trial_change change = {.event = TRIAL_EV_TIMEOUT, .outcome = "timeout"};
-    struct round *r = p;
     struct sweep_head s;
     struct trial_head now;
-    r->n = 0;
-    as_status st = store_sweep_lock(t, r->a, r->trial->sweep_key, &s, err);
+    *ret_done = false;
+    as_status st = store_sweep_lock(t, a, trial->sweep_key, &s, err);
     if (st == AS_OK)
-        st = store_trial_lock(t, r->a, s.key, r->trial->number, &now, err);
+        st = store_trial_lock(t, a, s.key, trial->number, &now, err);
     if (st != AS_OK)
         return st == AS_E_NOT_FOUND ? AS_OK : st;
-    if (now.state != TRIAL_RUNNING || now.attempt != r->trial->attempt)
+    if (now.state != TRIAL_RUNNING || now.attempt != trial->attempt)
         return AS_OK;
-    st = trial_transition(t, r->a, &s, &now, &change, NULL, err);
-    r->n = 1;
-    return st == AS_OK ? sweep_settle(t, r->a, s.key, NULL, err) : st;
+    if ((st = trial_transition(t, a, &s, &now, &change, NULL, err)) != AS_OK)
+        return st;
+    *ret_done = true;
+    return sweep_settle(t, a, s.key, NULL, err);
 }
 
-static as_status time_out_trials(struct store *db, struct round *r, struct reaper_report *report,
-                                 struct as_err *err)
+static as_status time_out_trials(struct round *r, struct as_err *err)
 {
-    as_status st = store_run(db, TX_READ, tx_overdue, r, err);
-    for (size_t i = 0; i < r->trials.n && st == AS_OK; i++) {
-        r->trial = &r->trials.rows[i];
-        st = store_run(db, TX_WRITE, tx_time_out, r, err);
-        report->trials_timed_out += st == AS_OK ? r->n : 0;
+    struct store *db = r->reaper->db;
+    struct trial_list_heads trials = {0};
+    struct tx_run look = tx_run_start(db, TX_READ, err);
+    while (tx_run_again(&look))
+        look.status = store_trial_overdue(look.tx, r->a, store_config(db)->lease_ms, &trials, err);
+    if (look.status != AS_OK)
+        return look.status;
+    for (size_t i = 0; i < trials.n; i++) {
+        bool done = false;
+        struct tx_run run = tx_run_start(db, TX_WRITE, err);
+        while (tx_run_again(&run))
+            run.status = time_out(run.tx, r->a, &trials.rows[i], &done, err);
+        if (run.status != AS_OK)
+            return run.status;
+        r->report->trials_timed_out += done;
     }
-    return st;
+    return AS_OK;
 }
 
 /* Sweeps that are over. */
 
-static as_status tx_due(struct tx *t, void *p, struct as_err *err)
+static as_status settle(struct tx *t, struct arena *a, int64_t key, bool *ret_ended,
+                        struct as_err *err)
 {
-    struct round *r = p;
-    return store_sweep_due(t, r->a, &r->sweeps, &r->n_sweeps, err);
-}
-
-static as_status tx_settle(struct tx *t, void *p, struct as_err *err)
-{
-    struct round *r = p;
-    bool ended = false;
-    as_status st = sweep_settle(t, r->a, r->key, &ended, err);
-    r->n = ended;
+    *ret_ended = false;
+    as_status st = sweep_settle(t, a, key, ret_ended, err);
     return st == AS_E_NOT_FOUND ? AS_OK : st;
 }
 
-static as_status settle_sweeps(struct store *db, struct round *r, struct reaper_report *report,
-                               struct as_err *err)
+static as_status settle_sweeps(struct round *r, struct as_err *err)
 {
-    as_status st = store_run(db, TX_READ, tx_due, r, err);
-    for (size_t i = 0; i < r->n_sweeps && st == AS_OK; i++) {
-        r->key = r->sweeps[i];
-        st = store_run(db, TX_WRITE, tx_settle, r, err);
-        report->sweeps_ended += st == AS_OK ? r->n : 0;
+    struct store *db = r->reaper->db;
+    int64_t *keys = NULL;
+    size_t n = 0;
+    struct tx_run look = tx_run_start(db, TX_READ, err);
+    while (tx_run_again(&look))
+        look.status = store_sweep_due(look.tx, r->a, &keys, &n, err);
+    if (look.status != AS_OK)
+        return look.status;
+    for (size_t i = 0; i < n; i++) {
+        bool ended = false;
+        struct tx_run run = tx_run_start(db, TX_WRITE, err);
+        while (tx_run_again(&run))
+            run.status = settle(run.tx, r->a, keys[i], &ended, err);
+        if (run.status != AS_OK)
+            return run.status;
+        r->report->sweeps_ended += ended;
     }
-    return st;
+    return AS_OK;
 }
 
 static as_status finish_sweeps(struct store *db, struct reaper_report *report, struct as_err *err)
@@ -211,46 +218,65 @@ static as_status finish_sweeps(struct store *db, struct reaper_report *report, s
     return AS_OK;
 }
 
-as_status reaper_finish(struct store *db, struct reaper_report *ret, struct as_err *err)
+as_status reaper_finish(struct reaper *reaper, struct reaper_report *ret, struct as_err *err)
 {
     struct reaper_report report = {0};
-    as_status st = finish_sweeps(db, &report, err);
+    as_status st = finish_sweeps(reaper->db, &report, err);
     *ret = report;
     return st;
 }
 
 /* Old rows, a few at a time. */
 
-static as_status tx_prune(struct tx *t, void *p, struct as_err *err)
+static as_status prune_some(struct tx *t, int64_t *ret_removed, struct as_err *err)
 {
-    struct round *r = p;
     const struct sched_config *config = store_config(tx_store(t));
     int64_t keys = 0, events = 0, blobs = 0;
     as_status st = store_idempotency_prune(t, &keys, err);
-    if (st == AS_OK)
-        st = store_event_prune(t, config->event_keep_ms, &events, err);
-    if (st == AS_OK)
-        st = store_blob_prune(t, config->blob_keep_ms, &blobs, err);
-    r->n = keys + events + blobs;
-    return st;
+    if (st != AS_OK)
+        return st;
+    if ((st = store_event_prune(t, config->event_keep_ms, &events, err)) != AS_OK)
+        return st;
+    if ((st = store_blob_prune(t, config->blob_keep_ms, &blobs, err)) != AS_OK)
+        return st;
+    *ret_removed = keys + events + blobs;
+    return AS_OK;
 }
 
-as_status reaper_tick(struct store *db, struct reaper_report *ret, struct as_err *err)
+static as_status prune(struct round *r, struct as_err *err)
+{
+    struct store *db = r->reaper->db;
+    int64_t removed = 0;
+    if (!lease_clock_prunes(&r->reaper->clock, store_config(db)->prune_ms, clock_mono_ns()))
+        return AS_OK;
+    struct tx_run run = tx_run_start(db, TX_SOFT, err);
+    while (tx_run_again(&run))
+        run.status = prune_some(run.tx, &removed, err);
+    if (run.status == AS_OK)
+        r->report->removed = removed;
+    return run.status;
+}
+
+static as_status run_round(struct round *r, struct as_err *err)
+{
+    as_status st = lose_owners(r, err);
+    if (st != AS_OK)
+        return st;
+    if ((st = time_out_trials(r, err)) != AS_OK)
+        return st;
+    if ((st = settle_sweeps(r, err)) != AS_OK)
+        return st;
+    if ((st = finish_sweeps(r->reaper->db, r->report, err)) != AS_OK)
+        return st;
+    return prune(r, err);
+}
+
+as_status reaper_tick(struct reaper *reaper, struct reaper_report *ret, struct as_err *err)
 {
     AS_AUTO(arena_done) struct arena a = {0};
-    struct round r = {.a = &a};
     struct reaper_report report = {0};
-    as_status st = lose_holders(db, &r, &report, err);
-    if (st == AS_OK)
-        st = time_out_trials(db, &r, &report, err);
-    if (st == AS_OK)
-        st = settle_sweeps(db, &r, &report, err);
-    if (st == AS_OK)
-        st = finish_sweeps(db, &report, err);
-    r.n = 0;
-    if (st == AS_OK && store_prune_due(db))
-        st = store_run(db, TX_SOFT, tx_prune, &r, err);
-    report.removed = r.n;
-    *ret = report;
+    struct round r = {.reaper = reaper, .a = &a, .report = &report};
+    as_status st = run_round(&r, err);
+    *ret = report; /* also of a round that did not come to its end */
     return st;
 }

@@ -23,6 +23,6 @@ as_status dataset_row_info(const struct dataset_row *d, struct dataset_info *ret
            set_text(obj, "options", d->options) | set_text(obj, "image", d->image) |
            set_text(obj, "columns", d->columns);
     if (bad)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     return dataset_info_from_json(obj, "", ret, err);
 }

@@ -52,7 +52,7 @@
     {                                                                                              \
         type *rows = arena_alloc(a, (size_t)n + 1, sizeof *rows);                                  \
         if (!rows)                                                                                 \
-            return as_fail(err, AS_E_NOMEM, "out of memory");                                      \
+            return as_fail_nomem(err);                                                             \
         for (int i = 0; i < n; i++) {                                                              \
             as_status st = read_##name##_row(r, i, a, &rows[i], err);                              \
             if (st != AS_OK)                                                                       \

@@ -71,7 +71,7 @@ static as_status columns_fill(struct columns *c, const struct file_row *files, s
     array_close(&c->sizes);
     array_close(&c->digests);
     if (c->paths.failed || c->sizes.failed || c->digests.failed)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     return AS_OK;
 }
 

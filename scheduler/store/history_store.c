@@ -71,7 +71,7 @@ static as_status read_row(struct reader *rd, struct arena *a, size_t n_metrics,
         return st;
     ret->values = arena_alloc(a, n_metrics + 1, sizeof *ret->values);
     if (!ret->values)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     return read_values(rd, n_metrics, ret->values, NULL, err);
 }
 
@@ -93,7 +93,7 @@ as_status store_history_trials(struct tx *t, struct arena *a, int64_t sweep_key,
         return st;
     struct history_trial *rows = arena_alloc(a, (size_t)r.rows + 1, sizeof *rows);
     if (!rows)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     for (int i = 0; i < r.rows; i++) {
         struct reader rd;
         reader_init(&rd, &r, i, a);
@@ -121,7 +121,7 @@ as_status store_history_values(struct tx *t, struct arena *a, int64_t sweep_key,
     int64_t *numbers = arena_alloc(a, (size_t)r.rows + 1, sizeof *numbers);
     double *values = arena_alloc(a, (size_t)r.rows * n_metrics + 1, sizeof *values);
     if (!numbers || !values)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     for (int i = 0; i < r.rows; i++) {
         struct reader rd;
         reader_init(&rd, &r, i, NULL);

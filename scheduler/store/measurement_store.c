@@ -70,7 +70,7 @@ static as_status columns_fill(struct columns *c, const struct measurement *point
     array_close(&c->metrics);
     array_close(&c->values);
     if (c->steps.failed || c->metrics.failed || c->values.failed)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     return AS_OK;
 }
 
@@ -130,7 +130,7 @@ static as_status read_series(const struct result *r, struct arena *a, struct ser
     int64_t *steps = arena_alloc(a, n + 1, sizeof *steps);
     double *values = arena_alloc(a, n + 1, sizeof *values);
     if (!steps || !values)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     for (size_t i = 0; i < n; i++) {
         struct reader rd;
         reader_init(&rd, r, (int)i, a);
@@ -140,7 +140,7 @@ static as_status read_series(const struct result *r, struct arena *a, struct ser
                 cap = cap ? cap * 2 : 16;
                 struct series_row *more = arena_alloc(a, cap, sizeof *more);
                 if (!more)
-                    return as_fail(err, AS_E_NOMEM, "out of memory");
+                    return as_fail_nomem(err);
                 for (size_t k = 0; k < n_series; k++)
                     more[k] = rows[k];
                 rows = more;
@@ -148,7 +148,7 @@ static as_status read_series(const struct result *r, struct arena *a, struct ser
             rows[n_series++] = (struct series_row){
                 .metric = arena_strdup(a, metric), .steps = steps + i, .values = values + i};
             if (!rows[n_series - 1].metric)
-                return as_fail(err, AS_E_NOMEM, "out of memory");
+                return as_fail_nomem(err);
         }
         steps[i] = read_i64(&rd);
         values[i] = read_f64(&rd);

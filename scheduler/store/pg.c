@@ -305,7 +305,7 @@ as_status reader_check(const struct reader *rd, struct as_err *err)
     if (rd->unknown)
         return as_fail(err, AS_E_INTERNAL, "the database holds '%.40s', which is unknown here",
                        rd->unknown);
-    return rd->failed ? as_fail(err, AS_E_NOMEM, "out of memory") : AS_OK;
+    return rd->failed ? as_fail_nomem(err) : AS_OK;
 }
 
 int64_t result_i64(const struct result *r, int row, int col)
@@ -360,7 +360,7 @@ as_status conn_open(const char *info, const char *app, struct conn **ret, struct
                                   NULL};
     AS_AUTO(conn_closep) struct conn *c = as_calloc(1, sizeof *c);
     if (!c)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     c->pg = PQconnectdbParams(keys, values, 1);
     if (PQstatus(c->pg) != CONNECTION_OK) {
         char words[300];

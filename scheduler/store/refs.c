@@ -21,6 +21,6 @@ as_status refs_format(struct refs *c, const struct attempt_ref *refs, size_t n, 
     array_close(&c->numbers);
     array_close(&c->attempts);
     if (c->ids.failed || c->numbers.failed || c->attempts.failed)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     return AS_OK;
 }

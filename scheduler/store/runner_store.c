@@ -202,7 +202,7 @@ as_status store_runner_expired(struct tx *t, struct arena *a, int64_t *ret_now_m
         return st;
     const char **names = arena_alloc(a, (size_t)r.rows + 1, sizeof *names);
     if (!names)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     for (int i = 0; i < r.rows; i++) {
         struct reader rd;
         reader_init(&rd, &r, i, a);

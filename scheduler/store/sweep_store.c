@@ -392,7 +392,7 @@ static as_status read_keys(const struct result *r, struct arena *a, int64_t **re
 {
     int64_t *keys = arena_alloc(a, (size_t)r->rows + 1, sizeof *keys);
     if (!keys)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     for (int i = 0; i < r->rows; i++)
         keys[i] = result_i64(r, i, 0);
     *ret = keys;

@@ -388,7 +388,7 @@ static as_status read_directive(struct reader *rd, struct arena *a, const struct
         ret->reason = "it runs on another runner";
     else
         ret->reason = arena_printf(a, "the trial is %s", state);
-    return ret->reason ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
+    return ret->reason ? AS_OK : as_fail_nomem(err);
 }
 
 as_status store_trial_not_current(struct tx *t, struct arena *a, const char *runner,
@@ -405,7 +405,7 @@ as_status store_trial_not_current(struct tx *t, struct arena *a, const char *run
         return st;
     struct directive_row *rows = arena_alloc(a, (size_t)r.rows + 1, sizeof *rows);
     if (!rows)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     for (int i = 0; i < r.rows; i++) {
         struct reader rd;
         reader_init(&rd, &r, i, a);
@@ -422,7 +422,7 @@ static as_status read_missing(const struct result *r, struct arena *a, struct tr
 {
     struct trial_head *rows = arena_alloc(a, (size_t)r->rows + 1, sizeof *rows);
     if (!rows)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     size_t n = 0;
     for (int i = 0; i < r->rows; i++) {
         struct reader rd;

@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "scheduler/assign/asks.h"
 #include "scheduler/lifecycle/attempts.h"
+#include "scheduler/lifecycle/reaper.h"
 #include "scheduler/assign/claims.h"
 #include "scheduler/services/runners.h"
 #include "scheduler/services/sweeps.h"
@@ -21,6 +22,7 @@
 struct service {
     char url[PG_URL_SIZE];
     struct store *db;
+    struct reaper reaper;
     struct arena a;
 };
 
