@@ -1,20 +1,17 @@
-/* Temporary files in $TMPDIR (or /tmp), readable by this user only. */
+/* A blob in a temporary file with a name, for what reads files. */
 #ifndef ASSAY_SCHEDULER_BLOB_FILE_H
 #define ASSAY_SCHEDULER_BLOB_FILE_H
 
 #include "base/status.h"
 #include "scheduler/store/store.h"
 
-/* A file without a name, open for reading and writing. AS_E_IO. */
-AS_MUST_CHECK as_status spool_open(int *ret_fd, struct as_err *err);
-
-/* A blob in a file with a name, for what reads files. */
-struct spool_file {
+struct blob_file {
     char path[256]; /* "" when there is none */
 };
-/* AS_E_NOT_FOUND, AS_E_IO, AS_E_UNAVAILABLE. spool_file_done() removes it. */
-AS_MUST_CHECK as_status spool_blob(struct store *db, const char *sha256, struct spool_file *ret,
-                                   struct as_err *err);
-void spool_file_done(struct spool_file *f);
+
+/* Copy it out of the database. AS_E_NOT_FOUND, AS_E_IO, AS_E_UNAVAILABLE; then there is no file. */
+AS_MUST_CHECK as_status blob_file_init(struct store *db, const char *sha256, struct blob_file *ret,
+                                       struct as_err *err);
+void blob_file_done(struct blob_file *f); /* removes the file, if there is one */
 
 #endif

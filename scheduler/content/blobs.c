@@ -12,7 +12,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/str.h"
-#include "scheduler/content/blob_file.h"
+#include "base/temp_file.h"
 #include "scheduler/store/blob_store.h"
 #include "scheduler/store/tx.h"
 
@@ -41,7 +41,7 @@ as_status blob_put_create(const char *sha256, struct blob_put **ret, struct as_e
     p->hash = sha256_create();
     if (!p->hash)
         return as_fail_nomem(err);
-    as_status st = spool_open(&p->fd, err);
+    as_status st = temp_file_open(&p->fd, err);
     if (st != AS_OK)
         return st;
     *ret = as_steal(p);

@@ -1,0 +1,19 @@
+/* Temporary files in $TMPDIR (or /tmp), readable by this user only. */
+#ifndef ASSAY_BASE_TEMP_FILE_H
+#define ASSAY_BASE_TEMP_FILE_H
+
+#include <stddef.h>
+
+#include "base/status.h"
+
+/* A new file, open for reading and writing.
+ *   path    `size` bytes, 256 are enough for most: its name, for the caller to unlink; spoiled on
+ *           failure
+ *   ret_fd  closed on exec; owned by the caller
+ * AS_E_IO: it cannot be made, or $TMPDIR is too long. */
+AS_MUST_CHECK as_status temp_file_create(char *path, size_t size, int *ret_fd, struct as_err *err);
+
+/* The same without a name: it is gone when it is closed. */
+AS_MUST_CHECK as_status temp_file_open(int *ret_fd, struct as_err *err);
+
+#endif
