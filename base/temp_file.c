@@ -11,26 +11,21 @@ as_status temp_file_create(char *path, size_t size, int *ret_fd, struct as_err *
 {
     const char *dir = getenv("TMPDIR");
     int n = snprintf(path, size, "%s/assay-spool-XXXXXX", dir && *dir ? dir : "/tmp");
-    if (n < 0 || (size_t)n >= size) {
-        path[0] = '\0';
+    if (n < 0 || (size_t)n >= size)
         return as_fail(err, AS_E_IO, "TMPDIR is too long");
-    }
     int fd = mkostemp(path, O_CLOEXEC);
-    if (fd < 0) {
-        as_status st = as_fail(err, AS_E_IO, "no temporary file %s: %s", path, strerror(errno));
-        path[0] = '\0';
-        return st;
-    }
+    if (fd < 0)
+        return as_fail(err, AS_E_IO, "no temporary file %s: %s", path, strerror(errno));
     *ret_fd = fd;
     return AS_OK;
 }
 
 as_status temp_file_open(int *ret_fd, struct as_err *err)
 {
-    char path[TEMP_FILE_PATH];
+    char path[256];
     as_status st = temp_file_create(path, sizeof path, ret_fd, err);
     if (st != AS_OK)
         return st;
-    (void)unlink(path);
+    unlink(path);
     return AS_OK;
 }

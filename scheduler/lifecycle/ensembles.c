@@ -54,11 +54,6 @@ static void work_done(struct work *w)
 
 /* Reading predictions and targets. */
 
-static void spool_done(struct spool_file *f)
-{
-    spool_file_done(f);
-}
-
 /* Messages name the file that people know, not the temporary one. */
 static as_status rename_error(struct as_err *err, as_status st, const char *path, const char *name)
 {
@@ -75,9 +70,9 @@ static as_status read_array(struct store *db, const char *sha256, const char *na
                             size_t *ret_rows, size_t *ret_columns, npy_type *ret_type, double **ret,
                             struct as_err *err)
 {
-    AS_AUTO(spool_done) struct spool_file file = {0};
+    AS_AUTO(blob_file_done) struct blob_file file = {0};
     AS_AUTO(npy_freep) struct npy *npy = NULL;
-    as_status st = spool_blob(db, sha256, &file, err);
+    as_status st = blob_file_init(db, sha256, &file, err);
     if (st != AS_OK)
         return st;
     st = rename_error(err, npy_open(file.path, &npy, err), file.path, name);

@@ -118,7 +118,7 @@ static as_status read_request(const json_t *doc, struct request *r, struct as_er
 
 /* The content of one role, in a file. */
 static as_status fetch(struct store *db, struct dataset_row *d, const char *role,
-                       const char *sha256, struct spool_file *ret, struct as_err *err)
+                       const char *sha256, struct blob_file *ret, struct as_err *err)
 {
     char pointer[24];
     int64_t size = 0;
@@ -127,7 +127,7 @@ static as_status fetch(struct store *db, struct dataset_row *d, const char *role
         return as_fail_at(err, AS_E_INVAL, pointer, "'%.64s' is not a SHA-256 digest", sha256);
     as_status st = blob_stat(db, sha256, &size, err);
     if (st == AS_OK)
-        st = spool_blob(db, sha256, ret, err);
+        st = blob_file_init(db, sha256, ret, err);
     if (st == AS_E_NOT_FOUND)
         return as_fail_at(err, AS_E_UNSUPPORTED, pointer,
                           "no content %s is stored: upload it first", sha256);
@@ -149,11 +149,6 @@ static void request_done(struct request *r)
     free(r->options.y);
 }
 
-static void spool_done(struct spool_file *f)
-{
-    spool_file_done(f);
-}
-
 /* Messages name the files that they are about; ours are temporary and mean nothing to a client. */
 static void name_file(struct as_err *err, const char *path, const char *role)
 {
@@ -171,8 +166,8 @@ static void name_file(struct as_err *err, const char *path, const char *role)
 static as_status inspect(struct store *db, const struct request *r, struct dataset_row *d,
                          struct dataset_info *ret, struct as_err *err)
 {
-    AS_AUTO(spool_done) struct spool_file first = {0};
-    AS_AUTO(spool_done) struct spool_file second = {0};
+    AS_AUTO(blob_file_done) struct blob_file first = {0};
+    AS_AUTO(blob_file_done) struct blob_file second = {0};
     struct dataset_paths paths = {0};
     as_status st = fetch(db, d, r->table ? "table" : "features", r->table ? r->table : r->features,
                          &first, err);
