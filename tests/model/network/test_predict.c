@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "data/dataset_json.h"
+#include "data/dataset_read.h"
 #include "base/json.h"
 #include "base/rng.h"
 #include "data/formats/npy.h"
@@ -15,6 +17,7 @@
 #include "data/preprocess/record.h"
 #include "data/preprocess/train_data.h"
 #include "model/network/network.h"
+#include "model/plan/plan.h"
 #include "model/network/outputs.h"
 #include "tests/support/check_main.h"
 #include "tests/support/child.h"
