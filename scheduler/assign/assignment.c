@@ -16,8 +16,6 @@
 #include "scheduler/sweep/trial_seed.h"
 #include "search/suggest.h"
 
-#define GROUP_PATIENCE_MS 300 /* for the rest of a group, when its first suggestion is ready */
-
 as_status inactive_names(struct arena *a, const json_t *doc, const json_t *params,
                          const char ***ret, size_t *ret_n, struct as_err *err)
 {
