@@ -1,3 +1,5 @@
+/* What is reported of a running attempt: measurements, output, files, and its end. Batches are
+ * bounded here, before anything is allocated for them. */
 #include "api/codec/codec.h"
 
 #include <string.h>
@@ -45,13 +47,9 @@ static as_status item_decode(const json_t *item, const char *pointer, struct mea
     int64_t step = 0;
     char at[AS_ERR_POINTER_MAX];
     as_status st = json_fields_init(&f, item, pointer, err);
-    if (st == AS_OK)
-        st = json_fields_i64(&f, "step", JSON_REQUIRED, 0, INT64_MAX, &step, err);
-    if (st == AS_OK)
-        st = json_fields_object(&f, "metrics", JSON_REQUIRED, &metrics, err);
-    if (st == AS_OK)
-        st = json_fields_end(&f, err);
-    if (st < 0)
+    if (st < 0 || (st = json_fields_i64(&f, "step", JSON_REQUIRED, 0, INT64_MAX, &step, err)) < 0 ||
+        (st = json_fields_object(&f, "metrics", JSON_REQUIRED, &metrics, err)) < 0 ||
+        (st = json_fields_end(&f, err)) < 0)
         return st;
     json_pointer_child(pointer, "metrics", at);
     return metric_values_read(metrics, at, step, ret, err);
@@ -79,14 +77,15 @@ as_status measurement_items_read(struct json_fields *f, struct arena *a,
     list.rows = arena_alloc(a, count_points(items) + 1, sizeof *list.rows);
     if (!list.rows)
         return as_fail(err, AS_E_NOMEM, "out of memory for the measurements");
-    for (size_t i = 0; i < json_array_size(items) && st == AS_OK; i++) {
+    for (size_t i = 0; i < json_array_size(items); i++) {
         char pointer[AS_ERR_POINTER_MAX];
         json_pointer_index("/items", i, pointer);
         st = item_decode(json_array_get(items, i), pointer, &list, err);
+        if (st != AS_OK)
+            return st;
     }
-    if (st == AS_OK)
-        *ret = list;
-    return st;
+    *ret = list;
+    return AS_OK;
 }
 
 as_status measurements_decode(const json_t *doc, struct arena *a, struct measurement_list *ret,
@@ -95,13 +94,11 @@ as_status measurements_decode(const json_t *doc, struct arena *a, struct measure
     struct json_fields f;
     struct measurement_list list = {0};
     as_status st = json_fields_init(&f, doc, "", err);
-    if (st == AS_OK)
-        st = measurement_items_read(&f, a, &list, err);
-    if (st == AS_OK)
-        st = json_fields_end(&f, err);
-    if (st == AS_OK)
-        *ret = list;
-    return st;
+    if (st < 0 || (st = measurement_items_read(&f, a, &list, err)) < 0 ||
+        (st = json_fields_end(&f, err)) < 0)
+        return st;
+    *ret = list;
+    return AS_OK;
 }
 
 as_status log_decode(const json_t *doc, struct log_request *ret, struct as_err *err)
@@ -109,18 +106,15 @@ as_status log_decode(const json_t *doc, struct log_request *ret, struct as_err *
     struct json_fields f;
     struct log_request r = {0};
     as_status st = json_fields_init(&f, doc, "", err);
-    if (st == AS_OK)
-        st = json_fields_str(&f, "text", JSON_REQUIRED, &r.text, err);
-    if (st == AS_OK)
-        st = json_fields_bool(&f, "truncated", JSON_OPTIONAL, &r.truncated, err);
-    if (st == AS_OK)
-        st = json_fields_end(&f, err);
-    if (st == AS_OK && strlen(r.text) > LOG_TAIL_MAX)
-        st = as_fail_at(err, AS_E_TOO_LARGE, "/text", "has %zu bytes, at most %d", strlen(r.text),
-                        LOG_TAIL_MAX);
-    if (st == AS_OK)
-        *ret = r;
-    return st;
+    if (st < 0 || (st = json_fields_str(&f, "text", JSON_REQUIRED, &r.text, err)) < 0 ||
+        (st = json_fields_bool(&f, "truncated", JSON_OPTIONAL, &r.truncated, err)) < 0 ||
+        (st = json_fields_end(&f, err)) < 0)
+        return st;
+    if (strlen(r.text) > LOG_TAIL_MAX)
+        return as_fail_at(err, AS_E_TOO_LARGE, "/text", "has %zu bytes, at most %d", strlen(r.text),
+                          LOG_TAIL_MAX);
+    *ret = r;
+    return AS_OK;
 }
 
 static as_status file_decode(const json_t *j, const char *pointer, struct file_row *ret,
@@ -130,15 +124,10 @@ static as_status file_decode(const json_t *j, const char *pointer, struct file_r
     char at[AS_ERR_POINTER_MAX];
     struct file_row r = {0};
     as_status st = json_fields_init(&f, j, pointer, err);
-    if (st == AS_OK)
-        st = json_fields_str(&f, "path", JSON_REQUIRED, &r.path, err);
-    if (st == AS_OK)
-        st = json_fields_i64(&f, "size", JSON_REQUIRED, 0, INT64_MAX, &r.size, err);
-    if (st == AS_OK)
-        st = json_fields_str(&f, "sha256", JSON_REQUIRED, &r.sha256, err);
-    if (st == AS_OK)
-        st = json_fields_end(&f, err);
-    if (st < 0)
+    if (st < 0 || (st = json_fields_str(&f, "path", JSON_REQUIRED, &r.path, err)) < 0 ||
+        (st = json_fields_i64(&f, "size", JSON_REQUIRED, 0, INT64_MAX, &r.size, err)) < 0 ||
+        (st = json_fields_str(&f, "sha256", JSON_REQUIRED, &r.sha256, err)) < 0 ||
+        (st = json_fields_end(&f, err)) < 0)
         return st;
     if (!sha256_hex_valid(r.sha256)) {
         json_pointer_child(pointer, "sha256", at);
@@ -156,13 +145,9 @@ as_status files_decode(const json_t *doc, struct arena *a, struct files_request 
     json_t *list = NULL;
     int kind = 0;
     as_status st = json_fields_init(&f, doc, "", err);
-    if (st == AS_OK)
-        st = json_fields_word(&f, "kind", JSON_REQUIRED, kinds, &kind, err);
-    if (st == AS_OK)
-        st = json_fields_array(&f, "files", JSON_REQUIRED, &list, err);
-    if (st == AS_OK)
-        st = json_fields_end(&f, err);
-    if (st < 0)
+    if (st < 0 || (st = json_fields_word(&f, "kind", JSON_REQUIRED, kinds, &kind, err)) < 0 ||
+        (st = json_fields_array(&f, "files", JSON_REQUIRED, &list, err)) < 0 ||
+        (st = json_fields_end(&f, err)) < 0)
         return st;
     size_t n = json_array_size(list);
     if (n > ITEMS_MAX)
@@ -170,38 +155,35 @@ as_status files_decode(const json_t *doc, struct arena *a, struct files_request 
     struct file_row *rows = arena_alloc(a, n ? n : 1, sizeof *rows);
     if (!rows)
         return as_fail(err, AS_E_NOMEM, "out of memory for the files");
-    for (size_t i = 0; i < n && st == AS_OK; i++) {
+    for (size_t i = 0; i < n; i++) {
         char pointer[AS_ERR_POINTER_MAX];
         json_pointer_index("/files", i, pointer);
         st = file_decode(json_array_get(list, i), pointer, &rows[i], err);
+        if (st != AS_OK)
+            return st;
     }
-    if (st == AS_OK)
-        *ret = (struct files_request){.kind = kind ? FILE_CHECKPOINT : FILE_ARTIFACT,
-                                      .files = {.rows = rows, .n = n}};
-    return st;
+    *ret = (struct files_request){.kind = kind ? FILE_CHECKPOINT : FILE_ARTIFACT,
+                                  .files = {.rows = rows, .n = n}};
+    return AS_OK;
 }
 
 as_status completion_decode(const json_t *doc, struct completion *ret, struct as_err *err)
 {
     struct json_fields f;
-    struct completion r = {0};
+    struct completion r = {.has_exit_code = json_is_integer(json_object_get(doc, "exit_code"))};
     int outcome = 0;
     as_status st = json_fields_init(&f, doc, "", err);
-    if (st == AS_OK)
-        st = json_fields_word(&f, "outcome", JSON_REQUIRED, attempt_outcome_words, &outcome, err);
-    if (st == AS_OK) {
-        r.has_exit_code = json_is_integer(json_object_get(doc, "exit_code"));
-        st = json_fields_i64(&f, "exit_code", JSON_OPTIONAL, INT32_MIN, INT32_MAX, &r.exit_code,
-                             err);
-    }
-    if (st == AS_OK)
-        st = json_fields_str(&f, "reason", JSON_OPTIONAL, &r.reason, err);
-    if (st == AS_OK)
-        st = json_fields_end(&f, err);
-    if (st == AS_OK && r.reason && strlen(r.reason) > 8000) /* 2000 characters of up to 4 bytes */
-        st = as_fail_at(err, AS_E_INVAL, "/reason", "is longer than 2000 characters");
+    if (st < 0 ||
+        (st = json_fields_word(&f, "outcome", JSON_REQUIRED, attempt_outcome_words, &outcome,
+                               err)) < 0 ||
+        (st = json_fields_i64(&f, "exit_code", JSON_OPTIONAL, INT32_MIN, INT32_MAX, &r.exit_code,
+                              err)) < 0 ||
+        (st = json_fields_str(&f, "reason", JSON_OPTIONAL, &r.reason, err)) < 0 ||
+        (st = json_fields_end(&f, err)) < 0)
+        return st;
+    if (r.reason && strlen(r.reason) > 8000) /* 2000 characters of up to 4 bytes */
+        return as_fail_at(err, AS_E_INVAL, "/reason", "is longer than 2000 characters");
     r.outcome = (attempt_outcome)outcome;
-    if (st == AS_OK)
-        *ret = r;
-    return st;
+    *ret = r;
+    return AS_OK;
 }

@@ -1,3 +1,8 @@
+/* What runners say and what they are answered: registration, claims, heartbeats.
+ *
+ * Requests are read field by field, and the limits that need no database are checked here (lengths,
+ * counts), so that a message names the field with its JSON pointer. Lists go to the arena; strings
+ * stay views of the document. */
 #include "api/codec/codec.h"
 
 #include <string.h>
@@ -136,17 +141,13 @@ static as_status ref_decode(const json_t *j, const char *pointer, struct attempt
     struct json_fields f;
     struct attempt_ref r = {0};
     as_status st = json_fields_init(&f, j, pointer, err);
-    if (st == AS_OK)
-        st = json_fields_str(&f, "sweep", JSON_REQUIRED, &r.sweep, err);
-    if (st == AS_OK)
-        st = json_fields_i64(&f, "number", JSON_REQUIRED, 0, INT32_MAX, &r.number, err);
-    if (st == AS_OK)
-        st = json_fields_i64(&f, "attempt", JSON_REQUIRED, 1, INT32_MAX, &r.attempt, err);
-    if (st == AS_OK)
-        st = json_fields_end(&f, err);
-    if (st == AS_OK)
-        *ret = r;
-    return st;
+    if (st < 0 || (st = json_fields_str(&f, "sweep", JSON_REQUIRED, &r.sweep, err)) < 0 ||
+        (st = json_fields_i64(&f, "number", JSON_REQUIRED, 0, INT32_MAX, &r.number, err)) < 0 ||
+        (st = json_fields_i64(&f, "attempt", JSON_REQUIRED, 1, INT32_MAX, &r.attempt, err)) < 0 ||
+        (st = json_fields_end(&f, err)) < 0)
+        return st;
+    *ret = r;
+    return AS_OK;
 }
 
 static as_status refs_decode(struct json_fields *f, const char *name, json_need need,
@@ -166,15 +167,15 @@ static as_status refs_decode(struct json_fields *f, const char *name, json_need 
     struct attempt_ref *refs = arena_alloc(a, n ? n : 1, sizeof *refs);
     if (!refs)
         return as_fail(err, AS_E_NOMEM, "out of memory for the attempts");
-    for (size_t i = 0; i < n && st == AS_OK; i++) {
+    for (size_t i = 0; i < n; i++) {
         json_pointer_index(pointer, i, item);
         st = ref_decode(json_array_get(list, i), item, &refs[i], err);
+        if (st != AS_OK)
+            return st;
     }
-    if (st == AS_OK) {
-        *ret = refs;
-        *ret_n = n;
-    }
-    return st;
+    *ret = refs;
+    *ret_n = n;
+    return AS_OK;
 }
 
 static as_status gpus_decode(struct json_fields *f, struct arena *a, struct runner_register *r,
@@ -211,27 +212,21 @@ as_status runner_register_decode(const json_t *doc, struct arena *a, struct runn
     struct runner_register r = {0};
     struct attempt_ref *resume = NULL;
     as_status st = json_fields_init(&f, doc, "", err);
-    if (st == AS_OK)
-        st = json_fields_str(&f, "name", JSON_REQUIRED, &r.name, err);
-    if (st == AS_OK)
-        st = json_fields_i64(&f, "slots", JSON_REQUIRED, 1, 1024, &r.slots, err);
-    if (st == AS_OK)
-        st = gpus_decode(&f, a, &r, err);
-    if (st == AS_OK)
-        st = json_fields_text(&f, "host", JSON_OPTIONAL, 0, 255, &r.host, err);
-    if (st == AS_OK)
-        st = json_fields_text(&f, "version", JSON_OPTIONAL, 0, 40, &r.version, err);
-    if (st == AS_OK)
-        st = refs_decode(&f, "resume", JSON_OPTIONAL, a, &resume, &r.n_resume, err);
-    if (st == AS_OK)
-        st = json_fields_end(&f, err);
-    if (st == AS_OK && !as_slug_valid(r.name))
-        st = as_fail_at(err, AS_E_INVAL, "/name",
-                        "'%.80s' is no name: [a-z0-9][a-z0-9._-]*, at most 63 characters", r.name);
+    if (st < 0 || (st = json_fields_str(&f, "name", JSON_REQUIRED, &r.name, err)) < 0 ||
+        (st = json_fields_i64(&f, "slots", JSON_REQUIRED, 1, 1024, &r.slots, err)) < 0 ||
+        (st = gpus_decode(&f, a, &r, err)) < 0 ||
+        (st = json_fields_text(&f, "host", JSON_OPTIONAL, 0, 255, &r.host, err)) < 0 ||
+        (st = json_fields_text(&f, "version", JSON_OPTIONAL, 0, 40, &r.version, err)) < 0 ||
+        (st = refs_decode(&f, "resume", JSON_OPTIONAL, a, &resume, &r.n_resume, err)) < 0 ||
+        (st = json_fields_end(&f, err)) < 0)
+        return st;
+    if (!as_slug_valid(r.name))
+        return as_fail_at(err, AS_E_INVAL, "/name",
+                          "'%.80s' is no name: [a-z0-9][a-z0-9._-]*, at most 63 characters",
+                          r.name);
     r.resume = resume;
-    if (st == AS_OK)
-        *ret = r;
-    return st;
+    *ret = r;
+    return AS_OK;
 }
 
 static as_status fit_decode(struct json_fields *parent, struct group_limits *r, struct as_err *err)
@@ -242,11 +237,11 @@ static as_status fit_decode(struct json_fields *parent, struct group_limits *r, 
     if (st < 0 || !j)
         return st;
     st = json_fields_init(&f, j, "/fit", err);
-    if (st == AS_OK)
-        st = json_fields_text(&f, "group", JSON_REQUIRED, 1, 128, &r->fit.group, err);
-    if (st == AS_OK)
-        st = json_fields_i64(&f, "members", JSON_REQUIRED, 1, 64, &r->fit.members, err);
-    return st == AS_OK ? json_fields_end(&f, err) : st;
+    if (st < 0 ||
+        (st = json_fields_text(&f, "group", JSON_REQUIRED, 1, 128, &r->fit.group, err)) < 0 ||
+        (st = json_fields_i64(&f, "members", JSON_REQUIRED, 1, 64, &r->fit.members, err)) < 0)
+        return st;
+    return json_fields_end(&f, err);
 }
 
 static as_status measured_decode(const json_t *j, const char *pointer, struct measured_shape *ret,
@@ -254,11 +249,11 @@ static as_status measured_decode(const json_t *j, const char *pointer, struct me
 {
     struct json_fields f;
     as_status st = json_fields_init(&f, j, pointer, err);
-    if (st == AS_OK)
-        st = json_fields_text(&f, "shape", JSON_REQUIRED, 1, 1024, &ret->shape, err);
-    if (st == AS_OK)
-        st = json_fields_i64(&f, "members", JSON_REQUIRED, 1, 64, &ret->members, err);
-    return st == AS_OK ? json_fields_end(&f, err) : st;
+    if (st < 0 ||
+        (st = json_fields_text(&f, "shape", JSON_REQUIRED, 1, 1024, &ret->shape, err)) < 0 ||
+        (st = json_fields_i64(&f, "members", JSON_REQUIRED, 1, 64, &ret->members, err)) < 0)
+        return st;
+    return json_fields_end(&f, err);
 }
 
 static as_status measures_decode(struct json_fields *f, struct arena *a, struct group_limits *r,
@@ -275,14 +270,16 @@ static as_status measures_decode(struct json_fields *f, struct arena *a, struct 
     struct measured_shape *rows = arena_alloc(a, n, sizeof *rows);
     if (!rows)
         return as_fail(err, AS_E_NOMEM, "out of memory for the measured shapes");
-    for (size_t i = 0; i < n && st == AS_OK; i++) {
+    for (size_t i = 0; i < n; i++) {
         char at[AS_ERR_POINTER_MAX];
         json_pointer_index("/measured", i, at);
         st = measured_decode(json_array_get(list, i), at, &rows[i], err);
+        if (st != AS_OK)
+            return st;
     }
     r->measured = rows;
     r->n_measured = n;
-    return st;
+    return AS_OK;
 }
 
 as_status claim_decode(const json_t *doc, struct arena *a, struct claim_request *ret,
@@ -293,35 +290,24 @@ as_status claim_decode(const json_t *doc, struct arena *a, struct claim_request 
     struct attempt_ref *ending = NULL;
     int64_t wait_ms = 20000;
     as_status st = json_fields_init(&f, doc, "", err);
-    if (st == AS_OK)
-        st = json_fields_i64(&f, "epoch", JSON_REQUIRED, 1, INT64_MAX, &r.epoch, err);
-    if (st == AS_OK)
-        st = json_fields_text(&f, "claim_id", JSON_REQUIRED, 1, 64, &r.claim_id, err);
-    if (st == AS_OK)
-        st = json_fields_i64(&f, "max_trials", JSON_OPTIONAL, 1, 64, &r.max_trials, err);
-    if (st == AS_OK)
-        st = json_fields_i64(&f, "gpus", JSON_OPTIONAL, 0, 1024, &r.gpus, err);
-    if (st == AS_OK)
-        st = json_fields_i64(&f, "members", JSON_OPTIONAL, 1, 64, &r.groups.members, err);
-    if (st == AS_OK)
-        st = json_fields_i64(&f, "memory_bytes", JSON_OPTIONAL, 1, INT64_MAX,
-                             &r.groups.memory_bytes, err);
-    if (st == AS_OK)
-        st = fit_decode(&f, &r.groups, err);
-    if (st == AS_OK)
-        st = measures_decode(&f, a, &r.groups, err);
-    if (st == AS_OK)
-        st = refs_decode(&f, "ending", JSON_OPTIONAL, a, &ending, &r.n_ending, err);
-    if (st == AS_OK)
-        st = json_fields_i64(&f, "wait_ms", JSON_OPTIONAL, 0, 60000, &wait_ms, err);
-    if (st == AS_OK)
-        st = json_fields_end(&f, err);
+    if (st < 0 ||
+        (st = json_fields_i64(&f, "epoch", JSON_REQUIRED, 1, INT64_MAX, &r.epoch, err)) < 0 ||
+        (st = json_fields_text(&f, "claim_id", JSON_REQUIRED, 1, 64, &r.claim_id, err)) < 0 ||
+        (st = json_fields_i64(&f, "max_trials", JSON_OPTIONAL, 1, 64, &r.max_trials, err)) < 0 ||
+        (st = json_fields_i64(&f, "gpus", JSON_OPTIONAL, 0, 1024, &r.gpus, err)) < 0 ||
+        (st = json_fields_i64(&f, "members", JSON_OPTIONAL, 1, 64, &r.groups.members, err)) < 0 ||
+        (st = json_fields_i64(&f, "memory_bytes", JSON_OPTIONAL, 1, INT64_MAX,
+                              &r.groups.memory_bytes, err)) < 0 ||
+        (st = fit_decode(&f, &r.groups, err)) < 0 ||
+        (st = measures_decode(&f, a, &r.groups, err)) < 0 ||
+        (st = refs_decode(&f, "ending", JSON_OPTIONAL, a, &ending, &r.n_ending, err)) < 0 ||
+        (st = json_fields_i64(&f, "wait_ms", JSON_OPTIONAL, 0, 60000, &wait_ms, err)) < 0 ||
+        (st = json_fields_end(&f, err)) < 0)
+        return st;
     r.ending = ending;
-    if (st == AS_OK) {
-        *ret = r;
-        *ret_wait_ms = wait_ms;
-    }
-    return st;
+    *ret = r;
+    *ret_wait_ms = wait_ms;
+    return AS_OK;
 }
 
 as_status heartbeat_decode(const json_t *doc, struct arena *a, struct heartbeat_request *ret,
@@ -330,15 +316,13 @@ as_status heartbeat_decode(const json_t *doc, struct arena *a, struct heartbeat_
     struct json_fields f;
     struct heartbeat_request r = {0};
     as_status st = json_fields_init(&f, doc, "", err);
-    if (st == AS_OK)
-        st = json_fields_i64(&f, "epoch", JSON_REQUIRED, 1, INT64_MAX, &r.epoch, err);
-    if (st == AS_OK)
-        st = refs_decode(&f, "attempts", JSON_REQUIRED, a, &r.attempts, &r.n, err);
-    if (st == AS_OK)
-        st = json_fields_end(&f, err);
-    if (st == AS_OK)
-        *ret = r;
-    return st;
+    if (st < 0 ||
+        (st = json_fields_i64(&f, "epoch", JSON_REQUIRED, 1, INT64_MAX, &r.epoch, err)) < 0 ||
+        (st = refs_decode(&f, "attempts", JSON_REQUIRED, a, &r.attempts, &r.n, err)) < 0 ||
+        (st = json_fields_end(&f, err)) < 0)
+        return st;
+    *ret = r;
+    return AS_OK;
 }
 
 as_status leave_decode(const json_t *doc, int64_t *ret_epoch, struct as_err *err)
@@ -346,11 +330,10 @@ as_status leave_decode(const json_t *doc, int64_t *ret_epoch, struct as_err *err
     struct json_fields f;
     int64_t epoch = 0;
     as_status st = json_fields_init(&f, doc, "", err);
-    if (st == AS_OK)
-        st = json_fields_i64(&f, "epoch", JSON_REQUIRED, 1, INT64_MAX, &epoch, err);
-    if (st == AS_OK)
-        st = json_fields_end(&f, err);
-    if (st == AS_OK)
-        *ret_epoch = epoch;
-    return st;
+    if (st < 0 ||
+        (st = json_fields_i64(&f, "epoch", JSON_REQUIRED, 1, INT64_MAX, &epoch, err)) < 0 ||
+        (st = json_fields_end(&f, err)) < 0)
+        return st;
+    *ret_epoch = epoch;
+    return AS_OK;
 }

@@ -57,19 +57,14 @@ as_status token_decode(const json_t *doc, struct token_request *ret, struct as_e
     struct token_request r = {0};
     int role = 0;
     as_status st = json_fields_init(&f, doc, "", err);
-    if (st == AS_OK)
-        st = json_fields_word(&f, "role", JSON_REQUIRED, roles, &role, err);
-    if (st == AS_OK)
-        st = json_fields_text(&f, "name", JSON_OPTIONAL, 0, 80, &r.name, err);
-    if (st == AS_OK)
-        st = json_fields_duration(&f, "ttl", JSON_OPTIONAL, &r.ttl_ms, err);
-    if (st == AS_OK)
-        st = json_fields_end(&f, err);
-    if (st == AS_OK && json_object_get(doc, "ttl") && !json_is_null(json_object_get(doc, "ttl")) &&
-        r.ttl_ms <= 0)
-        st = as_fail_at(err, AS_E_INVAL, "/ttl", "must be longer than nothing");
+    if (st < 0 || (st = json_fields_word(&f, "role", JSON_REQUIRED, roles, &role, err)) < 0 ||
+        (st = json_fields_text(&f, "name", JSON_OPTIONAL, 0, 80, &r.name, err)) < 0 ||
+        (st = json_fields_duration(&f, "ttl", JSON_OPTIONAL, &r.ttl_ms, err)) < 0 ||
+        (st = json_fields_end(&f, err)) < 0)
+        return st;
+    if (json_object_get(doc, "ttl") && !json_is_null(json_object_get(doc, "ttl")) && r.ttl_ms <= 0)
+        return as_fail_at(err, AS_E_INVAL, "/ttl", "must be longer than nothing");
     r.role = (token_role)role;
-    if (st == AS_OK)
-        *ret = r;
-    return st;
+    *ret = r;
+    return AS_OK;
 }

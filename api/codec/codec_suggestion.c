@@ -1,4 +1,8 @@
-/* Ask and tell: what a client asks and tells, and what it is handed. */
+/* Ask and tell: what a client asks and tells, and what it is handed.
+ *
+ * A client may be any program, so its name is restricted to what logs, URLs and shells carry
+ * unchanged, and it may report the ends that a client can know of only. Measurements are read by
+ * the functions that read those of runners. */
 #include <string.h>
 
 #include "api/codec/codec.h"
@@ -44,11 +48,10 @@ static as_status read_holder(struct json_fields *f, const json_t *doc, struct as
                              struct as_err *err)
 {
     as_status st = json_fields_init(f, doc, "", err);
-    if (st == AS_OK)
-        st = read_client(f, &ret->client, err);
-    if (st == AS_OK)
-        st = json_fields_i64(f, "attempt", JSON_OPTIONAL, 1, INT32_MAX, &ret->attempt, err);
-    return st;
+    if (st < 0 || (st = read_client(f, &ret->client, err)) < 0 ||
+        (st = json_fields_i64(f, "attempt", JSON_OPTIONAL, 1, INT32_MAX, &ret->attempt, err)) < 0)
+        return st;
+    return AS_OK;
 }
 
 as_status ask_decode(const json_t *doc, struct ask_request *ret, int64_t *ret_wait_ms,
@@ -58,21 +61,15 @@ as_status ask_decode(const json_t *doc, struct ask_request *ret, int64_t *ret_wa
     struct ask_request r = {.count = 1, .lease_ms = ASK_LEASE_DEFAULT_MS};
     int64_t wait_ms = WAIT_DEFAULT_MS;
     as_status st = json_fields_init(&f, doc, "", err);
-    if (st == AS_OK)
-        st = read_client(&f, &r.client, err);
-    if (st == AS_OK)
-        st = json_fields_i64(&f, "count", JSON_OPTIONAL, 1, ASK_MAX_COUNT, &r.count, err);
-    if (st == AS_OK)
-        st = read_lease(&f, &r.lease_ms, err);
-    if (st == AS_OK)
-        st = json_fields_i64(&f, "wait_ms", JSON_OPTIONAL, 0, WAIT_MAX_MS, &wait_ms, err);
-    if (st == AS_OK)
-        st = json_fields_end(&f, err);
-    if (st == AS_OK) {
-        *ret = r;
-        *ret_wait_ms = wait_ms;
-    }
-    return st;
+    if (st < 0 || (st = read_client(&f, &r.client, err)) < 0 ||
+        (st = json_fields_i64(&f, "count", JSON_OPTIONAL, 1, ASK_MAX_COUNT, &r.count, err)) < 0 ||
+        (st = read_lease(&f, &r.lease_ms, err)) < 0 ||
+        (st = json_fields_i64(&f, "wait_ms", JSON_OPTIONAL, 0, WAIT_MAX_MS, &wait_ms, err)) < 0 ||
+        (st = json_fields_end(&f, err)) < 0)
+        return st;
+    *ret = r;
+    *ret_wait_ms = wait_ms;
+    return AS_OK;
 }
 
 as_status tell_measurements_decode(const json_t *doc, struct arena *a, struct ask_ref *ret_ref,
@@ -82,15 +79,12 @@ as_status tell_measurements_decode(const json_t *doc, struct arena *a, struct as
     struct ask_ref ref = *ret_ref;
     struct measurement_list list = {0};
     as_status st = read_holder(&f, doc, &ref, err);
-    if (st == AS_OK)
-        st = measurement_items_read(&f, a, &list, err);
-    if (st == AS_OK)
-        st = json_fields_end(&f, err);
-    if (st == AS_OK) {
-        *ret_ref = ref;
-        *ret = list;
-    }
-    return st;
+    if (st < 0 || (st = measurement_items_read(&f, a, &list, err)) < 0 ||
+        (st = json_fields_end(&f, err)) < 0)
+        return st;
+    *ret_ref = ref;
+    *ret = list;
+    return AS_OK;
 }
 
 as_status tell_heartbeat_decode(const json_t *doc, struct ask_ref *ret_ref, int64_t *ret_lease_ms,
@@ -100,15 +94,11 @@ as_status tell_heartbeat_decode(const json_t *doc, struct ask_ref *ret_ref, int6
     struct ask_ref ref = *ret_ref;
     int64_t lease_ms = 0;
     as_status st = read_holder(&f, doc, &ref, err);
-    if (st == AS_OK)
-        st = read_lease(&f, &lease_ms, err);
-    if (st == AS_OK)
-        st = json_fields_end(&f, err);
-    if (st == AS_OK) {
-        *ret_ref = ref;
-        *ret_lease_ms = lease_ms;
-    }
-    return st;
+    if (st < 0 || (st = read_lease(&f, &lease_ms, err)) < 0 || (st = json_fields_end(&f, err)) < 0)
+        return st;
+    *ret_ref = ref;
+    *ret_lease_ms = lease_ms;
+    return AS_OK;
 }
 
 /* What a client may say of an end, in the document's order. */
@@ -122,17 +112,19 @@ static as_status read_final_metrics(struct json_fields *f, struct arena *a, stru
     int64_t step = -1; /* after the latest */
     struct measurement_list list = {0};
     as_status st = json_fields_object(f, "metrics", JSON_OPTIONAL, &values, err);
-    if (st == AS_OK)
-        st = json_fields_i64(f, "step", JSON_OPTIONAL, 0, INT64_MAX, &step, err);
-    if (st < 0 || !values)
+    if (st < 0 || (st = json_fields_i64(f, "step", JSON_OPTIONAL, 0, INT64_MAX, &step, err)) < 0)
         return st;
+    if (!values)
+        return AS_OK;
     list.rows = arena_alloc(a, json_object_size(values) + 1, sizeof *list.rows);
     if (!list.rows)
         return as_fail(err, AS_E_NOMEM, "out of memory for the metrics");
     st = metric_values_read(values, "/metrics", step, &list, err);
+    if (st < 0)
+        return st;
     c->metrics = list.rows;
     c->n_metrics = list.n;
-    return st;
+    return AS_OK;
 }
 
 as_status tell_complete_decode(const json_t *doc, struct arena *a, struct ask_ref *ret_ref,
@@ -143,20 +135,16 @@ as_status tell_complete_decode(const json_t *doc, struct arena *a, struct ask_re
     struct completion c = {0};
     int outcome = 0;
     as_status st = read_holder(&f, doc, &ref, err);
-    if (st == AS_OK)
-        st = json_fields_word(&f, "outcome", JSON_OPTIONAL, outcome_words, &outcome, err);
-    if (st == AS_OK)
-        st = read_final_metrics(&f, a, &c, err);
-    if (st == AS_OK)
-        st = json_fields_text(&f, "reason", JSON_OPTIONAL, 0, REASON_MAX, &c.reason, err);
-    if (st == AS_OK)
-        st = json_fields_end(&f, err);
+    if (st < 0 ||
+        (st = json_fields_word(&f, "outcome", JSON_OPTIONAL, outcome_words, &outcome, err)) < 0 ||
+        (st = read_final_metrics(&f, a, &c, err)) < 0 ||
+        (st = json_fields_text(&f, "reason", JSON_OPTIONAL, 0, REASON_MAX, &c.reason, err)) < 0 ||
+        (st = json_fields_end(&f, err)) < 0)
+        return st;
     c.outcome = outcomes[outcome];
-    if (st == AS_OK) {
-        *ret_ref = ref;
-        *ret = c;
-    }
-    return st;
+    *ret_ref = ref;
+    *ret = c;
+    return AS_OK;
 }
 
 static json_t *suggestion_encode(const char *sweep, const struct suggestion_row *r)

@@ -10,7 +10,7 @@
 #include "scheduler/lifecycle/reaper.h"
 
 struct reaper_loop {
-    struct store *db;
+    struct reaper reaper;
     struct server *server;
     pthread_mutex_t lock; /* guards the flags */
     pthread_cond_t change;
@@ -25,7 +25,8 @@ static void reap_once(struct reaper_loop *loop, bool whole, bool *was_away, bool
 {
     struct as_err err = {0};
     struct reaper_report r = {0};
-    as_status st = whole ? reaper_tick(loop->db, &r, &err) : reaper_finish(loop->db, &r, &err);
+    as_status st =
+        whole ? reaper_tick(&loop->reaper, &r, &err) : reaper_finish(&loop->reaper, &r, &err);
     if (st < 0 && !*was_away)
         log_write(LOG_WARN, "reaper", "status=%s detail=\"%s\"", as_status_name(st), err.msg);
     *was_away = st < 0;
@@ -51,7 +52,7 @@ static void *run(void *arg)
 {
     struct reaper_loop *r = arg;
     bool was_away = false;
-    int64_t every_ns = store_config(r->db)->reaper_ms * NS_PER_MS, next_ns = 0;
+    int64_t every_ns = store_config(r->reaper.db)->reaper_ms * NS_PER_MS, next_ns = 0;
     pthread_mutex_lock(&r->lock);
     while (!r->is_stopping) {
         bool whole = clock_mono_ns() >= next_ns, more = false;
@@ -90,7 +91,7 @@ as_status reaper_loop_start(struct store *db, struct server *s, struct reaper_lo
     struct reaper_loop *r = as_calloc(1, sizeof *r);
     if (!r)
         return as_fail(err, AS_E_NOMEM, "out of memory for the reaper");
-    r->db = db;
+    r->reaper = (struct reaper){.db = db};
     r->server = s;
     (void)pthread_mutex_init(&r->lock, NULL); /* none of these can fail on Linux */
     (void)pthread_condattr_init(&attr);
@@ -124,7 +125,7 @@ bool reaper_loop_end(struct reaper_loop *r, int64_t wait_ms)
     pthread_mutex_unlock(&r->lock);
     if (!is_over)
         return false;
-    store_on_finishing(r->db, NULL, NULL);
+    store_on_finishing(r->reaper.db, NULL, NULL);
     (void)pthread_join(r->thread, NULL);
     (void)pthread_cond_destroy(&r->change);
     (void)pthread_mutex_destroy(&r->lock);

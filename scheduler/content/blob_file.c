@@ -1,4 +1,4 @@
-/* Temporary files. */
+/* Temporary files: unlinked ones for uploads, named ones for what reads files. */
 #include "scheduler/content/blob_file.h"
 
 #include <errno.h>
@@ -29,9 +29,10 @@ as_status spool_open(int *ret_fd, struct as_err *err)
 {
     char path[256];
     as_status st = make_temporary(path, sizeof path, ret_fd, err);
-    if (st == AS_OK)
-        unlink(path);
-    return st;
+    if (st != AS_OK)
+        return st;
+    unlink(path);
+    return AS_OK;
 }
 
 as_status spool_blob(struct store *db, const char *sha256, struct spool_file *ret,

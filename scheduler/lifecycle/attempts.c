@@ -1,5 +1,9 @@
-/* What a running attempt reports. Every function begins with the fence: is this attempt the trial's
- * latest, and does it run? */
+/* What a running attempt reports: measurements, output, files, and its end.
+ *
+ * Every function begins with the fence: is this attempt the trial's latest, and does it run? So a
+ * runner that was thought lost cannot write over the attempt that replaced it. The end alone may
+ * come late (a success of an attempt that was declared lost still counts while no other began) and
+ * twice (a repeat gets the answer that the first one got). */
 #include "scheduler/lifecycle/attempts.h"
 
 #include <stdio.h>
@@ -41,33 +45,29 @@ static as_status fence(struct tx *t, struct arena *a, const struct attempt_ref *
 {
     int64_t key = 0;
     as_status st = store_sweep_key(t, ref->sweep, &key, err);
-    if (st == AS_OK)
-        st = store_trial_lock(t, a, key, ref->number, ret, err);
-    if (st == AS_OK && (ret->attempt != ref->attempt || ret->state != TRIAL_RUNNING))
-        st = stale(t, ref, ret, err);
-    return st;
+    if (st != AS_OK)
+        return st;
+    st = store_trial_lock(t, a, key, ref->number, ret, err);
+    if (st != AS_OK)
+        return st;
+    if (ret->attempt != ref->attempt || ret->state != TRIAL_RUNNING)
+        return stale(t, ref, ret, err);
+    return AS_OK;
 }
 
 /* Measurements. */
 
-struct measure_arg {
-    const struct attempt_ref *ref;
-    const struct measurement *points;
-    size_t n;
-    struct measured ret;
-};
-
-static as_status tx_measure(struct tx *t, void *p, struct as_err *err)
+static as_status add_points(struct tx *t, const struct attempt_ref *ref,
+                            const struct measurement *points, size_t n, struct measured *ret,
+                            struct as_err *err)
 {
-    struct measure_arg *arg = p;
-    const struct attempt_ref *ref = arg->ref;
     AS_AUTO(arena_done) struct arena a = {0};
     struct trial_head x;
     as_status st = fence(t, &a, ref, &x, err);
-    if (st == AS_OK)
-        st = store_measurement_add(t, x.sweep_key, x.number, x.attempt, arg->points, arg->n,
-                                   &arg->ret, err);
-    if (st != AS_OK || arg->ret.recorded == 0)
+    if (st != AS_OK)
+        return st;
+    st = store_measurement_add(t, x.sweep_key, x.number, x.attempt, points, n, ret, err);
+    if (st < 0 || ret->recorded == 0)
         return st;
     struct event_new e = {.type = "trial.measured",
                           .sweep_key = x.sweep_key,
@@ -76,8 +76,8 @@ static as_status tx_measure(struct tx *t, void *p, struct as_err *err)
                           .number = x.number,
                           .state = "running",
                           .attempt = x.attempt,
-                          .has_value = arg->ret.has_value,
-                          .value = arg->ret.value};
+                          .has_value = ret->has_value,
+                          .value = ret->value};
     return store_event_add(t, &e, err);
 }
 
@@ -103,34 +103,31 @@ as_status attempt_measure(struct store *db, const struct attempt_ref *ref,
                           const struct measurement *points, size_t n, int64_t *ret_recorded,
                           struct as_err *err)
 {
-    struct measure_arg arg = {.ref = ref, .points = points, .n = n};
+    struct measured measured = {0};
     as_status st = points_check(points, n, err);
-    if (st == AS_OK)
-        st = store_run(db, TX_WRITE, tx_measure, &arg, err);
     if (st != AS_OK)
         return st;
-    atomic_fetch_add(&store_counters(db)->measurements, arg.ret.recorded);
-    *ret_recorded = arg.ret.recorded;
+    struct tx_run run = tx_run_start(db, TX_WRITE, err);
+    while (tx_run_again(&run))
+        run.status = add_points(run.tx, ref, points, n, &measured, err);
+    if (run.status != AS_OK)
+        return run.status;
+    atomic_fetch_add(&store_counters(db)->measurements, measured.recorded);
+    *ret_recorded = measured.recorded;
     return AS_OK;
 }
 
 /* Log. */
 
-struct log_arg {
-    const struct attempt_ref *ref;
-    const char *text;
-    bool truncated;
-};
-
-static as_status tx_log(struct tx *t, void *p, struct as_err *err)
+static as_status put_log(struct tx *t, const struct attempt_ref *ref, const char *text,
+                         bool truncated, struct as_err *err)
 {
-    struct log_arg *arg = p;
     AS_AUTO(arena_done) struct arena a = {0};
     struct trial_head x;
-    as_status st = fence(t, &a, arg->ref, &x, err);
-    return st == AS_OK ? store_attempt_log_put(t, x.sweep_key, x.number, x.attempt, arg->text,
-                                               arg->truncated, err)
-                       : st;
+    as_status st = fence(t, &a, ref, &x, err);
+    if (st != AS_OK)
+        return st;
+    return store_attempt_log_put(t, x.sweep_key, x.number, x.attempt, text, truncated, err);
 }
 
 as_status attempt_log(struct store *db, const struct attempt_ref *ref, const char *text,
@@ -141,40 +138,33 @@ as_status attempt_log(struct store *db, const struct attempt_ref *ref, const cha
         return as_fail_at(err, AS_E_TOO_LARGE, "/text", "%zu bytes, at most %d", len, LOG_TAIL_MAX);
     if (!as_utf8_valid(text, len))
         return as_fail_at(err, AS_E_INVAL, "/text", "not UTF-8");
-    struct log_arg arg = {ref, text, truncated};
-    return store_run(db, TX_SOFT, tx_log, &arg, err);
+    struct tx_run run = tx_run_start(db, TX_SOFT, err);
+    while (tx_run_again(&run))
+        run.status = put_log(run.tx, ref, text, truncated, err);
+    return run.status;
 }
 
 /* Files. */
 
-struct files_arg {
-    const struct attempt_ref *ref;
-    file_kind kind;
-    const struct file_row *files;
-    size_t n;
-};
-
-static as_status tx_files(struct tx *t, void *p, struct as_err *err)
+static as_status replace_files(struct tx *t, const struct attempt_ref *ref, file_kind kind,
+                               const struct file_row *files, size_t n, struct as_err *err)
 {
     static const char *const kinds[] = {"artifact", "checkpoint"};
-    struct files_arg *arg = p;
     AS_AUTO(arena_done) struct arena a = {0};
     struct trial_head x;
     int64_t missing = -1;
-    as_status st = fence(t, &a, arg->ref, &x, err);
+    as_status st = fence(t, &a, ref, &x, err);
     if (st == AS_OK)
-        st = store_file_replace(t, x.sweep_key, x.number, kinds[arg->kind], arg->files, arg->n,
-                                &missing, err);
+        st = store_file_replace(t, x.sweep_key, x.number, kinds[kind], files, n, &missing, err);
     if (st == AS_E_NOT_FOUND && missing < 0)
         return as_fail_at(err, AS_E_UNSUPPORTED, "/files", "content was removed meanwhile");
-    if (st == AS_OK && missing >= 0) {
-        char pointer[40];
-        snprintf(pointer, sizeof pointer, "/files/%lld/sha256", (long long)missing);
-        return as_fail_at(err, AS_E_UNSUPPORTED, pointer,
-                          "no content %.64s of %lld bytes is stored: upload it first",
-                          arg->files[missing].sha256, (long long)arg->files[missing].size);
-    }
-    return st;
+    if (st < 0 || missing < 0)
+        return st;
+    char pointer[40];
+    snprintf(pointer, sizeof pointer, "/files/%lld/sha256", (long long)missing);
+    return as_fail_at(err, AS_E_UNSUPPORTED, pointer,
+                      "no content %.64s of %lld bytes is stored: upload it first",
+                      files[missing].sha256, (long long)files[missing].size);
 }
 
 /* Relative, without empty, "." and ".." parts. */
@@ -219,22 +209,22 @@ as_status attempt_files(struct store *db, const struct attempt_ref *ref, file_ki
         if (st != AS_OK)
             return st;
     }
-    struct files_arg arg = {ref, kind, files, n};
-    return store_run(db, TX_WRITE, tx_files, &arg, err);
+    struct tx_run run = tx_run_start(db, TX_WRITE, err);
+    while (tx_run_again(&run))
+        run.status = replace_files(run.tx, ref, kind, files, n, err);
+    return run.status;
 }
 
 /* The end. */
 
-struct complete_arg {
-    struct arena *a;
-    const struct attempt_ref *ref;
-    const struct completion *c;
-    struct trial_row ret;
-    bool accepted, late;
+/* What became of a report of an end. */
+struct acceptance {
+    bool accepted; /* it changed the trial */
+    bool late;     /* after the attempt was declared lost */
 };
 
 static const char *incomplete_reason(struct arena *a, const struct trial_head *x,
-                                     const struct verdict *v)
+                                     const struct feasibility *v)
 {
     char value[32];
     const char *said = x->client ? "completed" : "exit 0";
@@ -257,7 +247,7 @@ static as_status change_of(struct tx *t, struct arena *a, const struct completio
                    [OUTCOME_RETRY] = {TRIAL_EV_LOSE, "retry"},
                    [OUTCOME_RELEASED] = {TRIAL_EV_RELEASE, "released"},
                    [OUTCOME_TIMEOUT] = {TRIAL_EV_TIMEOUT, "timeout"}};
-    struct verdict v = {0};
+    struct feasibility v = {0};
     *ret = (struct trial_change){.event = meaning[c->outcome].event,
                                  .outcome = meaning[c->outcome].outcome,
                                  .reported = attempt_outcome_words[c->outcome],
@@ -267,51 +257,56 @@ static as_status change_of(struct tx *t, struct arena *a, const struct completio
         ret->reason = arena_strndup(a, c->reason, strnlen(c->reason, 2000));
     if (c->outcome != OUTCOME_COMPLETED)
         return AS_OK;
-    as_status st = trial_judge(t, a, s, x, &v, err);
+    as_status st = trial_feasibility(t, a, s, x, &v, err);
+    if (st != AS_OK)
+        return st;
     ret->feasible = v.feasible;
-    if (st == AS_OK && v.missing) {
-        ret->event = TRIAL_EV_FAIL;
-        ret->outcome = "failed";
-        ret->reason = incomplete_reason(a, x, &v);
-    }
-    return st;
+    if (!v.missing)
+        return AS_OK;
+    ret->event = TRIAL_EV_FAIL;
+    ret->outcome = "failed";
+    ret->reason = incomplete_reason(a, x, &v);
+    return AS_OK;
 }
 
 /* Record the final values, and look at the row again. */
-static as_status add_final(struct tx *t, struct complete_arg *arg, struct trial_head *x,
-                           struct as_err *err)
+static as_status add_final(struct tx *t, struct arena *a, const struct completion *c,
+                           struct trial_head *x, struct as_err *err)
 {
-    const struct completion *c = arg->c;
-    struct measurement *points = arena_alloc(arg->a, c->n_metrics, sizeof *points);
+    struct measurement *points = arena_alloc(a, c->n_metrics, sizeof *points);
     struct measured measured;
     int64_t latest = -1;
     if (!points)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     as_status st =
         store_measurement_latest_step(t, x->sweep_key, x->number, x->attempt, &latest, err);
-    for (size_t i = 0; i < c->n_metrics && st == AS_OK; i++) {
+    if (st != AS_OK)
+        return st;
+    for (size_t i = 0; i < c->n_metrics; i++) {
         points[i] = c->metrics[i];
         if (points[i].step < 0)
             points[i].step = latest < INT64_MAX ? latest + 1 : latest;
     }
-    if (st == AS_OK)
-        st = store_measurement_add(t, x->sweep_key, x->number, x->attempt, points, c->n_metrics,
-                                   &measured, err);
-    return st == AS_OK ? store_trial_lock(t, arg->a, x->sweep_key, x->number, x, err) : st;
+    st = store_measurement_add(t, x->sweep_key, x->number, x->attempt, points, c->n_metrics,
+                               &measured, err);
+    if (st != AS_OK)
+        return st;
+    return store_trial_lock(t, a, x->sweep_key, x->number, x, err);
 }
 
 /* Is this a repeat of what was answered before? Then there is nothing to do. */
-static as_status said_before(struct tx *t, struct complete_arg *arg, const struct trial_head *x,
-                             bool *ret, struct as_err *err)
+static as_status said_before(struct tx *t, struct arena *a, const struct attempt_ref *ref,
+                             attempt_outcome outcome, const struct trial_head *x, bool *ret,
+                             struct as_err *err)
 {
     const char *reported = NULL;
-    as_status st = store_attempt_reported(t, arg->a, x->sweep_key, x->number, arg->ref->attempt,
-                                          &reported, err);
+    as_status st =
+        store_attempt_reported(t, a, x->sweep_key, x->number, ref->attempt, &reported, err);
     *ret = false;
-    if (st != AS_OK || !reported)
+    if (st < 0 || !reported)
         return st;
-    if (!as_streq(reported, attempt_outcome_words[arg->c->outcome]))
-        return stale(t, arg->ref, x, err);
+    if (!as_streq(reported, attempt_outcome_words[outcome]))
+        return stale(t, ref, x, err);
     *ret = true;
     return AS_OK;
 }
@@ -323,46 +318,48 @@ static bool counts(const struct trial_head *x, const struct attempt_ref *ref, bo
            (x->state == TRIAL_RUNNING || (x->state == TRIAL_QUEUED && is_success));
 }
 
-static as_status accept(struct tx *t, struct complete_arg *arg, const struct sweep_head *s,
+static as_status accept(struct tx *t, struct arena *a, const struct attempt_ref *ref,
+                        const struct completion *c, const struct sweep_head *s,
                         struct trial_head *x, struct as_err *err)
 {
     struct trial_change ch;
     as_status st = AS_OK;
-    if (!counts(x, arg->ref, arg->c->outcome == OUTCOME_COMPLETED))
-        return stale(t, arg->ref, x, err);
-    if (arg->c->n_metrics > 0)
-        st = add_final(t, arg, x, err);
-    if (st == AS_OK)
-        st = change_of(t, arg->a, arg->c, s, x, &ch, err);
+    if (!counts(x, ref, c->outcome == OUTCOME_COMPLETED))
+        return stale(t, ref, x, err);
+    if (c->n_metrics > 0)
+        st = add_final(t, a, c, x, err);
     if (st != AS_OK)
         return st;
-    if (!counts(x, arg->ref, ch.event == TRIAL_EV_COMPLETE))
-        return stale(t, arg->ref, x, err);
-    st = trial_transition(t, arg->a, s, x, &ch, NULL, err);
-    arg->accepted = true;
-    arg->late = x->state == TRIAL_QUEUED;
-    return st == AS_OK ? sweep_settle(t, arg->a, s->key, NULL, err) : st;
+    st = change_of(t, a, c, s, x, &ch, err);
+    if (st != AS_OK)
+        return st;
+    if (!counts(x, ref, ch.event == TRIAL_EV_COMPLETE))
+        return stale(t, ref, x, err);
+    st = trial_transition(t, a, s, x, &ch, NULL, err);
+    if (st != AS_OK)
+        return st;
+    return sweep_settle(t, a, s->key, NULL, err);
 }
 
-static as_status tx_complete(struct tx *t, void *p, struct as_err *err)
+static as_status complete(struct tx *t, struct arena *a, const struct attempt_ref *ref,
+                          const struct completion *c, struct acceptance *ret,
+                          struct trial_row *ret_trial, struct as_err *err)
 {
-    struct complete_arg *arg = p;
-    const struct attempt_ref *ref = arg->ref;
     struct sweep_head s;
     struct trial_head x;
     bool repeat = false;
     int64_t key = 0;
-    arg->accepted = false;
     as_status st = store_sweep_key(t, ref->sweep, &key, err);
-    if (st == AS_OK)
-        st = store_sweep_lock(t, arg->a, key, &s, err);
-    if (st == AS_OK)
-        st = store_trial_lock(t, arg->a, key, ref->number, &x, err);
-    if (st == AS_OK)
-        st = said_before(t, arg, &x, &repeat, err);
-    if (st == AS_OK && !repeat)
-        st = accept(t, arg, &s, &x, err);
-    return st == AS_OK ? store_trial_get(t, arg->a, key, ref->number, &arg->ret, err) : st;
+    if (st < 0 || (st = store_sweep_lock(t, a, key, &s, err)) < 0 ||
+        (st = store_trial_lock(t, a, key, ref->number, &x, err)) < 0 ||
+        (st = said_before(t, a, ref, c->outcome, &x, &repeat, err)) < 0)
+        return st;
+    if (!repeat)
+        st = accept(t, a, ref, c, &s, &x, err);
+    if (st != AS_OK)
+        return st;
+    *ret = (struct acceptance){.accepted = !repeat, .late = x.state == TRIAL_QUEUED};
+    return store_trial_get(t, a, key, ref->number, ret_trial, err);
 }
 
 static as_status final_check(const struct completion *c, struct as_err *err)
@@ -382,16 +379,20 @@ static as_status final_check(const struct completion *c, struct as_err *err)
 as_status attempt_complete(struct store *db, struct arena *a, const struct attempt_ref *ref,
                            const struct completion *c, struct trial_row *ret, struct as_err *err)
 {
-    struct complete_arg arg = {.a = a, .ref = ref, .c = c};
+    struct acceptance got = {0};
+    struct trial_row row;
     as_status st = final_check(c, err);
-    if (st == AS_OK)
-        st = store_run(db, TX_WRITE, tx_complete, &arg, err);
     if (st != AS_OK)
         return st;
-    if (arg.accepted)
+    struct tx_run run = tx_run_start(db, TX_WRITE, err);
+    while (tx_run_again(&run))
+        run.status = complete(run.tx, a, ref, c, &got, &row, err);
+    if (run.status != AS_OK)
+        return run.status;
+    if (got.accepted)
         atomic_fetch_add(&store_counters(db)->trials_completed, 1);
-    if (arg.accepted && arg.late)
+    if (got.accepted && got.late)
         atomic_fetch_add(&store_counters(db)->late_accepted, 1);
-    *ret = arg.ret;
+    *ret = row;
     return AS_OK;
 }

@@ -78,8 +78,9 @@ static as_status read_array(struct store *db, const char *sha256, const char *na
     AS_AUTO(spool_done) struct spool_file file = {0};
     AS_AUTO(npy_freep) struct npy *npy = NULL;
     as_status st = spool_blob(db, sha256, &file, err);
-    if (st == AS_OK)
-        st = rename_error(err, npy_open(file.path, &npy, err), file.path, name);
+    if (st != AS_OK)
+        return st;
+    st = rename_error(err, npy_open(file.path, &npy, err), file.path, name);
     if (st != AS_OK)
         return st;
     const struct npy_header *h = npy_header_of(npy);
@@ -90,7 +91,7 @@ static as_status read_array(struct store *db, const char *sha256, const char *na
         return as_fail(err, AS_E_TOO_LARGE, "%s: %zu values", name, h->n_values);
     AS_AUTO(as_freep) double *values = as_calloc(h->n_values, sizeof *values);
     if (!values)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     st = npy_read(npy, h->n_values, values, err);
     if (st != AS_OK)
         return st;
@@ -118,7 +119,7 @@ static as_status read_targets(struct store *db, struct work *w, struct as_err *e
         w->classes = as_calloc(w->rows, sizeof *w->classes);
         for (size_t i = 0; w->classes && i < w->rows; i++)
             w->classes[i] = (int64_t)v[i];
-        return w->classes ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
+        return w->classes ? AS_OK : as_fail_nomem(err);
     }
     w->outputs = columns;
     w->targets = as_calloc(w->rows * columns, sizeof *w->targets);
@@ -127,7 +128,7 @@ static as_status read_targets(struct store *db, struct work *w, struct as_err *e
         if (!isfinite(w->targets[i]))
             return as_fail(err, AS_E_INVAL, "targets.npy holds a value that is not finite");
     }
-    return w->targets ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
+    return w->targets ? AS_OK : as_fail_nomem(err);
 }
 
 /* One candidate's predictions, of the shape that the targets and the first candidate ask for. */
@@ -146,7 +147,7 @@ static as_status read_predictions(struct store *db, struct work *w, const char *
                        w->rows, w->outputs);
     float *f = as_calloc(rows * columns, sizeof *f);
     if (!f)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     for (size_t i = 0; i < rows * columns; i++) {
         f[i] = (float)v[i];
         if (!isfinite(f[i])) {
@@ -168,7 +169,7 @@ static as_status read_candidates(struct store *db, struct work *w, struct as_err
     w->taken = as_calloc(w->n, sizeof *w->taken);
     w->index = as_calloc(w->n, sizeof *w->index);
     if (!w->taken || !w->index)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     for (size_t i = 0; i < w->n; i++) {
         struct as_err why = {0};
         if (w->n_taken > 0 && (w->n_taken + 1) * w->rows * w->outputs > ENSEMBLE_MAX_VALUES)
@@ -238,7 +239,7 @@ static as_status ready_json(struct work *w, const struct ensemble *e, ensemble_l
         "candidates", (json_int_t)w->n_taken);
     w->json = j ? json_format_ordered(j) : NULL;
     w->state = "ready";
-    return w->json ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
+    return w->json ? AS_OK : as_fail_nomem(err);
 }
 
 static as_status none_json(struct work *w, const char *reason, struct as_err *err)
@@ -247,7 +248,7 @@ static as_status none_json(struct work *w, const char *reason, struct as_err *er
     free(w->json);
     w->json = j ? json_format(j) : NULL;
     w->state = "none";
-    return w->json ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
+    return w->json ? AS_OK : as_fail_nomem(err);
 }
 
 /* Read, select, describe. What fails here (but for the database) is told in the result. */
@@ -255,13 +256,13 @@ static as_status select_members(struct store *db, struct work *w, struct as_err 
 {
     AS_AUTO(ensemble_freep) struct ensemble *e = NULL;
     as_status st = read_candidates(db, w, err);
-    if (st == AS_OK && w->n_taken < 2)
+    if (st != AS_OK)
+        return st;
+    if (w->n_taken < 2)
         return none_json(w,
                          "fewer than two completed trials left usable predictions.npy and "
                          "targets.npy",
                          err);
-    if (st != AS_OK)
-        return st;
     ensemble_loss loss = ensemble_loss_for_metric(w->s.metric, w->classification);
     struct ensemble_input in = {.candidates = w->n_taken,
                                 .rows = w->rows,
@@ -273,7 +274,9 @@ static as_status select_members(struct store *db, struct work *w, struct as_err 
                                 .size = (size_t)w->s.ensemble_size,
                                 .seed = (uint64_t)w->s.seed};
     st = ensemble_select(&in, &e, err);
-    return st == AS_OK ? ready_json(w, e, loss, err) : st;
+    if (st != AS_OK)
+        return st;
+    return ready_json(w, e, loss, err);
 }
 
 static as_status compute(struct store *db, struct work *w, struct as_err *err)
@@ -295,36 +298,27 @@ static as_status compute(struct store *db, struct work *w, struct as_err *err)
 
 /* Transactions. */
 
-static as_status tx_take(struct tx *t, void *p, struct as_err *err)
+static as_status take(struct tx *t, struct work *w, struct as_err *err)
 {
-    struct work *w = p;
     as_status st = store_ensemble_take(t, ENSEMBLE_LEASE_MS, &w->key, err);
-    if (st == AS_OK && w->key)
-        st = store_sweep_lock(t, w->a, w->key, &w->s, err);
-    return st;
+    if (st != AS_OK || w->key == 0)
+        return st;
+    return store_sweep_lock(t, w->a, w->key, &w->s, err);
 }
 
-static as_status tx_candidates(struct tx *t, void *p, struct as_err *err)
+static as_status finish(struct tx *t, const struct work *w, struct as_err *err)
 {
-    struct work *w = p;
-    return store_ensemble_candidates(t, w->a, w->key, w->s.maximize, ENSEMBLE_CANDIDATES_MAX,
-                                     &w->candidates, &w->n, err);
-}
-
-static as_status tx_finish(struct tx *t, void *p, struct as_err *err)
-{
-    struct work *w = p;
     struct sweep_head now;
     as_status st = store_sweep_lock(t, w->a, w->key, &now, err);
-    if (st == AS_OK && now.state != SWEEP_FINISHING)
-        return AS_OK; /* cancelled, or another server was faster */
-    if (st == AS_OK)
-        st = store_ensemble_put(t, w->key, w->state, w->json, err);
+    if (st != AS_OK || now.state != SWEEP_FINISHING)
+        return st; /* cancelled, or another server was faster */
+    st = store_ensemble_put(t, w->key, w->state, w->json, err);
+    if (st != AS_OK)
+        return st;
     struct event_new e = {
         .type = "ensemble.ready", .sweep_key = w->key, .sweep = now.id, .state = w->state};
-    if (st == AS_OK)
-        st = store_event_add(t, &e, err);
-    if (st < 0)
+    st = store_event_add(t, &e, err);
+    if (st != AS_OK)
         return st;
     bool any = now.counts.by_state[TRIAL_COMPLETED] > 0;
     const char *why =
@@ -332,51 +326,57 @@ static as_status tx_finish(struct tx *t, void *p, struct as_err *err)
     return sweep_transition(t, w->a, &now, any ? SWEEP_EV_FINISH : SWEEP_EV_FAIL, why, err);
 }
 
+static as_status read_work(struct store *db, struct work *w, struct as_err *err)
+{
+    struct tx_run run = tx_run_start(db, TX_READ, err);
+    while (tx_run_again(&run))
+        run.status = store_ensemble_candidates(run.tx, w->a, w->key, w->s.maximize,
+                                               ENSEMBLE_CANDIDATES_MAX, &w->candidates, &w->n, err);
+    return run.status;
+}
+
 as_status ensembles_tick(struct store *db, bool *ret_worked, struct as_err *err)
 {
     AS_AUTO(arena_done) struct arena a = {0};
     AS_AUTO(work_done) struct work w = {.a = &a};
-    as_status st = store_run(db, TX_WRITE, tx_take, &w, err);
     *ret_worked = false;
-    if (st != AS_OK || w.key == 0)
+    struct tx_run taking = tx_run_start(db, TX_WRITE, err);
+    while (tx_run_again(&taking))
+        taking.status = take(taking.tx, &w, err);
+    if (taking.status != AS_OK || w.key == 0)
+        return taking.status;
+    as_status st = read_work(db, &w, err);
+    if (st != AS_OK)
         return st;
-    st = store_run(db, TX_READ, tx_candidates, &w, err);
-    if (st == AS_OK)
-        st = compute(db, &w, err);
-    if (st == AS_OK)
-        st = store_run(db, TX_WRITE, tx_finish, &w, err);
-    *ret_worked = st == AS_OK;
-    return st;
+    st = compute(db, &w, err);
+    if (st != AS_OK)
+        return st;
+    struct tx_run ending = tx_run_start(db, TX_WRITE, err);
+    while (tx_run_again(&ending))
+        ending.status = finish(ending.tx, &w, err);
+    *ret_worked = ending.status == AS_OK;
+    return ending.status;
 }
 
 /* Reading the result. */
 
-struct get_arg {
-    struct arena *a;
-    const char *sweep, *json;
-    sweep_state state;
-};
-
-static as_status tx_get(struct tx *t, void *p, struct as_err *err)
-{
-    struct get_arg *arg = p;
-    return store_ensemble_get(t, arg->a, arg->sweep, &arg->json, &arg->state, err);
-}
-
 as_status ensemble_get(struct store *db, struct arena *a, const char *sweep, const char **ret_json,
                        struct as_err *err)
 {
-    struct get_arg arg = {.a = a, .sweep = sweep};
-    as_status st = store_run(db, TX_READ, tx_get, &arg, err);
-    if (st != AS_OK)
-        return st;
-    if (!arg.json && sweep_state_is_final(arg.state))
-        arg.json = arena_printf(a, "{\"reason\":\"the sweep %s\",\"state\":\"none\"}",
-                                arg.state == SWEEP_FAILED ? "failed" : "was cancelled");
-    else if (!arg.json)
-        arg.json = arena_strdup(a, "{\"state\":\"pending\"}");
-    if (!arg.json)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
-    *ret_json = arg.json;
+    const char *json = NULL;
+    sweep_state state = SWEEP_RUNNING;
+    struct tx_run run = tx_run_start(db, TX_READ, err);
+    while (tx_run_again(&run))
+        run.status = store_ensemble_get(run.tx, a, sweep, &json, &state, err);
+    if (run.status != AS_OK)
+        return run.status;
+    if (!json && sweep_state_is_final(state))
+        json = arena_printf(a, "{\"reason\":\"the sweep %s\",\"state\":\"none\"}",
+                            state == SWEEP_FAILED ? "failed" : "was cancelled");
+    else if (!json)
+        json = arena_strdup(a, "{\"state\":\"pending\"}");
+    if (!json)
+        return as_fail_nomem(err);
+    *ret_json = json;
     return AS_OK;
 }

@@ -45,24 +45,28 @@ static as_status read_wants(struct arena *a, const struct sweep_head *s, struct 
                             struct as_err *err)
 {
     as_status st = read_list(a, s->objectives, "name", w, err);
-    if (st == AS_OK && w->n == 0)
+    if (st != AS_OK)
+        return st;
+    if (w->n == 0)
         w->names[w->n++] = s->metric;
     w->n_objectives = w->n;
-    return st == AS_OK ? read_list(a, s->outcomes, "metric", w, err) : st;
+    return read_list(a, s->outcomes, "metric", w, err);
 }
 
-as_status trial_judge(struct tx *t, struct arena *a, const struct sweep_head *s,
-                      const struct trial_head *x, struct verdict *ret, struct as_err *err)
+as_status trial_feasibility(struct tx *t, struct arena *a, const struct sweep_head *s,
+                            const struct trial_head *x, struct feasibility *ret, struct as_err *err)
 {
     struct wants w = {0};
     double values[METRICS_MAX] = {x->value};
     bool has[METRICS_MAX] = {x->has_value};
     as_status st = read_wants(a, s, &w, err);
-    if (st == AS_OK && w.n > 1)
+    if (st != AS_OK)
+        return st;
+    if (w.n > 1)
         st = store_trial_measured(t, x->sweep_key, x->number, w.names, w.n, values, has, err);
     if (st != AS_OK)
         return st;
-    struct verdict v = {.feasible = true};
+    struct feasibility v = {.feasible = true};
     for (size_t i = 0; i < w.n && !v.missing; i++) {
         if (has[i] && isfinite(values[i]))
             continue;

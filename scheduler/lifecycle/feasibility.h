@@ -8,7 +8,7 @@
 #include "scheduler/store/trial_store.h"
 #include "scheduler/store/tx.h"
 
-struct verdict {
+struct feasibility {
     const char *missing; /* the metric that is not there or not finite; NULL: none is */
     bool was_measured;   /* it is there, and not finite: */
     double value;
@@ -17,8 +17,8 @@ struct verdict {
 
 /* Judge the trial by its latest measurements. `x` is as the row is now. One query where the sweep
  * has several objectives or constraints, none otherwise. */
-AS_MUST_CHECK as_status trial_judge(struct tx *t, struct arena *a, const struct sweep_head *s,
-                                    const struct trial_head *x, struct verdict *ret,
-                                    struct as_err *err);
+AS_MUST_CHECK as_status trial_feasibility(struct tx *t, struct arena *a, const struct sweep_head *s,
+                                          const struct trial_head *x, struct feasibility *ret,
+                                          struct as_err *err);
 
 #endif

@@ -3,30 +3,23 @@
 
 #include <string.h>
 
+#include "base/str.h"
 #include "scheduler/store/idempotency_store.h"
 
-struct find_arg {
-    struct arena *a;
-    const struct idem_key *k;
-    int64_t status;
-    const char *body, *location;
-    struct idem_answer ret;
-};
-
-static as_status tx_find(struct tx *t, void *p, struct as_err *err)
+static as_status find_answer(struct tx *t, struct arena *a, const struct idem_key *k,
+                             struct idem_answer *ret, struct as_err *err)
 {
-    struct find_arg *arg = p;
     struct idem_row row;
-    as_status st = store_idempotency_get(t, arg->a, arg->k, &row, err);
-    arg->ret = (struct idem_answer){.outcome = IDEM_NEW};
+    *ret = (struct idem_answer){.outcome = IDEM_NEW};
+    as_status st = store_idempotency_get(t, a, k, &row, err);
     if (st == AS_E_NOT_FOUND)
         return AS_OK;
     if (st != AS_OK)
         return st;
     if (!row.same_body)
-        arg->ret.outcome = IDEM_OTHER_BODY;
+        ret->outcome = IDEM_OTHER_BODY;
     else if (row.status)
-        arg->ret = (struct idem_answer){IDEM_REPLAY, row.status, row.body, row.location};
+        *ret = (struct idem_answer){IDEM_REPLAY, row.status, row.body, row.location};
     return AS_OK; /* without an answer: the operation itself knows what it made */
 }
 
@@ -36,22 +29,49 @@ as_status idempotency_find(struct store *db, struct arena *a, const struct idem_
     size_t len = strlen(k->key);
     if (len < 1 || len > 128)
         return as_fail(err, AS_E_INVAL, "Idempotency-Key has %zu bytes, expected 1 to 128", len);
-    struct find_arg arg = {.a = a, .k = k};
-    as_status st = store_run(db, TX_READ, tx_find, &arg, err);
-    if (st == AS_OK)
-        *ret = arg.ret;
-    return st;
-}
-
-static as_status tx_answer(struct tx *t, void *p, struct as_err *err)
-{
-    struct find_arg *arg = p;
-    return store_idempotency_answer(t, arg->k, arg->status, arg->body, arg->location, err);
+    struct idem_answer answer;
+    struct tx_run run = tx_run_start(db, TX_READ, err);
+    while (tx_run_again(&run))
+        run.status = find_answer(run.tx, a, k, &answer, err);
+    if (run.status == AS_OK)
+        *ret = answer;
+    return run.status;
 }
 
 as_status idempotency_store(struct store *db, const struct idem_key *k, int64_t status,
                             const char *body, const char *location, struct as_err *err)
 {
-    struct find_arg arg = {.k = k, .status = status, .body = body, .location = location};
-    return store_run(db, TX_WRITE, tx_answer, &arg, err);
+    struct tx_run run = tx_run_start(db, TX_WRITE, err);
+    while (tx_run_again(&run))
+        run.status = store_idempotency_answer(run.tx, k, status, body, location, err);
+    return run.status;
+}
+
+as_status idempotency_begin(struct tx *t, struct arena *a, const struct idem_key *k,
+                            const char *sweep, struct idem_made *ret, struct as_err *err)
+{
+    bool is_new = true;
+    struct idem_row row;
+    *ret = (struct idem_made){0};
+    if (!k)
+        return AS_OK;
+    as_status st = store_idempotency_add(t, k, &is_new, err);
+    if (st != AS_OK || is_new)
+        return st;
+    st = store_idempotency_get(t, a, k, &row, err);
+    if (st != AS_OK)
+        return st;
+    if (!row.same_body)
+        return as_fail(err, AS_E_CONFLICT, "the idempotency key was used with another body");
+    bool is_trial = row.number >= 0;
+    if (!row.sweep || is_trial != (sweep != NULL) || (sweep && !as_streq(row.sweep, sweep)))
+        return as_fail(err, AS_E_CONFLICT, "the idempotency key was used for something else");
+    *ret = (struct idem_made){.sweep = row.sweep, .number = row.number};
+    return AS_OK;
+}
+
+as_status idempotency_end(struct tx *t, const struct idem_key *k, const char *sweep, int64_t number,
+                          struct as_err *err)
+{
+    return k ? store_idempotency_made(t, k, sweep, number, err) : AS_OK;
 }

@@ -2,8 +2,8 @@
  *
  * The server asks idempotency_find() before a creating POST. IDEM_REPLAY: send what is stored.
  * IDEM_NEW: call the operation (with the key, where it takes one), then idempotency_store() the
- * answer unless it is a 5xx. sweep_create() writes the key in its own transaction, so that a crash
- * between creation and idempotency_store() makes no second sweep. */
+ * answer unless it is a 5xx. An operation that takes the key writes it in its own transaction, so
+ * that a crash between creation and idempotency_store() makes nothing twice. */
 #ifndef ASSAY_SCHEDULER_IDEMPOTENCY_H
 #define ASSAY_SCHEDULER_IDEMPOTENCY_H
 
@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "scheduler/rows/idem_row.h"
 #include "scheduler/store/store.h"
+#include "scheduler/store/tx.h"
 
 typedef enum idem_outcome { IDEM_NEW, IDEM_REPLAY, IDEM_OTHER_BODY } idem_outcome;
 
@@ -30,5 +31,24 @@ AS_MUST_CHECK as_status idempotency_find(struct store *db, struct arena *a,
 AS_MUST_CHECK as_status idempotency_store(struct store *db, const struct idem_key *k,
                                           int64_t status, const char *body, const char *location,
                                           struct as_err *err);
+
+/* What an operation made when the key was first used. */
+struct idem_made {
+    const char *sweep; /* NULL: the key is new, or there is none */
+    int64_t number;    /* of the trial; -1: it made the sweep itself */
+};
+
+/* The first step of a transaction that creates something: write the key, or find what it made.
+ * Waits for a transaction that uses the same key. k      NULL: the request has none sweep  NULL: a
+ * sweep is to be made; else a trial of that sweep ret    its string is in `a` AS_E_CONFLICT: the
+ * key was used with another body, or for something else. AS_E_UNAVAILABLE. */
+AS_MUST_CHECK as_status idempotency_begin(struct tx *t, struct arena *a, const struct idem_key *k,
+                                          const char *sweep, struct idem_made *ret,
+                                          struct as_err *err);
+
+/* Note in the same transaction what was made: the trial of that number, or the sweep (-1). Nothing
+ * happens when k is NULL. AS_E_UNAVAILABLE. */
+AS_MUST_CHECK as_status idempotency_end(struct tx *t, const struct idem_key *k, const char *sweep,
+                                        int64_t number, struct as_err *err);
 
 #endif

@@ -52,28 +52,30 @@ static as_status tx_lose_runner(struct tx *t, void *p, struct as_err *err)
     if (st != AS_OK || !lost)
         return st; /* it was heard of meanwhile */
     const char *reason = arena_printf(r->a, "the lease of runner %s ran out", r->name);
-    st = store_trial_held(t, r->a, r->name, NULL, 0, &held, err);
-    if (st == AS_OK)
-        st = trials_lose(t, r->a, &held, "lost", reason, &r->n, err);
+    if ((st = store_trial_held(t, r->a, r->name, NULL, 0, &held, err)) != AS_OK)
+        return st;
+    if ((st = trials_lose(t, r->a, &held, "lost", reason, &r->n, err)) != AS_OK)
+        return st;
     struct event_new e = {
         .type = "runner.changed", .runner = r->name, .state = "lost", .reason = reason};
-    return st == AS_OK ? store_event_add(t, &e, err) : st;
+    return store_event_add(t, &e, err);
 }
 
 static as_status lose_runners(struct store *db, struct round *r, struct reaper_report *report,
                               struct as_err *err)
 {
-    as_status st = AS_OK;
-    for (size_t i = 0; i < r->n_names && st == AS_OK; i++) {
+    for (size_t i = 0; i < r->n_names; i++) {
         r->name = r->names[i];
-        st = store_run(db, TX_WRITE, tx_lose_runner, r, err);
-        if (st != AS_OK || r->n < 0)
+        as_status st = store_run(db, TX_WRITE, tx_lose_runner, r, err);
+        if (st != AS_OK)
+            return st;
+        if (r->n < 0)
             continue;
         report->runners_lost++;
         report->attempts_lost += r->n;
         log_write(LOG_WARN, "runner lost", "runner=%s attempts=%lld", r->name, (long long)r->n);
     }
-    return st;
+    return AS_OK;
 }
 
 /* Clients whose lease ran out. */
@@ -96,38 +98,47 @@ static as_status tx_lose_client(struct tx *t, void *p, struct as_err *err)
     const char *reason = arena_printf(r->a, "the lease of client %s ran out", r->client->name);
     st = store_trial_of_client(t, r->a, r->client->sweep_key, r->client->name, INT32_MAX, &held,
                                err);
-    return st == AS_OK ? trials_lose(t, r->a, &held, "lost", reason, &r->n, err) : st;
+    if (st != AS_OK)
+        return st;
+    return trials_lose(t, r->a, &held, "lost", reason, &r->n, err);
 }
 
 static as_status lose_clients(struct store *db, struct round *r, struct reaper_report *report,
                               struct as_err *err)
 {
     as_status st = store_run(db, TX_READ, tx_clients, r, err);
-    for (size_t i = 0; i < r->n_clients && st == AS_OK; i++) {
+    if (st != AS_OK)
+        return st;
+    for (size_t i = 0; i < r->n_clients; i++) {
         r->client = &r->clients[i];
-        st = store_run(db, TX_WRITE, tx_lose_client, r, err);
-        if (st != AS_OK || r->n == 0)
+        if ((st = store_run(db, TX_WRITE, tx_lose_client, r, err)) != AS_OK)
+            return st;
+        if (r->n == 0)
             continue;
         report->clients_lost++;
         report->attempts_lost += r->n;
         log_write(LOG_WARN, "client lost", "client=\"%s\" attempts=%lld", r->client->name,
                   (long long)r->n);
     }
-    return st;
+    return AS_OK;
 }
 
 /* Those who could not be heard, because the database or this process was away, get one lease to be.
  */
-static as_status lose_holders(struct store *db, struct round *r, struct reaper_report *report,
-                              struct as_err *err)
+static as_status lose_owners(struct reaper *reaper, struct round *r, struct reaper_report *report,
+                             struct as_err *err)
 {
+    struct store *db = reaper->db;
+    int64_t lease_ms = store_config(db)->lease_ms;
     as_status st = store_run(db, TX_READ, tx_expired, r, err);
-    if (st == AS_OK &&
-        (!store_hears(db, r->now_ms) || store_up_ns(db) < store_config(db)->lease_ms * NS_PER_MS))
+    if (st != AS_OK)
+        return st;
+    if (!lease_clock_hears(&reaper->clock, lease_ms, r->now_ms) ||
+        store_up_ns(db) < lease_ms * NS_PER_MS)
         return AS_OK;
-    if (st == AS_OK)
-        st = lose_runners(db, r, report, err);
-    return st == AS_OK ? lose_clients(db, r, report, err) : st;
+    if ((st = lose_runners(db, r, report, err)) != AS_OK)
+        return st;
+    return lose_clients(db, r, report, err);
 }
 
 /* Trials past their timeout, whose runner should have ended them. */
@@ -152,21 +163,25 @@ static as_status tx_time_out(struct tx *t, void *p, struct as_err *err)
         return st == AS_E_NOT_FOUND ? AS_OK : st;
     if (now.state != TRIAL_RUNNING || now.attempt != r->trial->attempt)
         return AS_OK;
-    st = trial_transition(t, r->a, &s, &now, &change, NULL, err);
+    if ((st = trial_transition(t, r->a, &s, &now, &change, NULL, err)) != AS_OK)
+        return st;
     r->n = 1;
-    return st == AS_OK ? sweep_settle(t, r->a, s.key, NULL, err) : st;
+    return sweep_settle(t, r->a, s.key, NULL, err);
 }
 
 static as_status time_out_trials(struct store *db, struct round *r, struct reaper_report *report,
                                  struct as_err *err)
 {
     as_status st = store_run(db, TX_READ, tx_overdue, r, err);
-    for (size_t i = 0; i < r->trials.n && st == AS_OK; i++) {
+    if (st != AS_OK)
+        return st;
+    for (size_t i = 0; i < r->trials.n; i++) {
         r->trial = &r->trials.rows[i];
-        st = store_run(db, TX_WRITE, tx_time_out, r, err);
-        report->trials_timed_out += st == AS_OK ? r->n : 0;
+        if ((st = store_run(db, TX_WRITE, tx_time_out, r, err)) != AS_OK)
+            return st;
+        report->trials_timed_out += r->n;
     }
-    return st;
+    return AS_OK;
 }
 
 /* Sweeps that are over. */
@@ -190,12 +205,15 @@ static as_status settle_sweeps(struct store *db, struct round *r, struct reaper_
                                struct as_err *err)
 {
     as_status st = store_run(db, TX_READ, tx_due, r, err);
-    for (size_t i = 0; i < r->n_sweeps && st == AS_OK; i++) {
+    if (st != AS_OK)
+        return st;
+    for (size_t i = 0; i < r->n_sweeps; i++) {
         r->key = r->sweeps[i];
-        st = store_run(db, TX_WRITE, tx_settle, r, err);
-        report->sweeps_ended += st == AS_OK ? r->n : 0;
+        if ((st = store_run(db, TX_WRITE, tx_settle, r, err)) != AS_OK)
+            return st;
+        report->sweeps_ended += r->n;
     }
-    return st;
+    return AS_OK;
 }
 
 static as_status finish_sweeps(struct store *db, struct reaper_report *report, struct as_err *err)
@@ -211,10 +229,10 @@ static as_status finish_sweeps(struct store *db, struct reaper_report *report, s
     return AS_OK;
 }
 
-as_status reaper_finish(struct store *db, struct reaper_report *ret, struct as_err *err)
+as_status reaper_finish(struct reaper *reaper, struct reaper_report *ret, struct as_err *err)
 {
     struct reaper_report report = {0};
-    as_status st = finish_sweeps(db, &report, err);
+    as_status st = finish_sweeps(reaper->db, &report, err);
     *ret = report;
     return st;
 }
@@ -227,30 +245,49 @@ static as_status tx_prune(struct tx *t, void *p, struct as_err *err)
     const struct sched_config *config = store_config(tx_store(t));
     int64_t keys = 0, events = 0, blobs = 0;
     as_status st = store_idempotency_prune(t, &keys, err);
-    if (st == AS_OK)
-        st = store_event_prune(t, config->event_keep_ms, &events, err);
-    if (st == AS_OK)
-        st = store_blob_prune(t, config->blob_keep_ms, &blobs, err);
+    if (st != AS_OK)
+        return st;
+    if ((st = store_event_prune(t, config->event_keep_ms, &events, err)) != AS_OK)
+        return st;
+    if ((st = store_blob_prune(t, config->blob_keep_ms, &blobs, err)) != AS_OK)
+        return st;
     r->n = keys + events + blobs;
+    return AS_OK;
+}
+
+/* Is it time for old rows? *ret_removed: how many went. */
+static as_status prune(struct reaper *reaper, struct round *r, int64_t *ret_removed,
+                       struct as_err *err)
+{
+    if (!lease_clock_prunes(&reaper->clock, store_config(reaper->db)->prune_ms, clock_mono_ns()))
+        return AS_OK;
+    r->n = 0;
+    as_status st = store_run(reaper->db, TX_SOFT, tx_prune, r, err);
+    *ret_removed = r->n;
     return st;
 }
 
-as_status reaper_tick(struct store *db, struct reaper_report *ret, struct as_err *err)
+static as_status run_round(struct reaper *reaper, struct round *r, struct reaper_report *report,
+                           struct as_err *err)
+{
+    as_status st = lose_owners(reaper, r, report, err);
+    if (st != AS_OK)
+        return st;
+    if ((st = time_out_trials(reaper->db, r, report, err)) != AS_OK)
+        return st;
+    if ((st = settle_sweeps(reaper->db, r, report, err)) != AS_OK)
+        return st;
+    if ((st = finish_sweeps(reaper->db, report, err)) != AS_OK)
+        return st;
+    return prune(reaper, r, &report->removed, err);
+}
+
+as_status reaper_tick(struct reaper *reaper, struct reaper_report *ret, struct as_err *err)
 {
     AS_AUTO(arena_done) struct arena a = {0};
     struct round r = {.a = &a};
     struct reaper_report report = {0};
-    as_status st = lose_holders(db, &r, &report, err);
-    if (st == AS_OK)
-        st = time_out_trials(db, &r, &report, err);
-    if (st == AS_OK)
-        st = settle_sweeps(db, &r, &report, err);
-    if (st == AS_OK)
-        st = finish_sweeps(db, &report, err);
-    r.n = 0;
-    if (st == AS_OK && store_prune_due(db))
-        st = store_run(db, TX_SOFT, tx_prune, &r, err);
-    report.removed = r.n;
-    *ret = report;
+    as_status st = run_round(reaper, &r, &report, err);
+    *ret = report; /* also of a round that did not come to its end */
     return st;
 }

@@ -1,4 +1,8 @@
-/* Transitions. The order of locks is runner, sweeps by key, trials; see README.md. */
+/* Transitions: the tables of scheduler/sweep/trial_state.h decide, and what they decide is one
+ * guarded statement, the end of the attempt and an event, in the caller's transaction. Nothing else
+ * writes a state, so the counts, the attempts and the events cannot disagree with it. A sweep that
+ * ends cancels what is live in the same transaction. The order of locks is runner, sweeps by key,
+ * trials; see README.md. */
 #include "scheduler/lifecycle/transition.h"
 
 #include <stdio.h>
@@ -69,10 +73,27 @@ as_status trial_transition(struct tx *t, struct arena *a, const struct sweep_hea
                               .exit_code = c->exit_code};
     if (x->attempt > 0 && (x->state == TRIAL_RUNNING || c->reported))
         st = store_attempt_end(t, x->sweep_key, x->number, x->attempt, &end, err);
-    if (st == AS_OK)
-        st = trial_event_write(t, s, x, step.to, move.reason, err);
+    if (st != AS_OK)
+        return st;
+    st = trial_event_write(t, s, x, step.to, move.reason, err);
     if (st == AS_OK && ret_to)
         *ret_to = step.to;
+    return st;
+}
+
+/* Lose a trial unless it ended or moved on since its head was read. */
+static as_status lose_trial(struct tx *t, struct arena *a, const struct sweep_head *s,
+                            const struct trial_head *head, const struct trial_change *c,
+                            int64_t *ret_n, struct as_err *err)
+{
+    struct trial_head now;
+    as_status st = store_trial_lock(t, a, s->key, head->number, &now, err);
+    if (st != AS_OK)
+        return st;
+    if (now.state != TRIAL_RUNNING || now.attempt != head->attempt || now.epoch != head->epoch)
+        return AS_OK;
+    st = trial_transition(t, a, s, &now, c, NULL, err);
+    *ret_n += st == AS_OK;
     return st;
 }
 
@@ -83,16 +104,14 @@ static as_status lose_in_sweep(struct tx *t, struct arena *a, const struct trial
 {
     struct sweep_head s;
     as_status st = store_sweep_lock(t, a, heads[0].sweep_key, &s, err);
-    for (size_t i = 0; i < n && st == AS_OK; i++) {
-        struct trial_head now;
-        st = store_trial_lock(t, a, s.key, heads[i].number, &now, err);
-        if (st != AS_OK || now.state != TRIAL_RUNNING || now.attempt != heads[i].attempt ||
-            now.epoch != heads[i].epoch)
-            continue; /* it ended or moved on meanwhile */
-        st = trial_transition(t, a, &s, &now, c, NULL, err);
-        *ret_n += st == AS_OK;
+    if (st != AS_OK)
+        return st;
+    for (size_t i = 0; i < n; i++) {
+        st = lose_trial(t, a, &s, &heads[i], c, ret_n, err);
+        if (st != AS_OK)
+            return st;
     }
-    return st == AS_OK ? sweep_settle(t, a, s.key, NULL, err) : st;
+    return sweep_settle(t, a, s.key, NULL, err);
 }
 
 as_status trials_lose(struct tx *t, struct arena *a, const struct trial_list_heads *heads,
@@ -101,20 +120,19 @@ as_status trials_lose(struct tx *t, struct arena *a, const struct trial_list_hea
     bool released = as_streq(outcome, "released");
     struct trial_change c = {
         .event = released ? TRIAL_EV_RELEASE : TRIAL_EV_LOSE, .reason = reason, .outcome = outcome};
-    as_status st = AS_OK;
     *ret_n = 0;
-    for (size_t i = 0; i < heads->n && st == AS_OK;) {
+    for (size_t i = 0; i < heads->n;) {
         size_t end = i;
         while (end < heads->n && heads->rows[end].sweep_key == heads->rows[i].sweep_key)
             end++;
-        st = lose_in_sweep(t, a, heads->rows + i, end - i, &c, ret_n, err);
-        if (st == AS_E_NOT_FOUND)
-            st = AS_OK; /* the sweep was deleted with its trials */
+        as_status st = lose_in_sweep(t, a, heads->rows + i, end - i, &c, ret_n, err);
+        if (st != AS_OK && st != AS_E_NOT_FOUND) /* the sweep was deleted with its trials */
+            return st;
         i = end;
     }
-    if (st == AS_OK && !released)
+    if (!released)
         atomic_fetch_add(&store_counters(tx_store(t))->attempts_lost, *ret_n);
-    return st;
+    return AS_OK;
 }
 
 static as_status cancel_live(struct tx *t, struct arena *a, const struct sweep_head *s,
@@ -123,13 +141,18 @@ static as_status cancel_live(struct tx *t, struct arena *a, const struct sweep_h
     struct trial_list_heads live = {0};
     struct trial_change c = {.event = TRIAL_EV_CANCEL, .reason = reason, .outcome = "cancelled"};
     as_status st = store_trial_live(t, a, s->key, &live, err);
-    for (size_t i = 0; i < live.n && st == AS_OK; i++) {
+    if (st != AS_OK)
+        return st;
+    for (size_t i = 0; i < live.n; i++) {
         struct trial_head now; /* measurements change it without the sweep's lock */
         st = store_trial_lock(t, a, s->key, live.rows[i].number, &now, err);
-        if (st == AS_OK)
-            st = trial_transition(t, a, s, &now, &c, NULL, err);
+        if (st != AS_OK)
+            return st;
+        st = trial_transition(t, a, s, &now, &c, NULL, err);
+        if (st != AS_OK)
+            return st;
     }
-    return st;
+    return AS_OK;
 }
 
 as_status sweep_transition(struct tx *t, struct arena *a, const struct sweep_head *s,
@@ -143,12 +166,14 @@ as_status sweep_transition(struct tx *t, struct arena *a, const struct sweep_hea
     if (step.to != SWEEP_RUNNING && step.to != SWEEP_PAUSED) {
         const char *told = arena_printf(a, "the sweep is %s: %s", sweep_state_format(step.to), why);
         if (!told)
-            return as_fail(err, AS_E_NOMEM, "out of memory");
+            return as_fail_nomem(err);
         st = cancel_live(t, a, s, told, err);
+        if (st != AS_OK)
+            return st;
     }
-    if (st == AS_OK)
-        st = store_sweep_move(t, s->key, s->state, step.to, step.to == SWEEP_RUNNING ? NULL : why,
-                              err);
+    st = store_sweep_move(t, s->key, s->state, step.to, step.to == SWEEP_RUNNING ? NULL : why, err);
+    if (st != AS_OK)
+        return st;
     if (step.to == SWEEP_FINISHING)
         tx_finishing(t);
     struct event_new e = {.type = "sweep.changed",
@@ -156,7 +181,7 @@ as_status sweep_transition(struct tx *t, struct arena *a, const struct sweep_hea
                           .sweep = s->id,
                           .state = sweep_state_format(step.to),
                           .reason = why};
-    return st == AS_OK ? store_event_add(t, &e, err) : st;
+    return store_event_add(t, &e, err);
 }
 
 as_status sweep_settle(struct tx *t, struct arena *a, int64_t key, bool *ret_ended,

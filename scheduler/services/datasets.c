@@ -1,4 +1,8 @@
-/* Data sets: content is copied out into temporary files, read through once, and given a name. */
+/* Data sets: content is copied out into temporary files, read through once, and given a name.
+ *
+ * What a data set is (rows, features, classes, columns) is found in its content, never believed of
+ * the request. Reading may take seconds, so it happens outside of transactions. A name is bound to
+ * the digest of the files and of how they are read: the same request again is no conflict. */
 #include "scheduler/services/datasets.h"
 
 #include <stdio.h>
@@ -31,15 +35,10 @@ static as_status read_files(json_t *files, struct request *r, struct as_err *err
 {
     struct json_fields f;
     as_status st = json_fields_init(&f, files, "/files", err);
-    if (st == AS_OK)
-        st = json_fields_str(&f, "table", JSON_OPTIONAL, &r->table, err);
-    if (st == AS_OK)
-        st = json_fields_str(&f, "features", JSON_OPTIONAL, &r->features, err);
-    if (st == AS_OK)
-        st = json_fields_str(&f, "targets", JSON_OPTIONAL, &r->targets, err);
-    if (st == AS_OK)
-        st = json_fields_end(&f, err);
-    if (st != AS_OK)
+    if (st < 0 || (st = json_fields_str(&f, "table", JSON_OPTIONAL, &r->table, err)) < 0 ||
+        (st = json_fields_str(&f, "features", JSON_OPTIONAL, &r->features, err)) < 0 ||
+        (st = json_fields_str(&f, "targets", JSON_OPTIONAL, &r->targets, err)) < 0 ||
+        (st = json_fields_end(&f, err)) < 0)
         return st;
     bool pair = r->features && r->targets && !r->table;
     if (!pair && !(r->table && !r->features && !r->targets))
@@ -72,35 +71,38 @@ static as_status read_target(struct request *r, struct as_err *err)
     return AS_OK;
 }
 
-static as_status read_request(const json_t *doc, struct request *r, struct as_err *err)
+/* The fields, before anything is asked of their values. *ret_files is borrowed. */
+static as_status read_fields(const json_t *doc, struct request *r, json_t **ret_files,
+                             struct as_err *err)
 {
     struct json_fields f;
-    json_t *files = NULL;
     int format = 0, task = 0;
     as_status st = json_fields_init(&f, doc, "", err);
-    if (st == AS_OK)
-        st = json_fields_str(&f, "name", JSON_REQUIRED, &r->name, err);
-    if (st == AS_OK)
-        st = json_fields_word(&f, "format", JSON_REQUIRED, dataset_format_names, &format, err);
-    if (st == AS_OK)
-        st = json_fields_word(&f, "task", JSON_OPTIONAL, dataset_task_names, &task, err);
-    if (st == AS_OK)
-        st = json_fields_object(&f, "files", JSON_REQUIRED, &files, err);
-    if (st == AS_OK)
-        st = json_fields_any(&f, "target", JSON_OPTIONAL, &r->target, err);
-    if (st == AS_OK)
-        st = json_fields_object(&f, "options", JSON_OPTIONAL, &r->options_json, err);
-    if (st == AS_OK)
-        st = json_fields_text(&f, "description", JSON_OPTIONAL, 0, DATASET_DESCRIPTION_MAX,
-                              &r->description, err);
-    if (st == AS_OK)
-        st = json_fields_end(&f, err);
-    if (st != AS_OK)
+    if (st < 0 || (st = json_fields_str(&f, "name", JSON_REQUIRED, &r->name, err)) < 0 ||
+        (st = json_fields_word(&f, "format", JSON_REQUIRED, dataset_format_names, &format, err)) <
+            0 ||
+        (st = json_fields_word(&f, "task", JSON_OPTIONAL, dataset_task_names, &task, err)) < 0 ||
+        (st = json_fields_object(&f, "files", JSON_REQUIRED, ret_files, err)) < 0 ||
+        (st = json_fields_any(&f, "target", JSON_OPTIONAL, &r->target, err)) < 0 ||
+        (st = json_fields_object(&f, "options", JSON_OPTIONAL, &r->options_json, err)) < 0 ||
+        (st = json_fields_text(&f, "description", JSON_OPTIONAL, 0, DATASET_DESCRIPTION_MAX,
+                               &r->description, err)) < 0 ||
+        (st = json_fields_end(&f, err)) < 0)
         return st;
     r->format = (dataset_format)format;
     r->task = (dataset_task)task;
-    if (r->options_json &&
-        (st = dataset_options_from_json(r->options_json, "/options", &r->options, err)) != AS_OK)
+    return AS_OK;
+}
+
+static as_status read_request(const json_t *doc, struct request *r, struct as_err *err)
+{
+    json_t *files = NULL;
+    as_status st = read_fields(doc, r, &files, err);
+    if (st != AS_OK)
+        return st;
+    if (r->options_json)
+        st = dataset_options_from_json(r->options_json, "/options", &r->options, err);
+    if (st != AS_OK)
         return st;
     if (!as_slug_valid(r->name))
         return as_fail_at(err, AS_E_INVAL, "/name",
@@ -108,7 +110,9 @@ static as_status read_request(const json_t *doc, struct request *r, struct as_er
                           "most 63",
                           r->name);
     st = read_files(files, r, err);
-    return st == AS_OK ? read_target(r, err) : st;
+    if (st != AS_OK)
+        return st;
+    return read_target(r, err);
 }
 
 /* The content of one role, in a file. */
@@ -126,10 +130,11 @@ static as_status fetch(struct store *db, struct dataset_row *d, const char *role
     if (st == AS_E_NOT_FOUND)
         return as_fail_at(err, AS_E_UNSUPPORTED, pointer,
                           "no content %s is stored: upload it first", sha256);
-    if (st == AS_OK)
-        d->files[d->n_files++] =
-            (struct dataset_file_row){.role = role, .sha256 = sha256, .size = size};
-    return st;
+    if (st != AS_OK)
+        return st;
+    d->files[d->n_files++] =
+        (struct dataset_file_row){.role = role, .sha256 = sha256, .size = size};
+    return AS_OK;
 }
 
 static void info_done(struct dataset_info *info)
@@ -170,7 +175,9 @@ static as_status inspect(struct store *db, const struct request *r, struct datas
     struct dataset_paths paths = {0};
     as_status st = fetch(db, d, r->table ? "table" : "features", r->table ? r->table : r->features,
                          &first, err);
-    if (st == AS_OK && r->targets)
+    if (st != AS_OK)
+        return st;
+    if (r->targets)
         st = fetch(db, d, "targets", r->targets, &second, err);
     if (st != AS_OK)
         return st;
@@ -199,10 +206,13 @@ static as_status digest(struct arena *a, struct dataset_row *d, struct as_err *e
         str_printf(&b, "%s %s\n", d->files[i].role, d->files[i].sha256);
     char hex[SHA256_HEX_SIZE];
     as_status st = str_check(&b, err);
-    if (st == AS_OK)
-        st = sha256_of(str_cstr(&b), b.len, hex, err);
+    if (st != AS_OK)
+        return st;
+    st = sha256_of(str_cstr(&b), b.len, hex, err);
+    if (st != AS_OK)
+        return st;
     d->sha256 = arena_strdup(a, hex);
-    return st == AS_OK && !d->sha256 ? as_fail(err, AS_E_NOMEM, "out of memory") : st;
+    return d->sha256 ? AS_OK : as_fail_nomem(err);
 }
 
 /* Text of a tree in the arena; NULL stays NULL. */
@@ -216,7 +226,7 @@ static as_status arena_json(struct arena *a, const json_t *j, const char **ret, 
     else
         text = json_format(j);
     *ret = arena_strdup(a, text);
-    return *ret ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
+    return *ret ? AS_OK : as_fail_nomem(err);
 }
 
 static as_status describe(struct arena *a, const struct request *r, const struct dataset_info *info,
@@ -224,7 +234,7 @@ static as_status describe(struct arena *a, const struct request *r, const struct
 {
     JSON_AUTO j = dataset_info_to_json(info);
     if (!j)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     d->name = r->name;
     d->description = r->description;
     d->format = dataset_format_name(info->format);
@@ -234,38 +244,31 @@ static as_status describe(struct arena *a, const struct request *r, const struct
     d->n_features = (int64_t)info->n_features;
     d->n_outputs = (int64_t)info->n_outputs;
     as_status st = arena_json(a, r->target, &d->target, err);
-    if (st == AS_OK)
-        st = arena_json(a, json_object_get(j, "classes"), &d->classes, err);
-    if (st == AS_OK)
-        st = arena_json(a, json_object_get(j, "options"), &d->options, err);
-    if (st == AS_OK)
-        st = arena_json(a, json_object_get(j, "image"), &d->image, err);
-    if (st == AS_OK)
-        st = arena_json(a, json_object_get(j, "columns"), &d->columns, err);
-    return st == AS_OK ? digest(a, d, err) : st;
+    if (st < 0 || (st = arena_json(a, json_object_get(j, "classes"), &d->classes, err)) < 0 ||
+        (st = arena_json(a, json_object_get(j, "options"), &d->options, err)) < 0 ||
+        (st = arena_json(a, json_object_get(j, "image"), &d->image, err)) < 0 ||
+        (st = arena_json(a, json_object_get(j, "columns"), &d->columns, err)) < 0)
+        return st;
+    return digest(a, d, err);
 }
 
-struct add_arg {
-    struct arena *a;
-    const struct dataset_row *d;
-    struct dataset_row ret;
-    bool created;
-};
-
-static as_status tx_add(struct tx *t, void *p, struct as_err *err)
+static as_status add(struct tx *t, struct arena *a, const struct dataset_row *d, bool *ret_created,
+                     struct dataset_row *ret, struct as_err *err)
 {
-    struct add_arg *arg = p;
-    as_status st = store_dataset_add(t, arg->d, &arg->created, err);
+    as_status st = store_dataset_add(t, d, ret_created, err);
     if (st == AS_E_NOT_FOUND)
         return as_fail_at(err, AS_E_UNSUPPORTED, "/files",
                           "its content was removed meanwhile: upload it again");
-    if (st == AS_OK)
-        st = store_dataset_get(t, arg->a, arg->d->name, false, &arg->ret, err);
-    if (st == AS_OK && !arg->created && !as_streq(arg->ret.sha256, arg->d->sha256))
+    if (st != AS_OK)
+        return st;
+    st = store_dataset_get(t, a, d->name, false, ret, err);
+    if (st != AS_OK)
+        return st;
+    if (!*ret_created && !as_streq(ret->sha256, d->sha256))
         return as_fail_at(err, AS_E_CONFLICT, "/name",
                           "the data set '%s' holds other content, or the same read in another way",
-                          arg->d->name);
-    return st;
+                          d->name);
+    return AS_OK;
 }
 
 as_status dataset_create(struct store *db, struct arena *a, const json_t *doc,
@@ -274,92 +277,90 @@ as_status dataset_create(struct store *db, struct arena *a, const json_t *doc,
     AS_AUTO(request_done) struct request r = {0};
     struct dataset_row d = {0};
     AS_AUTO(info_done) struct dataset_info info = {0};
+    struct dataset_row row;
+    bool created = false;
     as_status st = read_request(doc, &r, err);
-    if (st == AS_OK)
-        st = inspect(db, &r, &d, &info, err);
-    if (st == AS_OK)
-        st = describe(a, &r, &info, &d, err);
     if (st != AS_OK)
         return st;
-    struct add_arg arg = {.a = a, .d = &d};
-    st = store_run(db, TX_WRITE, tx_add, &arg, err);
+    st = inspect(db, &r, &d, &info, err);
     if (st != AS_OK)
         return st;
-    *ret = arg.ret;
-    *ret_created = arg.created;
+    st = describe(a, &r, &info, &d, err);
+    if (st != AS_OK)
+        return st;
+    struct tx_run run = tx_run_start(db, TX_WRITE, err);
+    while (tx_run_again(&run))
+        run.status = add(run.tx, a, &d, &created, &row, err);
+    if (run.status != AS_OK)
+        return run.status;
+    *ret = row;
+    *ret_created = created;
     return AS_OK;
 }
 
 /* Reading and removing. */
 
-struct get_arg {
-    struct arena *a;
-    const char *name;
-    struct dataset_row row;
-    int64_t size;
-    bool more;
-    struct dataset_page page;
-};
-
-static as_status tx_get(struct tx *t, void *p, struct as_err *err)
-{
-    struct get_arg *arg = p;
-    return store_dataset_get(t, arg->a, arg->name, false, &arg->row, err);
-}
-
 as_status dataset_get(struct store *db, struct arena *a, const char *name, struct dataset_row *ret,
                       struct as_err *err)
 {
-    struct get_arg arg = {.a = a, .name = name};
-    as_status st = store_run(db, TX_READ, tx_get, &arg, err);
-    if (st == AS_OK)
-        *ret = arg.row;
-    return st;
-}
-
-static as_status tx_list(struct tx *t, void *p, struct as_err *err)
-{
-    struct get_arg *arg = p;
-    return store_dataset_list(t, arg->a, arg->name, arg->size, &arg->page.rows, &arg->page.n,
-                              &arg->more, err);
+    struct dataset_row row;
+    struct tx_run run = tx_run_start(db, TX_READ, err);
+    while (tx_run_again(&run))
+        run.status = store_dataset_get(run.tx, a, name, false, &row, err);
+    if (run.status == AS_OK)
+        *ret = row;
+    return run.status;
 }
 
 as_status dataset_list(struct store *db, struct arena *a, const struct page_req *page,
                        struct dataset_page *ret, struct as_err *err)
 {
-    struct get_arg arg = {.a = a, .name = ""};
-    as_status st = page_size(page, &arg.size, err);
-    if (st == AS_OK && page->cursor)
-        st = cursor_read(a, page->cursor, "datasets", &arg.name, 1, err);
-    if (st == AS_OK)
-        st = store_run(db, TX_READ, tx_list, &arg, err);
-    if (st == AS_OK && arg.more) {
-        const char *const place[] = {arg.page.rows[arg.page.n - 1].name};
-        arg.page.next_cursor = cursor_make(a, "datasets", place, 1);
-        if (!arg.page.next_cursor)
-            return as_fail(err, AS_E_NOMEM, "out of memory");
+    const char *after = "";
+    int64_t size = 0;
+    struct dataset_page rows = {0};
+    bool more = false;
+    as_status st = page_size(page, &size, err);
+    if (st != AS_OK)
+        return st;
+    if (page->cursor)
+        st = cursor_read(a, page->cursor, "datasets", &after, 1, err);
+    if (st != AS_OK)
+        return st;
+    struct tx_run run = tx_run_start(db, TX_READ, err);
+    while (tx_run_again(&run))
+        run.status = store_dataset_list(run.tx, a, after, size, &rows.rows, &rows.n, &more, err);
+    if (run.status != AS_OK)
+        return run.status;
+    if (more) {
+        const char *const place[] = {rows.rows[rows.n - 1].name};
+        rows.next_cursor = cursor_make(a, "datasets", place, 1);
+        if (!rows.next_cursor)
+            return as_fail_nomem(err);
     }
-    if (st == AS_OK)
-        *ret = arg.page;
-    return st;
+    *ret = rows;
+    return AS_OK;
 }
 
-static as_status tx_delete(struct tx *t, void *p, struct as_err *err)
+static as_status delete_unused(struct tx *t, const char *name, struct as_err *err)
 {
     AS_AUTO(arena_done) struct arena a = {0};
-    struct get_arg *arg = p;
     const char *user = NULL;
-    as_status st = store_dataset_lock(t, arg->name, err);
-    if (st == AS_OK)
-        st = store_dataset_user(t, &a, arg->name, &user, err);
-    if (st == AS_OK && user)
+    as_status st = store_dataset_lock(t, name, err);
+    if (st != AS_OK)
+        return st;
+    st = store_dataset_user(t, &a, name, &user, err);
+    if (st != AS_OK)
+        return st;
+    if (user)
         return as_fail(err, AS_E_CONFLICT, "the sweep '%s' uses the data set and has not ended",
                        user);
-    return st == AS_OK ? store_dataset_delete(t, arg->name, err) : st;
+    return store_dataset_delete(t, name, err);
 }
 
 as_status dataset_delete(struct store *db, const char *name, struct as_err *err)
 {
-    struct get_arg arg = {.name = name};
-    return store_run(db, TX_WRITE, tx_delete, &arg, err);
+    struct tx_run run = tx_run_start(db, TX_WRITE, err);
+    while (tx_run_again(&run))
+        run.status = delete_unused(run.tx, name, err);
+    return run.status;
 }

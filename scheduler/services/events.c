@@ -4,20 +4,14 @@
 #include "scheduler/store/event_store.h"
 #include "scheduler/store/sweep_store.h"
 
-struct after_arg {
-    struct arena *a;
-    const char *sweep;
-    int64_t after, limit;
-    struct event_list ret;
-};
-
-static as_status tx_after(struct tx *t, void *p, struct as_err *err)
+static as_status list_after(struct tx *t, struct arena *a, const char *sweep, int64_t after,
+                            int64_t limit, struct event_list *ret, struct as_err *err)
 {
-    struct after_arg *arg = p;
     int64_t key = 0;
-    as_status st = arg->sweep ? store_sweep_key(t, arg->sweep, &key, err) : AS_OK;
-    return st == AS_OK ? store_event_after(t, arg->a, key, arg->after, arg->limit, &arg->ret, err)
-                       : st;
+    as_status st = sweep ? store_sweep_key(t, sweep, &key, err) : AS_OK;
+    if (st != AS_OK)
+        return st;
+    return store_event_after(t, a, key, after, limit, ret, err);
 }
 
 as_status events_after(struct store *db, struct arena *a, const char *sweep, int64_t after,
@@ -25,19 +19,19 @@ as_status events_after(struct store *db, struct arena *a, const char *sweep, int
 {
     if (limit < 1 || limit > 1000)
         return as_fail(err, AS_E_INVAL, "limit is %lld, expected 1 to 1000", (long long)limit);
-    struct after_arg arg = {.a = a, .sweep = sweep, .after = after, .limit = limit};
-    as_status st = store_run(db, TX_READ, tx_after, &arg, err);
-    if (st == AS_OK)
-        *ret = arg.ret;
-    return st;
-}
-
-static as_status tx_now(struct tx *t, void *p, struct as_err *err)
-{
-    return store_event_horizon(t, p, err);
+    struct event_list list = {0};
+    struct tx_run run = tx_run_start(db, TX_READ, err);
+    while (tx_run_again(&run))
+        run.status = list_after(run.tx, a, sweep, after, limit, &list, err);
+    if (run.status == AS_OK)
+        *ret = list;
+    return run.status;
 }
 
 as_status events_now(struct store *db, int64_t *ret_after, struct as_err *err)
 {
-    return store_run(db, TX_READ, tx_now, ret_after, err);
+    struct tx_run run = tx_run_start(db, TX_READ, err);
+    while (tx_run_again(&run))
+        run.status = store_event_horizon(run.tx, ret_after, err);
+    return run.status;
 }

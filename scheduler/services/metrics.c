@@ -48,18 +48,18 @@ static void write_process(struct store *db, struct str *b)
 }
 
 struct figures {
-    struct arena *a;
     struct metric_count *counts;
     size_t n_counts;
     struct metric_dead *dead;
     size_t n_dead;
 };
 
-static as_status tx_figures(struct tx *t, void *p, struct as_err *err)
+static as_status read_figures(struct tx *t, struct arena *a, struct figures *f, struct as_err *err)
 {
-    struct figures *f = p;
-    as_status st = store_metrics_counts(t, f->a, &f->counts, &f->n_counts, err);
-    return st == AS_OK ? store_metrics_dead(t, f->a, &f->dead, &f->n_dead, err) : st;
+    as_status st = store_metrics_counts(t, a, &f->counts, &f->n_counts, err);
+    if (st != AS_OK)
+        return st;
+    return store_metrics_dead(t, a, &f->dead, &f->n_dead, err);
 }
 
 static int64_t count_of(const struct figures *f, const char *table, const char *state)
@@ -96,19 +96,21 @@ static void write_counts(const struct figures *f, struct str *b)
 as_status metrics_write(struct store *db, struct str *ret, struct as_err *err)
 {
     AS_AUTO(arena_done) struct arena a = {0};
-    struct figures f = {.a = &a};
+    struct figures f = {0};
     struct as_err away = {0};
-    as_status st = store_run(db, TX_READ, tx_figures, &f, &away);
-    if (st == AS_E_NOMEM)
-        return as_fail(err, st, "%s", away.msg);
-    gauge(ret, "assay_database_up", "Whether the database answers.", st == AS_OK);
+    struct tx_run run = tx_run_start(db, TX_READ, &away);
+    while (tx_run_again(&run))
+        run.status = read_figures(run.tx, &a, &f, &away);
+    if (run.status == AS_E_NOMEM)
+        return as_fail(err, AS_E_NOMEM, "%s", away.msg);
+    gauge(ret, "assay_database_up", "Whether the database answers.", run.status == AS_OK);
     write_process(db, ret);
-    if (st == AS_OK) {
-        write_counts(&f, ret);
-        head(ret, "assay_pg_dead_tuples", "gauge", "Dead rows of the hot tables, estimated.");
-        for (size_t i = 0; i < f.n_dead; i++)
-            str_printf(ret, "assay_pg_dead_tuples{table=\"%s\"} %lld\n", f.dead[i].table,
-                       (long long)f.dead[i].n);
-    }
+    if (run.status != AS_OK)
+        return str_check(ret, err);
+    write_counts(&f, ret);
+    head(ret, "assay_pg_dead_tuples", "gauge", "Dead rows of the hot tables, estimated.");
+    for (size_t i = 0; i < f.n_dead; i++)
+        str_printf(ret, "assay_pg_dead_tuples{table=\"%s\"} %lld\n", f.dead[i].table,
+                   (long long)f.dead[i].n);
     return str_check(ret, err);
 }

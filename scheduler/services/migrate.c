@@ -16,7 +16,9 @@ static as_status ledger_check(struct tx *t, size_t *ret_next, struct as_err *err
     struct migration_applied *rows = NULL;
     size_t n = 0;
     as_status st = store_migration_list(t, &a, &rows, &n, err);
-    for (size_t i = 0; i < n && st == AS_OK; i++) {
+    if (st != AS_OK)
+        return st;
+    for (size_t i = 0; i < n; i++) {
         const struct migration *m = i < store_migrations_count ? &store_migrations[i] : NULL;
         char sha[SHA256_HEX_SIZE];
         if (!m || rows[i].version != m->version)
@@ -25,35 +27,36 @@ static as_status ledger_check(struct tx *t, size_t *ret_next, struct as_err *err
                            "know: it was made by a newer version; upgrade the program",
                            (long long)rows[i].version, rows[i].name);
         st = sha256_of(m->sql, strlen(m->sql), sha, err);
-        if (st == AS_OK && !as_streq(sha, rows[i].sha256))
+        if (st != AS_OK)
+            return st;
+        if (!as_streq(sha, rows[i].sha256))
             return as_fail(err, AS_E_CONFLICT,
                            "migration %04d_%s was applied to this database with other content "
                            "(%.12s there, %.12s here): migrations never change once they are used",
                            m->version, m->name, rows[i].sha256, sha);
     }
-    if (st == AS_OK)
-        *ret_next = n;
-    return st;
+    *ret_next = n;
+    return AS_OK;
 }
 
 /* Apply the next one; *ret is false when none is missing. */
-static as_status tx_apply_next(struct tx *t, void *arg, struct as_err *err)
+static as_status apply_next(struct tx *t, bool *ret, struct as_err *err)
 {
-    bool *ret = arg;
     size_t next = 0;
     *ret = false;
     as_status st = store_migration_lock(t, err);
-    if (st == AS_OK)
-        st = ledger_check(t, &next, err);
-    if (st != AS_OK || next == store_migrations_count)
+    if (st != AS_OK)
+        return st;
+    st = ledger_check(t, &next, err);
+    if (st < 0 || next == store_migrations_count)
         return st;
     const struct migration *m = &store_migrations[next];
     char sha[SHA256_HEX_SIZE];
     st = sha256_of(m->sql, strlen(m->sql), sha, err);
-    if (st == AS_OK)
-        st = store_migration_apply(t, m, sha, err);
-    *ret = st == AS_OK;
-    return st;
+    if (st != AS_OK)
+        return st;
+    *ret = true;
+    return store_migration_apply(t, m, sha, err);
 }
 
 as_status migrate_run(struct store *db, size_t *ret_applied, struct as_err *err)
@@ -61,9 +64,11 @@ as_status migrate_run(struct store *db, size_t *ret_applied, struct as_err *err)
     size_t applied = 0;
     for (;;) {
         bool did = false;
-        as_status st = store_run(db, TX_WRITE, tx_apply_next, &did, err);
-        if (st != AS_OK)
-            return st;
+        struct tx_run run = tx_run_start(db, TX_WRITE, err);
+        while (tx_run_again(&run))
+            run.status = apply_next(run.tx, &did, err);
+        if (run.status != AS_OK)
+            return run.status;
         if (!did)
             break;
         applied++;
@@ -73,21 +78,25 @@ as_status migrate_run(struct store *db, size_t *ret_applied, struct as_err *err)
     return AS_OK;
 }
 
-static as_status tx_check(struct tx *t, void *arg, struct as_err *err)
+static as_status check_all(struct tx *t, struct as_err *err)
 {
-    (void)arg;
     size_t next = 0;
     as_status st = ledger_check(t, &next, err);
-    if (st == AS_OK && next < store_migrations_count)
+    if (st != AS_OK)
+        return st;
+    if (next < store_migrations_count)
         return as_fail(err, AS_E_CONFLICT,
                        "the database has %zu of %zu migrations: run `assayd --migrate`", next,
                        store_migrations_count);
-    return st;
+    return AS_OK;
 }
 
 as_status migrate_check(struct store *db, struct as_err *err)
 {
-    return store_run(db, TX_READ, tx_check, NULL, err);
+    struct tx_run run = tx_run_start(db, TX_READ, err);
+    while (tx_run_again(&run))
+        run.status = check_all(run.tx, err);
+    return run.status;
 }
 
 as_status store_ready(struct store *db, struct as_err *err)

@@ -1,4 +1,8 @@
-/* Runners: their epochs, their leases, and what they hold. */
+/* Runners: their epochs, their leases, and what they hold.
+ *
+ * Each registration raises the epoch, so that a process that was replaced is refused from then on.
+ * A runner and the database may disagree on what it runs: what it names and does not hold is
+ * answered with directives, what it holds and does not name is lost. */
 #include "scheduler/services/runners.h"
 
 #include <jansson.h>
@@ -22,40 +26,38 @@ static as_status runner_event(struct tx *t, const char *name, const char *state,
 
 /* Register. */
 
-struct register_arg {
-    struct arena *a;
-    const struct runner_register *req;
-    const char *gpus; /* JSON */
-    struct registration ret;
-};
-
-static as_status tx_register(struct tx *t, void *p, struct as_err *err)
+static as_status register_runner(struct tx *t, struct arena *a, const struct runner_register *req,
+                                 const char *gpus, struct registration *ret, struct as_err *err)
 {
-    struct register_arg *arg = p;
-    const struct runner_register *req = arg->req;
     const struct sched_config *config = store_config(tx_store(t));
     struct runner_new n = {.name = req->name,
                            .host = req->host,
                            .version = req->version,
-                           .gpus = arg->gpus,
+                           .gpus = gpus,
                            .slots = req->slots,
                            .lease_ms = config->lease_ms};
     struct trial_list_heads gone = {0};
     int64_t lost = 0;
-    arg->ret =
+    *ret =
         (struct registration){.lease_ms = config->lease_ms, .heartbeat_ms = config->heartbeat_ms};
-    as_status st = store_runner_register(t, &n, &arg->ret.epoch, err);
-    if (st == AS_OK)
-        st = store_trial_held(t, arg->a, req->name, req->resume, req->n_resume, &gone, err);
-    if (st == AS_OK)
-        st = trials_lose(t, arg->a, &gone, "lost",
-                         "its runner registered again and no longer runs it", &lost, err);
-    if (st == AS_OK)
-        st = store_trial_resume(t, req->name, arg->ret.epoch, req->resume, req->n_resume, err);
-    if (st == AS_OK)
-        st = store_trial_not_current(t, arg->a, req->name, req->resume, req->n_resume,
-                                     &arg->ret.directives, err);
-    return st == AS_OK ? runner_event(t, req->name, "live", err) : st;
+    as_status st = store_runner_register(t, &n, &ret->epoch, err);
+    if (st != AS_OK)
+        return st;
+    st = store_trial_held(t, a, req->name, req->resume, req->n_resume, &gone, err);
+    if (st != AS_OK)
+        return st;
+    st = trials_lose(t, a, &gone, "lost", "its runner registered again and no longer runs it",
+                     &lost, err);
+    if (st != AS_OK)
+        return st;
+    st = store_trial_resume(t, req->name, ret->epoch, req->resume, req->n_resume, err);
+    if (st != AS_OK)
+        return st;
+    st =
+        store_trial_not_current(t, a, req->name, req->resume, req->n_resume, &ret->directives, err);
+    if (st != AS_OK)
+        return st;
+    return runner_event(t, req->name, "live", err);
 }
 
 static as_status register_check(const struct runner_register *req, struct as_err *err)
@@ -84,152 +86,189 @@ as_status runner_register(struct store *db, struct arena *a, const struct runner
     for (size_t i = 0; i < req->n_gpus; i++)
         json_array_append_new(gpus, json_string(req->gpus[i]));
     if (!gpus || json_array_size(gpus) != req->n_gpus)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     AS_AUTO(as_freep) char *text = json_format(gpus);
     if (!text)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
-    struct register_arg arg = {.a = a, .req = req, .gpus = text};
-    st = store_run(db, TX_WRITE, tx_register, &arg, err);
-    if (st == AS_OK)
-        *ret = arg.ret;
-    return st;
+        return as_fail_nomem(err);
+    struct registration made;
+    struct tx_run run = tx_run_start(db, TX_WRITE, err);
+    while (tx_run_again(&run))
+        run.status = register_runner(run.tx, a, req, text, &made, err);
+    if (run.status == AS_OK)
+        *ret = made;
+    return run.status;
 }
 
 /* Heartbeat. */
 
-struct beat_arg {
-    struct arena *a;
+/* What a runner says that it runs. */
+struct beat {
     const char *name;
     int64_t epoch;
     const struct attempt_ref *attempts;
     size_t n;
-    struct directive_list directives;
-    struct trial_list_heads missing;
-    int64_t lost;
 };
 
-/* Why was the lease not extended? A lost runner lives again. */
-static as_status revive(struct tx *t, struct beat_arg *arg, struct as_err *err)
+/* The lease could not be extended: a lost runner lives again, any other is refused. */
+static as_status revive(struct tx *t, struct arena *a, const char *name, int64_t epoch,
+                        struct as_err *err)
 {
     struct runner_head runner;
     bool done = false;
-    as_status st = store_runner_get(t, arg->a, arg->name, &runner, err);
-    if (st == AS_OK)
-        st = store_runner_revive(t, arg->name, arg->epoch, store_config(tx_store(t))->lease_ms,
-                                 &done, err);
+    as_status st = store_runner_get(t, a, name, &runner, err);
+    if (st != AS_OK)
+        return st;
+    st = store_runner_revive(t, name, epoch, store_config(tx_store(t))->lease_ms, &done, err);
     if (st != AS_OK)
         return st;
     if (!done)
         return as_fail(err, AS_E_STALE, "runner '%s' is %s at epoch %lld, not %lld: register again",
-                       arg->name, runner.state, (long long)runner.epoch, (long long)arg->epoch);
-    return runner_event(t, arg->name, "live", err);
+                       name, runner.state, (long long)runner.epoch, (long long)epoch);
+    return runner_event(t, name, "live", err);
 }
 
-static as_status tx_beat(struct tx *t, void *p, struct as_err *err)
+/* *ret_missing: what it holds and does not name. */
+static as_status extend(struct tx *t, struct arena *a, const struct beat *b,
+                        struct directive_list *ret, struct trial_list_heads *ret_missing,
+                        struct as_err *err)
 {
-    struct beat_arg *arg = p;
     int64_t lease_ms = store_config(tx_store(t))->lease_ms;
     bool live = false;
-    as_status st = store_runner_extend(t, arg->name, arg->epoch, lease_ms, &live, err);
-    if (st == AS_OK && !live)
-        st = revive(t, arg, err);
-    if (st == AS_OK)
-        st = store_trial_missing(t, arg->a, arg->name, arg->attempts, arg->n, lease_ms,
-                                 &arg->missing, err);
-    if (st == AS_OK)
-        st = store_trial_not_current(t, arg->a, arg->name, arg->attempts, arg->n, &arg->directives,
-                                     err);
-    return st;
+    as_status st = store_runner_extend(t, b->name, b->epoch, lease_ms, &live, err);
+    if (st != AS_OK)
+        return st;
+    if (!live)
+        st = revive(t, a, b->name, b->epoch, err);
+    if (st != AS_OK)
+        return st;
+    st = store_trial_missing(t, a, b->name, b->attempts, b->n, lease_ms, ret_missing, err);
+    if (st != AS_OK)
+        return st;
+    return store_trial_not_current(t, a, b->name, b->attempts, b->n, ret, err);
 }
 
-static as_status tx_lose_missing(struct tx *t, void *p, struct as_err *err)
+static as_status lose_missing(struct store *db, struct arena *a,
+                              const struct trial_list_heads *missing, struct as_err *err)
 {
-    struct beat_arg *arg = p;
-    return trials_lose(t, arg->a, &arg->missing, "lost", "its runner no longer runs it", &arg->lost,
-                       err);
+    int64_t lost = 0;
+    if (missing->n == 0)
+        return AS_OK;
+    struct tx_run run = tx_run_start(db, TX_WRITE, err);
+    while (tx_run_again(&run))
+        run.status =
+            trials_lose(run.tx, a, missing, "lost", "its runner no longer runs it", &lost, err);
+    return run.status;
 }
 
 as_status runner_heartbeat(struct store *db, struct arena *a, const char *name, int64_t epoch,
                            const struct attempt_ref *attempts, size_t n, struct directive_list *ret,
                            struct as_err *err)
 {
-    struct beat_arg arg = {.a = a, .name = name, .epoch = epoch, .attempts = attempts, .n = n};
-    as_status st = store_run(db, TX_SOFT, tx_beat, &arg, err);
-    if (st == AS_OK && arg.missing.n > 0)
-        st = store_run(db, TX_WRITE, tx_lose_missing, &arg, err);
-    if (st == AS_OK)
-        *ret = arg.directives;
-    return st;
+    const struct beat beat = {.name = name, .epoch = epoch, .attempts = attempts, .n = n};
+    struct directive_list directives = {0};
+    struct trial_list_heads missing = {0};
+    struct tx_run run = tx_run_start(db, TX_SOFT, err);
+    while (tx_run_again(&run))
+        run.status = extend(run.tx, a, &beat, &directives, &missing, err);
+    if (run.status != AS_OK)
+        return run.status;
+    as_status st = lose_missing(db, a, &missing, err);
+    if (st != AS_OK)
+        return st;
+    *ret = directives;
+    return AS_OK;
 }
 
 /* Leave. */
 
-static as_status tx_leave(struct tx *t, void *p, struct as_err *err)
+/* It could not leave: has it left already, or has it been replaced? */
+static as_status check_left(struct tx *t, struct arena *a, const char *name, int64_t epoch,
+                            struct as_err *err)
 {
-    struct beat_arg *arg = p;
-    struct trial_list_heads held = {0};
     struct runner_head runner;
-    bool done = false;
-    as_status st = store_runner_leave(t, arg->name, arg->epoch, &done, err);
-    if (st == AS_OK && !done) {
-        st = store_runner_get(t, arg->a, arg->name, &runner, err);
-        if (st == AS_OK && runner.epoch != arg->epoch)
-            return as_fail(err, AS_E_STALE, "runner '%s' is at epoch %lld, not %lld", arg->name,
-                           (long long)runner.epoch, (long long)arg->epoch);
+    as_status st = store_runner_get(t, a, name, &runner, err);
+    if (st != AS_OK)
         return st;
-    }
-    if (st == AS_OK)
-        st = store_trial_held(t, arg->a, arg->name, NULL, 0, &held, err);
-    if (st == AS_OK)
-        st = trials_lose(t, arg->a, &held, "released", "its runner left", &arg->lost, err);
-    return st == AS_OK ? runner_event(t, arg->name, "left", err) : st;
+    if (runner.epoch != epoch)
+        return as_fail(err, AS_E_STALE, "runner '%s' is at epoch %lld, not %lld", name,
+                       (long long)runner.epoch, (long long)epoch);
+    return AS_OK;
+}
+
+static as_status leave(struct tx *t, struct arena *a, const char *name, int64_t epoch,
+                       struct as_err *err)
+{
+    struct trial_list_heads held = {0};
+    int64_t released = 0;
+    bool done = false;
+    as_status st = store_runner_leave(t, name, epoch, &done, err);
+    if (st != AS_OK)
+        return st;
+    if (!done)
+        return check_left(t, a, name, epoch, err);
+    st = store_trial_held(t, a, name, NULL, 0, &held, err);
+    if (st != AS_OK)
+        return st;
+    st = trials_lose(t, a, &held, "released", "its runner left", &released, err);
+    if (st != AS_OK)
+        return st;
+    return runner_event(t, name, "left", err);
 }
 
 as_status runner_leave(struct store *db, const char *name, int64_t epoch, struct as_err *err)
 {
     AS_AUTO(arena_done) struct arena a = {0};
-    struct beat_arg arg = {.a = &a, .name = name, .epoch = epoch};
-    return store_run(db, TX_WRITE, tx_leave, &arg, err);
+    struct tx_run run = tx_run_start(db, TX_WRITE, err);
+    while (tx_run_again(&run))
+        run.status = leave(run.tx, &a, name, epoch, err);
+    return run.status;
 }
 
 /* List. */
 
-struct list_arg {
-    struct arena *a;
-    int64_t rank, size, next_rank;
+/* Live runners come first, rank 0, then the others, rank 1; by name within a rank. */
+struct place {
+    int64_t rank;
     const char *name;
-    struct runner_page page;
 };
 
-static as_status tx_list(struct tx *t, void *p, struct as_err *err)
+static as_status read_place(struct arena *a, const struct page_req *page, struct place *ret,
+                            struct as_err *err)
 {
-    struct list_arg *arg = p;
-    return store_runner_list(t, arg->a, arg->rank, arg->name, arg->size, &arg->page.rows,
-                             &arg->page.n, &arg->next_rank, err);
+    const char *f[2];
+    if (!page->cursor)
+        return AS_OK;
+    as_status st = cursor_read(a, page->cursor, "runners", f, 2, err);
+    if (st != AS_OK)
+        return st;
+    *ret = (struct place){.rank = as_streq(f[0], "1"), .name = f[1]};
+    return AS_OK;
 }
 
 as_status runner_list(struct store *db, struct arena *a, const struct page_req *page,
                       struct runner_page *ret, struct as_err *err)
 {
-    struct list_arg arg = {.a = a, .name = ""};
-    const char *f[2];
-    as_status st = page_size(page, &arg.size, err);
-    if (st == AS_OK && page->cursor) {
-        st = cursor_read(a, page->cursor, "runners", f, 2, err);
-        if (st == AS_OK) {
-            arg.rank = as_streq(f[0], "1");
-            arg.name = f[1];
-        }
+    struct place after = {.name = ""};
+    struct runner_page rows = {0};
+    int64_t size = 0, next_rank = -1;
+    as_status st = page_size(page, &size, err);
+    if (st != AS_OK)
+        return st;
+    st = read_place(a, page, &after, err);
+    if (st != AS_OK)
+        return st;
+    struct tx_run run = tx_run_start(db, TX_READ, err);
+    while (tx_run_again(&run))
+        run.status = store_runner_list(run.tx, a, after.rank, after.name, size, &rows.rows, &rows.n,
+                                       &next_rank, err);
+    if (run.status != AS_OK)
+        return run.status;
+    if (next_rank >= 0) {
+        const char *const place[] = {next_rank ? "1" : "0", rows.rows[rows.n - 1].name};
+        rows.next_cursor = cursor_make(a, "runners", place, 2);
+        if (!rows.next_cursor)
+            return as_fail_nomem(err);
     }
-    if (st == AS_OK)
-        st = store_run(db, TX_READ, tx_list, &arg, err);
-    if (st == AS_OK && arg.next_rank >= 0) {
-        const char *const place[] = {arg.next_rank ? "1" : "0", arg.page.rows[arg.page.n - 1].name};
-        arg.page.next_cursor = cursor_make(a, "runners", place, 2);
-        if (!arg.page.next_cursor)
-            return as_fail(err, AS_E_NOMEM, "out of memory");
-    }
-    if (st == AS_OK)
-        *ret = arg.page;
-    return st;
+    *ret = rows;
+    return AS_OK;
 }

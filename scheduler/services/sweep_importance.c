@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "scheduler/suggester/sweep_history.h"
-#include "scheduler/sweep/sweep_doc.h"
+#include "scheduler/sweep/stored_doc.h"
 #include "scheduler/store/history_store.h"
 #include "scheduler/store/sweep_store.h"
 #include "search/importance/importance.h"
@@ -72,7 +72,7 @@ static as_status read_param(struct arena *a, const json_t *j, struct importance_
     ret->is_conditional = json_is_true(json_array_get(j, 1));
     for (size_t i = 0; i < AS_ARRAY_LEN(fields); i++)
         *field_of(ret, i) = json_number_value(json_array_get(j, i + 2));
-    return ret->name ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
+    return ret->name ? AS_OK : as_fail_nomem(err);
 }
 
 /* The most important first; among equals the space's order. */
@@ -105,30 +105,41 @@ static as_status read_note(struct arena *a, const char *text, const char *metric
         .reason = reason && *reason ? arena_strdup(a, reason) : NULL};
     row.params = arena_alloc(a, row.n + 1, sizeof *row.params);
     if (!row.method || !row.params || (reason && *reason && !row.reason))
-        return as_fail(err, AS_E_NOMEM, "out of memory");
-    for (size_t i = 0; i < row.n && st == AS_OK; i++)
+        return as_fail_nomem(err);
+    for (size_t i = 0; i < row.n; i++) {
         st = read_param(a, json_array_get(params, i), &row.params[i], err);
-    if (st != AS_OK)
-        return st;
+        if (st != AS_OK)
+            return st;
+    }
     sort_params(row.params, row.n);
     *ret = row;
     return AS_OK;
 }
 
-struct head_arg {
-    struct arena *a;
-    const char *id;
+/* What is asked for: an objective of a sweep. */
+struct question {
     int64_t key;
     struct history_head head;
     size_t objective;   /* its place in the document */
     const char *metric; /* and its name */
 };
 
-static as_status tx_head(struct tx *t, void *p, struct as_err *err)
+static as_status read_head(struct tx *t, struct arena *a, const char *id, struct question *q,
+                           struct as_err *err)
 {
-    struct head_arg *arg = p;
-    as_status st = store_sweep_key(t, arg->id, &arg->key, err);
-    return st == AS_OK ? store_history_head(t, arg->a, arg->key, true, &arg->head, err) : st;
+    as_status st = store_sweep_key(t, id, &q->key, err);
+    if (st != AS_OK)
+        return st;
+    return store_history_head(t, a, q->key, true, &q->head, err);
+}
+
+static as_status find_head(struct store *db, struct arena *a, const char *id, struct question *q,
+                           struct as_err *err)
+{
+    struct tx_run run = tx_run_start(db, TX_READ, err);
+    while (tx_run_again(&run))
+        run.status = read_head(run.tx, a, id, q, err);
+    return run.status;
 }
 
 static as_status no_objective(const struct sweep_doc *doc, const char *metric, struct as_err *err)
@@ -142,71 +153,73 @@ static as_status no_objective(const struct sweep_doc *doc, const char *metric, s
 }
 
 /* The objective of that name; NULL: the first. */
-static as_status find_objective(struct head_arg *arg, const char *metric, struct as_err *err)
+static as_status find_objective(struct arena *a, const char *metric, struct question *q,
+                                struct as_err *err)
 {
     AS_AUTO(sweep_doc_freep) struct sweep_doc *doc = NULL;
-    JSON_AUTO tree = NULL;
-    as_status st = json_parse(arg->head.document, strlen(arg->head.document), &tree, err);
-    if (st == AS_OK)
-        st = sweep_doc_parse(tree, 0, &doc, err);
+    as_status st = stored_doc_read(q->head.document, NULL, &doc, err);
     if (st != AS_OK)
-        return as_err_prefix(err, st == AS_E_NOMEM ? st : AS_E_INTERNAL,
-                             "the stored document cannot be read");
-    while (metric && arg->objective < doc->n_objectives &&
-           !as_streq(doc->objectives[arg->objective].name, metric))
-        arg->objective++;
-    if (arg->objective == doc->n_objectives)
+        return st;
+    while (metric && q->objective < doc->n_objectives &&
+           !as_streq(doc->objectives[q->objective].name, metric))
+        q->objective++;
+    if (q->objective == doc->n_objectives)
         return no_objective(doc, metric, err);
-    arg->metric = arena_strdup(arg->a, doc->objectives[arg->objective].name);
-    return arg->metric ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
+    q->metric = arena_strdup(a, doc->objectives[q->objective].name);
+    return q->metric ? AS_OK : as_fail_nomem(err);
 }
 
 /* Owned by the caller. *ret_seq: what it knows. */
-static as_status compute(struct store *db, const struct head_arg *arg, char **ret, int64_t *ret_seq,
+static as_status compute(struct store *db, const struct question *q, char **ret, int64_t *ret_seq,
                          struct as_err *err)
 {
-    AS_AUTO(sweep_history_freep) struct sweep_history *h = sweep_history_create(arg->key);
+    AS_AUTO(sweep_history_freep) struct sweep_history *h = sweep_history_create(q->key);
     AS_AUTO(importance_freep) struct importance *x = NULL;
     if (!h)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
+        return as_fail_nomem(err);
     as_status st = sweep_history_load(db, h, err);
     if (st != AS_OK)
         return st;
     struct history view = sweep_history_view(h);
-    st = importance_compute(sweep_history_spec(h), &view, arg->objective, &x, err);
+    st = importance_compute(sweep_history_spec(h), &view, q->objective, &x, err);
     if (st != AS_OK)
         return st;
     *ret = write_note(x);
     *ret_seq = sweep_history_place(h)->finish_seq;
-    return *ret ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
+    return *ret ? AS_OK : as_fail_nomem(err);
 }
 
 as_status sweep_importance(struct store *db, struct result_cache *cache, struct arena *a,
                            const char *id, const char *metric, struct importance_row *ret,
                            struct as_err *err)
 {
-    struct head_arg arg = {.a = a, .id = id};
+    struct question q = {0};
     AS_AUTO(as_freep) char *fresh = NULL;
     const char *text = NULL;
     bool is_mine = true, is_stale = false;
-    as_status st = store_run(db, TX_READ, tx_head, &arg, err);
-    if (st == AS_OK)
-        st = find_objective(&arg, metric, err);
-    if (st == AS_OK && cache)
-        st = result_cache_get(cache, a, arg.key, arg.objective, arg.head.finish_seq, &text,
-                              &is_mine, &is_stale, err);
+    as_status st = find_head(db, a, id, &q, err);
+    if (st != AS_OK)
+        return st;
+    st = find_objective(a, metric, &q, err);
+    if (st != AS_OK)
+        return st;
+    if (cache)
+        st = result_cache_get(cache, a, q.key, q.objective, q.head.finish_seq, &text, &is_mine,
+                              &is_stale, err);
     if (st != AS_OK)
         return st;
     if (is_mine) {
-        int64_t seq = arg.head.finish_seq;
-        st = compute(db, &arg, &fresh, &seq, err);
-        if (cache)
-            result_cache_put(cache, arg.key, arg.objective, seq, fresh);
+        int64_t seq = q.head.finish_seq;
+        st = compute(db, &q, &fresh, &seq, err);
+        if (cache) /* NULL when it failed: then another request computes it */
+            result_cache_put(cache, q.key, q.objective, seq, fresh);
         text = fresh;
     }
-    if (st == AS_OK)
-        st = read_note(a, text, arg.metric, ret, err);
-    if (st == AS_OK)
-        ret->is_stale = is_stale;
-    return st;
+    if (st != AS_OK)
+        return st;
+    st = read_note(a, text, q.metric, ret, err);
+    if (st != AS_OK)
+        return st;
+    ret->is_stale = is_stale;
+    return AS_OK;
 }

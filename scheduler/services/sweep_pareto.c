@@ -1,112 +1,118 @@
 /* The front of a sweep. */
 #include "scheduler/services/sweep_pareto.h"
 
-#include <string.h>
-
-#include "base/json.h"
-#include "scheduler/sweep/sweep_doc.h"
+#include "scheduler/sweep/stored_doc.h"
 #include "scheduler/store/history_store.h"
 #include "scheduler/store/sweep_store.h"
 #include "scheduler/store/trial_store.h"
 #include "search/pareto/hypervolume.h"
 #include "search/pareto/pareto.h"
 
-struct pareto_arg {
-    struct arena *a;
-    const char *id;
-    int64_t key;
-    struct sweep_row sweep;
-    struct pareto_row ret;
-    int64_t *numbers; /* of the completed, feasible trials */
-    double *values;   /* n x n_metrics */
+/* The completed, feasible trials. */
+struct results {
+    int64_t *numbers;
+    double *values; /* n x metrics */
     size_t n;
     size_t *front; /* indices into them */
     size_t n_front;
 };
 
-static as_status tx_sweep(struct tx *t, void *p, struct as_err *err)
+static as_status read_sweep(struct tx *t, struct arena *a, const char *id, int64_t *ret_key,
+                            struct sweep_row *ret, struct as_err *err)
 {
-    struct pareto_arg *arg = p;
-    as_status st = store_sweep_key(t, arg->id, &arg->key, err);
-    return st == AS_OK ? store_sweep_get(t, arg->a, arg->key, &arg->sweep, err) : st;
+    as_status st = store_sweep_key(t, id, ret_key, err);
+    if (st != AS_OK)
+        return st;
+    return store_sweep_get(t, a, *ret_key, ret, err);
 }
 
-static as_status read_metrics(struct pareto_arg *arg, struct as_err *err)
+static as_status find_sweep(struct store *db, struct arena *a, const char *id, int64_t *ret_key,
+                            struct sweep_row *ret, struct as_err *err)
+{
+    struct tx_run run = tx_run_start(db, TX_READ, err);
+    while (tx_run_again(&run))
+        run.status = read_sweep(run.tx, a, id, ret_key, ret, err);
+    return run.status;
+}
+
+static as_status read_metrics(struct arena *a, const char *document, struct pareto_row *r,
+                              struct as_err *err)
 {
     AS_AUTO(sweep_doc_freep) struct sweep_doc *doc = NULL;
-    JSON_AUTO tree = NULL;
-    struct pareto_row *r = &arg->ret;
-    as_status st = json_parse(arg->sweep.document, strlen(arg->sweep.document), &tree, err);
-    if (st == AS_OK)
-        st = sweep_doc_parse(tree, 0, &doc, err);
+    as_status st = stored_doc_read(document, NULL, &doc, err);
     if (st != AS_OK)
-        return as_err_prefix(err, st == AS_E_NOMEM ? st : AS_E_INTERNAL,
-                             "the stored document cannot be read");
+        return st;
     r->n_metrics = doc->n_objectives;
-    r->metrics = arena_alloc(arg->a, r->n_metrics, sizeof *r->metrics);
-    r->maximize = arena_alloc(arg->a, r->n_metrics, sizeof *r->maximize);
-    r->reference = arena_alloc(arg->a, r->n_metrics, sizeof *r->reference);
+    r->metrics = arena_alloc(a, r->n_metrics, sizeof *r->metrics);
+    r->maximize = arena_alloc(a, r->n_metrics, sizeof *r->maximize);
+    r->reference = arena_alloc(a, r->n_metrics, sizeof *r->reference);
     bool full = r->metrics && r->maximize && r->reference;
     for (size_t i = 0; i < r->n_metrics && full; i++) {
-        r->metrics[i] = arena_strdup(arg->a, doc->objectives[i].name);
+        r->metrics[i] = arena_strdup(a, doc->objectives[i].name);
         r->maximize[i] = doc->objectives[i].maximize;
         full = r->metrics[i] != NULL;
     }
-    return full ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
+    return full ? AS_OK : as_fail_nomem(err);
 }
 
-static as_status tx_values(struct tx *t, void *p, struct as_err *err)
+static as_status read_values(struct store *db, struct arena *a, int64_t key,
+                             const struct pareto_row *r, struct results *ret, struct as_err *err)
 {
-    struct pareto_arg *arg = p;
-    return store_history_values(t, arg->a, arg->key, arg->ret.metrics, arg->ret.n_metrics,
-                                &arg->numbers, &arg->values, &arg->n, err);
+    struct tx_run run = tx_run_start(db, TX_READ, err);
+    while (tx_run_again(&run))
+        run.status = store_history_values(run.tx, a, key, r->metrics, r->n_metrics, &ret->numbers,
+                                          &ret->values, &ret->n, err);
+    return run.status;
 }
 
-static as_status find_front(struct pareto_arg *arg, struct as_err *err)
+static as_status find_front(struct arena *a, struct results *x, struct pareto_row *r,
+                            struct as_err *err)
 {
-    struct pareto_row *r = &arg->ret;
-    arg->front = arena_alloc(arg->a, arg->n + 1, sizeof *arg->front);
-    if (!arg->front)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
-    as_status st = gp_pareto_front(arg->values, arg->n, r->n_metrics, r->maximize, arg->front,
-                                   &arg->n_front, err);
-    if (st != AS_OK || arg->n_front == 0)
+    x->front = arena_alloc(a, x->n + 1, sizeof *x->front);
+    if (!x->front)
+        return as_fail_nomem(err);
+    as_status st =
+        gp_pareto_front(x->values, x->n, r->n_metrics, r->maximize, x->front, &x->n_front, err);
+    if (st < 0 || x->n_front == 0)
         return st;
     r->has_reference = true;
-    gp_pareto_reference(arg->values, arg->n, r->n_metrics, r->maximize, arg->front, arg->n_front,
+    gp_pareto_reference(x->values, x->n, r->n_metrics, r->maximize, x->front, x->n_front,
                         r->reference);
-    return gp_hypervolume(arg->values, arg->n, r->n_metrics, r->maximize, r->reference,
-                          &r->hypervolume, err);
+    return gp_hypervolume(x->values, x->n, r->n_metrics, r->maximize, r->reference, &r->hypervolume,
+                          err);
 }
 
-static as_status tx_rows(struct tx *t, void *p, struct as_err *err)
+static as_status read_trials(struct tx *t, struct arena *a, int64_t key, const struct results *x,
+                             struct pareto_row *r, struct as_err *err)
 {
-    struct pareto_arg *arg = p;
-    as_status st = AS_OK;
-    arg->ret.n = arg->n_front;
-    arg->ret.rows = arena_alloc(arg->a, arg->n_front + 1, sizeof *arg->ret.rows);
-    if (!arg->ret.rows)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
-    for (size_t i = 0; i < arg->n_front && st == AS_OK; i++)
-        st = store_trial_get(t, arg->a, arg->key, arg->numbers[arg->front[i]], &arg->ret.rows[i],
-                             err);
-    return st;
+    r->n = x->n_front;
+    r->rows = arena_alloc(a, x->n_front + 1, sizeof *r->rows);
+    if (!r->rows)
+        return as_fail_nomem(err);
+    for (size_t i = 0; i < x->n_front; i++) {
+        as_status st = store_trial_get(t, a, key, x->numbers[x->front[i]], &r->rows[i], err);
+        if (st != AS_OK)
+            return st;
+    }
+    return AS_OK;
 }
 
 as_status sweep_pareto(struct store *db, struct arena *a, const char *id, struct pareto_row *ret,
                        struct as_err *err)
 {
-    struct pareto_arg arg = {.a = a, .id = id};
-    as_status st = store_run(db, TX_READ, tx_sweep, &arg, err);
-    if (st == AS_OK)
-        st = read_metrics(&arg, err);
-    if (st == AS_OK)
-        st = store_run(db, TX_READ, tx_values, &arg, err);
-    if (st == AS_OK)
-        st = find_front(&arg, err);
-    if (st == AS_OK)
-        st = store_run(db, TX_READ, tx_rows, &arg, err);
-    if (st == AS_OK)
-        *ret = arg.ret;
-    return st;
+    int64_t key = 0;
+    struct sweep_row sweep;
+    struct results x = {0};
+    struct pareto_row row = {0};
+    as_status st = find_sweep(db, a, id, &key, &sweep, err);
+    if (st < 0 || (st = read_metrics(a, sweep.document, &row, err)) < 0 ||
+        (st = read_values(db, a, key, &row, &x, err)) < 0 ||
+        (st = find_front(a, &x, &row, err)) < 0)
+        return st;
+    struct tx_run run = tx_run_start(db, TX_READ, err);
+    while (tx_run_again(&run))
+        run.status = read_trials(run.tx, a, key, &x, &row, err);
+    if (run.status == AS_OK)
+        *ret = row;
+    return run.status;
 }

@@ -1,4 +1,7 @@
-/* Bearer tokens. The secret has 43 characters of 62, about 256 bits, so one SHA-256 is enough. */
+/* Bearer tokens: assay_ROLE_ID_SECRET. The database holds the id and a digest of the secret, which
+ * has 43 characters of 62, about 256 bits, so one SHA-256 is enough. A token that cannot be used
+ * (unknown, expired, revoked, of another role) is refused with one message, and digests are
+ * compared in constant time. */
 #include "scheduler/services/tokens.h"
 
 #include <inttypes.h>
@@ -55,31 +58,38 @@ static as_status parts_of(const char *text, struct parts *ret, struct as_err *er
                        "this is not the text of a token: expected "
                        "assay_ROLE_ID_SECRET");
     as_status st = token_role_parse(role, &ret->role, err);
-    if (st == AS_OK)
-        st = sha256_of(secret, strlen(secret), ret->sha256, err);
+    if (st != AS_OK)
+        return st;
     snprintf(ret->id, sizeof ret->id, "%s", id);
-    return st;
+    return sha256_of(secret, strlen(secret), ret->sha256, err);
 }
 
 /* Create and import. */
 
-struct add_arg {
-    struct arena *a;
-    struct token_new n;
+/* What became of a token that is to be added. */
+struct addition {
     bool created;
-    struct token_row row;
-    struct token_secret secret;
+    struct token_row row;       /* created */
+    struct token_secret secret; /* not created: of the one that has the id */
 };
 
-static as_status tx_add(struct tx *t, void *p, struct as_err *err)
+static as_status add(struct tx *t, struct arena *a, const struct token_new *n, struct addition *ret,
+                     struct as_err *err)
 {
-    struct add_arg *arg = p;
-    as_status st = store_token_add(t, &arg->n, &arg->created, err);
-    if (st == AS_OK && arg->created)
-        st = store_token_get(t, arg->a, arg->n.id, &arg->row, err);
-    else if (st == AS_OK)
-        st = store_token_secret(t, arg->n.id, &arg->secret, err);
-    return st;
+    as_status st = store_token_add(t, n, &ret->created, err);
+    if (st != AS_OK)
+        return st;
+    return ret->created ? store_token_get(t, a, n->id, &ret->row, err)
+                        : store_token_secret(t, n->id, &ret->secret, err);
+}
+
+static as_status run_add(struct store *db, struct arena *a, const struct token_new *n,
+                         struct addition *ret, struct as_err *err)
+{
+    struct tx_run run = tx_run_start(db, TX_WRITE, err);
+    while (tx_run_again(&run))
+        run.status = add(run.tx, a, n, ret, err);
+    return run.status;
 }
 
 static as_status name_check(const char *name, struct as_err *err)
@@ -96,26 +106,27 @@ as_status token_create(struct store *db, struct arena *a, token_role role, const
 {
     char text[TOKEN_TEXT_SIZE];
     struct parts parts;
+    struct addition got = {0};
     as_status st = name_check(name, err);
-    if (st == AS_OK && ttl_ms < 0)
-        return as_fail_at(err, AS_E_INVAL, "/ttl", "a time to live cannot be negative");
-    token_make(role, text);
-    if (st == AS_OK)
-        st = parts_of(text, &parts, err);
     if (st != AS_OK)
         return st;
-    struct add_arg arg = {.a = a,
-                          .n = {.id = parts.id,
+    if (ttl_ms < 0)
+        return as_fail_at(err, AS_E_INVAL, "/ttl", "a time to live cannot be negative");
+    token_make(role, text);
+    st = parts_of(text, &parts, err);
+    if (st != AS_OK)
+        return st;
+    const struct token_new n = {.id = parts.id,
                                 .role = token_role_format(role),
                                 .name = name,
                                 .sha256 = parts.sha256,
-                                .ttl_ms = ttl_ms}};
-    st = store_run(db, TX_WRITE, tx_add, &arg, err);
-    if (st == AS_OK && !arg.created) /* 62 random bits met again */
-        return as_fail(err, AS_E_UNAVAILABLE, "the new token's id is taken: try again");
+                                .ttl_ms = ttl_ms};
+    st = run_add(db, a, &n, &got, err);
     if (st != AS_OK)
         return st;
-    *ret = arg.row;
+    if (!got.created) /* 62 random bits met again */
+        return as_fail(err, AS_E_UNAVAILABLE, "the new token's id is taken: try again");
+    *ret = got.row;
     memcpy(ret_text, text, TOKEN_TEXT_SIZE);
     return AS_OK;
 }
@@ -124,21 +135,22 @@ as_status token_import(struct store *db, const char *text, const char *name, str
 {
     AS_AUTO(arena_done) struct arena a = {0};
     struct parts parts;
+    struct addition got = {0};
     as_status st = parts_of(text, &parts, err);
-    if (st == AS_OK)
-        st = name_check(name, err);
     if (st != AS_OK)
         return st;
-    struct add_arg arg = {.a = &a,
-                          .n = {.id = parts.id,
+    st = name_check(name, err);
+    if (st != AS_OK)
+        return st;
+    const struct token_new n = {.id = parts.id,
                                 .role = token_role_format(parts.role),
                                 .name = name,
-                                .sha256 = parts.sha256}};
-    st = store_run(db, TX_WRITE, tx_add, &arg, err);
-    if (st != AS_OK || arg.created)
+                                .sha256 = parts.sha256};
+    st = run_add(db, &a, &n, &got, err);
+    if (st < 0 || got.created)
         return st;
-    if (!arg.secret.valid || arg.secret.role != parts.role ||
-        !hash_equal(arg.secret.sha256, parts.sha256, SHA256_HEX_SIZE))
+    if (!got.secret.valid || got.secret.role != parts.role ||
+        !hash_equal(got.secret.sha256, parts.sha256, SHA256_HEX_SIZE))
         return as_fail(err, AS_E_CONFLICT,
                        "token %s was revoked, has expired, or is known with another secret",
                        parts.id);
@@ -147,26 +159,26 @@ as_status token_import(struct store *db, const char *text, const char *name, str
 
 /* Verify. */
 
-struct verify_arg {
-    const char *id;
-    struct token_secret secret;
-};
-
-static as_status tx_secret(struct tx *t, void *p, struct as_err *err)
-{
-    struct verify_arg *arg = p;
-    return store_token_secret(t, arg->id, &arg->secret, err);
-}
-
-static as_status tx_used(struct tx *t, void *p, struct as_err *err)
-{
-    struct verify_arg *arg = p;
-    return store_token_used(t, arg->id, err);
-}
-
 static as_status denied(struct as_err *err)
 {
     return as_fail(err, AS_E_DENIED, "the token is not valid: unknown, expired or revoked");
+}
+
+static as_status read_secret(struct store *db, const char *id, struct token_secret *ret,
+                             struct as_err *err)
+{
+    struct tx_run run = tx_run_start(db, TX_READ, err);
+    while (tx_run_again(&run))
+        run.status = store_token_secret(run.tx, id, ret, err);
+    return run.status;
+}
+
+static as_status note_use(struct store *db, const char *id, struct as_err *err)
+{
+    struct tx_run run = tx_run_start(db, TX_SOFT, err);
+    while (tx_run_again(&run))
+        run.status = store_token_used(run.tx, id, err);
+    return run.status;
 }
 
 as_status token_verify(struct store *db, const char *text, struct principal *ret,
@@ -175,86 +187,97 @@ as_status token_verify(struct store *db, const char *text, struct principal *ret
     struct parts parts;
     if (parts_of(text, &parts, NULL) != AS_OK)
         return denied(err);
-    struct verify_arg arg = {.id = parts.id};
-    as_status st = store_run(db, TX_READ, tx_secret, &arg, err);
+    struct token_secret secret;
+    as_status st = read_secret(db, parts.id, &secret, err);
     if (st == AS_E_NOT_FOUND)
         return denied(err);
     if (st != AS_OK)
         return st;
-    bool same = hash_equal(arg.secret.sha256, parts.sha256, SHA256_HEX_SIZE);
-    if (!same || !arg.secret.valid || arg.secret.role != parts.role)
+    bool same = hash_equal(secret.sha256, parts.sha256, SHA256_HEX_SIZE);
+    if (!same || !secret.valid || secret.role != parts.role)
         return denied(err);
-    if (arg.secret.note_use)
-        st = store_run(db, TX_SOFT, tx_used, &arg, err);
+    if (secret.note_use)
+        st = note_use(db, parts.id, err);
     if (st != AS_OK)
         return st;
     snprintf(ret->id, sizeof ret->id, "%s", parts.id);
-    ret->role = arg.secret.role;
-    ret->left_ms = arg.secret.left_ms;
+    ret->role = secret.role;
+    ret->left_ms = secret.left_ms;
     return AS_OK;
 }
 
 /* List and revoke. */
 
-struct list_arg {
-    struct arena *a;
-    int64_t after_us, size, next_us;
-    const char *after_id;
-    struct token_page page;
+/* A place in the list, newest first. */
+struct place {
+    int64_t us; /* 0: the beginning */
+    const char *id;
 };
 
-static as_status tx_list(struct tx *t, void *p, struct as_err *err)
+static as_status read_place(struct arena *a, const struct page_req *page, struct place *ret,
+                            struct as_err *err)
 {
-    struct list_arg *arg = p;
-    return store_token_list(t, arg->a, arg->after_us, arg->after_id, arg->size, &arg->page.rows,
-                            &arg->page.n, &arg->next_us, err);
+    const char *f[2];
+    if (!page->cursor)
+        return AS_OK;
+    as_status st = cursor_read(a, page->cursor, "tokens", f, 2, err);
+    if (st != AS_OK)
+        return st;
+    ret->id = f[1];
+    return cursor_i64(f[0], &ret->us, err);
 }
 
 as_status token_list(struct store *db, struct arena *a, const struct page_req *page,
                      struct token_page *ret, struct as_err *err)
 {
-    struct list_arg arg = {.a = a, .after_id = ""};
-    const char *f[2];
-    as_status st = page_size(page, &arg.size, err);
-    if (st == AS_OK && page->cursor) {
-        st = cursor_read(a, page->cursor, "tokens", f, 2, err);
-        if (st == AS_OK)
-            st = cursor_i64(f[0], &arg.after_us, err);
-        if (st == AS_OK)
-            arg.after_id = f[1];
-    }
-    if (st == AS_OK)
-        st = store_run(db, TX_READ, tx_list, &arg, err);
-    if (st == AS_OK && arg.next_us) {
+    struct place after = {.id = ""};
+    struct token_page rows = {0};
+    int64_t size = 0, next_us = 0;
+    as_status st = page_size(page, &size, err);
+    if (st != AS_OK)
+        return st;
+    st = read_place(a, page, &after, err);
+    if (st != AS_OK)
+        return st;
+    struct tx_run run = tx_run_start(db, TX_READ, err);
+    while (tx_run_again(&run))
+        run.status = store_token_list(run.tx, a, after.us, after.id, size, &rows.rows, &rows.n,
+                                      &next_us, err);
+    if (run.status != AS_OK)
+        return run.status;
+    if (next_us) {
         char us[24];
-        snprintf(us, sizeof us, "%" PRId64, arg.next_us);
-        const char *const place[] = {us, arg.page.rows[arg.page.n - 1].id};
-        arg.page.next_cursor = cursor_make(a, "tokens", place, 2);
-        if (!arg.page.next_cursor)
-            return as_fail(err, AS_E_NOMEM, "out of memory");
+        snprintf(us, sizeof us, "%" PRId64, next_us);
+        const char *const place[] = {us, rows.rows[rows.n - 1].id};
+        rows.next_cursor = cursor_make(a, "tokens", place, 2);
+        if (!rows.next_cursor)
+            return as_fail_nomem(err);
     }
-    if (st == AS_OK)
-        *ret = arg.page;
-    return st;
+    *ret = rows;
+    return AS_OK;
 }
 
-static as_status tx_revoke(struct tx *t, void *p, struct as_err *err)
+static as_status revoke(struct tx *t, const char *id, struct as_err *err)
 {
     AS_AUTO(arena_done) struct arena a = {0};
-    struct verify_arg *arg = p;
     struct token_row row;
     int64_t others = 0;
-    as_status st = store_token_get(t, &a, arg->id, &row, err);
-    if (st == AS_OK)
-        st = store_token_other_admins(t, arg->id, &others, err);
-    if (st == AS_OK && row.role == ROLE_ADMIN && row.expires_ms == 0 && others == 0)
+    as_status st = store_token_get(t, &a, id, &row, err);
+    if (st != AS_OK)
+        return st;
+    st = store_token_other_admins(t, id, &others, err);
+    if (st != AS_OK)
+        return st;
+    if (row.role == ROLE_ADMIN && row.expires_ms == 0 && others == 0)
         return as_fail(err, AS_E_CONFLICT,
                        "this is the last admin token that does not expire: make another one first");
-    return st == AS_OK ? store_token_revoke(t, arg->id, err) : st;
+    return store_token_revoke(t, id, err);
 }
 
 as_status token_revoke(struct store *db, const char *id, struct as_err *err)
 {
-    struct verify_arg arg = {.id = id};
-    return store_run(db, TX_WRITE, tx_revoke, &arg, err);
+    struct tx_run run = tx_run_start(db, TX_WRITE, err);
+    while (tx_run_again(&run))
+        run.status = revoke(run.tx, id, err);
+    return run.status;
 }

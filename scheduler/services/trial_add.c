@@ -1,4 +1,9 @@
-/* Trials that people add: enqueued ones, and known results. */
+/* Trials that people add: enqueued ones, and known results.
+ *
+ * What needs no lock comes first: the document and the data sets are read, the parameters checked
+ * against the space and brought into canonical text. Then one transaction holds the sweep's row,
+ * gives the trial the next number and, for a known result, its values and its end. Known results
+ * raise the number of planned trials, so that they take nothing from the budget. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -6,10 +11,11 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "scheduler/lifecycle/feasibility.h"
+#include "scheduler/lifecycle/idempotency.h"
+#include "scheduler/sweep/stored_doc.h"
 #include "scheduler/assign/shape.h"
 #include "scheduler/store/dataset_store.h"
 #include "scheduler/store/event_store.h"
-#include "scheduler/store/idempotency_store.h"
 #include "scheduler/store/measurement_store.h"
 #include "scheduler/store/trial_store.h"
 #include "scheduler/sweep/sweep_doc.h"
@@ -22,7 +28,7 @@
 #define ADD_METRICS_MAX 100
 
 /* The body, read. Views of it. */
-struct addition {
+struct request {
     json_t *params;
     bool is_known, has_failed;
     const char *reason;
@@ -30,23 +36,26 @@ struct addition {
     size_t n_metrics;
 };
 
-struct add_arg {
-    struct arena *a;
-    const char *sweep;
-    const struct idem_key *idem;
-    struct addition x;
-    const char *document;
+/* What the sweep says about trials that are added to it. */
+struct target {
+    const char *id;
     int64_t key;
+    const char *document;
     struct dataset_row *datasets;
     size_t n_datasets;
+};
+
+/* A trial that is to be added. */
+struct addition {
+    struct request x;
     char *params; /* canonical; owned */
     struct trial_shape shape;
-    struct trial_row ret;
+    const struct idem_key *idem; /* NULL: none */
 };
 
 /* The document of the sweep. */
 
-static as_status read_metrics(json_t *metrics, struct addition *x, struct as_err *err)
+static as_status read_metrics(json_t *metrics, struct request *x, struct as_err *err)
 {
     const char *name;
     json_t *v;
@@ -67,30 +76,28 @@ static as_status read_metrics(json_t *metrics, struct addition *x, struct as_err
     return AS_OK;
 }
 
-static as_status read_body(const json_t *body, struct addition *x, struct as_err *err)
+static as_status read_body(const json_t *body, struct request *x, struct as_err *err)
 {
     static const char *const states[] = {"completed", "failed", NULL};
     struct json_fields f;
     json_t *metrics = NULL;
     int state = -1;
     as_status st = json_fields_init(&f, body, "", err);
-    if (st == AS_OK)
-        st = json_fields_object(&f, "params", JSON_REQUIRED, &x->params, err);
-    if (st == AS_OK)
-        st = json_fields_object(&f, "metrics", JSON_OPTIONAL, &metrics, err);
-    if (st == AS_OK)
-        st = json_fields_word(&f, "state", JSON_OPTIONAL, states, &state, err);
-    if (st == AS_OK)
-        st = json_fields_text(&f, "reason", JSON_OPTIONAL, 0, 2000, &x->reason, err);
-    if (st == AS_OK)
-        st = json_fields_end(&f, err);
-    if (st == AS_OK && metrics)
+    if (st < 0 || (st = json_fields_object(&f, "params", JSON_REQUIRED, &x->params, err)) < 0 ||
+        (st = json_fields_object(&f, "metrics", JSON_OPTIONAL, &metrics, err)) < 0 ||
+        (st = json_fields_word(&f, "state", JSON_OPTIONAL, states, &state, err)) < 0 ||
+        (st = json_fields_text(&f, "reason", JSON_OPTIONAL, 0, 2000, &x->reason, err)) < 0 ||
+        (st = json_fields_end(&f, err)) < 0)
+        return st;
+    if (metrics)
         st = read_metrics(metrics, x, err);
+    if (st != AS_OK)
+        return st;
     x->is_known = metrics || state >= 0;
     x->has_failed = state == 1;
-    if (st == AS_OK && x->reason && !x->has_failed)
+    if (x->reason && !x->has_failed)
         return as_fail_at(err, AS_E_INVAL, "/reason", "/reason: only a failed trial has one");
-    return st;
+    return AS_OK;
 }
 
 static as_status check_rules(const struct space *space, const struct config *config,
@@ -110,171 +117,199 @@ static as_status check_rules(const struct space *space, const struct config *con
 }
 
 /* Against the space: what is stored is the canonical text. */
-static as_status check_params(struct add_arg *arg, struct as_err *err)
+static as_status check_params(struct arena *a, const struct target *to, struct addition *add,
+                              struct as_err *err)
 {
     AS_AUTO(sweep_doc_freep) struct sweep_doc *doc = NULL;
     AS_AUTO(config_freep) struct config *config = NULL;
+    AS_AUTO(shaper_freep) struct shaper *shaper = NULL;
     JSON_AUTO tree = NULL;
-    as_status st = json_parse(arg->document, strlen(arg->document), &tree, err);
-    if (st == AS_OK)
-        st = sweep_doc_parse(tree, 0, &doc, err);
+    as_status st = stored_doc_read(to->document, &tree, &doc, err);
     if (st != AS_OK)
-        return as_err_prefix(err, st == AS_E_NOMEM ? st : AS_E_INTERNAL,
-                             "the stored document cannot be read");
+        return st;
     if (doc->method == SEARCH_GRID)
         return as_fail(
             err, AS_E_CONFLICT,
-            "the sweep '%.80s' runs each cell of its grid once and takes no other trials",
-            arg->sweep);
-    st = config_from_json(doc->space, arg->x.params, "/params", &config, err);
-    if (st == AS_OK)
-        st = check_rules(doc->space, config, tree, err);
+            "the sweep '%.80s' runs each cell of its grid once and takes no other trials", to->id);
+    st = config_from_json(doc->space, add->x.params, "/params", &config, err);
+    if (st != AS_OK)
+        return st;
+    st = check_rules(doc->space, config, tree, err);
     if (st != AS_OK)
         return st;
     JSON_AUTO params = config_to_json(doc->space, config);
-    arg->params = params ? json_format_ordered(params) : NULL;
-    if (!arg->params)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
-    AS_AUTO(shaper_freep) struct shaper *shaper = NULL;
-    st = shaper_create(tree, arg->datasets, arg->n_datasets, &shaper, err);
-    return st == AS_OK ? shaper_shape(shaper, arg->a, params, &arg->shape, err) : st;
+    add->params = params ? json_format_ordered(params) : NULL;
+    if (!add->params)
+        return as_fail_nomem(err);
+    st = shaper_create(tree, to->datasets, to->n_datasets, &shaper, err);
+    if (st != AS_OK)
+        return st;
+    return shaper_shape(shaper, a, params, &add->shape, err);
 }
 
-static as_status tx_read(struct tx *t, void *p, struct as_err *err)
+static as_status read_target(struct tx *t, struct arena *a, struct target *to, struct as_err *err)
 {
-    struct add_arg *arg = p;
-    as_status st = store_sweep_key(t, arg->sweep, &arg->key, err);
-    if (st == AS_OK)
-        st = store_sweep_document(t, arg->a, arg->key, &arg->document, err);
-    if (st == AS_OK)
-        st = store_dataset_of_sweep(t, arg->a, arg->key, &arg->datasets, &arg->n_datasets, err);
-    return st;
+    as_status st = store_sweep_key(t, to->id, &to->key, err);
+    if (st != AS_OK)
+        return st;
+    st = store_sweep_document(t, a, to->key, &to->document, err);
+    if (st != AS_OK)
+        return st;
+    return store_dataset_of_sweep(t, a, to->key, &to->datasets, &to->n_datasets, err);
 }
 
 /* Writing. */
 
-/* The key was used: hand back what it made. */
-static as_status replay(struct tx *t, struct add_arg *arg, struct as_err *err)
-{
-    struct idem_row row;
-    as_status st = store_idempotency_get(t, arg->a, arg->idem, &row, err);
-    if (st != AS_OK)
-        return st;
-    if (!row.same_body)
-        return as_fail(err, AS_E_CONFLICT, "the idempotency key was used with another body");
-    if (row.number < 0 || !as_streq(row.sweep, arg->sweep))
-        return as_fail(err, AS_E_CONFLICT, "the idempotency key was used for something else");
-    return store_trial_get(t, arg->a, arg->key, row.number, &arg->ret, err);
-}
-
-static as_status check_state(const struct add_arg *arg, const struct sweep_head *s,
-                             struct as_err *err)
+static as_status check_state(const struct sweep_head *s, bool is_known, struct as_err *err)
 {
     if (s->state != SWEEP_RUNNING && s->state != SWEEP_PAUSED)
         return as_fail(err, AS_E_CONFLICT, "the sweep '%s' is %s and takes no more trials", s->id,
                        sweep_state_format(s->state));
-    if (!arg->x.is_known && s->counts.total >= s->planned)
+    if (!is_known && s->counts.total >= s->planned)
         return as_fail(err, AS_E_CONFLICT,
                        "all %lld trials of the sweep '%s' exist: raise limits.max_trials first",
                        (long long)(s->planned - s->known), s->id);
     return AS_OK;
 }
 
-/* Of a known result: its values, then its end. */
-static as_status settle_known(struct tx *t, struct add_arg *arg, const struct sweep_head *s,
-                              int64_t number, struct as_err *err)
+/* Is the known result worth what it says? A failed one needs no values. */
+static as_status judge_known(struct tx *t, struct arena *a, const struct sweep_head *s,
+                             int64_t number, bool *ret_feasible, struct as_err *err)
 {
-    const struct addition *x = &arg->x;
     struct trial_head head;
-    struct measured measured;
-    struct verdict v = {0};
-    as_status st = AS_OK;
-    if (x->n_metrics > 0)
-        st = store_measurement_add(t, s->key, number, 0, x->metrics, x->n_metrics, &measured, err);
-    if (st == AS_OK)
-        st = store_trial_lock(t, arg->a, s->key, number, &head, err);
-    if (st == AS_OK && !x->has_failed)
-        st = trial_judge(t, arg->a, s, &head, &v, err);
-    if (st == AS_OK && v.missing) {
+    struct feasibility v;
+    as_status st = store_trial_lock(t, a, s->key, number, &head, err);
+    if (st != AS_OK)
+        return st;
+    st = trial_feasibility(t, a, s, &head, &v, err);
+    if (st != AS_OK)
+        return st;
+    if (v.missing) {
         char at[AS_ERR_POINTER_MAX];
         json_pointer_child("/metrics", v.missing, at);
         return as_fail_at(err, AS_E_INVAL, at,
                           "%s is missing: a trial that completed has a value of it", at);
     }
+    *ret_feasible = v.feasible;
+    return AS_OK;
+}
+
+/* The values of a known result, then its end. */
+static as_status settle_known(struct tx *t, struct arena *a, const struct request *x,
+                              const struct sweep_head *s, int64_t number, struct as_err *err)
+{
+    struct measured measured;
+    bool feasible = false;
+    as_status st = AS_OK;
+    if (x->n_metrics > 0)
+        st = store_measurement_add(t, s->key, number, 0, x->metrics, x->n_metrics, &measured, err);
+    if (st != AS_OK)
+        return st;
+    if (!x->has_failed)
+        st = judge_known(t, a, s, number, &feasible, err);
     if (st != AS_OK)
         return st;
     const struct trial_move move = {.from = TRIAL_QUEUED,
                                     .to = x->has_failed ? TRIAL_FAILED : TRIAL_COMPLETED,
-                                    .feasible = v.feasible,
+                                    .feasible = feasible,
                                     .reason = !x->has_failed ? NULL
                                               : x->reason    ? x->reason
                                                              : "added as a failed trial"};
     return store_trial_move(t, s->key, number, &move, err);
 }
 
-static as_status add(struct tx *t, struct add_arg *arg, const struct sweep_head *s,
-                     struct as_err *err)
+static as_status insert(struct tx *t, struct arena *a, const struct addition *add,
+                        const struct sweep_head *s, int64_t number, struct as_err *err)
 {
-    const struct addition *x = &arg->x;
-    int64_t number = s->counts.total;
+    bool is_known = add->x.is_known;
     const struct trial_new n = {.sweep_key = s->key,
                                 .number = number,
                                 .seed = trial_seed_of(s->seed, number),
-                                .params = arg->params,
-                                .shape = arg->shape.text,
-                                .bytes_per_member = arg->shape.bytes_per_member,
-                                .origin = x->is_known ? ORIGIN_KNOWN : ORIGIN_ENQUEUED,
-                                .suggestion = x->is_known ? "{\"method\":\"known\"}"
-                                                          : "{\"method\":\"enqueued\"}"};
-    as_status st = x->is_known ? store_sweep_known(t, s->key, err) : AS_OK;
-    if (st == AS_OK)
-        st = store_trial_add(t, &n, err);
-    if (st == AS_OK && x->is_known)
-        st = settle_known(t, arg, s, number, err);
-    if (st == AS_OK && arg->idem)
-        st = store_idempotency_made(t, arg->idem, s->id, number, err);
-    if (st == AS_OK)
-        st = store_trial_get(t, arg->a, s->key, number, &arg->ret, err);
+                                .params = add->params,
+                                .shape = add->shape.text,
+                                .bytes_per_member = add->shape.bytes_per_member,
+                                .origin = is_known ? ORIGIN_KNOWN : ORIGIN_ENQUEUED,
+                                .suggestion = is_known ? "{\"method\":\"known\"}"
+                                                       : "{\"method\":\"enqueued\"}"};
+    as_status st = is_known ? store_sweep_known(t, s->key, err) : AS_OK;
+    if (st != AS_OK)
+        return st;
+    st = store_trial_add(t, &n, err);
+    if (st != AS_OK)
+        return st;
+    return is_known ? settle_known(t, a, &add->x, s, number, err) : AS_OK;
+}
+
+static as_status tell_added(struct tx *t, const struct sweep_head *s, const struct trial_row *row,
+                            struct as_err *err)
+{
     struct event_new e = {.type = "trial.changed",
                           .sweep_key = s->key,
                           .sweep = s->id,
                           .has_number = true,
-                          .number = number,
-                          .state = st == AS_OK ? trial_state_format(arg->ret.state) : NULL,
-                          .has_value = arg->ret.has_value,
-                          .value = arg->ret.value,
-                          .reason = arg->ret.reason};
-    return st == AS_OK ? store_event_add(t, &e, err) : st;
+                          .number = row->number,
+                          .state = trial_state_format(row->state),
+                          .has_value = row->has_value,
+                          .value = row->value,
+                          .reason = row->reason};
+    return store_event_add(t, &e, err);
 }
 
-static as_status tx_add(struct tx *t, void *p, struct as_err *err)
+static as_status add_trial(struct tx *t, struct arena *a, const struct target *to,
+                           const struct addition *add, struct trial_row *ret, struct as_err *err)
 {
-    struct add_arg *arg = p;
+    struct idem_made made;
     struct sweep_head s;
-    bool fresh = true;
-    as_status st = arg->idem ? store_idempotency_add(t, arg->idem, &fresh, err) : AS_OK;
-    if (st == AS_OK && !fresh)
-        return replay(t, arg, err);
-    if (st == AS_OK)
-        st = store_sweep_lock(t, arg->a, arg->key, &s, err);
-    if (st == AS_OK)
-        st = check_state(arg, &s, err);
-    return st == AS_OK ? add(t, arg, &s, err) : st;
+    as_status st = idempotency_begin(t, a, add->idem, to->id, &made, err);
+    if (st != AS_OK)
+        return st;
+    if (made.sweep)
+        return store_trial_get(t, a, to->key, made.number, ret, err);
+    st = store_sweep_lock(t, a, to->key, &s, err);
+    if (st != AS_OK)
+        return st;
+    int64_t number = s.counts.total;
+    if ((st = check_state(&s, add->x.is_known, err)) < 0 ||
+        (st = insert(t, a, add, &s, number, err)) < 0 ||
+        (st = idempotency_end(t, add->idem, s.id, number, err)) < 0 ||
+        (st = store_trial_get(t, a, s.key, number, ret, err)) < 0)
+        return st;
+    return tell_added(t, &s, ret, err);
+}
+
+static as_status find_target(struct store *db, struct arena *a, struct target *to,
+                             struct as_err *err)
+{
+    struct tx_run run = tx_run_start(db, TX_READ, err);
+    while (tx_run_again(&run))
+        run.status = read_target(run.tx, a, to, err);
+    return run.status;
+}
+
+static void addition_done(struct addition *add)
+{
+    free(add->params);
 }
 
 as_status trial_add(struct store *db, struct arena *a, const char *sweep, const json_t *body,
                     const struct idem_key *idem, struct trial_row *ret, struct as_err *err)
 {
-    struct add_arg arg = {.a = a, .sweep = sweep, .idem = idem};
-    as_status st = store_run(db, TX_READ, tx_read, &arg, err);
-    if (st == AS_OK)
-        st = read_body(body, &arg.x, err);
-    if (st == AS_OK)
-        st = check_params(&arg, err);
-    if (st == AS_OK)
-        st = store_run(db, TX_WRITE, tx_add, &arg, err);
-    free(arg.params);
-    if (st == AS_OK)
-        *ret = arg.ret;
-    return st;
+    struct target to = {.id = sweep};
+    AS_AUTO(addition_done) struct addition add = {.idem = idem};
+    struct trial_row row;
+    as_status st = find_target(db, a, &to, err);
+    if (st != AS_OK)
+        return st;
+    st = read_body(body, &add.x, err);
+    if (st != AS_OK)
+        return st;
+    st = check_params(a, &to, &add, err);
+    if (st != AS_OK)
+        return st;
+    struct tx_run run = tx_run_start(db, TX_WRITE, err);
+    while (tx_run_again(&run))
+        run.status = add_trial(run.tx, a, &to, &add, &row, err);
+    if (run.status == AS_OK)
+        *ret = row;
+    return run.status;
 }

@@ -1,4 +1,7 @@
-/* Trials as people see them. */
+/* Trials as people see them: lists, one trial with what it left, and cancelling it.
+ *
+ * A list goes on from a place in its order (the key of the last row and its number), not from an
+ * offset, so that trials that are added meanwhile do not shift what follows. */
 #include "scheduler/services/trials.h"
 
 #include <inttypes.h>
@@ -41,11 +44,11 @@ static as_status place_read(struct arena *a, const struct trial_query *q, struct
     ret->set = true;
     ret->has_key = as_streq(f[2], "1");
     st = cursor_i64(f[4], &ret->number, err);
-    if (st == AS_OK && !read_key(f[3], &ret->key))
-        st = as_fail(err, AS_E_INVAL, "the cursor is not one that this list gave");
-    if (st == AS_OK && (ret->number < 0 || ret->number > INT32_MAX))
-        st = as_fail(err, AS_E_INVAL, "the cursor is not one that this list gave");
-    return st;
+    if (st != AS_OK)
+        return st;
+    if (!read_key(f[3], &ret->key) || ret->number < 0 || ret->number > INT32_MAX)
+        return as_fail(err, AS_E_INVAL, "the cursor is not one that this list gave");
+    return AS_OK;
 }
 
 static const char *place_write(struct arena *a, const struct trial_query *q,
@@ -59,70 +62,55 @@ static const char *place_write(struct arena *a, const struct trial_query *q,
     return cursor_make(a, "trials", f, PLACE_FIELDS);
 }
 
-struct list_arg {
-    struct arena *a;
-    const char *sweep;
-    const struct trial_query *q;
-    struct trial_place after, next;
-    struct trial_page page;
-};
-
-static as_status tx_list(struct tx *t, void *p, struct as_err *err)
+static as_status list(struct tx *t, struct arena *a, const char *sweep, const struct trial_query *q,
+                      const struct trial_place *after, struct trial_page *ret,
+                      struct trial_place *ret_next, struct as_err *err)
 {
-    struct list_arg *arg = p;
     int64_t key = 0;
-    as_status st = store_sweep_key(t, arg->sweep, &key, err);
-    if (st == AS_OK)
-        st = store_trial_list(t, arg->a, key, arg->q, &arg->after, &arg->page, &arg->next, err);
-    return st;
+    as_status st = store_sweep_key(t, sweep, &key, err);
+    if (st != AS_OK)
+        return st;
+    return store_trial_list(t, a, key, q, after, ret, ret_next, err);
 }
 
 as_status trial_list(struct store *db, struct arena *a, const char *sweep,
                      const struct trial_query *q, struct trial_page *ret, struct as_err *err)
 {
     struct trial_query query = *q;
-    struct list_arg arg = {.a = a, .sweep = sweep, .q = &query};
+    struct trial_place after = {0}, next = {0};
+    struct trial_page page = {0};
     as_status st = page_size(&q->page, &query.page.size, err);
-    if (st == AS_OK)
-        st = place_read(a, q, &arg.after, err);
-    if (st == AS_OK)
-        st = store_run(db, TX_READ, tx_list, &arg, err);
-    if (st == AS_OK && arg.next.set) {
-        arg.page.next_cursor = place_write(a, q, &arg.next);
-        if (!arg.page.next_cursor)
-            return as_fail(err, AS_E_NOMEM, "out of memory");
+    if (st != AS_OK)
+        return st;
+    st = place_read(a, q, &after, err);
+    if (st != AS_OK)
+        return st;
+    struct tx_run run = tx_run_start(db, TX_READ, err);
+    while (tx_run_again(&run))
+        run.status = list(run.tx, a, sweep, &query, &after, &page, &next, err);
+    if (run.status != AS_OK)
+        return run.status;
+    if (next.set) {
+        page.next_cursor = place_write(a, q, &next);
+        if (!page.next_cursor)
+            return as_fail_nomem(err);
     }
-    if (st == AS_OK)
-        *ret = arg.page;
-    return st;
+    *ret = page;
+    return AS_OK;
 }
 
-/* What most operations here are about. */
-struct one_arg {
-    struct arena *a;
-    const char *sweep;
-    int64_t number;
-    int64_t attempt, top;
-    const char *metric;
-    struct trial_page page;
-    struct trial_detail detail;
-    struct trial_row row;
-    struct series_list series;
-    struct log_row log;
-    struct file_list files;
-};
-
-static as_status tx_best(struct tx *t, void *p, struct as_err *err)
+static as_status best(struct tx *t, struct arena *a, const char *sweep, int64_t top,
+                      struct trial_page *ret, struct as_err *err)
 {
-    struct one_arg *arg = p;
     int64_t key = 0;
     struct sweep_row s;
-    as_status st = store_sweep_key(t, arg->sweep, &key, err);
-    if (st == AS_OK)
-        st = store_sweep_get(t, arg->a, key, &s, err);
-    if (st == AS_OK)
-        st = store_trial_best(t, arg->a, key, s.maximize, arg->top, &arg->page, err);
-    return st;
+    as_status st = store_sweep_key(t, sweep, &key, err);
+    if (st != AS_OK)
+        return st;
+    st = store_sweep_get(t, a, key, &s, err);
+    if (st != AS_OK)
+        return st;
+    return store_trial_best(t, a, key, s.maximize, top, ret, err);
 }
 
 as_status trial_best(struct store *db, struct arena *a, const char *sweep, int64_t top,
@@ -130,135 +118,167 @@ as_status trial_best(struct store *db, struct arena *a, const char *sweep, int64
 {
     if (top < 1 || top > 1000)
         return as_fail(err, AS_E_INVAL, "top is %lld, expected 1 to 1000", (long long)top);
-    struct one_arg arg = {.a = a, .sweep = sweep, .top = top};
-    as_status st = store_run(db, TX_READ, tx_best, &arg, err);
-    if (st == AS_OK)
-        *ret = arg.page;
-    return st;
+    struct trial_page page = {0};
+    struct tx_run run = tx_run_start(db, TX_READ, err);
+    while (tx_run_again(&run))
+        run.status = best(run.tx, a, sweep, top, &page, err);
+    if (run.status == AS_OK)
+        *ret = page;
+    return run.status;
 }
 
 /* The sweep's key and the trial, or AS_E_NOT_FOUND. */
-static as_status find(struct tx *t, struct one_arg *arg, int64_t *ret_key, struct as_err *err)
+static as_status find(struct tx *t, struct arena *a, const char *sweep, int64_t number,
+                      int64_t *ret_key, struct trial_row *ret, struct as_err *err)
 {
-    as_status st = store_sweep_key(t, arg->sweep, ret_key, err);
-    return st == AS_OK ? store_trial_get(t, arg->a, *ret_key, arg->number, &arg->row, err) : st;
-}
-
-static as_status tx_get(struct tx *t, void *p, struct as_err *err)
-{
-    struct one_arg *arg = p;
-    int64_t key = 0;
-    as_status st = find(t, arg, &key, err);
+    as_status st = store_sweep_key(t, sweep, ret_key, err);
     if (st != AS_OK)
         return st;
-    arg->detail.trial = arg->row;
-    return store_attempt_list(t, arg->a, key, arg->number, &arg->detail.attempts,
-                              &arg->detail.n_attempts, err);
+    return store_trial_get(t, a, *ret_key, number, ret, err);
+}
+
+static as_status get_detail(struct tx *t, struct arena *a, const char *sweep, int64_t number,
+                            struct trial_detail *ret, struct as_err *err)
+{
+    int64_t key = 0;
+    as_status st = find(t, a, sweep, number, &key, &ret->trial, err);
+    if (st != AS_OK)
+        return st;
+    return store_attempt_list(t, a, key, number, &ret->attempts, &ret->n_attempts, err);
 }
 
 as_status trial_get(struct store *db, struct arena *a, const char *sweep, int64_t number,
                     struct trial_detail *ret, struct as_err *err)
 {
-    struct one_arg arg = {.a = a, .sweep = sweep, .number = number};
-    as_status st = store_run(db, TX_READ, tx_get, &arg, err);
-    if (st == AS_OK)
-        *ret = arg.detail;
-    return st;
+    struct trial_detail detail = {0};
+    struct tx_run run = tx_run_start(db, TX_READ, err);
+    while (tx_run_again(&run))
+        run.status = get_detail(run.tx, a, sweep, number, &detail, err);
+    if (run.status == AS_OK)
+        *ret = detail;
+    return run.status;
 }
 
-static as_status tx_series(struct tx *t, void *p, struct as_err *err)
+static as_status get_series(struct tx *t, struct arena *a, const char *sweep, int64_t number,
+                            const char *metric, struct series_list *ret, struct as_err *err)
 {
-    struct one_arg *arg = p;
+    struct trial_row row;
     int64_t key = 0;
-    as_status st = find(t, arg, &key, err);
-    return st == AS_OK ? store_measurement_series(t, arg->a, key, arg->number, arg->metric,
-                                                  &arg->series, err)
-                       : st;
+    as_status st = find(t, a, sweep, number, &key, &row, err);
+    if (st != AS_OK)
+        return st;
+    return store_measurement_series(t, a, key, number, metric, ret, err);
 }
 
 as_status trial_series(struct store *db, struct arena *a, const char *sweep, int64_t number,
                        const char *metric, struct series_list *ret, struct as_err *err)
 {
-    struct one_arg arg = {.a = a, .sweep = sweep, .number = number, .metric = metric};
+    struct series_list series = {0};
     if (metric && !param_name_valid(metric))
         return as_fail(err, AS_E_INVAL, "'%.80s' is not the name of a metric", metric);
-    as_status st = store_run(db, TX_READ, tx_series, &arg, err);
-    if (st == AS_OK)
-        *ret = arg.series;
-    return st;
+    struct tx_run run = tx_run_start(db, TX_READ, err);
+    while (tx_run_again(&run))
+        run.status = get_series(run.tx, a, sweep, number, metric, &series, err);
+    if (run.status == AS_OK)
+        *ret = series;
+    return run.status;
 }
 
-static as_status tx_log(struct tx *t, void *p, struct as_err *err)
+static as_status get_log(struct tx *t, struct arena *a, const char *sweep, int64_t number,
+                         int64_t attempt, struct log_row *ret, struct as_err *err)
 {
-    struct one_arg *arg = p;
+    struct trial_row row;
     int64_t key = 0;
-    as_status st = find(t, arg, &key, err);
-    if (st == AS_OK && arg->attempt > arg->row.attempt)
-        return as_fail(err, AS_E_NOT_FOUND, "trial %lld has no attempt %lld",
-                       (long long)arg->number, (long long)arg->attempt);
-    if (st == AS_OK)
-        st = store_attempt_log_get(t, arg->a, key, arg->number, arg->attempt, &arg->log, err);
-    return st;
+    as_status st = find(t, a, sweep, number, &key, &row, err);
+    if (st != AS_OK)
+        return st;
+    if (attempt > row.attempt)
+        return as_fail(err, AS_E_NOT_FOUND, "trial %lld has no attempt %lld", (long long)number,
+                       (long long)attempt);
+    return store_attempt_log_get(t, a, key, number, attempt, ret, err);
 }
 
 as_status trial_log(struct store *db, struct arena *a, const char *sweep, int64_t number,
                     int64_t attempt, struct log_row *ret, struct as_err *err)
 {
-    struct one_arg arg = {.a = a, .sweep = sweep, .number = number, .attempt = attempt};
-    as_status st = store_run(db, TX_READ, tx_log, &arg, err);
-    if (st == AS_OK)
-        *ret = arg.log;
-    return st;
+    struct log_row log = {0};
+    struct tx_run run = tx_run_start(db, TX_READ, err);
+    while (tx_run_again(&run))
+        run.status = get_log(run.tx, a, sweep, number, attempt, &log, err);
+    if (run.status == AS_OK)
+        *ret = log;
+    return run.status;
 }
 
-static as_status tx_artifacts(struct tx *t, void *p, struct as_err *err)
+static as_status get_artifacts(struct tx *t, struct arena *a, const char *sweep, int64_t number,
+                               struct file_list *ret, struct as_err *err)
 {
-    struct one_arg *arg = p;
+    struct trial_row row;
     int64_t key = 0;
-    as_status st = find(t, arg, &key, err);
-    return st == AS_OK ? store_file_list(t, arg->a, key, arg->number, "artifact", &arg->files, err)
-                       : st;
+    as_status st = find(t, a, sweep, number, &key, &row, err);
+    if (st != AS_OK)
+        return st;
+    return store_file_list(t, a, key, number, "artifact", ret, err);
 }
 
 as_status trial_artifacts(struct store *db, struct arena *a, const char *sweep, int64_t number,
                           struct file_list *ret, struct as_err *err)
 {
-    struct one_arg arg = {.a = a, .sweep = sweep, .number = number};
-    as_status st = store_run(db, TX_READ, tx_artifacts, &arg, err);
-    if (st == AS_OK)
-        *ret = arg.files;
-    return st;
+    struct file_list files = {0};
+    struct tx_run run = tx_run_start(db, TX_READ, err);
+    while (tx_run_again(&run))
+        run.status = get_artifacts(run.tx, a, sweep, number, &files, err);
+    if (run.status == AS_OK)
+        *ret = files;
+    return run.status;
 }
 
-static as_status tx_cancel(struct tx *t, void *p, struct as_err *err)
+/* Lock the sweep, then the trial. */
+static as_status lock_both(struct tx *t, struct arena *a, const char *sweep, int64_t number,
+                           struct sweep_head *ret_sweep, struct trial_head *ret_trial,
+                           struct as_err *err)
+{
+    int64_t key = 0;
+    as_status st = store_sweep_key(t, sweep, &key, err);
+    if (st != AS_OK)
+        return st;
+    st = store_sweep_lock(t, a, key, ret_sweep, err);
+    if (st != AS_OK)
+        return st;
+    return store_trial_lock(t, a, key, number, ret_trial, err);
+}
+
+static as_status cancel(struct tx *t, struct arena *a, const char *sweep, int64_t number,
+                        struct trial_row *ret, struct as_err *err)
 {
     static const struct trial_change change = {
         .event = TRIAL_EV_CANCEL, .reason = "cancelled by a user", .outcome = "cancelled"};
-    struct one_arg *arg = p;
     struct sweep_head s;
     struct trial_head x = {0};
-    int64_t key = 0;
-    as_status st = store_sweep_key(t, arg->sweep, &key, err);
-    if (st == AS_OK)
-        st = store_sweep_lock(t, arg->a, key, &s, err);
-    if (st == AS_OK)
-        st = store_trial_lock(t, arg->a, key, arg->number, &x, err);
-    if (st == AS_OK && x.state != TRIAL_CANCELLED)
-        st = trial_transition(t, arg->a, &s, &x, &change, NULL, err);
+    as_status st = lock_both(t, a, sweep, number, &s, &x, err);
+    if (st != AS_OK)
+        return st;
+    if (x.state != TRIAL_CANCELLED)
+        st = trial_transition(t, a, &s, &x, &change, NULL, err);
     if (st == AS_E_CONFLICT)
-        return as_fail(err, st, "trial %lld has ended: it is %s", (long long)arg->number,
+        return as_fail(err, st, "trial %lld has ended: it is %s", (long long)number,
                        trial_state_format(x.state));
-    if (st == AS_OK)
-        st = sweep_settle(t, arg->a, key, NULL, err);
-    return st == AS_OK ? store_trial_get(t, arg->a, key, arg->number, &arg->row, err) : st;
+    if (st != AS_OK)
+        return st;
+    st = sweep_settle(t, a, s.key, NULL, err);
+    if (st != AS_OK)
+        return st;
+    return store_trial_get(t, a, s.key, number, ret, err);
 }
 
 as_status trial_cancel(struct store *db, struct arena *a, const char *sweep, int64_t number,
                        struct trial_row *ret, struct as_err *err)
 {
-    struct one_arg arg = {.a = a, .sweep = sweep, .number = number};
-    as_status st = store_run(db, TX_WRITE, tx_cancel, &arg, err);
-    if (st == AS_OK)
-        *ret = arg.row;
-    return st;
+    struct trial_row row;
+    struct tx_run run = tx_run_start(db, TX_WRITE, err);
+    while (tx_run_again(&run))
+        run.status = cancel(run.tx, a, sweep, number, &row, err);
+    if (run.status == AS_OK)
+        *ret = row;
+    return run.status;
 }

@@ -1,12 +1,13 @@
 #include "scheduler/store/assignment_store.h"
 
+#include "scheduler/store/columns_priv.h"
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/sets_priv.h"
 
-enum { HANDOUT_QUEUE, HANDOUT_BEGIN, HANDOUT_ADD, HANDOUT_GROUP };
+enum { ASSIGNMENT_QUEUE, ASSIGNMENT_BEGIN, ASSIGNMENT_ADD, ASSIGNMENT_GROUP };
 
 /* What follows the rows of `begun`, (number, state, attempt, group_id): attempts of those that run,
- * and an event for each. $1 the sweep's key, $2 its id, $3 to $6 the holder, $7 the first place
+ * and an event for each. $1 the sweep's key, $2 its id, $3 to $6 the owner, $7 the first place
  * among the transaction's events. */
 #define HELD_AND_TOLD                                                                              \
     ", held as (insert into attempt (sweep_key, number, attempt, runner, epoch, claim_id, "        \
@@ -16,14 +17,34 @@ enum { HANDOUT_QUEUE, HANDOUT_BEGIN, HANDOUT_ADD, HANDOUT_GROUP };
     "(order by number) - 1, 'trial.changed', $1, $2, number, state, nullif(attempt, 0), case "     \
     "when state = 'running' then $3 end from begun) select count(*) from begun"
 
+#define QUEUED_FIELDS(FIRST, NEXT)                                                                 \
+    FIRST(i64, number, "t.number")                                                                 \
+    NEXT(i64, attempt, "t.attempt")                                                                \
+    NEXT(text, shape, "t.shape")                                                                   \
+    NEXT(i64, bytes_per_member, "t.bytes_per_member")                                              \
+    NEXT(bool, may_share, "t.attempt = 0 or coalesce(x.outcome = 'released', false)")
+COLUMNS_WHOLE_ROW(struct queued_trial, QUEUED_FIELDS)
+COLUMNS_READER(queued, struct queued_trial, QUEUED_FIELDS)
+#define QUEUED_COLUMNS COLUMNS_SQL(QUEUED_FIELDS)
+
+#define GROUP_FIELDS(FIRST, NEXT)                                                                  \
+    FIRST(i64, sweep_key, "t.sweep_key")                                                           \
+    NEXT(text, shape, "t.shape")                                                                   \
+    NEXT(i64, bytes_per_member, "t.bytes_per_member")                                              \
+    NEXT(i64, running,                                                                             \
+         "(select count(*) from trial r where r.group_id = $1 and r.runner = $2 and r.state = "    \
+         "'running')")
+COLUMNS_WHOLE_ROW(struct group_head, GROUP_FIELDS)
+COLUMNS_READER(group, struct group_head, GROUP_FIELDS)
+#define GROUP_COLUMNS COLUMNS_SQL(GROUP_FIELDS)
+
 static const struct stmt stmts[] = {
-    [HANDOUT_QUEUE] =
+    [ASSIGNMENT_QUEUE] =
         {"assignment_queue",
-         "select t.number, t.attempt, t.shape, t.bytes_per_member, t.attempt = 0 or coalesce("
-         "x.outcome = 'released', false) from trial t left join attempt x on x.sweep_key = "
+         "select " QUEUED_COLUMNS " from trial t left join attempt x on x.sweep_key = "
          "t.sweep_key and x.number = t.number and x.attempt = t.attempt where t.sweep_key = $1 and "
          "t.state = 'queued' order by t.number limit $2"},
-    [HANDOUT_BEGIN] =
+    [ASSIGNMENT_BEGIN] =
         {"assignment_begin",
          "with l as (select * from unnest($8::int[], $9::text[]) as l(number, group_id)), begun as "
          "(update trial t set state = 'running', attempt = t.attempt + 1, runner = $3, epoch = $4, "
@@ -31,7 +52,7 @@ static const struct stmt stmts[] = {
          "coalesce(t.started_at, now()), missing = 0, reason = null from l where t.sweep_key = $1 "
          "and t.number = l.number and t.state = 'queued' returning t.number, t.state, t.attempt, "
          "t.group_id)" HELD_AND_TOLD},
-    [HANDOUT_ADD] =
+    [ASSIGNMENT_ADD] =
         {"assignment_add",
          "with l as (select * from unnest($8::int[], $9::text[], $10::text[], $11::bigint[], "
          "$12::int[], $13::bigint[], $14::text[], $15::bigint[], $16::text[], $17::bool[]) as "
@@ -44,58 +65,41 @@ static const struct stmt stmts[] = {
          "runs then $3 end, case when runs then $4::bigint end, case when runs then $5 end, case "
          "when runs then now() end, case when runs then now() end from l order by number "
          "returning number, state, attempt, group_id)" HELD_AND_TOLD},
-    [HANDOUT_GROUP] =
-        {"assignment_group",
-         "select t.sweep_key, t.shape, t.bytes_per_member, (select count(*) from trial r where "
-         "r.group_id = $1 and r.runner = $2 and r.state = 'running') from trial t where t.group_id "
-         "= $1 and t.runner = $2 limit 1"},
+    [ASSIGNMENT_GROUP] = {"assignment_group",
+                          "select " GROUP_COLUMNS " from trial t where t.group_id "
+                          "= $1 and t.runner = $2 limit 1"},
 };
 const struct stmt_set assignment_stmts = {"assignment", stmts, AS_ARRAY_LEN(stmts)};
 
 as_status store_assignment_queue(struct tx *t, struct arena *a, int64_t sweep_key, int64_t limit,
                                  struct queued_trial **ret, size_t *ret_n, struct as_err *err)
 {
-    struct args args = {0};
-    args_i64(&args, sweep_key);
-    args_i64(&args, limit);
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[HANDOUT_QUEUE], &args, &r, err);
+    as_status st =
+        tx_query(t, &stmts[ASSIGNMENT_QUEUE], ARGS(arg_i64(sweep_key), arg_i64(limit)), &r, err);
     if (st != AS_OK)
         return st;
-    struct queued_trial *rows = arena_alloc(a, (size_t)r.rows + 1, sizeof *rows);
-    if (!rows)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
-    for (int i = 0; i < r.rows && st == AS_OK; i++) {
-        struct reader rd;
-        reader_init(&rd, &r, i, a);
-        rows[i].number = read_i64(&rd);
-        rows[i].attempt = read_i64(&rd);
-        rows[i].shape = read_str(&rd);
-        rows[i].bytes_per_member = read_i64(&rd);
-        rows[i].may_share = read_bool(&rd);
-        st = reader_check(&rd, err);
-    }
-    *ret = rows;
+    if ((st = read_queued_rows(&r, r.rows, a, ret, err)) != AS_OK)
+        return st;
     *ret_n = (size_t)r.rows;
-    return st;
+    return AS_OK;
 }
 
-/* The arguments of HELD_AND_TOLD, with places for n events. */
-static as_status args_assignment(struct args *a, struct tx *t, const struct sweep_head *s,
-                                 const struct owner *h, size_t n, struct as_err *err)
+/* Take places for n events in this transaction; *ret_first is the first. */
+static as_status events_take(struct tx *t, size_t n, int64_t *ret_first, struct as_err *err)
 {
     if (t->events + (int64_t)n >= TX_EVENTS_MAX)
         return as_fail(err, AS_E_INTERNAL, "too many events in one transaction");
-    args_i64(a, s->key);
-    args_str(a, s->id);
-    args_str(a, h->runner);
-    args_i64_or_null(a, h->runner != NULL, h->epoch);
-    args_str(a, h->client);
-    args_str(a, h->claim_id);
-    args_i64(a, t->events);
+    *ret_first = t->events;
     t->events += (int64_t)n;
     return AS_OK;
 }
+
+/* The arguments $1 to $7 of HELD_AND_TOLD. */
+#define ARG_HELD_AND_TOLD(s, owner, first_event)                                                   \
+    arg_i64((s)->key), arg_str((s)->id), arg_str((owner)->runner),                                 \
+        arg_i64_or_null((owner)->runner != NULL, (owner)->epoch), arg_str((owner)->client),        \
+        arg_str((owner)->claim_id), arg_i64(first_event)
 
 static as_status run_for(struct tx *t, int which, const struct args *a, size_t n,
                          struct as_err *err)
@@ -104,9 +108,7 @@ static as_status run_for(struct tx *t, int which, const struct args *a, size_t n
     as_status st = tx_query(t, &stmts[which], a, &r, err);
     if (st != AS_OK)
         return st;
-    struct reader rd;
-    reader_init(&rd, &r, 0, NULL);
-    int64_t done = read_i64(&rd);
+    int64_t done = result_i64(&r, 0, 0);
     if (done != (int64_t)n)
         return as_fail(err, AS_E_CONFLICT, "%lld of %zu trials could begin", (long long)done, n);
     return AS_OK;
@@ -128,17 +130,20 @@ static void columns_done(struct columns *x)
         str_done(&x->c[i]);
 }
 
-/* The first k columns become the next arguments. */
-static as_status args_columns(struct args *a, struct columns *x, size_t k, struct as_err *err)
+static as_status columns_close(struct columns *x, struct as_err *err)
 {
-    for (size_t i = 0; i < k; i++) {
+    for (size_t i = 0; i < AS_ARRAY_LEN(x->c); i++) {
         array_close(&x->c[i]);
         as_status st = str_check(&x->c[i], err);
         if (st != AS_OK)
             return st;
-        args_str(a, str_cstr(&x->c[i]));
     }
     return AS_OK;
+}
+
+static struct arg arg_column(const struct columns *x, size_t i)
+{
+    return arg_str(str_cstr(&x->c[i]));
 }
 
 static const char *or_empty(const char *s)
@@ -147,27 +152,31 @@ static const char *or_empty(const char *s)
 }
 
 as_status store_assignment_begin(struct tx *t, const struct sweep_head *s,
-                                 const struct owner *holder, const struct begun_trial *rows,
+                                 const struct owner *owner, const struct begun_trial *rows,
                                  size_t n, struct as_err *err)
 {
     AS_AUTO(columns_done) struct columns x = {0};
-    struct args a = {0};
+    int64_t first = 0;
     columns_open(&x);
     for (size_t i = 0; i < n; i++) {
         array_i64(&x.c[0], rows[i].number);
         array_str(&x.c[1], or_empty(rows[i].group));
     }
-    as_status st = args_assignment(&a, t, s, holder, n, err);
-    if (st == AS_OK)
-        st = args_columns(&a, &x, 2, err);
-    return st == AS_OK ? run_for(t, HANDOUT_BEGIN, &a, n, err) : st;
+    as_status st = events_take(t, n, &first, err);
+    if (st != AS_OK)
+        return st;
+    if ((st = columns_close(&x, err)) != AS_OK)
+        return st;
+    return run_for(t, ASSIGNMENT_BEGIN,
+                   ARGS(ARG_HELD_AND_TOLD(s, owner, first), arg_column(&x, 0), arg_column(&x, 1)),
+                   n, err);
 }
 
-as_status store_assignment_add(struct tx *t, const struct sweep_head *s, const struct owner *holder,
+as_status store_assignment_add(struct tx *t, const struct sweep_head *s, const struct owner *owner,
                                const struct made_trial *rows, size_t n, struct as_err *err)
 {
     AS_AUTO(columns_done) struct columns x = {0};
-    struct args a = {0};
+    int64_t first = 0;
     columns_open(&x);
     for (size_t i = 0; i < n; i++) {
         const struct made_trial *m = &rows[i];
@@ -182,28 +191,26 @@ as_status store_assignment_add(struct tx *t, const struct sweep_head *s, const s
         array_str(&x.c[8], or_empty(m->group));
         array_str(&x.c[9], m->runs ? "t" : "f");
     }
-    as_status st = args_assignment(&a, t, s, holder, n, err);
-    if (st == AS_OK)
-        st = args_columns(&a, &x, AS_ARRAY_LEN(x.c), err);
-    return st == AS_OK ? run_for(t, HANDOUT_ADD, &a, n, err) : st;
+    as_status st = events_take(t, n, &first, err);
+    if (st != AS_OK)
+        return st;
+    if ((st = columns_close(&x, err)) != AS_OK)
+        return st;
+    return run_for(t, ASSIGNMENT_ADD,
+                   ARGS(ARG_HELD_AND_TOLD(s, owner, first), arg_column(&x, 0), arg_column(&x, 1),
+                        arg_column(&x, 2), arg_column(&x, 3), arg_column(&x, 4), arg_column(&x, 5),
+                        arg_column(&x, 6), arg_column(&x, 7), arg_column(&x, 8), arg_column(&x, 9)),
+                   n, err);
 }
 
 as_status store_assignment_group(struct tx *t, struct arena *a, const char *group,
                                  const char *runner, struct group_head *ret, struct as_err *err)
 {
-    struct args args = {0};
-    args_str(&args, group);
-    args_str(&args, runner);
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[HANDOUT_GROUP], &args, &r, err);
+    as_status st =
+        tx_query(t, &stmts[ASSIGNMENT_GROUP], ARGS(arg_str(group), arg_str(runner)), &r, err);
     *ret = (struct group_head){0};
     if (st != AS_OK || r.rows == 0)
         return st;
-    struct reader rd;
-    reader_init(&rd, &r, 0, a);
-    ret->sweep_key = read_i64(&rd);
-    ret->shape = read_str(&rd);
-    ret->bytes_per_member = read_i64(&rd);
-    ret->running = read_i64(&rd);
-    return reader_check(&rd, err);
+    return read_group_row(&r, 0, a, ret, err);
 }

@@ -1,6 +1,7 @@
 /* Tables attempt and trial_log. */
 #include "scheduler/store/attempt_store.h"
 
+#include "scheduler/store/columns_priv.h"
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/sets_priv.h"
 
@@ -21,6 +22,55 @@ enum {
     "t.attempt = x.attempt join sweep s on s.key = t.sweep_key where x.runner = $1 and "           \
     "x.claim_id = $3 and t.state = 'running' and t.epoch = $2"
 
+#define ATTEMPT_FIELDS(FIRST, NEXT)                                                                \
+    FIRST(i64, attempt, "attempt")                                                                 \
+    NEXT(text, runner, "runner")                                                                   \
+    NEXT(text, client, "client")                                                                   \
+    NEXT(text, group, "group_id")                                                                  \
+    NEXT(i64, started_ms, SQL_MS("started_at"))                                                    \
+    NEXT(i64, ended_ms, SQL_MS("ended_at"))                                                        \
+    NEXT(text, outcome, "outcome")                                                                 \
+    NEXT(text, reason, "reason")                                                                   \
+    NEXT(bool, has_exit_code, "exit_code is not null")                                             \
+    NEXT(i64, exit_code, "exit_code")
+COLUMNS_WHOLE_ROW(struct attempt_row, ATTEMPT_FIELDS)
+COLUMNS_READER(attempt, struct attempt_row, ATTEMPT_FIELDS)
+#define ATTEMPT_COLUMNS COLUMNS_SQL(ATTEMPT_FIELDS)
+
+#define LOG_FIELDS(FIRST, NEXT)                                                                    \
+    FIRST(i64, attempt, "attempt")                                                                 \
+    NEXT(text, text, "text")                                                                       \
+    NEXT(bool, truncated, "truncated")
+COLUMNS_WHOLE_ROW(struct log_row, LOG_FIELDS)
+COLUMNS_READER(log, struct log_row, LOG_FIELDS)
+#define LOG_COLUMNS COLUMNS_SQL(LOG_FIELDS)
+
+/* The sweep's document, once for each sweep of a claim. */
+#define DOCUMENT_ONCE                                                                              \
+    "case when lag(s.key) over (order by s.key, t.number) is distinct from s.key then s.document " \
+    "end"
+
+#define CLAIMED_FIELDS(FIRST, NEXT)                                                                \
+    FIRST(i64, sweep_key, "s.key")                                                                 \
+    NEXT(text, document, DOCUMENT_ONCE)                                                            \
+    NEXT(i64, max_group, "s.max_group")                                                            \
+    NEXT(bool, group_given, "s.group_given")                                                       \
+    NEXT(text, row.sweep, "s.id")                                                                  \
+    NEXT(i64, row.number, "t.number")                                                              \
+    NEXT(i64, row.attempt, "t.attempt")                                                            \
+    NEXT(i64, row.seed, "t.seed")                                                                  \
+    NEXT(text, row.params, "t.params")                                                             \
+    NEXT(text, row.metric, "s.metric")                                                             \
+    NEXT(bool, row.maximize, "s.goal = 'maximize'")                                                \
+    NEXT(i64, row.gpus, "s.gpus")                                                                  \
+    NEXT(i64, row.timeout_ms, "s.trial_timeout_ms")                                                \
+    NEXT(i64, row.grace_ms, "s.grace_ms")                                                          \
+    NEXT(text, row.group, "t.group_id")                                                            \
+    NEXT(text, row.shape, "t.shape")                                                               \
+    NEXT(i64, row.bytes_per_member, "t.bytes_per_member")
+COLUMNS_READER(claimed, struct attempt_claimed, CLAIMED_FIELDS)
+#define CLAIMED_COLUMNS COLUMNS_SQL(CLAIMED_FIELDS)
+
 static const struct stmt stmts[] = {
     [ATTEMPT_END] = {"attempt_end",
                      "update attempt set ended_at = coalesce(ended_at, clock_timestamp()), outcome "
@@ -32,13 +82,10 @@ static const struct stmt stmts[] = {
     [ATTEMPT_OF_CLIENT] = {"attempt_of_client",
                            "select coalesce(max(attempt), 0) from attempt where sweep_key = $1 and "
                            "number = $2 and client = $3"},
-    [ATTEMPT_LIST] =
-        {"attempt_list",
-         "select attempt, runner, client, group_id, " SQL_MS("started_at") ", " SQL_MS(
-             "ended_at") ", outcome, reason, exit_code is not null, exit_code from attempt where "
-                         "sweep_key = $1 and number = $2 order by attempt"},
+    [ATTEMPT_LIST] = {"attempt_list", "select " ATTEMPT_COLUMNS " from attempt where "
+                                      "sweep_key = $1 and number = $2 order by attempt"},
     [ATTEMPT_LOG_GET] = {"attempt_log_get",
-                         "select attempt, text, truncated from trial_log where sweep_key = $1 and "
+                         "select " LOG_COLUMNS " from trial_log where sweep_key = $1 and "
                          "number = $2 and ($3::int = 0 or attempt = $3) order by attempt desc "
                          "limit 1"},
     [ATTEMPT_LOG_PUT] = {"attempt_log_put",
@@ -46,44 +93,28 @@ static const struct stmt stmts[] = {
                          "values ($1, $2, $3, $4, $5) on conflict (sweep_key, number, attempt) do "
                          "update set text = excluded.text, truncated = excluded.truncated, "
                          "updated_at = now()"},
-    [ATTEMPT_CLAIMED] =
-        {"attempt_claimed",
-         "select s.key, case when lag(s.key) over (order by s.key, t.number) is distinct from "
-         "s.key "
-         "then s.document end, s.max_group, s.group_given, s.id, t.number, t.attempt, t.seed, "
-         "t.params, s.metric, "
-         "s.goal = 'maximize', s.gpus, s.trial_timeout_ms, s.grace_ms, t.group_id, t.shape, "
-         "t.bytes_per_member " CLAIM_FROM " order by s.key, t.number"},
+    [ATTEMPT_CLAIMED] = {"attempt_claimed",
+                         "select " CLAIMED_COLUMNS " " CLAIM_FROM " order by s.key, t.number"},
     [ATTEMPT_CLAIM_COUNT] = {"attempt_claim_count", "select count(*), " SQL_SLOTS " " CLAIM_FROM},
 };
 const struct stmt_set attempt_stmts = {"attempt", stmts, AS_ARRAY_LEN(stmts)};
 
-static void args_attempt(struct args *a, int64_t sweep_key, int64_t number, int64_t attempt)
-{
-    args_i64(a, sweep_key);
-    args_i64(a, number);
-    args_i64(a, attempt);
-}
-
 as_status store_attempt_end(struct tx *t, int64_t sweep_key, int64_t number, int64_t attempt,
                             const struct attempt_end *e, struct as_err *err)
 {
-    struct args a = {0};
-    args_attempt(&a, sweep_key, number, attempt);
-    args_str(&a, e->outcome);
-    args_str(&a, e->reported);
-    args_str(&a, e->reason);
-    args_i64_or_null(&a, e->has_exit_code, e->exit_code);
-    return tx_exec(t, &stmts[ATTEMPT_END], &a, NULL, err);
+    return tx_exec(t, &stmts[ATTEMPT_END],
+                   ARGS(arg_i64(sweep_key), arg_i64(number), arg_i64(attempt), arg_str(e->outcome),
+                        arg_str(e->reported), arg_str(e->reason),
+                        arg_i64_or_null(e->has_exit_code, e->exit_code)),
+                   NULL, err);
 }
 
 as_status store_attempt_reported(struct tx *t, struct arena *a, int64_t sweep_key, int64_t number,
                                  int64_t attempt, const char **ret, struct as_err *err)
 {
-    struct args args = {0};
-    args_attempt(&args, sweep_key, number, attempt);
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[ATTEMPT_REPORTED], &args, &r, err);
+    as_status st = tx_query(t, &stmts[ATTEMPT_REPORTED],
+                            ARGS(arg_i64(sweep_key), arg_i64(number), arg_i64(attempt)), &r, err);
     *ret = NULL;
     if (st != AS_OK || r.rows == 0)
         return st;
@@ -96,145 +127,77 @@ as_status store_attempt_reported(struct tx *t, struct arena *a, int64_t sweep_ke
 as_status store_attempt_of_client(struct tx *t, int64_t sweep_key, int64_t number,
                                   const char *client, int64_t *ret, struct as_err *err)
 {
-    struct args args = {0};
-    args_i64(&args, sweep_key);
-    args_i64(&args, number);
-    args_str(&args, client);
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[ATTEMPT_OF_CLIENT], &args, &r, err);
+    as_status st = tx_query(t, &stmts[ATTEMPT_OF_CLIENT],
+                            ARGS(arg_i64(sweep_key), arg_i64(number), arg_str(client)), &r, err);
     if (st != AS_OK)
         return st;
-    struct reader rd;
-    reader_init(&rd, &r, 0, NULL);
-    *ret = read_i64(&rd);
+    *ret = result_i64(&r, 0, 0);
     return AS_OK;
 }
 
 as_status store_attempt_list(struct tx *t, struct arena *a, int64_t sweep_key, int64_t number,
                              struct attempt_row **ret, size_t *ret_n, struct as_err *err)
 {
-    struct args args = {0};
-    args_i64(&args, sweep_key);
-    args_i64(&args, number);
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[ATTEMPT_LIST], &args, &r, err);
+    as_status st =
+        tx_query(t, &stmts[ATTEMPT_LIST], ARGS(arg_i64(sweep_key), arg_i64(number)), &r, err);
     if (st != AS_OK)
         return st;
-    struct attempt_row *rows = arena_alloc(a, (size_t)r.rows + 1, sizeof *rows);
-    if (!rows)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
-    for (int i = 0; i < r.rows && st == AS_OK; i++) {
-        struct reader rd;
-        reader_init(&rd, &r, i, a);
-        rows[i].attempt = read_i64(&rd);
-        rows[i].runner = read_str(&rd);
-        rows[i].client = read_str(&rd);
-        rows[i].group = read_str(&rd);
-        rows[i].started_ms = read_i64(&rd);
-        rows[i].ended_ms = read_i64(&rd);
-        rows[i].outcome = read_str(&rd);
-        rows[i].reason = read_str(&rd);
-        rows[i].has_exit_code = read_bool(&rd);
-        rows[i].exit_code = read_i64(&rd);
-        st = reader_check(&rd, err);
-    }
-    *ret = rows;
+    if ((st = read_attempt_rows(&r, r.rows, a, ret, err)) != AS_OK)
+        return st;
     *ret_n = (size_t)r.rows;
-    return st;
+    return AS_OK;
 }
 
 as_status store_attempt_log_get(struct tx *t, struct arena *a, int64_t sweep_key, int64_t number,
                                 int64_t attempt, struct log_row *ret, struct as_err *err)
 {
-    struct args args = {0};
-    args_attempt(&args, sweep_key, number, attempt);
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[ATTEMPT_LOG_GET], &args, &r, err);
+    as_status st = tx_query(t, &stmts[ATTEMPT_LOG_GET],
+                            ARGS(arg_i64(sweep_key), arg_i64(number), arg_i64(attempt)), &r, err);
     if (st != AS_OK)
         return st;
     *ret = (struct log_row){.text = ""};
     if (r.rows == 0)
         return AS_OK;
-    struct reader rd;
-    reader_init(&rd, &r, 0, a);
-    ret->attempt = read_i64(&rd);
-    ret->text = read_str(&rd);
-    ret->truncated = read_bool(&rd);
-    return reader_check(&rd, err);
+    return read_log_row(&r, 0, a, ret, err);
 }
 
 as_status store_attempt_log_put(struct tx *t, int64_t sweep_key, int64_t number, int64_t attempt,
                                 const char *text, bool truncated, struct as_err *err)
 {
-    struct args a = {0};
-    args_attempt(&a, sweep_key, number, attempt);
-    args_str(&a, text);
-    args_bool(&a, truncated);
-    return tx_exec(t, &stmts[ATTEMPT_LOG_PUT], &a, NULL, err);
-}
-
-static void read_claimed(struct reader *rd, struct attempt_claimed *c)
-{
-    c->sweep_key = read_i64(rd);
-    c->document = read_str(rd);
-    c->max_group = read_i64(rd);
-    c->group_given = read_bool(rd);
-    c->row.sweep = read_str(rd);
-    c->row.number = read_i64(rd);
-    c->row.attempt = read_i64(rd);
-    c->row.seed = read_i64(rd);
-    c->row.params = read_str(rd);
-    c->row.metric = read_str(rd);
-    c->row.maximize = read_bool(rd);
-    c->row.gpus = read_i64(rd);
-    c->row.timeout_ms = read_i64(rd);
-    c->row.grace_ms = read_i64(rd);
-    c->row.group = read_str(rd);
-    c->row.shape = read_str(rd);
-    c->row.bytes_per_member = read_i64(rd);
+    return tx_exec(t, &stmts[ATTEMPT_LOG_PUT],
+                   ARGS(arg_i64(sweep_key), arg_i64(number), arg_i64(attempt), arg_str(text),
+                        arg_bool(truncated)),
+                   NULL, err);
 }
 
 as_status store_attempt_claimed(struct tx *t, struct arena *a, const char *runner, int64_t epoch,
                                 const char *claim_id, struct attempt_claimed **ret, size_t *ret_n,
                                 struct as_err *err)
 {
-    struct args args = {0};
-    args_str(&args, runner);
-    args_i64(&args, epoch);
-    args_str(&args, claim_id);
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[ATTEMPT_CLAIMED], &args, &r, err);
+    as_status st = tx_query(t, &stmts[ATTEMPT_CLAIMED],
+                            ARGS(arg_str(runner), arg_i64(epoch), arg_str(claim_id)), &r, err);
     if (st != AS_OK)
         return st;
-    struct attempt_claimed *rows = arena_alloc(a, (size_t)r.rows + 1, sizeof *rows);
-    if (!rows)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
-    for (int i = 0; i < r.rows && st == AS_OK; i++) {
-        struct reader rd;
-        reader_init(&rd, &r, i, a);
-        read_claimed(&rd, &rows[i]);
-        st = reader_check(&rd, err);
-    }
-    *ret = rows;
+    if ((st = read_claimed_rows(&r, r.rows, a, ret, err)) != AS_OK)
+        return st;
     *ret_n = (size_t)r.rows;
-    return st;
+    return AS_OK;
 }
 
 as_status store_attempt_claim_count(struct tx *t, const char *runner, int64_t epoch,
                                     const char *claim_id, int64_t *ret_trials, int64_t *ret_slots,
                                     struct as_err *err)
 {
-    struct args args = {0};
-    args_str(&args, runner);
-    args_i64(&args, epoch);
-    args_str(&args, claim_id);
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[ATTEMPT_CLAIM_COUNT], &args, &r, err);
+    as_status st = tx_query(t, &stmts[ATTEMPT_CLAIM_COUNT],
+                            ARGS(arg_str(runner), arg_i64(epoch), arg_str(claim_id)), &r, err);
     if (st != AS_OK)
         return st;
-    struct reader rd;
-    reader_init(&rd, &r, 0, NULL);
-    *ret_trials = read_i64(&rd);
-    *ret_slots = read_i64(&rd);
+    *ret_trials = result_i64(&r, 0, 0);
+    *ret_slots = result_i64(&r, 0, 1);
     return AS_OK;
 }

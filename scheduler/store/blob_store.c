@@ -31,62 +31,48 @@ const struct stmt_set blob_stmts = {"blob", stmts, AS_ARRAY_LEN(stmts)};
 
 static as_status touch(struct tx *t, const char *sha256, struct as_err *err)
 {
-    struct args a = {0};
-    args_str(&a, sha256);
-    return tx_exec(t, &stmts[BLOB_TOUCH], &a, NULL, err);
+    return tx_exec(t, &stmts[BLOB_TOUCH], ARGS(arg_str(sha256)), NULL, err);
 }
 
 as_status store_blob_add(struct tx *t, const char *sha256, int64_t size, bool *ret_created,
                          struct as_err *err)
 {
-    struct args a = {0};
-    args_str(&a, sha256);
-    args_i64(&a, size);
     int n = 0;
-    as_status st = tx_exec(t, &stmts[BLOB_ADD], &a, &n, err);
-    if (st == AS_OK && n == 0)
-        st = touch(t, sha256, err);
-    if (st == AS_OK)
-        *ret_created = n > 0;
-    return st;
+    as_status st = tx_exec(t, &stmts[BLOB_ADD], ARGS(arg_str(sha256), arg_i64(size)), &n, err);
+    if (st != AS_OK)
+        return st;
+    if (n == 0 && (st = touch(t, sha256, err)) != AS_OK)
+        return st;
+    *ret_created = n > 0;
+    return AS_OK;
 }
 
 as_status store_blob_add_chunk(struct tx *t, const char *sha256, int64_t seq, const void *bytes,
                                size_t len, struct as_err *err)
 {
-    struct args a = {0};
-    args_str(&a, sha256);
-    args_i64(&a, seq);
-    args_bytes(&a, bytes, len);
-    return tx_exec(t, &stmts[BLOB_ADD_CHUNK], &a, NULL, err);
+    return tx_exec(t, &stmts[BLOB_ADD_CHUNK],
+                   ARGS(arg_str(sha256), arg_i64(seq), arg_bytes(bytes, len)), NULL, err);
 }
 
 as_status store_blob_stat(struct tx *t, const char *sha256, int64_t *ret_size, struct as_err *err)
 {
-    struct args a = {0};
-    args_str(&a, sha256);
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[BLOB_STAT], &a, &r, err);
+    as_status st = tx_query(t, &stmts[BLOB_STAT], ARGS(arg_str(sha256)), &r, err);
     if (st != AS_OK)
         return st;
     if (r.rows == 0)
         return as_fail(err, AS_E_NOT_FOUND, "no content %.64s is stored", sha256);
-    struct reader rd;
-    reader_init(&rd, &r, 0, NULL);
-    *ret_size = read_i64(&rd);
+    *ret_size = result_i64(&r, 0, 0);
     return touch(t, sha256, err);
 }
 
 as_status store_blob_read(struct tx *t, const char *sha256, int64_t seq, int64_t offset, void *buf,
                           size_t size, size_t *ret_len, struct as_err *err)
 {
-    struct args a = {0};
-    args_str(&a, sha256);
-    args_i64(&a, seq);
-    args_i64(&a, offset + 1); /* SQL counts bytes from 1 */
-    args_i64(&a, (int64_t)size);
     RESULT_AUTO r = {0};
-    as_status st = tx_query_binary(t, &stmts[BLOB_READ], &a, &r, err);
+    as_status st = tx_query_binary(
+        t, &stmts[BLOB_READ],
+        ARGS(arg_str(sha256), arg_i64(seq), arg_i64(offset + 1), arg_i64((int64_t)size)), &r, err);
     if (st != AS_OK)
         return st;
     if (r.rows == 0)
@@ -101,10 +87,8 @@ as_status store_blob_read(struct tx *t, const char *sha256, int64_t seq, int64_t
 
 as_status store_blob_prune(struct tx *t, int64_t keep_ms, int64_t *ret_removed, struct as_err *err)
 {
-    struct args a = {0};
-    args_i64(&a, keep_ms);
     int n = 0;
-    as_status st = tx_exec(t, &stmts[BLOB_PRUNE], &a, &n, err);
+    as_status st = tx_exec(t, &stmts[BLOB_PRUNE], ARGS(arg_i64(keep_ms)), &n, err);
     if (st == AS_OK)
         *ret_removed = n;
     return st;

@@ -1,10 +1,18 @@
 /* Table client. Times are the database's. */
 #include "scheduler/store/client_store.h"
 
+#include "scheduler/store/columns_priv.h"
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/sets_priv.h"
 
 enum { CLIENT_LEASE, CLIENT_EXTEND, CLIENT_EXPIRED, CLIENT_LOSE };
+
+#define CLIENT_FIELDS(FIRST, NEXT)                                                                 \
+    FIRST(i64, sweep_key, "sweep_key")                                                             \
+    NEXT(text, name, "name")
+COLUMNS_WHOLE_ROW(struct client_head, CLIENT_FIELDS)
+COLUMNS_READER(client, struct client_head, CLIENT_FIELDS)
+#define CLIENT_COLUMNS COLUMNS_SQL(CLIENT_FIELDS)
 
 static const struct stmt stmts[] = {
     [CLIENT_LEASE] = {"client_lease",
@@ -17,9 +25,9 @@ static const struct stmt stmts[] = {
                        "expires_at = clock_timestamp() + coalesce(nullif($3::bigint, 0), lease_ms) "
                        "* interval '1 ms' where sweep_key = $1 and name = $2 returning " SQL_MS(
                            "expires_at")},
-    [CLIENT_EXPIRED] = {"client_expired",
-                        "select sweep_key, name from client where expires_at < clock_timestamp() "
-                        "order by sweep_key, name limit 1000"},
+    [CLIENT_EXPIRED] = {"client_expired", "select " CLIENT_COLUMNS
+                                          " from client where expires_at < clock_timestamp() "
+                                          "order by sweep_key, name limit 1000"},
     [CLIENT_LOSE] = {"client_lose", "delete from client where sweep_key = $1 and name = $2 and "
                                     "expires_at < clock_timestamp()"},
 };
@@ -28,20 +36,15 @@ const struct stmt_set client_stmts = {"client", stmts, AS_ARRAY_LEN(stmts)};
 static as_status query_lease(struct tx *t, int which, int64_t sweep_key, const char *name,
                              int64_t lease_ms, int64_t *ret_until_ms, struct as_err *err)
 {
-    struct args args = {0};
-    args_i64(&args, sweep_key);
-    args_str(&args, name);
-    args_i64(&args, lease_ms);
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[which], &args, &r, err);
+    as_status st = tx_query(t, &stmts[which],
+                            ARGS(arg_i64(sweep_key), arg_str(name), arg_i64(lease_ms)), &r, err);
     if (st != AS_OK)
         return st;
     *ret_until_ms = 0;
     if (r.rows == 0)
         return AS_OK;
-    struct reader rd;
-    reader_init(&rd, &r, 0, NULL);
-    *ret_until_ms = read_i64(&rd);
+    *ret_until_ms = result_i64(&r, 0, 0);
     return AS_OK;
 }
 
@@ -64,29 +67,18 @@ as_status store_client_expired(struct tx *t, struct arena *a, struct client_head
     as_status st = tx_query(t, &stmts[CLIENT_EXPIRED], NULL, &r, err);
     if (st != AS_OK)
         return st;
-    struct client_head *rows = arena_alloc(a, (size_t)r.rows + 1, sizeof *rows);
-    if (!rows)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
-    for (int i = 0; i < r.rows && st == AS_OK; i++) {
-        struct reader rd;
-        reader_init(&rd, &r, i, a);
-        rows[i].sweep_key = read_i64(&rd);
-        rows[i].name = read_str(&rd);
-        st = reader_check(&rd, err);
-    }
-    *ret = rows;
+    if ((st = read_client_rows(&r, r.rows, a, ret, err)) != AS_OK)
+        return st;
     *ret_n = (size_t)r.rows;
-    return st;
+    return AS_OK;
 }
 
 as_status store_client_lose(struct tx *t, int64_t sweep_key, const char *name, bool *ret_done,
                             struct as_err *err)
 {
-    struct args args = {0};
-    args_i64(&args, sweep_key);
-    args_str(&args, name);
     int n = 0;
-    as_status st = tx_exec(t, &stmts[CLIENT_LOSE], &args, &n, err);
+    as_status st =
+        tx_exec(t, &stmts[CLIENT_LOSE], ARGS(arg_i64(sweep_key), arg_str(name)), &n, err);
     if (st == AS_OK)
         *ret_done = n > 0;
     return st;

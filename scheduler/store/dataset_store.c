@@ -1,6 +1,7 @@
 /* Tables dataset and dataset_file. */
 #include "scheduler/store/dataset_store.h"
 
+#include "scheduler/store/columns_priv.h"
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/sets_priv.h"
 
@@ -17,12 +18,39 @@ enum {
     DATASET_DELETE
 };
 
-/* The files as arrays in the order of their roles: features, table, targets. */
-#define DATASET_COLUMNS                                                                            \
-    "d.name, d.format, d.task, d.input, d.target, d.n_rows, d.n_features, d.n_outputs, "           \
-    "d.classes, d.options, d.image, d.columns, d.sha256, d.description, " SQL_MS(                  \
-        "d.created_at") ", f1.role, f1.sha256, f1.size, f2.role, "                                 \
-                        "f2.sha256, f2.size"
+/* The files in the order of their roles; n_files follows from them (count_files), and what a claim
+ * expects comes from another statement. */
+#define DATASET_FIELDS(FIRST, NEXT)                                                                \
+    FIRST(text, name, "d.name")                                                                    \
+    NEXT(text, format, "d.format")                                                                 \
+    NEXT(text, task, "d.task")                                                                     \
+    NEXT(text, input, "d.input")                                                                   \
+    NEXT(text, target, "d.target")                                                                 \
+    NEXT(i64, n_rows, "d.n_rows")                                                                  \
+    NEXT(i64, n_features, "d.n_features")                                                          \
+    NEXT(i64, n_outputs, "d.n_outputs")                                                            \
+    NEXT(text, classes, "d.classes")                                                               \
+    NEXT(text, options, "d.options")                                                               \
+    NEXT(text, image, "d.image")                                                                   \
+    NEXT(text, columns, "d.columns")                                                               \
+    NEXT(text, sha256, "d.sha256")                                                                 \
+    NEXT(text, description, "d.description")                                                       \
+    NEXT(i64, created_ms, SQL_MS("d.created_at"))                                                  \
+    NEXT(text, files[0].role, "f1.role")                                                           \
+    NEXT(text, files[0].sha256, "f1.sha256")                                                       \
+    NEXT(i64, files[0].size, "f1.size")                                                            \
+    NEXT(text, files[1].role, "f2.role")                                                           \
+    NEXT(text, files[1].sha256, "f2.sha256")                                                       \
+    NEXT(i64, files[1].size, "f2.size")
+COLUMNS_READER(dataset, struct dataset_row, DATASET_FIELDS)
+#define DATASET_COLUMNS COLUMNS_SQL(DATASET_FIELDS)
+
+#define EXPECTED_FIELDS(FIRST, NEXT)                                                               \
+    FIRST(text, expected_sha256, "sha256")                                                         \
+    NEXT(i64, expected_rows, "n_rows")                                                             \
+    NEXT(i64, expected_features, "n_features")
+COLUMNS_READER(expected, struct dataset_row, EXPECTED_FIELDS)
+#define EXPECTED_COLUMNS COLUMNS_SQL(EXPECTED_FIELDS)
 
 /* A table alone, or features and targets. */
 #define DATASET_FROM                                                                               \
@@ -43,10 +71,9 @@ static const struct stmt stmts[] = {
                                       "where d.name = $1 for key share of d"},
     [DATASET_LIST] = {"dataset_list", "select " DATASET_COLUMNS DATASET_FROM
                                       "where d.name > $1 order by d.name limit $2"},
-    [DATASET_EXPECTED] =
-        {"dataset_expected",
-         "select sha256, n_rows, n_features from sweep_dataset where sweep_key = $1 "
-         "and dataset = $2 and sha256 <> $3"},
+    [DATASET_EXPECTED] = {"dataset_expected",
+                          "select " EXPECTED_COLUMNS " from sweep_dataset where sweep_key = $1 "
+                          "and dataset = $2 and sha256 <> $3"},
     [DATASET_OF_SWEEP] = {"dataset_of_sweep", "select " DATASET_COLUMNS DATASET_FROM
                                               "join sweep_dataset u on u.dataset "
                                               "= d.name where u.sweep_key = $1 order by d.name"},
@@ -62,106 +89,65 @@ const struct stmt_set dataset_stmts = {"dataset", stmts, AS_ARRAY_LEN(stmts)};
 static as_status add_file(struct tx *t, const char *dataset, const struct dataset_file_row *f,
                           struct as_err *err)
 {
-    struct args a = {0};
-    args_str(&a, dataset);
-    args_str(&a, f->role);
-    args_str(&a, f->sha256);
-    args_i64(&a, f->size);
-    return tx_exec(t, &stmts[DATASET_ADD_FILE], &a, NULL, err);
+    return tx_exec(t, &stmts[DATASET_ADD_FILE],
+                   ARGS(arg_str(dataset), arg_str(f->role), arg_str(f->sha256), arg_i64(f->size)),
+                   NULL, err);
 }
 
 as_status store_dataset_add(struct tx *t, const struct dataset_row *d, bool *ret_created,
                             struct as_err *err)
 {
-    struct args a = {0};
-    args_str(&a, d->name);
-    args_str(&a, d->format);
-    args_str(&a, d->task);
-    args_str(&a, d->input);
-    args_str(&a, d->target);
-    args_i64(&a, d->n_rows);
-    args_i64(&a, d->n_features);
-    args_i64(&a, d->n_outputs);
-    args_str(&a, d->classes);
-    args_str(&a, d->options);
-    args_str(&a, d->image);
-    args_str(&a, d->columns);
-    args_str(&a, d->sha256);
-    args_str(&a, d->description);
     int n = 0;
-    as_status st = tx_exec(t, &stmts[DATASET_ADD], &a, &n, err);
+    as_status st = tx_exec(t, &stmts[DATASET_ADD],
+                           ARGS(arg_str(d->name), arg_str(d->format), arg_str(d->task),
+                                arg_str(d->input), arg_str(d->target), arg_i64(d->n_rows),
+                                arg_i64(d->n_features), arg_i64(d->n_outputs), arg_str(d->classes),
+                                arg_str(d->options), arg_str(d->image), arg_str(d->columns),
+                                arg_str(d->sha256), arg_str(d->description)),
+                           &n, err);
     *ret_created = n > 0;
     for (size_t i = 0; i < d->n_files && st == AS_OK && n > 0; i++)
         st = add_file(t, d->name, &d->files[i], err);
     return st;
 }
 
-static as_status read_dataset(struct reader *rd, struct dataset_row *d, struct as_err *err)
+static void count_files(struct dataset_row *d)
 {
-    *d = (struct dataset_row){0};
-    d->name = read_str(rd);
-    d->format = read_str(rd);
-    d->task = read_str(rd);
-    d->input = read_str(rd);
-    d->target = read_str(rd);
-    d->n_rows = read_i64(rd);
-    d->n_features = read_i64(rd);
-    d->n_outputs = read_i64(rd);
-    d->classes = read_str(rd);
-    d->options = read_str(rd);
-    d->image = read_str(rd);
-    d->columns = read_str(rd);
-    d->sha256 = read_str(rd);
-    d->description = read_str(rd);
-    d->created_ms = read_i64(rd);
-    for (int i = 0; i < 2 && !read_null(rd); i++) {
-        struct dataset_file_row *f = &d->files[d->n_files++];
-        f->role = read_str(rd);
-        f->sha256 = read_str(rd);
-        f->size = read_i64(rd);
-    }
-    return reader_check(rd, err);
+    d->n_files = d->files[1].role ? 2 : 1;
 }
 
 as_status store_dataset_get(struct tx *t, struct arena *a, const char *name, bool keep,
                             struct dataset_row *ret, struct as_err *err)
 {
-    struct args args = {0};
-    args_str(&args, name);
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[keep ? DATASET_KEEP : DATASET_GET], &args, &r, err);
+    as_status st =
+        tx_query(t, &stmts[keep ? DATASET_KEEP : DATASET_GET], ARGS(arg_str(name)), &r, err);
     if (st != AS_OK)
         return st;
     if (r.rows == 0)
         return as_fail(err, AS_E_NOT_FOUND, "there is no data set '%.63s'", name);
-    struct reader rd;
-    reader_init(&rd, &r, 0, a);
-    return read_dataset(&rd, ret, err);
+    *ret = (struct dataset_row){0};
+    if ((st = read_dataset_row(&r, 0, a, ret, err)) == AS_OK)
+        count_files(ret);
+    return st;
 }
 
 static as_status read_datasets(const struct result *r, struct arena *a, int n,
                                struct dataset_row **ret, struct as_err *err)
 {
-    struct dataset_row *rows = arena_alloc(a, (size_t)n + 1, sizeof *rows);
-    if (!rows)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
-    as_status st = AS_OK;
-    for (int i = 0; i < n && st == AS_OK; i++) {
-        struct reader rd;
-        reader_init(&rd, r, i, a);
-        st = read_dataset(&rd, &rows[i], err);
-    }
-    *ret = rows;
-    return st;
+    as_status st = read_dataset_rows(r, n, a, ret, err);
+    if (st != AS_OK)
+        return st;
+    for (int i = 0; i < n; i++)
+        count_files(&(*ret)[i]);
+    return AS_OK;
 }
 
 as_status store_dataset_of_sweep(struct tx *t, struct arena *a, int64_t sweep_key,
                                  struct dataset_row **ret, size_t *ret_n, struct as_err *err)
 {
-    struct args args = {0};
-    args_i64(&args, sweep_key);
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[DATASET_OF_SWEEP], &args, &r, err);
+    as_status st = tx_query(t, &stmts[DATASET_OF_SWEEP], ARGS(arg_i64(sweep_key)), &r, err);
     if (st != AS_OK)
         return st;
     *ret_n = (size_t)r.rows;
@@ -172,11 +158,9 @@ as_status store_dataset_list(struct tx *t, struct arena *a, const char *after, i
                              struct dataset_row **ret, size_t *ret_n, bool *ret_more,
                              struct as_err *err)
 {
-    struct args args = {0};
-    args_str(&args, after);
-    args_i64(&args, size + 1);
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[DATASET_LIST], &args, &r, err);
+    as_status st =
+        tx_query(t, &stmts[DATASET_LIST], ARGS(arg_str(after), arg_i64(size + 1)), &r, err);
     if (st != AS_OK)
         return st;
     int n = r.rows > size ? (int)size : r.rows;
@@ -188,28 +172,19 @@ as_status store_dataset_list(struct tx *t, struct arena *a, const char *after, i
 as_status store_dataset_expected(struct tx *t, struct arena *a, int64_t sweep_key,
                                  struct dataset_row *d, struct as_err *err)
 {
-    struct args args = {0};
-    args_i64(&args, sweep_key);
-    args_str(&args, d->name);
-    args_str(&args, d->sha256);
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[DATASET_EXPECTED], &args, &r, err);
+    as_status st =
+        tx_query(t, &stmts[DATASET_EXPECTED],
+                 ARGS(arg_i64(sweep_key), arg_str(d->name), arg_str(d->sha256)), &r, err);
     if (st != AS_OK || r.rows == 0)
         return st;
-    struct reader rd;
-    reader_init(&rd, &r, 0, a);
-    d->expected_sha256 = read_str(&rd);
-    d->expected_rows = read_i64(&rd);
-    d->expected_features = read_i64(&rd);
-    return reader_check(&rd, err);
+    return read_expected_row(&r, 0, a, d, err);
 }
 
 as_status store_dataset_lock(struct tx *t, const char *name, struct as_err *err)
 {
-    struct args args = {0};
-    args_str(&args, name);
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[DATASET_LOCK], &args, &r, err);
+    as_status st = tx_query(t, &stmts[DATASET_LOCK], ARGS(arg_str(name)), &r, err);
     if (st == AS_OK && r.rows == 0)
         return as_fail(err, AS_E_NOT_FOUND, "there is no data set '%.63s'", name);
     return st;
@@ -218,10 +193,8 @@ as_status store_dataset_lock(struct tx *t, const char *name, struct as_err *err)
 as_status store_dataset_user(struct tx *t, struct arena *a, const char *name, const char **ret,
                              struct as_err *err)
 {
-    struct args args = {0};
-    args_str(&args, name);
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[DATASET_USER], &args, &r, err);
+    as_status st = tx_query(t, &stmts[DATASET_USER], ARGS(arg_str(name)), &r, err);
     *ret = NULL;
     if (st != AS_OK || r.rows == 0)
         return st;
@@ -233,7 +206,5 @@ as_status store_dataset_user(struct tx *t, struct arena *a, const char *name, co
 
 as_status store_dataset_delete(struct tx *t, const char *name, struct as_err *err)
 {
-    struct args args = {0};
-    args_str(&args, name);
-    return tx_exec(t, &stmts[DATASET_DELETE], &args, NULL, err);
+    return tx_exec(t, &stmts[DATASET_DELETE], ARGS(arg_str(name)), NULL, err);
 }

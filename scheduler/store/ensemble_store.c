@@ -1,10 +1,23 @@
 /* Table ensemble. */
 #include "scheduler/store/ensemble_store.h"
 
+#include "scheduler/store/columns_priv.h"
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/sets_priv.h"
 
 enum { ENSEMBLE_GET, ENSEMBLE_TAKE, ENSEMBLE_CANDIDATES, ENSEMBLE_PUT };
+
+#define CANDIDATE_FIELDS(FIRST, NEXT)                                                              \
+    FIRST(i64, number, "number")                                                                   \
+    NEXT(f64, value, "value")                                                                      \
+    NEXT(text, params, "params")                                                                   \
+    NEXT(text, predictions, "predictions")                                                         \
+    NEXT(text, targets, "targets")                                                                 \
+    NEXT(i64, predictions_size, "predictions_size")                                                \
+    NEXT(i64, targets_size, "targets_size")
+COLUMNS_WHOLE_ROW(struct ensemble_candidate, CANDIDATE_FIELDS)
+COLUMNS_READER(candidate, struct ensemble_candidate, CANDIDATE_FIELDS)
+#define CANDIDATE_COLUMNS COLUMNS_SQL(CANDIDATE_FIELDS)
 
 static const struct stmt stmts[] = {
     [ENSEMBLE_GET] = {"ensemble_get", "select e.result, s.state from sweep s join ensemble e on "
@@ -24,9 +37,8 @@ static const struct stmt stmts[] = {
          "'artifact' "
          "and p.path = 'predictions.npy' join trial_file g on g.sweep_key = t.sweep_key and "
          "g.number = t.number and g.kind = 'artifact' and g.path = 'targets.npy' where t.sweep_key "
-         "= $1 and t.state = 'completed' and t.feasible) select number, value, params, "
-         "predictions, targets, "
-         "predictions_size, targets_size from c where targets = (select targets from c group by "
+         "= $1 and t.state = 'completed' and t.feasible) select " CANDIDATE_COLUMNS
+         " from c where targets = (select targets from c group by "
          "targets order by count(*) desc, targets limit 1) order by value * $2::int, number limit "
          "$3"},
     [ENSEMBLE_PUT] = {"ensemble_put", "update ensemble set state = $2, result = $3, lease_until = "
@@ -37,10 +49,8 @@ const struct stmt_set ensemble_stmts = {"ensemble", stmts, AS_ARRAY_LEN(stmts)};
 as_status store_ensemble_get(struct tx *t, struct arena *a, const char *sweep, const char **ret,
                              sweep_state *ret_state, struct as_err *err)
 {
-    struct args args = {0};
-    args_str(&args, sweep);
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[ENSEMBLE_GET], &args, &r, err);
+    as_status st = tx_query(t, &stmts[ENSEMBLE_GET], ARGS(arg_str(sweep)), &r, err);
     if (st != AS_OK)
         return st;
     if (r.rows == 0)
@@ -54,16 +64,12 @@ as_status store_ensemble_get(struct tx *t, struct arena *a, const char *sweep, c
 
 as_status store_ensemble_take(struct tx *t, int64_t lease_ms, int64_t *ret_key, struct as_err *err)
 {
-    struct args args = {0};
-    args_i64(&args, lease_ms);
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[ENSEMBLE_TAKE], &args, &r, err);
+    as_status st = tx_query(t, &stmts[ENSEMBLE_TAKE], ARGS(arg_i64(lease_ms)), &r, err);
     *ret_key = 0;
     if (st != AS_OK || r.rows == 0)
         return st;
-    struct reader rd;
-    reader_init(&rd, &r, 0, NULL);
-    *ret_key = read_i64(&rd);
+    *ret_key = result_i64(&r, 0, 0);
     return AS_OK;
 }
 
@@ -71,43 +77,24 @@ as_status store_ensemble_candidates(struct tx *t, struct arena *a, int64_t key, 
                                     int64_t limit, struct ensemble_candidate **ret, size_t *ret_n,
                                     struct as_err *err)
 {
-    struct args args = {0};
-    args_i64(&args, key);
-    args_i64(&args, maximize ? -1 : 1);
-    args_i64(&args, limit);
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[ENSEMBLE_CANDIDATES], &args, &r, err);
+    as_status st =
+        tx_query(t, &stmts[ENSEMBLE_CANDIDATES],
+                 ARGS(arg_i64(key), arg_i64(maximize ? -1 : 1), arg_i64(limit)), &r, err);
     if (st != AS_OK)
         return st;
-    struct ensemble_candidate *rows = arena_alloc(a, (size_t)r.rows + 1, sizeof *rows);
-    if (!rows)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
-    for (int i = 0; i < r.rows && st == AS_OK; i++) {
-        struct reader rd;
-        reader_init(&rd, &r, i, a);
-        rows[i].number = read_i64(&rd);
-        rows[i].value = read_f64(&rd);
-        rows[i].params = read_str(&rd);
-        rows[i].predictions = read_str(&rd);
-        rows[i].targets = read_str(&rd);
-        rows[i].predictions_size = read_i64(&rd);
-        rows[i].targets_size = read_i64(&rd);
-        st = reader_check(&rd, err);
-    }
-    *ret = rows;
+    if ((st = read_candidate_rows(&r, r.rows, a, ret, err)) != AS_OK)
+        return st;
     *ret_n = (size_t)r.rows;
-    return st;
+    return AS_OK;
 }
 
 as_status store_ensemble_put(struct tx *t, int64_t key, const char *state, const char *json,
                              struct as_err *err)
 {
-    struct args a = {0};
-    args_i64(&a, key);
-    args_str(&a, state);
-    args_str(&a, json);
     int n = 0;
-    as_status st = tx_exec(t, &stmts[ENSEMBLE_PUT], &a, &n, err);
+    as_status st = tx_exec(t, &stmts[ENSEMBLE_PUT],
+                           ARGS(arg_i64(key), arg_str(state), arg_str(json)), &n, err);
     if (st == AS_OK && n == 0)
         return as_fail(err, AS_E_CONFLICT, "the ensemble was computed already");
     return st;

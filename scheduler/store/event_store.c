@@ -1,14 +1,28 @@
 /* Table event. See events.h for why ids are made of transaction ids. */
 #include "scheduler/store/event_store.h"
 
+#include "scheduler/store/columns_priv.h"
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/sets_priv.h"
 
 enum { EVENT_ADD, EVENT_AFTER, EVENT_AFTER_SWEEP, EVENT_HORIZON, EVENT_PRUNE };
 
-#define EVENT_COLUMNS                                                                              \
-    "id, type, " SQL_MS("time") ", sweep, number is not null, number, "                            \
-                                "state, attempt, value is not null, value, reason, runner"
+#define EVENT_FIELDS(FIRST, NEXT)                                                                  \
+    FIRST(i64, id, "id")                                                                           \
+    NEXT(text, type, "type")                                                                       \
+    NEXT(i64, time_ms, SQL_MS("time"))                                                             \
+    NEXT(text, sweep, "sweep")                                                                     \
+    NEXT(bool, has_number, "number is not null")                                                   \
+    NEXT(i64, number, "number")                                                                    \
+    NEXT(text, state, "state")                                                                     \
+    NEXT(i64, attempt, "attempt")                                                                  \
+    NEXT(bool, has_value, "value is not null")                                                     \
+    NEXT(f64, value, "value")                                                                      \
+    NEXT(text, reason, "reason")                                                                   \
+    NEXT(text, runner, "runner")
+COLUMNS_WHOLE_ROW(struct event_row, EVENT_FIELDS)
+COLUMNS_READER(event, struct event_row, EVENT_FIELDS)
+#define EVENT_COLUMNS COLUMNS_SQL(EVENT_FIELDS)
 
 static const struct stmt stmts[] = {
     [EVENT_ADD] = {"event_add",
@@ -34,34 +48,14 @@ as_status store_event_add(struct tx *t, const struct event_new *e, struct as_err
 {
     if (t->events >= TX_EVENTS_MAX)
         return as_fail(err, AS_E_INTERNAL, "too many events in one transaction");
-    struct args a = {0};
-    args_i64(&a, t->events++);
-    args_str(&a, e->type);
-    args_i64_or_null(&a, e->sweep_key != 0, e->sweep_key);
-    args_str(&a, e->sweep);
-    args_i64_or_null(&a, e->has_number, e->number);
-    args_str(&a, e->state);
-    args_i64_or_null(&a, e->attempt != 0, e->attempt);
-    args_f64_or_null(&a, e->has_value, e->value);
-    args_str(&a, e->reason);
-    args_str(&a, e->runner);
-    return tx_exec(t, &stmts[EVENT_ADD], &a, NULL, err);
-}
-
-static void read_event(struct reader *rd, struct event_row *e)
-{
-    e->id = read_i64(rd);
-    e->type = read_str(rd);
-    e->time_ms = read_i64(rd);
-    e->sweep = read_str(rd);
-    e->has_number = read_bool(rd);
-    e->number = read_i64(rd);
-    e->state = read_str(rd);
-    e->attempt = read_i64(rd);
-    e->has_value = read_bool(rd);
-    e->value = read_f64(rd);
-    e->reason = read_str(rd);
-    e->runner = read_str(rd);
+    return tx_exec(t, &stmts[EVENT_ADD],
+                   ARGS(arg_i64(t->events++), arg_str(e->type),
+                        arg_i64_or_null(e->sweep_key != 0, e->sweep_key), arg_str(e->sweep),
+                        arg_i64_or_null(e->has_number, e->number), arg_str(e->state),
+                        arg_i64_or_null(e->attempt != 0, e->attempt),
+                        arg_f64_or_null(e->has_value, e->value), arg_str(e->reason),
+                        arg_str(e->runner)),
+                   NULL, err);
 }
 
 as_status store_event_after(struct tx *t, struct arena *a, int64_t sweep_key, int64_t after,
@@ -71,26 +65,16 @@ as_status store_event_after(struct tx *t, struct arena *a, int64_t sweep_key, in
     as_status st = store_event_horizon(t, &horizon, err);
     if (st != AS_OK)
         return st;
-    struct args args = {0};
-    args_i64(&args, after);
-    args_i64(&args, horizon + 1);
-    args_i64(&args, limit);
-    if (sweep_key)
-        args_i64(&args, sweep_key);
+    const struct args *args =
+        sweep_key ? ARGS(arg_i64(after), arg_i64(horizon + 1), arg_i64(limit), arg_i64(sweep_key))
+                  : ARGS(arg_i64(after), arg_i64(horizon + 1), arg_i64(limit));
     RESULT_AUTO r = {0};
-    st = tx_query(t, &stmts[sweep_key ? EVENT_AFTER_SWEEP : EVENT_AFTER], &args, &r, err);
+    st = tx_query(t, &stmts[sweep_key ? EVENT_AFTER_SWEEP : EVENT_AFTER], args, &r, err);
     if (st != AS_OK)
         return st;
-    struct event_row *rows = arena_alloc(a, (size_t)r.rows + 1, sizeof *rows);
-    if (!rows)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
-    for (int i = 0; i < r.rows; i++) {
-        struct reader rd;
-        reader_init(&rd, &r, i, a);
-        read_event(&rd, &rows[i]);
-        if ((st = reader_check(&rd, err)) != AS_OK)
-            return st;
-    }
+    struct event_row *rows = NULL;
+    if ((st = read_event_rows(&r, r.rows, a, &rows, err)) != AS_OK)
+        return st;
     int64_t last = r.rows < limit ? horizon : rows[r.rows - 1].id;
     *ret = (struct event_list){
         .rows = rows, .n = (size_t)r.rows, .last_id = last > after ? last : after};
@@ -103,18 +87,14 @@ as_status store_event_horizon(struct tx *t, int64_t *ret, struct as_err *err)
     as_status st = tx_query(t, &stmts[EVENT_HORIZON], NULL, &r, err);
     if (st != AS_OK)
         return st;
-    struct reader rd;
-    reader_init(&rd, &r, 0, NULL);
-    *ret = read_i64(&rd) - 1; /* ids of the oldest transaction under way start here */
+    *ret = result_i64(&r, 0, 0) - 1; /* ids of the oldest transaction under way start here */
     return AS_OK;
 }
 
 as_status store_event_prune(struct tx *t, int64_t keep_ms, int64_t *ret_removed, struct as_err *err)
 {
-    struct args a = {0};
-    args_i64(&a, keep_ms);
     int n = 0;
-    as_status st = tx_exec(t, &stmts[EVENT_PRUNE], &a, &n, err);
+    as_status st = tx_exec(t, &stmts[EVENT_PRUNE], ARGS(arg_i64(keep_ms)), &n, err);
     if (st == AS_OK)
         *ret_removed = n;
     return st;

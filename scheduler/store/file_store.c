@@ -1,15 +1,23 @@
 /* Table trial_file. */
 #include "scheduler/store/file_store.h"
 
+#include "scheduler/store/columns_priv.h"
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/sets_priv.h"
 
 enum { FILE_LIST, FILE_MISSING, FILE_CLEAR, FILE_ADD };
 
+#define FILE_FIELDS(FIRST, NEXT)                                                                   \
+    FIRST(text, path, "path")                                                                      \
+    NEXT(i64, size, "size")                                                                        \
+    NEXT(text, sha256, "sha256")
+COLUMNS_WHOLE_ROW(struct file_row, FILE_FIELDS)
+COLUMNS_READER(file, struct file_row, FILE_FIELDS)
+#define FILE_COLUMNS COLUMNS_SQL(FILE_FIELDS)
+
 static const struct stmt stmts[] = {
-    [FILE_LIST] = {"file_list",
-                   "select path, size, sha256 from trial_file where sweep_key = $1 and "
-                   "number = $2 and kind = $3 order by path"},
+    [FILE_LIST] = {"file_list", "select " FILE_COLUMNS " from trial_file where sweep_key = $1 and "
+                                "number = $2 and kind = $3 order by path"},
     [FILE_MISSING] = {"file_missing",
                       "select f.place - 1 from unnest($1::text[], $2::bigint[]) with ordinality as "
                       "f(sha256, size, place) left join blob b on b.sha256 = f.sha256 and b.size = "
@@ -23,34 +31,17 @@ static const struct stmt stmts[] = {
 };
 const struct stmt_set file_stmts = {"file", stmts, AS_ARRAY_LEN(stmts)};
 
-static void args_kind(struct args *a, int64_t sweep_key, int64_t number, const char *kind)
-{
-    args_i64(a, sweep_key);
-    args_i64(a, number);
-    args_str(a, kind);
-}
-
 as_status store_file_list(struct tx *t, struct arena *a, int64_t sweep_key, int64_t number,
                           const char *kind, struct file_list *ret, struct as_err *err)
 {
-    struct args args = {0};
-    args_kind(&args, sweep_key, number, kind);
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[FILE_LIST], &args, &r, err);
+    as_status st = tx_query(t, &stmts[FILE_LIST],
+                            ARGS(arg_i64(sweep_key), arg_i64(number), arg_str(kind)), &r, err);
     if (st != AS_OK)
         return st;
-    struct file_row *rows = arena_alloc(a, (size_t)r.rows + 1, sizeof *rows);
-    if (!rows)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
-    for (int i = 0; i < r.rows && st == AS_OK; i++) {
-        struct reader rd;
-        reader_init(&rd, &r, i, a);
-        rows[i].path = read_str(&rd);
-        rows[i].size = read_i64(&rd);
-        rows[i].sha256 = read_str(&rd);
-        st = reader_check(&rd, err);
-    }
-    *ret = (struct file_list){rows, (size_t)r.rows};
+    if ((st = read_file_rows(&r, r.rows, a, &ret->rows, err)) != AS_OK)
+        return st;
+    ret->n = (size_t)r.rows;
     return st;
 }
 
@@ -87,17 +78,14 @@ static as_status columns_fill(struct columns *c, const struct file_row *files, s
 static as_status find_missing(struct tx *t, const struct columns *c, int64_t *ret,
                               struct as_err *err)
 {
-    struct args a = {0};
-    args_str(&a, str_cstr(&c->digests));
-    args_str(&a, str_cstr(&c->sizes));
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[FILE_MISSING], &a, &r, err);
+    as_status st =
+        tx_query(t, &stmts[FILE_MISSING],
+                 ARGS(arg_str(str_cstr(&c->digests)), arg_str(str_cstr(&c->sizes))), &r, err);
     *ret = -1;
     if (st != AS_OK || r.rows == 0)
         return st;
-    struct reader rd;
-    reader_init(&rd, &r, 0, NULL);
-    *ret = read_i64(&rd);
+    *ret = result_i64(&r, 0, 0);
     return AS_OK;
 }
 
@@ -107,19 +95,18 @@ as_status store_file_replace(struct tx *t, int64_t sweep_key, int64_t number, co
 {
     AS_AUTO(columns_done) struct columns c = {0};
     as_status st = columns_fill(&c, files, n, err);
-    if (st == AS_OK)
-        st = find_missing(t, &c, ret_missing, err);
+    if (st != AS_OK)
+        return st;
+    st = find_missing(t, &c, ret_missing, err);
     if (st != AS_OK || *ret_missing >= 0)
         return st;
-    struct args clear = {0};
-    args_kind(&clear, sweep_key, number, kind);
-    st = tx_exec(t, &stmts[FILE_CLEAR], &clear, NULL, err);
+    st = tx_exec(t, &stmts[FILE_CLEAR], ARGS(arg_i64(sweep_key), arg_i64(number), arg_str(kind)),
+                 NULL, err);
     if (st != AS_OK || n == 0)
         return st;
-    struct args add = {0};
-    args_kind(&add, sweep_key, number, kind);
-    args_str(&add, str_cstr(&c.paths));
-    args_str(&add, str_cstr(&c.sizes));
-    args_str(&add, str_cstr(&c.digests));
-    return tx_exec(t, &stmts[FILE_ADD], &add, NULL, err);
+    return tx_exec(t, &stmts[FILE_ADD],
+                   ARGS(arg_i64(sweep_key), arg_i64(number), arg_str(kind),
+                        arg_str(str_cstr(&c.paths)), arg_str(str_cstr(&c.sizes)),
+                        arg_str(str_cstr(&c.digests))),
+                   NULL, err);
 }

@@ -1,17 +1,28 @@
 /* Table idempotency. */
 #include "scheduler/store/idempotency_store.h"
 
+#include "scheduler/store/columns_priv.h"
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/sets_priv.h"
 
 enum { IDEM_ADD, IDEM_GET, IDEM_MADE, IDEM_ANSWER, IDEM_PRUNE };
 
+#define IDEM_FIELDS(FIRST, NEXT)                                                                   \
+    FIRST(bool, same_body, "body_sha256 = $3")                                                     \
+    NEXT(text, sweep, "sweep")                                                                     \
+    NEXT(i64, number, "coalesce(number, -1)")                                                      \
+    NEXT(i64, status, "status")                                                                    \
+    NEXT(text, body, "body")                                                                       \
+    NEXT(text, location, "location")
+COLUMNS_WHOLE_ROW(struct idem_row, IDEM_FIELDS)
+COLUMNS_READER(idem, struct idem_row, IDEM_FIELDS)
+#define IDEM_COLUMNS COLUMNS_SQL(IDEM_FIELDS)
+
 static const struct stmt stmts[] = {
     [IDEM_ADD] = {"idempotency_add",
                   "insert into idempotency (scope, key, body_sha256) values ($1, "
                   "$2, $3) on conflict (scope, key) do nothing"},
-    [IDEM_GET] = {"idempotency_get", "select body_sha256 = $3, sweep, coalesce(number, -1), "
-                                     "status, body, location from idempotency where "
+    [IDEM_GET] = {"idempotency_get", "select " IDEM_COLUMNS " from idempotency where "
                                      "scope = $1 and key = $2"},
     [IDEM_MADE] = {"idempotency_made", "update idempotency set sweep = $4, number = $5 where scope "
                                        "= $1 and key = $2 and body_sha256 = $3"},
@@ -29,20 +40,13 @@ static const struct stmt stmts[] = {
 };
 const struct stmt_set idempotency_stmts = {"idempotency", stmts, AS_ARRAY_LEN(stmts)};
 
-static void args_key(struct args *a, const struct idem_key *k)
-{
-    args_str(a, k->scope);
-    args_str(a, k->key);
-    args_str(a, k->body_sha256);
-}
+#define ARG_KEY(k) arg_str((k)->scope), arg_str((k)->key), arg_str((k)->body_sha256)
 
 as_status store_idempotency_add(struct tx *t, const struct idem_key *k, bool *ret_new,
                                 struct as_err *err)
 {
-    struct args a = {0};
-    args_key(&a, k);
     int n = 0;
-    as_status st = tx_exec(t, &stmts[IDEM_ADD], &a, &n, err);
+    as_status st = tx_exec(t, &stmts[IDEM_ADD], ARGS(ARG_KEY(k)), &n, err);
     if (st == AS_OK)
         *ret_new = n > 0;
     return st;
@@ -51,44 +55,28 @@ as_status store_idempotency_add(struct tx *t, const struct idem_key *k, bool *re
 as_status store_idempotency_get(struct tx *t, struct arena *a, const struct idem_key *k,
                                 struct idem_row *ret, struct as_err *err)
 {
-    struct args args = {0};
-    args_key(&args, k);
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[IDEM_GET], &args, &r, err);
+    as_status st = tx_query(t, &stmts[IDEM_GET], ARGS(ARG_KEY(k)), &r, err);
     if (st != AS_OK)
         return st;
     if (r.rows == 0)
         return as_fail(err, AS_E_NOT_FOUND, "the idempotency key is new");
-    struct reader rd;
-    reader_init(&rd, &r, 0, a);
-    ret->same_body = read_bool(&rd);
-    ret->sweep = read_str(&rd);
-    ret->number = read_i64(&rd);
-    ret->status = read_i64(&rd);
-    ret->body = read_str(&rd);
-    ret->location = read_str(&rd);
-    return reader_check(&rd, err);
+    return read_idem_row(&r, 0, a, ret, err);
 }
 
 as_status store_idempotency_made(struct tx *t, const struct idem_key *k, const char *sweep,
                                  int64_t number, struct as_err *err)
 {
-    struct args a = {0};
-    args_key(&a, k);
-    args_str(&a, sweep);
-    args_i64_or_null(&a, number >= 0, number);
-    return tx_exec(t, &stmts[IDEM_MADE], &a, NULL, err);
+    return tx_exec(t, &stmts[IDEM_MADE],
+                   ARGS(ARG_KEY(k), arg_str(sweep), arg_i64_or_null(number >= 0, number)), NULL,
+                   err);
 }
 
 as_status store_idempotency_answer(struct tx *t, const struct idem_key *k, int64_t status,
                                    const char *body, const char *location, struct as_err *err)
 {
-    struct args a = {0};
-    args_key(&a, k);
-    args_i64(&a, status);
-    args_str(&a, body);
-    args_str(&a, location);
-    return tx_exec(t, &stmts[IDEM_ANSWER], &a, NULL, err);
+    return tx_exec(t, &stmts[IDEM_ANSWER],
+                   ARGS(ARG_KEY(k), arg_i64(status), arg_str(body), arg_str(location)), NULL, err);
 }
 
 as_status store_idempotency_prune(struct tx *t, int64_t *ret_removed, struct as_err *err)

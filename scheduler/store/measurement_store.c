@@ -1,10 +1,17 @@
 /* Table measurement. */
 #include "scheduler/store/measurement_store.h"
 
+#include "scheduler/store/columns_priv.h"
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/sets_priv.h"
 
 enum { MEASUREMENT_ADD, MEASUREMENT_LATEST, MEASUREMENT_STEP, MEASUREMENT_SERIES };
+
+#define MEASURED_FIELDS(FIRST, NEXT)                                                               \
+    FIRST(bool, has_value, "t.value is not null")                                                  \
+    NEXT(f64, value, "t.value")
+COLUMNS_READER(measured, struct measured, MEASURED_FIELDS)
+#define MEASURED_COLUMNS COLUMNS_SQL(MEASURED_FIELDS)
 
 /* The latest value of a metric: of the latest attempt that reported it, at its highest step. It is
  * looked up again after each batch, so that a batch that is repeated late changes nothing. JSON has
@@ -26,7 +33,7 @@ static const struct stmt stmts[] = {
          "to_jsonb(value::text) else to_jsonb(value) end) from latest), step = (select max(step) "
          "from latest), value = coalesce((select l.value from latest l where l.metric = s.metric), "
          "t.value) from sweep s where s.key = t.sweep_key and t.sweep_key = $1 and t.number = $2 "
-         "returning t.value is not null, t.value"},
+         "returning " MEASURED_COLUMNS},
     [MEASUREMENT_STEP] = {"measurement_step",
                           "select coalesce(max(step), -1) from measurement where sweep_key = $1 "
                           "and number = $2 and attempt = $3"},
@@ -70,21 +77,15 @@ static as_status columns_fill(struct columns *c, const struct measurement *point
 static as_status update_latest(struct tx *t, int64_t sweep_key, int64_t number,
                                const struct columns *c, struct measured *ret, struct as_err *err)
 {
-    struct args a = {0};
-    args_i64(&a, sweep_key);
-    args_i64(&a, number);
-    args_str(&a, str_cstr(&c->metrics));
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[MEASUREMENT_LATEST], &a, &r, err);
+    as_status st = tx_query(
+        t, &stmts[MEASUREMENT_LATEST],
+        ARGS(arg_i64(sweep_key), arg_i64(number), arg_str(str_cstr(&c->metrics))), &r, err);
     if (st != AS_OK)
         return st;
     if (r.rows == 0)
         return as_fail(err, AS_E_INTERNAL, "the trial that was measured is not there");
-    struct reader rd;
-    reader_init(&rd, &r, 0, NULL);
-    ret->has_value = read_bool(&rd);
-    ret->value = read_f64(&rd);
-    return AS_OK;
+    return read_measured_row(&r, 0, NULL, ret, err);
 }
 
 as_status store_measurement_add(struct tx *t, int64_t sweep_key, int64_t number, int64_t attempt,
@@ -95,15 +96,12 @@ as_status store_measurement_add(struct tx *t, int64_t sweep_key, int64_t number,
     as_status st = columns_fill(&c, points, n, err);
     if (st != AS_OK)
         return st;
-    struct args add = {0};
-    args_i64(&add, sweep_key);
-    args_i64(&add, number);
-    args_i64(&add, attempt);
-    args_str(&add, str_cstr(&c.steps));
-    args_str(&add, str_cstr(&c.metrics));
-    args_str(&add, str_cstr(&c.values));
     int recorded = 0;
-    st = tx_exec(t, &stmts[MEASUREMENT_ADD], &add, &recorded, err);
+    st = tx_exec(t, &stmts[MEASUREMENT_ADD],
+                 ARGS(arg_i64(sweep_key), arg_i64(number), arg_i64(attempt),
+                      arg_str(str_cstr(&c.steps)), arg_str(str_cstr(&c.metrics)),
+                      arg_str(str_cstr(&c.values))),
+                 &recorded, err);
     *ret = (struct measured){.recorded = recorded};
     if (st == AS_OK && recorded > 0)
         st = update_latest(t, sweep_key, number, &c, ret, err);
@@ -113,17 +111,12 @@ as_status store_measurement_add(struct tx *t, int64_t sweep_key, int64_t number,
 as_status store_measurement_latest_step(struct tx *t, int64_t sweep_key, int64_t number,
                                         int64_t attempt, int64_t *ret, struct as_err *err)
 {
-    struct args args = {0};
-    args_i64(&args, sweep_key);
-    args_i64(&args, number);
-    args_i64(&args, attempt);
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[MEASUREMENT_STEP], &args, &r, err);
+    as_status st = tx_query(t, &stmts[MEASUREMENT_STEP],
+                            ARGS(arg_i64(sweep_key), arg_i64(number), arg_i64(attempt)), &r, err);
     if (st != AS_OK)
         return st;
-    struct reader rd;
-    reader_init(&rd, &r, 0, NULL);
-    *ret = read_i64(&rd);
+    *ret = result_i64(&r, 0, 0);
     return AS_OK;
 }
 
@@ -168,11 +161,8 @@ static as_status read_series(const struct result *r, struct arena *a, struct ser
 as_status store_measurement_series(struct tx *t, struct arena *a, int64_t sweep_key, int64_t number,
                                    const char *metric, struct series_list *ret, struct as_err *err)
 {
-    struct args args = {0};
-    args_i64(&args, sweep_key);
-    args_i64(&args, number);
-    args_str(&args, metric);
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[MEASUREMENT_SERIES], &args, &r, err);
+    as_status st = tx_query(t, &stmts[MEASUREMENT_SERIES],
+                            ARGS(arg_i64(sweep_key), arg_i64(number), arg_str(metric)), &r, err);
     return st == AS_OK ? read_series(&r, a, ret, err) : st;
 }

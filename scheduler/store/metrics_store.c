@@ -1,15 +1,32 @@
 /* Counts over all tables. Trials are summed from their sweeps' counters. */
 #include "scheduler/store/metrics_store.h"
 
+#include "scheduler/store/columns_priv.h"
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/sets_priv.h"
 
 enum { METRICS_COUNTS, METRICS_DEAD };
 
+#define DEAD_FIELDS(FIRST, NEXT)                                                                   \
+    FIRST(text, table, "relname::text")                                                            \
+    NEXT(i64, n, "n_dead_tup")
+COLUMNS_WHOLE_ROW(struct metric_dead, DEAD_FIELDS)
+COLUMNS_READER(dead, struct metric_dead, DEAD_FIELDS)
+#define DEAD_COLUMNS COLUMNS_SQL(DEAD_FIELDS)
+
+/* Of sweeps; the rows of runners and trials follow in the same order. */
+#define COUNT_FIELDS(FIRST, NEXT)                                                                  \
+    FIRST(text, table, "'sweep'")                                                                  \
+    NEXT(text, state, "state")                                                                     \
+    NEXT(i64, n, "count(*)")
+COLUMNS_WHOLE_ROW(struct metric_count, COUNT_FIELDS)
+COLUMNS_READER(count, struct metric_count, COUNT_FIELDS)
+#define COUNT_COLUMNS COLUMNS_SQL(COUNT_FIELDS)
+
 static const struct stmt stmts[] = {
     [METRICS_COUNTS] =
         {"metrics_counts",
-         "select 'sweep', state, count(*) from sweep group by state union all select 'runner', "
+         "select " COUNT_COLUMNS " from sweep group by state union all select 'runner', "
          "state, count(*) from runner group by state union all select 'trial', v.state, "
          "coalesce(sum(v.n), 0) from sweep s cross join lateral (values ('queued', s.n_queued), "
          "('running', s.n_running), ('paused', s.n_paused), ('completed', s.n_completed), "
@@ -18,7 +35,7 @@ static const struct stmt stmts[] = {
          "n) group by v.state order by 1, 2"},
     [METRICS_DEAD] =
         {"metrics_dead",
-         "select relname::text, n_dead_tup from pg_stat_user_tables where relname in "
+         "select " DEAD_COLUMNS " from pg_stat_user_tables where relname in "
          "('sweep', 'trial', 'attempt', 'runner', 'trial_log', 'measurement', 'event') "
          "order by 1"},
 };
@@ -31,20 +48,10 @@ as_status store_metrics_counts(struct tx *t, struct arena *a, struct metric_coun
     as_status st = tx_query(t, &stmts[METRICS_COUNTS], NULL, &r, err);
     if (st != AS_OK)
         return st;
-    struct metric_count *rows = arena_alloc(a, (size_t)r.rows + 1, sizeof *rows);
-    if (!rows)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
-    for (int i = 0; i < r.rows && st == AS_OK; i++) {
-        struct reader rd;
-        reader_init(&rd, &r, i, a);
-        rows[i].table = read_str(&rd);
-        rows[i].state = read_str(&rd);
-        rows[i].n = read_i64(&rd);
-        st = reader_check(&rd, err);
-    }
-    *ret = rows;
+    if ((st = read_count_rows(&r, r.rows, a, ret, err)) != AS_OK)
+        return st;
     *ret_n = (size_t)r.rows;
-    return st;
+    return AS_OK;
 }
 
 as_status store_metrics_dead(struct tx *t, struct arena *a, struct metric_dead **ret, size_t *ret_n,
@@ -54,17 +61,8 @@ as_status store_metrics_dead(struct tx *t, struct arena *a, struct metric_dead *
     as_status st = tx_query(t, &stmts[METRICS_DEAD], NULL, &r, err);
     if (st != AS_OK)
         return st;
-    struct metric_dead *rows = arena_alloc(a, (size_t)r.rows + 1, sizeof *rows);
-    if (!rows)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
-    for (int i = 0; i < r.rows && st == AS_OK; i++) {
-        struct reader rd;
-        reader_init(&rd, &r, i, a);
-        rows[i].table = read_str(&rd);
-        rows[i].n = read_i64(&rd);
-        st = reader_check(&rd, err);
-    }
-    *ret = rows;
+    if ((st = read_dead_rows(&r, r.rows, a, ret, err)) != AS_OK)
+        return st;
     *ret_n = (size_t)r.rows;
-    return st;
+    return AS_OK;
 }

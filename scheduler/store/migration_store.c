@@ -1,16 +1,25 @@
 /* Table schema_migration. */
 #include "scheduler/store/migration_store.h"
 
+#include "scheduler/store/columns_priv.h"
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/sets_priv.h"
 
 enum { MIGRATION_HAS_LEDGER, MIGRATION_LIST, MIGRATION_ADD };
 
+#define MIGRATION_FIELDS(FIRST, NEXT)                                                              \
+    FIRST(i64, version, "version")                                                                 \
+    NEXT(text, name, "name")                                                                       \
+    NEXT(text, sha256, "sha256")
+COLUMNS_WHOLE_ROW(struct migration_applied, MIGRATION_FIELDS)
+COLUMNS_READER(migration, struct migration_applied, MIGRATION_FIELDS)
+#define MIGRATION_COLUMNS COLUMNS_SQL(MIGRATION_FIELDS)
+
 static const struct stmt stmts[] = {
     [MIGRATION_HAS_LEDGER] = {"migration_has_ledger",
                               "select to_regclass('schema_migration') is not null"},
     [MIGRATION_LIST] = {"migration_list",
-                        "select version, name, sha256 from schema_migration order by version"},
+                        "select " MIGRATION_COLUMNS " from schema_migration order by version"},
     [MIGRATION_ADD] = {"migration_add",
                        "insert into schema_migration (version, name, sha256) values ($1, $2, $3)"},
 };
@@ -45,19 +54,10 @@ as_status store_migration_list(struct tx *t, struct arena *a, struct migration_a
     st = tx_query(t, &stmts[MIGRATION_LIST], NULL, &r, err);
     if (st != AS_OK)
         return st;
-    struct migration_applied *rows = arena_alloc(a, (size_t)r.rows + 1, sizeof *rows);
-    if (!rows)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
-    for (int i = 0; i < r.rows && st == AS_OK; i++) {
-        reader_init(&rd, &r, i, a);
-        rows[i].version = read_i64(&rd);
-        rows[i].name = read_str(&rd);
-        rows[i].sha256 = read_str(&rd);
-        st = reader_check(&rd, err);
-    }
-    *ret = rows;
+    if ((st = read_migration_rows(&r, r.rows, a, ret, err)) != AS_OK)
+        return st;
     *ret_n = (size_t)r.rows;
-    return st;
+    return AS_OK;
 }
 
 as_status store_migration_apply(struct tx *t, const struct migration *m, const char *sha256,
@@ -66,9 +66,6 @@ as_status store_migration_apply(struct tx *t, const struct migration *m, const c
     as_status st = conn_exec(t->conn, m->sql, err);
     if (st != AS_OK)
         return as_err_prefix(err, st, "migration %04d_%s", m->version, m->name);
-    struct args a = {0};
-    args_i64(&a, m->version);
-    args_str(&a, m->name);
-    args_str(&a, sha256);
-    return tx_exec(t, &stmts[MIGRATION_ADD], &a, NULL, err);
+    return tx_exec(t, &stmts[MIGRATION_ADD],
+                   ARGS(arg_i64(m->version), arg_str(m->name), arg_str(sha256)), NULL, err);
 }

@@ -11,59 +11,61 @@
 
 /* Arguments. */
 
-static void args_add(struct args *a, const char *v, int len, int format)
+struct arg arg_str(const char *s)
 {
-    if (a->n >= ARGS_MAX)
-        abort(); /* our own bug: a statement with more parameters than ARGS_MAX */
-    a->v[a->n] = v;
-    a->len[a->n] = len;
-    a->format[a->n] = format;
-    a->n++;
+    return (struct arg){.kind = ARG_TEXT, .p = s};
 }
 
-void args_str(struct args *a, const char *s)
+struct arg arg_i64(int64_t v)
 {
-    args_add(a, s, 0, 0);
+    return (struct arg){.kind = ARG_I64, .i64 = v};
 }
 
-void args_i64(struct args *a, int64_t v)
+struct arg arg_i64_or_null(bool has, int64_t v)
 {
-    if (a->n < ARGS_MAX)
-        snprintf(a->num[a->n], sizeof a->num[0], "%" PRId64, v);
-    args_add(a, a->num[a->n], 0, 0);
+    return has ? arg_i64(v) : arg_str(NULL);
 }
 
-void args_i64_or_null(struct args *a, bool has, int64_t v)
+struct arg arg_f64(double v)
 {
-    if (has)
-        args_i64(a, v);
-    else
-        args_str(a, NULL);
+    return (struct arg){.kind = ARG_F64, .f64 = v};
 }
 
-void args_f64(struct args *a, double v)
+struct arg arg_f64_or_null(bool has, double v)
 {
-    char spare[32]; /* args_add refuses the one too many */
-    char *buf = a->n < ARGS_MAX ? a->num[a->n] : spare;
-    args_add(a, as_format_double(v, buf, sizeof a->num[0]), 0, 0);
+    return has ? arg_f64(v) : arg_str(NULL);
 }
 
-void args_f64_or_null(struct args *a, bool has, double v)
+struct arg arg_bool(bool v)
 {
-    if (has)
-        args_f64(a, v);
-    else
-        args_str(a, NULL);
+    return arg_str(v ? "t" : "f");
 }
 
-void args_bool(struct args *a, bool v)
+struct arg arg_bytes(const void *bytes, size_t len)
 {
-    args_add(a, v ? "t" : "f", 0, 0);
+    return (struct arg){.kind = ARG_BYTES, .p = bytes, .len = len};
 }
 
-void args_bytes(struct args *a, const void *bytes, size_t len)
+/* Arguments as libpq takes them. */
+struct wire_args {
+    const char *v[ARGS_MAX];
+    int len[ARGS_MAX], format[ARGS_MAX];
+    char num[ARGS_MAX][32]; /* texts of numbers */
+};
+
+/* a->n is at most ARGS_MAX: ARGS() makes no longer list. */
+static void wire_format(const struct args *a, struct wire_args *ret)
 {
-    args_add(a, bytes, (int)len, 1);
+    for (int i = 0; i < a->n; i++) {
+        const struct arg *x = &a->v[i];
+        ret->v[i] = x->kind == ARG_TEXT || x->kind == ARG_BYTES ? x->p : ret->num[i];
+        ret->len[i] = x->kind == ARG_BYTES ? (int)x->len : 0;
+        ret->format[i] = x->kind == ARG_BYTES;
+        if (x->kind == ARG_I64)
+            snprintf(ret->num[i], sizeof ret->num[i], "%" PRId64, x->i64);
+        else if (x->kind == ARG_F64)
+            ret->v[i] = as_format_double(x->f64, ret->num[i], sizeof ret->num[i]);
+    }
 }
 
 static void array_comma(struct str *b)
@@ -207,7 +209,9 @@ static as_status query(struct tx *t, const struct stmt *s, const struct args *a,
         return st;
     if (!a)
         a = &none;
-    PGresult *res = PQexecPrepared(c->pg, s->name, a->n, a->v, a->len, a->format, binary);
+    struct wire_args w;
+    wire_format(a, &w);
+    PGresult *res = PQexecPrepared(c->pg, s->name, a->n, w.v, w.len, w.format, binary);
     ExecStatusType got = PQresultStatus(res);
     if (got != PGRES_TUPLES_OK && got != PGRES_COMMAND_OK) {
         st = conn_failed(c, res, s->name, err);
@@ -298,7 +302,15 @@ bool read_bool(struct reader *rd)
 
 as_status reader_check(const struct reader *rd, struct as_err *err)
 {
+    if (rd->unknown)
+        return as_fail(err, AS_E_INTERNAL, "the database holds '%.40s', which is unknown here",
+                       rd->unknown);
     return rd->failed ? as_fail(err, AS_E_NOMEM, "out of memory") : AS_OK;
+}
+
+int64_t result_i64(const struct result *r, int row, int col)
+{
+    return strtoll(PQgetvalue(r->pg, row, col), NULL, 10);
 }
 
 /* Connections. */

@@ -54,21 +54,40 @@ struct conn {
     const struct stmt *ready[CONN_STMTS]; /* prepared here, by address */
 };
 
-/* The argument list of one statement. Strings are borrowed until it ran. */
+/* One argument of a statement. Texts and bytes are borrowed until it ran. */
+struct arg {
+    enum { ARG_TEXT, ARG_I64, ARG_F64, ARG_BYTES } kind;
+    union {
+        const void *p; /* ARG_TEXT, ARG_BYTES; NULL is null */
+        int64_t i64;
+        double f64;
+    };
+    size_t len; /* ARG_BYTES */
+};
+struct arg arg_str(const char *s); /* NULL is null */
+struct arg arg_i64(int64_t v);
+struct arg arg_i64_or_null(bool has, int64_t v);
+struct arg arg_f64(double v);
+struct arg arg_f64_or_null(bool has, double v);
+struct arg arg_bool(bool v);
+struct arg arg_bytes(const void *bytes, size_t len); /* bytea */
+
+/* The arguments of one statement, $1 first: ARGS(arg_i64(key), arg_str(name)). The list lives until
+ * the enclosing block ends. A list of more than ARGS_MAX does not compile. */
 #define ARGS_MAX 24
 struct args {
+    const struct arg *v;
     int n;
-    const char *v[ARGS_MAX];
-    int len[ARGS_MAX], format[ARGS_MAX];
-    char num[ARGS_MAX][32];
 };
-void args_str(struct args *a, const char *s); /* NULL is null */
-void args_i64(struct args *a, int64_t v);
-void args_i64_or_null(struct args *a, bool has, int64_t v);
-void args_f64(struct args *a, double v);
-void args_f64_or_null(struct args *a, bool has, double v);
-void args_bool(struct args *a, bool v);
-void args_bytes(struct args *a, const void *bytes, size_t len); /* bytea */
+#define ARGS_COUNT(...) (sizeof((const struct arg[]){__VA_ARGS__}) / sizeof(struct arg))
+#define ARGS_FIT(...)                                                                              \
+    sizeof(struct {                                                                                \
+        _Static_assert(ARGS_COUNT(__VA_ARGS__) <= ARGS_MAX, "more arguments than ARGS_MAX");       \
+        char unused;                                                                               \
+    })
+#define ARGS(...)                                                                                  \
+    (&(const struct args){(const struct arg[]){__VA_ARGS__},                                       \
+                          (int)(ARGS_COUNT(__VA_ARGS__) + 0 * ARGS_FIT(__VA_ARGS__))})
 
 /* Text of array parameters: open, add elements, close. */
 void array_open(struct str *b);
@@ -99,12 +118,13 @@ AS_MUST_CHECK as_status tx_exec(struct tx *t, const struct stmt *s, const struct
 /* Text with several commands, without arguments: BEGIN, COMMIT, migrations. */
 AS_MUST_CHECK as_status conn_exec(struct conn *c, const char *sql, struct as_err *err);
 
-/* Columns of one row in order. Running out of arena is noted and told by reader_check(). */
+/* Columns of one row in order. What goes wrong is kept until reader_check() returns it. */
 struct reader {
     const struct result *r;
     struct arena *a;
     int row, col;
-    bool failed;
+    bool failed;         /* memory ran out */
+    const char *unknown; /* a word that this program does not know, a view of the result; NULL */
 };
 void reader_init(struct reader *rd, const struct result *r, int row, struct arena *a);
 bool read_null(struct reader *rd);        /* is the next column null? does not move on */
@@ -113,7 +133,10 @@ const char *read_view(struct reader *rd); /* a view of the result; "" for null *
 int64_t read_i64(struct reader *rd);      /* 0 for null */
 double read_f64(struct reader *rd);       /* 0 for null */
 bool read_bool(struct reader *rd);        /* false for null */
+/* AS_E_NOMEM: the arena is out of memory. AS_E_INTERNAL: an unknown word. */
 AS_MUST_CHECK as_status reader_check(const struct reader *rd, struct as_err *err);
+/* One number of a result; 0 for null. */
+int64_t result_i64(const struct result *r, int row, int col);
 
 /* Of trials t: how many slots they take, where a group takes one. */
 #define SQL_SLOTS "count(*) filter (where t.group_id is null) + count(distinct t.group_id)"

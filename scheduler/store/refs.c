@@ -7,8 +7,7 @@ void refs_done(struct refs *c)
     str_done(&c->attempts);
 }
 
-as_status args_refs(struct args *a, struct refs *c, const struct attempt_ref *refs, size_t n,
-                    struct as_err *err)
+as_status refs_format(struct refs *c, const struct attempt_ref *refs, size_t n, struct as_err *err)
 {
     array_open(&c->ids);
     array_open(&c->numbers);
@@ -23,8 +22,5 @@ as_status args_refs(struct args *a, struct refs *c, const struct attempt_ref *re
     array_close(&c->attempts);
     if (c->ids.failed || c->numbers.failed || c->attempts.failed)
         return as_fail(err, AS_E_NOMEM, "out of memory");
-    args_str(a, str_cstr(&c->ids));
-    args_str(a, str_cstr(&c->numbers));
-    args_str(a, str_cstr(&c->attempts));
     return AS_OK;
 }

@@ -12,8 +12,12 @@ struct refs {
 };
 void refs_done(struct refs *c);
 
-/* Add them to the arguments; `c`, zeroed, holds their text until the statement ran. AS_E_NOMEM. */
-AS_MUST_CHECK as_status args_refs(struct args *a, struct refs *c, const struct attempt_ref *refs,
-                                  size_t n, struct as_err *err);
+/* Write their text, which `c` (zeroed before) holds. AS_E_NOMEM. */
+AS_MUST_CHECK as_status refs_format(struct refs *c, const struct attempt_ref *refs, size_t n,
+                                    struct as_err *err);
+
+#define ARG_REFS(c)                                                                                \
+    arg_str(str_cstr(&(c)->ids)), arg_str(str_cstr(&(c)->numbers)),                                \
+        arg_str(str_cstr(&(c)->attempts))
 
 #endif

@@ -1,6 +1,7 @@
 /* Table runner. Times are the database's: a runner's clock never counts. */
 #include "scheduler/store/runner_store.h"
 
+#include "scheduler/store/columns_priv.h"
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/refs_priv.h"
 #include "scheduler/store/sets_priv.h"
@@ -16,6 +17,39 @@ enum {
     RUNNER_LOSE,
     RUNNER_LIST
 };
+
+#define HEAD_FIELDS(FIRST, NEXT)                                                                   \
+    FIRST(i64, epoch, "r.epoch")                                                                   \
+    NEXT(text, state, "r.state")                                                                   \
+    NEXT(i64, slots, "r.slots")                                                                    \
+    NEXT(i64, running, "u.running")                                                                \
+    NEXT(i64, used, "u.used")
+COLUMNS_WHOLE_ROW(struct runner_head, HEAD_FIELDS)
+COLUMNS_READER(head, struct runner_head, HEAD_FIELDS)
+#define HEAD_COLUMNS COLUMNS_SQL(HEAD_FIELDS)
+
+#define ENDING_FIELDS(FIRST, NEXT)                                                                 \
+    FIRST(text, sweeps, "u.ending")                                                                \
+    NEXT(i64, here, "u.here")
+COLUMNS_WHOLE_ROW(struct runner_ending, ENDING_FIELDS)
+COLUMNS_READER(ending, struct runner_ending, ENDING_FIELDS)
+#define ENDING_COLUMNS COLUMNS_SQL(ENDING_FIELDS)
+
+#define RUNNER_FIELDS(FIRST, NEXT)                                                                 \
+    FIRST(text, name, "r.name")                                                                    \
+    NEXT(text, state, "r.state")                                                                   \
+    NEXT(text, host, "r.host")                                                                     \
+    NEXT(text, version, "r.version")                                                               \
+    NEXT(i64, slots, "r.slots")                                                                    \
+    NEXT(text, gpus, "r.gpus")                                                                     \
+    NEXT(i64, running, "u.running")                                                                \
+    NEXT(i64, used, "least(u.used, r.slots)")                                                      \
+    NEXT(i64, epoch, "r.epoch")                                                                    \
+    NEXT(i64, registered_ms, SQL_MS("r.registered_at"))                                            \
+    NEXT(i64, seen_ms, SQL_MS("r.seen_at"))
+COLUMNS_WHOLE_ROW(struct runner_row, RUNNER_FIELDS)
+COLUMNS_READER(runner, struct runner_row, RUNNER_FIELDS)
+#define RUNNER_COLUMNS COLUMNS_SQL(RUNNER_FIELDS)
 
 static const struct stmt stmts[] = {
     [RUNNER_REGISTER] =
@@ -34,23 +68,25 @@ static const struct stmt stmts[] = {
                        "update runner set state = 'live', seen_at = clock_timestamp(), expires_at "
                        "= clock_timestamp() + $3 * interval '1 ms' where name = $1 and epoch = $2 "
                        "and state = 'lost'"},
-    [RUNNER_GET] =
-        {"runner_get",
-         "select r.epoch, r.state, r.slots, u.running, u.used from runner r cross join lateral "
-         "(select count(*) as running, " SQL_SLOTS " as used from trial t where "
-         "t.runner = r.name and t.state = 'running') u where name = $1"},
-    [RUNNER_CLAIMS] =
-        {"runner_claims",
-         "select r.epoch, r.state, r.slots, u.running, u.used, u.ending, u.here from runner r "
-         "cross "
-         "join lateral (select count(*) as running, count(*) filter (where t.group_id is null and "
-         "l.id is null) + count(distinct t.group_id) filter (where l.id is null) as used, "
-         "coalesce(array_agg(t.sweep_key) filter (where l.id is not null), '{}') as ending, "
-         "count(*) filter (where l.id is not null and t.sweep_key = $5) as here from trial t join "
-         "sweep s on s.key = t.sweep_key left join (select distinct l.id, l.number, l.attempt "
-         "from " LISTED
-         ") l on l.id = s.id and l.number = t.number and l.attempt = t.attempt where "
-         "t.runner = r.name and t.state = 'running') u where r.name = $1"},
+    [RUNNER_GET] = {"runner_get",
+                    "select " HEAD_COLUMNS " from runner r cross join lateral "
+                    "(select count(*) as running, " SQL_SLOTS " as used from trial t where "
+                    "t.runner = r.name and t.state = 'running') u where name = $1"},
+    [RUNNER_CLAIMS] = {"runner_claims",
+                       "select " HEAD_COLUMNS ", " ENDING_COLUMNS " from runner r cross "
+                       "join lateral (select count(*) as running, count(*) filter (where "
+                       "t.group_id is null and "
+                       "l.id is null) + count(distinct t.group_id) filter (where l.id is "
+                       "null) as used, "
+                       "coalesce(array_agg(t.sweep_key) filter (where l.id is not null), "
+                       "'{}') as ending, "
+                       "count(*) filter (where l.id is not null and t.sweep_key = $5) as "
+                       "here from trial t join "
+                       "sweep s on s.key = t.sweep_key left join (select distinct l.id, "
+                       "l.number, l.attempt "
+                       "from " LISTED ") l on l.id = s.id and l.number = t.number and "
+                       "l.attempt = t.attempt where "
+                       "t.runner = r.name and t.state = 'running') u where r.name = $1"},
     [RUNNER_LEAVE] = {"runner_leave",
                       "update runner set state = 'left', seen_at = now() where name "
                       "= $1 and epoch = $2 and state <> 'left'"},
@@ -62,49 +98,38 @@ static const struct stmt stmts[] = {
                                                  "order by r.name limit 1000"},
     [RUNNER_LOSE] = {"runner_lose", "update runner set state = 'lost' where name = $1 and state = "
                                     "'live' and expires_at < clock_timestamp()"},
-    [RUNNER_LIST] = {"runner_list",
-                     "select r.name, r.state, r.host, r.version, r.slots, r.gpus, u.running, "
-                     "least(u.used, r.slots), r.epoch, " SQL_MS("r.registered_at") ", " SQL_MS(
-                         "r.seen_at") " from runner r cross join lateral (select count(*) as "
-                                      "running, " SQL_SLOTS
-                                      " as used from trial t where t.runner = r.name and t.state "
-                                      "= 'running') u where "
-                                      "((r.state <> 'live')::int, r.name) > ($1::int, $2::text) "
-                                      "order by "
-                                      "(r.state <> 'live')::int, r.name limit $3"},
+    [RUNNER_LIST] = {"runner_list", "select " RUNNER_COLUMNS
+                                    " from runner r cross join lateral (select count(*) as "
+                                    "running, " SQL_SLOTS
+                                    " as used from trial t where t.runner = r.name and t.state "
+                                    "= 'running') u where "
+                                    "((r.state <> 'live')::int, r.name) > ($1::int, $2::text) "
+                                    "order by "
+                                    "(r.state <> 'live')::int, r.name limit $3"},
 };
 const struct stmt_set runner_stmts = {"runner", stmts, AS_ARRAY_LEN(stmts)};
 
 as_status store_runner_register(struct tx *t, const struct runner_new *n, int64_t *ret_epoch,
                                 struct as_err *err)
 {
-    struct args a = {0};
-    args_str(&a, n->name);
-    args_i64(&a, n->slots);
-    args_str(&a, n->gpus);
-    args_str(&a, n->host);
-    args_str(&a, n->version);
-    args_i64(&a, n->lease_ms);
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[RUNNER_REGISTER], &a, &r, err);
+    as_status st = tx_query(t, &stmts[RUNNER_REGISTER],
+                            ARGS(arg_str(n->name), arg_i64(n->slots), arg_str(n->gpus),
+                                 arg_str(n->host), arg_str(n->version), arg_i64(n->lease_ms)),
+                            &r, err);
     if (st != AS_OK)
         return st;
-    struct reader rd;
-    reader_init(&rd, &r, 0, NULL);
-    *ret_epoch = read_i64(&rd);
+    *ret_epoch = result_i64(&r, 0, 0);
     return AS_OK;
 }
 
 static as_status exec_lease(struct tx *t, int which, const char *name, int64_t epoch,
                             int64_t lease_ms, bool *ret_done, struct as_err *err)
 {
-    struct args a = {0};
-    args_str(&a, name);
-    args_i64(&a, epoch);
-    if (lease_ms > 0)
-        args_i64(&a, lease_ms);
+    const struct args *args = lease_ms > 0 ? ARGS(arg_str(name), arg_i64(epoch), arg_i64(lease_ms))
+                                           : ARGS(arg_str(name), arg_i64(epoch));
     int n = 0;
-    as_status st = tx_exec(t, &stmts[which], &a, &n, err);
+    as_status st = tx_exec(t, &stmts[which], args, &n, err);
     if (st == AS_OK)
         *ret_done = n > 0;
     return st;
@@ -128,33 +153,20 @@ as_status store_runner_leave(struct tx *t, const char *name, int64_t epoch, bool
     return exec_lease(t, RUNNER_LEAVE, name, epoch, 0, ret_done, err);
 }
 
-/* The columns that head a runner; rd goes on after them. */
-static as_status read_head(const struct result *r, const char *name, struct arena *a,
-                           struct reader *rd, struct runner_head *ret, struct as_err *err)
+static as_status no_runner(const char *name, struct as_err *err)
 {
-    if (r->rows == 0)
-        return as_fail(err, AS_E_NOT_FOUND, "there is no runner '%.63s': it has to register first",
-                       name);
-    reader_init(rd, r, 0, a);
-    ret->epoch = read_i64(rd);
-    ret->state = read_str(rd);
-    ret->slots = read_i64(rd);
-    ret->running = read_i64(rd);
-    ret->used = read_i64(rd);
-    return AS_OK;
+    return as_fail(err, AS_E_NOT_FOUND, "there is no runner '%.63s': it has to register first",
+                   name);
 }
 
 as_status store_runner_get(struct tx *t, struct arena *a, const char *name, struct runner_head *ret,
                            struct as_err *err)
 {
-    struct args args = {0};
-    args_str(&args, name);
     RESULT_AUTO r = {0};
-    struct reader rd;
-    as_status st = tx_query(t, &stmts[RUNNER_GET], &args, &r, err);
-    if (st == AS_OK)
-        st = read_head(&r, name, a, &rd, ret, err);
-    return st == AS_OK ? reader_check(&rd, err) : st;
+    as_status st = tx_query(t, &stmts[RUNNER_GET], ARGS(arg_str(name)), &r, err);
+    if (st != AS_OK)
+        return st;
+    return r.rows == 0 ? no_runner(name, err) : read_head_row(&r, 0, a, ret, err);
 }
 
 as_status store_runner_claims(struct tx *t, struct arena *a, const char *name,
@@ -163,21 +175,20 @@ as_status store_runner_claims(struct tx *t, struct arena *a, const char *name,
                               struct as_err *err)
 {
     AS_AUTO(refs_done) struct refs c = {0};
-    struct args args = {0};
-    args_str(&args, name);
-    as_status st = args_refs(&args, &c, ending, n, err);
+    as_status st = refs_format(&c, ending, n, err);
     if (st != AS_OK)
         return st;
-    args_i64(&args, sweep_key);
     RESULT_AUTO r = {0};
     struct reader rd;
-    st = tx_query(t, &stmts[RUNNER_CLAIMS], &args, &r, err);
-    if (st == AS_OK)
-        st = read_head(&r, name, a, &rd, ret, err);
+    st = tx_query(t, &stmts[RUNNER_CLAIMS], ARGS(arg_str(name), ARG_REFS(&c), arg_i64(sweep_key)),
+                  &r, err);
     if (st != AS_OK)
         return st;
-    ret_ending->sweeps = read_str(&rd);
-    ret_ending->here = read_i64(&rd);
+    if (r.rows == 0)
+        return no_runner(name, err);
+    reader_init(&rd, &r, 0, a);
+    read_head(&rd, ret);
+    read_ending(&rd, ret_ending);
     return reader_check(&rd, err);
 }
 
@@ -192,69 +203,43 @@ as_status store_runner_expired(struct tx *t, struct arena *a, int64_t *ret_now_m
     const char **names = arena_alloc(a, (size_t)r.rows + 1, sizeof *names);
     if (!names)
         return as_fail(err, AS_E_NOMEM, "out of memory");
-    for (int i = 0; i < r.rows && st == AS_OK; i++) {
+    for (int i = 0; i < r.rows; i++) {
         struct reader rd;
         reader_init(&rd, &r, i, a);
         *ret_now_ms = read_i64(&rd);
         if (read_null(&rd))
             break; /* the one row of the time alone */
         names[n++] = read_str(&rd);
-        st = reader_check(&rd, err);
+        if ((st = reader_check(&rd, err)) != AS_OK)
+            return st;
     }
     *ret = names;
     *ret_n = n;
-    return st;
+    return AS_OK;
 }
 
 as_status store_runner_lose(struct tx *t, const char *name, bool *ret_done, struct as_err *err)
 {
-    struct args a = {0};
-    args_str(&a, name);
     int n = 0;
-    as_status st = tx_exec(t, &stmts[RUNNER_LOSE], &a, &n, err);
+    as_status st = tx_exec(t, &stmts[RUNNER_LOSE], ARGS(arg_str(name)), &n, err);
     if (st == AS_OK)
         *ret_done = n > 0;
     return st;
-}
-
-static void read_runner(struct reader *rd, struct runner_row *x)
-{
-    x->name = read_str(rd);
-    x->state = read_str(rd);
-    x->host = read_str(rd);
-    x->version = read_str(rd);
-    x->slots = read_i64(rd);
-    x->gpus = read_str(rd);
-    x->running = read_i64(rd);
-    x->used = read_i64(rd);
-    x->epoch = read_i64(rd);
-    x->registered_ms = read_i64(rd);
-    x->seen_ms = read_i64(rd);
 }
 
 as_status store_runner_list(struct tx *t, struct arena *a, int64_t after_rank,
                             const char *after_name, int64_t size, struct runner_row **ret,
                             size_t *ret_n, int64_t *ret_next_rank, struct as_err *err)
 {
-    struct args args = {0};
-    args_i64(&args, after_rank);
-    args_str(&args, after_name);
-    args_i64(&args, size + 1);
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[RUNNER_LIST], &args, &r, err);
+    as_status st =
+        tx_query(t, &stmts[RUNNER_LIST],
+                 ARGS(arg_i64(after_rank), arg_str(after_name), arg_i64(size + 1)), &r, err);
     if (st != AS_OK)
         return st;
     int n = r.rows > size ? (int)size : r.rows;
-    struct runner_row *rows = arena_alloc(a, (size_t)n + 1, sizeof *rows);
-    if (!rows)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
-    for (int i = 0; i < n && st == AS_OK; i++) {
-        struct reader rd;
-        reader_init(&rd, &r, i, a);
-        read_runner(&rd, &rows[i]);
-        st = reader_check(&rd, err);
-    }
-    if (st != AS_OK)
+    struct runner_row *rows = NULL;
+    if ((st = read_runner_rows(&r, n, a, &rows, err)) != AS_OK)
         return st;
     *ret = rows;
     *ret_n = (size_t)n;

@@ -28,15 +28,12 @@ struct store {
 
     pthread_mutex_t mu;
     pthread_cond_t freed;
-    struct conn *idle[CONN_MAX];    /* guarded by mu, as all below */
-    int n_idle, n_open;             /* open includes those in use and being opened */
-    int64_t backoff_ms;             /* 0: the last attempt to connect succeeded */
-    int64_t retry_at_ns;            /* no attempt before */
-    int64_t up_since_ns;            /* 0: down */
-    int64_t looked_ms;              /* the last look at leases, by the database's clock; 0: none */
-    int64_t hears_since_ms;         /* the first look after the last break */
-    int64_t prune_at_ns;            /* when old rows are looked for again */
-    store_finished_fn *on_finished; /* with its ctx; called without mu */
+    struct conn *idle[CONN_MAX];      /* guarded by mu, as all below */
+    int n_idle, n_open;               /* open includes those in use and being opened */
+    int64_t backoff_ms;               /* 0: the last attempt to connect succeeded */
+    int64_t retry_at_ns;              /* no attempt before */
+    int64_t up_since_ns;              /* 0: down */
+    store_finished_fn *on_finished;   /* with its ctx; called without mu */
     store_finishing_fn *on_finishing; /* likewise */
     void *finishing_ctx;
     void *finished_ctx;
@@ -54,7 +51,7 @@ static void config_defaults(struct sched_config *c)
                                             .prune_ms = 60000};
     c->lease_ms = c->lease_ms ? c->lease_ms : def.lease_ms;
     c->heartbeat_ms = c->heartbeat_ms ? c->heartbeat_ms : def.heartbeat_ms;
-    /* often enough that the time between two looks is no break: store_hears() */
+    /* often enough that the time between two looks is no break (lifecycle/lease_clock.h) */
     int64_t quarter = c->lease_ms / 4;
     if (c->reaper_ms == 0)
         c->reaper_ms = quarter < def.reaper_ms ? quarter : def.reaper_ms;
@@ -187,29 +184,6 @@ int64_t store_up_ns(struct store *db)
     int64_t since = db->up_since_ns;
     pthread_mutex_unlock(&db->mu);
     return since ? clock_mono_ns() - since : 0;
-}
-
-bool store_hears(struct store *db, int64_t now_ms)
-{
-    int64_t lease_ms = db->config.lease_ms, break_ms = lease_ms / 2 > 1000 ? lease_ms / 2 : 1000;
-    pthread_mutex_lock(&db->mu);
-    if (db->looked_ms == 0 || now_ms < db->looked_ms || now_ms - db->looked_ms > break_ms)
-        db->hears_since_ms = now_ms;
-    db->looked_ms = now_ms;
-    bool hears = now_ms - db->hears_since_ms >= lease_ms;
-    pthread_mutex_unlock(&db->mu);
-    return hears;
-}
-
-bool store_prune_due(struct store *db)
-{
-    int64_t now = clock_mono_ns();
-    pthread_mutex_lock(&db->mu);
-    bool due = now >= db->prune_at_ns;
-    if (due)
-        db->prune_at_ns = now + db->config.prune_ms * NS_PER_MS;
-    pthread_mutex_unlock(&db->mu);
-    return due;
 }
 
 /* The pool. */

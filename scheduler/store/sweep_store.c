@@ -1,6 +1,7 @@
 /* Table sweep. */
 #include "scheduler/store/sweep_store.h"
 
+#include "scheduler/store/columns_priv.h"
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/sets_priv.h"
 
@@ -31,16 +32,6 @@ enum {
     SWEEP_DUE
 };
 
-#define COUNT_COLUMNS                                                                              \
-    "s.n_queued, s.n_running, s.n_paused, s.n_completed, s.n_pruned, s.n_failed, s.n_cancelled, "  \
-    "s.n_total"
-
-#define SWEEP_COLUMNS                                                                              \
-    "s.id, s.name, s.state, s.reason, s.document, s.metric, s.goal = 'maximize', s.method, "       \
-    "s.seed, s.planned, s.n_known, s.for_runners, " COUNT_COLUMNS                                  \
-    ", b.number is not null, b.number, b.value, b.params, " SQL_MS("s.created_at") ", " SQL_MS(    \
-        "s.started_at") ", " SQL_MS("s.finished_at")
-
 /* The best trial; only the branch of the sweep's goal runs. */
 #define SWEEP_FROM                                                                                 \
     " from sweep s left join lateral ((select number, value, params from trial where sweep_key = " \
@@ -61,6 +52,89 @@ enum {
     "coalesce(now() > coalesce(started_at, case when state <> 'paused' then created_at end) + "    \
     "wall_time_ms * interval '1 ms', false)"
 
+#define COUNT_FIELDS(NEXT)                                                                         \
+    NEXT(i64, counts.by_state[TRIAL_QUEUED], "s.n_queued")                                         \
+    NEXT(i64, counts.by_state[TRIAL_RUNNING], "s.n_running")                                       \
+    NEXT(i64, counts.by_state[TRIAL_PAUSED], "s.n_paused")                                         \
+    NEXT(i64, counts.by_state[TRIAL_COMPLETED], "s.n_completed")                                   \
+    NEXT(i64, counts.by_state[TRIAL_PRUNED], "s.n_pruned")                                         \
+    NEXT(i64, counts.by_state[TRIAL_FAILED], "s.n_failed")                                         \
+    NEXT(i64, counts.by_state[TRIAL_CANCELLED], "s.n_cancelled")                                   \
+    NEXT(i64, counts.total, "s.n_total")
+
+#define HEAD_FIELDS(FIRST, NEXT)                                                                   \
+    FIRST(i64, key, "s.key")                                                                       \
+    NEXT(text, id, "s.id")                                                                         \
+    NEXT(sweep_state, state, "s.state")                                                            \
+    NEXT(text, metric, "s.metric")                                                                 \
+    NEXT(bool, maximize, "s.goal = 'maximize'")                                                    \
+    NEXT(i64, seed, "s.seed")                                                                      \
+    NEXT(i64, planned, "s.planned")                                                                \
+    NEXT(i64, max_concurrent, "s.max_concurrent")                                                  \
+    NEXT(i64, max_failed, "coalesce(s.max_failed, -1)")                                            \
+    NEXT(i64, max_restarts, "s.max_restarts")                                                      \
+    NEXT(i64, gpus, "s.gpus")                                                                      \
+    NEXT(i64, ensemble_size, "s.ensemble_size")                                                    \
+    COUNT_FIELDS(NEXT)                                                                             \
+    NEXT(bool, wall_time_over, WALL_TIME_OVER)                                                     \
+    NEXT(text, objectives, "s.objectives")                                                         \
+    NEXT(text, outcomes, "s.outcomes")                                                             \
+    NEXT(bool, learns, "s.learns")                                                                 \
+    NEXT(i64, suggested, "s.n_suggested")                                                          \
+    NEXT(i64, known, "s.n_known")                                                                  \
+    NEXT(i64, known_failed, "s.n_known_failed")                                                    \
+    NEXT(i64, finish_seq, "s.finish_seq")                                                          \
+    NEXT(i64, search_mark, "s.search_mark")                                                        \
+    NEXT(i64, max_group, "s.max_group")                                                            \
+    NEXT(bool, group_given, "s.group_given")
+COLUMNS_WHOLE_ROW(struct sweep_head, HEAD_FIELDS)
+COLUMNS_READER(head, struct sweep_head, HEAD_FIELDS)
+#define HEAD_COLUMNS COLUMNS_SQL(HEAD_FIELDS)
+
+#define SWEEP_FIELDS(FIRST, NEXT)                                                                  \
+    FIRST(text, id, "s.id")                                                                        \
+    NEXT(text, name, "s.name")                                                                     \
+    NEXT(sweep_state, state, "s.state")                                                            \
+    NEXT(text, reason, "s.reason")                                                                 \
+    NEXT(text, document, "s.document")                                                             \
+    NEXT(text, metric, "s.metric")                                                                 \
+    NEXT(bool, maximize, "s.goal = 'maximize'")                                                    \
+    NEXT(text, method, "s.method")                                                                 \
+    NEXT(i64, seed, "s.seed")                                                                      \
+    NEXT(i64, planned, "s.planned")                                                                \
+    NEXT(i64, known, "s.n_known")                                                                  \
+    NEXT(bool, for_runners, "s.for_runners")                                                       \
+    COUNT_FIELDS(NEXT)                                                                             \
+    NEXT(bool, has_best, "b.number is not null")                                                   \
+    NEXT(i64, best_number, "b.number")                                                             \
+    NEXT(f64, best_value, "b.value")                                                               \
+    NEXT(text, best_params, "b.params")                                                            \
+    NEXT(i64, created_ms, SQL_MS("s.created_at"))                                                  \
+    NEXT(i64, started_ms, SQL_MS("s.started_at"))                                                  \
+    NEXT(i64, finished_ms, SQL_MS("s.finished_at"))
+COLUMNS_WHOLE_ROW(struct sweep_row, SWEEP_FIELDS)
+COLUMNS_READER(sweep, struct sweep_row, SWEEP_FIELDS)
+#define SWEEP_COLUMNS COLUMNS_SQL(SWEEP_FIELDS)
+
+#define MAKING_FIELDS(FIRST, NEXT)                                                                 \
+    FIRST(bool, learns, "learns")                                                                  \
+    NEXT(i64, max_group, "max_group")                                                              \
+    NEXT(text, document, "case when not learns or max_group is not null then document end")
+COLUMNS_WHOLE_ROW(struct sweep_making, MAKING_FIELDS)
+COLUMNS_READER(making, struct sweep_making, MAKING_FIELDS)
+#define MAKING_COLUMNS COLUMNS_SQL(MAKING_FIELDS)
+
+/* Of one sweep u.key; SWEEP_PENDING gives its two kinds of rows in the same order. */
+#define ROOM_FIELDS(FIRST, NEXT)                                                                   \
+    FIRST(i64, key, "u.key")                                                                       \
+    NEXT(i64, queued, "n_queued")                                                                  \
+    NEXT(i64, room, "case when " HAS_WORK " then " ROOM " else 0 end")                             \
+    NEXT(bool, learns, "learns")                                                                   \
+    NEXT(bool, has_ended, "coalesce(state not in ('running', 'paused'), true)")
+COLUMNS_WHOLE_ROW(struct sweep_room, ROOM_FIELDS)
+COLUMNS_READER(room, struct sweep_room, ROOM_FIELDS)
+#define ROOM_COLUMNS COLUMNS_SQL(ROOM_FIELDS)
+
 static const struct stmt stmts[] = {
     [SWEEP_ADD] =
         {"sweep_add",
@@ -77,18 +151,11 @@ static const struct stmt stmts[] = {
          "select $1, name, sha256, n_rows, n_features from dataset where name = $2 "
          "on conflict do nothing"},
     [SWEEP_KEY] = {"sweep_key", "select key from sweep where id = $1"},
-    [SWEEP_LOCK] =
-        {"sweep_lock",
-         "select s.key, s.id, s.state, s.metric, s.goal = 'maximize', s.seed, s.planned, "
-         "s.max_concurrent, coalesce(s.max_failed, -1), s.max_restarts, s.gpus, "
-         "s.ensemble_size, " COUNT_COLUMNS ", " WALL_TIME_OVER ", s.objectives, s.outcomes, "
-         "s.learns, s.n_suggested, s.n_known, s.n_known_failed, s.finish_seq, s.search_mark, "
-         "s.max_group, s.group_given"
-         " from sweep s where key = $1 for no key update"},
+    [SWEEP_LOCK] = {"sweep_lock",
+                    "select " HEAD_COLUMNS " from sweep s where key = $1 for no key update"},
     [SWEEP_GET] = {"sweep_get", "select " SWEEP_COLUMNS SWEEP_FROM "where s.key = $1"},
     [SWEEP_DOCUMENT] = {"sweep_document", "select document from sweep where key = $1"},
-    [SWEEP_SEARCH] = {"sweep_search", "select learns, max_group, case when not learns or max_group "
-                                      "is not null then document end from sweep where key = $1"},
+    [SWEEP_SEARCH] = {"sweep_search", "select " MAKING_COLUMNS " from sweep where key = $1"},
     [SWEEP_LIST] = {"sweep_list",
                     "select " SWEEP_COLUMNS ", s.key" SWEEP_FROM
                     "where ($1::text is null or s.state = $1) and ($2::bigint = 0 or s.key < $2) "
@@ -126,8 +193,7 @@ static const struct stmt stmts[] = {
                        " union all select key, n_queued, " ROOM ", true, false from sweep where "
                        "for_runners and learns and " HAS_WORK},
     [SWEEP_ASKABLE] = {"sweep_askable",
-                       "select u.key, n_queued, case when " HAS_WORK " then " ROOM " else 0 end, "
-                       "learns, coalesce(state not in ('running', 'paused'), true) from "
+                       "select " ROOM_COLUMNS " from "
                        "unnest($1::bigint[]) with ordinality as u(key, place) left join sweep s on "
                        "s.key = u.key order by u.place"},
     [SWEEP_DUE] = {"sweep_due",
@@ -137,99 +203,61 @@ static const struct stmt stmts[] = {
 };
 const struct stmt_set sweep_stmts = {"sweep", stmts, AS_ARRAY_LEN(stmts)};
 
-static void args_limits(struct args *a, const struct sweep_new *s)
-{
-    args_i64(a, s->planned);
-    args_i64_or_null(a, s->max_concurrent > 0, s->max_concurrent);
-    args_i64_or_null(a, s->max_failed >= 0, s->max_failed);
-}
+#define ARG_LIMITS(s)                                                                              \
+    arg_i64((s)->planned), arg_i64_or_null((s)->max_concurrent > 0, (s)->max_concurrent),          \
+        arg_i64_or_null((s)->max_failed >= 0, (s)->max_failed)
 
 as_status store_sweep_add(struct tx *t, const struct sweep_new *s, int64_t *ret_key,
                           struct as_err *err)
 {
-    struct args a = {0};
-    args_str(&a, s->id);
-    args_str(&a, s->name);
-    args_str(&a, s->document);
-    args_str(&a, s->metric);
-    args_str(&a, s->maximize ? "maximize" : "minimize");
-    args_str(&a, s->method);
-    args_i64(&a, s->seed);
-    args_limits(&a, s);
-    args_i64(&a, s->max_restarts);
-    args_i64_or_null(&a, s->trial_timeout_ms > 0, s->trial_timeout_ms);
-    args_i64_or_null(&a, s->wall_time_ms > 0, s->wall_time_ms);
-    args_i64(&a, s->grace_ms);
-    args_i64(&a, s->gpus);
-    args_i64(&a, s->ensemble_size);
-    args_str(&a, s->objectives);
-    args_str(&a, s->outcomes);
-    args_bool(&a, s->learns);
-    args_bool(&a, s->for_runners);
-    args_str(&a, sweep_state_format(s->is_paused ? SWEEP_PAUSED : SWEEP_RUNNING));
-    args_i64_or_null(&a, s->max_group > 0, s->max_group);
-    args_bool(&a, s->group_given);
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[SWEEP_ADD], &a, &r, err);
+    as_status st =
+        tx_query(t, &stmts[SWEEP_ADD],
+                 ARGS(arg_str(s->id), arg_str(s->name), arg_str(s->document), arg_str(s->metric),
+                      arg_str(s->maximize ? "maximize" : "minimize"), arg_str(s->method),
+                      arg_i64(s->seed), ARG_LIMITS(s), arg_i64(s->max_restarts),
+                      arg_i64_or_null(s->trial_timeout_ms > 0, s->trial_timeout_ms),
+                      arg_i64_or_null(s->wall_time_ms > 0, s->wall_time_ms), arg_i64(s->grace_ms),
+                      arg_i64(s->gpus), arg_i64(s->ensemble_size), arg_str(s->objectives),
+                      arg_str(s->outcomes), arg_bool(s->learns), arg_bool(s->for_runners),
+                      arg_str(sweep_state_format(s->is_paused ? SWEEP_PAUSED : SWEEP_RUNNING)),
+                      arg_i64_or_null(s->max_group > 0, s->max_group), arg_bool(s->group_given)),
+                 &r, err);
     if (st != AS_OK || r.rows == 0) {
         *ret_key = 0;
         return st;
     }
-    struct reader rd;
-    reader_init(&rd, &r, 0, NULL);
-    *ret_key = read_i64(&rd);
-    struct args e = {0};
-    args_i64(&e, *ret_key);
-    return tx_exec(t, &stmts[SWEEP_ADD_ENSEMBLE], &e, NULL, err);
+    *ret_key = result_i64(&r, 0, 0);
+    return tx_exec(t, &stmts[SWEEP_ADD_ENSEMBLE], ARGS(arg_i64(*ret_key)), NULL, err);
 }
 
 as_status store_sweep_add_dataset(struct tx *t, int64_t key, const char *dataset,
                                   struct as_err *err)
 {
-    struct args a = {0};
-    args_i64(&a, key);
-    args_str(&a, dataset);
-    return tx_exec(t, &stmts[SWEEP_ADD_DATASET], &a, NULL, err);
+    return tx_exec(t, &stmts[SWEEP_ADD_DATASET], ARGS(arg_i64(key), arg_str(dataset)), NULL, err);
 }
 
 as_status store_sweep_key(struct tx *t, const char *id, int64_t *ret, struct as_err *err)
 {
-    struct args a = {0};
-    args_str(&a, id);
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[SWEEP_KEY], &a, &r, err);
+    as_status st = tx_query(t, &stmts[SWEEP_KEY], ARGS(arg_str(id)), &r, err);
     if (st != AS_OK)
         return st;
     if (r.rows == 0)
         return as_fail(err, AS_E_NOT_FOUND, "there is no sweep '%.80s'", id);
-    struct reader rd;
-    reader_init(&rd, &r, 0, NULL);
-    *ret = read_i64(&rd);
+    *ret = result_i64(&r, 0, 0);
     return AS_OK;
 }
 
-static void read_counts(struct reader *rd, struct trial_counts *c)
-{
-    static const trial_state order[TRIAL_STATES] = {TRIAL_QUEUED,    TRIAL_RUNNING, TRIAL_PAUSED,
-                                                    TRIAL_COMPLETED, TRIAL_PRUNED,  TRIAL_FAILED,
-                                                    TRIAL_CANCELLED};
-    for (int i = 0; i < TRIAL_STATES; i++)
-        c->by_state[order[i]] = read_i64(rd);
-    c->total = read_i64(rd);
-}
-
 /* The one row of a sweep that a statement answers. */
-static as_status query_sweep(struct tx *t, int statement, int64_t key, struct arena *a,
-                             struct result *r, struct reader *rd, struct as_err *err)
+static as_status query_sweep(struct tx *t, int statement, int64_t key, struct result *r,
+                             struct as_err *err)
 {
-    struct args args = {0};
-    args_i64(&args, key);
-    as_status st = tx_query(t, &stmts[statement], &args, r, err);
+    as_status st = tx_query(t, &stmts[statement], ARGS(arg_i64(key)), r, err);
     if (st != AS_OK)
         return st;
     if (r->rows == 0)
         return as_fail(err, AS_E_NOT_FOUND, "the sweep was deleted");
-    reader_init(rd, r, 0, a);
     return AS_OK;
 }
 
@@ -237,76 +265,21 @@ as_status store_sweep_lock(struct tx *t, struct arena *a, int64_t key, struct sw
                            struct as_err *err)
 {
     RESULT_AUTO r = {0};
-    struct reader rd;
     struct sweep_head s = {0};
-    as_status st = query_sweep(t, SWEEP_LOCK, key, a, &r, &rd, err);
+    as_status st = query_sweep(t, SWEEP_LOCK, key, &r, err);
     if (st != AS_OK)
         return st;
-    s.key = read_i64(&rd);
-    s.id = read_str(&rd);
-    st = sweep_state_parse(read_view(&rd), &s.state, err);
-    s.metric = read_str(&rd);
-    s.maximize = read_bool(&rd);
-    s.seed = read_i64(&rd);
-    s.planned = read_i64(&rd);
-    s.max_concurrent = read_i64(&rd);
-    s.max_failed = read_i64(&rd);
-    s.max_restarts = read_i64(&rd);
-    s.gpus = read_i64(&rd);
-    s.ensemble_size = read_i64(&rd);
-    read_counts(&rd, &s.counts);
-    s.wall_time_over = read_bool(&rd);
-    s.objectives = read_str(&rd);
-    s.outcomes = read_str(&rd);
-    s.learns = read_bool(&rd);
-    s.suggested = read_i64(&rd);
-    s.known = read_i64(&rd);
-    s.known_failed = read_i64(&rd);
-    s.finish_seq = read_i64(&rd);
-    s.search_mark = read_i64(&rd);
-    s.max_group = read_i64(&rd);
-    s.group_given = read_bool(&rd);
-    if (st == AS_OK)
-        st = reader_check(&rd, err);
-    if (st == AS_OK)
+    if ((st = read_head_row(&r, 0, a, &s, err)) == AS_OK)
         *ret = s;
     return st;
-}
-
-static as_status read_sweep(struct reader *rd, struct sweep_row *s, struct as_err *err)
-{
-    s->id = read_str(rd);
-    s->name = read_str(rd);
-    as_status st = sweep_state_parse(read_view(rd), &s->state, err);
-    s->reason = read_str(rd);
-    s->document = read_str(rd);
-    s->metric = read_str(rd);
-    s->maximize = read_bool(rd);
-    s->method = read_str(rd);
-    s->seed = read_i64(rd);
-    s->planned = read_i64(rd);
-    s->known = read_i64(rd);
-    s->for_runners = read_bool(rd);
-    read_counts(rd, &s->counts);
-    s->has_best = read_bool(rd);
-    s->best_number = read_i64(rd);
-    s->best_value = read_f64(rd);
-    s->best_params = read_str(rd);
-    s->created_ms = read_i64(rd);
-    s->started_ms = read_i64(rd);
-    s->finished_ms = read_i64(rd);
-    return st == AS_OK ? reader_check(rd, err) : st;
 }
 
 as_status store_sweep_get(struct tx *t, struct arena *a, int64_t key, struct sweep_row *ret,
                           struct as_err *err)
 {
     RESULT_AUTO r = {0};
-    struct reader rd;
-    as_status st = query_sweep(t, SWEEP_GET, key, a, &r, &rd, err);
-    if (st != AS_OK)
-        return st;
-    return read_sweep(&rd, ret, err);
+    as_status st = query_sweep(t, SWEEP_GET, key, &r, err);
+    return st == AS_OK ? read_sweep_row(&r, 0, a, ret, err) : st;
 }
 
 as_status store_sweep_document(struct tx *t, struct arena *a, int64_t key, const char **ret,
@@ -314,9 +287,10 @@ as_status store_sweep_document(struct tx *t, struct arena *a, int64_t key, const
 {
     RESULT_AUTO r = {0};
     struct reader rd;
-    as_status st = query_sweep(t, SWEEP_DOCUMENT, key, a, &r, &rd, err);
+    as_status st = query_sweep(t, SWEEP_DOCUMENT, key, &r, err);
     if (st != AS_OK)
         return st;
+    reader_init(&rd, &r, 0, a);
     *ret = read_str(&rd);
     return reader_check(&rd, err);
 }
@@ -325,56 +299,36 @@ as_status store_sweep_search(struct tx *t, struct arena *a, int64_t key, struct 
                              struct as_err *err)
 {
     RESULT_AUTO r = {0};
-    struct reader rd;
-    as_status st = query_sweep(t, SWEEP_SEARCH, key, a, &r, &rd, err);
-    if (st != AS_OK)
-        return st;
-    ret->learns = read_bool(&rd);
-    ret->max_group = read_i64(&rd);
-    ret->document = read_str(&rd);
-    return reader_check(&rd, err);
+    as_status st = query_sweep(t, SWEEP_SEARCH, key, &r, err);
+    return st == AS_OK ? read_making_row(&r, 0, a, ret, err) : st;
 }
 
 as_status store_sweep_list(struct tx *t, struct arena *a, const char *state, int64_t before,
                            int64_t size, struct sweep_row **ret, size_t *ret_n, int64_t *ret_next,
                            struct as_err *err)
 {
-    struct args args = {0};
-    args_str(&args, state);
-    args_i64(&args, before);
-    args_i64(&args, size + 1);
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[SWEEP_LIST], &args, &r, err);
+    as_status st = tx_query(t, &stmts[SWEEP_LIST],
+                            ARGS(arg_str(state), arg_i64(before), arg_i64(size + 1)), &r, err);
     if (st != AS_OK)
         return st;
     int n = r.rows > size ? (int)size : r.rows;
-    struct sweep_row *rows = arena_alloc(a, (size_t)n + 1, sizeof *rows);
-    if (!rows)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
-    int64_t last = 0;
-    for (int i = 0; i < n && st == AS_OK; i++) {
-        struct reader rd;
-        reader_init(&rd, &r, i, a);
-        st = read_sweep(&rd, &rows[i], err);
-        last = read_i64(&rd);
-    }
-    *ret = rows;
+    if ((st = read_sweep_rows(&r, n, a, ret, err)) != AS_OK)
+        return st;
     *ret_n = (size_t)n;
-    *ret_next = r.rows > n ? last : 0;
-    return st;
+    *ret_next = r.rows > n ? result_i64(&r, n - 1, COLUMNS_COUNT(SWEEP_FIELDS)) : 0;
+    return AS_OK;
 }
 
 as_status store_sweep_move(struct tx *t, int64_t key, sweep_state from, sweep_state to,
                            const char *reason, struct as_err *err)
 {
-    struct args a = {0};
-    args_i64(&a, key);
-    args_str(&a, sweep_state_format(from));
-    args_str(&a, sweep_state_format(to));
-    args_str(&a, reason);
-    args_bool(&a, sweep_state_is_final(to));
     int n = 0;
-    as_status st = tx_exec(t, &stmts[SWEEP_MOVE], &a, &n, err);
+    as_status st = tx_exec(t, &stmts[SWEEP_MOVE],
+                           ARGS(arg_i64(key), arg_str(sweep_state_format(from)),
+                                arg_str(sweep_state_format(to)), arg_str(reason),
+                                arg_bool(sweep_state_is_final(to))),
+                           &n, err);
     if (st == AS_OK && n == 0)
         return as_fail(err, AS_E_CONFLICT, "the sweep is no longer %s", sweep_state_format(from));
     return st;
@@ -383,12 +337,9 @@ as_status store_sweep_move(struct tx *t, int64_t key, sweep_state from, sweep_st
 as_status store_sweep_limit(struct tx *t, int64_t key, const struct sweep_new *s,
                             struct as_err *err)
 {
-    struct args a = {0};
-    args_i64(&a, key);
-    args_str(&a, s->document);
-    args_limits(&a, s);
     int n = 0;
-    as_status st = tx_exec(t, &stmts[SWEEP_LIMIT], &a, &n, err);
+    as_status st = tx_exec(t, &stmts[SWEEP_LIMIT],
+                           ARGS(arg_i64(key), arg_str(s->document), ARG_LIMITS(s)), &n, err);
     if (st == AS_OK && n == 0)
         return as_fail_at(err, AS_E_CONFLICT, "/limits/max_trials",
                           "there are more than %lld trials already", (long long)s->planned);
@@ -398,9 +349,7 @@ as_status store_sweep_limit(struct tx *t, int64_t key, const struct sweep_new *s
 /* Statements whose only argument is the key. */
 static as_status exec_key(struct tx *t, int which, int64_t key, struct as_err *err)
 {
-    struct args a = {0};
-    args_i64(&a, key);
-    return tx_exec(t, &stmts[which], &a, NULL, err);
+    return tx_exec(t, &stmts[which], ARGS(arg_i64(key)), NULL, err);
 }
 
 as_status store_sweep_exhausted(struct tx *t, int64_t key, struct as_err *err)
@@ -421,23 +370,20 @@ as_status store_sweep_known(struct tx *t, int64_t key, struct as_err *err)
 as_status store_sweep_searched(struct tx *t, int64_t key, const char *state, int64_t mark,
                                struct as_err *err)
 {
-    struct args a = {0};
-    args_i64(&a, key);
-    args_str(&a, state);
-    args_i64(&a, mark);
-    return tx_exec(t, &stmts[SWEEP_SEARCHED], &a, NULL, err);
+    return tx_exec(t, &stmts[SWEEP_SEARCHED], ARGS(arg_i64(key), arg_str(state), arg_i64(mark)),
+                   NULL, err);
 }
 
 as_status store_sweep_delete(struct tx *t, int64_t key, struct as_err *err)
 {
     as_status st = tx_exec(t, &stmts[SWEEP_DELETE_PATIENCE], NULL, NULL, err);
-    if (st == AS_OK)
-        st = exec_key(t, SWEEP_DELETE_POINTS, key, err);
-    if (st == AS_OK)
-        st = exec_key(t, SWEEP_DELETE_EVENTS, key, err);
-    if (st == AS_OK)
-        st = exec_key(t, SWEEP_DELETE, key, err);
-    return st;
+    if (st != AS_OK)
+        return st;
+    if ((st = exec_key(t, SWEEP_DELETE_POINTS, key, err)) != AS_OK)
+        return st;
+    if ((st = exec_key(t, SWEEP_DELETE_EVENTS, key, err)) != AS_OK)
+        return st;
+    return exec_key(t, SWEEP_DELETE, key, err);
 }
 
 /* The keys of a result in the arena. */
@@ -447,11 +393,8 @@ static as_status read_keys(const struct result *r, struct arena *a, int64_t **re
     int64_t *keys = arena_alloc(a, (size_t)r->rows + 1, sizeof *keys);
     if (!keys)
         return as_fail(err, AS_E_NOMEM, "out of memory");
-    for (int i = 0; i < r->rows; i++) {
-        struct reader rd;
-        reader_init(&rd, r, i, a);
-        keys[i] = read_i64(&rd);
-    }
+    for (int i = 0; i < r->rows; i++)
+        keys[i] = result_i64(r, i, 0);
     *ret = keys;
     *ret_n = (size_t)r->rows;
     return AS_OK;
@@ -460,23 +403,18 @@ static as_status read_keys(const struct result *r, struct arena *a, int64_t **re
 as_status store_sweep_claimable(struct tx *t, struct arena *a, int64_t gpus, const char *ending,
                                 int64_t **ret, size_t *ret_n, struct as_err *err)
 {
-    struct args args = {0};
-    args_i64(&args, gpus);
-    args_str(&args, ending);
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[SWEEP_CLAIMABLE], &args, &r, err);
+    as_status st =
+        tx_query(t, &stmts[SWEEP_CLAIMABLE], ARGS(arg_i64(gpus), arg_str(ending)), &r, err);
     return st == AS_OK ? read_keys(&r, a, ret, ret_n, err) : st;
 }
 
 as_status store_sweep_ahead(struct tx *t, int64_t key, int64_t running, int64_t gpus, bool *ret,
                             struct as_err *err)
 {
-    struct args args = {0};
-    args_i64(&args, key);
-    args_i64(&args, running);
-    args_i64(&args, gpus);
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[SWEEP_AHEAD], &args, &r, err);
+    as_status st = tx_query(t, &stmts[SWEEP_AHEAD],
+                            ARGS(arg_i64(key), arg_i64(running), arg_i64(gpus)), &r, err);
     if (st != AS_OK)
         return st;
     struct reader rd;
@@ -485,39 +423,21 @@ as_status store_sweep_ahead(struct tx *t, int64_t key, int64_t running, int64_t 
     return AS_OK;
 }
 
-static as_status read_rooms(const struct result *r, struct arena *a, struct sweep_room **ret,
-                            struct as_err *err)
-{
-    struct sweep_room *rows = arena_alloc(a, (size_t)r->rows + 1, sizeof *rows);
-    if (!rows)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
-    for (int i = 0; i < r->rows; i++) {
-        struct reader rd;
-        reader_init(&rd, r, i, a);
-        rows[i].key = read_i64(&rd);
-        rows[i].queued = read_i64(&rd);
-        rows[i].room = read_i64(&rd);
-        rows[i].learns = read_bool(&rd);
-        rows[i].has_ended = read_bool(&rd);
-    }
-    *ret = rows;
-    return AS_OK;
-}
-
 as_status store_sweep_pending(struct tx *t, struct arena *a, struct sweep_room **ret, size_t *ret_n,
                               struct as_err *err)
 {
     RESULT_AUTO r = {0};
     as_status st = tx_query(t, &stmts[SWEEP_PENDING], NULL, &r, err);
-    *ret_n = st == AS_OK ? (size_t)r.rows : 0;
-    return st == AS_OK ? read_rooms(&r, a, ret, err) : st;
+    if (st != AS_OK)
+        return st;
+    *ret_n = (size_t)r.rows;
+    return read_room_rows(&r, r.rows, a, ret, err);
 }
 
 as_status store_sweep_askable(struct tx *t, struct arena *a, const int64_t *keys, size_t n,
                               struct sweep_room **ret, struct as_err *err)
 {
     AS_AUTO(str_done) struct str list = {0};
-    struct args args = {0};
     array_open(&list);
     for (size_t i = 0; i < n; i++)
         array_i64(&list, keys[i]);
@@ -525,12 +445,13 @@ as_status store_sweep_askable(struct tx *t, struct arena *a, const int64_t *keys
     as_status st = str_check(&list, err);
     if (st != AS_OK)
         return st;
-    args_str(&args, str_cstr(&list));
     RESULT_AUTO r = {0};
-    st = tx_query(t, &stmts[SWEEP_ASKABLE], &args, &r, err);
-    if (st == AS_OK && (size_t)r.rows != n)
+    st = tx_query(t, &stmts[SWEEP_ASKABLE], ARGS(arg_str(str_cstr(&list))), &r, err);
+    if (st != AS_OK)
+        return st;
+    if ((size_t)r.rows != n)
         return as_fail(err, AS_E_INTERNAL, "%d answers for %zu sweeps", r.rows, n);
-    return st == AS_OK ? read_rooms(&r, a, ret, err) : st;
+    return read_room_rows(&r, r.rows, a, ret, err);
 }
 
 as_status store_sweep_due(struct tx *t, struct arena *a, int64_t **ret, size_t *ret_n,

@@ -2,6 +2,7 @@
  */
 #include "scheduler/store/trial_store.h"
 
+#include "scheduler/store/columns_priv.h"
 #include "scheduler/store/pg_priv.h"
 #include "scheduler/store/refs_priv.h"
 #include "scheduler/store/sets_priv.h"
@@ -28,16 +29,62 @@ enum {
     TRIAL_MEASURED
 };
 
-#define HEAD_COLUMNS                                                                               \
-    "t.sweep_key, t.number, t.state, t.attempt, t.restarts, t.value is not null, t.value, "        \
-    "t.runner, t.client, t.epoch"
+#define HEAD_FIELDS(FIRST, NEXT)                                                                   \
+    FIRST(i64, sweep_key, "t.sweep_key")                                                           \
+    NEXT(i64, number, "t.number")                                                                  \
+    NEXT(trial_state, state, "t.state")                                                            \
+    NEXT(i64, attempt, "t.attempt")                                                                \
+    NEXT(i64, restarts, "t.restarts")                                                              \
+    NEXT(bool, has_value, "t.value is not null")                                                   \
+    NEXT(f64, value, "t.value")                                                                    \
+    NEXT(text, runner, "t.runner")                                                                 \
+    NEXT(text, client, "t.client")                                                                 \
+    NEXT(i64, epoch, "t.epoch")
+COLUMNS_WHOLE_ROW(struct trial_head, HEAD_FIELDS)
+COLUMNS_READER(head, struct trial_head, HEAD_FIELDS)
+#define HEAD_COLUMNS COLUMNS_SQL(HEAD_FIELDS)
 
-#define TRIAL_COLUMNS                                                                              \
-    "s.id, t.number, t.state, t.origin, t.attempt, t.restarts, t.params, t.seed, t.value is not "  \
-    "null, t.value, t.step is not null, t.step, t.metrics, t.suggestion, t.suggestion_index is "   \
-    "not null, t.suggestion_index, t.seen is not null, t.seen, t.finish_seq, t.feasible is not "   \
-    "null, t.feasible, t.shape, t.group_id, t.runner, t.client, t.reason, " SQL_MS(                \
-        "t.created_at") ", " SQL_MS("t.started_at") ", " SQL_MS("t.finished_at")
+static void column_origin(struct reader *rd, trial_origin *ret)
+{
+    const char *word = read_view(rd);
+    *ret = ORIGIN_SUGGESTED; /* the table's check knows no other words */
+    while (trial_origin_words[*ret] && !as_streq(trial_origin_words[*ret], word))
+        (*ret)++;
+}
+
+#define TRIAL_FIELDS(FIRST, NEXT)                                                                  \
+    FIRST(text, sweep, "s.id")                                                                     \
+    NEXT(i64, number, "t.number")                                                                  \
+    NEXT(trial_state, state, "t.state")                                                            \
+    NEXT(origin, origin, "t.origin")                                                               \
+    NEXT(i64, attempt, "t.attempt")                                                                \
+    NEXT(i64, restarts, "t.restarts")                                                              \
+    NEXT(text, params, "t.params")                                                                 \
+    NEXT(i64, seed, "t.seed")                                                                      \
+    NEXT(bool, has_value, "t.value is not null")                                                   \
+    NEXT(f64, value, "t.value")                                                                    \
+    NEXT(bool, has_step, "t.step is not null")                                                     \
+    NEXT(i64, step, "t.step")                                                                      \
+    NEXT(text, metrics, "t.metrics")                                                               \
+    NEXT(text, suggestion, "t.suggestion")                                                         \
+    NEXT(bool, has_index, "t.suggestion_index is not null")                                        \
+    NEXT(i64, index, "t.suggestion_index")                                                         \
+    NEXT(bool, has_seen, "t.seen is not null")                                                     \
+    NEXT(i64, seen, "t.seen")                                                                      \
+    NEXT(i64, finish_seq, "t.finish_seq")                                                          \
+    NEXT(bool, has_feasible, "t.feasible is not null")                                             \
+    NEXT(bool, feasible, "t.feasible")                                                             \
+    NEXT(text, shape, "t.shape")                                                                   \
+    NEXT(text, group, "t.group_id")                                                                \
+    NEXT(text, runner, "t.runner")                                                                 \
+    NEXT(text, client, "t.client")                                                                 \
+    NEXT(text, reason, "t.reason")                                                                 \
+    NEXT(i64, created_ms, SQL_MS("t.created_at"))                                                  \
+    NEXT(i64, started_ms, SQL_MS("t.started_at"))                                                  \
+    NEXT(i64, finished_ms, SQL_MS("t.finished_at"))
+COLUMNS_WHOLE_ROW(struct trial_row, TRIAL_FIELDS)
+COLUMNS_READER(trial, struct trial_row, TRIAL_FIELDS)
+#define TRIAL_COLUMNS COLUMNS_SQL(TRIAL_FIELDS)
 
 #define TRIAL_FROM " from trial t join sweep s on s.key = t.sweep_key "
 
@@ -67,21 +114,22 @@ static const struct stmt stmts[] = {
     [TRIAL_LIST_UP] = {"trial_list_up",
                        "select " TRIAL_COLUMNS ", true, t.number" TRIAL_FROM
                        "where t.sweep_key = $1 and ($2::text is null or t.state = $2) and "
-                       "($5::text is null or t.group_id = $5) and t.number > $3 order by t.number "
+                       "($5::text is null or t.group_id = $5) and t.number > $3 order by "
+                       "t.number "
                        "limit $4"},
     [TRIAL_LIST_DOWN] = {"trial_list_down",
                          "select " TRIAL_COLUMNS ", true, t.number" TRIAL_FROM
                          "where t.sweep_key = $1 and ($2::text is null or t.state = $2) and "
                          "($5::text is null or t.group_id = $5) and t.number < $3 order by "
                          "t.number desc limit $4"},
-    [TRIAL_LIST_SORTED] =
-        {"trial_list_sorted",
-         "select " TRIAL_COLUMNS ", " SORT_KEY " is not null, " SORT_KEY TRIAL_FROM
-         "where t.sweep_key = $1 and ($2::text is null or t.state = "
-         "$2) and ($10::text is null or t.group_id = $10) and (not $5::boolean or (" SORT_KEY
-         " is null, coalesce(" SORT_KEY
-         ", 0), t.number) > (not $6::boolean, $7::float8, $8::int)) order by " SORT_KEY
-         " is null, " SORT_KEY ", t.number limit $9"},
+    [TRIAL_LIST_SORTED] = {"trial_list_sorted",
+                           "select " TRIAL_COLUMNS ", " SORT_KEY
+                           " is not null, " SORT_KEY TRIAL_FROM
+                           "where t.sweep_key = $1 and ($2::text is null or t.state = "
+                           "$2) and ($10::text is null or t.group_id = $10) and (not $5::boolean "
+                           "or (" SORT_KEY " is null, coalesce(" SORT_KEY
+                           ", 0), t.number) > (not $6::boolean, $7::float8, $8::int)) order "
+                           "by " SORT_KEY " is null, " SORT_KEY ", t.number limit $9"},
     [TRIAL_BEST_MIN] = {"trial_best_min",
                         "select " TRIAL_COLUMNS TRIAL_FROM "where t.sweep_key = $1 and t.state = "
                         "'completed' and t.feasible order by t.value, t.number limit $2"},
@@ -94,12 +142,13 @@ static const struct stmt stmts[] = {
     [TRIAL_OF_CLIENT] = {"trial_of_client",
                          "select " HEAD_COLUMNS " from trial t where sweep_key = $1 and client = "
                          "$2 and state = 'running' order by number limit $3"},
-    [TRIAL_HELD] =
-        {"trial_held",
-         "select " HEAD_COLUMNS " from trial t join sweep s on s.key = t.sweep_key where "
-         "t.runner = $1 and t.state = 'running' and not exists (select from " LISTED
-         " where l.id = s.id and l.number = t.number and l.attempt = t.attempt) order by "
-         "t.sweep_key, t.number"},
+    [TRIAL_HELD] = {"trial_held", "select " HEAD_COLUMNS
+                                  " from trial t join sweep s on s.key = t.sweep_key where "
+                                  "t.runner = $1 and t.state = 'running' and not exists "
+                                  "(select from " LISTED
+                                  " where l.id = s.id and l.number = t.number and l.attempt = "
+                                  "t.attempt) order by "
+                                  "t.sweep_key, t.number"},
     [TRIAL_OVERDUE] = {"trial_overdue",
                        "select " HEAD_COLUMNS " from trial t join sweep s on s.key = t.sweep_key "
                        "where t.state = 'running' and s.state in ('running', 'paused') and "
@@ -136,64 +185,33 @@ const struct stmt_set trial_stmts = {"trial", stmts, AS_ARRAY_LEN(stmts)};
 
 as_status store_trial_add(struct tx *t, const struct trial_new *n, struct as_err *err)
 {
-    struct args a = {0};
-    args_i64(&a, n->sweep_key);
-    args_i64(&a, n->number);
-    args_str(&a, n->params);
-    args_str(&a, n->suggestion);
-    args_i64(&a, n->seed);
-    args_str(&a, trial_origin_words[n->origin]);
-    args_str(&a, n->shape);
-    args_i64_or_null(&a, n->shape != NULL, n->bytes_per_member);
-    return tx_exec(t, &stmts[TRIAL_ADD], &a, NULL, err);
-}
-
-static as_status read_head(struct reader *rd, struct trial_head *h, struct as_err *err)
-{
-    h->sweep_key = read_i64(rd);
-    h->number = read_i64(rd);
-    as_status st = trial_state_parse(read_view(rd), &h->state, err);
-    h->attempt = read_i64(rd);
-    h->restarts = read_i64(rd);
-    h->has_value = read_bool(rd);
-    h->value = read_f64(rd);
-    h->runner = read_str(rd);
-    h->client = read_str(rd);
-    h->epoch = read_i64(rd);
-    return st == AS_OK ? reader_check(rd, err) : st;
+    return tx_exec(t, &stmts[TRIAL_ADD],
+                   ARGS(arg_i64(n->sweep_key), arg_i64(n->number), arg_str(n->params),
+                        arg_str(n->suggestion), arg_i64(n->seed),
+                        arg_str(trial_origin_words[n->origin]), arg_str(n->shape),
+                        arg_i64_or_null(n->shape != NULL, n->bytes_per_member)),
+                   NULL, err);
 }
 
 static as_status read_heads(const struct result *r, struct arena *a, struct trial_list_heads *ret,
                             struct as_err *err)
 {
-    struct trial_head *rows = arena_alloc(a, (size_t)r->rows + 1, sizeof *rows);
-    if (!rows)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
-    as_status st = AS_OK;
-    for (int i = 0; i < r->rows && st == AS_OK; i++) {
-        struct reader rd;
-        reader_init(&rd, r, i, a);
-        st = read_head(&rd, &rows[i], err);
-    }
-    *ret = (struct trial_list_heads){rows, (size_t)r->rows};
+    as_status st = read_head_rows(r, r->rows, a, &ret->rows, err);
+    if (st == AS_OK)
+        ret->n = (size_t)r->rows;
     return st;
 }
 
 static as_status query_head(struct tx *t, int which, struct arena *a, int64_t sweep_key,
                             int64_t number, struct trial_head *ret, struct as_err *err)
 {
-    struct args args = {0};
-    args_i64(&args, sweep_key);
-    args_i64(&args, number);
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[which], &args, &r, err);
+    as_status st = tx_query(t, &stmts[which], ARGS(arg_i64(sweep_key), arg_i64(number)), &r, err);
     if (st != AS_OK)
         return st;
     if (r.rows == 0)
         return as_fail(err, AS_E_NOT_FOUND, "the sweep has no trial %lld", (long long)number);
-    struct reader rd;
-    reader_init(&rd, &r, 0, a);
-    return read_head(&rd, ret, err);
+    return read_head_row(&r, 0, a, ret, err);
 }
 
 as_status store_trial_head(struct tx *t, struct arena *a, int64_t sweep_key, int64_t number,
@@ -211,18 +229,16 @@ as_status store_trial_lock(struct tx *t, struct arena *a, int64_t sweep_key, int
 as_status store_trial_move(struct tx *t, int64_t sweep_key, int64_t number,
                            const struct trial_move *m, struct as_err *err)
 {
-    struct args a = {0};
-    args_i64(&a, sweep_key);
-    args_i64(&a, number);
-    args_str(&a, trial_state_format(m->from));
-    args_i64(&a, m->attempt);
-    args_str(&a, trial_state_format(m->to));
-    args_bool(&a, m->burns_restart);
-    args_str(&a, m->reason);
-    args_bool(&a, trial_state_is_final(m->to));
-    args_str(&a, m->to != TRIAL_COMPLETED ? NULL : m->feasible ? "t" : "f");
     int n = 0;
-    as_status st = tx_exec(t, &stmts[TRIAL_MOVE], &a, &n, err);
+    as_status st = tx_exec(t, &stmts[TRIAL_MOVE],
+                           ARGS(arg_i64(sweep_key), arg_i64(number),
+                                arg_str(trial_state_format(m->from)), arg_i64(m->attempt),
+                                arg_str(trial_state_format(m->to)), arg_bool(m->burns_restart),
+                                arg_str(m->reason), arg_bool(trial_state_is_final(m->to)),
+                                arg_str(m->to != TRIAL_COMPLETED ? NULL
+                                        : m->feasible            ? "t"
+                                                                 : "f")),
+                           &n, err);
     if (st == AS_OK && n == 0)
         return as_fail(err, AS_E_CONFLICT, "trial %lld is no longer %s at attempt %lld",
                        (long long)number, trial_state_format(m->from), (long long)m->attempt);
@@ -231,137 +247,86 @@ as_status store_trial_move(struct tx *t, int64_t sweep_key, int64_t number,
     return st;
 }
 
-static trial_origin read_origin(struct reader *rd)
-{
-    const char *word = read_view(rd);
-    trial_origin o = ORIGIN_SUGGESTED; /* the table's check knows no other words */
-    while (trial_origin_words[o] && !as_streq(trial_origin_words[o], word))
-        o++;
-    return o;
-}
-
-static as_status read_trial(struct reader *rd, struct trial_row *x, struct as_err *err)
-{
-    x->sweep = read_str(rd);
-    x->number = read_i64(rd);
-    as_status st = trial_state_parse(read_view(rd), &x->state, err);
-    x->origin = read_origin(rd);
-    x->attempt = read_i64(rd);
-    x->restarts = read_i64(rd);
-    x->params = read_str(rd);
-    x->seed = read_i64(rd);
-    x->has_value = read_bool(rd);
-    x->value = read_f64(rd);
-    x->has_step = read_bool(rd);
-    x->step = read_i64(rd);
-    x->metrics = read_str(rd);
-    x->suggestion = read_str(rd);
-    x->has_index = read_bool(rd);
-    x->index = read_i64(rd);
-    x->has_seen = read_bool(rd);
-    x->seen = read_i64(rd);
-    x->finish_seq = read_i64(rd);
-    x->has_feasible = read_bool(rd);
-    x->feasible = read_bool(rd);
-    x->shape = read_str(rd);
-    x->group = read_str(rd);
-    x->runner = read_str(rd);
-    x->client = read_str(rd);
-    x->reason = read_str(rd);
-    x->created_ms = read_i64(rd);
-    x->started_ms = read_i64(rd);
-    x->finished_ms = read_i64(rd);
-    return st == AS_OK ? reader_check(rd, err) : st;
-}
-
 as_status store_trial_get(struct tx *t, struct arena *a, int64_t sweep_key, int64_t number,
                           struct trial_row *ret, struct as_err *err)
 {
-    struct args args = {0};
-    args_i64(&args, sweep_key);
-    args_i64(&args, number);
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[TRIAL_GET], &args, &r, err);
+    as_status st =
+        tx_query(t, &stmts[TRIAL_GET], ARGS(arg_i64(sweep_key), arg_i64(number)), &r, err);
     if (st != AS_OK)
         return st;
     if (r.rows == 0)
         return as_fail(err, AS_E_NOT_FOUND, "the sweep has no trial %lld", (long long)number);
-    struct reader rd;
-    reader_init(&rd, &r, 0, a);
-    return read_trial(&rd, ret, err);
+    return read_trial_row(&r, 0, a, ret, err);
 }
 
-/* At most `size` trials of a result; after each one's columns stand those of its place. */
-static as_status read_page(const struct result *r, struct arena *a, int64_t size, bool with_place,
-                           struct trial_page *ret, struct trial_place *ret_next, struct as_err *err)
+/* At most `size` trials of a result. */
+static as_status read_page(const struct result *r, struct arena *a, int64_t size,
+                           struct trial_page *ret, struct as_err *err)
 {
     int n = r->rows > size ? (int)size : r->rows;
-    struct trial_row *rows = arena_alloc(a, (size_t)n + 1, sizeof *rows);
-    if (!rows)
-        return as_fail(err, AS_E_NOMEM, "out of memory");
-    struct trial_place last = {0};
-    as_status st = AS_OK;
-    for (int i = 0; i < n && st == AS_OK; i++) {
-        struct reader rd;
-        reader_init(&rd, r, i, a);
-        st = read_trial(&rd, &rows[i], err);
-        if (!with_place || st != AS_OK)
-            continue;
-        last.has_key = read_bool(&rd);
-        last.key = read_f64(&rd);
-        last.number = rows[i].number;
-    }
-    *ret = (struct trial_page){.rows = rows, .n = (size_t)n};
-    last.set = r->rows > n;
-    if (ret_next)
-        *ret_next = last;
+    struct trial_row *rows = NULL;
+    as_status st = read_trial_rows(r, n, a, &rows, err);
+    if (st == AS_OK)
+        *ret = (struct trial_page){.rows = rows, .n = (size_t)n};
     return st;
+}
+
+/* The place of the last trial of a page: two columns after the trial's. */
+static struct trial_place last_place(const struct result *r, const struct trial_page *page)
+{
+    struct trial_place last = {.set = (size_t)r->rows > page->n};
+    struct reader rd;
+    if (page->n == 0)
+        return last;
+    reader_init(&rd, r, (int)page->n - 1, NULL);
+    rd.col = COLUMNS_COUNT(TRIAL_FIELDS);
+    last.has_key = read_bool(&rd);
+    last.key = read_f64(&rd);
+    last.number = page->rows[page->n - 1].number;
+    return last;
 }
 
 as_status store_trial_list(struct tx *t, struct arena *a, int64_t sweep_key,
                            const struct trial_query *q, const struct trial_place *after,
                            struct trial_page *ret, struct trial_place *ret_next, struct as_err *err)
 {
-    struct args args = {0};
-    int which = TRIAL_LIST_SORTED;
-    args_i64(&args, sweep_key);
-    args_str(&args, q->state ? trial_state_format(*q->state) : NULL);
-    if (q->sort == TRIAL_BY_NUMBER) {
-        which = q->descending ? TRIAL_LIST_DOWN : TRIAL_LIST_UP;
-        args_i64(&args, after->set ? after->number : q->descending ? INT32_MAX : -1);
-    } else {
-        args_i64(&args, q->sort);
-        args_i64(&args, q->descending ? -1 : 1);
-        args_bool(&args, after->set);
-        args_bool(&args, after->has_key);
-        args_f64(&args, after->key);
-        args_i64(&args, after->number);
-    }
-    args_i64(&args, q->page.size + 1);
-    args_str(&args, q->group);
+    const char *state = q->state ? trial_state_format(*q->state) : NULL;
+    int which = q->sort != TRIAL_BY_NUMBER ? TRIAL_LIST_SORTED
+                : q->descending            ? TRIAL_LIST_DOWN
+                                           : TRIAL_LIST_UP;
+    int64_t number = after->set ? after->number : q->descending ? INT32_MAX : -1;
+    const struct args *args =
+        which == TRIAL_LIST_SORTED
+            ? ARGS(arg_i64(sweep_key), arg_str(state), arg_i64(q->sort),
+                   arg_i64(q->descending ? -1 : 1), arg_bool(after->set), arg_bool(after->has_key),
+                   arg_f64(after->key), arg_i64(after->number), arg_i64(q->page.size + 1),
+                   arg_str(q->group))
+            : ARGS(arg_i64(sweep_key), arg_str(state), arg_i64(number), arg_i64(q->page.size + 1),
+                   arg_str(q->group));
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[which], &args, &r, err);
-    return st == AS_OK ? read_page(&r, a, q->page.size, true, ret, ret_next, err) : st;
+    as_status st = tx_query(t, &stmts[which], args, &r, err);
+    if (st != AS_OK)
+        return st;
+    if ((st = read_page(&r, a, q->page.size, ret, err)) == AS_OK)
+        *ret_next = last_place(&r, ret);
+    return st;
 }
 
 as_status store_trial_best(struct tx *t, struct arena *a, int64_t sweep_key, bool maximize,
                            int64_t top, struct trial_page *ret, struct as_err *err)
 {
-    struct args args = {0};
-    args_i64(&args, sweep_key);
-    args_i64(&args, top);
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[maximize ? TRIAL_BEST_MAX : TRIAL_BEST_MIN], &args, &r, err);
-    return st == AS_OK ? read_page(&r, a, top, false, ret, NULL, err) : st;
+    as_status st = tx_query(t, &stmts[maximize ? TRIAL_BEST_MAX : TRIAL_BEST_MIN],
+                            ARGS(arg_i64(sweep_key), arg_i64(top)), &r, err);
+    return st == AS_OK ? read_page(&r, a, top, ret, err) : st;
 }
 
 as_status store_trial_live(struct tx *t, struct arena *a, int64_t sweep_key,
                            struct trial_list_heads *ret, struct as_err *err)
 {
-    struct args args = {0};
-    args_i64(&args, sweep_key);
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[TRIAL_LIVE], &args, &r, err);
+    as_status st = tx_query(t, &stmts[TRIAL_LIVE], ARGS(arg_i64(sweep_key)), &r, err);
     return st == AS_OK ? read_heads(&r, a, ret, err) : st;
 }
 
@@ -369,12 +334,9 @@ as_status store_trial_of_client(struct tx *t, struct arena *a, int64_t sweep_key
                                 const char *client, int64_t limit, struct trial_list_heads *ret,
                                 struct as_err *err)
 {
-    struct args args = {0};
-    args_i64(&args, sweep_key);
-    args_str(&args, client);
-    args_i64(&args, limit);
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[TRIAL_OF_CLIENT], &args, &r, err);
+    as_status st = tx_query(t, &stmts[TRIAL_OF_CLIENT],
+                            ARGS(arg_i64(sweep_key), arg_str(client), arg_i64(limit)), &r, err);
     return st == AS_OK ? read_heads(&r, a, ret, err) : st;
 }
 
@@ -383,23 +345,19 @@ as_status store_trial_held(struct tx *t, struct arena *a, const char *runner,
                            struct as_err *err)
 {
     AS_AUTO(refs_done) struct refs c = {0};
-    struct args args = {0};
-    args_str(&args, runner);
-    as_status st = args_refs(&args, &c, but, n, err);
+    as_status st = refs_format(&c, but, n, err);
     if (st != AS_OK)
         return st;
     RESULT_AUTO r = {0};
-    st = tx_query(t, &stmts[TRIAL_HELD], &args, &r, err);
+    st = tx_query(t, &stmts[TRIAL_HELD], ARGS(arg_str(runner), ARG_REFS(&c)), &r, err);
     return st == AS_OK ? read_heads(&r, a, ret, err) : st;
 }
 
 as_status store_trial_overdue(struct tx *t, struct arena *a, int64_t slack_ms,
                               struct trial_list_heads *ret, struct as_err *err)
 {
-    struct args args = {0};
-    args_i64(&args, slack_ms);
     RESULT_AUTO r = {0};
-    as_status st = tx_query(t, &stmts[TRIAL_OVERDUE], &args, &r, err);
+    as_status st = tx_query(t, &stmts[TRIAL_OVERDUE], ARGS(arg_i64(slack_ms)), &r, err);
     return st == AS_OK ? read_heads(&r, a, ret, err) : st;
 }
 
@@ -407,11 +365,11 @@ as_status store_trial_resume(struct tx *t, const char *runner, int64_t epoch,
                              const struct attempt_ref *refs, size_t n, struct as_err *err)
 {
     AS_AUTO(refs_done) struct refs c = {0};
-    struct args args = {0};
-    args_str(&args, runner);
-    as_status st = args_refs(&args, &c, refs, n, err);
-    args_i64(&args, epoch);
-    return st == AS_OK ? tx_exec(t, &stmts[TRIAL_RESUME], &args, NULL, err) : st;
+    as_status st = refs_format(&c, refs, n, err);
+    if (st != AS_OK)
+        return st;
+    return tx_exec(t, &stmts[TRIAL_RESUME], ARGS(arg_str(runner), ARG_REFS(&c), arg_i64(epoch)),
+                   NULL, err);
 }
 
 static as_status read_directive(struct reader *rd, struct arena *a, const struct attempt_ref *refs,
@@ -438,25 +396,24 @@ as_status store_trial_not_current(struct tx *t, struct arena *a, const char *run
                                   struct directive_list *ret, struct as_err *err)
 {
     AS_AUTO(refs_done) struct refs c = {0};
-    struct args args = {0};
-    args_str(&args, runner);
-    as_status st = args_refs(&args, &c, refs, n, err);
+    as_status st = refs_format(&c, refs, n, err);
     if (st != AS_OK)
         return st;
     RESULT_AUTO r = {0};
-    st = tx_query(t, &stmts[TRIAL_NOT_CURRENT], &args, &r, err);
+    st = tx_query(t, &stmts[TRIAL_NOT_CURRENT], ARGS(arg_str(runner), ARG_REFS(&c)), &r, err);
     if (st != AS_OK)
         return st;
     struct directive_row *rows = arena_alloc(a, (size_t)r.rows + 1, sizeof *rows);
     if (!rows)
         return as_fail(err, AS_E_NOMEM, "out of memory");
-    for (int i = 0; i < r.rows && st == AS_OK; i++) {
+    for (int i = 0; i < r.rows; i++) {
         struct reader rd;
         reader_init(&rd, &r, i, a);
-        st = read_directive(&rd, a, refs, &rows[i], err);
+        if ((st = read_directive(&rd, a, refs, &rows[i], err)) != AS_OK)
+            return st;
     }
     *ret = (struct directive_list){rows, (size_t)r.rows};
-    return st;
+    return AS_OK;
 }
 
 /* The last column says which of the rows are handed out. */
@@ -470,7 +427,8 @@ static as_status read_missing(const struct result *r, struct arena *a, struct tr
     for (int i = 0; i < r->rows; i++) {
         struct reader rd;
         reader_init(&rd, r, i, a);
-        as_status st = read_head(&rd, &rows[n], err);
+        read_head(&rd, &rows[n]);
+        as_status st = reader_check(&rd, err);
         if (st != AS_OK)
             return st;
         if (read_bool(&rd))
@@ -485,14 +443,12 @@ as_status store_trial_missing(struct tx *t, struct arena *a, const char *runner,
                               struct trial_list_heads *ret, struct as_err *err)
 {
     AS_AUTO(refs_done) struct refs c = {0};
-    struct args args = {0};
-    args_str(&args, runner);
-    as_status st = args_refs(&args, &c, listed, n, err);
+    as_status st = refs_format(&c, listed, n, err);
     if (st != AS_OK)
         return st;
-    args_i64(&args, lease_ms);
     RESULT_AUTO r = {0};
-    st = tx_query(t, &stmts[TRIAL_MISSING], &args, &r, err);
+    st = tx_query(t, &stmts[TRIAL_MISSING], ARGS(arg_str(runner), ARG_REFS(&c), arg_i64(lease_ms)),
+                  &r, err);
     return st == AS_OK ? read_missing(&r, a, ret, err) : st;
 }
 
@@ -501,15 +457,12 @@ as_status store_trial_measured(struct tx *t, int64_t sweep_key, int64_t number,
                                struct as_err *err)
 {
     AS_AUTO(str_done) struct str names = {0};
-    struct args args = {0};
     as_status st = array_of_names(&names, metrics, n, err);
     if (st != AS_OK)
         return st;
-    args_i64(&args, sweep_key);
-    args_i64(&args, number);
-    args_str(&args, str_cstr(&names));
     RESULT_AUTO r = {0};
-    st = tx_query(t, &stmts[TRIAL_MEASURED], &args, &r, err);
+    st = tx_query(t, &stmts[TRIAL_MEASURED],
+                  ARGS(arg_i64(sweep_key), arg_i64(number), arg_str(str_cstr(&names))), &r, err);
     if (st != AS_OK)
         return st;
     if (r.rows == 0)

@@ -76,13 +76,4 @@ struct store *tx_store(struct tx *t);
  * failed attempt to connect; 0 when it is away or was never reached. */
 int64_t store_up_ns(struct store *db);
 
-/* To be called at each look for leases that ran out, with the database's time of that look. True
- * when this process has looked for a whole lease without a long break: then a runner that was not
- * heard did not speak. A break (the process was stopped, the machine slept, the database hung, its
- * clock was set) is half a lease, at least a second: through it nobody could be heard. */
-bool store_hears(struct store *db, int64_t now_ms);
-
-/* Is it time to look for old rows? True once in every prune_ms of this process. */
-bool store_prune_due(struct store *db);
-
 #endif

@@ -89,11 +89,11 @@ static as_status parse_names(struct json_fields *f, struct sweep_doc *d, struct 
     const char *name = NULL, *description = "";
     json_t *tags = NULL;
     as_status st = json_fields_str(f, "name", JSON_REQUIRED, &name, err);
-    if (st == AS_OK)
-        st = json_fields_str(f, "description", JSON_OPTIONAL, &description, err);
-    if (st == AS_OK)
-        st = json_fields_array(f, "tags", JSON_OPTIONAL, &tags, err);
-    if (st < 0)
+    if (st != AS_OK)
+        return st;
+    if ((st = json_fields_str(f, "description", JSON_OPTIONAL, &description, err)) != AS_OK)
+        return st;
+    if ((st = json_fields_array(f, "tags", JSON_OPTIONAL, &tags, err)) != AS_OK)
         return st;
     if (!as_slug_valid(name))
         return as_fail_at(err, AS_E_INVAL, "/name",
@@ -105,26 +105,30 @@ static as_status parse_names(struct json_fields *f, struct sweep_doc *d, struct 
                           "/description: %zu bytes, at most %d are allowed", strlen(description),
                           MAX_DESCRIPTION);
     st = copy_text(&d->name, name, err);
-    if (st == AS_OK)
-        st = copy_text(&d->description, description, err);
-    return st < 0 ? st : parse_tags(tags, d, err);
+    if (st != AS_OK)
+        return st;
+    if ((st = copy_text(&d->description, description, err)) != AS_OK)
+        return st;
+    return parse_tags(tags, d, err);
 }
 
 static as_status parse_space(struct json_fields *doc, struct sweep_doc *d, struct as_err *err)
 {
     json_t *j = NULL, *constraints = NULL, *forbidden = NULL;
     as_status st = json_fields_object(doc, "parameters", JSON_REQUIRED, &j, err);
-    if (st == AS_OK)
-        st = json_fields_array(doc, "parameter_constraints", JSON_OPTIONAL, &constraints, err);
-    if (st == AS_OK)
-        st = json_fields_array(doc, "forbidden", JSON_OPTIONAL, &forbidden, err);
-    if (st == AS_OK)
-        st = space_parse(j, "/parameters", &d->space, err);
-    if (st == AS_OK)
-        st = space_parse_constraints(d->space, constraints, "/parameter_constraints", err);
-    if (st == AS_OK)
-        st = space_parse_forbidden(d->space, forbidden, "/forbidden", err);
-    return st;
+    if (st != AS_OK)
+        return st;
+    if ((st = json_fields_array(doc, "parameter_constraints", JSON_OPTIONAL, &constraints, err)) !=
+        AS_OK)
+        return st;
+    if ((st = json_fields_array(doc, "forbidden", JSON_OPTIONAL, &forbidden, err)) != AS_OK)
+        return st;
+    if ((st = space_parse(j, "/parameters", &d->space, err)) != AS_OK)
+        return st;
+    if ((st = space_parse_constraints(d->space, constraints, "/parameter_constraints", err)) !=
+        AS_OK)
+        return st;
+    return space_parse_forbidden(d->space, forbidden, "/forbidden", err);
 }
 
 /* Is there anything to suggest? A constraint that leaves nothing is the document's fault. */
@@ -150,21 +154,23 @@ static as_status parse_search(struct json_fields *doc, uint64_t default_seed, st
     int64_t initial = 0;
     int64_t seed = (int64_t)(default_seed & (uint64_t)SWEEP_MAX_SEED);
     as_status st = json_fields_object(doc, "search", JSON_OPTIONAL, &j, err);
-    if (st == AS_OK && j) {
-        st = json_fields_init(&f, j, "/search", err);
-        if (st == AS_OK)
-            st = json_fields_str(&f, "method", JSON_OPTIONAL, &method, err);
-        if (st == AS_OK)
-            st = json_fields_i64(&f, "seed", JSON_OPTIONAL, 0, SWEEP_MAX_SEED, &seed, err);
-        if (st == AS_OK)
-            st = json_fields_i64(&f, "initial_trials", JSON_OPTIONAL, 1, SWEEP_MAX_TRIALS, &initial,
-                                 err);
-        if (st == AS_OK)
-            st = json_fields_end(&f, err);
+    if (st != AS_OK)
+        return st;
+    if (j) {
+        if ((st = json_fields_init(&f, j, "/search", err)) != AS_OK)
+            return st;
+        if ((st = json_fields_str(&f, "method", JSON_OPTIONAL, &method, err)) != AS_OK)
+            return st;
+        if ((st = json_fields_i64(&f, "seed", JSON_OPTIONAL, 0, SWEEP_MAX_SEED, &seed, err)) !=
+            AS_OK)
+            return st;
+        if ((st = json_fields_i64(&f, "initial_trials", JSON_OPTIONAL, 1, SWEEP_MAX_TRIALS,
+                                  &initial, err)) != AS_OK)
+            return st;
+        if ((st = json_fields_end(&f, err)) != AS_OK)
+            return st;
     }
-    if (st == AS_OK)
-        st = search_method_parse(method, "/search/method", &d->method, err);
-    if (st < 0)
+    if ((st = search_method_parse(method, "/search/method", &d->method, err)) != AS_OK)
         return st;
     d->seed = (uint64_t)seed;
     d->initial_trials = (uint64_t)initial;
@@ -196,25 +202,30 @@ static as_status parse_limits(struct json_fields *doc, struct sweep_doc *d, stru
         return settle_max_trials(d, err);
     const int64_t most = SWEEP_MAX_TRIALS;
     st = json_fields_init(&f, j, "/limits", err);
-    if (st == AS_OK)
-        st = json_fields_i64(&f, "max_trials", JSON_OPTIONAL, 1, most, &l->max_trials, err);
-    if (st == AS_OK)
-        st = json_fields_i64(&f, "max_concurrent_trials", JSON_OPTIONAL, 1, most,
-                             &l->max_concurrent_trials, err);
-    if (st == AS_OK)
-        st = json_fields_i64(&f, "max_failed_trials", JSON_OPTIONAL, 0, most, &l->max_failed_trials,
-                             err);
-    if (st == AS_OK)
-        st = json_fields_i64(&f, "max_restarts", JSON_OPTIONAL, 0, 1000, &l->max_restarts, err);
-    if (st == AS_OK)
-        st = json_fields_duration(&f, "trial_timeout", JSON_OPTIONAL, &l->trial_timeout_ms, err);
-    if (st == AS_OK)
-        st = json_fields_duration(&f, "wall_time", JSON_OPTIONAL, &l->wall_time_ms, err);
-    if (st == AS_OK)
-        st = json_fields_duration(&f, "grace", JSON_OPTIONAL, &l->grace_ms, err);
-    if (st == AS_OK)
-        st = json_fields_end(&f, err);
-    return st < 0 ? st : settle_max_trials(d, err);
+    if (st != AS_OK)
+        return st;
+    if ((st = json_fields_i64(&f, "max_trials", JSON_OPTIONAL, 1, most, &l->max_trials, err)) !=
+        AS_OK)
+        return st;
+    if ((st = json_fields_i64(&f, "max_concurrent_trials", JSON_OPTIONAL, 1, most,
+                              &l->max_concurrent_trials, err)) != AS_OK)
+        return st;
+    if ((st = json_fields_i64(&f, "max_failed_trials", JSON_OPTIONAL, 0, most,
+                              &l->max_failed_trials, err)) != AS_OK)
+        return st;
+    if ((st = json_fields_i64(&f, "max_restarts", JSON_OPTIONAL, 0, 1000, &l->max_restarts, err)) !=
+        AS_OK)
+        return st;
+    if ((st = json_fields_duration(&f, "trial_timeout", JSON_OPTIONAL, &l->trial_timeout_ms,
+                                   err)) != AS_OK)
+        return st;
+    if ((st = json_fields_duration(&f, "wall_time", JSON_OPTIONAL, &l->wall_time_ms, err)) != AS_OK)
+        return st;
+    if ((st = json_fields_duration(&f, "grace", JSON_OPTIONAL, &l->grace_ms, err)) != AS_OK)
+        return st;
+    if ((st = json_fields_end(&f, err)) != AS_OK)
+        return st;
+    return settle_max_trials(d, err);
 }
 
 static as_status parse_resources(struct json_fields *doc, struct sweep_doc *d, struct as_err *err)
@@ -227,25 +238,28 @@ static as_status parse_resources(struct json_fields *doc, struct sweep_doc *d, s
     if (st < 0 || !j)
         return st;
     st = json_fields_init(&f, j, "/resources", err);
-    if (st == AS_OK)
-        st = json_fields_i64(&f, "gpus", JSON_OPTIONAL, 0, MAX_GPUS, &d->gpus, err);
-    if (st == AS_OK)
-        st = json_fields_i64(&f, "ranks", JSON_OPTIONAL, 1, 65536, &ranks, err);
-    if (st == AS_OK)
-        st = json_fields_i64(&f, "group", JSON_OPTIONAL, 1, SWEEP_MAX_GROUP, &d->group, err);
-    if (st == AS_OK)
-        st = json_fields_end(&f, err);
-    if (st == AS_OK && ranks > 1)
+    if (st != AS_OK)
+        return st;
+    if ((st = json_fields_i64(&f, "gpus", JSON_OPTIONAL, 0, MAX_GPUS, &d->gpus, err)) != AS_OK)
+        return st;
+    if ((st = json_fields_i64(&f, "ranks", JSON_OPTIONAL, 1, 65536, &ranks, err)) != AS_OK)
+        return st;
+    if ((st = json_fields_i64(&f, "group", JSON_OPTIONAL, 1, SWEEP_MAX_GROUP, &d->group, err)) !=
+        AS_OK)
+        return st;
+    if ((st = json_fields_end(&f, err)) != AS_OK)
+        return st;
+    if (ranks > 1)
         return as_fail_at(err, AS_E_UNSUPPORTED, "/resources/ranks",
                           "/resources/ranks: %" PRId64
                           ": trials of several ranks are not in this version yet; use 1",
                           ranks);
-    if (st == AS_OK && d->group > 1 && !trains)
+    if (d->group > 1 && !trains)
         return as_fail_at(err, AS_E_INVAL, "/resources/group",
                           "/resources/group: %" PRId64
                           ": only trials of trial.train run in groups; leave it out or use 1",
                           d->group);
-    return st;
+    return AS_OK;
 }
 
 static as_status parse_ensemble(struct json_fields *doc, struct sweep_doc *d, struct as_err *err)
@@ -266,16 +280,18 @@ static as_status parse_ensemble(struct json_fields *doc, struct sweep_doc *d, st
                                 "a sweep without trial has none");
     if (j && !json_is_boolean(j)) {
         st = json_fields_init(&f, j, "/ensemble", err);
-        if (st == AS_OK)
-            st = json_fields_word(&f, "method", JSON_OPTIONAL, methods, &method, err);
-        if (st == AS_OK)
-            st = json_fields_i64(&f, "size", JSON_OPTIONAL, 1, ENSEMBLE_MAX_SIZE, &size, err);
-        if (st == AS_OK)
-            st = json_fields_end(&f, err);
+        if (st != AS_OK)
+            return st;
+        if ((st = json_fields_word(&f, "method", JSON_OPTIONAL, methods, &method, err)) != AS_OK)
+            return st;
+        if ((st = json_fields_i64(&f, "size", JSON_OPTIONAL, 1, ENSEMBLE_MAX_SIZE, &size, err)) !=
+            AS_OK)
+            return st;
+        if ((st = json_fields_end(&f, err)) != AS_OK)
+            return st;
     }
-    if (st == AS_OK)
-        d->ensemble_size = json_is_false(j) ? 0 : (size_t)size;
-    return st;
+    d->ensemble_size = json_is_false(j) ? 0 : (size_t)size;
+    return AS_OK;
 }
 
 static as_status parse_trial(struct json_fields *doc, struct sweep_doc *d, struct as_err *err)
@@ -388,29 +404,29 @@ as_status sweep_doc_parse(const json_t *doc, uint64_t default_seed, struct sweep
     if (!d)
         return no_memory(err);
     as_status st = json_fields_init(&f, doc, "", err);
-    if (st == AS_OK)
-        st = refuse_later_fields(doc, err);
-    if (st == AS_OK)
-        st = parse_names(&f, d, err);
-    if (st == AS_OK)
-        st = sweep_metrics_parse(&f, d, err);
-    if (st == AS_OK)
-        st = parse_space(&f, d, err);
-    if (st == AS_OK)
-        st = parse_search(&f, default_seed, d, err);
-    if (st == AS_OK)
-        st = parse_limits(&f, d, err);
-    if (st == AS_OK)
-        st = parse_trial(&f, d, err);
-    if (st == AS_OK)
-        st = parse_resources(&f, d, err);
-    if (st == AS_OK)
-        st = parse_ensemble(&f, d, err);
-    if (st == AS_OK)
-        st = json_fields_end(&f, err);
-    if (st == AS_OK)
-        st = sweep_trial_check_train(d, err);
-    if (st < 0)
+    if (st != AS_OK)
+        return st;
+    if ((st = refuse_later_fields(doc, err)) != AS_OK)
+        return st;
+    if ((st = parse_names(&f, d, err)) != AS_OK)
+        return st;
+    if ((st = sweep_metrics_parse(&f, d, err)) != AS_OK)
+        return st;
+    if ((st = parse_space(&f, d, err)) != AS_OK)
+        return st;
+    if ((st = parse_search(&f, default_seed, d, err)) != AS_OK)
+        return st;
+    if ((st = parse_limits(&f, d, err)) != AS_OK)
+        return st;
+    if ((st = parse_trial(&f, d, err)) != AS_OK)
+        return st;
+    if ((st = parse_resources(&f, d, err)) != AS_OK)
+        return st;
+    if ((st = parse_ensemble(&f, d, err)) != AS_OK)
+        return st;
+    if ((st = json_fields_end(&f, err)) != AS_OK)
+        return st;
+    if ((st = sweep_trial_check_train(d, err)) != AS_OK)
         return st;
     d->canonical = doc_to_json(d);
     if (!d->canonical)

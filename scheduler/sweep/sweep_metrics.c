@@ -43,13 +43,13 @@ static as_status add_objective(const json_t *j, const char *pointer, struct swee
     const char *name = NULL;
     int goal = 0;
     as_status st = json_fields_init(&f, j, pointer, err);
-    if (st == AS_OK)
-        st = json_fields_str(&f, "name", JSON_REQUIRED, &name, err);
-    if (st == AS_OK)
-        st = json_fields_word(&f, "goal", JSON_REQUIRED, goal_words, &goal, err);
-    if (st == AS_OK)
-        st = json_fields_end(&f, err);
     if (st != AS_OK)
+        return st;
+    if ((st = json_fields_str(&f, "name", JSON_REQUIRED, &name, err)) != AS_OK)
+        return st;
+    if ((st = json_fields_word(&f, "goal", JSON_REQUIRED, goal_words, &goal, err)) != AS_OK)
+        return st;
+    if ((st = json_fields_end(&f, err)) != AS_OK)
         return st;
     for (size_t i = 0; i < d->n_objectives; i++) {
         if (strcmp(d->objectives[i].name, name) == 0)
@@ -58,9 +58,10 @@ static as_status add_objective(const json_t *j, const char *pointer, struct swee
     }
     o->maximize = goal == 1;
     st = copy_metric_name(name, pointer, "name", &o->name, err);
-    if (st == AS_OK)
-        d->n_objectives++;
-    return st;
+    if (st != AS_OK)
+        return st;
+    d->n_objectives++;
+    return AS_OK;
 }
 
 static as_status parse_metrics(const json_t *list, struct sweep_doc *d, struct as_err *err)
@@ -70,22 +71,23 @@ static as_status parse_metrics(const json_t *list, struct sweep_doc *d, struct a
         return as_fail_at(err, AS_E_INVAL, METRICS_AT,
                           METRICS_AT ": %zu metrics, expected 2 to %d; for one use metric", n,
                           SEARCH_MAX_OBJECTIVES);
-    as_status st = AS_OK;
-    for (size_t i = 0; i < n && st == AS_OK; i++) {
+    for (size_t i = 0; i < n; i++) {
         char at[AS_ERR_POINTER_MAX];
         json_pointer_index(METRICS_AT, i, at);
-        st = add_objective(json_array_get(list, i), at, d, err);
+        as_status st = add_objective(json_array_get(list, i), at, d, err);
+        if (st != AS_OK)
+            return st;
     }
-    return st;
+    return AS_OK;
 }
 
 static as_status parse_objectives(struct json_fields *doc, struct sweep_doc *d, struct as_err *err)
 {
     json_t *one = NULL, *list = NULL;
     as_status st = json_fields_object(doc, "metric", JSON_OPTIONAL, &one, err);
-    if (st == AS_OK)
-        st = json_fields_array(doc, "metrics", JSON_OPTIONAL, &list, err);
     if (st != AS_OK)
+        return st;
+    if ((st = json_fields_array(doc, "metrics", JSON_OPTIONAL, &list, err)) != AS_OK)
         return st;
     if (one && list)
         return as_fail_at(err, AS_E_INVAL, METRICS_AT,
@@ -106,15 +108,15 @@ static as_status add_outcome(const json_t *j, const char *pointer, struct sweep_
     const char *name = NULL;
     *o = (struct sweep_outcome){.min = -INFINITY, .max = INFINITY};
     as_status st = json_fields_init(&f, j, pointer, err);
-    if (st == AS_OK)
-        st = json_fields_str(&f, "metric", JSON_REQUIRED, &name, err);
-    if (st == AS_OK)
-        st = json_fields_double(&f, "min", JSON_OPTIONAL, -any, any, &o->min, err);
-    if (st == AS_OK)
-        st = json_fields_double(&f, "max", JSON_OPTIONAL, -any, any, &o->max, err);
-    if (st == AS_OK)
-        st = json_fields_end(&f, err);
     if (st != AS_OK)
+        return st;
+    if ((st = json_fields_str(&f, "metric", JSON_REQUIRED, &name, err)) != AS_OK)
+        return st;
+    if ((st = json_fields_double(&f, "min", JSON_OPTIONAL, -any, any, &o->min, err)) != AS_OK)
+        return st;
+    if ((st = json_fields_double(&f, "max", JSON_OPTIONAL, -any, any, &o->max, err)) != AS_OK)
+        return st;
+    if ((st = json_fields_end(&f, err)) != AS_OK)
         return st;
     if (isinf(o->min) && isinf(o->max))
         return as_fail_at(err, AS_E_INVAL, pointer, "%s: expected min, max or both", pointer);
@@ -127,20 +129,23 @@ static as_status add_outcome(const json_t *j, const char *pointer, struct sweep_
                               pointer, name);
     }
     st = copy_metric_name(name, pointer, "metric", &o->metric, err);
-    if (st == AS_OK)
-        d->n_outcomes++;
-    return st;
+    if (st != AS_OK)
+        return st;
+    d->n_outcomes++;
+    return AS_OK;
 }
 
 static as_status parse_outcomes(struct json_fields *doc, struct sweep_doc *d, struct as_err *err)
 {
     json_t *list = NULL;
     as_status st = json_fields_array(doc, "constraints", JSON_OPTIONAL, &list, err);
-    if (st == AS_OK && json_array_size(list) > SEARCH_MAX_OUTCOMES)
+    if (st != AS_OK)
+        return st;
+    if (json_array_size(list) > SEARCH_MAX_OUTCOMES)
         return as_fail_at(err, AS_E_TOO_LARGE, CONSTRAINTS_AT,
                           CONSTRAINTS_AT ": %zu constraints, at most %d are allowed",
                           json_array_size(list), SEARCH_MAX_OUTCOMES);
-    for (size_t i = 0; i < json_array_size(list) && st == AS_OK; i++) {
+    for (size_t i = 0; i < json_array_size(list); i++) {
         char at[AS_ERR_POINTER_MAX];
         json_pointer_index(CONSTRAINTS_AT, i, at);
         if (json_is_string(json_array_get(list, i)))
@@ -148,17 +153,18 @@ static as_status parse_outcomes(struct json_fields *doc, struct sweep_doc *d, st
                               "%s: found a string, expected {metric: …, max: …}; rules for "
                               "parameters go to parameter_constraints",
                               at);
-        st = add_outcome(json_array_get(list, i), at, d, err);
+        if ((st = add_outcome(json_array_get(list, i), at, d, err)) != AS_OK)
+            return st;
     }
-    return st;
+    return AS_OK;
 }
 
 as_status sweep_metrics_parse(struct json_fields *doc, struct sweep_doc *d, struct as_err *err)
 {
     as_status st = parse_objectives(doc, d, err);
-    if (st == AS_OK)
-        st = parse_outcomes(doc, d, err);
-    if (st < 0)
+    if (st != AS_OK)
+        return st;
+    if ((st = parse_outcomes(doc, d, err)) != AS_OK)
         return st;
     d->metric = d->objectives[0].name;
     d->maximize = d->objectives[0].maximize;

@@ -147,11 +147,11 @@ static as_status parse_program(const json_t *command, const json_t *env, const c
 {
     d->trial.kind = TRIAL_COMMAND;
     as_status st = parse_command(command, d, err);
-    if (st == AS_OK)
-        st = parse_env(env, d, err);
-    if (st == AS_OK)
-        st = parse_directory(directory, d, err);
-    return st;
+    if (st != AS_OK)
+        return st;
+    if ((st = parse_env(env, d, err)) != AS_OK)
+        return st;
+    return parse_directory(directory, d, err);
 }
 
 static as_status parse_train(json_t *train, const json_t *env, const char *directory,
@@ -174,17 +174,17 @@ as_status sweep_trial_parse(const json_t *trial, struct sweep_doc *d, struct as_
     json_t *train = NULL, *command = NULL, *env = NULL;
     const char *directory = NULL;
     as_status st = json_fields_init(&f, trial, TRIAL_AT, err);
-    if (st == AS_OK)
-        st = json_fields_object(&f, "train", JSON_OPTIONAL, &train, err);
-    if (st == AS_OK)
-        st = json_fields_array(&f, "command", JSON_OPTIONAL, &command, err);
-    if (st == AS_OK)
-        st = json_fields_object(&f, "env", JSON_OPTIONAL, &env, err);
-    if (st == AS_OK)
-        st = json_fields_str(&f, "directory", JSON_OPTIONAL, &directory, err);
-    if (st == AS_OK)
-        st = json_fields_end(&f, err);
-    if (st < 0)
+    if (st != AS_OK)
+        return st;
+    if ((st = json_fields_object(&f, "train", JSON_OPTIONAL, &train, err)) != AS_OK)
+        return st;
+    if ((st = json_fields_array(&f, "command", JSON_OPTIONAL, &command, err)) != AS_OK)
+        return st;
+    if ((st = json_fields_object(&f, "env", JSON_OPTIONAL, &env, err)) != AS_OK)
+        return st;
+    if ((st = json_fields_str(&f, "directory", JSON_OPTIONAL, &directory, err)) != AS_OK)
+        return st;
+    if ((st = json_fields_end(&f, err)) != AS_OK)
         return st;
     if (!train == !command)
         return as_fail_at(err, AS_E_INVAL, TRIAL_AT,
@@ -280,9 +280,11 @@ static as_status check_sample(struct sweep_doc *d, const struct config *c, int v
         AS_AUTO(as_freep) char *value = json_format(json_object_get(params, name));
         return as_err_prefix(err, st, "when %s is %.60s", name, value ? value : "so");
     }
-    if (st == AS_OK)
-        st = add_dataset(d, spec.dataset, err);
-    return st < 0 ? st : sweep_doc_check_metrics(d, &spec, DATASET_TASK_AUTO, err);
+    if (st != AS_OK)
+        return st;
+    if ((st = add_dataset(d, spec.dataset, err)) != AS_OK)
+        return st;
+    return sweep_doc_check_metrics(d, &spec, DATASET_TASK_AUTO, err);
 }
 
 static union param_value value_at(const struct space_param *p, uint64_t k)
@@ -314,19 +316,21 @@ static as_status check_parameter(struct sweep_doc *d, size_t i, struct as_err *e
 {
     const struct space_param *p = &d->space->params[i];
     uint64_t n = param_is_choice(p) ? p->n_values : 2;
-    as_status st = AS_OK;
     AS_AUTO(config_freep) struct config *c = config_create(d->space);
     if (!c)
         return no_memory(err);
-    for (uint64_t k = 0; k < n && st == AS_OK; k++) {
+    for (uint64_t k = 0; k < n; k++) {
         uint64_t round = 0;
         do
             set_sample(d->space, i, k, round, c);
         while (!space_allows(d->space, c) && ++round < SAMPLE_ROUNDS);
-        if (round < SAMPLE_ROUNDS)
-            st = check_sample(d, c, (int)i, err);
+        if (round == SAMPLE_ROUNDS)
+            continue;
+        as_status st = check_sample(d, c, (int)i, err);
+        if (st != AS_OK)
+            return st;
     }
-    return st;
+    return AS_OK;
 }
 
 /* Does the value of parameter i reach the document, by its name or through a condition? */
@@ -346,11 +350,14 @@ as_status sweep_trial_check_train(struct sweep_doc *d, struct as_err *err)
         return AS_OK;
     JSON_AUTO names = NULL;
     as_status st = template_names(d->trial.train, &names, err);
-    for (size_t i = 0; i < d->space->n && st == AS_OK; i++)
-        if (matters(d->space, names, i))
-            st = check_parameter(d, i, err);
-    if (st < 0 || d->n_datasets)
+    if (st != AS_OK)
         return st;
+    for (size_t i = 0; i < d->space->n; i++) {
+        if (matters(d->space, names, i) && (st = check_parameter(d, i, err)) != AS_OK)
+            return st;
+    }
+    if (d->n_datasets)
+        return AS_OK;
     AS_AUTO(config_freep) struct config *c = NULL;
     st = d->grid ? grid_cell(d->grid, 0, &c, err)
                  : sampler_suggest(d->space, SEARCH_RANDOM, d->seed, 0, &c, NULL, err);

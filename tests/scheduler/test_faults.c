@@ -111,12 +111,13 @@ static void *machine_thread(void *p)
     opts.config.lease_ms = 3600 * 1000; /* what stands still for a while is not lost */
     if (store_open(&opts, &m->own.db, &e) != AS_OK)
         return NULL;
+    m->own.reaper = (struct reaper){.db = m->own.db};
     snprintf(m->name, sizeof m->name, "m%d", m->id);
     rng_init(&m->rng, 1, (uint64_t)m->id);
     register_machine(m);
     while (!atomic_load(&over)) {
         work(m);
-        as_status st = reaper_tick(m->own.db, &r, &e);
+        as_status st = reaper_tick(&m->own.reaper, &r, &e);
         if (st != AS_OK && st != AS_E_UNAVAILABLE)
             atomic_fetch_add(&broken, 1);
     }

@@ -17,6 +17,7 @@ void service_open(struct service *s, int64_t lease_ms)
     opts.config.heartbeat_ms = lease_ms / 3;
     opts.config.prune_ms = 1;
     ck_ok(store_open(&opts, &s->db, &err), err);
+    s->reaper = (struct reaper){.db = s->db};
 }
 
 void service_close(struct service *s)

@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "scheduler/assign/asks.h"
 #include "scheduler/lifecycle/attempts.h"
+#include "scheduler/lifecycle/reaper.h"
 #include "scheduler/assign/claims.h"
 #include "scheduler/services/runners.h"
 #include "scheduler/services/sweeps.h"
@@ -19,6 +20,7 @@
 struct service {
     char url[PG_URL_SIZE];
     struct store *db;
+    struct reaper reaper;
     struct arena a;
 };
 

@@ -42,7 +42,7 @@ static struct reaper_report reap_expired(void)
     struct reaper_report r, sum = {0};
     pg_fixture_exec(s.url, "update client set expires_at = now() - interval '1 s'");
     for (int i = 0; sum.clients_lost == 0 && i < PATIENCE_MS / 5; i++) {
-        ck_ok(reaper_tick(s.db, &r, &err), err); /* it listens for a lease of 100 ms first */
+        ck_ok(reaper_tick(&s.reaper, &r, &err), err); /* it listens for a lease of 100 ms first */
         sum.clients_lost += r.clients_lost;
         sum.attempts_lost += r.attempts_lost;
         clock_sleep_ms(5);

@@ -105,7 +105,7 @@ START_TEST(unused_content_goes_and_used_stays)
     ck_ok(attempt_files(s.db, &ref, FILE_ARTIFACT, &f, 1, &err), err);
     pg_fixture_exec(s.url, "update blob set touched_at = now() - interval '25 h'");
     put_blob(&s, "fresh", fresh);
-    ck_ok(reaper_tick(s.db, &r, &err), err);
+    ck_ok(reaper_tick(&s.reaper, &r, &err), err);
     ck_assert_int_eq(r.removed, 1);
     ck_ok(blob_stat(s.db, used, &size, &err), err);
     ck_ok(blob_stat(s.db, fresh, &size, &err), err);
@@ -339,7 +339,7 @@ START_TEST(events_tell_a_life)
     struct claimed_row c = claim_one(&s, "r", e);
     finish(&s, ref_of(&c), 0.5);
     struct reaper_report r;
-    ck_ok(reaper_tick(s.db, &r, &err), err);
+    ck_ok(reaper_tick(&s.reaper, &r, &err), err);
     static const char *const want[] = {"sweep.created running",   "trial.changed running",
                                        "trial.measured running",  "trial.changed completed",
                                        "sweep.changed finishing", "ensemble.ready none",
@@ -363,7 +363,7 @@ START_TEST(events_tell_a_life)
     ck_assert_uint_eq(list.n, AS_ARRAY_LEN(want) + 2); /* the other sweep, the runner */
     ck_fails(events_after(s.db, &s.a, "no", 0, 1, &list, &err), AS_E_NOT_FOUND, err, "'no'");
     pg_fixture_exec(s.url, "update event set time = now() - interval '8 days'");
-    ck_ok(reaper_tick(s.db, &r, &err), err);
+    ck_ok(reaper_tick(&s.reaper, &r, &err), err);
     ck_assert_int_eq(pg_fixture_i64(s.url, "select count(*) from event"), 0);
 }
 END_TEST

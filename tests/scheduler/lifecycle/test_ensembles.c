@@ -89,7 +89,7 @@ static const char *word(const json_t *j, const char *name)
 static void tick(void)
 {
     struct reaper_report r;
-    ck_ok(reaper_tick(s.db, &r, &err), err);
+    ck_ok(reaper_tick(&s.reaper, &r, &err), err);
 }
 
 START_TEST(classes_are_combined)

@@ -285,7 +285,7 @@ START_TEST(keys_make_one_sweep)
     json_decref(doc);
     pg_fixture_exec(s.url, "update idempotency set created_at = now() - interval '25 h'");
     struct reaper_report report;
-    ck_ok(reaper_tick(s.db, &report, &err), err);
+    ck_ok(reaper_tick(&s.reaper, &report, &err), err);
     ck_assert_int_eq(pg_fixture_i64(s.url, "select count(*) from idempotency"), 0);
 }
 END_TEST

@@ -30,9 +30,7 @@ static const struct stmt serial_stmt = {
 
 static as_status set_reason(struct tx *t, const char *reason, struct as_err *e)
 {
-    struct args a = {0};
-    args_str(&a, reason);
-    return tx_exec(t, &reason_stmt, &a, NULL, e);
+    return tx_exec(t, &reason_stmt, ARGS(arg_str(reason)), NULL, e);
 }
 
 static const char *reason_now(void)
@@ -202,9 +200,7 @@ static as_status lock_both(struct tx *t, struct cross *c, struct as_err *e)
 {
     c->runs++;
     for (int i = 0; i < 2; i++) {
-        struct args a = {0};
-        args_i64(&a, c->keys[i]);
-        as_status st = tx_exec(t, &lock_stmt, &a, NULL, e);
+        as_status st = tx_exec(t, &lock_stmt, ARGS(arg_i64(c->keys[i])), NULL, e);
         if (st != AS_OK)
             return st;
         if (i == 0 && !c->waited) {
