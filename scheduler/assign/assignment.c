@@ -13,10 +13,9 @@
 #include "base/json.h"
 #include "scheduler/store/dataset_store.h"
 #include "scheduler/lifecycle/transition.h"
+#include "scheduler/sweep/stored_doc.h"
 #include "scheduler/sweep/trial_seed.h"
 #include "search/suggest.h"
-
-#define GROUP_PATIENCE_MS 300 /* for the rest of a group, when its first suggestion is ready */
 
 as_status inactive_names(struct arena *a, const json_t *doc, const json_t *params,
                          const char ***ret, size_t *ret_n, struct as_err *err)
@@ -61,27 +60,15 @@ static as_status read_source(struct tx *t, struct arena *a, int64_t sweep_key, s
     return store_dataset_of_sweep(t, a, sweep_key, &ret->datasets, &ret->n_datasets, err);
 }
 
-static as_status parse_source(struct assignment *asg, const struct source *src, struct as_err *err)
-{
-    JSON_AUTO tree = NULL;
-    const char *text = src->making.document;
-    as_status st = json_parse(text, strlen(text), &tree, err);
-    if (st != AS_OK)
-        return st;
-    if (!src->making.learns)
-        st = sweep_doc_parse(tree, 0, &asg->doc, err);
-    if (st != AS_OK || src->making.max_group <= 0)
-        return st;
-    return shaper_create(tree, src->datasets, src->n_datasets, &asg->shaper, err);
-}
-
 static as_status read_document(struct assignment *asg, const struct source *src, struct as_err *err)
 {
-    as_status st = parse_source(asg, src, err);
-    if (st == AS_OK)
-        return AS_OK;
-    return as_err_prefix(err, st == AS_E_NOMEM ? st : AS_E_INTERNAL,
-                         "the stored document cannot be read");
+    JSON_AUTO tree = NULL;
+    struct sweep_doc **doc = src->making.learns ? NULL : &asg->doc;
+    as_status st = stored_doc_read(src->making.document, &tree, doc, err);
+    if (st != AS_OK || src->making.max_group <= 0)
+        return st;
+    st = shaper_create(tree, src->datasets, src->n_datasets, &asg->shaper, err);
+    return st == AS_OK ? AS_OK : stored_doc_failed(st, err);
 }
 
 static as_status create_own_suggester(struct assignment *asg, struct as_err *err)

@@ -18,7 +18,8 @@
 #include "scheduler/store/tx.h"
 #include "scheduler/suggester/prepared.h"
 
-#define ASSIGNMENT_LOOKS 8 /* at most so often is a sweep looked at again at once */
+#define ASSIGNMENT_LOOKS 8    /* at most so often is a sweep looked at again at once */
+#define GROUP_PATIENCE_MS 300 /* for the rest of a group, when its first suggestion is ready */
 
 /* Which of the suggestions that a sweep wants are enough, and whether the request's thread waits
  * for the others. It matters for methods that learn alone: other methods draw what is wanted at

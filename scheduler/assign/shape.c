@@ -77,8 +77,9 @@ static as_status member_bytes(const struct train_spec *spec, const struct net_da
     AS_AUTO(net_plan_freep) struct net_plan *own = NULL, *widest = NULL;
     struct net_bytes bytes;
     as_status st = net_plan_create(spec, data, "/trial/train", &own, err);
-    if (st == AS_OK)
-        st = net_plan_widest(own, &widest, err);
+    if (st != AS_OK)
+        return st;
+    st = net_plan_widest(own, &widest, err);
     if (st != AS_OK)
         return st;
     net_plan_bytes(widest, spec, data, widest->buffer_rows, &bytes);
@@ -115,8 +116,9 @@ static as_status describe(const struct shaper *s, const json_t *train, struct st
         return as_fail(err, AS_E_NOT_FOUND, "there is no data set '%s'", spec.dataset);
     const struct net_data data = net_data_of(info);
     st = train_spec_check(&spec, info, "/trial/train", err);
-    if (st == AS_OK)
-        st = member_bytes(&spec, &data, ret_bytes, err);
+    if (st != AS_OK)
+        return st;
+    st = member_bytes(&spec, &data, ret_bytes, err);
     if (st != AS_OK)
         return st;
     net_signature(&spec, &data, text);
@@ -142,5 +144,5 @@ as_status shaper_shape(const struct shaper *s, struct arena *a, const json_t *pa
         return AS_OK;
     ret->bytes_per_member = bytes;
     ret->text = arena_strdup(a, str_cstr(&text));
-    return ret->text ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
+    return ret->text ? AS_OK : as_fail_nomem(err);
 }

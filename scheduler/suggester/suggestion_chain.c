@@ -1,3 +1,8 @@
+/* The chain of prepared suggestions.
+ *
+ * A link carries the mark of the link before it, so that one comparison with the sweep's row tells
+ * whether nothing else came between. What a link holds is text, because another server that reads
+ * it from the database must go on from exactly the same configuration. */
 #include "scheduler/suggester/suggestion_chain_priv.h"
 
 #include <stdlib.h>
@@ -87,22 +92,22 @@ static as_status copy_link(struct arena *a, const struct chain_link *l, struct p
                              .reason = arena_strdup(a, l->reason),
                              .state = arena_strdup(a, l->state)};
     bool full = ret->params && ret->reason && (ret->state || !l->state);
-    return full ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
+    return full ? AS_OK : as_fail_nomem(err);
 }
 
 as_status chain_peek(const struct chain *c, struct arena *a, const struct search_place *p,
                      bool *ret_ready, struct prepared *ret, struct as_err *err)
 {
-    as_status st = AS_OK;
     const struct chain_link *l = find(c, p);
     *ret_ready = false;
     if (l) {
-        st = copy_link(a, l, ret, err);
+        as_status st = copy_link(a, l, ret, err);
         *ret_ready = st == AS_OK;
-    } else if (c && has_failed(c, p)) {
-        st = as_fail_at(err, c->failure.st, c->failure.why.pointer, "%s", c->failure.why.msg);
+        return st;
     }
-    return st;
+    if (c && has_failed(c, p))
+        return as_fail_at(err, c->failure.st, c->failure.why.pointer, "%s", c->failure.why.msg);
+    return AS_OK;
 }
 
 /* ---- what comes next ---- */
@@ -137,12 +142,14 @@ as_status chain_compute(const struct chain_step *x, struct chain_link *ret, stru
     struct history view = sweep_history_view(x->history);
     int64_t mark = 0;
     as_status st = x->state ? json_parse(x->state, strlen(x->state), &state, err) : AS_OK;
-    if (st == AS_OK)
-        st = suggest(sweep_history_spec(x->history), &view, state, (uint64_t)x->number,
-                     (uint64_t)x->index, x->cache, &s, err);
+    if (st != AS_OK)
+        return st;
+    st = suggest(sweep_history_spec(x->history), &view, state, (uint64_t)x->number,
+                 (uint64_t)x->index, x->cache, &s, err);
     if (st != AS_OK)
         return st;
     random_bytes(&mark, sizeof mark);
+    AS_AUTO(link_done)
     struct chain_link l = {.number = x->number,
                            .index = x->index,
                            .seen = sweep_history_place(x->history)->finish_seq,
@@ -150,13 +157,14 @@ as_status chain_compute(const struct chain_step *x, struct chain_link *ret, stru
                            .before = x->before,
                            .loaded_ns = x->loaded_ns};
     st = write_link(x, &s, &l, err);
-    if (st == AS_OK)
-        st = suppose(x->history, &l, err);
-    if (st == AS_OK)
-        *ret = l;
-    else
-        link_done(&l);
-    return st;
+    if (st != AS_OK)
+        return st;
+    st = suppose(x->history, &l, err);
+    if (st != AS_OK)
+        return st;
+    *ret = l;
+    l = (struct chain_link){0}; /* its texts are the caller's now */
+    return AS_OK;
 }
 
 void chain_trim(struct chain *c, struct sweep_history *h, int64_t loaded_ns)

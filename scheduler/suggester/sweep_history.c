@@ -1,3 +1,9 @@
+/* The history of one sweep.
+ *
+ * `known` has every trial that was read, by number, and only grows: a load reads the trials and
+ * ends that are new. What the search sees (`rows`) is made from it again after each load, for the
+ * place that was read first, so that a trial that ended between the two reads is still under way
+ * in it, as it would be for another server. */
 #include "scheduler/suggester/sweep_history.h"
 
 #include <math.h>
@@ -5,6 +11,7 @@
 
 #include "base/json.h"
 #include "scheduler/store/history_store.h"
+#include "scheduler/sweep/stored_doc.h"
 
 #define METRICS_MAX (SEARCH_MAX_OBJECTIVES + SEARCH_MAX_OUTCOMES)
 
@@ -99,13 +106,9 @@ as_status sweep_history_config(const struct sweep_history *h, const char *params
 /* The document, once. */
 static as_status read_document(struct sweep_history *h, const char *text, struct as_err *err)
 {
-    JSON_AUTO tree = NULL;
-    as_status st = json_parse(text, strlen(text), &tree, err);
-    if (st == AS_OK)
-        st = sweep_doc_parse(tree, 0, &h->doc, err);
+    as_status st = stored_doc_read(text, NULL, &h->doc, err);
     if (st != AS_OK)
-        return as_err_prefix(err, st == AS_E_NOMEM ? st : AS_E_INTERNAL,
-                             "the stored document cannot be read");
+        return st;
     sweep_doc_search_spec(h->doc, &h->spec);
     for (size_t i = 0; i < h->doc->n_objectives; i++)
         h->metrics[h->n_metrics++] = h->doc->objectives[i].name;
@@ -136,12 +139,13 @@ static as_status take_trial(struct sweep_history *h, const struct history_trial 
         return as_fail(err, AS_E_INTERNAL, "trial %zu is missing", h->n_known);
     struct known k = {0};
     as_status st = as_reserve_one(&h->known, h->n_known, &h->cap_known, sizeof *h->known, err);
-    if (st == AS_OK)
-        st = sweep_history_config(h, x->params, &k.config, err);
     if (st != AS_OK)
-        return st == AS_E_INVAL
-                   ? as_err_prefix(err, AS_E_INTERNAL, "trial %lld", (long long)x->number)
-                   : st;
+        return st;
+    st = sweep_history_config(h, x->params, &k.config, err);
+    if (st == AS_E_INVAL)
+        return as_err_prefix(err, AS_E_INTERNAL, "trial %lld", (long long)x->number);
+    if (st != AS_OK)
+        return st;
     take_result(h, &k, x);
     h->known[h->n_known++] = k;
     return AS_OK;
@@ -180,55 +184,51 @@ static as_status show(struct sweep_history *h, struct as_err *err)
     return AS_OK;
 }
 
-struct load_arg {
-    struct sweep_history *h;
-    struct arena *a;
-    struct history_head head;
-    struct history_trial *trials;
-    size_t n;
-};
-
-/* The head first: what it counts is there to be read afterwards. */
-static as_status tx_head(struct tx *t, void *p, struct as_err *err)
+/* Read what is new into known. *ret_head: where the sweep stands; its strings are in `a`. */
+static as_status read_new(struct store *db, struct sweep_history *h, struct arena *a,
+                          struct history_head *ret_head, struct as_err *err)
 {
-    struct load_arg *arg = p;
-    return store_history_head(t, arg->a, arg->h->key, !arg->h->doc, &arg->head, err);
-}
-
-static as_status tx_trials(struct tx *t, void *p, struct as_err *err)
-{
-    struct load_arg *arg = p;
-    struct sweep_history *h = arg->h;
-    return store_history_trials(t, arg->a, h->key, (int64_t)h->n_known, h->place.finish_seq,
-                                arg->head.total, h->metrics, h->n_metrics, &arg->trials, &arg->n,
-                                err);
+    struct history_trial *trials = NULL;
+    size_t n = 0;
+    /* The head first: what it counts is there to be read afterwards. */
+    struct tx_run run = tx_run_start(db, TX_READ, err);
+    while (tx_run_again(&run))
+        run.status = store_history_head(run.tx, a, h->key, !h->doc, ret_head, err);
+    as_status st = run.status;
+    if (st == AS_OK && !h->doc)
+        st = read_document(h, ret_head->document, err);
+    if (st != AS_OK)
+        return st;
+    run = tx_run_start(db, TX_READ, err);
+    while (tx_run_again(&run))
+        run.status =
+            store_history_trials(run.tx, a, h->key, (int64_t)h->n_known, h->place.finish_seq,
+                                 ret_head->total, h->metrics, h->n_metrics, &trials, &n, err);
+    st = run.status;
+    for (size_t i = 0; i < n && st == AS_OK; i++)
+        st = take_trial(h, &trials[i], err);
+    return st;
 }
 
 as_status sweep_history_load(struct store *db, struct sweep_history *h, struct as_err *err)
 {
     AS_AUTO(arena_done) struct arena a = {0};
-    struct load_arg arg = {.h = h, .a = &a};
+    struct history_head head;
     forget_supposed(h);
-    as_status st = store_run(db, TX_READ, tx_head, &arg, err);
-    if (st == AS_OK && !h->doc)
-        st = read_document(h, arg.head.document, err);
-    if (st == AS_OK)
-        st = store_run(db, TX_READ, tx_trials, &arg, err);
-    for (size_t i = 0; i < arg.n && st == AS_OK; i++)
-        st = take_trial(h, &arg.trials[i], err);
-    AS_AUTO(as_freep) char *text = st == AS_OK ? as_strdup(arg.head.search_state) : NULL;
-    if (st == AS_OK && arg.head.search_state && !text)
-        st = as_fail(err, AS_E_NOMEM, "out of memory");
+    as_status st = read_new(db, h, &a, &head, err);
     if (st != AS_OK)
         return st;
+    AS_AUTO(as_freep) char *text = as_strdup(head.search_state);
+    if (head.search_state && !text)
+        return as_fail_nomem(err);
     free(h->state_text);
     h->state_text = as_steal(text);
-    h->place = (struct history_place){.state = arg.head.state,
-                                      .total = arg.head.total,
-                                      .suggested = arg.head.suggested,
-                                      .planned = arg.head.planned,
-                                      .finish_seq = arg.head.finish_seq,
-                                      .mark = arg.head.search_mark,
+    h->place = (struct history_place){.state = head.state,
+                                      .total = head.total,
+                                      .suggested = head.suggested,
+                                      .planned = head.planned,
+                                      .finish_seq = head.finish_seq,
+                                      .mark = head.search_mark,
                                       .state_text = h->state_text};
     return show(h, err);
 }
@@ -238,8 +238,9 @@ as_status sweep_history_suppose(struct sweep_history *h, struct config *c, struc
     AS_AUTO(config_freep) struct config *owned = c;
     as_status st =
         as_reserve_one(&h->supposed, h->n_supposed, &h->cap_supposed, sizeof *h->supposed, err);
-    if (st == AS_OK)
-        st = as_reserve_one(&h->rows, h->n_rows, &h->cap_rows, sizeof *h->rows, err);
+    if (st != AS_OK)
+        return st;
+    st = as_reserve_one(&h->rows, h->n_rows, &h->cap_rows, sizeof *h->rows, err);
     if (st != AS_OK)
         return st;
     struct observation o = {.number = (uint64_t)h->place.total + h->n_supposed,
