@@ -4,8 +4,8 @@
  * strings; numbers that JSON cannot hold are the strings of base/json.h; times are RFC 3339 in UTC.
  * Decoders borrow the document; strings they hand out are views of it, lists are in the arena. An
  * unknown field is refused: AS_E_INVAL with the pointer of the field. */
-#ifndef ASSAY_API_SERVER_CODEC_H
-#define ASSAY_API_SERVER_CODEC_H
+#ifndef ASSAY_API_CODEC_CODEC_H
+#define ASSAY_API_CODEC_CODEC_H
 
 #include <jansson.h>
 

@@ -1,6 +1,6 @@
 /* Building objects field by field; a failure anywhere makes the whole NULL. */
-#ifndef ASSAY_API_SERVER_CODEC_PRIV_H
-#define ASSAY_API_SERVER_CODEC_PRIV_H
+#ifndef ASSAY_API_CODEC_CODEC_PRIV_H
+#define ASSAY_API_CODEC_CODEC_PRIV_H
 
 #include <jansson.h>
 #include <stdbool.h>

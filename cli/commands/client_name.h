@@ -5,8 +5,8 @@
  * began, since pids come again. The same shell that asks twice gets its unfinished trial back; two
  * shells, and two scripts, never share one. A script that pipes `assay ask` runs it in a subshell
  * of its own each time and is better off naming itself, with --client or ASSAY_CLIENT. */
-#ifndef ASSAY_CLI_CLIENT_NAME_H
-#define ASSAY_CLI_CLIENT_NAME_H
+#ifndef ASSAY_CLI_COMMANDS_CLIENT_NAME_H
+#define ASSAY_CLI_COMMANDS_CLIENT_NAME_H
 
 #include <stdbool.h>
 

@@ -1,7 +1,7 @@
 /* The verbs, one per file cmd_<verb>.c. Each takes its row of the table of verbs and argv from its
  * own name on, and returns the exit code. */
-#ifndef ASSAY_CLI_CMD_H
-#define ASSAY_CLI_CMD_H
+#ifndef ASSAY_CLI_COMMANDS_CMD_H
+#define ASSAY_CLI_COMMANDS_CMD_H
 
 #include "cli/session/verb.h"
 

@@ -1,6 +1,6 @@
 /* assay data add: upload files and register them as a data set. */
-#ifndef ASSAY_CLI_DATA_ADD_H
-#define ASSAY_CLI_DATA_ADD_H
+#ifndef ASSAY_CLI_COMMANDS_DATA_ADD_H
+#define ASSAY_CLI_COMMANDS_DATA_ADD_H
 
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 /* assay data show NAME: what a data set holds. */
-#ifndef ASSAY_CLI_DATA_SHOW_H
-#define ASSAY_CLI_DATA_SHOW_H
+#ifndef ASSAY_CLI_COMMANDS_DATA_SHOW_H
+#define ASSAY_CLI_COMMANDS_DATA_SHOW_H
 
 #include "base/status.h"
 #include "cli/session/session.h"

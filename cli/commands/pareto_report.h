@@ -1,6 +1,6 @@
 /* assay best SWEEP --pareto: the trials that no other trial beats in every objective. */
-#ifndef ASSAY_CLI_PARETO_REPORT_H
-#define ASSAY_CLI_PARETO_REPORT_H
+#ifndef ASSAY_CLI_COMMANDS_PARETO_REPORT_H
+#define ASSAY_CLI_COMMANDS_PARETO_REPORT_H
 
 #include "base/status.h"
 #include "cli/session/request.h"

@@ -1,6 +1,6 @@
 /* A sweep with all its trials: what `assay export --json` writes and `assay replay` reads. */
-#ifndef ASSAY_CLI_SWEEP_RECORD_H
-#define ASSAY_CLI_SWEEP_RECORD_H
+#ifndef ASSAY_CLI_COMMANDS_SWEEP_RECORD_H
+#define ASSAY_CLI_COMMANDS_SWEEP_RECORD_H
 
 #include <jansson.h>
 

@@ -1,7 +1,7 @@
 /* What is said when a sweep has ended: the best trials, the best single model, the ensemble, where
  * the dashboard is. */
-#ifndef ASSAY_CLI_SWEEP_REPORT_H
-#define ASSAY_CLI_SWEEP_REPORT_H
+#ifndef ASSAY_CLI_COMMANDS_SWEEP_REPORT_H
+#define ASSAY_CLI_COMMANDS_SWEEP_REPORT_H
 
 #include <jansson.h>
 

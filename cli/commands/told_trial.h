@@ -1,6 +1,6 @@
 /* A trial that somebody asked for, and what its sweep wants to be told of it. */
-#ifndef ASSAY_CLI_TOLD_TRIAL_H
-#define ASSAY_CLI_TOLD_TRIAL_H
+#ifndef ASSAY_CLI_COMMANDS_TOLD_TRIAL_H
+#define ASSAY_CLI_COMMANDS_TOLD_TRIAL_H
 
 #include <jansson.h>
 

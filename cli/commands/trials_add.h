@@ -1,6 +1,6 @@
 /* assay trials add SWEEP: results that are known, and configurations to run next. */
-#ifndef ASSAY_CLI_TRIALS_ADD_H
-#define ASSAY_CLI_TRIALS_ADD_H
+#ifndef ASSAY_CLI_COMMANDS_TRIALS_ADD_H
+#define ASSAY_CLI_COMMANDS_TRIALS_ADD_H
 
 #include <stdbool.h>
 

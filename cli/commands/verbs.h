@@ -1,6 +1,6 @@
 /* The table of verbs: the whole command line in one place. */
-#ifndef ASSAY_CLI_VERBS_H
-#define ASSAY_CLI_VERBS_H
+#ifndef ASSAY_CLI_COMMANDS_VERBS_H
+#define ASSAY_CLI_COMMANDS_VERBS_H
 
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 /* Following a sweep to its end: the live display while it runs, the report when it has ended. */
-#ifndef ASSAY_CLI_WATCH_H
-#define ASSAY_CLI_WATCH_H
+#ifndef ASSAY_CLI_COMMANDS_WATCH_H
+#define ASSAY_CLI_COMMANDS_WATCH_H
 
 #include <stdint.h>
 

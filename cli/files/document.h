@@ -1,7 +1,7 @@
 /* A sweep document as people keep it: a YAML or JSON file, with overrides from the command line,
  * and the places of its fields for error messages. */
-#ifndef ASSAY_CLI_DOCUMENT_H
-#define ASSAY_CLI_DOCUMENT_H
+#ifndef ASSAY_CLI_FILES_DOCUMENT_H
+#define ASSAY_CLI_FILES_DOCUMENT_H
 
 #include <jansson.h>
 #include <stddef.h>

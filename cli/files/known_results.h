@@ -10,8 +10,8 @@
  *
  * JSON: {"items": […]} or the list alone, of objects with "params", and "metrics", "state",
  * "reason" as they stand above; other members are passed over. An export is such a file. */
-#ifndef ASSAY_CLI_KNOWN_RESULTS_H
-#define ASSAY_CLI_KNOWN_RESULTS_H
+#ifndef ASSAY_CLI_FILES_KNOWN_RESULTS_H
+#define ASSAY_CLI_FILES_KNOWN_RESULTS_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* NAME=VALUE of the command line: parameters and metrics. */
-#ifndef ASSAY_CLI_PARAM_ARGS_H
-#define ASSAY_CLI_PARAM_ARGS_H
+#ifndef ASSAY_CLI_FILES_PARAM_ARGS_H
+#define ASSAY_CLI_FILES_PARAM_ARGS_H
 
 #include <jansson.h>
 

@@ -1,6 +1,6 @@
 /* Telling one process from another that gets its pid later. */
-#ifndef ASSAY_CLI_PROCESS_H
-#define ASSAY_CLI_PROCESS_H
+#ifndef ASSAY_CLI_FILES_PROCESS_H
+#define ASSAY_CLI_FILES_PROCESS_H
 
 #include <sys/types.h>
 

@@ -2,8 +2,8 @@
  * $XDG_STATE_HOME/assay/up/PID.json (~/.local/state/assay/up/PID.json), mode 0600, {"url",
  * "token_file", "pid", "start", "since"}. The newest counts; when it ends, the one before counts
  * again. */
-#ifndef ASSAY_CLI_RUNNING_SERVER_H
-#define ASSAY_CLI_RUNNING_SERVER_H
+#ifndef ASSAY_CLI_FILES_RUNNING_SERVER_H
+#define ASSAY_CLI_FILES_RUNNING_SERVER_H
 
 #include <stdint.h>
 

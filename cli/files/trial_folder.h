@@ -2,8 +2,8 @@
  *
  * A runner starts a command in its own folder unless the document has `trial.directory`; for the
  * runners of `assay up` that is wherever it was started, which is rarely what people mean. */
-#ifndef ASSAY_CLI_TRIAL_FOLDER_H
-#define ASSAY_CLI_TRIAL_FOLDER_H
+#ifndef ASSAY_CLI_FILES_TRIAL_FOLDER_H
+#define ASSAY_CLI_FILES_TRIAL_FOLDER_H
 
 #include <jansson.h>
 

@@ -1,6 +1,6 @@
 /* The folders in which programs of a user keep things: the XDG base directory specification. */
-#ifndef ASSAY_CLI_USER_FOLDER_H
-#define ASSAY_CLI_USER_FOLDER_H
+#ifndef ASSAY_CLI_FILES_USER_FOLDER_H
+#define ASSAY_CLI_FILES_USER_FOLDER_H
 
 #include "base/status.h"
 

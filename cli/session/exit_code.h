@@ -1,6 +1,6 @@
 /* Exit codes, and the one place that prints an error. docs/cli.md lists them. */
-#ifndef ASSAY_CLI_EXIT_CODE_H
-#define ASSAY_CLI_EXIT_CODE_H
+#ifndef ASSAY_CLI_SESSION_EXIT_CODE_H
+#define ASSAY_CLI_SESSION_EXIT_CODE_H
 
 #include "base/status.h"
 

@@ -1,6 +1,6 @@
 /* Ctrl-C: the first ends the call in progress and is remembered, the second ends the program. */
-#ifndef ASSAY_CLI_INTERRUPT_H
-#define ASSAY_CLI_INTERRUPT_H
+#ifndef ASSAY_CLI_SESSION_INTERRUPT_H
+#define ASSAY_CLI_SESSION_INTERRUPT_H
 
 #include <stdbool.h>
 #include <stdint.h>

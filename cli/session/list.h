@@ -1,6 +1,6 @@
 /* A list of the API as a verb shows it: all its pages, as a table or as {"items": […]}. */
-#ifndef ASSAY_CLI_LIST_H
-#define ASSAY_CLI_LIST_H
+#ifndef ASSAY_CLI_SESSION_LIST_H
+#define ASSAY_CLI_SESSION_LIST_H
 
 #include <jansson.h>
 #include <stdint.h>

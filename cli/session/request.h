@@ -1,6 +1,6 @@
 /* The calls that verbs make: one function per kind, each a single request but for the lists. */
-#ifndef ASSAY_CLI_REQUEST_H
-#define ASSAY_CLI_REQUEST_H
+#ifndef ASSAY_CLI_SESSION_REQUEST_H
+#define ASSAY_CLI_SESSION_REQUEST_H
 
 #include <jansson.h>
 #include <stdint.h>

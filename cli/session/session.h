@@ -4,8 +4,8 @@
  *   server  --server, ASSAY_SERVER, the note of `assay up` (running_server.h)
  *   token   --token, --token-file, ASSAY_TOKEN, ASSAY_TOKEN_FILE, the note when its server is the
  * one */
-#ifndef ASSAY_CLI_SESSION_H
-#define ASSAY_CLI_SESSION_H
+#ifndef ASSAY_CLI_SESSION_SESSION_H
+#define ASSAY_CLI_SESSION_SESSION_H
 
 #include <jansson.h>
 #include <stdbool.h>

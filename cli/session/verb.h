@@ -1,6 +1,6 @@
 /* A verb of the command line, as the table of verbs describes it. */
-#ifndef ASSAY_CLI_VERB_H
-#define ASSAY_CLI_VERB_H
+#ifndef ASSAY_CLI_SESSION_VERB_H
+#define ASSAY_CLI_SESSION_VERB_H
 
 #include <stdio.h>
 

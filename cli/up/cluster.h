@@ -5,8 +5,8 @@
  * PostgreSQL refuses to run as root. When we are root the cluster belongs to the user `postgres`
  * (or `nobody` where there is none), and lies in DATA/postgres when that user can enter DATA, else
  * in /var/lib/assay/clusters/HASH. */
-#ifndef ASSAY_CLI_CLUSTER_H
-#define ASSAY_CLI_CLUSTER_H
+#ifndef ASSAY_CLI_UP_CLUSTER_H
+#define ASSAY_CLI_UP_CLUSTER_H
 
 #include <stddef.h>
 #include <stdint.h>

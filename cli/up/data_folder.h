@@ -1,6 +1,6 @@
 /* The data folder of `assay up`: its place, its lock, its files. */
-#ifndef ASSAY_CLI_DATA_FOLDER_H
-#define ASSAY_CLI_DATA_FOLDER_H
+#ifndef ASSAY_CLI_UP_DATA_FOLDER_H
+#define ASSAY_CLI_UP_DATA_FOLDER_H
 
 #include "base/status.h"
 

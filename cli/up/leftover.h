@@ -1,8 +1,8 @@
 /* What an `assay up` that was killed left behind on its data folder. Its children get a signal from
  * the kernel when it dies; this waits until they are gone, and insists. Call with the folder's lock
  * held. */
-#ifndef ASSAY_CLI_LEFTOVER_H
-#define ASSAY_CLI_LEFTOVER_H
+#ifndef ASSAY_CLI_UP_LEFTOVER_H
+#define ASSAY_CLI_UP_LEFTOVER_H
 
 #include "base/status.h"
 

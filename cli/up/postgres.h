@@ -1,6 +1,6 @@
 /* Finding PostgreSQL's server programs. */
-#ifndef ASSAY_CLI_POSTGRES_H
-#define ASSAY_CLI_POSTGRES_H
+#ifndef ASSAY_CLI_UP_POSTGRES_H
+#define ASSAY_CLI_UP_POSTGRES_H
 
 #include "base/status.h"
 

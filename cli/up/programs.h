@@ -1,6 +1,6 @@
 /* Finding the other programs: beside this one (an installation), in this build tree, then PATH. */
-#ifndef ASSAY_CLI_PROGRAMS_H
-#define ASSAY_CLI_PROGRAMS_H
+#ifndef ASSAY_CLI_UP_PROGRAMS_H
+#define ASSAY_CLI_UP_PROGRAMS_H
 
 #include "base/status.h"
 

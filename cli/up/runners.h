@@ -1,6 +1,6 @@
 /* The runners as children of `assay up`. */
-#ifndef ASSAY_CLI_RUNNERS_H
-#define ASSAY_CLI_RUNNERS_H
+#ifndef ASSAY_CLI_UP_RUNNERS_H
+#define ASSAY_CLI_UP_RUNNERS_H
 
 #include "base/status.h"
 #include "cli/up/up.h"

@@ -1,6 +1,6 @@
 /* assayd as a child of `assay up`. */
-#ifndef ASSAY_CLI_SERVER_H
-#define ASSAY_CLI_SERVER_H
+#ifndef ASSAY_CLI_UP_SERVER_H
+#define ASSAY_CLI_UP_SERVER_H
 
 #include "base/status.h"
 #include "cli/up/up.h"

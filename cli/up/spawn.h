@@ -1,7 +1,7 @@
 /* Starting one child process of `assay up`: as whom, where its output goes, what it hears when its
  * parent dies. */
-#ifndef ASSAY_CLI_SPAWN_H
-#define ASSAY_CLI_SPAWN_H
+#ifndef ASSAY_CLI_UP_SPAWN_H
+#define ASSAY_CLI_UP_SPAWN_H
 
 #include <signal.h>
 #include <stdbool.h>

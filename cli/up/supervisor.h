@@ -1,7 +1,7 @@
 /* The children of `assay up`: started in order, started again with back-off when they die, stopped
  * in the reverse order. One thread; signals are blocked and waited for, never handled. */
-#ifndef ASSAY_CLI_SUPERVISOR_H
-#define ASSAY_CLI_SUPERVISOR_H
+#ifndef ASSAY_CLI_UP_SUPERVISOR_H
+#define ASSAY_CLI_UP_SUPERVISOR_H
 
 #include <stdbool.h>
 #include <stdint.h>

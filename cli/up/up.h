@@ -1,6 +1,6 @@
 /* What one `assay up` is: its options and what it has started so far. */
-#ifndef ASSAY_CLI_UP_H
-#define ASSAY_CLI_UP_H
+#ifndef ASSAY_CLI_UP_UP_H
+#define ASSAY_CLI_UP_UP_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* One cell of CSV (RFC 4180), safe to open in a spreadsheet. */
-#ifndef ASSAY_CLI_CSV_H
-#define ASSAY_CLI_CSV_H
+#ifndef ASSAY_CLI_VIEW_CSV_H
+#define ASSAY_CLI_VIEW_CSV_H
 
 #include "base/str.h"
 

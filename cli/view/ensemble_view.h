@@ -1,7 +1,7 @@
 /* What is said about an ensemble: its figure, the best single model's on the same rows, its
  * members. */
-#ifndef ASSAY_CLI_ENSEMBLE_VIEW_H
-#define ASSAY_CLI_ENSEMBLE_VIEW_H
+#ifndef ASSAY_CLI_VIEW_ENSEMBLE_VIEW_H
+#define ASSAY_CLI_VIEW_ENSEMBLE_VIEW_H
 
 #include <jansson.h>
 

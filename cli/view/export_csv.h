@@ -1,7 +1,7 @@
 /* Trials as CSV: a row each, a column for each parameter of the sweep and for
  * each metric that any of them has. */
-#ifndef ASSAY_CLI_EXPORT_CSV_H
-#define ASSAY_CLI_EXPORT_CSV_H
+#ifndef ASSAY_CLI_VIEW_EXPORT_CSV_H
+#define ASSAY_CLI_VIEW_EXPORT_CSV_H
 
 #include <jansson.h>
 

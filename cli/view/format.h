@@ -1,6 +1,6 @@
 /* Values of the API as text: numbers, parameters, times. */
-#ifndef ASSAY_CLI_FORMAT_H
-#define ASSAY_CLI_FORMAT_H
+#ifndef ASSAY_CLI_VIEW_FORMAT_H
+#define ASSAY_CLI_VIEW_FORMAT_H
 
 #include <jansson.h>
 #include <stdint.h>

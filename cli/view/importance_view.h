@@ -1,6 +1,6 @@
 /* Importance as bars: how much each parameter explains, and how sure that is. */
-#ifndef ASSAY_CLI_IMPORTANCE_VIEW_H
-#define ASSAY_CLI_IMPORTANCE_VIEW_H
+#ifndef ASSAY_CLI_VIEW_IMPORTANCE_VIEW_H
+#define ASSAY_CLI_VIEW_IMPORTANCE_VIEW_H
 
 #include <jansson.h>
 

@@ -1,7 +1,7 @@
 /* Following a kept tail: the server keeps the last bytes of a trial's output and replaces them as a
  * whole; what is new is what does not overlap with what was there before. */
-#ifndef ASSAY_CLI_LOG_TAIL_H
-#define ASSAY_CLI_LOG_TAIL_H
+#ifndef ASSAY_CLI_VIEW_LOG_TAIL_H
+#define ASSAY_CLI_VIEW_LOG_TAIL_H
 
 #include <stddef.h>
 

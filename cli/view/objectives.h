@@ -1,7 +1,7 @@
 /* What a sweep is judged by: its objectives, and the metrics that it constrains. `sweep` is the
  * API's; one that names its metric alone has one objective. */
-#ifndef ASSAY_CLI_OBJECTIVES_H
-#define ASSAY_CLI_OBJECTIVES_H
+#ifndef ASSAY_CLI_VIEW_OBJECTIVES_H
+#define ASSAY_CLI_VIEW_OBJECTIVES_H
 
 #include <jansson.h>
 #include <stdbool.h>

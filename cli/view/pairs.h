@@ -1,7 +1,7 @@
 /* Things shown as rows of name and value: `state  running`. In a pipe the two are separated by a
  * tab. */
-#ifndef ASSAY_CLI_PAIRS_H
-#define ASSAY_CLI_PAIRS_H
+#ifndef ASSAY_CLI_VIEW_PAIRS_H
+#define ASSAY_CLI_VIEW_PAIRS_H
 
 #include <jansson.h>
 

@@ -1,7 +1,7 @@
 /* The live display of a sweep: what is known, how fast it goes, and how that is drawn. Pure: the
  * clock and the sweep come from the caller. */
-#ifndef ASSAY_CLI_PROGRESS_H
-#define ASSAY_CLI_PROGRESS_H
+#ifndef ASSAY_CLI_VIEW_PROGRESS_H
+#define ASSAY_CLI_VIEW_PROGRESS_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* Why a trial has the parameters that it has, in words. docs/search.md lists the fields. */
-#ifndef ASSAY_CLI_REASON_H
-#define ASSAY_CLI_REASON_H
+#ifndef ASSAY_CLI_VIEW_REASON_H
+#define ASSAY_CLI_VIEW_REASON_H
 
 #include <jansson.h>
 

@@ -1,6 +1,6 @@
 /* Messages for people. They go to stderr, so that stdout holds data only. */
-#ifndef ASSAY_CLI_SAY_H
-#define ASSAY_CLI_SAY_H
+#ifndef ASSAY_CLI_VIEW_SAY_H
+#define ASSAY_CLI_VIEW_SAY_H
 
 #include "base/status.h"
 

@@ -1,6 +1,6 @@
 /* Points in a plane, drawn with characters: a front and the trials behind it. */
-#ifndef ASSAY_CLI_SCATTER_H
-#define ASSAY_CLI_SCATTER_H
+#ifndef ASSAY_CLI_VIEW_SCATTER_H
+#define ASSAY_CLI_VIEW_SCATTER_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* Suggestions as people and shells read them: what to try, and until when. */
-#ifndef ASSAY_CLI_SUGGESTION_VIEW_H
-#define ASSAY_CLI_SUGGESTION_VIEW_H
+#ifndef ASSAY_CLI_VIEW_SUGGESTION_VIEW_H
+#define ASSAY_CLI_VIEW_SUGGESTION_VIEW_H
 
 #include <jansson.h>
 

@@ -2,8 +2,8 @@
  *
  * Cells are added in row-major order and escaped to one line. A table that ran out of memory stays
  * so until table_format reports it, as struct str does. */
-#ifndef ASSAY_CLI_TABLE_H
-#define ASSAY_CLI_TABLE_H
+#ifndef ASSAY_CLI_VIEW_TABLE_H
+#define ASSAY_CLI_VIEW_TABLE_H
 
 #include <stddef.h>
 

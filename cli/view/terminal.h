@@ -1,6 +1,6 @@
 /* How a stream wants its text: a terminal of some width with colours, or plain bytes for a pipe. */
-#ifndef ASSAY_CLI_TERMINAL_H
-#define ASSAY_CLI_TERMINAL_H
+#ifndef ASSAY_CLI_VIEW_TERMINAL_H
+#define ASSAY_CLI_VIEW_TERMINAL_H
 
 #include <stdbool.h>
 #include <stddef.h>

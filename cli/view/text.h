@@ -2,8 +2,8 @@
  *
  * Input is UTF-8. Widths need a UTF-8 LC_CTYPE (terminal_setup chooses one); without it a character
  * that is not ASCII counts as one column. */
-#ifndef ASSAY_CLI_TEXT_H
-#define ASSAY_CLI_TEXT_H
+#ifndef ASSAY_CLI_VIEW_TEXT_H
+#define ASSAY_CLI_VIEW_TEXT_H
 
 #include <stddef.h>
 

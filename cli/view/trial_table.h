@@ -1,7 +1,7 @@
 /* Tables of trials, and the rows of name and value that show one thing: what several verbs print.
  */
-#ifndef ASSAY_CLI_TRIAL_TABLE_H
-#define ASSAY_CLI_TRIAL_TABLE_H
+#ifndef ASSAY_CLI_VIEW_TRIAL_TABLE_H
+#define ASSAY_CLI_VIEW_TRIAL_TABLE_H
 
 #include <jansson.h>
 

@@ -1,6 +1,6 @@
 /* The fast operations on the host, one function per row of the table; see backend.h. */
-#ifndef ASSAY_KERNELS_CPU_H
-#define ASSAY_KERNELS_CPU_H
+#ifndef ASSAY_KERNELS_CPU_CPU_H
+#define ASSAY_KERNELS_CPU_CPU_H
 
 #include "kernels/backend_priv.h"
 

@@ -1,8 +1,8 @@
 /* Transpose 16 x 16 floats in AVX-512 registers. Quarters of rows are put together while they are
  * loaded, which takes none of the one unit that shuffles across a register: 32 shuffles instead of
  * 64. */
-#ifndef ASSAY_KERNELS_CPU_TURN_H
-#define ASSAY_KERNELS_CPU_TURN_H
+#ifndef ASSAY_KERNELS_CPU_TRANSPOSE_H
+#define ASSAY_KERNELS_CPU_TRANSPOSE_H
 
 #include <stdbool.h>
 #include <stddef.h>

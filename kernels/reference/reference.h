@@ -1,7 +1,7 @@
 /* The plain operations, one function per row of the table. What they compute is told in backend.h.
  */
-#ifndef ASSAY_KERNELS_REFERENCE_H
-#define ASSAY_KERNELS_REFERENCE_H
+#ifndef ASSAY_KERNELS_REFERENCE_REFERENCE_H
+#define ASSAY_KERNELS_REFERENCE_REFERENCE_H
 
 #include "kernels/backend_priv.h"
 

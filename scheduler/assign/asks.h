@@ -8,8 +8,8 @@
  * repeated.
  *
  * Every function: AS_E_NOT_FOUND (no such sweep or trial), AS_E_UNAVAILABLE, AS_E_NOMEM. */
-#ifndef ASSAY_SCHEDULER_ASKS_H
-#define ASSAY_SCHEDULER_ASKS_H
+#ifndef ASSAY_SCHEDULER_ASSIGN_ASKS_H
+#define ASSAY_SCHEDULER_ASSIGN_ASKS_H
 
 #include <stdbool.h>
 

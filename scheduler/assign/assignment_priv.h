@@ -5,8 +5,8 @@
  *   assignment_open()   before: what the sweep's search needs
  *   assignment_take()   in the transaction that holds the row; may run again
  *   assignment_done()   after the commit: asks the suggester for what was lacking */
-#ifndef ASSAY_SCHEDULER_ASSIGNMENT_PRIV_H
-#define ASSAY_SCHEDULER_ASSIGNMENT_PRIV_H
+#ifndef ASSAY_SCHEDULER_ASSIGN_ASSIGNMENT_PRIV_H
+#define ASSAY_SCHEDULER_ASSIGN_ASSIGNMENT_PRIV_H
 
 #include "base/arena.h"
 #include "scheduler/assign/grouping.h"

@@ -5,8 +5,8 @@
  * row, so that there are never more than max_trials trials nor more than max_concurrent_trials
  * running, whatever the number of runners and servers. Sweeps share fairly: the one with the
  * fewest running trials goes first, the older one among equals. */
-#ifndef ASSAY_SCHEDULER_CLAIMS_H
-#define ASSAY_SCHEDULER_CLAIMS_H
+#ifndef ASSAY_SCHEDULER_ASSIGN_CLAIMS_H
+#define ASSAY_SCHEDULER_ASSIGN_CLAIMS_H
 
 #include "base/arena.h"
 #include "base/status.h"

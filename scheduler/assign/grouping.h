@@ -9,8 +9,8 @@
  * An open group that is filled again takes queued trials past older ones of other shapes only while
  * the oldest of those is at most GROUP_REACH * max_members numbers older: then it gets nothing,
  * ends with its members, and the oldest gets its slot. */
-#ifndef ASSAY_SCHEDULER_GROUPING_H
-#define ASSAY_SCHEDULER_GROUPING_H
+#ifndef ASSAY_SCHEDULER_ASSIGN_GROUPING_H
+#define ASSAY_SCHEDULER_ASSIGN_GROUPING_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,8 +3,8 @@
  *
  * A shape is a text that begins with the data set's name, because a group reads one. Trials of a
  * sweep with equal texts may be members of one group. */
-#ifndef ASSAY_SCHEDULER_SHAPE_H
-#define ASSAY_SCHEDULER_SHAPE_H
+#ifndef ASSAY_SCHEDULER_ASSIGN_SHAPE_H
+#define ASSAY_SCHEDULER_ASSIGN_SHAPE_H
 
 #include <jansson.h>
 

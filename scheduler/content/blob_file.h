@@ -1,6 +1,6 @@
 /* A blob in a temporary file with a name, for what reads files. */
-#ifndef ASSAY_SCHEDULER_BLOB_FILE_H
-#define ASSAY_SCHEDULER_BLOB_FILE_H
+#ifndef ASSAY_SCHEDULER_CONTENT_BLOB_FILE_H
+#define ASSAY_SCHEDULER_CONTENT_BLOB_FILE_H
 
 #include "base/status.h"
 #include "scheduler/store/store.h"

@@ -3,8 +3,8 @@
  * An upload is spooled to an unlinked temporary file while it is hashed, so that no transaction
  * waits for a client; what does not match its digest never reaches the database. What nothing
  * refers to is removed a day after it was last uploaded or asked for. */
-#ifndef ASSAY_SCHEDULER_BLOBS_H
-#define ASSAY_SCHEDULER_BLOBS_H
+#ifndef ASSAY_SCHEDULER_CONTENT_BLOBS_H
+#define ASSAY_SCHEDULER_CONTENT_BLOBS_H
 
 #include <stdbool.h>
 #include <stddef.h>

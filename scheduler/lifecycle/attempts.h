@@ -5,8 +5,8 @@
  *   AS_E_NOT_FOUND    no such sweep or trial
  *   AS_E_STALE        another attempt is current, or the trial ended; nothing was changed
  *   AS_E_UNAVAILABLE  the database is away; repeat, it is safe */
-#ifndef ASSAY_SCHEDULER_ATTEMPTS_H
-#define ASSAY_SCHEDULER_ATTEMPTS_H
+#ifndef ASSAY_SCHEDULER_LIFECYCLE_ATTEMPTS_H
+#define ASSAY_SCHEDULER_LIFECYCLE_ATTEMPTS_H
 
 #include "base/arena.h"
 #include "base/status.h"

@@ -1,6 +1,6 @@
 /* The ensemble of a sweep: greedy selection over the predictions that its best trials left. */
-#ifndef ASSAY_SCHEDULER_ENSEMBLES_H
-#define ASSAY_SCHEDULER_ENSEMBLES_H
+#ifndef ASSAY_SCHEDULER_LIFECYCLE_ENSEMBLES_H
+#define ASSAY_SCHEDULER_LIFECYCLE_ENSEMBLES_H
 
 #include "base/arena.h"
 #include "base/status.h"

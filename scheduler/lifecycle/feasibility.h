@@ -1,7 +1,7 @@
 /* What a trial that says that it is done is worth: does it have the values that its sweep asks for,
  * and do they lie within the outcome constraints? */
-#ifndef ASSAY_SCHEDULER_FEASIBILITY_H
-#define ASSAY_SCHEDULER_FEASIBILITY_H
+#ifndef ASSAY_SCHEDULER_LIFECYCLE_FEASIBILITY_H
+#define ASSAY_SCHEDULER_LIFECYCLE_FEASIBILITY_H
 
 #include "base/arena.h"
 #include "scheduler/store/sweep_store.h"

@@ -4,8 +4,8 @@
  * IDEM_NEW: call the operation (with the key, where it takes one), then idempotency_store() the
  * answer unless it is a 5xx. An operation that takes the key writes it in its own transaction, so
  * that a crash between creation and idempotency_store() makes nothing twice. */
-#ifndef ASSAY_SCHEDULER_IDEMPOTENCY_H
-#define ASSAY_SCHEDULER_IDEMPOTENCY_H
+#ifndef ASSAY_SCHEDULER_LIFECYCLE_IDEMPOTENCY_H
+#define ASSAY_SCHEDULER_LIFECYCLE_IDEMPOTENCY_H
 
 #include "base/arena.h"
 #include "base/status.h"

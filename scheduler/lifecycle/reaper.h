@@ -1,8 +1,8 @@
 /* Time's work: what must happen although nobody asks for it.
  *
  * Any number of servers may run it at once; every step is a guarded transaction of its own. */
-#ifndef ASSAY_SCHEDULER_REAPER_H
-#define ASSAY_SCHEDULER_REAPER_H
+#ifndef ASSAY_SCHEDULER_LIFECYCLE_REAPER_H
+#define ASSAY_SCHEDULER_LIFECYCLE_REAPER_H
 
 #include "base/status.h"
 #include "scheduler/lifecycle/lease_clock.h"

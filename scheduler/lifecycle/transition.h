@@ -1,8 +1,8 @@
 /* The one way in which trials and sweeps change state: ask the tables of
  * scheduler/sweep/trial_state.h, perform the guarded statement, end the attempt, write the event.
  * All of it inside the caller's transaction, which holds the sweep's row (store_sweep_lock). */
-#ifndef ASSAY_SCHEDULER_TRANSITION_H
-#define ASSAY_SCHEDULER_TRANSITION_H
+#ifndef ASSAY_SCHEDULER_LIFECYCLE_TRANSITION_H
+#define ASSAY_SCHEDULER_LIFECYCLE_TRANSITION_H
 
 #include "base/arena.h"
 #include "scheduler/store/sweep_store.h"

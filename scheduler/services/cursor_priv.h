@@ -1,6 +1,6 @@
 /* Cursors of lists: the place where a page ended, as opaque text. */
-#ifndef ASSAY_SCHEDULER_CURSOR_PRIV_H
-#define ASSAY_SCHEDULER_CURSOR_PRIV_H
+#ifndef ASSAY_SCHEDULER_SERVICES_CURSOR_PRIV_H
+#define ASSAY_SCHEDULER_SERVICES_CURSOR_PRIV_H
 
 #include "base/arena.h"
 #include "scheduler/rows/page.h"

@@ -1,6 +1,6 @@
 /* Data sets: names for uploaded content that was read and checked in full. */
-#ifndef ASSAY_SCHEDULER_DATASETS_H
-#define ASSAY_SCHEDULER_DATASETS_H
+#ifndef ASSAY_SCHEDULER_SERVICES_DATASETS_H
+#define ASSAY_SCHEDULER_SERVICES_DATASETS_H
 
 #include <jansson.h>
 

@@ -3,8 +3,8 @@
  * An event is written in the transaction of its change. Ids grow with the writing transactions'
  * ids, and readers see only what is older than every transaction still under way, so that
  * following by id skips nothing. */
-#ifndef ASSAY_SCHEDULER_EVENTS_H
-#define ASSAY_SCHEDULER_EVENTS_H
+#ifndef ASSAY_SCHEDULER_SERVICES_EVENTS_H
+#define ASSAY_SCHEDULER_SERVICES_EVENTS_H
 
 #include "base/arena.h"
 #include "base/status.h"

@@ -1,6 +1,6 @@
 /* Figures for /metrics, from the database and from this process. */
-#ifndef ASSAY_SCHEDULER_METRICS_H
-#define ASSAY_SCHEDULER_METRICS_H
+#ifndef ASSAY_SCHEDULER_SERVICES_METRICS_H
+#define ASSAY_SCHEDULER_SERVICES_METRICS_H
 
 #include "base/str.h"
 #include "scheduler/store/store.h"

@@ -3,8 +3,8 @@
  * Each runs in one transaction that first takes a lock (pg_advisory_xact_lock) and last writes its
  * row in the ledger `schema_migration` (version, name, sha256, applied_at), so that several
  * programs may start at once and a failed migration leaves nothing behind. */
-#ifndef ASSAY_SCHEDULER_MIGRATE_H
-#define ASSAY_SCHEDULER_MIGRATE_H
+#ifndef ASSAY_SCHEDULER_SERVICES_MIGRATE_H
+#define ASSAY_SCHEDULER_SERVICES_MIGRATE_H
 
 #include <stddef.h>
 

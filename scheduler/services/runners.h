@@ -3,8 +3,8 @@
  * A runner has a name and an epoch; each registration makes the next epoch, and what an older one
  * says is answered AS_E_STALE ("stale_epoch" in the API). Its lease is one row, extended by
  * heartbeats on the database's clock; an attempt is held for as long as its runner's lease. */
-#ifndef ASSAY_SCHEDULER_RUNNERS_H
-#define ASSAY_SCHEDULER_RUNNERS_H
+#ifndef ASSAY_SCHEDULER_SERVICES_RUNNERS_H
+#define ASSAY_SCHEDULER_SERVICES_RUNNERS_H
 
 #include "base/arena.h"
 #include "base/status.h"

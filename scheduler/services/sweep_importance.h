@@ -1,6 +1,6 @@
 /* Which parameters of a sweep matter. */
-#ifndef ASSAY_SCHEDULER_SWEEP_IMPORTANCE_H
-#define ASSAY_SCHEDULER_SWEEP_IMPORTANCE_H
+#ifndef ASSAY_SCHEDULER_SERVICES_SWEEP_IMPORTANCE_H
+#define ASSAY_SCHEDULER_SERVICES_SWEEP_IMPORTANCE_H
 
 #include <stdbool.h>
 #include <stddef.h>

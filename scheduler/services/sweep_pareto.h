@@ -1,6 +1,6 @@
 /* The front of a sweep. */
-#ifndef ASSAY_SCHEDULER_SWEEP_PARETO_H
-#define ASSAY_SCHEDULER_SWEEP_PARETO_H
+#ifndef ASSAY_SCHEDULER_SERVICES_SWEEP_PARETO_H
+#define ASSAY_SCHEDULER_SERVICES_SWEEP_PARETO_H
 
 #include <stdbool.h>
 #include <stddef.h>

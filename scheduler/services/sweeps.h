@@ -1,8 +1,8 @@
 /* Sweeps: create, look at, change, delete.
  *
  * Every function: AS_E_UNAVAILABLE when the database is away, AS_E_NOMEM. Rows live in `a`. */
-#ifndef ASSAY_SCHEDULER_SWEEPS_H
-#define ASSAY_SCHEDULER_SWEEPS_H
+#ifndef ASSAY_SCHEDULER_SERVICES_SWEEPS_H
+#define ASSAY_SCHEDULER_SERVICES_SWEEPS_H
 
 #include <jansson.h>
 

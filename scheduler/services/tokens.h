@@ -1,6 +1,6 @@
 /* Bearer tokens: `assay_ROLE_ID_SECRET`, of which the database holds the SHA-256. */
-#ifndef ASSAY_SCHEDULER_TOKENS_H
-#define ASSAY_SCHEDULER_TOKENS_H
+#ifndef ASSAY_SCHEDULER_SERVICES_TOKENS_H
+#define ASSAY_SCHEDULER_SERVICES_TOKENS_H
 
 #include "base/arena.h"
 #include "base/status.h"

@@ -2,8 +2,8 @@
  *
  * Every function: AS_E_NOT_FOUND when there is no such sweep or trial, AS_E_UNAVAILABLE when the
  * database is away, AS_E_NOMEM. Rows live in `a`. */
-#ifndef ASSAY_SCHEDULER_TRIALS_H
-#define ASSAY_SCHEDULER_TRIALS_H
+#ifndef ASSAY_SCHEDULER_SERVICES_TRIALS_H
+#define ASSAY_SCHEDULER_SERVICES_TRIALS_H
 
 #include <jansson.h>
 

@@ -395,11 +395,3 @@ bool tx_run_again(struct tx_run *run)
     }
     return false;
 }
-
-as_status store_run(struct store *db, tx_kind kind, tx_fn *fn, void *arg, struct as_err *err)
-{
-    struct tx_run run = tx_run_start(db, kind, err);
-    while (tx_run_again(&run))
-        run.status = fn(run.tx, arg, err);
-    return run.status;
-}

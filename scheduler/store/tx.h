@@ -23,7 +23,6 @@
 #include "scheduler/store/store.h"
 
 struct tx; /* an open transaction; one thread */
-typedef as_status tx_fn(struct tx *t, void *arg, struct as_err *err);
 
 typedef enum tx_kind {
     TX_READ,  /* statements see what is committed when each begins; nothing may be written */
@@ -56,10 +55,6 @@ AS_MUST_CHECK struct tx_run tx_run_start(struct store *db, tx_kind kind, struct 
  * Besides what the body returns: AS_E_UNAVAILABLE when the database is away, too busy, or the
  * answer to COMMIT was lost. */
 AS_MUST_CHECK bool tx_run_again(struct tx_run *run);
-
-/* The same loop for a function with one argument. */
-AS_MUST_CHECK as_status store_run(struct store *db, tx_kind kind, tx_fn *fn, void *arg,
-                                  struct as_err *err);
 
 /* A trial of that sweep that was begun ends in this transaction: store_on_finished() tells once it
  * is committed. */

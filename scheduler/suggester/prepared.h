@@ -1,6 +1,6 @@
 /* The suggester as those see it who hand trials out. All functions: any thread, sg not NULL. */
-#ifndef ASSAY_SCHEDULER_PREPARED_H
-#define ASSAY_SCHEDULER_PREPARED_H
+#ifndef ASSAY_SCHEDULER_SUGGESTER_PREPARED_H
+#define ASSAY_SCHEDULER_SUGGESTER_PREPARED_H
 
 #include <stdbool.h>
 

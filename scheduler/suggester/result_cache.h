@@ -2,8 +2,8 @@
  * there are later results. It holds a bounded number of them; the least recently used goes first.
  * result_cache_init() and result_cache_done() are for the owner, the others for any thread; the
  * lock is held for copies alone. */
-#ifndef ASSAY_SCHEDULER_RESULT_CACHE_H
-#define ASSAY_SCHEDULER_RESULT_CACHE_H
+#ifndef ASSAY_SCHEDULER_SUGGESTER_RESULT_CACHE_H
+#define ASSAY_SCHEDULER_SUGGESTER_RESULT_CACHE_H
 
 #include <pthread.h>
 #include <stdbool.h>

@@ -7,8 +7,8 @@
  * sweep's row finds that it is still the next one, so it may be dropped, computed twice, or by two
  * servers. What keeps it from computing (no memory, no database) is told to those who asked for it
  * before. */
-#ifndef ASSAY_SCHEDULER_SUGGESTER_H
-#define ASSAY_SCHEDULER_SUGGESTER_H
+#ifndef ASSAY_SCHEDULER_SUGGESTER_SUGGESTER_H
+#define ASSAY_SCHEDULER_SUGGESTER_SUGGESTER_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -7,8 +7,8 @@
  *
  * Nothing here locks: the suggester does. Only chain_compute() takes long, and it touches no chain.
  */
-#ifndef ASSAY_SCHEDULER_SUGGESTION_CHAIN_PRIV_H
-#define ASSAY_SCHEDULER_SUGGESTION_CHAIN_PRIV_H
+#ifndef ASSAY_SCHEDULER_SUGGESTER_SUGGESTION_CHAIN_PRIV_H
+#define ASSAY_SCHEDULER_SUGGESTER_SUGGESTION_CHAIN_PRIV_H
 
 #include "scheduler/suggester/sweep_history.h"
 #include "scheduler/suggester/prepared.h"

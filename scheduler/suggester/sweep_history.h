@@ -5,8 +5,8 @@
  * below `total`, and of them the results with a finish_seq up to `finish_seq`. A trial that ended
  * later counts as under way. So the same two numbers give the same history, on any server, cached
  * or not. One thread at a time. */
-#ifndef ASSAY_SCHEDULER_SWEEP_HISTORY_H
-#define ASSAY_SCHEDULER_SWEEP_HISTORY_H
+#ifndef ASSAY_SCHEDULER_SUGGESTER_SWEEP_HISTORY_H
+#define ASSAY_SCHEDULER_SUGGESTER_SWEEP_HISTORY_H
 
 #include <jansson.h>
 #include <stddef.h>

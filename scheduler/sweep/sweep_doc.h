@@ -3,8 +3,8 @@
  * The input is the JSON tree of the API (the CLI reads YAML into the same tree). Everything that
  * can be known without the database is refused here, with the pointer of the field; that the data
  * sets exist is the caller's to check (`datasets`). */
-#ifndef ASSAY_SCHEDULER_MODEL_SWEEP_DOC_H
-#define ASSAY_SCHEDULER_MODEL_SWEEP_DOC_H
+#ifndef ASSAY_SCHEDULER_SWEEP_SWEEP_DOC_H
+#define ASSAY_SCHEDULER_SWEEP_SWEEP_DOC_H
 
 #include <jansson.h>
 #include <stdbool.h>

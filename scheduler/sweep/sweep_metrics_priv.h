@@ -1,6 +1,6 @@
 /* What a sweep is judged by: `metric` or `metrics`, and `constraints`. */
-#ifndef ASSAY_SCHEDULER_MODEL_SWEEP_METRICS_PRIV_H
-#define ASSAY_SCHEDULER_MODEL_SWEEP_METRICS_PRIV_H
+#ifndef ASSAY_SCHEDULER_SWEEP_SWEEP_METRICS_PRIV_H
+#define ASSAY_SCHEDULER_SWEEP_SWEEP_METRICS_PRIV_H
 
 #include <jansson.h>
 

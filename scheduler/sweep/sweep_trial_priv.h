@@ -1,6 +1,6 @@
 /* `trial` of a sweep document: a command or a train document, and the ${name} in them. */
-#ifndef ASSAY_SCHEDULER_MODEL_SWEEP_TRIAL_PRIV_H
-#define ASSAY_SCHEDULER_MODEL_SWEEP_TRIAL_PRIV_H
+#ifndef ASSAY_SCHEDULER_SWEEP_SWEEP_TRIAL_PRIV_H
+#define ASSAY_SCHEDULER_SWEEP_SWEEP_TRIAL_PRIV_H
 
 #include "scheduler/sweep/sweep_doc.h"
 

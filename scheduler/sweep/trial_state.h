@@ -3,8 +3,8 @@
  * Pure: services ask it what an event means, the store performs it as one guarded statement whose
  * WHERE repeats the old state. Whether an event is current (attempt, lease) is the store's
  * question, not the table's. */
-#ifndef ASSAY_SCHEDULER_MODEL_TRIAL_STATE_H
-#define ASSAY_SCHEDULER_MODEL_TRIAL_STATE_H
+#ifndef ASSAY_SCHEDULER_SWEEP_TRIAL_STATE_H
+#define ASSAY_SCHEDULER_SWEEP_TRIAL_STATE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -6,6 +6,8 @@
 #include "search/problem/draw.h"
 #include "search/sampling/sobol_table_priv.h"
 
+_Static_assert(SOBOL_TABLE_ROWS == SOBOL_MAX_DIMS - 1, "every dimension but the first has a row");
+
 #define BITS 32
 
 static unsigned degree(uint32_t poly)

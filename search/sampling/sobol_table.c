@@ -4,7 +4,7 @@
  * Corput's and has no row. */
 #include "search/sampling/sobol_table_priv.h"
 
-const struct sobol_row sobol_rows[SOBOL_MAX_DIMS - 1] = {
+const struct sobol_row sobol_rows[SOBOL_TABLE_ROWS] = {
     {3, {1}},
     {7, {1, 3}},
     {11, {1, 3, 1}},

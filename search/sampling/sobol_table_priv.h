@@ -4,8 +4,7 @@
 
 #include <stdint.h>
 
-#include "search/sampling/sobol.h"
-
+#define SOBOL_TABLE_ROWS 255 /* dimensions 2 to 256; the first has no row */
 #define SOBOL_MAX_DEGREE 11
 
 struct sobol_row {
@@ -13,6 +12,6 @@ struct sobol_row {
     uint16_t m[SOBOL_MAX_DEGREE];
 };
 
-extern const struct sobol_row sobol_rows[SOBOL_MAX_DIMS - 1]; /* [dim - 1] */
+extern const struct sobol_row sobol_rows[SOBOL_TABLE_ROWS]; /* [dim - 1] */
 
 #endif

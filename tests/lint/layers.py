@@ -43,12 +43,34 @@ def folder_of(path, table):
     return best
 
 
+def circle_of(table):
+    """A circle of rooms that include one another, or None."""
+    state = {}
+
+    def visit(room, path):
+        if state.get(room) == "done":
+            return None
+        if room in path:
+            return path[path.index(room):] + [room]
+        for other in table.get(room, []):
+            found = visit(other, path + [room])
+            if found:
+                return found
+        state[room] = "done"
+        return None
+
+    return next(filter(None, (visit(room, []) for room in table)), None)
+
+
 def main():
     table = layer_table(ROOT)
+    circle = circle_of(table)
     files = subprocess.run(["git", "-C", ROOT, "ls-files", "--cached", "--others", "--exclude-standard"],
                            capture_output=True, text=True, check=True).stdout.split("\n")
     code = [f for f in files if re.search(r"\.(c|h|cu|cuh)$", f) and os.path.exists(os.path.join(ROOT, f))]
     bad, seen = [], 0
+    if circle:
+        bad.append("README.md: rooms in a circle: " + " -> ".join(circle))
     bad += [f"README.md: the row {room} names {other}, which has no row" for room in table for other in table[room] if other not in table]
     bad += [f"README.md: the row {room} names no folder" for room in table if not os.path.isdir(os.path.join(ROOT, room))]
     for path in code:

@@ -1,6 +1,6 @@
 /* What every Check test file includes: Check itself, and the suite that it defines. */
-#ifndef ASSAY_TESTS_CHECK_MAIN_H
-#define ASSAY_TESTS_CHECK_MAIN_H
+#ifndef ASSAY_TESTS_SUPPORT_CHECK_MAIN_H
+#define ASSAY_TESTS_SUPPORT_CHECK_MAIN_H
 
 #include <check.h>
 

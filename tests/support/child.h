@@ -1,8 +1,8 @@
 /* assay-train in a process of its own, as the runner starts it. Its reports go to a named pipe, so
  * a test can act when a certain line arrives, wherever the child has got to by then: some 25 lines
  * further at most, where it waits for room in the pipe. */
-#ifndef ASSAY_TESTS_TRAIN_CHILD_H
-#define ASSAY_TESTS_TRAIN_CHILD_H
+#ifndef ASSAY_TESTS_SUPPORT_CHILD_H
+#define ASSAY_TESTS_SUPPORT_CHILD_H
 
 #include <stddef.h>
 #include <sys/types.h>

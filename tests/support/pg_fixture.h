@@ -7,8 +7,8 @@
  *
  * What goes wrong here ends the program with a message; without PostgreSQL it exits 77 (skipped).
  * One thread at a time, but for the functions that take a URL. */
-#ifndef ASSAY_TESTS_SCHEDULER_PG_FIXTURE_H
-#define ASSAY_TESTS_SCHEDULER_PG_FIXTURE_H
+#ifndef ASSAY_TESTS_SUPPORT_PG_FIXTURE_H
+#define ASSAY_TESTS_SUPPORT_PG_FIXTURE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* A client that sends exactly the bytes it is told, for requests that no library would send. */
-#ifndef ASSAY_TESTS_API_RAW_HTTP_H
-#define ASSAY_TESTS_API_RAW_HTTP_H
+#ifndef ASSAY_TESTS_SUPPORT_RAW_HTTP_H
+#define ASSAY_TESTS_SUPPORT_RAW_HTTP_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* Jobs for groups of the trainer in a folder of their own: documents, outputs, comparisons. */
-#ifndef ASSAY_TESTS_TRAIN_RIG_H
-#define ASSAY_TESTS_TRAIN_RIG_H
+#ifndef ASSAY_TESTS_SUPPORT_RIG_H
+#define ASSAY_TESTS_SUPPORT_RIG_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,8 +1,8 @@
 /* Does a value have the shape that api/openapi.yaml gives it? The part of JSON Schema that the
  * document uses: type, enum, const, required, properties, additionalProperties, items, oneOf,
  * allOf, minimum, $ref. */
-#ifndef ASSAY_TESTS_API_SCHEMA_CHECK_H
-#define ASSAY_TESTS_API_SCHEMA_CHECK_H
+#ifndef ASSAY_TESTS_SUPPORT_SCHEMA_CHECK_H
+#define ASSAY_TESTS_SUPPORT_SCHEMA_CHECK_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* Short words for tests of the scheduler: a store on a database of its own, sweeps, runners. Every
  * function fails the test when the operation fails. */
-#ifndef ASSAY_TESTS_SCHEDULER_SERVICE_H
-#define ASSAY_TESTS_SCHEDULER_SERVICE_H
+#ifndef ASSAY_TESTS_SUPPORT_SERVICE_H
+#define ASSAY_TESTS_SUPPORT_SERVICE_H
 
 #include <check.h>
 #include <jansson.h>

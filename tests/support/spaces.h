@@ -1,6 +1,6 @@
 /* Spaces for the tests of search/: from YAML text, and at random. */
-#ifndef ASSAY_TESTS_SEARCH_SPACES_H
-#define ASSAY_TESTS_SEARCH_SPACES_H
+#ifndef ASSAY_TESTS_SUPPORT_SPACES_H
+#define ASSAY_TESTS_SUPPORT_SPACES_H
 
 #include <stdint.h>
 

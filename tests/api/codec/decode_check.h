@@ -1,6 +1,6 @@
 /* Decoders against a table of texts: what they take, and what they refuse and where. */
-#ifndef ASSAY_TESTS_API_DECODE_CHECK_H
-#define ASSAY_TESTS_API_DECODE_CHECK_H
+#ifndef ASSAY_TESTS_API_CODEC_DECODE_CHECK_H
+#define ASSAY_TESTS_API_CODEC_DECODE_CHECK_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* assayd run by a test. What it writes is kept by process, and shown on stderr when the process
  * ends in another way than the test expected: a sanitizer's report is in it. */
-#ifndef ASSAY_TESTS_API_ASSAYD_PROCESS_H
-#define ASSAY_TESTS_API_ASSAYD_PROCESS_H
+#ifndef ASSAY_TESTS_API_SERVER_ASSAYD_PROCESS_H
+#define ASSAY_TESTS_API_SERVER_ASSAYD_PROCESS_H
 
 #include <stdbool.h>
 #include <sys/types.h>

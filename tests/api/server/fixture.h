@@ -1,7 +1,7 @@
 /* A server in this process over a private PostgreSQL, with a token of each role. Set up once for a
  * suite, in the process that Check forks its tests from: the tests speak HTTP to it. */
-#ifndef ASSAY_TESTS_API_FIXTURE_H
-#define ASSAY_TESTS_API_FIXTURE_H
+#ifndef ASSAY_TESTS_API_SERVER_FIXTURE_H
+#define ASSAY_TESTS_API_SERVER_FIXTURE_H
 
 #include "api/server/server.h"
 #include "base/hash.h"

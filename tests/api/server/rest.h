@@ -1,7 +1,7 @@
 /* A REST client for tests, on libcurl. Every answer is held against api/openapi.yaml: its status
  * must be listed for the operation and its body must fit the schema. */
-#ifndef ASSAY_TESTS_API_REST_H
-#define ASSAY_TESTS_API_REST_H
+#ifndef ASSAY_TESTS_API_SERVER_REST_H
+#define ASSAY_TESTS_API_SERVER_REST_H
 
 #include <jansson.h>
 #include <pthread.h>

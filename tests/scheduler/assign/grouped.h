@@ -1,7 +1,7 @@
 /* Sweeps of the built-in trainer and claims of groups, for tests. One service, `s`; what fails
  * fails the test. */
-#ifndef ASSAY_TESTS_SCHEDULER_GROUPED_H
-#define ASSAY_TESTS_SCHEDULER_GROUPED_H
+#ifndef ASSAY_TESTS_SCHEDULER_ASSIGN_GROUPED_H
+#define ASSAY_TESTS_SCHEDULER_ASSIGN_GROUPED_H
 
 #include "tests/support/service.h"
 
