@@ -18,7 +18,7 @@
 #define MAX_TAG 128
 #define MAX_GPUS 64
 
-/* Fields of DESIGN.md's document that have their own place in the plan. */
+/* Fields of a later version: refused as unsupported, not as unknown. */
 static const char *const later_fields[] = {"early_stopping"};
 
 void sweep_doc_free(struct sweep_doc *d)

@@ -6,8 +6,9 @@
 
 #include "search/regression/special.h"
 
-/* Vizier's weight of leaving the region that may still hold a good value, and the deviations that
- * a point there is given (SEARCH.md, section 2.6). */
+/* The penalty of leaving the region that may still hold a good value, and the deviations that a
+ * point there is given (X. Song et al., "The Vizier Gaussian process bandit algorithm", arXiv
+ * 2408.11527). */
 #define PE_PENALTY 10.0
 #define PE_MARGIN 0.5
 

@@ -7,7 +7,8 @@
  *   category          LogNormal(ln 2, 1)     (ln l - ln 2)^2 / 2
  *   s2                Gamma(2, 0.15)         -ln s2 + 0.15 s2
  *   noise v           Gamma(1.1, 0.05)       -0.1 ln v + 0.05 v
- * Bounds: l 0.005..100, s2 1e-3..100, e^t 1e-9..1. Measured in SEARCH.md, sections 0 and 2.3. */
+ * Bounds: l 0.005..100, s2 1e-3..100, e^t 1e-9..1. The priors were chosen by
+ * measurement: bench/search-quality. */
 #ifndef ASSAY_SEARCH_REGRESSION_FIT_H
 #define ASSAY_SEARCH_REGRESSION_FIT_H
 

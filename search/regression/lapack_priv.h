@@ -7,8 +7,8 @@
 
 void dlauum_(const char *uplo, const int *n, double *a, const int *lda, int *info);
 
-/* More threads lose at these sizes (SEARCH.md, 3.3), and the bits of a result depend on how many
- * there are. Cheap when it is so already. */
+/* One thread, because more are slower at these sizes, and because the bits of a result depend on
+ * their number. Cheap when it is set already. */
 static inline void gp_blas_one_thread(void)
 {
     if (openblas_get_num_threads() != 1)

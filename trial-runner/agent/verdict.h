@@ -4,8 +4,8 @@
  *   nothing                      none                             by its exit
  *   timeout  (trial_timeout)     SIGTERM, grace, SIGKILL          timeout
  *   drain    (the runner leaves) SIGTERM, grace, SIGKILL          released, whatever the exit code:
- * an exit 0 after SIGTERM proves nothing dropped  (not current)       SIGTERM, grace, SIGKILL none:
- * nothing more is written
+ *                                                                 exit 0 after SIGTERM proves nothing
+ *   dropped  (not current)       SIGTERM, grace, SIGKILL          none: nothing more is written
  *
  *   its exit                     outcome
  *   0                            completed
