@@ -12,7 +12,7 @@
 #include "api/http/http.h"
 #include "api/server/waiting.h"
 #include "api/server/pool.h"
-#include "api/server/routes.h"
+#include "api/server/route.h"
 #include "scheduler/content/blobs.h"
 #include "scheduler/lifecycle/idempotency.h"
 #include "scheduler/rows/idem_row.h"
@@ -22,12 +22,14 @@
 
 #define REQUEST_ID_SIZE 65
 
+struct dispatch;
 struct server;
 
 struct call {
     struct pool_job job;
     struct waiting_item waiting;
-    struct server *server;
+    const struct dispatch *dispatch; /* borrowed */
+    struct server *server;           /* borrowed */
     struct http_exchange *x;
     const struct route *route; /* NULL: the path is no route */
     const char *params[ROUTE_PARAMS_MAX];

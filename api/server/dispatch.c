@@ -1,17 +1,25 @@
-/* The choke point: every request passes here, and nothing is done for it before its Host, its route
- * and its token were found good. What is not in the route table is denied. */
-#include "api/server/server_priv.h"
+/* From the head of a request to its answer. The checks of a head come in this order: Host and Origin,
+ * route, token, role, query, media type. Then come the body, the idempotency key and the handler.
+ * I/O threads check heads and never wait: what asks the database (a token that is not remembered,
+ * every handler but those of ROUTE_LOCAL) runs in a worker. */
+#include "api/server/dispatch.h"
 
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
+#include "api/server/auth.h"
+#include "api/server/call.h"
+#include "api/server/http_metrics.h"
+#include "api/server/pool.h"
 #include "api/server/problem.h"
+#include "api/server/route_find.h"
+#include "api/server/web_files.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "base/str.h"
 #include "scheduler/assign/asks.h"
 #include "scheduler/assign/claims.h"
@@ -60,9 +68,9 @@ static bool is_unsafe(const char *method)
 }
 
 /* Against DNS rebinding and requests forged by other sites' pages. */
-static bool is_from_here(const struct server *s, const struct http_head *h)
+static bool is_from_here(const struct dispatch *d, const struct http_head *h)
 {
-    if (h->host && !http_host_allowed(h->host, s->opts.host_names))
+    if (h->host && !http_host_allowed(h->host, d->host_names))
         return false;
     if (!is_unsafe(h->method))
         return true;
@@ -125,11 +133,11 @@ static void expect_body(struct call *c)
     case ROUTE_BODY_JSON:
     case ROUTE_BODY_MERGE_PATCH:
         x->body_kind = HTTP_BODY_MEMORY;
-        x->body_max = SERVER_JSON_MAX;
+        x->body_max = DISPATCH_JSON_MAX;
         return;
     case ROUTE_BODY_BYTES:
         x->body_kind = HTTP_BODY_SINK;
-        x->body_max = c->server->opts.max_blob_bytes;
+        x->body_max = c->dispatch->max_blob_bytes;
         if (blob_put_create(call_param(c, "sha256"), &c->upload, &err) < 0)
             fail(c, PROBLEM_STATUS, &err);
         x->sink = add_to_upload;
@@ -167,7 +175,7 @@ static void run_auth(struct pool_job *job)
     struct call *c = call_of(job);
     struct as_err err = {0};
     const char *token = auth_bearer(c->x->head.authorization);
-    if (auth_verify(c->server->auth, c->db, token, &c->who, &err) < 0)
+    if (auth_verify(c->dispatch->auth, c->db, token, &c->who, &err) < 0)
         fail_auth(c, &err);
     else
         admit(c);
@@ -183,12 +191,12 @@ static void authenticate(struct call *c)
         fail_with(c, PROBLEM_UNAUTHORIZED, AS_E_DENIED,
                   "the header Authorization: Bearer TOKEN is "
                   "missing or malformed");
-    } else if (auth_recall(c->server->auth, token, &c->who)) {
+    } else if (auth_recall(c->dispatch->auth, token, &c->who)) {
         admit(c);
     } else {
         c->job.run = run_auth;
         http_hold(c->x);
-        pool_submit(c->server->pool, &c->job);
+        pool_submit(c->dispatch->pool, &c->job);
     }
 }
 
@@ -214,7 +222,7 @@ static void answer_file(struct call *c)
     const struct http_head *h = &c->x->head;
     bool is_api = as_starts_with(h->path, "/v1/") || as_streq(h->path, "/v1");
     bool is_read = as_streq(h->method, "GET") || as_streq(h->method, "HEAD");
-    if (!is_api && is_read && web_files_answer(c->server->web, c->x)) {
+    if (!is_api && is_read && web_files_answer(c->dispatch->web, c->x)) {
         c->settled_ns = clock_mono_ns();
         return;
     }
@@ -226,7 +234,8 @@ static void route_call(struct call *c)
     const struct http_head *h = &c->x->head;
     struct route_match m;
     struct as_err err = {0};
-    if (route_find(h->method, h->path, c->arena, &m, &err) < 0) {
+    const struct dispatch *d = c->dispatch;
+    if (route_find(d->routes, d->n_routes, h->method, h->path, c->arena, &m, &err) < 0) {
         fail(c, PROBLEM_STATUS, &err);
     } else if (m.outcome == ROUTE_FOUND) {
         c->route = m.route;
@@ -241,17 +250,18 @@ static void route_call(struct call *c)
     }
 }
 
-static struct call *make_call(struct server *s, struct http_exchange *x)
+static struct call *make_call(const struct dispatch *d, struct http_exchange *x)
 {
     struct call *c = arena_alloc(&x->arena, 1, sizeof *c);
     if (!c)
         return NULL;
-    c->server = s;
+    c->dispatch = d;
+    c->server = d->server;
     c->x = x;
     c->arena = &x->arena;
-    c->db = s->store;
-    c->suggester = s->suggester;
-    c->results = &s->results;
+    c->db = d->store;
+    c->suggester = d->suggester;
+    c->results = d->results;
     choose_request_id(c);
     x->app = c;
     return c;
@@ -259,18 +269,18 @@ static struct call *make_call(struct server *s, struct http_exchange *x)
 
 void dispatch_head(void *ctx, struct http_exchange *x)
 {
-    struct server *s = ctx;
-    struct call *c = make_call(s, x);
+    const struct dispatch *d = ctx;
+    struct call *c = make_call(d, x);
     struct as_err err = {.code = AS_E_NOMEM, .msg = "out of memory for the request"};
     if (!c)
         problem_answer(x, PROBLEM_STATUS, "-", &err);
-    else if (!is_from_here(s, &x->head))
+    else if (!is_from_here(d, &x->head))
         fail_with(c, PROBLEM_FORBIDDEN, AS_E_DENIED,
                   "the Host is not one of this server's (assayd --public-host), or the Origin is "
                   "another site");
     else
         route_call(c);
-    if (atomic_load(&s->is_draining))
+    if (atomic_load(&d->is_draining))
         x->answer.close = true;
 }
 
@@ -290,17 +300,16 @@ static as_status read_body(struct call *c, struct as_err *err)
 static as_status digest_request(const struct call *c, char *digest, struct as_err *err)
 {
     const struct http_head *h = &c->x->head;
-    struct str whole = {0};
+    AS_AUTO(str_done) struct str whole = {0};
     for (size_t i = 0; i < h->n_query; i++)
         str_printf(&whole, "%s=%s&", h->query[i].name, h->query[i].value);
     if (whole.len)
         str_putc(&whole, '\n');
     str_add(&whole, c->x->body.s, c->x->body.len);
     as_status st = str_check(&whole, err);
-    if (st == AS_OK)
-        st = sha256_of(whole.s, whole.len, digest, err);
-    str_done(&whole);
-    return st;
+    if (st < 0)
+        return st;
+    return sha256_of(whole.s, whole.len, digest, err);
 }
 
 /* The key of a request that has one. */
@@ -373,31 +382,41 @@ static problem_kind kind_of(const struct call *c, const struct as_err *err)
     return PROBLEM_STATUS;
 }
 
+/* Read the body and the key, then run the handler. *ret_by_key: the key has settled the call. */
+static as_status run_handler(struct call *c, bool *ret_by_key, struct as_err *err)
+{
+    as_status st = read_body(c, err);
+    if (st < 0)
+        return st;
+    st = read_key(c, err);
+    if (st < 0)
+        return st;
+    *ret_by_key = answer_by_key(c);
+    if (*ret_by_key)
+        return AS_OK;
+    st = c->route->run(c, err);
+    if (st == AS_E_CONFLICT) /* another request with the key may have been faster */
+        *ret_by_key = answer_by_key(c);
+    return *ret_by_key ? AS_OK : st;
+}
+
 /* Run the handler once. */
 static void attempt_call(struct call *c)
 {
     struct as_err err = {0};
+    bool is_by_key = false;
     c->wants_wait = false;
-    c->is_draining = atomic_load(&c->server->is_draining);
-    as_status st = read_body(c, &err);
-    if (st == AS_OK)
-        st = read_key(c, &err);
-    if (st == AS_OK && answer_by_key(c))
-        return;
-    if (st == AS_OK)
-        st = c->route->run(c, &err);
-    if (st == AS_E_CONFLICT && answer_by_key(c))
-        return; /* another request with the key was faster */
-    if (st < 0)
+    c->is_draining = atomic_load(&c->dispatch->is_draining);
+    if (run_handler(c, &is_by_key, &err) < 0)
         fail(c, kind_of(c, &err), &err);
-    else if (!c->wants_wait)
+    else if (!is_by_key && !c->wants_wait)
         keep_answer(c);
 }
 
 static void run_call(struct pool_job *job)
 {
     struct call *c = call_of(job);
-    struct server *s = c->server;
+    const struct dispatch *d = c->dispatch;
     bool wakes = (c->route->flags & ROUTE_WAKES) != 0;
     if (atomic_load(&c->x->is_gone)) {
         http_release(c->x); /* without an answer: nobody is there to read it */
@@ -407,66 +426,66 @@ static void run_call(struct pool_job *job)
     if (c->wants_wait) {
         c->waiting.is_gone = &c->x->is_gone;
         http_watch(c->x);
-        waiting_add(s->waiting, &c->waiting); /* from here on c belongs to the list */
+        waiting_add(d->waiting, &c->waiting); /* from here on c belongs to the list */
         return;
     }
     http_release(c->x);
     if (wakes)
-        waiting_wake(s->waiting);
+        waiting_wake(d->waiting);
 }
 
 void dispatch_request(void *ctx, struct http_exchange *x)
 {
-    struct server *s = ctx;
+    const struct dispatch *d = ctx;
     struct call *c = x->app;
     c->job.run = run_call;
-    pool_submit(c->route->flags & ROUTE_SLOW ? s->slow_pool : s->pool, &c->job);
+    pool_submit(c->route->flags & ROUTE_SLOW ? d->slow_pool : d->pool, &c->job);
 }
 
 void dispatch_retry(void *ctx, struct waiting_item *item)
 {
-    struct server *s = ctx;
+    const struct dispatch *d = ctx;
     struct call *c = (struct call *)(void *)((char *)item - offsetof(struct call, waiting));
-    pool_submit_again(s->pool, &c->job);
+    pool_submit_again(d->pool, &c->job);
 }
 
 /* How many of the runners that wait are worth a try. When the database cannot be asked, those that
  * wait find out for themselves and answer 503. */
-static size_t probe_claims(struct server *s)
+static size_t probe_claims(const struct dispatch *d)
 {
     int64_t n = 0;
-    if (claims_pending(s->store, s->suggester, &n, NULL) < 0)
+    if (claims_pending(d->store, d->suggester, &n, NULL) < 0)
         return SIZE_MAX;
     return (size_t)n;
 }
 
 /* The same for clients that wait for these sweeps: all of them, or none. */
-static void probe_asks(struct server *s, const int64_t *sweeps, size_t n, size_t *ret)
+static void probe_asks(const struct dispatch *d, const int64_t *sweeps, size_t n, size_t *ret)
 {
     bool worth[WAITING_KEYS_MAX] = {false};
-    bool is_known = asks_pending(s->store, s->suggester, sweeps, n, worth, NULL) == AS_OK;
+    bool is_known = asks_pending(d->store, d->suggester, sweeps, n, worth, NULL) == AS_OK;
     for (size_t i = 0; i < n; i++)
         ret[i] = !is_known || worth[i] ? SIZE_MAX : 0;
 }
 
 void dispatch_probe(void *ctx, const int64_t *keys, size_t n, size_t *ret)
 {
-    struct server *s = ctx;
+    const struct dispatch *d = ctx;
     int64_t sweeps[WAITING_KEYS_MAX];
     size_t counts[WAITING_KEYS_MAX], n_sweeps = 0, k = 0;
     for (size_t i = 0; i < n; i++)
         if (keys[i] != WAITING_CLAIMS)
             sweeps[n_sweeps++] = keys[i];
     if (n_sweeps)
-        probe_asks(s, sweeps, n_sweeps, counts);
+        probe_asks(d, sweeps, n_sweeps, counts);
     for (size_t i = 0; i < n; i++)
-        ret[i] = keys[i] == WAITING_CLAIMS ? probe_claims(s) : counts[k++];
+        ret[i] = keys[i] == WAITING_CLAIMS ? probe_claims(d) : counts[k++];
 }
 
 void dispatch_gone(void *ctx)
 {
-    struct server *s = ctx;
-    waiting_wake_gone(s->waiting);
+    const struct dispatch *d = ctx;
+    waiting_wake_gone(d->waiting);
 }
 
 void dispatch_refusal(void *ctx, struct http_exchange *x, const struct as_err *err)
@@ -480,12 +499,12 @@ void dispatch_refusal(void *ctx, struct http_exchange *x, const struct as_err *e
 
 void dispatch_end(void *ctx, struct http_exchange *x)
 {
-    struct server *s = ctx;
+    const struct dispatch *d = ctx;
     struct call *c = x->app;
     if (!c)
         return;
     if (c->settled_ns)
-        http_metrics_count(s->metrics, c->route, x->head.method, x->answer.status,
+        http_metrics_count(d->metrics, c->route, x->head.method, x->answer.status,
                            c->settled_ns - x->start_ns);
     log_write(LOG_DEBUG, "request", "request_id=%s peer=%s method=%s path=%s code=%d us=%lld",
               c->request_id, x->peer, x->head.method, x->head.path ? x->head.path : "-",

@@ -21,17 +21,21 @@ struct cell {
 };
 
 struct http_metrics {
+    const struct route *routes;
+    size_t n_routes;
     pthread_mutex_t lock; /* guards the cells */
     size_t n_cells;       /* of routes, then of no route by method */
     struct cell *cells;
 };
 
-struct http_metrics *http_metrics_create(void)
+struct http_metrics *http_metrics_create(const struct route *routes, size_t n)
 {
     struct http_metrics *m = as_calloc(1, sizeof *m);
     if (!m)
         return NULL;
-    m->n_cells = n_routes + N_METHODS;
+    m->routes = routes;
+    m->n_routes = n;
+    m->n_cells = n + N_METHODS;
     m->cells = as_calloc(m->n_cells, sizeof *m->cells);
     if (!m->cells) {
         free(m);
@@ -69,7 +73,7 @@ static size_t index_of_method(const char *method)
 void http_metrics_count(struct http_metrics *m, const struct route *route, const char *method,
                         int status, int64_t duration_ns)
 {
-    size_t at = route ? (size_t)(route - routes) : n_routes + index_of_method(method);
+    size_t at = route ? (size_t)(route - m->routes) : m->n_routes + index_of_method(method);
     double seconds = (double)duration_ns / 1e9;
     size_t b = 0;
     while (b < N_BOUNDS && seconds > bounds[b])
@@ -88,11 +92,11 @@ struct labels {
     const char *route, *method;
 };
 
-static struct labels labels_of(size_t at)
+static struct labels labels_of(const struct http_metrics *m, size_t at)
 {
-    if (at < n_routes)
-        return (struct labels){routes[at].path, routes[at].method};
-    at -= n_routes;
+    if (at < m->n_routes)
+        return (struct labels){m->routes[at].path, m->routes[at].method};
+    at -= m->n_routes;
     return (struct labels){"none", at < AS_ARRAY_LEN(methods) ? methods[at] : "other"};
 }
 
@@ -101,7 +105,7 @@ static void write_counts(const struct http_metrics *m, struct str *out)
     str_puts(out, "# HELP assay_http_requests_total Requests answered.\n"
                   "# TYPE assay_http_requests_total counter\n");
     for (size_t at = 0; at < m->n_cells; at++) {
-        struct labels l = labels_of(at);
+        struct labels l = labels_of(m, at);
         for (size_t i = 0; i < N_CODES; i++) {
             if (!m->cells[at].by_code[i])
                 continue;
@@ -123,7 +127,7 @@ static void write_times(const struct http_metrics *m, struct str *out)
                name);
     for (size_t at = 0; at < m->n_cells; at++) {
         const struct cell *c = &m->cells[at];
-        struct labels l = labels_of(at);
+        struct labels l = labels_of(m, at);
         uint64_t sum = 0;
         if (!c->n)
             continue;

@@ -2,20 +2,22 @@
 #ifndef ASSAY_API_SERVER_HTTP_METRICS_H
 #define ASSAY_API_SERVER_HTTP_METRICS_H
 
+#include <stddef.h>
 #include <stdint.h>
 
-#include "api/server/routes.h"
+#include "api/server/route.h"
 #include "base/mem.h"
 #include "base/str.h"
 
 struct http_metrics;
 
-struct http_metrics *http_metrics_create(void); /* NULL when memory is out */
+/* Counts of the n rows of `routes` (borrowed for the life of the metrics). NULL when memory is out. */
+struct http_metrics *http_metrics_create(const struct route *routes, size_t n);
 void http_metrics_free(struct http_metrics *m);
 AS_DEFINE_FREEP(struct http_metrics, http_metrics_free)
 
-/* One request was answered. `route` NULL: the path is no route (a file, or nothing). `method` NULL
- * is counted as "other". */
+/* One request was answered. `route` is a row of the table, or NULL: the path is no route (a file, or
+ * nothing). `method` NULL is counted as "other". */
 void http_metrics_count(struct http_metrics *m, const struct route *route, const char *method,
                         int status, int64_t duration_ns);
 

@@ -17,6 +17,8 @@ typedef enum route_body {
     ROUTE_BODY_BYTES,
 } route_body;
 
+#define ROUTE_PARAMS_MAX 3 /* in one path */
+
 #define ROUTE_IDEMPOTENCY 1u /* takes an Idempotency-Key */
 #define ROUTE_SLOW 2u        /* may take seconds: has threads of its own */
 #define ROUTE_LOCAL 4u       /* needs no database: answered in the I/O thread */

@@ -1,4 +1,4 @@
-#include "api/server/routes.h"
+#include "api/server/route_find.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -37,13 +37,13 @@ static void add_allow(char allow[64], const char *method)
         (void)snprintf(allow + len, 64 - len, "%s%s", len ? ", " : "", method);
 }
 
-as_status route_find(const char *method, const char *path, struct arena *arena,
-                     struct route_match *ret, struct as_err *err)
+as_status route_find(const struct route *routes, size_t n, const char *method, const char *path,
+                     struct arena *arena, struct route_match *ret, struct as_err *err)
 {
     struct route_match m = {.outcome = ROUTE_UNKNOWN};
     bool is_head = as_streq(method, "HEAD"), failed = false;
     const struct route *get = NULL;
-    for (size_t i = 0; i < n_routes; i++) {
+    for (size_t i = 0; i < n; i++) {
         const struct route *r = &routes[i];
         if (!match_path(r->path, path, NULL, NULL, &failed))
             continue;

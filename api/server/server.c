@@ -1,5 +1,6 @@
 #include "api/server/server.h"
 
+#include "api/server/routes.h"
 #include "api/server/server_priv.h"
 #include "base/clock.h"
 #include "base/file.h"
@@ -31,11 +32,29 @@ static as_status start_suggester(struct server *s, struct as_err *err)
     return suggester_create(s->store, &opts, &s->suggester, err);
 }
 
-/* In the order in which they lean on each other: the transport last. */
-static as_status start_parts(struct server *s, struct as_err *err)
+/* What the requests need of the parts, once there are all. */
+static void lend_parts(struct server *s)
 {
-    const struct waiting_hooks hooks = {.retry = dispatch_retry, .probe = dispatch_probe, .ctx = s};
-    const struct http_app app = {.ctx = s,
+    struct dispatch *d = &s->dispatch;
+    d->routes = routes;
+    d->n_routes = n_routes;
+    d->server = s;
+    d->store = s->store;
+    d->suggester = s->suggester;
+    d->results = &s->results;
+    d->auth = s->auth;
+    d->pool = s->pool;
+    d->slow_pool = s->slow_pool;
+    d->waiting = s->waiting;
+    d->web = s->web;
+    d->metrics = s->metrics;
+    d->host_names = s->opts.host_names;
+    d->max_blob_bytes = s->opts.max_blob_bytes;
+}
+
+static as_status start_http(struct server *s, struct as_err *err)
+{
+    const struct http_app app = {.ctx = &s->dispatch,
                                  .on_head = dispatch_head,
                                  .on_request = dispatch_request,
                                  .on_refusal = dispatch_refusal,
@@ -43,25 +62,34 @@ static as_status start_parts(struct server *s, struct as_err *err)
                                  .on_gone = dispatch_gone};
     struct http_options http = http_options_default();
     http.listen_fd = s->opts.listen_fd;
-    s->auth = auth_create();
-    s->metrics = http_metrics_create();
-    if (!s->auth || !s->metrics)
-        return as_fail(err, AS_E_NOMEM, "out of memory for the server");
-    as_status st = web_files_load(s->opts.web_dir, &s->web, err);
-    if (st == AS_OK)
-        st = pool_create(s->opts.workers, &s->pool, err);
-    if (st == AS_OK)
-        st = pool_create(s->opts.slow_workers, &s->slow_pool, err);
-    if (st == AS_OK)
-        st = waiting_create(&hooks, &s->waiting, err);
-    if (st == AS_OK)
-        st = start_suggester(s, err);
-    if (st == AS_OK)
-        st = event_streams_create(s->store, &s->streams, err);
-    if (st < 0)
-        return st;
     s->opts.listen_fd = -1; /* http_start takes it */
     return http_start(&http, &app, &s->http, err);
+}
+
+/* In the order in which they lean on each other: the transport last. */
+static as_status start_parts(struct server *s, struct as_err *err)
+{
+    const struct waiting_hooks hooks = {
+        .retry = dispatch_retry, .probe = dispatch_probe, .ctx = &s->dispatch};
+    as_status st;
+    s->auth = auth_create();
+    s->metrics = http_metrics_create(routes, n_routes);
+    if (!s->auth || !s->metrics)
+        return as_fail(err, AS_E_NOMEM, "out of memory for the server");
+    if ((st = web_files_load(s->opts.web_dir, &s->web, err)) < 0)
+        return st;
+    if ((st = pool_create(s->opts.workers, &s->pool, err)) < 0)
+        return st;
+    if ((st = pool_create(s->opts.slow_workers, &s->slow_pool, err)) < 0)
+        return st;
+    if ((st = waiting_create(&hooks, &s->waiting, err)) < 0)
+        return st;
+    if ((st = start_suggester(s, err)) < 0)
+        return st;
+    if ((st = event_streams_create(s->store, &s->streams, err)) < 0)
+        return st;
+    lend_parts(s); /* the waiting list asks nothing while nothing waits */
+    return start_http(s, err);
 }
 
 /* The workers end before what their jobs lean on. The waiting list and the suggester lean on each
@@ -118,7 +146,7 @@ bool server_drain(struct server *s, int64_t wait_ms)
 {
     if (!s)
         return true;
-    atomic_store(&s->is_draining, true);
+    atomic_store(&s->dispatch.is_draining, true);
     http_quiesce(s->http);
     event_streams_drain(s->streams);
     waiting_drain(s->waiting);

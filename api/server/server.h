@@ -9,8 +9,6 @@
 #include "base/status.h"
 #include "scheduler/store/store.h"
 
-#define SERVER_JSON_MAX ((int64_t)1 << 20)
-
 struct server_options {
     int listen_fd;                 /* taken */
     struct store *store;           /* borrowed for the life of the server */

@@ -4,14 +4,15 @@
 
 #include <stdatomic.h>
 
+#include "api/http/http.h"
 #include "api/server/auth.h"
 #include "api/server/call.h"
-#include "api/http/http.h"
-#include "api/server/http_metrics.h"
+#include "api/server/dispatch.h"
 #include "api/server/event_streams.h"
-#include "api/server/waiting.h"
+#include "api/server/http_metrics.h"
 #include "api/server/pool.h"
 #include "api/server/server.h"
+#include "api/server/waiting.h"
 #include "api/server/web_files.h"
 #include "scheduler/suggester/result_cache.h"
 #include "scheduler/suggester/suggester.h"
@@ -28,19 +29,9 @@ struct server {
     struct web_files *web;
     struct http_metrics *metrics;
     struct http_server *http;
-    atomic_bool is_draining;
+    struct dispatch dispatch;       /* lends the parts above to the requests */
     atomic_long lease_expirations;  /* of runners, found by this process */
     atomic_long client_expirations; /* of clients that ask */
 };
-
-/* The hooks of struct http_app; ctx is the server. */
-void dispatch_head(void *ctx, struct http_exchange *x);
-void dispatch_request(void *ctx, struct http_exchange *x);
-void dispatch_refusal(void *ctx, struct http_exchange *x, const struct as_err *err);
-void dispatch_end(void *ctx, struct http_exchange *x);
-void dispatch_gone(void *ctx);
-/* The hooks of struct waiting_hooks; ctx is the server. */
-void dispatch_retry(void *ctx, struct waiting_item *item);
-void dispatch_probe(void *ctx, const int64_t *keys, size_t n, size_t *ret);
 
 #endif

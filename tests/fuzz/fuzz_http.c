@@ -6,6 +6,7 @@
 
 #include "api/server/auth.h"
 #include "api/http/http_filter.h"
+#include "api/server/route_find.h"
 #include "api/server/routes.h"
 #include "base/str.h"
 
@@ -40,7 +41,7 @@ static void check_head(const struct http_head *h, struct arena *a)
             abort(); /* a name twice */
     for (size_t i = 0; i < AS_ARRAY_LEN(methods); i++) {
         struct route_match m;
-        if (route_find(methods[i], h->path, a, &m, NULL) < 0)
+        if (route_find(routes, n_routes, methods[i], h->path, a, &m, NULL) < 0)
             return;
         for (size_t k = 0; m.outcome == ROUTE_FOUND && k < ROUTE_PARAMS_MAX; k++)
             if (m.params[k] && (!*m.params[k] || strchr(m.params[k], '/')))

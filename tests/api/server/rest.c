@@ -6,6 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "api/server/route_find.h"
 #include "api/server/routes.h"
 #include "base/arena.h"
 #include "base/clock.h"
@@ -45,7 +46,7 @@ static void check_reply(const struct reply *r, const char *method, const char *p
     char bare[512], msg[SCHEMA_MSG_MAX];
     bool listed = false;
     (void)snprintf(bare, sizeof bare, "%.*s", (int)strcspn(path, "?"), path);
-    ck_assert_int_eq(route_find(method, bare, &a, &m, &err), AS_OK);
+    ck_assert_int_eq(route_find(routes, n_routes, method, bare, &a, &m, &err), AS_OK);
     if (m.outcome == ROUTE_FOUND) {
         const char *type = r->status >= 400 ? "application/problem+json" : "application/json";
         const json_t *schema =

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/server/route_find.h"
 #include "api/server/routes.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -169,22 +170,22 @@ START_TEST(test_find)
     struct arena a = {0};
     struct route_match m;
     struct as_err err;
-    ck_ok(route_find("GET", "/v1/sweeps/s1/trials/7", &a, &m, &err), err);
+    ck_ok(route_find(routes, n_routes, "GET", "/v1/sweeps/s1/trials/7", &a, &m, &err), err);
     ck_assert_int_eq(m.outcome, ROUTE_FOUND);
     ck_assert_str_eq(m.route->operation, "getTrial");
     ck_assert_str_eq(m.params[0], "s1");
     ck_assert_str_eq(m.params[1], "7");
-    ck_ok(route_find("HEAD", "/v1/sweeps", &a, &m, &err), err);
+    ck_ok(route_find(routes, n_routes, "HEAD", "/v1/sweeps", &a, &m, &err), err);
     ck_assert_str_eq(m.route->operation, "listSweeps");
-    ck_ok(route_find("HEAD", "/v1/blobs/x", &a, &m, &err), err);
+    ck_ok(route_find(routes, n_routes, "HEAD", "/v1/blobs/x", &a, &m, &err), err);
     ck_assert_str_eq(m.route->operation, "hasBlob");
-    ck_ok(route_find("DELETE", "/v1/sweeps", &a, &m, &err), err);
+    ck_ok(route_find(routes, n_routes, "DELETE", "/v1/sweeps", &a, &m, &err), err);
     ck_assert_int_eq(m.outcome, ROUTE_WRONG_METHOD);
     ck_assert_str_eq(m.allow, "POST, GET, HEAD, OPTIONS");
     static const char *const unknown[] = {"/v1/sweeps/", "/v1/sweeps//trials",      "/v1",
                                           "/",           "/v1/sweeps/s/trials/1/x", "v1/sweeps"};
     for (size_t i = 0; i < AS_ARRAY_LEN(unknown); i++) {
-        ck_ok(route_find("GET", unknown[i], &a, &m, &err), err);
+        ck_ok(route_find(routes, n_routes, "GET", unknown[i], &a, &m, &err), err);
         ck_assert_msg(m.outcome == ROUTE_UNKNOWN, "%s", unknown[i]);
     }
     arena_done(&a);

@@ -1,0 +1,54 @@
+/* Every request passes here on its way to a handler, and nothing is done for it before its Host,
+ * its route and its token were found good. A path that is not in the route table is denied. */
+#ifndef ASSAY_API_SERVER_DISPATCH_H
+#define ASSAY_API_SERVER_DISPATCH_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "api/http/http.h"
+#include "api/server/route.h"
+#include "api/server/waiting.h"
+#include "base/status.h"
+
+#define DISPATCH_JSON_MAX ((int64_t)1 << 20) /* bytes of a JSON body */
+
+struct auth;
+struct http_metrics;
+struct pool;
+struct result_cache;
+struct server;
+struct store;
+struct suggester;
+struct web_files;
+
+/* What requests are dispatched with. All of it is borrowed and set before the first request. */
+struct dispatch {
+    const struct route *routes;
+    size_t n_routes;
+    struct server *server; /* for the handlers alone: only struct call gets it */
+    struct store *store;
+    struct suggester *suggester;
+    struct result_cache *results;
+    struct auth *auth;
+    struct pool *pool, *slow_pool; /* slow_pool: of routes with ROUTE_SLOW */
+    struct waiting_list *waiting;
+    const struct web_files *web;
+    struct http_metrics *metrics;  /* made for the same table */
+    const char *const *host_names; /* see http_host_allowed(); NULL for none */
+    int64_t max_blob_bytes;
+    atomic_bool is_draining; /* set by the owner: connections close and handlers do not wait */
+};
+
+/* The hooks of struct http_app; ctx is a struct dispatch. */
+void dispatch_head(void *ctx, struct http_exchange *x);
+void dispatch_request(void *ctx, struct http_exchange *x);
+void dispatch_refusal(void *ctx, struct http_exchange *x, const struct as_err *err);
+void dispatch_end(void *ctx, struct http_exchange *x);
+void dispatch_gone(void *ctx);
+/* The hooks of struct waiting_hooks; ctx is a struct dispatch. */
+void dispatch_retry(void *ctx, struct waiting_item *item);
+void dispatch_probe(void *ctx, const int64_t *keys, size_t n, size_t *ret);
+
+#endif
