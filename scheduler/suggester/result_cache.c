@@ -7,6 +7,7 @@
 
 void result_cache_init(struct result_cache *x)
 {
+    *x = (struct result_cache){0};
     (void)pthread_mutex_init(&x->mu, NULL); /* cannot fail on Linux */
 }
 

@@ -27,7 +27,7 @@ struct result_cache {
     struct cached_result entries[RESULT_CACHE_MAX];
 };
 
-void result_cache_init(struct result_cache *x); /* of zeroed memory */
+void result_cache_init(struct result_cache *x); /* of any memory */
 void result_cache_done(struct result_cache *x);
 
 /* The text about one subject of a sweep (the caller's number for it). *ret is NULL when there is
