@@ -3,7 +3,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -91,12 +93,65 @@ as_status file_sync(const char *path, struct as_err *err)
     return fd >= 0 && fsync(fd) == 0 ? AS_OK : fail_errno(err, "sync", path);
 }
 
-static as_status put(const char *path, const struct iovec *parts, size_t n_parts, mode_t mode,
+static const char *kind_of(mode_t mode)
+{
+    return S_ISDIR(mode)    ? "a folder"
+           : S_ISCHR(mode)  ? "a character device"
+           : S_ISBLK(mode)  ? "a block device"
+           : S_ISFIFO(mode) ? "a pipe"
+           : S_ISSOCK(mode) ? "a socket"
+                            : "no regular file";
+}
+
+/* What rename() would replace. *ret_sb has st_mode 0 when nothing is there. stat() goes first, because
+ * the kernel refuses to follow a link that another user planted in a shared folder, and realpath()
+ * does not. */
+static as_status find_target(const char *path, char target[PATH_MAX], struct stat *ret_sb,
+                             struct as_err *err)
+{
+    struct stat link;
+    *ret_sb = (struct stat){0};
+    if (stat(path, ret_sb) == 0)
+        return realpath(path, target) ? AS_OK : fail_errno(err, "find", path);
+    if (errno != ENOENT)
+        return fail_errno(err, "look at", path);
+    if (lstat(path, &link) == 0)
+        return as_fail(err, AS_E_IO, "%.200s is a link to nothing", path);
+    *ret_sb = (struct stat){0};
+    int n = snprintf(target, PATH_MAX, "%s", path);
+    return n < PATH_MAX ? AS_OK : as_fail(err, AS_E_IO, "the path %.200s is too long", path);
+}
+
+static as_status check_regular(const char *path, const struct stat *sb, struct as_err *err)
+{
+    if (sb->st_mode == 0 || S_ISREG(sb->st_mode))
+        return AS_OK;
+    return as_fail(err, AS_E_IO, "%.200s is %s, not a regular file; it is not replaced", path,
+                   kind_of(sb->st_mode));
+}
+
+as_status file_check_replaceable(const char *path, struct as_err *err)
+{
+    char target[PATH_MAX];
+    struct stat sb;
+    as_status st = find_target(path, target, &sb, err);
+    return st < 0 ? st : check_regular(path, &sb, err);
+}
+
+static as_status put(const char *named, const struct iovec *parts, size_t n_parts, mode_t mode,
                      bool durably, struct as_err *err)
 {
+    char path[PATH_MAX];
+    struct stat sb;
     AS_AUTO(str_done) struct str tmp = {0};
+    as_status st = find_target(named, path, &sb, err);
+    if (st < 0)
+        return st;
+    st = check_regular(named, &sb, err);
+    if (st < 0)
+        return st;
     str_printf(&tmp, "%s.tmp-XXXXXX", path);
-    as_status st = str_check(&tmp, err);
+    st = str_check(&tmp, err);
     if (st < 0)
         return st;
     AS_AUTO(file_closep) int fd = mkostemp(tmp.s, O_CLOEXEC);
@@ -120,6 +175,34 @@ as_status file_replace(const char *path, const void *bytes, size_t len, mode_t m
 {
     const struct iovec part = {(void *)bytes, len};
     return put(path, &part, 1, mode, true, err);
+}
+
+/* Not O_CREAT: a path that vanished meanwhile is an error, not a new file. */
+static as_status write_to_device(const char *path, const void *bytes, size_t len,
+                                 struct as_err *err)
+{
+    AS_AUTO(file_closep) int fd = open(path, O_WRONLY | O_NOCTTY | O_CLOEXEC);
+    if (fd < 0)
+        return fail_errno(err, "open", path);
+    as_status st = file_write_all(fd, bytes, len, err);
+    return st < 0 ? as_err_prefix(err, st, "%.200s", path) : AS_OK;
+}
+
+as_status file_write_output(const char *path, const void *bytes, size_t len, mode_t mode,
+                            struct as_err *err)
+{
+    char target[PATH_MAX];
+    struct stat sb;
+    if (as_streq(path, "-"))
+        return file_write_all(STDOUT_FILENO, bytes, len, err);
+    as_status st = find_target(path, target, &sb, err);
+    if (st < 0)
+        return st;
+    if (S_ISCHR(sb.st_mode) || S_ISFIFO(sb.st_mode))
+        return write_to_device(path, bytes, len, err);
+    if (S_ISREG(sb.st_mode))
+        mode = sb.st_mode & (mode & 077 ? 07777 : 07700);
+    return file_replace(path, bytes, len, mode, err);
 }
 
 as_status file_publishv(const char *path, const struct iovec *parts, size_t n_parts, mode_t mode,

@@ -16,9 +16,22 @@ AS_MUST_CHECK as_status file_read(const char *path, size_t max_bytes, char **ret
                                   struct as_err *err);
 
 /* Replace `path` durably: write a temporary beside it, fsync, rename, fsync the folder. After a
- * crash the file is the old or the new one, whole. AS_E_IO (a full disk is named). */
+ * crash the file is the old or the new one, whole. A link is followed, and its target replaced.
+ * AS_E_IO: the disk is full; or something is there that is not a regular file (a device, a pipe, a
+ * folder, a link to nothing), which is never replaced. */
 AS_MUST_CHECK as_status file_replace(const char *path, const void *bytes, size_t len, mode_t mode,
                                      struct as_err *err);
+
+/* Write what a user asked for to the path that the user named: "-" is standard output; a character
+ * device or a pipe is written to; anything else is as for file_replace(), but an existing file keeps
+ * its mode. If `mode` gives nothing to group and others, an existing file gives them nothing either.
+ * AS_E_IO. */
+AS_MUST_CHECK as_status file_write_output(const char *path, const void *bytes, size_t len,
+                                          mode_t mode, struct as_err *err);
+
+/* May a file be put at `path` by rename? Yes when nothing is there, or a regular file, or a link to
+ * one. AS_E_IO otherwise; the message says what is there. */
+AS_MUST_CHECK as_status file_check_replaceable(const char *path, struct as_err *err);
 
 /* Replace `path` by bytes that lie in several pieces, at once for whoever reads it, but not
  * durably: after a crash of the machine the file may be empty, until file_sync(). AS_E_IO. */

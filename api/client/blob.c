@@ -144,6 +144,9 @@ as_status client_download_blob(struct client *c, const char *sha256, const char 
     str_printf(&temp, "%s.tmpXXXXXX", dest_path);
     if (st < 0 || (st = str_check(&temp, err)) < 0)
         return st;
+    st = file_check_replaceable(dest_path, err);
+    if (st < 0)
+        return st;
     AS_AUTO(file_closep) int fd = mkostemp(temp.s, O_CLOEXEC);
     if (fd < 0)
         return as_fail(err, AS_E_IO, "%s: %s", temp.s, strerror(errno));

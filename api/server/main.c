@@ -276,7 +276,7 @@ static as_status write_address(const struct daemon *d, struct as_err *err)
     if (!d->config.address_file)
         return AS_OK;
     int n = snprintf(line, sizeof line, "%s\n", d->address.url);
-    return file_replace(d->config.address_file, line, (size_t)n, 0644, err);
+    return file_write_output(d->config.address_file, line, (size_t)n, 0644, err);
 }
 
 static as_status serve(struct daemon *d, struct as_err *err)

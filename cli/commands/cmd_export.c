@@ -36,11 +36,11 @@ static as_status export(const struct session *s, const char *name, const char *o
     st = s->json ? format_json(sweep, items, &b, err) : export_csv(sweep, items, &b, err);
     if (st < 0)
         return st;
-    if (!output)
+    if (!output || as_streq(output, "-"))
         return fwrite(b.s, 1, b.len, stdout) == b.len
                    ? AS_OK
                    : as_fail(err, AS_E_IO, "cannot write the output");
-    st = file_replace(output, b.s, b.len, 0644, err);
+    st = file_write_output(output, b.s, b.len, 0644, err);
     if (st < 0)
         return st;
     say("%zu trials are in %s", json_array_size(items), output);

@@ -40,7 +40,7 @@ static as_status write_token(const struct token *t, const char *text, struct as_
     as_status st = str_check(&line, err);
     if (st < 0)
         return st;
-    st = file_replace(t->output, line.s, line.len, 0600, err);
+    st = file_write_output(t->output, line.s, line.len, 0600, err);
     if (st < 0)
         return st;
     say("The token is in %s", t->output);

@@ -34,7 +34,7 @@ static as_status write_ready(const struct up *u, struct as_err *err)
     AS_AUTO(as_freep) char *text = j ? json_format_pretty(j) : NULL;
     if (!text)
         return as_fail(err, AS_E_NOMEM, "out of memory");
-    return file_replace(u->ready_path, text, strlen(text), 0644, err);
+    return file_write_output(u->ready_path, text, strlen(text), 0644, err);
 }
 
 static void announce(const struct up *u)

@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,6 +92,81 @@ START_TEST(folders)
 }
 END_TEST
 
+START_TEST(devices_are_not_replaced)
+{
+    struct as_err err;
+    struct stat before, after;
+    ck_assert_int_eq(stat("/dev/null", &before), 0);
+    ck_fails(file_replace("/dev/null", "x", 1, 0600, &err), AS_E_IO, err, "a character device");
+    ck_fails(file_check_replaceable("/dev/null", &err), AS_E_IO, err, "/dev/null");
+    ck_ok(file_write_output("/dev/null", "x", 1, 0644, &err), err);
+    ck_assert_int_eq(stat("/dev/null", &after), 0);
+    ck_assert(S_ISCHR(after.st_mode));
+    ck_assert_uint_eq(before.st_ino, after.st_ino);
+    ck_assert_uint_eq(before.st_mode, after.st_mode);
+    ck_fails(file_write_output("/dev/full", "x", 1, 0644, &err), AS_E_IO, err, "/dev/full");
+    ck_fails(file_replace(dir, "x", 1, 0600, &err), AS_E_IO, err, "a folder");
+    ck_fails(file_write_output(dir, "x", 1, 0600, &err), AS_E_IO, err, "a folder");
+}
+END_TEST
+
+START_TEST(pipes_are_written_to)
+{
+    struct as_err err;
+    char got[8] = "";
+    AS_AUTO(as_freep) char *path = file_join(dir, "pipe");
+    ck_assert_int_eq(mkfifo(path, 0600), 0);
+    ck_fails(file_replace(path, "x", 1, 0600, &err), AS_E_IO, err, "a pipe");
+    AS_AUTO(file_closep) int fd = open(path, O_RDWR | O_CLOEXEC); /* so that no side waits */
+    ck_assert_int_ge(fd, 0);
+    ck_ok(file_write_output(path, "abc", 3, 0644, &err), err);
+    ck_assert_int_eq(read(fd, got, sizeof got - 1), 3);
+    ck_assert_str_eq(got, "abc");
+}
+END_TEST
+
+START_TEST(links_are_followed)
+{
+    struct as_err err;
+    struct stat sb;
+    AS_AUTO(as_freep) char *real = file_join(dir, "real");
+    AS_AUTO(as_freep) char *link = file_join(dir, "link");
+    AS_AUTO(as_freep) char *broken = file_join(dir, "broken");
+    AS_AUTO(as_freep) char *null = file_join(dir, "null");
+    AS_AUTO(as_freep) char *got = NULL;
+    size_t len;
+    ck_ok(file_replace(real, "one", 3, 0600, &err), err);
+    ck_assert_int_eq(symlink("real", link), 0);
+    ck_ok(file_replace(link, "two", 3, 0600, &err), err);
+    ck_assert_int_eq(lstat(link, &sb), 0);
+    ck_assert(S_ISLNK(sb.st_mode));
+    ck_ok(file_read(real, 100, &got, &len, &err), err);
+    ck_assert_str_eq(got, "two");
+    ck_assert_int_eq(symlink("nowhere", broken), 0);
+    ck_fails(file_replace(broken, "x", 1, 0600, &err), AS_E_IO, err, "a link to nothing");
+    ck_assert_int_eq(symlink("/dev/null", null), 0);
+    ck_fails(file_replace(null, "x", 1, 0600, &err), AS_E_IO, err, "a character device");
+}
+END_TEST
+
+START_TEST(outputs_keep_the_mode)
+{
+    struct as_err err;
+    struct stat sb;
+    AS_AUTO(as_freep) char *path = file_join(dir, "out");
+    ck_ok(file_write_output(path, "a", 1, 0644, &err), err);
+    ck_assert_int_eq(stat(path, &sb), 0);
+    ck_assert_uint_eq(sb.st_mode & 07777, 0644);
+    ck_assert_int_eq(chmod(path, 0660), 0);
+    ck_ok(file_write_output(path, "b", 1, 0644, &err), err);
+    ck_assert_int_eq(stat(path, &sb), 0);
+    ck_assert_uint_eq(sb.st_mode & 07777, 0660);
+    ck_ok(file_write_output(path, "c", 1, 0600, &err), err); /* a secret */
+    ck_assert_int_eq(stat(path, &sb), 0);
+    ck_assert_uint_eq(sb.st_mode & 07777, 0600);
+}
+END_TEST
+
 Suite *test_suite(void)
 {
     Suite *s = suite_create("file");
@@ -100,6 +176,10 @@ Suite *test_suite(void)
     tcase_add_test(t, publish_and_sync);
     tcase_add_test(t, full_disk_is_named);
     tcase_add_test(t, folders);
+    tcase_add_test(t, devices_are_not_replaced);
+    tcase_add_test(t, pipes_are_written_to);
+    tcase_add_test(t, links_are_followed);
+    tcase_add_test(t, outputs_keep_the_mode);
     suite_add_tcase(s, t);
     return s;
 }
