@@ -73,7 +73,8 @@ struct backend_opts {
  *   opts   borrowed; NULL for the defaults
  *   ret    owned by the caller, free with backend_free() after its buffers
  * The plugin is looked for in $ASSAY_PLUGIN_DIR (then nowhere else), beside the executable, in
- * kernels/ beside the executable's folder (a build tree), and in the install folder.
+ * kernels/ of a build tree, and in the install folder. Without $ASSAY_PLUGIN_DIR it is not loaded
+ * where there is no driver, or where $CUDA_VISIBLE_DEVICES is empty or -1.
  * AS_E_INVAL        the name (or $ASSAY_BACKEND) is not known; the message lists those that are.
  *                   Or an option is out of range
  * AS_E_UNSUPPORTED  cuda: no plugin there, or one of another version

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/mem.h"
+
 #define PLUGIN_FILE "libassay-cuda.so"
 
 /* Folder of the running executable into `dir`; false when it cannot be told. */
@@ -42,7 +44,9 @@ static as_status plugin_find(char path[PATH_MAX], struct as_err *err)
                        "back end cuda: no " PLUGIN_FILE " in ASSAY_PLUGIN_DIR (%s)", only);
     }
     char dir[PATH_MAX];
-    if (exe_dir(dir) && (plugin_in(dir, "", path) || plugin_in(dir, "/../kernels", path)))
+    /* A build tree has its programs one folder deep (bench/) or two (trial-runner/train/). */
+    if (exe_dir(dir) && (plugin_in(dir, "", path) || plugin_in(dir, "/../kernels", path) ||
+                         plugin_in(dir, "/../../kernels", path)))
         return AS_OK;
     if (plugin_in(ASSAY_PLUGIN_INSTALL_DIR, "", path))
         return AS_OK;
@@ -52,10 +56,31 @@ static as_status plugin_find(char path[PATH_MAX], struct as_err *err)
                    ASSAY_PLUGIN_INSTALL_DIR);
 }
 
+/* Can there be a device? Loading the plugin costs 150 ms and 220 MB in each process, so a process that
+ * can have none does not load it. Whoever names a plugin gets it loaded: it may be a stand-in that
+ * needs no driver. */
+static as_status check_device_visible(struct as_err *err)
+{
+    static const char *const drivers[] = {"/dev/nvidiactl", "/dev/nvhost-ctrl", "/dev/dxg"};
+    const char *named = getenv("ASSAY_PLUGIN_DIR"), *visible = getenv("CUDA_VISIBLE_DEVICES");
+    if (named != NULL && named[0] != '\0')
+        return AS_OK;
+    if (visible != NULL && (visible[0] == '\0' || strcmp(visible, "-1") == 0))
+        return as_fail(err, AS_E_UNAVAILABLE,
+                       "back end cuda: CUDA_VISIBLE_DEVICES is '%s': it hides every GPU", visible);
+    for (size_t i = 0; i < AS_ARRAY_LEN(drivers); i++)
+        if (access(drivers[i], F_OK) == 0)
+            return AS_OK;
+    return as_fail(err, AS_E_UNAVAILABLE, "back end cuda: no driver: there is no %s", drivers[0]);
+}
+
 as_status plugin_open(const struct backend_opts *opts, struct backend **ret, struct as_err *err)
 {
     char path[PATH_MAX];
     as_status st = plugin_find(path, err);
+    if (st < 0)
+        return st;
+    st = check_device_visible(err);
     if (st < 0)
         return st;
     void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);

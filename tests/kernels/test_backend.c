@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "kernels/ops.h"
@@ -34,6 +35,29 @@ static void show_cuda(void)
     unsetenv("ASSAY_PLUGIN_DIR");
     unsetenv("ASSAY_BACKEND");
 }
+
+/* The built plugin is found from a program of the build tree, and is not loaded without a device. */
+START_TEST(no_visible_device)
+{
+    struct as_err err;
+    struct backend *b = NULL;
+    char path[4096];
+    (void)snprintf(path, sizeof path, "%s/libassay-cuda.so", getenv("ASSAY_BUILT_PLUGIN_DIR"));
+    bool is_built = access(path, F_OK) == 0;
+    unsetenv("ASSAY_PLUGIN_DIR");
+    static const char *const hiding[] = {"", "-1"};
+    for (size_t i = 0; i < AS_ARRAY_LEN(hiding); i++) {
+        setenv("CUDA_VISIBLE_DEVICES", hiding[i], 1);
+        ck_fails(backend_open("cuda", NULL, &b, &err),
+                 is_built ? AS_E_UNAVAILABLE : AS_E_UNSUPPORTED, err,
+                 is_built ? "CUDA_VISIBLE_DEVICES" : "beside the program");
+    }
+    ck_ok(backend_open(NULL, NULL, &b, &err), err);
+    ck_assert_str_eq(backend_name(b), "cpu");
+    backend_freep(&b);
+    unsetenv("CUDA_VISIBLE_DEVICES");
+}
+END_TEST
 
 START_TEST(open_by_name)
 {
@@ -370,6 +394,7 @@ Suite *test_suite(void)
     Suite *s = suite_create("kernels_backend");
     TCase *c = tcase_create("open");
     tcase_add_checked_fixture(c, hide_cuda, show_cuda);
+    tcase_add_test(c, no_visible_device);
     tcase_add_test(c, open_by_name);
     tcase_add_test(c, open_unknown);
     tcase_add_test(c, open_options);
