@@ -223,7 +223,7 @@ def main():
     # They wait more than they compute: two at once.
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         runs = [pool.submit(check_page, page) for page in pages if page.has_commands and page.name in wanted]
-        assert len(runs) >= min(len(wanted), 5), [page.name for page in pages if page.has_commands]
+        assert wanted is not names or len(runs) >= 5, [page.name for page in pages if page.has_commands]
         for run in runs:
             run.result()
 
