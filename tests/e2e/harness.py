@@ -42,11 +42,13 @@ class Problem(Exception):
 class Assay:
     """One running installation. Use as a context manager."""
 
-    def __init__(self, runners=2, slots=1, args=LONG_LEASE):
+    def __init__(self, runners=2, slots=1, args=LONG_LEASE, env=None):
+        """env: variables of `assay up` and of cli() beyond the test's own."""
         if not glob.glob("/usr/lib/postgresql/*/bin/initdb") and not shutil.which("initdb"):
             skip("PostgreSQL's server programs are not installed")
         self.data = tempfile.mkdtemp(prefix="assay-e2e-", dir="/var/tmp")
         os.chmod(self.data, 0o755)  # the cluster may run as another user
+        self.own_env = {**os.environ, **(env or {})}
         self.args = ["--runners", str(runners), "--slots", str(slots), *args]
         self.up = None
 
@@ -76,12 +78,13 @@ class Assay:
             os.unlink(ready)
         with open(self.log_path, "ab") as log:
             self.up = subprocess.Popen([ASSAY, "up", "--data", self.data, "--port", "0", "--ready-file", ready,
-                                        *self.args], stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=SOURCE)
+                                        *self.args], stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=SOURCE,
+                                       env=self.own_env)
         self.wait(lambda: os.path.exists(ready), "assay up to be ready")
         info = json.load(open(ready))
         self.url = info["url"].rstrip("/")
         self.token = open(info["admin_token_file"]).read().strip()
-        self.env = dict(os.environ, ASSAY_SERVER=self.url, ASSAY_TOKEN_FILE=info["admin_token_file"])
+        self.env = dict(self.own_env, ASSAY_SERVER=self.url, ASSAY_TOKEN_FILE=info["admin_token_file"])
 
     def stop(self):
         if self.up and self.up.poll() is None:
