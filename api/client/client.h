@@ -13,10 +13,9 @@
  *   other answers, and answers that break the contract: AS_E_INTERNAL
  *
  * Retries. Within opts.retry_ms, calls that end in AS_E_UNAVAILABLE are repeated after a jittered
- * exponential pause (100 ms to 5 s, Retry-After respected up to 30 s). Retries
- * are safe when the request may be repeated: reads, PUT, DELETE, the runner protocol, and creations
- * with an idempotency key. A retried POST that creates something and has no key may create it
- * twice. */
+ * exponential pause (100 ms to 5 s, Retry-After respected up to 30 s). Retries are safe when the
+ * request may be repeated: reads, PUT, DELETE, the runner protocol, and creations with an
+ * idempotency key. A retried POST that creates something and has no key may create it twice. */
 #ifndef ASSAY_API_CLIENT_CLIENT_H
 #define ASSAY_API_CLIENT_CLIENT_H
 
