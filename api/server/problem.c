@@ -35,7 +35,7 @@ static struct row row_of_status(as_status st, bool has_pointer)
         return (struct row){403, "denied", "Not allowed"};
     case AS_E_UNAVAILABLE:
     case AS_E_TIMEOUT:
-    case AS_E_IO: /* of this machine, such as a full disk under uploads: it may pass */
+    case AS_E_IO: /* of this machine, such as a full disk under uploads: may be temporary */
         return (struct row){503, "unavailable", "Try again later"};
     case AS_E_NOMEM:
         return (struct row){503, "out_of_memory", "Try again later"};
@@ -74,8 +74,8 @@ int problem_status(problem_kind kind, as_status st, bool has_pointer)
     return row_of(kind, st, has_pointer).http;
 }
 
-/* A message may have been cut inside a character: what is not UTF-8 in it becomes '?'. */
-static void clean(char *s)
+/* Replace bytes that are not UTF-8 by '?': a message may have been truncated inside a character. */
+static void replace_invalid_utf8(char *s)
 {
     while (*s) {
         size_t n = 1, left = strlen(s);
@@ -94,11 +94,12 @@ static char *format_problem(const struct row *row, const char *path, const char 
                             const struct as_err *given)
 {
     struct as_err copy = *given, *err = &copy;
-    clean(copy.msg);
-    clean(copy.pointer);
-    const char *said = row->http == 500 ? "an internal error; the server's log has it under the "
-                                          "request_id"
-                                        : err->msg;
+    replace_invalid_utf8(copy.msg);
+    replace_invalid_utf8(copy.pointer);
+    const char *said = row->http == 500
+                           ? "an internal error; the server's log describes it under the "
+                             "request_id"
+                           : err->msg;
     AS_AUTO(str_done) struct str detail_text = {0};
     if (row->http != 500 && !as_starts_with(said, err->pointer))
         str_printf(&detail_text, "%s: ", err->pointer);

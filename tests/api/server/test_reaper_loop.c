@@ -63,7 +63,7 @@ START_TEST(a_sweep_ends_with_its_last_trial)
         finish(&s, ref_of(&list.rows[i]), 1);
     for (int i = 0; i < SWEEPS; i++)
         await_end(names[i]);
-    reaper_loop_tell(loop);
+    reaper_loop_request_stop(loop);
     ck_assert(reaper_loop_end(loop, PATIENCE_MS));
 }
 END_TEST
