@@ -1,3 +1,7 @@
+/* The test server is libmicrohttpd with one thread for each connection, so that a handler may block
+ * as long as a test wants. A cut answer promises its full length and sends half of it. A reserved
+ * port is a bound socket that does not listen: with SO_REUSEADDR a server may start and stop on it,
+ * and no program that asks for any free port gets it. */
 #include "tests/api/client/http_server.h"
 
 #include <microhttpd.h>
@@ -49,7 +53,7 @@ static enum MHD_Result add_argument(void *arg, enum MHD_ValueKind kind, const ch
     return MHD_YES;
 }
 
-/* A body that breaks off half way. */
+/* Send half of the body, then fail. */
 static ssize_t cut_reader(void *cls, uint64_t pos, char *buf, size_t max)
 {
     const struct server_answer *a = cls;
@@ -138,7 +142,7 @@ static void on_done(void *cls, struct MHD_Connection *c, void **state,
     free(*state);
 }
 
-/* A socket bound to this port of the loopback address; port 0: any. It does not listen. */
+/* A socket that is bound to this port of the loopback address (0: any port). It does not listen. */
 static int bind_port(int port)
 {
     struct sockaddr_in addr = {.sin_family = AF_INET,

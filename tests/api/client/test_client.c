@@ -18,11 +18,11 @@
 #include "base/json.h"
 #include "tests/api/client/http_server.h"
 
-/* What the server of a test does, and what it saw. */
+/* The behaviour of the test server, and the requests that it saw. */
 struct script {
     int status;          /* of every answer, once `fail` is used up */
     const char *code;    /* with status >= 400: a problem of this code */
-    atomic_int fail;     /* answer so many requests with 503 first */
+    atomic_int fail;     /* answer this number of requests with 503 first */
     atomic_int requests; /* seen */
     atomic_int release;  /* a request to /wait is answered when this is set */
     char seen[512];      /* "METHOD path?query auth key type body" of the last */
@@ -64,7 +64,7 @@ static void answer_blob(const struct server_request *q, struct server_answer *a)
     sc.cut_blob = false;
 }
 
-/* Two events for each connection, numbered on from Last-Event-ID; then the connection ends. */
+/* Send two events on each connection, numbered from Last-Event-ID on; then end the connection. */
 static void answer_events(const struct server_request *q, struct server_answer *a)
 {
     int after = (int)strtol(q->last_event_id, NULL, 10);
@@ -254,7 +254,7 @@ struct restart {
     struct http_server *server;
 };
 
-/* The server comes back when a try of the client has failed. */
+/* The server starts again after a try of the client has failed. */
 static void *start_late(void *arg)
 {
     struct restart *r = arg;
@@ -364,7 +364,7 @@ START_TEST(blobs_go_up_once_and_come_down_checked)
     ck_ok(client_upload_file(client, up, sha, &opts, &sent, &err), err);
     ck_assert(!sent);
     ck_assert_int_eq(sc.puts, 1);
-    sc.cut_blob = true; /* the first try breaks off half way */
+    sc.cut_blob = true; /* the first try is cut in the middle */
     ck_ok(client_download_blob(client, sha, down, 0, &opts, &err), err);
     ck_ok(sha256_of_file(down, got, NULL, &err), err);
     ck_assert_str_eq(got, sha);

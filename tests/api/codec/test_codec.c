@@ -1,5 +1,5 @@
-/* Encoders against the schemas of api/openapi.yaml, with the values that are hard to carry;
- * decoders with what they must refuse, and where they say it is. */
+/* Encoders against the schemas of api/openapi.yaml, with values that are hard to represent.
+ * Decoders with the input that they must refuse, and the field that their error names. */
 #include <math.h>
 #include <string.h>
 

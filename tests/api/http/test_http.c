@@ -1,5 +1,5 @@
-/* The transport over real sockets, with a small application on top: what gets through to it, what
- * is refused, and what happens to clients that are slow, vanish, or lie. */
+/* The transport over real sockets, with a small application on top: which requests reach it, which
+ * are refused, and what happens to clients that are slow, leave, or send wrong lengths. */
 #include <arpa/inet.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -14,8 +14,8 @@
 #include "tests/support/raw_http.h"
 #include "tests/support/check_main.h"
 
-/* The application: echoes path and body; /park is held until it is told, /stream is a stream, /held
- * is held for a thread before its body is read. */
+/* The application: it echoes path and body. /park is held until the test releases it, /stream is a
+ * stream, and /held is held by a thread before its body is read. */
 struct app {
     struct http_server *http;
     int port;
@@ -83,7 +83,8 @@ static void on_request(void *ctx, struct http_exchange *x)
                                   str_cstr(&x->body));
         answer_text(x, 200, text);
     }
-    atomic_fetch_add(&a->n_handled, 1); /* what was set above is seen by who sees this */
+    atomic_fetch_add(&a->n_handled,
+                     1); /* last: a thread that reads this also sees the fields above */
     http_release(x);
 }
 
@@ -142,7 +143,7 @@ static void start_with(int64_t impatient_ms)
     ck_ok(http_start(&opts, &hooks, &app.http, &err), err);
 }
 
-static void start(void)
+static void start_transport(void)
 {
     start_with(0);
 }
@@ -152,7 +153,7 @@ static void start_impatient(void)
     start_with(700);
 }
 
-static void stop(void)
+static void stop_transport(void)
 {
     http_quiesce(app.http);
     ck_assert(http_stop(app.http, PATIENCE_MS));
@@ -202,7 +203,7 @@ START_TEST(test_keep_alive_and_pipelining)
     ck_assert_ptr_nonnull(strstr(str_cstr(&out), "/two body"));
     (void)close(fd);
     str_clear(&out);
-    fd = raw_connect(app.port); /* also after answers that need no more than a head */
+    fd = raw_connect(app.port); /* also after answers that need only a head */
     raw_puts(fd, "GET /early HTTP/1.1\r\n" HOST "\r\nGET /held?refuse=1 HTTP/1.1\r\n" HOST
                  "\r\nHEAD /early HTTP/1.1\r\n" HOST "\r\nGET /two HTTP/1.1\r\n" HOST CLOSE);
     ck_assert(raw_read(fd, &out, NULL, PATIENCE_MS));
@@ -214,8 +215,8 @@ START_TEST(test_keep_alive_and_pipelining)
 }
 END_TEST
 
-/* What two parsers could read in two ways is refused, and the connection ends: nothing after it is
- * taken for a request. */
+/* A request that two parsers could read in two ways is refused, and the connection ends: no byte
+ * after it is read as a request. */
 START_TEST(test_smuggling)
 {
     static const char *const requests[] = {
@@ -264,8 +265,8 @@ START_TEST(test_targets)
 }
 END_TEST
 
-/* Whatever libmicrohttpd makes of these, the application sees nothing of them and the server lives.
- */
+/* However libmicrohttpd handles these, the application does not see them and the server
+ * survives. */
 START_TEST(test_garbage)
 {
     static const struct {
@@ -322,7 +323,7 @@ START_TEST(test_body_too_large)
     expect("POST / HTTP/1.1\r\n" HOST "Content-Length: 100001\r\nExpect: 100-continue\r\n\r\n", 413,
            "at most 100000");
     expect("POST / HTTP/1.1\r\n" HOST "Content-Length: 999999999999\r\n\r\n", 413, "at most");
-    /* chunked, so that only counting finds out; the answer still arrives */
+    /* chunked, so that only counting detects the size; the answer still arrives */
     str_puts(&b, "POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n" CLOSE);
     for (int i = 0; i < 30; i++) {
         str_puts(&b, "1000\r\n");
@@ -378,7 +379,7 @@ START_TEST(test_slow_head)
 }
 END_TEST
 
-/* Nor a body: it must come at a rate. */
+/* Nor does it keep a body alive: a body must arrive at a lowest rate. */
 START_TEST(test_slow_body)
 {
     struct str out = {0};
@@ -480,7 +481,7 @@ Suite *test_suite(void)
 {
     Suite *s = suite_create("api_http");
     TCase *tc = tcase_create("transport");
-    tcase_add_checked_fixture(tc, start, stop);
+    tcase_add_checked_fixture(tc, start_transport, stop_transport);
     tcase_add_test(tc, test_plain);
     tcase_add_test(tc, test_keep_alive_and_pipelining);
     tcase_add_test(tc, test_smuggling);
@@ -496,7 +497,7 @@ Suite *test_suite(void)
     tcase_add_test(tc, test_many_at_once);
     suite_add_tcase(s, tc);
     tc = tcase_create("deadlines");
-    tcase_add_checked_fixture(tc, start_impatient, stop);
+    tcase_add_checked_fixture(tc, start_impatient, stop_transport);
     tcase_add_test(tc, test_slow_head);
     tcase_add_test(tc, test_slow_body);
     suite_add_tcase(s, tc);

@@ -1,6 +1,6 @@
-/* What happens to a request on its way to a handler, over a small table of test handlers: which
- * check refuses it and with which document, what the handler's statuses become, and what an
- * idempotency key keeps. The routes of the service itself are in test_server.c and test_auth.c. */
+/* Dispatching, with a small table of test handlers: which check refuses a request and with which
+ * problem, the HTTP answer for each status of a handler, and the answers that an idempotency key
+ * stores. test_server.c and test_auth.c test the routes of the service itself. */
 #include <curl/curl.h>
 #include <semaphore.h>
 #include <stdio.h>
@@ -48,7 +48,7 @@ static as_status run_plain(struct call *c, struct as_err *err)
     return st < 0 ? as_fail(err, st, "said by the handler") : answer_runs(c, err);
 }
 
-/* Another request with the same key ends first: it has made the thing, and its answer is kept. */
+/* Another request with the same key ends first: it created the thing, and its answer is stored. */
 static as_status run_second(struct call *c, struct as_err *err)
 {
     atomic_fetch_add(&runs, 1);
@@ -105,7 +105,7 @@ static void start_http(void)
     ck_ok(http_start(&opts, &app, &http, &err), err);
 }
 
-static void start(void)
+static void start_http_server(void)
 {
     const struct store_opts store = {.url = db_url};
     const struct waiting_hooks hooks = {
@@ -138,7 +138,7 @@ static void stop_http(void)
     http = NULL;
 }
 
-static void stop(void)
+static void stop_http_server(void)
 {
     stop_http();
     pool_free(d.slow_pool);
@@ -168,7 +168,7 @@ static struct reply ask(int role, const char *method, const char *path)
     return send_bytes(role, method, path, NULL, NULL, NULL, 0);
 }
 
-/* As a user, with a key. */
+/* A request of a user, with a key. */
 static struct reply post(const char *path, const char *key, const char *body)
 {
     char line[80];
@@ -196,7 +196,7 @@ static void check_problem(const struct reply *r, int status, const char *code, c
 }
 
 #define JSON "application/json"
-/* Where several checks would refuse a request, the first one of the chain does, and no handler
+/* If several checks would refuse a request, the first one of the chain refuses it, and no handler
  * runs. */
 START_TEST(test_refusals)
 {
@@ -251,7 +251,7 @@ START_TEST(test_unknown_parameter)
 }
 END_TEST
 
-/* Ask leave to send a large body (Expect: 100-continue); the answer's status. */
+/* Announce a large body (Expect: 100-continue). Returns the status of the answer. */
 static int announce(const char *target, const char *token, const char *type)
 {
     char head[600];
@@ -266,8 +266,8 @@ static int announce(const char *target, const char *token, const char *type)
     return status;
 }
 
-/* A client that may not send a body is not asked for it; that takes the database at first, then the
- * memory of the tokens. */
+/* A client that may not send a body gets no 100. The first check queries the database, the second
+ * one finds the token in the cache. */
 START_TEST(test_refused_before_the_body)
 {
     char other[TOKEN_TEXT_SIZE];
@@ -283,7 +283,7 @@ START_TEST(test_refused_before_the_body)
 }
 END_TEST
 
-/* Where no body belongs a small one is ignored, whatever it is. */
+/* A route without a body ignores any small body. */
 START_TEST(test_body_sizes)
 {
     size_t max = 1 << 20; /* DISPATCH_JSON_MAX, as api/README.md gives it */
@@ -325,7 +325,7 @@ START_TEST(test_media_types)
 }
 END_TEST
 
-/* HEAD gets what GET would, and no body, also of a refusal. */
+/* HEAD gets the headers of GET without a body, also for a refusal. */
 START_TEST(test_head)
 {
     char got[40], said[40], allow[40];
@@ -349,7 +349,7 @@ START_TEST(test_head)
 }
 END_TEST
 
-/* What each status of a handler becomes. */
+/* The HTTP answer for each status of a handler. */
 START_TEST(test_statuses)
 {
     static const struct {
@@ -380,7 +380,7 @@ START_TEST(test_statuses)
         ck_assert_str_eq(reply_header(&r, "Retry-After", buf, sizeof buf),
                          cases[i].status == 503 ? "2" : "");
         ck_assert_str_eq(reply_header(&r, "X-Handler", buf, sizeof buf), ""); /* of an answer */
-        /* what went wrong inside the server is for its log */
+        /* details of internal errors are only in the log */
         bool is_told = strstr(str_cstr(&r.body), "said by the handler") != NULL;
         ck_assert_msg(is_told == (cases[i].status != 500), "%s", str_cstr(&r.body));
     }
@@ -424,7 +424,7 @@ START_TEST(test_key_keeps_no_refusal)
 }
 END_TEST
 
-/* The loser of a race between two requests with one key answers as the winner did. */
+/* Two requests with one key race: the second one to end returns the answer of the first. */
 START_TEST(test_key_of_a_race)
 {
     char buf[40];
@@ -449,7 +449,7 @@ START_TEST(test_draining)
 }
 END_TEST
 
-/* What is slow does not hold up the other requests: each pool has one thread here. */
+/* A slow request does not delay others: each pool has one thread here. */
 START_TEST(test_slow_route)
 {
     struct rest_request slow;
@@ -491,7 +491,7 @@ Suite *test_suite(void)
     TCase *tc = tcase_create("dispatch");
     pg_fixture_start();
     pg_fixture_database(db_url);
-    tcase_add_checked_fixture(tc, start, stop);
+    tcase_add_checked_fixture(tc, start_http_server, stop_http_server);
     tcase_add_test(tc, test_refusals);
     tcase_add_test(tc, test_allow);
     tcase_add_test(tc, test_unknown_parameter);

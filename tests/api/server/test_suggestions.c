@@ -26,7 +26,7 @@ static struct reply post(const char *body, const char *fmt, ...)
 }
 
 /* A sweep for ask and tell: x in [0, 1], y one of three. `more` follows the parameters. */
-static void make(const char *name, const char *method, int max_trials, const char *more)
+static void make_asked_sweep(const char *name, const char *method, int max_trials, const char *more)
 {
     char body[800];
     (void)snprintf(body, sizeof body,
@@ -76,7 +76,7 @@ START_TEST(test_loop)
     static const char *const methods[] = {"random", "sobol", "gp"};
     const char *name = methods[_i];
     int rounds = 0;
-    make(name, name, 6, "");
+    make_asked_sweep(name, name, 6, "");
     for (;; rounds++) {
         char metrics[100];
         REPLY_AUTO r = post("{\"client\":\"me\"}", "/v1/sweeps/%s/suggestions", name);
@@ -100,7 +100,7 @@ START_TEST(test_loop)
     }
     ck_assert_int_eq(rounds, 6);
     REPLY_AUTO over = rest_get(&viewer, "/v1/sweeps/%s", name);
-    /* nobody reaps here: its ensemble is not seen to */
+    /* no reaper runs here, so its ensemble is not computed */
     ck_assert_str_eq(reply_str(&over, "state"), "finishing");
     ck_assert_int_eq(reply_int(&over, "counts.completed"), 6);
     ck_assert(json_is_false(reply_get(&over, "for_runners")));
@@ -117,7 +117,7 @@ END_TEST
 START_TEST(test_repeats)
 {
     struct rest viewer = as_viewer();
-    make("repeats", "sobol", 3, "");
+    make_asked_sweep("repeats", "sobol", 3, "");
     long long number = ask_one("repeats", "me");
     REPLY_AUTO first = ask("repeats", "me", 1, 20000);
     REPLY_AUTO second = ask("repeats", "me", 1, 20000);
@@ -155,10 +155,10 @@ START_TEST(test_repeats)
 }
 END_TEST
 
-/* count is what the client wants to hold in all; limits hold over clients. */
+/* count is the number that the client wants to hold in total; limits count over all clients. */
 START_TEST(test_batches)
 {
-    make("batch", "random", 7, ",\"max_concurrent_trials\":5");
+    make_asked_sweep("batch", "random", 7, ",\"max_concurrent_trials\":5");
     REPLY_AUTO two = ask("batch", "a", 2, 20000);
     ck_assert_uint_eq(n_items(&two), 2);
     REPLY_AUTO five = ask("batch", "a", 8, 20000);
@@ -182,7 +182,7 @@ END_TEST
 
 START_TEST(test_outcomes)
 {
-    make("ends", "sobol", 6, "");
+    make_asked_sweep("ends", "sobol", 6, "");
     REPLY_AUTO nan = tell("ends", ask_one("ends", "me"), "me", "\"metrics\":{\"loss\":\"NaN\"}");
     ck_status(nan, 200);
     ck_assert_str_eq(reply_str(&nan, "state"), "failed");
@@ -203,7 +203,7 @@ START_TEST(test_outcomes)
     ck_assert_int_eq(reply_int(&taken, "items.0.number"), number);
     ck_assert_int_eq(reply_int(&taken, "items.0.attempt"), 2);
     REPLY_AUTO late = tell("ends", number, "me", "\"metrics\":{\"loss\":1}");
-    ck_status(late, 409); /* somebody else began it */
+    ck_status(late, 409); /* another client began it */
     ck_assert_str_eq(reply_str(&late, "code"), "stale_attempt");
     REPLY_AUTO old = tell("ends", number, "you", "\"attempt\":1,\"metrics\":{\"loss\":1}");
     ck_status(old, 409);
@@ -215,13 +215,13 @@ START_TEST(test_outcomes)
 }
 END_TEST
 
-/* What is not held any more says so, whatever is said about it. */
+/* Every write to a trial that the client does not hold any more is refused as stale. */
 START_TEST(test_not_held)
 {
     static const char *const verbs[] = {"heartbeat", "measurements", "complete"};
     static const char *const bodies[] = {"{\"client\":\"me\"}", "{\"client\":\"me\",\"items\":[]}",
                                          "{\"client\":\"me\",\"metrics\":{\"loss\":1}}"};
-    make("fence", "random", 4, "");
+    make_asked_sweep("fence", "random", 4, "");
     long long number = ask_one("fence", "me");
     struct rest user = as_user(), runner = as_runner(), viewer = as_viewer();
     char path[200];
@@ -248,7 +248,7 @@ START_TEST(test_not_held)
 }
 END_TEST
 
-/* What a client may do by mistake or by malice: an answer below 500, and the sweep goes on. */
+/* Wrong and hostile requests of a client: the answer is below 500, and the sweep continues. */
 START_TEST(test_hostile)
 {
     static const struct {
@@ -268,7 +268,7 @@ START_TEST(test_hostile)
         {"heartbeat", "{\"client\":[\"me\"]}", 400, "/client"},
         {"heartbeat", "{\"client\":\"you\"}", 409, "stale_attempt"},
     };
-    make("hostile", "random", 5, "");
+    make_asked_sweep("hostile", "random", 5, "");
     long long number = ask_one("hostile", "me");
     for (size_t i = 0; i < AS_ARRAY_LEN(cases); i++) {
         REPLY_AUTO r =
@@ -276,7 +276,7 @@ START_TEST(test_hostile)
         ck_assert_msg(r.status == cases[i].status && strstr(str_cstr(&r.body), cases[i].part),
                       "%s: %d %s", cases[i].body, r.status, str_cstr(&r.body));
     }
-    /* the step after the last that there can be */
+    /* the step after the largest possible one */
     REPLY_AUTO far = post("{\"client\":\"me\",\"items\":[{\"step\":9223372036854775807,"
                           "\"metrics\":{\"loss\":1e308}}]}",
                           "/v1/sweeps/hostile/suggestions/%lld/measurements", number);
@@ -293,7 +293,7 @@ END_TEST
 /* Runners never get the trials of a sweep without `trial`; clients get those of one with it. */
 START_TEST(test_runners_and_clients)
 {
-    make("asked", "random", 3, "");
+    make_asked_sweep("asked", "random", 3, "");
     long long epoch = make_runner("outsider", 2);
     REPLY_AUTO none = claim("outsider", epoch, 2, 400);
     ck_status(none, 200);
@@ -329,14 +329,14 @@ static void end_ask(struct rest_request *r, size_t items, bool done)
     reply_done(&r->reply);
 }
 
-/* Clients of several sweeps wait, each for its own: for a place, for a resumption, for the end. */
+/* Clients wait for different sweeps: for a free place, for a resumption, for the end. */
 START_TEST(test_waiting)
 {
     struct rest_request place, resumed, ended;
     struct rest user = as_user();
-    make("w-full", "random", 9, ",\"max_concurrent_trials\":1");
-    make("w-paused", "random", 9, "");
-    make("w-last", "random", 1, "");
+    make_asked_sweep("w-full", "random", 9, ",\"max_concurrent_trials\":1");
+    make_asked_sweep("w-paused", "random", 9, "");
+    make_asked_sweep("w-last", "random", 1, "");
     long long full = ask_one("w-full", "first"), last = ask_one("w-last", "first");
     REPLY_AUTO pause = rest_call(&user, "PATCH", "/v1/sweeps/w-paused", "{\"state\":\"paused\"}");
     ck_status(pause, 200);
@@ -361,11 +361,11 @@ START_TEST(test_waiting)
 }
 END_TEST
 
-/* A client that went away while it waited is handed nothing: the next one gets attempt 1. */
+/* A client that left while it waited gets no trial: the next client gets attempt 1. */
 START_TEST(test_client_gone)
 {
     struct rest user = as_user();
-    make("w-ghost", "gp", 1, "");
+    make_asked_sweep("w-ghost", "gp", 1, "");
     REPLY_AUTO pause = rest_call(&user, "PATCH", "/v1/sweeps/w-ghost", "{\"state\":\"paused\"}");
     ck_status(pause, 200);
     int fd = open_post(ROLE_USER, "/v1/sweeps/w-ghost/suggestions",
@@ -382,11 +382,11 @@ START_TEST(test_client_gone)
 }
 END_TEST
 
-/* A sweep that is deleted under those who wait for it. */
+/* A sweep is deleted while clients wait for it. */
 START_TEST(test_deleted_while_waiting)
 {
     struct rest_request r;
-    make("w-gone", "random", 9, ",\"max_concurrent_trials\":1");
+    make_asked_sweep("w-gone", "random", 9, ",\"max_concurrent_trials\":1");
     (void)ask_one("w-gone", "first");
     start_ask(&r, "w-gone", "second");
     await_figure(WAITING_ONE_SWEEP, 1);
@@ -431,7 +431,7 @@ START_TEST(test_crowd)
 {
     struct rest viewer = as_viewer();
     struct crowd crowd[6] = {0};
-    make("crowd", "gp", 24, "");
+    make_asked_sweep("crowd", "gp", 24, "");
     REPLY_AUTO one = ask("crowd", "batch", 1, 20000);
     REPLY_AUTO batch = ask("crowd", "batch", 5, 20000); /* comes whole */
     ck_assert_uint_eq(n_items(&batch), 5);
@@ -533,7 +533,7 @@ START_TEST(test_added_badly)
         {"{\"params\":{\"x\":0.5,\"y\":\"a\"},\"value\":1}", "/value"},
     };
     struct rest viewer = as_viewer();
-    make("badly", "sobol", 3, "");
+    make_asked_sweep("badly", "sobol", 3, "");
     for (size_t i = 0; i < AS_ARRAY_LEN(cases); i++) {
         REPLY_AUTO r = post(cases[i].body, "/v1/sweeps/badly/trials");
         ck_status(r, 400);
@@ -582,7 +582,7 @@ START_TEST(test_key_covers_query)
 }
 END_TEST
 
-/* Two objectives and a constraint: what is on the front, what is best, what matters. */
+/* Two objectives and a constraint: the front, the best trials, and the importance. */
 START_TEST(test_front)
 {
     struct rest viewer = as_viewer();
@@ -594,7 +594,7 @@ START_TEST(test_front)
     static const char *const ends[] = {
         "\"metrics\":{\"cost\":1,\"gain\":1,\"heat\":5}",
         "\"metrics\":{\"cost\":2,\"gain\":3,\"heat\":10}",
-        "\"metrics\":{\"cost\":3,\"gain\":2,\"heat\":5}",     /* beaten by the second */
+        "\"metrics\":{\"cost\":3,\"gain\":2,\"heat\":5}",     /* dominated by the second */
         "\"metrics\":{\"cost\":0.5,\"gain\":9,\"heat\":10.5}" /* not feasible */
     };
     REPLY_AUTO made = post(doc, "/v1/sweeps");

@@ -1,4 +1,4 @@
-/* The dashboard's files without a server: what is listed is served, and nothing else. */
+/* The dashboard's files without a server: only listed files are served. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
