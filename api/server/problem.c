@@ -20,12 +20,12 @@ static struct row row_of_status(as_status st, bool has_pointer)
     case AS_E_NUMERIC:
         return (struct row){400, "invalid", "The request is wrong"};
     case AS_E_UNSUPPORTED:
-        return (struct row){400, "unsupported", "This is not offered"};
+        return (struct row){400, "unsupported", "This is not supported"};
     case AS_E_TOO_LARGE: /* of a field, or of the body */
-        return has_pointer ? (struct row){400, "too_large", "A value is past its limit"}
+        return has_pointer ? (struct row){400, "too_large", "A value is too large"}
                            : (struct row){413, "too_large", "The body is too large"};
     case AS_E_NOT_FOUND:
-        return (struct row){404, "not_found", "There is no such thing"};
+        return (struct row){404, "not_found", "It does not exist"};
     case AS_E_CONFLICT:
     case AS_E_EXHAUSTED:
         return (struct row){409, "conflict", "The state does not allow it"};
@@ -62,7 +62,7 @@ static struct row row_of(problem_kind kind, as_status st, bool has_pointer)
     case PROBLEM_MEDIA_TYPE:
         return (struct row){415, "unsupported_media", "The content type is not the one expected"};
     case PROBLEM_UNPROCESSABLE:
-        return (struct row){422, "unprocessable", "What the request refers to is not as it says"};
+        return (struct row){422, "unprocessable", "The request does not match what it refers to"};
     case PROBLEM_STATUS:
         break;
     }
@@ -96,14 +96,14 @@ static char *format_problem(const struct row *row, const char *path, const char 
     struct as_err copy = *given, *err = &copy;
     replace_invalid_utf8(copy.msg);
     replace_invalid_utf8(copy.pointer);
-    const char *said = row->http == 500
+    const char *text = row->http == 500
                            ? "an internal error; the server's log describes it under the "
                              "request_id"
                            : err->msg;
     AS_AUTO(str_done) struct str detail_text = {0};
-    if (row->http != 500 && !as_starts_with(said, err->pointer))
+    if (row->http != 500 && !as_starts_with(text, err->pointer))
         str_printf(&detail_text, "%s: ", err->pointer);
-    str_puts(&detail_text, said);
+    str_puts(&detail_text, text);
     if (detail_text.failed)
         return NULL;
     const char *detail = str_cstr(&detail_text);
@@ -114,7 +114,7 @@ static char *format_problem(const struct row *row, const char *path, const char 
     if (path && json_object_set_new(doc, "instance", json_string(path)) < 0)
         return NULL;
     if (err->pointer[0] && row->http != 500) {
-        json_t *errors = json_pack("[{s:s, s:s}]", "pointer", err->pointer, "detail", said);
+        json_t *errors = json_pack("[{s:s, s:s}]", "pointer", err->pointer, "detail", text);
         if (json_object_set_new(doc, "errors", errors) < 0)
             return NULL;
     }

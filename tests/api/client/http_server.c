@@ -39,7 +39,7 @@ void answer_problem(struct server_answer *a, int status, const char *code, const
     a->content_type = "application/problem+json";
 }
 
-static const char *header(struct MHD_Connection *c, const char *name)
+static const char *get_header(struct MHD_Connection *c, const char *name)
 {
     const char *v = MHD_lookup_connection_value(c, MHD_HEADER_KIND, name);
     return v ? v : "";
@@ -123,10 +123,10 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const cha
         .query = str_cstr(&query),
         .body = str_cstr(body),
         .body_len = body->len,
-        .authorization = header(c, "Authorization"),
-        .content_type = header(c, "Content-Type"),
-        .idempotency_key = header(c, "Idempotency-Key"),
-        .last_event_id = header(c, "Last-Event-ID"),
+        .authorization = get_header(c, "Authorization"),
+        .content_type = get_header(c, "Content-Type"),
+        .idempotency_key = get_header(c, "Idempotency-Key"),
+        .last_event_id = get_header(c, "Last-Event-ID"),
     };
     s->handler(s->arg, &q, &a);
     str_done(&query);

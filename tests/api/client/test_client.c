@@ -76,7 +76,7 @@ static void answer_events(const struct server_request *q, struct server_answer *
     a->content_type = "text/event-stream";
 }
 
-static void handle(void *arg, const struct server_request *q, struct server_answer *a)
+static void handle_request(void *arg, const struct server_request *q, struct server_answer *a)
 {
     (void)arg;
     sc.requests++;
@@ -110,7 +110,7 @@ static void setup(void)
     struct as_err err = {0};
     memset(&sc, 0, sizeof sc);
     sc.status = 200;
-    server = http_server_start(0, handle, NULL);
+    server = http_server_start(0, handle_request, NULL);
     ck_ok(client_create(http_server_url(server), "tok", "test", &client, &err), err);
 }
 
@@ -210,7 +210,7 @@ START_TEST(problems_name_the_field)
 }
 END_TEST
 
-static void nonsense(void *arg, const struct server_request *q, struct server_answer *a)
+static void answer_nonsense(void *arg, const struct server_request *q, struct server_answer *a)
 {
     (void)arg;
     answer_json(a, 200, "{\"x\":");
@@ -222,7 +222,7 @@ static void nonsense(void *arg, const struct server_request *q, struct server_an
 START_TEST(answers_that_break_the_contract)
 {
     struct as_err err = {0};
-    struct http_server *s = http_server_start(0, nonsense, NULL);
+    struct http_server *s = http_server_start(0, answer_nonsense, NULL);
     struct client *c = NULL;
     ck_ok(client_create(http_server_url(s), NULL, "test", &c, &err), err);
     ck_fails(client_call(c, "GET", "/x", NULL, NULL, NULL, NULL, NULL, &err), AS_E_INTERNAL, err,
@@ -259,7 +259,7 @@ static void *start_late(void *arg)
 {
     struct restart *r = arg;
     http_port_turn_away(r->port);
-    r->server = http_server_start(r->port, handle, NULL);
+    r->server = http_server_start(r->port, handle_request, NULL);
     return NULL;
 }
 
@@ -271,7 +271,7 @@ START_TEST(survives_a_restart_of_the_server)
     struct client *c = NULL;
     pthread_t t;
     int port_fd = http_port_reserve(&r.port);
-    r.server = http_server_start(r.port, handle, NULL);
+    r.server = http_server_start(r.port, handle_request, NULL);
     ck_ok(client_create(http_server_url(r.server), "tok", "test", &c, &err), err);
     ck_ok(client_call(c, "GET", "/x", NULL, NULL, NULL, NULL, NULL, &err), err);
     http_server_stop(r.server);

@@ -168,7 +168,7 @@ static void wait_for(atomic_int *n, int want)
     ck_assert_int_ge(atomic_load(n), want);
 }
 
-static void expect(const char *request, int status, const char *part)
+static void expect_status(const char *request, int status, const char *part)
 {
     struct str out = {0};
     int got = raw_request(app.port, request, strlen(request), PATIENCE_MS, &out);
@@ -183,13 +183,15 @@ static void expect(const char *request, int status, const char *part)
 
 START_TEST(test_plain)
 {
-    expect("GET /a%20b?x=1 HTTP/1.1\r\n" HOST CLOSE, 200, "GET /a b body=;");
-    expect("POST /p HTTP/1.1\r\n" HOST "Content-Length: 5\r\n" CLOSE "hello", 200, "body=hello;");
-    expect("POST /p HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n" CLOSE
-           "5\r\nhello\r\n1\r\n!\r\n0\r\n\r\n",
-           200, "body=hello!;");
-    expect("POST /p HTTP/1.1\r\n" HOST "Expect: 100-continue\r\nContent-Length: 2\r\n" CLOSE "ok",
-           100, "body=ok;");
+    expect_status("GET /a%20b?x=1 HTTP/1.1\r\n" HOST CLOSE, 200, "GET /a b body=;");
+    expect_status("POST /p HTTP/1.1\r\n" HOST "Content-Length: 5\r\n" CLOSE "hello", 200,
+                  "body=hello;");
+    expect_status("POST /p HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n" CLOSE
+                  "5\r\nhello\r\n1\r\n!\r\n0\r\n\r\n",
+                  200, "body=hello!;");
+    expect_status("POST /p HTTP/1.1\r\n" HOST "Expect: 100-continue\r\nContent-Length: 2\r\n" CLOSE
+                  "ok",
+                  100, "body=ok;");
 }
 END_TEST
 
@@ -284,7 +286,7 @@ START_TEST(test_garbage)
         int status = raw_request(app.port, cases[i].bytes, cases[i].len, 1500, NULL);
         ck_assert_msg(status == 0 || status >= 400, "case %zu: %d", i, status);
     }
-    expect("GET /alive HTTP/1.1\r\n" HOST CLOSE, 200, "/alive");
+    expect_status("GET /alive HTTP/1.1\r\n" HOST CLOSE, 200, "/alive");
 }
 END_TEST
 
@@ -320,9 +322,11 @@ END_TEST
 START_TEST(test_body_too_large)
 {
     struct str b = {0}, out = {0};
-    expect("POST / HTTP/1.1\r\n" HOST "Content-Length: 100001\r\nExpect: 100-continue\r\n\r\n", 413,
-           "at most 100000");
-    expect("POST / HTTP/1.1\r\n" HOST "Content-Length: 999999999999\r\n\r\n", 413, "at most");
+    expect_status("POST / HTTP/1.1\r\n" HOST
+                  "Content-Length: 100001\r\nExpect: 100-continue\r\n\r\n",
+                  413, "at most 100000");
+    expect_status("POST / HTTP/1.1\r\n" HOST "Content-Length: 999999999999\r\n\r\n", 413,
+                  "at most");
     /* chunked, so that only counting detects the size; the answer still arrives */
     str_puts(&b, "POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n" CLOSE);
     for (int i = 0; i < 30; i++) {
@@ -341,9 +345,11 @@ END_TEST
 
 START_TEST(test_early_answer_with_body)
 {
-    expect("POST /early HTTP/1.1\r\n" HOST "Content-Length: 5\r\n" CLOSE "hello", 403, "early");
-    expect("POST /early HTTP/1.1\r\n" HOST "Content-Length: 5\r\nExpect: 100-continue\r\n\r\n", 403,
-           "early");
+    expect_status("POST /early HTTP/1.1\r\n" HOST "Content-Length: 5\r\n" CLOSE "hello", 403,
+                  "early");
+    expect_status("POST /early HTTP/1.1\r\n" HOST
+                  "Content-Length: 5\r\nExpect: 100-continue\r\n\r\n",
+                  403, "early");
     ck_assert_int_eq(atomic_load(&app.n_handled), 0);
 }
 END_TEST
@@ -351,12 +357,12 @@ END_TEST
 /* Held while only the head is known, then the body is read. */
 START_TEST(test_hold_at_head)
 {
-    expect("POST /held HTTP/1.1\r\n" HOST "Content-Length: 5\r\n" CLOSE "hello", 200,
-           "body=hello;");
-    expect("GET /held HTTP/1.1\r\n" HOST CLOSE, 200, "GET /held");
-    expect("POST /held?refuse=1 HTTP/1.1\r\n" HOST "Content-Length: 5\r\n" CLOSE "hello", 401,
-           "no");
-    expect("GET /held?refuse=1 HTTP/1.1\r\n" HOST CLOSE, 401, "no");
+    expect_status("POST /held HTTP/1.1\r\n" HOST "Content-Length: 5\r\n" CLOSE "hello", 200,
+                  "body=hello;");
+    expect_status("GET /held HTTP/1.1\r\n" HOST CLOSE, 200, "GET /held");
+    expect_status("POST /held?refuse=1 HTTP/1.1\r\n" HOST "Content-Length: 5\r\n" CLOSE "hello",
+                  401, "no");
+    expect_status("GET /held?refuse=1 HTTP/1.1\r\n" HOST CLOSE, 401, "no");
 }
 END_TEST
 
@@ -451,7 +457,7 @@ START_TEST(test_stream_peer_leaves)
 }
 END_TEST
 
-static void *hammer(void *arg)
+static void *send_many_requests(void *arg)
 {
     (void)arg;
     for (int i = 0; i < 50; i++) {
@@ -470,7 +476,7 @@ START_TEST(test_many_at_once)
 {
     pthread_t t[8];
     for (size_t i = 0; i < AS_ARRAY_LEN(t); i++)
-        ck_assert_int_eq(pthread_create(&t[i], NULL, hammer, NULL), 0);
+        ck_assert_int_eq(pthread_create(&t[i], NULL, send_many_requests, NULL), 0);
     for (size_t i = 0; i < AS_ARRAY_LEN(t); i++)
         ck_assert_int_eq(pthread_join(t[i], NULL), 0);
     ck_assert_int_eq(atomic_load(&app.n_handled), 400);

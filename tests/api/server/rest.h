@@ -40,9 +40,7 @@ struct rest_options {
     size_t len;
     const char *type;  /* of the body; NULL: none is sent */
     bool is_unchecked; /* the answer is not checked with the document */
-    bool
-        /* the test does not fail without an answer: status 0, and the body is the reason */
-        may_fail;
+    bool may_fail;     /* no answer is allowed: status 0, and the body is the reason */
 };
 struct reply rest_call_with(const struct rest *to, const char *method, const char *path,
                             const struct rest_options *opts);

@@ -283,27 +283,27 @@ START_TEST(test_drain_while_preparing)
 END_TEST
 
 /* Status 0 when there is no answer: threads use this, and they must not leave through Check. */
-static struct reply post(const struct rest *to, const char *path, const char *body)
+static struct reply post_body(const struct rest *to, const char *path, const char *body)
 {
     const struct rest_options opts = {
         .body = body, .len = strlen(body), .type = "application/json", .may_fail = true};
     return rest_call_with(to, "POST", path, &opts);
 }
 
-static struct reply ask(const struct rest *to, const char *client, int lease_ms, int wait_ms)
+static struct reply ask_trial(const struct rest *to, const char *client, int lease_ms, int wait_ms)
 {
     char body[160];
     (void)snprintf(body, sizeof body, "{\"client\":\"%s\",\"lease_ms\":%d,\"wait_ms\":%d}", client,
                    lease_ms, wait_ms);
-    return post(to, "/v1/sweeps/asked/suggestions", body);
+    return post_body(to, "/v1/sweeps/asked/suggestions", body);
 }
 
-static struct reply tell(const struct rest *to, const char *client, long long number)
+static struct reply tell_result(const struct rest *to, const char *client, long long number)
 {
     char path[120], body[120];
     (void)snprintf(path, sizeof path, "/v1/sweeps/asked/suggestions/%lld/complete", number);
     (void)snprintf(body, sizeof body, "{\"client\":\"%s\",\"metrics\":{\"loss\":0.5}}", client);
-    return post(to, path, body);
+    return post_body(to, path, body);
 }
 
 /* Wait until the trial is in this state. */
@@ -328,21 +328,21 @@ START_TEST(test_client_lease)
     pid_t pid = start_ready(url, token);
     struct rest admin = {url, token};
     make_asked(&admin, "/v1/sweeps", "sobol", 1);
-    REPLY_AUTO first = ask(&admin, "a", 1000, 60000);
+    REPLY_AUTO first = ask_trial(&admin, "a", 1000, 60000);
     ck_assert_int_eq(reply_int(&first, "items.0.number"), 0);
-    REPLY_AUTO second = ask(&admin, "b", 1000, 60000); /* all trials run: it waits */
+    REPLY_AUTO second = ask_trial(&admin, "b", 1000, 60000); /* all trials run: it waits */
     ck_assert_int_eq(reply_int(&second, "items.0.number"), 0);
     ck_assert_int_eq(reply_int(&second, "items.0.attempt"), 2);
     ck_assert(
         json_equal(reply_get(&first, "items.0.params"), reply_get(&second, "items.0.params")));
-    REPLY_AUTO stale = tell(&admin, "a", 0);
+    REPLY_AUTO stale = tell_result(&admin, "a", 0);
     ck_status(stale, 409);
     ck_assert_str_eq(reply_str(&stale, "code"), "stale_attempt");
     wait_trial(&admin, 0, "queued"); /* b is silent too */
-    REPLY_AUTO late = tell(&admin, "b", 0);
+    REPLY_AUTO late = tell_result(&admin, "b", 0);
     ck_status(late, 200);
     ck_assert_str_eq(reply_str(&late, "state"), "completed");
-    REPLY_AUTO over = ask(&admin, "c", 1000, 60000);
+    REPLY_AUTO over = ask_trial(&admin, "c", 1000, 60000);
     ck_assert(json_is_true(reply_get(&over, "done")));
     (void)kill(pid, SIGTERM);
     ck_ends(pid, 0);
@@ -371,7 +371,7 @@ static void *run_crowd(void *arg)
 {
     struct crowd *c = arg;
     for (;;) {
-        REPLY_AUTO r = ask(&c->to, c->client, 60000, 5000);
+        REPLY_AUTO r = ask_trial(&c->to, c->client, 60000, 5000);
         if (!is_ok(c, &r) || json_is_true(reply_get(&r, "done")))
             return NULL;
         if (json_array_size(reply_get(&r, "items")) == 0)
@@ -382,7 +382,7 @@ static void *run_crowd(void *arg)
             return NULL;
         }
         c->held[number]++;
-        REPLY_AUTO told = tell(&c->to, c->client, number);
+        REPLY_AUTO told = tell_result(&c->to, c->client, number);
         if (!is_ok(c, &told))
             return NULL;
     }

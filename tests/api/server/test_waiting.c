@@ -57,7 +57,7 @@ static void on_probe(void *ctx, const int64_t *keys, size_t n, size_t *ret)
     pthread_mutex_unlock(&w->lock);
 }
 
-static void begin(struct world *w)
+static void begin_world(struct world *w)
 {
     struct as_err err;
     *w = (struct world){0};
@@ -100,7 +100,7 @@ static void wait_probes(struct world *w)
     pthread_mutex_unlock(&w->lock);
 }
 
-static void offer(struct world *w, size_t place, int64_t key, size_t count)
+static void offer_count(struct world *w, size_t place, int64_t key, size_t count)
 {
     pthread_mutex_lock(&w->lock);
     w->keys[place] = key;
@@ -121,24 +121,24 @@ START_TEST(test_keys)
     struct world w;
     struct waiter waiters[6];
     static const int64_t keys[] = {7, WAITING_CLAIMS, 9, 7, WAITING_CLAIMS, 9};
-    begin(&w);
+    begin_world(&w);
     for (size_t i = 0; i < AS_ARRAY_LEN(waiters); i++)
         add_waiter(&w, &waiters[i], keys[i], 60000);
     wait_probes(&w);
     wait_tried(&w, 0);
     check_count(&w, 2, 4);
-    offer(&w, 0, WAITING_CLAIMS, 1);
+    offer_count(&w, 0, WAITING_CLAIMS, 1);
     waiting_wake(w.list);
     wait_tried(&w, 1);
     ck_assert_ptr_eq(w.tried[0], &waiters[1]);
     check_count(&w, 1, 4);
-    offer(&w, 0, 9, SIZE_MAX);
+    offer_count(&w, 0, 9, SIZE_MAX);
     waiting_wake(w.list);
     wait_tried(&w, 3);
     ck_assert_ptr_eq(w.tried[1], &waiters[2]);
     ck_assert_ptr_eq(w.tried[2], &waiters[5]);
-    offer(&w, 0, 7, 1);
-    offer(&w, 1, WAITING_CLAIMS, 5);
+    offer_count(&w, 0, 7, 1);
+    offer_count(&w, 1, WAITING_CLAIMS, 5);
     waiting_wake(w.list);
     wait_tried(&w, 5);
     ck_assert_ptr_eq(w.tried[3], &waiters[0]);
@@ -156,7 +156,7 @@ START_TEST(test_impatient)
 {
     struct world w;
     struct waiter brief, gone, patient;
-    begin(&w);
+    begin_world(&w);
     add_waiter(&w, &patient, 7, 60000);
     add_waiter(&w, &gone, 7, 60000);
     int64_t start = clock_mono_ns();
@@ -179,7 +179,7 @@ START_TEST(test_many_keys)
 {
     struct world w;
     static struct waiter waiters[WAITING_KEYS_MAX + 40];
-    begin(&w);
+    begin_world(&w);
     for (size_t i = 0; i < AS_ARRAY_LEN(waiters); i++)
         add_waiter(&w, &waiters[i], (int64_t)i + 1, 60000);
     wait_tried(&w, 40);
@@ -196,7 +196,7 @@ START_TEST(test_empty)
 {
     struct world w;
     struct waiter one;
-    begin(&w);
+    begin_world(&w);
     for (int i = 0; i < 100; i++)
         waiting_wake(w.list);
     add_waiter(&w, &one, 7, 0);
