@@ -44,7 +44,7 @@ static bool take_line(struct sse *s, sse_event_fn fn, void *arg)
 {
     bool more = true;
     if (s->line.len == 0) {
-        memcpy(s->id, s->next_id, sizeof s->id);
+        memcpy(s->id, s->next_id, sizeof s->id); /* only now: a cut event must be sent again */
         if (s->has_data)
             more =
                 fn(arg, s->id, s->type[0] ? s->type : "message", str_cstr(&s->data), s->data.len);

@@ -171,7 +171,7 @@ ssize_t http_stream_take(struct http_stream *s, char *buf, size_t max,
         sleeper->sleep(sleeper->conn);
     }
     pthread_mutex_unlock(&s->lock);
-    if (has_room && s->on_room)
+    if (has_room && s->on_room) /* without the lock: on_room may write to this stream */
         s->on_room(s->ctx);
     return n;
 }

@@ -95,7 +95,7 @@ as_status auth_verify(struct auth *a, struct store *db, const char *token, struc
     int64_t keep_ms = s.who.left_ms < AUTH_CACHE_MS ? s.who.left_ms : AUTH_CACHE_MS;
     s.until_ns = now + keep_ms * NS_PER_MS;
     pthread_mutex_lock(&a->lock);
-    if (a->forgotten == forgotten)
+    if (a->forgotten == forgotten) /* else a token was revoked during the query, perhaps this one */
         *slot_of_digest(a, s.digest) = s;
     pthread_mutex_unlock(&a->lock);
     *ret = s.who;

@@ -1,9 +1,9 @@
 /* One thread reads events from the database and writes them to all streams.
  *
- * Each listener has a cursor: the id up to which every event was written to its stream. In a
- * serve_listeners, the listeners at the newest cursor share one query. A listener behind it (it
- * started in the past, or its buffer was full) is read for separately, and only up to the newest
- * cursor, so that it then joins the others and costs no query of its own any more.
+ * Each listener has a cursor: the id up to which every event was written to its stream. In each
+ * tick, the listeners at the newest cursor share one query. A listener behind it (it started in the
+ * past, or its buffer was full) gets a query of its own, which ends at the newest cursor: then the
+ * listener joins the others.
  *
  * If a stream's buffer is full, the cursor stays where it is and the next tick tries again: nothing
  * is dropped. New listeners arrive in the list `added` under the lock; the list `listeners` belongs
@@ -41,7 +41,7 @@ struct event_streams {
     struct listener *added; /* not yet seen by the thread */
     size_t n;
     bool is_draining, is_stopping;
-    struct listener *listeners; /* the thread's own */
+    struct listener *listeners; /* used by the thread only */
     pthread_t thread;
     bool has_thread;
 };

@@ -5,9 +5,9 @@
  * piece of BLOB_CHUNK_BYTES from the database and writes it, whenever the stream has room. So a
  * slow client holds two pieces of memory and no thread.
  *
- * At most one job exists for a download (is_filling). on_room may call while that job runs; then
- * wants_more makes the job submit itself again. The job holds a reference of the stream, because
- * the stream owns struct download and frees it with its last reference. */
+ * At most one job exists for a download (is_filling). If on_stream_room() is called while that job
+ * runs, it sets wants_more, and the job submits itself again. The job holds a reference to the
+ * stream, because the stream owns struct download and frees it with its last reference. */
 #include "api/server/handlers.h"
 
 #include <pthread.h>
@@ -25,7 +25,7 @@ struct download {
     int64_t size;
     pthread_mutex_t lock; /* guards the rest */
     bool is_filling;      /* a job is queued or runs */
-    bool wants_more;      /* on_room was called meanwhile */
+    bool wants_more;      /* on_stream_room() was called meanwhile */
     int64_t offset;       /* used by the one job only */
 };
 
@@ -88,7 +88,7 @@ static bool fill_stream_once(struct download *d)
 static void fill_stream(struct pool_job *job)
 {
     struct download *d = (struct download *)(void *)((char *)job - offsetof(struct download, job));
-    struct http_stream *stream = d->stream; /* d dies with the last reference */
+    struct http_stream *stream = d->stream; /* d is freed with the last reference */
     bool more = fill_stream_once(d);
     pthread_mutex_lock(&d->lock);
     d->is_filling = more && d->wants_more;
@@ -98,10 +98,10 @@ static void fill_stream(struct pool_job *job)
     if (again)
         pool_submit(d->server->slow_pool, &d->job);
     else
-        http_stream_unref(stream); /* the job's */
+        http_stream_unref(stream); /* the reference of the job */
 }
 
-/* In an I/O thread: less than half of the limit waits to be sent. */
+/* Called in an I/O thread: less than half of the limit waits to be sent. */
 static void on_stream_room(void *ctx)
 {
     struct download *d = ctx;
@@ -111,7 +111,7 @@ static void on_stream_room(void *ctx)
     d->wants_more = !start;
     pthread_mutex_unlock(&d->lock);
     if (start) {
-        (void)http_stream_ref(d->stream); /* the job's */
+        (void)http_stream_ref(d->stream); /* for the job */
         pool_submit(d->server->slow_pool, &d->job);
     }
 }

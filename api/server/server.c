@@ -154,7 +154,7 @@ bool server_drain(struct server *s, int64_t wait_ms)
 {
     if (!s)
         return true;
-    atomic_store(&s->dispatch.is_draining, true);
+    atomic_store(&s->dispatch.is_draining, true); /* first: later answers close their connection */
     http_quiesce(s->http);
     event_streams_drain(s->streams);
     waiting_drain(s->waiting);
