@@ -1,4 +1,10 @@
-/* Content by digest: upload unless it is there, download and check. */
+/* Content by digest: upload if the server does not have it, download and check.
+ *
+ * A download goes to a temporary file beside its destination and is renamed after its digest was
+ * checked, so that a cut connection or wrong content never leaves a partial file under the final
+ * name. Each try starts from the beginning: the server has no range requests. Transfers have no
+ * time limit as a whole, because a blob may have gigabytes; a transfer that stands still for too
+ * long is cut. */
 #include "api/client/client_priv.h"
 
 #include <errno.h>
@@ -10,8 +16,8 @@
 
 #include "base/file.h"
 
-/* A blob's transfer has no limit as a whole, but on how long it may stand still. */
-static int64_t idle_of(const struct client_opts *opts)
+/* The longest time in which no byte of a transfer moves. */
+static int64_t idle_limit_ms(const struct client_opts *opts)
 {
     return opts && opts->timeout_ms ? opts->timeout_ms : CLIENT_DEFAULT_TIMEOUT_MS;
 }
@@ -25,8 +31,8 @@ static as_status blob_path(const char *sha256, struct str *path, struct as_err *
     return str_check(path, err);
 }
 
-static as_status upload(struct client *c, const char *path, const char *url_path,
-                        const struct client_opts *opts, struct as_err *err)
+static as_status upload_content(struct client *c, const char *path, const char *url_path,
+                                const struct client_opts *opts, struct as_err *err)
 {
     AS_AUTO(http_response_done) struct http_response r = {0};
     AS_AUTO(file_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -38,7 +44,7 @@ static as_status upload(struct client *c, const char *path, const char *url_path
                              .content_type = "application/octet-stream",
                              .body_fd = fd,
                              .body_size = sb.st_size,
-                             .idle_ms = idle_of(opts)};
+                             .idle_ms = idle_limit_ms(opts)};
     return http_retry(c, &q, opts ? opts->retry_ms : 0, &r, err);
 }
 
@@ -58,20 +64,20 @@ as_status client_upload_file(struct client *c, const char *path, const char *sha
             *err = absent;
         return st;
     }
-    if (send && (st = upload(c, path, str_cstr(&url_path), opts, err)) < 0)
+    if (send && (st = upload_content(c, path, str_cstr(&url_path), opts, err)) < 0)
         return st;
     if (ret_sent)
         *ret_sent = send;
     return AS_OK;
 }
 
-/* A download on its way to a temporary file. */
+/* A download into a temporary file. */
 struct download {
     int fd;
     int64_t size, max_bytes;
     struct sha256 *digest;
     struct as_err *err;
-    as_status st; /* why on_body ended it */
+    as_status st; /* why on_bytes ended it */
 };
 
 static bool on_bytes(void *arg, const char *bytes, size_t len)
@@ -86,9 +92,10 @@ static bool on_bytes(void *arg, const char *bytes, size_t len)
     return d->st == AS_OK;
 }
 
-/* One try into d->fd, which is empty and at its start. */
-static as_status fetch_once(struct client *c, const char *url_path, int64_t idle_ms,
-                            struct download *d, int64_t *ret_retry_after_ms, struct as_err *err)
+/* One try into d->fd, which is empty and stands at its start. */
+static as_status fetch_blob_once(struct client *c, const char *url_path, int64_t idle_ms,
+                                 struct download *d, int64_t *ret_retry_after_ms,
+                                 struct as_err *err)
 {
     AS_AUTO(http_response_done) struct http_response r = {0};
     struct http_request q = {.method = "GET",
@@ -105,9 +112,9 @@ static as_status fetch_once(struct client *c, const char *url_path, int64_t idle
     return st < 0 ? st : problem_status(c, &q, &r, err);
 }
 
-static as_status fetch_checked(struct client *c, const char *url_path, const char *sha256,
-                               const struct client_opts *opts, struct download *d,
-                               struct as_err *err)
+static as_status fetch_blob_checked(struct client *c, const char *url_path, const char *sha256,
+                                    const struct client_opts *opts, struct download *d,
+                                    struct as_err *err)
 {
     struct backoff b;
     uint8_t bytes[SHA256_BYTES];
@@ -122,7 +129,7 @@ static as_status fetch_checked(struct client *c, const char *url_path, const cha
         d->size = 0;
         if (ftruncate(d->fd, 0) < 0 || lseek(d->fd, 0, SEEK_SET) < 0)
             return as_fail(err, AS_E_IO, "%s", strerror(errno));
-        as_status st = fetch_once(c, url_path, idle_of(opts), d, &retry_after_ms, err);
+        as_status st = fetch_blob_once(c, url_path, idle_limit_ms(opts), d, &retry_after_ms, err);
         if (st == AS_E_UNAVAILABLE && backoff_pause(&b, c, retry_after_ms))
             continue;
         if (st < 0 || (st = sha256_end(digest, bytes, err)) < 0)
@@ -151,7 +158,7 @@ as_status client_download_blob(struct client *c, const char *sha256, const char 
     if (fd < 0)
         return as_fail(err, AS_E_IO, "%s: %s", temp.s, strerror(errno));
     struct download d = {.fd = fd, .max_bytes = max_bytes, .err = err};
-    st = fetch_checked(c, str_cstr(&url_path), sha256, opts, &d, err);
+    st = fetch_blob_checked(c, str_cstr(&url_path), sha256, opts, &d, err);
     if (st == AS_OK && (fchmod(fd, 0644) < 0 || fsync(fd) < 0 || rename(temp.s, dest_path) < 0))
         st = as_fail(err, AS_E_IO, "%s: %s", dest_path, strerror(errno));
     if (st < 0)

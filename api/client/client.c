@@ -1,4 +1,9 @@
-/* Creation of clients, JSON calls, retries, and the escaping of paths and queries. */
+/* Creation of clients, JSON calls, retries, and the escaping of paths and queries.
+ *
+ * Waits between tries end early when the client is interrupted. client_interrupt() sets a flag and
+ * writes to an eventfd: both are safe in a signal handler. The eventfd is never read, so it stays
+ * readable and every later wait ends at once too. The pause doubles from 100 ms up to 5 s, and half
+ * of it is random, so that many clients of a server that returns do not all come at once. */
 #include "api/client/client_priv.h"
 
 #include <errno.h>
@@ -23,7 +28,7 @@ static void curl_start(void)
     curl_ready = curl_global_init(CURL_GLOBAL_DEFAULT);
 }
 
-/* Only printable ASCII travels in a header. */
+/* A header may only hold printable ASCII. */
 static bool header_safe(const char *s)
 {
     for (; *s; s++)
@@ -45,7 +50,7 @@ static as_status check_url(const char *url, struct as_err *err)
     return AS_OK;
 }
 
-static char *concat(const char *a, const char *b)
+static char *join_strings(const char *a, const char *b)
 {
     struct str s = {0};
     str_puts(&s, a);
@@ -60,7 +65,7 @@ as_status client_create(const char *base_url, const char *token, const char *pro
     if (st < 0)
         return st;
     if (token && !header_safe(token))
-        return as_fail(err, AS_E_INVAL, "the token holds characters that no token has");
+        return as_fail(err, AS_E_INVAL, "the token has characters that are not allowed in a token");
     pthread_once(&curl_once, curl_start);
     if (curl_ready != CURLE_OK)
         return as_fail(err, AS_E_INTERNAL, "libcurl: %s", curl_easy_strerror(curl_ready));
@@ -73,7 +78,7 @@ as_status client_create(const char *base_url, const char *token, const char *pro
     c->base_url = as_strdup(base_url);
     c->user_agent = as_strdup(program);
     if (token && *token)
-        c->authorization = concat("Authorization: Bearer ", token);
+        c->authorization = join_strings("Authorization: Bearer ", token);
     c->multi = curl_multi_init();
     c->easy = curl_easy_init();
     if (!c->base_url || !c->user_agent || (token && *token && !c->authorization) || !c->multi ||
@@ -104,7 +109,7 @@ void client_interrupt(struct client *c)
     int saved = errno;
     uint64_t one = 1;
     atomic_store(&c->interrupted, true);
-    ssize_t n = write(c->wake_fd, &one, sizeof one); /* full means readable already */
+    ssize_t n = write(c->wake_fd, &one, sizeof one); /* a full eventfd is readable already */
     (void)n;
     errno = saved;
 }
@@ -183,15 +188,16 @@ static as_status parse_answer(const struct http_request *q, const struct http_re
     *ret = NULL;
     if (r->status == 204 || (r->body.len == 0 && strcmp(q->method, "HEAD") == 0))
         return AS_OK;
-    if (r->body.len == 0 && r->status == 201) /* a blob stored: nothing to say about it */
+    if (r->body.len == 0 && r->status == 201) /* a stored blob: the answer has no body */
         return AS_OK;
     if (!as_starts_with(r->content_type, "application/json"))
         return as_fail(err, AS_E_INTERNAL, "%s %s answered '%s', expected application/json",
                        q->method, q->path, r->content_type);
-    /* Past json_parse's count of values: a page of long series is larger than any request. */
+    /* Not json_parse(), which limits the number of values: a page of long series has more values
+     * than any request. */
     *ret = json_loadb(str_cstr(&r->body), r->body.len, JSON_REJECT_DUPLICATES, &at);
     if (!*ret)
-        return as_fail(err, AS_E_INTERNAL, "%s %s answered what is not JSON: %s", q->method,
+        return as_fail(err, AS_E_INTERNAL, "%s %s returned a body that is not JSON: %s", q->method,
                        q->path, at.text);
     return AS_OK;
 }
@@ -231,7 +237,7 @@ as_status client_call(struct client *c, const char *method, const char *path, co
     return AS_OK;
 }
 
-static void add_escaped(struct str *b, const char *s)
+static void append_escaped(struct str *b, const char *s)
 {
     static const char hex[] = "0123456789ABCDEF";
     for (; *s; s++) {
@@ -251,7 +257,7 @@ static void add_escaped(struct str *b, const char *s)
 void client_path_add(struct str *path, const char *segment)
 {
     str_putc(path, '/');
-    add_escaped(path, segment);
+    append_escaped(path, segment);
 }
 
 void client_path_add_i64(struct str *path, int64_t n)
@@ -263,9 +269,9 @@ void client_query_add(struct str *q, const char *name, const char *value)
 {
     if (q->len)
         str_putc(q, '&');
-    add_escaped(q, name);
+    append_escaped(q, name);
     str_putc(q, '=');
-    add_escaped(q, value);
+    append_escaped(q, value);
 }
 
 void client_query_add_i64(struct str *q, const char *name, int64_t value)

@@ -1,8 +1,8 @@
-/* The HTTP client of the API (api/openapi.yaml): what assay and assay-runner speak through.
+/* The HTTP client of the API (api/openapi.yaml). assay and assay-runner use it.
  *
- * A client is one base URL, one token and one connection: use it from one thread (client_interrupt
- * alone may come from elsewhere). TLS certificates are verified, redirects are not followed,
- * answers are bounded, and every call ends within its time limit.
+ * A client is one base URL, one token and one connection: use it from one thread (only
+ * client_interrupt may be called from another thread). TLS certificates are verified, redirects are
+ * not followed, answers are bounded, and every call ends within its time limit.
  *
  * Errors. A problem document (RFC 9457) becomes a status, a message and, when the server names a
  * field, the JSON pointer in err->pointer:
@@ -10,12 +10,12 @@
  *   409 AS_E_STALE (codes stale_attempt and stale_epoch) or AS_E_CONFLICT
  *   413 AS_E_TOO_LARGE             405, 415 AS_E_UNSUPPORTED
  *   429, 502, 503, 504, no connection, a cut connection, no answer in time: AS_E_UNAVAILABLE
- *   other answers, and answers that are not what the contract says: AS_E_INTERNAL
+ *   other answers, and answers that break the contract: AS_E_INTERNAL
  *
  * Retries. Within opts.retry_ms, calls that end in AS_E_UNAVAILABLE are repeated after a jittered
- * exponential pause (100 ms to 5 s, Retry-After respected up to 30 s). That is safe when the
- * request may be repeated: reads, PUT, DELETE, the runner protocol, and creations that carry an
- * idempotency key. A POST that creates something and has no key is the caller's risk. */
+ * exponential pause (100 ms to 5 s, Retry-After respected up to 30 s). Retries are safe when the
+ * request may be repeated: reads, PUT, DELETE, the runner protocol, and creations with an
+ * idempotency key. A retried POST that creates something and has no key may create it twice. */
 #ifndef ASSAY_API_CLIENT_CLIENT_H
 #define ASSAY_API_CLIENT_CLIENT_H
 
@@ -38,7 +38,8 @@ struct client;
  *   token    bearer token, copied; NULL or "" for none
  *   program  for the User-Agent, such as "assay-runner"; copied
  *   ret      owned by the caller, free with client_free(); untouched on failure
- * Nothing is sent yet. AS_E_INVAL names what is wrong with the URL or the token; AS_E_NOMEM. */
+ * Nothing is sent yet. AS_E_INVAL: the message names the error in the URL or the token.
+ * AS_E_NOMEM. */
 AS_MUST_CHECK as_status client_create(const char *base_url, const char *token, const char *program,
                                       struct client **ret, struct as_err *err);
 void client_free(struct client *c);
@@ -49,15 +50,15 @@ AS_DEFINE_FREEP(struct client, client_free)
 void client_interrupt(struct client *c);
 bool client_interrupted(const struct client *c);
 
-/* Pause for ms, or until the client is interrupted: then false. */
+/* Pause for ms. Returns false at once when the client is interrupted. */
 bool client_wait(struct client *c, int64_t ms);
 
 /* Zeroed: the defaults. */
 struct client_opts {
     const char *idempotency_key; /* borrowed; NULL: none */
     const char *content_type;    /* of the body; NULL: application/json */
-    int64_t timeout_ms;          /* of one try; 0: 30 s. A long-poll adds its wait here */
-    int64_t retry_ms;            /* keep trying for so long; 0: one try */
+    int64_t timeout_ms;          /* of one try; 0: 30 s. Add the wait of a long-poll */
+    int64_t retry_ms;            /* time in which to retry; 0: one try */
 };
 
 /* One request and its JSON answer.
@@ -65,8 +66,8 @@ struct client_opts {
  *   query   "a=1&b=2" escaped already (client_query_add), or NULL
  *   body    borrowed, not changed; NULL for none
  *   opts    borrowed; NULL for the defaults
- *   ret     the answer, owned by the caller; NULL when it has no body (204). ret may be NULL
- *   ret_http_status   may be NULL; also set when the call fails, 0 when nothing was answered */
+ *   ret     the answer, owned by the caller; *ret is NULL if it has no body (204). ret may be NULL
+ *   ret_http_status   may be NULL; also set when the call fails; 0 if there was no answer */
 AS_MUST_CHECK as_status client_call(struct client *c, const char *method, const char *path,
                                     const char *query, const json_t *body,
                                     const struct client_opts *opts, json_t **ret,
@@ -76,39 +77,40 @@ AS_MUST_CHECK as_status client_call(struct client *c, const char *method, const 
  * next call. */
 const char *client_problem_code(const struct client *c);
 
-/* Make content of a file available on the server: HEAD asks, PUT uploads when it is absent.
+/* Make the content of a file available on the server: HEAD asks for it, and PUT uploads it if it is
+ * absent.
  *   sha256   the digest of the file (sha256_of_file)
  *   ret_sent may be NULL; whether bytes were sent
- * AS_E_IO when the file cannot be read; AS_E_INVAL when it changed since the digest was taken. */
+ * AS_E_IO: the file cannot be read. AS_E_INVAL: it changed since the digest was computed. */
 AS_MUST_CHECK as_status client_upload_file(struct client *c, const char *path, const char *sha256,
                                            const struct client_opts *opts, bool *ret_sent,
                                            struct as_err *err);
 
-/* Fetch the blob to `dest_path`, which is replaced when the digest of what came is right, and
- * untouched otherwise (a temporary beside it is removed). The folder must exist.
+/* Fetch the blob to `dest_path`. The file is replaced if the digest of the content is right, and is
+ * untouched otherwise (a temporary file beside it is removed). The folder must exist.
  *   max_bytes  0: no limit; AS_E_TOO_LARGE past it
- * AS_E_NOT_FOUND; AS_E_IO (disk full); AS_E_INTERNAL when the digest is wrong. */
+ * AS_E_NOT_FOUND; AS_E_IO (disk full); AS_E_INTERNAL: the digest is wrong. */
 AS_MUST_CHECK as_status client_download_blob(struct client *c, const char *sha256,
                                              const char *dest_path, int64_t max_bytes,
                                              const struct client_opts *opts, struct as_err *err);
 
-/* What a stream tells its caller; all borrowed for the call, all optional but on_event. */
+/* The callbacks of a stream. All are borrowed for the call; all but on_event are optional. */
 struct client_stream_fns {
     /* One event: its id, its type, its data. Return false to end the stream. */
     bool (*on_event)(void *arg, const char *id, const char *type, const json_t *data);
     /* About every tick_ms (0: never), whether connected or not. Return false to end the stream. */
     bool (*on_tick)(void *arg);
-    /* The connection was made, or was lost (why says so) and will be tried again. */
+    /* The connection was made, or it was lost (`why` has the reason) and will be tried again. */
     void (*on_connection)(void *arg, bool connected, const char *why);
     void *arg;
     int64_t tick_ms;
 };
 
-/* Follow server-sent events at `path` and come back to it after every cut from where it ended
- * (Last-Event-ID), for as long as the cuts last less than opts->retry_ms each.
- *   after   id of the last event already known; "0" for all that is kept; NULL for from now on
- * AS_OK when a callback ended it; AS_E_UNAVAILABLE when retry_ms passed without a connection or the
- * client was interrupted; other problems end it at once. A connection on which nothing arrives for
+/* Follow server-sent events at `path`. After each cut, connect again and resume after the last
+ * event (Last-Event-ID), as long as each cut lasts less than opts->retry_ms.
+ *   after   id of the last event already known; "0" for all stored events; NULL for new ones only
+ * AS_OK: a callback ended it. AS_E_UNAVAILABLE: retry_ms passed without a connection, or the client
+ * was interrupted. Other errors end it at once. A connection on which nothing arrives for
  * 45 s (the server sends a comment every 15 s) counts as cut. */
 AS_MUST_CHECK as_status client_stream_events(struct client *c, const char *path, const char *after,
                                              const struct client_stream_fns *fns,

@@ -1,4 +1,5 @@
-/* The inside of the client: one HTTP exchange, the pause between tries, problems to statuses. */
+/* The inner parts of the client: one HTTP exchange, the pause between tries, problems to
+ * statuses. */
 #ifndef ASSAY_API_CLIENT_CLIENT_PRIV_H
 #define ASSAY_API_CLIENT_CLIENT_PRIV_H
 
@@ -22,7 +23,7 @@ struct client {
     char problem_code[CLIENT_CODE_MAX];
 };
 
-/* One exchange, as its caller describes it; everything is borrowed. */
+/* One exchange as its caller describes it. All pointers are borrowed. */
 struct http_request {
     const char *method, *path, *query, *accept;
     const char *content_type; /* of the body */
@@ -31,19 +32,19 @@ struct http_request {
     size_t body_len;
     int body_fd; /* used when body_size >= 0 */
     int64_t body_size;
-    int64_t timeout_ms; /* of the whole; 0: none */
-    int64_t idle_ms;    /* cut when no byte moves for so long; 0: none */
+    int64_t timeout_ms; /* of the whole exchange; 0: none */
+    int64_t idle_ms;    /* cut if no byte moves for this time; 0: none */
     int64_t tick_ms;
     /* Pieces of a 2xx body, in place of http_response.body; false ends the exchange. */
     bool (*on_body)(void *arg, const char *bytes, size_t len);
-    /* When the headers of a 2xx answer are there. May be NULL. */
+    /* Called when the headers of a 2xx answer have arrived. May be NULL. */
     void (*on_open)(void *arg);
     bool (*on_tick)(void *arg); /* false ends the exchange; may be NULL */
     void *arg;
 };
 
 struct http_response {
-    int status;   /* 0: nothing was answered */
+    int status;   /* 0: there was no answer */
     bool stopped; /* a callback ended it */
     struct str body;
     char content_type[80];
@@ -52,29 +53,29 @@ struct http_response {
 
 void http_response_done(struct http_response *r);
 
-/* Perform one exchange. AS_OK when an answer arrived whole, whatever its status, or a callback
- * ended it; AS_E_UNAVAILABLE; AS_E_IO when body_fd cannot be read; AS_E_NOMEM; AS_E_INTERNAL when
- * the answer is larger than CLIENT_MAX_JSON_BYTES. `r` must be zeroed; release it in every case. */
+/* Perform one exchange. AS_OK: a complete answer arrived (with any HTTP status), or a callback
+ * ended it. AS_E_UNAVAILABLE. AS_E_IO: body_fd cannot be read. AS_E_NOMEM. AS_E_INTERNAL: the
+ * answer is larger than CLIENT_MAX_JSON_BYTES. `r` must be zeroed; release it in every case. */
 AS_MUST_CHECK as_status http_exchange(struct client *c, const struct http_request *q,
                                       struct http_response *r, struct as_err *err);
 
-/* The status of an answer; fills c->problem_code and err unless it is 2xx. */
+/* Convert an answer to a status. Fills c->problem_code and err unless the answer is 2xx. */
 as_status problem_status(struct client *c, const struct http_request *q,
                          const struct http_response *r, struct as_err *err);
 
-/* Where a series of tries stands. Zeroed, then backoff_start. */
+/* The state of a series of tries. Call backoff_start first. */
 struct backoff {
     int64_t deadline_ns;
     unsigned tries;
 };
 
 void backoff_start(struct backoff *b, int64_t retry_ms);
-/* Pause before the next try, at least at_least_ms; false when the time is up or the client was
- * interrupted: then there is no next try. */
+/* Pause before the next try, at least at_least_ms. Returns false if there must be no next try: the
+ * time has ended or the client was interrupted. */
 bool backoff_pause(struct backoff *b, struct client *c, int64_t at_least_ms);
 
-/* http_exchange and problem_status, repeated while they end in AS_E_UNAVAILABLE and retry_ms
- * allows. `r` is that of the last try. Requests with a body_fd are rewound. */
+/* Repeat http_exchange and problem_status while they return AS_E_UNAVAILABLE and retry_ms has not
+ * passed. `r` is the response of the last try. body_fd is rewound before each try. */
 AS_MUST_CHECK as_status http_retry(struct client *c, const struct http_request *q, int64_t retry_ms,
                                    struct http_response *r, struct as_err *err);
 

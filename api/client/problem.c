@@ -1,4 +1,4 @@
-/* Answers that are not 2xx: RFC 9457 problem documents to a status and a message. */
+/* Answers that are not 2xx: from RFC 9457 problem documents to a status and a message. */
 #include "api/client/client_priv.h"
 
 #include <string.h>
@@ -37,8 +37,9 @@ static const char *text_of(const json_t *obj, const char *name)
     return s ? s : "";
 }
 
-/* The detail, then what the first named field has to say unless the detail says it. */
-static as_status fill(const json_t *problem, as_status st, struct as_err *err)
+/* Set err from a problem: its detail, then the detail of the first field if the former does not
+ * contain it. */
+static as_status fill_error(const json_t *problem, as_status st, struct as_err *err)
 {
     const json_t *errors = json_object_get(problem, "errors");
     const json_t *first = json_array_get(errors, 0);
@@ -68,7 +69,7 @@ as_status problem_status(struct client *c, const struct http_request *q,
         snprintf(c->problem_code, sizeof c->problem_code, "%s", text_of(problem, "code"));
     as_status st = status_of(r->status, c->problem_code);
     if (json_is_object(problem) && (*text_of(problem, "detail") || *text_of(problem, "title")))
-        st = fill(problem, st, err);
+        st = fill_error(problem, st, err);
     else
         as_fail(err, st, "%s %s%s answered HTTP %d", q->method, c->base_url, q->path, r->status);
     json_decref(problem);

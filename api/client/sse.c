@@ -39,12 +39,12 @@ static void take_field(struct sse *s, const char *name, const char *value)
     }
 }
 
-/* A whole line. Returns false when the callback ended the stream. */
+/* Handle a complete line. Returns false if the callback ended the stream. */
 static bool take_line(struct sse *s, sse_event_fn fn, void *arg)
 {
     bool more = true;
     if (s->line.len == 0) {
-        memcpy(s->id, s->next_id, sizeof s->id);
+        memcpy(s->id, s->next_id, sizeof s->id); /* only now: a cut event must be sent again */
         if (s->has_data)
             more =
                 fn(arg, s->id, s->type[0] ? s->type : "message", str_cstr(&s->data), s->data.len);
@@ -79,7 +79,7 @@ as_status sse_feed(struct sse *s, const char *bytes, size_t len, sse_event_fn fn
         if (lf_of_crlf)
             continue;
         if (ch != '\n' && ch != '\r') {
-            str_putc(&s->line, ch ? ch : ' '); /* a NUL would cut the line short */
+            str_putc(&s->line, ch ? ch : ' '); /* a NUL would end the C string too early */
             if (s->line.len + s->data.len > SSE_MAX_EVENT_BYTES)
                 return as_fail(err, AS_E_TOO_LARGE, "an event is larger than %d bytes",
                                SSE_MAX_EVENT_BYTES);

@@ -12,7 +12,7 @@
 
 struct sse {
     struct str line, data;
-    char id[SSE_ID_MAX];      /* of the last whole event: where to resume */
+    char id[SSE_ID_MAX];      /* of the last complete event: where to resume */
     char next_id[SSE_ID_MAX]; /* takes effect when the event being read ends */
     char type[SSE_ID_MAX];    /* of the event being read; "" means "message" */
     bool after_cr;            /* a LF that follows belongs to the line before */
@@ -25,13 +25,13 @@ typedef bool (*sse_event_fn)(void *arg, const char *id, const char *type, const 
 
 void sse_done(struct sse *s);
 
-/* Forget a half-read event (a cut connection), its id too. */
+/* Drop a partly read event with its id (after a cut connection). */
 void sse_reset(struct sse *s);
 
-/* Start as if the event `id` had been read last. Ids that do not fit are cut. */
+/* Start as if the event `id` had been read last. An id that is too long is truncated. */
 void sse_resume(struct sse *s, const char *id);
 
-/* Feed bytes. *ret_stop is whether the callback ended it; then the rest is not read.
+/* Feed bytes. *ret_stop: the callback ended the stream, and the rest was not read.
  * AS_E_TOO_LARGE past SSE_MAX_EVENT_BYTES; AS_E_NOMEM. */
 AS_MUST_CHECK as_status sse_feed(struct sse *s, const char *bytes, size_t len, sse_event_fn fn,
                                  void *arg, bool *ret_stop, struct as_err *err);

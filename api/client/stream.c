@@ -1,4 +1,4 @@
-/* Following server-sent events across cuts of the connection and restarts of the server. */
+/* Follow server-sent events across cuts of the connection and restarts of the server. */
 #include "api/client/client_priv.h"
 
 #include <string.h>
@@ -13,11 +13,11 @@ struct stream {
     struct sse sse;
     const struct client_stream_fns *fns;
     struct as_err *err;
-    as_status st;   /* why reading ended, when it was not a callback's wish */
+    as_status st;   /* the error that ended the reading, if no callback did */
     bool connected; /* since the last cut */
 };
 
-static bool take_event(void *arg, const char *id, const char *type, const char *data, size_t len)
+static bool pass_event(void *arg, const char *id, const char *type, const char *data, size_t len)
 {
     struct stream *s = arg;
     JSON_AUTO j = NULL;
@@ -29,17 +29,17 @@ static bool take_event(void *arg, const char *id, const char *type, const char *
     return s->fns->on_event(s->fns->arg, id, type, j);
 }
 
-static bool take_bytes(void *arg, const char *bytes, size_t len)
+static bool pass_bytes(void *arg, const char *bytes, size_t len)
 {
     struct stream *s = arg;
     bool stop = false;
-    as_status st = sse_feed(&s->sse, bytes, len, take_event, s, &stop, s->err);
+    as_status st = sse_feed(&s->sse, bytes, len, pass_event, s, &stop, s->err);
     if (st < 0)
         s->st = st;
     return st == AS_OK && !stop;
 }
 
-static void opened(void *arg)
+static void on_opened(void *arg)
 {
     struct stream *s = arg;
     s->connected = true;
@@ -47,13 +47,13 @@ static void opened(void *arg)
         s->fns->on_connection(s->fns->arg, true, "");
 }
 
-static bool ticked(void *arg)
+static bool on_ticked(void *arg)
 {
     struct stream *s = arg;
     return s->fns->on_tick(s->fns->arg);
 }
 
-/* Read until the connection ends. AS_OK with r->stopped when a callback ended it. */
+/* Read until the connection ends. AS_OK and r->stopped: a callback ended it. */
 static as_status follow_once(struct client *c, const char *path, struct stream *s,
                              struct http_response *r, struct as_err *err)
 {
@@ -64,9 +64,9 @@ static as_status follow_once(struct client *c, const char *path, struct stream *
                              .last_event_id = s->sse.id[0] ? s->sse.id : NULL,
                              .idle_ms = STREAM_IDLE_MS,
                              .tick_ms = s->fns->tick_ms,
-                             .on_body = take_bytes,
-                             .on_open = opened,
-                             .on_tick = s->fns->on_tick && s->fns->tick_ms ? ticked : NULL,
+                             .on_body = pass_bytes,
+                             .on_open = on_opened,
+                             .on_tick = s->fns->on_tick && s->fns->tick_ms ? on_ticked : NULL,
                              .arg = s};
     as_status st = http_exchange(c, &q, r, err);
     if (s->st < 0)
@@ -81,10 +81,10 @@ static as_status follow_once(struct client *c, const char *path, struct stream *
     return AS_OK;
 }
 
-/* Wait before connecting again, ticking. False: there is no next try; *ret_stop: a tick ended it.
- */
-static bool wait_again(struct client *c, struct stream *s, struct backoff *b, int64_t at_least_ms,
-                       bool *ret_stop)
+/* Wait before the next connection, and call on_tick once. Returns false if there is no next try;
+ * *ret_stop: on_tick ended the stream. */
+static bool wait_before_reconnect(struct client *c, struct stream *s, struct backoff *b,
+                                  int64_t at_least_ms, bool *ret_stop)
 {
     *ret_stop = s->fns->on_tick && s->fns->tick_ms && !s->fns->on_tick(s->fns->arg);
     return !*ret_stop && backoff_pause(b, c, at_least_ms);
@@ -111,14 +111,14 @@ as_status client_stream_events(struct client *c, const char *path, const char *a
         http_response_done(&r);
         if (stop || st != AS_E_UNAVAILABLE || client_interrupted(c))
             break;
-        if (s.connected) { /* the time allowed is per cut */
+        if (s.connected) { /* retry_ms counts from each cut */
             backoff_start(&b, retry_ms);
             s.connected = false;
             if (fns->on_connection)
                 fns->on_connection(fns->arg, false, s.err->msg);
         }
         sse_reset(&s.sse);
-        if (!wait_again(c, &s, &b, retry_after_ms, &stop)) {
+        if (!wait_before_reconnect(c, &s, &b, retry_after_ms, &stop)) {
             st = stop ? AS_OK : st;
             break;
         }

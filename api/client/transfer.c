@@ -1,4 +1,12 @@
-/* One HTTP exchange on libcurl's multi interface, which can be interrupted by another thread. */
+/* One HTTP exchange on libcurl's multi interface, which another thread can interrupt.
+ *
+ * The multi interface is used for a single request because curl_multi_poll() also waits for the
+ * client's eventfd: an interrupt ends a long-poll at once (decision 0118). The multi handle keeps
+ * the connection between exchanges; the easy handle is reset for each.
+ *
+ * libcurl's own limits cover a whole transfer. The limit on the time without a byte (idle_ms) and
+ * the ticks are ours: drive_transfer() checks them each time that the poll returns. A callback of
+ * libcurl aborts the transfer by its return value, and the flags of struct transfer record why. */
 #include "api/client/client_priv.h"
 
 #include <errno.h>
@@ -28,7 +36,7 @@ static bool is_success(int status)
     return status >= 200 && status < 300;
 }
 
-/* Some of the answer's body. Returning another number than n aborts the transfer. */
+/* A piece of the answer's body. A return value other than n aborts the transfer. */
 static size_t on_write(char *bytes, size_t size, size_t n, void *arg)
 {
     struct transfer *t = arg;
@@ -61,7 +69,7 @@ static size_t on_read(char *buf, size_t size, size_t n, void *arg)
     do {
         got = read(t->q->body_fd, buf, n);
     } while (got < 0 && errno == EINTR);
-    if (got < 0 || (got == 0 && n > 0)) { /* a file that shrank */
+    if (got < 0 || (got == 0 && n > 0)) { /* 0: the file has shrunk */
         t->read_failed = true;
         return CURL_READFUNC_ABORT;
     }
@@ -70,7 +78,8 @@ static size_t on_read(char *buf, size_t size, size_t n, void *arg)
     return (size_t)got;
 }
 
-/* The value of header `name` in a line "Name: value\r\n", copied; false when it is another. */
+/* Copy the value of header `name` from a line "Name: value\r\n". Returns false for other
+ * headers. */
 static bool header_value(const char *line, size_t len, const char *name, char *ret, size_t size)
 {
     size_t n = strlen(name);
@@ -87,7 +96,7 @@ static bool header_value(const char *line, size_t len, const char *name, char *r
     return true;
 }
 
-/* A header line; the empty one ends them. */
+/* A header line. The empty line ends the headers. */
 static size_t on_header(char *line, size_t size, size_t n, void *arg)
 {
     struct transfer *t = arg;
@@ -184,7 +193,7 @@ static void set_options(struct transfer *t, const char *url, struct curl_slist *
     curl_easy_setopt(e, CURLOPT_HTTPHEADER, headers);
 }
 
-/* How long poll may sleep: until the next tick, the end of patience, or a second. */
+/* How long the poll may sleep: until the next tick, at most a second (for idle_ms). */
 static int poll_ms(const struct transfer *t, int64_t now, int64_t next_tick)
 {
     int64_t until = now + NS_PER_S;
@@ -193,8 +202,8 @@ static int poll_ms(const struct transfer *t, int64_t now, int64_t next_tick)
     return until > now ? (int)((until - now) / NS_PER_MS) + 1 : 0;
 }
 
-/* Drive the transfer to its end. CURLE_ABORTED_BY_CALLBACK when we end it ourselves. */
-static CURLcode drive(struct transfer *t)
+/* Run the transfer to its end. CURLE_ABORTED_BY_CALLBACK: this function ended it. */
+static CURLcode drive_transfer(struct transfer *t)
 {
     struct curl_waitfd wake = {.fd = t->c->wake_fd, .events = CURL_WAIT_POLLIN};
     int64_t next_tick = clock_mono_ns() + t->q->tick_ms * NS_PER_MS;
@@ -222,8 +231,9 @@ static CURLcode drive(struct transfer *t)
     }
 }
 
-/* Turn libcurl's result into ours; r->status is set when a whole answer is there. */
-static as_status conclude(struct transfer *t, CURLcode rc, const char *errbuf, struct as_err *err)
+/* Convert libcurl's result to a status. r->status is set if a complete answer arrived. */
+static as_status conclude_transfer(struct transfer *t, CURLcode rc, const char *errbuf,
+                                   struct as_err *err)
 {
     if (t->r->stopped)
         return AS_OK;
@@ -271,8 +281,8 @@ as_status http_exchange(struct client *c, const struct http_request *q, struct h
         set_options(&t, str_cstr(&url), headers, errbuf);
         CURLcode rc = CURLE_FAILED_INIT;
         if (curl_multi_add_handle(c->multi, c->easy) == CURLM_OK) {
-            rc = drive(&t);
-            st = conclude(&t, rc, errbuf, err);
+            rc = drive_transfer(&t);
+            st = conclude_transfer(&t, rc, errbuf, err);
             curl_multi_remove_handle(c->multi, c->easy);
         } else {
             st = as_fail(err, AS_E_NOMEM, "out of memory");

@@ -1,9 +1,11 @@
-/* Rows of the scheduler to the JSON of api/openapi.yaml, and requests from it.
+/* Encoders: from rows of the scheduler to the JSON of api/openapi.yaml. Decoders: from JSON
+ * requests to structs.
  *
- * Encoders give a new reference, or NULL when memory is out. 64-bit seeds and event ids are decimal
- * strings; numbers that JSON cannot hold are the strings of base/json.h; times are RFC 3339 in UTC.
- * Decoders borrow the document; strings they hand out are views of it, lists are in the arena. An
- * unknown field is refused: AS_E_INVAL with the pointer of the field. */
+ * Encoders return a new reference, or NULL when memory is out. 64-bit seeds and event ids are
+ * decimal strings, because doubles cannot hold them. Numbers that JSON cannot hold are the strings
+ * of base/json.h. Times are RFC 3339 in UTC. Decoders borrow the document: strings in their output
+ * are views of it, and lists are in the arena. They refuse an unknown field with AS_E_INVAL and the
+ * pointer of the field. */
 #ifndef ASSAY_API_CODEC_CODEC_H
 #define ASSAY_API_CODEC_CODEC_H
 
@@ -54,7 +56,7 @@ json_t *token_page_encode(const struct token_page *p);
 
 AS_MUST_CHECK as_status runner_register_decode(const json_t *doc, struct arena *a,
                                                struct runner_register *ret, struct as_err *err);
-/* ret->runner is the caller's to set. */
+/* The caller sets ret->runner. */
 AS_MUST_CHECK as_status claim_decode(const json_t *doc, struct arena *a, struct claim_request *ret,
                                      int64_t *ret_wait_ms, struct as_err *err);
 struct heartbeat_request {
@@ -88,17 +90,17 @@ AS_MUST_CHECK as_status completion_decode(const json_t *doc, struct completion *
 
 #define CLIENT_NAME_MAX 64
 
-/* ret->sweep, arrived_ns and is_last are the caller's to set. */
+/* The caller sets ret->sweep, arrived_ns and is_last. */
 AS_MUST_CHECK as_status ask_decode(const json_t *doc, struct ask_request *ret, int64_t *ret_wait_ms,
                                    struct as_err *err);
-/* These set the client and the attempt of a reference that names the sweep and the trial. */
+/* These set the client and the attempt of a reference. The caller has set its sweep and trial. */
 AS_MUST_CHECK as_status tell_measurements_decode(const json_t *doc, struct arena *a,
                                                  struct ask_ref *ret_ref,
                                                  struct measurement_list *ret, struct as_err *err);
 AS_MUST_CHECK as_status tell_complete_decode(const json_t *doc, struct arena *a,
                                              struct ask_ref *ret_ref, struct completion *ret,
                                              struct as_err *err);
-/* *ret_lease_ms is 0 when it is not given. */
+/* *ret_lease_ms is 0 if the request has none. */
 AS_MUST_CHECK as_status tell_heartbeat_decode(const json_t *doc, struct ask_ref *ret_ref,
                                               int64_t *ret_lease_ms, struct as_err *err);
 json_t *suggestions_encode(const char *sweep, const struct suggestion_list *l);

@@ -1,5 +1,9 @@
-/* What is reported of a running attempt: measurements, output, files, and its end. Batches are
- * bounded here, before anything is allocated for them. */
+/* Requests about a running attempt: measurements, output, files, and its end.
+ *
+ * The size of a batch is checked before memory is allocated for it. The points of a batch are
+ * counted first and allocated once, in the arena of the request. A value may be a number or one of
+ * the strings "NaN", "Infinity" and "-Infinity"; an error names the value by its JSON pointer.
+ * Clients that ask send the same batches (codec_suggestion.c), so the readers are shared. */
 #include "api/codec/codec.h"
 
 #include <string.h>
@@ -38,7 +42,7 @@ as_status metric_values_read(json_t *values, const char *pointer, int64_t step,
     return AS_OK;
 }
 
-/* The metrics of one item, appended to ret. */
+/* Append the metrics of one item to ret. */
 static as_status item_decode(const json_t *item, const char *pointer, struct measurement_list *ret,
                              struct as_err *err)
 {
@@ -131,7 +135,8 @@ static as_status file_decode(const json_t *j, const char *pointer, struct file_r
         return st;
     if (!sha256_hex_valid(r.sha256)) {
         json_pointer_child(pointer, "sha256", at);
-        return as_fail_at(err, AS_E_INVAL, at, "is no SHA-256: 64 lower-case hexadecimal digits");
+        return as_fail_at(err, AS_E_INVAL, at,
+                          "is not a SHA-256: expected 64 lower-case hexadecimal digits");
     }
     *ret = r;
     return AS_OK;

@@ -20,8 +20,8 @@ static json_t *expected_encode(const struct dataset_row *r)
     return out_end(&o);
 }
 
-/* Of a list only without columns: they may be thousands. */
-static json_t *encode(const struct dataset_row *r, bool with_columns)
+/* with_columns: false in lists, because a data set may have thousands of columns. */
+static json_t *encode_dataset(const struct dataset_row *r, bool with_columns)
 {
     struct out o = out_begin();
     json_t *files = json_array();
@@ -54,13 +54,13 @@ static json_t *encode(const struct dataset_row *r, bool with_columns)
 
 json_t *dataset_encode(const struct dataset_row *r)
 {
-    return encode(r, true);
+    return encode_dataset(r, true);
 }
 
 json_t *dataset_page_encode(const struct dataset_page *p)
 {
     json_t *items = json_array();
     for (size_t i = 0; i < p->n; i++)
-        items = list_add(items, encode(&p->rows[i], false));
+        items = list_add(items, encode_dataset(&p->rows[i], false));
     return page_end(items, p->next_cursor);
 }

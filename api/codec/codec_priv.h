@@ -1,4 +1,4 @@
-/* Building objects field by field; a failure anywhere makes the whole NULL. */
+/* Builds JSON objects field by field. After a failure of any field, the object is NULL. */
 #ifndef ASSAY_API_CODEC_CODEC_PRIV_H
 #define ASSAY_API_CODEC_CODEC_PRIV_H
 
@@ -17,12 +17,12 @@ struct out {
 };
 
 struct out out_begin(void);
-json_t *out_end(struct out *o); /* the object, or NULL when anything failed */
+json_t *out_end(struct out *o); /* the object, or NULL if a field failed */
 
 void out_child(struct out *o, const char *name, json_t *child); /* takes; NULL: failed */
 void out_str(struct out *o, const char *name, const char *s);   /* NULL: null */
-void out_reals(struct out *o, const char *name,
-               const char *text); /* JSON whose numbers are doubles */
+/* `text` is JSON whose numbers are read as doubles. */
+void out_reals(struct out *o, const char *name, const char *text);
 void out_i64(struct out *o, const char *name, int64_t v);
 void out_i64_or_null(struct out *o, const char *name, bool is_known, int64_t v);
 void out_decimal(struct out *o, const char *name, int64_t v); /* as a string */
@@ -33,16 +33,18 @@ void out_null(struct out *o, const char *name);
 void out_time(struct out *o, const char *name, int64_t ms);       /* 0: null */
 void out_json(struct out *o, const char *name, const char *text); /* NULL: null */
 
-/* A list being built; NULL when memory ran out. `add` takes the item. */
+/* Append an item to a list that is being built; takes the item. Returns the list, or NULL if memory
+ * ran out (then the list is released). */
 json_t *list_add(json_t *list, json_t *item);
 
 /* {"items": [...], "next_cursor": ...}; takes `items`. */
 json_t *page_end(json_t *items, const char *next_cursor);
 
-/* The field `items` of a batch of measurements; ret is in the arena. */
+/* Read the field `items` of a batch of measurements. The rows of ret are in the arena. */
 AS_MUST_CHECK as_status measurement_items_read(struct json_fields *f, struct arena *a,
                                                struct measurement_list *ret, struct as_err *err);
-/* {name: number} at `pointer`, all at `step`, appended to ret, whose rows have room for them. */
+/* Read {name: number} at `pointer`, and append them with this `step` to ret. Its rows must have
+ * room for them. */
 AS_MUST_CHECK as_status metric_values_read(json_t *values, const char *pointer, int64_t step,
                                            struct measurement_list *ret, struct as_err *err);
 

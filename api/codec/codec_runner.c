@@ -1,8 +1,8 @@
-/* What runners say and what they are answered: registration, claims, heartbeats.
+/* The requests of runners and the answers to them: registration, claims, heartbeats.
  *
  * Requests are read field by field, and the limits that need no database are checked here (lengths,
- * counts), so that a message names the field with its JSON pointer. Lists go to the arena; strings
- * stay views of the document. */
+ * counts), so that a message names the field with its JSON pointer. Lists are copied to the arena;
+ * strings stay views of the document. */
 #include "api/codec/codec.h"
 
 #include <string.h>
@@ -79,7 +79,9 @@ json_t *report_encode(int64_t recorded)
 {
     struct out o = out_begin();
     out_i64(&o, "recorded", recorded);
-    out_child(&o, "directives", json_array()); /* an attempt to be stopped is answered as stale */
+    out_child(
+        &o, "directives",
+        json_array()); /* always empty: a write of an attempt that must stop is answered as stale */
     return out_end(&o);
 }
 
@@ -221,9 +223,9 @@ as_status runner_register_decode(const json_t *doc, struct arena *a, struct runn
         (st = json_fields_end(&f, err)) < 0)
         return st;
     if (!as_slug_valid(r.name))
-        return as_fail_at(err, AS_E_INVAL, "/name",
-                          "'%.80s' is no name: [a-z0-9][a-z0-9._-]*, at most 63 characters",
-                          r.name);
+        return as_fail_at(
+            err, AS_E_INVAL, "/name",
+            "'%.80s' is not a name: expected [a-z0-9][a-z0-9._-]*, at most 63 characters", r.name);
     r.resume = resume;
     *ret = r;
     return AS_OK;

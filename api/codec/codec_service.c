@@ -63,7 +63,7 @@ as_status token_decode(const json_t *doc, struct token_request *ret, struct as_e
         (st = json_fields_end(&f, err)) < 0)
         return st;
     if (json_object_get(doc, "ttl") && !json_is_null(json_object_get(doc, "ttl")) && r.ttl_ms <= 0)
-        return as_fail_at(err, AS_E_INVAL, "/ttl", "must be longer than nothing");
+        return as_fail_at(err, AS_E_INVAL, "/ttl", "must be longer than 0");
     r.role = (token_role)role;
     *ret = r;
     return AS_OK;

@@ -1,8 +1,9 @@
-/* Ask and tell: what a client asks and tells, and what it is handed.
+/* Ask and tell: the requests of clients, and the suggestions that they get.
  *
- * A client may be any program, so its name is restricted to what logs, URLs and shells carry
- * unchanged, and it may report the ends that a client can know of only. Measurements are read by
- * the functions that read those of runners. */
+ * A client may be any program. So its name may only have characters that pass through logs, URLs
+ * and shells unchanged. A client may report only the outcomes that it can know: completed, failed,
+ * released. The functions that read the measurements of runners (codec_attempt.c) also read those
+ * of clients. */
 #include <string.h>
 
 #include "api/codec/codec.h"
@@ -18,7 +19,7 @@ static bool is_client_char(char c)
            (c && strchr("._:@-", c));
 }
 
-/* Who asks: a name that survives logs, URLs and shells. */
+/* The name of the client. */
 static as_status read_client(struct json_fields *f, const char **ret, struct as_err *err)
 {
     const char *s = NULL;
@@ -43,7 +44,7 @@ static as_status read_lease(struct json_fields *f, int64_t *ret, struct as_err *
                            err);
 }
 
-/* The fields that every tell has: who, and of which attempt. */
+/* The fields that every tell has: the client and the attempt. */
 static as_status read_holder(struct json_fields *f, const json_t *doc, struct ask_ref *ret,
                              struct as_err *err)
 {
@@ -101,7 +102,7 @@ as_status tell_heartbeat_decode(const json_t *doc, struct ask_ref *ret_ref, int6
     return AS_OK;
 }
 
-/* What a client may say of an end, in the document's order. */
+/* The outcomes that a client may report, in the order of api/openapi.yaml. */
 static const char *const outcome_words[] = {"completed", "failed", "released", NULL};
 static const attempt_outcome outcomes[] = {OUTCOME_COMPLETED, OUTCOME_FAILED, OUTCOME_RELEASED};
 
@@ -109,7 +110,7 @@ static as_status read_final_metrics(struct json_fields *f, struct arena *a, stru
                                     struct as_err *err)
 {
     json_t *values = NULL;
-    int64_t step = -1; /* after the latest */
+    int64_t step = -1; /* -1: the step after the latest one */
     struct measurement_list list = {0};
     as_status st = json_fields_object(f, "metrics", JSON_OPTIONAL, &values, err);
     if (st < 0 || (st = json_fields_i64(f, "step", JSON_OPTIONAL, 0, INT64_MAX, &step, err)) < 0)

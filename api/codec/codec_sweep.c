@@ -19,7 +19,7 @@ static json_t *metric_encode(const char *name, bool maximize)
     return out_end(&o);
 }
 
-/* All objectives, in the document's order. */
+/* All objectives, in the order of the sweep document. */
 static json_t *objectives_of(const json_t *document, const struct sweep_row *r)
 {
     const json_t *all = json_object_get(document, "metrics");

@@ -3,7 +3,7 @@
 #include "api/codec/codec_priv.h"
 #include "base/json.h"
 
-static void put_trial(struct out *o, const struct trial_row *r)
+static void add_trial_fields(struct out *o, const struct trial_row *r)
 {
     out_str(o, "sweep", r->sweep);
     out_i64(o, "number", r->number);
@@ -40,7 +40,7 @@ static void put_trial(struct out *o, const struct trial_row *r)
 json_t *trial_encode(const struct trial_row *r)
 {
     struct out o = out_begin();
-    put_trial(&o, r);
+    add_trial_fields(&o, r);
     return out_end(&o);
 }
 
@@ -71,14 +71,14 @@ json_t *trial_detail_encode(const struct trial_detail *d)
 {
     struct out o = out_begin();
     json_t *attempts = json_array();
-    put_trial(&o, &d->trial);
+    add_trial_fields(&o, &d->trial);
     for (size_t i = 0; i < d->n_attempts; i++)
         attempts = list_add(attempts, attempt_encode(&d->attempts[i]));
     out_child(&o, "attempts", attempts);
     return out_end(&o);
 }
 
-static json_t *one_series(const struct series_row *r)
+static json_t *series_row_encode(const struct series_row *r)
 {
     struct out o = out_begin();
     json_t *steps = json_array(), *values = json_array();
@@ -95,7 +95,7 @@ json_t *series_encode(const struct series_list *l)
 {
     struct out all = out_begin(), o = out_begin();
     for (size_t i = 0; i < l->n; i++)
-        out_child(&all, l->rows[i].metric, one_series(&l->rows[i]));
+        out_child(&all, l->rows[i].metric, series_row_encode(&l->rows[i]));
     out_child(&o, "series", out_end(&all));
     return out_end(&o);
 }

@@ -1,3 +1,15 @@
+/* The transport over libmicrohttpd: the callbacks of the library, and the life of one exchange.
+ *
+ * libmicrohttpd calls on_access several times for one request: with the head, with each chunk of
+ * the body, and at the end of the request. The flags of struct exchange say how far a request has
+ * come. The connection is suspended while the application holds the exchange, and resumed by
+ * http_release(), so that a waiting request costs no thread.
+ *
+ * The table of http_watch.c knows every connection by its descriptor. This file reports each phase
+ * of a request to it. The table cuts a connection with shutdown(2), and libmicrohttpd ends it as if
+ * the peer had left (a suspended connection: after it is resumed).
+ *
+ * Some comments name gaps of version 0.9.75. Decision 0111 lists all of them. */
 #include "api/http/http.h"
 
 #include <microhttpd.h>
@@ -15,12 +27,12 @@
 #include "base/log.h"
 #include "base/mem.h"
 
-/* Of one connection, for the head and small bodies: heads past it are answered 431. */
+/* Bytes for the head and small bodies of one connection. A longer head is answered 431. */
 #define CONNECTION_MEMORY (32 * 1024)
-/* A refused body is still read up to this much, so that the client sees the answer and not a reset.
- */
+/* Bytes of a refused body that are still read, so that the client sees the answer and no reset. */
 #define DRAIN_MAX (8 * 1024 * 1024)
-/* Seconds without a byte in either direction while not suspended (a reader that stalls). */
+/* Seconds without a byte in either direction, on a connection that is not suspended: a reader that
+ * stalls. */
 #define STALL_S 60
 #define HEADERS_MAX 100
 
@@ -30,10 +42,10 @@ struct http_server {
     struct http_app app;
     struct http_options opts;
     atomic_bool is_quiet;    /* no new connections */
-    atomic_bool is_stopping; /* what begins from now on is cut, not answered */
+    atomic_bool is_stopping; /* requests that begin now are cut, not answered */
 };
 
-/* What http.c keeps of an exchange. The public part comes first. */
+/* An exchange as http.c sees it. The public part comes first. */
 struct exchange {
     struct http_exchange x;
     struct http_server *server;
@@ -66,9 +78,10 @@ static int fd_of(struct MHD_Connection *conn)
     return info ? info->connect_fd : -1;
 }
 
-/* MHD_quiesce_daemon is no way to stop accepting: with epoll and several threads (0.9.75) a worker
- * that wakes during the call takes the listener out of its set too, whoever comes second aborts the
- * process, and the descriptor that it returns must stay open until MHD_stop_daemon. */
+/* MHD_quiesce_daemon would stop accepting, but it is unsafe with epoll and several threads
+ * (0.9.75). A worker that wakes during the call also removes the listener from its epoll set, and
+ * the second removal aborts the process. The descriptor that it returns must stay open until
+ * MHD_stop_daemon. So new connections are accepted here and closed at once. */
 static enum MHD_Result on_accept(void *cls, const struct sockaddr *addr, socklen_t len)
 {
     const struct http_server *s = cls;
@@ -88,7 +101,7 @@ static void on_connection(void *cls, struct MHD_Connection *conn, void **socket_
         http_table_closed(s->table, fd_of(conn));
 }
 
-/* The request line was read: the exchange begins. Its result is *con_cls of on_access. */
+/* The request line was read: the exchange begins. The result becomes *con_cls of on_access. */
 static void *on_request_line(void *cls, const char *uri, struct MHD_Connection *conn)
 {
     struct http_server *s = cls;
@@ -107,8 +120,9 @@ static void *on_request_line(void *cls, const char *uri, struct MHD_Connection *
     return e;
 }
 
-/* libmicrohttpd waits for edges, and does not look again after a short read: the end of a peer's
- * writing that came together with its request is lost on it. Here the answer is out. */
+/* Cut the connection if the peer has shut down its sending half. libmicrohttpd uses edge-triggered
+ * epoll and does not read again after a short read, so it misses an end of data that arrived
+ * together with the request. Call this only after the answer was sent. */
 static void cut_half_closed(int fd)
 {
     char next;
@@ -229,7 +243,7 @@ void http_watch(struct http_exchange *x)
 
 /* ---- reading ---- */
 
-static void refuse(struct exchange *e, as_status st, bool must_cut)
+static void refuse_request(struct exchange *e, as_status st, bool must_cut)
 {
     e->refusal.code = st;
     e->must_cut |= must_cut;
@@ -264,10 +278,11 @@ static void read_peer(struct exchange *e)
                         e->x.peer, sizeof e->x.peer);
 }
 
-/* libmicrohttpd hands the target over as a C string, so that a NUL byte in the request line would
- * hide what follows it. Target and version lie in one buffer with one byte between them: more than
- * that is a tail that we were not shown. (Were they not in one buffer, nothing could be told, and
- * nothing is refused; test_http.c sees to it that this works with the library at hand.) */
+/* libmicrohttpd passes the target as a C string, so a NUL byte in the request line would hide the
+ * rest of the line. The target and the version lie in one buffer with one byte between them. A
+ * larger distance means that bytes were hidden. If they were not in one buffer, this check could
+ * detect nothing and would refuse nothing; test_http.c checks that it works with the installed
+ * library. */
 static bool has_hidden_tail(const struct exchange *e, const char *version)
 {
     uintptr_t at = (uintptr_t)version;
@@ -292,20 +307,20 @@ static as_status read_head(struct exchange *e, const char *method, const char *v
     return st < 0 ? st : http_target_parse(e->target, &e->x.arena, h, err);
 }
 
-/* The application has said what it thinks of the head: answer it, or go on to the body. */
+/* The application has judged the head: send its answer, or continue with the body. */
 static enum MHD_Result end_head(struct exchange *e)
 {
     struct http_head *h = &e->x.head;
     e->is_head_done = true;
     if (!e->x.answer.status && h->content_length > e->x.body_max) {
-        as_status st =
-            as_fail(&e->refusal, AS_E_TOO_LARGE, "the body has %lld bytes, at most %lld are taken",
-                    (long long)h->content_length, (long long)e->x.body_max);
-        refuse(e, st, h->content_length > DRAIN_MAX);
+        as_status st = as_fail(&e->refusal, AS_E_TOO_LARGE,
+                               "the body has %lld bytes, at most %lld are allowed",
+                               (long long)h->content_length, (long long)e->x.body_max);
+        refuse_request(e, st, h->content_length > DRAIN_MAX);
     }
     bool has_body = h->content_length > 0 || h->is_chunked;
-    /* libmicrohttpd closes the connection after an answer that is given here: without need, that
-     * would cost every file of the dashboard a connection of its own. */
+    /* libmicrohttpd closes the connection after an answer that is queued here. So this is done only
+     * where it must be: otherwise each file of the dashboard would cost a connection of its own. */
     if (e->x.answer.status && (e->must_cut || (has_body && h->expects_continue))) {
         e->must_cut |= has_body;
         return send_answer(e);
@@ -322,7 +337,7 @@ static enum MHD_Result begin_head(struct exchange *e, const char *method, const 
         return MHD_NO;
     as_status st = read_head(e, method, version);
     if (st < 0)
-        refuse(e, st, true);
+        refuse_request(e, st, true);
     else
         e->server->app.on_head(e->server->app.ctx, &e->x);
     return e->is_held ? MHD_YES : end_head(e);
@@ -348,7 +363,7 @@ static enum MHD_Result take_chunk(struct exchange *e, const char *data, size_t *
     if (!e->x.answer.status) {
         as_status st = keep_chunk(e, data, *len);
         if (st < 0)
-            refuse(e, st, false);
+            refuse_request(e, st, false);
     }
     *len = 0;
     if (e->x.answer.status && e->x.body_size > e->x.body_max + DRAIN_MAX)
@@ -365,7 +380,7 @@ static enum MHD_Result on_access(void *cls, struct MHD_Connection *conn, const c
     (void)conn;
     (void)url;
     if (!e)
-        return MHD_NO; /* there was no memory for it */
+        return MHD_NO; /* on_request_line was out of memory */
     if (!e->is_head_read)
         return begin_head(e, method, version);
     if (!e->is_head_done)
@@ -391,8 +406,8 @@ __attribute__((format(printf, 2, 0))) static void on_log(void *cls, const char *
     log_write(LOG_DEBUG, "libmicrohttpd", "detail=\"%s\"", line);
 }
 
-/* Without MHD_OPTION_STRICT_FOR_CLIENT: its answer to a missing Host has the head twice (0.9.75),
- * and http_filter.h refuses the same and more. */
+/* MHD_OPTION_STRICT_FOR_CLIENT is not set: its answer to a missing Host has the head twice
+ * (0.9.75), and http_filter.h refuses the same requests and more. */
 static struct MHD_Daemon *start_daemon(struct http_server *s)
 {
     const struct http_options *o = &s->opts;
@@ -451,7 +466,7 @@ bool http_stop(struct http_server *s, int64_t wait_ms)
         return true;
     if (!http_table_wait_idle(s->table, wait_ms))
         http_table_cut_all(s->table);
-    atomic_store(&s->is_stopping, true); /* before looking: nothing can be held after it */
+    atomic_store(&s->is_stopping, true); /* before the wait: no exchange can be held after it */
     if (!http_table_wait_idle(s->table, wait_ms))
         return false;
     MHD_stop_daemon(s->daemon);

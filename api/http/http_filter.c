@@ -1,3 +1,11 @@
+/* The checks of a head, in two steps: http_filter_add() notes each header line, and
+ * http_filter_check() judges them together, because the dangerous heads are combinations.
+ *
+ * A request that two parsers could read in two ways is refused and not repaired: behind a proxy, a
+ * repaired request could hide a second one (request smuggling). The target is decoded once, and an
+ * escape that decodes to a separator is refused, so that no later code sees another path than the
+ * one that was checked. Content-Length is parsed here by hand: strtol() would accept signs and
+ * blanks. */
 #include "api/http/http_filter.h"
 
 #include <ctype.h>
@@ -16,8 +24,8 @@ static bool is_printable(const char *s, size_t len)
     return true;
 }
 
-/* A field name is a token (RFC 9110, 5.6.2): no blanks, so that "Content-Length : 5" is nobody's.
- */
+/* A field name is a token (RFC 9110, 5.6.2). A token has no blanks, so "Content-Length : 5" is
+ * refused: parsers differ in whether that is a Content-Length. */
 static bool is_token(const char *s)
 {
     size_t n = strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
@@ -43,7 +51,7 @@ static void note_length(struct http_filter *f, const char *value, size_t len)
         f->head->content_length = n;
 }
 
-/* The headers that are kept for the handlers, and where. */
+/* The field of `h` that stores the header `name`; NULL: the header is not stored. */
 static const char **kept_slot(struct http_head *h, const char *name)
 {
     const struct {
@@ -122,10 +130,10 @@ static int hex_digit(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Decode [s, s + len) into the arena. In a path an encoded slash or backslash is refused: what came
- * encoded must not become structure. */
-static as_status decode(const char *s, size_t len, bool in_path, struct arena *arena,
-                        const char **ret, struct as_err *err)
+/* Decode [s, s + len) into the arena. In a path an encoded slash or backslash is refused: decoding
+ * must not create new path segments. */
+static as_status decode_escapes(const char *s, size_t len, bool in_path, struct arena *arena,
+                                const char **ret, struct as_err *err)
 {
     char *out = arena_alloc(arena, len + 1, 1);
     size_t n = 0;
@@ -173,15 +181,15 @@ static as_status add_parameter(const char *s, size_t len, struct arena *arena,
     const char *equals = memchr(s, '=', len);
     size_t n_name = equals ? (size_t)(equals - s) : len;
     struct http_pair p = {NULL, ""};
-    as_status st = decode(s, n_name, false, arena, &p.name, err);
+    as_status st = decode_escapes(s, n_name, false, arena, &p.name, err);
     if (st < 0)
         return st;
     if (equals)
-        st = decode(equals + 1, len - n_name - 1, false, arena, &p.value, err);
+        st = decode_escapes(equals + 1, len - n_name - 1, false, arena, &p.value, err);
     if (st < 0)
         return st;
     if (http_query(head, p.name))
-        return as_fail(err, AS_E_INVAL, "the parameter '%.60s' is there twice", p.name);
+        return as_fail(err, AS_E_INVAL, "the parameter '%.60s' is given twice", p.name);
     if (head->n_query == HTTP_QUERY_MAX)
         return as_fail(err, AS_E_INVAL, "more than %d parameters", HTTP_QUERY_MAX);
     head->query[head->n_query++] = p;
@@ -198,7 +206,7 @@ as_status http_target_parse(const char *raw, struct arena *arena, struct http_he
     if (raw[0] != '/' || memchr(raw, '#', len))
         return as_fail(err, AS_E_INVAL, "the request target must be a path");
     size_t n_path = strcspn(raw, "?");
-    as_status st = decode(raw, n_path, true, arena, &head->path, err);
+    as_status st = decode_escapes(raw, n_path, true, arena, &head->path, err);
     if (st < 0)
         return st;
     if (has_dot_segment(head->path))
@@ -226,8 +234,7 @@ const char *http_query(const struct http_head *head, const char *name)
     return NULL;
 }
 
-/* The length of the host in "host[:port]", brackets of an IPv6 address included; 0 when malformed.
- */
+/* The length of the host in "host[:port]", with the brackets of an IPv6 address; 0 if malformed. */
 static size_t host_length(const char *host)
 {
     size_t n = 0;

@@ -1,3 +1,9 @@
+/* A bounded buffer between the thread that writes an answer and the I/O thread that sends it.
+ *
+ * When the buffer is empty, the connection is suspended ("sleeps") and the next write resumes it.
+ * Both happen under the stream's lock. So a write between the check and the suspension cannot be
+ * lost, and a connection that has ended is not resumed any more. The stream knows a connection only
+ * through struct http_sleeper: it can be tested without libmicrohttpd. */
 #include "api/http/http.h"
 
 #include <pthread.h>
@@ -7,9 +13,9 @@
 #include "base/mem.h"
 
 struct http_stream {
-    pthread_mutex_t lock; /* guards all below; taken before libmicrohttpd's own locks */
+    pthread_mutex_t lock; /* guards all fields below; taken before the locks of libmicrohttpd */
     size_t refs;
-    struct str buf; /* bytes [read, buf.len) wait */
+    struct str buf; /* bytes [read, buf.len) wait to be sent */
     size_t read, limit;
     bool is_ended, is_whole, is_gone;
     bool is_asleep;
@@ -165,7 +171,7 @@ ssize_t http_stream_take(struct http_stream *s, char *buf, size_t max,
         sleeper->sleep(sleeper->conn);
     }
     pthread_mutex_unlock(&s->lock);
-    if (has_room && s->on_room)
+    if (has_room && s->on_room) /* without the lock: on_room may write to this stream */
         s->on_room(s->ctx);
     return n;
 }

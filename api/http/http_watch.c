@@ -1,3 +1,13 @@
+/* The table of connections and its watcher thread.
+ *
+ * The table is an array indexed by descriptor, because libmicrohttpd identifies a connection in its
+ * callbacks by that. A descriptor is reused after a connection is closed, so each entry has a
+ * serial number, and an epoll event carries the number of its connection: a late event of the old
+ * connection does not match the new one.
+ *
+ * The thread waits for EPOLLRDHUP of watched connections and checks the deadlines of all of them
+ * every SCAN_MS. It ends a connection by shutdown(2), which is safe from any thread: libmicrohttpd
+ * then sees an end of data and cleans up. */
 #include "api/http/http_watch_priv.h"
 
 #include <errno.h>
@@ -17,7 +27,7 @@
 #define SCAN_MS 250
 
 struct slot {
-    uint32_t serial; /* of the connection: descriptors are used again */
+    uint32_t serial; /* number of the connection: descriptors are reused */
     bool is_open, is_polled;
     http_phase phase;
     int64_t since_ns; /* when the phase began */
@@ -29,9 +39,10 @@ struct slot {
 struct http_table {
     struct http_options opts;
     struct http_app app;
-    pthread_mutex_t lock; /* guards slots, n_served; streams' locks and libmicrohttpd's inside it */
+    /* Guards slots and n_served. Taken before the locks of streams and of libmicrohttpd. */
+    pthread_mutex_t lock;
     pthread_cond_t idle;
-    struct slot *slots; /* by descriptor */
+    struct slot *slots; /* indexed by descriptor */
     int n_slots, n_served;
     int epoll_fd;
     atomic_bool is_stopping;
@@ -51,7 +62,7 @@ void http_table_opened(struct http_table *t, int fd)
     if (s)
         *s = (struct slot){.serial = s->serial + 1, .is_open = true, .since_ns = clock_mono_ns()};
     else
-        (void)shutdown(fd, SHUT_RDWR); /* past RLIMIT_NOFILE as it was at the start */
+        (void)shutdown(fd, SHUT_RDWR); /* above RLIMIT_NOFILE as it was at the start */
     pthread_mutex_unlock(&t->lock);
 }
 
@@ -108,8 +119,9 @@ void http_table_stream(struct http_table *t, int fd, struct http_stream *stream)
     pthread_mutex_unlock(&t->lock);
 }
 
-/* What epoll keeps of a connection. An event may be looked at when its descriptor is another's. */
-static uint64_t pack(int fd, uint32_t serial)
+/* The data of an epoll event. Its descriptor may already belong to another connection when the
+ * event is read, so the serial number goes with it. */
+static uint64_t pack_event_data(int fd, uint32_t serial)
 {
     return (uint64_t)serial << 32 | (uint32_t)fd;
 }
@@ -120,7 +132,7 @@ void http_table_watch(struct http_table *t, int fd)
     struct slot *s = slot_of(t, fd);
     if (s && s->is_open) {
         struct epoll_event ev = {.events = EPOLLRDHUP | EPOLLONESHOT,
-                                 .data.u64 = pack(fd, s->serial)};
+                                 .data.u64 = pack_event_data(fd, s->serial)};
         if (epoll_ctl(t->epoll_fd, s->is_polled ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, fd, &ev) == 0)
             s->is_polled = true;
     }
@@ -188,32 +200,32 @@ static void cut_overdue(struct http_table *t)
     pthread_mutex_unlock(&t->lock);
 }
 
-/* The peer of a connection left. Says whether an exchange was told. */
+/* The peer of a connection left. Returns whether an exchange was affected. */
 static bool note_gone(struct http_table *t, uint64_t packed)
 {
     pthread_mutex_lock(&t->lock);
     struct slot *s = slot_of(t, (int)(uint32_t)packed);
-    bool told = s && s->x && s->serial == packed >> 32;
-    if (told) {
+    bool is_affected = s && s->x && s->serial == packed >> 32;
+    if (is_affected) {
         atomic_store(&s->x->is_gone, true);
         if (s->stream)
             http_stream_abandon(s->stream);
     }
     pthread_mutex_unlock(&t->lock);
-    return told;
+    return is_affected;
 }
 
-static void *run(void *arg)
+static void *watch_connections(void *arg)
 {
     struct http_table *t = arg;
     int64_t scanned = clock_mono_ns();
     while (!atomic_load(&t->is_stopping)) {
         struct epoll_event events[64];
         int n = epoll_wait(t->epoll_fd, events, AS_ARRAY_LEN(events), SCAN_MS);
-        bool told = false;
+        bool is_affected = false;
         for (int i = 0; i < n; i++)
-            told |= note_gone(t, events[i].data.u64);
-        if (told)
+            is_affected |= note_gone(t, events[i].data.u64);
+        if (is_affected)
             t->app.on_gone(t->app.ctx);
         if (clock_mono_ns() - scanned >= SCAN_MS * NS_PER_MS) {
             cut_overdue(t);
@@ -249,7 +261,7 @@ as_status http_table_create(const struct http_options *opts, const struct http_a
     t->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     bool ok = t->slots && t->epoll_fd >= 0 && pthread_mutex_init(&t->lock, NULL) == 0 &&
               init_idle(t) == AS_OK;
-    t->has_thread = ok && pthread_create(&t->thread, NULL, run, t) == 0;
+    t->has_thread = ok && pthread_create(&t->thread, NULL, watch_connections, t) == 0;
     if (!t->has_thread) {
         http_table_free(t);
         return as_fail(err, AS_E_NOMEM, "cannot start the connection watcher");

@@ -1,8 +1,10 @@
-/* The connections of one HTTP server, and a thread that watches them: it cuts those whose deadline
- * has passed and tells when the peer of a suspended one has left. Knows sockets, not libmicrohttpd.
+/* The connections of one HTTP server, and a thread that watches them. The thread cuts connections
+ * whose deadline has passed, and reports when the peer of a suspended connection has left. It knows
+ * sockets, not libmicrohttpd.
  *
- * A descriptor is in the table from libmicrohttpd's "started" to its "closed", and is closed only
- * after that: what is done to it under the table's lock cannot hit a stranger. */
+ * A descriptor is in the table from libmicrohttpd's notification "started" to "closed", and it is
+ * closed only after that. So an action on it under the table's lock cannot affect another
+ * connection that reuses the descriptor. */
 #ifndef ASSAY_API_HTTP_HTTP_WATCH_PRIV_H
 #define ASSAY_API_HTTP_HTTP_WATCH_PRIV_H
 
@@ -28,18 +30,19 @@ void http_table_closed(struct http_table *t, int fd);
 void http_table_phase(struct http_table *t, int fd, http_phase phase);
 void http_table_received(struct http_table *t, int fd, size_t bytes);
 
-/* x is what fd serves from now on (NULL: nothing). It must stay alive until that changes. */
+/* Set the exchange that fd serves (NULL: none). x must stay alive until the next call for fd. */
 void http_table_serve(struct http_table *t, int fd, struct http_exchange *x);
-/* The stream that x is answered with; borrowed until the next http_table_serve. */
+/* Set the stream of the answer; borrowed until the next http_table_serve. */
 void http_table_stream(struct http_table *t, int fd, struct http_stream *stream);
+/* From now on, report when the peer of fd leaves. */
 void http_table_watch(struct http_table *t, int fd);
 
-/* Let go of an exchange: resume(conn), under the table's lock. libmicrohttpd goes on with the
- * connection before that call has left the daemon (it writes to its eventfd last); the end of the
- * exchange takes the lock too, so that nobody is inside any more when nothing is served. */
+/* Release an exchange: call resume(conn) under the table's lock. libmicrohttpd may continue with
+ * the connection before that call returns (it writes to its eventfd last). The end of the exchange
+ * takes the same lock. So when no exchange is served, no thread is inside resume() any more. */
 void http_table_release(struct http_table *t, void (*resume)(void *conn), void *conn);
 
-/* Wait until nothing is served, at most wait_ms. Says whether that came to be. */
+/* Wait until no exchange is served, at most wait_ms. Returns whether none is. */
 bool http_table_wait_idle(struct http_table *t, int64_t wait_ms);
 /* Shut every connection down. */
 void http_table_cut_all(struct http_table *t);

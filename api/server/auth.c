@@ -20,7 +20,8 @@ struct slot {
 struct auth {
     pthread_mutex_t lock; /* guards the rest */
     struct slot slots[CACHE_SLOTS];
-    unsigned forgotten; /* how often: an answer from before the last time is not remembered */
+    /* The number of auth_forget() calls. An answer from before the last one is not stored. */
+    unsigned forgotten;
 };
 
 struct auth *auth_create(void)
@@ -54,7 +55,7 @@ const char *auth_bearer(const char *authorization)
 }
 
 /* Four hexadecimal digits of the digest choose the slot. */
-static struct slot *slot_of(struct auth *a, const char *digest)
+static struct slot *slot_of_digest(struct auth *a, const char *digest)
 {
     unsigned h = 0;
     for (int i = 0; i < 4; i++)
@@ -68,7 +69,7 @@ bool auth_recall(struct auth *a, const char *token, struct principal *ret)
     if (sha256_of(token, strlen(token), digest, NULL) < 0)
         return false;
     pthread_mutex_lock(&a->lock);
-    const struct slot *s = slot_of(a, digest);
+    const struct slot *s = slot_of_digest(a, digest);
     bool known = clock_mono_ns() < s->until_ns && hash_equal(s->digest, digest, sizeof digest);
     if (known)
         *ret = s->who;
@@ -80,7 +81,7 @@ as_status auth_verify(struct auth *a, struct store *db, const char *token, struc
                       struct as_err *err)
 {
     struct slot s = {0};
-    /* before the question, so that the answer is never older than the memory of it */
+    /* taken before the query, so that no entry outlives its answer by more than AUTH_CACHE_MS */
     int64_t now = clock_mono_ns();
     pthread_mutex_lock(&a->lock);
     unsigned forgotten = a->forgotten;
@@ -94,8 +95,8 @@ as_status auth_verify(struct auth *a, struct store *db, const char *token, struc
     int64_t keep_ms = s.who.left_ms < AUTH_CACHE_MS ? s.who.left_ms : AUTH_CACHE_MS;
     s.until_ns = now + keep_ms * NS_PER_MS;
     pthread_mutex_lock(&a->lock);
-    if (a->forgotten == forgotten)
-        *slot_of(a, s.digest) = s;
+    if (a->forgotten == forgotten) /* else a token was revoked during the query, perhaps this one */
+        *slot_of_digest(a, s.digest) = s;
     pthread_mutex_unlock(&a->lock);
     *ret = s.who;
     return AS_OK;

@@ -1,6 +1,6 @@
-/* Who makes a request: bearer tokens, with a short memory so that not every request asks the
- * database. What is remembered is the SHA-256 of a token, for AUTH_CACHE_MS, and no longer than the
- * token lasts. */
+/* Who makes a request: bearer tokens, with a short cache so that not every request queries the
+ * database. The cache stores the SHA-256 of a token for AUTH_CACHE_MS, and never longer than the
+ * token is valid. */
 #ifndef ASSAY_API_SERVER_AUTH_H
 #define ASSAY_API_SERVER_AUTH_H
 
@@ -19,17 +19,18 @@ struct auth *auth_create(void); /* NULL when memory is out */
 void auth_free(struct auth *a);
 AS_DEFINE_FREEP(struct auth, auth_free)
 
-/* The token of an Authorization header: a view of it, or NULL when it is no "Bearer TOKEN". */
+/* The token of an Authorization header, as a view of it; NULL if the header is not "Bearer
+ * TOKEN". */
 const char *auth_bearer(const char *authorization);
 
-/* Is this token remembered? Never blocks long; any thread. */
+/* Is this token in the cache? Makes no query; any thread. */
 bool auth_recall(struct auth *a, const char *token, struct principal *ret);
 
-/* Ask the database, and remember a yes. AS_E_DENIED, AS_E_UNAVAILABLE. */
+/* Query the database, and store a valid token in the cache. AS_E_DENIED, AS_E_UNAVAILABLE. */
 AS_MUST_CHECK as_status auth_verify(struct auth *a, struct store *db, const char *token,
                                     struct principal *ret, struct as_err *err);
 
-/* A token was revoked here: remember nothing. */
+/* Empty the cache: a token was revoked through this process. */
 void auth_forget(struct auth *a);
 
 /* Does the principal's role have its bit in `roles`? */

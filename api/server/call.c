@@ -1,3 +1,12 @@
+/* Parameters in, answers out: the part of a request that handlers touch.
+ *
+ * Path and query parameters are read strictly: each number has one spelling, and each word must be
+ * in a list. Otherwise two URLs could mean the same page, and a misspelt filter would look like no
+ * filter.
+ *
+ * Every answer passes settle_call(), which notes the time for the metrics and adds the headers that
+ * all answers have. JSON is formatted into the arena of the exchange, which outlives the handler:
+ * the transport sends the bytes later, from another thread. */
 #include "api/server/call.h"
 
 #include <string.h>
@@ -14,7 +23,7 @@ const char *call_param(const struct call *c, const char *name)
         if (strncmp(s, name, len) == 0 && s[len] == '}')
             return c->params[n];
     }
-    return ""; /* no such parameter in the route: a bug, seen by the happy-path tests */
+    return ""; /* a bug: the route has no such parameter. The tests of the routes find it. */
 }
 
 bool call_read_i64(const char *s, int64_t min, int64_t max, int64_t *ret)
@@ -34,8 +43,9 @@ as_status call_param_i64(const struct call *c, const char *name, int64_t min, in
 {
     const char *s = call_param(c, name);
     if (!call_read_i64(s, min, INT32_MAX, ret))
-        return as_fail(err, AS_E_INVAL, "%s in the path is '%.40s', expected a number from %lld on",
-                       name, s, (long long)min);
+        return as_fail(err, AS_E_INVAL,
+                       "%s in the path is '%.40s', expected a number of at least %lld", name, s,
+                       (long long)min);
     return AS_OK;
 }
 
@@ -95,7 +105,7 @@ as_status call_page(const struct call *c, struct page_req *ret, struct as_err *e
     return AS_OK;
 }
 
-static void settle(struct call *c, int status)
+static void settle_call(struct call *c, int status)
 {
     c->x->answer.status = status;
     c->settled_ns = clock_mono_ns();
@@ -114,7 +124,7 @@ static as_status answer_json(struct call *c, int status, json_t *body, struct as
     c->x->answer.content_type = "application/json";
     c->x->answer.bytes = kept;
     c->x->answer.len = strlen(kept);
-    settle(c, status);
+    settle_call(c, status);
     return AS_OK;
 }
 
@@ -136,19 +146,19 @@ as_status call_created(struct call *c, json_t *body, const char *location, struc
 
 as_status call_ok_empty(struct call *c)
 {
-    settle(c, 200);
+    settle_call(c, 200);
     return AS_OK;
 }
 
 as_status call_created_empty(struct call *c)
 {
-    settle(c, 201);
+    settle_call(c, 201);
     return AS_OK;
 }
 
 as_status call_done(struct call *c)
 {
-    settle(c, 204);
+    settle_call(c, 204);
     return AS_OK;
 }
 
@@ -157,7 +167,7 @@ as_status call_bytes(struct call *c, const char *type, const char *bytes, size_t
     c->x->answer.content_type = type;
     c->x->answer.bytes = bytes;
     c->x->answer.len = len;
-    settle(c, 200);
+    settle_call(c, 200);
     return AS_OK;
 }
 
@@ -166,7 +176,7 @@ as_status call_stream(struct call *c, const char *type, struct http_stream *stre
     c->x->answer.content_type = type;
     c->x->answer.stream = stream;
     c->x->answer.stream_size = size;
-    settle(c, 200);
+    settle_call(c, 200);
     return AS_OK;
 }
 

@@ -1,7 +1,15 @@
-/* From the head of a request to its answer. The checks of a head come in this order: Host and Origin,
- * route, token, role, query, media type. Then come the body, the idempotency key and the handler.
- * I/O threads check heads and never wait: what asks the database (a token that is not remembered,
- * every handler but those of ROUTE_LOCAL) runs in a worker. */
+/* From the head of a request to its answer. The checks of a head come in this order: Host and
+ * Origin, route, token, role, query, media type. Then come the body, the idempotency key and the
+ * handler.
+ *
+ * I/O threads check heads and never wait. Whatever queries the database runs in a worker: a token
+ * that is not in the cache, and every handler except those with ROUTE_LOCAL. While a worker checks
+ * a token, the transport holds the exchange, so the body is read only after the token was found
+ * valid.
+ *
+ * struct call lives in the arena of its exchange. Exactly one thread owns it at a time: the I/O
+ * thread, then a worker, then perhaps the waiting list. http_release() and waiting_add() give it
+ * away; the giving thread must not touch it afterwards. */
 #include "api/server/dispatch.h"
 
 #include <stdio.h>
@@ -24,30 +32,30 @@
 #include "scheduler/assign/asks.h"
 #include "scheduler/assign/claims.h"
 
-#define IGNORED_BODY_MAX 1024 /* of requests that have no body by their contract */
+#define IGNORED_BODY_MAX 1024 /* bytes of a body that are ignored where the route has no body */
 
 static struct call *call_of(struct pool_job *job)
 {
     return (struct call *)(void *)((char *)job - offsetof(struct call, job));
 }
 
-static void fail(struct call *c, problem_kind kind, const struct as_err *err)
+static void fail_call(struct call *c, problem_kind kind, const struct as_err *err)
 {
     c->settled_ns = clock_mono_ns();
     c->x->answer.n_headers = 0;
     problem_answer(c->x, kind, c->request_id, err);
 }
 
-static void fail_with(struct call *c, problem_kind kind, as_status st, const char *detail)
+static void fail_call_with(struct call *c, problem_kind kind, as_status st, const char *detail)
 {
     struct as_err err = {0};
     (void)as_fail(&err, st, "%s", detail);
-    fail(c, kind, &err);
+    fail_call(c, kind, &err);
 }
 
 /* ---- the head ---- */
 
-/* The client's own X-Request-Id when it is harmless, else a new one. */
+/* Keep the client's X-Request-Id if it is safe in logs and headers, else make a new one. */
 static void choose_request_id(struct call *c)
 {
     const char *given = c->x->head.request_id;
@@ -67,7 +75,8 @@ static bool is_unsafe(const char *method)
     return !as_streq(method, "GET") && !as_streq(method, "HEAD") && !as_streq(method, "OPTIONS");
 }
 
-/* Against DNS rebinding and requests forged by other sites' pages. */
+/* Is the Host ours, and does a request that changes something come from our own page? Defends
+ * against DNS rebinding and against requests that pages of other sites forge. */
 static bool is_from_here(const struct dispatch *d, const struct http_head *h)
 {
     if (h->host && !http_host_allowed(h->host, d->host_names))
@@ -85,7 +94,7 @@ static bool has_media_type(const struct http_head *h, const char *type)
     size_t n = strlen(type);
     if (!h->content_type || strncasecmp(h->content_type, type, n) != 0)
         return false;
-    return strchr("; \t", h->content_type[n]) != NULL; /* which finds the end too */
+    return strchr("; \t", h->content_type[n]) != NULL; /* also true at the end of the string */
 }
 
 static bool check_media_type(struct call *c)
@@ -97,7 +106,7 @@ static bool check_media_type(struct call *c)
     if (!want || has_media_type(&c->x->head, want))
         return true;
     (void)snprintf(msg, sizeof msg, "the Content-Type must be %s", want);
-    fail_with(c, PROBLEM_MEDIA_TYPE, AS_E_INVAL, msg);
+    fail_call_with(c, PROBLEM_MEDIA_TYPE, AS_E_INVAL, msg);
     return false;
 }
 
@@ -110,7 +119,7 @@ static bool check_query(struct call *c)
             continue;
         (void)as_fail(&err, AS_E_INVAL, "there is no parameter '%.40s' here%s%s", h->query[i].name,
                       *c->route->query ? "; known: " : "", c->route->query);
-        fail(c, PROBLEM_STATUS, &err);
+        fail_call(c, PROBLEM_STATUS, &err);
         return false;
     }
     return true;
@@ -139,46 +148,47 @@ static void expect_body(struct call *c)
         x->body_kind = HTTP_BODY_SINK;
         x->body_max = c->dispatch->max_blob_bytes;
         if (blob_put_create(call_param(c, "sha256"), &c->upload, &err) < 0)
-            fail(c, PROBLEM_STATUS, &err);
+            fail_call(c, PROBLEM_STATUS, &err);
         x->sink = add_to_upload;
         x->sink_ctx = c->upload;
         return;
     }
 }
 
-/* The token is known to be good: may it do this, and does the rest of the head make sense? */
-static void admit(struct call *c)
+/* The token is valid. Check its role and the rest of the head, then prepare for the body. */
+static void check_rest_of_head(struct call *c)
 {
     struct as_err err = {0};
     if (c->route->roles && !auth_allows(c->route->roles, &c->who)) {
-        fail_with(c, PROBLEM_FORBIDDEN, AS_E_DENIED, "the role of this token does not allow this");
+        fail_call_with(c, PROBLEM_FORBIDDEN, AS_E_DENIED,
+                       "the role of this token does not allow this");
         return;
     }
     if (!check_query(c) || !check_media_type(c))
         return;
     if (c->route->flags & ROUTE_LOCAL) {
         if (c->route->run(c, &err) < 0)
-            fail(c, PROBLEM_STATUS, &err);
+            fail_call(c, PROBLEM_STATUS, &err);
         return;
     }
     expect_body(c);
 }
 
-static void fail_auth(struct call *c, const struct as_err *err)
+static void fail_authentication(struct call *c, const struct as_err *err)
 {
-    fail(c, err->code == AS_E_DENIED ? PROBLEM_UNAUTHORIZED : PROBLEM_STATUS, err);
+    fail_call(c, err->code == AS_E_DENIED ? PROBLEM_UNAUTHORIZED : PROBLEM_STATUS, err);
 }
 
-/* In a worker: ask the database about the token, then let the transport go on. */
+/* In a worker: check the token in the database, then let the transport continue. */
 static void run_auth(struct pool_job *job)
 {
     struct call *c = call_of(job);
     struct as_err err = {0};
     const char *token = auth_bearer(c->x->head.authorization);
     if (auth_verify(c->dispatch->auth, c->db, token, &c->who, &err) < 0)
-        fail_auth(c, &err);
+        fail_authentication(c, &err);
     else
-        admit(c);
+        check_rest_of_head(c);
     http_release(c->x);
 }
 
@@ -186,13 +196,13 @@ static void authenticate(struct call *c)
 {
     const char *token = auth_bearer(c->x->head.authorization);
     if (c->route->roles == 0) {
-        admit(c);
+        check_rest_of_head(c);
     } else if (!token) {
-        fail_with(c, PROBLEM_UNAUTHORIZED, AS_E_DENIED,
-                  "the header Authorization: Bearer TOKEN is "
-                  "missing or malformed");
+        fail_call_with(c, PROBLEM_UNAUTHORIZED, AS_E_DENIED,
+                       "the header Authorization: Bearer TOKEN is "
+                       "missing or malformed");
     } else if (auth_recall(c->dispatch->auth, token, &c->who)) {
-        admit(c);
+        check_rest_of_head(c);
     } else {
         c->job.run = run_auth;
         http_hold(c->x);
@@ -211,12 +221,12 @@ static void answer_options(struct call *c, const char *allow)
 static void answer_wrong_method(struct call *c, const char *allow)
 {
     const char *kept = arena_strdup(c->arena, allow);
-    fail_with(c, PROBLEM_METHOD, AS_E_INVAL, "the method is not allowed here; see Allow");
+    fail_call_with(c, PROBLEM_METHOD, AS_E_INVAL, "the method is not allowed here; see Allow");
     if (kept)
         http_answer_header(c->x, "Allow", kept);
 }
 
-/* A path that is no route: a file of the dashboard, or nothing. */
+/* A path without a route: answer a file of the dashboard, or 404. */
 static void answer_file(struct call *c)
 {
     const struct http_head *h = &c->x->head;
@@ -226,7 +236,7 @@ static void answer_file(struct call *c)
         c->settled_ns = clock_mono_ns();
         return;
     }
-    fail_with(c, PROBLEM_STATUS, AS_E_NOT_FOUND, "there is nothing at this path");
+    fail_call_with(c, PROBLEM_STATUS, AS_E_NOT_FOUND, "there is nothing at this path");
 }
 
 static void route_call(struct call *c)
@@ -236,7 +246,7 @@ static void route_call(struct call *c)
     struct as_err err = {0};
     const struct dispatch *d = c->dispatch;
     if (route_find(d->routes, d->n_routes, h->method, h->path, c->arena, &m, &err) < 0) {
-        fail(c, PROBLEM_STATUS, &err);
+        fail_call(c, PROBLEM_STATUS, &err);
     } else if (m.outcome == ROUTE_FOUND) {
         c->route = m.route;
         memcpy(c->params, m.params, sizeof c->params);
@@ -275,9 +285,10 @@ void dispatch_head(void *ctx, struct http_exchange *x)
     if (!c)
         problem_answer(x, PROBLEM_STATUS, "-", &err);
     else if (!is_from_here(d, &x->head))
-        fail_with(c, PROBLEM_FORBIDDEN, AS_E_DENIED,
-                  "the Host is not one of this server's (assayd --public-host), or the Origin is "
-                  "another site");
+        fail_call_with(
+            c, PROBLEM_FORBIDDEN, AS_E_DENIED,
+            "the Host is not one of this server's (assayd --public-host), or the Origin is "
+            "another site");
     else
         route_call(c);
     if (atomic_load(&d->is_draining))
@@ -296,7 +307,7 @@ static as_status read_body(struct call *c, struct as_err *err)
     return json_parse(b->s, b->len, &c->body, err);
 }
 
-/* What makes two requests with one key the same: the query and the body. */
+/* Hash the query and the body. Two requests with one key are the same if these are equal. */
 static as_status digest_request(const struct call *c, char *digest, struct as_err *err)
 {
     const struct http_head *h = &c->x->head;
@@ -312,7 +323,7 @@ static as_status digest_request(const struct call *c, char *digest, struct as_er
     return sha256_of(whole.s, whole.len, digest, err);
 }
 
-/* The key of a request that has one. */
+/* Set c->idem if the request has an idempotency key. */
 static as_status read_key(struct call *c, struct as_err *err)
 {
     const struct http_head *h = &c->x->head;
@@ -328,7 +339,7 @@ static as_status read_key(struct call *c, struct as_err *err)
     return digest_request(c, digest, err);
 }
 
-static void replay(struct call *c, const struct idem_answer *a)
+static void answer_stored(struct call *c, const struct idem_answer *a)
 {
     struct http_answer *out = &c->x->answer;
     (void)call_bytes(c, "application/json", a->body, strlen(a->body));
@@ -338,7 +349,7 @@ static void replay(struct call *c, const struct idem_answer *a)
         http_answer_header(c->x, "Location", a->location);
 }
 
-/* True when the key has answered (or refused) the call. */
+/* Returns whether the key settled the call: with the stored answer, or with a refusal. */
 static bool answer_by_key(struct call *c)
 {
     struct idem_answer a = {0};
@@ -346,19 +357,20 @@ static bool answer_by_key(struct call *c)
     if (!c->idem)
         return false;
     if (idempotency_find(c->db, c->arena, c->idem, &a, &err) < 0) {
-        fail(c, PROBLEM_STATUS, &err);
+        fail_call(c, PROBLEM_STATUS, &err);
         return true;
     }
     if (a.outcome == IDEM_OTHER_BODY)
-        fail_with(c, PROBLEM_UNPROCESSABLE, AS_E_CONFLICT,
-                  "this Idempotency-Key was used with another body");
+        fail_call_with(c, PROBLEM_UNPROCESSABLE, AS_E_CONFLICT,
+                       "this Idempotency-Key was used with another body");
     if (a.outcome == IDEM_REPLAY)
-        replay(c, &a);
+        answer_stored(c, &a);
     return a.outcome != IDEM_NEW;
 }
 
-/* Only what succeeded is kept: a refusal changed nothing, and may be right the next time. */
-static void keep_answer(struct call *c)
+/* Store the answer under the key. Only successes are stored: a refused request changed nothing and
+ * may succeed the next time. */
+static void store_answer(struct call *c)
 {
     const struct http_answer *a = &c->x->answer;
     struct as_err err = {0};
@@ -369,11 +381,11 @@ static void keep_answer(struct call *c)
         if (as_streq(a->headers[i].name, "Location"))
             location = a->headers[i].value;
     if (idempotency_store(c->db, c->idem, a->status, a->bytes, location, &err) < 0)
-        log_write(LOG_WARN, "answer not kept", "request_id=%s detail=\"%s\"", c->request_id,
+        log_write(LOG_WARN, "answer not stored", "request_id=%s detail=\"%s\"", c->request_id,
                   err.msg);
 }
 
-static problem_kind kind_of(const struct call *c, const struct as_err *err)
+static problem_kind problem_kind_of(const struct call *c, const struct as_err *err)
 {
     if (err->code == AS_E_STALE && (c->route->flags & ROUTE_EPOCH))
         return PROBLEM_STALE_EPOCH;
@@ -382,7 +394,7 @@ static problem_kind kind_of(const struct call *c, const struct as_err *err)
     return PROBLEM_STATUS;
 }
 
-/* Read the body and the key, then run the handler. *ret_by_key: the key has settled the call. */
+/* Read the body and the key, then run the handler. *ret_by_key: the key settled the call. */
 static as_status run_handler(struct call *c, bool *ret_by_key, struct as_err *err)
 {
     as_status st = read_body(c, err);
@@ -395,22 +407,22 @@ static as_status run_handler(struct call *c, bool *ret_by_key, struct as_err *er
     if (*ret_by_key)
         return AS_OK;
     st = c->route->run(c, err);
-    if (st == AS_E_CONFLICT) /* another request with the key may have been faster */
+    if (st == AS_E_CONFLICT) /* another request with the same key may have ended first */
         *ret_by_key = answer_by_key(c);
     return *ret_by_key ? AS_OK : st;
 }
 
-/* Run the handler once. */
-static void attempt_call(struct call *c)
+/* Run the handler once, and set the answer unless the handler wants to wait. */
+static void run_handler_once(struct call *c)
 {
     struct as_err err = {0};
     bool is_by_key = false;
     c->wants_wait = false;
     c->is_draining = atomic_load(&c->dispatch->is_draining);
     if (run_handler(c, &is_by_key, &err) < 0)
-        fail(c, kind_of(c, &err), &err);
+        fail_call(c, problem_kind_of(c, &err), &err);
     else if (!is_by_key && !c->wants_wait)
-        keep_answer(c);
+        store_answer(c);
 }
 
 static void run_call(struct pool_job *job)
@@ -419,14 +431,14 @@ static void run_call(struct pool_job *job)
     const struct dispatch *d = c->dispatch;
     bool wakes = (c->route->flags & ROUTE_WAKES) != 0;
     if (atomic_load(&c->x->is_gone)) {
-        http_release(c->x); /* without an answer: nobody is there to read it */
+        http_release(c->x); /* without an answer: the client has left */
         return;
     }
-    attempt_call(c);
+    run_handler_once(c);
     if (c->wants_wait) {
         c->waiting.is_gone = &c->x->is_gone;
         http_watch(c->x);
-        waiting_add(d->waiting, &c->waiting); /* from here on c belongs to the list */
+        waiting_add(d->waiting, &c->waiting); /* from here on the list owns c */
         return;
     }
     http_release(c->x);
@@ -449,8 +461,8 @@ void dispatch_retry(void *ctx, struct waiting_item *item)
     pool_submit_again(d->pool, &c->job);
 }
 
-/* How many of the runners that wait are worth a try. When the database cannot be asked, those that
- * wait find out for themselves and answer 503. */
+/* How many waiting runners to retry. If the query fails, all of them: each then gets the error and
+ * answers 503. */
 static size_t probe_claims(const struct dispatch *d)
 {
     int64_t n = 0;
@@ -459,7 +471,7 @@ static size_t probe_claims(const struct dispatch *d)
     return (size_t)n;
 }
 
-/* The same for clients that wait for these sweeps: all of them, or none. */
+/* How many clients that wait for each of these sweeps to retry: all of them, or none. */
 static void probe_asks(const struct dispatch *d, const int64_t *sweeps, size_t n, size_t *ret)
 {
     bool worth[WAITING_KEYS_MAX] = {false};
@@ -492,7 +504,7 @@ void dispatch_refusal(void *ctx, struct http_exchange *x, const struct as_err *e
 {
     struct call *c = x->app ? x->app : make_call(ctx, x);
     if (c)
-        fail(c, PROBLEM_STATUS, err);
+        fail_call(c, PROBLEM_STATUS, err);
     else
         problem_answer(x, PROBLEM_STATUS, "-", err);
 }

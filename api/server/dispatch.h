@@ -1,5 +1,5 @@
-/* Every request passes here on its way to a handler, and nothing is done for it before its Host,
- * its route and its token were found good. A path that is not in the route table is denied. */
+/* The one way of a request to a handler. Nothing is done for a request before its Host, its route
+ * and its token were checked. A path that is not in the route table is denied. */
 #ifndef ASSAY_API_SERVER_DISPATCH_H
 #define ASSAY_API_SERVER_DISPATCH_H
 
@@ -23,22 +23,22 @@ struct store;
 struct suggester;
 struct web_files;
 
-/* What requests are dispatched with. All of it is borrowed and set before the first request. */
+/* The parts that requests use. All are borrowed, and set before the first request. */
 struct dispatch {
     const struct route *routes;
     size_t n_routes;
-    struct server *server; /* for the handlers alone: only struct call gets it */
+    struct server *server; /* for handlers: dispatch.c only passes it to struct call */
     struct store *store;
     struct suggester *suggester;
     struct result_cache *results;
     struct auth *auth;
-    struct pool *pool, *slow_pool; /* slow_pool: of routes with ROUTE_SLOW */
+    struct pool *pool, *slow_pool; /* slow_pool: for routes with ROUTE_SLOW */
     struct waiting_list *waiting;
     const struct web_files *web;
-    struct http_metrics *metrics;  /* made for the same table */
+    struct http_metrics *metrics;  /* created with the same table */
     const char *const *host_names; /* see http_host_allowed(); NULL for none */
     int64_t max_blob_bytes;
-    atomic_bool is_draining; /* set by the owner: connections close and handlers do not wait */
+    atomic_bool is_draining; /* set by the owner: connections close, handlers do not wait */
 };
 
 /* The hooks of struct http_app; ctx is a struct dispatch. */

@@ -1,5 +1,5 @@
-/* A build tool: embed_openapi IN.yaml OUT.c OUT.json. Reads YAML and writes it as JSON, once in a C
- * array and once as it is. */
+/* A build tool: embed_openapi IN.yaml OUT.c OUT.json. Converts the YAML document to JSON, and
+ * writes that as a C array and as a file. */
 #include <stdio.h>
 #include <string.h>
 

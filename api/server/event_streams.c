@@ -1,3 +1,13 @@
+/* One thread reads events from the database and writes them to all streams.
+ *
+ * Each listener has a cursor: the id up to which every event was written to its stream. In each
+ * tick, the listeners at the newest cursor share one query. A listener behind it (it started in the
+ * past, or its buffer was full) gets a query of its own, which ends at the newest cursor: then the
+ * listener joins the others.
+ *
+ * If a stream's buffer is full, the cursor stays where it is and the next tick tries again: nothing
+ * is dropped. New listeners arrive in the list `added` under the lock; the list `listeners` belongs
+ * to the thread, so that it queries and writes without the lock. */
 #include "api/server/event_streams.h"
 
 #include <errno.h>
@@ -19,8 +29,8 @@ struct listener {
     struct listener *next;
     struct http_stream *stream; /* one reference */
     char *sweep;                /* NULL: all */
-    int64_t cursor;             /* everything up to here was written */
-    int64_t written_ns;         /* when something was written last */
+    int64_t cursor;             /* every event up to this id was written */
+    int64_t written_ns;         /* time of the last write */
     bool is_over;
 };
 
@@ -31,7 +41,7 @@ struct event_streams {
     struct listener *added; /* not yet seen by the thread */
     size_t n;
     bool is_draining, is_stopping;
-    struct listener *listeners; /* the thread's own */
+    struct listener *listeners; /* used by the thread only */
     pthread_t thread;
     bool has_thread;
 };
@@ -47,7 +57,8 @@ static void listener_free(struct listener *l)
 
 /* ---- writing ---- */
 
-/* One event as a message, or nothing when memory is out (then it is tried again). */
+/* Format one event as a message. If memory is out, `out` stays empty and the next tick tries
+ * again. */
 static void format_event(const struct event_row *e, struct str *out)
 {
     JSON_AUTO doc = event_encode(e);
@@ -65,15 +76,15 @@ static void write_bytes(struct listener *l, const char *bytes, size_t len, bool 
         l->written_ns = clock_mono_ns();
 }
 
-static bool concerns(const struct listener *l, const struct event_row *e)
+static bool event_concerns(const struct listener *l, const struct event_row *e)
 {
     return e->id > l->cursor && (!l->sweep || as_streq(l->sweep, e->sweep));
 }
 
-/* Write what concerns l up to the id `limit`, and move its cursor as far as that went. `texts` are
- * the messages of the events, each made once for all listeners. */
-static void feed(struct listener *l, const struct event_list *events, const struct str *texts,
-                 int64_t limit)
+/* Write the events that concern l, up to the id `limit`, and move its cursor past those that were
+ * written. `texts` are the messages of the events, each formatted once for all listeners. */
+static void write_events(struct listener *l, const struct event_list *events,
+                         const struct str *texts, int64_t limit)
 {
     bool full = false;
     int64_t end = events->last_id < limit ? events->last_id : limit;
@@ -81,7 +92,7 @@ static void feed(struct listener *l, const struct event_list *events, const stru
         const struct event_row *e = &events->rows[i];
         if (e->id > limit)
             break;
-        if (concerns(l, e)) {
+        if (event_concerns(l, e)) {
             if (texts[i].len == 0)
                 return;
             write_bytes(l, texts[i].s, texts[i].len, &full);
@@ -93,9 +104,10 @@ static void feed(struct listener *l, const struct event_list *events, const stru
     l->cursor = end > l->cursor ? end : l->cursor;
 }
 
-/* Read once after `from`, and feed `only`, or every listener that stands exactly there. */
-static void read_and_feed(struct event_streams *s, int64_t from, int64_t limit,
-                          struct listener *only)
+/* Read the events after `from` once, and write them to `only`, or (NULL) to every listener whose
+ * cursor is exactly `from`. */
+static void read_and_write_events(struct event_streams *s, int64_t from, int64_t limit,
+                                  struct listener *only)
 {
     const char *sweep = only ? only->sweep : NULL;
     struct arena a = {0};
@@ -108,7 +120,7 @@ static void read_and_feed(struct event_streams *s, int64_t from, int64_t limit,
         format_event(&events.rows[i], &texts[i]);
     for (struct listener *l = only ? only : s->listeners; l && texts; l = only ? NULL : l->next)
         if (l->cursor == from)
-            feed(l, &events, texts, limit);
+            write_events(l, &events, texts, limit);
     for (size_t i = 0; texts && i < events.n; i++)
         str_done(&texts[i]);
     free(texts);
@@ -123,7 +135,7 @@ static int64_t newest_cursor(const struct event_streams *s)
     return newest;
 }
 
-static void keep_alive(struct listener *l, int64_t now)
+static void write_keep_alive(struct listener *l, int64_t now)
 {
     static const char comment[] = ": keep-alive\n\n";
     bool full = false;
@@ -131,17 +143,17 @@ static void keep_alive(struct listener *l, int64_t now)
         write_bytes(l, comment, sizeof comment - 1, &full);
 }
 
-static void tick(struct event_streams *s)
+static void serve_listeners(struct event_streams *s)
 {
     int64_t now = clock_mono_ns(), newest = newest_cursor(s);
-    /* those behind are brought no further than `newest`, so that they join the others there */
+    /* listeners behind are read for up to `newest`, so that they join the others there */
     for (struct listener *l = s->listeners; l; l = l->next)
         if (l->cursor < newest)
-            read_and_feed(s, l->cursor, newest, l);
+            read_and_write_events(s, l->cursor, newest, l);
     if (newest >= 0)
-        read_and_feed(s, newest, INT64_MAX, NULL);
+        read_and_write_events(s, newest, INT64_MAX, NULL);
     for (struct listener *l = s->listeners; l; l = l->next) {
-        keep_alive(l, now);
+        write_keep_alive(l, now);
         l->is_over |= http_stream_is_gone(l->stream);
     }
 }
@@ -187,7 +199,7 @@ static void wait_tick_locked(struct event_streams *s)
                           : pthread_cond_wait(&s->wake, &s->lock);
 }
 
-static void *run(void *arg)
+static void *run_event_streams(void *arg)
 {
     struct event_streams *s = arg;
     pthread_mutex_lock(&s->lock);
@@ -197,7 +209,7 @@ static void *run(void *arg)
         bool is_draining = s->is_draining;
         pthread_mutex_unlock(&s->lock);
         if (!is_draining)
-            tick(s);
+            serve_listeners(s);
         drop_over(s, is_draining);
         pthread_mutex_lock(&s->lock);
     }
@@ -219,7 +231,7 @@ as_status event_streams_create(struct store *db, struct event_streams **ret, str
     (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     (void)pthread_cond_init(&s->wake, &attr);
     (void)pthread_condattr_destroy(&attr);
-    if (pthread_create(&s->thread, NULL, run, s) != 0)
+    if (pthread_create(&s->thread, NULL, run_event_streams, s) != 0)
         return as_fail(err, AS_E_NOMEM, "cannot start the thread of the event streams");
     s->has_thread = true;
     *ret = as_steal(s);
@@ -230,7 +242,8 @@ static as_status add_locked(struct event_streams *s, struct listener *l, struct 
 {
     if (s->is_draining || s->n >= EVENT_STREAMS_MAX)
         return as_fail(err, AS_E_UNAVAILABLE,
-                       s->is_draining ? "the server drains" : "too many event streams are open");
+                       s->is_draining ? "the server is stopping"
+                                      : "too many event streams are open");
     l->next = s->added;
     s->added = l;
     s->n++;
@@ -241,7 +254,7 @@ static as_status add_locked(struct event_streams *s, struct listener *l, struct 
 as_status event_streams_add(struct event_streams *s, const char *sweep, int64_t after,
                             struct http_stream **ret_stream, struct as_err *err)
 {
-    static const char hello[] = "retry: 2000\n\n"; /* and with it the head goes out at once */
+    static const char hello[] = "retry: 2000\n\n"; /* a first byte also sends the head at once */
     struct listener *l = as_calloc(1, sizeof *l);
     if (l) {
         l->cursor = after;

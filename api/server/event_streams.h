@@ -1,9 +1,9 @@
-/* Server-sent events: one thread reads what happened and hands it to all streams.
+/* Server-sent events: one thread reads new events and writes them to all streams.
  *
- * Streams that are up to date share one query each EVENT_STREAMS_TICK_MS; one that starts in the
- * past, or whose client reads slowly, is caught up by queries of its own and drops nothing. A
- * comment goes out every EVENT_STREAMS_KEEP_ALIVE_MS. While the database is away the streams wait.
- */
+ * Streams that are up to date share one query each EVENT_STREAMS_TICK_MS. A stream that starts in
+ * the past, or whose client reads slowly, is brought up to date by queries of its own and drops
+ * nothing. A comment is sent every EVENT_STREAMS_KEEP_ALIVE_MS. While the database cannot be
+ * reached, the streams wait. */
 #ifndef ASSAY_API_SERVER_EVENT_STREAMS_H
 #define ASSAY_API_SERVER_EVENT_STREAMS_H
 
@@ -26,15 +26,15 @@ struct event_streams;
 AS_MUST_CHECK as_status event_streams_create(struct store *db, struct event_streams **ret,
                                              struct as_err *err);
 
-/* A new stream of the events after `after`, of one sweep (an id, copied) or of all (NULL).
- * *ret_stream is one reference for the answer. AS_E_UNAVAILABLE: EVENT_STREAMS_MAX are open, or the
- * server drains. AS_E_NOMEM. */
+/* Open a stream of the events after the id `after`, of one sweep (an id, copied) or of all (NULL).
+ * *ret_stream is one reference, for the answer. AS_E_UNAVAILABLE: EVENT_STREAMS_MAX are open, or
+ * the server is stopping. AS_E_NOMEM. */
 AS_MUST_CHECK as_status event_streams_add(struct event_streams *s, const char *sweep, int64_t after,
                                           struct http_stream **ret_stream, struct as_err *err);
 
 size_t event_streams_count(struct event_streams *s); /* how many are open */
 
-/* End every stream; no new ones. */
+/* End every stream, and accept no new ones. */
 void event_streams_drain(struct event_streams *s);
 void event_streams_free(struct event_streams *s); /* NULL is fine */
 AS_DEFINE_FREEP(struct event_streams, event_streams_free)

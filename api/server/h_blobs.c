@@ -1,5 +1,13 @@
-/* Content goes in through the spool of blob_put (dispatch.c feeds it) and comes out as a stream
- * that a worker fills, one piece of BLOB_CHUNK_BYTES at a time, as fast as the client reads. */
+/* Upload and download of content.
+ *
+ * An upload goes into the spool of blob_put: dispatch.c passes each chunk to it while the body
+ * arrives, and the handler commits it. A download is a stream. A job in the slow pool reads one
+ * piece of BLOB_CHUNK_BYTES from the database and writes it, whenever the stream has room. So a
+ * slow client holds two pieces of memory and no thread.
+ *
+ * At most one job exists for a download (is_filling). If on_stream_room() is called while that job
+ * runs, it sets wants_more, and the job submits itself again. The job holds a reference to the
+ * stream, because the stream owns struct download and frees it with its last reference. */
 #include "api/server/handlers.h"
 
 #include <pthread.h>
@@ -17,8 +25,8 @@ struct download {
     int64_t size;
     pthread_mutex_t lock; /* guards the rest */
     bool is_filling;      /* a job is queued or runs */
-    bool wants_more;      /* room came up meanwhile */
-    int64_t offset;       /* touched by the one job only */
+    bool wants_more;      /* on_stream_room() was called meanwhile */
+    int64_t offset;       /* used by the one job only */
 };
 
 as_status h_blob_put(struct call *c, struct as_err *err)
@@ -37,7 +45,7 @@ as_status h_blob_has(struct call *c, struct as_err *err)
     return st < 0 ? st : call_ok_empty(c);
 }
 
-/* Read the next piece and write it; *ret_len says how long it is. */
+/* Read the next piece and write it. *ret_len: its length. */
 static as_status pass_piece(struct download *d, size_t *ret_len, struct as_err *err)
 {
     size_t len = 0;
@@ -57,8 +65,8 @@ static as_status pass_piece(struct download *d, size_t *ret_len, struct as_err *
     return AS_OK;
 }
 
-/* Pass a piece on when there is room for one. Says whether more is to come. */
-static bool fill_once(struct download *d)
+/* Write one piece if there is room for it. Returns whether more pieces must follow. */
+static bool fill_stream_once(struct download *d)
 {
     struct as_err err = {0};
     size_t len = 0;
@@ -77,11 +85,11 @@ static bool fill_once(struct download *d)
     return false;
 }
 
-static void fill(struct pool_job *job)
+static void fill_stream(struct pool_job *job)
 {
     struct download *d = (struct download *)(void *)((char *)job - offsetof(struct download, job));
-    struct http_stream *stream = d->stream; /* d dies with the last reference */
-    bool more = fill_once(d);
+    struct http_stream *stream = d->stream; /* d is freed with the last reference */
+    bool more = fill_stream_once(d);
     pthread_mutex_lock(&d->lock);
     d->is_filling = more && d->wants_more;
     d->wants_more = false;
@@ -90,11 +98,11 @@ static void fill(struct pool_job *job)
     if (again)
         pool_submit(d->server->slow_pool, &d->job);
     else
-        http_stream_unref(stream); /* the job's */
+        http_stream_unref(stream); /* the reference of the job */
 }
 
-/* In an I/O thread: less than half of the limit waits to be sent. */
-static void on_room(void *ctx)
+/* Called in an I/O thread: less than half of the limit waits to be sent. */
+static void on_stream_room(void *ctx)
 {
     struct download *d = ctx;
     pthread_mutex_lock(&d->lock);
@@ -103,7 +111,7 @@ static void on_room(void *ctx)
     d->wants_more = !start;
     pthread_mutex_unlock(&d->lock);
     if (start) {
-        (void)http_stream_ref(d->stream); /* the job's */
+        (void)http_stream_ref(d->stream); /* for the job */
         pool_submit(d->server->slow_pool, &d->job);
     }
 }
@@ -122,14 +130,14 @@ static struct http_stream *open_download(struct call *c, const char *sha256, int
         return NULL;
     d->server = c->server;
     d->size = size;
-    d->job.run = fill;
+    d->job.run = fill_stream;
     (void)snprintf(d->sha256, sizeof d->sha256, "%s", sha256);
     (void)pthread_mutex_init(&d->lock, NULL); /* cannot fail with default attributes on Linux */
     /* room for two pieces: one waits to be sent while the next is read */
-    d->stream = http_stream_create(2 * BLOB_CHUNK_BYTES, on_room, d, download_free);
+    d->stream = http_stream_create(2 * BLOB_CHUNK_BYTES, on_stream_room, d, download_free);
     struct http_stream *stream = d->stream;
     if (stream)
-        on_room(d); /* the first piece */
+        on_stream_room(d); /* the first piece */
     else
         download_free(d);
     return stream;

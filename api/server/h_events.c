@@ -3,7 +3,7 @@
 #include "api/server/server_priv.h"
 #include "scheduler/services/events.h"
 
-/* Where the stream starts: Last-Event-ID, else `after`, else now. Nothing lies past now. */
+/* Where the stream starts: Last-Event-ID, else `after`, else now. A later id counts as now. */
 static as_status read_start(struct call *c, int64_t *ret, struct as_err *err)
 {
     const char *last = c->x->head.last_event_id;

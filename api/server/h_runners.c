@@ -37,7 +37,8 @@ as_status h_runner_claim(struct call *c, struct as_err *err)
     if (st < 0)
         return st;
     req.runner = call_param(c, "runner");
-    /* What had not ended when the request came is to be known too, where it was waited for. */
+    /* Results of attempts that ended after arrived_ns need not be known to a suggestion. A claim
+     * that waited for ends of attempts gets a later time, so that it knows their results too. */
     req.arrived_ns = c->since_ns == 0  ? c->x->start_ns
                      : c->since_ns < 0 ? clock_mono_ns()
                                        : c->since_ns;

@@ -25,9 +25,9 @@ as_status h_health(struct call *c, struct as_err *err)
 as_status h_readiness(struct call *c, struct as_err *err)
 {
     if (c->is_draining)
-        return as_fail(err, AS_E_UNAVAILABLE, "the server drains");
+        return as_fail(err, AS_E_UNAVAILABLE, "the server is stopping");
     as_status st = migrate_check(c->db, err);
-    if (st < 0) /* also a schema of another version: not now, and not by trying again here */
+    if (st < 0) /* also for a schema of another version: this server is not ready then */
         return as_fail(err, AS_E_UNAVAILABLE, "%s", err->msg);
     return call_ok(c, health_encode("ready"), err);
 }
@@ -38,7 +38,7 @@ as_status h_openapi(struct call *c, struct as_err *err)
     return call_bytes(c, "application/json", (const char *)openapi_json, openapi_json_len);
 }
 
-/* What the search threads do. */
+/* The metrics of the search threads. */
 static void write_search(struct server *s, struct str *out)
 {
     struct suggester_figures f;
@@ -78,8 +78,8 @@ static void write_waiting(struct server *s, struct str *out)
                n.any_trial, n.one_sweep);
 }
 
-/* The server's own figures. */
-static void write_own(struct server *s, struct str *out)
+/* The metrics of this process. */
+static void write_process(struct server *s, struct str *out)
 {
     str_printf(out,
                "# HELP assay_build_info The version that runs.\n# TYPE assay_build_info gauge\n"
@@ -102,7 +102,7 @@ static void write_own(struct server *s, struct str *out)
 as_status h_metrics(struct call *c, struct as_err *err)
 {
     AS_AUTO(str_done) struct str out = {0};
-    write_own(c->server, &out);
+    write_process(c->server, &out);
     as_status st = metrics_write(c->db, &out, err);
     if (st < 0)
         return st;

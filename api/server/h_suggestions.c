@@ -19,6 +19,7 @@ as_status h_suggestion_ask(struct call *c, struct as_err *err)
     st = ask_trials(c->db, c->suggester, c->arena, &req, &list, err);
     if (st < 0)
         return st;
+    /* An incomplete batch may still grow, and a sweep without a free place may get one. */
     bool may_come = list.is_preparing || (list.n == 0 && !list.done);
     if (may_come && may_wait) {
         call_wait(c, list.sweep_key);

@@ -115,7 +115,7 @@ as_status h_trial_artifacts(struct call *c, struct as_err *err)
 as_status h_trial_add(struct call *c, struct as_err *err)
 {
     struct trial_row row;
-    struct json_fields body; /* what it holds is checked against the sweep */
+    struct json_fields body; /* only checks for an object; trial_add checks its fields */
     const char *sweep = call_param(c, "sweep");
     as_status st = json_fields_init(&body, c->body, "", err);
     if (st < 0)

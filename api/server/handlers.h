@@ -1,5 +1,5 @@
-/* The handlers, one for each row of the route table; each is documented by its operation in
- * api/openapi.yaml. One file per resource: h_sweeps.c, h_trials.c, … */
+/* The handlers, one for each row of the route table. Their operations in api/openapi.yaml document
+ * them. One file per resource: h_sweeps.c, h_trials.c, … */
 #ifndef ASSAY_API_SERVER_HANDLERS_H
 #define ASSAY_API_SERVER_HANDLERS_H
 

@@ -1,4 +1,4 @@
-/* Counts and times of requests, for /metrics. Any thread. */
+/* Counts and times of requests, for /metrics. Functions may be called from any thread. */
 #ifndef ASSAY_API_SERVER_HTTP_METRICS_H
 #define ASSAY_API_SERVER_HTTP_METRICS_H
 
@@ -11,18 +11,19 @@
 
 struct http_metrics;
 
-/* Counts of the n rows of `routes` (borrowed for the life of the metrics). NULL when memory is out. */
+/* Create counters for the n rows of `routes` (borrowed for the life of the metrics). NULL when
+ * memory is out. */
 struct http_metrics *http_metrics_create(const struct route *routes, size_t n);
 void http_metrics_free(struct http_metrics *m);
 AS_DEFINE_FREEP(struct http_metrics, http_metrics_free)
 
-/* One request was answered. `route` is a row of the table, or NULL: the path is no route (a file, or
- * nothing). `method` NULL is counted as "other". */
+/* Count one answered request. `route` is a row of the table, or NULL for a path without a route (a
+ * file, or nothing). `method` NULL is counted as "other". */
 void http_metrics_count(struct http_metrics *m, const struct route *route, const char *method,
                         int status, int64_t duration_ns);
 
 /* Append assay_http_requests_total and assay_http_request_duration_seconds in Prometheus text
- * format. Whether memory sufficed is str_check's to say. */
+ * format. Call str_check() afterwards: memory may have run out. */
 void http_metrics_write(struct http_metrics *m, struct str *out);
 
 #endif

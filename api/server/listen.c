@@ -16,8 +16,8 @@
 
 #define BACKLOG 512
 
-static as_status split(const char *text, char *host, size_t host_size, char *port, size_t port_size,
-                       struct as_err *err)
+static as_status split_address(const char *text, char *host, size_t host_size, char *port,
+                               size_t port_size, struct as_err *err)
 {
     const char *colon = strrchr(text, ':');
     const char *begin = text, *end = colon;
@@ -29,9 +29,10 @@ static as_status split(const char *text, char *host, size_t host_size, char *por
         colon = NULL; /* an IPv6 address without brackets */
     }
     if (!colon || end == begin || (size_t)(end - begin) >= host_size)
-        return as_fail(err, AS_E_INVAL, "'%.80s' is no address: HOST:PORT or [IPV6]:PORT", text);
+        return as_fail(err, AS_E_INVAL,
+                       "'%.80s' is not an address: expected HOST:PORT or [IPV6]:PORT", text);
     if (as_parse_i64(colon + 1, &number, NULL) < 0 || number < 0 || number > 65535)
-        return as_fail(err, AS_E_INVAL, "'%.20s' is no port: 0 to 65535", colon + 1);
+        return as_fail(err, AS_E_INVAL, "'%.20s' is not a port: expected 0 to 65535", colon + 1);
     (void)snprintf(host, host_size, "%.*s", (int)(end - begin), begin);
     (void)snprintf(port, port_size, "%d", (int)number);
     return AS_OK;
@@ -82,8 +83,8 @@ static as_status check_local(const struct addrinfo *list, const char *host, stru
     if (is_loopback(list->ai_addr))
         return AS_OK;
     return as_fail(err, AS_E_DENIED,
-                   "%.80s is not a loopback address, and there is no TLS here: tokens would travel "
-                   "in the clear. Put a TLS proxy in front, or say --insecure-http",
+                   "%.80s is not a loopback address, and assayd has no TLS: tokens would be sent "
+                   "unencrypted. Put a TLS proxy in front, or use --insecure-http",
                    host);
 }
 
@@ -100,7 +101,7 @@ as_status listen_open(const char *text, bool allow_remote, int *ret_fd,
     char port[8];
     AS_AUTO(free_addresses) struct addrinfo *list = NULL;
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
-    as_status st = split(text, a.host, sizeof a.host, port, sizeof port, err);
+    as_status st = split_address(text, a.host, sizeof a.host, port, sizeof port, err);
     if (st < 0)
         return st;
     int rc = getaddrinfo(a.host, port, &hints, &list);

@@ -1,8 +1,14 @@
-/* assayd: the server. It opens the database (and waits for it), brings the schema up to date, makes
- * the token files, serves, and runs the reaper, until SIGTERM or SIGINT.
+/* assayd: the server. It opens the listening socket and the database (and waits for it), brings the
+ * schema up to date, writes the token files, serves, and runs the reaper, until SIGTERM, SIGINT or
+ * SIGHUP.
  *
- * Exit codes: 0 ended as asked; 1 failed; 64 usage; 69 the database cannot be reached; 70 a bug of
- * ours; 73 a file cannot be written; 77 not allowed; 78 configuration (schema, address). */
+ * The socket is bound before the database is opened, so that a wrong address fails at once. Signals
+ * are blocked in every thread and read by sigwait() in the main thread: there is no signal handler.
+ * A stop has a time limit for each part. What still hangs then is left behind with _exit, because
+ * all state is in database transactions (decision 0117).
+ *
+ * Exit codes: 0 ended on request; 1 failed; 64 usage; 69 the database cannot be reached; 70 a bug
+ * in assayd; 73 a file cannot be written; 77 not allowed; 78 configuration (schema, address). */
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -23,7 +29,7 @@
 #include "base/str.h"
 #include "scheduler/services/migrate.h"
 
-/* A stop ends within 10 s: twice the one for the server, and the other for the reaper. */
+/* A stop ends within 10 s: twice STOP_WAIT_MS for the server, then REAPER_WAIT_MS. */
 #define STOP_WAIT_MS 3000
 #define REAPER_WAIT_MS 2000
 #define EXIT_USAGE 64
@@ -42,9 +48,9 @@ struct daemon {
     struct server *server;
     int listen_fd;
     struct listener_address address;
-    char *hosts;                                /* owned; what host_names points into */
+    char *hosts;                                /* owned; host_names points into it */
     const char *host_names[HOST_NAMES_MAX + 2]; /* NULL-terminated */
-    sigset_t signals;                           /* those that end us, blocked in every thread */
+    sigset_t signals; /* the signals that end the program, blocked in every thread */
 };
 
 static void print_help(const struct opt *table)
@@ -148,7 +154,8 @@ static as_status check_config(const struct config *c, struct as_err *err)
         return st;
     log_setup("assayd", level);
     if (!c->database)
-        return as_fail(err, AS_E_INVAL, "which database? --database URL or ASSAY_DATABASE");
+        return as_fail(err, AS_E_INVAL,
+                       "no database is given: use --database URL or ASSAY_DATABASE");
     if (c->workers < 1 || c->workers > 256)
         return as_fail(err, AS_E_INVAL, "--workers is %lld, expected 1 to 256",
                        (long long)c->workers);
@@ -161,7 +168,8 @@ static as_status check_config(const struct config *c, struct as_err *err)
     return AS_OK;
 }
 
-/* Host headers that we answer to: the listen address and --public-host, in lower case or not. */
+/* Collect the names that a Host header may have: the listen address and --public-host. Case does
+ * not matter. */
 static as_status read_host_names(struct daemon *d, struct as_err *err)
 {
     size_t n = 0;
@@ -189,7 +197,7 @@ static as_status open_store(struct daemon *d, struct as_err *err)
     const struct store_opts opts = {
         .url = c->database,
         .application_name = "assayd",
-        /* two slow ones, event streams, waiting requests, reaper */
+        /* the 5: two slow workers, event streams, waiting requests, reaper */
         .max_connections = (int)(c->workers + c->search_threads) + 5,
         .config = {.lease_ms = c->lease_ms, .heartbeat_ms = c->heartbeat_ms},
     };
@@ -203,8 +211,8 @@ static bool is_stop_pending(const struct daemon *d, int64_t wait_ms)
     return sig > 0;
 }
 
-/* Repeat `step` while the database is away, with growing pauses, as long as --database-wait allows.
- */
+/* Repeat `step` while the database cannot be reached, with growing pauses, for at most
+ * --database-wait. */
 static as_status with_database(struct daemon *d,
                                as_status (*step)(struct daemon *, struct as_err *),
                                struct as_err *err)
@@ -214,7 +222,7 @@ static as_status with_database(struct daemon *d,
     for (; st == AS_E_UNAVAILABLE && clock_mono_ns() < until; st = step(d, err)) {
         log_write(LOG_WARN, "waiting for the database", "detail=\"%s\"", err->msg);
         if (is_stop_pending(d, pause_ms))
-            return as_fail(err, AS_E_UNAVAILABLE, "told to stop while waiting for the database");
+            return as_fail(err, AS_E_UNAVAILABLE, "stopped while waiting for the database");
         pause_ms = pause_ms * 2 > 3000 ? 3000 : pause_ms * 2;
     }
     return st;
@@ -242,7 +250,7 @@ static as_status step_tokens(struct daemon *d, struct as_err *err)
     return token_file_ensure(d->store, c->runner_token_file, ROLE_RUNNER, err);
 }
 
-/* DIR when it holds an index.html; owned by the caller. */
+/* The folder dir/rest if it has an index.html, else NULL. Owned by the caller. */
 static char *web_at(const char *dir, const char *rest)
 {
     AS_AUTO(as_freep) char *path = file_join(dir, rest);
@@ -250,7 +258,7 @@ static char *web_at(const char *dir, const char *rest)
     return index && access(index, R_OK) == 0 ? as_steal(path) : NULL;
 }
 
-/* The dashboard of a build folder (BUILD/api/server/assayd) or of an installation. */
+/* Find the dashboard of a build folder (BUILD/api/server/assayd) or of an installation. */
 static char *find_web(void)
 {
     char self[4096];
@@ -269,7 +277,7 @@ static char *find_web(void)
     return web_at(ASSAY_DATADIR, "web");
 }
 
-/* The file of --address-file, if that is given. */
+/* Write the file of --address-file, if that is given. */
 static as_status write_address(const struct daemon *d, struct as_err *err)
 {
     char line[sizeof d->address.url + 1];
@@ -279,7 +287,7 @@ static as_status write_address(const struct daemon *d, struct as_err *err)
     return file_write_output(d->config.address_file, line, (size_t)n, 0644, err);
 }
 
-static as_status serve(struct daemon *d, struct as_err *err)
+static as_status start_serving(struct daemon *d, struct as_err *err)
 {
     AS_AUTO(as_freep) char *found = d->config.web ? NULL : find_web();
     struct server_options opts = {
@@ -303,15 +311,15 @@ static as_status serve(struct daemon *d, struct as_err *err)
     return AS_OK;
 }
 
-/* What hangs is left behind: all state is in the database, and every transaction there is whole or
- * nothing. */
+/* End the process although `what` still runs. No work is lost: all state is in the database, and
+ * each transaction is complete or has no effect. */
 static void leave_behind(const char *what)
 {
     log_write(LOG_WARN, "stopped without waiting longer", "for=\"%s\"", what);
     _exit(0);
 }
 
-static as_status prepare(struct daemon *d, struct as_err *err)
+static as_status prepare_daemon(struct daemon *d, struct as_err *err)
 {
     as_status st =
         listen_open(d->config.listen, d->config.insecure_http, &d->listen_fd, &d->address, err);
@@ -329,21 +337,21 @@ static as_status prepare(struct daemon *d, struct as_err *err)
     return with_database(d, step_tokens, err);
 }
 
-static as_status begin(struct daemon *d, struct reaper_loop **ret_reaper, struct as_err *err)
+static as_status start_daemon(struct daemon *d, struct reaper_loop **ret_reaper, struct as_err *err)
 {
-    as_status st = prepare(d, err);
+    as_status st = prepare_daemon(d, err);
     if (st < 0)
         return st;
-    st = serve(d, err);
+    st = start_serving(d, err);
     if (st < 0)
         return st;
     return reaper_loop_start(d->store, d->server, ret_reaper, err);
 }
 
-static as_status run(struct daemon *d, struct as_err *err)
+static as_status run_daemon(struct daemon *d, struct as_err *err)
 {
     struct reaper_loop *reaper = NULL;
-    as_status st = begin(d, &reaper, err);
+    as_status st = start_daemon(d, &reaper, err);
     if (st < 0) {
         if (!server_drain(d->server, 0))
             leave_behind("a call");
@@ -356,7 +364,7 @@ static as_status run(struct daemon *d, struct as_err *err)
         ;
     log_write(LOG_INFO, "stopping", "signal=%d", sig);
     notify_send("STOPPING=1");
-    reaper_loop_tell(reaper);
+    reaper_loop_request_stop(reaper);
     if (!server_drain(d->server, STOP_WAIT_MS))
         leave_behind("a call");
     if (!reaper_loop_end(reaper, REAPER_WAIT_MS))
@@ -375,7 +383,7 @@ static void block_signals(sigset_t *set)
     (void)signal(SIGPIPE, SIG_IGN);
 }
 
-static int refuse(const struct as_err *err)
+static int print_usage_error(const struct as_err *err)
 {
     (void)fprintf(stderr, "assayd: %s\n", err->msg);
     return EXIT_USAGE;
@@ -392,20 +400,20 @@ int main(int argc, char **argv)
                                   .database_wait_ms = 30000,
                                   .max_blob_bytes = (int64_t)2 << 30}};
     if (parse_options(&d.config, argc, argv, &err) < 0)
-        return refuse(&err);
+        return print_usage_error(&err);
     if (d.config.help)
         return 0;
     if (d.config.version)
         return puts("assayd " ASSAY_VERSION) < 0;
     if (check_config(&d.config, &err) < 0)
-        return refuse(&err);
+        return print_usage_error(&err);
     if (d.config.die_with_parent)
         (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
     raise_file_limit();
     block_signals(&d.signals);
-    as_status st = run(&d, &err);
+    as_status st = run_daemon(&d, &err);
     if (st < 0)
-        log_write(LOG_ERROR, "cannot go on", "status=%s detail=\"%s\"", as_status_name(st),
+        log_write(LOG_ERROR, "cannot continue", "status=%s detail=\"%s\"", as_status_name(st),
                   err.msg);
     file_closep(&d.listen_fd);
     store_close(d.store);

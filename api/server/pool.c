@@ -17,14 +17,14 @@ struct pool {
     pthread_t *threads;
 };
 
-static void put(struct queue *q, struct pool_job *job)
+static void append_job(struct queue *q, struct pool_job *job)
 {
     job->next = NULL;
     *q->tail = job;
     q->tail = &job->next;
 }
 
-static struct pool_job *take(struct queue *q)
+static struct pool_job *remove_first_job(struct queue *q)
 {
     struct pool_job *job = q->head;
     if (!job)
@@ -38,11 +38,11 @@ static struct pool_job *take(struct queue *q)
 static struct pool_job *take_next_locked(struct pool *p)
 {
     bool again_first = ++p->taken % 4 == 0;
-    struct pool_job *job = take(again_first ? &p->again : &p->fresh);
-    return job ? job : take(again_first ? &p->fresh : &p->again);
+    struct pool_job *job = remove_first_job(again_first ? &p->again : &p->fresh);
+    return job ? job : remove_first_job(again_first ? &p->fresh : &p->again);
 }
 
-static void *run(void *arg)
+static void *run_jobs(void *arg)
 {
     struct pool *p = arg;
     pthread_mutex_lock(&p->lock);
@@ -75,29 +75,29 @@ as_status pool_create(size_t n_threads, struct pool **ret, struct as_err *err)
     if (!p->threads)
         return as_fail(err, AS_E_NOMEM, "out of memory for the workers");
     for (; p->n_threads < n_threads; p->n_threads++)
-        if (pthread_create(&p->threads[p->n_threads], NULL, run, p) != 0)
+        if (pthread_create(&p->threads[p->n_threads], NULL, run_jobs, p) != 0)
             return as_fail(err, AS_E_NOMEM, "cannot start worker %zu of %zu", p->n_threads + 1,
                            n_threads);
     *ret = as_steal(p);
     return AS_OK;
 }
 
-static void submit(struct pool *p, struct queue *q, struct pool_job *job)
+static void submit_to_queue(struct pool *p, struct queue *q, struct pool_job *job)
 {
     pthread_mutex_lock(&p->lock);
-    put(q, job);
+    append_job(q, job);
     pthread_cond_signal(&p->has_work);
     pthread_mutex_unlock(&p->lock);
 }
 
 void pool_submit(struct pool *p, struct pool_job *job)
 {
-    submit(p, &p->fresh, job);
+    submit_to_queue(p, &p->fresh, job);
 }
 
 void pool_submit_again(struct pool *p, struct pool_job *job)
 {
-    submit(p, &p->again, job);
+    submit_to_queue(p, &p->again, job);
 }
 
 void pool_free(struct pool *p)

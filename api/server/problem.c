@@ -20,12 +20,12 @@ static struct row row_of_status(as_status st, bool has_pointer)
     case AS_E_NUMERIC:
         return (struct row){400, "invalid", "The request is wrong"};
     case AS_E_UNSUPPORTED:
-        return (struct row){400, "unsupported", "This is not offered"};
+        return (struct row){400, "unsupported", "This is not supported"};
     case AS_E_TOO_LARGE: /* of a field, or of the body */
-        return has_pointer ? (struct row){400, "too_large", "A value is past its limit"}
+        return has_pointer ? (struct row){400, "too_large", "A value is too large"}
                            : (struct row){413, "too_large", "The body is too large"};
     case AS_E_NOT_FOUND:
-        return (struct row){404, "not_found", "There is no such thing"};
+        return (struct row){404, "not_found", "It does not exist"};
     case AS_E_CONFLICT:
     case AS_E_EXHAUSTED:
         return (struct row){409, "conflict", "The state does not allow it"};
@@ -35,7 +35,7 @@ static struct row row_of_status(as_status st, bool has_pointer)
         return (struct row){403, "denied", "Not allowed"};
     case AS_E_UNAVAILABLE:
     case AS_E_TIMEOUT:
-    case AS_E_IO: /* of this machine, such as a full disk under uploads: it may pass */
+    case AS_E_IO: /* of this machine, such as a full disk under uploads: may be temporary */
         return (struct row){503, "unavailable", "Try again later"};
     case AS_E_NOMEM:
         return (struct row){503, "out_of_memory", "Try again later"};
@@ -62,7 +62,7 @@ static struct row row_of(problem_kind kind, as_status st, bool has_pointer)
     case PROBLEM_MEDIA_TYPE:
         return (struct row){415, "unsupported_media", "The content type is not the one expected"};
     case PROBLEM_UNPROCESSABLE:
-        return (struct row){422, "unprocessable", "What the request refers to is not as it says"};
+        return (struct row){422, "unprocessable", "The request does not match what it refers to"};
     case PROBLEM_STATUS:
         break;
     }
@@ -74,8 +74,8 @@ int problem_status(problem_kind kind, as_status st, bool has_pointer)
     return row_of(kind, st, has_pointer).http;
 }
 
-/* A message may have been cut inside a character: what is not UTF-8 in it becomes '?'. */
-static void clean(char *s)
+/* Replace bytes that are not UTF-8 by '?': a message may have been truncated inside a character. */
+static void replace_invalid_utf8(char *s)
 {
     while (*s) {
         size_t n = 1, left = strlen(s);
@@ -94,15 +94,16 @@ static char *format_problem(const struct row *row, const char *path, const char 
                             const struct as_err *given)
 {
     struct as_err copy = *given, *err = &copy;
-    clean(copy.msg);
-    clean(copy.pointer);
-    const char *said = row->http == 500 ? "an internal error; the server's log has it under the "
-                                          "request_id"
-                                        : err->msg;
+    replace_invalid_utf8(copy.msg);
+    replace_invalid_utf8(copy.pointer);
+    const char *text = row->http == 500
+                           ? "an internal error; the server's log describes it under the "
+                             "request_id"
+                           : err->msg;
     AS_AUTO(str_done) struct str detail_text = {0};
-    if (row->http != 500 && !as_starts_with(said, err->pointer))
+    if (row->http != 500 && !as_starts_with(text, err->pointer))
         str_printf(&detail_text, "%s: ", err->pointer);
-    str_puts(&detail_text, said);
+    str_puts(&detail_text, text);
     if (detail_text.failed)
         return NULL;
     const char *detail = str_cstr(&detail_text);
@@ -113,7 +114,7 @@ static char *format_problem(const struct row *row, const char *path, const char 
     if (path && json_object_set_new(doc, "instance", json_string(path)) < 0)
         return NULL;
     if (err->pointer[0] && row->http != 500) {
-        json_t *errors = json_pack("[{s:s, s:s}]", "pointer", err->pointer, "detail", said);
+        json_t *errors = json_pack("[{s:s, s:s}]", "pointer", err->pointer, "detail", text);
         if (json_object_set_new(doc, "errors", errors) < 0)
             return NULL;
     }

@@ -1,29 +1,29 @@
-/* From a status to HTTP: the one place that knows both.
+/* From an as_status to an HTTP answer. No other file maps statuses to HTTP.
  *
  * A problem is an RFC 9457 document with a stable `code`, the id of the request, and the JSON
- * pointer of the field at fault. What went wrong inside the server is logged and not told. */
+ * pointer of the wrong field. Details of internal errors are only logged, not sent. */
 #ifndef ASSAY_API_SERVER_PROBLEM_H
 #define ASSAY_API_SERVER_PROBLEM_H
 
 #include "api/http/http.h"
 #include "base/status.h"
 
-/* What the HTTP border itself finds; everything else comes as an as_status. */
+/* Errors that have no as_status of their own. All others use PROBLEM_STATUS. */
 typedef enum problem_kind {
-    PROBLEM_STATUS,        /* by err->code */
+    PROBLEM_STATUS,        /* chosen by err->code */
     PROBLEM_STALE_EPOCH,   /* AS_E_STALE of a runner's epoch rather than of an attempt */
     PROBLEM_UNAUTHORIZED,  /* no token, or not a valid one */
     PROBLEM_FORBIDDEN,     /* the token's role does not allow it; a foreign Host or Origin */
-    PROBLEM_METHOD,        /* the path is there, the method is not */
-    PROBLEM_MEDIA_TYPE,    /* the body's type */
-    PROBLEM_UNPROCESSABLE, /* what the body refers to is not there; a key with another body */
+    PROBLEM_METHOD,        /* the path exists, but not with this method */
+    PROBLEM_MEDIA_TYPE,    /* the Content-Type of the body is wrong */
+    PROBLEM_UNPROCESSABLE, /* the body refers to missing content; a key with another body */
 } problem_kind;
 
 /* Fill x->answer. `request_id` and the answer live in x's arena. */
 void problem_answer(struct http_exchange *x, problem_kind kind, const char *request_id,
                     const struct as_err *err);
 
-/* The HTTP status that problem_answer would give. */
+/* The HTTP status that problem_answer would set. */
 int problem_status(problem_kind kind, as_status st, bool has_pointer);
 
 #endif

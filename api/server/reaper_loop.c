@@ -19,8 +19,8 @@ struct reaper_loop {
     pthread_t thread;
 };
 
-/* A whole round, or only the ends of sweeps. `was_away` keeps a database that is gone from filling
- * the log. *ret_more: sweeps wait for their end. */
+/* Run a whole round, or only end the finished sweeps. While the database cannot be reached, only
+ * the first failure is logged (`was_away`). *ret_more: more sweeps wait for their end. */
 static void reap_once(struct reaper_loop *loop, bool whole, bool *was_away, bool *ret_more)
 {
     struct as_err err = {0};
@@ -40,15 +40,17 @@ static void reap_once(struct reaper_loop *loop, bool whole, bool *was_away, bool
     server_reaped(loop->server, r.runners_lost, r.clients_lost);
 }
 
-/* Wait for a change until `until_ns` (monotonic); the lock is held. False: the time is over. */
+/* Wait for a change until `until_ns` (monotonic), with the lock held. Returns false if the time has
+ * passed. */
 static bool wait_locked(struct reaper_loop *r, int64_t until_ns)
 {
     const struct timespec until = {.tv_sec = until_ns / NS_PER_S, .tv_nsec = until_ns % NS_PER_S};
     return pthread_cond_timedwait(&r->change, &r->lock, &until) != ETIMEDOUT;
 }
 
-/* A round every reaper_ms, and between them the ends of sweeps as soon as they are over. */
-static void *run(void *arg)
+/* Run a whole round every reaper_ms, and between rounds end each sweep as soon as it is
+ * finished. */
+static void *run_reaper(void *arg)
 {
     struct reaper_loop *r = arg;
     bool was_away = false;
@@ -74,7 +76,7 @@ static void *run(void *arg)
     return NULL;
 }
 
-/* In any thread: a sweep is over. */
+/* Called in any thread: the last trial of a sweep has ended. */
 static void on_finishing(void *ctx)
 {
     struct reaper_loop *r = ctx;
@@ -98,7 +100,7 @@ as_status reaper_loop_start(struct store *db, struct server *s, struct reaper_lo
     (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     (void)pthread_cond_init(&r->change, &attr);
     (void)pthread_condattr_destroy(&attr);
-    if (pthread_create(&r->thread, NULL, run, r) != 0) {
+    if (pthread_create(&r->thread, NULL, run_reaper, r) != 0) {
         free(r);
         return as_fail(err, AS_E_NOMEM, "cannot start the thread of the reaper");
     }
@@ -107,7 +109,7 @@ as_status reaper_loop_start(struct store *db, struct server *s, struct reaper_lo
     return AS_OK;
 }
 
-void reaper_loop_tell(struct reaper_loop *r)
+void reaper_loop_request_stop(struct reaper_loop *r)
 {
     pthread_mutex_lock(&r->lock);
     r->is_stopping = true;

@@ -1,10 +1,10 @@
-/* One route: an operation of api/openapi.yaml, who may call it, and what handles it. */
+/* One route: an operation of api/openapi.yaml, the roles that may call it, and its handler. */
 #ifndef ASSAY_API_SERVER_ROUTE_H
 #define ASSAY_API_SERVER_ROUTE_H
 
 #include "base/status.h"
 
-/* Roles as bits: 1 << token_role. A route without any is open to everybody. */
+/* Roles as bits: 1 << token_role. A route without roles is open to everybody. */
 #define ROUTE_VIEWER 1u
 #define ROUTE_USER 2u
 #define ROUTE_RUNNER 4u
@@ -20,14 +20,14 @@ typedef enum route_body {
 #define ROUTE_PARAMS_MAX 3 /* in one path */
 
 #define ROUTE_IDEMPOTENCY 1u /* takes an Idempotency-Key */
-#define ROUTE_SLOW 2u        /* may take seconds: has threads of its own */
+#define ROUTE_SLOW 2u        /* may take seconds: runs in the slow pool */
 #define ROUTE_LOCAL 4u       /* needs no database: answered in the I/O thread */
 #define ROUTE_EPOCH 8u       /* AS_E_STALE means the runner's epoch, not an attempt */
 #define ROUTE_REFERS 16u     /* AS_E_UNSUPPORTED means that a digest in the body is not stored */
-#define ROUTE_WAKES 32u      /* may make work for runners that wait */
+#define ROUTE_WAKES 32u      /* may create work for waiting runners */
 
 struct call;
-/* Decode, one call, encode. AS_OK: the call was answered, or waits. */
+/* A handler: see call.h. AS_OK: the call was answered, or it waits. */
 typedef as_status route_fn(struct call *c, struct as_err *err);
 
 struct route {

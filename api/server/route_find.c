@@ -5,8 +5,8 @@
 
 #include "base/str.h"
 
-/* Does `path` have the shape of `pattern`? Its parameters are copied into the arena when `params`
- * is not NULL; *ret_failed says that memory ran out. */
+/* Does `path` match `pattern`? If `params` is not NULL, copies its parameters into the arena.
+ * *ret_failed is set if memory ran out. */
 static bool match_path(const char *pattern, const char *path, struct arena *arena,
                        const char **params, bool *ret_failed)
 {

@@ -1,4 +1,4 @@
-/* Find the row of a route table that a request means. Pure: the table is a parameter. */
+/* Find the row of a route table for a request. Pure: the table is a parameter. */
 #ifndef ASSAY_API_SERVER_ROUTE_FIND_H
 #define ASSAY_API_SERVER_ROUTE_FIND_H
 
@@ -14,12 +14,12 @@ typedef enum route_outcome { ROUTE_FOUND, ROUTE_WRONG_METHOD, ROUTE_UNKNOWN } ro
 struct route_match {
     route_outcome outcome;
     const struct route *route;            /* ROUTE_FOUND; a row of the table */
-    const char *params[ROUTE_PARAMS_MAX]; /* by their order in the path; in the arena */
-    char allow[64]; /* for Allow, when the path is known: "GET, HEAD, OPTIONS, PUT" */
+    const char *params[ROUTE_PARAMS_MAX]; /* in the order of the path; in the arena */
+    char allow[64]; /* the Allow header of a known path: "GET, HEAD, OPTIONS, PUT" */
 };
 
 /* Find the row of this method and path among the n rows of `routes`. HEAD finds the GET of its path
- * when it has no row of its own. AS_E_NOMEM. */
+ * if it has no row of its own. AS_E_NOMEM. */
 AS_MUST_CHECK as_status route_find(const struct route *routes, size_t n, const char *method,
                                    const char *path, struct arena *arena, struct route_match *ret,
                                    struct as_err *err);

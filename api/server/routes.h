@@ -1,5 +1,5 @@
-/* The one table of routes. tests/api/server/test_openapi.c holds it against api/openapi.yaml, both
- * ways. */
+/* The one table of routes. tests/api/server/test_openapi.c compares it with api/openapi.yaml in
+ * both directions. */
 #ifndef ASSAY_API_SERVER_ROUTES_H
 #define ASSAY_API_SERVER_ROUTES_H
 

@@ -1,3 +1,12 @@
+/* Creates, connects and ends the parts of the service.
+ *
+ * The order of the start is the order of dependence: the transport comes last, because its first
+ * request may use every part. The end has two steps. server_drain() stops the transport, so that no
+ * request is left; only then may server_free() free the parts that requests used. If a call hangs
+ * in the database, the drain reports it and nothing is freed: the program ends by _exit.
+ *
+ * Two parts depend on each other: the suggester wakes the waiting list, and the probe of the
+ * waiting list queries the suggester. free_parts() explains why that is safe. */
 #include "api/server/server.h"
 
 #include "api/server/routes.h"
@@ -18,7 +27,7 @@ static void set_defaults(struct server_options *o)
     o->max_blob_bytes = o->max_blob_bytes ? o->max_blob_bytes : DEFAULT_BLOB_MAX;
 }
 
-/* In a search thread: a suggestion can be had. */
+/* Called in a search thread: a suggestion is ready. */
 static void on_suggestion(void *ctx)
 {
     struct server *s = ctx;
@@ -32,7 +41,7 @@ static as_status start_suggester(struct server *s, struct as_err *err)
     return suggester_create(s->store, &opts, &s->suggester, err);
 }
 
-/* What the requests need of the parts, once there are all. */
+/* Give the requests access to the parts. Call it when all of them exist. */
 static void lend_parts(struct server *s)
 {
     struct dispatch *d = &s->dispatch;
@@ -66,7 +75,7 @@ static as_status start_http(struct server *s, struct as_err *err)
     return http_start(&http, &app, &s->http, err);
 }
 
-/* In the order in which they lean on each other: the transport last. */
+/* In the order of dependence: the transport comes last. */
 static as_status start_parts(struct server *s, struct as_err *err)
 {
     const struct waiting_hooks hooks = {
@@ -88,14 +97,13 @@ static as_status start_parts(struct server *s, struct as_err *err)
         return st;
     if ((st = event_streams_create(s->store, &s->streams, err)) < 0)
         return st;
-    lend_parts(s); /* the waiting list asks nothing while nothing waits */
+    lend_parts(s); /* not needed earlier: the list makes no probe while no request waits */
     return start_http(s, err);
 }
 
-/* The workers end before what their jobs lean on. The waiting list and the suggester lean on each
- * other: nothing waits any more, so that the list asks nothing, and the suggester may still wake
- * it.
- */
+/* The workers end before the parts that their jobs use. The suggester may still wake the waiting
+ * list, so it is freed before the list. The list does not use the suggester any more, because it
+ * makes no probe while no request waits. */
 static void free_parts(struct server *s)
 {
     pool_free(s->slow_pool);
@@ -123,7 +131,7 @@ as_status server_start(const struct server_options *opts, struct server **ret, s
     s->store = opts->store;
     set_defaults(&s->opts);
     result_cache_init(&s->results);
-    json_object_seed(0); /* before there are threads */
+    json_object_seed(0); /* before other threads exist */
     as_status st = start_parts(s, err);
     if (st < 0) {
         free_parts(s);
@@ -146,7 +154,7 @@ bool server_drain(struct server *s, int64_t wait_ms)
 {
     if (!s)
         return true;
-    atomic_store(&s->dispatch.is_draining, true);
+    atomic_store(&s->dispatch.is_draining, true); /* first: later answers close their connection */
     http_quiesce(s->http);
     event_streams_drain(s->streams);
     waiting_drain(s->waiting);

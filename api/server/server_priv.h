@@ -1,4 +1,4 @@
-/* The parts of a server, for the files of this folder that put them to use. */
+/* The parts of a server, for the files of this folder that use them. */
 #ifndef ASSAY_API_SERVER_SERVER_PRIV_H
 #define ASSAY_API_SERVER_SERVER_PRIV_H
 
@@ -21,7 +21,7 @@ struct server {
     struct server_options opts;
     struct store *store;
     struct suggester *suggester;
-    struct result_cache results; /* what was computed from the results of sweeps */
+    struct result_cache results; /* values computed from the results of sweeps */
     struct auth *auth;
     struct pool *pool, *slow_pool;
     struct waiting_list *waiting;
@@ -29,7 +29,7 @@ struct server {
     struct web_files *web;
     struct http_metrics *metrics;
     struct http_server *http;
-    struct dispatch dispatch;       /* lends the parts above to the requests */
+    struct dispatch dispatch;       /* gives requests access to the parts above */
     atomic_long lease_expirations;  /* of runners, found by this process */
     atomic_long client_expirations; /* of clients that ask */
 };

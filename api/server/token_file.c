@@ -11,7 +11,7 @@
 #include "base/str.h"
 #include "scheduler/services/tokens.h"
 
-/* The token in the file, "" when there is no file. */
+/* Read the token from the file; "" if there is no file. */
 static as_status read_token(const char *path, char text[TOKEN_TEXT_SIZE], struct as_err *err)
 {
     AS_AUTO(as_freep) char *content = NULL;
@@ -33,7 +33,7 @@ static as_status read_token(const char *path, char text[TOKEN_TEXT_SIZE], struct
     return AS_OK;
 }
 
-/* AS_OK: the database knows this token, in this role. AS_E_DENIED: it does not. */
+/* AS_OK: the database knows this token with this role. AS_E_DENIED: it does not. */
 static as_status verify_role(struct store *db, const char *text, token_role role,
                              struct as_err *err)
 {
@@ -51,7 +51,8 @@ static as_status import_token(struct store *db, const char *text, token_role rol
     return st < 0 ? st : verify_role(db, text, role, err);
 }
 
-/* AS_OK: the database knows this token, now if not before. AS_E_DENIED: it will not do. */
+/* Accept the token: verify it, or import it if the database does not know it. AS_E_DENIED: it
+ * cannot be used. */
 static as_status accept_token(struct store *db, const char *text, token_role role,
                               struct as_err *err)
 {

@@ -1,3 +1,13 @@
+/* The list of waiting requests, and the thread that decides which of them to retry.
+ *
+ * In each round the thread collects the distinct keys of the items (at most WAITING_KEYS_MAX),
+ * probes them without the lock, and then unlinks the due items: as many of each key as the probe
+ * counted, from the head of the list, and all whose time has ended or whose peer has left. The list
+ * is in order of arrival, so the longest waiting come first. A retried item that finds nothing is
+ * added at the end again.
+ *
+ * Two flags wake the thread: is_changed requests a probe, and look_again only a look at deadlines
+ * and departures. Thus clients that leave in large numbers cause no queries. */
 #include "api/server/waiting.h"
 
 #include <errno.h>
@@ -11,13 +21,13 @@ struct waiting_list {
     struct waiting_hooks hooks;
     pthread_mutex_t lock; /* guards the rest */
     pthread_cond_t wake;
-    struct waiting_item *head, **tail; /* the longest waiting first */
+    struct waiting_item *head, **tail; /* in order of arrival */
     bool is_changed, look_again, is_draining, is_stopping;
     pthread_t thread;
     bool has_thread;
 };
 
-/* What the probe found, by key. The list's thread only. */
+/* The result of a probe: a count for each key. Used by the thread of the list only. */
 struct findings {
     int64_t keys[WAITING_KEYS_MAX];
     size_t counts[WAITING_KEYS_MAX];
@@ -25,7 +35,7 @@ struct findings {
     bool was_asked;
 };
 
-static void append(struct waiting_item ***tail, struct waiting_item *item)
+static void append_item(struct waiting_item ***tail, struct waiting_item *item)
 {
     item->next = NULL;
     **tail = item;
@@ -49,18 +59,18 @@ static void list_keys_locked(const struct waiting_list *w, struct findings *f)
             f->keys[f->n++] = item->key;
 }
 
-/* Is the next item of this key worth a try? Counts it. */
+/* Should the next item of this key be retried? Subtracts it from the count of its key. */
 static bool take_one(struct findings *f, int64_t key)
 {
     size_t i = key_index(f, key);
     if (i == f->n)
-        return f->was_asked &&
-               f->n == WAITING_KEYS_MAX; /* no room to ask; else it came meanwhile */
+        /* The probe had no room for this key: retry. Or the item arrived during the probe: wait. */
+        return f->was_asked && f->n == WAITING_KEYS_MAX;
     return f->counts[i] > 0 && f->counts[i]--;
 }
 
-/* Unlink what is to be tried again: what was found to be worth it, and those whose time is over or
- * whose peer left. */
+/* Unlink the items to retry: those that the probe counted, and those whose time has ended or whose
+ * peer has left. */
 static struct waiting_item *take_due_locked(struct waiting_list *w, struct findings *f)
 {
     int64_t now = clock_mono_ns();
@@ -70,7 +80,7 @@ static struct waiting_item *take_due_locked(struct waiting_list *w, struct findi
     for (; item; item = next) {
         next = item->next;
         bool is_over = w->is_draining || now >= item->until_ns || atomic_load(item->is_gone);
-        append(is_over || take_one(f, item->key) ? &due_tail : &w->tail, item);
+        append_item(is_over || take_one(f, item->key) ? &due_tail : &w->tail, item);
     }
     return due;
 }
@@ -83,7 +93,7 @@ static int64_t next_deadline_locked(const struct waiting_list *w, int64_t tick_n
     return next;
 }
 
-/* Wait for the next tick, deadline, change or departure. Says whether to probe. */
+/* Wait for the next tick, deadline, change or departure. Returns whether to probe. */
 static bool wait_locked(struct waiting_list *w, int64_t tick_ns)
 {
     int rc = 0;
@@ -108,7 +118,7 @@ static void retry_all(struct waiting_list *w, struct waiting_item *due)
     }
 }
 
-static void *run(void *arg)
+static void *run_waiting_list(void *arg)
 {
     struct waiting_list *w = arg;
     struct findings found;
@@ -147,7 +157,7 @@ as_status waiting_create(const struct waiting_hooks *hooks, struct waiting_list 
     (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     (void)pthread_cond_init(&w->wake, &attr);
     (void)pthread_condattr_destroy(&attr);
-    if (pthread_create(&w->thread, NULL, run, w) != 0)
+    if (pthread_create(&w->thread, NULL, run_waiting_list, w) != 0)
         return as_fail(err, AS_E_NOMEM, "cannot start the thread of the long-polls");
     w->has_thread = true;
     *ret = as_steal(w);
@@ -163,8 +173,8 @@ static void look_again_locked(struct waiting_list *w)
 void waiting_add(struct waiting_list *w, struct waiting_item *item)
 {
     pthread_mutex_lock(&w->lock);
-    append(&w->tail, item);
-    look_again_locked(w); /* its deadline may be before what the thread waits for */
+    append_item(&w->tail, item);
+    look_again_locked(w); /* its deadline may be the earliest now */
     pthread_mutex_unlock(&w->lock);
 }
 

@@ -1,3 +1,10 @@
+/* The dashboard's files in memory, sorted by URL path.
+ *
+ * They are read once at the start, so a request never opens a file: path traversal and races with
+ * an installation are impossible. Files under /assets/ have a hash in their names and are cached
+ * for ever. All others have an ETag and are validated each time, so that a browser sees a new
+ * dashboard at once. A path without a file is answered with index.html if the client wants a page,
+ * because the dashboard routes its own pages. */
 #include "api/server/web_files.h"
 
 #include <dirent.h>
@@ -12,14 +19,14 @@
 
 #define DEPTH_MAX 8
 
-/* Everything from here, nothing inline. (Preact and uPlot set styles through the CSSOM, which no
- * policy concerns.) */
+/* Allow only files of this server, and nothing inline. Preact and uPlot set styles through the
+ * CSSOM, to which the policy does not apply. */
 #define POLICY                                                                                     \
     "default-src 'self'; object-src 'none'; frame-ancestors 'none'; base-uri 'none'; "             \
     "form-action 'self'"
 
 struct web_file {
-    char *path; /* as in the URL: "/assets/index-3f2a.js" */
+    char *path; /* of the URL: "/assets/index-3f2a.js" */
     char *bytes;
     size_t len;
     const char *type;
@@ -102,7 +109,7 @@ static as_status add_entry(struct web_files *w, const char *dir, const char *url
     if (!disk_path || !url_path)
         return as_fail(err, AS_E_NOMEM, "out of memory for the web folder");
     if (lstat(disk_path, &sb) != 0)
-        return as_fail(err, AS_E_IO, "cannot look at %s: %m", disk_path);
+        return as_fail(err, AS_E_IO, "cannot stat %s: %m", disk_path);
     if (S_ISDIR(sb.st_mode))
         return add_dir(w, disk_path, url_path, depth + 1, err);
     return S_ISREG(sb.st_mode) ? add_file(w, disk_path, url_path, err) : AS_OK;
@@ -113,7 +120,7 @@ static as_status add_dir(struct web_files *w, const char *disk_path, const char 
 {
     as_status st = AS_OK;
     if (depth > DEPTH_MAX)
-        return as_fail(err, AS_E_TOO_LARGE, "%s is nested too deep", disk_path);
+        return as_fail(err, AS_E_TOO_LARGE, "%s is nested too deeply", disk_path);
     DIR *dir = opendir(disk_path);
     if (!dir)
         return errno == ENOENT && depth == 0
@@ -163,7 +170,7 @@ size_t web_files_count(const struct web_files *w)
     return w->n;
 }
 
-static const struct web_file *find(const struct web_files *w, const char *path)
+static const struct web_file *find_file(const struct web_files *w, const char *path)
 {
     struct web_file key = {.path = (char *)path};
     return w->n ? bsearch(&key, w->files, w->n, sizeof key, compare_paths) : NULL;
@@ -202,9 +209,9 @@ static void answer_file(struct http_exchange *x, const struct web_file *f)
 bool web_files_answer(const struct web_files *w, struct http_exchange *x)
 {
     const char *path = as_streq(x->head.path, "/") ? "/index.html" : x->head.path;
-    const struct web_file *f = find(w, path);
+    const struct web_file *f = find_file(w, path);
     if (!f && wants_page(&x->head))
-        f = find(w, "/index.html");
+        f = find_file(w, "/index.html");
     if (f) {
         answer_file(x, f);
         return true;

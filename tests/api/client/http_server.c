@@ -1,3 +1,7 @@
+/* The test server is libmicrohttpd with one thread for each connection, so that a handler may block
+ * as long as a test wants. A cut answer promises its full length and sends half of it. A reserved
+ * port is a bound socket that does not listen: with SO_REUSEADDR a server may start and stop on it,
+ * and no program that asks for any free port gets it. */
 #include "tests/api/client/http_server.h"
 
 #include <microhttpd.h>
@@ -35,7 +39,7 @@ void answer_problem(struct server_answer *a, int status, const char *code, const
     a->content_type = "application/problem+json";
 }
 
-static const char *header(struct MHD_Connection *c, const char *name)
+static const char *get_header(struct MHD_Connection *c, const char *name)
 {
     const char *v = MHD_lookup_connection_value(c, MHD_HEADER_KIND, name);
     return v ? v : "";
@@ -49,7 +53,7 @@ static enum MHD_Result add_argument(void *arg, enum MHD_ValueKind kind, const ch
     return MHD_YES;
 }
 
-/* A body that breaks off half way. */
+/* Send half of the body, then fail. */
 static ssize_t cut_reader(void *cls, uint64_t pos, char *buf, size_t max)
 {
     const struct server_answer *a = cls;
@@ -119,10 +123,10 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const cha
         .query = str_cstr(&query),
         .body = str_cstr(body),
         .body_len = body->len,
-        .authorization = header(c, "Authorization"),
-        .content_type = header(c, "Content-Type"),
-        .idempotency_key = header(c, "Idempotency-Key"),
-        .last_event_id = header(c, "Last-Event-ID"),
+        .authorization = get_header(c, "Authorization"),
+        .content_type = get_header(c, "Content-Type"),
+        .idempotency_key = get_header(c, "Idempotency-Key"),
+        .last_event_id = get_header(c, "Last-Event-ID"),
     };
     s->handler(s->arg, &q, &a);
     str_done(&query);
@@ -138,7 +142,7 @@ static void on_done(void *cls, struct MHD_Connection *c, void **state,
     free(*state);
 }
 
-/* A socket bound to this port of the loopback address; port 0: any. It does not listen. */
+/* A socket that is bound to this port of the loopback address (0: any port). It does not listen. */
 static int bind_port(int port)
 {
     struct sockaddr_in addr = {.sin_family = AF_INET,

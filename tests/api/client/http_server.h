@@ -1,5 +1,5 @@
-/* A real HTTP server on a free port of 127.0.0.1 whose answers a test decides, one thread for each
- * connection, so that a handler may wait. For tests whose subject is what speaks to a server. */
+/* A real HTTP server on a free port of 127.0.0.1 with answers that a test chooses. It has one
+ * thread for each connection, so that a handler may wait. It serves the tests of HTTP clients. */
 #ifndef ASSAY_TESTS_API_CLIENT_HTTP_SERVER_H
 #define ASSAY_TESTS_API_CLIENT_HTTP_SERVER_H
 
@@ -27,16 +27,16 @@ struct server_answer {
 
 typedef void (*server_handler)(void *arg, const struct server_request *q, struct server_answer *a);
 
-/* port 0: a free one. Aborts when it cannot start. */
+/* port 0: any free port. Aborts if it cannot start. */
 struct http_server *http_server_start(int port, server_handler handler, void *arg);
 void http_server_stop(struct http_server *s);             /* waits for handlers; NULL is fine */
 const char *http_server_url(const struct http_server *s); /* http://127.0.0.1:PORT */
 
-/* Keep a port for servers that come and go on it: nobody else gets it until the descriptor that is
- * returned is closed. Aborts when there is none. */
+/* Reserve a port for servers that start and stop on it. No other program gets the port until the
+ * returned descriptor is closed. Aborts if no port is free. */
 int http_port_reserve(int *ret_port);
 
-/* Wait for a connection at this port, which is reserved, and end it without an answer. */
+/* Wait for a connection on this reserved port, and close it without an answer. */
 void http_port_turn_away(int port);
 
 /* Fill an answer: JSON text, or a problem document. */

@@ -18,11 +18,11 @@
 #include "base/json.h"
 #include "tests/api/client/http_server.h"
 
-/* What the server of a test does, and what it saw. */
+/* The behaviour of the test server, and the requests that it saw. */
 struct script {
     int status;          /* of every answer, once `fail` is used up */
     const char *code;    /* with status >= 400: a problem of this code */
-    atomic_int fail;     /* answer so many requests with 503 first */
+    atomic_int fail;     /* answer this number of requests with 503 first */
     atomic_int requests; /* seen */
     atomic_int release;  /* a request to /wait is answered when this is set */
     char seen[512];      /* "METHOD path?query auth key type body" of the last */
@@ -64,7 +64,7 @@ static void answer_blob(const struct server_request *q, struct server_answer *a)
     sc.cut_blob = false;
 }
 
-/* Two events for each connection, numbered on from Last-Event-ID; then the connection ends. */
+/* Send two events on each connection, numbered from Last-Event-ID on; then end the connection. */
 static void answer_events(const struct server_request *q, struct server_answer *a)
 {
     int after = (int)strtol(q->last_event_id, NULL, 10);
@@ -76,7 +76,7 @@ static void answer_events(const struct server_request *q, struct server_answer *
     a->content_type = "text/event-stream";
 }
 
-static void handle(void *arg, const struct server_request *q, struct server_answer *a)
+static void handle_request(void *arg, const struct server_request *q, struct server_answer *a)
 {
     (void)arg;
     sc.requests++;
@@ -110,7 +110,7 @@ static void setup(void)
     struct as_err err = {0};
     memset(&sc, 0, sizeof sc);
     sc.status = 200;
-    server = http_server_start(0, handle, NULL);
+    server = http_server_start(0, handle_request, NULL);
     ck_ok(client_create(http_server_url(server), "tok", "test", &client, &err), err);
 }
 
@@ -210,7 +210,7 @@ START_TEST(problems_name_the_field)
 }
 END_TEST
 
-static void nonsense(void *arg, const struct server_request *q, struct server_answer *a)
+static void answer_nonsense(void *arg, const struct server_request *q, struct server_answer *a)
 {
     (void)arg;
     answer_json(a, 200, "{\"x\":");
@@ -222,7 +222,7 @@ static void nonsense(void *arg, const struct server_request *q, struct server_an
 START_TEST(answers_that_break_the_contract)
 {
     struct as_err err = {0};
-    struct http_server *s = http_server_start(0, nonsense, NULL);
+    struct http_server *s = http_server_start(0, answer_nonsense, NULL);
     struct client *c = NULL;
     ck_ok(client_create(http_server_url(s), NULL, "test", &c, &err), err);
     ck_fails(client_call(c, "GET", "/x", NULL, NULL, NULL, NULL, NULL, &err), AS_E_INTERNAL, err,
@@ -254,12 +254,12 @@ struct restart {
     struct http_server *server;
 };
 
-/* The server comes back when a try of the client has failed. */
+/* The server starts again after a try of the client has failed. */
 static void *start_late(void *arg)
 {
     struct restart *r = arg;
     http_port_turn_away(r->port);
-    r->server = http_server_start(r->port, handle, NULL);
+    r->server = http_server_start(r->port, handle_request, NULL);
     return NULL;
 }
 
@@ -271,7 +271,7 @@ START_TEST(survives_a_restart_of_the_server)
     struct client *c = NULL;
     pthread_t t;
     int port_fd = http_port_reserve(&r.port);
-    r.server = http_server_start(r.port, handle, NULL);
+    r.server = http_server_start(r.port, handle_request, NULL);
     ck_ok(client_create(http_server_url(r.server), "tok", "test", &c, &err), err);
     ck_ok(client_call(c, "GET", "/x", NULL, NULL, NULL, NULL, NULL, &err), err);
     http_server_stop(r.server);
@@ -364,7 +364,7 @@ START_TEST(blobs_go_up_once_and_come_down_checked)
     ck_ok(client_upload_file(client, up, sha, &opts, &sent, &err), err);
     ck_assert(!sent);
     ck_assert_int_eq(sc.puts, 1);
-    sc.cut_blob = true; /* the first try breaks off half way */
+    sc.cut_blob = true; /* the first try is cut in the middle */
     ck_ok(client_download_blob(client, sha, down, 0, &opts, &err), err);
     ck_ok(sha256_of_file(down, got, NULL, &err), err);
     ck_assert_str_eq(got, sha);

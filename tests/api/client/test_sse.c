@@ -25,8 +25,8 @@ static const struct {
     {"data:a\ndata\ndata: b\n\n", "[|message|a\n\nb]", ""},
     {"id: 7\nevent: x\ndata: 1\n\ndata: 2\n\n", "[7|x|1][7|message|2]", "7"},
     {": comment\n\n: another\n\n", "", ""},
-    {"id: 3\n\n", "", "3"},                 /* an id alone counts */
-    {"id: 3\n\nid: 4\ndata: x\n", "", "3"}, /* a half event does not */
+    {"id: 3\n\n", "", "3"},                 /* an id without data counts */
+    {"id: 3\n\nid: 4\ndata: x\n", "", "3"}, /* an incomplete event does not */
     {"data: a\r\n\r\ndata: b\r\rdata: c\n\n", "[|message|a][|message|b][|message|c]", ""},
     {"retry: 5\nunknown: x\ndata: y\n\n", "[|message|y]", ""},
     {"data:  two spaces\n\n", "[|message| two spaces]", ""},
@@ -34,7 +34,7 @@ static const struct {
 
 START_TEST(events)
 {
-    for (size_t step = 1; step <= strlen(cases[_i].bytes); step++) { /* whatever the pieces */
+    for (size_t step = 1; step <= strlen(cases[_i].bytes); step++) { /* pieces of every size */
         AS_AUTO(sse_done) struct sse s = {0};
         struct seen seen = {0};
         struct as_err err = {0};

@@ -1,4 +1,5 @@
-/* Decoders against a table of texts: what they take, and what they refuse and where. */
+/* Checks decoders with a table of texts: which ones they accept, and which they refuse at which
+ * field. */
 #ifndef ASSAY_TESTS_API_CODEC_DECODE_CHECK_H
 #define ASSAY_TESTS_API_CODEC_DECODE_CHECK_H
 
@@ -12,14 +13,14 @@ typedef as_status decode_fn(const json_t *doc, struct arena *a, struct as_err *e
 
 struct decode_case {
     decode_fn *decode;
-    const char *text, *pointer; /* pointer NULL: it is fine */
+    const char *text, *pointer; /* pointer NULL: the text is valid */
 };
 
 /* The tree of a text that is JSON. New reference. */
 json_t *decode_parse(const char *text);
 
-/* ck_assert that the text is taken, or is refused at the pointer with a message. says_where: which
- * begins with the pointer, because programs print the message and nothing else. */
+/* Assert that the text is accepted, or is refused at the pointer with a message. says_where: the
+ * message must begin with the pointer, because programs print only the message. */
 void decode_check(const struct decode_case *c, bool says_where);
 
 #endif

@@ -1,5 +1,5 @@
-/* Encoders against the schemas of api/openapi.yaml, with the values that are hard to carry;
- * decoders with what they must refuse, and where they say it is. */
+/* Encoders against the schemas of api/openapi.yaml, with values that are hard to represent.
+ * Decoders with the input that they must refuse, and the field that their error names. */
 #include <math.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 
 #define SHA "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
-static struct trial_row trial(void)
+static struct trial_row make_trial(void)
 {
     return (struct trial_row){.sweep = "s-2",
                               .number = 7,
@@ -71,7 +71,7 @@ END_TEST
 
 START_TEST(test_trial)
 {
-    struct trial_row r = trial();
+    struct trial_row r = make_trial();
     JSON_AUTO full = ck_schema("Trial", trial_encode(&r));
     ck_assert_str_eq(json_string_value(json_object_get(full, "value")), "NaN");
     const json_t *metrics = json_object_get(full, "metrics");

@@ -1,5 +1,6 @@
-/* What clients ask and tell: decoders with what they must refuse and where they say it is; encoders
- * against the schemas of api/openapi.yaml. And what the search adds to sweeps and trials. */
+/* Ask and tell: decoders with the input that they must refuse and the field that their error names;
+ * encoders against the schemas of api/openapi.yaml. Also the fields that the search adds to sweeps
+ * and trials. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -138,7 +139,7 @@ START_TEST(test_tell_values)
     ck_assert_uint_eq(c.n_metrics, 2);
     ck_assert_str_eq(c.metrics[0].metric, "loss");
     ck_assert_double_eq(c.metrics[0].value, 0.3);
-    ck_assert_int_lt(c.metrics[0].step, 0); /* after the latest */
+    ck_assert_int_lt(c.metrics[0].step, 0); /* the step after the latest one */
     ck_assert(isinf(c.metrics[1].value));
     JSON_AUTO given = decode_parse("{\"client\":\"me\",\"attempt\":2,\"outcome\":\"released\","
                                    "\"step\":5,\"metrics\":{\"loss\":1}}");

@@ -1,5 +1,5 @@
-/* The transport over real sockets, with a small application on top: what gets through to it, what
- * is refused, and what happens to clients that are slow, vanish, or lie. */
+/* The transport over real sockets, with a small application on top: which requests reach it, which
+ * are refused, and what happens to clients that are slow, leave, or send wrong lengths. */
 #include <arpa/inet.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -14,8 +14,8 @@
 #include "tests/support/raw_http.h"
 #include "tests/support/check_main.h"
 
-/* The application: echoes path and body; /park is held until it is told, /stream is a stream, /held
- * is held for a thread before its body is read. */
+/* The application: it echoes path and body. /park is held until the test releases it, /stream is a
+ * stream, and /held is held by a thread before its body is read. */
 struct app {
     struct http_server *http;
     int port;
@@ -83,7 +83,8 @@ static void on_request(void *ctx, struct http_exchange *x)
                                   str_cstr(&x->body));
         answer_text(x, 200, text);
     }
-    atomic_fetch_add(&a->n_handled, 1); /* what was set above is seen by who sees this */
+    atomic_fetch_add(&a->n_handled,
+                     1); /* last: a thread that reads this also sees the fields above */
     http_release(x);
 }
 
@@ -142,7 +143,7 @@ static void start_with(int64_t impatient_ms)
     ck_ok(http_start(&opts, &hooks, &app.http, &err), err);
 }
 
-static void start(void)
+static void start_transport(void)
 {
     start_with(0);
 }
@@ -152,7 +153,7 @@ static void start_impatient(void)
     start_with(700);
 }
 
-static void stop(void)
+static void stop_transport(void)
 {
     http_quiesce(app.http);
     ck_assert(http_stop(app.http, PATIENCE_MS));
@@ -167,7 +168,7 @@ static void wait_for(atomic_int *n, int want)
     ck_assert_int_ge(atomic_load(n), want);
 }
 
-static void expect(const char *request, int status, const char *part)
+static void expect_status(const char *request, int status, const char *part)
 {
     struct str out = {0};
     int got = raw_request(app.port, request, strlen(request), PATIENCE_MS, &out);
@@ -182,13 +183,15 @@ static void expect(const char *request, int status, const char *part)
 
 START_TEST(test_plain)
 {
-    expect("GET /a%20b?x=1 HTTP/1.1\r\n" HOST CLOSE, 200, "GET /a b body=;");
-    expect("POST /p HTTP/1.1\r\n" HOST "Content-Length: 5\r\n" CLOSE "hello", 200, "body=hello;");
-    expect("POST /p HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n" CLOSE
-           "5\r\nhello\r\n1\r\n!\r\n0\r\n\r\n",
-           200, "body=hello!;");
-    expect("POST /p HTTP/1.1\r\n" HOST "Expect: 100-continue\r\nContent-Length: 2\r\n" CLOSE "ok",
-           100, "body=ok;");
+    expect_status("GET /a%20b?x=1 HTTP/1.1\r\n" HOST CLOSE, 200, "GET /a b body=;");
+    expect_status("POST /p HTTP/1.1\r\n" HOST "Content-Length: 5\r\n" CLOSE "hello", 200,
+                  "body=hello;");
+    expect_status("POST /p HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n" CLOSE
+                  "5\r\nhello\r\n1\r\n!\r\n0\r\n\r\n",
+                  200, "body=hello!;");
+    expect_status("POST /p HTTP/1.1\r\n" HOST "Expect: 100-continue\r\nContent-Length: 2\r\n" CLOSE
+                  "ok",
+                  100, "body=ok;");
 }
 END_TEST
 
@@ -202,7 +205,7 @@ START_TEST(test_keep_alive_and_pipelining)
     ck_assert_ptr_nonnull(strstr(str_cstr(&out), "/two body"));
     (void)close(fd);
     str_clear(&out);
-    fd = raw_connect(app.port); /* also after answers that need no more than a head */
+    fd = raw_connect(app.port); /* also after answers that need only a head */
     raw_puts(fd, "GET /early HTTP/1.1\r\n" HOST "\r\nGET /held?refuse=1 HTTP/1.1\r\n" HOST
                  "\r\nHEAD /early HTTP/1.1\r\n" HOST "\r\nGET /two HTTP/1.1\r\n" HOST CLOSE);
     ck_assert(raw_read(fd, &out, NULL, PATIENCE_MS));
@@ -214,8 +217,8 @@ START_TEST(test_keep_alive_and_pipelining)
 }
 END_TEST
 
-/* What two parsers could read in two ways is refused, and the connection ends: nothing after it is
- * taken for a request. */
+/* A request that two parsers could read in two ways is refused, and the connection ends: no byte
+ * after it is read as a request. */
 START_TEST(test_smuggling)
 {
     static const char *const requests[] = {
@@ -264,8 +267,8 @@ START_TEST(test_targets)
 }
 END_TEST
 
-/* Whatever libmicrohttpd makes of these, the application sees nothing of them and the server lives.
- */
+/* However libmicrohttpd handles these, the application does not see them and the server
+ * survives. */
 START_TEST(test_garbage)
 {
     static const struct {
@@ -283,7 +286,7 @@ START_TEST(test_garbage)
         int status = raw_request(app.port, cases[i].bytes, cases[i].len, 1500, NULL);
         ck_assert_msg(status == 0 || status >= 400, "case %zu: %d", i, status);
     }
-    expect("GET /alive HTTP/1.1\r\n" HOST CLOSE, 200, "/alive");
+    expect_status("GET /alive HTTP/1.1\r\n" HOST CLOSE, 200, "/alive");
 }
 END_TEST
 
@@ -319,10 +322,12 @@ END_TEST
 START_TEST(test_body_too_large)
 {
     struct str b = {0}, out = {0};
-    expect("POST / HTTP/1.1\r\n" HOST "Content-Length: 100001\r\nExpect: 100-continue\r\n\r\n", 413,
-           "at most 100000");
-    expect("POST / HTTP/1.1\r\n" HOST "Content-Length: 999999999999\r\n\r\n", 413, "at most");
-    /* chunked, so that only counting finds out; the answer still arrives */
+    expect_status("POST / HTTP/1.1\r\n" HOST
+                  "Content-Length: 100001\r\nExpect: 100-continue\r\n\r\n",
+                  413, "at most 100000");
+    expect_status("POST / HTTP/1.1\r\n" HOST "Content-Length: 999999999999\r\n\r\n", 413,
+                  "at most");
+    /* chunked, so that only counting detects the size; the answer still arrives */
     str_puts(&b, "POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n" CLOSE);
     for (int i = 0; i < 30; i++) {
         str_puts(&b, "1000\r\n");
@@ -340,9 +345,11 @@ END_TEST
 
 START_TEST(test_early_answer_with_body)
 {
-    expect("POST /early HTTP/1.1\r\n" HOST "Content-Length: 5\r\n" CLOSE "hello", 403, "early");
-    expect("POST /early HTTP/1.1\r\n" HOST "Content-Length: 5\r\nExpect: 100-continue\r\n\r\n", 403,
-           "early");
+    expect_status("POST /early HTTP/1.1\r\n" HOST "Content-Length: 5\r\n" CLOSE "hello", 403,
+                  "early");
+    expect_status("POST /early HTTP/1.1\r\n" HOST
+                  "Content-Length: 5\r\nExpect: 100-continue\r\n\r\n",
+                  403, "early");
     ck_assert_int_eq(atomic_load(&app.n_handled), 0);
 }
 END_TEST
@@ -350,12 +357,12 @@ END_TEST
 /* Held while only the head is known, then the body is read. */
 START_TEST(test_hold_at_head)
 {
-    expect("POST /held HTTP/1.1\r\n" HOST "Content-Length: 5\r\n" CLOSE "hello", 200,
-           "body=hello;");
-    expect("GET /held HTTP/1.1\r\n" HOST CLOSE, 200, "GET /held");
-    expect("POST /held?refuse=1 HTTP/1.1\r\n" HOST "Content-Length: 5\r\n" CLOSE "hello", 401,
-           "no");
-    expect("GET /held?refuse=1 HTTP/1.1\r\n" HOST CLOSE, 401, "no");
+    expect_status("POST /held HTTP/1.1\r\n" HOST "Content-Length: 5\r\n" CLOSE "hello", 200,
+                  "body=hello;");
+    expect_status("GET /held HTTP/1.1\r\n" HOST CLOSE, 200, "GET /held");
+    expect_status("POST /held?refuse=1 HTTP/1.1\r\n" HOST "Content-Length: 5\r\n" CLOSE "hello",
+                  401, "no");
+    expect_status("GET /held?refuse=1 HTTP/1.1\r\n" HOST CLOSE, 401, "no");
 }
 END_TEST
 
@@ -378,7 +385,7 @@ START_TEST(test_slow_head)
 }
 END_TEST
 
-/* Nor a body: it must come at a rate. */
+/* Nor does it keep a body alive: a body must arrive at a lowest rate. */
 START_TEST(test_slow_body)
 {
     struct str out = {0};
@@ -450,7 +457,7 @@ START_TEST(test_stream_peer_leaves)
 }
 END_TEST
 
-static void *hammer(void *arg)
+static void *send_many_requests(void *arg)
 {
     (void)arg;
     for (int i = 0; i < 50; i++) {
@@ -469,7 +476,7 @@ START_TEST(test_many_at_once)
 {
     pthread_t t[8];
     for (size_t i = 0; i < AS_ARRAY_LEN(t); i++)
-        ck_assert_int_eq(pthread_create(&t[i], NULL, hammer, NULL), 0);
+        ck_assert_int_eq(pthread_create(&t[i], NULL, send_many_requests, NULL), 0);
     for (size_t i = 0; i < AS_ARRAY_LEN(t); i++)
         ck_assert_int_eq(pthread_join(t[i], NULL), 0);
     ck_assert_int_eq(atomic_load(&app.n_handled), 400);
@@ -480,7 +487,7 @@ Suite *test_suite(void)
 {
     Suite *s = suite_create("api_http");
     TCase *tc = tcase_create("transport");
-    tcase_add_checked_fixture(tc, start, stop);
+    tcase_add_checked_fixture(tc, start_transport, stop_transport);
     tcase_add_test(tc, test_plain);
     tcase_add_test(tc, test_keep_alive_and_pipelining);
     tcase_add_test(tc, test_smuggling);
@@ -496,7 +503,7 @@ Suite *test_suite(void)
     tcase_add_test(tc, test_many_at_once);
     suite_add_tcase(s, tc);
     tc = tcase_create("deadlines");
-    tcase_add_checked_fixture(tc, start_impatient, stop);
+    tcase_add_checked_fixture(tc, start_impatient, stop_transport);
     tcase_add_test(tc, test_slow_head);
     tcase_add_test(tc, test_slow_body);
     suite_add_tcase(s, tc);

@@ -1,7 +1,7 @@
-/* The transport at its worst moments: its end while calls of other threads are still inside
- * libmicrohttpd, connections that come and go meanwhile, news of a connection whose descriptor is
- * another's by now. System calls are drawn out to get there: this program's stand before the C
- * library's. */
+/* Races of the transport: its end while calls of other threads are still inside libmicrohttpd,
+ * connections that open and close meanwhile, and an event of a connection whose descriptor already
+ * belongs to another one. The tests delay system calls to cause these races: the functions of this
+ * program replace those of the C library. */
 #include "api/http/http.h"
 
 #include <arpa/inet.h>
@@ -20,13 +20,13 @@
 
 #define DRAWN_OUT_MS 300
 
-static _Thread_local bool is_drawn_out; /* of this thread */
+static _Thread_local bool is_drawn_out; /* delay the calls of this thread */
 static atomic_bool is_in_write, is_write_over;
-static atomic_bool is_news_late; /* that a peer left */
+static atomic_bool is_news_late; /* delay the event that a peer left */
 static atomic_int n_late, n_told;
-static atomic_int kept_fd = -1; /* not closed before the watcher has the news of it */
+static atomic_int kept_fd = -1; /* not closed before the watcher has its event */
 
-/* dlsym gives what ISO C cannot convert to a function. */
+/* dlsym returns a void pointer, which ISO C cannot convert to a function pointer. */
 static void next_symbol(const char *name, void *ret, size_t size)
 {
     void *symbol = dlsym(RTLD_NEXT, name);
@@ -61,7 +61,7 @@ int epoll_wait(int epoll_fd, struct epoll_event *events, int max, int wait_ms)
     int (*next)(int, struct epoll_event *, int, int);
     static _Thread_local bool was_late;
     next_symbol("epoll_wait", &next, sizeof next);
-    if (was_late) /* the news were told, and the next are waited for */
+    if (was_late) /* the event was handled, and the watcher waits for the next */
         atomic_fetch_add(&n_told, 1);
     was_late = false;
     int n = next(epoll_fd, events, max, wait_ms);
@@ -125,7 +125,7 @@ static void on_gone(void *ctx)
     (void)ctx;
 }
 
-static void start(unsigned threads)
+static void start_transport(unsigned threads)
 {
     struct sockaddr_in sa = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t len = sizeof sa;
@@ -180,13 +180,13 @@ static void *release_slowly(void *arg)
     return NULL;
 }
 
-/* A connection goes on before MHD_resume_connection() of another thread has written to the eventfd,
- * when something else woke libmicrohttpd. The end must wait for that thread: what it writes to is
- * closed there. */
+/* If something else wakes libmicrohttpd, a connection continues before MHD_resume_connection() of
+ * another thread has written to the eventfd. The end of the transport closes that eventfd, so it
+ * must wait for that thread. */
 START_TEST(test_release_is_over_at_the_end)
 {
     pthread_t t;
-    start(1);
+    start_transport(1);
     int parked = open_get("/park");
     AWAIT(atomic_load(&app.parked));
     ck_assert_int_eq(pthread_create(&t, NULL, release_slowly, atomic_load(&app.parked)), 0);
@@ -206,7 +206,7 @@ static void *come_and_go(void *arg)
     while (!atomic_load(&app.is_over)) {
         (void)close(raw_connect(app.port));
         if (atomic_fetch_add(visits, 1) >
-            2000) /* a port stays taken for a minute, and there are 28,000 */
+            2000) /* a port stays in use for a minute, and there are 28,000 */
             clock_sleep_ms(1);
     }
     return NULL;
@@ -214,12 +214,12 @@ static void *come_and_go(void *arg)
 
 #define VISITS 20 /* before and after the transport goes quiet */
 
-/* Workers that wake while the transport goes quiet must not trip over it. */
+/* Workers may wake while http_quiesce() runs: nothing must fail. */
 START_TEST(test_quiet_under_traffic)
 {
     pthread_t t;
     atomic_int visits = 0;
-    start(2);
+    start_transport(2);
     ck_assert_int_eq(pthread_create(&t, NULL, come_and_go, &visits), 0);
     AWAIT(atomic_load(&visits) >= VISITS);
     is_drawn_out = true;
@@ -233,11 +233,11 @@ START_TEST(test_quiet_under_traffic)
 }
 END_TEST
 
-/* Once it is quiet, a new connection ends without a byte, and an old one is served. */
+/* After http_quiesce() a new connection ends without a byte, and an old one is served. */
 START_TEST(test_quiet)
 {
     struct str out = {0};
-    start(2);
+    start_transport(2);
     int parked = open_get("/park");
     AWAIT(atomic_load(&app.parked));
     http_quiesce(app.http);
@@ -267,10 +267,11 @@ static int other_end(int fd)
     ck_abort_msg("no other end");
 }
 
-/* That the peer left is told when the next connection has its descriptor: that one is served. */
+/* The event that a peer left arrives when the next connection has its descriptor. That connection
+ * is served. */
 START_TEST(test_late_news)
 {
-    start(1);
+    start_transport(1);
     atomic_store(&is_news_late, true);
     int first = open_get("/park");
     AWAIT(atomic_load(&app.parked));

@@ -16,7 +16,7 @@
 #include "tests/support/roots.h"
 
 #define LOG_MAX ((size_t)64 << 20)
-#define SHOWN_MAX ((size_t)32 << 10) /* some reports of ThreadSanitizer */
+#define SHOWN_MAX ((size_t)32 << 10) /* room for a few reports of ThreadSanitizer */
 #define ARGS_MAX 31
 #define PROCESSES_MAX 8
 
@@ -25,7 +25,7 @@ static struct process {
     char log[128];
 } processes[PROCESSES_MAX];
 
-static struct process *find(pid_t pid)
+static struct process *find_process(pid_t pid)
 {
     for (size_t i = 0; i < PROCESSES_MAX; i++)
         if (processes[i].pid == pid)
@@ -47,8 +47,8 @@ static void show_log(const struct process *p, const char *what)
                   (int)(len - skip), text + skip);
 }
 
-/* In the child, for good. */
-static void run(const char *log, const char *const *args)
+/* Called in the child. Does not return. */
+static void exec_assayd(const char *log, const char *const *args)
 {
     const char *argv[ARGS_MAX + 2] = {"assayd"};
     char program[512];
@@ -65,12 +65,12 @@ static void run(const char *log, const char *const *args)
 pid_t assayd_start(const char *dir, const char *const *args)
 {
     static unsigned counter;
-    struct process *p = find(0);
+    struct process *p = find_process(0);
     (void)snprintf(p->log, sizeof p->log, "%s/log-%u", dir, counter++);
     pid_t pid = fork();
     ck_assert_int_ge(pid, 0);
     if (pid == 0)
-        run(p->log, args);
+        exec_assayd(p->log, args);
     p->pid = pid;
     return pid;
 }
@@ -82,7 +82,7 @@ static int status_of(int status)
 
 int assayd_wait(pid_t pid, int want)
 {
-    struct process *p = find(pid);
+    struct process *p = find_process(pid);
     int status = 0, code = -1;
     bool has_ended = false;
     char what[80];
@@ -109,7 +109,7 @@ bool assayd_runs(pid_t pid)
     bool has_ended =
         waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == pid;
     if (has_ended)
-        show_log(find(pid), "ended by itself");
+        show_log(find_process(pid), "ended by itself");
     return !has_ended;
 }
 
@@ -122,7 +122,7 @@ static bool log_has(const struct process *p, const char *part)
 
 void assayd_await_log(pid_t pid, const char *text)
 {
-    const struct process *p = find(pid);
+    const struct process *p = find_process(pid);
     int64_t until = clock_mono_ns() + PATIENCE_MS * NS_PER_MS;
     while (!log_has(p, text)) {
         ck_assert(assayd_runs(pid));

@@ -1,5 +1,6 @@
-/* assayd run by a test. What it writes is kept by process, and shown on stderr when the process
- * ends in another way than the test expected: a sanitizer's report is in it. */
+/* Runs assayd for a test. Its output goes to one file for each process. If the process ends in
+ * another way than the test expected, the output is shown on stderr: it has a sanitizer's
+ * report. */
 #ifndef ASSAY_TESTS_API_SERVER_ASSAYD_PROCESS_H
 #define ASSAY_TESTS_API_SERVER_ASSAYD_PROCESS_H
 

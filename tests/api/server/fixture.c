@@ -1,3 +1,9 @@
+/* The fixture starts the server's parts in the test process and not the program assayd, so that a
+ * test can reach the store directly and sanitizers see both sides. It has its own PostgreSQL
+ * cluster (pg_fixture), a token of each role, a small dashboard folder, and a limit of 8 MiB for
+ * blobs.
+ *
+ * Tests wait for a state of the server through its metrics (await_figure). */
 #include "tests/api/server/fixture.h"
 
 #include <curl/curl.h>

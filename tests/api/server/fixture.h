@@ -1,5 +1,6 @@
-/* A server in this process over a private PostgreSQL, with a token of each role. Set up once for a
- * suite, in the process that Check forks its tests from: the tests speak HTTP to it. */
+/* A server in this process over a private PostgreSQL, with a token of each role. It is started once
+ * for a suite, in the process from which Check forks its tests. The tests send HTTP requests to
+ * it. */
 #ifndef ASSAY_TESTS_API_SERVER_FIXTURE_H
 #define ASSAY_TESTS_API_SERVER_FIXTURE_H
 
@@ -36,22 +37,22 @@ const char *sweep_json(const char *name, int max_trials);
 /* Create it and give its id back; a view until the next call. */
 const char *make_sweep(const char *name, int max_trials);
 
-/* PUT some bytes under their digest, which is put into hex. */
+/* PUT some bytes under their digest, and write the digest to hex. */
 struct reply put_blob(const char *bytes, size_t len, char hex[SHA256_HEX_SIZE]);
 
-/* Register a runner with these slots; its epoch. */
+/* Register a runner with these slots; returns its epoch. */
 long long make_runner(const char *name, int slots);
 
 /* Claim up to n trials, waiting up to wait_ms. The claim_id is new. */
 struct reply claim(const char *runner, long long epoch, int n, int wait_ms);
 
-/* The same in a thread of its own. */
+/* The same in a separate thread. */
 void claim_start(struct rest_request *r, const char *runner, long long epoch, int n, int wait_ms);
 
-/* A connection on which a POST of this JSON was sent; no answer was read. */
+/* Open a connection and send a POST of this JSON. The answer is not read. */
 int open_post(token_role role, const char *path, const char *body);
 
-/* The figure of /metrics with this name, labels included; the test fails when there is none. */
+/* The value of /metrics with this name and labels. The test fails if there is none. */
 long long figure(const char *name);
 /* Wait until it is n. */
 void await_figure(const char *name, long long n);

@@ -1,3 +1,7 @@
+/* Every request of the tests goes through check_reply(): it finds the operation by method and path,
+ * and fails the test if the document does not list the status or the body does not fit the schema.
+ * So each test of a route also tests the document. Requests use a fresh libcurl handle, so that no
+ * connection is shared between tests. */
 #include "tests/api/server/rest.h"
 
 #include <curl/curl.h>
@@ -27,7 +31,8 @@ static size_t on_bytes(char *bytes, size_t size, size_t n, void *ctx)
     return size * n;
 }
 
-/* An error about a field begins with its name, for those who see nothing but the sentence. */
+/* An error about a field must begin with its pointer, because many programs show only the
+ * sentence. */
 static void check_detail(const struct reply *r)
 {
     const json_t *first = json_array_get(json_object_get(r->json, "errors"), 0);
@@ -37,7 +42,7 @@ static void check_detail(const struct reply *r)
                   pointer, str_cstr(&r->body));
 }
 
-/* The answer must be one that the document lists, in the shape that it gives. */
+/* The document must list the status of the answer, and the body must fit its schema. */
 static void check_reply(const struct reply *r, const char *method, const char *path)
 {
     struct arena a = {0};

@@ -1,5 +1,5 @@
-/* A REST client for tests, on libcurl. Every answer is held against api/openapi.yaml: its status
- * must be listed for the operation and its body must fit the schema. */
+/* A REST client for tests, on libcurl. Every answer is checked with api/openapi.yaml: the operation
+ * must list its status, and its body must fit the schema. */
 #ifndef ASSAY_TESTS_API_SERVER_REST_H
 #define ASSAY_TESTS_API_SERVER_REST_H
 
@@ -20,7 +20,7 @@ struct reply {
     int status;
     struct str body;
     struct str headers;
-    json_t *json; /* NULL when the body is none */
+    json_t *json; /* NULL: the body is not JSON */
     bool is_json;
 };
 
@@ -39,13 +39,13 @@ struct rest_options {
     const char *body;
     size_t len;
     const char *type;  /* of the body; NULL: none is sent */
-    bool is_unchecked; /* the answer is not held against the document */
-    bool may_fail;     /* no answer is no failure of the test: status 0, the reason as the body */
+    bool is_unchecked; /* the answer is not checked with the document */
+    bool may_fail;     /* no answer is allowed: status 0, and the body is the reason */
 };
 struct reply rest_call_with(const struct rest *to, const char *method, const char *path,
                             const struct rest_options *opts);
 
-/* A request in a thread of its own, while the test goes on. */
+/* A request in a separate thread, while the test continues. */
 struct rest_request {
     struct rest to;
     char method[8], path[300], body[800]; /* without a body: "" */

@@ -1,5 +1,5 @@
-/* The program itself: options, exit codes, token files, signals, a database that comes late, goes
- * away and returns. */
+/* The program itself: options, exit codes, token files, signals, and a database that starts late,
+ * stops and returns. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -31,7 +31,7 @@ static const char *in_dir(const char *name)
     return path;
 }
 
-/* It ends, and with this status. */
+/* Wait for its end, and check its exit status. */
 #define ck_ends(pid, want) ck_assert_int_eq(assayd_wait(pid, want), want)
 
 static char *read_line(const char *path)
@@ -169,12 +169,12 @@ START_TEST(test_token_files)
     (void)kill(pid, SIGTERM);
     ck_ends(pid, 0);
 
-    pid = start_ready(url, second); /* the same file, still good */
+    pid = start_ready(url, second); /* the same file, still valid */
     ck_assert_str_eq(first, second);
     (void)kill(pid, SIGTERM);
     ck_ends(pid, 0);
 
-    pg_fixture_empty_database(database); /* a new database: the file's token is made known to it */
+    pg_fixture_empty_database(database); /* a new database: the token of the file is imported */
     pid = start_ready(url, second);
     ck_assert_str_eq(first, second);
     struct rest again = {url, second};
@@ -203,8 +203,8 @@ static int open_post(const char *url, const char *token, const char *path, const
     return fd;
 }
 
-/* SIGTERM while a claim and an ask wait and a stream is open: those that wait are answered, the
- * stream ends, exit 0. */
+/* SIGTERM while a claim and an ask wait and a stream is open: the waiting requests are answered,
+ * the stream ends, and the exit code is 0. */
 START_TEST(test_drain)
 {
     char url[128], token[128], head[600];
@@ -238,7 +238,8 @@ START_TEST(test_drain)
     ck_assert_ptr_nonnull(strstr(str_cstr(&asked), "{\"items\":[],\"state\":\"paused\","));
     ck_assert_ptr_nonnull(strstr(str_cstr(&waited), "{\"trials\":[],"));
     ck_assert_ptr_nonnull(strstr(str_cstr(&streamed), "\r\n0\r\n"));
-    ck_assert_int_lt((clock_mono_ns() - begin) / NS_PER_S, 60); /* before their time was over */
+    ck_assert_int_lt((clock_mono_ns() - begin) / NS_PER_S,
+                     60); /* before their wait_ms had passed */
     ck_ends(pid, 0);
     (void)close(claim);
     (void)close(ask);
@@ -249,7 +250,7 @@ START_TEST(test_drain)
 }
 END_TEST
 
-/* SIGTERM while a suggestion is computed for those who wait: all of them are answered. */
+/* SIGTERM while a suggestion is computed for waiting requests: all of them are answered. */
 START_TEST(test_drain_while_preparing)
 {
     char url[128], token[128], path[80], body[80];
@@ -257,7 +258,7 @@ START_TEST(test_drain_while_preparing)
     pid_t pid = start_ready(url, token);
     struct rest admin = {url, token};
     make_asked(&admin, "/v1/sweeps", "gp", 200);
-    for (int i = 0; i < 30; i++) { /* so that there is something to fit */
+    for (int i = 0; i < 30; i++) { /* data for the model */
         (void)snprintf(body, sizeof body, "{\"params\":{\"x\":%g},\"metrics\":{\"loss\":%g}}",
                        i / 30.0, (i - 12) * (i - 12) / 900.0);
         REPLY_AUTO known = rest_call(&admin, "POST", "/v1/sweeps/asked/trials", body);
@@ -282,30 +283,30 @@ START_TEST(test_drain_while_preparing)
 END_TEST
 
 /* Status 0 when there is no answer: threads use this, and they must not leave through Check. */
-static struct reply post(const struct rest *to, const char *path, const char *body)
+static struct reply post_body(const struct rest *to, const char *path, const char *body)
 {
     const struct rest_options opts = {
         .body = body, .len = strlen(body), .type = "application/json", .may_fail = true};
     return rest_call_with(to, "POST", path, &opts);
 }
 
-static struct reply ask(const struct rest *to, const char *client, int lease_ms, int wait_ms)
+static struct reply ask_trial(const struct rest *to, const char *client, int lease_ms, int wait_ms)
 {
     char body[160];
     (void)snprintf(body, sizeof body, "{\"client\":\"%s\",\"lease_ms\":%d,\"wait_ms\":%d}", client,
                    lease_ms, wait_ms);
-    return post(to, "/v1/sweeps/asked/suggestions", body);
+    return post_body(to, "/v1/sweeps/asked/suggestions", body);
 }
 
-static struct reply tell(const struct rest *to, const char *client, long long number)
+static struct reply tell_result(const struct rest *to, const char *client, long long number)
 {
     char path[120], body[120];
     (void)snprintf(path, sizeof path, "/v1/sweeps/asked/suggestions/%lld/complete", number);
     (void)snprintf(body, sizeof body, "{\"client\":\"%s\",\"metrics\":{\"loss\":0.5}}", client);
-    return post(to, path, body);
+    return post_body(to, path, body);
 }
 
-/* Until the trial is in this state. */
+/* Wait until the trial is in this state. */
 static void wait_trial(const struct rest *to, long long number, const char *state)
 {
     char path[80];
@@ -319,29 +320,29 @@ static void wait_trial(const struct rest *to, long long number, const char *stat
     }
 }
 
-/* A lease that ends gives the trial to whoever waits; a late result counts only while nobody began
- * it again; heartbeats keep it. */
+/* When a lease ends, a waiting client gets the trial. A late result counts only if no other client
+ * has begun the trial. Heartbeats extend the lease. */
 START_TEST(test_client_lease)
 {
     char url[128], token[128];
     pid_t pid = start_ready(url, token);
     struct rest admin = {url, token};
     make_asked(&admin, "/v1/sweeps", "sobol", 1);
-    REPLY_AUTO first = ask(&admin, "a", 1000, 60000);
+    REPLY_AUTO first = ask_trial(&admin, "a", 1000, 60000);
     ck_assert_int_eq(reply_int(&first, "items.0.number"), 0);
-    REPLY_AUTO second = ask(&admin, "b", 1000, 60000); /* all trials are under way: it waits */
+    REPLY_AUTO second = ask_trial(&admin, "b", 1000, 60000); /* all trials run: it waits */
     ck_assert_int_eq(reply_int(&second, "items.0.number"), 0);
     ck_assert_int_eq(reply_int(&second, "items.0.attempt"), 2);
     ck_assert(
         json_equal(reply_get(&first, "items.0.params"), reply_get(&second, "items.0.params")));
-    REPLY_AUTO stale = tell(&admin, "a", 0);
+    REPLY_AUTO stale = tell_result(&admin, "a", 0);
     ck_status(stale, 409);
     ck_assert_str_eq(reply_str(&stale, "code"), "stale_attempt");
     wait_trial(&admin, 0, "queued"); /* b is silent too */
-    REPLY_AUTO late = tell(&admin, "b", 0);
+    REPLY_AUTO late = tell_result(&admin, "b", 0);
     ck_status(late, 200);
     ck_assert_str_eq(reply_str(&late, "state"), "completed");
-    REPLY_AUTO over = ask(&admin, "c", 1000, 60000);
+    REPLY_AUTO over = ask_trial(&admin, "c", 1000, 60000);
     ck_assert(json_is_true(reply_get(&over, "done")));
     (void)kill(pid, SIGTERM);
     ck_ends(pid, 0);
@@ -355,7 +356,7 @@ struct crowd {
     struct rest to;
     char client[16];
     int held[CROWD_TRIALS];
-    char wrong[400]; /* what went wrong */
+    char wrong[400]; /* the error, or "" */
 };
 
 static bool is_ok(struct crowd *c, const struct reply *r)
@@ -370,7 +371,7 @@ static void *run_crowd(void *arg)
 {
     struct crowd *c = arg;
     for (;;) {
-        REPLY_AUTO r = ask(&c->to, c->client, 60000, 5000);
+        REPLY_AUTO r = ask_trial(&c->to, c->client, 60000, 5000);
         if (!is_ok(c, &r) || json_is_true(reply_get(&r, "done")))
             return NULL;
         if (json_array_size(reply_get(&r, "items")) == 0)
@@ -381,7 +382,7 @@ static void *run_crowd(void *arg)
             return NULL;
         }
         c->held[number]++;
-        REPLY_AUTO told = tell(&c->to, c->client, number);
+        REPLY_AUTO told = tell_result(&c->to, c->client, number);
         if (!is_ok(c, &told))
             return NULL;
     }
@@ -486,7 +487,7 @@ Suite *test_suite(void)
     Suite *s = suite_create("api_assayd");
     TCase *tc = tcase_create("program");
     (void)curl_global_init(CURL_GLOBAL_ALL);
-    (void)setenv("CK_FORK", "no", 1); /* who started the cluster is who may stop it */
+    (void)setenv("CK_FORK", "no", 1); /* only the process that started the cluster may stop it */
     pg_fixture_start();
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, test_exit_codes);

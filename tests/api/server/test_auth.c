@@ -7,7 +7,7 @@
 #include "tests/support/raw_http.h"
 #include "tests/support/check_main.h"
 
-/* A path of this route with something in its parameters that does not exist. */
+/* A path of this route whose parameters name things that do not exist. */
 static void fill_path(const struct route *r, char *path, size_t size)
 {
     size_t n = 0;
@@ -27,7 +27,7 @@ static void fill_path(const struct route *r, char *path, size_t size)
     path[n] = '\0';
 }
 
-static struct reply knock(const struct route *r, const char *token)
+static struct reply request_route(const struct route *r, const char *token)
 {
     static const char *const types[] = {NULL, "application/json", "application/merge-patch+json",
                                         "application/octet-stream"};
@@ -42,7 +42,7 @@ static struct reply knock(const struct route *r, const char *token)
 START_TEST(test_without_token)
 {
     for (size_t i = 0; i < n_routes; i++) {
-        REPLY_AUTO r = knock(&routes[i], NULL);
+        REPLY_AUTO r = request_route(&routes[i], NULL);
         if (routes[i].roles)
             ck_assert_msg(r.status == 401, "%s: %d", routes[i].operation, r.status);
         else
@@ -58,7 +58,7 @@ START_TEST(test_with_bad_tokens)
         "assay_admin__", "\"'; --"};
     for (size_t k = 0; k < AS_ARRAY_LEN(bad); k++)
         for (size_t i = 0; i < n_routes; i++) {
-            REPLY_AUTO r = knock(&routes[i], bad[k]);
+            REPLY_AUTO r = request_route(&routes[i], bad[k]);
             ck_assert_msg(!routes[i].roles || r.status == 401, "%s with %s: %d",
                           routes[i].operation, bad[k], r.status);
         }
@@ -71,8 +71,8 @@ START_TEST(test_each_role)
         for (int role = 0; role < TOKEN_ROLES; role++) {
             bool allowed = !routes[i].roles || routes[i].roles & (1u << role);
             if (strstr(routes[i].path, "/v1/events") && allowed)
-                continue; /* a stream without an end: test_live.c */
-            REPLY_AUTO r = knock(&routes[i], fix.tokens[role]);
+                continue; /* a stream does not end: see test_live.c */
+            REPLY_AUTO r = request_route(&routes[i], fix.tokens[role]);
             ck_assert_msg((r.status == 403) == !allowed, "%s as role %d: %d", routes[i].operation,
                           role, r.status);
             ck_assert_msg(r.status != 401 && r.status < 500, "%s as role %d: %d %s",
@@ -154,11 +154,11 @@ START_TEST(test_foreign_host_and_origin)
         .headers = headers, .body = "{}", .len = 2, .type = "application/json"};
     struct rest to = as_user();
     REPLY_AUTO r = rest_call_with(&to, "POST", "/v1/sweeps", &opts);
-    ck_status(r, 400); /* of the body, not of the Origin */
+    ck_status(r, 400); /* because of the body, not of the Origin */
 }
 END_TEST
 
-/* What is large is not even read from those who may not send it. */
+/* A large body is not read from a client that may not send it. */
 START_TEST(test_upload_without_token)
 {
     struct str out = {0};

@@ -1,6 +1,6 @@
-/* What happens to a request on its way to a handler, over a small table of test handlers: which
- * check refuses it and with which document, what the handler's statuses become, and what an
- * idempotency key keeps. The routes of the service itself are in test_server.c and test_auth.c. */
+/* Dispatching, with a small table of test handlers: which check refuses a request and with which
+ * problem, the HTTP answer for each status of a handler, and the answers that an idempotency key
+ * stores. test_server.c and test_auth.c test the routes of the service itself. */
 #include <curl/curl.h>
 #include <semaphore.h>
 #include <stdio.h>
@@ -48,7 +48,7 @@ static as_status run_plain(struct call *c, struct as_err *err)
     return st < 0 ? as_fail(err, st, "said by the handler") : answer_runs(c, err);
 }
 
-/* Another request with the same key ends first: it has made the thing, and its answer is kept. */
+/* Another request with the same key ends first: it created the thing, and its answer is stored. */
 static as_status run_second(struct call *c, struct as_err *err)
 {
     atomic_fetch_add(&runs, 1);
@@ -105,7 +105,7 @@ static void start_http(void)
     ck_ok(http_start(&opts, &app, &http, &err), err);
 }
 
-static void start(void)
+static void start_http_server(void)
 {
     const struct store_opts store = {.url = db_url};
     const struct waiting_hooks hooks = {
@@ -138,7 +138,7 @@ static void stop_http(void)
     http = NULL;
 }
 
-static void stop(void)
+static void stop_http_server(void)
 {
     stop_http();
     pool_free(d.slow_pool);
@@ -163,13 +163,13 @@ static struct reply send_bytes(int role, const char *method, const char *path, c
 }
 
 #define NOBODY (-1)
-static struct reply ask(int role, const char *method, const char *path)
+static struct reply send_request(int role, const char *method, const char *path)
 {
     return send_bytes(role, method, path, NULL, NULL, NULL, 0);
 }
 
-/* As a user, with a key. */
-static struct reply post(const char *path, const char *key, const char *body)
+/* A request of a user, with a key. */
+static struct reply post_with_key(const char *path, const char *key, const char *body)
 {
     char line[80];
     (void)snprintf(line, sizeof line, "Idempotency-Key: %s", key);
@@ -196,7 +196,7 @@ static void check_problem(const struct reply *r, int status, const char *code, c
 }
 
 #define JSON "application/json"
-/* Where several checks would refuse a request, the first one of the chain does, and no handler
+/* If several checks would refuse a request, the first one of the chain refuses it, and no handler
  * runs. */
 START_TEST(test_refusals)
 {
@@ -230,7 +230,7 @@ END_TEST
 START_TEST(test_allow)
 {
     char buf[100];
-    REPLY_AUTO r = ask(NOBODY, "DELETE", "/v1/t/open");
+    REPLY_AUTO r = send_request(NOBODY, "DELETE", "/v1/t/open");
     check_problem(&r, 405, "method_not_allowed", "/v1/t/open");
     ck_assert_str_eq(reply_header(&r, "Allow", buf, sizeof buf), "GET, HEAD, OPTIONS");
 }
@@ -238,21 +238,21 @@ END_TEST
 
 START_TEST(test_unknown_parameter)
 {
-    REPLY_AUTO some = ask(NOBODY, "GET", "/v1/t/open?a=1&c=2");
+    REPLY_AUTO some = send_request(NOBODY, "GET", "/v1/t/open?a=1&c=2");
     check_problem(&some, 400, "invalid", "/v1/t/open");
     ck_assert_str_eq(reply_str(&some, "detail"), "there is no parameter 'c' here; known: a b");
-    REPLY_AUTO none = ask(NOBODY, "GET", "/v1/t/local?a=1");
+    REPLY_AUTO none = send_request(NOBODY, "GET", "/v1/t/local?a=1");
     check_problem(&none, 400, "invalid", "/v1/t/local");
     ck_assert_str_eq(reply_str(&none, "detail"), "there is no parameter 'a' here");
     char buf[20];
-    REPLY_AUTO known = ask(NOBODY, "GET", "/v1/t/open?b=1&a=2");
+    REPLY_AUTO known = send_request(NOBODY, "GET", "/v1/t/open?b=1&a=2");
     ck_status(known, 200);
     ck_assert_str_eq(reply_header(&known, "X-Handler", buf, sizeof buf), "ran");
 }
 END_TEST
 
-/* Ask leave to send a large body (Expect: 100-continue); the answer's status. */
-static int announce(const char *target, const char *token, const char *type)
+/* Announce a large body (Expect: 100-continue). Returns the status of the answer. */
+static int announce_body(const char *target, const char *token, const char *type)
 {
     char head[600];
     struct str out = {0};
@@ -266,24 +266,24 @@ static int announce(const char *target, const char *token, const char *type)
     return status;
 }
 
-/* A client that may not send a body is not asked for it; that takes the database at first, then the
- * memory of the tokens. */
+/* A client that may not send a body gets no 100. The first check queries the database, the second
+ * one finds the token in the cache. */
 START_TEST(test_refused_before_the_body)
 {
     char other[TOKEN_TEXT_SIZE];
     token_make(ROLE_USER, other);
-    ck_assert_int_eq(announce("/v1/t/make", other, JSON), 401);
-    ck_assert_int_eq(announce("/v1/t/make", other, JSON), 401);
-    ck_assert_int_eq(announce("/v1/t/make", tokens[ROLE_VIEWER], JSON), 403);
-    ck_assert_int_eq(announce("/v1/t/make", tokens[ROLE_VIEWER], JSON), 403);
-    ck_assert_int_eq(announce("/v1/t/make?c=1", tokens[ROLE_USER], JSON), 400);
-    ck_assert_int_eq(announce("/v1/t/make", tokens[ROLE_USER], "text/plain"), 415);
-    ck_assert_int_eq(announce("/v1/t/act", tokens[ROLE_USER], JSON), 413);
+    ck_assert_int_eq(announce_body("/v1/t/make", other, JSON), 401);
+    ck_assert_int_eq(announce_body("/v1/t/make", other, JSON), 401);
+    ck_assert_int_eq(announce_body("/v1/t/make", tokens[ROLE_VIEWER], JSON), 403);
+    ck_assert_int_eq(announce_body("/v1/t/make", tokens[ROLE_VIEWER], JSON), 403);
+    ck_assert_int_eq(announce_body("/v1/t/make?c=1", tokens[ROLE_USER], JSON), 400);
+    ck_assert_int_eq(announce_body("/v1/t/make", tokens[ROLE_USER], "text/plain"), 415);
+    ck_assert_int_eq(announce_body("/v1/t/act", tokens[ROLE_USER], JSON), 413);
     ck_assert_int_eq(atomic_load(&runs), 0);
 }
 END_TEST
 
-/* Where no body belongs a small one is ignored, whatever it is. */
+/* A route without a body ignores any small body. */
 START_TEST(test_body_sizes)
 {
     size_t max = 1 << 20; /* DISPATCH_JSON_MAX, as api/README.md gives it */
@@ -325,31 +325,31 @@ START_TEST(test_media_types)
 }
 END_TEST
 
-/* HEAD gets what GET would, and no body, also of a refusal. */
+/* HEAD gets the headers of GET without a body, also for a refusal. */
 START_TEST(test_head)
 {
     char got[40], said[40], allow[40];
-    REPLY_AUTO get = ask(NOBODY, "GET", "/v1/t/open");
-    REPLY_AUTO head = ask(NOBODY, "HEAD", "/v1/t/open");
+    REPLY_AUTO get = send_request(NOBODY, "GET", "/v1/t/open");
+    REPLY_AUTO head = send_request(NOBODY, "HEAD", "/v1/t/open");
     ck_status(head, 200);
     ck_assert_int_eq(atomic_load(&runs), 2);
     ck_assert_uint_eq(head.body.len, 0);
     ck_assert_str_eq(reply_header(&head, "Content-Length", said, sizeof said),
                      reply_header(&get, "Content-Length", got, sizeof got));
     ck_assert_str_ne(got, "");
-    REPLY_AUTO wrong = ask(NOBODY, "HEAD", "/v1/t/act");
+    REPLY_AUTO wrong = send_request(NOBODY, "HEAD", "/v1/t/act");
     ck_status(wrong, 405);
     ck_assert_uint_eq(wrong.body.len, 0);
     ck_assert_str_eq(reply_header(&wrong, "Allow", allow, sizeof allow), "POST, OPTIONS");
-    REPLY_AUTO nothing = ask(NOBODY, "HEAD", "/v1/nothing");
+    REPLY_AUTO nothing = send_request(NOBODY, "HEAD", "/v1/nothing");
     ck_status(nothing, 404);
     ck_assert_uint_eq(nothing.body.len, 0);
-    REPLY_AUTO query = ask(NOBODY, "HEAD", "/v1/t/open?c=1");
+    REPLY_AUTO query = send_request(NOBODY, "HEAD", "/v1/t/open?c=1");
     ck_status(query, 400);
 }
 END_TEST
 
-/* What each status of a handler becomes. */
+/* The HTTP answer for each status of a handler. */
 START_TEST(test_statuses)
 {
     static const struct {
@@ -375,12 +375,12 @@ START_TEST(test_statuses)
     for (size_t i = 0; i < AS_ARRAY_LEN(cases); i++) {
         char buf[20];
         atomic_store(&outcome, (int)cases[i].st);
-        REPLY_AUTO r = ask(NOBODY, cases[i].method, cases[i].path);
+        REPLY_AUTO r = send_request(NOBODY, cases[i].method, cases[i].path);
         check_problem(&r, cases[i].status, cases[i].code, cases[i].path);
         ck_assert_str_eq(reply_header(&r, "Retry-After", buf, sizeof buf),
                          cases[i].status == 503 ? "2" : "");
         ck_assert_str_eq(reply_header(&r, "X-Handler", buf, sizeof buf), ""); /* of an answer */
-        /* what went wrong inside the server is for its log */
+        /* details of internal errors are only in the log */
         bool is_told = strstr(str_cstr(&r.body), "said by the handler") != NULL;
         ck_assert_msg(is_told == (cases[i].status != 500), "%s", str_cstr(&r.body));
     }
@@ -390,21 +390,21 @@ END_TEST
 START_TEST(test_key_replays)
 {
     char buf[20];
-    REPLY_AUTO first = post("/v1/t/make", "replays", "{\"a\":1}");
+    REPLY_AUTO first = post_with_key("/v1/t/make", "replays", "{\"a\":1}");
     ck_status(first, 200);
     ck_assert_int_eq(reply_int(&first, "runs"), 1);
     ck_assert_str_eq(reply_header(&first, "Idempotent-Replayed", buf, sizeof buf), "");
-    REPLY_AUTO again = post("/v1/t/make", "replays", "{\"a\":1}");
+    REPLY_AUTO again = post_with_key("/v1/t/make", "replays", "{\"a\":1}");
     ck_status(again, 200);
     ck_assert_str_eq(str_cstr(&again.body), str_cstr(&first.body));
     ck_assert_str_eq(reply_header(&again, "Idempotent-Replayed", buf, sizeof buf), "true");
-    REPLY_AUTO body = post("/v1/t/make", "replays", "{\"a\":2}");
+    REPLY_AUTO body = post_with_key("/v1/t/make", "replays", "{\"a\":2}");
     check_problem(&body, 422, "unprocessable", "/v1/t/make");
-    REPLY_AUTO query = post("/v1/t/make?mode=x", "replays", "{\"a\":1}");
+    REPLY_AUTO query = post_with_key("/v1/t/make?mode=x", "replays", "{\"a\":1}");
     check_problem(&query, 422, "unprocessable", "/v1/t/make");
     ck_assert_int_eq(atomic_load(&runs), 1);
     for (int i = 2; i <= 3; i++) { /* a route that takes no key */
-        REPLY_AUTO plain = post("/v1/t/plain", "replays", "{\"a\":1}");
+        REPLY_AUTO plain = post_with_key("/v1/t/plain", "replays", "{\"a\":1}");
         ck_assert_int_eq(reply_int(&plain, "runs"), i);
     }
 }
@@ -414,21 +414,21 @@ START_TEST(test_key_keeps_no_refusal)
 {
     char buf[20];
     atomic_store(&outcome, (int)AS_E_CONFLICT);
-    REPLY_AUTO refused = post("/v1/t/make", "refused", "{}");
+    REPLY_AUTO refused = post_with_key("/v1/t/make", "refused", "{}");
     check_problem(&refused, 409, "conflict", "/v1/t/make");
     atomic_store(&outcome, (int)AS_OK);
-    REPLY_AUTO done = post("/v1/t/make", "refused", "{\"other\":1}");
+    REPLY_AUTO done = post_with_key("/v1/t/make", "refused", "{\"other\":1}");
     ck_status(done, 200);
     ck_assert_int_eq(reply_int(&done, "runs"), 2);
     ck_assert_str_eq(reply_header(&done, "Idempotent-Replayed", buf, sizeof buf), "");
 }
 END_TEST
 
-/* The loser of a race between two requests with one key answers as the winner did. */
+/* Two requests with one key race: the second one to end returns the answer of the first. */
 START_TEST(test_key_of_a_race)
 {
     char buf[40];
-    REPLY_AUTO lost = post("/v1/t/second", "race", "{}");
+    REPLY_AUTO lost = post_with_key("/v1/t/second", "race", "{}");
     ck_status(lost, 201);
     ck_assert_str_eq(str_cstr(&lost.body), "{\"first\":true}");
     ck_assert_str_eq(reply_header(&lost, "Location", buf, sizeof buf), "/v1/t/1");
@@ -439,24 +439,24 @@ END_TEST
 START_TEST(test_draining)
 {
     char buf[40];
-    REPLY_AUTO before = ask(NOBODY, "GET", "/v1/t/open");
+    REPLY_AUTO before = send_request(NOBODY, "GET", "/v1/t/open");
     ck_assert(json_is_false(reply_get(&before, "drains")));
     ck_assert_str_ne(reply_header(&before, "Connection", buf, sizeof buf), "close");
     atomic_store(&d.is_draining, true);
-    REPLY_AUTO after = ask(NOBODY, "GET", "/v1/t/open");
+    REPLY_AUTO after = send_request(NOBODY, "GET", "/v1/t/open");
     ck_assert(json_is_true(reply_get(&after, "drains")));
     ck_assert_str_eq(reply_header(&after, "Connection", buf, sizeof buf), "close");
 }
 END_TEST
 
-/* What is slow does not hold up the other requests: each pool has one thread here. */
+/* A slow request does not delay others: each pool has one thread here. */
 START_TEST(test_slow_route)
 {
     struct rest_request slow;
     struct rest to = {url, NULL};
     rest_start(&slow, &to, "GET", "/v1/t/slow", NULL);
     ck_assert_int_eq(sem_wait(&entered), 0);
-    REPLY_AUTO fast = ask(NOBODY, "GET", "/v1/t/open");
+    REPLY_AUTO fast = send_request(NOBODY, "GET", "/v1/t/open");
     ck_status(fast, 200);
     ck_assert_int_eq(sem_post(&let_go), 0);
     rest_join(&slow);
@@ -472,10 +472,10 @@ START_TEST(test_counts)
         "{route=\"/v1/t/open\",method=\"GET\",code=\"200\"} 2\n",
         "{route=\"/v1/t/{thing}/x\",method=\"PATCH\",code=\"401\"} 1\n",
         "{route=\"none\",method=\"DELETE\",code=\"404\"} 1\n"};
-    REPLY_AUTO one = ask(NOBODY, "GET", "/v1/t/open");
-    REPLY_AUTO two = ask(NOBODY, "GET", "/v1/t/open");
-    REPLY_AUTO denied = ask(NOBODY, "PATCH", "/v1/t/a/x");
-    REPLY_AUTO unknown = ask(NOBODY, "DELETE", "/v1/nothing");
+    REPLY_AUTO one = send_request(NOBODY, "GET", "/v1/t/open");
+    REPLY_AUTO two = send_request(NOBODY, "GET", "/v1/t/open");
+    REPLY_AUTO denied = send_request(NOBODY, "PATCH", "/v1/t/a/x");
+    REPLY_AUTO unknown = send_request(NOBODY, "DELETE", "/v1/nothing");
     stop_http(); /* each exchange has ended then */
     AS_AUTO(str_done) struct str out = {0};
     http_metrics_write(d.metrics, &out);
@@ -491,7 +491,7 @@ Suite *test_suite(void)
     TCase *tc = tcase_create("dispatch");
     pg_fixture_start();
     pg_fixture_database(db_url);
-    tcase_add_checked_fixture(tc, start, stop);
+    tcase_add_checked_fixture(tc, start_http_server, stop_http_server);
     tcase_add_test(tc, test_refusals);
     tcase_add_test(tc, test_allow);
     tcase_add_test(tc, test_unknown_parameter);

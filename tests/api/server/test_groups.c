@@ -1,4 +1,4 @@
-/* Groups over HTTP: a claim of several members, what is told of them, a refill that waits. */
+/* Groups over HTTP: a claim of several members, their reports, and a refill that waits. */
 #include <stdio.h>
 #include <string.h>
 
@@ -93,8 +93,8 @@ START_TEST(test_a_group_and_its_refill)
 }
 END_TEST
 
-/* A claim beside the end of a trial: where the method learns it is answered when that has come, and
- * with a suggestion that knows it. */
+/* A claim while the end of a trial is about to be reported: if the method learns, the claim is
+ * answered after that report, with a suggestion that knows the result. */
 START_TEST(test_a_claim_that_awaits_a_result)
 {
     struct rest user = as_user(), runner = as_runner(), viewer = as_viewer();

@@ -1,4 +1,4 @@
-/* What takes time: long-polls, event streams, clients that vanish, draining. */
+/* Requests that take time: long-polls, event streams, clients that leave, draining. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +38,7 @@ START_TEST(test_claim_wakes_up)
 }
 END_TEST
 
-/* Until so many trials of the sweep run. */
+/* Wait until this many trials of the sweep run. */
 static void wait_running(const char *path, int n)
 {
     struct rest viewer = as_viewer();
@@ -50,8 +50,8 @@ static void wait_running(const char *path, int n)
     }
 }
 
-/* Many wait for little: each trial goes to one of them, the others go on waiting and get what comes
- * next. */
+/* Many requests wait for few trials: each trial goes to one of them, and the others continue to
+ * wait for the next ones. */
 START_TEST(test_claims_share)
 {
     struct rest_request r[12];
@@ -80,7 +80,7 @@ START_TEST(test_claims_share)
 }
 END_TEST
 
-/* A runner that went away while it waited gets nothing: the next one is given attempt 1. */
+/* A runner that left while it waited gets no trial: the next runner gets attempt 1. */
 START_TEST(test_client_gone)
 {
     char body[100];
@@ -171,7 +171,7 @@ START_TEST(test_bad_event_ids)
         (void)close(fd);
         str_done(&out);
     }
-    /* an id from the future is as good as now, and blocks nobody else */
+    /* an id from the future counts as now, and does not delay other streams */
     struct str far = {0}, near = {0};
     int fd = open_events("/v1/events", "Last-Event-ID: 9223372036854775807\r\n");
     int other = open_events("/v1/events", "");

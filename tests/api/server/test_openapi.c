@@ -1,4 +1,4 @@
-/* The route table against api/openapi.yaml, both ways. */
+/* Compares the route table with api/openapi.yaml in both directions. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -91,7 +91,7 @@ START_TEST(test_bodies)
 }
 END_TEST
 
-/* Everything under "example" and "examples" of a content fits its schema: people copy it. */
+/* Every example of the document must fit its schema, because people copy examples. */
 static size_t check_examples(const char *operation, const json_t *content)
 {
     char msg[SCHEMA_MSG_MAX] = "";

@@ -1,4 +1,4 @@
-/* The reaper's thread: a sweep ends with its last trial, and not a period later. */
+/* The thread of the reaper: a sweep ends at once after its last trial, not a period later. */
 #include <stdio.h>
 
 #include "api/server/reaper_loop.h"
@@ -12,7 +12,7 @@
 static struct service s;
 static struct as_err err;
 
-/* A store whose reaper has a round at its start, and the next one in a quarter of an hour. */
+/* A store whose reaper runs a round at the start, and the next one after 15 minutes. */
 static void open_slow(void)
 {
     const struct store_opts opts = {
@@ -51,7 +51,8 @@ START_TEST(a_sweep_ends_with_its_last_trial)
     one_trial("first");
     struct claimed_row first = claim_one(&s, "r", e);
     finish(&s, ref_of(&first), 1);
-    await_end("first"); /* by the round at the start, perhaps; those below have no other */
+    await_end(
+        "first"); /* perhaps by the round at the start; the sweeps below can only end at once */
     for (int i = 0; i < SWEEPS; i++) {
         char name[20];
         (void)snprintf(name, sizeof name, "later-%d", i);
@@ -63,7 +64,7 @@ START_TEST(a_sweep_ends_with_its_last_trial)
         finish(&s, ref_of(&list.rows[i]), 1);
     for (int i = 0; i < SWEEPS; i++)
         await_end(names[i]);
-    reaper_loop_tell(loop);
+    reaper_loop_request_stop(loop);
     ck_assert(reaper_loop_end(loop, PATIENCE_MS));
 }
 END_TEST

@@ -1,4 +1,4 @@
-/* Every route's happy path, and every way to be refused, against a real server and database. */
+/* For every route, the successful request and every refusal, with a real server and database. */
 #include <stdio.h>
 #include <string.h>
 
@@ -57,7 +57,7 @@ START_TEST(test_sweep_life)
     ck_assert_str_eq(reply_str(&second, "id"), "life-2");
     REPLY_AUTO one = rest_get(&viewer, "/v1/sweeps/life");
     ck_status(one, 200);
-    /* the order in which people wrote the parameters stays */
+    /* the parameters keep the order in which they were written */
     ck_assert_ptr_nonnull(strstr(str_cstr(&one.body), "\"parameters\":{\"lr\":"));
     REPLY_AUTO page = rest_get(&viewer, "/v1/sweeps?page_size=1");
     ck_status(page, 200);
@@ -382,7 +382,7 @@ START_TEST(test_idempotency)
         .headers = key, .body = changed, .len = strlen(changed), .type = "application/json"};
     REPLY_AUTO third = rest_call_with(&user, "POST", "/v1/sweeps", &other);
     ck_status(third, 422);
-    /* the key is the client's own: another one's is another key */
+    /* keys belong to a client: the same key of another client is another key */
     REPLY_AUTO foreign = rest_call_with(&admin, "POST", "/v1/sweeps", &other);
     ck_status(foreign, 201);
     ck_assert_str_eq(reply_str(&foreign, "id"), "idem-2");
@@ -399,7 +399,7 @@ START_TEST(test_blobs)
 {
     char hex[SHA256_HEX_SIZE], path[128];
     struct rest runner = as_runner(), viewer = as_viewer();
-    size_t len = (5 << 20) + 12345; /* several pieces and a rest */
+    size_t len = (5 << 20) + 12345; /* several whole pieces and a shorter one */
     AS_AUTO(as_freep) char *bytes = as_calloc(len, 1);
     random_bytes(bytes, len);
     REPLY_AUTO put = put_blob(bytes, len, hex);

@@ -1,4 +1,4 @@
-/* Who is tried again, and when: items by key, patience, departures, the end. */
+/* Which items are retried, and when: by key, at their deadline, after departures, at the end. */
 #include <pthread.h>
 #include <stdbool.h>
 #include <string.h>
@@ -7,21 +7,21 @@
 #include "base/clock.h"
 #include "tests/support/check_main.h"
 
-/* What waits; tried again, it is put into a list. */
+/* An item that waits. When it is retried, it is added to a list. */
 struct waiter {
     struct waiting_item item;
     atomic_bool is_gone;
     int64_t tried_ns;
 };
 
-/* The other side of the hooks: what there is to get, and who was tried. */
+/* The state behind the hooks: the counts that the probe returns, and the retried items. */
 struct world {
     struct waiting_list *list;
     pthread_mutex_t lock; /* guards the rest */
     pthread_cond_t change;
     struct waiter *tried[600];
     size_t n_tried;
-    int64_t keys[8]; /* something to get of these */
+    int64_t keys[8]; /* the probe returns a count for these */
     size_t counts[8];
     int probes;
     size_t n_keys_asked; /* by the latest probe */
@@ -57,7 +57,7 @@ static void on_probe(void *ctx, const int64_t *keys, size_t n, size_t *ret)
     pthread_mutex_unlock(&w->lock);
 }
 
-static void begin(struct world *w)
+static void begin_world(struct world *w)
 {
     struct as_err err;
     *w = (struct world){0};
@@ -67,7 +67,7 @@ static void begin(struct world *w)
     ck_ok(waiting_create(&hooks, &w->list, &err), err);
 }
 
-static void end(struct world *w)
+static void end_world(struct world *w)
 {
     waiting_drain(w->list);
     waiting_free(w->list);
@@ -75,7 +75,7 @@ static void end(struct world *w)
     pthread_mutex_destroy(&w->lock);
 }
 
-static void add(struct world *w, struct waiter *one, int64_t key, int64_t wait_ms)
+static void add_waiter(struct world *w, struct waiter *one, int64_t key, int64_t wait_ms)
 {
     *one = (struct waiter){.item = {.key = key, .is_gone = &one->is_gone}};
     one->item.until_ns = clock_mono_ns() + wait_ms * NS_PER_MS;
@@ -91,7 +91,7 @@ static void wait_tried(struct world *w, size_t n)
     pthread_mutex_unlock(&w->lock);
 }
 
-/* Two more probes begin and end. */
+/* Wait until two more probes have begun and ended. */
 static void wait_probes(struct world *w)
 {
     pthread_mutex_lock(&w->lock);
@@ -100,7 +100,7 @@ static void wait_probes(struct world *w)
     pthread_mutex_unlock(&w->lock);
 }
 
-static void offer(struct world *w, size_t place, int64_t key, size_t count)
+static void offer_count(struct world *w, size_t place, int64_t key, size_t count)
 {
     pthread_mutex_lock(&w->lock);
     w->keys[place] = key;
@@ -115,30 +115,30 @@ static void check_count(struct world *w, size_t any_trial, size_t one_sweep)
     ck_assert_uint_eq(n.one_sweep, one_sweep);
 }
 
-/* A sweep's clients and the runners are tried for what is theirs, the longest waiting first. */
+/* Clients of a sweep and runners are retried for their own keys, the longest waiting first. */
 START_TEST(test_keys)
 {
     struct world w;
     struct waiter waiters[6];
     static const int64_t keys[] = {7, WAITING_CLAIMS, 9, 7, WAITING_CLAIMS, 9};
-    begin(&w);
+    begin_world(&w);
     for (size_t i = 0; i < AS_ARRAY_LEN(waiters); i++)
-        add(&w, &waiters[i], keys[i], 60000);
+        add_waiter(&w, &waiters[i], keys[i], 60000);
     wait_probes(&w);
     wait_tried(&w, 0);
     check_count(&w, 2, 4);
-    offer(&w, 0, WAITING_CLAIMS, 1);
+    offer_count(&w, 0, WAITING_CLAIMS, 1);
     waiting_wake(w.list);
     wait_tried(&w, 1);
     ck_assert_ptr_eq(w.tried[0], &waiters[1]);
     check_count(&w, 1, 4);
-    offer(&w, 0, 9, SIZE_MAX);
+    offer_count(&w, 0, 9, SIZE_MAX);
     waiting_wake(w.list);
     wait_tried(&w, 3);
     ck_assert_ptr_eq(w.tried[1], &waiters[2]);
     ck_assert_ptr_eq(w.tried[2], &waiters[5]);
-    offer(&w, 0, 7, 1);
-    offer(&w, 1, WAITING_CLAIMS, 5);
+    offer_count(&w, 0, 7, 1);
+    offer_count(&w, 1, WAITING_CLAIMS, 5);
     waiting_wake(w.list);
     wait_tried(&w, 5);
     ck_assert_ptr_eq(w.tried[3], &waiters[0]);
@@ -147,20 +147,20 @@ START_TEST(test_keys)
     wait_tried(&w, 6);
     ck_assert_ptr_eq(w.tried[5], &waiters[3]);
     check_count(&w, 0, 0);
-    end(&w);
+    end_world(&w);
 }
 END_TEST
 
-/* Patience that ends, and peers that leave, without anything to get. */
+/* Deadlines that pass and peers that leave, while the probe finds nothing. */
 START_TEST(test_impatient)
 {
     struct world w;
     struct waiter brief, gone, patient;
-    begin(&w);
-    add(&w, &patient, 7, 60000);
-    add(&w, &gone, 7, 60000);
+    begin_world(&w);
+    add_waiter(&w, &patient, 7, 60000);
+    add_waiter(&w, &gone, 7, 60000);
     int64_t start = clock_mono_ns();
-    add(&w, &brief, 8, 40);
+    add_waiter(&w, &brief, 8, 40);
     wait_tried(&w, 1);
     ck_assert_ptr_eq(w.tried[0], &brief);
     ck_assert(brief.tried_ns - start >= 40 * NS_PER_MS);
@@ -170,39 +170,39 @@ START_TEST(test_impatient)
     ck_assert_ptr_eq(w.tried[1], &gone);
     waiting_drain(w.list);
     wait_tried(&w, 3);
-    end(&w);
+    end_world(&w);
 }
 END_TEST
 
-/* More keys than one question has room for: those that were not asked for are tried. */
+/* More keys than one probe has room for: items of the other keys are retried. */
 START_TEST(test_many_keys)
 {
     struct world w;
     static struct waiter waiters[WAITING_KEYS_MAX + 40];
-    begin(&w);
+    begin_world(&w);
     for (size_t i = 0; i < AS_ARRAY_LEN(waiters); i++)
-        add(&w, &waiters[i], (int64_t)i + 1, 60000);
+        add_waiter(&w, &waiters[i], (int64_t)i + 1, 60000);
     wait_tried(&w, 40);
     for (size_t i = 0; i < 40; i++)
         ck_assert_ptr_eq(w.tried[i], &waiters[WAITING_KEYS_MAX + i]);
     waiting_drain(w.list);
     wait_tried(&w, AS_ARRAY_LEN(waiters));
-    end(&w);
+    end_world(&w);
 }
 END_TEST
 
-/* Nobody waits: nothing is asked. */
+/* No item waits: no probe is made. */
 START_TEST(test_empty)
 {
     struct world w;
     struct waiter one;
-    begin(&w);
+    begin_world(&w);
     for (int i = 0; i < 100; i++)
         waiting_wake(w.list);
-    add(&w, &one, 7, 0);
+    add_waiter(&w, &one, 7, 0);
     wait_tried(&w, 1);
     ck_assert_int_le(w.probes, 1);
-    end(&w);
+    end_world(&w);
 }
 END_TEST
 

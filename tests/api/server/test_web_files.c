@@ -1,4 +1,4 @@
-/* The dashboard's files without a server: what is listed is served, and nothing else. */
+/* The dashboard's files without a server: only listed files are served. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,8 +9,8 @@
 #include "tests/support/check_main.h"
 #include "tests/support/temp_folder.h"
 
-static bool ask(const struct web_files *w, const char *path, const char *accept,
-                struct http_exchange *x)
+static bool get_file(const struct web_files *w, const char *path, const char *accept,
+                     struct http_exchange *x)
 {
     *x = (struct http_exchange){.head = {.path = path, .accept = accept, .method = "GET"}};
     return web_files_answer(w, x);
@@ -25,10 +25,10 @@ START_TEST(test_absent)
         AS_AUTO(web_files_freep) struct web_files *w = NULL;
         ck_ok(web_files_load(dirs[i], &w, &err), err);
         ck_assert_uint_eq(web_files_count(w), 0);
-        ck_assert(ask(w, "/", NULL, &x));
+        ck_assert(get_file(w, "/", NULL, &x));
         ck_assert_int_eq(x.answer.status, 200);
         ck_assert_ptr_nonnull(strstr(x.answer.bytes, "not installed"));
-        ck_assert(!ask(w, "/sweeps", "text/html", &x));
+        ck_assert(!get_file(w, "/sweeps", "text/html", &x));
         ck_assert_int_eq(x.answer.status, 0);
     }
 }
@@ -57,13 +57,13 @@ START_TEST(test_listed)
     ck_assert_int_eq(symlink("/etc/passwd", path), 0);
     ck_ok(web_files_load(dir, &w, &err), err);
     ck_assert_uint_eq(web_files_count(w), 1);
-    ck_assert(ask(w, "/", NULL, &x));
+    ck_assert(get_file(w, "/", NULL, &x));
     ck_assert_uint_eq(x.answer.len, 3);
-    ck_assert(!ask(w, "/link", "*/*", &x));
-    ck_assert(!ask(w, "/.hidden", "*/*", &x));
-    ck_assert(ask(w, "/any/page", "text/html", &x));
+    ck_assert(!get_file(w, "/link", "*/*", &x));
+    ck_assert(!get_file(w, "/.hidden", "*/*", &x));
+    ck_assert(get_file(w, "/any/page", "text/html", &x));
     temp_folder_remove(dir);
-    ck_assert(ask(w, "/index.html", NULL, &x)); /* from memory */
+    ck_assert(get_file(w, "/index.html", NULL, &x)); /* from memory */
 }
 END_TEST
 

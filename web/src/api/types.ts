@@ -20,7 +20,7 @@ export type Health = {
   version?: string;
 };
 
-/** A number, or what JSON cannot hold as text */
+/** A number; values that JSON cannot hold are strings */
 export type Number = number | "NaN" | "Infinity" | "-Infinity";
 
 export type MetricName = string;
@@ -41,7 +41,7 @@ export type Objective = {
   goal: Goal;
 };
 
-/** A trial is feasible when the metric lies within the bounds, ends included; at least one of them is given */
+/** A trial is feasible if the metric lies within the bounds (inclusive). At least one bound is required */
 export type OutcomeConstraint = {
   metric: MetricName;
   min?: number;
@@ -55,9 +55,9 @@ export type SweepDocument = {
   tags?: string[];
   /** The objective. Either this or metrics */
   metric?: Objective;
-  /** Several objectives: the search looks for the front between them */
+  /** Several objectives: the search looks for their Pareto front */
   metrics?: Objective[];
-  /** Bounds on what trials measure */
+  /** Bounds on metrics of trials */
   constraints?: OutcomeConstraint[];
   /** By name: {type: float, int, ordinal, categorical, bool or constant, …} */
   parameters: Record<string, Record<string, unknown>>;
@@ -79,7 +79,7 @@ export type SweepDocument = {
     wall_time?: string | number;
     grace?: string | number;
   };
-  /** What runners run. Without it the sweep is for ask and tell alone */
+  /** The program that runners run. Without it the sweep is for ask and tell only */
   trial?: {
     train?: Record<string, unknown>;
     command?: (string | number)[];
@@ -90,7 +90,7 @@ export type SweepDocument = {
   resources?: {
     gpus?: number;
     ranks?: 1;
-    /** How many trials of one shape train in one process; 1: each alone. Left out: as many as the runner finds best, 4 at most for methods that learn */
+    /** How many trials of one shape train in one process; 1: each trial runs alone. When absent: as many as the runner measured to be best, at most 4 for methods that learn */
     group?: number;
   };
   /** false for none */
@@ -109,7 +109,7 @@ export type SweepPatch = {
   };
 };
 
-/** Trials by state, and their sum. queued counts trials that exist and wait; trials not yet made are planned_trials - total. */
+/** Trials by state, and their sum. queued counts trials that exist and wait. The trials that are not created yet are planned_trials - total. */
 export type Counts = {
   queued: number;
   running: number;
@@ -125,19 +125,19 @@ export type Sweep = {
   id: string;
   name: string;
   state: SweepState;
-  /** Why it ended as it did */
+  /** Why the sweep ended */
   reason?: string | null;
   document: SweepDocument;
-  /** The first objective: what value, best and sorting by value go by */
+  /** The first objective. value, best and the sorting by value use it */
   metric: Objective;
   /** All objectives, one or more */
   metrics: Objective[];
-  /** Bounds on what trials measure; possibly none */
+  /** Bounds on metrics of trials; may be empty */
   constraints: OutcomeConstraint[];
   method: string;
   /** Decimal; 64 bits do not fit a JavaScript number */
   seed: string;
-  /** How many trials there will be: max_trials (or the cells of the grid when fewer), and the known results that were added */
+  /** The planned number of trials: max_trials (or the cells of the grid if they are fewer), plus the known results that were added */
   planned_trials: number;
   /** How many known results were added */
   known_trials: number;
@@ -169,7 +169,7 @@ export type Trial = {
   restarts: number;
   params: Params;
   seed: string;
-  /** The metric of the sweep when the trial completed, else its latest */
+  /** The metric of the sweep: its final value if the trial completed, else the latest one */
   value?: null | Number;
   /** The latest step measured */
   step?: number | null;
@@ -179,19 +179,19 @@ export type Trial = {
   origin: Origin;
   /** How many suggestions the search had made before this one; null unless origin is suggested */
   index?: number | null;
-  /** The suggestion was made from every result with finish_seq up to this one; null for methods that do not learn, and for trials that people added */
+  /** The suggestion was computed from every result with finish_seq up to this one; null for methods that do not learn, and for trials that people added */
   seen?: number | null;
   /** 1, 2, … in the order in which the trials of the sweep ended; null until then */
   finish_seq?: number | null;
-  /** Whether it keeps all constraints of the sweep (true when it has none); null unless it completed */
+  /** Whether the trial satisfies all constraints of the sweep (true if it has none); null unless the trial completed */
   feasible?: boolean | null;
-  /** The signature of its tensors; null when it is not the built-in trainer's */
+  /** The signature of its tensors; null unless the built-in trainer runs it */
   shape?: string | null;
   /** The group that the latest attempt ran in; null when it ran alone */
   group?: string | null;
-  /** The runner of the latest attempt; null when it was a client's */
+  /** The runner of the latest attempt; null if a client ran it */
   runner?: string | null;
-  /** The client of the latest attempt, which asked for it; null when it was a runner's */
+  /** The client that asked for the latest attempt; null if a runner ran it */
   client?: string | null;
   /** Why it failed, was cancelled or was requeued */
   reason?: string | null;
@@ -203,26 +203,26 @@ export type Trial = {
 /** Where the parameters come from: suggested by the search; enqueued, known: see addTrial */
 export type Origin = "suggested" | "enqueued" | "known";
 
-/** Why these parameters: at least {method}. Suggestions of gp say which model and acquisition chose them, its value, what the model predicted there, the incumbent that it was chosen against, and how much was known; docs/search.md lists the fields. {method: enqueued} and {method: known} for trials that people added. */
+/** The reason for these parameters: at least {method}. Suggestions of gp name the model and the acquisition that chose them, its value, the prediction of the model, the incumbent at that time, and the number of known results; docs/search.md lists the fields. It is {method: enqueued} or {method: known} for trials that people added. */
 export type SuggestionReason = Record<string, unknown>;
 
 export type TrialCreate = {
   params: Params;
   /** The result, when it is known; finite numbers */
   metrics?: Record<string, number>;
-  /** What became of a known result; completed when there are metrics. Without both the trial is enqueued */
+  /** The outcome of a known result; completed when there are metrics. Without state and metrics the trial is enqueued */
   state?: "completed" | "failed";
-  /** Of a known failure, for people */
+  /** The reason of a known failure, for people */
   reason?: string | null;
 };
 
 /** Values by name */
 export type MetricValues = Record<string, Number>;
 
-/** A name of your choice for whoever runs the trials, the same in every request; two loops that run side by side need two names */
+/** A name of your choice for the program that runs the trials, the same in every request. Two loops that run in parallel need two names */
 export type Client = string;
 
-/** How long a trial is held for the client without a sign of life: 1 s to 7 days */
+/** How long the server holds a trial for a silent client: 1 s to 7 days */
 export type LeaseMs = number;
 
 export type Ask = {
@@ -230,7 +230,7 @@ export type Ask = {
   /** How many trials the client wants to hold in all */
   count?: number;
   lease_ms?: LeaseMs;
-  /** How long to wait for something to hand out */
+  /** How long to wait for a trial */
   wait_ms?: number;
 };
 
@@ -238,7 +238,7 @@ export type Suggestion = {
   sweep: string;
   /** Names the trial in the requests that follow */
   number: number;
-  /** Above 1 when it was begun before: by this client, which gets it back, or by another that gave it up */
+  /** Above 1 if the trial was begun before: by this client, which gets it back, or by another client that returned it */
   attempt: number;
   params: Params;
   /** Names of conditional parameters that are not active here */
@@ -253,11 +253,11 @@ export type Suggestion = {
 export type AskResult = {
   items: Suggestion[];
   state: SweepState;
-  /** The sweep has ended (or is finishing: its ensemble is being made): leave the loop */
+  /** The sweep has ended (or its ensemble is being computed): leave the loop */
   done: boolean;
 };
 
-/** The suggestion's attempt, for clients that want to be sure that they speak of the same one; the latest that the client has held when absent */
+/** The attempt of the suggestion, for clients that want to name it. When absent: the latest attempt that the client has held */
 export type HeldAttempt = number;
 
 export type SuggestionMeasurements = {
@@ -276,7 +276,7 @@ export type SuggestionCompletion = {
   attempt?: HeldAttempt;
   outcome?: "completed" | "failed" | "released";
   metrics?: MetricValues;
-  /** Where metrics are recorded */
+  /** The step at which the metrics are recorded */
   step?: number;
   reason?: string | null;
 };
@@ -301,11 +301,11 @@ export type Pareto = {
 
 export type Importance = {
   metric: MetricName;
-  /** How many completed trials the model saw */
+  /** The number of completed trials that the model was fitted to */
   trials: number;
-  /** More trials have ended since, and the answer that knows them is being computed for somebody else: ask again */
+  /** More trials have ended since then, and the new indices are being computed for another request: ask again */
   stale: boolean;
-  /** 1: it foretells trials that it did not see without error; 0: no better than their mean. null: too few trials */
+  /** 1: the model predicts unseen trials without error; 0: no better than their mean; null: too few trials */
   r2: number | null;
   /** How it was computed */
   method: string;
@@ -317,12 +317,12 @@ export type Importance = {
     total: number | null;
     total_low: number | null;
     total_high: number | null;
-    /** Share of what tells the best tenth of the trials from all */
+    /** Share of what separates the best tenth of the trials from all trials */
     top: number | null;
-    /** It is not always active: its shares are those where it is */
+    /** The parameter is not always active: its shares count only where it is */
     conditional: boolean;
   })[];
-  /** Why there are no figures */
+  /** Why there are no indices */
   reason?: string | null;
 };
 
@@ -331,7 +331,7 @@ export type TrialDetail = Trial & {
     attempt: number;
     /** Null for an attempt of a client */
     runner?: string | null;
-    /** Who asked for it; null for an attempt of a runner */
+    /** The client that asked for it; null for an attempt of a runner */
     client?: string | null;
     /** The group that it was a member of; null when it ran alone */
     group?: string | null;
@@ -357,10 +357,10 @@ export type Series = {
 };
 
 export type TrialLog = {
-  /** 0 when nothing was kept yet */
+  /** 0 if nothing is stored yet */
   attempt: number;
   text: string;
-  /** The beginning was dropped */
+  /** The beginning was removed */
   truncated: boolean;
 };
 
@@ -383,7 +383,7 @@ export type Ensemble = {
   /** none: the sweep asked for none, or too few trials left predictions */
   state: "pending" | "ready" | "none";
   reason?: string | null;
-  /** What selection minimises or maximises and what is reported: error, accuracy, log_loss, rmse */
+  /** The metric that selection optimises and that is reported: error, accuracy, log_loss, rmse */
   metric?: string;
   goal?: "minimize" | "maximize";
   /** Held-out rows used to choose the members */
@@ -430,14 +430,14 @@ export type DatasetCreate = {
     features?: string;
     targets?: string;
   };
-  /** Column of the target in a csv or npy table: its name, or its index (negative from the end); several, separated by commas, are a regression of several outputs */
+  /** Column of the target in a csv or npy table: its name, or its index (negative: from the end). Several columns, separated by commas, make a regression with several outputs */
   target?: string | number;
   task?: "auto" | "classification" | "regression" | "language_modeling";
   options?: DatasetOptions;
   description?: string;
 };
 
-/** How the files are to be read, where they do not say it themselves */
+/** How to read the files, where the format leaves it open */
 export type DatasetOptions = {
   /** npy, npz, safetensors: images are (rows, channels, height, width) */
   channels_first?: boolean;
@@ -457,9 +457,9 @@ export type DatasetColumn = {
   kind: "numeric" | "categorical";
   /** Rows without a value */
   missing: number;
-  /** categorical: rows whose value is in one row alone */
+  /** categorical: rows whose value occurs in no other row */
   other?: number;
-  /** categorical: values of two rows or more */
+  /** categorical: values that occur in two rows or more */
   values?: string[];
 };
 
@@ -482,15 +482,15 @@ export type Dataset = {
     width: number;
     channels: number;
   };
-  /** Of a table with a header, categories or missing values; not in lists */
+  /** For a table with a header, categories or missing values; absent in lists */
   columns?: DatasetColumn[];
-  /** In a claim only: what the sweep was made with, when the name holds other content by now; the trial is to fail */
+  /** In a claim only: the content that the sweep was created with, if the name has other content now. The trial must fail */
   expected?: {
     sha256: string;
     rows: number;
     features: number;
   };
-  /** Digest over the files and how they are read */
+  /** Digest of the files and of the options for reading them */
   sha256: string;
   files: ({
     role: "table" | "features" | "targets";
@@ -534,7 +534,7 @@ export type Directive = {
   sweep: string;
   number: number;
   attempt: number;
-  /** SIGTERM, grace, SIGKILL; then write nothing more for this attempt, it is not current */
+  /** Send SIGTERM, wait for the grace period, send SIGKILL. Then write nothing more for this attempt: it is not current */
   action: "stop";
   reason?: string;
 };
@@ -546,9 +546,9 @@ export type Runner = {
   version?: string | null;
   slots: number;
   gpus?: string[];
-  /** Attempts it holds */
+  /** Attempts that the runner holds */
   running: number;
-  /** Slots that they take: a group takes one, whatever its members */
+  /** Slots that they use: a group uses one slot, whatever its number of members */
   used_slots?: number;
   epoch: number;
   registered_at: Time;
@@ -562,27 +562,27 @@ export type RunnerList = {
 
 export type Claim = {
   epoch: number;
-  /** New for each claim, the same when it is repeated */
+  /** A new id for each claim; the same id when the claim is repeated */
   claim_id: string;
-  /** Free slots. A group takes one slot, whatever its members */
+  /** Free slots. A group uses one slot, whatever its number of members */
   max_trials?: number;
   /** Free GPUs. A group uses the GPUs of one trial */
   gpus?: number;
-  /** How many trials of one shape may share a slot; of no meaning with `fit` */
+  /** How many trials of one shape may share a slot; no effect with `fit` */
   members?: number;
-  /** What a group may use in all; null: no bound */
+  /** Memory that a group may use in total; null: no limit */
   memory_bytes?: number | null;
-  /** Only trials that fit this open group of the runner, at most so many; max_trials, gpus and members do not matter then */
+  /** Only trials that fit this open group of the runner, at most this many. max_trials, gpus and members have no effect then */
   fit?: null | {
     group: string;
     members: number;
   };
-  /** How many members the runner wants in a group of that shape, by the throughput that it measured; 8 for others. resources.group overrules it */
+  /** How many members the runner wants in a group of that shape, from its measurements of throughput; 8 for other shapes. resources.group overrides it */
   measured?: {
     shape: string;
     members: number;
   }[];
-  /** Attempts that the runner holds and no longer runs, whose ends are under way. Their slots are free. A sweep whose method learns gives nothing before they have ended */
+  /** Attempts that the runner holds but no longer runs, whose ends it is about to report. Their slots are free. A sweep whose method learns hands out nothing before they have ended */
   ending?: AttemptRef[];
   wait_ms?: number;
 };
@@ -593,7 +593,7 @@ export type TrialGroup = {
   /** The signature of the tensors: equal texts may share a group */
   shape: string;
   bytes_per_member: number;
-  /** At most so many at a time: resources.group, else measured; within Claim.members and memory_bytes / bytes_per_member */
+  /** The most members at a time: resources.group, or else measured; within Claim.members and memory_bytes / bytes_per_member */
   max_members: number;
 };
 
@@ -613,17 +613,17 @@ export type ClaimedTrial = {
   };
   gpus?: number;
   dataset?: null | Dataset;
-  /** What belongs in the checkpoint folder */
+  /** The files of the checkpoint folder */
   files: File[];
   timeout_ms?: number | null;
   grace_ms?: number;
-  /** Null: it runs in a process of its own */
+  /** Null: the trial runs in its own process */
   group?: null | TrialGroup;
 };
 
 export type ClaimResult = {
   trials: ClaimedTrial[];
-  /** Nothing now, but a suggestion is being computed, or waits for results: ask again */
+  /** No trial now, but a suggestion is being computed or waits for results: ask again */
   pending: boolean;
 };
 
@@ -670,7 +670,7 @@ export type Completion = {
 export type TokenCreate = {
   role: "viewer" | "user" | "runner" | "admin";
   name?: string;
-  /** Such as 30d, or a number of seconds; for ever when absent */
+  /** Such as 30d, or a number of seconds; it never expires when absent */
   ttl?: string | number;
 };
 
@@ -763,7 +763,7 @@ export interface Operations {
     body: undefined;
     result: TrialList;
   };
-  /** The trials that no other trial beats in every objective */
+  /** The Pareto front: the trials that no other trial dominates */
   "GET /v1/sweeps/{sweep}/pareto": {
     path: {sweep: string};
     query: undefined;
@@ -812,14 +812,14 @@ export interface Operations {
     body: SuggestionMeasurements;
     result: SuggestionReport;
   };
-  /** Tell what came of a trial */
+  /** Report the result of a trial */
   "POST /v1/sweeps/{sweep}/suggestions/{number}/complete": {
     path: {sweep: string; number: number};
     query: undefined;
     body: SuggestionCompletion;
     result: Trial;
   };
-  /** Keep a trial that this client runs */
+  /** Extend the lease of a trial that this client runs */
   "POST /v1/sweeps/{sweep}/suggestions/{number}/heartbeat": {
     path: {sweep: string; number: number};
     query: undefined;
@@ -833,7 +833,7 @@ export interface Operations {
     body: undefined;
     result: TrialList;
   };
-  /** Enqueue a configuration, or add a result that is known already */
+  /** Enqueue a configuration, or add a known result */
   "POST /v1/sweeps/{sweep}/trials": {
     path: {sweep: string};
     query: undefined;
@@ -868,7 +868,7 @@ export interface Operations {
     body: undefined;
     result: TrialLog;
   };
-  /** Files that a trial left; fetch content by its digest from /v1/blobs */
+  /** Files that a trial stored; fetch their content by digest from /v1/blobs */
   "GET /v1/sweeps/{sweep}/trials/{number}/artifacts": {
     path: {sweep: string; number: number};
     query: undefined;
@@ -889,7 +889,7 @@ export interface Operations {
     body: Blob;
     result: undefined;
   };
-  /** Is this content here? */
+  /** Is this content stored? */
   "HEAD /v1/blobs/{sha256}": {
     path: {sha256: string};
     query: undefined;
@@ -945,14 +945,14 @@ export interface Operations {
     body: Claim;
     result: ClaimResult;
   };
-  /** Extend the leases of a runner and learn what to stop */
+  /** Extend the lease of a runner, and get the attempts to stop */
   "POST /v1/runners/{runner}/heartbeat": {
     path: {runner: string};
     query: undefined;
     body: Heartbeat;
     result: HeartbeatResult;
   };
-  /** Say goodbye; attempts still held go back to the queue without using up a restart */
+  /** Leave; attempts that the runner still holds return to the queue without using up a restart */
   "POST /v1/runners/{runner}/leave": {
     path: {runner: string};
     query: undefined;
@@ -966,14 +966,14 @@ export interface Operations {
     body: MeasurementBatch;
     result: ReportResult;
   };
-  /** Replace the kept tail of output of this attempt */
+  /** Replace the stored tail of the output of this attempt */
   "PUT /v1/sweeps/{sweep}/trials/{number}/attempts/{attempt}/log": {
     path: {sweep: string; number: number; attempt: number};
     query: undefined;
     body: LogTail;
     result: undefined;
   };
-  /** Replace the set of files of one kind (their content uploaded as blobs before) */
+  /** Replace the set of files of one kind (upload their content as blobs first) */
   "PUT /v1/sweeps/{sweep}/trials/{number}/attempts/{attempt}/files": {
     path: {sweep: string; number: number; attempt: number};
     query: undefined;
@@ -994,7 +994,7 @@ export interface Operations {
     body: undefined;
     result: TokenList;
   };
-  /** Make a token; its text is shown this once */
+  /** Create a token; its text is returned only once */
   "POST /v1/tokens": {
     path: undefined;
     query: undefined;
