@@ -129,7 +129,7 @@ void agent_free_slots(struct agent *a)
         free_gpus_locked(a, t->gpu_taken);
     }
     for (size_t i = 0; i < a->n_groups; i++) {
-        struct group *g = a->groups[i];
+        struct group_process *g = a->groups[i];
         if (g->slot_free || !g->over)
             continue;
         g->slot_free = any = true;
@@ -140,7 +140,7 @@ void agent_free_slots(struct agent *a)
     pthread_mutex_unlock(&a->lock);
 }
 
-struct group *agent_group_find_locked(const struct agent *a, const char *id)
+struct group_process *agent_group_find_locked(const struct agent *a, const char *id)
 {
     for (size_t i = 0; i < a->n_groups; i++)
         if (strcmp(a->groups[i]->id, id) == 0)
@@ -148,7 +148,7 @@ struct group *agent_group_find_locked(const struct agent *a, const char *id)
     return NULL;
 }
 
-struct group *agent_group_to_fill_locked(const struct agent *a)
+struct group_process *agent_group_to_fill_locked(const struct agent *a)
 {
     for (size_t i = 0; i < a->n_groups; i++)
         if (!a->groups[i]->closed && a->groups[i]->held < a->groups[i]->most_held)
@@ -156,16 +156,16 @@ struct group *agent_group_to_fill_locked(const struct agent *a)
     return NULL;
 }
 
-static as_status add_group_locked(struct agent *a, const struct claimed *c, struct group **ret,
-                                  struct as_err *err)
+static as_status add_group_locked(struct agent *a, const struct claimed *c,
+                                  struct group_process **ret, struct as_err *err)
 {
     AS_AUTO(str_done) struct str gpus = {0};
-    AS_AUTO(group_freep) struct group *g = NULL;
+    AS_AUTO(group_process_freep) struct group_process *g = NULL;
     bool taken[OPTIONS_MAX_GPUS] = {false};
     as_status st = choose_gpus_locked(a, c->gpus, taken, &gpus, err);
     if (st < 0)
         return st;
-    st = group_create(a->options, &c->group, str_cstr(&gpus), &g, err);
+    st = group_process_create(a->options, &c->group, str_cstr(&gpus), &g, err);
     if (st < 0)
         return st;
     st = as_reserve_one(&a->groups, a->n_groups, &a->cap_groups, sizeof *a->groups, err);
@@ -181,9 +181,9 @@ static as_status add_group_locked(struct agent *a, const struct claimed *c, stru
 
 /* The group of a claimed attempt: NULL when it has none. */
 static as_status join_locked(struct agent *a, const struct claimed *c, bool refill,
-                             struct group **ret, struct as_err *err)
+                             struct group_process **ret, struct as_err *err)
 {
-    struct group *g = c->group.max_members ? agent_group_find_locked(a, c->group.id) : NULL;
+    struct group_process *g = c->group.max_members ? agent_group_find_locked(a, c->group.id) : NULL;
     *ret = g;
     if (!c->group.max_members)
         return AS_OK;
@@ -208,7 +208,7 @@ static as_status enlist_locked(struct agent *a, struct attempt *attempt, struct 
 
 static as_status hold_locked(struct agent *a, struct claimed *c, bool refill, struct as_err *err)
 {
-    struct group *group = NULL;
+    struct group_process *group = NULL;
     AS_AUTO(str_done) struct str gpus = {0};
     AS_AUTO(attempt_freep) struct attempt *attempt = NULL;
     bool taken[OPTIONS_MAX_GPUS] = {false};
@@ -279,12 +279,12 @@ void agent_drop_groups(struct agent *a)
 {
     pthread_mutex_lock(&a->lock);
     for (size_t i = 0; i < a->n_groups; i++) {
-        struct group *g = a->groups[i];
+        struct group_process *g = a->groups[i];
         if (g->held > 0 || g->pid)
             continue;
         free_gpus_locked(a, g->gpu_taken);
         a->groups[i--] = a->groups[--a->n_groups];
-        group_free(g);
+        group_process_free(g);
         pthread_cond_broadcast(&a->changed);
     }
     pthread_mutex_unlock(&a->lock);

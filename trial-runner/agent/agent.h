@@ -8,7 +8,7 @@
 #define ASSAY_TRIAL_RUNNER_AGENT_AGENT_H
 
 #include "trial-runner/agent/attempt.h"
-#include "trial-runner/agent/group.h"
+#include "trial-runner/agent/group_process.h"
 #include "trial-runner/agent/group_size.h"
 
 struct agent {
@@ -27,7 +27,7 @@ struct agent {
     struct as_err fatal;     /* code AS_OK: none. Else why the runner cannot go on */
     struct attempt **attempts;
     size_t n, cap;
-    struct group **groups;
+    struct group_process **groups;
     size_t n_groups, cap_groups;
     struct group_sizes sizes;
     bool gpu_busy[OPTIONS_MAX_GPUS];
@@ -50,8 +50,8 @@ int64_t agent_slots_free_locked(const struct agent *a);
 void agent_free_slots(struct agent *a);
 
 /* A group with places that were left by members, or NULL. Under lock. */
-struct group *agent_group_to_fill_locked(const struct agent *a);
-struct group *agent_group_find_locked(const struct agent *a, const char *id);
+struct group_process *agent_group_to_fill_locked(const struct agent *a);
+struct group_process *agent_group_find_locked(const struct agent *a, const char *id);
 
 /* Hold one more attempt: take gpus from the free ones, create it, start its delivery thread.
  * Empties `claimed`. One that is claimed into a group joins it; the group is made when it is not

@@ -6,7 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-static as_status fill(struct attempt *a, const char *sweep, const char *gpus, struct as_err *err)
+static as_status fill_attempt(struct attempt *a, const char *sweep, const char *gpus,
+                              struct as_err *err)
 {
     a->sweep = as_strdup(sweep);
     a->gpus = as_strdup(gpus);
@@ -40,7 +41,7 @@ as_status attempt_create(const struct options *o, const char *sweep, int64_t num
     a->out_fd = -1;
     snprintf(a->label, sizeof a->label, "trial=%.80s/%lld attempt=%lld", sweep, (long long)number,
              (long long)attempt);
-    as_status st = fill(a, sweep, gpus, err);
+    as_status st = fill_attempt(a, sweep, gpus, err);
     if (st < 0) {
         attempt_free(a);
         return st;

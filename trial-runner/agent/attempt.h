@@ -29,7 +29,7 @@ typedef enum attempt_phase {
     ATTEMPT_DELIVERED,
 } attempt_phase;
 
-struct group;
+struct group_process;
 
 struct attempt {
     /* Never change after creation. */
@@ -41,10 +41,10 @@ struct attempt {
     struct claimed claimed;        /* empty when the attempt was recovered from disk */
     char *gpus;                    /* for CUDA_VISIBLE_DEVICES */
     bool recovered;
-    struct group *group;  /* that it is a member of; borrowed; NULL: it runs by itself */
-    struct client *fetch; /* the delivery thread's, for preparing; interrupted by a stop */
-    struct client *send;  /* the delivery thread's, for results */
-    int wake_fd;          /* of the main loop; borrowed */
+    struct group_process *group; /* that it is a member of; borrowed; NULL: it runs by itself */
+    struct client *fetch;        /* the delivery thread's, for preparing; interrupted by a stop */
+    struct client *send;         /* the delivery thread's, for results */
+    int wake_fd;                 /* of the main loop; borrowed */
 
     pthread_mutex_t lock; /* guards phase to result */
     pthread_cond_t changed;

@@ -59,7 +59,8 @@ static void default_signals(void)
 }
 
 /* Between fork and exec: async-signal-safe calls only. */
-static _Noreturn void become(const struct child_spec *s, pid_t parent, int out_fd, int err_fd)
+static _Noreturn void become_program(const struct child_spec *s, pid_t parent, int out_fd,
+                                     int err_fd)
 {
     struct rlimit no_core = {0, 0};
     int in_fd = s->stdin_fd ? *s->stdin_fd : open("/dev/null", O_RDONLY);
@@ -129,7 +130,7 @@ as_status child_spawn(const struct child_spec *s, pid_t *ret_pid, int *ret_out_f
     if (pid < 0)
         return as_fail(err, AS_E_IO, "fork: %s", strerror(errno));
     if (pid == 0)
-        become(s, parent, out_w, err_w);
+        become_program(s, parent, out_w, err_w);
     close(take_fd(&err_w));
     struct exec_error e;
     ssize_t n;
@@ -153,7 +154,7 @@ void child_signal_group(pid_t pid, int sig)
 }
 
 /* Does the environment of the process hold `marker` as the beginning of a variable? */
-static bool carries(pid_t pid, const char *marker)
+static bool carries_marker(pid_t pid, const char *marker)
 {
     char path[32];
     AS_AUTO(as_freep) char *text = NULL;
@@ -175,7 +176,7 @@ struct killed {
 
 static size_t kill_if_stray(long pid, const char *marker, struct killed *k)
 {
-    if (pid <= 1 || pid == getpid() || !carries((pid_t)pid, marker))
+    if (pid <= 1 || pid == getpid() || !carries_marker((pid_t)pid, marker))
         return 0;
     for (size_t i = 0; i < k->n; i++)
         if (k->v[i] == pid)

@@ -18,7 +18,7 @@
 #define ROOM_PAUSE_MS 2000
 
 /* One question to the server, which is repeated unchanged until it is answered. */
-struct question {
+struct claim_request {
     char id[CLIENT_KEY_SIZE];
     int64_t epoch, max_trials, gpus;
     char group[CLAIM_GROUP_MAX]; /* an open group to fill; "": any trials for free slots */
@@ -37,14 +37,14 @@ static bool has_room_locked(const struct agent *a)
 
 /* A group that members left comes first: it is running, and its places stand empty. While its next
  * members are still being computed, free slots are asked for in turn. */
-static void new_question_locked(struct agent *a, struct question *q)
+static void new_claim_locked(struct agent *a, struct claim_request *q)
 {
-    const struct group *g = agent_group_to_fill_locked(a);
+    const struct group_process *g = agent_group_to_fill_locked(a);
     int64_t free_slots = agent_slots_free_locked(a);
     bool in_turn = g && q->was_vain && free_slots > 0;
     if (in_turn)
         g = NULL;
-    *q = (struct question){.epoch = a->epoch, .open = true, .pause_ms = PAUSE_FIRST_MS};
+    *q = (struct claim_request){.epoch = a->epoch, .open = true, .pause_ms = PAUSE_FIRST_MS};
     if (g) {
         (void)snprintf(q->group, sizeof q->group, "%s", g->id);
         q->members = (int64_t)(g->most_held - g->held);
@@ -61,7 +61,7 @@ static void new_question_locked(struct agent *a, struct question *q)
 }
 
 /* Wait until there is something to ask. False: the thread ends. */
-static bool next_question(struct agent *a, struct question *q)
+static bool next_claim(struct agent *a, struct claim_request *q)
 {
     pthread_mutex_lock(&a->lock);
     while (!a->quitting && !a->draining && a->fatal.code == AS_OK &&
@@ -69,14 +69,14 @@ static bool next_question(struct agent *a, struct question *q)
         pthread_cond_wait(&a->changed, &a->lock);
     bool go = !a->quitting && !a->draining && a->fatal.code == AS_OK;
     if (go && (!q->open || q->epoch != a->epoch))
-        new_question_locked(a, q);
+        new_claim_locked(a, q);
     pthread_mutex_unlock(&a->lock);
     return go;
 }
 
 /* End an attempt that cannot even be held. */
-static void refuse(struct agent *a, const struct claimed *c, const char *verdict,
-                   const char *reason)
+static void refuse_trial(struct agent *a, const struct claimed *c, const char *verdict,
+                         const char *reason)
 {
     struct as_err err = {0};
     AS_AUTO(str_done) struct str path = {0};
@@ -101,7 +101,7 @@ static void take_trial(struct agent *a, json_t *j, bool refill)
     as_status st = claimed_parse(j, &c, &err);
     if (st < 0) {
         log_write(LOG_ERROR, "a claim breaks the contract", "error=\"%s\"", err.msg);
-        refuse(a, &c, "failed", err.msg);
+        refuse_trial(a, &c, "failed", err.msg);
         return;
     }
     long long number = c.number, attempt = c.attempt;
@@ -114,12 +114,12 @@ static void take_trial(struct agent *a, json_t *j, bool refill)
         log_write(LOG_WARN, "a trial cannot be held", "trial=%s/%lld error=\"%s\"", sweep, number,
                   err.msg);
         if (c.json)
-            refuse(a, &c, "released", err.msg);
+            refuse_trial(a, &c, "released", err.msg);
     }
 }
 
 /* New reference; NULL: out of memory. */
-static json_t *question_body(struct agent *a, const struct question *q)
+static json_t *claim_body(struct agent *a, const struct claim_request *q)
 {
     bool fills = q->group[0] != '\0';
     json_t *body =
@@ -150,11 +150,12 @@ static json_t *question_body(struct agent *a, const struct question *q)
     return body;
 }
 
-static as_status ask(struct agent *a, const struct question *q, json_t **ret, struct as_err *err)
+static as_status send_claim(struct agent *a, const struct claim_request *q, json_t **ret,
+                            struct as_err *err)
 {
     AS_AUTO(str_done) struct str path = {0};
     struct client_opts opts = {.timeout_ms = CLAIM_TIMEOUT_MS};
-    JSON_AUTO body = question_body(a, q);
+    JSON_AUTO body = claim_body(a, q);
     str_puts(&path, "/v1/runners");
     client_path_add(&path, a->options->name);
     str_puts(&path, "/claim");
@@ -168,7 +169,7 @@ static as_status ask(struct agent *a, const struct question *q, json_t **ret, st
 static bool await_members(struct agent *a, const char *id, bool is_pending)
 {
     pthread_mutex_lock(&a->lock);
-    struct group *g = agent_group_find_locked(a, id);
+    struct group_process *g = agent_group_find_locked(a, id);
     bool waits = g && !g->closed && is_pending && g->held > 0;
     if (g && !waits)
         g->closed = true;
@@ -178,13 +179,13 @@ static bool await_members(struct agent *a, const char *id, bool is_pending)
     return waits;
 }
 
-static void ask_once(struct agent *a, struct question *q)
+static void claim_once(struct agent *a, struct claim_request *q)
 {
     struct as_err err = {0};
     JSON_AUTO answer = NULL;
     size_t i;
     json_t *j;
-    as_status st = ask(a, q, &answer, &err);
+    as_status st = send_claim(a, q, &answer, &err);
     if (st == AS_OK) {
         json_t *trials = json_object_get(answer, "trials");
         bool fills = q->group[0] != '\0';
@@ -228,12 +229,12 @@ static void wait_for_room(struct agent *a)
 void *claim_main(void *arg)
 {
     struct agent *a = arg;
-    struct question q = {0};
-    while (next_question(a, &q)) {
+    struct claim_request q = {0};
+    while (next_claim(a, &q)) {
         if (!q.asked)
             wait_for_room(a);
         q.asked = true;
-        ask_once(a, &q);
+        claim_once(a, &q);
     }
     return NULL;
 }

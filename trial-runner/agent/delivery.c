@@ -73,7 +73,7 @@ static void log_round(struct attempt *a, const char *what, as_status st, const s
 }
 
 /* While the process runs: measurements as they come, log and checkpoints now and then. */
-static void accompany(struct outbox *o)
+static void accompany_run(struct outbox *o)
 {
     struct attempt *a = o->attempt;
     int64_t start = clock_mono_ns(), log_due = start + LOG_MS * NS_PER_MS,
@@ -149,7 +149,7 @@ static as_status deliver_trouble(struct outbox *o, const char *why, struct as_er
 }
 
 /* The result on disk, and before it what it speaks of. */
-static as_status keep(const struct outbox *o, struct as_err *err)
+static as_status keep_result(const struct outbox *o, struct as_err *err)
 {
     as_status st = outbox_sync_artifacts(o, err);
     as_status written = result_journal_write(o->attempt->dir, &o->attempt->end, err);
@@ -158,13 +158,13 @@ static as_status keep(const struct outbox *o, struct as_err *err)
 
 /* Write the result down, then send everything until the server has it. True when nothing is left to
  * do for this attempt, also by a later runner. */
-static bool deliver(struct outbox *o)
+static bool deliver_result(struct outbox *o)
 {
     struct attempt *a = o->attempt;
     struct as_err err = {0};
     if (a->end.outcome == OUTCOME_NONE || attempt_asked(a) == STOP_DROPPED)
         return true;
-    if (!a->recovered && keep(o, &err) < 0)
+    if (!a->recovered && keep_result(o, &err) < 0)
         log_write(LOG_WARN, "a result cannot be written to the journal", "%s error=\"%s\"",
                   a->label, err.msg);
     for (int unreadable = 0;;) {
@@ -201,8 +201,8 @@ static void *delivery_main(void *arg)
     outbox_init(&o, a);
     if (!a->recovered)
         prepare_or_end(a);
-    accompany(&o);
-    if (deliver(&o))
+    accompany_run(&o);
+    if (deliver_result(&o))
         result_journal_remove(a->options->work, a->sweep, a->number, a->attempt);
     outbox_done(&o);
     attempt_phase_set(a, ATTEMPT_DELIVERED);

@@ -27,7 +27,7 @@ void fileset_done(struct fileset *s)
     *s = (struct fileset){0};
 }
 
-static as_status skip(const struct scan *sc, const char *path, const char *why)
+static as_status skip_entry(const struct scan *sc, const char *path, const char *why)
 {
     if (sc->skip)
         sc->skip(sc->arg, path, why);
@@ -39,11 +39,11 @@ static as_status add_file(const struct scan *sc, const char *path, const struct 
 {
     struct fileset *s = sc->set;
     if (!claimed_path_safe(path) || !as_utf8_valid(path, strlen(path)))
-        return skip(sc, path, "its path is longer than 255 bytes or not plain UTF-8");
+        return skip_entry(sc, path, "its path is longer than 255 bytes or not plain UTF-8");
     if (sb->st_size > FILESET_MAX_FILE_BYTES)
-        return skip(sc, path, "it is larger than 4 GiB");
+        return skip_entry(sc, path, "it is larger than 4 GiB");
     if (s->n == FILESET_MAX_FILES)
-        return skip(sc, path, "there are more than 1000 files");
+        return skip_entry(sc, path, "there are more than 1000 files");
     as_status st = as_reserve_one(&s->files, s->n, &s->cap, sizeof *s->files, err);
     if (st < 0)
         return st;
@@ -78,9 +78,9 @@ static as_status scan_entry(const struct scan *sc, int dir_fd, const char *prefi
     if (S_ISREG(sb.st_mode))
         return add_file(sc, path.s, &sb, err);
     if (!S_ISDIR(sb.st_mode))
-        return skip(sc, path.s, "it is neither a file nor a folder");
+        return skip_entry(sc, path.s, "it is neither a file nor a folder");
     if (depth == FILESET_MAX_DEPTH)
-        return skip(sc, path.s, "it is too deep");
+        return skip_entry(sc, path.s, "it is too deep");
     int fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     return fd < 0 ? AS_OK : scan_dir(sc, fd, path.s, depth + 1, err);
 }

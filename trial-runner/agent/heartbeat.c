@@ -99,7 +99,7 @@ static void register_patiently(struct agent *a, bool first, int64_t *pause_ms)
     *pause_ms = *pause_ms * 2 < REGISTER_PAUSE_MOST_MS ? *pause_ms * 2 : REGISTER_PAUSE_MOST_MS;
 }
 
-static void beat(struct agent *a, int64_t epoch, bool *lost)
+static void send_heartbeat(struct agent *a, int64_t epoch, bool *lost)
 {
     AS_AUTO(str_done) struct str path = {0};
     struct as_err err = {0};
@@ -167,7 +167,7 @@ void *heartbeat_main(void *arg)
         if (to_register)
             register_patiently(a, epoch == 0, &pause_ms);
         else
-            beat(a, epoch, &lost);
+            send_heartbeat(a, epoch, &lost);
     }
 }
 

@@ -54,7 +54,7 @@ static as_status on_found(void *arg, const char *sweep, int64_t number, int64_t 
 }
 
 /* What a runner that was killed on this folder left: processes, folders, results. */
-static as_status recover(struct agent *a, struct as_err *err)
+static as_status recover_work(struct agent *a, struct as_err *err)
 {
     AS_AUTO(as_freep) char *trials = file_join(a->options->work, "trials");
     if (!trials)
@@ -105,13 +105,13 @@ static as_status run_agent(struct agent *a, const struct options *o, int signal_
     as_status st = agent_init(a, o, err);
     if (st < 0)
         return st;
-    st = recover(a, err);
+    st = recover_work(a, err);
     if (st < 0)
         return st;
     return run_threads(a, signal_fd, err);
 }
 
-static as_status run(const struct options *o, struct as_err *err)
+static as_status run_runner(const struct options *o, struct as_err *err)
 {
     struct agent a = {0};
     AS_AUTO(file_closep) int lock_fd = -1;
@@ -152,7 +152,7 @@ int main(int argc, char **argv)
         return 0;
     log_setup("assay-runner", o.level);
     json_object_seed(0);
-    st = run(&o, &err);
+    st = run_runner(&o, &err);
     if (st < 0)
         log_write(LOG_ERROR, "ended", "error=\"%s\"", err.msg);
     return st == AS_OK ? 0 : st == AS_E_DENIED ? EXIT_DENIED : 1;

@@ -293,7 +293,7 @@ static int64_t share_of_memory(int64_t slots)
     return kib > 0 && kib < INT64_MAX >> 10 ? (int64_t)kib * 1024 / 2 / slots : 0;
 }
 
-static as_status check(struct options *o, const struct words *w, struct as_err *err)
+static as_status check_words(struct options *o, const struct words *w, struct as_err *err)
 {
     AS_AUTO(str_done) struct str name = {0};
     as_status st = AS_OK;
@@ -355,5 +355,5 @@ as_status options_parse(struct options *o, int argc, char **argv, struct as_err 
     if (n_args > 0)
         return as_fail(err, AS_E_INVAL,
                        "'%.100s' is not an option; assay-runner takes no arguments", argv[1]);
-    return check(o, &w, err);
+    return check_words(o, &w, err);
 }

@@ -26,22 +26,22 @@ void outbox_done(struct outbox *o)
 {
     if (o->report_fd >= 0)
         close(o->report_fd);
-    report_done(&o->report);
+    report_reader_done(&o->report);
     json_decref(o->items);
     fileset_done(&o->uploaded);
 }
 
 void outbox_rewind(struct outbox *o)
 {
-    report_done(&o->report);
-    o->report = (struct report){0};
+    report_reader_done(&o->report);
+    o->report = (struct report_reader){0};
     o->offset = 0;
     json_array_clear(o->items);
     o->items_bytes = 0;
 }
 
 /* A warning in the trial's log, the first MAX_NOTES of them. */
-static void note(struct outbox *o, const char *what, const char *why)
+static void note_warning(struct outbox *o, const char *what, const char *why)
 {
     if (o->notes < MAX_NOTES)
         attempt_note(o->attempt, "warning: %s: %s%s", what, why,
@@ -51,8 +51,8 @@ static void note(struct outbox *o, const char *what, const char *why)
 
 /* One call of the attempt's part of the protocol. A refused token is tried again: the result is
  * worth more than the wait, and tokens come back. */
-static as_status post(struct outbox *o, const char *method, const char *verb, const json_t *body,
-                      json_t **ret, struct as_err *err)
+static as_status post_to_server(struct outbox *o, const char *method, const char *verb,
+                                const json_t *body, json_t **ret, struct as_err *err)
 {
     static const struct client_opts patient = {.retry_ms = CLIENT_RETRY_FOREVER};
     struct attempt *a = o->attempt;
@@ -79,7 +79,7 @@ static as_status post(struct outbox *o, const char *method, const char *verb, co
 }
 
 /* Did the server refuse the content, so that sending it again is of no use? */
-static bool refused(as_status st)
+static bool is_refused(as_status st)
 {
     return st == AS_E_INVAL || st == AS_E_TOO_LARGE || st == AS_E_CONFLICT ||
            st == AS_E_UNSUPPORTED || st == AS_E_INTERNAL;
@@ -91,7 +91,7 @@ static as_status post_items(struct outbox *o, json_t *items, struct as_err *err)
     JSON_AUTO body = json_pack("{s:O}", "items", items);
     if (!body)
         return as_fail(err, AS_E_NOMEM, "out of memory");
-    as_status st = post(o, "POST", "measurements", body, &answer, err);
+    as_status st = post_to_server(o, "POST", "measurements", body, &answer, err);
     if (st < 0)
         return st;
     directives_take_one(o->attempt, json_object_get(answer, "directives"));
@@ -107,19 +107,19 @@ static as_status flush_items(struct outbox *o, struct as_err *err)
     if (json_array_size(o->items) == 0)
         return AS_OK;
     as_status st = post_items(o, o->items, err);
-    if (refused(st) && json_array_size(o->items) > 1) {
+    if (is_refused(st) && json_array_size(o->items) > 1) {
         json_array_foreach(o->items, i, item)
         {
             JSON_AUTO one = json_pack("[O]", item);
             st = one ? post_items(o, one, err) : as_fail(err, AS_E_NOMEM, "out of memory");
-            if (refused(st))
-                note(o, "a measurement was refused", err->msg);
+            if (is_refused(st))
+                note_warning(o, "a measurement was refused", err->msg);
             else if (st < 0)
                 return st;
         }
         st = AS_OK;
-    } else if (refused(st)) {
-        note(o, "a measurement was refused", err->msg);
+    } else if (is_refused(st)) {
+        note_warning(o, "a measurement was refused", err->msg);
         st = AS_OK;
     }
     json_array_clear(o->items);
@@ -147,7 +147,7 @@ static void on_bad(void *arg, size_t line, const char *why)
     struct outbox *o = arg;
     char what[48];
     snprintf(what, sizeof what, "line %zu of ASSAY_REPORT", line);
-    note(o, what, why);
+    note_warning(o, what, why);
 }
 
 /* Open the report file, again when it was replaced, from its start when it was cut. */
@@ -160,13 +160,13 @@ static void follow_report(struct outbox *o)
     if (o->report_fd >= 0 && fstat(o->report_fd, &held) == 0) {
         if (held.st_ino == now.st_ino && held.st_dev == now.st_dev) {
             if (now.st_size < o->offset) {
-                report_restart(&o->report);
+                report_reader_restart(&o->report);
                 o->offset = 0;
             }
             return;
         }
         close(o->report_fd);
-        report_restart(&o->report);
+        report_reader_restart(&o->report);
     }
     o->offset = 0;
     o->report_fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -174,12 +174,13 @@ static void follow_report(struct outbox *o)
         close(o->report_fd);
         o->report_fd = -1;
         if (!o->report_refused)
-            note(o, "ASSAY_REPORT is not read", "it is not a regular file");
+            note_warning(o, "ASSAY_REPORT is not read", "it is not a regular file");
         o->report_refused = true;
     }
 }
 
-static as_status read_report(struct outbox *o, const struct report_fns *fns, struct as_err *err)
+static as_status read_report(struct outbox *o, const struct report_reader_fns *fns,
+                             struct as_err *err)
 {
     AS_AUTO(as_freep) char *buf = malloc(READ_BYTES);
     if (!buf)
@@ -191,7 +192,7 @@ static as_status read_report(struct outbox *o, const struct report_fns *fns, str
         if (n <= 0)
             return n == 0 ? AS_OK : as_fail(err, AS_E_IO, "report: %s", strerror(errno));
         o->offset += n;
-        as_status st = report_feed(&o->report, buf, (size_t)n, fns, err);
+        as_status st = report_reader_feed(&o->report, buf, (size_t)n, fns, err);
         if (st < 0)
             return st;
     }
@@ -199,7 +200,7 @@ static as_status read_report(struct outbox *o, const struct report_fns *fns, str
 
 as_status outbox_measurements(struct outbox *o, bool last, struct as_err *err)
 {
-    const struct report_fns fns = {.on_item = on_item, .on_bad = on_bad, .arg = o};
+    const struct report_reader_fns fns = {.on_item = on_item, .on_bad = on_bad, .arg = o};
     as_status st = AS_OK;
     if (o->report_fd >= 0) /* the rest of a file that was replaced */
         st = read_report(o, &fns, err);
@@ -211,7 +212,7 @@ as_status outbox_measurements(struct outbox *o, bool last, struct as_err *err)
     if (st < 0)
         return st;
     if (last)
-        st = report_end(&o->report, &fns, err);
+        st = report_reader_end(&o->report, &fns, err);
     if (st < 0)
         return st;
     return flush_items(o, err);
@@ -222,8 +223,8 @@ static as_status put_log(struct outbox *o, const char *text, bool truncated, str
     JSON_AUTO body = json_pack("{s:s,s:b}", "text", text, "truncated", truncated);
     if (!body)
         return as_fail(err, AS_E_NOMEM, "out of memory");
-    as_status st = post(o, "PUT", "log", body, NULL, err);
-    if (refused(st)) {
+    as_status st = post_to_server(o, "PUT", "log", body, NULL, err);
+    if (is_refused(st)) {
         log_write(LOG_WARN, "the server refused a log", "%s error=\"%s\"", o->attempt->label,
                   err->msg);
         return AS_OK;
@@ -255,7 +256,7 @@ static void on_skip(void *arg, const char *path, const char *why)
 {
     char what[200];
     snprintf(what, sizeof what, "%.160s is not kept", path);
-    note(arg, what, why);
+    note_warning(arg, what, why);
 }
 
 /* Make the content of one file known to the server. Digest and bytes come from the same open file,
@@ -284,7 +285,7 @@ static as_status upload_one(struct outbox *o, const char *dir, struct fileset_fi
 }
 
 /* Does the failure come from a file that changed or went away while it was read? */
-static bool moved(as_status st)
+static bool is_moved(as_status st)
 {
     return st == AS_E_INVAL || st == AS_E_IO || st == AS_E_NOT_FOUND;
 }
@@ -298,31 +299,31 @@ static as_status put_files(struct outbox *o, const char *dir, struct fileset *se
     for (size_t i = 0; i < set->n; i++) {
         if (set->files[i].sha256[0] || (st = upload_one(o, dir, &set->files[i], err)) == AS_OK)
             continue;
-        if (!refused(st) && !moved(st))
+        if (!is_refused(st) && !is_moved(st))
             return st;
-        if (whole && moved(st))
+        if (whole && is_moved(st))
             return as_fail(err, AS_E_CONFLICT, "%s changed while it was read", set->files[i].path);
         on_skip(o, set->files[i].path, err->msg);
     }
     JSON_AUTO body = fileset_to_json(set, kind);
     if (!body)
         return as_fail(err, AS_E_NOMEM, "out of memory");
-    st = post(o, "PUT", "files", body, NULL, err);
-    if (refused(st)) {
-        note(o, kind, err->msg);
+    st = post_to_server(o, "PUT", "files", body, NULL, err);
+    if (is_refused(st)) {
+        note_warning(o, kind, err->msg);
         st = AS_OK;
     }
     return st;
 }
 
 /* The files below `dir`. A folder that the trial made unreadable is noted, and is as if empty. */
-static as_status scan(struct outbox *o, const char *dir, struct fileset *ret, const char *what,
-                      struct as_err *err)
+static as_status scan_folder(struct outbox *o, const char *dir, struct fileset *ret,
+                             const char *what, struct as_err *err)
 {
     as_status st = fileset_scan(dir, ret, on_skip, o, err);
     if (st != AS_E_INVAL)
         return st;
-    note(o, what, err->msg);
+    note_warning(o, what, err->msg);
     return AS_OK;
 }
 
@@ -332,7 +333,7 @@ as_status outbox_checkpoints(struct outbox *o, struct as_err *err)
     AS_AUTO(as_freep) char *dir = file_join(o->attempt->dir, "checkpoints");
     if (!dir)
         return as_fail(err, AS_E_NOMEM, "out of memory");
-    as_status st = scan(o, dir, &now, "the checkpoints are not kept", err);
+    as_status st = scan_folder(o, dir, &now, "the checkpoints are not kept", err);
     if (st < 0 || fileset_same(&now, &o->uploaded))
         return st;
     fileset_copy_digests(&now, &o->uploaded);
@@ -353,7 +354,7 @@ as_status outbox_artifacts(struct outbox *o, struct as_err *err)
     AS_AUTO(as_freep) char *dir = file_join(o->attempt->dir, "artifacts");
     if (!dir)
         return as_fail(err, AS_E_NOMEM, "out of memory");
-    as_status st = scan(o, dir, &now, "the artifacts are not kept", err);
+    as_status st = scan_folder(o, dir, &now, "the artifacts are not kept", err);
     return st < 0 || now.n == 0 ? st : put_files(o, dir, &now, "artifact", false, err);
 }
 
@@ -380,5 +381,5 @@ as_status outbox_result(struct outbox *o, struct as_err *err)
     as_status st = r->log && *r->log ? put_log(o, r->log, r->truncated, err) : AS_OK;
     if (st < 0)
         return st;
-    return post(o, "POST", "complete", body, NULL, err);
+    return post_to_server(o, "POST", "complete", body, NULL, err);
 }

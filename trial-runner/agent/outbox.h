@@ -8,14 +8,14 @@
 
 #include "trial-runner/agent/attempt.h"
 #include "trial-runner/agent/fileset.h"
-#include "trial-runner/agent/report.h"
+#include "trial-runner/agent/report_reader.h"
 
 #define OUTBOX_BATCH_ITEMS 1000
 #define OUTBOX_BATCH_BYTES (256 << 10)
 
 struct outbox {
     struct attempt *attempt; /* borrowed */
-    struct report report;
+    struct report_reader report;
     int report_fd;       /* -1: not there yet */
     bool report_refused; /* noted already: what is there is not a file */
     int64_t offset;

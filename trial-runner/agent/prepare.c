@@ -8,7 +8,7 @@
 #include "base/json.h"
 #include "base/template.h"
 #include "trial-runner/agent/cache.h"
-#include "trial-runner/agent/group.h"
+#include "trial-runner/agent/group_process.h"
 
 #define MAX_ARGS 4096
 
@@ -106,12 +106,12 @@ static as_status fetch_dataset(struct attempt *a, json_t **ret, struct as_err *e
     return AS_OK;
 }
 
-/* What a member of a group needs: its process is the group's (group.h). */
+/* What a member of a group needs: its process is the group's (group_process.h). */
 static as_status member_job(struct attempt *a, json_t *train, json_t *dataset, struct as_err *err)
 {
     char id[GROUP_MEMBER_ID_SIZE];
     const struct child_env *e = &a->spec.env;
-    group_member_id(a, id);
+    group_process_member_id(a, id);
     a->job = json_pack("{s:O,s:O,s:{s:s,s:O,s:s,s:s,s:s,s:s}}", "dataset", dataset, "metric",
                        a->claimed.metric, "member", "id", id, "train", train, "seed",
                        a->claimed.seed, "report", child_env_get(e, "ASSAY_REPORT"), "checkpoints",
@@ -146,7 +146,8 @@ static as_status prepare_train(struct attempt *a, json_t *train, struct as_err *
 }
 
 /* One argument: text with ${…}, or a number. Owned by the caller. */
-static as_status argument(const json_t *j, const json_t *params, char **ret, struct as_err *err)
+static as_status argument_text(const json_t *j, const json_t *params, char **ret,
+                               struct as_err *err)
 {
     char buf[32];
     const char *text = buf;
@@ -174,7 +175,7 @@ static as_status prepare_command(struct attempt *a, json_t *command, struct as_e
         return out_of_memory(err);
     json_array_foreach(command, i, j)
     {
-        as_status st = argument(j, a->claimed.params, &a->spec.argv[i], err);
+        as_status st = argument_text(j, a->claimed.params, &a->spec.argv[i], err);
         if (st < 0)
             return as_err_prefix(err, st, "trial.command[%zu]", i);
     }
@@ -191,7 +192,7 @@ static as_status set_variable(struct attempt *a, const char *name, json_t *value
                               struct as_err *err)
 {
     AS_AUTO(as_freep) char *text = NULL;
-    as_status st = argument(value, a->claimed.params, &text, err);
+    as_status st = argument_text(value, a->claimed.params, &text, err);
     if (st < 0)
         return st;
     return child_env_set(&a->spec.env, name, text, err);

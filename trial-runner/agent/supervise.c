@@ -23,7 +23,7 @@ struct loop {
     int signal_fd;
     struct attempt **attempts; /* this round's; main alone removes them from the agent's list */
     size_t n, cap;
-    struct group **groups; /* likewise */
+    struct group_process **groups; /* likewise */
     size_t n_groups, cap_groups;
     struct pollfd *fds;
     size_t fds_cap;
@@ -34,7 +34,7 @@ struct loop {
 };
 
 /* Copy the lists of attempts and groups. When memory is out the old ones are kept. */
-static void snapshot(struct loop *l)
+static void copy_lists(struct loop *l)
 {
     struct agent *a = l->agent;
     pthread_mutex_lock(&a->lock);
@@ -86,7 +86,7 @@ static void read_output(struct loop *l, struct attempt *t)
 }
 
 /* The output of a group is in the log of each member that runs then. */
-static void read_group_output(struct loop *l, struct group *g)
+static void read_group_output(struct loop *l, struct group_process *g)
 {
     size_t n;
     for (int i = 0; i < READ_ROUNDS && (n = read_pipe(l, &g->out_fd)) > 0; i++)
@@ -95,7 +95,7 @@ static void read_group_output(struct loop *l, struct group *g)
                 add_to_tail(l->attempts[k], l->buf, n);
 }
 
-static void launch(struct attempt *t)
+static void launch_attempt(struct attempt *t)
 {
     struct as_err err = {0};
     stop_why asked = attempt_asked(t);
@@ -104,7 +104,7 @@ static void launch(struct attempt *t)
                     "the runner is leaving");
         return;
     }
-    as_status st = t->group ? group_begin(t->group, t, &err)
+    as_status st = t->group ? group_process_add_member(t->group, t, &err)
                             : child_spawn(&t->spec, &t->pid, &t->out_fd, &err);
     if (st == AS_E_CONFLICT) { /* its group ended meanwhile: nothing was tried */
         attempt_end(t, OUTCOME_RELEASED, NULL, err.msg);
@@ -138,7 +138,7 @@ static void stop_if_due(struct attempt *t)
     switch (stopping_step(&t->stopping, clock_mono_ns())) {
     case STOP_SEND_TERM:
         if (t->joined)
-            group_stop(t->group, t, t->stopping.why != STOP_DROPPED);
+            group_process_stop_member(t->group, t, t->stopping.why != STOP_DROPPED);
         else
             child_signal_group(t->pid, SIGTERM);
         break;
@@ -162,7 +162,7 @@ static void end_member(struct attempt *t, int exit_code, const char *error)
 
 /* A group that is as large as this runner wanted it, where more would now be tried, takes no more
  * members: the next one is larger. */
-static void note_throughput(struct agent *a, struct group *g, const struct control_event *e)
+static void note_throughput(struct agent *a, struct group_process *g, const struct control_event *e)
 {
     struct as_err err = {0};
     pthread_mutex_lock(&a->lock);
@@ -174,7 +174,7 @@ static void note_throughput(struct agent *a, struct group *g, const struct contr
         log_write(LOG_WARN, "a throughput is not kept", "error=\"%s\"", err.msg);
 }
 
-static void on_group_event(void *arg, struct group *g, const struct control_event *e)
+static void on_group_event(void *arg, struct group_process *g, const struct control_event *e)
 {
     struct loop *l = arg;
     char id[GROUP_MEMBER_ID_SIZE];
@@ -186,7 +186,7 @@ static void on_group_event(void *arg, struct group *g, const struct control_even
         return;
     for (size_t i = 0; i < l->n; i++) {
         struct attempt *t = l->attempts[i];
-        group_member_id(t, id);
+        group_process_member_id(t, id);
         if (t->group == g && t->joined && strcmp(id, e->id) == 0) {
             read_group_output(l, g);
             end_member(t, (int)e->exit, e->error);
@@ -219,14 +219,14 @@ static void end_with_group(struct attempt *t, int wait_status)
     attempt_end(t, v.outcome, &v.exit_code, str_cstr(&v.reason));
 }
 
-static void take_group_end(struct loop *l, struct group *g)
+static void take_group_end(struct loop *l, struct group_process *g)
 {
     int status = 0;
     pthread_mutex_lock(&l->agent->lock);
     g->closed = true;
     pthread_mutex_unlock(&l->agent->lock);
     read_group_output(l, g);
-    group_take_end(g, on_group_event, l, &status);
+    group_process_take_end(g, on_group_event, l, &status);
     for (size_t i = 0; i < l->n; i++)
         if (l->attempts[i]->group == g && l->attempts[i]->joined)
             end_with_group(l->attempts[i], status);
@@ -256,12 +256,12 @@ static void take_end(struct loop *l, struct attempt *t)
 }
 
 /* Take every child that has ended: trials, and orphans that came to us as subreaper. */
-static void reap(struct loop *l)
+static void reap_children(struct loop *l)
 {
     for (;;) {
         siginfo_t info = {0};
         struct attempt *t = NULL;
-        struct group *g = NULL;
+        struct group_process *g = NULL;
         if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 || info.si_pid == 0)
             return;
         for (size_t i = 0; i < l->n; i++)
@@ -296,7 +296,7 @@ static void start_drain(struct loop *l, const char *why)
     client_interrupt(a->claim_client);
 }
 
-static void force(struct loop *l)
+static void kill_all(struct loop *l)
 {
     log_write(LOG_WARN, "killing the running trials", "trials=%zu", l->n);
     l->forced = true;
@@ -315,11 +315,11 @@ static void take_signals(struct loop *l)
     struct signalfd_siginfo s;
     while (read(l->signal_fd, &s, sizeof s) == (ssize_t)sizeof s) {
         if (s.ssi_signo == SIGCHLD)
-            continue; /* reap() looks in every round */
+            continue; /* reap_children() looks in every round */
         if (!l->draining)
             start_drain(l, strsignal((int)s.ssi_signo));
         else if (!l->forced)
-            force(l);
+            kill_all(l);
     }
 }
 
@@ -345,7 +345,7 @@ static void give_up_if_due(struct loop *l, size_t children)
 }
 
 /* A process that has nothing to do any more and does not leave. */
-static void kill_if_it_stays(struct group *g)
+static void kill_if_it_stays(struct group_process *g)
 {
     int64_t now = clock_mono_ns();
     if (g->empty_since_ns == 0)
@@ -355,7 +355,7 @@ static void kill_if_it_stays(struct group *g)
 }
 
 /* Does an attempt of the group still get ready? Then it will be said to the trainer. */
-static bool members_prepare(const struct loop *l, const struct group *g)
+static bool members_prepare(const struct loop *l, const struct group_process *g)
 {
     for (size_t i = 0; i < l->n; i++)
         if (l->attempts[i]->group == g && attempt_phase_get(l->attempts[i]) < ATTEMPT_RUNNING)
@@ -371,7 +371,7 @@ static size_t look_at_all(struct loop *l)
         struct attempt *t = l->attempts[i];
         attempt_phase p = attempt_phase_get(t);
         if (p == ATTEMPT_READY)
-            launch(t);
+            launch_attempt(t);
         if (t->pid) {
             read_output(l, t);
             children++;
@@ -391,21 +391,21 @@ static size_t look_at_groups(struct loop *l)
 {
     size_t children = 0;
     for (size_t i = 0; i < l->n_groups; i++) {
-        struct group *g = l->groups[i];
+        struct group_process *g = l->groups[i];
         read_group_output(l, g);
-        group_read(g, on_group_event, l);
+        group_process_read(g, on_group_event, l);
         pthread_mutex_lock(&l->agent->lock);
         bool close_it = g->closed, is_empty = g->held == 0;
         pthread_mutex_unlock(&l->agent->lock);
         if (close_it && !members_prepare(l, g))
-            group_close(g);
-        group_flush(g);
+            group_process_close(g);
+        group_process_flush(g);
         if (g->close_sent && is_empty)
             kill_if_it_stays(g);
         children += g->pid != 0;
     }
     agent_drop_groups(l->agent);
-    snapshot(l); /* some may be gone */
+    copy_lists(l); /* some may be gone */
     return children;
 }
 
@@ -437,7 +437,7 @@ static void wait_for_events(struct loop *l)
         if (l->attempts[i]->out_fd >= 0)
             l->fds[n++] = (struct pollfd){.fd = l->attempts[i]->out_fd, .events = POLLIN};
     for (size_t i = 0; i < l->n_groups; i++) {
-        const struct group *g = l->groups[i];
+        const struct group_process *g = l->groups[i];
         short wants = g->out.len ? POLLIN | POLLOUT : POLLIN;
         if (g->out_fd >= 0)
             l->fds[n++] = (struct pollfd){.fd = g->out_fd, .events = POLLIN};
@@ -471,9 +471,9 @@ void supervise(struct agent *a, int signal_fd)
 {
     struct loop l = {.agent = a, .signal_fd = signal_fd};
     while (!is_over(&l)) {
-        snapshot(&l);
+        copy_lists(&l);
         take_signals(&l);
-        reap(&l);
+        reap_children(&l);
         size_t children = look_at_all(&l) + look_at_groups(&l);
         agent_free_slots(a);
         if (l.draining)

@@ -26,7 +26,7 @@ void tail_add(struct tail *t, const char *bytes, size_t len)
 }
 
 /* Length of the UTF-8 sequence at s (n bytes are there), or 0 when it is not one. */
-static size_t sequence(const char *s, size_t n)
+static size_t utf8_sequence_length(const char *s, size_t n)
 {
     unsigned char c = (unsigned char)s[0];
     size_t want = c < 0x80                ? 1
@@ -44,7 +44,7 @@ bool tail_text(const struct tail *t, struct str *b)
     str_add(&raw, t->ring + t->start, first);
     str_add(&raw, t->ring, t->len - first);
     for (size_t i = 0; !raw.failed && i < raw.len;) {
-        size_t n = sequence(raw.s + i, raw.len - i);
+        size_t n = utf8_sequence_length(raw.s + i, raw.len - i);
         if (n)
             str_add(&text, raw.s + i, n);
         else

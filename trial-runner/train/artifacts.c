@@ -64,7 +64,7 @@ static json_t *model_metadata(const struct lockstep_setup *s, const struct membe
                      m->fingerprint);
 }
 
-static struct safetensors_tensor from_plan(const struct net_tensor *t, const float *values)
+static struct safetensors_tensor tensor_from_plan(const struct net_tensor *t, const float *values)
 {
     struct safetensors_tensor r = {
         .name = t->name, .n_dims = t->n_dims, .data = values + t->offset};
@@ -73,7 +73,7 @@ static struct safetensors_tensor from_plan(const struct net_tensor *t, const flo
     return r; /* F32, whose enumerator is 0 */
 }
 
-static struct safetensors_tensor vector(const char *name, size_t n, const float *values)
+static struct safetensors_tensor vector_tensor(const char *name, size_t n, const float *values)
 {
     return (struct safetensors_tensor){.name = name, .n_dims = 1, .shape = {n}, .data = values};
 }
@@ -93,20 +93,20 @@ static as_status write_tensors(const char *path, const json_t *meta, const struc
     if (!list || !target)
         return as_fail(err, AS_E_NOMEM, "out of memory");
     for (size_t i = 0; i < plan->n_tensors; i++)
-        list[n++] = from_plan(&plan->tensors[i], params);
+        list[n++] = tensor_from_plan(&plan->tensors[i], params);
     for (size_t i = 0; i < plan->n_states; i++)
-        list[n++] = from_plan(&plan->states[i], state->statistics);
+        list[n++] = tensor_from_plan(&plan->states[i], state->statistics);
     if (fit->n_scales > 0) {
-        list[n++] = vector("input.mean", fit->n_scales, fit->mean);
-        list[n++] = vector("input.scale", fit->n_scales, fit->scale);
+        list[n++] = vector_tensor("input.mean", fit->n_scales, fit->mean);
+        list[n++] = vector_tensor("input.scale", fit->n_scales, fit->scale);
     }
     for (size_t t = 0; t < fit->n_targets; t++) {
         target[t] = (float)fit->target_mean[t];
         target[fit->n_targets + t] = (float)fit->target_scale[t];
     }
     if (fit->n_targets > 0) {
-        list[n++] = vector("target.mean", fit->n_targets, target);
-        list[n++] = vector("target.scale", fit->n_targets, target + fit->n_targets);
+        list[n++] = vector_tensor("target.mean", fit->n_targets, target);
+        list[n++] = vector_tensor("target.scale", fit->n_targets, target + fit->n_targets);
     }
     return safetensors_write(path, meta, list, n, err);
 }

@@ -28,8 +28,8 @@ static void list_parts(const struct member *m, const struct slot_state *s, struc
     ret[4] = (struct part){"statistics", s->statistics, m->plan->n_state};
 }
 
-static struct safetensors_tensor vector(const char *name, safetensors_type type, size_t n,
-                                        const void *data)
+static struct safetensors_tensor vector_tensor(const char *name, safetensors_type type, size_t n,
+                                               const void *data)
 {
     return (struct safetensors_tensor){
         .name = name, .type = type, .n_dims = 1, .shape = {n}, .data = data};
@@ -54,11 +54,12 @@ as_status checkpoint_write(struct lockstep *ls, size_t slot, struct as_err *err)
     list_parts(m, &s, parts);
     for (size_t i = 0; i < N_PARTS; i++)
         if (parts[i].values)
-            tensors[n++] = vector(parts[i].name, SAFETENSORS_F32, parts[i].n, parts[i].values);
-    tensors[n++] = vector("steps", SAFETENSORS_I32, 1, &s.steps);
-    tensors[n++] = vector("active", SAFETENSORS_I32, 1, &s.active);
-    tensors[n++] = vector("loss_sum", SAFETENSORS_F32, 1, &s.loss_sum);
-    tensors[n++] = vector("position", SAFETENSORS_I64, 2, position);
+            tensors[n++] =
+                vector_tensor(parts[i].name, SAFETENSORS_F32, parts[i].n, parts[i].values);
+    tensors[n++] = vector_tensor("steps", SAFETENSORS_I32, 1, &s.steps);
+    tensors[n++] = vector_tensor("active", SAFETENSORS_I32, 1, &s.active);
+    tensors[n++] = vector_tensor("loss_sum", SAFETENSORS_F32, 1, &s.loss_sum);
+    tensors[n++] = vector_tensor("position", SAFETENSORS_I64, 2, position);
     return safetensors_write(m->checkpoint, meta, tensors, n, err);
 }
 
@@ -101,8 +102,8 @@ static as_status read_position(struct member *m, const struct safetensors *s, st
     return str_check(&m->last_report, err);
 }
 
-static as_status restore(struct lockstep *ls, size_t slot, const struct safetensors *file,
-                         struct as_err *err)
+static as_status restore_member(struct lockstep *ls, size_t slot, const struct safetensors *file,
+                                struct as_err *err)
 {
     struct member *m = ls->member[slot];
     AS_AUTO(slot_state_done) struct slot_state s = {0};
@@ -150,7 +151,7 @@ as_status checkpoint_read(struct lockstep *ls, size_t slot, bool *ret_found, str
     }
     if (st != AS_OK)
         return st;
-    st = restore(ls, slot, s, err);
+    st = restore_member(ls, slot, s, err);
     if (st != AS_OK)
         return as_err_prefix(err, st, "%.200s", m->checkpoint);
     *ret_found = true;

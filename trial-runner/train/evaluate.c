@@ -59,8 +59,8 @@ static as_status held_create(const struct lockstep *ls, size_t first, size_t n, 
     return AS_OK;
 }
 
-static as_status forward(struct lockstep *ls, struct backend *lane, size_t first, size_t n,
-                         size_t at, bool average, struct batch *ret, struct as_err *err)
+static as_status forward_batch(struct lockstep *ls, struct backend *lane, size_t first, size_t n,
+                               size_t at, bool average, struct batch *ret, struct as_err *err)
 {
     size_t left = ls->setup->data->n_val - at;
     as_status st = batches_held(ls->batches, lane, first, at,
@@ -75,8 +75,8 @@ static as_status forward(struct lockstep *ls, struct backend *lane, size_t first
 }
 
 /* What a pass over rows [at, at + rows) left on the device. */
-static as_status take(struct lockstep *ls, size_t first, size_t n, size_t at, size_t rows,
-                      struct held *h, struct as_err *err)
+static as_status download_batch(struct lockstep *ls, size_t first, size_t n, size_t at, size_t rows,
+                                struct held *h, struct as_err *err)
 {
     size_t n_val = ls->setup->data->n_val, outputs = ls->plan->outputs;
     struct tensor out = network_outputs(ls->network, first);
@@ -101,8 +101,8 @@ static as_status take(struct lockstep *ls, size_t first, size_t n, size_t at, si
     return AS_OK;
 }
 
-static as_status pass_over(struct lockstep *ls, struct backend *lane, size_t first, size_t n,
-                           struct held *h, struct as_err *err)
+static as_status evaluate_held_rows(struct lockstep *ls, struct backend *lane, size_t first,
+                                    size_t n, struct held *h, struct as_err *err)
 {
     size_t n_val = ls->setup->data->n_val;
     struct batch b = {0};
@@ -110,13 +110,13 @@ static as_status pass_over(struct lockstep *ls, struct backend *lane, size_t fir
     if (st != AS_OK)
         return st;
     for (size_t at = 0; at < n_val; at += b.rows) {
-        st = forward(ls, lane, first, n, at, h->average, &b, err);
+        st = forward_batch(ls, lane, first, n, at, h->average, &b, err);
         if (st != AS_OK)
             return st;
         st = losses_held(ls->losses, lane, first, n, b.y, b.rows, h->use, err);
         if (st != AS_OK)
             return st;
-        st = take(ls, first, n, at, b.rows, h, err);
+        st = download_batch(ls, first, n, at, b.rows, h, err);
 
         if (st != AS_OK)
             return st;
@@ -137,7 +137,7 @@ static as_status held_labels(const struct train_data *d, int32_t **ret, struct a
     return AS_OK;
 }
 
-static as_status class_figures(const struct lockstep *ls, const struct member *m, size_t k,
+static as_status class_metrics(const struct lockstep *ls, const struct member *m, size_t k,
                                const struct held *h, struct evaluation *e, struct as_err *err)
 {
     const struct train_data *d = ls->setup->data;
@@ -161,8 +161,8 @@ static as_status class_figures(const struct lockstep *ls, const struct member *m
     return metric_auc_classes(z, outputs, labels, n, &e->auc, err);
 }
 
-static void number_figures(const struct lockstep *ls, size_t k, const struct held *h,
-                           struct evaluation *e)
+static void regression_metrics(const struct lockstep *ls, size_t k, const struct held *h,
+                               struct evaluation *e)
 {
     const struct train_data *d = ls->setup->data;
     float *z = h->outputs + k * d->n_val * ls->plan->outputs;
@@ -192,8 +192,8 @@ static double weighted_loss(const struct lockstep *ls, const struct member *m,
     return weights > 0 ? sum / weights : 0;
 }
 
-static as_status figures(const struct lockstep *ls, size_t slot, size_t k, const struct held *h,
-                         struct evaluation *e, struct as_err *err)
+static as_status member_metrics(const struct lockstep *ls, size_t slot, size_t k,
+                                const struct held *h, struct evaluation *e, struct as_err *err)
 {
     const struct train_data *d = ls->setup->data;
     double rows = (double)d->n_val, places = rows * (double)ls->plan->tokens;
@@ -211,7 +211,7 @@ static as_status figures(const struct lockstep *ls, size_t slot, size_t k, const
         return st;
     e->loss = (double)loss / rows * loss_unit(ls->setup);
     if (d->n_targets > 0 && !d->set.labels) {
-        number_figures(ls, k, h, e);
+        regression_metrics(ls, k, h, e);
         return AS_OK;
     }
     if (loss_use_of(&ls->member[slot]->spec).class_weights)
@@ -224,7 +224,7 @@ static as_status figures(const struct lockstep *ls, size_t slot, size_t k, const
         e->log_loss = e->loss; /* text has no class weights */
         return AS_OK;
     }
-    return class_figures(ls, ls->member[slot], k, h, e, err);
+    return class_metrics(ls, ls->member[slot], k, h, e, err);
 }
 
 as_status evaluate_members(struct lockstep *ls, struct backend *lane, size_t first, size_t n,
@@ -234,11 +234,11 @@ as_status evaluate_members(struct lockstep *ls, struct backend *lane, size_t fir
     as_status st = held_create(ls, first, n, &h, err);
     if (st != AS_OK)
         return st;
-    st = pass_over(ls, lane, first, n, &h, err);
+    st = evaluate_held_rows(ls, lane, first, n, &h, err);
     if (st != AS_OK)
         return st;
     for (size_t k = 0; k < n; k++) {
-        st = figures(ls, first + k, k, &h, &ret[k], err);
+        st = member_metrics(ls, first + k, k, &h, &ret[k], err);
         if (st != AS_OK)
             return st;
     }
@@ -262,7 +262,7 @@ as_status evaluate_predict(struct lockstep *ls, struct backend *lane, size_t slo
     if (!values)
         return as_fail(err, AS_E_NOMEM, "out of memory for %zu predictions", d->n_val);
     h.outputs = values; /* outputs <= columns */
-    as_status st = pass_over(ls, lane, slot, 1, &h, err);
+    as_status st = evaluate_held_rows(ls, lane, slot, 1, &h, err);
     if (st != AS_OK)
         return st;
     outputs_to_probabilities(values, d->n_val, outputs, ls->setup->loss);

@@ -54,7 +54,7 @@ static void log_line(FILE *to, const char *id, const char *text)
     (void)fprintf(to, "%s%s%s%s\n", to == stderr ? "assay-train: " : "", id, *id ? ": " : "", text);
 }
 
-static void tell_started(void *arg, const struct member *m)
+static void send_started(void *arg, const struct member *m)
 {
     struct group *g = arg;
     int64_t before =
@@ -63,7 +63,7 @@ static void tell_started(void *arg, const struct member *m)
     channel_send(g->channel, &e);
 }
 
-static void tell_ended(struct group *g, const char *id, int exit, const struct as_err *why)
+static void send_ended(struct group *g, const char *id, int exit, const struct as_err *why)
 {
     struct control_event e = {
         .kind = CONTROL_ENDED, .id = id, .exit = exit, .error = why ? why->msg : NULL};
@@ -75,9 +75,9 @@ static void tell_ended(struct group *g, const char *id, int exit, const struct a
 }
 
 /* A member is over: tell, and free it. */
-static void dismiss(struct group *g, struct member *m, int exit, const struct as_err *why)
+static void dismiss_member(struct group *g, struct member *m, int exit, const struct as_err *why)
 {
-    tell_ended(g, m->id, exit, why);
+    send_ended(g, m->id, exit, why);
     member_free(m);
 }
 
@@ -94,7 +94,7 @@ static size_t n_members(const struct group *g)
  * over too late for whoever chooses how many there are; and at the end by a group that had nothing
  * to tell until then. So what members cost at their beginning and end counts, as it does in
  * earnest. */
-static void tell_throughput(struct group *g, bool is_last)
+static void send_throughput(struct group *g, bool is_last)
 {
     struct throughput *t = &g->throughput;
     int64_t ns = clock_mono_ns() - t->since_ns;
@@ -114,7 +114,7 @@ static void tell_throughput(struct group *g, bool is_last)
 /* ---- beginning ---- */
 
 /* Let a member wait for a slot; one that cannot run ends. */
-static void receive(struct group *g, const struct control_member *from)
+static void receive_member(struct group *g, const struct control_member *from)
 {
     struct as_err err;
     struct member *m = NULL;
@@ -127,7 +127,7 @@ static void receive(struct group *g, const struct control_member *from)
         g->waiting[g->n_waiting++] = m;
         return;
     }
-    tell_ended(g, from->id, EXIT_FAILED, &err);
+    send_ended(g, from->id, EXIT_FAILED, &err);
     member_free(m);
 }
 
@@ -156,7 +156,7 @@ static as_status check_memory(const struct group *g, struct as_err *err)
                    all, shared, g->bytes, g->job->slots, g->opts->memory_bytes);
 }
 
-static void tell_ready(struct group *g, const struct member *m)
+static void send_ready(struct group *g, const struct member *m)
 {
     const struct net_plan *plan = m->plan;
     struct control_event e = {.kind = CONTROL_READY,
@@ -199,7 +199,7 @@ static as_status open_group(struct group *g, const struct member *m, struct as_e
     st = check_memory(g, err);
     if (st != AS_OK)
         return st;
-    tell_ready(g, m);
+    send_ready(g, m);
     return AS_OK;
 }
 
@@ -207,7 +207,7 @@ static as_status open_group(struct group *g, const struct member *m, struct as_e
 
 /* Take up the checkpoint when there is one. Its last report is repeated: the attempt that wrote it
  * may have died before the runner passed that line on. */
-static as_status resume(struct lockstep *ls, struct member *m, struct as_err *err)
+static as_status resume_member(struct lockstep *ls, struct member *m, struct as_err *err)
 {
     bool found = false;
     char text[80];
@@ -224,12 +224,12 @@ static as_status resume(struct lockstep *ls, struct member *m, struct as_err *er
 }
 
 /* Into a slot: m is at the beginning, or where its checkpoint left off. */
-static as_status join(struct lockstep *ls, struct member *m, struct as_err *err)
+static as_status join_lockstep(struct lockstep *ls, struct member *m, struct as_err *err)
 {
     as_status st = lockstep_join(ls, m, err);
     if (st != AS_OK)
         return st;
-    st = resume(ls, m, err);
+    st = resume_member(ls, m, err);
     if (st != AS_OK)
         return st;
     lockstep_settle(ls);
@@ -257,7 +257,7 @@ static void dismiss_other_shapes(struct group *g)
         (void)as_fail(&why, AS_E_INVAL,
                       "its shape differs from its group's: '%.180s', expected '%.180s'",
                       m->signature, g->signature);
-        dismiss(g, m, EXIT_FAILED, &why);
+        dismiss_member(g, m, EXIT_FAILED, &why);
     }
     g->n_waiting = kept;
 }
@@ -285,13 +285,13 @@ static as_status seat_together(struct group *g, struct as_err *err)
         if (st == AS_OK && !(lockstep_is_open(ls) && lockstep_takes(ls, m)))
             break;
         if (st == AS_OK)
-            st = join(ls, m, &why);
+            st = join_lockstep(ls, m, &why);
         if (st == AS_OK)
             continue;
         if (g->n_locksteps > 0 && ls->n > 0 && ls->member[ls->n - 1] == m &&
             lockstep_leave(ls, ls->n - 1, err) != AS_OK)
             return err ? err->code : AS_E_INTERNAL;
-        dismiss(g, m, EXIT_FAILED, &why);
+        dismiss_member(g, m, EXIT_FAILED, &why);
         if (g->n_locksteps > 0 && ls->n == 0)
             drop_lockstep(g, 0);
     }
@@ -315,7 +315,7 @@ static as_status seat_task(struct backend *lane, size_t i, void *arg, struct as_
     (void)lane, (void)err; /* what goes wrong is the member's alone */
     if (lockstep_create(&s->g->setup, m, 1, &ls, &s->why[i]) != AS_OK)
         return AS_OK;
-    if (join(ls, m, &s->why[i]) != AS_OK)
+    if (join_lockstep(ls, m, &s->why[i]) != AS_OK)
         return AS_OK;
     s->lockstep[i] = as_steal(ls);
     return AS_OK;
@@ -348,7 +348,7 @@ static as_status seat_apart(struct group *g, struct as_err *err)
             s->lockstep[i]->used_ns = used_ns;
             g->lockstep[g->n_locksteps++] = s->lockstep[i];
         } else {
-            dismiss(g, g->waiting[i], EXIT_FAILED, &s->why[i]);
+            dismiss_member(g, g->waiting[i], EXIT_FAILED, &s->why[i]);
         }
     }
     forget_waiting(g, n);
@@ -356,13 +356,13 @@ static as_status seat_apart(struct group *g, struct as_err *err)
 }
 
 /* Members that wait into slots that are free. */
-static as_status seat(struct group *g, struct as_err *err)
+static as_status seat_waiting(struct group *g, struct as_err *err)
 {
     dismiss_other_shapes(g);
     return g->fused ? seat_together(g, err) : seat_apart(g, err);
 }
 
-static void tell_end_of(struct group *g, struct member *m)
+static void finish_member(struct group *g, struct member *m)
 {
     char text[80];
     if (m->exit == EXIT_TRY_AGAIN && m->error.code == AS_OK) {
@@ -372,11 +372,11 @@ static void tell_end_of(struct group *g, struct member *m)
     } else if (m->last_report.len > 0) {
         (void)printf("%s%s%s", m->id, *m->id ? ": " : "", str_cstr(&m->last_report));
     }
-    dismiss(g, m, m->exit, m->error.code == AS_OK ? NULL : &m->error);
+    dismiss_member(g, m, m->exit, m->error.code == AS_OK ? NULL : &m->error);
 }
 
 /* Take those that have ended out of their slots. */
-static as_status collect(struct group *g, struct as_err *err)
+static as_status collect_ended(struct group *g, struct as_err *err)
 {
     for (size_t i = g->n_locksteps; i-- > 0;) {
         struct lockstep *ls = g->lockstep[i];
@@ -387,7 +387,7 @@ static as_status collect(struct group *g, struct as_err *err)
             as_status st = lockstep_leave(ls, k, err);
             if (st != AS_OK)
                 return st;
-            tell_end_of(g, m);
+            finish_member(g, m);
         }
         if (ls->n == 0)
             drop_lockstep(g, i);
@@ -410,7 +410,7 @@ static bool has_id(const struct group *g, const char *id)
 }
 
 /* A member that runs is asked; one that waits ends here. One that is not there has ended before. */
-static void ask(struct group *g, const char *id, member_ask what)
+static void ask_member(struct group *g, const char *id, member_ask what)
 {
     for (size_t i = 0; i < g->n_locksteps; i++)
         for (size_t k = 0; k < g->lockstep[i]->n; k++)
@@ -419,26 +419,26 @@ static void ask(struct group *g, const char *id, member_ask what)
     for (size_t i = 0; i < g->n_waiting; i++) {
         if (!as_streq(g->waiting[i]->id, id))
             continue;
-        dismiss(g, g->waiting[i], EXIT_TRY_AGAIN, NULL);
+        dismiss_member(g, g->waiting[i], EXIT_TRY_AGAIN, NULL);
         for (g->n_waiting--; i < g->n_waiting; i++)
             g->waiting[i] = g->waiting[i + 1];
     }
 }
 
-static void obey(struct group *g, const struct control_request *r)
+static void obey_request(struct group *g, const struct control_request *r)
 {
     switch (r->op) {
     case CONTROL_ADD:
         if (has_id(g, r->id))
             log_line(stderr, r->id, "warning: it was added twice");
         else
-            receive(g, &r->member);
+            receive_member(g, &r->member);
         return;
     case CONTROL_STOP:
-        ask(g, r->id, ASK_STOP);
+        ask_member(g, r->id, ASK_STOP);
         return;
     case CONTROL_CANCEL:
-        ask(g, r->id, ASK_CANCEL);
+        ask_member(g, r->id, ASK_CANCEL);
         return;
     case CONTROL_CLOSE:
         g->closed = true;
@@ -460,7 +460,7 @@ static void listen_to_runner(struct group *g, int timeout_ms)
             log_line(stderr, "a line from the runner", err.msg);
             continue;
         }
-        obey(g, &r);
+        obey_request(g, &r);
         control_request_done(&r);
     }
     if (g->channel->gone)
@@ -510,7 +510,7 @@ static as_status run_round(struct group *g, struct as_err *err)
     return AS_OK;
 }
 
-static as_status run(struct group *g, struct as_err *err)
+static as_status run_group(struct group *g, struct as_err *err)
 {
     as_status st = AS_OK;
     while (st == AS_OK) {
@@ -520,7 +520,7 @@ static as_status run(struct group *g, struct as_err *err)
         if (!g->be && g->n_waiting > 0)
             st = open_group(g, g->waiting[0], err);
         if (st == AS_OK && g->be && !atomic_load(g->opts->stop))
-            st = seat(g, err);
+            st = seat_waiting(g, err);
         if (g->n_locksteps == 0 && g->n_waiting == 0 && (g->closed || g->channel->fd < 0))
             return st;
         if (st != AS_OK || g->n_locksteps == 0)
@@ -530,14 +530,14 @@ static as_status run(struct group *g, struct as_err *err)
         atomic_store(&g->watch.meet, false);
         st = run_round(g, err);
         if (st == AS_OK)
-            st = collect(g, err);
-        tell_throughput(g, false);
+            st = collect_ended(g, err);
+        send_throughput(g, false);
     }
     return st;
 }
 
 /* Where convolutions did not simply go our own way: what was asked for, and what came of it. */
-static void tell_conv_path(const struct group *g)
+static void log_conv_path(const struct group *g)
 {
     const char *path = g->be != NULL ? backend_conv_path(g->be) : "own";
     if (!as_streq(path, "own"))
@@ -545,17 +545,17 @@ static void tell_conv_path(const struct group *g)
 }
 
 /* What is left when the group ends: all of it shares its fate. */
-static void end_all(struct group *g, int exit, const struct as_err *why)
+static void end_all_members(struct group *g, int exit, const struct as_err *why)
 {
     for (size_t i = 0; i < g->n_locksteps; i++)
         for (size_t k = 0; k < g->lockstep[i]->n; k++)
-            dismiss(g, g->lockstep[i]->member[k], exit, why);
+            dismiss_member(g, g->lockstep[i]->member[k], exit, why);
     for (size_t i = 0; i < g->n_waiting; i++)
-        dismiss(g, g->waiting[i], exit, why);
+        dismiss_member(g, g->waiting[i], exit, why);
     for (size_t i = 0; i < g->n_locksteps; i++)
         lockstep_free(g->lockstep[i]);
     device_data_free(g->device);
-    tell_conv_path(g);
+    log_conv_path(g);
     backend_free(g->be);
     train_data_done(&g->data);
     free(g->signature);
@@ -569,13 +569,13 @@ int group_run(const struct job *job, struct channel *channel, const struct group
     g.watch.stop = opts->stop;
     g.watch.fd = channel->fd;
     g.watch.checkpoint_ns = opts->checkpoint_ns;
-    g.watch.started = tell_started;
+    g.watch.started = send_started;
     g.watch.arg = &g;
     for (size_t i = 0; i < job->n_members; i++)
-        receive(&g, &job->members[i]);
-    as_status st = run(&g, &err);
-    tell_throughput(&g, true);
-    end_all(&g, st == AS_OK ? EXIT_TRY_AGAIN : EXIT_FAILED, st == AS_OK ? NULL : &err);
+        receive_member(&g, &job->members[i]);
+    as_status st = run_group(&g, &err);
+    send_throughput(&g, true);
+    end_all_members(&g, st == AS_OK ? EXIT_TRY_AGAIN : EXIT_FAILED, st == AS_OK ? NULL : &err);
     if (st != AS_OK)
         return EXIT_FAILED;
     if (!job->group)

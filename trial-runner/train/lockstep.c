@@ -25,12 +25,12 @@ void lockstep_free(struct lockstep *ls)
 
 /* ---- making ---- */
 
-static bool augments(const struct member *m)
+static bool member_augments(const struct member *m)
 {
     return net_augments(&m->spec, m->plan->input);
 }
 
-static struct optimizer_needs needs_of(const struct member *m, size_t slots)
+static struct optimizer_needs optimizer_needs_for(const struct member *m, size_t slots)
 {
     struct optimizer_needs own = optimizer_needs_of(&m->spec);
     if (slots == 1)
@@ -49,10 +49,10 @@ static as_status create_parts(struct lockstep *ls, const struct member *m, struc
     as_status st = network_create(s->be, ls->plan, ls->slots, ls->max_rows, &ls->network, err);
     if (st != AS_OK)
         return st;
-    st = optimizer_create(ls->network, needs_of(m, ls->slots), &ls->optimizer, err);
+    st = optimizer_create(ls->network, optimizer_needs_for(m, ls->slots), &ls->optimizer, err);
     if (st != AS_OK)
         return st;
-    st = batches_create(s->device, ls->slots, ls->max_rows, augments(m), &ls->batches, err);
+    st = batches_create(s->device, ls->slots, ls->max_rows, member_augments(m), &ls->batches, err);
     if (st != AS_OK)
         return st;
     st = step_table_create(s->be, ls->slots, steps_of(s, ls->plan), &ls->step_table, err);
@@ -109,9 +109,11 @@ static size_t slot_bytes(const struct lockstep_setup *s, const struct member *m,
                          const struct net_plan *plan)
 {
     size_t rows = plan->buffer_rows;
-    return network_bytes(s->be, plan, 1, rows) + optimizer_bytes(plan, needs_of(m, slots)) +
-           batches_bytes(s->device, rows, augments(m)) + step_table_bytes(steps_of(s, plan)) +
-           losses_bytes(plan, s->loss, rows) + (2 + 1 + 3) * sizeof(float);
+    return network_bytes(s->be, plan, 1, rows) +
+           optimizer_bytes(plan, optimizer_needs_for(m, slots)) +
+           batches_bytes(s->device, rows, member_augments(m)) +
+           step_table_bytes(steps_of(s, plan)) + losses_bytes(plan, s->loss, rows) +
+           (2 + 1 + 3) * sizeof(float);
 }
 
 size_t lockstep_slot_bytes(const struct lockstep_setup *setup, const struct member *m, size_t slots)
@@ -130,7 +132,8 @@ bool lockstep_takes(const struct lockstep *ls, const struct member *m)
 }
 
 /* All but the numbers that training changes. */
-static as_status place(struct lockstep *ls, size_t slot, struct member *m, struct as_err *err)
+static as_status place_member(struct lockstep *ls, size_t slot, struct member *m,
+                              struct as_err *err)
 {
     const struct train_augment_spec *a = &m->spec.augment;
     int32_t words[2] = {(int32_t)(uint32_t)m->seed, (int32_t)(uint32_t)(m->seed >> 32)};
@@ -174,7 +177,7 @@ as_status lockstep_join(struct lockstep *ls, struct member *m, struct as_err *er
     as_status st = network_init(ls->network, slot, m->plan, m->seed, err);
     if (st != AS_OK)
         return st;
-    st = place(ls, slot, m, err);
+    st = place_member(ls, slot, m, err);
     if (st != AS_OK)
         return st;
     ls->n++;
@@ -192,7 +195,7 @@ struct slot lockstep_slot(const struct lockstep *ls, size_t index)
 }
 
 /* Through the host: it happens once in a member's life. */
-static as_status transfer(struct lockstep *ls, size_t from, size_t to, struct as_err *err)
+static as_status transfer_member(struct lockstep *ls, size_t from, size_t to, struct as_err *err)
 {
     AS_AUTO(slot_state_done) struct slot_state s = {0};
     struct member *m = ls->member[from];
@@ -201,7 +204,7 @@ static as_status transfer(struct lockstep *ls, size_t from, size_t to, struct as
     as_status st = slot_state_get(&source, &s, err);
     if (st != AS_OK)
         return st;
-    st = place(ls, to, m, err);
+    st = place_member(ls, to, m, err);
     if (st != AS_OK)
         return st;
     struct slot target = lockstep_slot(ls, to);
@@ -211,7 +214,7 @@ static as_status transfer(struct lockstep *ls, size_t from, size_t to, struct as
 as_status lockstep_leave(struct lockstep *ls, size_t slot, struct as_err *err)
 {
     size_t last = ls->n - 1;
-    as_status st = slot == last ? AS_OK : transfer(ls, last, slot, err);
+    as_status st = slot == last ? AS_OK : transfer_member(ls, last, slot, err);
     if (st != AS_OK)
         return st;
     ls->member[last] = NULL;
@@ -267,8 +270,8 @@ static struct range range_of(const struct lockstep *ls, size_t first, size_t n, 
     return r;
 }
 
-static as_status augment(struct lockstep *ls, struct backend *lane, size_t first, size_t n,
-                         const struct micro_step *now, struct batch *b, struct as_err *err)
+static as_status augment_batch(struct lockstep *ls, struct backend *lane, size_t first, size_t n,
+                               const struct micro_step *now, struct batch *b, struct as_err *err)
 {
     const struct net_shape *in = &ls->plan->nodes[0].out;
     struct tensor y = tensor_at(ls->batches->augmented, 0, b->x.stride);
@@ -296,7 +299,7 @@ struct step {
     struct range r;
 };
 
-static as_status make_calls(void *arg, struct as_err *err)
+static as_status issue_step(void *arg, struct as_err *err)
 {
     const struct step *s = arg;
     struct lockstep *ls = s->ls;
@@ -312,7 +315,7 @@ static as_status make_calls(void *arg, struct as_err *err)
     if (st != AS_OK)
         return st;
     if (ls->batches->augmented)
-        st = augment(ls, lane, first, n, &now, &b, err);
+        st = augment_batch(ls, lane, first, n, &now, &b, err);
     if (st != AS_OK)
         return st;
     struct network_pass pass = {.rows = b.rows,
@@ -352,5 +355,5 @@ as_status lockstep_step(struct lockstep *ls, struct backend *lane, size_t first,
     size_t micro = ls->plan->max_rows, left = ls->setup->data->n_train - at * micro;
     struct step s = {ls, lane, first, n, left < micro ? left : micro, range_of(ls, first, n, at)};
     struct graph_cache_key key = {first, n, s.rows, flags_of(&s.r)};
-    return graph_cache_step(&ls->graphs, lane, key, make_calls, &s, err);
+    return graph_cache_step(&ls->graphs, lane, key, issue_step, &s, err);
 }

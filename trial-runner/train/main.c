@@ -34,7 +34,7 @@ static void catch_signals(void)
     (void)sigaction(SIGINT, &sa, NULL);
 }
 
-static int fail(const struct as_err *err)
+static int fail_with(const struct as_err *err)
 {
     (void)fflush(stdout);
     (void)fprintf(stderr, "assay-train: %s\n", err->msg);
@@ -68,7 +68,7 @@ static size_t n_cpus(void)
     return n < 1 ? 1 : (size_t)n;
 }
 
-static int run(const char *path, int64_t checkpoint_ms)
+static int run_job(const char *path, int64_t checkpoint_ms)
 {
     struct as_err err;
     AS_AUTO(job_done) struct job job = {0};
@@ -78,13 +78,13 @@ static int run(const char *path, int64_t checkpoint_ms)
     channel_init(&channel, -1);
     as_status st = read_number("ASSAY_THREADS", 1, MAX_THREADS, &opts.threads, &err);
     if (st != AS_OK)
-        return fail(&err);
+        return fail_with(&err);
     st = read_number("ASSAY_MEMORY_BYTES", 1, SIZE_MAX, &opts.memory_bytes, &err);
     if (st != AS_OK)
-        return fail(&err);
+        return fail_with(&err);
     st = job_read(path, &job, &err);
     if (st != AS_OK)
-        return fail(&err);
+        return fail_with(&err);
     if (job.group) {
         channel_done(&channel);
         channel_init(&channel, 0);
@@ -117,7 +117,7 @@ int main(int argc, char **argv)
     struct as_err err;
     int n_args = 0;
     if (opt_parse(table, argc, argv, &n_args, &err) < 0) {
-        (void)fail(&err);
+        (void)fail_with(&err);
         return EXIT_USAGE;
     }
     if (help || n_args != 1) {
@@ -132,5 +132,5 @@ int main(int argc, char **argv)
     }
     catch_signals();
     (void)setvbuf(stdout, NULL, _IOLBF, 0);
-    return run(argv[1], checkpoint_ms);
+    return run_job(argv[1], checkpoint_ms);
 }

@@ -173,8 +173,8 @@ static as_status run_range(struct lockstep *ls, struct backend *lane, size_t fir
 
 /* ---- the end of an epoch ---- */
 
-static as_status report(struct member *m, double mean_loss, const struct evaluation *e,
-                        struct as_err *err)
+static as_status append_report(struct member *m, double mean_loss, const struct evaluation *e,
+                               struct as_err *err)
 {
     struct report_value all[] = {
         {"train_loss", mean_loss},
@@ -203,7 +203,7 @@ static as_status report(struct member *m, double mean_loss, const struct evaluat
 }
 
 /* Of predictions that are not finite no figure means anything. */
-static void spoil(struct evaluation *e)
+static void set_all_nan(struct evaluation *e)
 {
     *e = (struct evaluation){NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
 }
@@ -216,8 +216,8 @@ static as_status report_member(struct lockstep *ls, size_t slot, struct watch *w
     struct as_err why;
     bool diverged = !isfinite(mean_loss) || !isfinite(e->loss);
     if (diverged)
-        spoil(e);
-    as_status st = report(m, isfinite(mean_loss) ? mean_loss : NAN, e, &why);
+        set_all_nan(e);
+    as_status st = append_report(m, isfinite(mean_loss) ? mean_loss : NAN, e, &why);
     if (st != AS_OK)
         return fail_member(ls, slot, w, st, &why, err);
     if (!diverged)

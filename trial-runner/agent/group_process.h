@@ -6,8 +6,8 @@
  * ready and gets each member over a socket when that member is ready; a member's end comes back the
  * same way. When the process dies, the members that had not ended share its fate; they are tried
  * again, alone, so that one bad member cannot take the others down twice. */
-#ifndef ASSAY_TRIAL_RUNNER_AGENT_GROUP_H
-#define ASSAY_TRIAL_RUNNER_AGENT_GROUP_H
+#ifndef ASSAY_TRIAL_RUNNER_AGENT_GROUP_PROCESS_H
+#define ASSAY_TRIAL_RUNNER_AGENT_GROUP_PROCESS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,7 +23,7 @@
 
 struct attempt;
 
-struct group {
+struct group_process {
     /* Never change after creation. */
     char *id, *shape;
     char *dir;           /* WORK/trials/.groups/ID: job.json; the process's ASSAY_REPORT is in it */
@@ -48,38 +48,43 @@ struct group {
 };
 
 /* A group as a claim names it, without members. Owned by the caller. AS_E_NOMEM, AS_E_INVAL. */
-AS_MUST_CHECK as_status group_create(const struct options *o, const struct claimed_group *named,
-                                     const char *gpus, struct group **ret, struct as_err *err);
-void group_free(struct group *g);
-AS_DEFINE_FREEP(struct group, group_free)
+AS_MUST_CHECK as_status group_process_create(const struct options *o,
+                                             const struct claimed_group *named, const char *gpus,
+                                             struct group_process **ret, struct as_err *err);
+void group_process_free(struct group_process *g);
+AS_DEFINE_FREEP(struct group_process, group_process_free)
 
 /* ---- the main thread's ---- */
 
 /* Begin a member that is ready: starts the process when it is the first. AS_E_CONFLICT: the process
  * has ended already. Others as child_spawn. */
-AS_MUST_CHECK as_status group_begin(struct group *g, struct attempt *t, struct as_err *err);
+AS_MUST_CHECK as_status group_process_add_member(struct group_process *g, struct attempt *t,
+                                                 struct as_err *err);
 
 /* Ask the trainer to end a member: with a checkpoint, or at once. */
-void group_stop(struct group *g, const struct attempt *t, bool with_checkpoint);
+void group_process_stop_member(struct group_process *g, const struct attempt *t,
+                               bool with_checkpoint);
 
 /* Tell the trainer, once, that nobody else comes. */
-void group_close(struct group *g);
+void group_process_close(struct group_process *g);
 
 /* Write what waits; call it when control_fd is writable, or now and then. */
-void group_flush(struct group *g);
+void group_process_flush(struct group_process *g);
 
 /* What the trainer says, one call per event. */
-typedef void group_event_fn(void *arg, struct group *g, const struct control_event *e);
+typedef void group_process_event_fn(void *arg, struct group_process *g,
+                                    const struct control_event *e);
 
 /* Read what the trainer has said. A line that breaks the contract ends the talk: the process is
  * killed. */
-void group_read(struct group *g, group_event_fn *on_event, void *arg);
+void group_process_read(struct group_process *g, group_process_event_fn *on_event, void *arg);
 
 /* The process is a zombie: take its end, as child_take_end, and what it said before. */
-void group_take_end(struct group *g, group_event_fn *on_event, void *arg, int *ret_wait_status);
+void group_process_take_end(struct group_process *g, group_process_event_fn *on_event, void *arg,
+                            int *ret_wait_status);
 
 /* The member's name in the talk with the trainer: "SWEEP/NUMBER.ATTEMPT". */
 #define GROUP_MEMBER_ID_SIZE 128
-void group_member_id(const struct attempt *t, char ret[GROUP_MEMBER_ID_SIZE]);
+void group_process_member_id(const struct attempt *t, char ret[GROUP_MEMBER_ID_SIZE]);
 
 #endif

@@ -1,16 +1,16 @@
-#include "trial-runner/agent/report.h"
+#include "trial-runner/agent/report_reader.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "base/json.h"
 
-void report_done(struct report *r)
+void report_reader_done(struct report_reader *r)
 {
     str_done(&r->partial);
 }
 
-void report_restart(struct report *r)
+void report_reader_restart(struct report_reader *r)
 {
     str_clear(&r->partial);
     r->skipping = false;
@@ -110,7 +110,8 @@ static as_status parse_line(const char *line, int64_t *step, json_t **ret, struc
 }
 
 /* The line in r->partial has ended. */
-static as_status take_line(struct report *r, const struct report_fns *fns, struct as_err *err)
+static as_status take_line(struct report_reader *r, const struct report_reader_fns *fns,
+                           struct as_err *err)
 {
     struct as_err why = {0};
     json_t *metrics = NULL;
@@ -140,8 +141,8 @@ static as_status take_line(struct report *r, const struct report_fns *fns, struc
     return fns->on_item(fns->arg, step, metrics, err);
 }
 
-as_status report_feed(struct report *r, const char *bytes, size_t len, const struct report_fns *fns,
-                      struct as_err *err)
+as_status report_reader_feed(struct report_reader *r, const char *bytes, size_t len,
+                             const struct report_reader_fns *fns, struct as_err *err)
 {
     while (len) {
         const char *nl = memchr(bytes, '\n', len);
@@ -168,7 +169,8 @@ as_status report_feed(struct report *r, const char *bytes, size_t len, const str
     return AS_OK;
 }
 
-as_status report_end(struct report *r, const struct report_fns *fns, struct as_err *err)
+as_status report_reader_end(struct report_reader *r, const struct report_reader_fns *fns,
+                            struct as_err *err)
 {
     if (r->partial.len == 0 && !r->skipping)
         return AS_OK;
