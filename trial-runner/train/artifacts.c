@@ -1,3 +1,13 @@
+/* Writes what a member leaves when it has trained to the end: arrays of predictions and targets,
+ * the model, the preprocessing record.
+ *
+ * The model file describes itself: its metadata has the train document, the data set's record and
+ * the preprocessing, so that a program that loads it needs no other file and no server. Tensors are
+ * written in the member's own shape, taken out of the padded arena of its lockstep
+ * (slot_state_get), so the files do not show which group the member was in.
+ *
+ * Nothing is fsynced here: the runner makes all files of a trial durable at once (decision 0132).
+ * */
 #include "trial-runner/train/artifacts.h"
 
 #include <stdio.h>
@@ -70,7 +80,7 @@ static struct safetensors_tensor tensor_from_plan(const struct net_tensor *t, co
         .name = t->name, .n_dims = t->n_dims, .data = values + t->offset};
     for (size_t i = 0; i < t->n_dims; i++)
         r.shape[i] = t->dims[i];
-    return r; /* F32, whose enumerator is 0 */
+    return r; /* its type stays F32, which is the zero value */
 }
 
 static struct safetensors_tensor vector_tensor(const char *name, size_t n, const float *values)
@@ -127,7 +137,7 @@ static as_status write_model(const char *folder, struct lockstep *ls, size_t slo
     return write_tensors(path, meta, ls->setup, m, &state, err);
 }
 
-/* The same as in the model's metadata, for people. */
+/* The record that the model's metadata has too, as a file that people can read. */
 static as_status write_preprocessing(const char *folder, const struct lockstep_setup *s,
                                      struct as_err *err)
 {

@@ -1,3 +1,13 @@
+/* Writes and reads one member's checkpoint.
+ *
+ * A checkpoint holds everything that changes from step to step: parameters, moments, the average of
+ * weights, running statistics, the step counter, the epoch's loss sum and the position. All else is
+ * a function of the train document, the data set and the seed; the fingerprint in the file stands
+ * for these three, and a file with another fingerprint is refused. A fresh start instead would give
+ * the result of another run without a word.
+ *
+ * The position counts batches, because a checkpoint is written between two batches only. The last
+ * report is in the file because a resumed run repeats it (group.c). */
 #include "trial-runner/train/checkpoint.h"
 
 #include <inttypes.h>
@@ -6,13 +16,13 @@
 #include "base/json.h"
 
 #define FORMAT "assay-checkpoint-3"
-#define FORMAT_BEFORE "assay-checkpoint-2" /* the same without a checksum */
-#define HEADER_SLACK ((size_t)16 << 20)    /* room for the JSON header and the report in it */
+#define FORMAT_BEFORE "assay-checkpoint-2" /* the same without a checksum; still read */
+#define HEADER_SLACK ((size_t)16 << 20)    /* for the JSON header, which holds the last report */
 
-/* The arrays of a state, in the order of the file. */
+/* One array of a member's state. The parts are listed in the order of the file. */
 struct part {
     const char *name;
-    float *values; /* NULL: this member has none */
+    float *values; /* NULL: this member has no such array */
     size_t n;
 };
 

@@ -1,3 +1,13 @@
+/* Evaluates a range of members on the held-out rows.
+ *
+ * Sums over rows (loss, correct rows, correct among five) are computed on the device in the same
+ * passes for all members. The other metrics need every row: F1 the predicted class, AUC and log
+ * loss the outputs, regression errors the outputs in double precision. Downloading outputs costs
+ * time and memory, so a range downloads only what at least one of its members asks for.
+ *
+ * No metric may depend on how the held-out rows are cut into batches, because the batch size is a
+ * parameter of the search. Sums are therefore taken over all rows, and a weighted loss is computed
+ * on the host from the losses of all rows (weighted_loss). */
 #include "trial-runner/train/evaluate.h"
 
 #include <math.h>
@@ -12,9 +22,9 @@ double loss_unit(const struct lockstep_setup *s)
     return s->data->fit.target_scale[0] * s->data->fit.target_scale[0];
 }
 
-/* What is taken off the device for the figures of a range. */
+/* What is downloaded from the device for the metrics of a range of n members. */
 struct held {
-    bool classes, values, losses; /* which of the three are wanted */
+    bool classes, values, losses; /* which of the three arrays below are wanted */
     int32_t *predicted;           /* [n, n_val] */
     float *outputs;               /* [n, n_val, outputs] */
     float *row_loss;              /* [n, n_val] */
@@ -74,7 +84,7 @@ static as_status forward_batch(struct lockstep *ls, struct backend *lane, size_t
     return network_forward(ls->network, lane, first, n, &pass, err);
 }
 
-/* What a pass over rows [at, at + rows) left on the device. */
+/* Download what a pass over rows [at, at + rows) left on the device, as far as it is wanted. */
 static as_status download_batch(struct lockstep *ls, size_t first, size_t n, size_t at, size_t rows,
                                 struct held *h, struct as_err *err)
 {
@@ -117,14 +127,13 @@ static as_status evaluate_held_rows(struct lockstep *ls, struct backend *lane, s
         if (st != AS_OK)
             return st;
         st = download_batch(ls, first, n, at, b.rows, h, err);
-
         if (st != AS_OK)
             return st;
     }
     return AS_OK;
 }
 
-/* ---- figures ---- */
+/* ---- metrics ---- */
 
 static as_status held_labels(const struct train_data *d, int32_t **ret, struct as_err *err)
 {
@@ -173,11 +182,12 @@ static void regression_metrics(const struct lockstep *ls, size_t k, const struct
     e->mae = x.mae;
     e->r2 = x.r2;
     if (ls->setup->loss == TRAIN_MSE && d->n_targets == 1)
-        e->loss = x.mse; /* in double: the same sum, more exact */
+        e->loss = x.mse; /* the same sum in double precision, which is more exact */
 }
 
-/* The rows' losses by their weights, over all rows held out: by batches it would depend on how they
- * are cut. As in training, rows of which none counts have no loss. */
+/* The mean of the rows' losses, weighted by class weights, over all held-out rows at once. A mean
+ * of batch means would depend on how the rows are cut into batches. The loss is 0 if all weights
+ * are 0, as in training. */
 static double weighted_loss(const struct lockstep *ls, const struct member *m,
                             const float *row_loss)
 {
@@ -218,7 +228,7 @@ static as_status member_metrics(const struct lockstep *ls, size_t slot, size_t k
         e->loss = weighted_loss(ls, ls->member[slot], h->row_loss + k * d->n_val);
     e->accuracy = (double)correct / places;
     e->error = (places - (double)correct) / places;
-    if (train_spec_wants(&ls->member[slot]->spec, "val_top5")) /* under bce there are two classes */
+    if (train_spec_wants(&ls->member[slot]->spec, "val_top5")) /* bce: two classes, always right */
         e->top5 = ls->setup->loss == TRAIN_BCE ? 1 : (double)top5 / places;
     if (d->context) {
         e->log_loss = e->loss; /* text has no class weights */
@@ -261,7 +271,7 @@ as_status evaluate_predict(struct lockstep *ls, struct backend *lane, size_t slo
     AS_AUTO(as_freep) float *values = as_calloc(d->n_val * columns, sizeof *values);
     if (!values)
         return as_fail(err, AS_E_NOMEM, "out of memory for %zu predictions", d->n_val);
-    h.outputs = values; /* outputs <= columns */
+    h.outputs = values; /* large enough: outputs <= columns */
     as_status st = evaluate_held_rows(ls, lane, slot, 1, &h, err);
     if (st != AS_OK)
         return st;
@@ -269,7 +279,7 @@ as_status evaluate_predict(struct lockstep *ls, struct backend *lane, size_t slo
     if (!d->set.labels)
         outputs_to_own_unit(values, d->n_val, d->n_targets, d->fit.target_mean,
                             d->fit.target_scale);
-    if (outputs < columns) /* one output of two classes */
+    if (outputs < columns) /* one output for two classes: add the other column */
         outputs_to_both_classes(values, d->n_val);
     *ret = as_steal(values);
     return AS_OK;

@@ -1,3 +1,17 @@
+/* The life of a group: members arrive, wait for a slot, train in locksteps, end.
+ *
+ * The main thread runs in rounds. It reads requests from the runner, gives free slots to waiting
+ * members, runs all locksteps (run_round), and takes out the members that ended. Locksteps and the
+ * lists here change between rounds only, so they need no lock. During a round the main thread
+ * sleeps in backend_for_each; the locksteps look at the socket for it and set watch.meet when a
+ * line has come (run.c), which ends the round.
+ *
+ * On the host each member has a lockstep of its own (seat_apart); on a device one lockstep holds
+ * all members (seat_together). Decision 0134 has the reasons.
+ *
+ * The data set is loaded when the first member is there, because its train document says how to
+ * preprocess and split the rows. All later members must have the signature of the first. An error
+ * of one member ends that member; an error of the device or the data set ends all of them. */
 #include "trial-runner/train/group.h"
 
 #include <stdio.h>
@@ -10,18 +24,18 @@
 #include "trial-runner/train/report_file.h"
 #include "trial-runner/train/run.h"
 
-#define WAIT_MS 100                 /* with nobody to train: how often a signal is looked for */
-#define THROUGHPUT_NS NS_PER_S      /* how often throughput is told */
-#define SERVED_NS (100 * NS_PER_MS) /* and at the least, of members that end sooner */
-#define MAX_WAITING ((size_t)256)   /* members that wait for a slot */
+#define WAIT_MS 100                 /* how often to look for a signal while no member trains */
+#define THROUGHPUT_NS NS_PER_S      /* how often to send the throughput */
+#define SERVED_NS (100 * NS_PER_MS) /* how often at most, if members end sooner than that */
+#define MAX_WAITING ((size_t)256)   /* most members that wait for a slot */
 
-/* What was not told yet. */
+/* What has happened since throughput was last sent. */
 struct throughput {
     int64_t since_ns;
-    uint64_t rows; /* when it began */
+    uint64_t rows; /* watch.rows at since_ns */
     size_t most;   /* members that trained side by side */
     size_t done;   /* members that ended well */
-    bool was_told; /* something, before */
+    bool was_sent; /* at least one event before */
 };
 
 struct group {
@@ -33,20 +47,20 @@ struct group {
     struct device_data *device;
     struct lockstep_setup setup;
     char *signature; /* of every member; NULL before the first */
-    bool fused;      /* one lockstep for all, instead of one for each */
-    size_t bytes;    /* of a slot */
+    bool fused;      /* one lockstep for all members, instead of one for each */
+    size_t bytes;    /* of one slot, on the device */
     struct watch watch;
-    struct member *waiting[MAX_WAITING]; /* owned, in order of arrival; so are those in locksteps */
+    struct member *waiting[MAX_WAITING]; /* in order of arrival; owned, as those in locksteps are */
     size_t n_waiting;
     struct lockstep *lockstep[CONTROL_MAX_SLOTS]; /* owned */
     size_t n_locksteps;
-    atomic_size_t begun; /* locksteps whose turn of this round has begun */
-    bool closed;         /* nobody joins any more */
-    int exit;            /* of the process in the single form: its member's */
+    atomic_size_t begun; /* locksteps whose turn in this round has begun */
+    bool closed;         /* no more members join */
+    int exit;            /* of the last member that ended; the process's, in the single form */
     struct throughput throughput;
 };
 
-/* ---- telling ---- */
+/* ---- events and log lines ---- */
 
 static void log_line(FILE *to, const char *id, const char *text)
 {
@@ -74,7 +88,7 @@ static void send_ended(struct group *g, const char *id, int exit, const struct a
     g->throughput.done += exit == EXIT_DONE;
 }
 
-/* A member is over: tell, and free it. */
+/* Send the end of a member and free it. */
 static void dismiss_member(struct group *g, struct member *m, int exit, const struct as_err *why)
 {
     send_ended(g, m->id, exit, why);
@@ -89,18 +103,20 @@ static size_t n_members(const struct group *g)
     return n;
 }
 
-/* Examples trained in a while, and the most members that trained them side by side. Told each
- * second; sooner when each place was served twice, because with members that short the second is
- * over too late for whoever chooses how many there are; and at the end by a group that had nothing
- * to tell until then. So what members cost at their beginning and end counts, as it does in
- * earnest. */
+/* Send the rows trained per second since the last event, and the most members that trained them
+ * side by side. The runner chooses the size of the next group by it. It is sent
+ *   - each second;
+ *   - sooner, if members are so short that each place was served twice: a second would be too late
+ *     for the choice of the next size;
+ *   - at the end of a group that has sent none.
+ * The time includes what members cost at their beginning and end, as in a whole sweep. */
 static void send_throughput(struct group *g, bool is_last)
 {
     struct throughput *t = &g->throughput;
     int64_t ns = clock_mono_ns() - t->since_ns;
     uint64_t rows = atomic_load(&g->watch.rows);
     bool served = ns >= SERVED_NS && t->done >= 2 * t->most;
-    if (rows == t->rows || !(ns >= THROUGHPUT_NS || served || (is_last && !t->was_told)))
+    if (rows == t->rows || !(ns >= THROUGHPUT_NS || served || (is_last && !t->was_sent)))
         return;
     struct control_event e = {.kind = CONTROL_THROUGHPUT,
                               .members = (int64_t)t->most,
@@ -108,12 +124,12 @@ static void send_throughput(struct group *g, bool is_last)
                                   (double)(rows - t->rows) * NS_PER_S / (double)(ns > 0 ? ns : 1)};
     channel_send(g->channel, &e);
     *t = (struct throughput){
-        .since_ns = t->since_ns + ns, .rows = rows, .most = n_members(g), .was_told = true};
+        .since_ns = t->since_ns + ns, .rows = rows, .most = n_members(g), .was_sent = true};
 }
 
 /* ---- beginning ---- */
 
-/* Let a member wait for a slot; one that cannot run ends. */
+/* Create a member and let it wait for a slot. A member with a bad document ends here. */
 static void receive_member(struct group *g, const struct control_member *from)
 {
     struct as_err err;
@@ -173,7 +189,7 @@ static void send_ready(struct group *g, const struct member *m)
         backend_device(g->be));
 }
 
-/* Everything that does not depend on how many members there are, from the first of them. */
+/* Load the data and open the device, as the first member's document asks. Called once. */
 static as_status open_group(struct group *g, const struct member *m, struct as_err *err)
 {
     struct backend_opts opts = {.threads = (int)g->opts->threads,
@@ -193,8 +209,8 @@ static as_status open_group(struct group *g, const struct member *m, struct as_e
     g->signature = as_strdup(m->signature);
     if (!g->signature)
         return as_fail(err, AS_E_NOMEM, "out of memory");
-    /* of a group: what any member of this signature may need, also where each has its own lockstep
-     */
+    /* With several slots this is what any member of the signature may need, even where each member
+     * has a lockstep of its own: the runner plans with one figure for all. */
     g->bytes = lockstep_slot_bytes(&g->setup, m, g->job->slots);
     st = check_memory(g, err);
     if (st != AS_OK)
@@ -205,8 +221,8 @@ static as_status open_group(struct group *g, const struct member *m, struct as_e
 
 /* ---- members in and out ---- */
 
-/* Take up the checkpoint when there is one. Its last report is repeated: the attempt that wrote it
- * may have died before the runner passed that line on. */
+/* Restore the checkpoint if there is one. The last report is written again, because the attempt
+ * that wrote it may have died before the runner sent that line. */
 static as_status resume_member(struct lockstep *ls, struct member *m, struct as_err *err)
 {
     bool found = false;
@@ -223,7 +239,7 @@ static as_status resume_member(struct lockstep *ls, struct member *m, struct as_
     return report_file_append(&m->report, &m->last_report, err);
 }
 
-/* Into a slot: m is at the beginning, or where its checkpoint left off. */
+/* Put m into a slot of ls, at the beginning or at the position of its checkpoint. */
 static as_status join_lockstep(struct lockstep *ls, struct member *m, struct as_err *err)
 {
     as_status st = lockstep_join(ls, m, err);
@@ -243,7 +259,7 @@ static void drop_lockstep(struct group *g, size_t i)
         g->lockstep[i] = g->lockstep[i + 1];
 }
 
-/* Those of another shape than the group's cannot wait. */
+/* End the waiting members whose shape differs from the group's: no slot will ever fit them. */
 static void dismiss_other_shapes(struct group *g)
 {
     size_t kept = 0;
@@ -262,7 +278,7 @@ static void dismiss_other_shapes(struct group *g)
     g->n_waiting = kept;
 }
 
-/* The first n of those that wait are waiting no more. */
+/* Remove the first n waiting members from the list. */
 static void forget_waiting(struct group *g, size_t n)
 {
     g->n_waiting -= n;
@@ -270,7 +286,7 @@ static void forget_waiting(struct group *g, size_t n)
         g->waiting[i] = g->waiting[i + n];
 }
 
-/* On a device: into the lockstep of all, as long as it takes them. */
+/* On a device: waiting members join the one lockstep, as long as it has room for them. */
 static as_status seat_together(struct group *g, struct as_err *err)
 {
     size_t taken = 0;
@@ -299,12 +315,12 @@ static as_status seat_together(struct group *g, struct as_err *err)
     return AS_OK;
 }
 
-/* On the host: each into a lockstep of its own, side by side, since drawing the start values of a
- * small member takes as long as an epoch. */
+/* On the host: each member gets a lockstep of its own. They are created side by side in lanes,
+ * because drawing the start values of a small member takes as long as an epoch. */
 struct seating {
     struct group *g;
     struct lockstep *lockstep[CONTROL_MAX_SLOTS];
-    struct as_err why[CONTROL_MAX_SLOTS]; /* of those without a lockstep */
+    struct as_err why[CONTROL_MAX_SLOTS]; /* set where lockstep is NULL */
 };
 
 static as_status seat_task(struct backend *lane, size_t i, void *arg, struct as_err *err)
@@ -312,7 +328,7 @@ static as_status seat_task(struct backend *lane, size_t i, void *arg, struct as_
     struct seating *s = arg;
     struct member *m = s->g->waiting[i];
     AS_AUTO(lockstep_freep) struct lockstep *ls = NULL;
-    (void)lane, (void)err; /* what goes wrong is the member's alone */
+    (void)lane, (void)err; /* an error here ends this member alone, so it goes into s->why */
     if (lockstep_create(&s->g->setup, m, 1, &ls, &s->why[i]) != AS_OK)
         return AS_OK;
     if (join_lockstep(ls, m, &s->why[i]) != AS_OK)
@@ -321,7 +337,8 @@ static as_status seat_task(struct backend *lane, size_t i, void *arg, struct as_
     return AS_OK;
 }
 
-/* What a lockstep that comes later begins with, so that it does not have a lane to itself. */
+/* Returns the least time that any lockstep has run. A new lockstep starts with it: with 0 it would
+ * go first in every round until it has caught up, and keep a lane to itself. */
 static int64_t least_used(const struct group *g)
 {
     int64_t least = g->n_locksteps > 0 ? g->lockstep[0]->used_ns : 0;
@@ -355,7 +372,7 @@ static as_status seat_apart(struct group *g, struct as_err *err)
     return st;
 }
 
-/* Members that wait into slots that are free. */
+/* Give free slots to waiting members. */
 static as_status seat_waiting(struct group *g, struct as_err *err)
 {
     dismiss_other_shapes(g);
@@ -375,7 +392,7 @@ static void finish_member(struct group *g, struct member *m)
     dismiss_member(g, m, m->exit, m->error.code == AS_OK ? NULL : &m->error);
 }
 
-/* Take those that have ended out of their slots. */
+/* Take the members that have ended out of their slots. */
 static as_status collect_ended(struct group *g, struct as_err *err)
 {
     for (size_t i = g->n_locksteps; i-- > 0;) {
@@ -395,7 +412,7 @@ static as_status collect_ended(struct group *g, struct as_err *err)
     return AS_OK;
 }
 
-/* ---- what the runner wants ---- */
+/* ---- requests of the runner ---- */
 
 static bool has_id(const struct group *g, const char *id)
 {
@@ -409,7 +426,8 @@ static bool has_id(const struct group *g, const char *id)
     return false;
 }
 
-/* A member that runs is asked; one that waits ends here. One that is not there has ended before. */
+/* Ask a member to stop or cancel. A member that waits ends here. A member that is not found has
+ * already ended, so there is nothing to do. */
 static void ask_member(struct group *g, const char *id, member_ask what)
 {
     for (size_t i = 0; i < g->n_locksteps; i++)
@@ -469,8 +487,9 @@ static void listen_to_runner(struct group *g, int timeout_ms)
 
 /* ---- running ---- */
 
-/* When the last turn has begun and another one is over, its lane would be idle: all meet instead,
- * and those who were cut short have run least and go first. */
+/* Run one lockstep for a turn. If every lockstep has begun its turn when this one is over, no
+ * lockstep is left for this lane. Then all locksteps end the round instead of letting the lane
+ * idle. Those that are cut short have run least and go first in the next round. */
 static as_status run_task(struct backend *lane, size_t i, void *arg, struct as_err *err)
 {
     struct group *g = arg;
@@ -481,7 +500,8 @@ static as_status run_task(struct backend *lane, size_t i, void *arg, struct as_e
     return st;
 }
 
-/* Those who have run least first, the others in their order. */
+/* Order the locksteps by the time that they have run. A stable sort, so the order of members with
+ * equal times does not change. */
 static void sort_locksteps(struct group *g)
 {
     for (size_t i = 1; i < g->n_locksteps; i++) {
@@ -493,8 +513,8 @@ static void sort_locksteps(struct group *g)
     }
 }
 
-/* Locksteps in lanes, where there are enough of them; else one after another, so that each
- * operation has all threads. */
+/* Run the locksteps in lanes if there are enough of them. Else run one after another, so that each
+ * operation can use all threads. */
 static as_status run_round(struct group *g, struct as_err *err)
 {
     as_status st = AS_OK;
@@ -536,7 +556,8 @@ static as_status run_group(struct group *g, struct as_err *err)
     return st;
 }
 
-/* Where convolutions did not simply go our own way: what was asked for, and what came of it. */
+/* Print how convolutions are computed, unless our own kernels compute them: what was asked for, and
+ * what the back end uses. */
 static void log_conv_path(const struct group *g)
 {
     const char *path = g->be != NULL ? backend_conv_path(g->be) : "own";
@@ -544,7 +565,7 @@ static void log_conv_path(const struct group *g)
         (void)printf("convolutions: %s\n", path);
 }
 
-/* What is left when the group ends: all of it shares its fate. */
+/* End all members that are left with the same exit code, and free everything. */
 static void end_all_members(struct group *g, int exit, const struct as_err *why)
 {
     for (size_t i = 0; i < g->n_locksteps; i++)

@@ -1,3 +1,10 @@
+/* Reads JOB.json.
+ *
+ * The list `members` tells the two forms apart. In the single form the job has one member, which is
+ * built from the document and the environment; the rest of the trainer knows groups only.
+ *
+ * The data set's record is the API's Dataset object with the paths of local files added. Its form
+ * is checked here; the files are checked against it when they are loaded (data/dataset_read.h). */
 #include "trial-runner/train/job.h"
 
 #include <errno.h>

@@ -1,3 +1,14 @@
+/* One lockstep: it creates the buffers, moves members in and out, and does one micro-step.
+ *
+ * A step is issued from values that are equal for the whole range of members: the rows, and which
+ * kinds of work some member needs (struct range). Everything that differs between members lies in
+ * tables and buffers on the device, which the kernels read per slot. Therefore a step is determined
+ * by a small key, and the back end can record it once and run the recording for every further step
+ * with that key (graph_cache.h). A host value that changes between steps must become part of the
+ * key or move into a table; otherwise a recording runs with a stale value.
+ *
+ * Members lie without gaps, so a range is one launch. When a member leaves, the last one is copied
+ * into its slot through the host. This is slow but rare, and the member's bits do not change. */
 #include "trial-runner/train/lockstep.h"
 
 #include "model/plan/pad.h"
@@ -131,7 +142,7 @@ bool lockstep_takes(const struct lockstep *ls, const struct member *m)
     return ls->n < ls->slots && net_plan_fits(m->plan, ls->plan);
 }
 
-/* All but the numbers that training changes. */
+/* Set everything of a slot that training does not change: settings, seed, optimizer, loss. */
 static as_status place_member(struct lockstep *ls, size_t slot, struct member *m,
                               struct as_err *err)
 {
@@ -194,7 +205,8 @@ struct slot lockstep_slot(const struct lockstep *ls, size_t index)
                          .needs = ls->traits[index].needs};
 }
 
-/* Through the host: it happens once in a member's life. */
+/* Move a member to another slot, by way of the host. The slow way suffices, because it happens at
+ * most once for each member that leaves. */
 static as_status transfer_member(struct lockstep *ls, size_t from, size_t to, struct as_err *err)
 {
     AS_AUTO(slot_state_done) struct slot_state s = {0};
@@ -249,12 +261,12 @@ as_status lockstep_freeze(struct lockstep *ls, size_t slot, struct as_err *err)
 
 /* ---- a step ---- */
 
-/* What the members of a range need between them. */
+/* What at least one member of a range needs. */
 struct range {
     struct optimizer_needs needs;
     struct loss_use use;
-    bool due;     /* some member's batch is complete */
-    bool dropout; /* some member has it */
+    bool due;     /* some member's batch is complete, so its weights are updated */
+    bool dropout; /* some member has dropout */
 };
 
 static struct range range_of(const struct lockstep *ls, size_t first, size_t n, size_t at)
@@ -291,7 +303,8 @@ static as_status augment_batch(struct lockstep *ls, struct backend *lane, size_t
     return backend_augment(lane, &a, err);
 }
 
-/* A step's host values: all of them are in its key. */
+/* The host values of a step. All of them are in its key, except ls, which owns the cache, and
+ * lane, because any lane can run a recording. */
 struct step {
     struct lockstep *ls;
     struct backend *lane;

@@ -28,7 +28,7 @@ void member_free(struct member *m)
     free(m);
 }
 
-/* The metric is the server's business; here only: will it ever be reported? */
+/* The server handles the metric. The trainer only checks that it will report it. */
 static as_status check_metric(struct member *m, const struct job *job, struct as_err *err)
 {
     if (!job->metric)
