@@ -1,3 +1,12 @@
+/* The list of attempts and groups that this runner holds, and what each of them takes: slots and
+ * GPUs.
+ *
+ * A slot and its GPUs become free when the process has ended (slot_free), before the attempt leaves
+ * the list: its result is still on its way to the server then. So an attempt is in one of two
+ * counts, taken or ending (agent_slots_free_locked), and the heartbeat keeps its lease in both.
+ *
+ * An attempt is added in one critical section (hold_locked). If a step fails after its group was
+ * created, the group has no member, and main drops it. */
 #include "trial-runner/agent/agent.h"
 
 #include <errno.h>
@@ -49,7 +58,7 @@ void agent_done(struct agent *a)
 void agent_wake(struct agent *a)
 {
     uint64_t one = 1;
-    ssize_t n = write(a->wake_fd, &one, sizeof one); /* full means readable already */
+    ssize_t n = write(a->wake_fd, &one, sizeof one); /* EAGAIN: it is readable already */
     (void)n;
 }
 
@@ -79,7 +88,7 @@ static bool is_held_locked(const struct agent *a, const char *sweep, int64_t num
     return false;
 }
 
-/* Choose `want` free GPUs: marks them in `taken` and appends their names to `list`. */
+/* Choose `want` free GPUs: mark them in `taken` and append their names to `list`. */
 static as_status choose_gpus_locked(const struct agent *a, int64_t want, bool *taken,
                                     struct str *list, struct as_err *err)
 {
@@ -108,7 +117,7 @@ int64_t agent_slots_free_locked(const struct agent *a)
     return slots - taken - (ending > slots ? ending - slots : 0);
 }
 
-/* Take these GPUs back; `taken` names none then. */
+/* Free these GPUs and clear `taken`. */
 static void free_gpus_locked(struct agent *a, bool taken[OPTIONS_MAX_GPUS])
 {
     for (size_t i = 0; i < OPTIONS_MAX_GPUS; i++) {
@@ -179,7 +188,7 @@ static as_status add_group_locked(struct agent *a, const struct claimed *c,
     return AS_OK;
 }
 
-/* The group of a claimed attempt: NULL when it has none. */
+/* Find or create the group of a claimed attempt. *ret is NULL if it has none. */
 static as_status join_locked(struct agent *a, const struct claimed *c, bool refill,
                              struct group_process **ret, struct as_err *err)
 {
@@ -192,7 +201,7 @@ static as_status join_locked(struct agent *a, const struct claimed *c, bool refi
     return g ? AS_OK : add_group_locked(a, c, ret, err);
 }
 
-/* Put it into the list and start its delivery thread. Takes `attempt` on success only. */
+/* Add an attempt to the list and start its delivery thread. Takes `attempt` on success only. */
 static as_status enlist_locked(struct agent *a, struct attempt *attempt, struct as_err *err)
 {
     as_status st = as_reserve_one(&a->attempts, a->n, &a->cap, sizeof *a->attempts, err);

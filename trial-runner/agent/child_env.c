@@ -14,7 +14,7 @@ static const char *const scrubbed_names[] = {
     "RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_RANK", "GROUP_WORLD_SIZE",
     "ROLE_RANK", "ROLE_WORLD_SIZE", "NODE_RANK", "MASTER_ADDR", "MASTER_PORT", "TF_CONFIG",
     "CUDA_VISIBLE_DEVICES",
-    /* credentials and the service manager's channels are the runner's alone */
+    /* credentials, and the sockets of the service manager */
     "ASSAY_TOKEN", "ASSAY_TOKEN_FILE", "ASSAY_SERVER", "NOTIFY_SOCKET", "WATCHDOG_PID",
     "WATCHDOG_USEC", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES"};
 

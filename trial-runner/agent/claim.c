@@ -1,5 +1,14 @@
-/* The claim thread: asks for trials while slots are free, and hands what it gets to delivery
- * threads. */
+/* The claim thread: claims trials while slots are free. Each trial gets a delivery thread.
+ *
+ * A claim is one request to the server that is repeated with the same claim_id until
+ * the server answers. So an answer that is lost on the way is not lost for the runner: the server
+ * returns the same trials again.
+ *
+ * A claim asks either for trials for free slots (a long poll), or for one member for a group that
+ * members have left (`fit`). A group comes first, because its process runs and its places are
+ * empty. While the server still computes a group's next members (`pending`), the two kinds take
+ * turns, so that a waiting group does not keep slots empty. Waits are short where something else
+ * can become possible meanwhile. */
 #include <stdio.h>
 #include <string.h>
 
@@ -11,22 +20,22 @@
 #define CLAIM_TIMEOUT_MS (CLAIM_WAIT_MS + 15000)
 #define CLAIM_MAX_TRIALS 64
 #define CLAIM_GROUP_MAX 96
-#define BESIDE_GROUPS_WAIT_MS 500 /* a place in a group that falls free is soon asked for */
-#define REFILL_WAIT_MS 100        /* a slot stands still when the last member ends meanwhile */
+#define BESIDE_GROUPS_WAIT_MS 500 /* short, so that free places in groups are soon asked for */
+#define REFILL_WAIT_MS 100        /* short: the slot is idle if the last member ends meanwhile */
 #define PAUSE_FIRST_MS 200
 #define PAUSE_MOST_MS 5000
 #define ROOM_PAUSE_MS 2000
 
-/* One question to the server, which is repeated unchanged until it is answered. */
+/* One claim, which is repeated with the same id until it is answered. */
 struct claim_request {
     char id[CLIENT_KEY_SIZE];
     int64_t epoch, max_trials, gpus;
     char group[CLAIM_GROUP_MAX]; /* an open group to fill; "": any trials for free slots */
     int wait_ms;
     int64_t members; /* places in that group, or most members of a new one */
-    bool open;       /* made, not answered */
-    bool asked;      /* once at least: the answer may hold trials that were lost on the way */
-    bool was_vain;   /* the question before it: a group waits for what is being computed */
+    bool open;       /* not answered yet */
+    bool asked;      /* sent at least once: a lost answer may have held trials */
+    bool was_vain;   /* the claim before it found nothing for a group, which waits (`pending`) */
     int64_t pause_ms;
 };
 
@@ -35,8 +44,8 @@ static bool has_room_locked(const struct agent *a)
     return agent_slots_free_locked(a) > 0 || agent_group_to_fill_locked(a);
 }
 
-/* A group that members left comes first: it is running, and its places stand empty. While its next
- * members are still being computed, free slots are asked for in turn. */
+/* Make the next claim: for a group with free places, or else for free slots. After a claim for a
+ * group in vain, free slots have their turn. */
 static void new_claim_locked(struct agent *a, struct claim_request *q)
 {
     const struct group_process *g = agent_group_to_fill_locked(a);
@@ -49,7 +58,8 @@ static void new_claim_locked(struct agent *a, struct claim_request *q)
         (void)snprintf(q->group, sizeof q->group, "%s", g->id);
         q->members = (int64_t)(g->most_held - g->held);
         q->max_trials = 1;
-        q->wait_ms = g->held ? REFILL_WAIT_MS : 0; /* nobody runs: a new group costs less */
+        q->wait_ms = g->held ? REFILL_WAIT_MS
+                             : 0; /* no member trains: a new group costs less than waiting */
     } else {
         q->wait_ms = in_turn ? REFILL_WAIT_MS : a->n_groups ? BESIDE_GROUPS_WAIT_MS : CLAIM_WAIT_MS;
         q->members = a->options->group;
@@ -60,7 +70,7 @@ static void new_claim_locked(struct agent *a, struct claim_request *q)
     client_key_new(q->id);
 }
 
-/* Wait until there is something to ask. False: the thread ends. */
+/* Wait until there is something to claim. Returns false when the thread must end. */
 static bool next_claim(struct agent *a, struct claim_request *q)
 {
     pthread_mutex_lock(&a->lock);
@@ -74,7 +84,7 @@ static bool next_claim(struct agent *a, struct claim_request *q)
     return go;
 }
 
-/* End an attempt that cannot even be held. */
+/* Complete an attempt that this runner cannot hold. */
 static void refuse_trial(struct agent *a, const struct claimed *c, const char *verdict,
                          const char *reason)
 {
@@ -106,7 +116,7 @@ static void take_trial(struct agent *a, json_t *j, bool refill)
     }
     long long number = c.number, attempt = c.attempt;
     char sweep[96];
-    snprintf(sweep, sizeof sweep, "%s", c.sweep); /* c is emptied when it is held */
+    snprintf(sweep, sizeof sweep, "%s", c.sweep); /* agent_hold empties c */
     st = agent_hold(a, &c, refill, &err);
     if (st == AS_OK) {
         log_write(LOG_INFO, "trial claimed", "trial=%s/%lld attempt=%lld", sweep, number, attempt);
@@ -118,7 +128,7 @@ static void take_trial(struct agent *a, json_t *j, bool refill)
     }
 }
 
-/* New reference; NULL: out of memory. */
+/* Returns a new reference, or NULL if memory is out. */
 static json_t *claim_body(struct agent *a, const struct claim_request *q)
 {
     bool fills = q->group[0] != '\0';
@@ -164,8 +174,9 @@ static as_status send_claim(struct agent *a, const struct claim_request *q, json
     return client_call(a->claim_client, "POST", path.s, NULL, body, &opts, ret, NULL, err);
 }
 
-/* Nothing came for a group. When nothing fits any more, it ends with the members that it has; what
- * is still being computed is waited for as long as members train. Returns whether it is. */
+/* Nothing came for a group. Returns whether the group stays open: the server is still computing
+ * (is_pending) and members train. Else the group is closed and ends with the members that it
+ * has. */
 static bool await_members(struct agent *a, const char *id, bool is_pending)
 {
     pthread_mutex_lock(&a->lock);
@@ -213,8 +224,8 @@ static void claim_once(struct agent *a, struct claim_request *q)
     q->pause_ms = q->pause_ms * 2 < PAUSE_MOST_MS ? q->pause_ms * 2 : PAUSE_MOST_MS;
 }
 
-/* Wait for room on the disk: a machine without it would take one trial after the other and fail
- * them all. */
+/* Wait until the disk has room. On a full disk the runner would take one trial after the other and
+ * fail them all. */
 static void wait_for_room(struct agent *a)
 {
     for (bool told = false; !result_journal_has_room(a->options->work); told = true) {

@@ -1,3 +1,12 @@
+/* Lists and compares the files below a folder of a trial.
+ *
+ * The trial owns the folder and may change it at any moment, or put anything in its place. So every
+ * step works relative to an open directory and follows no link, a file that disappears is no error,
+ * and depth, number and size are limited. A folder that the trial made unreadable is AS_E_INVAL;
+ * AS_E_IO is trouble of the machine.
+ *
+ * Two listings of the same folder are compared by size, mtime and inode, not by content: this is
+ * done every few seconds for checkpoints, and reading gigabytes each time would cost too much. */
 #include "trial-runner/agent/fileset.h"
 
 #include <dirent.h>
@@ -74,7 +83,7 @@ static as_status scan_entry(const struct scan *sc, int dir_fd, const char *prefi
     if (st < 0)
         return st;
     if (fstatat(dir_fd, name, &sb, AT_SYMLINK_NOFOLLOW) < 0)
-        return AS_OK; /* gone meanwhile */
+        return AS_OK; /* removed meanwhile */
     if (S_ISREG(sb.st_mode))
         return add_file(sc, path.s, &sb, err);
     if (!S_ISDIR(sb.st_mode))
@@ -106,7 +115,8 @@ static int by_path(const void *a, const void *b)
     return strcmp(((const struct fileset_file *)a)->path, ((const struct fileset_file *)b)->path);
 }
 
-/* A trial can put anything in the place of its folder; that is not trouble of the machine. */
+/* Distinguish errors that the trial caused (it may replace its folder by anything) from errors of
+ * the machine. */
 static as_status cannot_open(const char *dir, struct as_err *err)
 {
     bool of_the_trial =
@@ -135,7 +145,8 @@ static bool same_file(const struct fileset_file *a, const struct fileset_file *b
            strcmp(a->path, b->path) == 0;
 }
 
-/* Begin to write it out, so that the journal is committed once for all and not once for each. */
+/* Start writing a file out without waiting. After this has been done for all files, the waits of
+ * fileset_sync commit the file system's journal once, and not once for each file. */
 static void start_sync(const char *path)
 {
     AS_AUTO(file_closep) int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -173,7 +184,7 @@ bool fileset_same(const struct fileset *a, const struct fileset *b)
 
 void fileset_copy_digests(struct fileset *s, const struct fileset *known)
 {
-    for (size_t i = 0, k = 0; i < s->n; i++) { /* both are in order */
+    for (size_t i = 0, k = 0; i < s->n; i++) { /* both are sorted */
         while (k < known->n && strcmp(known->files[k].path, s->files[i].path) < 0)
             k++;
         if (k < known->n && same_file(&known->files[k], &s->files[i]))

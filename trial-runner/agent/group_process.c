@@ -1,3 +1,13 @@
+/* Starts the process of a group and exchanges lines with it.
+ *
+ * Only the main thread is here. The socket is non-blocking in both directions: requests that do not
+ * fit are kept in `out` and written when poll() says so, because a trainer in a long step must not
+ * stop the main loop.
+ *
+ * The process inherits the environment of its first member without what is that member's own. Its
+ * ASSAY_REPORT lies in the group's folder, so strays of the group are found like strays of a trial.
+ *
+ * The runner kills a process that it cannot talk to: it could no longer stop the members. */
 #include "trial-runner/agent/group_process.h"
 
 #include <errno.h>
@@ -61,8 +71,8 @@ void group_process_member_id(const struct attempt *t, char ret[GROUP_MEMBER_ID_S
              (long long)t->attempt);
 }
 
-/* job.json of the group: the data set and the metric of its first member, and no members; they come
- * over the socket. */
+/* Write the group's job.json: the data set and the metric of its first member. Its list of members
+ * is empty, because members are added over the socket. */
 static as_status write_job(const struct group_process *g, const struct attempt *t,
                            struct as_err *err)
 {
@@ -77,8 +87,8 @@ static as_status write_job(const struct group_process *g, const struct attempt *
     return result_journal_write_json(g->dir, JOB_NAME, job, err);
 }
 
-/* The environment of its first member, less what is that member's alone. ASSAY_REPORT stays, below
- * the group's folder: strays are found by it. */
+/* Take out of the first member's environment what belongs to that member alone. ASSAY_REPORT stays,
+ * with a path in the group's folder, because strays are found by it. */
 static as_status set_env(struct child_spec *s, const struct group_process *g, struct as_err *err)
 {
     static const char *const members_own[] = {"ASSAY_TRIAL",       "ASSAY_ATTEMPT",
@@ -133,7 +143,7 @@ void group_process_flush(struct group_process *g)
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
-            break; /* full, or its end is near: reap() sees that */
+            break; /* the buffer is full, or the process has ended: supervise.c reaps it */
         done += (size_t)n;
     }
     if (done > 0) {
@@ -142,7 +152,8 @@ void group_process_flush(struct group_process *g)
     }
 }
 
-/* What cannot be said ends the process: a member that nobody can stop must not run. */
+/* Send a request. If it fails the caller kills the process: a member that cannot be stopped must
+ * not run. */
 static as_status send_request(struct group_process *g, const struct control_request *r,
                               struct as_err *err)
 {

@@ -4,8 +4,8 @@
 
 #include "base/mem.h"
 
-#define WORTH 1.1 /* what doubling must bring */
-#define TRIES 2   /* figures of a size before it is given up */
+#define WORTH 1.1 /* the factor that doubling must bring */
+#define TRIES 2   /* measurements of a size before it can be given up */
 
 void group_sizes_done(struct group_sizes *s)
 {
@@ -22,7 +22,7 @@ static const struct group_size *find_shape(const struct group_sizes *s, const ch
     return NULL;
 }
 
-/* A place for the shape: its own, a new one, or that of the shape not seen for longest. */
+/* Returns the entry of the shape: its own, a new one, or that of the least recently used shape. */
 static struct group_size *place_for_shape(struct group_sizes *s, const char *shape)
 {
     struct group_size *e = (struct group_size *)find_shape(s, shape);

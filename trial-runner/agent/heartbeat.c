@@ -1,4 +1,13 @@
-/* The heartbeat thread: registers, keeps the leases, and passes on what the server asks for. */
+/* The heartbeat thread: registers the runner, extends the leases of its attempts, and passes on the
+ * directives in the answers.
+ *
+ * A runner that the server does not know any more (stale epoch) registers again with a list of what
+ * it holds, and the answer says what to drop. A runner that cannot reach the server keeps its
+ * trials and goes on trying: a result that arrives late still counts if the attempt is current
+ * (decision 0130).
+ *
+ * Heartbeats have 10 % jitter, so that the runners of a cluster that start together do not send
+ * them together. */
 #include <limits.h>
 #include <string.h>
 #include <unistd.h>
@@ -76,8 +85,8 @@ static as_status register_once(struct agent *a, struct as_err *err)
     return AS_OK;
 }
 
-/* Register until it works. A refusal of the first registration is final; later ones are repeated,
- * since running trials are worth more than the wait. */
+/* Try to register, with a growing pause after a failure. A refusal of the first registration is
+ * final. Later ones are repeated, because running trials are worth more than the wait. */
 static void register_patiently(struct agent *a, bool first, int64_t *pause_ms)
 {
     struct as_err err = {0};
@@ -133,7 +142,7 @@ static void send_heartbeat(struct agent *a, int64_t epoch, bool *lost)
     }
 }
 
-/* The pause until the next heartbeat: 10 % jitter; a failed one is repeated sooner. Locked. */
+/* Wait until the next heartbeat is due. After a failed one it is due sooner. Locked. */
 static void pause_locked(struct agent *a, bool lost)
 {
     uint32_t r;

@@ -1,4 +1,9 @@
-/* assay-runner: takes trials from an Assay server and runs them on this machine. */
+/* assay-runner: takes trials from an Assay server and runs them on this machine.
+ *
+ * The main thread runs the main loop (supervise.c), because it must fork: the kernel kills a trial
+ * when the thread that forked it ends. Signals are blocked in all threads and read from a
+ * descriptor, so nothing runs in a signal handler. A lock on the work folder keeps a second runner
+ * away; a restarted runner waits for it while its predecessor leaves. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -16,7 +21,8 @@
 #define EXIT_USAGE 64
 #define LOCK_WAIT_MS 60000
 
-/* Signals come through the descriptor, in every thread that is started from here. */
+/* Block the signals in this thread, and so in every thread that it starts. Returns a descriptor
+ * that delivers them. */
 static int block_signals(void)
 {
     sigset_t set;
@@ -31,7 +37,7 @@ static int block_signals(void)
     return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/* The runner before us may still be leaving. */
+/* Lock the work folder. A runner that used it before may still be leaving, so wait a while. */
 static as_status lock_work(const char *work, int *ret_fd, struct as_err *err)
 {
     int64_t end = clock_mono_ns() + LOCK_WAIT_MS * NS_PER_MS;
@@ -53,7 +59,8 @@ static as_status on_found(void *arg, const char *sweep, int64_t number, int64_t 
     return agent_hold_result(arg, sweep, number, attempt, r, err);
 }
 
-/* What a runner that was killed on this folder left: processes, folders, results. */
+/* Clean up after a runner that was killed on this folder: kill its processes, remove its folders,
+ * and deliver its results. */
 static as_status recover_work(struct agent *a, struct as_err *err)
 {
     AS_AUTO(as_freep) char *trials = file_join(a->options->work, "trials");
@@ -98,7 +105,7 @@ static as_status run_threads(struct agent *a, int signal_fd, struct as_err *err)
     return reached ? AS_OK : a->fatal.code;
 }
 
-/* The caller ends `a`, also on failure. */
+/* The caller calls agent_done(a), also on failure. */
 static as_status run_agent(struct agent *a, const struct options *o, int signal_fd,
                            struct as_err *err)
 {
@@ -124,12 +131,12 @@ static as_status run_runner(const struct options *o, struct as_err *err)
         if (getppid() != parent)
             return as_fail(err, AS_E_CONFLICT, "the parent process has ended already");
     }
-    prctl(PR_SET_CHILD_SUBREAPER, 1); /* what a trial leaves behind comes to us */
+    prctl(PR_SET_CHILD_SUBREAPER, 1); /* orphans of trials become our children */
     as_status st = lock_work(o->work, &lock_fd, err);
     if (st < 0)
         return st;
     st = run_agent(&a, o, signal_fd, err);
-    for (size_t i = 0; i < a.n; i++) /* after a failure: their results stay on disk */
+    for (size_t i = 0; i < a.n; i++) /* after a failure: undelivered results stay on disk */
         client_interrupt(a.attempts[i]->send);
     agent_done(&a);
     return st;

@@ -1,3 +1,16 @@
+/* The delivery thread's requests to the server.
+ *
+ * Every request can be repeated: measurements are keyed by step, files by digest, the log and the
+ * set of files are replaced whole, and a completion counts once. So a lost answer needs no special
+ * case.
+ *
+ * Three kinds of refusal are handled differently. A refused token is tried again for ever, because
+ * the result is worth more than the wait; an internal error of the server is tried again a few
+ * times. Stale or unknown attempts set `gone`, and nothing more is written. Refused content is
+ * noted in the trial's log and skipped, so that one bad item costs only itself.
+ *
+ * The trial may change its files while they are read. Digest and bytes come from one open file, and
+ * a checkpoint whose files changed meanwhile is not sent at all (put_files, `whole`). */
 #include "trial-runner/agent/outbox.h"
 
 #include <errno.h>
@@ -40,7 +53,7 @@ void outbox_rewind(struct outbox *o)
     o->items_bytes = 0;
 }
 
-/* A warning in the trial's log, the first MAX_NOTES of them. */
+/* Add a warning to the trial's log. Only the first MAX_NOTES warnings are written. */
 static void note_warning(struct outbox *o, const char *what, const char *why)
 {
     if (o->notes < MAX_NOTES)
@@ -49,8 +62,8 @@ static void note_warning(struct outbox *o, const char *what, const char *why)
     o->notes++;
 }
 
-/* One call of the attempt's part of the protocol. A refused token is tried again: the result is
- * worth more than the wait, and tokens come back. */
+/* Send one request of the attempt. A refused token is tried again, because the result is worth more
+ * than the wait and an operator may restore the token. */
 static as_status post_to_server(struct outbox *o, const char *method, const char *verb,
                                 const json_t *body, json_t **ret, struct as_err *err)
 {
@@ -78,7 +91,7 @@ static as_status post_to_server(struct outbox *o, const char *method, const char
     return st;
 }
 
-/* Did the server refuse the content, so that sending it again is of no use? */
+/* Did the server refuse the content? Then sending it again is useless. */
 static bool is_refused(as_status st)
 {
     return st == AS_E_INVAL || st == AS_E_TOO_LARGE || st == AS_E_CONFLICT ||
@@ -98,8 +111,8 @@ static as_status post_items(struct outbox *o, json_t *items, struct as_err *err)
     return AS_OK;
 }
 
-/* Send the batch; when the server refuses it, its items one by one, so that one bad item costs
- * itself alone. */
+/* Send the batch. If the server refuses it, send its items one by one, so that one bad item costs
+ * only itself. */
 static as_status flush_items(struct outbox *o, struct as_err *err)
 {
     size_t i;
@@ -150,7 +163,8 @@ static void on_bad(void *arg, size_t line, const char *why)
     note_warning(o, what, why);
 }
 
-/* Open the report file, again when it was replaced, from its start when it was cut. */
+/* Open the report file. If it was replaced, open the new one; if it was truncated, start again from
+ * its beginning. */
 static void follow_report(struct outbox *o)
 {
     AS_AUTO(as_freep) char *path = file_join(o->attempt->dir, "report.jsonl");
@@ -202,7 +216,7 @@ as_status outbox_measurements(struct outbox *o, bool last, struct as_err *err)
 {
     const struct report_reader_fns fns = {.on_item = on_item, .on_bad = on_bad, .arg = o};
     as_status st = AS_OK;
-    if (o->report_fd >= 0) /* the rest of a file that was replaced */
+    if (o->report_fd >= 0) /* the rest of this file, which may have been replaced by another */
         st = read_report(o, &fns, err);
     if (st < 0)
         return st;
@@ -259,8 +273,8 @@ static void on_skip(void *arg, const char *path, const char *why)
     note_warning(arg, what, why);
 }
 
-/* Make the content of one file known to the server. Digest and bytes come from the same open file,
- * so that a trial may put another in its place (by rename) meanwhile. */
+/* Upload the content of one file. Digest and bytes come from the same open file, so that the trial
+ * may replace the file by rename meanwhile. */
 static as_status upload_one(struct outbox *o, const char *dir, struct fileset_file *f,
                             struct as_err *err)
 {
@@ -284,14 +298,15 @@ static as_status upload_one(struct outbox *o, const char *dir, struct fileset_fi
     return st;
 }
 
-/* Does the failure come from a file that changed or went away while it was read? */
+/* May the failure come from a file that changed or disappeared while it was read? */
 static bool is_moved(as_status st)
 {
     return st == AS_E_INVAL || st == AS_E_IO || st == AS_E_NOT_FOUND;
 }
 
-/* Upload the files whose digest is not known, then put the set. Files that cannot be kept are noted
- * and left out. AS_E_CONFLICT when a file moved meanwhile and `whole` asks for all or nothing. */
+/* Upload the files whose digest is not known, then send the list of files. Files that cannot be
+ * kept are noted and left out. AS_E_CONFLICT: `whole` asks for all files or none, and one has
+ * changed. */
 static as_status put_files(struct outbox *o, const char *dir, struct fileset *set, const char *kind,
                            bool whole, struct as_err *err)
 {
@@ -316,7 +331,8 @@ static as_status put_files(struct outbox *o, const char *dir, struct fileset *se
     return st;
 }
 
-/* The files below `dir`. A folder that the trial made unreadable is noted, and is as if empty. */
+/* List the files below `dir`. A folder that the trial made unreadable is noted and counts as
+ * empty. */
 static as_status scan_folder(struct outbox *o, const char *dir, struct fileset *ret,
                              const char *what, struct as_err *err)
 {
@@ -338,7 +354,7 @@ as_status outbox_checkpoints(struct outbox *o, struct as_err *err)
         return st;
     fileset_copy_digests(&now, &o->uploaded);
     st = put_files(o, dir, &now, "checkpoint", true, err);
-    if (st == AS_E_CONFLICT) /* the server keeps the set that it has until the next look */
+    if (st == AS_E_CONFLICT) /* until the next look the server keeps the files that it has */
         return AS_OK;
     if (st < 0)
         return st;
@@ -367,7 +383,8 @@ as_status outbox_sync_artifacts(const struct outbox *o, struct as_err *err)
     as_status st = fileset_scan(dir, &now, NULL, NULL, err);
     if (st == AS_OK && now.n > 0)
         st = fileset_sync(&now, dir, err);
-    return st == AS_E_INVAL ? AS_OK : st; /* a folder that cannot be read holds nothing of use */
+    return st == AS_E_INVAL ? AS_OK
+                            : st; /* a folder that the trial made unreadable has no artifacts */
 }
 
 as_status outbox_result(struct outbox *o, struct as_err *err)

@@ -1,3 +1,10 @@
+/* Reads ASSAY_REPORT as it grows.
+ *
+ * Bytes come in pieces of any size, so an incomplete line is kept until its end comes. A line that
+ * is too long is not kept but skipped up to its newline, so a trial cannot fill the memory.
+ *
+ * Python's json writes NaN and Infinity without quotes, which is not JSON. These words are put
+ * between quotes before the line is parsed; the value then has the same form as the text "NaN". */
 #include "trial-runner/agent/report_reader.h"
 
 #include <math.h>
@@ -21,7 +28,7 @@ static bool ends_word(char c)
     return !((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'));
 }
 
-/* Copy the line with bare NaN, Infinity and -Infinity put between quotes, outside strings only. */
+/* Copy the line and put bare NaN, Infinity and -Infinity between quotes, outside strings only. */
 static void quote_bare(const char *s, struct str *out)
 {
     static const char *const words[] = {"NaN", "Infinity", "-Infinity"};
@@ -56,7 +63,7 @@ static as_status take_step(const json_t *j, int64_t *ret, struct as_err *err)
     return AS_OK;
 }
 
-/* As the server takes them. */
+/* The server accepts the same names. */
 static bool name_ok(const char *name)
 {
     static const char more[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789.-";
@@ -109,7 +116,7 @@ static as_status parse_line(const char *line, int64_t *step, json_t **ret, struc
     return AS_OK;
 }
 
-/* The line in r->partial has ended. */
+/* Handle the line in r->partial, which has ended. */
 static as_status take_line(struct report_reader *r, const struct report_reader_fns *fns,
                            struct as_err *err)
 {

@@ -1,4 +1,14 @@
-/* The main loop: starts processes, reads their output, stops them, takes their ends, and leaves. */
+/* The main loop: starts processes, reads their output, stops them, reaps them, and drains.
+ *
+ * One thread does all of this, because a process must be forked, signalled and reaped by one owner:
+ * a process id is safe to signal only until it is reaped. The thread does no HTTP and touches no
+ * large file, so a slow server or disk cannot delay a signal.
+ *
+ * Each round copies the lists of attempts and groups and looks at all of them, whatever woke it. A
+ * wake-up is only a hint, so a lost or superfluous one does no harm, and a round with nothing to do
+ * costs little. Only main removes attempts, so the copies stay valid for the round.
+ *
+ * What a signal or an exit means is decided in verdict.c. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -12,16 +22,16 @@
 #include "trial-runner/agent/agent.h"
 
 #define READ_BYTES (64 << 10)
-#define READ_ROUNDS 16         /* pieces per look at one pipe, so that a loud trial is not alone */
+#define READ_ROUNDS 16         /* most reads of one pipe in a round, to be fair to other trials */
 #define PATIENCE_MS 30000      /* for an unreachable server when the runner leaves */
-#define PATIENCE_CHILD_MS 5000 /* the same under --die-with-parent: the server ends with us */
+#define PATIENCE_CHILD_MS 5000 /* under --die-with-parent, where the server ends with us */
 #define LAST_LINE_MAX 1500
 #define GROUP_LEAVE_MS 10000 /* for a process whose members have all ended */
 
 struct loop {
     struct agent *agent;
     int signal_fd;
-    struct attempt **attempts; /* this round's; main alone removes them from the agent's list */
+    struct attempt **attempts; /* this round's copy; only main removes them from the agent's list */
     size_t n, cap;
     struct group_process **groups; /* likewise */
     size_t n_groups, cap_groups;
@@ -33,7 +43,7 @@ struct loop {
     char buf[READ_BYTES];
 };
 
-/* Copy the lists of attempts and groups. When memory is out the old ones are kept. */
+/* Copy the lists of attempts and groups. If memory is out, keep the old copies. */
 static void copy_lists(struct loop *l)
 {
     struct agent *a = l->agent;
@@ -54,7 +64,8 @@ static void copy_lists(struct loop *l)
     pthread_mutex_unlock(&a->lock);
 }
 
-/* What came through a pipe, into l->buf. 0: nothing now, or never more (then *fd is -1). */
+/* Read from a pipe into l->buf. Returns the number of bytes; 0 if there are none now, or at the end
+ * of the pipe, which is then closed (*fd is -1). */
 static size_t read_pipe(struct loop *l, int *fd)
 {
     for (;;) {
@@ -85,7 +96,7 @@ static void read_output(struct loop *l, struct attempt *t)
         add_to_tail(t, l->buf, n);
 }
 
-/* The output of a group is in the log of each member that runs then. */
+/* The output of a group goes to the log of each member that runs at that moment. */
 static void read_group_output(struct loop *l, struct group_process *g)
 {
     size_t n;
@@ -106,7 +117,7 @@ static void launch_attempt(struct attempt *t)
     }
     as_status st = t->group ? group_process_add_member(t->group, t, &err)
                             : child_spawn(&t->spec, &t->pid, &t->out_fd, &err);
-    if (st == AS_E_CONFLICT) { /* its group ended meanwhile: nothing was tried */
+    if (st == AS_E_CONFLICT) { /* its group has ended meanwhile, and the attempt was not started */
         attempt_end(t, OUTCOME_RELEASED, NULL, err.msg);
         return;
     }
@@ -130,8 +141,9 @@ static void launch_attempt(struct attempt *t)
     attempt_phase_set(t, ATTEMPT_RUNNING);
 }
 
-/* A member is stopped by a word to the trainer, which has the grace period to act; after that its
- * process is killed, and the others are tried again. */
+/* Send the signal that is due. A member is stopped by a request to the trainer instead of SIGTERM.
+ * If it does not end within its grace period, the whole process is killed, and the other members
+ * are tried again. */
 static void stop_if_due(struct attempt *t)
 {
     stopping_ask(&t->stopping, attempt_asked(t));
@@ -150,7 +162,7 @@ static void stop_if_due(struct attempt *t)
     }
 }
 
-/* A member has ended: judge it as if it had been a process that left with this exit code. */
+/* A member has ended. Its exit means the same as the exit code of a process. */
 static void end_member(struct attempt *t, int exit_code, const char *error)
 {
     AS_AUTO(verdict_done) struct verdict v = {0};
@@ -160,8 +172,8 @@ static void end_member(struct attempt *t, int exit_code, const char *error)
     attempt_end(t, v.outcome, &v.exit_code, str_cstr(&v.reason));
 }
 
-/* A group that is as large as this runner wanted it, where more would now be tried, takes no more
- * members: the next one is larger. */
+/* Record a throughput. If the group has the size that this runner asked for, and it would now ask
+ * for a larger one, close the group for new members, so that the next group is larger. */
 static void note_throughput(struct agent *a, struct group_process *g, const struct control_event *e)
 {
     struct as_err err = {0};
@@ -195,8 +207,8 @@ static void on_group_event(void *arg, struct group_process *g, const struct cont
     }
 }
 
-/* What the end of a group's process means for a member that had not ended. A crash is tried again:
- * alone (the server sees to that), so that it hits the member whose fault it is. */
+/* The group's process has ended, and this member had not. After a crash the server lets each member
+ * run alone, so that the next crash hits only the member that causes it. */
 static void end_with_group(struct attempt *t, int wait_status)
 {
     AS_AUTO(verdict_done) struct verdict v = {0};
@@ -255,7 +267,7 @@ static void take_end(struct loop *l, struct attempt *t)
     attempt_end(t, v.outcome, &v.exit_code, str_cstr(&v.reason));
 }
 
-/* Take every child that has ended: trials, and orphans that came to us as subreaper. */
+/* Reap every child that has ended: trials, and orphans that this process adopted as subreaper. */
 static void reap_children(struct loop *l)
 {
     for (;;) {
@@ -315,7 +327,7 @@ static void take_signals(struct loop *l)
     struct signalfd_siginfo s;
     while (read(l->signal_fd, &s, sizeof s) == (ssize_t)sizeof s) {
         if (s.ssi_signo == SIGCHLD)
-            continue; /* reap_children() looks in every round */
+            continue; /* every round calls reap_children() */
         if (!l->draining)
             start_drain(l, strsignal((int)s.ssi_signo));
         else if (!l->forced)
@@ -323,8 +335,8 @@ static void take_signals(struct loop *l)
     }
 }
 
-/* Results that a server out of reach keeps from being delivered stay on disk once all processes
- * have ended and patience is over. */
+/* While draining: if all processes have ended and the server has not answered for a while, stop the
+ * deliveries. The results stay on disk for the next start. */
 static void give_up_if_due(struct loop *l, size_t children)
 {
     struct agent *a = l->agent;
@@ -344,7 +356,7 @@ static void give_up_if_due(struct loop *l, size_t children)
         client_interrupt(l->attempts[i]->send);
 }
 
-/* A process that has nothing to do any more and does not leave. */
+/* Kill the process of a group without members if it does not end by itself. */
 static void kill_if_it_stays(struct group_process *g)
 {
     int64_t now = clock_mono_ns();
@@ -354,7 +366,7 @@ static void kill_if_it_stays(struct group_process *g)
         child_signal_group(g->pid, SIGKILL);
 }
 
-/* Does an attempt of the group still get ready? Then it will be said to the trainer. */
+/* Is an attempt of the group still being prepared? Then it will be added, and `close` must wait. */
 static bool members_prepare(const struct loop *l, const struct group_process *g)
 {
     for (size_t i = 0; i < l->n; i++)
@@ -363,7 +375,7 @@ static bool members_prepare(const struct loop *l, const struct group_process *g)
     return false;
 }
 
-/* One look at every attempt. Returns how many processes run. */
+/* Do what is due for every attempt. Returns how many processes run. */
 static size_t look_at_all(struct loop *l)
 {
     size_t children = 0;
@@ -386,7 +398,7 @@ static size_t look_at_all(struct loop *l)
     return children;
 }
 
-/* The same for every group. */
+/* Do what is due for every group. Returns how many processes run. */
 static size_t look_at_groups(struct loop *l)
 {
     size_t children = 0;
@@ -405,13 +417,13 @@ static size_t look_at_groups(struct loop *l)
         children += g->pid != 0;
     }
     agent_drop_groups(l->agent);
-    copy_lists(l); /* some may be gone */
+    copy_lists(l); /* some groups may be freed */
     return children;
 }
 
 static int poll_ms(const struct loop *l, int64_t now)
 {
-    int64_t until = now + NS_PER_S; /* drain, idle-exit and missed wake-ups */
+    int64_t until = now + NS_PER_S; /* for drain, idle-exit and lost wake-ups */
     for (size_t i = 0; i < l->n; i++)
         if ((l->attempts[i]->pid || l->attempts[i]->joined) &&
             stopping_next_ns(&l->attempts[i]->stopping) < until)
@@ -446,7 +458,7 @@ static void wait_for_events(struct loop *l)
     }
     poll(l->fds, n, poll_ms(l, clock_mono_ns()));
     if (read(l->agent->wake_fd, &count, sizeof count) < 0)
-        return; /* it was not the wake_fd */
+        return; /* no wake-up was pending */
 }
 
 static bool idle_too_long(struct loop *l)
@@ -457,7 +469,7 @@ static bool idle_too_long(struct loop *l)
     return limit_ms && !l->draining && now - l->idle_since_ns >= limit_ms * NS_PER_MS;
 }
 
-/* Has everything been handed back, or is there no sense in going on? */
+/* Is the loop over: everything is delivered after a drain, or the runner cannot continue? */
 static bool is_over(const struct loop *l)
 {
     struct agent *a = l->agent;
@@ -483,7 +495,7 @@ void supervise(struct agent *a, int signal_fd)
         if (!is_over(&l))
             wait_for_events(&l);
     }
-    for (size_t i = 0; i < l.n; i++) /* fatal: nothing runs yet but deliveries of old results */
+    for (size_t i = 0; i < l.n; i++) /* after `fatal` only deliveries of old results run */
         client_interrupt(l.attempts[i]->send);
     free(l.attempts);
     free(l.groups);
