@@ -68,7 +68,7 @@ struct attempt {
 };
 
 /* Create an attempt. With `claimed` it is in phase preparing; with `found`, the result of an
- * attempt of the runner before, it is in phase ended.
+ * attempt of the previous runner, it is in phase ended.
  *   claimed   NULL, or moved into the attempt and emptied
  *   found     NULL, or moved into the attempt and emptied
  *   gpus      text for CUDA_VISIBLE_DEVICES; borrowed

@@ -100,8 +100,8 @@ static void refuse_trial(struct agent *a, const struct claimed *c, const char *v
                (long long)c->attempt);
     if (path.failed ||
         client_call(a->claim_client, "POST", path.s, NULL, body, &opts, NULL, NULL, &err) < 0)
-        log_write(LOG_WARN, "a trial could not be handed back", "trial=%s/%lld error=\"%s\"",
-                  c->sweep, (long long)c->number, err.msg);
+        log_write(LOG_WARN, "a trial cannot be returned to the server",
+                  "trial=%s/%lld error=\"%s\"", c->sweep, (long long)c->number, err.msg);
 }
 
 static void take_trial(struct agent *a, json_t *j, bool refill)
@@ -110,7 +110,7 @@ static void take_trial(struct agent *a, json_t *j, bool refill)
     struct as_err err = {0};
     as_status st = claimed_parse(j, &c, &err);
     if (st < 0) {
-        log_write(LOG_ERROR, "a claim breaks the contract", "error=\"%s\"", err.msg);
+        log_write(LOG_ERROR, "a claimed trial is not valid", "error=\"%s\"", err.msg);
         refuse_trial(a, &c, "failed", err.msg);
         return;
     }
@@ -228,8 +228,8 @@ static void claim_once(struct agent *a, struct claim_request *q)
  * fail them all. */
 static void wait_for_room(struct agent *a)
 {
-    for (bool told = false; !result_journal_has_room(a->options->work); told = true) {
-        if (!told)
+    for (bool logged = false; !result_journal_has_room(a->options->work); logged = true) {
+        if (!logged)
             log_write(LOG_WARN, "the disk is full: not asking for trials", "work=%s",
                       a->options->work);
         if (!client_wait(a->claim_client, ROOM_PAUSE_MS))

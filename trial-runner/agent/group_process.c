@@ -213,8 +213,8 @@ static void take_lines(struct group_process *g, group_process_event_fn *on_event
             control_event_done(&e);
             continue;
         }
-        log_write(LOG_ERROR, "a group breaks the contract", "group=%s error=\"%s\"", g->id,
-                  err.msg);
+        log_write(LOG_ERROR, "the process of a group breaks the protocol", "group=%s error=\"%s\"",
+                  g->id, err.msg);
         if (g->pid)
             child_signal_group(g->pid, SIGKILL);
         return;

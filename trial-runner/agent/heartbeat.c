@@ -192,5 +192,5 @@ void heartbeat_leave(struct agent *a)
     if (st == AS_OK && body)
         st = client_call(a->beat_client, "POST", path.s, NULL, body, &opts, NULL, NULL, &err);
     if (st < 0)
-        log_write(LOG_WARN, "could not say goodbye", "error=\"%s\"", err.msg);
+        log_write(LOG_WARN, "cannot send leave", "error=\"%s\"", err.msg);
 }

@@ -41,12 +41,13 @@ static int block_signals(void)
 static as_status lock_work(const char *work, int *ret_fd, struct as_err *err)
 {
     int64_t end = clock_mono_ns() + LOCK_WAIT_MS * NS_PER_MS;
-    for (bool told = false;; told = true) {
+    for (bool logged = false;; logged = true) {
         as_status st = result_journal_lock(work, ret_fd, err);
         if (st != AS_E_CONFLICT || clock_mono_ns() >= end)
             return st;
-        if (!told)
-            log_write(LOG_INFO, "waiting for the runner that has the work folder", "work=%s", work);
+        if (!logged)
+            log_write(LOG_INFO, "waiting for another runner to release the work folder", "work=%s",
+                      work);
         clock_sleep_ms(200);
     }
 }
@@ -54,7 +55,7 @@ static as_status lock_work(const char *work, int *ret_fd, struct as_err *err)
 static as_status on_found(void *arg, const char *sweep, int64_t number, int64_t attempt,
                           struct trial_end *r, struct as_err *err)
 {
-    log_write(LOG_INFO, "delivering a result of the runner before", "trial=%s/%lld attempt=%lld",
+    log_write(LOG_INFO, "delivering a result of the previous runner", "trial=%s/%lld attempt=%lld",
               sweep, (long long)number, (long long)attempt);
     return agent_hold_result(arg, sweep, number, attempt, r, err);
 }
@@ -73,7 +74,7 @@ static as_status recover_work(struct agent *a, struct as_err *err)
     if (st != AS_OK)
         return st;
     if (n)
-        log_write(LOG_WARN, "killed processes of the runner before", "count=%zu", n);
+        log_write(LOG_WARN, "killed processes of the previous runner", "count=%zu", n);
     return result_journal_recover(a->options->work, on_found, a, err);
 }
 

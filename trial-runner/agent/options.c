@@ -201,7 +201,7 @@ static as_status add_gpu(struct options *o, const char *id, size_t len, struct a
         return as_fail(err, AS_E_NOMEM, "out of memory");
     for (size_t i = 0; i < o->n_gpus; i++)
         if (strcmp(o->gpus[i], text) == 0) {
-            as_fail(err, AS_E_INVAL, "--gpus: %s is there twice", text);
+            as_fail(err, AS_E_INVAL, "--gpus: %s is given twice", text);
             free(text);
             return AS_E_INVAL;
         }

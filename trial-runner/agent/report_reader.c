@@ -111,7 +111,7 @@ static as_status parse_line(const char *line, int64_t *step, json_t **ret, struc
             return st;
     }
     if (json_object_size(metrics) == 0)
-        return as_fail(err, AS_E_INVAL, "no metric in it");
+        return as_fail(err, AS_E_INVAL, "the line has no metric");
     *ret = as_steal(metrics);
     return AS_OK;
 }
@@ -131,7 +131,7 @@ static as_status take_line(struct report_reader *r, const struct report_reader_f
     } else {
         const char *line = str_cstr(&r->partial);
         if (strlen(line) < r->partial.len)
-            st = as_fail(&why, AS_E_INVAL, "a NUL byte in it");
+            st = as_fail(&why, AS_E_INVAL, "the line has a NUL byte");
         else if (!line[strspn(line, " \t\r")])
             return AS_OK;
         else

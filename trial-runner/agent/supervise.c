@@ -183,7 +183,7 @@ static void note_throughput(struct agent *a, struct group_process *g, const stru
         g->closed = true;
     pthread_mutex_unlock(&a->lock);
     if (st != AS_OK)
-        log_write(LOG_WARN, "a throughput is not kept", "error=\"%s\"", err.msg);
+        log_write(LOG_WARN, "a throughput is not recorded", "error=\"%s\"", err.msg);
 }
 
 static void on_group_event(void *arg, struct group_process *g, const struct control_event *e)

@@ -125,7 +125,7 @@ static as_status check_ids(const struct job *job, struct as_err *err)
     for (size_t i = 0; i < job->n_members; i++)
         for (size_t k = 0; k < i; k++)
             if (as_streq(job->members[i].id, job->members[k].id))
-                return as_fail(err, AS_E_INVAL, "/members/%zu/id: '%s' is there twice", i,
+                return as_fail(err, AS_E_INVAL, "/members/%zu/id: '%s' is given twice", i,
                                job->members[i].id);
     return AS_OK;
 }

@@ -1,3 +1,5 @@
+/* Lines of ASSAY_REPORT: what is a measurement, what is refused, and that the result does not
+ * depend on how the bytes are cut into pieces. */
 #include "tests/support/check_main.h"
 
 #include <stdio.h>
@@ -43,7 +45,7 @@ static const struct {
     {"{\"step\": -1, \"a\": 1}\n", "bad1(step must be a whole number >=) "},
     {"{\"step\": 1.5, \"a\": 1}\n", "bad1(step must be a whole number >=) "},
     {"{\"step\": \"1\", \"a\": 1}\n", "bad1(step must be a whole number >=) "},
-    {"{\"step\": 1}\n", "bad1(no metric in it) "},
+    {"{\"step\": 1}\n", "bad1(the line has no metric) "},
     {"[1]\n", "bad1(expected an object, found a li) "},
     {"{\"a\": [1]}\n", "bad1(a must be a number, found a li) "},
     {"{\"a\": true}\n{\"a\": 1}\n", "bad1(a must be a number, found a bo) 0{\"a\":1.0} "},
@@ -110,7 +112,7 @@ START_TEST(a_nul_byte_is_refused)
     struct report_reader r = {0};
     struct seen s = {0};
     feed(&r, &s, "{\"a\": 1}\0\n", 10);
-    ck_assert_str_eq(str_cstr(&s.text), "bad1(a NUL byte in it) ");
+    ck_assert_str_eq(str_cstr(&s.text), "bad1(the line has a NUL byte) ");
     report_reader_done(&r);
     str_done(&s.text);
 }
