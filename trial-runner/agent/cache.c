@@ -109,6 +109,7 @@ as_status cache_get(const char *cache_dir, int64_t max_bytes, struct client *c, 
         return st;
     if ((st = file_mkdirs(dir.s, 0755, err)) < 0)
         return st;
+    /* Whoever holds the lock downloads; the others come here again until the file can be linked. */
     for (bool fetched = false; !fetched;) {
         if ((st = fetch_or_wait(c, sha256, size, path.s, opts, &fetched, err)) < 0)
             return st;

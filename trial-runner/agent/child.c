@@ -146,7 +146,7 @@ as_status child_spawn(const struct child_spec *s, pid_t *ret_pid, int *ret_out_f
     do {
         n = read(err_r, &e, sizeof e);
     } while (n < 0 && errno == EINTR);
-    if (n == (ssize_t)sizeof e) {
+    if (n == (ssize_t)sizeof e) { /* else the end of the pipe: exec has closed it */
         siginfo_t info;
         waitid(P_PID, (id_t)pid, &info, WEXITED);
         return exec_failed(s, &e, err);

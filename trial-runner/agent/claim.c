@@ -242,7 +242,7 @@ void *claim_main(void *arg)
     struct agent *a = arg;
     struct claim_request q = {0};
     while (next_claim(a, &q)) {
-        if (!q.asked)
+        if (!q.asked) /* a repeated claim may already hold trials, so it does not wait */
             wait_for_room(a);
         q.asked = true;
         claim_once(a, &q);

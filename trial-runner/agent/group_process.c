@@ -249,6 +249,7 @@ void group_process_take_end(struct group_process *g, group_process_event_fn *on_
                   strays);
     g->pid = 0;
     g->over = true;
+    /* Events that it sent before it ended are still in the socket: members may have ended well. */
     group_process_read(g, on_event, arg);
     if (g->control_fd >= 0)
         close(g->control_fd);

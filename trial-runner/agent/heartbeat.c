@@ -58,6 +58,7 @@ static as_status register_once(struct agent *a, struct as_err *err)
     JSON_AUTO body = registration_body(a);
     JSON_AUTO answer = NULL;
     struct json_fields f;
+    /* Leases count from `sent`, not from the answer, so that they never seem too long. */
     int64_t epoch = 0, lease_ms = 60000, heartbeat_ms = 10000, sent = clock_mono_ns();
     as_status st = runner_path(a, NULL, &path, err);
     if (st < 0)

@@ -153,7 +153,7 @@ as_status report_reader_feed(struct report_reader *r, const char *bytes, size_t 
 {
     while (len) {
         const char *nl = memchr(bytes, '\n', len);
-        size_t n = nl ? (size_t)(nl - bytes) : len;
+        size_t n = nl ? (size_t)(nl - bytes) : len; /* bytes of this line in this piece */
         if (r->partial.len + n > REPORT_MAX_LINE)
             r->skipping = true;
         if (r->skipping)

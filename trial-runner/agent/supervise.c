@@ -168,6 +168,7 @@ static void end_member(struct attempt *t, int exit_code, const char *error)
     AS_AUTO(verdict_done) struct verdict v = {0};
     t->joined = false;
     stopping_ask(&t->stopping, attempt_asked(t));
+    /* << 8: the wait status of a process that exited with this code */
     verdict_of(&t->stopping, exit_code << 8, error ? error : "", &v);
     attempt_end(t, v.outcome, &v.exit_code, str_cstr(&v.reason));
 }
@@ -274,6 +275,7 @@ static void reap_children(struct loop *l)
         siginfo_t info = {0};
         struct attempt *t = NULL;
         struct group_process *g = NULL;
+        /* WNOWAIT keeps the zombie, so that its process group keeps its id (child_take_end). */
         if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 || info.si_pid == 0)
             return;
         for (size_t i = 0; i < l->n; i++)

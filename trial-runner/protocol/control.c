@@ -300,6 +300,7 @@ as_status control_lines_feed(struct control_lines *l, const char *bytes, size_t 
                              struct as_err *err)
 {
     size_t left = l->bytes.len - l->taken;
+    /* Used bytes are dropped here and not in control_lines_next, whose result must stay a view. */
     if (l->taken > 0) {
         memmove(l->bytes.s, l->bytes.s + l->taken, left);
         l->bytes.len = left;
@@ -309,6 +310,7 @@ as_status control_lines_feed(struct control_lines *l, const char *bytes, size_t 
     as_status st = str_check(&l->bytes, err);
     if (st != AS_OK || l->bytes.len <= CONTROL_MAX_LINE)
         return st;
+    /* More than one line's worth is fine, as long as the first line has an end. */
     if (!memchr(l->bytes.s, '\n', CONTROL_MAX_LINE + 1))
         return as_fail(err, AS_E_TOO_LARGE, "a line of more than %zu bytes", CONTROL_MAX_LINE);
     return AS_OK;

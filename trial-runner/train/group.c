@@ -304,6 +304,7 @@ static as_status seat_together(struct group *g, struct as_err *err)
             st = join_lockstep(ls, m, &why);
         if (st == AS_OK)
             continue;
+        /* The error may have come after m got its slot, for example from its checkpoint. */
         if (g->n_locksteps > 0 && ls->n > 0 && ls->member[ls->n - 1] == m &&
             lockstep_leave(ls, ls->n - 1, err) != AS_OK)
             return err ? err->code : AS_E_INTERNAL;
@@ -481,7 +482,7 @@ static void listen_to_runner(struct group *g, int timeout_ms)
         obey_request(g, &r);
         control_request_done(&r);
     }
-    if (g->channel->gone)
+    if (g->channel->gone) /* like SIGTERM: save what can be saved */
         atomic_store(g->opts->stop, true);
 }
 
@@ -534,6 +535,7 @@ static as_status run_group(struct group *g, struct as_err *err)
 {
     as_status st = AS_OK;
     while (st == AS_OK) {
+        /* With members to train only look at the socket; without any, wait for a line. */
         listen_to_runner(g, g->n_locksteps || g->n_waiting ? 0 : WAIT_MS);
         if (atomic_load(g->opts->stop) && g->n_locksteps == 0)
             return AS_OK;

@@ -46,6 +46,7 @@ static struct optimizer_needs optimizer_needs_for(const struct member *m, size_t
     struct optimizer_needs own = optimizer_needs_of(&m->spec);
     if (slots == 1)
         return own;
+    /* Members that come later may need any of these. An average is part of the signature. */
     return (struct optimizer_needs){true, true, true, own.average, true};
 }
 
@@ -175,6 +176,8 @@ static as_status place_member(struct lockstep *ls, size_t slot, struct member *m
 
 bool lockstep_is_open(const struct lockstep *ls)
 {
+    /* A member after n_main was resumed inside an epoch. Once it has begun to run, the lockstep
+     * stays closed until that epoch has ended and all members are in step again. */
     for (size_t k = 0; k < ls->n; k++)
         if (k < ls->n_main ? ls->member[k]->at > 0 : ls->member[k]->started)
             return false;
@@ -212,7 +215,7 @@ static as_status transfer_member(struct lockstep *ls, size_t from, size_t to, st
     AS_AUTO(slot_state_done) struct slot_state s = {0};
     struct member *m = ls->member[from];
     struct slot source = lockstep_slot(ls, from);
-    m->tabled = -1;
+    m->tabled = -1; /* its tables are not copied: they are filled again before its next step */
     as_status st = slot_state_get(&source, &s, err);
     if (st != AS_OK)
         return st;

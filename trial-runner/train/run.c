@@ -318,7 +318,7 @@ static as_status end_epoch(struct lockstep *ls, struct backend *lane, struct wat
         if (st != AS_OK)
             return st;
     }
-    ls->n_main = ls->n;
+    ls->n_main = ls->n; /* the resumed members have reached the end of their epoch too */
     return AS_OK;
 }
 
@@ -369,6 +369,7 @@ static as_status run_turn(struct lockstep *ls, struct backend *lane, struct watc
         as_status st = prepare_epoch(ls, lane, w, err);
         if (st != AS_OK)
             return st;
+        /* Resumed members run alone to the end of their epoch; an epoch ends for all at once. */
         for (size_t k = ls->n_main; k < ls->n; k++) {
             st = run_range(ls, lane, k, 1, w, start + SHARE_NS, err);
             if (st != AS_OK)
