@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/json.h"
-#include "trial-runner/agent/report.h"
+#include "trial-runner/agent/report_reader.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -42,18 +42,19 @@ static void on_bad(void *arg, size_t line, const char *why)
 
 static struct seen read_all(const uint8_t *data, size_t size, size_t piece)
 {
-    struct report r = {0};
+    struct report_reader r = {0};
     struct seen s = {0};
-    struct report_fns fns = {on_item, on_bad, &s};
+    struct report_reader_fns fns = {on_item, on_bad, &s};
     as_status st = AS_OK;
     for (size_t at = 0; st == AS_OK && at < size; at += piece) {
         size_t left = size - at;
-        st = report_feed(&r, (const char *)data + at, left < piece ? left : piece, &fns, NULL);
+        st = report_reader_feed(&r, (const char *)data + at, left < piece ? left : piece, &fns,
+                                NULL);
     }
     if (st == AS_OK)
-        st = report_end(&r, &fns, NULL);
+        st = report_reader_end(&r, &fns, NULL);
     assert(st == AS_OK);
-    report_done(&r);
+    report_reader_done(&r);
     return s;
 }
 

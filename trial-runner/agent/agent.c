@@ -1,3 +1,12 @@
+/* The list of attempts and groups that this runner holds, and what each of them takes: slots and
+ * GPUs.
+ *
+ * A slot and its GPUs become free when the process has ended (slot_free), before the attempt leaves
+ * the list: its result is still on its way to the server then. So an attempt is in one of two
+ * counts, taken or ending (agent_slots_free_locked), and the heartbeat keeps its lease in both.
+ *
+ * An attempt is added in one critical section (hold_locked). If a step fails after its group was
+ * created, the group has no member, and main drops it. */
 #include "trial-runner/agent/agent.h"
 
 #include <errno.h>
@@ -49,7 +58,7 @@ void agent_done(struct agent *a)
 void agent_wake(struct agent *a)
 {
     uint64_t one = 1;
-    ssize_t n = write(a->wake_fd, &one, sizeof one); /* full means readable already */
+    ssize_t n = write(a->wake_fd, &one, sizeof one); /* EAGAIN: it is readable already */
     (void)n;
 }
 
@@ -79,7 +88,7 @@ static bool is_held_locked(const struct agent *a, const char *sweep, int64_t num
     return false;
 }
 
-/* Choose `want` free GPUs: marks them in `taken` and appends their names to `list`. */
+/* Choose `want` free GPUs: mark them in `taken` and append their names to `list`. */
 static as_status choose_gpus_locked(const struct agent *a, int64_t want, bool *taken,
                                     struct str *list, struct as_err *err)
 {
@@ -108,7 +117,7 @@ int64_t agent_slots_free_locked(const struct agent *a)
     return slots - taken - (ending > slots ? ending - slots : 0);
 }
 
-/* Take these GPUs back; `taken` names none then. */
+/* Free these GPUs and clear `taken`. */
 static void free_gpus_locked(struct agent *a, bool taken[OPTIONS_MAX_GPUS])
 {
     for (size_t i = 0; i < OPTIONS_MAX_GPUS; i++) {
@@ -129,7 +138,7 @@ void agent_free_slots(struct agent *a)
         free_gpus_locked(a, t->gpu_taken);
     }
     for (size_t i = 0; i < a->n_groups; i++) {
-        struct group *g = a->groups[i];
+        struct group_process *g = a->groups[i];
         if (g->slot_free || !g->over)
             continue;
         g->slot_free = any = true;
@@ -140,7 +149,7 @@ void agent_free_slots(struct agent *a)
     pthread_mutex_unlock(&a->lock);
 }
 
-struct group *agent_group_find_locked(const struct agent *a, const char *id)
+struct group_process *agent_group_find_locked(const struct agent *a, const char *id)
 {
     for (size_t i = 0; i < a->n_groups; i++)
         if (strcmp(a->groups[i]->id, id) == 0)
@@ -148,7 +157,7 @@ struct group *agent_group_find_locked(const struct agent *a, const char *id)
     return NULL;
 }
 
-struct group *agent_group_to_fill_locked(const struct agent *a)
+struct group_process *agent_group_to_fill_locked(const struct agent *a)
 {
     for (size_t i = 0; i < a->n_groups; i++)
         if (!a->groups[i]->closed && a->groups[i]->held < a->groups[i]->most_held)
@@ -156,16 +165,16 @@ struct group *agent_group_to_fill_locked(const struct agent *a)
     return NULL;
 }
 
-static as_status add_group_locked(struct agent *a, const struct claimed *c, struct group **ret,
-                                  struct as_err *err)
+static as_status add_group_locked(struct agent *a, const struct claimed *c,
+                                  struct group_process **ret, struct as_err *err)
 {
     AS_AUTO(str_done) struct str gpus = {0};
-    AS_AUTO(group_freep) struct group *g = NULL;
+    AS_AUTO(group_process_freep) struct group_process *g = NULL;
     bool taken[OPTIONS_MAX_GPUS] = {false};
     as_status st = choose_gpus_locked(a, c->gpus, taken, &gpus, err);
     if (st < 0)
         return st;
-    st = group_create(a->options, &c->group, str_cstr(&gpus), &g, err);
+    st = group_process_create(a->options, &c->group, str_cstr(&gpus), &g, err);
     if (st < 0)
         return st;
     st = as_reserve_one(&a->groups, a->n_groups, &a->cap_groups, sizeof *a->groups, err);
@@ -179,11 +188,11 @@ static as_status add_group_locked(struct agent *a, const struct claimed *c, stru
     return AS_OK;
 }
 
-/* The group of a claimed attempt: NULL when it has none. */
+/* Find or create the group of a claimed attempt. *ret is NULL if it has none. */
 static as_status join_locked(struct agent *a, const struct claimed *c, bool refill,
-                             struct group **ret, struct as_err *err)
+                             struct group_process **ret, struct as_err *err)
 {
-    struct group *g = c->group.max_members ? agent_group_find_locked(a, c->group.id) : NULL;
+    struct group_process *g = c->group.max_members ? agent_group_find_locked(a, c->group.id) : NULL;
     *ret = g;
     if (!c->group.max_members)
         return AS_OK;
@@ -192,7 +201,7 @@ static as_status join_locked(struct agent *a, const struct claimed *c, bool refi
     return g ? AS_OK : add_group_locked(a, c, ret, err);
 }
 
-/* Put it into the list and start its delivery thread. Takes `attempt` on success only. */
+/* Add an attempt to the list and start its delivery thread. Takes `attempt` on success only. */
 static as_status enlist_locked(struct agent *a, struct attempt *attempt, struct as_err *err)
 {
     as_status st = as_reserve_one(&a->attempts, a->n, &a->cap, sizeof *a->attempts, err);
@@ -208,7 +217,7 @@ static as_status enlist_locked(struct agent *a, struct attempt *attempt, struct 
 
 static as_status hold_locked(struct agent *a, struct claimed *c, bool refill, struct as_err *err)
 {
-    struct group *group = NULL;
+    struct group_process *group = NULL;
     AS_AUTO(str_done) struct str gpus = {0};
     AS_AUTO(attempt_freep) struct attempt *attempt = NULL;
     bool taken[OPTIONS_MAX_GPUS] = {false};
@@ -279,12 +288,12 @@ void agent_drop_groups(struct agent *a)
 {
     pthread_mutex_lock(&a->lock);
     for (size_t i = 0; i < a->n_groups; i++) {
-        struct group *g = a->groups[i];
+        struct group_process *g = a->groups[i];
         if (g->held > 0 || g->pid)
             continue;
         free_gpus_locked(a, g->gpu_taken);
         a->groups[i--] = a->groups[--a->n_groups];
-        group_free(g);
+        group_process_free(g);
         pthread_cond_broadcast(&a->changed);
     }
     pthread_mutex_unlock(&a->lock);

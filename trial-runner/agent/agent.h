@@ -1,14 +1,15 @@
 /* What the runner's threads share: registration, the attempts it holds, its GPUs.
  *
- * Threads: main (processes), claim, heartbeat, and a delivery thread per attempt.
- * Locks, in this order: agent.lock, then attempt.lock. No lock is held during HTTP. Attempts are
- * added by the claim thread, removed and freed by main alone, both under agent.lock: whoever holds
- * it may use any attempt in the list, and main may use them without it. The same for groups. */
+ * Threads: main (processes), claim, heartbeat, and a delivery thread per attempt. Locks, in this
+ * order: agent.lock, then attempt.lock. No thread holds a lock during HTTP. The claim thread adds
+ * attempts to the list; main alone removes and frees them; both hold agent.lock for it. So a thread
+ * that holds agent.lock may use any attempt in the list, and main may use them without it. The same
+ * holds for groups. */
 #ifndef ASSAY_TRIAL_RUNNER_AGENT_AGENT_H
 #define ASSAY_TRIAL_RUNNER_AGENT_AGENT_H
 
 #include "trial-runner/agent/attempt.h"
-#include "trial-runner/agent/group.h"
+#include "trial-runner/agent/group_process.h"
 #include "trial-runner/agent/group_size.h"
 
 struct agent {
@@ -17,17 +18,17 @@ struct agent {
     int wake_fd; /* an eventfd that ends the main loop's poll */
 
     pthread_mutex_t lock;   /* guards all below */
-    pthread_cond_t changed; /* of anything below; CLOCK_MONOTONIC */
+    pthread_cond_t changed; /* anything below has changed; CLOCK_MONOTONIC */
     int64_t epoch;          /* 0: not registered */
-    bool register_needed;   /* the server knows this epoch no more */
+    bool register_needed;   /* the server does not know this epoch any more */
     int64_t lease_ms, heartbeat_ms;
     int64_t acknowledged_ns; /* when the last answered heartbeat was sent; 0: never */
     bool draining;           /* claim nothing more */
     bool quitting;           /* the threads end */
-    struct as_err fatal;     /* code AS_OK: none. Else why the runner cannot go on */
+    struct as_err fatal;     /* why the runner cannot continue; code AS_OK: it can */
     struct attempt **attempts;
     size_t n, cap;
-    struct group **groups;
+    struct group_process **groups;
     size_t n_groups, cap_groups;
     struct group_sizes sizes;
     bool gpu_busy[OPTIONS_MAX_GPUS];
@@ -35,28 +36,30 @@ struct agent {
 
 /* a must be zeroed. AS_E_NOMEM, AS_E_IO, AS_E_INVAL. */
 AS_MUST_CHECK as_status agent_init(struct agent *a, const struct options *o, struct as_err *err);
-void agent_done(struct agent *a); /* frees attempts too; no thread may run */
+void agent_done(struct agent *a); /* frees the attempts too; all threads must have ended */
 
-void agent_wake(struct agent *a);                           /* the main loop */
+void agent_wake(struct agent *a);                           /* wake the main loop */
 void agent_fail(struct agent *a, const struct as_err *err); /* set fatal, wake all */
-bool agent_wait_locked(struct agent *a, int64_t ms);        /* on `changed`; false: time is up */
+bool agent_wait_locked(struct agent *a, int64_t ms);        /* for `changed`; false: time is up */
 
-/* Slots for which trials may be asked for: an attempt takes one until its process has ended, a
- * group one for all its members. What has ended and is on its way to the server may be as much
- * again as there are slots, and no more: a slow connection must not fill the disk. Under lock. */
+/* Returns for how many slots the runner may claim trials. An attempt takes a slot until its process
+ * has ended; a group takes one slot for all its members. At most as many results as there are slots
+ * may be on their way to the server; each one more costs a slot, so that a slow connection cannot
+ * fill the disk. Under lock. */
 int64_t agent_slots_free_locked(const struct agent *a);
 
-/* Main only: note whose process has ended, so that its slot and its GPUs are free. */
+/* Main only: free the slots and GPUs of attempts and groups whose processes have ended. */
 void agent_free_slots(struct agent *a);
 
-/* A group with places that were left by members, or NULL. Under lock. */
-struct group *agent_group_to_fill_locked(const struct agent *a);
-struct group *agent_group_find_locked(const struct agent *a, const char *id);
+/* Returns an open group that members have left, so that it has free places, or NULL. Under lock. */
+struct group_process *agent_group_to_fill_locked(const struct agent *a);
+struct group_process *agent_group_find_locked(const struct agent *a, const char *id);
 
-/* Hold one more attempt: take gpus from the free ones, create it, start its delivery thread.
- * Empties `claimed`. One that is claimed into a group joins it; the group is made when it is not
- * there, unless the attempt is a `refill` of one that was. AS_E_CONFLICT: held already, or the
- * runner drains; AS_E_EXHAUSTED: too few GPUs, or its group takes no more. */
+/* Hold one more attempt: take GPUs for it, create it, start its delivery thread. Empties `claimed`.
+ * An attempt that is claimed into a group joins the group. If the group does not exist, it is
+ * created, unless the attempt is a `refill` of a group that has ended. AS_E_CONFLICT: the attempt
+ * is held already, or the runner drains; AS_E_EXHAUSTED: too few GPUs, or its group takes no
+ * more. */
 AS_MUST_CHECK as_status agent_hold(struct agent *a, struct claimed *claimed, bool refill,
                                    struct as_err *err);
 
@@ -65,32 +68,32 @@ AS_MUST_CHECK as_status agent_hold_result(struct agent *a, const char *sweep, in
                                           int64_t attempt, struct trial_end *found,
                                           struct as_err *err);
 
-/* Main only: take an attempt out of the list, give its GPUs back, join its delivery thread, free
- * it. */
+/* Main only: join an attempt's delivery thread, take it out of the list, free its GPUs and
+ * itself. */
 void agent_release(struct agent *a, struct attempt *attempt);
 
-/* Main only: free the groups whose process has ended, or never was, once no attempt is theirs. */
+/* Main only: free the groups that have no process and no attempts. */
 void agent_drop_groups(struct agent *a);
 
-/* [{sweep, number, attempt}…] of what is held and not dropped. New reference, NULL: out of memory.
- */
+/* Returns [{sweep, number, attempt}…] for the attempts that are held and not dropped: a new
+ * reference, or NULL if memory is out. */
 json_t *agent_refs(struct agent *a);
 
-/* The same of what no longer runs and whose end is on its way: a claim's `ending`. */
+/* The same for attempts that have ended and whose results are on their way: a claim's `ending`. */
 json_t *agent_ending_refs(struct agent *a);
 
-/* Hand the directives of an answer to the attempts they name. */
+/* Pass the directives of an answer to the attempts that they name. */
 void agent_direct(struct agent *a, const json_t *directives);
 
 /* The claim and heartbeat threads' main functions; arg is the agent. */
 void *claim_main(void *arg);
 void *heartbeat_main(void *arg);
 
-/* Say goodbye, once the threads have ended. Failures are logged. */
+/* Send the server `leave`, after the threads have ended. Failures are logged. */
 void heartbeat_leave(struct agent *a);
 
-/* The main loop: runs until the runner has drained, or fatal is set. signal_fd delivers SIGTERM,
- * SIGINT, SIGHUP (drain; a second one kills) and SIGCHLD. */
+/* The main loop. Returns when the runner has drained or `fatal` is set. signal_fd delivers SIGTERM,
+ * SIGINT and SIGHUP (drain; a second one kills), and SIGCHLD. */
 void supervise(struct agent *a, int signal_fd);
 
 #endif

@@ -1,3 +1,12 @@
+/* One attempt as two threads share it: its state behind a mutex, and the wake-ups between the
+ * threads.
+ *
+ * The delivery thread waits on a condition variable. The main thread cannot, because it waits in
+ * poll() for pipes and signals; it is woken through the eventfd wake_fd. Every change of `phase`
+ * and every stop wakes both.
+ *
+ * A stop can come in any phase. It interrupts the client that prepares (fetch), but not the one
+ * that delivers (send): what a trial has measured is still sent. */
 #include "trial-runner/agent/attempt.h"
 
 #include <errno.h>
@@ -6,7 +15,8 @@
 #include <string.h>
 #include <unistd.h>
 
-static as_status fill(struct attempt *a, const char *sweep, const char *gpus, struct as_err *err)
+static as_status fill_attempt(struct attempt *a, const char *sweep, const char *gpus,
+                              struct as_err *err)
 {
     a->sweep = as_strdup(sweep);
     a->gpus = as_strdup(gpus);
@@ -40,7 +50,7 @@ as_status attempt_create(const struct options *o, const char *sweep, int64_t num
     a->out_fd = -1;
     snprintf(a->label, sizeof a->label, "trial=%.80s/%lld attempt=%lld", sweep, (long long)number,
              (long long)attempt);
-    as_status st = fill(a, sweep, gpus, err);
+    as_status st = fill_attempt(a, sweep, gpus, err);
     if (st < 0) {
         attempt_free(a);
         return st;
@@ -90,7 +100,7 @@ bool attempt_is(const struct attempt *a, const char *sweep, int64_t number, int6
 static void wake_main(struct attempt *a)
 {
     uint64_t one = 1;
-    ssize_t n = write(a->wake_fd, &one, sizeof one); /* full means readable already */
+    ssize_t n = write(a->wake_fd, &one, sizeof one); /* EAGAIN: it is readable already */
     (void)n;
 }
 
@@ -144,7 +154,8 @@ void attempt_note(struct attempt *a, const char *fmt, ...)
     pthread_mutex_unlock(&a->lock);
 }
 
-/* As valid UTF-8 of at most VERDICT_REASON_MAX bytes; NULL for none. */
+/* Copy a reason as valid UTF-8 of at most VERDICT_REASON_MAX bytes. Returns NULL for no reason, and
+ * if memory is out. A tail replaces the bytes that are not UTF-8. */
 static char *clean_reason(const char *reason)
 {
     struct tail *t = reason && *reason ? as_calloc(1, sizeof *t) : NULL;

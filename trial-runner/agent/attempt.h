@@ -1,7 +1,7 @@
 /* One attempt on this runner, from its claim until the server has its result.
  *
  * Two threads share it: the main thread, which owns the process, and the attempt's delivery thread,
- * which speaks HTTP and owns the files. `phase` says whose turn it is:
+ * which speaks HTTP and owns the files. `phase` says which of them acts:
  *
  *   preparing  delivery: folders, checkpoints, data, the command
  *   ready      main: start the process (or give up when a stop was asked for)
@@ -29,7 +29,7 @@ typedef enum attempt_phase {
     ATTEMPT_DELIVERED,
 } attempt_phase;
 
-struct group;
+struct group_process;
 
 struct attempt {
     /* Never change after creation. */
@@ -41,34 +41,36 @@ struct attempt {
     struct claimed claimed;        /* empty when the attempt was recovered from disk */
     char *gpus;                    /* for CUDA_VISIBLE_DEVICES */
     bool recovered;
-    struct group *group;  /* that it is a member of; borrowed; NULL: it runs by itself */
-    struct client *fetch; /* the delivery thread's, for preparing; interrupted by a stop */
-    struct client *send;  /* the delivery thread's, for results */
-    int wake_fd;          /* of the main loop; borrowed */
+    struct group_process *group; /* borrowed; NULL: it has a process of its own */
+    struct client *fetch;        /* the delivery thread's, for preparing; a stop interrupts it */
+    struct client *send;         /* the delivery thread's, for results */
+    int wake_fd;                 /* of the main loop; borrowed */
 
     pthread_mutex_t lock; /* guards phase to result */
     pthread_cond_t changed;
     attempt_phase phase;
     stop_why asked;
     struct tail tail;
-    struct trial_end end;   /* from `ended` on: the delivery thread's */
-    struct child_spec spec; /* the delivery thread's until `ready`, then main's */
-    json_t *job;            /* likewise; of a member: {"dataset", "metric", "member"}; owned */
+    struct trial_end end;   /* the delivery thread's, from phase `ended` on */
+    struct child_spec spec; /* the delivery thread's until phase `ready`, then main's */
+    json_t *job;            /* likewise; for a member: {"dataset", "metric", "member"}; owned */
 
-    bool slot_free; /* under agent.lock: it runs no more, and keeps neither slot nor GPUs */
+    bool slot_free; /* under agent.lock: it has ended and keeps neither slot nor GPUs */
 
     /* The main thread's own. */
     pthread_t delivery;
     bool has_delivery;
-    pid_t pid;   /* of its own process; 0: none */
+    pid_t pid;   /* its own process; 0: none */
     bool joined; /* it runs as a member of its group */
     int out_fd;
     struct stopping stopping;
     bool gpu_taken[OPTIONS_MAX_GPUS];
 };
 
-/* An attempt in phase preparing, or in phase ended when `recovered` (then `found` is emptied).
- *   claimed   emptied into the attempt; or NULL when recovered
+/* Create an attempt. With `claimed` it is in phase preparing; with `found`, the result of an
+ * attempt of the previous runner, it is in phase ended.
+ *   claimed   NULL, or moved into the attempt and emptied
+ *   found     NULL, or moved into the attempt and emptied
  *   gpus      text for CUDA_VISIBLE_DEVICES; borrowed
  * Owned by the caller. AS_E_NOMEM, AS_E_INVAL (the server's URL). */
 AS_MUST_CHECK as_status attempt_create(const struct options *o, const char *sweep, int64_t number,
@@ -82,15 +84,15 @@ bool attempt_is(const struct attempt *a, const char *sweep, int64_t number, int6
 
 /* Thread-safe. */
 attempt_phase attempt_phase_get(struct attempt *a);
-void attempt_phase_set(struct attempt *a, attempt_phase phase); /* and wakes both threads */
+void attempt_phase_set(struct attempt *a, attempt_phase phase); /* wakes both threads */
 stop_why attempt_asked(struct attempt *a);
-/* Ask for a stop: ends preparing, and wakes the main loop. */
+/* Ask for a stop: interrupts preparing and wakes the main loop. */
 void attempt_ask_stop(struct attempt *a, stop_why why);
-/* A line of ours in the trial's log. */
+/* Add a line of the runner's to the trial's log. */
 void attempt_note(struct attempt *a, const char *fmt, ...) AS_PRINTF(2, 3);
 
-/* Set the result and the phase `ended`; reason is cut to VERDICT_REASON_MAX. The log is added from
- * the tail. Out of memory leaves the reason or the log away. */
+/* Set the result and the phase `ended`. The log is copied from the tail. reason is cut to
+ * VERDICT_REASON_MAX. If memory is out, the result lacks the reason or the log. */
 void attempt_end(struct attempt *a, outcome o, const int *exit_code, const char *reason);
 
 #endif

@@ -1,3 +1,11 @@
+/* The cache of data sets.
+ *
+ * Several runners and many threads use it at once, without a server between them. Three rules make
+ * this safe. A file is complete when it has its name. A lock file beside it lets one of them
+ * download it while the others wait. A hard link keeps a file alive for a trial after eviction.
+ *
+ * Between the look at a file and the link() to it, another runner may evict the file. Then hand_out
+ * returns AS_E_NOT_FOUND and cache_get fetches it again. */
 #include "trial-runner/agent/cache.h"
 
 #include <dirent.h>
@@ -39,13 +47,14 @@ static as_status copy_file(const char *from, const char *to, struct as_err *err)
     }
 }
 
-/* Give the trial its own name for a cached file. AS_E_NOT_FOUND when it is not cached. */
+/* Link or copy a cached file to dest. AS_E_NOT_FOUND if it is not cached. */
 static as_status hand_out(const char *cached, int64_t size, const char *dest, struct as_err *err)
 {
     struct stat sb;
     if (stat(cached, &sb) < 0 || sb.st_size != size)
         return as_fail(err, AS_E_NOT_FOUND, "%s is not cached", cached);
-    utimensat(AT_FDCWD, cached, NULL, 0); /* used now; a failure only makes it look older */
+    utimensat(AT_FDCWD, cached, NULL,
+              0); /* marks it as used now; a failure only makes it look older */
     unlink(dest);
     if (link(cached, dest) == 0)
         return AS_OK;
@@ -54,24 +63,26 @@ static as_status hand_out(const char *cached, int64_t size, const char *dest, st
     return copy_file(cached, dest, err);
 }
 
-/* Fetch a file that is not cached, unless another thread or runner is at it: then wait a little.
- * One at a time, because a second download that replaces the first takes the file away under a
- * link() in progress (ENOENT), and because the members of a group all want the same file at once.
- */
+/* Fetch a file that is not cached. If another thread or runner is fetching it, wait a little
+ * instead. Only one may fetch it, because a second download that replaces the first by rename makes
+ * a link() in progress fail with ENOENT. The members of a group all ask for the same file at
+ * once. */
 static as_status fetch_or_wait(struct client *c, const char *sha256, int64_t size, const char *path,
                                const struct client_opts *opts, bool *ret_fetched,
                                struct as_err *err)
 {
     struct stat sb;
     AS_AUTO(str_done) struct str name = {0};
-    str_printf(&name, "%s.tmplock", path); /* cache_shrink removes it when it is old */
+    str_printf(&name, "%s.tmplock",
+               path); /* cache_shrink removes it as a temporary when it is old */
     if (str_check(&name, err) != AS_OK)
         return AS_E_NOMEM;
     AS_AUTO(file_closep) int fd = open(name.s, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
     if (fd < 0)
         return as_fail(err, AS_E_IO, "%s: %s", name.s, strerror(errno));
     if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
-        *ret_fetched = stat(path, &sb) < 0 || sb.st_size != size; /* else it came meanwhile */
+        *ret_fetched =
+            stat(path, &sb) < 0 || sb.st_size != size; /* else it was downloaded meanwhile */
         return *ret_fetched ? client_download_blob(c, sha256, path, 0, opts, err) : AS_OK;
     }
     if (!client_wait(c, LOCK_WAIT_MS))
@@ -98,6 +109,7 @@ as_status cache_get(const char *cache_dir, int64_t max_bytes, struct client *c, 
         return st;
     if ((st = file_mkdirs(dir.s, 0755, err)) < 0)
         return st;
+    /* Whoever holds the lock downloads; the others come here again until the file can be linked. */
     for (bool fetched = false; !fetched;) {
         if ((st = fetch_or_wait(c, sha256, size, path.s, opts, &fetched, err)) < 0)
             return st;
@@ -118,7 +130,8 @@ as_status cache_decoded_path(const char *cache_dir, const char *sha256, struct s
     char name[SHA256_HEX_SIZE];
     if (!sha256_hex_valid(sha256))
         return as_fail(err, AS_E_INVAL, "'%.80s' is not a SHA-256 digest", sha256);
-    str_printf(&text, "decoded %s", sha256); /* a name that no content has */
+    str_printf(&text, "decoded %s",
+               sha256); /* the digest of this text is its name: no content has it */
     as_status st = str_check(&text, err);
     if (st < 0)
         return st;

@@ -1,30 +1,30 @@
-/* Content of data sets by digest, on disk, shared by all runners of one host and user.
+/* A cache of data sets by digest, on disk. All runners of one host and user share it.
  *
- * DIR/ab/abcdef… holds the blob whose SHA-256 is abcdef…. A file appears whole, by rename, after
- * its digest was checked. Past the size limit the files used longest ago go first; the time of last
- * use is the file's mtime. A trial gets a hard link, so that eviction cannot take a file away from
- * it. */
+ * DIR/ab/abcdef… holds the blob whose SHA-256 is abcdef…. A file is renamed into its place after
+ * its digest was checked, so a file in the cache is always complete. Above the size limit the least
+ * recently used files are removed first; the mtime of a file is the time of its last use. A trial
+ * gets a hard link, so that eviction cannot take a file away from it. */
 #ifndef ASSAY_TRIAL_RUNNER_AGENT_CACHE_H
 #define ASSAY_TRIAL_RUNNER_AGENT_CACHE_H
 
 #include "api/client/client.h"
 #include "base/str.h"
 
-/* Make the blob available at `dest` (a hard link where the file system allows, a copy elsewhere),
- * fetching it when the cache lacks it. Then shrink the cache to max_bytes (0: no limit).
- * Errors as client_download_blob. */
+/* Make the blob available at `dest`: a hard link if the file system allows it, else a copy. Fetch
+ * it if it is not in the cache, then shrink the cache to max_bytes (0: no limit). Errors as
+ * client_download_blob. */
 AS_MUST_CHECK as_status cache_get(const char *cache_dir, int64_t max_bytes, struct client *c,
                                   const char *sha256, int64_t size, const char *dest,
                                   const struct client_opts *opts, struct as_err *err);
 
-/* Where the trainer keeps the decoded copy of a data set (data/dataset.h), whose digest is
- * `sha256`: a file of the cache like the others, which may not be there yet; its folder is made.
- * AS_E_INVAL: no digest; AS_E_IO, AS_E_NOMEM. `ret` is appended to. */
+/* Append to `ret` the path of the decoded copy (data/dataset.h) of the data set with digest
+ * `sha256`. The trainer writes the copy, so the file may not exist yet; its folder is created. The
+ * cache treats it like its other files. AS_E_INVAL: sha256 is not a digest; AS_E_IO, AS_E_NOMEM. */
 AS_MUST_CHECK as_status cache_decoded_path(const char *cache_dir, const char *sha256,
                                            struct str *ret, struct as_err *err);
 
-/* Remove what was used longest ago until at most max_bytes are left. Unknown files are left alone;
- * temporaries older than a day go. */
+/* Remove the least recently used files until at most max_bytes are left. Files with unknown names
+ * stay; temporary files older than a day are removed. */
 void cache_shrink(const char *cache_dir, int64_t max_bytes);
 
 #endif

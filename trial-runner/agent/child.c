@@ -1,3 +1,12 @@
+/* Starts processes of trials and makes sure that nothing of them stays.
+ *
+ * Start: between fork and exec only async-signal-safe calls are allowed, because other threads may
+ * hold locks. The child reports a failed chdir or exec through a pipe that exec closes, so the
+ * caller learns of it as an error and not as exit code 127.
+ *
+ * End: a trial may start processes that leave its process group (setsid). They inherit its
+ * environment, and ASSAY_REPORT in it names the attempt's folder, which no other process has.
+ * Process ids are no safe mark, because the system uses them again. */
 #include "trial-runner/agent/child.h"
 
 #include <dirent.h>
@@ -35,7 +44,7 @@ as_status child_spec_set_argv(struct child_spec *s, const char *const *args, siz
     return ok ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
 }
 
-/* What the child tells through the error pipe before it is the program. */
+/* What the child writes to the error pipe if it cannot become the program. */
 struct exec_error {
     int number;
     bool at_chdir;
@@ -59,13 +68,14 @@ static void default_signals(void)
 }
 
 /* Between fork and exec: async-signal-safe calls only. */
-static _Noreturn void become(const struct child_spec *s, pid_t parent, int out_fd, int err_fd)
+static _Noreturn void become_program(const struct child_spec *s, pid_t parent, int out_fd,
+                                     int err_fd)
 {
     struct rlimit no_core = {0, 0};
     int in_fd = s->stdin_fd ? *s->stdin_fd : open("/dev/null", O_RDONLY);
     setsid();
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) /* it died before the line above */
+    if (getppid() != parent) /* the parent died before the line above */
         _exit(127);
     setrlimit(RLIMIT_CORE, &no_core);
     default_signals();
@@ -90,7 +100,7 @@ static as_status exec_failed(const struct child_spec *s, const struct exec_error
     return as_fail(err, code, "cannot run '%s': %s", s->argv[0], strerror(e->number));
 }
 
-/* A pipe whose ends are above 3, so that the child may put its own there. */
+/* Create a pipe whose ends are above 3, so that the child can use 0 to 3 without closing them. */
 static int high_pipe(int fds[2])
 {
     int low[2];
@@ -103,7 +113,7 @@ static int high_pipe(int fds[2])
     return fds[0] < 0 || fds[1] < 0 ? -1 : 0;
 }
 
-/* Hand over a descriptor that a cleanup would close. */
+/* Take a descriptor out of a variable whose cleanup would close it. */
 static int take_fd(int *fd)
 {
     int v = *fd;
@@ -129,14 +139,14 @@ as_status child_spawn(const struct child_spec *s, pid_t *ret_pid, int *ret_out_f
     if (pid < 0)
         return as_fail(err, AS_E_IO, "fork: %s", strerror(errno));
     if (pid == 0)
-        become(s, parent, out_w, err_w);
+        become_program(s, parent, out_w, err_w);
     close(take_fd(&err_w));
     struct exec_error e;
     ssize_t n;
     do {
         n = read(err_r, &e, sizeof e);
     } while (n < 0 && errno == EINTR);
-    if (n == (ssize_t)sizeof e) {
+    if (n == (ssize_t)sizeof e) { /* else the end of the pipe: exec has closed it */
         siginfo_t info;
         waitid(P_PID, (id_t)pid, &info, WEXITED);
         return exec_failed(s, &e, err);
@@ -152,8 +162,8 @@ void child_signal_group(pid_t pid, int sig)
         kill(-pid, sig);
 }
 
-/* Does the environment of the process hold `marker` as the beginning of a variable? */
-static bool carries(pid_t pid, const char *marker)
+/* Does a variable in the environment of the process begin with `marker`? */
+static bool carries_marker(pid_t pid, const char *marker)
 {
     char path[32];
     AS_AUTO(as_freep) char *text = NULL;
@@ -167,7 +177,7 @@ static bool carries(pid_t pid, const char *marker)
     return false;
 }
 
-/* Pids that were killed already: a process takes a while to die of it. */
+/* Pids that were killed already. A killed process stays visible for a while and counts once. */
 struct killed {
     pid_t *v;
     size_t n, cap;
@@ -175,7 +185,7 @@ struct killed {
 
 static size_t kill_if_stray(long pid, const char *marker, struct killed *k)
 {
-    if (pid <= 1 || pid == getpid() || !carries((pid_t)pid, marker))
+    if (pid <= 1 || pid == getpid() || !carries_marker((pid_t)pid, marker))
         return 0;
     for (size_t i = 0; i < k->n; i++)
         if (k->v[i] == pid)
@@ -198,7 +208,7 @@ static size_t kill_among_all(const char *marker, struct killed *k)
     return killed;
 }
 
-/* Children of every thread of this process. */
+/* Look at the children of every thread of this process. */
 static size_t kill_among_mine(const char *marker, struct killed *k)
 {
     size_t killed = 0;
@@ -221,7 +231,8 @@ static size_t kill_among_mine(const char *marker, struct killed *k)
     return killed;
 }
 
-/* Look at everything, again while something new was found: it may have forked meanwhile. */
+/* Kill strays until a look at all processes finds no new one, because a stray may fork meanwhile.
+ * With orphans_first the look at all processes is skipped if this process has adopted no stray. */
 static size_t kill_strays(const char *dir, bool orphans_first)
 {
     AS_AUTO(str_done) struct str marker = {0};
@@ -241,11 +252,11 @@ size_t child_kill_strays(const char *dir)
 
 size_t child_take_end(pid_t pid, const char *dir, int *ret_wait_status)
 {
-    child_signal_group(pid, SIGKILL); /* while the zombie keeps the group's number taken */
+    child_signal_group(pid, SIGKILL); /* before the reap: the zombie keeps the group's id in use */
     while (waitpid(pid, ret_wait_status, 0) < 0 && errno == EINTR)
         ;
-    /* A group that still has members is dying: a child of theirs may not be an orphan yet, and
-     * ours, so only a look at every process finds it. */
+    /* If the group still has processes, they are dying. We adopt a child of theirs only after that,
+     * so only a look at every process finds it now. */
     bool more = kill(-pid, 0) == 0;
     return kill_strays(dir, !more);
 }

@@ -1,7 +1,8 @@
-/* Processes of trials: start one in a session of its own, signal its group, and find what escaped.
+/* Processes of trials: start one in a session of its own, signal its process group, and find
+ * processes that left the group.
  *
  * The thread that spawns must outlive its children: PR_SET_PDEATHSIG, which kills a trial when the
- * runner dies, is about the thread that forked. In the runner that is the main thread. */
+ * runner dies, acts when the thread that forked ends. In the runner this is the main thread. */
 #ifndef ASSAY_TRIAL_RUNNER_AGENT_CHILD_H
 #define ASSAY_TRIAL_RUNNER_AGENT_CHILD_H
 
@@ -23,26 +24,28 @@ void child_spec_done(struct child_spec *s);
 AS_MUST_CHECK as_status child_spec_set_argv(struct child_spec *s, const char *const *args, size_t n,
                                             struct as_err *err);
 
-/* Start argv[0] (looked up in the runner's PATH, never through a shell) with stdin from /dev/null
- * stdout and stderr into one pipe, no other descriptor, default signals, a new session and group,
- * and SIGKILL when this thread dies. Returns when the program runs.
+/* Start argv[0], which is looked up in the runner's PATH, never through a shell. It gets stdin from
+ * s->stdin_fd or /dev/null, stdout and stderr into one pipe, no other descriptor, default signals,
+ * a new session and process group, and SIGKILL when this thread ends. Returns when the program
+ * runs.
  *   ret_out_fd  read end of the pipe, non-blocking; owned by the caller
  * AS_E_NOT_FOUND "cannot run 'xyz': No such file or directory" and other errors of exec and chdir;
- * AS_E_IO when there is no process or pipe to be had. */
+ * AS_E_IO: no process or pipe can be created. */
 AS_MUST_CHECK as_status child_spawn(const struct child_spec *s, pid_t *ret_pid, int *ret_out_fd,
                                     struct as_err *err);
 
-/* Signal the whole group of a child that was not reaped yet. */
+/* Signal the whole process group of a child that was not reaped yet. */
 void child_signal_group(pid_t pid, int sig);
 
-/* Take the end of a child that is a zombie, or soon will be: kill what is left of its group, reap
- * it, and kill what left the group (found by `dir`, as child_kill_strays does). ret_wait_status  as
- * from waitpid Returns how many strays were killed. */
+/* Reap a child that is a zombie, or soon will be. Before that, kill the rest of its process group;
+ * after it, kill the processes that left the group (as child_kill_strays(dir) does).
+ *   ret_wait_status  as from waitpid
+ * Returns how many strays were killed. */
 size_t child_take_end(pid_t pid, const char *dir, int *ret_wait_status);
 
-/* SIGKILL every process whose environment names the report file of a trial below `dir` (its own
- * work folder, or that of the runner). Returns how many. A process that overwrote its environment
- * is not found. */
+/* SIGKILL every process whose environment names a report file below `dir`, which is the work folder
+ * of one trial or of the runner. Returns how many were killed. A process that overwrote its
+ * environment is not found. */
 size_t child_kill_strays(const char *dir);
 
 #endif

@@ -14,7 +14,7 @@ static const char *const scrubbed_names[] = {
     "RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_RANK", "GROUP_WORLD_SIZE",
     "ROLE_RANK", "ROLE_WORLD_SIZE", "NODE_RANK", "MASTER_ADDR", "MASTER_PORT", "TF_CONFIG",
     "CUDA_VISIBLE_DEVICES",
-    /* credentials and the service manager's channels are the runner's alone */
+    /* credentials, and the sockets of the service manager */
     "ASSAY_TOKEN", "ASSAY_TOKEN_FILE", "ASSAY_SERVER", "NOTIFY_SOCKET", "WATCHDOG_PID",
     "WATCHDOG_USEC", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES"};
 
@@ -30,7 +30,7 @@ static bool is_scrubbed(const char *pair)
     return false;
 }
 
-static as_status push(struct child_env *e, char *pair, struct as_err *err)
+static as_status push_pair(struct child_env *e, char *pair, struct as_err *err)
 {
     as_status st = pair ? as_grow(&e->v, e->n + 2, sizeof *e->v, err)
                         : as_fail(err, AS_E_NOMEM, "out of memory");
@@ -49,7 +49,7 @@ as_status child_env_init(struct child_env *e, char *const *base, struct as_err *
     for (; *base; base++) {
         if (!strchr(*base, '=') || is_scrubbed(*base))
             continue;
-        as_status st = push(e, as_strdup(*base), err);
+        as_status st = push_pair(e, as_strdup(*base), err);
         if (st < 0)
             return st;
     }
@@ -74,7 +74,7 @@ void child_env_done(struct child_env *e)
     *e = (struct child_env){0};
 }
 
-static size_t find(const struct child_env *e, const char *name)
+static size_t find_variable(const struct child_env *e, const char *name)
 {
     size_t len = strlen(name), i = 0;
     while (i < e->n && (strncmp(e->v[i], name, len) != 0 || e->v[i][len] != '='))
@@ -84,7 +84,7 @@ static size_t find(const struct child_env *e, const char *name)
 
 const char *child_env_get(const struct child_env *e, const char *name)
 {
-    size_t i = find(e, name);
+    size_t i = find_variable(e, name);
     return i < e->n ? e->v[i] + strlen(name) + 1 : NULL;
 }
 
@@ -97,9 +97,9 @@ as_status child_env_set(struct child_env *e, const char *name, const char *value
                        name);
     str_printf(&pair, "%s=%s", name, value);
     char *text = str_take(&pair);
-    size_t i = find(e, name);
+    size_t i = find_variable(e, name);
     if (i == e->n || !text)
-        return push(e, text, err);
+        return push_pair(e, text, err);
     free(e->v[i]);
     e->v[i] = text;
     return AS_OK;
@@ -107,7 +107,7 @@ as_status child_env_set(struct child_env *e, const char *name, const char *value
 
 void child_env_unset(struct child_env *e, const char *name)
 {
-    size_t i = find(e, name);
+    size_t i = find_variable(e, name);
     if (i == e->n)
         return;
     free(e->v[i]);

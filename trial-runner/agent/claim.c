@@ -1,5 +1,14 @@
-/* The claim thread: asks for trials while slots are free, and hands what it gets to delivery
- * threads. */
+/* The claim thread: claims trials while slots are free. Each trial gets a delivery thread.
+ *
+ * A claim is one request to the server that is repeated with the same claim_id until
+ * the server answers. So an answer that is lost on the way is not lost for the runner: the server
+ * returns the same trials again.
+ *
+ * A claim asks either for trials for free slots (a long poll), or for one member for a group that
+ * members have left (`fit`). A group comes first, because its process runs and its places are
+ * empty. While the server still computes a group's next members (`pending`), the two kinds take
+ * turns, so that a waiting group does not keep slots empty. Waits are short where something else
+ * can become possible meanwhile. */
 #include <stdio.h>
 #include <string.h>
 
@@ -11,22 +20,22 @@
 #define CLAIM_TIMEOUT_MS (CLAIM_WAIT_MS + 15000)
 #define CLAIM_MAX_TRIALS 64
 #define CLAIM_GROUP_MAX 96
-#define BESIDE_GROUPS_WAIT_MS 500 /* a place in a group that falls free is soon asked for */
-#define REFILL_WAIT_MS 100        /* a slot stands still when the last member ends meanwhile */
+#define BESIDE_GROUPS_WAIT_MS 500 /* short, so that free places in groups are soon asked for */
+#define REFILL_WAIT_MS 100        /* short: the slot is idle if the last member ends meanwhile */
 #define PAUSE_FIRST_MS 200
 #define PAUSE_MOST_MS 5000
 #define ROOM_PAUSE_MS 2000
 
-/* One question to the server, which is repeated unchanged until it is answered. */
-struct question {
+/* One claim, which is repeated with the same id until it is answered. */
+struct claim_request {
     char id[CLIENT_KEY_SIZE];
     int64_t epoch, max_trials, gpus;
     char group[CLAIM_GROUP_MAX]; /* an open group to fill; "": any trials for free slots */
     int wait_ms;
     int64_t members; /* places in that group, or most members of a new one */
-    bool open;       /* made, not answered */
-    bool asked;      /* once at least: the answer may hold trials that were lost on the way */
-    bool was_vain;   /* the question before it: a group waits for what is being computed */
+    bool open;       /* not answered yet */
+    bool asked;      /* sent at least once: a lost answer may have held trials */
+    bool was_vain;   /* the claim before it found nothing for a group, which waits (`pending`) */
     int64_t pause_ms;
 };
 
@@ -35,21 +44,22 @@ static bool has_room_locked(const struct agent *a)
     return agent_slots_free_locked(a) > 0 || agent_group_to_fill_locked(a);
 }
 
-/* A group that members left comes first: it is running, and its places stand empty. While its next
- * members are still being computed, free slots are asked for in turn. */
-static void new_question_locked(struct agent *a, struct question *q)
+/* Make the next claim: for a group with free places, or else for free slots. After a claim for a
+ * group in vain, free slots have their turn. */
+static void new_claim_locked(struct agent *a, struct claim_request *q)
 {
-    const struct group *g = agent_group_to_fill_locked(a);
+    const struct group_process *g = agent_group_to_fill_locked(a);
     int64_t free_slots = agent_slots_free_locked(a);
     bool in_turn = g && q->was_vain && free_slots > 0;
     if (in_turn)
         g = NULL;
-    *q = (struct question){.epoch = a->epoch, .open = true, .pause_ms = PAUSE_FIRST_MS};
+    *q = (struct claim_request){.epoch = a->epoch, .open = true, .pause_ms = PAUSE_FIRST_MS};
     if (g) {
         (void)snprintf(q->group, sizeof q->group, "%s", g->id);
         q->members = (int64_t)(g->most_held - g->held);
         q->max_trials = 1;
-        q->wait_ms = g->held ? REFILL_WAIT_MS : 0; /* nobody runs: a new group costs less */
+        q->wait_ms = g->held ? REFILL_WAIT_MS
+                             : 0; /* no member trains: a new group costs less than waiting */
     } else {
         q->wait_ms = in_turn ? REFILL_WAIT_MS : a->n_groups ? BESIDE_GROUPS_WAIT_MS : CLAIM_WAIT_MS;
         q->members = a->options->group;
@@ -60,8 +70,8 @@ static void new_question_locked(struct agent *a, struct question *q)
     client_key_new(q->id);
 }
 
-/* Wait until there is something to ask. False: the thread ends. */
-static bool next_question(struct agent *a, struct question *q)
+/* Wait until there is something to claim. Returns false when the thread must end. */
+static bool next_claim(struct agent *a, struct claim_request *q)
 {
     pthread_mutex_lock(&a->lock);
     while (!a->quitting && !a->draining && a->fatal.code == AS_OK &&
@@ -69,14 +79,14 @@ static bool next_question(struct agent *a, struct question *q)
         pthread_cond_wait(&a->changed, &a->lock);
     bool go = !a->quitting && !a->draining && a->fatal.code == AS_OK;
     if (go && (!q->open || q->epoch != a->epoch))
-        new_question_locked(a, q);
+        new_claim_locked(a, q);
     pthread_mutex_unlock(&a->lock);
     return go;
 }
 
-/* End an attempt that cannot even be held. */
-static void refuse(struct agent *a, const struct claimed *c, const char *verdict,
-                   const char *reason)
+/* Complete an attempt that this runner cannot hold. */
+static void refuse_trial(struct agent *a, const struct claimed *c, const char *verdict,
+                         const char *reason)
 {
     struct as_err err = {0};
     AS_AUTO(str_done) struct str path = {0};
@@ -90,8 +100,8 @@ static void refuse(struct agent *a, const struct claimed *c, const char *verdict
                (long long)c->attempt);
     if (path.failed ||
         client_call(a->claim_client, "POST", path.s, NULL, body, &opts, NULL, NULL, &err) < 0)
-        log_write(LOG_WARN, "a trial could not be handed back", "trial=%s/%lld error=\"%s\"",
-                  c->sweep, (long long)c->number, err.msg);
+        log_write(LOG_WARN, "a trial cannot be returned to the server",
+                  "trial=%s/%lld error=\"%s\"", c->sweep, (long long)c->number, err.msg);
 }
 
 static void take_trial(struct agent *a, json_t *j, bool refill)
@@ -100,13 +110,13 @@ static void take_trial(struct agent *a, json_t *j, bool refill)
     struct as_err err = {0};
     as_status st = claimed_parse(j, &c, &err);
     if (st < 0) {
-        log_write(LOG_ERROR, "a claim breaks the contract", "error=\"%s\"", err.msg);
-        refuse(a, &c, "failed", err.msg);
+        log_write(LOG_ERROR, "a claimed trial is not valid", "error=\"%s\"", err.msg);
+        refuse_trial(a, &c, "failed", err.msg);
         return;
     }
     long long number = c.number, attempt = c.attempt;
     char sweep[96];
-    snprintf(sweep, sizeof sweep, "%s", c.sweep); /* c is emptied when it is held */
+    snprintf(sweep, sizeof sweep, "%s", c.sweep); /* agent_hold empties c */
     st = agent_hold(a, &c, refill, &err);
     if (st == AS_OK) {
         log_write(LOG_INFO, "trial claimed", "trial=%s/%lld attempt=%lld", sweep, number, attempt);
@@ -114,12 +124,12 @@ static void take_trial(struct agent *a, json_t *j, bool refill)
         log_write(LOG_WARN, "a trial cannot be held", "trial=%s/%lld error=\"%s\"", sweep, number,
                   err.msg);
         if (c.json)
-            refuse(a, &c, "released", err.msg);
+            refuse_trial(a, &c, "released", err.msg);
     }
 }
 
-/* New reference; NULL: out of memory. */
-static json_t *question_body(struct agent *a, const struct question *q)
+/* Returns a new reference, or NULL if memory is out. */
+static json_t *claim_body(struct agent *a, const struct claim_request *q)
 {
     bool fills = q->group[0] != '\0';
     json_t *body =
@@ -150,11 +160,12 @@ static json_t *question_body(struct agent *a, const struct question *q)
     return body;
 }
 
-static as_status ask(struct agent *a, const struct question *q, json_t **ret, struct as_err *err)
+static as_status send_claim(struct agent *a, const struct claim_request *q, json_t **ret,
+                            struct as_err *err)
 {
     AS_AUTO(str_done) struct str path = {0};
     struct client_opts opts = {.timeout_ms = CLAIM_TIMEOUT_MS};
-    JSON_AUTO body = question_body(a, q);
+    JSON_AUTO body = claim_body(a, q);
     str_puts(&path, "/v1/runners");
     client_path_add(&path, a->options->name);
     str_puts(&path, "/claim");
@@ -163,12 +174,13 @@ static as_status ask(struct agent *a, const struct question *q, json_t **ret, st
     return client_call(a->claim_client, "POST", path.s, NULL, body, &opts, ret, NULL, err);
 }
 
-/* Nothing came for a group. When nothing fits any more, it ends with the members that it has; what
- * is still being computed is waited for as long as members train. Returns whether it is. */
+/* Nothing came for a group. Returns whether the group stays open: the server is still computing
+ * (is_pending) and members train. Else the group is closed and ends with the members that it
+ * has. */
 static bool await_members(struct agent *a, const char *id, bool is_pending)
 {
     pthread_mutex_lock(&a->lock);
-    struct group *g = agent_group_find_locked(a, id);
+    struct group_process *g = agent_group_find_locked(a, id);
     bool waits = g && !g->closed && is_pending && g->held > 0;
     if (g && !waits)
         g->closed = true;
@@ -178,13 +190,13 @@ static bool await_members(struct agent *a, const char *id, bool is_pending)
     return waits;
 }
 
-static void ask_once(struct agent *a, struct question *q)
+static void claim_once(struct agent *a, struct claim_request *q)
 {
     struct as_err err = {0};
     JSON_AUTO answer = NULL;
     size_t i;
     json_t *j;
-    as_status st = ask(a, q, &answer, &err);
+    as_status st = send_claim(a, q, &answer, &err);
     if (st == AS_OK) {
         json_t *trials = json_object_get(answer, "trials");
         bool fills = q->group[0] != '\0';
@@ -212,12 +224,12 @@ static void ask_once(struct agent *a, struct question *q)
     q->pause_ms = q->pause_ms * 2 < PAUSE_MOST_MS ? q->pause_ms * 2 : PAUSE_MOST_MS;
 }
 
-/* Wait for room on the disk: a machine without it would take one trial after the other and fail
- * them all. */
+/* Wait until the disk has room. On a full disk the runner would take one trial after the other and
+ * fail them all. */
 static void wait_for_room(struct agent *a)
 {
-    for (bool told = false; !result_journal_has_room(a->options->work); told = true) {
-        if (!told)
+    for (bool logged = false; !result_journal_has_room(a->options->work); logged = true) {
+        if (!logged)
             log_write(LOG_WARN, "the disk is full: not asking for trials", "work=%s",
                       a->options->work);
         if (!client_wait(a->claim_client, ROOM_PAUSE_MS))
@@ -228,12 +240,12 @@ static void wait_for_room(struct agent *a)
 void *claim_main(void *arg)
 {
     struct agent *a = arg;
-    struct question q = {0};
-    while (next_question(a, &q)) {
-        if (!q.asked)
+    struct claim_request q = {0};
+    while (next_claim(a, &q)) {
+        if (!q.asked) /* a repeated claim may already hold trials, so it does not wait */
             wait_for_room(a);
         q.asked = true;
-        ask_once(a, &q);
+        claim_once(a, &q);
     }
     return NULL;
 }

@@ -1,4 +1,4 @@
-/* One trial as a claim hands it out (ClaimedTrial of api/openapi.yaml), checked. */
+/* One trial from the answer to a claim (ClaimedTrial of api/openapi.yaml), checked. */
 #ifndef ASSAY_TRIAL_RUNNER_AGENT_CLAIMED_H
 #define ASSAY_TRIAL_RUNNER_AGENT_CLAIMED_H
 
@@ -28,18 +28,18 @@ struct claimed {
     struct claimed_group group;
 };
 
-/* Takes a reference of its own to j. AS_E_INVAL names the field that breaks the contract: among
- * others a sweep's id that could not be a folder's name. Fields that this version does not know are
- * skipped. On failure c is empty, but sweep, number and attempt stand when they could be read: then
- * they are views of j. */
+/* Check j and fill c, which keeps a reference to j. Unknown fields are ignored, because the server
+ * may be newer. AS_E_INVAL names the wrong field, for example a sweep's id that cannot be the name
+ * of a folder. On failure c is empty, except that sweep, number and attempt are set as far as they
+ * could be read; then they are views of j. */
 AS_MUST_CHECK as_status claimed_parse(json_t *j, struct claimed *c, struct as_err *err);
 void claimed_done(struct claimed *c);
 
-/* May the text be a folder's name, made by somebody else? [A-Za-z0-9][A-Za-z0-9._-]{0,79} */
+/* Is a text from outside safe as the name of a folder? [A-Za-z0-9][A-Za-z0-9._-]{0,79} */
 bool claimed_name_safe(const char *s);
 
-/* May the text be the path of a file inside a folder? Relative, no empty, "." or ".." component, no
- * control character, at most 255 bytes. */
+/* Is a text from outside safe as the path of a file inside a folder? It is relative, has no empty,
+ * "." or ".." component, no control character, and at most 255 bytes. */
 bool claimed_path_safe(const char *s);
 
 #endif

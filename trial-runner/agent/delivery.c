@@ -1,3 +1,13 @@
+/* The thread of one attempt: it prepares, accompanies the run, and delivers.
+ *
+ * Everything slow of an attempt is here (downloads, uploads, waiting for the server), in a thread
+ * of its own, so that attempts do not wait for one another and the main loop waits for none of
+ * them.
+ *
+ * The result is written to disk before anything of it is sent. If the runner dies, the next one
+ * starts with the result on disk (`recovered`) and sends everything again, which is safe because
+ * every request can be repeated. Measurements and files go before the result, because the result
+ * ends the attempt for the server. */
 #include "trial-runner/agent/delivery.h"
 
 #include <errno.h>
@@ -15,7 +25,8 @@
 #define CHECKPOINT_MS 2000 /* between looks at the checkpoint folder */
 #define IO_TRIES 5         /* CHECKPOINT_MS apart, for files of the attempt that cannot be read */
 
-/* Wait for another phase than `while_in`, a stop, or ms. Returns the phase. */
+/* Wait until the phase is not `while_in`, the attempt is dropped, or ms are over. Returns the
+ * phase. */
 static attempt_phase wait_phase(struct attempt *a, attempt_phase while_in, int64_t ms)
 {
     int64_t end = clock_mono_ns() + ms * NS_PER_MS;
@@ -29,7 +40,7 @@ static attempt_phase wait_phase(struct attempt *a, attempt_phase while_in, int64
     return p;
 }
 
-/* What failed preparation means for the trial. */
+/* Returns what a failed preparation means for the trial. */
 static outcome outcome_of_failure(as_status st)
 {
     switch (st) {
@@ -67,13 +78,13 @@ static void log_round(struct attempt *a, const char *what, as_status st, const s
                   err->msg);
         attempt_ask_stop(a, STOP_DROPPED);
     } else if (st < 0 && st != AS_E_UNAVAILABLE) {
-        log_write(LOG_WARN, "a trial's report failed", "%s what=%s error=\"%s\"", a->label, what,
-                  err->msg);
+        log_write(LOG_WARN, "sending to the server failed", "%s what=%s error=\"%s\"", a->label,
+                  what, err->msg);
     }
 }
 
-/* While the process runs: measurements as they come, log and checkpoints now and then. */
-static void accompany(struct outbox *o)
+/* While the process runs: send measurements as they come, log and checkpoints at intervals. */
+static void accompany_run(struct outbox *o)
 {
     struct attempt *a = o->attempt;
     int64_t start = clock_mono_ns(), log_due = start + LOG_MS * NS_PER_MS,
@@ -95,12 +106,12 @@ static void accompany(struct outbox *o)
         }
     }
     pthread_mutex_lock(&a->lock);
-    while (a->phase < ATTEMPT_ENDED) /* a stop is under way: main ends the process */
+    while (a->phase < ATTEMPT_ENDED) /* the attempt is dropped, and main ends the process */
         pthread_cond_wait(&a->changed, &a->lock);
     pthread_mutex_unlock(&a->lock);
 }
 
-/* The log in the result ends before the warnings of the last measurements: add them. */
+/* Take the log again: the last measurements may have added warnings after the result was set. */
 static void refresh_log(struct attempt *a)
 {
     struct str text = {0};
@@ -134,7 +145,8 @@ static as_status deliver_parts(struct outbox *o, struct as_err *err)
     return outbox_result(o, err);
 }
 
-/* This machine cannot read what the attempt left: another attempt may have better luck. */
+/* This machine cannot read the files of the attempt, so the outcome is retry: another attempt may
+ * succeed. */
 static as_status deliver_trouble(struct outbox *o, const char *why, struct as_err *err)
 {
     struct trial_end *r = &o->attempt->end;
@@ -148,23 +160,23 @@ static as_status deliver_trouble(struct outbox *o, const char *why, struct as_er
     return outbox_result(o, err);
 }
 
-/* The result on disk, and before it what it speaks of. */
-static as_status keep(const struct outbox *o, struct as_err *err)
+/* Make the result durable, and before it the artifacts that belong to it. */
+static as_status keep_result(const struct outbox *o, struct as_err *err)
 {
     as_status st = outbox_sync_artifacts(o, err);
     as_status written = result_journal_write(o->attempt->dir, &o->attempt->end, err);
     return written == AS_OK ? st : written;
 }
 
-/* Write the result down, then send everything until the server has it. True when nothing is left to
- * do for this attempt, also by a later runner. */
-static bool deliver(struct outbox *o)
+/* Write the result to disk, then send everything until the server has it. Returns true if nothing
+ * is left to do for this attempt, also for a later runner. */
+static bool deliver_result(struct outbox *o)
 {
     struct attempt *a = o->attempt;
     struct as_err err = {0};
     if (a->end.outcome == OUTCOME_NONE || attempt_asked(a) == STOP_DROPPED)
         return true;
-    if (!a->recovered && keep(o, &err) < 0)
+    if (!a->recovered && keep_result(o, &err) < 0)
         log_write(LOG_WARN, "a result cannot be written to the journal", "%s error=\"%s\"",
                   a->label, err.msg);
     for (int unreadable = 0;;) {
@@ -201,8 +213,8 @@ static void *delivery_main(void *arg)
     outbox_init(&o, a);
     if (!a->recovered)
         prepare_or_end(a);
-    accompany(&o);
-    if (deliver(&o))
+    accompany_run(&o);
+    if (deliver_result(&o))
         result_journal_remove(a->options->work, a->sweep, a->number, a->attempt);
     outbox_done(&o);
     attempt_phase_set(a, ATTEMPT_DELIVERED);

@@ -1,4 +1,4 @@
-/* What the server asks of attempts in its answers. */
+/* Directives: requests of the server in its answers, such as to stop an attempt. */
 #ifndef ASSAY_TRIAL_RUNNER_AGENT_DIRECTIVE_H
 #define ASSAY_TRIAL_RUNNER_AGENT_DIRECTIVE_H
 
@@ -6,7 +6,8 @@
 
 #include "trial-runner/agent/attempt.h"
 
-/* Is one of the directives a stop of this attempt? Then ask for it. Anything else is skipped. */
+/* If one of the directives stops this attempt, ask the attempt to stop. Other directives are
+ * ignored. */
 void directives_take_one(struct attempt *a, const json_t *directives);
 
 #endif

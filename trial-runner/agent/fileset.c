@@ -1,3 +1,12 @@
+/* Lists and compares the files below a folder of a trial.
+ *
+ * The trial owns the folder and may change it at any moment, or put anything in its place. So every
+ * step works relative to an open directory and follows no link, a file that disappears is no error,
+ * and depth, number and size are limited. A folder that the trial made unreadable is AS_E_INVAL;
+ * AS_E_IO is trouble of the machine.
+ *
+ * Two listings of the same folder are compared by size, mtime and inode, not by content: this is
+ * done every few seconds for checkpoints, and reading gigabytes each time would cost too much. */
 #include "trial-runner/agent/fileset.h"
 
 #include <dirent.h>
@@ -27,7 +36,7 @@ void fileset_done(struct fileset *s)
     *s = (struct fileset){0};
 }
 
-static as_status skip(const struct scan *sc, const char *path, const char *why)
+static as_status skip_entry(const struct scan *sc, const char *path, const char *why)
 {
     if (sc->skip)
         sc->skip(sc->arg, path, why);
@@ -39,11 +48,11 @@ static as_status add_file(const struct scan *sc, const char *path, const struct 
 {
     struct fileset *s = sc->set;
     if (!claimed_path_safe(path) || !as_utf8_valid(path, strlen(path)))
-        return skip(sc, path, "its path is longer than 255 bytes or not plain UTF-8");
+        return skip_entry(sc, path, "its path is longer than 255 bytes or not plain UTF-8");
     if (sb->st_size > FILESET_MAX_FILE_BYTES)
-        return skip(sc, path, "it is larger than 4 GiB");
+        return skip_entry(sc, path, "it is larger than 4 GiB");
     if (s->n == FILESET_MAX_FILES)
-        return skip(sc, path, "there are more than 1000 files");
+        return skip_entry(sc, path, "there are more than 1000 files");
     as_status st = as_reserve_one(&s->files, s->n, &s->cap, sizeof *s->files, err);
     if (st < 0)
         return st;
@@ -74,13 +83,13 @@ static as_status scan_entry(const struct scan *sc, int dir_fd, const char *prefi
     if (st < 0)
         return st;
     if (fstatat(dir_fd, name, &sb, AT_SYMLINK_NOFOLLOW) < 0)
-        return AS_OK; /* gone meanwhile */
+        return AS_OK; /* removed meanwhile */
     if (S_ISREG(sb.st_mode))
         return add_file(sc, path.s, &sb, err);
     if (!S_ISDIR(sb.st_mode))
-        return skip(sc, path.s, "it is neither a file nor a folder");
+        return skip_entry(sc, path.s, "it is neither a file nor a folder");
     if (depth == FILESET_MAX_DEPTH)
-        return skip(sc, path.s, "it is too deep");
+        return skip_entry(sc, path.s, "it is too deep");
     int fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     return fd < 0 ? AS_OK : scan_dir(sc, fd, path.s, depth + 1, err);
 }
@@ -106,7 +115,8 @@ static int by_path(const void *a, const void *b)
     return strcmp(((const struct fileset_file *)a)->path, ((const struct fileset_file *)b)->path);
 }
 
-/* A trial can put anything in the place of its folder; that is not trouble of the machine. */
+/* Distinguish errors that the trial caused (it may replace its folder by anything) from errors of
+ * the machine. */
 static as_status cannot_open(const char *dir, struct as_err *err)
 {
     bool of_the_trial =
@@ -135,7 +145,8 @@ static bool same_file(const struct fileset_file *a, const struct fileset_file *b
            strcmp(a->path, b->path) == 0;
 }
 
-/* Begin to write it out, so that the journal is committed once for all and not once for each. */
+/* Start writing a file out without waiting. After this has been done for all files, the waits of
+ * fileset_sync commit the file system's journal once, and not once for each file. */
 static void start_sync(const char *path)
 {
     AS_AUTO(file_closep) int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -173,7 +184,7 @@ bool fileset_same(const struct fileset *a, const struct fileset *b)
 
 void fileset_copy_digests(struct fileset *s, const struct fileset *known)
 {
-    for (size_t i = 0, k = 0; i < s->n; i++) { /* both are in order */
+    for (size_t i = 0, k = 0; i < s->n; i++) { /* both are sorted */
         while (k < known->n && strcmp(known->files[k].path, s->files[i].path) < 0)
             k++;
         if (k < known->n && same_file(&known->files[k], &s->files[i]))

@@ -4,8 +4,8 @@
 
 #include "base/mem.h"
 
-#define WORTH 1.1 /* what doubling must bring */
-#define TRIES 2   /* figures of a size before it is given up */
+#define WORTH 1.1 /* the factor that doubling must bring */
+#define TRIES 2   /* measurements of a size before it can be given up */
 
 void group_sizes_done(struct group_sizes *s)
 {
@@ -14,7 +14,7 @@ void group_sizes_done(struct group_sizes *s)
     s->n = 0;
 }
 
-static const struct group_size *find(const struct group_sizes *s, const char *shape)
+static const struct group_size *find_shape(const struct group_sizes *s, const char *shape)
 {
     for (size_t i = 0; i < s->n; i++)
         if (strcmp(s->v[i].shape, shape) == 0)
@@ -22,10 +22,10 @@ static const struct group_size *find(const struct group_sizes *s, const char *sh
     return NULL;
 }
 
-/* A place for the shape: its own, a new one, or that of the shape not seen for longest. */
-static struct group_size *place(struct group_sizes *s, const char *shape)
+/* Returns the entry of the shape: its own, a new one, or that of the least recently used shape. */
+static struct group_size *place_for_shape(struct group_sizes *s, const char *shape)
 {
-    struct group_size *e = (struct group_size *)find(s, shape);
+    struct group_size *e = (struct group_size *)find_shape(s, shape);
     if (e)
         return e;
     char *copy = as_strdup(shape);
@@ -49,7 +49,7 @@ as_status group_sizes_note(struct group_sizes *s, const char *shape, int64_t mem
 {
     if (members < 1 || !(rows_per_second > 0))
         return AS_OK;
-    struct group_size *e = place(s, shape);
+    struct group_size *e = place_for_shape(s, shape);
     size_t power = 0;
     if (!e)
         return as_fail(err, AS_E_NOMEM, "out of memory");
@@ -76,7 +76,7 @@ static int64_t next_of(const struct group_size *e)
 
 int64_t group_sizes_next(const struct group_sizes *s, const char *shape)
 {
-    const struct group_size *e = find(s, shape);
+    const struct group_size *e = find_shape(s, shape);
     return e ? next_of(e) : GROUP_SIZE_FIRST;
 }
 

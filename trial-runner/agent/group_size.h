@@ -1,7 +1,8 @@
-/* How many members a group of a shape should have on this runner: doubled, from group to group, as
- * long as the measured throughput of all members together rises by a tenth (HFTA's dry run finds
- * its limit the same way, Wang et al. 2021). A size is given up after two figures that say so:
- * those of members that end within a second are rough. Pure. */
+/* How many members a group of a shape should have on this runner. The number doubles from group to
+ * group, as long as the measured throughput of all members together rises by a tenth. HFTA's dry
+ * run finds its limit in the same way (Wang et al. 2021). A size is given up only after two
+ * measurements against it, because measurements of members that end within a second are rough.
+ * Pure. */
 #ifndef ASSAY_TRIAL_RUNNER_AGENT_GROUP_SIZE_H
 #define ASSAY_TRIAL_RUNNER_AGENT_GROUP_SIZE_H
 
@@ -11,7 +12,7 @@
 
 #include "base/status.h"
 
-#define GROUP_SIZE_FIRST 8 /* of a shape that was never seen */
+#define GROUP_SIZE_FIRST 8 /* for a shape that was never measured */
 #define GROUP_SIZE_MOST 64
 #define GROUP_SIZE_SHAPES 64
 
@@ -20,8 +21,8 @@ struct group_sizes {
         char *shape; /* owned */
         double
             per_size[7]; /* rows per second of groups of 1, 2, 4, … 64 members; 0: not measured */
-        unsigned figures[7]; /* how many there were */
-        uint64_t used;       /* when, counted in notes: the oldest makes room */
+        unsigned figures[7]; /* measurements of each size */
+        uint64_t used;       /* value of `notes` at its last use: the oldest shape is replaced */
     } v[GROUP_SIZE_SHAPES];
     size_t n;
     uint64_t notes;
@@ -29,16 +30,16 @@ struct group_sizes {
 
 void group_sizes_done(struct group_sizes *s);
 
-/* A group of so many members trained so many rows per second, all together. The best figure of a
- * size counts: a busy machine makes slow ones. Sizes between powers of two count as the power
- * below. AS_E_NOMEM. */
+/* Record a measurement: a group of so many members trained so many rows per second, all members
+ * together. The best measurement of a size counts, because a busy machine gives slow ones. A size
+ * between two powers of two counts as the lower one. AS_E_NOMEM. */
 AS_MUST_CHECK as_status group_sizes_note(struct group_sizes *s, const char *shape, int64_t members,
                                          double rows_per_second, struct as_err *err);
 
-/* What the next group of the shape should have. */
+/* Returns how many members the next group of the shape should have. */
 int64_t group_sizes_next(const struct group_sizes *s, const char *shape);
 
-/* [{"shape", "members"}…] for a claim. New reference; NULL: out of memory. */
+/* Returns [{"shape", "members"}…] for a claim: a new reference, or NULL if memory is out. */
 json_t *group_sizes_json(const struct group_sizes *s);
 
 #endif

@@ -1,4 +1,13 @@
-/* The heartbeat thread: registers, keeps the leases, and passes on what the server asks for. */
+/* The heartbeat thread: registers the runner, extends the leases of its attempts, and passes on the
+ * directives in the answers.
+ *
+ * A runner that the server does not know any more (stale epoch) registers again with a list of what
+ * it holds, and the answer says what to drop. A runner that cannot reach the server keeps its
+ * trials and goes on trying: a result that arrives late still counts if the attempt is current
+ * (decision 0130).
+ *
+ * Heartbeats have 10 % jitter, so that the runners of a cluster that start together do not send
+ * them together. */
 #include <limits.h>
 #include <string.h>
 #include <unistd.h>
@@ -49,6 +58,7 @@ static as_status register_once(struct agent *a, struct as_err *err)
     JSON_AUTO body = registration_body(a);
     JSON_AUTO answer = NULL;
     struct json_fields f;
+    /* Leases count from `sent`, not from the answer, so that they never seem too long. */
     int64_t epoch = 0, lease_ms = 60000, heartbeat_ms = 10000, sent = clock_mono_ns();
     as_status st = runner_path(a, NULL, &path, err);
     if (st < 0)
@@ -76,8 +86,8 @@ static as_status register_once(struct agent *a, struct as_err *err)
     return AS_OK;
 }
 
-/* Register until it works. A refusal of the first registration is final; later ones are repeated,
- * since running trials are worth more than the wait. */
+/* Try to register, with a growing pause after a failure. A refusal of the first registration is
+ * final. Later ones are repeated, because running trials are worth more than the wait. */
 static void register_patiently(struct agent *a, bool first, int64_t *pause_ms)
 {
     struct as_err err = {0};
@@ -99,7 +109,7 @@ static void register_patiently(struct agent *a, bool first, int64_t *pause_ms)
     *pause_ms = *pause_ms * 2 < REGISTER_PAUSE_MOST_MS ? *pause_ms * 2 : REGISTER_PAUSE_MOST_MS;
 }
 
-static void beat(struct agent *a, int64_t epoch, bool *lost)
+static void send_heartbeat(struct agent *a, int64_t epoch, bool *lost)
 {
     AS_AUTO(str_done) struct str path = {0};
     struct as_err err = {0};
@@ -133,7 +143,7 @@ static void beat(struct agent *a, int64_t epoch, bool *lost)
     }
 }
 
-/* The pause until the next heartbeat: 10 % jitter; a failed one is repeated sooner. Locked. */
+/* Wait until the next heartbeat is due. After a failed one it is due sooner. Locked. */
 static void pause_locked(struct agent *a, bool lost)
 {
     uint32_t r;
@@ -167,7 +177,7 @@ void *heartbeat_main(void *arg)
         if (to_register)
             register_patiently(a, epoch == 0, &pause_ms);
         else
-            beat(a, epoch, &lost);
+            send_heartbeat(a, epoch, &lost);
     }
 }
 
@@ -183,5 +193,5 @@ void heartbeat_leave(struct agent *a)
     if (st == AS_OK && body)
         st = client_call(a->beat_client, "POST", path.s, NULL, body, &opts, NULL, NULL, &err);
     if (st < 0)
-        log_write(LOG_WARN, "could not say goodbye", "error=\"%s\"", err.msg);
+        log_write(LOG_WARN, "cannot send leave", "error=\"%s\"", err.msg);
 }

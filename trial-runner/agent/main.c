@@ -1,4 +1,9 @@
-/* assay-runner: takes trials from an Assay server and runs them on this machine. */
+/* assay-runner: takes trials from an Assay server and runs them on this machine.
+ *
+ * The main thread runs the main loop (supervise.c), because it must fork: the kernel kills a trial
+ * when the thread that forked it ends. Signals are blocked in all threads and read from a
+ * descriptor, so nothing runs in a signal handler. A lock on the work folder keeps a second runner
+ * away; a restarted runner waits for it while its predecessor leaves. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -16,7 +21,8 @@
 #define EXIT_USAGE 64
 #define LOCK_WAIT_MS 60000
 
-/* Signals come through the descriptor, in every thread that is started from here. */
+/* Block the signals in this thread, and so in every thread that it starts. Returns a descriptor
+ * that delivers them. */
 static int block_signals(void)
 {
     sigset_t set;
@@ -31,16 +37,17 @@ static int block_signals(void)
     return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/* The runner before us may still be leaving. */
+/* Lock the work folder. A runner that used it before may still be leaving, so wait a while. */
 static as_status lock_work(const char *work, int *ret_fd, struct as_err *err)
 {
     int64_t end = clock_mono_ns() + LOCK_WAIT_MS * NS_PER_MS;
-    for (bool told = false;; told = true) {
+    for (bool logged = false;; logged = true) {
         as_status st = result_journal_lock(work, ret_fd, err);
         if (st != AS_E_CONFLICT || clock_mono_ns() >= end)
             return st;
-        if (!told)
-            log_write(LOG_INFO, "waiting for the runner that has the work folder", "work=%s", work);
+        if (!logged)
+            log_write(LOG_INFO, "waiting for another runner to release the work folder", "work=%s",
+                      work);
         clock_sleep_ms(200);
     }
 }
@@ -48,13 +55,14 @@ static as_status lock_work(const char *work, int *ret_fd, struct as_err *err)
 static as_status on_found(void *arg, const char *sweep, int64_t number, int64_t attempt,
                           struct trial_end *r, struct as_err *err)
 {
-    log_write(LOG_INFO, "delivering a result of the runner before", "trial=%s/%lld attempt=%lld",
+    log_write(LOG_INFO, "delivering a result of the previous runner", "trial=%s/%lld attempt=%lld",
               sweep, (long long)number, (long long)attempt);
     return agent_hold_result(arg, sweep, number, attempt, r, err);
 }
 
-/* What a runner that was killed on this folder left: processes, folders, results. */
-static as_status recover(struct agent *a, struct as_err *err)
+/* Clean up after a runner that was killed on this folder: kill its processes, remove its folders,
+ * and deliver its results. */
+static as_status recover_work(struct agent *a, struct as_err *err)
 {
     AS_AUTO(as_freep) char *trials = file_join(a->options->work, "trials");
     if (!trials)
@@ -66,7 +74,7 @@ static as_status recover(struct agent *a, struct as_err *err)
     if (st != AS_OK)
         return st;
     if (n)
-        log_write(LOG_WARN, "killed processes of the runner before", "count=%zu", n);
+        log_write(LOG_WARN, "killed processes of the previous runner", "count=%zu", n);
     return result_journal_recover(a->options->work, on_found, a, err);
 }
 
@@ -98,20 +106,20 @@ static as_status run_threads(struct agent *a, int signal_fd, struct as_err *err)
     return reached ? AS_OK : a->fatal.code;
 }
 
-/* The caller ends `a`, also on failure. */
+/* The caller calls agent_done(a), also on failure. */
 static as_status run_agent(struct agent *a, const struct options *o, int signal_fd,
                            struct as_err *err)
 {
     as_status st = agent_init(a, o, err);
     if (st < 0)
         return st;
-    st = recover(a, err);
+    st = recover_work(a, err);
     if (st < 0)
         return st;
     return run_threads(a, signal_fd, err);
 }
 
-static as_status run(const struct options *o, struct as_err *err)
+static as_status run_runner(const struct options *o, struct as_err *err)
 {
     struct agent a = {0};
     AS_AUTO(file_closep) int lock_fd = -1;
@@ -124,12 +132,12 @@ static as_status run(const struct options *o, struct as_err *err)
         if (getppid() != parent)
             return as_fail(err, AS_E_CONFLICT, "the parent process has ended already");
     }
-    prctl(PR_SET_CHILD_SUBREAPER, 1); /* what a trial leaves behind comes to us */
+    prctl(PR_SET_CHILD_SUBREAPER, 1); /* orphans of trials become our children */
     as_status st = lock_work(o->work, &lock_fd, err);
     if (st < 0)
         return st;
     st = run_agent(&a, o, signal_fd, err);
-    for (size_t i = 0; i < a.n; i++) /* after a failure: their results stay on disk */
+    for (size_t i = 0; i < a.n; i++) /* after a failure: undelivered results stay on disk */
         client_interrupt(a.attempts[i]->send);
     agent_done(&a);
     return st;
@@ -152,7 +160,7 @@ int main(int argc, char **argv)
         return 0;
     log_setup("assay-runner", o.level);
     json_object_seed(0);
-    st = run(&o, &err);
+    st = run_runner(&o, &err);
     if (st < 0)
         log_write(LOG_ERROR, "ended", "error=\"%s\"", err.msg);
     return st == AS_OK ? 0 : st == AS_E_DENIED ? EXIT_DENIED : 1;

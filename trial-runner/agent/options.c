@@ -1,3 +1,9 @@
+/* Reads the command line of assay-runner and fills in what was not given: name, GPUs, trainer,
+ * folders.
+ *
+ * One table gives each option its name, environment variable, type and help text, so the help
+ * cannot differ from what is parsed. The table writes into struct words; check_words() turns the
+ * words into struct options, so nobody sees an option that was not checked. */
 #include "trial-runner/agent/options.h"
 
 #include <errno.h>
@@ -17,7 +23,7 @@
 #define DEFAULT_SERVER "http://127.0.0.1:7117"
 #define DEFAULT_CACHE_MIB 20480
 
-/* The words of the command line before they are checked. */
+/* The values of the command line before they are checked. */
 struct words {
     const char *server, *token, *token_file, *name, *gpus, *work, *cache, *trainer, *level;
     int64_t slots, group, group_mib, cache_mib, idle_exit_ms;
@@ -195,7 +201,7 @@ static as_status add_gpu(struct options *o, const char *id, size_t len, struct a
         return as_fail(err, AS_E_NOMEM, "out of memory");
     for (size_t i = 0; i < o->n_gpus; i++)
         if (strcmp(o->gpus[i], text) == 0) {
-            as_fail(err, AS_E_INVAL, "--gpus: %s is there twice", text);
+            as_fail(err, AS_E_INVAL, "--gpus: %s is given twice", text);
             free(text);
             return AS_E_INVAL;
         }
@@ -203,7 +209,7 @@ static as_status add_gpu(struct options *o, const char *id, size_t len, struct a
     return AS_OK;
 }
 
-/* All that this machine has. */
+/* Add all GPUs of this machine. */
 static as_status find_all_gpus(struct options *o, struct as_err *err)
 {
     for (int i = 0; i < OPTIONS_MAX_GPUS; i++) {
@@ -236,8 +242,8 @@ static as_status find_gpus(struct options *o, const char *list, struct as_err *e
     }
 }
 
-/* "DIR/assay-train" for the folder of this program, or of the build tree beside it, or the bare
- * name for PATH. */
+/* Find the trainer: the one that was given, else assay-train in the folder of this program or
+ * beside it in the build tree, else the bare name, which is looked up in PATH. */
 static as_status find_trainer(struct options *o, const char *given, struct as_err *err)
 {
     static const char *const beside[] = {"assay-train", "../train/assay-train"};
@@ -265,7 +271,7 @@ static as_status find_trainer(struct options *o, const char *given, struct as_er
     return AS_OK;
 }
 
-/* Make a folder and give its absolute path. */
+/* Create a folder if needed. *ret is its absolute path. */
 static as_status absolute_dir(const char *given, const char *fallback_leaf, char **ret,
                               struct as_err *err)
 {
@@ -281,7 +287,8 @@ static as_status absolute_dir(const char *given, const char *fallback_leaf, char
     return *ret ? AS_OK : as_fail(err, AS_E_IO, "%s: %s", path.s, strerror(errno));
 }
 
-/* Half of the memory that is free now, shared by the slots; 0 when the system does not say. */
+/* Returns half of the memory that is free now, divided by the slots; 0 if the system does not
+ * say. */
 static int64_t share_of_memory(int64_t slots)
 {
     AS_AUTO(as_freep) char *text = NULL;
@@ -293,7 +300,7 @@ static int64_t share_of_memory(int64_t slots)
     return kib > 0 && kib < INT64_MAX >> 10 ? (int64_t)kib * 1024 / 2 / slots : 0;
 }
 
-static as_status check(struct options *o, const struct words *w, struct as_err *err)
+static as_status check_words(struct options *o, const struct words *w, struct as_err *err)
 {
     AS_AUTO(str_done) struct str name = {0};
     as_status st = AS_OK;
@@ -355,5 +362,5 @@ as_status options_parse(struct options *o, int argc, char **argv, struct as_err 
     if (n_args > 0)
         return as_fail(err, AS_E_INVAL,
                        "'%.100s' is not an option; assay-runner takes no arguments", argv[1]);
-    return check(o, &w, err);
+    return check_words(o, &w, err);
 }

@@ -1,4 +1,4 @@
-/* What assay-runner was started with. */
+/* The options of assay-runner: command line and environment. */
 #ifndef ASSAY_TRIAL_RUNNER_AGENT_OPTIONS_H
 #define ASSAY_TRIAL_RUNNER_AGENT_OPTIONS_H
 
@@ -24,14 +24,13 @@ struct options {
     size_t n_gpus;
     log_level level;
     bool die_with_parent;
-    bool help, version; /* then nothing else is set */
+    bool help, version; /* if set, nothing else is */
 };
 
 void options_done(struct options *o);
 
-/* Read the command line and the environment, look up the host's name, its GPUs and the trainer.
- * o must be zeroed. AS_E_INVAL names the option; AS_E_NOT_FOUND and AS_E_IO for the token's file.
- */
+/* Read the command line and the environment; find the host's name, its GPUs and the trainer. o must
+ * be zeroed. AS_E_INVAL names the option; AS_E_NOT_FOUND and AS_E_IO are for the token's file. */
 AS_MUST_CHECK as_status options_parse(struct options *o, int argc, char **argv, struct as_err *err);
 
 void options_help(void); /* on stdout */

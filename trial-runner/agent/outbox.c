@@ -1,3 +1,16 @@
+/* The delivery thread's requests to the server.
+ *
+ * Every request can be repeated: measurements are keyed by step, files by digest, the log and the
+ * set of files are replaced whole, and a completion counts once. So a lost answer needs no special
+ * case.
+ *
+ * Three kinds of refusal are handled differently. A refused token is tried again for ever, because
+ * the result is worth more than the wait; an internal error of the server is tried again a few
+ * times. Stale or unknown attempts set `gone`, and nothing more is written. Refused content is
+ * noted in the trial's log and skipped, so that one bad item costs only itself.
+ *
+ * The trial may change its files while they are read. Digest and bytes come from one open file, and
+ * a checkpoint whose files changed meanwhile is not sent at all (put_files, `whole`). */
 #include "trial-runner/agent/outbox.h"
 
 #include <errno.h>
@@ -26,22 +39,22 @@ void outbox_done(struct outbox *o)
 {
     if (o->report_fd >= 0)
         close(o->report_fd);
-    report_done(&o->report);
+    report_reader_done(&o->report);
     json_decref(o->items);
     fileset_done(&o->uploaded);
 }
 
 void outbox_rewind(struct outbox *o)
 {
-    report_done(&o->report);
-    o->report = (struct report){0};
+    report_reader_done(&o->report);
+    o->report = (struct report_reader){0};
     o->offset = 0;
     json_array_clear(o->items);
     o->items_bytes = 0;
 }
 
-/* A warning in the trial's log, the first MAX_NOTES of them. */
-static void note(struct outbox *o, const char *what, const char *why)
+/* Add a warning to the trial's log. Only the first MAX_NOTES warnings are written. */
+static void note_warning(struct outbox *o, const char *what, const char *why)
 {
     if (o->notes < MAX_NOTES)
         attempt_note(o->attempt, "warning: %s: %s%s", what, why,
@@ -49,10 +62,10 @@ static void note(struct outbox *o, const char *what, const char *why)
     o->notes++;
 }
 
-/* One call of the attempt's part of the protocol. A refused token is tried again: the result is
- * worth more than the wait, and tokens come back. */
-static as_status post(struct outbox *o, const char *method, const char *verb, const json_t *body,
-                      json_t **ret, struct as_err *err)
+/* Send one request of the attempt. A refused token is tried again, because the result is worth more
+ * than the wait and an operator may restore the token. */
+static as_status post_to_server(struct outbox *o, const char *method, const char *verb,
+                                const json_t *body, json_t **ret, struct as_err *err)
 {
     static const struct client_opts patient = {.retry_ms = CLIENT_RETRY_FOREVER};
     struct attempt *a = o->attempt;
@@ -78,8 +91,8 @@ static as_status post(struct outbox *o, const char *method, const char *verb, co
     return st;
 }
 
-/* Did the server refuse the content, so that sending it again is of no use? */
-static bool refused(as_status st)
+/* Did the server refuse the content? Then sending it again is useless. */
+static bool is_refused(as_status st)
 {
     return st == AS_E_INVAL || st == AS_E_TOO_LARGE || st == AS_E_CONFLICT ||
            st == AS_E_UNSUPPORTED || st == AS_E_INTERNAL;
@@ -91,15 +104,15 @@ static as_status post_items(struct outbox *o, json_t *items, struct as_err *err)
     JSON_AUTO body = json_pack("{s:O}", "items", items);
     if (!body)
         return as_fail(err, AS_E_NOMEM, "out of memory");
-    as_status st = post(o, "POST", "measurements", body, &answer, err);
+    as_status st = post_to_server(o, "POST", "measurements", body, &answer, err);
     if (st < 0)
         return st;
     directives_take_one(o->attempt, json_object_get(answer, "directives"));
     return AS_OK;
 }
 
-/* Send the batch; when the server refuses it, its items one by one, so that one bad item costs
- * itself alone. */
+/* Send the batch. If the server refuses it, send its items one by one, so that one bad item costs
+ * only itself. */
 static as_status flush_items(struct outbox *o, struct as_err *err)
 {
     size_t i;
@@ -107,19 +120,19 @@ static as_status flush_items(struct outbox *o, struct as_err *err)
     if (json_array_size(o->items) == 0)
         return AS_OK;
     as_status st = post_items(o, o->items, err);
-    if (refused(st) && json_array_size(o->items) > 1) {
+    if (is_refused(st) && json_array_size(o->items) > 1) {
         json_array_foreach(o->items, i, item)
         {
             JSON_AUTO one = json_pack("[O]", item);
             st = one ? post_items(o, one, err) : as_fail(err, AS_E_NOMEM, "out of memory");
-            if (refused(st))
-                note(o, "a measurement was refused", err->msg);
+            if (is_refused(st))
+                note_warning(o, "a measurement was refused", err->msg);
             else if (st < 0)
                 return st;
         }
         st = AS_OK;
-    } else if (refused(st)) {
-        note(o, "a measurement was refused", err->msg);
+    } else if (is_refused(st)) {
+        note_warning(o, "a measurement was refused", err->msg);
         st = AS_OK;
     }
     json_array_clear(o->items);
@@ -147,10 +160,11 @@ static void on_bad(void *arg, size_t line, const char *why)
     struct outbox *o = arg;
     char what[48];
     snprintf(what, sizeof what, "line %zu of ASSAY_REPORT", line);
-    note(o, what, why);
+    note_warning(o, what, why);
 }
 
-/* Open the report file, again when it was replaced, from its start when it was cut. */
+/* Open the report file. If it was replaced, open the new one; if it was truncated, start again from
+ * its beginning. */
 static void follow_report(struct outbox *o)
 {
     AS_AUTO(as_freep) char *path = file_join(o->attempt->dir, "report.jsonl");
@@ -160,13 +174,13 @@ static void follow_report(struct outbox *o)
     if (o->report_fd >= 0 && fstat(o->report_fd, &held) == 0) {
         if (held.st_ino == now.st_ino && held.st_dev == now.st_dev) {
             if (now.st_size < o->offset) {
-                report_restart(&o->report);
+                report_reader_restart(&o->report);
                 o->offset = 0;
             }
             return;
         }
         close(o->report_fd);
-        report_restart(&o->report);
+        report_reader_restart(&o->report);
     }
     o->offset = 0;
     o->report_fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -174,12 +188,13 @@ static void follow_report(struct outbox *o)
         close(o->report_fd);
         o->report_fd = -1;
         if (!o->report_refused)
-            note(o, "ASSAY_REPORT is not read", "it is not a regular file");
+            note_warning(o, "ASSAY_REPORT is not read", "it is not a regular file");
         o->report_refused = true;
     }
 }
 
-static as_status read_report(struct outbox *o, const struct report_fns *fns, struct as_err *err)
+static as_status read_report(struct outbox *o, const struct report_reader_fns *fns,
+                             struct as_err *err)
 {
     AS_AUTO(as_freep) char *buf = malloc(READ_BYTES);
     if (!buf)
@@ -191,7 +206,7 @@ static as_status read_report(struct outbox *o, const struct report_fns *fns, str
         if (n <= 0)
             return n == 0 ? AS_OK : as_fail(err, AS_E_IO, "report: %s", strerror(errno));
         o->offset += n;
-        as_status st = report_feed(&o->report, buf, (size_t)n, fns, err);
+        as_status st = report_reader_feed(&o->report, buf, (size_t)n, fns, err);
         if (st < 0)
             return st;
     }
@@ -199,9 +214,9 @@ static as_status read_report(struct outbox *o, const struct report_fns *fns, str
 
 as_status outbox_measurements(struct outbox *o, bool last, struct as_err *err)
 {
-    const struct report_fns fns = {.on_item = on_item, .on_bad = on_bad, .arg = o};
+    const struct report_reader_fns fns = {.on_item = on_item, .on_bad = on_bad, .arg = o};
     as_status st = AS_OK;
-    if (o->report_fd >= 0) /* the rest of a file that was replaced */
+    if (o->report_fd >= 0) /* the rest of this file, which may have been replaced by another */
         st = read_report(o, &fns, err);
     if (st < 0)
         return st;
@@ -211,7 +226,7 @@ as_status outbox_measurements(struct outbox *o, bool last, struct as_err *err)
     if (st < 0)
         return st;
     if (last)
-        st = report_end(&o->report, &fns, err);
+        st = report_reader_end(&o->report, &fns, err);
     if (st < 0)
         return st;
     return flush_items(o, err);
@@ -222,8 +237,8 @@ static as_status put_log(struct outbox *o, const char *text, bool truncated, str
     JSON_AUTO body = json_pack("{s:s,s:b}", "text", text, "truncated", truncated);
     if (!body)
         return as_fail(err, AS_E_NOMEM, "out of memory");
-    as_status st = post(o, "PUT", "log", body, NULL, err);
-    if (refused(st)) {
+    as_status st = post_to_server(o, "PUT", "log", body, NULL, err);
+    if (is_refused(st)) {
         log_write(LOG_WARN, "the server refused a log", "%s error=\"%s\"", o->attempt->label,
                   err->msg);
         return AS_OK;
@@ -255,11 +270,11 @@ static void on_skip(void *arg, const char *path, const char *why)
 {
     char what[200];
     snprintf(what, sizeof what, "%.160s is not kept", path);
-    note(arg, what, why);
+    note_warning(arg, what, why);
 }
 
-/* Make the content of one file known to the server. Digest and bytes come from the same open file,
- * so that a trial may put another in its place (by rename) meanwhile. */
+/* Upload the content of one file. Digest and bytes come from the same open file, so that the trial
+ * may replace the file by rename meanwhile. */
 static as_status upload_one(struct outbox *o, const char *dir, struct fileset_file *f,
                             struct as_err *err)
 {
@@ -283,14 +298,15 @@ static as_status upload_one(struct outbox *o, const char *dir, struct fileset_fi
     return st;
 }
 
-/* Does the failure come from a file that changed or went away while it was read? */
-static bool moved(as_status st)
+/* May the failure come from a file that changed or disappeared while it was read? */
+static bool is_moved(as_status st)
 {
     return st == AS_E_INVAL || st == AS_E_IO || st == AS_E_NOT_FOUND;
 }
 
-/* Upload the files whose digest is not known, then put the set. Files that cannot be kept are noted
- * and left out. AS_E_CONFLICT when a file moved meanwhile and `whole` asks for all or nothing. */
+/* Upload the files whose digest is not known, then send the list of files. Files that cannot be
+ * kept are noted and left out. AS_E_CONFLICT: `whole` asks for all files or none, and one has
+ * changed. */
 static as_status put_files(struct outbox *o, const char *dir, struct fileset *set, const char *kind,
                            bool whole, struct as_err *err)
 {
@@ -298,31 +314,32 @@ static as_status put_files(struct outbox *o, const char *dir, struct fileset *se
     for (size_t i = 0; i < set->n; i++) {
         if (set->files[i].sha256[0] || (st = upload_one(o, dir, &set->files[i], err)) == AS_OK)
             continue;
-        if (!refused(st) && !moved(st))
+        if (!is_refused(st) && !is_moved(st))
             return st;
-        if (whole && moved(st))
+        if (whole && is_moved(st))
             return as_fail(err, AS_E_CONFLICT, "%s changed while it was read", set->files[i].path);
         on_skip(o, set->files[i].path, err->msg);
     }
     JSON_AUTO body = fileset_to_json(set, kind);
     if (!body)
         return as_fail(err, AS_E_NOMEM, "out of memory");
-    st = post(o, "PUT", "files", body, NULL, err);
-    if (refused(st)) {
-        note(o, kind, err->msg);
+    st = post_to_server(o, "PUT", "files", body, NULL, err);
+    if (is_refused(st)) {
+        note_warning(o, kind, err->msg);
         st = AS_OK;
     }
     return st;
 }
 
-/* The files below `dir`. A folder that the trial made unreadable is noted, and is as if empty. */
-static as_status scan(struct outbox *o, const char *dir, struct fileset *ret, const char *what,
-                      struct as_err *err)
+/* List the files below `dir`. A folder that the trial made unreadable is noted and counts as
+ * empty. */
+static as_status scan_folder(struct outbox *o, const char *dir, struct fileset *ret,
+                             const char *what, struct as_err *err)
 {
     as_status st = fileset_scan(dir, ret, on_skip, o, err);
     if (st != AS_E_INVAL)
         return st;
-    note(o, what, err->msg);
+    note_warning(o, what, err->msg);
     return AS_OK;
 }
 
@@ -332,12 +349,12 @@ as_status outbox_checkpoints(struct outbox *o, struct as_err *err)
     AS_AUTO(as_freep) char *dir = file_join(o->attempt->dir, "checkpoints");
     if (!dir)
         return as_fail(err, AS_E_NOMEM, "out of memory");
-    as_status st = scan(o, dir, &now, "the checkpoints are not kept", err);
+    as_status st = scan_folder(o, dir, &now, "the checkpoints are not kept", err);
     if (st < 0 || fileset_same(&now, &o->uploaded))
         return st;
     fileset_copy_digests(&now, &o->uploaded);
     st = put_files(o, dir, &now, "checkpoint", true, err);
-    if (st == AS_E_CONFLICT) /* the server keeps the set that it has until the next look */
+    if (st == AS_E_CONFLICT) /* until the next look the server keeps the files that it has */
         return AS_OK;
     if (st < 0)
         return st;
@@ -353,7 +370,7 @@ as_status outbox_artifacts(struct outbox *o, struct as_err *err)
     AS_AUTO(as_freep) char *dir = file_join(o->attempt->dir, "artifacts");
     if (!dir)
         return as_fail(err, AS_E_NOMEM, "out of memory");
-    as_status st = scan(o, dir, &now, "the artifacts are not kept", err);
+    as_status st = scan_folder(o, dir, &now, "the artifacts are not kept", err);
     return st < 0 || now.n == 0 ? st : put_files(o, dir, &now, "artifact", false, err);
 }
 
@@ -366,7 +383,8 @@ as_status outbox_sync_artifacts(const struct outbox *o, struct as_err *err)
     as_status st = fileset_scan(dir, &now, NULL, NULL, err);
     if (st == AS_OK && now.n > 0)
         st = fileset_sync(&now, dir, err);
-    return st == AS_E_INVAL ? AS_OK : st; /* a folder that cannot be read holds nothing of use */
+    return st == AS_E_INVAL ? AS_OK
+                            : st; /* a folder that the trial made unreadable has no artifacts */
 }
 
 as_status outbox_result(struct outbox *o, struct as_err *err)
@@ -380,5 +398,5 @@ as_status outbox_result(struct outbox *o, struct as_err *err)
     as_status st = r->log && *r->log ? put_log(o, r->log, r->truncated, err) : AS_OK;
     if (st < 0)
         return st;
-    return post(o, "POST", "complete", body, NULL, err);
+    return post_to_server(o, "POST", "complete", body, NULL, err);
 }

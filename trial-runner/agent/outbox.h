@@ -1,58 +1,58 @@
-/* What one attempt has to say to the server, over its runner protocol: measurements from the report
- * file, the tail of output, files, the end. Used by the delivery thread alone.
+/* Sends what one attempt produces to the server: measurements from the report file, the tail of its
+ * output, files, the result. The delivery thread alone uses it.
  *
- * The report file is the queue of measurements: it is read only as fast as the server takes them.
- */
+ * The report file is the queue of measurements: it is read only as fast as the server takes
+ * them. */
 #ifndef ASSAY_TRIAL_RUNNER_AGENT_OUTBOX_H
 #define ASSAY_TRIAL_RUNNER_AGENT_OUTBOX_H
 
 #include "trial-runner/agent/attempt.h"
 #include "trial-runner/agent/fileset.h"
-#include "trial-runner/agent/report.h"
+#include "trial-runner/agent/report_reader.h"
 
 #define OUTBOX_BATCH_ITEMS 1000
 #define OUTBOX_BATCH_BYTES (256 << 10)
 
 struct outbox {
     struct attempt *attempt; /* borrowed */
-    struct report report;
-    int report_fd;       /* -1: not there yet */
-    bool report_refused; /* noted already: what is there is not a file */
+    struct report_reader report;
+    int report_fd;       /* -1: the file does not exist yet */
+    bool report_refused; /* it is not a regular file, which is noted already */
     int64_t offset;
-    json_t *items; /* of the batch being gathered */
+    json_t *items; /* the batch being collected */
     size_t items_bytes;
-    unsigned log_version;    /* of the tail last sent */
+    unsigned log_version;    /* version of the tail that was sent last */
     unsigned notes;          /* warnings put into the trial's log */
-    struct fileset uploaded; /* checkpoints the server has */
+    struct fileset uploaded; /* checkpoints that the server has */
     bool gone;               /* the server said that the attempt is not current: write nothing */
 };
 
 void outbox_init(struct outbox *o, struct attempt *a);
 void outbox_done(struct outbox *o);
 
-/* Each of these repeats its requests until the server answers, through restarts of the server.
+/* Each of these repeats its requests until the server answers, also through restarts of the server.
  * AS_E_STALE, AS_E_NOT_FOUND: the attempt is not current; o->gone is set. AS_E_UNAVAILABLE: the
- * client was interrupted. What the server refuses for another reason is noted in the trial's log
- * and passed over. AS_E_NOMEM; AS_E_IO. */
+ * client was interrupted. Content that the server refuses for another reason is noted in the
+ * trial's log and skipped. AS_E_NOMEM; AS_E_IO. */
 
-/* Send what the report file holds beyond what was sent. `last`: the child has ended, so a last line
- * without its new line counts. */
+/* Send the new lines of the report file. `last`: the child has ended, so a last line without a
+ * newline counts. */
 AS_MUST_CHECK as_status outbox_measurements(struct outbox *o, bool last, struct as_err *err);
 
-/* Send measurements from the first again (the server knows those that it has). */
+/* Start again from the first measurement. The server ignores measurements that it has. */
 void outbox_rewind(struct outbox *o);
 
-/* Put the tail of output when it changed. */
+/* Send the tail of output if it has changed. */
 AS_MUST_CHECK as_status outbox_log(struct outbox *o, struct as_err *err);
 
-/* Upload the checkpoint folder when it changed since the last time. */
+/* Upload the checkpoint folder if it has changed since the last time. */
 AS_MUST_CHECK as_status outbox_checkpoints(struct outbox *o, struct as_err *err);
 AS_MUST_CHECK as_status outbox_artifacts(struct outbox *o, struct as_err *err);
 
-/* Make the artifacts durable, as the result will be: a later runner may have to send them. */
+/* Make the artifacts durable before the result is: a later runner may have to send both. */
 AS_MUST_CHECK as_status outbox_sync_artifacts(const struct outbox *o, struct as_err *err);
 
-/* Put the log of the attempt's result, then complete it. */
+/* Send the log of the attempt's result, then complete the attempt. */
 AS_MUST_CHECK as_status outbox_result(struct outbox *o, struct as_err *err);
 
 #endif

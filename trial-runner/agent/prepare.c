@@ -1,3 +1,12 @@
+/* Turns a claim into something that can be started.
+ *
+ * The attempt's folder is created from nothing each time, also if a claim came twice: files of an
+ * earlier try must not mix with those of this one. Data sets are links into the cache; checkpoints
+ * are downloaded for this attempt, because the trial will change them.
+ *
+ * Parameters are substituted in the document's texts here and not by a shell, so a parameter's
+ * value can never be run as a command. The runner's own variables are set after the document's, so
+ * that a document cannot change which trial the process is. */
 #include "trial-runner/agent/prepare.h"
 
 #include <stdio.h>
@@ -8,7 +17,7 @@
 #include "base/json.h"
 #include "base/template.h"
 #include "trial-runner/agent/cache.h"
-#include "trial-runner/agent/group.h"
+#include "trial-runner/agent/group_process.h"
 
 #define MAX_ARGS 4096
 
@@ -22,7 +31,7 @@ static as_status out_of_memory(struct as_err *err)
 static as_status make_folders(const struct attempt *a, struct as_err *err)
 {
     static const char *const names[] = {"checkpoints", "artifacts", "data"};
-    as_status st = file_remove_tree(a->dir, err); /* a claim that came twice */
+    as_status st = file_remove_tree(a->dir, err); /* it exists if a claim came twice */
     if (st < 0)
         return st;
     for (size_t i = 0; i < AS_ARRAY_LEN(names); i++) {
@@ -64,7 +73,7 @@ static as_status add_decoded(const struct attempt *a, json_t *paths, struct as_e
     const char *sha = json_string_value(json_object_get(a->claimed.dataset, "sha256"));
     AS_AUTO(str_done) struct str path = {0};
     if (!sha)
-        return AS_OK; /* nothing to name the copy by */
+        return AS_OK; /* without a digest the copy has no name */
     as_status st = cache_decoded_path(a->options->cache, sha, &path, err);
     if (st < 0)
         return as_err_prefix(err, st, "data set");
@@ -72,8 +81,8 @@ static as_status add_decoded(const struct attempt *a, json_t *paths, struct as_e
                                                                           : AS_OK;
 }
 
-/* Fetch the files of the data set: *ret is {role: absolute path}, with the place of its decoded
- * copy, a new reference. */
+/* Fetch the files of the data set. *ret is {role: absolute path}, with the path of the decoded
+ * copy: a new reference. */
 static as_status fetch_dataset(struct attempt *a, json_t **ret, struct as_err *err)
 {
     JSON_AUTO paths = json_object();
@@ -106,12 +115,12 @@ static as_status fetch_dataset(struct attempt *a, json_t **ret, struct as_err *e
     return AS_OK;
 }
 
-/* What a member of a group needs: its process is the group's (group.h). */
+/* Build the job of a member, whose process is the group's (group_process.h). */
 static as_status member_job(struct attempt *a, json_t *train, json_t *dataset, struct as_err *err)
 {
     char id[GROUP_MEMBER_ID_SIZE];
     const struct child_env *e = &a->spec.env;
-    group_member_id(a, id);
+    group_process_member_id(a, id);
     a->job = json_pack("{s:O,s:O,s:{s:s,s:O,s:s,s:s,s:s,s:s}}", "dataset", dataset, "metric",
                        a->claimed.metric, "member", "id", id, "train", train, "seed",
                        a->claimed.seed, "report", child_env_get(e, "ASSAY_REPORT"), "checkpoints",
@@ -145,8 +154,9 @@ static as_status prepare_train(struct attempt *a, json_t *train, struct as_err *
     return child_spec_set_argv(&a->spec, args, 2, err);
 }
 
-/* One argument: text with ${…}, or a number. Owned by the caller. */
-static as_status argument(const json_t *j, const json_t *params, char **ret, struct as_err *err)
+/* Turn one argument, text with ${…} or a number, into text. *ret is owned by the caller. */
+static as_status argument_text(const json_t *j, const json_t *params, char **ret,
+                               struct as_err *err)
 {
     char buf[32];
     const char *text = buf;
@@ -174,7 +184,7 @@ static as_status prepare_command(struct attempt *a, json_t *command, struct as_e
         return out_of_memory(err);
     json_array_foreach(command, i, j)
     {
-        as_status st = argument(j, a->claimed.params, &a->spec.argv[i], err);
+        as_status st = argument_text(j, a->claimed.params, &a->spec.argv[i], err);
         if (st < 0)
             return as_err_prefix(err, st, "trial.command[%zu]", i);
     }
@@ -191,7 +201,7 @@ static as_status set_variable(struct attempt *a, const char *name, json_t *value
                               struct as_err *err)
 {
     AS_AUTO(as_freep) char *text = NULL;
-    as_status st = argument(value, a->claimed.params, &text, err);
+    as_status st = argument_text(value, a->claimed.params, &text, err);
     if (st < 0)
         return st;
     return child_env_set(&a->spec.env, name, text, err);
@@ -210,7 +220,7 @@ static as_status set_env_of_trial(struct attempt *a, const json_t *env, struct a
     return AS_OK;
 }
 
-/* Ours last: a document cannot change who the trial is. */
+/* Set the environment. The runner's variables come last, so that a document cannot change them. */
 static as_status prepare_env(struct attempt *a, struct as_err *err)
 {
     struct child_env *e = &a->spec.env;

@@ -1,3 +1,11 @@
+/* The folders of attempts on disk, and the results in them.
+ *
+ * The folder tree is the whole journal; there is no index that could disagree with it. result.json
+ * is written to a temporary file, fsynced and renamed, so it is either absent or complete. It is
+ * removed with its folder after the server has the result. Recovery is therefore one walk over the
+ * tree: a folder with a valid result is delivered, everything else is removed.
+ *
+ * Folders whose name begins with a dot (.groups) are not part of the journal. */
 #include "trial-runner/agent/result_journal.h"
 
 #include <dirent.h>
@@ -93,7 +101,7 @@ as_status result_journal_lock(const char *work, int *ret_fd, struct as_err *err)
 bool result_journal_is_room(const struct statvfs *fs)
 {
     uint64_t unit = fs->f_frsize, least = (uint64_t)fs->f_blocks * unit / 20;
-    if (fs->f_blocks == 0) /* of no size */
+    if (fs->f_blocks == 0) /* some network file systems report no size */
         return true;
     if (least > RESULT_JOURNAL_ROOM_BYTES)
         least = RESULT_JOURNAL_ROOM_BYTES;

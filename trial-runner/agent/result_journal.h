@@ -3,10 +3,10 @@
  *   WORK/lock                                held while a runner uses WORK
  *   WORK/trials/SWEEP/NUMBER/ATTEMPT/        the attempt's folder:
  *     params.json job.json report.jsonl checkpoints/ artifacts/ data/
- *     result.json                            written, fsynced, when the child has ended: from then
- * on a runner started on WORK delivers it
+ *     result.json                          written and fsynced when the child has ended; from then
+ *                                          on, any runner that starts on WORK delivers it
  *
- * Folders without result.json belong to attempts that died with their runner: they are removed. */
+ * A folder without result.json belongs to an attempt that died with its runner, and is removed. */
 #ifndef ASSAY_TRIAL_RUNNER_AGENT_RESULT_JOURNAL_H
 #define ASSAY_TRIAL_RUNNER_AGENT_RESULT_JOURNAL_H
 
@@ -17,7 +17,7 @@
 
 #define RESULT_JOURNAL_ROOM_BYTES (UINT64_C(64) << 20)
 
-/* The end of an attempt, as kept in result.json. */
+/* The end of an attempt, as stored in result.json. */
 struct trial_end {
     outcome outcome;
     int64_t exit_code;
@@ -32,37 +32,39 @@ void trial_end_done(struct trial_end *r);
 /* Write dir/result.json durably. AS_E_IO; AS_E_NOMEM. */
 AS_MUST_CHECK as_status result_journal_write(const char *dir, const struct trial_end *r,
                                              struct as_err *err);
-/* r must be zeroed. AS_E_NOT_FOUND; AS_E_INVAL when the file is not what result_journal_write
- * writes. */
+/* Read dir/result.json. r must be zeroed. AS_E_NOT_FOUND; AS_E_INVAL: result_journal_write did not
+ * write this file. */
 AS_MUST_CHECK as_status result_journal_read(const char *dir, struct trial_end *r,
                                             struct as_err *err);
 
-/* Make WORK and WORK/trials, and hold its lock: *ret_fd keeps it until closed.
- * AS_E_CONFLICT when another runner holds it. */
+/* Create WORK and WORK/trials and lock WORK. The lock is held until *ret_fd is closed.
+ * AS_E_CONFLICT: another runner holds it. */
 AS_MUST_CHECK as_status result_journal_lock(const char *work, int *ret_fd, struct as_err *err);
 
-/* Is there room for another attempt? Less than RESULT_JOURNAL_ROOM_BYTES or a twentieth of the file
- * system, whichever is less, or no inode is none. A folder that cannot be asked about has room. */
+/* Is there room on the disk for another attempt? There is none if less than
+ * RESULT_JOURNAL_ROOM_BYTES and less than a twentieth of the file system is free, or no inode. A
+ * folder whose file system cannot be queried has room. */
 bool result_journal_has_room(const char *work);
 bool result_journal_is_room(const struct statvfs *fs);
 
-/* The attempt's folder; owned by the caller, NULL when memory is out. */
+/* Returns the path of the attempt's folder, owned by the caller, or NULL if memory is out. */
 char *result_journal_dir(const char *work, const char *sweep, int64_t number, int64_t attempt);
 
-/* Write dir/name anew. Not durable: a crash of the machine ends the attempt anyway. AS_E_IO,
- * AS_E_NOMEM. */
+/* Write dir/name, replacing its content. It is not durable, because a crash of the machine ends the
+ * attempt anyway. AS_E_IO, AS_E_NOMEM. */
 AS_MUST_CHECK as_status result_journal_write_json(const char *dir, const char *name,
                                                   const json_t *j, struct as_err *err);
 
-/* Remove an attempt's folder and the parents that it leaves empty. Failures only leave files. */
+/* Remove an attempt's folder, and its parents if they are empty. A failure leaves files and is not
+ * reported. */
 void result_journal_remove(const char *work, const char *sweep, int64_t number, int64_t attempt);
 
-/* One attempt found on disk with its result; r may be taken over by emptying it. */
+/* Called for an attempt that was found on disk with its result. It may move r away and empty it. */
 typedef as_status (*result_journal_found_fn)(void *arg, const char *sweep, int64_t number,
                                              int64_t attempt, struct trial_end *r,
                                              struct as_err *err);
 
-/* After result_journal_lock: call found() for each attempt with a result, remove every other. */
+/* After result_journal_lock: call found() for each attempt with a result, and remove all others. */
 AS_MUST_CHECK as_status result_journal_recover(const char *work, result_journal_found_fn found,
                                                void *arg, struct as_err *err);
 

@@ -1,4 +1,14 @@
-/* The main loop: starts processes, reads their output, stops them, takes their ends, and leaves. */
+/* The main loop: starts processes, reads their output, stops them, reaps them, and drains.
+ *
+ * One thread does all of this, because a process must be forked, signalled and reaped by one owner:
+ * a process id is safe to signal only until it is reaped. The thread does no HTTP and touches no
+ * large file, so a slow server or disk cannot delay a signal.
+ *
+ * Each round copies the lists of attempts and groups and looks at all of them, whatever woke it. A
+ * wake-up is only a hint, so a lost or superfluous one does no harm, and a round with nothing to do
+ * costs little. Only main removes attempts, so the copies stay valid for the round.
+ *
+ * What a signal or an exit means is decided in verdict.c. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -12,18 +22,18 @@
 #include "trial-runner/agent/agent.h"
 
 #define READ_BYTES (64 << 10)
-#define READ_ROUNDS 16         /* pieces per look at one pipe, so that a loud trial is not alone */
+#define READ_ROUNDS 16         /* most reads of one pipe in a round, to be fair to other trials */
 #define PATIENCE_MS 30000      /* for an unreachable server when the runner leaves */
-#define PATIENCE_CHILD_MS 5000 /* the same under --die-with-parent: the server ends with us */
+#define PATIENCE_CHILD_MS 5000 /* under --die-with-parent, where the server ends with us */
 #define LAST_LINE_MAX 1500
 #define GROUP_LEAVE_MS 10000 /* for a process whose members have all ended */
 
 struct loop {
     struct agent *agent;
     int signal_fd;
-    struct attempt **attempts; /* this round's; main alone removes them from the agent's list */
+    struct attempt **attempts; /* this round's copy; only main removes them from the agent's list */
     size_t n, cap;
-    struct group **groups; /* likewise */
+    struct group_process **groups; /* likewise */
     size_t n_groups, cap_groups;
     struct pollfd *fds;
     size_t fds_cap;
@@ -33,8 +43,8 @@ struct loop {
     char buf[READ_BYTES];
 };
 
-/* Copy the lists of attempts and groups. When memory is out the old ones are kept. */
-static void snapshot(struct loop *l)
+/* Copy the lists of attempts and groups. If memory is out, keep the old copies. */
+static void copy_lists(struct loop *l)
 {
     struct agent *a = l->agent;
     pthread_mutex_lock(&a->lock);
@@ -54,7 +64,8 @@ static void snapshot(struct loop *l)
     pthread_mutex_unlock(&a->lock);
 }
 
-/* What came through a pipe, into l->buf. 0: nothing now, or never more (then *fd is -1). */
+/* Read from a pipe into l->buf. Returns the number of bytes; 0 if there are none now, or at the end
+ * of the pipe, which is then closed (*fd is -1). */
 static size_t read_pipe(struct loop *l, int *fd)
 {
     for (;;) {
@@ -85,8 +96,8 @@ static void read_output(struct loop *l, struct attempt *t)
         add_to_tail(t, l->buf, n);
 }
 
-/* The output of a group is in the log of each member that runs then. */
-static void read_group_output(struct loop *l, struct group *g)
+/* The output of a group goes to the log of each member that runs at that moment. */
+static void read_group_output(struct loop *l, struct group_process *g)
 {
     size_t n;
     for (int i = 0; i < READ_ROUNDS && (n = read_pipe(l, &g->out_fd)) > 0; i++)
@@ -95,7 +106,7 @@ static void read_group_output(struct loop *l, struct group *g)
                 add_to_tail(l->attempts[k], l->buf, n);
 }
 
-static void launch(struct attempt *t)
+static void launch_attempt(struct attempt *t)
 {
     struct as_err err = {0};
     stop_why asked = attempt_asked(t);
@@ -104,9 +115,9 @@ static void launch(struct attempt *t)
                     "the runner is leaving");
         return;
     }
-    as_status st = t->group ? group_begin(t->group, t, &err)
+    as_status st = t->group ? group_process_add_member(t->group, t, &err)
                             : child_spawn(&t->spec, &t->pid, &t->out_fd, &err);
-    if (st == AS_E_CONFLICT) { /* its group ended meanwhile: nothing was tried */
+    if (st == AS_E_CONFLICT) { /* its group has ended meanwhile, and the attempt was not started */
         attempt_end(t, OUTCOME_RELEASED, NULL, err.msg);
         return;
     }
@@ -130,15 +141,16 @@ static void launch(struct attempt *t)
     attempt_phase_set(t, ATTEMPT_RUNNING);
 }
 
-/* A member is stopped by a word to the trainer, which has the grace period to act; after that its
- * process is killed, and the others are tried again. */
+/* Send the signal that is due. A member is stopped by a request to the trainer instead of SIGTERM.
+ * If it does not end within its grace period, the whole process is killed, and the other members
+ * are tried again. */
 static void stop_if_due(struct attempt *t)
 {
     stopping_ask(&t->stopping, attempt_asked(t));
     switch (stopping_step(&t->stopping, clock_mono_ns())) {
     case STOP_SEND_TERM:
         if (t->joined)
-            group_stop(t->group, t, t->stopping.why != STOP_DROPPED);
+            group_process_stop_member(t->group, t, t->stopping.why != STOP_DROPPED);
         else
             child_signal_group(t->pid, SIGTERM);
         break;
@@ -150,19 +162,20 @@ static void stop_if_due(struct attempt *t)
     }
 }
 
-/* A member has ended: judge it as if it had been a process that left with this exit code. */
+/* A member has ended. Its exit means the same as the exit code of a process. */
 static void end_member(struct attempt *t, int exit_code, const char *error)
 {
     AS_AUTO(verdict_done) struct verdict v = {0};
     t->joined = false;
     stopping_ask(&t->stopping, attempt_asked(t));
+    /* << 8: the wait status of a process that exited with this code */
     verdict_of(&t->stopping, exit_code << 8, error ? error : "", &v);
     attempt_end(t, v.outcome, &v.exit_code, str_cstr(&v.reason));
 }
 
-/* A group that is as large as this runner wanted it, where more would now be tried, takes no more
- * members: the next one is larger. */
-static void note_throughput(struct agent *a, struct group *g, const struct control_event *e)
+/* Record a throughput. If the group has the size that this runner asked for, and it would now ask
+ * for a larger one, close the group for new members, so that the next group is larger. */
+static void note_throughput(struct agent *a, struct group_process *g, const struct control_event *e)
 {
     struct as_err err = {0};
     pthread_mutex_lock(&a->lock);
@@ -171,10 +184,10 @@ static void note_throughput(struct agent *a, struct group *g, const struct contr
         g->closed = true;
     pthread_mutex_unlock(&a->lock);
     if (st != AS_OK)
-        log_write(LOG_WARN, "a throughput is not kept", "error=\"%s\"", err.msg);
+        log_write(LOG_WARN, "a throughput is not recorded", "error=\"%s\"", err.msg);
 }
 
-static void on_group_event(void *arg, struct group *g, const struct control_event *e)
+static void on_group_event(void *arg, struct group_process *g, const struct control_event *e)
 {
     struct loop *l = arg;
     char id[GROUP_MEMBER_ID_SIZE];
@@ -186,7 +199,7 @@ static void on_group_event(void *arg, struct group *g, const struct control_even
         return;
     for (size_t i = 0; i < l->n; i++) {
         struct attempt *t = l->attempts[i];
-        group_member_id(t, id);
+        group_process_member_id(t, id);
         if (t->group == g && t->joined && strcmp(id, e->id) == 0) {
             read_group_output(l, g);
             end_member(t, (int)e->exit, e->error);
@@ -195,8 +208,8 @@ static void on_group_event(void *arg, struct group *g, const struct control_even
     }
 }
 
-/* What the end of a group's process means for a member that had not ended. A crash is tried again:
- * alone (the server sees to that), so that it hits the member whose fault it is. */
+/* The group's process has ended, and this member had not. After a crash the server lets each member
+ * run alone, so that the next crash hits only the member that causes it. */
 static void end_with_group(struct attempt *t, int wait_status)
 {
     AS_AUTO(verdict_done) struct verdict v = {0};
@@ -219,14 +232,14 @@ static void end_with_group(struct attempt *t, int wait_status)
     attempt_end(t, v.outcome, &v.exit_code, str_cstr(&v.reason));
 }
 
-static void take_group_end(struct loop *l, struct group *g)
+static void take_group_end(struct loop *l, struct group_process *g)
 {
     int status = 0;
     pthread_mutex_lock(&l->agent->lock);
     g->closed = true;
     pthread_mutex_unlock(&l->agent->lock);
     read_group_output(l, g);
-    group_take_end(g, on_group_event, l, &status);
+    group_process_take_end(g, on_group_event, l, &status);
     for (size_t i = 0; i < l->n; i++)
         if (l->attempts[i]->group == g && l->attempts[i]->joined)
             end_with_group(l->attempts[i], status);
@@ -255,13 +268,14 @@ static void take_end(struct loop *l, struct attempt *t)
     attempt_end(t, v.outcome, &v.exit_code, str_cstr(&v.reason));
 }
 
-/* Take every child that has ended: trials, and orphans that came to us as subreaper. */
-static void reap(struct loop *l)
+/* Reap every child that has ended: trials, and orphans that this process adopted as subreaper. */
+static void reap_children(struct loop *l)
 {
     for (;;) {
         siginfo_t info = {0};
         struct attempt *t = NULL;
-        struct group *g = NULL;
+        struct group_process *g = NULL;
+        /* WNOWAIT keeps the zombie, so that its process group keeps its id (child_take_end). */
         if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 || info.si_pid == 0)
             return;
         for (size_t i = 0; i < l->n; i++)
@@ -296,7 +310,7 @@ static void start_drain(struct loop *l, const char *why)
     client_interrupt(a->claim_client);
 }
 
-static void force(struct loop *l)
+static void kill_all(struct loop *l)
 {
     log_write(LOG_WARN, "killing the running trials", "trials=%zu", l->n);
     l->forced = true;
@@ -315,16 +329,16 @@ static void take_signals(struct loop *l)
     struct signalfd_siginfo s;
     while (read(l->signal_fd, &s, sizeof s) == (ssize_t)sizeof s) {
         if (s.ssi_signo == SIGCHLD)
-            continue; /* reap() looks in every round */
+            continue; /* every round calls reap_children() */
         if (!l->draining)
             start_drain(l, strsignal((int)s.ssi_signo));
         else if (!l->forced)
-            force(l);
+            kill_all(l);
     }
 }
 
-/* Results that a server out of reach keeps from being delivered stay on disk once all processes
- * have ended and patience is over. */
+/* While draining: if all processes have ended and the server has not answered for a while, stop the
+ * deliveries. The results stay on disk for the next start. */
 static void give_up_if_due(struct loop *l, size_t children)
 {
     struct agent *a = l->agent;
@@ -344,8 +358,8 @@ static void give_up_if_due(struct loop *l, size_t children)
         client_interrupt(l->attempts[i]->send);
 }
 
-/* A process that has nothing to do any more and does not leave. */
-static void kill_if_it_stays(struct group *g)
+/* Kill the process of a group without members if it does not end by itself. */
+static void kill_if_it_stays(struct group_process *g)
 {
     int64_t now = clock_mono_ns();
     if (g->empty_since_ns == 0)
@@ -354,8 +368,8 @@ static void kill_if_it_stays(struct group *g)
         child_signal_group(g->pid, SIGKILL);
 }
 
-/* Does an attempt of the group still get ready? Then it will be said to the trainer. */
-static bool members_prepare(const struct loop *l, const struct group *g)
+/* Is an attempt of the group still being prepared? Then it will be added, and `close` must wait. */
+static bool members_prepare(const struct loop *l, const struct group_process *g)
 {
     for (size_t i = 0; i < l->n; i++)
         if (l->attempts[i]->group == g && attempt_phase_get(l->attempts[i]) < ATTEMPT_RUNNING)
@@ -363,7 +377,7 @@ static bool members_prepare(const struct loop *l, const struct group *g)
     return false;
 }
 
-/* One look at every attempt. Returns how many processes run. */
+/* Do what is due for every attempt. Returns how many processes run. */
 static size_t look_at_all(struct loop *l)
 {
     size_t children = 0;
@@ -371,7 +385,7 @@ static size_t look_at_all(struct loop *l)
         struct attempt *t = l->attempts[i];
         attempt_phase p = attempt_phase_get(t);
         if (p == ATTEMPT_READY)
-            launch(t);
+            launch_attempt(t);
         if (t->pid) {
             read_output(l, t);
             children++;
@@ -386,32 +400,32 @@ static size_t look_at_all(struct loop *l)
     return children;
 }
 
-/* The same for every group. */
+/* Do what is due for every group. Returns how many processes run. */
 static size_t look_at_groups(struct loop *l)
 {
     size_t children = 0;
     for (size_t i = 0; i < l->n_groups; i++) {
-        struct group *g = l->groups[i];
+        struct group_process *g = l->groups[i];
         read_group_output(l, g);
-        group_read(g, on_group_event, l);
+        group_process_read(g, on_group_event, l);
         pthread_mutex_lock(&l->agent->lock);
         bool close_it = g->closed, is_empty = g->held == 0;
         pthread_mutex_unlock(&l->agent->lock);
         if (close_it && !members_prepare(l, g))
-            group_close(g);
-        group_flush(g);
+            group_process_close(g);
+        group_process_flush(g);
         if (g->close_sent && is_empty)
             kill_if_it_stays(g);
         children += g->pid != 0;
     }
     agent_drop_groups(l->agent);
-    snapshot(l); /* some may be gone */
+    copy_lists(l); /* some groups may be freed */
     return children;
 }
 
 static int poll_ms(const struct loop *l, int64_t now)
 {
-    int64_t until = now + NS_PER_S; /* drain, idle-exit and missed wake-ups */
+    int64_t until = now + NS_PER_S; /* for drain, idle-exit and lost wake-ups */
     for (size_t i = 0; i < l->n; i++)
         if ((l->attempts[i]->pid || l->attempts[i]->joined) &&
             stopping_next_ns(&l->attempts[i]->stopping) < until)
@@ -437,7 +451,7 @@ static void wait_for_events(struct loop *l)
         if (l->attempts[i]->out_fd >= 0)
             l->fds[n++] = (struct pollfd){.fd = l->attempts[i]->out_fd, .events = POLLIN};
     for (size_t i = 0; i < l->n_groups; i++) {
-        const struct group *g = l->groups[i];
+        const struct group_process *g = l->groups[i];
         short wants = g->out.len ? POLLIN | POLLOUT : POLLIN;
         if (g->out_fd >= 0)
             l->fds[n++] = (struct pollfd){.fd = g->out_fd, .events = POLLIN};
@@ -446,7 +460,7 @@ static void wait_for_events(struct loop *l)
     }
     poll(l->fds, n, poll_ms(l, clock_mono_ns()));
     if (read(l->agent->wake_fd, &count, sizeof count) < 0)
-        return; /* it was not the wake_fd */
+        return; /* no wake-up was pending */
 }
 
 static bool idle_too_long(struct loop *l)
@@ -457,7 +471,7 @@ static bool idle_too_long(struct loop *l)
     return limit_ms && !l->draining && now - l->idle_since_ns >= limit_ms * NS_PER_MS;
 }
 
-/* Has everything been handed back, or is there no sense in going on? */
+/* Is the loop over: everything is delivered after a drain, or the runner cannot continue? */
 static bool is_over(const struct loop *l)
 {
     struct agent *a = l->agent;
@@ -471,9 +485,9 @@ void supervise(struct agent *a, int signal_fd)
 {
     struct loop l = {.agent = a, .signal_fd = signal_fd};
     while (!is_over(&l)) {
-        snapshot(&l);
+        copy_lists(&l);
         take_signals(&l);
-        reap(&l);
+        reap_children(&l);
         size_t children = look_at_all(&l) + look_at_groups(&l);
         agent_free_slots(a);
         if (l.draining)
@@ -483,7 +497,7 @@ void supervise(struct agent *a, int signal_fd)
         if (!is_over(&l))
             wait_for_events(&l);
     }
-    for (size_t i = 0; i < l.n; i++) /* fatal: nothing runs yet but deliveries of old results */
+    for (size_t i = 0; i < l.n; i++) /* after `fatal` only deliveries of old results run */
         client_interrupt(l.attempts[i]->send);
     free(l.attempts);
     free(l.groups);

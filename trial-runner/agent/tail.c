@@ -25,8 +25,9 @@ void tail_add(struct tail *t, const char *bytes, size_t len)
     t->len += len;
 }
 
-/* Length of the UTF-8 sequence at s (n bytes are there), or 0 when it is not one. */
-static size_t sequence(const char *s, size_t n)
+/* Returns the length of the UTF-8 sequence at s, where n bytes are readable, or 0 if it is not
+ * valid. */
+static size_t utf8_sequence_length(const char *s, size_t n)
 {
     unsigned char c = (unsigned char)s[0];
     size_t want = c < 0x80                ? 1
@@ -44,7 +45,7 @@ bool tail_text(const struct tail *t, struct str *b)
     str_add(&raw, t->ring + t->start, first);
     str_add(&raw, t->ring, t->len - first);
     for (size_t i = 0; !raw.failed && i < raw.len;) {
-        size_t n = sequence(raw.s + i, raw.len - i);
+        size_t n = utf8_sequence_length(raw.s + i, raw.len - i);
         if (n)
             str_add(&text, raw.s + i, n);
         else
@@ -55,7 +56,8 @@ bool tail_text(const struct tail *t, struct str *b)
         b->failed = true;
         return t->truncated;
     }
-    size_t from = text.len > TAIL_BYTES ? text.len - TAIL_BYTES : 0; /* U+FFFD made it longer */
+    size_t from =
+        text.len > TAIL_BYTES ? text.len - TAIL_BYTES : 0; /* U+FFFD is longer than a bad byte */
     bool dropped = t->truncated || from > 0;
     while (from < text.len && ((unsigned char)text.s[from] & 0xC0) == 0x80)
         from++;

@@ -20,13 +20,13 @@ struct tail {
 
 void tail_add(struct tail *t, const char *bytes, size_t len);
 
-/* Append the text to b: at most TAIL_BYTES of valid UTF-8 without NUL, what is not becomes U+FFFD;
- * when the beginning was dropped it starts with a whole line where there is one.
- * Returns whether something was dropped. */
+/* Append the text to b: at most TAIL_BYTES of valid UTF-8 without NUL. Other bytes become U+FFFD.
+ * If the beginning was dropped, the text starts with a complete line if it has one. Returns whether
+ * anything was dropped. */
 bool tail_text(const struct tail *t, struct str *b);
 
-/* The last line that is not blank, cut to max bytes, control characters as spaces; "" when there is
- * none. */
+/* Append the last line that is not blank, cut to max bytes, with spaces for control characters.
+ * Appends nothing if there is none. */
 void tail_last_line(const struct tail *t, size_t max, struct str *b);
 
 #endif

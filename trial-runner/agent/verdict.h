@@ -1,4 +1,4 @@
-/* What is decided about a child: when it gets which signal, and what its end means. Pure.
+/* Decides when a child gets which signal, and what its end means. Pure.
  *
  *   why it is being stopped      signals                          outcome when it has ended
  *   nothing                      none                             by its exit
@@ -25,7 +25,7 @@
 
 typedef enum stop_why { STOP_NONE, STOP_TIMEOUT, STOP_DRAIN, STOP_DROPPED } stop_why;
 
-/* Where the stopping of one child stands. Zeroed, then started_ns, timeout_ns and grace_ns set. */
+/* The state of stopping one child. Zero it, then set started_ns, timeout_ns and grace_ns. */
 struct stopping {
     stop_why why;
     int64_t started_ns;
@@ -37,14 +37,14 @@ struct stopping {
 
 typedef enum stop_signal { STOP_SEND_NONE, STOP_SEND_TERM, STOP_SEND_KILL } stop_signal;
 
-/* Ask for a stop. A later reason takes over where it weighs more: dropped over drain over timeout;
- * the grace period is not started again. */
+/* Ask for a stop. A later reason replaces an earlier one if it is stronger: dropped, then drain,
+ * then timeout. The grace period does not start again. */
 void stopping_ask(struct stopping *s, stop_why why);
 
-/* Which signal is due now; s remembers that it was sent. */
+/* Returns the signal that is due now. s records that it was sent. */
 stop_signal stopping_step(struct stopping *s, int64_t now_ns);
 
-/* When stopping_step may have something to do; INT64_MAX for never. */
+/* Returns when stopping_step may next have something to do; INT64_MAX: never. */
 int64_t stopping_next_ns(const struct stopping *s);
 
 typedef enum outcome {
@@ -67,9 +67,9 @@ struct verdict {
 
 void verdict_done(struct verdict *v);
 
-/* The end of a child.
+/* Decide what the end of a child means. ret must be zeroed.
  *   wait_status  as from waitpid
- *   last_line    of its output, "" for none; borrowed */
+ *   last_line    the last line of its output, "" for none; borrowed */
 void verdict_of(const struct stopping *s, int wait_status, const char *last_line,
                 struct verdict *ret);
 

@@ -1,3 +1,12 @@
+/* Reads and writes the lines between runner and trainer.
+ *
+ * Both sides use this one file, so a field cannot have two spellings. A message is one JSON object;
+ * unknown fields are refused, because both programs come from one build and an unknown field can
+ * only be an error.
+ *
+ * A parsed message keeps its JSON tree (`doc`) and points into it, so parsing copies no text. Lines
+ * are limited (CONTROL_MAX_LINE) on both sides: the writer refuses a line that the reader would
+ * refuse, instead of sending it and losing the stream. */
 #include "trial-runner/protocol/control.h"
 
 #include <errno.h>
@@ -136,8 +145,9 @@ as_status control_request_parse(const char *line, size_t len, struct control_req
     return AS_OK;
 }
 
-/* Takes the tree (NULL: memory is out). */
-static as_status put_line(json_t *tree, struct str *out, struct as_err *err)
+/* Append a tree as one line. Takes the tree; NULL counts as out of memory, so that callers need not
+ * check the result of json_pack. */
+static as_status append_line(json_t *tree, struct str *out, struct as_err *err)
 {
     JSON_AUTO owned = tree;
     AS_AUTO(as_freep) char *text = owned ? json_format_ordered(owned) : NULL;
@@ -157,11 +167,11 @@ as_status control_request_format(const struct control_request *r, struct str *ou
 {
     const char *op = op_words[r->op];
     if (r->op == CONTROL_ADD)
-        return put_line(
+        return append_line(
             json_pack("{s:s, s:o}", "op", op, "member", control_member_to_json(&r->member)), out,
             err);
-    return put_line(json_pack("{s:s, s:s*}", "op", op, "id", r->op == CONTROL_CLOSE ? NULL : r->id),
-                    out, err);
+    return append_line(
+        json_pack("{s:s, s:s*}", "op", op, "id", r->op == CONTROL_CLOSE ? NULL : r->id), out, err);
 }
 
 /* ---- trainer to runner ---- */
@@ -275,7 +285,7 @@ static json_t *event_to_json(const struct control_event *e)
 
 as_status control_event_format(const struct control_event *e, struct str *out, struct as_err *err)
 {
-    return put_line(event_to_json(e), out, err);
+    return append_line(event_to_json(e), out, err);
 }
 
 /* ---- bytes into lines ---- */
@@ -290,6 +300,7 @@ as_status control_lines_feed(struct control_lines *l, const char *bytes, size_t 
                              struct as_err *err)
 {
     size_t left = l->bytes.len - l->taken;
+    /* Used bytes are dropped here and not in control_lines_next, whose result must stay a view. */
     if (l->taken > 0) {
         memmove(l->bytes.s, l->bytes.s + l->taken, left);
         l->bytes.len = left;
@@ -299,6 +310,7 @@ as_status control_lines_feed(struct control_lines *l, const char *bytes, size_t 
     as_status st = str_check(&l->bytes, err);
     if (st != AS_OK || l->bytes.len <= CONTROL_MAX_LINE)
         return st;
+    /* More than one line's worth is fine, as long as the first line has an end. */
     if (!memchr(l->bytes.s, '\n', CONTROL_MAX_LINE + 1))
         return as_fail(err, AS_E_TOO_LARGE, "a line of more than %zu bytes", CONTROL_MAX_LINE);
     return AS_OK;

@@ -1,21 +1,21 @@
-/* What the runner and a group in assay-train say to each other over fd 0, a SOCK_STREAM Unix
- * socket: lines of JSON both ways, one object each. Pure: this reads and writes the lines, not the
- * socket.
+/* The messages between the runner and a group in assay-train. They travel over the trainer's file
+ * descriptor 0, a SOCK_STREAM Unix socket: lines of JSON in both directions, one object for each
+ * line. Pure: these functions read and write the lines, not the socket.
  *
  *   runner to trainer   {"op": "add", "member": {…}}    a trial for a free slot
  *                       {"op": "stop", "id": "…"}       write a checkpoint, then end with 75
- *                       {"op": "cancel", "id": "…"}     end at once (75), nothing is kept
- *                       {"op": "close"}                 no more members come: end when all have
+ *                       {"op": "cancel", "id": "…"}     end at once with 75, keep nothing
+ *                       {"op": "close"}                 no more members: end when all have ended
  *   trainer to runner   {"event": "ready", "bytes_per_member": N, "bytes_shared": N,
  *                        "flops_per_step": N, "threads": T}
  *                       {"event": "started", "id": "…", "step": N}
  *                       {"event": "ended", "id": "…", "exit": 0 | 1 | 75, "error": "…"}
  *                       {"event": "throughput", "members": K, "rows_per_second": X}
  *
- * A member, here and in the list `members` of JOB.json: {"id": "sweep/12.1", "train": {…}, "seed":
- * "123", "report": PATH, "checkpoints": PATH, "artifacts": PATH}; the paths may be missing (nothing
- * is written there). A seed is decimal text, 0 to 2^64 - 1, because JSON's numbers are not that
- * wide.
+ * A member has the same form here and in the list `members` of JOB.json: {"id": "sweep/12.1",
+ * "train": {…}, "seed": "123", "report": PATH, "checkpoints": PATH, "artifacts": PATH}. A path may
+ * be missing; then nothing is written there. A seed is decimal text from 0 to 2^64 - 1, because a
+ * JSON number does not hold 64 bits.
  */
 #ifndef ASSAY_TRIAL_RUNNER_PROTOCOL_CONTROL_H
 #define ASSAY_TRIAL_RUNNER_PROTOCOL_CONTROL_H
@@ -27,7 +27,7 @@
 #include "base/status.h"
 #include "base/str.h"
 
-#define CONTROL_MAX_LINE ((size_t)1 << 20) /* bytes, without the new line */
+#define CONTROL_MAX_LINE ((size_t)1 << 20) /* bytes, without the newline */
 #define CONTROL_MAX_ID 200                 /* bytes of a member's id, at least 1 */
 #define CONTROL_MAX_SLOTS 64
 
@@ -40,11 +40,11 @@ struct control_member {
     const char *report, *checkpoints, *artifacts; /* NULL: not written */
 };
 
-/* Read a member that stands at `pointer` in its document. All are views of obj. Errors: AS_E_INVAL
- * with the pointer of the field. */
+/* Read a member. `pointer` is its JSON pointer in the document, for error messages. Every field of
+ * ret is a view of obj. AS_E_INVAL with the pointer of the field. */
 AS_MUST_CHECK as_status control_member_parse(const json_t *obj, const char *pointer,
                                              struct control_member *ret, struct as_err *err);
-/* A new reference, NULL when memory is out. */
+/* Returns a new reference, or NULL if memory is out. */
 json_t *control_member_to_json(const struct control_member *m);
 
 /* ---- runner to trainer ---- */
@@ -55,40 +55,40 @@ struct control_request {
     control_op op;
     const char *id;               /* of the member; NULL: close */
     struct control_member member; /* add */
-    json_t *doc; /* what parsing owns, which the rest are views of; NULL: nothing */
+    json_t *doc; /* owned; the other fields are views of it; NULL if they are the caller's */
 };
 
-/* Read one line (without its new line; it may be of any bytes). Owned by the caller:
+/* Parse one line, without its newline. The line may hold any bytes. ret is owned by the caller:
  * control_request_done(). AS_E_INVAL, AS_E_TOO_LARGE, AS_E_NOMEM. */
 AS_MUST_CHECK as_status control_request_parse(const char *line, size_t len,
                                               struct control_request *ret, struct as_err *err);
 void control_request_done(struct control_request *r);
 
-/* Append the line with its new line. `doc` is not looked at. AS_E_NOMEM; AS_E_TOO_LARGE: the line
- * would be longer than CONTROL_MAX_LINE (nothing is appended). */
+/* Append the line and its newline to out. `doc` is ignored. AS_E_NOMEM; AS_E_TOO_LARGE: the line
+ * would be longer than CONTROL_MAX_LINE (then nothing is appended). */
 AS_MUST_CHECK as_status control_request_format(const struct control_request *r, struct str *out,
                                                struct as_err *err);
 
 /* ---- trainer to runner ---- */
 
 typedef enum control_event_kind {
-    CONTROL_READY,     /* data loaded, memory allocated: members begin */
+    CONTROL_READY,     /* the data is loaded and memory is allocated: members begin */
     CONTROL_STARTED,   /* a member's first training step in this process is done */
-    CONTROL_ENDED,     /* its files are whole; its slot is free */
+    CONTROL_ENDED,     /* a member's files are complete and its slot is free */
     CONTROL_THROUGHPUT /* measured since the last one, or since the process began */
 } control_event_kind;
 
 struct control_event {
     control_event_kind kind;
     const char *id;           /* started, ended; else NULL */
-    int64_t bytes_per_member; /* ready: of parameters, optimizer, activations, … */
-    int64_t bytes_shared;     /* ready: what does not grow with the members (the data) */
-    int64_t flops_per_step;   /* ready: of one micro-batch of one member, forward and backward */
+    int64_t bytes_per_member; /* ready: parameters, optimizer state, activations, … */
+    int64_t bytes_shared;     /* ready: the data, whose size does not grow with the members */
+    int64_t flops_per_step;   /* ready: one micro-batch of one member, forward and backward */
     int64_t threads;          /* ready */
-    int64_t step;             /* started: optimizer steps done before (not 0 after a resume) */
-    int64_t exit;             /* ended: 0, 1 or 75, as a process's exit code */
-    const char *error;        /* ended with 1: why; else NULL */
-    int64_t members;          /* throughput: the most that trained side by side in that time */
+    int64_t step;             /* started: optimizer steps before it; not 0 after a resume */
+    int64_t exit;             /* ended: 0, 1 or 75, like the exit code of a process */
+    const char *error;        /* ended with 1: the reason; else NULL */
+    int64_t members;          /* throughput: the most members that trained side by side then */
     double rows_per_second;   /* throughput: finite, >= 0 */
     json_t *doc;              /* as in control_request */
 };
@@ -101,21 +101,21 @@ AS_MUST_CHECK as_status control_event_format(const struct control_event *e, stru
 
 /* ---- bytes into lines ---- */
 
-/* What came over the socket and was not taken yet. Zeroed: empty. */
+/* Bytes that came over the socket, split into lines. Zeroed: empty. */
 struct control_lines {
     struct str bytes;
-    size_t taken; /* bytes of `bytes` that were handed out */
+    size_t taken; /* how many of `bytes` control_lines_next has returned */
 };
 
 void control_lines_done(struct control_lines *l);
 
-/* Add bytes as they came. AS_E_NOMEM; AS_E_TOO_LARGE: a line has no end within CONTROL_MAX_LINE
- * (then the stream is lost: nothing more is to be read from it). */
+/* Add received bytes. AS_E_NOMEM; AS_E_TOO_LARGE: a line has no end within CONTROL_MAX_LINE. Then
+ * the caller must stop reading from the stream. */
 AS_MUST_CHECK as_status control_lines_feed(struct control_lines *l, const char *bytes, size_t n,
                                            struct as_err *err);
 
-/* The next whole line, without its new line, or NULL when there is none yet. NUL-terminated, unless
- * the line holds a NUL itself; a view of l until the next control_lines_feed. */
+/* Returns the next complete line without its newline, or NULL if there is none yet. A NUL follows
+ * the line; the line may hold NULs itself. A view of l until the next control_lines_feed. */
 const char *control_lines_next(struct control_lines *l, size_t *ret_len);
 
 #endif

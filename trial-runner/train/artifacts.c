@@ -1,3 +1,13 @@
+/* Writes what a member leaves when it has trained to the end: arrays of predictions and targets,
+ * the model, the preprocessing record.
+ *
+ * The model file describes itself: its metadata has the train document, the data set's record and
+ * the preprocessing, so that a program that loads it needs no other file and no server. Tensors are
+ * written in the member's own shape, taken out of the padded arena of its lockstep
+ * (slot_state_get), so the files do not show which group the member was in.
+ *
+ * Nothing is fsynced here: the runner makes all files of a trial durable at once (decision 0132).
+ * */
 #include "trial-runner/train/artifacts.h"
 
 #include <stdio.h>
@@ -64,16 +74,16 @@ static json_t *model_metadata(const struct lockstep_setup *s, const struct membe
                      m->fingerprint);
 }
 
-static struct safetensors_tensor from_plan(const struct net_tensor *t, const float *values)
+static struct safetensors_tensor tensor_from_plan(const struct net_tensor *t, const float *values)
 {
     struct safetensors_tensor r = {
         .name = t->name, .n_dims = t->n_dims, .data = values + t->offset};
     for (size_t i = 0; i < t->n_dims; i++)
         r.shape[i] = t->dims[i];
-    return r; /* F32, whose enumerator is 0 */
+    return r; /* its type stays F32, which is the zero value */
 }
 
-static struct safetensors_tensor vector(const char *name, size_t n, const float *values)
+static struct safetensors_tensor vector_tensor(const char *name, size_t n, const float *values)
 {
     return (struct safetensors_tensor){.name = name, .n_dims = 1, .shape = {n}, .data = values};
 }
@@ -93,20 +103,20 @@ static as_status write_tensors(const char *path, const json_t *meta, const struc
     if (!list || !target)
         return as_fail(err, AS_E_NOMEM, "out of memory");
     for (size_t i = 0; i < plan->n_tensors; i++)
-        list[n++] = from_plan(&plan->tensors[i], params);
+        list[n++] = tensor_from_plan(&plan->tensors[i], params);
     for (size_t i = 0; i < plan->n_states; i++)
-        list[n++] = from_plan(&plan->states[i], state->statistics);
+        list[n++] = tensor_from_plan(&plan->states[i], state->statistics);
     if (fit->n_scales > 0) {
-        list[n++] = vector("input.mean", fit->n_scales, fit->mean);
-        list[n++] = vector("input.scale", fit->n_scales, fit->scale);
+        list[n++] = vector_tensor("input.mean", fit->n_scales, fit->mean);
+        list[n++] = vector_tensor("input.scale", fit->n_scales, fit->scale);
     }
     for (size_t t = 0; t < fit->n_targets; t++) {
         target[t] = (float)fit->target_mean[t];
         target[fit->n_targets + t] = (float)fit->target_scale[t];
     }
     if (fit->n_targets > 0) {
-        list[n++] = vector("target.mean", fit->n_targets, target);
-        list[n++] = vector("target.scale", fit->n_targets, target + fit->n_targets);
+        list[n++] = vector_tensor("target.mean", fit->n_targets, target);
+        list[n++] = vector_tensor("target.scale", fit->n_targets, target + fit->n_targets);
     }
     return safetensors_write(path, meta, list, n, err);
 }
@@ -127,7 +137,7 @@ static as_status write_model(const char *folder, struct lockstep *ls, size_t slo
     return write_tensors(path, meta, ls->setup, m, &state, err);
 }
 
-/* The same as in the model's metadata, for people. */
+/* The record that the model's metadata has too, as a file that people can read. */
 static as_status write_preprocessing(const char *folder, const struct lockstep_setup *s,
                                      struct as_err *err)
 {

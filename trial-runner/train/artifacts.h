@@ -1,5 +1,5 @@
-/* What a finished member leaves in its folder. Rows are in the order of the split, which depends on
- * validation.seed and the number of rows alone.
+/* The files that a finished member writes to its folder. Rows are in the order of the split, which
+ * depends on validation.seed and the number of rows alone.
  *   predictions.npy     float32 [n_val, outputs]: probabilities, or numbers in the target's own unit;
  *                       not for text
  *   targets.npy         int64 [n_val] class indices, or float32 [n_val, targets]; not for text
@@ -7,13 +7,14 @@
  *                       running statistics of batch normalisation; input.mean, input.scale and, for
  *                       regression, target.mean, target.scale. Its `__metadata__` has train, dataset,
  *                       preprocessing (data/preprocess/record.h) and fingerprint
- *   preprocessing.json  that preprocessing alone, for people */
+ *   preprocessing.json  the same preprocessing record alone, for people to read */
 #ifndef ASSAY_TRIAL_RUNNER_TRAIN_ARTIFACTS_H
 #define ASSAY_TRIAL_RUNNER_TRAIN_ARTIFACTS_H
 
 #include "trial-runner/train/lockstep.h"
 
-/* The files of the member in a slot into its folder. AS_E_IO, AS_E_NOMEM. */
+/* Write the files of the member in a slot. Without a folder it writes nothing. AS_E_IO, AS_E_NOMEM.
+ * */
 AS_MUST_CHECK as_status artifacts_write(struct lockstep *ls, struct backend *lane, size_t slot,
                                         struct as_err *err);
 

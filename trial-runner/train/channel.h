@@ -1,4 +1,4 @@
-/* The group's end of the socket to the runner: control.h's lines over fd 0. */
+/* The trainer's end of the socket to the runner: the lines of control.h over file descriptor 0. */
 #ifndef ASSAY_TRIAL_RUNNER_TRAIN_CHANNEL_H
 #define ASSAY_TRIAL_RUNNER_TRAIN_CHANNEL_H
 
@@ -8,26 +8,27 @@
 #include "trial-runner/protocol/control.h"
 
 struct channel {
-    int fd;               /* -1: nobody is there; events go nowhere. Not owned */
+    int fd;               /* borrowed; -1: there is no runner, and events are discarded */
     bool gone;            /* the runner closed its end */
-    pthread_mutex_t lock; /* writing: locksteps say "started" from their threads */
+    pthread_mutex_t lock; /* for writing: locksteps send "started" from their own threads */
     struct control_lines in;
 };
 
-/* On fd when that is a socket, else nobody is there. channel_done() frees. */
+/* Use fd if it is a socket; else the channel has no runner. channel_done() frees. */
 void channel_init(struct channel *c, int fd);
 void channel_done(struct channel *c);
 
-/* Say it. A runner that is gone hears nothing, which is no error: `gone` is seen when reading. Any
- * thread. */
+/* Send an event. A runner that is gone is not an error here: channel_read notices it and sets
+ * `gone`. Any thread may call it. */
 void channel_send(struct channel *c, const struct control_event *e);
 
-/* Take in what has come, after waiting for it for at most timeout_ms. AS_E_TOO_LARGE: a line
- * without an end (the runner counts as gone then). AS_E_NOMEM. */
+/* Wait at most timeout_ms for bytes, then read all that have come. AS_E_TOO_LARGE: a line without
+ * an end; the channel then treats the runner as gone. AS_E_NOMEM. */
 AS_MUST_CHECK as_status channel_read(struct channel *c, int timeout_ms, struct as_err *err);
 
-/* The next request that was taken in: AS_OK and *ret (control_request_done()), AS_E_NOT_FOUND when
- * there is none, AS_E_INVAL for a line that is none (the next call goes on behind it). */
+/* Get the next request that channel_read has read. AS_OK: *ret is owned by the caller
+ * (control_request_done()). AS_E_NOT_FOUND: there is none. AS_E_INVAL: the line is not a request;
+ * the next call continues after it. */
 AS_MUST_CHECK as_status channel_next(struct channel *c, struct control_request *ret,
                                      struct as_err *err);
 

@@ -1,3 +1,13 @@
+/* Writes and reads one member's checkpoint.
+ *
+ * A checkpoint holds everything that changes from step to step: parameters, moments, the average of
+ * weights, running statistics, the step counter, the epoch's loss sum and the position. All else is
+ * a function of the train document, the data set and the seed; the fingerprint in the file stands
+ * for these three, and a file with another fingerprint is refused. A fresh start instead would give
+ * the result of another run without a word.
+ *
+ * The position counts batches, because a checkpoint is written between two batches only. The last
+ * report is in the file because a resumed run repeats it (group.c). */
 #include "trial-runner/train/checkpoint.h"
 
 #include <inttypes.h>
@@ -6,13 +16,13 @@
 #include "base/json.h"
 
 #define FORMAT "assay-checkpoint-3"
-#define FORMAT_BEFORE "assay-checkpoint-2" /* the same without a checksum */
-#define HEADER_SLACK ((size_t)16 << 20)    /* room for the JSON header and the report in it */
+#define FORMAT_BEFORE "assay-checkpoint-2" /* the same without a checksum; still read */
+#define HEADER_SLACK ((size_t)16 << 20)    /* for the JSON header, which holds the last report */
 
-/* The arrays of a state, in the order of the file. */
+/* One array of a member's state. The parts are listed in the order of the file. */
 struct part {
     const char *name;
-    float *values; /* NULL: this member has none */
+    float *values; /* NULL: this member has no such array */
     size_t n;
 };
 
@@ -28,8 +38,8 @@ static void list_parts(const struct member *m, const struct slot_state *s, struc
     ret[4] = (struct part){"statistics", s->statistics, m->plan->n_state};
 }
 
-static struct safetensors_tensor vector(const char *name, safetensors_type type, size_t n,
-                                        const void *data)
+static struct safetensors_tensor vector_tensor(const char *name, safetensors_type type, size_t n,
+                                               const void *data)
 {
     return (struct safetensors_tensor){
         .name = name, .type = type, .n_dims = 1, .shape = {n}, .data = data};
@@ -54,11 +64,12 @@ as_status checkpoint_write(struct lockstep *ls, size_t slot, struct as_err *err)
     list_parts(m, &s, parts);
     for (size_t i = 0; i < N_PARTS; i++)
         if (parts[i].values)
-            tensors[n++] = vector(parts[i].name, SAFETENSORS_F32, parts[i].n, parts[i].values);
-    tensors[n++] = vector("steps", SAFETENSORS_I32, 1, &s.steps);
-    tensors[n++] = vector("active", SAFETENSORS_I32, 1, &s.active);
-    tensors[n++] = vector("loss_sum", SAFETENSORS_F32, 1, &s.loss_sum);
-    tensors[n++] = vector("position", SAFETENSORS_I64, 2, position);
+            tensors[n++] =
+                vector_tensor(parts[i].name, SAFETENSORS_F32, parts[i].n, parts[i].values);
+    tensors[n++] = vector_tensor("steps", SAFETENSORS_I32, 1, &s.steps);
+    tensors[n++] = vector_tensor("active", SAFETENSORS_I32, 1, &s.active);
+    tensors[n++] = vector_tensor("loss_sum", SAFETENSORS_F32, 1, &s.loss_sum);
+    tensors[n++] = vector_tensor("position", SAFETENSORS_I64, 2, position);
     return safetensors_write(m->checkpoint, meta, tensors, n, err);
 }
 
@@ -101,8 +112,8 @@ static as_status read_position(struct member *m, const struct safetensors *s, st
     return str_check(&m->last_report, err);
 }
 
-static as_status restore(struct lockstep *ls, size_t slot, const struct safetensors *file,
-                         struct as_err *err)
+static as_status restore_member(struct lockstep *ls, size_t slot, const struct safetensors *file,
+                                struct as_err *err)
 {
     struct member *m = ls->member[slot];
     AS_AUTO(slot_state_done) struct slot_state s = {0};
@@ -150,7 +161,7 @@ as_status checkpoint_read(struct lockstep *ls, size_t slot, bool *ret_found, str
     }
     if (st != AS_OK)
         return st;
-    st = restore(ls, slot, s, err);
+    st = restore_member(ls, slot, s, err);
     if (st != AS_OK)
         return as_err_prefix(err, st, "%.200s", m->checkpoint);
     *ret_found = true;

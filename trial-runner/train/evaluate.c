@@ -1,3 +1,13 @@
+/* Evaluates a range of members on the held-out rows.
+ *
+ * Sums over rows (loss, correct rows, correct among five) are computed on the device in the same
+ * passes for all members. The other metrics need every row: F1 the predicted class, AUC and log
+ * loss the outputs, regression errors the outputs in double precision. Downloading outputs costs
+ * time and memory, so a range downloads only what at least one of its members asks for.
+ *
+ * No metric may depend on how the held-out rows are cut into batches, because the batch size is a
+ * parameter of the search. Sums are therefore taken over all rows, and a weighted loss is computed
+ * on the host from the losses of all rows (weighted_loss). */
 #include "trial-runner/train/evaluate.h"
 
 #include <math.h>
@@ -12,9 +22,9 @@ double loss_unit(const struct lockstep_setup *s)
     return s->data->fit.target_scale[0] * s->data->fit.target_scale[0];
 }
 
-/* What is taken off the device for the figures of a range. */
+/* What is downloaded from the device for the metrics of a range of n members. */
 struct held {
-    bool classes, values, losses; /* which of the three are wanted */
+    bool classes, values, losses; /* which of the three arrays below are wanted */
     int32_t *predicted;           /* [n, n_val] */
     float *outputs;               /* [n, n_val, outputs] */
     float *row_loss;              /* [n, n_val] */
@@ -59,8 +69,8 @@ static as_status held_create(const struct lockstep *ls, size_t first, size_t n, 
     return AS_OK;
 }
 
-static as_status forward(struct lockstep *ls, struct backend *lane, size_t first, size_t n,
-                         size_t at, bool average, struct batch *ret, struct as_err *err)
+static as_status forward_batch(struct lockstep *ls, struct backend *lane, size_t first, size_t n,
+                               size_t at, bool average, struct batch *ret, struct as_err *err)
 {
     size_t left = ls->setup->data->n_val - at;
     as_status st = batches_held(ls->batches, lane, first, at,
@@ -74,9 +84,9 @@ static as_status forward(struct lockstep *ls, struct backend *lane, size_t first
     return network_forward(ls->network, lane, first, n, &pass, err);
 }
 
-/* What a pass over rows [at, at + rows) left on the device. */
-static as_status take(struct lockstep *ls, size_t first, size_t n, size_t at, size_t rows,
-                      struct held *h, struct as_err *err)
+/* Download what a pass over rows [at, at + rows) left on the device, as far as it is wanted. */
+static as_status download_batch(struct lockstep *ls, size_t first, size_t n, size_t at, size_t rows,
+                                struct held *h, struct as_err *err)
 {
     size_t n_val = ls->setup->data->n_val, outputs = ls->plan->outputs;
     struct tensor out = network_outputs(ls->network, first);
@@ -101,8 +111,8 @@ static as_status take(struct lockstep *ls, size_t first, size_t n, size_t at, si
     return AS_OK;
 }
 
-static as_status pass_over(struct lockstep *ls, struct backend *lane, size_t first, size_t n,
-                           struct held *h, struct as_err *err)
+static as_status evaluate_held_rows(struct lockstep *ls, struct backend *lane, size_t first,
+                                    size_t n, struct held *h, struct as_err *err)
 {
     size_t n_val = ls->setup->data->n_val;
     struct batch b = {0};
@@ -110,21 +120,20 @@ static as_status pass_over(struct lockstep *ls, struct backend *lane, size_t fir
     if (st != AS_OK)
         return st;
     for (size_t at = 0; at < n_val; at += b.rows) {
-        st = forward(ls, lane, first, n, at, h->average, &b, err);
+        st = forward_batch(ls, lane, first, n, at, h->average, &b, err);
         if (st != AS_OK)
             return st;
         st = losses_held(ls->losses, lane, first, n, b.y, b.rows, h->use, err);
         if (st != AS_OK)
             return st;
-        st = take(ls, first, n, at, b.rows, h, err);
-
+        st = download_batch(ls, first, n, at, b.rows, h, err);
         if (st != AS_OK)
             return st;
     }
     return AS_OK;
 }
 
-/* ---- figures ---- */
+/* ---- metrics ---- */
 
 static as_status held_labels(const struct train_data *d, int32_t **ret, struct as_err *err)
 {
@@ -137,7 +146,7 @@ static as_status held_labels(const struct train_data *d, int32_t **ret, struct a
     return AS_OK;
 }
 
-static as_status class_figures(const struct lockstep *ls, const struct member *m, size_t k,
+static as_status class_metrics(const struct lockstep *ls, const struct member *m, size_t k,
                                const struct held *h, struct evaluation *e, struct as_err *err)
 {
     const struct train_data *d = ls->setup->data;
@@ -161,8 +170,8 @@ static as_status class_figures(const struct lockstep *ls, const struct member *m
     return metric_auc_classes(z, outputs, labels, n, &e->auc, err);
 }
 
-static void number_figures(const struct lockstep *ls, size_t k, const struct held *h,
-                           struct evaluation *e)
+static void regression_metrics(const struct lockstep *ls, size_t k, const struct held *h,
+                               struct evaluation *e)
 {
     const struct train_data *d = ls->setup->data;
     float *z = h->outputs + k * d->n_val * ls->plan->outputs;
@@ -173,11 +182,12 @@ static void number_figures(const struct lockstep *ls, size_t k, const struct hel
     e->mae = x.mae;
     e->r2 = x.r2;
     if (ls->setup->loss == TRAIN_MSE && d->n_targets == 1)
-        e->loss = x.mse; /* in double: the same sum, more exact */
+        e->loss = x.mse; /* the same sum in double precision, which is more exact */
 }
 
-/* The rows' losses by their weights, over all rows held out: by batches it would depend on how they
- * are cut. As in training, rows of which none counts have no loss. */
+/* The mean of the rows' losses, weighted by class weights, over all held-out rows at once. A mean
+ * of batch means would depend on how the rows are cut into batches. The loss is 0 if all weights
+ * are 0, as in training. */
 static double weighted_loss(const struct lockstep *ls, const struct member *m,
                             const float *row_loss)
 {
@@ -192,8 +202,8 @@ static double weighted_loss(const struct lockstep *ls, const struct member *m,
     return weights > 0 ? sum / weights : 0;
 }
 
-static as_status figures(const struct lockstep *ls, size_t slot, size_t k, const struct held *h,
-                         struct evaluation *e, struct as_err *err)
+static as_status member_metrics(const struct lockstep *ls, size_t slot, size_t k,
+                                const struct held *h, struct evaluation *e, struct as_err *err)
 {
     const struct train_data *d = ls->setup->data;
     double rows = (double)d->n_val, places = rows * (double)ls->plan->tokens;
@@ -211,20 +221,20 @@ static as_status figures(const struct lockstep *ls, size_t slot, size_t k, const
         return st;
     e->loss = (double)loss / rows * loss_unit(ls->setup);
     if (d->n_targets > 0 && !d->set.labels) {
-        number_figures(ls, k, h, e);
+        regression_metrics(ls, k, h, e);
         return AS_OK;
     }
     if (loss_use_of(&ls->member[slot]->spec).class_weights)
         e->loss = weighted_loss(ls, ls->member[slot], h->row_loss + k * d->n_val);
     e->accuracy = (double)correct / places;
     e->error = (places - (double)correct) / places;
-    if (train_spec_wants(&ls->member[slot]->spec, "val_top5")) /* under bce there are two classes */
+    if (train_spec_wants(&ls->member[slot]->spec, "val_top5")) /* bce: two classes, always right */
         e->top5 = ls->setup->loss == TRAIN_BCE ? 1 : (double)top5 / places;
     if (d->context) {
         e->log_loss = e->loss; /* text has no class weights */
         return AS_OK;
     }
-    return class_figures(ls, ls->member[slot], k, h, e, err);
+    return class_metrics(ls, ls->member[slot], k, h, e, err);
 }
 
 as_status evaluate_members(struct lockstep *ls, struct backend *lane, size_t first, size_t n,
@@ -234,11 +244,11 @@ as_status evaluate_members(struct lockstep *ls, struct backend *lane, size_t fir
     as_status st = held_create(ls, first, n, &h, err);
     if (st != AS_OK)
         return st;
-    st = pass_over(ls, lane, first, n, &h, err);
+    st = evaluate_held_rows(ls, lane, first, n, &h, err);
     if (st != AS_OK)
         return st;
     for (size_t k = 0; k < n; k++) {
-        st = figures(ls, first + k, k, &h, &ret[k], err);
+        st = member_metrics(ls, first + k, k, &h, &ret[k], err);
         if (st != AS_OK)
             return st;
     }
@@ -261,15 +271,15 @@ as_status evaluate_predict(struct lockstep *ls, struct backend *lane, size_t slo
     AS_AUTO(as_freep) float *values = as_calloc(d->n_val * columns, sizeof *values);
     if (!values)
         return as_fail(err, AS_E_NOMEM, "out of memory for %zu predictions", d->n_val);
-    h.outputs = values; /* outputs <= columns */
-    as_status st = pass_over(ls, lane, slot, 1, &h, err);
+    h.outputs = values; /* large enough: outputs <= columns */
+    as_status st = evaluate_held_rows(ls, lane, slot, 1, &h, err);
     if (st != AS_OK)
         return st;
     outputs_to_probabilities(values, d->n_val, outputs, ls->setup->loss);
     if (!d->set.labels)
         outputs_to_own_unit(values, d->n_val, d->n_targets, d->fit.target_mean,
                             d->fit.target_scale);
-    if (outputs < columns) /* one output of two classes */
+    if (outputs < columns) /* one output for two classes: add the other column */
         outputs_to_both_classes(values, d->n_val);
     *ret = as_steal(values);
     return AS_OK;

@@ -1,33 +1,33 @@
-/* How good members are on the rows held out. */
+/* Metrics and predictions of members on the held-out rows. */
 #ifndef ASSAY_TRIAL_RUNNER_TRAIN_EVALUATE_H
 #define ASSAY_TRIAL_RUNNER_TRAIN_EVALUATE_H
 
 #include "trial-runner/train/lockstep.h"
 
-/* Figures of one member. Those of the other task, and those that it did not ask for, are NaN.
- * Errors of regression are in the targets' own unit. With an average of weights they are of that.
- */
+/* The metrics of one member. Metrics of another task, and metrics that were not asked for, are NaN.
+ * Regression errors are in the targets' own unit. A member with an average of weights is evaluated
+ * with that average. */
 struct evaluation {
-    double loss;            /* the loss trained with, without label smoothing; see loss_unit() */
-    double error, accuracy; /* classes: shares of the rows (tokens) */
-    double top5, auc, f1, log_loss; /* asked for */
-    double rmse, mae, r2;           /* regression; of several outputs: the mean over them */
+    double loss;                    /* the training loss without label smoothing; see loss_unit() */
+    double error, accuracy;         /* classes: fractions of the rows (tokens) */
+    double top5, auc, f1, log_loss; /* only if asked for */
+    double rmse, mae, r2;           /* regression: the mean over the outputs */
 };
 
-/* What a loss is multiplied with before it is reported: mean squared error of one output is
- * reported in its own unit, squared; everything else as it is trained with (of standardised
- * targets). */
+/* Returns the factor from the loss as trained to the loss as reported. The mean squared error of
+ * one target is reported in the target's own unit, squared. Other losses are reported as trained,
+ * on standardised targets, and have factor 1. */
 double loss_unit(const struct lockstep_setup *s);
 
-/* ret[k] of slot first + k, for slots [first, first + n): all in the same passes. AS_E_NOMEM. */
+/* Evaluate slots [first, first + n) together; ret[k] is for slot first + k. AS_E_NOMEM. */
 AS_MUST_CHECK as_status evaluate_members(struct lockstep *ls, struct backend *lane, size_t first,
                                          size_t n, struct evaluation *ret, struct as_err *err);
 
-/* Columns of evaluate_predict: classes (two for bce over classes), or targets. */
+/* The columns of evaluate_predict: one for each class (two for bce over classes) or target. */
 size_t evaluate_columns(const struct lockstep_setup *s);
 
-/* A member's predictions of the rows held out, [n_val, evaluate_columns()]: probabilities, or
- * numbers in the targets' own unit. Not for text. Owned by the caller (free). AS_E_NOMEM. */
+/* Compute a member's predictions of the held-out rows, [n_val, evaluate_columns()]: probabilities,
+ * or numbers in the targets' own unit. Not for text. Owned by the caller (free). AS_E_NOMEM. */
 AS_MUST_CHECK as_status evaluate_predict(struct lockstep *ls, struct backend *lane, size_t slot,
                                          float **ret, struct as_err *err);
 

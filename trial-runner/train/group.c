@@ -1,3 +1,17 @@
+/* The life of a group: members arrive, wait for a slot, train in locksteps, end.
+ *
+ * The main thread runs in rounds. It reads requests from the runner, gives free slots to waiting
+ * members, runs all locksteps (run_round), and takes out the members that ended. Locksteps and the
+ * lists here change between rounds only, so they need no lock. During a round the main thread
+ * sleeps in backend_for_each; the locksteps look at the socket for it and set watch.meet when a
+ * line has come (run.c), which ends the round.
+ *
+ * On the host each member has a lockstep of its own (seat_apart); on a device one lockstep holds
+ * all members (seat_together). Decision 0134 has the reasons.
+ *
+ * The data set is loaded when the first member is there, because its train document says how to
+ * preprocess and split the rows. All later members must have the signature of the first. An error
+ * of one member ends that member; an error of the device or the data set ends all of them. */
 #include "trial-runner/train/group.h"
 
 #include <stdio.h>
@@ -10,18 +24,18 @@
 #include "trial-runner/train/report_file.h"
 #include "trial-runner/train/run.h"
 
-#define WAIT_MS 100                 /* with nobody to train: how often a signal is looked for */
-#define THROUGHPUT_NS NS_PER_S      /* how often throughput is told */
-#define SERVED_NS (100 * NS_PER_MS) /* and at the least, of members that end sooner */
-#define MAX_WAITING ((size_t)256)   /* members that wait for a slot */
+#define WAIT_MS 100                 /* how often to look for a signal while no member trains */
+#define THROUGHPUT_NS NS_PER_S      /* how often to send the throughput */
+#define SERVED_NS (100 * NS_PER_MS) /* how often at most, if members end sooner than that */
+#define MAX_WAITING ((size_t)256)   /* most members that wait for a slot */
 
-/* What was not told yet. */
+/* What has happened since throughput was last sent. */
 struct throughput {
     int64_t since_ns;
-    uint64_t rows; /* when it began */
+    uint64_t rows; /* watch.rows at since_ns */
     size_t most;   /* members that trained side by side */
     size_t done;   /* members that ended well */
-    bool was_told; /* something, before */
+    bool was_sent; /* at least one event before */
 };
 
 struct group {
@@ -33,20 +47,20 @@ struct group {
     struct device_data *device;
     struct lockstep_setup setup;
     char *signature; /* of every member; NULL before the first */
-    bool fused;      /* one lockstep for all, instead of one for each */
-    size_t bytes;    /* of a slot */
+    bool fused;      /* one lockstep for all members, instead of one for each */
+    size_t bytes;    /* of one slot, on the device */
     struct watch watch;
-    struct member *waiting[MAX_WAITING]; /* owned, in order of arrival; so are those in locksteps */
+    struct member *waiting[MAX_WAITING]; /* in order of arrival; owned, as those in locksteps are */
     size_t n_waiting;
     struct lockstep *lockstep[CONTROL_MAX_SLOTS]; /* owned */
     size_t n_locksteps;
-    atomic_size_t begun; /* locksteps whose turn of this round has begun */
-    bool closed;         /* nobody joins any more */
-    int exit;            /* of the process in the single form: its member's */
+    atomic_size_t begun; /* locksteps whose turn in this round has begun */
+    bool closed;         /* no more members join */
+    int exit;            /* of the last member that ended; the process's, in the single form */
     struct throughput throughput;
 };
 
-/* ---- telling ---- */
+/* ---- events and log lines ---- */
 
 static void log_line(FILE *to, const char *id, const char *text)
 {
@@ -54,7 +68,7 @@ static void log_line(FILE *to, const char *id, const char *text)
     (void)fprintf(to, "%s%s%s%s\n", to == stderr ? "assay-train: " : "", id, *id ? ": " : "", text);
 }
 
-static void tell_started(void *arg, const struct member *m)
+static void send_started(void *arg, const struct member *m)
 {
     struct group *g = arg;
     int64_t before =
@@ -63,7 +77,7 @@ static void tell_started(void *arg, const struct member *m)
     channel_send(g->channel, &e);
 }
 
-static void tell_ended(struct group *g, const char *id, int exit, const struct as_err *why)
+static void send_ended(struct group *g, const char *id, int exit, const struct as_err *why)
 {
     struct control_event e = {
         .kind = CONTROL_ENDED, .id = id, .exit = exit, .error = why ? why->msg : NULL};
@@ -74,10 +88,10 @@ static void tell_ended(struct group *g, const char *id, int exit, const struct a
     g->throughput.done += exit == EXIT_DONE;
 }
 
-/* A member is over: tell, and free it. */
-static void dismiss(struct group *g, struct member *m, int exit, const struct as_err *why)
+/* Send the end of a member and free it. */
+static void dismiss_member(struct group *g, struct member *m, int exit, const struct as_err *why)
 {
-    tell_ended(g, m->id, exit, why);
+    send_ended(g, m->id, exit, why);
     member_free(m);
 }
 
@@ -89,18 +103,20 @@ static size_t n_members(const struct group *g)
     return n;
 }
 
-/* Examples trained in a while, and the most members that trained them side by side. Told each
- * second; sooner when each place was served twice, because with members that short the second is
- * over too late for whoever chooses how many there are; and at the end by a group that had nothing
- * to tell until then. So what members cost at their beginning and end counts, as it does in
- * earnest. */
-static void tell_throughput(struct group *g, bool is_last)
+/* Send the rows trained per second since the last event, and the most members that trained them
+ * side by side. The runner chooses the size of the next group by it. It is sent
+ *   - each second;
+ *   - sooner, if members are so short that each place was served twice: a second would be too late
+ *     for the choice of the next size;
+ *   - at the end of a group that has sent none.
+ * The time includes what members cost at their beginning and end, as in a whole sweep. */
+static void send_throughput(struct group *g, bool is_last)
 {
     struct throughput *t = &g->throughput;
     int64_t ns = clock_mono_ns() - t->since_ns;
     uint64_t rows = atomic_load(&g->watch.rows);
     bool served = ns >= SERVED_NS && t->done >= 2 * t->most;
-    if (rows == t->rows || !(ns >= THROUGHPUT_NS || served || (is_last && !t->was_told)))
+    if (rows == t->rows || !(ns >= THROUGHPUT_NS || served || (is_last && !t->was_sent)))
         return;
     struct control_event e = {.kind = CONTROL_THROUGHPUT,
                               .members = (int64_t)t->most,
@@ -108,13 +124,13 @@ static void tell_throughput(struct group *g, bool is_last)
                                   (double)(rows - t->rows) * NS_PER_S / (double)(ns > 0 ? ns : 1)};
     channel_send(g->channel, &e);
     *t = (struct throughput){
-        .since_ns = t->since_ns + ns, .rows = rows, .most = n_members(g), .was_told = true};
+        .since_ns = t->since_ns + ns, .rows = rows, .most = n_members(g), .was_sent = true};
 }
 
 /* ---- beginning ---- */
 
-/* Let a member wait for a slot; one that cannot run ends. */
-static void receive(struct group *g, const struct control_member *from)
+/* Create a member and let it wait for a slot. A member with a bad document ends here. */
+static void receive_member(struct group *g, const struct control_member *from)
 {
     struct as_err err;
     struct member *m = NULL;
@@ -127,7 +143,7 @@ static void receive(struct group *g, const struct control_member *from)
         g->waiting[g->n_waiting++] = m;
         return;
     }
-    tell_ended(g, from->id, EXIT_FAILED, &err);
+    send_ended(g, from->id, EXIT_FAILED, &err);
     member_free(m);
 }
 
@@ -156,7 +172,7 @@ static as_status check_memory(const struct group *g, struct as_err *err)
                    all, shared, g->bytes, g->job->slots, g->opts->memory_bytes);
 }
 
-static void tell_ready(struct group *g, const struct member *m)
+static void send_ready(struct group *g, const struct member *m)
 {
     const struct net_plan *plan = m->plan;
     struct control_event e = {.kind = CONTROL_READY,
@@ -173,7 +189,7 @@ static void tell_ready(struct group *g, const struct member *m)
         backend_device(g->be));
 }
 
-/* Everything that does not depend on how many members there are, from the first of them. */
+/* Load the data and open the device, as the first member's document asks. Called once. */
 static as_status open_group(struct group *g, const struct member *m, struct as_err *err)
 {
     struct backend_opts opts = {.threads = (int)g->opts->threads,
@@ -193,21 +209,21 @@ static as_status open_group(struct group *g, const struct member *m, struct as_e
     g->signature = as_strdup(m->signature);
     if (!g->signature)
         return as_fail(err, AS_E_NOMEM, "out of memory");
-    /* of a group: what any member of this signature may need, also where each has its own lockstep
-     */
+    /* With several slots this is what any member of the signature may need, even where each member
+     * has a lockstep of its own: the runner plans with one figure for all. */
     g->bytes = lockstep_slot_bytes(&g->setup, m, g->job->slots);
     st = check_memory(g, err);
     if (st != AS_OK)
         return st;
-    tell_ready(g, m);
+    send_ready(g, m);
     return AS_OK;
 }
 
 /* ---- members in and out ---- */
 
-/* Take up the checkpoint when there is one. Its last report is repeated: the attempt that wrote it
- * may have died before the runner passed that line on. */
-static as_status resume(struct lockstep *ls, struct member *m, struct as_err *err)
+/* Restore the checkpoint if there is one. The last report is written again, because the attempt
+ * that wrote it may have died before the runner sent that line. */
+static as_status resume_member(struct lockstep *ls, struct member *m, struct as_err *err)
 {
     bool found = false;
     char text[80];
@@ -223,13 +239,13 @@ static as_status resume(struct lockstep *ls, struct member *m, struct as_err *er
     return report_file_append(&m->report, &m->last_report, err);
 }
 
-/* Into a slot: m is at the beginning, or where its checkpoint left off. */
-static as_status join(struct lockstep *ls, struct member *m, struct as_err *err)
+/* Put m into a slot of ls, at the beginning or at the position of its checkpoint. */
+static as_status join_lockstep(struct lockstep *ls, struct member *m, struct as_err *err)
 {
     as_status st = lockstep_join(ls, m, err);
     if (st != AS_OK)
         return st;
-    st = resume(ls, m, err);
+    st = resume_member(ls, m, err);
     if (st != AS_OK)
         return st;
     lockstep_settle(ls);
@@ -243,7 +259,7 @@ static void drop_lockstep(struct group *g, size_t i)
         g->lockstep[i] = g->lockstep[i + 1];
 }
 
-/* Those of another shape than the group's cannot wait. */
+/* End the waiting members whose shape differs from the group's: no slot will ever fit them. */
 static void dismiss_other_shapes(struct group *g)
 {
     size_t kept = 0;
@@ -257,12 +273,12 @@ static void dismiss_other_shapes(struct group *g)
         (void)as_fail(&why, AS_E_INVAL,
                       "its shape differs from its group's: '%.180s', expected '%.180s'",
                       m->signature, g->signature);
-        dismiss(g, m, EXIT_FAILED, &why);
+        dismiss_member(g, m, EXIT_FAILED, &why);
     }
     g->n_waiting = kept;
 }
 
-/* The first n of those that wait are waiting no more. */
+/* Remove the first n waiting members from the list. */
 static void forget_waiting(struct group *g, size_t n)
 {
     g->n_waiting -= n;
@@ -270,7 +286,7 @@ static void forget_waiting(struct group *g, size_t n)
         g->waiting[i] = g->waiting[i + n];
 }
 
-/* On a device: into the lockstep of all, as long as it takes them. */
+/* On a device: waiting members join the one lockstep, as long as it has room for them. */
 static as_status seat_together(struct group *g, struct as_err *err)
 {
     size_t taken = 0;
@@ -285,13 +301,14 @@ static as_status seat_together(struct group *g, struct as_err *err)
         if (st == AS_OK && !(lockstep_is_open(ls) && lockstep_takes(ls, m)))
             break;
         if (st == AS_OK)
-            st = join(ls, m, &why);
+            st = join_lockstep(ls, m, &why);
         if (st == AS_OK)
             continue;
+        /* The error may have come after m got its slot, for example from its checkpoint. */
         if (g->n_locksteps > 0 && ls->n > 0 && ls->member[ls->n - 1] == m &&
             lockstep_leave(ls, ls->n - 1, err) != AS_OK)
             return err ? err->code : AS_E_INTERNAL;
-        dismiss(g, m, EXIT_FAILED, &why);
+        dismiss_member(g, m, EXIT_FAILED, &why);
         if (g->n_locksteps > 0 && ls->n == 0)
             drop_lockstep(g, 0);
     }
@@ -299,12 +316,12 @@ static as_status seat_together(struct group *g, struct as_err *err)
     return AS_OK;
 }
 
-/* On the host: each into a lockstep of its own, side by side, since drawing the start values of a
- * small member takes as long as an epoch. */
+/* On the host: each member gets a lockstep of its own. They are created side by side in lanes,
+ * because drawing the start values of a small member takes as long as an epoch. */
 struct seating {
     struct group *g;
     struct lockstep *lockstep[CONTROL_MAX_SLOTS];
-    struct as_err why[CONTROL_MAX_SLOTS]; /* of those without a lockstep */
+    struct as_err why[CONTROL_MAX_SLOTS]; /* set where lockstep is NULL */
 };
 
 static as_status seat_task(struct backend *lane, size_t i, void *arg, struct as_err *err)
@@ -312,16 +329,17 @@ static as_status seat_task(struct backend *lane, size_t i, void *arg, struct as_
     struct seating *s = arg;
     struct member *m = s->g->waiting[i];
     AS_AUTO(lockstep_freep) struct lockstep *ls = NULL;
-    (void)lane, (void)err; /* what goes wrong is the member's alone */
+    (void)lane, (void)err; /* an error here ends this member alone, so it goes into s->why */
     if (lockstep_create(&s->g->setup, m, 1, &ls, &s->why[i]) != AS_OK)
         return AS_OK;
-    if (join(ls, m, &s->why[i]) != AS_OK)
+    if (join_lockstep(ls, m, &s->why[i]) != AS_OK)
         return AS_OK;
     s->lockstep[i] = as_steal(ls);
     return AS_OK;
 }
 
-/* What a lockstep that comes later begins with, so that it does not have a lane to itself. */
+/* Returns the least time that any lockstep has run. A new lockstep starts with it: with 0 it would
+ * go first in every round until it has caught up, and keep a lane to itself. */
 static int64_t least_used(const struct group *g)
 {
     int64_t least = g->n_locksteps > 0 ? g->lockstep[0]->used_ns : 0;
@@ -348,21 +366,21 @@ static as_status seat_apart(struct group *g, struct as_err *err)
             s->lockstep[i]->used_ns = used_ns;
             g->lockstep[g->n_locksteps++] = s->lockstep[i];
         } else {
-            dismiss(g, g->waiting[i], EXIT_FAILED, &s->why[i]);
+            dismiss_member(g, g->waiting[i], EXIT_FAILED, &s->why[i]);
         }
     }
     forget_waiting(g, n);
     return st;
 }
 
-/* Members that wait into slots that are free. */
-static as_status seat(struct group *g, struct as_err *err)
+/* Give free slots to waiting members. */
+static as_status seat_waiting(struct group *g, struct as_err *err)
 {
     dismiss_other_shapes(g);
     return g->fused ? seat_together(g, err) : seat_apart(g, err);
 }
 
-static void tell_end_of(struct group *g, struct member *m)
+static void finish_member(struct group *g, struct member *m)
 {
     char text[80];
     if (m->exit == EXIT_TRY_AGAIN && m->error.code == AS_OK) {
@@ -372,11 +390,11 @@ static void tell_end_of(struct group *g, struct member *m)
     } else if (m->last_report.len > 0) {
         (void)printf("%s%s%s", m->id, *m->id ? ": " : "", str_cstr(&m->last_report));
     }
-    dismiss(g, m, m->exit, m->error.code == AS_OK ? NULL : &m->error);
+    dismiss_member(g, m, m->exit, m->error.code == AS_OK ? NULL : &m->error);
 }
 
-/* Take those that have ended out of their slots. */
-static as_status collect(struct group *g, struct as_err *err)
+/* Take the members that have ended out of their slots. */
+static as_status collect_ended(struct group *g, struct as_err *err)
 {
     for (size_t i = g->n_locksteps; i-- > 0;) {
         struct lockstep *ls = g->lockstep[i];
@@ -387,7 +405,7 @@ static as_status collect(struct group *g, struct as_err *err)
             as_status st = lockstep_leave(ls, k, err);
             if (st != AS_OK)
                 return st;
-            tell_end_of(g, m);
+            finish_member(g, m);
         }
         if (ls->n == 0)
             drop_lockstep(g, i);
@@ -395,7 +413,7 @@ static as_status collect(struct group *g, struct as_err *err)
     return AS_OK;
 }
 
-/* ---- what the runner wants ---- */
+/* ---- requests of the runner ---- */
 
 static bool has_id(const struct group *g, const char *id)
 {
@@ -409,8 +427,9 @@ static bool has_id(const struct group *g, const char *id)
     return false;
 }
 
-/* A member that runs is asked; one that waits ends here. One that is not there has ended before. */
-static void ask(struct group *g, const char *id, member_ask what)
+/* Ask a member to stop or cancel. A member that waits ends here. A member that is not found has
+ * already ended, so there is nothing to do. */
+static void ask_member(struct group *g, const char *id, member_ask what)
 {
     for (size_t i = 0; i < g->n_locksteps; i++)
         for (size_t k = 0; k < g->lockstep[i]->n; k++)
@@ -419,26 +438,26 @@ static void ask(struct group *g, const char *id, member_ask what)
     for (size_t i = 0; i < g->n_waiting; i++) {
         if (!as_streq(g->waiting[i]->id, id))
             continue;
-        dismiss(g, g->waiting[i], EXIT_TRY_AGAIN, NULL);
+        dismiss_member(g, g->waiting[i], EXIT_TRY_AGAIN, NULL);
         for (g->n_waiting--; i < g->n_waiting; i++)
             g->waiting[i] = g->waiting[i + 1];
     }
 }
 
-static void obey(struct group *g, const struct control_request *r)
+static void obey_request(struct group *g, const struct control_request *r)
 {
     switch (r->op) {
     case CONTROL_ADD:
         if (has_id(g, r->id))
             log_line(stderr, r->id, "warning: it was added twice");
         else
-            receive(g, &r->member);
+            receive_member(g, &r->member);
         return;
     case CONTROL_STOP:
-        ask(g, r->id, ASK_STOP);
+        ask_member(g, r->id, ASK_STOP);
         return;
     case CONTROL_CANCEL:
-        ask(g, r->id, ASK_CANCEL);
+        ask_member(g, r->id, ASK_CANCEL);
         return;
     case CONTROL_CLOSE:
         g->closed = true;
@@ -460,17 +479,18 @@ static void listen_to_runner(struct group *g, int timeout_ms)
             log_line(stderr, "a line from the runner", err.msg);
             continue;
         }
-        obey(g, &r);
+        obey_request(g, &r);
         control_request_done(&r);
     }
-    if (g->channel->gone)
+    if (g->channel->gone) /* like SIGTERM: save what can be saved */
         atomic_store(g->opts->stop, true);
 }
 
 /* ---- running ---- */
 
-/* When the last turn has begun and another one is over, its lane would be idle: all meet instead,
- * and those who were cut short have run least and go first. */
+/* Run one lockstep for a turn. If every lockstep has begun its turn when this one is over, no
+ * lockstep is left for this lane. Then all locksteps end the round instead of letting the lane
+ * idle. Those that are cut short have run least and go first in the next round. */
 static as_status run_task(struct backend *lane, size_t i, void *arg, struct as_err *err)
 {
     struct group *g = arg;
@@ -481,7 +501,8 @@ static as_status run_task(struct backend *lane, size_t i, void *arg, struct as_e
     return st;
 }
 
-/* Those who have run least first, the others in their order. */
+/* Order the locksteps by the time that they have run. A stable sort, so the order of members with
+ * equal times does not change. */
 static void sort_locksteps(struct group *g)
 {
     for (size_t i = 1; i < g->n_locksteps; i++) {
@@ -493,8 +514,8 @@ static void sort_locksteps(struct group *g)
     }
 }
 
-/* Locksteps in lanes, where there are enough of them; else one after another, so that each
- * operation has all threads. */
+/* Run the locksteps in lanes if there are enough of them. Else run one after another, so that each
+ * operation can use all threads. */
 static as_status run_round(struct group *g, struct as_err *err)
 {
     as_status st = AS_OK;
@@ -510,17 +531,18 @@ static as_status run_round(struct group *g, struct as_err *err)
     return AS_OK;
 }
 
-static as_status run(struct group *g, struct as_err *err)
+static as_status run_group(struct group *g, struct as_err *err)
 {
     as_status st = AS_OK;
     while (st == AS_OK) {
+        /* With members to train only look at the socket; without any, wait for a line. */
         listen_to_runner(g, g->n_locksteps || g->n_waiting ? 0 : WAIT_MS);
         if (atomic_load(g->opts->stop) && g->n_locksteps == 0)
             return AS_OK;
         if (!g->be && g->n_waiting > 0)
             st = open_group(g, g->waiting[0], err);
         if (st == AS_OK && g->be && !atomic_load(g->opts->stop))
-            st = seat(g, err);
+            st = seat_waiting(g, err);
         if (g->n_locksteps == 0 && g->n_waiting == 0 && (g->closed || g->channel->fd < 0))
             return st;
         if (st != AS_OK || g->n_locksteps == 0)
@@ -530,32 +552,33 @@ static as_status run(struct group *g, struct as_err *err)
         atomic_store(&g->watch.meet, false);
         st = run_round(g, err);
         if (st == AS_OK)
-            st = collect(g, err);
-        tell_throughput(g, false);
+            st = collect_ended(g, err);
+        send_throughput(g, false);
     }
     return st;
 }
 
-/* Where convolutions did not simply go our own way: what was asked for, and what came of it. */
-static void tell_conv_path(const struct group *g)
+/* Print how convolutions are computed, unless our own kernels compute them: what was asked for, and
+ * what the back end uses. */
+static void log_conv_path(const struct group *g)
 {
     const char *path = g->be != NULL ? backend_conv_path(g->be) : "own";
     if (!as_streq(path, "own"))
         (void)printf("convolutions: %s\n", path);
 }
 
-/* What is left when the group ends: all of it shares its fate. */
-static void end_all(struct group *g, int exit, const struct as_err *why)
+/* End all members that are left with the same exit code, and free everything. */
+static void end_all_members(struct group *g, int exit, const struct as_err *why)
 {
     for (size_t i = 0; i < g->n_locksteps; i++)
         for (size_t k = 0; k < g->lockstep[i]->n; k++)
-            dismiss(g, g->lockstep[i]->member[k], exit, why);
+            dismiss_member(g, g->lockstep[i]->member[k], exit, why);
     for (size_t i = 0; i < g->n_waiting; i++)
-        dismiss(g, g->waiting[i], exit, why);
+        dismiss_member(g, g->waiting[i], exit, why);
     for (size_t i = 0; i < g->n_locksteps; i++)
         lockstep_free(g->lockstep[i]);
     device_data_free(g->device);
-    tell_conv_path(g);
+    log_conv_path(g);
     backend_free(g->be);
     train_data_done(&g->data);
     free(g->signature);
@@ -569,13 +592,13 @@ int group_run(const struct job *job, struct channel *channel, const struct group
     g.watch.stop = opts->stop;
     g.watch.fd = channel->fd;
     g.watch.checkpoint_ns = opts->checkpoint_ns;
-    g.watch.started = tell_started;
+    g.watch.started = send_started;
     g.watch.arg = &g;
     for (size_t i = 0; i < job->n_members; i++)
-        receive(&g, &job->members[i]);
-    as_status st = run(&g, &err);
-    tell_throughput(&g, true);
-    end_all(&g, st == AS_OK ? EXIT_TRY_AGAIN : EXIT_FAILED, st == AS_OK ? NULL : &err);
+        receive_member(&g, &job->members[i]);
+    as_status st = run_group(&g, &err);
+    send_throughput(&g, true);
+    end_all_members(&g, st == AS_OK ? EXIT_TRY_AGAIN : EXIT_FAILED, st == AS_OK ? NULL : &err);
     if (st != AS_OK)
         return EXIT_FAILED;
     if (!job->group)

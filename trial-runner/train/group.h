@@ -1,5 +1,5 @@
-/* A group: up to `slots` members of one shape in this process, one after another in each slot, from
- * the first to the last. A single trial is a group of one that nobody joins. */
+/* Trains a group: up to `slots` members of one shape at a time in this process. When a member ends,
+ * another may take its slot. A single trial is a group of one that no other member joins. */
 #ifndef ASSAY_TRIAL_RUNNER_TRAIN_GROUP_H
 #define ASSAY_TRIAL_RUNNER_TRAIN_GROUP_H
 
@@ -10,15 +10,16 @@
 #include "trial-runner/train/job.h"
 
 struct group_opts {
-    atomic_bool *stop; /* set from outside, by a signal's handler too (it is lock-free): all members
-                        * write checkpoints and end */
-    int64_t checkpoint_ns; /* least time between two checkpoints at epoch ends */
+    atomic_bool
+        *stop; /* all members write checkpoints and end; a signal handler may set it, because
+                        * it is lock-free */
+    int64_t checkpoint_ns; /* least time between two checkpoints at ends of epochs */
     size_t threads;        /* of the cpu back end */
-    size_t memory_bytes;   /* most that the group may allocate on the device; 0: no limit */
+    size_t memory_bytes;   /* limit of what the group allocates on the device; 0: none */
 };
 
-/* Run the job to its end and yield the exit code of the process (README.md). Errors of members and
- * of the group are told over the channel and on stderr. The arguments are borrowed. */
+/* Run the job to its end. Returns the exit code of the process (README.md). Errors of members and
+ * of the group are sent over the channel and written to stderr. The arguments are borrowed. */
 int group_run(const struct job *job, struct channel *channel, const struct group_opts *opts);
 
 #endif

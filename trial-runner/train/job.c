@@ -1,3 +1,10 @@
+/* Reads JOB.json.
+ *
+ * The list `members` tells the two forms apart. In the single form the job has one member, which is
+ * built from the document and the environment; the rest of the trainer knows groups only.
+ *
+ * The data set's record is the API's Dataset object with the paths of local files added. Its form
+ * is checked here; the files are checked against it when they are loaded (data/dataset_read.h). */
 #include "trial-runner/train/job.h"
 
 #include <errno.h>
@@ -118,7 +125,7 @@ static as_status check_ids(const struct job *job, struct as_err *err)
     for (size_t i = 0; i < job->n_members; i++)
         for (size_t k = 0; k < i; k++)
             if (as_streq(job->members[i].id, job->members[k].id))
-                return as_fail(err, AS_E_INVAL, "/members/%zu/id: '%s' is there twice", i,
+                return as_fail(err, AS_E_INVAL, "/members/%zu/id: '%s' is given twice", i,
                                job->members[i].id);
     return AS_OK;
 }

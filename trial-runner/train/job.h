@@ -1,5 +1,5 @@
-/* What a process of the trainer is asked to do: JOB.json, in its single or its group form, and for
- * the single form where outputs go (environment). */
+/* The job of one trainer process: JOB.json in its single or its group form. In the single form the
+ * seed and the paths of outputs come from the environment. */
 #ifndef ASSAY_TRIAL_RUNNER_TRAIN_JOB_H
 #define ASSAY_TRIAL_RUNNER_TRAIN_JOB_H
 
@@ -15,19 +15,19 @@
 
 struct job {
     struct dataset_info info;
-    struct net_data data;                       /* what a network needs to know of it */
+    struct net_data data;                       /* what a network needs to know about it */
     char *table, *features, *targets, *decoded; /* paths of the data; owned, NULL when not used */
     const char *digest; /* of the data set's record, "" when it has none; a view of doc */
     const char *metric; /* the sweep's metric, or NULL; a view of doc */
     bool group;         /* the group form */
     size_t slots;       /* members at once: 1 in the single form */
-    size_t n_members;   /* that JOB.json names; at most slots */
-    struct control_member *members; /* views of doc and, in the single form, of the environment:
-                   * ASSAY_SEED, _REPORT, _CHECKPOINTS, _ARTIFACTS; its id is "" */
+    size_t n_members;   /* members in JOB.json; at most slots */
+    struct control_member *members; /* views of doc. In the single form there is one, with id "" and
+                                     * views of the environment: ASSAY_SEED, _REPORT, … */
     json_t *doc;
 };
 
-/* Read and check the job; the members' train documents are not looked at (member.h). AS_E_INVAL
+/* Read and check the job. The members' train documents are checked later (member.h). AS_E_INVAL
  * with the pointer into the document; AS_E_NOT_FOUND, AS_E_IO, AS_E_NOMEM, AS_E_TOO_LARGE. ret is
  * owned by the caller: job_done(). */
 AS_MUST_CHECK as_status job_read(const char *path, struct job *ret, struct as_err *err);
@@ -35,7 +35,8 @@ void job_done(struct job *job);
 
 struct dataset_paths job_paths(const struct job *job); /* views of job */
 
-/* How the document `spec` wants the job's data set preprocessed; n_rows of the loaded data set. */
+/* Returns how to preprocess the job's data set for the document `spec`. n_rows is the number of
+ * rows of the loaded data set. */
 struct preprocess_opts job_preprocess_opts(const struct job *job, const struct train_spec *spec,
                                            size_t n_rows);
 

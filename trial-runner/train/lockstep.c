@@ -1,3 +1,14 @@
+/* One lockstep: it creates the buffers, moves members in and out, and does one micro-step.
+ *
+ * A step is issued from values that are equal for the whole range of members: the rows, and which
+ * kinds of work some member needs (struct range). Everything that differs between members lies in
+ * tables and buffers on the device, which the kernels read per slot. Therefore a step is determined
+ * by a small key, and the back end can record it once and run the recording for every further step
+ * with that key (graph_cache.h). A host value that changes between steps must become part of the
+ * key or move into a table; otherwise a recording runs with a stale value.
+ *
+ * Members lie without gaps, so a range is one launch. When a member leaves, the last one is copied
+ * into its slot through the host. This is slow but rare, and the member's bits do not change. */
 #include "trial-runner/train/lockstep.h"
 
 #include "model/plan/pad.h"
@@ -25,16 +36,17 @@ void lockstep_free(struct lockstep *ls)
 
 /* ---- making ---- */
 
-static bool augments(const struct member *m)
+static bool member_augments(const struct member *m)
 {
     return net_augments(&m->spec, m->plan->input);
 }
 
-static struct optimizer_needs needs_of(const struct member *m, size_t slots)
+static struct optimizer_needs optimizer_needs_for(const struct member *m, size_t slots)
 {
     struct optimizer_needs own = optimizer_needs_of(&m->spec);
     if (slots == 1)
         return own;
+    /* Members that come later may need any of these. An average is part of the signature. */
     return (struct optimizer_needs){true, true, true, own.average, true};
 }
 
@@ -49,10 +61,10 @@ static as_status create_parts(struct lockstep *ls, const struct member *m, struc
     as_status st = network_create(s->be, ls->plan, ls->slots, ls->max_rows, &ls->network, err);
     if (st != AS_OK)
         return st;
-    st = optimizer_create(ls->network, needs_of(m, ls->slots), &ls->optimizer, err);
+    st = optimizer_create(ls->network, optimizer_needs_for(m, ls->slots), &ls->optimizer, err);
     if (st != AS_OK)
         return st;
-    st = batches_create(s->device, ls->slots, ls->max_rows, augments(m), &ls->batches, err);
+    st = batches_create(s->device, ls->slots, ls->max_rows, member_augments(m), &ls->batches, err);
     if (st != AS_OK)
         return st;
     st = step_table_create(s->be, ls->slots, steps_of(s, ls->plan), &ls->step_table, err);
@@ -109,9 +121,11 @@ static size_t slot_bytes(const struct lockstep_setup *s, const struct member *m,
                          const struct net_plan *plan)
 {
     size_t rows = plan->buffer_rows;
-    return network_bytes(s->be, plan, 1, rows) + optimizer_bytes(plan, needs_of(m, slots)) +
-           batches_bytes(s->device, rows, augments(m)) + step_table_bytes(steps_of(s, plan)) +
-           losses_bytes(plan, s->loss, rows) + (2 + 1 + 3) * sizeof(float);
+    return network_bytes(s->be, plan, 1, rows) +
+           optimizer_bytes(plan, optimizer_needs_for(m, slots)) +
+           batches_bytes(s->device, rows, member_augments(m)) +
+           step_table_bytes(steps_of(s, plan)) + losses_bytes(plan, s->loss, rows) +
+           (2 + 1 + 3) * sizeof(float);
 }
 
 size_t lockstep_slot_bytes(const struct lockstep_setup *setup, const struct member *m, size_t slots)
@@ -129,8 +143,9 @@ bool lockstep_takes(const struct lockstep *ls, const struct member *m)
     return ls->n < ls->slots && net_plan_fits(m->plan, ls->plan);
 }
 
-/* All but the numbers that training changes. */
-static as_status place(struct lockstep *ls, size_t slot, struct member *m, struct as_err *err)
+/* Set everything of a slot that training does not change: settings, seed, optimizer, loss. */
+static as_status place_member(struct lockstep *ls, size_t slot, struct member *m,
+                              struct as_err *err)
 {
     const struct train_augment_spec *a = &m->spec.augment;
     int32_t words[2] = {(int32_t)(uint32_t)m->seed, (int32_t)(uint32_t)(m->seed >> 32)};
@@ -161,6 +176,8 @@ static as_status place(struct lockstep *ls, size_t slot, struct member *m, struc
 
 bool lockstep_is_open(const struct lockstep *ls)
 {
+    /* A member after n_main was resumed inside an epoch. Once it has begun to run, the lockstep
+     * stays closed until that epoch has ended and all members are in step again. */
     for (size_t k = 0; k < ls->n; k++)
         if (k < ls->n_main ? ls->member[k]->at > 0 : ls->member[k]->started)
             return false;
@@ -174,7 +191,7 @@ as_status lockstep_join(struct lockstep *ls, struct member *m, struct as_err *er
     as_status st = network_init(ls->network, slot, m->plan, m->seed, err);
     if (st != AS_OK)
         return st;
-    st = place(ls, slot, m, err);
+    st = place_member(ls, slot, m, err);
     if (st != AS_OK)
         return st;
     ls->n++;
@@ -191,17 +208,18 @@ struct slot lockstep_slot(const struct lockstep *ls, size_t index)
                          .needs = ls->traits[index].needs};
 }
 
-/* Through the host: it happens once in a member's life. */
-static as_status transfer(struct lockstep *ls, size_t from, size_t to, struct as_err *err)
+/* Move a member to another slot, by way of the host. The slow way suffices, because it happens at
+ * most once for each member that leaves. */
+static as_status transfer_member(struct lockstep *ls, size_t from, size_t to, struct as_err *err)
 {
     AS_AUTO(slot_state_done) struct slot_state s = {0};
     struct member *m = ls->member[from];
     struct slot source = lockstep_slot(ls, from);
-    m->tabled = -1;
+    m->tabled = -1; /* its tables are not copied: they are filled again before its next step */
     as_status st = slot_state_get(&source, &s, err);
     if (st != AS_OK)
         return st;
-    st = place(ls, to, m, err);
+    st = place_member(ls, to, m, err);
     if (st != AS_OK)
         return st;
     struct slot target = lockstep_slot(ls, to);
@@ -211,7 +229,7 @@ static as_status transfer(struct lockstep *ls, size_t from, size_t to, struct as
 as_status lockstep_leave(struct lockstep *ls, size_t slot, struct as_err *err)
 {
     size_t last = ls->n - 1;
-    as_status st = slot == last ? AS_OK : transfer(ls, last, slot, err);
+    as_status st = slot == last ? AS_OK : transfer_member(ls, last, slot, err);
     if (st != AS_OK)
         return st;
     ls->member[last] = NULL;
@@ -246,12 +264,12 @@ as_status lockstep_freeze(struct lockstep *ls, size_t slot, struct as_err *err)
 
 /* ---- a step ---- */
 
-/* What the members of a range need between them. */
+/* What at least one member of a range needs. */
 struct range {
     struct optimizer_needs needs;
     struct loss_use use;
-    bool due;     /* some member's batch is complete */
-    bool dropout; /* some member has it */
+    bool due;     /* some member's batch is complete, so its weights are updated */
+    bool dropout; /* some member has dropout */
 };
 
 static struct range range_of(const struct lockstep *ls, size_t first, size_t n, size_t at)
@@ -267,8 +285,8 @@ static struct range range_of(const struct lockstep *ls, size_t first, size_t n, 
     return r;
 }
 
-static as_status augment(struct lockstep *ls, struct backend *lane, size_t first, size_t n,
-                         const struct micro_step *now, struct batch *b, struct as_err *err)
+static as_status augment_batch(struct lockstep *ls, struct backend *lane, size_t first, size_t n,
+                               const struct micro_step *now, struct batch *b, struct as_err *err)
 {
     const struct net_shape *in = &ls->plan->nodes[0].out;
     struct tensor y = tensor_at(ls->batches->augmented, 0, b->x.stride);
@@ -288,7 +306,8 @@ static as_status augment(struct lockstep *ls, struct backend *lane, size_t first
     return backend_augment(lane, &a, err);
 }
 
-/* A step's host values: all of them are in its key. */
+/* The host values of a step. All of them are in its key, except ls, which owns the cache, and
+ * lane, because any lane can run a recording. */
 struct step {
     struct lockstep *ls;
     struct backend *lane;
@@ -296,7 +315,7 @@ struct step {
     struct range r;
 };
 
-static as_status make_calls(void *arg, struct as_err *err)
+static as_status issue_step(void *arg, struct as_err *err)
 {
     const struct step *s = arg;
     struct lockstep *ls = s->ls;
@@ -312,7 +331,7 @@ static as_status make_calls(void *arg, struct as_err *err)
     if (st != AS_OK)
         return st;
     if (ls->batches->augmented)
-        st = augment(ls, lane, first, n, &now, &b, err);
+        st = augment_batch(ls, lane, first, n, &now, &b, err);
     if (st != AS_OK)
         return st;
     struct network_pass pass = {.rows = b.rows,
@@ -352,5 +371,5 @@ as_status lockstep_step(struct lockstep *ls, struct backend *lane, size_t first,
     size_t micro = ls->plan->max_rows, left = ls->setup->data->n_train - at * micro;
     struct step s = {ls, lane, first, n, left < micro ? left : micro, range_of(ls, first, n, at)};
     struct graph_cache_key key = {first, n, s.rows, flags_of(&s.r)};
-    return graph_cache_step(&ls->graphs, lane, key, make_calls, &s, err);
+    return graph_cache_step(&ls->graphs, lane, key, issue_step, &s, err);
 }

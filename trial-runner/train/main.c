@@ -1,7 +1,7 @@
 /* assay-train JOB.json: the built-in trainer, a child of the runner like any other program.
  *
- * Exit 0: trained, artifacts written. 75: SIGTERM (or SIGINT), checkpoints are written where there
- * is a folder for them. 2: wrong usage. 1: anything else; the last line of stderr says what. */
+ * Exit 0: trained, artifacts written. 75: SIGTERM or SIGINT, checkpoints written if there is a
+ * folder for them. 2: wrong usage. 1: any other error; the last line of stderr is its message. */
 #include <errno.h>
 #include <malloc.h>
 #include <sched.h>
@@ -19,7 +19,7 @@
 #define MAX_THREADS 1024
 enum { EXIT_USAGE = 2 };
 
-static atomic_bool stop_asked; /* lock-free, so a signal handler may set it */
+static atomic_bool stop_asked; /* lock-free, so that a signal handler may set it */
 
 static void on_stop(int sig)
 {
@@ -34,7 +34,7 @@ static void catch_signals(void)
     (void)sigaction(SIGINT, &sa, NULL);
 }
 
-static int fail(const struct as_err *err)
+static int fail_with(const struct as_err *err)
 {
     (void)fflush(stdout);
     (void)fprintf(stderr, "assay-train: %s\n", err->msg);
@@ -68,7 +68,7 @@ static size_t n_cpus(void)
     return n < 1 ? 1 : (size_t)n;
 }
 
-static int run(const char *path, int64_t checkpoint_ms)
+static int run_job(const char *path, int64_t checkpoint_ms)
 {
     struct as_err err;
     AS_AUTO(job_done) struct job job = {0};
@@ -78,13 +78,13 @@ static int run(const char *path, int64_t checkpoint_ms)
     channel_init(&channel, -1);
     as_status st = read_number("ASSAY_THREADS", 1, MAX_THREADS, &opts.threads, &err);
     if (st != AS_OK)
-        return fail(&err);
+        return fail_with(&err);
     st = read_number("ASSAY_MEMORY_BYTES", 1, SIZE_MAX, &opts.memory_bytes, &err);
     if (st != AS_OK)
-        return fail(&err);
+        return fail_with(&err);
     st = job_read(path, &job, &err);
     if (st != AS_OK)
-        return fail(&err);
+        return fail_with(&err);
     if (job.group) {
         channel_done(&channel);
         channel_init(&channel, 0);
@@ -92,20 +92,21 @@ static int run(const char *path, int64_t checkpoint_ms)
     return group_run(&job, &channel, &opts);
 }
 
-/* OpenBLAS starts a thread for each CPU before main(), which are never used (kernels/cpu/cpu.c).
- * With little memory they wait for theirs for ever, and the process for them at its end. It looks
- * at this variable alone, so the program starts again with it; the runner has set it. */
+/* OpenBLAS starts a thread for each CPU before main(), and these threads are never used
+ * (kernels/cpu/cpu.c). Where memory is short they wait for ever for their buffers, and the process
+ * waits for them at its end. Only this variable prevents it, and it must be set before the program
+ * starts. So the program sets it and starts itself again. The runner sets it in the first place. */
 static void one_blas_thread(char **argv)
 {
     if (getenv("OPENBLAS_NUM_THREADS") || setenv("OPENBLAS_NUM_THREADS", "1", 1) != 0)
         return;
-    (void)execv("/proc/self/exe", argv); /* where it cannot, it goes on as it is */
+    (void)execv("/proc/self/exe", argv); /* if this fails, the program continues as it is */
 }
 
 int main(int argc, char **argv)
 {
     one_blas_thread(argv);
-    (void)mallopt(M_ARENA_MAX, 1); /* a thread's own arena grows by a system call for each piece */
+    (void)mallopt(M_ARENA_MAX, 1); /* arenas of other threads grow by many system calls */
     bool help = false;
     int64_t checkpoint_ms = 2000;
     struct opt table[] = {
@@ -117,7 +118,7 @@ int main(int argc, char **argv)
     struct as_err err;
     int n_args = 0;
     if (opt_parse(table, argc, argv, &n_args, &err) < 0) {
-        (void)fail(&err);
+        (void)fail_with(&err);
         return EXIT_USAGE;
     }
     if (help || n_args != 1) {
@@ -132,5 +133,5 @@ int main(int argc, char **argv)
     }
     catch_signals();
     (void)setvbuf(stdout, NULL, _IOLBF, 0);
-    return run(argv[1], checkpoint_ms);
+    return run_job(argv[1], checkpoint_ms);
 }

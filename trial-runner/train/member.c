@@ -28,7 +28,7 @@ void member_free(struct member *m)
     free(m);
 }
 
-/* The metric is the server's business; here only: will it ever be reported? */
+/* The server handles the metric. The trainer only checks that it will report it. */
 static as_status check_metric(struct member *m, const struct job *job, struct as_err *err)
 {
     if (!job->metric)
@@ -62,8 +62,8 @@ static as_status read_spec(struct member *m, const struct job *job, const json_t
     return m->signature ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
 }
 
-static as_status fingerprint(struct member *m, const struct job *job, const json_t *train,
-                             struct as_err *err)
+static as_status set_fingerprint(struct member *m, const struct job *job, const json_t *train,
+                                 struct as_err *err)
 {
     char seed[24];
     (void)snprintf(seed, sizeof seed, "%" PRIu64, m->seed);
@@ -110,7 +110,7 @@ as_status member_create(const struct job *job, const struct control_member *from
     as_status st = read_spec(m, job, from->train, err);
     if (st != AS_OK)
         return st;
-    st = fingerprint(m, job, from->train, err);
+    st = set_fingerprint(m, job, from->train, err);
     if (st != AS_OK)
         return st;
     st = make_places(m, from, err);

@@ -1,8 +1,8 @@
-/* One trial of a group: what it was asked to do, where its files are, and how far it has come.
+/* One trial of a group: its documents, the paths of its files, and its position.
  *
- * What changes from step to step is in the slot that it lies in (lockstep.h) and in its position
- * here: epoch, micro-step, optimizer steps. All else is a function of the documents, the seed and
- * the position. */
+ * What changes from step to step is in the member's slot (lockstep.h) and in its position here
+ * (epoch, micro-step). Everything else is a function of the documents, the seed and the
+ * position. */
 #ifndef ASSAY_TRIAL_RUNNER_TRAIN_MEMBER_H
 #define ASSAY_TRIAL_RUNNER_TRAIN_MEMBER_H
 
@@ -19,53 +19,55 @@
 #include "trial-runner/train/job.h"
 #include "trial-runner/train/report_file.h"
 
-#define CHECKPOINT_NAME "checkpoint.safetensors" /* in the folder of checkpoints */
+#define CHECKPOINT_NAME "checkpoint.safetensors" /* in the checkpoint folder */
 
 enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_TRY_AGAIN = 75 };
 
-/* What the runner wants of a member that runs. */
+/* What the runner has asked of a running member. */
 typedef enum member_ask { ASK_NOTHING, ASK_STOP, ASK_CANCEL } member_ask;
 
 struct member {
-    char *id;         /* "" in the single form; owned, as all of these */
+    char *id;         /* "" in the single form; owned, like the others */
     char *train_text; /* trial.train as canonical JSON */
     struct train_spec spec;
-    struct net_plan *plan; /* in its own shape */
-    char *signature;       /* equal ones may share a group */
+    struct net_plan *plan; /* in the member's own shape */
+    char *signature;       /* members with equal signatures may share a group */
     uint64_t seed;
     struct report_file report;
     char *checkpoint; /* path of the file, or NULL */
     char *artifacts;  /* folder, or NULL */
-    /* SHA-256 of the train document, the data set and the seed: whose checkpoint this is. Paths are
-     * not part of it, because an attempt may go on on another machine. */
+    /* SHA-256 of the train document, the data set and the seed. It identifies the job that a
+     * checkpoint belongs to. Paths are not part of it, because a trial may continue on another
+     * machine. */
     char fingerprint[SHA256_HEX_SIZE];
     dataset_task task;
 
-    struct epoch_layout layout; /* of the data: set when it gets a slot */
+    struct epoch_layout layout; /* how an epoch is cut into batches; set with the slot */
 
-    /* position: what comes next. epoch == spec.epochs: only the artifacts are missing */
+    /* The position: what comes next. If epoch == spec.epochs, only the artifacts are missing. */
     int64_t epoch;
     size_t at;              /* micro-step of the epoch */
-    int64_t tabled;         /* the epoch whose tables lie in its slot; -1: none */
+    int64_t tabled;         /* the epoch whose tables are in the slot; -1: none */
     struct str last_report; /* the line reported last, so that a resumed run repeats it */
 
     member_ask ask;
-    bool started; /* its first step in this process is done */
-    bool ended;   /* then `exit` is one of the above and `error` says why for EXIT_FAILED */
+    bool started; /* the first step in this process is done */
+    bool ended;   /* then `exit` is one of the above, and `error` is set for EXIT_FAILED */
     int exit;
     struct as_err error;
-    int64_t saved_ns, save_cost_ns; /* when the last checkpoint ended, and how long it took */
+    int64_t saved_ns, save_cost_ns; /* when the last checkpoint was complete; how long it took */
 };
 
-/* Check the documents, make the folders. `from` is borrowed for the call, job until member_free.
- * AS_E_INVAL with the pointer of the field ("/train/…", "/metric/name"); AS_E_TOO_LARGE, AS_E_IO,
- * AS_E_NOMEM. Owned by the caller. */
+/* Check the documents and create the folders. `from` is borrowed for the call, job until
+ * member_free. AS_E_INVAL with the pointer of the field ("/train/…", "/metric/name");
+ * AS_E_TOO_LARGE, AS_E_IO, AS_E_NOMEM. Owned by the caller. */
 AS_MUST_CHECK as_status member_create(const struct job *job, const struct control_member *from,
                                       struct member **ret, struct as_err *err);
 void member_free(struct member *m);
 AS_DEFINE_FREEP(struct member, member_free)
 
-/* It is over. With EXIT_FAILED err says why (NULL otherwise). The first call counts. */
+/* Mark the member as ended. err is the reason for EXIT_FAILED and EXIT_TRY_AGAIN; it may be NULL.
+ * Only the first call counts. */
 void member_end(struct member *m, int exit, const struct as_err *err);
 
 #endif

@@ -1,4 +1,4 @@
-/* Measurements, as the runner expects them from any child: one line of JSON each, appended whole to
+/* Measurements, as the runner expects them from any child: one line of JSON each, appended to
  * $ASSAY_REPORT with a single write. */
 #ifndef ASSAY_TRIAL_RUNNER_TRAIN_REPORT_FILE_H
 #define ASSAY_TRIAL_RUNNER_TRAIN_REPORT_FILE_H
@@ -11,27 +11,27 @@
 
 struct report_value {
     const char *name;
-    double value; /* NaN and infinities travel as text (base/json.h) */
+    double value; /* NaN and infinities are written as text (base/json.h) */
 };
 
-/* {"step": …, name: value, …} and a new line, appended to `line`. AS_E_NOMEM. */
+/* Append {"step": …, name: value, …} and a newline to `line`. AS_E_NOMEM. */
 AS_MUST_CHECK as_status report_format(int64_t step, const struct report_value *values, size_t n,
                                       struct str *line, struct as_err *err);
 
-/* A file that gets lines: opened by the first of them and kept open, since on a busy file system
- * opening takes longer than an epoch of a small model. One thread at a time. */
+/* A report file. The first line opens it, and it stays open, because on a busy file system opening
+ * takes longer than an epoch of a small model. One thread at a time. */
 struct report_file {
     char *path; /* owned; NULL: lines go nowhere */
     int fd;     /* -1: not open yet */
 };
 
-/* A copy of path, which may be NULL. AS_E_NOMEM. */
+/* Copy path, which may be NULL. The file is not opened yet. AS_E_NOMEM. */
 AS_MUST_CHECK as_status report_file_init(struct report_file *r, const char *path,
                                          struct as_err *err);
 void report_file_done(struct report_file *r);
 
-/* Append a formatted line in one write. The file is made when it is not there.
- * AS_E_IO naming the file (a full disk too). */
+/* Append a formatted line in one write. The file is created if it does not exist. AS_E_IO naming
+ * the file, also for a full disk. */
 AS_MUST_CHECK as_status report_file_append(struct report_file *r, const struct str *line,
                                            struct as_err *err);
 

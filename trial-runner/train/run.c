@@ -1,3 +1,17 @@
+/* One turn of a lockstep: micro-steps, ends of epochs, ends of members.
+ *
+ * More locksteps than lanes take turns. A turn is long enough to keep a member's weights in the
+ * cache of its core, and short enough that the members of a group advance evenly (ROUND_NS,
+ * SHARE_NS).
+ *
+ * A step of a small network takes microseconds, so looking at the clock or the socket after each
+ * step would cost more than the step. struct pace adapts the number of steps between two looks to
+ * about LOOK_NS. One of the locksteps polls the socket for all of them; when a line has come it
+ * sets watch.meet, every lockstep returns, and the main thread reads.
+ *
+ * A member can be saved between two batches only: inside a batch the sum of gradients over
+ * micro-batches is part of the state, and no checkpoint has it. `cancel` may end a member
+ * anywhere. */
 #include "trial-runner/train/run.h"
 
 #include <math.h>
@@ -11,13 +25,14 @@
 #include "trial-runner/train/report_file.h"
 #include "model/network/schedule.h"
 
-/* A checkpoint inside an epoch is for epochs that last; writing takes at most one part in 20. */
+/* Inside an epoch a checkpoint is due after 15 times the wait at epoch ends, and saving takes at
+ * most one part in 20 of the time. */
 #define INSIDE_EPOCH_FACTOR 15
 #define SAVE_COST_FACTOR 20
-#define ROUND_NS (4 * NS_PER_MS)   /* how long a lockstep runs on before others have its lane */
-#define SHARE_NS (500 * NS_PER_MS) /* …and at most, even inside an epoch */
+#define ROUND_NS (4 * NS_PER_MS)   /* least time of a turn, which ends with an epoch */
+#define SHARE_NS (500 * NS_PER_MS) /* most time of a turn, which then ends inside an epoch */
 #define LOOK_NS (1 * NS_PER_MS)    /* about how often a lockstep looks at the clock */
-#define POLL_NS (5 * NS_PER_MS)    /* how often some lockstep looks whether a line has come */
+#define POLL_NS (5 * NS_PER_MS)    /* how often one of the locksteps polls the socket */
 
 /* ---- checkpoints ---- */
 
@@ -59,8 +74,8 @@ static as_status end_member(struct lockstep *ls, size_t slot, struct watch *w, i
     return lockstep_freeze(ls, slot, err);
 }
 
-/* Trouble with files while training is the machine's, such as a full disk: another try, perhaps
- * elsewhere, may do better. */
+/* End a member after an error with its files. A failed write (a full disk) is the machine's fault:
+ * another attempt, perhaps on another machine, may succeed. */
 static as_status fail_member(struct lockstep *ls, size_t slot, struct watch *w, as_status st,
                              const struct as_err *why, struct as_err *err)
 {
@@ -82,13 +97,13 @@ static as_status stop_member(struct lockstep *ls, size_t slot, struct watch *w, 
 
 /* ---- steps ---- */
 
-/* When to look at the clock again, in steps, so that looking costs nothing to speak of. */
+/* After how many steps to look at the clock again, so that the cost of looking is negligible. */
 struct pace {
     int64_t last_ns;
     unsigned every, left;
 };
 
-/* Is it time to look? *now is set then. */
+/* Is it time to look? Then *now is set. */
 static bool pace_due(struct pace *p, int64_t *now)
 {
     if (p->left > 1) {
@@ -106,7 +121,7 @@ static bool pace_due(struct pace *p, int64_t *now)
     return true;
 }
 
-/* Has a line come? One of the locksteps looks now and then. */
+/* Has a line come? Only the lockstep that wins the exchange of looked_ns polls. */
 static void watch_poll(struct watch *w, int64_t now)
 {
     int64_t last = atomic_load(&w->looked_ns);
@@ -118,8 +133,8 @@ static void watch_poll(struct watch *w, int64_t now)
         atomic_store(&w->meet, true);
 }
 
-/* After a micro-step: what was asked of the member, or a checkpoint that is due. now is 0 when
- * nobody looked at the clock. */
+/* After a micro-step: do what was asked of the member, or write a checkpoint that is due. now is 0
+ * if the clock was not read after this step. */
 static as_status after_step(struct lockstep *ls, size_t slot, struct watch *w, int64_t now,
                             struct as_err *err)
 {
@@ -137,8 +152,8 @@ static as_status after_step(struct lockstep *ls, size_t slot, struct watch *w, i
     return now && save_is_due(m, w, now) ? run_save(ls, slot, err) : AS_OK;
 }
 
-/* Micro-steps of slots [first, first + n), which are at the same place, up to the end of the epoch,
- * until_ns, a meeting, or all of them have ended. */
+/* Do micro-steps of slots [first, first + n), which are at the same position. Ends at the end of
+ * the epoch, at until_ns, when w->meet is set, or when all of them have ended. */
 static as_status run_range(struct lockstep *ls, struct backend *lane, size_t first, size_t n,
                            struct watch *w, int64_t until_ns, struct as_err *err)
 {
@@ -173,8 +188,8 @@ static as_status run_range(struct lockstep *ls, struct backend *lane, size_t fir
 
 /* ---- the end of an epoch ---- */
 
-static as_status report(struct member *m, double mean_loss, const struct evaluation *e,
-                        struct as_err *err)
+static as_status append_report(struct member *m, double mean_loss, const struct evaluation *e,
+                               struct as_err *err)
 {
     struct report_value all[] = {
         {"train_loss", mean_loss},
@@ -202,13 +217,13 @@ static as_status report(struct member *m, double mean_loss, const struct evaluat
     return report_file_append(&m->report, &m->last_report, err);
 }
 
-/* Of predictions that are not finite no figure means anything. */
-static void spoil(struct evaluation *e)
+/* Metrics are undefined if any prediction is not finite. */
+static void set_all_nan(struct evaluation *e)
 {
     *e = (struct evaluation){NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
 }
 
-/* Report a member whose epoch is over, when that is due; end it when it diverged. */
+/* Report a member whose epoch is over, and end it if it diverged. */
 static as_status report_member(struct lockstep *ls, size_t slot, struct watch *w, double mean_loss,
                                struct evaluation *e, struct as_err *err)
 {
@@ -216,8 +231,8 @@ static as_status report_member(struct lockstep *ls, size_t slot, struct watch *w
     struct as_err why;
     bool diverged = !isfinite(mean_loss) || !isfinite(e->loss);
     if (diverged)
-        spoil(e);
-    as_status st = report(m, isfinite(mean_loss) ? mean_loss : NAN, e, &why);
+        set_all_nan(e);
+    as_status st = append_report(m, isfinite(mean_loss) ? mean_loss : NAN, e, &why);
     if (st != AS_OK)
         return fail_member(ls, slot, w, st, &why, err);
     if (!diverged)
@@ -227,7 +242,8 @@ static as_status report_member(struct lockstep *ls, size_t slot, struct watch *w
     return end_member(ls, slot, w, EXIT_FAILED, &why, err);
 }
 
-/* The epoch is closed: artifacts after the last, else the stop or the checkpoint that is due. */
+/* Go to the next epoch. After the last one write the artifacts and end; else stop if asked to, or
+ * write a checkpoint if one is due. */
 static as_status next_epoch(struct lockstep *ls, struct backend *lane, size_t slot, struct watch *w,
                             struct as_err *err)
 {
@@ -248,7 +264,7 @@ static as_status next_epoch(struct lockstep *ls, struct backend *lane, size_t sl
     return save_is_due(m, w, clock_mono_ns()) ? run_save(ls, slot, err) : AS_OK;
 }
 
-/* Is a report due? Also when the loss says that the member diverged. */
+/* Is a report due? A member that diverged reports too. */
 static bool reports_now(const struct member *m, double mean_loss)
 {
     int64_t done = m->epoch + 1;
@@ -256,8 +272,8 @@ static bool reports_now(const struct member *m, double mean_loss)
            (done == m->spec.epochs || done % m->spec.report_every == 0 || !isfinite(mean_loss));
 }
 
-/* The mean loss of each slot's epoch; NaN of a member that was frozen, because a gradient was not
- * finite (optimizer.c). */
+/* The mean loss of each slot's epoch. NaN for a member that the optimizer froze because a gradient
+ * was not finite (optimizer.c). */
 static as_status mean_losses(const struct lockstep *ls, double *ret, struct as_err *err)
 {
     double per_row = loss_unit(ls->setup) / (double)ls->setup->data->n_train;
@@ -302,13 +318,13 @@ static as_status end_epoch(struct lockstep *ls, struct backend *lane, struct wat
         if (st != AS_OK)
             return st;
     }
-    ls->n_main = ls->n;
+    ls->n_main = ls->n; /* the resumed members have reached the end of their epoch too */
     return AS_OK;
 }
 
 /* ---- running ---- */
 
-/* Is everybody who is still running through with this epoch? */
+/* Have all running members done the last step of their epoch? */
 static bool epoch_is_over(const struct lockstep *ls, size_t *ret_running)
 {
     bool over = true;
@@ -336,7 +352,7 @@ static as_status prepare_epoch(struct lockstep *ls, struct backend *lane, struct
             st = stop_member(ls, k, w, err);
         else if (m->epoch < m->spec.epochs && m->tabled != m->epoch)
             st = lockstep_begin_epoch(ls, k, err);
-        else if (m->epoch == m->spec.epochs) { /* resumed with nothing but artifacts to do */
+        else if (m->epoch == m->spec.epochs) { /* resumed when only artifacts were missing */
             m->epoch--;
             st = next_epoch(ls, lane, k, w, err);
         }
@@ -344,7 +360,7 @@ static as_status prepare_epoch(struct lockstep *ls, struct backend *lane, struct
     return st;
 }
 
-/* A turn that begins at `start`. */
+/* Run one turn, which began at `start`. */
 static as_status run_turn(struct lockstep *ls, struct backend *lane, struct watch *w, int64_t start,
                           struct as_err *err)
 {
@@ -353,6 +369,7 @@ static as_status run_turn(struct lockstep *ls, struct backend *lane, struct watc
         as_status st = prepare_epoch(ls, lane, w, err);
         if (st != AS_OK)
             return st;
+        /* Resumed members run alone to the end of their epoch; an epoch ends for all at once. */
         for (size_t k = ls->n_main; k < ls->n; k++) {
             st = run_range(ls, lane, k, 1, w, start + SHARE_NS, err);
             if (st != AS_OK)
@@ -363,7 +380,7 @@ static as_status run_turn(struct lockstep *ls, struct backend *lane, struct watc
         if (st != AS_OK)
             return st;
         if (!epoch_is_over(ls, &running) || running == 0)
-            return AS_OK; /* a meeting, its share is used, or nobody is left */
+            return AS_OK; /* w->meet, the end of the turn, or no member is left */
         st = end_epoch(ls, lane, w, err);
         if (st != AS_OK || atomic_load(&w->meet) || clock_mono_ns() - start >= ROUND_NS)
             return st;

@@ -1,3 +1,10 @@
+/* The server of the runner's tests: an HTTP server in this process that answers the runner
+ * protocol.
+ *
+ * It hands out the trials that a test has put on offer and records what the runner sends. It knows
+ * only what the protocol needs and no database, so a test can make it answer late, refuse, or
+ * forget an epoch at an exact moment. The server's thread and the test share `fx` under one
+ * recursive lock. */
 #include "tests/trial-runner/agent/runner_fixture.h"
 
 #include <errno.h>

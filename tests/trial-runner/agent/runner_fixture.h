@@ -1,5 +1,5 @@
-/* assay-runner with real processes, against a server on this machine that hands out what a test
- * asks for and remembers what came back. */
+/* assay-runner with real processes, against a server in the test that hands out what the test puts
+ * on offer and records what the runner sends. */
 #ifndef ASSAY_TESTS_TRIAL_RUNNER_AGENT_RUNNER_FIXTURE_H
 #define ASSAY_TESTS_TRIAL_RUNNER_AGENT_RUNNER_FIXTURE_H
 
@@ -19,7 +19,7 @@
 struct trial {
     json_t *claim; /* NULL: no such trial */
     bool handed_out, stop;
-    const char *refills; /* the group that it is offered to, once that asks; NULL: any claim */
+    const char *refills; /* the group whose next claim gets it; NULL: any claim gets it */
     json_t *completion, *artifacts, *checkpoints;
     char *log;
     json_t *items; /* measurements */
@@ -39,9 +39,9 @@ extern struct fixture {
     json_t *registration; /* the last */
     int registrations, heartbeats, leaves;
     int refill_claims, empty_refills;
-    int ending_claims; /* that named attempts whose end is on its way */
-    json_t *measured;  /* of the last claim that had any */
-    bool pending;      /* tell those who get nothing that something is being computed */
+    int ending_claims; /* claims that named attempts in `ending` */
+    json_t *measured;  /* from the last claim that had it */
+    bool pending;      /* the answer to claims that get nothing has `pending` */
     bool down;         /* answer 503 */
     bool denied;       /* answer 401 */
     bool hold_results; /* answer 503 to complete alone */
@@ -50,22 +50,22 @@ extern struct fixture {
     pid_t runner;
 } fx;
 
-/* fx, but for what does not change. A thread that has it may take it again. */
+/* The lock guards what changes in fx. It is recursive. */
 void fx_lock(void);
 void fx_unlock(void);
 
-/* A checked fixture: a server without trials; no runner yet. */
+/* A checked fixture: a server without trials, and no runner yet. */
 void fx_setup(void);
 void fx_teardown(void);
 
 /* Start assay-runner (4 slots, GPUs 5 and 7) with one more option, or NULL, NULL. */
 void start_runner(const char *more_name, const char *more_value);
-int end_runner(int sig); /* its wait status */
+int end_runner(int sig); /* returns its wait status */
 
 /* Put a trial on offer. `trial` is the section of the document as JSON text. */
 struct trial *offer(int number, const char *trial, int grace_ms, int timeout_ms, int gpus);
-/* Put it into a group of at most 4 members, on offer with a data set of one file: for --trainer. As
- * with offer_sh(), its grace period is one that nobody exceeds. */
+/* Put a member of a group on offer: at most 4 members, with a data set of one file, for --trainer.
+ * Its grace period, like that of offer_sh(), is longer than any test. */
 struct trial *offer_member(int number, const char *train, const char *group);
 struct trial *offer_sh(int number, const char *script);
 
@@ -84,8 +84,8 @@ struct trial *offer_sh(int number, const char *script);
         ck_assert_msg(await_ok_, "waited too long for %s", #condition);                            \
     } while (0)
 
-/* Of what may still change these lock it themselves; the first two give copies, which the next call
- * of the same overwrites, and "" for none. */
+/* These take the lock themselves. The first two return copies, which the next call of the same
+ * function overwrites; "" for none. */
 const char *outcome_of(const struct trial *t);
 const char *reason_of(const struct trial *t);
 bool log_has(const struct trial *t, const char *part);

@@ -155,8 +155,8 @@ static void wait_gone(pid_t pid)
     }
 }
 
-/* A grandchild of its own kind is swept when the trial has ended: in the group, out of it by
- * setsid, and out of it below another process of the group. */
+/* Three kinds of grandchildren are killed when the trial has ended: one in the process group, one
+ * that left it by setsid, and one that left it below another process of the group. */
 #define LEAVE "echo $$; : >$ASSAY_REPORT; exec sleep 600 >/dev/null 2>&1"
 #define UNTIL_IT_LEFT "while [ ! -e $ASSAY_REPORT ]; do sleep 0.01; done"
 static const char *const leavers[] = {

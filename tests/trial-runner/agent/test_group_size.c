@@ -1,4 +1,4 @@
-/* How many members: doubled while it pays. */
+/* The number of members doubles while the throughput rises. */
 #include "trial-runner/agent/group_size.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* Trials that share a process: what the runner makes of a group's members, of their ends, and of
- * the end of their process. The trainer is group_trainer.py, whose members do as they are told. */
+/* Trials that share a process: how the runner handles a group's members, their ends, and the end of
+ * their process. The trainer is group_trainer.py, whose members do what their document says. */
 #include "tests/trial-runner/agent/runner_fixture.h"
 
 #include <signal.h>
@@ -120,7 +120,7 @@ START_TEST(a_group_waits_for_a_member_that_is_being_computed)
 }
 END_TEST
 
-/* What a group says of its throughput counts in the next claim, also when its members have ended
+/* The throughput that a group has sent is in the next claim, also if its members have ended
  * before. */
 START_TEST(the_next_claim_asks_for_groups_as_measured)
 {
@@ -152,7 +152,8 @@ START_TEST(a_stop_of_one_member_leaves_the_others)
 }
 END_TEST
 
-/* A member that does so beside one that waits: both are tried again. Returns the one that waits. */
+/* A member with this document beside one that waits: both are tried again. Returns the one that
+ * waits. */
 static struct trial *both_are_tried_again(const char *train)
 {
     struct trial *a = offer_member(0, DO("wait"), "g1"), *b = offer_member(1, train, "g1");

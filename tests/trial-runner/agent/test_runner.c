@@ -129,8 +129,8 @@ static int handed_out(void)
     return n;
 }
 
-/* The next trials are asked for while the results of the last ones are on their way: of as many as
- * there are slots, and no more. */
+/* The runner claims the next trials while the results of the last ones are on their way, but only
+ * of as many as there are slots. */
 START_TEST(a_slot_is_free_before_its_result_has_arrived)
 {
     for (int i = 0; i < 9; i++)
@@ -172,8 +172,7 @@ START_TEST(gpus_are_free_with_their_slot)
 }
 END_TEST
 
-/* Whatever a trial puts where its files belong: its end is delivered, and the slot is free again.
- */
+/* A trial may replace its files by anything: its end is delivered and its slot becomes free. */
 static const struct {
     const char *script, *outcome, *log;
 } oddities[] = {
@@ -241,7 +240,7 @@ START_TEST(sigterm_hands_trials_back_with_their_checkpoints)
 }
 END_TEST
 
-/* A checkpoint that is replaced all the time is kept whole: never a mix, never an empty set. */
+/* A checkpoint that is replaced all the time is kept complete: never a mix, never an empty set. */
 START_TEST(checkpoints_that_change_while_they_are_read)
 {
     struct trial *t = offer_sh(0, "cd $ASSAY_CHECKPOINTS; i=0; while [ ! -f ../go ]; do i=$((i+1));"

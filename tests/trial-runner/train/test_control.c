@@ -1,5 +1,5 @@
-/* A group in the real program, with a socket to it: the whole of what runner and trainer say to
- * each other, and what kills do. */
+/* A group in the real program, with a socket to it: the whole protocol between runner and trainer,
+ * and what happens after kills. */
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -227,7 +227,7 @@ START_TEST(add_stop_cancel_close)
 }
 END_TEST
 
-/* Members that end before a second is over are counted too. */
+/* Throughput also counts members that end within a second. */
 START_TEST(short_members_tell_their_throughput)
 {
     const struct trial *all[] = {&trials[A], &trials[B], &trials[C], &trials[D]};
@@ -297,8 +297,8 @@ struct interrupts {
     int kills, stops;
 };
 
-/* Kills and stops at random moments; after each the group is put together anew, in another order
- * and of another size, from those that have not ended. The results are under this tag. */
+/* Kill and stop the group at random moments. After each, the members that have not ended form a new
+ * group, in another order and of another size. The results are under this tag. */
 static void train_in_parts(const char *tag, struct rng *r, struct interrupts *ret)
 {
     struct fate fates[N_TRIALS];
@@ -385,7 +385,7 @@ START_TEST(a_bad_checkpoint_is_its_members_own)
 }
 END_TEST
 
-/* What concerns the group as a whole ends all its members with the same error. */
+/* An error of the whole group ends all its members with the same error. */
 START_TEST(trouble_of_the_group)
 {
     const struct trial *all[] = {&trials[A], &trials[B]};

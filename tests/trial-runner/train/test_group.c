@@ -1,4 +1,4 @@
-/* Groups of trials in one process: every member must end with what it ends with alone. */
+/* Groups of trials in one process: every member must end with the bits that it ends with alone. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,7 +103,7 @@ START_TEST(alone_with_many_threads)
 }
 END_TEST
 
-/* What is evaluated and kept is the average, in a group as alone. */
+/* The average of weights is evaluated and kept, in a group as alone. */
 START_TEST(averages_of_weights)
 {
     static const struct trial ema[] = {

@@ -1,3 +1,4 @@
+/* JOB.json in both forms: what is read, what is refused, and what the fingerprint depends on. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

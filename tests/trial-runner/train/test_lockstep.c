@@ -1,5 +1,5 @@
-/* A lockstep by itself. Memory is known before it is taken: what a slot is said to need is what its
- * buffers have. */
+/* A lockstep by itself. Its memory is known before it is allocated: lockstep_slot_bytes is the size
+ * of the buffers of a slot. */
 #include <stdio.h>
 #include <string.h>
 
@@ -108,8 +108,8 @@ static void started(void *arg, const struct member *m)
     ++*(int *)arg;
 }
 
-/* Clipping freezes a member whose gradient is not finite, even where its loss still is: that is
- * told at the end of the epoch, also when the member was stopped in between. */
+/* Clipping freezes a member whose gradient is not finite, even if its loss still is. The member
+ * ends as diverged at the end of the epoch, also if it was stopped in between. */
 START_TEST(a_frozen_member_has_diverged)
 {
     static const char train[] = "\"epochs\":5,\"optimizer\":{\"clip_norm\":1}";

@@ -197,8 +197,8 @@ START_TEST(sigterm)
 }
 END_TEST
 
-/* A limit on the size of files stands for a full disk: checkpoints do not fit, and it goes on; in
- * the end the model does not fit either, and that asks for another try. */
+/* A limit on the size of files stands for a full disk. Checkpoints do not fit, and training
+ * continues. At the end the model does not fit either, and the trial asks for another attempt. */
 START_TEST(no_room_for_files)
 {
     char line[512];
@@ -260,8 +260,8 @@ static void change(char *bytes, size_t len, const char *from, const char *to)
     memcpy(at, to, strlen(to));
 }
 
-/* A bit of the weights or of the position that has turned over ends the trial; without a checksum
- * it would go on with another state. A checkpoint of before there were checksums is taken. */
+/* A flipped bit in the weights or the position ends the trial; without a checksum it would continue
+ * with another state. A checkpoint of the format without checksums is still read. */
 START_TEST(damaged_checkpoints)
 {
     size_t len = 0;
@@ -410,7 +410,7 @@ static size_t threads_of_child(void)
     return n;
 }
 
-/* Threads of OpenBLAS would wait for their memory for ever where there is little, and the process
+/* With little memory the threads of OpenBLAS would wait for their buffers for ever, and the process
  * for them. */
 START_TEST(no_threads_of_openblas)
 {

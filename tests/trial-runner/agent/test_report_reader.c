@@ -1,10 +1,12 @@
+/* Lines of ASSAY_REPORT: what is a measurement, what is refused, and that the result does not
+ * depend on how the bytes are cut into pieces. */
 #include "tests/support/check_main.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "base/json.h"
-#include "trial-runner/agent/report.h"
+#include "trial-runner/agent/report_reader.h"
 
 struct seen {
     struct str text;
@@ -43,7 +45,7 @@ static const struct {
     {"{\"step\": -1, \"a\": 1}\n", "bad1(step must be a whole number >=) "},
     {"{\"step\": 1.5, \"a\": 1}\n", "bad1(step must be a whole number >=) "},
     {"{\"step\": \"1\", \"a\": 1}\n", "bad1(step must be a whole number >=) "},
-    {"{\"step\": 1}\n", "bad1(no metric in it) "},
+    {"{\"step\": 1}\n", "bad1(the line has no metric) "},
     {"[1]\n", "bad1(expected an object, found a li) "},
     {"{\"a\": [1]}\n", "bad1(a must be a number, found a li) "},
     {"{\"a\": true}\n{\"a\": 1}\n", "bad1(a must be a number, found a bo) 0{\"a\":1.0} "},
@@ -57,20 +59,20 @@ static const struct {
     {"{\"a\": 1", "0{\"a\":1.0} "}, /* completed by the end below: see whole_lines_only */
 };
 
-static void feed(struct report *r, struct seen *s, const char *bytes, size_t len)
+static void feed(struct report_reader *r, struct seen *s, const char *bytes, size_t len)
 {
-    struct report_fns fns = {on_item, on_bad, s};
+    struct report_reader_fns fns = {on_item, on_bad, s};
     struct as_err err = {0};
-    ck_ok(report_feed(r, bytes, len, &fns, &err), err);
+    ck_ok(report_reader_feed(r, bytes, len, &fns, &err), err);
 }
 
 START_TEST(lines)
 {
     size_t len = strlen(cases[_i].bytes);
     for (size_t step = 1; step <= len; step += 3) { /* whatever the pieces */
-        struct report r = {0};
+        struct report_reader r = {0};
         struct seen s = {0};
-        struct report_fns fns = {on_item, on_bad, &s};
+        struct report_reader_fns fns = {on_item, on_bad, &s};
         struct as_err err = {0};
         for (size_t at = 0; at < len; at += step)
             feed(&r, &s, cases[_i].bytes + at, len - at < step ? len - at : step);
@@ -78,12 +80,12 @@ START_TEST(lines)
             ck_assert_str_eq(str_cstr(&s.text), "");
             feed(&r, &s, "}", 1);
         }
-        ck_ok(report_end(&r, &fns, &err), err);
+        ck_ok(report_reader_end(&r, &fns, &err), err);
         if (cases[_i].want)
             ck_assert_str_eq(str_cstr(&s.text), cases[_i].want);
         else
             ck_assert_uint_eq(s.bad, 1);
-        report_done(&r);
+        report_reader_done(&r);
         str_done(&s.text);
     }
 }
@@ -91,7 +93,7 @@ END_TEST
 
 START_TEST(a_line_without_end_is_refused_and_reading_goes_on)
 {
-    struct report r = {0};
+    struct report_reader r = {0};
     struct seen s = {0};
     char piece[1000];
     memset(piece, '1', sizeof piece);
@@ -100,38 +102,38 @@ START_TEST(a_line_without_end_is_refused_and_reading_goes_on)
     ck_assert_uint_lt(r.partial.cap, 4 * REPORT_MAX_LINE);
     feed(&r, &s, "\n{\"a\": 2}\n", 10);
     ck_assert_str_eq(str_cstr(&s.text), "bad1(longer than 65536 bytes) 0{\"a\":2.0} ");
-    report_done(&r);
+    report_reader_done(&r);
     str_done(&s.text);
 }
 END_TEST
 
 START_TEST(a_nul_byte_is_refused)
 {
-    struct report r = {0};
+    struct report_reader r = {0};
     struct seen s = {0};
     feed(&r, &s, "{\"a\": 1}\0\n", 10);
-    ck_assert_str_eq(str_cstr(&s.text), "bad1(a NUL byte in it) ");
-    report_done(&r);
+    ck_assert_str_eq(str_cstr(&s.text), "bad1(the line has a NUL byte) ");
+    report_reader_done(&r);
     str_done(&s.text);
 }
 END_TEST
 
 START_TEST(a_restart_forgets_the_half_line)
 {
-    struct report r = {0};
+    struct report_reader r = {0};
     struct seen s = {0};
     feed(&r, &s, "{\"a\": 1}\n{\"a\":", 14);
-    report_restart(&r);
+    report_reader_restart(&r);
     feed(&r, &s, "{\"a\": 3}\n", 9);
     ck_assert_str_eq(str_cstr(&s.text), "0{\"a\":1.0} 1{\"a\":3.0} ");
-    report_done(&r);
+    report_reader_done(&r);
     str_done(&s.text);
 }
 END_TEST
 
 START_TEST(too_many_metrics)
 {
-    struct report r = {0};
+    struct report_reader r = {0};
     struct seen s = {0};
     AS_AUTO(str_done) struct str line = {0};
     for (int i = 0; i <= REPORT_MAX_METRICS; i++)
@@ -139,7 +141,7 @@ START_TEST(too_many_metrics)
     str_puts(&line, "}\n");
     feed(&r, &s, line.s, line.len);
     ck_assert_str_eq(str_cstr(&s.text), "bad1(more than 100 metrics) ");
-    report_done(&r);
+    report_reader_done(&r);
     str_done(&s.text);
 }
 END_TEST
@@ -147,16 +149,16 @@ END_TEST
 START_TEST(out_of_memory_is_told)
 {
     for (size_t nth = 1; nth < 50; nth++) {
-        struct report r = {0};
+        struct report_reader r = {0};
         struct seen s = {0};
-        struct report_fns fns = {on_item, on_bad, &s};
+        struct report_reader_fns fns = {on_item, on_bad, &s};
         struct as_err err = {0};
         as_mem_fail_nth(nth);
-        as_status st = report_feed(&r, "{\"a\": 1}\n", 9, &fns, &err);
+        as_status st = report_reader_feed(&r, "{\"a\": 1}\n", 9, &fns, &err);
         as_mem_fail_nth(0);
         ck_assert(st == AS_OK || st == AS_E_NOMEM);
         ck_assert_uint_eq(s.bad, 0);
-        report_done(&r);
+        report_reader_done(&r);
         str_done(&s.text);
     }
 }

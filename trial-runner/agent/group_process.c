@@ -1,4 +1,14 @@
-#include "trial-runner/agent/group.h"
+/* Starts the process of a group and exchanges lines with it.
+ *
+ * Only the main thread is here. The socket is non-blocking in both directions: requests that do not
+ * fit are kept in `out` and written when poll() says so, because a trainer in a long step must not
+ * stop the main loop.
+ *
+ * The process inherits the environment of its first member without what is that member's own. Its
+ * ASSAY_REPORT lies in the group's folder, so strays of the group are found like strays of a trial.
+ *
+ * The runner kills a process that it cannot talk to: it could no longer stop the members. */
+#include "trial-runner/agent/group_process.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,11 +26,11 @@
 #define READ_BYTES 8192
 #define JOB_NAME "job.json"
 
-as_status group_create(const struct options *o, const struct claimed_group *named, const char *gpus,
-                       struct group **ret, struct as_err *err)
+as_status group_process_create(const struct options *o, const struct claimed_group *named,
+                               const char *gpus, struct group_process **ret, struct as_err *err)
 {
     AS_AUTO(str_done) struct str dir = {0};
-    AS_AUTO(group_freep) struct group *g = as_calloc(1, sizeof *g);
+    AS_AUTO(group_process_freep) struct group_process *g = as_calloc(1, sizeof *g);
     if (!g)
         return as_fail(err, AS_E_NOMEM, "out of memory");
     g->out_fd = g->control_fd = -1;
@@ -36,7 +46,7 @@ as_status group_create(const struct options *o, const struct claimed_group *name
     return AS_OK;
 }
 
-void group_free(struct group *g)
+void group_process_free(struct group_process *g)
 {
     if (!g)
         return;
@@ -55,15 +65,16 @@ void group_free(struct group *g)
     free(g);
 }
 
-void group_member_id(const struct attempt *t, char ret[GROUP_MEMBER_ID_SIZE])
+void group_process_member_id(const struct attempt *t, char ret[GROUP_MEMBER_ID_SIZE])
 {
     snprintf(ret, GROUP_MEMBER_ID_SIZE, "%.80s/%lld.%lld", t->sweep, (long long)t->number,
              (long long)t->attempt);
 }
 
-/* job.json of the group: the data set and the metric of its first member, and no members; they come
- * over the socket. */
-static as_status write_job(const struct group *g, const struct attempt *t, struct as_err *err)
+/* Write the group's job.json: the data set and the metric of its first member. Its list of members
+ * is empty, because members are added over the socket. */
+static as_status write_job(const struct group_process *g, const struct attempt *t,
+                           struct as_err *err)
 {
     JSON_AUTO job = json_pack("{s:O,s:O,s:I,s:[]}", "dataset", json_object_get(t->job, "dataset"),
                               "metric", json_object_get(t->job, "metric"), "slots",
@@ -76,9 +87,9 @@ static as_status write_job(const struct group *g, const struct attempt *t, struc
     return result_journal_write_json(g->dir, JOB_NAME, job, err);
 }
 
-/* The environment of its first member, less what is that member's alone. ASSAY_REPORT stays, below
- * the group's folder: strays are found by it. */
-static as_status set_env(struct child_spec *s, const struct group *g, struct as_err *err)
+/* Take out of the first member's environment what belongs to that member alone. ASSAY_REPORT stays,
+ * with a path in the group's folder, because strays are found by it. */
+static as_status set_env(struct child_spec *s, const struct group_process *g, struct as_err *err)
 {
     static const char *const members_own[] = {"ASSAY_TRIAL",       "ASSAY_ATTEMPT",
                                               "ASSAY_SEED",        "ASSAY_PARAMS",
@@ -90,7 +101,7 @@ static as_status set_env(struct child_spec *s, const struct group *g, struct as_
                   : as_fail(err, AS_E_NOMEM, "out of memory");
 }
 
-static as_status start(struct group *g, struct attempt *t, struct as_err *err)
+static as_status start_process(struct group_process *g, struct attempt *t, struct as_err *err)
 {
     AS_AUTO(as_freep) char *job = file_join(g->dir, JOB_NAME);
     AS_AUTO(file_closep) int ours = -1, theirs = -1;
@@ -124,7 +135,7 @@ static as_status start(struct group *g, struct attempt *t, struct as_err *err)
     return AS_OK;
 }
 
-void group_flush(struct group *g)
+void group_process_flush(struct group_process *g)
 {
     size_t done = 0;
     while (g->control_fd >= 0 && done < g->out.len) {
@@ -132,7 +143,7 @@ void group_flush(struct group *g)
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
-            break; /* full, or its end is near: reap() sees that */
+            break; /* the buffer is full, or the process has ended: supervise.c reaps it */
         done += (size_t)n;
     }
     if (done > 0) {
@@ -141,53 +152,56 @@ void group_flush(struct group *g)
     }
 }
 
-/* What cannot be said ends the process: a member that nobody can stop must not run. */
-static as_status say(struct group *g, const struct control_request *r, struct as_err *err)
+/* Send a request. If it fails the caller kills the process: a member that cannot be stopped must
+ * not run. */
+static as_status send_request(struct group_process *g, const struct control_request *r,
+                              struct as_err *err)
 {
     if (!g->pid)
         return AS_OK;
     as_status st = control_request_format(r, &g->out, err);
-    group_flush(g);
+    group_process_flush(g);
     return st;
 }
 
-as_status group_begin(struct group *g, struct attempt *t, struct as_err *err)
+as_status group_process_add_member(struct group_process *g, struct attempt *t, struct as_err *err)
 {
     struct control_request add = {.op = CONTROL_ADD};
     if (g->over)
         return as_fail(err, AS_E_CONFLICT, "its group has ended");
-    as_status st = g->pid ? AS_OK : start(g, t, err);
+    as_status st = g->pid ? AS_OK : start_process(g, t, err);
     if (st < 0)
         return st;
     st = control_member_parse(json_object_get(t->job, "member"), "/member", &add.member, err);
     if (st < 0)
         return st;
     add.id = add.member.id;
-    return say(g, &add, err);
+    return send_request(g, &add, err);
 }
 
-void group_stop(struct group *g, const struct attempt *t, bool with_checkpoint)
+void group_process_stop_member(struct group_process *g, const struct attempt *t,
+                               bool with_checkpoint)
 {
     struct as_err err = {0};
     char id[GROUP_MEMBER_ID_SIZE];
     struct control_request r = {.op = with_checkpoint ? CONTROL_STOP : CONTROL_CANCEL, .id = id};
-    group_member_id(t, id);
-    if (say(g, &r, &err) != AS_OK)
+    group_process_member_id(t, id);
+    if (send_request(g, &r, &err) != AS_OK)
         child_signal_group(g->pid, SIGKILL);
 }
 
-void group_close(struct group *g)
+void group_process_close(struct group_process *g)
 {
     struct as_err err = {0};
     struct control_request r = {.op = CONTROL_CLOSE};
     if (g->close_sent || !g->pid)
         return;
     g->close_sent = true;
-    if (say(g, &r, &err) != AS_OK)
+    if (send_request(g, &r, &err) != AS_OK)
         child_signal_group(g->pid, SIGKILL);
 }
 
-static void take_lines(struct group *g, group_event_fn *on_event, void *arg)
+static void take_lines(struct group_process *g, group_process_event_fn *on_event, void *arg)
 {
     struct as_err err = {0};
     const char *line;
@@ -199,15 +213,15 @@ static void take_lines(struct group *g, group_event_fn *on_event, void *arg)
             control_event_done(&e);
             continue;
         }
-        log_write(LOG_ERROR, "a group breaks the contract", "group=%s error=\"%s\"", g->id,
-                  err.msg);
+        log_write(LOG_ERROR, "the process of a group breaks the protocol", "group=%s error=\"%s\"",
+                  g->id, err.msg);
         if (g->pid)
             child_signal_group(g->pid, SIGKILL);
         return;
     }
 }
 
-void group_read(struct group *g, group_event_fn *on_event, void *arg)
+void group_process_read(struct group_process *g, group_process_event_fn *on_event, void *arg)
 {
     char bytes[READ_BYTES];
     struct as_err err = {0};
@@ -226,7 +240,8 @@ void group_read(struct group *g, group_event_fn *on_event, void *arg)
     }
 }
 
-void group_take_end(struct group *g, group_event_fn *on_event, void *arg, int *ret_wait_status)
+void group_process_take_end(struct group_process *g, group_process_event_fn *on_event, void *arg,
+                            int *ret_wait_status)
 {
     size_t strays = child_take_end(g->pid, g->dir, ret_wait_status);
     if (strays)
@@ -234,7 +249,8 @@ void group_take_end(struct group *g, group_event_fn *on_event, void *arg, int *r
                   strays);
     g->pid = 0;
     g->over = true;
-    group_read(g, on_event, arg);
+    /* Events that it sent before it ended are still in the socket: members may have ended well. */
+    group_process_read(g, on_event, arg);
     if (g->control_fd >= 0)
         close(g->control_fd);
     g->control_fd = -1;

@@ -1,16 +1,23 @@
-#include "trial-runner/agent/report.h"
+/* Reads ASSAY_REPORT as it grows.
+ *
+ * Bytes come in pieces of any size, so an incomplete line is kept until its end comes. A line that
+ * is too long is not kept but skipped up to its newline, so a trial cannot fill the memory.
+ *
+ * Python's json writes NaN and Infinity without quotes, which is not JSON. These words are put
+ * between quotes before the line is parsed; the value then has the same form as the text "NaN". */
+#include "trial-runner/agent/report_reader.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "base/json.h"
 
-void report_done(struct report *r)
+void report_reader_done(struct report_reader *r)
 {
     str_done(&r->partial);
 }
 
-void report_restart(struct report *r)
+void report_reader_restart(struct report_reader *r)
 {
     str_clear(&r->partial);
     r->skipping = false;
@@ -21,7 +28,7 @@ static bool ends_word(char c)
     return !((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'));
 }
 
-/* Copy the line with bare NaN, Infinity and -Infinity put between quotes, outside strings only. */
+/* Copy the line and put bare NaN, Infinity and -Infinity between quotes, outside strings only. */
 static void quote_bare(const char *s, struct str *out)
 {
     static const char *const words[] = {"NaN", "Infinity", "-Infinity"};
@@ -56,7 +63,7 @@ static as_status take_step(const json_t *j, int64_t *ret, struct as_err *err)
     return AS_OK;
 }
 
-/* As the server takes them. */
+/* The server accepts the same names. */
 static bool name_ok(const char *name)
 {
     static const char more[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789.-";
@@ -104,13 +111,14 @@ static as_status parse_line(const char *line, int64_t *step, json_t **ret, struc
             return st;
     }
     if (json_object_size(metrics) == 0)
-        return as_fail(err, AS_E_INVAL, "no metric in it");
+        return as_fail(err, AS_E_INVAL, "the line has no metric");
     *ret = as_steal(metrics);
     return AS_OK;
 }
 
-/* The line in r->partial has ended. */
-static as_status take_line(struct report *r, const struct report_fns *fns, struct as_err *err)
+/* Handle the line in r->partial, which has ended. */
+static as_status take_line(struct report_reader *r, const struct report_reader_fns *fns,
+                           struct as_err *err)
 {
     struct as_err why = {0};
     json_t *metrics = NULL;
@@ -123,7 +131,7 @@ static as_status take_line(struct report *r, const struct report_fns *fns, struc
     } else {
         const char *line = str_cstr(&r->partial);
         if (strlen(line) < r->partial.len)
-            st = as_fail(&why, AS_E_INVAL, "a NUL byte in it");
+            st = as_fail(&why, AS_E_INVAL, "the line has a NUL byte");
         else if (!line[strspn(line, " \t\r")])
             return AS_OK;
         else
@@ -140,12 +148,12 @@ static as_status take_line(struct report *r, const struct report_fns *fns, struc
     return fns->on_item(fns->arg, step, metrics, err);
 }
 
-as_status report_feed(struct report *r, const char *bytes, size_t len, const struct report_fns *fns,
-                      struct as_err *err)
+as_status report_reader_feed(struct report_reader *r, const char *bytes, size_t len,
+                             const struct report_reader_fns *fns, struct as_err *err)
 {
     while (len) {
         const char *nl = memchr(bytes, '\n', len);
-        size_t n = nl ? (size_t)(nl - bytes) : len;
+        size_t n = nl ? (size_t)(nl - bytes) : len; /* bytes of this line in this piece */
         if (r->partial.len + n > REPORT_MAX_LINE)
             r->skipping = true;
         if (r->skipping)
@@ -168,7 +176,8 @@ as_status report_feed(struct report *r, const char *bytes, size_t len, const str
     return AS_OK;
 }
 
-as_status report_end(struct report *r, const struct report_fns *fns, struct as_err *err)
+as_status report_reader_end(struct report_reader *r, const struct report_reader_fns *fns,
+                            struct as_err *err)
 {
     if (r->partial.len == 0 && !r->skipping)
         return AS_OK;
