@@ -1,3 +1,13 @@
+/* Files: read whole, replace, make and remove folders.
+ *
+ * A file is replaced through a temporary file in the same folder, because rename(2) replaces a
+ * file in one step only within a file system. A durable replacement syncs twice. The file is synced
+ * before the rename: otherwise a crash could leave the new name without content. The folder is
+ * synced after it: otherwise a crash could bring the old file back. file_publishv() omits both, for
+ * callers that sync later or can write the file again.
+ *
+ * file_read() grows a buffer instead of asking for the size first: files of /proc and pipes report
+ * the size 0, and a file may grow while it is read. */
 #include "base/file.h"
 
 #include <errno.h>
@@ -91,8 +101,8 @@ as_status file_sync(const char *path, struct as_err *err)
     return fd >= 0 && fsync(fd) == 0 ? AS_OK : fail_errno(err, "sync", path);
 }
 
-static as_status put(const char *path, const struct iovec *parts, size_t n_parts, mode_t mode,
-                     bool durably, struct as_err *err)
+static as_status replace_file(const char *path, const struct iovec *parts, size_t n_parts,
+                              mode_t mode, bool durably, struct as_err *err)
 {
     AS_AUTO(str_done) struct str tmp = {0};
     str_printf(&tmp, "%s.tmp-XXXXXX", path);
@@ -119,13 +129,13 @@ as_status file_replace(const char *path, const void *bytes, size_t len, mode_t m
                        struct as_err *err)
 {
     const struct iovec part = {(void *)bytes, len};
-    return put(path, &part, 1, mode, true, err);
+    return replace_file(path, &part, 1, mode, true, err);
 }
 
 as_status file_publishv(const char *path, const struct iovec *parts, size_t n_parts, mode_t mode,
                         struct as_err *err)
 {
-    return put(path, parts, n_parts, mode, false, err);
+    return replace_file(path, parts, n_parts, mode, false, err);
 }
 
 as_status file_mkdirs(const char *path, mode_t mode, struct as_err *err)

@@ -47,5 +47,5 @@ void log_write(log_level level, const char *msg, const char *fmt, ...)
             line[i] = ' ';
     line[len++] = '\n';
     ssize_t written = write(STDERR_FILENO, line, len);
-    (void)written; /* nowhere is left to say that the log is broken */
+    (void)written; /* an error of the log cannot be logged */
 }
