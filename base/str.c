@@ -4,8 +4,8 @@
  * with many appends checks once, through str_check() or str_take().
  *
  * The C library converts numbers. No program here sets LC_NUMERIC, so the decimal separator is
- * always a point. as_format_double() tries 15, 16 and 17 digits and takes the first text that reads back
- * as the same double: 15 are always kept by a double, 17 always suffice. */
+ * always a point. as_format_double() tries 15, 16 and 17 digits and takes the first text that reads
+ * back as the same double: 15 are always kept by a double, 17 always suffice. */
 #include "base/str.h"
 
 #include <ctype.h>
