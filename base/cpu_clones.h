@@ -16,7 +16,7 @@
 #define CPU_CLONES
 #endif
 
-/* For functions that a clone calls: only when inlined are they compiled for the clone's target. */
+/* For functions that a clone calls: they must be inlined to be compiled for the clone's target. */
 #define CPU_INLINE static inline __attribute__((always_inline))
 
 #endif

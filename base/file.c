@@ -157,7 +157,7 @@ as_status file_mkdirs(const char *path, mode_t mode, struct as_err *err)
         return fail_errno(err, "make the folder", p);
     struct stat sb;
     if (stat(p, &sb) != 0 || !S_ISDIR(sb.st_mode))
-        return as_fail(err, AS_E_IO, "%.200s is there and is not a folder", p);
+        return as_fail(err, AS_E_IO, "%.200s exists and is not a folder", p);
     return AS_OK;
 }
 

@@ -38,6 +38,7 @@ static as_status check_shape(const char *text, size_t len, size_t max_nodes, str
             depth++;
         else if ((c == ']' || c == '}') && depth)
             depth--;
+        /* each value but the first follows one of these, so this is an upper bound */
         nodes += c == ',' || c == ':' || c == '[';
         if (depth > JSON_MAX_DEPTH)
             return as_fail(err, AS_E_TOO_LARGE, "the JSON is nested deeper than %d levels",

@@ -197,7 +197,7 @@ size_t as_edit_distance(const char *a, const char *b)
     size_t n = strlen(a), m = strlen(b);
     if (n > 63 || m > 63)
         return 64;
-    size_t row[64];
+    size_t row[64]; /* one row of the matrix of distances; `diag` is the entry above to the left */
     for (size_t j = 0; j <= m; j++)
         row[j] = j;
     for (size_t i = 1; i <= n; i++) {

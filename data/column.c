@@ -111,9 +111,9 @@ as_status column_scan_count(struct column_scan *s, const struct column_cell *cel
     }
     if (s->n_values == DATASET_MAX_CATEGORIES)
         return as_fail(err, AS_E_TOO_LARGE,
-                       "its cells are text, such as '%s' in line %zu, of more than %zu kinds: an "
-                       "identifier, a free text, or a slip among numbers? Leave the column out, or "
-                       "mend it",
+                       "its cells are text, such as '%s' in line %zu, and there are more than %zu "
+                       "different ones: an identifier, a free text, or a typing error among "
+                       "numbers? Remove the column, or correct it",
                        s->text, s->text_line, DATASET_MAX_CATEGORIES);
     if (cell->len > DATASET_MAX_CLASS_NAME)
         return as_fail(err, AS_E_TOO_LARGE, "a category of %zu bytes, at most %zu", cell->len,
@@ -156,7 +156,7 @@ as_status column_scan_end(struct column_scan *s, size_t n_rows, struct dataset_c
     if (s->n_values == present && present > 1)
         return as_fail(err, AS_E_INVAL,
                        "line %zu: found '%s', and every row has another text: an identifier, or a "
-                       "slip among numbers? Leave the column out, or mend it",
+                       "typing error among numbers? Remove the column, or correct it",
                        s->text_line, s->text);
     return keep_values(s, ret, err);
 }

@@ -217,8 +217,8 @@ static as_status check_describable(const struct table *t, const struct dataset_i
 }
 
 /* Check every column. Describe the columns if there are at most DATASET_MAX_COLUMNS. */
-static as_status describe(const struct table *t, struct column_scan *columns,
-                          struct dataset_info *info, struct as_err *err)
+static as_status describe_columns(const struct table *t, struct column_scan *columns,
+                                  struct dataset_info *info, struct as_err *err)
 {
     size_t total = 0;
     bool wanted = info->n_features <= DATASET_MAX_COLUMNS;
@@ -270,7 +270,7 @@ static as_status inspect_columns(const struct dataset_paths *paths, const char *
         st = count_rows(paths, target, t, columns, err);
     if (st != AS_OK)
         return st;
-    return describe(t, columns, info, err);
+    return describe_columns(t, columns, info, err);
 }
 
 as_status dataset_csv_inspect(const struct dataset_paths *paths, const char *target,

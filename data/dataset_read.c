@@ -69,7 +69,7 @@ static as_status check_target(const struct dataset_paths *p, dataset_format form
     if (!wanted && target)
         return as_fail(
             err, AS_E_INVAL,
-            "target: found '%.60s', but the targets of this %s data set are no column of "
+            "target: found '%.60s', but the targets of this %s data set are not a column of "
             "a table",
             target, dataset_format_names[format]);
     return AS_OK;

@@ -49,7 +49,8 @@ AS_MUST_CHECK as_status target_scan_end(struct target_scan *s, struct dataset_in
  * numbers, else as text. */
 bool target_classes_whole(const struct dataset_info *info);
 
-/* The index of the class. AS_E_INVAL when it is none of them. `whole` is target_classes_whole(). */
+/* The index of the class of a value. AS_E_INVAL if it has no class. `whole` is
+ * target_classes_whole(). */
 AS_MUST_CHECK as_status target_class_of(const struct dataset_info *info, bool whole,
                                         const struct target_value *v, int32_t *ret,
                                         struct as_err *err);

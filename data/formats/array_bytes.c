@@ -139,10 +139,11 @@ static as_status idx_header(struct bytes_state *b, struct array *a, struct as_er
     b->type = magic[2];
     b->size = idx_type_size(b->type);
     if (magic[0] || magic[1] || !b->size || magic[3] == 0 || magic[3] > ARRAY_MAX_DIMS)
-        return as_fail(err, AS_E_INVAL,
-                       "%.200s is no IDX file: it starts with %02x %02x %02x %02x, expected 00 00, "
-                       "a type 08 to 0e and 1 to %d dimensions",
-                       a->name, magic[0], magic[1], magic[2], magic[3], ARRAY_MAX_DIMS);
+        return as_fail(
+            err, AS_E_INVAL,
+            "%.200s is not an IDX file: it starts with %02x %02x %02x %02x, expected 00 00, "
+            "a type 08 to 0e and 1 to %d dimensions",
+            a->name, magic[0], magic[1], magic[2], magic[3], ARRAY_MAX_DIMS);
     st = idx_shape(b, magic[3], a, err);
     if (st != AS_OK)
         return st;
@@ -210,10 +211,11 @@ static as_status cifar_shape(struct bytes_state *b, bool labels, struct array *a
     uint64_t size = source_size(b->source);
     size_t head = size % (PIXELS + 1) == 0 ? 1 : 2;
     if (size == 0 || size % (PIXELS + head) != 0)
-        return as_fail(err, AS_E_INVAL,
-                       "%.200s is no CIFAR file: %llu bytes are neither records of %zu (CIFAR-10) "
-                       "nor of %zu (CIFAR-100)",
-                       a->name, (unsigned long long)size, PIXELS + 1, PIXELS + 2);
+        return as_fail(
+            err, AS_E_INVAL,
+            "%.200s is not a CIFAR file: %llu bytes are neither records of %zu (CIFAR-10) "
+            "nor of %zu (CIFAR-100)",
+            a->name, (unsigned long long)size, PIXELS + 1, PIXELS + 2);
     size_t n = (size_t)(size / (PIXELS + head));
     b->skip = labels ? head - 1 : head;
     b->take = labels ? 1 : PIXELS;

@@ -131,7 +131,7 @@ static as_status add_cell(struct csv *c, size_t n, char *s, size_t len, struct a
 
 /* Remove the quotes of the quoted cell at s (its opening quote), in place. Returns the length of
  * the cell; *ret_next is behind its closing quote. */
-static size_t unquote(char *s, const char *end, char **ret_next)
+static size_t unquote_cell(char *s, const char *end, char **ret_next)
 {
     char *out = s, *p = s + 1;
     while (p < end) {
@@ -161,7 +161,7 @@ static as_status split_record(struct csv *c, size_t len, struct csv_row *ret, st
         char *cell = p;
         size_t cell_len;
         if (p < end && *p == '"') {
-            cell_len = unquote(p, end, &p);
+            cell_len = unquote_cell(p, end, &p);
             if (p < end && *p != ',')
                 return as_fail(err, AS_E_INVAL,
                                "line %zu, cell %zu: text follows the closing quote", c->line,

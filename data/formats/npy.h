@@ -46,7 +46,7 @@ AS_MUST_CHECK as_status npy_parse_header(const void *bytes, size_t len, struct n
 
 struct npy;
 
-/* As npy_parse_header, and AS_E_INVAL when the file is shorter or longer than its shape says;
+/* Open a file. Errors as in npy_parse_header(); also AS_E_INVAL if its size does not fit its shape;
  * AS_E_NOT_FOUND, AS_E_IO, AS_E_NOMEM. Messages name the file. */
 AS_MUST_CHECK as_status npy_open(const char *path, struct npy **ret, struct as_err *err);
 

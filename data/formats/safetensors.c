@@ -84,7 +84,7 @@ static as_status read_offsets(const json_t *list, const char *data, size_t data_
     json_int_t begin = json_integer_value(b), end = json_integer_value(e);
     if (begin < 0 || end < begin || (uint64_t)end > data_len)
         return as_fail(err, AS_E_INVAL,
-                       "tensor '%.80s' lies at %lld to %lld, but the file has %zu bytes of data",
+                       "tensor '%.80s' is at %lld to %lld, but the file has %zu bytes of data",
                        t->name, (long long)begin, (long long)end, data_len);
     t->data = data + begin;
     t->size_bytes = (size_t)(end - begin);
@@ -350,7 +350,7 @@ static as_status build_header(const json_t *metadata, const struct safetensors_t
     if (st != AS_OK)
         return st;
     if (json_object_get(meta, SAFETENSORS_CHECKSUM))
-        return as_fail(err, AS_E_INVAL, METADATA ": '" SAFETENSORS_CHECKSUM "' is not for callers");
+        return as_fail(err, AS_E_INVAL, METADATA ": '" SAFETENSORS_CHECKSUM "' is reserved");
     if (json_object_set_new(meta, SAFETENSORS_CHECKSUM, json_string(NO_DIGITS)) != 0 ||
         json_object_set(header, METADATA, meta) != 0)
         return as_fail(err, AS_E_NOMEM, "out of memory");

@@ -48,7 +48,8 @@ struct safetensors;
 AS_MUST_CHECK as_status safetensors_parse(char *bytes, size_t len, struct safetensors **ret,
                                           struct as_err *err);
 
-/* As above for a file of at most max_bytes; messages name it. AS_E_NOT_FOUND, AS_E_IO. */
+/* Read and check a file of at most max_bytes. Errors as above, with the name of the file; also
+ * AS_E_NOT_FOUND, AS_E_IO. */
 AS_MUST_CHECK as_status safetensors_read(const char *path, size_t max_bytes,
                                          struct safetensors **ret, struct as_err *err);
 void safetensors_free(struct safetensors *s);
@@ -62,8 +63,8 @@ const struct safetensors_tensor *safetensors_get(const struct safetensors *s, co
 /* A value of `__metadata__`, or NULL; a view of s. */
 const char *safetensors_metadata(const struct safetensors *s, const char *key);
 
-/* Copy the n values of a tensor out. AS_E_INVAL: there is none of that name, or it has another type
- * or number of values. */
+/* Copy the n values of a tensor. AS_E_INVAL: there is no tensor of that name, or it has another
+ * type or number of values. */
 AS_MUST_CHECK as_status safetensors_copy(const struct safetensors *s, const char *name,
                                          safetensors_type type, size_t n, void *ret,
                                          struct as_err *err);

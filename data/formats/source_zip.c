@@ -29,19 +29,19 @@ struct entry {
     uint32_t crc, packed, size, offset;
 };
 
-static uint32_t u16(const unsigned char *p)
+static uint32_t read_u16(const unsigned char *p)
 {
     return (uint32_t)p[0] | (uint32_t)p[1] << 8;
 }
 
-static uint32_t u32(const unsigned char *p)
+static uint32_t read_u32(const unsigned char *p)
 {
-    return u16(p) | u16(p + 2) << 16;
+    return read_u16(p) | read_u16(p + 2) << 16;
 }
 
 static as_status fail_archive(const struct source *s, const char *what, struct as_err *err)
 {
-    return as_fail(err, AS_E_INVAL, "%.200s is no whole ZIP archive: %s", s->path, what);
+    return as_fail(err, AS_E_INVAL, "%.200s is not a whole ZIP archive: %s", s->path, what);
 }
 
 static as_status read_at(struct source *s, uint64_t offset, void *buf, size_t size,
@@ -75,11 +75,11 @@ static as_status read_directory(struct source *s, unsigned char **ret, size_t *r
     if (at == 0)
         return fail_archive(s, "it has no directory at its end", err);
     const unsigned char *end = buf + at - 1;
-    uint32_t len = u32(end + 12), offset = u32(end + 16);
+    uint32_t len = read_u32(end + 12), offset = read_u32(end + 16);
     if (len == IN_ZIP64 || offset == IN_ZIP64)
         return as_fail(err, AS_E_UNSUPPORTED, "%.200s: archives past 4 GiB are not read", s->path);
     if (len > MAX_DIRECTORY || (uint64_t)offset + len > size)
-        return fail_archive(s, "its directory does not lie inside it", err);
+        return fail_archive(s, "its directory is not inside the file", err);
     AS_AUTO(as_freep) unsigned char *dir = as_calloc(len, 1);
     if (!dir)
         return as_fail(err, AS_E_NOMEM, "out of memory");
@@ -97,17 +97,17 @@ static bool next_entry(const unsigned char *dir, size_t len, size_t *at, struct 
     if (len - *at < ENTRY_SIZE || memcmp(dir + *at, "PK\1\2", 4) != 0)
         return false;
     const unsigned char *p = dir + *at;
-    size_t rest = (size_t)u16(p + 28) + u16(p + 30) + u16(p + 32);
+    size_t rest = (size_t)read_u16(p + 28) + read_u16(p + 30) + read_u16(p + 32);
     if (len - *at - ENTRY_SIZE < rest)
         return false;
     *ret = (struct entry){.name = (const char *)p + ENTRY_SIZE,
-                          .name_len = u16(p + 28),
-                          .flags = u16(p + 8),
-                          .method = u16(p + 10),
-                          .crc = u32(p + 16),
-                          .packed = u32(p + 20),
-                          .size = u32(p + 24),
-                          .offset = u32(p + 42)};
+                          .name_len = read_u16(p + 28),
+                          .flags = read_u16(p + 8),
+                          .method = read_u16(p + 10),
+                          .crc = read_u32(p + 16),
+                          .packed = read_u32(p + 20),
+                          .size = read_u32(p + 24),
+                          .offset = read_u32(p + 42)};
     *at += ENTRY_SIZE + rest;
     return true;
 }
@@ -147,10 +147,10 @@ static as_status enter_member(struct source *s, const struct entry *e, struct as
     as_status st = read_at(s, e->offset, local, sizeof local, err);
     if (st != AS_OK)
         return st;
-    uint64_t begin = (uint64_t)e->offset + LOCAL_SIZE + u16(local + 26) + u16(local + 28);
+    uint64_t begin = (uint64_t)e->offset + LOCAL_SIZE + read_u16(local + 26) + read_u16(local + 28);
     if (memcmp(local, "PK\3\4", 4) != 0 || begin + e->packed > s->size ||
         (e->method == 0 && e->packed != e->size))
-        return fail_archive(s, "a member does not lie where its directory says", err);
+        return fail_archive(s, "a member is not where the directory says", err);
     if (lseek(s->fd, (off_t)begin, SEEK_SET) < 0)
         return as_fail(err, AS_E_IO, "cannot read %.200s: %s", s->path, strerror(errno));
     s->zip = true;

@@ -136,6 +136,7 @@ as_status moments_of_pixels(const struct moments_columns *v, double *ret_mean, d
         squares[c % v->n_means] += squares[c];
     }
     for (size_t c = 0; c < v->n_means; c++) {
+        /* sum of (x - mean)^2 = sum of (x - pivot)^2 - n shift^2; rounding may make it negative */
         double shift = sums[c] / n, around = squares[c] - sums[c] * shift;
         ret_mean[c] = pivot[c] + shift;
         ret_scale[c] = scale_of(ret_mean[c], around > 0 ? around : 0, n);

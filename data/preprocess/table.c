@@ -37,8 +37,8 @@ static int compare_floats(const void *a, const void *b)
 
 /* The median of the column's values in the training rows that are not missing; for an even number
  * of them, the mean of the middle two; 0 if there is none. `work` has room for n_train values. */
-static float median(const struct dataset *set, const struct preprocess_rows *rows, size_t column,
-                    float *work)
+static float median_of_column(const struct dataset *set, const struct preprocess_rows *rows,
+                              size_t column, float *work)
 {
     size_t n = 0;
     for (size_t i = 0; i < rows->n_train; i++) {
@@ -77,7 +77,7 @@ as_status preprocess_table_fit(const struct dataset *set, const struct dataset_i
     for (size_t c = 0; c < info->n_features; c++) {
         const struct dataset_column *column = &info->columns[c];
         if (!column->categorical && column->n_missing)
-            p->fill[c] = median(set, rows, c, work);
+            p->fill[c] = median_of_column(set, rows, c, work);
         find_seen(set, rows, c, column->n_values, seen);
         seen += column->n_values;
     }
