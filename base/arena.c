@@ -6,11 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#ifndef __has_feature /* clang's question; gcc defines the macro beside it */
+#ifndef __has_feature /* clang has it; gcc has none and defines __SANITIZE_ADDRESS__ instead */
 #define __has_feature(x) 0
 #endif
 #if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
-#define ARENA_BLOCK_BYTES 0 /* every piece is a block of its own */
+#define ARENA_BLOCK_BYTES 0 /* each piece has its own block */
 #else
 #define ARENA_BLOCK_BYTES 8192
 #endif

@@ -1,6 +1,6 @@
 /* An arena: many small allocations with one lifetime (a request, a parse), freed together.
  *
- * Under AddressSanitizer each piece is its own malloc, so that overruns are still seen.
+ * Under AddressSanitizer each piece is its own malloc, so that it still finds overruns.
  * One thread at a time. */
 #ifndef ASSAY_BASE_ARENA_H
 #define ASSAY_BASE_ARENA_H
@@ -22,7 +22,7 @@ void arena_done(struct arena *a);
  * A view of `a` until arena_done. */
 void *arena_alloc(struct arena *a, size_t n, size_t size);
 
-/* Copies into the arena; NULL stays NULL; NULL when memory is out. */
+/* Copy into the arena. They return NULL for NULL, and when memory is out. */
 char *arena_strdup(struct arena *a, const char *s);
 char *arena_strndup(struct arena *a, const char *s, size_t len);
 char *arena_printf(struct arena *a, const char *fmt, ...) AS_PRINTF(2, 3);

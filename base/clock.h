@@ -1,4 +1,4 @@
-/* Clocks. Inside a process time is monotonic nanoseconds; lease times belong to the database. */
+/* Clocks. Inside a process, time is monotonic nanoseconds. Lease times come from the database. */
 #ifndef ASSAY_BASE_CLOCK_H
 #define ASSAY_BASE_CLOCK_H
 
@@ -16,7 +16,7 @@ const char *clock_format_utc(int64_t wall_ms, char *buf);
 /* "1.2 s", "3 m 04 s", "2 h 10 m"; buf >= 32. Returns buf. */
 const char *clock_format_duration(int64_t ms, char *buf);
 
-/* Wait with nothing to wake for: only for polling loops that have no descriptor to poll. */
+/* Sleep; signals do not shorten it. Only for polling loops that have no descriptor to poll. */
 void clock_sleep_ms(int64_t ms);
 
 #endif

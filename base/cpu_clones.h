@@ -1,9 +1,9 @@
-/* CPU_CLONES before a hot loop's function compiles it three times, for any x86-64, for AVX2 with
- * FMA and for AVX-512, and lets the loader choose: the binary runs everywhere and is fast where it
- * can be.
+/* CPU_CLONES before a function compiles it three times: for any x86-64, for AVX2 with FMA and for
+ * AVX-512. The loader chooses one, so the same binary runs on every processor and uses the widest
+ * vectors of each.
  *
- * Not under sanitizers (Meson sets ASSAY_NO_CLONES there): the choice runs before they are ready.
- */
+ * It does nothing under sanitizers (Meson sets ASSAY_NO_CLONES there): the loader would choose
+ * before they are initialised. */
 #ifndef ASSAY_BASE_CPU_CLONES_H
 #define ASSAY_BASE_CPU_CLONES_H
 
@@ -16,7 +16,7 @@
 #define CPU_CLONES
 #endif
 
-/* For the bodies inside a clone: they must be inlined to be compiled for its target. */
+/* For functions that a clone calls: they must be inlined to be compiled for the clone's target. */
 #define CPU_INLINE static inline __attribute__((always_inline))
 
 #endif

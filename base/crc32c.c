@@ -43,9 +43,10 @@ uint32_t crc32c_plain(uint32_t before, const void *bytes, size_t len)
 #define SSE42 __attribute__((target("sse4.2")))
 #define BLOCK ((size_t)1024) /* bytes of each of three streams */
 
-/* The instruction takes three cycles and may begin in each: so three streams are run side by side,
- * and joined. Joining needs the state after BLOCK zeros, which is linear in the state before: the
- * sum of what its four bytes become. */
+/* The instruction takes three cycles, and a new one can begin in each cycle. So three streams run
+ * side by side and are joined. Joining needs the state that a stream has after BLOCK more zero
+ * bytes. That state is linear in the state before: it is the XOR of what each of its four bytes
+ * becomes, zeros[k][byte]. */
 static uint32_t zeros[4][256];
 static pthread_once_t zeros_once = PTHREAD_ONCE_INIT;
 
@@ -60,7 +61,7 @@ SSE42 static void fill_zeros(void)
         }
 }
 
-static uint32_t past_zeros(uint64_t c)
+static uint32_t state_after_zeros(uint64_t c)
 {
     return zeros[0][c & 0xff] ^ zeros[1][c >> 8 & 0xff] ^ zeros[2][c >> 16 & 0xff] ^
            zeros[3][c >> 24 & 0xff];
@@ -73,7 +74,7 @@ static uint64_t word_at(const unsigned char *p)
     return w;
 }
 
-SSE42 static uint32_t by_instruction(uint32_t before, const void *bytes, size_t len)
+SSE42 static uint32_t crc_by_instruction(uint32_t before, const void *bytes, size_t len)
 {
     const unsigned char *p = bytes;
     uint64_t c = ~before;
@@ -86,7 +87,7 @@ SSE42 static uint32_t by_instruction(uint32_t before, const void *bytes, size_t 
             second = __builtin_ia32_crc32di(second, word_at(p + BLOCK + i));
             third = __builtin_ia32_crc32di(third, word_at(p + 2 * BLOCK + i));
         }
-        c = past_zeros(past_zeros(c) ^ second) ^ third;
+        c = state_after_zeros(state_after_zeros(c) ^ second) ^ third;
     }
     for (; len >= 8; p += 8, len -= 8)
         c = __builtin_ia32_crc32di(c, word_at(p));
@@ -97,7 +98,7 @@ SSE42 static uint32_t by_instruction(uint32_t before, const void *bytes, size_t 
 
 uint32_t crc32c(uint32_t before, const void *bytes, size_t len)
 {
-    return __builtin_cpu_supports("sse4.2") ? by_instruction(before, bytes, len)
+    return __builtin_cpu_supports("sse4.2") ? crc_by_instruction(before, bytes, len)
                                             : crc32c_plain(before, bytes, len);
 }
 

@@ -1,3 +1,13 @@
+/* Files: read whole, replace, make and remove folders.
+ *
+ * A file is replaced through a temporary file in the same folder, because rename(2) replaces a
+ * file in one step only within a file system. A durable replacement syncs twice. The file is synced
+ * before the rename: otherwise a crash could leave the new name without content. The folder is
+ * synced after it: otherwise a crash could bring the old file back. file_publishv() omits both, for
+ * callers that sync later or can write the file again.
+ *
+ * file_read() grows a buffer instead of asking for the size first: files of /proc and pipes report
+ * the size 0, and a file may grow while it is read. */
 #include "base/file.h"
 
 #include <errno.h>
@@ -138,8 +148,8 @@ as_status file_check_replaceable(const char *path, struct as_err *err)
     return st < 0 ? st : check_regular(path, &sb, err);
 }
 
-static as_status put(const char *named, const struct iovec *parts, size_t n_parts, mode_t mode,
-                     bool durably, struct as_err *err)
+static as_status replace_file(const char *named, const struct iovec *parts, size_t n_parts,
+                              mode_t mode, bool durably, struct as_err *err)
 {
     char path[PATH_MAX];
     struct stat sb;
@@ -174,7 +184,7 @@ as_status file_replace(const char *path, const void *bytes, size_t len, mode_t m
                        struct as_err *err)
 {
     const struct iovec part = {(void *)bytes, len};
-    return put(path, &part, 1, mode, true, err);
+    return replace_file(path, &part, 1, mode, true, err);
 }
 
 /* Not O_CREAT: a path that vanished meanwhile is an error, not a new file. */
@@ -208,7 +218,7 @@ as_status file_write_output(const char *path, const void *bytes, size_t len, mod
 as_status file_publishv(const char *path, const struct iovec *parts, size_t n_parts, mode_t mode,
                         struct as_err *err)
 {
-    return put(path, parts, n_parts, mode, false, err);
+    return replace_file(path, parts, n_parts, mode, false, err);
 }
 
 as_status file_mkdirs(const char *path, mode_t mode, struct as_err *err)
@@ -230,7 +240,7 @@ as_status file_mkdirs(const char *path, mode_t mode, struct as_err *err)
         return fail_errno(err, "make the folder", p);
     struct stat sb;
     if (stat(p, &sb) != 0 || !S_ISDIR(sb.st_mode))
-        return as_fail(err, AS_E_IO, "%.200s is there and is not a folder", p);
+        return as_fail(err, AS_E_IO, "%.200s exists and is not a folder", p);
     return AS_OK;
 }
 

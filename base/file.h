@@ -33,21 +33,22 @@ AS_MUST_CHECK as_status file_write_output(const char *path, const void *bytes, s
  * one. AS_E_IO otherwise; the message says what is there. */
 AS_MUST_CHECK as_status file_check_replaceable(const char *path, struct as_err *err);
 
-/* Replace `path` by bytes that lie in several pieces, at once for whoever reads it, but not
- * durably: after a crash of the machine the file may be empty, until file_sync(). AS_E_IO. */
+/* Replace `path` by bytes that lie in several pieces. Readers see the old file or the new one, but
+ * it is not durable: until file_sync(), a crash of the machine may leave an empty file. AS_E_IO. */
 AS_MUST_CHECK as_status file_publishv(const char *path, const struct iovec *parts, size_t n_parts,
                                       mode_t mode, struct as_err *err);
 
-/* fsync of a file or folder, following no link. AS_E_NOT_FOUND, AS_E_IO. */
+/* fsync a file or folder; a symbolic link is not followed. AS_E_NOT_FOUND, AS_E_IO. */
 AS_MUST_CHECK as_status file_sync(const char *path, struct as_err *err);
 
 /* mkdir -p with mode 0777 less the umask (the last component gets `mode`). AS_E_IO. */
 AS_MUST_CHECK as_status file_mkdirs(const char *path, mode_t mode, struct as_err *err);
 
-/* rm -rf; never follows links. A path that is not there is fine. AS_E_IO. */
+/* Remove a file or a folder with its content; never follows links. AS_OK if there is none. AS_E_IO.
+ */
 AS_MUST_CHECK as_status file_remove_tree(const char *path, struct as_err *err);
 
-/* Write all bytes to a descriptor, through EINTR and short writes. AS_E_IO. */
+/* Write all bytes to a descriptor; repeats after EINTR and short writes. AS_E_IO. */
 AS_MUST_CHECK as_status file_write_all(int fd, const void *bytes, size_t len, struct as_err *err);
 
 /* dir + "/" + name, owned by the caller, or NULL when memory is out. */

@@ -1,4 +1,4 @@
-/* SHA-256 (libcrypto), hexadecimal, and bytes of randomness from the kernel. */
+/* SHA-256 (libcrypto), hexadecimal text, and random bytes from the kernel. */
 #ifndef ASSAY_BASE_HASH_H
 #define ASSAY_BASE_HASH_H
 
@@ -29,7 +29,7 @@ AS_MUST_CHECK as_status sha256_of_file(const char *path, char ret_hex[SHA256_HEX
 void hex_format(const uint8_t *bytes, size_t len, char *ret); /* 2 * len + 1 bytes, lower case */
 bool sha256_hex_valid(const char *s);                         /* 64 lower-case digits */
 
-/* Equal bytes, in time that depends on len alone. */
+/* Are the bytes equal? Takes time that depends on len alone, so it leaks no secret. */
 bool hash_equal(const void *a, const void *b, size_t len);
 
 /* getrandom(2); never fails on a kernel that has booted. */

@@ -1,3 +1,14 @@
+/* JSON on jansson: reading with limits, writing, fields of objects.
+ *
+ * jansson returns only after it has built the whole tree. Depth and number of values are therefore
+ * counted on the text first, so that a small hostile text cannot cost a large tree.
+ *
+ * The writer here replaces jansson's for two reasons: it writes the shortest text of a number that
+ * reads back the same, and it can sort keys, so that equal values give equal bytes. Digests and
+ * comparisons rely on that.
+ *
+ * struct json_fields remembers each name that a getter asks for. json_fields_end() can then refuse
+ * every other name and propose the nearest one, without a second list of the names. */
 #include "base/json.h"
 
 #include <inttypes.h>
@@ -7,7 +18,7 @@
 
 #include "base/utf8.h"
 
-/* Depth and size are checked on the text, before jansson builds a tree of it. */
+/* Check depth and number of values on the text, before jansson builds a tree of it. */
 static as_status check_shape(const char *text, size_t len, size_t max_nodes, struct as_err *err)
 {
     size_t depth = 0, nodes = 1;
@@ -27,6 +38,7 @@ static as_status check_shape(const char *text, size_t len, size_t max_nodes, str
             depth++;
         else if ((c == ']' || c == '}') && depth)
             depth--;
+        /* each value but the first follows one of these, so this is an upper bound */
         nodes += c == ',' || c == ':' || c == '[';
         if (depth > JSON_MAX_DEPTH)
             return as_fail(err, AS_E_TOO_LARGE, "the JSON is nested deeper than %d levels",
@@ -37,8 +49,8 @@ static as_status check_shape(const char *text, size_t len, size_t max_nodes, str
     return AS_OK;
 }
 
-static as_status parse(const char *text, size_t len, size_t max_nodes, size_t flags, json_t **ret,
-                       struct as_err *err)
+static as_status parse_text(const char *text, size_t len, size_t max_nodes, size_t flags,
+                            json_t **ret, struct as_err *err)
 {
     if (!as_utf8_valid(text, len))
         return as_fail(err, AS_E_INVAL, "the JSON text is not valid UTF-8");
@@ -56,17 +68,17 @@ static as_status parse(const char *text, size_t len, size_t max_nodes, size_t fl
 
 as_status json_parse(const char *text, size_t len, json_t **ret, struct as_err *err)
 {
-    return parse(text, len, JSON_MAX_NODES, 0, ret, err);
+    return parse_text(text, len, JSON_MAX_NODES, 0, ret, err);
 }
 
 as_status json_parse_file(const char *text, size_t len, json_t **ret, struct as_err *err)
 {
-    return parse(text, len, JSON_MAX_FILE_NODES, 0, ret, err);
+    return parse_text(text, len, JSON_MAX_FILE_NODES, 0, ret, err);
 }
 
 as_status json_parse_reals(const char *text, size_t len, json_t **ret, struct as_err *err)
 {
-    return parse(text, len, JSON_MAX_NODES, JSON_DECODE_INT_AS_REAL, ret, err);
+    return parse_text(text, len, JSON_MAX_NODES, JSON_DECODE_INT_AS_REAL, ret, err);
 }
 
 static void format_string(struct str *b, const char *s, size_t len)
@@ -94,7 +106,7 @@ struct format_opts {
     bool pretty, keep_order;
 };
 
-static void newline(struct str *b, const struct format_opts *o, int depth)
+static void add_newline(struct str *b, const struct format_opts *o, int depth)
 {
     if (o->pretty)
         str_printf(b, "\n%*s", depth * 2, "");
@@ -123,13 +135,13 @@ static void format_object(struct str *b, const json_t *j, const struct format_op
     for (i = 0; i < n; i++) {
         if (i)
             str_putc(b, ',');
-        newline(b, o, depth + 1);
+        add_newline(b, o, depth + 1);
         format_string(b, keys[i], strlen(keys[i]));
         str_puts(b, o->pretty ? ": " : ":");
         format_value(b, json_object_get(j, keys[i]), o, depth + 1);
     }
     if (n)
-        newline(b, o, depth);
+        add_newline(b, o, depth);
     str_putc(b, '}');
 }
 
@@ -140,11 +152,11 @@ static void format_array(struct str *b, const json_t *j, const struct format_opt
     for (size_t i = 0; i < n; i++) {
         if (i)
             str_putc(b, ',');
-        newline(b, o, depth + 1);
+        add_newline(b, o, depth + 1);
         format_value(b, json_array_get(j, i), o, depth + 1);
     }
     if (n)
-        newline(b, o, depth);
+        add_newline(b, o, depth);
     str_putc(b, ']');
 }
 
@@ -167,7 +179,7 @@ static void format_value(struct str *b, const json_t *j, const struct format_opt
     case JSON_REAL:
         str_puts(b, as_format_double(json_real_value(j), buf, sizeof buf));
         if (strcspn(buf, ".e") == strlen(buf))
-            str_puts(b, ".0"); /* stays a real when read back */
+            str_puts(b, ".0"); /* so that it is read back as a real */
         break;
     case JSON_TRUE:
         str_puts(b, "true");
@@ -288,9 +300,10 @@ as_status json_fields_init(struct json_fields *f, const json_t *obj, const char 
     return AS_OK;
 }
 
-/* The field or NULL, remembered as known. AS_E_INVAL when it is required and absent. */
-static as_status take(struct json_fields *f, const char *name, json_need need, json_t **ret,
-                      struct as_err *err)
+/* *ret is the field or NULL; its name counts as known from now on. AS_E_INVAL if it is required and
+ * absent. */
+static as_status take_field(struct json_fields *f, const char *name, json_need need, json_t **ret,
+                            struct as_err *err)
 {
     if (f->n_seen < AS_ARRAY_LEN(f->seen))
         f->seen[f->n_seen++] = name;
@@ -304,8 +317,8 @@ static as_status take(struct json_fields *f, const char *name, json_need need, j
     return AS_OK;
 }
 
-static as_status wrong(const struct json_fields *f, const char *name, const json_t *found,
-                       const char *expected, struct as_err *err)
+static as_status fail_field(const struct json_fields *f, const char *name, const json_t *found,
+                            const char *expected, struct as_err *err)
 {
     char at[AS_ERR_POINTER_MAX];
     json_pointer_child(f->pointer, name, at);
@@ -319,7 +332,7 @@ as_status json_fields_any(struct json_fields *f, const char *name, json_need nee
                           struct as_err *err)
 {
     json_t *j;
-    as_status st = take(f, name, need, &j, err);
+    as_status st = take_field(f, name, need, &j, err);
     if (st != AS_OK)
         return st;
     if (j)
@@ -331,11 +344,11 @@ as_status json_fields_str(struct json_fields *f, const char *name, json_need nee
                           struct as_err *err)
 {
     json_t *j;
-    as_status st = take(f, name, need, &j, err);
+    as_status st = take_field(f, name, need, &j, err);
     if (st < 0 || !j)
         return st;
     if (!json_is_string(j))
-        return wrong(f, name, j, "a string", err);
+        return fail_field(f, name, j, "a string", err);
     *ret = json_string_value(j);
     return AS_OK;
 }
@@ -362,14 +375,14 @@ as_status json_fields_i64(struct json_fields *f, const char *name, json_need nee
                           int64_t max, int64_t *ret, struct as_err *err)
 {
     json_t *j;
-    as_status st = take(f, name, need, &j, err);
+    as_status st = take_field(f, name, need, &j, err);
     if (st < 0 || !j)
         return st;
     if (!json_is_integer(j) || json_integer_value(j) < min || json_integer_value(j) > max) {
         char expected[96];
         (void)snprintf(expected, sizeof expected, "a whole number from %" PRId64 " to %" PRId64,
                        min, max);
-        return wrong(f, name, j, expected, err);
+        return fail_field(f, name, j, expected, err);
     }
     *ret = json_integer_value(j);
     return AS_OK;
@@ -379,7 +392,7 @@ as_status json_fields_double(struct json_fields *f, const char *name, json_need 
                              double max, double *ret, struct as_err *err)
 {
     json_t *j;
-    as_status st = take(f, name, need, &j, err);
+    as_status st = take_field(f, name, need, &j, err);
     if (st < 0 || !j)
         return st;
     double v = json_is_number(j) ? json_number_value(j) : NAN;
@@ -388,7 +401,7 @@ as_status json_fields_double(struct json_fields *f, const char *name, json_need 
         (void)snprintf(expected, sizeof expected, "a number from %s to %s",
                        as_format_double(min, low, sizeof low),
                        as_format_double(max, high, sizeof high));
-        return wrong(f, name, j, expected, err);
+        return fail_field(f, name, j, expected, err);
     }
     *ret = v;
     return AS_OK;
@@ -398,11 +411,11 @@ as_status json_fields_bool(struct json_fields *f, const char *name, json_need ne
                            struct as_err *err)
 {
     json_t *j;
-    as_status st = take(f, name, need, &j, err);
+    as_status st = take_field(f, name, need, &j, err);
     if (st < 0 || !j)
         return st;
     if (!json_is_boolean(j))
-        return wrong(f, name, j, "true or false", err);
+        return fail_field(f, name, j, "true or false", err);
     *ret = json_is_true(j);
     return AS_OK;
 }
@@ -411,11 +424,11 @@ as_status json_fields_object(struct json_fields *f, const char *name, json_need 
                              struct as_err *err)
 {
     json_t *j;
-    as_status st = take(f, name, need, &j, err);
+    as_status st = take_field(f, name, need, &j, err);
     if (st < 0 || !j)
         return st;
     if (!json_is_object(j))
-        return wrong(f, name, j, "an object", err);
+        return fail_field(f, name, j, "an object", err);
     *ret = j;
     return AS_OK;
 }
@@ -424,11 +437,11 @@ as_status json_fields_array(struct json_fields *f, const char *name, json_need n
                             struct as_err *err)
 {
     json_t *j;
-    as_status st = take(f, name, need, &j, err);
+    as_status st = take_field(f, name, need, &j, err);
     if (st < 0 || !j)
         return st;
     if (!json_is_array(j))
-        return wrong(f, name, j, "a list", err);
+        return fail_field(f, name, j, "a list", err);
     *ret = j;
     return AS_OK;
 }
@@ -437,7 +450,7 @@ as_status json_fields_word(struct json_fields *f, const char *name, json_need ne
                            const char *const *words, int *ret, struct as_err *err)
 {
     json_t *j;
-    as_status st = take(f, name, need, &j, err);
+    as_status st = take_field(f, name, need, &j, err);
     if (st < 0 || !j)
         return st;
     const char *s = json_string_value(j);
@@ -450,14 +463,14 @@ as_status json_fields_word(struct json_fields *f, const char *name, json_need ne
         }
         str_printf(&expected, "%s %s", i ? "," : "", words[i]);
     }
-    return wrong(f, name, j, str_cstr(&expected), err);
+    return fail_field(f, name, j, str_cstr(&expected), err);
 }
 
 as_status json_fields_duration(struct json_fields *f, const char *name, json_need need,
                                int64_t *ret_ms, struct as_err *err)
 {
     json_t *j;
-    as_status st = take(f, name, need, &j, err);
+    as_status st = take_field(f, name, need, &j, err);
     if (st < 0 || !j)
         return st;
     double v = json_number_value(j);
@@ -467,7 +480,7 @@ as_status json_fields_duration(struct json_fields *f, const char *name, json_nee
     }
     int64_t ms = 0;
     if (!json_is_string(j) || as_parse_duration_ms(json_string_value(j), &ms, NULL) < 0 || ms <= 0)
-        return wrong(f, name, j, "a duration such as 30s, 5m, 4h, or seconds above 0", err);
+        return fail_field(f, name, j, "a duration such as 30s, 5m, 4h, or seconds above 0", err);
     *ret_ms = ms;
     return AS_OK;
 }

@@ -1,13 +1,13 @@
-/* JSON on jansson: strict reading with limits, fields by pointer with errors that name them, and
- * numbers that survive (jansson cannot hold NaN or infinities: they travel as the strings "NaN",
- * "Infinity", "-Infinity").
+/* JSON on jansson: strict reading with limits, and getters for the fields of an object, with errors
+ * that name the field. JSON has no NaN and no infinities: they are stored as the strings "NaN",
+ * "Infinity", "-Infinity".
  *
  * Reading an object:
  *   struct json_fields f;
- *   json_fields_init(&f, obj, "/limits");          pointer of obj
+ *   st = json_fields_init(&f, obj, "/limits", err);     the JSON pointer of obj
  *   st = json_fields_i64(&f, "max_trials", JSON_REQUIRED, 1, 1000000, &limits->max_trials, err);
  *   …
- *   st = json_fields_end(&f, err);                 refuses what was not asked for */
+ *   st = json_fields_end(&f, err);                      refuses fields that no getter asked for */
 #ifndef ASSAY_BASE_JSON_H
 #define ASSAY_BASE_JSON_H
 
@@ -37,12 +37,12 @@ static inline void json_decrefp_(json_t **j)
  * by the caller. */
 AS_MUST_CHECK as_status json_parse(const char *text, size_t len, json_t **ret, struct as_err *err);
 /* The same with JSON_MAX_FILE_NODES: for files that people name on a command line, such as an
- * exported sweep. Some 100 bytes of memory for each value. */
+ * exported sweep. It takes about 100 bytes of memory for each value. */
 AS_MUST_CHECK as_status json_parse_file(const char *text, size_t len, json_t **ret,
                                         struct as_err *err);
-/* The same, but every number becomes a real. For texts whose numbers are doubles that lost their
- * point or exponent on the way: 1e300 comes back from a jsonb column as a 1 with 300 zeros, which
- * is no 64-bit integer. */
+/* The same, but every number becomes a real. For texts whose numbers are doubles that were written
+ * without a point or exponent: a jsonb column returns 1e300 as a 1 with 300 zeros, which is no
+ * 64-bit integer. */
 AS_MUST_CHECK as_status json_parse_reals(const char *text, size_t len, json_t **ret,
                                          struct as_err *err);
 
@@ -60,7 +60,7 @@ bool json_number_get(const json_t *j, double *ret);
 
 typedef enum json_need { JSON_OPTIONAL, JSON_REQUIRED } json_need;
 
-/* A cursor over one object's fields that remembers which were asked for. */
+/* Reads the fields of one object and remembers which names the getters asked for. */
 struct json_fields {
     const json_t *obj; /* borrowed */
     char pointer[AS_ERR_POINTER_MAX];
@@ -72,9 +72,9 @@ struct json_fields {
 AS_MUST_CHECK as_status json_fields_init(struct json_fields *f, const json_t *obj,
                                          const char *pointer, struct as_err *err);
 
-/* Each getter: AS_OK and *ret set when the field is there and fits; AS_OK and *ret untouched when
- * it is optional and absent (or null); AS_E_INVAL naming field, what was found and what was
- * expected. Strings are views of obj. */
+/* Each getter returns AS_OK and sets *ret if the field is there and valid; returns AS_OK and leaves
+ * *ret untouched if the field is optional and absent (or null); else AS_E_INVAL, with the field,
+ * what was found and what was expected. Strings are views of obj. */
 AS_MUST_CHECK as_status json_fields_str(struct json_fields *f, const char *name, json_need need,
                                         const char **ret, struct as_err *err);
 /* A string of `min` to `max` characters. */
@@ -100,14 +100,14 @@ AS_MUST_CHECK as_status json_fields_word(struct json_fields *f, const char *name
 AS_MUST_CHECK as_status json_fields_duration(struct json_fields *f, const char *name,
                                              json_need need, int64_t *ret_ms, struct as_err *err);
 
-/* AS_E_INVAL naming the first field that no getter asked for, with the nearest known name. */
+/* AS_E_INVAL if there is a field that no getter asked for, with the nearest known name. */
 AS_MUST_CHECK as_status json_fields_end(struct json_fields *f, struct as_err *err);
 
 /* Write the JSON pointer of a child: parent + "/" + name with ~ and / escaped. */
 void json_pointer_child(const char *parent, const char *name, char ret[AS_ERR_POINTER_MAX]);
 void json_pointer_index(const char *parent, size_t index, char ret[AS_ERR_POINTER_MAX]);
 
-/* "a string", "a number", … of a value, for messages. Never NULL. */
+/* The type of a value for messages: "a string", "a number", … Never NULL. */
 const char *json_type_name(const json_t *j);
 
 #endif

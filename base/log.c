@@ -25,7 +25,8 @@ as_status log_level_parse(const char *s, log_level *ret, struct as_err *err)
             return AS_OK;
         }
     }
-    return as_fail(err, AS_E_INVAL, "log level '%.20s' is none of debug, info, warn, error", s);
+    return as_fail(err, AS_E_INVAL, "log level: found '%.20s', expected debug, info, warn or error",
+                   s);
 }
 
 void log_write(log_level level, const char *msg, const char *fmt, ...)
@@ -47,5 +48,5 @@ void log_write(log_level level, const char *msg, const char *fmt, ...)
             line[i] = ' ';
     line[len++] = '\n';
     ssize_t written = write(STDERR_FILENO, line, len);
-    (void)written; /* nowhere is left to say that the log is broken */
+    (void)written; /* an error of the log cannot be logged */
 }

@@ -9,7 +9,7 @@
 
 typedef enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR } log_level;
 
-/* The program's name and the lowest level written. `program` is borrowed for ever (a literal). */
+/* The program's name and the lowest level written. `program` is a literal: it is never copied. */
 void log_setup(const char *program, log_level lowest);
 
 /* "debug", "info", "warn", "error". AS_E_INVAL. */
@@ -17,7 +17,7 @@ AS_MUST_CHECK as_status log_level_parse(const char *s, log_level *ret, struct as
 
 /* `fmt` is the rest of the line as logfmt pairs after a quoted message:
  *   log_write(LOG_INFO, "trial claimed", "trial=%s attempt=%d", name, attempt);
- * Control characters and new lines in it are replaced. `fmt` may be "". */
+ * Control characters and new lines in it become spaces. `fmt` may be "". */
 void log_write(log_level level, const char *msg, const char *fmt, ...) AS_PRINTF(3, 4);
 
 #endif

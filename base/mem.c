@@ -11,7 +11,7 @@ void as_mem_fail_nth(size_t nth)
     atomic_store(&fail_countdown, nth);
 }
 
-static int must_fail(void)
+static int allocation_must_fail(void)
 {
     if (atomic_load_explicit(&fail_countdown, memory_order_relaxed) == 0)
         return 0;
@@ -20,7 +20,7 @@ static int must_fail(void)
 
 void *as_calloc(size_t n, size_t size)
 {
-    if (must_fail())
+    if (allocation_must_fail())
         return NULL;
     if (n == 0 || size == 0)
         return calloc(1, 1);
@@ -33,7 +33,7 @@ as_status as_grow(void *pp, size_t n, size_t size, struct as_err *err)
     size_t bytes;
     if (__builtin_mul_overflow(n, size, &bytes))
         return as_fail(err, AS_E_NOMEM, "%zu elements of %zu bytes do not fit in memory", n, size);
-    void *q = must_fail() ? NULL : realloc(*p, bytes ? bytes : 1);
+    void *q = allocation_must_fail() ? NULL : realloc(*p, bytes ? bytes : 1);
     if (!q)
         return as_fail(err, AS_E_NOMEM, "out of memory for %zu bytes", bytes);
     *p = q;
@@ -59,7 +59,7 @@ char *as_strdup(const char *s)
     if (!s)
         return NULL;
     size_t n = strlen(s) + 1;
-    char *copy = must_fail() ? NULL : malloc(n);
+    char *copy = allocation_must_fail() ? NULL : malloc(n);
     if (copy)
         memcpy(copy, s, n);
     return copy;

@@ -1,8 +1,8 @@
 /* Ownership helpers and overflow-checked allocation.
  *
- * A local that owns memory is declared `AS_AUTO(as_freep) char *p = NULL;` and leaves through
- * `as_steal(p)`. Each type's header declares its own `foo_freep(struct foo **)` through
- * AS_DEFINE_FREEP. */
+ * A local variable that owns memory is declared `AS_AUTO(as_freep) char *p = NULL;`, and is freed
+ * at the end of its block. `return as_steal(p)` gives the memory away instead. The header of each
+ * type declares its own `foo_freep(struct foo **)` through AS_DEFINE_FREEP. */
 #ifndef ASSAY_BASE_MEM_H
 #define ASSAY_BASE_MEM_H
 
@@ -13,7 +13,7 @@
 
 #define AS_AUTO(free_fn) __attribute__((cleanup(free_fn)))
 
-/* Hand over ownership: yields p's value and leaves NULL behind. */
+/* Give ownership away: yields the value of p and sets p to NULL. */
 #define as_steal(p)                                                                                \
     __extension__({                                                                                \
         __auto_type as_steal_tmp_ = (p);                                                           \
@@ -39,8 +39,8 @@ static inline void as_freep(void *pp)
 
 #define AS_ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 
-/* n * size zeroed bytes, NULL when that overflows or memory is out. n or size 0 yields a pointer
- * that may be freed. Owned by the caller. */
+/* n * size zeroed bytes; NULL when that overflows or memory is out. If n or size is 0, it returns a
+ * pointer that may be freed. Owned by the caller. */
 void *as_calloc(size_t n, size_t size);
 
 /* Grow *p to n elements of `size`; *p is untouched on failure. New bytes are not initialised.
@@ -55,7 +55,7 @@ AS_MUST_CHECK as_status as_reserve_one(void *pp, size_t len, size_t *cap, size_t
 /* A copy of s (NULL stays NULL), or NULL when memory is out. Owned by the caller. */
 char *as_strdup(const char *s);
 
-/* Tests only: let the nth allocation through these helpers from now fail (0 switches it off). */
+/* Tests only: the nth allocation through these helpers from now on fails (0 switches it off). */
 void as_mem_fail_nth(size_t nth);
 
 #endif

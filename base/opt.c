@@ -9,7 +9,7 @@
 static as_status list_add(struct opt_list *l, const char *value, struct as_err *err)
 {
     if (l->n == OPT_LIST_MAX)
-        return as_fail(err, AS_E_INVAL, "may stand at most %d times", OPT_LIST_MAX);
+        return as_fail(err, AS_E_INVAL, "may be given at most %d times", OPT_LIST_MAX);
     l->values[l->n++] = value;
     return AS_OK;
 }
@@ -41,7 +41,8 @@ static as_status set_value(const struct opt *o, const char *value, const char *f
     return st < 0 ? as_err_prefix(err, st, "%s", from) : AS_OK;
 }
 
-static const struct opt *find(const struct opt *table, const char *arg, size_t len, bool is_letter)
+static const struct opt *find_option(const struct opt *table, const char *arg, size_t len,
+                                     bool is_letter)
 {
     for (const struct opt *o = table; o->name; o++)
         if (is_letter ? o->letter && o->letter == arg[0]
@@ -77,7 +78,7 @@ static as_status parse_option(const struct opt *table, int argc, char **argv, in
     const struct opt *o =
         is_letter && arg[2]
             ? NULL
-            : find(table, name, equals ? (size_t)(equals - name) : strlen(name), is_letter);
+            : find_option(table, name, equals ? (size_t)(equals - name) : strlen(name), is_letter);
     if (!o)
         return fail_unknown(table, arg, err);
     if (o->kind == OPT_FLAG && !equals)

@@ -1,7 +1,7 @@
 /* Command-line option tables: one table gives parsing, checking and --help.
  *
- * Every option is long (`--name VALUE` or `--name=VALUE`), with an optional letter and an optional
- * environment variable that is used when the option is absent. Positional arguments are kept. */
+ * Every option has a long form (`--name VALUE` or `--name=VALUE`), and may have a letter and an
+ * environment variable, which is used when the option is absent. Positional arguments are kept. */
 #ifndef ASSAY_BASE_OPT_H
 #define ASSAY_BASE_OPT_H
 
@@ -17,12 +17,12 @@ typedef enum opt_kind {
     OPT_I64,      /* int64_t */
     OPT_DOUBLE,   /* double */
     OPT_DURATION, /* int64_t milliseconds */
-    OPT_LIST,     /* struct opt_list: an option that may stand several times */
+    OPT_LIST,     /* struct opt_list: an option that may be given several times */
 } opt_kind;
 
 #define OPT_LIST_MAX 256
 
-/* The values in their order: views of argv. */
+/* The values in the order of the command line: views of argv. */
 struct opt_list {
     size_t n;
     const char *values[OPT_LIST_MAX];
@@ -32,14 +32,15 @@ struct opt {
     const char *name; /* without the dashes; a row with name NULL ends the table */
     char letter;      /* 0: none */
     opt_kind kind;
-    void *ret;         /* where the value goes; holds the default before */
+    void *ret;         /* where the value is stored; the caller puts the default there */
     const char *value; /* what --help calls the value, such as "URL" */
     const char *env;   /* environment variable used when the option is absent, or NULL */
     const char *help;
 };
 
-/* Parse argv[1..argc). Positionals are moved to the front of argv[1…] in order; *ret_n_args counts
- * them. "--" ends options. `--help` is the caller's own flag. AS_E_INVAL names the option. */
+/* Parse argv[1..argc). Positional arguments are moved to the front of argv[1…] in order;
+ * *ret_n_args counts them. "--" ends the options. `--help` is a flag of the caller's own table.
+ * AS_E_INVAL names the option. */
 AS_MUST_CHECK as_status opt_parse(const struct opt *table, int argc, char **argv, int *ret_n_args,
                                   struct as_err *err);
 

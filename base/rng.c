@@ -40,42 +40,43 @@ uint64_t rng_u64(struct rng *r)
     return low | (uint64_t)rng_u32(r) << 32;
 }
 
-static double uniform_of(uint64_t v)
+static double uniform_from_bits(uint64_t v)
 {
     return (double)(v >> 11) * 0x1p-53;
 }
 
 double rng_uniform(struct rng *r)
 {
-    return uniform_of(rng_u64(r));
+    return uniform_from_bits(rng_u64(r));
 }
 
 uint64_t rng_below(struct rng *r, uint64_t bound)
 {
     uint64_t v = rng_u64(r);
-    /* Those below 2^64 mod bound would be one too many; a division is not needed to see most. */
+    /* 2^64 mod bound values must be rejected, else small results are too likely. Comparing with
+     * bound first avoids the division nearly always. */
     while (v < bound && v < -bound % bound)
         v = rng_u64(r);
     return v % bound;
 }
 
-static double normal_of(uint64_t first, uint64_t second)
+static double normal_from_bits(uint64_t first, uint64_t second)
 {
-    double u = 1.0 - uniform_of(first); /* (0, 1] */
-    return sqrt(-2.0 * log(u)) * cos(6.283185307179586476925 * uniform_of(second));
+    double u = 1.0 - uniform_from_bits(first); /* (0, 1] */
+    return sqrt(-2.0 * log(u)) * cos(6.283185307179586476925 * uniform_from_bits(second));
 }
 
 double rng_normal(struct rng *r)
 {
     uint64_t first = rng_u64(r);
-    return normal_of(first, rng_u64(r));
+    return normal_from_bits(first, rng_u64(r));
 }
 
 /* ---- many at once ---- */
 
-#define SIDE 2 /* counters that are worked on side by side: each alone is a chain of products */
+#define SIDE 2 /* counters computed side by side: the products of one depend on one another */
 
-/* The blocks of counters lo to lo + SIDE - 1: two values each. */
+/* The blocks of counters lo to lo + SIDE - 1. Each block has two values. */
 static void philox_side(uint64_t key, uint64_t hi, uint64_t lo, uint64_t ret[2 * SIDE])
 {
     uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32), c[SIDE][4];
@@ -122,7 +123,7 @@ void rng_normals(struct rng *r, double *ret, size_t n)
         size_t len = n - i < 64 ? n - i : 64;
         rng_fill(r, bits, 2 * len);
         for (size_t j = 0; j < len; j++)
-            ret[i++] = normal_of(bits[2 * j], bits[2 * j + 1]);
+            ret[i++] = normal_from_bits(bits[2 * j], bits[2 * j + 1]);
     }
 }
 

@@ -10,14 +10,14 @@ void as_err_set(struct as_err *err, as_status code, const char *pointer, const c
 {
     if (!err)
         return;
-    /* The arguments may point into *err: format aside first. */
+    /* The arguments may point into *err: format into a copy first. */
     char msg[AS_ERR_MSG_MAX], at[AS_ERR_POINTER_MAX];
     va_list ap;
     va_start(ap, fmt);
     (void)vsnprintf(msg, sizeof msg, fmt, ap);
     va_end(ap);
     (void)snprintf(at, sizeof at, "%s", pointer);
-    as_utf8_repair(msg); /* text from outside may have been cut: messages travel as JSON */
+    as_utf8_repair(msg); /* a format may have cut quoted text, and messages are sent as JSON */
     as_utf8_repair(at);
     err->code = code;
     memcpy(err->msg, msg, sizeof msg);

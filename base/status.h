@@ -22,7 +22,7 @@ typedef enum as_status {
     AS_E_TOO_LARGE = -10,   /* past a stated limit */
     AS_E_UNSUPPORTED = -11, /* known, but not offered by this build or version */
     AS_E_TIMEOUT = -12,     /* the time allowed ran out */
-    AS_E_EXHAUSTED = -13,   /* nothing is left to hand out: an expected result of samplers */
+    AS_E_EXHAUSTED = -13,   /* nothing is left to return: samplers and readers expect it */
     AS_E_INTERNAL = -14     /* our own bug; logged where it is found */
 } as_status;
 
@@ -37,7 +37,7 @@ struct as_err {
 };
 
 /* Fill `err` (may be NULL) and yield `code`, so that callers write `return as_fail(err, …);`.
- * Macros, so that compiler and analyzer see which code it is. */
+ * These are macros, so that compiler and analyzer see which code is returned. */
 #define as_fail(err, code, ...)                                                                    \
     __extension__({                                                                                \
         as_status as_fail_code_ = (code);                                                          \
@@ -53,7 +53,7 @@ struct as_err {
         as_fail_code_;                                                                             \
     })
 
-/* Report that an allocation failed: AS_E_NOMEM with the message "out of memory". */
+/* For a failed allocation: AS_E_NOMEM with the message "out of memory". */
 #define as_fail_nomem(err) as_fail((err), AS_E_NOMEM, "out of memory")
 
 /* Put `prefix` and ": " before the message of an error that is already filled. Yields `code`. */
@@ -64,7 +64,7 @@ struct as_err {
         as_fail_code_;                                                                             \
     })
 
-/* What the macros call. The arguments may point into *err. */
+/* The macros call these. The arguments may point into *err. */
 void as_err_set(struct as_err *err, as_status code, const char *pointer, const char *fmt, ...)
     AS_PRINTF(4, 5);
 void as_err_set_prefix(struct as_err *err, as_status code, const char *fmt, ...) AS_PRINTF(3, 4);

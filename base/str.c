@@ -1,3 +1,11 @@
+/* Growing strings, and numbers and durations from text and to text.
+ *
+ * An append that fails sets `failed`, and later appends do nothing. A function that builds a text
+ * with many appends checks once, through str_check() or str_take().
+ *
+ * The C library converts numbers. No program here sets LC_NUMERIC, so the decimal separator is
+ * always a point. as_format_double() tries 15, 16 and 17 digits and takes the first text that reads
+ * back as the same double: 15 are always kept by a double, 17 always suffice. */
 #include "base/str.h"
 
 #include <ctype.h>
@@ -175,10 +183,10 @@ const char *as_format_double(double v, char *buf, size_t size)
         return "NaN";
     if (isinf(v))
         return v > 0 ? "Infinity" : "-Infinity";
-    /* every text of 15 digits survives the way through a double, except below DBL_MIN */
+    /* a double keeps every text of 15 digits, except below DBL_MIN */
     for (int digits = fabs(v) < DBL_MIN ? 1 : 15; digits <= 17; digits++) {
         (void)snprintf(buf, size, "%.*g", digits, v);
-        if (digits == 17 || strtod(buf, NULL) == v) /* 17 do always */
+        if (digits == 17 || strtod(buf, NULL) == v) /* 17 always suffice */
             break;
     }
     return buf;
@@ -189,7 +197,7 @@ size_t as_edit_distance(const char *a, const char *b)
     size_t n = strlen(a), m = strlen(b);
     if (n > 63 || m > 63)
         return 64;
-    size_t row[64];
+    size_t row[64]; /* one row of the matrix of distances; `diag` is the entry above to the left */
     for (size_t j = 0; j <= m; j++)
         row[j] = j;
     for (size_t i = 1; i <= n; i++) {

@@ -1,7 +1,8 @@
 /* Growing byte strings, and small predicates over C strings.
  *
- * A struct str is always NUL-terminated once anything was appended. Appending after a failed append
- * does nothing and str_ok() stays false, so that a long build is checked once at its end. */
+ * After the first append, a struct str is always NUL-terminated. After an append that failed, later
+ * appends do nothing and str_check() fails, so that a caller of many appends checks once at the
+ * end. */
 #ifndef ASSAY_BASE_STR_H
 #define ASSAY_BASE_STR_H
 
@@ -27,7 +28,7 @@ void str_puts(struct str *b, const char *s);
 void str_putc(struct str *b, char c);
 void str_printf(struct str *b, const char *fmt, ...) AS_PRINTF(2, 3);
 
-/* "" while empty; a view of b until the next append. */
+/* The text, "" when nothing was appended; a view of b until the next append. */
 const char *str_cstr(const struct str *b);
 
 /* AS_E_NOMEM when any append failed. */
@@ -50,11 +51,11 @@ AS_MUST_CHECK as_status as_parse_double(const char *s, double *ret, struct as_er
 /* "30", "30s", "5m", "4h", "1d", "250ms" to milliseconds. AS_E_INVAL. */
 AS_MUST_CHECK as_status as_parse_duration_ms(const char *s, int64_t *ret_ms, struct as_err *err);
 
-/* The shortest decimal text that reads back as v ("0.1", "1e-05", "NaN", "Infinity"): in buf (>=
- * 32), or for ever, so use what it returns and not buf. */
+/* The shortest decimal text that reads back as v ("0.1", "1e-05", "NaN", "Infinity"). buf has 32
+ * bytes or more. Use the returned text and not buf: it may be a literal. */
 AS_MUST_CHECK const char *as_format_double(double v, char *buf, size_t size);
 
-/* Levenshtein distance, for "did you mean". Strings past 63 bytes compare as far apart. */
+/* Levenshtein distance, for "did you mean"; 64 when a string has more than 63 bytes. */
 size_t as_edit_distance(const char *a, const char *b);
 
 #endif

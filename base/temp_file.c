@@ -15,7 +15,8 @@ as_status temp_file_create(char *path, size_t size, int *ret_fd, struct as_err *
         return as_fail(err, AS_E_IO, "TMPDIR is too long");
     int fd = mkostemp(path, O_CLOEXEC);
     if (fd < 0)
-        return as_fail(err, AS_E_IO, "no temporary file %s: %s", path, strerror(errno));
+        return as_fail(err, AS_E_IO, "cannot create the temporary file %s: %s", path,
+                       strerror(errno));
     *ret_fd = fd;
     return AS_OK;
 }

@@ -7,13 +7,12 @@
 #include "base/status.h"
 
 /* A new file, open for reading and writing.
- *   path    `size` bytes, 256 are enough for most: its name, for the caller to unlink; spoiled on
- *           failure
+ *   path    `size` bytes, usually 256: its name, for the caller to unlink; undefined on failure
  *   ret_fd  closed on exec; owned by the caller
- * AS_E_IO: it cannot be made, or $TMPDIR is too long. */
+ * AS_E_IO: the file cannot be created, or $TMPDIR is too long. */
 AS_MUST_CHECK as_status temp_file_create(char *path, size_t size, int *ret_fd, struct as_err *err);
 
-/* The same without a name: it is gone when it is closed. */
+/* The same without a name: closing it deletes it. */
 AS_MUST_CHECK as_status temp_file_open(int *ret_fd, struct as_err *err);
 
 #endif

@@ -1,3 +1,13 @@
+/* ${name} in documents and arguments.
+ *
+ * next_piece() is the only scanner: it splits a string into literal text and references. Checking,
+ * collecting names and replacing all use it, so they agree on what a reference is. visit_tree()
+ * calls a function for each reference of a tree; apply_tree() copies a tree with its references
+ * replaced.
+ *
+ * The YAML reader reads a default, because documents are written in YAML: `${lr:-1e-3}` must become
+ * the number that `lr: 1e-3` is. An inactive parameter without a default makes apply_tree() return
+ * NULL in *ret, and the list or object around it leaves the item out. */
 #include "base/template.h"
 
 #include <inttypes.h>
@@ -92,22 +102,22 @@ static as_status visit_string(const char *s, const char *pointer, const struct v
     return st < 0 ? as_fail(err, st, "%s", local.msg) : AS_OK;
 }
 
-static as_status visit(const json_t *j, const char *pointer, const struct visitor *v,
-                       struct as_err *err)
+static as_status visit_tree(const json_t *j, const char *pointer, const struct visitor *v,
+                            struct as_err *err)
 {
     char at[AS_ERR_POINTER_MAX];
     if (json_is_string(j))
         return visit_string(json_string_value(j), pointer, v, err);
     for (size_t i = 0; i < json_array_size(j); i++) {
         json_pointer_index(pointer, i, at);
-        as_status st = visit(json_array_get(j, i), at, v, err);
+        as_status st = visit_tree(json_array_get(j, i), at, v, err);
         if (st != AS_OK)
             return st;
     }
     for (void *it = json_object_iter((json_t *)j); it;
          it = json_object_iter_next((json_t *)j, it)) {
         json_pointer_child(pointer, json_object_iter_key(it), at);
-        as_status st = visit(json_object_iter_value(it), at, v, err);
+        as_status st = visit_tree(json_object_iter_value(it), at, v, err);
         if (st != AS_OK)
             return st;
     }
@@ -133,7 +143,7 @@ as_status template_check(const json_t *tree, const char *pointer, template_known
                          const void *arg, struct as_err *err)
 {
     struct known k = {.fn = known, .arg = arg};
-    return visit(tree, pointer, &(struct visitor){.fn = check_known, .arg = &k}, err);
+    return visit_tree(tree, pointer, &(struct visitor){.fn = check_known, .arg = &k}, err);
 }
 
 struct names {
@@ -141,7 +151,7 @@ struct names {
     json_t *seen; /* the same, as keys */
 };
 
-static as_status collect(void *arg, const char *name, struct as_err *err)
+static as_status collect_name(void *arg, const char *name, struct as_err *err)
 {
     struct names *n = arg;
     if (json_object_get(n->seen, name))
@@ -159,7 +169,7 @@ as_status template_names(const json_t *tree, json_t **ret, struct as_err *err)
     if (!list || !seen)
         return as_fail(err, AS_E_NOMEM, "out of memory for a template's names");
     struct names n = {.list = list, .seen = seen};
-    as_status st = visit(tree, "", &(struct visitor){.fn = collect, .arg = &n}, err);
+    as_status st = visit_tree(tree, "", &(struct visitor){.fn = collect_name, .arg = &n}, err);
     if (st < 0)
         return st;
     *ret = as_steal(list);
@@ -198,7 +208,7 @@ as_status template_apply_text(const char *text, const json_t *params, char **ret
         else if (p.fallback)
             str_add(&b, p.fallback, p.fallback_len);
     }
-    str_add(&b, "", 0); /* an empty result is a string too */
+    str_add(&b, "", 0); /* so that an empty text is "" and not NULL */
     char *out = b.failed ? NULL : str_take(&b);
     if (!out)
         return as_fail(err, AS_E_NOMEM, "out of memory for a template");
@@ -206,7 +216,7 @@ as_status template_apply_text(const char *text, const json_t *params, char **ret
     return AS_OK;
 }
 
-/* "0.5" is a number, "true" a boolean, everything that is no scalar of YAML is text. */
+/* Read a default: "0.5" is a number, "true" a boolean; text that is no YAML scalar stays text. */
 static as_status read_scalar(const char *text, size_t len, json_t **ret, struct as_err *err)
 {
     JSON_AUTO j = NULL;
@@ -252,7 +262,8 @@ static as_status apply_string(const char *s, const json_t *params, json_t **ret,
     return AS_OK;
 }
 
-static as_status apply(const json_t *j, const json_t *params, json_t **ret, struct as_err *err);
+static as_status apply_tree(const json_t *j, const json_t *params, json_t **ret,
+                            struct as_err *err);
 
 static as_status apply_array(const json_t *j, const json_t *params, json_t **ret,
                              struct as_err *err)
@@ -262,7 +273,7 @@ static as_status apply_array(const json_t *j, const json_t *params, json_t **ret
         return as_fail(err, AS_E_NOMEM, "out of memory for a template");
     for (size_t i = 0; i < json_array_size(j); i++) {
         json_t *v = NULL;
-        as_status st = apply(json_array_get(j, i), params, &v, err);
+        as_status st = apply_tree(json_array_get(j, i), params, &v, err);
         if (st < 0)
             return st;
         if (v && json_array_append_new(out, v) < 0)
@@ -281,7 +292,7 @@ static as_status apply_object(const json_t *j, const json_t *params, json_t **re
     for (void *it = json_object_iter((json_t *)j); it;
          it = json_object_iter_next((json_t *)j, it)) {
         json_t *v = NULL;
-        as_status st = apply(json_object_iter_value(it), params, &v, err);
+        as_status st = apply_tree(json_object_iter_value(it), params, &v, err);
         if (st < 0)
             return st;
         if (v && json_object_set_new(out, json_object_iter_key(it), v) < 0)
@@ -291,8 +302,8 @@ static as_status apply_object(const json_t *j, const json_t *params, json_t **re
     return AS_OK;
 }
 
-/* *ret is NULL for what is left out. */
-static as_status apply(const json_t *j, const json_t *params, json_t **ret, struct as_err *err)
+/* *ret is NULL when the value is to be left out. */
+static as_status apply_tree(const json_t *j, const json_t *params, json_t **ret, struct as_err *err)
 {
     if (json_is_string(j))
         return apply_string(json_string_value(j), params, ret, err);
@@ -310,7 +321,7 @@ static as_status apply(const json_t *j, const json_t *params, json_t **ret, stru
 as_status template_apply(const json_t *tree, const json_t *params, json_t **ret, struct as_err *err)
 {
     json_t *out = NULL;
-    as_status st = apply(tree, params, &out, err);
+    as_status st = apply_tree(tree, params, &out, err);
     if (st < 0)
         return st;
     *ret = out ? out : json_null();

@@ -3,14 +3,14 @@
  *   ${name}            the parameter's value
  *   ${name:-default}   the same, or the default while the parameter is inactive
  *   $${                a literal ${
- * In a JSON tree a string that is exactly one reference takes the typed value (a number stays a
- * number; a default is read as a scalar of YAML's core schema); inside a longer string, and
- * everywhere in text (command arguments, environment), a value is written out: numbers in the
- * shortest form that reads back the same, true, false. Object keys are left alone. A default ends
+ * In a JSON tree, a string that is exactly one reference becomes the typed value: a number stays a
+ * number, and a default is read as a scalar of YAML's core schema. Inside a longer string, and
+ * everywhere in text (command arguments, environment), the value is written as text: numbers in the
+ * shortest form that reads back the same, true, false. Object keys are not changed. A default ends
  * at the first }.
  *
- * An inactive parameter without a default: in a tree, the field or list element whose whole string
- * it is is left out; inside a longer string or in text it is empty. */
+ * An inactive parameter without a default: a field or list element of a tree that consists of this
+ * reference alone is left out. Inside a longer string, or in text, the reference becomes empty. */
 #ifndef ASSAY_BASE_TEMPLATE_H
 #define ASSAY_BASE_TEMPLATE_H
 
@@ -22,9 +22,9 @@
 /* Is `name` a parameter, active or not? */
 typedef bool template_known_fn(const void *arg, const char *name);
 
-/* Check every string of a tree (a string, list or object) that stands at `pointer` in its document.
+/* Check every string of a tree (a string, list or object) that is at `pointer` in its document.
  * AS_E_INVAL, with the pointer of the string: a reference that is not closed, a name that is not
- * [A-Za-z_][A-Za-z0-9_.-]{0,62}, or one that known() does not know. */
+ * [A-Za-z_][A-Za-z0-9_.-]{0,62}, or a name for which known() returns false. */
 AS_MUST_CHECK as_status template_check(const json_t *tree, const char *pointer,
                                        template_known_fn *known, const void *arg,
                                        struct as_err *err);
@@ -33,9 +33,9 @@ AS_MUST_CHECK as_status template_check(const json_t *tree, const char *pointer,
  * strings. AS_E_INVAL as template_check; AS_E_NOMEM. */
 AS_MUST_CHECK as_status template_names(const json_t *tree, json_t **ret, struct as_err *err);
 
-/* The tree with every reference replaced. `params` is {name: value} of the active parameters; a
- * name that is not in it counts as inactive (template_check has refused the names that do not
- * exist). When the whole tree is one inactive reference the result is null. New reference.
+/* A copy of the tree with every reference replaced. `params` is {name: value} of the active
+ * parameters; a name that is not in it counts as inactive (template_check has refused names that do
+ * not exist). If the whole tree is one inactive reference, *ret is JSON's null. New reference.
  * AS_E_INVAL: a reference that is not well formed; AS_E_NOMEM. */
 AS_MUST_CHECK as_status template_apply(const json_t *tree, const json_t *params, json_t **ret,
                                        struct as_err *err);

@@ -3,7 +3,7 @@
 #include <string.h>
 
 /* The length of the UTF-8 sequence at s (1..4), or 0 when it is not valid. */
-static size_t utf8_one(const unsigned char *s, size_t left)
+static size_t utf8_sequence_length(const unsigned char *s, size_t left)
 {
     if (s[0] < 0x80)
         return s[0] != 0;
@@ -23,7 +23,7 @@ bool as_utf8_valid(const char *s, size_t len)
 {
     const unsigned char *u = (const unsigned char *)s;
     for (size_t i = 0; i < len;) {
-        size_t n = utf8_one(u + i, len - i);
+        size_t n = utf8_sequence_length(u + i, len - i);
         if (n == 0)
             return false;
         i += n;
@@ -35,7 +35,7 @@ void as_utf8_repair(char *s)
 {
     size_t left = strlen(s);
     while (left) {
-        size_t n = utf8_one((const unsigned char *)s, left);
+        size_t n = utf8_sequence_length((const unsigned char *)s, left);
         if (n == 0) {
             *s = '?';
             n = 1;

@@ -1,4 +1,4 @@
-/* UTF-8: is it, and making it so. Stands on nothing, because status.c stands on it. */
+/* UTF-8: check text, and repair it. Includes nothing of base, because status.c uses it. */
 #ifndef ASSAY_BASE_UTF8_H
 #define ASSAY_BASE_UTF8_H
 
@@ -8,10 +8,10 @@
 /* Is it valid UTF-8 without surrogates, overlong forms or NUL bytes? */
 bool as_utf8_valid(const char *s, size_t len);
 
-/* Characters (code points) of valid UTF-8: what lengths are counted in at the API's border. */
+/* Characters (code points) of valid UTF-8. The API states its limits for text in characters. */
 size_t as_utf8_length(const char *s);
 
-/* Put '?' in place of each byte that is not part of valid UTF-8, as after cutting a text short. */
+/* Replace each byte that is not part of valid UTF-8 by '?'. Cutting a text can leave such bytes. */
 void as_utf8_repair(char *s);
 
 #endif

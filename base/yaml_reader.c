@@ -1,3 +1,12 @@
+/* YAML to JSON trees, through the document tree of libyaml.
+ *
+ * libyaml parses and leaves every scalar as text; this file gives plain scalars their types, by the
+ * core schema of YAML 1.2. An alias is expanded: convert_node() visits an anchored node once for
+ * each alias. It counts its visits, so that a small text of nested aliases ends at JSON_MAX_NODES,
+ * and an alias inside its own anchor at JSON_MAX_DEPTH.
+ *
+ * A JSON tree has no line numbers, and errors name a JSON pointer. yaml_locate() parses the text a
+ * second time to find the line of a pointer; it is called only when an error is shown. */
 #include "base/yaml_reader.h"
 
 #include <errno.h>
@@ -28,7 +37,7 @@ static bool is_word(const char *s, const char *a, const char *b, const char *c)
 }
 
 /* A plain (unquoted) scalar by the core schema. */
-static as_status plain_scalar(struct walk *w, const yaml_node_t *node, const char *s, json_t **ret)
+static as_status type_scalar(struct walk *w, const yaml_node_t *node, const char *s, json_t **ret)
 {
     if (!*s || !strcmp(s, "~") || is_word(s, "null", "Null", "NULL")) {
         *ret = json_null();
@@ -45,7 +54,7 @@ static as_status plain_scalar(struct walk *w, const yaml_node_t *node, const cha
         if (as_parse_i64(s, &i, NULL) == AS_OK)
             *ret = json_integer(i);
         else if (*end)
-            *ret = json_string(s); /* "1-2", "1.2.3": text after all */
+            *ret = json_string(s); /* such as "1-2" or "1.2.3" */
         else if (!isfinite(d))
             return fail_node(w, node, "the number is too large: ", s);
         else
@@ -56,7 +65,7 @@ static as_status plain_scalar(struct walk *w, const yaml_node_t *node, const cha
     return *ret ? AS_OK : as_fail(w->err, AS_E_NOMEM, "out of memory");
 }
 
-static as_status convert(struct walk *w, int index, int depth, json_t **ret);
+static as_status convert_node(struct walk *w, int index, int depth, json_t **ret);
 
 static as_status convert_sequence(struct walk *w, const yaml_node_t *node, int depth, json_t **ret)
 {
@@ -64,7 +73,7 @@ static as_status convert_sequence(struct walk *w, const yaml_node_t *node, int d
     for (yaml_node_item_t *it = node->data.sequence.items.start; it < node->data.sequence.items.top;
          it++) {
         json_t *v = NULL;
-        as_status st = convert(w, *it, depth + 1, &v);
+        as_status st = convert_node(w, *it, depth + 1, &v);
         if (st < 0)
             return st;
         if (json_array_append_new(list, v) != 0)
@@ -86,9 +95,9 @@ static as_status convert_mapping(struct walk *w, const yaml_node_t *node, int de
         if (!as_utf8_valid(name, key->data.scalar.length))
             return fail_node(w, key, "a key is not valid UTF-8", "");
         if (json_object_get(obj, name))
-            return fail_node(w, key, "the key stands twice: ", name);
+            return fail_node(w, key, "the key is given twice: ", name);
         json_t *v = NULL;
-        as_status st = convert(w, it->value, depth + 1, &v);
+        as_status st = convert_node(w, it->value, depth + 1, &v);
         if (st < 0)
             return st;
         if (json_object_set_new(obj, name, v) != 0)
@@ -98,7 +107,7 @@ static as_status convert_mapping(struct walk *w, const yaml_node_t *node, int de
     return AS_OK;
 }
 
-static as_status convert(struct walk *w, int index, int depth, json_t **ret)
+static as_status convert_node(struct walk *w, int index, int depth, json_t **ret)
 {
     const yaml_node_t *node = yaml_document_get_node(w->doc, index);
     if (depth > JSON_MAX_DEPTH)
@@ -108,7 +117,7 @@ static as_status convert(struct walk *w, int index, int depth, json_t **ret)
         return as_fail(w->err, AS_E_TOO_LARGE, "the document has more than %d values",
                        JSON_MAX_NODES);
     const char *tag = (const char *)node->tag;
-    /* What libyaml gives to untagged nodes; an explicit tag would be another. */
+    /* libyaml gives these three to nodes without a tag; any other is an explicit tag. */
     if (tag && !is_word(tag, YAML_STR_TAG, YAML_SEQ_TAG, YAML_MAP_TAG))
         return fail_node(w, node, "tags are not supported: ", tag);
     if (node->type == YAML_SEQUENCE_NODE)
@@ -119,7 +128,7 @@ static as_status convert(struct walk *w, int index, int depth, json_t **ret)
     if (!as_utf8_valid(s, node->data.scalar.length))
         return fail_node(w, node, "a text is not valid UTF-8 or holds a NUL", "");
     if (node->data.scalar.style == YAML_PLAIN_SCALAR_STYLE)
-        return plain_scalar(w, node, s, ret);
+        return type_scalar(w, node, s, ret);
     *ret = json_string(s);
     return *ret ? AS_OK : as_fail(w->err, AS_E_NOMEM, "out of memory");
 }
@@ -137,7 +146,7 @@ static as_status load_one(yaml_parser_t *parser, json_t **ret, struct as_err *er
                        : as_fail(err, AS_E_INVAL, "the document is empty");
     json_t *j = NULL;
     if (st == AS_OK)
-        st = convert(&w, 1, 0, &j);
+        st = convert_node(&w, 1, 0, &j);
     yaml_document_delete(&doc);
     if (st == AS_OK && yaml_parser_load(parser, &next)) {
         if (yaml_document_get_root_node(&next))
@@ -184,9 +193,9 @@ static bool pointer_next(const char **p, char *buf, size_t size)
     return true;
 }
 
-/* The child of `node` named `part`: *mark is where it is written. NULL when there is none. */
-static const yaml_node_t *child(yaml_document_t *doc, const yaml_node_t *node, const char *part,
-                                yaml_mark_t *mark)
+/* The child of `node` named `part`; *mark is its place in the text. NULL when there is none. */
+static const yaml_node_t *find_child(yaml_document_t *doc, const yaml_node_t *node,
+                                     const char *part, yaml_mark_t *mark)
 {
     if (node->type == YAML_MAPPING_NODE) {
         for (const yaml_node_pair_t *it = node->data.mapping.pairs.start;
@@ -209,13 +218,13 @@ static const yaml_node_t *child(yaml_document_t *doc, const yaml_node_t *node, c
     return NULL;
 }
 
-static bool locate(yaml_document_t *doc, const char *pointer, yaml_mark_t *mark)
+static bool locate_node(yaml_document_t *doc, const char *pointer, yaml_mark_t *mark)
 {
     char part[AS_ERR_POINTER_MAX];
     bool found = false;
     const yaml_node_t *node = yaml_document_get_root_node(doc);
     while (node && pointer_next(&pointer, part, sizeof part)) {
-        node = child(doc, node, part, mark);
+        node = find_child(doc, node, part, mark);
         found = found || node;
     }
     return found;
@@ -233,7 +242,7 @@ as_status yaml_locate(const char *text, size_t len, const char *pointer, size_t 
     as_status st = AS_OK;
     if (yaml_parser_load(&parser, &doc)) {
         yaml_mark_t mark = {0};
-        if (locate(&doc, pointer, &mark)) {
+        if (locate_node(&doc, pointer, &mark)) {
             *ret_line = mark.line + 1;
             *ret_column = mark.column + 1;
         } else {

@@ -1,3 +1,13 @@
+/* Scans of the feature columns of a CSV table.
+ *
+ * The first pass finds the kind of a column. A number that cannot be used (infinite, too large for
+ * float32) is an error only if the column turns out to be numeric, so the scan keeps the error
+ * until column_scan_end(). The scan also keeps the first cell of text and its line: if the column
+ * is refused, that cell is most often the typing error that made it categorical.
+ *
+ * The second pass counts values in a sorted array, found by bisection. There are at most
+ * DATASET_MAX_CATEGORIES, so inserting by memmove is cheap, and the result is already in byte
+ * order, as dataset_column needs it. */
 #include "data/column.h"
 
 #include <math.h>
@@ -75,7 +85,7 @@ as_status column_scan_add(struct column_scan *s, const struct column_cell *cell,
     return AS_OK;
 }
 
-static int compare(const char *name, const char *text, size_t len)
+static int compare_text(const char *name, const char *text, size_t len)
 {
     int c = strncmp(name, text, len);
     return c ? c : name[len] != 0;
@@ -89,7 +99,7 @@ as_status column_scan_count(struct column_scan *s, const struct column_cell *cel
         return AS_OK;
     while (low < high) {
         size_t mid = low + (high - low) / 2;
-        int c = compare(s->values[mid].text, cell->s, cell->len);
+        int c = compare_text(s->values[mid].text, cell->s, cell->len);
         if (c == 0) {
             s->values[mid].n_rows++;
             return AS_OK;
@@ -101,9 +111,9 @@ as_status column_scan_count(struct column_scan *s, const struct column_cell *cel
     }
     if (s->n_values == DATASET_MAX_CATEGORIES)
         return as_fail(err, AS_E_TOO_LARGE,
-                       "its cells are text, such as '%s' in line %zu, of more than %zu kinds: an "
-                       "identifier, a free text, or a slip among numbers? Leave the column out, or "
-                       "mend it",
+                       "its cells are text, such as '%s' in line %zu, and there are more than %zu "
+                       "different ones: an identifier, a free text, or a typing error among "
+                       "numbers? Remove the column, or correct it",
                        s->text, s->text_line, DATASET_MAX_CATEGORIES);
     if (cell->len > DATASET_MAX_CLASS_NAME)
         return as_fail(err, AS_E_TOO_LARGE, "a category of %zu bytes, at most %zu", cell->len,
@@ -120,7 +130,7 @@ as_status column_scan_count(struct column_scan *s, const struct column_cell *cel
     return AS_OK;
 }
 
-/* Values of enough rows go to the column, the rows of the others are counted. */
+/* Move the values that have enough rows to the column, and count the rows of the others. */
 static as_status keep_values(struct column_scan *s, struct dataset_column *c, struct as_err *err)
 {
     c->values = as_calloc(s->n_values, sizeof *c->values);
@@ -146,7 +156,7 @@ as_status column_scan_end(struct column_scan *s, size_t n_rows, struct dataset_c
     if (s->n_values == present && present > 1)
         return as_fail(err, AS_E_INVAL,
                        "line %zu: found '%s', and every row has another text: an identifier, or a "
-                       "slip among numbers? Leave the column out, or mend it",
+                       "typing error among numbers? Remove the column, or correct it",
                        s->text_line, s->text);
     return keep_values(s, ret, err);
 }
@@ -158,7 +168,7 @@ static size_t category_of(const struct dataset_column *c, const struct column_ce
         return c->n_values + 1;
     while (low < high) {
         size_t mid = low + (high - low) / 2;
-        int order = compare(c->values[mid], cell->s, cell->len);
+        int order = compare_text(c->values[mid], cell->s, cell->len);
         if (order == 0)
             return mid;
         if (order < 0)

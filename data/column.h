@@ -1,8 +1,9 @@
 /* The feature columns of a CSV table while it is read: which are numbers and which categories, what
  * is missing, and which values there are.
  *
- * Two passes. The first tells the kinds, because one cell of text at the end makes a column
- * categorical; the second counts the values of those that are, and is not needed when none is. */
+ * There are two passes. The first finds the kinds: one cell of text at the end makes a column
+ * categorical. The second counts the values of the categorical columns; without any, it is not
+ * needed. */
 #ifndef ASSAY_DATA_COLUMN_H
 #define ASSAY_DATA_COLUMN_H
 
@@ -12,7 +13,7 @@
 #include "data/formats/csv.h"
 #include "data/dataset.h"
 
-/* A cell without the blanks around it, and what it is. */
+/* A cell without the blanks around it, and its kind. */
 struct column_cell {
     const char *s;
     size_t len;
@@ -29,12 +30,12 @@ struct column_value {
     size_t n_rows;
 };
 
-/* A column's scan; a zeroed one has seen nothing. */
+/* The scan of one column; a zeroed struct is a scan that has seen nothing. */
 struct column_scan {
     size_t n_missing, n_text;
     size_t text_line;         /* of the first cell of text … */
     char *text;               /* … and the cell; owned */
-    struct as_err bad_number; /* the first number that is none: infinite, or past float32 */
+    struct as_err bad_number; /* the first number that is infinite or too large for float32 */
     bool any_bad;
     struct column_value *values; /* second pass, sorted by bytes; owned */
     size_t n_values, cap;
@@ -46,18 +47,18 @@ void column_scan_done(struct column_scan *s);
 AS_MUST_CHECK as_status column_scan_add(struct column_scan *s, const struct column_cell *cell,
                                         size_t line, struct as_err *err);
 
-/* Second pass, of a categorical column's cell. AS_E_TOO_LARGE: past DATASET_MAX_CATEGORIES, or a
- * value past DATASET_MAX_CLASS_NAME; AS_E_NOMEM. The caller puts the column's name before. */
+/* Second pass, for cells of categorical columns. AS_E_TOO_LARGE: past DATASET_MAX_CATEGORIES, or a
+ * value past DATASET_MAX_CLASS_NAME; AS_E_NOMEM. The caller prefixes the column's name. */
 AS_MUST_CHECK as_status column_scan_count(struct column_scan *s, const struct column_cell *cell,
                                           struct as_err *err);
 
-/* The column that was found; takes the values. `n_rows` of the table. AS_E_INVAL: a number that is
- * not finite; a different text in every row. */
+/* Describe the column that was scanned; the values move to *ret. `n_rows` is the number of rows of
+ * the table. AS_E_INVAL: a number that is not finite; a different text in every row. */
 AS_MUST_CHECK as_status column_scan_end(struct column_scan *s, size_t n_rows,
                                         struct dataset_column *ret, struct as_err *err);
 
-/* What dataset_load() says of a cell: NaN, the number, or the number of the category. AS_E_INVAL:
- * text in a numeric column, a number that is not finite. */
+/* The value of a cell in dataset.x: the number, NaN if it is missing, or the index of its category.
+ * AS_E_INVAL: text in a numeric column, a number that is not finite. */
 AS_MUST_CHECK as_status column_value_of(const struct dataset_column *c,
                                         const struct column_cell *cell, float *ret,
                                         struct as_err *err);

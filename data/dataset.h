@@ -1,14 +1,13 @@
-/* Data sets: what is known of their files, their values in memory, and the inputs that a model
- * sees.
+/* Data sets: the record that describes their files, their values in memory, and the inputs that a
+ * model sees.
  *
- * An input is one of three. A *table*: rows of columns that are numbers or categories (text), both
- * of which may be missing. An *image*: rows of height x width x channels numbers, channels last. A
- * text of *tokens*: one long row of small whole numbers. What is predicted is a class, one or more
+ * The input is one of three. A *table*: rows of columns that are numbers or categories (text), both
+ * of which may be missing. *Images*: rows of height x width x channels numbers, channels last. A
+ * text of *tokens*: one long sequence of small whole numbers. A model predicts a class, one or more
  * numbers, or the next token.
  *
- * dataset_read.h reads the files, dataset_json.h stores what is known of them, and data/preprocess
- * turns rows into inputs; but how many inputs a model has follows from dataset_info alone:
- * dataset_inputs(). */
+ * dataset_read.h reads the files, dataset_json.h stores the record, and data/preprocess turns rows
+ * into inputs. The number of inputs of a model follows from the record alone: dataset_inputs(). */
 #ifndef ASSAY_DATA_DATASET_H
 #define ASSAY_DATA_DATASET_H
 
@@ -20,11 +19,11 @@
 #include "base/status.h"
 
 #define DATASET_MAX_ROWS ((size_t)1 << 27)
-#define DATASET_MAX_FEATURES ((size_t)65536) /* numbers of a row; also inputs of a model */
+#define DATASET_MAX_FEATURES ((size_t)65536) /* numbers in a row; also inputs of a model */
 #define DATASET_MAX_VALUES ((size_t)1 << 29) /* rows x features: 2 GiB of float32 */
 #define DATASET_MAX_CLASSES ((size_t)4096)
-#define DATASET_MAX_CLASS_NAME ((size_t)256) /* bytes, of a category too */
-#define DATASET_AUTO_CLASSES ((size_t)100)   /* whole numbers up to here are taken for classes */
+#define DATASET_MAX_CLASS_NAME ((size_t)256) /* bytes of the name of a class or category */
+#define DATASET_AUTO_CLASSES ((size_t)100)   /* so many distinct whole numbers are classes */
 #define DATASET_MAX_TARGETS ((size_t)256)    /* columns of a regression's target */
 #define DATASET_MAX_VOCAB ((size_t)65536)
 #define DATASET_MAX_ARRAY_NAME ((size_t)128)       /* characters */
@@ -32,7 +31,7 @@
 #define DATASET_MAX_ALL_CATEGORIES ((size_t)16384) /* of all columns */
 #define DATASET_MAX_COLUMNS                                                                        \
     ((size_t)4096) /* columns of a table with categories or missing values */
-#define DATASET_MIN_CATEGORY_ROWS ((size_t)2) /* a value of fewer rows is among the others */
+#define DATASET_MIN_CATEGORY_ROWS ((size_t)2) /* a value with fewer rows counts as "other" */
 
 typedef enum dataset_format {
     DATASET_CSV,
@@ -45,7 +44,7 @@ typedef enum dataset_format {
     DATASET_TOKENS       /* llm.c's .bin: 256 int32 (20240520, 1, count), then uint16 */
 } dataset_format;
 
-/* AUTO is a question only: an inspected data set is one of the others. */
+/* AUTO is only for requests: an inspected data set has one of the other tasks. */
 typedef enum dataset_task {
     DATASET_TASK_AUTO,
     DATASET_CLASSIFICATION,
@@ -69,45 +68,46 @@ AS_MUST_CHECK as_status dataset_format_parse(const char *s, dataset_format *ret,
 AS_MUST_CHECK as_status dataset_task_parse(const char *s, dataset_task *ret, struct as_err *err);
 
 /* Either `table` alone, or `features` and `targets` (IDX, NPY). All borrowed.
- *   decoded  the decoded copy of the data set, or NULL: dataset_load() reads it when it is whole
- *            and of this data set, else makes it (its folder exists; failing to write is no error)
+ *   decoded  the path of the decoded copy, or NULL. dataset_load() reads the copy if it is whole
+ *            and of this data set, else writes it (its folder exists; failing to write is no error)
  */
 struct dataset_paths {
     const char *table, *features, *targets, *decoded;
 };
 
-/* How the files are to be read, where they do not say it themselves. A zeroed one is the default.
- * Owned strings in dataset_info, borrowed elsewhere. */
+/* How to read the files, where the files do not state it. A zeroed struct is the default. The
+ * strings are owned in dataset_info, borrowed elsewhere. */
 struct dataset_options {
     bool channels_first; /* npy, npz, safetensors: images are [N, C, H, W] */
-    bool raw;            /* tokens: no header, uint16 from the first byte */
-    size_t vocab;        /* tokens: 0: the largest token + 1 */
+    bool raw;            /* tokens: there is no header, uint16 from the first byte */
+    size_t vocab;        /* tokens: size of the vocabulary; 0: the largest token + 1 */
     char *x, *y;         /* npz, safetensors: names of the arrays; NULL: "x" and "y" */
 };
 
-/* One column of a table, in the file's order, targets left out. A numeric column whose cells are
- * all missing is numeric. */
+/* One column of a table, in the file's order, without the targets. A column whose cells are all
+ * missing is numeric. */
 struct dataset_column {
     char *name; /* the header's, or the column's index as text */
     bool categorical;
     size_t n_missing; /* rows */
-    size_t n_other;   /* categorical: rows whose value is in too few rows to be one of `values` */
+    size_t n_other;   /* categorical: rows whose value is too rare to be one of `values` */
     size_t n_values;
     char **values; /* categorical: in byte order; owned */
 };
 
-/* A zeroed one is empty. Owned strings; dataset_info_done() frees them. */
+/* The record of a data set. A zeroed struct is empty. Strings are owned; dataset_info_done() frees
+ * them. */
 struct dataset_info {
     dataset_format format;
     dataset_task task;
     dataset_input input;
-    struct dataset_options options; /* as they were given */
-    char *target;      /* the column's name, or "a,b" of several; NULL where no column is named */
-    size_t n_rows;     /* tokens: their number */
-    size_t n_features; /* numbers of a row as it is in the file: columns, or height * width *
-                        * channels; tokens: 1 */
-    size_t n_outputs;  /* classes; columns of the target; tokens: the vocabulary */
-    size_t n_classes;  /* 0 but for classification */
+    struct dataset_options options; /* as the caller gave them */
+    char *target;      /* the name of its column, "a,b" for several; NULL without a table */
+    size_t n_rows;     /* for tokens, the number of tokens */
+    size_t n_features; /* numbers in a row of the file: columns, or height * width * channels; 1 for
+                        * tokens */
+    size_t n_outputs;  /* classes; columns of the target; for tokens, the vocabulary */
+    size_t n_classes;  /* 0 unless the task is classification */
     char **classes;    /* numeric order when all are whole numbers below 2^53, else byte order */
     size_t height, width, channels; /* images; else 0 */
     struct dataset_column *columns; /* [n_features] of a table; NULL: all numeric, none missing, no
@@ -119,13 +119,16 @@ void dataset_info_done(struct dataset_info *info);
 
 /* ---- how a model sees a row ----
  *
- * Inputs of a table: first, in the file's order, each numeric column's value, followed, if the
- * column has missing values in the file, by its indicator (1 where the value was missing); then,
- * in the file's order, the categorical columns. Of a categorical column there are `slots`: one per
- * value, one for all others (rare, or not seen in the training rows), and one for missing, if any
- * is missing in the file. One-hot, each slot is an input; as codes (for an embedding) the column is
- * one whole number, and the columns share one numbering: the second column's slots begin where the
- * first's end. Images: n_features inputs. Tokens: 1. */
+ * Inputs of a table: first the numeric columns, then the categorical columns, both in the order of
+ * the file.
+ *   numeric      the value; then, if the column has missing values in the file, an indicator: 1
+ *                where the value was missing
+ *   categorical  `slots`: one for each value, one for all other values (rare, or not seen in the
+ *                training rows), and one for missing if the column has missing values in the file.
+ *                One-hot: each slot is an input. As codes (for an embedding): the column is one
+ *                whole number, and all columns share one numbering: the slots of the second column
+ *                begin where those of the first end
+ * Images have n_features inputs, tokens have 1. */
 
 /* Inputs that are numbers: values and indicators of a table, n_features of an image, else 0. */
 size_t dataset_numeric_inputs(const struct dataset_info *info);
@@ -133,18 +136,18 @@ size_t dataset_categorical_columns(const struct dataset_info *info); /* 0 but fo
 size_t dataset_column_slots(const struct dataset_column *column);    /* categorical */
 size_t dataset_category_slots(const struct dataset_info *info);      /* of all columns */
 
-/* Inputs of a model with one-hot categories: dataset_numeric_inputs + dataset_category_slots; of
- * tokens 1. With an embedding of width D a first layer has dataset_numeric_inputs + D *
- * dataset_categorical_columns inputs and a table of dataset_category_slots rows. */
+/* Inputs of a model with one-hot categories: dataset_numeric_inputs + dataset_category_slots; 1 for
+ * tokens. With an embedding of width D, the first layer has dataset_numeric_inputs + D *
+ * dataset_categorical_columns inputs, and the embedding has dataset_category_slots rows. */
 size_t dataset_inputs(const struct dataset_info *info);
 
 /* A data set as it is in the files. */
 struct dataset {
     size_t n_rows, n_features, n_outputs;
-    float *x; /* [n_rows, n_features]: finite numbers; tables: NaN where a number is missing,
-               * and a category's index in `values`, n_values: other, n_values + 1: missing;
-               * NULL for tokens, and where there are bytes */
-    unsigned char *bytes; /* [n_rows, n_features], in x's place: see dataset_load_bytes(); memory of
+    float *x; /* [n_rows, n_features], finite. In tables a missing number is NaN, and a category is
+               * its index in `values` (n_values: other, n_values + 1: missing). NULL for tokens,
+               * and when there are bytes */
+    unsigned char *bytes; /* [n_rows, n_features], instead of x: see dataset_load_bytes(). From
                            * malloc, rounded up to whole elements of 4 bytes */
     int32_t *labels;      /* [n_rows], in [0, n_outputs); classification, else NULL */
     float *targets;       /* [n_rows, n_outputs]; regression, else NULL */

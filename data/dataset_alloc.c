@@ -35,8 +35,9 @@ as_status dataset_check_match(const struct dataset_info *info, size_t rows, size
 #define HUGE_FROM ((size_t)8 << 20) /* bytes */
 #define HUGE_PAGE ((uintptr_t)2 << 20)
 
-/* Large pages for large arrays: touching 188 MB of fresh memory in pages of 4 KiB takes as long as
- * reading and converting what goes there. Only advice: what comes back does not matter. */
+/* Use large pages for large arrays: touching 188 MB of fresh memory in pages of 4 KiB takes as long
+ * as reading and converting the values. This is only advice to the kernel, so errors are
+ * ignored. */
 static void advise_huge(void *p, size_t size)
 {
     uintptr_t begin = ((uintptr_t)p + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);

@@ -14,15 +14,15 @@
 _Static_assert(ARRAY_MAX_VALUES == DATASET_MAX_VALUES, "an array holds what a data set may hold");
 
 struct arrays {
-    struct array features, targets; /* targets empty: columns of `features` */
+    struct array features, targets; /* targets is empty when they are columns of `features` */
     size_t n_rows, n_columns;       /* values of a row of `features` */
     size_t n_targets;               /* values of a row's target */
-    size_t *target;                 /* [n_targets] columns; NULL: all of `targets` */
+    size_t *target;                 /* [n_targets] columns of `features`; NULL: use `targets` */
     bool channels_first;
     size_t height, width, channels; /* images */
     double *row, *target_row;       /* n_columns, n_targets values */
     float *out;                     /* n_columns values */
-    size_t *missing;                /* tables: [n_columns] rows */
+    size_t *missing;                /* tables: [n_columns] rows whose value is missing */
 };
 
 static void arrays_done(struct arrays *a)
@@ -62,7 +62,7 @@ static as_status open_files(const struct dataset_paths *paths, dataset_format fo
     }
 }
 
-/* What the features are: a table or images. */
+/* The shape of the features decides: a table or images. */
 static as_status check_features(struct arrays *a, struct as_err *err)
 {
     const struct array *x = &a->features;
@@ -273,7 +273,7 @@ as_status dataset_arrays_inspect(const struct dataset_paths *paths, const char *
 
 /* ---- loading ---- */
 
-/* A missing value where the data set says that there is none. */
+/* Each feature must have as many missing values as when the data set was inspected. */
 static as_status check_missing(const struct arrays *a, const struct dataset_info *info,
                                struct as_err *err)
 {
@@ -301,8 +301,8 @@ static as_status check_shape(const struct arrays *a, const struct dataset_info *
     return dataset_check_match(info, a->n_rows, n_features(a), err);
 }
 
-static as_status keep_target(const struct arrays *a, const struct dataset_info *info, bool whole,
-                             size_t r, struct dataset *d, struct as_err *err)
+static as_status store_target(const struct arrays *a, const struct dataset_info *info, bool whole,
+                              size_t r, struct dataset *d, struct as_err *err)
 {
     for (size_t i = 0; d->targets && i < a->n_targets; i++)
         d->targets[r * a->n_targets + i] = (float)a->target_row[i];
@@ -331,7 +331,7 @@ as_status dataset_arrays_load(const struct dataset_paths *paths, const struct da
         st = read_row(&a, r, ret->x + r * ret->n_features, err);
         if (st != AS_OK)
             return st;
-        st = keep_target(&a, info, whole, r, ret, err);
+        st = store_target(&a, info, whole, r, ret, err);
         if (st != AS_OK)
             return st;
     }

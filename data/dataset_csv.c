@@ -1,3 +1,15 @@
+/* CSV tables as data sets: inspect and load.
+ *
+ * Inspection reads the file once for the kinds of the columns, the target and the number of rows.
+ * If a column contains text, it reads the file a second time and counts the values of those columns
+ * only: counting all columns in the first pass would keep every distinct number in memory.
+ *
+ * Loading takes columns, classes and targets from dataset_info. It checks that rows, columns and
+ * missing values are those that were inspected, because a file that was edited since would give a
+ * model of other data without an error.
+ *
+ * csv.h decides from two records whether there is a header. If the first record does not look like
+ * one but names the target, it is one (open_with_header). */
 #include "data/dataset_csv.h"
 
 #include <string.h>
@@ -50,7 +62,7 @@ static as_status find_targets(const char *target, struct table *t, struct as_err
     return dataset_check_size(0, n_features(t), err);
 }
 
-/* A first record that does not look like a header is one all the same when it names the target. */
+/* Open the table with its first record as the header, if that record names the target. */
 static as_status open_with_header(const char *path, const char *target, struct table *t)
 {
     AS_AUTO(table_done) struct table with = {0};
@@ -79,8 +91,8 @@ static as_status open_table(const char *path, const char *target, struct table *
     return st;
 }
 
-static as_status at_cell(const struct table *t, const struct csv_row *row, size_t column,
-                         as_status st, struct as_err *err)
+static as_status prefix_cell(const struct table *t, const struct csv_row *row, size_t column,
+                             as_status st, struct as_err *err)
 {
     return as_err_prefix(err, st, "column '%.80s', line %zu", t->name[column], row->line);
 }
@@ -95,8 +107,8 @@ static as_status read_target(const struct table *t, const struct csv_row *row, s
     csv_kind kind = csv_cell_kind(cell, &v.number);
     v.is_number = kind == CSV_NUMBER;
     if (kind == CSV_EMPTY)
-        return at_cell(t, row, column,
-                       as_fail(err, AS_E_INVAL, "the cell is empty, expected a target"), err);
+        return prefix_cell(t, row, column,
+                           as_fail(err, AS_E_INVAL, "the cell is empty, expected a target"), err);
     if (task == DATASET_REGRESSION || kind == CSV_NOT_FINITE) {
         as_status st = csv_number(t->csv, row, column, &v.number, err);
         if (st < 0)
@@ -105,7 +117,7 @@ static as_status read_target(const struct table *t, const struct csv_row *row, s
     if (v.is_number && task != DATASET_CLASSIFICATION) {
         as_status st = target_check_float(v.number, err);
         if (st < 0)
-            return at_cell(t, row, column, st, err);
+            return prefix_cell(t, row, column, st, err);
     }
     for (; *v.text == ' ' || *v.text == '\t'; v.text++)
         v.len--;
@@ -128,7 +140,7 @@ static as_status scan_target(const struct table *t, const struct csv_row *row, d
     if (t->n_targets > 1)
         return AS_OK;
     as_status st = target_scan_add(scan, &v, err);
-    return st < 0 ? at_cell(t, row, t->targets[0], st, err) : st;
+    return st < 0 ? prefix_cell(t, row, t->targets[0], st, err) : st;
 }
 
 /* ---- inspecting ---- */
@@ -167,7 +179,7 @@ static as_status scan_rows(const struct table *t, dataset_task task, struct targ
     return st == AS_E_EXHAUSTED ? AS_OK : st;
 }
 
-/* The second pass: the values of the columns that hold text. */
+/* The second pass: count the values of the columns that contain text. */
 static as_status count_rows(const struct dataset_paths *paths, const char *target,
                             const struct table *first, struct column_scan *columns,
                             struct as_err *err)
@@ -204,9 +216,9 @@ static as_status check_describable(const struct table *t, const struct dataset_i
                    name, c->n_text ? "text" : "missing values", t->n_columns, DATASET_MAX_COLUMNS);
 }
 
-/* Every column is checked; they are described when there are not too many. */
-static as_status describe(const struct table *t, struct column_scan *columns,
-                          struct dataset_info *info, struct as_err *err)
+/* Check every column. Describe the columns if there are at most DATASET_MAX_COLUMNS. */
+static as_status describe_columns(const struct table *t, struct column_scan *columns,
+                                  struct dataset_info *info, struct as_err *err)
 {
     size_t total = 0;
     bool wanted = info->n_features <= DATASET_MAX_COLUMNS;
@@ -258,7 +270,7 @@ static as_status inspect_columns(const struct dataset_paths *paths, const char *
         st = count_rows(paths, target, t, columns, err);
     if (st != AS_OK)
         return st;
-    return describe(t, columns, info, err);
+    return describe_columns(t, columns, info, err);
 }
 
 as_status dataset_csv_inspect(const struct dataset_paths *paths, const char *target,
@@ -295,7 +307,7 @@ static as_status load_features(const struct table *t, const struct csv_row *row,
         as_status st =
             column_value_of(info->columns ? &info->columns[k] : NULL, &cell, &out[k], err);
         if (st < 0)
-            return at_cell(t, row, i, st, err);
+            return prefix_cell(t, row, i, st, err);
         missing[k] += cell.missing;
     }
     return AS_OK;
@@ -315,7 +327,7 @@ static as_status load_target(const struct table *t, const struct csv_row *row,
         else
             st = target_class_of(info, whole, &v, &d->labels[n], err);
         if (st < 0)
-            return at_cell(t, row, t->targets[i], st, err);
+            return prefix_cell(t, row, t->targets[i], st, err);
     }
     return AS_OK;
 }

@@ -1,12 +1,14 @@
-/* The decoded copy of a data set: what dataset_load() made of its files, as it lies in memory, so
- * that the next trial of a sweep starts without unpacking and parsing.
+/* The decoded copy of a data set: the arrays that dataset_load() made of its files, so that the
+ * next trial of a sweep starts without unpacking and parsing.
  *
- * A header, then x, labels, targets or tokens, each only if the data set has it. x is kept as bytes
- * when every value is a whole number from 0 to 255 (a quarter to read), tokens as 16 bits. The
- * header holds a digest of dataset_info and a checksum of what follows; a copy that does not fit in
- * every respect is no copy. It is a cache: not synced to disk, in a folder that belongs to the user
- * whose programs read it, and named by the digest of the data set's content by whoever names it. A
- * change of the format goes with a new MAGIC. */
+ * The file is a header, then x, labels, targets or tokens, each only if the data set has it. x is
+ * stored as bytes if every value is a whole number from 0 to 255 (a quarter of the size), tokens as
+ * 16 bits. The header holds a digest of dataset_info and a checksum of the rest; a copy in which
+ * anything does not match is not used.
+ *
+ * The copy is a cache. It is not synced to disk, its folder belongs to the user whose programs read
+ * it, and the caller names it by the digest of the data set's content. A change of the format needs
+ * a new MAGIC. */
 #include "data/dataset_decoded.h"
 
 #include <errno.h>
@@ -35,13 +37,13 @@ struct header {
     uint64_t checksum;
 };
 
-/* Four lanes of multiply and rotate (the constants are odd, from xxHash64): catches what disks and
- * crashes do, not what people do. */
+/* Four lanes of multiply and rotate (the constants are odd, from xxHash64). It finds damage by
+ * disks and crashes; it is no protection against forgery. */
 struct checksum {
     uint64_t lane[4];
 };
 
-/* Every piece but the last of a part is a multiple of 32 bytes. */
+/* Every piece of a part but the last must be a multiple of 32 bytes. */
 static void checksum_add(struct checksum *s, const void *bytes, size_t len)
 {
     static const uint64_t k = UINT64_C(0x9e3779b185ebca87);
@@ -73,12 +75,12 @@ static uint64_t checksum_end(const struct checksum *s)
 
 /* ---- the parts ---- */
 
-typedef enum coding { AS_IT_LIES, BYTES_OF_FLOATS, WORDS_OF_TOKENS } coding;
+typedef enum coding { SAME_BYTES, BYTES_OF_FLOATS, WORDS_OF_TOKENS } coding;
 
-/* An array of the data set, and how it is kept. */
+/* An array of the data set, and how the file stores it. */
 struct part {
     void *array;
-    size_t n, kept_size; /* values; bytes of one in the file */
+    size_t n, kept_size; /* number of values; bytes of one value in the file */
     coding coding;
 };
 
@@ -88,12 +90,12 @@ static void parts_of(const struct dataset *d, bool x_is_bytes, struct part ret[N
 {
     size_t rows = d->n_rows;
     ret[0] = (struct part){d->x, d->x ? rows * d->n_features : 0, x_is_bytes ? 1 : sizeof *d->x,
-                           x_is_bytes ? BYTES_OF_FLOATS : AS_IT_LIES};
+                           x_is_bytes ? BYTES_OF_FLOATS : SAME_BYTES};
     if (d->bytes)
-        ret[0] = (struct part){d->bytes, rows * d->n_features, 1, AS_IT_LIES};
-    ret[1] = (struct part){d->labels, d->labels ? rows : 0, sizeof *d->labels, AS_IT_LIES};
+        ret[0] = (struct part){d->bytes, rows * d->n_features, 1, SAME_BYTES};
+    ret[1] = (struct part){d->labels, d->labels ? rows : 0, sizeof *d->labels, SAME_BYTES};
     ret[2] = (struct part){d->targets, d->targets ? rows * d->n_outputs : 0, sizeof *d->targets,
-                           AS_IT_LIES};
+                           SAME_BYTES};
     ret[3] = (struct part){d->tokens, d->tokens ? rows : 0, sizeof(uint16_t), WORDS_OF_TOKENS};
 }
 
@@ -128,8 +130,8 @@ static bool read_whole(int fd, void *buf, size_t size)
     return true;
 }
 
-/* `n` values that are kept otherwise than they lie, into the array from `at` on. */
-static void decode(const struct part *p, const void *kept, size_t at, size_t n)
+/* Convert `n` values of the file into the array, from index `at` on. */
+static void decode_values(const struct part *p, const void *kept, size_t at, size_t n)
 {
     if (p->coding == BYTES_OF_FLOATS) {
         const unsigned char *from = kept;
@@ -149,18 +151,19 @@ static bool read_part(int fd, const struct part *p, void *piece, struct checksum
     size_t most = PIECE / p->kept_size;
     for (size_t at = 0; at < p->n; at += most) {
         size_t n = p->n - at < most ? p->n - at : most;
-        bool in_place = p->coding == AS_IT_LIES;
+        bool in_place = p->coding == SAME_BYTES;
         void *to = in_place ? (char *)p->array + at * p->kept_size : piece;
         if (!read_whole(fd, to, n * p->kept_size))
             return false;
         checksum_add(sum, to, n * p->kept_size);
         if (!in_place)
-            decode(p, piece, at, n);
+            decode_values(p, piece, at, n);
     }
     return true;
 }
 
-/* The checksum tells damage; these bound what an array of another program could hold. */
+/* Check labels and tokens: they are indices, and a file with a correct checksum may still come from
+ * another program. */
 static bool values_fit(const struct dataset *d)
 {
     const int32_t *v = d->labels ? d->labels : d->tokens;
@@ -201,13 +204,13 @@ as_status dataset_decoded_read(const char *path, const struct dataset_info *info
     if (fd < 0 || fstat(fd, &sb) != 0 || (size_t)sb.st_size < sizeof(struct header))
         return AS_E_NOT_FOUND;
     as_status st = read_file(fd, (uint64_t)sb.st_size, info, bytes, ret);
-    (void)futimens(fd, NULL); /* used now: caches remove what was used longest ago */
+    (void)futimens(fd, NULL); /* mark it as used: the cache removes the least recently used */
     return st;
 }
 
 /* ---- writing ---- */
 
-static void encode(const struct part *p, void *kept, size_t at, size_t n)
+static void encode_values(const struct part *p, void *kept, size_t at, size_t n)
 {
     if (p->coding == BYTES_OF_FLOATS) {
         const float *from = (const float *)p->array + at;
@@ -227,7 +230,7 @@ static as_status write_part(int fd, const struct part *p, void *piece, struct ch
     size_t most = PIECE / p->kept_size;
     for (size_t at = 0; at < p->n; at += most) {
         size_t n = p->n - at < most ? p->n - at : most;
-        encode(p, piece, at, n);
+        encode_values(p, piece, at, n);
         checksum_add(sum, piece, n * p->kept_size);
         as_status st = file_write_all(fd, piece, n * p->kept_size, NULL);
         if (st != AS_OK)
@@ -236,7 +239,7 @@ static as_status write_part(int fd, const struct part *p, void *piece, struct ch
     return AS_OK;
 }
 
-/* The header goes in last, when the checksum is known. */
+/* The header is written last, when the checksum is known. */
 static as_status write_file(int fd, const struct dataset_info *info, const struct dataset *d)
 {
     struct part parts[N_PARTS];

@@ -1,4 +1,12 @@
-/* The JSON form of dataset_info. */
+/* The JSON form of dataset_info: the record of a data set in the database, in jobs and in the API.
+ *
+ * Writing omits what is the default or follows from other fields. Reading accepts records that an
+ * older version wrote, and checks each relation between fields that the rest of the tree relies on:
+ * as many classes as outputs, names in ascending order (they are found by bisection), one column
+ * for each feature, the size of an image equal to its features. A record comes over the network, so
+ * a wrong one must become an error here and not an index out of range later.
+ *
+ * `target` may be a string or a whole number, because people write an index without quotes. */
 #include "data/dataset_json.h"
 
 #include <inttypes.h>
@@ -40,7 +48,7 @@ static json_t *columns_to_json(const struct dataset_info *info)
     return as_steal(list);
 }
 
-/* Only what is not the default; NULL when memory is out. */
+/* Write only the options that differ from the default; NULL when memory is out. */
 static json_t *options_to_json(const struct dataset_options *o)
 {
     JSON_AUTO obj = json_object();
@@ -102,7 +110,8 @@ static as_status decode_target(const json_t *j, const char *pointer, struct data
     return s && !info->target ? as_fail(err, AS_E_NOMEM, "out of memory") : AS_OK;
 }
 
-/* In the order that dataset_inspect gives, so that looking a class up may rely on it. */
+/* Are the classes in the order that dataset_inspect() gives them? target_class_of() relies on
+ * it. */
 static bool in_order(const struct dataset_info *info)
 {
     bool whole = target_classes_whole(info);
@@ -114,7 +123,7 @@ static bool in_order(const struct dataset_info *info)
     return true;
 }
 
-/* Copies of a list of strings; on failure those made so far are counted in *ret_n. */
+/* Copy a list of strings. On failure *ret_n counts the copies that were made. */
 static as_status decode_names(const json_t *list, const char *pointer, char ***ret, size_t *ret_n,
                               struct as_err *err)
 {
@@ -314,7 +323,7 @@ as_status dataset_options_from_json(const json_t *obj, const char *pointer,
     return (x && !ret->x) || (y && !ret->y) ? as_fail(err, AS_E_NOMEM, "out of memory") : AS_OK;
 }
 
-/* How many outputs a task may have. */
+/* Check the number of outputs and the kind of input against the task. */
 static as_status check_outputs(const struct dataset_info *info, const char *pointer,
                                struct as_err *err)
 {
@@ -366,7 +375,7 @@ static as_status decode_numbers(struct json_fields *f, struct dataset_info *info
     return check_outputs(info, f->pointer, err);
 }
 
-static as_status decode(struct json_fields *f, struct dataset_info *info, struct as_err *err)
+static as_status decode_info(struct json_fields *f, struct dataset_info *info, struct as_err *err)
 {
     json_t *target = NULL, *classes = NULL, *columns = NULL, *image = NULL, *options = NULL;
     char pointer[AS_ERR_POINTER_MAX];
@@ -406,7 +415,7 @@ static as_status decode(struct json_fields *f, struct dataset_info *info, struct
     return decode_image(image, f->pointer, info, err);
 }
 
-/* The server says so when the name holds other content than when the sweep was made. */
+/* The server adds `expected` to a data set whose content changed since the sweep was created. */
 static as_status check_expected(const json_t *obj, const char *pointer, struct as_err *err)
 {
     const json_t *e = json_object_get(obj, "expected");
@@ -434,7 +443,7 @@ as_status dataset_info_from_json(const json_t *obj, const char *pointer, struct 
     as_status st = json_fields_init(&f, obj, pointer, err);
     if (st != AS_OK)
         return st;
-    st = decode(&f, &info, err);
+    st = decode_info(&f, &info, err);
     if (st != AS_OK)
         return st;
     st = check_expected(obj, pointer, err);

@@ -1,4 +1,4 @@
-/* What is known of a data set, as JSON: the record in the database and in jobs. */
+/* The record of a data set as JSON: in the database and in jobs. */
 #ifndef ASSAY_DATA_DATASET_JSON_H
 #define ASSAY_DATA_DATASET_JSON_H
 
@@ -12,15 +12,15 @@
  * New reference, NULL when memory is out. */
 json_t *dataset_info_to_json(const struct dataset_info *info);
 
-/* Of {channels_first?, raw?, vocab?, x?, y?}; the strings of *ret are owned by the caller, on
+/* Read {channels_first?, raw?, vocab?, x?, y?}. The strings of *ret are owned by the caller, on
  * failure too. AS_E_INVAL, AS_E_NOMEM. */
 AS_MUST_CHECK as_status dataset_options_from_json(const json_t *obj, const char *pointer,
                                                   struct dataset_options *ret, struct as_err *err);
 
-/* Reads what dataset_info_to_json writes, and what it wrote before 2026-11-21 (no input: a table of
- * numbers); other fields of the object (a Dataset of the API has more) are passed over. `pointer`
- * is the object's, for messages. AS_E_INVAL, also for a data set that changed under its name: its
- * field `expected` {sha256, rows, features} differs from its own; AS_E_NOMEM. */
+/* Read what dataset_info_to_json writes. Records from before 2026-11-21 have no `input`: they are
+ * tables of numbers. Other fields of the object are ignored (a Dataset of the API has more).
+ * `pointer` is that of the object, for messages. AS_E_INVAL; also if the data set changed under its
+ * name, that is, its field `expected` {sha256, rows, features} differs from its own. AS_E_NOMEM. */
 AS_MUST_CHECK as_status dataset_info_from_json(const json_t *obj, const char *pointer,
                                                struct dataset_info *ret, struct as_err *err);
 

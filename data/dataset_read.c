@@ -1,3 +1,11 @@
+/* Inspect and load data sets of any format.
+ *
+ * A table has one row for each format: its files, its options, and two functions. What a format
+ * accepts is checked here, before a file is opened, so that the families of formats need not do it.
+ *
+ * dataset_load() first tries the decoded copy. If the copy is absent, damaged or of another data
+ * set, the files are read and the copy is written again. Failing to write it is no error: it is a
+ * cache, and the data is already in memory. */
 #include "data/dataset_read.h"
 
 #include <unistd.h>
@@ -13,7 +21,7 @@
 /* Which files a format takes. */
 typedef enum file_need { ONE_FILE, TWO_FILES, EITHER } file_need;
 
-/* Which options. */
+/* Which options a format takes. */
 enum { CHANNELS_FIRST = 1, RAW = 2, VOCAB = 4, NAMES = 8 };
 
 static const struct format {
@@ -61,7 +69,7 @@ static as_status check_target(const struct dataset_paths *p, dataset_format form
     if (!wanted && target)
         return as_fail(
             err, AS_E_INVAL,
-            "target: found '%.60s', but the targets of this %s data set are no column of "
+            "target: found '%.60s', but the targets of this %s data set are not a column of "
             "a table",
             target, dataset_format_names[format]);
     return AS_OK;
@@ -123,8 +131,8 @@ as_status dataset_inspect(const struct dataset_paths *paths, dataset_format form
 
 /* ---- loading ---- */
 
-static as_status load(const struct dataset_paths *paths, const struct dataset_info *info,
-                      bool bytes, struct dataset *ret, struct as_err *err)
+static as_status load_files(const struct dataset_paths *paths, const struct dataset_info *info,
+                            bool bytes, struct dataset *ret, struct as_err *err)
 {
     as_status st = check_paths(paths, info->format, err);
     if (st < 0)
@@ -140,7 +148,7 @@ static as_status load(const struct dataset_paths *paths, const struct dataset_in
     if (st != AS_OK)
         return st;
     if (paths->decoded && dataset_decoded_write(paths->decoded, info, &d) != AS_OK)
-        (void)unlink(paths->decoded); /* it is a cache: the data is here all the same */
+        (void)unlink(paths->decoded); /* it is only a cache: the data is in memory */
     st = bytes ? dataset_to_bytes(&d, err) : AS_OK;
     if (st != AS_OK)
         return st;
@@ -152,11 +160,11 @@ static as_status load(const struct dataset_paths *paths, const struct dataset_in
 as_status dataset_load(const struct dataset_paths *paths, const struct dataset_info *info,
                        struct dataset *ret, struct as_err *err)
 {
-    return load(paths, info, false, ret, err);
+    return load_files(paths, info, false, ret, err);
 }
 
 as_status dataset_load_bytes(const struct dataset_paths *paths, const struct dataset_info *info,
                              struct dataset *ret, struct as_err *err)
 {
-    return load(paths, info, info->input == DATASET_IMAGE, ret, err);
+    return load_files(paths, info, info->input == DATASET_IMAGE, ret, err);
 }

@@ -1,6 +1,11 @@
-/* Text: every byte is a token (gzip too), or token numbers as llm.c keeps them
- * (github.com/karpathy/llm.c, dev/data/data_common.py): 256 int32, of which the first three are
- * 20240520, 1 and the number of tokens, then that many uint16; all little-endian. */
+/* Data sets of tokens, in two forms. Text (gzip too): every byte is a token. Files of token numbers
+ * in the format of llm.c (github.com/karpathy/llm.c, dev/data/data_common.py): 256 int32, of which
+ * the first three are 20240520, 1 and the number of tokens, then that many uint16; all
+ * little-endian.
+ *
+ * Both are read in pieces, so that inspection needs little memory. Inspection finds the largest
+ * token, which decides the vocabulary if no option states it. Loading checks every token again: an
+ * index past the vocabulary would read outside an embedding. */
 #include "data/dataset_tokens.h"
 
 #include <string.h>
@@ -14,7 +19,7 @@
 #define PIECE ((size_t)65536)
 #define BYTE_VOCAB ((size_t)256)
 
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "tokens are read as they lie");
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "tokens are copied without conversion");
 
 struct reader {
     struct source *source;
@@ -88,7 +93,8 @@ static as_status next_tokens(struct reader *r, int32_t *out, size_t *ret_n, stru
     return AS_OK;
 }
 
-/* All tokens, into `out` (room for `max`) or only counted; past `max` they are only counted. */
+/* Read all tokens into `out`, which has room for `max`; NULL: only count them. It stops after the
+ * piece in which there are more than `max`. */
 static as_status read_all(struct reader *r, int32_t *out, size_t max, size_t *ret_n,
                           int32_t *ret_largest, struct as_err *err)
 {

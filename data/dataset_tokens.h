@@ -1,18 +1,18 @@
-/* Text and files of tokens. Contracts as of dataset_inspect() and dataset_load() (dataset_read.h).
- */
+/* Data sets that are text or files of tokens. dataset_read.h has the contracts: dataset_inspect(),
+ * dataset_load(). */
 #ifndef ASSAY_DATA_DATASET_TOKENS_H
 #define ASSAY_DATA_DATASET_TOKENS_H
 
 #include "data/dataset.h"
 #include "base/status.h"
 
-/* A half-filled `ret` is left behind on failure: the caller frees it. Format and options are in
- * `ret` before. */
+/* The caller has set format and options of `ret`. On failure `ret` may be half-filled: the caller
+ * frees it. */
 AS_MUST_CHECK as_status dataset_tokens_inspect(const struct dataset_paths *paths,
                                                const char *target, dataset_task task,
                                                struct dataset_info *ret, struct as_err *err);
 
-/* As above: the caller frees `ret`. */
+/* On failure `ret` may be half-filled: the caller frees it. */
 AS_MUST_CHECK as_status dataset_tokens_load(const struct dataset_paths *paths,
                                             const struct dataset_info *info, struct dataset *ret,
                                             struct as_err *err);

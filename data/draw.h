@@ -1,7 +1,7 @@
-/* Which random numbers are for what. Every draw of the trainer is Philox under a seed, with a
- * counter made of purpose, place and time, so nothing depends on the order of work or on where a
- * run resumed. The kernels' dropout uses the same key with the purpose DROPOUT_PURPOSE
- * (kernels/backend.h). */
+/* Which random numbers are for what. Each draw of the trainer is Philox with a seed as its key and
+ * a counter made of purpose, place and time. So nothing depends on the order of work, nor on where
+ * a run resumed. Dropout in the kernels uses the same key with the purpose DROPOUT_PURPOSE
+ * (kernels/ops_dense.h). */
 #ifndef ASSAY_DATA_DRAW_H
 #define ASSAY_DATA_DRAW_H
 
@@ -24,14 +24,14 @@ static inline struct rng draw_stream(uint64_t seed, draw_purpose purpose, uint64
     return r;
 }
 
-/* Values of r that were drawn ahead. */
+/* Values of r that are drawn before they are needed, because many at once are faster. */
 struct draw_ahead {
     struct rng *r;
     size_t left;
     uint64_t values[64];
 };
 
-/* As rng_below(a->r, bound). */
+/* The value that rng_below(a->r, bound) would return. */
 static inline uint64_t draw_below(struct draw_ahead *a, uint64_t bound)
 {
     for (;;) {
@@ -45,8 +45,8 @@ static inline uint64_t draw_below(struct draw_ahead *a, uint64_t bound)
     }
 }
 
-/* Shuffle n row numbers in place (Fisher and Yates). Takes more values of r than it needs: nothing
- * is to be drawn from it any more. */
+/* Shuffle n row numbers in place (Fisher and Yates). It draws more values of r than it uses, so the
+ * caller must not draw from r afterwards. */
 static inline void draw_shuffle(struct rng *r, int32_t *rows, size_t n)
 {
     struct draw_ahead a;

@@ -1,3 +1,17 @@
+/* The target of a table: its task, its classes, and its columns.
+ *
+ * With the task `auto`, only the end of the file decides between classes and numbers. The scan
+ * therefore keeps the distinct values that may still become classes, in sorted arrays: whole
+ * numbers by value, texts by bytes. It stops adding to an array that is full, which then can no
+ * longer become classes.
+ *
+ * Whole numbers up to 2^53 - 1 are compared as numbers, so that "1" and "1.0" are one class. Larger
+ * ones are compared as text, because a double would merge them.
+ *
+ * target_name() chooses the text by which the columns are found again when the data set is loaded.
+ * Names may be ambiguous (two columns with one name, a name with a comma, a name that looks like an
+ * index). It tries the names, then indices, then indices from the end, and checks each by looking
+ * it up. */
 #include "data/target.h"
 
 #include <float.h>
@@ -8,7 +22,7 @@
 
 #include "base/str.h"
 
-#define LARGEST_WHOLE INT64_C(9007199254740991) /* 2^53 - 1: above it doubles skip whole numbers */
+#define LARGEST_WHOLE INT64_C(9007199254740991) /* 2^53 - 1: larger doubles skip whole numbers */
 
 void target_scan_done(struct target_scan *s)
 {
@@ -109,7 +123,7 @@ as_status target_scan_add(struct target_scan *s, const struct target_value *v, s
         st = add_whole(s, (int64_t)v->number, err);
     if (st != AS_OK)
         return st;
-    /* an AUTO column that began with numbers never becomes names: see above */
+    /* with the task AUTO, text after numbers was refused above, so numbers need no text */
     if (v->text && (s->any_text || s->task == DATASET_CLASSIFICATION))
         st = add_text(s, v->text, v->len, err);
     return st;
@@ -169,7 +183,7 @@ bool target_classes_whole(const struct dataset_info *info)
     return true;
 }
 
-/* Order of a class name against a value. */
+/* Compare a class name with a value, as strcmp() does. */
 static int compare_class(const char *name, bool whole, const struct target_value *v)
 {
     if (!whole)
@@ -201,8 +215,8 @@ as_status target_class_of(const struct dataset_info *info, bool whole, const str
                    info->n_classes);
 }
 
-static as_status no_column(const char *target, size_t n, const char *const *names,
-                           struct as_err *err)
+static as_status fail_no_column(const char *target, size_t n, const char *const *names,
+                                struct as_err *err)
 {
     AS_AUTO(str_done) struct str list = {0};
     for (size_t i = 0; names && i < n && list.len < 240; i++)
@@ -236,7 +250,7 @@ as_status target_find_column(const char *target, size_t n, const char *const *na
         found = index >= 0 && (size_t)index < n ? (size_t)index : n;
     }
     if (found == n)
-        return no_column(target, n, names, err);
+        return fail_no_column(target, n, names, err);
     *ret = found;
     return AS_OK;
 }
@@ -292,7 +306,8 @@ as_status target_find_columns(const char *target, size_t n, const char *const *n
     return AS_OK;
 }
 
-/* Names, or indices when they are NULL: less `minus`, which counts from the end. */
+/* The names of the columns, separated by commas; their indices if `names` is NULL. With `minus` the
+ * number of all columns, the indices are negative and count from the end. */
 static as_status join_names(const size_t *columns, size_t n, const char *const *names, size_t minus,
                             char **ret, struct as_err *err)
 {
@@ -312,8 +327,8 @@ static as_status join_names(const size_t *columns, size_t n, const char *const *
     return *ret ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
 }
 
-/* AS_OK when the text finds these columns again: not when a name is twice there, or has a comma in
- * it. AS_E_INVAL, AS_E_NOMEM. */
+/* AS_OK if target_find_columns() finds these columns by the text. AS_E_INVAL, for example when two
+ * columns have the name or the name has a comma; AS_E_NOMEM. */
 static as_status finds_again(const char *text, const size_t *columns, size_t n, size_t n_columns,
                              const char *const *names, struct as_err *err)
 {

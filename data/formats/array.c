@@ -1,3 +1,11 @@
+/* Arrays behind one reader: NPY, NPZ and safetensors. array_bytes.c has IDX and CIFAR.
+ *
+ * Each format gives struct array two functions and a state. array_read() counts the values that
+ * were read, so no format checks that itself. All values become doubles: that is exact for each
+ * type that is read, except 64-bit integers from 2^53 on, and the code of data sets needs only one
+ * path.
+ *
+ * A safetensors file is in memory as a whole while its tensor is read. The others are streams. */
 #include "data/formats/array.h"
 
 #include <string.h>
@@ -38,7 +46,8 @@ static void free_npy(void *state)
 }
 
 /* `npy` is taken. */
-static as_status of_npy(struct npy *npy, const char *name, struct array *ret, struct as_err *err)
+static as_status array_from_npy(struct npy *npy, const char *name, struct array *ret,
+                                struct as_err *err)
 {
     const struct npy_header *h = npy_header_of(npy);
     struct array a = {.n_dims = h->n_dims,
@@ -62,7 +71,7 @@ as_status array_open_npy(const char *path, struct array *ret, struct as_err *err
     as_status st = npy_open(path, &npy, err);
     if (st != AS_OK)
         return st;
-    return of_npy(npy, path, ret, err);
+    return array_from_npy(npy, path, ret, err);
 }
 
 as_status array_open_npz(const char *path, const char *name, struct array *ret, struct as_err *err)
@@ -71,7 +80,7 @@ as_status array_open_npz(const char *path, const char *name, struct array *ret, 
     as_status st = npy_open_zip(path, name, &npy, err);
     if (st != AS_OK)
         return st;
-    return of_npy(npy, name, ret, err);
+    return array_from_npy(npy, name, ret, err);
 }
 
 /* ---- safetensors ---- */
@@ -118,8 +127,8 @@ static as_status tensor_values(void *state, size_t count, double *ret, struct as
     return AS_OK;
 }
 
-static as_status no_tensor(const char *path, const char *name, const struct safetensors *file,
-                           struct as_err *err)
+static as_status fail_no_tensor(const char *path, const char *name, const struct safetensors *file,
+                                struct as_err *err)
 {
     AS_AUTO(str_done) struct str list = {0};
     for (size_t i = 0; i < safetensors_count(file) && list.len < 160; i++)
@@ -137,7 +146,7 @@ as_status array_open_safetensors(const char *path, const char *name, struct arra
         return st;
     const struct safetensors_tensor *tensor = safetensors_get(file, name);
     if (!tensor)
-        return no_tensor(path, name, file, err);
+        return fail_no_tensor(path, name, file, err);
     struct array a = {.n_dims = tensor->n_dims,
                       .n_values = 1,
                       .name = as_strdup(name),
@@ -151,7 +160,7 @@ as_status array_open_safetensors(const char *path, const char *name, struct arra
     }
     memcpy(a.shape, tensor->shape, sizeof tensor->shape);
     for (size_t i = 0; i < a.n_dims; i++)
-        a.n_values *= a.shape[i]; /* its bytes fit the file */
+        a.n_values *= a.shape[i]; /* no overflow: its bytes are in the file */
     *t = (struct tensor_state){.file = as_steal(file), .tensor = tensor};
     a.state = t;
     *ret = a;

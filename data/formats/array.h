@@ -1,6 +1,6 @@
 /* Arrays of numbers in files: NPY, a member of an NPZ archive, IDX (gzip too), a tensor of a
- * safetensors file, and the two that a binary CIFAR file is made of. All are read in C order, as
- * doubles, a piece at a time. Values that are not finite are handed on as they are. One thread per
+ * safetensors file, and the images and labels of a binary CIFAR file. All are read in C order, as
+ * doubles, one piece at a time. Values that are not finite are returned unchanged. One thread per
  * reader. */
 #ifndef ASSAY_DATA_FORMATS_ARRAY_H
 #define ASSAY_DATA_FORMATS_ARRAY_H
@@ -17,11 +17,11 @@
 #define ARRAY_MAX_DIMS NPY_MAX_DIMS
 #define ARRAY_MAX_TENSORS_BYTES ((size_t)2 << 30) /* of a safetensors file, which is read whole */
 
-/* What both do is fixed when the array is opened; `state` is owned. */
+/* The function that opens an array sets the functions of its format; `state` is owned. */
 struct array {
     size_t n_dims;
     size_t shape[ARRAY_MAX_DIMS];
-    size_t n_values, at; /* in all, handed out */
+    size_t n_values, at; /* number of all values; of those read so far */
     char *name;          /* the file, or the array in it, for messages; owned */
     void *state;
     as_status (*read)(void *state, size_t count, double *ret, struct as_err *err);
@@ -29,7 +29,7 @@ struct array {
     void (*free)(void *state);
 };
 
-/* A zeroed one is fine. */
+/* Accepts a zeroed struct. */
 void array_done(struct array *a);
 
 /* Each: AS_E_INVAL for a file that is not of the format, cut short or longer than it says;
@@ -46,10 +46,10 @@ AS_MUST_CHECK as_status array_open_safetensors(const char *path, const char *nam
  * big-endian. */
 AS_MUST_CHECK as_status array_open_idx(const char *path, struct array *ret, struct as_err *err);
 
-/* www.cs.toronto.edu/~kriz/cifar.html, binary version: records of one label (CIFAR-100: two, of
- * which the second, the fine one, counts) and 3 x 32 x 32 bytes, plane by plane. Which of the two
- * it is is told by the file's size; a size that fits both is taken for CIFAR-10. The images have
- * the shape (n, 3, 32, 32), the labels (n). */
+/* www.cs.toronto.edu/~kriz/cifar.html, binary version: records of a label and 3 x 32 x 32 bytes,
+ * plane by plane. Records of CIFAR-100 have two labels; the second, the fine one, is used. The size
+ * of the file decides between CIFAR-10 and CIFAR-100; a size that fits both is read as CIFAR-10.
+ * The images have the shape (n, 3, 32, 32), the labels (n). */
 AS_MUST_CHECK as_status array_open_cifar(const char *path, bool labels, struct array *ret,
                                          struct as_err *err);
 

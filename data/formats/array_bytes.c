@@ -1,4 +1,12 @@
-/* IDX and CIFAR: arrays that lie in a stream of bytes. */
+/* IDX and CIFAR: arrays that are read from a stream of bytes.
+ *
+ * IDX values are big-endian, in one of six types, behind a header with the shape. Where the size of
+ * the file is known it must match the shape; a gzip stream is checked at its end instead.
+ *
+ * A CIFAR file interleaves labels and images. Two arrays are opened on the same file, one for each.
+ * Both go through all records; `skip`, `take` and `after` describe which bytes of a record belong
+ * to the array. A record is thus read twice, which costs less than holding one of the two in
+ * memory. */
 #include <stdbool.h>
 #include <string.h>
 
@@ -12,8 +20,8 @@ struct bytes_state {
     struct source *source;
     unsigned type; /* IDX */
     size_t size;   /* bytes of a value */
-    /* CIFAR: records of `skip` bytes that are not wanted, `take` that are, `after` that are not */
-    size_t skip, take, after, left; /* left: of `take`, in this record */
+    /* CIFAR: a record has `skip` bytes to ignore, `take` bytes of values, `after` to ignore */
+    size_t skip, take, after, left; /* left: bytes of `take` still to read in this record */
     unsigned char buf[PIECE * 8];
 };
 
@@ -31,8 +39,8 @@ static as_status end_bytes(void *state, struct as_err *err)
 }
 
 /* `source` is taken. */
-static as_status of_bytes(struct source *source, const char *path, struct array *a,
-                          struct bytes_state **ret, struct as_err *err)
+static as_status state_from_source(struct source *source, const char *path, struct array *a,
+                                   struct bytes_state **ret, struct as_err *err)
 {
     a->name = as_strdup(path);
     a->state = *ret = as_calloc(1, sizeof **ret);
@@ -47,7 +55,7 @@ static as_status of_bytes(struct source *source, const char *path, struct array 
 
 /* ---- IDX ---- */
 
-static double big_endian(unsigned type, const unsigned char *p)
+static double read_big_endian(unsigned type, const unsigned char *p)
 {
     uint32_t v;
     uint64_t w;
@@ -94,7 +102,7 @@ static as_status idx_values(void *state, size_t count, double *ret, struct as_er
         if (st != AS_OK)
             return st;
         for (size_t i = 0; i < n; i++)
-            ret[i] = big_endian(b->type, b->buf + i * b->size);
+            ret[i] = read_big_endian(b->type, b->buf + i * b->size);
         ret += n;
         count -= n;
     }
@@ -131,10 +139,11 @@ static as_status idx_header(struct bytes_state *b, struct array *a, struct as_er
     b->type = magic[2];
     b->size = idx_type_size(b->type);
     if (magic[0] || magic[1] || !b->size || magic[3] == 0 || magic[3] > ARRAY_MAX_DIMS)
-        return as_fail(err, AS_E_INVAL,
-                       "%.200s is no IDX file: it starts with %02x %02x %02x %02x, expected 00 00, "
-                       "a type 08 to 0e and 1 to %d dimensions",
-                       a->name, magic[0], magic[1], magic[2], magic[3], ARRAY_MAX_DIMS);
+        return as_fail(
+            err, AS_E_INVAL,
+            "%.200s is not an IDX file: it starts with %02x %02x %02x %02x, expected 00 00, "
+            "a type 08 to 0e and 1 to %d dimensions",
+            a->name, magic[0], magic[1], magic[2], magic[3], ARRAY_MAX_DIMS);
     st = idx_shape(b, magic[3], a, err);
     if (st != AS_OK)
         return st;
@@ -153,7 +162,7 @@ as_status array_open_idx(const char *path, struct array *ret, struct as_err *err
     as_status st = source_open(path, true, &source, err);
     if (st != AS_OK)
         return st;
-    st = of_bytes(source, path, &a, &b, err);
+    st = state_from_source(source, path, &a, &b, err);
     if (st != AS_OK)
         return st;
     st = idx_header(b, &a, err);
@@ -166,7 +175,7 @@ as_status array_open_idx(const char *path, struct array *ret, struct as_err *err
 
 /* ---- CIFAR ---- */
 
-static as_status pass_over(struct bytes_state *b, size_t n, struct as_err *err)
+static as_status skip_bytes(struct bytes_state *b, size_t n, struct as_err *err)
 {
     return n ? source_read_exact(b->source, b->buf, n, "a record", err) : AS_OK;
 }
@@ -176,7 +185,7 @@ static as_status cifar_values(void *state, size_t count, double *ret, struct as_
     struct bytes_state *b = state;
     while (count) {
         if (b->left == 0) {
-            as_status skipped = pass_over(b, b->skip, err);
+            as_status skipped = skip_bytes(b, b->skip, err);
             if (skipped != AS_OK)
                 return skipped;
             b->left = b->take;
@@ -190,7 +199,7 @@ static as_status cifar_values(void *state, size_t count, double *ret, struct as_
         ret += n;
         count -= n;
         b->left -= n;
-        if (b->left == 0 && (st = pass_over(b, b->after, err)) != AS_OK)
+        if (b->left == 0 && (st = skip_bytes(b, b->after, err)) != AS_OK)
             return st;
     }
     return AS_OK;
@@ -202,10 +211,11 @@ static as_status cifar_shape(struct bytes_state *b, bool labels, struct array *a
     uint64_t size = source_size(b->source);
     size_t head = size % (PIXELS + 1) == 0 ? 1 : 2;
     if (size == 0 || size % (PIXELS + head) != 0)
-        return as_fail(err, AS_E_INVAL,
-                       "%.200s is no CIFAR file: %llu bytes are neither records of %zu (CIFAR-10) "
-                       "nor of %zu (CIFAR-100)",
-                       a->name, (unsigned long long)size, PIXELS + 1, PIXELS + 2);
+        return as_fail(
+            err, AS_E_INVAL,
+            "%.200s is not a CIFAR file: %llu bytes are neither records of %zu (CIFAR-10) "
+            "nor of %zu (CIFAR-100)",
+            a->name, (unsigned long long)size, PIXELS + 1, PIXELS + 2);
     size_t n = (size_t)(size / (PIXELS + head));
     b->skip = labels ? head - 1 : head;
     b->take = labels ? 1 : PIXELS;
@@ -226,7 +236,7 @@ as_status array_open_cifar(const char *path, bool labels, struct array *ret, str
     as_status st = source_open(path, false, &source, err);
     if (st != AS_OK)
         return st;
-    st = of_bytes(source, path, &a, &b, err);
+    st = state_from_source(source, path, &a, &b, err);
     if (st != AS_OK)
         return st;
     st = cifar_shape(b, labels, &a, err);

@@ -1,7 +1,14 @@
-/* The buffer holds the record being read and whatever follows it. A record is split where it lies:
- * quotes and doubled quotes are squeezed out and each cell gets its NUL in place of its separator.
- * A record that the buffer's end cuts is looked for again after reading more, so nothing is changed
- * before its end is known. */
+/* CSV records, split in place.
+ *
+ * The buffer holds the record that is read and the bytes behind it. Splitting changes the buffer:
+ * it removes quotes, and a NUL replaces the separator after each cell. So no cell is copied. A
+ * record that the end of the buffer cuts is searched again after more was read; nothing is changed
+ * before the end of the record is known.
+ *
+ * The header is detected from the first two records. Splitting has then changed the buffer, so
+ * open_table() opens the file a second time for the actual reading.
+ *
+ * parse_decimal() converts numbers of up to 15 digits itself, because strtod() is slower. */
 #include "data/formats/csv.h"
 
 #include <errno.h>
@@ -44,8 +51,8 @@ void csv_free(struct csv *c)
     free(c);
 }
 
-/* Read more behind buf[len), growing when it is full. One byte stays free for a NUL. */
-static as_status fill(struct csv *c, struct as_err *err)
+/* Read more bytes to buf + len; grow the buffer if it is full. One byte stays free for a NUL. */
+static as_status fill_buffer(struct csv *c, struct as_err *err)
 {
     if (c->len + 1 >= c->cap) {
         size_t cap = c->cap * 2;
@@ -68,7 +75,7 @@ static as_status fill(struct csv *c, struct as_err *err)
     return AS_OK;
 }
 
-/* Bytes of the record at buf[at], its line end included; 0 when the buffer ends before it does. */
+/* The length of the record at buf[at] with its line end; 0 when the record is not yet complete. */
 static size_t record_length(const struct csv *c, bool *open_quote)
 {
     bool quoted = false;
@@ -104,7 +111,7 @@ static as_status find_record(struct csv *c, size_t *ret_len, struct as_err *err)
         memmove(c->buf, c->buf + c->at, left);
         c->len = left;
         c->at = 0;
-        as_status st = fill(c, err);
+        as_status st = fill_buffer(c, err);
         if (st < 0)
             return st;
     }
@@ -122,9 +129,9 @@ static as_status add_cell(struct csv *c, size_t n, char *s, size_t len, struct a
     return AS_OK;
 }
 
-/* Squeeze a quoted cell that starts at s (its quote) in place; *ret_next is behind its closing
- * quote. */
-static size_t unquote(char *s, const char *end, char **ret_next)
+/* Remove the quotes of the quoted cell at s (its opening quote), in place. Returns the length of
+ * the cell; *ret_next is behind its closing quote. */
+static size_t unquote_cell(char *s, const char *end, char **ret_next)
 {
     char *out = s, *p = s + 1;
     while (p < end) {
@@ -154,7 +161,7 @@ static as_status split_record(struct csv *c, size_t len, struct csv_row *ret, st
         char *cell = p;
         size_t cell_len;
         if (p < end && *p == '"') {
-            cell_len = unquote(p, end, &p);
+            cell_len = unquote_cell(p, end, &p);
             if (p < end && *p != ',')
                 return as_fail(err, AS_E_INVAL,
                                "line %zu, cell %zu: text follows the closing quote", c->line,
@@ -172,7 +179,7 @@ static as_status split_record(struct csv *c, size_t len, struct csv_row *ret, st
         if (st < 0)
             return st;
         more = p < end;
-        cell[cell_len] = 0; /* on the separator, a quote, the line end, or the spare byte */
+        cell[cell_len] = 0; /* overwrites the separator, a quote, the line end or the spare byte */
         p++;
     }
     *ret = (struct csv_row){.line = c->line, .n_cells = n, .cells = c->cells};
@@ -214,8 +221,8 @@ as_status csv_next(struct csv *c, struct csv_row *ret, struct as_err *err)
     return AS_OK;
 }
 
-/* Whether the numbers of a record are 0, 1, 2 … or 1, 2, 3 …: names that a program made up. Fewer
- * than four may well be data. */
+/* Are the numbers of a record 0, 1, 2 … or 1, 2, 3 …? Then a program generated them as names. Fewer
+ * than four may be data. */
 static bool counts_columns(const struct csv_row *row)
 {
     double v, base = 0;
@@ -268,12 +275,12 @@ static as_status number_names(struct csv *c, struct as_err *err)
 }
 
 struct source {
-    const char *path; /* or */
-    const char *bytes;
+    const char *path;  /* a file, or NULL: */
+    const char *bytes; /* len bytes in memory */
     size_t len;
 };
 
-/* A reader at the first record (behind a byte order mark), with nothing known of its columns. */
+/* A reader at the first record (behind a byte order mark) that does not know its columns yet. */
 static as_status open_source(const struct source *src, struct csv **ret, struct as_err *err)
 {
     AS_AUTO(csv_freep) struct csv *c = as_calloc(1, sizeof *c);
@@ -289,7 +296,7 @@ static as_status open_source(const struct source *src, struct csv **ret, struct 
             return as_fail(err, errno == ENOENT ? AS_E_NOT_FOUND : AS_E_IO,
                            "cannot open %.200s: %s", src->path, strerror(errno));
         while (c->len < 3 && !c->eof) {
-            as_status st = fill(c, err);
+            as_status st = fill_buffer(c, err);
             if (st < 0)
                 return st;
         }
@@ -305,7 +312,8 @@ static as_status open_source(const struct source *src, struct csv **ret, struct 
     return AS_OK;
 }
 
-/* Another dialect reads as one column, or as one long record: say so where it is plain. */
+/* A table with other separators would be read as one column, or as one long record. Report the
+ * obvious cases. */
 static as_status check_dialect(const struct csv_row *row, struct as_err *err)
 {
     const struct csv_cell *first = &row->cells[0];
@@ -326,7 +334,7 @@ static as_status check_dialect(const struct csv_row *row, struct as_err *err)
     return AS_OK;
 }
 
-/* Decide on the header from the first two records; leaves the names of record one in c. */
+/* Decide from the first two records whether there is a header; c->names are those of the first. */
 static as_status detect_header(struct csv *c, csv_header header, struct as_err *err)
 {
     struct csv_row row;
@@ -357,8 +365,7 @@ static as_status detect_header(struct csv *c, csv_header header, struct as_err *
     return c->has_header ? AS_OK : number_names(c, err);
 }
 
-/* Splitting writes into the buffer, so the two records that decide are read by a reader of their
- * own. */
+/* Splitting changes the buffer, so a separate reader reads the two records for the header. */
 static as_status open_table(const struct source *src, csv_header header, struct csv **ret,
                             struct as_err *err)
 {
@@ -423,8 +430,9 @@ static const double exact_power[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1
                                      1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
                                      1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 
-/* sign digits [. digits] [e sign digits], the whole of it. Few digits and a small power are exact
- * in double arithmetic (Clinger 1990); strtod does the rest. No locale of ours is ever set. */
+/* Parse a whole text of the form: sign digits [. digits] [e sign digits]. A few digits with a small
+ * power are exact in double arithmetic (Clinger 1990); strtod() does the rest. No program here sets
+ * LC_NUMERIC, so strtod() expects a point. */
 static bool parse_decimal(const char *s, size_t len, double *ret)
 {
     const char *p = s, *end = s + len;
@@ -454,7 +462,7 @@ static bool parse_decimal(const char *s, size_t len, double *ret)
         q += q < end && (*q == '-' || *q == '+');
         if (q == end || strspn(q, "0123456789") != (size_t)(end - q))
             return false;
-        significant = 16; /* rare in tables: let strtod scale it */
+        significant = 16; /* exponents are rare in tables: strtod() handles them */
     }
     if (significant <= 15 && power >= -22)
         *ret = (negative ? -1.0 : 1.0) * ((double)mantissa / exact_power[-power]);

@@ -1,10 +1,10 @@
 /* CSV tables: RFC 4180 records with commas, quotes, LF or CRLF, and an optional UTF-8 byte order
  * mark.
  *
- * A reader yields one record at a time in memory for one record, and knows line numbers and column
- * names, so that every message can say where. It is strict: ragged rows, text after a closing
- * quote, a quote inside an unquoted cell, an unclosed quote and text that is not UTF-8 are errors.
- * Lines that are wholly empty are passed over. One thread per reader. */
+ * A reader returns one record at a time and needs memory for one record. It knows line numbers and
+ * column names, so that each message names the place. It is strict: ragged rows, text after a
+ * closing quote, a quote inside an unquoted cell, an unclosed quote and text that is not UTF-8 are
+ * errors. Empty lines are skipped. One thread per reader. */
 #ifndef ASSAY_DATA_FORMATS_CSV_H
 #define ASSAY_DATA_FORMATS_CSV_H
 
@@ -18,9 +18,9 @@
 #define CSV_MAX_COLUMNS ((size_t)65537)   /* DATASET_MAX_FEATURES and a target */
 #define CSV_MAX_RECORD ((size_t)16 << 20) /* bytes */
 
-/* AUTO: the first record is a header when it is text in some column where the second is a number,
- * when it is the only record and holds text, or when its numbers count the columns (four or more:
- * "0,1,2,3", "class,1,2,3,4") and those of the second do not. */
+/* AUTO: the first record is a header in three cases: it has text in a column where the second
+ * record has a number; it is the only record and has text; or its numbers count the columns (four
+ * or more: "0,1,2,3", "class,1,2,3,4") and those of the second record do not. */
 typedef enum csv_header { CSV_HEADER_AUTO, CSV_HEADER_YES, CSV_HEADER_NO } csv_header;
 
 /* The bytes of one cell, without its quotes, NUL-terminated. */
@@ -58,11 +58,12 @@ const char *csv_column_name(const struct csv *c, size_t column);
  * such as "line 17 has 64 cells, expected 65"; AS_E_TOO_LARGE, AS_E_IO, AS_E_NOMEM. */
 AS_MUST_CHECK as_status csv_next(struct csv *c, struct csv_row *ret, struct as_err *err);
 
-/* What a cell is; *ret is its value for CSV_NUMBER. Spaces around a number do not count; "nan",
- * "inf" and what overflows a double are CSV_NOT_FINITE. Decimal only, whatever the locale. */
+/* The kind of a cell; *ret is set to the value of a CSV_NUMBER. Spaces around a number are ignored.
+ * "nan", "inf" and numbers that overflow a double are CSV_NOT_FINITE. Numbers are decimal, with a
+ * point. */
 csv_kind csv_cell_kind(const struct csv_cell *cell, double *ret);
 
-/* The number in a column of `row`, or AS_E_INVAL such as
+/* The number in a column of `row`. AS_E_INVAL, with a message such as
  * "column 'ocean_proximity', line 2: found 'NEAR BAY', expected a number". */
 AS_MUST_CHECK as_status csv_number(const struct csv *c, const struct csv_row *row, size_t column,
                                    double *ret, struct as_err *err);

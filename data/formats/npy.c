@@ -1,7 +1,12 @@
-/* The header is a Python dict literal with the keys descr, fortran_order and shape, in any order,
- * e.g.
- * {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }. Only that much Python is understood.
- */
+/* NPY arrays: the header, reading, writing.
+ *
+ * The header is a Python dict literal with the keys descr, fortran_order and shape in any order:
+ *   {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }
+ * The parser understands this form only, and no other Python.
+ *
+ * The values follow at once. open_checked() reads the first bytes of the file, which hold the
+ * header and some of the values; the rest of that buffer is the first piece of the values, so that
+ * a member of an archive, which cannot be read twice, needs no seek. */
 #include "data/formats/npy.h"
 
 #include <stdbool.h>
@@ -13,7 +18,7 @@
 #include "base/str.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
-               "arrays are read and written as they lie");
+               "values are copied without a change of byte order");
 
 static const struct {
     const char *descr;
@@ -41,7 +46,7 @@ static void skip_space(struct cursor *c)
         c->p++;
 }
 
-static bool take(struct cursor *c, char ch)
+static bool take_char(struct cursor *c, char ch)
 {
     skip_space(c);
     if (c->p == c->end || *c->p != ch)
@@ -74,10 +79,10 @@ static bool take_string(struct cursor *c, char *ret, size_t size)
         ret[n++] = *c->p;
     }
     ret[n] = 0;
-    return take(c, quote);
+    return take_char(c, quote);
 }
 
-static as_status malformed(struct as_err *err, const char *what)
+static as_status fail_header(struct as_err *err, const char *what)
 {
     return as_fail(err, AS_E_INVAL, "the NPY header is malformed: expected %s", what);
 }
@@ -90,10 +95,10 @@ static as_status parse_descr(struct cursor *c, npy_type *ret, struct as_err *err
         if (c->p < c->end && *c->p == '[')
             return as_fail(err, AS_E_UNSUPPORTED,
                            "the array has named fields (a record type); expected plain numbers");
-        return malformed(err, "a short text for 'descr'");
+        return fail_header(err, "a short text for 'descr'");
     }
     for (size_t i = 0; i < AS_ARRAY_LEN(types); i++) {
-        /* one-byte types have no order: "|" and "<" mean the same */
+        /* for types of one byte, "|" and "<" mean the same */
         bool order_fits = descr[0] == types[i].descr[0] || descr[0] == '<';
         if (order_fits && strcmp(descr + 1, types[i].descr + 1) == 0) {
             *ret = (npy_type)i;
@@ -125,19 +130,19 @@ static bool take_size(struct cursor *c, size_t *ret)
 
 static as_status parse_shape(struct cursor *c, struct npy_header *h, struct as_err *err)
 {
-    if (!take(c, '('))
-        return malformed(err, "a tuple for 'shape'");
+    if (!take_char(c, '('))
+        return fail_header(err, "a tuple for 'shape'");
     h->n_dims = 0;
-    while (!take(c, ')')) {
+    while (!take_char(c, ')')) {
         if (h->n_dims == NPY_MAX_DIMS)
             return as_fail(err, AS_E_TOO_LARGE, "the array has more than %d dimensions",
                            NPY_MAX_DIMS);
         if (!take_size(c, &h->shape[h->n_dims]))
-            return malformed(err, "whole numbers in 'shape'");
+            return fail_header(err, "whole numbers in 'shape'");
         h->n_dims++;
-        if (!take(c, ',')) {
-            if (!take(c, ')'))
-                return malformed(err, "')' at the end of 'shape'");
+        if (!take_char(c, ',')) {
+            if (!take_char(c, ')'))
+                return fail_header(err, "')' at the end of 'shape'");
             break;
         }
     }
@@ -151,44 +156,44 @@ static as_status parse_order(struct cursor *c, struct as_err *err)
     if (take_word(c, "True"))
         return as_fail(err, AS_E_UNSUPPORTED,
                        "the array is in Fortran order; save it with numpy.ascontiguousarray");
-    return malformed(err, "True or False for 'fortran_order'");
+    return fail_header(err, "True or False for 'fortran_order'");
 }
 
 static as_status parse_dict(struct cursor *c, struct npy_header *h, struct as_err *err)
 {
     static const char *const keys[] = {"descr", "fortran_order", "shape"};
     unsigned seen = 0;
-    if (!take(c, '{'))
-        return malformed(err, "'{'");
-    while (!take(c, '}')) {
+    if (!take_char(c, '{'))
+        return fail_header(err, "'{'");
+    while (!take_char(c, '}')) {
         char key[24];
         unsigned k = 0;
-        if (!take_string(c, key, sizeof key) || !take(c, ':'))
-            return malformed(err, "a key");
+        if (!take_string(c, key, sizeof key) || !take_char(c, ':'))
+            return fail_header(err, "a key");
         while (k < AS_ARRAY_LEN(keys) && strcmp(key, keys[k]) != 0)
             k++;
         if (k == AS_ARRAY_LEN(keys) || (seen & 1u << k))
-            return malformed(err, "each of 'descr', 'fortran_order' and 'shape' once");
+            return fail_header(err, "each of 'descr', 'fortran_order' and 'shape' once");
         seen |= 1u << k;
         as_status st = k == 0   ? parse_descr(c, &h->type, err)
                        : k == 1 ? parse_order(c, err)
                                 : parse_shape(c, h, err);
         if (st < 0)
             return st;
-        if (!take(c, ',')) {
-            if (!take(c, '}'))
-                return malformed(err, "'}'");
+        if (!take_char(c, ',')) {
+            if (!take_char(c, '}'))
+                return fail_header(err, "'}'");
             break;
         }
     }
     skip_space(c);
     if (c->p != c->end || seen != 7)
-        return malformed(err, seen != 7 ? "the keys 'descr', 'fortran_order' and 'shape'"
-                                        : "nothing after '}'");
+        return fail_header(err, seen != 7 ? "the keys 'descr', 'fortran_order' and 'shape'"
+                                          : "nothing after '}'");
     return AS_OK;
 }
 
-/* The product of the shape; the bytes of it must fit a file offset too. */
+/* Set n_values to the product of the shape; its bytes must also fit into a file offset. */
 static as_status count_values(struct npy_header *h, struct as_err *err)
 {
     h->n_values = 1;
@@ -241,9 +246,9 @@ as_status npy_parse_header(const void *bytes, size_t len, struct npy_header *ret
 struct npy {
     struct source *source;
     struct npy_header header;
-    size_t at;            /* values handed out */
-    char *buf;            /* CHUNK_BYTES, or the header while opening */
-    size_t buf_at, buf_n; /* bytes of buf handed out, and in it */
+    size_t at;            /* number of values read */
+    char *buf;            /* NPY_MAX_HEADER + 12 bytes; after opening, CHUNK_BYTES of it are used */
+    size_t buf_at, buf_n; /* the bytes [buf_at, buf_n) of buf are to be converted */
 };
 
 void npy_free(struct npy *n)
@@ -331,7 +336,7 @@ const struct npy_header *npy_header_of(const struct npy *n)
     }                                                                                              \
     break
 
-static void convert(npy_type type, const char *in, size_t count, double *out)
+static void convert_values(npy_type type, const char *in, size_t count, double *out)
 {
     switch (type) {
     case NPY_BOOL:
@@ -359,8 +364,8 @@ static void convert(npy_type type, const char *in, size_t count, double *out)
     }
 }
 
-/* The next whole values into buf: what is left of the last piece, and more. */
-static as_status refill(struct npy *n, struct as_err *err)
+/* Move the rest of the last piece to the start of buf, and read more behind it. */
+static as_status refill_buffer(struct npy *n, struct as_err *err)
 {
     size_t size = types[n->header.type].size, kept = n->buf_n - n->buf_at, have = 0;
     size_t want = (n->header.n_values - n->at) * size - kept;
@@ -385,13 +390,13 @@ as_status npy_read(struct npy *n, size_t count, double *ret, struct as_err *err)
                        source_path(n->source), n->header.n_values);
     while (count) {
         if (n->buf_n - n->buf_at < size) {
-            as_status st = refill(n, err);
+            as_status st = refill_buffer(n, err);
             if (st < 0)
                 return st;
         }
         size_t take_n = (n->buf_n - n->buf_at) / size;
         take_n = take_n < count ? take_n : count;
-        convert(n->header.type, n->buf + n->buf_at, take_n, ret);
+        convert_values(n->header.type, n->buf + n->buf_at, take_n, ret);
         n->buf_at += take_n * size;
         n->at += take_n;
         ret += take_n;

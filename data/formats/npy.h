@@ -1,8 +1,8 @@
 /* NPY arrays (numpy.lib.format, versions 1, 2 and 3): little-endian numbers in C order.
  *
- * A reader checks the header and the file's size when it opens, then converts values to double in
- * order, so a caller holds as much of the array as it asks for. Values that are not finite are
- * handed on as they are. One thread per reader. */
+ * Opening checks the header and the size of the file. Reading converts values to double in order,
+ * so a caller holds only as many values as it requests. Values that are not finite are returned
+ * unchanged. One thread per reader. */
 #ifndef ASSAY_DATA_FORMATS_NPY_H
 #define ASSAY_DATA_FORMATS_NPY_H
 
@@ -38,7 +38,7 @@ struct npy_header {
     size_t data_offset; /* bytes from the file's start */
 };
 
-/* Parse the start of a file, of which `len` bytes are there. AS_E_INVAL: not NPY, cut short, or
+/* Parse the first `len` bytes of a file. AS_E_INVAL: not NPY, cut short, or
  * malformed; AS_E_UNSUPPORTED: Fortran order, objects, big-endian, or a type not listed above;
  * AS_E_TOO_LARGE: too many dimensions, values or header bytes. */
 AS_MUST_CHECK as_status npy_parse_header(const void *bytes, size_t len, struct npy_header *ret,
@@ -46,7 +46,7 @@ AS_MUST_CHECK as_status npy_parse_header(const void *bytes, size_t len, struct n
 
 struct npy;
 
-/* As npy_parse_header, and AS_E_INVAL when the file is shorter or longer than its shape says;
+/* Open a file. Errors as in npy_parse_header(); also AS_E_INVAL if its size does not fit its shape;
  * AS_E_NOT_FOUND, AS_E_IO, AS_E_NOMEM. Messages name the file. */
 AS_MUST_CHECK as_status npy_open(const char *path, struct npy **ret, struct as_err *err);
 
@@ -60,8 +60,9 @@ const struct npy_header *npy_header_of(const struct npy *n); /* a view of n */
 /* The next `count` values; reading past the end is AS_E_INVAL. AS_E_IO. */
 AS_MUST_CHECK as_status npy_read(struct npy *n, size_t count, double *ret, struct as_err *err);
 
-/* Write an array, at once for readers (file_publishv). `data` holds the shape's product of values
- * of `type` in the machine's order, which is little-endian. AS_E_IO, AS_E_NOMEM, AS_E_TOO_LARGE. */
+/* Write an array; readers see the old file or the new one (file_publishv). `data` has as many
+ * values of `type` as the shape, in the byte order of the machine, which is little-endian. AS_E_IO,
+ * AS_E_NOMEM, AS_E_TOO_LARGE. */
 AS_MUST_CHECK as_status npy_write(const char *path, npy_type type, const size_t *shape,
                                   size_t n_dims, const void *data, struct as_err *err);
 

@@ -1,3 +1,13 @@
+/* safetensors files: checked reading, and writing with a checksum.
+ *
+ * Reading: json_parse() bounds the header, the size of each tensor must follow from its type and
+ * shape, and the tensors in the order of their offsets must cover the data without overlaps or
+ * holes. After these checks the tensors are views of the bytes of the file.
+ *
+ * The checksum is in the header, and it also covers the header. It is therefore computed as if its
+ * eight digits were zeros. The writer formats the header with zeros, computes the checksum of all
+ * pieces and replaces the zeros: the length does not change. The pieces are written from where they
+ * are, so a model is not copied in order to be stored. */
 #include "data/formats/safetensors.h"
 
 #include <stdio.h>
@@ -10,7 +20,7 @@
 #include "base/str.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
-               "tensors are read and written as they lie");
+               "tensors are copied without a change of byte order");
 
 #define METADATA "__metadata__"
 #define DIGITS 8 /* of a checksum */
@@ -36,7 +46,7 @@ void safetensors_free(struct safetensors *s)
     free(s);
 }
 
-/* Bytes of type and shape; false when that overflows. */
+/* The bytes of a tensor, from type and shape; false if the product overflows. */
 static bool tensor_size(const struct safetensors_tensor *t, size_t *ret)
 {
     size_t n = type_sizes[t->type];
@@ -74,7 +84,7 @@ static as_status read_offsets(const json_t *list, const char *data, size_t data_
     json_int_t begin = json_integer_value(b), end = json_integer_value(e);
     if (begin < 0 || end < begin || (uint64_t)end > data_len)
         return as_fail(err, AS_E_INVAL,
-                       "tensor '%.80s' lies at %lld to %lld, but the file has %zu bytes of data",
+                       "tensor '%.80s' is at %lld to %lld, but the file has %zu bytes of data",
                        t->name, (long long)begin, (long long)end, data_len);
     t->data = data + begin;
     t->size_bytes = (size_t)(end - begin);
@@ -192,8 +202,8 @@ static as_status read_tensors(struct safetensors *s, const char *data, size_t da
     return check_cover(s, data, data_len, err);
 }
 
-/* Where the digits of the checksum stand in the first `len` bytes; NULL: nowhere. No text in quotes
- * looks like this, because its quotes have a backslash. */
+/* The place of the checksum's digits in the first `len` bytes, or NULL. The search cannot match
+ * inside a JSON string, because quotes in a string have a backslash. */
 static char *find_digits(char *bytes, size_t len, const char *digits)
 {
     char field[sizeof SAFETENSORS_CHECKSUM + DIGITS + 8];
@@ -202,7 +212,7 @@ static char *find_digits(char *bytes, size_t len, const char *digits)
     return at ? at + n - DIGITS - 1 : NULL;
 }
 
-/* Of bytes that hold the digits at `digits`. */
+/* The checksum of a file whose own digits are at `digits`. */
 static uint32_t checksum_around(const char *bytes, size_t len, const char *digits)
 {
     size_t at = (size_t)(digits - bytes);
@@ -329,7 +339,7 @@ static json_t *tensor_entry(const struct safetensors_tensor *t, size_t begin, si
                      "data_offsets", (json_int_t)begin, (json_int_t)begin + (json_int_t)size);
 }
 
-/* The JSON header for `tensors`, whose parts are filled in behind the header's own. */
+/* The JSON header for `tensors`; parts[i] is set to the bytes of tensor i. */
 static as_status build_header(const json_t *metadata, const struct safetensors_tensor *tensors,
                               size_t n, struct iovec *parts, json_t **ret, struct as_err *err)
 {
@@ -340,7 +350,7 @@ static as_status build_header(const json_t *metadata, const struct safetensors_t
     if (st != AS_OK)
         return st;
     if (json_object_get(meta, SAFETENSORS_CHECKSUM))
-        return as_fail(err, AS_E_INVAL, METADATA ": '" SAFETENSORS_CHECKSUM "' is not for callers");
+        return as_fail(err, AS_E_INVAL, METADATA ": '" SAFETENSORS_CHECKSUM "' is reserved");
     if (json_object_set_new(meta, SAFETENSORS_CHECKSUM, json_string(NO_DIGITS)) != 0 ||
         json_object_set(header, METADATA, meta) != 0)
         return as_fail(err, AS_E_NOMEM, "out of memory");
@@ -362,7 +372,7 @@ static as_status build_header(const json_t *metadata, const struct safetensors_t
     return AS_OK;
 }
 
-/* Put the checksum of all parts into the first, the header. */
+/* Put the checksum of all parts into the first part, the header. */
 static void put_checksum(const struct iovec *parts, size_t n)
 {
     char found[DIGITS + 1];
@@ -371,7 +381,7 @@ static void put_checksum(const struct iovec *parts, size_t n)
         c = crc32c(c, parts[i].iov_base, parts[i].iov_len);
     (void)snprintf(found, sizeof found, "%08x", c);
     char *digits = find_digits(parts[0].iov_base, parts[0].iov_len, NO_DIGITS);
-    if (digits) /* it was just put there */
+    if (digits) /* always: build_header() put it there */
         memcpy(digits, found, DIGITS);
 }
 

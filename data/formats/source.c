@@ -1,3 +1,12 @@
+/* Streams of bytes: plain files, gzip files, members of ZIP archives.
+ *
+ * zlib unpacks into the buffer of the caller, so the memory of a stream depends neither on the size
+ * of the file nor on what it unpacks to. A gzip file may consist of several members, one behind the
+ * other; the decoder is reset between them.
+ *
+ * For a member of a ZIP archive, the directory states the size and the checksum. `left` counts the
+ * bytes that are still to come; the checksum is compared when it reaches 0. source_zip.c finds the
+ * member and positions the stream. */
 #include "data/formats/source.h"
 
 #include <errno.h>
@@ -106,13 +115,13 @@ as_status source_open(const char *path, bool gzip, struct source **ret, struct a
 
 /* ---- unpacking ---- */
 
-static as_status damaged(const struct source *s, const char *why, struct as_err *err)
+static as_status fail_damaged(const struct source *s, const char *why, struct as_err *err)
 {
     return as_fail(err, AS_E_INVAL, "%.200s: the compressed data is %s, after %llu bytes unpacked",
                    s->path, why, (unsigned long long)s->given);
 }
 
-static as_status refill(struct source *s, struct as_err *err)
+static as_status refill_input(struct source *s, struct as_err *err)
 {
     size_t n = 0;
     as_status st = source_read_raw(s, s->in, SOURCE_BUFFER, &n, err);
@@ -121,30 +130,30 @@ static as_status refill(struct source *s, struct as_err *err)
     return st;
 }
 
-/* A gzip file may be several, one behind the other. */
+/* At the end of a gzip member: continue with the next one, if there is one. */
 static as_status next_member(struct source *s, struct as_err *err)
 {
     if (s->gzip && s->z.avail_in == 0) {
-        as_status st = refill(s, err);
+        as_status st = refill_input(s, err);
         if (st != AS_OK)
             return st;
     }
     s->ended = !s->gzip || s->z.avail_in == 0;
     if (!s->ended && inflateReset(&s->z) != Z_OK)
-        return damaged(s, "damaged", err);
+        return fail_damaged(s, "damaged", err);
     return AS_OK;
 }
 
-static as_status unpack(struct source *s, unsigned char *buf, size_t size, size_t *ret_len,
-                        struct as_err *err)
+static as_status unpack_bytes(struct source *s, unsigned char *buf, size_t size, size_t *ret_len,
+                              struct as_err *err)
 {
     size_t have = 0;
     while (have < size && !s->ended) {
-        as_status st = s->z.avail_in ? AS_OK : refill(s, err);
+        as_status st = s->z.avail_in ? AS_OK : refill_input(s, err);
         if (st != AS_OK)
             return st;
         if (s->z.avail_in == 0)
-            return damaged(s, "cut short", err);
+            return fail_damaged(s, "cut short", err);
         uInt room = size - have < (1u << 30) ? (uInt)(size - have) : 1u << 30;
         s->z.next_out = buf + have;
         s->z.avail_out = room;
@@ -154,7 +163,7 @@ static as_status unpack(struct source *s, unsigned char *buf, size_t size, size_
         if (z == Z_STREAM_END)
             st = next_member(s, err);
         else if (z != Z_OK && z != Z_BUF_ERROR)
-            st = damaged(s, "damaged", err);
+            st = fail_damaged(s, "damaged", err);
         if (st != AS_OK)
             return st;
     }
@@ -162,9 +171,9 @@ static as_status unpack(struct source *s, unsigned char *buf, size_t size, size_
     return AS_OK;
 }
 
-/* Of a ZIP member: the size is not more, and at the end the checksum fits. */
-static as_status verify(struct source *s, const void *buf, size_t len, bool at_end,
-                        struct as_err *err)
+/* Check a member of an archive while it is read: its size, and at its end its checksum. */
+static as_status verify_member(struct source *s, const void *buf, size_t len, bool at_end,
+                               struct as_err *err)
 {
     s->crc = (uint32_t)crc32_z(s->crc, buf, len);
     s->left -= len;
@@ -179,12 +188,12 @@ static as_status verify(struct source *s, const void *buf, size_t len, bool at_e
 as_status source_read(struct source *s, void *buf, size_t size, size_t *ret_len, struct as_err *err)
 {
     size_t want = s->zip && size > s->left ? (size_t)s->left : size, len = 0;
-    as_status st =
-        s->inflating ? unpack(s, buf, want, &len, err) : source_read_raw(s, buf, want, &len, err);
+    as_status st = s->inflating ? unpack_bytes(s, buf, want, &len, err)
+                                : source_read_raw(s, buf, want, &len, err);
     if (st != AS_OK)
         return st;
     if (s->zip && size > 0)
-        st = verify(s, buf, len, len < want, err);
+        st = verify_member(s, buf, len, len < want, err);
     if (st != AS_OK)
         return st;
     *ret_len = len;

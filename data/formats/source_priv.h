@@ -16,8 +16,8 @@ struct source {
     bool inflating, gzip, ended;
     z_stream z;
     unsigned char *in; /* SOURCE_BUFFER bytes for z */
-    uint64_t given;    /* bytes unpacked */
-    bool zip;          /* a member: `left` bytes are to come, whose checksum is to be want_crc */
+    uint64_t given;    /* bytes unpacked so far */
+    bool zip;          /* a member of an archive: `left` bytes follow; its checksum is want_crc */
     uint64_t left;
     uint32_t crc, want_crc;
 };
@@ -25,10 +25,10 @@ struct source {
 /* A stream of the whole file. */
 AS_MUST_CHECK as_status source_start(const char *path, struct source **ret, struct as_err *err);
 
-/* Unpack from here on: DEFLATE without a header, or gzip. */
+/* Unpack all bytes from here on: `raw` is DEFLATE without a header, else gzip. */
 AS_MUST_CHECK as_status source_inflate(struct source *s, bool raw, struct as_err *err);
 
-/* The file's own bytes, at most raw_left. */
+/* Read bytes of the file as they are, at most raw_left. */
 AS_MUST_CHECK as_status source_read_raw(struct source *s, void *buf, size_t size, size_t *ret_len,
                                         struct as_err *err);
 

@@ -1,6 +1,12 @@
-/* ZIP archives, as far as numpy's .npz files need them (APPNOTE.TXT 6.3.10): the central directory
- * at the end names the members, their sizes and where they lie; the local header before each is
- * read for its length alone, because writers that stream leave its sizes empty. */
+/* ZIP archives, as far as numpy's .npz files need them (APPNOTE.TXT 6.3.10).
+ *
+ * The central directory at the end of the file names the members, their sizes and their places.
+ * Only the length of the local header before a member is used, because writers that stream leave
+ * its sizes empty. The directory is searched from the end of the file, behind a comment of unknown
+ * length.
+ *
+ * All sizes come from the file. Each is checked against the size of the file before it is used, and
+ * the directory has a limit of its own. */
 #include <errno.h>
 #include <string.h>
 #include <sys/types.h>
@@ -23,19 +29,19 @@ struct entry {
     uint32_t crc, packed, size, offset;
 };
 
-static uint32_t u16(const unsigned char *p)
+static uint32_t read_u16(const unsigned char *p)
 {
     return (uint32_t)p[0] | (uint32_t)p[1] << 8;
 }
 
-static uint32_t u32(const unsigned char *p)
+static uint32_t read_u32(const unsigned char *p)
 {
-    return u16(p) | u16(p + 2) << 16;
+    return read_u16(p) | read_u16(p + 2) << 16;
 }
 
-static as_status bad(const struct source *s, const char *what, struct as_err *err)
+static as_status fail_archive(const struct source *s, const char *what, struct as_err *err)
 {
-    return as_fail(err, AS_E_INVAL, "%.200s is no whole ZIP archive: %s", s->path, what);
+    return as_fail(err, AS_E_INVAL, "%.200s is not a whole ZIP archive: %s", s->path, what);
 }
 
 static as_status read_at(struct source *s, uint64_t offset, void *buf, size_t size,
@@ -48,7 +54,7 @@ static as_status read_at(struct source *s, uint64_t offset, void *buf, size_t si
     as_status st = source_read_raw(s, buf, size, &len, err);
     if (st != AS_OK)
         return st;
-    return len < size ? bad(s, "it ends too early", err) : AS_OK;
+    return len < size ? fail_archive(s, "it ends too early", err) : AS_OK;
 }
 
 /* The central directory, owned by the caller. */
@@ -67,13 +73,13 @@ static as_status read_directory(struct source *s, unsigned char **ret, size_t *r
     while (at > 0 && memcmp(buf + at - 1, "PK\5\6", 4) != 0)
         at--;
     if (at == 0)
-        return bad(s, "it has no directory at its end", err);
+        return fail_archive(s, "it has no directory at its end", err);
     const unsigned char *end = buf + at - 1;
-    uint32_t len = u32(end + 12), offset = u32(end + 16);
+    uint32_t len = read_u32(end + 12), offset = read_u32(end + 16);
     if (len == IN_ZIP64 || offset == IN_ZIP64)
         return as_fail(err, AS_E_UNSUPPORTED, "%.200s: archives past 4 GiB are not read", s->path);
     if (len > MAX_DIRECTORY || (uint64_t)offset + len > size)
-        return bad(s, "its directory does not lie inside it", err);
+        return fail_archive(s, "its directory is not inside the file", err);
     AS_AUTO(as_freep) unsigned char *dir = as_calloc(len, 1);
     if (!dir)
         return as_fail(err, AS_E_NOMEM, "out of memory");
@@ -85,29 +91,29 @@ static as_status read_directory(struct source *s, unsigned char **ret, size_t *r
     return AS_OK;
 }
 
-/* The entry at *at, which moves behind it. False when there is none that is whole. */
+/* Read the entry at *at and move *at behind it. False if no whole entry is there. */
 static bool next_entry(const unsigned char *dir, size_t len, size_t *at, struct entry *ret)
 {
     if (len - *at < ENTRY_SIZE || memcmp(dir + *at, "PK\1\2", 4) != 0)
         return false;
     const unsigned char *p = dir + *at;
-    size_t rest = (size_t)u16(p + 28) + u16(p + 30) + u16(p + 32);
+    size_t rest = (size_t)read_u16(p + 28) + read_u16(p + 30) + read_u16(p + 32);
     if (len - *at - ENTRY_SIZE < rest)
         return false;
     *ret = (struct entry){.name = (const char *)p + ENTRY_SIZE,
-                          .name_len = u16(p + 28),
-                          .flags = u16(p + 8),
-                          .method = u16(p + 10),
-                          .crc = u32(p + 16),
-                          .packed = u32(p + 20),
-                          .size = u32(p + 24),
-                          .offset = u32(p + 42)};
+                          .name_len = read_u16(p + 28),
+                          .flags = read_u16(p + 8),
+                          .method = read_u16(p + 10),
+                          .crc = read_u32(p + 16),
+                          .packed = read_u32(p + 20),
+                          .size = read_u32(p + 24),
+                          .offset = read_u32(p + 42)};
     *at += ENTRY_SIZE + rest;
     return true;
 }
 
-static as_status find(const struct source *s, const unsigned char *dir, size_t len,
-                      const char *name, struct entry *ret, struct as_err *err)
+static as_status find_member(const struct source *s, const unsigned char *dir, size_t len,
+                             const char *name, struct entry *ret, struct as_err *err)
 {
     AS_AUTO(str_done) struct str list = {0};
     struct entry e;
@@ -122,13 +128,13 @@ static as_status find(const struct source *s, const unsigned char *dir, size_t l
                        e.name_len < 40 ? (int)e.name_len : 40, e.name);
     }
     if (at != len)
-        return bad(s, "its directory is damaged", err);
+        return fail_archive(s, "its directory is damaged", err);
     return as_fail(err, AS_E_INVAL, "%.200s has no member '%.80s'; it has: %s", s->path, name,
                    str_cstr(&list));
 }
 
 /* Position the stream at the member's first byte. */
-static as_status enter(struct source *s, const struct entry *e, struct as_err *err)
+static as_status enter_member(struct source *s, const struct entry *e, struct as_err *err)
 {
     unsigned char local[LOCAL_SIZE];
     if (e->packed == IN_ZIP64 || e->size == IN_ZIP64 || e->offset == IN_ZIP64)
@@ -141,10 +147,10 @@ static as_status enter(struct source *s, const struct entry *e, struct as_err *e
     as_status st = read_at(s, e->offset, local, sizeof local, err);
     if (st != AS_OK)
         return st;
-    uint64_t begin = (uint64_t)e->offset + LOCAL_SIZE + u16(local + 26) + u16(local + 28);
+    uint64_t begin = (uint64_t)e->offset + LOCAL_SIZE + read_u16(local + 26) + read_u16(local + 28);
     if (memcmp(local, "PK\3\4", 4) != 0 || begin + e->packed > s->size ||
         (e->method == 0 && e->packed != e->size))
-        return bad(s, "a member does not lie where its directory says", err);
+        return fail_archive(s, "a member is not where the directory says", err);
     if (lseek(s->fd, (off_t)begin, SEEK_SET) < 0)
         return as_fail(err, AS_E_IO, "cannot read %.200s: %s", s->path, strerror(errno));
     s->zip = true;
@@ -167,10 +173,10 @@ as_status source_open_zip(const char *path, const char *name, struct source **re
     st = read_directory(s, &dir, &len, err);
     if (st != AS_OK)
         return st;
-    st = find(s, dir, len, name, &e, err);
+    st = find_member(s, dir, len, name, &e, err);
     if (st != AS_OK)
         return st;
-    st = enter(s, &e, err);
+    st = enter_member(s, &e, err);
     if (st != AS_OK)
         return st;
     *ret = as_steal(s);

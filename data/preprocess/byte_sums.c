@@ -1,8 +1,7 @@
-/* Exact sums of pixels that are bytes: one pass over all rows in the order of memory, then the rows
- * held out are taken off, which lie all over the file and are few. Integer sums are
- * exact in any order. */
+/* Exact sums of pixels that are bytes. Integer sums are exact in any order, so the caller sums all
+ * rows in the order of memory and then subtracts the held-out rows, which are few and scattered. */
 #if !defined(__clang__)
-#pragma GCC optimize("O3") /* a pass over 47 MB that has to be vectors */
+#pragma GCC optimize("O3") /* the loop runs over 47 MB and must use vector instructions */
 #endif
 
 #include "data/preprocess/byte_sums.h"
@@ -11,9 +10,10 @@
 #include "base/mem.h"
 
 #define LEAST_LANES ((size_t)192)
-#define MOST_ADDED ((size_t)65536) /* squares of a byte: their sum stays below 2^32 */
+#define MOST_ADDED ((size_t)65536) /* the sum of so many squares of bytes is below 2^32 */
 
-/* sum[i] += v, squares[i] += v * v for n times `lanes` bytes. */
+/* For n rows of `lanes` bytes: sum[i] += v, squares[i] += v * v. Independent lanes give the
+ * compiler vectors without a sum across a vector. */
 CPU_CLONES static void sum_lanes(const unsigned char *restrict bytes, size_t n, size_t lanes,
                                  uint32_t *restrict sum, uint32_t *restrict squares)
 {

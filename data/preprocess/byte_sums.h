@@ -7,7 +7,7 @@
 
 #include "base/status.h"
 
-/* Sums of a channel's bytes. */
+/* The sums of one channel. */
 struct byte_sums {
     uint64_t sum, squares;
 };

@@ -1,5 +1,12 @@
-/* Sums over the training rows in double, always in the same order, because the weights of a trained
- * model depend on every bit of them. */
+/* Means and deviations over the training rows.
+ *
+ * Sums are in double and always in the same order: row after row, in the order of the training
+ * rows. The weights of a trained model depend on every bit of them. Within a row, the columns are
+ * independent sums; loops of eight let every compiler turn them into vectors without changing the
+ * order of any one sum.
+ *
+ * Columns use two passes, which is the accurate way. Images use one pass about a pivot, because
+ * reading them twice takes long. Bytes use exact integer sums. */
 #include "data/preprocess/moments.h"
 
 #include <math.h>
@@ -8,15 +15,14 @@
 #include "base/mem.h"
 #include "data/preprocess/byte_sums.h"
 
-/* A deviation that is only rounding noise next to the mean counts as a constant column. */
+/* A column whose deviation is only rounding noise beside the mean counts as constant: scale 1. */
 static double scale_of(double mean, double squares, double n)
 {
     double deviation = sqrt(squares / n);
     return deviation > 1e-7 * fabs(mean) && deviation > 1e-30 ? deviation : 1;
 }
 
-/* sums[c] += x[c], or its squared distance from mean[c]. In eights, so that compilers make vectors
- * of it. */
+/* sums[c] += x[c] - mean[c]; add_row_squares() adds the square of that. */
 static void add_row(double *sums, const float *x, const double *mean, size_t n)
 {
     size_t c = 0;
@@ -43,7 +49,7 @@ static void add_row_squares(double *sums, const float *x, const double *mean, si
     }
 }
 
-/* The numbers of row i to be summed: a row of x, or `work` with the row's numeric inputs. */
+/* The numbers of row i to sum: the row of x, or its numeric inputs, computed into `work`. */
 static const float *row_of(const struct moments_columns *v, size_t i, float *work)
 {
     const float *row = v->x + (size_t)v->rows[i] * v->width;
@@ -53,8 +59,8 @@ static const float *row_of(const struct moments_columns *v, size_t i, float *wor
     return work;
 }
 
-/* Sums over the training rows, in their order, row after row, so that memory is read in lines; then
- * those that share a mean, in the order of their columns. `mean` has one value per column. */
+/* Sum over the training rows, row after row, so that memory is read in whole lines. Then add up the
+ * columns that share a mean, in the order of the columns. `mean` has one value for each column. */
 static void sum_columns(const struct moments_columns *v, bool squares, const double *mean,
                         double *sums, float *work)
 {
@@ -92,7 +98,7 @@ as_status moments_of_columns(const struct moments_columns *v, double *ret_mean, 
     return AS_OK;
 }
 
-/* sums[c] += x[c] - pivot[c], squares[c] += its square. In eights, as above. */
+/* sums[c] += x[c] - pivot[c]; squares[c] += the square of that. */
 static void add_row_both(double *sums, double *squares, const float *x, const double *pivot,
                          size_t n)
 {
@@ -130,6 +136,7 @@ as_status moments_of_pixels(const struct moments_columns *v, double *ret_mean, d
         squares[c % v->n_means] += squares[c];
     }
     for (size_t c = 0; c < v->n_means; c++) {
+        /* sum of (x - mean)^2 = sum of (x - pivot)^2 - n shift^2; rounding may make it negative */
         double shift = sums[c] / n, around = squares[c] - sums[c] * shift;
         ret_mean[c] = pivot[c] + shift;
         ret_scale[c] = scale_of(ret_mean[c], around > 0 ? around : 0, n);
@@ -159,7 +166,7 @@ as_status moments_of_bytes(const struct moments_bytes *v, double *ret_mean, doub
     uint64_t n = (uint64_t)(v->n_rows - v->n_held) * (width / channels);
     for (size_t c = 0; c < channels; c++) {
         uint64_t sum = sums[c].sum - held[c].sum, squares = sums[c].squares - held[c].squares;
-        wide around = (wide)squares * n - (wide)sum * sum; /* n times that about the mean */
+        wide around = (wide)squares * n - (wide)sum * sum; /* n * sum of (v - mean)^2 */
         ret_mean[c] = (double)sum / (double)n;
         ret_scale[c] = scale_of(ret_mean[c], (double)around / (double)n, (double)n);
     }

@@ -30,7 +30,7 @@ static as_status out_of_memory(struct as_err *err)
     return as_fail(err, AS_E_NOMEM, "out of memory for the data of the run");
 }
 
-/* Do the encoded inputs of n rows stay within the limit? */
+/* Are the encoded inputs of n rows within the limit? */
 static as_status check_size(const struct preprocess *p, const struct dataset_info *info, size_t n,
                             struct as_err *err)
 {
@@ -45,8 +45,8 @@ static as_status check_size(const struct preprocess *p, const struct dataset_inf
 
 /* ---- fitting ---- */
 
-/* Indicators are 0 or 1 and keep their values. */
-static void spare_indicators(const struct dataset_info *info, double *mean, double *scale)
+/* Indicators keep their values 0 and 1: mean 0, scale 1. */
+static void reset_indicators(const struct dataset_info *info, double *mean, double *scale)
 {
     size_t at = 0;
     for (size_t i = 0; info->columns && i < info->n_features; i++) {
@@ -75,7 +75,7 @@ static as_status table_moments(const struct preprocess *p, const struct dataset 
     as_status st = moments_of_columns(&v, mean, scale, err);
     if (st != AS_OK)
         return st;
-    spare_indicators(info, mean, scale);
+    reset_indicators(info, mean, scale);
     return AS_OK;
 }
 
@@ -99,7 +99,7 @@ static as_status image_moments(const struct dataset *set, const struct dataset_i
                       : moments_of_pixels(&pixels, mean, scale, err);
 }
 
-/* One-hot inputs, which lie behind the numeric ones, have the mean 0 and the scale 1. */
+/* One-hot inputs follow the numeric inputs; they keep mean 0 and scale 1. */
 static as_status fit_features(struct preprocess *p, const struct dataset *set,
                               const struct dataset_info *info, const struct preprocess_rows *rows,
                               struct as_err *err)
@@ -140,7 +140,8 @@ static as_status check_shares(const struct dataset *set, struct as_err *err)
     return AS_OK;
 }
 
-/* Targets of a regression, so that learning rates mean the same whatever the target's unit. */
+/* Targets of a regression are standardised, so that a learning rate does not depend on their unit.
+ */
 static as_status fit_targets(struct preprocess *p, const struct dataset *set,
                              const struct preprocess_rows *rows, bool shares, struct as_err *err)
 {
@@ -219,8 +220,8 @@ static void standardize_row(float *x, const float *mean, const float *scale, siz
         x[c] = (x[c] - mean[c]) / scale[c];
 }
 
-/* Pixels share the means of their channels: one mean and one scale per pixel make the rows' loop
- * simple. */
+/* All pixels of a channel share its mean. Expanding means and scales to one for each pixel makes
+ * the loop over a row simple. */
 static as_status standardize_images(const struct preprocess *p, struct dataset *set,
                                     struct as_err *err)
 {
@@ -248,7 +249,7 @@ static void standardize_table(const struct preprocess *p, const struct dataset_i
         standardize_row(set->x + r * set->n_features, p->mean, p->scale, n);
 }
 
-/* Replace set->x (NaN and category numbers in it) by the inputs of the model. */
+/* Replace set->x, which holds NaN and indices of categories, by the inputs of the model. */
 static as_status encode_table(const struct preprocess *p, const struct dataset_info *info,
                               struct dataset *set, int32_t **ret_codes, struct as_err *err)
 {
@@ -284,7 +285,7 @@ static void apply_targets(const struct preprocess *p, struct dataset *set)
         }
 }
 
-/* Is the set of the columns that p was made for? */
+/* Does the set have the columns that p was made for? */
 static as_status check_columns(const struct preprocess *p, const struct dataset_info *info,
                                const struct dataset *set, struct as_err *err)
 {

@@ -1,3 +1,14 @@
+/* The record of what preprocessing learnt, as JSON.
+ *
+ * Writing and reading go through the columns in the same order: numeric columns, then categorical
+ * ones, each in the order of the file. `at` counts inputs (or slots), `seen` moves along the values
+ * of all columns.
+ *
+ * The reader trusts nothing that follows from dataset_info: names, indices and sizes must have
+ * exactly the expected value, so that the record of another data set is refused at the first field
+ * that differs. It takes over only what was learnt: means, scales, fills, and which values were
+ * seen. json.h writes numbers so that they read back as the same double, and each float32 is one;
+ * this is why encoded rows have the same bits. */
 #include "data/preprocess/record.h"
 
 #include <float.h>
@@ -11,7 +22,7 @@
 
 /* ---- writing ---- */
 
-static json_t *floats(const float *v, size_t n)
+static json_t *floats_to_json(const float *v, size_t n)
 {
     JSON_AUTO list = json_array();
     for (size_t i = 0; i < n; i++)
@@ -20,7 +31,7 @@ static json_t *floats(const float *v, size_t n)
     return as_steal(list);
 }
 
-static json_t *doubles(const double *v, size_t n)
+static json_t *doubles_to_json(const double *v, size_t n)
 {
     JSON_AUTO list = json_array();
     for (size_t i = 0; i < n; i++)
@@ -29,7 +40,7 @@ static json_t *doubles(const double *v, size_t n)
     return as_steal(list);
 }
 
-/* A value, its mean and scale, and the filling. */
+/* A numeric column: its input, mean and scale; its fill and indicator if values are missing. */
 static json_t *numeric_column(const struct preprocess *p, const char *name, bool missing,
                               size_t column, size_t at)
 {
@@ -44,8 +55,8 @@ static json_t *numeric_column(const struct preprocess *p, const char *name, bool
     return as_steal(obj);
 }
 
-/* Values in the order of their slots, null for one that no training row has (it is among the
- * others); then the slot of the others, and of missing. */
+/* A categorical column: its values in the order of their slots, with null for a value that no
+ * training row has (it counts as "other"); then the slots of "other" and of missing. */
 static json_t *categorical_column(const struct preprocess *p, const struct dataset_column *c,
                                   const char *seen, size_t at)
 {
@@ -97,7 +108,8 @@ static json_t *image_record(const struct preprocess *p, const struct dataset_inf
 {
     return json_pack("{s:I, s:I, s:I, s:o, s:o}", "height", (json_int_t)info->height, "width",
                      (json_int_t)info->width, "channels", (json_int_t)info->channels, "mean",
-                     floats(p->mean, p->n_scales), "scale", floats(p->scale, p->n_scales));
+                     floats_to_json(p->mean, p->n_scales), "scale",
+                     floats_to_json(p->scale, p->n_scales));
 }
 
 static json_t *text_record(const struct preprocess *p, const struct dataset_info *info)
@@ -108,8 +120,8 @@ static json_t *text_record(const struct preprocess *p, const struct dataset_info
 
 static json_t *target_record(const struct preprocess *p)
 {
-    return json_pack("{s:o, s:o}", "mean", doubles(p->target_mean, p->n_targets), "scale",
-                     doubles(p->target_scale, p->n_targets));
+    return json_pack("{s:o, s:o}", "mean", doubles_to_json(p->target_mean, p->n_targets), "scale",
+                     doubles_to_json(p->target_scale, p->n_targets));
 }
 
 json_t *preprocess_to_json(const struct preprocess *p, const struct dataset_info *info)
@@ -136,7 +148,7 @@ static as_status out_of_memory(struct as_err *err)
     return as_fail(err, AS_E_NOMEM, "out of memory for the record of preprocessing");
 }
 
-/* A field that must be this whole number. */
+/* Read a field that must be this whole number. */
 static as_status expect_size(struct json_fields *f, const char *name, size_t expected,
                              struct as_err *err)
 {
@@ -148,7 +160,7 @@ static as_status expect_size(struct json_fields *f, const char *name, size_t exp
                       f->pointer, name, found, expected);
 }
 
-/* A field that must be this text. */
+/* Read a field that must be this text. */
 static as_status expect_text(struct json_fields *f, const char *name, const char *expected,
                              struct as_err *err)
 {
@@ -160,7 +172,7 @@ static as_status expect_text(struct json_fields *f, const char *name, const char
                       f->pointer, name, found, expected);
 }
 
-/* A float32; above 0 when it is a scale. */
+/* Read a float32; a scale must be above 0. */
 static as_status read_float(struct json_fields *f, const char *name, bool scale, float *ret,
                             struct as_err *err)
 {
@@ -176,7 +188,7 @@ static as_status read_float(struct json_fields *f, const char *name, bool scale,
     return AS_OK;
 }
 
-/* A list of n numbers, each from `min` to `max`. */
+/* Read a list of n numbers, each from `min` to `max`. */
 static as_status read_numbers(struct json_fields *f, const char *name, size_t n, double min,
                               double max, double *ret, struct as_err *err)
 {
@@ -202,7 +214,7 @@ static as_status read_numbers(struct json_fields *f, const char *name, size_t n,
     return AS_OK;
 }
 
-/* Means and scales [n], as lists of doubles. */
+/* Read means and scales [n], which are lists of numbers. */
 static as_status read_moments(struct json_fields *f, size_t n, double least_scale, double max,
                               double *mean, double *scale, struct as_err *err)
 {
@@ -246,7 +258,7 @@ static as_status read_numeric(const json_t *obj, const char *pointer, const char
     return json_fields_end(&f, err);
 }
 
-/* The column's values: each is there by its name, or null. */
+/* Read the values of a column: each must be its name or null. */
 static as_status read_values(struct json_fields *f, const struct dataset_column *c, char *seen,
                              struct as_err *err)
 {
@@ -299,8 +311,7 @@ static as_status read_categorical(const json_t *obj, const char *pointer,
     return json_fields_end(&f, err);
 }
 
-/* Numeric columns are the first of the list; *ret_next is the index of the one that follows them.
- */
+/* Read the numeric columns, which come first; *ret_next is the index of the item after them. */
 static as_status read_numeric_columns(const json_t *list, const char *pointer,
                                       const struct dataset_info *info, struct preprocess *p,
                                       size_t *ret_next, struct as_err *err)
@@ -349,7 +360,7 @@ static as_status read_categorical_columns(const json_t *list, const char *pointe
     return AS_OK;
 }
 
-/* Means 0 and scales 1, for the inputs that the record does not name. */
+/* Allocate means 0 and scales 1; inputs that the record does not name keep them. */
 static as_status alloc_scales(struct preprocess *p, size_t n, struct as_err *err)
 {
     p->n_scales = n;

@@ -1,12 +1,12 @@
-/* What was learnt from training rows, as JSON: the record that is stored with a model.
+/* What preprocessing learnt from the training rows, as JSON. It is stored with a model.
  *   {input, standardize, training_rows, validation_rows,
  *    columns?: [{column, kind: "numeric", input, mean, scale, missing?, indicator?} or
  *               {column, kind: "categorical", input or code, values, other, missing?}],
  *    image?: {height, width, channels, mean, scale}, text?: {context, vocab, training_tokens},
  *    target?: {mean, scale}}
- * Numeric columns come first, then categorical ones, each in the file's order. `input` and
- * `indicator` are indices of inputs, `other` and `missing` of a categorical column its slots;
- * `missing` of a numeric column is its fill. A value that no training row has is null. */
+ * Numeric columns come first, then categorical ones, each in the order of the file. `input` and
+ * `indicator` are indices of inputs. For a categorical column, `other` and `missing` are slots; for
+ * a numeric column, `missing` is the fill. A value that no training row has is null. */
 #ifndef ASSAY_DATA_PREPROCESS_RECORD_H
 #define ASSAY_DATA_PREPROCESS_RECORD_H
 
@@ -18,8 +18,8 @@
 /* New reference; NULL when memory is out. `info` is the one that p was made for. */
 json_t *preprocess_to_json(const struct preprocess *p, const struct dataset_info *info);
 
-/* Read what preprocess_to_json() wrote for `info`: rows that are encoded by it get the same bits as
- * those encoded by what was written. Every field must be there and agree with `info`.
+/* Read what preprocess_to_json() wrote for `info`. Rows that are encoded with the result have the
+ * same bits as with the original. Every field must be there and agree with `info`.
  *   pointer  of obj, for messages
  *   ret      owned by the caller, untouched on failure
  * AS_E_INVAL with the field, what was found and what was expected; AS_E_NOMEM. */

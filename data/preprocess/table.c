@@ -35,10 +35,10 @@ static int compare_floats(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Median of the values there are in the training rows, the mean of the middle two when they are
- * even in number; 0 when there is none. `work` holds n_train values. */
-static float median(const struct dataset *set, const struct preprocess_rows *rows, size_t column,
-                    float *work)
+/* The median of the column's values in the training rows that are not missing; for an even number
+ * of them, the mean of the middle two; 0 if there is none. `work` has room for n_train values. */
+static float median_of_column(const struct dataset *set, const struct preprocess_rows *rows,
+                              size_t column, float *work)
 {
     size_t n = 0;
     for (size_t i = 0; i < rows->n_train; i++) {
@@ -52,7 +52,7 @@ static float median(const struct dataset *set, const struct preprocess_rows *row
     return n % 2 ? work[n / 2] : (float)(((double)work[n / 2 - 1] + (double)work[n / 2]) / 2);
 }
 
-/* Which of the column's values are in the training rows. */
+/* Set seen[v] for each of the column's values that a training row has. */
 static void find_seen(const struct dataset *set, const struct preprocess_rows *rows, size_t column,
                       size_t n_values, char *seen)
 {
@@ -77,7 +77,7 @@ as_status preprocess_table_fit(const struct dataset *set, const struct dataset_i
     for (size_t c = 0; c < info->n_features; c++) {
         const struct dataset_column *column = &info->columns[c];
         if (!column->categorical && column->n_missing)
-            p->fill[c] = median(set, rows, c, work);
+            p->fill[c] = median_of_column(set, rows, c, work);
         find_seen(set, rows, c, column->n_values, seen);
         seen += column->n_values;
     }
@@ -99,7 +99,7 @@ void preprocess_table_numbers(const struct preprocess_table *t, const float *row
     }
 }
 
-/* The slot of a categorical cell within its column. */
+/* The slot of a categorical cell within its column; values that were not seen are "other". */
 static size_t slot_of(const struct dataset_column *c, const char *seen, float cell)
 {
     bool known = cell >= 0 && cell < (float)dataset_column_slots(c);

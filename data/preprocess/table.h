@@ -1,5 +1,5 @@
-/* Tables with missing values or categories: what is learnt of their columns, and a row's encoding,
- * in the layout that data/dataset.h describes. */
+/* Tables with missing values or categories: what is learnt about their columns, and the encoding of
+ * a row in the layout that data/dataset.h describes. */
 #ifndef ASSAY_DATA_PREPROCESS_TABLE_H
 #define ASSAY_DATA_PREPROCESS_TABLE_H
 
@@ -9,35 +9,35 @@
 
 #include "data/preprocess/preprocess.h"
 
-/* What a row is encoded by; borrowed. */
+/* Everything that encoding a row needs; borrowed. */
 struct preprocess_table {
     const struct dataset_info *info;
     const float *fill; /* as in struct preprocess */
-    const char *seen;  /* not used for numbers */
+    const char *seen;  /* preprocess_table_numbers() does not use it */
 };
 
-/* Is nothing missing and nothing a category, so that rows are inputs as they are? True for images
- * and text too. */
+/* True if the table has no missing value and no category, so that its rows are the inputs. Also
+ * true for images and text. */
 bool preprocess_table_is_plain(const struct dataset_info *info);
 
-/* Allocate `fill` and `seen` for a table that is not plain, all 0. AS_E_NOMEM; p->fill may be set
- * then: the caller frees p. */
+/* Allocate `fill` and `seen` for a table that is not plain, all 0. AS_E_NOMEM; p->fill may then be
+ * set: the caller frees p. */
 AS_MUST_CHECK as_status preprocess_table_alloc(const struct dataset_info *info,
                                                struct preprocess *p, struct as_err *err);
 
-/* preprocess_table_alloc(), then fill and seen of the training rows. */
+/* Call preprocess_table_alloc(), then set fill and seen from the training rows. */
 AS_MUST_CHECK as_status preprocess_table_fit(const struct dataset *set,
                                              const struct dataset_info *info,
                                              const struct preprocess_rows *rows,
                                              struct preprocess *p, struct as_err *err);
 
-/* A row of the file, its missing numbers filled, into x [dataset_numeric_inputs()]: values and
- * indicators, not standardised. */
+/* Write the numeric inputs of a row to x [dataset_numeric_inputs()]: values, with missing ones
+ * filled, and indicators. They are not standardised. */
 void preprocess_table_numbers(const struct preprocess_table *t, const float *row, float *x);
 
-/* The categories of a row: `slots` [dataset_category_slots()], zeroed by the caller, gets a 1 for
- * each column; or, where `codes` [categorical columns] is not NULL, each column's code goes there.
- */
+/* Write the categories of a row. If `codes` [categorical columns] is not NULL, it gets the code of
+ * each column. Else `slots` [dataset_category_slots()], zeroed by the caller, gets a 1 for each
+ * column. */
 void preprocess_table_categories(const struct preprocess_table *t, const float *row, float *slots,
                                  int32_t *codes);
 

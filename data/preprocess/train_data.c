@@ -1,3 +1,14 @@
+/* The data of a training run: split, fit, encode.
+ *
+ * The order of the steps matters. The split needs only row numbers and comes first, so that fitting
+ * sees training rows alone. Then the targets of the held-out rows are copied in their own unit, and
+ * the rows of each class are counted. Encoding comes last, because it works in place and
+ * standardises the targets.
+ *
+ * Each draw has a key of seed, purpose and epoch, so a trial that resumes gets the same order.
+ *
+ * Text is not encoded. The windows of an epoch begin at a random phase: with a fixed phase, the
+ * model would never see the tokens on both sides of a window's edge together. */
 #include "data/preprocess/train_data.h"
 
 #include <stdlib.h>
@@ -42,9 +53,9 @@ static as_status split_rows(struct train_data *d, const struct preprocess_opts *
     return AS_OK;
 }
 
-/* Windows of an epoch: one fewer than fit, so that any phase below `context` leaves room for them
- * and for the token that follows the last; at least one. */
-static size_t windows(size_t n_tokens, size_t context)
+/* The number of windows of an epoch: one fewer than fit, so that every phase below `context` leaves
+ * room for them and for the token after the last one; at least one. */
+static size_t count_windows(size_t n_tokens, size_t context)
 {
     size_t n = n_tokens / context;
     return n > 1 ? n - 1 : 1;
@@ -61,7 +72,7 @@ static as_status split_text(struct train_data *d, const struct preprocess_opts *
                        n - held, held, context + 1);
     d->context = context;
     d->n_tokens = n - held;
-    d->n_train = windows(d->n_tokens, context);
+    d->n_train = count_windows(d->n_tokens, context);
     d->n_val = (held - 1) / context;
     d->rows = as_calloc(d->n_val, sizeof *d->rows);
     if (!d->rows)
@@ -121,7 +132,7 @@ static as_status keep_val_targets(struct train_data *d, struct as_err *err)
     return AS_OK;
 }
 
-/* What evaluation needs of the targets as they are in the file. */
+/* Keep what evaluation needs of the targets, in the unit of the file. */
 static as_status prepare_targets(struct train_data *d, bool shares, struct as_err *err)
 {
     as_status st = AS_OK;
@@ -142,8 +153,8 @@ static as_status prepare_targets(struct train_data *d, bool shares, struct as_er
 
 /* ---- all of it ---- */
 
-static as_status prepare(struct train_data *d, const struct dataset_info *info,
-                         const struct preprocess_opts *opts, struct as_err *err)
+static as_status prepare_all(struct train_data *d, const struct dataset_info *info,
+                             const struct preprocess_opts *opts, struct as_err *err)
 {
     bool text = info->input == DATASET_TOKEN_TEXT;
     as_status st = text ? split_text(d, opts, err) : split_rows(d, opts, err);
@@ -169,7 +180,7 @@ as_status train_data_prepare(struct dataset *set, const struct dataset_info *inf
 {
     AS_AUTO(train_data_done) struct train_data d = {.set = *set};
     *set = (struct dataset){0};
-    as_status st = prepare(&d, info, opts, err);
+    as_status st = prepare_all(&d, info, opts, err);
     if (st != AS_OK)
         return st;
     *ret = d;

@@ -1,10 +1,10 @@
-/* The data of a training run: the rows of a data set encoded for a model, and which of them are
+/* The data of a training run: the rows of a data set, encoded for a model, and which of them are
  * held out.
  *
- * Tables and images: rows are shuffled under the split's seed and the first of them held out. Text:
- * the last tokens are held out, in windows of `context` tokens that follow one another; a window's
- * targets are the tokens one place further. The training rows of an epoch are windows too: n_train
- * that do not overlap, from a random phase, in random order. */
+ * Tables and images: the rows are shuffled with the seed of the split, and the first ones are held
+ * out. Text: the last tokens are held out, as consecutive windows of `context` tokens; the targets
+ * of a window are the tokens one place further. An epoch trains on windows too: n_train windows
+ * that do not overlap, from a random phase on, in random order. */
 #ifndef ASSAY_DATA_PREPROCESS_TRAIN_DATA_H
 #define ASSAY_DATA_PREPROCESS_TRAIN_DATA_H
 
@@ -15,9 +15,9 @@
 #include "data/preprocess/preprocess.h"
 
 struct train_data {
-    /* Encoded by `fit` (preprocess_apply): of images bytes instead of x, not standardised yet.
-     * targets [n_rows, n_targets]: of two classes that are shares, [n_rows, 1], 0 or 1 (n_outputs
-     * stays 2, the labels stay too). */
+    /* Encoded with `fit` (preprocess_apply). Images may have bytes instead of x, not standardised
+     * yet. targets are [n_rows, n_targets]; if two classes are shares, they are [n_rows, 1], 0 or 1
+     * (n_outputs stays 2, and the labels stay). */
     struct dataset set;
     struct preprocess fit;          /* what was learnt from the training rows */
     size_t n_codes;                 /* as fit.n_codes */
@@ -28,15 +28,16 @@ struct train_data {
     int32_t *rows;                  /* holds both */
     size_t context;                 /* text: tokens of a window; else 0 */
     size_t n_tokens;                /* text: tokens to train on, the first of set.tokens; else 0 */
-    bool is_bytes;                  /* set.bytes is there, or was before somebody took it */
+    bool is_bytes;                  /* set.bytes is there, or was until device_data_create() */
     size_t n_targets;               /* columns of set.targets; 0 without */
     float *val_targets;             /* [n_val, n_targets] in the target's own unit */
     int64_t *class_rows; /* [n_outputs] training rows of each class; classification, else NULL */
 };
 
 /* Split, fit on the training rows, encode all rows.
- *   set   what dataset_load() or dataset_load_bytes() gave for `info`; taken, even on failure (it
- *         is left empty)
+ *   set   from dataset_load() or dataset_load_bytes() for `info`; taken, even on failure (it is
+ *   left
+ *         empty)
  *   info, opts  borrowed for the call
  * AS_E_INVAL with the reason: text too short for a window on either side; else as preprocess_fit().
  */
@@ -45,8 +46,8 @@ AS_MUST_CHECK as_status train_data_prepare(struct dataset *set, const struct dat
                                            struct train_data *ret, struct as_err *err);
 void train_data_done(struct train_data *d);
 
-/* What an epoch trains on, in its order: n_train rows, or offsets of windows in set.tokens. A
- * function of seed and epoch alone. */
+/* The n_train rows of an epoch in their order; for text, the offsets of windows in set.tokens. The
+ * order depends on seed and epoch alone. */
 void train_data_order(const struct train_data *d, uint64_t seed, int64_t epoch, int32_t *ret);
 
 #endif

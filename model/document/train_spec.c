@@ -1,3 +1,14 @@
+/* The parser of train documents: all sections but `model`.
+ *
+ * Each section has its defaults before its fields are read. The order of the sections matters:
+ * `epochs` bounds the warm-up of `schedule`, the kind of `optimizer` decides its other defaults,
+ * and the learning rate bounds `min_lr`.
+ *
+ * A field of another kind than the one chosen is read and checked, too: a sweep may search over
+ * kinds, and then one document has the fields of all of them.
+ *
+ * Bounds keep float32 arithmetic finite. A share such as dropout ends at the largest float32 below
+ * 1, because a value that rounds to 1 would divide by 0. */
 #include "model/document/train_spec.h"
 
 #include <float.h>
@@ -89,7 +100,7 @@ as_status train_spec_wrong(const char *pointer, const char *name, const json_t *
 
 /* ---- sections ---- */
 
-static void optimizer_defaults(struct train_optimizer_spec *o)
+static void set_optimizer_defaults(struct train_optimizer_spec *o)
 {
     o->lr = o->kind == TRAIN_SGD ? 0.1 : o->kind == TRAIN_LION ? 1e-4 : 1e-3;
     o->beta2 = o->kind == TRAIN_LION || o->kind == TRAIN_RMSPROP ? 0.99 : 0.999;
@@ -109,8 +120,8 @@ static as_status parse_optimizer(struct json_fields *doc, struct train_optimizer
     if (st != AS_OK)
         return st;
     o->kind = (train_optimizer_kind)kind;
-    optimizer_defaults(o);
-    /* rmsprop calls its decay alpha, as PyTorch does; the others' beta2 does not move it */
+    set_optimizer_defaults(o);
+    /* rmsprop calls its decay alpha, as PyTorch does; `beta2` is for the other kinds */
     double alpha = o->beta2, beta2 = o->beta2;
     const struct train_number numbers[] = {
         {"lr", FLT_MIN, TRAIN_LARGEST_RATE, &o->lr},
@@ -395,7 +406,7 @@ as_status train_spec_parse(const json_t *doc, const char *pointer, struct train_
         .standardize = true,
         .report_every = 1,
     };
-    optimizer_defaults(&spec.optimizer);
+    set_optimizer_defaults(&spec.optimizer);
     struct json_fields f;
     as_status st = json_fields_init(&f, doc, pointer, err);
     if (st != AS_OK)

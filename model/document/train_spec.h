@@ -1,10 +1,10 @@
-/* `trial.train`: what the built-in trainer shall do, as data.
+/* `trial.train`: the document that describes what the built-in trainer does.
  *
- * The server parses it at sweep creation, with sample values in place of `${…}`, so that a bad
- * sweep is refused before a trial runs; the trainer parses it again from its job. Unknown fields
- * are refused. Fields that belong to another kind (momentum with adamw, pct_start with cosine) are
- * checked and then unused, because kinds may be searched over. Numbers are used in float32: [0, 1)
- * ends below the first number that would round to 1 there. */
+ * The server parses it when a sweep is created, with sample values in place of `${…}`, so that a
+ * bad sweep is refused before a trial runs. The trainer parses it again from its job. Unknown
+ * fields are refused. Fields that belong to another kind (momentum with adamw, pct_start with
+ * cosine) are checked and then unused, because a sweep may search over kinds. Numbers are used in
+ * float32, so [0, 1) ends at the largest float32 below 1. */
 #ifndef ASSAY_MODEL_DOCUMENT_TRAIN_SPEC_H
 #define ASSAY_MODEL_DOCUMENT_TRAIN_SPEC_H
 
@@ -24,7 +24,7 @@
 #define TRAIN_MAX_BLOCKS                                                                           \
     256 /* items of a cnn's layers, residual blocks counted with what is in them */
 #define TRAIN_MAX_CONTEXT 8192
-#define TRAIN_MAX_EXTRA_METRICS 9 /* all but those of every task */
+#define TRAIN_MAX_EXTRA_METRICS 9 /* all metrics except those that every task reports */
 
 typedef enum train_model_kind {
     TRAIN_MLP,
@@ -83,14 +83,14 @@ struct train_block {
 
 struct train_model_spec {
     train_model_kind kind;            /* default mlp */
-    bool logistic;                    /* it was called so */
+    bool logistic;                    /* the document said "logistic" */
     size_t n_layers;                  /* mlp: hidden layers; 0 for linear */
     int64_t layers[TRAIN_MAX_LAYERS]; /* widths, 1..TRAIN_MAX_WIDTH; default one layer of 64 */
     train_activation activation;      /* default relu (transformer: gelu, always) */
     bool batch_norm;                  /* mlp: after each hidden layer's product; default false */
     double dropout;  /* after each hidden layer, at {dropout: true}, in a transformer
                       * after embedding and each branch; [0, 1); default 0 */
-    bool dropping;   /* `dropout` was given, if only as 0: trials of a sweep over it have one
+    bool dropping;   /* `dropout` was given, perhaps as 0: all trials of a sweep over it have one
                       * shape */
     size_t n_blocks; /* cnn: `layers`, or what `preset` stands for: lenet, vgg8,
                       * resnet8, resnet18 (with `width`, channels of the first stage) */
@@ -130,7 +130,7 @@ struct train_augment_spec {
     int64_t pad;    /* pad-crop: shifts by up to so many pixels; 0..64, default 0 */
     double flip;    /* probability of a flip left to right, [0, 1]; default 0 */
     int64_t cutout; /* side of the square, 0..1024; default 0 */
-    bool given;     /* one of them was, if only as 0: trials of a sweep over it have one shape */
+    bool given;     /* one was given, perhaps as 0: all trials of a sweep over it have one shape */
 };
 
 struct train_spec {
@@ -156,8 +156,9 @@ struct train_spec {
     int64_t validation_seed;    /* >= 0, default 0: all trials of a sweep hold out the same rows */
     bool standardize;           /* the features; default true. Targets of regression always are */
     int64_t report_every;       /* epochs between reports, default 1; the last is always reported */
-    size_t n_metrics; /* `metrics: [val_auc, val_f1]`: reported beside the standing ones. Those
-                       * that stand for some tasks are kept too, so that others refuse them */
+    size_t n_metrics; /* `metrics: [val_auc, val_f1]`: reported in addition to those that are always
+                       * reported. Metrics that only some tasks always report are stored too, so
+                       * that the check for another task refuses them */
     const char *metrics[TRAIN_MAX_EXTRA_METRICS]; /* static names */
 };
 
@@ -171,31 +172,33 @@ AS_MUST_CHECK as_status train_spec_parse(const json_t *doc, const char *pointer,
 /* "auto", "cross_entropy", … */
 const char *train_loss_name(train_loss loss);
 
-/* The loss that `auto` means for the task (not AUTO). */
+/* The loss for the task: that of the spec, or what `auto` means. Never AUTO. */
 train_loss train_spec_loss(const struct train_spec *spec, dataset_task task);
 
-/* Metrics that every report of the task holds: train_loss, val_loss, lr; of classes and tokens
- * val_error, val_accuracy; of regression val_rmse, val_mae, val_r2. On request (`metrics`, or
- * train_spec_request): of classes val_top5, val_auc, val_f1, val_log_loss; of tokens val_top5,
- * val_log_loss. */
+/* ---- metrics ----
+ *             always                                on request (`metrics`, train_spec_request)
+ * all tasks   train_loss, val_loss, lr
+ * classes     val_error, val_accuracy               val_top5, val_auc, val_f1, val_log_loss
+ * tokens      val_error, val_accuracy               val_top5, val_log_loss
+ * regression  val_rmse, val_mae, val_r2                                                       */
 
-/* Will every report hold this metric? With DATASET_TASK_AUTO: for some task. */
+/* Is this metric in every report of the task? With DATASET_TASK_AUTO: in those of any task. */
 bool train_spec_reports(const struct train_spec *spec, dataset_task task, const char *metric);
 
-/* Could it, when it is requested? The metric of a sweep counts as requested. */
+/* Can it be in the reports, if it is requested? The metric of a sweep counts as requested. */
 bool train_spec_can_report(dataset_task task, const char *metric);
 
-/* Add a metric to spec->metrics unless it is there or reported for every task. False: no such
- * metric. */
+/* Add a metric to spec->metrics, unless it is there or every task reports it. False if there is no
+ * such metric. */
 bool train_spec_request(struct train_spec *spec, const char *metric);
 
-/* Is this metric, which is not a standing one, among spec->metrics? */
+/* Is this metric among spec->metrics? Metrics that every task reports never are. */
 bool train_spec_wants(const struct train_spec *spec, const char *metric);
 
-/* NULL-terminated names of all that can be reported, for messages. Never NULL. */
+/* The NULL-terminated names of all metrics that the task can report, for messages. Never NULL. */
 const char *const *train_spec_metrics(dataset_task task);
 
-/* Rows held out of n: round(fraction * n), at least 1 and at most n - 1; n >= 2. */
+/* The number of rows to hold out: round(fraction * n), at least 1 and at most n - 1; n >= 2. */
 size_t train_spec_validation_rows(const struct train_spec *spec, size_t n_rows);
 
 #endif

@@ -1,4 +1,11 @@
-/* The items of a cnn's `model.layers` (train_spec.h: struct train_block). */
+/* The items of a cnn's `model.layers` (train_spec.h: struct train_block).
+ *
+ * An item has exactly one of the fields conv, pool, residual, dense and dropout, which decides its
+ * kind. The list becomes a flat array: a residual block is followed by the blocks of its branch,
+ * and counts them in `inner`. The array can be copied with the spec, and has a fixed limit.
+ *
+ * Only what the document alone shows is checked here. Whether a window fits its image depends on
+ * the data set, and model/plan/plan_cnn.c checks it. */
 #include <stdio.h>
 #include <string.h>
 
@@ -7,23 +14,23 @@
 #define MAX_KERNEL 64
 #define MAX_STRIDE 16
 
-static as_status no_room(const char *pointer, struct as_err *err)
+static as_status fail_too_many(const char *pointer, struct as_err *err)
 {
     return as_fail_at(err, AS_E_INVAL, pointer,
-                      "%s: found more than %d layers, expected at most so many", pointer,
-                      TRAIN_MAX_BLOCKS);
+                      "%s: found more than %d layers, expected at most %d", pointer,
+                      TRAIN_MAX_BLOCKS, TRAIN_MAX_BLOCKS);
 }
 
 static as_status add_block(struct train_model_spec *m, const struct train_block *b,
                            const char *pointer, struct as_err *err)
 {
     if (m->n_blocks == TRAIN_MAX_BLOCKS)
-        return no_room(pointer, err);
+        return fail_too_many(pointer, err);
     m->blocks[m->n_blocks++] = *b;
     return AS_OK;
 }
 
-/* `norm: batch` and `activation: none`, or the model's own by its name. */
+/* Read `norm` (none, batch) and `activation` (none, or the name of the model's activation). */
 static as_status parse_norm(struct json_fields *f, const struct train_model_spec *m,
                             struct train_block *b, struct as_err *err)
 {
@@ -40,7 +47,7 @@ static as_status parse_norm(struct json_fields *f, const struct train_model_spec
     return st;
 }
 
-/* "same", "valid" or a number up to `max`. */
+/* Read `padding`: "same" (if allowed), "valid" or a number up to `max`. */
 static as_status parse_padding(struct json_fields *f, int64_t max, bool may_same, int64_t *ret,
                                struct as_err *err)
 {
@@ -141,8 +148,8 @@ static as_status parse_dropout(struct json_fields *f, struct train_block *b, str
     return AS_OK;
 }
 
-/* Which of the kinds' fields the item has; -1: none or several. */
-static int kind_of(const json_t *item)
+/* The index of the field that decides the kind of the item; -1 if it has none or several. */
+static int find_kind(const json_t *item)
 {
     static const char *const words[] = {"conv", "pool", "residual", "dense", "dropout"};
     int found = -1;
@@ -197,7 +204,7 @@ static as_status parse_item(const json_t *item, const char *pointer, struct trai
     as_status st = json_fields_init(&f, item, pointer, err);
     if (st != AS_OK)
         return st;
-    int kind = kind_of(item);
+    int kind = find_kind(item);
     if (kind < 0 || (kind == 2 && in_branch))
         return as_fail_at(err, AS_E_INVAL, pointer, "%s: expected one of conv, pool, dropout%s",
                           pointer, in_branch ? " in a residual branch" : ", residual, dense");

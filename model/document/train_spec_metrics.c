@@ -1,4 +1,4 @@
-/* What follows from a document and a task: the loss, the rows held out, the metrics. */
+/* The loss, the held-out rows and the metrics that follow from a document and a task. */
 #include <math.h>
 
 #include "base/str.h"
@@ -23,7 +23,7 @@ enum { FOR_CLASSES = 1, FOR_NUMBERS = 2, FOR_TOKENS = 4, FOR_ALL = 7 };
 
 static const struct {
     const char *name;
-    unsigned always, requested; /* for which tasks */
+    unsigned always, requested; /* sets of tasks: they always report it; they do on request */
 } metrics[] = {
     {"train_loss", FOR_ALL, 0},
     {"val_loss", FOR_ALL, 0},
@@ -66,7 +66,7 @@ const char *const *train_spec_metrics(dataset_task task)
                                                : all_metrics;
 }
 
-static bool requested(const struct train_spec *spec, const char *metric)
+static bool is_requested(const struct train_spec *spec, const char *metric)
 {
     for (size_t i = 0; i < spec->n_metrics; i++)
         if (as_streq(spec->metrics[i], metric))
@@ -79,7 +79,7 @@ bool train_spec_reports(const struct train_spec *spec, dataset_task task, const 
     for (size_t i = 0; i < AS_ARRAY_LEN(metrics); i++)
         if (as_streq(metrics[i].name, metric))
             return (metrics[i].always & task_bit(task)) ||
-                   ((metrics[i].requested & task_bit(task)) && requested(spec, metric));
+                   ((metrics[i].requested & task_bit(task)) && is_requested(spec, metric));
     return false;
 }
 
@@ -96,8 +96,8 @@ bool train_spec_request(struct train_spec *spec, const char *metric)
     for (size_t i = 0; i < AS_ARRAY_LEN(metrics); i++) {
         if (!as_streq(metrics[i].name, metric))
             continue;
-        if (metrics[i].always != FOR_ALL && !requested(spec, metric))
-            spec->metrics[spec->n_metrics++] = metrics[i].name; /* 9 of them; there is room */
+        if (metrics[i].always != FOR_ALL && !is_requested(spec, metric))
+            spec->metrics[spec->n_metrics++] = metrics[i].name; /* there is room for all 9 */
         return true;
     }
     return false;

@@ -34,7 +34,7 @@ static as_status parse_widths(const json_t *list, const char *pointer, struct tr
     return AS_OK;
 }
 
-/* `layers` and `preset`, by the kind. */
+/* Read `layers` and `preset`, whose form depends on the kind. */
 static as_status parse_layers(struct json_fields *f, int64_t width, struct train_model_spec *m,
                               struct as_err *err)
 {

@@ -1,17 +1,20 @@
-/* Named convolutional networks, written as the blocks that they stand for.
+/* Named convolutional networks, as the blocks that they stand for. w is the width; its default is
+ * in parentheses.
  *
  *   lenet     LeNet-5 (LeCun et al. 1998) with relu and maximum pooling: 6 and 16 channels, 120 and
  *             84 units; another width scales all four
  *   vgg8      six 3x3 convolutions in three stages w, 2w, 4w (32), one dense layer (Simonyan and
- *             Zisserman 2015, cut down; with batch normalisation)
- *   resnet8   one residual block in each of three stages w, 2w, 4w (16) (He et al. 2016,
- * section 4.2) resnet18  two in each of four stages w … 8w (64), with the 3x3 stem for small images
+ *             Zisserman 2015, made smaller, with batch normalisation)
+ *   resnet8   one residual block in each of three stages w, 2w, 4w (16) (He et al. 2016, section
+ *             4.2)
+ *   resnet18  two residual blocks in each of four stages w … 8w (64), with the 3x3 first layer for
+ *             small images
  */
 #include "model/document/train_spec_priv.h"
 
 const char *const train_preset_words[] = {"lenet", "vgg8", "resnet8", "resnet18", NULL};
 
-static struct train_block *add(struct train_model_spec *m, train_block_kind kind)
+static struct train_block *add_block(struct train_model_spec *m, train_block_kind kind)
 {
     struct train_block *b = &m->blocks[m->n_blocks++];
     *b = (struct train_block){.kind = kind};
@@ -20,7 +23,7 @@ static struct train_block *add(struct train_model_spec *m, train_block_kind kind
 
 static void add_conv(struct train_model_spec *m, int64_t out, int64_t kernel, int64_t stride)
 {
-    struct train_block *b = add(m, BLOCK_CONV);
+    struct train_block *b = add_block(m, BLOCK_CONV);
     b->out = out;
     b->kernel = kernel;
     b->stride = stride;
@@ -30,11 +33,11 @@ static void add_conv(struct train_model_spec *m, int64_t out, int64_t kernel, in
 
 static void add_pool(struct train_model_spec *m)
 {
-    struct train_block *b = add(m, BLOCK_POOL_MAX);
+    struct train_block *b = add_block(m, BLOCK_POOL_MAX);
     b->kernel = b->stride = 2;
 }
 
-static void lenet(struct train_model_spec *m, int64_t width)
+static void add_lenet(struct train_model_spec *m, int64_t width)
 {
     int64_t w = width ? width : 6;
     add_conv(m, w, 5, 1);
@@ -44,13 +47,13 @@ static void lenet(struct train_model_spec *m, int64_t width)
     m->blocks[2].batch_norm = false;
     m->blocks[2].padding = 0;
     add_pool(m);
-    add(m, BLOCK_DENSE)->out = 20 * w;
-    add(m, BLOCK_DROPOUT);
-    add(m, BLOCK_DENSE)->out = 14 * w;
-    add(m, BLOCK_DROPOUT);
+    add_block(m, BLOCK_DENSE)->out = 20 * w;
+    add_block(m, BLOCK_DROPOUT);
+    add_block(m, BLOCK_DENSE)->out = 14 * w;
+    add_block(m, BLOCK_DROPOUT);
 }
 
-static void vgg8(struct train_model_spec *m, int64_t width)
+static void add_vgg8(struct train_model_spec *m, int64_t width)
 {
     int64_t w = width ? width : 32;
     for (int stage = 0; stage < 3; stage++, w *= 2) {
@@ -58,34 +61,34 @@ static void vgg8(struct train_model_spec *m, int64_t width)
         add_conv(m, w, 3, 1);
         add_pool(m);
     }
-    add(m, BLOCK_DENSE)->out = w;
-    add(m, BLOCK_DROPOUT);
+    add_block(m, BLOCK_DENSE)->out = w;
+    add_block(m, BLOCK_DROPOUT);
 }
 
-static void resnet(struct train_model_spec *m, int64_t width, int stages, int blocks)
+static void add_resnet(struct train_model_spec *m, int64_t width, int stages, int blocks)
 {
     int64_t w = width;
     add_conv(m, w, 3, 1);
     for (int stage = 0; stage < stages; stage++, w *= 2)
         for (int i = 0; i < blocks; i++) {
-            add(m, BLOCK_RESIDUAL)->inner = 2;
+            add_block(m, BLOCK_RESIDUAL)->inner = 2;
             add_conv(m, w, 3, stage > 0 && i == 0 ? 2 : 1);
             add_conv(m, w, 3, 1);
             m->blocks[m->n_blocks - 1].linear = true;
         }
-    add(m, BLOCK_POOL_GLOBAL);
-    add(m, BLOCK_DROPOUT);
+    add_block(m, BLOCK_POOL_GLOBAL);
+    add_block(m, BLOCK_DROPOUT);
 }
 
 void train_spec_preset(const char *name, int64_t width, struct train_model_spec *m)
 {
     m->n_blocks = 0;
     if (as_streq(name, "vgg8"))
-        vgg8(m, width);
+        add_vgg8(m, width);
     else if (as_streq(name, "resnet8"))
-        resnet(m, width ? width : 16, 3, 1);
+        add_resnet(m, width ? width : 16, 3, 1);
     else if (as_streq(name, "resnet18"))
-        resnet(m, width ? width : 64, 4, 2);
+        add_resnet(m, width ? width : 64, 4, 2);
     else
-        lenet(m, width);
+        add_lenet(m, width);
 }

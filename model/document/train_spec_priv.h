@@ -6,7 +6,7 @@
 #include "model/document/train_spec.h"
 
 #define TRAIN_BELOW_ONE 0x1.fffffep-1 /* the largest float32 below 1 */
-#define TRAIN_LARGEST_RATE 1e6        /* past it nothing trains; keeps float32 arithmetic finite */
+#define TRAIN_LARGEST_RATE 1e6        /* keeps float32 arithmetic finite; larger rates diverge */
 
 /* An optional number. */
 struct train_number {
@@ -38,8 +38,8 @@ AS_MUST_CHECK as_status train_spec_wrong(const char *pointer, const char *name, 
 AS_MUST_CHECK as_status train_spec_parse_model(struct json_fields *doc, struct train_model_spec *m,
                                                struct as_err *err);
 
-/* train_spec_blocks.c: the items of a cnn's `layers`; `list` lies at `pointer`. m->activation is
- * known. */
+/* train_spec_blocks.c: the items of a cnn's `layers`; `pointer` is that of `list`. m->activation is
+ * already set. */
 AS_MUST_CHECK as_status train_spec_parse_blocks(const json_t *list, const char *pointer,
                                                 struct train_model_spec *m, struct as_err *err);
 

@@ -1,3 +1,14 @@
+/* Batches: gathered on the device from the data, which is there once.
+ *
+ * For training, each slot has an order of its own for the epoch, which is uploaded once. The part
+ * of the order that a batch takes is read from a tensor on the device (`at`). So nothing in a
+ * training step comes from the host, and a step can be recorded as a graph.
+ *
+ * Validation takes the same rows for all members. They are gathered once, into the place of the
+ * first slot of the range, and all slots read them there: the returned tensors have the stride 0.
+ *
+ * In text, a row is a window. The order then holds the place of each token, and the targets are
+ * gathered from the same tensor, one token further. */
 #include "model/network/batches.h"
 
 #include <string.h>
@@ -15,8 +26,8 @@ void batches_free(struct batches *b)
     free(b);
 }
 
-static as_status make(struct batches *b, buf_kind kind, size_t per_slot, struct buf **ret,
-                      struct as_err *err)
+static as_status create_buffer(struct batches *b, buf_kind kind, size_t per_slot, struct buf **ret,
+                               struct as_err *err)
 {
     size_t n;
     if (per_slot == 0)
@@ -37,20 +48,20 @@ as_status batches_create(struct device_data *device, size_t slots, size_t max_ro
     b->places = as_calloc(places, sizeof *b->places);
     if (!b->places)
         return as_fail(err, AS_E_NOMEM, "out of memory for %zu rows", places);
-    as_status st = make(b, BUF_I32, places, &b->order, err);
+    as_status st = create_buffer(b, BUF_I32, places, &b->order, err);
     if (st != AS_OK)
         return st;
-    st = make(b, BUF_F32, max_rows * device->n_x, &b->x, err);
+    st = create_buffer(b, BUF_F32, max_rows * device->n_x, &b->x, err);
     if (st != AS_OK)
         return st;
-    st = make(b, BUF_I32, max_rows * device->per_row * device->n_codes, &b->codes, err);
+    st = create_buffer(b, BUF_I32, max_rows * device->per_row * device->n_codes, &b->codes, err);
     if (st != AS_OK)
         return st;
-    st = make(b, device->y_kind, max_rows * device->per_row * device->n_y, &b->y, err);
+    st = create_buffer(b, device->y_kind, max_rows * device->per_row * device->n_y, &b->y, err);
     if (st != AS_OK)
         return st;
     if (augment)
-        st = make(b, BUF_F32, max_rows * device->n_x, &b->augmented, err);
+        st = create_buffer(b, BUF_F32, max_rows * device->n_x, &b->augmented, err);
     if (st != AS_OK)
         return st;
     *ret = as_steal(b);
@@ -81,18 +92,19 @@ as_status batches_shuffle(struct batches *b, size_t slot, uint64_t seed, int64_t
     return buf_upload(b->order, slot * n, b->places, n, err);
 }
 
-/* Where a batch's places come from. */
+/* Which rows (or tokens) a batch takes. */
 struct source {
     size_t members; /* from slot `first` on */
     size_t first;
-    struct tensor index, at;   /* of these members; at: absent, or which micro-batch of the index */
-    size_t at_rows, index_len; /* of `at` */
+    struct tensor index;       /* their numbers, for these members */
+    struct tensor at;          /* which micro-batch of the index to take; absent: the first */
+    size_t at_rows, index_len; /* numbers in a micro-batch, and in the index of a member */
 };
 
 /* Gather `width` elements of src for each place into dst [slots, max_rows, …]. */
-static as_status take(struct backend *lane, const struct source *from, struct tensor src,
-                      size_t rows, size_t width, size_t places, struct tensor dst,
-                      struct as_err *err)
+static as_status gather_values(struct backend *lane, const struct source *from, struct tensor src,
+                               size_t rows, size_t width, size_t places, struct tensor dst,
+                               struct as_err *err)
 {
     struct gather_args a = {.members = from->members,
                             .rows = rows,
@@ -107,10 +119,10 @@ static as_status take(struct backend *lane, const struct source *from, struct te
     return backend_gather(lane, &a, err);
 }
 
-/* The inputs of a batch out of bytes. */
-static as_status take_bytes(struct backend *lane, const struct source *from,
-                            const struct device_data *device, size_t places, struct tensor dst,
-                            struct as_err *err)
+/* Gather the inputs of a batch from bytes, and scale them. */
+static as_status gather_bytes(struct backend *lane, const struct source *from,
+                              const struct device_data *device, size_t places, struct tensor dst,
+                              struct as_err *err)
 {
     struct gather_bytes_args a = {.members = from->members,
                                   .rows = device->data->set.n_rows,
@@ -127,8 +139,8 @@ static as_status take_bytes(struct backend *lane, const struct source *from,
     return backend_gather_bytes(lane, &a, err);
 }
 
-static as_status gather(struct batches *b, struct backend *lane, const struct source *from,
-                        size_t rows, struct batch *ret, struct as_err *err)
+static as_status gather_batch(struct batches *b, struct backend *lane, const struct source *from,
+                              size_t rows, struct batch *ret, struct as_err *err)
 {
     const struct device_data *device = b->device;
     size_t n_rows = device->data->set.n_rows, places = rows * device->per_row;
@@ -137,23 +149,25 @@ static as_status gather(struct batches *b, struct backend *lane, const struct so
     as_status st = AS_OK;
     if (b->x) {
         out.x = tensor_at(b->x, 0, b->max_rows * device->n_x);
-        st = device->mean ? take_bytes(lane, from, device, places, out.x, err)
-                          : take(lane, from, tensor_at(device->x, 0, 0), n_rows, device->n_x,
-                                 places, out.x, err);
+        st = device->mean ? gather_bytes(lane, from, device, places, out.x, err)
+                          : gather_values(lane, from, tensor_at(device->x, 0, 0), n_rows,
+                                          device->n_x, places, out.x, err);
     }
     if (st != AS_OK)
         return st;
     if (b->codes) {
         out.codes = tensor_at(b->codes, 0, b->max_rows * device->per_row * device->n_codes);
-        st = take(lane, from, tensor_at(device->codes, 0, 0), n_rows, device->n_codes, places,
-                  out.codes, err);
+        st = gather_values(lane, from, tensor_at(device->codes, 0, 0), n_rows, device->n_codes,
+                           places, out.codes, err);
     }
     if (st != AS_OK)
         return st;
-    if (device->data->context) /* the token one place further */
-        st = take(lane, from, tensor_at(device->codes, 1, 0), n_rows - 1, 1, places, out.y, err);
+    if (device->data->context) /* the target of a token is the next token */
+        st = gather_values(lane, from, tensor_at(device->codes, 1, 0), n_rows - 1, 1, places, out.y,
+                           err);
     else
-        st = take(lane, from, tensor_at(device->y, 0, 0), n_rows, device->n_y, places, out.y, err);
+        st = gather_values(lane, from, tensor_at(device->y, 0, 0), n_rows, device->n_y, places,
+                           out.y, err);
     if (st != AS_OK)
         return st;
     *ret = out;
@@ -171,7 +185,7 @@ as_status batches_train(struct batches *b, struct backend *lane, size_t first, s
                           .at = tensor_from(at, first),
                           .at_rows = micro * per_row,
                           .index_len = len};
-    return gather(b, lane, &from, rows, ret, err);
+    return gather_batch(b, lane, &from, rows, ret, err);
 }
 
 as_status batches_held(struct batches *b, struct backend *lane, size_t first, size_t at,
@@ -181,7 +195,7 @@ as_status batches_held(struct batches *b, struct backend *lane, size_t first, si
     struct source from = {.members = 1,
                           .first = first,
                           .index = tensor_at(b->device->held, at * b->device->per_row, 0)};
-    as_status st = gather(b, lane, &from, rows, &out, err);
+    as_status st = gather_batch(b, lane, &from, rows, &out, err);
     if (st != AS_OK)
         return st;
     struct tensor *all[] = {&out.x, &out.codes, &out.y};

@@ -1,5 +1,5 @@
-/* How batches are taken from the data on the device: in each member's own order for training, in
- * the order of the split for validation. */
+/* Batches of the data on the device: in each member's own order for training, in the order of the
+ * split for validation. */
 #ifndef ASSAY_MODEL_NETWORK_BATCHES_H
 #define ASSAY_MODEL_NETWORK_BATCHES_H
 
@@ -15,7 +15,7 @@
 struct batches {
     struct device_data *device; /* borrowed */
     size_t slots, max_rows;
-    struct buf *order;     /* [slots, n_train * per_row] I32: the places of this epoch */
+    struct buf *order; /* [slots, n_train * per_row] I32: row (or token) numbers of this epoch */
     struct buf *x, *codes; /* [slots, max_rows, …] or NULL */
     struct buf *y;         /* [slots, max_rows, …] */
     struct buf *augmented; /* as x; images with augmentation, else NULL */
@@ -28,27 +28,28 @@ AS_MUST_CHECK as_status batches_create(struct device_data *device, size_t slots,
 void batches_free(struct batches *b);
 AS_DEFINE_FREEP(struct batches, batches_free)
 
-/* Bytes on the device of one slot. */
+/* The bytes of one slot on the device. */
 size_t batches_bytes(const struct device_data *device, size_t max_rows, bool augment);
 
-/* Set the order of a slot's epoch: a function of seed and epoch alone. */
+/* Set the order of a slot's epoch; it depends on seed and epoch alone. */
 AS_MUST_CHECK as_status batches_shuffle(struct batches *b, size_t slot, uint64_t seed,
                                         int64_t epoch, struct as_err *err);
 
-/* A batch; tensors are those of slot 0 (stride 0: one copy for all). Views of b until the next
- * call. */
+/* A batch. The tensors begin at slot 0; a stride of 0 means that all slots share one copy. Views of
+ * b until the next call. */
 struct batch {
     size_t rows;
     struct tensor x, codes, y; /* absent where the data has none */
 };
 
-/* Of the orders of slots [first, first + n), `rows` rows from at[slot] * micro on; rows <=
- * max_rows. `at` [slots] I32 is that of slot 0. */
+/* Gather a training batch for slots [first, first + n): `rows` rows of each slot's order, from
+ * at[slot] * micro on; rows <= max_rows. `at` is [slots] I32 and begins at slot 0. */
 AS_MUST_CHECK as_status batches_train(struct batches *b, struct backend *lane, size_t first,
                                       size_t n, struct tensor at, size_t micro, size_t rows,
                                       struct batch *ret, struct as_err *err);
 
-/* Rows [at, at + rows) of those held out, in the place of slot `first`, for all its range. */
+/* Gather the held-out rows [at, at + rows) into the place of slot `first`, for all slots of its
+ * range. */
 AS_MUST_CHECK as_status batches_held(struct batches *b, struct backend *lane, size_t first,
                                      size_t at, size_t rows, struct batch *ret, struct as_err *err);
 

@@ -13,9 +13,9 @@ void device_data_free(struct device_data *device)
     free(device);
 }
 
-/* A buffer with content; nothing when there is none. */
-static as_status put(struct backend *be, buf_kind kind, const void *src, size_t n, struct buf **ret,
-                     struct as_err *err)
+/* Create a buffer with this content; do nothing if there is none. */
+static as_status upload_values(struct backend *be, buf_kind kind, const void *src, size_t n,
+                               struct buf **ret, struct as_err *err)
 {
     if (!src || n == 0)
         return AS_OK;
@@ -32,20 +32,20 @@ void device_data_window_places(const int32_t *offsets, size_t n, size_t context,
             ret[i * context + t] = offsets[i] + (int32_t)t;
 }
 
-static as_status put_held(struct device_data *device, struct as_err *err)
+static as_status upload_held(struct device_data *device, struct as_err *err)
 {
     const struct train_data *d = device->data;
     if (d->context == 0)
-        return put(device->be, BUF_I32, d->val_rows, d->n_val, &device->held, err);
+        return upload_values(device->be, BUF_I32, d->val_rows, d->n_val, &device->held, err);
     size_t n = d->n_val * d->context;
     AS_AUTO(as_freep) int32_t *places = as_calloc(n, sizeof *places);
     if (!places)
         return as_fail(err, AS_E_NOMEM, "out of memory for %zu tokens", n);
     device_data_window_places(d->val_rows, d->n_val, d->context, places);
-    return put(device->be, BUF_I32, places, n, &device->held, err);
+    return upload_values(device->be, BUF_I32, places, n, &device->held, err);
 }
 
-static void measure(struct device_data *device, bool classes)
+static void set_sizes(struct device_data *device, bool classes)
 {
     const struct train_data *d = device->data;
     const struct dataset *set = &d->set;
@@ -56,19 +56,19 @@ static void measure(struct device_data *device, bool classes)
     device->y_kind = d->context || classes ? BUF_I32 : BUF_F32;
 }
 
-/* One value per column of an image's rows, from one per channel. */
-static as_status put_columns(struct device_data *device, const float *values, struct buf **ret,
-                             struct as_err *err)
+/* Upload one value for each column of an image's rows, from one for each channel. */
+static as_status upload_columns(struct device_data *device, const float *values, struct buf **ret,
+                                struct as_err *err)
 {
     AS_AUTO(as_freep) float *each = as_calloc(device->n_x, sizeof *each);
     if (!each)
         return as_fail(err, AS_E_NOMEM, "out of memory for %zu columns", device->n_x);
     for (size_t c = 0; c < device->n_x; c++)
         each[c] = values[c % device->data->fit.n_scales];
-    return put(device->be, BUF_F32, each, device->n_x, ret, err);
+    return upload_values(device->be, BUF_F32, each, device->n_x, ret, err);
 }
 
-static as_status put_x(struct device_data *device, struct dataset *set, struct as_err *err)
+static as_status upload_inputs(struct device_data *device, struct dataset *set, struct as_err *err)
 {
     size_t n = set->n_rows * device->n_x;
     if (n == 0)
@@ -79,10 +79,10 @@ static as_status put_x(struct device_data *device, struct dataset *set, struct a
                              as_steal(set->bytes), &device->x, err);
     if (st != AS_OK)
         return st;
-    st = put_columns(device, device->data->fit.mean, &device->mean, err);
+    st = upload_columns(device, device->data->fit.mean, &device->mean, err);
     if (st != AS_OK)
         return st;
-    return put_columns(device, device->data->fit.scale, &device->scale, err);
+    return upload_columns(device, device->data->fit.scale, &device->scale, err);
 }
 
 as_status device_data_create(struct backend *be, struct train_data *data, bool classes,
@@ -93,23 +93,24 @@ as_status device_data_create(struct backend *be, struct train_data *data, bool c
     if (!device)
         return as_fail(err, AS_E_NOMEM, "out of memory");
     *device = (struct device_data){.be = be, .data = data};
-    measure(device, classes);
-    as_status st = put_x(device, set, err);
+    set_sizes(device, classes);
+    as_status st = upload_inputs(device, set, err);
     if (st != AS_OK)
         return st;
     if (data->context)
-        st = put(be, BUF_I32, set->tokens, set->n_rows, &device->codes, err);
+        st = upload_values(be, BUF_I32, set->tokens, set->n_rows, &device->codes, err);
     else
-        st = put(be, BUF_I32, data->codes, set->n_rows * device->n_codes, &device->codes, err);
+        st = upload_values(be, BUF_I32, data->codes, set->n_rows * device->n_codes, &device->codes,
+                           err);
     if (st != AS_OK)
         return st;
     if (!data->context && classes)
-        st = put(be, BUF_I32, set->labels, set->n_rows, &device->y, err);
+        st = upload_values(be, BUF_I32, set->labels, set->n_rows, &device->y, err);
     else if (!data->context)
-        st = put(be, BUF_F32, set->targets, set->n_rows * device->n_y, &device->y, err);
+        st = upload_values(be, BUF_F32, set->targets, set->n_rows * device->n_y, &device->y, err);
     if (st != AS_OK)
         return st;
-    st = put_held(device, err);
+    st = upload_held(device, err);
     if (st != AS_OK)
         return st;
     *ret = as_steal(device);

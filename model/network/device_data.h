@@ -13,19 +13,19 @@
 struct device_data {
     struct backend *be;            /* borrowed */
     const struct train_data *data; /* borrowed; set.x and set.bytes are NULL */
-    size_t per_row;                /* places of a row: the context of text, else 1 */
-    size_t n_x, n_codes, n_y;      /* elements of a row's inputs (F32; I32), of its targets */
+    size_t per_row;                /* places of a row: text: the context (one a token), else 1 */
+    size_t n_x, n_codes, n_y;      /* elements of a row's inputs (F32; I32) and targets */
     buf_kind y_kind;               /* I32: classes or tokens */
     struct buf *x;                 /* [n_rows, n_x]; NULL when n_x is 0 */
-    struct buf *mean, *scale;      /* [n_x]: x is bytes (I32, four to an element), and a batch is
-                                    * scaled when it is gathered; else NULL */
+    struct buf *mean, *scale;      /* [n_x] if x is bytes (four in each I32 element), which are
+                                    * scaled when a batch is gathered; else NULL */
     struct buf *codes;             /* [n_rows, n_codes] I32; text: [tokens]; or NULL */
-    struct buf *y;                 /* [n_rows, n_y]; text: NULL, it is in codes */
-    struct buf *held; /* [n_val * per_row] I32: rows held out; text: places of their tokens */
+    struct buf *y;                 /* [n_rows, n_y]; text: NULL, targets are in codes */
+    struct buf *held; /* [n_val * per_row] I32: held-out rows; text: places of their tokens */
 };
 
-/* `classes`: targets are class indices (or tokens), not numbers. AS_E_NOMEM, AS_E_TOO_LARGE; data
- * and be are borrowed until device_data_free, but data->set.x or bytes are taken. */
+/* `classes`: targets are class indices (or tokens), not numbers. data and be are borrowed until
+ * device_data_free(), but data->set.x or data->set.bytes is taken. AS_E_NOMEM, AS_E_TOO_LARGE. */
 AS_MUST_CHECK as_status device_data_create(struct backend *be, struct train_data *data,
                                            bool classes, struct device_data **ret,
                                            struct as_err *err);
@@ -34,7 +34,7 @@ AS_DEFINE_FREEP(struct device_data, device_data_free)
 
 size_t device_data_bytes(const struct train_data *data); /* of all its buffers */
 
-/* The places of the tokens of windows of `context` tokens that begin at offsets [n]: ret [n,
+/* The places of all tokens of n windows of `context` tokens, which begin at `offsets`; ret is [n,
  * context]. */
 void device_data_window_places(const int32_t *offsets, size_t n, size_t context, int32_t *ret);
 

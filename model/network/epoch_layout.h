@@ -1,5 +1,5 @@
-/* How an epoch over the training rows is cut: into micro-steps of at most `micro_rows` rows, and
- * these into batches. The last batch and the last micro-step may be smaller. */
+/* How an epoch is cut: the training rows into micro-steps of at most `micro_rows` rows, and the
+ * micro-steps into batches. The last batch and the last micro-step may be smaller. */
 #ifndef ASSAY_MODEL_NETWORK_EPOCH_LAYOUT_H
 #define ASSAY_MODEL_NETWORK_EPOCH_LAYOUT_H
 
@@ -17,15 +17,15 @@ struct epoch_layout {
     int64_t steps_per_epoch; /* optimizer steps: batches */
 };
 
-/* For n_train >= 1 rows; micro_rows >= 1 is max_rows of the network's plan. A batch of more rows
- * than there are is all of them. */
+/* The layout for n_train >= 1 rows; micro_rows >= 1 is max_rows of the network's plan. A batch size
+ * above n_train means one batch of all rows. */
 struct epoch_layout epoch_layout_of(const struct train_spec *spec, size_t micro_rows,
                                     size_t n_train);
 
-/* Is micro-step `at` of the epoch the last of its batch (so the weights move)? */
+/* Is micro-step `at` of the epoch the last of its batch, after which the weights change? */
 bool epoch_layout_due(const struct epoch_layout *l, size_t at);
 
-/* Does a batch begin at micro-step `at`? Only there are checkpoints written. */
+/* Does a batch begin at micro-step `at`? Checkpoints are written only there. */
 bool epoch_layout_between_batches(const struct epoch_layout *l, size_t at);
 
 /* The share of micro-step `at` in the rows of its batch, in (0, 1]. */

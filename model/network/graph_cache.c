@@ -6,16 +6,17 @@ void graph_cache_done(struct graph_cache *c)
         graph_freep(&c->entries[i].g);
 }
 
-static bool same(const struct graph_cache_key *a, const struct graph_cache_key *b)
+static bool same_key(const struct graph_cache_key *a, const struct graph_cache_key *b)
 {
     return a->first == b->first && a->n == b->n && a->rows == b->rows && a->flags == b->flags;
 }
 
-/* The key's entry; where there is none, the oldest makes room. */
-static struct graph_cache_entry *entry_of(struct graph_cache *c, const struct graph_cache_key *key)
+/* The entry of the key; if there is none, a new one in place of the oldest. */
+static struct graph_cache_entry *find_entry(struct graph_cache *c,
+                                            const struct graph_cache_key *key)
 {
     for (size_t i = 0; i < GRAPH_CACHE_ENTRIES; i++)
-        if (c->entries[i].seen > 0 && same(&c->entries[i].key, key))
+        if (c->entries[i].seen > 0 && same_key(&c->entries[i].key, key))
             return &c->entries[i];
     struct graph_cache_entry *e = &c->entries[c->next];
     c->next = (c->next + 1) % GRAPH_CACHE_ENTRIES;
@@ -24,10 +25,11 @@ static struct graph_cache_entry *entry_of(struct graph_cache *c, const struct gr
     return e;
 }
 
-/* After backend_graph_begin. The record is ended whatever the calls gave. */
-static as_status record(struct graph_cache_entry *e, struct backend *be,
-                        as_status (*calls)(void *arg, struct as_err *err), void *arg,
-                        struct as_err *err)
+/* Record the calls, after backend_graph_begin(). The recording is ended even if the calls
+ * failed. */
+static as_status record_calls(struct graph_cache_entry *e, struct backend *be,
+                              as_status (*calls)(void *arg, struct as_err *err), void *arg,
+                              struct as_err *err)
 {
     as_status st = calls(arg, err);
     as_status end = backend_graph_end(be, &e->g, st < 0 ? NULL : err);
@@ -45,7 +47,7 @@ as_status graph_cache_step(struct graph_cache *c, struct backend *be, struct gra
 {
     if (c->off)
         return calls(arg, err);
-    struct graph_cache_entry *e = entry_of(c, &key);
+    struct graph_cache_entry *e = find_entry(c, &key);
     if (e->g != NULL)
         return backend_graph_run(be, e->g, err);
     if (e->seen++ == 0)
@@ -55,5 +57,5 @@ as_status graph_cache_step(struct graph_cache *c, struct backend *be, struct gra
         c->off = true;
         return calls(arg, err);
     }
-    return st < 0 ? st : record(e, be, calls, arg, err);
+    return st < 0 ? st : record_calls(e, be, calls, arg, err);
 }

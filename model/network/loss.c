@@ -1,8 +1,16 @@
+/* The losses of the members of a network.
+ *
+ * struct call holds what all kinds of loss need; one function for each kind turns it into the
+ * arguments of its kernel. If a tensor is absent, the kernel omits that part, so
+ * smoothing, class weights and top-5 cost nothing unless a member of the range uses them.
+ *
+ * For training, the kernel writes the gradient over the outputs: the backward pass starts there,
+ * and no further buffer is needed. Sums stay on the device until the end of an epoch. */
 #include "model/network/loss.h"
 
 #include "model/network/network_priv.h"
 
-static bool counts_classes(train_loss kind)
+static bool predicts_classes(train_loss kind)
 {
     return kind == TRAIN_CROSS_ENTROPY || kind == TRAIN_BCE;
 }
@@ -71,7 +79,7 @@ as_status losses_create(struct network *network, const struct train_data *data, 
     st = buf_create(be, BUF_F32, slots * l->places, &l->row_loss, err);
     if (st != AS_OK)
         return st;
-    if (counts_classes(kind))
+    if (predicts_classes(kind))
         st = buf_create(be, BUF_I32, slots * l->places, &l->row_class, err);
     if (st != AS_OK)
         return st;
@@ -87,7 +95,7 @@ as_status losses_create(struct network *network, const struct train_data *data, 
 
 size_t losses_bytes(const struct net_plan *plan, train_loss kind, size_t max_rows)
 {
-    size_t rows = max_rows * plan->tokens * (counts_classes(kind) ? 2 : 1);
+    size_t rows = max_rows * plan->tokens * (predicts_classes(kind) ? 2 : 1);
     return (rows + weights_of(plan, kind) + 2 + 6) * 4;
 }
 
@@ -148,12 +156,12 @@ struct loss_use loss_use_both(struct loss_use a, struct loss_use b)
 
 /* ---- the loss ---- */
 
-static struct tensor part(struct buf *b, size_t n, size_t first)
+static struct tensor tensor_of_slots(struct buf *b, size_t n, size_t first)
 {
     return b ? tensor_at(b, first * n, n) : tensor_none();
 }
 
-/* One call, for training (with the gradient) or not. */
+/* One evaluation of the loss, with the gradient (training) or without. */
 struct call {
     struct losses *l;
     size_t first, n, places; /* rows * tokens of this batch */
@@ -163,7 +171,7 @@ struct call {
     struct loss_out out;
 };
 
-static as_status cross_entropy(const struct call *c, struct backend *lane, struct as_err *err)
+static as_status loss_of_classes(const struct call *c, struct backend *lane, struct as_err *err)
 {
     const struct losses *l = c->l;
     struct softmax_ce_args a = {.members = c->n,
@@ -173,19 +181,19 @@ static as_status cross_entropy(const struct call *c, struct backend *lane, struc
                                 .labels = c->y,
                                 .dlogits = c->gradient,
                                 .grad_scale = 1,
-                                .row_class = part(l->row_class, l->places, c->first),
-                                .correct = part(c->sums->correct, 1, c->first),
+                                .row_class = tensor_of_slots(l->row_class, l->places, c->first),
+                                .correct = tensor_of_slots(c->sums->correct, 1, c->first),
                                 .out = c->out};
     if (c->use.smoothing)
-        a.smoothing = part(l->smoothing, 1, c->first);
+        a.smoothing = tensor_of_slots(l->smoothing, 1, c->first);
     if (c->use.class_weights)
-        a.class_weights = part(l->class_weights, l->weights, c->first);
+        a.class_weights = tensor_of_slots(l->class_weights, l->weights, c->first);
     if (c->use.top5)
-        a.top5 = part(c->sums->top5, 1, c->first);
+        a.top5 = tensor_of_slots(c->sums->top5, 1, c->first);
     return backend_softmax_ce(lane, &a, err);
 }
 
-static as_status binary(const struct call *c, struct backend *lane, struct as_err *err)
+static as_status loss_of_shares(const struct call *c, struct backend *lane, struct as_err *err)
 {
     const struct losses *l = c->l;
     struct bce_args a = {.members = c->n,
@@ -195,17 +203,17 @@ static as_status binary(const struct call *c, struct backend *lane, struct as_er
                          .target = c->y,
                          .dlogits = c->gradient,
                          .grad_scale = 1,
-                         .row_class = part(l->row_class, l->places, c->first),
-                         .correct = part(c->sums->correct, 1, c->first),
+                         .row_class = tensor_of_slots(l->row_class, l->places, c->first),
+                         .correct = tensor_of_slots(c->sums->correct, 1, c->first),
                          .out = c->out};
     if (c->use.smoothing)
-        a.smoothing = part(l->smoothing, 1, c->first);
+        a.smoothing = tensor_of_slots(l->smoothing, 1, c->first);
     if (c->use.class_weights)
-        a.class_weights = part(l->class_weights, l->weights, c->first);
+        a.class_weights = tensor_of_slots(l->class_weights, l->weights, c->first);
     return backend_bce(lane, &a, err);
 }
 
-static as_status numbers(const struct call *c, struct backend *lane, struct as_err *err)
+static as_status loss_of_numbers(const struct call *c, struct backend *lane, struct as_err *err)
 {
     struct huber_args a = {.mse = {.members = c->n,
                                    .batch = c->places,
@@ -215,27 +223,28 @@ static as_status numbers(const struct call *c, struct backend *lane, struct as_e
                                    .dpred = c->gradient,
                                    .grad_scale = 1,
                                    .out = c->out},
-                           .delta = part(c->l->delta, 1, c->first)};
+                           .delta = tensor_of_slots(c->l->delta, 1, c->first)};
     if (c->l->kind == TRAIN_HUBER)
         return backend_huber(lane, &a, err);
     return backend_mse(lane, &a.mse, err);
 }
 
-static as_status evaluate(struct call *c, struct backend *lane, size_t rows, struct as_err *err)
+static as_status evaluate_loss(struct call *c, struct backend *lane, size_t rows,
+                               struct as_err *err)
 {
     struct losses *l = c->l;
     c->places = rows * l->network->plan->tokens;
     c->outputs = network_outputs(l->network, c->first);
     c->y = tensor_from(c->y, c->first);
-    c->out = (struct loss_out){.row_loss = part(l->row_loss, l->places, c->first),
-                               .loss = part(c->sums->loss, 1, c->first),
+    c->out = (struct loss_out){.row_loss = tensor_of_slots(l->row_loss, l->places, c->first),
+                               .loss = tensor_of_slots(c->sums->loss, 1, c->first),
                                .weight = (float)rows,
                                .accumulate = true};
     if (!tensor_is_none(c->gradient))
         c->gradient = c->outputs;
     if (l->kind == TRAIN_CROSS_ENTROPY)
-        return cross_entropy(c, lane, err);
-    return l->kind == TRAIN_BCE ? binary(c, lane, err) : numbers(c, lane, err);
+        return loss_of_classes(c, lane, err);
+    return l->kind == TRAIN_BCE ? loss_of_shares(c, lane, err) : loss_of_numbers(c, lane, err);
 }
 
 as_status losses_train(struct losses *l, struct backend *lane, size_t first, size_t n,
@@ -249,7 +258,7 @@ as_status losses_train(struct losses *l, struct backend *lane, size_t first, siz
                      .gradient = network_outputs(l->network, first),
                      .use = use,
                      .sums = &l->train};
-    return evaluate(&c, lane, rows, err);
+    return evaluate_loss(&c, lane, rows, err);
 }
 
 as_status losses_held(struct losses *l, struct backend *lane, size_t first, size_t n,
@@ -257,5 +266,5 @@ as_status losses_held(struct losses *l, struct backend *lane, size_t first, size
 {
     use.smoothing = use.class_weights = false;
     struct call c = {.l = l, .first = first, .n = n, .y = y, .use = use, .sums = &l->held};
-    return evaluate(&c, lane, rows, err);
+    return evaluate_loss(&c, lane, rows, err);
 }

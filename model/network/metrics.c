@@ -1,3 +1,11 @@
+/* Metrics of predictions, in double.
+ *
+ * AUC sorts the scores and then counts, for each set of equal scores, the negative rows below it:
+ * O(n log n) instead of comparing all pairs. F1 needs three counts for each class.
+ *
+ * The log loss is computed from logits, not from probabilities: a probability that is rounded to 0
+ * in float32 would make it infinite, while the logits still differ. Subtracting the largest logit
+ * first keeps exp() from overflowing. */
 #include "model/network/metrics.h"
 
 #include <math.h>
@@ -19,7 +27,7 @@ static int by_score(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Of rows in ascending order: pairs (positive, other) in the right order, ties half. */
+/* The number of pairs (positive, other) in the right order, ties counting half; rows are sorted. */
 static double pairs_in_order(const struct scored *rows, size_t n)
 {
     double pairs = 0, others_below = 0;
@@ -81,11 +89,12 @@ as_status metric_auc_classes(const float *probs, size_t classes, const int32_t *
 as_status metric_f1(const int32_t *predicted, const int32_t *labels, size_t n, size_t classes,
                     double *ret, struct as_err *err)
 {
-    /* of each class: right, predicted, true */
+    /* for each class: number of rows predicted correctly, of rows predicted, of rows labelled */
     AS_AUTO(as_freep) size_t(*count)[3] = as_calloc(classes, sizeof *count);
     if (!count)
         return as_fail(err, AS_E_NOMEM, "out of memory");
     for (size_t i = 0; i < n; i++) {
+        /* a negative class becomes a huge index, which the comparisons reject */
         size_t p = (size_t)(int64_t)predicted[i], t = (size_t)(int64_t)labels[i];
         if (p < classes)
             count[p][1]++;

@@ -1,3 +1,13 @@
+/* The buffers of a network, and the parameters and state of its members. network_pass.c has the
+ * passes, network_args.c the places of tensors.
+ *
+ * A network owns arenas of parameters and gradients, one buffer for each value and each gradient
+ * slot of its plan, and one workspace, which the operations of a pass share. network_bytes() uses
+ * the same functions for sizes as network_create(), so the figure that decides how many members fit
+ * is exact.
+ *
+ * Start values are drawn for a member's own shape and then spread into the padded one. The draws
+ * therefore do not depend on the members beside it. */
 #include "model/network/network.h"
 
 #include <string.h>
@@ -30,7 +40,7 @@ void network_free(struct network *net)
     free(net);
 }
 
-/* Elements per member of a node's buffers. */
+/* The number of elements of each buffer of a node, for one member. */
 struct sizes {
     size_t y, z, kept;
 };
@@ -69,8 +79,9 @@ static size_t work_of(struct backend *be, const struct net_node *n, size_t rows)
     return backend_conv_work(be, &a);
 }
 
-/* The most that any pass of up to max_rows rows needs: how a batch is cut depends on its size, so
- * the largest need not be the one that needs most. Past some hundred rows it is. */
+/* The largest workspace of any pass of up to max_rows rows. How a kernel cuts a batch depends on
+ * its size, so a smaller batch may need more than a larger one; from some hundred rows on, the
+ * largest batch needs most. */
 static size_t work_len(struct backend *be, const struct net_plan *plan, size_t max_rows)
 {
     size_t most = 0, tried = max_rows < MOST_ROWS_TRIED ? max_rows : MOST_ROWS_TRIED;
@@ -98,8 +109,8 @@ size_t network_bytes(struct backend *be, const struct net_plan *plan, size_t slo
     return 4 * slots * member;
 }
 
-static as_status create(struct network *net, buf_kind kind, size_t per_member, struct buf **ret,
-                        struct as_err *err)
+static as_status create_buffer(struct network *net, buf_kind kind, size_t per_member,
+                               struct buf **ret, struct as_err *err)
 {
     size_t n;
     if (per_member == 0)
@@ -115,19 +126,20 @@ static as_status create_values(struct network *net, struct as_err *err)
     for (size_t i = 0; i < net->plan->n_nodes; i++) {
         const struct net_node *n = network_node(net, i);
         struct sizes s = sizes_of(n, net->max_rows);
-        st = create(net, BUF_F32, s.y, &net->values[i].y, err);
+        st = create_buffer(net, BUF_F32, s.y, &net->values[i].y, err);
         if (st != AS_OK)
             return st;
-        st = create(net, BUF_F32, s.z, &net->values[i].z, err);
+        st = create_buffer(net, BUF_F32, s.z, &net->values[i].z, err);
         if (st != AS_OK)
             return st;
-        st = create(net, n->op == NET_POOL_MAX ? BUF_I32 : BUF_F32, s.kept, &net->values[i].kept,
-                    err);
+        st = create_buffer(net, n->op == NET_POOL_MAX ? BUF_I32 : BUF_F32, s.kept,
+                           &net->values[i].kept, err);
         if (st != AS_OK)
             return st;
     }
     for (size_t i = 0; i < net->plan->n_slots; i++) {
-        st = create(net, BUF_F32, net->plan->slots[i] * net->max_rows, &net->gradients[i], err);
+        st = create_buffer(net, BUF_F32, net->plan->slots[i] * net->max_rows, &net->gradients[i],
+                           err);
         if (st != AS_OK)
             return st;
     }
@@ -146,16 +158,16 @@ as_status network_create(struct backend *be, const struct net_plan *plan, size_t
     net->work_len = work_len(be, plan, max_rows);
     if (!net->values || !net->gradients)
         return as_fail(err, AS_E_NOMEM, "out of memory");
-    as_status st = create(net, BUF_F32, plan->n_params, &net->params, err);
+    as_status st = create_buffer(net, BUF_F32, plan->n_params, &net->params, err);
     if (st != AS_OK)
         return st;
-    st = create(net, BUF_F32, plan->n_params, &net->grads, err);
+    st = create_buffer(net, BUF_F32, plan->n_params, &net->grads, err);
     if (st != AS_OK)
         return st;
-    st = create(net, BUF_F32, plan->n_state, &net->state, err);
+    st = create_buffer(net, BUF_F32, plan->n_state, &net->state, err);
     if (st != AS_OK)
         return st;
-    st = create(net, BUF_F32, net->work_len, &net->work, err);
+    st = create_buffer(net, BUF_F32, net->work_len, &net->work, err);
     if (st != AS_OK)
         return st;
     st = create_values(net, err);
@@ -177,7 +189,7 @@ struct buf *network_gradients(const struct network *net)
     return net->grads;
 }
 
-static void start_values(const struct net_tensor *tensors, size_t n, uint64_t seed, float *ret)
+static void draw_start_values(const struct net_tensor *tensors, size_t n, uint64_t seed, float *ret)
 {
     for (size_t i = 0; i < n; i++) {
         const struct net_tensor *t = &tensors[i];
@@ -200,8 +212,8 @@ as_status network_init(struct network *net, size_t slot, const struct net_plan *
     AS_AUTO(as_freep) float *state = as_calloc(own->n_state, sizeof *state);
     if (!values || !state)
         return as_fail(err, AS_E_NOMEM, "out of memory for %zu parameters", own->n_params);
-    start_values(own->tensors, own->n_tensors, seed, values);
-    start_values(own->states, own->n_states, seed, state);
+    draw_start_values(own->tensors, own->n_tensors, seed, values);
+    draw_start_values(own->states, own->n_states, seed, state);
     as_status st = network_write(net, net->params, slot, own, values, err);
     return st < 0 ? st : network_write_state(net, slot, state, err);
 }

@@ -7,14 +7,15 @@
  * the same time, each in a lane of its own (backend_for_each); everything else about one network is
  * for one thread at a time. Passes move nothing between host and device.
  *
- * A member narrower than the plan lies in its slot padded with zeros. Outside, its numbers are
- * always in its own shape: `own` is its own plan, which net_plan_fits the network's.
+ * A member that is narrower than the plan is padded with zeros in its slot. Outside of the network,
+ * its numbers are always in its own shape: `own` is its own plan, which net_plan_fits() the
+ * network's.
  *
  * To predict: network_create() with one slot; network_write() the parameters and
  * network_write_state() the state; for each batch network_forward() with `train` false; then read
- * network_outputs(), and model/network/outputs.h makes predictions of them. Outputs of a row do not
- * depend on the other rows of a batch unless `train` is set; equal bits are promised for the same
- * back end and machine, and for the same number of rows in a pass. */
+ * network_outputs(), from which model/network/outputs.h makes predictions. Without `train`, the
+ * outputs of a row do not depend on the other rows of the batch. Equal bits are promised for the
+ * same back end and machine, and for the same number of rows in a pass. */
 #ifndef ASSAY_MODEL_NETWORK_NETWORK_H
 #define ASSAY_MODEL_NETWORK_NETWORK_H
 
@@ -38,7 +39,7 @@ AS_MUST_CHECK as_status network_create(struct backend *be, const struct net_plan
 void network_free(struct network *net);
 AS_DEFINE_FREEP(struct network, network_free)
 
-/* Bytes of the buffers that network_create() makes for these sizes: exact, known before. */
+/* The exact bytes of the buffers that network_create() would make for these sizes. */
 size_t network_bytes(struct backend *be, const struct net_plan *plan, size_t slots,
                      size_t max_rows);
 
@@ -48,15 +49,15 @@ size_t network_bytes(struct backend *be, const struct net_plan *plan, size_t slo
 struct buf *network_params(const struct network *net);
 struct buf *network_gradients(const struct network *net);
 
-/* Start values of a member: each tensor as its plan says (NET_INIT_NORMAL: draw_stream of seed and
- * the tensor's stream), drawn for its own shape, so that they do not depend on padding; running
- * means 0, running variances 1. AS_E_NOMEM, AS_E_INTERNAL. */
+/* Set the start values of a member: each tensor as its plan says (NET_INIT_NORMAL: draw_stream() of
+ * seed and the tensor's stream), drawn for the member's own shape, so that they do not depend on
+ * padding; running means 0, running variances 1. AS_E_NOMEM, AS_E_INTERNAL. */
 AS_MUST_CHECK as_status network_init(struct network *net, size_t slot, const struct net_plan *own,
                                      uint64_t seed, struct as_err *err);
 
-/* A member's numbers [own->n_params], in the order and at the offsets of own->tensors, out of or
- * into an arena [slots, N]: network_params(), network_gradients() or a buffer of that shape that
- * belongs to others (moments, averages of weights). Writing sets the padding to 0. AS_E_NOMEM,
+/* Read or write a member's numbers [own->n_params], which have the order and offsets of
+ * own->tensors. The arena [slots, N] is network_params(), network_gradients() or another buffer of
+ * that shape (moments, averages of weights). Writing sets the padding to 0. AS_E_NOMEM,
  * AS_E_INTERNAL. */
 AS_MUST_CHECK as_status network_read(const struct network *net, const struct buf *arena,
                                      size_t slot, const struct net_plan *own, float *ret,
@@ -65,8 +66,8 @@ AS_MUST_CHECK as_status network_write(const struct network *net, struct buf *are
                                       const struct net_plan *own, const float *values,
                                       struct as_err *err);
 
-/* A member's state [n_state], at the offsets of plan->states; nothing to do when the plan has none.
- * AS_E_INTERNAL. */
+/* Read or write a member's state [n_state], which has the offsets of plan->states. They do nothing
+ * if the plan has no state. AS_E_INTERNAL. */
 AS_MUST_CHECK as_status network_read_state(const struct network *net, size_t slot, float *ret,
                                            struct as_err *err);
 AS_MUST_CHECK as_status network_write_state(struct network *net, size_t slot, const float *values,
@@ -78,34 +79,36 @@ AS_MUST_CHECK as_status network_move(struct network *net, size_t from, size_t to
 
 /* ---- passes ---- */
 
-/* What a pass reads; the tensors' buffers are borrowed for the call. Tensors are those of slot 0;
- * the network steps to the range itself (a stride of 0: all slots share them). */
+/* The inputs of a pass; the tensors' buffers are borrowed for the call. Tensors begin at slot 0,
+ * and the network advances to the range (a stride of 0: all slots share them). */
 struct network_pass {
     size_t rows;         /* at most max_rows */
     struct tensor x;     /* [slots, rows, ...] F32: numbers of a table, or images, channels last */
-    struct tensor codes; /* [slots, rows, ...] I32: tokens; or a table's categories, each plus the
-                          * number of values of the columns before it */
-    struct buf *params;  /* [slots, N] in place of the network's own (an average); NULL: own */
-    bool train;          /* batch statistics, running ones updated; dropout. Needed for backward */
-    struct tensor rate;  /* [slots] F32, of dropout; absent: none */
-    struct tensor seed;  /* [slots, 2] I32: of dropout; so is the next */
-    struct tensor step;  /* [slots] I32: must differ from micro-batch to micro-batch */
+    struct tensor codes; /* [slots, rows, ...] I32: tokens; or a table's categories, numbered across
+                          * all columns (dataset.h) */
+    struct buf *params;  /* [slots, N] to use instead of the network's own (an average); or NULL */
+    bool train;          /* use batch statistics and update running ones; dropout. Needed before a
+                          * backward pass */
+    struct tensor rate;  /* dropout: [slots] F32, its rate; absent: no dropout */
+    struct tensor seed;  /* dropout: [slots, 2] I32, its seed */
+    struct tensor step;  /* dropout: [slots] I32, must differ between micro-batches */
 };
 
-/* Outputs of slots [first, first + n) for the pass's rows, in `lane`: the network's back end, or
- * what backend_for_each() gave. AS_E_INTERNAL: the device failed, perhaps before. */
+/* Compute the outputs of slots [first, first + n) for the rows of the pass. `lane` is the network's
+ * back end, or a lane from backend_for_each(). AS_E_INTERNAL: the device failed, perhaps
+ * earlier. */
 AS_MUST_CHECK as_status network_forward(struct network *net, struct backend *lane, size_t first,
                                         size_t n, const struct network_pass *pass,
                                         struct as_err *err);
 
-/* The outputs of slot `first` and those behind it: [slots - first, rows * tokens, outputs] F32,
- * logits or (standardised) numbers. A view of net, good after network_forward() until the next pass
- * of that slot; a loss may put its gradient there. */
+/* The outputs of slot `first` and the slots behind it: [slots - first, rows * tokens, outputs] F32,
+ * logits or (standardised) numbers. A view of net, valid after network_forward() until the next
+ * pass of that slot; a loss may write its gradient there. */
 struct tensor network_outputs(const struct network *net, size_t first);
 
-/* Gradients of all parameters into network_gradients() (overwritten), from the gradient that lies
- * in network_outputs() and what the forward pass of the same range and pass left. Errors as of
- * network_forward(). */
+/* Compute the gradients of all parameters into network_gradients(), overwriting it. It starts from
+ * the gradient in network_outputs() and uses the values that the forward pass of the same range and
+ * pass left. Errors as in network_forward(). */
 AS_MUST_CHECK as_status network_backward(struct network *net, struct backend *lane, size_t first,
                                          size_t n, const struct network_pass *pass,
                                          struct as_err *err);

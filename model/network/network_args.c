@@ -1,4 +1,11 @@
-/* Where the tensors of a pass lie, and the arguments that both directions of an operation share. */
+/* The places of the tensors of a pass, and the arguments that the forward and backward call of an
+ * operation share.
+ *
+ * Every tensor begins at the first slot of the range, with the elements of one slot as its stride.
+ * Only this file knows how buffers are laid out; the passes ask it for tensors by node.
+ *
+ * A dropout node may have no value of its own: in place, or when nothing is dropped, its value is
+ * that of its source. network_value_at() follows the chain, so no other code has this case. */
 #include "model/network/network_priv.h"
 
 act_kind network_act(net_act act)
@@ -10,9 +17,10 @@ act_kind network_act(net_act act)
     return acts[act];
 }
 
-/* `per_member` elements of each slot in `b`, of which the tensor begins at `at`. */
-static struct tensor in_range(const struct network_run *r, struct buf *b, size_t per_member,
-                              size_t at)
+/* The tensor that begins at element `at` of each slot of `b`, which has `per_member` elements for
+ * each slot. */
+static struct tensor tensor_in_range(const struct network_run *r, struct buf *b, size_t per_member,
+                                     size_t at)
 {
     return b ? tensor_at(b, r->first * per_member + at, per_member) : tensor_none();
 }
@@ -29,19 +37,19 @@ struct tensor network_value_at(const struct network_run *r, size_t node)
         return tensor_from(r->pass->x, r->first);
     if (n->op == NET_DROPOUT && (n->in_place || !network_drops(r)))
         return network_value_at(r, n->from);
-    return in_range(r, r->net->values[node].y, value_len(r, node), 0);
+    return tensor_in_range(r, r->net->values[node].y, value_len(r, node), 0);
 }
 
 struct tensor network_z_at(const struct network_run *r, size_t node)
 {
-    return in_range(r, r->net->values[node].z, value_len(r, node), 0);
+    return tensor_in_range(r, r->net->values[node].z, value_len(r, node), 0);
 }
 
 struct tensor network_kept_at(const struct network_run *r, size_t node, size_t at)
 {
     const struct net_node *n = network_node(r->net, node);
-    return in_range(r, r->net->values[node].kept, n->kept_row * r->net->max_rows + n->kept_member,
-                    at);
+    return tensor_in_range(r, r->net->values[node].kept,
+                           n->kept_row * r->net->max_rows + n->kept_member, at);
 }
 
 struct tensor network_param_at(const struct network_run *r, size_t tensor)
@@ -49,19 +57,21 @@ struct tensor network_param_at(const struct network_run *r, size_t tensor)
     if (tensor == NET_NONE)
         return tensor_none();
     struct buf *b = r->pass->params ? r->pass->params : r->net->params;
-    return in_range(r, b, r->net->plan->n_params, r->net->plan->tensors[tensor].offset);
+    return tensor_in_range(r, b, r->net->plan->n_params, r->net->plan->tensors[tensor].offset);
 }
 
 struct tensor network_grad_at(const struct network_run *r, size_t tensor)
 {
     if (tensor == NET_NONE)
         return tensor_none();
-    return in_range(r, r->net->grads, r->net->plan->n_params, r->net->plan->tensors[tensor].offset);
+    return tensor_in_range(r, r->net->grads, r->net->plan->n_params,
+                           r->net->plan->tensors[tensor].offset);
 }
 
 struct tensor network_state_at(const struct network_run *r, size_t state)
 {
-    return in_range(r, r->net->state, r->net->plan->n_state, r->net->plan->states[state].offset);
+    return tensor_in_range(r, r->net->state, r->net->plan->n_state,
+                           r->net->plan->states[state].offset);
 }
 
 struct tensor network_slot_at(const struct network_run *r, int slot)
@@ -70,12 +80,13 @@ struct tensor network_slot_at(const struct network_run *r, int slot)
         return network_outputs(r->net, r->first);
     if (slot < 0)
         return tensor_none();
-    return in_range(r, r->net->gradients[slot], r->net->plan->slots[slot] * r->net->max_rows, 0);
+    return tensor_in_range(r, r->net->gradients[slot], r->net->plan->slots[slot] * r->net->max_rows,
+                           0);
 }
 
 struct tensor network_work_at(const struct network_run *r)
 {
-    return in_range(r, r->net->work, r->net->work_len, 0);
+    return tensor_in_range(r, r->net->work, r->net->work_len, 0);
 }
 
 struct linear_args network_linear_args(const struct network_run *r, size_t node)
@@ -157,7 +168,7 @@ struct layer_norm_args network_layer_norm_args(const struct network_run *r, size
                                     .eps = NETWORK_NORM_EPS};
 }
 
-/* Tokens with positions, or the codes of a table's columns without. */
+/* For tokens, with positions; or for the codes of a table's columns, without. */
 struct embedding_args network_embedding_args(const struct network_run *r, size_t node)
 {
     const struct net_node *n = network_node(r->net, node);

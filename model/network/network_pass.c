@@ -1,5 +1,12 @@
-/* Forward and backward: one call of a kernel per node, and where needed one for the activation and
- * one for a sum of gradients. Where gradients lie is in the plan (net_grad). */
+/* The forward and the backward pass.
+ *
+ * Forward calls one kernel for each node, in the order of the plan. Backward goes through the nodes
+ * in reverse. For each node it first goes through the activation, then calls the kernel of the
+ * operation, then adds the result to a gradient that the source already has, if several nodes read
+ * that source. The plan states where each gradient is (net_grad), so nothing is decided or
+ * allocated here. A node whose gradient is not needed is skipped.
+ *
+ * Two const tables map the operation of a node to its function. */
 #include "model/network/network_priv.h"
 
 /* ---- forward ---- */
@@ -50,7 +57,7 @@ static as_status forward_add(const struct network_run *r, size_t i)
 static as_status forward_dropout(const struct network_run *r, size_t i)
 {
     if (!network_drops(r))
-        return AS_OK; /* the value is the source's (network_value_at) */
+        return AS_OK; /* its value is that of its source (network_value_at) */
     struct dropout_args a = network_dropout_args(
         r, i, network_value_at(r, network_node(r->net, i)->from), network_value_at(r, i));
     return backend_dropout(r->lane, &a, r->err);
@@ -69,9 +76,9 @@ static as_status forward_embedding(const struct network_run *r, size_t i)
 }
 
 /* Copy `width` columns between matrices of the batch's rows. */
-static as_status columns(const struct network_run *r, size_t width, struct tensor src,
-                         size_t src_width, size_t src_at, struct tensor dst, size_t dst_width,
-                         size_t dst_at)
+static as_status copy_columns(const struct network_run *r, size_t width, struct tensor src,
+                              size_t src_width, size_t src_at, struct tensor dst, size_t dst_width,
+                              size_t dst_at)
 {
     struct columns_args a = {.members = r->n,
                              .rows = r->pass->rows,
@@ -95,10 +102,10 @@ static as_status forward_categories(const struct network_run *r, size_t i)
     if (st != AS_OK)
         return st;
     if (numeric > 0)
-        st = columns(r, numeric, network_value_at(r, n->from), numeric, 0, y, width, 0);
+        st = copy_columns(r, numeric, network_value_at(r, n->from), numeric, 0, y, width, 0);
     if (st != AS_OK)
         return st;
-    return columns(r, rest, embedded, rest, 0, y, width, numeric);
+    return copy_columns(r, rest, embedded, rest, 0, y, width, numeric);
 }
 
 static as_status forward_attention(const struct network_run *r, size_t i)
@@ -135,8 +142,8 @@ as_status network_forward(struct network *net, struct backend *lane, size_t firs
 
 /* ---- backward ---- */
 
-/* From the gradient by the activation's output to that by its input. */
-static as_status through_activation(const struct network_run *r, size_t i)
+/* From the gradient with respect to the activation's output to that with respect to its input. */
+static as_status backward_activation(const struct network_run *r, size_t i)
 {
     const struct net_node *n = network_node(r->net, i);
     if (n->act == NET_ACT_NONE || n->op == NET_BATCH_NORM)
@@ -205,8 +212,8 @@ static as_status backward_dropout(const struct network_run *r, size_t i)
     struct tensor dy = network_slot_at(r, n->grad.pre), dx = network_slot_at(r, n->grad.dx);
     if (!network_drops(r) && n->grad.pre == n->grad.dx)
         return AS_OK;
-    if (!network_drops(r)) /* others need what is in dy's slot */
-        return columns(r, width, dy, width, 0, dx, width, 0);
+    if (!network_drops(r)) /* other nodes still need the slot of dy, so copy it */
+        return copy_columns(r, width, dy, width, 0, dx, width, 0);
     struct dropout_args a = network_dropout_args(r, i, dy, dx);
     return backend_dropout(r->lane, &a, r->err);
 }
@@ -224,10 +231,10 @@ static as_status backward_categories(const struct network_run *r, size_t i)
 {
     const struct net_node *n = network_node(r->net, i);
     struct embedding_args a = network_embedding_args(r, i);
-    struct tensor dy = network_kept_at(r, i, 0); /* the embedding is not needed any more */
+    struct tensor dy = network_kept_at(r, i, 0); /* overwrites the embedding, now unused */
     size_t numeric = n->in.channels, width = n->out.channels;
-    as_status st = columns(r, width - numeric, network_slot_at(r, n->grad.pre), width, numeric, dy,
-                           width - numeric, 0);
+    as_status st = copy_columns(r, width - numeric, network_slot_at(r, n->grad.pre), width, numeric,
+                                dy, width - numeric, 0);
     if (st < 0)
         return st;
     return backend_embedding_backward(r->lane, &a, dy, network_grad_at(r, n->weight), tensor_none(),
@@ -244,13 +251,13 @@ static as_status backward_attention(const struct network_run *r, size_t i)
 
 static as_status backward_add(const struct network_run *r, size_t i)
 {
-    (void)r; /* the gradient by a sum is that by each part: the plan lets them share it */
+    (void)r; /* the gradient of a sum is that of each part: in the plan they share one slot */
     (void)i;
     return AS_OK;
 }
 
-/* Add what the node gives to the gradient that its source had already. */
-static as_status sum(const struct network_run *r, size_t source, int old, int dx, int to)
+/* If the source already has a gradient, add the one of this node to it. */
+static as_status add_gradient(const struct network_run *r, size_t source, int old, int dx, int to)
 {
     if (old == NET_NO_SLOT)
         return AS_OK;
@@ -283,17 +290,17 @@ as_status network_backward(struct network *net, struct backend *lane, size_t fir
         const struct net_node *node = &net->plan->nodes[i];
         if (node->grad.dy == NET_NO_SLOT)
             continue;
-        st = through_activation(&r, i);
+        st = backward_activation(&r, i);
         if (st != AS_OK)
             return st;
         st = ops[node->op](&r, i);
         if (st != AS_OK)
             return st;
-        st = sum(&r, node->from, node->grad.old, node->grad.dx, node->grad.sum);
+        st = add_gradient(&r, node->from, node->grad.old, node->grad.dx, node->grad.sum);
         if (st != AS_OK)
             return st;
         if (node->with != NET_NONE)
-            st = sum(&r, node->with, node->grad.old2, node->grad.dx, node->grad.sum2);
+            st = add_gradient(&r, node->with, node->grad.old2, node->grad.dx, node->grad.sum2);
         if (st != AS_OK)
             return st;
     }

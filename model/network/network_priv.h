@@ -16,11 +16,12 @@ struct network {
     size_t work_len;
 };
 
-/* What a node leaves behind, [slots, …] each; NULL where its kind has none. */
+/* The buffers of a node, [slots, …] each; NULL if its kind has none. */
 struct network_value {
     struct buf *y;    /* max_rows rows of the value */
-    struct buf *z;    /* what went into the activation, the same size */
-    struct buf *kept; /* kept_row of max_rows rows and kept_member; I32 for a maximum's indices */
+    struct buf *z;    /* the input of the activation, the same size */
+    struct buf *kept; /* kept_row for each of max_rows rows, then kept_member; I32 for the indices
+                       * of a maximum */
 };
 
 /* A pass over slots [first, first + n) in a lane. */
@@ -40,7 +41,7 @@ static inline const struct net_node *network_node(const struct network *net, siz
     return &net->plan->nodes[i];
 }
 
-/* Does this pass drop anything? Not in validation, nor where no member of the range has a rate. */
+/* Does this pass use dropout? Not in validation, and not if no member of the range has a rate. */
 static inline bool network_drops(const struct network_run *r)
 {
     return r->pass->train && !tensor_is_none(r->pass->rate);
@@ -53,8 +54,9 @@ static inline size_t network_places(const struct net_node *n)
 
 act_kind network_act(net_act act);
 
-/* Of the range's first slot: a node's value, its kept input, what else it kept from element `at` of
- * the member on; a parameter or gradient; a state tensor; a gradient slot of the plan. */
+/* Tensors that begin at the first slot of the range: a node's value; the input of its activation;
+ * its other kept numbers, from element `at` of the member on; a parameter; the gradient of a
+ * parameter; a state tensor; a gradient slot of the plan; the workspace. */
 struct tensor network_value_at(const struct network_run *r, size_t node);
 struct tensor network_z_at(const struct network_run *r, size_t node);
 struct tensor network_kept_at(const struct network_run *r, size_t node, size_t at);

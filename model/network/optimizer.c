@@ -1,3 +1,13 @@
+/* The optimizers of a network's members.
+ *
+ * The members of a range may have different optimizers. What differs is data on the device: kind,
+ * rates and hyperparameters are tensors with one element for each slot, and one kernel call updates
+ * all members. `hyper` has one row for each hyperparameter, because the kernel takes a tensor for
+ * each.
+ *
+ * A step adds the gradients of a micro-batch, clips them, updates the parameters and updates their
+ * average. The host omits parts that no member of the range needs. Whether the batch of a member is
+ * complete is in the step table: with the kind -1 its weights do not change. */
 #include "model/network/optimizer.h"
 
 #include "model/network/network_priv.h"
@@ -123,7 +133,7 @@ size_t optimizer_bytes(const struct net_plan *plan, struct optimizer_needs needs
     return (arenas * plan->n_params + norms + N_HYPER + 5) * 4;
 }
 
-static as_status zero(struct buf *b, size_t slot, size_t n, struct as_err *err)
+static as_status clear_slot(struct buf *b, size_t slot, size_t n, struct as_err *err)
 {
     return b ? buf_fill_f32(b, slot * n, n, 0, err) : AS_OK;
 }
@@ -140,10 +150,10 @@ as_status optimizer_join(struct optimizer *o, size_t slot, const struct train_sp
         [HYPER_EPS] = (float)s->eps,
     };
     size_t n = o->n_params;
-    as_status st = zero(o->m1, slot, n, err);
+    as_status st = clear_slot(o->m1, slot, n, err);
     if (st != AS_OK)
         return st;
-    st = zero(o->m2, slot, n, err);
+    st = clear_slot(o->m2, slot, n, err);
     if (st != AS_OK)
         return st;
     if (o->average)
@@ -169,38 +179,40 @@ as_status optimizer_join(struct optimizer *o, size_t slot, const struct train_sp
 
 /* ---- a step ---- */
 
-/* [slots, n] of a buffer, from a slot on; absent when there is none. */
-static struct tensor part(struct buf *b, size_t n, size_t first)
+/* A buffer [slots, n] as a tensor from slot `first` on; absent if there is no buffer. */
+static struct tensor tensor_of_slots(struct buf *b, size_t n, size_t first)
 {
     return b ? tensor_at(b, first * n, n) : tensor_none();
 }
 
-static struct tensor hyper(const struct optimizer *o, size_t which, size_t first)
+static struct tensor hyper_of_slots(const struct optimizer *o, size_t which, size_t first)
 {
     return tensor_at(o->hyper, which * o->slots + first, 1);
 }
 
-static as_status accumulate(struct optimizer *o, struct backend *lane, size_t first, size_t n,
-                            const struct micro_step *step, struct as_err *err)
+static as_status accumulate_gradients(struct optimizer *o, struct backend *lane, size_t first,
+                                      size_t n, const struct micro_step *step, struct as_err *err)
 {
     struct grad_accumulate_args a = {.members = n,
                                      .n = o->n_params,
-                                     .grads = part(o->network->grads, o->n_params, first),
-                                     .sum = part(o->sum, o->n_params, first),
+                                     .grads =
+                                         tensor_of_slots(o->network->grads, o->n_params, first),
+                                     .sum = tensor_of_slots(o->sum, o->n_params, first),
                                      .scale = tensor_from(step->scale, first),
                                      .first = tensor_from(step->first, first)};
     return backend_grad_accumulate(lane, &a, err);
 }
 
-static as_status clip(struct optimizer *o, struct backend *lane, size_t first, size_t n,
-                      struct tensor grads, const struct micro_step *step, struct as_err *err)
+static as_status clip_gradients(struct optimizer *o, struct backend *lane, size_t first, size_t n,
+                                struct tensor grads, const struct micro_step *step,
+                                struct as_err *err)
 {
     struct grad_stats_args stats = {.members = n,
                                     .n = o->n_params,
                                     .grads = grads,
-                                    .sq_norm = part(o->sq_norm, 1, first),
-                                    .finite = part(o->finite, 1, first),
-                                    .active = part(o->active, 1, first)};
+                                    .sq_norm = tensor_of_slots(o->sq_norm, 1, first),
+                                    .finite = tensor_of_slots(o->finite, 1, first),
+                                    .active = tensor_of_slots(o->active, 1, first)};
     struct grad_clip_args a = {.members = n,
                                .n = o->n_params,
                                .grads = grads,
@@ -212,28 +224,30 @@ static as_status clip(struct optimizer *o, struct backend *lane, size_t first, s
     return backend_grad_clip(lane, &a, err);
 }
 
-static as_status move(struct optimizer *o, struct backend *lane, size_t first, size_t n,
-                      struct tensor grads, const struct micro_step *step, struct as_err *err)
+static as_status update_params(struct optimizer *o, struct backend *lane, size_t first, size_t n,
+                               struct tensor grads, const struct micro_step *step,
+                               struct as_err *err)
 {
-    struct opt_args a = {.members = n,
-                         .n = o->n_params,
-                         .kind = tensor_from(step->kind, first),
-                         .params = part(o->network->params, o->n_params, first),
-                         .grads = grads,
-                         .m1 = part(o->m1, o->n_params, first),
-                         .m2 = part(o->m2, o->n_params, first),
-                         .lr = tensor_from(step->lr, first),
-                         .weight_decay = hyper(o, HYPER_DECAY, first),
-                         .momentum = hyper(o, HYPER_MOMENTUM, first),
-                         .nesterov = part(o->nesterov, 1, first),
-                         .beta1 = hyper(o, HYPER_BETA1, first),
-                         .beta2 = hyper(o, HYPER_BETA2, first),
-                         .eps = hyper(o, HYPER_EPS, first),
-                         .active = part(o->active, 1, first),
-                         .step = part(o->step, 1, first),
-                         .segments = o->segments,
-                         .n_segments = o->network->plan->n_tensors,
-                         .work = part(o->norms, 2 * (o->network->plan->n_tensors + 1), first)};
+    struct opt_args a = {
+        .members = n,
+        .n = o->n_params,
+        .kind = tensor_from(step->kind, first),
+        .params = tensor_of_slots(o->network->params, o->n_params, first),
+        .grads = grads,
+        .m1 = tensor_of_slots(o->m1, o->n_params, first),
+        .m2 = tensor_of_slots(o->m2, o->n_params, first),
+        .lr = tensor_from(step->lr, first),
+        .weight_decay = hyper_of_slots(o, HYPER_DECAY, first),
+        .momentum = hyper_of_slots(o, HYPER_MOMENTUM, first),
+        .nesterov = tensor_of_slots(o->nesterov, 1, first),
+        .beta1 = hyper_of_slots(o, HYPER_BETA1, first),
+        .beta2 = hyper_of_slots(o, HYPER_BETA2, first),
+        .eps = hyper_of_slots(o, HYPER_EPS, first),
+        .active = tensor_of_slots(o->active, 1, first),
+        .step = tensor_of_slots(o->step, 1, first),
+        .segments = o->segments,
+        .n_segments = o->network->plan->n_tensors,
+        .work = tensor_of_slots(o->norms, 2 * (o->network->plan->n_tensors + 1), first)};
     return backend_optimize(lane, &a, err);
 }
 
@@ -241,24 +255,25 @@ as_status optimizer_step(struct optimizer *o, struct backend *lane, size_t first
                          const struct micro_step *step, struct optimizer_needs needs, bool due,
                          struct as_err *err)
 {
-    struct tensor grads = part(needs.accumulate ? o->sum : o->network->grads, o->n_params, first);
+    struct tensor grads =
+        tensor_of_slots(needs.accumulate ? o->sum : o->network->grads, o->n_params, first);
     as_status st = AS_OK;
     if (needs.accumulate)
-        st = accumulate(o, lane, first, n, step, err);
+        st = accumulate_gradients(o, lane, first, n, step, err);
     if (st != AS_OK || !due)
         return st;
     if (needs.clip)
-        st = clip(o, lane, first, n, grads, step, err);
+        st = clip_gradients(o, lane, first, n, grads, step, err);
     if (st != AS_OK)
         return st;
-    st = move(o, lane, first, n, grads, step, err);
+    st = update_params(o, lane, first, n, grads, step, err);
     if (st != AS_OK || !needs.average)
         return st;
     struct ema_args a = {.members = n,
                          .n = o->n_params,
-                         .params = part(o->network->params, o->n_params, first),
-                         .average = part(o->average, o->n_params, first),
+                         .params = tensor_of_slots(o->network->params, o->n_params, first),
+                         .average = tensor_of_slots(o->average, o->n_params, first),
                          .decay = tensor_from(step->decay, first),
-                         .active = part(o->active, 1, first)};
+                         .active = tensor_of_slots(o->active, 1, first)};
     return backend_ema(lane, &a, err);
 }

@@ -1,5 +1,5 @@
-/* What the optimizers of a network's members keep: moments, sums over micro-batches, averages of
- * weights, and their numbers as device arrays. Members may be of different kinds. */
+/* The optimizers of a network's members: moments, sums over micro-batches, averages of weights, and
+ * hyperparameters, all on the device. Each member has its own kind of optimizer. */
 #ifndef ASSAY_MODEL_NETWORK_OPTIMIZER_H
 #define ASSAY_MODEL_NETWORK_OPTIMIZER_H
 
@@ -12,7 +12,7 @@
 #include "model/network/network.h"
 #include "model/network/step_table.h"
 
-/* What a member needs, or any of several does. */
+/* What a member needs; or what at least one of several members needs. */
 struct optimizer_needs {
     bool second;     /* a second moment: all but SGD and Lion */
     bool norms;      /* LAMB */
@@ -45,16 +45,16 @@ AS_MUST_CHECK as_status optimizer_create(struct network *network, struct optimiz
 void optimizer_free(struct optimizer *o);
 AS_DEFINE_FREEP(struct optimizer, optimizer_free)
 
-/* Bytes on the device of one slot. */
+/* The bytes of one slot on the device. */
 size_t optimizer_bytes(const struct net_plan *plan, struct optimizer_needs needs);
 
-/* Begin with a member in a slot whose parameters are there: its numbers, zero moments, the average
- * as a copy of the parameters. */
+/* Start a member in a slot that has its parameters: set its hyperparameters, set moments to 0, copy
+ * the parameters to the average. */
 AS_MUST_CHECK as_status optimizer_join(struct optimizer *o, size_t slot,
                                        const struct train_spec *spec, struct as_err *err);
 
-/* Put the gradients of this micro-batch, which lie in network_gradients(), to use: slots [first,
- * first + n), which need `needs` together; `due`: some member's batch is complete. */
+/* Use the gradients of a micro-batch, which are in network_gradients(), for slots [first, first +
+ * n). `needs` is what these slots need together; `due`: the batch of at least one is complete. */
 AS_MUST_CHECK as_status optimizer_step(struct optimizer *o, struct backend *lane, size_t first,
                                        size_t n, const struct micro_step *step,
                                        struct optimizer_needs needs, bool due, struct as_err *err);

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-static void softmax(float *row, size_t outputs)
+static void softmax_row(float *row, size_t outputs)
 {
     float top = row[0];
     double sum = 0;
@@ -19,7 +19,7 @@ void outputs_to_probabilities(float *z, size_t rows, size_t outputs, train_loss 
     for (size_t i = 0; loss == TRAIN_BCE && i < rows * outputs; i++)
         z[i] = (float)(1 / (1 + exp(-(double)z[i])));
     for (size_t r = 0; loss == TRAIN_CROSS_ENTROPY && r < rows; r++)
-        softmax(z + r * outputs, outputs);
+        softmax_row(z + r * outputs, outputs);
 }
 
 void outputs_to_own_unit(float *v, size_t rows, size_t targets, const double *mean,
@@ -33,7 +33,7 @@ void outputs_to_own_unit(float *v, size_t rows, size_t targets, const double *me
 
 void outputs_to_both_classes(float *v, size_t rows)
 {
-    for (size_t i = rows; i-- > 0;) { /* from the end: the pairs overlap what is still to read */
+    for (size_t i = rows; i-- > 0;) { /* backwards: a pair overwrites values with larger indices */
         float p = v[i];
         v[2 * i] = 1 - p;
         v[2 * i + 1] = p;

@@ -1,5 +1,5 @@
-/* From what a network puts out to what is reported, stored and served. All in place, in the order
- * of the rows, so that equal outputs give equal bits wherever this is done. */
+/* From the outputs of a network to the numbers that are reported, stored and served. All functions
+ * work in place, row by row, so that equal outputs give equal bits in every program. */
 #ifndef ASSAY_MODEL_NETWORK_OUTPUTS_H
 #define ASSAY_MODEL_NETWORK_OUTPUTS_H
 
@@ -15,8 +15,8 @@ void outputs_to_probabilities(float *z, size_t rows, size_t outputs, train_loss 
 void outputs_to_own_unit(float *v, size_t rows, size_t targets, const double *mean,
                          const double *scale);
 
-/* v holds the probability of class 1 in [rows] and has room for [rows, 2]: afterwards the
- * probabilities of both classes. */
+/* v has the probability of class 1 of each row [rows], and room for [rows, 2]. Afterwards it has
+ * the probabilities of both classes. */
 void outputs_to_both_classes(float *v, size_t rows);
 
 #endif

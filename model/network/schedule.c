@@ -5,21 +5,21 @@
 #define ONE_CYCLE_DIVISOR 25.0 /* torch's div_factor */
 
 /* From `from` at t = 0 to `to` at t = 1 along half a cosine. */
-static double anneal(double from, double to, double t)
+static double cosine_between(double from, double to, double t)
 {
     t = t < 0 ? 0 : t > 1 ? 1 : t;
     return to + (from - to) * (1 + cos(M_PI * t)) / 2;
 }
 
-static double one_cycle(const struct train_spec *spec, double step, double total)
+static double one_cycle_lr(const struct train_spec *spec, double step, double total)
 {
     double lr = spec->optimizer.lr, top = spec->schedule.pct_start * total - 1;
     if (top < 0)
         top = 0;
     if (step < top)
-        return anneal(lr / ONE_CYCLE_DIVISOR, lr, step / top);
+        return cosine_between(lr / ONE_CYCLE_DIVISOR, lr, step / top);
     double fall = total - 1 - top;
-    return anneal(lr, spec->schedule.min_lr, fall > 0 ? (step - top) / fall : 0);
+    return cosine_between(lr, spec->schedule.min_lr, fall > 0 ? (step - top) / fall : 0);
 }
 
 double schedule_lr(const struct train_spec *spec, int64_t step, int64_t steps_per_epoch)
@@ -27,14 +27,14 @@ double schedule_lr(const struct train_spec *spec, int64_t step, int64_t steps_pe
     const struct train_schedule_spec *s = &spec->schedule;
     double total = (double)spec->epochs * (double)steps_per_epoch, at = (double)step;
     if (s->kind == TRAIN_ONE_CYCLE)
-        return one_cycle(spec, at, total);
+        return one_cycle_lr(spec, at, total);
     double rise = round(s->warmup_epochs * (double)steps_per_epoch);
     if (at < rise)
         return spec->optimizer.lr * (at + 1) / rise;
     if (s->kind == TRAIN_CONSTANT)
         return spec->optimizer.lr;
-    if (s->kind == TRAIN_STEP) /* counted from the start, the warm-up too, in whole steps */
+    if (s->kind == TRAIN_STEP) /* spans count from step 0, the warm-up included */
         return spec->optimizer.lr *
                pow(s->gamma, floor(at / (s->step_epochs * (double)steps_per_epoch) + 1e-9));
-    return anneal(spec->optimizer.lr, s->min_lr, (at - rise) / (total - rise));
+    return cosine_between(spec->optimizer.lr, s->min_lr, (at - rise) / (total - rise));
 }

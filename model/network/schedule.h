@@ -12,7 +12,8 @@
  *              (the form of torch's StepLR)
  *   cosine     the same rise, then min_lr + (lr - min_lr) (1 + cos(pi t)) / 2, t from 0 towards 1
  *              over the rest (Loshchilov and Hutter 2017)
- *   one_cycle  half a cosine from lr / 25 up to lr over pct_start of the steps, half a cosine down to
+ *   one_cycle  half a cosine from lr / 25 up to lr over pct_start of the steps, half a cosine down
+ *   to
  *              min_lr at the last step (Smith and Topin 2018; the form of torch's OneCycleLR) */
 double schedule_lr(const struct train_spec *spec, int64_t step, int64_t steps_per_epoch);
 

@@ -12,7 +12,7 @@ void slot_state_done(struct slot_state *s)
     *s = (struct slot_state){0};
 }
 
-static bool make(float **ret, size_t n, bool wanted)
+static bool alloc_values(float **ret, size_t n, bool wanted)
 {
     if (wanted)
         *ret = as_calloc(n, sizeof **ret);
@@ -23,9 +23,10 @@ as_status slot_state_create(const struct slot *slot, struct slot_state *ret, str
 {
     size_t n = slot->own->n_params, statistics = slot->own->n_state;
     struct slot_state s = {0};
-    if (make(&s.params, n, true) && make(&s.moment1, n, true) &&
-        make(&s.moment2, n, slot->needs.second) && make(&s.average, n, slot->needs.average) &&
-        make(&s.statistics, statistics, statistics > 0)) {
+    if (alloc_values(&s.params, n, true) && alloc_values(&s.moment1, n, true) &&
+        alloc_values(&s.moment2, n, slot->needs.second) &&
+        alloc_values(&s.average, n, slot->needs.average) &&
+        alloc_values(&s.statistics, statistics, statistics > 0)) {
         *ret = s;
         return AS_OK;
     }
@@ -33,8 +34,7 @@ as_status slot_state_create(const struct slot *slot, struct slot_state *ret, str
     return as_fail(err, AS_E_NOMEM, "out of memory for %zu parameters", n);
 }
 
-/* What a state and the device's buffers hold of the same things: arenas of the parameters' shape.
- */
+/* An array of a state, and the arena on the device that has the same numbers. */
 struct arena {
     struct buf *on_device;
     float *values; /* NULL: the member has none */

@@ -1,5 +1,5 @@
-/* What training has made of a member, in its own shape: the same whatever slot it is in and whoever
- * its neighbours are. */
+/* The training state of a member, in its own shape. It depends neither on the slot nor on the
+ * members beside it. */
 #ifndef ASSAY_MODEL_NETWORK_SLOT_STATE_H
 #define ASSAY_MODEL_NETWORK_SLOT_STATE_H
 
@@ -10,22 +10,22 @@
 #include "model/network/network.h"
 #include "model/network/optimizer.h"
 
-/* One member's place in the buffers that members share; a view, valid as long as they are. */
+/* A member's place in the buffers that members share. A view, valid as long as they exist. */
 struct slot {
     struct network *network;
     struct optimizer *optimizer;
     struct losses *losses;
     size_t index;
     const struct net_plan *own;   /* the member's own plan: it fits the network's */
-    struct optimizer_needs needs; /* of the member itself */
+    struct optimizer_needs needs; /* what this member alone needs */
 };
 
 struct slot_state {
-    float *params, *moment1; /* [n_params]; owned, as the others */
+    float *params, *moment1; /* [n_params]; owned, as all arrays here */
     float *moment2;          /* [n_params]; NULL when its optimizer has none */
     float *average;          /* [n_params]: of weights; NULL when there is none */
     float *statistics;       /* [n_state]: of batch normalisation; NULL when there is none */
-    int32_t steps;           /* of the optimizer */
+    int32_t steps;           /* number of the optimizer's steps */
     int32_t active;          /* 0: frozen, because a gradient was not finite */
     float loss_sum;          /* over the rows of the epoch so far */
 };
@@ -37,11 +37,11 @@ void slot_state_done(struct slot_state *s); /* a zeroed one is fine */
 AS_MUST_CHECK as_status slot_state_create(const struct slot *slot, struct slot_state *ret,
                                           struct as_err *err);
 
-/* Out of its slot. ret is owned by the caller: slot_state_done(). AS_E_NOMEM. */
+/* Copy the state out of the slot. ret is owned by the caller: slot_state_done(). AS_E_NOMEM. */
 AS_MUST_CHECK as_status slot_state_get(const struct slot *slot, struct slot_state *ret,
                                        struct as_err *err);
 
-/* Into the slot of a member of that shape and with those needs. */
+/* Copy a state into the slot of a member with the same shape and needs. */
 AS_MUST_CHECK as_status slot_state_put(const struct slot *slot, const struct slot_state *s,
                                        struct as_err *err);
 

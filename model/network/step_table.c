@@ -70,8 +70,8 @@ size_t step_table_bytes(size_t n_steps)
 }
 
 /* The rows of one micro-step of the tables, `step` in [0, n_steps). */
-static void fill_step(struct step_table *t, const struct train_spec *spec,
-                      const struct epoch_layout *layout, int64_t epoch, size_t step)
+static void fill_rows_of_step(struct step_table *t, const struct train_spec *spec,
+                              const struct epoch_layout *layout, int64_t epoch, size_t step)
 {
     const struct train_optimizer_spec *o = &spec->optimizer;
     int64_t before = epoch * (int64_t)t->n_steps, updates = epoch * layout->steps_per_epoch;
@@ -95,7 +95,7 @@ as_status step_table_fill(struct step_table *t, size_t slot, const struct train_
 {
     size_t n = t->n_steps;
     for (size_t step = 0; step < n; step++)
-        fill_step(t, spec, layout, epoch, step);
+        fill_rows_of_step(t, spec, layout, epoch, step);
     as_status st = buf_upload(t->rates, slot * n * N_RATES, t->rate_rows, n * N_RATES, err);
     if (st != AS_OK)
         return st;
@@ -127,6 +127,7 @@ as_status step_table_take(struct step_table *t, struct backend *lane, size_t fir
                                   tensor_at(t->rates, first * steps * N_RATES, steps * N_RATES),
                               .at = marks.at,
                               .out = tensor_at(t->rate, first * N_RATES, N_RATES)};
+    /* the marks first: backend_tick() advances `at` */
     as_status st = backend_gather(lane, &marks, err);
     if (st != AS_OK)
         return st;

@@ -1,4 +1,11 @@
-/* What the builders of the model kinds share: nodes and tensors, added in order. */
+/* Building a plan: functions that the builders of all model kinds share.
+ *
+ * Nodes and tensors are added in order, and each function returns the number of the node that it
+ * added, which the next one reads. The builder keeps the first failure (`st`), and later calls do
+ * nothing: so a builder of a model is a list of calls without a check after each.
+ *
+ * The order of the tensors fixes their offsets, and with them the layout of stored models. The n-th
+ * tensor with drawn values uses the n-th stream of random numbers. */
 #include "model/plan/builder_priv.h"
 
 #include <math.h>
@@ -50,7 +57,7 @@ size_t net_add_node(struct net_builder *b, const struct net_node *node)
     return p->n_nodes++;
 }
 
-static void complete(struct net_tensor *t, const char *name, const char *part, size_t offset)
+static void complete_tensor(struct net_tensor *t, const char *name, const char *part, size_t offset)
 {
     (void)snprintf(t->name, sizeof t->name, "%s.%s", name, part);
     t->offset = offset;
@@ -70,7 +77,7 @@ size_t net_add_tensor(struct net_builder *b, const struct net_tensor *t, const c
         return 0;
     struct net_tensor *to = &p->tensors[p->n_tensors];
     *to = *t;
-    complete(to, name, part, p->n_params);
+    complete_tensor(to, name, part, p->n_params);
     to->stream = t->init == NET_INIT_NORMAL ? b->n_normal++ : 0;
     p->n_params += to->count;
     return p->n_tensors++;
@@ -86,11 +93,11 @@ static void add_state(struct net_builder *b, const char *name, const char *part,
         return;
     struct net_tensor *to = &p->states[p->n_states++];
     *to = (struct net_tensor){.n_dims = 1, .dims = {n}, .init = init};
-    complete(to, name, part, p->n_state);
+    complete_tensor(to, name, part, p->n_state);
     p->n_state += n;
 }
 
-/* A vector of parameters beside the weight: biases, gains. */
+/* Add a vector of parameters: biases, gains. */
 static size_t add_vector(struct net_builder *b, const char *name, const char *part, size_t n,
                          net_init init)
 {

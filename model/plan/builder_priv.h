@@ -5,8 +5,8 @@
 #include "model/plan/net.h"
 #include "base/status.h"
 
-/* What the builders of the model kinds add to. The first failure stays in `st`; after it nothing is
- * added, and nodes are numbered 0. */
+/* A plan while it is built. The first failure stays in `st`; after it nothing is added, and each
+ * function returns node 0. */
 struct net_builder {
     struct net_plan *p;
     size_t node_cap, tensor_cap, state_cap;
@@ -19,7 +19,8 @@ struct net_builder {
     struct as_err *err;
 };
 
-struct net_shape net_out(const struct net_builder *b, size_t node); /* of a node's value */
+struct net_shape net_out(const struct net_builder *b,
+                         size_t node); /* the shape of a node's value */
 
 /* Each returns the number of the new node. `name` is that of its tensors, without ".weight". */
 size_t net_add_input(struct net_builder *b, struct net_shape shape);
@@ -33,18 +34,19 @@ size_t net_add_sum(struct net_builder *b, size_t from, size_t with, net_act act)
 size_t net_add_dropout(struct net_builder *b,
                        size_t from); /* `from` itself without model.dropout */
 
-/* A node with everything but its tensors. */
+/* Add a node whose tensors were added before. */
 size_t net_add_node(struct net_builder *b, const struct net_node *node);
 
-/* A parameter tensor; its number. count and offset are set here. */
+/* Add a parameter tensor, called NAME.PART; returns its number. Sets count and offset. */
 size_t net_add_tensor(struct net_builder *b, const struct net_tensor *t, const char *name,
                       const char *part);
 
-/* He et al. 2015 before relu and gelu, LeCun 1998 before tanh and outputs. */
+/* The deviation of start values: He et al. 2015 before relu and gelu, LeCun 1998 before tanh and
+ * outputs. */
 double net_deviation(net_act act, size_t fan_in);
 net_act net_act_of(train_activation a);
 
-/* AS_E_INVAL at `field` of the section `model`. */
+/* Fail with AS_E_INVAL at `field` of the section `model`. */
 void net_refuse(struct net_builder *b, const char *field, const char *fmt, ...) AS_PRINTF(3, 4);
 
 #endif

@@ -3,8 +3,8 @@
 #include "base/json.h"
 #include "model/plan/plan.h"
 
-/* What losses go with the task: the names, for messages; NULL when this one does. */
-static const char *other_losses(train_loss loss, const struct dataset_info *data)
+/* NULL if the loss is valid for the task; else the names of the valid losses, for the message. */
+static const char *expected_losses(train_loss loss, const struct dataset_info *data)
 {
     bool entropy = loss == TRAIN_CROSS_ENTROPY;
     switch (data->task) {
@@ -24,7 +24,7 @@ static as_status check_loss(const struct train_spec *spec, const struct dataset_
 {
     char at[AS_ERR_POINTER_MAX];
     train_loss loss = train_spec_loss(spec, data->task);
-    const char *expected = other_losses(loss, data);
+    const char *expected = expected_losses(loss, data);
     if (expected) {
         json_pointer_child(pointer, "loss", at);
         return as_fail_at(
@@ -64,7 +64,7 @@ static as_status check_rows(const struct train_spec *spec, const struct dataset_
 {
     char at[AS_ERR_POINTER_MAX];
     bool tokens = data->input == DATASET_TOKEN_TEXT;
-    /* a training and a validation sequence, each with the token that follows */
+    /* one window for training and one for validation, each with the token that follows it */
     size_t least = tokens ? 2 * ((size_t)spec->model.context + 1) : 2;
     if (data->n_rows >= least)
         return AS_OK;

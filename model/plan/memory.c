@@ -1,4 +1,4 @@
-/* Bytes of a plan: computed from its shapes. */
+/* The bytes of a plan, computed from its shapes. */
 #include "model/plan/memory.h"
 
 #define VECTOR ((size_t)32)            /* floats that rows are rounded up to */
@@ -24,9 +24,9 @@ double net_activation_bytes(const struct net_plan *p, double rows)
     return 4 * (row * rows + member);
 }
 
-/* Bounds of kernels/cpu/conv_plan.c: the weight packed, up to 8 partial gradients of it that
- * together take 8 MiB or are one, and for each of 8 slices padded copies of input and output, of
- * 128 KiB or some rows; channels rounded up to whole vectors. */
+/* An upper bound of what kernels/cpu/conv_plan.c uses: the packed weight; up to 8 partial gradients
+ * of it, at most 8 MiB together unless there is only one; and for each of 8 slices padded copies of
+ * input and output, of 128 KiB or some rows. Channels are rounded up to whole vectors. */
 static size_t conv_workspace(const struct net_node *n, size_t rows)
 {
     size_t in = n->in.channels, out = (n->out.channels + VECTOR) / VECTOR * VECTOR;

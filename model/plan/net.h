@@ -1,5 +1,5 @@
-/* A plan is a list of nodes in order; a node reads the values of nodes before it. Node 0 is the
- * input, the last node holds the outputs. */
+/* The types of a plan. A plan is a list of nodes in order; a node reads the values of nodes before
+ * it. Node 0 is the input, the last node has the outputs. */
 #ifndef ASSAY_MODEL_PLAN_NET_H
 #define ASSAY_MODEL_PLAN_NET_H
 
@@ -14,7 +14,7 @@
 /* ---- nodes ---- */
 
 typedef enum net_op {
-    NET_INPUT,      /* the batch as it comes */
+    NET_INPUT,      /* the batch */
     NET_CATEGORIES, /* [B, numeric] and codes [B, n] to [B, numeric + n * embedding] */
     NET_LINEAR,     /* over the channels of each place (or of the whole image, flattened) */
     NET_CONV,
@@ -28,8 +28,8 @@ typedef enum net_op {
     NET_ATTENTION /* causal, over [T, 3 heads, head_dim] */
 } net_op;
 
-/* Of one row: height x width places of `channels` numbers, channels last. A vector is 1 x 1 x D, a
- * sequence 1 x T x D. */
+/* The shape of one row: height x width places of `channels` numbers, channels last. A vector is
+ * 1 x 1 x D, a sequence 1 x T x D. */
 struct net_shape {
     size_t height, width, channels;
 };
@@ -45,13 +45,13 @@ typedef enum net_act { NET_ACT_NONE, NET_ACT_RELU, NET_ACT_TANH, NET_ACT_GELU } 
 #define NET_NO_SLOT (-1)
 #define NET_OUTPUT_SLOT (-2) /* the outputs' own buffer, where the loss leaves its gradient */
 
-/* Where a node's backward pass reads and writes: numbers of gradient slots (net_plan.slots). A slot
- * is used again as soon as nobody needs what is in it. */
+/* The gradient slots (indices of net_plan.slots) that a node's backward pass reads and writes. A
+ * slot is used again as soon as no node needs its content. */
 struct net_grad {
-    int dy;       /* by the node's output */
-    int pre;      /* by what it was before the activation; dy when in place or without one */
-    int dx;       /* by `from`, as the operation writes it; NET_NO_SLOT: not wanted */
-    int old, sum; /* `from` had a gradient already in `old`: old + dx goes to sum. Else sum = dx */
+    int dy;       /* the gradient with respect to the node's output */
+    int pre;      /* with respect to the activation's input; dy if in place or no activation */
+    int dx;       /* with respect to `from`, as the operation writes it; NET_NO_SLOT: not needed */
+    int old, sum; /* if `from` already has a gradient in `old`: sum = old + dx. Else sum = dx */
     int old2, sum2; /* NET_ADD: the same for `with` */
 };
 
@@ -60,14 +60,14 @@ struct net_node {
     size_t from, with; /* nodes read; NET_NONE */
     struct net_shape in, out;
     net_act act;   /* of linear, conv, batch norm, add */
-    bool in_place; /* dropout: its value is in its source's buffer */
-    bool keeps_z;  /* linear, conv with gelu: the input of the activation is kept too */
-    size_t kept_row, kept_member; /* elements kept for the way back beside value and z, of each row
-                                   * (and of each member): indices of a maximum, means, deviations,
-                                   * log-sums of attention */
+    bool in_place; /* dropout: its value is in the buffer of its source */
+    bool keeps_z;  /* linear, conv with gelu: the input of the activation is kept, too */
+    size_t kept_row, kept_member; /* elements kept for the backward pass in addition to value and z,
+                                   * for each row (and each member): indices of a maximum, means,
+                                   * deviations, log-sums of attention */
     size_t kernel_h, kernel_w, stride, pad, groups; /* conv, pools */
     size_t heads;                                   /* attention */
-    uint32_t layer;                                 /* dropout: which of the model, from 0 */
+    uint32_t layer;                                 /* dropout: its index in the model, from 0 */
     size_t weight, bias; /* parameter tensors: weight / gamma / table; bias / beta / positions */
     size_t state;        /* batch norm: state tensor of the mean; the variance follows it */
     struct net_grad grad;
@@ -85,7 +85,7 @@ struct net_tensor {
     size_t fan_in;
     net_init init;
     double deviation; /* of NET_INIT_NORMAL */
-    uint64_t stream;  /* of its draws: counts the normal tensors */
+    uint64_t stream;  /* of its draws: its index among the normal tensors */
 };
 
 /* ---- the plan ---- */
@@ -107,8 +107,8 @@ struct net_plan {
     size_t tokens;                  /* per row: 1; tokens: the context */
     size_t n_categories, embedding; /* NET_CATEGORIES; else 0 */
     size_t max_rows;                /* the micro-batch, at most the training rows */
-    size_t buffer_rows; /* what buffers are made for: max_rows; where rows are cheap (mlp, linear)
-                         * at least NET_HELD_ROWS or all that are held out, for validation */
+    size_t buffer_rows; /* rows of the buffers: max_rows; for mlp and linear, where rows are cheap,
+                         * at least NET_HELD_ROWS or all held-out rows, for validation */
     size_t n_hidden;    /* mlp: widths that may be padded (0 when none may) */
     size_t hidden[TRAIN_MAX_LAYERS];
     double flops_forward; /* of one row: 2 per multiply-add of products and convolutions, 1 per

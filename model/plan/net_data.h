@@ -1,4 +1,4 @@
-/* The data, as a network sees it. */
+/* The data as a network sees it. */
 #ifndef ASSAY_MODEL_PLAN_NET_DATA_H
 #define ASSAY_MODEL_PLAN_NET_DATA_H
 
@@ -14,21 +14,21 @@ struct net_data {
     net_input kind;
     dataset_task task;
     size_t rows;           /* of the whole data set; 0: not known (batches are not clipped) */
-    size_t numeric;        /* table: columns of numbers, indicators of missing values counted */
+    size_t numeric;        /* table: numeric inputs, with the indicators of missing values */
     size_t n_categories;   /* table: columns of categories */
-    size_t category_slots; /* table: inputs that these are one-hot (dataset.h) */
+    size_t category_slots; /* table: inputs of these columns, one-hot (dataset.h) */
     size_t height, width, channels; /* images */
     size_t
-        pixel_bytes; /* images, of a value on the device: 1 where the format has bytes only, else 4,
-                      * which is the most that it may be: what is in a file is not known here */
+        pixel_bytes; /* images: bytes of a value on the device: 1 if the format has only bytes, else
+                      * 4, the most, because only the file shows whether its values are bytes */
     size_t vocab;    /* tokens */
-    size_t outputs;  /* classes; targets of regression; tokens: vocab. Of each row, or token */
+    size_t outputs;  /* of each row or token: classes; targets of regression; tokens: vocab */
 };
 
-/* From what the data set's record says. */
+/* From the record of the data set. */
 struct net_data net_data_of(const struct dataset_info *info);
 
-/* Do the trial's batches go through augmentation, if only with strengths of 0? */
+/* Do the trial's batches go through augmentation, perhaps with strengths of 0? */
 static inline bool net_augments(const struct train_spec *spec, net_input input)
 {
     return input == NET_IMAGES && spec->augment.given;

@@ -1,4 +1,10 @@
-/* Padding of hidden widths: buckets, plans that cover others, numbers from one shape to another. */
+/* Padding of hidden widths: buckets, plans that cover others, numbers from one shape to another.
+ *
+ * A padded plan is a copy of a plan with other widths; shapes and offsets are computed again, and
+ * net_plan_finish() assigns gradient slots for the new shapes. Two plans can share one network if
+ * they are equal in everything but hidden widths (same_but_widths).
+ *
+ * A tensor is padded at the end of each row and behind the last row, so copying goes row by row. */
 #include "model/plan/pad.h"
 
 #include <string.h>
@@ -14,7 +20,7 @@ size_t net_width_bucket(size_t w)
     return top;
 }
 
-static as_status clone(const struct net_plan *p, struct net_plan **ret, struct as_err *err)
+static as_status clone_plan(const struct net_plan *p, struct net_plan **ret, struct as_err *err)
 {
     AS_AUTO(net_plan_freep) struct net_plan *c = as_calloc(1, sizeof *c);
     if (!c)
@@ -35,8 +41,8 @@ static as_status clone(const struct net_plan *p, struct net_plan **ret, struct a
     return AS_OK;
 }
 
-/* Set p's hidden widths. Only a plain mlp has any: input, perhaps categories, linear layers,
- * perhaps dropout. */
+/* Set the hidden widths of p. Only an mlp without batch normalisation has n_hidden > 0; its nodes
+ * are the input, perhaps categories, linear layers, and perhaps dropout. */
 static void set_widths(struct net_plan *p, const size_t *hidden)
 {
     size_t layer = 0, offset = 0, width = 0;
@@ -67,11 +73,11 @@ static void set_widths(struct net_plan *p, const size_t *hidden)
     p->n_params = offset;
 }
 
-static as_status resized(const struct net_plan *p, const size_t *hidden, struct net_plan **ret,
-                         struct as_err *err)
+static as_status resize_plan(const struct net_plan *p, const size_t *hidden, struct net_plan **ret,
+                             struct as_err *err)
 {
     AS_AUTO(net_plan_freep) struct net_plan *c = NULL;
-    as_status st = clone(p, &c, err);
+    as_status st = clone_plan(p, &c, err);
     if (st != AS_OK)
         return st;
     if (p->n_hidden > 0)
@@ -96,7 +102,7 @@ static bool same_shape(struct net_shape a, struct net_shape b)
     return a.height == b.height && a.width == b.width && a.channels == b.channels;
 }
 
-/* Equal but for the widths that may be padded. */
+/* Are the plans equal except for the widths that may be padded? */
 static bool same_but_widths(const struct net_plan *a, const struct net_plan *b)
 {
     if (a->input != b->input || a->n_nodes != b->n_nodes || a->n_tensors != b->n_tensors ||
@@ -124,7 +130,7 @@ as_status net_plan_merge(const struct net_plan *a, const struct net_plan *b, str
                        "the models differ in more than the widths of hidden layers");
     for (size_t i = 0; i < a->n_hidden; i++)
         hidden[i] = a->hidden[i] > b->hidden[i] ? a->hidden[i] : b->hidden[i];
-    as_status st = resized(a, hidden, ret, err);
+    as_status st = resize_plan(a, hidden, ret, err);
     if (st != AS_OK)
         return st;
     if (b->max_rows > (*ret)->max_rows)
@@ -139,7 +145,7 @@ as_status net_plan_widest(const struct net_plan *p, struct net_plan **ret, struc
     size_t hidden[TRAIN_MAX_LAYERS] = {0};
     for (size_t i = 0; i < p->n_hidden; i++)
         hidden[i] = net_width_bucket(p->hidden[i]);
-    return resized(p, hidden, ret, err);
+    return resize_plan(p, hidden, ret, err);
 }
 
 bool net_plan_fits(const struct net_plan *own, const struct net_plan *padded)
@@ -152,8 +158,8 @@ bool net_plan_fits(const struct net_plan *own, const struct net_plan *padded)
     return true;
 }
 
-/* Rows and columns of a tensor: all dimensions but the last, and the last. */
-static size_t rows_of(const struct net_tensor *t)
+/* The rows of a tensor as a matrix, whose columns are the last dimension. */
+static size_t tensor_rows(const struct net_tensor *t)
 {
     return t->count / t->dims[t->n_dims - 1];
 }
@@ -165,7 +171,7 @@ void net_plan_spread(const struct net_plan *own, const struct net_plan *padded, 
     for (size_t i = 0; i < own->n_tensors; i++) {
         const struct net_tensor *a = &own->tensors[i], *b = &padded->tensors[i];
         size_t width = a->dims[a->n_dims - 1], to = b->dims[b->n_dims - 1];
-        for (size_t r = 0; r < rows_of(a); r++)
+        for (size_t r = 0; r < tensor_rows(a); r++)
             memcpy(dst + b->offset + r * to, src + a->offset + r * width, width * sizeof *dst);
     }
 }
@@ -176,7 +182,7 @@ void net_plan_collect(const struct net_plan *own, const struct net_plan *padded,
     for (size_t i = 0; i < own->n_tensors; i++) {
         const struct net_tensor *a = &own->tensors[i], *b = &padded->tensors[i];
         size_t width = a->dims[a->n_dims - 1], from = b->dims[b->n_dims - 1];
-        for (size_t r = 0; r < rows_of(a); r++)
+        for (size_t r = 0; r < tensor_rows(a); r++)
             memcpy(dst + a->offset + r * width, src + b->offset + r * from, width * sizeof *dst);
     }
 }

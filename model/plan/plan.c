@@ -1,4 +1,10 @@
-/* Whole plans, and the nodes of the mlp and the linear model. */
+/* Whole plans, and the nodes of the mlp and the linear model.
+ *
+ * net_plan_create() sets the sizes that do not depend on the model (outputs, rows), lets the
+ * builder of the model kind add its nodes, finishes the plan (gradient slots, FLOPs) and checks its
+ * size. A size error must name a field, so it is reported at `layers`, `preset` or `kind`.
+ *
+ * A linear model is an mlp without hidden layers. */
 #include "model/plan/plan.h"
 
 #include <stdio.h>
@@ -14,7 +20,7 @@
 
 /* ---- mlp and linear ---- */
 
-/* The batch, with embedded categories where they are wanted. */
+/* Add the input, with embedded categories if the document asks for them. */
 static size_t add_features(struct net_builder *b)
 {
     const struct net_data *d = b->data;
@@ -27,7 +33,7 @@ static size_t add_features(struct net_builder *b)
                                      .dims = {d->category_slots, width},
                                      .fan_in = 1,
                                      .init = NET_INIT_NORMAL,
-                                     .deviation = 1}; /* as the standardised columns beside it */
+                                     .deviation = 1}; /* as for the standardised columns */
     struct net_node n = {.op = NET_CATEGORIES,
                          .from = net_add_input(b, (struct net_shape){1, 1, d->numeric}),
                          .with = NET_NONE,
@@ -83,13 +89,13 @@ static void build_mlp(struct net_builder *b)
 
 /* ---- whole plans ---- */
 
-static size_t outputs_of(const struct train_spec *spec, const struct net_data *d)
+static size_t count_outputs(const struct train_spec *spec, const struct net_data *d)
 {
     bool one = d->task == DATASET_CLASSIFICATION && train_spec_loss(spec, d->task) == TRAIN_BCE;
     return one ? 1 : d->outputs;
 }
 
-static size_t rows_of(const struct train_spec *spec, const struct net_data *d)
+static size_t rows_of_pass(const struct train_spec *spec, const struct net_data *d)
 {
     size_t rows = (size_t)spec->micro_batch;
     if (d->kind == NET_TOKENS || d->rows < 2)
@@ -98,7 +104,7 @@ static size_t rows_of(const struct train_spec *spec, const struct net_data *d)
     return rows < train ? rows : train;
 }
 
-static size_t buffer_rows_of(const struct train_spec *spec, const struct net_data *d, size_t rows)
+static size_t rows_of_buffers(const struct train_spec *spec, const struct net_data *d, size_t rows)
 {
     bool cheap = spec->model.kind == TRAIN_MLP || spec->model.kind == TRAIN_LINEAR;
     size_t held = d->rows < 2 ? NET_HELD_ROWS : train_spec_validation_rows(spec, d->rows);
@@ -135,10 +141,10 @@ as_status net_plan_create(const struct train_spec *spec, const struct net_data *
         return as_fail(err, AS_E_NOMEM, "out of memory");
     struct net_builder b = {.p = p, .spec = spec, .data = data, .pointer = pointer, .err = err};
     p->input = data->kind;
-    p->outputs = outputs_of(spec, data);
+    p->outputs = count_outputs(spec, data);
     p->tokens = 1;
-    p->max_rows = rows_of(spec, data);
-    p->buffer_rows = buffer_rows_of(spec, data, p->max_rows);
+    p->max_rows = rows_of_pass(spec, data);
+    p->buffer_rows = rows_of_buffers(spec, data, p->max_rows);
     if (spec->model.kind == TRAIN_CNN)
         net_build_cnn(&b);
     else if (spec->model.kind == TRAIN_TRANSFORMER)

@@ -1,5 +1,12 @@
-/* Convolutional networks: the blocks of a document, one after the other, and a linear layer to the
- * outputs. A block's tensors are called by its place: "layers.3", in a branch "layers.3.0". */
+/* Convolutional networks: the blocks of a document in their order, then a linear layer to the
+ * outputs.
+ *
+ * The tensors of a block are named by its place: "layers.3", in a branch "layers.3.0". Stored
+ * models use these names.
+ *
+ * A residual block adds its branch to its input. If their shapes differ, a 1x1 convolution projects
+ * the input; its stride is searched for. Errors name the block in the document, or the preset,
+ * whose blocks the user never wrote. */
 #include "model/plan/plan_cnn.h"
 
 #include <stdio.h>
@@ -10,9 +17,9 @@
 
 #define MAX_PROJECTION_STRIDE 256
 
-/* Where a block stands: at the top, or in the branch of `top`. */
+/* The place of a block: at the top level, or in the branch of block `top`. */
 struct place {
-    size_t top, inner; /* inner: NET_NONE at the top */
+    size_t top, inner; /* inner: NET_NONE at the top level */
 };
 
 static void refuse_block(struct net_builder *b, struct place at, const char *why)
@@ -33,7 +40,7 @@ static void refuse_block(struct net_builder *b, struct place at, const char *why
     b->st = as_fail_at(b->err, AS_E_INVAL, pointer, "%s: %s", pointer, why);
 }
 
-static void name_of(struct place at, char ret[NET_NAME_MAX])
+static void format_name(struct place at, char ret[NET_NAME_MAX])
 {
     if (at.inner == NET_NONE)
         (void)snprintf(ret, NET_NAME_MAX, "layers.%zu", at.top);
@@ -46,7 +53,8 @@ static size_t out_len(size_t len, size_t kernel, size_t stride, size_t pad)
     return len + 2 * pad < kernel ? 0 : (len + 2 * pad - kernel) / stride + 1;
 }
 
-/* The window of conv and pool blocks over `in`. False (and refused) when it does not fit. */
+/* Set the window of a conv or pool block over `in`. If it does not fit, it refuses the block and
+ * returns false. */
 static bool set_window(struct net_builder *b, const struct train_block *block, struct place at,
                        struct net_node *n)
 {
@@ -75,7 +83,7 @@ static size_t add_norm(struct net_builder *b, size_t at, net_act act, const char
     return net_add_batch_norm(b, at, act, name);
 }
 
-/* A convolution whose window is set, with its weights and what follows it. */
+/* Add a convolution whose window is set, with its weights and normalisation. */
 static size_t add_convolution(struct net_builder *b, struct net_node *n, bool norm, net_act act,
                               const char *name)
 {
@@ -118,7 +126,7 @@ static size_t add_conv(struct net_builder *b, const struct train_block *block, s
             return 0;
         }
     }
-    name_of(at, name);
+    format_name(at, name);
     return add_convolution(b, &n, block->batch_norm, act, name);
 }
 
@@ -150,7 +158,7 @@ static size_t add_dense(struct net_builder *b, const struct train_block *block, 
 {
     char name[NET_NAME_MAX];
     net_act act = block->linear ? NET_ACT_NONE : net_act_of(b->spec->model.activation);
-    name_of(at, name);
+    format_name(at, name);
     from = net_add_dense(b, from, (size_t)block->out, block->batch_norm ? NET_ACT_NONE : act,
                          !block->batch_norm, name);
     return block->batch_norm ? add_norm(b, from, act, name) : from;
@@ -171,7 +179,7 @@ static size_t add_simple(struct net_builder *b, const struct train_block *block,
     }
 }
 
-/* The stride with which a 1x1 convolution makes `out` of `in`; 0: none does. */
+/* The stride with which a 1x1 convolution turns shape `in` into `out`; 0 if there is none. */
 static size_t projection_stride(struct net_shape in, struct net_shape out)
 {
     for (size_t s = 1; s <= MAX_PROJECTION_STRIDE; s++)
@@ -180,8 +188,8 @@ static size_t projection_stride(struct net_shape in, struct net_shape out)
     return 0;
 }
 
-/* The value of `x` in the shape of the branch's: x itself, or a projection (He et al. 2016, option
- * B), normalised when the branch is. */
+/* The value of `x` in the shape of the branch: x itself, or a projection of it (He et al. 2016,
+ * option B), which is normalised if the branch is. */
 static size_t add_shortcut(struct net_builder *b, struct place at, size_t x, size_t branch,
                            bool norm)
 {
@@ -204,7 +212,7 @@ static size_t add_shortcut(struct net_builder *b, struct place at, size_t x, siz
                          .kernel_w = 1,
                          .stride = stride,
                          .groups = 1};
-    name_of(at, self);
+    format_name(at, self);
     (void)snprintf(name, sizeof name, "%s.projection", self);
     return add_convolution(b, &n, norm, NET_ACT_NONE, name);
 }

@@ -1,24 +1,25 @@
-/* What follows from a plan's shapes: which values share a buffer, where gradients lie on their way
- * back, FLOPs.
+/* What follows from the shapes of a plan: which values share a buffer, the slots of the gradients,
+ * FLOPs.
  *
- * The backward pass goes through the nodes from last to first. A value that several nodes read has
- * as gradient the sum of what each gives. Slots are given out by reference counts: an operation
- * works in place where nobody else needs what is in the slot, so that a chain of layers of one
- * width takes two slots however long it is. */
+ * The backward pass goes through the nodes from last to first. If several nodes read a value, its
+ * gradient is the sum of their contributions.
+ *
+ * Slots have reference counts. An operation works in place if no other node needs the content of
+ * the slot. So a chain of layers of one width needs two slots, whatever its length. */
 #include "model/plan/plan_grad.h"
 
 #include <string.h>
 
 #include "base/mem.h"
 
-/* A node takes at most four: before the activation, by what it reads, two sums. */
+/* A node takes at most four slots: the activation's input, the node's input, two sums. */
 #define SLOTS_OF_NODE 4
 
 struct slots {
     struct net_plan *p;
     int *refs;    /* [SLOTS_OF_NODE * n_nodes], of which n_slots are used */
-    int *holder;  /* [n_nodes]: slot of the gradient by the node's value */
-    bool *needed; /* [n_nodes]: is there anything to train at or below it? */
+    int *holder;  /* [n_nodes]: slot of the gradient with respect to the node's value */
+    bool *needed; /* [n_nodes]: does it, or a node that it reads from, have parameters? */
 };
 
 static void slots_done(struct slots *s)
@@ -36,8 +37,9 @@ static int new_slot(struct slots *s, size_t elements)
     return (int)i;
 }
 
-/* A free slot of at least so many elements: the smallest that fits, else the largest, grown. */
-static int take(struct slots *s, size_t elements)
+/* Take a free slot with at least so many elements: the smallest that is large enough, else the
+ * largest, which grows. */
+static int take_slot(struct slots *s, size_t elements)
 {
     const size_t *size = s->p->slots;
     int best = NET_NO_SLOT;
@@ -57,48 +59,50 @@ static int take(struct slots *s, size_t elements)
     return best;
 }
 
-static bool alone(const struct slots *s, int slot)
+static bool has_one_owner(const struct slots *s, int slot)
 {
     return slot >= 0 && s->refs[slot] == 1;
 }
 
-static void release(struct slots *s, int slot)
+static void release_slot(struct slots *s, int slot)
 {
     if (slot >= 0)
         s->refs[slot]--;
 }
 
-/* `to` in place of `from`, which this node holds: the same one where nobody else looks at it. */
-static int in_place_of(struct slots *s, int from, size_t elements)
+/* The slot for a result computed from slot `from`, which this node holds: `from` itself if no other
+ * node needs it, else a new one, and `from` is released. */
+static int slot_for_result(struct slots *s, int from, size_t elements)
 {
-    if (alone(s, from))
+    if (has_one_owner(s, from))
         return from;
-    int to = take(s, elements);
-    release(s, from);
+    int to = take_slot(s, elements);
+    release_slot(s, from);
     return to;
 }
 
-/* The gradient in `dx` is (part of) that by the value of `node`. */
-static void contribute(struct slots *s, size_t node, int dx, int *ret_old, int *ret_sum)
+/* Add the gradient in `dx` to that of the value of `node`: it is the first contribution, or it is
+ * added to the old one, in the slot of either that no other node needs, or in a new slot. */
+static void add_contribution(struct slots *s, size_t node, int dx, int *ret_old, int *ret_sum)
 {
     int old = s->holder[node], sum = dx;
     *ret_old = old;
-    if (old == NET_NO_SLOT) {
+    if (old == NET_NO_SLOT) { /* the first contribution: the value shares the slot of dx */
         if (dx >= 0)
             s->refs[dx]++;
-    } else if (alone(s, old)) {
+    } else if (has_one_owner(s, old)) {
         sum = old;
-    } else if (alone(s, dx)) {
+    } else if (has_one_owner(s, dx)) {
         s->refs[dx]++;
-        release(s, old);
+        release_slot(s, old);
     } else {
-        sum = take(s, net_shape_elements(s->p->nodes[node].out));
-        release(s, old);
+        sum = take_slot(s, net_shape_elements(s->p->nodes[node].out));
+        release_slot(s, old);
     }
     s->holder[node] = *ret_sum = sum;
 }
 
-static bool acts_before(const struct net_node *n)
+static bool has_own_activation(const struct net_node *n)
 {
     return n->act != NET_ACT_NONE && n->op != NET_BATCH_NORM;
 }
@@ -114,13 +118,13 @@ static void plan_node(struct slots *s, size_t i)
                          .old2 = NET_NO_SLOT,
                          .sum2 = NET_NO_SLOT};
     size_t out = net_shape_elements(n->out);
-    g.pre = acts_before(n) ? in_place_of(s, g.dy, out) : g.dy;
-    int held = g.pre; /* what this node lets go of at its end */
+    g.pre = has_own_activation(n) ? slot_for_result(s, g.dy, out) : g.dy;
+    int held = g.pre; /* the slot that this node releases at its end */
     switch (n->op) {
     case NET_BATCH_NORM:
     case NET_LAYER_NORM:
     case NET_DROPOUT:
-        held = g.dx = in_place_of(s, g.pre, out);
+        held = g.dx = slot_for_result(s, g.pre, out);
         break;
     case NET_ADD:
         g.dx = g.pre;
@@ -131,21 +135,22 @@ static void plan_node(struct slots *s, size_t i)
         break;
     default:
         if (wanted)
-            g.dx = take(s, net_shape_elements(n->in));
+            g.dx = take_slot(s, net_shape_elements(n->in));
         break;
     }
     bool both = n->op == NET_ADD && s->needed[n->with];
+    /* a sum contributes one slot to two values: keep it until both contributions are planned */
     if (both && g.dx >= 0)
         s->refs[g.dx]++;
     if (wanted)
-        contribute(s, n->from, g.dx, &g.old, &g.sum);
+        add_contribution(s, n->from, g.dx, &g.old, &g.sum);
     if (both && g.dx >= 0)
-        release(s, g.dx);
+        release_slot(s, g.dx);
     if (both)
-        contribute(s, n->with, g.dx, &g.old2, &g.sum2);
-    release(s, held);
+        add_contribution(s, n->with, g.dx, &g.old2, &g.sum2);
+    release_slot(s, held);
     if (g.dx != held)
-        release(s, g.dx);
+        release_slot(s, g.dx);
     n->grad = g;
 }
 
@@ -180,9 +185,9 @@ static as_status plan_gradients(struct net_plan *p, struct as_err *err)
     return AS_OK;
 }
 
-/* Dropout may overwrite what it reads when nobody else reads it and the way back does not need it
- * as it was: relu's gradient is 0 where the dropped output is 0, but tanh's is not, and attention
- * reads its output again. */
+/* Dropout may overwrite its input if no other node reads it and the backward pass does not need it
+ * unchanged. With relu it does not: the gradient is 0 where the dropped output is 0. With tanh it
+ * does, and attention reads its own output again. */
 static void plan_in_place(struct net_plan *p)
 {
     for (size_t i = 1; i < p->n_nodes; i++) {
@@ -197,7 +202,7 @@ static void plan_in_place(struct net_plan *p)
     }
 }
 
-/* Of one row: forward, and backward. */
+/* The FLOPs of one row: returns those of the forward pass, *ret_back those of the backward pass. */
 static double node_flops(const struct net_node *n, double *ret_back)
 {
     double out = (double)net_shape_elements(n->out), flops = out;

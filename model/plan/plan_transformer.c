@@ -1,7 +1,7 @@
 /* A decoder-only transformer (Radford et al. 2019, GPT-2): learned positions, pre-norm blocks
- * x + attention(ln(x)), x + mlp(ln(x)), a last normalisation and a head of its own. Weights are
- * normal with deviation 0.02, those that write into the residual stream divided by
- * sqrt(2 depth). */
+ * x + attention(ln(x)), x + mlp(ln(x)), a last normalisation, and a head that does not share the
+ * weights of the embedding. Weights are normal with deviation 0.02; those that write into the
+ * residual stream are divided by sqrt(2 depth). */
 #include "model/plan/plan_transformer.h"
 
 #include <math.h>
@@ -49,7 +49,7 @@ static size_t add_attention(struct net_builder *b, size_t from, size_t heads)
     return net_add_node(b, &n);
 }
 
-static const char *part(char buf[NET_NAME_MAX], size_t block, const char *name)
+static const char *format_name(char buf[NET_NAME_MAX], size_t block, const char *name)
 {
     (void)snprintf(buf, NET_NAME_MAX, "blocks.%zu.%s", block, name);
     return buf;
@@ -61,15 +61,18 @@ static size_t add_block(struct net_builder *b, size_t at, size_t i)
     size_t width = (size_t)m->width, x = at;
     double into_stream = DEVIATION / sqrt(2 * (double)m->depth);
     char name[NET_NAME_MAX];
-    at = net_add_layer_norm(b, x, part(name, i, "norm1"));
-    at = net_add_linear(b, at, 3 * width, NET_ACT_NONE, true, DEVIATION, part(name, i, "qkv"));
+    at = net_add_layer_norm(b, x, format_name(name, i, "norm1"));
+    at = net_add_linear(b, at, 3 * width, NET_ACT_NONE, true, DEVIATION,
+                        format_name(name, i, "qkv"));
     at = add_attention(b, at, (size_t)m->heads);
-    at = net_add_linear(b, at, width, NET_ACT_NONE, true, into_stream, part(name, i, "projection"));
+    at = net_add_linear(b, at, width, NET_ACT_NONE, true, into_stream,
+                        format_name(name, i, "projection"));
     x = net_add_sum(b, net_add_dropout(b, at), x, NET_ACT_NONE);
-    at = net_add_layer_norm(b, x, part(name, i, "norm2"));
+    at = net_add_layer_norm(b, x, format_name(name, i, "norm2"));
     at = net_add_linear(b, at, MLP_FACTOR * width, NET_ACT_GELU, true, DEVIATION,
-                        part(name, i, "mlp.0"));
-    at = net_add_linear(b, at, width, NET_ACT_NONE, true, into_stream, part(name, i, "mlp.1"));
+                        format_name(name, i, "mlp.0"));
+    at = net_add_linear(b, at, width, NET_ACT_NONE, true, into_stream,
+                        format_name(name, i, "mlp.1"));
     return net_add_sum(b, net_add_dropout(b, at), x, NET_ACT_NONE);
 }
 

@@ -4,7 +4,8 @@
 
 struct net_builder;
 
-/* Add those that the document's model describes; a failure is in the builder (builder_priv.h). */
+/* Add the nodes that the document's model describes. The builder keeps a failure
+ * (builder_priv.h). */
 void net_build_transformer(struct net_builder *b);
 
 #endif

@@ -1,5 +1,5 @@
-/* The shape signature: a line of text that holds what members of a group must agree in, and nothing
- * else. */
+/* The shape signature: a line of text with exactly the settings in which members that train
+ * together must agree. */
 #include "model/plan/signature.h"
 
 #include <inttypes.h>

@@ -49,7 +49,7 @@ START_TEST(nowhere)
     ck_fails(temp_file_create(small, sizeof small, &fd, &err), AS_E_IO, err, "too long");
     setenv("TMPDIR", "/nonexistent", 1);
     ck_fails(temp_file_create(path, sizeof path, &fd, &err), AS_E_IO, err, "/nonexistent/");
-    ck_fails(temp_file_open(&fd, &err), AS_E_IO, err, "no temporary file");
+    ck_fails(temp_file_open(&fd, &err), AS_E_IO, err, "cannot create the temporary file");
     ck_assert_int_eq(fd, -1);
 }
 END_TEST

@@ -275,7 +275,8 @@ START_TEST(category_limits)
     for (size_t i = 0; i <= 2 * DATASET_MAX_CATEGORIES; i++)
         str_printf(&b, "c%zu,%zu\n", i / 2 * 2, i % 2);
     ck_fails(refused(b.s, "y", DATASET_TASK_AUTO), AS_E_TOO_LARGE, err,
-             "column 'a': its cells are text, such as 'c0' in line 2, of more than 1024 kinds");
+             "column 'a': its cells are text, such as 'c0' in line 2, and there are more "
+             "than 1024 different ones");
     str_clear(&b);
     for (size_t i = 0; i <= DATASET_MAX_COLUMNS; i++)
         str_printf(&b, "f%zu,", i);

@@ -133,7 +133,8 @@ START_TEST(npy_pair)
     ck_assert_float_eq(d.targets[1], 1);
     ck_fails(dataset_inspect(&pair, DATASET_NPY, NULL, DATASET_CLASSIFICATION, NULL, &no, &err),
              AS_E_INVAL, err, "target of row 0: found 0.5, expected a class");
-    ck_fails(inspect(&pair, DATASET_NPY, "0", NULL, &no), AS_E_INVAL, err, "no column of a table");
+    ck_fails(inspect(&pair, DATASET_NPY, "0", NULL, &no), AS_E_INVAL, err,
+             "not a column of a table");
     ck_fails(refused(&pair, DATASET_CSV), AS_E_INVAL, err, "csv data set: expected one, the table");
     ck_ok(npy_write(y_path, NPY_F4, (size_t[]){1}, 1, y, &err), err);
     ck_fails(refused(&pair, DATASET_NPY), AS_E_INVAL, err, "have 1 rows, the features 2");
@@ -425,7 +426,7 @@ START_TEST(idx_damaged)
     put_gzip(x_path, huge, sizeof huge);
     ck_fails(refused(&pair, DATASET_IDX), AS_E_TOO_LARGE, err, "values");
     put(x_path, "P5 28 28 255 ", 13);
-    ck_fails(refused(&pair, DATASET_IDX), AS_E_INVAL, err, "no IDX file: it starts with 50 35");
+    ck_fails(refused(&pair, DATASET_IDX), AS_E_INVAL, err, "not an IDX file: it starts with 50 35");
     put_gzip(x_path, idx_x, sizeof idx_x);
     ck_assert_int_eq(truncate(x_path, 30), 0);
     ck_fails(refused(&pair, DATASET_IDX), AS_E_INVAL, err, "the compressed data is cut short");

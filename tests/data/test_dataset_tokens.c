@@ -68,7 +68,7 @@ START_TEST(text)
     ck_fails(dataset_inspect(&paths, DATASET_TEXT, NULL, DATASET_CLASSIFICATION, NULL, &info, &err),
              AS_E_INVAL, err, "the task says classification");
     ck_fails(dataset_inspect(&paths, DATASET_TEXT, "a", DATASET_TASK_AUTO, NULL, &info, &err),
-             AS_E_INVAL, err, "no column of a table");
+             AS_E_INVAL, err, "not a column of a table");
     ck_assert_int_eq(truncate(path, 1), 0);
     ck_fails(inspect(DATASET_TEXT, NULL, &info), AS_E_INVAL, err, "1 tokens, expected 2");
 }
