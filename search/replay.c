@@ -14,8 +14,8 @@ typedef enum trial_end { END_NONE, END_COMPLETED, END_FAILED, END_CANCELLED } tr
 struct record {
     struct config *config;     /* owned */
     const json_t *params;      /* borrowed */
-    const json_t *reason;      /* borrowed; NULL: it was not kept */
-    struct observation result; /* as it is once it has ended */
+    const json_t *reason;      /* borrowed; NULL: it was not stored */
+    struct observation result; /* as it is after the trial has ended */
     trial_end end;
     bool is_suggested;
     int64_t index, seen, finish_seq; /* finish_seq 0: it has not ended */
@@ -31,7 +31,7 @@ struct replay {
     size_t next;                      /* the record that replay_next() looks at first */
     struct observation *observations; /* room for n */
     struct search_cache *cache;
-    json_t *state; /* after the suggestion before */
+    json_t *state; /* left by the previous suggestion */
     struct suggestion latest;
     json_t *again;
     struct as_err why;
@@ -181,7 +181,7 @@ static trial_end end_of(const char *state)
     return as_streq(state, "cancelled") ? END_CANCELLED : END_NONE;
 }
 
-/* What the search is told of a completed trial. */
+/* The values that the search sees of a completed trial. */
 static void read_result(const struct replay *r, const json_t *metrics, struct observation *o)
 {
     for (size_t i = 0; i < r->spec.n_objectives; i++)
@@ -267,7 +267,7 @@ static as_status read_trials(struct replay *r, const json_t *items, struct as_er
     return AS_OK;
 }
 
-/* One trial beside those before it. `taken`: the places in the order of ends that have a trial. */
+/* Check one trial against the trials before it. `taken[i]`: some trial has finish_seq i + 1. */
 static as_status check_place(const struct replay *r, size_t number, size_t n_suggested, bool *taken,
                              struct as_err *err)
 {
@@ -293,7 +293,7 @@ static as_status check_place(const struct replay *r, size_t number, size_t n_sug
     return AS_OK;
 }
 
-/* Whether the trials make one history. */
+/* Check that the trials form one complete history. */
 static as_status check_whole(const struct replay *r, const json_t *sweep, struct as_err *err)
 {
     const json_t *total = json_object_get(json_object_get(sweep, "counts"), "total");
@@ -355,7 +355,7 @@ size_t replay_added(const struct replay *r)
 
 /* ---- one step ---- */
 
-/* What was known of the trials before `number` when the results up to `seen` were. */
+/* The history of the trials before `number`, as it was when the results up to `seen` were known. */
 static struct history history_at(const struct replay *r, size_t number, int64_t seen)
 {
     size_t n = 0;
@@ -394,7 +394,7 @@ static as_status suggest_again(struct replay *r, size_t number, struct as_err *e
     return r->again ? AS_OK : no_memory(err);
 }
 
-/* The first field of the reason that is another one now; NULL: none. */
+/* The first field of the reason that differs now; NULL: none. */
 static const char *other_reason(const struct record *rec, json_t *again)
 {
     const char *key;
@@ -406,7 +406,7 @@ static const char *other_reason(const struct record *rec, json_t *again)
     return NULL;
 }
 
-/* Of a suggestion that came out again. */
+/* Compare the stored suggestion with the new one. */
 static bool compare(struct replay *r, const struct record *rec)
 {
     if (!config_equal(r->space, rec->config, r->latest.config))

@@ -23,7 +23,7 @@ bool front2d_insert(struct front2d *f, double a, double b, double ref_a, double 
     if (at > 0 && f->points[at - 1].b <= b)
         return false;
     if (at > 0 && f->points[at - 1].a == a)
-        at--; /* the same a and a worse b: dominated */
+        at--; /* it has the same a and a worse b: dominated */
     size_t end = at;
     double area = 0, left = a, ceiling = at > 0 ? f->points[at - 1].b : ref_b;
     for (; end < f->n && f->points[end].b >= b; end++) {
