@@ -1,8 +1,8 @@
-/* Trials -> a model -> functions drawn from it -> indices of each -> means and quantiles.
+/* Trials -> a model -> functions drawn from it -> indices of each function -> means and quantiles.
  *
- * The functions are seen as functions of the unit cube: one uniform number for each parameter,
- * active or not, as the samplers draw them. So they are defined everywhere, a parameter that is not
- * active has no effect, and the inputs are independent (regions keep them so: region.h). */
+ * The functions are functions of the unit cube: one uniform number for each parameter, active or
+ * not, as the samplers draw them. So they are defined everywhere, an inactive parameter has no
+ * effect, and the inputs are independent (also within a region: region.h). */
 #include "search/importance/importance.h"
 
 #include <math.h>
@@ -20,15 +20,15 @@
 #include "search/problem/draw.h"
 #include "search/importance/sensitivity.h"
 
-#define CUT                                                                                        \
-    3 /* values are cut that far beyond their worst decile, in its distance from the median */
+/* Values are cut at worst decile + CUT (worst decile - median). */
+#define CUT 3
 #define DRAWS 48              /* functions */
 #define FUNCTIONS (DRAWS + 1) /* and the posterior mean, first */
 #define FEATURES 512          /* of their priors */
-#define FIT_ROWS 512          /* trials that hyperparameters are fitted to */
+#define FIT_ROWS 512          /* trials that the fit of the hyperparameters uses */
 #define MAX_SAMPLES 1024
 #define MIN_SAMPLES 128
-#define BUDGET 1.5e7 /* covariances and features, over all points: decides about samples */
+#define BUDGET 1.5e7 /* covariances and features over all points: limits the number of samples */
 
 /* Streams of SEARCH_DRAW_IMPORTANCE: the counter's high word is `stream << 8 | purpose`. */
 enum stream { STREAM_FIT, STREAM_PATHS, STREAM_DESIGN };
@@ -49,7 +49,7 @@ void importance_free(struct importance *i)
 /* ---- the trials ---- */
 
 struct rows {
-    size_t n, n_all; /* that the model stands on; with a value */
+    size_t n, n_all; /* rows of the model; trials with a value */
     double *x, *y;   /* owned; y are costs */
     int32_t *z;
     double *all_points, *all_costs; /* owned; of all n_all trials */
@@ -101,7 +101,7 @@ static void gather(struct rows *r, const struct training_set *s, size_t objectiv
     r->n_all = r->n;
 }
 
-/* Keep those rows (ascending) as the first ones. */
+/* Move the chosen rows (ascending) to the front. */
 static void keep(struct rows *r, const struct encoding *e, const size_t *chosen, size_t n)
 {
     size_t d = e->n_real, c = e->n_category;
@@ -144,9 +144,10 @@ static int compare_doubles(const void *pa, const void *pb)
     return (a > b) - (a < b);
 }
 
-/* Costs to what the model is fitted to: cut far on the bad side, mean 0, deviation 1. Not
- * WARP_PLAIN: that cuts by the better quartile, and where most trials lie close around the best one
- * it cuts off the rest of the space, which is what importance is about. */
+/* Convert costs to the values that the model is fitted to: cut far on the bad side, mean 0,
+ * deviation 1. WARP_PLAIN is not used: it cuts by the better quartile. If most trials lie close to
+ * the best one, it removes the rest of the space, which importance must describe
+ * (docs/decisions/0043). */
 static as_status standardise(const double *costs, size_t n, double *ret, struct as_err *err)
 {
     memcpy(ret, costs, n * sizeof *ret);
@@ -167,7 +168,7 @@ static as_status standardise(const double *costs, size_t n, double *ret, struct 
     return AS_OK;
 }
 
-/* Hyperparameters from every k-th row where there are many. */
+/* Fit the hyperparameters, to every k-th row if there are many. */
 static as_status fit(const struct training_set *s, const struct rows *r, const double *y,
                      double *theta, struct as_err *err)
 {
@@ -232,7 +233,8 @@ static as_status build_model(const struct training_set *s, const struct rows *r,
 
 /* ---- the indices ---- */
 
-/* Functions of the unit cube: through a region to a configuration's features. */
+/* Functions of the unit cube: a point is mapped into a region, then to a configuration's
+ * features. */
 struct cube {
     const struct training_set *s;
     struct gp_paths *paths;      /* owned */
@@ -305,9 +307,9 @@ static double clip(double v)
     return fmin(fmax(v, 0), 1);
 }
 
-/* values[0] is the mean function's, then come the draws, which are sorted. The interval is
- * stretched to hold the estimate: draws are rougher than the mean, so that what has no effect on it
- * has a small one on each of them. */
+/* values[0] belongs to the mean function; the draws follow and are sorted. The interval is
+ * stretched to hold the estimate: draws are rougher than the mean, so a parameter without effect on
+ * the mean has a small effect on each draw. */
 static void summarise(double *values, double *ret, double *ret_low, double *ret_high)
 {
     double *draws = values + 1;
@@ -431,7 +433,7 @@ static bool all_equal(const double *v, size_t n)
     return true;
 }
 
-/* Why there is nothing to tell, before a model is fitted. */
+/* Set the reason if there can be no indices, before a model is fitted. */
 static bool explain(struct importance *imp, const struct training_set *s, const struct rows *r)
 {
     size_t least = 2 * s->enc->n_lengths + 2;
@@ -456,7 +458,7 @@ static as_status explore(const struct training_set *s, const struct rows *r, str
     if (!numbers || !y)
         return as_fail(err, AS_E_NOMEM, "out of memory for importance");
     as_status st = standardise(r->y, r->n, y, err);
-    if (st == AS_OK) /* both may find the values useless */
+    if (st == AS_OK) /* both may find that the values do not suffice */
         st = build_model(s, r, y, &m, &imp->r2, err);
     if (st == AS_E_NUMERIC) {
         snprintf(imp->reason, sizeof imp->reason, "no model could be fitted to the trials");

@@ -48,7 +48,7 @@ static double deviation(const double *count, size_t cells, double n)
     return sqrt(fmax(square - sum * sum, 0));
 }
 
-/* In place: counts to a smooth density. The kernel's mass stays within [0,1]. */
+/* Turn counts into a smooth density, in place. The kernel's mass stays within [0,1]. */
 static void smooth(double *count, double n)
 {
     double width = fmax(1.06 * deviation(count, CELLS, n) * pow(n, -0.2), 1.0 / CELLS);
@@ -65,10 +65,10 @@ static void smooth(double *count, double n)
     memcpy(count, ret, sizeof ret);
 }
 
-/* Divergence of the counts, less what chance alone would give: of n_top trials drawn without
- * replacement from n_all, the expected value is (effective cells - 1) (n_all - n_top) / (n_top
- * (n_all - 1)). For smooth densities the effective cells are about one for each width of a kernel;
- * what is left of chance there is small beside that of counts. */
+/* Divergence of the counts, minus the divergence that chance alone would give. For n_top trials
+ * drawn without replacement from n_all its expected value is (effective cells - 1) (n_all - n_top)
+ * / (n_top (n_all - 1)). A smooth density has about one effective cell for each width of a kernel;
+ * the remaining effect of chance is small there. */
 static double divergence(const struct counts *c, size_t cells, double effective)
 {
     double sum = 0;

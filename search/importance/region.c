@@ -7,13 +7,13 @@
 
 #include "base/mem.h"
 
-/* The unit interval in cells: one belongs to the region when its middle does. */
+/* The number of cells of the unit interval. A cell belongs to the region if its middle does. */
 #define CELLS 4096
 
 struct holding {
     uint16_t *cells; /* owned: the cells that are left; NULL: the parameter is free */
     size_t n;
-    double only; /* n == 0: the values left own too little for a cell; this is one of them */
+    double only; /* n == 0: the remaining values own less than a cell; this is one of them */
 };
 
 struct region {
@@ -91,7 +91,7 @@ static bool all_hold(const struct space_param *p, const struct cond *const *cond
     return true;
 }
 
-/* Hold one parameter to what all n conditions on it allow. */
+/* Restrict one parameter to the values that all n conditions on it allow. */
 static as_status hold(struct holding *h, const struct space_param *p,
                       const struct cond *const *conds, size_t n, struct as_err *err)
 {
@@ -138,8 +138,8 @@ as_status region_create(const struct space *s, size_t i, struct region **ret, st
 
 /* ---- the map ---- */
 
-/* A cell at the edge may hold values of both sides: then its middle stands for all of it. Whether
- * it does is asked by one more look, at the neighbours. */
+/* A cell at the edge may contain values from both sides of the edge. Then all of it maps to its
+ * middle. The neighbouring cells show whether a cell is at the edge. */
 static double map_one(const struct holding *h, double u)
 {
     double place = u * (double)h->n;

@@ -8,12 +8,12 @@
 #include "base/rng.h"
 #include "search/sampling/sobol.h"
 
-/* Points looked at for each row of A and of B; draws of a part of a row before it stays as it is or
- * does not count. */
+/* The most points tried for each row of A and of B, and the most draws of a part of a row. After
+ * that the row keeps its part, or does not count. */
 #define MAX_POINT_DRAWS 256
 #define MAX_PART_DRAWS 256
 
-/* Inputs beyond these take plain random numbers: twice as many dimensions are what there is. */
+/* Further inputs use plain random numbers, because two sets need twice as many Sobol dimensions. */
 #define MAX_SOBOL_INPUTS (SOBOL_MAX_DIMS / 2)
 
 /* Sums over the rows of one block, for one function. Values are relative to its shift. */
@@ -28,7 +28,7 @@ struct sums {
     double near;         /* (f(A) - f(A_j))^2 / 2 */
 };
 
-/* Rows of one block that count. */
+/* The number of valid rows in one block. */
 struct counts {
     size_t both, first, total;
 };
@@ -121,8 +121,8 @@ static as_status draw_points(struct design *s, struct as_err *err)
     return AS_OK;
 }
 
-/* A with input j from B. Where not all is allowed, B's value was not drawn with A's others in mind:
- * another one is, until it fits; where none does (the others leave it no choice), A's stays. */
+/* Build A with input j from B. With constraints, B's value may not fit A's other inputs. Then
+ * values are drawn until one fits; if none does, A's value stays. */
 static void mix_for_total(struct design *s, size_t j)
 {
     size_t d = s->p->d;
@@ -140,7 +140,8 @@ static void mix_for_total(struct design *s, size_t j)
     }
 }
 
-/* B's input j, and others drawn until they fit it. A row where none do does not count. */
+/* Keep B's input j and draw the others until they fit it. A row in which none fit does not
+ * count. */
 static void mix_for_first(struct design *s, size_t j)
 {
     size_t d = s->p->d;
@@ -179,7 +180,8 @@ static void take_moments(struct design *s)
     }
 }
 
-/* Add what the evaluated `mixed` rows say; with independent inputs one set serves both indices. */
+/* Add the evaluated `mixed` rows to the sums. With independent inputs one set serves both
+ * indices. */
 static void take_sums(struct design *s, bool for_first, bool for_total)
 {
     size_t S = s->p->n_functions;
@@ -194,7 +196,7 @@ static void take_sums(struct design *s, bool for_first, bool for_total)
             struct sums *q = &s->sums[block * S + f];
             double m = fm[f] - s->shift[f], drift = m - fa[f], far = m - fb[f];
             if (for_first) {
-                double change = for_total ? drift : m; /* A has nothing to do with the row else */
+                double change = for_total ? drift : m; /* otherwise A is unrelated to this row */
                 q->far += far * far / 2;
                 q->cross += fb[f] * change;
                 q->drift += change;

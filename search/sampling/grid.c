@@ -1,10 +1,11 @@
-/* Blocks of parameters that hang together through `when`, or through a constraint or a forbidden
- * combination, are independent of each other: the number of cells is the product over blocks.
- * Inside a block the parameters that others depend on are walked, class by class: a value that a
- * condition names is a class of its own, all other values between the ends of ranges are one;
- * everything else only multiplies. A branch has at least one cell, so a walk is never longer than
- * the limit on cells. Only a block with constraints looks at its cells one by one, once, and keeps
- * the list of those that are allowed. */
+/* Counting and numbering the cells of a grid without listing them. Parameters that `when`, a
+ * constraint or a forbidden combination connects form a block. Blocks are independent, so the
+ * number of cells is the product over blocks. Inside a block, a walk visits the parameters that
+ * others depend on, class by class: a value that a condition names is a class of its own, and all
+ * other values between the ends of ranges are one class. The other parameters only multiply the
+ * count. A branch has at least one cell, so a walk is never longer than the limit on cells. Only a
+ * block with constraints examines its cells one by one, once, and keeps the list of the allowed
+ * cells. */
 #include "search/sampling/grid.h"
 
 #include <inttypes.h>
@@ -107,11 +108,11 @@ static as_status blocks_create(struct grid *g, struct as_err *err)
 
 /* ---- walking the branches of a block ---- */
 
-/* One branch: for each member how many values it ranges over, and which class of its values. */
+/* One branch: for each member, the number of values it takes and the class of its values. */
 struct walk {
     const struct grid *g;
     const struct block *b;
-    struct config *c;                  /* members set so far; a class is stood for by one value */
+    struct config *c;                  /* the members set so far; one value represents its class */
     uint64_t radix[SPACE_MAX_PARAMS];  /* by position in the block */
     size_t class_of[SPACE_MAX_PARAMS]; /* of the member's axis */
     bool (*at_leaf)(struct walk *w, double cells); /* true: stop */
@@ -226,8 +227,8 @@ static uint64_t config_to_branch(const struct walk *w)
     return digit;
 }
 
-/* Note the allowed ones of a branch's cells. The parameters outside the block are not active, so
- * that only the block's own rules speak; values of a class stand for each other in what follows. */
+/* Record the allowed cells of a branch. The parameters outside the block are inactive, so only the
+ * block's own rules apply. */
 static bool leaf_filter(struct walk *w, double cells)
 {
     for (uint64_t k = 0; k < (uint64_t)cells; k++) {
@@ -279,7 +280,7 @@ static bool is_ruled(const struct grid *g, const struct block *b)
     return false;
 }
 
-/* Leave the block's entries as config_create made them. */
+/* Reset the block's entries to the state after config_create. */
 static void forget(struct walk *w)
 {
     for (size_t pos = 0; pos < w->b->n; pos++)
@@ -327,7 +328,7 @@ static as_status filter_cells(struct grid *g, struct as_err *err)
     return AS_OK;
 }
 
-/* Let every axis know what the conditions of other parameters tell apart. */
+/* Split every axis into the classes that conditions on it distinguish. */
 static as_status split_axes(struct grid *g, struct as_err *err)
 {
     for (size_t i = 0; i < g->space->n; i++) {

@@ -26,7 +26,7 @@ static union param_value point(const struct space_param *p, int64_t k)
     return (union param_value){.real = param_round(v, 1e-6 * gap)};
 }
 
-/* Points that rounding brings together, such as those of a short int range, count once. */
+/* Points that become equal by rounding, such as those of a short int range, count once. */
 static as_status points_create(const struct space_param *p, struct axis *a, struct as_err *err)
 {
     a->points = as_calloc((size_t)p->points, sizeof *a->points);
@@ -78,7 +78,7 @@ void axis_done(struct axis *a)
     *a = (struct axis){0};
 }
 
-/* A float whose ends are the same has one value and no levels. */
+/* A float with equal ends has one value and no levels. */
 static as_status only_value_create(const struct space_param *p, struct axis *a, struct as_err *err)
 {
     a->points = as_calloc(1, sizeof *a->points);
@@ -158,7 +158,7 @@ uint64_t axis_unnamed(const struct axis *a, uint64_t low, uint64_t j)
     return k;
 }
 
-/* The values from low up to high that are not named, if there are any. */
+/* Add a class of the unnamed values from low up to high, if there are any. */
 static void add_rest(struct axis *a, uint64_t low, uint64_t high)
 {
     uint64_t named = 0;

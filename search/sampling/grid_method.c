@@ -25,7 +25,7 @@ static void prepared_free(struct search_prepared *p)
     grid_free((struct grid *)p);
 }
 
-/* The grid that was prepared, or a new one, which *own owns. */
+/* Return the prepared grid, or create one, which *own then owns. */
 static as_status find_grid(const struct search_spec *spec, struct grid **own,
                            const struct grid **ret, struct as_err *err)
 {

@@ -60,7 +60,7 @@ static uint32_t reverse(uint32_t x)
     return (x >> 1 & 0x55555555u) | (x & 0x55555555u) << 1;
 }
 
-/* Each step lets a bit change only bits above it: on reversed bits that is a nested permutation of
+/* Each step changes only bits above a given bit. On reversed bits this is a nested permutation of
  * the unit interval's halves, quarters, … (S. Laine, T. Karras, EGSR 2011; constants by N. Vegdahl,
  * 2021). */
 static uint32_t laine_karras(uint32_t x, uint32_t seed)

@@ -24,8 +24,8 @@ static union param_value highest(const struct space_param *p)
     return levels ? param_level(p, levels - 1) : (union param_value){.real = p->real.max};
 }
 
-/* The first value of a discrete p that is not below `at`, or (last) the last one not above it.
- * False: there is none. */
+/* Find the first value of a discrete p that is not below `at`, or, if `last`, the last value not
+ * above it. False: there is none. */
 static bool nearest_level(const struct space_param *p, union param_value at, bool last,
                           union param_value *ret)
 {
@@ -44,7 +44,8 @@ static bool nearest_level(const struct space_param *p, union param_value at, boo
     return true;
 }
 
-/* A number as a value of p's kind; for an int the next whole one inside the range. */
+/* Convert a number to a value of p's kind; for an int, to the next whole number inside the
+ * range. */
 static union param_value end_value(const struct space_param *p, const json_t *j, bool last)
 {
     double v = json_number_value(j) + 0.0; /* -0.0 becomes 0.0 */
@@ -58,7 +59,7 @@ static union param_value end_value(const struct space_param *p, const json_t *j,
     return (union param_value){.integer = (int64_t)v};
 }
 
-/* An end of a range on numbers, moved to a value that p takes. */
+/* Read an end of a range on numbers and move it to a value that p takes. */
 static as_status number_end(const struct space_param *p, const json_t *j, const char *pointer,
                             bool last, union param_value *ret, struct as_err *err)
 {
@@ -76,7 +77,7 @@ static as_status number_end(const struct space_param *p, const json_t *j, const 
                       pointer, p->name);
 }
 
-/* min, or (last) max of a range; *ret keeps the parameter's own end where it is absent. */
+/* Read min of a range, or, if `last`, max. If it is absent, *ret keeps the parameter's own end. */
 static as_status parse_end(const struct space_param *p, struct json_fields *f, bool last,
                            bool *ret_given, union param_value *ret, struct as_err *err)
 {
@@ -223,7 +224,8 @@ bool cond_meet(const struct space_param *p, const struct cond *const *conds, siz
         }
         return false;
     }
-    /* ranges alone: ends are values of p, so the highest low end is in all of them or nothing is */
+    /* only ranges are left: their ends are values of p, so either the highest low end is in all of
+     * them, or no value is */
     if (!all_hold(p, conds, n, low))
         return false;
     *ret = low;

@@ -1,5 +1,5 @@
-/* What an expression means. Nodes stand after their operands and types are settled, so that there
- * is nothing left to refuse; the depth of the recursion is at most the number of nodes. */
+/* Evaluation of expressions. Operands come before their nodes and all types are checked, so
+ * evaluation cannot fail. The depth of the recursion is at most the number of nodes. */
 #include "search/space/expr.h"
 
 #include <math.h>
@@ -36,7 +36,7 @@ struct evaluation {
     const struct expr *e;
     const struct space *space;
     const struct config *c;
-    bool bad; /* a part was not finite: what comes out means nothing */
+    bool bad; /* a part was not finite: the result is undefined */
 };
 
 static struct value eval(struct evaluation *x, size_t node);
@@ -52,7 +52,7 @@ static struct value eval_param(const struct evaluation *x, const struct node *n)
     return x->e->values[n->b + v.choice];
 }
 
-/* As Python has it: a - b floor(a / b). */
+/* As in Python: a - b floor(a / b). */
 static double modulo(double a, double b)
 {
     double r = fmod(a, b);

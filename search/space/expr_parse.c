@@ -1,4 +1,5 @@
-/* A recursive descent into an array of nodes; types are settled on the way up. */
+/* Recursive descent into an array of nodes. Each function parses one level of precedence and checks
+ * the types of its operands, so that an error names the column where the user made it. */
 #include <stdio.h>
 #include <string.h>
 
@@ -109,7 +110,7 @@ static bool arithmetic(struct parser *p, expr_op op, const char *what, size_t by
     return want(p, a, NUMBER, what, byte) && want(p, b, NUMBER, what, byte) && add_node(p, n, ret);
 }
 
-/* A text that a parameter of choices never takes is a slip of the pen. */
+/* A text that the parameter never takes is a typing error of the user. */
 static bool check_taken(struct parser *p, size_t node, struct value v, size_t byte)
 {
     const struct node *n = &p->e->nodes[node];
@@ -335,8 +336,8 @@ static bool ordered_op(const struct parser *p, expr_op *ret)
     return false;
 }
 
-/* a < b <= c: a < b and b <= c. The middle is evaluated twice; it is a number, and nothing inside a
- * number compares, so that this does not multiply. */
+/* a < b <= c: a < b and b <= c. The middle is evaluated twice. The cost does not multiply, because
+ * the middle is a number and a number contains no comparison. */
 static bool parse_chain(struct parser *p, size_t left, size_t *ret)
 {
     expr_op op;

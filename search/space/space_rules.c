@@ -1,4 +1,6 @@
-/* Which combinations a space allows: parameter_constraints and forbidden. */
+/* The combinations that a space allows: parameter_constraints and forbidden. The first list holds
+ * expressions (expr.h); the second holds conjunctions of conditions (cond.h). Both are numbered as
+ * one list of rules, so that a caller can count and report the rule that was broken. */
 #include "base/json.h"
 #include "search/space/config.h"
 #include "search/space/expr.h"
