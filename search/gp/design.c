@@ -1,4 +1,4 @@
-/* The centre, Sobol points, and the last resort. */
+/* The initial design: the centre, Sobol points, and then a search for any untried configuration. */
 #include "search/gp/design.h"
 
 #include "base/rng.h"
@@ -7,9 +7,9 @@
 #include "search/sampling/sampler.h"
 #include "search/sampling/sobol.h"
 
-#define DRAWS 512  /* of one point, before the sampler of narrow spaces is asked, */
-#define SAMPLED 16 /* and its answers before the space is enumerated */
-#define SAMPLED_STRIDE (UINT64_C(1) << 32) /* between its indices: past those of any sweep */
+#define DRAWS 512  /* of one point, before the sampler for narrow spaces tries, */
+#define SAMPLED 16 /* and the sampler's draws before the space is enumerated */
+#define SAMPLED_STRIDE (UINT64_C(1) << 32) /* between its indices: no sweep has so many */
 
 size_t gp_design_size(const struct training_set *s)
 {
@@ -33,8 +33,8 @@ static bool is_new(const struct training_set *s, const double *point)
            !training_set_tried(s, point, DESIGN_TOLERANCE);
 }
 
-/* Where constraints leave little, the sampler looks much longer. Sets *ret_found, and *ret_drawn:
- * how many allowed configurations were drawn. */
+/* The sampler searches much longer, for spaces in which constraints leave little. Sets *ret_found,
+ * and *ret_drawn, the number of allowed configurations drawn. */
 static as_status sample(const struct training_set *s, uint64_t index, double *ret_point,
                         bool *ret_found, uint64_t *ret_drawn, struct as_err *err)
 {
@@ -56,7 +56,7 @@ static as_status sample(const struct training_set *s, uint64_t index, double *re
     return AS_OK;
 }
 
-/* Spaces that are too large to enumerate are over when all that was drawn was tried before. */
+/* A space too large to enumerate is exhausted when every drawn configuration was tried before. */
 static as_status look_for_one(const struct training_set *s, uint64_t drawn, double *ret_point,
                               struct as_err *err)
 {

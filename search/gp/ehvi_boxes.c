@@ -17,8 +17,9 @@ static as_status emit(struct ehvi_boxes *out, const struct ehvi_box *b, struct a
 
 /* ---- two and three objectives: strips ---- */
 
-/* Open since level `since` of the third objective: first objective from `left` to the next strip's
- * left (the last one's end is the reference), second up to `top`. Tops fall from left to right. */
+/* A strip that is open since level `since` of the third objective. In the first objective it goes
+ * from `left` to the next strip's left (the last strip ends at the reference); in the second it
+ * goes up to `top`. Tops fall from left to right. */
 struct strip {
     double left, top, since;
 };
@@ -35,7 +36,7 @@ static double strip_right(const struct sweep *s, size_t i)
     return i + 1 < s->n ? s->strips[i + 1].left : s->reference[0];
 }
 
-/* The part of strip i right of `left` ends at `level`. */
+/* Close the part of strip i to the right of `left` at `level`. */
 static as_status close_strip(const struct sweep *s, size_t i, double left, double level,
                              struct as_err *err)
 {
@@ -46,7 +47,7 @@ static as_status close_strip(const struct sweep *s, size_t i, double left, doubl
     return emit(s->out, &b, err);
 }
 
-/* A point of this level: the strips that reach above it are cut off at its left. */
+/* Add a point of this level: the strips that reach above it are cut at its left. */
 static as_status sweep_point(struct sweep *s, double a, double b, double level, struct as_err *err)
 {
     size_t first = 0;
@@ -60,7 +61,7 @@ static as_status sweep_point(struct sweep *s, double a, double b, double level, 
         if (st < 0)
             return st;
     }
-    size_t at = s->strips[first].left < a ? first + 1 : first; /* keeps what lies left of a */
+    size_t at = s->strips[first].left < a ? first + 1 : first; /* keep the part to the left of a */
     memmove(s->strips + at + 1, s->strips + end, (s->n - end) * sizeof *s->strips);
     s->strips[at] = (struct strip){a, b, level};
     s->n = s->n - end + at + 1;
@@ -73,8 +74,8 @@ static int compare_third(const void *pa, const void *pb)
     return (a->c[2] > b->c[2]) - (a->c[2] < b->c[2]);
 }
 
-/* Two objectives are three of which the last says nothing: everything happens at its level
- * -infinity, and what is open at the end reaches up to the reference. `strips` has room for n + 1.
+/* Two objectives are treated as three whose last one is always at level -infinity. Strips that stay
+ * open reach up to the reference. `strips` has room for n + 1.
  */
 static as_status boxes3(struct ehvi_point *points, size_t n, size_t m, const double *reference,
                         struct strip *strips, struct ehvi_boxes *out, struct as_err *err)
@@ -113,8 +114,8 @@ static int compare_boxes(const void *pa, const void *pb)
     return 0;
 }
 
-/* From the boxes that are open to those that are open from `level` on; both sorted. The ones that
- * stay keep the level that they were opened at (lower[3]), the others are closed and put out. */
+/* Replace the open boxes by those that are open from `level` on; both lists are sorted. A box that
+ * stays keeps the level at which it was opened (lower[3]); the others are closed and output. */
 static as_status advance(const struct ehvi_boxes *open, struct ehvi_boxes *next, double level,
                          struct ehvi_boxes *out, struct as_err *err)
 {

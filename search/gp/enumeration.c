@@ -1,11 +1,12 @@
-/* Depth first over the levels of the active parameters, parents before their children. */
+/* Depth-first search over the levels of the active parameters, parents before their children. Tried
+ * configurations are looked up by a hash of their active levels. */
 #include "search/gp/enumeration.h"
 
 #include <string.h>
 
 #include "base/rng.h"
 
-/* The tried configurations, by a hash of their active levels. */
+/* A tried configuration, sorted by a hash of its active levels. */
 struct known {
     uint64_t hash;
     size_t trial;
@@ -69,7 +70,7 @@ static bool is_known(struct enumeration *w)
     return false;
 }
 
-/* False: enough was seen. */
+/* Visit one configuration. False: stop the search. */
 static bool visit(struct enumeration *w)
 {
     size_t d = w->s->enc->n;
@@ -83,8 +84,8 @@ static bool visit(struct enumeration *w)
     return true;
 }
 
-/* Levels of the depth-th parameter and of all after it. Recursion is as deep as the space has
- * parameters: 256. */
+/* Run through the levels of the parameter at `depth` and of all after it. The recursion is at most
+ * 256 deep, the largest number of parameters. */
 static bool descend(struct enumeration *w, size_t depth)
 {
     const struct encoding *e = w->s->enc;

@@ -1,4 +1,9 @@
-/* The mixed optimiser of the acquisition. */
+/* The optimiser of the acquisition over continuous and discrete parameters. The acquisition has
+ * many local maxima, so several starts climb at once and share every batched prediction. Continuous
+ * climbs (L-BFGS) and sweeps over the levels of discrete parameters alternate until neither
+ * improves. Near a constraint the climb steps back to the border and then takes random steps along
+ * it, because gradients do not know constraints. A small finite space is evaluated completely
+ * instead. */
 #include "search/gp/optimize.h"
 
 #include <math.h>
@@ -11,15 +16,15 @@
 
 #define STARTS 4
 #define ROUNDS 6
-#define NEIGHBOURS 16 /* of one discrete parameter; more levels than this are relaxed */
+#define NEIGHBOURS 16 /* of one discrete parameter; a parameter with more levels is relaxed */
 #define BATCH CANDIDATES_MAX
-#define ENUMERATE_ALL 1024 /* a space of no more configurations is evaluated whole */
-#define HALVINGS 12        /* on the way back from a point that is not allowed */
-#define POLISH_STEPS 4     /* random steps along the border of what is allowed, */
-#define POLISH_POINTS 16   /* so many at once for each start */
+#define ENUMERATE_ALL 1024 /* a space of at most this many configurations is evaluated completely */
+#define HALVINGS 12        /* when stepping back from a point that is not allowed */
+#define POLISH_STEPS 4     /* random steps along the border of the allowed region, */
+#define POLISH_POINTS 16   /* this many at once for each start */
 #define BOLTZMANN 2.0
 
-/* The local search stops after so many predictions: 2 n^2 operations each. */
+/* The local search stops after this many operations; a prediction takes 2 n^2. */
 #define WORK_OPERATIONS 2.0e9
 #define WORK_LEAST 512
 #define WORK_MOST 20000
@@ -215,7 +220,7 @@ static size_t best_of(const double *v, size_t from, size_t to)
     return at;
 }
 
-/* One of n, with probability in proportion to exp(2 x its standardised value). */
+/* Draw one of n with probability proportional to exp(2 x its standardised value). */
 static size_t draw_start(const double *v, size_t n, struct rng *r)
 {
     double sum = 0, square = 0, top = v[best_of(v, 0, n)], total = 0;
@@ -263,7 +268,7 @@ static void choose_starts(struct search *s, size_t n, size_t n_global)
 
 /* ---- moves ---- */
 
-/* Take a trial point where it is better. True: by more than rounding. */
+/* Accept a trial point if it is better. True: better by more than rounding. */
 static bool accept(struct search *s, size_t i, const double *point, double value)
 {
     double gain = value - s->best[i];
@@ -274,7 +279,7 @@ static bool accept(struct search *s, size_t i, const double *point, double value
     return gain > 1e-9 * fmax(1, fabs(value));
 }
 
-/* From a point that is not allowed back towards the start, which is, up to the border. */
+/* Move a point that is not allowed back towards the start, which is allowed, up to the border. */
 static void retreat(struct search *s, const double *from, double *point)
 {
     const struct training_set *set = s->p->set;
@@ -343,7 +348,8 @@ static bool climb(struct search *s, bool relax)
     return moved;
 }
 
-/* Evaluate the batch of n points that belong to starts `owner`, and take what is better. */
+/* Evaluate the batch of n points that belong to starts `owner`, and accept those that are
+ * better. */
 static bool take_best(struct search *s, size_t n, bool *moved)
 {
     bool any = false;
@@ -361,7 +367,7 @@ static bool take_best(struct search *s, size_t n, bool *moved)
     return any;
 }
 
-/* The neighbours of discrete parameter j for all starts that still move, in one batch. */
+/* Try the neighbours of discrete parameter j for all starts that still move, in one batch. */
 static bool try_levels(struct search *s, size_t j, const bool *live, bool *moved)
 {
     double places[NEIGHBOURS];
@@ -387,7 +393,8 @@ static bool try_levels(struct search *s, size_t j, const bool *live, bool *moved
     return any;
 }
 
-/* All discrete parameters once. live: which starts are worth it; those that did not move leave. */
+/* Try all discrete parameters once. live: the starts still in the search; a start that did not move
+ * leaves. */
 static bool sweep_levels(struct search *s, bool *live)
 {
     bool moved[STARTS] = {false}, any = false;
@@ -399,14 +406,14 @@ static bool sweep_levels(struct search *s, bool *live)
     return any;
 }
 
-/* Where the space's constraints stopped a climb, the best place is along their border: random steps
- * of falling size. */
+/* If the space's constraints stopped a climb, the best place is near their border. Search it with
+ * random steps of decreasing size. */
 static void polish(struct search *s)
 {
     struct rng r;
     bool moved[STARTS];
     rng_init(&r, s->p->set->spec->seed, s->p->number << 8 | SEARCH_DRAW_GP_START);
-    r.lo = 1 << 20; /* past the draws of the starts */
+    r.lo = 1 << 20; /* beyond the draws of the starts */
     for (int step = 0; step < POLISH_STEPS; step++) {
         double sd = 0.1 * pow(0.25, step);
         size_t n = 0;
@@ -457,7 +464,7 @@ static void report(struct search *s, const double *point, size_t candidates, dou
     memcpy(ret_point, point, s->d * sizeof *point);
 }
 
-/* The best end that was not tried; the second best is what it was chosen against. */
+/* Choose the best end that was not tried; the second best is the runner-up. */
 static bool choose_end(struct search *s, size_t candidates, double *ret_point, struct gp_found *ret)
 {
     size_t at = STARTS;
@@ -477,7 +484,7 @@ static bool choose_end(struct search *s, size_t candidates, double *ret_point, s
     return true;
 }
 
-/* Every end was tried before: the best raw candidate then, none of which was. */
+/* If every end was tried before, take the best raw candidate; no raw candidate was tried. */
 static void settle_for_raw(struct search *s, double *ret_point, struct gp_found *ret)
 {
     size_t n, n_global;
@@ -491,7 +498,7 @@ static void settle_for_raw(struct search *s, double *ret_point, struct gp_found 
     report(s, s->start, n, ret_point, ret);
 }
 
-/* Small finite spaces: all that is left, in batches. */
+/* For small finite spaces: evaluate all untried configurations, in batches. */
 static as_status evaluate_all(struct search *s, double *ret_point, struct gp_found *ret,
                               struct as_err *err)
 {
