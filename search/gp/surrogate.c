@@ -1,4 +1,8 @@
-/* From a training set to a conditioned model: rows, values, hyperparameters, factor. */
+/* From a training set to a conditioned model: rows, values, hyperparameters, factor. The order of
+ * the rows is fixed: the base of the last fit, then later results, then pending trials. So the
+ * factor of the base stays valid while trials come and go, and only new rows are appended. Whether
+ * a fit is due depends only on the history and the stored state, never on the cache, so that every
+ * server takes the same decision. */
 #include "search/gp/surrogate.h"
 
 #include <cblas.h>
@@ -11,14 +15,15 @@
 #include "search/gp/surrogate_priv.h"
 #include "search/problem/draw.h"
 
-#define ALWAYS_REFIT 200 /* rows up to which every new one is fitted to */
+#define ALWAYS_REFIT 200 /* up to this many rows every new row causes a fit */
 #define GROWTH 1.05
 #define SURPRISE 4.0    /* deviations */
-#define RANDOM_START 50 /* rows up to which a fit also starts at random */
-#define COLD_START 100  /* and at the default, */
-#define AFRESH_ROWS 20  /* without categories past so many rows every AFRESH_EVERY-th time */
+#define RANDOM_START 50 /* up to this many rows a fit also starts at random */
+#define COLD_START 100  /* and up to this many at the default, */
+/* without categories, past this many rows, only every AFRESH_EVERY-th time */
+#define AFRESH_ROWS 20
 #define AFRESH_EVERY 3
-#define COLD_ROWS 256 /* a first fit to more than these starts from one to a part of them */
+#define COLD_ROWS 256 /* a first fit to more rows starts from a fit to this many of them */
 
 static void task_done(struct surrogate_task *t)
 {
@@ -188,7 +193,7 @@ static void copy_row(const struct surrogate_task *t, size_t trial, double *x, in
     memcpy(z, t->s->z + trial * n_cat, n_cat * sizeof *z);
 }
 
-/* Rows of some places of `done`, owned by the caller. */
+/* The rows of some places of `done`; owned by the caller. */
 struct gathered {
     size_t n;
     double *x, *y, *cost;
@@ -225,7 +230,7 @@ static as_status gather(const struct surrogate_task *t, const size_t *places, si
     return AS_OK;
 }
 
-/* Half spread, the rest best and newest. */
+/* Half of the rows are spread points, the rest are best and newest. */
 static struct gp_subset_size shares(size_t rows)
 {
     return (struct gp_subset_size){rows / 4, rows / 4, rows - 2 * (rows / 4)};
@@ -264,7 +269,7 @@ static uint64_t digest_of(const struct surrogate_task *t, const size_t *places, 
     return h;
 }
 
-/* The base's choice is asked for at every suggestion and changes with a fit: remember it. */
+/* Every suggestion needs the chosen base, and it changes only with a fit, so it is kept. */
 static as_status thin_base(struct surrogate_task *t, size_t *places, size_t *n, struct as_err *err)
 {
     if (*n <= t->spec->max_rows)
@@ -354,7 +359,8 @@ static uint64_t best_number(const struct surrogate_task *t)
     return t->s->best == TRAINING_SET_NONE ? 0 : t->s->trials[t->s->best].number;
 }
 
-/* L^-1 (y - m): entry i is by how many deviations value i missed what the rows before it said. */
+/* L^-1 (y - m): entry i is the number of deviations between value i and its prediction from the
+ * rows before it. */
 static as_status is_surprised(const struct surrogate_task *t, bool *ret, struct as_err *err)
 {
     const struct gp_model *m = t->store->models[t->slot];
@@ -373,8 +379,8 @@ static as_status is_surprised(const struct surrogate_task *t, bool *ret, struct 
     return AS_OK;
 }
 
-/* What the number of new rows says before any model is built. Adding thousands of them to a factor
- * one by one, only to fit again, would cost seconds. */
+/* The need for a fit, judged by the number of new rows before a model is built. Appending thousands
+ * of rows to a factor one by one and then fitting again would take seconds. */
 typedef enum fit_wish { FIT_NO, FIT_YES, FIT_ASK_MODEL } fit_wish;
 
 static fit_wish fit_by_count(const struct surrogate_task *t)
@@ -394,8 +400,8 @@ static as_status fit_by_model(const struct surrogate_task *t, bool *ret, struct 
     return *ret ? AS_OK : is_surprised(t, ret, err);
 }
 
-/* Does a fit to n rows look beyond the optimum that it has? By a hash of the trial, so that models
- * that are fitted on every second or fourth one have their turn. */
+/* Does a fit to n rows also start away from its last optimum? A hash of the trial decides, so that
+ * this also happens to models that are fitted only on every second or fourth trial. */
 static bool looks_afresh(const struct surrogate_task *t, size_t n)
 {
     return t->s->columns.n_cat || n <= AFRESH_ROWS ||
@@ -424,7 +430,7 @@ static as_status fit_to(struct surrogate_task *t, const size_t *places, size_t n
     return AS_OK;
 }
 
-/* A first fit to COLD_ROWS of n rows, from which the fit to all of them starts. */
+/* A first fit to COLD_ROWS of n rows; the fit to all rows starts from its result. */
 static as_status fit_few(struct surrogate_task *t, const size_t *places, size_t n,
                          struct as_err *err)
 {
@@ -470,7 +476,7 @@ static as_status fit(struct surrogate_task *t, struct as_err *err)
     return AS_OK;
 }
 
-/* The model under the hyperparameters that there are, unless it must be fitted anew (*ret_again).
+/* Build the model with the stored hyperparameters, unless it must be fitted again (*ret_again).
  */
 static as_status keep(struct surrogate_task *t, bool *ret_again, struct as_err *err)
 {
@@ -486,7 +492,7 @@ static as_status keep(struct surrogate_task *t, bool *ret_again, struct as_err *
         st = fit_by_model(t, ret_again, err);
     if (st != AS_E_NUMERIC)
         return st;
-    *ret_again = true; /* a state that gives no model */
+    *ret_again = true; /* no model can be built from this state */
     return AS_OK;
 }
 
@@ -503,7 +509,7 @@ static as_status settle(struct surrogate_task *t, struct surrogate *ret, struct 
     return st < 0 ? st : build(t, err);
 }
 
-/* What ret->trials tells. */
+/* Fill ret->trials. */
 static as_status list_trials(const struct surrogate_task *t, struct surrogate *ret,
                              struct as_err *err)
 {

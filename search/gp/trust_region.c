@@ -8,7 +8,7 @@
 #define LENGTH_LEAST 0x1p-7
 #define SUCCESSES 3
 #define FAILURES_LEAST 4
-#define PROGRESS 1e-3 /* of |best|: less is no success */
+#define PROGRESS 1e-3 /* of |best|: a smaller gain is no success */
 
 struct trust_region trust_region_read(const json_t *state)
 {

@@ -6,9 +6,11 @@
 #include "search/regression/lapack_priv.h"
 #include "search/regression/vec_exp.h"
 
-#define FEW 8 /* right-hand sides up to which a solve streams L instead of multiplying matrices */
+/* up to this many right-hand sides a solve streams L; with more it multiplies matrices */
+#define FEW 8
 
-/* Where n rows are cut in two: a multiple of GP_BLOCK, so that blocks never overlap a cut. */
+/* The row at which n rows are cut in two: a multiple of GP_BLOCK, so that no block crosses the
+ * cut. */
 static size_t half_of(size_t n)
 {
     return ((n + GP_BLOCK - 1) / GP_BLOCK + 1) / 2 * GP_BLOCK;
@@ -37,8 +39,8 @@ GP_INLINE void invert_row(const double *restrict l, double diagonal, size_t i, d
         inv[i * GP_BLOCK + j] = x[j] * reciprocal;
 }
 
-/* Factor a diagonal block of n <= GP_BLOCK rows. By columns, in a copy that holds it transposed:
- * its rows are then the columns, and a column's update is a loop over neighbours. */
+/* Factor a diagonal block of n <= GP_BLOCK rows. It works by columns in a transposed copy, so that
+ * the update of a column is a loop over adjacent entries. */
 GP_CLONES static bool factor_block(double *restrict a, size_t n, size_t ld, double *restrict inv)
 {
     double c[GP_BLOCK * GP_BLOCK] __attribute__((aligned(64)));
@@ -69,8 +71,8 @@ GP_CLONES static bool factor_block(double *restrict a, size_t n, size_t ld, doub
     return true;
 }
 
-/* b (m x n) <- b times the inverse of a block, n <= GP_BLOCK wide; or times its transpose. In
- * strips, whose copy stays in the cache. */
+/* b (m x n) <- b times the inverse of a block, n <= GP_BLOCK wide; or times its transpose. It works
+ * in strips whose copy stays in the cache. */
 static void apply_inverse(double *b, size_t m, size_t n, size_t ldb, const double *inv,
                           bool transpose)
 {
@@ -85,7 +87,7 @@ static void apply_inverse(double *b, size_t m, size_t n, size_t ldb, const doubl
     }
 }
 
-/* b (m x n) <- b L^-T: in each row, L^-1 b. */
+/* b (m x n) <- b L^-T: each row becomes L^-1 b. */
 static void solve_lower(double *b, size_t m, size_t n, size_t ldb, const double *l, size_t ld,
                         const double *inv)
 {
@@ -99,7 +101,7 @@ static void solve_lower(double *b, size_t m, size_t n, size_t ldb, const double 
     solve_lower(b + h, m, n - h, ldb, l + h * ld + h, ld, inv + h * GP_BLOCK);
 }
 
-/* b (m x n) <- b L^-1: in each row, L^-T b. */
+/* b (m x n) <- b L^-1: each row becomes L^-T b. */
 static void solve_upper(double *b, size_t m, size_t n, size_t ldb, const double *l, size_t ld,
                         const double *inv)
 {
@@ -113,7 +115,8 @@ static void solve_upper(double *b, size_t m, size_t n, size_t ldb, const double 
     solve_upper(b, m, h, ldb, l, ld, inv);
 }
 
-/* Lower triangle of c (n x n) -= b b', b is n x k. Small ones as a whole: dsyrk only wins later. */
+/* Lower triangle of c (n x n) -= b b', b is n x k. Small matrices are computed completely, because
+ * dsyrk is faster only for large ones. */
 static void subtract_square(double *c, size_t n, size_t ldc, const double *b, size_t k, size_t ldb)
 {
     size_t h = half_of(n);
@@ -183,7 +186,8 @@ void gp_cholesky_invert(double *l, size_t n, size_t ld, const double *inv)
     square_transposed(l, n, ld);
 }
 
-/* Eight doubles, wherever they lie; gcc makes of it what the clone's target has. */
+/* Eight doubles at any address. gcc compiles it to the vector instructions of the clone's
+ * target. */
 typedef double vec8 __attribute__((vector_size(64), aligned(8)));
 
 GP_INLINE double sum8(const vec8 *v)
@@ -193,7 +197,7 @@ GP_INLINE double sum8(const vec8 *v)
 }
 
 /* b[q][i] -= L_i b[q] over the first k columns (a multiple of 8), for `rows` rows from i on: each
- * entry of L that comes in from memory is used for all m right-hand sides. */
+ * entry of L that is read from memory is used for all m right-hand sides. */
 GP_INLINE void subtract_dots(const double *l, size_t ld, size_t k, double *b, size_t ldb, size_t i,
                              size_t rows, size_t m)
 {

@@ -10,8 +10,8 @@
 #include "search/regression/lbfgs.h"
 #include "search/regression/vec_exp.h"
 
-/* How far a parameter reaches before anything is known: of 1, 0.5, 0.3 and 0.15 the one that took
- * the fewest values in cold fits of 20 to 500 rows. */
+/* The scale of a parameter before any fit. Among 1, 0.5, 0.3 and 0.15 it needed the fewest values
+ * in cold fits of 20 to 500 rows. */
 #define FIRST_SCALE 0.3
 
 struct gp_fit_work {
@@ -22,10 +22,10 @@ struct gp_fit_work {
     size_t z_cap;
     struct lbfgs_work *lbfgs;
     size_t lbfgs_n, lbfgs_starts;
-    const double *scale; /* of the last fit, in numbers */
+    const double *scale; /* of the last fit; a part of `numbers` */
 };
 
-/* One fit under way. Pointers into a gp_fit_work. */
+/* A running fit. Its pointers refer to a gp_fit_work. */
 struct fit {
     const struct gp_columns *c;
     const struct gp_rows *rows;
@@ -329,7 +329,8 @@ as_status gp_fit_value(const struct gp_columns *c, const struct gp_rows *rows, c
     return AS_OK;
 }
 
-/* Draws around the default: a factor of 2 each way in the lengthscales and s2, 4 in the noise. */
+/* Draw around the default: up to a factor of 2 either way in the lengthscales and s2, 4 in the
+ * noise. */
 static void random_start(const struct gp_columns *c, struct rng *r, double *ret)
 {
     size_t n = gp_n_lengths(c);
@@ -362,8 +363,8 @@ static bool is_usable(const double *theta, size_t n)
     return theta != NULL;
 }
 
-/* Steps no longer than the parameter's range makes sense of, and no shorter than any curvature
- * wants; what is not a number falls to the first. */
+/* Limit a scale: not longer than is sensible for the parameter's range, not shorter than any
+ * curvature needs. A scale that is not a number becomes the upper limit. */
 static double sane_scale(double scale)
 {
     return scale >= 1e-2 ? fmin(scale, 1) : scale > 0 ? 1e-2 : 1;
@@ -392,8 +393,8 @@ const double *gp_fit_scale(const struct gp_fit_work *w)
     return w->scale;
 }
 
-/* The scale for the next fit: the root of the inverse Hessian's diagonal as the winner met it,
- * where it took enough steps to tell; otherwise what this fit began with. */
+/* Set the scale for the next fit: the root of the diagonal of the winner's inverse Hessian if it
+ * took enough steps; otherwise the scale that this fit began with. */
 static void learn_scale(const struct lbfgs_problem *p, struct gp_fit_work *w,
                         const struct gp_columns *c, size_t winner)
 {

@@ -5,13 +5,13 @@
 #include <string.h>
 
 #define MEMORY 8          /* pairs of steps and gradient changes kept */
-#define ARMIJO 1e-4       /* part of the predicted gain that a step must bring */
+#define ARMIJO 1e-4       /* the part of the predicted gain that a step must reach */
 #define MAX_BACKTRACKS 25 /* of one line search */
 
 /* One start. Vectors are in scaled variables, u = x / scale. */
 struct descent {
     double *u, *g;         /* the best point and its gradient */
-    double *dir, *u_trial; /* where the line search goes, and the point under trial */
+    double *dir, *u_trial; /* the direction of the line search, and its trial point */
     double *free;          /* 1 for a variable that may move in this step, 0 for one that is held */
     double *s, *y;         /* MEMORY x n rings of steps and gradient changes */
     double f, step;
@@ -76,7 +76,7 @@ void lbfgs_work_free(struct lbfgs_work *w)
     free(w);
 }
 
-/* What one start needs of the problem: its box and the scale. */
+/* The part of the problem that one start needs: its box and the scale. */
 struct box {
     const double *lower, *upper, *scale;
     size_t n;
@@ -109,7 +109,7 @@ static struct box box_of(const struct lbfgs_problem *p, size_t start)
                         p->scale, p->n};
 }
 
-/* Held at a bound: it cannot go where the gradient sends it. */
+/* Is the variable held at a bound, because the gradient points out of the box? */
 static bool is_held(const struct box *b, const struct descent *d, size_t i)
 {
     double lo = lower_of(b, i), hi = upper_of(b, i);
@@ -134,7 +134,8 @@ static double dot_free(const struct descent *d, const double *a, const double *b
     return sum;
 }
 
-/* The two loops: dir <- H dir over the free variables, with the pairs that curve upwards there. */
+/* The two-loop recursion: dir <- H dir over the free variables, with the pairs whose curvature
+ * there is positive. */
 static void apply_inverse_hessian(struct descent *d, size_t n)
 {
     double a[MEMORY] = {0}, rho[MEMORY];
@@ -164,10 +165,11 @@ static void apply_inverse_hessian(struct descent *d, size_t n)
             d->dir[i] += (a[k] - b) * d->s[k * n + i];
     }
     if (gamma == 0)
-        d->pairs = 0; /* nothing of use: take the careful first step again */
+        d->pairs = 0; /* no usable pair: take the careful first step again */
 }
 
-/* The steepest way down, no longer than 1: a gradient may be of any size at first. */
+/* The steepest descent direction, no longer than 1, because the first gradient may have any
+ * size. */
 static void steepest(struct descent *d, size_t n)
 {
     double norm = sqrt(dot_free(d, d->g, d->g, n));
@@ -208,7 +210,7 @@ static void finish(struct descent *d, lbfgs_end end)
     d->end = end;
 }
 
-/* After a step: done, or a new direction. `gain` is what the step brought. */
+/* After a step: stop, or choose a new direction. `gain` is the decrease of the step. */
 static void go_on(const struct box *b, const struct lbfgs_opts *o, struct descent *d, double gain)
 {
     if (projected_gradient(b, d) <= o->pg_tol)
@@ -242,8 +244,8 @@ static void remember_pair(struct descent *d, const double *g, size_t n)
         d->pairs++;
 }
 
-/* The trial point was too bad: a shorter step, at the minimum of the parabola through what is known
- * where that is a sensible one. */
+/* The trial point was not good enough. Take a shorter step, to the minimum of the interpolating
+ * parabola if that is sensible. */
 static void step_back(const struct box *b, const struct lbfgs_opts *o, struct descent *d, double f,
                       double slope)
 {
@@ -280,7 +282,7 @@ static void take_value(const struct box *b, const struct lbfgs_opts *o, struct d
         go_on(b, o, d, INFINITY);
         return;
     }
-    double slope = 0, moved = 0; /* along the step that the box has left of it */
+    double slope = 0, moved = 0; /* along the part of the step inside the box */
     for (size_t i = 0; i < b->n; i++) {
         slope += d->g[i] * (d->u_trial[i] - d->u[i]);
         moved = fmax(moved, fabs(d->u_trial[i] - d->u[i]));
@@ -310,8 +312,8 @@ static void begin(const struct box *b, struct descent *d, const double *x)
         d->u[i] = d->u_trial[i] = clamp(b, i, x[i] / scale_of(b, i));
 }
 
-/* A trial point in the problem's variables. Rounding must not carry it out of the box, nor off its
- * sides: 1, not 0.9999999999999999. */
+/* A trial point in the problem's variables. Rounding must not move it out of the box, nor away from
+ * a side that it touches: 1, not 0.9999999999999999. */
 static void unscale(const struct box *b, const double *u, double *x)
 {
     for (size_t i = 0; i < b->n; i++) {
@@ -324,7 +326,7 @@ static void unscale(const struct box *b, const double *u, double *x)
     }
 }
 
-/* One call of the objective with the trial points of all that are still under way. */
+/* Call the objective once with the trial points of all starts that still run. */
 static void advance(const struct lbfgs_problem *p, const struct lbfgs_opts *o, size_t starts,
                     struct lbfgs_work *w, size_t m)
 {

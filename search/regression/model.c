@@ -132,7 +132,7 @@ static as_status storage_init(struct storage *s, const struct gp_columns *c, siz
     return AS_OK;
 }
 
-/* The first n rows of one storage into another. */
+/* Copy the first n rows of one storage into another. */
 static void storage_copy(struct storage *to, const struct storage *from, const struct gp_columns *c,
                          size_t n)
 {
@@ -208,8 +208,8 @@ static as_status factor_base(struct gp_model *m, size_t n, struct as_err *err)
                    n, gp_jitter(GP_JITTER_STEPS - 1, 1));
 }
 
-/* Append row i. What is left of its variance is that of an observation, and so at least the noise,
- * whatever rounding says. */
+/* Append row i. Its remaining variance is that of an observation, so it is at least the noise,
+ * whatever the rounding errors. */
 static void append(struct gp_model *m, size_t i)
 {
     struct gp_scaled scaled = scaled_of(m), own = scaled;
@@ -382,8 +382,8 @@ as_status gp_work_reserve(struct gp_work *w, const struct gp_model *m, size_t ba
     return AS_OK;
 }
 
-/* Scale the points into w and fill w->k (and w->c where asked) with their covariances with the
- * first n rows. Returns the leading dimension. */
+/* Scale the points into w and fill w->k (and w->c if wanted) with their covariances with the first
+ * n rows. Returns the leading dimension. */
 static size_t cross(const struct gp_model *m, struct gp_work *w, const struct gp_rows *p, size_t n,
                     double *ret_k, double *ret_c, size_t ld)
 {
@@ -406,7 +406,7 @@ static void means(const struct gp_model *m, const double *k, size_t ld, size_t p
                     m->s.alpha.p, 1, 1, ret_mean, 1);
 }
 
-/* k <- (L^-1 k)', and the variances that it leaves. */
+/* k <- (L^-1 k)', and compute the remaining variances. */
 static void variances(const struct gp_model *m, double *k, size_t ld, size_t points,
                       double *ret_var)
 {

@@ -1,4 +1,4 @@
-/* Farthest points after the best and the newest. */
+/* Choose the best and the newest rows, then farthest points. */
 #include "search/regression/subset.h"
 
 #include <math.h>
@@ -33,7 +33,7 @@ static double distance(const struct gp_columns *c, const struct gp_rows *r, size
     return d;
 }
 
-/* `row` is in: bring the others' distances to the chosen ones up to date. A chosen row has -1. */
+/* Add `row` and update the other rows' distances to the chosen ones. A chosen row has -1. */
 static void take(const struct gp_columns *c, const struct gp_rows *r, double *gap, size_t row)
 {
     gap[row] = -1;

@@ -9,7 +9,7 @@
 
 #define SCALED_MOST 0x1p400 /* of a value divided by 2^exponent: squares do not overflow */
 
-/* A distinct observed value and where it goes. */
+/* A distinct observed value and its transformed value. */
 struct knot {
     double y; /* divided by 2^exponent, so that no sum of them overflows */
     double v; /* transformed and standardised */
@@ -44,7 +44,7 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The quantile of n > 0 ascending values, between the two nearest in proportion. */
+/* The quantile of n > 0 ascending values, by linear interpolation. */
 static double quantile(const double *sorted, size_t n, double p)
 {
     double place = p * (double)(n - 1);
@@ -58,8 +58,8 @@ static double scaled(const struct gp_warp *w, double y)
     return fmin(ldexp(y, -w->exponent), SCALED_MOST);
 }
 
-/* The finite values, scaled and ascending. Returns how many. The better half sets the scale: a
- * diverged trial of 1e308 must not press all others below the least double. */
+/* Collect the finite values, scaled and ascending. Returns how many. The better half sets the
+ * scale, so that a diverged trial of 1e308 does not press all others below the least double. */
 static size_t sort_finite(struct gp_warp *w, const double *y, double *ret_sorted)
 {
     double most = 0;
@@ -90,8 +90,8 @@ static size_t knot_before(const struct gp_warp *w, double y)
     return lo;
 }
 
-/* How far the good half, up to the median, spreads: the root mean square distance from the median
- * of its distinct values; of all distinct values where it has but one. */
+/* The spread of the good half, up to the median: the root mean square distance of its distinct
+ * values from the median. If it has only one distinct value, all distinct values count. */
 static double good_half_sd(const struct gp_warp *w, double median)
 {
     for (int all = 0; all < 2; all++) {
@@ -110,8 +110,9 @@ static double good_half_sd(const struct gp_warp *w, double median)
     return 0;
 }
 
-/* Worse than the median: normal scores of the dense rank, on the scale of the good half. Then the
- * logarithm. knots[].v in, as y; out, not yet standardised, from -0.5 (best) to 0.5. */
+/* Values worse than the median become normal scores of the dense rank, on the scale of the good
+ * half. Then the logarithm is applied. knots[].v is y on entry. On exit it is from -0.5 (best) to
+ * 0.5, not yet standardised. */
 static void half_rank(struct gp_warp *w, double median)
 {
     double sd = good_half_sd(w, median);
@@ -133,8 +134,8 @@ static void half_rank(struct gp_warp *w, double median)
     }
 }
 
-/* Where the plain kind cuts. Where the quarter from the first quartile to the median is empty, the
- * whole better half measures the spread; where that is, too, there is no cut. */
+/* The value at which the plain kind cuts. If the quarter from the first quartile to the median is
+ * empty, the whole better half measures the spread. If that is empty too, there is no cut. */
 static double cut_above(const double *sorted, size_t n, double median)
 {
     double spread = median - quantile(sorted, n, 0.25);
@@ -143,8 +144,8 @@ static double cut_above(const double *sorted, size_t n, double median)
     return spread > 0 ? median + 5 * spread : INFINITY;
 }
 
-/* Shift and scale to mean 0, deviation 1; the knots as well. Differences from the least value
- * first: they are exact where all values lie close together, far from 0. */
+/* Shift and scale to mean 0, deviation 1; the knots as well. It first subtracts the least value,
+ * because these differences are exact if all values lie close together, far from 0. */
 static void standardize(struct gp_warp *w)
 {
     double least = w->n > 0 ? w->values[0] : 0, mean = 0, square = 0;
@@ -206,7 +207,7 @@ as_status gp_warp_create(gp_warp_kind kind, const double *y, size_t n, struct gp
     return AS_OK;
 }
 
-/* The line through knots i and i+1, or the constant where there is none. */
+/* The line through knots i and i+1, or the constant if there is none. */
 static double between(const struct gp_warp *w, size_t i, double y)
 {
     const struct knot *a = &w->knots[i], *b = a + 1;
