@@ -1,3 +1,10 @@
+/* Greedy ensemble selection with replacement.
+ *
+ * Each step adds the candidate that lowers the loss of the mean prediction most. The sum of the
+ * members' predictions is kept, so a step costs one pass over the candidates and not one over the
+ * members. Steps may repeat a candidate: the counts are the weights. The best prefix wins, because
+ * the loss may rise again after it. Rows are split by a permutation from the seed alone, so that
+ * all ensembles of a sweep are measured on the same rows. */
 #include "search/ensemble.h"
 
 #include <inttypes.h>

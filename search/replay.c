@@ -1,3 +1,10 @@
+/* Replaying a recorded sweep (replay.h).
+ *
+ * Reading comes first: the sweep, then every trial, then a check that the trials form one complete
+ * history. A gap or a wrong order would make a difference that has nothing to do with the search,
+ * so it is an error. Each step then builds the history that the suggestion saw, calls suggest()
+ * with the state of the previous suggestion, and compares parameters and reason with the stored
+ * ones. The cache is kept between the steps, as a server does; suggestions do not depend on it. */
 #include "search/replay.h"
 
 #include <math.h>

@@ -19,7 +19,7 @@ size_t gp_design_size(const struct training_set *s);
  * this fails, the space is searched one configuration at a time.
  *   ret_point  enc->n, snapped
  * AS_E_EXHAUSTED    every configuration of a finite space was tried
- * AS_E_UNSUPPORTED no configuration that the constraints allow was found
+ * AS_E_UNSUPPORTED  no configuration that the constraints allow was found
  * AS_E_NOMEM */
 AS_MUST_CHECK as_status gp_design_point(const struct training_set *s, uint64_t index,
                                         double *ret_point, struct as_err *err);

@@ -1,3 +1,11 @@
+/* The boxes between a front and the reference point.
+ *
+ * With two objectives the boxes are strips. With three, the points are swept in the order of the
+ * third objective: each point cuts the strips that it dominates, and a cut strip becomes a box from
+ * the level at which it opened to the current level. With four, the boxes of three objectives are
+ * computed at each level of the fourth; a box that does not change stays open, and the others are
+ * closed. So the number of boxes stays near its minimum, and a value of the acquisition costs one
+ * term for each box. */
 #include "search/gp/ehvi_boxes_priv.h"
 
 #include <math.h>

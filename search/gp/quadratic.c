@@ -1,3 +1,12 @@
+/* The step to the minimum of a quadratic (quadratic.h).
+ *
+ * The quadratic is a Gaussian process with the kernel (1 + u'v)^2, so the work is: choose the best
+ * trials as rows, scale them, factor the kernel matrix for each of a few shares of noise, and keep
+ * the share with the best leave-one-out predictions. These predictions cost nothing beyond the
+ * inverse. They are compared with those of the rival model on the same trials; the step is taken
+ * only if the quadratic's error is clearly smaller. The minimum in the widened box comes from
+ * L-BFGS, because the fitted quadratic may have negative curvature and its stationary point may lie
+ * outside. */
 #include "search/gp/quadratic.h"
 
 #include <cblas.h>

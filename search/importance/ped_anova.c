@@ -1,3 +1,10 @@
+/* PED-ANOVA: the divergence between the best trials and all trials (ped_anova.h).
+ *
+ * For each parameter the trials are counted twice: all of them, and the best tenth. Numeric places
+ * are counted in cells and smoothed with a normal kernel, because a sample has too few trials for
+ * each cell; choices are counted directly. The divergence that chance alone would give is
+ * subtracted, so that a parameter with many values does not look important because of noise. What
+ * remains is divided by its sum. */
 #include "search/importance/ped_anova.h"
 
 #include <math.h>

@@ -1,3 +1,10 @@
+/* The part of a space where a parameter is active (region.h).
+ *
+ * The unit interval of each ancestor is divided into cells. A cell belongs to the region if the
+ * value at its middle meets all conditions. A uniform number is mapped to one of the remaining
+ * cells and to a place in it, so uniform numbers stay uniform. Cells are used instead of exact
+ * intervals because the same code then serves lists, ranges and every scale. The error is at most
+ * one cell. */
 #include "search/importance/region.h"
 
 #include <math.h>

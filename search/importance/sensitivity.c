@@ -1,3 +1,13 @@
+/* Sobol's indices by the pick-freeze method (sensitivity.h).
+ *
+ * The rows of A and B are evaluated in blocks, and each block keeps only sums. Resampling then
+ * draws blocks and adds their sums, so that no function is evaluated twice. With independent
+ * inputs, one set of mixed points serves the first and the total index. With constraints the two
+ * indices need different sets: the mixed points must be allowed, so the missing inputs are drawn
+ * until the point is.
+ *
+ * Values are taken relative to each function's value at the first point. Otherwise the sums of
+ * squares would lose digits if the mean is large. */
 #include "search/importance/sensitivity.h"
 
 #include <math.h>

@@ -43,7 +43,7 @@ struct sensitivity_problem {
  *   inputs     n_inputs numbers below d; borrowed
  *   ret_first, ret_total   n_inputs x n_functions, row-major. Not clipped: noise may move them out
  *                          of [0,1]. 0 for functions that are constant
- * AS_E_EXHAUSTED hardly any point is allowed: fewer than 8 of 256 rows
+ * AS_E_EXHAUSTED  hardly any point is allowed: fewer than 8 of 256 rows
  * AS_E_NOMEM, and the errors of `evaluate`. rows (n_inputs + 2) evaluations, with `allowed` up to 2
  * rows (n_inputs + 1). Pure. */
 AS_MUST_CHECK as_status sensitivity_estimate(const struct sensitivity_problem *p,

@@ -1,3 +1,12 @@
+/* Exact hypervolume for one to four objectives (hypervolume.h).
+ *
+ * Points are turned into costs. Missing objectives become 0 with the reference at 1, so one and two
+ * objectives are special cases of three. For three, the points are swept in the order of the third
+ * objective, and a sorted front of the first two gives the area at each level. For four, the sweep
+ * runs along the fourth objective and adds the exclusive contribution of each point: its box minus
+ * the volume that earlier points dominate of it, which is a problem with three objectives. The
+ * earlier points are kept without those that others dominate in these three, because the cost is
+ * cubic in their number. */
 #include "search/pareto/hypervolume.h"
 
 #include <math.h>

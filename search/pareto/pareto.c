@@ -1,3 +1,10 @@
+/* Non-dominated sets and the reference point (pareto.h).
+ *
+ * Points are sorted first, so that a dominating point comes before every point that it dominates.
+ * One pass then suffices: a point is kept if no kept point dominates it. For up to three objectives
+ * a sorted front of two costs answers this in O(log n). For four objectives the kept points are
+ * scanned, newest first. Copies share the fate of their first one, because equal points do not
+ * dominate each other. */
 #include "search/pareto/pareto.h"
 
 #include <math.h>

@@ -1,3 +1,14 @@
+/* Cholesky factor, inverse and solves for small matrices.
+ *
+ * The work is recursive: a matrix is halved until a block of GP_BLOCK rows remains, and the halves
+ * are joined by matrix products, which OpenBLAS does well. The blocks themselves are plain loops
+ * that gcc vectorises. The inverses of the diagonal blocks are kept, so that a solve is a chain of
+ * small products without division. With few right-hand sides a solve reads L once from memory for
+ * all of them; with many it uses matrix products.
+ *
+ * The order of all operations is fixed by n and the layout alone. So the same input gives the same
+ * bits (docs/decisions/0044), and an appended row equals the row of a new factor with the same
+ * base. */
 #include "search/regression/cholesky.h"
 
 #include <math.h>

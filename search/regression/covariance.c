@@ -1,3 +1,10 @@
+/* Matern-5/2 covariances of whole blocks.
+ *
+ * Squared distances come from one matrix product: |a - b|^2 = |a|^2 + |b|^2 - 2 a'b, with inputs
+ * that are centred at 1/2 and divided by the lengthscales. Category columns add their part in a
+ * second loop. The kernel function then runs over complete rows, so that gcc vectorises the
+ * exponential (vec_exp.h). The product may give a slightly negative squared distance for close
+ * points, so it is cut at 0. */
 #include "search/regression/covariance.h"
 
 #include <cblas.h>

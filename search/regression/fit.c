@@ -1,3 +1,13 @@
+/* The fit of the hyperparameters: prior, likelihood, gradient, starts.
+ *
+ * A value costs one Cholesky factor and one inverse. The gradient with respect to all lengthscales
+ * then follows from one matrix product: with W = (K^-1 - alpha alpha') / 2 weighted by the
+ * derivative of the kernel, the products of W with the inputs give every derivative at once. This
+ * is far cheaper than one pass over the matrix for each lengthscale. The category columns and s2
+ * have their own sums over the same matrix.
+ *
+ * The mean is profiled out, so it is not a variable. Scales learnt from the curvature of the last
+ * fit are the main saving: a warm fit needs half as many values. See docs/decisions/0045. */
 #include "search/regression/fit.h"
 
 #include <math.h>

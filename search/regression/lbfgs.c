@@ -1,3 +1,13 @@
+/* Projected L-BFGS on several starts at once (lbfgs.h).
+ *
+ * Each start is a small state machine: it has a trial point, and a value at that point either
+ * accepts the step or shortens it. A round collects the trial points of all running starts,
+ * evaluates them in one call of the objective, and advances each state. The objective is a batched
+ * prediction of a Gaussian process, so one call for many points is far cheaper than many calls.
+ *
+ * Variables are scaled to u = x / scale, so that steps in all variables have similar lengths. A
+ * variable is held if it lies at a bound and the gradient points out of the box. Only pairs with
+ * positive curvature are stored, so that the direction is always one of descent. */
 #include "search/regression/lbfgs.h"
 
 #include <assert.h>

@@ -1,3 +1,14 @@
+/* The posterior: rows, factor, values, predictions.
+ *
+ * The Cholesky factor is defined by its inputs: the first n_base rows are factored at once and each
+ * later row is appended by a triangular solve. build() therefore keeps the leading rows that the
+ * new request shares with the old one, and a new model gives the same bits. Appending costs O(n^2)
+ * and keeps a suggestion fast while trials come and go.
+ *
+ * The mean uses the rows with values, the variance uses all rows, so pending trials shrink the
+ * variance and leave the mean unchanged. Predictions work on batches, because one matrix product
+ * over a batch is much faster than one solve for each point. All scratch is reserved before, so a
+ * prediction never allocates. */
 #include "search/regression/model.h"
 
 #include <assert.h>

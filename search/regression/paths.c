@@ -1,3 +1,11 @@
+/* Functions drawn from the posterior by Matheron's rule (paths.h).
+ *
+ * The prior part is a sum of random Fourier features. Its cosines are the hot loop, so frequencies
+ * are stored in turns (reducing a phase is then exact) and one vectorised loop computes sine and
+ * cosine together. All functions share their frequencies, so the features of a point are computed
+ * once and multiplied with the weights of all functions in one matrix product. The correction by
+ * the observations is one solve for all functions at creation, and one product for each batch of
+ * points. */
 #include "search/regression/paths.h"
 
 #include <cblas.h>

@@ -1,3 +1,11 @@
+/* Output transforms (warp.h).
+ *
+ * The transform is stored as knots: the distinct observed values and their transformed values. Both
+ * directions interpolate between neighbouring knots, so that every finite value has a place. Values
+ * are scaled by a power of two first: this is exact, and keeps sums and squares from overflowing
+ * even at 1e308. The half-rank keeps the good half as it is, because distances matter there, and
+ * replaces the bad half by normal scores, because a diverged value should count as bad but not as
+ * far. */
 #include "search/regression/warp.h"
 
 #include <float.h>

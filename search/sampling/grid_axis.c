@@ -1,3 +1,10 @@
+/* One parameter on a grid: its values and the classes that conditions distinguish.
+ *
+ * Values are numbered. Each condition on the parameter either names values or cuts the axis at the
+ * ends of a range. Two values in the same class then satisfy the same conditions, so a walk over
+ * branches needs one value for each class and multiplies by the class's size. Named and cut
+ * positions are sorted arrays, so a value's class is found by binary search, and an int axis with
+ * 2^62 levels costs as much as one with ten. */
 #include "search/sampling/grid_axis_priv.h"
 
 #include <math.h>

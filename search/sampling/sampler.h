@@ -30,7 +30,7 @@ typedef enum sampler_kind { SAMPLER_RANDOM, SAMPLER_SOBOL } sampler_kind;
 /* The configuration of that index.
  *   ret_config   owned by the caller, config_free()
  *   ret_redraws  how many draws were not allowed; may be NULL
- * AS_E_UNSUPPORTED no allowed configuration was found; pointer and message name the constraint
+ * AS_E_UNSUPPORTED  no allowed configuration was found; pointer and message name the constraint
  * AS_E_NOMEM
  * O(parameters) for each draw. Safe from any thread. */
 AS_MUST_CHECK as_status sampler_draw(const struct space *s, sampler_kind kind, uint64_t seed,

@@ -1,3 +1,10 @@
+/* Conditions on one parameter: parsing, testing, intersecting.
+ *
+ * The ends of a range are moved to values that the parameter takes. So an empty range is found at
+ * parsing, and for discrete parameters every test is a comparison of values. A list of allowed
+ * values is kept sorted, so a test is a binary search. To find a value that meets several
+ * conditions it is enough to try the values of a list or the highest low end: with ranges alone,
+ * either that end is in all of them or no value is. */
 #include "search/space/cond.h"
 
 #include <math.h>
