@@ -58,7 +58,7 @@ const struct problem_def *problem_find(const char *name)
     return walk(0, name, NULL);
 }
 
-/* One number per parameter, as problem_fn wants it. */
+/* One number per parameter, as problem_fn expects it. */
 static void numbers_of(const struct space *s, const struct config *c, double *x)
 {
     for (size_t i = 0; i < s->n; i++) {
@@ -170,7 +170,7 @@ void problem_free(struct problem *p)
 {
     if (p == NULL)
         return;
-    table_free(p->table); /* looks at the space */
+    table_free(p->table); /* refers to the space */
     space_free(p->space);
     json_decref(p->parameters);
     free(p);

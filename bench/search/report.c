@@ -67,7 +67,7 @@ static as_status rank_all(struct report *r, size_t trials, struct as_err *err)
     return AS_OK;
 }
 
-/* "0.0123" with three digits, short for small and large ones; buf >= 24. */
+/* Format with three digits ("0.0123"), in short form for small and large numbers; buf >= 24. */
 static const char *number(double v, char buf[24])
 {
     if (v != 0 && (fabs(v) < 1e-3 || fabs(v) >= 1e5))
@@ -142,7 +142,7 @@ static void print_wins(const struct report *r)
     printf("\n");
 }
 
-/* One row: the best median stands in bold. */
+/* One row, with the best median in bold. */
 static void print_problem(const struct report *r, const struct ranking *k, size_t problem)
 {
     size_t best = 0;
@@ -196,7 +196,7 @@ static void print_markdown(const struct report *r, bool is_long)
         print_problems(r, i);
 }
 
-/* Our method's figures; the peer's are Optuna's GP's, where it ran. */
+/* Our method's figures; the peer is Optuna's GP, if it ran. */
 static void report_checkpoint(const struct report *r, size_t i, size_t peer)
 {
     const struct ranking *k = r->at[i];

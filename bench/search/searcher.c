@@ -11,7 +11,7 @@
 
 static const struct {
     const char *name;
-    const char *sampler; /* of the peer; NULL: ours, with this name in documents */
+    const char *sampler; /* the peer's sampler; NULL: our method, with this name in documents */
 } methods[] = {
     {"random", NULL}, {"sobol", NULL}, {"gp", NULL}, {"optuna-gp", "gp"}, {"optuna-tpe", "tpe"},
 };
@@ -132,7 +132,7 @@ as_status searcher_ask(struct searcher *s, const struct history *h, uint64_t num
     if (s->is_peer)
         return ask_peer(s, number, ret, ret_ms, err);
     struct suggestion made = {0};
-    uint64_t index = 0; /* how many the method has made itself */
+    uint64_t index = 0; /* how many suggestions the method has made */
     for (size_t i = 0; i < h->n; i++)
         index += h->trials[i].is_suggested;
     int64_t from = searcher_clock_ns();

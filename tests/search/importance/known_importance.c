@@ -135,7 +135,7 @@ static struct space *space_of(const struct known_problem *p)
     return s;
 }
 
-/* Near the best point: half of the places moved a little, choices now and then. */
+/* Move from the best point: half of the places a little, choices sometimes. */
 static void move(const struct encoding *e, const double *best, struct rng *r, double *point)
 {
     for (size_t k = 0; k < e->n; k++) {

@@ -202,7 +202,8 @@ static int64_t ulps(double a, double b)
     return x > y ? x - y : y - x;
 }
 
-/* Against libm, itself within one unit; lengths that leave every remainder of a vector. */
+/* Compared with libm, whose error is within one unit. The lengths cover every remainder of a
+ * vector. */
 START_TEST(vector_exp)
 {
     struct rng r;

@@ -92,7 +92,7 @@ static const struct {
     {"a-1 == 4", true},
     {"`in` == 1 and `in` in [1]", true},
     {"`min` == 4", true},
-    /* what is not finite is not satisfied, also when it is turned round */
+    /* a constraint that is not finite is not satisfied, also when it is negated */
     {"batch / accumulate < 1", false},
     {"batch / accumulate > 1", false},
     {"not batch / accumulate < 1", false},
