@@ -1,3 +1,9 @@
+/* The list of benchmark problems, and one problem opened for use.
+ *
+ * The families define their rows in their own files; this file searches them in the order in which
+ * they are reported. A problem is opened by parsing its space and reading its table. Its scale is
+ * measured with a fixed Sobol set, so that "small regret" means the same on every problem and every
+ * machine. */
 #include "bench/search/problems.h"
 
 #include <math.h>

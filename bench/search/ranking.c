@@ -1,3 +1,12 @@
+/* Statistics of methods on problems (ranking.h).
+ *
+ * All cells are collected first: a cell counts only if every method has it, so that each statistic
+ * compares the same seeds. Regrets are stored twice, as measured and with the floor. Ranks and
+ * ratios use the floor, because digits below it are numerical noise.
+ *
+ * Intervals are bootstrap percentiles. Problems are drawn first and seeds within each second,
+ * because the variation between problems is larger than between seeds. The draws have a fixed key,
+ * so that a report can be repeated. */
 #include "bench/search/ranking.h"
 
 #include <math.h>

@@ -1,3 +1,9 @@
+/* Printing the comparison of methods.
+ *
+ * The numbers come from ranking.h; this file only chooses tables and formats. A table has one row
+ * for each problem and one column for each method. The best median of a row is in bold, also if
+ * several methods tie. With JSON the same numbers become benchmark lines (bench.h), so that
+ * bench/compare.py can compare two runs. */
 #include "bench/search/report.h"
 
 #include <math.h>

@@ -1,3 +1,9 @@
+/* Search methods behind one interface: ours, and Optuna's in a child process.
+ *
+ * Our methods get the same inputs as in the service, with state and cache, so that the benchmark
+ * measures what users get. A peer keeps its own history, so every result and every added trial is
+ * sent to it. A peer receives the problem's parameters once, when the sweep begins. Times exclude
+ * the pipe, because it is no cost of the peer. */
 #include "bench/search/searcher.h"
 
 #include <math.h>

@@ -1,3 +1,8 @@
+/* A problem from a CSV file of real training runs (table.h).
+ *
+ * The header comments of the file hold the space as a sweep document. A grid over that space
+ * numbers the cells, so a table is one array of values, and a lookup is grid_index(). Every cell
+ * must occur exactly once: a missing cell would give a search a value that nobody measured. */
 #include "bench/search/table.h"
 
 #include <math.h>

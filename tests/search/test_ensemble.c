@@ -1,3 +1,8 @@
+/* Ensemble selection.
+ *
+ * The oracle repeats the greedy selection of the paper and computes every loss from scratch. The
+ * other tests check what users rely on: the halves are fixed by the seed, ties and single rows are
+ * defined, and a candidate that is not finite is skipped. */
 #include <math.h>
 #include <string.h>
 

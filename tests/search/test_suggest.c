@@ -1,3 +1,10 @@
+/* Suggestions of every method through suggest().
+ *
+ * The tests check promises that hold for any method: equal inputs give equal bits with and without
+ * a cache, suggestions are allowed and never repeated, a finite space ends, and no history
+ * (failures, NaN, duplicates, constants, foreign states) stops the search. For the method gp they
+ * also check that constraints, several objectives and outcome bounds lead to the known optimum. The
+ * sweeps run in memory (sweep.h). */
 #include <math.h>
 #include <string.h>
 

@@ -1,3 +1,7 @@
+/* The acquisitions as functions of means and deviations.
+ *
+ * No model is needed: an acquisition depends on a point only through these few numbers. Gradients
+ * are compared with central differences, and values with closed forms. */
 #include <math.h>
 
 #include "base/rng.h"

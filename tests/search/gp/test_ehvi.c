@@ -1,3 +1,9 @@
+/* Expected improvement of the hypervolume.
+ *
+ * Values are compared with Monte Carlo draws and, without uncertainty, with the growth of the exact
+ * hypervolume. Gradients are compared with central differences, also where the value underflows.
+ * Further tests cover extreme means and deviations, very narrow boxes and fronts that must be
+ * thinned. */
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>

@@ -1,3 +1,8 @@
+/* Functions with known Sobol indices, and trials of them.
+ *
+ * The comments derive the indices of the mixed and the conditional function by hand. Trials are
+ * Sobol points, or mostly moves of the best point, as after a search: an estimate must hold for
+ * both. */
 #include "tests/search/importance/known_importance.h"
 
 #include <math.h>

@@ -1,3 +1,9 @@
+/* Importance from the trials of a sweep.
+ *
+ * The tests check the rules of importance.h: which parameters have entries, the reasons when there
+ * are no indices, diverged and failed trials, the independence from the goal's direction and the
+ * unit, and equal bits for equal input. The accuracy of the indices is in test_known_importance.c.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,8 @@
+/* Factor, append, invert and solve.
+ *
+ * Each result is compared with a textbook factorisation, for sizes around every border between the
+ * block code and the recursive code. Another test repeats the work at other addresses and leading
+ * dimensions and compares bits. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,8 @@
+/* The fit of the hyperparameters.
+ *
+ * Value and gradient are compared with the long double reference and its differences, for shapes
+ * that cover every kind of column and block size. The fit itself is tested by its result: no
+ * neighbouring theta and no start may be better. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

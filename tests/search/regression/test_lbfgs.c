@@ -1,3 +1,8 @@
+/* The projected L-BFGS.
+ *
+ * The objectives have known minima: Rosenbrock's function, quadratics with a different centre for
+ * each start, and functions with a wall of values that are not finite. The tests check that the
+ * starts do not influence each other and that a result on a side of the box is exactly on it. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

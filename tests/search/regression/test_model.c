@@ -1,3 +1,8 @@
+/* The posterior of a Gaussian process.
+ *
+ * Values are compared with the long double reference (gp_reference.h). The most important test
+ * compares bits: a model that was built by appending, removing and growing must equal a new model,
+ * because a suggestion must not depend on a cache. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,8 @@
+/* Functions drawn from the posterior.
+ *
+ * The moments of many draws are compared with the mean and covariance of the long double reference.
+ * Bounds follow from the number of draws. The other tests check that a draw is a function: its
+ * values do not depend on the batch, and equal keys give equal draws. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,8 @@
+/* Grids.
+ *
+ * The oracle enumerates every combination, settles its conditions and removes repetitions; the grid
+ * must give exactly these cells, in the order of grid.h. Large spaces check that counting ends in
+ * time and that the limits are reported. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

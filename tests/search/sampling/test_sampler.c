@@ -1,3 +1,8 @@
+/* Random and Sobol configurations.
+ *
+ * The golden suggestions hold bits that must never change, because stored sweeps replay with them.
+ * The other tests check that draws do not depend on the order of calls, that disallowed draws are
+ * repeated deterministically, and that a rare allowed configuration of a finite space is found. */
 #include <string.h>
 
 #include "base/json.h"

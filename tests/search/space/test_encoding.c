@@ -1,3 +1,8 @@
+/* Configurations to points to features, and back.
+ *
+ * The round trips must be exact, because the search finds tried configurations by comparing them.
+ * Further tests check the neighbours of discrete places, the jumps of features when a parameter
+ * becomes active, and the chain rule by differences. */
 #include "search/space/encoding.h"
 
 #include <inttypes.h>

@@ -1,3 +1,7 @@
+/* The language of parameter constraints.
+ *
+ * One table holds expressions with their value on a fixed configuration; another holds invalid
+ * expressions with the exact error message and column, because users read these messages. */
 #include "search/space/expr.h"
 
 #include <string.h>

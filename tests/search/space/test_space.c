@@ -1,3 +1,8 @@
+/* Parsing of spaces.
+ *
+ * One table holds invalid documents with the pointer and message of the error. Random spaces check
+ * that every parameter can be made active, that the canonical document parses to an equal space,
+ * and that parsing survives a failure of any single allocation. */
 #include <string.h>
 
 #include "base/json.h"
