@@ -414,7 +414,7 @@ static const char *other_reason(const struct record *rec, json_t *again)
 }
 
 /* Compare the stored suggestion with the new one. */
-static bool compare(struct replay *r, const struct record *rec)
+static bool compare_suggestion(struct replay *r, const struct record *rec)
 {
     if (!config_equal(r->space, rec->config, r->latest.config))
         return false;
@@ -436,7 +436,7 @@ as_status replay_next(struct replay *r, struct replay_step *ret, struct as_err *
         return st;
     r->next++;
     const struct record *rec = &r->records[number];
-    bool is_same = r->again && compare(r, rec);
+    bool is_same = r->again && compare_suggestion(r, rec);
     *ret = (struct replay_step){
         .number = number,
         .is_same = is_same,

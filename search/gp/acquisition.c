@@ -79,7 +79,8 @@ static double log_ei(double best, double mean, double sd, double *d_mean, double
     return v;
 }
 
-static double exploration(double threshold, double mean, double sd, double *d_mean, double *d_sd)
+static double exploration_value(double threshold, double mean, double sd, double *d_mean,
+                                double *d_sd)
 {
     double short_of = threshold - (mean - PE_MARGIN * sd);
     *d_mean = short_of < 0 ? -PE_PENALTY : 0;
@@ -99,7 +100,7 @@ static double of_objectives(const struct acquisition *a, const double *mean, con
     case ACQUISITION_LOGEI:
         return log_ei(a->best, mean[0], sd[0], d_mean, d_sd);
     case ACQUISITION_PE:
-        return exploration(a->threshold, mean[0], sd[0], d_mean, d_sd);
+        return exploration_value(a->threshold, mean[0], sd[0], d_mean, d_sd);
     case ACQUISITION_EHVI:
         return gp_ehvi_log(a->ehvi, mean, sd, d_mean, d_sd);
     case ACQUISITION_FEASIBILITY:

@@ -19,7 +19,7 @@
 /* ---- the best trials ---- */
 
 /* How far a trial's outcomes lie outside their bounds, each relative to the size of its bound. */
-static double violation(const struct training_set *s, size_t i)
+static double outcome_violation(const struct training_set *s, size_t i)
 {
     double sum = 0;
     for (size_t k = 0; k < s->spec->n_outcomes; k++) {
@@ -32,7 +32,7 @@ static double violation(const struct training_set *s, size_t i)
     return sum;
 }
 
-static bool dominated(const struct training_set *s, size_t i)
+static bool is_dominated(const struct training_set *s, size_t i)
 {
     size_t m = s->spec->n_objectives;
     for (size_t j = 0; j < s->n; j++) {
@@ -43,13 +43,13 @@ static bool dominated(const struct training_set *s, size_t i)
 }
 
 /* Is trial i better than trial j? Compares feasibility, then the front, then the cost. */
-static bool precedes(const struct training_set *s, size_t i, size_t j)
+static bool trial_precedes(const struct training_set *s, size_t i, size_t j)
 {
     size_t m = s->spec->n_objectives;
     if (s->feasible[i] != s->feasible[j])
         return s->feasible[i];
     if (!s->feasible[i])
-        return violation(s, i) < violation(s, j);
+        return outcome_violation(s, i) < outcome_violation(s, j);
     if (m > 1) /* several objectives: the front has no order, so its newest trials come first */
         return true;
     return s->costs[i * m] < s->costs[j * m];
@@ -60,10 +60,10 @@ size_t gp_candidates_top(const struct training_set *s, size_t max, size_t *ret)
     size_t n = 0;
     bool several = s->spec->n_objectives > 1;
     for (size_t i = 0; i < s->n; i++) {
-        if (s->state[i] != OBSERVED_COMPLETED || (several && s->feasible[i] && dominated(s, i)))
+        if (s->state[i] != OBSERVED_COMPLETED || (several && s->feasible[i] && is_dominated(s, i)))
             continue;
         size_t at = n;
-        while (at > 0 && precedes(s, i, ret[at - 1]))
+        while (at > 0 && trial_precedes(s, i, ret[at - 1]))
             at--;
         if (at == max)
             continue;

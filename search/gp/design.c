@@ -18,7 +18,8 @@ size_t gp_design_size(const struct training_set *s)
     return s->enc->n_category ? 10 : 5;
 }
 
-static void draw(const struct training_set *s, uint64_t index, uint64_t retry, double *point)
+static void draw_design_point(const struct training_set *s, uint64_t index, uint64_t retry,
+                              double *point)
 {
     uint64_t seed = s->spec->seed;
     uint64_t key = retry ? rng_mix(seed, retry << 8 | SEARCH_DRAW_GP_DESIGN) : seed;
@@ -35,8 +36,9 @@ static bool is_new(const struct training_set *s, const double *point)
 
 /* The sampler searches much longer, for spaces in which constraints leave little. Sets *ret_found,
  * and *ret_drawn, the number of allowed configurations drawn. */
-static as_status sample(const struct training_set *s, uint64_t index, double *ret_point,
-                        bool *ret_found, uint64_t *ret_drawn, struct as_err *err)
+static as_status sample_narrow_space(const struct training_set *s, uint64_t index,
+                                     double *ret_point, bool *ret_found, uint64_t *ret_drawn,
+                                     struct as_err *err)
 {
     *ret_found = false;
     *ret_drawn = 0;
@@ -77,13 +79,13 @@ as_status gp_design_anywhere(const struct training_set *s, uint64_t index, doubl
                              struct as_err *err)
 {
     for (uint64_t retry = 0; retry < DRAWS; retry++) {
-        draw(s, index, retry, ret_point);
+        draw_design_point(s, index, retry, ret_point);
         if (is_new(s, ret_point))
             return AS_OK;
     }
     bool found = false;
     uint64_t drawn = 0;
-    as_status st = sample(s, index, ret_point, &found, &drawn, err);
+    as_status st = sample_narrow_space(s, index, ret_point, &found, &drawn, err);
     return st < 0 || found ? st : look_for_one(s, drawn, ret_point, err);
 }
 
@@ -91,7 +93,7 @@ as_status gp_design_point(const struct training_set *s, uint64_t index, double *
                           struct as_err *err)
 {
     if (index == 0) {
-        draw(s, 0, 0, ret_point);
+        draw_design_point(s, 0, 0, ret_point);
         for (size_t i = 0; i < s->enc->n; i++) {
             if (s->enc->params[i].kind != ENCODED_CHOICE)
                 ret_point[i] = 0.5;

@@ -66,8 +66,8 @@ size_t gp_ehvi_objectives(const struct gp_ehvi *e)
 /* ---- the front ---- */
 
 /* Distance in units of the front's ranges, squared. */
-static double distance2(const struct ehvi_point *a, const struct ehvi_point *b, size_t m,
-                        const double *scale)
+static double squared_distance(const struct ehvi_point *a, const struct ehvi_point *b, size_t m,
+                               const double *scale)
 {
     double sum = 0;
     for (size_t k = 0; k < m; k++)
@@ -98,7 +98,7 @@ static size_t pick_extremes(struct ehvi_point *points, size_t n, size_t m)
 
 /* Keep `limit` points. Each next one is the farthest from those already kept. `near` is scratch
  * [n]. */
-static void thin(struct ehvi_point *points, size_t n, size_t m, size_t limit, double *near)
+static void thin_front(struct ehvi_point *points, size_t n, size_t m, size_t limit, double *near)
 {
     double scale[MAX_M];
     for (size_t k = 0; k < m; k++) {
@@ -113,7 +113,7 @@ static void thin(struct ehvi_point *points, size_t n, size_t m, size_t limit, do
     for (size_t i = 0; i < n; i++) {
         near[i] = INFINITY;
         for (size_t j = 0; j < picked; j++)
-            near[i] = fmin(near[i], distance2(&points[i], &points[j], m, scale));
+            near[i] = fmin(near[i], squared_distance(&points[i], &points[j], m, scale));
     }
     for (; picked < limit; picked++) {
         size_t far = picked;
@@ -122,7 +122,7 @@ static void thin(struct ehvi_point *points, size_t n, size_t m, size_t limit, do
         swap_points(&points[picked], &points[far]);
         near[far] = near[picked];
         for (size_t i = picked + 1; i < n; i++)
-            near[i] = fmin(near[i], distance2(&points[i], &points[picked], m, scale));
+            near[i] = fmin(near[i], squared_distance(&points[i], &points[picked], m, scale));
     }
 }
 
@@ -148,7 +148,7 @@ static as_status read_front(const double *costs, size_t n, size_t m, const doubl
     }
     size_t limit = m == 4 ? GP_EHVI_MAX_FRONT_4 : GP_EHVI_MAX_FRONT;
     if (kept > limit)
-        thin(points, kept, m, limit, near);
+        thin_front(points, kept, m, limit, near);
     *ret_n = kept < limit ? kept : limit;
     return AS_OK;
 }

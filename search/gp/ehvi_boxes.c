@@ -14,7 +14,7 @@
 
 #include "base/mem.h"
 
-static as_status emit(struct ehvi_boxes *out, const struct ehvi_box *b, struct as_err *err)
+static as_status emit_box(struct ehvi_boxes *out, const struct ehvi_box *b, struct as_err *err)
 {
     as_status st = as_reserve_one(&out->boxes, out->n, &out->cap, sizeof *out->boxes, err);
     if (st < 0)
@@ -52,7 +52,7 @@ static as_status close_strip(const struct sweep *s, size_t i, double left, doubl
     struct ehvi_box b = {{left, -INFINITY, t->since}, {strip_right(s, i), t->top, level}};
     if (b.lower[0] >= b.upper[0] || t->since >= level)
         return AS_OK;
-    return emit(s->out, &b, err);
+    return emit_box(s->out, &b, err);
 }
 
 /* Add a point of this level: the strips that reach above it are cut at its left. */
@@ -85,8 +85,8 @@ static int compare_third(const void *pa, const void *pb)
 /* Two objectives are treated as three whose last one is always at level -infinity. Strips that stay
  * open reach up to the reference. `strips` has room for n + 1.
  */
-static as_status boxes3(struct ehvi_point *points, size_t n, size_t m, const double *reference,
-                        struct strip *strips, struct ehvi_boxes *out, struct as_err *err)
+static as_status sweep_three(struct ehvi_point *points, size_t n, size_t m, const double *reference,
+                             struct strip *strips, struct ehvi_boxes *out, struct as_err *err)
 {
     struct sweep s = {.strips = strips, .n = 1, .reference = reference, .out = out};
     strips[0] = (struct strip){-INFINITY, reference[1], -INFINITY};
@@ -124,8 +124,8 @@ static int compare_boxes(const void *pa, const void *pb)
 
 /* Replace the open boxes by those that are open from `level` on; both lists are sorted. A box that
  * stays keeps the level at which it was opened (lower[3]); the others are closed and output. */
-static as_status advance(const struct ehvi_boxes *open, struct ehvi_boxes *next, double level,
-                         struct ehvi_boxes *out, struct as_err *err)
+static as_status advance_boxes(const struct ehvi_boxes *open, struct ehvi_boxes *next, double level,
+                               struct ehvi_boxes *out, struct as_err *err)
 {
     size_t j = 0;
     for (size_t i = 0; i < next->n; i++)
@@ -142,7 +142,7 @@ static as_status advance(const struct ehvi_boxes *open, struct ehvi_boxes *next,
         closed.upper[3] = level;
         if (closed.lower[3] >= level)
             continue;
-        as_status st = emit(out, &closed, err);
+        as_status st = emit_box(out, &closed, err);
         if (st < 0)
             return st;
     }
@@ -156,7 +156,7 @@ static int compare_fourth(const void *pa, const void *pb)
 }
 
 struct sweep4 {
-    struct ehvi_point *prefix; /* a copy of the points up to a level: boxes3 sorts it */
+    struct ehvi_point *prefix; /* a copy of the points up to a level: sweep_three sorts it */
     struct strip *strips;
     struct ehvi_boxes open, next;
 };
@@ -177,11 +177,11 @@ static as_status sweep4_step(struct sweep4 *s, const struct ehvi_point *points, 
     if (k > 0)
         memcpy(s->prefix, points, k * sizeof *points);
     s->next.n = 0;
-    as_status st = boxes3(s->prefix, k, 3, reference, s->strips, &s->next, err);
+    as_status st = sweep_three(s->prefix, k, 3, reference, s->strips, &s->next, err);
     if (st < 0)
         return st;
     qsort(s->next.boxes, s->next.n, sizeof *s->next.boxes, compare_boxes);
-    st = advance(&s->open, &s->next, level, out, err);
+    st = advance_boxes(&s->open, &s->next, level, out, err);
     if (st < 0)
         return st;
     struct ehvi_boxes swap = s->open;
@@ -190,8 +190,8 @@ static as_status sweep4_step(struct sweep4 *s, const struct ehvi_point *points, 
     return AS_OK;
 }
 
-static as_status boxes4(struct ehvi_point *points, size_t n, const double *reference,
-                        struct ehvi_boxes *out, struct as_err *err)
+static as_status sweep_four(struct ehvi_point *points, size_t n, const double *reference,
+                            struct ehvi_boxes *out, struct as_err *err)
 {
     AS_AUTO(sweep4_done) struct sweep4 s = {0};
     s.prefix = as_calloc(n, sizeof *s.prefix);
@@ -208,16 +208,16 @@ static as_status boxes4(struct ehvi_point *points, size_t n, const double *refer
             return st;
     }
     s.next.n = 0;
-    return advance(&s.open, &s.next, reference[3], out, err);
+    return advance_boxes(&s.open, &s.next, reference[3], out, err);
 }
 
 as_status ehvi_boxes_build(struct ehvi_point *points, size_t n, size_t m, const double *reference,
                            struct ehvi_boxes *ret, struct as_err *err)
 {
     if (m == 4)
-        return boxes4(points, n, reference, ret, err);
+        return sweep_four(points, n, reference, ret, err);
     AS_AUTO(as_freep) struct strip *strips = as_calloc(n + 1, sizeof *strips);
     if (!strips)
         return as_fail(err, AS_E_NOMEM, "out of memory for the boxes of %zu points", n);
-    return boxes3(points, n, m, reference, strips, ret, err);
+    return sweep_three(points, n, m, reference, strips, ret, err);
 }

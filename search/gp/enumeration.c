@@ -71,7 +71,7 @@ static bool is_known(struct enumeration *w)
 }
 
 /* Visit one configuration. False: stop the search. */
-static bool visit(struct enumeration *w)
+static bool visit_configuration(struct enumeration *w)
 {
     size_t d = w->s->enc->n;
     if (++w->visits > ENUMERATION_MAX_VISITS)
@@ -86,18 +86,18 @@ static bool visit(struct enumeration *w)
 
 /* Run through the levels of the parameter at `depth` and of all after it. The recursion is at most
  * 256 deep, the largest number of parameters. */
-static bool descend(struct enumeration *w, size_t depth)
+static bool descend_levels(struct enumeration *w, size_t depth)
 {
     const struct encoding *e = w->s->enc;
     if (depth == e->n)
-        return visit(w);
+        return visit_configuration(w);
     size_t i = e->space->order[depth];
     encoding_active(e, w->point, w->active);
     if (!w->active[i] || e->params[i].kind == ENCODED_CONSTANT)
-        return descend(w, depth + 1);
+        return descend_levels(w, depth + 1);
     for (uint64_t k = 0; k < e->params[i].levels; k++) {
         w->point[i] = encoding_place(e, i, k);
-        if (!descend(w, depth + 1))
+        if (!descend_levels(w, depth + 1))
             return false;
     }
     return true;
@@ -118,7 +118,7 @@ as_status gp_enumerate(const struct training_set *s, size_t max, double *ret_poi
         known[i] = (struct known){hash_of(e, training_set_point(s, i), active), i};
     qsort(known, s->n, sizeof *known, by_hash);
     if (gp_enumeration_bound(e) != UINT64_MAX || e->n_continuous == 0)
-        w.out.complete = descend(&w, 0);
+        w.out.complete = descend_levels(&w, 0);
     *ret = w.out;
     return AS_OK;
 }

@@ -365,7 +365,7 @@ static const char *model_word(const struct ask *a)
 }
 
 /* The prediction in the metric's own unit and sense. */
-static json_t *predicted(const struct ask *a, size_t k)
+static json_t *prediction_to_json(const struct ask *a, size_t k)
 {
     const struct surrogate *m = &a->models[k];
     double mean = surrogate_back(m, a->found.mean[k]);
@@ -379,11 +379,11 @@ static int add_predictions(const struct ask *a, json_t *reason)
 {
     size_t n = a->acquisition.n_objectives;
     if (n == 1)
-        return json_object_set_new(reason, "predicted", predicted(a, 0));
+        return json_object_set_new(reason, "predicted", prediction_to_json(a, 0));
     json_t *list = json_array();
     int rc = json_object_set_new(reason, "predicted", list);
     for (size_t k = 0; k < n && rc == 0; k++)
-        rc = json_array_append_new(list, predicted(a, k));
+        rc = json_array_append_new(list, prediction_to_json(a, k));
     return rc;
 }
 

@@ -82,7 +82,7 @@ static void search_done(struct search *s)
     free(s->trial);
 }
 
-static as_status reserve(struct search *s, struct as_err *err)
+static as_status reserve_models(struct search *s, struct as_err *err)
 {
     struct gp_optimizer_work *w = s->w;
     if (!w->predict && !(w->predict = gp_work_create()))
@@ -98,7 +98,7 @@ static as_status reserve(struct search *s, struct as_err *err)
     return AS_OK;
 }
 
-static as_status allocate(struct search *s, struct as_err *err)
+static as_status allocate_search(struct search *s, struct as_err *err)
 {
     size_t d = s->d, n_real = s->e->n_real, m = s->n_models;
     s->points = as_calloc(BATCH, d * sizeof(double));
@@ -118,7 +118,7 @@ static as_status allocate(struct search *s, struct as_err *err)
     if (!s->points || !s->values || !s->x || !s->z || !s->mean || !s->var || !s->dmean ||
         !s->dvar || !s->dx || !s->scale || !s->lower || !s->upper || !s->start || !s->trial)
         return as_fail(err, AS_E_NOMEM, "out of memory for %zu candidates", (size_t)BATCH);
-    return reserve(s, err);
+    return reserve_models(s, err);
 }
 
 static bool is_wide(const struct encoded_param *p)
@@ -131,7 +131,7 @@ static bool is_discrete(const struct encoded_param *p)
     return p->kind == ENCODED_LEVELS || p->kind == ENCODED_CHOICE;
 }
 
-static void survey(struct search *s)
+static void evaluate_candidates(struct search *s)
 {
     const double *theta = gp_model_theta(s->p->models[0].model);
     size_t rows = 1;
@@ -163,7 +163,7 @@ static double value_at(const struct search *s, size_t i, size_t stride, double *
     return acquisition_value(s->p->acquisition, mean, sd, d_mean, d_sd);
 }
 
-static struct gp_rows features(struct search *s, const double *points, size_t n)
+static struct gp_rows batch_features(struct search *s, const double *points, size_t n)
 {
     const struct encoding *e = s->e;
     for (size_t i = 0; i < n; i++)
@@ -171,9 +171,9 @@ static struct gp_rows features(struct search *s, const double *points, size_t n)
     return (struct gp_rows){n, s->x, s->z};
 }
 
-static void evaluate(struct search *s, const double *points, size_t n, double *ret)
+static void evaluate_batch(struct search *s, const double *points, size_t n, double *ret)
 {
-    struct gp_rows rows = features(s, points, n);
+    struct gp_rows rows = batch_features(s, points, n);
     for (size_t k = 0; k < s->n_models; k++)
         gp_predict(s->p->models[k].model, s->w->predict, &rows, s->mean + k * BATCH,
                    s->var + k * BATCH);
@@ -182,13 +182,13 @@ static void evaluate(struct search *s, const double *points, size_t n, double *r
 }
 
 /* lbfgs_fn: minus the acquisition. */
-static void descend(void *ctx, const double *points, const size_t *start, size_t n, double *ret_f,
-                    double *ret_g)
+static void negative_acquisition(void *ctx, const double *points, const size_t *start, size_t n,
+                                 double *ret_f, double *ret_g)
 {
     struct search *s = ctx;
     (void)start;
     size_t n_real = s->e->n_real;
-    struct gp_rows rows = features(s, points, n);
+    struct gp_rows rows = batch_features(s, points, n);
     for (size_t k = 0; k < s->n_models; k++)
         gp_predict_grad(s->p->models[k].model, s->w->predict, &rows, s->mean + k * BATCH,
                         s->var + k * BATCH, s->dmean + k * STARTS * n_real,
@@ -269,7 +269,7 @@ static void choose_starts(struct search *s, size_t n, size_t n_global)
 /* ---- moves ---- */
 
 /* Accept a trial point if it is better. True: better by more than rounding. */
-static bool accept(struct search *s, size_t i, const double *point, double value)
+static bool accept_trial(struct search *s, size_t i, const double *point, double value)
 {
     double gain = value - s->best[i];
     if (!(gain > 0))
@@ -280,7 +280,7 @@ static bool accept(struct search *s, size_t i, const double *point, double value
 }
 
 /* Move a point that is not allowed back towards the start, which is allowed, up to the border. */
-static void retreat(struct search *s, const double *from, double *point)
+static void retreat_to_border(struct search *s, const double *from, double *point)
 {
     const struct training_set *set = s->p->set;
     double good = 0, bad = 1;
@@ -316,9 +316,9 @@ static void set_bounds(struct search *s, bool relax)
     }
 }
 
-static bool climb(struct search *s, bool relax)
+static bool climb_starts(struct search *s, bool relax)
 {
-    struct lbfgs_problem problem = {.fn = descend,
+    struct lbfgs_problem problem = {.fn = negative_acquisition,
                                     .ctx = s,
                                     .n = s->d,
                                     .lower = s->lower,
@@ -338,13 +338,13 @@ static bool climb(struct search *s, bool relax)
         encoding_snap(s->e, point);
         if (encoding_allows(s->e, point, s->p->set->scratch))
             continue;
-        retreat(s, s->start + i * s->d, point);
+        retreat_to_border(s, s->start + i * s->d, point);
         s->refused = true;
     }
-    evaluate(s, s->trial, s->n_starts, s->values);
+    evaluate_batch(s, s->trial, s->n_starts, s->values);
     bool moved = false;
     for (size_t i = 0; i < s->n_starts; i++)
-        moved |= accept(s, i, s->trial + i * s->d, s->values[i]);
+        moved |= accept_trial(s, i, s->trial + i * s->d, s->values[i]);
     return moved;
 }
 
@@ -353,7 +353,7 @@ static bool climb(struct search *s, bool relax)
 static bool take_best(struct search *s, size_t n, bool *moved)
 {
     bool any = false;
-    evaluate(s, s->points, n, s->values);
+    evaluate_batch(s, s->points, n, s->values);
     s->left -= n < s->left ? n : s->left;
     for (size_t i = 0; i < n; i++) {
         const double *point = s->points + i * s->d;
@@ -361,7 +361,7 @@ static bool take_best(struct search *s, size_t n, bool *moved)
             !encoding_allows(s->e, point, s->p->set->scratch) ||
             (!s->e->n_continuous && training_set_tried(s->p->set, point, DESIGN_TOLERANCE)))
             continue;
-        if (accept(s, s->owner[i], point, s->values[i]))
+        if (accept_trial(s, s->owner[i], point, s->values[i]))
             any = moved[s->owner[i]] = true;
     }
     return any;
@@ -408,7 +408,7 @@ static bool sweep_levels(struct search *s, bool *live)
 
 /* If the space's constraints stopped a climb, the best place is near their border. Search it with
  * random steps of decreasing size. */
-static void polish(struct search *s)
+static void polish_border(struct search *s)
 {
     struct rng r;
     bool moved[STARTS];
@@ -434,27 +434,27 @@ static void polish(struct search *s)
     }
 }
 
-static void improve(struct search *s)
+static void improve_starts(struct search *s)
 {
     bool live[STARTS];
     for (size_t i = 0; i < STARTS; i++)
         live[i] = i < s->n_starts;
     for (int round = 0; round < ROUNDS; round++) {
         if (s->has_numeric && (round == 0 || s->e->n_continuous))
-            climb(s, round == 0);
+            climb_starts(s, round == 0);
         if (!s->has_discrete || !sweep_levels(s, live))
             break;
     }
     if (s->refused)
-        polish(s);
+        polish_border(s);
 }
 
 /* ---- the end ---- */
 
-static void report(struct search *s, const double *point, size_t candidates, double *ret_point,
-                   struct gp_found *ret)
+static void fill_found(struct search *s, const double *point, size_t candidates, double *ret_point,
+                       struct gp_found *ret)
 {
-    evaluate(s, point, 1, &ret->value);
+    evaluate_batch(s, point, 1, &ret->value);
     ret->is_found = true;
     ret->candidates = candidates;
     for (size_t k = 0; k < s->n_models; k++) {
@@ -480,7 +480,7 @@ static bool choose_end(struct search *s, size_t candidates, double *ret_point, s
         if (i != at && !(s->best[i] <= ret->runner_up))
             ret->runner_up = s->best[i];
     }
-    report(s, s->start + at * s->d, candidates, ret_point, ret);
+    fill_found(s, s->start + at * s->d, candidates, ret_point, ret);
     return true;
 }
 
@@ -491,11 +491,11 @@ static void settle_for_raw(struct search *s, double *ret_point, struct gp_found 
     gp_candidates(s->p->set, &s->p->region, s->p->number, s->points, &n, &n_global);
     if (!n)
         return;
-    evaluate(s, s->points, n, s->values);
+    evaluate_batch(s, s->points, n, s->values);
     ret->runner_up = NAN;
     size_t at = best_of(s->values, 0, n);
     memcpy(s->start, s->points + at * s->d, s->d * sizeof *s->start);
-    report(s, s->start, n, ret_point, ret);
+    fill_found(s, s->start, n, ret_point, ret);
 }
 
 /* For small finite spaces: evaluate all untried configurations, in batches. */
@@ -513,14 +513,14 @@ static as_status evaluate_all(struct search *s, double *ret_point, struct gp_fou
     if (!found.n)
         return as_fail(err, AS_E_EXHAUSTED, "every configuration of the space was tried");
     for (size_t i = 0; i < found.n; i += BATCH)
-        evaluate(s, left + i * s->d, found.n - i < BATCH ? found.n - i : BATCH, values + i);
+        evaluate_batch(s, left + i * s->d, found.n - i < BATCH ? found.n - i : BATCH, values + i);
     size_t at = best_of(values, 0, found.n);
     ret->runner_up = NAN;
     for (size_t i = 0; i < found.n; i++) {
         if (i != at && !(values[i] <= ret->runner_up))
             ret->runner_up = values[i];
     }
-    report(s, left + at * s->d, found.n, ret_point, ret);
+    fill_found(s, left + at * s->d, found.n, ret_point, ret);
     return AS_OK;
 }
 
@@ -530,9 +530,9 @@ static void climb_from_candidates(struct search *s, double *ret_point, struct gp
     gp_candidates(s->p->set, &s->p->region, s->p->number, s->points, &n, &n_global);
     if (!n)
         return;
-    evaluate(s, s->points, n, s->values);
+    evaluate_batch(s, s->points, n, s->values);
     choose_starts(s, n, n_global);
-    improve(s);
+    improve_starts(s);
     if (!choose_end(s, n, ret_point, ret))
         settle_for_raw(s, ret_point, ret);
 }
@@ -544,10 +544,10 @@ as_status gp_optimize(const struct gp_optimizer_problem *p, struct gp_optimizer_
     struct gp_found found = {0};
     s.d = s.e->n;
     s.n_models = p->acquisition->n_objectives + p->acquisition->n_limits;
-    as_status st = allocate(&s, err);
+    as_status st = allocate_search(&s, err);
     if (st < 0)
         return st;
-    survey(&s);
+    evaluate_candidates(&s);
     if (gp_enumeration_bound(s.e) <= ENUMERATE_ALL)
         st = evaluate_all(&s, ret_point, &found, err);
     else

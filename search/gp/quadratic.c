@@ -69,7 +69,7 @@ static size_t count_axes(const struct encoding *e)
     return n;
 }
 
-static as_status allocate(struct step *q, struct as_err *err)
+static as_status allocate_step(struct step *q, struct as_err *err)
 {
     size_t d = q->d;
     as_status st;
@@ -146,7 +146,7 @@ static void set_kernel(struct step *q)
 /* ---- which share of noise, and is it good enough ---- */
 
 /* Compute alpha and the prediction of each row by the others. False: not positive definite. */
-static bool condition(struct step *q, double share)
+static bool condition_on_share(struct step *q, double share)
 {
     size_t m = q->m, ld = q->ld;
     for (size_t i = 0; i < m; i++) {
@@ -210,14 +210,14 @@ static as_status choose_share(struct step *q, bool *ret, double *ret_error, stru
 {
     double least = INFINITY, share = 0, rivals = 0;
     for (size_t i = 0; i < AS_ARRAY_LEN(shares); i++) {
-        double e = condition(q, shares[i]) ? mean_squared_error(q) : INFINITY;
+        double e = condition_on_share(q, shares[i]) ? mean_squared_error(q) : INFINITY;
         if (e < least) {
             least = e;
             share = shares[i];
         }
     }
     as_status st = isfinite(least) ? rivals_error(q, &rivals, err) : AS_OK;
-    *ret = st == AS_OK && MARGIN * least < rivals && condition(q, share);
+    *ret = st == AS_OK && MARGIN * least < rivals && condition_on_share(q, share);
     *ret_error = least;
     return st;
 }
@@ -264,7 +264,7 @@ static void quadratic_at(void *ctx, const double *points, const size_t *start, s
 }
 
 /* Find the place of the lowest value, as a snapped point in q->place. Returns the value. */
-static double descend(struct step *q)
+static double find_minimum(struct step *q)
 {
     size_t d = q->d;
     double constant = set_coefficients(q);
@@ -306,7 +306,7 @@ as_status gp_quadratic_step(const struct training_set *s, const struct surrogate
     q.m = gp_candidates_top(s, (size_t)fmin(MOST_ROWS, ceil(ROWS_SHARE * (double)coefficients)),
                             q.trial);
     q.n_better = (q.m + 1) / 2;
-    as_status st = allocate(&q, err);
+    as_status st = allocate_step(&q, err);
     if (st < 0 || !set_values(&q))
         return st;
     set_places(&q);
@@ -315,7 +315,7 @@ as_status gp_quadratic_step(const struct training_set *s, const struct surrogate
     double error = 0;
     if ((st = choose_share(&q, &heard, &error, err)) < 0 || !heard)
         return st;
-    double gain = -q.unit * descend(&q);
+    double gain = -q.unit * find_minimum(&q);
     if (!(gain > LEAST_GAIN * q.unit) || !encoding_allows(s->enc, q.place, s->scratch) ||
         training_set_tried(s, q.place, DESIGN_TOLERANCE) || is_under_way(s, q.place))
         return AS_OK;

@@ -137,7 +137,7 @@ static as_status collect_values(struct surrogate_task *t, struct as_err *err)
     return AS_OK;
 }
 
-static void standardise(struct surrogate_task *t, struct surrogate *ret)
+static void standardise_failures(struct surrogate_task *t, struct surrogate *ret)
 {
     double sum = 0, square = 0;
     for (size_t i = 0; i < t->n_done; i++)
@@ -152,10 +152,11 @@ static void standardise(struct surrogate_task *t, struct surrogate *ret)
         t->y[i] = (t->y[i] - mean) / ret->deviation;
 }
 
-static as_status transform(struct surrogate_task *t, struct surrogate *ret, struct as_err *err)
+static as_status transform_values(struct surrogate_task *t, struct surrogate *ret,
+                                  struct as_err *err)
 {
     if (t->spec->target == SURROGATE_FAILURE) {
-        standardise(t, ret);
+        standardise_failures(t, ret);
         return AS_OK;
     }
     gp_warp_kind kind = t->spec->target == SURROGATE_WARPED ? WARP_HALF_RANK : WARP_PLAIN;
@@ -208,8 +209,8 @@ static void gathered_done(struct gathered *g)
     free(g->z);
 }
 
-static as_status gather(const struct surrogate_task *t, const size_t *places, size_t n,
-                        struct gathered *ret, struct as_err *err)
+static as_status gather_rows(const struct surrogate_task *t, const size_t *places, size_t n,
+                             struct gathered *ret, struct as_err *err)
 {
     size_t n_real = t->s->columns.n_real, n_cat = t->s->columns.n_cat;
     struct gathered g = {.n = n,
@@ -231,14 +232,14 @@ static as_status gather(const struct surrogate_task *t, const size_t *places, si
 }
 
 /* Half of the rows are spread points, the rest are best and newest. */
-static struct gp_subset_size shares(size_t rows)
+static struct gp_subset_size subset_shares(size_t rows)
 {
     return (struct gp_subset_size){rows / 4, rows / 4, rows - 2 * (rows / 4)};
 }
 
 /* Choose at most `max` of n places; they stay ascending. */
-static as_status thin(const struct surrogate_task *t, size_t *places, size_t *n, size_t max,
-                      struct as_err *err)
+static as_status thin_places(const struct surrogate_task *t, size_t *places, size_t *n, size_t max,
+                             struct as_err *err)
 {
     if (*n <= max)
         return AS_OK;
@@ -246,10 +247,10 @@ static as_status thin(const struct surrogate_task *t, size_t *places, size_t *n,
     AS_AUTO(as_freep) size_t *chosen = as_calloc(max, sizeof *chosen);
     if (!chosen)
         return out_of_memory(err);
-    as_status st = gather(t, places, *n, &g, err);
+    as_status st = gather_rows(t, places, *n, &g, err);
     if (st < 0)
         return st;
-    struct gp_subset_size size = shares(max);
+    struct gp_subset_size size = subset_shares(max);
     st = gp_subset(&t->s->columns, &(struct gp_rows){g.n, g.x, g.z}, g.cost, &size, chosen, n, err);
     if (st < 0)
         return st;
@@ -282,7 +283,7 @@ static as_status thin_base(struct surrogate_task *t, size_t *places, size_t *n, 
         return AS_OK;
     }
     size_t from = *n;
-    as_status st = thin(t, places, n, t->spec->max_rows, err);
+    as_status st = thin_places(t, places, n, t->spec->max_rows, err);
     if (st < 0)
         return st;
     size_t *keep = as_calloc(*n, sizeof *keep);
@@ -338,7 +339,7 @@ static size_t n_valued(const struct surrogate_task *t)
     return t->n_base + t->n_done - t->n_fit;
 }
 
-static as_status build(struct surrogate_task *t, struct as_err *err)
+static as_status build_model(struct surrogate_task *t, struct as_err *err)
 {
     struct gp_model **m = &t->store->models[t->slot];
     as_status st = *m ? AS_OK : gp_model_create(&t->s->columns, m, err);
@@ -412,7 +413,7 @@ static as_status fit_to(struct surrogate_task *t, const size_t *places, size_t n
                         struct as_err *err)
 {
     AS_AUTO(gathered_done) struct gathered g = {0};
-    as_status st = gather(t, places, n, &g, err);
+    as_status st = gather_rows(t, places, n, &g, err);
     if (st < 0)
         return st;
     bool afresh = looks_afresh(t, n);
@@ -438,7 +439,7 @@ static as_status fit_few(struct surrogate_task *t, const size_t *places, size_t 
     if (!few)
         return out_of_memory(err);
     memcpy(few, places, n * sizeof *few);
-    as_status st = thin(t, few, &n, COLD_ROWS, err);
+    as_status st = thin_places(t, few, &n, COLD_ROWS, err);
     if (st < 0)
         return st;
     st = fit_to(t, few, n, false, err);
@@ -448,7 +449,7 @@ static as_status fit_few(struct surrogate_task *t, const size_t *places, size_t 
     return AS_OK;
 }
 
-static as_status fit(struct surrogate_task *t, struct as_err *err)
+static as_status fit_theta(struct surrogate_task *t, struct as_err *err)
 {
     size_t n = t->n_done;
     if (!t->store->fit && !(t->store->fit = gp_fit_work_create()))
@@ -460,7 +461,7 @@ static as_status fit(struct surrogate_task *t, struct as_err *err)
         places[i] = i;
         t->in_fit[i] = true;
     }
-    as_status st = thin(t, places, &n, SURROGATE_FIT_ROWS, err);
+    as_status st = thin_places(t, places, &n, SURROGATE_FIT_ROWS, err);
     if (st < 0)
         return st;
     if (!t->has_theta && n > COLD_ROWS) {
@@ -478,7 +479,7 @@ static as_status fit(struct surrogate_task *t, struct as_err *err)
 
 /* Build the model with the stored hyperparameters, unless it must be fitted again (*ret_again).
  */
-static as_status keep(struct surrogate_task *t, bool *ret_again, struct as_err *err)
+static as_status build_with_stored(struct surrogate_task *t, bool *ret_again, struct as_err *err)
 {
     for (size_t i = 0; i < t->n_done; i++)
         t->n_fit += t->in_fit[i];
@@ -486,7 +487,7 @@ static as_status keep(struct surrogate_task *t, bool *ret_again, struct as_err *
     *ret_again = true;
     if (wish == FIT_YES)
         return AS_OK;
-    as_status st = build(t, err);
+    as_status st = build_model(t, err);
     *ret_again = false;
     if (st == AS_OK && wish == FIT_ASK_MODEL)
         st = fit_by_model(t, ret_again, err);
@@ -501,12 +502,12 @@ static as_status settle(struct surrogate_task *t, struct surrogate *ret, struct 
     as_status st = AS_OK;
     bool again = true;
     if (t->has_theta)
-        st = keep(t, &again, err);
+        st = build_with_stored(t, &again, err);
     if (st < 0 || !again)
         return st;
     ret->refitted = true;
-    st = fit(t, err);
-    return st < 0 ? st : build(t, err);
+    st = fit_theta(t, err);
+    return st < 0 ? st : build_model(t, err);
 }
 
 /* Fill ret->trials. */
@@ -534,7 +535,7 @@ as_status surrogate_prepare(struct surrogate_store *store, const struct training
     as_status st = t.theta && t.scale ? collect_values(&t, err) : out_of_memory(err);
     if (st < 0)
         return st;
-    st = transform(&t, &made, err);
+    st = transform_values(&t, &made, err);
     if (st < 0)
         return st;
     if (!t.n_done)

@@ -56,7 +56,7 @@ static double deviation(const double *count, size_t cells, double n)
 }
 
 /* Turn counts into a smooth density, in place. The kernel's mass stays within [0,1]. */
-static void smooth(double *count, double n)
+static void smooth_counts(double *count, double n)
 {
     double width = fmax(1.06 * deviation(count, CELLS, n) * pow(n, -0.2), 1.0 / CELLS);
     double ret[CELLS] = {0};
@@ -111,7 +111,7 @@ static void count_values(const struct encoding *e, size_t i, const double *point
     }
 }
 
-static double measure(const struct encoding *e, size_t i, struct counts *c)
+static double measure_parameter(const struct encoding *e, size_t i, struct counts *c)
 {
     const struct encoded_param *p = &e->params[i];
     if (c->n_top < 1 || c->n_all <= c->n_top)
@@ -125,13 +125,13 @@ static double measure(const struct encoding *e, size_t i, struct counts *c)
     double width =
         fmax(1.06 * deviation(c->top, CELLS, c->n_top) * pow(c->n_top, -0.2), 1.0 / CELLS);
     double effective = 1 + 1 / (2 * sqrt(3.14159265358979323846) * width);
-    smooth(c->all, c->n_all);
-    smooth(c->top, c->n_top);
+    smooth_counts(c->all, c->n_all);
+    smooth_counts(c->top, c->n_top);
     return divergence(c, CELLS, effective);
 }
 
 /* The widest row of counts that any parameter needs. */
-static size_t widest(const struct encoding *e)
+static size_t widest_counts(const struct encoding *e)
 {
     size_t cells = CELLS;
     for (size_t i = 0; i < e->n; i++)
@@ -143,7 +143,7 @@ static size_t widest(const struct encoding *e)
 as_status ped_anova(const struct encoding *e, const double *points, const double *costs, size_t n,
                     double *ret, struct as_err *err)
 {
-    size_t cells = widest(e), n_top = (size_t)fmax(ceil(TOP * (double)n), MIN_TOP);
+    size_t cells = widest_counts(e), n_top = (size_t)fmax(ceil(TOP * (double)n), MIN_TOP);
     AS_AUTO(as_freep) struct ranked *order = as_calloc(n, sizeof *order);
     AS_AUTO(as_freep) bool *active = as_calloc(n, e->n * sizeof *active);
     AS_AUTO(counts_done)
@@ -162,7 +162,7 @@ as_status ped_anova(const struct encoding *e, const double *points, const double
         if (e->params[i].kind == ENCODED_CONSTANT)
             continue;
         count_values(e, i, points, active, order, n, n_top, &c);
-        ret[i] = measure(e, i, &c);
+        ret[i] = measure_parameter(e, i, &c);
         total += ret[i];
     }
     for (size_t i = 0; i < e->n && total > 0; i++)

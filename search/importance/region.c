@@ -73,7 +73,8 @@ static void conds_done(struct conds *c)
 
 /* Parameter i's conditions, and those of the parameters they name. A list that grows while it is
  * walked: no recursion, and no ancestor twice. */
-static as_status collect(const struct space *s, size_t i, struct conds *c, struct as_err *err)
+static as_status collect_conditions(const struct space *s, size_t i, struct conds *c,
+                                    struct as_err *err)
 {
     for (size_t next = 0;; i = c->list[next++]->parent) {
         const struct space_param *p = &s->params[i];
@@ -99,8 +100,8 @@ static bool all_hold(const struct space_param *p, const struct cond *const *cond
 }
 
 /* Restrict one parameter to the values that all n conditions on it allow. */
-static as_status hold(struct holding *h, const struct space_param *p,
-                      const struct cond *const *conds, size_t n, struct as_err *err)
+static as_status restrict_parameter(struct holding *h, const struct space_param *p,
+                                    const struct cond *const *conds, size_t n, struct as_err *err)
 {
     union param_value v;
     h->cells = as_calloc(CELLS, sizeof *h->cells);
@@ -122,7 +123,7 @@ as_status region_create(const struct space *s, size_t i, struct region **ret, st
         r->space = s;
     if (!r || !c.seen || !(r->held = as_calloc(s->n, sizeof *r->held)))
         return as_fail(err, AS_E_NOMEM, "out of memory for the conditions of a space");
-    as_status st = collect(s, i, &c, err);
+    as_status st = collect_conditions(s, i, &c, err);
     if (st < 0)
         return st;
     AS_AUTO(as_freep) const struct cond **on_one = as_calloc(c.n, sizeof *on_one);
@@ -135,7 +136,7 @@ as_status region_create(const struct space *s, size_t i, struct region **ret, st
                 on_one[n++] = c.list[k];
         if (n == 0)
             continue;
-        if ((st = hold(&r->held[a], &s->params[a], on_one, n, err)) < 0)
+        if ((st = restrict_parameter(&r->held[a], &s->params[a], on_one, n, err)) < 0)
             return st;
         r->n_held++;
     }

@@ -228,7 +228,7 @@ static void pick_blocks(struct design *s)
 }
 
 /* The indices of function f from the sums of the blocks that were picked for it. */
-static void finish(const struct design *s, size_t f, double *ret_first, double *ret_total)
+static void finish_indices(const struct design *s, size_t f, double *ret_first, double *ret_total)
 {
     size_t S = s->p->n_functions;
     double both = 0, n_first = 0, n_total = 0;
@@ -261,7 +261,8 @@ static void finish(const struct design *s, size_t f, double *ret_first, double *
     }
 }
 
-static as_status evaluate(const struct design *s, const double *u, double *ret, struct as_err *err)
+static as_status evaluate_rows(const struct design *s, const double *u, double *ret,
+                               struct as_err *err)
 {
     return s->p->evaluate(s->p->ctx, u, s->n, ret, err);
 }
@@ -273,19 +274,19 @@ static as_status measure_input(struct design *s, size_t j, double *ret_first, do
     for (size_t r = 0; r < SENSITIVITY_BLOCKS; r++)
         s->counts[r].first = s->counts[r].total = 0;
     mix_for_total(s, j);
-    as_status st = evaluate(s, s->mixed, s->fm, err);
+    as_status st = evaluate_rows(s, s->mixed, s->fm, err);
     if (st < 0)
         return st;
     take_sums(s, !s->p->allowed, true);
     if (s->p->allowed) {
         mix_for_first(s, j);
-        st = evaluate(s, s->mixed, s->fm, err);
+        st = evaluate_rows(s, s->mixed, s->fm, err);
         if (st < 0)
             return st;
         take_sums(s, true, false);
     }
     for (size_t f = 0; f < s->p->n_functions; f++)
-        finish(s, f, &ret_first[f], &ret_total[f]);
+        finish_indices(s, f, &ret_first[f], &ret_total[f]);
     return AS_OK;
 }
 
@@ -302,7 +303,8 @@ as_status sensitivity_estimate(const struct sensitivity_problem *p, const size_t
     st = draw_points(&s, err);
     if (st < 0)
         return st;
-    if ((st = evaluate(&s, s.a, s.fa, err)) < 0 || (st = evaluate(&s, s.b, s.fb, err)) < 0)
+    if ((st = evaluate_rows(&s, s.a, s.fa, err)) < 0 ||
+        (st = evaluate_rows(&s, s.b, s.fb, err)) < 0)
         return st;
     take_moments(&s);
     for (size_t k = 0; k < n_inputs; k++) {

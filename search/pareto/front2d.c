@@ -3,7 +3,7 @@
 #include <string.h>
 
 /* The first point with a' > a. */
-static size_t find(const struct front2d *f, double a)
+static size_t find_after(const struct front2d *f, double a)
 {
     size_t lo = 0, hi = f->n;
     while (lo < hi) {
@@ -19,7 +19,7 @@ static size_t find(const struct front2d *f, double a)
 bool front2d_insert(struct front2d *f, double a, double b, double ref_a, double ref_b,
                     double *ret_area)
 {
-    size_t at = find(f, a);
+    size_t at = find_after(f, a);
     if (at > 0 && f->points[at - 1].b <= b)
         return false;
     if (at > 0 && f->points[at - 1].a == a)

@@ -28,8 +28,8 @@ static size_t half_of(size_t n)
 }
 
 /* c (m x n) += sign a (m x k) b (k x n), or b' where b is n x k. */
-static void multiply(double *c, size_t ldc, double sign, const double *a, size_t lda,
-                     const double *b, size_t ldb, bool transpose, size_t m, size_t n, size_t k)
+static void multiply_add(double *c, size_t ldc, double sign, const double *a, size_t lda,
+                         const double *b, size_t ldb, bool transpose, size_t m, size_t n, size_t k)
 {
     if (m > 0 && n > 0 && k > 0)
         cblas_dgemm(CblasRowMajor, CblasNoTrans, transpose ? CblasTrans : CblasNoTrans, (int)m,
@@ -108,7 +108,7 @@ static void solve_lower(double *b, size_t m, size_t n, size_t ldb, const double 
     }
     size_t h = half_of(n);
     solve_lower(b, m, h, ldb, l, ld, inv);
-    multiply(b + h, ldb, -1, b, ldb, l + h * ld, ld, true, m, n - h, h);
+    multiply_add(b + h, ldb, -1, b, ldb, l + h * ld, ld, true, m, n - h, h);
     solve_lower(b + h, m, n - h, ldb, l + h * ld + h, ld, inv + h * GP_BLOCK);
 }
 
@@ -122,7 +122,7 @@ static void solve_upper(double *b, size_t m, size_t n, size_t ldb, const double 
     }
     size_t h = half_of(n);
     solve_upper(b + h, m, n - h, ldb, l + h * ld + h, ld, inv + h * GP_BLOCK);
-    multiply(b, ldb, -1, b + h, ldb, l + h * ld, ld, false, m, h, n - h);
+    multiply_add(b, ldb, -1, b + h, ldb, l + h * ld, ld, false, m, h, n - h);
     solve_upper(b, m, h, ldb, l, ld, inv);
 }
 
@@ -132,13 +132,13 @@ static void subtract_square(double *c, size_t n, size_t ldc, const double *b, si
 {
     size_t h = half_of(n);
     if (n <= 3 * GP_BLOCK) {
-        multiply(c, ldc, -1, b, ldb, b, ldb, true, n, n, k);
+        multiply_add(c, ldc, -1, b, ldb, b, ldb, true, n, n, k);
     } else if (n > 400) {
         cblas_dsyrk(CblasRowMajor, CblasLower, CblasNoTrans, (int)n, (int)k, -1, b, (int)ldb, 1, c,
                     (int)ldc);
     } else {
         subtract_square(c, h, ldc, b, k, ldb);
-        multiply(c + h * ldc, ldc, -1, b + h * ldb, ldb, b, ldb, true, n - h, h, k);
+        multiply_add(c + h * ldc, ldc, -1, b + h * ldb, ldb, b, ldb, true, n - h, h, k);
         subtract_square(c + h * ldc + h, n - h, ldc, b + h * ldb, k, ldb);
     }
 }

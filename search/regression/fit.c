@@ -97,7 +97,7 @@ void gp_theta_bounds(const struct gp_columns *c, double *ret_lower, double *ret_
 }
 
 /* Negative log prior, and its gradient added to grad. */
-static double prior(const struct fit *f, const double *theta, double *grad)
+static double negative_log_prior(const struct fit *f, const double *theta, double *grad)
 {
     size_t n = gp_n_lengths(f->c);
     double value = 0;
@@ -120,7 +120,7 @@ static double prior(const struct fit *f, const double *theta, double *grad)
 
 /* Factor the covariance under f->k with the least jitter that works; false when none does.
  * ret_noise: noise and jitter. */
-static bool factor(struct fit *f, double *ret_noise)
+static bool factor_covariance(struct fit *f, double *ret_noise)
 {
     size_t n = f->rows->n;
     gp_scale(&f->k, f->rows, 0, &f->scaled);
@@ -137,7 +137,7 @@ static bool factor(struct fit *f, double *ret_noise)
 }
 
 /* Fill w = L^-1 y - m L^-1 1, and alpha = L^-T w; returns w'w. */
-static double solve(struct fit *f)
+static double solve_weights(struct fit *f)
 {
     size_t n = f->rows->n;
     memcpy(f->w, f->y, n * sizeof(double));
@@ -208,10 +208,10 @@ static double value_at(struct fit *f, const double *theta, double *grad)
     double noise;
     memset(grad, 0, gp_n_theta(f->c) * sizeof(double));
     gp_kernel_set(&f->k, theta);
-    if (!isfinite(f->k.s2) || !factor(f, &noise))
+    if (!isfinite(f->k.s2) || !factor_covariance(f, &noise))
         return NAN;
-    double quad = solve(f);
-    double value = 0.5 * quad + log_diagonal(f) + prior(f, theta, grad);
+    double quad = solve_weights(f);
+    double value = 0.5 * quad + log_diagonal(f) + negative_log_prior(f, theta, grad);
     double trace = make_g(f);
     real_gradient(f, grad);
     for (size_t j = 0; j < f->c->n_cat; j++)
@@ -235,8 +235,8 @@ enum {
     ROW_STARTS /* and as many more as there are starts */
 };
 
-static as_status reserve(struct gp_fit_work *w, const struct gp_columns *c, size_t n, size_t starts,
-                         struct as_err *err)
+static as_status reserve_scratch(struct gp_fit_work *w, const struct gp_columns *c, size_t n,
+                                 size_t starts, struct as_err *err)
 {
     size_t ld = gp_ld(n), ldx = gp_ld(c->n_real + 1), theta = gp_n_theta(c);
     as_status st;
@@ -269,8 +269,8 @@ static as_status reserve(struct gp_fit_work *w, const struct gp_columns *c, size
     return AS_OK;
 }
 
-static as_status check(const struct gp_columns *c, const struct gp_rows *rows, const double *y,
-                       struct as_err *err)
+static as_status check_input(const struct gp_columns *c, const struct gp_rows *rows,
+                             const double *y, struct as_err *err)
 {
     if (rows->n == 0)
         return as_fail(err, AS_E_INVAL, "there are no observations to fit to");
@@ -280,7 +280,7 @@ static as_status check(const struct gp_columns *c, const struct gp_rows *rows, c
     return gp_rows_check(c, rows, err);
 }
 
-static double *numbers(const struct gp_fit_work *w, const struct gp_columns *c, size_t row)
+static double *number_slice(const struct gp_fit_work *w, const struct gp_columns *c, size_t row)
 {
     return w->numbers.p + row * gp_ld(gp_n_theta(c) + c->n_real);
 }
@@ -294,7 +294,9 @@ static struct fit fit_over(const struct gp_columns *c, const struct gp_rows *row
         .c = c,
         .rows = rows,
         .y = y,
-        .k = {.c = c, .inv_length = numbers(w, c, ROW_LENGTH), .weight = numbers(w, c, ROW_WEIGHT)},
+        .k = {.c = c,
+              .inv_length = number_slice(w, c, ROW_LENGTH),
+              .weight = number_slice(w, c, ROW_WEIGHT)},
         .scaled = {w->x.p, gp_ld(c->n_real + 1), w->norm.p, w->z, rows->n},
         .a = w->a.p,
         .inverse = w->inverse.p,
@@ -303,14 +305,14 @@ static struct fit fit_over(const struct gp_columns *c, const struct gp_rows *row
         .w = w->vectors.p,
         .u = w->vectors.p + ld,
         .alpha = w->vectors.p + 2 * ld,
-        .column_grad = numbers(w, c, ROW_COLUMN_GRAD),
+        .column_grad = number_slice(w, c, ROW_COLUMN_GRAD),
         .ld = ld,
         .prior_rate = 6 / sqrt(fmax(1, (double)d / 6)),
     };
 }
 
-static void objective(void *ctx, const double *x, const size_t *start, size_t m, double *ret_f,
-                      double *ret_g)
+static void fit_objective(void *ctx, const double *x, const size_t *start, size_t m, double *ret_f,
+                          double *ret_g)
 {
     struct fit *f = ctx;
     size_t n = gp_n_theta(f->c);
@@ -323,11 +325,11 @@ as_status gp_fit_value(const struct gp_columns *c, const struct gp_rows *rows, c
                        const double *theta, struct gp_fit_work *w, double *ret_nll,
                        double *ret_grad, struct as_err *err)
 {
-    as_status st = check(c, rows, y, err);
-    if (st < 0 || (st = reserve(w, c, rows->n, 1, err)) < 0)
+    as_status st = check_input(c, rows, y, err);
+    if (st < 0 || (st = reserve_scratch(w, c, rows->n, 1, err)) < 0)
         return st;
     struct fit f = fit_over(c, rows, y, w);
-    double *grad = numbers(w, c, ROW_GRAD), value = value_at(&f, theta, grad);
+    double *grad = number_slice(w, c, ROW_GRAD), value = value_at(&f, theta, grad);
     if (!isfinite(value))
         return as_fail(err, AS_E_NUMERIC,
                        "the covariance of %zu rows is not positive definite, even with a jitter of "
@@ -408,7 +410,7 @@ const double *gp_fit_scale(const struct gp_fit_work *w)
 static void learn_scale(const struct lbfgs_problem *p, struct gp_fit_work *w,
                         const struct gp_columns *c, size_t winner)
 {
-    double *diagonal = numbers(w, c, ROW_GRAD), *scale = numbers(w, c, ROW_SCALE);
+    double *diagonal = number_slice(w, c, ROW_GRAD), *scale = number_slice(w, c, ROW_SCALE);
     w->scale = scale;
     if (lbfgs_inverse_hessian(p, w->lbfgs, winner, diagonal) < 3)
         return;
@@ -422,23 +424,23 @@ as_status gp_fit(const struct gp_columns *c, const struct gp_rows *rows, const d
 {
     bool warm = is_usable(opts->warm, gp_n_theta(c));
     size_t starts = (warm ? 1 : 0) + (!warm || opts->cold ? 1 : 0) + opts->n_random;
-    as_status st = check(c, rows, y, err);
-    if (st < 0 || (st = reserve(w, c, rows->n, starts, err)) < 0)
+    as_status st = check_input(c, rows, y, err);
+    if (st < 0 || (st = reserve_scratch(w, c, rows->n, starts, err)) < 0)
         return st;
     AS_AUTO(as_freep) struct lbfgs_result *results = as_calloc(starts, sizeof(*results));
     if (!results)
         return as_fail(err, AS_E_NOMEM, "out of memory for %zu starts", starts);
     struct fit f = fit_over(c, rows, y, w);
-    double *thetas = numbers(w, c, ROW_STARTS), *scale = numbers(w, c, ROW_SCALE);
+    double *thetas = number_slice(w, c, ROW_STARTS), *scale = number_slice(w, c, ROW_SCALE);
     for (size_t j = 0; j < gp_n_theta(c); j++)
         scale[j] = opts->scale ? sane_scale(opts->scale[j]) : FIRST_SCALE;
-    gp_theta_bounds(c, numbers(w, c, ROW_LOWER), numbers(w, c, ROW_UPPER));
+    gp_theta_bounds(c, number_slice(w, c, ROW_LOWER), number_slice(w, c, ROW_UPPER));
     set_starts(c, opts, warm, thetas);
-    struct lbfgs_problem p = {.fn = objective,
+    struct lbfgs_problem p = {.fn = fit_objective,
                               .ctx = &f,
                               .n = gp_n_theta(c),
-                              .lower = numbers(w, c, ROW_LOWER),
-                              .upper = numbers(w, c, ROW_UPPER),
+                              .lower = number_slice(w, c, ROW_LOWER),
+                              .upper = number_slice(w, c, ROW_UPPER),
                               .scale = scale};
     size_t iters = opts->max_iters ? opts->max_iters : 100;
     struct lbfgs_opts o = {iters, 2 * iters, opts->pg_tol > 0 ? opts->pg_tol : 2e-2,

@@ -180,7 +180,7 @@ static void apply_inverse_hessian(struct descent *d, size_t n)
 
 /* The steepest descent direction, no longer than 1, because the first gradient may have any
  * size. */
-static void steepest(struct descent *d, size_t n)
+static void set_steepest(struct descent *d, size_t n)
 {
     double norm = sqrt(dot_free(d, d->g, d->g, n));
     for (size_t i = 0; i < n; i++)
@@ -208,13 +208,13 @@ static void set_direction(const struct box *b, struct descent *d)
     double slope = dot_free(d, d->dir, d->g, n), gg = dot_free(d, d->g, d->g, n);
     double dd = dot_free(d, d->dir, d->dir, n);
     if (d->pairs == 0 || !(slope < -1e-10 * sqrt(gg * dd)))
-        steepest(d, n);
+        set_steepest(d, n);
     d->step = 1;
     d->backtracks = 0;
     set_trial(b, d);
 }
 
-static void finish(struct descent *d, lbfgs_end end)
+static void finish_start(struct descent *d, lbfgs_end end)
 {
     d->active = false;
     d->end = end;
@@ -224,11 +224,11 @@ static void finish(struct descent *d, lbfgs_end end)
 static void go_on(const struct box *b, const struct lbfgs_opts *o, struct descent *d, double gain)
 {
     if (projected_gradient(b, d) <= o->pg_tol)
-        finish(d, LBFGS_GRADIENT);
+        finish_start(d, LBFGS_GRADIENT);
     else if (d->iters > 0 && gain < o->f_tol * fmax(1, fabs(d->f)))
-        finish(d, LBFGS_VALUE);
+        finish_start(d, LBFGS_VALUE);
     else if (d->iters >= o->max_iters || d->evals >= o->max_evals)
-        finish(d, LBFGS_LIMIT);
+        finish_start(d, LBFGS_LIMIT);
     else
         set_direction(b, d);
 }
@@ -264,11 +264,11 @@ static void step_back(const struct box *b, const struct lbfgs_opts *o, struct de
         shrink = fmin(0.5, fmax(0.1, -slope / (2 * (f - d->f - slope))));
     d->step *= isfinite(f) ? shrink : 0.1;
     if (d->evals >= o->max_evals) {
-        finish(d, LBFGS_LIMIT);
+        finish_start(d, LBFGS_LIMIT);
     } else if (++d->backtracks > MAX_BACKTRACKS) {
-        finish(d, LBFGS_STUCK);
+        finish_start(d, LBFGS_STUCK);
     } else if (d->backtracks == 8 && d->pairs > 0) {
-        steepest(d, b->n); /* the model of the curvature misleads */
+        set_steepest(d, b->n); /* the model of the curvature misleads */
         d->step = 1;
         set_trial(b, d);
     } else {
@@ -284,7 +284,7 @@ static void take_value(const struct box *b, const struct lbfgs_opts *o, struct d
     if (!d->begun) {
         d->begun = true;
         if (!ok) {
-            finish(d, LBFGS_BAD_START);
+            finish_start(d, LBFGS_BAD_START);
             return;
         }
         d->f = f;
@@ -298,7 +298,7 @@ static void take_value(const struct box *b, const struct lbfgs_opts *o, struct d
         moved = fmax(moved, fabs(d->u_trial[i] - d->u[i]));
     }
     if (moved == 0) {
-        finish(d, LBFGS_STUCK);
+        finish_start(d, LBFGS_STUCK);
     } else if (ok && slope < 0 && f <= d->f + ARMIJO * slope) {
         double gain = d->f - f;
         remember_pair(d, g, b->n);
@@ -312,7 +312,7 @@ static void take_value(const struct box *b, const struct lbfgs_opts *o, struct d
     }
 }
 
-static void begin(const struct box *b, struct descent *d, const double *x)
+static void begin_start(const struct box *b, struct descent *d, const double *x)
 {
     d->f = INFINITY;
     d->pairs = d->backtracks = d->iters = d->evals = 0;
@@ -324,7 +324,7 @@ static void begin(const struct box *b, struct descent *d, const double *x)
 
 /* A trial point in the problem's variables. Rounding must not move it out of the box, nor away from
  * a side that it touches: 1, not 0.9999999999999999. */
-static void unscale(const struct box *b, const double *u, double *x)
+static void unscale_point(const struct box *b, const double *u, double *x)
 {
     for (size_t i = 0; i < b->n; i++) {
         if (u[i] <= lower_of(b, i))
@@ -337,15 +337,15 @@ static void unscale(const struct box *b, const double *u, double *x)
 }
 
 /* Call the objective once with the trial points of all starts that still run. */
-static void advance(const struct lbfgs_problem *p, const struct lbfgs_opts *o, size_t starts,
-                    struct lbfgs_work *w, size_t m)
+static void advance_starts(const struct lbfgs_problem *p, const struct lbfgs_opts *o, size_t starts,
+                           struct lbfgs_work *w, size_t m)
 {
     size_t row = 0, n = p->n;
     for (size_t s = 0; s < starts; s++) {
         struct box b = box_of(p, s);
         if (!w->descents[s].active)
             continue;
-        unscale(&b, w->descents[s].u_trial, w->batch_x + row * n);
+        unscale_point(&b, w->descents[s].u_trial, w->batch_x + row * n);
         w->batch_start[row++] = s;
     }
     p->fn(p->ctx, w->batch_x, w->batch_start, m, w->batch_f, w->batch_g);
@@ -364,7 +364,7 @@ void lbfgs_minimize(const struct lbfgs_problem *p, const struct lbfgs_opts *opts
     assert(p->n <= w->max_n && starts <= w->max_starts);
     for (size_t s = 0; s < starts; s++) {
         struct box b = box_of(p, s);
-        begin(&b, &w->descents[s], x + s * p->n);
+        begin_start(&b, &w->descents[s], x + s * p->n);
     }
     for (;;) {
         size_t m = 0;
@@ -372,12 +372,12 @@ void lbfgs_minimize(const struct lbfgs_problem *p, const struct lbfgs_opts *opts
             m += w->descents[s].active ? 1 : 0;
         if (m == 0)
             break;
-        advance(p, opts, starts, w, m);
+        advance_starts(p, opts, starts, w, m);
     }
     for (size_t s = 0; s < starts; s++) {
         struct box b = box_of(p, s);
         const struct descent *d = &w->descents[s];
-        unscale(&b, d->u, x + s * p->n);
+        unscale_point(&b, d->u, x + s * p->n);
         results[s] = (struct lbfgs_result){d->f, d->iters, d->evals, d->end};
     }
 }

@@ -228,7 +228,7 @@ static as_status lay_out_categories(struct gp_paths *p, const uint32_t *n_values
     return AS_OK;
 }
 
-static as_status reserve(struct gp_paths *p, size_t n_values, struct as_err *err)
+static as_status reserve_scratch(struct gp_paths *p, size_t n_values, struct as_err *err)
 {
     const struct gp_columns *c = gp_model_columns(p->m);
     size_t S = p->n_paths, F = p->n_features;
@@ -260,7 +260,7 @@ as_status gp_paths_create(const struct gp_model *m, const double *y, size_t n_pa
     p->n_features = n_features;
     p->n_rows = gp_model_observed(m);
     as_status st = lay_out_categories(p, n_values, &total_values, err);
-    if (st < 0 || (st = reserve(p, total_values, err)) < 0)
+    if (st < 0 || (st = reserve_scratch(p, total_values, err)) < 0)
         return st;
     struct rng r;
     rng_init(&r, key, purpose);

@@ -97,7 +97,7 @@ double gp_log_h(double u, double *ret_pdf_h, double *ret_cdf_h)
 }
 
 /* One of the three rational approximations of AS 241: num(r) / den(r), highest power first. */
-static double ratio(const double num[8], const double den[8], double r)
+static double rational_ratio(const double num[8], const double den[8], double r)
 {
     double n = num[0], d = den[0];
     for (int i = 1; i < 8; i++) {
@@ -137,9 +137,10 @@ double gp_norm_quantile(double p)
         return p == 0 ? -INFINITY : p == 1 ? INFINITY : NAN;
     double q = p - 0.5;
     if (fabs(q) <= 0.425)
-        return q * ratio(centre_num, centre_den, 0.180625 - q * q);
+        return q * rational_ratio(centre_num, centre_den, 0.180625 - q * q);
     double r = sqrt(-log(q < 0 ? p : 1 - p));
-    double x = r <= 5 ? ratio(middle_num, middle_den, r - 1.6) : ratio(tail_num, tail_den, r - 5);
+    double x = r <= 5 ? rational_ratio(middle_num, middle_den, r - 1.6)
+                      : rational_ratio(tail_num, tail_den, r - 5);
     return q < 0 ? -x : x;
 }
 

@@ -27,7 +27,7 @@ void training_set_free(struct training_set *s)
     free(s);
 }
 
-static as_status allocate(struct training_set *s, struct as_err *err)
+static as_status allocate_arrays(struct training_set *s, struct as_err *err)
 {
     const struct encoding *e = s->enc;
     s->scratch = config_create(s->spec->space);
@@ -198,7 +198,7 @@ as_status training_set_create(const struct search_spec *spec, const struct histo
     as_status st = encoding_create(spec->space, &s->enc, err);
     if (st < 0)
         return st;
-    st = allocate(s, err);
+    st = allocate_arrays(s, err);
     if (st < 0)
         return st;
     if (places) {

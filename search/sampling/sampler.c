@@ -28,8 +28,8 @@ static union param_value draw_random(const struct space_param *p, uint64_t seed,
     return param_decode(p, rng_uniform(&r));
 }
 
-static void draw(const struct space *s, sampler_kind kind, uint64_t seed, uint64_t trial,
-                 uint64_t redraw, struct config *c)
+static void draw_config(const struct space *s, sampler_kind kind, uint64_t seed, uint64_t trial,
+                        uint64_t redraw, struct config *c)
 {
     for (size_t i = 0; i < s->n; i++) {
         const struct space_param *p = &s->params[i];
@@ -53,7 +53,7 @@ static as_status draw_allowed(const struct space *s, sampler_kind kind, uint64_t
         return as_fail(err, AS_E_NOMEM, "out of memory for a suggestion");
     uint64_t redraws = 0;
     for (; redraws < most; redraws++) {
-        draw(s, kind, seed, trial, redraws, c);
+        draw_config(s, kind, seed, trial, redraws, c);
         int rule = space_violation(s, c);
         if (rule < 0)
             break;
@@ -84,7 +84,7 @@ static as_status draw_listed(const struct grid *g, uint64_t seed, uint64_t trial
     return grid_cell(g, rng_below(&r, grid_cells(g)), ret, err);
 }
 
-static as_status refuse(const struct space *s, size_t rule, struct as_err *err)
+static as_status refuse_space(const struct space *s, size_t rule, struct as_err *err)
 {
     return space_refuse_rule(s, rule, "no configuration that is allowed was found", err);
 }
@@ -106,7 +106,7 @@ as_status sampler_draw(const struct space *s, sampler_kind kind, uint64_t seed, 
         if (st < 0)
             return st;
         if (!list)
-            return refuse(s, rule, err);
+            return refuse_space(s, rule, err);
         config_free(as_steal(c));
         st = draw_listed(list, seed, index, &c, err);
         if (st < 0)
@@ -135,7 +135,7 @@ as_status sampler_check(const struct space *s, uint64_t seed, struct as_err *err
     st = list_allowed(s, &list, err);
     if (st < 0 || list)
         return st;
-    return refuse(s, rule, err);
+    return refuse_space(s, rule, err);
 }
 
 /* ---- the methods ---- */

@@ -20,12 +20,12 @@ void cond_done(struct cond *c)
 
 /* ---- ranges ---- */
 
-static union param_value lowest(const struct space_param *p)
+static union param_value lowest_value(const struct space_param *p)
 {
     return param_levels(p) ? param_level(p, 0) : (union param_value){.real = p->real.min};
 }
 
-static union param_value highest(const struct space_param *p)
+static union param_value highest_value(const struct space_param *p)
 {
     uint64_t levels = param_levels(p);
     return levels ? param_level(p, levels - 1) : (union param_value){.real = p->real.max};
@@ -112,7 +112,7 @@ static as_status parse_range(const struct space_param *p, const json_t *j, const
                           "%s: the values of '%s' have no order; a range needs a float, int or "
                           "ordinal parameter",
                           pointer, p->name);
-    struct cond c = {.is_range = true, .low = lowest(p), .high = highest(p)};
+    struct cond c = {.is_range = true, .low = lowest_value(p), .high = highest_value(p)};
     as_status st = json_fields_init(&f, j, pointer, err);
     if (st < 0)
         return st;
@@ -216,7 +216,7 @@ static bool all_hold(const struct space_param *p, const struct cond *const *cond
 bool cond_meet(const struct space_param *p, const struct cond *const *conds, size_t n,
                union param_value *ret)
 {
-    union param_value low = lowest(p);
+    union param_value low = lowest_value(p);
     for (size_t i = 0; i < n; i++) {
         if (conds[i]->is_range) {
             if (param_compare(p, conds[i]->low, low) > 0)

@@ -191,7 +191,7 @@ static double continuous_place(const struct space_param *sp, double v)
     return u;
 }
 
-static double middle(const struct encoding *e, size_t i)
+static double middle_place(const struct encoding *e, size_t i)
 {
     switch (e->params[i].kind) {
     case ENCODED_CONTINUOUS:
@@ -211,7 +211,7 @@ void encoding_from_config(const struct encoding *e, const struct config *c, doub
         const struct space_param *sp = &e->space->params[i];
         union param_value v = c->entries[i].value;
         if (!c->entries[i].active || e->params[i].kind == ENCODED_CONSTANT)
-            point[i] = middle(e, i);
+            point[i] = middle_place(e, i);
         else if (e->params[i].kind == ENCODED_CONTINUOUS)
             point[i] = continuous_place(sp, v.real);
         else
@@ -247,7 +247,8 @@ void encoding_snap(const struct encoding *e, double *point)
                        : encoding_place(e, i, encoding_level(e, i, point[i]));
 }
 
-static bool wants(const struct encoding *e, const double *point, const bool *active, size_t i)
+static bool wants_active(const struct encoding *e, const double *point, const bool *active,
+                         size_t i)
 {
     const struct space_param *sp = &e->space->params[i];
     for (size_t k = 0; k < sp->n_conds; k++) {
@@ -266,7 +267,7 @@ void encoding_active(const struct encoding *e, const double *point, bool *active
         return;
     }
     for (size_t k = 0; k < e->n; k++)
-        active[e->space->order[k]] = wants(e, point, active, e->space->order[k]);
+        active[e->space->order[k]] = wants_active(e, point, active, e->space->order[k]);
 }
 
 bool encoding_same(const struct encoding *e, const double *a, const double *b, double tolerance)

@@ -29,7 +29,7 @@ static const char *const signs[] = {"<=", ">=", "==", "!=", "**", "<", ">", "+",
                                     "*",  "/",  "%",  "(",  ")",  "[", "]", ","};
 
 /* The column in characters (not bytes), from 1. */
-static size_t column(const struct parser *p, size_t byte)
+static size_t column_of(const struct parser *p, size_t byte)
 {
     size_t n = 1;
     for (size_t i = 0; i < byte; i++)
@@ -44,8 +44,8 @@ bool expr_refuse(struct parser *p, as_status code, size_t byte, const char *fmt,
     va_start(args, fmt);
     (void)vsnprintf(what, sizeof what, fmt, args);
     va_end(args);
-    p->st = as_fail_at(p->err, code, p->pointer, "%s: column %zu: %s", p->pointer, column(p, byte),
-                       what);
+    p->st = as_fail_at(p->err, code, p->pointer, "%s: column %zu: %s", p->pointer,
+                       column_of(p, byte), what);
     return false;
 }
 

@@ -335,8 +335,8 @@ as_status param_value_from_json(const struct space_param *p, const json_t *j, co
 /* ---- parsing ---- */
 
 /* as_fail_at for the field `name` below f, whose pointer starts the message too. */
-static as_status refuse(const struct json_fields *f, const char *name, struct as_err *err,
-                        as_status code, const char *what)
+static as_status refuse_field(const struct json_fields *f, const char *name, struct as_err *err,
+                              as_status code, const char *what)
 {
     char at[AS_ERR_POINTER_MAX];
     json_pointer_child(f->pointer, name, at);
@@ -371,7 +371,7 @@ static as_status parse_scale_points(struct json_fields *f, struct space_param *p
         return st;
     if (p->points && json_object_get(f->obj, "step") &&
         !json_is_null(json_object_get(f->obj, "step")))
-        return refuse(f, "points", err, AS_E_INVAL, "give either step or points, not both");
+        return refuse_field(f, "points", err, AS_E_INVAL, "give either step or points, not both");
     return AS_OK;
 }
 
@@ -380,7 +380,7 @@ static as_status refuse_order(const struct json_fields *f, const char *min, cons
 {
     char what[120];
     (void)snprintf(what, sizeof what, "min (%s) is above max (%s)", min, max);
-    return refuse(f, "min", err, AS_E_INVAL, what);
+    return refuse_field(f, "min", err, AS_E_INVAL, what);
 }
 
 static as_status check_float_step(const struct json_fields *f, const struct space_param *p,
@@ -391,19 +391,19 @@ static as_status check_float_step(const struct json_fields *f, const struct spac
     const char *text = as_format_double(step, buf, sizeof buf);
     if (!(step > 0)) {
         (void)snprintf(what, sizeof what, "found %s, expected a number above 0", text);
-        return refuse(f, "step", err, AS_E_INVAL, what);
+        return refuse_field(f, "step", err, AS_E_INVAL, what);
     }
     if (step > max - min) {
         (void)snprintf(what, sizeof what, "%s is larger than the range from min to max (%s)", text,
                        as_format_double(max - min, range, sizeof range));
-        return refuse(f, "step", err, AS_E_INVAL, what);
+        return refuse_field(f, "step", err, AS_E_INVAL, what);
     }
     double largest = fmax(fabs(min), fabs(max));
     double ulp = nextafter(largest, INFINITY) - largest;
     if (step < 4 * ulp || (max - min) / step > (double)PARAM_EXACT_LEVELS) {
         (void)snprintf(what, sizeof what, "%s is too fine: leave it out for a continuous range",
                        text);
-        return refuse(f, "step", err, AS_E_INVAL, what);
+        return refuse_field(f, "step", err, AS_E_INVAL, what);
     }
     return AS_OK;
 }
@@ -426,7 +426,7 @@ static as_status parse_float(struct json_fields *f, struct space_param *p, struc
                             as_format_double(p->real.max, max, sizeof max), err);
     }
     if (p->scale == SCALE_LOG && p->real.min <= 0)
-        return refuse(f, "min", err, AS_E_INVAL, "a log scale needs min above 0");
+        return refuse_field(f, "min", err, AS_E_INVAL, "a log scale needs min above 0");
     /* min + 0.0 turns -0.0 into 0.0, so that equal values have equal bits */
     p->real.min += 0.0;
     p->real.max += 0.0;
@@ -460,16 +460,18 @@ static as_status parse_int(struct json_fields *f, struct space_param *p, struct 
         return refuse_order(f, a, b, err);
     }
     if (__builtin_sub_overflow(max, min, &range))
-        return refuse(f, "max", err, AS_E_INVAL, "the range from min to max is wider than 2^63");
+        return refuse_field(f, "max", err, AS_E_INVAL,
+                            "the range from min to max is wider than 2^63");
     if (p->scale == SCALE_LOG && min <= 0)
-        return refuse(f, "min", err, AS_E_INVAL, "a log scale needs min above 0");
+        return refuse_field(f, "min", err, AS_E_INVAL, "a log scale needs min above 0");
     st = take_integer(f, "step", JSON_OPTIONAL, &step, err);
     if (st < 0)
         return st;
     if (step < 1)
-        return refuse(f, "step", err, AS_E_INVAL, "expected a whole number above 0");
+        return refuse_field(f, "step", err, AS_E_INVAL, "expected a whole number above 0");
     if (step > range && step > 1)
-        return refuse(f, "step", err, AS_E_INVAL, "it is larger than the range from min to max");
+        return refuse_field(f, "step", err, AS_E_INVAL,
+                            "it is larger than the range from min to max");
     p->integer.step = (uint64_t)step;
     return AS_OK;
 }

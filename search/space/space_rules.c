@@ -107,7 +107,8 @@ bool space_is_constrained(const struct space *s)
     return s->n_constraints + s->n_forbidden > 0;
 }
 
-static bool matches(const struct space *s, const struct space_forbidden *f, const struct config *c)
+static bool forbidden_matches(const struct space *s, const struct space_forbidden *f,
+                              const struct config *c)
 {
     for (size_t k = 0; k < f->n_conds; k++) {
         const struct config_entry *e = &c->entries[f->conds[k].parent];
@@ -123,7 +124,7 @@ int space_violation(const struct space *s, const struct config *c)
         if (!expr_holds(s->constraints[k], s, c))
             return (int)k;
     for (size_t k = 0; k < s->n_forbidden; k++)
-        if (matches(s, &s->forbidden[k], c))
+        if (forbidden_matches(s, &s->forbidden[k], c))
             return (int)(s->n_constraints + k);
     return -1;
 }
