@@ -281,8 +281,8 @@ static as_status check_place(const struct replay *r, size_t number, size_t n_sug
     const struct record *rec = &r->records[number];
     if (rec->is_suggested && rec->index != (int64_t)n_suggested)
         return as_fail_at(err, AS_E_INVAL, "/items",
-                          "/items: trial %zu has index %lld, expected %zu: so many were suggested "
-                          "before it",
+                          "/items: trial %zu has index %lld, expected %zu, the number of "
+                          "suggestions before it",
                           number, (long long)rec->index, n_suggested);
     if (rec->end == END_NONE)
         return AS_OK;
@@ -294,7 +294,7 @@ static as_status check_place(const struct replay *r, size_t number, size_t n_sug
         return AS_OK; /* the sweep went on while its trials were listed */
     if (taken[rec->finish_seq - 1])
         return as_fail_at(err, AS_E_INVAL, "/items",
-                          "/items: trial %zu ended as number %lld, and another one did", number,
+                          "/items: trial %zu ended as number %lld, as another trial did", number,
                           (long long)rec->finish_seq);
     taken[rec->finish_seq - 1] = true;
     return AS_OK;

@@ -393,7 +393,7 @@ as_status grid_create_full(const struct space *space, const char *pointer, struc
 as_status grid_cell(const struct grid *g, uint64_t index, struct config **ret, struct as_err *err)
 {
     if (index >= g->cells)
-        return as_fail(err, AS_E_EXHAUSTED, "the grid has %" PRIu64 " cells, all are handed out",
+        return as_fail(err, AS_E_EXHAUSTED, "the grid has %" PRIu64 " cells, all were suggested",
                        g->cells);
     AS_AUTO(config_freep) struct config *c = config_create(g->space);
     if (!c)

@@ -151,8 +151,8 @@ as_status space_refuse_rule(const struct space *s, size_t k, const char *what, s
     bool is_constraint = k < s->n_constraints;
     json_pointer_index(is_constraint ? "/parameter_constraints" : "/forbidden",
                        is_constraint ? k : k - s->n_constraints, at);
-    return as_fail_at(err, AS_E_UNSUPPORTED, at, "%s: %s; this is what stood in the way most often",
-                      at, what);
+    return as_fail_at(err, AS_E_UNSUPPORTED, at, "%s: %s; this rule was broken most often", at,
+                      what);
 }
 
 /* ---- the canonical form ---- */

@@ -244,7 +244,7 @@ START_TEST(what_does_not_fit_together)
     } cases[] = {
         {12, "index", 11, "trial 12 has index 11, expected 10"},
         {12, "seen", 13, "trial 12 saw the results up to 13, and ended as number 13"},
-        {12, "finish_seq", 12, "trial 12 ended as number 12, and another one did"},
+        {12, "finish_seq", 12, "trial 12 ended as number 12, as another trial did"},
     };
     struct as_err err = {0};
     struct replay *r = NULL;
