@@ -29,7 +29,7 @@ START_TEST(agrees_with_joe_and_kuo)
 }
 END_TEST
 
-/* Of the points [from, from + 2^k), one in each of the 2^k equal intervals. */
+/* The points [from, from + 2^k) have one in each of the 2^k equal intervals. */
 static void check_strata(uint64_t seed, unsigned dim, uint64_t from, unsigned k, bool scrambled)
 {
     unsigned char seen[POINTS] = {0};
