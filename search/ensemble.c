@@ -1,3 +1,10 @@
+/* Greedy ensemble selection with replacement.
+ *
+ * Each step adds the candidate that lowers the loss of the mean prediction most. The sum of the
+ * members' predictions is kept, so a step costs one pass over the candidates and not one over the
+ * members. Steps may repeat a candidate: the counts are the weights. The best prefix wins, because
+ * the loss may rise again after it. Rows are split by a permutation from the seed alone, so that
+ * all ensembles of a sweep are measured on the same rows. */
 #include "search/ensemble.h"
 
 #include <inttypes.h>
@@ -91,12 +98,9 @@ static as_status halves_create(const struct ensemble_input *in, struct half *sel
 
 /* ---- losses ---- */
 
-/* The loss that is asked for, and what selection minimises. These are the same but for the error:
- * on a few hundred rows it takes few values, and selection by it picks whoever was lucky on these
- * rows. The log loss of the same rows is the steadier guide: over 200 splits of the held-out rows
- * of a sweep on digits the error on the other half was 0.0269 instead of 0.0280 (the best single
- * model's: 0.0297), on letter.csv 0.0258 instead of 0.0270 (0.0311), on 10,000 rows of MNIST 0.0480
- * instead of 0.0500 (0.0586). */
+/* `loss` is the requested loss; selection minimises `guide`. They differ for the error rate only.
+ * On a few hundred rows the error rate takes few values, and selection by it picks models that were
+ * lucky on these rows. The log loss of the same rows is a steadier guide (docs/decisions/0042). */
 struct score {
     double loss;
     double guide;
@@ -104,7 +108,7 @@ struct score {
 
 static const struct score worst_score = {INFINITY, INFINITY};
 
-/* Is a single model the better one? People compare by the loss that they asked for. */
+/* Is a the better single model? The requested loss decides, because users compare models by it. */
 static bool score_less(struct score a, struct score b)
 {
     return a.loss < b.loss || (a.loss == b.loss && a.guide < b.guide);
@@ -115,8 +119,8 @@ static double row_log_loss(double p)
     return -log(fmin(fmax(p, MIN_PROBABILITY), 1));
 }
 
-/* A row of classes. `sum` (outputs) holds what the members so far add up to, `extra` (outputs) one
- * more member or NULL; the prediction is their total / members. */
+/* Score one row of classes. `sum` (outputs) holds the sum of the members so far, `extra` (outputs)
+ * one more member or NULL. The prediction is their total / members. */
 static struct score row_class_score(const struct ensemble_input *in, size_t row, const double *sum,
                                     const float *extra, double members)
 {
@@ -137,7 +141,7 @@ static struct score row_class_score(const struct ensemble_input *in, size_t row,
     return (struct score){best != target, log_loss};
 }
 
-/* A row of numbers; arguments as for row_class_score. */
+/* Score one row of numbers; arguments as for row_class_score. */
 static struct score row_number_score(const struct ensemble_input *in, size_t row, const double *sum,
                                      const float *extra, double members)
 {
@@ -262,7 +266,7 @@ static struct ensemble *ensemble_create(size_t candidates)
     return as_steal(e);
 }
 
-/* Each candidate alone. Without a finite one there is nothing to select. */
+/* Measure each candidate alone. Fail if none has finite predictions. */
 static as_status measure_singles(const struct selection *s, struct ensemble *e, struct as_err *err)
 {
     const struct ensemble_input *in = s->in;
@@ -340,7 +344,8 @@ as_status ensemble_select(const struct ensemble_input *in, struct ensemble **ret
     st = halves_create(in, &s.select, &s.report, err);
     if (st < 0)
         return st;
-    /* the half of selection is never the smaller one, so its sums have room for the other's */
+    /* the half for selection is never the smaller one, so its sums have room for the other
+     * half's */
     s.sum = as_calloc(s.select.n * in->outputs, sizeof *s.sum);
     s.picks = as_calloc(in->size, sizeof *s.picks);
     if (!e || !s.sum || !s.picks)

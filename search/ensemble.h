@@ -3,8 +3,9 @@
  * R. Caruana, A. Niculescu-Mizil, G. Crew, A. Ksikes, "Ensemble selection from libraries of
  * models", ICML 2004. Members are added one by one, each time the candidate with which the running
  * mean of predictions has the smallest loss, and the best prefix is kept. Selection sees one half
- * of the rows; what is reported is measured on the other half, so that the figure is honest. The
- * halves are drawn by Philox from the seed alone: every ensemble of a sweep uses the same ones. */
+ * of the rows; the reported loss is measured on the other half, so that it is not biased by
+ * selection. The halves are drawn by Philox from the seed alone: every ensemble of a sweep uses the
+ * same ones. */
 #ifndef ASSAY_SEARCH_ENSEMBLE_H
 #define ASSAY_SEARCH_ENSEMBLE_H
 
@@ -30,9 +31,9 @@ typedef enum ensemble_loss {
 const char *ensemble_loss_format(ensemble_loss l);
 bool ensemble_loss_is_classification(ensemble_loss l);
 
-/* The loss that stands for a metric of the built-in trainer, always minimised: val_error and
- * val_accuracy give error, val_loss log_loss (classification) or mse, val_rmse and val_r2 rmse,
- * val_mae mae; for any other name error (classification) or rmse. */
+/* The loss that corresponds to a metric of the built-in trainer; every loss is minimised. val_error
+ * and val_accuracy give error. val_loss gives log_loss (classification) or mse. val_rmse and val_r2
+ * give rmse, val_mae gives mae. Any other name gives error (classification) or rmse. */
 ensemble_loss ensemble_loss_for_metric(const char *metric, bool classification);
 
 struct ensemble_input {
@@ -55,19 +56,20 @@ struct ensemble {
     size_t members;        /* distinct candidates with counts > 0 */
     size_t size;           /* sum of counts: the length of the best prefix */
     size_t select_rows, report_rows;
-    double select_loss; /* of the ensemble; but for the error never above that of best_single */
-    double report_loss; /* of the ensemble, on rows that selection never saw: the honest figure */
-    size_t best_single; /* the candidate with the smallest loss on the rows of selection; of the
-                           same error, the one with the smaller log loss */
+    double select_loss; /* of the ensemble; never above that of best_single, except for the error */
+    double report_loss; /* of the ensemble, on rows that selection never saw: not biased */
+    /* the candidate with the smallest loss on the rows of selection; equal errors: the one with the
+     * smaller log loss */
+    size_t best_single;
 };
 
-/* Select: by the loss, and where that is the error by the log loss, which says more of few rows.
- * Ties go to the candidate that comes first and to the shorter prefix. A single row serves as both
- * halves (select_rows == report_rows == 1), because there is no other. A candidate with a
- * prediction that is not finite is passed over: its losses are infinite.
+/* Select the members by the loss. If it is the error, select by the log loss, which distinguishes
+ * models better on few rows. Ties go to the candidate that comes first and to the shorter prefix. A
+ * single row serves as both halves (select_rows == report_rows == 1), because there is no other. A
+ * candidate with a prediction that is not finite is skipped: its losses are infinite.
  *   in   borrowed
  *   ret  owned by the caller, ensemble_free()
- * AS_E_INVAL: no candidates or rows, none whose predictions are finite, a class out of range,
+ * AS_E_INVAL: no candidates or rows, no candidate with finite predictions, a class out of range, or
  * targets that do not fit the loss or are not finite. AS_E_TOO_LARGE; AS_E_NOMEM.
  * O(size * candidates * rows * outputs) time, O(rows * outputs) memory. */
 AS_MUST_CHECK as_status ensemble_select(const struct ensemble_input *in, struct ensemble **ret,

@@ -1,3 +1,10 @@
+/* Replaying a recorded sweep (replay.h).
+ *
+ * Reading comes first: the sweep, then every trial, then a check that the trials form one complete
+ * history. A gap or a wrong order would make a difference that has nothing to do with the search,
+ * so it is an error. Each step then builds the history that the suggestion saw, calls suggest()
+ * with the state of the previous suggestion, and compares parameters and reason with the stored
+ * ones. The cache is kept between the steps, as a server does; suggestions do not depend on it. */
 #include "search/replay.h"
 
 #include <math.h>
@@ -14,8 +21,8 @@ typedef enum trial_end { END_NONE, END_COMPLETED, END_FAILED, END_CANCELLED } tr
 struct record {
     struct config *config;     /* owned */
     const json_t *params;      /* borrowed */
-    const json_t *reason;      /* borrowed; NULL: it was not kept */
-    struct observation result; /* as it is once it has ended */
+    const json_t *reason;      /* borrowed; NULL: it was not stored */
+    struct observation result; /* as it is after the trial has ended */
     trial_end end;
     bool is_suggested;
     int64_t index, seen, finish_seq; /* finish_seq 0: it has not ended */
@@ -31,7 +38,7 @@ struct replay {
     size_t next;                      /* the record that replay_next() looks at first */
     struct observation *observations; /* room for n */
     struct search_cache *cache;
-    json_t *state; /* after the suggestion before */
+    json_t *state; /* left by the previous suggestion */
     struct suggestion latest;
     json_t *again;
     struct as_err why;
@@ -181,7 +188,7 @@ static trial_end end_of(const char *state)
     return as_streq(state, "cancelled") ? END_CANCELLED : END_NONE;
 }
 
-/* What the search is told of a completed trial. */
+/* The values that the search sees of a completed trial. */
 static void read_result(const struct replay *r, const json_t *metrics, struct observation *o)
 {
     for (size_t i = 0; i < r->spec.n_objectives; i++)
@@ -267,15 +274,15 @@ static as_status read_trials(struct replay *r, const json_t *items, struct as_er
     return AS_OK;
 }
 
-/* One trial beside those before it. `taken`: the places in the order of ends that have a trial. */
+/* Check one trial against the trials before it. `taken[i]`: some trial has finish_seq i + 1. */
 static as_status check_place(const struct replay *r, size_t number, size_t n_suggested, bool *taken,
                              struct as_err *err)
 {
     const struct record *rec = &r->records[number];
     if (rec->is_suggested && rec->index != (int64_t)n_suggested)
         return as_fail_at(err, AS_E_INVAL, "/items",
-                          "/items: trial %zu has index %lld, expected %zu: so many were suggested "
-                          "before it",
+                          "/items: trial %zu has index %lld, expected %zu, the number of "
+                          "suggestions before it",
                           number, (long long)rec->index, n_suggested);
     if (rec->end == END_NONE)
         return AS_OK;
@@ -287,13 +294,13 @@ static as_status check_place(const struct replay *r, size_t number, size_t n_sug
         return AS_OK; /* the sweep went on while its trials were listed */
     if (taken[rec->finish_seq - 1])
         return as_fail_at(err, AS_E_INVAL, "/items",
-                          "/items: trial %zu ended as number %lld, and another one did", number,
+                          "/items: trial %zu ended as number %lld, as another trial did", number,
                           (long long)rec->finish_seq);
     taken[rec->finish_seq - 1] = true;
     return AS_OK;
 }
 
-/* Whether the trials make one history. */
+/* Check that the trials form one complete history. */
 static as_status check_whole(const struct replay *r, const json_t *sweep, struct as_err *err)
 {
     const json_t *total = json_object_get(json_object_get(sweep, "counts"), "total");
@@ -355,7 +362,7 @@ size_t replay_added(const struct replay *r)
 
 /* ---- one step ---- */
 
-/* What was known of the trials before `number` when the results up to `seen` were. */
+/* The history of the trials before `number`, as it was when the results up to `seen` were known. */
 static struct history history_at(const struct replay *r, size_t number, int64_t seen)
 {
     size_t n = 0;
@@ -394,7 +401,7 @@ static as_status suggest_again(struct replay *r, size_t number, struct as_err *e
     return r->again ? AS_OK : no_memory(err);
 }
 
-/* The first field of the reason that is another one now; NULL: none. */
+/* The first field of the reason that differs now; NULL: none. */
 static const char *other_reason(const struct record *rec, json_t *again)
 {
     const char *key;
@@ -406,8 +413,8 @@ static const char *other_reason(const struct record *rec, json_t *again)
     return NULL;
 }
 
-/* Of a suggestion that came out again. */
-static bool compare(struct replay *r, const struct record *rec)
+/* Compare the stored suggestion with the new one. */
+static bool compare_suggestion(struct replay *r, const struct record *rec)
 {
     if (!config_equal(r->space, rec->config, r->latest.config))
         return false;
@@ -429,7 +436,7 @@ as_status replay_next(struct replay *r, struct replay_step *ret, struct as_err *
         return st;
     r->next++;
     const struct record *rec = &r->records[number];
-    bool is_same = r->again && compare(r, rec);
+    bool is_same = r->again && compare_suggestion(r, rec);
     *ret = (struct replay_step){
         .number = number,
         .is_same = is_same,

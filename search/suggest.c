@@ -9,7 +9,7 @@
 #include "search/sampling/grid_method.h"
 #include "search/sampling/sampler.h"
 
-/* In the order in which messages list them. */
+/* Error messages list them in this order. */
 static const struct search_method *const methods[] = {
     &search_grid,
     &search_random,
@@ -67,7 +67,7 @@ size_t search_cache_bytes(const struct search_cache *c)
     return sizeof *c + (c->own ? c->method->cache_bytes(c->own) : 0);
 }
 
-/* The method's cache in c, created when needed; NULL where there is none, or when memory is out. */
+/* The method's cache in c, created on first use; NULL if the method has none or memory is out. */
 static struct search_method_cache *own_cache(struct search_cache *c, const struct search_method *m)
 {
     if (!c || !m->cache_create)

@@ -1,4 +1,4 @@
-/* The next configuration to try, and why.
+/* The next configuration to try, and the reason for it.
  *
  * Pure in its inputs: (spec, history, state, number, index) fix the answer bit for bit on one
  * machine, with and without a cache, on any server. All randomness is Philox (problem/draw.h). */
@@ -26,18 +26,18 @@ size_t search_cache_bytes(const struct search_cache *c); /* about what it holds 
 
 /* Suggest trial `number`.
  *   spec, history  borrowed; history NULL is the same as empty
- *   state          of the suggestion before this one in the sweep, NULL for the first; anything
- *                  that is not a state of this spec is the same as NULL
+ *   state from the previous suggestion of the sweep, NULL for the first; anything that is not a
+ *   state of this spec is the same as NULL
  *   cache          NULL: none
  *   ret            owned by the caller, suggestion_done(); untouched on failure
- * AS_E_EXHAUSTED: nothing is left to suggest: every cell of a grid, or every configuration of a
- * finite space (that could be found, where constraints leave few of many), was tried. A result,
- * not an error.
+ * AS_E_EXHAUSTED: nothing is left to suggest. Every cell of a grid was tried, or every
+ * configuration of a finite space that could be found under its constraints. This is a result, not
+ * an error.
  * AS_E_INVAL: the grid is not possible (see grid_create).
  * AS_E_UNSUPPORTED: no configuration that the parameter constraints allow was found.
  * AS_E_TOO_LARGE, AS_E_NOMEM.
- * Whatever the history holds (failures, NaN, duplicates, constants), there is a suggestion: where
- * the model cannot be fitted, a Sobol point, and the reason says so. Safe from any thread. */
+ * There is a suggestion for every history, also one with failures, NaN, duplicates or constants. If
+ * the model cannot be fitted, it is a Sobol point, and the reason says so. Safe from any thread. */
 AS_MUST_CHECK as_status suggest(const struct search_spec *spec, const struct history *history,
                                 const json_t *state, uint64_t number, uint64_t index,
                                 struct search_cache *cache, struct suggestion *ret,

@@ -27,7 +27,7 @@ static const struct bar {
     const char *problem;
     size_t trials;
     double median, upper;          /* NaN: none */
-    const struct problem_def *own; /* of that name, but another domain; NULL: the public one */
+    const struct problem_def *own; /* same name, different domain; NULL: the public problem */
 } bars[] = {
     {"branin", 30, 1e-4, 5e-3},         {"branin", 50, 1e-5, 1e-4},
     {"six-hump-camel", 30, 1e-4, 1e-3}, {"goldstein-price", 60, 1e-3, 1e-2},

@@ -1,6 +1,6 @@
-/* The bars that the search was designed to: medians and upper quartiles of regret that gp must
- * reach at a number of trials, on 21 seeds that nothing was tuned on (1000 to 1020). From the
- * design notes, section 7, where a reference prototype's figures are a tenth of them or less. */
+/* The required results of the search: medians and upper quartiles of regret that gp must reach at a
+ * number of trials, on 21 seeds that no tuning used (1000 to 1020). A reference prototype reached a
+ * tenth of these regrets or less. */
 #ifndef ASSAY_BENCH_SEARCH_BARS_H
 #define ASSAY_BENCH_SEARCH_BARS_H
 

@@ -75,7 +75,7 @@ static double hartmann3(const struct problem *p, const double *x)
     return f;
 }
 
-/* Of the first six parameters; further ones count for nothing. */
+/* Reads the first six parameters; further ones have no effect. */
 double fn_hartmann6(const struct problem *p, const double *x)
 {
     static const double a[4][6] = {{10, 3, 17, 3.5, 1.7, 8},
@@ -136,7 +136,7 @@ static double sphere(const struct problem *p, const double *x)
     return f;
 }
 
-/* Axes from 1 to 1000 in ten steps, turned in every plane, about a centre of no symmetry. */
+/* Ten axes from 1 to 1000, rotated in every plane, around an asymmetric centre. */
 static double ellipsoid(const struct problem *p, const double *x)
 {
     static const double centre[10] = {1.3, -2.1, 0.7, 3.2, -0.4, 2.6, -3.3, 1.9, -1.2, 0.3};

@@ -1,17 +1,17 @@
 /* search: how long a suggestion takes, by the number of observations.
  *
- * Ten dimensions: Hartmann6 with four dummies, and Levy-10. A suggestion is asked as the service
- * asks: with the whole history, the state of the one before and a warm cache; between two of them
- * one observation arrives. Up to n = 210 the observations are the method's own, of five seeds, and
- * at each n the ten suggestions from n to n+9 of every seed are measured. Beyond that the history
- * of the first seed is filled up, half with Sobol points and half with perturbations of the best
- * (deviation 0.05 of the range, as trials that people added), because suggesting 5,000 trials would
- * take minutes; the first suggestion after a filling is not counted, the 60 (at 5,000: 30) after it
- * are.
+ * Ten dimensions: Hartmann6 with four dummies, and Levy-10. A suggestion gets the same inputs as in
+ * the service: the whole history, the state of the previous suggestion and a warm cache. One
+ * observation arrives between two suggestions. Up to n = 210 the observations are the method's own,
+ * of five seeds, and at each n the ten suggestions from n to n+9 of every seed are measured. Beyond
+ * that the history of the first seed is filled, half with Sobol points and half with perturbations
+ * of the best (deviation 0.05 of the range, as trials that users added), because suggesting 5,000
+ * trials would take minutes. The first suggestion after a filling is not counted; the next 60 are
+ * (at 5,000: 30).
  *
- * value: median, refits included where they fall. floor: dpotrf of an n x n matrix, in this run.
- * Everything has one BLAS thread. peer: Optuna's GPSampler told the same observations, median of
- * 5 suggestions (from 500 on of 2) after one that is not counted; not beyond n = 1,000. */
+ * value: median, with refits where they occur. floor: dpotrf of an n x n matrix, in this run. All
+ * use one BLAS thread. peer: Optuna's GPSampler with the same observations, median of 5 suggestions
+ * (2 from n = 500 on) after one that is not counted; up to n = 1,000. */
 #include <cblas.h>
 #include <math.h>
 #include <stdio.h>
@@ -29,7 +29,7 @@
 #include "search/sampling/sampler.h"
 
 #define SEEDS 5
-#define OWN_TRIALS 210 /* the method's own, of each seed */
+#define OWN_TRIALS 210 /* trials that the method itself suggested, for each seed */
 #define WINDOW_OWN 10
 #define WINDOW_FILLED 60
 #define WINDOW_LARGE 30
@@ -44,7 +44,7 @@ static const size_t sizes[] = {50, 100, 200, 500, 1000, LARGE};
 
 static struct as_err err;
 
-/* A benchmark that cannot run ends. */
+/* End the program if the benchmark cannot run. */
 static void must(as_status st)
 {
     if (st == AS_OK)
@@ -163,7 +163,7 @@ static double mean(const double *v, size_t n)
     return sum / (double)n;
 }
 
-/* Milliseconds of one dpotrf of a matrix that is positive definite; the copy is not in it. */
+/* Milliseconds of one dpotrf of a positive definite matrix, without the copy. */
 static double floor_ms(size_t n)
 {
     double *original = must_have(as_calloc(n * n, sizeof(double)));
@@ -185,7 +185,7 @@ static double floor_ms(size_t n)
     return info == 0 ? median(ms, rounds) : NAN;
 }
 
-/* The peer's median, told the first n observations of the run; NaN when it is not here. */
+/* The peer's median with the first n observations of the run; NaN if the peer is not installed. */
 static double peer_ms(const struct run *r, size_t n)
 {
     double ms[5];

@@ -1,6 +1,6 @@
-/* Problems with categories, ints and parameters that come and go. func2C and func3C: Ru, Alvi,
- * Nguyen, Osborne, Roberts, "Bayesian optimisation over multiple continuous and categorical
- * inputs", ICML 2020. The others are this benchmark's own. */
+/* Problems with categories, ints and conditional parameters. func2C and func3C: Ru, Alvi, Nguyen,
+ * Osborne, Roberts, "Bayesian optimisation over multiple continuous and categorical inputs", ICML
+ * 2020. The others are this benchmark's own. */
 #include <math.h>
 #include <stdbool.h>
 
@@ -66,7 +66,7 @@ static double ackley_mixed(const struct problem *p, const double *x)
     return fn_ackley(p, z);
 }
 
-/* A number in [0,1) that belongs to (a, b, c): the effects of categories without order. */
+/* A hash of (a, b, c) in [0,1): the effects of categories without order. */
 static double effect(unsigned a, unsigned b, unsigned c)
 {
     uint32_t w[4];
@@ -75,7 +75,8 @@ static double effect(unsigned a, unsigned b, unsigned c)
 }
 
 /* Three categories of 10, 10 and 6 values with main effects and a pairwise one, and two reals whose
- * best place depends on the first category. Each effect is 0 at one value: (7, 2, 4) is best. */
+ * best place depends on the first category. Each effect is 0 at exactly one value: (7, 2, 4) is
+ * best. */
 static double cat10(const struct problem *p, const double *x)
 {
     (void)p;
@@ -95,8 +96,8 @@ static double hartmann6_int(const struct problem *p, const double *x)
     return fn_hartmann6(p, z);
 }
 
-/* A loss as training has it: the best learning rate goes with the batch size, too high a one
- * diverges, decay and dropout act together, width saturates. 0 at its best. */
+/* A loss that resembles training: the best learning rate depends on the batch size, too high a rate
+ * diverges, decay and dropout interact, width saturates. The best value is 0. */
 static double training(const struct problem *p, const double *x)
 {
     static const double activation[3] = {0, 0.05, 0.2};
@@ -111,8 +112,8 @@ static double training(const struct problem *p, const double *x)
     return 2.3 * (1 - exp(-f));
 }
 
-/* Three optimisers with parameters of their own: the one that is easy to do well with (adamw) is
- * not the one that is best (lbfgs, by wolfe). */
+/* Three optimisers with parameters of their own: the easy one (adamw) is not the best one (lbfgs
+ * with wolfe). */
 static double optimizers(const struct problem *p, const double *x)
 {
     (void)p;
@@ -128,8 +129,8 @@ static double optimizers(const struct problem *p, const double *x)
     }
 }
 
-/* A pipeline to three levels: a linear model, trees, or a network whose widths come with its depth.
- * Best is a network of three layers, 64, 128, 32 wide. */
+/* A pipeline with three levels of conditions: a linear model, trees, or a network whose widths
+ * depend on its depth. The best is a network of three layers, 64, 128, 32 wide. */
 static double pipeline(const struct problem *p, const double *x)
 {
     static const double wanted[4] = {6, 7, 5, 5};
@@ -235,7 +236,7 @@ const struct problem_def conditional_problems[] = {
     {0},
 };
 
-/* Real training runs; tables/make.py says how they were made. */
+/* Real training runs; tables/make.py made them. */
 const struct problem_def table_problems[] = {
     {"svm-letter", NULL, NULL, NAN, NULL, 0, NULL},
     {"boosting-california", NULL, NULL, NAN, NULL, 0, NULL},

@@ -26,7 +26,7 @@ static struct {
     FILE *from;
     char version[64];
     bool has_gp;
-    bool looked; /* in vain: do not look again */
+    bool looked; /* not found: do not look again */
 } peer;
 
 void peer_set_path(const char *path)

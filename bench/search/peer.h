@@ -8,15 +8,17 @@
 
 #include "base/status.h"
 
-/* Folder of another Optuna, put before the installed one; NULL: the environment's OPTUNA_PATH.
- * Before the first request; borrowed. */
+/* Set the folder of another Optuna, used before the installed one; NULL: the environment's
+ * OPTUNA_PATH. Call it before the first request; borrowed. */
 void peer_set_path(const char *path);
 
 /* Send one request (taken) and wait for its answer: new reference. AS_E_UNAVAILABLE: no interpreter
- * imports Optuna. AS_E_IO: the child failed, with what it said; the next request starts another. */
+ * imports Optuna. AS_E_IO: the child failed; err has its message, and the next request starts
+ * another. */
 AS_MUST_CHECK as_status peer_request(json_t *request, json_t **ret, struct as_err *err);
 
-/* Is there that sampler ("gp", "tpe")? Starts the child. AS_E_UNAVAILABLE: no, or no Optuna. */
+/* Does Optuna have this sampler ("gp", "tpe")? Starts the child. AS_E_UNAVAILABLE: no, or no
+ * Optuna. */
 AS_MUST_CHECK as_status peer_has(const char *sampler, struct as_err *err);
 
 /* "Optuna 5.0.0.dev", or NULL before the first request. */

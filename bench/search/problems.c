@@ -1,3 +1,9 @@
+/* The list of benchmark problems, and one problem opened for use.
+ *
+ * The families define their rows in their own files; this file searches them in the order in which
+ * they are reported. A problem is opened by parsing its space and reading its table. Its scale is
+ * measured with a fixed Sobol set, so that "small regret" means the same on every problem and every
+ * machine. */
 #include "bench/search/problems.h"
 
 #include <math.h>
@@ -58,7 +64,7 @@ const struct problem_def *problem_find(const char *name)
     return walk(0, name, NULL);
 }
 
-/* One number per parameter, as problem_fn wants it. */
+/* One number per parameter, as problem_fn expects it. */
 static void numbers_of(const struct space *s, const struct config *c, double *x)
 {
     for (size_t i = 0; i < s->n; i++) {
@@ -170,7 +176,7 @@ void problem_free(struct problem *p)
 {
     if (p == NULL)
         return;
-    table_free(p->table); /* looks at the space */
+    table_free(p->table); /* refers to the space */
     space_free(p->space);
     json_decref(p->parameters);
     free(p);

@@ -1,9 +1,9 @@
-/* Public problems to compare searches on: what is searched, what a trial gives, and the best that
- * there is. Every problem is minimised.
+/* Public problems to compare searches on: the space, the value of a trial, and the optimum. Every
+ * problem is minimised.
  *
  * Classical functions lie on shifted domains, so that a search that begins in the centre has no
- * present; mixed and conditional ones have categories, ints and parameters that come and go; noisy
- * ones add Gaussian noise to what a search sees; tables are real training runs, one per cell of a
+ * advantage; mixed and conditional ones have categories, ints and conditional parameters; noisy
+ * ones add Gaussian noise to the observed value; tables are real training runs, one per cell of a
  * grid (tables/make.py). */
 #ifndef ASSAY_BENCH_SEARCH_PROBLEMS_H
 #define ASSAY_BENCH_SEARCH_PROBLEMS_H
@@ -30,9 +30,9 @@ struct problem_def {
     const char *name;
     const char *parameters; /* the sweep document's `parameters`, YAML; NULL: read from the table */
     problem_fn *fn;         /* NULL: a table */
-    double optimum;         /* lowest value, without noise; of a table it is looked up */
-    const char *best;       /* a configuration that has it, YAML; NULL: of a table */
-    double noise;           /* deviation of what a search sees */
+    double optimum;         /* lowest value, without noise; for a table it is looked up */
+    const char *best;       /* a configuration that has it, YAML; NULL: a table */
+    double noise;           /* deviation of the observed value */
     const void *arg;        /* of fn */
 };
 
@@ -54,8 +54,9 @@ const struct problem_def *problem_at(size_t i);
 /* The row of that name, or NULL. */
 const struct problem_def *problem_find(const char *name);
 
-/* Parse the space, read the table (from bench/search/tables of the source tree) and take the scale.
- * AS_E_INVAL with what is wrong in the space or table, AS_E_IO, AS_E_NOMEM. Owned by the caller. */
+/* Parse the space, read the table (from bench/search/tables of the source tree) and measure the
+ * scale. AS_E_INVAL with the error in the space or table, AS_E_IO, AS_E_NOMEM. Owned by the
+ * caller. */
 AS_MUST_CHECK as_status problem_open(const struct problem_def *def, struct problem **ret,
                                      struct as_err *err);
 void problem_free(struct problem *p);
@@ -64,7 +65,7 @@ AS_DEFINE_FREEP(struct problem, problem_free)
 /* The value without noise; NaN when the trial fails. `c` is a configuration of p->space. */
 double problem_value(const struct problem *p, const struct config *c);
 
-/* What a search sees: the value and the problem's noise, drawn by (seed, trial). */
+/* The observed value: the value plus the problem's noise, drawn by (seed, trial). */
 double problem_observe(const struct problem *p, const struct config *c, uint64_t seed,
                        uint64_t trial);
 

@@ -10,7 +10,7 @@ extern const struct problem_def conditional_problems[];
 extern const struct problem_def noisy_problems[];
 extern const struct problem_def table_problems[];
 
-/* Functions that more than one family stands on. */
+/* Functions that more than one family uses. */
 problem_fn fn_branin, fn_camel, fn_hartmann6, fn_levy, fn_ackley;
 
 #endif

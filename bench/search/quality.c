@@ -1,7 +1,7 @@
 /* search-quality: methods against each other on public problems.
  *
- * Runs what the CSV file does not hold yet (every method, problem and seed), then reports. Stop it
- * and start it again as you like. */
+ * Runs the sweeps that the CSV file does not hold yet (every method, problem and seed), then prints
+ * the results. It may be stopped and started again at any time. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,7 +70,7 @@ static bool is_listed(const char *list, const char *name)
     return false;
 }
 
-/* Every word of --problems must name one. */
+/* Every word of --problems must name a problem. */
 static as_status check_names(const char *list, struct as_err *err)
 {
     AS_AUTO(as_freep) char *copy = as_strdup(list);
@@ -150,8 +150,9 @@ static as_status run_one(const struct quality *q, const struct problem *p,
     return traces_append(q->set.csv, &t, err);
 }
 
-/* The share of job `job`: what the file does not hold, seed by seed, so that a run that was stopped
- * early has as many problems as can be. A peer that is not here is said once, and left out. */
+/* Run the share of job `job`: the sweeps that the file does not hold, seed by seed, so that a run
+ * that was stopped early covers as many problems as possible. A missing peer is reported once and
+ * skipped. */
 static as_status run_share(struct quality *q, size_t job, struct as_err *err)
 {
     size_t place = 0, n = (size_t)q->set.trials;
@@ -176,7 +177,7 @@ static as_status run_share(struct quality *q, size_t job, struct as_err *err)
     return AS_OK;
 }
 
-/* Jobs are processes: nothing is shared but the file. */
+/* Jobs are processes: they share only the file. */
 static as_status run_jobs(struct quality *q, struct as_err *err)
 {
     pid_t children[MAX_JOBS];

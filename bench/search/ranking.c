@@ -1,3 +1,12 @@
+/* Statistics of methods on problems (ranking.h).
+ *
+ * All cells are collected first: a cell counts only if every method has it, so that each statistic
+ * compares the same seeds. Regrets are stored twice, as measured and with the floor. Ranks and
+ * ratios use the floor, because digits below it are numerical noise.
+ *
+ * Intervals are bootstrap percentiles. Problems are drawn first and seeds within each second,
+ * because the variation between problems is larger than between seeds. The draws have a fixed key,
+ * so that a report can be repeated. */
 #include "bench/search/ranking.h"
 
 #include <math.h>
@@ -33,7 +42,7 @@ static size_t at(const struct ranking *r, size_t problem, size_t method)
     return (problem * r->spec->n_methods + method) * r->spec->seeds;
 }
 
-/* Rank the methods in one cell; those that tie share the mean of their places. */
+/* Rank the methods in one cell; tied methods share the mean of their places. */
 static void rank_cell(struct ranking *r, size_t problem, size_t seed)
 {
     size_t n = r->spec->n_methods;
@@ -48,7 +57,7 @@ static void rank_cell(struct ranking *r, size_t problem, size_t seed)
     }
 }
 
-/* Take one cell when every method has it. */
+/* Count one cell if every method has it. */
 static void take_cell(struct ranking *r, size_t problem, uint64_t seed, size_t trials)
 {
     const struct ranking_spec *s = r->spec;
@@ -137,14 +146,14 @@ int ranking_compare(const struct ranking *r, size_t problem, size_t a, size_t b)
     return (x > y) - (x < y);
 }
 
-/* What is averaged: ranks of method a, or logarithms of the ratio of a to b. */
+/* The averaged quantity: ranks of method a, or logarithms of the ratio of a to b. */
 struct question {
     size_t a, b;
     bool is_ratio;
     double limit; /* of a problem's |log ratio| */
 };
 
-/* One problem's answer: its seeds as they are, or drawn again. */
+/* The average over one problem: over its seeds, or over a bootstrap draw of them. */
 static double answer_one(const struct ranking *r, const struct question *q, size_t problem,
                          struct rng *draw)
 {
@@ -156,7 +165,8 @@ static double answer_one(const struct ranking *r, const struct question *q, size
             sum += r->rank[at(r, problem, q->a) + s];
             continue;
         }
-        size_t o = draw != NULL ? (size_t)rng_below(draw, n) : i; /* seeds of two are no pairs */
+        /* seeds of two methods are not paired */
+        size_t o = draw != NULL ? (size_t)rng_below(draw, n) : i;
         sum += log(r->regret[at(r, problem, q->a) + s] / r->regret[at(r, problem, q->b) + o]);
     }
     sum /= (double)n;

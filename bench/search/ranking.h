@@ -1,9 +1,9 @@
 /* Statistics of methods on problems at one number of trials: quartiles, mean ranks, ratios, wins.
  *
  * A *cell* is (problem, seed): it counts when every method has a trace of it that is long enough.
- * Regret below 1e-7 of the problem's scale is taken for that floor, so that digits which no one
- * needs decide nothing; a sweep without one success counts as 10 scales. Intervals are 95 %
- * bootstrap percentiles: problems are drawn with replacement, then seeds within each. */
+ * Regret below 1e-7 of the problem's scale counts as that floor, so that irrelevant digits have no
+ * effect. A sweep without a success counts as 10 scales. Intervals are 95 % bootstrap percentiles:
+ * problems are drawn with replacement, then seeds within each. */
 #ifndef ASSAY_BENCH_SEARCH_RANKING_H
 #define ASSAY_BENCH_SEARCH_RANKING_H
 
@@ -47,14 +47,15 @@ AS_MUST_CHECK as_status ranking_create(const struct ranking_spec *spec, size_t t
 void ranking_free(struct ranking *r);
 AS_DEFINE_FREEP(struct ranking, ranking_free)
 
-size_t ranking_seeds(const struct ranking *r, size_t problem); /* that count; 0: not compared */
-size_t ranking_problems(const struct ranking *r);              /* with at least one seed */
+/* seeds that count; 0: not compared */
+size_t ranking_seeds(const struct ranking *r, size_t problem);
+size_t ranking_problems(const struct ranking *r); /* with at least one seed */
 
 /* Regret's quartiles of one method on one problem with a seed that counts: value is the median, low
- * and high the others. As it was, without the floor. */
+ * and high are the other two. The floor is not applied. */
 struct interval ranking_regret(const struct ranking *r, size_t problem, size_t method);
 
-/* 1 is best; ties share. Over seeds, then problems. */
+/* Mean rank, 1 is best; ties share a rank. Averaged over seeds, then over problems. */
 struct interval ranking_mean_rank(const struct ranking *r, size_t method);
 
 /* Geometric mean over problems of (geometric mean over seeds of a's regret) / (of b's). */
@@ -63,7 +64,7 @@ struct interval ranking_ratio(const struct ranking *r, size_t a, size_t b, bool 
 /* Is a's median regret below (-1), above (1) or the same as (0) b's, with the floor? */
 int ranking_compare(const struct ranking *r, size_t problem, size_t a, size_t b);
 
-/* Problems on which a's median regret is below b's, and the same. */
+/* The number of problems on which a's median regret is below b's, and on which they are equal. */
 void ranking_wins(const struct ranking *r, size_t a, size_t b, size_t *ret_wins, size_t *ret_ties);
 
 #endif

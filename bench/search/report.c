@@ -1,3 +1,9 @@
+/* Printing the comparison of methods.
+ *
+ * The numbers come from ranking.h; this file only chooses tables and formats. A table has one row
+ * for each problem and one column for each method. The best median of a row is in bold, also if
+ * several methods tie. With JSON the same numbers become benchmark lines (bench.h), so that
+ * bench/compare.py can compare two runs. */
 #include "bench/search/report.h"
 
 #include <math.h>
@@ -67,7 +73,7 @@ static as_status rank_all(struct report *r, size_t trials, struct as_err *err)
     return AS_OK;
 }
 
-/* "0.0123" with three digits, short for small and large ones; buf >= 24. */
+/* Format with three digits ("0.0123"), in short form for small and large numbers; buf >= 24. */
 static const char *number(double v, char buf[24])
 {
     if (v != 0 && (fabs(v) < 1e-3 || fabs(v) >= 1e5))
@@ -142,7 +148,7 @@ static void print_wins(const struct report *r)
     printf("\n");
 }
 
-/* One row: the best median stands in bold. */
+/* One row, with the best median in bold. */
 static void print_problem(const struct report *r, const struct ranking *k, size_t problem)
 {
     size_t best = 0;
@@ -196,7 +202,7 @@ static void print_markdown(const struct report *r, bool is_long)
         print_problems(r, i);
 }
 
-/* Our method's figures; the peer's are Optuna's GP's, where it ran. */
+/* Our method's figures; the peer is Optuna's GP, if it ran. */
 static void report_checkpoint(const struct report *r, size_t i, size_t peer)
 {
     const struct ranking *k = r->at[i];

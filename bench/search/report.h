@@ -1,4 +1,4 @@
-/* What traces say at 30, 60, 120 trials (those that were asked for, and the last): regret per
+/* Print statistics of traces at 30, 60, 120 trials (the requested ones, and the last): regret per
  * problem, mean ranks, ratios to the others, wins; as Markdown, or as benchmark lines (bench.h). */
 #ifndef ASSAY_BENCH_SEARCH_REPORT_H
 #define ASSAY_BENCH_SEARCH_REPORT_H
@@ -15,8 +15,7 @@ typedef enum report_form {
 } report_form;
 
 /* Print to stdout. The method labelled "gp", or the first, is compared with every other. Methods
- * that have no trace at all are left out with a word on stderr. `peer` is Optuna's version, or
- * NULL.
+ * without any trace are skipped with a message on stderr. `peer` is Optuna's version, or NULL.
  */
 AS_MUST_CHECK as_status report_print(const struct ranking_spec *spec, size_t trials,
                                      const char *peer, report_form form, struct as_err *err);

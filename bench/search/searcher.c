@@ -1,3 +1,9 @@
+/* Search methods behind one interface: ours, and Optuna's in a child process.
+ *
+ * Our methods get the same inputs as in the service, with state and cache, so that the benchmark
+ * measures what users get. A peer keeps its own history, so every result and every added trial is
+ * sent to it. A peer receives the problem's parameters once, when the sweep begins. Times exclude
+ * the pipe, because it is no cost of the peer. */
 #include "bench/search/searcher.h"
 
 #include <math.h>
@@ -11,7 +17,7 @@
 
 static const struct {
     const char *name;
-    const char *sampler; /* of the peer; NULL: ours, with this name in documents */
+    const char *sampler; /* the peer's sampler; NULL: our method, with this name in documents */
 } methods[] = {
     {"random", NULL}, {"sobol", NULL}, {"gp", NULL}, {"optuna-gp", "gp"}, {"optuna-tpe", "tpe"},
 };
@@ -132,7 +138,7 @@ as_status searcher_ask(struct searcher *s, const struct history *h, uint64_t num
     if (s->is_peer)
         return ask_peer(s, number, ret, ret_ms, err);
     struct suggestion made = {0};
-    uint64_t index = 0; /* how many the method has made itself */
+    uint64_t index = 0; /* how many suggestions the method has made */
     for (size_t i = 0; i < h->n; i++)
         index += h->trials[i].is_suggested;
     int64_t from = searcher_clock_ns();

@@ -1,4 +1,4 @@
-/* A way to search, seen from a benchmark: it is asked for trials and told their values.
+/* A search method in a benchmark, with an ask and tell interface.
  *
  * random, sobol and gp go through search/suggest.h as the service does: number, index, state,
  * pending trials, a cache. optuna-gp and optuna-tpe are a child process (peer_optuna.py). */
@@ -15,8 +15,8 @@
 
 struct searcher;
 
-/* Measure suggestions in processor time instead of wall-clock time: for a machine that others use
- * too. Before the first ask; for the whole program. */
+/* Measure suggestions in processor time instead of wall-clock time: for a machine with other load.
+ * Call it before the first ask; it holds for the whole program. */
 void searcher_time_cpu(bool on);
 
 /* Nanoseconds of the clock chosen. */
@@ -32,8 +32,8 @@ void searcher_free(struct searcher *s);
 AS_DEFINE_FREEP(struct searcher, searcher_free)
 
 /* The configuration of trial `number`, from the history: every trial before it, ascending, pending
- * ones too. *ret is owned by the caller; *ret_ms is what the suggestion took, without the pipe to a
- * peer. AS_E_EXHAUSTED: the space is. */
+ * ones too. *ret is owned by the caller; *ret_ms is the time of the suggestion, without the pipe to
+ * a peer. AS_E_EXHAUSTED: the space is exhausted. */
 AS_MUST_CHECK as_status searcher_ask(struct searcher *s, const struct history *h, uint64_t number,
                                      struct config **ret, double *ret_ms, struct as_err *err);
 
@@ -41,13 +41,14 @@ AS_MUST_CHECK as_status searcher_ask(struct searcher *s, const struct history *h
 AS_MUST_CHECK as_status searcher_tell(struct searcher *s, uint64_t number, double value,
                                       struct as_err *err);
 
-/* A trial that the search did not suggest. Peers alone need it: the history holds it. */
+/* Add a trial that the search did not suggest. Only peers need this call; for our methods the
+ * history holds the trial. */
 AS_MUST_CHECK as_status searcher_add(struct searcher *s, const struct config *c, double value,
                                      struct as_err *err);
 
 /* The reason of the last suggestion, a view until the next ask; NULL for a peer. */
 const json_t *searcher_reason(const struct searcher *s);
-/* The version of a peer, a view for ever; NULL for our methods. */
+/* The version of a peer, valid until the program ends; NULL for our methods. */
 const char *searcher_peer(const char *method);
 size_t searcher_cache_bytes(const struct searcher *s); /* 0 for a peer */
 

@@ -1,8 +1,9 @@
-/* One sweep on a problem, simulated: a method is asked, the problem answers, the best is followed.
+/* One simulated sweep on a problem: a method suggests, the problem returns values, and the best is
+ * recorded.
  *
- * With q slots, q trials are always under way. Each takes a time drawn by (seed, trial) from
- * exp(N(0, 0.5^2)), so that results come back out of order and the same ones every time; a
- * suggestion sees what had ended before it. */
+ * With q slots, q trials are always running. Each takes a time drawn by (seed, trial) from exp(N(0,
+ * 0.5^2)), so that results arrive out of order, but in the same order in every run. A suggestion
+ * sees the trials that ended before it. */
 #ifndef ASSAY_BENCH_SEARCH_SWEEP_H
 #define ASSAY_BENCH_SEARCH_SWEEP_H
 
@@ -13,10 +14,10 @@
 #include "bench/search/problems.h"
 
 /* Run `trials` trials. By the place in which trials ended, 0..trials-1:
- *   ret_regret  value of the best trial so far, less the optimum. Best is what was observed lowest,
- *               its value is without noise. INFINITY while none succeeded
- *   ret_ms      what the suggestion of trial i took, by number
- * A finite space that is exhausted keeps its last regret, with ret_ms 0.
+ *   ret_regret  value of the best trial so far minus the optimum. The best trial has the lowest
+ *               observed value; its value is taken without noise. INFINITY while none succeeded
+ *   ret_ms      the time of the suggestion of trial i, by number A finite space that is exhausted
+ *               keeps its last regret, with ret_ms 0.
  * Errors are those of the method. */
 AS_MUST_CHECK as_status sweep_run(const struct problem *p, const char *method, uint64_t seed,
                                   size_t slots, size_t trials, double *ret_regret, double *ret_ms,

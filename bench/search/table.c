@@ -1,3 +1,8 @@
+/* A problem from a CSV file of real training runs (table.h).
+ *
+ * The header comments of the file hold the space as a sweep document. A grid over that space
+ * numbers the cells, so a table is one array of values, and a lookup is grid_index(). Every cell
+ * must occur exactly once: a missing cell would give a search a value that nobody measured. */
 #include "bench/search/table.h"
 
 #include <math.h>
@@ -44,7 +49,7 @@ double table_value(const struct table *t, const struct config *c)
 {
     uint64_t cell = 0;
     if (grid_index(t->grid, c, &cell, NULL) < 0)
-        return NAN; /* cannot be: the grid is the space */
+        return NAN; /* cannot happen: the grid covers the space */
     return t->values[cell];
 }
 
@@ -74,7 +79,7 @@ static json_t *cell_json(const char *text)
     return number == floor(number) ? json_integer((json_int_t)number) : json_real(number);
 }
 
-/* One row: fields are cut out of `line`. */
+/* Read one row; its fields are cut out of `line`. */
 static as_status read_row(struct table *t, const struct space *s, char *line, struct as_err *err)
 {
     JSON_AUTO cells = json_object();

@@ -1,5 +1,5 @@
-/* A problem that is a table: the value of every cell of a grid, in a CSV file (tables/make.py says
- * how it looks). */
+/* A problem that is a table: the value of every cell of a grid, in a CSV file (tables/make.py
+ * describes its form). */
 #ifndef ASSAY_BENCH_SEARCH_TABLE_H
 #define ASSAY_BENCH_SEARCH_TABLE_H
 
@@ -17,7 +17,8 @@ struct table;
 AS_MUST_CHECK as_status table_read_parameters(const char *path, json_t **ret, struct as_err *err);
 
 /* Read every row. The space is borrowed and must outlive the table. AS_E_INVAL with the line: a row
- * that is no configuration of the space, a cell twice, or one that is missing. AS_E_IO, AS_E_NOMEM.
+ * that is not a configuration of the space, a repeated cell, or a missing cell. AS_E_IO,
+ * AS_E_NOMEM.
  */
 AS_MUST_CHECK as_status table_read(const char *path, const struct space *s, struct table **ret,
                                    struct as_err *err);

@@ -70,7 +70,7 @@ static as_status read_row(char *line, struct row *ret, struct as_err *err)
     return st < 0 ? st : as_parse_double(field[6], &ret->ms, err);
 }
 
-/* A row continues the last trace, or begins the next one. */
+/* Add a row to the last trace, or begin the next one with it. */
 static as_status add_row(struct traces *t, const struct row *r, struct as_err *err)
 {
     if (r->trial == 1) {

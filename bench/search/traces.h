@@ -2,8 +2,8 @@
  *
  *   problem,method,slots,seed,trial,regret,ms
  * and a comment `# peer VERSION` before the sweeps of a peer. trial counts from 1; a sweep's rows
- * stand together and are appended in one write, so a run that was killed leaves no half of one. Of
- * two traces of one sweep the longer counts. */
+ * are consecutive and appended in one write, so a killed run leaves no partial sweep. If a sweep
+ * has two traces, the longer one counts. */
 #ifndef ASSAY_BENCH_SEARCH_TRACES_H
 #define ASSAY_BENCH_SEARCH_TRACES_H
 
@@ -28,15 +28,15 @@ struct trace {
 struct traces {
     struct trace *all;
     size_t n, cap;
-    char peer[64]; /* the last version that a file named; "": none */
+    char peer[64]; /* the last version found in a file; "": none */
 };
 
 void traces_done(struct traces *t);
 
-/* Add every sweep of the file. A file that is not there is empty. AS_E_INVAL names the line. */
+/* Add every sweep of the file. A missing file counts as empty. AS_E_INVAL names the line. */
 AS_MUST_CHECK as_status traces_load(struct traces *t, const char *path, struct as_err *err);
 
-/* Append one sweep to the file, which is made when it is not there. AS_E_IO, AS_E_NOMEM. */
+/* Append one sweep to the file, and create the file if it is missing. AS_E_IO, AS_E_NOMEM. */
 AS_MUST_CHECK as_status traces_append(const char *path, const struct trace *one,
                                       struct as_err *err);
 

@@ -6,8 +6,8 @@
 
 #include "search/regression/special.h"
 
-/* The penalty of leaving the region that may still hold a good value, and the deviations that a
- * point there is given (X. Song et al., "The Vizier Gaussian process bandit algorithm", arXiv
+/* The penalty outside the region that may still hold a good value, and the number of deviations
+ * that define that region (X. Song et al., "The Vizier Gaussian process bandit algorithm", arXiv
  * 2408.11527). */
 #define PE_PENALTY 10.0
 #define PE_MARGIN 0.5
@@ -29,7 +29,7 @@ static double ln_pdf(double x)
 /* ln (Phi(b) - Phi(a)) for a <= b, and its slopes by both. */
 static double ln_between(double a, double b, double *da, double *db)
 {
-    if (a > 0) { /* the mirror image stays away from 1 - 1 */
+    if (a > 0) { /* use the mirror image, which avoids the cancellation 1 - 1 */
         double v = ln_between(-b, -a, db, da);
         *da = -*da;
         *db = -*db;
@@ -79,7 +79,8 @@ static double log_ei(double best, double mean, double sd, double *d_mean, double
     return v;
 }
 
-static double exploration(double threshold, double mean, double sd, double *d_mean, double *d_sd)
+static double exploration_value(double threshold, double mean, double sd, double *d_mean,
+                                double *d_sd)
 {
     double short_of = threshold - (mean - PE_MARGIN * sd);
     *d_mean = short_of < 0 ? -PE_PENALTY : 0;
@@ -87,7 +88,7 @@ static double exploration(double threshold, double mean, double sd, double *d_me
     return sd + PE_PENALTY * fmin(0, short_of);
 }
 
-/* The part of the objectives; d_mean and d_sd are zeroed by the caller. */
+/* The acquisition's part for the objectives; the caller zeroes d_mean and d_sd. */
 static double of_objectives(const struct acquisition *a, const double *mean, const double *sd,
                             double *d_mean, double *d_sd)
 {
@@ -99,7 +100,7 @@ static double of_objectives(const struct acquisition *a, const double *mean, con
     case ACQUISITION_LOGEI:
         return log_ei(a->best, mean[0], sd[0], d_mean, d_sd);
     case ACQUISITION_PE:
-        return exploration(a->threshold, mean[0], sd[0], d_mean, d_sd);
+        return exploration_value(a->threshold, mean[0], sd[0], d_mean, d_sd);
     case ACQUISITION_EHVI:
         return gp_ehvi_log(a->ehvi, mean, sd, d_mean, d_sd);
     case ACQUISITION_FEASIBILITY:

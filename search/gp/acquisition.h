@@ -1,17 +1,17 @@
 /* How much a trial at some point is worth: a function of what the models predict there.
  *
- * Everything is minimised, in the models' units. An acquisition depends on a point only through the
- * posterior means and deviations of the models, in this order: the objectives, then the outcome
- * constraints, then, when there is one, the model of failures. So its gradient by the point is the
- * chain rule over those few numbers, and it can be checked without any model.
+ * All values are minimised, in the models' units. An acquisition depends on a point only through
+ * the posterior means and deviations of the models, in this order: the objectives, then the outcome
+ * constraints, then, when there is one, the model of failures. So its gradient by the point follows
+ * from those few numbers by the chain rule, and tests need no model.
  *
  *   UCB          -mu + beta sigma
  *   LOGEI        ln sigma + ln h((best - mu) / sigma)                          (special.h)
  *   PE           sigma + 10 min(0, threshold - (mu - sigma / 2)): exploration where a good value is
  *                still possible (X. Song et al., arXiv 2408.11527, minimised)
  *   EHVI         ln of the expected improvement of the hypervolume              (ehvi.h)
- *   FEASIBILITY  0: the search for a first feasible trial, by the limits alone
- * To each is added, for every limit on an outcome, ln P(min <= outcome <= max). */
+ *   FEASIBILITY 0: the search for a first feasible trial, by the limits alone Every limit on an
+ *   outcome adds ln P(min <= outcome <= max) to each of them. */
 #ifndef ASSAY_SEARCH_GP_ACQUISITION_H
 #define ASSAY_SEARCH_GP_ACQUISITION_H
 
@@ -34,7 +34,7 @@ typedef enum acquisition_kind {
 
 struct acquisition {
     acquisition_kind kind;
-    size_t n_objectives;  /* 1 but for EHVI and FEASIBILITY */
+    size_t n_objectives;  /* 1 except for EHVI and FEASIBILITY */
     double beta;          /* UCB */
     double best;          /* LOGEI: the value to improve on */
     double threshold;     /* PE */
@@ -47,9 +47,9 @@ struct acquisition {
 const char *acquisition_name(acquisition_kind k);
 
 /* The value at a point where the models have these means and deviations (> 0), n_objectives +
- * n_limits of each. d_mean and d_sd get its derivatives; both NULL when not wanted. Finite for
- * finite input but for limits that exclude each other (-infinity). Allocates nothing; with EHVI,
- * one thread at a time. */
+ * n_limits of each. d_mean and d_sd receive its derivatives, or both are NULL. Finite for finite
+ * input, except for limits that exclude each other (-infinity). Allocates nothing; with EHVI, one
+ * thread at a time. */
 double acquisition_value(const struct acquisition *a, const double *mean, const double *sd,
                          double *d_mean, double *d_sd);
 

@@ -1,4 +1,6 @@
-/* Raw points. */
+/* Raw points for an acquisition: Sobol points over the region cover it evenly, and moves of the
+ * best trials refine what is already good. Both pass the constraints and skip tried points. The
+ * draws are keyed by the suggestion, so the same suggestion sees the same points. */
 #include "search/gp/candidates.h"
 
 #include <math.h>
@@ -10,14 +12,14 @@
 #include "search/problem/draw.h"
 #include "search/sampling/sobol.h"
 
-#define MOVED_AT_ONCE 20.0 /* parameters that one move changes, about */
+#define MOVED_AT_ONCE 20.0 /* about this many parameters change in one move */
 #define WIDE_MOVE 0.1
 #define NARROW_MOVE 0.01
 
 /* ---- the best trials ---- */
 
-/* How far its outcomes lie outside their bounds, each in terms of its bound's size. */
-static double violation(const struct training_set *s, size_t i)
+/* How far a trial's outcomes lie outside their bounds, each relative to the size of its bound. */
+static double outcome_violation(const struct training_set *s, size_t i)
 {
     double sum = 0;
     for (size_t k = 0; k < s->spec->n_outcomes; k++) {
@@ -30,7 +32,7 @@ static double violation(const struct training_set *s, size_t i)
     return sum;
 }
 
-static bool dominated(const struct training_set *s, size_t i)
+static bool is_dominated(const struct training_set *s, size_t i)
 {
     size_t m = s->spec->n_objectives;
     for (size_t j = 0; j < s->n; j++) {
@@ -40,15 +42,15 @@ static bool dominated(const struct training_set *s, size_t i)
     return false;
 }
 
-/* Is trial i better than trial j? Feasible, on the front, cost. */
-static bool precedes(const struct training_set *s, size_t i, size_t j)
+/* Is trial i better than trial j? Compares feasibility, then the front, then the cost. */
+static bool trial_precedes(const struct training_set *s, size_t i, size_t j)
 {
     size_t m = s->spec->n_objectives;
     if (s->feasible[i] != s->feasible[j])
         return s->feasible[i];
     if (!s->feasible[i])
-        return violation(s, i) < violation(s, j);
-    if (m > 1) /* several: the front is no order, so the newest of it come first */
+        return outcome_violation(s, i) < outcome_violation(s, j);
+    if (m > 1) /* several objectives: the front has no order, so its newest trials come first */
         return true;
     return s->costs[i * m] < s->costs[j * m];
 }
@@ -58,10 +60,10 @@ size_t gp_candidates_top(const struct training_set *s, size_t max, size_t *ret)
     size_t n = 0;
     bool several = s->spec->n_objectives > 1;
     for (size_t i = 0; i < s->n; i++) {
-        if (s->state[i] != OBSERVED_COMPLETED || (several && s->feasible[i] && dominated(s, i)))
+        if (s->state[i] != OBSERVED_COMPLETED || (several && s->feasible[i] && is_dominated(s, i)))
             continue;
         size_t at = n;
-        while (at > 0 && precedes(s, i, ret[at - 1]))
+        while (at > 0 && trial_precedes(s, i, ret[at - 1]))
             at--;
         if (at == max)
             continue;
@@ -90,7 +92,7 @@ static double moved_share(const struct training_set *s)
     return fmin(1, MOVED_AT_ONCE / (double)(s->enc->n_lengths ? s->enc->n_lengths : 1));
 }
 
-/* A point of the unit cube becomes one within the region. */
+/* Map a point of the unit cube into the region. */
 static void global_point(const struct training_set *s, const struct gp_region *region,
                          struct rng *r, double *point)
 {
@@ -161,8 +163,8 @@ static void clamp_to(const struct training_set *s, const struct gp_region *regio
     encoding_snap(s->enc, point);
 }
 
-/* Points of this suggestion's Sobol sequence. Where constraints or earlier trials refuse many, up
- * to four times as many are looked at. Returns how many there are. */
+/* Points of this suggestion's Sobol sequence. If constraints or earlier trials exclude many, up to
+ * four times as many are examined. Returns how many were found. */
 static size_t global_points(const struct training_set *s, const struct gp_region *region,
                             uint64_t key, struct rng *r, double *ret)
 {

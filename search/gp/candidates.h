@@ -9,7 +9,7 @@
 
 #define CANDIDATES_GLOBAL 256
 #define CANDIDATES_LOCAL 64
-#define CANDIDATES_TOP 5 /* trials that the local ones are moves of */
+#define CANDIDATES_TOP 5 /* local candidates are moves of this many trials */
 #define CANDIDATES_MAX (CANDIDATES_GLOBAL + CANDIDATES_LOCAL)
 
 /* A box around a trial: where candidates may lie. */
@@ -19,9 +19,9 @@ struct gp_region {
 };
 
 /* Fill ret_points (CANDIDATES_MAX x enc->n, snapped) with allowed, untried points, global ones
- * first; *ret_n of them, *ret_global of these global. There may be none. Around a centre, global
- * points keep its value in most of the parameters when these are many (TuRBO's mask of 20 / d).
- * `number` is that of the suggestion: it keys the draws. O(points x (d + trials)). */
+ * first. *ret_n is their number, *ret_global the number of global ones. There may be none. Around a
+ * centre in many dimensions, global points keep the centre's value in most parameters (TuRBO's mask
+ * of 20 / d). `number` is the suggestion's number and keys the draws. O(points x (d + trials)). */
 void gp_candidates(const struct training_set *s, const struct gp_region *region, uint64_t number,
                    double *ret_points, size_t *ret_n, size_t *ret_global);
 

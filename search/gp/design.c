@@ -1,4 +1,4 @@
-/* The centre, Sobol points, and the last resort. */
+/* The initial design: the centre, Sobol points, and then a search for any untried configuration. */
 #include "search/gp/design.h"
 
 #include "base/rng.h"
@@ -7,9 +7,9 @@
 #include "search/sampling/sampler.h"
 #include "search/sampling/sobol.h"
 
-#define DRAWS 512  /* of one point, before the sampler of narrow spaces is asked, */
-#define SAMPLED 16 /* and its answers before the space is enumerated */
-#define SAMPLED_STRIDE (UINT64_C(1) << 32) /* between its indices: past those of any sweep */
+#define DRAWS 512  /* of one point, before the sampler for narrow spaces tries, */
+#define SAMPLED 16 /* and the sampler's draws before the space is enumerated */
+#define SAMPLED_STRIDE (UINT64_C(1) << 32) /* between its indices: no sweep has so many */
 
 size_t gp_design_size(const struct training_set *s)
 {
@@ -18,7 +18,8 @@ size_t gp_design_size(const struct training_set *s)
     return s->enc->n_category ? 10 : 5;
 }
 
-static void draw(const struct training_set *s, uint64_t index, uint64_t retry, double *point)
+static void draw_design_point(const struct training_set *s, uint64_t index, uint64_t retry,
+                              double *point)
 {
     uint64_t seed = s->spec->seed;
     uint64_t key = retry ? rng_mix(seed, retry << 8 | SEARCH_DRAW_GP_DESIGN) : seed;
@@ -33,10 +34,11 @@ static bool is_new(const struct training_set *s, const double *point)
            !training_set_tried(s, point, DESIGN_TOLERANCE);
 }
 
-/* Where constraints leave little, the sampler looks much longer. Sets *ret_found, and *ret_drawn:
- * how many allowed configurations were drawn. */
-static as_status sample(const struct training_set *s, uint64_t index, double *ret_point,
-                        bool *ret_found, uint64_t *ret_drawn, struct as_err *err)
+/* The sampler searches much longer, for spaces in which constraints leave little. Sets *ret_found,
+ * and *ret_drawn, the number of allowed configurations drawn. */
+static as_status sample_narrow_space(const struct training_set *s, uint64_t index,
+                                     double *ret_point, bool *ret_found, uint64_t *ret_drawn,
+                                     struct as_err *err)
 {
     *ret_found = false;
     *ret_drawn = 0;
@@ -56,7 +58,7 @@ static as_status sample(const struct training_set *s, uint64_t index, double *re
     return AS_OK;
 }
 
-/* Spaces that are too large to enumerate are over when all that was drawn was tried before. */
+/* A space too large to enumerate is exhausted when every drawn configuration was tried before. */
 static as_status look_for_one(const struct training_set *s, uint64_t drawn, double *ret_point,
                               struct as_err *err)
 {
@@ -77,13 +79,13 @@ as_status gp_design_anywhere(const struct training_set *s, uint64_t index, doubl
                              struct as_err *err)
 {
     for (uint64_t retry = 0; retry < DRAWS; retry++) {
-        draw(s, index, retry, ret_point);
+        draw_design_point(s, index, retry, ret_point);
         if (is_new(s, ret_point))
             return AS_OK;
     }
     bool found = false;
     uint64_t drawn = 0;
-    as_status st = sample(s, index, ret_point, &found, &drawn, err);
+    as_status st = sample_narrow_space(s, index, ret_point, &found, &drawn, err);
     return st < 0 || found ? st : look_for_one(s, drawn, ret_point, err);
 }
 
@@ -91,7 +93,7 @@ as_status gp_design_point(const struct training_set *s, uint64_t index, double *
                           struct as_err *err)
 {
     if (index == 0) {
-        draw(s, 0, 0, ret_point);
+        draw_design_point(s, 0, 0, ret_point);
         for (size_t i = 0; i < s->enc->n; i++) {
             if (s->enc->params[i].kind != ENCODED_CHOICE)
                 ret_point[i] = 0.5;

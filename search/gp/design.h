@@ -1,4 +1,4 @@
-/* Points that no model chose: the initial design, and what stands in where no model can be had. */
+/* Points that no model chose: the initial design, and the fallback when no model can be fitted. */
 #ifndef ASSAY_SEARCH_GP_DESIGN_H
 #define ASSAY_SEARCH_GP_DESIGN_H
 
@@ -10,16 +10,16 @@
 /* Two points closer than this in every coordinate are one configuration. */
 #define DESIGN_TOLERANCE 1e-9
 
-/* How many trials are placed before a model is asked: the spec's number, else 10 where there are
- * categories and 5 where there are none. */
+/* How many trials are placed before a model is used: the spec's number, otherwise 10 with
+ * categories and 5 without. */
 size_t gp_design_size(const struct training_set *s);
 
 /* Point `index` of the design: the space's centre (choices as Sobol has them), then Owen-scrambled
- * Sobol points. One that is not allowed or was tried is drawn again, under other scramblings, and
- * in the end looked for one by one.
+ * Sobol points. A point that is not allowed or was tried is drawn again under other scramblings. If
+ * this fails, the space is searched one configuration at a time.
  *   ret_point  enc->n, snapped
  * AS_E_EXHAUSTED    every configuration of a finite space was tried
- * AS_E_UNSUPPORTED  nothing that the constraints allow was found
+ * AS_E_UNSUPPORTED  no configuration that the constraints allow was found
  * AS_E_NOMEM */
 AS_MUST_CHECK as_status gp_design_point(const struct training_set *s, uint64_t index,
                                         double *ret_point, struct as_err *err);

@@ -1,5 +1,8 @@
-/* A value costs one pass over the distinct sides of the boxes (a logarithm of a difference of two
- * H each, with its slopes), and one over the boxes. */
+/* EHVI is a sum over boxes of products over sides (ehvi.h). Boxes share sides, so each distinct
+ * side is evaluated once: the logarithm of a difference of two H, with its slopes. A second pass
+ * adds the logs of the boxes. Logarithms keep the value and its gradient useful where the
+ * improvement itself underflows. A front with too many points is thinned first, because the number
+ * of boxes grows with it. */
 #include "search/gp/ehvi.h"
 
 #include <float.h>
@@ -14,16 +17,16 @@
 
 #define MAX_M EHVI_MAX_M
 
-/* Further out than this many deviations the squares of a logarithm would overflow. */
+/* Beyond this many deviations the squares in a logarithm would overflow. */
 #define MAX_Z 1e150
 #define MAX_SLOPE 1e300
 
 /* One side of one or more boxes. */
 struct side {
     double lower, upper;
-    double log_gain;    /* ln (H(upper) - H(lower)) at the point of the last call */
+    double log_gain;    /* ln (H(upper) - H(lower)) at the last evaluated point */
     double dmu, dsigma; /* its slopes */
-    double weight;      /* share of the boxes that have it in the total */
+    double weight;      /* the share of its boxes in the total */
 };
 
 struct gp_ehvi {
@@ -63,8 +66,8 @@ size_t gp_ehvi_objectives(const struct gp_ehvi *e)
 /* ---- the front ---- */
 
 /* Distance in units of the front's ranges, squared. */
-static double distance2(const struct ehvi_point *a, const struct ehvi_point *b, size_t m,
-                        const double *scale)
+static double squared_distance(const struct ehvi_point *a, const struct ehvi_point *b, size_t m,
+                               const double *scale)
 {
     double sum = 0;
     for (size_t k = 0; k < m; k++)
@@ -79,7 +82,7 @@ static void swap_points(struct ehvi_point *a, struct ehvi_point *b)
     *b = t;
 }
 
-/* Put the best point of each objective first. Returns how many those are. */
+/* Move the best point of each objective to the front of the array. Returns how many those are. */
 static size_t pick_extremes(struct ehvi_point *points, size_t n, size_t m)
 {
     size_t picked = 0;
@@ -93,8 +96,9 @@ static size_t pick_extremes(struct ehvi_point *points, size_t n, size_t m)
     return picked;
 }
 
-/* Keep `limit` points, each next one the farthest from those before it. `near` is scratch [n]. */
-static void thin(struct ehvi_point *points, size_t n, size_t m, size_t limit, double *near)
+/* Keep `limit` points. Each next one is the farthest from those already kept. `near` is scratch
+ * [n]. */
+static void thin_front(struct ehvi_point *points, size_t n, size_t m, size_t limit, double *near)
 {
     double scale[MAX_M];
     for (size_t k = 0; k < m; k++) {
@@ -109,7 +113,7 @@ static void thin(struct ehvi_point *points, size_t n, size_t m, size_t limit, do
     for (size_t i = 0; i < n; i++) {
         near[i] = INFINITY;
         for (size_t j = 0; j < picked; j++)
-            near[i] = fmin(near[i], distance2(&points[i], &points[j], m, scale));
+            near[i] = fmin(near[i], squared_distance(&points[i], &points[j], m, scale));
     }
     for (; picked < limit; picked++) {
         size_t far = picked;
@@ -118,11 +122,11 @@ static void thin(struct ehvi_point *points, size_t n, size_t m, size_t limit, do
         swap_points(&points[picked], &points[far]);
         near[far] = near[picked];
         for (size_t i = picked + 1; i < n; i++)
-            near[i] = fmin(near[i], distance2(&points[i], &points[picked], m, scale));
+            near[i] = fmin(near[i], squared_distance(&points[i], &points[picked], m, scale));
     }
 }
 
-/* The points that boxes are made from. `points` is [n]. */
+/* Select the points from which boxes are built. `points` is [n]. */
 static as_status read_front(const double *costs, size_t n, size_t m, const double *reference,
                             struct ehvi_point *points, size_t *ret_n, struct as_err *err)
 {
@@ -144,7 +148,7 @@ static as_status read_front(const double *costs, size_t n, size_t m, const doubl
     }
     size_t limit = m == 4 ? GP_EHVI_MAX_FRONT_4 : GP_EHVI_MAX_FRONT;
     if (kept > limit)
-        thin(points, kept, m, limit, near);
+        thin_front(points, kept, m, limit, near);
     *ret_n = kept < limit ? kept : limit;
     return AS_OK;
 }
@@ -261,8 +265,8 @@ static void measure_side(struct side *s, double mu, double sigma)
     if (isfinite(s->lower)) {
         double zl = clamp((s->lower - mu) / sigma, MAX_Z);
         ratio = exp(gp_log_h(zl, &pdf_l, &cdf_l) - log_u); /* H(lower) / H(upper) */
-        /* past here the difference loses digits, and a short formula has them all: the slope of
-         * ln H is at least as large as that of ln Phi in size, so Phi is smooth over the side */
+        /* here the difference would lose digits, so the integral is computed instead: the slope of
+         * ln H is at least that of ln Phi in size, so Phi is smooth over the side */
         if (ratio > 0.9) {
             narrow_side(s, zl, (s->upper - s->lower) / sigma, sigma);
             return;

@@ -1,8 +1,8 @@
 /* Expected improvement of the hypervolume, in logarithms, with gradients.
  *
- * All objectives are minimised, in whatever units the models have, and predicted by independent
- * normal distributions. What is not yet dominated, up to the reference point, is cut into disjoint
- * boxes [l, u]; with H(a) = E max(0, a - y), and H(-infinity) = 0,
+ * All objectives are minimised in the models' units and predicted by independent normal
+ * distributions. The region that is not yet dominated, up to the reference point, is cut into
+ * disjoint boxes [l, u]. With H(a) = E max(0, a - y), and H(-infinity) = 0,
  *
  *   EHVI = sum over boxes of  prod over objectives of  H_k(u_k) - H_k(l_k)
  *
@@ -10,9 +10,9 @@
  * multiobjective Bayesian optimization", 2020). The boxes come from sweeps: two objectives leave
  * n + 1 strips; along a third the strips open and close, at most 2n + 1 boxes (K. Yang et al.,
  * "Efficient computation of expected hypervolume improvement using box decomposition algorithms",
- * J. Global Optim. 75, 2019); along a fourth those boxes do. Everything is computed as logarithms,
- * so that value and gradient say where to go also where the improvement underflows (S. Ament et
- * al., "Unexpected improvements to expected improvement", NeurIPS 2023). */
+ * J. Global Optim. 75, 2019); along a fourth those boxes do. All sums are computed as logarithms,
+ * so that value and gradient are useful even where the improvement underflows (S. Ament et al.,
+ * "Unexpected improvements to expected improvement", NeurIPS 2023). */
 #ifndef ASSAY_SEARCH_GP_EHVI_H
 #define ASSAY_SEARCH_GP_EHVI_H
 
@@ -21,16 +21,16 @@
 #include "base/mem.h"
 #include "base/status.h"
 
-/* Points of a front beyond which it is thinned, so that a value stays cheap. */
+/* A front with more points than this is thinned, so that a value stays cheap. */
 #define GP_EHVI_MAX_FRONT 512 /* two and three objectives */
 #define GP_EHVI_MAX_FRONT_4 128
 
 struct gp_ehvi;
 
 /* Prepare the boxes of n observed points. Points that are dominated, or not strictly better than
- * the reference in every objective, are passed over. A front beyond GP_EHVI_MAX_FRONT is thinned to
- * that many points that lie far apart, the best of each objective among them: then improvement
- * between neighbours is overrated, by less than their distance.
+ * the reference in every objective, are skipped. A front larger than GP_EHVI_MAX_FRONT is thinned
+ * to that many points that lie far apart, including the best of each objective. Improvement between
+ * neighbours is then overestimated by less than their distance.
  *   costs      n x m, row-major, minimised; borrowed
  *   reference  [m], for instance gp_pareto_reference of the same costs; borrowed
  *   ret        owned by the caller, gp_ehvi_free()

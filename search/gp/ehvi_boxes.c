@@ -1,3 +1,11 @@
+/* The boxes between a front and the reference point.
+ *
+ * With two objectives the boxes are strips. With three, the points are swept in the order of the
+ * third objective: each point cuts the strips that it dominates, and a cut strip becomes a box from
+ * the level at which it opened to the current level. With four, the boxes of three objectives are
+ * computed at each level of the fourth; a box that does not change stays open, and the others are
+ * closed. So the number of boxes stays near its minimum, and a value of the acquisition costs one
+ * term for each box. */
 #include "search/gp/ehvi_boxes_priv.h"
 
 #include <math.h>
@@ -6,7 +14,7 @@
 
 #include "base/mem.h"
 
-static as_status emit(struct ehvi_boxes *out, const struct ehvi_box *b, struct as_err *err)
+static as_status emit_box(struct ehvi_boxes *out, const struct ehvi_box *b, struct as_err *err)
 {
     as_status st = as_reserve_one(&out->boxes, out->n, &out->cap, sizeof *out->boxes, err);
     if (st < 0)
@@ -17,8 +25,9 @@ static as_status emit(struct ehvi_boxes *out, const struct ehvi_box *b, struct a
 
 /* ---- two and three objectives: strips ---- */
 
-/* Open since level `since` of the third objective: first objective from `left` to the next strip's
- * left (the last one's end is the reference), second up to `top`. Tops fall from left to right. */
+/* A strip that is open since level `since` of the third objective. In the first objective it goes
+ * from `left` to the next strip's left (the last strip ends at the reference); in the second it
+ * goes up to `top`. Tops fall from left to right. */
 struct strip {
     double left, top, since;
 };
@@ -35,7 +44,7 @@ static double strip_right(const struct sweep *s, size_t i)
     return i + 1 < s->n ? s->strips[i + 1].left : s->reference[0];
 }
 
-/* The part of strip i right of `left` ends at `level`. */
+/* Close the part of strip i to the right of `left` at `level`. */
 static as_status close_strip(const struct sweep *s, size_t i, double left, double level,
                              struct as_err *err)
 {
@@ -43,10 +52,10 @@ static as_status close_strip(const struct sweep *s, size_t i, double left, doubl
     struct ehvi_box b = {{left, -INFINITY, t->since}, {strip_right(s, i), t->top, level}};
     if (b.lower[0] >= b.upper[0] || t->since >= level)
         return AS_OK;
-    return emit(s->out, &b, err);
+    return emit_box(s->out, &b, err);
 }
 
-/* A point of this level: the strips that reach above it are cut off at its left. */
+/* Add a point of this level: the strips that reach above it are cut at its left. */
 static as_status sweep_point(struct sweep *s, double a, double b, double level, struct as_err *err)
 {
     size_t first = 0;
@@ -60,7 +69,7 @@ static as_status sweep_point(struct sweep *s, double a, double b, double level, 
         if (st < 0)
             return st;
     }
-    size_t at = s->strips[first].left < a ? first + 1 : first; /* keeps what lies left of a */
+    size_t at = s->strips[first].left < a ? first + 1 : first; /* keep the part to the left of a */
     memmove(s->strips + at + 1, s->strips + end, (s->n - end) * sizeof *s->strips);
     s->strips[at] = (struct strip){a, b, level};
     s->n = s->n - end + at + 1;
@@ -73,11 +82,11 @@ static int compare_third(const void *pa, const void *pb)
     return (a->c[2] > b->c[2]) - (a->c[2] < b->c[2]);
 }
 
-/* Two objectives are three of which the last says nothing: everything happens at its level
- * -infinity, and what is open at the end reaches up to the reference. `strips` has room for n + 1.
+/* Two objectives are treated as three whose last one is always at level -infinity. Strips that stay
+ * open reach up to the reference. `strips` has room for n + 1.
  */
-static as_status boxes3(struct ehvi_point *points, size_t n, size_t m, const double *reference,
-                        struct strip *strips, struct ehvi_boxes *out, struct as_err *err)
+static as_status sweep_three(struct ehvi_point *points, size_t n, size_t m, const double *reference,
+                             struct strip *strips, struct ehvi_boxes *out, struct as_err *err)
 {
     struct sweep s = {.strips = strips, .n = 1, .reference = reference, .out = out};
     strips[0] = (struct strip){-INFINITY, reference[1], -INFINITY};
@@ -113,10 +122,10 @@ static int compare_boxes(const void *pa, const void *pb)
     return 0;
 }
 
-/* From the boxes that are open to those that are open from `level` on; both sorted. The ones that
- * stay keep the level that they were opened at (lower[3]), the others are closed and put out. */
-static as_status advance(const struct ehvi_boxes *open, struct ehvi_boxes *next, double level,
-                         struct ehvi_boxes *out, struct as_err *err)
+/* Replace the open boxes by those that are open from `level` on; both lists are sorted. A box that
+ * stays keeps the level at which it was opened (lower[3]); the others are closed and output. */
+static as_status advance_boxes(const struct ehvi_boxes *open, struct ehvi_boxes *next, double level,
+                               struct ehvi_boxes *out, struct as_err *err)
 {
     size_t j = 0;
     for (size_t i = 0; i < next->n; i++)
@@ -133,7 +142,7 @@ static as_status advance(const struct ehvi_boxes *open, struct ehvi_boxes *next,
         closed.upper[3] = level;
         if (closed.lower[3] >= level)
             continue;
-        as_status st = emit(out, &closed, err);
+        as_status st = emit_box(out, &closed, err);
         if (st < 0)
             return st;
     }
@@ -147,7 +156,7 @@ static int compare_fourth(const void *pa, const void *pb)
 }
 
 struct sweep4 {
-    struct ehvi_point *prefix; /* a copy of the points up to a level: boxes3 sorts it */
+    struct ehvi_point *prefix; /* a copy of the points up to a level: sweep_three sorts it */
     struct strip *strips;
     struct ehvi_boxes open, next;
 };
@@ -168,11 +177,11 @@ static as_status sweep4_step(struct sweep4 *s, const struct ehvi_point *points, 
     if (k > 0)
         memcpy(s->prefix, points, k * sizeof *points);
     s->next.n = 0;
-    as_status st = boxes3(s->prefix, k, 3, reference, s->strips, &s->next, err);
+    as_status st = sweep_three(s->prefix, k, 3, reference, s->strips, &s->next, err);
     if (st < 0)
         return st;
     qsort(s->next.boxes, s->next.n, sizeof *s->next.boxes, compare_boxes);
-    st = advance(&s->open, &s->next, level, out, err);
+    st = advance_boxes(&s->open, &s->next, level, out, err);
     if (st < 0)
         return st;
     struct ehvi_boxes swap = s->open;
@@ -181,8 +190,8 @@ static as_status sweep4_step(struct sweep4 *s, const struct ehvi_point *points, 
     return AS_OK;
 }
 
-static as_status boxes4(struct ehvi_point *points, size_t n, const double *reference,
-                        struct ehvi_boxes *out, struct as_err *err)
+static as_status sweep_four(struct ehvi_point *points, size_t n, const double *reference,
+                            struct ehvi_boxes *out, struct as_err *err)
 {
     AS_AUTO(sweep4_done) struct sweep4 s = {0};
     s.prefix = as_calloc(n, sizeof *s.prefix);
@@ -199,16 +208,16 @@ static as_status boxes4(struct ehvi_point *points, size_t n, const double *refer
             return st;
     }
     s.next.n = 0;
-    return advance(&s.open, &s.next, reference[3], out, err);
+    return advance_boxes(&s.open, &s.next, reference[3], out, err);
 }
 
 as_status ehvi_boxes_build(struct ehvi_point *points, size_t n, size_t m, const double *reference,
                            struct ehvi_boxes *ret, struct as_err *err)
 {
     if (m == 4)
-        return boxes4(points, n, reference, ret, err);
+        return sweep_four(points, n, reference, ret, err);
     AS_AUTO(as_freep) struct strip *strips = as_calloc(n + 1, sizeof *strips);
     if (!strips)
         return as_fail(err, AS_E_NOMEM, "out of memory for the boxes of %zu points", n);
-    return boxes3(points, n, m, reference, strips, ret, err);
+    return sweep_three(points, n, m, reference, strips, ret, err);
 }

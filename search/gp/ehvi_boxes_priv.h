@@ -1,4 +1,4 @@
-/* The part of objective space that a front leaves open, as disjoint boxes. */
+/* The part of objective space that a front does not dominate, as disjoint boxes. */
 #ifndef ASSAY_SEARCH_GP_EHVI_BOXES_PRIV_H
 #define ASSAY_SEARCH_GP_EHVI_BOXES_PRIV_H
 
@@ -22,9 +22,9 @@ struct ehvi_point {
     double c[EHVI_MAX_M];
 };
 
-/* All y <= reference that none of the n points (each below the reference in all m objectives)
- * dominates: disjoint but for their faces. Sorts the points. `ret` starts zeroed and is the
- * caller's, also after a failure: free(ret->boxes). m is 2..4. AS_E_NOMEM. */
+/* Cover all y <= reference that none of the n points dominates (each point is below the reference
+ * in all m objectives). The boxes are disjoint except for their faces. Sorts the points. `ret`
+ * starts zeroed; the caller frees ret->boxes, also after a failure. m is 2..4. AS_E_NOMEM. */
 AS_MUST_CHECK as_status ehvi_boxes_build(struct ehvi_point *points, size_t n, size_t m,
                                          const double *reference, struct ehvi_boxes *ret,
                                          struct as_err *err);

@@ -1,11 +1,12 @@
-/* Depth first over the levels of the active parameters, parents before their children. */
+/* Depth-first search over the levels of the active parameters, parents before their children. Tried
+ * configurations are looked up by a hash of their active levels. */
 #include "search/gp/enumeration.h"
 
 #include <string.h>
 
 #include "base/rng.h"
 
-/* The tried configurations, by a hash of their active levels. */
+/* A tried configuration, sorted by a hash of its active levels. */
 struct known {
     uint64_t hash;
     size_t trial;
@@ -69,8 +70,8 @@ static bool is_known(struct enumeration *w)
     return false;
 }
 
-/* False: enough was seen. */
-static bool visit(struct enumeration *w)
+/* Visit one configuration. False: stop the search. */
+static bool visit_configuration(struct enumeration *w)
 {
     size_t d = w->s->enc->n;
     if (++w->visits > ENUMERATION_MAX_VISITS)
@@ -83,20 +84,20 @@ static bool visit(struct enumeration *w)
     return true;
 }
 
-/* Levels of the depth-th parameter and of all after it. Recursion is as deep as the space has
- * parameters: 256. */
-static bool descend(struct enumeration *w, size_t depth)
+/* Run through the levels of the parameter at `depth` and of all after it. The recursion is at most
+ * 256 deep, the largest number of parameters. */
+static bool descend_levels(struct enumeration *w, size_t depth)
 {
     const struct encoding *e = w->s->enc;
     if (depth == e->n)
-        return visit(w);
+        return visit_configuration(w);
     size_t i = e->space->order[depth];
     encoding_active(e, w->point, w->active);
     if (!w->active[i] || e->params[i].kind == ENCODED_CONSTANT)
-        return descend(w, depth + 1);
+        return descend_levels(w, depth + 1);
     for (uint64_t k = 0; k < e->params[i].levels; k++) {
         w->point[i] = encoding_place(e, i, k);
-        if (!descend(w, depth + 1))
+        if (!descend_levels(w, depth + 1))
             return false;
     }
     return true;
@@ -117,7 +118,7 @@ as_status gp_enumerate(const struct training_set *s, size_t max, double *ret_poi
         known[i] = (struct known){hash_of(e, training_set_point(s, i), active), i};
     qsort(known, s->n, sizeof *known, by_hash);
     if (gp_enumeration_bound(e) != UINT64_MAX || e->n_continuous == 0)
-        w.out.complete = descend(&w, 0);
+        w.out.complete = descend_levels(&w, 0);
     *ret = w.out;
     return AS_OK;
 }

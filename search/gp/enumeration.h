@@ -1,4 +1,4 @@
-/* Every configuration of a finite space, one after another: what is left to try. */
+/* The untried configurations of a finite space, one after another. */
 #ifndef ASSAY_SEARCH_GP_ENUMERATION_H
 #define ASSAY_SEARCH_GP_ENUMERATION_H
 
@@ -9,21 +9,21 @@
 #include "search/regression/training_set.h"
 #include "search/space/encoding.h"
 
-/* As many as a grid may have cells: a space that is listed when its sweep is created can be used
- * up. */
+/* The same limit as for a grid's cells, so that a space that is listed when its sweep is created
+ * can be exhausted. */
 #define ENUMERATION_MAX_VISITS UINT64_C(1000000)
 
-/* No more configurations than this; UINT64_MAX: too many to count, or not finite. Conditions and
- * constraints are not looked at: there may be fewer. O(parameters). */
+/* An upper bound on the number of configurations; UINT64_MAX: too many to count, or not finite.
+ * Conditions and constraints are ignored, so there may be fewer. O(parameters). */
 uint64_t gp_enumeration_bound(const struct encoding *e);
 
 struct gp_enumerated {
     size_t n;      /* untried configurations written */
-    bool complete; /* there are no others */
+    bool complete; /* there are no other untried configurations */
 };
 
 /* The first `max` allowed configurations that the set holds neither as seen nor as pending, in the
- * order of levels, parents first. Gives up after ENUMERATION_MAX_VISITS configurations.
+ * order of levels, parents first. Stops after ENUMERATION_MAX_VISITS configurations.
  *   ret_points  max x enc->n, snapped
  * AS_E_NOMEM */
 AS_MUST_CHECK as_status gp_enumerate(const struct training_set *s, size_t max, double *ret_points,

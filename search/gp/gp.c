@@ -1,5 +1,7 @@
-/* One suggestion: initial design or models, the acquisition of this trial, its best point, and the
- * reason. */
+/* One suggestion. Below the size of the design it takes a design point. Otherwise it fits the
+ * models, takes the acquisition from the schedule, finds its best point and writes the reason and
+ * the new state. If a model cannot be fitted, a Sobol point replaces the suggestion and the reason
+ * names the error, because a sweep must not stop for numerical reasons. */
 #include "search/gp/gp.h"
 
 #include <math.h>
@@ -16,14 +18,15 @@
 #include "search/gp/trust_region.h"
 #include "search/sampling/sampler.h"
 
-/* The deviations of UCB, alone and with this many pending trials. Those are spread out by the
- * deviations that they shrink already; less drives each of them closer to the best. */
+/* UCB's number of deviations, without pending trials and with this many. Pending trials shrink the
+ * deviations and so already spread the suggestions. A smaller number moves each suggestion closer
+ * to the best. */
 #define UCB_BETA 1.8
 #define UCB_BETA_PARALLEL 1.2
 #define UCB_PARALLEL 4
-#define LOOK 64 /* best trials among which PE looks for its threshold; trials predicted at once */
+#define LOOK 64 /* PE searches its threshold among this many best trials, predicted at once */
 #define FEW_MODELS 3
-#define LEAST_RESULTS 3 /* before a model is asked */
+#define LEAST_RESULTS 3 /* before a model is used */
 
 struct gp_cache {
     struct surrogate_store store;
@@ -64,9 +67,9 @@ static size_t cache_bytes(const struct search_method_cache *cache)
 struct ask {
     struct training_set *set;
     struct gp_cache *cache;
-    const json_t *state; /* borrowed; the old one */
+    const json_t *state; /* borrowed; left by the previous suggestion */
     uint64_t number, index;
-    const struct schedule_row *row; /* NULL: no model is asked */
+    const struct schedule_row *row; /* NULL: no model is used */
     size_t n_models;
     struct surrogate models[ACQUISITION_MAX_MODELS];
     struct acquisition acquisition;
@@ -125,8 +128,8 @@ static double beta_of(const struct training_set *s)
     return UCB_BETA + share * (UCB_BETA_PARALLEL - UCB_BETA);
 }
 
-/* The objectives' models, then the outcomes', then that of failures: the others know nothing of
- * failed trials and would go on trying where trials fail. */
+/* Prepare the objectives' models, then the outcomes', then that of failures. The other models do
+ * not see failed trials and would continue to suggest where trials fail. */
 static as_status prepare_models(struct ask *a, struct as_err *err)
 {
     const struct search_spec *spec = a->set->spec;
@@ -158,7 +161,7 @@ static as_status prepare_models(struct ask *a, struct as_err *err)
 
 /* ---- what the acquisition compares with ---- */
 
-/* What the first model says at n <= LOOK trials. */
+/* Predict n <= LOOK trials with the first model. */
 static as_status predict_trials(struct ask *a, const size_t *trials, size_t n, double *mean,
                                 double *var, struct as_err *err)
 {
@@ -181,7 +184,7 @@ static as_status predict_trials(struct ask *a, const size_t *trials, size_t n, d
     return AS_OK;
 }
 
-/* The mean where mean - 1.8 sigma is lowest, among the best trials. */
+/* Set PE's threshold: the mean of the best trial with the lowest mean - 1.8 sigma. */
 static as_status set_threshold(struct ask *a, struct as_err *err)
 {
     size_t top[LOOK], n = gp_candidates_top(a->set, LOOK, top);
@@ -199,8 +202,9 @@ static as_status set_threshold(struct ask *a, struct as_err *err)
     return AS_OK;
 }
 
-/* The best result; and as pending trials count as observed at their means, the lowest of those:
- * what is expected of them is no improvement any more. Whether they meet bounds is not known. */
+/* Set the value that logEI improves on: the lowest of the best result and the pending trials'
+ * means. A pending trial counts as observed at its mean, so reaching that mean is no improvement.
+ * Whether it meets the bounds is unknown and is ignored. */
 static as_status set_best(struct ask *a, struct as_err *err)
 {
     const struct training_set *s = a->set;
@@ -222,8 +226,8 @@ static as_status set_best(struct ask *a, struct as_err *err)
     return AS_OK;
 }
 
-/* The worst feasible value of objective k as its model sees it: cut, so that no diverged trial
- * decides. The warp's values are those of the completed trials. */
+/* The worst feasible value of objective k as its model sees it. It is cut, so that a diverged trial
+ * does not determine it. The warp's values are those of the completed trials. */
 static double worst_of(const struct ask *a, size_t k)
 {
     const struct training_set *s = a->set;
@@ -257,7 +261,8 @@ static as_status set_front(struct ask *a, struct as_err *err)
     if (st < 0)
         return st;
     gp_pareto_reference(costs, n, m, NULL, front, n_front, reference);
-    for (size_t k = 0; k < m; k++) /* beyond the front's ends, or they would stay where they are */
+    /* beyond the front's ends, because otherwise they would never improve */
+    for (size_t k = 0; k < m; k++)
         reference[k] = fmax(reference[k], worst_of(a, k));
     st = gp_ehvi_create(costs, n, m, reference, &a->ehvi, err);
     a->acquisition.ehvi = a->ehvi;
@@ -290,7 +295,7 @@ static as_status find_point(struct ask *a, struct as_err *err)
     return gp_optimize(&p, &a->cache->optimizer, a->point, &a->found, err);
 }
 
-/* Where the schedule says so: the minimum of a quadratic, if that is what predicts best. */
+/* If the schedule says so, use the minimum of a quadratic when it predicts best. */
 static as_status try_quadratic(struct ask *a, struct as_err *err)
 {
     struct gp_quadratic q;
@@ -309,7 +314,8 @@ static as_status try_quadratic(struct ask *a, struct as_err *err)
 
 static as_status ask_models(struct ask *a, struct as_err *err)
 {
-    trust_region_update(&a->trust, a->set); /* also where the models fail: its state goes on */
+    /* also if the models fail, because its state continues */
+    trust_region_update(&a->trust, a->set);
     as_status st = prepare_models(a, err);
     if (st < 0)
         return st;
@@ -359,7 +365,7 @@ static const char *model_word(const struct ask *a)
 }
 
 /* The prediction in the metric's own unit and sense. */
-static json_t *predicted(const struct ask *a, size_t k)
+static json_t *prediction_to_json(const struct ask *a, size_t k)
 {
     const struct surrogate *m = &a->models[k];
     double mean = surrogate_back(m, a->found.mean[k]);
@@ -373,11 +379,11 @@ static int add_predictions(const struct ask *a, json_t *reason)
 {
     size_t n = a->acquisition.n_objectives;
     if (n == 1)
-        return json_object_set_new(reason, "predicted", predicted(a, 0));
+        return json_object_set_new(reason, "predicted", prediction_to_json(a, 0));
     json_t *list = json_array();
     int rc = json_object_set_new(reason, "predicted", list);
     for (size_t k = 0; k < n && rc == 0; k++)
-        rc = json_array_append_new(list, predicted(a, k));
+        rc = json_array_append_new(list, prediction_to_json(a, k));
     return rc;
 }
 
@@ -411,7 +417,7 @@ static int describe_model(const struct ask *a, json_t *reason)
     return rc < 0 ? rc : add_predictions(a, reason);
 }
 
-/* fallback: why the models did not answer, or NULL. */
+/* fallback: why the models were not used, or NULL. */
 static as_status write_reason(const struct ask *a, const char *fallback, json_t **ret,
                               struct as_err *err)
 {
@@ -440,7 +446,7 @@ static bool is_initial(const struct training_set *s)
     return s->n < size || results < (size < LEAST_RESULTS ? size : LEAST_RESULTS);
 }
 
-/* Set the point, and why the models did not. AS_E_NUMERIC never leaves here. */
+/* Set the point, and `why` if the models failed. Never returns AS_E_NUMERIC. */
 static as_status choose_point(struct ask *a, char why[AS_ERR_MSG_MAX], struct as_err *err)
 {
     const struct training_set *s = a->set;

@@ -1,4 +1,9 @@
-/* The mixed optimiser of the acquisition. */
+/* The optimiser of the acquisition over continuous and discrete parameters. The acquisition has
+ * many local maxima, so several starts climb at once and share every batched prediction. Continuous
+ * climbs (L-BFGS) and sweeps over the levels of discrete parameters alternate until neither
+ * improves. Near a constraint the climb steps back to the border and then takes random steps along
+ * it, because gradients do not know constraints. A small finite space is evaluated completely
+ * instead. */
 #include "search/gp/optimize.h"
 
 #include <math.h>
@@ -11,15 +16,15 @@
 
 #define STARTS 4
 #define ROUNDS 6
-#define NEIGHBOURS 16 /* of one discrete parameter; more levels than this are relaxed */
+#define NEIGHBOURS 16 /* of one discrete parameter; a parameter with more levels is relaxed */
 #define BATCH CANDIDATES_MAX
-#define ENUMERATE_ALL 1024 /* a space of no more configurations is evaluated whole */
-#define HALVINGS 12        /* on the way back from a point that is not allowed */
-#define POLISH_STEPS 4     /* random steps along the border of what is allowed, */
-#define POLISH_POINTS 16   /* so many at once for each start */
+#define ENUMERATE_ALL 1024 /* a space of at most this many configurations is evaluated completely */
+#define HALVINGS 12        /* when stepping back from a point that is not allowed */
+#define POLISH_STEPS 4     /* random steps along the border of the allowed region, */
+#define POLISH_POINTS 16   /* this many at once for each start */
 #define BOLTZMANN 2.0
 
-/* The local search stops after so many predictions: 2 n^2 operations each. */
+/* The local search stops after this many operations; a prediction takes 2 n^2. */
 #define WORK_OPERATIONS 2.0e9
 #define WORK_LEAST 512
 #define WORK_MOST 20000
@@ -77,7 +82,7 @@ static void search_done(struct search *s)
     free(s->trial);
 }
 
-static as_status reserve(struct search *s, struct as_err *err)
+static as_status reserve_models(struct search *s, struct as_err *err)
 {
     struct gp_optimizer_work *w = s->w;
     if (!w->predict && !(w->predict = gp_work_create()))
@@ -93,7 +98,7 @@ static as_status reserve(struct search *s, struct as_err *err)
     return AS_OK;
 }
 
-static as_status allocate(struct search *s, struct as_err *err)
+static as_status allocate_search(struct search *s, struct as_err *err)
 {
     size_t d = s->d, n_real = s->e->n_real, m = s->n_models;
     s->points = as_calloc(BATCH, d * sizeof(double));
@@ -113,7 +118,7 @@ static as_status allocate(struct search *s, struct as_err *err)
     if (!s->points || !s->values || !s->x || !s->z || !s->mean || !s->var || !s->dmean ||
         !s->dvar || !s->dx || !s->scale || !s->lower || !s->upper || !s->start || !s->trial)
         return as_fail(err, AS_E_NOMEM, "out of memory for %zu candidates", (size_t)BATCH);
-    return reserve(s, err);
+    return reserve_models(s, err);
 }
 
 static bool is_wide(const struct encoded_param *p)
@@ -126,7 +131,7 @@ static bool is_discrete(const struct encoded_param *p)
     return p->kind == ENCODED_LEVELS || p->kind == ENCODED_CHOICE;
 }
 
-static void survey(struct search *s)
+static void evaluate_candidates(struct search *s)
 {
     const double *theta = gp_model_theta(s->p->models[0].model);
     size_t rows = 1;
@@ -158,7 +163,7 @@ static double value_at(const struct search *s, size_t i, size_t stride, double *
     return acquisition_value(s->p->acquisition, mean, sd, d_mean, d_sd);
 }
 
-static struct gp_rows features(struct search *s, const double *points, size_t n)
+static struct gp_rows batch_features(struct search *s, const double *points, size_t n)
 {
     const struct encoding *e = s->e;
     for (size_t i = 0; i < n; i++)
@@ -166,9 +171,9 @@ static struct gp_rows features(struct search *s, const double *points, size_t n)
     return (struct gp_rows){n, s->x, s->z};
 }
 
-static void evaluate(struct search *s, const double *points, size_t n, double *ret)
+static void evaluate_batch(struct search *s, const double *points, size_t n, double *ret)
 {
-    struct gp_rows rows = features(s, points, n);
+    struct gp_rows rows = batch_features(s, points, n);
     for (size_t k = 0; k < s->n_models; k++)
         gp_predict(s->p->models[k].model, s->w->predict, &rows, s->mean + k * BATCH,
                    s->var + k * BATCH);
@@ -177,13 +182,13 @@ static void evaluate(struct search *s, const double *points, size_t n, double *r
 }
 
 /* lbfgs_fn: minus the acquisition. */
-static void descend(void *ctx, const double *points, const size_t *start, size_t n, double *ret_f,
-                    double *ret_g)
+static void negative_acquisition(void *ctx, const double *points, const size_t *start, size_t n,
+                                 double *ret_f, double *ret_g)
 {
     struct search *s = ctx;
     (void)start;
     size_t n_real = s->e->n_real;
-    struct gp_rows rows = features(s, points, n);
+    struct gp_rows rows = batch_features(s, points, n);
     for (size_t k = 0; k < s->n_models; k++)
         gp_predict_grad(s->p->models[k].model, s->w->predict, &rows, s->mean + k * BATCH,
                         s->var + k * BATCH, s->dmean + k * STARTS * n_real,
@@ -215,7 +220,7 @@ static size_t best_of(const double *v, size_t from, size_t to)
     return at;
 }
 
-/* One of n, with probability in proportion to exp(2 x its standardised value). */
+/* Draw one of n with probability proportional to exp(2 x its standardised value). */
 static size_t draw_start(const double *v, size_t n, struct rng *r)
 {
     double sum = 0, square = 0, top = v[best_of(v, 0, n)], total = 0;
@@ -263,8 +268,8 @@ static void choose_starts(struct search *s, size_t n, size_t n_global)
 
 /* ---- moves ---- */
 
-/* Take a trial point where it is better. True: by more than rounding. */
-static bool accept(struct search *s, size_t i, const double *point, double value)
+/* Accept a trial point if it is better. True: better by more than rounding. */
+static bool accept_trial(struct search *s, size_t i, const double *point, double value)
 {
     double gain = value - s->best[i];
     if (!(gain > 0))
@@ -274,8 +279,8 @@ static bool accept(struct search *s, size_t i, const double *point, double value
     return gain > 1e-9 * fmax(1, fabs(value));
 }
 
-/* From a point that is not allowed back towards the start, which is, up to the border. */
-static void retreat(struct search *s, const double *from, double *point)
+/* Move a point that is not allowed back towards the start, which is allowed, up to the border. */
+static void retreat_to_border(struct search *s, const double *from, double *point)
 {
     const struct training_set *set = s->p->set;
     double good = 0, bad = 1;
@@ -311,9 +316,9 @@ static void set_bounds(struct search *s, bool relax)
     }
 }
 
-static bool climb(struct search *s, bool relax)
+static bool climb_starts(struct search *s, bool relax)
 {
-    struct lbfgs_problem problem = {.fn = descend,
+    struct lbfgs_problem problem = {.fn = negative_acquisition,
                                     .ctx = s,
                                     .n = s->d,
                                     .lower = s->lower,
@@ -333,21 +338,22 @@ static bool climb(struct search *s, bool relax)
         encoding_snap(s->e, point);
         if (encoding_allows(s->e, point, s->p->set->scratch))
             continue;
-        retreat(s, s->start + i * s->d, point);
+        retreat_to_border(s, s->start + i * s->d, point);
         s->refused = true;
     }
-    evaluate(s, s->trial, s->n_starts, s->values);
+    evaluate_batch(s, s->trial, s->n_starts, s->values);
     bool moved = false;
     for (size_t i = 0; i < s->n_starts; i++)
-        moved |= accept(s, i, s->trial + i * s->d, s->values[i]);
+        moved |= accept_trial(s, i, s->trial + i * s->d, s->values[i]);
     return moved;
 }
 
-/* Evaluate the batch of n points that belong to starts `owner`, and take what is better. */
+/* Evaluate the batch of n points that belong to starts `owner`, and accept those that are
+ * better. */
 static bool take_best(struct search *s, size_t n, bool *moved)
 {
     bool any = false;
-    evaluate(s, s->points, n, s->values);
+    evaluate_batch(s, s->points, n, s->values);
     s->left -= n < s->left ? n : s->left;
     for (size_t i = 0; i < n; i++) {
         const double *point = s->points + i * s->d;
@@ -355,13 +361,13 @@ static bool take_best(struct search *s, size_t n, bool *moved)
             !encoding_allows(s->e, point, s->p->set->scratch) ||
             (!s->e->n_continuous && training_set_tried(s->p->set, point, DESIGN_TOLERANCE)))
             continue;
-        if (accept(s, s->owner[i], point, s->values[i]))
+        if (accept_trial(s, s->owner[i], point, s->values[i]))
             any = moved[s->owner[i]] = true;
     }
     return any;
 }
 
-/* The neighbours of discrete parameter j for all starts that still move, in one batch. */
+/* Try the neighbours of discrete parameter j for all starts that still move, in one batch. */
 static bool try_levels(struct search *s, size_t j, const bool *live, bool *moved)
 {
     double places[NEIGHBOURS];
@@ -387,7 +393,8 @@ static bool try_levels(struct search *s, size_t j, const bool *live, bool *moved
     return any;
 }
 
-/* All discrete parameters once. live: which starts are worth it; those that did not move leave. */
+/* Try all discrete parameters once. live: the starts still in the search; a start that did not move
+ * leaves. */
 static bool sweep_levels(struct search *s, bool *live)
 {
     bool moved[STARTS] = {false}, any = false;
@@ -399,14 +406,14 @@ static bool sweep_levels(struct search *s, bool *live)
     return any;
 }
 
-/* Where the space's constraints stopped a climb, the best place is along their border: random steps
- * of falling size. */
-static void polish(struct search *s)
+/* If the space's constraints stopped a climb, the best place is near their border. Search it with
+ * random steps of decreasing size. */
+static void polish_border(struct search *s)
 {
     struct rng r;
     bool moved[STARTS];
     rng_init(&r, s->p->set->spec->seed, s->p->number << 8 | SEARCH_DRAW_GP_START);
-    r.lo = 1 << 20; /* past the draws of the starts */
+    r.lo = 1 << 20; /* beyond the draws of the starts */
     for (int step = 0; step < POLISH_STEPS; step++) {
         double sd = 0.1 * pow(0.25, step);
         size_t n = 0;
@@ -427,27 +434,27 @@ static void polish(struct search *s)
     }
 }
 
-static void improve(struct search *s)
+static void improve_starts(struct search *s)
 {
     bool live[STARTS];
     for (size_t i = 0; i < STARTS; i++)
         live[i] = i < s->n_starts;
     for (int round = 0; round < ROUNDS; round++) {
         if (s->has_numeric && (round == 0 || s->e->n_continuous))
-            climb(s, round == 0);
+            climb_starts(s, round == 0);
         if (!s->has_discrete || !sweep_levels(s, live))
             break;
     }
     if (s->refused)
-        polish(s);
+        polish_border(s);
 }
 
 /* ---- the end ---- */
 
-static void report(struct search *s, const double *point, size_t candidates, double *ret_point,
-                   struct gp_found *ret)
+static void fill_found(struct search *s, const double *point, size_t candidates, double *ret_point,
+                       struct gp_found *ret)
 {
-    evaluate(s, point, 1, &ret->value);
+    evaluate_batch(s, point, 1, &ret->value);
     ret->is_found = true;
     ret->candidates = candidates;
     for (size_t k = 0; k < s->n_models; k++) {
@@ -457,7 +464,7 @@ static void report(struct search *s, const double *point, size_t candidates, dou
     memcpy(ret_point, point, s->d * sizeof *point);
 }
 
-/* The best end that was not tried; the second best is what it was chosen against. */
+/* Choose the best end that was not tried; the second best is the runner-up. */
 static bool choose_end(struct search *s, size_t candidates, double *ret_point, struct gp_found *ret)
 {
     size_t at = STARTS;
@@ -473,25 +480,25 @@ static bool choose_end(struct search *s, size_t candidates, double *ret_point, s
         if (i != at && !(s->best[i] <= ret->runner_up))
             ret->runner_up = s->best[i];
     }
-    report(s, s->start + at * s->d, candidates, ret_point, ret);
+    fill_found(s, s->start + at * s->d, candidates, ret_point, ret);
     return true;
 }
 
-/* Every end was tried before: the best raw candidate then, none of which was. */
+/* If every end was tried before, take the best raw candidate; no raw candidate was tried. */
 static void settle_for_raw(struct search *s, double *ret_point, struct gp_found *ret)
 {
     size_t n, n_global;
     gp_candidates(s->p->set, &s->p->region, s->p->number, s->points, &n, &n_global);
     if (!n)
         return;
-    evaluate(s, s->points, n, s->values);
+    evaluate_batch(s, s->points, n, s->values);
     ret->runner_up = NAN;
     size_t at = best_of(s->values, 0, n);
     memcpy(s->start, s->points + at * s->d, s->d * sizeof *s->start);
-    report(s, s->start, n, ret_point, ret);
+    fill_found(s, s->start, n, ret_point, ret);
 }
 
-/* Small finite spaces: all that is left, in batches. */
+/* For small finite spaces: evaluate all untried configurations, in batches. */
 static as_status evaluate_all(struct search *s, double *ret_point, struct gp_found *ret,
                               struct as_err *err)
 {
@@ -506,14 +513,14 @@ static as_status evaluate_all(struct search *s, double *ret_point, struct gp_fou
     if (!found.n)
         return as_fail(err, AS_E_EXHAUSTED, "every configuration of the space was tried");
     for (size_t i = 0; i < found.n; i += BATCH)
-        evaluate(s, left + i * s->d, found.n - i < BATCH ? found.n - i : BATCH, values + i);
+        evaluate_batch(s, left + i * s->d, found.n - i < BATCH ? found.n - i : BATCH, values + i);
     size_t at = best_of(values, 0, found.n);
     ret->runner_up = NAN;
     for (size_t i = 0; i < found.n; i++) {
         if (i != at && !(values[i] <= ret->runner_up))
             ret->runner_up = values[i];
     }
-    report(s, left + at * s->d, found.n, ret_point, ret);
+    fill_found(s, left + at * s->d, found.n, ret_point, ret);
     return AS_OK;
 }
 
@@ -523,9 +530,9 @@ static void climb_from_candidates(struct search *s, double *ret_point, struct gp
     gp_candidates(s->p->set, &s->p->region, s->p->number, s->points, &n, &n_global);
     if (!n)
         return;
-    evaluate(s, s->points, n, s->values);
+    evaluate_batch(s, s->points, n, s->values);
     choose_starts(s, n, n_global);
-    improve(s);
+    improve_starts(s);
     if (!choose_end(s, n, ret_point, ret))
         settle_for_raw(s, ret_point, ret);
 }
@@ -537,10 +544,10 @@ as_status gp_optimize(const struct gp_optimizer_problem *p, struct gp_optimizer_
     struct gp_found found = {0};
     s.d = s.e->n;
     s.n_models = p->acquisition->n_objectives + p->acquisition->n_limits;
-    as_status st = allocate(&s, err);
+    as_status st = allocate_search(&s, err);
     if (st < 0)
         return st;
-    survey(&s);
+    evaluate_candidates(&s);
     if (gp_enumeration_bound(s.e) <= ENUMERATE_ALL)
         st = evaluate_all(&s, ret_point, &found, err);
     else

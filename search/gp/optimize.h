@@ -5,7 +5,7 @@
  * best global one, one drawn by its value) two moves alternate until neither helps: projected
  * L-BFGS over the continuous parameters and the relaxed places of those with many levels, and for
  * each discrete parameter the best of its neighbouring values. All starts advance together, so that
- * each step is one batched prediction. Small finite spaces are evaluated whole instead. */
+ * each step is one batched prediction. Small finite spaces are evaluated completely instead. */
 #ifndef ASSAY_SEARCH_GP_OPTIMIZE_H
 #define ASSAY_SEARCH_GP_OPTIMIZE_H
 
@@ -33,13 +33,13 @@ struct gp_optimizer_problem {
     const struct acquisition *acquisition;
     const struct surrogate *models; /* in the acquisition's order */
     struct gp_region region;        /* zeroed: everywhere */
-    uint64_t number;                /* of the suggestion: keys the draws */
+    uint64_t number;                /* the suggestion's number: keys the draws */
 };
 
 struct gp_found {
     bool is_found;    /* false: every candidate was tried or is not allowed */
     double value;     /* acquisition there */
-    double runner_up; /* that of the second best end; NaN without one */
+    double runner_up; /* the acquisition at the second best end; NaN without one */
     size_t candidates;
     double mean[ACQUISITION_MAX_MODELS], sd[ACQUISITION_MAX_MODELS];
 };

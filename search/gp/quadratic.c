@@ -1,3 +1,12 @@
+/* The step to the minimum of a quadratic (quadratic.h).
+ *
+ * The quadratic is a Gaussian process with the kernel (1 + u'v)^2, so the work is: choose the best
+ * trials as rows, scale them, factor the kernel matrix for each of a few shares of noise, and keep
+ * the share with the best leave-one-out predictions. These predictions cost nothing beyond the
+ * inverse. They are compared with those of the rival model on the same trials; the step is taken
+ * only if the quadratic's error is clearly smaller. The minimum in the widened box comes from
+ * L-BFGS, because the fitted quadratic may have negative curvature and its stationary point may lie
+ * outside. */
 #include "search/gp/quadratic.h"
 
 #include <cblas.h>
@@ -11,25 +20,25 @@
 #include "search/regression/lbfgs.h"
 
 #define MOST_ROWS 256
-#define ROWS_SHARE 1.5  /* rows, in terms of the coefficients */
-#define MARGIN 4.0      /* by which its mean squared error must be the smaller one */
-#define LEAST_GAIN 1e-3 /* in terms of what lies between the best and the median of its rows */
-#define WIDER 0.5       /* how far it is followed beyond its rows' box, in terms of its sides */
+#define ROWS_SHARE 1.5  /* number of rows, relative to the number of coefficients */
+#define MARGIN 4.0      /* the factor by which its mean squared error must be smaller */
+#define LEAST_GAIN 1e-3 /* relative to the difference between the best and the median of its rows */
+#define WIDER 0.5       /* how far beyond its rows' box it is followed, relative to the sides */
 #define NEAR_PENDING 0.01
 
-/* Of the noise, in terms of the kernel's own scale. */
+/* The noise, relative to the kernel's scale. */
 static const double shares[] = {1e-10, 1e-8, 1e-6, 1e-4, 1e-2};
 
-/* Everything of one step. Row i is the trial that is i-th best. */
+/* The state of one step. Row i is the i-th best trial. */
 struct step {
     const struct training_set *s;
     const struct surrogate *rival;
-    size_t d, m, n_better, ld, ldu; /* n_better: rows that errors are measured on */
+    size_t d, m, n_better, ld, ldu; /* n_better: rows on which errors are measured */
     size_t trial[MOST_ROWS];
-    double y[MOST_ROWS];     /* costs above the best, in terms of `unit` */
-    double noise[MOST_ROWS]; /* variances, in terms of the share */
+    double y[MOST_ROWS];     /* costs above the best, in units of `unit` */
+    double noise[MOST_ROWS]; /* variances, in units of the share */
     double alpha[MOST_ROWS];
-    double left_out[MOST_ROWS]; /* what the others predict of y */
+    double left_out[MOST_ROWS]; /* y as predicted by the other rows */
     double best, unit;
     struct gp_buf u, k, a, inverse, numbers;
     double *centre, *spread, *lower, *upper, *place; /* d each */
@@ -47,7 +56,7 @@ static void step_done(struct step *q)
     lbfgs_work_free(q->lbfgs);
 }
 
-/* How many parameters vary; 0 where one of them has no place on an axis. */
+/* How many parameters vary; 0 if one of them has no place on an axis. */
 static size_t count_axes(const struct encoding *e)
 {
     size_t n = 0;
@@ -60,7 +69,7 @@ static size_t count_axes(const struct encoding *e)
     return n;
 }
 
-static as_status allocate(struct step *q, struct as_err *err)
+static as_status allocate_step(struct step *q, struct as_err *err)
 {
     size_t d = q->d;
     as_status st;
@@ -136,8 +145,8 @@ static void set_kernel(struct step *q)
 
 /* ---- which share of noise, and is it good enough ---- */
 
-/* alpha, and what the others say of each row. False: not positive definite. */
-static bool condition(struct step *q, double share)
+/* Compute alpha and the prediction of each row by the others. False: not positive definite. */
+static bool condition_on_share(struct step *q, double share)
 {
     size_t m = q->m, ld = q->ld;
     for (size_t i = 0; i < m; i++) {
@@ -170,8 +179,8 @@ static double mean_squared_error(const struct step *q)
     return sum / (double)q->n_better;
 }
 
-/* The same of the rival: the error of row i is alpha_i / (K^-1)_ii. Of trials that it has not kept
- * there is none. */
+/* The same for the rival: the error of row i is alpha_i / (K^-1)_ii. Trials outside the rival's
+ * base have no error. */
 static as_status rivals_error(const struct step *q, double *ret, struct as_err *err)
 {
     const struct gp_model *m = q->rival->model;
@@ -196,19 +205,19 @@ static as_status rivals_error(const struct step *q, double *ret, struct as_err *
     return AS_OK;
 }
 
-/* Condition with the best share. False: with none of them, or the rival is as good. */
+/* Condition with the best share. False: no share works, or the rival is as good. */
 static as_status choose_share(struct step *q, bool *ret, double *ret_error, struct as_err *err)
 {
     double least = INFINITY, share = 0, rivals = 0;
     for (size_t i = 0; i < AS_ARRAY_LEN(shares); i++) {
-        double e = condition(q, shares[i]) ? mean_squared_error(q) : INFINITY;
+        double e = condition_on_share(q, shares[i]) ? mean_squared_error(q) : INFINITY;
         if (e < least) {
             least = e;
             share = shares[i];
         }
     }
     as_status st = isfinite(least) ? rivals_error(q, &rivals, err) : AS_OK;
-    *ret = st == AS_OK && MARGIN * least < rivals && condition(q, share);
+    *ret = st == AS_OK && MARGIN * least < rivals && condition_on_share(q, share);
     *ret_error = least;
     return st;
 }
@@ -254,8 +263,8 @@ static void quadratic_at(void *ctx, const double *points, const size_t *start, s
     }
 }
 
-/* The place of the lowest value, as a snapped point in q->place. Returns the value. */
-static double descend(struct step *q)
+/* Find the place of the lowest value, as a snapped point in q->place. Returns the value. */
+static double find_minimum(struct step *q)
 {
     size_t d = q->d;
     double constant = set_coefficients(q);
@@ -276,7 +285,7 @@ static double descend(struct step *q)
     return constant + r.f;
 }
 
-/* A step whose result is not in yet says all that this one would. */
+/* A pending trial at this place already tests this step. */
 static bool is_under_way(const struct training_set *s, const double *point)
 {
     for (size_t i = 0; i < s->n; i++)
@@ -297,7 +306,7 @@ as_status gp_quadratic_step(const struct training_set *s, const struct surrogate
     q.m = gp_candidates_top(s, (size_t)fmin(MOST_ROWS, ceil(ROWS_SHARE * (double)coefficients)),
                             q.trial);
     q.n_better = (q.m + 1) / 2;
-    as_status st = allocate(&q, err);
+    as_status st = allocate_step(&q, err);
     if (st < 0 || !set_values(&q))
         return st;
     set_places(&q);
@@ -306,7 +315,7 @@ as_status gp_quadratic_step(const struct training_set *s, const struct surrogate
     double error = 0;
     if ((st = choose_share(&q, &heard, &error, err)) < 0 || !heard)
         return st;
-    double gain = -q.unit * descend(&q);
+    double gain = -q.unit * find_minimum(&q);
     if (!(gain > LEAST_GAIN * q.unit) || !encoding_allows(s->enc, q.place, s->scratch) ||
         training_set_tried(s, q.place, DESIGN_TOLERANCE) || is_under_way(s, q.place))
         return AS_OK;

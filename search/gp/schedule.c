@@ -5,13 +5,13 @@
  * No trial is feasible: look for the first feasible one, by the constraints' models alone.
  * Several objectives: the expected improvement of the hypervolume, on plain models.
  *
- * One objective. The warped model resolves the best trials finely and sees little of the others;
- * the plain model sees them all. UCB exploits the warped model; logEI explores more.
+ * One objective. The warped model distinguishes the best trials finely and the others hardly; the
+ * plain model sees all trials alike. UCB exploits the warped model; logEI explores more.
  *   With categories, logEI alternates between both models, because the plain one keeps looking at
- *   all categories. Every fourth suggestion is UCB, unless trials are pending: its choices would
- *   repeat theirs.
- *   Without, UCB is the rule and logEI takes every fourth suggestion. Another fourth goes to logEI
- *   on the plain model while the sweep is stagnant, to look elsewhere than in the best basin.
+ *   all categories. Every fourth suggestion is UCB, unless trials are pending, because its choices
+ *   would repeat those trials. Without categories, UCB is the rule and logEI takes every fourth
+ *   suggestion. Another fourth goes to logEI on the plain model while the sweep is stagnant, to
+ *   look elsewhere than in the best basin.
  *   While trials are pending, one in eight is PE, pure exploration where a good value is possible.
  *   One in four tries the quadratic before UCB. */
 static const struct schedule_row rows[] = {
@@ -25,10 +25,10 @@ static const struct schedule_row rows[] = {
     {0, 4, 3, ACQUISITION_LOGEI, false, false},
     {FACT_PENDING, 8, 5, ACQUISITION_PE, false, false},
     {0, 4, 0, ACQUISITION_UCB, false, true},
-    {0, 1, 0, ACQUISITION_UCB, false, false}, /* fits always */
+    {0, 1, 0, ACQUISITION_UCB, false, false}, /* always matches */
 };
 
-/* Categories, and numbers of two levels, which are categories by another name. */
+/* A number with two levels counts as a category, because it has no order that matters. */
 static bool has_categories(const struct encoding *e)
 {
     for (size_t i = 0; i < e->n; i++) {

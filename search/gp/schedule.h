@@ -13,12 +13,12 @@ enum schedule_fact {
     FACT_NONE_FEASIBLE = 1 << 0,      /* outcomes are constrained, and no trial meets them yet */
     FACT_SEVERAL_OBJECTIVES = 1 << 1, /* more than one metric */
     FACT_CATEGORIES = 1 << 2,         /* a parameter is a category, or a switch of two levels */
-    FACT_STAGNANT = 1 << 3,           /* recent trials improved next to nothing */
-    FACT_PENDING = 1 << 4,            /* a trial is under way */
-    FACT_NONE_PENDING = 1 << 5        /* no trial is under way */
+    FACT_STAGNANT = 1 << 3,           /* recent trials improved almost nothing */
+    FACT_PENDING = 1 << 4,            /* at least one trial is pending */
+    FACT_NONE_PENDING = 1 << 5        /* no trial is pending */
 };
 
-/* One row: it fits when all of its facts hold and index % period == phase. */
+/* One row: it matches when all of its facts hold and index % period == phase. */
 struct schedule_row {
     unsigned facts; /* of schedule_fact */
     unsigned period, phase;

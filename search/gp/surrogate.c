@@ -1,4 +1,8 @@
-/* From a training set to a conditioned model: rows, values, hyperparameters, factor. */
+/* From a training set to a conditioned model: rows, values, hyperparameters, factor. The order of
+ * the rows is fixed: the base of the last fit, then later results, then pending trials. So the
+ * factor of the base stays valid while trials come and go, and only new rows are appended. Whether
+ * a fit is due depends only on the history and the stored state, never on the cache, so that every
+ * server takes the same decision. */
 #include "search/gp/surrogate.h"
 
 #include <cblas.h>
@@ -11,14 +15,15 @@
 #include "search/gp/surrogate_priv.h"
 #include "search/problem/draw.h"
 
-#define ALWAYS_REFIT 200 /* rows up to which every new one is fitted to */
+#define ALWAYS_REFIT 200 /* up to this many rows every new row causes a fit */
 #define GROWTH 1.05
 #define SURPRISE 4.0    /* deviations */
-#define RANDOM_START 50 /* rows up to which a fit also starts at random */
-#define COLD_START 100  /* and at the default, */
-#define AFRESH_ROWS 20  /* without categories past so many rows every AFRESH_EVERY-th time */
+#define RANDOM_START 50 /* up to this many rows a fit also starts at random */
+#define COLD_START 100  /* and up to this many at the default, */
+/* without categories, past this many rows, only every AFRESH_EVERY-th time */
+#define AFRESH_ROWS 20
 #define AFRESH_EVERY 3
-#define COLD_ROWS 256 /* a first fit to more than these starts from one to a part of them */
+#define COLD_ROWS 256 /* a first fit to more rows starts from a fit to this many of them */
 
 static void task_done(struct surrogate_task *t)
 {
@@ -132,7 +137,7 @@ static as_status collect_values(struct surrogate_task *t, struct as_err *err)
     return AS_OK;
 }
 
-static void standardise(struct surrogate_task *t, struct surrogate *ret)
+static void standardise_failures(struct surrogate_task *t, struct surrogate *ret)
 {
     double sum = 0, square = 0;
     for (size_t i = 0; i < t->n_done; i++)
@@ -147,10 +152,11 @@ static void standardise(struct surrogate_task *t, struct surrogate *ret)
         t->y[i] = (t->y[i] - mean) / ret->deviation;
 }
 
-static as_status transform(struct surrogate_task *t, struct surrogate *ret, struct as_err *err)
+static as_status transform_values(struct surrogate_task *t, struct surrogate *ret,
+                                  struct as_err *err)
 {
     if (t->spec->target == SURROGATE_FAILURE) {
-        standardise(t, ret);
+        standardise_failures(t, ret);
         return AS_OK;
     }
     gp_warp_kind kind = t->spec->target == SURROGATE_WARPED ? WARP_HALF_RANK : WARP_PLAIN;
@@ -188,7 +194,7 @@ static void copy_row(const struct surrogate_task *t, size_t trial, double *x, in
     memcpy(z, t->s->z + trial * n_cat, n_cat * sizeof *z);
 }
 
-/* Rows of some places of `done`, owned by the caller. */
+/* The rows of some places of `done`; owned by the caller. */
 struct gathered {
     size_t n;
     double *x, *y, *cost;
@@ -203,8 +209,8 @@ static void gathered_done(struct gathered *g)
     free(g->z);
 }
 
-static as_status gather(const struct surrogate_task *t, const size_t *places, size_t n,
-                        struct gathered *ret, struct as_err *err)
+static as_status gather_rows(const struct surrogate_task *t, const size_t *places, size_t n,
+                             struct gathered *ret, struct as_err *err)
 {
     size_t n_real = t->s->columns.n_real, n_cat = t->s->columns.n_cat;
     struct gathered g = {.n = n,
@@ -225,15 +231,15 @@ static as_status gather(const struct surrogate_task *t, const size_t *places, si
     return AS_OK;
 }
 
-/* Half spread, the rest best and newest. */
-static struct gp_subset_size shares(size_t rows)
+/* Half of the rows are spread points, the rest are best and newest. */
+static struct gp_subset_size subset_shares(size_t rows)
 {
     return (struct gp_subset_size){rows / 4, rows / 4, rows - 2 * (rows / 4)};
 }
 
 /* Choose at most `max` of n places; they stay ascending. */
-static as_status thin(const struct surrogate_task *t, size_t *places, size_t *n, size_t max,
-                      struct as_err *err)
+static as_status thin_places(const struct surrogate_task *t, size_t *places, size_t *n, size_t max,
+                             struct as_err *err)
 {
     if (*n <= max)
         return AS_OK;
@@ -241,10 +247,10 @@ static as_status thin(const struct surrogate_task *t, size_t *places, size_t *n,
     AS_AUTO(as_freep) size_t *chosen = as_calloc(max, sizeof *chosen);
     if (!chosen)
         return out_of_memory(err);
-    as_status st = gather(t, places, *n, &g, err);
+    as_status st = gather_rows(t, places, *n, &g, err);
     if (st < 0)
         return st;
-    struct gp_subset_size size = shares(max);
+    struct gp_subset_size size = subset_shares(max);
     st = gp_subset(&t->s->columns, &(struct gp_rows){g.n, g.x, g.z}, g.cost, &size, chosen, n, err);
     if (st < 0)
         return st;
@@ -264,7 +270,7 @@ static uint64_t digest_of(const struct surrogate_task *t, const size_t *places, 
     return h;
 }
 
-/* The base's choice is asked for at every suggestion and changes with a fit: remember it. */
+/* Every suggestion needs the chosen base, and it changes only with a fit, so it is kept. */
 static as_status thin_base(struct surrogate_task *t, size_t *places, size_t *n, struct as_err *err)
 {
     if (*n <= t->spec->max_rows)
@@ -277,7 +283,7 @@ static as_status thin_base(struct surrogate_task *t, size_t *places, size_t *n, 
         return AS_OK;
     }
     size_t from = *n;
-    as_status st = thin(t, places, n, t->spec->max_rows, err);
+    as_status st = thin_places(t, places, n, t->spec->max_rows, err);
     if (st < 0)
         return st;
     size_t *keep = as_calloc(*n, sizeof *keep);
@@ -333,7 +339,7 @@ static size_t n_valued(const struct surrogate_task *t)
     return t->n_base + t->n_done - t->n_fit;
 }
 
-static as_status build(struct surrogate_task *t, struct as_err *err)
+static as_status build_model(struct surrogate_task *t, struct as_err *err)
 {
     struct gp_model **m = &t->store->models[t->slot];
     as_status st = *m ? AS_OK : gp_model_create(&t->s->columns, m, err);
@@ -354,7 +360,8 @@ static uint64_t best_number(const struct surrogate_task *t)
     return t->s->best == TRAINING_SET_NONE ? 0 : t->s->trials[t->s->best].number;
 }
 
-/* L^-1 (y - m): entry i is by how many deviations value i missed what the rows before it said. */
+/* L^-1 (y - m): entry i is the number of deviations between value i and its prediction from the
+ * rows before it. */
 static as_status is_surprised(const struct surrogate_task *t, bool *ret, struct as_err *err)
 {
     const struct gp_model *m = t->store->models[t->slot];
@@ -373,8 +380,8 @@ static as_status is_surprised(const struct surrogate_task *t, bool *ret, struct 
     return AS_OK;
 }
 
-/* What the number of new rows says before any model is built. Adding thousands of them to a factor
- * one by one, only to fit again, would cost seconds. */
+/* The need for a fit, judged by the number of new rows before a model is built. Appending thousands
+ * of rows to a factor one by one and then fitting again would take seconds. */
 typedef enum fit_wish { FIT_NO, FIT_YES, FIT_ASK_MODEL } fit_wish;
 
 static fit_wish fit_by_count(const struct surrogate_task *t)
@@ -394,8 +401,8 @@ static as_status fit_by_model(const struct surrogate_task *t, bool *ret, struct 
     return *ret ? AS_OK : is_surprised(t, ret, err);
 }
 
-/* Does a fit to n rows look beyond the optimum that it has? By a hash of the trial, so that models
- * that are fitted on every second or fourth one have their turn. */
+/* Does a fit to n rows also start away from its last optimum? A hash of the trial decides, so that
+ * this also happens to models that are fitted only on every second or fourth trial. */
 static bool looks_afresh(const struct surrogate_task *t, size_t n)
 {
     return t->s->columns.n_cat || n <= AFRESH_ROWS ||
@@ -406,7 +413,7 @@ static as_status fit_to(struct surrogate_task *t, const size_t *places, size_t n
                         struct as_err *err)
 {
     AS_AUTO(gathered_done) struct gathered g = {0};
-    as_status st = gather(t, places, n, &g, err);
+    as_status st = gather_rows(t, places, n, &g, err);
     if (st < 0)
         return st;
     bool afresh = looks_afresh(t, n);
@@ -424,7 +431,7 @@ static as_status fit_to(struct surrogate_task *t, const size_t *places, size_t n
     return AS_OK;
 }
 
-/* A first fit to COLD_ROWS of n rows, from which the fit to all of them starts. */
+/* A first fit to COLD_ROWS of n rows; the fit to all rows starts from its result. */
 static as_status fit_few(struct surrogate_task *t, const size_t *places, size_t n,
                          struct as_err *err)
 {
@@ -432,7 +439,7 @@ static as_status fit_few(struct surrogate_task *t, const size_t *places, size_t 
     if (!few)
         return out_of_memory(err);
     memcpy(few, places, n * sizeof *few);
-    as_status st = thin(t, few, &n, COLD_ROWS, err);
+    as_status st = thin_places(t, few, &n, COLD_ROWS, err);
     if (st < 0)
         return st;
     st = fit_to(t, few, n, false, err);
@@ -442,7 +449,7 @@ static as_status fit_few(struct surrogate_task *t, const size_t *places, size_t 
     return AS_OK;
 }
 
-static as_status fit(struct surrogate_task *t, struct as_err *err)
+static as_status fit_theta(struct surrogate_task *t, struct as_err *err)
 {
     size_t n = t->n_done;
     if (!t->store->fit && !(t->store->fit = gp_fit_work_create()))
@@ -454,7 +461,7 @@ static as_status fit(struct surrogate_task *t, struct as_err *err)
         places[i] = i;
         t->in_fit[i] = true;
     }
-    as_status st = thin(t, places, &n, SURROGATE_FIT_ROWS, err);
+    as_status st = thin_places(t, places, &n, SURROGATE_FIT_ROWS, err);
     if (st < 0)
         return st;
     if (!t->has_theta && n > COLD_ROWS) {
@@ -470,9 +477,9 @@ static as_status fit(struct surrogate_task *t, struct as_err *err)
     return AS_OK;
 }
 
-/* The model under the hyperparameters that there are, unless it must be fitted anew (*ret_again).
+/* Build the model with the stored hyperparameters, unless it must be fitted again (*ret_again).
  */
-static as_status keep(struct surrogate_task *t, bool *ret_again, struct as_err *err)
+static as_status build_with_stored(struct surrogate_task *t, bool *ret_again, struct as_err *err)
 {
     for (size_t i = 0; i < t->n_done; i++)
         t->n_fit += t->in_fit[i];
@@ -480,13 +487,13 @@ static as_status keep(struct surrogate_task *t, bool *ret_again, struct as_err *
     *ret_again = true;
     if (wish == FIT_YES)
         return AS_OK;
-    as_status st = build(t, err);
+    as_status st = build_model(t, err);
     *ret_again = false;
     if (st == AS_OK && wish == FIT_ASK_MODEL)
         st = fit_by_model(t, ret_again, err);
     if (st != AS_E_NUMERIC)
         return st;
-    *ret_again = true; /* a state that gives no model */
+    *ret_again = true; /* no model can be built from this state */
     return AS_OK;
 }
 
@@ -495,15 +502,15 @@ static as_status settle(struct surrogate_task *t, struct surrogate *ret, struct 
     as_status st = AS_OK;
     bool again = true;
     if (t->has_theta)
-        st = keep(t, &again, err);
+        st = build_with_stored(t, &again, err);
     if (st < 0 || !again)
         return st;
     ret->refitted = true;
-    st = fit(t, err);
-    return st < 0 ? st : build(t, err);
+    st = fit_theta(t, err);
+    return st < 0 ? st : build_model(t, err);
 }
 
-/* What ret->trials tells. */
+/* Fill ret->trials. */
 static as_status list_trials(const struct surrogate_task *t, struct surrogate *ret,
                              struct as_err *err)
 {
@@ -528,7 +535,7 @@ as_status surrogate_prepare(struct surrogate_store *store, const struct training
     as_status st = t.theta && t.scale ? collect_values(&t, err) : out_of_memory(err);
     if (st < 0)
         return st;
-    st = transform(&t, &made, err);
+    st = transform_values(&t, &made, err);
     if (st < 0)
         return st;
     if (!t.n_done)

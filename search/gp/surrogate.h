@@ -1,18 +1,18 @@
-/* One Gaussian process of a sweep: which quantity, over which trials, with which hyperparameters.
+/* One Gaussian process of a sweep: its quantity, its trials and its hyperparameters.
  *
  *   WARPED   an objective, half-rank warped; completed trials only
  *   PLAIN    an objective, standardised and cut; completed trials only
  *   OUTCOME  a constrained outcome, standardised; completed trials only
  *   FAILURE  1 for a failed trial, 0 for a completed one, standardised
  *
- * Rows: those that the last fit saw (the base; a subset of them where they are too many), then the
- * trials that ended since, then the pending ones; by number within each. So the factor of the base
- * stays while trials come and go.
+ * Rows: those that the last fit saw (the base; a subset if they are too many), then the trials that
+ * ended since, then the pending trials; by number within each. So the factor of the base stays
+ * valid while trials come and go.
  *
- * When it is fitted again: whenever there is a new row while there are at most 200; after that when
- * the rows grew by a twentieth or by 256, or, at most every n/100 trials, when a new value lies
- * more than 4 deviations off or the best trial is another one. A pure function of the history and
- * of the state, which names the trials of the last fit and what it found. */
+ * It is fitted again whenever there is a new row, up to 200 rows. After that it is fitted again
+ * when the rows grew by a twentieth or by 256, or, at most every n/100 trials, when a new value
+ * lies more than 4 deviations off or the best trial changed. This is a pure function of the history
+ * and of the state, which holds the trials and the result of the last fit. */
 #ifndef ASSAY_SEARCH_GP_SURROGATE_H
 #define ASSAY_SEARCH_GP_SURROGATE_H
 
@@ -29,8 +29,8 @@
 #include "search/regression/warp.h"
 
 #define SURROGATE_SLOTS (2 * SEARCH_MAX_OBJECTIVES + SEARCH_MAX_OUTCOMES + 1)
-#define SURROGATE_FIT_ROWS 640 /* a fit sees at most so many */
-#define SURROGATE_NEW_ROWS 256 /* and is done again after so many new ones */
+#define SURROGATE_FIT_ROWS 640 /* a fit sees at most this many rows */
+#define SURROGATE_NEW_ROWS 256 /* and is repeated after this many new ones */
 
 typedef enum surrogate_target {
     SURROGATE_WARPED,
@@ -39,7 +39,7 @@ typedef enum surrogate_target {
     SURROGATE_FAILURE
 } surrogate_target;
 
-/* The base that was chosen from too many rows. */
+/* The base chosen from too many rows. */
 struct surrogate_subset {
     size_t n, n_chosen;
     uint64_t digest; /* of the n trials and their costs */
@@ -58,18 +58,18 @@ size_t surrogate_store_bytes(const struct surrogate_store *s);
 struct surrogate_spec {
     surrogate_target target;
     size_t k;        /* which objective or outcome */
-    size_t max_rows; /* of the base: past it, a subset */
-    uint64_t number; /* of the suggestion: keys the draws */
+    size_t max_rows; /* of the base; with more rows, a subset */
+    uint64_t number; /* the suggestion's number: keys the draws */
 };
 
 struct surrogate {
     surrogate_target target;
     struct gp_model *model; /* view of the store; conditioned on the values */
     struct gp_warp *warp;   /* NULL for FAILURE */
-    double mean, deviation; /* FAILURE: of the zeros and ones */
+    double mean, deviation; /* FAILURE: mean and deviation of the zeros and ones */
     bool refitted;
-    size_t fit_rows; /* trials that the last fit was made for */
-    size_t *trials;  /* owned: of the set, for each row of the model that has a value */
+    size_t fit_rows; /* trials that the last fit saw */
+    size_t *trials;  /* owned: the trial in the set of each row of the model that has a value */
     json_t *state;   /* owned: for the next suggestion */
 };
 void surrogate_done(struct surrogate *s); /* accepts a zeroed one */
@@ -77,15 +77,16 @@ void surrogate_done(struct surrogate *s); /* accepts a zeroed one */
 /* "w0", "p0", "c0", "f": the key of its state. */
 void surrogate_name(const struct surrogate_spec *spec, char ret[16]);
 
-/* Have it ready to predict. state: what an earlier one left, or anything else. Everything but ret
- * and the store is borrowed; ret is untouched on failure.
- * AS_E_NUMERIC: it cannot be fitted. AS_E_NOMEM */
+/* Build it, ready to predict. state: left by an earlier suggestion; anything else counts as no
+ * state. Everything except ret and the store is borrowed; ret is untouched on failure.
+ * AS_E_NUMERIC: the model cannot be fitted. AS_E_NOMEM */
 AS_MUST_CHECK as_status surrogate_prepare(struct surrogate_store *store,
                                           const struct training_set *s,
                                           const struct surrogate_spec *spec, const json_t *state,
                                           struct surrogate *ret, struct as_err *err);
 
-/* A value in the metric's own unit and sense (a cost, for objectives), to the model's, and back. */
+/* Convert a value from the metric's unit and direction (a cost, for objectives) to the model's, and
+ * back. */
 double surrogate_forward(const struct surrogate *s, double v);
 double surrogate_back(const struct surrogate *s, double v);
 double surrogate_back_deviation(const struct surrogate *s, double mean, double sd);

@@ -1,28 +1,29 @@
-/* What the parts of surrogate.c share. */
+/* Shared by surrogate.c and surrogate_state.c. */
 #ifndef ASSAY_SEARCH_GP_SURROGATE_PRIV_H
 #define ASSAY_SEARCH_GP_SURROGATE_PRIV_H
 
 #include "search/gp/surrogate.h"
 
-/* What surrogate_prepare works on. */
+/* The work of one surrogate_prepare. */
 struct surrogate_task {
     struct surrogate_store *store;
     const struct training_set *s;
     const struct surrogate_spec *spec;
     size_t slot;
-    size_t n_done, n_fit, n_base, n_all; /* trials that ended; of them in the fit; rows */
-    size_t *done;  /* [n_done] trials of the set that have a value here, ascending */
+    /* trials that ended; those in the fit; rows of the base; all rows */
+    size_t n_done, n_fit, n_base, n_all;
+    size_t *done;  /* [n_done] trials of the set that have a value for this quantity, ascending */
     double *y;     /* [n_done] their values for the model */
-    double *cost;  /* [n_done] what tells the best: small is good */
+    double *cost;  /* [n_done] decides the best trial: small is good */
     bool *in_fit;  /* [n_done] */
-    size_t *order; /* [n_all] rows as places in done, or n_done + i for trial i pending */
+    size_t *order; /* [n_all] rows as places in done, or n_done + i for pending trial i */
     double *row_y; /* [n_all] */
     double *x;     /* [n_all] rows */
     int32_t *z;
     double *theta; /* [gp_n_theta] */
     double *scale; /* [gp_n_theta] gp_fit_scale of the fit that found it */
     bool has_theta;
-    uint64_t fit_best; /* number of the best trial when it was fitted */
+    uint64_t fit_best; /* the number of the best trial at the last fit */
 };
 
 /* The number of the trial at this place of `done`. */
@@ -31,8 +32,8 @@ static inline uint64_t surrogate_number(const struct surrogate_task *t, size_t p
     return t->s->trials[t->done[place]].number;
 }
 
-/* What the last suggestion left (surrogate.h): theta, scale, in_fit, fit_best, has_theta. A state
- * that is not one leaves has_theta false. */
+/* Read what the last suggestion left (surrogate.h): theta, scale, in_fit, fit_best, has_theta. An
+ * invalid state leaves has_theta false. */
 void surrogate_read_state(struct surrogate_task *t, const json_t *state);
 
 /* *ret: new reference. AS_E_NOMEM. */

@@ -9,7 +9,8 @@ static as_status out_of_memory(struct as_err *err)
     return as_fail(err, AS_E_NOMEM, "out of memory for the state of a model");
 }
 
-/* Mark what lies within the ranges. Both ascend, so one pass does. False: not such a list. */
+/* Mark the trials within the ranges. Both lists ascend, so one pass suffices. False: not a valid
+ * list. */
 static bool read_rows(struct surrogate_task *t, const json_t *rows)
 {
     size_t place = 0;
@@ -63,7 +64,7 @@ static as_status add_range(json_t *rows, uint64_t first, uint64_t last, struct a
     return json_array_append_new(rows, range) < 0 ? out_of_memory(err) : AS_OK;
 }
 
-/* A range must not run over a trial that may end later: only over numbers that follow directly. */
+/* A range must not include a trial that may end later, so it joins only consecutive numbers. */
 static as_status write_rows(const struct surrogate_task *t, json_t *rows, struct as_err *err)
 {
     uint64_t first = 0, last = 0;

@@ -8,7 +8,7 @@
 #define LENGTH_LEAST 0x1p-7
 #define SUCCESSES 3
 #define FAILURES_LEAST 4
-#define PROGRESS 1e-3 /* of |best|: less is no success */
+#define PROGRESS 1e-3 /* of |best|: a smaller gain is no success */
 
 struct trust_region trust_region_read(const json_t *state)
 {
@@ -39,7 +39,8 @@ json_t *trust_region_write(const struct trust_region *t)
                      (json_int_t)t->seen, "best", t->best);
 }
 
-static void count(struct trust_region *t, const struct training_set *s, size_t fresh, double best)
+static void count_results(struct trust_region *t, const struct training_set *s, size_t fresh,
+                          double best)
 {
     size_t patience = s->enc->n_lengths > FAILURES_LEAST ? s->enc->n_lengths : FAILURES_LEAST;
     bool success = best < t->best - PROGRESS * fabs(t->best);
@@ -74,7 +75,7 @@ void trust_region_update(struct trust_region *t, const struct training_set *s)
         return;
     }
     if (results > t->seen)
-        count(t, s, results - t->seen, best);
+        count_results(t, s, results - t->seen, best);
     t->seen = results;
 }
 

@@ -1,8 +1,8 @@
-/* Trials -> a model -> functions drawn from it -> indices of each -> means and quantiles.
+/* Trials -> a model -> functions drawn from it -> indices of each function -> means and quantiles.
  *
- * The functions are seen as functions of the unit cube: one uniform number for each parameter,
- * active or not, as the samplers draw them. So they are defined everywhere, a parameter that is not
- * active has no effect, and the inputs are independent (regions keep them so: region.h). */
+ * The functions are functions of the unit cube: one uniform number for each parameter, active or
+ * not, as the samplers draw them. So they are defined everywhere, an inactive parameter has no
+ * effect, and the inputs are independent (also within a region: region.h). */
 #include "search/importance/importance.h"
 
 #include <math.h>
@@ -20,15 +20,15 @@
 #include "search/problem/draw.h"
 #include "search/importance/sensitivity.h"
 
-#define CUT                                                                                        \
-    3 /* values are cut that far beyond their worst decile, in its distance from the median */
+/* Values are cut at worst decile + CUT (worst decile - median). */
+#define CUT 3
 #define DRAWS 48              /* functions */
 #define FUNCTIONS (DRAWS + 1) /* and the posterior mean, first */
 #define FEATURES 512          /* of their priors */
-#define FIT_ROWS 512          /* trials that hyperparameters are fitted to */
+#define FIT_ROWS 512          /* trials that the fit of the hyperparameters uses */
 #define MAX_SAMPLES 1024
 #define MIN_SAMPLES 128
-#define BUDGET 1.5e7 /* covariances and features, over all points: decides about samples */
+#define BUDGET 1.5e7 /* covariances and features over all points: limits the number of samples */
 
 /* Streams of SEARCH_DRAW_IMPORTANCE: the counter's high word is `stream << 8 | purpose`. */
 enum stream { STREAM_FIT, STREAM_PATHS, STREAM_DESIGN };
@@ -49,7 +49,7 @@ void importance_free(struct importance *i)
 /* ---- the trials ---- */
 
 struct rows {
-    size_t n, n_all; /* that the model stands on; with a value */
+    size_t n, n_all; /* rows of the model; trials with a value */
     double *x, *y;   /* owned; y are costs */
     int32_t *z;
     double *all_points, *all_costs; /* owned; of all n_all trials */
@@ -86,7 +86,7 @@ static void copy_features(struct rows *r, size_t to, const struct training_set *
 }
 
 /* Trials of the set with a value of this objective. */
-static void gather(struct rows *r, const struct training_set *s, size_t objective)
+static void gather_rows(struct rows *r, const struct training_set *s, size_t objective)
 {
     for (size_t i = 0; i < s->n; i++) {
         double cost = s->costs[i * s->spec->n_objectives + objective];
@@ -101,8 +101,8 @@ static void gather(struct rows *r, const struct training_set *s, size_t objectiv
     r->n_all = r->n;
 }
 
-/* Keep those rows (ascending) as the first ones. */
-static void keep(struct rows *r, const struct encoding *e, const size_t *chosen, size_t n)
+/* Move the chosen rows (ascending) to the front. */
+static void keep_rows(struct rows *r, const struct encoding *e, const size_t *chosen, size_t n)
 {
     size_t d = e->n_real, c = e->n_category;
     for (size_t k = 0; k < n; k++) {
@@ -121,7 +121,7 @@ static as_status rows_read(const struct training_set *s, size_t objective, struc
     as_status st = rows_alloc(r, s->enc, s->n, err);
     if (st < 0)
         return st;
-    gather(r, s, objective);
+    gather_rows(r, s, objective);
     if (r->n <= IMPORTANCE_MAX_TRIALS)
         return AS_OK;
     AS_AUTO(as_freep) size_t *chosen = as_calloc(IMPORTANCE_MAX_TRIALS, sizeof *chosen);
@@ -132,7 +132,7 @@ static as_status rows_read(const struct training_set *s, size_t objective, struc
     st = gp_subset(&s->columns, &all, r->y, &size, chosen, &n, err);
     if (st < 0)
         return st;
-    keep(r, s->enc, chosen, n);
+    keep_rows(r, s->enc, chosen, n);
     return AS_OK;
 }
 
@@ -144,10 +144,11 @@ static int compare_doubles(const void *pa, const void *pb)
     return (a > b) - (a < b);
 }
 
-/* Costs to what the model is fitted to: cut far on the bad side, mean 0, deviation 1. Not
- * WARP_PLAIN: that cuts by the better quartile, and where most trials lie close around the best one
- * it cuts off the rest of the space, which is what importance is about. */
-static as_status standardise(const double *costs, size_t n, double *ret, struct as_err *err)
+/* Convert costs to the values that the model is fitted to: cut far on the bad side, mean 0,
+ * deviation 1. WARP_PLAIN is not used: it cuts by the better quartile. If most trials lie close to
+ * the best one, it removes the rest of the space, which importance must describe
+ * (docs/decisions/0043). */
+static as_status standardise_costs(const double *costs, size_t n, double *ret, struct as_err *err)
 {
     memcpy(ret, costs, n * sizeof *ret);
     qsort(ret, n, sizeof *ret, compare_doubles);
@@ -167,9 +168,9 @@ static as_status standardise(const double *costs, size_t n, double *ret, struct 
     return AS_OK;
 }
 
-/* Hyperparameters from every k-th row where there are many. */
-static as_status fit(const struct training_set *s, const struct rows *r, const double *y,
-                     double *theta, struct as_err *err)
+/* Fit the hyperparameters, to every k-th row if there are many. */
+static as_status fit_theta(const struct training_set *s, const struct rows *r, const double *y,
+                           double *theta, struct as_err *err)
 {
     size_t d = s->enc->n_real, c = s->enc->n_category;
     size_t stride = (r->n + FIT_ROWS - 1) / FIT_ROWS, n = 0;
@@ -221,7 +222,8 @@ static as_status build_model(const struct training_set *s, const struct rows *r,
     as_status st;
     if (!theta)
         return as_fail(err, AS_E_NOMEM, "out of memory for the importance of %zu trials", r->n);
-    if ((st = fit(s, r, y, theta, err)) < 0 || (st = gp_model_create(&s->columns, &m, err)) < 0 ||
+    if ((st = fit_theta(s, r, y, theta, err)) < 0 ||
+        (st = gp_model_create(&s->columns, &m, err)) < 0 ||
         (st = gp_model_build(m, theta, &rows, r->n, err)) < 0 ||
         (st = gp_model_observe(m, y, r->n, err)) < 0 ||
         (st = measure_r2(m, y, r->n, ret_r2, err)) < 0)
@@ -232,7 +234,8 @@ static as_status build_model(const struct training_set *s, const struct rows *r,
 
 /* ---- the indices ---- */
 
-/* Functions of the unit cube: through a region to a configuration's features. */
+/* Functions of the unit cube: a point is mapped into a region, then to a configuration's
+ * features. */
 struct cube {
     const struct training_set *s;
     struct gp_paths *paths;      /* owned */
@@ -300,21 +303,21 @@ static as_status cube_create(const struct training_set *s, const struct gp_model
                            purpose_of(STREAM_PATHS), &ret->paths, err);
 }
 
-static double clip(double v)
+static double clip_index(double v)
 {
     return fmin(fmax(v, 0), 1);
 }
 
-/* values[0] is the mean function's, then come the draws, which are sorted. The interval is
- * stretched to hold the estimate: draws are rougher than the mean, so that what has no effect on it
- * has a small one on each of them. */
-static void summarise(double *values, double *ret, double *ret_low, double *ret_high)
+/* values[0] belongs to the mean function; the draws follow and are sorted. The interval is
+ * stretched to hold the estimate: draws are rougher than the mean, so a parameter without effect on
+ * the mean has a small effect on each draw. */
+static void summarise_draws(double *values, double *ret, double *ret_low, double *ret_high)
 {
     double *draws = values + 1;
     qsort(draws, DRAWS, sizeof *draws, compare_doubles);
-    *ret = clip(values[0]);
-    *ret_low = fmin(*ret, clip(draws[(size_t)(0.05 * (DRAWS - 1))]));
-    *ret_high = fmax(*ret, clip(draws[(size_t)ceil(0.95 * (DRAWS - 1))]));
+    *ret = clip_index(values[0]);
+    *ret_low = fmin(*ret, clip_index(draws[(size_t)(0.05 * (DRAWS - 1))]));
+    *ret_high = fmax(*ret, clip_index(draws[(size_t)ceil(0.95 * (DRAWS - 1))]));
 }
 
 /* Points for each set: a power of two, within the budget. */
@@ -352,8 +355,8 @@ static as_status measure_region(struct cube *c, const struct region *region, siz
         return st;
     for (size_t k = 0; k < n; k++) {
         struct importance_parameter *q = &imp->parameters[places[k]];
-        summarise(first + k * FUNCTIONS, &q->first, &q->first_low, &q->first_high);
-        summarise(total + k * FUNCTIONS, &q->total, &q->total_low, &q->total_high);
+        summarise_draws(first + k * FUNCTIONS, &q->first, &q->first_low, &q->first_high);
+        summarise_draws(total + k * FUNCTIONS, &q->total, &q->total_low, &q->total_high);
     }
     return AS_OK;
 }
@@ -431,8 +434,9 @@ static bool all_equal(const double *v, size_t n)
     return true;
 }
 
-/* Why there is nothing to tell, before a model is fitted. */
-static bool explain(struct importance *imp, const struct training_set *s, const struct rows *r)
+/* Set the reason if there can be no indices, before a model is fitted. */
+static bool explain_absence(struct importance *imp, const struct training_set *s,
+                            const struct rows *r)
 {
     size_t least = 2 * s->enc->n_lengths + 2;
     if (s->enc->n_lengths == 0)
@@ -446,8 +450,8 @@ static bool explain(struct importance *imp, const struct training_set *s, const 
     return imp->reason[0] != '\0';
 }
 
-static as_status explore(const struct training_set *s, const struct rows *r, struct importance *imp,
-                         struct as_err *err)
+static as_status explore_model(const struct training_set *s, const struct rows *r,
+                               struct importance *imp, struct as_err *err)
 {
     AS_AUTO(gp_model_freep) struct gp_model *m = NULL;
     AS_AUTO(cube_done) struct cube cube = {0};
@@ -455,8 +459,8 @@ static as_status explore(const struct training_set *s, const struct rows *r, str
     AS_AUTO(as_freep) double *y = as_calloc(r->n, sizeof *y);
     if (!numbers || !y)
         return as_fail(err, AS_E_NOMEM, "out of memory for importance");
-    as_status st = standardise(r->y, r->n, y, err);
-    if (st == AS_OK) /* both may find the values useless */
+    as_status st = standardise_costs(r->y, r->n, y, err);
+    if (st == AS_OK) /* both may find that the values do not suffice */
         st = build_model(s, r, y, &m, &imp->r2, err);
     if (st == AS_E_NUMERIC) {
         snprintf(imp->reason, sizeof imp->reason, "no model could be fitted to the trials");
@@ -497,7 +501,7 @@ as_status importance_compute(const struct search_spec *spec, const struct histor
     if (st < 0 || (st = rows_read(s, objective, &r, err)) < 0)
         return st;
     *imp = (struct importance){.method = "gp-sobol", .trials = r.n_all, .r2 = NAN};
-    if (!explain(imp, s, &r) && (st = explore(s, &r, imp, err)) < 0)
+    if (!explain_absence(imp, s, &r) && (st = explore_model(s, &r, imp, err)) < 0)
         return st;
     *ret = as_steal(imp);
     return AS_OK;

@@ -1,3 +1,10 @@
+/* PED-ANOVA: the divergence between the best trials and all trials (ped_anova.h).
+ *
+ * For each parameter the trials are counted twice: all of them, and the best tenth. Numeric places
+ * are counted in cells and smoothed with a normal kernel, because a sample has too few trials for
+ * each cell; choices are counted directly. The divergence that chance alone would give is
+ * subtracted, so that a parameter with many values does not look important because of noise. What
+ * remains is divided by its sum. */
 #include "search/importance/ped_anova.h"
 
 #include <math.h>
@@ -48,8 +55,8 @@ static double deviation(const double *count, size_t cells, double n)
     return sqrt(fmax(square - sum * sum, 0));
 }
 
-/* In place: counts to a smooth density. The kernel's mass stays within [0,1]. */
-static void smooth(double *count, double n)
+/* Turn counts into a smooth density, in place. The kernel's mass stays within [0,1]. */
+static void smooth_counts(double *count, double n)
 {
     double width = fmax(1.06 * deviation(count, CELLS, n) * pow(n, -0.2), 1.0 / CELLS);
     double ret[CELLS] = {0};
@@ -65,10 +72,10 @@ static void smooth(double *count, double n)
     memcpy(count, ret, sizeof ret);
 }
 
-/* Divergence of the counts, less what chance alone would give: of n_top trials drawn without
- * replacement from n_all, the expected value is (effective cells - 1) (n_all - n_top) / (n_top
- * (n_all - 1)). For smooth densities the effective cells are about one for each width of a kernel;
- * what is left of chance there is small beside that of counts. */
+/* Divergence of the counts, minus the divergence that chance alone would give. For n_top trials
+ * drawn without replacement from n_all its expected value is (effective cells - 1) (n_all - n_top)
+ * / (n_top (n_all - 1)). A smooth density has about one effective cell for each width of a kernel;
+ * the remaining effect of chance is small there. */
 static double divergence(const struct counts *c, size_t cells, double effective)
 {
     double sum = 0;
@@ -104,7 +111,7 @@ static void count_values(const struct encoding *e, size_t i, const double *point
     }
 }
 
-static double measure(const struct encoding *e, size_t i, struct counts *c)
+static double measure_parameter(const struct encoding *e, size_t i, struct counts *c)
 {
     const struct encoded_param *p = &e->params[i];
     if (c->n_top < 1 || c->n_all <= c->n_top)
@@ -118,13 +125,13 @@ static double measure(const struct encoding *e, size_t i, struct counts *c)
     double width =
         fmax(1.06 * deviation(c->top, CELLS, c->n_top) * pow(c->n_top, -0.2), 1.0 / CELLS);
     double effective = 1 + 1 / (2 * sqrt(3.14159265358979323846) * width);
-    smooth(c->all, c->n_all);
-    smooth(c->top, c->n_top);
+    smooth_counts(c->all, c->n_all);
+    smooth_counts(c->top, c->n_top);
     return divergence(c, CELLS, effective);
 }
 
 /* The widest row of counts that any parameter needs. */
-static size_t widest(const struct encoding *e)
+static size_t widest_counts(const struct encoding *e)
 {
     size_t cells = CELLS;
     for (size_t i = 0; i < e->n; i++)
@@ -136,7 +143,7 @@ static size_t widest(const struct encoding *e)
 as_status ped_anova(const struct encoding *e, const double *points, const double *costs, size_t n,
                     double *ret, struct as_err *err)
 {
-    size_t cells = widest(e), n_top = (size_t)fmax(ceil(TOP * (double)n), MIN_TOP);
+    size_t cells = widest_counts(e), n_top = (size_t)fmax(ceil(TOP * (double)n), MIN_TOP);
     AS_AUTO(as_freep) struct ranked *order = as_calloc(n, sizeof *order);
     AS_AUTO(as_freep) bool *active = as_calloc(n, e->n * sizeof *active);
     AS_AUTO(counts_done)
@@ -155,7 +162,7 @@ as_status ped_anova(const struct encoding *e, const double *points, const double
         if (e->params[i].kind == ENCODED_CONSTANT)
             continue;
         count_values(e, i, points, active, order, n, n_top, &c);
-        ret[i] = measure(e, i, &c);
+        ret[i] = measure_parameter(e, i, &c);
         total += ret[i];
     }
     for (size_t i = 0; i < e->n && total > 0; i++)

@@ -1,3 +1,10 @@
+/* The part of a space where a parameter is active (region.h).
+ *
+ * The unit interval of each ancestor is divided into cells. A cell belongs to the region if the
+ * value at its middle meets all conditions. A uniform number is mapped to one of the remaining
+ * cells and to a place in it, so uniform numbers stay uniform. Cells are used instead of exact
+ * intervals because the same code then serves lists, ranges and every scale. The error is at most
+ * one cell. */
 #include "search/importance/region.h"
 
 #include <math.h>
@@ -7,13 +14,13 @@
 
 #include "base/mem.h"
 
-/* The unit interval in cells: one belongs to the region when its middle does. */
+/* The number of cells of the unit interval. A cell belongs to the region if its middle does. */
 #define CELLS 4096
 
 struct holding {
     uint16_t *cells; /* owned: the cells that are left; NULL: the parameter is free */
     size_t n;
-    double only; /* n == 0: the values left own too little for a cell; this is one of them */
+    double only; /* n == 0: the remaining values own less than a cell; this is one of them */
 };
 
 struct region {
@@ -66,7 +73,8 @@ static void conds_done(struct conds *c)
 
 /* Parameter i's conditions, and those of the parameters they name. A list that grows while it is
  * walked: no recursion, and no ancestor twice. */
-static as_status collect(const struct space *s, size_t i, struct conds *c, struct as_err *err)
+static as_status collect_conditions(const struct space *s, size_t i, struct conds *c,
+                                    struct as_err *err)
 {
     for (size_t next = 0;; i = c->list[next++]->parent) {
         const struct space_param *p = &s->params[i];
@@ -91,9 +99,9 @@ static bool all_hold(const struct space_param *p, const struct cond *const *cond
     return true;
 }
 
-/* Hold one parameter to what all n conditions on it allow. */
-static as_status hold(struct holding *h, const struct space_param *p,
-                      const struct cond *const *conds, size_t n, struct as_err *err)
+/* Restrict one parameter to the values that all n conditions on it allow. */
+static as_status restrict_parameter(struct holding *h, const struct space_param *p,
+                                    const struct cond *const *conds, size_t n, struct as_err *err)
 {
     union param_value v;
     h->cells = as_calloc(CELLS, sizeof *h->cells);
@@ -115,7 +123,7 @@ as_status region_create(const struct space *s, size_t i, struct region **ret, st
         r->space = s;
     if (!r || !c.seen || !(r->held = as_calloc(s->n, sizeof *r->held)))
         return as_fail(err, AS_E_NOMEM, "out of memory for the conditions of a space");
-    as_status st = collect(s, i, &c, err);
+    as_status st = collect_conditions(s, i, &c, err);
     if (st < 0)
         return st;
     AS_AUTO(as_freep) const struct cond **on_one = as_calloc(c.n, sizeof *on_one);
@@ -128,7 +136,7 @@ as_status region_create(const struct space *s, size_t i, struct region **ret, st
                 on_one[n++] = c.list[k];
         if (n == 0)
             continue;
-        if ((st = hold(&r->held[a], &s->params[a], on_one, n, err)) < 0)
+        if ((st = restrict_parameter(&r->held[a], &s->params[a], on_one, n, err)) < 0)
             return st;
         r->n_held++;
     }
@@ -138,8 +146,8 @@ as_status region_create(const struct space *s, size_t i, struct region **ret, st
 
 /* ---- the map ---- */
 
-/* A cell at the edge may hold values of both sides: then its middle stands for all of it. Whether
- * it does is asked by one more look, at the neighbours. */
+/* A cell at the edge may contain values from both sides of the edge. Then all of it maps to its
+ * middle. The neighbouring cells show whether a cell is at the edge. */
 static double map_one(const struct holding *h, double u)
 {
     double place = u * (double)h->n;

@@ -1,8 +1,8 @@
 /* The part of a space where one parameter is active, as a map of the unit cube onto it.
  *
- * A parameter's conditions, and those of the parameters that they name, each speak of one ancestor.
- * So the part is a product: every ancestor is held to some of its values, all else is free, and
- * parameters that are drawn independently over the whole stay independent in the part. */
+ * Each condition of a parameter, and of the parameters that it names, is on one ancestor. So the
+ * part is a product: every ancestor is restricted to some of its values and all other parameters
+ * are free. Parameters that are independent over the whole space stay independent in the part. */
 #ifndef ASSAY_SEARCH_IMPORTANCE_REGION_H
 #define ASSAY_SEARCH_IMPORTANCE_REGION_H
 
@@ -27,8 +27,8 @@ bool region_is_all(const struct region *r);                        /* nothing is
 bool region_equal(const struct region *a, const struct region *b); /* of one space */
 
 /* Move a point of the unit cube (one number in [0,1) for each parameter, as param_decode takes
- * them) into the region: uniform numbers become uniform over the values that are left, to a
- * 4096th. In place. */
+ * them) into the region: uniform numbers become uniform over the remaining values, up to 1/4096. In
+ * place. */
 void region_map(const struct region *r, double *u);
 
 #endif

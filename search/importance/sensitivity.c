@@ -1,3 +1,13 @@
+/* Sobol's indices by the pick-freeze method (sensitivity.h).
+ *
+ * The rows of A and B are evaluated in blocks, and each block keeps only sums. Resampling then
+ * draws blocks and adds their sums, so that no function is evaluated twice. With independent
+ * inputs, one set of mixed points serves the first and the total index. With constraints the two
+ * indices need different sets: the mixed points must be allowed, so the missing inputs are drawn
+ * until the point is.
+ *
+ * Values are taken relative to each function's value at the first point. Otherwise the sums of
+ * squares would lose digits if the mean is large. */
 #include "search/importance/sensitivity.h"
 
 #include <math.h>
@@ -8,12 +18,12 @@
 #include "base/rng.h"
 #include "search/sampling/sobol.h"
 
-/* Points looked at for each row of A and of B; draws of a part of a row before it stays as it is or
- * does not count. */
+/* The most points tried for each row of A and of B, and the most draws of a part of a row. After
+ * that the row keeps its part, or does not count. */
 #define MAX_POINT_DRAWS 256
 #define MAX_PART_DRAWS 256
 
-/* Inputs beyond these take plain random numbers: twice as many dimensions are what there is. */
+/* Further inputs use plain random numbers, because two sets need twice as many Sobol dimensions. */
 #define MAX_SOBOL_INPUTS (SOBOL_MAX_DIMS / 2)
 
 /* Sums over the rows of one block, for one function. Values are relative to its shift. */
@@ -28,7 +38,7 @@ struct sums {
     double near;         /* (f(A) - f(A_j))^2 / 2 */
 };
 
-/* Rows of one block that count. */
+/* The number of valid rows in one block. */
 struct counts {
     size_t both, first, total;
 };
@@ -121,8 +131,8 @@ static as_status draw_points(struct design *s, struct as_err *err)
     return AS_OK;
 }
 
-/* A with input j from B. Where not all is allowed, B's value was not drawn with A's others in mind:
- * another one is, until it fits; where none does (the others leave it no choice), A's stays. */
+/* Build A with input j from B. With constraints, B's value may not fit A's other inputs. Then
+ * values are drawn until one fits; if none does, A's value stays. */
 static void mix_for_total(struct design *s, size_t j)
 {
     size_t d = s->p->d;
@@ -140,7 +150,8 @@ static void mix_for_total(struct design *s, size_t j)
     }
 }
 
-/* B's input j, and others drawn until they fit it. A row where none do does not count. */
+/* Keep B's input j and draw the others until they fit it. A row in which none fit does not
+ * count. */
 static void mix_for_first(struct design *s, size_t j)
 {
     size_t d = s->p->d;
@@ -179,7 +190,8 @@ static void take_moments(struct design *s)
     }
 }
 
-/* Add what the evaluated `mixed` rows say; with independent inputs one set serves both indices. */
+/* Add the evaluated `mixed` rows to the sums. With independent inputs one set serves both
+ * indices. */
 static void take_sums(struct design *s, bool for_first, bool for_total)
 {
     size_t S = s->p->n_functions;
@@ -194,7 +206,7 @@ static void take_sums(struct design *s, bool for_first, bool for_total)
             struct sums *q = &s->sums[block * S + f];
             double m = fm[f] - s->shift[f], drift = m - fa[f], far = m - fb[f];
             if (for_first) {
-                double change = for_total ? drift : m; /* A has nothing to do with the row else */
+                double change = for_total ? drift : m; /* otherwise A is unrelated to this row */
                 q->far += far * far / 2;
                 q->cross += fb[f] * change;
                 q->drift += change;
@@ -216,7 +228,7 @@ static void pick_blocks(struct design *s)
 }
 
 /* The indices of function f from the sums of the blocks that were picked for it. */
-static void finish(const struct design *s, size_t f, double *ret_first, double *ret_total)
+static void finish_indices(const struct design *s, size_t f, double *ret_first, double *ret_total)
 {
     size_t S = s->p->n_functions;
     double both = 0, n_first = 0, n_total = 0;
@@ -249,7 +261,8 @@ static void finish(const struct design *s, size_t f, double *ret_first, double *
     }
 }
 
-static as_status evaluate(const struct design *s, const double *u, double *ret, struct as_err *err)
+static as_status evaluate_rows(const struct design *s, const double *u, double *ret,
+                               struct as_err *err)
 {
     return s->p->evaluate(s->p->ctx, u, s->n, ret, err);
 }
@@ -261,19 +274,19 @@ static as_status measure_input(struct design *s, size_t j, double *ret_first, do
     for (size_t r = 0; r < SENSITIVITY_BLOCKS; r++)
         s->counts[r].first = s->counts[r].total = 0;
     mix_for_total(s, j);
-    as_status st = evaluate(s, s->mixed, s->fm, err);
+    as_status st = evaluate_rows(s, s->mixed, s->fm, err);
     if (st < 0)
         return st;
     take_sums(s, !s->p->allowed, true);
     if (s->p->allowed) {
         mix_for_first(s, j);
-        st = evaluate(s, s->mixed, s->fm, err);
+        st = evaluate_rows(s, s->mixed, s->fm, err);
         if (st < 0)
             return st;
         take_sums(s, true, false);
     }
     for (size_t f = 0; f < s->p->n_functions; f++)
-        finish(s, f, &ret_first[f], &ret_total[f]);
+        finish_indices(s, f, &ret_first[f], &ret_total[f]);
     return AS_OK;
 }
 
@@ -290,7 +303,8 @@ as_status sensitivity_estimate(const struct sensitivity_problem *p, const size_t
     st = draw_points(&s, err);
     if (st < 0)
         return st;
-    if ((st = evaluate(&s, s.a, s.fa, err)) < 0 || (st = evaluate(&s, s.b, s.fb, err)) < 0)
+    if ((st = evaluate_rows(&s, s.a, s.fa, err)) < 0 ||
+        (st = evaluate_rows(&s, s.b, s.fb, err)) < 0)
         return st;
     take_moments(&s);
     for (size_t k = 0; k < n_inputs; k++) {

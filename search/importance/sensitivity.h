@@ -10,8 +10,8 @@
  * shares s and 1 - s where s is the first: at 512 rows the error of small indices falls from 0.01
  * to 0.0005 on Sobol's g-function.
  *
- * With `allowed` both definitions stand as written, though inputs then depend on each other: A and
- * B are the allowed points of the sequence; for the total, u_j is redrawn beside A's other inputs,
+ * With `allowed` both definitions stay the same, although inputs then depend on each other: A and B
+ * are the allowed points of the sequence; for the total, u_j is redrawn beside A's other inputs,
  * for the first, all but u_j beside B's u_j, from the whole cube until the point is allowed. */
 #ifndef ASSAY_SEARCH_IMPORTANCE_SENSITIVITY_H
 #define ASSAY_SEARCH_IMPORTANCE_SENSITIVITY_H
@@ -41,11 +41,11 @@ struct sensitivity_problem {
 
 /* Estimate the indices of some of the inputs.
  *   inputs     n_inputs numbers below d; borrowed
- *   ret_first, ret_total   n_inputs x n_functions, row-major. Not clipped: noise may take them out
- *              of [0,1]. 0 for functions that are constant
- * AS_E_EXHAUSTED  hardly any point is allowed: fewer than 8 in 256 rows of them
- * AS_E_NOMEM, and what evaluate says. rows (n_inputs + 2) evaluations, with `allowed` up to
- * 2 rows (n_inputs + 1). Pure. */
+ *   ret_first, ret_total   n_inputs x n_functions, row-major. Not clipped: noise may move them out
+ *                          of [0,1]. 0 for functions that are constant
+ * AS_E_EXHAUSTED  hardly any point is allowed: fewer than 8 of 256 rows
+ * AS_E_NOMEM, and the errors of `evaluate`. rows (n_inputs + 2) evaluations, with `allowed` up to 2
+ * rows (n_inputs + 1). Pure. */
 AS_MUST_CHECK as_status sensitivity_estimate(const struct sensitivity_problem *p,
                                              const size_t *inputs, size_t n_inputs,
                                              double *ret_first, double *ret_total,

@@ -3,7 +3,7 @@
 #include <string.h>
 
 /* The first point with a' > a. */
-static size_t find(const struct front2d *f, double a)
+static size_t find_after(const struct front2d *f, double a)
 {
     size_t lo = 0, hi = f->n;
     while (lo < hi) {
@@ -19,11 +19,11 @@ static size_t find(const struct front2d *f, double a)
 bool front2d_insert(struct front2d *f, double a, double b, double ref_a, double ref_b,
                     double *ret_area)
 {
-    size_t at = find(f, a);
+    size_t at = find_after(f, a);
     if (at > 0 && f->points[at - 1].b <= b)
         return false;
     if (at > 0 && f->points[at - 1].a == a)
-        at--; /* the same a and a worse b: dominated */
+        at--; /* it has the same a and a worse b: dominated */
     size_t end = at;
     double area = 0, left = a, ceiling = at > 0 ? f->points[at - 1].b : ref_b;
     for (; end < f->n && f->points[end].b >= b; end++) {

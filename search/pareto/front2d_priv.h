@@ -16,11 +16,11 @@ struct front2d {
     size_t n;
 };
 
-/* Insert (a, b), and take out what it dominates. False when a point that is there is as good in
- * both: nothing changes then.
- *   ret_area  NULL, or the area that is dominated by (a, b), up to (ref_a, ref_b), and was not
- *             before; all points are better than the reference
- * O(log n) and a move of the points behind. */
+/* Insert (a, b) and remove the points that it dominates. Returns false, and changes nothing, if a
+ * present point is as good in both objectives.
+ *   ret_area  NULL, or the area up to (ref_a, ref_b) that (a, b) dominates and no point did before;
+ *             all points are better than the reference
+ * O(log n), and one memmove of the points after it. */
 bool front2d_insert(struct front2d *f, double a, double b, double ref_a, double ref_b,
                     double *ret_area);
 

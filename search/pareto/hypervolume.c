@@ -1,3 +1,12 @@
+/* Exact hypervolume for one to four objectives (hypervolume.h).
+ *
+ * Points are turned into costs. Missing objectives become 0 with the reference at 1, so one and two
+ * objectives are special cases of three. For three, the points are swept in the order of the third
+ * objective, and a sorted front of the first two gives the area at each level. For four, the sweep
+ * runs along the fourth objective and adds the exclusive contribution of each point: its box minus
+ * the volume that earlier points dominate of it, which is a problem with three objectives. The
+ * earlier points are kept without those that others dominate in these three, because the cost is
+ * cubic in their number. */
 #include "search/pareto/hypervolume.h"
 
 #include <math.h>
@@ -9,8 +18,8 @@
 
 #define MAX_M 4
 
-/* A point as costs, all below those of the reference. Objectives that are not there are 0, and 1 in
- * the reference. */
+/* A point as costs, all below those of the reference. Unused objectives are 0, and 1 in the
+ * reference. */
 struct point {
     double c[MAX_M];
 };
@@ -30,8 +39,8 @@ static int compare_fourth(const void *pa, const void *pb)
     return compare_along(pa, pb, 3);
 }
 
-/* The volume in the first three objectives of n points sorted by the third, each made worse to
- * `floor` where it is better (NULL: as they are). `room` holds n points. */
+/* The volume in the first three objectives of n points sorted by the third. A coordinate better
+ * than that of `floor` is raised to it (NULL: no change). `room` holds n points. */
 static double volume3(const struct point *points, size_t n, const struct point *floor,
                       const struct point *reference, struct front2d_point *room)
 {
@@ -44,7 +53,7 @@ static double volume3(const struct point *points, size_t n, const struct point *
         double gain;
         if (!front2d_insert(&front, p.c[0], p.c[1], reference->c[0], reference->c[1], &gain))
             continue;
-        volume += area * (p.c[2] - level); /* area is 0 while level means nothing */
+        volume += area * (p.c[2] - level); /* area is 0 until level is set */
         level = p.c[2];
         area += gain;
     }
@@ -84,8 +93,8 @@ static void set3_insert(struct set3 *s, const struct point *p)
     s->n = kept + 1;
 }
 
-/* Along the fourth objective: the volume that the points up to there have in the other three. A
- * point adds its own box less what the others dominate of it. */
+/* Sweep along the fourth objective. At each level, the points so far have a volume in the other
+ * three objectives. A new point adds its own box, minus the part that the others dominate. */
 static double volume4(struct point *points, size_t n, const struct point *reference,
                       struct front2d_point *room, struct point *scratch)
 {

@@ -1,3 +1,10 @@
+/* Non-dominated sets and the reference point (pareto.h).
+ *
+ * Points are sorted first, so that a dominating point comes before every point that it dominates.
+ * One pass then suffices: a point is kept if no kept point dominates it. For up to three objectives
+ * a sorted front of two costs answers this in O(log n). For four objectives the kept points are
+ * scanned, newest first. Copies share the fate of their first one, because equal points do not
+ * dominate each other. */
 #include "search/pareto/pareto.h"
 
 #include <math.h>
@@ -31,7 +38,7 @@ bool gp_pareto_dominates(const double *a, const double *b, size_t m, const bool 
     return better;
 }
 
-/* Objective by objective, then by index: whatever dominates a point comes before it. */
+/* Compare objective by objective, then by index: a point that dominates another comes before it. */
 static int compare_entries(const void *pa, const void *pb)
 {
     const struct entry *a = pa, *b = pb;
@@ -66,14 +73,15 @@ static as_status read_entries(const double *values, size_t n, size_t m, const bo
     return AS_OK;
 }
 
-/* Up to three objectives. Entries come sorted and distinct, so that one is dominated when an
- * earlier one is as good in the second and the third. */
+/* For up to three objectives. Entries come sorted and distinct, so an entry is dominated when an
+ * earlier one is as good in the second and the third objective. */
 static bool sweep_keeps(struct front2d *seen, const struct entry *e)
 {
     return front2d_insert(seen, e->cost[1], e->cost[2], 0, 0, NULL);
 }
 
-/* The same for four. The newest first: neighbours in the first objective are alike in the others.
+/* The same for four objectives. It looks at the newest first, because neighbours in the first
+ * objective are similar in the others.
  */
 static bool scan_keeps(const struct entry *const *kept, size_t n, const struct entry *e)
 {
@@ -110,7 +118,7 @@ as_status gp_pareto_front(const double *values, size_t n, size_t m, const bool *
     bool keep = false;
     for (size_t i = 0; i < n; i++) {
         const struct entry *e = &entries[i];
-        bool copy = i > 0 && same_costs(e, &entries[i - 1]); /* shares its original's fate */
+        bool copy = i > 0 && same_costs(e, &entries[i - 1]); /* kept or dropped with its original */
         if (!copy) {
             keep = m <= 3 ? sweep_keeps(&seen, e) : scan_keeps(kept, n_kept, e);
             if (keep)

@@ -27,8 +27,8 @@ struct search_method {
      * and accepts no trials that people add. Such a method has `prepare`. */
     bool is_enumeration;
 
-    /* Is there anything to suggest? Searches less thoroughly than a suggestion does, so that a
-     * space that passes here does not fail later. NULL: `prepare` finds out. Errors as sample. */
+    /* Is there anything to suggest? This searches less thoroughly than a suggestion does, so that a
+     * space that passes here does not fail later. NULL: `prepare` checks it. Errors as sample. */
     as_status (*check)(const struct search_spec *spec, struct as_err *err);
 
     /* Contract of search_prepare(). NULL: nothing to prepare. */
@@ -54,7 +54,7 @@ struct search_method {
 
 /* Compute what the method keeps for the space.
  *   space      borrowed; must outlive *ret
- *   pointer    where the parameters stand in the document, for errors
+ *   pointer    the parameters' JSON pointer in the document, for errors
  *   ret        owned by the caller, search_prepared_free(); NULL for methods that prepare nothing
  *   ret_total  how many configurations an enumeration has; 0 for the other methods
  * AS_E_INVAL, AS_E_TOO_LARGE: the method cannot search this space, with the reason.

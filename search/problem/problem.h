@@ -1,10 +1,10 @@
-/* The vocabulary of the search: what a sweep searches, what is known of its trials, and what a
- * suggestion is. Methods (method.h) and their callers share it.
+/* The vocabulary of the search: the specification of a sweep, the known facts about its trials, and
+ * a suggestion. Methods (method.h) and their callers share it.
  *
  * Two numbers belong to a suggestion. `number` is the trial's place in its sweep, from 0, without
  * holes. `index` counts the suggestions that the method itself has made before it: trials that
- * people enqueued or added have a number and no index. A grid's cell and a Sobol point are chosen
- * by the index, so that added trials neither skip nor repeat a cell. */
+ * users enqueued or added have a number but no index. The index chooses a grid's cell and a Sobol
+ * point, so that added trials neither skip nor repeat a cell. */
 #ifndef ASSAY_SEARCH_PROBLEM_PROBLEM_H
 #define ASSAY_SEARCH_PROBLEM_PROBLEM_H
 
@@ -29,7 +29,7 @@ struct outcome_bound {
     double min, max;
 };
 
-/* What a sweep searches: fixed for its life. */
+/* What a sweep searches. It never changes during the sweep. */
 struct search_spec {
     const struct space *space;          /* borrowed */
     const struct search_method *method; /* static */
@@ -38,7 +38,7 @@ struct search_spec {
     bool maximize[SEARCH_MAX_OBJECTIVES];
     size_t n_outcomes;
     struct outcome_bound outcomes[SEARCH_MAX_OUTCOMES];
-    uint64_t initial_trials; /* before the method asks a model; 0: chosen from the space */
+    uint64_t initial_trials; /* before the method uses a model; 0: chosen from the space */
     const struct search_prepared *prepared; /* borrowed: search_prepare() for this space and method;
                                                NULL: made when needed */
 };
@@ -46,7 +46,7 @@ struct search_spec {
 typedef enum observation_state {
     OBSERVED_PENDING,   /* queued or running: no result yet */
     OBSERVED_COMPLETED, /* values and outcomes count where they are finite */
-    OBSERVED_FAILED     /* ended without a result: informs the search, has no values */
+    OBSERVED_FAILED     /* ended without a result: has no values, but the search uses it */
 } observation_state;
 
 /* A trial that ended or is under way. */
@@ -54,13 +54,13 @@ struct observation {
     uint64_t number;
     const struct config *config; /* borrowed */
     observation_state state;
-    bool is_suggested;                    /* by the method; false: enqueued or added by people */
+    bool is_suggested;                    /* by the method; false: enqueued or added by users */
     double values[SEARCH_MAX_OBJECTIVES]; /* in the metrics' own units and signs */
     double outcomes[SEARCH_MAX_OUTCOMES];
 };
 
-/* Everything known when the suggestion is made, ascending by number; numbers may be missing
- * (cancelled trials are left out). All borrowed. */
+/* Everything known when the suggestion is made, ascending by number; numbers may be missing,
+ * because cancelled trials are not included. All borrowed. */
 struct history {
     const struct observation *trials;
     size_t n;
@@ -69,7 +69,7 @@ struct history {
 struct suggestion {
     struct config *config; /* owned */
     json_t *reason;        /* owned: {"method": …} and, by method, what docs/search.md lists */
-    json_t *state; /* owned: pass it to the next suggestion of the sweep; NULL: nothing to keep */
+    json_t *state;         /* owned: pass it to the next suggestion of the sweep; NULL: no state */
 };
 void suggestion_done(struct suggestion *s); /* accepts a zeroed one */
 

@@ -14,8 +14,8 @@ struct gp_buf {
     size_t cap; /* doubles at p */
 };
 
-/* Room for rows x width doubles. What it held is lost when it grows (which happens by at least a
- * half, so that a growing n allocates rarely), and is left alone otherwise. AS_E_NOMEM. */
+/* Room for rows x width doubles. If it grows, its contents are lost; otherwise they stay. It grows
+ * by at least a half, so that a growing n allocates rarely. AS_E_NOMEM. */
 AS_MUST_CHECK as_status gp_buf_reserve(struct gp_buf *b, size_t rows, size_t width,
                                        struct as_err *err);
 void gp_buf_done(struct gp_buf *b); /* accepts a zeroed one */

@@ -1,3 +1,14 @@
+/* Cholesky factor, inverse and solves for small matrices.
+ *
+ * The work is recursive: a matrix is halved until a block of GP_BLOCK rows remains, and the halves
+ * are joined by matrix products, which OpenBLAS does well. The blocks themselves are plain loops
+ * that gcc vectorises. The inverses of the diagonal blocks are kept, so that a solve is a chain of
+ * small products without division. With few right-hand sides a solve reads L once from memory for
+ * all of them; with many it uses matrix products.
+ *
+ * The order of all operations is fixed by n and the layout alone. So the same input gives the same
+ * bits (docs/decisions/0044), and an appended row equals the row of a new factor with the same
+ * base. */
 #include "search/regression/cholesky.h"
 
 #include <math.h>
@@ -6,17 +17,19 @@
 #include "search/regression/lapack_priv.h"
 #include "search/regression/vec_exp.h"
 
-#define FEW 8 /* right-hand sides up to which a solve streams L instead of multiplying matrices */
+/* up to this many right-hand sides a solve streams L; with more it multiplies matrices */
+#define FEW 8
 
-/* Where n rows are cut in two: a multiple of GP_BLOCK, so that blocks never overlap a cut. */
+/* The row at which n rows are cut in two: a multiple of GP_BLOCK, so that no block crosses the
+ * cut. */
 static size_t half_of(size_t n)
 {
     return ((n + GP_BLOCK - 1) / GP_BLOCK + 1) / 2 * GP_BLOCK;
 }
 
 /* c (m x n) += sign a (m x k) b (k x n), or b' where b is n x k. */
-static void multiply(double *c, size_t ldc, double sign, const double *a, size_t lda,
-                     const double *b, size_t ldb, bool transpose, size_t m, size_t n, size_t k)
+static void multiply_add(double *c, size_t ldc, double sign, const double *a, size_t lda,
+                         const double *b, size_t ldb, bool transpose, size_t m, size_t n, size_t k)
 {
     if (m > 0 && n > 0 && k > 0)
         cblas_dgemm(CblasRowMajor, CblasNoTrans, transpose ? CblasTrans : CblasNoTrans, (int)m,
@@ -37,8 +50,8 @@ GP_INLINE void invert_row(const double *restrict l, double diagonal, size_t i, d
         inv[i * GP_BLOCK + j] = x[j] * reciprocal;
 }
 
-/* Factor a diagonal block of n <= GP_BLOCK rows. By columns, in a copy that holds it transposed:
- * its rows are then the columns, and a column's update is a loop over neighbours. */
+/* Factor a diagonal block of n <= GP_BLOCK rows. It works by columns in a transposed copy, so that
+ * the update of a column is a loop over adjacent entries. */
 GP_CLONES static bool factor_block(double *restrict a, size_t n, size_t ld, double *restrict inv)
 {
     double c[GP_BLOCK * GP_BLOCK] __attribute__((aligned(64)));
@@ -69,8 +82,8 @@ GP_CLONES static bool factor_block(double *restrict a, size_t n, size_t ld, doub
     return true;
 }
 
-/* b (m x n) <- b times the inverse of a block, n <= GP_BLOCK wide; or times its transpose. In
- * strips, whose copy stays in the cache. */
+/* b (m x n) <- b times the inverse of a block, n <= GP_BLOCK wide; or times its transpose. It works
+ * in strips whose copy stays in the cache. */
 static void apply_inverse(double *b, size_t m, size_t n, size_t ldb, const double *inv,
                           bool transpose)
 {
@@ -85,7 +98,7 @@ static void apply_inverse(double *b, size_t m, size_t n, size_t ldb, const doubl
     }
 }
 
-/* b (m x n) <- b L^-T: in each row, L^-1 b. */
+/* b (m x n) <- b L^-T: each row becomes L^-1 b. */
 static void solve_lower(double *b, size_t m, size_t n, size_t ldb, const double *l, size_t ld,
                         const double *inv)
 {
@@ -95,11 +108,11 @@ static void solve_lower(double *b, size_t m, size_t n, size_t ldb, const double 
     }
     size_t h = half_of(n);
     solve_lower(b, m, h, ldb, l, ld, inv);
-    multiply(b + h, ldb, -1, b, ldb, l + h * ld, ld, true, m, n - h, h);
+    multiply_add(b + h, ldb, -1, b, ldb, l + h * ld, ld, true, m, n - h, h);
     solve_lower(b + h, m, n - h, ldb, l + h * ld + h, ld, inv + h * GP_BLOCK);
 }
 
-/* b (m x n) <- b L^-1: in each row, L^-T b. */
+/* b (m x n) <- b L^-1: each row becomes L^-T b. */
 static void solve_upper(double *b, size_t m, size_t n, size_t ldb, const double *l, size_t ld,
                         const double *inv)
 {
@@ -109,22 +122,23 @@ static void solve_upper(double *b, size_t m, size_t n, size_t ldb, const double 
     }
     size_t h = half_of(n);
     solve_upper(b + h, m, n - h, ldb, l + h * ld + h, ld, inv + h * GP_BLOCK);
-    multiply(b, ldb, -1, b + h, ldb, l + h * ld, ld, false, m, h, n - h);
+    multiply_add(b, ldb, -1, b + h, ldb, l + h * ld, ld, false, m, h, n - h);
     solve_upper(b, m, h, ldb, l, ld, inv);
 }
 
-/* Lower triangle of c (n x n) -= b b', b is n x k. Small ones as a whole: dsyrk only wins later. */
+/* Lower triangle of c (n x n) -= b b', b is n x k. Small matrices are computed completely, because
+ * dsyrk is faster only for large ones. */
 static void subtract_square(double *c, size_t n, size_t ldc, const double *b, size_t k, size_t ldb)
 {
     size_t h = half_of(n);
     if (n <= 3 * GP_BLOCK) {
-        multiply(c, ldc, -1, b, ldb, b, ldb, true, n, n, k);
+        multiply_add(c, ldc, -1, b, ldb, b, ldb, true, n, n, k);
     } else if (n > 400) {
         cblas_dsyrk(CblasRowMajor, CblasLower, CblasNoTrans, (int)n, (int)k, -1, b, (int)ldb, 1, c,
                     (int)ldc);
     } else {
         subtract_square(c, h, ldc, b, k, ldb);
-        multiply(c + h * ldc, ldc, -1, b + h * ldb, ldb, b, ldb, true, n - h, h, k);
+        multiply_add(c + h * ldc, ldc, -1, b + h * ldb, ldb, b, ldb, true, n - h, h, k);
         subtract_square(c + h * ldc + h, n - h, ldc, b + h * ldb, k, ldb);
     }
 }
@@ -183,7 +197,8 @@ void gp_cholesky_invert(double *l, size_t n, size_t ld, const double *inv)
     square_transposed(l, n, ld);
 }
 
-/* Eight doubles, wherever they lie; gcc makes of it what the clone's target has. */
+/* Eight doubles at any address. gcc compiles it to the vector instructions of the clone's
+ * target. */
 typedef double vec8 __attribute__((vector_size(64), aligned(8)));
 
 GP_INLINE double sum8(const vec8 *v)
@@ -193,7 +208,7 @@ GP_INLINE double sum8(const vec8 *v)
 }
 
 /* b[q][i] -= L_i b[q] over the first k columns (a multiple of 8), for `rows` rows from i on: each
- * entry of L that comes in from memory is used for all m right-hand sides. */
+ * entry of L that is read from memory is used for all m right-hand sides. */
 GP_INLINE void subtract_dots(const double *l, size_t ld, size_t k, double *b, size_t ldb, size_t i,
                              size_t rows, size_t m)
 {

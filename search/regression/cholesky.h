@@ -3,11 +3,12 @@
  * gives the same bits, wherever the memory lies. Nothing is allocated.
  *
  * Recursive in halves, down to blocks of GP_BLOCK rows that plain loops do; the halves are matrix
- * products. One thread of OpenBLAS 0.3.21's own dpotrf and dpotri reaches 13 billion operations a
- * second at n = 100 and 38 at n = 1000, this 25 and 62 (README). Solves multiply by the inverses of
- * the diagonal blocks, which are kept beside the factor: `inv` holds row i of the inverse of its
- * block at inv + i * GP_BLOCK. (J. Du Croz, N. Higham, "Stability of methods for matrix inversion",
- * IMA J. Numer. Anal. 12, 1992, for why blocks this small may be inverted.) */
+ * products. On one thread, dpotrf and dpotri of OpenBLAS 0.3.21 reach 13 billion operations a
+ * second at n = 100 and 38 at n = 1000; this code reaches 25 and 62 (docs/decisions/0044). Solves
+ * multiply by the inverses of the diagonal blocks, which are kept beside the factor: `inv` holds
+ * row i of the inverse of its block at inv + i * GP_BLOCK. (J. Du Croz, N. Higham, "Stability of
+ * methods for matrix inversion", IMA J. Numer. Anal. 12, 1992, for why blocks this small may be
+ * inverted.) */
 #ifndef ASSAY_SEARCH_REGRESSION_CHOLESKY_H
 #define ASSAY_SEARCH_REGRESSION_CHOLESKY_H
 
@@ -22,8 +23,8 @@ static inline size_t gp_inverse_size(size_t n)
     return (n + GP_BLOCK - 1) / GP_BLOCK * GP_BLOCK * GP_BLOCK;
 }
 
-/* Where a covariance is numerically not positive definite, jitter is added to its diagonal: none at
- * first, then 1e-8 of its scale, times 10 each step. */
+/* If a covariance is numerically not positive definite, jitter is added to its diagonal: none at
+ * first, then 1e-8 of its scale, and ten times more at each further step. */
 #define GP_JITTER_STEPS 6
 static inline double gp_jitter(int step, double scale)
 {
@@ -33,12 +34,13 @@ static inline double gp_jitter(int step, double scale)
     return jitter;
 }
 
-/* a = L L', and inv. What lies above the diagonal is spoilt. False when it is not positive
- * definite, or not finite: both are then spoilt. */
+/* a = L L', and inv. The entries above the diagonal are overwritten. False if a is not positive
+ * definite or not finite; a and inv are then undefined. */
 bool gp_cholesky(double *a, size_t n, size_t ld, double *inv);
 
 /* Append row i: l + i * ld holds row i of the covariance up to column i - 1 and becomes L_i; `own`
- * is its variance with noise, of which at least `least` > 0 is left. Updates row i of inv. O(i^2).
+ * is its variance with noise. The remaining variance is at least `least` > 0. Updates row i of inv.
+ * O(i^2).
  */
 void gp_cholesky_append(double *l, size_t i, size_t ld, double *inv, double own, double least);
 

@@ -1,3 +1,10 @@
+/* Matern-5/2 covariances of whole blocks.
+ *
+ * Squared distances come from one matrix product: |a - b|^2 = |a|^2 + |b|^2 - 2 a'b, with inputs
+ * that are centred at 1/2 and divided by the lengthscales. Category columns add their part in a
+ * second loop. The kernel function then runs over complete rows, so that gcc vectorises the
+ * exponential (vec_exp.h). The product may give a slightly negative squared distance for close
+ * points, so it is cut at 0. */
 #include "search/regression/covariance.h"
 
 #include <cblas.h>
@@ -66,8 +73,8 @@ GP_CLONES static void add_category(double *restrict r2, const int32_t *restrict 
     }
 }
 
-/* From -2 x_i'x_j (and the categories) in k[] to the covariance, and to c. NaN stays NaN: an
- * overflow is to be noticed. */
+/* Turn -2 x_i'x_j (and the categories) in k[] into the covariance, and c. NaN stays NaN, so that an
+ * overflow is noticed. */
 GP_CLONES static void matern(double *restrict k, double *restrict c, const double *restrict norm,
                              size_t n, double own, double s2)
 {
@@ -139,7 +146,7 @@ void gp_cross(const struct gp_kernel *k, const struct gp_scaled *rows, size_t n,
 GP_CLONES static double category_row(const double *restrict g, const int32_t *restrict z, size_t n,
                                      int32_t own)
 {
-    double part[8] = {0}; /* so that the order of the sum lets it be vectorised */
+    double part[8] = {0}; /* eight partial sums, so that the loop can be vectorised */
     for (size_t from = 0; from < n; from += 8)
         for (size_t j = from; j < n && j < from + 8; j++) {
             double other = (z[j] < 0) != (own < 0) ? 0.5 : 1;

@@ -30,7 +30,7 @@ struct gp_columns {
 /* n rows of inputs, borrowed. */
 struct gp_rows {
     size_t n;
-    const double *x;  /* n x n_real, row-major, finite; [0,1] is what the priors are made for */
+    const double *x;  /* n x n_real, row-major, finite; the priors are made for [0,1] */
     const int32_t *z; /* n x n_cat, row-major, >= 0 or GP_INACTIVE */
 };
 
@@ -49,7 +49,7 @@ static inline size_t gp_n_theta(const struct gp_columns *c)
 AS_MUST_CHECK as_status gp_rows_check(const struct gp_columns *c, const struct gp_rows *rows,
                                       struct as_err *err);
 
-/* theta made ready for evaluation. */
+/* theta prepared for evaluation. */
 struct gp_kernel {
     const struct gp_columns *c; /* borrowed */
     double *inv_length;         /* n_real: 1 / l of each real column; the caller's memory */
@@ -57,10 +57,11 @@ struct gp_kernel {
     double s2, noise;
 };
 
-/* Fill in all but c, inv_length and weight, which are set already, and what the two point to. */
+/* Set all other fields, and the arrays behind inv_length and weight. c, inv_length and weight are
+ * set before the call. */
 void gp_kernel_set(struct gp_kernel *k, const double *theta);
 
-/* Rows as evaluation wants them. The caller's memory. */
+/* Rows prepared for evaluation. The caller's memory. */
 struct gp_scaled {
     double *x;     /* n x ld: (x - 1/2) / l; entry n_real of each row is 1 (see gp_fit) */
     size_t ld;     /* > n_real */
@@ -74,7 +75,7 @@ void gp_scale(const struct gp_kernel *k, const struct gp_rows *rows, size_t from
               const struct gp_scaled *ret);
 
 /* Lower triangle (diagonal included, without noise) of the n x n covariance of the first n rows.
- *   ret_k  n x ld, row-major; the entries above the diagonal are left alone
+ *   ret_k  n x ld, row-major; the entries above the diagonal stay unchanged
  *   ret_c  NULL, or as ret_k: c = -2 dk/d(r^2) = s2 5/3 (1 + a) exp(-a) */
 void gp_gram(const struct gp_kernel *k, const struct gp_scaled *rows, size_t n, double *ret_k,
              double *ret_c, size_t ld);

@@ -1,3 +1,13 @@
+/* The fit of the hyperparameters: prior, likelihood, gradient, starts.
+ *
+ * A value costs one Cholesky factor and one inverse. The gradient with respect to all lengthscales
+ * then follows from one matrix product: with W = (K^-1 - alpha alpha') / 2 weighted by the
+ * derivative of the kernel, the products of W with the inputs give every derivative at once. This
+ * is far cheaper than one pass over the matrix for each lengthscale. The category columns and s2
+ * have their own sums over the same matrix.
+ *
+ * The mean is profiled out, so it is not a variable. Scales learnt from the curvature of the last
+ * fit are the main saving: a warm fit needs half as many values. See docs/decisions/0045. */
 #include "search/regression/fit.h"
 
 #include <math.h>
@@ -10,8 +20,8 @@
 #include "search/regression/lbfgs.h"
 #include "search/regression/vec_exp.h"
 
-/* How far a parameter reaches before anything is known: of 1, 0.5, 0.3 and 0.15 the one that took
- * the fewest values in cold fits of 20 to 500 rows. */
+/* The scale of a parameter before any fit. Among 1, 0.5, 0.3 and 0.15 it needed the fewest values
+ * in cold fits of 20 to 500 rows. */
 #define FIRST_SCALE 0.3
 
 struct gp_fit_work {
@@ -22,10 +32,10 @@ struct gp_fit_work {
     size_t z_cap;
     struct lbfgs_work *lbfgs;
     size_t lbfgs_n, lbfgs_starts;
-    const double *scale; /* of the last fit, in numbers */
+    const double *scale; /* of the last fit; a part of `numbers` */
 };
 
-/* One fit under way. Pointers into a gp_fit_work. */
+/* A running fit. Its pointers refer to a gp_fit_work. */
 struct fit {
     const struct gp_columns *c;
     const struct gp_rows *rows;
@@ -87,7 +97,7 @@ void gp_theta_bounds(const struct gp_columns *c, double *ret_lower, double *ret_
 }
 
 /* Negative log prior, and its gradient added to grad. */
-static double prior(const struct fit *f, const double *theta, double *grad)
+static double negative_log_prior(const struct fit *f, const double *theta, double *grad)
 {
     size_t n = gp_n_lengths(f->c);
     double value = 0;
@@ -110,7 +120,7 @@ static double prior(const struct fit *f, const double *theta, double *grad)
 
 /* Factor the covariance under f->k with the least jitter that works; false when none does.
  * ret_noise: noise and jitter. */
-static bool factor(struct fit *f, double *ret_noise)
+static bool factor_covariance(struct fit *f, double *ret_noise)
 {
     size_t n = f->rows->n;
     gp_scale(&f->k, f->rows, 0, &f->scaled);
@@ -127,7 +137,7 @@ static bool factor(struct fit *f, double *ret_noise)
 }
 
 /* Fill w = L^-1 y - m L^-1 1, and alpha = L^-T w; returns w'w. */
-static double solve(struct fit *f)
+static double solve_weights(struct fit *f)
 {
     size_t n = f->rows->n;
     memcpy(f->w, f->y, n * sizeof(double));
@@ -198,10 +208,10 @@ static double value_at(struct fit *f, const double *theta, double *grad)
     double noise;
     memset(grad, 0, gp_n_theta(f->c) * sizeof(double));
     gp_kernel_set(&f->k, theta);
-    if (!isfinite(f->k.s2) || !factor(f, &noise))
+    if (!isfinite(f->k.s2) || !factor_covariance(f, &noise))
         return NAN;
-    double quad = solve(f);
-    double value = 0.5 * quad + log_diagonal(f) + prior(f, theta, grad);
+    double quad = solve_weights(f);
+    double value = 0.5 * quad + log_diagonal(f) + negative_log_prior(f, theta, grad);
     double trace = make_g(f);
     real_gradient(f, grad);
     for (size_t j = 0; j < f->c->n_cat; j++)
@@ -225,8 +235,8 @@ enum {
     ROW_STARTS /* and as many more as there are starts */
 };
 
-static as_status reserve(struct gp_fit_work *w, const struct gp_columns *c, size_t n, size_t starts,
-                         struct as_err *err)
+static as_status reserve_scratch(struct gp_fit_work *w, const struct gp_columns *c, size_t n,
+                                 size_t starts, struct as_err *err)
 {
     size_t ld = gp_ld(n), ldx = gp_ld(c->n_real + 1), theta = gp_n_theta(c);
     as_status st;
@@ -259,8 +269,8 @@ static as_status reserve(struct gp_fit_work *w, const struct gp_columns *c, size
     return AS_OK;
 }
 
-static as_status check(const struct gp_columns *c, const struct gp_rows *rows, const double *y,
-                       struct as_err *err)
+static as_status check_input(const struct gp_columns *c, const struct gp_rows *rows,
+                             const double *y, struct as_err *err)
 {
     if (rows->n == 0)
         return as_fail(err, AS_E_INVAL, "there are no observations to fit to");
@@ -270,7 +280,7 @@ static as_status check(const struct gp_columns *c, const struct gp_rows *rows, c
     return gp_rows_check(c, rows, err);
 }
 
-static double *numbers(const struct gp_fit_work *w, const struct gp_columns *c, size_t row)
+static double *number_slice(const struct gp_fit_work *w, const struct gp_columns *c, size_t row)
 {
     return w->numbers.p + row * gp_ld(gp_n_theta(c) + c->n_real);
 }
@@ -284,7 +294,9 @@ static struct fit fit_over(const struct gp_columns *c, const struct gp_rows *row
         .c = c,
         .rows = rows,
         .y = y,
-        .k = {.c = c, .inv_length = numbers(w, c, ROW_LENGTH), .weight = numbers(w, c, ROW_WEIGHT)},
+        .k = {.c = c,
+              .inv_length = number_slice(w, c, ROW_LENGTH),
+              .weight = number_slice(w, c, ROW_WEIGHT)},
         .scaled = {w->x.p, gp_ld(c->n_real + 1), w->norm.p, w->z, rows->n},
         .a = w->a.p,
         .inverse = w->inverse.p,
@@ -293,14 +305,14 @@ static struct fit fit_over(const struct gp_columns *c, const struct gp_rows *row
         .w = w->vectors.p,
         .u = w->vectors.p + ld,
         .alpha = w->vectors.p + 2 * ld,
-        .column_grad = numbers(w, c, ROW_COLUMN_GRAD),
+        .column_grad = number_slice(w, c, ROW_COLUMN_GRAD),
         .ld = ld,
         .prior_rate = 6 / sqrt(fmax(1, (double)d / 6)),
     };
 }
 
-static void objective(void *ctx, const double *x, const size_t *start, size_t m, double *ret_f,
-                      double *ret_g)
+static void fit_objective(void *ctx, const double *x, const size_t *start, size_t m, double *ret_f,
+                          double *ret_g)
 {
     struct fit *f = ctx;
     size_t n = gp_n_theta(f->c);
@@ -313,11 +325,11 @@ as_status gp_fit_value(const struct gp_columns *c, const struct gp_rows *rows, c
                        const double *theta, struct gp_fit_work *w, double *ret_nll,
                        double *ret_grad, struct as_err *err)
 {
-    as_status st = check(c, rows, y, err);
-    if (st < 0 || (st = reserve(w, c, rows->n, 1, err)) < 0)
+    as_status st = check_input(c, rows, y, err);
+    if (st < 0 || (st = reserve_scratch(w, c, rows->n, 1, err)) < 0)
         return st;
     struct fit f = fit_over(c, rows, y, w);
-    double *grad = numbers(w, c, ROW_GRAD), value = value_at(&f, theta, grad);
+    double *grad = number_slice(w, c, ROW_GRAD), value = value_at(&f, theta, grad);
     if (!isfinite(value))
         return as_fail(err, AS_E_NUMERIC,
                        "the covariance of %zu rows is not positive definite, even with a jitter of "
@@ -329,7 +341,8 @@ as_status gp_fit_value(const struct gp_columns *c, const struct gp_rows *rows, c
     return AS_OK;
 }
 
-/* Draws around the default: a factor of 2 each way in the lengthscales and s2, 4 in the noise. */
+/* Draw around the default: up to a factor of 2 either way in the lengthscales and s2, 4 in the
+ * noise. */
 static void random_start(const struct gp_columns *c, struct rng *r, double *ret)
 {
     size_t n = gp_n_lengths(c);
@@ -362,8 +375,8 @@ static bool is_usable(const double *theta, size_t n)
     return theta != NULL;
 }
 
-/* Steps no longer than the parameter's range makes sense of, and no shorter than any curvature
- * wants; what is not a number falls to the first. */
+/* Limit a scale: not longer than is sensible for the parameter's range, not shorter than any
+ * curvature needs. A scale that is not a number becomes the upper limit. */
 static double sane_scale(double scale)
 {
     return scale >= 1e-2 ? fmin(scale, 1) : scale > 0 ? 1e-2 : 1;
@@ -392,12 +405,12 @@ const double *gp_fit_scale(const struct gp_fit_work *w)
     return w->scale;
 }
 
-/* The scale for the next fit: the root of the inverse Hessian's diagonal as the winner met it,
- * where it took enough steps to tell; otherwise what this fit began with. */
+/* Set the scale for the next fit: the root of the diagonal of the winner's inverse Hessian if it
+ * took enough steps; otherwise the scale that this fit began with. */
 static void learn_scale(const struct lbfgs_problem *p, struct gp_fit_work *w,
                         const struct gp_columns *c, size_t winner)
 {
-    double *diagonal = numbers(w, c, ROW_GRAD), *scale = numbers(w, c, ROW_SCALE);
+    double *diagonal = number_slice(w, c, ROW_GRAD), *scale = number_slice(w, c, ROW_SCALE);
     w->scale = scale;
     if (lbfgs_inverse_hessian(p, w->lbfgs, winner, diagonal) < 3)
         return;
@@ -411,23 +424,23 @@ as_status gp_fit(const struct gp_columns *c, const struct gp_rows *rows, const d
 {
     bool warm = is_usable(opts->warm, gp_n_theta(c));
     size_t starts = (warm ? 1 : 0) + (!warm || opts->cold ? 1 : 0) + opts->n_random;
-    as_status st = check(c, rows, y, err);
-    if (st < 0 || (st = reserve(w, c, rows->n, starts, err)) < 0)
+    as_status st = check_input(c, rows, y, err);
+    if (st < 0 || (st = reserve_scratch(w, c, rows->n, starts, err)) < 0)
         return st;
     AS_AUTO(as_freep) struct lbfgs_result *results = as_calloc(starts, sizeof(*results));
     if (!results)
         return as_fail(err, AS_E_NOMEM, "out of memory for %zu starts", starts);
     struct fit f = fit_over(c, rows, y, w);
-    double *thetas = numbers(w, c, ROW_STARTS), *scale = numbers(w, c, ROW_SCALE);
+    double *thetas = number_slice(w, c, ROW_STARTS), *scale = number_slice(w, c, ROW_SCALE);
     for (size_t j = 0; j < gp_n_theta(c); j++)
         scale[j] = opts->scale ? sane_scale(opts->scale[j]) : FIRST_SCALE;
-    gp_theta_bounds(c, numbers(w, c, ROW_LOWER), numbers(w, c, ROW_UPPER));
+    gp_theta_bounds(c, number_slice(w, c, ROW_LOWER), number_slice(w, c, ROW_UPPER));
     set_starts(c, opts, warm, thetas);
-    struct lbfgs_problem p = {.fn = objective,
+    struct lbfgs_problem p = {.fn = fit_objective,
                               .ctx = &f,
                               .n = gp_n_theta(c),
-                              .lower = numbers(w, c, ROW_LOWER),
-                              .upper = numbers(w, c, ROW_UPPER),
+                              .lower = number_slice(w, c, ROW_LOWER),
+                              .upper = number_slice(w, c, ROW_UPPER),
                               .scale = scale};
     size_t iters = opts->max_iters ? opts->max_iters : 100;
     struct lbfgs_opts o = {iters, 2 * iters, opts->pg_tol > 0 ? opts->pg_tol : 2e-2,

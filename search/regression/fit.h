@@ -24,7 +24,7 @@ struct gp_fit_opts {
     const double *warm;    /* theta of an earlier fit to start from, or NULL. Borrowed */
     const double *scale;   /* gp_fit_scale of that fit, or NULL. Borrowed */
     bool cold;             /* also start from gp_theta_default; always without warm */
-    size_t n_random;       /* also start from that many draws around the default */
+    size_t n_random;       /* also start from this many draws around the default */
     uint64_t key, purpose; /* of the draws: rng_init(key, purpose) */
     size_t max_iters;      /* of each start; 0: 100 */
     double pg_tol, f_tol;  /* 0: 2e-2 (of the gradient times scale) and 1e-6 */
@@ -34,7 +34,7 @@ struct gp_fit_result {
     double nll;     /* the minimum: negative log posterior, constants dropped */
     size_t evals;   /* values with gradient, over all starts */
     size_t start;   /* which start won: in the order warm, default, random */
-    bool converged; /* false: it ran into max_iters. Not an error */
+    bool converged; /* false: it reached max_iters. Not an error */
 };
 
 /* Scratch of fits, kept between them: grows to 2 n^2 doubles and stays there. One thread at a time.
@@ -45,23 +45,23 @@ void gp_fit_work_free(struct gp_fit_work *w);
 AS_DEFINE_FREEP(struct gp_fit_work, gp_fit_work_free)
 size_t gp_fit_work_bytes(const struct gp_fit_work *w);
 
-/* Fit to n >= 1 observations. A warm theta that is not finite is left out.
+/* Fit to n >= 1 observations. A warm theta that is not finite is ignored.
  *   y          n values, standardised by the caller (warp.h), finite; borrowed
  *   ret_theta  gp_n_theta(c) values; untouched on failure
  *   ret        may be NULL
- * Where every start fails numerically, or theta has no finite value: AS_E_NUMERIC.
+ * AS_E_NUMERIC  every start fails numerically or has no finite value
  * AS_E_INVAL    an input that is not finite, a category below -1, n = 0
  * AS_E_NOMEM
- * O(n^3) a value. The same inputs give the same bits on one machine. Sets OpenBLAS to one thread,
- * in the whole process: more lose at these sizes, and change bits. */
+ * O(n^3) a value. The same inputs give the same bits on one machine. Sets OpenBLAS to one thread in
+ * the whole process: more threads are slower at these sizes and change bits. */
 AS_MUST_CHECK as_status gp_fit(const struct gp_columns *c, const struct gp_rows *rows,
                                const double *y, const struct gp_fit_opts *opts,
                                struct gp_fit_work *w, double *ret_theta, struct gp_fit_result *ret,
                                struct as_err *err);
 
-/* How far each entry of theta reached in the last gp_fit with w, by the curvature that it met: the
- * next fit, a few trials later, takes half as many values with it. gp_n_theta values; a view of w
- * until its next use, so copy it. */
+/* The scale of each entry of theta, from the curvature that the last gp_fit with w met. With it the
+ * next fit, a few trials later, needs half as many values. gp_n_theta values; a view of w until its
+ * next use, so copy it. */
 const double *gp_fit_scale(const struct gp_fit_work *w);
 
 /* l = max(1, sqrt(d)/2) for real columns, 1.5 for categories, s2 = 1, v = 1e-3. */

@@ -1,5 +1,5 @@
-/* What is used of LAPACK, which libopenblas holds but declares nowhere in C. Column-major: a lower
- * triangle that we store row by row is an upper one here. */
+/* The LAPACK functions that we use; libopenblas contains them but has no C declaration. They are
+ * column-major: a lower triangle that we store row by row is an upper triangle for them. */
 #ifndef ASSAY_SEARCH_REGRESSION_LAPACK_PRIV_H
 #define ASSAY_SEARCH_REGRESSION_LAPACK_PRIV_H
 
@@ -8,7 +8,7 @@
 void dlauum_(const char *uplo, const int *n, double *a, const int *lda, int *info);
 
 /* One thread, because more are slower at these sizes, and because the bits of a result depend on
- * their number. Cheap when it is set already. */
+ * their number. Cheap if it is already set. */
 static inline void gp_blas_one_thread(void)
 {
     if (openblas_get_num_threads() != 1)

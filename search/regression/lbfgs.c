@@ -1,3 +1,13 @@
+/* Projected L-BFGS on several starts at once (lbfgs.h).
+ *
+ * Each start is a small state machine: it has a trial point, and a value at that point either
+ * accepts the step or shortens it. A round collects the trial points of all running starts,
+ * evaluates them in one call of the objective, and advances each state. The objective is a batched
+ * prediction of a Gaussian process, so one call for many points is far cheaper than many calls.
+ *
+ * Variables are scaled to u = x / scale, so that steps in all variables have similar lengths. A
+ * variable is held if it lies at a bound and the gradient points out of the box. Only pairs with
+ * positive curvature are stored, so that the direction is always one of descent. */
 #include "search/regression/lbfgs.h"
 
 #include <assert.h>
@@ -5,13 +15,13 @@
 #include <string.h>
 
 #define MEMORY 8          /* pairs of steps and gradient changes kept */
-#define ARMIJO 1e-4       /* part of the predicted gain that a step must bring */
+#define ARMIJO 1e-4       /* the part of the predicted gain that a step must reach */
 #define MAX_BACKTRACKS 25 /* of one line search */
 
 /* One start. Vectors are in scaled variables, u = x / scale. */
 struct descent {
     double *u, *g;         /* the best point and its gradient */
-    double *dir, *u_trial; /* where the line search goes, and the point under trial */
+    double *dir, *u_trial; /* the direction of the line search, and its trial point */
     double *free;          /* 1 for a variable that may move in this step, 0 for one that is held */
     double *s, *y;         /* MEMORY x n rings of steps and gradient changes */
     double f, step;
@@ -76,7 +86,7 @@ void lbfgs_work_free(struct lbfgs_work *w)
     free(w);
 }
 
-/* What one start needs of the problem: its box and the scale. */
+/* The part of the problem that one start needs: its box and the scale. */
 struct box {
     const double *lower, *upper, *scale;
     size_t n;
@@ -109,7 +119,7 @@ static struct box box_of(const struct lbfgs_problem *p, size_t start)
                         p->scale, p->n};
 }
 
-/* Held at a bound: it cannot go where the gradient sends it. */
+/* Is the variable held at a bound, because the gradient points out of the box? */
 static bool is_held(const struct box *b, const struct descent *d, size_t i)
 {
     double lo = lower_of(b, i), hi = upper_of(b, i);
@@ -134,7 +144,8 @@ static double dot_free(const struct descent *d, const double *a, const double *b
     return sum;
 }
 
-/* The two loops: dir <- H dir over the free variables, with the pairs that curve upwards there. */
+/* The two-loop recursion: dir <- H dir over the free variables, with the pairs whose curvature
+ * there is positive. */
 static void apply_inverse_hessian(struct descent *d, size_t n)
 {
     double a[MEMORY] = {0}, rho[MEMORY];
@@ -164,11 +175,12 @@ static void apply_inverse_hessian(struct descent *d, size_t n)
             d->dir[i] += (a[k] - b) * d->s[k * n + i];
     }
     if (gamma == 0)
-        d->pairs = 0; /* nothing of use: take the careful first step again */
+        d->pairs = 0; /* no usable pair: take the careful first step again */
 }
 
-/* The steepest way down, no longer than 1: a gradient may be of any size at first. */
-static void steepest(struct descent *d, size_t n)
+/* The steepest descent direction, no longer than 1, because the first gradient may have any
+ * size. */
+static void set_steepest(struct descent *d, size_t n)
 {
     double norm = sqrt(dot_free(d, d->g, d->g, n));
     for (size_t i = 0; i < n; i++)
@@ -196,27 +208,27 @@ static void set_direction(const struct box *b, struct descent *d)
     double slope = dot_free(d, d->dir, d->g, n), gg = dot_free(d, d->g, d->g, n);
     double dd = dot_free(d, d->dir, d->dir, n);
     if (d->pairs == 0 || !(slope < -1e-10 * sqrt(gg * dd)))
-        steepest(d, n);
+        set_steepest(d, n);
     d->step = 1;
     d->backtracks = 0;
     set_trial(b, d);
 }
 
-static void finish(struct descent *d, lbfgs_end end)
+static void finish_start(struct descent *d, lbfgs_end end)
 {
     d->active = false;
     d->end = end;
 }
 
-/* After a step: done, or a new direction. `gain` is what the step brought. */
+/* After a step: stop, or choose a new direction. `gain` is the decrease of the step. */
 static void go_on(const struct box *b, const struct lbfgs_opts *o, struct descent *d, double gain)
 {
     if (projected_gradient(b, d) <= o->pg_tol)
-        finish(d, LBFGS_GRADIENT);
+        finish_start(d, LBFGS_GRADIENT);
     else if (d->iters > 0 && gain < o->f_tol * fmax(1, fabs(d->f)))
-        finish(d, LBFGS_VALUE);
+        finish_start(d, LBFGS_VALUE);
     else if (d->iters >= o->max_iters || d->evals >= o->max_evals)
-        finish(d, LBFGS_LIMIT);
+        finish_start(d, LBFGS_LIMIT);
     else
         set_direction(b, d);
 }
@@ -242,8 +254,8 @@ static void remember_pair(struct descent *d, const double *g, size_t n)
         d->pairs++;
 }
 
-/* The trial point was too bad: a shorter step, at the minimum of the parabola through what is known
- * where that is a sensible one. */
+/* The trial point was not good enough. Take a shorter step, to the minimum of the interpolating
+ * parabola if that is sensible. */
 static void step_back(const struct box *b, const struct lbfgs_opts *o, struct descent *d, double f,
                       double slope)
 {
@@ -252,11 +264,11 @@ static void step_back(const struct box *b, const struct lbfgs_opts *o, struct de
         shrink = fmin(0.5, fmax(0.1, -slope / (2 * (f - d->f - slope))));
     d->step *= isfinite(f) ? shrink : 0.1;
     if (d->evals >= o->max_evals) {
-        finish(d, LBFGS_LIMIT);
+        finish_start(d, LBFGS_LIMIT);
     } else if (++d->backtracks > MAX_BACKTRACKS) {
-        finish(d, LBFGS_STUCK);
+        finish_start(d, LBFGS_STUCK);
     } else if (d->backtracks == 8 && d->pairs > 0) {
-        steepest(d, b->n); /* the model of the curvature misleads */
+        set_steepest(d, b->n); /* the model of the curvature misleads */
         d->step = 1;
         set_trial(b, d);
     } else {
@@ -272,7 +284,7 @@ static void take_value(const struct box *b, const struct lbfgs_opts *o, struct d
     if (!d->begun) {
         d->begun = true;
         if (!ok) {
-            finish(d, LBFGS_BAD_START);
+            finish_start(d, LBFGS_BAD_START);
             return;
         }
         d->f = f;
@@ -280,13 +292,13 @@ static void take_value(const struct box *b, const struct lbfgs_opts *o, struct d
         go_on(b, o, d, INFINITY);
         return;
     }
-    double slope = 0, moved = 0; /* along the step that the box has left of it */
+    double slope = 0, moved = 0; /* along the part of the step inside the box */
     for (size_t i = 0; i < b->n; i++) {
         slope += d->g[i] * (d->u_trial[i] - d->u[i]);
         moved = fmax(moved, fabs(d->u_trial[i] - d->u[i]));
     }
     if (moved == 0) {
-        finish(d, LBFGS_STUCK);
+        finish_start(d, LBFGS_STUCK);
     } else if (ok && slope < 0 && f <= d->f + ARMIJO * slope) {
         double gain = d->f - f;
         remember_pair(d, g, b->n);
@@ -300,7 +312,7 @@ static void take_value(const struct box *b, const struct lbfgs_opts *o, struct d
     }
 }
 
-static void begin(const struct box *b, struct descent *d, const double *x)
+static void begin_start(const struct box *b, struct descent *d, const double *x)
 {
     d->f = INFINITY;
     d->pairs = d->backtracks = d->iters = d->evals = 0;
@@ -310,9 +322,9 @@ static void begin(const struct box *b, struct descent *d, const double *x)
         d->u[i] = d->u_trial[i] = clamp(b, i, x[i] / scale_of(b, i));
 }
 
-/* A trial point in the problem's variables. Rounding must not carry it out of the box, nor off its
- * sides: 1, not 0.9999999999999999. */
-static void unscale(const struct box *b, const double *u, double *x)
+/* A trial point in the problem's variables. Rounding must not move it out of the box, nor away from
+ * a side that it touches: 1, not 0.9999999999999999. */
+static void unscale_point(const struct box *b, const double *u, double *x)
 {
     for (size_t i = 0; i < b->n; i++) {
         if (u[i] <= lower_of(b, i))
@@ -324,16 +336,16 @@ static void unscale(const struct box *b, const double *u, double *x)
     }
 }
 
-/* One call of the objective with the trial points of all that are still under way. */
-static void advance(const struct lbfgs_problem *p, const struct lbfgs_opts *o, size_t starts,
-                    struct lbfgs_work *w, size_t m)
+/* Call the objective once with the trial points of all starts that still run. */
+static void advance_starts(const struct lbfgs_problem *p, const struct lbfgs_opts *o, size_t starts,
+                           struct lbfgs_work *w, size_t m)
 {
     size_t row = 0, n = p->n;
     for (size_t s = 0; s < starts; s++) {
         struct box b = box_of(p, s);
         if (!w->descents[s].active)
             continue;
-        unscale(&b, w->descents[s].u_trial, w->batch_x + row * n);
+        unscale_point(&b, w->descents[s].u_trial, w->batch_x + row * n);
         w->batch_start[row++] = s;
     }
     p->fn(p->ctx, w->batch_x, w->batch_start, m, w->batch_f, w->batch_g);
@@ -352,7 +364,7 @@ void lbfgs_minimize(const struct lbfgs_problem *p, const struct lbfgs_opts *opts
     assert(p->n <= w->max_n && starts <= w->max_starts);
     for (size_t s = 0; s < starts; s++) {
         struct box b = box_of(p, s);
-        begin(&b, &w->descents[s], x + s * p->n);
+        begin_start(&b, &w->descents[s], x + s * p->n);
     }
     for (;;) {
         size_t m = 0;
@@ -360,12 +372,12 @@ void lbfgs_minimize(const struct lbfgs_problem *p, const struct lbfgs_opts *opts
             m += w->descents[s].active ? 1 : 0;
         if (m == 0)
             break;
-        advance(p, opts, starts, w, m);
+        advance_starts(p, opts, starts, w, m);
     }
     for (size_t s = 0; s < starts; s++) {
         struct box b = box_of(p, s);
         const struct descent *d = &w->descents[s];
-        unscale(&b, d->u, x + s * p->n);
+        unscale_point(&b, d->u, x + s * p->n);
         results[s] = (struct lbfgs_result){d->f, d->iters, d->evals, d->end};
     }
 }

@@ -3,10 +3,10 @@
  * Two-loop recursion (J. Nocedal, "Updating quasi-Newton matrices with limited storage", Math.
  * Comp. 35, 1980) on the free variables, those not held at a bound by the gradient; projected line
  * search with the Armijo rule (D. Bertsekas, "Projected Newton methods", SIAM J. Control Optim. 20,
- * 1982) and quadratic interpolation. The starts advance in step, so that each round is one call of
- * the objective with all points that need a value: that is what makes it fast on a Gaussian
- * process. Each start runs as it would alone, provided that the objective's values do not depend on
- * which points share its batch. Nothing is allocated while iterating. */
+ * 1982) and quadratic interpolation. The starts advance together, so that each round is one call of
+ * the objective with all points that need a value. This makes it fast on a Gaussian process. Each
+ * start runs as it would alone, if the objective's values do not depend on the other points of the
+ * batch. Nothing is allocated while iterating. */
 #ifndef ASSAY_SEARCH_REGRESSION_LBFGS_H
 #define ASSAY_SEARCH_REGRESSION_LBFGS_H
 
@@ -18,7 +18,7 @@
 
 /* Value and gradient at m points.
  *   x       m x n, row-major; borrowed, within the box
- *   start   m indices: which of the starts each row belongs to (for what differs between them)
+ *   start   m indices: the start to which each row belongs
  *   ret_f   m values; one that is not finite counts as infinitely bad
  *   ret_g   m x n gradients */
 typedef void (*lbfgs_fn)(void *ctx, const double *x, const size_t *start, size_t m, double *ret_f,
@@ -67,16 +67,17 @@ void lbfgs_work_free(struct lbfgs_work *w);
 AS_DEFINE_FREEP(struct lbfgs_work, lbfgs_work_free)
 
 /* Minimise from each of `starts` points.
- *   x        starts x p->n: the starts (moved into the box first), and then the best points found
+ *   x        starts x p->n: in, the starts (they are moved into the box first); out, the best
+ *            points found
  *   results  starts entries
  *   w        made for at least p->n and `starts` (asserted)
  * The value at a returned point is never worse than at its start. */
 void lbfgs_minimize(const struct lbfgs_problem *p, const struct lbfgs_opts *opts, double *x,
                     size_t starts, struct lbfgs_result *results, struct lbfgs_work *w);
 
-/* After lbfgs_minimize: the diagonal of the inverse Hessian as start `start` saw it on its way, in
- * the problem's own variables. Its root is a good `scale` for a problem like this one. Returns how
- * many steps it stands on; 0: nothing is known, and ret_diagonal is untouched. O(n^2). */
+/* After lbfgs_minimize: the diagonal of the inverse Hessian that start `start` estimated, in the
+ * problem's own variables. Its root is a good `scale` for a problem like this one. Returns the
+ * number of steps that it uses; 0: nothing is known, and ret_diagonal is untouched. O(n^2). */
 size_t lbfgs_inverse_hessian(const struct lbfgs_problem *p, struct lbfgs_work *w, size_t start,
                              double *ret_diagonal);
 

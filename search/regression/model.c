@@ -1,3 +1,14 @@
+/* The posterior: rows, factor, values, predictions.
+ *
+ * The Cholesky factor is defined by its inputs: the first n_base rows are factored at once and each
+ * later row is appended by a triangular solve. build() therefore keeps the leading rows that the
+ * new request shares with the old one, and a new model gives the same bits. Appending costs O(n^2)
+ * and keeps a suggestion fast while trials come and go.
+ *
+ * The mean uses the rows with values, the variance uses all rows, so pending trials shrink the
+ * variance and leave the mean unchanged. Predictions work on batches, because one matrix product
+ * over a batch is much faster than one solve for each point. All scratch is reserved before, so a
+ * prediction never allocates. */
 #include "search/regression/model.h"
 
 #include <assert.h>
@@ -132,7 +143,7 @@ static as_status storage_init(struct storage *s, const struct gp_columns *c, siz
     return AS_OK;
 }
 
-/* The first n rows of one storage into another. */
+/* Copy the first n rows of one storage into another. */
 static void storage_copy(struct storage *to, const struct storage *from, const struct gp_columns *c,
                          size_t n)
 {
@@ -149,7 +160,7 @@ static void storage_copy(struct storage *to, const struct storage *from, const s
         memcpy(to->z_columns + j * to->cap, from->z_columns + j * from->cap, n * sizeof(int32_t));
 }
 
-static as_status grow(struct gp_model *m, size_t n, struct as_err *err)
+static as_status grow_storage(struct gp_model *m, size_t n, struct as_err *err)
 {
     if (n <= m->s.cap)
         return AS_OK;
@@ -208,9 +219,9 @@ static as_status factor_base(struct gp_model *m, size_t n, struct as_err *err)
                    n, gp_jitter(GP_JITTER_STEPS - 1, 1));
 }
 
-/* Append row i. What is left of its variance is that of an observation, and so at least the noise,
- * whatever rounding says. */
-static void append(struct gp_model *m, size_t i)
+/* Append row i. Its remaining variance is that of an observation, so it is at least the noise,
+ * whatever the rounding errors. */
+static void append_row(struct gp_model *m, size_t i)
 {
     struct gp_scaled scaled = scaled_of(m), own = scaled;
     double *row = m->s.lower.p + i * m->s.ld;
@@ -233,7 +244,7 @@ as_status gp_model_build(struct gp_model *m, const double *theta, const struct g
     m->n_base = n_base;
     as_status st = gp_rows_check(&m->c, rows, err);
     if (st == AS_OK)
-        st = grow(m, rows->n, err);
+        st = grow_storage(m, rows->n, err);
     if (st < 0) {
         m->n = 0;
         return st;
@@ -250,7 +261,7 @@ as_status gp_model_build(struct gp_model *m, const double *theta, const struct g
     if (keep == 0 && (st = factor_base(m, n_base, err)) < 0)
         return st;
     for (size_t i = keep > n_base ? keep : n_base; i < rows->n; i++)
-        append(m, i);
+        append_row(m, i);
     m->n = rows->n;
     return AS_OK;
 }
@@ -382,10 +393,11 @@ as_status gp_work_reserve(struct gp_work *w, const struct gp_model *m, size_t ba
     return AS_OK;
 }
 
-/* Scale the points into w and fill w->k (and w->c where asked) with their covariances with the
- * first n rows. Returns the leading dimension. */
-static size_t cross(const struct gp_model *m, struct gp_work *w, const struct gp_rows *p, size_t n,
-                    double *ret_k, double *ret_c, size_t ld)
+/* Scale the points into w and fill w->k (and w->c if wanted) with their covariances with the first
+ * n rows. Returns the leading dimension. */
+static size_t cross_covariances(const struct gp_model *m, struct gp_work *w,
+                                const struct gp_rows *p, size_t n, double *ret_k, double *ret_c,
+                                size_t ld)
 {
     struct gp_scaled rows = scaled_of(m),
                      points = {w->x.p, gp_ld(m->c.n_real + 1), w->norm.p, NULL, 0};
@@ -396,8 +408,8 @@ static size_t cross(const struct gp_model *m, struct gp_work *w, const struct gp
     return ld;
 }
 
-static void means(const struct gp_model *m, const double *k, size_t ld, size_t points,
-                  double *ret_mean)
+static void compute_means(const struct gp_model *m, const double *k, size_t ld, size_t points,
+                          double *ret_mean)
 {
     for (size_t i = 0; i < points; i++)
         ret_mean[i] = m->constant;
@@ -406,9 +418,9 @@ static void means(const struct gp_model *m, const double *k, size_t ld, size_t p
                     m->s.alpha.p, 1, 1, ret_mean, 1);
 }
 
-/* k <- (L^-1 k)', and the variances that it leaves. */
-static void variances(const struct gp_model *m, double *k, size_t ld, size_t points,
-                      double *ret_var)
+/* k <- (L^-1 k)', and compute the remaining variances. */
+static void compute_variances(const struct gp_model *m, double *k, size_t ld, size_t points,
+                              double *ret_var)
 {
     if (m->n > 0)
         gp_solve_lower(m->s.lower.p, m->n, m->s.ld, m->s.inverse.p, k, points, ld);
@@ -422,17 +434,18 @@ static void variances(const struct gp_model *m, double *k, size_t ld, size_t poi
 void gp_predict(const struct gp_model *m, struct gp_work *w, const struct gp_rows *p,
                 double *ret_mean, double *ret_var)
 {
-    size_t n = ret_var ? m->n : m->n_observed, ld = cross(m, w, p, n, w->k.p, NULL, gp_ld(m->n));
+    size_t n = ret_var ? m->n : m->n_observed,
+           ld = cross_covariances(m, w, p, n, w->k.p, NULL, gp_ld(m->n));
     if (p->n == 0)
         return;
-    means(m, w->k.p, ld, p->n, ret_mean);
+    compute_means(m, w->k.p, ld, p->n, ret_mean);
     if (ret_var)
-        variances(m, w->k.p, ld, p->n, ret_var);
+        compute_variances(m, w->k.p, ld, p->n, ret_var);
 }
 
 /* beta[i] <- beta[i] c[i] and c[i] <- alpha[i] c[i]; alpha has only n_observed entries. */
-GP_CLONES static void weigh(double *restrict beta, double *restrict c, const double *restrict alpha,
-                            size_t n_observed, size_t n)
+GP_CLONES static void weigh_rows(double *restrict beta, double *restrict c,
+                                 const double *restrict alpha, size_t n_observed, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         beta[i] *= c[i];
@@ -442,8 +455,8 @@ GP_CLONES static void weigh(double *restrict beta, double *restrict c, const dou
 
 /* From sum_i w_i c_i x_i (the entries of gx; entry d is sum_i w_i c_i) to minus sum_i w_i dk_i/dx,
  * times `sign`, in the columns' own units. */
-static void pull(const struct gp_model *m, const double *x, const double *gx, double sign,
-                 double *ret)
+static void pull_gradient(const struct gp_model *m, const double *x, const double *gx, double sign,
+                          double *ret)
 {
     size_t d = m->c.n_real;
     for (size_t j = 0; j < d; j++)
@@ -454,17 +467,17 @@ void gp_predict_grad(const struct gp_model *m, struct gp_work *w, const struct g
                      double *ret_mean, double *ret_var, double *ret_dmean, double *ret_dvar)
 {
     size_t d = m->c.n_real, ldx = gp_ld(d + 1), ld = gp_ld(m->n), n = m->n, points = p->n;
-    cross(m, w, p, n, w->k.p, w->c.p, ld);
+    cross_covariances(m, w, p, n, w->k.p, w->c.p, ld);
     if (points == 0)
         return;
-    means(m, w->k.p, ld, points, ret_mean);
-    variances(m, w->k.p, ld, points, ret_var);
+    compute_means(m, w->k.p, ld, points, ret_mean);
+    compute_variances(m, w->k.p, ld, points, ret_var);
     memset(w->gx.p, 0, points * ldx * sizeof(double));
     memset(w->hx.p, 0, points * ldx * sizeof(double));
     if (n > 0)
         gp_solve_upper(m->s.lower.p, n, m->s.ld, m->s.inverse.p, w->k.p, points, ld);
     for (size_t i = 0; i < points; i++)
-        weigh(w->k.p + i * ld, w->c.p + i * ld, m->s.alpha.p, m->n_observed, n);
+        weigh_rows(w->k.p + i * ld, w->c.p + i * ld, m->s.alpha.p, m->n_observed, n);
     if (n > 0)
         cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)points, (int)(d + 1), (int)n, 1,
                     w->k.p, (int)ld, m->s.scaled.p, (int)ldx, 0, w->hx.p, (int)ldx);
@@ -474,8 +487,8 @@ void gp_predict_grad(const struct gp_model *m, struct gp_work *w, const struct g
                     (int)ldx);
     for (size_t i = 0; i < points; i++) {
         const double *x = w->x.p + i * ldx;
-        pull(m, x, w->gx.p + i * ldx, -1, ret_dmean + i * d);
-        pull(m, x, w->hx.p + i * ldx, 2, ret_dvar + i * d);
+        pull_gradient(m, x, w->gx.p + i * ldx, -1, ret_dmean + i * d);
+        pull_gradient(m, x, w->hx.p + i * ldx, 2, ret_dvar + i * d);
     }
 }
 
@@ -483,10 +496,10 @@ void gp_predict_joint(const struct gp_model *m, struct gp_work *w, const struct 
                       double *ret_mean, double *ret_cov)
 {
     size_t ld = gp_ld(m->n), points = p->n, n = m->n;
-    cross(m, w, p, n, w->k.p, NULL, ld);
+    cross_covariances(m, w, p, n, w->k.p, NULL, ld);
     if (points == 0)
         return;
-    means(m, w->k.p, ld, points, ret_mean);
+    compute_means(m, w->k.p, ld, points, ret_mean);
     /* The prior between the points: their categories are wanted by column, so row by row here. */
     for (size_t i = 0; i < points; i++)
         for (size_t j = 0; j <= i; j++)
@@ -505,7 +518,7 @@ void gp_model_cross(const struct gp_model *m, struct gp_work *w, const struct gp
                     size_t n_rows, double *ret_k)
 {
     assert(n_rows <= m->n);
-    cross(m, w, p, n_rows, ret_k, NULL, n_rows);
+    cross_covariances(m, w, p, n_rows, ret_k, NULL, n_rows);
 }
 
 void gp_model_solve(const struct gp_model *m, double *b, size_t n_rhs, size_t n_rows)

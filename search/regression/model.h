@@ -4,9 +4,9 @@
  * values, then predict; build and observe again as trials come and go.
  *
  * Same bits, cached or cold. The Cholesky factor is *defined* as: the first n_base rows factored at
- * once, each later row appended by a triangular solve, in order (cholesky.h). build() compares what
- * it holds with what it is asked for, keeps the rows they have in common, and computes the rest; a
- * new model that is built with the same arguments has the same bits. Change of y costs O(n^2).
+ * once, each later row appended by a triangular solve, in order (cholesky.h). build() compares its
+ * rows with the requested ones, keeps the common rows and computes the rest. A new model that is
+ * built with the same arguments has the same bits. A change of y costs O(n^2).
  *
  * Pending trials go last: rows from n_observed on have no value. They enter as if observed at their
  * own posterior mean (T. Desautels, A. Krause, J. Burdick, "Parallelizing exploration-exploitation
@@ -33,9 +33,9 @@ void gp_model_free(struct gp_model *m);
 AS_DEFINE_FREEP(struct gp_model, gp_model_free)
 size_t gp_model_bytes(const struct gp_model *m);
 
-/* Hold exactly these rows under this theta (copied). The observed rows come first, pending ones
- * last; min(n_base, rows->n) rows are factored at once: give the number that the last fit saw.
- * Forgets the values: observe() comes next.
+/* Set the rows and theta (both copied). The observed rows come first, the pending ones last. The
+ * first min(n_base, rows->n) rows are factored at once: pass the number that the last fit saw. The
+ * values are dropped: call observe() next.
  * AS_E_NUMERIC  the covariance is not positive definite at the largest jitter, or theta overflows
  * AS_E_INVAL    an input that is not finite, or a category below -1
  * AS_E_NOMEM
@@ -51,7 +51,7 @@ AS_MUST_CHECK as_status gp_model_build(struct gp_model *m, const double *theta,
 AS_MUST_CHECK as_status gp_model_observe(struct gp_model *m, const double *y, size_t n_observed,
                                          struct as_err *err);
 
-/* What it holds. Views of m until the next build or observe. */
+/* The contents of the model. Pointers are views of m until the next build or observe. */
 size_t gp_model_rows(const struct gp_model *m);     /* observed and pending */
 size_t gp_model_observed(const struct gp_model *m); /* with values */
 const struct gp_columns *gp_model_columns(const struct gp_model *m);
@@ -69,7 +69,7 @@ double gp_model_noise(const struct gp_model *m);                      /* v, with
 const double *gp_model_lower(const struct gp_model *m, size_t *ret_ld);
 
 /* Scratch of predictions. A predict call never allocates: reserve first, for the largest batch. One
- * thread at a time; a const model may be read by several threads, each with its own scratch. */
+ * thread at a time; several threads may read a const model, each with its own scratch. */
 struct gp_work;
 struct gp_work *gp_work_create(void); /* NULL: out of memory. Owned by the caller */
 void gp_work_free(struct gp_work *w);

@@ -1,3 +1,11 @@
+/* Functions drawn from the posterior by Matheron's rule (paths.h).
+ *
+ * The prior part is a sum of random Fourier features. Its cosines are the hot loop, so frequencies
+ * are stored in turns (reducing a phase is then exact) and one vectorised loop computes sine and
+ * cosine together. All functions share their frequencies, so the features of a point are computed
+ * once and multiplied with the weights of all functions in one matrix product. The correction by
+ * the observations is one solve for all functions at creation, and one product for each batch of
+ * points. */
 #include "search/regression/paths.h"
 
 #include <cblas.h>
@@ -44,9 +52,10 @@ void gp_paths_free(struct gp_paths *p)
 
 /* ---- the prior ---- */
 
-/* ret[i] = cos(2 pi t[i]), sine[i] = sin(2 pi t[i]), within 1e-12 for |t| < 2^40. By the double
- * angle from h = pi (t - round t) in [-pi/2, pi/2] and the series of sin h and cos h, whose first
- * terms left out are below 1e-13. Free of branches: gcc vectorises it. ret may be t. */
+/* ret[i] = cos(2 pi t[i]), sine[i] = sin(2 pi t[i]), within 1e-12 for |t| < 2^40. It uses the
+ * double angle of h = pi (t - round t) in [-pi/2, pi/2] and the series of sin h and cos h. The
+ * first omitted terms are below 1e-13. There are no branches, so gcc vectorises it. ret may be
+ * t. */
 GP_CLONES static void sincos_turns(const double *t, size_t n, double *ret, double *sine)
 {
     const double magic = 6755399441055744.0; /* 1.5 * 2^52: adding it rounds to an integer */
@@ -103,7 +112,7 @@ static void draw_weights(struct gp_paths *p, struct rng *r)
     double amplitude = sqrt(gp_model_signal(p->m) / (double)p->n_features);
     for (size_t i = 0; i < 2 * p->n_features; i++) {
         double *row = p->weights.p + i * p->n_paths;
-        row[0] = 0; /* the mean: nothing of the prior */
+        row[0] = 0; /* the mean function: no prior draw */
         for (size_t s = 1; s < p->n_paths; s++)
             row[s] = amplitude * rng_normal(r);
     }
@@ -193,7 +202,7 @@ void gp_paths_evaluate(struct gp_paths *p, const struct gp_rows *points, double 
 
 /* ---- creation ---- */
 
-/* Where each category column's values begin in the table; how many there are in all. */
+/* Set where each category column's values begin in the table, and their total number. */
 static as_status lay_out_categories(struct gp_paths *p, const uint32_t *n_values, size_t *ret_n,
                                     struct as_err *err)
 {
@@ -219,7 +228,7 @@ static as_status lay_out_categories(struct gp_paths *p, const uint32_t *n_values
     return AS_OK;
 }
 
-static as_status reserve(struct gp_paths *p, size_t n_values, struct as_err *err)
+static as_status reserve_scratch(struct gp_paths *p, size_t n_values, struct as_err *err)
 {
     const struct gp_columns *c = gp_model_columns(p->m);
     size_t S = p->n_paths, F = p->n_features;
@@ -251,7 +260,7 @@ as_status gp_paths_create(const struct gp_model *m, const double *y, size_t n_pa
     p->n_features = n_features;
     p->n_rows = gp_model_observed(m);
     as_status st = lay_out_categories(p, n_values, &total_values, err);
-    if (st < 0 || (st = reserve(p, total_values, err)) < 0)
+    if (st < 0 || (st = reserve_scratch(p, total_values, err)) < 0)
         return st;
     struct rng r;
     rng_init(&r, key, purpose);

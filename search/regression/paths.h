@@ -1,18 +1,18 @@
 /* Functions drawn from the posterior of a Gaussian process.
  *
- * A draw is a whole function, that can be evaluated anywhere, any number of times, in O(rows) a
- * point: a draw of the prior, plus what the observations correct of it (Matheron's rule):
+ * A draw is a whole function. It can be evaluated anywhere, any number of times, in O(rows) for
+ * each point. It is a draw of the prior plus a correction by the observations (Matheron's rule):
  *   f(x) = g(x) + k(x, X) (K + v I)^-1 (y - g(X) - e),   e ~ N(0, v)
  * (J. Wilson, V. Borovitskiy, A. Terenin, P. Mostowsky, M. Deisenroth, "Efficiently sampling
  * functions from Gaussian process posteriors", ICML 2020). The prior is approximated by random
- * Fourier features, the correction is exact; so draws are right at the data, and their variance
- * between the data is off by about 1 / sqrt(n_features) of the prior's there. The spectral density
+ * Fourier features, the correction is exact. So draws are right at the data. Between the data their
+ * variance has an error of about 1 / sqrt(n_features) of the prior's variance. The spectral density
  * of the Matern-5/2 kernel is a multivariate t distribution of 5 degrees of freedom. Categories
  * are one-hot columns of height 1 / sqrt(2), which gives their part of the distance exactly
  * (covariance.h); an inactive one is all zeros.
  *
  * Draws under one key share their frequencies. The hyperparameters are the model's: draws do not
- * hold what is unknown about those. Pending rows are not used. */
+ * contain the uncertainty of these. Pending rows are not used. */
 #ifndef ASSAY_SEARCH_REGRESSION_PATHS_H
 #define ASSAY_SEARCH_REGRESSION_PATHS_H
 
@@ -27,8 +27,8 @@
 
 struct gp_paths;
 
-/* Draw n_paths >= 1 functions; the first is no draw but the posterior mean.
- *   m           borrowed: it must outlive the paths, and not be built or observed again
+/* Draw n_paths >= 1 functions; the first is not a draw but the posterior mean.
+ *   m           borrowed: it must outlive the paths, and must not be built or observed again
  *   y           the gp_model_observed(m) values that it was given; borrowed
  *   n_features  frequencies, at least 1; 512 is good
  *   n_values    of each category column, how many values it can have (at least what the model's

@@ -10,8 +10,8 @@
 #define HALF_LN_2PI 0.91893853320467274178
 
 /* T(x) = 1/(x + 2/(x + 3/(x + ...))) of the continued fraction of Mills' ratio, M = Phi(-x)/phi(x)
- * = 1/(x + T) (Laplace; NIST DLMF 7.9.3). The number of terms was found by trial with 50 digits:
- * from x = 2.8 on the rest is below rounding. */
+ * = 1/(x + T) (Laplace; NIST DLMF 7.9.3). The number of terms was found by computing with 50
+ * digits: from x = 2.8 on the rest is below rounding. */
 static double mills_tail(double x)
 {
     double t = 0;
@@ -20,7 +20,8 @@ static double mills_tail(double x)
     return 1 / (x + t);
 }
 
-/* exp(x^2) to the last place: the rounding error of x^2 counts, x^2 times over. */
+/* exp(x^2) to the last place. The rounding error of x^2 is multiplied by x^2, so it is
+ * corrected. */
 static double exp_square(double x)
 {
     double s = x * x, low = fma(x, x, -s);
@@ -78,7 +79,8 @@ double gp_log_h(double u, double *ret_pdf_h, double *ret_cdf_h)
         *ret_cdf_h = isinf(u) ? 0 : cdf / h;
         return log(h);
     }
-    /* h = phi q with q = 1 - |u| M(|u|). Far out that cancels; but 1 - x M = M T, which does not.
+    /* h = phi q with q = 1 - |u| M(|u|). Far out the difference cancels, so it is computed as 1 - x
+     * M = M T, which does not cancel.
      */
     double x = -u, mills, q;
     if (x < 3) {
@@ -95,7 +97,7 @@ double gp_log_h(double u, double *ret_pdf_h, double *ret_cdf_h)
 }
 
 /* One of the three rational approximations of AS 241: num(r) / den(r), highest power first. */
-static double ratio(const double num[8], const double den[8], double r)
+static double rational_ratio(const double num[8], const double den[8], double r)
 {
     double n = num[0], d = den[0];
     for (int i = 1; i < 8; i++) {
@@ -135,9 +137,10 @@ double gp_norm_quantile(double p)
         return p == 0 ? -INFINITY : p == 1 ? INFINITY : NAN;
     double q = p - 0.5;
     if (fabs(q) <= 0.425)
-        return q * ratio(centre_num, centre_den, 0.180625 - q * q);
+        return q * rational_ratio(centre_num, centre_den, 0.180625 - q * q);
     double r = sqrt(-log(q < 0 ? p : 1 - p));
-    double x = r <= 5 ? ratio(middle_num, middle_den, r - 1.6) : ratio(tail_num, tail_den, r - 5);
+    double x = r <= 5 ? rational_ratio(middle_num, middle_den, r - 1.6)
+                      : rational_ratio(tail_num, tail_den, r - 5);
     return q < 0 ? -x : x;
 }
 

@@ -1,4 +1,4 @@
-/* Farthest points after the best and the newest. */
+/* Choose the best and the newest rows, then farthest points. */
 #include "search/regression/subset.h"
 
 #include <math.h>
@@ -21,7 +21,7 @@ static int by_rank(const void *a, const void *b)
     return (p->row > q->row) - (p->row < q->row);
 }
 
-static double distance(const struct gp_columns *c, const struct gp_rows *r, size_t p, size_t q)
+static double row_distance(const struct gp_columns *c, const struct gp_rows *r, size_t p, size_t q)
 {
     const double *xp = r->x + p * c->n_real, *xq = r->x + q * c->n_real;
     const int32_t *zp = r->z + p * c->n_cat, *zq = r->z + q * c->n_cat;
@@ -33,17 +33,17 @@ static double distance(const struct gp_columns *c, const struct gp_rows *r, size
     return d;
 }
 
-/* `row` is in: bring the others' distances to the chosen ones up to date. A chosen row has -1. */
-static void take(const struct gp_columns *c, const struct gp_rows *r, double *gap, size_t row)
+/* Add `row` and update the other rows' distances to the chosen ones. A chosen row has -1. */
+static void take_row(const struct gp_columns *c, const struct gp_rows *r, double *gap, size_t row)
 {
     gap[row] = -1;
     for (size_t i = 0; i < r->n; i++) {
         if (gap[i] >= 0)
-            gap[i] = fmin(gap[i], distance(c, r, i, row));
+            gap[i] = fmin(gap[i], row_distance(c, r, i, row));
     }
 }
 
-static size_t farthest(const double *gap, size_t n)
+static size_t farthest_row(const double *gap, size_t n)
 {
     size_t at = 0;
     for (size_t i = 1; i < n; i++) {
@@ -68,15 +68,15 @@ as_status gp_subset(const struct gp_columns *c, const struct gp_rows *rows, cons
     }
     qsort(order, n, sizeof *order, by_rank);
     for (size_t i = 0; i < n && want < n && i < size->newest; i++)
-        take(c, rows, gap, n - 1 - i);
+        take_row(c, rows, gap, n - 1 - i);
     for (size_t i = 0, left = size->best; i < n && want < n && left; i++) {
         if (gap[order[i].row] < 0)
             continue;
-        take(c, rows, gap, order[i].row);
+        take_row(c, rows, gap, order[i].row);
         left--;
     }
     for (size_t i = 0; want < n && i < size->spread; i++)
-        take(c, rows, gap, farthest(gap, n));
+        take_row(c, rows, gap, farthest_row(gap, n));
     *ret_n = 0;
     for (size_t i = 0; i < n; i++) {
         if (want >= n || gap[i] < 0)

@@ -1,7 +1,7 @@
-/* Which rows stand for many: the best, the newest, and a spread of the rest.
+/* A subset of rows that represents many: the best, the newest, and a spread of the rest.
  *
- * The exact process costs n^3; past some n a subset is as good where it matters, near the optimum,
- * and keeps the rest of the space covered by farthest points (T. Gonzalez, "Clustering to minimize
+ * The exact process costs n^3. Past some n a subset is as good near the optimum, where accuracy
+ * matters, and farthest points cover the rest of the space (T. Gonzalez, "Clustering to minimize
  * the maximum intercluster distance", 1985). */
 #ifndef ASSAY_SEARCH_REGRESSION_SUBSET_H
 #define ASSAY_SEARCH_REGRESSION_SUBSET_H
@@ -15,11 +15,11 @@ struct gp_subset_size {
     size_t best, newest, spread;
 };
 
-/* Choose rows of `rows`, which are in the order of their age.
+/* Choose from `rows`, which are in the order of their age.
  *   y      what is small is good; borrowed
  *   ret    room for best + newest + spread indices, ascending
- *   ret_n  how many there are: all rows where that is fewer
- * Distances are Euclidean over the real columns; different categories count 1. Ties go to the
+ *   ret_n  how many were chosen: all rows if there are fewer Distances are Euclidean over the real
+ *          columns; different categories count 1. Ties go to the
  * older row, so the answer is a function of the input. O(n (newest + best + spread) columns).
  * AS_E_NOMEM */
 AS_MUST_CHECK as_status gp_subset(const struct gp_columns *c, const struct gp_rows *rows,

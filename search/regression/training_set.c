@@ -1,4 +1,7 @@
-/* From observations to rows of numbers. */
+/* From observations to rows of numbers. Finding the point of a configuration bit for bit is as
+ * expensive as all else, so the points of earlier sets of the same sweep are kept and found again
+ * by comparing configurations. The arrays have a row for every trial, and the models choose their
+ * rows from them. */
 #include "search/regression/training_set.h"
 
 #include <math.h>
@@ -24,7 +27,7 @@ void training_set_free(struct training_set *s)
     free(s);
 }
 
-static as_status allocate(struct training_set *s, struct as_err *err)
+static as_status allocate_arrays(struct training_set *s, struct as_err *err)
 {
     const struct encoding *e = s->enc;
     s->scratch = config_create(s->spec->space);
@@ -79,7 +82,7 @@ size_t training_places_bytes(const struct training_places *p)
     return p->cap_entries * sizeof *p->entries + p->cap_points * sizeof *p->points;
 }
 
-/* Room for n rows; those that it has stay. */
+/* Make room for n rows; existing rows stay. */
 static as_status reserve_places(struct training_places *p, size_t n, size_t d, struct as_err *err)
 {
     if (p->d != d)
@@ -100,7 +103,7 @@ static as_status reserve_places(struct training_places *p, size_t n, size_t d, s
     return AS_OK;
 }
 
-/* Values are compared by their bits: each kind has all eight bytes. */
+/* Values are compared by their bits, because every kind of value uses all eight bytes. */
 static bool is_same_config(const struct config_entry *a, const struct config_entry *b, size_t d)
 {
     for (size_t i = 0; i < d; i++) {
@@ -110,7 +113,7 @@ static bool is_same_config(const struct config_entry *a, const struct config_ent
     return true;
 }
 
-/* The point of trial i, from `places` where they have it. */
+/* Find the point of trial i, in `places` if it is there. */
 static void find_place(const struct training_set *s, size_t i, struct training_places *places,
                        double *point)
 {
@@ -195,7 +198,7 @@ as_status training_set_create(const struct search_spec *spec, const struct histo
     as_status st = encoding_create(spec->space, &s->enc, err);
     if (st < 0)
         return st;
-    st = allocate(s, err);
+    st = allocate_arrays(s, err);
     if (st < 0)
         return st;
     if (places) {
@@ -215,7 +218,7 @@ as_status training_set_create(const struct search_spec *spec, const struct histo
 
 bool training_set_tried(const struct training_set *s, const double *point, double tolerance)
 {
-    /* most trials differ in the place of one continuous parameter: no need to look further */
+    /* most trials already differ in the first continuous parameter, so the check ends early */
     size_t d = s->enc->n, k = 0;
     while (k < d &&
            (s->enc->params[k].kind != ENCODED_CONTINUOUS || s->enc->params[k].is_conditional))

@@ -1,8 +1,8 @@
-/* A sweep as the models see it: its history, sorted out and encoded.
+/* A sweep as the models see it: its history, classified and encoded.
  *
  * A completed trial whose objectives and outcomes are not all finite counts as failed. Costs are
- * the objectives turned so that small is good. Trials keep the order of their numbers, whatever the
- * order in which they ended. */
+ * the objectives with a sign such that small is good. Trials are ordered by number, not by the time
+ * at which they ended. */
 #ifndef ASSAY_SEARCH_REGRESSION_TRAINING_SET_H
 #define ASSAY_SEARCH_REGRESSION_TRAINING_SET_H
 
@@ -34,11 +34,12 @@ struct training_set {
     bool *feasible;                   /* completed, with all outcomes within their bounds */
     size_t n_completed, n_failed, n_pending, n_feasible;
     size_t best;   /* the feasible trial of lowest first cost, TRAINING_SET_NONE without one */
-    bool stagnant; /* the last 10 + d completed trials gained next to nothing (one objective) */
+    bool stagnant; /* the last 10 + d completed trials gained almost nothing (one objective) */
 };
 
-/* Configurations of trials and their points, kept from one training set of a sweep to the next: to
- * find the point of a float to the bit costs as much as all else of a set. It only saves time. */
+/* Configurations of trials and their points, kept from one training set of a sweep to the next.
+ * They only save time: finding the point of a float bit for bit costs as much as the rest of a
+ * set. */
 struct training_places {
     size_t n, d;
     size_t cap_entries, cap_points;
@@ -48,8 +49,8 @@ struct training_places {
 void training_places_done(struct training_places *p); /* accepts a zeroed one */
 size_t training_places_bytes(const struct training_places *p);
 
-/* spec and history (which may be NULL) are borrowed and must outlive the set. places: of earlier
- * sets of the same sweep, and then of this one; NULL: none are kept. O(n d).
+/* spec and history (which may be NULL) are borrowed and must outlive the set. places: those of
+ * earlier sets of the same sweep; this set adds its own. NULL: none are kept. O(n d).
  * AS_E_NOMEM. Owned by the caller. */
 AS_MUST_CHECK as_status training_set_create(const struct search_spec *spec,
                                             const struct history *history,

@@ -1,13 +1,13 @@
-/* exp of arguments that are not positive, free of branches and tables so that gcc vectorises loops
- * over it: half of n^2 of these are a good part of a fit at small n.
+/* exp of arguments that are not positive. It has no branches and no tables, so that gcc vectorises
+ * loops over it: at small n, half of n^2 calls are a large part of a fit.
  *
  * Cody-Waite reduction to |r| <= ln 2 / 2, then 1 + r + r^2 q(r) with q of degree 9 (minimax at
  * Chebyshev points, 1.7e-17 relative, computed with 60 digits). Within 2 units in the last place;
  * below -708, where 2^n leaves the normal range, the result is 0. NaN gives NaN.
  *
  * GP_CLONES before a hot loop's function compiles it for any x86-64, for AVX2 with FMA and for
- * AVX-512, and the loader chooses. Not under sanitizers (Meson sets ASSAY_NO_CLONES there): the
- * choice runs before they are ready. */
+ * AVX-512, and the loader chooses. Not under sanitizers (Meson sets ASSAY_NO_CLONES there), because
+ * the loader chooses before they are ready. */
 #ifndef ASSAY_SEARCH_REGRESSION_VEC_EXP_H
 #define ASSAY_SEARCH_REGRESSION_VEC_EXP_H
 

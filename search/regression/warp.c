@@ -1,3 +1,11 @@
+/* Output transforms (warp.h).
+ *
+ * The transform is stored as knots: the distinct observed values and their transformed values. Both
+ * directions interpolate between neighbouring knots, so that every finite value has a place. Values
+ * are scaled by a power of two first: this is exact, and keeps sums and squares from overflowing
+ * even at 1e308. The half-rank keeps the good half as it is, because distances matter there, and
+ * replaces the bad half by normal scores, because a diverged value should count as bad but not as
+ * far. */
 #include "search/regression/warp.h"
 
 #include <float.h>
@@ -9,7 +17,7 @@
 
 #define SCALED_MOST 0x1p400 /* of a value divided by 2^exponent: squares do not overflow */
 
-/* A distinct observed value and where it goes. */
+/* A distinct observed value and its transformed value. */
 struct knot {
     double y; /* divided by 2^exponent, so that no sum of them overflows */
     double v; /* transformed and standardised */
@@ -38,13 +46,13 @@ const double *gp_warp_values(const struct gp_warp *w)
     return w->values;
 }
 
-static int compare(const void *a, const void *b)
+static int compare_doubles(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
 
-/* The quantile of n > 0 ascending values, between the two nearest in proportion. */
+/* The quantile of n > 0 ascending values, by linear interpolation. */
 static double quantile(const double *sorted, size_t n, double p)
 {
     double place = p * (double)(n - 1);
@@ -53,13 +61,13 @@ static double quantile(const double *sorted, size_t n, double p)
     return i + 1 < n ? sorted[i] + rest * (sorted[i + 1] - sorted[i]) : sorted[i];
 }
 
-static double scaled(const struct gp_warp *w, double y)
+static double scale_value(const struct gp_warp *w, double y)
 {
     return fmin(ldexp(y, -w->exponent), SCALED_MOST);
 }
 
-/* The finite values, scaled and ascending. Returns how many. The better half sets the scale: a
- * diverged trial of 1e308 must not press all others below the least double. */
+/* Collect the finite values, scaled and ascending. Returns how many. The better half sets the
+ * scale, so that a diverged trial of 1e308 does not press all others below the least double. */
 static size_t sort_finite(struct gp_warp *w, const double *y, double *ret_sorted)
 {
     double most = 0;
@@ -67,12 +75,12 @@ static size_t sort_finite(struct gp_warp *w, const double *y, double *ret_sorted
     for (size_t i = 0; i < w->n; i++)
         if (isfinite(y[i]))
             ret_sorted[n++] = y[i];
-    qsort(ret_sorted, n, sizeof(double), compare);
+    qsort(ret_sorted, n, sizeof(double), compare_doubles);
     for (size_t i = 0; i < n && (i <= n / 2 || most == 0); i++)
         most = fmax(most, fabs(ret_sorted[i]));
     frexp(most, &w->exponent);
     for (size_t i = 0; i < n; i++)
-        ret_sorted[i] = scaled(w, ret_sorted[i]);
+        ret_sorted[i] = scale_value(w, ret_sorted[i]);
     return n;
 }
 
@@ -90,8 +98,8 @@ static size_t knot_before(const struct gp_warp *w, double y)
     return lo;
 }
 
-/* How far the good half, up to the median, spreads: the root mean square distance from the median
- * of its distinct values; of all distinct values where it has but one. */
+/* The spread of the good half, up to the median: the root mean square distance of its distinct
+ * values from the median. If it has only one distinct value, all distinct values count. */
 static double good_half_sd(const struct gp_warp *w, double median)
 {
     for (int all = 0; all < 2; all++) {
@@ -110,8 +118,9 @@ static double good_half_sd(const struct gp_warp *w, double median)
     return 0;
 }
 
-/* Worse than the median: normal scores of the dense rank, on the scale of the good half. Then the
- * logarithm. knots[].v in, as y; out, not yet standardised, from -0.5 (best) to 0.5. */
+/* Values worse than the median become normal scores of the dense rank, on the scale of the good
+ * half. Then the logarithm is applied. knots[].v is y on entry. On exit it is from -0.5 (best) to
+ * 0.5, not yet standardised. */
 static void half_rank(struct gp_warp *w, double median)
 {
     double sd = good_half_sd(w, median);
@@ -133,8 +142,8 @@ static void half_rank(struct gp_warp *w, double median)
     }
 }
 
-/* Where the plain kind cuts. Where the quarter from the first quartile to the median is empty, the
- * whole better half measures the spread; where that is, too, there is no cut. */
+/* The value at which the plain kind cuts. If the quarter from the first quartile to the median is
+ * empty, the whole better half measures the spread. If that is empty too, there is no cut. */
 static double cut_above(const double *sorted, size_t n, double median)
 {
     double spread = median - quantile(sorted, n, 0.25);
@@ -143,9 +152,9 @@ static double cut_above(const double *sorted, size_t n, double median)
     return spread > 0 ? median + 5 * spread : INFINITY;
 }
 
-/* Shift and scale to mean 0, deviation 1; the knots as well. Differences from the least value
- * first: they are exact where all values lie close together, far from 0. */
-static void standardize(struct gp_warp *w)
+/* Shift and scale to mean 0, deviation 1; the knots as well. It first subtracts the least value,
+ * because these differences are exact if all values lie close together, far from 0. */
+static void standardize_knots(struct gp_warp *w)
 {
     double least = w->n > 0 ? w->values[0] : 0, mean = 0, square = 0;
     for (size_t i = 1; i < w->n; i++)
@@ -166,7 +175,7 @@ static void standardize(struct gp_warp *w)
     w->sd = sd;
 }
 
-static void transform(struct gp_warp *w, const double *y, const double *sorted, size_t finite)
+static void transform_knots(struct gp_warp *w, const double *y, const double *sorted, size_t finite)
 {
     double median = finite > 0 ? quantile(sorted, finite, 0.5) : 0, bad = 0;
     for (size_t i = 0; i < finite; i++)
@@ -182,10 +191,10 @@ static void transform(struct gp_warp *w, const double *y, const double *sorted, 
         bad = fmin(sorted[finite - 1], cut);
     }
     for (size_t i = 0; i < w->n; i++) {
-        double at = scaled(w, y[i]);
+        double at = scale_value(w, y[i]);
         w->values[i] = isfinite(y[i]) ? fmin(w->knots[knot_before(w, at)].v, cut) : bad;
     }
-    standardize(w);
+    standardize_knots(w);
 }
 
 as_status gp_warp_create(gp_warp_kind kind, const double *y, size_t n, struct gp_warp **ret,
@@ -201,13 +210,13 @@ as_status gp_warp_create(gp_warp_kind kind, const double *y, size_t n, struct gp
     }
     if (!w || !sorted || !w->values || !w->knots)
         return as_fail(err, AS_E_NOMEM, "out of memory for the transform of %zu values", n);
-    transform(w, y, sorted, sort_finite(w, y, sorted));
+    transform_knots(w, y, sorted, sort_finite(w, y, sorted));
     *ret = as_steal(w);
     return AS_OK;
 }
 
-/* The line through knots i and i+1, or the constant where there is none. */
-static double between(const struct gp_warp *w, size_t i, double y)
+/* The line through knots i and i+1, or the constant if there is none. */
+static double interpolate_knots(const struct gp_warp *w, size_t i, double y)
 {
     const struct knot *a = &w->knots[i], *b = a + 1;
     return a->v + (b->v - a->v) * ((y - a->y) / (b->y - a->y));
@@ -215,13 +224,14 @@ static double between(const struct gp_warp *w, size_t i, double y)
 
 double gp_warp_forward(const struct gp_warp *w, double y)
 {
-    double at = scaled(w, y);
+    double at = scale_value(w, y);
     if (w->n_knots < 2 || w->sd == 0)
         return w->n_knots > 0 ? w->knots[0].v : 0;
     if (w->kind == WARP_PLAIN)
         return (at - w->least - w->mean) / w->sd;
     size_t i = knot_before(w, at);
-    return w->knots[i].y == at ? w->knots[i].v : between(w, i + 1 < w->n_knots ? i : i - 1, at);
+    return w->knots[i].y == at ? w->knots[i].v
+                               : interpolate_knots(w, i + 1 < w->n_knots ? i : i - 1, at);
 }
 
 /* The segment that v lies in or beyond: the last i with knots[i].v <= v that has a successor. */
@@ -238,7 +248,7 @@ static size_t segment_of(const struct gp_warp *w, double v)
     return lo;
 }
 
-static double unscale(const struct gp_warp *w, double y)
+static double unscale_value(const struct gp_warp *w, double y)
 {
     return fmin(fmax(ldexp(y, w->exponent), -DBL_MAX), DBL_MAX);
 }
@@ -246,13 +256,13 @@ static double unscale(const struct gp_warp *w, double y)
 double gp_warp_inverse(const struct gp_warp *w, double v)
 {
     if (w->n_knots < 2 || w->sd == 0)
-        return w->n_knots > 0 ? unscale(w, w->knots[0].y) : 0;
+        return w->n_knots > 0 ? unscale_value(w, w->knots[0].y) : 0;
     if (w->kind == WARP_PLAIN)
-        return unscale(w, w->least + (w->mean + v * w->sd));
+        return unscale_value(w, w->least + (w->mean + v * w->sd));
     const struct knot *a = &w->knots[segment_of(w, v)], *b = a + 1;
     if (!(b->v > a->v))
-        return unscale(w, a->y);
-    return unscale(w, a->y + (b->y - a->y) * ((v - a->v) / (b->v - a->v)));
+        return unscale_value(w, a->y);
+    return unscale_value(w, a->y + (b->y - a->y) * ((v - a->v) / (b->v - a->v)));
 }
 
 double gp_warp_inverse_slope(const struct gp_warp *w, double v)
@@ -260,7 +270,7 @@ double gp_warp_inverse_slope(const struct gp_warp *w, double v)
     if (w->n_knots < 2 || w->sd == 0)
         return 0;
     if (w->kind == WARP_PLAIN)
-        return unscale(w, w->sd);
+        return unscale_value(w, w->sd);
     const struct knot *a = &w->knots[segment_of(w, v)], *b = a + 1;
-    return b->v > a->v ? unscale(w, (b->y - a->y) / (b->v - a->v)) : 0;
+    return b->v > a->v ? unscale_value(w, (b->y - a->y) / (b->v - a->v)) : 0;
 }

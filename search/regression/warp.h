@@ -1,4 +1,4 @@
-/* What a Gaussian process is fitted to instead of the observed values: the output transforms.
+/* Output transforms: the values that a Gaussian process is fitted to instead of the observed ones.
  *
  * Small is good here: callers negate a metric that is to be maximised. A value that is not finite
  * (a failed or diverged trial) is allowed, and becomes bad but finite.
@@ -7,9 +7,9 @@
  *                   below the worst. After Google Vizier's output warpers (X. Song et al., "The
  *                   Vizier Gaussian process bandit algorithm", arXiv 2408.11527)
  *   WARP_PLAIN      values above median + 5 (median - first quartile) are cut to there; failures
- *                   get the worst value that is left
- * The result has mean 0 and deviation 1 (all 0 when there is nothing to tell apart). Exact under
- * multiplication of y by powers of two, and safe for all finite values. */
+ *                   get the worst remaining value The result has mean 0 and deviation 1 (all 0 if
+ *                   all values are equal). Exact under multiplication of y by powers of two, and
+ *                   safe for all finite values. */
 #ifndef ASSAY_SEARCH_REGRESSION_WARP_H
 #define ASSAY_SEARCH_REGRESSION_WARP_H
 
@@ -32,11 +32,11 @@ AS_DEFINE_FREEP(struct gp_warp, gp_warp_free)
 /* The n transformed values, in the order of y, all finite. View of w. */
 const double *gp_warp_values(const struct gp_warp *w);
 
-/* Any finite value (a threshold, an incumbent) to its transformed place and back. Both never fall.
- * WARP_PLAIN is affine here and does not cut; WARP_HALF_RANK goes straight between neighbouring
- * observations and, outside them, on by the outermost slope. Back is meant for people's eyes: it is
- * the inverse up to rounding, except where several values share a place. With one
- * distinct finite value both are constant; with none both are 0. */
+/* Convert any finite value (a threshold, an incumbent) to its transformed place, and back. Both
+ * maps are non-decreasing. WARP_PLAIN is affine here and does not cut; WARP_HALF_RANK is linear
+ * between neighbouring observations and continues with the outermost slope outside them. The way
+ * back is for display: it is the inverse up to rounding, except where several values share a place.
+ * With one distinct finite value both are constant; with none both are 0. */
 double gp_warp_forward(const struct gp_warp *w, double y);
 double gp_warp_inverse(const struct gp_warp *w, double v);
 

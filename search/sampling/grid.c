@@ -1,10 +1,11 @@
-/* Blocks of parameters that hang together through `when`, or through a constraint or a forbidden
- * combination, are independent of each other: the number of cells is the product over blocks.
- * Inside a block the parameters that others depend on are walked, class by class: a value that a
- * condition names is a class of its own, all other values between the ends of ranges are one;
- * everything else only multiplies. A branch has at least one cell, so a walk is never longer than
- * the limit on cells. Only a block with constraints looks at its cells one by one, once, and keeps
- * the list of those that are allowed. */
+/* Counting and numbering the cells of a grid without listing them. Parameters that `when`, a
+ * constraint or a forbidden combination connects form a block. Blocks are independent, so the
+ * number of cells is the product over blocks. Inside a block, a walk visits the parameters that
+ * others depend on, class by class: a value that a condition names is a class of its own, and all
+ * other values between the ends of ranges are one class. The other parameters only multiply the
+ * count. A branch has at least one cell, so a walk is never longer than the limit on cells. Only a
+ * block with constraints examines its cells one by one, once, and keeps the list of the allowed
+ * cells. */
 #include "search/sampling/grid.h"
 
 #include <inttypes.h>
@@ -57,7 +58,7 @@ static size_t root_of(const size_t *up, size_t i)
     return i;
 }
 
-static void join(size_t *up, size_t i, size_t k)
+static void join_blocks(size_t *up, size_t i, size_t k)
 {
     size_t a = root_of(up, i), b = root_of(up, k);
     up[a > b ? a : b] = a > b ? b : a; /* the root is the first of its block */
@@ -71,7 +72,7 @@ static void join_rule(const struct space *s, size_t rule, size_t *up)
         if (!space_rule_names(s, rule, i))
             continue;
         if (first < s->n)
-            join(up, first, i);
+            join_blocks(up, first, i);
         else
             first = i;
     }
@@ -85,7 +86,7 @@ static as_status blocks_create(struct grid *g, struct as_err *err)
         up[i] = i;
     for (size_t i = 0; i < s->n; i++)
         for (size_t c = 0; c < s->params[i].n_conds; c++)
-            join(up, i, s->params[i].conds[c].parent);
+            join_blocks(up, i, s->params[i].conds[c].parent);
     for (size_t k = 0; k < s->n_constraints + s->n_forbidden; k++)
         join_rule(s, k, up);
     g->members = as_calloc(s->n, sizeof *g->members);
@@ -107,11 +108,11 @@ static as_status blocks_create(struct grid *g, struct as_err *err)
 
 /* ---- walking the branches of a block ---- */
 
-/* One branch: for each member how many values it ranges over, and which class of its values. */
+/* One branch: for each member, the number of values it takes and the class of its values. */
 struct walk {
     const struct grid *g;
     const struct block *b;
-    struct config *c;                  /* members set so far; a class is stood for by one value */
+    struct config *c;                  /* the members set so far; one value represents its class */
     uint64_t radix[SPACE_MAX_PARAMS];  /* by position in the block */
     size_t class_of[SPACE_MAX_PARAMS]; /* of the member's axis */
     bool (*at_leaf)(struct walk *w, double cells); /* true: stop */
@@ -188,7 +189,7 @@ static bool leaf_match(struct walk *w, double cells)
 }
 
 /* Does the member at `pos` have more than one value in this branch? */
-static bool ranges(const struct walk *w, size_t pos, const struct axis_class **ret)
+static bool is_varied(const struct walk *w, size_t pos, const struct axis_class **ret)
 {
     size_t i = w->g->members[w->b->first + pos];
     *ret = &w->g->axes[i].classes[w->class_of[pos]];
@@ -203,7 +204,7 @@ static void branch_to_config(struct walk *w, uint64_t digit)
     for (size_t pos = w->b->n; pos-- > 0;) {
         size_t i = w->g->members[w->b->first + pos];
         const struct axis *a = &w->g->axes[i];
-        if (!ranges(w, pos, &class))
+        if (!is_varied(w, pos, &class))
             continue;
         uint64_t k = axis_unnamed(a, class->low, digit % class->size);
         w->c->entries[i].value = axis_value(a, k);
@@ -218,7 +219,7 @@ static uint64_t config_to_branch(const struct walk *w)
     for (size_t pos = 0; pos < w->b->n; pos++) {
         size_t i = w->g->members[w->b->first + pos];
         const struct axis *a = &w->g->axes[i];
-        if (!ranges(w, pos, &class))
+        if (!is_varied(w, pos, &class))
             continue;
         uint64_t k = axis_find(a, w->wanted->entries[i].value);
         digit = digit * class->size + axis_rank(a, class, k);
@@ -226,8 +227,8 @@ static uint64_t config_to_branch(const struct walk *w)
     return digit;
 }
 
-/* Note the allowed ones of a branch's cells. The parameters outside the block are not active, so
- * that only the block's own rules speak; values of a class stand for each other in what follows. */
+/* Record the allowed cells of a branch. The parameters outside the block are inactive, so only the
+ * block's own rules apply. */
 static bool leaf_filter(struct walk *w, double cells)
 {
     for (uint64_t k = 0; k < (uint64_t)cells; k++) {
@@ -279,8 +280,8 @@ static bool is_ruled(const struct grid *g, const struct block *b)
     return false;
 }
 
-/* Leave the block's entries as config_create made them. */
-static void forget(struct walk *w)
+/* Reset the block's entries to the state after config_create. */
+static void forget_block(struct walk *w)
 {
     for (size_t pos = 0; pos < w->b->n; pos++)
         w->c->entries[w->g->members[w->b->first + pos]] = (struct config_entry){0};
@@ -297,7 +298,7 @@ static as_status filter_block(struct grid *g, struct block *b, struct config *sc
     struct walk w = {.g = g, .b = b, .c = scratch, .at_leaf = leaf_filter, .allowed = b->allowed};
     w.broken = broken;
     (void)walk_from(&w, 0, 1);
-    forget(&w);
+    forget_block(&w);
     b->cells = w.n_allowed;
     if (b->cells > 0)
         return AS_OK;
@@ -327,7 +328,7 @@ static as_status filter_cells(struct grid *g, struct as_err *err)
     return AS_OK;
 }
 
-/* Let every axis know what the conditions of other parameters tell apart. */
+/* Split every axis into the classes that conditions on it distinguish. */
 static as_status split_axes(struct grid *g, struct as_err *err)
 {
     for (size_t i = 0; i < g->space->n; i++) {
@@ -346,8 +347,8 @@ static as_status split_axes(struct grid *g, struct as_err *err)
     return AS_OK;
 }
 
-static as_status create(const struct space *space, const char *pointer, bool full,
-                        struct grid **ret, struct as_err *err)
+static as_status create_grid(const struct space *space, const char *pointer, bool full,
+                             struct grid **ret, struct as_err *err)
 {
     AS_AUTO(grid_freep) struct grid *g = as_calloc(1, sizeof *g);
     if (!g)
@@ -380,19 +381,19 @@ static as_status create(const struct space *space, const char *pointer, bool ful
 as_status grid_create(const struct space *space, const char *pointer, struct grid **ret,
                       struct as_err *err)
 {
-    return create(space, pointer, false, ret, err);
+    return create_grid(space, pointer, false, ret, err);
 }
 
 as_status grid_create_full(const struct space *space, const char *pointer, struct grid **ret,
                            struct as_err *err)
 {
-    return create(space, pointer, true, ret, err);
+    return create_grid(space, pointer, true, ret, err);
 }
 
 as_status grid_cell(const struct grid *g, uint64_t index, struct config **ret, struct as_err *err)
 {
     if (index >= g->cells)
-        return as_fail(err, AS_E_EXHAUSTED, "the grid has %" PRIu64 " cells, all are handed out",
+        return as_fail(err, AS_E_EXHAUSTED, "the grid has %" PRIu64 " cells, all were suggested",
                        g->cells);
     AS_AUTO(config_freep) struct config *c = config_create(g->space);
     if (!c)

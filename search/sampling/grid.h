@@ -2,12 +2,12 @@
  *
  * A parameter contributes its values: those of a categorical, an int's steps (or its `points`), a
  * float's `step` grid or its `points`. A conditional parameter multiplies only the branches where
- * it is active, so that no two cells are the same configuration. What the space does not allow
- * (parameter_constraints, forbidden) is no cell: numbers run through the allowed ones.
+ * it is active, so that no two cells are the same configuration. A combination that the space does
+ * not allow (parameter_constraints, forbidden) is not a cell: only allowed cells have numbers.
  *
  * Order: without conditions, the first parameter of the document changes slowest and the last
- * fastest. Parameters that hang together, through `when` or through a constraint, form a block,
- * which stands where its first parameter stands; inside a block the branches follow one another. */
+ * fastest. Parameters that `when` or a constraint connects form a block, which takes the place of
+ * its first parameter. Inside a block the branches follow one another. */
 #ifndef ASSAY_SEARCH_SAMPLING_GRID_H
 #define ASSAY_SEARCH_SAMPLING_GRID_H
 
@@ -22,16 +22,17 @@
 
 struct grid;
 
-/* `space` is borrowed and must outlive the grid; `pointer` is where its parameters stand in the
+/* `space` is borrowed and must outlive the grid; `pointer` is its parameters' place in the
  * document. AS_E_INVAL: a float without `step` or `points`. AS_E_TOO_LARGE: more than
  * GRID_MAX_CELLS cells, allowed or not; the message gives the number. AS_E_UNSUPPORTED: no cell is
  * allowed (space_refuse_rule). AS_E_NOMEM. Owned by the caller.
- * Arithmetic, but for blocks that a constraint speaks of: each of their cells is looked at once,
- * and four bytes are kept for each. A grid never changes: distinct threads may read one. */
+ * The cost is arithmetic only, except for blocks with a constraint: each of their cells is examined
+ * once, and each allowed cell takes four bytes. A grid never changes: distinct threads may read
+ * one. */
 AS_MUST_CHECK as_status grid_create(const struct space *space, const char *pointer,
                                     struct grid **ret, struct as_err *err);
-/* The same over every value that the parameters have, `points` or not: all configurations of a
- * finite space that are allowed. AS_E_INVAL: a parameter is continuous. */
+/* The same over every value of the parameters, ignoring `points`: all allowed configurations of a
+ * finite space. AS_E_INVAL: a parameter is continuous. */
 AS_MUST_CHECK as_status grid_create_full(const struct space *space, const char *pointer,
                                          struct grid **ret, struct as_err *err);
 void grid_free(struct grid *g);

@@ -1,3 +1,10 @@
+/* One parameter on a grid: its values and the classes that conditions distinguish.
+ *
+ * Values are numbered. Each condition on the parameter either names values or cuts the axis at the
+ * ends of a range. Two values in the same class then satisfy the same conditions, so a walk over
+ * branches needs one value for each class and multiplies by the class's size. Named and cut
+ * positions are sorted arrays, so a value's class is found by binary search, and an int axis with
+ * 2^62 levels costs as much as one with ten. */
 #include "search/sampling/grid_axis_priv.h"
 
 #include <math.h>
@@ -5,7 +12,7 @@
 
 #include "base/json.h"
 
-static union param_value point(const struct space_param *p, int64_t k)
+static union param_value point_value(const struct space_param *p, int64_t k)
 {
     double last = (double)(p->points - 1);
     if (p->kind != PARAM_FLOAT) {
@@ -26,14 +33,14 @@ static union param_value point(const struct space_param *p, int64_t k)
     return (union param_value){.real = param_round(v, 1e-6 * gap)};
 }
 
-/* Points that rounding brings together, such as those of a short int range, count once. */
+/* Points that become equal by rounding, such as those of a short int range, count once. */
 static as_status points_create(const struct space_param *p, struct axis *a, struct as_err *err)
 {
     a->points = as_calloc((size_t)p->points, sizeof *a->points);
     if (!a->points)
         return as_fail(err, AS_E_NOMEM, "out of memory for a grid");
     for (int64_t k = 0; k < p->points; k++) {
-        union param_value v = point(p, k);
+        union param_value v = point_value(p, k);
         if (a->n == 0 || param_compare(p, v, a->points[a->n - 1]) > 0)
             a->points[a->n++] = v;
     }
@@ -46,7 +53,7 @@ union param_value axis_value(const struct axis *a, uint64_t k)
 }
 
 /* How many values of the axis are below v (with `including`: not above it). */
-static uint64_t below(const struct axis *a, union param_value v, bool including)
+static uint64_t count_below(const struct axis *a, union param_value v, bool including)
 {
     uint64_t lo = 0, hi = a->n;
     while (lo < hi) {
@@ -65,7 +72,7 @@ uint64_t axis_find(const struct axis *a, union param_value v)
     const struct space_param *p = a->param;
     if (!a->points)
         return param_contains(p, v) ? param_level_of(p, v) : a->n;
-    uint64_t k = below(a, v, false);
+    uint64_t k = count_below(a, v, false);
     return k < a->n && param_compare(p, a->points[k], v) == 0 ? k : a->n;
 }
 
@@ -78,7 +85,7 @@ void axis_done(struct axis *a)
     *a = (struct axis){0};
 }
 
-/* A float whose ends are the same has one value and no levels. */
+/* A float with equal ends has one value and no levels. */
 static as_status only_value_create(const struct space_param *p, struct axis *a, struct as_err *err)
 {
     a->points = as_calloc(1, sizeof *a->points);
@@ -124,9 +131,11 @@ static as_status add_index(uint64_t **list, size_t *n, size_t *cap, uint64_t k, 
 as_status axis_note(struct axis *a, const struct cond *c, struct as_err *err)
 {
     if (c->is_range) {
-        as_status st = add_index(&a->cuts, &a->n_cuts, &a->cuts_cap, below(a, c->low, false), err);
+        as_status st =
+            add_index(&a->cuts, &a->n_cuts, &a->cuts_cap, count_below(a, c->low, false), err);
         return st < 0 ? st
-                      : add_index(&a->cuts, &a->n_cuts, &a->cuts_cap, below(a, c->high, true), err);
+                      : add_index(&a->cuts, &a->n_cuts, &a->cuts_cap, count_below(a, c->high, true),
+                                  err);
     }
     for (size_t v = 0; v < c->n_allowed; v++) {
         uint64_t k = axis_find(a, c->allowed[v]);
@@ -158,7 +167,7 @@ uint64_t axis_unnamed(const struct axis *a, uint64_t low, uint64_t j)
     return k;
 }
 
-/* The values from low up to high that are not named, if there are any. */
+/* Add a class of the unnamed values from low up to high, if there are any. */
 static void add_rest(struct axis *a, uint64_t low, uint64_t high)
 {
     uint64_t named = 0;

@@ -8,8 +8,8 @@ static const struct grid *grid_of(const struct search_prepared *p)
     return (const struct grid *)p;
 }
 
-static as_status prepare(const struct space *space, const char *pointer,
-                         struct search_prepared **ret, uint64_t *ret_total, struct as_err *err)
+static as_status prepare_grid(const struct space *space, const char *pointer,
+                              struct search_prepared **ret, uint64_t *ret_total, struct as_err *err)
 {
     struct grid *g = NULL;
     as_status st = grid_create(space, pointer, &g, err);
@@ -25,7 +25,7 @@ static void prepared_free(struct search_prepared *p)
     grid_free((struct grid *)p);
 }
 
-/* The grid that was prepared, or a new one, which *own owns. */
+/* Return the prepared grid, or create one, which *own then owns. */
 static as_status find_grid(const struct search_spec *spec, struct grid **own,
                            const struct grid **ret, struct as_err *err)
 {
@@ -37,7 +37,8 @@ static as_status find_grid(const struct search_spec *spec, struct grid **own,
     return st;
 }
 
-static as_status sample(const struct search_spec *spec, struct config **ret, struct as_err *err)
+static as_status sample_grid(const struct search_spec *spec, struct config **ret,
+                             struct as_err *err)
 {
     AS_AUTO(grid_freep) struct grid *own = NULL;
     const struct grid *g;
@@ -71,8 +72,8 @@ static as_status suggest_cell(const struct search_spec *spec, const struct histo
 const struct search_method search_grid = {
     .name = "grid",
     .is_enumeration = true,
-    .prepare = prepare,
+    .prepare = prepare_grid,
     .prepared_free = prepared_free,
-    .sample = sample,
+    .sample = sample_grid,
     .suggest = suggest_cell,
 };

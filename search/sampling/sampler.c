@@ -1,5 +1,7 @@
-/* Choosing a configuration. Every parameter draws, active or not, each from its own place in the
- * stream: adding a condition or a value moves no other parameter's draws. */
+/* Drawing a configuration. Every parameter draws, active or not, each from its own place in the
+ * stream. So a new condition or value changes no other parameter's draws. Constraints are not
+ * solved: a draw that the space does not allow is repeated (docs/decisions/0041), because the rule
+ * stays predictable and a draw takes microseconds. */
 #include "search/sampling/sampler.h"
 
 #include "base/json.h"
@@ -10,7 +12,8 @@
 
 _Static_assert(SPACE_MAX_PARAMS <= SOBOL_MAX_DIMS, "every parameter has a Sobol dimension");
 
-/* A level drawn directly is uniform over any int range, beyond what a double can tell apart. */
+/* Drawing the level itself is uniform over any int range, also where a double cannot distinguish
+ * the levels. */
 static union param_value draw_random(const struct space_param *p, uint64_t seed, uint64_t trial,
                                      size_t i, uint64_t redraw)
 {
@@ -25,8 +28,8 @@ static union param_value draw_random(const struct space_param *p, uint64_t seed,
     return param_decode(p, rng_uniform(&r));
 }
 
-static void draw(const struct space *s, sampler_kind kind, uint64_t seed, uint64_t trial,
-                 uint64_t redraw, struct config *c)
+static void draw_config(const struct space *s, sampler_kind kind, uint64_t seed, uint64_t trial,
+                        uint64_t redraw, struct config *c)
 {
     for (size_t i = 0; i < s->n; i++) {
         const struct space_param *p = &s->params[i];
@@ -38,8 +41,8 @@ static void draw(const struct space *s, sampler_kind kind, uint64_t seed, uint64
     config_settle(s, c);
 }
 
-/* Draw until it is allowed, `most` times at most. *ret_redraws is most when nothing was; then
- * *ret_rule is the rule that was broken most often. */
+/* Draw until the configuration is allowed, at most `most` times. If none was, *ret_redraws is
+ * `most` and *ret_rule is the rule that was broken most often. */
 static as_status draw_allowed(const struct space *s, sampler_kind kind, uint64_t seed,
                               uint64_t trial, uint64_t most, struct config *c,
                               uint64_t *ret_redraws, size_t *ret_rule, struct as_err *err)
@@ -50,7 +53,7 @@ static as_status draw_allowed(const struct space *s, sampler_kind kind, uint64_t
         return as_fail(err, AS_E_NOMEM, "out of memory for a suggestion");
     uint64_t redraws = 0;
     for (; redraws < most; redraws++) {
-        draw(s, kind, seed, trial, redraws, c);
+        draw_config(s, kind, seed, trial, redraws, c);
         int rule = space_violation(s, c);
         if (rule < 0)
             break;
@@ -62,8 +65,8 @@ static as_status draw_allowed(const struct space *s, sampler_kind kind, uint64_t
     return AS_OK;
 }
 
-/* The list of a finite space's allowed configurations; *ret stays NULL when it is not finite, or
- * too large, or there are none. */
+/* List a finite space's allowed configurations. *ret stays NULL if the space is not finite or is
+ * too large, or if none is allowed. */
 static as_status list_allowed(const struct space *s, struct grid **ret, struct as_err *err)
 {
     struct as_err why;
@@ -81,7 +84,7 @@ static as_status draw_listed(const struct grid *g, uint64_t seed, uint64_t trial
     return grid_cell(g, rng_below(&r, grid_cells(g)), ret, err);
 }
 
-static as_status refuse(const struct space *s, size_t rule, struct as_err *err)
+static as_status refuse_space(const struct space *s, size_t rule, struct as_err *err)
 {
     return space_refuse_rule(s, rule, "no configuration that is allowed was found", err);
 }
@@ -103,7 +106,7 @@ as_status sampler_draw(const struct space *s, sampler_kind kind, uint64_t seed, 
         if (st < 0)
             return st;
         if (!list)
-            return refuse(s, rule, err);
+            return refuse_space(s, rule, err);
         config_free(as_steal(c));
         st = draw_listed(list, seed, index, &c, err);
         if (st < 0)
@@ -132,7 +135,7 @@ as_status sampler_check(const struct space *s, uint64_t seed, struct as_err *err
     st = list_allowed(s, &list, err);
     if (st < 0 || list)
         return st;
-    return refuse(s, rule, err);
+    return refuse_space(s, rule, err);
 }
 
 /* ---- the methods ---- */

@@ -1,14 +1,14 @@
 /* Drawing a configuration without looking at results: random and Sobol.
  *
- * Pure in its inputs: (space, kind, seed, index) fix the answer, in any order of asking, on any
- * server. All randomness is Philox keyed by the sweep's seed, with the counter's high word
- * `index << 8 | purpose` (search/problem/draw.h). Not promised: equal last bits of a value on a log
- * scale between versions of the C library's exp and log.
+ * Pure in its inputs: (space, kind, seed, index) fix the answer, in any order of calls, on any
+ * server. All randomness is Philox keyed by the sweep's seed, with the counter's high word `index
+ * << 8 | purpose` (search/problem/draw.h). Not promised: equal last bits of a value on a log scale
+ * between versions of the C library's exp and log.
  *
- * What the space does not allow is drawn again, keyed by (index, number of the draw): random draws
- * from a later place of the same stream, Sobol takes the same point of another scrambling. A finite
- * space in which SAMPLER_MAX_DRAWS draws found nothing is listed, and a configuration drawn from
- * the list. Spaces without constraints draw once.
+ * A configuration that the space does not allow is drawn again, keyed by (index, number of the
+ * draw): random draws from a later place of the same stream, Sobol takes the same point of another
+ * scrambling. If SAMPLER_MAX_DRAWS draws found nothing, a finite space is listed and a
+ * configuration is drawn from the list. Spaces without constraints draw once.
  *
  * The index counts the method's own suggestions from 0, without holes: index t of a Sobol sweep is
  * point t (sobol.h). */
@@ -29,17 +29,17 @@ typedef enum sampler_kind { SAMPLER_RANDOM, SAMPLER_SOBOL } sampler_kind;
 
 /* The configuration of that index.
  *   ret_config   owned by the caller, config_free()
- *   ret_redraws  how many draws were not allowed; NULL when not wanted
- * AS_E_UNSUPPORTED nothing that is allowed was found; pointer and message name the constraint
+ *   ret_redraws  how many draws were not allowed; may be NULL
+ * AS_E_UNSUPPORTED  no allowed configuration was found; pointer and message name the constraint
  * AS_E_NOMEM
  * O(parameters) for each draw. Safe from any thread. */
 AS_MUST_CHECK as_status sampler_draw(const struct space *s, sampler_kind kind, uint64_t seed,
                                      uint64_t index, struct config **ret_config,
                                      uint64_t *ret_redraws, struct as_err *err);
 
-/* Does a search of this space find configurations that are allowed? Looks at SAMPLER_CHECK_DRAWS
- * draws only, far fewer than sampler_draw() does, so that what passes here will not fail later. At
- * once where there are no constraints. AS_E_UNSUPPORTED as above; AS_E_NOMEM. */
+/* Does a search of this space find allowed configurations? It tries only SAMPLER_CHECK_DRAWS draws,
+ * far fewer than sampler_draw() does, so that a space that passes here does not fail later. Returns
+ * at once if there are no constraints. AS_E_UNSUPPORTED as above; AS_E_NOMEM. */
 AS_MUST_CHECK as_status sampler_check(const struct space *s, uint64_t seed, struct as_err *err);
 
 /* `check` and `sample` of methods without a list: sampler_check(), and Sobol point 0. */

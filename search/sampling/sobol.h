@@ -18,12 +18,12 @@
  */
 uint32_t sobol_bits(uint32_t index, unsigned dim);
 
-/* The same, scrambled under `seed`, in (0,1): the middle of its 2^-32 cell. Past 2^32 points the
- * sequence goes on under another scrambling. */
+/* The same, scrambled under `seed`, in (0,1): the middle of its 2^-32 cell. After 2^32 points the
+ * sequence continues under another scrambling. */
 double sobol_point(uint64_t seed, uint64_t index, unsigned dim);
 
-/* sobol_point of n points from index `first` on, to the bit, in a tenth of the time: point k goes
- * to ret[k * stride]. */
+/* n points from index `first` on, equal to sobol_point bit for bit, in a tenth of the time. Point k
+ * goes to ret[k * stride]. */
 void sobol_column(uint64_t seed, uint64_t first, size_t n, unsigned dim, double *ret,
                   size_t stride);
 

@@ -1,3 +1,10 @@
+/* Conditions on one parameter: parsing, testing, intersecting.
+ *
+ * The ends of a range are moved to values that the parameter takes. So an empty range is found at
+ * parsing, and for discrete parameters every test is a comparison of values. A list of allowed
+ * values is kept sorted, so a test is a binary search. To find a value that meets several
+ * conditions it is enough to try the values of a list or the highest low end: with ranges alone,
+ * either that end is in all of them or no value is. */
 #include "search/space/cond.h"
 
 #include <math.h>
@@ -13,19 +20,19 @@ void cond_done(struct cond *c)
 
 /* ---- ranges ---- */
 
-static union param_value lowest(const struct space_param *p)
+static union param_value lowest_value(const struct space_param *p)
 {
     return param_levels(p) ? param_level(p, 0) : (union param_value){.real = p->real.min};
 }
 
-static union param_value highest(const struct space_param *p)
+static union param_value highest_value(const struct space_param *p)
 {
     uint64_t levels = param_levels(p);
     return levels ? param_level(p, levels - 1) : (union param_value){.real = p->real.max};
 }
 
-/* The first value of a discrete p that is not below `at`, or (last) the last one not above it.
- * False: there is none. */
+/* Find the first value of a discrete p that is not below `at`, or, if `last`, the last value not
+ * above it. False: there is none. */
 static bool nearest_level(const struct space_param *p, union param_value at, bool last,
                           union param_value *ret)
 {
@@ -44,7 +51,8 @@ static bool nearest_level(const struct space_param *p, union param_value at, boo
     return true;
 }
 
-/* A number as a value of p's kind; for an int the next whole one inside the range. */
+/* Convert a number to a value of p's kind; for an int, to the next whole number inside the
+ * range. */
 static union param_value end_value(const struct space_param *p, const json_t *j, bool last)
 {
     double v = json_number_value(j) + 0.0; /* -0.0 becomes 0.0 */
@@ -58,7 +66,7 @@ static union param_value end_value(const struct space_param *p, const json_t *j,
     return (union param_value){.integer = (int64_t)v};
 }
 
-/* An end of a range on numbers, moved to a value that p takes. */
+/* Read an end of a range on numbers and move it to a value that p takes. */
 static as_status number_end(const struct space_param *p, const json_t *j, const char *pointer,
                             bool last, union param_value *ret, struct as_err *err)
 {
@@ -76,7 +84,7 @@ static as_status number_end(const struct space_param *p, const json_t *j, const 
                       pointer, p->name);
 }
 
-/* min, or (last) max of a range; *ret keeps the parameter's own end where it is absent. */
+/* Read min of a range, or, if `last`, max. If it is absent, *ret keeps the parameter's own end. */
 static as_status parse_end(const struct space_param *p, struct json_fields *f, bool last,
                            bool *ret_given, union param_value *ret, struct as_err *err)
 {
@@ -104,7 +112,7 @@ static as_status parse_range(const struct space_param *p, const json_t *j, const
                           "%s: the values of '%s' have no order; a range needs a float, int or "
                           "ordinal parameter",
                           pointer, p->name);
-    struct cond c = {.is_range = true, .low = lowest(p), .high = highest(p)};
+    struct cond c = {.is_range = true, .low = lowest_value(p), .high = highest_value(p)};
     as_status st = json_fields_init(&f, j, pointer, err);
     if (st < 0)
         return st;
@@ -208,7 +216,7 @@ static bool all_hold(const struct space_param *p, const struct cond *const *cond
 bool cond_meet(const struct space_param *p, const struct cond *const *conds, size_t n,
                union param_value *ret)
 {
-    union param_value low = lowest(p);
+    union param_value low = lowest_value(p);
     for (size_t i = 0; i < n; i++) {
         if (conds[i]->is_range) {
             if (param_compare(p, conds[i]->low, low) > 0)
@@ -223,7 +231,8 @@ bool cond_meet(const struct space_param *p, const struct cond *const *conds, siz
         }
         return false;
     }
-    /* ranges alone: ends are values of p, so the highest low end is in all of them or nothing is */
+    /* only ranges are left: their ends are values of p, so either the highest low end is in all of
+     * them, or no value is */
     if (!all_hold(p, conds, n, low))
         return false;
     *ret = low;

@@ -16,7 +16,7 @@ struct config_entry {
     union param_value value; /* all bits zero while inactive */
 };
 
-/* Entries in the order of the space's parameters. It does not remember its space. */
+/* Entries in the order of the space's parameters. It does not refer to its space. */
 struct config {
     size_t n;
     struct config_entry *entries;
@@ -31,17 +31,17 @@ struct config *config_copy(const struct config *c);
 /* Would parameter i be active, given the entries of the parameters that it depends on? */
 bool config_wants(const struct space *s, const struct config *c, size_t i);
 
-/* Set `active` of every entry to what the conditions say, parents first, and zero the values of the
- * inactive ones. The entries' values must be set for all parameters. */
+/* Set `active` of every entry by the conditions, parents first, and zero the values of the inactive
+ * entries. All entries must have values before the call. */
 void config_settle(const struct space *s, struct config *c);
 
 /* {name: value} of the active parameters, in the space's order. New reference; NULL when memory is
  * out. */
 json_t *config_to_json(const struct space *s, const struct config *c);
 
-/* Read {name: value}: each active parameter must be there with a value of its domain, no inactive
- * or unknown one may be. `pointer` is where the object stands. AS_E_INVAL with the pointer of the
- * field; AS_E_NOMEM. Owned by the caller. */
+/* Read {name: value}. Each active parameter must be present with a value of its domain; inactive
+ * and unknown parameters must be absent. `pointer` is the object's place in the document.
+ * AS_E_INVAL with the pointer of the field; AS_E_NOMEM. Owned by the caller. */
 AS_MUST_CHECK as_status config_from_json(const struct space *s, const json_t *j,
                                          const char *pointer, struct config **ret,
                                          struct as_err *err);

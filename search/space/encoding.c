@@ -1,5 +1,7 @@
-/* Places of levels are made of the level's number alone, and a level is found again by rounding its
- * place: that is why both ways are exact. */
+/* Configurations to points to features, and back. The place of a level depends on its number alone,
+ * and rounding the place finds the level again: so both directions are exact. A continuous float
+ * has no levels. Its place is corrected until the formula returns the same double, because a
+ * configuration must be recognised as already tried. */
 #include "search/space/encoding.h"
 
 #include <float.h>
@@ -8,7 +10,7 @@
 
 #define HALF_PI 1.57079632679489661923
 
-/* About what continuous_at errs by, relative to the numbers in it. */
+/* The approximate relative error of continuous_at. */
 #define ROUNDING (4 * DBL_EPSILON)
 
 void encoding_free(struct encoding *e)
@@ -22,7 +24,7 @@ void encoding_free(struct encoding *e)
 
 /* ---- layout ---- */
 
-/* The first two levels tell min and step: level k is min + k step, or min (1 + k step / min). */
+/* The first two levels give min and step: level k is min + k step, or min (1 + k step / min). */
 static void set_scale(const struct space_param *sp, struct encoded_param *p)
 {
     if (param_is_choice(sp) || sp->scale != SCALE_LOG)
@@ -121,13 +123,13 @@ uint64_t encoding_level(const struct encoding *e, size_t i, double place)
     double u = clamp(place, 1);
     if (!p->is_log)
         return (uint64_t)clamp(round(u * last), last);
-    /* nearest on the scale, not by value: of the levels around it the one with the nearer place */
+    /* nearest on the scale, not by value: the neighbouring level whose place is nearer */
     double k = clamp(floor(expm1(u * p->span) / p->ratio), last), above = clamp(k + 1, last);
     return (uint64_t)(level_place(p, above) - u <= u - level_place(p, k) ? above : k);
 }
 
-/* The real at a place, before rounding. param_decode's, but for the last bits: pow errs by less
- * than exp and log do, and 1e-4 (1 / 1e-4)^0.75 is 0.1. */
+/* The real number at a place, before rounding. It equals that of param_decode except for the last
+ * bits: pow is more accurate than exp and log, and 1e-4 (1 / 1e-4)^0.75 is 0.1. */
 static double continuous_at(const struct space_param *sp, double place)
 {
     double u = clamp(place, 1);
@@ -136,7 +138,7 @@ static double continuous_at(const struct space_param *sp, double place)
     return fmin(sp->real.min * pow(sp->real.max / sp->real.min, u), sp->real.max);
 }
 
-/* 0.010000000000000005 becomes 0.01: what a reader takes for a rounding error is one. A range of
+/* 0.010000000000000005 becomes 0.01, because the difference is a rounding error. A range that holds
  * few doubles keeps them all. */
 static double continuous_value(const struct space_param *sp, double place)
 {
@@ -157,11 +159,11 @@ static union param_value value_at(const struct encoding *e, size_t i, double pla
     return param_level(sp, encoding_level(e, i, place));
 }
 
-/* How many places beside the one that the formula gives are tried on either side. */
+/* How many neighbouring places are tried on each side of the place that the formula gives. */
 #define NEAR_PLACES 8
 
-/* The place of v, such that continuous_value gives v back where any place does: the formula's
- * rounding is corrected by Newton steps, then what is left by looking at the places beside it. */
+/* The place of v. continuous_value returns v there, if it does at any place. Newton steps correct
+ * the rounding of the formula; a search of the neighbouring places corrects the rest. */
 static double continuous_place(const struct space_param *sp, double v)
 {
     double u = param_encode(sp, (union param_value){.real = v});
@@ -176,7 +178,7 @@ static double continuous_place(const struct space_param *sp, double v)
             return u;
         u = clamp(u + off / slope, 1);
     }
-    bool is_short = param_round(v, HUGE_VAL) == v; /* then rounding may have made it */
+    bool is_short = param_round(v, HUGE_VAL) == v; /* then v may be a rounded value */
     double below = u, above = u;
     for (int k = 0; k < NEAR_PLACES; k++) {
         if ((is_short ? continuous_value(sp, below) : continuous_at(sp, below)) == v)
@@ -189,7 +191,7 @@ static double continuous_place(const struct space_param *sp, double v)
     return u;
 }
 
-static double middle(const struct encoding *e, size_t i)
+static double middle_place(const struct encoding *e, size_t i)
 {
     switch (e->params[i].kind) {
     case ENCODED_CONTINUOUS:
@@ -209,7 +211,7 @@ void encoding_from_config(const struct encoding *e, const struct config *c, doub
         const struct space_param *sp = &e->space->params[i];
         union param_value v = c->entries[i].value;
         if (!c->entries[i].active || e->params[i].kind == ENCODED_CONSTANT)
-            point[i] = middle(e, i);
+            point[i] = middle_place(e, i);
         else if (e->params[i].kind == ENCODED_CONTINUOUS)
             point[i] = continuous_place(sp, v.real);
         else
@@ -245,7 +247,8 @@ void encoding_snap(const struct encoding *e, double *point)
                        : encoding_place(e, i, encoding_level(e, i, point[i]));
 }
 
-static bool wants(const struct encoding *e, const double *point, const bool *active, size_t i)
+static bool wants_active(const struct encoding *e, const double *point, const bool *active,
+                         size_t i)
 {
     const struct space_param *sp = &e->space->params[i];
     for (size_t k = 0; k < sp->n_conds; k++) {
@@ -264,7 +267,7 @@ void encoding_active(const struct encoding *e, const double *point, bool *active
         return;
     }
     for (size_t k = 0; k < e->n; k++)
-        active[e->space->order[k]] = wants(e, point, active, e->space->order[k]);
+        active[e->space->order[k]] = wants_active(e, point, active, e->space->order[k]);
 }
 
 bool encoding_same(const struct encoding *e, const double *a, const double *b, double tolerance)

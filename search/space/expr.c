@@ -1,5 +1,5 @@
-/* What an expression means. Nodes stand after their operands and types are settled, so that there
- * is nothing left to refuse; the depth of the recursion is at most the number of nodes. */
+/* Evaluation of expressions. Operands come before their nodes and all types are checked, so
+ * evaluation cannot fail. The depth of the recursion is at most the number of nodes. */
 #include "search/space/expr.h"
 
 #include <math.h>
@@ -36,10 +36,10 @@ struct evaluation {
     const struct expr *e;
     const struct space *space;
     const struct config *c;
-    bool bad; /* a part was not finite: what comes out means nothing */
+    bool bad; /* a part was not finite: the result is undefined */
 };
 
-static struct value eval(struct evaluation *x, size_t node);
+static struct value eval_node(struct evaluation *x, size_t node);
 
 static struct value eval_param(const struct evaluation *x, const struct node *n)
 {
@@ -52,14 +52,14 @@ static struct value eval_param(const struct evaluation *x, const struct node *n)
     return x->e->values[n->b + v.choice];
 }
 
-/* As Python has it: a - b floor(a / b). */
+/* As in Python: a - b floor(a / b). */
 static double modulo(double a, double b)
 {
     double r = fmod(a, b);
     return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
 
-static double compute(expr_op op, double a, double b)
+static double compute_arithmetic(expr_op op, double a, double b)
 {
     switch (op) {
     case OP_ADD:
@@ -99,7 +99,7 @@ static double compute(expr_op op, double a, double b)
     }
 }
 
-static bool compare(expr_op op, double a, double b)
+static bool compare_values(expr_op op, double a, double b)
 {
     switch (op) {
     case OP_LT:
@@ -113,16 +113,16 @@ static bool compare(expr_op op, double a, double b)
     }
 }
 
-static bool same(struct value a, struct value b)
+static bool same_value(struct value a, struct value b)
 {
     return a.type == b.type && a.v == b.v;
 }
 
 static bool eval_in(struct evaluation *x, const struct node *n)
 {
-    struct value v = eval(x, n->a);
+    struct value v = eval_node(x, n->a);
     for (size_t i = 0; i < n->n; i++)
-        if (same(v, x->e->values[n->b + i]))
+        if (same_value(v, x->e->values[n->b + i]))
             return true;
     return false;
 }
@@ -134,24 +134,24 @@ static bool eval_truth(struct evaluation *x, const struct node *n)
     case OP_IN:
         return eval_in(x, n);
     case OP_NOT:
-        return eval(x, n->a).v == 0;
+        return eval_node(x, n->a).v == 0;
     case OP_AND:
-        return eval(x, n->a).v != 0 && !x->bad && eval(x, n->b).v != 0;
+        return eval_node(x, n->a).v != 0 && !x->bad && eval_node(x, n->b).v != 0;
     case OP_OR:
-        return eval(x, n->a).v != 0 || x->bad || eval(x, n->b).v != 0;
+        return eval_node(x, n->a).v != 0 || x->bad || eval_node(x, n->b).v != 0;
     case OP_EQ:
-        a = eval(x, n->a);
-        return same(a, eval(x, n->b));
+        a = eval_node(x, n->a);
+        return same_value(a, eval_node(x, n->b));
     case OP_NE:
-        a = eval(x, n->a);
-        return !same(a, eval(x, n->b));
+        a = eval_node(x, n->a);
+        return !same_value(a, eval_node(x, n->b));
     default:
-        a = eval(x, n->a);
-        return compare(n->op, a.v, eval(x, n->b).v);
+        a = eval_node(x, n->a);
+        return compare_values(n->op, a.v, eval_node(x, n->b).v);
     }
 }
 
-static struct value eval(struct evaluation *x, size_t node)
+static struct value eval_node(struct evaluation *x, size_t node)
 {
     const struct node *n = &x->e->nodes[node];
     if (n->op == OP_CONST)
@@ -160,10 +160,10 @@ static struct value eval(struct evaluation *x, size_t node)
         return eval_param(x, n);
     if (n->type == BOOLEAN)
         return (struct value){BOOLEAN, eval_truth(x, n)};
-    double a = eval(x, n->a).v, b = 0;
+    double a = eval_node(x, n->a).v, b = 0;
     if (n->op <= OP_POW || n->op == OP_MIN || n->op == OP_MAX)
-        b = eval(x, n->b).v;
-    double v = compute(n->op, a, b);
+        b = eval_node(x, n->b).v;
+    double v = compute_arithmetic(n->op, a, b);
     x->bad |= !isfinite(v);
     return (struct value){NUMBER, v};
 }
@@ -174,6 +174,6 @@ bool expr_holds(const struct expr *e, const struct space *s, const struct config
         if (!c->entries[e->names[i].param].active)
             return true;
     struct evaluation x = {.e = e, .space = s, .c = c};
-    bool holds = eval(&x, e->n_nodes - 1).v != 0;
+    bool holds = eval_node(&x, e->n_nodes - 1).v != 0;
     return holds && !x.bad;
 }

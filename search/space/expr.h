@@ -7,16 +7,16 @@
  * From loose to tight: `or`; `and`; `not`; comparisons < <= > >= == != `in [..]` `not in [..]`
  * (ordered ones chain: 1 <= a < b); + -; * / %; unary -; ** (to the right). Functions: min and max
  * of 2 or more, abs, log, log2, exp, sqrt, floor, ceil. Numbers as in JSON; texts in '…' or "…";
- * true, false; the names of parameters, the longest that fits where they hold - or ., between
- * `backquotes` where they are words of the language. % has the sign of its right side, and / never
- * rounds.
+ * true, false; the names of parameters. A name may hold - or .; the longest name that fits is
+ * taken. A name that is a word of the language stands between `backquotes`. % has the sign of its
+ * right side, and / never rounds.
  *
- * Types are checked when it is parsed: a float, an int and a list of numbers is a number, a list of
- * texts is a text, a bool and a list of booleans is a boolean; a list of several types can only be
+ * Types are checked at parsing: a float, an int and a list of numbers is a number, a list of texts
+ * is a text, a bool and a list of booleans is a boolean; a list of several types can only be
  * compared by ==, != and in. Numbers are doubles.
  *
- * No loops, no names but parameters, bounded length, depth and size; the cost of an evaluation is
- * at most EXPR_MAX_NODES steps. */
+ * There are no loops and no names except parameters. Length, depth and size are bounded; an
+ * evaluation takes at most EXPR_MAX_NODES steps. */
 #ifndef ASSAY_SEARCH_SPACE_EXPR_H
 #define ASSAY_SEARCH_SPACE_EXPR_H
 
@@ -35,9 +35,10 @@
 
 struct expr;
 
-/* Parse `text`, which stands at `pointer`. AS_E_INVAL, AS_E_TOO_LARGE with the column (characters,
- * from 1): "/parameter_constraints/0: column 9: unknown name 'bacth'; did you mean 'batch'?".
- * AS_E_NOMEM. The result speaks of this space's parameters by their places and does not keep it;
+/* Parse `text`; `pointer` is its place in the document. AS_E_INVAL, AS_E_TOO_LARGE with the column
+ * (characters, from 1): "/parameter_constraints/0: column 9: unknown name 'bacth'; did you mean
+ * 'batch'?".
+ * AS_E_NOMEM. The result refers to parameters by their index and keeps no pointer to the space;
  * owned by the caller. */
 AS_MUST_CHECK as_status expr_parse(const struct space *s, const char *text, const char *pointer,
                                    struct expr **ret, struct as_err *err);
@@ -47,9 +48,9 @@ AS_DEFINE_FREEP(struct expr, expr_free)
 const char *expr_text(const struct expr *e); /* as it was written; view */
 bool expr_names(const struct expr *e, size_t param);
 
-/* Does a settled configuration of the space satisfy it? Yes where a parameter that it names is not
- * active; no where a part that is evaluated is not finite (a division by zero, the log of 0); `and`
- * and `or` evaluate their right side only where it matters. Allocates nothing. */
+/* Does a settled configuration of the space satisfy the expression? Yes if the expression names an
+ * inactive parameter. No if an evaluated part is not finite (a division by zero, the log of 0).
+ * `and` and `or` evaluate their right side only if it matters. Allocates nothing. */
 bool expr_holds(const struct expr *e, const struct space *s, const struct config *c);
 
 #endif

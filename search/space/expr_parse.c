@@ -1,4 +1,5 @@
-/* A recursive descent into an array of nodes; types are settled on the way up. */
+/* Recursive descent into an array of nodes. Each function parses one level of precedence and checks
+ * the types of its operands, so that an error names the column where the user made it. */
 #include <stdio.h>
 #include <string.h>
 
@@ -94,7 +95,7 @@ static bool param_node(struct parser *p, size_t *ret)
 }
 
 /* Operands of `what` must be of one type. */
-static bool want(struct parser *p, size_t node, value_type type, const char *what, size_t byte)
+static bool want_type(struct parser *p, size_t node, value_type type, const char *what, size_t byte)
 {
     if (type_at(p, node) == type)
         return true;
@@ -102,14 +103,15 @@ static bool want(struct parser *p, size_t node, value_type type, const char *wha
                        type_words[type_at(p, node)]);
 }
 
-static bool arithmetic(struct parser *p, expr_op op, const char *what, size_t byte, size_t a,
-                       size_t b, size_t *ret)
+static bool make_arithmetic(struct parser *p, expr_op op, const char *what, size_t byte, size_t a,
+                            size_t b, size_t *ret)
 {
     struct node n = {.op = op, .type = NUMBER, .a = a, .b = b};
-    return want(p, a, NUMBER, what, byte) && want(p, b, NUMBER, what, byte) && add_node(p, n, ret);
+    return want_type(p, a, NUMBER, what, byte) && want_type(p, b, NUMBER, what, byte) &&
+           add_node(p, n, ret);
 }
 
-/* A text that a parameter of choices never takes is a slip of the pen. */
+/* A text that the parameter never takes is a typing error of the user. */
 static bool check_taken(struct parser *p, size_t node, struct value v, size_t byte)
 {
     const struct node *n = &p->e->nodes[node];
@@ -122,7 +124,8 @@ static bool check_taken(struct parser *p, size_t node, struct value v, size_t by
     return expr_refuse(p, AS_E_INVAL, byte, "'%s' never takes this value", sp->name);
 }
 
-static bool equality(struct parser *p, expr_op op, size_t byte, size_t a, size_t b, size_t *ret)
+static bool make_equality(struct parser *p, expr_op op, size_t byte, size_t a, size_t b,
+                          size_t *ret)
 {
     value_type x = type_at(p, a), y = type_at(p, b);
     if (x != y && x != MIXED && y != MIXED)
@@ -142,7 +145,7 @@ static bool equality(struct parser *p, expr_op op, size_t byte, size_t a, size_t
 static bool parse_or(struct parser *p, size_t *ret);
 static bool parse_factor(struct parser *p, size_t *ret);
 
-static bool enter(struct parser *p)
+static bool enter_level(struct parser *p)
 {
     if (p->depth == EXPR_MAX_DEPTH)
         return expr_refuse(p, AS_E_TOO_LARGE, p->start, "it is nested deeper than %d",
@@ -158,7 +161,7 @@ static bool parse_call(struct parser *p, size_t *ret)
     char what[32];
     (void)snprintf(what, sizeof what, "%.*s()", (int)(p->next - p->start), p->e->text + p->start);
     bool is_list = f == OP_MIN || f == OP_MAX;
-    if (!enter(p) || !expr_scan_next(p) || !expect_sign(p, "("))
+    if (!enter_level(p) || !expr_scan_next(p) || !expect_sign(p, "("))
         return false;
     do {
         if (args && !expr_scan_next(p))
@@ -167,11 +170,11 @@ static bool parse_call(struct parser *p, size_t *ret)
             return false;
         if (args == 0) {
             *ret = more;
-            if (!want(p, more, NUMBER, what, byte))
+            if (!want_type(p, more, NUMBER, what, byte))
                 return false;
         } else if (!is_list) {
             return expr_refuse(p, AS_E_INVAL, byte, "%s takes one number", what);
-        } else if (!arithmetic(p, f, what, byte, *ret, more, ret)) {
+        } else if (!make_arithmetic(p, f, what, byte, *ret, more, ret)) {
             return false;
         }
         args++;
@@ -204,7 +207,7 @@ static bool parse_atom(struct parser *p, size_t *ret)
     if (!at_sign(p, "("))
         return expr_refuse(p, AS_E_INVAL, p->start, "expected a number, a name or (%s",
                            p->token == T_END ? ", found the end" : "");
-    if (!enter(p) || !expr_scan_next(p) || !parse_or(p, ret) || !expect_sign(p, ")"))
+    if (!enter_level(p) || !expr_scan_next(p) || !parse_or(p, ret) || !expect_sign(p, ")"))
         return false;
     p->depth--;
     return true;
@@ -218,10 +221,10 @@ static bool parse_power(struct parser *p, size_t *ret)
     if (!at_sign(p, "**"))
         return true;
     byte = p->start;
-    if (!enter(p) || !expr_scan_next(p) || !parse_factor(p, &right))
+    if (!enter_level(p) || !expr_scan_next(p) || !parse_factor(p, &right))
         return false;
     p->depth--;
-    return arithmetic(p, OP_POW, "**", byte, *ret, right, ret);
+    return make_arithmetic(p, OP_POW, "**", byte, *ret, right, ret);
 }
 
 static bool parse_factor(struct parser *p, size_t *ret)
@@ -229,8 +232,8 @@ static bool parse_factor(struct parser *p, size_t *ret)
     size_t byte = p->start;
     if (!at_sign(p, "-"))
         return parse_power(p, ret);
-    if (!enter(p) || !expr_scan_next(p) || !parse_factor(p, ret) ||
-        !want(p, *ret, NUMBER, "-", byte))
+    if (!enter_level(p) || !expr_scan_next(p) || !parse_factor(p, ret) ||
+        !want_type(p, *ret, NUMBER, "-", byte))
         return false;
     p->depth--;
     struct node n = {.op = OP_NEG, .type = NUMBER, .a = *ret};
@@ -246,7 +249,7 @@ static bool parse_term(struct parser *p, size_t *ret)
         const char *sign = p->sign;
         expr_op op = *sign == '*' ? OP_MUL : *sign == '/' ? OP_DIV : OP_MOD;
         if (!expr_scan_next(p) || !parse_factor(p, &right) ||
-            !arithmetic(p, op, sign, byte, *ret, right, ret))
+            !make_arithmetic(p, op, sign, byte, *ret, right, ret))
             return false;
     }
     return true;
@@ -260,7 +263,7 @@ static bool parse_sum(struct parser *p, size_t *ret)
         size_t right, byte = p->start;
         const char *sign = p->sign;
         if (!expr_scan_next(p) || !parse_term(p, &right) ||
-            !arithmetic(p, *sign == '+' ? OP_ADD : OP_SUB, sign, byte, *ret, right, ret))
+            !make_arithmetic(p, *sign == '+' ? OP_ADD : OP_SUB, sign, byte, *ret, right, ret))
             return false;
     }
     return true;
@@ -335,8 +338,8 @@ static bool ordered_op(const struct parser *p, expr_op *ret)
     return false;
 }
 
-/* a < b <= c: a < b and b <= c. The middle is evaluated twice; it is a number, and nothing inside a
- * number compares, so that this does not multiply. */
+/* a < b <= c: a < b and b <= c. The middle is evaluated twice. The cost does not multiply, because
+ * the middle is a number and a number contains no comparison. */
 static bool parse_chain(struct parser *p, size_t left, size_t *ret)
 {
     expr_op op;
@@ -344,7 +347,7 @@ static bool parse_chain(struct parser *p, size_t left, size_t *ret)
         size_t right = 0, one = 0, byte = p->start;
         const char *sign = p->sign;
         if (!expr_scan_next(p) || !parse_sum(p, &right) ||
-            !arithmetic(p, op, sign, byte, left, right, &one))
+            !make_arithmetic(p, op, sign, byte, left, right, &one))
             return false;
         p->e->nodes[one].type = BOOLEAN;
         struct node both = {.op = OP_AND, .type = BOOLEAN, .a = *ret, .b = one};
@@ -368,7 +371,8 @@ static bool parse_comparison(struct parser *p, size_t *ret)
     } else if (at_sign(p, "==") || at_sign(p, "!=")) {
         size_t right, byte = p->start;
         expr_op op = at_sign(p, "==") ? OP_EQ : OP_NE;
-        if (!expr_scan_next(p) || !parse_sum(p, &right) || !equality(p, op, byte, *ret, right, ret))
+        if (!expr_scan_next(p) || !parse_sum(p, &right) ||
+            !make_equality(p, op, byte, *ret, right, ret))
             return false;
     } else if (p->token == T_IN || p->token == T_NOT) {
         if (!parse_in(p, *ret, ret))
@@ -387,19 +391,19 @@ static bool parse_not(struct parser *p, size_t *ret)
     size_t byte = p->start;
     if (p->token != T_NOT)
         return parse_comparison(p, ret);
-    if (!enter(p) || !expr_scan_next(p) || !parse_not(p, ret) ||
-        !want(p, *ret, BOOLEAN, "not", byte))
+    if (!enter_level(p) || !expr_scan_next(p) || !parse_not(p, ret) ||
+        !want_type(p, *ret, BOOLEAN, "not", byte))
         return false;
     p->depth--;
     struct node n = {.op = OP_NOT, .type = BOOLEAN, .a = *ret};
     return add_node(p, n, ret);
 }
 
-static bool logical(struct parser *p, expr_op op, const char *word, size_t byte, size_t right,
-                    size_t *ret)
+static bool make_logical(struct parser *p, expr_op op, const char *word, size_t byte, size_t right,
+                         size_t *ret)
 {
     struct node n = {.op = op, .type = BOOLEAN, .a = *ret, .b = right};
-    return want(p, *ret, BOOLEAN, word, byte) && want(p, right, BOOLEAN, word, byte) &&
+    return want_type(p, *ret, BOOLEAN, word, byte) && want_type(p, right, BOOLEAN, word, byte) &&
            add_node(p, n, ret);
 }
 
@@ -410,7 +414,7 @@ static bool parse_and(struct parser *p, size_t *ret)
     while (p->token == T_AND) {
         size_t right, byte = p->start;
         if (!expr_scan_next(p) || !parse_not(p, &right) ||
-            !logical(p, OP_AND, "and", byte, right, ret))
+            !make_logical(p, OP_AND, "and", byte, right, ret))
             return false;
     }
     return true;
@@ -423,7 +427,7 @@ static bool parse_or(struct parser *p, size_t *ret)
     while (p->token == T_OR) {
         size_t right, byte = p->start;
         if (!expr_scan_next(p) || !parse_and(p, &right) ||
-            !logical(p, OP_OR, "or", byte, right, ret))
+            !make_logical(p, OP_OR, "or", byte, right, ret))
             return false;
     }
     return true;

@@ -1,4 +1,4 @@
-/* What the parts of the expression language share: nodes, and the parser's place in the text. */
+/* Shared by the parts of the expression language: nodes, and the parser's position in the text. */
 #ifndef ASSAY_SEARCH_SPACE_EXPR_PRIV_H
 #define ASSAY_SEARCH_SPACE_EXPR_PRIV_H
 
@@ -9,13 +9,13 @@
 typedef enum value_type { NUMBER, TEXT, BOOLEAN, MIXED } value_type;
 
 struct value {
-    value_type type; /* never MIXED: that is known of a parameter, not of its value */
+    value_type type; /* never MIXED: only a parameter can be MIXED, not a value */
     double v;        /* a text's number, or 0 and 1 */
 };
 
 typedef enum expr_op {
     OP_CONST, /* value */
-    OP_PARAM, /* parameter `a`; of a choice, its values stand at `b` */
+    OP_PARAM, /* parameter `a`; if it is a choice, its values begin at `b` */
     OP_IN,    /* a in the values b..b+n-1 */
     OP_AND,
     OP_OR,
@@ -54,7 +54,7 @@ struct node {
 /* A parameter that the expression names. */
 struct name {
     size_t param;
-    size_t at;       /* of a choice: its first value in expr.values */
+    size_t at;       /* for a choice: its first value in expr.values */
     value_type type; /* of all its values */
 };
 
@@ -86,12 +86,12 @@ struct parser {
     const struct space *space;
     const char *pointer;
     struct as_err *err;
-    as_status st; /* of the first error; every function returns at once when one it called failed */
+    as_status st; /* of the first error; every function returns at once after a failed call */
     struct expr *e;
     size_t node_cap, value_cap, name_cap;
     json_t *texts; /* text -> its number */
     unsigned depth;
-    size_t next;  /* the first byte behind the token */
+    size_t next;  /* the first byte after the token */
     size_t start; /* the token's own first byte */
     token token;
     const char *sign;
@@ -100,10 +100,11 @@ struct parser {
     double v;
 };
 
-/* Read the next token. False: it is none; every function here that says false has set p->st. */
+/* Read the next token. False: there is no valid token. Every function here that returns false has
+ * set p->st. */
 bool expr_scan_next(struct parser *p);
 
-/* False, with an error at the column of a byte of the text. */
+/* Set an error at the column of `byte` of the text, and return false. */
 bool expr_refuse(struct parser *p, as_status code, size_t byte, const char *fmt, ...)
     AS_PRINTF(4, 5);
 bool expr_no_memory(struct parser *p);

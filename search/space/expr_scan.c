@@ -1,5 +1,5 @@
-/* The words of the expression language. Texts become numbers when they are read: equal texts of one
- * expression, equal numbers. */
+/* The tokens of the expression language. Each text becomes a number when it is read, and equal
+ * texts of one expression become equal numbers, so that evaluation compares only numbers. */
 #include <ctype.h>
 #include <math.h>
 #include <stdarg.h>
@@ -24,12 +24,12 @@ static const struct {
                 {"in", T_IN, 0},        {"true", T_BOOLEAN, 1}, {"false", T_BOOLEAN, 0},
                 {"True", T_BOOLEAN, 1}, {"False", T_BOOLEAN, 0}};
 
-/* Longer ones before their beginnings. */
+/* A sign comes before any sign that is its prefix. */
 static const char *const signs[] = {"<=", ">=", "==", "!=", "**", "<", ">", "+", "-",
                                     "*",  "/",  "%",  "(",  ")",  "[", "]", ","};
 
-/* Characters, not bytes, from 1. */
-static size_t column(const struct parser *p, size_t byte)
+/* The column in characters (not bytes), from 1. */
+static size_t column_of(const struct parser *p, size_t byte)
 {
     size_t n = 1;
     for (size_t i = 0; i < byte; i++)
@@ -44,8 +44,8 @@ bool expr_refuse(struct parser *p, as_status code, size_t byte, const char *fmt,
     va_start(args, fmt);
     (void)vsnprintf(what, sizeof what, fmt, args);
     va_end(args);
-    p->st = as_fail_at(p->err, code, p->pointer, "%s: column %zu: %s", p->pointer, column(p, byte),
-                       what);
+    p->st = as_fail_at(p->err, code, p->pointer, "%s: column %zu: %s", p->pointer,
+                       column_of(p, byte), what);
     return false;
 }
 
@@ -129,7 +129,7 @@ static bool refuse_name(struct parser *p, const char *s, size_t n)
                        nearest ? "'?" : "");
 }
 
-/* The longest parameter's name at s that ends where a word ends; its length, or 0. */
+/* The length of the longest parameter name at s that ends at the end of a word; 0: none. */
 static size_t longest_param(const struct space *space, const char *s, size_t *ret)
 {
     size_t longest = 0;
@@ -189,7 +189,7 @@ static bool scan_quoted_name(struct parser *p)
     return refuse_name(p, s, n);
 }
 
-/* Read the next token. False: it is none. */
+/* Read the next token. False: there is no valid token. */
 bool expr_scan_next(struct parser *p)
 {
     const char *text = p->e->text;

@@ -1,5 +1,5 @@
-/* Domains and their maps. Levels of an int are exact in int64; the unit interval is double, so a
- * discrete parameter is exact through it up to PARAM_EXACT_LEVELS. */
+/* Domains and their maps. Levels of an int are exact in int64. The unit interval is double, so a
+ * discrete parameter survives the map through it exactly up to PARAM_EXACT_LEVELS levels. */
 #include "search/space/param.h"
 
 #include <ctype.h>
@@ -11,7 +11,7 @@
 #include "base/json.h"
 #include "search/space/cond.h"
 
-/* Up to here every whole number is a double, so a real that is whole may stand for an int. */
+/* Every whole number up to here is a double, so a whole real may stand for an int. */
 #define DOUBLE_EXACT 9007199254740992.0
 
 static const char *const kind_words[] = {"float", "int",      "categorical", "ordinal",
@@ -55,7 +55,7 @@ static double float_level(const struct space_param *p, uint64_t k)
 {
     /* 0.30000000000000004 becomes 0.3; a step that needs more than 15 digits keeps them */
     double v = param_round(p->real.min + (double)k * p->real.step, 1e-6 * p->real.step);
-    /* within rounding of max, max is what was meant */
+    /* a value within rounding of max is meant to be max */
     if (v > p->real.max || fabs(v - p->real.max) <= 1e-9 * p->real.step)
         return p->real.max;
     return k == 0 ? p->real.min : v;
@@ -132,8 +132,8 @@ bool param_contains(const struct space_param *p, union param_value v)
 /* ---- the unit interval ---- */
 
 /* Log scale of levels x_k = min + k step: level k owns [x_k - step/2, x_k + step/2), the first one
- * not less than half of min. Everything is kept relative to that lowest edge, so that large levels
- * of a narrow range stay exact. */
+ * not less than half of min. All values are relative to that lowest edge, so that large levels of a
+ * narrow range stay exact. */
 struct log_levels {
     double low;    /* the lowest edge */
     double offset; /* (min - step/2) - low, at most 0 */
@@ -147,7 +147,7 @@ static struct log_levels log_levels_of(const struct space_param *p)
     double min = is_int ? (double)p->integer.min : p->real.min;
     double step = is_int ? (double)p->integer.step : p->real.step;
     struct log_levels l = {.low = fmax(min - step / 2, min / 2), .step = step};
-    l.low = fmax(l.low, 1e-9 * step); /* a min of next to nothing: keeps the ratios finite */
+    l.low = fmax(l.low, 1e-9 * step); /* keeps the ratios finite if min is tiny */
     l.offset = (min - step / 2) - l.low;
     l.span = log1p((l.offset + (double)param_levels(p) * step) / l.low);
     return l;
@@ -238,7 +238,7 @@ json_t *param_value_to_json(const struct space_param *p, union param_value v)
     }
 }
 
-/* A whole number, or a real that is one: people write 1e6 for a million. */
+/* Read a whole number, or a real that is whole: people write 1e6 for a million. */
 static bool get_integer(const json_t *j, int64_t *ret)
 {
     if (json_is_integer(j)) {
@@ -335,8 +335,8 @@ as_status param_value_from_json(const struct space_param *p, const json_t *j, co
 /* ---- parsing ---- */
 
 /* as_fail_at for the field `name` below f, whose pointer starts the message too. */
-static as_status refuse(const struct json_fields *f, const char *name, struct as_err *err,
-                        as_status code, const char *what)
+static as_status refuse_field(const struct json_fields *f, const char *name, struct as_err *err,
+                              as_status code, const char *what)
 {
     char at[AS_ERR_POINTER_MAX];
     json_pointer_child(f->pointer, name, at);
@@ -371,7 +371,7 @@ static as_status parse_scale_points(struct json_fields *f, struct space_param *p
         return st;
     if (p->points && json_object_get(f->obj, "step") &&
         !json_is_null(json_object_get(f->obj, "step")))
-        return refuse(f, "points", err, AS_E_INVAL, "give either step or points, not both");
+        return refuse_field(f, "points", err, AS_E_INVAL, "give either step or points, not both");
     return AS_OK;
 }
 
@@ -380,7 +380,7 @@ static as_status refuse_order(const struct json_fields *f, const char *min, cons
 {
     char what[120];
     (void)snprintf(what, sizeof what, "min (%s) is above max (%s)", min, max);
-    return refuse(f, "min", err, AS_E_INVAL, what);
+    return refuse_field(f, "min", err, AS_E_INVAL, what);
 }
 
 static as_status check_float_step(const struct json_fields *f, const struct space_param *p,
@@ -391,26 +391,26 @@ static as_status check_float_step(const struct json_fields *f, const struct spac
     const char *text = as_format_double(step, buf, sizeof buf);
     if (!(step > 0)) {
         (void)snprintf(what, sizeof what, "found %s, expected a number above 0", text);
-        return refuse(f, "step", err, AS_E_INVAL, what);
+        return refuse_field(f, "step", err, AS_E_INVAL, what);
     }
     if (step > max - min) {
         (void)snprintf(what, sizeof what, "%s is larger than the range from min to max (%s)", text,
                        as_format_double(max - min, range, sizeof range));
-        return refuse(f, "step", err, AS_E_INVAL, what);
+        return refuse_field(f, "step", err, AS_E_INVAL, what);
     }
     double largest = fmax(fabs(min), fabs(max));
     double ulp = nextafter(largest, INFINITY) - largest;
     if (step < 4 * ulp || (max - min) / step > (double)PARAM_EXACT_LEVELS) {
         (void)snprintf(what, sizeof what, "%s is too fine: leave it out for a continuous range",
                        text);
-        return refuse(f, "step", err, AS_E_INVAL, what);
+        return refuse_field(f, "step", err, AS_E_INVAL, what);
     }
     return AS_OK;
 }
 
 static as_status parse_float(struct json_fields *f, struct space_param *p, struct as_err *err)
 {
-    const double any = 1e300; /* a range of doubles whose width is one too */
+    const double any = 1e300; /* the width of the range must be a finite double too */
     as_status st = json_fields_double(f, "min", JSON_REQUIRED, -any, any, &p->real.min, err);
     if (st < 0)
         return st;
@@ -426,7 +426,7 @@ static as_status parse_float(struct json_fields *f, struct space_param *p, struc
                             as_format_double(p->real.max, max, sizeof max), err);
     }
     if (p->scale == SCALE_LOG && p->real.min <= 0)
-        return refuse(f, "min", err, AS_E_INVAL, "a log scale needs min above 0");
+        return refuse_field(f, "min", err, AS_E_INVAL, "a log scale needs min above 0");
     /* min + 0.0 turns -0.0 into 0.0, so that equal values have equal bits */
     p->real.min += 0.0;
     p->real.max += 0.0;
@@ -460,16 +460,18 @@ static as_status parse_int(struct json_fields *f, struct space_param *p, struct 
         return refuse_order(f, a, b, err);
     }
     if (__builtin_sub_overflow(max, min, &range))
-        return refuse(f, "max", err, AS_E_INVAL, "the range from min to max is wider than 2^63");
+        return refuse_field(f, "max", err, AS_E_INVAL,
+                            "the range from min to max is wider than 2^63");
     if (p->scale == SCALE_LOG && min <= 0)
-        return refuse(f, "min", err, AS_E_INVAL, "a log scale needs min above 0");
+        return refuse_field(f, "min", err, AS_E_INVAL, "a log scale needs min above 0");
     st = take_integer(f, "step", JSON_OPTIONAL, &step, err);
     if (st < 0)
         return st;
     if (step < 1)
-        return refuse(f, "step", err, AS_E_INVAL, "expected a whole number above 0");
+        return refuse_field(f, "step", err, AS_E_INVAL, "expected a whole number above 0");
     if (step > range && step > 1)
-        return refuse(f, "step", err, AS_E_INVAL, "it is larger than the range from min to max");
+        return refuse_field(f, "step", err, AS_E_INVAL,
+                            "it is larger than the range from min to max");
     p->integer.step = (uint64_t)step;
     return AS_OK;
 }
@@ -490,7 +492,7 @@ static as_status add_choice(struct space_param *p, json_t *j, const char *pointe
                               pointer, text ? text : "");
         }
     }
-    /* a copy, so that the space does not hang on the caller's tree */
+    /* a copy, so that the space does not depend on the caller's tree */
     if (json_array_append_new(p->values, json_deep_copy(j)) < 0)
         return as_fail(err, AS_E_NOMEM, "out of memory for a parameter's values");
     p->n_values++;

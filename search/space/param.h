@@ -1,9 +1,9 @@
 /* One parameter of a space: its domain, and the maps between its values, levels and the unit
  * interval.
  *
- * A discrete parameter (everything but a float without step) has levels 0..n-1. A `step` grid is
+ * A discrete parameter (every kind except a float without step) has levels 0..n-1. A `step` grid is
  * anchored at min and holds max only when max lies on it; points of a float's grid are rounded to
- * the 15 digits that people read (0.3, not 0.30000000000000004). */
+ * 15 digits, as people write them (0.3, not 0.30000000000000004). */
 #ifndef ASSAY_SEARCH_SPACE_PARAM_H
 #define ASSAY_SEARCH_SPACE_PARAM_H
 
@@ -26,14 +26,14 @@ typedef enum param_kind {
     PARAM_FLOAT,
     PARAM_INT,
     PARAM_CATEGORICAL,
-    PARAM_ORDINAL, /* values in an order that means something */
+    PARAM_ORDINAL, /* values whose order has a meaning */
     PARAM_BOOL,
     PARAM_CONSTANT
 } param_kind;
 
 typedef enum param_scale { SCALE_LINEAR, SCALE_LOG } param_scale;
 
-/* One value. Which member is meant follows from the parameter's kind. */
+/* One value. The parameter's kind determines the member. */
 union param_value {
     double real;     /* PARAM_FLOAT */
     int64_t integer; /* PARAM_INT */
@@ -61,8 +61,8 @@ struct space_param {
     bool is_parent; /* some other parameter's `when` names it */
 };
 
-/* Parse one parameter's object, which stands at `pointer`. `when` is not looked at: it is handed
- * out (borrowed, NULL when absent), because it speaks of other parameters. `name` is copied
+/* Parse one parameter's object; `pointer` is its place in the document. `when` is not parsed,
+ * because it names other parameters: it is returned (borrowed, NULL if absent). `name` is copied
  * unchecked. AS_E_INVAL: an unknown field or type, min > max, a log scale with min <= 0, a step
  * that is not above 0 or is larger than the range, step and points together, an int range that
  * does not fit int64, empty or repeated values. AS_E_TOO_LARGE: past PARAM_MAX_*. AS_E_NOMEM. On
@@ -77,10 +77,12 @@ bool param_name_valid(const char *name); /* [A-Za-z_][A-Za-z0-9_.-]{0,62} */
 /* Every value comes from `values`: categorical, ordinal, bool, constant. */
 bool param_is_choice(const struct space_param *p);
 
-/* The object's fields but `when`, defaults written out. New reference; NULL when memory is out. */
+/* The object's fields except `when`, with defaults written out. New reference; NULL when memory is
+ * out. */
 json_t *param_to_json(const struct space_param *p);
 
-/* v at 15 digits when that is within `tolerance` of it, else v: what people would have written. */
+/* v rounded to 15 digits if that is within `tolerance` of v, else v. This is the number that people
+ * would write. */
 double param_round(double v, double tolerance);
 
 /* The number of distinct values of one parameter; 0 for a float without step. */
@@ -91,13 +93,13 @@ uint64_t param_levels(const struct space_param *p);
 union param_value param_level(const struct space_param *p, uint64_t k);
 uint64_t param_level_of(const struct space_param *p, union param_value v);
 
-/* By number, or by place among the choices: -1, 0 or 1. */
+/* Compare by number, or by place among the choices: -1, 0 or 1. */
 int param_compare(const struct space_param *p, union param_value a, union param_value b);
 
 /* Is it a value that this parameter can take? */
 bool param_contains(const struct space_param *p, union param_value v);
 
-/* The place t in [0,1] of a float's or an int's range, on its scale; within [min, max]. */
+/* The value at place t in [0,1] of a float's or an int's range, on its scale; within [min, max]. */
 double param_spread(const struct space_param *p, double t);
 
 /* Unit interval to value. u in [0,1]; every value of a discrete parameter on a linear scale owns an

@@ -1,4 +1,6 @@
-/* Parsing a space: every domain first, then the conditions between them. */
+/* Parsing a space. First every domain is parsed, because a condition may name a parameter that
+ * comes later in the document. Then come the conditions, the order of parents before children, and
+ * the check that each parameter can be active. */
 #include "search/space/space.h"
 
 #include <stdio.h>
@@ -103,8 +105,8 @@ static bool parents_placed(const struct space_param *p, const bool *placed)
     return true;
 }
 
-/* Walk from a parameter that could not be placed to one of its parents that could not either, until
- * one comes again: that one is on the loop. */
+/* Walk from an unplaced parameter to one of its unplaced parents until a parameter repeats: that
+ * parameter is on the loop. */
 static as_status refuse_loop(const struct space *s, const bool *placed, const char *pointer,
                              struct as_err *err)
 {
@@ -156,8 +158,8 @@ static void mark_ancestors(const struct space *s, size_t i, bool *marked)
         mark_ancestors(s, s->params[i].conds[c].parent, marked);
 }
 
-/* Find a value of `parent` that all conditions of the marked parameters allow. *ret_asked: does any
- * of them speak of it? False: there is none. */
+/* Find a value of `parent` that all conditions of the marked parameters allow. *ret_asked: is any
+ * of them a condition on `parent`? False: there is no such value. */
 static bool find_allowed(const struct space *s, const bool *marked, size_t parent, bool *ret_asked,
                          union param_value *ret)
 {
@@ -171,8 +173,8 @@ static bool find_allowed(const struct space *s, const bool *marked, size_t paren
     return n == 0 || cond_meet(&s->params[parent], conds, n, ret);
 }
 
-/* All conditions above a parameter must hold together, and each speaks of one parameter: it can be
- * active exactly when, parent by parent, the allowed values intersect. */
+/* All conditions above a parameter must hold together, and each is on one parameter. So the
+ * parameter can be active exactly if, for each parent, the allowed values intersect. */
 static as_status check_reachable(const struct space *s, const char *pointer, struct as_err *err)
 {
     for (size_t i = 0; i < s->n; i++) {

@@ -8,17 +8,18 @@
  *   ordinal      {type: ordinal, values: [strings, numbers]}   in their order
  *   bool         {type: bool}                 the same as categorical [false, true]
  *   constant     {type: constant, value}      the same as categorical with one value
- * Each may carry `when: {other: value}`, `{other: [v1, v2]}` or `{other: {min: a, max: b}}` (either
- * end may be absent): it is active only while every parameter named is itself active and has one of
- * the values. Chains are allowed, loops are not. Ranges speak of floats, ints and ordinals (whose
- * ends are two of their values), values of everything but floats.
+ * Each may have `when: {other: value}`, `{other: [v1, v2]}` or `{other: {min: a, max: b}}` (either
+ * end may be absent). It is active only while every parameter that `when` names is itself active
+ * and has one of the values. Chains are allowed, loops are not. Ranges apply to floats, ints and
+ * ordinals (the ends of an ordinal's range are two of its values). Values apply to all kinds except
+ * floats.
  *
  * A `step` grid is anchored at min and holds max only when max lies on it. `points` is the number
  * of grid cells of a parameter without a step (evenly spaced from min to max on its scale); methods
- * other than grid do not look at it.
+ * other than grid ignore it.
  *
- * Which combinations are allowed is said twice in a document: `parameter_constraints`, expressions
- * that must be true (expr.h), and `forbidden`, combinations of values that must not come together.
+ * Two fields of a document restrict the combinations: `parameter_constraints`, expressions that
+ * must be true (expr.h), and `forbidden`, combinations of values that must not occur together.
  *
  * A space never changes once it is parsed, so distinct threads may read one. */
 #ifndef ASSAY_SEARCH_SPACE_SPACE_H
@@ -57,8 +58,8 @@ struct space {
     size_t n_forbidden;
 };
 
-/* Parse and check a `parameters` object. `pointer` is where it stands in the document
- * ("/parameters"): errors name the field below it.
+/* Parse and check a `parameters` object. `pointer` is its place in the document ("/parameters");
+ * errors name the field below it.
  * AS_E_INVAL: an unknown field or type, min > max, a log scale with min <= 0, a step that is not
  * above 0 or is larger than the range, empty or repeated values, a `when` that names nothing,
  * itself, a loop, values of a float, or a value or range that the other can never take, conditions
@@ -72,36 +73,38 @@ AS_DEFINE_FREEP(struct space, space_free)
 /* The parameter's index, or -1. */
 int space_find(const struct space *s, const char *name);
 
-/* Read the document's `parameter_constraints` and `forbidden`, lists that stand at `pointer`, into
- * a space that was just parsed and is not shared yet. NULL: the field is absent. Once each.
- * AS_E_INVAL: an expression that is wrong (expr.h), a combination that is empty or names a
- * parameter or value that is not there. AS_E_TOO_LARGE: past SPACE_MAX_*. AS_E_NOMEM. */
+/* Read the document's lists `parameter_constraints` and `forbidden` into a space that was just
+ * parsed and is not shared yet. `pointer` is the list's place in the document. NULL: the field is
+ * absent. Call each function once.
+ * AS_E_INVAL: a wrong expression (expr.h), an empty combination, or one that names an unknown
+ * parameter or value. AS_E_TOO_LARGE: past SPACE_MAX_*. AS_E_NOMEM. */
 AS_MUST_CHECK as_status space_parse_constraints(struct space *s, const json_t *list,
                                                 const char *pointer, struct as_err *err);
 AS_MUST_CHECK as_status space_parse_forbidden(struct space *s, const json_t *list,
                                               const char *pointer, struct as_err *err);
 
-/* Are there constraints or forbidden combinations at all? */
+/* Are there any constraints or forbidden combinations? */
 bool space_is_constrained(const struct space *s);
 
-/* May this settled configuration be tried? A constraint that names a parameter which is not active
- * is satisfied, one whose value is not finite (a division by zero) is not. Allocates nothing. */
+/* May this settled configuration be tried? A constraint that names an inactive parameter is
+ * satisfied. A constraint whose value is not finite (a division by zero) is not. Allocates
+ * nothing. */
 bool space_allows(const struct space *s, const struct config *c);
 
-/* What it breaks first: k < n_constraints, a constraint; n_constraints + k, a forbidden
- * combination; -1: nothing. */
+/* The first rule that the configuration breaks: k < n_constraints is a constraint, n_constraints +
+ * k is a forbidden combination, -1 is none. */
 int space_violation(const struct space *s, const struct config *c);
 
 /* Does rule k, numbered as in space_violation, name parameter i? */
 bool space_rule_names(const struct space *s, size_t k, size_t i);
 
 /* AS_E_UNSUPPORTED with the pointer of rule k ("/parameter_constraints/0", "/forbidden/2") and a
- * message: nothing that is allowed was found, and this rule stood in the way most often. */
+ * message: no allowed configuration was found, and this rule was broken most often. */
 AS_MUST_CHECK as_status space_refuse_rule(const struct space *s, size_t k, const char *what,
                                           struct as_err *err);
 
-/* Give every ancestor of parameter i a value that makes i active: there always is one. Entries that
- * are no ancestors are left alone; call config_settle afterwards. */
+/* Give every ancestor of parameter i a value that makes i active; such values always exist. Other
+ * entries stay unchanged. Call config_settle afterwards. */
 void space_activate(const struct space *s, size_t i, struct config *c);
 
 /* The canonical `parameters` object: defaults written out, order kept. Parsing it gives an equal

@@ -1,4 +1,6 @@
-/* Which combinations a space allows: parameter_constraints and forbidden. */
+/* The combinations that a space allows: parameter_constraints and forbidden. The first list holds
+ * expressions (expr.h); the second holds conjunctions of conditions (cond.h). Both are numbered as
+ * one list of rules, so that a caller can count and report the rule that was broken. */
 #include "base/json.h"
 #include "search/space/config.h"
 #include "search/space/expr.h"
@@ -105,7 +107,8 @@ bool space_is_constrained(const struct space *s)
     return s->n_constraints + s->n_forbidden > 0;
 }
 
-static bool matches(const struct space *s, const struct space_forbidden *f, const struct config *c)
+static bool forbidden_matches(const struct space *s, const struct space_forbidden *f,
+                              const struct config *c)
 {
     for (size_t k = 0; k < f->n_conds; k++) {
         const struct config_entry *e = &c->entries[f->conds[k].parent];
@@ -121,7 +124,7 @@ int space_violation(const struct space *s, const struct config *c)
         if (!expr_holds(s->constraints[k], s, c))
             return (int)k;
     for (size_t k = 0; k < s->n_forbidden; k++)
-        if (matches(s, &s->forbidden[k], c))
+        if (forbidden_matches(s, &s->forbidden[k], c))
             return (int)(s->n_constraints + k);
     return -1;
 }
@@ -148,8 +151,8 @@ as_status space_refuse_rule(const struct space *s, size_t k, const char *what, s
     bool is_constraint = k < s->n_constraints;
     json_pointer_index(is_constraint ? "/parameter_constraints" : "/forbidden",
                        is_constraint ? k : k - s->n_constraints, at);
-    return as_fail_at(err, AS_E_UNSUPPORTED, at, "%s: %s; this is what stood in the way most often",
-                      at, what);
+    return as_fail_at(err, AS_E_UNSUPPORTED, at, "%s: %s; this rule was broken most often", at,
+                      what);
 }
 
 /* ---- the canonical form ---- */

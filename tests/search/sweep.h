@@ -1,4 +1,4 @@
-/* A sweep simulated in memory: suggestions, results, failures, in any order. */
+/* A simulated sweep in memory: suggestions, results and failures, in any order. */
 #ifndef ASSAY_TESTS_SEARCH_SWEEP_H
 #define ASSAY_TESTS_SEARCH_SWEEP_H
 
@@ -22,10 +22,10 @@ struct sweep {
 void sweep_init(struct sweep *w, const struct space *s, uint64_t seed, bool cached);
 void sweep_done(struct sweep *w);
 
-/* Suggest the next trial; it is pending then. AS_E_EXHAUSTED as suggest() has it. */
+/* Suggest the next trial; it is pending afterwards. AS_E_EXHAUSTED as in suggest(). */
 as_status sweep_ask(struct sweep *w, struct as_err *err);
 void sweep_tell(struct sweep *w, size_t trial, double value); /* one objective */
-/* A result that people add. c is copied. */
+/* Add a result as a user would. c is copied. */
 void sweep_add(struct sweep *w, const struct config *c, double value);
 
 /* The value of parameter i as a number: a choice is its index; NaN while inactive. */

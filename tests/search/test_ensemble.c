@@ -1,3 +1,8 @@
+/* Ensemble selection.
+ *
+ * The oracle repeats the greedy selection of the paper and computes every loss from scratch. The
+ * other tests check what users rely on: the halves are fixed by the seed, ties and single rows are
+ * defined, and a candidate that is not finite is skipped. */
 #include <math.h>
 #include <string.h>
 
@@ -57,7 +62,7 @@ static void random_problem(struct problem *p, uint64_t seed, ensemble_loss loss)
                                     .seed = seed};
 }
 
-/* The loss of a list of members, written down plainly and from scratch. */
+/* The loss of a list of members, computed plainly and from scratch. */
 static double oracle_loss(const struct ensemble_input *in, const size_t *members, size_t n,
                           const bool *half, bool side)
 {
@@ -91,7 +96,8 @@ static double oracle_loss(const struct ensemble_input *in, const size_t *members
     return in->loss == ENSEMBLE_LOSS_RMSE ? sqrt(total) : total;
 }
 
-/* Is a list with loss `a` better than one with `b`? Of errors, the log loss decides. */
+/* Is a list with loss `a` better than one with `b`? If the loss is the error, the log loss
+ * decides. */
 static bool oracle_better(const struct ensemble_input *in, const size_t *a, size_t n_a,
                           const size_t *b, size_t n_b, const bool *half)
 {
@@ -102,7 +108,8 @@ static bool oracle_better(const struct ensemble_input *in, const size_t *a, size
            oracle_loss(&guide, b, n_b, half, true) - 1e-12;
 }
 
-/* Greedy selection as the paper has it, every loss from scratch. Returns the best prefix's length.
+/* Greedy selection as in the paper, with every loss computed from scratch. Returns the best
+ * prefix's length.
  */
 static size_t oracle_select(const struct ensemble_input *in, const bool *half, size_t *members)
 {
@@ -185,7 +192,7 @@ START_TEST(ties_go_to_the_first_and_the_shortest)
 }
 END_TEST
 
-/* Two members that err in opposite ways are better together than the best alone. */
+/* Two members with opposite errors are better together than the best one alone. */
 START_TEST(opposites_complete_each_other)
 {
     enum { ROWS = 40 };

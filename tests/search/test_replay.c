@@ -1,5 +1,5 @@
-/* A history is made with suggest() itself, as a service would with results that come in late and
- * out of order, and must replay to the last bit; a history that was tampered with must not. */
+/* The tests make a history with suggest() itself, with results that arrive late and out of order as
+ * in a service. It must replay to the last bit, and a manipulated history must not. */
 #include "search/replay.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@
 #include "tests/support/check_main.h"
 #include "tests/support/json_text.h"
 
-#define LATE 3 /* results known so many trials later */
+#define LATE 3 /* results are known this many trials later */
 
 static json_t *make_sweep(const char *method)
 {
@@ -29,7 +29,7 @@ static json_t *make_sweep(const char *method)
     return json_plain(text);
 }
 
-/* Everything that a service keeps while it makes a history. */
+/* The data that a service keeps while it makes a history. */
 struct maker {
     json_t *sweep, *items, *state;
     struct space *space;
@@ -147,7 +147,7 @@ static void make(struct maker *m, const char *method)
     }
 }
 
-/* How many are the same; `first` is the number of the first that is not. */
+/* How many suggestions are the same; `first` is the number of the first that is not. */
 static size_t count_same(const struct maker *m, size_t *total, int64_t *first)
 {
     struct as_err err = {0};
@@ -216,7 +216,7 @@ START_TEST(a_changed_parameter)
 }
 END_TEST
 
-/* The parameters are the same, what is said of them is not. */
+/* The parameters are the same, the reason is not. */
 START_TEST(a_changed_reason)
 {
     struct maker m;
@@ -233,7 +233,7 @@ START_TEST(a_changed_reason)
 }
 END_TEST
 
-/* Pieces that each could be, but not together. */
+/* Each part is possible, but not in combination. */
 START_TEST(what_does_not_fit_together)
 {
     static const struct {
@@ -244,7 +244,7 @@ START_TEST(what_does_not_fit_together)
     } cases[] = {
         {12, "index", 11, "trial 12 has index 11, expected 10"},
         {12, "seen", 13, "trial 12 saw the results up to 13, and ended as number 13"},
-        {12, "finish_seq", 12, "trial 12 ended as number 12, and another one did"},
+        {12, "finish_seq", 12, "trial 12 ended as number 12, as another trial did"},
     };
     struct as_err err = {0};
     struct replay *r = NULL;

@@ -1,3 +1,10 @@
+/* Suggestions of every method through suggest().
+ *
+ * The tests check promises that hold for any method: equal inputs give equal bits with and without
+ * a cache, suggestions are allowed and never repeated, a finite space ends, and no history
+ * (failures, NaN, duplicates, constants, foreign states) stops the search. For the method gp they
+ * also check that constraints, several objectives and outcome bounds lead to the known optimum. The
+ * sweeps run in memory (sweep.h). */
 #include <math.h>
 #include <string.h>
 
@@ -78,7 +85,7 @@ static void finish_some(struct sweep *w, struct rng *r, size_t slots)
     }
 }
 
-/* What a server does between two suggestions when it restarts. */
+/* Do what a restarted server does between two suggestions. */
 static void through_text(struct sweep *w)
 {
     AS_AUTO(as_freep) char *text = json_format(w->state);
@@ -110,7 +117,7 @@ static void run_twice(const struct space *s, uint64_t seed, size_t trials, size_
         through_text(&b);
         AS_AUTO(as_freep) char *left = json_format(a.state), *right = json_format(b.state);
         ck_assert_str_eq(left, right);
-        if (t % 7 == 6) { /* a server that had cached nothing takes over */
+        if (t % 7 == 6) { /* a server with an empty cache takes over */
             search_cache_free(a.cache);
             a.cache = search_cache_create();
         }
@@ -135,7 +142,7 @@ START_TEST(same_bits_with_and_without_cache)
 }
 END_TEST
 
-/* Past 200 rows the factor grows row by row, and fits come now and then. */
+/* Past 200 rows the factor grows row by row, and fits happen only sometimes. */
 START_TEST(same_bits_when_the_factor_grows)
 {
     AS_AUTO(space_freep)
@@ -162,7 +169,7 @@ START_TEST(same_bits_when_the_factor_grows)
         ck_assert(json_equal(a.state, b.state));
         through_text(&b);
         fits += json_is_true(json_object_get(json_object_get(a.reason, "fit"), "refitted"));
-        if (t % 3 == 2) { /* three at a time, told in the reverse order */
+        if (t % 3 == 2) { /* three at a time, reported in reverse order */
             for (size_t k = 0; k < 3; k++) {
                 sweep_tell(&a, t - k, bowl(&a, t - k));
                 sweep_tell(&b, t - k, bowl(&b, t - k));
@@ -206,8 +213,8 @@ START_TEST(finite_spaces_end_exactly)
 }
 END_TEST
 
-/* Constraints leave few of many configurations: the sweep ends when those are used up, also where
- * the space is too large to be walked through. */
+/* Constraints leave few of many configurations: the sweep ends when those are used up, also if the
+ * space is too large to enumerate. */
 START_TEST(few_are_used_up)
 {
     static const struct {
@@ -269,7 +276,7 @@ START_TEST(constraints_hold)
 }
 END_TEST
 
-/* Nothing that a history may hold stops it. */
+/* No content of a history stops the search. */
 START_TEST(odd_histories_never_break_it)
 {
     static const double odd[] = {0, 1e300, -1e300, 5e-324, INFINITY, -INFINITY, NAN, 1};
@@ -304,7 +311,7 @@ START_TEST(odd_histories_never_break_it)
 }
 END_TEST
 
-/* The same configuration observed often, as people may add it, with different values. */
+/* The same configuration observed often with different values, as users may add it. */
 START_TEST(repeated_rows_never_break_it)
 {
     AS_AUTO(space_freep)
@@ -353,7 +360,7 @@ START_TEST(many_parameters_and_few)
 }
 END_TEST
 
-/* Centre first; what people added counts towards the initial design. */
+/* The centre comes first; trials that users added count towards the initial design. */
 START_TEST(initial_design)
 {
     AS_AUTO(space_freep)
@@ -470,7 +477,7 @@ START_TEST(fronts_are_followed_to_their_ends)
 }
 END_TEST
 
-/* Where trials fail is not tried for ever: half of the plane, with the best values near its edge.
+/* The search leaves a region of failures: half of the plane, with the best values near its edge.
  */
 START_TEST(failures_are_avoided)
 {
@@ -643,7 +650,7 @@ START_TEST(parses_methods)
 }
 END_TEST
 
-/* A grid that was prepared gives the cells of one that is made for each suggestion. */
+/* A prepared grid gives the same cells as a grid made for each suggestion. */
 START_TEST(prepared_or_not_is_the_same)
 {
     AS_AUTO(space_freep) struct space *s = space_at_random(5);

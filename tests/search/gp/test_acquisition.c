@@ -1,3 +1,7 @@
+/* The acquisitions as functions of means and deviations.
+ *
+ * No model is needed: an acquisition depends on a point only through these few numbers. Gradients
+ * are compared with central differences, and values with closed forms. */
 #include <math.h>
 
 #include "base/rng.h"
@@ -27,7 +31,7 @@ static void check_gradient(const struct acquisition *a, const double *mean, cons
             *(side < 0 ? &lo : &hi) = acquisition_value(a, m, s, NULL, NULL);
         }
         double want = (hi - lo) / (2 * h), got = k < n ? d_mean[k] : d_sd[k - n];
-        /* rounding of the values, over the step, is what differences cannot see */
+        /* differences cannot resolve the rounding of the values divided by the step */
         double blur = 4e-16 * fabs(v) / h;
         ck_assert_msg(fabs(got - want) <= 1e-6 * fmax(1, fabs(want)) + 8 * blur,
                       "kind %d, derivative %zu: %.17g, differences %.17g", (int)a->kind, k, got,
@@ -109,7 +113,8 @@ START_TEST(hypervolume_gradients_match_differences)
 }
 END_TEST
 
-/* Far from the limits the logarithm stays finite and points back; both ends may be close. */
+/* Far from the limits the logarithm stays finite and its slope points back; both ends may be
+ * close. */
 START_TEST(stays_finite_far_away)
 {
     struct acquisition a = {.kind = ACQUISITION_LOGEI,

@@ -1,3 +1,9 @@
+/* Expected improvement of the hypervolume.
+ *
+ * Values are compared with Monte Carlo draws and, without uncertainty, with the growth of the exact
+ * hypervolume. Gradients are compared with central differences, also where the value underflows.
+ * Further tests cover extreme means and deviations, very narrow boxes and fronts that must be
+ * thinned. */
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -60,8 +66,8 @@ static void by_draws(const struct problem *p, size_t draws, double *ret_mean, do
     *ret_error = sqrt(fmax(0, square / (double)draws - *ret_mean * *ret_mean) / (double)draws);
 }
 
-/* 60 problems, 4,000 draws each, five standard errors: a chance of 1 in 30,000 to fail by bad luck,
- * taken once, as the draws are fixed. */
+/* 60 problems, 4,000 draws each, five standard errors: a chance of 1 in 30,000 to fail by accident.
+ * The draws are fixed, so the outcome never changes. */
 START_TEST(equals_monte_carlo)
 {
     struct rng r;
@@ -78,7 +84,7 @@ START_TEST(equals_monte_carlo)
 }
 END_TEST
 
-/* With next to no deviation it is the growth of the hypervolume at the mean. */
+/* With almost no deviation it equals the growth of the hypervolume at the mean. */
 START_TEST(equals_improvement_where_nothing_is_uncertain)
 {
     struct rng r;
@@ -156,7 +162,8 @@ START_TEST(far_tails)
 }
 END_TEST
 
-/* Finite, whatever comes; and the same whether a box is one or many narrow ones. */
+/* The value is finite for extreme input, and does not change if a box is split into many narrow
+ * ones. */
 START_TEST(extremes_stay_finite)
 {
     const double values[] = {-1e300, -1e9, -30, 0, 0.5, 1, 30, 1e9, 1e300};
@@ -183,7 +190,7 @@ START_TEST(extremes_stay_finite)
 }
 END_TEST
 
-/* 1,000 points a hair apart change nothing but by what they cover. */
+/* 1,000 points very close to each other change the value only by the volume that they cover. */
 START_TEST(narrow_strips)
 {
     enum { n = 500 };

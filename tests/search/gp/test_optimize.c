@@ -1,4 +1,4 @@
-/* The acquisition's optimiser, held against plain enumeration of the same acquisition. */
+/* The acquisition's optimiser, compared with plain enumeration of the same acquisition. */
 #include "search/gp/optimize.h"
 
 #include <math.h>
@@ -101,8 +101,9 @@ static void optimize(struct rig *r, const struct gp_region *region, uint64_t num
     ck_assert(fabs(found->value - value_of(r, point)) <= 1e-9 * fmax(1, fabs(found->value)));
 }
 
-/* The highest acquisition over all levels and choices, and `steps` places of what is continuous;
- * what is not allowed, or was tried, does not count. Parameters before i stay as they are in `at`.
+/* The highest acquisition over all levels and choices, and `steps` places of each continuous
+ * parameter. Points that are not allowed or were tried do not count. Parameters before i keep their
+ * places in `at`.
  */
 static double highest(struct rig *r, double *at, size_t i, size_t steps)
 {
@@ -164,7 +165,7 @@ static double mixed(const struct sweep *w, size_t t)
     "x: {type: float, min: 0, max: 1, when: {c: a}}\n"                                             \
     "y: {type: float, min: 0, max: 1}\n"
 
-/* Branch b is lower but for a narrow place of branch a: x = 0.25, y = 0.7. */
+/* Branch b is lower except at a narrow place of branch a: x = 0.25, y = 0.7. */
 static double conditional(const struct sweep *w, size_t t)
 {
     double x = sweep_number(w, t, 1), y = sweep_number(w, t, 2) - 0.7;
@@ -255,8 +256,8 @@ static double ball(const struct sweep *w, size_t t)
     return v;
 }
 
-/* Four places with a sum of at most 1.2: 0.3 each is the best. A climb ends at the border
- * somewhere; moves along it do the rest. */
+/* Four places with a sum of at most 1.2: 0.3 each is the best. A climb ends somewhere at the
+ * border; moves along it find the best point. */
 START_TEST(moves_along_the_border)
 {
     AS_AUTO(rig_done) struct rig r;
@@ -282,7 +283,7 @@ END_TEST
     "d: {type: ordinal, values: [0, 1, 2, 3, 4, 5]}\n"                                             \
     "x: {type: float, min: 0, max: 1}\n"
 
-/* Lowest at 4, 2, 5, 1, x = 0.3; each parameter counts by itself. */
+/* Lowest at 4, 2, 5, 1, x = 0.3; the parameters do not interact. */
 static double choices(const struct sweep *w, size_t t)
 {
     double c = sweep_number(w, t, 2) - 5, d = sweep_number(w, t, 3) - 1;
@@ -307,7 +308,7 @@ START_TEST(improves_choices_one_by_one)
 }
 END_TEST
 
-/* The end is at least as good as each point that it looked at first. */
+/* The end is at least as good as each raw candidate. */
 START_TEST(is_never_worse_than_its_best_start)
 {
     static const struct {
@@ -376,7 +377,7 @@ static double sum(const struct sweep *w, size_t t)
     return sweep_number(w, t, 0) + 0.1 * sweep_number(w, t, 1);
 }
 
-/* A small finite space is evaluated whole, until nothing is left. */
+/* A small finite space is evaluated completely, until nothing is left. */
 START_TEST(takes_all_of_a_small_space)
 {
     AS_AUTO(rig_done) struct rig r;
@@ -415,7 +416,7 @@ START_TEST(says_when_a_small_space_is_used_up)
 }
 END_TEST
 
-/* Two models: the probability that an outcome lies below its bound decides alone. */
+/* Two models: only the probability that an outcome lies below its bound matters. */
 START_TEST(follows_a_limit)
 {
     AS_AUTO(rig_done) struct rig r;

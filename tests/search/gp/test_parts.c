@@ -82,7 +82,7 @@ START_TEST(enumerations_count_what_is_left)
 }
 END_TEST
 
-/* Trials that differ from those that were there before are encoded anew. */
+/* Trials that differ from the earlier ones are encoded again. */
 START_TEST(kept_places_are_those_of_the_same_trials)
 {
     AS_AUTO(space_freep) struct space *s = NULL;

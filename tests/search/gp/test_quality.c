@@ -1,7 +1,7 @@
-/* Does it find minima in few trials? Fixed seeds, so the outcome is fixed on one machine; across
- * processors last bits differ, and with them the path. False alarms: of 48 sweeps with other seeds
- * at most one missed the mark of its function. At that rate three of six do so with a probability
- * of 1.8e-4, for any of the three functions 5.4e-4. */
+/* Does the search find minima in few trials? Seeds are fixed, so the outcome is fixed on one
+ * machine; on other processors the last bits differ, and the trials may differ too. False alarms:
+ * among 48 sweeps with other seeds at most one missed the target of its function. At that rate
+ * three of six do so with a probability of 1.8e-4, for any of the three functions 5.4e-4. */
 #include <math.h>
 
 #include "base/rng.h"
@@ -119,8 +119,8 @@ START_TEST(finds_minima)
 }
 END_TEST
 
-/* A third of the space fails, two minima of Branin lie outside of it; or every fifth trial,
- * wherever it is. */
+/* A third of the space fails, and two minima of Branin lie outside of it; or every fifth trial
+ * fails, independent of its place. */
 START_TEST(finds_minima_among_failures)
 {
     for (failing how = FAIL_REGION; how <= FAIL_FIFTH; how++) {

@@ -1,3 +1,8 @@
+/* Functions with known Sobol indices, and trials of them.
+ *
+ * The comments derive the indices of the mixed and the conditional function by hand. Trials are
+ * Sobol points, or mostly moves of the best point, as after a search: an estimate must hold for
+ * both. */
 #include "tests/search/importance/known_importance.h"
 
 #include <math.h>
@@ -135,7 +140,7 @@ static struct space *space_of(const struct known_problem *p)
     return s;
 }
 
-/* Near the best point: half of the places moved a little, choices now and then. */
+/* Move from the best point: half of the places a little, choices sometimes. */
 static void move(const struct encoding *e, const double *best, struct rng *r, double *point)
 {
     for (size_t k = 0; k < e->n; k++) {

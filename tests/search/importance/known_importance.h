@@ -1,4 +1,4 @@
-/* Spaces with a function on them whose Sobol indices are known, and trials of them. */
+/* Spaces with functions whose Sobol indices are known, and trials of these functions. */
 #ifndef ASSAY_TESTS_SEARCH_IMPORTANCE_KNOWN_IMPORTANCE_H
 #define ASSAY_TESTS_SEARCH_IMPORTANCE_KNOWN_IMPORTANCE_H
 

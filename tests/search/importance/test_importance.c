@@ -1,3 +1,9 @@
+/* Importance from the trials of a sweep.
+ *
+ * The tests check the rules of importance.h: which parameters have entries, the reasons when there
+ * are no indices, diverged and failed trials, the independence from the goal's direction and the
+ * unit, and equal bits for equal input. The accuracy of the indices is in test_known_importance.c.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,7 +59,7 @@ START_TEST(linear_function)
 }
 END_TEST
 
-/* The same trials give the same bits; upside down, the same indices. */
+/* The same trials give the same bits; with the opposite goal and sign, the same indices. */
 START_TEST(pure_and_blind_to_the_goal)
 {
     struct known_trials t;
@@ -130,7 +136,8 @@ START_TEST(nothing_to_vary)
 }
 END_TEST
 
-/* One diverged trial, failures between: the picture stays. Enormous and tiny units do not matter.
+/* One diverged trial and some failures do not change the indices much. Enormous and tiny units have
+ * no effect.
  */
 START_TEST(rough_data)
 {

@@ -41,9 +41,9 @@ static struct score measure(const struct known_problem *p, size_t n, bool cluste
     return s;
 }
 
-/* The seeds are fixed: these say what was measured, with room for another C library. Spread trials:
- * 93 to 100 in a hundred. Where four fifths of the trials lie around one point, a process with one
- * length scale everywhere is too sure of the rest: 80 to 100, of Ishigami's waves about 55. */
+/* The seeds are fixed. The bounds are the measured values, with room for another C library. Spread
+ * trials: 93 to 100 %. If four fifths of the trials lie around one point, a process with one length
+ * scale everywhere is too certain of the rest: 80 to 100 %, and about 55 % on Ishigami's waves. */
 START_TEST(spread_trials)
 {
     const struct known_problem *p = &known_problems[_i];

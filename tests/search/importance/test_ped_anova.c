@@ -10,8 +10,8 @@
 
 #define D 6
 
-/* Random trials of: a float and a choice that decide, an int and a choice that do not, a constant,
- * and a float that exists for half of the trials. */
+/* A float and a choice that matter, an int and a choice that do not, a constant, and a float that
+ * is active in half of the trials. */
 static struct space *make_space(void)
 {
     struct space *s = NULL;
@@ -38,7 +38,7 @@ static void make_points(const struct encoding *e, size_t n, uint64_t seed, doubl
     }
 }
 
-/* Random points: what decides gets nearly all of it. */
+/* On random points, the parameters that matter get almost all of the shares. */
 START_TEST(what_decides_is_found)
 {
     enum { n = 500 };

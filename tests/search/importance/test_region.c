@@ -19,7 +19,8 @@ static struct region *create(const struct space *s, size_t i)
     return r;
 }
 
-/* Every mapped point has the parameter active; of unconditional ones nothing is held. */
+/* The parameter is active at every mapped point. For an unconditional parameter nothing is
+ * restricted. */
 static void check_region(const struct space *s, const struct encoding *e, size_t i, struct rng *rng)
 {
     AS_AUTO(region_freep) struct region *r = create(s, i);
@@ -70,7 +71,8 @@ static struct space *chain(void)
     return s;
 }
 
-/* What is held is uniform over what is left: quarters of the float's range, choices, halves. */
+/* Restricted parameters are uniform over their remaining values: quarters of the float's range,
+ * choices, halves. */
 START_TEST(ancestors_are_held_and_stay_uniform)
 {
     AS_AUTO(space_freep) struct space *s = chain();

@@ -1,3 +1,8 @@
+/* Sobol's indices by the pick-freeze estimators.
+ *
+ * The tested functions have known indices: Sobol's g, Ishigami, discrete inputs, and a triangle
+ * whose inputs depend on each other. Bounds on the error hold for fixed scramblings. Further tests
+ * cover resampling, many inputs, a narrow allowed part, and a function that fails. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -117,8 +122,8 @@ static struct sensitivity_problem problem_of(struct run *r, size_t rows, uint64_
                                         .ctx = r};
 }
 
-/* 1,024 rows are within 0.03 on each of 20 fixed scramblings, on average within 0.012; where inputs
- * depend on each other, within 0.1 and 0.03. */
+/* With 1,024 rows the error is below 0.03 on each of 20 fixed scramblings, and below 0.012 on
+ * average. If inputs depend on each other, it is below 0.1 and 0.03. */
 START_TEST(known_indices)
 {
     struct run run = {&known[_i], 1, 0};
@@ -153,8 +158,8 @@ START_TEST(some_inputs_are_the_same_as_all)
 }
 END_TEST
 
-/* Resampled copies spread by about the error that the estimate has: of 400, at least 300 are within
- * 0.1 of the truth, and they are not all the same. */
+/* Resampled copies vary by about the error of the estimate: at least 300 of 400 are within 0.1 of
+ * the truth, and they are not all equal. */
 START_TEST(resampling_spreads)
 {
     enum { copies = 400 };
@@ -215,7 +220,7 @@ static bool nothing(void *ctx, const double *u)
     return false;
 }
 
-/* u0 == u1 as levels of three: each says everything of the other. */
+/* u0 == u1 as levels of three: each determines the other. */
 static bool same_thirds(void *ctx, const double *u)
 {
     (void)ctx;

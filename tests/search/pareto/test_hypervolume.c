@@ -54,7 +54,7 @@ START_TEST(equals_inclusion_and_exclusion)
 }
 END_TEST
 
-/* What is left of the unit cube above the points with x_1 + ... + x_m = 1 has a known volume. */
+/* The part of the unit cube above the points with x_1 + ... + x_m = 1 has a known volume. */
 START_TEST(a_simplex_of_many_points)
 {
     struct as_err err;

@@ -1,3 +1,7 @@
+/* Non-dominated sets and the reference point.
+ *
+ * The oracle compares every point with every other point. Random sets on a small grid have many
+ * copies and ties; points on a sphere are nearly all on the front, which is the slow case. */
 #include <math.h>
 #include <string.h>
 

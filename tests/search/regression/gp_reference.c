@@ -1,3 +1,8 @@
+/* The long double oracle of the regression tests.
+ *
+ * Every call builds the full covariance matrix and factors it with the textbook algorithm. It is
+ * slow and simple on purpose: it shares no code with the library except the declaration of its
+ * inputs. */
 #include "tests/search/regression/gp_reference.h"
 
 #include <math.h>

@@ -1,12 +1,13 @@
-/* The Gaussian process from the textbook, in long double and O(n^3) everywhere: the oracle for
- * search/gp. Rasmussen and Williams, 2006, equations 2.25, 2.26 and 2.30. */
+/* The Gaussian process from the textbook, in long double and with O(n^3) for every call: the oracle
+ * for search/regression. Rasmussen and Williams, 2006, equations 2.25, 2.26 and 2.30. */
 #ifndef ASSAY_TESTS_SEARCH_REGRESSION_GP_REFERENCE_H
 #define ASSAY_TESTS_SEARCH_REGRESSION_GP_REFERENCE_H
 
 #include "base/rng.h"
 #include "search/regression/covariance.h"
 
-/* Inputs made up for tests, with what they point to. Owned by the caller, gp_case_free(). */
+/* Random inputs for tests, with the arrays that they point to. Owned by the caller,
+ * gp_case_free(). */
 struct gp_case {
     struct gp_columns c;
     struct gp_rows rows;

@@ -1,3 +1,8 @@
+/* Factor, append, invert and solve.
+ *
+ * Each result is compared with a textbook factorisation, for sizes around every border between the
+ * block code and the recursive code. Another test repeats the work at other addresses and leading
+ * dimensions and compares bits. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +13,7 @@
 #include "search/regression/cholesky.h"
 #include "tests/support/check_main.h"
 
-/* Round every block, half and small-size branch. */
+/* Sizes around every block border, half and small-size branch. */
 static const size_t sizes[] = {1, 2, 7, 8, 9, 31, 32, 33, 63, 64, 65, 96, 97, 128, 200, 257, 450};
 
 struct matrix {
@@ -16,7 +21,8 @@ struct matrix {
     size_t n, ld;
 };
 
-/* A covariance of n points on a line, with noise; below the diagonal alone, rubbish above. */
+/* A covariance of n points on a line, with noise; below the diagonal only, arbitrary values
+ * above. */
 static struct matrix covariance(size_t n, size_t ld)
 {
     struct as_err err = {0};
@@ -79,8 +85,8 @@ START_TEST(factor_and_inverse)
 }
 END_TEST
 
-/* L (L^-1 b) = b and L' (L^-T b) = b, for as many right-hand sides as take each path, in rows that
- * are not aligned. */
+/* L (L^-1 b) = b and L' (L^-T b) = b, for numbers of right-hand sides that take each path, in rows
+ * that are not aligned. */
 START_TEST(solves)
 {
     size_t n = sizes[_i], ld = gp_ld(n), ldb = n + 3;
@@ -136,7 +142,7 @@ START_TEST(appends)
         gp_cholesky_append(m.a.p, i, ld, m.inv.p, k.a.p[i * ld + i], 0.01);
         ck_assert_mem_eq(m.a.p + i * ld, before + i * ld, (i + 1) * sizeof(double));
     }
-    /* What rounding leaves of the variance has a floor. */
+    /* The remaining variance has a floor despite rounding. */
     memcpy(m.a.p + 100 * ld, k.a.p + 100 * ld, 100 * sizeof(double));
     gp_cholesky_append(m.a.p, 100, ld, m.inv.p, 0, 1e-8);
     ck_assert(m.a.p[100 * ld + 100] == sqrt(1e-8));
@@ -146,7 +152,7 @@ START_TEST(appends)
 }
 END_TEST
 
-/* The same bits wherever the memory lies and whatever the leading dimension is. */
+/* The bits do not depend on the address of the memory or on the leading dimension. */
 START_TEST(bits_do_not_depend_on_the_memory)
 {
     size_t n = 321;

@@ -1,3 +1,8 @@
+/* Covariances of whole blocks.
+ *
+ * Blocks are compared with the formula term by term. The tests cover points of other sets, category
+ * distances (equal, different, inactive), and sums over categories, which the fit's gradient needs.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,8 @@
+/* The fit of the hyperparameters.
+ *
+ * Value and gradient are compared with the long double reference and its differences, for shapes
+ * that cover every kind of column and block size. The fit itself is tested by its result: no
+ * neighbouring theta and no start may be better. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,7 +58,8 @@ START_TEST(gradient_matches_differences)
 }
 END_TEST
 
-/* The minimum that is found is one: better than the starts and than steps to all sides. */
+/* The fit ends in a minimum: its value is below that of the starts and of steps in all
+ * directions. */
 START_TEST(fit_ends_in_a_minimum)
 {
     struct as_err err = {0};
@@ -80,7 +86,7 @@ START_TEST(fit_ends_in_a_minimum)
         }
         theta[j] = kept;
     }
-    /* Warm: at once, and to the same place. */
+    /* A warm start reaches the same minimum in a few steps. */
     o = (struct gp_fit_opts){.warm = theta, .pg_tol = 1e-3};
     ck_ok(gp_fit(&g->c, &g->rows, g->y, &o, w, theta, &again, &err), err);
     ck_assert_uint_le(again.evals, 5);
@@ -89,8 +95,8 @@ START_TEST(fit_ends_in_a_minimum)
 }
 END_TEST
 
-/* What a fit learnt about the curvature makes the next one shorter, and changes no minimum. A scale
- * or a theta out of a broken file does no harm. */
+/* The curvature learnt by a fit makes the next one shorter and does not change the minimum. A scale
+ * or a theta from a broken file does no harm. */
 START_TEST(scale_of_an_earlier_fit)
 {
     struct as_err err = {0};
@@ -141,7 +147,7 @@ START_TEST(same_bits_again)
 }
 END_TEST
 
-/* Whatever y is, as long as it is finite: an answer within the bounds. */
+/* Any finite y gives a result within the bounds. */
 START_TEST(takes_any_values)
 {
     struct as_err err = {0};

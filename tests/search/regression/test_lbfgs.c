@@ -1,3 +1,8 @@
+/* The projected L-BFGS.
+ *
+ * The objectives have known minima: Rosenbrock's function, quadratics with a different centre for
+ * each start, and functions with a wall of values that are not finite. The tests check that the
+ * starts do not influence each other and that a result on a side of the box is exactly on it. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,7 +85,7 @@ START_TEST(rosenbrock_from_many_starts)
         evals += r[k].evals;
     }
     ck_assert(s.points == evals && s.largest == STARTS && s.calls < evals);
-    /* The others change nothing for one. */
+    /* Other starts do not change the result of one. */
     lbfgs_minimize(&p, &o, alone, 1, &one, w);
     ck_assert_mem_eq(alone, x + 4 * N, sizeof(alone));
     ck_assert(one.f == r[4].f && one.evals == r[4].evals);
@@ -119,7 +124,7 @@ static void downhill(void *ctx, const double *x, const size_t *start, size_t m, 
     }
 }
 
-/* Whatever the scale, the side of the box is its side, to the last bit. */
+/* For any scale the result lies on the side of the box, to the last bit. */
 START_TEST(ends_on_the_side)
 {
     enum { N = 64 };
@@ -184,7 +189,7 @@ static void walled(void *ctx, const double *x, const size_t *start, size_t m, do
     }
 }
 
-/* The curvature met on the way to the minimum of a quadratic, to an order of magnitude. */
+/* The estimated curvature of a quadratic is right to an order of magnitude. */
 START_TEST(inverse_hessian)
 {
     enum { N = 5 };

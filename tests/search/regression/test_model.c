@@ -1,3 +1,8 @@
+/* The posterior of a Gaussian process.
+ *
+ * Values are compared with the long double reference (gp_reference.h). The most important test
+ * compares bits: a model that was built by appending, removing and growing must equal a new model,
+ * because a suggestion must not depend on a cache. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,7 +76,7 @@ START_TEST(posterior_matches_the_textbook)
 }
 END_TEST
 
-/* A pending row leaves every mean as it was and no variance larger. */
+/* A pending row changes no mean and increases no variance. */
 START_TEST(pending_rows_shrink_the_deviation_alone)
 {
     struct gp_case *g = gp_case_create(30, 3, 1, 3), *p = gp_case_create(20, 3, 1, 4);
@@ -145,8 +150,8 @@ static void same_bits(const struct gp_model *a, const struct gp_model *b)
     ck_assert_mem_eq(&ca, &cb, sizeof(double));
 }
 
-/* A model that lived through appends, pending rows that came and went, growth and changes of theta,
- * against a new one: bit for bit. */
+/* A model with a history of appends, pending rows that come and go, growth and changes of theta
+ * equals a new model, bit for bit. */
 START_TEST(cached_is_cold_bit_for_bit)
 {
     struct as_err err = {0};
@@ -163,7 +168,7 @@ START_TEST(cached_is_cold_bit_for_bit)
             base = observed - 1;
         if (round % 20 == 19)
             g->theta[1] += 0.1;
-        /* Pending rows are other ones each time. */
+        /* The pending rows differ each time. */
         size_t d = g->c.n_real, from = observed * d;
         struct gp_rows rows = {observed + pending, g->x, g->z};
         AS_AUTO(as_freep) double *x = malloc((rows.n + 1) * d * sizeof(double));
@@ -221,7 +226,8 @@ START_TEST(cross_and_solve)
 }
 END_TEST
 
-/* Against models that never saw the row; their constants differ a little from the whole's. */
+/* Compared with models that never saw the row. Their constants differ a little from the constant of
+ * the whole model. */
 START_TEST(leave_one_out)
 {
     struct as_err err = {0};

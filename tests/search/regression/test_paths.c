@@ -1,3 +1,8 @@
+/* Functions drawn from the posterior.
+ *
+ * The moments of many draws are compared with the mean and covariance of the long double reference.
+ * Bounds follow from the number of draws. The other tests check that a draw is a function: its
+ * values do not depend on the batch, and equal keys give equal draws. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,7 +90,8 @@ START_TEST(draws_have_the_moments_of_the_posterior)
 }
 END_TEST
 
-/* Without data: the prior. One real column, one category: what two points share is k. */
+/* Without data the draws are the prior's. With one real column and one category the covariance of
+ * two points is k. */
 START_TEST(draws_of_the_prior)
 {
     struct as_err err;
@@ -114,8 +120,9 @@ START_TEST(draws_of_the_prior)
 }
 END_TEST
 
-/* Paths are functions: the same values in batches of any size, one function for one key; another
- * key, another one. With little noise they go through the data. */
+/* Paths are functions: batches of any size give the same values, and equal keys give equal
+ * functions. Different keys give different functions. With little noise the functions pass through
+ * the data. */
 START_TEST(paths_are_functions)
 {
     struct as_err err;

@@ -1,3 +1,8 @@
+/* The output transforms.
+ *
+ * Small cases are computed by hand from the formulas in warp.h. Random and extreme values check the
+ * properties that models rely on: mean 0 and deviation 1, kept order, finite results for failures,
+ * and an inverse. */
 #include <float.h>
 #include <math.h>
 #include <stdbool.h>
@@ -65,7 +70,7 @@ START_TEST(plain_by_hand)
 }
 END_TEST
 
-/* Order is kept, equal values stay equal, failures are worst, and there is a way back. */
+/* The order is kept, equal values stay equal, failures are worst, and the inverse works. */
 static void check_any(gp_warp_kind kind, const double *y, size_t n)
 {
     AS_AUTO(gp_warp_freep) struct gp_warp *w = warp(kind, y, n);
@@ -135,7 +140,7 @@ START_TEST(nothing_to_tell_apart)
         ck_assert(gp_warp_values(c)[0] == 0 && gp_warp_inverse(c, 3) == 7);
         ck_assert(gp_warp_inverse(none, 1) == 0 && gp_warp_forward(none, 1) == 0);
         ck_assert(gp_warp_inverse(b, 1) == 0 && gp_warp_inverse_slope(a, 0) == 0);
-        /* A failure among equal values still says something under the ranks. */
+        /* With ranks, a failure among equal values still has a worse value. */
         ck_assert(kind == WARP_PLAIN || gp_warp_values(d)[1] > gp_warp_values(d)[0]);
     }
 }
@@ -158,7 +163,7 @@ START_TEST(exact_under_powers_of_two)
 }
 END_TEST
 
-/* How much worse the worst value is says nothing, up to the largest double. */
+/* The size of the worst value has no effect, up to the largest double. */
 START_TEST(one_diverged)
 {
     double y[7] = {3, 1, 2.5, 4, 2, 1e6, 5};

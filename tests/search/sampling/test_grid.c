@@ -1,3 +1,8 @@
+/* Grids.
+ *
+ * The oracle enumerates every combination, settles its conditions and removes repetitions; the grid
+ * must give exactly these cells, in the order of grid.h. Large spaces check that counting ends in
+ * time and that the limits are reported. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -133,7 +138,7 @@ START_TEST(refuses)
 }
 END_TEST
 
-/* A block whose branches alone are past the limit: 40 switches that one parameter hangs on. */
+/* A block whose number of branches exceeds the limit: one parameter depends on 40 switches. */
 START_TEST(entangled_conditions_end_in_time)
 {
     AS_AUTO(str_done) struct str b = {0};
@@ -178,12 +183,12 @@ static void texts_add(struct texts *t, char *text)
     t->s[t->n++] = text;
 }
 
-/* The values of parameter i on the grid, told from a grid over that parameter alone. */
+/* The values of parameter i on the grid, taken from a grid over that parameter alone. */
 static size_t axis_of(const struct space *s, size_t i, union param_value *ret, size_t max)
 {
     struct space_param alone = s->params[i];
     size_t order = 0, n = 0;
-    alone.n_conds = 0; /* what it depends on, and what depends on it, is not there */
+    alone.n_conds = 0; /* the parameters around it are not there */
     struct space one = {.params = &alone, .n = 1, .order = &order};
     AS_AUTO(grid_freep) struct grid *g = grid_of(&one);
     for (; n < grid_cells(g); n++) {
@@ -293,7 +298,7 @@ START_TEST(allowed_cells_keep_their_order)
     constrain(s, "a + c == 4");
     AS_AUTO(grid_freep) struct grid *g = grid_of(s);
     ck_assert_uint_eq(grid_cells(g), 6);
-    /* a and c hang together and stand where a stands: b, which is free, changes fastest */
+    /* a and c form a block at the place of a; b is free and changes fastest */
     const char *want[] = {"{\"a\":1,\"b\":\"x\",\"c\":3}", "{\"a\":1,\"b\":\"y\",\"c\":3}",
                           "{\"a\":2,\"b\":\"x\",\"c\":2}"};
     for (size_t i = 0; i < AS_ARRAY_LEN(want); i++) {
@@ -325,7 +330,7 @@ START_TEST(a_grid_without_allowed_cells_is_refused)
 }
 END_TEST
 
-/* Ranges on every kind of parent; on a float by the values that it has on the grid. */
+/* Ranges on every kind of parent; for a float its values on the grid count. */
 START_TEST(ranges_open_branches)
 {
     AS_AUTO(space_freep)

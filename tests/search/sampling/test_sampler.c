@@ -1,3 +1,8 @@
+/* Random and Sobol configurations.
+ *
+ * The golden suggestions hold bits that must never change, because stored sweeps replay with them.
+ * The other tests check that draws do not depend on the order of calls, that disallowed draws are
+ * repeated deterministically, and that a rare allowed configuration of a finite space is found. */
 #include <string.h>
 
 #include "base/json.h"
@@ -9,7 +14,7 @@
 
 static const struct search_method *const methods[] = {&search_grid, &search_random, &search_sobol};
 
-/* Suggestion `index` of a method that looks at no history. */
+/* Suggestion `index` of a method that reads no history. */
 static as_status suggest_at(const struct space *s, const struct search_method *m, uint64_t seed,
                             uint64_t index, struct suggestion *ret, struct as_err *err)
 {
@@ -37,7 +42,7 @@ static char *suggest(const struct space *s, const struct search_method *m, uint6
     return json_format(j);
 }
 
-/* Any order of asking, any number of times: the same answers. */
+/* The answers are the same in any order of calls and for repeated calls. */
 START_TEST(replays)
 {
     for (uint64_t seed = 0; seed < 60; seed++) {
@@ -115,7 +120,7 @@ static struct space *constrained(const char *yaml, const char *constraint)
     return s;
 }
 
-/* The first draw that is allowed stays; the others move on, the same way each time. */
+/* An allowed first draw is kept. Other draws are repeated, with the same result each time. */
 START_TEST(redraws_what_is_not_allowed)
 {
     const char *yaml = "x: {type: float, min: 0, max: 1}\ny: {type: float, min: 0, max: 1}";

@@ -29,7 +29,7 @@ START_TEST(agrees_with_joe_and_kuo)
 }
 END_TEST
 
-/* Of the points [from, from + 2^k), one in each of the 2^k equal intervals. */
+/* The points [from, from + 2^k) have one in each of the 2^k equal intervals. */
 static void check_strata(uint64_t seed, unsigned dim, uint64_t from, unsigned k, bool scrambled)
 {
     unsigned char seen[POINTS] = {0};
@@ -76,8 +76,8 @@ START_TEST(pairs_fill_elementary_boxes)
 {
     for (unsigned k = 1; k <= 9; k++) /* the first two dimensions are a (0,2)-sequence in base 2 */
         ck_assert(is_net(0, 1, k, 0, k));
-    /* later pairs have t up to the sum of their degrees less one; Joe and Kuo chose the numbers so
-     * that neighbours among the first do much better */
+    /* later pairs have t up to the sum of their degrees minus one; Joe and Kuo chose the numbers so
+     * that neighbours among the first dimensions are much better */
     for (unsigned d = 1; d < 12; d++)
         ck_assert_msg(is_net(d - 1, d, 5, 4, 3), "dimensions %u and %u", d - 1, d);
 }

@@ -1,3 +1,8 @@
+/* Configurations to points to features, and back.
+ *
+ * The round trips must be exact, because the search finds tried configurations by comparing them.
+ * Further tests check the neighbours of discrete places, the jumps of features when a parameter
+ * becomes active, and the chain rule by differences. */
 #include "search/space/encoding.h"
 
 #include <inttypes.h>
@@ -39,7 +44,8 @@ static void check_same_config(const struct space *s, const struct config *a, con
     ck_abort_msg("%s is not %s", ax, by);
 }
 
-/* config -> point -> config is the same bits, for whatever the encoding or the sampler made. */
+/* config -> point -> config gives the same bits for configurations from the encoding and from the
+ * sampler. */
 static void check_round_trips(const struct space *s, uint64_t seed, int rounds)
 {
     AS_AUTO(encoding_freep) struct encoding *e = encoding_of(s);
@@ -135,7 +141,7 @@ START_TEST(every_domain_round_trips)
 }
 END_TEST
 
-/* Numbers that people would have written, at places that stand for them. */
+/* Places near short numbers give those numbers, as people write them. */
 START_TEST(round_numbers_are_round)
 {
     static const struct {
@@ -304,7 +310,7 @@ static void check_nearly_same_config(const struct space *s, const struct config 
     }
 }
 
-/* The same numbers give the sampler's configuration. */
+/* The same unit numbers give the same configuration as the sampler. */
 START_TEST(unit_numbers_are_the_samplers)
 {
     for (uint64_t seed = 0; seed < 100; seed++) {

@@ -1,3 +1,7 @@
+/* The language of parameter constraints.
+ *
+ * One table holds expressions with their value on a fixed configuration; another holds invalid
+ * expressions with the exact error message and column, because users read these messages. */
 #include "search/space/expr.h"
 
 #include <string.h>
@@ -92,7 +96,7 @@ static const struct {
     {"a-1 == 4", true},
     {"`in` == 1 and `in` in [1]", true},
     {"`min` == 4", true},
-    /* what is not finite is not satisfied, also when it is turned round */
+    /* a constraint that is not finite is not satisfied, also when it is negated */
     {"batch / accumulate < 1", false},
     {"batch / accumulate > 1", false},
     {"not batch / accumulate < 1", false},

@@ -1,5 +1,5 @@
-/* Parameters: their domains, levels, unit interval, JSON. What a document may not say of one is in
- * the refusals of test_space.c. */
+/* Parameters: their domains, levels, unit interval, JSON. test_space.c covers the invalid
+ * documents. */
 #include "search/space/param.h"
 
 #include <inttypes.h>
@@ -169,7 +169,7 @@ START_TEST(refuses_values)
 }
 END_TEST
 
-/* What people write for a value: other number types, and sums that miss a step by rounding. */
+/* Other ways to write a value: other number types, and sums that miss a step by rounding. */
 START_TEST(takes_values_that_mean_the_same)
 {
     AS_AUTO(param_done) struct space_param f = {0};

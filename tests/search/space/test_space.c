@@ -1,3 +1,8 @@
+/* Parsing of spaces.
+ *
+ * One table holds invalid documents with the pointer and message of the error. Random spaces check
+ * that every parameter can be made active, that the canonical document parses to an equal space,
+ * and that parsing survives a failure of any single allocation. */
 #include <string.h>
 
 #include "base/json.h"
@@ -196,7 +201,8 @@ START_TEST(ranges_end_on_values)
 }
 END_TEST
 
-/* Every parameter of a random space can be brought to life, and lives where its conditions say. */
+/* Every parameter of a random space can be made active, and is active exactly if its conditions
+ * hold. */
 START_TEST(activates_what_it_promises)
 {
     for (uint64_t seed = 0; seed < 300; seed++) {
@@ -322,7 +328,7 @@ START_TEST(runs_out_of_memory_cleanly)
         if (st == AS_OK)
             st = space_parse_forbidden(s, pairs, "", &err);
         as_mem_fail_nth(0);
-        /* some allocations only serve messages: parsing may do without them */
+        /* some allocations only serve messages: parsing may succeed without them */
         ck_assert(st == AS_OK || st == AS_E_NOMEM);
         failed += st != AS_OK;
         space_free(s);
