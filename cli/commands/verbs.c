@@ -1,3 +1,8 @@
+/* The table of verbs. A verb's row holds its text and its function; the options of a verb stand in
+ * its own file, because each option points at a variable of that verb.
+ *
+ * `assay help`, the suggestions for mistyped verbs and the manual page (man_page.c) all read this
+ * table, so that a new verb needs one row here and one file cmd_<verb>.c. */
 #include "cli/commands/verbs.h"
 
 #include <string.h>
@@ -5,6 +10,9 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/commands/cmd.h"
+#include "cli/session/exit_code.h"
+
+#define LINE_COLUMNS 90 /* of the overview */
 
 /* In the order of the overview. */
 static const struct verb table[] = {
@@ -120,6 +128,17 @@ static const struct verb table[] = {
     {"help", "help [VERB]", "show this, or the help of a verb", NULL, cmd_help},
 };
 
+const struct verbs_variable verbs_environment[] = {
+    {"ASSAY_SERVER, ASSAY_TOKEN, ASSAY_TOKEN_FILE", "where to, and with which token"},
+    {"NO_COLOR, COLUMNS", "no colours; the width of tables"},
+    {.names = NULL},
+};
+
+const struct verb *verbs_at(size_t i)
+{
+    return i < AS_ARRAY_LEN(table) ? &table[i] : NULL;
+}
+
 const struct verb *verbs_find(const char *name)
 {
     for (size_t i = 0; i < AS_ARRAY_LEN(table); i++)
@@ -143,7 +162,7 @@ const char *verbs_suggest(const char *name)
         if (as_streq(words[i].said, name))
             return words[i].meant;
     const char *nearest = NULL;
-    size_t best = strlen(name) <= 4 ? 2 : 3; /* short words are all near each other */
+    size_t best = strlen(name) <= 4 ? 2 : 3; /* a short name is near many verbs */
     for (size_t i = 0; i < AS_ARRAY_LEN(table); i++) {
         size_t d = as_edit_distance(name, table[i].name);
         if (d < best) {
@@ -152,6 +171,22 @@ const char *verbs_suggest(const char *name)
         }
     }
     return nearest;
+}
+
+/* The exit codes, as many on a line as fit. */
+static void print_exit_codes(FILE *out)
+{
+    int used = LINE_COLUMNS;
+    for (const struct exit_meaning *e = exit_meanings; e->meaning; e++) {
+        char text[100];
+        int len = snprintf(text, sizeof text, "%d %s", e->code, e->meaning);
+        bool fits = used + 3 + len <= LINE_COLUMNS;
+        if (fits)
+            used += fprintf(out, "   %s", text);
+        else
+            used = fprintf(out, "%s  %s", e == exit_meanings ? "" : "\n", text);
+    }
+    (void)fputc('\n', out);
 }
 
 void verbs_print_overview(FILE *out)
@@ -164,13 +199,10 @@ void verbs_print_overview(FILE *out)
         "URL,\n"
         "--token-file PATH and --json; while `assay up` runs on this machine none is needed.\n"
         "\n"
-        "Environment\n"
-        "  ASSAY_SERVER, ASSAY_TOKEN, ASSAY_TOKEN_FILE   where to, and with which token\n"
-        "  NO_COLOR, COLUMNS                             no colours; the width of tables\n"
-        "\n"
-        "Exit codes\n"
-        "  0 done   1 failed (also: the sweep failed, under --watch)   2 cancelled (also: Ctrl-C)\n"
-        "  3 not found   4 not allowed   5 conflict   6 timed out   7 server not reachable\n"
-        "  8 ask: the sweep is over   64 wrong command line\n",
+        "Environment\n",
         out);
+    for (const struct verbs_variable *v = verbs_environment; v->names; v++)
+        (void)fprintf(out, "  %-45s %s\n", v->names, v->meaning);
+    (void)fputs("\nExit codes\n", out);
+    print_exit_codes(out);
 }

@@ -9,6 +9,20 @@
 #include "cli/session/interrupt.h"
 #include "cli/view/text.h"
 
+const struct exit_meaning exit_meanings[] = {
+    {EXIT_OK, "done"},
+    {EXIT_FAIL, "failed (also: the sweep failed, under --watch)"},
+    {EXIT_CANCELLED, "cancelled (also: Ctrl-C)"},
+    {EXIT_NOT_FOUND, "not found"},
+    {EXIT_DENIED, "not allowed"},
+    {EXIT_CONFLICT, "conflict"},
+    {EXIT_TIMEOUT, "timed out"},
+    {EXIT_UNAVAILABLE, "server not reachable"},
+    {EXIT_DONE, "ask: the sweep is over"},
+    {EXIT_USAGE, "wrong command line"},
+    {.meaning = NULL},
+};
+
 int exit_code_of(as_status st)
 {
     switch (st) {

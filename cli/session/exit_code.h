@@ -17,6 +17,13 @@ enum exit_code {
     EXIT_USAGE = 64,      /* the command line is wrong */
 };
 
+/* The meanings of the exit codes, for help and manual; a row with meaning NULL ends the table. */
+struct exit_meaning {
+    int code;
+    const char *meaning;
+};
+extern const struct exit_meaning exit_meanings[];
+
 int exit_code_of(as_status st);
 
 /* "assay VERB: pointer: message" on stderr, escaped, with a hint where one helps; answers the exit
