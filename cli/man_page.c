@@ -89,7 +89,7 @@ static void put_option(FILE *out, const struct opt *o)
         (void)fprintf(out, "(environment: \\fB%s\\fR)\n", o->env);
 }
 
-/* The options of SESSION_OPTS; the same for every verb, so one copy is kept for their own section. */
+/* Keep the options of SESSION_OPTS for their own section; they are the same for every verb. */
 static void keep_common(const struct opt *table)
 {
     size_t len;

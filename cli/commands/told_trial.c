@@ -71,7 +71,7 @@ as_status told_trial_find(struct client *c, const struct trial_ref *ref, const c
     return AS_OK;
 }
 
-/* "found a, b": what was given instead. */
+/* Report a missing metric, with the names of the given ones. */
 static as_status fail_missing(const char *name, const json_t *metrics, struct as_err *err)
 {
     struct str found = {0};

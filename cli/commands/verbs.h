@@ -22,7 +22,7 @@ struct verbs_variable {
 };
 extern const struct verbs_variable verbs_environment[];
 
-/* Print what each verb does, and what all have in common. */
+/* Print the summary of each verb, and what all verbs have in common. */
 void verbs_print_overview(FILE *out);
 
 #endif

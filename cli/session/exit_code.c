@@ -57,7 +57,7 @@ int exit_with_error(const char *verb, as_status st, const struct as_err *err)
     if (interrupt_seen())
         return EXIT_CANCELLED;
     char line[AS_ERR_MSG_MAX + AS_ERR_POINTER_MAX + 80];
-    /* Most messages name the field themselves. */
+    /* Most messages contain the name of the field. */
     bool named = !err->pointer[0] || strstr(err->msg, err->pointer);
     (void)snprintf(line, sizeof line, "assay %s: %s%s%s", verb, named ? "" : err->pointer,
                    named ? "" : ": ", err->msg[0] ? err->msg : as_status_name(st));

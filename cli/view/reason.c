@@ -13,7 +13,7 @@ static json_int_t count_of(const json_t *j, const char *field)
     return json_integer_value(json_object_get(j, field));
 }
 
-/* What the acquisitions of gp look for. */
+/* The acquisition functions of gp in words. */
 static const char *acquisition_words(const char *name)
 {
     static const struct {
@@ -43,7 +43,7 @@ static void add_prediction(const json_t *p, const char *name, struct str *b)
         str_printf(b, "%.2g", d);
 }
 
-/* One objective, or a list of them in the order of the sweep's. */
+/* `predicted` is one prediction, or a list in the order of the sweep's objectives. */
 static void add_predicted(const json_t *predicted, const json_t *metrics, struct str *b)
 {
     size_t i;
