@@ -49,7 +49,7 @@ static as_status ask_once(const struct ask *a, int64_t wait_ms, json_t **ret, st
     if (!json_is_array(json_object_get(*ret, "items"))) {
         json_decref(*ret);
         *ret = NULL;
-        return as_fail(err, AS_E_INTERNAL, "the server answered suggestions without items");
+        return as_fail(err, AS_E_INTERNAL, "the server returned suggestions without items");
     }
     return AS_OK;
 }
@@ -107,7 +107,7 @@ static as_status print_pairs(const struct ask *a, const json_t *items, struct as
     if (st < 0)
         return st;
     if (p.terminal.tty && i > 0)
-        say("Tell what came of it with: assay tell %s %" JSON_INTEGER_FORMAT " METRIC=VALUE",
+        say("Send its result with: assay tell %s %" JSON_INTEGER_FORMAT " METRIC=VALUE",
             a->ref.sweep, json_integer_value(json_object_get(json_array_get(items, 0), "number")));
     return AS_OK;
 }
@@ -170,10 +170,10 @@ int cmd_ask(const struct verb *v, int argc, char **argv)
     int n, code;
     const struct opt table[] = {
         {"client", 0, OPT_STRING, &a.client, "NAME", "ASSAY_CLIENT",
-         "who asks; two loops side by side need two names (this shell's)"},
-        {"count", 'n', OPT_I64, &a.count, "N", NULL, "how many to hold in all (1)"},
+         "the name of the client; two parallel loops need two names (the name of this shell)"},
+        {"count", 'n', OPT_I64, &a.count, "N", NULL, "number of trials to hold in all (1)"},
         {"lease", 0, OPT_DURATION, &a.lease_ms, "TIME", NULL,
-         "how long they are yours without a sign of life (10m)"},
+         "time until the server takes a trial back, unless extended (10m)"},
         {"wait", 0, OPT_DURATION, &a.wait_ms, "TIME", NULL,
          "how long to wait for something to try (30s)"},
         {"shell", 0, OPT_FLAG, &a.shell, NULL, NULL, "print lines for eval"},

@@ -57,7 +57,7 @@ static as_status get_log(const struct logs *l, json_t **ret, struct as_err *err)
     if (!json_is_string(json_object_get(*ret, "text"))) {
         json_decref(*ret);
         *ret = NULL;
-        return as_fail(err, AS_E_INTERNAL, "the server answered a log without text");
+        return as_fail(err, AS_E_INTERNAL, "the server returned a log without text");
     }
     return AS_OK;
 }

@@ -54,7 +54,7 @@ static as_status create_sweep(const struct run *r, const struct document *d, jso
     if (!json_is_string(json_object_get(*ret, "id"))) {
         json_decref(*ret);
         *ret = NULL;
-        return as_fail(err, AS_E_INTERNAL, "the server answered a sweep without an id");
+        return as_fail(err, AS_E_INTERNAL, "the server returned a sweep without an id");
     }
     return AS_OK;
 }

@@ -60,7 +60,7 @@ static as_status create_token(const struct token *t, const char *role, struct as
     const char *text = json_string_value(json_object_get(answer, "token"));
     const char *id = json_string_value(json_object_get(answer, "id"));
     if (!text || !id)
-        return as_fail(err, AS_E_INTERNAL, "the server answered no token");
+        return as_fail(err, AS_E_INTERNAL, "the server returned no token");
     if (t->output)
         return write_token(t, text, err);
     if (t->session.json)

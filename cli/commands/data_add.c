@@ -133,7 +133,7 @@ as_status data_add_check(struct data_add *d, struct as_err *err)
         d->format = "csv"; /* a table may have any name */
     if (!d->format)
         return as_fail(err, AS_E_INVAL,
-                       "%.200s: its name does not tell the format; say --format csv, npy, npz, "
+                       "%.200s: its name does not show the format; add --format csv, npy, npz, "
                        "idx, cifar, safetensors, text or tokens",
                        d->file);
     bool csv = as_streq(d->format, "csv"), npy = as_streq(d->format, "npy");

@@ -32,7 +32,7 @@ static as_status post_trial(const struct session *s, const struct trial_ref *ref
     if (st < 0)
         return st;
     if (!json_is_object(*ret))
-        return as_fail(err, AS_E_INTERNAL, "the server answered no trial");
+        return as_fail(err, AS_E_INTERNAL, "the server returned no trial");
     return AS_OK;
 }
 
@@ -157,8 +157,7 @@ static void say_counts(const struct trial_ref *ref, const json_t *trials,
     say("%s: %zu trials from %s: %zu completed, %zu failed, %zu enqueued", ref->sweep, i, f->name,
         completed, failed, i - completed - failed);
     if (f->n_skipped > 0)
-        say("%zu rows without a result (queued, running, cancelled) were passed over",
-            f->n_skipped);
+        say("%zu rows without a result (queued, running, cancelled) were skipped", f->n_skipped);
 }
 
 static as_status add_file(const struct session *s, const struct trial_ref *ref, const char *path,

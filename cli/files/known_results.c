@@ -282,7 +282,7 @@ static as_status read_columns(const struct reader *r, const struct csv *csv, str
         for (size_t k = 0; k < i; k++)
             if (c->at[k].kind == column->kind && column->kind != COLUMN_PASSED &&
                 as_streq(c->at[k].name, column->name))
-                return as_fail(err, AS_E_INVAL, "column '%.60s' stands twice", column->name);
+                return as_fail(err, AS_E_INVAL, "column '%.60s' is given twice", column->name);
         c->has_result =
             c->has_result || column->kind == COLUMN_METRIC || column->kind == COLUMN_STATE;
     }

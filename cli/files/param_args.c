@@ -49,7 +49,7 @@ static as_status add_member(json_t *object, const char *name, json_t *value, str
 {
     JSON_AUTO owned = value;
     if (json_object_get(object, name))
-        return as_fail(err, AS_E_INVAL, "%.60s stands twice", name);
+        return as_fail(err, AS_E_INVAL, "%.60s is given twice", name);
     if (json_object_set(object, name, owned) != 0)
         return as_fail(err, AS_E_NOMEM, "out of memory");
     return AS_OK;

@@ -68,7 +68,7 @@ as_status request_get(struct client *c, const struct trial_ref *ref, const char 
     if (st < 0)
         return st;
     if (!*ret)
-        return as_fail(err, AS_E_INTERNAL, "the server answered nothing");
+        return as_fail(err, AS_E_INTERNAL, "the answer of the server is empty");
     return AS_OK;
 }
 
@@ -113,7 +113,7 @@ static as_status get_page(struct client *c, const char *path, const char *query,
     if (!json_is_array(json_object_get(*ret, "items"))) {
         json_decref(*ret);
         *ret = NULL;
-        return as_fail(err, AS_E_INTERNAL, "the server answered a list without items");
+        return as_fail(err, AS_E_INTERNAL, "the server returned a list without items");
     }
     return AS_OK;
 }

@@ -207,6 +207,7 @@ as_status session_print_table(const struct session *s, const struct table *t, st
     if (st < 0)
         return st;
     if (hidden.len > 0)
-        say("Not shown for want of width: %s (--wide shows all)", str_cstr(&hidden));
+        say("The terminal is too narrow for these columns: %s (--wide shows all)",
+            str_cstr(&hidden));
     return AS_OK;
 }

@@ -75,7 +75,7 @@ static as_status own_folder(const struct system_user *user, const char *path, st
         return as_fail(err, AS_E_IO, "cannot give %s to %s: %s", path, user->name, strerror(errno));
     if (lstat(path, &st) != 0 || st.st_uid != uid)
         return as_fail(err, AS_E_DENIED,
-                       "%s belongs to user %u, expected %u; run assay up as the user who began it",
+                       "%s belongs to user %u, expected %u; run assay up as the user who made it",
                        path, (unsigned)st.st_uid, (unsigned)uid);
     if ((st.st_mode & 0777) != 0700 && chmod(path, 0700) != 0)
         return as_fail(err, AS_E_IO, "cannot protect %s: %s", path, strerror(errno));

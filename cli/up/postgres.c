@@ -108,8 +108,8 @@ as_status postgres_find(const char *cluster, char **ret, struct as_err *err)
     }
     if (s.wanted)
         return as_fail(err, AS_E_NOT_FOUND,
-                       "the cluster in %s is of PostgreSQL %d, whose server programs are not "
-                       "installed; install them (Debian: postgresql-%d)",
+                       "the cluster in %s needs the server programs of PostgreSQL %d, which are "
+                       "not installed (Debian: apt-get install postgresql-%d)",
                        cluster, (int)s.wanted, (int)s.wanted);
     return as_fail(err, AS_E_NOT_FOUND,
                    "PostgreSQL's server programs (%d or newer) are not installed; install them "

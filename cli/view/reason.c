@@ -22,7 +22,7 @@ static const char *acquisition_words(const char *name)
         {"ucb", "chosen by upper confidence bound"},
         {"logei", "chosen by expected improvement"},
         {"quadratic", "chosen as the minimum of a quadratic through the best trials"},
-        {"pe", "chosen to explore: where the model knows least among what may be good"},
+        {"pe", "chosen to explore: where the model is least certain among promising points"},
         {"ehvi", "chosen by expected hypervolume improvement"},
         {"feasibility", "chosen to keep the constraints: no trial has kept them yet"},
     };
@@ -84,7 +84,7 @@ static void add_initial(const json_t *s, struct str *b)
 {
     const char *fallback = text_of(s, "fallback");
     if (fallback)
-        str_printf(b, "drawn to fill the space, for want of a model: %s", fallback);
+        str_printf(b, "drawn to fill the space, because there is no model: %s", fallback);
     else
         str_printf(b, "point %" JSON_INTEGER_FORMAT " of the initial design, which fills the space",
                    count_of(s, "point"));

@@ -12,7 +12,7 @@ const ACQUISITIONS: Record<string, string> = {
   ucb: "chosen by upper confidence bound",
   logei: "chosen by expected improvement",
   quadratic: "chosen as the minimum of a quadratic through the best trials",
-  pe: "chosen to explore: where the model knows least among what may be good",
+  pe: "chosen to explore: where the model is least certain among promising points",
   ehvi: "chosen by expected hypervolume improvement",
   feasibility: "chosen to keep the constraints: no trial has kept them yet",
 };
@@ -58,7 +58,7 @@ function predictedWords(s: Api.SuggestionReason, metrics: readonly Api.Objective
 function modelWords(s: Api.SuggestionReason, metrics: readonly Api.Objective[]): string {
   if (s["phase"] !== "model") {
     const fallback = text(s["fallback"]);
-    return fallback !== null ? `drawn to fill the space, for want of a model: ${fallback}` : `point ${whole(s["point"])} of the initial design, which fills the space`;
+    return fallback !== null ? `drawn to fill the space, because there is no model: ${fallback}` : `point ${whole(s["point"])} of the initial design, which fills the space`;
   }
   const side = number(s["trust_region"]);
   return (ACQUISITIONS[text(s["acquisition"]) ?? ""] ?? "chosen by the model") + predictedWords(s, metrics) + (side === null ? "" : `, within a trust region of side ${general(side, 3)}`);
