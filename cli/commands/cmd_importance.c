@@ -41,9 +41,9 @@ static as_status print_importance(const struct session *s, const json_t *importa
     if (table_rows(t) == 0)
         say("No figures: %s", reason ? reason : "too few trials");
     else
-        say("Shares of the variance of %s: total with all that a parameter does together "
-            "with others, and alone; top: of what tells the best tenth of the trials "
-            "from all.",
+        say("Shares of the variance of %s: `total` is what a parameter explains together with "
+            "others, `alone` by itself; `top` is its share of the difference between the best "
+            "tenth of the trials and all trials.",
             metric ? metric : "the metric");
     say_conditional(importance);
     if (json_is_number(r2))

@@ -182,7 +182,7 @@ int cmd_tell(const struct verb *v, int argc, char **argv)
         CLIENT_OPT(&t),
         {"failed", 0, OPT_STRING, &t.failed, "REASON", NULL, "the configuration does not work"},
         {"release", 0, OPT_FLAG, &t.release, NULL, NULL,
-         "give the trial back to the queue; somebody else shall run it"},
+         "give the trial back to the queue, for another client"},
         {"step", 0, OPT_I64, &t.step, "N", NULL, "at which step the metrics were measured"},
         SESSION_OPTS(&t.session),
     };

@@ -133,7 +133,7 @@ static as_status send_all(const struct session *s, const struct trial_ref *ref,
             json_decref(trial);
             st = known_results_explain(f, i, st, err);
             if (i > 0)
-                say("%zu of %zu trials were added; adding the file again goes on from here", i,
+                say("%zu of %zu trials were added; add the file again to continue from here", i,
                     f->n);
             return st;
         }

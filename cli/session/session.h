@@ -58,7 +58,7 @@ struct session {
 
 /* Parse the command line of a verb by its table, check that it has min to max arguments (argv[1…]),
  * and create the client. With --help it only prints the help. True: *ret_n_args is set and the verb
- * goes on. False: the verb ends with *ret_code. */
+ * continues. False: the verb ends with *ret_code. */
 bool session_begin(struct session *s, const struct verb *verb, const struct opt *table, int argc,
                    char **argv, int min_args, int max_args, int *ret_n_args, int *ret_code);
 void session_done(struct session *s);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""`assay up` as people meet it (a second one on the folder, kill -9 of anything, a taken port, a database
-that is not there, stopping), and every verb against a real server: tables, tabs, JSON, exit codes, the live
-display on a pseudo-terminal, a watch that survives a restart of the server."""
+"""`assay up` and every verb, with real programs. `assay up`: a second one on the same folder, kill -9 of any
+process, a taken port, a missing database, stopping. The verbs with a real server: tables, tabs, JSON, exit
+codes, the live display on a pseudo-terminal, a watch that survives a restart of the server."""
 import csv
 import io
 import json

@@ -1,5 +1,5 @@
-/* Chromium for the tests, and common helpers: a page whose errors are collected, named steps, a skip
- * with a reason, and functions that wait for a state instead of a time. */
+/* Chromium for the tests, and common helpers: a page whose errors are collected, named steps, a
+ * skip with a reason, and functions that wait for a state instead of a time. */
 import assert from "node:assert/strict";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -80,8 +80,8 @@ export async function openBrowser() {
   };
 }
 
-/** In the slow mode, requests to a server that is not the fixture are delayed in both directions; streams only
- * at their beginning. */
+/** In the slow mode, requests to a server that is not the fixture are delayed in both directions;
+ * streams only at their beginning. */
 export async function slowNetwork(context) {
   if (!SLOW) return;
   await context.route("**/*", async (route) => {
@@ -108,7 +108,8 @@ export async function step(name, work) {
   console.log(`ok: ${name} (${Date.now() - began} ms)`);
 }
 
-/** Wait until `look` returns a wanted value; it is called again whenever the page may have changed. */
+/** Wait until `look` returns a wanted value; it is called again whenever the page may have
+ * changed. */
 export async function until(page, what, look, wanted, expected = "") {
   const end = Date.now() + PATIENCE_MS;
   let last;
@@ -129,7 +130,8 @@ export const matches = (page, what, look, pattern) => until(page, what, look, (s
 /** Wait until the page's address matches; page.url() lags behind changes by the page itself. */
 export const addressMatches = (page, pattern) => matches(page, "the address", () => page.evaluate(() => location.href), pattern);
 
-/** Run an action that leads to another view, and wait until the new view has replaced the old one. */
+/** Run an action that leads to another view, and wait until the new view has replaced the old
+ * one. */
 export async function leave(page, work) {
   await page.evaluate(() => document.querySelector("main")?.setAttribute("data-left", ""));
   const result = await work();
@@ -140,7 +142,8 @@ export async function leave(page, work) {
 /** Wait for two frames: then the effects of a scroll or a resize have happened. */
 export const frames = (page) => page.evaluate(() => new Promise((resolve) => { requestAnimationFrame(() => requestAnimationFrame(resolve)); }));
 
-/** Keep an element visible until `look` returns a wanted value; content that appears above may move it away. */
+/** Keep an element visible until `look` returns a wanted value; content that appears above may move
+ * it away. */
 export const untilInSight = (page, what, locator, look, wanted) => until(page, what, async () => {
   await locator.scrollIntoViewIfNeeded();
   return look();

@@ -1,10 +1,10 @@
-/* A small server with assayd's API and invented sweeps, for cases that a real sweep cannot produce within a test:
- * thousands of trials, hostile text, an ensemble, events at a known moment. The tests check every answer against
- * the OpenAPI document. The page under test is always the built one, served from `dist`.
- *
+/* A small server with assayd's API and invented sweeps, for cases that a real sweep cannot produce
+ * within a test: thousands of trials, hostile text, an ensemble, events at a known moment. The
+ * tests check every answer against the OpenAPI document. The page under test is always the built
+ * one, served from `dist`.
  *   const f = await startFixture(dist);  f.url, f.finish("live"), f.close()
  *   const held = f.hold("GET", "/v1/sweeps/live");  await held.arrived; …; held.release()
- *   node fixture.mjs DIST [PORT]         to look at the page while working on it; token "fixture" */
+ *   node fixture.mjs DIST [PORT]         shows the page while working on it; token "fixture" */
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
@@ -63,7 +63,8 @@ function seriesOf(trial, epochs, random) {
 
 const INITIAL = 8;
 
-/** The suggestion of gp for the next trial of a sweep; its prediction is wrong by up to two deviations. */
+/** The suggestion of gp for the next trial of a sweep; its prediction is wrong by up to two
+ * deviations. */
 function reasonOf(trials, metrics, values, random) {
   const done = trials.filter((t) => t.state === "completed" && t.feasible);
   const best = done.reduce((a, t) => (a === null || t.value < a.value ? t : a), null);
@@ -143,8 +144,8 @@ class Sweep {
     return { metrics, items, reference: items.length > 0 ? metrics.map(() => 1) : null, hypervolume: items.length > 0 ? 12.3456 : null };
   }
 
-  /** Invented, too, but with the present number of trials. If `older` is set, it is returned once, as if the server
-   * had computed it for an earlier request. */
+  /** Invented, too, but with the present number of trials. If `older` is set, it is returned once,
+   * as if the server had computed it for an earlier request. */
   importance() {
     const { older } = this;
     if (older) {

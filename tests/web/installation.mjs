@@ -1,5 +1,5 @@
-/* A complete installation for a test: `assay up` with a private PostgreSQL, assayd and two runners, in its own
- * folder. ASSAY_URL and ASSAY_TOKEN select a running installation instead. */
+/* A complete installation for a test: `assay up` with a private PostgreSQL, assayd and two runners,
+ * in its own folder. ASSAY_URL and ASSAY_TOKEN select a running installation instead. */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { chmodSync, closeSync, existsSync, mkdtempSync, openSync, readdirSync, readFileSync } from "node:fs";
@@ -46,7 +46,8 @@ async function startOwn() {
   return { url: info.url.replace(/\/$/, ""), token: readFileSync(info.admin_token_file, "utf8").trim(), stop };
 }
 
-/** The URL and an admin's token; `api(method, path, body)` for requests that the page does not send. */
+/** The URL and an admin's token; `api(method, path, body)` for requests that the page does not
+ * send. */
 export async function startInstallation() {
   const { ASSAY_URL: url, ASSAY_TOKEN: token } = process.env;
   const own = url && token ? { url, token, stop: async () => undefined } : await startOwn();

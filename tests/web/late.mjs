@@ -1,5 +1,6 @@
-/* Answers that arrive late or out of order: the fixture holds them until something else has happened. No step depends
- * on time. Each step fails if the page prefers the older of two states. */
+/* Answers that arrive late or out of order: the fixture holds them until something else has
+ * happened. No step depends on time. Each step fails if the page prefers the older of two
+ * states. */
 import assert from "node:assert/strict";
 import { column, DIST, leave, matches, openBrowser, shows, step, until, untilInSight } from "./browser.mjs";
 import { startFixture, TOKEN } from "./fixture.mjs";

@@ -17,8 +17,8 @@ const folder = mkdtempSync("/var/tmp/assay-gate-");
 chmodSync(folder, 0o755);
 const gate = join(folder, "open");
 
-/* Waits for the gate; then reports five measurements with a line of output each, writes a file, and fails when fate
- * is "bad". */
+/* Waits for the gate; then reports five measurements with a line of output each, writes a file, and
+ * fails when fate is "bad". */
 const SCRIPT = `
 while [ ! -e ${gate} ]; do sleep 0.05; done
 echo 'starts with ${HOSTILE}'

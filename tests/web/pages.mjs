@@ -1,5 +1,6 @@
-/* The built page in Chromium with the fixture: every view, its states, and cases that a small, regular sweep does not
- * have. tests/web/late.mjs tests late answers, tests/web/live.mjs tests with real programs. */
+/* The built page in Chromium with the fixture: every view, its states, and cases that a small,
+ * regular sweep does not have. tests/web/late.mjs tests late answers, tests/web/live.mjs tests with
+ * real programs. */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -157,7 +158,8 @@ try {
     await allPoints("live");
     const loads = fixture.requests.filter((r) => r.from > from && r.path === "/v1/sweeps/live");
     assert.ok(loads.length > 0);
-    // The page waits 250 ms from the end of a load to the next; its clock differs from ours by a few ms.
+    // The page waits 250 ms from the end of a load to the next; its clock differs from ours by a
+    // few ms.
     for (let i = 1; i < loads.length; i++) assert.ok(loads[i].from - loads[i - 1].to > 240, `two loads within ${loads[i].from - loads[i - 1].to} ms`);
   });
 

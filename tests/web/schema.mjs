@@ -1,5 +1,6 @@
-/* Checks JSON values against the schemas of api/openapi.yaml: checker(document)(method, path, value) returns
- * the errors. It knows the keywords that the document uses; unknown properties of answers are allowed. */
+/* Checks JSON values against the schemas of api/openapi.yaml: checker(document)(method, path,
+ * value) returns the errors. It knows the keywords that the document uses; unknown properties of
+ * answers are allowed. */
 import { readFileSync } from "node:fs";
 
 const isType = {

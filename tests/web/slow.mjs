@@ -1,6 +1,7 @@
-/* The slow mode of the browser tests: ASSAY_WEB_SLOW=<seed> makes races likely. With three of four seeds the page is slow:
- * every answer and every event is delayed by a random 0 to 400 ms, and Chromium's processor is throttled 4 to 8 times.
- * With every fourth seed the test is slow (a pause before each action in the browser) and the page is fast. */
+/* The slow mode of the browser tests: ASSAY_WEB_SLOW=<seed> makes races likely. With three of four
+ * seeds the page is slow: every answer and every event is delayed by a random 0 to 400 ms, and
+ * Chromium's processor is throttled 4 to 8 times. With every fourth seed the test is slow (a pause
+ * before each action in the browser) and the page is fast. */
 
 /** Numbers in [0, 1) that are the same in every run (mulberry32). */
 export function numbers(seed) {
@@ -27,5 +28,6 @@ export const SLOW_TEST_MS = isOn && !SLOW ? 40 : 0;
 
 const MOST_MS = 400;
 
-/** Delay by at most this share of the longest delay of an answer; no delay when the page is not slow. */
+/** Delay by at most this share of the longest delay of an answer; no delay when the page is not
+ * slow. */
 export const late = (share = 1) => (SLOW ? new Promise((resolve) => { setTimeout(resolve, random() * share * MOST_MS); }) : undefined);

@@ -3,7 +3,8 @@ import type * as Api from "./api/types";
 
 export const NONE = "–";
 
-/** A number of the API as a number: the API sends NaN and the infinities as texts. Null: no number. */
+/** A number of the API as a number: the API sends NaN and the infinities as texts. Null: no
+ * number. */
 export function toNumber(value: Api.Number | null | undefined): number | null {
   if (value === null || value === undefined) return null;
   return typeof value === "number" ? value : Number(value);

@@ -1,9 +1,9 @@
 /* The bearer token of the user, and whether the server refused it.
  *
- * The token comes from the fragment `#token=…` of the address that `assay up` prints (a fragment never
- * reaches a server or its log), or from the login form. It is removed from the address at once. It is
- * stored in localStorage, so that a second tab is signed in, too, or in sessionStorage when the user
- * wants to be signed out when the tab closes. */
+ * The token comes from the fragment `#token=…` of the address that `assay up` prints (a fragment
+ * never reaches a server or its log), or from the login form. It is removed from the address at
+ * once. It is stored in localStorage, so that a second tab is signed in, too, or in sessionStorage
+ * when the user wants to be signed out when the tab closes. */
 import { signal } from "@preact/signals";
 
 const KEY = "assay.token";

@@ -1,4 +1,5 @@
-/* The theme: light, dark, or the system's; and the colours for a canvas, read from the style sheet. */
+/* The theme: light, dark, or the system's; and the colours for a canvas, read from the style
+ * sheet. */
 import { effect, signal } from "@preact/signals";
 
 export type Theme = "auto" | "light" | "dark";

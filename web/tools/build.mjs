@@ -1,9 +1,9 @@
 /* Build the dashboard for Meson: node build.mjs SOURCE BUILD NPM DEPFILE
  *
- * It works on a copy below BUILD/work, so that the source tree does not change and several build folders
- * can build at once. Packages are installed from the lock file, only when it (or Node.js) has changed.
- * The result replaces BUILD/dist when it is complete. DEPFILE lists the inputs for Ninja; it contains
- * the folders, too, so that Ninja notices new files. */
+ * It works on a copy below BUILD/work, so that the source tree does not change and several build
+ * folders can build at once. Packages are installed from the lock file, only when it (or Node.js)
+ * has changed. The result replaces BUILD/dist when it is complete. DEPFILE lists the inputs for
+ * Ninja; it contains the folders, too, so that Ninja notices new files. */
 import { createHash } from "node:crypto";
 import { spawnSync } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";

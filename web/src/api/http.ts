@@ -1,4 +1,5 @@
-/* Requests to the API, typed by the OpenAPI document: call("GET /v1/sweeps/{sweep}", {path: {sweep}}).
+/* Requests to the API, typed by the OpenAPI document, such as
+ * call("GET /v1/sweeps/{sweep}", {path: {sweep}}).
  *
  * An error is thrown as a Failure with the text of the problem document. A 401 also signs out. */
 import { signOut, token } from "../session";
@@ -36,8 +37,8 @@ function address(template: string, path: Record<string, unknown>, query: Record<
   return pairs.length === 0 ? filled : `${filled}?${new URLSearchParams(pairs.map(([k, v]) => [k, String(v)]))}`;
 }
 
-/** The Failure for an answer other than 2xx. A 401 signs out, unless the token has changed since the
- * request was sent with the token `asked`. */
+/** The Failure for an answer other than 2xx. A 401 signs out, unless the token has changed since
+ * the request was sent with the token `asked`. */
 export async function failureOf(response: Response, asked: string | null): Promise<Failure> {
   let problem: Partial<Problem> = {};
   try {

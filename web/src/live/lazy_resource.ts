@@ -1,6 +1,6 @@
-/* A value that the server must compute. It is fetched when its panel becomes visible, and again when
- * it may have changed or was out of date when it arrived: at most every few seconds, and only while
- * the panel is visible. */
+/* A value that the server must compute. It is fetched when its panel becomes visible, and again
+ * when it may have changed or was out of date when it arrived: at most every few seconds, and only
+ * while the panel is visible. */
 import { signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { Refresher } from "./refresher";

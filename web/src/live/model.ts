@@ -1,11 +1,12 @@
-/* A model holds the data of one view, as signals. While the view is open, the model follows the event
- * stream of its scope and reloads the objects that events name. */
+/* A model holds the data of one view, as signals. While the view is open, the model follows the
+ * event stream of its scope and reloads the objects that events name. */
 import { useEffect, useMemo } from "preact/hooks";
 import { Refresher } from "./refresher";
 import { follow } from "./stream";
 import type * as Api from "../api/types";
 
-/* How long the first load waits for the stream. A load before the stream begins must be repeated. */
+/* How long the first load waits for the stream. A load before the stream begins must be
+ * repeated. */
 const STREAM_WAIT_MS = 300;
 
 export abstract class Model {

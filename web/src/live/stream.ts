@@ -1,7 +1,7 @@
 /* Server-sent events over fetch(): EventSource cannot send the Authorization header.
  *
- * One stream at a time. It reconnects by itself, with growing pauses and with Last-Event-ID, so that
- * no event is missed. `connection` is its state, which the head of the page shows. */
+ * One stream at a time. It reconnects by itself, with growing pauses and with Last-Event-ID, so
+ * that no event is missed. `connection` is its state, which the head of the page shows. */
 import { signal } from "@preact/signals";
 import { authorization, failureOf, isAbort } from "../api/http";
 import type { Event as ApiEvent } from "../api/types";
@@ -10,7 +10,8 @@ import { token } from "../session";
 export type Connection = "off" | "connecting" | "live" | "lost";
 export const connection = signal<Connection>("off");
 
-/* The stream whose state is shown. A new view starts its stream before the old view stops its own. */
+/* The stream whose state is shown. A new view starts its stream before the old view stops its
+ * own. */
 let latest: AbortController | null = null;
 
 const FIRST_PAUSE_MS = 500;

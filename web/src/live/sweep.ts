@@ -2,9 +2,9 @@
  *
  * All trials are loaded once, in pages by number. Later events name trials that changed: up to
  * ONE_BY_ONE of them are fetched one by one, more of them by the pages that contain them, with the
- * cursors of the first load. A trial with a higher number than the last known one is on the last page
- * or after it. The values that the server computes from all results (importance, front) are out of
- * date when another trial has ended. */
+ * cursors of the first load. A trial with a higher number than the last known one is on the last
+ * page or after it. The values that the server computes from all results (importance, front) are
+ * out of date when another trial has ended. */
 import { signal } from "@preact/signals";
 import { call, Failure } from "../api/http";
 import type * as Api from "../api/types";
@@ -113,7 +113,7 @@ export class SweepModel extends Model {
     }
   }
 
-  /** Run `work`; when it fails, mark its object as out of date again. */
+  /** Wait for `work`; when it fails, call `note`, which marks the object as out of date again. */
   async #orAgain(work: Promise<void>, note: () => void): Promise<void> {
     try {
       await work;

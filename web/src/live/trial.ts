@@ -63,8 +63,8 @@ export class TrialModel extends Model {
   protected async load(signal: AbortSignal): Promise<void> {
     const path = { sweep: this.sweepId, number: this.number };
     this.sweep.value ??= await call("GET /v1/sweeps/{sweep}", { path: { sweep: this.sweepId }, signal });
-    // Each mark is cleared before its call, because the call may miss later changes. An open trial also
-    // changes without an event.
+    // Each mark is cleared before its call, because the call may miss later changes. An open trial
+    // also changes without an event.
     if (this.#trialChanged || !this.trial.value || isOpen(this.trial.value.state)) {
       this.#filesChanged = true;
       this.#trialChanged = false;
@@ -78,7 +78,8 @@ export class TrialModel extends Model {
     this.files.value = (await this.#orAgain(call("GET /v1/sweeps/{sweep}/trials/{number}/artifacts", { path, signal }), () => { this.#filesChanged = true; })).items;
   }
 
-  /** The result of `work`; when it fails, mark its object as out of date again. */
+  /** The result of `work`; when it fails, call `note`, which marks the object as out of date
+   * again. */
   async #orAgain<T>(work: Promise<T>, note: () => void): Promise<T> {
     try {
       return await work;

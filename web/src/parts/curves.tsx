@@ -19,8 +19,8 @@ export interface Group {
   metrics: string[];
 }
 
-/** Metrics grouped by their names without train_ or val_. The group of the sweep's metric comes first,
- * then groups of several metrics. */
+/** Metrics grouped by their names without train_ or val_. The group of the sweep's metric comes
+ * first, then groups of several metrics. */
 export function groupMetrics(names: string[], first: string): Group[] {
   const groups = new Map<string, string[]>();
   for (const name of [...names].sort()) {

@@ -1,8 +1,8 @@
 /* Computes what the chart of a sweep draws. Pure, so that it is easy to test.
  *
- * One diverged trial with a huge value would flatten all others. So values beyond the worse quartile
- * by more than REACH interquartile ranges are drawn at the edge. If many values are far from the best,
- * the axis is logarithmic unless the user chose otherwise. */
+ * One diverged trial with a huge value would flatten all others. So values beyond the worse
+ * quartile by more than REACH interquartile ranges are drawn at the edge. If many values are far
+ * from the best, the axis is logarithmic unless the user chose otherwise. */
 import type * as Api from "../api/types";
 import { toNumber } from "../format";
 import { isInfeasible } from "./objectives";
@@ -34,7 +34,8 @@ export interface History {
   positive: boolean;
 }
 
-/** The worst value that is still drawn: Infinity when no value lies far from the rest. `sign` is 1 to minimize. */
+/** The worst value that is still drawn: Infinity when no value lies far from the rest. `sign` is 1
+ * to minimize. */
 export function edgeOf(values: number[], sign: number): number {
   if (values.length < FEWEST_TO_JUDGE) return Infinity;
   const cost = values.map((v) => v * sign).sort((a, b) => a - b);

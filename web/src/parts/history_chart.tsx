@@ -1,4 +1,5 @@
-/* The chart of a sweep: every completed trial's value and the best so far, against the trial's number. */
+/* The chart of a sweep: every completed trial's value and the best so far, against the trial's
+ * number. */
 import { useMemo, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import type * as Api from "../api/types";
@@ -70,7 +71,8 @@ export function HistoryChart({ sweep, trials, log, clip, predictions, open }: Pr
   );
 }
 
-/** A ring around the point under the pointer: completed trials (series 2, 5) and those that run (series 4). */
+/** A ring around the point under the pointer: completed trials (series 2, 5) and those that run
+ * (series 4). */
 function ring(): uPlot.Cursor.Points {
   const size = (_: uPlot, series: number) => (series === 2 || series >= 4 ? 14 : 0);
   return { size, width: (_, __, px) => (px > 0 ? 2 : 0), fill: () => "transparent", stroke: () => colour("--accent") };

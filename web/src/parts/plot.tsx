@@ -1,5 +1,5 @@
-/* uPlot in a component. A change of `deps` or the theme creates a new plot; a change of `data` alone
- * only updates it. */
+/* uPlot in a component. A change of `deps` or the theme creates a new plot; a change of `data`
+ * alone only updates it. */
 import { useLayoutEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
@@ -78,5 +78,6 @@ export function wholeAxis(label: string): uPlot.Axis {
   return axis({ label, incrs, size: 28, values: tickText });
 }
 
-/** Labels of ticks in the number format of the page; null: a tick of a logarithmic axis without a label. */
+/** Labels of ticks in the number format of the page; null: a tick of a logarithmic axis without a
+ * label. */
 export const tickText = (_: uPlot, ticks: (number | null)[]) => ticks.map((t) => (t === null ? "" : sig(t)));

@@ -1,4 +1,5 @@
-/* Trials in the plane of two objectives: the front joined by steps, the others faint, infeasible ones as crosses. */
+/* Trials in the plane of two objectives: the front joined by steps, the others faint, infeasible
+ * ones as crosses. */
 import { useMemo, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import type * as Api from "../api/types";

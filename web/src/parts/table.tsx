@@ -1,7 +1,8 @@
 /* A table that is fast at any length: all rows have one height, and only the visible rows exist.
  *
- * It is a real <table>: two empty rows take the place of the rows above and below. The headings choose
- * the order, and the caller stores it (in the address). A row without a value is last in either order. */
+ * It is a real <table>: two empty rows take the place of the rows above and below. The headings
+ * choose the order, and the caller stores it (in the address). A row without a value is last in
+ * either order. */
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 

@@ -1,5 +1,5 @@
-/* A JSON tree as YAML in the style of hand-written sweep documents: short values on one line, others
- * in blocks. */
+/* A JSON tree as YAML in the style of hand-written sweep documents: short values on one line,
+ * others in blocks. */
 const PLAIN = /^[A-Za-z_./$-][\w./$ -]*$/;
 const RESERVED = /^(true|false|null|yes|no|on|off|~|-|\.nan|[-+]?\.inf)$/i;
 const LINE = 88;

@@ -4,7 +4,8 @@ import { hasEnded } from "../live/sweep";
 import { judgedBy } from "../parts/objectives";
 import { attempt, copy } from "../parts/small";
 
-/** Three lines of shell: the server, an ask, a tell. `number` is the trial that the ask would get. */
+/** Three lines of shell: the server, an ask, a tell. `number` is the trial that the ask would
+ * get. */
 export function exampleOf(sweep: Api.Sweep, origin: string, number: number): string {
   const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`;
   const json = (value: unknown) => quoted(JSON.stringify(value));

@@ -95,8 +95,8 @@ function ParamsPanel({ trial, sweep }: { trial: Api.TrialDetail; sweep: Api.Swee
   );
 }
 
-/** Objectives and constrained metrics, if there is more than one: each with its goal or its bounds, and
- * whether the trial keeps them. */
+/** Objectives and constrained metrics, if there is more than one: each with its goal or its bounds,
+ * and whether the trial keeps them. */
 function MetricsPanel({ trial, sweep }: { trial: Api.TrialDetail; sweep: Api.Sweep | null }) {
   if (sweep === null || judgedBy(sweep).length < 2) return null;
   const goals = (name: string) => [...sweep.metrics.filter((m) => m.name === name).map((m) => m.goal), ...sweep.constraints.filter((c) => c.metric === name).map(limitsOf)].join(", ");

@@ -70,8 +70,8 @@ function verdict(p: Prediction, came: number): string {
   return Math.abs(off) < 0.05 ? "as predicted" : `${sig(Math.abs(off), 2)} deviations ${off > 0 ? "above" : "below"}`;
 }
 
-/** Mean and deviation as a band, the result as a dot on it; a result beyond SPAN deviations is at the
- * edge. */
+/** Mean and deviation as a band, the result as a dot on it; a result beyond SPAN deviations is at
+ * the edge. */
 function Outcome({ name, p, came }: { name: string; p: Prediction; came: number | null }) {
   const at = came === null ? null : (came - p.mean) / p.deviation;
   const place = (z: number) => `${(100 * (Math.min(SPAN, Math.max(-SPAN, z)) + SPAN)) / (2 * SPAN)}%`;
