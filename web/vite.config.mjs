@@ -1,4 +1,5 @@
-/* `vite` serves the sources with the API of a running assayd behind it (ASSAY_URL); `vite build` makes dist/. */
+/* `vite` serves the sources and forwards the API to a running assayd (ASSAY_URL); `vite build`
+ * makes dist/. */
 import { defineConfig } from "vite";
 
 const server = process.env.ASSAY_URL ?? "http://127.0.0.1:8600";

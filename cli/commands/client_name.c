@@ -11,7 +11,7 @@
 #include "base/str.h"
 #include "cli/files/process.h"
 
-/* What a name may hold; the first character is a letter or a digit, as no prefix else is. */
+/* Replace the characters that a client name may not contain by _. */
 static void keep_allowed(char *s)
 {
     for (; *s; s++)
@@ -31,7 +31,7 @@ const char *client_name_prefix(char buf[CLIENT_NAME_SIZE])
         (void)snprintf(user, sizeof user, "uid%lu", (unsigned long)getuid());
     keep_allowed(user);
     keep_allowed(host);
-    /* 12 + 1 + 20 + 1, and below 10 for the pid, 1, and at most 18 for the start. */
+    /* 12 + 1 + 20 + 1 characters, so that a pid (10), a dash (1) and a start time (16) fit, too. */
     (void)snprintf(buf, CLIENT_NAME_SIZE, "%.12s@%.20s-", user, host);
     return buf;
 }

@@ -1,10 +1,10 @@
-/* Who asks and tells: the name under which the server holds trials for whoever runs them.
+/* The client name of ask and tell: the server holds a trial for a client by this name.
  *
- * Two loops under one name would be handed the same trials, so no name is shared by default:
- * USER@HOST-PID-START, of the process that started this one (a shell, a script) and of when that
- * began, since pids come again. The same shell that asks twice gets its unfinished trial back; two
- * shells, and two scripts, never share one. A script that pipes `assay ask` runs it in a subshell
- * of its own each time and is better off naming itself, with --client or ASSAY_CLIENT. */
+ * Two loops with the same name would receive the same trials. So the default name is not shared: it
+ * is USER@HOST-PID-START, with the pid and the start time of the parent process (a shell or a
+ * script). The start time is needed because pids are reused. A shell that asks again gets its
+ * unfinished trial back; two shells or scripts never share a trial. A script that pipes `assay ask`
+ * runs it in a new subshell each time, and should set a name with --client or ASSAY_CLIENT. */
 #ifndef ASSAY_CLI_COMMANDS_CLIENT_NAME_H
 #define ASSAY_CLI_COMMANDS_CLIENT_NAME_H
 
@@ -15,10 +15,11 @@
 /* The default name. Returns buf. */
 const char *client_name_default(char buf[CLIENT_NAME_SIZE]);
 
-/* USER@HOST- : what the default names of this user on this machine begin with. Returns buf. */
+/* USER@HOST-, the prefix of all default names of this user on this machine. Returns buf. */
 const char *client_name_prefix(char buf[CLIENT_NAME_SIZE]);
 
-/* May this user tell for that holder without naming it? Only for a default name of their own. */
+/* Whether this user may speak for the client `holder` without --client: only if it is a default
+ * name of this user. */
 bool client_name_is_ours(const char *holder);
 
 #endif

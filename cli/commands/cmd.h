@@ -1,5 +1,5 @@
-/* The verbs, one per file cmd_<verb>.c. Each takes its row of the table of verbs and argv from its
- * own name on, and returns the exit code. */
+/* The functions of the verbs, in files cmd_<verb>.c. Each takes its row of the table of verbs, and
+ * argv that begins with the name of the verb. Each returns the exit code. */
 #ifndef ASSAY_CLI_COMMANDS_CMD_H
 #define ASSAY_CLI_COMMANDS_CMD_H
 

@@ -1,4 +1,8 @@
-/* assay ask SWEEP: what to try next, for whoever runs the trials. */
+/* assay ask SWEEP: hands out the next trial to a program or person that runs trials itself.
+ *
+ * The server waits at most MAX_POLL_MS in one request, so a longer --wait is a loop of requests. A
+ * request can be repeated safely: the server hands out the trials that the client already holds
+ * before new ones. */
 #include <stdio.h>
 
 #include "base/clock.h"
@@ -14,9 +18,9 @@
 
 #define MAX_COUNT 64
 #define MAX_LEASE_MS (7LL * 24 * 3600 * 1000)
-#define MAX_POLL_MS 60000 /* the server waits no longer in one request */
-#define ANSWER_MS 30000   /* beyond the wait */
-#define RETRY_MS 60000    /* asking again hands out the same */
+#define MAX_POLL_MS 60000 /* the longest wait of the server in one request */
+#define ANSWER_MS 30000   /* time for the answer after the wait */
+#define RETRY_MS 60000    /* a repeated request returns the same trials */
 
 struct ask {
     struct session session;
@@ -45,7 +49,7 @@ static as_status ask_once(const struct ask *a, int64_t wait_ms, json_t **ret, st
     if (!json_is_array(json_object_get(*ret, "items"))) {
         json_decref(*ret);
         *ret = NULL;
-        return as_fail(err, AS_E_INTERNAL, "the server answered suggestions without items");
+        return as_fail(err, AS_E_INTERNAL, "the server returned suggestions without items");
     }
     return AS_OK;
 }
@@ -56,8 +60,9 @@ static bool is_over(const json_t *answer)
            json_is_true(json_object_get(answer, "done"));
 }
 
-/* Ask until there is something, or never will be, or the time is up: the last answer. */
-static as_status ask(const struct ask *a, json_t **ret, struct as_err *err)
+/* Ask until the server hands out a trial, the sweep has ended, or the time is over. *ret is the
+ * last answer. */
+static as_status ask_until_over(const struct ask *a, json_t **ret, struct as_err *err)
 {
     int64_t end_ns = clock_mono_ns() + a->wait_ms * NS_PER_MS;
     JSON_AUTO answer = NULL;
@@ -102,12 +107,12 @@ static as_status print_pairs(const struct ask *a, const json_t *items, struct as
     if (st < 0)
         return st;
     if (p.terminal.tty && i > 0)
-        say("Tell what came of it with: assay tell %s %" JSON_INTEGER_FORMAT " METRIC=VALUE",
+        say("Send its result with: assay tell %s %" JSON_INTEGER_FORMAT " METRIC=VALUE",
             a->ref.sweep, json_integer_value(json_object_get(json_array_get(items, 0), "number")));
     return AS_OK;
 }
 
-/* Nothing to try: is it over, or is it only not now? */
+/* Explain an answer without trials: the sweep has ended, or there is none at the moment. */
 static int say_why_not(const struct ask *a, const json_t *answer)
 {
     const char *state = json_string_value(json_object_get(answer, "state"));
@@ -120,13 +125,13 @@ static int say_why_not(const struct ask *a, const json_t *answer)
     return exit_after_output(a->session.verb->name, done ? EXIT_DONE : EXIT_TIMEOUT);
 }
 
-/* *ret is the server's answer; the caller's, also on failure. */
+/* *ret is the server's answer, owned by the caller, also on failure. */
 static as_status ask_and_print(struct ask *a, const char *sweep, json_t **ret, struct as_err *err)
 {
     as_status st = request_parse_sweep(sweep, &a->ref, err);
     if (st < 0)
         return st;
-    st = ask(a, ret, err);
+    st = ask_until_over(a, ret, err);
     if (st < 0)
         return st;
     const json_t *items = json_object_get(*ret, "items");
@@ -135,7 +140,7 @@ static as_status ask_and_print(struct ask *a, const char *sweep, json_t **ret, s
                            : print_pairs(a, items, err);
 }
 
-static int run(struct ask *a, const char *sweep)
+static int run_ask(struct ask *a, const char *sweep)
 {
     struct as_err err = {0};
     JSON_AUTO answer = NULL;
@@ -146,7 +151,7 @@ static int run(struct ask *a, const char *sweep)
     return say_why_not(a, answer);
 }
 
-static int check(const struct ask *a)
+static int check_options(const struct ask *a)
 {
     if (a->count < 1 || a->count > MAX_COUNT)
         return exit_with_usage("ask", "--count takes 1 to %d", MAX_COUNT);
@@ -165,19 +170,19 @@ int cmd_ask(const struct verb *v, int argc, char **argv)
     int n, code;
     const struct opt table[] = {
         {"client", 0, OPT_STRING, &a.client, "NAME", "ASSAY_CLIENT",
-         "who asks; two loops side by side need two names (this shell's)"},
-        {"count", 'n', OPT_I64, &a.count, "N", NULL, "how many to hold in all (1)"},
+         "the name of the client; two parallel loops need two names (the name of this shell)"},
+        {"count", 'n', OPT_I64, &a.count, "N", NULL, "number of trials to hold in all (1)"},
         {"lease", 0, OPT_DURATION, &a.lease_ms, "TIME", NULL,
-         "how long they are yours without a sign of life (10m)"},
+         "time until the server takes a trial back, unless extended (10m)"},
         {"wait", 0, OPT_DURATION, &a.wait_ms, "TIME", NULL,
          "how long to wait for something to try (30s)"},
         {"shell", 0, OPT_FLAG, &a.shell, NULL, NULL, "print lines for eval"},
         SESSION_OPTS(&a.session),
     };
     if (session_begin(&a.session, v, table, argc, argv, 1, 1, &n, &code)) {
-        code = check(&a);
+        code = check_options(&a);
         if (code == EXIT_OK)
-            code = run(&a, argv[1]);
+            code = run_ask(&a, argv[1]);
     }
     session_done(&a.session);
     return code;

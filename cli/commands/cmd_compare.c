@@ -10,8 +10,8 @@
 
 #define MAX_TRIALS 32
 
-/* A row of values, marked when they differ. A name alone would not do: a parameter and a metric may
- * both be called lr. */
+/* Add a row of values, marked when they differ. The name has its group as a prefix, because a
+ * parameter and a metric may have the same name. */
 static void add_row(const struct session *s, struct table *t, const char *group, const char *name,
                     const json_t *trials)
 {
@@ -43,7 +43,7 @@ static void add_row(const struct session *s, struct table *t, const char *group,
     }
 }
 
-/* Has any of the trials this field? */
+/* Whether any of the trials has this field. */
 static bool some_has(const json_t *trials, const char *field)
 {
     size_t i;
@@ -69,8 +69,8 @@ static as_status add_group(const struct session *s, struct table *t, const char 
     return AS_OK;
 }
 
-static as_status print(const struct session *s, int n, char **names, const json_t *trials,
-                       struct as_err *err)
+static as_status print_comparison(const struct session *s, int n, char **names,
+                                  const json_t *trials, struct as_err *err)
 {
     AS_AUTO(table_freep) struct table *t = table_create();
     if (!t)
@@ -93,7 +93,7 @@ static as_status print(const struct session *s, int n, char **names, const json_
     return session_print_table(s, t, err);
 }
 
-static as_status compare(const struct session *s, int n, char **names, struct as_err *err)
+static as_status compare_trials(const struct session *s, int n, char **names, struct as_err *err)
 {
     JSON_AUTO trials = json_array();
     if (!trials)
@@ -111,7 +111,7 @@ static as_status compare(const struct session *s, int n, char **names, struct as
             return as_fail(err, AS_E_NOMEM, "out of memory");
     }
     if (!s->json)
-        return print(s, n, names, trials, err);
+        return print_comparison(s, n, names, trials, err);
     JSON_AUTO answer = json_pack("{s:O}", "items", trials);
     return session_print_json(answer, err);
 }
@@ -123,7 +123,7 @@ int cmd_compare(const struct verb *v, int argc, char **argv)
     int n, code;
     const struct opt table[] = {SESSION_OPTS(&s)};
     if (session_begin(&s, v, table, argc, argv, 2, MAX_TRIALS, &n, &code))
-        code = session_end(&s, compare(&s, n, argv + 1, &err), &err);
+        code = session_end(&s, compare_trials(&s, n, argv + 1, &err), &err);
     session_done(&s);
     return code;
 }

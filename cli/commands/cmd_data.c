@@ -26,7 +26,7 @@ static void add_row(const struct session *s, struct table *t, const json_t *data
     table_cell(t, s->terminal.tty ? format_ago(created, now_ms, buf) : json_string_value(created));
 }
 
-static as_status list(const struct session *s, struct as_err *err)
+static as_status list_data_sets(const struct session *s, struct as_err *err)
 {
     static const struct list_column columns[] = {
         {"data set", TABLE_LEFT, 12}, {"format", TABLE_LEFT, 0},    {"task", TABLE_LEFT, 0},
@@ -37,14 +37,14 @@ static as_status list(const struct session *s, struct as_err *err)
     return list_print(s, &l, err);
 }
 
-/* argv[1…] is the action and its arguments. */
-static int act(struct session *session, struct data_add *d, int n, char **argv)
+/* Run the action argv[1] with the arguments after it. */
+static int run_action(struct session *session, struct data_add *d, int n, char **argv)
 {
     struct as_err err = {0};
     const char *action = argv[1];
     as_status st = AS_OK;
     if (as_streq(action, "list") && n == 1) {
-        st = list(session, &err);
+        st = list_data_sets(session, &err);
     } else if (as_streq(action, "show") && n == 2) {
         st = data_show(session, argv[2], &err);
     } else if (as_streq(action, "add") && (n == 2 || n == 3)) {
@@ -89,7 +89,7 @@ int cmd_data(const struct verb *v, int argc, char **argv)
         SESSION_OPTS(&session),
     };
     if (session_begin(&session, v, table, argc, argv, 1, 3, &n, &code))
-        code = act(&session, &d, n, argv);
+        code = run_action(&session, &d, n, argv);
     session_done(&session);
     return code;
 }

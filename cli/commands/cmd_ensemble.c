@@ -1,4 +1,4 @@
-/* assay ensemble SWEEP: its members on stdout, what its figures mean on stderr. */
+/* assay ensemble SWEEP: prints its members on stdout, and its metrics in words on stderr. */
 #include <stdio.h>
 
 #include "base/json.h"
@@ -7,7 +7,7 @@
 #include "cli/session/request.h"
 #include "cli/session/session.h"
 
-static as_status print(const struct session *s, const json_t *ensemble, struct as_err *err)
+static as_status print_ensemble(const struct session *s, const json_t *ensemble, struct as_err *err)
 {
     AS_AUTO(table_freep) struct table *t = NULL;
     AS_AUTO(str_done) struct str summary = {0};
@@ -30,7 +30,7 @@ static as_status print(const struct session *s, const json_t *ensemble, struct a
     return AS_OK;
 }
 
-static as_status show(const struct session *s, const char *name, struct as_err *err)
+static as_status show_ensemble(const struct session *s, const char *name, struct as_err *err)
 {
     struct trial_ref ref;
     JSON_AUTO ensemble = NULL;
@@ -40,7 +40,7 @@ static as_status show(const struct session *s, const char *name, struct as_err *
     st = request_get(s->client, &ref, "ensemble", NULL, &ensemble, err);
     if (st < 0)
         return st;
-    return s->json ? session_print_json(ensemble, err) : print(s, ensemble, err);
+    return s->json ? session_print_json(ensemble, err) : print_ensemble(s, ensemble, err);
 }
 
 int cmd_ensemble(const struct verb *v, int argc, char **argv)
@@ -50,7 +50,7 @@ int cmd_ensemble(const struct verb *v, int argc, char **argv)
     int n, code;
     const struct opt table[] = {SESSION_OPTS(&s)};
     if (session_begin(&s, v, table, argc, argv, 1, 1, &n, &code))
-        code = session_end(&s, show(&s, argv[1], &err), &err);
+        code = session_end(&s, show_ensemble(&s, argv[1], &err), &err);
     session_done(&s);
     return code;
 }

@@ -11,7 +11,7 @@
 #include "cli/session/session.h"
 #include "cli/view/say.h"
 
-/* {"sweep": the sweep, "items": its trials}. */
+/* Append {"sweep": the sweep, "items": its trials}. */
 static as_status format_json(const json_t *sweep, const json_t *items, struct str *b,
                              struct as_err *err)
 {
@@ -24,8 +24,8 @@ static as_status format_json(const json_t *sweep, const json_t *items, struct st
     return str_check(b, err);
 }
 
-static as_status export(const struct session *s, const char *name, const char *output,
-                        struct as_err *err)
+static as_status export_sweep(const struct session *s, const char *name, const char *output,
+                              struct as_err *err)
 {
     JSON_AUTO sweep = NULL;
     JSON_AUTO items = NULL;
@@ -63,7 +63,7 @@ int cmd_export(const struct verb *v, int argc, char **argv)
         if (csv == s.json)
             code = exit_with_usage(v->name, "choose one of --csv and --json");
         else
-            code = session_end(&s, export(&s, argv[1], output, &err), &err);
+            code = session_end(&s, export_sweep(&s, argv[1], output, &err), &err);
     }
     session_done(&s);
     return code;

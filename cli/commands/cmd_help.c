@@ -24,7 +24,7 @@ int cmd_help(const struct verb *v, int argc, char **argv)
         return exit_after_output(v->name, EXIT_OK);
     }
     char option[] = "--help", *args[] = {argv[1], option, NULL};
-    return other->run(other, 2, args); /* its options are its own */
+    return other->run(other, 2, args); /* only the verb itself has its option table */
 }
 
 int cmd_version(const struct verb *v, int argc, char **argv)

@@ -8,7 +8,7 @@
 #include "cli/session/session.h"
 #include "cli/view/say.h"
 
-/* Whose shares are not those of the whole space. */
+/* Name the conditional parameters: their shares hold only where they are active. */
 static void say_conditional(const json_t *importance)
 {
     AS_AUTO(str_done) struct str names = {0};
@@ -24,7 +24,8 @@ static void say_conditional(const json_t *importance)
         say("Shares of the variance where they are active: %s.", str_cstr(&names));
 }
 
-static as_status print(const struct session *s, const json_t *importance, struct as_err *err)
+static as_status print_importance(const struct session *s, const json_t *importance,
+                                  struct as_err *err)
 {
     AS_AUTO(table_freep) struct table *t = NULL;
     const char *metric = json_string_value(json_object_get(importance, "metric"));
@@ -40,9 +41,9 @@ static as_status print(const struct session *s, const json_t *importance, struct
     if (table_rows(t) == 0)
         say("No figures: %s", reason ? reason : "too few trials");
     else
-        say("Shares of the variance of %s: total with all that a parameter does together "
-            "with others, and alone; top: of what tells the best tenth of the trials "
-            "from all.",
+        say("Shares of the variance of %s: `total` is what a parameter explains together with "
+            "others, `alone` by itself; `top` is its share of the difference between the best "
+            "tenth of the trials and all trials.",
             metric ? metric : "the metric");
     say_conditional(importance);
     if (json_is_number(r2))
@@ -52,8 +53,8 @@ static as_status print(const struct session *s, const json_t *importance, struct
     return AS_OK;
 }
 
-static as_status show(const struct session *s, const char *name, const char *metric,
-                      struct as_err *err)
+static as_status show_importance(const struct session *s, const char *name, const char *metric,
+                                 struct as_err *err)
 {
     AS_AUTO(str_done) struct str query = {0};
     struct trial_ref ref;
@@ -70,7 +71,7 @@ static as_status show(const struct session *s, const char *name, const char *met
     st = request_get(s->client, &ref, "importance", query.s, &importance, err);
     if (st < 0)
         return st;
-    return s->json ? session_print_json(importance, err) : print(s, importance, err);
+    return s->json ? session_print_json(importance, err) : print_importance(s, importance, err);
 }
 
 int cmd_importance(const struct verb *v, int argc, char **argv)
@@ -85,7 +86,7 @@ int cmd_importance(const struct verb *v, int argc, char **argv)
         SESSION_OPTS(&s),
     };
     if (session_begin(&s, v, table, argc, argv, 1, 1, &n, &code))
-        code = session_end(&s, show(&s, argv[1], metric, &err), &err);
+        code = session_end(&s, show_importance(&s, argv[1], metric, &err), &err);
     session_done(&s);
     return code;
 }

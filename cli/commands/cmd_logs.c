@@ -1,4 +1,8 @@
-/* assay logs SWEEP/NUMBER [--follow]: the kept tail of a trial's output. */
+/* assay logs SWEEP/NUMBER [--follow]: prints the stored output of a trial.
+ *
+ * The server stores only the last bytes of the output. While following, each answer contains that
+ * whole tail again; the overlap with the previous answer determines the new part. If more output
+ * than the tail came between two answers, the part between them is lost. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,8 +25,7 @@ struct logs {
     int64_t attempt; /* 0: the latest */
     bool follow;
     bool raw;
-    /* What was printed so far, while following. */
-    json_t *before; /* owned */
+    json_t *before; /* --follow: the previous answer, already printed; owned */
 };
 
 static as_status print_text(const struct logs *l, const char *text, size_t len, struct as_err *err)
@@ -54,7 +57,7 @@ static as_status get_log(const struct logs *l, json_t **ret, struct as_err *err)
     if (!json_is_string(json_object_get(*ret, "text"))) {
         json_decref(*ret);
         *ret = NULL;
-        return as_fail(err, AS_E_INTERNAL, "the server answered a log without text");
+        return as_fail(err, AS_E_INTERNAL, "the server returned a log without text");
     }
     return AS_OK;
 }
@@ -79,7 +82,7 @@ static as_status print_once(const struct logs *l, struct as_err *err)
     return AS_OK;
 }
 
-/* Print what is new since the last time. */
+/* Print the part of `log` that is new since the previous answer. */
 static as_status print_news(struct logs *l, json_t *log, struct as_err *err)
 {
     const json_t *text = json_object_get(log, "text"), *old = json_object_get(l->before, "text");
@@ -113,7 +116,7 @@ static bool is_ended(const json_t *trial)
            as_streq(s, "cancelled");
 }
 
-static as_status follow(struct logs *l, struct as_err *err)
+static as_status follow_log(struct logs *l, struct as_err *err)
 {
     bool ended = false;
     bool away = false;
@@ -123,7 +126,7 @@ static as_status follow(struct logs *l, struct as_err *err)
         as_status st = request_get(l->session.client, &l->ref, NULL, NULL, &trial, err);
         if (st == AS_OK)
             st = get_log(l, &log, err);
-        if (st == AS_E_UNAVAILABLE && !interrupt_seen()) { /* a server that restarts comes back */
+        if (st == AS_E_UNAVAILABLE && !interrupt_seen()) { /* the server may restart */
             if (!away)
                 say("(the server is not reachable; trying again)");
             away = true;
@@ -134,17 +137,17 @@ static as_status follow(struct logs *l, struct as_err *err)
         if (st < 0)
             return st;
         away = false;
-        ended = is_ended(trial); /* asked for before the log, so the log is whole */
+        ended = is_ended(trial); /* the state was read before the log, so the log is complete */
     } while (!ended && interrupt_sleep_ms(FOLLOW_MS));
     return AS_OK;
 }
 
-static as_status logs(struct logs *l, const char *trial, struct as_err *err)
+static as_status show_log(struct logs *l, const char *trial, struct as_err *err)
 {
     as_status st = request_parse_ref(trial, false, &l->ref, err);
     if (st < 0)
         return st;
-    return l->follow ? follow(l, err) : print_once(l, err);
+    return l->follow ? follow_log(l, err) : print_once(l, err);
 }
 
 int cmd_logs(const struct verb *v, int argc, char **argv)
@@ -159,7 +162,7 @@ int cmd_logs(const struct verb *v, int argc, char **argv)
         SESSION_OPTS(&l.session),
     };
     if (session_begin(&l.session, v, table, argc, argv, 1, 1, &n, &code))
-        code = session_end(&l.session, logs(&l, argv[1], &err), &err);
+        code = session_end(&l.session, show_log(&l, argv[1], &err), &err);
     json_decref(l.before);
     session_done(&l.session);
     return code;

@@ -1,4 +1,8 @@
-/* assay replay SWEEP | --file EXPORT: every suggestion again, compared bit for bit. */
+/* assay replay SWEEP | --file EXPORT: computes every suggestion again and compares it bit for bit.
+ *
+ * The replay (search/replay.h) gets the sweep and its trials from the server or from an export, and
+ * returns one step per suggestion. This file only counts and prints the steps. A difference is
+ * exit code 1, but no error: the command did what it was asked to do. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,7 +22,7 @@
 #include "search/replay.h"
 #include "search/suggest.h"
 
-#define MAX_SHOWN 5 /* differences */
+#define MAX_SHOWN 5 /* differences that are printed */
 #define TICK_NS (NS_PER_MS * 250)
 
 struct replay_run {
@@ -29,7 +33,7 @@ struct replay_run {
     size_t done, same;
 };
 
-/* "1 of 2 parameters" of a difference: name, stored and again. */
+/* Print one difference: the trial, its stored parameters, and the parameters of the replay. */
 static void say_difference(const struct replay_step *step)
 {
     struct str stored = {0}, again = {0};
@@ -61,7 +65,7 @@ static as_status keep_difference(struct replay_run *run, const struct replay_ste
     return AS_OK;
 }
 
-/* On a terminal, while it takes long: how far it is. */
+/* On a terminal: show the progress of a long replay. */
 static void show_progress(const struct replay_run *run, size_t total, int64_t *shown_ns)
 {
     if (!isatty(STDERR_FILENO) || clock_mono_ns() - *shown_ns < TICK_NS)
@@ -91,7 +95,7 @@ static as_status replay_all(struct replay_run *run, struct replay *r, struct as_
     return AS_OK;
 }
 
-/* A difference need not be a fault. */
+/* After differences: explain for which methods equal bits are promised only on one machine. */
 static void say_what_is_promised(const struct replay_run *run)
 {
     const char *name = json_string_value(json_object_get(run->sweep, "method"));
@@ -104,7 +108,7 @@ static void say_what_is_promised(const struct replay_run *run)
         name);
 }
 
-static as_status print(const struct replay_run *run, size_t added, struct as_err *err)
+static as_status print_summary(const struct replay_run *run, size_t added, struct as_err *err)
 {
     if (run->session.json) {
         JSON_AUTO j =
@@ -124,7 +128,7 @@ static as_status print(const struct replay_run *run, size_t added, struct as_err
     return AS_OK;
 }
 
-static as_status load(struct replay_run *run, const char *name, struct as_err *err)
+static as_status load_record(struct replay_run *run, const char *name, struct as_err *err)
 {
     return run->file ? sweep_record_read_file(run->file, &run->sweep, &run->items, err)
                      : sweep_record_fetch(run->session.client, name, &run->sweep, &run->items, err);
@@ -136,7 +140,7 @@ static as_status replay_and_print(struct replay_run *run, const char *name, stru
     run->differences = json_array();
     if (!run->differences)
         return as_fail(err, AS_E_NOMEM, "out of memory");
-    as_status st = load(run, name, err);
+    as_status st = load_record(run, name, err);
     if (st < 0)
         return st;
     st = replay_create(run->sweep, run->items, &r, err);
@@ -145,10 +149,10 @@ static as_status replay_and_print(struct replay_run *run, const char *name, stru
     st = replay_all(run, r, err);
     if (st < 0)
         return st;
-    return interrupt_seen() ? AS_OK : print(run, replay_added(r), err);
+    return interrupt_seen() ? AS_OK : print_summary(run, replay_added(r), err);
 }
 
-static int replay(struct replay_run *run, const char *name)
+static int run_replay(struct replay_run *run, const char *name)
 {
     struct as_err err = {0};
     int code = session_end(&run->session, replay_and_print(run, name, &err), &err);
@@ -169,7 +173,7 @@ int cmd_replay(const struct verb *v, int argc, char **argv)
         if (run.file ? n > 0 : n < 1)
             code = exit_with_usage(v->name, "expected SWEEP, or --file EXPORT");
         else
-            code = replay(&run, argv[1]);
+            code = run_replay(&run, argv[1]);
     }
     json_decref(run.sweep);
     json_decref(run.items);

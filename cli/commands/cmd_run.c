@@ -1,4 +1,4 @@
-/* assay run FILE: create a sweep, and watch it when asked to. */
+/* assay run FILE [--watch]: creates a sweep, and watches it with --watch. */
 #include <stdio.h>
 #include <unistd.h>
 
@@ -11,7 +11,7 @@
 #include "cli/commands/watch.h"
 #include "cli/view/say.h"
 
-#define RETRY_MS 10000 /* the idempotency key makes that safe */
+#define RETRY_MS 10000 /* safe because of the idempotency key */
 
 struct run {
     struct session session;
@@ -22,14 +22,14 @@ struct run {
     struct watch_opts watch_opts;
 };
 
-/* Runners of an `assay up` here run commands where `assay run` was typed. */
+/* Let the runners of an `assay up` on this machine run commands in the current directory. */
 static as_status set_folder(struct document *d, struct as_err *err)
 {
     char here[4096];
     return getcwd(here, sizeof here) ? trial_folder_set(d->tree, here, err) : AS_OK;
 }
 
-static as_status prepare(const struct run *r, struct document *d, struct as_err *err)
+static as_status prepare_document(const struct run *r, struct document *d, struct as_err *err)
 {
     for (size_t i = 0; i < r->sets.n; i++) {
         as_status st = document_set(d, r->sets.values[i], err);
@@ -41,8 +41,8 @@ static as_status prepare(const struct run *r, struct document *d, struct as_err 
     return r->session.local ? set_folder(d, err) : AS_OK;
 }
 
-static as_status create(const struct run *r, const struct document *d, json_t **ret,
-                        struct as_err *err)
+static as_status create_sweep(const struct run *r, const struct document *d, json_t **ret,
+                              struct as_err *err)
 {
     char key[CLIENT_KEY_SIZE];
     client_key_new(key);
@@ -54,13 +54,14 @@ static as_status create(const struct run *r, const struct document *d, json_t **
     if (!json_is_string(json_object_get(*ret, "id"))) {
         json_decref(*ret);
         *ret = NULL;
-        return as_fail(err, AS_E_INTERNAL, "the server answered a sweep without an id");
+        return as_fail(err, AS_E_INTERNAL, "the server returned a sweep without an id");
     }
     return AS_OK;
 }
 
-/* The id is what scripts want: alone on stdout, unless the report comes there. */
-static as_status announce(const struct run *r, const json_t *sweep, struct as_err *err)
+/* Print the id of the sweep alone on stdout, for scripts. With --watch, the summary goes to stdout
+ * instead. */
+static as_status announce_sweep(const struct run *r, const json_t *sweep, struct as_err *err)
 {
     const char *id = json_string_value(json_object_get(sweep, "id"));
     if (r->session.json)
@@ -77,27 +78,27 @@ static as_status announce(const struct run *r, const json_t *sweep, struct as_er
     return AS_OK;
 }
 
-static as_status submit(const struct run *r, const char *path, json_t **ret_sweep,
-                        struct as_err *err)
+static as_status submit_sweep(const struct run *r, const char *path, json_t **ret_sweep,
+                              struct as_err *err)
 {
     AS_AUTO(document_done) struct document d = {0};
     as_status st = document_read(path, &d, err);
     if (st < 0)
         return st;
-    st = prepare(r, &d, err);
+    st = prepare_document(r, &d, err);
     if (st < 0)
         return st;
-    st = create(r, &d, ret_sweep, err);
+    st = create_sweep(r, &d, ret_sweep, err);
     if (st < 0)
         return st;
-    return announce(r, *ret_sweep, err);
+    return announce_sweep(r, *ret_sweep, err);
 }
 
-static int run(struct run *r, const char *path)
+static int run_sweep(struct run *r, const char *path)
 {
     struct as_err err = {0};
     JSON_AUTO sweep = NULL;
-    as_status st = submit(r, path, &sweep, &err);
+    as_status st = submit_sweep(r, path, &sweep, &err);
     if (st < 0 || !r->watch)
         return session_end(&r->session, st, &err);
     return watch_sweep(&r->session, json_string_value(json_object_get(sweep, "id")),
@@ -120,7 +121,7 @@ int cmd_run(const struct verb *v, int argc, char **argv)
         SESSION_OPTS(&r.session),
     };
     if (session_begin(&r.session, v, table, argc, argv, 1, 1, &n, &code))
-        code = run(&r, argv[1]);
+        code = run_sweep(&r, argv[1]);
     session_done(&r.session);
     return code;
 }

@@ -1,4 +1,4 @@
-/* assay runners: the list. */
+/* assay runners: lists the runners. */
 #include <inttypes.h>
 
 #include "base/json.h"
@@ -24,7 +24,7 @@ static void add_row(const struct session *s, struct table *t, const json_t *runn
     table_cell(t, s->terminal.tty ? format_ago(seen, now_ms, buf) : json_string_value(seen));
 }
 
-static as_status list(const struct session *s, struct as_err *err)
+static as_status list_runners(const struct session *s, struct as_err *err)
 {
     static const struct list_column columns[] = {
         {"runner", TABLE_LEFT, 12}, {"state", TABLE_LEFT, 0},   {"running", TABLE_RIGHT, 0},
@@ -43,7 +43,7 @@ int cmd_runners(const struct verb *v, int argc, char **argv)
     int n, code;
     const struct opt table[] = {SESSION_OPTS(&s)};
     if (session_begin(&s, v, table, argc, argv, 0, 0, &n, &code))
-        code = session_end(&s, list(&s, &err), &err);
+        code = session_end(&s, list_runners(&s, &err), &err);
     session_done(&s);
     return code;
 }

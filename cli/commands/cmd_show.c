@@ -10,7 +10,7 @@
 #include "cli/session/request.h"
 #include "cli/session/session.h"
 
-/* The objectives, and what must hold of them and of the parameters. */
+/* Add the objectives and the constraints on metrics and parameters. */
 static void add_metrics(struct pairs *p, const json_t *sweep)
 {
     struct str b = {0};
@@ -88,7 +88,7 @@ static void add_times(struct pairs *p, const json_t *sweep)
         pairs_add(p, "elapsed", STYLE_PLAIN, clock_format_duration(ms, buf));
 }
 
-/* "lr  float 0.0001 to 1, log" for each parameter of the document. */
+/* Add a row for each parameter of the document: "lr  type float, min 0.0001, …". */
 static void add_space(struct pairs *p, const json_t *parameters)
 {
     const char *name, *field;
@@ -108,7 +108,7 @@ static void add_space(struct pairs *p, const json_t *parameters)
     }
 }
 
-static as_status show(const struct session *s, const char *id, struct as_err *err)
+static as_status show_sweep(const struct session *s, const char *id, struct as_err *err)
 {
     struct trial_ref ref;
     JSON_AUTO sweep = NULL;
@@ -141,7 +141,7 @@ int cmd_show(const struct verb *v, int argc, char **argv)
     int n, code;
     const struct opt table[] = {SESSION_OPTS(&s)};
     if (session_begin(&s, v, table, argc, argv, 1, 1, &n, &code))
-        code = session_end(&s, show(&s, argv[1], &err), &err);
+        code = session_end(&s, show_sweep(&s, argv[1], &err), &err);
     session_done(&s);
     return code;
 }

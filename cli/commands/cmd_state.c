@@ -1,4 +1,4 @@
-/* assay pause, resume, cancel, delete: changes of state. */
+/* assay pause, resume, cancel, delete: change the state of a sweep or trial, or delete a sweep. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -9,7 +9,7 @@
 #include "cli/session/session.h"
 #include "cli/view/say.h"
 
-/* Say what the sweep or trial is now. */
+/* Print the new state of the sweep or trial. */
 static as_status print_state(const struct session *s, const char *name, const json_t *answer,
                              struct as_err *err)
 {
@@ -44,8 +44,8 @@ static as_status cancel_trial(const struct session *s, const struct trial_ref *r
     return client_call(s->client, "POST", path.s, NULL, NULL, NULL, ret, NULL, err);
 }
 
-static as_status change(const struct session *s, const char *name, const char *state,
-                        struct as_err *err)
+static as_status change_state(const struct session *s, const char *name, const char *state,
+                              struct as_err *err)
 {
     struct trial_ref ref;
     JSON_AUTO answer = NULL;
@@ -67,7 +67,7 @@ static int run_change(const struct verb *v, int argc, char **argv, const char *s
     int n, code;
     const struct opt table[] = {SESSION_OPTS(&s)};
     if (session_begin(&s, v, table, argc, argv, 1, 1, &n, &code))
-        code = session_end(&s, change(&s, argv[1], state, &err), &err);
+        code = session_end(&s, change_state(&s, argv[1], state, &err), &err);
     session_done(&s);
     return code;
 }

@@ -1,4 +1,4 @@
-/* assay sweeps: the list. */
+/* assay sweeps: lists the sweeps. */
 #include <inttypes.h>
 
 #include "base/json.h"
@@ -38,7 +38,8 @@ static void add_row(const struct session *s, struct table *t, const json_t *swee
     str_done(&b);
 }
 
-static as_status list(const struct session *s, const char *state, int64_t limit, struct as_err *err)
+static as_status list_sweeps(const struct session *s, const char *state, int64_t limit,
+                             struct as_err *err)
 {
     static const struct list_column columns[] = {
         {"sweep", TABLE_LEFT, 12}, {"state", TABLE_LEFT, 9},    {"method", TABLE_LEFT, 0},
@@ -76,7 +77,7 @@ int cmd_sweeps(const struct verb *v, int argc, char **argv)
         session_done(&s);
         return code;
     }
-    code = session_end(&s, list(&s, state, limit, &err), &err);
+    code = session_end(&s, list_sweeps(&s, state, limit, &err), &err);
     session_done(&s);
     return code;
 }

@@ -1,5 +1,8 @@
-/* assay tell, assay report: what came of a trial that was asked for, and what it measures on the
- * way. */
+/* assay tell, assay report: send the result of a trial that was asked for, or its measurements.
+ *
+ * Both fetch the trial and its sweep first. The trial names the client that holds it, so that no
+ * --client is needed; the sweep names its metrics, so that `tell` can refuse a completion that
+ * lacks one. The server would fail such a trial for good. */
 #include <stdio.h>
 
 #include "base/json.h"
@@ -11,7 +14,7 @@
 #include "cli/session/session.h"
 #include "cli/view/say.h"
 
-#define RETRY_MS 60000 /* telling the same twice changes nothing */
+#define RETRY_MS 60000 /* safe: telling the same twice changes nothing */
 #define MAX_ARGS (2 + 100)
 #define NO_STEP INT64_MIN
 
@@ -19,16 +22,16 @@ struct tell {
     struct session session;
     struct told_trial trial;
     const char *client;
-    const char *failed; /* why; NULL: it did not */
+    const char *failed; /* reason of --failed; NULL: the trial did not fail */
     bool release;
-    int64_t step;     /* NO_STEP: none was given */
-    int64_t lease_ms; /* 0: none was given */
+    int64_t step;     /* NO_STEP: not given */
+    int64_t lease_ms; /* 0: not given */
     json_t *metrics;  /* owned */
 };
 
 /* POST /v1/sweeps/{sweep}/suggestions/{number}/rest. */
-static as_status post(const struct tell *t, const char *rest, const json_t *body, json_t **ret,
-                      struct as_err *err)
+static as_status post_to_suggestion(const struct tell *t, const char *rest, const json_t *body,
+                                    json_t **ret, struct as_err *err)
 {
     AS_AUTO(str_done) struct str path = {0};
     struct trial_ref sweep = t->trial.ref;
@@ -44,7 +47,7 @@ static as_status post(const struct tell *t, const char *rest, const json_t *body
 }
 
 /* Read SWEEP NUMBER NAME=VALUE… and fetch the trial. */
-static as_status prepare(struct tell *t, int n, char **args, struct as_err *err)
+static as_status prepare_tell(struct tell *t, int n, char **args, struct as_err *err)
 {
     struct trial_ref ref;
     int used = 0;
@@ -92,11 +95,11 @@ static as_status print_trial(const struct tell *t, const json_t *trial, struct a
     return AS_OK;
 }
 
-static as_status tell(struct tell *t, int n, char **args, struct as_err *err)
+static as_status tell_outcome(struct tell *t, int n, char **args, struct as_err *err)
 {
     JSON_AUTO body = NULL;
     JSON_AUTO trial = NULL;
-    as_status st = prepare(t, n, args, err);
+    as_status st = prepare_tell(t, n, args, err);
     if (st < 0)
         return st;
     if (!t->failed && !t->release)
@@ -106,46 +109,46 @@ static as_status tell(struct tell *t, int n, char **args, struct as_err *err)
     st = make_completion(t, &body, err);
     if (st < 0)
         return st;
-    st = post(t, "complete", body, &trial, err);
+    st = post_to_suggestion(t, "complete", body, &trial, err);
     if (st < 0)
         return st;
     return print_trial(t, trial, err);
 }
 
-static as_status heartbeat(const struct tell *t, json_t **ret, struct as_err *err)
+static as_status post_heartbeat(const struct tell *t, json_t **ret, struct as_err *err)
 {
     JSON_AUTO body = json_pack("{s:s}", "client", t->trial.client);
     if (body && t->lease_ms > 0 &&
         json_object_set_new(body, "lease_ms", json_integer(t->lease_ms)) != 0)
         return as_fail(err, AS_E_NOMEM, "out of memory");
-    return post(t, "heartbeat", body, ret, err);
+    return post_to_suggestion(t, "heartbeat", body, ret, err);
 }
 
-static as_status measure(const struct tell *t, json_t **ret, struct as_err *err)
+static as_status post_measurement(const struct tell *t, json_t **ret, struct as_err *err)
 {
     JSON_AUTO body = json_pack("{s:s, s:[{s:I, s:O}]}", "client", t->trial.client, "items", "step",
                                (json_int_t)t->step, "metrics", t->metrics);
-    return post(t, "measurements", body, ret, err);
+    return post_to_suggestion(t, "measurements", body, ret, err);
 }
 
-static as_status report(struct tell *t, int n, char **args, struct as_err *err)
+static as_status report_measurement(struct tell *t, int n, char **args, struct as_err *err)
 {
     JSON_AUTO answer = NULL;
-    as_status st = prepare(t, n, args, err);
+    as_status st = prepare_tell(t, n, args, err);
     if (st < 0)
         return st;
     bool any = json_object_size(t->metrics) > 0;
     if (any && t->step == NO_STEP)
         return as_fail(err, AS_E_INVAL, "--step is needed with metrics: at which step were they?");
     if (any)
-        st = measure(t, &answer, err);
+        st = post_measurement(t, &answer, err);
     if (st < 0)
         return st;
-    /* Measurements extend the lease by its own length; another length is a heartbeat's. */
+    /* Measurements extend the lease by its present length. Another length needs a heartbeat. */
     if (!any || t->lease_ms > 0) {
         json_decref(answer);
         answer = NULL;
-        st = heartbeat(t, &answer, err);
+        st = post_heartbeat(t, &answer, err);
     }
     if (st < 0)
         return st;
@@ -179,7 +182,7 @@ int cmd_tell(const struct verb *v, int argc, char **argv)
         CLIENT_OPT(&t),
         {"failed", 0, OPT_STRING, &t.failed, "REASON", NULL, "the configuration does not work"},
         {"release", 0, OPT_FLAG, &t.release, NULL, NULL,
-         "give the trial back to the queue; somebody else shall run it"},
+         "give the trial back to the queue, for another client"},
         {"step", 0, OPT_I64, &t.step, "N", NULL, "at which step the metrics were measured"},
         SESSION_OPTS(&t.session),
     };
@@ -187,7 +190,7 @@ int cmd_tell(const struct verb *v, int argc, char **argv)
         if (t.failed && t.release)
             code = exit_with_usage(v->name, "choose one of --failed and --release");
         else
-            code = session_end(&t.session, tell(&t, n, argv + 1, &err), &err);
+            code = session_end(&t.session, tell_outcome(&t, n, argv + 1, &err), &err);
     }
     done(&t);
     return code;
@@ -206,7 +209,7 @@ int cmd_report(const struct verb *v, int argc, char **argv)
         SESSION_OPTS(&t.session),
     };
     if (session_begin(&t.session, v, table, argc, argv, 1, MAX_ARGS, &n, &code))
-        code = session_end(&t.session, report(&t, n, argv + 1, &err), &err);
+        code = session_end(&t.session, report_measurement(&t, n, argv + 1, &err), &err);
     done(&t);
     return code;
 }

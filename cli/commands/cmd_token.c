@@ -47,7 +47,7 @@ static as_status write_token(const struct token *t, const char *text, struct as_
     return AS_OK;
 }
 
-static as_status create(const struct token *t, const char *role, struct as_err *err)
+static as_status create_token(const struct token *t, const char *role, struct as_err *err)
 {
     JSON_AUTO body = NULL;
     JSON_AUTO answer = NULL;
@@ -60,7 +60,7 @@ static as_status create(const struct token *t, const char *role, struct as_err *
     const char *text = json_string_value(json_object_get(answer, "token"));
     const char *id = json_string_value(json_object_get(answer, "id"));
     if (!text || !id)
-        return as_fail(err, AS_E_INTERNAL, "the server answered no token");
+        return as_fail(err, AS_E_INTERNAL, "the server returned no token");
     if (t->output)
         return write_token(t, text, err);
     if (t->session.json)
@@ -83,7 +83,7 @@ static void add_row(const struct session *s, struct table *t, const json_t *toke
     table_cell(t, json_string_value(json_object_get(token, "expires_at")));
 }
 
-static as_status list(const struct session *s, struct as_err *err)
+static as_status list_tokens(const struct session *s, struct as_err *err)
 {
     static const struct list_column columns[] = {
         {"token", TABLE_LEFT, 0},   {"role", TABLE_LEFT, 0}, {"name", TABLE_LEFT, 8},
@@ -108,9 +108,9 @@ int cmd_token(const struct verb *v, int argc, char **argv)
     };
     if (session_begin(&t.session, v, table, argc, argv, 1, 2, &n, &code)) {
         if (as_streq(argv[1], "create") && n == 2)
-            code = session_end(&t.session, create(&t, argv[2], &err), &err);
+            code = session_end(&t.session, create_token(&t, argv[2], &err), &err);
         else if (as_streq(argv[1], "list") && n == 1)
-            code = session_end(&t.session, list(&t.session, &err), &err);
+            code = session_end(&t.session, list_tokens(&t.session, &err), &err);
         else if (as_streq(argv[1], "revoke") && n == 2)
             code = session_end(
                 &t.session, list_delete(&t.session, "/v1/tokens", argv[2], "revoked", &err), &err);

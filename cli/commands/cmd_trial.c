@@ -1,4 +1,5 @@
-/* assay trial SWEEP/NUMBER: everything about one trial. */
+/* assay trial SWEEP/NUMBER: prints everything about one trial, as rows of name and value. The rows
+ * about files come from a second request; --json adds them to the trial as "artifacts". */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -32,7 +33,7 @@ static void add_head(struct pairs *p, const json_t *trial)
         pairs_add(p, "elapsed", STYLE_PLAIN, clock_format_duration(ms, buf));
 }
 
-/* Why these parameters, in words; which bound was broken. */
+/* Add the reason for the parameters in words, and the constraints if the trial breaks one. */
 static void add_why(struct pairs *p, const json_t *trial, const json_t *sweep)
 {
     struct str b = {0};
@@ -54,7 +55,7 @@ static void add_why(struct pairs *p, const json_t *trial, const json_t *sweep)
     str_done(&b);
 }
 
-/* A row "GROUP.NAME" for each member of an object. */
+/* Add a row "GROUP.NAME" for each member of an object. */
 static void add_group(struct pairs *p, const char *group, const json_t *object)
 {
     const char *name;
@@ -111,7 +112,7 @@ static void add_files(struct pairs *p, const json_t *files)
     }
 }
 
-static as_status show(const struct session *s, const char *name, struct as_err *err)
+static as_status show_trial(const struct session *s, const char *name, struct as_err *err)
 {
     struct trial_ref ref;
     JSON_AUTO trial = NULL;
@@ -159,7 +160,7 @@ int cmd_trial(const struct verb *v, int argc, char **argv)
         if (n == 2 && !as_streq(argv[1], "show"))
             code = exit_with_usage(v->name, "too many arguments, the first is '%.60s'", argv[2]);
         else
-            code = session_end(&s, show(&s, argv[n], &err), &err);
+            code = session_end(&s, show_trial(&s, argv[n], &err), &err);
     }
     session_done(&s);
     return code;

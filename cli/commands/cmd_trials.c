@@ -1,4 +1,7 @@
-/* assay trials SWEEP, assay best SWEEP: tables of trials. */
+/* assay trials SWEEP, assay trials add SWEEP, assay best SWEEP.
+ *
+ * `trials add` shares the option table of `trials`, because an option table belongs to a verb.
+ * Options of `add` without the word `add` are an error, not a list that ignores them. */
 #include "base/json.h"
 #include "cli/commands/cmd.h"
 #include "cli/session/exit_code.h"
@@ -10,9 +13,9 @@
 #include "cli/commands/trials_add.h"
 #include "cli/view/say.h"
 
-/* Print trials as a table headed by the metric of their sweep, or as {"items": […]}. */
-static as_status print(const struct session *s, const struct trial_ref *ref, const json_t *items,
-                       trial_table_kind kind, struct as_err *err)
+/* Print trials as a table, or as {"items": […]}. The sweep names the columns of the table. */
+static as_status print_trials(const struct session *s, const struct trial_ref *ref,
+                              const json_t *items, trial_table_kind kind, struct as_err *err)
 {
     if (s->json) {
         JSON_AUTO answer = json_pack("{s:O}", "items", items);
@@ -38,8 +41,8 @@ static as_status print(const struct session *s, const struct trial_ref *ref, con
     return AS_OK;
 }
 
-static as_status list(const struct session *s, const char *id, const struct str *query,
-                      int64_t limit, struct as_err *err)
+static as_status list_trials(const struct session *s, const char *id, const struct str *query,
+                             int64_t limit, struct as_err *err)
 {
     struct trial_ref sweep;
     JSON_AUTO items = NULL;
@@ -59,10 +62,10 @@ static as_status list(const struct session *s, const char *id, const struct str 
     st = request_list(s->client, path.s, query->s, limit, &items, err);
     if (st < 0)
         return st;
-    return print(s, &sweep, items, TRIAL_TABLE_ALL, err);
+    return print_trials(s, &sweep, items, TRIAL_TABLE_ALL, err);
 }
 
-/* Is any option of `trials add` there? */
+/* Whether any option of `trials add` is given. */
 static bool is_add(const struct trials_add *a)
 {
     return a->params.n > 0 || a->metrics.n > 0 || a->file || a->failed || a->reason;
@@ -125,15 +128,15 @@ int cmd_trials(const struct verb *v, int argc, char **argv)
             client_query_add(&query, "sort", sort);
         if (desc)
             client_query_add(&query, "order", "desc");
-        code = session_end(&s, list(&s, argv[1], &query, limit, &err), &err);
+        code = session_end(&s, list_trials(&s, argv[1], &query, limit, &err), &err);
         str_done(&query);
     }
     session_done(&s);
     return code;
 }
 
-static as_status best(const struct session *s, const char *id, int64_t top, bool pareto,
-                      struct as_err *err)
+static as_status show_best(const struct session *s, const char *id, int64_t top, bool pareto,
+                           struct as_err *err)
 {
     struct trial_ref sweep;
     AS_AUTO(str_done) struct str query = {0};
@@ -150,7 +153,7 @@ static as_status best(const struct session *s, const char *id, int64_t top, bool
     st = request_get(s->client, &sweep, "best", query.s, &answer, err);
     if (st < 0)
         return st;
-    return print(s, &sweep, json_object_get(answer, "items"), TRIAL_TABLE_BEST, err);
+    return print_trials(s, &sweep, json_object_get(answer, "items"), TRIAL_TABLE_BEST, err);
 }
 
 int cmd_best(const struct verb *v, int argc, char **argv)
@@ -167,7 +170,7 @@ int cmd_best(const struct verb *v, int argc, char **argv)
         SESSION_OPTS(&s),
     };
     if (session_begin(&s, v, table, argc, argv, 1, 1, &n, &code))
-        code = session_end(&s, best(&s, argv[1], top, pareto, &err), &err);
+        code = session_end(&s, show_best(&s, argv[1], top, pareto, &err), &err);
     session_done(&s);
     return code;
 }

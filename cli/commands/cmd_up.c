@@ -1,5 +1,10 @@
-/* assay up: everything on one machine. Order: lock, leftovers, PostgreSQL, assayd, runners; then
- * watch over them until a signal; then stop them in the reverse order. */
+/* assay up: starts everything on one machine and supervises it until a signal.
+ *
+ * The order of the start: lock of the data folder, processes left by a killed `assay up`,
+ * PostgreSQL, assayd, runners. The lock must come first, because only its holder may stop
+ * leftovers. The notes and files for other programs are written last, when everything works. The
+ * stop is in the reverse order: runners can still report to assayd, and assayd can still write to
+ * PostgreSQL. */
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
@@ -22,7 +27,7 @@
 static as_status write_ready(const struct up *u, struct as_err *err)
 {
     as_status st = running_server_write(u->url, u->folder.admin_token, err);
-    if (st < 0) { /* a convenience: nobody need have a home */
+    if (st < 0) { /* not fatal: a user without a home folder can use --server */
         say("Other commands will not find this server by themselves: %s", err->msg);
         st = AS_OK;
     }
@@ -37,7 +42,7 @@ static as_status write_ready(const struct up *u, struct as_err *err)
     return file_write_output(u->ready_path, text, strlen(text), 0644, err);
 }
 
-static void announce(const struct up *u)
+static void announce_addresses(const struct up *u)
 {
     AS_AUTO(as_freep) char *token = NULL;
     size_t len;
@@ -82,7 +87,7 @@ static as_status start_all(struct up *u, struct as_err *err)
     if (st < 0)
         return st;
     if (u->ready_path)
-        (void)unlink(u->ready_path); /* a predecessor's */
+        (void)unlink(u->ready_path); /* left by an earlier assay up */
     if (!(u->supervisor = supervisor_create(u->folder.notes)))
         return as_fail(err, AS_E_NOMEM, "out of memory");
     st = leftover_stop(u->folder.notes, err);
@@ -115,7 +120,7 @@ static void stop_all(struct up *u)
     supervisor_stop(u->supervisor, u->database_index, u->database_index);
 }
 
-/* Where to write the ready file, made absolute. */
+/* Set ready_path to the absolute path of --ready-file. */
 static as_status find_ready_file(struct up *u, struct as_err *err)
 {
     struct str b = {0};
@@ -131,7 +136,7 @@ static as_status find_ready_file(struct up *u, struct as_err *err)
     return AS_OK;
 }
 
-static int run(struct up *u)
+static int run_up(struct up *u)
 {
     struct as_err err = {0};
     as_status st = find_ready_file(u, &err);
@@ -139,7 +144,7 @@ static int run(struct up *u)
         st = start_all(u, &err);
     bool asked = u->supervisor && supervisor_stopping(u->supervisor);
     if (st == AS_OK) {
-        announce(u);
+        announce_addresses(u);
         while (supervisor_wait(u->supervisor, 60000))
             ;
         say("Stopping");
@@ -155,7 +160,7 @@ static int run(struct up *u)
     return code;
 }
 
-static int check(const struct up *u, int n_args, char **argv)
+static int check_options(const struct up *u, int n_args, char **argv)
 {
     if (n_args > 0)
         return exit_with_usage("up", "unexpected argument '%.60s'", argv[1]);
@@ -208,6 +213,6 @@ int cmd_up(const struct verb *v, int argc, char **argv)
         verb_print_help(v, table, stdout);
         return exit_after_output("up", EXIT_OK);
     }
-    int code = check(&u, n, argv);
-    return code == EXIT_OK ? run(&u) : code;
+    int code = check_options(&u, n, argv);
+    return code == EXIT_OK ? run_up(&u) : code;
 }

@@ -1,4 +1,4 @@
-/* assay watch SWEEP. */
+/* assay watch SWEEP: follows a sweep to its end. */
 #include "cli/commands/cmd.h"
 #include "cli/session/exit_code.h"
 #include "cli/session/session.h"

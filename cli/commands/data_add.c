@@ -1,4 +1,8 @@
-/* assay data add: upload files and register them. */
+/* assay data add: uploads files and registers them as a data set.
+ *
+ * Files are uploaded before the data set is registered, because a registration names its files by
+ * digest. The server keeps files by digest: a file that it has already is not sent again, so the
+ * command can be repeated after an error. */
 #include "cli/commands/data_add.h"
 
 #include <string.h>
@@ -8,9 +12,9 @@
 #include "cli/view/format.h"
 #include "cli/view/say.h"
 
-#define UPLOAD_TIMEOUT_MS (60 * 60 * 1000) /* of one file */
+#define UPLOAD_TIMEOUT_MS (60 * 60 * 1000) /* for one file */
 
-/* The format by the end of the file's name; NULL: it does not say. */
+/* The format by the end of the file's name; NULL: unknown. */
 static const char *format_of(const char *path)
 {
     static const struct {
@@ -29,9 +33,9 @@ static const char *format_of(const char *path)
     return NULL;
 }
 
-/* Digest, upload, and put the digest into `files` under its role. */
-static as_status upload(const struct data_add *d, const char *path, const char *role, json_t *files,
-                        struct as_err *err)
+/* Compute the digest of a file, upload it, and store the digest in `files` under its role. */
+static as_status upload_file(const struct data_add *d, const char *path, const char *role,
+                             json_t *files, struct as_err *err)
 {
     char sha256[SHA256_HEX_SIZE], size_text[32];
     int64_t size;
@@ -49,14 +53,14 @@ static as_status upload(const struct data_add *d, const char *path, const char *
     return AS_OK;
 }
 
-/* A column is named by its header, or by its number. */
+/* A column is named by its header or by its number. */
 static json_t *target_new(const char *text)
 {
     int64_t index;
     return as_parse_i64(text, &index, NULL) == AS_OK ? json_integer(index) : json_string(text);
 }
 
-/* What is not the default. */
+/* The options that differ from their defaults. New reference. */
 static json_t *options_new(const struct data_add *d)
 {
     JSON_AUTO o = json_object();
@@ -76,13 +80,13 @@ static json_t *options_new(const struct data_add *d)
 
 static as_status upload_files(const struct data_add *d, json_t *files, struct as_err *err)
 {
-    as_status st = upload(d, d->file, d->targets ? "features" : "table", files, err);
+    as_status st = upload_file(d, d->file, d->targets ? "features" : "table", files, err);
     if (st < 0)
         return st;
-    return d->targets ? upload(d, d->targets, "targets", files, err) : AS_OK;
+    return d->targets ? upload_file(d, d->targets, "targets", files, err) : AS_OK;
 }
 
-/* The pointer, and what the message begins with when it is that. */
+/* Remove the pointer from an error, also from the beginning of its message. */
 static void forget_pointer(struct as_err *err)
 {
     size_t n = strlen(err->pointer);
@@ -126,10 +130,10 @@ as_status data_add_check(struct data_add *d, struct as_err *err)
     if (!d->format)
         d->format = format_of(d->file);
     if (!d->format && d->target)
-        d->format = "csv"; /* tables have many names */
+        d->format = "csv"; /* a table may have any name */
     if (!d->format)
         return as_fail(err, AS_E_INVAL,
-                       "%.200s: its name does not tell the format; say --format csv, npy, npz, "
+                       "%.200s: its name does not show the format; add --format csv, npy, npz, "
                        "idx, cifar, safetensors, text or tokens",
                        d->file);
     bool csv = as_streq(d->format, "csv"), npy = as_streq(d->format, "npy");
@@ -180,7 +184,7 @@ as_status data_add(const struct data_add *d, struct as_err *err)
     st = client_call(d->session->client, "POST", "/v1/datasets", NULL, body, &opts, &answer,
                      &http_status, err);
     if (st < 0 && as_starts_with(err->pointer, "/files"))
-        forget_pointer(err); /* the paths say it better */
+        forget_pointer(err); /* the paths of the files are clearer than "/files" */
     if (st < 0)
         return as_err_prefix(err, st, "%s%s%s", d->file, d->targets ? ", " : "",
                              d->targets ? d->targets : "");

@@ -1,4 +1,4 @@
-/* assay data add: upload files and register them as a data set. */
+/* assay data add: uploads files and registers them as a data set. */
 #ifndef ASSAY_CLI_COMMANDS_DATA_ADD_H
 #define ASSAY_CLI_COMMANDS_DATA_ADD_H
 
@@ -11,7 +11,7 @@
 struct data_add {
     const struct session *session;
     const char *name;
-    const char *file;     /* or by the option: */
+    const char *file;     /* FILE, or --features */
     const char *features; /* --features */
     const char *targets;
     const char *format;
@@ -21,10 +21,12 @@ struct data_add {
     const char *x, *y;
 };
 
-/* Do the options fit together? Sets file and format where they follow. AS_E_INVAL. */
+/* Check that the options fit together, and set `file` and `format` if other options determine them.
+ * AS_E_INVAL. */
 AS_MUST_CHECK as_status data_add_check(struct data_add *d, struct as_err *err);
 
-/* Upload, register, and tell. Errors of the client; those about the content name the files. */
+/* Upload and register the data set, and print it. Errors of the client; errors about the content
+ * name the files. */
 AS_MUST_CHECK as_status data_add(const struct data_add *d, struct as_err *err);
 
 #endif

@@ -7,7 +7,7 @@
 
 #define VALUES_SHOWN 12
 
-/* "a, b, c, … (n in all)" */
+/* Append "a, b, c, … (n in all)". */
 static void list_values(const json_t *values, struct str *b)
 {
     size_t i, n = json_array_size(values);

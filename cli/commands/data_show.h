@@ -1,4 +1,4 @@
-/* assay data show NAME: what a data set holds. */
+/* assay data show NAME: prints the contents of a data set. */
 #ifndef ASSAY_CLI_COMMANDS_DATA_SHOW_H
 #define ASSAY_CLI_COMMANDS_DATA_SHOW_H
 

@@ -1,3 +1,8 @@
+/* assay best SWEEP --pareto: the table of the front, a picture of it, and its hypervolume.
+ *
+ * The server computes the front. It is sorted here, because the API returns it in the order of
+ * trial numbers and people read a front from one end to the other. The picture needs the other
+ * completed trials, too; they are fetched only on a terminal and only for two objectives. */
 #include "cli/commands/pareto_report.h"
 
 #include <math.h>
@@ -13,7 +18,7 @@
 
 #define PLANE_HEIGHT 14
 #define PLANE_MAX_WIDTH 72
-#define MAX_BEHIND 5000 /* of the trials drawn behind the front */
+#define MAX_BEHIND 5000 /* at most so many trials are drawn behind the front */
 
 static double value_of(const json_t *trial, const json_t *objective)
 {
@@ -23,20 +28,21 @@ static double value_of(const json_t *trial, const json_t *objective)
     return name && json_number_get(json_object_get(metrics, name), &v) ? v : NAN;
 }
 
-/* One trial and what it is sorted by: smaller comes first. */
+/* A trial and its sort key; the smallest key comes first. */
 struct ranked {
     json_t *trial; /* borrowed */
     double key;
 };
 
-static int compare(const void *a, const void *b)
+static int compare_ranked(const void *a, const void *b)
 {
     const struct ranked *x = a, *y = b;
     return x->key < y->key ? -1 : x->key > y->key;
 }
 
-/* The items by the first objective, best first. A new array. */
-static as_status sorted(const json_t *items, const json_t *sweep, json_t **ret, struct as_err *err)
+/* Sort the items by the first objective, best first. *ret is a new array. */
+static as_status sort_by_first(const json_t *items, const json_t *sweep, json_t **ret,
+                               struct as_err *err)
 {
     const json_t *objective = objectives_at(sweep, 0);
     double sign = objectives_maximizes(objective) ? -1 : 1;
@@ -50,7 +56,7 @@ static as_status sorted(const json_t *items, const json_t *sweep, json_t **ret, 
         json_t *trial = json_array_get(items, i);
         list[i] = (struct ranked){.trial = trial, .key = sign * value_of(trial, objective)};
     }
-    qsort(list, n, sizeof *list, compare);
+    qsort(list, n, sizeof *list, compare_ranked);
     for (size_t i = 0; i < n; i++)
         if (json_array_append(out, list[i].trial) != 0)
             return as_fail(err, AS_E_NOMEM, "out of memory");
@@ -73,9 +79,9 @@ static void add_points(const json_t *items, const json_t *sweep, bool is_front,
     }
 }
 
-/* The front among the completed trials that it beats. */
-static as_status draw(const struct session *s, const struct trial_ref *ref, const json_t *sweep,
-                      const json_t *front, struct as_err *err)
+/* Draw the front and, behind it, the completed trials. */
+static as_status draw_front(const struct session *s, const struct trial_ref *ref,
+                            const json_t *sweep, const json_t *front, struct as_err *err)
 {
     JSON_AUTO behind = NULL;
     AS_AUTO(str_done) struct str path = {0}, b = {0};
@@ -128,8 +134,8 @@ static void say_volume(const json_t *pareto)
     str_done(&b);
 }
 
-static as_status print(const struct session *s, const struct trial_ref *ref, const json_t *pareto,
-                       struct as_err *err)
+static as_status print_front(const struct session *s, const struct trial_ref *ref,
+                             const json_t *pareto, struct as_err *err)
 {
     JSON_AUTO sweep = NULL;
     JSON_AUTO items = NULL;
@@ -137,7 +143,7 @@ static as_status print(const struct session *s, const struct trial_ref *ref, con
     as_status st = request_get(s->client, ref, NULL, NULL, &sweep, err);
     if (st < 0)
         return st;
-    st = sorted(json_object_get(pareto, "items"), sweep, &items, err);
+    st = sort_by_first(json_object_get(pareto, "items"), sweep, &items, err);
     if (st < 0)
         return st;
     st = trial_table_create(items, TRIAL_TABLE_FRONT, sweep, &s->terminal, &t, err);
@@ -151,7 +157,7 @@ static as_status print(const struct session *s, const struct trial_ref *ref, con
                 ? "No trial has completed and kept the constraints yet."
                 : "No trial has completed yet.");
     else if (s->terminal.tty && objectives_count(sweep) == 2)
-        st = draw(s, ref, sweep, items, err);
+        st = draw_front(s, ref, sweep, items, err);
     if (st < 0)
         return st;
     say_volume(pareto);
@@ -165,5 +171,5 @@ as_status pareto_report_print(const struct session *s, const struct trial_ref *s
     as_status st = request_get(s->client, sweep, "pareto", NULL, &pareto, err);
     if (st < 0)
         return st;
-    return s->json ? session_print_json(pareto, err) : print(s, sweep, pareto, err);
+    return s->json ? session_print_json(pareto, err) : print_front(s, sweep, pareto, err);
 }

@@ -9,11 +9,12 @@
 
 #define SWEEP_RECORD_MAX_BYTES (1 << 30)
 
-/* From the server. `name` is the sweep's id. The two are owned by the caller. */
+/* Fetch a sweep and all its trials. `name` is the sweep's id. Both are owned by the caller. */
 AS_MUST_CHECK as_status sweep_record_fetch(struct client *c, const char *name, json_t **ret_sweep,
                                            json_t **ret_items, struct as_err *err);
 
-/* From a file, {"sweep": …, "items": […]}; "-" is standard input. AS_E_INVAL names the file. */
+/* Read the two from a file, {"sweep": …, "items": […]}; "-" is standard input. AS_E_INVAL names the
+ * file. */
 AS_MUST_CHECK as_status sweep_record_read_file(const char *path, json_t **ret_sweep,
                                                json_t **ret_items, struct as_err *err);
 

@@ -1,3 +1,8 @@
+/* Prints the summary of an ended sweep for `watch` and `run --watch`.
+ *
+ * All parts are fetched before the first line is printed, so that an error does not leave half a
+ * summary. The ensemble is made after the sweep has ended, when the event stream is closed already;
+ * so its state is polled. Every request is retried: the server may restart at this moment. */
 #include "cli/commands/sweep_report.h"
 
 #include <inttypes.h>
@@ -15,10 +20,10 @@
 
 #define ENSEMBLE_WAIT_MS 60000
 #define ENSEMBLE_POLL_MS 300
-#define RETRY_MS 30000 /* the server may just be starting again */
+#define RETRY_MS 30000 /* the server may be restarting */
 
-static as_status get(const struct session *s, const struct trial_ref *ref, const char *rest,
-                     const char *query, json_t **ret, struct as_err *err)
+static as_status get_part(const struct session *s, const struct trial_ref *ref, const char *rest,
+                          const char *query, json_t **ret, struct as_err *err)
 {
     AS_AUTO(str_done) struct str path = {0};
     const struct client_opts opts = {.retry_ms = RETRY_MS};
@@ -29,14 +34,14 @@ static as_status get(const struct session *s, const struct trial_ref *ref, const
     return client_call(s->client, "GET", path.s, query, NULL, &opts, ret, NULL, err);
 }
 
-/* The ensemble once it is no longer pending; NULL when the sweep has none to ask for. */
+/* Get the ensemble when it is no longer pending. *ret stays NULL when the sweep has none. */
 static as_status get_ensemble(const struct session *s, const struct trial_ref *ref, json_t **ret,
                               struct as_err *err)
 {
     int64_t start = clock_mono_ns();
     for (;;) {
         JSON_AUTO e = NULL;
-        as_status st = get(s, ref, "ensemble", NULL, &e, err);
+        as_status st = get_part(s, ref, "ensemble", NULL, &e, err);
         if (st == AS_E_NOT_FOUND)
             return AS_OK;
         if (st < 0)
@@ -72,7 +77,7 @@ static void add_sweep(const json_t *sweep, const struct terminal *terminal, stru
     str_putc(b, '\n');
 }
 
-/* The metric of the sweep, as trials report it; the ensemble's summary speaks of its own. */
+/* Add the best value of the sweep's metric, as reported by trials. The ensemble has its own. */
 static void add_best(const json_t *sweep, struct str *b)
 {
     const json_t *best = json_object_get(sweep, "best");
@@ -93,7 +98,7 @@ static void add_best(const json_t *sweep, struct str *b)
                    json_string_value(json_object_get(sweep, "id")));
 }
 
-/* One failed trial with its reason: whoever sees failures wants to know why. NULL without any. */
+/* Get one failed trial, to show its reason. *ret stays NULL when no trial failed. */
 static as_status get_failure(const struct session *s, const struct trial_ref *ref,
                              const json_t *sweep, json_t **ret, struct as_err *err)
 {
@@ -101,7 +106,7 @@ static as_status get_failure(const struct session *s, const struct trial_ref *re
     const json_t *counts = json_object_get(sweep, "counts");
     if (json_integer_value(json_object_get(counts, "failed")) == 0)
         return AS_OK;
-    as_status st = get(s, ref, "trials", "state=failed&page_size=1", &page, err);
+    as_status st = get_part(s, ref, "trials", "state=failed&page_size=1", &page, err);
     if (st < 0)
         return st;
     *ret = json_incref(json_array_get(json_object_get(page, "items"), 0));
@@ -120,7 +125,7 @@ static void add_failure(const json_t *sweep, const json_t *failure, struct str *
     str_printf(b, " (assay logs %s/%" JSON_INTEGER_FORMAT ")\n", id, number);
 }
 
-/* All that the report shows; what is absent is NULL. */
+/* The parts of the summary besides the sweep; NULL: absent. */
 struct results {
     json_t *best, *ensemble, *failure;
 };
@@ -132,8 +137,8 @@ static void results_done(struct results *r)
     json_decref(r->failure);
 }
 
-static as_status print(const struct session *s, const json_t *sweep, const struct results *r,
-                       struct as_err *err)
+static as_status print_report(const struct session *s, const json_t *sweep, const struct results *r,
+                              struct as_err *err)
 {
     AS_AUTO(table_freep) struct table *t = NULL;
     AS_AUTO(str_done) struct str b = {0};
@@ -175,7 +180,7 @@ as_status sweep_report_print(const struct session *s, const struct trial_ref *re
     as_status st = str_check(&query, err);
     if (st < 0)
         return st;
-    st = get(s, ref, "best", query.s, &r.best, err);
+    st = get_part(s, ref, "best", query.s, &r.best, err);
     if (st < 0)
         return st;
     st = get_ensemble(s, ref, &r.ensemble, err);
@@ -185,7 +190,7 @@ as_status sweep_report_print(const struct session *s, const struct trial_ref *re
     if (st < 0)
         return st;
     if (!s->json)
-        return print(s, sweep, &r, err);
+        return print_report(s, sweep, &r, err);
     JSON_AUTO line =
         json_pack("{s:O?, s:O?, s:O?, s:O?, s:O?}", "id", json_object_get(sweep, "id"), "state",
                   json_object_get(sweep, "state"), "reason", json_object_get(sweep, "reason"),

@@ -42,7 +42,7 @@ static as_status choose_client(struct told_trial *h, const char *named, struct a
         h->client = holder;
     else if (holder)
         return as_fail(err, AS_E_CONFLICT,
-                       "%s/%lld was asked for by '%.63s'; to speak for it, say --client %.63s",
+                       "%s/%lld is held by the client '%.63s'; to act for it, add --client %.63s",
                        h->ref.sweep, (long long)h->ref.number, holder, holder);
     else
         return as_fail(err, AS_E_CONFLICT,
@@ -71,7 +71,7 @@ as_status told_trial_find(struct client *c, const struct trial_ref *ref, const c
     return AS_OK;
 }
 
-/* "found a, b": what was given instead. */
+/* Report a missing metric, with the names of the given ones. */
 static as_status fail_missing(const char *name, const json_t *metrics, struct as_err *err)
 {
     struct str found = {0};

@@ -1,3 +1,9 @@
+/* Adds trials to a sweep: one from the command line, or many from a file.
+ *
+ * Each row of a file is one request. If one fails, the rows before it are added and the command
+ * ends; adding the file again then continues, because the idempotency keys of the rows are computed
+ * from their contents. A single trial from the command line has a random key: typing the same
+ * command twice adds two trials. */
 #include "cli/commands/trials_add.h"
 
 #include <stdio.h>
@@ -13,8 +19,8 @@
 
 #define RETRY_MS 60000
 
-static as_status post(const struct session *s, const struct trial_ref *ref, const json_t *body,
-                      const char *key, json_t **ret, struct as_err *err)
+static as_status post_trial(const struct session *s, const struct trial_ref *ref,
+                            const json_t *body, const char *key, json_t **ret, struct as_err *err)
 {
     AS_AUTO(str_done) struct str path = {0};
     const struct client_opts opts = {.idempotency_key = key, .retry_ms = RETRY_MS};
@@ -26,11 +32,11 @@ static as_status post(const struct session *s, const struct trial_ref *ref, cons
     if (st < 0)
         return st;
     if (!json_is_object(*ret))
-        return as_fail(err, AS_E_INTERNAL, "the server answered no trial");
+        return as_fail(err, AS_E_INTERNAL, "the server returned no trial");
     return AS_OK;
 }
 
-/* One trial from the command line. */
+/* Adding one trial from the command line. */
 
 static as_status make_body(const struct trials_add *a, json_t **ret, struct as_err *err)
 {
@@ -68,7 +74,7 @@ static as_status add_one(const struct session *s, const struct trial_ref *ref,
     as_status st = make_body(a, &body, err);
     if (st < 0)
         return st;
-    st = post(s, ref, body, key, &trial, err);
+    st = post_trial(s, ref, body, key, &trial, err);
     if (st < 0)
         return st;
     if (s->json)
@@ -81,11 +87,11 @@ static as_status add_one(const struct session *s, const struct trial_ref *ref,
     return AS_OK;
 }
 
-/* A file of them. */
+/* Adding the trials of a file. */
 
-/* The same for the same row of the same sweep, so that a file which is added again, after an error
- * or an interruption, adds nothing twice. Equal rows of one file are told apart by counting them.
- */
+/* The idempotency key of a row: a digest of the sweep, the row, and the number of equal rows before
+ * it. The same file has the same keys, so that adding it again adds no row twice, and equal rows of
+ * one file are still separate trials. */
 static as_status key_of_row(const char *sweep, const json_t *body, json_t *counts,
                             char ret[CLIENT_KEY_SIZE], struct as_err *err)
 {
@@ -122,12 +128,12 @@ static as_status send_all(const struct session *s, const struct trial_ref *ref,
         json_t *trial = NULL;
         as_status st = key_of_row(ref->sweep, f->trials[i].body, counts, key, err);
         if (st == AS_OK)
-            st = post(s, ref, f->trials[i].body, key, &trial, err);
+            st = post_trial(s, ref, f->trials[i].body, key, &trial, err);
         if (st < 0) {
             json_decref(trial);
             st = known_results_explain(f, i, st, err);
             if (i > 0)
-                say("%zu of %zu trials were added; adding the file again goes on from here", i,
+                say("%zu of %zu trials were added; add the file again to continue from here", i,
                     f->n);
             return st;
         }
@@ -151,8 +157,7 @@ static void say_counts(const struct trial_ref *ref, const json_t *trials,
     say("%s: %zu trials from %s: %zu completed, %zu failed, %zu enqueued", ref->sweep, i, f->name,
         completed, failed, i - completed - failed);
     if (f->n_skipped > 0)
-        say("%zu rows without a result (queued, running, cancelled) were passed over",
-            f->n_skipped);
+        say("%zu rows without a result (queued, running, cancelled) were skipped", f->n_skipped);
 }
 
 static as_status add_file(const struct session *s, const struct trial_ref *ref, const char *path,

@@ -1,4 +1,4 @@
-/* assay trials add SWEEP: results that are known, and configurations to run next. */
+/* assay trials add SWEEP: adds known results, and configurations to run next. */
 #ifndef ASSAY_CLI_COMMANDS_TRIALS_ADD_H
 #define ASSAY_CLI_COMMANDS_TRIALS_ADD_H
 
@@ -11,13 +11,13 @@
 struct trials_add {
     struct opt_list params;  /* NAME=VALUE */
     struct opt_list metrics; /* NAME=NUMBER */
-    const char *file;        /* known_results.h; NULL: one trial, of the two above */
+    const char *file;        /* known_results.h; NULL: one trial, from the two above */
     const char *reason;      /* NULL: none */
     bool failed;
 };
 
-/* Add them and say what became of them. Of a file with an error nothing is sent; a file that is
- * added again adds nothing twice. */
+/* Add the trials and print their states. No trial of a file with an error is sent. A file can be
+ * added again: no row is added twice. */
 AS_MUST_CHECK as_status trials_add(const struct session *s, const char *sweep,
                                    const struct trials_add *a, struct as_err *err);
 

@@ -1,3 +1,8 @@
+/* The table of verbs. A verb's row holds its text and its function; the options of a verb stand in
+ * its own file, because each option points at a variable of that verb.
+ *
+ * `assay help`, the suggestions for mistyped verbs and the manual page (man_page.c) all read this
+ * table, so that a new verb needs one row here and one file cmd_<verb>.c. */
 #include "cli/commands/verbs.h"
 
 #include <string.h>
@@ -5,6 +10,9 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/commands/cmd.h"
+#include "cli/session/exit_code.h"
+
+#define LINE_COLUMNS 90 /* of the overview */
 
 /* In the order of the overview. */
 static const struct verb table[] = {
@@ -48,35 +56,35 @@ static const struct verb table[] = {
      "By the first metric. --pareto: the trials that no other one beats in every objective, among\n"
      "those that keep the constraints.",
      cmd_best},
-    {"importance", "importance SWEEP [--metric NAME]",
-     "which parameters matter, and how sure that is",
-     "Shares of the variance of the first metric, or of another objective: what a parameter "
-     "explains\n"
-     "together with others, and alone, with intervals that hold 90 % of what the trials leave "
-     "open;\n"
-     "and its share of what tells the best tenth of the trials from all.",
+    {"importance", "importance SWEEP [--metric NAME]", "which parameters matter, with intervals",
+     "For each parameter: the share of the variance of the metric that it explains together with\n"
+     "others, and alone, with intervals of 90 %; and `top`, its share of the difference between "
+     "the\n"
+     "best tenth of the trials and all trials. The metric is the first objective unless --metric\n"
+     "names another one.",
      cmd_importance},
     {"compare", "compare SWEEP/NUMBER SWEEP/NUMBER…",
      "parameters and metrics of trials side by side", "Rows that differ are marked with *.",
      cmd_compare},
     {"ask", "ask SWEEP [--client NAME] [--count N] [--lease 10m] [--wait 30s] [--shell]",
-     "what to try next, when you run the trials yourself",
+     "get the next trial, when you run the trials yourself",
      "Prints the number and the parameters of a trial, and holds it for you until its lease ends.\n"
-     "First what you hold already: a shell that asks again gets its unfinished trial back. Unless\n"
-     "--client or ASSAY_CLIENT says otherwise, each process that runs `assay ask` (your shell, "
-     "your\n"
-     "script) is a client of its own. --shell prints lines for eval:\n"
+     "A trial that you hold already comes first: a shell that asks again gets its unfinished "
+     "trial\n"
+     "back. Each process that runs `assay ask` (your shell, your script) is a separate client, "
+     "unless\n"
+     "--client or ASSAY_CLIENT names one. --shell prints lines for eval:\n"
      "    lines=$(assay ask digits --shell) || break; eval \"$lines\"\n"
      "Exit code 8: the sweep is over. Exit code 6: nothing came within --wait.",
      cmd_ask},
     {"tell", "tell SWEEP NUMBER METRIC=VALUE… | --failed REASON | --release",
-     "what came of a trial that was asked for",
-     "Needs a value of every metric of the sweep, here or by `assay report` before; NaN means "
+     "send the result of a trial that was asked for",
+     "Every metric of the sweep needs a value, here or in an earlier `assay report`; NaN means "
      "that\n"
-     "it failed. --release gives the trial back. Telling the same again changes nothing.",
+     "the trial failed. --release gives the trial back. Telling the same again changes nothing.",
      cmd_tell},
     {"report", "report SWEEP NUMBER --step N METRIC=VALUE…",
-     "measurements of a trial that was asked for, while it runs",
+     "send measurements of a trial that was asked for, while it runs",
      "Extends the lease; without metrics it does nothing else.", cmd_report},
     {"logs", "logs SWEEP/NUMBER [--follow] [--attempt N]", "the last lines of output of a trial",
      "Control characters are escaped unless --raw is given.", cmd_logs},
@@ -85,15 +93,15 @@ static const struct verb table[] = {
     {"cancel", "cancel SWEEP | SWEEP/NUMBER", "stop a sweep or one trial", NULL, cmd_cancel},
     {"delete", "delete SWEEP", "delete a sweep that has ended, with its trials and files", NULL,
      cmd_delete},
-    {"ensemble", "ensemble SWEEP", "the ensemble of the best trials, with its honest figure", NULL,
-     cmd_ensemble},
+    {"ensemble", "ensemble SWEEP", "the ensemble of the best trials, with its held-out metric",
+     NULL, cmd_ensemble},
     {"export", "export SWEEP --csv | --json [--output FILE]", "all trials, for other programs",
      "One row per trial: number, state, value, parameters (param.NAME), metrics (metric.NAME), "
      "times.\n"
      "In CSV, a text that a spreadsheet would take for a formula gets a ' before it.",
      cmd_export},
     {"replay", "replay SWEEP | replay --file EXPORT",
-     "compute every suggestion again and compare, bit for bit",
+     "compute every suggestion again and compare it bit for bit",
      "From the document, the trials and the order in which their results came. Prints how many "
      "are\n"
      "the same, and the first that are not: exit code 1 then. EXPORT is what `assay export "
@@ -120,6 +128,17 @@ static const struct verb table[] = {
     {"help", "help [VERB]", "show this, or the help of a verb", NULL, cmd_help},
 };
 
+const struct verbs_variable verbs_environment[] = {
+    {"ASSAY_SERVER, ASSAY_TOKEN, ASSAY_TOKEN_FILE", "where to, and with which token"},
+    {"NO_COLOR, COLUMNS", "no colours; the width of tables"},
+    {.names = NULL},
+};
+
+const struct verb *verbs_at(size_t i)
+{
+    return i < AS_ARRAY_LEN(table) ? &table[i] : NULL;
+}
+
 const struct verb *verbs_find(const char *name)
 {
     for (size_t i = 0; i < AS_ARRAY_LEN(table); i++)
@@ -143,7 +162,7 @@ const char *verbs_suggest(const char *name)
         if (as_streq(words[i].said, name))
             return words[i].meant;
     const char *nearest = NULL;
-    size_t best = strlen(name) <= 4 ? 2 : 3; /* short words are all near each other */
+    size_t best = strlen(name) <= 4 ? 2 : 3; /* a short name is near many verbs */
     for (size_t i = 0; i < AS_ARRAY_LEN(table); i++) {
         size_t d = as_edit_distance(name, table[i].name);
         if (d < best) {
@@ -152,6 +171,22 @@ const char *verbs_suggest(const char *name)
         }
     }
     return nearest;
+}
+
+/* The exit codes, as many on a line as fit. */
+static void print_exit_codes(FILE *out)
+{
+    int used = LINE_COLUMNS;
+    for (const struct exit_meaning *e = exit_meanings; e->meaning; e++) {
+        char text[100];
+        int len = snprintf(text, sizeof text, "%d %s", e->code, e->meaning);
+        bool fits = used + 3 + len <= LINE_COLUMNS;
+        if (fits)
+            used += fprintf(out, "   %s", text);
+        else
+            used = fprintf(out, "%s  %s", e == exit_meanings ? "" : "\n", text);
+    }
+    (void)fputc('\n', out);
 }
 
 void verbs_print_overview(FILE *out)
@@ -164,13 +199,10 @@ void verbs_print_overview(FILE *out)
         "URL,\n"
         "--token-file PATH and --json; while `assay up` runs on this machine none is needed.\n"
         "\n"
-        "Environment\n"
-        "  ASSAY_SERVER, ASSAY_TOKEN, ASSAY_TOKEN_FILE   where to, and with which token\n"
-        "  NO_COLOR, COLUMNS                             no colours; the width of tables\n"
-        "\n"
-        "Exit codes\n"
-        "  0 done   1 failed (also: the sweep failed, under --watch)   2 cancelled (also: Ctrl-C)\n"
-        "  3 not found   4 not allowed   5 conflict   6 timed out   7 server not reachable\n"
-        "  8 ask: the sweep is over   64 wrong command line\n",
+        "Environment\n",
         out);
+    for (const struct verbs_variable *v = verbs_environment; v->names; v++)
+        (void)fprintf(out, "  %-45s %s\n", v->names, v->meaning);
+    (void)fputs("\nExit codes\n", out);
+    print_exit_codes(out);
 }

@@ -6,13 +6,23 @@
 
 #include "cli/session/verb.h"
 
+/* The verb at index i, in the order of the overview; NULL past the last. */
+const struct verb *verbs_at(size_t i);
+
 /* NULL when there is none. */
 const struct verb *verbs_find(const char *name);
 
 /* The nearest verb to a mistyped one, or NULL when none is near. */
 const char *verbs_suggest(const char *name);
 
-/* Print what each verb does, and what all have in common. */
+/* Environment variables that all verbs read; a row with names NULL ends the table. */
+struct verbs_variable {
+    const char *names;
+    const char *meaning;
+};
+extern const struct verbs_variable verbs_environment[];
+
+/* Print the summary of each verb, and what all verbs have in common. */
 void verbs_print_overview(FILE *out);
 
 #endif

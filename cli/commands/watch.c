@@ -1,6 +1,9 @@
-/* Server-sent events say when to look again; what is shown comes from GET /v1/sweeps/{sweep}, so
- * that a lost event costs at most POLL_MS. The stream and the calls have a client each: the
- * stream's callbacks make the calls. */
+/* Follows a sweep to its end.
+ *
+ * Server-sent events only decide when to fetch again; the display shows the answer of
+ * GET /v1/sweeps/{sweep}. So a lost event delays the display by at most POLL_MS and never makes it
+ * wrong. The stream and the requests have separate clients, because the callbacks of the stream
+ * send the requests. */
 #include "cli/commands/watch.h"
 
 #include <inttypes.h>
@@ -17,9 +20,9 @@
 #include "cli/view/say.h"
 
 #define TICK_MS 200
-#define POLL_MS 2000 /* at the latest, however quiet the stream */
-#define DIRTY_MS 250 /* at the earliest, however loud */
-#define LINE_MS 3000 /* between lines when stderr is no terminal */
+#define POLL_MS 2000 /* longest time between two fetches */
+#define DIRTY_MS 250 /* shortest time between two fetches */
+#define LINE_MS 3000 /* between lines when stderr is not a terminal */
 #define PATIENCE_MS (10 * 60 * 1000)
 #define CALL_TIMEOUT_MS 3000
 
@@ -32,8 +35,8 @@ struct watch {
     int64_t start_ns, fetched_ns, printed_ns;
     int64_t away_since_ns; /* 0: the server answers */
     bool dirty, urgent;
-    struct str frame; /* what the terminal shows now */
-    struct str shown; /* what the last line said */
+    struct str frame; /* the text on the terminal now */
+    struct str shown; /* the state at the last line (has_changed) */
     as_status status;
     struct as_err err;
 };
@@ -51,8 +54,8 @@ static size_t count_lines(const char *s)
     return n;
 }
 
-/* Replace the lines of the display by those of now, when they differ. */
-static void draw(struct watch *w)
+/* Replace the lines of the display by the new ones, if they differ. */
+static void draw_frame(struct watch *w)
 {
     struct str next = {0}, out = {0};
     w->terminal = terminal_of(stderr); /* the window may have changed */
@@ -70,8 +73,8 @@ static void draw(struct watch *w)
     str_done(&out);
 }
 
-/* What must differ for another line: everything but the passing of time. */
-static bool changed(struct watch *w)
+/* Whether anything but the time has changed since the last line. */
+static bool has_changed(struct watch *w)
 {
     struct str now = {0};
     const json_t *sweep = w->progress.sweep;
@@ -91,7 +94,7 @@ static void print_line(struct watch *w)
 {
     struct str line = {0};
     bool due = !w->printed_ns || ms_since(w->printed_ns) >= LINE_MS || progress_ended(&w->progress);
-    if (!due || !changed(w))
+    if (!due || !has_changed(w))
         return;
     w->printed_ns = clock_mono_ns();
     progress_line(&w->progress, &line);
@@ -101,23 +104,23 @@ static void print_line(struct watch *w)
 
 static void print_json(struct watch *w)
 {
-    if (!w->progress.sweep || !changed(w))
+    if (!w->progress.sweep || !has_changed(w))
         return;
     JSON_AUTO line = progress_json(&w->progress);
     w->status = session_print_json_line(line, &w->err);
 }
 
-static void show(struct watch *w)
+static void show_progress(struct watch *w)
 {
     if (w->session->json)
         print_json(w);
     else if (w->terminal.tty)
-        draw(w);
+        draw_frame(w);
     else
         print_line(w);
 }
 
-/* Say for how long the server has been away; give up when that is too long. */
+/* Show for how long the server has been unreachable; give up after PATIENCE_MS. */
 static void note_absence(struct watch *w)
 {
     char buf[32];
@@ -129,7 +132,7 @@ static void note_absence(struct watch *w)
         w->status = as_fail(&w->err, AS_E_UNAVAILABLE, "the server did not come back");
 }
 
-static void fetch(struct watch *w)
+static void fetch_sweep(struct watch *w)
 {
     json_t *sweep = NULL;
     struct as_err err = {0};
@@ -153,20 +156,20 @@ static void fetch(struct watch *w)
     }
 }
 
-/* One turn; false when there is nothing more to wait for. */
-static bool step(struct watch *w)
+/* One step of the loop: fetch if due, and show. False when the loop must end. */
+static bool watch_step(struct watch *w)
 {
     int64_t age_ms = ms_since(w->fetched_ns);
     if (interrupt_seen())
         return false;
     if (age_ms >= POLL_MS || (w->dirty && (w->urgent || age_ms >= DIRTY_MS)))
-        fetch(w);
+        fetch_sweep(w);
     if (interrupt_seen())
         return false;
     w->progress.now_ms = clock_wall_ms();
     if (w->away_since_ns)
         note_absence(w);
-    show(w);
+    show_progress(w);
     if (w->status == AS_OK && w->opts->timeout_ms > 0 && !progress_ended(&w->progress) &&
         ms_since(w->start_ns) >= w->opts->timeout_ms)
         w->status = as_fail(&w->err, AS_E_TIMEOUT, "the sweep has not ended in the time allowed");
@@ -179,13 +182,15 @@ static bool on_event(void *arg, const char *id, const char *type, const json_t *
     (void)data;
     struct watch *w = arg;
     w->dirty = w->dirty || !as_streq(type, "trial.measured");
-    w->urgent = w->urgent || as_streq(type, "sweep.changed"); /* rare, and perhaps its end */
-    return step(w);
+    w->urgent =
+        w->urgent ||
+        as_streq(type, "sweep.changed"); /* rare, and maybe the end of the sweep: fetch at once */
+    return watch_step(w);
 }
 
 static bool on_tick(void *arg)
 {
-    return step(arg);
+    return watch_step(arg);
 }
 
 /* A new connection may have missed events. */
@@ -195,7 +200,7 @@ static void on_connection(void *arg, bool connected, const char *why)
     ((struct watch *)arg)->dirty = connected;
 }
 
-static void follow(struct watch *w)
+static void follow_events(struct watch *w)
 {
     AS_AUTO(client_freep) struct client *stream = NULL;
     struct str path = {0};
@@ -209,8 +214,8 @@ static void follow(struct watch *w)
         interrupt_unwatch(stream);
         str_done(&path);
     }
-    /* Without a stream (or when it was refused) polling alone will do. */
-    while (w->status == AS_OK && !progress_ended(&w->progress) && step(w))
+    /* Without a stream, or when it was refused, poll. */
+    while (w->status == AS_OK && !progress_ended(&w->progress) && watch_step(w))
         if (!interrupt_sleep_ms(TICK_MS))
             break;
 }
@@ -223,7 +228,7 @@ static int exit_of_state(const struct progress *p)
                                           : EXIT_FAIL;
 }
 
-static int finish(struct watch *w)
+static int finish_watch(struct watch *w)
 {
     if (interrupt_seen()) {
         say("\nThe sweep goes on. `assay watch %s` shows it again, `assay cancel %s` stops it.",
@@ -244,11 +249,11 @@ int watch_sweep(struct session *s, const char *id, const struct watch_opts *opts
         .session = s, .opts = opts, .terminal = terminal_of(stderr), .start_ns = clock_mono_ns()};
     w.status = request_parse_sweep(id, &w.ref, &w.err);
     if (w.status == AS_OK) {
-        fetch(&w);
-        if (w.status == AS_OK && step(&w))
-            follow(&w);
+        fetch_sweep(&w);
+        if (w.status == AS_OK && watch_step(&w))
+            follow_events(&w);
     }
-    int code = finish(&w);
+    int code = finish_watch(&w);
     progress_done(&w.progress);
     str_done(&w.frame);
     str_done(&w.shown);

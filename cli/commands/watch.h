@@ -1,4 +1,4 @@
-/* Following a sweep to its end: the live display while it runs, the report when it has ended. */
+/* Follows a sweep to its end: the live display while it runs, the summary when it has ended. */
 #ifndef ASSAY_CLI_COMMANDS_WATCH_H
 #define ASSAY_CLI_COMMANDS_WATCH_H
 
@@ -13,8 +13,8 @@ struct watch_opts {
 
 /* Show the progress of the sweep `id` on stderr until it ends, then the best trials, the best
  * single model and the ensemble on stdout. With s->json instead: a line of JSON on stdout for each
- * change, and a last one with "best" and "ensemble". The server may go away and come back for up to
- * ten minutes. Prints its own errors. Answers the exit code: how the sweep ended. */
+ * change, and a last one with "best" and "ensemble". The server may be unreachable for up to ten
+ * minutes. Prints its own errors. Returns the exit code, which depends on the end of the sweep. */
 int watch_sweep(struct session *s, const char *id, const struct watch_opts *opts);
 
 #endif

@@ -59,7 +59,8 @@ as_status document_read(const char *path, struct document *ret, struct as_err *e
     return AS_OK;
 }
 
-/* The object that holds the last part of a dotted path, made on the way; *ret_last is that part. */
+/* Find the object that holds the last part of a dotted path; *ret_last is that part. Missing
+ * objects are created. */
 static as_status descend(json_t *tree, char *path, json_t **ret, char **ret_last,
                          struct as_err *err)
 {

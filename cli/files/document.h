@@ -1,5 +1,5 @@
-/* A sweep document as people keep it: a YAML or JSON file, with overrides from the command line,
- * and the places of its fields for error messages. */
+/* A sweep document from a YAML or JSON file, with overrides from the command line, and with the
+ * places of its fields for error messages. */
 #ifndef ASSAY_CLI_FILES_DOCUMENT_H
 #define ASSAY_CLI_FILES_DOCUMENT_H
 
@@ -12,7 +12,7 @@
 #define DOCUMENT_MAX_BYTES (4 << 20)
 
 struct document {
-    char *name; /* of the file, as given; all owned */
+    char *name; /* name of the file, as given; all owned */
     char *text;
     size_t len;
     json_t *tree;
@@ -24,13 +24,13 @@ struct document {
 AS_MUST_CHECK as_status document_read(const char *path, struct document *ret, struct as_err *err);
 void document_done(struct document *d);
 
-/* Set "limits.max_trials=10": members by their names, made where they are missing; the value is
- * read as YAML. AS_E_INVAL says what was expected. */
+/* Set a field, such as "limits.max_trials=10". Missing objects on the path are created. The value
+ * is read as YAML. AS_E_INVAL: the message names what was expected. */
 AS_MUST_CHECK as_status document_set(struct document *d, const char *assignment,
                                      struct as_err *err);
 
 /* Put "FILE:LINE:COLUMN: /pointer: " before an error whose pointer names a field of the document.
- * The pointer is emptied: the message has it. Answers st. */
+ * The pointer is then emptied, because the message contains it. Returns st. */
 as_status document_explain(const struct document *d, as_status st, struct as_err *err);
 
 #endif

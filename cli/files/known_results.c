@@ -1,3 +1,11 @@
+/* Reads files of known results and checks them against the space of the sweep.
+ *
+ * The server would check each trial, too, but one at a time: an error in row 500 would leave 499
+ * trials behind. So the whole file is checked here before the first request, with the same code as
+ * the server's (search/space), and errors name the line of the file instead of a JSON pointer.
+ *
+ * Both formats end in add_trial(), which has the rules. CSV knows no types, so a cell is converted
+ * by the parameter of its column: a categorical parameter compares the cell with its values. */
 #include "cli/files/known_results.h"
 
 #include <math.h>
@@ -13,7 +21,7 @@
 #include "search/space/config.h"
 #include "search/space/space.h"
 
-/* What a file is read with. */
+/* The state while a file is read. */
 struct reader {
     struct known_results *file;
     const json_t *sweep; /* borrowed */
@@ -36,7 +44,7 @@ void known_results_done(struct known_results *f)
     *f = (struct known_results){0};
 }
 
-/* An objective or a constrained metric of the sweep? */
+/* Whether `name` is an objective or a constrained metric of the sweep. */
 static bool is_metric(const json_t *sweep, const char *name)
 {
     size_t i;
@@ -54,7 +62,7 @@ static bool is_metric(const json_t *sweep, const char *name)
     return false;
 }
 
-/* Constants may be left out: there is only one thing that they can be. */
+/* A file may omit constants, because a constant has only one value. */
 static as_status add_constants(const struct space *space, json_t *params, struct as_err *err)
 {
     for (size_t i = 0; i < space->n; i++) {
@@ -69,7 +77,7 @@ static as_status add_constants(const struct space *space, json_t *params, struct
 
 typedef enum row_kind { ROW_KNOWN, ROW_FAILED, ROW_ENQUEUED, ROW_SKIPPED } row_kind;
 
-/* What a state says of a row; the words of the API. */
+/* The kind of a row by its state; the states are those of the API. */
 static as_status kind_of_state(const char *state, row_kind *ret, struct as_err *err)
 {
     static const struct {
@@ -90,7 +98,8 @@ static as_status kind_of_state(const char *state, row_kind *ret, struct as_err *
                       state);
 }
 
-/* Every objective and constrained metric must be there; one that is not finite is a failure. */
+/* Every objective and constrained metric must be present. A value that is not finite makes the
+ * trial a failed one. */
 static as_status check_result(const json_t *sweep, const json_t *metrics, row_kind *kind,
                               struct as_err *err)
 {
@@ -141,7 +150,7 @@ static as_status check_allowed(const struct reader *r, const struct config *conf
     return st;
 }
 
-/* Check one trial and keep it. `params` and `metrics` are borrowed. */
+/* Check one trial and append it. `params` and `metrics` are borrowed. */
 static as_status add_trial(struct reader *r, size_t place, json_t *params, json_t *metrics,
                            row_kind kind, const char *reason, struct as_err *err)
 {
@@ -179,7 +188,7 @@ static as_status add_trial(struct reader *r, size_t place, json_t *params, json_
     return AS_OK;
 }
 
-/* CSV. */
+/* Reading CSV. */
 
 typedef enum column_kind {
     COLUMN_PARAM,
@@ -191,14 +200,14 @@ typedef enum column_kind {
 
 struct column {
     column_kind kind;
-    const char *name;                /* view of the reader of the file */
+    const char *name;                /* view of the CSV reader's header */
     const struct space_param *param; /* COLUMN_PARAM */
 };
 
 struct columns {
     struct column *at; /* owned */
     size_t n;
-    bool has_result; /* a metric or a state: rows are results */
+    bool has_result; /* there is a metric or a state column: rows are results */
 };
 
 static bool is_export_column(const char *name)
@@ -273,7 +282,7 @@ static as_status read_columns(const struct reader *r, const struct csv *csv, str
         for (size_t k = 0; k < i; k++)
             if (c->at[k].kind == column->kind && column->kind != COLUMN_PASSED &&
                 as_streq(c->at[k].name, column->name))
-                return as_fail(err, AS_E_INVAL, "column '%.60s' stands twice", column->name);
+                return as_fail(err, AS_E_INVAL, "column '%.60s' is given twice", column->name);
         c->has_result =
             c->has_result || column->kind == COLUMN_METRIC || column->kind == COLUMN_STATE;
     }
@@ -291,12 +300,13 @@ static as_status find_columns(const struct reader *r, const struct csv *csv, str
     return st < 0 ? as_err_prefix(err, st, "%s:1", r->file->name) : AS_OK;
 }
 
-/* The choice that a cell writes: as text, or as the same number. New reference; NULL: none. */
+/* The value of a categorical parameter that equals the cell, as text or as number. New reference;
+ * NULL: none. */
 static json_t *choice_of(const struct space_param *p, const struct csv_cell *cell)
 {
     double number, value;
     bool is_number = csv_cell_kind(cell, &number) == CSV_NUMBER;
-    /* Our own export puts a ' before a text that a spreadsheet would take for a formula. */
+    /* `assay export` puts a ' before a text that a spreadsheet would take for a formula. */
     const char *bare = cell->s[0] == '\'' ? cell->s + 1 : cell->s;
     for (size_t i = 0; i < p->n_values; i++) {
         json_t *v = json_array_get(p->values, i);
@@ -319,7 +329,7 @@ static as_status put_param(const struct column *c, const struct csv_cell *cell, 
     double real;
     json_t *v = NULL;
     if (cell->len == 0)
-        return AS_OK; /* not active here */
+        return AS_OK; /* the parameter is not active in this trial */
     if (c->param->n_values > 0)
         v = choice_of(c->param, cell);
     else if (as_parse_i64(cell->s, &whole, NULL) == AS_OK)
@@ -374,7 +384,7 @@ static as_status read_row(struct reader *r, const struct columns *columns,
     return add_trial(r, row->line, params, metrics, kind, reason, err);
 }
 
-/* "FILE:LINE: column 'lr': " before an error about a row; the pointer becomes the column. */
+/* Put "FILE:LINE: column 'lr': " before an error about a row. The column comes from the pointer. */
 static as_status explain_row(const char *name, size_t line, as_status st, struct as_err *err)
 {
     char column[80] = "";
@@ -415,7 +425,7 @@ static as_status read_csv(struct reader *r, struct as_err *err)
     return read_rows(r, csv, &columns, err);
 }
 
-/* JSON. */
+/* Reading JSON. */
 
 static as_status read_item(struct reader *r, size_t i, json_t *item, struct as_err *err)
 {
@@ -448,7 +458,7 @@ static as_status read_item(struct reader *r, size_t i, json_t *item, struct as_e
     return add_trial(r, i, params, metrics, kind, reason, err);
 }
 
-/* "FILE:LINE:COLUMN: item 3: /params/lr: " before an error about item i. */
+/* Put "FILE:LINE:COLUMN: item 3: /params/lr: " before an error about item i. */
 static as_status explain_item(const struct reader *r, const char *list, size_t i, as_status st,
                               struct as_err *err)
 {
@@ -487,7 +497,7 @@ static as_status read_json(struct reader *r, struct as_err *err)
     return AS_OK;
 }
 
-/* *ret is the caller's, also on failure. */
+/* *ret is owned by the caller, also on failure. */
 static as_status read_space(const json_t *document, struct space **ret, struct as_err *err)
 {
     as_status st = space_parse(json_object_get(document, "parameters"), "/parameters", ret, err);

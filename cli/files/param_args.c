@@ -30,9 +30,9 @@ bool param_args_number(const char *text, double *ret)
     return as_parse_double(text, ret, NULL) == AS_OK;
 }
 
-/* Where the value begins, and the name in a copy of its own. */
-static as_status split(const char *text, const char *example, char **ret_name,
-                       const char **ret_value, struct as_err *err)
+/* Split NAME=VALUE. *ret_name is a copy, owned by the caller; *ret_value is a view of text. */
+static as_status split_assignment(const char *text, const char *example, char **ret_name,
+                                  const char **ret_value, struct as_err *err)
 {
     const char *equals = strchr(text, '=');
     if (!equals || equals == text)
@@ -45,11 +45,11 @@ static as_status split(const char *text, const char *example, char **ret_name,
     return *ret_name ? AS_OK : as_fail(err, AS_E_NOMEM, "out of memory");
 }
 
-static as_status put(json_t *object, const char *name, json_t *value, struct as_err *err)
+static as_status add_member(json_t *object, const char *name, json_t *value, struct as_err *err)
 {
     JSON_AUTO owned = value;
     if (json_object_get(object, name))
-        return as_fail(err, AS_E_INVAL, "%.60s stands twice", name);
+        return as_fail(err, AS_E_INVAL, "%.60s is given twice", name);
     if (json_object_set(object, name, owned) != 0)
         return as_fail(err, AS_E_NOMEM, "out of memory");
     return AS_OK;
@@ -60,13 +60,13 @@ as_status param_args_add_metric(json_t *metrics, const char *text, struct as_err
     AS_AUTO(as_freep) char *name = NULL;
     const char *value = NULL;
     double v;
-    as_status st = split(text, "val_error=0.031", &name, &value, err);
+    as_status st = split_assignment(text, "val_error=0.031", &name, &value, err);
     if (st < 0)
         return st;
     if (!param_args_number(value, &v))
         return as_fail(err, AS_E_INVAL, "%.60s: expected a number (or NaN), found '%.60s'", name,
                        value);
-    return put(metrics, name, json_number_new(v), err);
+    return add_member(metrics, name, json_number_new(v), err);
 }
 
 as_status param_args_add_param(json_t *params, const char *text, struct as_err *err)
@@ -74,7 +74,7 @@ as_status param_args_add_param(json_t *params, const char *text, struct as_err *
     AS_AUTO(as_freep) char *name = NULL;
     JSON_AUTO v = NULL;
     const char *value = NULL;
-    as_status st = split(text, "lr=0.1", &name, &value, err);
+    as_status st = split_assignment(text, "lr=0.1", &name, &value, err);
     if (st < 0)
         return st;
     st = yaml_parse(value, strlen(value), &v, err);
@@ -83,7 +83,7 @@ as_status param_args_add_param(json_t *params, const char *text, struct as_err *
     if (!json_is_number(v) && !json_is_string(v) && !json_is_boolean(v))
         return as_fail(err, AS_E_INVAL, "%.60s: expected a number, a text, true or false, found %s",
                        name, json_type_name(v));
-    return put(params, name, as_steal(v), err);
+    return add_member(params, name, as_steal(v), err);
 }
 
 as_status param_args_read(const char *name, const char *const *texts, size_t n, param_args_fn add,

@@ -1,4 +1,4 @@
-/* NAME=VALUE of the command line: parameters and metrics. */
+/* NAME=VALUE arguments of the command line: parameters and metrics. */
 #ifndef ASSAY_CLI_FILES_PARAM_ARGS_H
 #define ASSAY_CLI_FILES_PARAM_ARGS_H
 
@@ -8,7 +8,7 @@
 #include "base/status.h"
 
 /* Add one metric, "val_error=0.031" (also NaN, Infinity, inf), to an object of metrics. AS_E_INVAL
- * says what was expected, also for a name that is there already; AS_E_NOMEM. */
+ * for a wrong value or a name that is already in the object; AS_E_NOMEM. */
 AS_MUST_CHECK as_status param_args_add_metric(json_t *metrics, const char *text,
                                               struct as_err *err);
 
@@ -16,13 +16,13 @@ AS_MUST_CHECK as_status param_args_add_metric(json_t *metrics, const char *text,
  * an object is refused. */
 AS_MUST_CHECK as_status param_args_add_param(json_t *params, const char *text, struct as_err *err);
 
-/* All of an option's values, or of n arguments. `name` ("--param") stands before errors. A new
- * object, owned by the caller. */
+/* Read all values of an option, or n arguments, with `add`. `name` ("--param") is put before
+ * errors. *ret is a new object, owned by the caller. */
 typedef as_status (*param_args_fn)(json_t *object, const char *text, struct as_err *err);
 AS_MUST_CHECK as_status param_args_read(const char *name, const char *const *texts, size_t n,
                                         param_args_fn add, json_t **ret, struct as_err *err);
 
-/* The number in `text`, NaN and infinities included; false when it is none. */
+/* Parse a number, also NaN and infinities. Returns false if `text` is not a number. */
 bool param_args_number(const char *text, double *ret);
 
 #endif

@@ -18,7 +18,8 @@ unsigned long long process_start_ticks(pid_t pid)
     if (n <= 0)
         return 0;
     text[n] = 0;
-    /* "pid (name) state ppid …"; the name may hold anything, so count from its last bracket. */
+    /* "pid (name) state ppid …". The name may contain blanks and brackets, so the fields are
+     * counted from the last bracket. */
     const char *at = strrchr(text, ')');
     if (!at || !at[1] || at[2] == 'Z')
         return 0;

@@ -47,8 +47,9 @@ static bool is_live(const json_t *note)
     return pid > 0 && start > 0 && (json_int_t)process_start_ticks(pid) == start;
 }
 
-/* Take the note into `best` when it is of a live process, of this server, and newer. */
-static void consider(const char *path, const char *url, json_t **best)
+/* Store the note in `best` when its process is alive, it is a note of this server, and it is newer
+ * than `best`. Remove the note of a dead process. */
+static void keep_if_newer(const char *path, const char *url, json_t **best)
 {
     AS_AUTO(as_freep) char *text = NULL;
     JSON_AUTO note = NULL;
@@ -66,13 +67,13 @@ static void consider(const char *path, const char *url, json_t **best)
     }
 }
 
-static void scan(const char *folder, const char *url, json_t **best)
+static void find_newest_note(const char *folder, const char *url, json_t **best)
 {
     DIR *dir = opendir(folder);
     for (const struct dirent *e; dir && (e = readdir(dir));) {
         AS_AUTO(as_freep) char *path = file_join(folder, e->d_name);
         if (path && as_ends_with(e->d_name, ".json"))
-            consider(path, url, best);
+            keep_if_newer(path, url, best);
     }
     if (dir)
         (void)closedir(dir);
@@ -85,7 +86,7 @@ as_status running_server_read(const char *url, struct running_server *ret, struc
     as_status st = notes_folder(&folder, err);
     if (st < 0)
         return st;
-    scan(folder, url, &best);
+    find_newest_note(folder, url, &best);
     url = json_string_value(json_object_get(best, "url"));
     const char *token_file = json_string_value(json_object_get(best, "token_file"));
     if (!url || !token_file)

@@ -3,7 +3,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 
-/* A path as text of the document, where "${" would begin a parameter. */
+/* Append a path. In the document "${" begins a parameter, so it is written as "$${". */
 static void add_literal(struct str *b, const char *path)
 {
     for (; *path; path++) {

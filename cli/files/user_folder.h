@@ -1,4 +1,4 @@
-/* The folders in which programs of a user keep things: the XDG base directory specification. */
+/* Folders for the files of a user, by the XDG base directory specification. */
 #ifndef ASSAY_CLI_FILES_USER_FOLDER_H
 #define ASSAY_CLI_FILES_USER_FOLDER_H
 

@@ -9,6 +9,20 @@
 #include "cli/session/interrupt.h"
 #include "cli/view/text.h"
 
+const struct exit_meaning exit_meanings[] = {
+    {EXIT_OK, "done"},
+    {EXIT_FAIL, "failed (also: the sweep failed, under --watch)"},
+    {EXIT_CANCELLED, "cancelled (also: Ctrl-C)"},
+    {EXIT_NOT_FOUND, "not found"},
+    {EXIT_DENIED, "not allowed"},
+    {EXIT_CONFLICT, "conflict"},
+    {EXIT_TIMEOUT, "timed out"},
+    {EXIT_UNAVAILABLE, "server not reachable"},
+    {EXIT_DONE, "ask: the sweep is over"},
+    {EXIT_USAGE, "wrong command line"},
+    {.meaning = NULL},
+};
+
 int exit_code_of(as_status st)
 {
     switch (st) {
@@ -43,7 +57,7 @@ int exit_with_error(const char *verb, as_status st, const struct as_err *err)
     if (interrupt_seen())
         return EXIT_CANCELLED;
     char line[AS_ERR_MSG_MAX + AS_ERR_POINTER_MAX + 80];
-    /* Most messages name the field themselves. */
+    /* Most messages contain the name of the field. */
     bool named = !err->pointer[0] || strstr(err->msg, err->pointer);
     (void)snprintf(line, sizeof line, "assay %s: %s%s%s", verb, named ? "" : err->pointer,
                    named ? "" : ": ", err->msg[0] ? err->msg : as_status_name(st));

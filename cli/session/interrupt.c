@@ -26,13 +26,14 @@ static void on_signal(int number)
 
 void interrupt_setup(void)
 {
-    /* No SA_RESTART: a wait ends. SA_RESETHAND: the second one is deadly. */
+    /* No SA_RESTART: the signal ends a system call that waits. SA_RESETHAND: the second signal
+     * has its default action and ends the program. */
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
     for (size_t i = 0; i < AS_ARRAY_LEN(numbers); i++) {
         struct sigaction before;
         if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
-            (void)sigaction(numbers[i], &action, NULL); /* what nohup ignores stays ignored */
+            (void)sigaction(numbers[i], &action, NULL); /* SIG_IGN of nohup stays */
     }
 }
 

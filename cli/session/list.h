@@ -1,4 +1,4 @@
-/* A list of the API as a verb shows it: all its pages, as a table or as {"items": […]}. */
+/* Prints a list of the API: all its pages, as a table or as {"items": […]}. */
 #ifndef ASSAY_CLI_SESSION_LIST_H
 #define ASSAY_CLI_SESSION_LIST_H
 
@@ -9,7 +9,7 @@
 #include "cli/session/session.h"
 #include "cli/view/table.h"
 
-/* As table_column() takes them; a header of NULL ends an array of them. */
+/* The arguments of table_column(); a header of NULL ends an array of columns. */
 struct list_column {
     const char *header;
     table_align align;
@@ -20,24 +20,24 @@ struct list_column {
 typedef void (*list_row_fn)(const struct session *s, struct table *t, const json_t *item,
                             int64_t now_ms);
 
-/* What is listed, and how. */
+/* A list of the API and how to show it. */
 struct list {
     const char *path;
     const char *query; /* NULL: none */
     int64_t limit;     /* 0: all */
     const struct list_column *columns;
     list_row_fn add_row;
-    const char *none; /* said when there are no rows; NULL: nothing */
+    const char *none; /* message when there are no rows; NULL: no message */
 };
 
 /* GET the list and print it. The errors of request_list() and of printing. */
 AS_MUST_CHECK as_status list_print(const struct session *s, const struct list *l,
                                    struct as_err *err);
 
-/* Print an array of items that the caller has as {"items": […]}. */
+/* Print an array of items, borrowed, as {"items": […]}. */
 AS_MUST_CHECK as_status list_print_json(const json_t *items, struct as_err *err);
 
-/* DELETE path/id and say that it is `done` ("deleted"): a line, or {done: id}. */
+/* DELETE path/id and print that it is `done` ("deleted"): a line, or {done: id}. */
 AS_MUST_CHECK as_status list_delete(const struct session *s, const char *path, const char *id,
                                     const char *done, struct as_err *err);
 

@@ -1,3 +1,8 @@
+/* Requests of the verbs. All paths are built here from escaped parts, so that an id with a slash or
+ * a question mark cannot change the address of a request.
+ *
+ * A list is read in pages of PAGE_SIZE items, because the server limits the size of a page. The
+ * cursor of a page is the only state that is kept between two requests. */
 #include "cli/session/request.h"
 
 #include <string.h>
@@ -63,7 +68,7 @@ as_status request_get(struct client *c, const struct trial_ref *ref, const char 
     if (st < 0)
         return st;
     if (!*ret)
-        return as_fail(err, AS_E_INTERNAL, "the server answered nothing");
+        return as_fail(err, AS_E_INTERNAL, "the answer of the server is empty");
     return AS_OK;
 }
 
@@ -108,7 +113,7 @@ static as_status get_page(struct client *c, const char *path, const char *query,
     if (!json_is_array(json_object_get(*ret, "items"))) {
         json_decref(*ret);
         *ret = NULL;
-        return as_fail(err, AS_E_INTERNAL, "the server answered a list without items");
+        return as_fail(err, AS_E_INTERNAL, "the server returned a list without items");
     }
     return AS_OK;
 }
@@ -138,7 +143,7 @@ as_status request_pages(struct client *c, const char *path, const char *query, i
     return AS_OK;
 }
 
-static as_status collect(void *arg, const json_t *items, struct as_err *err)
+static as_status append_items(void *arg, const json_t *items, struct as_err *err)
 {
     if (json_array_extend(arg, (json_t *)items) != 0)
         return as_fail(err, AS_E_NOMEM, "out of memory");
@@ -154,7 +159,7 @@ as_status request_list(struct client *c, const char *path, const char *query, in
     JSON_AUTO all = json_array();
     if (!all)
         return as_fail(err, AS_E_NOMEM, "out of memory");
-    as_status st = request_pages(c, path, query, limit, collect, all, err);
+    as_status st = request_pages(c, path, query, limit, append_items, all, err);
     if (st < 0)
         return st;
     *ret = as_steal(all);

@@ -1,4 +1,5 @@
-/* The calls that verbs make: one function per kind, each a single request but for the lists. */
+/* Requests of the verbs: one function per kind. Each sends a single request; lists send one per
+ * page. */
 #ifndef ASSAY_CLI_SESSION_REQUEST_H
 #define ASSAY_CLI_SESSION_REQUEST_H
 
@@ -8,22 +9,23 @@
 #include "api/client/client.h"
 #include "base/status.h"
 
-/* A trial as people write it: SWEEP/NUMBER. */
+/* A trial as it is written on the command line: SWEEP/NUMBER. */
 struct trial_ref {
     char sweep[81];
     int64_t number; /* -1: the whole sweep */
 };
 
-/* AS_E_INVAL says what was expected. With `number_optional` a sweep alone is fine. */
+/* Parse SWEEP/NUMBER. With `number_optional` a sweep alone is valid, too. AS_E_INVAL: the message
+ * names what was expected. */
 AS_MUST_CHECK as_status request_parse_ref(const char *text, bool number_optional,
                                           struct trial_ref *ret, struct as_err *err);
 
-/* As request_parse_ref for what must be a whole sweep. */
+/* Parse a sweep; a text with a trial number is AS_E_INVAL. */
 AS_MUST_CHECK as_status request_parse_sweep(const char *text, struct trial_ref *ret,
                                             struct as_err *err);
 
-/* GET /v1/sweeps/{sweep}[/trials/{number}][/rest]; `rest` NULL for the thing itself. The answer is
- * owned by the caller. */
+/* GET /v1/sweeps/{sweep}[/trials/{number}][/rest]; `rest` NULL: the sweep or trial itself. The
+ * answer is owned by the caller. */
 AS_MUST_CHECK as_status request_get(struct client *c, const struct trial_ref *ref, const char *rest,
                                     const char *query, json_t **ret, struct as_err *err);
 
@@ -32,7 +34,7 @@ AS_MUST_CHECK as_status request_get(struct client *c, const struct trial_ref *re
 AS_MUST_CHECK as_status request_list(struct client *c, const char *path, const char *query,
                                      int64_t limit, json_t **ret, struct as_err *err);
 
-/* As request_list, handing over one page at a time; page() owns nothing. */
+/* As request_list, but calls page() with one page at a time; the items are borrowed. */
 typedef as_status (*request_page_fn)(void *arg, const json_t *items, struct as_err *err);
 AS_MUST_CHECK as_status request_pages(struct client *c, const char *path, const char *query,
                                       int64_t limit, request_page_fn page, void *arg,
@@ -45,7 +47,7 @@ AS_MUST_CHECK as_status request_one(struct client *c, const char *path, const ch
 AS_MUST_CHECK as_status request_delete(struct client *c, const char *path, const char *id,
                                        struct as_err *err);
 
-/* Append the path of what ref names. */
+/* Append the path of the sweep or trial that `ref` names. */
 void request_path(struct str *b, const struct trial_ref *ref, const char *rest);
 
 #endif

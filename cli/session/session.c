@@ -1,3 +1,8 @@
+/* Finds the server and the token of a verb, and creates its client.
+ *
+ * A note of `assay up` is only the last source, so that an explicit option or variable always wins.
+ * The token of a note is used only for the server of that note: session_client() looks up the note
+ * by the URL that find_server() chose. A token must never be sent to another server. */
 #include "cli/session/session.h"
 
 #include <stdio.h>
@@ -49,7 +54,7 @@ as_status session_client(const struct session *s, struct client **ret, struct as
 {
     AS_AUTO(running_server_done) struct running_server note = {0};
     AS_AUTO(as_freep) char *token = NULL;
-    (void)!running_server_read(s->url, &note, NULL); /* one way of several */
+    (void)!running_server_read(s->url, &note, NULL); /* no note is no error: other sources */
     as_status st = find_token(s, &note, &token, err);
     if (st < 0)
         return st;
@@ -158,7 +163,7 @@ int session_end(const struct session *s, as_status st, const struct as_err *err)
     return code;
 }
 
-static as_status put(const struct str *b, struct as_err *err)
+static as_status write_text(const struct str *b, struct as_err *err)
 {
     if (str_check(b, err) < 0)
         return AS_E_NOMEM;
@@ -167,7 +172,7 @@ static as_status put(const struct str *b, struct as_err *err)
     return AS_OK;
 }
 
-static as_status put_json(char *text, struct as_err *err)
+static as_status write_json_text(char *text, struct as_err *err)
 {
     AS_AUTO(as_freep) char *owned = text;
     if (!owned)
@@ -179,12 +184,12 @@ static as_status put_json(char *text, struct as_err *err)
 
 as_status session_print_json(const json_t *j, struct as_err *err)
 {
-    return put_json(json_format_pretty(j), err);
+    return write_json_text(json_format_pretty(j), err);
 }
 
 as_status session_print_json_line(const json_t *j, struct as_err *err)
 {
-    as_status st = put_json(json_format(j), err);
+    as_status st = write_json_text(json_format(j), err);
     if (st < 0)
         return st;
     if (fflush(stdout) != 0)
@@ -198,10 +203,11 @@ as_status session_print_table(const struct session *s, const struct table *t, st
     as_status st = table_format(t, &s->terminal, &b, &hidden, err);
     if (st < 0)
         return st;
-    st = put(&b, err);
+    st = write_text(&b, err);
     if (st < 0)
         return st;
     if (hidden.len > 0)
-        say("Not shown for want of width: %s (--wide shows all)", str_cstr(&hidden));
+        say("The terminal is too narrow for these columns: %s (--wide shows all)",
+            str_cstr(&hidden));
     return AS_OK;
 }

@@ -1,9 +1,9 @@
-/* What every verb that talks to a server has in common: its options, its connection, its output.
+/* The common part of all verbs that talk to a server: options, connection, output.
  *
- * Where the server and the token come from, first found wins:
+ * The first source that is present determines the server and the token:
  *   server  --server, ASSAY_SERVER, the note of `assay up` (running_server.h)
- *   token   --token, --token-file, ASSAY_TOKEN, ASSAY_TOKEN_FILE, the note when its server is the
- * one */
+ *   token   --token, --token-file, ASSAY_TOKEN, ASSAY_TOKEN_FILE, the note of `assay up` if it is
+ *           the note of this server */
 #ifndef ASSAY_CLI_SESSION_SESSION_H
 #define ASSAY_CLI_SESSION_SESSION_H
 
@@ -25,14 +25,14 @@ struct session {
     bool json;
     bool wide;
     bool help;
-    const char *const *instead; /* an option with which no server is needed; NULL: none */
+    const char *const *instead; /* an option that makes the server unnecessary; NULL: none */
     struct terminal terminal;   /* of stdout */
-    bool local;            /* the server is that of an `assay up` of this user on this machine */
-    char *url;             /* owned; no slash at its end */
-    struct client *client; /* NULL when no server is needed */
+    bool local;                 /* an `assay up` of this user on this machine runs the server */
+    char *url;                  /* owned; no slash at its end */
+    struct client *client;      /* NULL when no server is needed */
 };
 
-/* The rows of an option table that every such verb has. */
+/* The rows that the option tables of all these verbs have in common. */
 #define SESSION_OPTS(s)                                                                            \
     {"server", 0, OPT_STRING, &(s)->server, "URL", NULL, "the server (ASSAY_SERVER)"},             \
         {"token",                                                                                  \
@@ -56,9 +56,9 @@ struct session {
         .name = NULL                                                                               \
     }
 
-/* Parse the command line of a verb by its table and, unless --help was asked for, check that there
- * are min to max arguments (argv[1…]) and make the client. True: go on, *ret_n_args is set. False:
- * the verb is done, with *ret_code. */
+/* Parse the command line of a verb by its table, check that it has min to max arguments (argv[1…]),
+ * and create the client. With --help it only prints the help. True: *ret_n_args is set and the verb
+ * continues. False: the verb ends with *ret_code. */
 bool session_begin(struct session *s, const struct verb *verb, const struct opt *table, int argc,
                    char **argv, int min_args, int max_args, int *ret_n_args, int *ret_code);
 void session_done(struct session *s);
@@ -67,8 +67,8 @@ void session_done(struct session *s);
 AS_MUST_CHECK as_status session_client(const struct session *s, struct client **ret,
                                        struct as_err *err);
 
-/* Answer `st` of a verb: prints the error (with a hint where the server was looked for) or checks
- * that all output was written. The exit code. */
+/* End a verb with the status `st`: print the error, with a hint about the server or the token, or
+ * check that all output was written. Returns the exit code. */
 int session_end(const struct session *s, as_status st, const struct as_err *err);
 
 /* Print one JSON document, a line of JSON, a text as it is, or a table, on stdout. */

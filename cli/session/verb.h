@@ -1,4 +1,4 @@
-/* A verb of the command line, as the table of verbs describes it. */
+/* A verb of the command line: one row of the table of verbs. */
 #ifndef ASSAY_CLI_SESSION_VERB_H
 #define ASSAY_CLI_SESSION_VERB_H
 
@@ -8,7 +8,7 @@
 
 struct verb {
     const char *name;
-    const char *synopsis; /* what follows "assay " */
+    const char *synopsis; /* the command line after "assay " */
     const char *summary;  /* one line */
     const char *details;  /* paragraphs, or NULL */
     /* Run the verb. `self` is this row; argv[0] is the verb's name. Returns the exit code. */

@@ -1,3 +1,12 @@
+/* Makes and starts the private PostgreSQL cluster of `assay up`.
+ *
+ * cluster_prepare() goes through fixed steps: user, place, programs, leftovers, socket, URL,
+ * initdb. Each step needs the results of the ones before it. Nothing here connects to the database:
+ * `postgres --single` creates the database from standard input, and postmaster.pid shows when the
+ * server is ready. So `assay up` does not link libpq and never holds a connection.
+ *
+ * The settings of postgres are on its command line, not in postgresql.conf. An update of Assay can
+ * then change them for existing clusters, too. */
 #include "cli/up/cluster.h"
 
 #include <errno.h>
@@ -37,7 +46,7 @@ static as_status choose_user(struct system_user *user, struct as_err *err)
 {
     static const char *const names[] = {"postgres", "nobody"};
     if (geteuid() != 0)
-        return AS_OK; /* ourselves */
+        return AS_OK; /* the user who runs this program */
     for (size_t i = 0; i < AS_ARRAY_LEN(names); i++) {
         const struct passwd *found = getpwnam(names[i]);
         if (!found || found->pw_uid == 0)
@@ -52,7 +61,8 @@ static as_status choose_user(struct system_user *user, struct as_err *err)
         "it as; run assay up as another user, or name a database with --database");
 }
 
-/* A folder of mode 0700 that belongs to the user, and is not a link that somebody laid. */
+/* Make or check a folder of mode 0700 that belongs to the user. A link is refused: another user
+ * could have placed it there to redirect the cluster. */
 static as_status own_folder(const struct system_user *user, const char *path, struct as_err *err)
 {
     struct stat st;
@@ -65,14 +75,14 @@ static as_status own_folder(const struct system_user *user, const char *path, st
         return as_fail(err, AS_E_IO, "cannot give %s to %s: %s", path, user->name, strerror(errno));
     if (lstat(path, &st) != 0 || st.st_uid != uid)
         return as_fail(err, AS_E_DENIED,
-                       "%s belongs to user %u, expected %u; run assay up as the user who began it",
+                       "%s belongs to user %u, expected %u; run assay up as the user who made it",
                        path, (unsigned)st.st_uid, (unsigned)uid);
     if ((st.st_mode & 0777) != 0700 && chmod(path, 0700) != 0)
         return as_fail(err, AS_E_IO, "cannot protect %s: %s", path, strerror(errno));
     return AS_OK;
 }
 
-/* Where the cluster goes when the data folder is closed to the user of the database. */
+/* The place of the cluster when the user of the database cannot enter the data folder. */
 static as_status fallback_home(const char *data, char **ret, struct as_err *err)
 {
     char hash[SHA256_HEX_SIZE];
@@ -102,8 +112,8 @@ static as_status fail_no_entry(const struct cluster *c, const char *folder, stru
                    c->user.name[0] ? c->user.name : "who runs this", folder);
 }
 
-/* DATA/postgres, or the fallback where the user cannot reach that. A cluster that is there decides:
- * a change of permissions must not make an empty database appear. */
+/* DATA/postgres, or the fallback when the user cannot enter DATA. An existing cluster decides: a
+ * change of permissions must not make an empty database appear. */
 static as_status choose_home(struct cluster *c, const char *data, struct as_err *err)
 {
     AS_AUTO(as_freep) char *inside = file_join(data, "postgres");
@@ -129,7 +139,7 @@ static as_status choose_home(struct cluster *c, const char *data, struct as_err 
     return own_folder(&c->user, c->home, err);
 }
 
-/* HOME/socket, or a short path where that is too long for a socket address. */
+/* HOME/socket, or a short path when that is too long for a socket address. */
 static as_status choose_socket(struct cluster *c, struct as_err *err)
 {
     char hash[SHA256_HEX_SIZE];
@@ -150,7 +160,7 @@ static as_status choose_socket(struct cluster *c, struct as_err *err)
                      : as_fail(err, AS_E_NOMEM, "out of memory");
 }
 
-/* postgresql:///assay?host=…, the folder percent-encoded. */
+/* Make the URL postgresql:///assay?host=…, with the folder percent-encoded. */
 static as_status make_url(struct cluster *c, struct as_err *err)
 {
     struct str b = {0};
@@ -181,10 +191,10 @@ static as_status run_tool(const struct cluster *c, struct supervisor *s, const c
     return supervisor_run(s, name, &spec, INIT_TIMEOUT_MS, err);
 }
 
-/* Make the cluster beside its place and move it there when it is whole: a crash leaves none or all.
- */
-static as_status init_at(const struct cluster *c, struct supervisor *s, const char *fresh,
-                         struct as_err *err)
+/* Make the cluster in a temporary folder and rename that when it is complete, so that a crash never
+ * leaves half a cluster. */
+static as_status init_cluster_at(const struct cluster *c, struct supervisor *s, const char *fresh,
+                                 struct as_err *err)
 {
     AS_AUTO(as_freep) char *initdb = file_join(c->bin, "initdb");
     AS_AUTO(as_freep) char *postgres = file_join(c->bin, "postgres");
@@ -217,7 +227,7 @@ static as_status init_at(const struct cluster *c, struct supervisor *s, const ch
     return AS_OK;
 }
 
-static as_status init(const struct cluster *c, struct supervisor *s, struct as_err *err)
+static as_status init_cluster(const struct cluster *c, struct supervisor *s, struct as_err *err)
 {
     AS_AUTO(as_freep) char *fresh = file_join(c->home, "cluster.new");
     AS_AUTO(as_freep) char *marker = file_join(c->pgdata, "PG_VERSION");
@@ -226,7 +236,7 @@ static as_status init(const struct cluster *c, struct supervisor *s, struct as_e
     if (access(marker, F_OK) == 0)
         return AS_OK;
     say("Making a PostgreSQL cluster in %s", c->pgdata);
-    return init_at(c, s, fresh, err);
+    return init_cluster_at(c, s, fresh, err);
 }
 
 as_status cluster_prepare(struct cluster *c, const char *data, const char *log,
@@ -253,7 +263,7 @@ as_status cluster_prepare(struct cluster *c, const char *data, const char *log,
     st = make_url(c, err);
     if (st < 0)
         return st;
-    return init(c, s, err);
+    return init_cluster(c, s, err);
 }
 
 int64_t cluster_buffers_mb(int64_t memory_mb)
@@ -269,7 +279,7 @@ bool cluster_disk_is_full(const char *folder)
            (uint64_t)fs.f_bavail * fs.f_frsize < LEAST_ROOM_BYTES;
 }
 
-/* postmaster.pid's eighth line says "ready" (or "standby") once connections are taken. */
+/* The eighth line of postmaster.pid becomes "ready" when postgres accepts connections. */
 static bool is_ready(const struct cluster *c)
 {
     AS_AUTO(as_freep) char *path = file_join(c->pgdata, "postmaster.pid");
@@ -333,7 +343,7 @@ static as_status add_postgres(struct cluster *c, struct supervisor *s, struct as
     return supervisor_add(s, "postgres", &spec, stop_database, &c->index, err);
 }
 
-/* A log that could not be written says nothing. */
+/* The log may be empty because the disk is full, so that cause is checked separately. */
 static as_status fail_start(const struct cluster *c, struct as_err *err)
 {
     AS_AUTO(as_freep) char *end = supervisor_log_end(c->log);

@@ -15,7 +15,7 @@
 
 #define KEPT_LOGS 3
 
-/* As given, or where it is by default; owned by the caller, also on failure. */
+/* The given path or the default. *ret is owned by the caller, also on failure. */
 static as_status choose_path(const char *given, char **ret, struct as_err *err)
 {
     bool is_root = geteuid() == 0;
@@ -30,11 +30,11 @@ static as_status make_chosen(const char *given, char **ret, struct as_err *err)
     as_status st = choose_path(given, ret, err);
     if (st < 0)
         return st;
-    /* The user of the database must get through, but nobody needs to look around. */
+    /* As root: others may enter the folder (the user of the database must), but not list it. */
     return file_mkdirs(*ret, geteuid() == 0 ? 0711 : 0700, err);
 }
 
-static as_status choose(const char *path, char **ret, struct as_err *err)
+static as_status choose_folder(const char *path, char **ret, struct as_err *err)
 {
     AS_AUTO(as_freep) char *chosen = NULL;
     as_status st = make_chosen(path, &chosen, err);
@@ -44,7 +44,7 @@ static as_status choose(const char *path, char **ret, struct as_err *err)
     return *ret ? AS_OK : as_fail(err, AS_E_IO, "data folder %s: %s", chosen, strerror(errno));
 }
 
-/* Who holds it, by what is in the lock: "PID URL". */
+/* Report the holder of the lock. The lock file contains "PID URL". */
 static as_status fail_locked(const struct data_folder *f, struct as_err *err)
 {
     char text[300] = "", *url;
@@ -79,7 +79,7 @@ void data_folder_publish(const struct data_folder *f, const char *url)
 {
     char text[300];
     int n = snprintf(text, sizeof text, "%d %s\n", (int)getpid(), url);
-    /* Only a message is lost when this fails. */
+    /* If this fails, only the message of AS_E_CONFLICT is less precise. */
     if (ftruncate(f->lock_fd, 0) == 0)
         (void)!pwrite(f->lock_fd, text, n < (int)sizeof text ? (size_t)n : sizeof text - 1, 0);
 }
@@ -87,7 +87,7 @@ void data_folder_publish(const struct data_folder *f, const char *url)
 as_status data_folder_open(struct data_folder *f, const char *path, struct as_err *err)
 {
     *f = (struct data_folder){.lock_fd = -1};
-    as_status st = choose(path, &f->path, err);
+    as_status st = choose_folder(path, &f->path, err);
     if (st < 0)
         return st;
     st = lock(f, err);
@@ -124,7 +124,7 @@ char *data_folder_new_log(const struct data_folder *f, const char *name)
         str_printf(&from, i > 1 ? "%s/%s.log.%d" : "%s/%s.log", f->logs, name, i - 1);
         str_printf(&to, "%s/%s.log.%d", f->logs, name, i);
         if (!from.failed && !to.failed)
-            (void)rename(from.s, to.s); /* most of them are not there */
+            (void)rename(from.s, to.s); /* fails for files that do not exist */
     }
     str_done(&to);
     return str_take(&from);

@@ -15,17 +15,17 @@ struct data_folder {
 };
 
 /* Make (or find) the folder and lock it for this process. `path` NULL: $XDG_DATA_HOME/assay, or
- * ~/.local/share/assay; for root /var/lib/assay. AS_E_CONFLICT says which assay up has it and where
- * that serves; AS_E_IO. */
+ * ~/.local/share/assay; for root /var/lib/assay. AS_E_CONFLICT: another assay up holds the lock;
+ * the message has its pid and URL. AS_E_IO. */
 AS_MUST_CHECK as_status data_folder_open(struct data_folder *f, const char *path,
                                          struct as_err *err);
 void data_folder_close(struct data_folder *f);
 
-/* Write pid and URL into the lock, for the message above. */
+/* Write pid and URL into the lock file, for the message of AS_E_CONFLICT. */
 void data_folder_publish(const struct data_folder *f, const char *url);
 
-/* LOGS/NAME.log, after the ones before became NAME.log.1 to NAME.log.3. Owned by the caller, NULL
- * when memory is out. */
+/* Rename older logs to NAME.log.1 … NAME.log.3 and return the path LOGS/NAME.log. Owned by the
+ * caller, NULL when memory is out. */
 char *data_folder_new_log(const struct data_folder *f, const char *name);
 
 #endif

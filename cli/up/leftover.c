@@ -1,3 +1,10 @@
+/* Stops processes of an `assay up` that was killed.
+ *
+ * The processes are not children of this program: their end can only be polled, and their pids may
+ * belong to other programs by now. Every signal is therefore preceded by a check of the start time.
+ *
+ * postgres has its own steps. SIGINT is its fast shutdown and may take seconds to write a
+ * checkpoint; SIGKILL comes last, because it leaves shared memory and a recovery behind. */
 #include "cli/up/leftover.h"
 
 #include <fcntl.h>
@@ -17,7 +24,7 @@
 #include "cli/up/supervisor.h"
 #include "cli/view/say.h"
 
-#define POLL_MS 50 /* other people's children: nothing to wait on but time */
+#define POLL_MS 50 /* not our children, so waitpid() cannot be used */
 
 struct process {
     const char *name; /* borrowed */
@@ -30,7 +37,7 @@ static bool is_there(const struct process *p)
     return process_start_ticks(p->pid) == p->start;
 }
 
-/* How to end what was left: a signal, and how long to wait until the next. */
+/* A step of stopping a process: the signal, and the time to wait before the next step. */
 struct step {
     int signal;
     int64_t wait_ms;
@@ -38,8 +45,8 @@ struct step {
 static const struct step end_program[] = {{SIGTERM, 3000}, {SIGTERM, 4000}, {SIGKILL, 2000}};
 static const struct step end_postgres[] = {{SIGINT, 10000}, {SIGQUIT, 4000}, {SIGKILL, 2000}};
 
-/* Send to those that are there; how many that are. */
-static size_t send(const struct process *list, size_t n, int number)
+/* Send a signal (0: none) to the processes that still run; returns how many those are. */
+static size_t send_signal(const struct process *list, size_t n, int number)
 {
     size_t there = 0;
     for (size_t i = 0; i < n; i++)
@@ -48,18 +55,18 @@ static size_t send(const struct process *list, size_t n, int number)
     return there;
 }
 
-/* End them all at once: a runner that waits for its trials must not keep its neighbours waiting. */
-static as_status stop(const struct process *list, size_t n, const struct step steps[3],
-                      struct as_err *err)
+/* Stop all processes at once: a runner that waits for its trials must not delay the others. */
+static as_status stop_processes(const struct process *list, size_t n, const struct step steps[3],
+                                struct as_err *err)
 {
     for (size_t i = 0; i < n; i++)
         if (is_there(&list[i]))
             say("%s (pid %d) was left by an assay up that was killed; stopping it", list[i].name,
                 (int)list[i].pid);
     for (size_t k = 0; k < 3; k++) {
-        size_t there = send(list, n, steps[k].signal);
+        size_t there = send_signal(list, n, steps[k].signal);
         int64_t end_ns = clock_mono_ns() + steps[k].wait_ms * NS_PER_MS;
-        while (there && (there = send(list, n, 0)) > 0 && clock_mono_ns() < end_ns)
+        while (there && (there = send_signal(list, n, 0)) > 0 && clock_mono_ns() < end_ns)
             clock_sleep_ms(POLL_MS);
     }
     for (size_t i = 0; i < n; i++)
@@ -70,7 +77,7 @@ static as_status stop(const struct process *list, size_t n, const struct step st
     return AS_OK;
 }
 
-/* One line "NAME PID START"; false for a torn one, which names nobody. */
+/* Parse a line "NAME PID START". False for an incomplete line: it identifies no process. */
 static bool parse_note(char *line, struct process *ret)
 {
     char *space = strchr(line, ' '), *end;
@@ -102,13 +109,13 @@ as_status leftover_stop(const char *notes_path, struct as_err *err)
         else if (n_programs < SUPERVISOR_MAX)
             programs[n_programs++] = p;
     }
-    st = stop(programs, n_programs, end_program, err);
+    st = stop_processes(programs, n_programs, end_program, err);
     if (st < 0)
         return st;
-    return stop(databases, n_databases, end_postgres, err);
+    return stop_processes(databases, n_databases, end_postgres, err);
 }
 
-/* Does the process run a postgres on this folder? */
+/* Whether the process is a postgres on this folder. "(deleted)": its program was upgraded. */
 static bool is_postmaster_of(pid_t pid, const char *cluster)
 {
     char path[64], exe[PATH_MAX];
@@ -146,7 +153,7 @@ as_status leftover_stop_postmaster(const char *cluster, struct as_err *err)
         return st;
     struct process p = {.name = "postgres", .pid = (pid_t)strtol(text, NULL, 10)};
     if (p.pid <= 1 || !is_postmaster_of(p.pid, cluster))
-        return AS_OK; /* a stale file: postgres itself copes with it */
+        return AS_OK; /* a stale file; postgres replaces it when it starts */
     p.start = process_start_ticks(p.pid);
-    return stop(&p, 1, end_postgres, err);
+    return stop_processes(&p, 1, end_postgres, err);
 }

@@ -1,20 +1,18 @@
-/* What an `assay up` that was killed left behind on its data folder. Its children get a signal from
- * the kernel when it dies; this waits until they are gone, and insists. Call with the folder's lock
- * held. */
+/* Stops the processes that a killed `assay up` left behind on its data folder. The kernel sends
+ * them a signal when their parent dies; this code waits until they have ended and sends stronger
+ * signals if needed. Call it with the folder's lock held. */
 #ifndef ASSAY_CLI_UP_LEFTOVER_H
 #define ASSAY_CLI_UP_LEFTOVER_H
 
 #include "base/status.h"
 
-/* The children of a predecessor by its notes ("NAME PID START" lines; pid and start time together
- * name one process, so a pid that was given away again is left alone): first, all at once, those
- * that are not postgres, then postgres. AS_E_TIMEOUT when one stays.
- */
+/* Stop the children of the previous `assay up` by its notes, lines of "NAME PID START". A process
+ * must match pid and start time, because the kernel reuses pids. First all programs at once, then
+ * postgres. AS_E_TIMEOUT when a process does not end. */
 AS_MUST_CHECK as_status leftover_stop(const char *notes_path, struct as_err *err);
 
-/* The postmaster that serves the cluster folder by its postmaster.pid, if it is one: a process that
- * runs a program named postgres with this folder on its command line. AS_E_TIMEOUT when it stays.
- */
+/* Stop the postmaster of the cluster folder by its postmaster.pid. The process must run a program
+ * named postgres with this folder on its command line. AS_E_TIMEOUT when it does not end. */
 AS_MUST_CHECK as_status leftover_stop_postmaster(const char *cluster, struct as_err *err);
 
 #endif

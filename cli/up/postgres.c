@@ -11,7 +11,7 @@
 
 #define OLDEST 14
 
-/* The best folder so far. */
+/* The best folder found so far. */
 struct search {
     int64_t wanted; /* a major version; 0: the newest */
     int64_t version;
@@ -25,7 +25,7 @@ static bool has_programs(const char *bin)
     return initdb && postgres && access(initdb, X_OK) == 0 && access(postgres, X_OK) == 0;
 }
 
-static void consider(struct search *s, const char *bin, int64_t version)
+static void keep_if_better(struct search *s, const char *bin, int64_t version)
 {
     bool fits = s->wanted ? version == s->wanted : version >= OLDEST && version > s->version;
     if (!fits || !has_programs(bin))
@@ -50,12 +50,12 @@ static void search_folders(struct search *s, const char *pattern, const char *pr
     glob_t found = {0};
     if (glob(pattern, 0, NULL, &found) == 0)
         for (size_t i = 0; i < found.gl_pathc; i++)
-            consider(s, found.gl_pathv[i], first_number(found.gl_pathv[i] + strlen(prefix)));
+            keep_if_better(s, found.gl_pathv[i], first_number(found.gl_pathv[i] + strlen(prefix)));
     globfree(&found);
 }
 
-/* The first line that a fixed command prints; "" when it fails. */
-static void ask(const char *command, char *buf, int size)
+/* Read the first line of a command's output; "" when it fails. The command is a constant. */
+static void read_first_line(const char *command, char *buf, int size)
 {
     buf[0] = 0;
     FILE *f = popen(command, "r");
@@ -70,10 +70,10 @@ static void ask(const char *command, char *buf, int size)
 static void search_pg_config(struct search *s)
 {
     char bin[1024], version[128];
-    ask("pg_config --bindir 2>/dev/null", bin, sizeof bin);
-    ask("pg_config --version 2>/dev/null", version, sizeof version);
+    read_first_line("pg_config --bindir 2>/dev/null", bin, sizeof bin);
+    read_first_line("pg_config --version 2>/dev/null", version, sizeof version);
     if (bin[0] == '/')
-        consider(s, bin, first_number(version));
+        keep_if_better(s, bin, first_number(version));
 }
 
 static as_status read_version(const char *cluster, int64_t *ret, struct as_err *err)
@@ -108,8 +108,8 @@ as_status postgres_find(const char *cluster, char **ret, struct as_err *err)
     }
     if (s.wanted)
         return as_fail(err, AS_E_NOT_FOUND,
-                       "the cluster in %s is of PostgreSQL %d, whose server programs are not "
-                       "installed; install them (Debian: postgresql-%d)",
+                       "the cluster in %s needs the server programs of PostgreSQL %d, which are "
+                       "not installed (Debian: apt-get install postgresql-%d)",
                        cluster, (int)s.wanted, (int)s.wanted);
     return as_fail(err, AS_E_NOT_FOUND,
                    "PostgreSQL's server programs (%d or newer) are not installed; install them "

@@ -9,8 +9,8 @@
 #include "base/mem.h"
 #include "base/str.h"
 
-/* dir + "/" + rest + name, if it can be run. Owned by the caller. */
-static char *try(const char *dir, size_t dir_len, const char *rest, const char *name)
+/* The path dir/REST NAME if it is executable, else NULL. Owned by the caller. */
+static char *find_executable(const char *dir, size_t dir_len, const char *rest, const char *name)
 {
     struct str b = {0};
     str_add(&b, dir, dir_len);
@@ -19,12 +19,12 @@ static char *try(const char *dir, size_t dir_len, const char *rest, const char *
     return path && access(path, X_OK) == 0 ? realpath(path, NULL) : NULL;
 }
 
-static char *try_path(const char *name)
+static char *find_in_path(const char *name)
 {
     const char *p = getenv("PATH");
     while (p && *p) {
         size_t len = strcspn(p, ":");
-        char *found = len && p[0] == '/' ? try(p, len, "", name) : NULL;
+        char *found = len && p[0] == '/' ? find_executable(p, len, "", name) : NULL;
         if (found)
             return found;
         p += len + (p[len] == ':');
@@ -34,7 +34,7 @@ static char *try_path(const char *name)
 
 as_status program_find(const char *name, char **ret, struct as_err *err)
 {
-    /* From the folder of this program: where `meson install` puts them, and where ninja does. */
+    /* Relative to the folder of this program: "" in an installation, the others in a build tree. */
     static const char *const places[] = {"", "../api/server/", "../trial-runner/agent/",
                                          "../trial-runner/"};
     char self[PATH_MAX];
@@ -44,10 +44,10 @@ as_status program_find(const char *name, char **ret, struct as_err *err)
         self[n] = 0;
         const char *slash = strrchr(self, '/');
         for (size_t i = 0; slash && i < AS_ARRAY_LEN(places) && !found; i++)
-            found = try(self, (size_t)(slash - self), places[i], name);
+            found = find_executable(self, (size_t)(slash - self), places[i], name);
     }
     if (!found)
-        found = try_path(name);
+        found = find_in_path(name);
     if (!found)
         return as_fail(err, AS_E_NOT_FOUND,
                        "the program %s is neither beside assay nor in PATH; is it installed?",

@@ -1,4 +1,4 @@
-/* Finding the other programs: beside this one (an installation), in this build tree, then PATH. */
+/* Finds the other programs: beside this one (installed), in this build tree, then in PATH. */
 #ifndef ASSAY_CLI_UP_PROGRAMS_H
 #define ASSAY_CLI_UP_PROGRAMS_H
 

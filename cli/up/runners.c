@@ -1,3 +1,8 @@
+/* Starts the runners of `assay up` and waits for them.
+ *
+ * A runner counts as started when the server lists it as live, not when its process runs: only then
+ * has it used its token and can it receive trials. The supervisor restarts a runner that dies
+ * meanwhile; more than three deaths per runner mean that another restart will not help. */
 #include "cli/up/runners.h"
 
 #include <inttypes.h>
@@ -14,7 +19,8 @@
 
 #define READY_TIMEOUT_MS 60000
 
-/* The GPUs of this machine, dealt to the runners in turn: "0,2", or "none". */
+/* The GPUs of one runner: "0,2", or "none". The GPUs of the machine are dealt to the runners in
+ * turn, so that no GPU belongs to two of them. */
 static void deal_gpus(int64_t runner, int64_t runners, char *buf, size_t size)
 {
     size_t n = 0;
@@ -29,8 +35,8 @@ static void deal_gpus(int64_t runner, int64_t runners, char *buf, size_t size)
         (void)snprintf(buf, size, "none");
 }
 
-/* "local-1" with a database of our own; with a shared one a name that no other machine or data
- * folder uses: "HOST-1a2b-1". */
+/* The name of a runner: "local-1" with the private database. With a shared database, a name that no
+ * other machine or data folder uses: "HOST-1a2b-1". */
 static as_status runner_name(const struct up *u, int64_t number, char *buf, size_t size,
                              struct as_err *err)
 {
@@ -92,7 +98,7 @@ static as_status add_runner(struct up *u, int64_t i, int *ret, struct as_err *er
     return supervisor_start(u->supervisor, *ret, err);
 }
 
-/* How many of our runners the server knows as live. */
+/* How many of our runners the server reports as live. */
 static int64_t count_live(const struct up *u, struct client *c)
 {
     char name[64];
@@ -136,7 +142,7 @@ as_status up_runners_start(struct up *u, struct as_err *err)
     for (int64_t i = 0; i < u->runners; i++) {
         st = add_runner(u, i, &u->last_runner, err);
         if (i == 0)
-            u->first_runner = u->last_runner; /* also on failure: it may have been added */
+            u->first_runner = u->last_runner; /* also on failure, because it may have been added */
         if (st < 0)
             return st;
     }

@@ -5,8 +5,8 @@
 #include "base/status.h"
 #include "cli/up/up.h"
 
-/* Start the runners and wait until the server knows them all as live. AS_E_UNAVAILABLE: a stop was
- * asked for; AS_E_IO: they do not start. */
+/* Start the runners and wait until the server reports all of them as live. AS_E_UNAVAILABLE: a
+ * signal requested a stop; AS_E_IO: they do not start. */
 AS_MUST_CHECK as_status up_runners_start(struct up *u, struct as_err *err);
 
 #endif

@@ -1,3 +1,8 @@
+/* Starts assayd as a child of `assay up`.
+ *
+ * assayd chooses its port itself when the port is 0, and writes its URL to a file when it is ready.
+ * That file is the only signal of readiness: it is removed before the start and polled after it.
+ * When the URL is known, the port is fixed on the command line for later restarts. */
 #include "cli/up/server.h"
 
 #include <arpa/inet.h>
@@ -19,12 +24,13 @@
 #define READY_TIMEOUT_MS 60000
 #define ASSAYD_NO_DATABASE 69 /* assayd's exit code */
 
-/* Is the port free on this address? (assayd may still lose it to somebody, and says so.) */
+/* Whether the port is free on this address. Another program may still take it before assayd starts;
+ * assayd then reports that. */
 static bool is_port_free(const char *listen_on, int64_t port)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
     if (inet_pton(AF_INET, listen_on, &address.sin_addr) != 1)
-        return true; /* a name or IPv6: assayd will see */
+        return true; /* a name or IPv6: assayd reports it if the port is taken */
     AS_AUTO(file_closep) int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     int on = 1;
     if (fd < 0)
@@ -48,7 +54,7 @@ as_status up_server_choose_port(struct up *u, struct as_err *err)
     return AS_OK;
 }
 
-/* The command line of assayd, at `where` ("HOST:PORT"). */
+/* The command line of assayd that listens at `where` ("HOST:PORT"). */
 static as_status assayd_argv(const struct up *u, const char *where, const char **argv, size_t size,
                              struct as_err *err)
 {
@@ -102,7 +108,7 @@ static as_status add_assayd(struct up *u, struct as_err *err)
     return supervisor_add(u->supervisor, "assayd", &spec, stop_server, &u->assayd_index, err);
 }
 
-/* The end of its log, and why. */
+/* Print the end of assayd's log and report why it did not start. */
 static as_status fail_assayd(const struct up *u, struct as_err *err)
 {
     AS_AUTO(as_freep) char *log = file_join(u->folder.logs, "assayd.log");
@@ -115,7 +121,7 @@ static as_status fail_assayd(const struct up *u, struct as_err *err)
     return as_fail(err, AS_E_IO, "assayd does not start; its log is %s", log ? log : "");
 }
 
-/* The URL that assayd wrote, as this machine reaches it. */
+/* Read the URL that assayd wrote. If it listens on all addresses, use the loopback address. */
 static bool read_address(struct up *u)
 {
     AS_AUTO(as_freep) char *text = NULL;
@@ -130,7 +136,7 @@ static bool read_address(struct up *u)
     return u->url[0] != 0;
 }
 
-/* After a death assayd comes back at the same port. */
+/* Make a restarted assayd listen on the same port: runners and notes have the URL already. */
 static as_status pin_port(struct up *u, struct as_err *err)
 {
     char where[300];
@@ -154,7 +160,7 @@ as_status up_server_start(struct up *u, struct as_err *err)
     while (!read_address(u)) {
         if (!supervisor_wait(u->supervisor, 50))
             return as_fail(err, AS_E_UNAVAILABLE, "interrupted");
-        /* One that dies before it served once has a reason that another try does not cure. */
+        /* An assayd that dies before it was ready has a cause that a restart does not remove. */
         if (supervisor_deaths(u->supervisor, u->assayd_index) > 0 || clock_mono_ns() > end_ns)
             return fail_assayd(u, err);
     }

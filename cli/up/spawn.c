@@ -16,7 +16,7 @@
 
 #define EXIT_NO_EXEC 127
 
-static bool become(const struct system_user *user)
+static bool become_user(const struct system_user *user)
 {
     if (!user->name[0])
         return true;
@@ -24,7 +24,7 @@ static bool become(const struct system_user *user)
            setuid(user->uid) == 0;
 }
 
-/* What would make a child talk to another server or database than ours. */
+/* Remove the variables that would make a child use another server or database. */
 static void clean_environment(void)
 {
     static const char *const names[] = {"ASSAY_SERVER", "ASSAY_TOKEN", "ASSAY_TOKEN_FILE",
@@ -38,7 +38,7 @@ static void clean_environment(void)
         if (as_starts_with(*e, "PG") && len < sizeof name) {
             memcpy(name, *e, len);
             name[len] = 0;
-            (void)unsetenv(name); /* moves the rest down */
+            (void)unsetenv(name); /* moves the later entries down, so `e` stays */
         } else {
             e++;
         }
@@ -54,8 +54,8 @@ static void reset_signals(void)
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* In the child; does not return. */
-static void run(const struct spawn_spec *spec, int log_fd, int input_fd, pid_t parent)
+/* Runs in the child. Does not return. */
+static void exec_child(const struct spawn_spec *spec, int log_fd, int input_fd, pid_t parent)
 {
     (void)setpgid(0, 0);
     (void)dup2(input_fd, STDIN_FILENO);
@@ -65,11 +65,12 @@ static void run(const struct spawn_spec *spec, int log_fd, int input_fd, pid_t p
     for (size_t i = 0; i < AS_ARRAY_LEN(spec->set_env) && spec->set_env[i][0]; i++)
         (void)setenv(spec->set_env[i][0], spec->set_env[i][1], 1);
     reset_signals();
-    if (!become(&spec->user)) {
+    if (!become_user(&spec->user)) {
         (void)fprintf(stderr, "cannot become the user %s: %s\n", spec->user.name, strerror(errno));
         _exit(EXIT_NO_EXEC);
     }
-    /* After setuid, which would clear it; and the parent may be gone already. */
+    /* After setuid(), which clears this setting. If the parent died before this call, no signal
+     * comes; getppid() detects that. */
     (void)prctl(PR_SET_PDEATHSIG, spec->death_signal);
     if (getppid() != parent)
         _exit(EXIT_NO_EXEC);
@@ -78,7 +79,7 @@ static void run(const struct spawn_spec *spec, int log_fd, int input_fd, pid_t p
     _exit(EXIT_NO_EXEC);
 }
 
-/* A descriptor to read `text` from (it fits into a pipe), or /dev/null. */
+/* A descriptor from which `text` can be read, or /dev/null. The text must fit into a pipe. */
 static int open_input(const char *text)
 {
     int ends[2];
@@ -108,8 +109,8 @@ as_status spawn_child(const struct spawn_spec *spec, pid_t *ret, struct as_err *
     if (pid < 0)
         return as_fail(err, AS_E_IO, "cannot fork: %s", strerror(errno));
     if (pid == 0)
-        run(spec, log_fd, input_fd, parent);
-    (void)setpgid(pid, pid); /* in both, so that neither must wait for the other */
+        exec_child(spec, log_fd, input_fd, parent);
+    (void)setpgid(pid, pid); /* in parent and child, so that neither must wait for the other */
     *ret = pid;
     return AS_OK;
 }
@@ -118,9 +119,9 @@ bool system_user_can_enter(const struct system_user *user, const char *folder)
 {
     if (!user->name[0])
         return access(folder, X_OK) == 0;
-    pid_t pid = fork(); /* the kernel knows best: groups, access lists, mounts */
+    pid_t pid = fork(); /* ask the kernel: groups, access lists and mounts matter */
     if (pid == 0)
-        _exit(become(user) && access(folder, X_OK) == 0 ? 0 : 1);
+        _exit(become_user(user) && access(folder, X_OK) == 0 ? 0 : 1);
     int status = 1;
     while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
         ;

@@ -1,5 +1,5 @@
-/* Starting one child process of `assay up`: as whom, where its output goes, what it hears when its
- * parent dies. */
+/* Starts one child process of `assay up`: its user, its output, and the signal that it gets when
+ * its parent dies. */
 #ifndef ASSAY_CLI_UP_SPAWN_H
 #define ASSAY_CLI_UP_SPAWN_H
 
@@ -10,7 +10,7 @@
 
 #include "base/status.h"
 
-/* Another user of the system; an empty name stands for ourselves. */
+/* A user of the system; an empty name is the user who runs this program. */
 struct system_user {
     char name[64];
     uid_t uid;
@@ -23,16 +23,16 @@ struct spawn_spec {
     const char *input;         /* its stdin, at most a few kilobytes; NULL: nothing */
     const char *set_env[4][2]; /* variables set for it: {name, value}; a NULL name ends the list */
     struct system_user user;
-    int death_signal; /* what the kernel sends it when we die, however we die */
+    int death_signal; /* the kernel sends it to the child when this process dies */
 };
 
-/* Fork and exec, in a process group of its own (Ctrl-C reaches us alone) with signals at their
- * defaults, and without our own ASSAY_SERVER, ASSAY_TOKEN, ASSAY_TOKEN_FILE and PG* variables.
- * AS_E_IO when the log cannot be opened or the fork failed; a failing exec ends the child with 127
- * and a line in its log. */
+/* Fork and exec. The child gets its own process group, so that Ctrl-C reaches only `assay up`, and
+ * signals at their defaults. ASSAY_SERVER, ASSAY_TOKEN, ASSAY_TOKEN_FILE, ASSAY_DATABASE and PG*
+ * variables are removed from its environment. AS_E_IO when the log cannot be opened or the fork
+ * failed. If exec fails, the child ends with code 127 and a line in its log. */
 AS_MUST_CHECK as_status spawn_child(const struct spawn_spec *spec, pid_t *ret, struct as_err *err);
 
-/* Can this user enter the folder, by all its parents? */
+/* Whether this user can enter the folder through all its parents. */
 bool system_user_can_enter(const struct system_user *user, const char *folder);
 
 #endif

@@ -1,3 +1,13 @@
+/* The supervisor of `assay up`.
+ *
+ * All signals are blocked and received in supervisor_wait(), so that the state has one writer and
+ * no code runs in a handler. Every wait of `assay up` is a supervisor_wait(): children are reaped
+ * and restarted at any time, also while another child is being started or stopped.
+ *
+ * A child that dies is restarted after a pause that doubles with each death in a row. There is no
+ * limit on restarts: a server that cannot reach its database must come back when it can. A command
+ * of supervisor_run() is a child with `due_ns` ONCE: it is never restarted, and its row is removed
+ * when it ends. */
 #include "cli/up/supervisor.h"
 
 #include <errno.h>
@@ -14,9 +24,9 @@
 #include "cli/files/process.h"
 #include "cli/view/say.h"
 
-#define STEADY_MS 30000 /* a child that ran so long has recovered */
+#define STEADY_MS 30000 /* a child that ran this long has recovered: its back-off starts anew */
 #define LOG_END_BYTES 900
-#define ONCE (-1) /* `due_ns` of what is not started again */
+#define ONCE (-1) /* `due_ns` of a command that is not restarted */
 
 const struct stop_step stop_runner[] = {{SIGTERM, 5000}, {SIGTERM, 3000}, {0, 0}};
 const struct stop_step stop_server[] = {{SIGTERM, 6000}, {0, 0}};
@@ -26,7 +36,7 @@ struct child {
     char *name; /* all owned */
     char *argv[SUPERVISOR_MAX_ARGS + 1];
     char *log_path;
-    struct spawn_spec spec; /* argv and log_path point above */
+    struct spawn_spec spec; /* its argv and log_path are the ones above */
     const struct stop_step *stop;
     pid_t pid; /* 0: not running */
     int64_t started_ns;
@@ -39,8 +49,8 @@ struct supervisor {
     struct child children[SUPERVISOR_MAX];
     int n;
     char *notes_path;
-    bool stopping;  /* nothing is started any more */
-    bool impatient; /* a stop was asked for again */
+    bool stopping;  /* no child is started any more */
+    bool impatient; /* a signal requested a stop again */
     sigset_t signals;
 };
 
@@ -136,8 +146,8 @@ int64_t supervisor_backoff_ms(unsigned deaths_in_a_row)
     return ms < 10000 ? ms : 10000;
 }
 
-/* "NAME PID START" for each child that runs. A note that cannot be written only costs a successor
- * some time, so it is no error. */
+/* Write "NAME PID START" for each child that runs. A failure is no error: without the notes, the
+ * next `assay up` only waits longer for these children. */
 static void write_notes(const struct supervisor *s)
 {
     struct str b = {0};
@@ -162,7 +172,7 @@ as_status supervisor_start(struct supervisor *s, int index, struct as_err *err)
     return AS_OK;
 }
 
-static void describe(int status, char *buf, size_t size)
+static void describe_status(int status, char *buf, size_t size)
 {
     if (WIFSIGNALED(status))
         (void)snprintf(buf, size, "was killed by signal %d", WTERMSIG(status));
@@ -183,12 +193,12 @@ static void on_death(struct supervisor *s, struct child *c, int status)
     }
     int64_t pause_ms = supervisor_backoff_ms(c->in_a_row);
     c->due_ns = clock_mono_ns() + pause_ms * NS_PER_MS;
-    describe(status, how, sizeof how);
+    describe_status(status, how, sizeof how);
     say("%s (pid %d) %s; starting it again in %" PRId64 " ms", c->name, (int)c->pid, how, pause_ms);
     c->pid = 0;
 }
 
-static void reap(struct supervisor *s)
+static void reap_children(struct supervisor *s)
 {
     int status;
     bool any = false;
@@ -214,7 +224,7 @@ static void start_due(struct supervisor *s)
     }
 }
 
-/* Until the next child is due, at most timeout_ms. */
+/* Milliseconds until the next child is due, at most timeout_ms. */
 static int64_t wait_for_ms(const struct supervisor *s, int64_t timeout_ms)
 {
     for (int i = 0; i < s->n; i++) {
@@ -235,7 +245,7 @@ bool supervisor_wait(struct supervisor *s, int64_t timeout_ms)
         s->impatient = s->stopping;
         s->stopping = true;
     }
-    reap(s);
+    reap_children(s);
     start_due(s);
     return !s->stopping;
 }
@@ -293,17 +303,18 @@ as_status supervisor_run(struct supervisor *s, const char *name, const struct sp
     } else if (st == AS_OK && c->last_status != 0) {
         AS_AUTO(as_freep) char *end = supervisor_log_end(spec->log_path);
         char how[60];
-        describe(c->last_status, how, sizeof how);
+        describe_status(c->last_status, how, sizeof how);
         say("%s", end ? end : "");
         st = as_fail(err, AS_E_IO, "%s %s; its output is in %s", name, how, spec->log_path);
     }
     child_done(c);
-    s->n--; /* it is the last one: nothing is added while it runs */
+    s->n--; /* it is the last child, because none is added while it runs */
     return st;
 }
 
-/* Send to those of the range that run; how many there are. */
-static int send(struct supervisor *s, int first, int last, size_t step)
+/* Send the signal of `step` to the children of the range that run; past the last step that is
+ * SIGKILL. Returns how many run. */
+static int send_stop_signal(struct supervisor *s, int first, int last, size_t step)
 {
     int n = 0;
     for (int i = first; i <= last; i++) {
@@ -332,9 +343,10 @@ void supervisor_stop(struct supervisor *s, int first, int last)
     if (first < 0 || last < first)
         return;
     const struct stop_step *steps =
-        s->children[first].stop; /* children stopped together are alike */
+        s->children[first].stop; /* children that stop together have the same steps */
     s->stopping = true;
-    for (size_t step = 0; send(s, first, last, step) > 0; step += steps[step].signal != 0) {
+    for (size_t step = 0; send_stop_signal(s, first, last, step) > 0;
+         step += steps[step].signal != 0) {
         int64_t wait_ms = steps[step].signal ? steps[step].wait_ms : 1000;
         int64_t end_ns = clock_mono_ns() + wait_ms * NS_PER_MS;
         s->impatient = false;

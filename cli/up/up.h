@@ -1,4 +1,4 @@
-/* What one `assay up` is: its options and what it has started so far. */
+/* The state of one `assay up`: its options and the processes that it has started. */
 #ifndef ASSAY_CLI_UP_UP_H
 #define ASSAY_CLI_UP_UP_H
 
@@ -16,13 +16,13 @@ struct up {
     const char *data, *listen, *database, *ready_file, *lease, *heartbeat, *public_host;
     int64_t port, runners, slots;
     bool insecure_http, help;
-    /* what runs */
+    /* the running processes */
     struct data_folder folder;
     struct cluster cluster;
     struct supervisor *supervisor;
-    char *assayd, *runner;                                       /* programs; owned */
-    char *ready_path;                                            /* owned, absolute */
-    char url[300];                                               /* where we reach it; "" before */
+    char *assayd, *runner; /* programs; owned */
+    char *ready_path;      /* owned, absolute */
+    char url[300];         /* of assayd, for this machine; "": unknown */
     int database_index, assayd_index, first_runner, last_runner; /* in the supervisor; -1: none */
 };
 

@@ -5,9 +5,9 @@
 #include "base/str.h"
 
 typedef enum csv_kind {
-    CSV_NUMBER, /* our own digits, or nothing */
-    CSV_TEXT, /* from outside: a text that starts with = + - @, a tab or a carriage return gets a '
-                 before it, or a spreadsheet would run it as a formula */
+    CSV_NUMBER, /* digits that this program wrote, or nothing */
+    CSV_TEXT,   /* text from outside. A text that starts with = + - @, a tab or a carriage return
+                   gets a ' before it; without it a spreadsheet would run the text as a formula */
 } csv_kind;
 
 /* Append one cell, quoted where needed, with a comma before it unless it is the first of its line.

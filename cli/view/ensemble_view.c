@@ -27,7 +27,7 @@ static void add_reason(const json_t *ensemble, struct str *b)
     const char *reason = json_string_value(json_object_get(ensemble, "reason"));
     struct str line = {0};
     if (as_streq(state, "pending"))
-        str_puts(&line, "The ensemble is not made yet: the sweep has not ended");
+        str_puts(&line, "The ensemble does not exist yet: the sweep has not ended");
     else
         str_puts(&line, "There is no ensemble");
     if (reason && *reason)

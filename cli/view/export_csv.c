@@ -29,7 +29,7 @@ static void add_value(struct str *b, bool first, const json_t *v)
 {
     struct str cell = {0};
     format_value(&cell, v, FORMAT_EXACT);
-    /* "-Infinity" is a number that travels as text. */
+    /* "-Infinity" is a number, although JSON carries it as a text; it gets no ' before it. */
     double d;
     csv_cell(b, first, json_number_get(v, &d) ? CSV_NUMBER : CSV_TEXT, str_cstr(&cell));
     b->failed = b->failed || cell.failed;

@@ -1,5 +1,5 @@
-/* Trials as CSV: a row each, a column for each parameter of the sweep and for
- * each metric that any of them has. */
+/* Trials as CSV: a row for each trial, a column for each parameter of the sweep and for each metric
+ * that any of the trials has. */
 #ifndef ASSAY_CLI_VIEW_EXPORT_CSV_H
 #define ASSAY_CLI_VIEW_EXPORT_CSV_H
 
@@ -8,11 +8,11 @@
 #include "base/status.h"
 #include "base/str.h"
 
-/* Append the line of headers and a line per trial of `items`, trials of `sweep`: number, state,
- * value, attempt, restarts, param.NAME… (in the order of the sweep's document), metric.NAME…,
- * runner, reason, created_at, started_at, finished_at, client, origin, feasible, index, seen,
- * finish_seq, shape, group. What is absent is empty. Numbers read back
- * exactly. AS_E_NOMEM. */
+/* Append the line of headers and a line per trial of `items`, which are trials of `sweep`. The
+ * columns: number, state, value, attempt, restarts, param.NAME… (in the order of the sweep's
+ * document), metric.NAME…, runner, reason, created_at, started_at, finished_at, client, origin,
+ * feasible, index, seen, finish_seq, shape, group. The cell of an absent field is empty. Numbers
+ * read back exactly. AS_E_NOMEM. */
 AS_MUST_CHECK as_status export_csv(const json_t *sweep, const json_t *items, struct str *b,
                                    struct as_err *err);
 

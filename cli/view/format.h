@@ -9,15 +9,15 @@
 #include "base/str.h"
 
 typedef enum format_kind {
-    FORMAT_SHORT, /* for eyes: six significant digits */
+    FORMAT_SHORT, /* for people: six significant digits */
     FORMAT_EXACT, /* for programs: the shortest text that reads back as the same number */
 } format_kind;
 
-/* Append a scalar: numbers (also "NaN", "Infinity"), texts as they are, true, false; nothing for
- * null or NULL; compact JSON for the rest. */
+/* Append a scalar: a number (also "NaN", "Infinity"), a text unchanged, true or false. Appends
+ * nothing for null or NULL, and compact JSON for arrays and objects. */
 void format_value(struct str *b, const json_t *v, format_kind kind);
 
-/* Append "lr=0.01 width=64" from an object of parameters, in its order. */
+/* Append "lr=0.01 width=64" from an object of parameters, in the order of the object. */
 void format_params(struct str *b, const json_t *params, format_kind kind);
 
 /* Unix milliseconds of "2026-11-20T18:47:03.123Z". AS_E_INVAL for anything else. */

@@ -41,7 +41,7 @@ static void add_bar(struct table *t, const json_t *parameter, const struct termi
     str_done(&b);
 }
 
-/* A share that is not known is null. */
+/* The API writes null for an unknown share. */
 static void add_share(struct table *t, double share)
 {
     if (isfinite(share))
@@ -50,7 +50,7 @@ static void add_share(struct table *t, double share)
         table_cell(t, NULL);
 }
 
-/* Of the table in a pipe. */
+/* The columns of the table in a pipe. */
 static const char *const fields[] = {"first",     "first_low",  "first_high", "total",
                                      "total_low", "total_high", "top",        "conditional"};
 

@@ -1,5 +1,5 @@
-/* Following a kept tail: the server keeps the last bytes of a trial's output and replaces them as a
- * whole; what is new is what does not overlap with what was there before. */
+/* Following the output of a trial. The server stores only the last bytes of the output and replaces
+ * them as a whole. The new part is the part that does not overlap with the previous answer. */
 #ifndef ASSAY_CLI_VIEW_LOG_TAIL_H
 #define ASSAY_CLI_VIEW_LOG_TAIL_H
 
@@ -7,8 +7,8 @@
 
 #include "base/status.h"
 
-/* How many bytes at the beginning of `now` were seen already as the end of `before`: the longest
- * such overlap. O(n + m). AS_E_NOMEM. */
+/* *ret is the number of bytes at the beginning of `now` that are also the end of `before`: the
+ * longest such overlap. O(n + m). AS_E_NOMEM. */
 AS_MUST_CHECK as_status log_tail_overlap(const char *before, size_t before_len, const char *now,
                                          size_t now_len, size_t *ret, struct as_err *err);
 

@@ -1,5 +1,4 @@
-/* Things shown as rows of name and value: `state  running`. In a pipe the two are separated by a
- * tab. */
+/* Rows of name and value: `state  running`. In a pipe a tab separates the two. */
 #ifndef ASSAY_CLI_VIEW_PAIRS_H
 #define ASSAY_CLI_VIEW_PAIRS_H
 
@@ -11,14 +10,14 @@
 struct pairs {
     struct str text; /* owned */
     struct terminal terminal;
-    size_t name_width; /* of the names on a terminal */
+    size_t name_width; /* columns of the names on a terminal */
 };
 
-/* A row; nothing when value is NULL or "". The value is escaped to one line. */
+/* Add a row; no row when value is NULL or "". The value is escaped to one line. */
 void pairs_add(struct pairs *p, const char *name, style s, const char *value);
 void pairs_addf(struct pairs *p, const char *name, const char *fmt, ...) AS_PRINTF(3, 4);
 
-/* A row for a scalar of the API; nothing for null. */
+/* Add a row for a scalar of the API; no row for null. */
 void pairs_add_json(struct pairs *p, const char *name, const json_t *v);
 
 /* Write all to stdout and empty it. AS_E_NOMEM; AS_E_IO. */

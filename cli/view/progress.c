@@ -1,3 +1,11 @@
+/* Renders the live display of a sweep from the latest answer of the server.
+ *
+ * The rate is measured over the newest PROGRESS_SAMPLES changes of the number of ended trials,
+ * because the rate of the whole sweep is wrong after a pause or after runners were added. A sample
+ * is taken only when that number changes, so that polling more often does not shorten the window.
+ *
+ * Every line is cut to the width of the terminal: a wrapped line would break the cursor movement
+ * with which the caller replaces the display. */
 #include "cli/view/progress.h"
 
 #include <inttypes.h>
@@ -10,7 +18,7 @@
 #include "cli/view/objectives.h"
 #include "cli/view/text.h"
 
-/* Fewer changes than this say little about the rate: then the whole sweep is the measure. */
+/* Fewer samples than this give no reliable rate; the rate over the whole sweep is used instead. */
 #define MIN_SAMPLES 4
 
 void progress_done(struct progress *p)
@@ -24,7 +32,7 @@ static int64_t count_of(const struct progress *p, const char *name)
     return json_integer_value(json_object_get(json_object_get(p->sweep, "counts"), name));
 }
 
-static const struct progress_sample *sample(const struct progress *p, size_t i)
+static const struct progress_sample *sample_at(const struct progress *p, size_t i)
 {
     return &p->samples[i % PROGRESS_SAMPLES];
 }
@@ -36,7 +44,7 @@ void progress_update(struct progress *p, json_t *sweep, int64_t mono_ns, int64_t
     p->now_ms = wall_ms;
     p->note[0] = 0;
     int64_t ended = progress_counts(p).ended;
-    if (p->n_samples > 0 && sample(p, p->n_samples - 1)->ended == ended)
+    if (p->n_samples > 0 && sample_at(p, p->n_samples - 1)->ended == ended)
         return;
     p->samples[p->n_samples++ % PROGRESS_SAMPLES] =
         (struct progress_sample){.mono_ns = mono_ns, .ended = ended};
@@ -84,10 +92,11 @@ static int64_t elapsed_ms(const struct progress *p)
 double progress_rate(const struct progress *p)
 {
     size_t kept = p->n_samples < PROGRESS_SAMPLES ? p->n_samples : PROGRESS_SAMPLES;
-    /* The first sample of all is when we began to look, not when a trial ended. */
+    /* The very first sample has the time at which the display started, not the end of a trial;
+     * hence >, not >=. */
     if (kept > MIN_SAMPLES && !progress_ended(p)) {
-        const struct progress_sample *a = sample(p, p->n_samples - kept);
-        const struct progress_sample *b = sample(p, p->n_samples - 1);
+        const struct progress_sample *a = sample_at(p, p->n_samples - kept);
+        const struct progress_sample *b = sample_at(p, p->n_samples - 1);
         if (b->mono_ns > a->mono_ns)
             return (double)(b->ended - a->ended) * 1e9 / (double)(b->mono_ns - a->mono_ns);
     }
@@ -146,8 +155,8 @@ static void render_head(const struct progress *p, const struct terminal *termina
     (void)snprintf(tail, sizeof tail, "%" PRId64 "/%" PRId64 "  %d %%", n.ended, n.planned,
                    percent);
     const char *state = progress_state(p);
-    /* "id  state  BAR  tail": the bar takes what is left, 10 to 50; the id gives way before that.
-     */
+    /* "id  state  BAR  tail": the bar takes the remaining columns, 10 to 50. When fewer than 10
+     * remain, the id is cut. */
     size_t fixed = strlen(state) + strlen(tail) + 6;
     size_t room = terminal->width > fixed + 10 ? terminal->width - fixed - 10 : 1;
     size_t id_width = text_width(str_cstr(&id));
@@ -167,7 +176,7 @@ static void render_head(const struct progress *p, const struct terminal *termina
     str_done(&id);
 }
 
-/* One plain line, cut to the width. */
+/* Append one line, cut to the width of the terminal. */
 static void render_cut(const struct terminal *terminal, style s, const char *line, struct str *b)
 {
     terminal_style_on(terminal, s, b);

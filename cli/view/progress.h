@@ -1,5 +1,5 @@
-/* The live display of a sweep: what is known, how fast it goes, and how that is drawn. Pure: the
- * clock and the sweep come from the caller. */
+/* The live display of a sweep: its counts, its rate of trials, and its rendering. Pure: the caller
+ * passes the clock and the sweep. */
 #ifndef ASSAY_CLI_VIEW_PROGRESS_H
 #define ASSAY_CLI_VIEW_PROGRESS_H
 
@@ -15,9 +15,10 @@
 
 struct progress {
     json_t *sweep;  /* the latest answer of GET /v1/sweeps/{sweep}; owned, NULL before the first */
-    char note[200]; /* trouble worth a line, such as a lost connection; "" for none */
+    char note[200]; /* a line about a problem, such as a lost connection; "": none */
     int64_t now_ms; /* wall clock of the latest update */
-    /* When trials ended, as seen from here: the newest samples of (time, how many), a ring. */
+    /* The newest samples of (time, number of ended trials), a ring; the times are those at which
+     * this program saw the change. */
     struct progress_sample {
         int64_t mono_ns;
         int64_t ended;
@@ -27,24 +28,24 @@ struct progress {
 
 void progress_done(struct progress *p);
 
-/* Take in a sweep as the API answers it (takes the reference) at these times. */
+/* Show a new answer of the API, received at these times. Takes `sweep`. */
 void progress_update(struct progress *p, json_t *sweep, int64_t mono_ns, int64_t wall_ms);
 
-/* State as text ("" before the first update), and whether the sweep has ended. */
+/* The state as text ("" before the first update), and whether the sweep has ended. */
 const char *progress_state(const struct progress *p);
 bool progress_ended(const struct progress *p);
 
 struct progress_counts {
     int64_t planned, ended, queued, running, paused, completed, pruned, failed, cancelled;
 };
-/* queued counts the trials not yet made, too. */
+/* `queued` includes planned trials that do not exist yet. */
 struct progress_counts progress_counts(const struct progress *p);
 
-/* Trials that end per second, from the newest samples, or over the whole sweep while there are too
- * few; 0 when none ended yet. */
+/* Trials that end per second, computed from the newest samples, or over the whole sweep while there
+ * are too few samples; 0 when no trial has ended yet. */
 double progress_rate(const struct progress *p);
 
-/* Milliseconds until all planned trials ended at this rate; -1: unknown, 0: all have. */
+/* Milliseconds until all planned trials have ended at this rate; -1: unknown, 0: all have ended. */
 int64_t progress_left_ms(const struct progress *p);
 
 /* Append the display for a terminal: whole lines, none wider than terminal->width. */

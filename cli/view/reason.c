@@ -13,7 +13,7 @@ static json_int_t count_of(const json_t *j, const char *field)
     return json_integer_value(json_object_get(j, field));
 }
 
-/* What the acquisitions of gp look for. */
+/* The acquisition functions of gp in words. */
 static const char *acquisition_words(const char *name)
 {
     static const struct {
@@ -22,7 +22,7 @@ static const char *acquisition_words(const char *name)
         {"ucb", "chosen by upper confidence bound"},
         {"logei", "chosen by expected improvement"},
         {"quadratic", "chosen as the minimum of a quadratic through the best trials"},
-        {"pe", "chosen to explore: where the model knows least among what may be good"},
+        {"pe", "chosen to explore: where the model is least certain among promising points"},
         {"ehvi", "chosen by expected hypervolume improvement"},
         {"feasibility", "chosen to keep the constraints: no trial has kept them yet"},
     };
@@ -43,7 +43,7 @@ static void add_prediction(const json_t *p, const char *name, struct str *b)
         str_printf(b, "%.2g", d);
 }
 
-/* One objective, or a list of them in the order of the sweep's. */
+/* `predicted` is one prediction, or a list in the order of the sweep's objectives. */
 static void add_predicted(const json_t *predicted, const json_t *metrics, struct str *b)
 {
     size_t i;
@@ -84,7 +84,7 @@ static void add_initial(const json_t *s, struct str *b)
 {
     const char *fallback = text_of(s, "fallback");
     if (fallback)
-        str_printf(b, "drawn to fill the space, for want of a model: %s", fallback);
+        str_printf(b, "drawn to fill the space, because there is no model: %s", fallback);
     else
         str_printf(b, "point %" JSON_INTEGER_FORMAT " of the initial design, which fills the space",
                    count_of(s, "point"));

@@ -8,7 +8,7 @@
 
 #define MAX_WIDTH 200
 #define MAX_HEIGHT 60
-#define LABEL_WIDTH 10 /* of the y axis */
+#define LABEL_WIDTH 10 /* columns of the labels of the y axis */
 
 struct range {
     double low, high;
@@ -19,14 +19,14 @@ static bool is_drawn(const struct scatter_point *p)
     return isfinite(p->x) && isfinite(p->y);
 }
 
-static void widen(struct range *r, double v, bool first)
+static void widen_range(struct range *r, double v, bool first)
 {
     r->low = first || v < r->low ? v : r->low;
     r->high = first || v > r->high ? v : r->high;
 }
 
-/* The cell of v among n; the middle of an empty range. Halves first, so that no difference
- * overflows. */
+/* The cell of v among n cells; the middle one if the range is empty. The values are halved before
+ * the subtraction, because the difference of two large numbers overflows. */
 static size_t cell_of(const struct range *r, double v, size_t n)
 {
     double span = r->high / 2 - r->low / 2;
@@ -36,19 +36,19 @@ static size_t cell_of(const struct range *r, double v, size_t n)
 }
 
 struct plane {
-    char cells[MAX_HEIGHT][MAX_WIDTH]; /* 0: nothing, 1: a trial, 2: of the front */
+    char cells[MAX_HEIGHT][MAX_WIDTH]; /* 0: nothing, 1: a trial, 2: a trial of the front */
     size_t width, height;
     struct range x, y;
 };
 
-static bool fill(struct plane *plane, const struct scatter_point *points, size_t n)
+static bool fill_plane(struct plane *plane, const struct scatter_point *points, size_t n)
 {
     bool any = false;
     for (size_t i = 0; i < n; i++) {
         if (!is_drawn(&points[i]))
             continue;
-        widen(&plane->x, points[i].x, !any);
-        widen(&plane->y, points[i].y, !any);
+        widen_range(&plane->x, points[i].x, !any);
+        widen_range(&plane->y, points[i].y, !any);
         any = true;
     }
     for (size_t i = 0; i < n && any; i++) {
@@ -126,7 +126,7 @@ void scatter_draw(const struct scatter_point *points, size_t n, const struct sca
                   : opts->height < 3        ? 3
                                             : opts->height,
     };
-    if (!fill(&plane, points, n))
+    if (!fill_plane(&plane, points, n))
         return;
     str_puts(b, "  ");
     text_escape(b, opts->y_name, strlen(opts->y_name), TEXT_ONE_LINE);

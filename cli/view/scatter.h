@@ -14,13 +14,13 @@ struct scatter_point {
 };
 
 struct scatter_opts {
-    const char *x_name, *y_name; /* of the axes; borrowed */
-    size_t width, height;        /* of the plane in characters, at least 8 x 3, at most 200 x 60 */
+    const char *x_name, *y_name; /* labels of the axes; borrowed */
+    size_t width, height;        /* of the plane in characters, 8 x 3 to 200 x 60 */
 };
 
 /* Append the plane with its axes, their ends and names; y grows upwards. Points that are not finite
- * are passed over; without any nothing is appended. Where all points share a coordinate they are
- * drawn in the middle. */
+ * are left out; if no point is left, nothing is appended. If all points have the same coordinate,
+ * they are drawn in the middle of that axis. */
 void scatter_draw(const struct scatter_point *points, size_t n, const struct scatter_opts *opts,
                   const struct terminal *terminal, struct str *b);
 

@@ -7,7 +7,7 @@
 #include "base/json.h"
 #include "cli/view/format.h"
 
-/* NAME='text', with ' written as '\''. */
+/* Append NAME='text'; a ' inside is written as '\''. */
 static void put_variable(struct str *b, const char *name, const char *text)
 {
     str_printf(b, "%s='", name);
@@ -26,7 +26,7 @@ static void put_integer(struct str *b, const char *name, const json_t *v)
         str_printf(b, "%s=%" JSON_INTEGER_FORMAT "\n", name, json_integer_value(v));
 }
 
-/* ASSAY_PARAM_NAME in `ret`, remembered in `taken`. */
+/* Write ASSAY_PARAM_NAME to `ret` and add it to `taken`, which maps variables to parameters. */
 static as_status variable_of(const char *param, json_t *taken, struct str *ret, struct as_err *err)
 {
     str_clear(ret);
@@ -122,7 +122,7 @@ void suggestion_view_pairs(const char *sweep, const json_t *suggestion, struct p
     {
         char label[80];
         (void)snprintf(label, sizeof label, "param.%s", name);
-        /* All digits, also on a terminal: they are there to be typed into something else. */
+        /* All digits, also on a terminal: people copy them into other programs. */
         struct str b = {0};
         format_value(&b, v, FORMAT_EXACT);
         pairs_add(p, label, STYLE_BOLD, str_cstr(&b));

@@ -1,3 +1,11 @@
+/* Tables for terminals and pipes.
+ *
+ * Cells are stored as escaped copies, and their widths are measured when they are added. Only
+ * table_format() knows the terminal, so that the same table can go to a pipe, where widths play no
+ * role. Numbers are never cut, because a cut number is a wrong number; texts are.
+ *
+ * No function that adds to a table returns a status. The first failure sets `failed`, and
+ * table_format() reports it: a verb adds hundreds of cells and checks once. */
 #include "cli/view/table.h"
 
 #include <ctype.h>
@@ -13,9 +21,9 @@ struct column {
     char *header;
     table_align align;
     size_t min;
-    size_t natural; /* of the widest cell and the header */
-    size_t cells;   /* of the widest cell */
-    size_t width;   /* chosen by fit() */
+    size_t natural; /* width of the widest cell or the header */
+    size_t cells;   /* width of the widest cell */
+    size_t width;   /* chosen by fit_columns() */
 };
 
 struct cell {
@@ -49,7 +57,7 @@ void table_free(struct table *t)
     free(t);
 }
 
-static char *escaped(const char *text)
+static char *copy_escaped(const char *text)
 {
     struct str b = {0};
     text_escape(&b, text, strlen(text), TEXT_ONE_LINE);
@@ -66,7 +74,7 @@ void table_column(struct table *t, const char *header, table_align align, size_t
         return;
     }
     struct column *c = &t->columns[t->n_columns];
-    *c = (struct column){.header = escaped(header), .align = align};
+    *c = (struct column){.header = copy_escaped(header), .align = align};
     t->failed = !c->header;
     if (t->failed)
         return;
@@ -83,7 +91,7 @@ void table_cell_styled(struct table *t, style s, const char *text)
         return;
     }
     struct cell *cell = &t->cells[t->n_cells];
-    *cell = (struct cell){.text = text ? escaped(text) : NULL, .style = s};
+    *cell = (struct cell){.text = text ? copy_escaped(text) : NULL, .style = s};
     t->failed = text && !cell->text;
     if (t->failed)
         return;
@@ -127,10 +135,10 @@ static size_t least_width(const struct column *c)
     return c->natural < least ? c->natural : least;
 }
 
-/* Choose widths so that the first columns fit into `room`; answers how many are shown. Columns
- * whose minima do not fit disappear from the right; then the widest gives way first, down to its
- * minimum. */
-static size_t fit(const struct table *t, size_t room)
+/* Choose the widths so that the first columns fit into `room`; returns how many are shown. First,
+ * columns are hidden from the right until the minimum widths of the others fit. Then the widest
+ * column loses one column at a time until the line fits: narrow columns keep their full text. */
+static size_t fit_columns(const struct table *t, size_t room)
 {
     size_t shown = t->n_columns;
     for (size_t i = 0; i < shown; i++)
@@ -184,7 +192,7 @@ static void format_line(const struct table *t, const struct terminal *terminal, 
 static void format_terminal(const struct table *t, const struct terminal *terminal, struct str *b,
                             struct str *hidden)
 {
-    size_t shown = fit(t, terminal->width);
+    size_t shown = fit_columns(t, terminal->width);
     format_line(t, terminal, shown, NULL, b);
     for (size_t row = 0; row < table_rows(t); row++)
         format_line(t, terminal, shown, t->cells + row * t->n_columns, b);

@@ -1,7 +1,7 @@
 /* Tables: aligned and fitted to a terminal, tab-separated for a pipe.
  *
- * Cells are added in row-major order and escaped to one line. A table that ran out of memory stays
- * so until table_format reports it, as struct str does. */
+ * Cells are added in row-major order and escaped to one line. When
+ * memory runs out, the table keeps that state and table_format() reports it, as struct str does. */
 #ifndef ASSAY_CLI_VIEW_TABLE_H
 #define ASSAY_CLI_VIEW_TABLE_H
 
@@ -20,9 +20,9 @@ struct table *table_create(void);
 void table_free(struct table *t);
 AS_DEFINE_FREEP(struct table, table_free)
 
-/* All columns come before the first cell. `min` is the width below which it is never cut: the table
- * hides whole columns from the right instead; 0 stands for its header's width. Cells of TABLE_RIGHT
- * columns, numbers as they are, are never cut; only their headers are. */
+/* Add a column; all columns must be added before the first cell. A column is never cut below `min`
+ * columns (0: the width of its header); the table hides whole columns from the right instead. Cells
+ * of TABLE_RIGHT columns are numbers and are never cut; only their headers are. */
 void table_column(struct table *t, const char *header, table_align align, size_t min);
 
 void table_cell(struct table *t, const char *text); /* NULL: "-" on a terminal, "" in a pipe */
@@ -31,10 +31,10 @@ void table_cellf(struct table *t, const char *fmt, ...) AS_PRINTF(2, 3);
 
 size_t table_rows(const struct table *t);
 
-/* Append the table. Not a terminal: a line of headers and a line per row, cells separated by tabs.
- * A terminal: upper-case headers, two blanks between columns, cells cut with an ellipsis so that
- * lines fit; columns that do not fit at all are left out and named in ret_hidden (may be NULL; "a,
- * b"). AS_E_NOMEM. */
+/* Append the table. In a pipe: a line of headers and a line per row, cells separated by tabs. On a
+ * terminal: headers in upper case, two blanks between columns, and cells cut with an ellipsis so
+ * that lines fit. Columns that do not fit are left out, and ret_hidden (may be NULL) names them as
+ * "a, b". AS_E_NOMEM. */
 AS_MUST_CHECK as_status table_format(const struct table *t, const struct terminal *terminal,
                                      struct str *b, struct str *ret_hidden, struct as_err *err);
 

@@ -1,4 +1,4 @@
-/* How a stream wants its text: a terminal of some width with colours, or plain bytes for a pipe. */
+/* Properties of an output stream: a terminal with a width and colours, or a pipe. */
 #ifndef ASSAY_CLI_VIEW_TERMINAL_H
 #define ASSAY_CLI_VIEW_TERMINAL_H
 
@@ -25,23 +25,22 @@ struct terminal {
     size_t width; /* columns; SIZE_MAX: do not cut */
 };
 
-/* Choose a UTF-8 character type for the process (its own locale, or C.UTF-8 for measuring only).
- * Once, first. */
+/* Set LC_CTYPE of the process: its own locale if that is UTF-8, else C.UTF-8, which is then used
+ * only to measure text. main() calls it once, before all else. */
 void terminal_setup(void);
 
-/* What the descriptor behind `f` is now; asks the terminal for its width each time. COLUMNS wins.
- */
+/* The properties of the stream `f` now. The width comes from COLUMNS if it is set, else from the
+ * terminal, which is asked each time. */
 struct terminal terminal_of(FILE *f);
 
 /* "…" or "...". */
 const char *terminal_ellipsis(const struct terminal *terminal);
 
-/* Append the escape that switches the style on, and the one that ends it: nothing without colours.
- */
+/* Append the escape sequence that begins or ends a style; nothing without colours. */
 void terminal_style_on(const struct terminal *terminal, style s, struct str *b);
 void terminal_style_off(const struct terminal *terminal, style s, struct str *b);
 
-/* The style of a sweep's, trial's or runner's state. */
+/* The style for a state of a sweep, trial or runner. */
 style terminal_state_style(const char *state);
 
 #endif

@@ -4,8 +4,10 @@
 #include <string.h>
 #include <wchar.h>
 
-/* Decode one character; returns its length, 0 at the end, and 1 with *cp = -1 for a stray byte. */
-static size_t decode(const char *s, size_t len, int32_t *cp)
+/* Decode one character of UTF-8. Returns its length; 0 at the end; 1 with *cp = -1 for a byte that
+ * is not part of a valid character. Overlong forms and surrogates are invalid: they could hide a
+ * control character from is_active(). */
+static size_t decode_character(const char *s, size_t len, int32_t *cp)
 {
     static const uint32_t lowest[] = {0, 0, 0x80, 0x800, 0x10000};
     if (len == 0)
@@ -35,7 +37,7 @@ static size_t decode(const char *s, size_t len, int32_t *cp)
     return n;
 }
 
-/* Could it move the cursor, change colours, or turn the reading direction around? */
+/* Whether the character can move the cursor, change colours or change the direction of text. */
 static bool is_active(int32_t cp)
 {
     return cp < 0x20 || (cp >= 0x7f && cp < 0xa0) || (cp >= 0x202a && cp <= 0x202e) ||
@@ -59,7 +61,7 @@ static void escape_one(struct str *b, int32_t cp, unsigned char byte)
 void text_escape(struct str *b, const char *s, size_t len, text_lines lines)
 {
     int32_t cp;
-    for (size_t i = 0, n; (n = decode(s + i, len - i, &cp)) > 0; i += n) {
+    for (size_t i = 0, n; (n = decode_character(s + i, len - i, &cp)) > 0; i += n) {
         bool kept = lines == TEXT_KEEP_LINES && (cp == '\n' || cp == '\t');
         if (kept || (cp >= 0 && !is_active(cp)))
             str_add(b, s + i, n);
@@ -80,7 +82,7 @@ size_t text_width(const char *s)
 {
     size_t width = 0, len = strlen(s);
     int32_t cp;
-    for (size_t i = 0, n; (n = decode(s + i, len - i, &cp)) > 0; i += n)
+    for (size_t i = 0, n; (n = decode_character(s + i, len - i, &cp)) > 0; i += n)
         width += columns_of(cp);
     return width;
 }
@@ -94,7 +96,7 @@ void text_cut(struct str *b, const char *s, size_t width, const char *ellipsis)
     }
     size_t used = 0, i = 0, n;
     int32_t cp;
-    while ((n = decode(s + i, len - i, &cp)) > 0 && used + columns_of(cp) <= room) {
+    while ((n = decode_character(s + i, len - i, &cp)) > 0 && used + columns_of(cp) <= room) {
         used += columns_of(cp);
         i += n;
     }

@@ -1,4 +1,5 @@
-/* Text for terminals: columns, padding, truncation, and the removal of what could drive a terminal.
+/* Text for terminals: width, padding, truncation, and the escaping of characters that control a
+ * terminal.
  *
  * Input is UTF-8. Widths need a UTF-8 LC_CTYPE (terminal_setup chooses one); without it a character
  * that is not ASCII counts as one column. */
@@ -18,7 +19,7 @@ typedef enum text_lines {
  * UTF-8 written as \n, \t, \r, \xNN or \u{N}. */
 void text_escape(struct str *b, const char *s, size_t len, text_lines lines);
 
-/* How many columns s takes. */
+/* The number of columns that s takes on a terminal. */
 size_t text_width(const char *s);
 
 /* Append s in exactly `width` columns: cut with `ellipsis` at its end when too long, filled with

@@ -1,3 +1,9 @@
+/* Tables of trials for `trials`, `best`, `best --pareto` and the summary of a sweep.
+ *
+ * The layout is decided once, from the sweep and all rows; then add_columns() and add_row() follow
+ * it in the same order. They must stay in step: a cell belongs to a column only by its position.
+ * On a terminal, columns without a value are left out to save width. In a pipe they stay, so
+ * that the columns that a script sees depend on the rows as little as possible. */
 #include "cli/view/trial_table.h"
 
 #include <inttypes.h>
@@ -50,7 +56,7 @@ json_t *trial_table_params(const json_t *items, const json_t *sweep)
     return names_of(json_object_get(document, "parameters"), items, "params");
 }
 
-/* Leave out what no item has: a conditional parameter that is not active in any of these rows. */
+/* Remove the names that no item has: conditional parameters that are active in none of the rows. */
 static void drop_unused(json_t *names, const json_t *items)
 {
     for (size_t n = json_array_size(names); n-- > 0;) {
@@ -65,7 +71,7 @@ static void drop_unused(json_t *names, const json_t *items)
     }
 }
 
-/* A column of texts is worth its width only when there is one. */
+/* Whether any item has a text in this field; on a terminal an empty column would waste width. */
 static bool has_text(const json_t *items, const char *field)
 {
     size_t i;
@@ -78,13 +84,13 @@ static bool has_text(const json_t *items, const char *field)
     return false;
 }
 
-/* What the columns of a table are. */
+/* The columns of a table. */
 struct layout {
     trial_table_kind kind;
     const json_t *params;  /* names of parameters */
     const json_t *metrics; /* names of objectives and constrained metrics */
     bool has_feasible, has_groups, has_reasons;
-    bool is_single; /* one objective: what a trial is worth is its `value`, also while it runs */
+    bool is_single; /* one objective: its column shows `value`, which a running trial has, too */
     const struct terminal *terminal;
 };
 
@@ -202,7 +208,7 @@ as_status trial_table_create(const json_t *items, trial_table_kind kind, const j
         .params = params,
         .metrics = metrics,
         .has_feasible = kind == TRIAL_TABLE_ALL && objectives_has_constraints(sweep),
-        /* In a pipe the columns do not depend on the rows more than they must. */
+        /* In a pipe these columns always exist, so that scripts can rely on them. */
         .has_groups = kind == TRIAL_TABLE_ALL && (!terminal->tty || has_text(items, "group")),
         .has_reasons = kind == TRIAL_TABLE_ALL && (!terminal->tty || has_text(items, "reason")),
         .is_single = objectives_count(sweep) == 1,

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""`assay up` as people meet it (a second one on the folder, kill -9 of anything, a taken port, a database
-that is not there, stopping), and every verb against a real server: tables, tabs, JSON, exit codes, the live
-display on a pseudo-terminal, a watch that survives a restart of the server."""
+"""`assay up` and every verb, with real programs. `assay up`: a second one on the same folder, kill -9 of any
+process, a taken port, a missing database, stopping. The verbs with a real server: tables, tabs, JSON, exit
+codes, the live display on a pseudo-terminal, a watch that survives a restart of the server."""
 import csv
 import io
 import json
@@ -46,7 +46,7 @@ def run_up(*args, env=None):
 
 
 def check_refusals(assay):
-    """What ends before anything starts."""
+    """Command lines that fail before anything starts."""
     second = expect(run_up("--data", assay.data), 5)
     assert str(assay.up.pid) in second.stderr and assay.url in second.stderr, second.stderr
     with tempfile.TemporaryDirectory(dir="/var/tmp") as other, socket.socket() as taken:
@@ -94,7 +94,7 @@ def check_bad_document(assay, folder):
 
 
 def read_terminal(fd, process, on_text):
-    """All that the process writes to its terminal until it ends; on_text(what has come) at each piece."""
+    """Read the terminal of the process until it ends; call on_text(all text so far) after each piece."""
     text, deadline = b"", time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline:
         ready, _, _ = select.select([fd], [], [], 0.2)
@@ -113,7 +113,7 @@ def read_terminal(fd, process, on_text):
 
 
 def check_terminal(assay, path, go):
-    """The live display: redrawn in place, ends with the report. The trials wait until it has been redrawn."""
+    """The live display is redrawn in place and ends with the summary. The trials wait until it has been redrawn."""
     redrawn = "\x1b[4A\r\x1b[J"
     master, slave = pty.openpty()
     env = dict(assay.env, COLUMNS="100", TERM="xterm", LC_ALL="C.UTF-8")
@@ -205,7 +205,7 @@ def check_states(assay, path):
 
 
 def check_restart(assay, folder):
-    """A watch goes on while the server is killed and comes back at the same address; Ctrl-C leaves the sweep."""
+    """A watch goes on while the server is killed and restarted at the same address; Ctrl-C leaves the sweep running."""
     path, go = os.path.join(folder, "slow.yaml"), os.path.join(folder, "go-on")
     with open(path, "w") as f:
         f.write(SLOW.replace("GO", go))
@@ -227,7 +227,7 @@ def check_restart(assay, folder):
 
 
 def check_kill(assay):
-    """kill -9 of `assay up`: its children go; the next one on the folder goes on with the same data."""
+    """kill -9 of `assay up`: its children end; the next `assay up` on the folder continues with the same data."""
     children = [p for name in ("assayd", "assay-runner", "postgres") for p in assay.processes(name)]
     assay.up.kill()
     assay.up.wait()

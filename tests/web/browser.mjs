@@ -1,5 +1,5 @@
-/* Chromium for the tests, and what every test wants of it: a page whose errors are collected, steps with
- * names, a skip that says why, and ways to wait for the thing itself. */
+/* Chromium for the tests, and common helpers: a page whose errors are collected, named steps, a
+ * skip with a reason, and functions that wait for a state instead of a time. */
 import assert from "node:assert/strict";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -11,7 +11,7 @@ import { late, SLOW, SLOW_TEST_MS, THROTTLE } from "./slow.mjs";
 export const SOURCE = process.env.ASSAY_SOURCE_ROOT ?? new URL("../..", import.meta.url).pathname;
 export const BUILD = process.env.ASSAY_BUILD_ROOT ?? join(SOURCE, "build");
 export const DIST = join(BUILD, "web", "dist");
-export const PATIENCE_MS = 300_000; // only what never comes takes that long
+export const PATIENCE_MS = 300_000; // reached only by a state that never comes
 const TOOLS = join(BUILD, "tests", "web", "tools");
 const ARGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
 
@@ -20,7 +20,7 @@ export function skip(reason) {
   process.exit(77);
 }
 
-/** Packages of the tests, as require() gives them. The build installed them: a test needs no registry. */
+/** Packages of the tests, by require(). The build installed them, so a test needs no registry. */
 export function tools() {
   const stamp = join(TOOLS, "node_modules", ".assay-stamp");
   const lock = readFileSync(join(SOURCE, "tests/web/package-lock.json"), "utf8");
@@ -34,10 +34,10 @@ function chromiumPath() {
   return path;
 }
 
-/** Remove a folder in which programs that were just ended may still write. */
+/** Remove a folder, although programs that were just stopped may still write to it. */
 export const remove = (folder) => rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
 
-/** A browser with a profile of its own. `errors` fills with whatever a page complains of. */
+/** A browser with its own profile. `errors` collects all errors of its pages. */
 export async function openBrowser() {
   if (!existsSync(join(DIST, "index.html"))) skip(`the dashboard is not built (${DIST})`);
   const executablePath = chromiumPath();
@@ -45,7 +45,7 @@ export async function openBrowser() {
   const profile = mkdtempSync(join(tmpdir(), "assay-web-"));
   const options = { executablePath, args: ARGS, viewport: { width: 1440, height: 900 }, timeout: PATIENCE_MS, slowMo: SLOW_TEST_MS };
   const context = await chromium.launchPersistentContext(profile, options).catch((error) => { remove(profile); throw error; });
-  process.once("exit", () => remove(profile)); // also when something ends us
+  process.once("exit", () => remove(profile)); // also when this process is stopped
   context.setDefaultTimeout(PATIENCE_MS);
   const errors = [];
   const expected = [];
@@ -63,9 +63,9 @@ export async function openBrowser() {
   if (THROTTLE > 1) await throttle(THROTTLE);
   return {
     context, errors, page,
-    /** From here on, complaints that match are what the test asked for. */
+    /** From now on, errors that match are expected. */
     expect: (pattern) => expected.push(pattern),
-    /** Work that only computes: the slow mode does not slow it. */
+    /** A step that only computes; the slow mode does not delay it. */
     atFullSpeed: async (work) => {
       if (THROTTLE === 1) return work();
       await throttle(1);
@@ -80,7 +80,8 @@ export async function openBrowser() {
   };
 }
 
-/** In the slow mode: whatever the page asks of a server that is not the fixture is late, both ways; streams only in beginning. */
+/** In the slow mode, requests to a server that is not the fixture are delayed in both directions;
+ * streams only at their beginning. */
 export async function slowNetwork(context) {
   if (!SLOW) return;
   await context.route("**/*", async (route) => {
@@ -107,7 +108,8 @@ export async function step(name, work) {
   console.log(`ok: ${name} (${Date.now() - began} ms)`);
 }
 
-/** Wait until `look` gives what is wanted; asks again whenever the page may have changed. */
+/** Wait until `look` returns a wanted value; it is called again whenever the page may have
+ * changed. */
 export async function until(page, what, look, wanted, expected = "") {
   const end = Date.now() + PATIENCE_MS;
   let last;
@@ -119,16 +121,17 @@ export async function until(page, what, look, wanted, expected = "") {
   return assert.fail(`${what}: still ${JSON.stringify(last)} after ${PATIENCE_MS} ms${expected}`);
 }
 
-/** Wait until `look` gives just what is expected. */
+/** Wait until `look` returns exactly the expected value. */
 export const shows = (page, what, look, expected) => until(page, what, look, (seen) => isDeepStrictEqual(seen, expected), `, expected ${JSON.stringify(expected)}`);
 
-/** Wait until the text that `look` gives matches. */
+/** Wait until the text that `look` returns matches. */
 export const matches = (page, what, look, pattern) => until(page, what, look, (seen) => pattern.test(seen ?? ""), `, expected ${pattern}`);
 
-/** Wait until the page's address matches: page.url() lags behind what the page itself did to it. */
+/** Wait until the page's address matches; page.url() lags behind changes by the page itself. */
 export const addressMatches = (page, pattern) => matches(page, "the address", () => page.evaluate(() => location.href), pattern);
 
-/** Do what leads to another view, and wait until it has taken the place of this one: from then on nothing of the old can be seen. */
+/** Run an action that leads to another view, and wait until the new view has replaced the old
+ * one. */
 export async function leave(page, work) {
   await page.evaluate(() => document.querySelector("main")?.setAttribute("data-left", ""));
   const result = await work();
@@ -136,10 +139,11 @@ export async function leave(page, work) {
   return result;
 }
 
-/** Two frames: what a scroll or a resize sets off in the page has happened. */
+/** Wait for two frames: then the effects of a scroll or a resize have happened. */
 export const frames = (page) => page.evaluate(() => new Promise((resolve) => { requestAnimationFrame(() => requestAnimationFrame(resolve)); }));
 
-/** Keep something in sight until `look` gives what is wanted: what comes above it may push it out again. */
+/** Keep an element visible until `look` returns a wanted value; content that appears above may move
+ * it away. */
 export const untilInSight = (page, what, locator, look, wanted) => until(page, what, async () => {
   await locator.scrollIntoViewIfNeeded();
   return look();
@@ -153,10 +157,10 @@ export async function column(page, table, heading) {
   }, heading);
 }
 
-/** How many rows a table has, those out of sight too. */
+/** The number of rows of a table, including invisible ones. */
 export const rowsOf = (page, table) => page.getByRole("region", { name: table, exact: true }).locator("table").getAttribute("aria-rowcount").then((n) => Number(n) - 1);
 
-/** Click a table's heading; then it is in this order, "ascending" or "descending". */
+/** Click a table's heading and check the resulting order, "ascending" or "descending". */
 export async function orderBy(page, table, heading, direction) {
   const th = page.getByRole("region", { name: table, exact: true }).locator("thead th").filter({ has: page.locator("button", { hasText: heading }) }).first();
   await th.locator("button").click();

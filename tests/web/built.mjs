@@ -1,4 +1,5 @@
-/* What is built and what is checked in: the size of the first load, nothing inline, no host of a registry. */
+/* Checks the built and the tracked files: size of the first load, nothing inline, no host of a
+ * registry. */
 import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";

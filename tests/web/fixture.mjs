@@ -1,10 +1,10 @@
-/* A small server with the shape of assayd's API and made-up sweeps, for what a real sweep cannot show in a
- * test's time: thousands of trials, hostile text, an ensemble, events at a known moment. Every answer is held
- * against the OpenAPI document by the tests. The subject is always the built page, served from `dist`.
- *
+/* A small server with assayd's API and invented sweeps, for cases that a real sweep cannot produce
+ * within a test: thousands of trials, hostile text, an ensemble, events at a known moment. The
+ * tests check every answer against the OpenAPI document. The page under test is always the built
+ * one, served from `dist`.
  *   const f = await startFixture(dist);  f.url, f.finish("live"), f.close()
  *   const held = f.hold("GET", "/v1/sweeps/live");  await held.arrived; …; held.release()
- *   node fixture.mjs DIST [PORT]         to look at the page while working on it; token "fixture" */
+ *   node fixture.mjs DIST [PORT]         shows the page while working on it; token "fixture" */
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
@@ -48,7 +48,7 @@ function errorOf(params, random) {
   return diverged ? 0.7 + 0.2 * random() : Math.round((bowl + 0.008 * random()) * 539) / 539;
 }
 
-/** Milliseconds, megabytes, whatever else goes up with the size of a network. */
+/** A cost that grows with the size of a network, such as milliseconds or megabytes. */
 const costOf = (params) => 4 + (params.width ?? 64) * (1 + (params.depth_two ?? 8) / 64) / 10;
 
 function seriesOf(trial, epochs, random) {
@@ -63,7 +63,8 @@ function seriesOf(trial, epochs, random) {
 
 const INITIAL = 8;
 
-/** Why gp chose the next trial of a sweep, with a prediction that is off by up to two of its deviations. */
+/** The suggestion of gp for the next trial of a sweep; its prediction is wrong by up to two
+ * deviations. */
 function reasonOf(trials, metrics, values, random) {
   const done = trials.filter((t) => t.state === "completed" && t.feasible);
   const best = done.reduce((a, t) => (a === null || t.value < a.value ? t : a), null);
@@ -81,7 +82,7 @@ function reasonOf(trials, metrics, values, random) {
 }
 
 class Sweep {
-  /** grouped: so many trials of one shape train in one process. */
+  /** grouped: this many trials of one shape train in one process. */
   constructor({ id, grouped = 0, space = DIGITS, planned, started, seed = 7, method = "sobol", metric = { name: "val_error", goal: "minimize" }, metrics = [metric], constraints = [], asked = false, description }) {
     this.random = numbers(seed);
     this.trials = [];
@@ -133,7 +134,7 @@ class Sweep {
     return { ...this.base, counts, best: best && { number: best.number, value: best.value, params: best.params } };
   }
 
-  /** The trials that no other beats; a reference and a volume that are only made up. */
+  /** The front; the reference and the hypervolume are invented. */
   pareto() {
     const { metrics } = this.base;
     const cost = (t) => metrics.map((m) => (m.goal === "minimize" ? 1 : -1) * t.metrics[m.name]);
@@ -143,7 +144,8 @@ class Sweep {
     return { metrics, items, reference: items.length > 0 ? metrics.map(() => 1) : null, hypervolume: items.length > 0 ? 12.3456 : null };
   }
 
-  /** Made up, too, but from as many trials as there are; once what `older` holds, as if somebody else had asked for the newest. */
+  /** Invented, too, but with the present number of trials. If `older` is set, it is returned once,
+   * as if the server had computed it for an earlier request. */
   importance() {
     const { older } = this;
     if (older) {
@@ -176,7 +178,7 @@ class Sweep {
 function makeSweeps() {
   const done = new Sweep({ id: "digits-mlp", grouped: 8, planned: 40, started: START, description: "Forty small networks on handwritten digits" });
   for (let i = 0; i < 40; i++) done.add(i === 11 || i === 29 ? "failed" : "completed");
-  Object.assign(done.trials[17], { attempt: 2, restarts: 1, group: null }); // it was lost: it runs alone
+  Object.assign(done.trials[17], { attempt: 2, restarts: 1, group: null }); // after a lost attempt it runs alone
   Object.assign(done.base, { state: "completed", finished_at: iso(done.clock + 4000) });
   const live = new Sweep({ id: "live", planned: 60, started: Date.now() - 50_000, seed: 3, method: "random" });
   for (let i = 0; i < 24; i++) live.add(i % 9 === 8 ? "failed" : "completed");
@@ -185,7 +187,7 @@ function makeSweeps() {
   for (let i = 0; i < 42; i++) tuned.add(i === 13 ? "failed" : "completed");
   Object.assign(tuned.trials[0], { origin: "known", suggestion: { method: "known" }, attempt: 0, runner: null, index: null });
   Object.assign(tuned.trials[1], { origin: "enqueued", suggestion: { method: "enqueued" }, index: null });
-  // Better than any other, and not within the bounds.
+  // Better than all others, but infeasible.
   Object.assign(tuned.trials[30], { value: 0.001, feasible: false, metrics: { val_error: 0.001, latency_ms: 21.5 } });
   Object.assign(tuned.base, { state: "completed", known_trials: 1, finished_at: iso(tuned.clock + 4000) });
   const two = new Sweep({ id: "two", planned: 60, started: START - 7_200_000, seed: 23, method: "gp", metrics: [{ name: "val_error", goal: "minimize" }, { name: "latency_ms", goal: "minimize" }] });
@@ -236,7 +238,7 @@ export async function startFixture(dist, port = 0) {
     return event.id;
   }
 
-  /** Events may be late, and stay in order. */
+  /** Events may be delayed, but stay in order. */
   function sendEvent(client, event) {
     client.sent = Promise.all([client.sent, late()]).then(() => {
       if (clients.has(client)) client.response.write(`id: ${event.id}\nevent: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`);
@@ -244,7 +246,7 @@ export async function startFixture(dist, port = 0) {
   }
 
   function stream(request, response, sweep) {
-    if (response.destroyed) return; // the page left before it began
+    if (response.destroyed) return; // the page was left before the stream began
     streams++;
     response.writeHead(200, { "Content-Type": "text/event-stream", "Cache-Control": "no-store", "Content-Security-Policy": CSP });
     response.write(": hello\n\n");
@@ -320,13 +322,13 @@ export async function startFixture(dist, port = 0) {
     }
   }
 
-  /** The first entry of a list that is for this request, taken out of it. */
+  /** Remove and return the first entry of a list that matches this request. */
   function takeFor(list, method, path) {
     const at = list.findIndex((x) => x.method === method && x.path === path);
     return at < 0 ? undefined : list.splice(at, 1)[0];
   }
 
-  /** Null: the page left before it had said all. */
+  /** The body; null: the page was left before it had sent all of it. */
   async function bodyOf(request) {
     try {
       let text = "";
@@ -337,7 +339,7 @@ export async function startFixture(dist, port = 0) {
     }
   }
 
-  /** The answer is what is true when the request came; it may be sent much later. */
+  /** The answer is made when the request arrives; it may be sent much later. */
   async function api(request, response, url) {
     const { method } = request;
     const held = takeFor(holds, method, url.pathname);
@@ -354,7 +356,7 @@ export async function startFixture(dist, port = 0) {
     let a = null;
     if (!allowed) a = problem(401, "denied", "the token is not known here");
     else if (takeFor(failures, method, url.pathname)) a = problem(503, "unavailable", "made to fail");
-    else if (!isStream && !isBlob) a = JSON.parse(JSON.stringify(answer(method, parts, url.searchParams, log.body))); // as it is now
+    else if (!isStream && !isBlob) a = JSON.parse(JSON.stringify(answer(method, parts, url.searchParams, log.body))); // a copy of the present state
     held?.came();
     await held?.released;
     await late(0.5);
@@ -372,14 +374,14 @@ export async function startFixture(dist, port = 0) {
     await late();
     return file(url.pathname, response);
   });
-  server.keepAliveTimeout = 0; // never close a connection at the moment that the page uses it again
+  server.keepAliveTimeout = 0; // never close a connection while the page begins to use it again
   await new Promise((resolve) => server.listen(port, "127.0.0.1", resolve));
 
   return {
     url: `http://127.0.0.1:${server.address().port}`, sweeps, seen, requests, emit,
-    /** How many streams are open, and how many were ever. */
+    /** The number of open streams, and of all streams so far. */
     streams: () => ({ open: clients.size, ever: streams }),
-    /** Keep back the answer to the next such request. `arrived`: the answer is made. */
+    /** Hold the answer to the next such request. `arrived`: the answer is made. */
     hold(method, path) {
       const held = { method, path };
       held.arrived = new Promise((resolve) => { held.came = resolve; });
@@ -389,7 +391,7 @@ export async function startFixture(dist, port = 0) {
     },
     /** The next such request fails with a 503. */
     fail: (method, path) => { failures.push({ method, path }); },
-    /** The oldest running trial of a sweep completes, with this value, and a new one starts. */
+    /** The oldest running trial of a sweep completes with this value, and a new trial starts. */
     finish(id, value) {
       const sweep = sweeps.get(id);
       const t = sweep.trials.find((x) => x.state === "running");

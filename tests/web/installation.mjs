@@ -1,5 +1,5 @@
-/* The whole of Assay for a test: `assay up` with a private PostgreSQL, assayd and two runners, in a folder of
- * its own. ASSAY_URL and ASSAY_TOKEN name a running one instead. */
+/* A complete installation for a test: `assay up` with a private PostgreSQL, assayd and two runners,
+ * in its own folder. ASSAY_URL and ASSAY_TOKEN select a running installation instead. */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { chmodSync, closeSync, existsSync, mkdtempSync, openSync, readdirSync, readFileSync } from "node:fs";
@@ -8,7 +8,7 @@ import { BUILD, PATIENCE_MS, remove, skip, SOURCE } from "./browser.mjs";
 
 const pause = (ms) => new Promise((resolve) => { setTimeout(resolve, ms); });
 
-/** The last lines of every log of the installation, for a test that failed. */
+/** The last lines of every log of the installation, for failed tests. */
 function showLogs(data) {
   const folder = join(data, "logs");
   const logs = [join(data, "up.log"), ...(existsSync(folder) ? readdirSync(folder).map((n) => join(folder, n)) : [])];
@@ -23,7 +23,7 @@ async function startOwn() {
   chmodSync(data, 0o755); // PostgreSQL may run as another user
   const ready = join(data, "ready.json");
   const log = openSync(join(data, "up.log"), "a");
-  // It ends with us, however we end.
+  // It ends when this process ends, for any reason.
   const up = spawn("setpriv", ["--pdeathsig", "TERM", assay, "up", "--data", data, "--runners", "2", "--port", "0", "--ready-file", ready], { cwd: SOURCE, stdio: ["ignore", log, log] });
   closeSync(log);
   const ended = new Promise((resolve) => { up.once("exit", resolve); up.once("error", resolve); });
@@ -46,7 +46,8 @@ async function startOwn() {
   return { url: info.url.replace(/\/$/, ""), token: readFileSync(info.admin_token_file, "utf8").trim(), stop };
 }
 
-/** Its address and an admin's token; `api(method, path, body)` for what the page is not asked to do. */
+/** The URL and an admin's token; `api(method, path, body)` for requests that the page does not
+ * send. */
 export async function startInstallation() {
   const { ASSAY_URL: url, ASSAY_TOKEN: token } = process.env;
   const own = url && token ? { url, token, stop: async () => undefined } : await startOwn();

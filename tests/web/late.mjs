@@ -1,5 +1,6 @@
-/* What comes late or in another order than it was sent: answers that the fixture keeps back until something else has
- * happened. No step depends on time; each fails where the page believes the older of two things. */
+/* Answers that arrive late or out of order: the fixture holds them until something else has
+ * happened. No step depends on time. Each step fails if the page prefers the older of two
+ * states. */
 import assert from "node:assert/strict";
 import { column, DIST, leave, matches, openBrowser, shows, step, until, untilInSight } from "./browser.mjs";
 import { startFixture, TOKEN } from "./fixture.mjs";
@@ -14,12 +15,12 @@ const oldestRunning = () => live.trials.find((t) => t.state === "running");
 const button = (name) => page.getByRole("button", { name, exact: true });
 const stateInList = () => column(page, "Sweeps", "Sweep").then(async (names) => (await column(page, "Sweeps", "State"))[names.indexOf("live")]);
 
-/** The page has read this event, and done what it does with it. */
+/** Wait until the page has read this event and handled it. */
 const heard = (id) => until(page, `event ${id}`, () => page.evaluate(() => window.streamed), (t) => t.includes(`id: ${id}\n`));
 
 try {
   await browser.context.addInitScript(() => {
-    const { read } = ReadableStreamDefaultReader.prototype; // of streams of events: other answers are read by the browser itself
+    const { read } = ReadableStreamDefaultReader.prototype; // only of event streams; the browser itself reads other answers
     window.streamed = "";
     ReadableStreamDefaultReader.prototype.read = async function readAndNote() {
       const piece = await read.call(this);
@@ -34,7 +35,7 @@ try {
     const list = fixture.hold("GET", "/v1/sweeps/live/trials");
     await visit("#/sweeps/live");
     await Promise.all([stream.arrived, list.arrived]);
-    fixture.finish("live"); // no stream tells of it
+    fixture.finish("live"); // no stream is open to announce it
     stream.release();
     await page.getByText("Live", { exact: true }).waitFor();
     list.release();
@@ -103,7 +104,7 @@ try {
       const press = (label) => [...document.querySelectorAll("button")].find((b) => b.innerText === label).click();
       const closed = new Promise((resolve) => { document.querySelector("dialog[open]").addEventListener("close", resolve, { once: true }); });
       press("Keep it");
-      for (let i = 0; i < 5; i++) await null; // the page has taken it; the event that tells of it is still to come
+      for (let i = 0; i < 5; i++) await null; // the page has the answer; its event is still to come
       press("Cancel…");
       await closed;
     });
@@ -126,7 +127,7 @@ try {
       for (const address of ["#/sweeps/live", "#/sweeps", "#/sweeps/live", "#/sweeps"]) {
         history.pushState(null, "", address);
         dispatchEvent(new HashChangeEvent("hashchange"));
-        for (let i = 0; i < 5; i++) await null; // the view is made, and no frame has come
+        for (let i = 0; i < 5; i++) await null; // the view exists, but no frame has been drawn
       }
     });
     await openSweep("live");
@@ -138,7 +139,7 @@ try {
     const trial = oldestRunning();
     const path = `/v1/sweeps/live/trials/${trial.number}`;
     await openTrial("live", trial.number);
-    const before = fixture.hold("GET", `${path}/artifacts`); // a running trial is read again and again
+    const before = fixture.hold("GET", `${path}/artifacts`); // a running trial is loaded repeatedly
     await before.arrived;
     fixture.finish("live");
     const after = fixture.hold("GET", path);

@@ -1,4 +1,4 @@
-/* The dashboard on the real thing: `assay up`, sweeps of a shell command, Chromium. */
+/* The dashboard with real programs: `assay up`, sweeps of a shell command, Chromium. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
@@ -9,7 +9,7 @@ import { checker } from "./schema.mjs";
 
 const HOSTILE = `<img src=x onerror="window.pwned=1">`;
 const TRIALS = 30;
-const stamp = Date.now().toString(36); // names of our own, also in an installation that is not
+const stamp = Date.now().toString(36); // unique names, also in a shared installation
 const NAME = `web-${stamp}`;
 const SLOW = `slow-${stamp}`;
 
@@ -17,7 +17,8 @@ const folder = mkdtempSync("/var/tmp/assay-gate-");
 chmodSync(folder, 0o755);
 const gate = join(folder, "open");
 
-/* Waits for the gate; five measurements, a line of output each, a file; fails when fate is "bad". */
+/* Waits for the gate; then reports five measurements with a line of output each, writes a file, and
+ * fails when fate is "bad". */
 const SCRIPT = `
 while [ ! -e ${gate} ]; do sleep 0.05; done
 echo 'starts with ${HOSTILE}'
@@ -39,7 +40,7 @@ const slow = {
   trial: { command: ["sh", "-c", `echo '{"step": 1, "loss": 0.5}' >> "$ASSAY_REPORT"; echo 'waits'; exec sleep 600`] },
 };
 
-/* For those who ask: what came of x and kind is told by this test itself. */
+/* An ask and tell sweep; this test itself tells the results. */
 const asked = {
   name: `asked-${stamp}`, metric: { name: "loss", goal: "minimize" }, constraints: [{ metric: "cost", max: 1.2 }], parameters: { x: { type: "float", min: 0, max: 1 }, kind: { type: "categorical", values: ["plain", "wide"] } },
   search: { method: "gp", seed: 3 }, limits: { max_trials: 26 },
@@ -62,7 +63,7 @@ const heading = (name) => page.getByRole("heading", { name, exact: true });
 const text = (locator) => () => locator.first().innerText();
 const attribute = (locator, name) => () => locator.first().getAttribute(name);
 const region = (name) => page.getByRole("region", { name, exact: true });
-/** Ask for all that is left of a sweep, and tell what comes of it. */
+/** Ask for all remaining trials of a sweep, and tell their results. */
 async function tellAll(sweep) {
   const at = `/v1/sweeps/${sweep}/suggestions`;
   for (;;) {
@@ -191,7 +192,7 @@ try {
     assert.ok(items.some((t) => t.feasible === false), "the search looks beyond the bound, too");
     await shows(page, "infeasible trials", async () => (await column(page, "Trials", "Feasible")).filter((c) => c === "no").length, items.filter((t) => t.feasible === false).length);
     await until(page, "the best value", attribute(page.getByTestId("best"), "title"), (t) => Number(t) === best.value);
-    // First the page, then we: who asks while the server computes for another gets what was computed before.
+    // The page requests first: a request during a computation gets the previous result.
     await untilInSight(page, "importance", region("Importance"), text(region("Importance")), (t) => t.includes(` ${counts.completed} trials`));
     const importance = await get(`/v1/sweeps/${asked.name}/importance`);
     assert.equal(importance.trials, counts.completed);

@@ -1,7 +1,8 @@
 /* Install the packages of the browser tests for Meson: node packages.mjs SOURCE FOLDER NPM STAMP
  *
- * They are those of SOURCE/package-lock.json and go below FOLDER. It is done by the build, so that no test needs npm or its
- * registry, and apart from the dashboard's own packages, which need none of these. */
+ * Installs the packages of SOURCE/package-lock.json below FOLDER. The build does this, so that no
+ * test needs npm or its registry. They are separate from the packages of the dashboard, which needs
+ * none of them. */
 import { spawnSync } from "node:child_process";
 import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,6 +1,6 @@
-/* The built page in Chromium against the fixture: every view, its states, and what a real sweep is too small
- * or too well-behaved to show. tests/web/late.mjs has what comes late or in another order, tests/web/live.mjs does the
- * whole thing with real programs. */
+/* The built page in Chromium with the fixture: every view, its states, and cases that a small,
+ * regular sweep does not have. tests/web/late.mjs tests late answers, tests/web/live.mjs tests with
+ * real programs. */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -16,11 +16,11 @@ const axe = readFileSync(tools().resolve("axe-core/axe.min.js"), "utf8");
 const { visit, region, heading, hash, text, attribute, columnOf, titleOf, chartPoints, pointsIn, allPoints, loaded, openList, openSweep, openTrial } = viewsOf(page, fixture);
 const numbersOf = (cells) => cells.map((c) => (c === "–" ? null : c === "∞" ? Infinity : Number(c)));
 
-/** What a panel shows that is loaded when it is seen. */
+/** The text of a panel that is loaded when it becomes visible. */
 const inSight = (name, what, look, wanted) => untilInSight(page, what, region(name), look, wanted);
 const importanceRows = () => region("Importance").locator("tbody tr").evaluateAll((rows) => rows.map((r) => [...r.children].map((c) => c.innerText.trim())));
 
-/** Numbers in order, and those without a value after them. */
+/** Whether the numbers are in order, with missing values last. */
 function assertOrdered(cells, descending) {
   const values = numbersOf(cells);
   const known = values.filter((v) => v !== null);
@@ -158,7 +158,8 @@ try {
     await allPoints("live");
     const loads = fixture.requests.filter((r) => r.from > from && r.path === "/v1/sweeps/live");
     assert.ok(loads.length > 0);
-    // The page waits from the end of a load to the next for 250 ms; its clock is as good as ours to a few.
+    // The page waits 250 ms from the end of a load to the next; its clock differs from ours by a
+    // few ms.
     for (let i = 1; i < loads.length; i++) assert.ok(loads[i].from - loads[i - 1].to > 240, `two loads within ${loads[i].from - loads[i - 1].to} ms`);
   });
 
@@ -214,7 +215,7 @@ try {
   await step("5,000 predictions are drawn when asked for, and taken away", async () => {
     const history = region("History");
     const drawn = () => history.locator("canvas").evaluate((c) => { let n = 0; const { data } = c.getContext("2d").getImageData(0, 0, c.width, c.height); for (let i = 3; i < data.length; i += 4) n += data[i] > 0 ? 1 : 0; return n; });
-    const before = await drawn(); // of all trials: the chart is drawn with the count of its points
+    const before = await drawn(); // the chart reports the number of its points; here of all trials
     await history.getByLabel("Predictions").check();
     await addressMatches(page, /predicted=show/);
     await until(page, "whiskers", drawn, (n) => n > before);
@@ -251,7 +252,7 @@ try {
     const panelSays = () => inSight("Importance", "how many trials", text(region("Importance")), (t) => t.includes(`${pointsIn("live")} trials`));
     await page.setViewportSize({ width: 1440, height: 320 });
     await openSweep("live");
-    await another(); // a load after the one that made the panel
+    await another(); // a load after the one that created the panel
     assert.equal(asked().length, 0, "not while it is below the fold");
     await panelSays();
     assert.equal(asked().length, 1);
@@ -309,10 +310,10 @@ try {
     await matches(page, "the chart in words", attribute(panel.locator("[role=img]"), "aria-label"), new RegExp(`${items.length} of them on the front`));
     const over = panel.locator(".u-over");
     await over.scrollIntoViewIfNeeded();
-    await frames(page); // the chart has heard of the scroll
+    await frames(page); // the chart has handled the scroll
     const box = await over.boundingBox();
     const tip = panel.locator(".tip:not([hidden])");
-    let found = null; // somewhere on a grid finer than the reach of the pointer lies a point of the front
+    let found = null; // search a grid that is finer than the reach of the pointer for a point of the front
     for (let x = 10; x < box.width && !found; x += 16)
       for (let y = 10; y < box.height && !found; y += 16) {
         await page.mouse.move(box.x + x, box.y + y);
@@ -370,7 +371,7 @@ try {
     await leave(page, () => page.getByTitle("Trial after this one").click());
     await heading("#18").waitFor();
     await openTrial("digits-mlp", 11);
-    await curves.getByText(/^val_error NaN$/).waitFor(); // it ended in NaN, whatever can be drawn before
+    await curves.getByText(/^val_error NaN$/).waitFor(); // it ended in NaN, although earlier values can be drawn
   });
 
   await step("hostile names, reasons and output are text, and nothing else", async () => {
@@ -402,7 +403,7 @@ try {
     await page.getByText("1 live, 2 of 4 slots busy").waitFor();
   });
 
-  /** A sweep's page with what is loaded only where it is seen. */
+  /** A sweep's page, with the panels that load only when visible. */
   const whole = (id, query) => async () => {
     const { base, view } = fixture.sweeps.get(id);
     await openSweep(id, query);
@@ -421,12 +422,12 @@ try {
   for (const colorScheme of ["light", "dark"]) {
     await step(`no violation of accessibility rules (${colorScheme})`, async () => {
       await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
-      await page.mouse.move(0, 0); // no view is looked at with something under the pointer
+      await page.mouse.move(0, 0); // nothing may be under the pointer in a screenshot
       await shows(page, "the theme", attribute(page.locator("html"), "data-theme"), colorScheme);
       for (const [name, open] of Object.entries(views)) {
         await open();
         await shows(page, "what is loading", () => page.getByText("Loading…").count(), 0);
-        // Not a script element, which the page's policy forbids: the debugger puts it in.
+        // By the debugger, because the page's policy forbids a script element.
         await page.evaluate(axe);
         const found = await browser.atFullSpeed(() => page.evaluate(() => window.axe.run(document, { rules: { "page-has-heading-one": { enabled: true } } })));
         assert.deepEqual(found.violations.map((v) => `${name} ${v.id}: ${v.nodes.map((n) => n.html).slice(0, 3).join(" ")}`), []);

@@ -1,5 +1,6 @@
 /* The picture of a sweep's page for the README, from a running server:
- *   ASSAY_URL=http://127.0.0.1:8600 ASSAY_TOKEN=… node tests/web/picture.mjs SWEEP docs/dashboard.png */
+ *   ASSAY_URL=http://127.0.0.1:8600 ASSAY_TOKEN=… \
+ *       node tests/web/picture.mjs SWEEP docs/dashboard.png */
 import { openBrowser, rowsOf, until, untilInSight } from "./browser.mjs";
 
 const [sweep, file] = process.argv.slice(2);

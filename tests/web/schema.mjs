@@ -1,5 +1,6 @@
-/* Holds JSON values against the schemas of api/openapi.yaml: checker(document)(method, path, value) lists
- * what is wrong. It knows the keywords that the document uses; unknown properties of answers are allowed. */
+/* Checks JSON values against the schemas of api/openapi.yaml: checker(document)(method, path,
+ * value) returns the errors. It knows the keywords that the document uses; unknown properties of
+ * answers are allowed. */
 import { readFileSync } from "node:fs";
 
 const isType = {
@@ -30,7 +31,7 @@ export function checker(path, parse) {
     return [...missing, ...Object.entries(value).flatMap(([k, v]) => check(schema.properties?.[k] ?? extra, v, `${at}/${k}`))];
   }
 
-  /** The template of the document that a path of an address belongs to. */
+  /** The path template of the document that matches a path. */
   const templates = Object.keys(doc.paths).map((t) => [t, new RegExp(`^${t.replace(/\{\w+\}/g, "[^/]+")}$`)]);
   return (method, path, value) => {
     const template = templates.find(([t, pattern]) => t === path || pattern.test(path))?.[0];

@@ -1,6 +1,7 @@
-/* The slow mode of the browser tests: ASSAY_WEB_SLOW=<seed> draws races out. By the seed, either the page is slow (every
- * answer and every event is late by a random 0 to 400 ms, Chromium's processor is throttled 4 to 8 times), or, for each
- * fourth seed, the test is (a pause before whatever it does in the browser) while the page is quick. */
+/* The slow mode of the browser tests: ASSAY_WEB_SLOW=<seed> makes races likely. With three of four
+ * seeds the page is slow: every answer and every event is delayed by a random 0 to 400 ms, and
+ * Chromium's processor is throttled 4 to 8 times. With every fourth seed the test is slow (a pause
+ * before each action in the browser) and the page is fast. */
 
 /** Numbers in [0, 1) that are the same in every run (mulberry32). */
 export function numbers(seed) {
@@ -18,14 +19,15 @@ const seed = Number(text);
 const isOn = text !== "";
 const random = numbers(seed);
 
-/** Is the page slow? */
+/** Whether the page is slow. */
 export const SLOW = isOn && seed % 4 !== 3;
-/** How many times slower than the machine Chromium computes. */
+/** The factor by which Chromium is throttled. */
 export const THROTTLE = SLOW ? 4 + (seed % 5) : 1;
-/** Milliseconds before each thing that a test does in the browser. */
+/** Milliseconds of pause before each action of a test in the browser. */
 export const SLOW_TEST_MS = isOn && !SLOW ? 40 : 0;
 
 const MOST_MS = 400;
 
-/** Late by at most a share of what an answer may be late; at once where the page is not slow. */
+/** Delay by at most this share of the longest delay of an answer; no delay when the page is not
+ * slow. */
 export const late = (share = 1) => (SLOW ? new Promise((resolve) => { setTimeout(resolve, random() * share * MOST_MS); }) : undefined);

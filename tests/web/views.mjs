@@ -1,4 +1,5 @@
-/* The dashboard's views on the fixture: how to open one, what is on it, and when it has loaded all. */
+/* The dashboard's views with the fixture: how to open each, what it shows, and when it is fully
+ * loaded. */
 import { column, leave, matches, rowsOf, shows, until } from "./browser.mjs";
 
 export function viewsOf(page, fixture) {
@@ -10,7 +11,8 @@ export function viewsOf(page, fixture) {
   const pointsIn = (id) => fixture.sweeps.get(id).trials.filter((t) => t.state === "completed" && typeof t.value === "number").length;
   const allPoints = (id) => until(page, "points", chartPoints, (n) => n === pointsIn(id));
 
-  /** The page of a sweep, with all its trials shown, has loaded what it loads without being scrolled. */
+  /** Wait until the page of a sweep shows all trials and has loaded everything that needs no
+   * scrolling. */
   async function loaded(id) {
     const { base, trials } = fixture.sweeps.get(id);
     await until(page, "rows", () => rowsOf(page, "Trials"), (n) => n === trials.length);

@@ -1,4 +1,5 @@
-/* The frame of every view: what is shown for which address, the head of the page, the light of the stream. */
+/* The frame of every view: chooses the view for the address; shows the head of the page and the
+ * state of the stream. */
 import { useLayoutEffect } from "preact/hooks";
 import { connection } from "./live/stream";
 import { Empty, Notice, notice } from "./parts/small";
@@ -50,7 +51,7 @@ function Top() {
 export function App() {
   const { path } = route.value;
   const address = path.join("/");
-  useLayoutEffect(() => { // with the new view, not a frame later: by then somebody may have scrolled
+  useLayoutEffect(() => { // with the new view, not a frame later: the user may have scrolled by then
     document.title = token.value === null ? "Sign in · Assay" : titleOf(path);
     notice.value = null;
     scrollTo(0, 0);

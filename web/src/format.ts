@@ -1,15 +1,17 @@
-/* Numbers, times and sizes as people read them. The full value belongs in a title beside them. */
+/* Numbers, times and sizes for people. The full value belongs in a title beside them. */
 import type * as Api from "./api/types";
 
 export const NONE = "–";
 
-/** A number of the API as a number: "NaN" and the infinities travel as text. Null when there is none. */
+/** A number of the API as a number: the API sends NaN and the infinities as texts. Null: no
+ * number. */
 export function toNumber(value: Api.Number | null | undefined): number | null {
   if (value === null || value === undefined) return null;
   return typeof value === "number" ? value : Number(value);
 }
 
-/** What an object of the API has under a name that people chose: never what all objects inherit ("constructor", "__proto__"). */
+/** The member of an object of the API with a name that a user chose; never an inherited member
+ * ("constructor", "__proto__"). */
 export const own = <T>(object: Record<string, T> | undefined, name: string): T | undefined => (object !== undefined && Object.hasOwn(object, name) ? object[name] : undefined);
 
 const trimZeros = (text: string) => text.replace(/(\.\d*?)0+(?=$|e)/, "$1").replace(/\.(?=$|e)/, "");
@@ -29,7 +31,8 @@ export function param(value: number | string | boolean | undefined): string {
   return typeof value === "number" ? sig(value) : String(value);
 }
 
-/** Parameters in the order of the sweep's document: JSON objects come from the database in another. */
+/** Parameters in the order of the sweep's document. The database returns JSON objects in another
+ * order. */
 export function inOrder(params: Api.Params, sweep: Api.Sweep | null): [string, number | string | boolean][] {
   const names = Object.keys(sweep?.document.parameters ?? {});
   const place = (name: string) => (names.includes(name) ? names.indexOf(name) : names.length);
@@ -68,7 +71,8 @@ export function clock(time: string | null | undefined): string {
   return `${d.getFullYear()}-${two(d.getMonth() + 1)}-${two(d.getDate())} ${two(d.getHours())}:${two(d.getMinutes())}:${two(d.getSeconds())}`;
 }
 
-/** Milliseconds from start to end, or until now while it runs; null before it started. `now` is not asked when there is an end. */
+/** Milliseconds from start to end, or until now while it runs; null before the start. `now` is not
+ * called when there is an end. */
 export function elapsed(start: string | null | undefined, end: string | null | undefined, now: () => number): number | null {
   return start ? (end ? Date.parse(end) : now()) - Date.parse(start) : null;
 }

@@ -6,7 +6,7 @@ import "./style.css";
 import { startTheme } from "./theme";
 
 takeTokenFromAddress();
-// A second address with a token, opened in this tab, changes only the fragment.
+// Opening another address with a token in this tab changes only the fragment.
 window.addEventListener("hashchange", takeTokenFromAddress);
 startTheme();
 startRouter();

@@ -1,7 +1,7 @@
-/* The address of a view: `#/sweeps/digits/trials/3?metric=loss`. Everything that a view lets people choose
- * (order, filter, scale) is in its query, so that an address can be sent to somebody else.
+/* The address of a view: `#/sweeps/digits/trials/3?metric=loss`. Every choice of the user (order,
+ * filter, scale) is in its query, so that an address can be sent to somebody else.
  *
- * A fragment, not a path: it needs no rule in the server, and works below any prefix. */
+ * It is a fragment, not a path: it needs no rule in the server and works below any prefix. */
 import { signal } from "@preact/signals";
 
 export interface Route {
@@ -19,7 +19,7 @@ function decode(part: string): string {
   try {
     return decodeURIComponent(part);
   } catch {
-    return part; // a stray per cent sign: take it as it stands
+    return part; // an invalid escape: keep the text as it is
   }
 }
 
@@ -40,8 +40,8 @@ export function go(path: (string | number)[]): void {
   location.hash = href(path);
 }
 
-/** Change some of the query of this view in place, without a new entry in the history. Nothing, when the address
- * already names another view: this one is about to go. */
+/** Change part of the query of this view without a new entry in the history. Does nothing when the
+ * address already names another view, because this view is about to be removed. */
 export function choose(changes: Record<string, string | null>): void {
   const { path, query } = route.value;
   if (read().path.join("/") !== path.join("/")) return;

@@ -1,9 +1,9 @@
-/* Who we are to the server: a bearer token, and whether it was refused.
+/* The bearer token of the user, and whether the server refused it.
  *
- * The token comes from the fragment `#token=…` of the address that `assay up` prints (a fragment never
- * reaches a server or its log), or from the login form. It is taken out of the address at once. It is
- * kept in localStorage, so that a trial opened in a second tab is signed in too, or in sessionStorage
- * when the person asked to be forgotten with the tab. */
+ * The token comes from the fragment `#token=…` of the address that `assay up` prints (a fragment
+ * never reaches a server or its log), or from the login form. It is removed from the address at
+ * once. It is stored in localStorage, so that a second tab is signed in, too, or in sessionStorage
+ * when the user wants to be signed out when the tab closes. */
 import { signal } from "@preact/signals";
 
 const KEY = "assay.token";
@@ -18,7 +18,7 @@ function storedToken(): string | null {
 
 export const token = signal<string | null>(storedToken());
 
-/** Why the login form is shown although there was a token; null when there is nothing to say. */
+/** Why the login form is shown although there was a token; null: no reason to show. */
 export const refusal = signal<string | null>(null);
 
 export function signIn(text: string, remember: boolean): void {
@@ -47,7 +47,7 @@ function signOutOfStorage(): void {
   localStorage.removeItem(KEY);
 }
 
-/** Take `#token=T` (or `#token=T&to=/sweeps/x`) out of the address and sign in with it. */
+/** Remove `#token=T` (or `#token=T&to=/sweeps/x`) from the address and sign in with it. */
 export function takeTokenFromAddress(): void {
   if (!location.hash.startsWith("#token=")) return;
   const given = new URLSearchParams(location.hash.slice(1));

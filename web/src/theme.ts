@@ -1,4 +1,5 @@
-/* Light, dark, or as the system has it; and the colours that a canvas needs, read from the style sheet. */
+/* The theme: light, dark, or the system's; and the colours for a canvas, read from the style
+ * sheet. */
 import { effect, signal } from "@preact/signals";
 
 export type Theme = "auto" | "light" | "dark";
@@ -15,7 +16,7 @@ function stored(): Theme {
 }
 
 export const theme = signal<Theme>(stored());
-/** Which of the two is shown now; canvases are drawn again when it changes. */
+/** The theme that is shown now; canvases are drawn again when it changes. */
 export const shown = signal<"light" | "dark">("light");
 
 function apply(): void {

@@ -1,9 +1,9 @@
 /* Build the dashboard for Meson: node build.mjs SOURCE BUILD NPM DEPFILE
  *
- * Works on a copy below BUILD/work, so that the source tree stays as it is and any number of build folders
- * may build at once. Packages are installed from the lock file, and only when it (or Node.js) changed. The
- * result replaces BUILD/dist when it is whole. DEPFILE tells Ninja what it was made of; the folders are in
- * it too, so that a new file is noticed. */
+ * It works on a copy below BUILD/work, so that the source tree does not change and several build
+ * folders can build at once. Packages are installed from the lock file, only when it (or Node.js)
+ * has changed. The result replaces BUILD/dist when it is complete. DEPFILE lists the inputs for
+ * Ninja; it contains the folders, too, so that Ninja notices new files. */
 import { createHash } from "node:crypto";
 import { spawnSync } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
@@ -13,7 +13,7 @@ const PARTS = ["package.json", "package-lock.json", ".npmrc", "tsconfig.json", "
 const [source, build, npm, depfile] = process.argv.slice(2);
 const work = join(build, "work");
 
-/** Run a program quietly; when it fails, show what it said and stop. */
+/** Run a program quietly; when it fails, print its output and stop. */
 function run(program, args) {
   const done = spawnSync(program, args, { cwd: work, encoding: "utf8", maxBuffer: 64 << 20 });
   if (done.status === 0) return;

@@ -2,8 +2,8 @@
  *
  * Every schema becomes an exported type of the same name, every operation an entry of `Operations`,
  * keyed "METHOD /path", with the types of its path, query, body and result. With --check nothing is
- * written: the exit code is 1 when the file is not what the document gives. It knows the subset of
- * JSON Schema that our document uses, and stops at anything else rather than guess. */
+ * written; the exit code is 1 when the file differs from the generated text. It knows the subset of
+ * JSON Schema that our document uses, and fails at any other construct. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { parse } from "yaml";
 
@@ -55,7 +55,7 @@ function typeOf(schema, pad = "") {
   return [].concat(schema.type).map((name) => typeOfName(name, schema, pad)).join(" | ");
 }
 
-/** The parameters of an operation that stand in one place (path, query), as an object type. */
+/** The parameters of an operation in one place (path, query), as an object type. */
 function parameters(doc, list, place) {
   const own = list.map((p) => resolve(doc, p)).filter((p) => p.in === place);
   return own.length === 0 ? "undefined" : `{${own.map((p) => `${quote(p.name)}${p.required ? "" : "?"}: ${typeOf(p.schema)}`).join("; ")}}`;

@@ -61,7 +61,7 @@ START_TEST(a_table)
 }
 END_TEST
 
-/* What `export --csv` writes is read back: each of its columns is used or passed over. */
+/* What `export --csv` writes is read back: each of its columns is used or ignored. */
 START_TEST(an_export_comes_back)
 {
     struct as_err err = {0};
@@ -101,7 +101,7 @@ START_TEST(errors_have_a_place)
         const char *name, *text, *says;
     } cases[] = {
         {"e.csv", "lr,widht\n0.1,64\n", ":1: column 'widht' is neither"},
-        {"e.csv", "lr,lr\n0.1,0.1\n", ":1: column 'lr' stands twice"},
+        {"e.csv", "lr,lr\n0.1,0.1\n", ":1: column 'lr' is given twice"},
         {"e.csv", "lr,width,opt,nest,loss,ms\n0.1,64,adamw,true,1,2\n0.1,many,adamw,true,1,2\n",
          ":3: column 'width': expected a number, found 'many'"},
         {"e.csv", "lr,width,opt,nest,loss,ms\n0.1,64,rmsprop,true,1,2\n",

@@ -44,7 +44,7 @@ START_TEST(what_is_wrong)
     ck_fails(param_args_read("--param", list, 1, param_args_add_param, &j, &err), AS_E_INVAL, err,
              "a list");
     ck_fails(param_args_read("--param", twice, 2, param_args_add_param, &j, &err), AS_E_INVAL, err,
-             "a stands twice");
+             "a is given twice");
     ck_fails(param_args_read("metrics", word, 1, param_args_add_metric, &j, &err), AS_E_INVAL, err,
              "'low'");
     ck_fails(param_args_read("metrics", empty, 1, param_args_add_metric, &j, &err), AS_E_INVAL, err,

@@ -23,7 +23,7 @@ START_TEST(no_process)
 }
 END_TEST
 
-/* A child that has ended and was not waited for does not count as a process. */
+/* A zombie, a child that has ended and was not reaped, does not count as a process. */
 START_TEST(zombie)
 {
     pid_t pid = fork();

@@ -21,7 +21,7 @@ static void teardown(void)
     (void)!file_remove_tree(dir, NULL);
 }
 
-/* The newest live one counts; notes of the dead disappear. */
+/* The newest note of a live process is used; notes of dead processes are removed. */
 START_TEST(notes)
 {
     struct as_err err = {0};

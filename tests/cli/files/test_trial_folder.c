@@ -9,7 +9,7 @@
 START_TEST(folders)
 {
     static const struct {
-        const char *trial, *here, *directory; /* NULL: none is set */
+        const char *trial, *here, *directory; /* NULL: not set */
     } cases[] = {
         {"{'command': ['sh', 'x.sh']}", "/home/ada", "/home/ada"},
         {"{'command': ['sh', 'x.sh'], 'directory': 'sub/${x}'}", "/home/ada", "/home/ada/sub/${x}"},

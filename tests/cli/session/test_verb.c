@@ -12,7 +12,7 @@ static int run(const struct verb *self, int argc, char **argv)
     return 0;
 }
 
-/* What verb_print_help() prints; owned by the caller. */
+/* The output of verb_print_help(); owned by the caller. */
 static char *help_of(const struct verb *v, const struct opt *table)
 {
     char *text = NULL;

@@ -47,7 +47,7 @@ START_TEST(lock_and_logs)
     ck_assert_str_eq(text, "2");
     ck_assert_int_ne(access(gone, F_OK), 0);
     data_folder_close(&f);
-    ck_ok(data_folder_open(&f, dir, &err), err); /* free again */
+    ck_ok(data_folder_open(&f, dir, &err), err); /* the lock is free again */
     data_folder_close(&f);
 }
 END_TEST

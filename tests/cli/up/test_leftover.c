@@ -29,7 +29,7 @@ START_TEST(leftovers)
     struct as_err err = {0};
     char notes[100], line[100];
     (void)snprintf(notes, sizeof notes, "%s/notes", dir);
-    ck_ok(leftover_stop(notes, &err), err); /* none */
+    ck_ok(leftover_stop(notes, &err), err); /* there are no notes */
     pid_t pid = fork();
     if (pid == 0) {
         sigset_t none; /* without Check's fork, other tests have blocked signals */
@@ -41,7 +41,7 @@ START_TEST(leftovers)
     }
     unsigned long long start = process_start_ticks(pid);
     ck_assert_uint_gt(start, 0);
-    /* Another start time: another process that got the same pid. It is left alone. */
+    /* Another start time means another process with the same pid. It must not be stopped. */
     int n = snprintf(line, sizeof line, "x %d %llu\nnonsense\n", (int)pid, start + 1);
     ck_ok(file_replace(notes, line, (size_t)n, 0600, &err), err);
     ck_ok(leftover_stop(notes, &err), err);
@@ -53,7 +53,7 @@ START_TEST(leftovers)
     ck_assert_int_eq(waitpid(pid, &status, 0), pid);
     ck_assert_int_eq(WTERMSIG(status), SIGTERM);
     ck_assert_uint_eq(process_start_ticks(pid), 0);
-    /* A postmaster.pid that names a process which is no postgres. */
+    /* postmaster.pid names a process that is not a postgres. */
     (void)snprintf(line, sizeof line, "%s/postmaster.pid", dir);
     char self[32];
     n = snprintf(self, sizeof self, "%d\n", (int)getpid());
@@ -62,7 +62,7 @@ START_TEST(leftovers)
 }
 END_TEST
 
-/* A process that, asked to end, waits until its neighbour was asked too. */
+/* A process that, after SIGTERM, waits until its neighbour has received SIGTERM, too. */
 static pid_t start_waiting_for(const char *mine, const char *other)
 {
     char script[400];

@@ -32,7 +32,7 @@ START_TEST(backoff)
 }
 END_TEST
 
-/* A child that dies is started again; one that ignores SIGTERM is killed. */
+/* A child that dies is restarted; a child that ignores SIGTERM is killed. */
 START_TEST(supervision)
 {
     struct as_err err = {0};

@@ -45,7 +45,7 @@ START_TEST(times)
     ck_fails(format_parse_time("2026-11-20T18:47:03+02:00", &ms, &err), AS_E_INVAL, err, "UTC");
     JSON_AUTO at = json_string("1970-01-01T00:00:01Z");
     ck_assert_int_eq(format_elapsed_ms(at, NULL, 5500), 4500);
-    ck_assert_int_eq(format_elapsed_ms(at, NULL, 500), 0); /* clocks that disagree */
+    ck_assert_int_eq(format_elapsed_ms(at, NULL, 500), 0); /* the clocks of two machines differ */
     ck_assert_int_eq(format_elapsed_ms(NULL, NULL, 500), -1);
     ck_assert_str_eq(format_ago(at, 62000, buf), "1 min ago");
     ck_assert_str_eq(format_ago(NULL, 62000, buf), "-");

@@ -23,7 +23,7 @@ START_TEST(bars)
     check_bar(1, 1, 1, false, "##########");
     check_bar(-3, 0.2, 7, false, "==--------");
     check_bar(NAN, NAN, NAN, false, "          ");
-    check_bar(0.9, 0.5, 0.1, false, "#####     "); /* not an interval: nothing but the value */
+    check_bar(0.9, 0.5, 0.1, false, "#####     "); /* not an interval: only the value is drawn */
 }
 END_TEST
 

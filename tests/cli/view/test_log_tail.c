@@ -18,16 +18,16 @@ START_TEST(overlaps)
     ck_assert_uint_eq(overlap("", "abc"), 0);
     ck_assert_uint_eq(overlap("abc", ""), 0);
     ck_assert_uint_eq(overlap("abc", "abc"), 3);
-    ck_assert_uint_eq(overlap("abc", "abcdef"), 3);              /* it grew */
+    ck_assert_uint_eq(overlap("abc", "abcdef"), 3);              /* the tail grew */
     ck_assert_uint_eq(overlap("one\ntwo\n", "two\nthree\n"), 4); /* its beginning was dropped */
-    ck_assert_uint_eq(overlap("abc", "xyz"), 0);                 /* all of it was */
+    ck_assert_uint_eq(overlap("abc", "xyz"), 0);                 /* all of it was dropped */
     ck_assert_uint_eq(overlap("x\nx\n", "x\nx\nx\n"), 4);
     ck_assert_uint_eq(overlap("aabaab", "aabaac"), 3); /* falls back within the match */
     ck_assert_uint_eq(overlap("abcabc", "abc"), 3);
 }
 END_TEST
 
-/* Against the definition, on all short texts over two letters. */
+/* Compare with the definition, for all short texts over two letters. */
 START_TEST(all_short)
 {
     char a[8], b[8];

@@ -75,7 +75,7 @@ START_TEST(rate)
 {
     struct progress p = {0};
     ck_assert_int_eq(progress_left_ms(&p), 0);
-    /* Slow at first, then four a second: the newest samples count. */
+    /* Slow at first, then four trials a second: only the newest samples count. */
     for (int i = 0; i < 10; i++)
         progress_update(&p, sweep("running", i, 0, 2), i * 10 * NS_PER_S, 10000 + i * 10000);
     ck_assert_double_eq_tol(progress_rate(&p), 0.1, 1e-9);

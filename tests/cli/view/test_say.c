@@ -6,7 +6,7 @@
 
 #include "tests/support/check_main.h"
 
-/* What say() prints while stderr is a pipe. */
+/* The output of say() while stderr is a pipe. */
 static void capture(const char *text, char *buf, size_t size)
 {
     int ends[2], saved = dup(STDERR_FILENO);
@@ -33,7 +33,7 @@ START_TEST(lines_and_escapes)
     memset(text, 'a', sizeof text - 1);
     text[sizeof text - 1] = 0;
     capture(text, buf, sizeof buf);
-    ck_assert_uint_eq(strlen(buf), 1000); /* cut to 999 bytes, and the new line */
+    ck_assert_uint_eq(strlen(buf), 1000); /* cut to 999 bytes, plus the new line */
 }
 END_TEST
 

@@ -62,7 +62,7 @@ START_TEST(on_a_terminal)
 }
 END_TEST
 
-/* Numbers are shown whole or not at all; their headers give way. */
+/* Numbers are shown whole or not at all; only their headers are cut. */
 START_TEST(numbers)
 {
     const struct terminal terminal = {.tty = true, .unicode = true, .width = 14};

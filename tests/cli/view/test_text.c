@@ -26,7 +26,7 @@ START_TEST(escape)
                  5, TEXT_KEEP_LINES, "\\x9b31m"); /* C1 control */
     check_escape("\xe2\x80\xae"
                  "abc",
-                 6, TEXT_KEEP_LINES, "\\u{202e}abc"); /* turns text around */
+                 6, TEXT_KEEP_LINES, "\\u{202e}abc"); /* reverses the direction of text */
     check_escape("grün 漢", strlen("grün 漢"), TEXT_ONE_LINE, "grün 漢");
     check_escape("\xff\xc3", 2, TEXT_ONE_LINE, "\\xff\\xc3");          /* not UTF-8 */
     check_escape("\xc0\x80", 2, TEXT_ONE_LINE, "\\xc0\\x80");          /* overlong */

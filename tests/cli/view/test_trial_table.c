@@ -7,8 +7,8 @@
 
 static struct as_err err;
 
-/* The table of two trials of a sweep with a conditional parameter in the middle and one that is
- * active in neither. */
+/* The table of two trials. The sweep has a conditional parameter between others, and one that is
+ * active in neither trial. */
 static void format(bool tty, struct str *b)
 {
     static const char sweep_text[] =

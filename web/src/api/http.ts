@@ -1,6 +1,7 @@
-/* Calls to the API, typed by the OpenAPI document: call("GET /v1/sweeps/{sweep}", {path: {sweep}}).
+/* Requests to the API, typed by the OpenAPI document, such as
+ * call("GET /v1/sweeps/{sweep}", {path: {sweep}}).
  *
- * A failure is thrown as a Failure that carries the problem document's words. A 401 also signs out. */
+ * An error is thrown as a Failure with the text of the problem document. A 401 also signs out. */
 import { signOut, token } from "../session";
 import type { Operations, Problem } from "./types";
 
@@ -23,7 +24,7 @@ export class Failure extends Error {
 
 export const isAbort = (error: unknown): boolean => error instanceof DOMException && error.name === "AbortError";
 
-/** What to tell a person about anything that was thrown. */
+/** The text to show for anything that was thrown. */
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 export function authorization(): Record<string, string> {
@@ -36,14 +37,14 @@ function address(template: string, path: Record<string, unknown>, query: Record<
   return pairs.length === 0 ? filled : `${filled}?${new URLSearchParams(pairs.map(([k, v]) => [k, String(v)]))}`;
 }
 
-/** The failure that an answer other than 2xx stands for. A 401 signs out, unless another token than the one that it was `asked` with
- * has come since. */
+/** The Failure for an answer other than 2xx. A 401 signs out, unless the token has changed since
+ * the request was sent with the token `asked`. */
 export async function failureOf(response: Response, asked: string | null): Promise<Failure> {
   let problem: Partial<Problem> = {};
   try {
     problem = (await response.json()) as Partial<Problem>;
   } catch {
-    // Not a problem document: something between us and the server answered.
+    // Not a problem document: a proxy between this page and the server answered.
   }
   const fields = (problem.errors ?? []).map((e) => `${e.pointer}: ${e.detail}`);
   const text = [problem.detail ?? problem.title ?? `The server answered ${response.status}`, ...fields].join("; ");
@@ -76,7 +77,7 @@ export async function call<K extends Key>(key: K, input: Input<K>): Promise<Oper
   return (response.status === 204 ? undefined : await response.json()) as Operations[K]["result"];
 }
 
-/** Save a blob under a file name, through the token: a plain link could not send it. */
+/** Save a blob under a file name. A plain link could not send the token. */
 export async function download(sha256: string, name: string): Promise<void> {
   const response = await send(`/v1/blobs/${encodeURIComponent(sha256)}`, {});
   const url = URL.createObjectURL(await response.blob());
@@ -84,5 +85,5 @@ export async function download(sha256: string, name: string): Promise<void> {
   link.href = url;
   link.download = name;
   link.click();
-  setTimeout(() => URL.revokeObjectURL(url), 60_000); // the browser has opened it long before
+  setTimeout(() => URL.revokeObjectURL(url), 60_000); // by then the browser has opened it
 }

@@ -1,5 +1,6 @@
-/* Something that costs the server work: it is fetched when its panel comes into sight, and again when it may have
- * changed or was old when it came, at most every few seconds and only while the panel is seen. */
+/* A value that the server must compute. It is fetched when its panel becomes visible, and again
+ * when it may have changed or was out of date when it arrived: at most every few seconds, and only
+ * while the panel is visible. */
 import { signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { Refresher } from "./refresher";
@@ -26,7 +27,7 @@ export class LazyResource<T> {
     }, EVERY_MS);
   }
 
-  /** What was loaded may be old. */
+  /** The loaded value may be out of date. */
   mark(): void {
     this.#isOld = true;
     this.#ask();
@@ -46,7 +47,7 @@ export class LazyResource<T> {
   }
 }
 
-/** For the element that shows it: tells when it scrolls into sight and out of it. */
+/** For the element that shows the value: reports when it becomes visible or invisible. */
 export function useSight<E extends Element>(resource: LazyResource<unknown>) {
   const element = useRef<E>(null);
   useEffect(() => {

@@ -1,11 +1,12 @@
-/* A model holds what one view shows, as signals, and keeps it true while it is open: it follows the event
- * stream of its scope and reloads what an event names. */
+/* A model holds the data of one view, as signals. While the view is open, the model follows the
+ * event stream of its scope and reloads the objects that events name. */
 import { useEffect, useMemo } from "preact/hooks";
 import { Refresher } from "./refresher";
 import { follow } from "./stream";
 import type * as Api from "../api/types";
 
-/* How long the first load waits for the stream, so that it need not be repeated when the stream begins. */
+/* How long the first load waits for the stream. A load before the stream begins must be
+ * repeated. */
 const STREAM_WAIT_MS = 300;
 
 export abstract class Model {
@@ -26,7 +27,7 @@ export abstract class Model {
     });
   }
 
-  /** Everything that was loaded may be old. */
+  /** All loaded data may be out of date. */
   protected abstract reset(): void;
   protected abstract event(event: Api.Event): void;
   protected abstract load(signal: AbortSignal): Promise<void>;
@@ -38,7 +39,7 @@ export abstract class Model {
   }
 }
 
-/** A model for as long as the component shows the thing that `key` names. */
+/** A model that lives as long as the component shows the object of `key`. */
 export function useModel<M extends Model>(make: () => M, key: string): M {
   const model = useMemo(make, [key]);
   useEffect(() => () => model.close(), [model]);

@@ -1,17 +1,17 @@
-/* Coalesced reloading: however often `ask` is called, `work` runs at most once per interval and never
- * twice at once; what was asked while it ran becomes one more run. In a hidden tab it waits until the tab
- * is seen again. A run that fails is repeated with growing pauses while a repeat can help. */
+/* Coalesced reloading. `work` runs at most once per interval and never twice at once, no matter how
+ * often `ask` is called; calls during a run cause one more run. In a hidden tab it waits until the
+ * tab is visible again. A run that fails is repeated with growing pauses if a repeat can help. */
 import { signal } from "@preact/signals";
 import { Failure, isAbort, messageOf } from "../api/http";
 
-/* Four times a second looks live, and is all that a page may ask of the server. */
+/* Four loads a second look live; more would burden the server. */
 export const INTERVAL_MS = 250;
 const LONGEST_PAUSE_MS = 10_000;
 
 export class Refresher {
-  /** What went wrong in the last run; null when it went well. */
+  /** The error of the last run; null when it succeeded. */
   readonly error = signal<string | null>(null);
-  /** The last run failed because what it asks for is not there. */
+  /** The last run failed because the object does not exist. */
   readonly missing = signal(false);
   readonly #work: (signal: AbortSignal) => Promise<void>;
   readonly #stop = new AbortController();

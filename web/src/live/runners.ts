@@ -4,11 +4,11 @@ import { call } from "../api/http";
 import type * as Api from "../api/types";
 import { Model } from "./model";
 
-/* A heartbeat makes no event: "seen" is read again this often. */
+/* A heartbeat causes no event, so "seen" is read again at this interval. */
 const EVERY_MS = 5000;
 
 export class RunnersModel extends Model {
-  /** The live ones first; null until loaded. */
+  /** Live runners first; null until loaded. */
   readonly runners = signal<Api.Runner[] | null>(null);
   readonly #timer: ReturnType<typeof setInterval>;
 
@@ -23,7 +23,7 @@ export class RunnersModel extends Model {
   }
 
   protected reset(): void {
-    // Every load is a whole one.
+    // Every load fetches the whole list.
   }
 
   protected event(event: Api.Event): void {

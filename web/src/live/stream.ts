@@ -1,7 +1,7 @@
 /* Server-sent events over fetch(): EventSource cannot send the Authorization header.
  *
- * One stream at a time. It reconnects by itself: with Last-Event-ID, so that nothing is missed, and with
- * growing pauses. `connection` says how it stands, for the light in the page's head. */
+ * One stream at a time. It reconnects by itself, with growing pauses and with Last-Event-ID, so
+ * that no event is missed. `connection` is its state, which the head of the page shows. */
 import { signal } from "@preact/signals";
 import { authorization, failureOf, isAbort } from "../api/http";
 import type { Event as ApiEvent } from "../api/types";
@@ -10,20 +10,21 @@ import { token } from "../session";
 export type Connection = "off" | "connecting" | "live" | "lost";
 export const connection = signal<Connection>("off");
 
-/* Whose connection the light tells of: a view that opens begins to follow before the one that it replaces stops. */
+/* The stream whose state is shown. A new view starts its stream before the old view stops its
+ * own. */
 let latest: AbortController | null = null;
 
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 15_000;
-/* A comment comes every 15 s; a stream that is silent for much longer is dead. */
+/* The server sends a comment every 15 s; a stream that is silent for much longer is dead. */
 const SILENCE_MS = 45_000;
-/* After a longer gap the server may have forgotten events: load afresh. */
+/* After a longer gap the server may have dropped events, so all data is loaded again. */
 const TRUSTED_GAP_MS = 60_000;
 
 export interface Listener {
-  /** An event happened. */
+  /** An event arrived. */
   event(event: ApiEvent): void;
-  /** The stream begins here: what was loaded before may be old. */
+  /** The stream has begun: data loaded before may be out of date. */
   start(): void;
 }
 
@@ -56,7 +57,7 @@ export function follow(path: string, listener: Listener): () => void {
     try {
       listener.event(JSON.parse(data) as ApiEvent);
     } catch {
-      // A line that is not an event changes nothing; the next load shows what is true.
+      // A line that is not an event is ignored; the next load is correct anyway.
     }
   }
 

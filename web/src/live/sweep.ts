@@ -1,9 +1,10 @@
 /* One sweep with all its trials and its ensemble.
  *
- * Trials are loaded once, in pages by number. Afterwards an event names a trial: up to ONE_BY_ONE of them
- * are fetched singly, more as the pages that hold them, found by the cursors of the first load. A trial
- * past the last known number lies on the last page or beyond it. What the server computes from all results
- * (importance, front) is old when another trial has ended. */
+ * All trials are loaded once, in pages by number. Later events name trials that changed: up to
+ * ONE_BY_ONE of them are fetched one by one, more of them by the pages that contain them, with the
+ * cursors of the first load. A trial with a higher number than the last known one is on the last
+ * page or after it. The values that the server computes from all results (importance, front) are
+ * out of date when another trial has ended. */
 import { signal } from "@preact/signals";
 import { call, Failure } from "../api/http";
 import type * as Api from "../api/types";
@@ -13,7 +14,7 @@ import { Model, sweepEvents } from "./model";
 const PAGE_SIZE = 500;
 const ONE_BY_ONE = 12;
 
-/** Where a page begins: its cursor, and the first trial number on it. */
+/** The beginning of a page: its cursor and the first trial number on it. */
 interface Page {
   cursor: string | null;
   first: number;
@@ -39,9 +40,9 @@ export class SweepModel extends Model {
   #ensembleChanged = true;
   #changed = new Set<number>();
   #measured = false;
-  /** Measurements since the present load began: its answers may be older. */
+  /** Measurements since the present load began; they may be newer than its answers. */
   #news = new Map<number, Api.Event>();
-  /** How often the sweep was told by something else than a load. */
+  /** Counts the changes of the sweep that did not come from a load. */
   #told = 0;
 
   constructor(id: string) {
@@ -58,7 +59,7 @@ export class SweepModel extends Model {
     super.close();
   }
 
-  /** The answer to a change of the sweep; a load that began before it knows less. */
+  /** The answer to a change of the sweep. It is newer than any load that began before it. */
   take(sweep: Api.Sweep): void {
     this.#told++;
     this.sweep.value = sweep;
@@ -80,7 +81,7 @@ export class SweepModel extends Model {
     this.refresher.ask();
   }
 
-  /** A measurement of the sweep's metric is the whole news: there is nothing to fetch. */
+  /** The event of a measurement contains the new value, so no request is needed. */
   #takeMeasurement(event: Api.Event, number: number): void {
     this.#news.set(number, event);
     const trial = this.#byNumber.get(number);
@@ -91,7 +92,7 @@ export class SweepModel extends Model {
     }
   }
 
-  /** A trial as it was answered, with what its run has measured since it was asked for. */
+  /** The answer for a trial, with the measurements that arrived after the request was sent. */
   #put(trial: Api.Trial): void {
     const news = this.#news.get(trial.number);
     const fits = news?.value !== undefined && trial.state === "running" && news.attempt === trial.attempt;
@@ -112,7 +113,7 @@ export class SweepModel extends Model {
     }
   }
 
-  /** Do it; when it fails, note that it is still to be done. */
+  /** Wait for `work`; when it fails, call `note`, which marks the object as out of date again. */
   async #orAgain(work: Promise<void>, note: () => void): Promise<void> {
     try {
       await work;
@@ -125,7 +126,7 @@ export class SweepModel extends Model {
   async #loadSweep(signal: AbortSignal): Promise<void> {
     const told = this.#told;
     const now = await call("GET /v1/sweeps/{sweep}", { path: { sweep: this.id }, signal });
-    if (told !== this.#told) return; // take() asked for another
+    if (told !== this.#told) return; // take() requested another load
     const before = this.sweep.value;
     if (before && !hasEnded(before.state) && hasEnded(now.state)) this.#ensembleChanged = true;
     this.sweep.value = now;
@@ -146,7 +147,7 @@ export class SweepModel extends Model {
   async #loadAll(signal: AbortSignal): Promise<void> {
     const changed = this.#changed;
     this.#changed = new Set();
-    this.#all = false; // now, not when it is done: the stream may begin meanwhile
+    this.#all = false; // before the load, not after it: the stream may begin meanwhile
     const fresh = new Map<number, Api.Trial>();
     const keep = this.#byNumber;
     this.#byNumber = fresh;

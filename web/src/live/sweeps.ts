@@ -4,7 +4,7 @@ import { call } from "../api/http";
 import type * as Api from "../api/types";
 import { Model } from "./model";
 
-/* Up to so many changed sweeps are fetched one by one; more of them as the whole list. */
+/* Up to this many changed sweeps are fetched one by one; for more, the whole list is fetched. */
 const ONE_BY_ONE = 4;
 const PAGE_SIZE = 200;
 
@@ -32,7 +32,7 @@ export class SweepsModel extends Model {
     const known = new Map((this.sweeps.value ?? []).map((s) => [s.id, s]));
     const changed = [...this.#changed];
     const all = this.#all || changed.length > ONE_BY_ONE || changed.some((id) => !known.has(id));
-    // Before the calls: what happens during them is news that this load may not have seen.
+    // Before the calls, because this load may miss changes that happen during them.
     this.#changed.clear();
     this.#all = false;
     try {

@@ -4,9 +4,9 @@ import { call } from "../api/http";
 import type * as Api from "../api/types";
 import { Model, sweepEvents } from "./model";
 
-/* Output makes no event; while a trial runs its tail is read again this often. */
+/* Output causes no event, so the log of a running trial is read again at this interval. */
 const LOG_EVERY_MS = 2000;
-/* Measurements can come a hundred a second; its curves need not. */
+/* Measurements may arrive a hundred times a second; the curves are read less often. */
 const SERIES_EVERY_MS = 500;
 
 const OPEN: ReadonlySet<Api.TrialState> = new Set(["queued", "running", "paused"]);
@@ -20,7 +20,7 @@ export class TrialModel extends Model {
   readonly series = signal<Api.Series["series"] | null>(null);
   readonly log = signal<Api.TrialLog | null>(null);
   readonly files = signal<Api.File[] | null>(null);
-  /** Whose output is shown; null: the latest attempt that has any. */
+  /** The attempt whose output is shown; null: the latest attempt that has output. */
   readonly logAttempt = signal<number | null>(null);
 
   #trialChanged = true;
@@ -63,7 +63,8 @@ export class TrialModel extends Model {
   protected async load(signal: AbortSignal): Promise<void> {
     const path = { sweep: this.sweepId, number: this.number };
     this.sweep.value ??= await call("GET /v1/sweeps/{sweep}", { path: { sweep: this.sweepId }, signal });
-    // Each mark goes before its call: what happens during it is news. An open trial changes without an event, too.
+    // Each mark is cleared before its call, because the call may miss later changes. An open trial
+    // also changes without an event.
     if (this.#trialChanged || !this.trial.value || isOpen(this.trial.value.state)) {
       this.#filesChanged = true;
       this.#trialChanged = false;
@@ -77,7 +78,8 @@ export class TrialModel extends Model {
     this.files.value = (await this.#orAgain(call("GET /v1/sweeps/{sweep}/trials/{number}/artifacts", { path, signal }), () => { this.#filesChanged = true; })).items;
   }
 
-  /** What it gives; when it fails, note that it is still to be done. */
+  /** The result of `work`; when it fails, call `note`, which marks the object as out of date
+   * again. */
   async #orAgain<T>(work: Promise<T>, note: () => void): Promise<T> {
     try {
       return await work;

@@ -1,4 +1,4 @@
-/* The series of a trial, one chart for what belongs together: train_loss and val_loss share one. */
+/* The series of a trial. Related metrics share a chart, such as train_loss and val_loss. */
 import { useMemo, useState } from "preact/hooks";
 import type uPlot from "uplot";
 import type * as Api from "../api/types";
@@ -19,7 +19,8 @@ export interface Group {
   metrics: string[];
 }
 
-/** Metrics by what is left of their names without train_ or val_; the sweep's metric first, then what is shared. */
+/** Metrics grouped by their names without train_ or val_. The group of the sweep's metric comes
+ * first, then groups of several metrics. */
 export function groupMetrics(names: string[], first: string): Group[] {
   const groups = new Map<string, string[]>();
   for (const name of [...names].sort()) {
@@ -31,7 +32,7 @@ export function groupMetrics(names: string[], first: string): Group[] {
   return all.sort((a, b) => rank(a) - rank(b));
 }
 
-/** All series of a group over the union of their steps; what cannot be drawn is null. */
+/** All series of a group over the union of their steps; a value that cannot be drawn is null. */
 export function align(series: Series, metrics: string[]): [number[], ...(number | null)[][]] {
   const steps = [...new Set(metrics.flatMap((m) => series[m]?.steps ?? []))].sort((a, b) => a - b);
   const rows = metrics.map((m) => {
@@ -59,7 +60,7 @@ function Curve({ group, series, log }: { group: Group; series: Series; log: bool
   const data = useMemo<uPlot.AlignedData>(() => [steps, ...(logY ? rows.map(positiveOnly) : rows)], [aligned, logY]);
   const few = steps.length < 40;
   const options = (): Options => ({
-    // A single report would otherwise stand at the left end of a hundred steps.
+    // Without this, a single measurement would be at the left end of a hundred steps.
     scales: { x: { time: false, range: (u, min, max) => { const [one = 0, another] = u.data[0]; return another === undefined ? [one - 1, one + 1] : [min, max]; } }, y: logY ? { distr: 3 } : {} },
     axes: [wholeAxis("step"), axis({ size: 56, values: tickText })],
     series: [
@@ -71,7 +72,7 @@ function Curve({ group, series, log }: { group: Group; series: Series; log: bool
     cursor: { y: false, drag: { x: true, y: false }, sync: { key: "steps" } },
     hooks: { setCursor: [(u) => setAt(u.cursor.idx ?? null)] },
   });
-  // As reported, drawable or not: a curve that ended in NaN says so.
+  // The reported value, even if it cannot be drawn: a curve that ended in NaN shows NaN.
   const last = (i: number) => toNumber(series[group.metrics[i] ?? ""]?.values.at(-1));
   const summary = group.metrics.map((m, i) => `${m} ${sig(last(i))}`).join(", ");
   return (

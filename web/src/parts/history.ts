@@ -1,8 +1,8 @@
-/* What the chart of a sweep draws, from its trials: pure, so that it is easy to check.
+/* Computes what the chart of a sweep draws. Pure, so that it is easy to test.
  *
- * A trial that diverged may lie far above all others and squash them into a line at the bottom. Such
- * values, beyond the worse quartile by more than REACH interquartile ranges, are drawn at the edge. Where
- * many lie far from the best, the axis is logarithmic unless somebody chose otherwise. */
+ * One diverged trial with a huge value would flatten all others. So values beyond the worse
+ * quartile by more than REACH interquartile ranges are drawn at the edge. If many values are far
+ * from the best, the axis is logarithmic unless the user chose otherwise. */
 import type * as Api from "../api/types";
 import { toNumber } from "../format";
 import { isInfeasible } from "./objectives";
@@ -34,7 +34,8 @@ export interface History {
   positive: boolean;
 }
 
-/** The worst value that is still drawn: Infinity when no value lies far from the rest. `sign` is 1 to minimize. */
+/** The worst value that is still drawn: Infinity when no value lies far from the rest. `sign` is 1
+ * to minimize. */
 export function edgeOf(values: number[], sign: number): number {
   if (values.length < FEWEST_TO_JUDGE) return Infinity;
   const cost = values.map((v) => v * sign).sort((a, b) => a - b);
@@ -44,18 +45,19 @@ export function edgeOf(values: number[], sign: number): number {
   return spread > 0 && (cost[cost.length - 1] ?? 0) > edge ? edge : Infinity;
 }
 
-/** Do values that are minimized span so much that a linear axis would hide the good ones? */
+/** Whether values to be minimized span so much that a linear axis would hide the good ones. */
 export function spansDecades(values: number[]): boolean {
   const sorted = [...values].sort((a, b) => a - b);
   const [best = 0, most = 0] = [sorted[0], sorted[Math.floor(0.9 * (sorted.length - 1))]];
   return values.length >= FEWEST_TO_JUDGE && best > 0 && most > WIDE * best;
 }
 
-/** A number that can be drawn. */
+/** Whether a number can be drawn. */
 export const drawable = (v: number | null): number | null => (v !== null && Number.isFinite(v) ? v : null);
 const finite = (trial: Api.Trial): number | null => drawable(toNumber(trial.value));
 
-/** What the model foretold for the first objective: for each such trial its number, mean less deviation, mean, mean plus deviation. */
+/** The predictions for the first objective: trial number, mean minus deviation, mean, mean plus
+ * deviation. */
 export interface Foretold {
   x: number[];
   low: number[];
@@ -102,7 +104,7 @@ export function historyOf(trials: readonly Api.Trial[], goal: "minimize" | "maxi
   return h;
 }
 
-/** The same with every value that a logarithmic axis cannot show taken out. */
+/** The same without the values that a logarithmic axis cannot show. */
 export function positiveOnly(values: (number | null)[]): (number | null)[] {
   return values.map((v) => (v !== null && v > 0 ? v : null));
 }

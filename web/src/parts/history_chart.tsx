@@ -1,4 +1,5 @@
-/* The chart of a sweep: every completed trial's value and the best so far, against the trial's number. */
+/* The chart of a sweep: every completed trial's value and the best so far, against the trial's
+ * number. */
 import { useMemo, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import type * as Api from "../api/types";
@@ -14,7 +15,7 @@ interface Props {
   trials: readonly Api.Trial[];
   log: boolean;
   clip: boolean;
-  /** Draw what the model foretold of each trial. */
+  /** Draw the prediction of each trial. */
   predictions: boolean;
   open: (number: number) => void;
 }
@@ -70,20 +71,22 @@ export function HistoryChart({ sweep, trials, log, clip, predictions, open }: Pr
   );
 }
 
-/** A ring around the point under the pointer: completed trials (series 2, 5) and those that run (series 4). */
+/** A ring around the point under the pointer: completed trials (series 2, 5) and those that run
+ * (series 4). */
 function ring(): uPlot.Cursor.Points {
   const size = (_: uPlot, series: number) => (series === 2 || series >= 4 ? 14 : 0);
   return { size, width: (_, __, px) => (px > 0 ? 2 : 0), fill: () => "transparent", stroke: () => colour("--accent") };
 }
 
-/** Mean and deviation of each prediction, under everything else and cut at the frame. Rectangles: one path of thousands of
- * lines takes a fifth of a second. Where there is no room for each they are a band behind the points, without the means. */
+/** Mean and deviation of each prediction, below everything else and clipped to the frame. They are
+ * rectangles, because one path of thousands of lines takes a fifth of a second. If there is no room
+ * for each of them, they form a band behind the points, without the means. */
 function drawWhiskers(u: uPlot, f: Foretold | null): void {
   if (!f) return;
   const { ctx, bbox } = u;
   const px = devicePixelRatio;
   const [min, max] = [u.scales["x"]?.min ?? 0, u.scales["x"]?.max ?? 0];
-  // A value at or below zero has no place on a logarithmic axis: it lies below it.
+  // A value at or below zero is below any logarithmic axis.
   const place = (v: number) => (u.scales["y"]?.distr === 3 && v <= 0 ? bbox.top + bbox.height : u.valToPos(v, "y", true));
   const room = u.over.clientWidth / Math.max(1, max - min); // pixels for each trial
   const thick = Math.max(1, Math.min(1.25, room)) * px;
@@ -93,7 +96,7 @@ function drawWhiskers(u: uPlot, f: Foretold | null): void {
   ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
   ctx.clip();
   ctx.fillStyle = colour("--whisker");
-  ctx.globalAlpha = 1 - 0.45 ** room; // 0.55 for all that share a pixel, at any room
+  ctx.globalAlpha = 1 - 0.45 ** room; // all rectangles of one pixel together: 0.55
   f.x.forEach((n, i) => {
     if (n < min || n > max) return;
     const x = u.valToPos(n, "x", true);
@@ -104,7 +107,7 @@ function drawWhiskers(u: uPlot, f: Foretold | null): void {
   ctx.restore();
 }
 
-/** Trials that do not keep the bounds as crosses. */
+/** Infeasible trials, as crosses. */
 function drawCrosses(u: uPlot, h: History): void {
   const { ctx } = u;
   const px = devicePixelRatio;
@@ -124,7 +127,8 @@ function drawCrosses(u: uPlot, h: History): void {
   ctx.stroke();
 }
 
-/** Infeasible trials; failed ones as ticks on the lower edge, values beyond the scale as triangles on the worse edge. */
+/** Infeasible trials; failed trials as ticks on the lower edge; outliers as triangles on the worse
+ * edge. */
 function drawMarks(u: uPlot, h: History, goal: "minimize" | "maximize"): void {
   const { ctx, bbox } = u;
   const px = devicePixelRatio;
@@ -161,7 +165,7 @@ interface Current {
   open: (number: number) => void;
 }
 
-/** The trial under the pointer: what it is in a box, a click opens it. */
+/** The trial under the pointer: a box describes it, a click opens it. */
 function addTip(u: uPlot, current: () => Current): void {
   const under = () => (typeof u.cursor.idx === "number" ? current().trials[u.cursor.idx] : undefined);
   tipOf(u, under, (trial) => tipLines(trial, current().sweep), (trial) => current().open(trial.number));

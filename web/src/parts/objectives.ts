@@ -1,4 +1,4 @@
-/* What a sweep is judged by: its objectives, and the metrics that it constrains. The words are those of the CLI. */
+/* The objectives and the constrained metrics of a sweep, in the words of the CLI. */
 import type * as Api from "../api/types";
 import { own, toNumber } from "../format";
 
@@ -11,20 +11,20 @@ export function boundsOf(c: Api.OutcomeConstraint): string {
   return `${c.min === undefined ? "" : `${c.min} <= `}${c.metric} <= ${c.max}`;
 }
 
-/** The same beside the metric's name: "<= 20", "0.1 to 0.5". */
+/** The bounds for a place beside the metric's name: "<= 20", "0.1 to 0.5". */
 export function limitsOf(c: Api.OutcomeConstraint): string {
   if (c.min !== undefined && c.max !== undefined) return `${c.min} to ${c.max}`;
   return c.max === undefined ? `>= ${c.min}` : `<= ${c.max}`;
 }
 
 export const metricOf = (trial: Api.Trial, name: string): number | null => toNumber(own(trial.metrics, name));
-/** The same in full, for a title. */
+/** The bounds in full, for a title. */
 export const fullMetric = (trial: Api.Trial, name: string): string => String(own(trial.metrics, name) ?? "");
 
-/** Is this value of a metric beyond a bound of the sweep? */
+/** Whether this value of a metric breaks a bound of the sweep. */
 export function breaks(sweep: Api.Sweep, name: string, value: number | null): boolean {
   return value !== null && sweep.constraints.some((c) => c.metric === name && (value < (c.min ?? -Infinity) || value > (c.max ?? Infinity)));
 }
 
-/** It completed, but beyond a bound: nothing counts it as good. */
+/** Whether the trial completed but broke a bound. Such a trial is never among the best. */
 export const isInfeasible = (trial: Api.Trial): boolean => trial.feasible === false;

@@ -1,4 +1,5 @@
-/* uPlot in a component. It is made anew when `deps` or the theme change, and fed when only `data` did. */
+/* uPlot in a component. A change of `deps` or the theme creates a new plot; a change of `data`
+ * alone only updates it. */
 import { useLayoutEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
@@ -8,7 +9,7 @@ import { sig } from "../format";
 export type Options = Omit<uPlot.Options, "width" | "height">;
 
 interface Props {
-  /** What is drawn, in words: the canvas itself says nothing to a reader of the screen. */
+  /** A description of the chart for screen readers, which cannot read a canvas. */
   label: string;
   height: number;
   data: uPlot.AlignedData;
@@ -40,12 +41,12 @@ export function Plot({ label, height, data, deps, options, made, class: cls }: P
   }, [look, height, ...deps]);
 
   const fed = useRef(data);
-  useLayoutEffect(() => { // in the same frame as the words beside it
+  useLayoutEffect(() => { // in the same frame as the text beside it
     if (fed.current === data) return;
     fed.current = data;
     const u = plot.current;
     if (!u) return;
-    // A zoom that somebody chose by dragging stays while new points arrive.
+    // A zoom that the user chose by dragging stays while new points arrive.
     const zoomed = u.scales.x !== undefined && u.data[0].length > 0 && u.select.width === 0 && isZoomed(u);
     u.setData(data, !zoomed);
     if (zoomed) u.redraw();
@@ -77,5 +78,6 @@ export function wholeAxis(label: string): uPlot.Axis {
   return axis({ label, incrs, size: 28, values: tickText });
 }
 
-/** Ticks as in every other number of the page; a logarithmic axis leaves ticks without a label (null). */
+/** Labels of ticks in the number format of the page; null: a tick of a logarithmic axis without a
+ * label. */
 export const tickText = (_: uPlot, ticks: (number | null)[]) => ticks.map((t) => (t === null ? "" : sig(t)));

@@ -1,5 +1,5 @@
-/* Why a trial has the parameters that it has, in words: as `assay trial` says it (cli/view/reason.c), number by
- * number. docs/search.md lists the fields. */
+/* The reason for the parameters of a trial in words, equal to those of `assay trial`
+ * (cli/view/reason.c), including every digit. docs/search.md lists the fields. */
 import type * as Api from "../api/types";
 import { toNumber } from "../format";
 
@@ -12,7 +12,7 @@ const ACQUISITIONS: Record<string, string> = {
   ucb: "chosen by upper confidence bound",
   logei: "chosen by expected improvement",
   quadratic: "chosen as the minimum of a quadratic through the best trials",
-  pe: "chosen to explore: where the model knows least among what may be good",
+  pe: "chosen to explore: where the model is least certain among promising points",
   ehvi: "chosen by expected hypervolume improvement",
   feasibility: "chosen to keep the constraints: no trial has kept them yet",
 };
@@ -22,7 +22,7 @@ const number = (v: unknown): number | null => (typeof v === "number" || typeof v
 const whole = (v: unknown): number => (typeof v === "number" ? v : 0);
 const text = (v: unknown): string | null => (typeof v === "string" ? v : null);
 
-/** A number as C's %g writes it with so many digits. */
+/** A number as C's %g writes it with this many digits. */
 export function general(value: number, digits: number): string {
   if (!Number.isFinite(value)) return Number.isNaN(value) ? "nan" : value > 0 ? "inf" : "-inf";
   const [mantissa = "", power = "0"] = value.toExponential(digits - 1).split("e");
@@ -34,7 +34,7 @@ export function general(value: number, digits: number): string {
 
 const short = (v: unknown): string => (typeof v === "number" ? general(v, 6) : typeof v === "string" ? v : "");
 
-/** What the model foretold, in the order of the sweep's objectives; nothing when no model chose the trial. */
+/** The predictions, in the order of the sweep's objectives; empty when no model chose the trial. */
 export function predictionsOf(suggestion: Api.SuggestionReason | undefined): Prediction[] {
   const given = suggestion?.["predicted"];
   return (Array.isArray(given) ? given : isObject(given) ? [given] : []).map((p: unknown) => {
@@ -58,7 +58,7 @@ function predictedWords(s: Api.SuggestionReason, metrics: readonly Api.Objective
 function modelWords(s: Api.SuggestionReason, metrics: readonly Api.Objective[]): string {
   if (s["phase"] !== "model") {
     const fallback = text(s["fallback"]);
-    return fallback !== null ? `drawn to fill the space, for want of a model: ${fallback}` : `point ${whole(s["point"])} of the initial design, which fills the space`;
+    return fallback !== null ? `drawn to fill the space, because there is no model: ${fallback}` : `point ${whole(s["point"])} of the initial design, which fills the space`;
   }
   const side = number(s["trust_region"]);
   return (ACQUISITIONS[text(s["acquisition"]) ?? ""] ?? "chosen by the model") + predictedWords(s, metrics) + (side === null ? "" : `, within a trust region of side ${general(side, 3)}`);
@@ -72,7 +72,7 @@ function gpWords(s: Api.SuggestionReason, metrics: readonly Api.Objective[]): st
     + `; ${observed} result${observed === 1 ? "" : "s"} seen${failed > 0 ? `, ${failed} failed` : ""}${pending > 0 ? `, ${pending} pending` : ""}`;
 }
 
-/** A sentence without its capital and its full stop; "" when nothing is known. */
+/** The reason as a sentence without capital and full stop; "" when there is none. */
 export function reasonWords(suggestion: Api.SuggestionReason | undefined, metrics: readonly Api.Objective[]): string {
   const s = suggestion ?? {};
   const method = text(s["method"]) ?? "";

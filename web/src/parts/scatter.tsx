@@ -1,4 +1,5 @@
-/* Trials in the plane of two objectives: the front joined by steps, the others faint, infeasible ones as crosses. */
+/* Trials in the plane of two objectives: the front joined by steps, the others faint, infeasible
+ * ones as crosses. */
 import { useMemo, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import type * as Api from "../api/types";
@@ -23,9 +24,9 @@ interface Dot {
 interface Props {
   sweep: Api.Sweep;
   trials: readonly Api.Trial[];
-  /** Numbers of the trials of the front. */
+  /** The numbers of the trials of the front. */
   front: ReadonlySet<number>;
-  /** Leave out what lies far off. */
+  /** Leave out outliers. */
   clip: boolean;
   x: Api.Objective;
   y: Api.Objective;
@@ -43,7 +44,8 @@ function dotsOf(trials: readonly Api.Trial[], front: ReadonlySet<number>, x: str
   return dots.sort((a, b) => a.x - b.x || a.y - b.y);
 }
 
-/** The dots without those that lie far off in either objective, as in the chart of the history; the front is always in. */
+/** The points without outliers in either objective, by the rule of the history chart. Points of the
+ * front always stay. */
 function near(dots: readonly Dot[], x: Api.Objective, y: Api.Objective): readonly Dot[] {
   const [sx, sy] = [x, y].map((m) => (m.goal === "minimize" ? 1 : -1)) as [number, number];
   const [ex, ey] = [edgeOf(dots.map((d) => d.x), sx), edgeOf(dots.map((d) => d.y), sy)];
@@ -59,7 +61,8 @@ export function Scatter({ sweep, trials, front, clip, x, y, open }: Props) {
     const only = (kind: Dot["kind"]) => dots.map((d) => (d.kind === kind ? d.y : null));
     return [dots.map((d) => d.x), only("other"), only("infeasible"), only("front")];
   }, [dots]);
-  // Between two points of the front lies what the worse of both is sure of: a step. With more objectives than two axes it is no line.
+  // A step between two points of the front shows what is known to be reachable. With more than two
+  // objectives the points are not joined.
   const joined = sweep.metrics.length === 2;
   const size = dots.length > 2000 ? 3 : dots.length > 500 ? 4.5 : 6;
   const range = (_u: uPlot, min: number | null, max: number | null): uPlot.Range.MinMax => (min === null || max === null ? [0, 1] : uPlot.rangeNum(min, max, 0.08, true));

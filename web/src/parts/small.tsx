@@ -7,25 +7,25 @@ import type * as Api from "../api/types";
 import { ago, clock, count, elapsed } from "../format";
 import type { Refresher } from "../live/refresher";
 
-/** The clock of the page, in whole seconds; stands still in a hidden tab. */
+/** The clock of the page, in whole seconds; it stops in a hidden tab. */
 export const now = signal(Date.now());
 setInterval(() => { if (!document.hidden) now.value = Date.now(); }, 1000);
 
-/** How long something took or has taken so far; only what still runs follows the clock. */
+/** A duration, final or so far; only a running one follows the clock. */
 export const took = (start: string | null | undefined, end: string | null | undefined) => elapsed(start, end, () => now.value);
 
 export function State({ state }: { state: string }) {
   return <span class={`state state-${state}`}><i aria-hidden="true" />{state}</span>;
 }
 
-/** A group's id without its sweep's, which is known where it is shown. */
+/** The id of a group without the id of its sweep, which is shown nearby. */
 export const shortGroup = (group: string, sweep: string) => (group.startsWith(`${sweep}.`) ? group.slice(sweep.length + 1) : group);
 
 export function Since({ time }: { time: string | null | undefined }) {
   return <time dateTime={time ?? ""} title={clock(time)}>{ago(time, now.value)}</time>;
 }
 
-/** Something to say to a person about what they just did. */
+/** A message about the last action of the user. */
 export const notice = signal<string | null>(null);
 
 export async function attempt(work: () => Promise<unknown>): Promise<void> {
@@ -38,7 +38,7 @@ export async function attempt(work: () => Promise<unknown>): Promise<void> {
 }
 
 export function copy(text: string): Promise<void> {
-  // Browsers hide the clipboard from pages that came over plain HTTP from another machine.
+  // Browsers give no clipboard to pages that another machine served over plain HTTP.
   if (!("clipboard" in navigator)) throw new Error("The browser lets only pages from https or this machine copy; select the text instead");
   return navigator.clipboard.writeText(text);
 }
@@ -53,7 +53,7 @@ export function Notice() {
   );
 }
 
-/** What stands in a view's place while there is nothing to show, and above it when a reload failed. */
+/** Shown instead of a view while it has no data, and above it when a reload failed. */
 export function Loading({ of, ready, children }: { of: Refresher; ready: boolean; children: ComponentChildren }) {
   const error = of.error.value;
   if (!ready && error === null) return <p class="hint" role="status">Loading…</p>;
@@ -67,7 +67,7 @@ export function Empty({ title, children }: { title: string; children?: Component
 
 export const TRIAL_STATES: Api.TrialState[] = ["completed", "pruned", "failed", "cancelled", "running", "paused", "queued"];
 
-/** A bar of all planned trials by state; what does not exist yet is the empty rest. */
+/** A bar of all planned trials by state; the empty rest are trials that do not exist yet. */
 export function Progress({ counts, planned }: { counts: Api.Counts; planned: number }) {
   const ended = counts.completed + counts.pruned + counts.failed + counts.cancelled;
   const all = Math.max(planned, counts.total, 1);
@@ -80,7 +80,7 @@ export function Progress({ counts, planned }: { counts: Api.Counts; planned: num
   );
 }
 
-/** Buttons of which one is chosen, each with a number. */
+/** A row of buttons, one of them selected, each with a number. */
 export function Chips<T extends string>(props: { label: string; chosen: T; options: { id: T; label: string; count?: number | undefined }[]; choose: (id: T) => void }) {
   return (
     <div class="chips" role="group" aria-label={props.label}>
@@ -102,14 +102,14 @@ export function Toggle(props: { label: string; on: boolean; change: (on: boolean
   );
 }
 
-/** A question before something that cannot be undone; opens when `open` turns true. */
+/** A confirmation of an action that cannot be undone; it opens when `open` becomes true. */
 export function Confirm(props: { open: boolean; title: string; action: string; children: ComponentChildren; yes: () => void; close: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null);
   useLayoutEffect(() => {
     if (props.open) dialog.current?.showModal();
     else dialog.current?.close();
   }, [props.open]);
-  // The event comes a little later; by then the dialog may be open again.
+  // The event arrives later; the dialog may be open again by then.
   const closed = () => { if (dialog.current?.open === false) props.close(); };
   return (
     <dialog ref={dialog} onClose={closed} aria-labelledby="confirm-title">

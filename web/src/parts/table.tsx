@@ -1,22 +1,23 @@
-/* A table that stays fast at any length: of the rows, all of one height, only those in sight are made.
+/* A table that is fast at any length: all rows have one height, and only the visible rows exist.
  *
- * It is a real <table>: two empty rows stand for what is above and below. Order is chosen by the headings
- * and kept by the caller (in the address). A row without a value comes last in either direction. */
+ * It is a real <table>: two empty rows take the place of the rows above and below. The headings
+ * choose the order, and the caller stores it (in the address). A row without a value is last in
+ * either order. */
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 
-const ROW_PX = 28;    // as .rows td in style.css
-const AHEAD = 12;     // rows made above and below those in sight
+const ROW_PX = 28;    // the height of .rows td in style.css
+const AHEAD = 12;     // rows above and below the visible ones that exist, too
 
 export interface Column<T> {
   id: string;
   label: string;
   title?: string;
-  /** Width in characters; the last column takes what is left. */
+  /** Width in characters; the last column takes the remaining width. */
   width: number;
   numeric?: boolean;
   cell: (row: T) => ComponentChildren;
-  /** What to order by; without it the column cannot be ordered. */
+  /** The sort key; without it the column cannot be ordered. */
   key?: (row: T) => number | string | null;
 }
 
@@ -27,7 +28,7 @@ export interface Order {
 
 const words = new Intl.Collator("en", { numeric: true }); // localeCompare makes one for each comparison
 
-/** Below, at or above zero for two keys of any kind; null and NaN are told apart before. */
+/** Compare two keys of any kind: below, at or above zero. The caller handles null and NaN. */
 function compare(a: number | string, b: number | string): number {
   if (typeof a === "number" && typeof b === "number") return a - b;
   return words.compare(String(a), String(b));
@@ -35,7 +36,7 @@ function compare(a: number | string, b: number | string): number {
 
 const isNothing = (k: number | string | null): k is null => k === null || (typeof k === "number" && Number.isNaN(k));
 
-/** Rows in order; equal ones, and those without a value, in the order they came. */
+/** The rows in order. The sort is stable; rows without a value keep their order, too. */
 export function sortRows<T>(rows: readonly T[], column: Column<T> | undefined, descending: boolean): readonly T[] {
   const key = column?.key;
   if (!key) return rows;
@@ -48,7 +49,7 @@ export function sortRows<T>(rows: readonly T[], column: Column<T> | undefined, d
 }
 
 const width = (c: { width: number }) => `${c.width}ch + 20px`;
-/** Widths are fixed, so that rows that scroll into sight do not move the others. */
+/** The widths are fixed, so that columns do not move while the table is scrolled. */
 const widthOf = (columns: { width: number }[]) => `max(100%, calc(${columns.map((c) => width(c)).join(" + ")}))`;
 
 interface Props<T> {
@@ -104,7 +105,7 @@ export function Table<T>(props: Props<T>) {
   );
 }
 
-/** A click on a row opens it, unless it meant a link in it or selected text. */
+/** A click on a row opens it, unless the click was on a link or selected text. */
 function openRow<T>(event: MouseEvent, row: T, open: ((row: T) => void) | undefined): void {
   if (!open || (event.target as Element).closest("a,button") || getSelection()?.isCollapsed === false) return;
   open(row);

@@ -1,10 +1,10 @@
-/* The box beside the pointer that says which trial lies under it; a click there opens the trial. */
+/* The box beside the pointer that describes the trial under it; a click opens the trial. */
 import type uPlot from "uplot";
 import type * as Api from "../api/types";
 import { inOrder, param } from "../format";
 import { isInfeasible } from "./objectives";
 
-const MOVED_PX = 4; // a press that moves further is a drag
+const MOVED_PX = 4; // a press that moves further than this is a drag
 const MOST_PARAMS = 12;
 
 /** `under` finds what lies under the pointer, for a plot whose cursor moves. */
@@ -15,7 +15,7 @@ export function tipOf<T>(u: uPlot, under: () => T | undefined, lines: (found: T)
   u.over.appendChild(tip);
   const show = () => {
     const left = u.cursor.left ?? -1;
-    const found = under(); // also when the pointer leaves: what it marks goes with it
+    const found = under(); // also when the pointer leaves, so that the mark is removed
     tip.hidden = found === undefined || left < 0;
     if (found === undefined || left < 0) return;
     tip.replaceChildren(...lines(found));
@@ -32,7 +32,7 @@ export function tipOf<T>(u: uPlot, under: () => T | undefined, lines: (found: T)
   });
 }
 
-/** What a trial is: its number, state and value, what else is to be said, its parameters. */
+/** The description of a trial: number, state, value, further lines, parameters. */
 export function trialLines(trial: Api.Trial, sweep: Api.Sweep, value: string, extra: [string, string][]): HTMLElement[] {
   const line = (cls: string, key: string, text: string) => {
     const row = document.createElement("div");

@@ -1,4 +1,5 @@
-/* A JSON tree as YAML, as people write sweep documents: short things on one line, the rest in blocks. */
+/* A JSON tree as YAML in the style of hand-written sweep documents: short values on one line,
+ * others in blocks. */
 const PLAIN = /^[A-Za-z_./$-][\w./$ -]*$/;
 const RESERVED = /^(true|false|null|yes|no|on|off|~|-|\.nan|[-+]?\.inf)$/i;
 const LINE = 88;
@@ -24,7 +25,7 @@ function block(value: unknown, pad: string): string {
 }
 
 export function toYaml(value: Record<string, unknown>): string {
-  // The sections of a document always stand on lines of their own, as in the manual.
+  // The sections of a document always begin on a new line, as in the manual.
   return Object.entries(value).map(([k, v]) => {
     const open = k === "parameters" || (v !== null && typeof v === "object" && `${k}: ${flow(v)}`.length > LINE);
     return open ? `${scalar(k)}:\n${block(v, "  ")}` : `${scalar(k)}: ${flow(v)}`;

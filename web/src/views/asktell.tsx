@@ -1,10 +1,11 @@
-/* For a sweep that runners leave alone: how its trials are asked for, ready to be pasted into a shell. */
+/* For an ask and tell sweep, whose trials no runner takes: shell lines that ask for its trials. */
 import type * as Api from "../api/types";
 import { hasEnded } from "../live/sweep";
 import { judgedBy } from "../parts/objectives";
 import { attempt, copy } from "../parts/small";
 
-/** Three lines of shell: the address, a question, an answer. `number` is the trial that the question would be given. */
+/** Three lines of shell: the server, an ask, a tell. `number` is the trial that the ask would
+ * get. */
 export function exampleOf(sweep: Api.Sweep, origin: string, number: number): string {
   const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`;
   const json = (value: unknown) => quoted(JSON.stringify(value));

@@ -1,4 +1,4 @@
-/* The ensemble of a sweep: its members, their weights, and what it gains over the best single trial. */
+/* The ensemble of a sweep: its members, their weights, and its gain over the best single trial. */
 import type * as Api from "../api/types";
 import { count, own, param, sig, toNumber } from "../format";
 import { hasEnded } from "../live/sweep";
@@ -6,7 +6,7 @@ import { href } from "../route";
 
 export function EnsemblePanel({ sweep, ensemble }: { sweep: Api.Sweep; ensemble: Api.Ensemble | null }) {
   if (ensemble === null || (ensemble.state !== "ready" && !hasEnded(sweep.state))) return null;
-  // That there is none is news only to those who asked for one.
+  // Without an ensemble, show the reason only if the sweep asks for one.
   if (ensemble.state === "none" && !sweep.document.ensemble) return null;
   return (
     <section class="panel ensemble" aria-label="Ensemble">

@@ -1,4 +1,4 @@
-/* How much each parameter matters: Sobol indices of the server's model, with their intervals. */
+/* The importance of each parameter: Sobol indices of the server's model, with their intervals. */
 import type * as Api from "../api/types";
 import { count, sig } from "../format";
 import { useSight, type LazyResource } from "../live/lazy_resource";
@@ -57,7 +57,8 @@ function Shares({ shares }: { shares: readonly Share[] }) {
   );
 }
 
-/** The total as a bar, what the parameter does alone marked in it, the interval of the total as a whisker. */
+/** The total as a bar, with the share of the parameter alone marked in it, and the interval of the
+ * total as a whisker. */
 function Bar({ share: s }: { share: Share }) {
   if (s.total === null) return null;
   return (

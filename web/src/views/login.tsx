@@ -1,4 +1,4 @@
-/* Sign in with a token. It is tried before it is kept. */
+/* Sign in with a token. The token is tested before it is stored. */
 import { useRef, useState } from "preact/hooks";
 import { messageOf, send } from "../api/http";
 import { refusal, signIn, signOut, token } from "../session";
@@ -15,7 +15,7 @@ export function LoginView() {
     setBusy(true);
     try {
       await send("/v1/sweeps?page_size=1", { headers: { Authorization: `Bearer ${text}` } });
-      if (token.value === null) signIn(text, keep); // else an address with a token signed in meanwhile
+      if (token.value === null) signIn(text, keep); // otherwise an address with a token has signed in meanwhile
     } catch (error) {
       if (token.value === null) signOut(messageOf(error));
       setBusy(false);

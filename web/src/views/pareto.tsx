@@ -37,7 +37,7 @@ export function ParetoPanel({ sweep, trials, pareto }: { sweep: Api.Sweep; trial
   );
 }
 
-/** Which two objectives are drawn: the first two, or those that the address names. */
+/** The two objectives that are drawn: those in the address, else the first two. */
 function axesOf(sweep: Api.Sweep): [Api.Objective, Api.Objective] {
   const { query } = route.value;
   const named = (key: string) => sweep.metrics.find((m) => m.name === query.get(key));
@@ -53,7 +53,7 @@ function Axes({ sweep, x, y }: { sweep: Api.Sweep; x: Api.Objective; y: Api.Obje
   return <span class="axes">{select("Across", "px", x.name, sweep.metrics)}{select("Up", "py", y.name, sweep.metrics.filter((m) => m.name !== x.name))}</span>;
 }
 
-/** The front in words, best by the first objective first. */
+/** The front as a list, ordered by the first objective, best first. */
 function Front({ sweep, items }: { sweep: Api.Sweep; items: readonly Api.Trial[] }) {
   const names = judgedBy(sweep);
   const rows = useMemo(() => {

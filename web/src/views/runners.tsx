@@ -1,4 +1,4 @@
-/* Who runs trials. */
+/* The list of runners. */
 import type * as Api from "../api/types";
 import { useModel } from "../live/model";
 import { RunnersModel } from "../live/runners";

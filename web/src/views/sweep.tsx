@@ -1,4 +1,4 @@
-/* One sweep: what it found, how it got there, and every trial. */
+/* One sweep: its best result, its history, and all its trials. */
 import { useMemo, useState } from "preact/hooks";
 import { call } from "../api/http";
 import type * as Api from "../api/types";
@@ -76,7 +76,7 @@ function Head({ model, sweep }: { model: SweepModel; sweep: Api.Sweep }) {
   );
 }
 
-/** Time left at the pace so far; null while there is nothing to judge it by. */
+/** Time left at the present rate; null while the rate is unknown. */
 function timeLeft(sweep: Api.Sweep): number | null {
   const c = sweep.counts;
   const done = c.completed + c.pruned + c.failed + c.cancelled;

@@ -1,4 +1,4 @@
-/* All sweeps: what each is doing, how far it is, what it has found. */
+/* All sweeps: the state, progress and best result of each. */
 import { useMemo } from "preact/hooks";
 import type * as Api from "../api/types";
 import { count, duration, sig, toNumber } from "../format";

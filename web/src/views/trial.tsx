@@ -1,4 +1,4 @@
-/* One trial: its parameters and why they were chosen, what it measured, its attempts, curves, output and files. */
+/* One trial: its parameters and their reason, its metrics, attempts, curves, output and files. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { call, download } from "../api/http";
 import type * as Api from "../api/types";
@@ -95,7 +95,8 @@ function ParamsPanel({ trial, sweep }: { trial: Api.TrialDetail; sweep: Api.Swee
   );
 }
 
-/** Every metric that the sweep is judged by, where there is more than one: each with its goal or its bounds, and whether it keeps them. */
+/** Objectives and constrained metrics, if there is more than one: each with its goal or its bounds,
+ * and whether the trial keeps them. */
 function MetricsPanel({ trial, sweep }: { trial: Api.TrialDetail; sweep: Api.Sweep | null }) {
   if (sweep === null || judgedBy(sweep).length < 2) return null;
   const goals = (name: string) => [...sweep.metrics.filter((m) => m.name === name).map((m) => m.goal), ...sweep.constraints.filter((c) => c.metric === name).map(limitsOf)].join(", ");

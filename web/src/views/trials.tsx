@@ -1,4 +1,4 @@
-/* The table of a sweep's trials: any order, by state, as many as there are. */
+/* The table of all trials of a sweep, in any order, filtered by state. */
 import { useMemo } from "preact/hooks";
 import type * as Api from "../api/types";
 import { duration, own, param, sig, toNumber } from "../format";
@@ -17,7 +17,7 @@ function paramColumn([name, space]: [string, Record<string, unknown>]): Column<A
 
 const metricWidth = (name: string) => Math.min(22, Math.max(11, name.length + 2));
 
-/** A metric besides the first objective: another objective, or one with bounds. */
+/** The column of a metric besides the first objective: another objective or a constrained metric. */
 function metricColumn(sweep: Api.Sweep, name: string): Column<Api.Trial> {
   const bounds = sweep.constraints.filter((c) => c.metric === name).map(boundsOf).join(", ");
   return {
@@ -26,13 +26,13 @@ function metricColumn(sweep: Api.Sweep, name: string): Column<Api.Trial> {
   };
 }
 
-/** Yes, no, or nothing for a trial that has no result to judge. */
+/** Yes or no; nothing for a trial without a result. */
 const feasible: Column<Api.Trial> = {
   id: "feasible", label: "Feasible", title: "Does it keep the constraints of the sweep?", width: 9, key: (t) => (t.feasible === null || t.feasible === undefined ? null : Number(!t.feasible)),
   cell: (t) => (t.feasible ? "yes" : t.feasible === false ? <span class="mark">no</span> : ""),
 };
 
-/** Groups and reasons have a column when there are any. */
+/** The columns for groups and reasons exist only if some trial has one. */
 function columnsOf(sweep: Api.Sweep, groups: boolean, reasons: boolean): Column<Api.Trial>[] {
   const time = (t: Api.Trial) => took(t.started_at, t.finished_at);
   const ranOn = (t: Api.Trial) => t.runner ?? t.client ?? null;

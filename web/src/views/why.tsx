@@ -1,4 +1,5 @@
-/* Why a trial has the parameters that it has: the search's reason in words, what it foretold and what came. */
+/* The reason for the parameters of a trial: the search's reason in words, its predictions, and the
+ * results. */
 import type { ComponentChildren } from "preact";
 import type * as Api from "../api/types";
 import { count, sig, toNumber } from "../format";
@@ -6,13 +7,13 @@ import { metricOf } from "../parts/objectives";
 import { incumbentOf, predictionsOf, reasonWords, type Prediction } from "../parts/reason";
 import { href } from "../route";
 
-/* What has a row of its own below; any other field is shown as it is. */
+/* Fields that have their own row below; any other field is shown as it is. */
 const TOLD = new Set(["method", "phase", "acquisition", "value", "runner_up", "predicted", "incumbent", "observed", "failed", "pending", "trust_region", "point", "cell", "cells", "fallback", "model", "candidates", "fit", "index", "seen"]);
 const SPAN = 3; // deviations to either side in the picture of a prediction
 
 const MODELS: Record<string, string> = { warped: "of the warped values", plain: "of the plain values", outcomes: "of the constrained metrics" };
 
-/** Any JSON value in a short line. */
+/** Any JSON value as a short line. */
 const plain = (value: unknown) => (typeof value === "number" ? sig(value) : typeof value === "string" ? value : JSON.stringify(value));
 const sentence = (words: string) => `${words.charAt(0).toUpperCase()}${words.slice(1)}.`;
 
@@ -32,7 +33,7 @@ export function WhyPanel({ trial, sweep }: { trial: Api.TrialDetail; sweep: Api.
   );
 }
 
-/** What objective i came to; null while it is open. */
+/** The result of objective i; null while there is none. */
 function cameOf(trial: Api.Trial, metrics: readonly Api.Objective[], i: number): number | null {
   if (trial.state !== "completed") return null;
   return i === 0 ? toNumber(trial.value) : metricOf(trial, metrics[i]?.name ?? "");
@@ -62,14 +63,15 @@ function nth(n: number): string {
   return `${count(n)}${end}`;
 }
 
-/** "0.3 deviations below": how far off the prediction was, in its own unit of doubt. */
+/** "0.3 deviations below": the error of the prediction in units of its own deviation. */
 function verdict(p: Prediction, came: number): string {
   const off = (came - p.mean) / p.deviation;
   if (!Number.isFinite(off)) return "";
   return Math.abs(off) < 0.05 ? "as predicted" : `${sig(Math.abs(off), 2)} deviations ${off > 0 ? "above" : "below"}`;
 }
 
-/** Mean and deviation as a band, what came as a dot on it; at the edge when it lies further than SPAN deviations. */
+/** Mean and deviation as a band, the result as a dot on it; a result beyond SPAN deviations is at
+ * the edge. */
 function Outcome({ name, p, came }: { name: string; p: Prediction; came: number | null }) {
   const at = came === null ? null : (came - p.mean) / p.deviation;
   const place = (z: number) => `${(100 * (Math.min(SPAN, Math.max(-SPAN, z)) + SPAN)) / (2 * SPAN)}%`;
