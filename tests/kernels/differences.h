@@ -59,8 +59,7 @@ static inline void slope_hold(const struct slope *s, const char *what, const str
 {
     for (size_t i = 0; i < x->n; i++) {
         float at = place_get(x, i), want = place_get(dx, i);
-        volatile float up = at + s->step,
-                       down = at - s->step; /* the values after rounding to float */
+        volatile float up = at + s->step, down = at - s->step; /* rounded to float */
         place_set(x, i, up);
         s->forward(s->arg);
         double high = place_dot(&s->y, &s->dy);

@@ -170,7 +170,7 @@ static void same_count(const struct way *w, const char *what, uint64_t got, unsi
                   (unsigned)got, want);
 }
 
-/* Run it on both sides. Returns the change of the counters. */
+/* Run it on both sides. Returns the counters of the back end under test. */
 static struct products_count counted(const struct way *w)
 {
     struct case_op op = op_of(&w->layer, w->call);
