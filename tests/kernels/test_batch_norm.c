@@ -251,7 +251,7 @@ START_TEST(faults)
     struct tensor none = tensor_none(), mean = twin_at(&n.running_mean, 1), dy = twin_at(&n.dy, 1);
 #define TRAIN(momentum, m, v, part)                                                                \
     ck_fails(backend_batch_norm_train(be, &a, momentum, m, v, &err), AS_E_INVAL, err, part)
-    TRAIN(0.1f, mean, none, "one is missing");
+    TRAIN(0.1f, mean, none, "must both be present");
     TRAIN(1.5f, none, none, "momentum is 1.5");
     TRAIN(NAN, none, none, "momentum is nan");
     a.act = ACT_TANH;
