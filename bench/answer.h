@@ -1,4 +1,4 @@
-/* What a peer in a process of its own says: a line of JSON for each question. */
+/* The answers of a peer in a child process: a line of JSON for each request. */
 #ifndef ASSAY_BENCH_ANSWER_H
 #define ASSAY_BENCH_ANSWER_H
 

@@ -1,5 +1,5 @@
-/* How long a claim takes by the trials that it hands out, and what the service costs each trial of
- * a group from its claim to its end (claim, one measurement, completion). PostgreSQL with fsync on,
+/* How long a claim takes, by the number of its trials, and the service's time for each trial of a
+ * group from its claim to its end (claim, one measurement, completion). PostgreSQL with fsync on,
  * one runner. The floor of a claim is one bare commit on the same cluster. */
 #include <libpq-fe.h>
 #include <math.h>
@@ -105,8 +105,8 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Groups of `members`: the median claim, and the mean time for each trial of claim to end. */
-static void measure(struct store *db, int64_t epoch, int members, double floor_ms)
+/* Report groups of `members`: the median claim, and the mean time of each trial, claim to end. */
+static void measure_group(struct store *db, int64_t epoch, int members, double floor_ms)
 {
     double claims[ROUNDS], total = 0;
     char name[64];
@@ -159,8 +159,8 @@ int main(int argc, char **argv)
     make_sweep(db, &a);
     double floor_ms = bare_commit_ms(url);
     for (size_t i = 0; i < AS_ARRAY_LEN(members); i++) {
-        pg_fixture_exec(url, "vacuum analyze"); /* as autovacuum does, which comes once a minute */
-        measure(db, reg.epoch, members[i], floor_ms);
+        pg_fixture_exec(url, "vacuum analyze"); /* autovacuum does this, but only once a minute */
+        measure_group(db, reg.epoch, members[i], floor_ms);
     }
     return bench_exit();
 }

@@ -96,7 +96,7 @@ static void *run_commits(void *arg)
     return NULL;
 }
 
-/* Work done in a second by n threads; NaN when one failed. */
+/* Cycles of n threads in a second; NaN if one failed. */
 static double rate(void *(*run)(void *), struct store *db, const char *url, int n)
 {
     struct work work[MAX_WORKERS] = {0};
@@ -133,8 +133,8 @@ static bool make_sweeps(struct store *db, int n)
     return fine;
 }
 
-/* `sweeps` sweeps, `workers` runners with a slot each. */
-static void measure(int sweeps, int workers)
+/* Report `sweeps` sweeps with `workers` runners of one slot each. */
+static void measure_cycles(int sweeps, int workers)
 {
     char url[PG_URL_SIZE], name[64];
     struct as_err err = {0};
@@ -158,8 +158,8 @@ int main(int argc, char **argv)
     if (!bench_start("cycles", "durable claim + measure + complete cycles", argc, argv))
         return bench_exit();
     pg_fixture_start_with_fsync();
-    measure(1, 1);
-    measure(1, 8);
-    measure(8, 8);
+    measure_cycles(1, 1);
+    measure_cycles(1, 8);
+    measure_cycles(8, 8);
     return bench_exit();
 }

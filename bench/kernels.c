@@ -1,9 +1,9 @@
 /* The kernels of one back end (ASSAY_BACKEND, or the automatic choice) at the shapes of small
  * models.
  *
- * Floors: for linear layers a bare cblas_sgemm of the same shapes, one per product and member; for
- * the optimizer memcpy, by bytes moved. Both run on the host, so for cuda there is no floor here.
- */
+ * Floors: for linear layers a bare cblas_sgemm of the same shapes, one for each product and member;
+ * for the optimizer memcpy, by bytes moved. Both run on the host, so for cuda there is no floor
+ * here. */
 #include <cblas.h>
 #include <math.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@
 
 static struct backend *be;
 
-/* Once per round: as a trainer that reads its losses every so often. */
+/* Waits once in each round, like a trainer that reads its losses now and then. */
 static void finish(void *arg)
 {
     struct as_err err;
@@ -34,7 +34,7 @@ struct layer {
     struct linear_args a;
     struct linear_grads g;
     struct tensor y;
-    float *x, *w, *out; /* the floor's own, one member after another */
+    float *x, *w, *out; /* buffers of the floor, one member after another */
 };
 
 static void forward(void *arg)
@@ -61,7 +61,7 @@ static void bare_forward(void *arg)
                     (int)o);
 }
 
-/* dw into w, dx into x: only the time counts, and the figures stay finite (zeros beget zeros). */
+/* Writes dw to w and dx to x: only the time matters, and the values stay finite (all become 0). */
 static void bare_backward(void *arg)
 {
     const struct layer *l = arg;
@@ -128,7 +128,7 @@ static void copy(void *arg)
 {
     const struct copy *c = arg;
     memcpy(c->to, c->from, c->bytes);
-    __asm__ volatile("" : : "r"(c->to) : "memory"); /* the copy is wanted */
+    __asm__ volatile("" : : "r"(c->to) : "memory"); /* the compiler must not drop the copy */
 }
 
 /* Bytes per second of memcpy, reads and writes counted. */
@@ -138,7 +138,7 @@ static double copy_rate(size_t bytes)
     if (c.to == NULL || c.from == NULL)
         exit(EXIT_FAILURE);
     memset(c.from, 1, bytes);
-    memset(c.to, 2, bytes); /* touched: no page faults in the measurement */
+    memset(c.to, 2, bytes); /* map the pages before the measurement */
     double rate = 2 * (double)bytes / bench_seconds(copy, NULL, &c);
     free(c.to);
     free(c.from);
@@ -172,7 +172,8 @@ static void time_adamw(size_t members, size_t n)
         .weight_decay = constant(1e-2f),
         .step = tensor_at(count, 0, 1),
     };
-    must(buf_fill_f32(a.m2.buf, 0, members * n, 1, &err), &err); /* no roots of negatives */
+    must(buf_fill_f32(a.m2.buf, 0, members * n, 1, &err),
+         &err); /* no square roots of negative numbers */
     /* Reads params, grads, m1, m2; writes params, m1, m2. */
     double bytes = 7 * sizeof(float) * (double)members * (double)n;
     char name[64];

@@ -1,6 +1,6 @@
 /* Floors: for convolution the matrix products of the same sizes through cblas_sgemm, with the
- * patches already lying there as a matrix (no im2col, no bias, nothing scattered back); for the
- * others, which are as fast as memory at best, memcpy of as many bytes. On the host only. */
+ * patches ready as a matrix (no im2col, no bias, no scatter); for the others, which memory bounds,
+ * memcpy of as many bytes. Floors are measured on the host only. */
 #include "bench/kernels_conv.h"
 
 #include <cblas.h>
@@ -35,7 +35,7 @@ struct conv {
     struct conv_grads g;
     struct tensor y;
     size_t pixels, patch;       /* of the output; of the weight */
-    float *cols, *weight, *out; /* the floor's own */
+    float *cols, *weight, *out; /* buffers of the floor */
 };
 
 static void forward(void *arg)
@@ -60,7 +60,7 @@ static void bare_forward(void *arg)
                 c->out, o);
 }
 
-/* dw into the weight, dx into the columns: only the time counts. */
+/* Writes dw to the weight and dx to the columns: only the time matters. */
 static void bare_backward(void *arg)
 {
     const struct conv *c = arg;
@@ -75,7 +75,7 @@ static void bare_backward(void *arg)
 struct conv_shape {
     const char *name;
     size_t batch, side, channels, out, kernel, stride, pad, groups;
-    bool dx; /* the first layer wants none */
+    bool dx; /* the first layer computes none */
 };
 
 static void time_conv(const struct conv_shape *s)
@@ -116,7 +116,7 @@ static void time_conv(const struct conv_shape *s)
     free(c.out);
 }
 
-/* ---- what memory bounds ---- */
+/* ---- operations that memory bounds ---- */
 
 struct copy {
     float *to, *from;
@@ -127,7 +127,7 @@ static void copy(void *arg)
 {
     const struct copy *c = arg;
     memcpy(c->to, c->from, c->bytes);
-    __asm__ volatile("" : : "r"(c->to) : "memory"); /* the copy is wanted */
+    __asm__ volatile("" : : "r"(c->to) : "memory"); /* the compiler must not drop the copy */
 }
 
 /* GB/s of memcpy that reads and writes `bytes` together. */

@@ -1,4 +1,4 @@
-/* Convolution, pooling and batch normalisation: the part of bench/kernels that looks at images. */
+/* Convolution, pooling and batch normalisation: the part of bench/kernels about images. */
 #ifndef ASSAY_BENCH_KERNELS_CONV_H
 #define ASSAY_BENCH_KERNELS_CONV_H
 
@@ -7,8 +7,8 @@
 /* Report all cases on `be`; ends the program when one cannot run. */
 void bench_images(struct backend *be);
 
-/* Both paths of convolution on cuda (ASSAY_CUDA_CONV) on the layers of our networks, alone and 16
- * members at once, in float32 and with bf16; sets that variable. Only where cuda opens. */
+/* Both paths of convolution on cuda (ASSAY_CUDA_CONV) on the layers of our networks, with 1 and 16
+ * members, in float32 and with bf16. It sets that variable. It runs only where cuda opens. */
 void bench_conv_paths(void);
 
 #endif

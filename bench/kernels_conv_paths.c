@@ -1,6 +1,6 @@
-/* The two paths of convolution on cuda on the same shapes, one after the other: our own as the
- * peer, cuDNN as the value. Each operation is recorded as a graph first, as the trainer does, so
- * that the host's time for one call per member is not in the figure. */
+/* The two paths of convolution on cuda with the same shapes, one after the other: our own is the
+ * peer, cuDNN is the value. Each operation is first recorded as a graph, as the trainer does, so
+ * that the figure does not contain the host's time for one call per member. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -94,7 +94,7 @@ static double seconds(struct side *s, int op)
 {
     struct as_err err;
     s->op = op;
-    must(call(s, &err), &err); /* plans, and loads what it needs */
+    must(call(s, &err), &err); /* makes plans and loads libraries */
     must(backend_graph_begin(s->be, &err), &err);
     must(call(s, &err), &err);
     must(backend_graph_end(s->be, &s->graph, &err), &err);

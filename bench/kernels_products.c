@@ -11,13 +11,13 @@
 #include "kernels/cuda/products.h"
 #include "kernels/ops.h"
 
-#define STEPS 16 /* of one record, so that its launch is not what is timed */
+#define STEPS 16 /* in one graph, so that its launch takes little of the time */
 
 struct shape {
     size_t members, batch, in, out;
 };
 
-/* Around the limit of small products, the targets' MLPs, a transformer's projection; odd widths. */
+/* Around the limit of small products, MLPs, a transformer's projection; odd widths. */
 static const struct shape shapes[] = {{1, 32, 64, 32},     {32, 32, 64, 64},    {64, 128, 64, 64},
                                       {64, 128, 96, 96},   {64, 128, 128, 10},  {1, 128, 784, 128},
                                       {64, 128, 784, 128}, {64, 128, 783, 127}, {1, 128, 784, 512},
@@ -51,7 +51,7 @@ static void finish(void *arg)
     must(backend_sync(be, &err), &err);
 }
 
-/* GFLOP/s of the three products of a layer, the rest of its work within. */
+/* GFLOP/s of the three products of a layer; the time contains the rest of its work too. */
 static double rate_of(const struct shape *s)
 {
     struct as_err err;
@@ -62,7 +62,7 @@ static double rate_of(const struct shape *s)
                       {floats(be, k, s->batch * s->out), floats(be, k, s->batch * s->in),
                        floats(be, k, s->in * s->out), floats(be, k, s->out), false},
                       floats(be, k, s->batch * s->out)};
-    both(&l); /* plans are made outside the record */
+    both(&l); /* makes the plans before the recording */
     must(backend_graph_begin(be, &err), &err);
     for (int i = 0; i < STEPS; i++)
         both(&l);
@@ -79,7 +79,8 @@ static void time_shape(const struct shape *s, bool bf16)
 {
     static const char *const ways[] = {"gemm", "lt", "small"};
     double gemm = NAN;
-    for (size_t i = 0; i < AS_ARRAY_LEN(ways) - bf16; i++) { /* small ones are float32 alone */
+    for (size_t i = 0; i < AS_ARRAY_LEN(ways) - bf16;
+         i++) { /* our small products are float32 only */
         struct as_err err;
         char name[96];
         if (setenv(CUDA_PRODUCTS_ENV, ways[i], 1) != 0)

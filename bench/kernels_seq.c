@@ -1,3 +1,8 @@
+/* Attention, layer normalisation, embedding, gather and averages of weights on one back end.
+ *
+ * Attention is bound by arithmetic, so its floor is the rate of one large matrix product. The
+ * others are bound by memory, so their floor is the rate of a copy far larger than the caches. Both
+ * are measured on the device in the same run; on the host there are none. */
 #include "bench/kernels_seq.h"
 
 #include <math.h>
@@ -14,9 +19,9 @@
 #define GIB ((size_t)1 << 30)
 
 static struct backend *be;
-static double best_gflops = NAN, best_gbytes = NAN; /* of the device */
+static double best_gflops = NAN, best_gbytes = NAN; /* the rates of the device */
 
-/* n whole numbers in [0, below). */
+/* n integers in [0, below). */
 static struct tensor words(size_t n, int32_t below)
 {
     struct as_err err;
@@ -71,7 +76,7 @@ static void copy(void *arg)
     must(buf_copy(c->to.buf, 0, c->from.buf, 0, c->n, &err), &err);
 }
 
-/* Without bias and activation a linear layer is the library's product and nothing else. */
+/* Without bias and activation a linear layer is the library's product only. */
 void bench_ceilings(struct backend *used)
 {
     enum { SIDE = 8192 };
@@ -114,7 +119,7 @@ static void attend_back(void *arg)
     must(backend_attention_backward(be, &t->a, t->dout, t->dqkv, &err), &err);
 }
 
-/* Half of the products of T x T x D count, the causal ones: 2 forward, 5 backward. */
+/* Only the causal half of each product of T x T x D counts: 2 products forward, 5 backward. */
 static void time_attention(size_t batch, size_t heads, size_t seq, size_t dim)
 {
     size_t n = batch * seq * heads * dim;
@@ -135,7 +140,7 @@ static void time_attention(size_t batch, size_t heads, size_t seq, size_t dim)
     release(all, AS_ARRAY_LEN(all));
 }
 
-/* ---- what memory bounds ---- */
+/* ---- operations that memory bounds ---- */
 
 static void report_bytes(const char *name, void (*run)(void *), void *arg, size_t floats_moved,
                          const char *note)

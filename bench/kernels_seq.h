@@ -1,12 +1,12 @@
-/* The cases of `kernels` that are about sequences and memory, and a device's ceilings. */
+/* The cases of `kernels` about sequences and memory, and a device's highest rates. */
 #ifndef ASSAY_BENCH_KERNELS_SEQ_H
 #define ASSAY_BENCH_KERNELS_SEQ_H
 
 #include "kernels/backend.h"
 
-/* Report what the device reaches at best, measured here and now: one large product of matrices, and
- * a copy far larger than its caches. On cuda these are the floors of bench_sequences(); on the host
- * nothing is reported, and there are none. */
+/* Measure and report the highest rates of the device: one large matrix product, and a copy far
+ * larger than its caches. On cuda these are the floors of bench_sequences(). On the host it reports
+ * nothing, and there are no floors. */
 void bench_ceilings(struct backend *be);
 
 /* Attention, layer normalisation, embedding, gather, averages. */

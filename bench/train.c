@@ -1,6 +1,6 @@
 /* The built-in trainer, as the runner starts it, against its floor (the same products of matrices
- * through OpenBLAS and nothing else) and PyTorch, in rounds that take turns: a shared machine slows
- * all of them alike. Medians over the rounds. */
+ * through OpenBLAS and nothing else) and PyTorch, in alternating rounds, so that a shared machine
+ * slows all of them alike. The figures are medians over the rounds. */
 #include <cblas.h>
 #include <math.h>
 #include <sched.h>
@@ -20,7 +20,8 @@
 #define MAX_ROUNDS 15
 #define EPOCHS 8
 #define FUSED_EPOCHS 20
-#define ALONE 8 /* trials that are run one after another; their time stands for all members' */
+#define ALONE                                                                                      \
+    8 /* trials that run one after another; the time of all members is computed from theirs */
 
 #define LENET                                                                                      \
     "{\"kind\":\"cnn\",\"layers\":[{\"conv\":20,\"kernel\":5,\"padding\":0},{\"pool\":\"max\","    \
@@ -70,7 +71,7 @@ static struct as_err err;
 static const char *only;
 static int64_t rounds = 5;
 
-/* A benchmark that cannot run ends. */
+/* End the program with the error unless st is AS_OK. */
 static void must(as_status st)
 {
     if (st == AS_OK)
@@ -99,15 +100,16 @@ static double median(double *v)
     return v[rounds / 2];
 }
 
-/* What the rounds of a case gave. */
+/* The figures of the rounds of a case. */
 struct figures {
     double value, floor, peer;
     double alone; /* members: the same trials one after another, rows per second */
-    double loop;  /* the same, but only what a trial trains, without the rest of its process */
+    double loop;  /* the same, but only the training, without the rest of the process */
     char note[256];
 };
 
-/* Members: OpenBLAS in one thread, times the threads, since they need nothing of one another. */
+/* For members: OpenBLAS in one thread, times the number of threads, because members are
+ * independent. */
 static double floor_of(const struct lab *l, struct floor *f)
 {
     if (strcmp(l->c->backend, "cpu") != 0)
@@ -187,7 +189,7 @@ static void run_case(const struct bench_case *c)
     lab_done(&l);
 }
 
-/* A small trial of one epoch, from the start of its process to its end. */
+/* Report a small trial of one epoch, from the start of its process to its end. */
 static void run_startup(void)
 {
     static const struct bench_case c = {"startup", "cpu", MLP("64,32", ADAMW), "", 32, 1, 42, 1,
@@ -221,8 +223,8 @@ static void run_all(bool gpu, const char *why_not)
         run_startup();
 }
 
-/* OpenBLAS 0.3.21 takes some new cores for a Haswell. The floor is to be the best that it can do,
- * and it looks only when it is loaded: so this program starts anew. */
+/* OpenBLAS 0.3.21 takes some new cores for a Haswell. The floor must be its best rate. It reads the
+ * variable only when it is loaded, so this program starts itself again. */
 static void tell_openblas(char **argv)
 {
 #if defined(__x86_64__)

@@ -1,4 +1,9 @@
-/* The public face: choose a back end, check arguments, call its table. */
+/* The public functions of back ends, buffers, lanes and graphs. Each checks its arguments and calls
+ * the back end's table. The functions of operations are in ops_X.c.
+ *
+ * backend_open() chooses: a name in the call, else $ASSAY_BACKEND, else cuda, else cpu. A named
+ * back end that does not open is an error. Without a name, a machine without a GPU is the common
+ * case, so the reason why cuda did not open is dropped. */
 #include "kernels/backend.h"
 
 #include <stdlib.h>
@@ -46,7 +51,6 @@ as_status backend_open(const char *name, const struct backend_opts *opts, struct
     const char *forced = getenv("ASSAY_BACKEND");
     if (forced != NULL && forced[0] != '\0')
         return open_named(forced, "ASSAY_BACKEND", opts, ret, err);
-    /* Why cuda did not open is of no interest here: a machine without one is the common case. */
     if (plugin_open(opts, ret, NULL) == AS_OK)
         return AS_OK;
     return open_named("cpu", "back end", opts, ret, err);
@@ -136,7 +140,7 @@ void graph_freep(struct graph **g)
 
 /* ---- buffers ---- */
 
-/* A buffer without its memory. */
+/* Allocate the struct of a buffer, without the memory of its elements. */
 static as_status buf_make(struct backend *be, buf_kind kind, size_t n, struct buf **ret,
                           struct as_err *err)
 {

@@ -1,34 +1,36 @@
 /* Numeric kernels behind one interface: three back ends, opaque buffers, one table of operations.
  *
  *   reference   plain C loops, sums in double: the oracle of the tests
- *   cpu         OpenBLAS and loops that gcc vectorises
- *   cuda        cuBLAS and own kernels, in a plugin (libassay-cuda.so) opened at run time
+ *   cpu         our own matrix products (OpenBLAS without AVX2), loops that gcc vectorises, threads
+ *   cuda        cublasLt, cuBLAS and our own kernels, in a plugin (libassay-cuda.so) opened at run
+ *               time
  *
- * Members. Every operation works on K >= 0 *members* at once (fused trials): K models of the
- * same shapes with hyperparameters of their own. K = 1 is the common case and costs
- * nothing extra. A tensor is (buffer, offset, stride): member k begins at element offset + k *
- * stride. A parameter arena [K, N] that holds a weight at element `o` of each member is therefore
- * tensor_at(arena, o, N). Stride 0 means that all members share the one copy; only inputs may be
- * shared (K > 1). Inside a member everything is dense and row-major.
+ * Members. Every operation works on K >= 0 *members* at once (fused trials): K models of the same
+ * shapes with hyperparameters of their own. K = 1 is the common case and costs nothing extra. A
+ * tensor is (buffer, offset, stride): member k begins at element offset + k * stride. A parameter
+ * arena [K, N] that holds a weight at element `o` of each member is therefore tensor_at(arena, o,
+ * N). Stride 0 means that all members share the one copy; only inputs may be shared (K > 1). Inside
+ * a member everything is dense and row-major.
  *
  * Letters: K members, B rows of a batch, D or I inputs, O outputs, C classes, N parameters of one
  * member. F32 and I32 are the element kinds. "[K]" is one element per member.
  *
- * The operations are declared by theme; each ops_X.c checks arguments and calls the back end's table:
- *   ops_data.h    gather, augmentation, the clock of a step
+ * The operations are declared by theme; each ops_X.c checks arguments and calls the back end's
+ * table:
+ *   ops_data.h    gather, augmentation, the values of the next step
  *   ops_dense.h   linear layers, activations, dropout, sums
  *   ops_conv.h    convolution, pooling, batch normalisation (images, channels last)
  *   ops_seq.h     layer normalisation, embedding, causal attention (sequences)
  *   ops_loss.h    losses with their gradients, softmax
- *   ops_optim.h   gradients as a whole, optimizers, averages of weights
+ *   ops_optim.h   norms and clipping of gradients, optimizers, averages of weights
  *
  * Hyperparameters are F32 tensors [K] in device memory: upload them once, or again when a schedule
  * changes them. With stride 0 one value serves all members. A tensor whose buf is NULL
- * (tensor_none()) is absent; where that is allowed, its meaning is stated.
+ * (tensor_none()) is absent; where a tensor may be absent, its comment states what that means.
  *
- * Checks. Every call checks kinds, sizes and places before anything is touched: AS_E_INVAL names
- * the operation and the tensor. Operations allocate nothing. Sizes of zero are fine: they do
- * nothing, except that sums over nothing are written as 0.
+ * Checks. Every call checks kinds, sizes and places before it writes anything: AS_E_INVAL names the
+ * operation and the tensor. Operations allocate nothing. Sizes of zero are allowed: the operation
+ * does nothing, except that it writes 0 for an empty sum.
  *
  * Order. Operations of one back end run in the order of the calls. On cuda they are asynchronous: a
  * fault of the device (AS_E_INTERNAL, or AS_E_NOMEM) may be reported by a later call; buf_download
@@ -53,33 +55,33 @@
 extern "C" {
 #endif
 
-#include "base/status.h" /* within: it has C linkage too */
+#include "base/status.h" /* inside extern "C": it has C linkage too */
 
 /* ---- back ends ---- */
 
 struct backend;
 
 struct backend_opts {
-    int threads; /* of "cpu", the caller's counted: its lanes, and those that share one large
+    int threads; /* of "cpu", including the caller's thread. They run lanes, or share one large
                   * operation; 0: 1. OpenBLAS itself is set to one thread, for the whole process */
-    bool bf16;  /* cuda: products of matrices take bfloat16 factors and sum in float32; weights stay
-                 * float32. AS_E_UNSUPPORTED elsewhere */
-    int device; /* ordinal of the CUDA device, among those that CUDA_VISIBLE_DEVICES shows */
+    bool bf16;   /* cuda: matrix products round factors to bfloat16 and sum in float32; weights stay
+                 * float32. AS_E_UNSUPPORTED on the other back ends */
+    int device;  /* ordinal of the CUDA device, among those that CUDA_VISIBLE_DEVICES shows */
 };
 
 /* Open a back end.
  *   name   "reference", "cpu", "cuda", or NULL to choose: $ASSAY_BACKEND when set and not empty,
- *          otherwise cuda when it opens, otherwise cpu. A name that is given is never replaced.
+ *          otherwise cuda when it opens, otherwise cpu. A given name is never replaced by another.
  *   opts   borrowed; NULL for the defaults
  *   ret    owned by the caller, free with backend_free() after its buffers
- * The plugin is looked for in $ASSAY_PLUGIN_DIR (then nowhere else), beside the executable, in
+ * The plugin is searched for in $ASSAY_PLUGIN_DIR (if set, nowhere else), beside the executable, in
  * kernels/ of a build tree, and in the install folder. Without $ASSAY_PLUGIN_DIR it is not loaded
  * where there is no driver, or where $CUDA_VISIBLE_DEVICES is empty or -1.
- * AS_E_INVAL        the name (or $ASSAY_BACKEND) is not known; the message lists those that are.
- *                   Or an option is out of range
- * AS_E_UNSUPPORTED  cuda: no plugin there, or one of another version
- * AS_E_UNAVAILABLE  cuda: the plugin does not load, there is no driver or an older one, no device
- *                   that it has code for
+ * AS_E_INVAL        the name (or $ASSAY_BACKEND) is unknown (the message lists the known names), or
+ *                   an option is out of range
+ * AS_E_UNSUPPORTED  cuda: no plugin was found, or it has another version
+ * AS_E_UNAVAILABLE  cuda: the plugin does not load, the driver is absent or too old, no GPU is
+ *                   visible, or the plugin has no code for any device
  * AS_E_NOMEM, AS_E_INTERNAL (the device fails) */
 AS_MUST_CHECK as_status backend_open(const char *name, const struct backend_opts *opts,
                                      struct backend **ret, struct as_err *err);
@@ -89,12 +91,12 @@ void backend_freep(struct backend **be); /* for AS_AUTO */
 /* "reference", "cpu" or "cuda". */
 const char *backend_name(const struct backend *be);
 
-/* What it runs on, for logs: "AVX-512, 2 threads", "OpenBLAS Haswell, 1 thread", "NVIDIA H200".
- * View of be.
- */
+/* The hardware that it runs on, for logs: "AVX-512, 2 threads", "OpenBLAS Haswell, 1 thread",
+ * "NVIDIA H200". View of be. */
 const char *backend_device(const struct backend *be);
 
-/* Wait until all that was asked is done. AS_E_INTERNAL: an operation since the last wait failed. */
+/* Wait until all operations called so far are done. AS_E_INTERNAL: an operation since the last wait
+ * failed. */
 AS_MUST_CHECK as_status backend_sync(struct backend *be, struct as_err *err);
 
 /* ---- buffers ---- */
@@ -104,13 +106,13 @@ typedef enum buf_kind { BUF_F32, BUF_I32 } buf_kind;
 struct buf;
 
 /* n elements, set to zero, aligned to 64 bytes or more. *ret is owned by the caller: buf_free().
- * AS_E_NOMEM (also: of the device), AS_E_TOO_LARGE (n * 4 overflows). */
+ * AS_E_NOMEM (host or device memory), AS_E_TOO_LARGE (n * 4 overflows). */
 AS_MUST_CHECK as_status buf_create(struct backend *be, buf_kind kind, size_t n, struct buf **ret,
                                    struct as_err *err);
 
-/* As buf_create, with n elements that lie in `data`: memory of malloc, taken, on failure too. On
- * the host it becomes the buffer itself (aligned as malloc does it), elsewhere it is uploaded and
- * freed. */
+/* As buf_create, with the n elements in `data`. It takes `data`, which comes from malloc, even on
+ * failure. On the host `data` becomes the buffer's memory (aligned as malloc does it). On a device
+ * it is uploaded and freed. */
 AS_MUST_CHECK as_status buf_adopt(struct backend *be, buf_kind kind, size_t n, void *data,
                                   struct buf **ret, struct as_err *err);
 void buf_free(struct buf *b);
@@ -119,12 +121,12 @@ void buf_freep(struct buf **b); /* for AS_AUTO */
 buf_kind buf_kind_get(const struct buf *b);
 size_t buf_len(const struct buf *b); /* elements */
 
-/* Copy n elements in: src holds n float or int32_t as the buffer's kind says; borrowed, and free to
- * change when the call returns. AS_E_INVAL: past the end. */
+/* Copy n elements in: src holds n float or int32_t as the buffer's kind says; borrowed; the
+ * caller may change it when the call returns. AS_E_INVAL: past the end. */
 AS_MUST_CHECK as_status buf_upload(struct buf *b, size_t offset, const void *src, size_t n,
                                    struct as_err *err);
 
-/* Copy n elements out, after everything asked before. AS_E_INVAL: past the end. */
+/* Copy n elements out, after all earlier operations. AS_E_INVAL: past the end. */
 AS_MUST_CHECK as_status buf_download(const struct buf *b, size_t offset, void *dst, size_t n,
                                      struct as_err *err);
 
@@ -164,7 +166,7 @@ static inline bool tensor_is_none(struct tensor t)
     return t.buf == NULL;
 }
 
-/* The same place for members from k on. */
+/* The tensor without its first k members. */
 static inline struct tensor tensor_from(struct tensor t, size_t k)
 {
     t.offset += k * t.stride;
@@ -178,13 +180,13 @@ size_t backend_lanes(const struct backend *be);
 
 typedef as_status backend_task(struct backend *lane, size_t i, void *arg, struct as_err *err);
 
-/* Call task(lane, i, arg) for every i in [0, n), up to backend_lanes() of them at once in threads
- * of the back end's own. `lane` stands for `be` in that call: it takes the same buffers; within a
- * task operations run in the task's thread alone, and `be` itself is used for new buffers only.
- * Tasks that run side by side must not write what another reads or writes (so: other members). With
- * one lane the calls are made here, in order, with be. Which lane takes which task is not fixed;
- * results must not depend on it. All tasks are run; the error of the lowest i is returned. Not to
- * be nested. */
+/* Call task(lane, i, arg) for every i in [0, n), up to backend_lanes() of them at once, in the back
+ * end's own threads. A task uses `lane` in place of `be`: it accepts the same buffers. Inside a
+ * task operations run in the task's thread alone, and `be` itself may only create buffers. Tasks
+ * that run side by side must not write memory that another task reads or writes, so each uses other
+ * members. With one lane the caller's thread makes the calls, in order, with be. Which lane runs
+ * which task is not fixed, and outputs must not depend on it. All tasks are run, and the error of
+ * the lowest i is returned. A task must not call backend_for_each. */
 AS_MUST_CHECK as_status backend_for_each(struct backend *be, size_t n, backend_task *task,
                                          void *arg, struct as_err *err);
 
@@ -192,23 +194,25 @@ AS_MUST_CHECK as_status backend_for_each(struct backend *be, size_t n, backend_t
 
 struct graph;
 
-/* Record what the operations called until backend_graph_end() would do, instead of doing it. Their
- * arguments are checked then, once. Host values among them (sizes, offsets, grad_scale) are fixed
- * in the record, what lies behind host pointers (segments) is borrowed until the graph is freed;
- * what lies in buffers is read anew each time it runs. No uploads, downloads, new buffers or sync
- * in between (AS_E_CONFLICT; a lane does not notice), and no buffer is freed. AS_E_UNSUPPORTED:
- * this back end records nothing (reference): call the operations each time. AS_E_NOMEM. */
+/* Until backend_graph_end(), operations are recorded and not run. Their arguments are checked once,
+ * when they are recorded. The graph keeps host values (sizes, offsets, grad_scale) as they are
+ * then. It borrows the memory behind host pointers (segments) until it is freed. It reads the
+ * contents of buffers each time it runs. While a graph is recorded, uploads, downloads, new buffers
+ * and sync are refused (AS_E_CONFLICT; a lane does not check this), and the caller must not free a
+ * buffer. AS_E_UNSUPPORTED: this back end cannot record (reference); call the operations each time.
+ * AS_E_NOMEM. */
 AS_MUST_CHECK as_status backend_graph_begin(struct backend *be, struct as_err *err);
 
-/* *ret is owned by the caller: graph_free() before the back end and the buffers used. After the
- * device refused an operation in between, this fails too and nothing is recorded; one that failed
- * its checks is not in the record. To be called after a failed operation as well: it ends the
- * record. AS_E_CONFLICT: none is being recorded. */
+/* End the recording.
+ *   ret  owned by the caller; graph_free() it before the back end and the buffers that it uses
+ * If the device refused an operation during the recording, this call fails too and there is no
+ * graph. An operation that failed its checks is not in the graph. Call this after a failed
+ * operation as well, because it ends the recording. AS_E_CONFLICT: no graph is being recorded. */
 AS_MUST_CHECK as_status backend_graph_end(struct backend *be, struct graph **ret,
                                           struct as_err *err);
 
-/* `be` may be any lane of the back end that g was recorded with, and of that itself. A graph runs
- * in one thread at a time. */
+/* `be` is the back end that g was recorded with, or any lane of it. A graph runs in one thread at a
+ * time. */
 AS_MUST_CHECK as_status backend_graph_run(struct backend *be, struct graph *g, struct as_err *err);
 void graph_free(struct graph *g);
 void graph_freep(struct graph **g); /* for AS_AUTO */

@@ -1,8 +1,8 @@
-/* What a back end is made of: for kernels/ alone, and for the CUDA plugin (C++).
+/* The inside of a back end, for kernels/ and the CUDA plugin (C++) only.
  *
  * A back end embeds `struct backend` as its first member and fills the table of operations. The
- * public functions (backend.c) check every argument first, so an operation may trust what it gets:
- * kinds, sizes, strides, and that required tensors are there. */
+ * public functions (backend.c) check every argument first, so an operation need not check
+ * kinds, sizes, strides, or that required tensors are present. */
 #ifndef ASSAY_KERNELS_BACKEND_PRIV_H
 #define ASSAY_KERNELS_BACKEND_PRIV_H
 
@@ -31,7 +31,7 @@ struct backend_ops {
     as_status (*sync)(struct backend *be, struct as_err *err);
 
     as_status (*alloc)(struct buf *b, struct as_err *err); /* b->n >= 1; sets data, zeroed */
-    void (*adopt)(struct buf *b, void *data); /* in alloc's place; NULL: alloc and upload */
+    void (*adopt)(struct buf *b, void *data); /* instead of alloc; NULL: alloc and upload */
     void (*release)(struct buf *b);
     as_status (*upload)(struct buf *b, size_t offset, const void *src, size_t n,
                         struct as_err *err);
@@ -103,7 +103,7 @@ struct backend_ops {
     as_status (*optimize)(struct backend *be, const struct opt_args *a, struct as_err *err);
     as_status (*ema)(struct backend *be, const struct ema_args *a, struct as_err *err);
 
-    /* NULL on a back end that runs one task at a time / records nothing. */
+    /* NULL on a back end that runs one task at a time, or that cannot record. */
     size_t (*lanes)(const struct backend *be);
     as_status (*for_each)(struct backend *be, size_t n, backend_task *task, void *arg,
                           struct as_err *err);
@@ -117,15 +117,16 @@ struct backend_ops {
 
 struct backend {
     const struct backend_ops *ops;
-    struct backend *owner; /* of a lane: the back end that it stands for; NULL otherwise */
+    struct backend *owner; /* of a lane: the back end that it belongs to; NULL otherwise */
     char device[BACKEND_DEVICE_MAX];
 };
 
-/* One per back end: *ret is owned by the caller, closed with ops->close. opts is never NULL. */
+/* The function that opens a back end: *ret is owned by the caller, closed with ops->close. opts is
+ * never NULL. */
 as_status reference_open(const struct backend_opts *opts, struct backend **ret, struct as_err *err);
 as_status cpu_open(const struct backend_opts *opts, struct backend **ret, struct as_err *err);
 
-/* Whose buffers it takes: itself, or what a lane stands for. */
+/* The owner of the buffers that it uses: the back end itself, or the one that a lane belongs to. */
 static inline const struct backend *backend_owner(const struct backend *be)
 {
     return be->owner != NULL ? be->owner : be;

@@ -1,5 +1,5 @@
-/* Are an operation's arguments sound? Each ops_X.c lists an operation's tensors as rows and its
- * sizes as dimensions before it calls the table, so that no back end has to look.
+/* Checks of an operation's arguments. Each ops_X.c lists an operation's tensors as rows and its
+ * sizes as dimensions and checks them before it calls the table, so that no back end has to.
  *
  * AS_E_INVAL     a tensor is missing, of another back end or kind, too small for its shape, or
  *                shared where it is written
@@ -12,7 +12,7 @@
 enum {
     REQUIRED = 0,
     OPTIONAL = 1, /* the tensor may be absent */
-    SHARED = 2,   /* stride 0 is fine: an input */
+    SHARED = 2,   /* stride 0 is allowed: an input */
 };
 
 struct row {
@@ -33,7 +33,7 @@ AS_MUST_CHECK as_status check_dims(const char *op, const struct dim *dims, size_
 AS_MUST_CHECK as_status check_rows(const char *op, const struct backend *be, const struct row *rows,
                                    size_t n_rows, size_t members, struct as_err *err);
 
-/* Dimensions, then rows; the first dimension is the members. */
+/* check_dims, then check_rows. The first dimension is the number of members. */
 AS_MUST_CHECK as_status check_all(const char *op, const struct backend *be, const struct dim *dims,
                                   size_t n_dims, const struct row *rows, size_t n_rows,
                                   struct as_err *err);

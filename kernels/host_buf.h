@@ -16,13 +16,13 @@ as_status host_buf_fill(struct buf *b, size_t offset, size_t n, uint32_t bits, s
 as_status host_buf_copy(struct buf *dst, size_t dst_offset, const struct buf *src,
                         size_t src_offset, size_t n, struct as_err *err);
 
-/* Nothing is ever under way on the host. */
+/* Returns AS_OK at once: on the host every operation is done when its call returns. */
 as_status host_sync(struct backend *be, struct as_err *err);
 
-/* Close a back end that holds nothing but itself. */
+/* Close a back end that owns no other memory. */
 void host_close(struct backend *be);
 
-/* The rows above but host_close, for the initialiser of a struct backend_ops. */
+/* The functions above except host_close, for the initialiser of a struct backend_ops. */
 #define HOST_BUF_OPS                                                                               \
     .sync = host_sync, .alloc = host_buf_alloc, .adopt = host_buf_adopt,                           \
     .release = host_buf_release, .upload = host_buf_upload, .download = host_buf_download,         \

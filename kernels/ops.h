@@ -1,4 +1,4 @@
-/* All operations. Who uses a few includes their headers instead. */
+/* All operations. A file that uses a few of them includes their headers instead. */
 #ifndef ASSAY_KERNELS_OPS_H
 #define ASSAY_KERNELS_OPS_H
 

@@ -1,3 +1,11 @@
+/* The checks of convolution, pooling and batch normalisation; then the call of the back end's
+ * table.
+ *
+ * Sizes are checked first, because the number of output pixels follows from them: a kernel of 0 or
+ * a stride of 0 would divide by 0 or wrap around. The size of the output is computed with overflow
+ * checks. Only then are the tensors compared with it, so no back end needs a check of its own.
+ *
+ * A back end states its workspace for the sizes (conv_work), and the workspace is checked last. */
 #include "kernels/ops_conv.h"
 
 #include "base/mem.h"
@@ -59,7 +67,8 @@ static size_t conv_weight_len(const struct conv_args *a)
     return a->kernel_h * a->kernel_w * (a->channels / a->groups) * a->out;
 }
 
-/* Sizes, then the tensors that both passes have; *ret_y is the elements of y and dy. */
+/* Check the sizes, then the tensors that both passes use. *ret_y: number of elements of y and
+ * dy. */
 static as_status check_conv(const char *op, struct backend *be, const struct conv_args *a,
                             size_t *ret_y, struct as_err *err)
 {
@@ -152,7 +161,7 @@ static as_status check_pool_sizes(const char *op, const struct pool_args *a, str
     return AS_OK;
 }
 
-/* `in` is x or dx, `out` y or dy; the one that is read may be shared. */
+/* `in` is x or dx, `out` is y or dy. The tensor that is read may be shared. */
 static as_status check_pool(const char *op, struct backend *be, const struct pool_args *a,
                             const struct row *in, const struct row *out, bool forward,
                             struct as_err *err)
@@ -195,7 +204,7 @@ as_status backend_pool_backward(struct backend *be, const struct pool_args *a, s
 
 /* ---- batch normalisation ---- */
 
-/* `flags` is of mean and inv_std, and of y. */
+/* stats_flags belong to mean and inv_std, y_flags to y. */
 static as_status check_batch_norm(const char *op, struct backend *be,
                                   const struct batch_norm_args *a, unsigned stats_flags,
                                   unsigned y_flags, struct as_err *err)
@@ -203,7 +212,7 @@ static as_status check_batch_norm(const char *op, struct backend *be,
     if (a->act != ACT_NONE && a->act != ACT_RELU)
         return as_fail(err, AS_E_INVAL, "%s: activation %d, expected none (%d) or relu (%d)", op,
                        (int)a->act, ACT_NONE, ACT_RELU);
-    if (!(a->eps >= 0)) /* NaN too */
+    if (!(a->eps >= 0)) /* refuses NaN too */
         return as_fail(err, AS_E_INVAL, "%s: eps is %g, must be >= 0", op, (double)a->eps);
     const struct dim dims[] = {
         {"members", a->members}, {"rows", a->rows}, {"channels", a->channels}};
@@ -227,7 +236,9 @@ as_status backend_batch_norm_train(struct backend *be, const struct batch_norm_a
     if (st < 0)
         return st;
     if (tensor_is_none(running_mean) != tensor_is_none(running_var))
-        return as_fail(err, AS_E_INVAL, "%s: of running_mean and running_var one is missing", op);
+        return as_fail(err, AS_E_INVAL,
+                       "%s: running_mean and running_var must both be present or both be absent",
+                       op);
     if (!(momentum >= 0 && momentum <= 1))
         return as_fail(err, AS_E_INVAL, "%s: momentum is %g, must be in [0, 1]", op,
                        (double)momentum);

@@ -1,4 +1,4 @@
-/* Operations on images: convolution, pooling, batch normalisation. See backend.h for what holds of
+/* Operations on images: convolution, pooling, batch normalisation. backend.h states the rules of
  * all operations. */
 #ifndef ASSAY_KERNELS_OPS_CONV_H
 #define ASSAY_KERNELS_OPS_CONV_H
@@ -12,8 +12,8 @@ extern "C" {
 /* Images are [B, H, W, C]: channels last. A convolution's weight is [KH, KW, C / groups, O], so
  * that groups = 1 is the matrix [KH KW C, O] of a linear layer over patches. Padding is zeros, the
  * same on both sides; output height = (H + 2 pad - KH) / stride + 1, rounded down. H and W are at
- * least 1; B and C may be 0. AS_E_INVAL names the size that cannot be; AS_E_TOO_LARGE: past
- * INT_MAX, or a product overflows. */
+ * least 1; B and C may be 0. AS_E_INVAL names the impossible size; AS_E_TOO_LARGE: a size
+ * is past INT_MAX, or a product overflows. */
 
 /* ---- convolution ---- */
 
@@ -23,12 +23,12 @@ struct conv_args {
     size_t out;                             /* O, channels of the output */
     size_t kernel_h, kernel_w, stride, pad; /* kernel >= 1, stride >= 1, pad < kernel */
     size_t groups;                          /* 1, or C (depthwise; O is then a multiple of C, and
-                                             * output o looks at channel o / (O / C)) */
+                                             * output o reads channel o / (O / C)) */
     struct tensor x;                        /* [K or shared, B, H, W, C] */
     struct tensor w;                        /* [K or shared, KH, KW, C / groups, O] */
     struct tensor b;                        /* [K or shared, O]; absent: no bias */
-    struct tensor work;                     /* [K, backend_conv_work()] F32; what is in it before or
-                                             * after means nothing. May be absent where that is 0 */
+    struct tensor work;                     /* [K, backend_conv_work()] F32; its contents before and
+                                             * after mean nothing. May be absent if that is 0 */
 };
 
 /* Length of the output's side: 0 when the kernel is larger than the padded input. */
@@ -38,14 +38,14 @@ static inline size_t conv_out_len(size_t len, size_t kernel, size_t stride, size
 }
 
 /* Elements of workspace per member that forward and backward of these sizes need on this back end.
- * On the host the weight's own size and at most some 16 MiB, whatever the batch. Tensors are not
- * looked at. 0 for sizes that forward and backward refuse. */
+ * On the host: the weight's own size and at most some 16 MiB, for any batch. The call does not read
+ * the tensors. It returns 0 for sizes that forward and backward refuse. */
 size_t backend_conv_work(const struct backend *be, const struct conv_args *a);
 
-/* By which code convolutions are done, in words: "own", or on cuda (where ASSAY_CUDA_CONV=cudnn
- * asks for it) which cuDNN and how many operations of other shapes go by it and by our own code,
- * or why all by our own. With bf16 cuDNN rounds factors to TF32, not to bfloat16. For a person to
- * read; a view until the next convolution. */
+/* A text for people that says which code runs convolutions: "own", or on cuda with
+ * ASSAY_CUDA_CONV=cudnn the version of cuDNN, and how many distinct shapes of operations cuDNN and
+ * our own code run, or the reason why our own code runs them all. With bf16 cuDNN rounds factors to
+ * TF32, not to bfloat16. A view until the next convolution. */
 const char *backend_conv_path(const struct backend *be);
 
 /* y = act(x * w + b), the cross-correlation that the field calls convolution.
@@ -55,11 +55,11 @@ AS_MUST_CHECK as_status backend_conv_forward(struct backend *be, const struct co
                                              struct as_err *err);
 
 struct conv_grads {
-    struct tensor dy; /* [K, B, OH, OW, O]: gradient by the output before the activation (so after
-                       * backend_act_backward) */
-    struct tensor dx; /* [K, B, H, W, C], overwritten; absent: not wanted */
-    struct tensor dw; /* as w, overwritten; absent: not wanted */
-    struct tensor db; /* [K, O], overwritten; absent: not wanted */
+    struct tensor dy; /* [K, B, OH, OW, O]: gradient by the output before the activation: the
+                       * output of backend_act_backward */
+    struct tensor dx; /* [K, B, H, W, C], overwritten; absent: not computed */
+    struct tensor dw; /* as w, overwritten; absent: not computed */
+    struct tensor db; /* [K, O], overwritten; absent: not computed */
 };
 
 /* The gradients of backend_conv_forward. `a` as in the forward call (b is not read). The outputs
@@ -75,12 +75,12 @@ struct pool_args {
     size_t members, batch, height, width, channels;
     size_t kernel_h, kernel_w, stride, pad; /* pad <= kernel / 2 */
     pool_kind kind;
-    struct tensor index; /* [K, B, OH, OW, C], I32, max: where it came from, y * W + x of the input,
-                          * the first of equals; NaN wins. Absent for avg */
+    struct tensor index; /* [K, B, OH, OW, C], I32, max: the place of the maximum, y * W + x of the
+                          * input, the first of equals; NaN wins. Absent for avg */
 };
 
-/* x [K or shared, B, H, W, C] to y [K, B, OH, OW, C]. What is padded is left out of a maximum and
- * counts as 0 in an average (divided by the whole kernel). */
+/* x [K or shared, B, H, W, C] to y [K, B, OH, OW, C]. A maximum ignores padding. In an
+ * average padding counts as 0, and the divisor is the size of the whole kernel. */
 AS_MUST_CHECK as_status backend_pool_forward(struct backend *be, const struct pool_args *a,
                                              struct tensor x, struct tensor y, struct as_err *err);
 
@@ -103,9 +103,9 @@ struct batch_norm_args {
 };
 
 /* Training: y = act((x - mean) * inv_std * gamma + beta), inv_std = 1 / sqrt(var + eps), var the
- * biased variance (of 0 rows: 0, and the running ones stay). running_mean and running_var [K, C],
- * either both or none, become (1 - momentum) * old + momentum * new, with the unbiased variance
- * (that of 1 row: the biased one), as PyTorch's. */
+ * biased variance. With 0 rows var is 0 and the running statistics stay. running_mean and
+ * running_var [K, C] are both present or both absent. They become (1 - momentum) * old + momentum *
+ * new, with the unbiased variance (for 1 row: the biased one), as in PyTorch. */
 AS_MUST_CHECK as_status backend_batch_norm_train(struct backend *be,
                                                  const struct batch_norm_args *a, float momentum,
                                                  struct tensor running_mean,

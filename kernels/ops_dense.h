@@ -1,4 +1,4 @@
-/* Dense operations: linear layers, activations, sums, dropout. See backend.h for what holds of all
+/* Dense operations: linear layers, activations, sums, dropout. backend.h states the rules of all
  * operations. */
 #ifndef ASSAY_KERNELS_OPS_DENSE_H
 #define ASSAY_KERNELS_OPS_DENSE_H
@@ -30,17 +30,17 @@ struct linear_args {
 
 /* y[k] = act(x[k] w[k] + b[k]).
  *   y   [K, B, O]; must not overlap the inputs
- *   z   [K, B, O]: receives x w + b, before the activation; absent: not kept. Needed for the
- *       backward pass of gelu. z may be y only when act is ACT_NONE. */
+ *   z   [K, B, O]: receives x w + b, before the activation; absent: not kept. The backward pass
+ *       of gelu needs it. z may be y only when act is ACT_NONE. */
 AS_MUST_CHECK as_status backend_linear_forward(struct backend *be, const struct linear_args *a,
                                                act_kind act, struct tensor y, struct tensor z,
                                                struct as_err *err);
 
 struct linear_grads {
-    struct tensor dy; /* [K, B, O]: gradient by z = x w + b (so after backend_act_backward) */
-    struct tensor dx; /* [K, B, I]: dy w^T; absent: not wanted. Always overwritten */
-    struct tensor dw; /* [K, I, O]: x^T dy; absent: not wanted */
-    struct tensor db; /* [K, O]: sum of dy over the rows; absent: not wanted */
+    struct tensor dy; /* [K, B, O]: gradient by z = x w + b: the output of backend_act_backward */
+    struct tensor dx; /* [K, B, I]: dy w^T; absent: not computed. Always overwritten */
+    struct tensor dw; /* [K, I, O]: x^T dy; absent: not computed */
+    struct tensor db; /* [K, O]: sum of dy over the rows; absent: not computed */
     bool accumulate;  /* dw and db are added to instead of overwritten */
 };
 
@@ -82,17 +82,17 @@ struct dropout_args {
     struct tensor seed;          /* [K, 2], I32: low word, high word of the member's 64-bit seed */
     struct tensor
         step;       /* [K], I32: the member's step counter (the optimizer's own may be passed) */
-    uint32_t layer; /* < 2^24: which dropout of the model */
+    uint32_t layer; /* < 2^24: number of the dropout in the model */
 };
 
 /* y = x * keep / (1 - rate), where keep depends only on (seed, step, layer, row, unit), not on the
- * width: no mask is stored, a padded layer drops the same units, and the backward pass is the same
- * call on the gradient (same step!).
+ * width. So no mask is stored, and a padded layer drops the same units. The backward pass is the
+ * same call on the gradient, with the same step.
  *
- * Unit u of row r of member k is kept when word u mod 4 of philox4x32(key = seed[k],
- * hi = step[k] << 32 | layer << 8 | DROPOUT_PURPOSE, lo = r << 32 | u / 4) is >= rate[k] * 2^32,
- * truncated. The same bits on every back end. In place over an activation's output is safe for the
- * backward pass of none and relu, not of tanh. */
+ * Unit u of row r of member k is kept when word u mod 4 of philox4x32(key = seed[k], hi = step[k]
+ * << 32 | layer << 8 | DROPOUT_PURPOSE, lo = r << 32 | u / 4) is >= rate[k] * 2^32, truncated. The
+ * bits are the same on every back end. If dropout works in place on an activation's output, the
+ * backward pass of the activation is still right for none and relu, but not for tanh. */
 #define DROPOUT_PURPOSE 0xD0u
 AS_MUST_CHECK as_status backend_dropout(struct backend *be, const struct dropout_args *a,
                                         struct as_err *err);

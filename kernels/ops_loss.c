@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "kernels/check.h"
 
-/* The figures of a loss. */
+/* Check the outputs of a loss. */
 static as_status check_loss(const char *op, struct backend *be, const struct loss_out *o,
                             float grad_scale, size_t members, size_t batch, struct as_err *err)
 {

@@ -1,4 +1,4 @@
-/* Losses with their gradients, and the probabilities of predictions. See backend.h for what holds
+/* Losses with their gradients, and the probabilities of predictions. backend.h states the rules
  * of all operations. */
 #ifndef ASSAY_KERNELS_OPS_LOSS_H
 #define ASSAY_KERNELS_OPS_LOSS_H
@@ -11,9 +11,9 @@ extern "C" {
 
 /* ---- losses ---- */
 
-/* Where a loss leaves its figures. With `accumulate` false these are overwritten, so weight = 1
- * gives the batch's mean; with weight = B and accumulate, loss sums over the rows of an epoch and
- * needs no wait per step. */
+/* The outputs of a loss. Without `accumulate` they are overwritten, so weight = 1 gives the batch's
+ * mean. With weight = B and `accumulate`, loss sums over the rows of an epoch, and the host need
+ * not wait after each step. */
 struct loss_out {
     struct tensor row_loss; /* [K, B], F32: each row's loss. Required: it is also the workspace */
     struct tensor loss;     /* [K], F32: weight * mean of row_loss (added when accumulate) */
@@ -33,18 +33,18 @@ struct softmax_ce_args {
                               * one is NaN. Required */
     struct tensor correct;   /* [K], I32: rows where row_class is the label (added when
                               * out.accumulate) */
-    struct tensor top5; /* [K], I32: rows where fewer than 5 classes are larger than the label's
-                         * logit (equal ones count when their number is lower) and no logit is
-                         * NaN; added when out.accumulate; absent: not wanted */
+    struct tensor top5; /* [K], I32: rows where no logit is NaN and fewer than 5 logits are larger
+                         * than the label's (an equal one counts if its class is lower); added
+                         * when out.accumulate; absent: not computed */
     struct loss_out out;
 };
 
-/* Softmax cross-entropy, forward and backward in one pass. target = (1 - s) onehot + s / C, as
- * PyTorch's. With class weights w each row counts as PyTorch's CrossEntropyLoss has it: the loss is
- * sum_c w_c target_c (-log p_c) summed over the rows and divided by the sum of w[label], so
- * row_loss is that times B / sum w[label]. A label out of range makes its row's loss and gradient
- * NaN, and is not in that sum. Where the sum is 0 no row counts: losses and gradients are 0 (NaN in
- * PyTorch, which would end a trial at its first batch of such classes alone). */
+/* Softmax cross-entropy, forward and backward in one pass. target = (1 - s) onehot + s / C, as in
+ * PyTorch. Class weights w work as in PyTorch's CrossEntropyLoss: the loss is sum_c w_c target_c
+ * (-log p_c), summed over the rows and divided by the sum of w[label]. row_loss is a row's sum
+ * times B / sum w[label]. A label out of range makes its row's loss and gradient NaN, and is not in
+ * the sum of weights. If that sum is 0, no row counts and losses and gradients are 0. (PyTorch
+ * gives NaN. That would end a trial at its first batch of such classes alone.) */
 AS_MUST_CHECK as_status backend_softmax_ce(struct backend *be, const struct softmax_ce_args *a,
                                            struct as_err *err);
 
@@ -76,13 +76,14 @@ struct bce_args {
     struct tensor logits;           /* [K, B, O] */
     struct tensor target;           /* [K or shared, B, O], F32 in [0, 1] */
     struct tensor smoothing;        /* [K]: t becomes (1 - s) t + s / 2; absent: 0 */
-    struct tensor class_weights; /* [K or shared, 2]: an output counts w0 (1 - t) + w1 t, with t as
-                                  * given, divided by the batch's mean of that (0: no output
-                                  * counts); absent: 1 */
-    struct tensor dlogits;       /* [K, B, O]; may be logits; absent: forward only */
+    struct tensor
+        class_weights;     /* [K or shared, 2]: an output's weight is w0 (1 - t) + w1 t, with t as
+                                  * given, divided by the mean weight of the batch (mean 0: no
+                                  * output counts); absent: 1 */
+    struct tensor dlogits; /* [K, B, O]; may be logits; absent: forward only */
     float grad_scale;
     struct tensor row_class; /* [K, B], I32: 1 when the first logit is > 0, else 0; -1 when it is
-                              * NaN or there is none */
+                              * NaN or O is 0 */
     struct tensor correct;   /* [K], I32: outputs whose logit is not NaN and where (logit > 0) ==
                               * (t > 0.5); added when out.accumulate */
     struct loss_out out;     /* row_loss: mean over the O outputs */

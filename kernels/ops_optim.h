@@ -1,5 +1,5 @@
-/* Gradients as a whole, optimizers, averages of weights. See backend.h for what holds of all
- * operations. */
+/* Norms and clipping of all gradients, optimizers, averages of weights. backend.h states the rules
+ * of all operations. */
 #ifndef ASSAY_KERNELS_OPS_OPTIM_H
 #define ASSAY_KERNELS_OPS_OPTIM_H
 
@@ -9,14 +9,15 @@
 extern "C" {
 #endif
 
-/* ---- gradients as a whole ---- */
+/* ---- norms and clipping of all gradients ---- */
 
 struct grad_stats_args {
     size_t members, n;     /* K, N */
     struct tensor grads;   /* [K, N] */
     struct tensor sq_norm; /* [K], F32: sum of squares (summed in double) */
     struct tensor finite;  /* [K], I32: 1 when every element is finite, else 0 */
-    struct tensor active;  /* [K], I32: set to 0 where not finite, otherwise left; absent: none */
+    struct tensor
+        active; /* [K], I32: set to 0 where not finite, otherwise unchanged; absent: none */
 };
 
 AS_MUST_CHECK as_status backend_grad_stats(struct backend *be, const struct grad_stats_args *a,
@@ -30,7 +31,7 @@ struct grad_clip_args {
 };
 
 /* grads[k] *= min(1, max_norm / (norm + 1e-6)), as PyTorch's clip_grad_norm_. A member whose norm
- * is not finite is left as it is. */
+ * is not finite is unchanged. */
 AS_MUST_CHECK as_status backend_grad_clip(struct backend *be, const struct grad_clip_args *a,
                                           struct as_err *err);
 
@@ -42,24 +43,27 @@ struct grad_accumulate_args {
     struct tensor first; /* [K], I32: non-zero where this micro-batch begins a batch */
 };
 
-/* sum[k] = (first[k] ? 0 : sum[k]) + scale[k] * grads[k]; where first, old values (NaN too) are
- * gone. */
+/* sum[k] = (first[k] ? 0 : sum[k]) + scale[k] * grads[k]; where first is set, old values
+ * (NaN too) are discarded. */
 AS_MUST_CHECK as_status backend_grad_accumulate(struct backend *be,
                                                 const struct grad_accumulate_args *a,
                                                 struct as_err *err);
 
 /* ---- optimizers over an arena [K, N] ---- */
 
-/* Formulas as in PyTorch 2's torch.optim, unless said. g: gradient, p: parameter, t: steps done,
+/* Formulas as in PyTorch 2's torch.optim, unless stated. g: gradient, p: parameter, t: steps done,
  * this one included, wd: weight decay. m1, m2: the two moments, zero before the first step.
- *   SGD      g += wd p; with momentum > 0: m1 = momentum m1 + g, g = nesterov ? g + momentum m1 :
- * m1; p -= lr g ADAM     g += wd p; then as ADAMW without its decay (Kingma and Ba 2015) ADAMW    p
- * *= 1 - lr wd; m1 = b1 m1 + (1 - b1) g; m2 = b2 m2 + (1 - b2) g^2; p -= lr / (1 - b1^t) * m1 /
- * (sqrt(m2 / (1 - b2^t)) + eps) (Loshchilov and Hutter 2019) RMSPROP  g += wd p; m2 = b2 m2 + (1 -
- * b2) g^2; u = g / (sqrt(m2) + eps); with momentum > 0: m1 = momentum m1 + u, u = m1; p -= lr u.
- * (torch's alpha is b2) LAMB     r = m1^ / (sqrt(m2^) + eps) + wd p with ADAMW's corrected moments;
- * per segment: p -= lr * (|p| > 0 and |r| > 0 ? |p| / |r| : 1) * r (You et al. 2020) LION     p *=
- * 1 - lr wd; p -= lr sign(b1 m1 + (1 - b1) g); m1 = b2 m1 + (1 - b2) g (Chen et al. 2023) */
+ *   SGD      g += wd p; with momentum > 0: m1 = momentum m1 + g,
+ *            g = nesterov ? g + momentum m1 : m1; p -= lr g
+ *   ADAM     g += wd p; then as ADAMW without its decay (Kingma and Ba 2015)
+ *   ADAMW    p *= 1 - lr wd; m1 = b1 m1 + (1 - b1) g; m2 = b2 m2 + (1 - b2) g^2;
+ *            p -= lr / (1 - b1^t) * m1 / (sqrt(m2 / (1 - b2^t)) + eps) (Loshchilov and Hutter 2019)
+ *   RMSPROP  g += wd p; m2 = b2 m2 + (1 - b2) g^2; u = g / (sqrt(m2) + eps);
+ *            with momentum > 0: m1 = momentum m1 + u, u = m1; p -= lr u (torch's alpha is b2)
+ *   LAMB     r = m1^ / (sqrt(m2^) + eps) + wd p with ADAMW's corrected moments; for each segment:
+ *            p -= lr * (|p| > 0 and |r| > 0 ? |p| / |r| : 1) * r (You et al. 2020)
+ *   LION     p *= 1 - lr wd; p -= lr sign(b1 m1 + (1 - b1) g); m1 = b2 m1 + (1 - b2) g
+ *            (Chen et al. 2023) */
 typedef enum optim_kind {
     OPT_SGD,
     OPT_ADAM,
@@ -74,8 +78,8 @@ typedef enum optim_kind {
  * member's step counter goes up by one. */
 struct opt_args {
     size_t members, n;    /* K, N */
-    struct tensor kind;   /* [K], I32: an optim_kind each; any other value leaves the member alone,
-                           * as does one whose m2 or work is absent */
+    struct tensor kind;   /* [K], I32: an optim_kind each; a member is unchanged if its kind is any
+                           * other value, or if its kind needs an m2 or work that is absent */
     struct tensor params; /* [K, N], in place */
     struct tensor grads;  /* [K, N], read only */
     struct tensor m1;     /* [K, N], in place: SGD's velocity, the first moment */
@@ -90,9 +94,9 @@ struct opt_args {
     struct tensor step;         /* [K], I32: steps done so far, in place */
     const size_t *segments; /* host, borrowed for the call (of a graph: until it is freed): where
                              * each parameter tensor begins, ascending, the first 0. Only LAMB
-                             * looks; NULL: one segment */
-    size_t n_segments;      /* not looked at when segments is NULL */
-    struct tensor work; /* [K, 2 n_segments (at least 2)] F32: LAMB leaves |p| (before the step) and
+                             * reads them; NULL: one segment */
+    size_t n_segments;      /* not read when segments is NULL */
+    struct tensor work; /* [K, 2 n_segments (at least 2)] F32: LAMB writes |p| (before the step) and
                          * |r| of each segment here; absent when no member is LAMB */
 };
 
@@ -106,7 +110,7 @@ struct ema_args {
     struct tensor params;  /* [K, N] */
     struct tensor average; /* [K, N], in place; the caller begins with a copy of params */
     struct tensor decay;   /* [K] in [0, 1): average = decay average + (1 - decay) params */
-    struct tensor active;  /* [K], I32: 0 leaves a member alone; absent: all */
+    struct tensor active;  /* [K], I32: 0: the member is unchanged; absent: all are active */
 };
 
 AS_MUST_CHECK as_status backend_ema(struct backend *be, const struct ema_args *a,

@@ -1,3 +1,8 @@
+/* The checks of layer normalisation, embedding and attention; then the call of the back end's
+ * table.
+ *
+ * Each operation lists its sizes and its tensors in one place that its forward and backward pass
+ * share. The passes differ only in the tensors that they write. */
 #include "kernels/ops_seq.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* Operations on sequences: layer normalisation, embedding, attention. See backend.h for what holds
+/* Operations on sequences: layer normalisation, embedding, attention. backend.h states the rules
  * of all operations. */
 #ifndef ASSAY_KERNELS_OPS_SEQ_H
 #define ASSAY_KERNELS_OPS_SEQ_H
@@ -46,8 +46,8 @@ AS_MUST_CHECK as_status backend_embedding_forward(struct backend *be,
                                                   const struct embedding_args *a, struct tensor y,
                                                   struct as_err *err);
 
-/* dtable [K, V, D] and dpositions [K, T, D] (absent iff positions is), overwritten; sums in the
- * order of the rows. A token out of range is in no sum of dtable. */
+/* dtable [K, V, D] and dpositions [K, T, D] (absent exactly if positions is), overwritten; sums
+ * in the order of the rows. A token out of range adds to no row of dtable. */
 AS_MUST_CHECK as_status backend_embedding_backward(struct backend *be,
                                                    const struct embedding_args *a, struct tensor dy,
                                                    struct tensor dtable, struct tensor dpositions,
@@ -60,17 +60,17 @@ struct attention_args {
     struct tensor qkv;  /* [K or shared, B, T, 3, H, D]: queries, keys, values of each position */
     struct tensor out;  /* [K, B, T, H, D]: forward writes, backward reads */
     struct tensor lse;  /* [K, B, H, T]: log of the sum of exp of each row's scores; forward writes,
-                         * backward reads; so no T x T matrix is kept (Dao et al. 2022) */
+                         * backward reads. So no T x T matrix is kept (Dao et al. 2022) */
     struct tensor work; /* [K, backend_attention_work()] F32 */
 };
 
 /* Elements of workspace per member: linear in T, and in the threads of cpu; 0 on a back end that
- * wants none (then `work` may be absent). What is in it before or after means nothing. A lane takes
- * what was asked of its back end. Tensors are not looked at. */
+ * needs none (then `work` may be absent). Its contents before and after mean nothing. A lane needs
+ * the same number as its back end. The call does not read the tensors. */
 size_t backend_attention_work(const struct backend *be, const struct attention_args *a);
 
-/* out_t = sum over s <= t of softmax_s(q_t . k_s / sqrt(D)) v_s, each head by itself. A
- * NaN or infinity may reach all positions of its sequence and head, others not. */
+/* out_t = sum over s <= t of softmax_s(q_t . k_s / sqrt(D)) v_s, for each head. A NaN or
+ * infinity may spread to all positions of its sequence and head, but to no other. */
 AS_MUST_CHECK as_status backend_attention_forward(struct backend *be,
                                                   const struct attention_args *a,
                                                   struct as_err *err);

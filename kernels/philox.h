@@ -1,5 +1,6 @@
-/* Random bits of dropout and augmentation, inline, for the fast back ends: one text for host and
- * device, so that the masks agree bit for bit. The reference draws the same bits from base/rng.h.
+/* Random bits of dropout and augmentation, inline, for the fast back ends: one source for host
+ * and device, so that the masks agree bit for bit. The reference draws the same bits from
+ * base/rng.h.
  *
  * Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011. */
 #ifndef ASSAY_KERNELS_PHILOX_H
@@ -10,7 +11,7 @@
 #include "kernels/ops_data.h"
 #include "kernels/ops_dense.h"
 
-/* nvcc compiles a function for the device only when it is marked. */
+/* nvcc compiles a function for the device only with these attributes. */
 #ifdef __CUDACC__
 #define PHILOX_FN __host__ __device__ static inline
 #else
@@ -23,7 +24,7 @@
 #define PHILOX_W1 0xBB67AE85u
 #define PHILOX_ROUNDS 10
 
-/* One round over the counter c; the caller moves the key on by W0, W1. */
+/* One round over the counter c; the caller adds W0 and W1 to the key. */
 PHILOX_FN void philox_round(uint32_t *c0, uint32_t *c1, uint32_t *c2, uint32_t *c3, uint32_t key0,
                             uint32_t key1)
 {
@@ -51,8 +52,7 @@ PHILOX_FN void philox_block(uint64_t key, uint64_t hi, uint64_t lo, uint32_t ret
     ret[3] = c3;
 }
 
-/* Elements whose word is below this are dropped: rate * 2^32, truncated; 0 for none, 2^32 for all.
- */
+/* Elements whose word is below this are dropped: rate * 2^32, truncated; 0: none, 2^32: all. */
 PHILOX_FN uint64_t dropout_threshold(float rate)
 {
     if (!(rate > 0.0f))
@@ -62,7 +62,7 @@ PHILOX_FN uint64_t dropout_threshold(float rate)
     return (uint64_t)((double)rate * 4294967296.0);
 }
 
-/* What the kept elements are multiplied by. */
+/* The factor of the kept elements. */
 PHILOX_FN float dropout_scale(float rate)
 {
     if (!(rate > 0.0f))

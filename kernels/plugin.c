@@ -1,5 +1,5 @@
-/* Where the plugin is looked for is told in backend.h, backend_open. The first file that exists is
- * the one that counts: one that does not load is an error, not a reason to look further. */
+/* Search for the plugin in the folders that backend.h lists at backend_open. The first file that
+ * exists is used. If it does not load, that is an error, and the search does not go on. */
 #include "kernels/plugin.h"
 
 #include <dlfcn.h>
@@ -13,7 +13,7 @@
 
 #define PLUGIN_FILE "libassay-cuda.so"
 
-/* Folder of the running executable into `dir`; false when it cannot be told. */
+/* Writes the folder of the running executable to `dir`; false when it is unknown. */
 static bool exe_dir(char dir[PATH_MAX])
 {
     ssize_t n = readlink("/proc/self/exe", dir, PATH_MAX - 1);
@@ -27,7 +27,7 @@ static bool exe_dir(char dir[PATH_MAX])
     return true;
 }
 
-/* Whether `format` with `dir` names a plugin that is there; its path goes to `path`. */
+/* Whether there is a plugin in dir and below; writes its path to `path`. */
 static bool plugin_in(const char *dir, const char *below, char path[PATH_MAX])
 {
     int n = snprintf(path, PATH_MAX, "%s%s/" PLUGIN_FILE, dir, below);

@@ -4,7 +4,7 @@
 
 #include "bench/bench.h"
 
-/* c [m, n] = a [m, k] b [k, n], and the two products of its way back. */
+/* c [m, n] = a [m, k] b [k, n], and the two products of its backward pass. */
 struct product {
     size_t m, n, k, count;
     bool by_input;
@@ -40,7 +40,7 @@ static void add_node(struct floor *f, const struct net_node *n)
                     n->kernel_h * n->kernel_w * n->in.channels / n->groups, n->groups,
                     n->from != 0);
         break;
-    case NET_ATTENTION: /* scores, then the mix of values */
+    case NET_ATTENTION: /* scores, then the weighted values */
         add_product(f, tokens, tokens, n->out.channels / n->heads, f->batch * n->heads, true);
         add_product(f, tokens, n->out.channels / n->heads, tokens, f->batch * n->heads, true);
         break;

@@ -1,5 +1,5 @@
-/* The products of matrices that a training step cannot do without, through OpenBLAS and nothing
- * else: what a case of `./dev bench train` is held against. */
+/* The matrix products of a training step, through OpenBLAS and nothing else: the floor of a case of
+ * `./dev bench train`. */
 #ifndef ASSAY_BENCH_TRAIN_FLOOR_H
 #define ASSAY_BENCH_TRAIN_FLOOR_H
 
@@ -7,9 +7,9 @@
 
 struct floor;
 
-/* The products of one step with `batch` rows: forward, by the weights, and by the input of every
- * linear layer, convolution (as a product of patches) and attention, but not by the data itself.
- * Owned by the caller. AS_E_NOMEM. */
+/* The products of one step with `batch` rows: forward, the gradient by the weights, and the
+ * gradient by the input, of every linear layer, convolution (as a product of patches) and
+ * attention. The first layer has no gradient by the input. Owned by the caller. AS_E_NOMEM. */
 AS_MUST_CHECK as_status floor_create(const struct net_plan *plan, size_t batch, struct floor **ret,
                                      struct as_err *err);
 void floor_free(struct floor *f);

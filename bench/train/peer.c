@@ -1,3 +1,8 @@
+/* Starts PyTorch's processes and sends them cases.
+ *
+ * OpenBLAS decides when it is loaded which kernels it uses, and the choice may be wrong for a new
+ * core. So there is one process for each entry of `cores`, and the best rate counts. The variables
+ * that a process needs are set only for the duration of its posix_spawn, and then restored. */
 #include "bench/train/peer.h"
 
 #include <fcntl.h>
@@ -18,8 +23,8 @@
 
 extern char **environ;
 
-/* What each of the processes tells OpenBLAS. Debian's takes some new cores for a Haswell; where it
- * does not, its own choice may be the better one. */
+/* OPENBLAS_CORETYPE of each process. Debian's OpenBLAS takes some new cores for a Haswell. Where it
+ * does not, its own choice may be better. */
 static const char *const cores[] = {NULL, "SkylakeX"};
 
 struct torch {
@@ -30,7 +35,7 @@ struct torch {
 
 static struct torch torches[AS_ARRAY_LEN(cores)];
 static char version[64];
-static bool looked; /* in vain: do not look again */
+static bool looked; /* and found none: do not search again */
 
 const char *torch_version(void)
 {
@@ -67,7 +72,7 @@ static int spawn_with(struct torch *t, const char *core, const char *python,
     char before[64];
     (void)snprintf(before, sizeof before, "%s", now != NULL ? now : "");
     set_or_not("OPENBLAS_CORETYPE", core);
-    if (has_openmp) { /* put before what the system's alternatives chose */
+    if (has_openmp) { /* use it before the library of the system's alternatives */
         set_or_not("LD_LIBRARY_PATH", OPENMP_BLAS);
         set_or_not("LD_PRELOAD", OPENMP_BLAS "/libopenblas.so.0");
     }
@@ -80,7 +85,7 @@ static int spawn_with(struct torch *t, const char *core, const char *python,
     return rc;
 }
 
-/* Start `python` with pipes on both ends. */
+/* Start `python` with pipes for its stdin and stdout. */
 static as_status spawn(struct torch *t, const char *core, const char *python, struct as_err *err)
 {
     int in[2], out[2];
@@ -130,7 +135,7 @@ static as_status start_one(struct torch *t, const char *core, const char *python
     return AS_OK;
 }
 
-/* Does this machine run what OpenBLAS has for that core? */
+/* Whether this machine can run the kernels of OpenBLAS for that core. */
 static bool runs(const char *core)
 {
 #if defined(__x86_64__)

@@ -1,3 +1,8 @@
+/* Runs `assay-train` as a process on a data set of random numbers and measures it.
+ *
+ * The time of an epoch is the distance between two lines that the trainer writes to a fifo, so it
+ * does not contain the start of the process. Other figures time the whole process, from start to
+ * end. Validation uses a hundredth of the rows, because it is not the subject. */
 #include "bench/train/trainer.h"
 
 #include <errno.h>
@@ -23,7 +28,7 @@
 
 #define MAX_EPOCHS 64
 #define CLASSES 10
-#define HELD_OUT 0.01 /* validation is not what is timed */
+#define HELD_OUT 0.01 /* small, because validation is not the subject */
 
 extern char **environ;
 
@@ -147,8 +152,8 @@ static void program_path(char path[PATH_MAX])
     (void)snprintf(end != NULL ? end : path, 64, "/../trial-runner/train/assay-train");
 }
 
-/* stdin is no socket, stderr goes to a file of the lab. */
-static as_status start(const struct lab *l, pid_t *ret, struct as_err *err)
+/* Start the trainer. Its stderr goes to a file of the lab. */
+static as_status start_trainer(const struct lab *l, pid_t *ret, struct as_err *err)
 {
     char program[PATH_MAX], job[128], errors[128];
     program_path(program);
@@ -160,7 +165,7 @@ static as_status start(const struct lab *l, pid_t *ret, struct as_err *err)
     (void)posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
     (void)posix_spawn_file_actions_addopen(&files, STDERR_FILENO, in_lab(l, "errors", errors),
                                            O_WRONLY | O_CREAT | O_TRUNC, 0644);
-    /* As the runner does (trial-runner/agent/child_env.c); the peer has its own. */
+    /* As the runner does (trial-runner/agent/child_env.c). The peer sets its own value. */
     bool set = getenv("OPENBLAS_NUM_THREADS") == NULL;
     if (set)
         (void)setenv("OPENBLAS_NUM_THREADS", "1", 1);
@@ -191,8 +196,8 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The median of the times between the lines of the report, until the trainer ends. It opens the
- * fifo for each line anew, so the end of the file says nothing. 0: fewer than two lines. */
+/* The median of the times between the lines in the fifo, until the trainer ends. The trainer opens
+ * the fifo again for each line, so an end of file means nothing. 0: fewer than two lines. */
 static double epoch_seconds(int fifo, pid_t pid)
 {
     char line[4096];
@@ -227,7 +232,7 @@ as_status lab_rate(const struct lab *l, int epochs, double *ret, struct as_err *
         return as_fail(err, AS_E_IO, "%s: %s", path, strerror(errno));
     (void)setenv("ASSAY_REPORT", path, 1);
     pid_t pid = 0;
-    st = start(l, &pid, err);
+    st = start_trainer(l, &pid, err);
     if (st == AS_OK) {
         seconds = epoch_seconds(fifo, pid);
         st = wait_for(l, pid, err);
@@ -242,7 +247,7 @@ as_status lab_rate(const struct lab *l, int epochs, double *ret, struct as_err *
 static as_status run_once(const struct lab *l, struct as_err *err)
 {
     pid_t pid = 0;
-    as_status st = start(l, &pid, err);
+    as_status st = start_trainer(l, &pid, err);
     return st < 0 ? st : wait_for(l, pid, err);
 }
 
@@ -291,7 +296,7 @@ static as_status prepare(struct lab *l, struct as_err *err)
     if (st < 0)
         return st;
     size_t context = (size_t)spec.model.context;
-    /* Enough for the steps when a hundredth is held out. */
+    /* Enough for the steps after a hundredth is held out. */
     l->rows = l->c->steps * l->c->batch * 100 / 99 + 1;
     st = l->c->height > 0 ? write_arrays(l, err) : write_text(l, l->rows * context + 1, err);
     if (st == AS_OK)

@@ -1,6 +1,7 @@
-/* The built-in trainer as a program, the way the runner starts it: what `./dev bench train` times.
+/* The built-in trainer as a program, started as the runner starts it. `./dev bench train`
+ * times it.
  *
- * A case is a model, a data set of random numbers for it, and the same model in PyTorch's words. */
+ * A case is a model, a data set of random numbers for it, and the same model for PyTorch. */
 #ifndef ASSAY_BENCH_TRAIN_TRAINER_H
 #define ASSAY_BENCH_TRAIN_TRAINER_H
 
@@ -18,20 +19,20 @@ struct bench_case {
 };
 
 struct lab {
-    char dir[64]; /* of the data, jobs and reports; removed by lab_done() */
+    char dir[64]; /* folder of data, jobs and outputs; lab_done() removes it */
     const struct bench_case *c;
-    size_t rows, train_rows; /* those that are trained on */
+    size_t rows, train_rows; /* rows; rows for training */
     struct dataset_info info;
     struct net_plan *plan;
 };
 
-/* Write the case's data set into a new folder of /tmp. `c` is borrowed until lab_done(). A zeroed
- * lab may be done too. AS_E_IO, AS_E_NOMEM, AS_E_INVAL. */
+/* Write the case's data set into a new folder of /tmp. `c` is borrowed until lab_done(). lab_done()
+ * accepts a zeroed lab too. AS_E_IO, AS_E_NOMEM, AS_E_INVAL. */
 AS_MUST_CHECK as_status lab_create(const struct bench_case *c, struct lab *ret, struct as_err *err);
 void lab_done(struct lab *l);
 
-/* Rows per second of one trial once it runs: the median over its epochs but the first, between the
- * lines of its report. AS_E_IO: the trainer failed; its message. */
+/* Rows per second of one running trial: the median over its epochs except the first, from the times
+ * between its output lines. AS_E_IO: the trainer failed; its message. */
 AS_MUST_CHECK as_status lab_rate(const struct lab *l, int epochs, double *ret, struct as_err *err);
 
 /* Seconds of whole processes, from start to end: `n` trials one after another, or as one group of n

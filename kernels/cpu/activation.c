@@ -19,7 +19,7 @@ CPU_INLINE float act_gelu(float z)
     return 0.5f * z * (1.0f + vec_erf(z * 0.707106781f));
 }
 
-/* z absent, y itself, or apart from it. */
+/* z is NULL, y itself, or does not overlap y. */
 CPU_INLINE void forward_row(float (*act)(float), float *y, const float *restrict b, float *z,
                             size_t n)
 {

@@ -1,6 +1,7 @@
-/* The root and the division of IEEE take 35 cycles for a vector of AVX-512, more than all the rest
- * with its loads and stores. There the machine's estimates (14 bits) with a step of Newton's method
- * each take their place; where that gives no number the move is worked out exactly. */
+/* IEEE's square root and division take 35 cycles for a vector of AVX-512, more than all the rest of
+ * the loop with its loads and stores. With AVX-512 the loop uses the processor's estimates (14
+ * bits) instead, each with one step of Newton's method. Where that gives NaN, the exact operations
+ * compute the change of the parameter. */
 #include "kernels/cpu/adam.h"
 
 #include <float.h>
@@ -37,8 +38,8 @@ AVX512 CPU_INLINE __m512 of(float x)
     return _mm512_set1_ps(x);
 }
 
-/* The exact move of the places in `wrong`, whose estimates gave no number: by the numbers' ends, or
- * because there is none. */
+/* The exact change of the places in `wrong`, whose estimates gave NaN: the values are outside the
+ * range of the estimates, or the change is NaN. */
 AVX512 static __m512 again_16(const struct adam *h, __m512 old, __m512 m1, __m512 m2, __m512 moved,
                               __mmask16 wrong)
 {
@@ -70,7 +71,7 @@ AVX512 CPU_INLINE void step_16(const struct adam *h, float half, float least, fl
     _mm512_mask_storeu_ps(p, mask, moved);
 }
 
-/* Not inlined: nothing of it may move to where subnormal numbers are taken as they are. */
+/* Not inlined: no part of it may move out of the region where subnormal numbers count as 0. */
 AVX512 __attribute__((noinline)) static void loop_avx512(const struct adam *h, float *p,
                                                          const float *g, float *m1, float *m2,
                                                          size_t n)
@@ -84,7 +85,7 @@ AVX512 __attribute__((noinline)) static void loop_avx512(const struct adam *h, f
             (__mmask16)((1u << (n - whole)) - 1));
 }
 
-/* Subnormal numbers count as 0, in and out, instead of a look at each moment. */
+/* Subnormal numbers count as 0, as inputs and outputs, so the loop need not test each moment. */
 AVX512 static void step_avx512(const struct adam *h, float *p, const float *g, float *m1, float *m2,
                                size_t n)
 {

@@ -4,11 +4,11 @@
 
 #include <stddef.h>
 
-/* One step of one member, worked out once:
+/* The constants of one step of one member, computed once:
  *   grad = g + couple p
  *   m1   = beta1 m1 + rest1 grad,  m2 = beta2 m2 + rest2 grad^2
  *   p    = keep p - rate m1 / (root sqrt(m2) + eps)
- * A moment that is subnormal becomes 0; whether one below least1 or least2 does is not promised. */
+ * A subnormal moment becomes 0. Not promised: whether a moment below least1 or least2 does. */
 struct adam {
     float couple, keep;
     float beta1, rest1, least1;
@@ -16,8 +16,9 @@ struct adam {
     float rate, root, eps;
 };
 
-/* n places; the four overlap nowhere. Each is worked out by itself: its bits do not depend on how
- * the arena is cut. p moves by the move above within 5e-7 of itself. */
+/* Update n parameters. The four arrays must not overlap. Each parameter is computed by itself, so
+ * its bits do not depend on how the arena is cut. The change of p is the one above within a
+ * relative error of 5e-7. */
 void cpu_adam(const struct adam *h, float *p, const float *g, float *m1, float *m2, size_t n);
 
 #endif

@@ -1,10 +1,11 @@
 /* Stripes of STRIPE queries against all keys that they may see: two products and a softmax in
- * between, so a stripe of scores, [STRIPE, T], is all that is ever kept; backward makes the
- * probabilities anew from the saved lse (after Dao et al. 2022, without blocks of keys: at 8,192
- * keys a stripe is 2 MiB and still fits the second cache).
+ * between, so a stripe of scores, [STRIPE, T], is all that is kept. The backward pass computes the
+ * probabilities again from the saved lse (after Dao et al. 2022, but without blocks of keys: at
+ * 8,192 keys a stripe is 2 MiB and still fits the second cache).
  *
- * The heads of a member are dealt out to parts, one per thread, each with stripes of its own in the
- * workspace. A head is always worked on whole, so its bits do not depend on the parts. */
+ * The heads of a member are divided among parts, one for each thread, and each part has its own
+ * stripes in the workspace. One part computes a whole head, so its bits do not depend on the
+ * parts. */
 #include "kernels/cpu/cpu.h"
 
 #include <math.h>
@@ -22,7 +23,7 @@ static size_t stripe_rows(size_t seq)
     return seq < STRIPE ? seq : STRIPE;
 }
 
-/* Of one part: probabilities, their gradients, a figure per row. */
+/* Floats of one part: probabilities, their gradients, one number for each row. */
 static size_t part_work(const struct attention_args *a)
 {
     return (2 * a->seq + 1) * stripe_rows(a->seq);
@@ -55,8 +56,8 @@ struct stripe {
 };
 
 /* to = x y^T for a stripe of x against all keys' y. */
-static void scores(const struct head *h, struct stripe s, const float *x, size_t x_wide,
-                   const float *y, float *to)
+static void stripe_scores(const struct head *h, struct stripe s, const float *x, size_t x_wide,
+                          const float *y, float *to)
 {
     cpu_gemm(&(struct gemm){.tb = true,
                             .m = s.rows,
@@ -71,8 +72,8 @@ static void scores(const struct head *h, struct stripe s, const float *x, size_t
 }
 
 /* to [rows, D] = weights [rows, keys] y [keys, D] */
-static void mix(const struct head *h, struct stripe s, const float *weights, const float *y,
-                float *to, size_t to_wide)
+static void weighted_rows(const struct head *h, struct stripe s, const float *weights,
+                          const float *y, float *to, size_t to_wide)
 {
     cpu_gemm(&(struct gemm){.m = s.rows,
                             .n = h->dim,
@@ -86,8 +87,8 @@ static void mix(const struct head *h, struct stripe s, const float *weights, con
 }
 
 /* to [keys, D] += weights^T x [rows, D] */
-static void mix_back(const struct head *h, struct stripe s, const float *weights, const float *x,
-                     size_t x_wide, float *to)
+static void add_weighted_rows(const struct head *h, struct stripe s, const float *weights,
+                              const float *x, size_t x_wide, float *to)
 {
     cpu_gemm(&(struct gemm){.ta = true,
                             .add = true,
@@ -117,7 +118,7 @@ CPU_INLINE float row_max(const float *z, size_t n)
     return max;
 }
 
-/* z becomes exp(scale * (z - max)); their sum. A NaN stays one, and is in the sum. */
+/* z becomes exp(scale * (z - max)). Returns their sum. A NaN stays NaN, and so the sum is NaN. */
 CPU_INLINE double row_exp(float *z, float max, float scale, size_t n)
 {
     double lane[LANES] = {0}, sum = 0;
@@ -133,15 +134,15 @@ CPU_INLINE double row_exp(float *z, float max, float scale, size_t n)
     return sum;
 }
 
-/* Scores to weights that still lack their row's factor, which goes to h->row. */
-CPU_CLONES static void soften(const struct head *h, struct stripe s, float *lse)
+/* Turn scores into weights without their row's factor, and write the factor to h->row. */
+CPU_CLONES static void softmax_stripe(const struct head *h, struct stripe s, float *lse)
 {
     for (size_t r = 0; r < s.rows; r++) {
         float *z = h->p + r * h->seq;
         size_t seen = s.first + r + 1;
         float max = row_max(z, seen);
         double sum = row_exp(z, max, h->scale, seen);
-        memset(z + seen, 0, (s.keys - seen) * sizeof(*z)); /* the future */
+        memset(z + seen, 0, (s.keys - seen) * sizeof(*z)); /* later positions */
         lse[s.first + r] = (float)((double)h->scale * (double)max + log(sum));
         h->row[r] = (float)(1 / sum);
     }
@@ -164,9 +165,9 @@ static void forward_head(const struct head *h, float *out, float *lse)
 {
     for (size_t first = 0; first < h->seq; first += STRIPE) {
         struct stripe s = stripe_at(h, first);
-        scores(h, s, h->q + first * h->wide, h->wide, h->k, h->p);
-        soften(h, s, lse);
-        mix(h, s, h->p, h->v, out + first * h->narrow, h->narrow);
+        stripe_scores(h, s, h->q + first * h->wide, h->wide, h->k, h->p);
+        softmax_stripe(h, s, lse);
+        weighted_rows(h, s, h->p, h->v, out + first * h->narrow, h->narrow);
         scale_rows(h, s, out);
     }
 }
@@ -227,7 +228,7 @@ as_status cpu_attention_forward(struct backend *be, const struct attention_args 
     return AS_OK;
 }
 
-/* h->row = dout . out, row by row: what the softmax's gradient takes off. */
+/* h->row = dout . out, row by row: the term that the softmax's gradient subtracts. */
 static void row_products(const struct head *h, struct stripe s, const float *out, const float *dout)
 {
     for (size_t r = 0; r < s.rows; r++) {
@@ -239,8 +240,8 @@ static void row_products(const struct head *h, struct stripe s, const float *out
     }
 }
 
-/* Scores to probabilities; dp to the gradient by the scores. */
-CPU_CLONES static void soften_backward(const struct head *h, struct stripe s)
+/* Turn scores into probabilities, and dp into the gradient by the scores. */
+CPU_CLONES static void softmax_stripe_backward(const struct head *h, struct stripe s)
 {
     float scale = h->scale;
     for (size_t r = 0; r < s.rows; r++) {
@@ -251,12 +252,12 @@ CPU_CLONES static void soften_backward(const struct head *h, struct stripe s)
             p[i] = vec_exp(scale * p[i] - lse);
             dp[i] = scale * (p[i] * (dp[i] - off));
         }
-        memset(p + seen, 0, (s.keys - seen) * sizeof(*p)); /* the future */
+        memset(p + seen, 0, (s.keys - seen) * sizeof(*p)); /* later positions */
         memset(dp + seen, 0, (s.keys - seen) * sizeof(*dp));
     }
 }
 
-/* dq, dk, dv are laid out as q, k, v. */
+/* dq, dk, dv have the layout of q, k, v. */
 static void backward_head(const struct head *h, const float *out, const float *dout, float *dq,
                           float *dk, float *dv)
 {
@@ -267,13 +268,13 @@ static void backward_head(const struct head *h, const float *out, const float *d
     for (size_t first = 0; first < h->seq; first += STRIPE) {
         struct stripe s = stripe_at(h, first);
         const float *q = h->q + first * h->wide, *dy = dout + first * h->narrow;
-        scores(h, s, q, h->wide, h->k, h->p);
-        scores(h, s, dy, h->narrow, h->v, h->dp);
+        stripe_scores(h, s, q, h->wide, h->k, h->p);
+        stripe_scores(h, s, dy, h->narrow, h->v, h->dp);
         row_products(h, s, out, dout);
-        soften_backward(h, s);
-        mix_back(h, s, h->p, dy, h->narrow, dv);
-        mix_back(h, s, h->dp, q, h->wide, dk);
-        mix(h, s, h->dp, h->k, dq + first * h->wide, h->wide);
+        softmax_stripe_backward(h, s);
+        add_weighted_rows(h, s, h->p, dy, h->narrow, dv);
+        add_weighted_rows(h, s, h->dp, q, h->wide, dk);
+        weighted_rows(h, s, h->dp, h->k, dq + first * h->wide, h->wide);
     }
 }
 

@@ -1,11 +1,11 @@
-/* Rows of pixels are moved whole; then the square is cleared. */
+/* Copies whole rows of pixels, then clears the square. */
 #include "kernels/cpu/cpu.h"
 
 #include <string.h>
 
 #include "kernels/philox.h"
 
-/* What is done with one image. */
+/* The changes of one image. */
 struct change {
     int64_t down, right;
     bool flip;

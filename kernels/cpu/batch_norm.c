@@ -1,7 +1,7 @@
-/* Batch normalisation in pieces of some channels that share nothing and run side by side. A piece
- * goes down the rows in chunks that stay in the first-level cache. Within a chunk float sums;
- * chunks are joined in double, in order (Chan, Golub and LeVeque 1983 for the variance): x is read
- * from memory once for the statistics, once for y. */
+/* Batch normalisation in pieces. A piece is some channels of a member; pieces share nothing and run
+ * side by side. A piece goes down the rows in chunks that stay in the first-level cache. Sums
+ * within a chunk are float. Chunks are joined in double, in order (the variance after Chan, Golub
+ * and LeVeque 1983). So x is read from memory once for the statistics and once for y. */
 #include "kernels/cpu/cpu.h"
 
 #include <math.h>
@@ -17,12 +17,12 @@ struct affine {
     bool relu;
 };
 
-/* dx = scale (g - base - (x - mean) tilt), g what relu lets pass of dy. */
+/* dx = scale (g - base - (x - mean) tilt), g is the part of dy that relu passes on. */
 struct slopes {
     float mean[WIDTH], scale[WIDTH], base[WIDTH], tilt[WIDTH];
 };
 
-/* Where backward reads, at a piece's first channel; y NULL: no relu. */
+/* The inputs of backward, at the first channel of a piece; y NULL: no relu. */
 struct rows {
     const float *x, *dy, *y;
 };
@@ -51,9 +51,9 @@ struct stats {
     double mean[WIDTH], spread[WIDTH]; /* spread: sum of squared differences from the mean */
 };
 
-/* Join a chunk of `rows` to what `seen` rows gave. */
-CPU_CLONES static void join(struct stats *s, size_t seen, const float *mean, const float *spread,
-                            size_t rows, size_t n)
+/* Add the statistics of a chunk of `rows` to those of the `seen` rows before it. */
+CPU_CLONES static void join_chunk(struct stats *s, size_t seen, const float *mean,
+                                  const float *spread, size_t rows, size_t n)
 {
     double part = (double)rows / (double)(seen + rows), both = (double)seen * part;
     for (size_t c = 0; c < n; c++) {
@@ -80,7 +80,7 @@ static void stats_of(const struct batch_norm_args *a, const struct piece *p, str
             loops->stats(x + c, rows, a->channels, mean + c, spread + c);
             c += loops->lanes;
         }
-        join(s, r, mean, spread, rows, p->n);
+        join_chunk(s, r, mean, spread, rows, p->n);
     }
 }
 
@@ -138,7 +138,7 @@ static size_t pieces_of(const struct batch_norm_args *a)
     return (a->channels + WIDTH - 1) / WIDTH;
 }
 
-/* Tile i, of all members' pieces. */
+/* Tile i of the pieces of all members. */
 static struct piece piece_of(const struct batch_norm_args *a, size_t i)
 {
     size_t at = i % pieces_of(a) * WIDTH;

@@ -1,5 +1,5 @@
-/* Pieces of CHUNK outputs, whatever the rows: with one output per row there would be no vectors
- * otherwise. The sums of rows are taken in order afterwards. */
+/* Works on pieces of CHUNK outputs that may cross rows: with one output in each row there would be
+ * no vectors otherwise. The sums of the rows are computed afterwards, in order. */
 #include <assert.h>
 #include <math.h>
 
@@ -25,8 +25,9 @@ CPU_INLINE float sigmoid(float z)
     return z < 0.0f ? e * inverse : inverse;
 }
 
-/* The losses of [first, first + len) to `loss`, the gradients to dz; outputs hit. */
-CPU_INLINE int32_t chunk(const struct bce *m, size_t first, size_t len, float *loss)
+/* Writes the losses of [first, first + len) to `loss` and the gradients to dz. Returns the number
+ * of correct outputs. */
+CPU_INLINE int32_t bce_chunk(const struct bce *m, size_t first, size_t len, float *loss)
 {
     int32_t hits = 0;
     float grad[CHUNK];
@@ -51,7 +52,7 @@ CPU_CLONES static int32_t bce_member(const struct bce *m, float *row_loss)
     for (size_t first = 0; first < m->n; first += CHUNK) {
         float loss[CHUNK];
         size_t len = m->n - first < CHUNK ? m->n - first : CHUNK;
-        hits += chunk(m, first, len, loss);
+        hits += bce_chunk(m, first, len, loss);
         for (size_t i = 0; i < len; i++) {
             sum += (double)loss[i];
             if (++done < m->outputs)
@@ -64,8 +65,8 @@ CPU_CLONES static int32_t bce_member(const struct bce *m, float *row_loss)
     return hits;
 }
 
-/* Before the gradient may take the logits' place. */
-static void classify(const struct bce_args *a, size_t k)
+/* Must run before the gradient, which may overwrite the logits. */
+static void classify_rows(const struct bce_args *a, size_t k)
 {
     const float *z = tensor_f32(a->logits, k);
     int32_t *row_class = tensor_i32(a->row_class, k);
@@ -76,9 +77,9 @@ static void classify(const struct bce_args *a, size_t k)
 }
 
 /* The weights, divided by their mean over the batch; 0 when that is 0. */
-static void weigh(struct bce *m, const float *weights)
+static void set_weights(struct bce *m, const float *weights)
 {
-    assert(m->t != NULL); /* the checks have seen to it */
+    assert(m->t != NULL); /* ops_loss.c has checked it */
     double w0 = (double)weights[0], w1 = (double)weights[1], sum = 0;
     for (size_t i = 0; i < m->n; i++)
         sum += w0 * (1 - (double)m->t[i]) + w1 * (double)m->t[i];
@@ -106,10 +107,10 @@ as_status cpu_bce(struct backend *be, const struct bce_args *a, struct as_err *e
             .scale = (float)((double)a->grad_scale / (double)n),
         };
         if (a->class_weights.buf != NULL)
-            weigh(&m, tensor_f32(a->class_weights, k));
+            set_weights(&m, tensor_f32(a->class_weights, k));
         float *row_loss = tensor_f32(a->out.row_loss, k);
         memset(row_loss, 0, a->batch * sizeof(*row_loss));
-        classify(a, k);
+        classify_rows(a, k);
         int32_t *correct = tensor_i32(a->correct, k), hits = bce_member(&m, row_loss);
         *correct = (a->out.accumulate ? *correct : 0) + hits;
         cpu_reduce_rows(&a->out, k, a->batch);

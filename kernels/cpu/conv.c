@@ -1,18 +1,19 @@
 /* Dense convolution without im2col: channels last, KW x C inputs of a patch lie side by side, so a
- * tile of output pixels is a product straight from the (padded) image (conv_tile.h). How the work
- * is cut is in conv.h.
+ * tile of output pixels is a product that reads the (padded) image itself (conv_tile.h). conv.h
+ * says how the work is cut.
  *
- *   forward  y[pixel] = patch(pixel) w: panels of w, tiles of pixels. Sums begin at the bias; relu is
- *            applied in registers, other activations over the block while it is in the cache
+ *   forward  y[pixel] = patch(pixel) w: panels of w, tiles of pixels. Sums begin at the bias; relu
+ *            is applied in registers, other activations over the block while it is in the cache
  *   dw       panels of dy, tiles of w's rows, sums over a block's pixels in registers; one partial
  *            sum per slice, added in order
- *   dx       row i of the kernel adds dy[pixel] w[i]^T to the KW C inputs that it read, in place, so
- *            that no matrix of columns is written
+ *   dx       row i of the kernel adds dy[pixel] w[i]^T to the KW C inputs that it read, in place,
+ *            so that no matrix of columns is written
  *
- * Tiles that run side by side are slices of one member (cpu_split); of dw also parts of the weight.
+ * Slices of one member run side by side (cpu_split). For dw, so do parts of the weight.
  *
- * The dx form costs the same for any stride and pad; as a convolution of dy with the turned kernel
- * a 5 x 5 without padding would take 2.25 times the products (12 x 12 instead of 8 x 8 pixels). */
+ * This form of dx costs the same for any stride and pad. As a convolution of dy with the flipped
+ * kernel a 5 x 5 without padding would take 2.25 times the products (12 x 12 instead of 8 x 8
+ * pixels). */
 #include "kernels/cpu/conv.h"
 
 #include <assert.h>
@@ -21,7 +22,7 @@
 #include "kernels/cpu/activation.h"
 #include "kernels/cpu/conv_pack.h"
 
-/* Pixels whose places are worked out at once, for all panels. */
+/* Pixels whose places are computed at once, for all panels. */
 #define CHUNK 512
 /* Pixels of dy, by a panel's width: 12 KiB, which stay in the first-level cache. */
 #define NEAR 96
@@ -44,7 +45,7 @@ size_t cpu_conv_work(const struct backend *be, const struct conv_args *a)
         return 0;
     struct conv_plan p = conv_plan(a);
     size_t most = p.forward_work > p.dw_work ? p.forward_work : p.dw_work;
-    return (most > p.dx_work ? most : p.dx_work) + 16; /* for work_of */
+    return (most > p.dx_work ? most : p.dx_work) + 16; /* room for work_of() to align */
 }
 
 /* Where a block's pixels read and write: pixel (n, y, x) at n * image + y * row + x * pixel. */
@@ -52,16 +53,16 @@ struct jumps {
     size_t image, row, pixel;
 };
 
-/* Pixels of images x rows x cols, y fastest when `down`. Down, neighbours in a tile write to
- * different rows of dx, and no load waits for a store that it overlaps. */
+/* Pixels of images x rows x cols; y changes fastest if `down`. In this order neighbours in a tile
+ * write to different rows of dx, and no load waits for a store that it overlaps. */
 struct walk {
     size_t images, rows, cols;
     bool down;
-    size_t n, y, x; /* where it is */
+    size_t n, y, x; /* the current pixel */
 };
 
-/* To the next pixel; true when that is the next along the fastest axis. */
-static bool step(struct walk *w)
+/* Move to the next pixel. Returns true if it is the next one along the fastest axis. */
+static bool step_walk(struct walk *w)
 {
     if (w->down) {
         if (++w->y < w->rows)
@@ -88,16 +89,16 @@ static size_t place(const struct walk *w, const struct jumps *j)
     return w->n * j->image + w->y * j->row + w->x * j->pixel;
 }
 
-/* A product over the pixels of a block: each pixel's patch with all panels of a matrix. */
+/* A product over the pixels of a block: each pixel's patch times all panels of a matrix. */
 struct product {
     const struct conv_tile *tile;
     const float *from;
     float *to;
     struct jumps from_jumps, to_jumps;
     size_t runs, run, jump; /* the patch */
-    size_t pass;            /* runs in one pass over the pixels: what is read stays in cache */
+    size_t pass;            /* runs in one pass over the pixels, so that the panel stays in cache */
     const float *panels;    /* of [runs * run, cols] */
-    const float *start;     /* in panels, one row; NULL: add to what is there */
+    const float *start;     /* in panels, one row; NULL: add to the output */
     size_t cols;
     bool relu;
 };
@@ -152,12 +153,13 @@ static void multiply(const struct product *p, struct walk w)
         for (size_t i = 0; i < at.n; i++) {
             at.from[i] = from;
             at.to[i] = to;
-            bool next = step(&w);
+            bool next = step_walk(&w);
             from = next ? from + from_next : place(&w, &p->from_jumps);
             to = next ? to + to_next : place(&w, &p->to_jumps);
         }
         for (size_t i = at.n; i < at.n + CONV_TILE_ROWS_MAX; i++)
-            at.from[i] = at.from[at.n - 1]; /* readable, whatever a tile does with it */
+            at.from[i] =
+                at.from[at.n - 1]; /* a tile reads ROWS places, so the rest must be readable */
         multiply_chunk(p, &at);
         left -= at.n;
     }
@@ -170,7 +172,7 @@ struct input {
     struct jumps jumps;
 };
 
-/* Of x itself, or with padding in `room`. */
+/* The block in x itself, or a padded copy in `room`. */
 static struct input input_of(const struct conv_plan *p, const struct conv_block *b, const float *x,
                              float *room)
 {
@@ -284,7 +286,7 @@ struct weight_gradient {
     bool dw, db;
 };
 
-/* Some pixels of a block: those that dw's inner loops see before they go to the next strip. */
+/* Some pixels of a block. dw's inner loops use them all before they go to the next strip. */
 struct pixels {
     struct conv_block part; /* of the block, counted from its first image and row */
     const float *panel;     /* of dy, [pixels][width] */
@@ -322,7 +324,7 @@ static void weight_strips(const struct conv_plan *p, const struct pixels *px,
     }
 }
 
-/* By NEAR pixels or so at a time: some whole images, or some rows of each. */
+/* About NEAR pixels at a time: some whole images, or some rows of each. */
 static void weight_panel(const struct conv_plan *p, const struct conv_block *b,
                          const struct input *in, size_t first, size_t last, const float *panel,
                          float *sum, size_t width)
@@ -367,7 +369,7 @@ struct backward_job {
 };
 
 /* The workspace of dw: for each slice its sums (dw_room: [patch] in panels, then a row for db),
- * then for each slice and part x_room and dy_room. Here: zero what a part of one adds to. */
+ * then for each slice and part x_room and dy_room. This clears the sums that a part adds to. */
 static void clear_part(const struct conv_plan *p, size_t part, float *sum)
 {
     size_t first = part * p->patch / p->dw_parts, last = (part + 1) * p->patch / p->dw_parts;
@@ -424,7 +426,7 @@ struct input_gradient {
     const float *panels; /* for each row of the kernel w^T, [O, run] */
 };
 
-/* Row i of the kernel: output row y reached the padded input's row y * stride + i. */
+/* Row i of the kernel: output row y read row y * stride + i of the padded input. */
 static void input_row(const struct input_gradient *g, const struct conv_block *b, size_t i,
                       float *to, size_t to_image)
 {

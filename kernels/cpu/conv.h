@@ -1,9 +1,9 @@
-/* How a dense convolution is cut up on the host, from its sizes alone: the pieces, and so the order
- * of every sum, depend neither on the members nor on who runs them.
+/* How a dense convolution is cut into pieces on the host. Its sizes alone decide: the pieces, and
+ * so the order of every sum, depend neither on the number of members nor on the threads.
  *
- * A *block* is some whole images, or a band of one image's output rows, small enough for what it
- * reads and writes to stay in the second-level cache. *Slices* are runs of blocks (SLICES at most):
- * each has room of its own in the workspace, so that slices may run side by side. */
+ * A *block* is some whole images, or a band of one image's output rows, so small that the data that
+ * it reads and writes stays in the second-level cache. A *slice* is a run of blocks. There are at
+ * most SLICES of them, and each has its own part of the workspace, so they may run side by side. */
 #ifndef ASSAY_KERNELS_CPU_CONV_H
 #define ASSAY_KERNELS_CPU_CONV_H
 
@@ -21,7 +21,7 @@ struct conv_plan {
     const struct conv_tile *tile;
     size_t oh, ow;             /* of the output */
     size_t hp, wp;             /* of the input with its padding */
-    size_t run, patch;         /* KW C: what lies side by side; KH KW C: rows of the weight */
+    size_t run, patch;         /* KW C: floats in a row; KH KW C: rows of the weight */
     size_t out_cols, run_cols; /* O and `run` in panels */
     size_t pass;               /* rows of the kernel in one pass over the pixels */
     size_t group, band;        /* images and output rows of a block: one of the two is whole */
@@ -30,15 +30,15 @@ struct conv_plan {
     size_t slices, dx_slices;   /* of forward, of dx */
     size_t dw_slices, dw_parts; /* dw: slices of images, each in parts of the weight's rows */
     /* Floats of workspace. */
-    size_t x_room, dy_room, dx_room, dw_room; /* of a slice or part */
+    size_t x_room, dy_room, dx_room, dw_room; /* for each slice or part */
     size_t forward_work, dw_work, dx_work;
 };
 
 struct conv_plan conv_plan(const struct conv_args *a);
 
 struct conv_block {
-    size_t image, images; /* which */
-    size_t row, rows;     /* which rows of the output (of the padded input for dx) */
+    size_t image, images; /* the first, and how many */
+    size_t row, rows; /* rows of the output (for dx of the padded input): the first, and how many */
 };
 
 struct conv_block conv_block(const struct conv_plan *p, size_t i);

@@ -1,9 +1,10 @@
-/* Depthwise convolution: every output channel looks at one input channel, so a vector holds
- * neighbouring channels of one pixel. No padding is written anywhere: taps outside are left out.
- * With several outputs per channel, plain loops: no model that we know of wants them fast.
+/* Depthwise convolution: every output channel reads one input channel, so a vector holds
+ * neighbouring channels of one pixel. There is no padded copy: the loops leave out the taps outside
+ * the image. Several outputs for each channel use plain loops, because no model that we know needs
+ * them fast.
  *
- * Pieces that may run side by side: an image of forward and dx, a vector of channels of dw and db.
- */
+ * Pieces that may run side by side: an image of forward and dx, a vector of channels of dw and
+ * db. */
 #include <string.h>
 
 #include "kernels/cpu/activation.h"
@@ -28,7 +29,7 @@ struct depthwise_loops {
 
 struct taps {
     size_t first, last;
-    size_t at; /* the input's row (or column) that `first` meets */
+    size_t at; /* the input's row (or column) at `first` */
 };
 
 /* The taps of output row (or column) y that lie inside the image's n. */
@@ -66,8 +67,8 @@ static struct shape shape_of(const struct conv_args *a)
 
 /* ---- several outputs per channel ---- */
 
-/* What the three passes do to one tap of one output pixel: pixel is the input's, tap the kernel's.
- * In each, exactly one of the outputs is not NULL. */
+/* One tap of one output pixel, for the three passes: `pixel` belongs to the input, `tap` to the
+ * kernel. In each pass exactly one of the outputs is not NULL. */
 struct meeting {
     const float *x, *w, *dy;
     float *y, *dx, *dw;
@@ -193,7 +194,7 @@ static void input_tile(void *arg, size_t i)
 
 #define WIDTH 16 /* channels of a tile of dw */
 
-/* dw of some channels, or of all where each has several outputs. */
+/* dw of some channels, or of all channels if each has several outputs. */
 static void weight_some(const struct job *j, size_t k, size_t first, size_t last)
 {
     const struct conv_args *a = j->a;

@@ -1,4 +1,4 @@
-/* Matrices into panels and images into their padding, for convolution. */
+/* Copies of matrices into panels and of images into padded images, for convolution. */
 #ifndef ASSAY_KERNELS_CPU_CONV_PACK_H
 #define ASSAY_KERNELS_CPU_CONV_PACK_H
 
@@ -11,10 +11,11 @@ void conv_pack(const struct conv_tile *t, const float *src, size_t rows, size_t 
 void conv_pack_transposed(const struct conv_tile *t, const float *src, size_t rows, size_t cols,
                           float *dst);
 
-/* What block b reads of x, as images of `rows` rows of wp pixels with zeros around. */
+/* Copy the part of x that block b reads into images of `rows` rows of wp pixels, padded with
+ * zeros. */
 void conv_pad(const struct conv_plan *p, const struct conv_block *b, const float *x, float *dst);
 
-/* The reverse for a block of dx: what lies inside the image. */
+/* The reverse for a block of dx: copy the pixels inside the image. */
 void conv_unpad(const struct conv_plan *p, const struct conv_block *b, const float *src, float *dx);
 
 /* sum[o] += over the rows of src [rows, cols], `jump` floats apart, in their order. */

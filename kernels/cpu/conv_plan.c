@@ -1,18 +1,26 @@
+/* Cuts a dense convolution into blocks, slices and parts (conv.h) and computes its workspace.
+ *
+ * A block is as large as the second-level cache allows, but has at least PIXELS pixels, because
+ * each block reads the whole weight. dw has few slices, since each needs room for its own sum of
+ * the weight; where there are too few for the threads, the rows of the weight are cut into parts as
+ * well. All of this depends on the sizes alone, never on the number of threads, so the bits do not
+ * either. */
 #include "kernels/cpu/conv.h"
 
 /* Floats that a block reads or writes: 128 KiB, so that both sides and a panel fit the 512 KiB that
  * a small second-level cache has. */
 #define BLOCK 32768
-/* But at least so many pixels, since each block reads the whole weight. */
+/* A block has at least this many pixels, because each block reads the whole weight. */
 #define PIXELS 128
-/* A pass over a panel of the weight reads at most this: 128 KiB, to stay in the same cache. */
+/* Floats that a pass over a panel of the weight reads at most: 128 KiB, to stay in the same
+ * cache. */
 #define PASS 32768
 #define SLICES 8
-/* Parts of dw for each slice that there is not, to have pieces of work. */
+/* Parts of dw for each missing slice, so that there are enough pieces of work. */
 #define PARTS 4
 /* Floats of all partial sums of dw together: 8 MiB. */
 #define PARTIAL (1u << 21)
-/* A part of dw packs its dy again: that pays only over this many rows of the weight. */
+/* A part of dw packs its dy again. This pays only with at least this many rows of the weight. */
 #define PART_ROWS 64
 
 static size_t at_least_1(size_t n)
@@ -35,7 +43,7 @@ static size_t ceil_div(size_t a, size_t b)
     return (a + b - 1) / b;
 }
 
-/* Whole vectors: pieces of the workspace begin at a multiple of 64 bytes. */
+/* Rounded up to whole vectors, so that pieces of the workspace begin at multiples of 64 bytes. */
 static size_t room(size_t floats)
 {
     return (floats + 15) / 16 * 16;
@@ -55,7 +63,7 @@ static void cut(struct conv_plan *p)
     p->group = p->band = 1;
     p->dx_band = p->hp;
     if (image <= BLOCK) {
-        /* A block for each slice, where the batch has so many. */
+        /* At least one block for each slice, if the batch has so many images. */
         size_t least = ceil_div(PIXELS, at_least_1(p->oh * p->ow));
         size_t share = ceil_div(a->batch, SLICES);
         p->group = even(a->batch, larger(least, smaller(BLOCK / image, share)));

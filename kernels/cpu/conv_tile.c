@@ -1,6 +1,6 @@
-/* A target_clones function has one text, and so one size of tile, for all instruction sets; here
- * the tile must follow the number and the width of the registers. Hence one body, included with
- * three sizes. */
+/* A target_clones function has one source, and so one size of tile, for all instruction sets. The
+ * tile here depends on the number and width of the registers. So one body is included with three
+ * sizes. */
 #include "kernels/cpu/conv_tile.h"
 
 #include <string.h>

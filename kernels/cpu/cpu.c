@@ -1,4 +1,9 @@
-/* The fast back end of the host: OpenBLAS for products, vectorised loops for the rest. */
+/* The fast back end of the host: opening it, its threads, and its table of operations.
+ *
+ * One pool of threads serves two uses. cpu_for_each() runs tasks (members) side by side: each
+ * thread has a lane, which is a back end without a pool, so an operation in a task runs in one
+ * thread. cpu_split() runs the tiles of one large operation side by side. Both never nest. The
+ * error of the lowest task is returned, so an error does not depend on timing either. */
 #include "kernels/cpu/cpu.h"
 
 #include <cblas.h>
@@ -11,10 +16,10 @@
 #include "kernels/cpu/pool.h"
 #include "kernels/host_buf.h"
 
-/* One thread's stand-in for the back end: the same operations, no pool. */
+/* The back end that a task uses in one thread: the same operations, no pool. */
 struct lane {
     struct cpu_side side;
-    size_t failed; /* lowest task that failed here, SIZE_MAX: none; its error: */
+    size_t failed; /* lowest task that failed in this lane, SIZE_MAX: none; err is its error */
     as_status st;
     struct as_err err;
 };
@@ -58,7 +63,7 @@ static void run_task(void *arg, size_t i, size_t who)
     }
 }
 
-/* backend_for_each() comes here only when there are lanes. */
+/* backend_for_each() calls this only if there are lanes. */
 static as_status cpu_for_each(struct backend *be, size_t n, backend_task *task, void *arg,
                               struct as_err *err)
 {
@@ -204,9 +209,9 @@ const struct backend_ops cpu_ops = {
     .batch_norm_backward = cpu_batch_norm_backward,
 };
 
-/* OpenBLAS keeps to the thread that calls it: its own second thread makes small products
- * slower, and the pool's threads call it side by side. Every thread sets the number, because OpenMP's
- * build of OpenBLAS asks OpenMP, which keeps the number per thread. */
+/* OpenBLAS keeps to the thread that calls it: its own second thread makes small products slower,
+ * and the pool's threads call it side by side. Every thread sets the number, because OpenMP's build
+ * of OpenBLAS asks OpenMP, which keeps the number per thread. */
 static void one_blas_thread(void)
 {
     openblas_set_num_threads(1);
@@ -224,8 +229,8 @@ static as_status start_lanes(struct cpu_backend *c, size_t threads, struct as_er
     return pool_create(threads, one_blas_thread, &c->pool, err);
 }
 
-/* Whose products it takes, and the threads. */
-static void describe(char *device, size_t len, int threads)
+/* Write the source of the matrix products and the number of threads. */
+static void describe_device(char *device, size_t len, int threads)
 {
     const char *const own[] = {[GEMM_AVX2] = "AVX2", [GEMM_AVX512] = "AVX-512"};
     const char *plural = threads == 1 ? "" : "s";
@@ -243,7 +248,7 @@ as_status cpu_open(const struct backend_opts *opts, struct backend **ret, struct
         return as_fail(err, AS_E_NOMEM, "back end cpu: out of memory");
     int threads = opts->threads > 0 ? opts->threads : 1;
     c->side.base.ops = &cpu_ops;
-    describe(c->side.base.device, sizeof(c->side.base.device), threads);
+    describe_device(c->side.base.device, sizeof(c->side.base.device), threads);
     one_blas_thread();
     as_status st = threads > 1 ? start_lanes(c, (size_t)threads, err) : AS_OK;
     if (st < 0) {

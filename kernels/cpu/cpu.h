@@ -8,11 +8,11 @@
 
 /* The back end itself, or a lane of it. */
 struct cpu_side {
-    struct backend base;      /* first: a struct backend * is one of these */
-    struct cpu_graph *record; /* that is being made of its calls (graph.c); NULL: none */
+    struct backend base;      /* must be first: a struct backend * points to one of these */
+    struct cpu_graph *record; /* the graph that records its calls (graph.c); NULL: none */
 };
 
-/* What a call does when nothing is recorded. */
+/* The table while no graph is recorded. */
 extern const struct backend_ops cpu_ops;
 
 void cpu_close(struct backend *be);
@@ -23,14 +23,14 @@ as_status cpu_graph_end(struct backend *be, struct graph **ret, struct as_err *e
 as_status cpu_graph_run(struct backend *be, struct graph *g, struct as_err *err);
 void cpu_graph_free(struct graph *g);
 
-/* Call tile(arg, i) once for each i in [0, n): over the threads of the back end, or here one after
- * another when it has one thread or is a lane. Tiles must not write what another reads or writes.
- * How an operation is cut into tiles is a function of its shape alone, never of the number of
- * threads: so the bits are the same with any number. */
+/* Call tile(arg, i) once for each i in [0, n): over the threads of the back end, or in the caller's
+ * thread one after another when it has one thread or is a lane. A tile must not write memory that
+ * another tile reads or writes. The tiles of an operation depend on its shape alone, never on the
+ * number of threads, so the bits are the same with any number. */
 typedef void cpu_tile(void *arg, size_t i);
 void cpu_split(struct backend *be, size_t n, cpu_tile *tile, void *arg);
 
-/* The same over the elements of members, for operations that treat each by itself: chunk(arg, k,
+/* As cpu_split, for operations on single elements: chunk(arg, k,
  * first, n) for elements [first, first + n) of member k, at most CPU_CHUNK of them, a multiple of
  * CPU_CHUNK first. */
 #define CPU_CHUNK 16384

@@ -1,6 +1,6 @@
-/* Philox in lanes: 32 counters at once, so up to 128 elements at a time. Not 16: gcc unrolls a loop
- * of 16 away before it looks for vectors, and is four times slower (0.25 against 1.1 G
- * elements/s). Lanes go on from one row into the next, so that narrow layers fill them too. */
+/* Philox in lanes: 32 counters at once, so up to 128 elements at a time. With 16, gcc
+ * unrolls the loop before it looks for vectors, and is four times slower (0.25 against 1.1 G
+ * elements/s). Lanes continue from one row into the next, so that narrow layers fill them too. */
 #include "kernels/cpu/cpu.h"
 
 #include "base/cpu_clones.h"
@@ -15,14 +15,14 @@ struct stream {
     float scale;
 };
 
-/* Where the next lane draws: four units of one row. */
+/* The counter of the next lane: four units of one row. */
 struct place {
     uint32_t row, quad;
 };
 
 /* The words of the next LANES places of rows that are `quads` wide; `at` moves on. */
-CPU_INLINE void draw(const struct stream *s, struct place *at, uint32_t quads,
-                     uint32_t words[BLOCK])
+CPU_INLINE void draw_words(const struct stream *s, struct place *at, uint32_t quads,
+                           uint32_t words[BLOCK])
 {
     uint32_t c0[LANES], c1[LANES], c2[LANES], c3[LANES];
     if (quads - at->quad > LANES) {
@@ -59,34 +59,34 @@ CPU_INLINE void draw(const struct stream *s, struct place *at, uint32_t quads,
     }
 }
 
-/* Rows of a multiple of four units: the words lie as the elements do. */
+/* For rows of a multiple of four units: the words have the order of the elements. */
 CPU_CLONES static void drop_even(const struct stream *s, const float *x, float *y, size_t rows,
                                  size_t width)
 {
-    uint32_t threshold = (uint32_t)s->threshold; /* < 2^32: the caller took out "all" */
+    uint32_t threshold = (uint32_t)s->threshold; /* < 2^32: the caller handles "all" */
     float scale = s->scale;
     struct place at = {0, 0};
     size_t n = rows * width;
     for (size_t first = 0; first < n; first += BLOCK) {
         uint32_t words[BLOCK];
-        draw(s, &at, (uint32_t)(width / 4), words);
+        draw_words(s, &at, (uint32_t)(width / 4), words);
         size_t end = n - first < BLOCK ? n - first : BLOCK;
         for (size_t i = 0; i < end; i++)
             y[first + i] = words[i] >= threshold ? x[first + i] * scale : 0.0f;
     }
 }
 
-/* Any width: the last words of a row go unused. */
+/* For any width: the last words of a row are not used. */
 CPU_CLONES static void drop_odd(const struct stream *s, const float *x, float *y, size_t rows,
                                 size_t width)
 {
     uint32_t threshold = (uint32_t)s->threshold;
     float scale = s->scale;
     struct place at = {0, 0};
-    size_t i = 0, left = width; /* the next element, and how many its row still has */
+    size_t i = 0, left = width; /* the next element, and the elements left in its row */
     for (size_t n = rows * width; i < n;) {
         uint32_t words[BLOCK];
-        draw(s, &at, (uint32_t)((width + 3) / 4), words);
+        draw_words(s, &at, (uint32_t)((width + 3) / 4), words);
         for (size_t lane = 0; lane < LANES && i < n; lane++) {
             size_t len = left < 4 ? left : 4;
             for (size_t j = 0; j < len; j++, i++)
@@ -96,7 +96,7 @@ CPU_CLONES static void drop_odd(const struct stream *s, const float *x, float *y
     }
 }
 
-/* Rates that need no draw. */
+/* For rates that need no random numbers. */
 static void keep_all(const float *x, float *y, size_t n)
 {
     for (size_t i = 0; i < n; i++)

@@ -5,7 +5,7 @@
 #include "base/cpu_clones.h"
 #include "kernels/cpu/cpu.h"
 
-/* One member; positions is NULL where there are none. */
+/* One member; positions is NULL if the model has none. */
 struct lookup {
     const int32_t *tokens;
     const float *table, *positions;
@@ -65,7 +65,7 @@ CPU_INLINE void add_row(float *restrict to, const float *restrict from, size_t n
 CPU_CLONES static void backward_member(const struct lookup *m, const float *dy, float *dtable,
                                        float *dpositions)
 {
-    assert(m->tokens != NULL); /* the checks have seen to it */
+    assert(m->tokens != NULL); /* ops_seq.c has checked it */
     memset(dtable, 0, m->vocab * m->width * sizeof(*dtable));
     if (dpositions != NULL)
         memset(dpositions, 0, m->seq * m->width * sizeof(*dpositions));

@@ -1,3 +1,8 @@
+/* Rows of a data set into a batch: of 32-bit words, of bytes with scaling, and columns of a matrix.
+ *
+ * The work is memory traffic with an index, so the loops are short and each tile is a run of rows.
+ * A large member is cut into tiles of rows; small members are joined into tiles of several members.
+ * A row that does not exist becomes NaN (or -1), and nothing is read for it. */
 #include "kernels/cpu/cpu.h"
 
 #include <math.h>
@@ -8,13 +13,13 @@
 /* Words that make one tile. */
 #define TILE_WORDS 16384
 
-/* Where the rows of a batch are found. */
+/* The index of a batch. */
 struct places {
     struct tensor index, at;
     size_t members, rows, batch, width, at_rows, index_len;
 };
 
-/* Rows of batches, whatever is done with each. */
+/* The rows of a gather and the function that copies them. */
 struct rows {
     const struct places *places;
     const void *args; /* of the operation */
@@ -23,7 +28,7 @@ struct rows {
     size_t tiles;    /* of one member; 0: per_tile members make a tile */
 };
 
-/* A member's part of the index, from one of its rows on. */
+/* A position in a member's part of the index. */
 struct cursor {
     const int32_t *index;
     int64_t at, len;
@@ -42,7 +47,7 @@ CPU_INLINE struct cursor cursor_at(const struct places *p, size_t k, size_t firs
     return c;
 }
 
-/* The row of the source that is next; -1 when there is none. */
+/* Returns the next row of the source; -1 if it does not exist. */
 CPU_INLINE int64_t next_row(struct cursor *c)
 {
     int64_t at = c->at++;
@@ -86,8 +91,8 @@ static void split_rows(struct backend *be, const struct places *p, const void *a
 
 #define BLOCK 16 /* words of one vector */
 
-/* Inline: a call of memcpy for each row takes as long as the rows of a small table. The barrier
- * keeps gcc from putting one in the loop's place. */
+/* Inline: a call of memcpy for each row takes as long as copying a row of a small table. The
+ * barrier keeps gcc from replacing the loop by memcpy. */
 CPU_INLINE void copy_row(uint32_t *restrict to, const uint32_t *restrict from, size_t width)
 {
     size_t d = 0;
@@ -101,8 +106,8 @@ CPU_INLINE void copy_row(uint32_t *restrict to, const uint32_t *restrict from, s
     }
 }
 
-/* Rows [first, end) of member k. They are moved as 32-bit words, whatever their kind; what is
- * nowhere is NaN or -1. */
+/* Rows [first, end) of member k. They are copied as 32-bit words, for either kind. Rows that
+ * do not exist become NaN or -1. */
 CPU_CLONES static void gather_rows(const void *args, const struct places *p, size_t k, size_t first,
                                    size_t end)
 {
@@ -125,7 +130,7 @@ as_status cpu_gather(struct backend *be, const struct gather_args *a, struct as_
     (void)err;
     const struct places p = {a->index, a->at,    a->members, a->rows,
                              a->batch, a->width, a->at_rows, a->index_len};
-    if (a->width > 0) /* rows of nothing need no buffer */
+    if (a->width > 0) /* rows of width 0 need no buffer */
         split_rows(be, &p, a, gather_rows);
     return AS_OK;
 }

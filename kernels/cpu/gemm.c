@@ -1,4 +1,14 @@
-/* Under sanitizers the checks in each unrolled copy take gcc minutes at -O3. */
+/* Matrix products in one thread: the choice of a kernel, and how a product is cut for threads.
+ *
+ * gemm_tile_body.inc holds the loops and is included here for AVX2 and for AVX-512. A panel of b is
+ * copied into the first cache unless it is small enough to be read in place (DIRECT). b^T needs a
+ * transpose while it is copied, which AVX-512 does in registers (transpose.h).
+ *
+ * gemm_grid() cuts a product into pieces of about PIECE_WORK multiply-adds, by its shape alone.
+ * Each element of c is one chain of multiply-adds, so the pieces do not change its bits.
+ *
+ * Under sanitizers the loops are not unrolled: the checks in each unrolled copy take gcc minutes at
+ * -O3. */
 #if defined(ASSAY_NO_CLONES)
 #pragma GCC optimize("O1")
 #define UNROLL
@@ -26,9 +36,9 @@ static void blas_gemm(const struct gemm *g)
 #if defined(__x86_64__)
 #include <immintrin.h>
 
-#define VECTORS 2   /* of a panel */
-#define INNER 256   /* steps of a panel: 32 KiB with AVX-512, less than a first cache */
-#define DIRECT 8192 /* floats of b that stay in the first cache as they are: no copy */
+#define VECTORS 2   /* vector registers across a panel */
+#define INNER 256   /* steps of a panel: 32 KiB with AVX-512, less than the first cache */
+#define DIRECT 8192 /* floats of b that fit the first cache without a copy */
 
 #define LANES_8(f, bit)                                                                            \
     f(0, bit), f(1, bit), f(2, bit), f(3, bit), f(4, bit), f(5, bit), f(6, bit), f(7, bit)
@@ -60,7 +70,7 @@ AVX2 CPU_INLINE void avx2_store(avx2_mask mask, float *to, avx2_vec v)
     _mm256_maskstore_ps(to, mask, (__m256)v);
 }
 
-/* Of two numbers that do not compare the second is taken. */
+/* If one operand is NaN, max returns the second operand, so NaN stays. */
 AVX2 CPU_INLINE avx2_vec avx2_relu(avx2_vec v)
 {
     return (avx2_vec)_mm256_max_ps(_mm256_setzero_ps(), (__m256)v);
@@ -101,7 +111,7 @@ AVX512 CPU_INLINE avx512_vec avx512_relu(avx512_vec v)
 }
 
 /* `cols` rows of b (columns of its transpose) over k steps: to[p * PANEL + r] = b[r * ldb + p].
- * What lies in a panel beyond `cols` is never read. */
+ * The columns of a panel beyond `cols` are never read. */
 AVX512 static void avx512_pack_turned(size_t k, size_t cols, const float *b, size_t ldb, float *to)
 {
     const float *row[16];
@@ -165,7 +175,7 @@ void cpu_gemm_with(gemm_isa isa, const struct gemm *g)
         multiply(isa, g);
     for (size_t i = 0; g->k == 0 && i < g->m && !g->add; i++)
         memset(g->c + i * g->ldc, 0, g->n * sizeof(*g->c));
-    if (g->k == 0 || isa == GEMM_BLAS) /* the own kernels have done it in registers */
+    if (g->k == 0 || isa == GEMM_BLAS) /* our own kernels have done it in registers */
         cpu_bias_act(g->relu ? ACT_RELU : ACT_NONE, g->c, g->bias, NULL, g->m, g->n, g->ldc);
 }
 
@@ -185,7 +195,7 @@ static size_t at_least_one(size_t n)
     return n > 0 ? n : 1;
 }
 
-/* n in `parts` pieces of a multiple of `unit`. */
+/* The size of a piece, a multiple of `unit`, when n is cut into `parts` pieces. */
 static size_t piece_size(size_t n, size_t parts, size_t unit)
 {
     size_t units = (n + unit - 1) / unit;

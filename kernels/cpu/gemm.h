@@ -1,7 +1,7 @@
-/* Products of float matrices, in one thread: own kernels where there is AVX2 or AVX-512, OpenBLAS
+/* Products of float matrices, in one thread: our own kernels with AVX2 or AVX-512, OpenBLAS
  * elsewhere. For the sizes of small models OpenBLAS spends its time on the call and on packing.
  *
- * With the own kernels every element of c is one chain of multiply-adds over the inner dimension,
+ * In our own kernels every element of c is one chain of multiply-adds over the inner dimension,
  * in its order: its bits depend neither on the matrix around it nor on how that is cut. */
 #ifndef ASSAY_KERNELS_CPU_GEMM_H
 #define ASSAY_KERNELS_CPU_GEMM_H
@@ -14,7 +14,7 @@
  * a row to the next. k = 0: a sum over nothing. Each size is below 2^31. */
 struct gemm {
     bool ta, tb;
-    bool add; /* to what is in c, instead of overwriting it */
+    bool add; /* add the product to c instead of overwriting it */
     size_t m, n, k;
     const float *a;
     size_t lda;
@@ -23,13 +23,13 @@ struct gemm {
     float *c; /* overlaps neither a nor b */
     size_t ldc;
     const float *bias; /* [n], added to every row of the sum; NULL: none */
-    bool relu;         /* what is below 0 then becomes 0; NaN stays */
+    bool relu;         /* then values below 0 become 0; NaN stays */
 };
 
 void cpu_gemm(const struct gemm *g);
 
-/* The kernels, each needing more than the one before; the best that this machine runs is what
- * cpu_gemm() takes. The tests run them all. */
+/* The kernels, each with higher needs than the one before. cpu_gemm() uses the last one that this
+ * machine can run. The tests run all that it can run. */
 typedef enum gemm_isa { GEMM_BLAS, GEMM_AVX2, GEMM_AVX512 } gemm_isa;
 
 gemm_isa gemm_best(void);

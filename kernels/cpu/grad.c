@@ -1,5 +1,5 @@
-/* Sums in LANES doubles that are added in a fixed order, so that the instruction set does not
- * change the bits. */
+/* Sums are kept in LANES doubles, which are added in a fixed order, so that the instruction set
+ * does not change the bits. */
 #include "kernels/cpu/cpu.h"
 
 #include <math.h>
@@ -42,7 +42,7 @@ CPU_CLONES static void stats_part(const float *g, size_t n, struct stats *ret)
 
 struct parts {
     const float *g;
-    size_t n, len; /* of all; of one part */
+    size_t n, len; /* elements of all parts; of one part */
     struct stats stats[MAX_PARTS];
 };
 

@@ -1,10 +1,11 @@
-/* A graph is a list of calls whose arguments were checked when it was recorded: running it is those
- * calls and nothing else. For small models that matters: working out the arguments of a step and
- * looking at them took as long as a layer.
+/* A graph is a list of calls whose arguments were checked when it was recorded: running it makes
+ * those calls and does nothing else. This matters for small models: computing and checking the
+ * arguments of a step took as long as a layer.
  *
- * While a back end (or a lane) records, its table is the one at the end of this file, whose
- * operations note the call instead of making it. A lane's buffers are its owner's, so what moves
- * data is refused only where the back end itself records. */
+ * While a back end (or a lane) records, its table is the one at the end of this file. The
+ * operations of that table append the call to the graph instead of making it. A lane's buffers
+ * belong to its owner, so calls that move data are refused only where the back end itself
+ * records. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +13,7 @@
 #include "kernels/cpu/cpu.h"
 #include "kernels/host_buf.h"
 
-/* What an operation takes besides its struct of arguments. */
+/* The arguments of an operation besides its struct of arguments. */
 struct extra {
     struct tensor t[4];
     act_kind act;
@@ -31,7 +32,7 @@ struct call {
 };
 
 struct cpu_graph {
-    struct graph base; /* first: a struct graph * is one of these */
+    struct graph base; /* must be first: a struct graph * points to one of these */
     unsigned char *calls;
     size_t bytes, capacity;
     bool out_of_memory;
@@ -59,22 +60,22 @@ static bool make_room(struct cpu_graph *g, size_t bytes)
     return true;
 }
 
-static as_status note(struct backend *be, again *what, const struct extra *x, const void *args,
-                      size_t args_bytes)
+static as_status record_call(struct backend *be, again *what, const struct extra *x,
+                             const void *args, size_t args_bytes)
 {
     struct cpu_graph *g = ((struct cpu_side *)be)->record;
     struct call c = {.again = what, .args_bytes = (args_bytes + 7) / 8 * 8};
     if (x != NULL)
         c.extra = *x;
     if (!make_room(g, sizeof(c) + c.args_bytes))
-        return AS_OK; /* told at the end */
+        return AS_OK; /* backend_graph_end() returns the error */
     memcpy(g->calls + g->bytes, &c, sizeof(c));
     memcpy(g->calls + g->bytes + sizeof(c), args, args_bytes);
     g->bytes += sizeof(c) + c.args_bytes;
     return AS_OK;
 }
 
-/* ---- operations: how each is noted, and made again ---- */
+/* ---- operations: how each is recorded, and called again ---- */
 
 #define AGAIN(name, ...)                                                                           \
     static as_status again_##name(struct backend *be, const struct extra *x, const void *args,     \
@@ -84,13 +85,13 @@ static as_status note(struct backend *be, again *what, const struct extra *x, co
         return cpu_##name(be, args, __VA_ARGS__);                                                  \
     }
 
-/* Arguments alone. */
+/* Operations that need only their struct of arguments. */
 #define PLAIN_OF(name, type)                                                                       \
     AGAIN(name, err)                                                                               \
     static as_status note_##name(struct backend *be, const struct type *a, struct as_err *err)     \
     {                                                                                              \
         (void)err;                                                                                 \
-        return note(be, again_##name, NULL, a, sizeof(*a));                                        \
+        return record_call(be, again_##name, NULL, a, sizeof(*a));                                 \
     }
 #define PLAIN(name) PLAIN_OF(name, name##_args)
 
@@ -115,14 +116,15 @@ PLAIN_OF(act_backward, act_args)
 PLAIN_OF(attention_forward, attention_args)
 PLAIN_OF(optimize, opt_args)
 
-/* Arguments, then so many tensors; params declares them, in the order of the table. */
+/* Operations with a struct of arguments, then tensors; params declares them in the table's
+ * order. */
 #define TENSORS(name, type, params, packed, ...)                                                   \
     AGAIN(name, __VA_ARGS__, err)                                                                  \
     static as_status note_##name params                                                            \
     {                                                                                              \
         (void)err;                                                                                 \
         const struct extra x = {.t = packed};                                                      \
-        return note(be, again_##name, &x, a, sizeof(struct type));                                 \
+        return record_call(be, again_##name, &x, a, sizeof(struct type));                          \
     }
 #define LIST(...)                                                                                  \
     {                                                                                              \
@@ -171,10 +173,10 @@ static as_status note_batch_norm_train(struct backend *be, const struct batch_no
 {
     (void)err;
     const struct extra x = {.t = {mean, var}, .number = momentum};
-    return note(be, again_batch_norm_train, &x, a, sizeof(*a));
+    return record_call(be, again_batch_norm_train, &x, a, sizeof(*a));
 }
 
-/* Layers with weights: an activation and what it goes to, and gradients. */
+/* Layers with weights: forward with an activation and its output, backward with gradients. */
 #define LAYER(name)                                                                                \
     AGAIN(name##_forward, x->act, x->t[0], x->t[1], err)                                           \
     static as_status note_##name##_forward(struct backend *be, const struct name##_args *a,        \
@@ -183,7 +185,7 @@ static as_status note_batch_norm_train(struct backend *be, const struct batch_no
     {                                                                                              \
         (void)err;                                                                                 \
         const struct extra x = {.t = {y, z}, .act = act};                                          \
-        return note(be, again_##name##_forward, &x, a, sizeof(*a));                                \
+        return record_call(be, again_##name##_forward, &x, a, sizeof(*a));                         \
     }
 
 LAYER(linear)
@@ -196,7 +198,7 @@ static as_status note_linear_backward(struct backend *be, const struct linear_ar
 {
     (void)err;
     const struct extra x = {.t = {g->dy, g->dx, g->dw, g->db}, .flag = g->accumulate};
-    return note(be, again_linear_backward, &x, a, sizeof(*a));
+    return record_call(be, again_linear_backward, &x, a, sizeof(*a));
 }
 
 AGAIN(conv_backward, &(const struct conv_grads){x->t[0], x->t[1], x->t[2], x->t[3]}, err)
@@ -205,12 +207,12 @@ static as_status note_conv_backward(struct backend *be, const struct conv_args *
 {
     (void)err;
     const struct extra x = {.t = {g->dy, g->dx, g->dw, g->db}};
-    return note(be, again_conv_backward, &x, a, sizeof(*a));
+    return record_call(be, again_conv_backward, &x, a, sizeof(*a));
 }
 
-/* ---- what is refused meanwhile ---- */
+/* ---- calls that are refused while recording ---- */
 
-static as_status refuse(const char *what, struct as_err *err)
+static as_status refuse_while_recording(const char *what, struct as_err *err)
 {
     return as_fail(err, AS_E_CONFLICT, "%s while a graph is recorded", what);
 }
@@ -218,48 +220,48 @@ static as_status refuse(const char *what, struct as_err *err)
 static as_status refuse_sync(struct backend *be, struct as_err *err)
 {
     (void)be;
-    return refuse("sync", err);
+    return refuse_while_recording("sync", err);
 }
 
 static as_status refuse_alloc(struct buf *b, struct as_err *err)
 {
     (void)b;
-    return refuse("a new buffer", err);
+    return refuse_while_recording("a new buffer", err);
 }
 
 static as_status refuse_upload(struct buf *b, size_t offset, const void *src, size_t n,
                                struct as_err *err)
 {
     (void)b, (void)offset, (void)src, (void)n;
-    return refuse("upload", err);
+    return refuse_while_recording("upload", err);
 }
 
 static as_status refuse_download(const struct buf *b, size_t offset, void *dst, size_t n,
                                  struct as_err *err)
 {
     (void)b, (void)offset, (void)dst, (void)n;
-    return refuse("download", err);
+    return refuse_while_recording("download", err);
 }
 
 static as_status refuse_fill(struct buf *b, size_t offset, size_t n, uint32_t bits,
                              struct as_err *err)
 {
     (void)b, (void)offset, (void)n, (void)bits;
-    return refuse("fill", err);
+    return refuse_while_recording("fill", err);
 }
 
 static as_status refuse_copy(struct buf *dst, size_t dst_offset, const struct buf *src,
                              size_t src_offset, size_t n, struct as_err *err)
 {
     (void)dst, (void)dst_offset, (void)src, (void)src_offset, (void)n;
-    return refuse("copy", err);
+    return refuse_while_recording("copy", err);
 }
 
 static as_status refuse_for_each(struct backend *be, size_t n, backend_task *task, void *arg,
                                  struct as_err *err)
 {
     (void)be, (void)n, (void)task, (void)arg;
-    return refuse("for each", err);
+    return refuse_while_recording("for each", err);
 }
 
 static as_status refuse_begin(struct backend *be, struct as_err *err)

@@ -1,5 +1,9 @@
-/* Sums over a row in LANES doubles, added in a fixed order; sums over the rows in doubles, a block
- * of columns at a time, in the order of the rows. */
+/* Layer normalisation, forward and backward.
+ *
+ * Sums over a row are kept in LANES doubles, which are added in a fixed order. Sums over the rows
+ * (the gradients of gamma and beta) are doubles for a block of columns at a time, in the order of
+ * the rows. So the bits depend neither on the instruction set nor on the threads. dx may be dy, so
+ * the gradients of gamma and beta are computed first. */
 #include "kernels/cpu/cpu.h"
 
 #include <assert.h>
@@ -58,7 +62,7 @@ struct pass {
 
 static struct norm norm_of(const struct layer_norm_args *a, size_t k, size_t first, size_t rows)
 {
-    /* The checks have seen to it. */
+    /* ops_seq.c has checked this. */
     assert(a->x.buf != NULL && a->gamma.buf != NULL && a->beta.buf != NULL);
     assert(a->mean.buf != NULL && a->inv_std.buf != NULL);
     return (struct norm){tensor_f32(a->x, k) + first * a->width,
@@ -77,7 +81,7 @@ static void cut_rows(struct pass *p)
     p->tiles = (p->a->rows + p->tile_rows - 1) / p->tile_rows;
 }
 
-/* The rows of tile i of a member, the first in *ret_first. */
+/* The rows of tile i of a member; *ret_first is the number of the first. */
 static struct norm tile_of(const struct pass *p, size_t k, size_t i, size_t *ret_first)
 {
     size_t first = i * p->tile_rows, left = p->a->rows - first;
@@ -188,7 +192,7 @@ as_status cpu_layer_norm_backward(struct backend *be, const struct layer_norm_ar
     struct pass p = {.a = a, .dy = dy, .dx = dx, .dgamma = dgamma, .dbeta = dbeta};
     p.tiles = (a->width + COLUMNS - 1) / COLUMNS;
     cpu_split(be, a->members * p.tiles, params_tile, &p);
-    cut_rows(&p); /* only now: dx may be dy */
+    cut_rows(&p); /* after the sums above: dx may be dy */
     cpu_split(be, a->members * p.tiles, backward_tile, &p);
     return AS_OK;
 }

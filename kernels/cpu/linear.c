@@ -1,14 +1,18 @@
-/* Members, and pieces of large members' products (gemm.h), side by side over the threads. */
+/* Linear layers: products of each member, cut into tasks for the threads.
+ *
+ * Small members are joined: one task does several of them whole. A large member's product is cut
+ * into pieces (gemm.h), and a task does one piece. Bias and ReLU are done in the registers of the
+ * product where nothing else needs the sums; another activation is a pass over the output. */
 #include "kernels/cpu/cpu.h"
 
 #include "kernels/cpu/activation.h"
 #include "base/cpu_clones.h"
 #include "kernels/cpu/gemm.h"
 
-/* Multiply-adds that are worth handing to another thread: some 15 microseconds. */
+/* Multiply-adds that are worth a task for another thread: some 15 microseconds. */
 #define TASK_WORK ((size_t)1 << 20)
 
-/* How many members of so much work each make one task. */
+/* The number of members, each with so much work, that make one task. */
 static size_t members_per_task(size_t pieces, size_t work)
 {
     return pieces > 1 || work >= TASK_WORK ? 1 : TASK_WORK / (work + 1) + 1;
@@ -34,7 +38,7 @@ static void forward_piece(const struct forward *f, size_t k, size_t i)
     const struct linear_args *a = f->a;
     float *y = tensor_f32(f->y, k), *z = tensor_f32(f->z, k);
     const float *b = tensor_f32(a->b, k);
-    /* what needs no more than this is done with the product */
+    /* the product itself adds the bias and applies the ReLU */
     bool plain = z == NULL && (f->act == ACT_NONE || f->act == ACT_RELU);
     struct gemm whole = {.m = a->batch,
                          .n = a->out,
@@ -106,7 +110,7 @@ CPU_CLONES static void sum_rows(const float *dy, float *db, size_t rows, size_t 
     sum_block(dy + at, db + at, rows, cols, cols - at, accumulate);
 }
 
-/* Of each member first the pieces of dw, then those of dx, then db. */
+/* The tasks of each member: first the pieces of dw, then those of dx, then db. */
 struct backward {
     const struct linear_args *a;
     const struct linear_grads *g;
@@ -161,7 +165,7 @@ static void backward_piece(const struct backward *w, size_t k, size_t i)
                  w->g->accumulate);
 }
 
-/* Small members are done whole, a task for several of them; large ones a piece a task. */
+/* A task is several small members, or one piece of a large member. */
 static void backward_task(void *arg, size_t i)
 {
     const struct backward *w = arg;

@@ -1,5 +1,8 @@
-/* A row at a time: the largest, exponentials with their sum, then the gradient. Sums over a row are
- * in double and in a fixed order. */
+/* Losses and softmax, a row at a time: the largest logit, the exponentials with their sum, then the
+ * gradient. Sums over a row are in double and in a fixed order.
+ *
+ * Softmax cross-entropy of up to LANES classes works on LANES rows side by side instead. Row by row
+ * each vector would be partly empty, and its sums would go across it. */
 #include "kernels/cpu/cpu.h"
 
 #include <math.h>
@@ -9,7 +12,7 @@
 #include "kernels/cpu/transpose.h"
 #include "kernels/cpu/vec_math.h"
 
-#define LANES 16     /* floats that are worked on at once; sums have as many parts */
+#define LANES 16     /* floats that a loop handles at once; sums have as many parts */
 #define MAX_TILES 64 /* of the rows of one member */
 
 void cpu_reduce_rows(const struct loss_out *o, size_t k, size_t batch)
@@ -23,7 +26,7 @@ void cpu_reduce_rows(const struct loss_out *o, size_t k, size_t batch)
     *loss = (float)((o->accumulate ? (double)*loss : 0) + (double)o->weight * mean);
 }
 
-/* What one pass over the logits of a row tells. */
+/* The results of one pass over the logits of a row. */
 struct scan {
     int32_t best; /* the first of the largest; -1 when one is NaN */
     float max;    /* NaN when one is NaN */
@@ -55,7 +58,8 @@ CPU_INLINE struct scan scan_row(const float *z, size_t n)
     size_t whole = n - n % LANES, best = 0;
     float max = whole > 0 ? max_of_blocks(z, whole) : z[0];
     for (size_t c = whole; c < n; c++)
-        max = z[c] > max || z[c] != z[c] ? z[c] : max; /* a NaN stays: nothing is larger */
+        max = z[c] > max || z[c] != z[c] ? z[c]
+                                         : max; /* a NaN stays, because no value compares larger */
     if (max != max)
         return (struct scan){-1, NAN};
     while (z[best] != max)
@@ -72,7 +76,7 @@ CPU_INLINE double sum_row(const float *z, size_t n)
     return sum;
 }
 
-/* Sum of exp(z - max); the terms go to `e` unless NULL (which may be z). */
+/* Returns the sum of exp(z - max). Writes the terms to `e`, which may be z or NULL. */
 CPU_INLINE double exp_row(const float *z, float max, float *e, size_t n)
 {
     double lane[LANES] = {0}, sum = 0;
@@ -117,7 +121,7 @@ CPU_INLINE int32_t count_larger(const float *z, size_t n, size_t label)
     return larger;
 }
 
-/* Sum of w z over the classes that count at all: 0 * infinity must not get in. */
+/* Sum of w z over the classes with w > 0. The others are left out, because 0 * infinity is NaN. */
 CPU_INLINE double weighted_sum(const float *weights, const float *z, size_t n)
 {
     double sum = 0;
@@ -126,7 +130,7 @@ CPU_INLINE double weighted_sum(const float *weights, const float *z, size_t n)
     return sum;
 }
 
-/* dz holds exp(z - max), whose sum is `sum`, and becomes the gradient. */
+/* dz holds exp(z - max), whose sum is `sum`. It becomes the gradient. */
 CPU_INLINE void ce_gradient(const struct ce *ce, float *dz, double sum, double whole)
 {
     float scale = ce->grad_scale, by = (float)(whole / sum);
@@ -139,14 +143,14 @@ CPU_INLINE void ce_gradient(const struct ce *ce, float *dz, double sum, double w
             dz[c] = scale * (dz[c] * by - shift * ce->weights[c]);
 }
 
-/* What a row is found to be. */
+/* The results of one row. */
 struct found {
     int32_t best; /* its class */
     bool in_top5;
     float loss;
 };
 
-/* One row; its gradient to dz unless NULL (which may be z). */
+/* One row. Writes its gradient to dz, which may be z or NULL. */
 CPU_INLINE struct found ce_row(const struct ce *ce, const float *z, int32_t label, float *dz)
 {
     size_t n = ce->classes;
@@ -162,7 +166,7 @@ CPU_INLINE struct found ce_row(const struct ce *ce, const float *z, int32_t labe
     double sum = exp_row(z, sound ? s.max : NAN, dz, n);
     double hit = (1 - smoothing) * weight, whole = hit + even * ce->all_weights;
     double lse = log(sum) + (double)s.max, loss = 0;
-    if (even > 0) /* 0 * infinity must not get in, here and below */
+    if (even > 0) /* here and below: leaves 0 * infinity out */
         loss += even * (ce->all_weights * lse - z_sum);
     loss += hit > 0 ? hit * (lse - (double)at_label) : 0 * lse;
     if (dz != NULL) {
@@ -179,8 +183,8 @@ struct hits {
 
 /* ---- few classes: rows side by side ---- */
 
-/* A block of rows, [class][row]: no sums across a vector, and no vector that is half empty. Where
- * there are fewer rows than LANES the first stands for those that are missing, without a label. */
+/* A block of rows, [class][row], so that no sum goes across a vector and no vector is half empty.
+ * If there are fewer rows than LANES, the first row is repeated, without a label. */
 struct block {
     size_t rows;
     _Alignas(64) float z[LANES][LANES];
@@ -190,10 +194,10 @@ struct block {
     double sum[LANES], hit[LANES];
 };
 
-/* gcc unrolls so short a loop before it looks whether it could be a vector. */
+/* Without the pragma gcc 12 unrolls so short a loop before it looks for vectors, and finds none. */
 #define EACH_ROW(j) _Pragma("GCC unroll 1") for (size_t j = 0; j < LANES; j++)
 
-/* Between rows [row][class] and a block's [class][row]. */
+/* Copy rows [row][class] into a block's [class][row]. */
 static void turn_in_each(struct block *b, const float *z, size_t n)
 {
     for (size_t j = 0; j < LANES; j++)
@@ -252,7 +256,8 @@ CPU_INLINE void block_load(struct block *b, const float *z, const int32_t *label
     b->label[j] = j < b->rows ? label[j] : -1;
 }
 
-/* The first of the largest; -1 and NaN when one is NaN. at_label: NaN where the label is none. */
+/* The first of the largest; -1 and NaN if one is NaN. at_label is NaN if the label is out of
+ * range. */
 CPU_INLINE void block_scan(struct block *b, size_t n)
 {
     EACH_ROW(j)
@@ -288,7 +293,7 @@ CPU_INLINE void block_count(struct block *b, size_t n)
     }
 }
 
-/* The factor of each row's hit; rows without a sound label become NaN from here on. */
+/* The factor of each row's hit. Rows without a valid label are NaN from here on. */
 CPU_INLINE void block_weigh(struct block *b, const struct ce *ce)
 {
     double whole = 1 - (double)ce->smoothing;
@@ -325,7 +330,7 @@ CPU_INLINE void block_loss(struct block *b, const struct ce *ce, float *row_loss
     float loss[LANES];
     for (size_t c = 0; even > 0 && c < n; c++) {
         double w = ce->weights != NULL ? (double)ce->weights[c] : 1;
-        if (!(w > 0)) /* 0 * infinity must not get in, here and below */
+        if (!(w > 0)) /* here and below: leaves 0 * infinity out */
             continue;
         EACH_ROW(j)
         all[j] += w * (double)b->z[c][j];
@@ -365,7 +370,7 @@ CPU_INLINE void block_gradient(struct block *b, const struct ce *ce, float *dz)
         turn_out_each(b, dz, n);
 }
 
-/* How many rows have their own label first, and among the first five. */
+/* Count the rows whose label is the largest, and those where it is among the five largest. */
 CPU_INLINE void block_hits(const struct block *b, const struct ce *ce, struct hits *hits)
 {
     int32_t first = 0, top5 = 0, n = (int32_t)ce->classes;
@@ -420,8 +425,8 @@ CPU_CLONES static void ce_member(const struct ce *ce, const float *z, const int3
     }
 }
 
-/* The figures of all rows that class weights need. */
-static void weigh(const struct softmax_ce_args *a, size_t k, struct ce *ce)
+/* The sums over all rows that class weights need. */
+static void sum_class_weights(const struct softmax_ce_args *a, size_t k, struct ce *ce)
 {
     const int32_t *label = tensor_i32(a->labels, k);
     double sum = 0;
@@ -487,7 +492,7 @@ as_status cpu_softmax_ce(struct backend *be, const struct softmax_ce_args *a, st
             .top5 = a->top5.buf != NULL,
         };
         if (ce.weights != NULL)
-            weigh(a, k, &ce);
+            sum_class_weights(a, k, &ce);
         struct hits hits = ce_rows(be, a, k, &ce);
         int32_t *correct = tensor_i32(a->correct, k), *top5 = tensor_i32(a->top5, k);
         *correct = (a->out.accumulate ? *correct : 0) + hits.first;

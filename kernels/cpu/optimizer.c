@@ -1,4 +1,9 @@
-/* A loop per kind of optimizer, each member by itself: the kind is chosen outside the loops. */
+/* One loop for each kind of optimizer; the kind is chosen outside the loops.
+ *
+ * Each member is stepped by itself and cut into chunks that threads share. LAMB is the exception:
+ * it needs the norms of whole tensors, so its member is one piece. Constants of a step are computed
+ * once in double. Subnormal moments become 0, because they are slow and change no weight. Adam's
+ * loop is in adam.c. */
 #include "kernels/cpu/cpu.h"
 
 #include <float.h>
@@ -7,7 +12,7 @@
 #include "kernels/cpu/adam.h"
 #include "base/cpu_clones.h"
 
-/* What the loops need of a member, worked out once in double: 1 - 0.999^1 in float has three
+/* The constants of a member, computed once in double: in float, 1 - 0.999^1 has only three
  * digits. */
 struct hyper {
     optim_kind kind;
@@ -24,14 +29,14 @@ struct hyper {
     bool nesterov;
 };
 
-/* The places of one member. */
+/* The arrays of one member. */
 struct arena {
     float *p, *m1, *m2;
     const float *g;
     size_t n;
 };
 
-static double value(struct tensor t, size_t k, double otherwise)
+static double value_or(struct tensor t, size_t k, double otherwise)
 {
     return t.buf != NULL ? (double)*tensor_f32(t, k) : otherwise;
 }
@@ -39,14 +44,14 @@ static double value(struct tensor t, size_t k, double otherwise)
 static struct hyper hyper_of(const struct opt_args *a, size_t k)
 {
     optim_kind kind = (optim_kind)*tensor_i32(a->kind, k);
-    double lr = value(a->lr, k, 0), decay = value(a->weight_decay, k, 0);
-    double beta1 = value(a->beta1, k, 0.9), beta2 = value(a->beta2, k, 0.999);
+    double lr = value_or(a->lr, k, 0), decay = value_or(a->weight_decay, k, 0);
+    double beta1 = value_or(a->beta1, k, 0.9), beta2 = value_or(a->beta2, k, 0.999);
     double t = (double)*tensor_i32(a->step, k) + 1, correct1 = 1 - pow(beta1, t);
     bool decoupled = kind == OPT_ADAMW || kind == OPT_LION;
     return (struct hyper){
         .kind = kind,
         .lr = (float)lr,
-        .momentum = (float)value(a->momentum, k, 0),
+        .momentum = (float)value_or(a->momentum, k, 0),
         .couple = decoupled ? 0.0f : (float)decay,
         .keep = decoupled ? (float)(1 - lr * decay) : 1.0f,
         .decay = (float)decay,
@@ -57,14 +62,14 @@ static struct hyper hyper_of(const struct opt_args *a, size_t k)
         .rate = (float)(lr / correct1),
         .correct = (float)(1 / correct1),
         .root = (float)(1 / sqrt(1 - pow(beta2, t))),
-        .eps = (float)value(a->eps, k, 1e-8),
+        .eps = (float)value_or(a->eps, k, 1e-8),
         .nesterov = a->nesterov.buf != NULL && *tensor_i32(a->nesterov, k) != 0,
     };
 }
 
-/* A moment that only decays (a unit that no longer fires) ends in the subnormal numbers and stays
- * there, since 0.9 times a few of the smallest rounds back; each costs the vector unit some 150
- * cycles a step. What is below these bounds moves no weight. */
+/* A moment that only decays (of a unit that no longer fires) becomes subnormal and stays so,
+ * because 0.9 times a few of the smallest numbers rounds back. Each costs the vector unit some 150
+ * cycles a step. A moment below these bounds changes no weight. */
 #define LEAST_FIRST 1e-30f
 #define LEAST_SECOND FLT_MIN
 
@@ -203,7 +208,7 @@ static void step_lamb(const struct hyper *h, const struct opt_args *a, const str
     }
 }
 
-/* Has it all that its kind needs, and is it to be stepped at all? */
+/* Whether member k is active and has the tensors that its kind needs. */
 static bool takes_part(const struct opt_args *a, size_t k)
 {
     if (a->active.buf != NULL && *tensor_i32(a->active, k) == 0)
@@ -215,13 +220,13 @@ static bool takes_part(const struct opt_args *a, size_t k)
     return known && a->m2.buf != NULL && (kind != OPT_LAMB || a->work.buf != NULL);
 }
 
-/* Of a tensor that is there. */
+/* For a tensor that is present. */
 static float *member_f32(struct tensor t, size_t k)
 {
     return (float *)t.buf->data + t.offset + k * t.stride;
 }
 
-/* LAMB looks at whole tensors, so its member is one piece: the first. */
+/* LAMB needs whole tensors, so the first chunk does the whole member. */
 static void step_chunk(void *arg, size_t k, size_t first, size_t n)
 {
     const struct opt_args *a = arg;
@@ -262,7 +267,7 @@ as_status cpu_optimize(struct backend *be, const struct opt_args *a, struct as_e
     cpu_split_elements(be, a->members, a->n, step_chunk, &args);
     for (size_t k = 0; k < a->members; k++) {
         if (a->n == 0)
-            step_chunk(&args, k, 0, 0); /* norms of nothing */
+            step_chunk(&args, k, 0, 0); /* writes the norms of an empty member */
         if (takes_part(a, k))
             ++*tensor_i32(a->step, k);
     }

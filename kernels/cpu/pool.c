@@ -1,7 +1,7 @@
-/* A job is a word: (number of the job, pieces not yet taken). Taking a piece is one compare and
- * swap, which fails when another job has begun, so a thread that comes late does no harm and
- * nobody waits for it. What the job is (piece, arg, n) is read only after a piece was taken, and
- * cannot change until that piece is counted as done. */
+/* The state of a job is one word: (number of the job, pieces not yet taken). A thread takes a piece
+ * with one compare and swap. It fails if another job has begun, so a late thread does no harm and
+ * no thread waits for it. A thread reads the job (piece, arg, n) only after it took a piece. The
+ * job cannot change until that piece is counted as done. */
 #include "kernels/cpu/pool.h"
 
 #include <assert.h>
@@ -61,7 +61,7 @@ static void pause_briefly(void)
     }
 }
 
-/* Do pieces until none is left to take, then count them. */
+/* Take and do pieces until none is left, then count them as done. */
 static void take_pieces(struct pool *p, size_t who)
 {
     size_t taken = 0;
@@ -75,7 +75,7 @@ static void take_pieces(struct pool *p, size_t who)
     }
     if (taken == 0)
         return;
-    size_t n = p->n; /* once all are counted, the caller may begin another job */
+    size_t n = p->n; /* read now: once all are counted, the caller may begin another job */
     if (atomic_fetch_add(&p->done, taken) + taken == n && atomic_load(&p->caller_sleeps)) {
         (void)pthread_mutex_lock(&p->mutex);
         (void)pthread_cond_signal(&p->finished);
@@ -93,7 +93,7 @@ static bool all_done(struct pool *p)
     return atomic_load(&p->done) == p->n;
 }
 
-/* False when `what` did not become true while it was worth a spin. */
+/* Returns false if `what` did not become true within POOL_SPIN_NS. */
 static bool spin_until(bool (*what)(struct pool *p), struct pool *p)
 {
     int64_t until = clock_mono_ns() + POOL_SPIN_NS;
@@ -158,7 +158,7 @@ void pool_run(struct pool *p, size_t n, pool_piece *piece, void *arg)
     atomic_store(&p->done, 0);
     uint64_t job = atomic_load(&p->word) + NEXT_JOB;
     atomic_store(&p->word, (job & ~(uint64_t)UINT32_MAX) | n);
-    /* Either a worker that goes to sleep sees the word, or it is seen here. */
+    /* A worker that goes to sleep sees the new word, or this sees the worker in `sleepers`. */
     size_t asleep = n > 1 ? atomic_load(&p->sleepers) : 0;
     if (asleep > 0) {
         size_t wanted = asleep < n - 1 ? asleep : n - 1;
@@ -171,7 +171,7 @@ void pool_run(struct pool *p, size_t n, pool_piece *piece, void *arg)
     wait_until_done(p);
 }
 
-/* The signals of a program are for its own threads. */
+/* Workers block all signals: the program's own threads handle them. */
 static int start_thread(struct worker *w)
 {
     sigset_t all, before;

@@ -1,8 +1,6 @@
-/* Pooling, vectors along the channels. Both passes write every output once: a maximum keeps value
- * and place together, without branches, and the gradient of a pixel is gathered from the windows
- * that it is in, so that nothing is scattered.
- *
- * Tiles: some images. */
+/* Pooling with vectors along the channels. Both passes write every output once. A maximum updates
+ * value and place together, without branches. The gradient of a pixel is gathered from the windows
+ * that contain it, so that nothing is scattered. A tile is some images. */
 #include "kernels/cpu/cpu.h"
 
 #include "base/cpu_clones.h"
@@ -17,7 +15,7 @@ struct pool_loops {
                 int32_t *index);
     void (*avg)(const struct pool_args *a, const struct shape *s, const float *x, float *y);
     void (*back)(const struct pool_args *a, const struct shape *s, const float *dy,
-                 const int32_t *index, float *dx); /* index NULL: of an average */
+                 const int32_t *index, float *dx); /* index NULL: average */
 };
 
 struct window {

@@ -1,6 +1,6 @@
-/* Transpose 16 x 16 floats in AVX-512 registers. Quarters of rows are put together while they are
- * loaded, which takes none of the one unit that shuffles across a register: 32 shuffles instead of
- * 64. */
+/* Transpose 16 x 16 floats in AVX-512 registers. Quarters of rows are combined while they are
+ * loaded. These loads do not use the one unit that shuffles across a register, so 32 shuffles are
+ * left instead of 64. */
 #ifndef ASSAY_KERNELS_CPU_TRANSPOSE_H
 #define ASSAY_KERNELS_CPU_TRANSPOSE_H
 
@@ -14,8 +14,8 @@
 
 #define TURN_CODE __attribute__((target("avx512f,avx512vl,avx512dq,avx512bw,avx2,fma")))
 
-/* Columns `at` to `at` + 3 of rows i, 4 + i, 8 + i and 12 + i; where not whole only those in
- * `mask`. Without a mask a load goes into its quarter by itself; with one it takes a shuffle. */
+/* Columns `at` to `at` + 3 of rows i, 4 + i, 8 + i and 12 + i; if not whole, only those in
+ * `mask`. A load without a mask fills its quarter directly; a masked load needs a shuffle. */
 TURN_CODE CPU_INLINE __m512 turn_quarters(const float *const row[16], size_t i, size_t at,
                                           bool whole, __mmask8 mask)
 {
@@ -42,7 +42,7 @@ TURN_CODE CPU_INLINE void turn_4_of(const float *const row[16], size_t at, bool 
     ret[3] = _mm512_castpd_ps(_mm512_unpackhi_pd(ab_high, cd_high));
 }
 
-/* ret[0..3]: columns at to at + 3 of 16 rows, of which `cols` >= 1 are there; the others are 0. */
+/* ret[0..3]: columns at to at + 3 of 16 rows, of which `cols` >= 1 exist; the others are 0. */
 TURN_CODE CPU_INLINE void turn_4(const float *const row[16], size_t at, size_t cols, __m512 ret[4])
 {
     if (cols >= 4)

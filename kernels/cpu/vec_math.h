@@ -1,6 +1,6 @@
-/* exp, log1p, tanh and erf in float, and a log in double, free of branches and tables, so that gcc
+/* exp, log1p, tanh and erf in float, and a log in double, without branches and tables, so that gcc
  * vectorises loops over them (libm's are calls, 5 to 20 ns each). Within 3 units in the last place
- * of the true value over all floats; NaN gives NaN. tests/kernels/test_vec_math.c holds this.
+ * of the true value over all floats; NaN gives NaN. tests/kernels/test_vec_math.c checks this.
  *
  * exp: Cody-Waite reduction and the polynomial of Cephes expf (Moshier). tanh: Cephes tanhf below
  * 0.625, 1 - 2 / (exp(2x) + 1) above. erf: minimax polynomials after N. Juffa, 1 - exp(p(x)) above
@@ -32,10 +32,10 @@ CPU_INLINE float vec_exp(float x)
 {
     /* 1.5 * 2^23: adding it rounds to an integer, which then lies in the low bits. */
     const float magic = 12582912.0f;
-    x = x > 89.0f ? 89.0f : x;     /* exp(89) overflows, as must anything above */
+    x = x > 89.0f ? 89.0f : x;     /* exp(89) overflows, and so do all larger values */
     x = x < -105.0f ? -105.0f : x; /* exp(-105) is 0 */
     float shifted = x * 1.44269504f + magic, n = shifted - magic;
-    /* ln 2 in two parts: the first has few enough bits for n times it to be exact. */
+    /* ln 2 in two parts: the first has so few bits that n times it is exact. */
     float r = x - n * 0.693359375f + n * 2.12194440e-4f;
     float p = 1.9875691500e-4f;
     p = p * r + 1.3981999507e-3f;
@@ -44,16 +44,17 @@ CPU_INLINE float vec_exp(float x)
     p = p * r + 1.6666665459e-1f;
     p = p * r + 5.0000001201e-1f;
     p = p * r * r + r + 1.0f;
-    /* 2^n in two halves, since n reaches from -151 to 128. Unsigned: NaN leaves rubbish here. */
+    /* 2^n in two halves, since n reaches from -151 to 128. Unsigned, because NaN gives an arbitrary
+     * value here. */
     int32_t whole = (int32_t)(bits_of_float(shifted) - bits_of_float(magic));
     int32_t half = whole >> 1;
     uint32_t low = (uint32_t)(half + 127) << 23, high = (uint32_t)(whole - half + 127) << 23;
     return p * float_of_bits(low) * float_of_bits(high);
 }
 
-/* log(x) in double for x >= 0 (infinity and NaN stay, 0 and subnormal numbers give rubbish), within
- * 1e-12 relative: log(2^k m) with m in [sqrt(1/2), sqrt(2)) is k ln 2 + 2 atanh((m - 1) / (m + 1)).
- */
+/* log(x) in double for x >= 0 (infinity and NaN stay; 0 and subnormal numbers give wrong values),
+ * within 1e-12 relative: log(2^k m) with m in [sqrt(1/2), sqrt(2)) is k ln 2 + 2 atanh((m - 1) / (m
+ * + 1)). */
 CPU_INLINE double vec_log(double x)
 {
     const double magic = 4503599627370496.0; /* 2^52: an integer or'ed into it is added to it */
@@ -116,7 +117,7 @@ CPU_INLINE float vec_erf(float x)
     q = q * s - 3.76125336e-1f;
     q = q * s + 1.28379166e-1f;
     float small = q * x + x;
-    a = a > 4.0f ? 4.0f : a; /* erf(4) rounds to 1; the polynomial is for up to there */
+    a = a > 4.0f ? 4.0f : a; /* erf(4) rounds to 1; the polynomial ends there */
     s = a * a;
     float p = -1.72853470e-5f * a + 3.83197126e-4f;
     float u = -3.88396438e-3f * a + 2.42546219e-2f;

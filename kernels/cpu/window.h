@@ -1,4 +1,4 @@
-/* Windows along one axis of an image: those of pooling and of depthwise convolution. */
+/* Windows along one axis of an image, for pooling and depthwise convolution. */
 #ifndef ASSAY_KERNELS_CPU_WINDOW_H
 #define ASSAY_KERNELS_CPU_WINDOW_H
 
@@ -11,8 +11,8 @@ struct range {
     size_t first, last;
 };
 
-/* Those, of n, that hold the padded image's row (or column) `at`, which grows from call to call;
- * begin with {0, 0}. */
+/* Move *r to the windows, of n, that contain row (or column) `at` of the padded image. `at` must
+ * grow from call to call; begin with {0, 0}. */
 CPU_INLINE void range_move(struct range *r, size_t at, size_t stride, size_t kernel, size_t n)
 {
     while (r->first < n && r->first * stride + kernel <= at)

@@ -1,22 +1,22 @@
 /* Causal attention without the T x T matrix (Dao et al. 2022): a block owns 32 positions of one
- * head and passes over the others tile by tile in shared memory. Of forward and dq the owned are
- * queries; of dk and dv they are keys, so that nothing is added to from two blocks. A warp has four
- * owned positions and a lane per position of the tile; sums run in the order of the positions.
- * Backward computes the scores anew from lse. */
+ * head and passes over the others tile by tile in shared memory. In forward and dq the block owns
+ * queries. In dk and dv it owns keys, so that no two blocks add to one place. A warp has four owned
+ * positions, and a lane for each position of the tile. Sums run in the order of the positions.
+ * Backward computes the scores again from lse. */
 #include "kernels/cuda/cuda.cuh"
 
 #include <cmath>
 
 #define OWN 4              /* positions of a warp */
 #define TILE (WARPS * OWN) /* positions of a block */
-/* An array in registers wants indices that the compiler knows. */
+/* An array stays in registers only if the compiler knows its indices. */
 #define UNROLLED _Pragma("unroll")
 #define HEAD_DIM_MAX 256 /* 8 columns in each lane */
 #define FULL 0xffffffffu
 
 struct attention {
     size_t members, batch, heads, seq, dim;
-    size_t tile; /* positions that pass by at a time: 32, or as many as fit */
+    size_t tile; /* positions of a tile: 32, or as many as fit */
     float scale;
     struct dev_f32 qkv, out, lse, delta, dout, dqkv;
 };
@@ -27,7 +27,7 @@ struct job {
     size_t first;  /* the first owned position */
     const float *q, *key, *value;
     size_t stride, out_stride; /* from position to position, in qkv and in out */
-    size_t at_q, at_out;       /* where position 0 lies */
+    size_t at_q, at_out;       /* offset of position 0 */
 };
 
 __device__ static struct job job_of(const struct attention &a, size_t number)
@@ -96,7 +96,7 @@ __device__ static float warp_max(float v)
     return v;
 }
 
-/* How many positions of the tile that begins at `first` position t may look at. */
+/* The number of positions, in the tile that begins at `first`, that position t may read. */
 __device__ static size_t visible(const struct attention &a, size_t t, size_t first)
 {
     if (t >= a.seq || t < first)
@@ -115,7 +115,7 @@ __device__ static void look(const struct attention &a, struct query<COLS> &q, fl
 {
     bool mine = threadIdx.x % WARP < seen;
     float max = fmaxf(q.max, warp_max(mine ? score : -INFINITY));
-    float p = mine ? expf(score - max) : 0.0f; /* NaN stays: fmaxf leaves it out of max only */
+    float p = mine ? expf(score - max) : 0.0f; /* NaN stays NaN: fmaxf ignores it in max only */
     float fade = expf(q.max - max);
     q.sum = q.sum * fade + warp_sum(p);
     for (int i = 0; i < COLS; i++)
@@ -126,7 +126,7 @@ __device__ static void look(const struct attention &a, struct query<COLS> &q, fl
 
 template <int COLS> __global__ static void forward(struct attention a, size_t jobs)
 {
-    DYNAMIC_SHARED(float, own); /* [32, D]; then keys and values [tile, D + 1]: no bank twice */
+    DYNAMIC_SHARED(float, own); /* [32, D]; then keys and values [tile, D + 1]: no bank conflict */
     float *keys = own + TILE * a.dim, *values = keys + a.tile * (a.dim + 1);
     size_t lane = threadIdx.x % WARP, mine = threadIdx.x / WARP * OWN;
     for (size_t number = blockIdx.x; number < jobs; number += gridDim.x) {
@@ -146,7 +146,7 @@ template <int COLS> __global__ static void forward(struct attention a, size_t jo
             UNROLLED for (int r = 0; r < OWN; r++)
             {
                 size_t seen = visible(a, j.first + mine + r, s);
-                if (seen > 0) /* the whole warp alike */
+                if (seen > 0) /* the same for the whole warp */
                     look<COLS>(a, q[r], score[r] * a.scale, values, seen);
             }
         }
@@ -182,7 +182,7 @@ __global__ static void row_products(struct attention a)
     }
 }
 
-/* The places in shared memory of a backward pass: two matrices owned, two passing by. */
+/* Shared memory of a backward pass: two matrices of owned positions, two of a tile. */
 struct room {
     float *own[2], *pass[2];
 };
@@ -229,7 +229,7 @@ template <int COLS> __global__ static void backward_q(struct attention a, size_t
             }
             for (int r = 0; r < OWN; r++) {
                 size_t t = j.first + mine + r, seen = visible(a, t, s);
-                if (seen == 0) /* the whole warp alike */
+                if (seen == 0) /* the same for the whole warp */
                     continue;
                 float p, ds = score_slope(a, score[r], lse[t], dp[r], delta[t], &p);
                 add_rows<COLS>(dq[r], ds, m.pass[0], a.dim + 1, a.dim, 0, seen);
@@ -307,13 +307,13 @@ static struct attention attention_of(const struct attention_args *a)
 
 typedef void attention_kernel(struct attention a, size_t jobs);
 
-/* How many columns a lane holds: 1, 2, 4 or 8. */
+/* Columns that a lane holds: 1, 2, 4 or 8. */
 static int columns_of(size_t dim)
 {
     return dim <= WARP ? 0 : dim <= 2 * WARP ? 1 : dim <= 4 * WARP ? 2 : 3;
 }
 
-/* Bytes of shared memory with `own` matrices of 32 positions and two that pass by. */
+/* Bytes of shared memory for `own` matrices of 32 positions and two matrices of a tile. */
 static size_t room_bytes(const struct attention &t, size_t own)
 {
     return (own * TILE * t.dim + 2 * t.tile * (t.dim + 1)) * sizeof(float);

@@ -8,7 +8,7 @@ struct pictures {
     struct dev_i32 pad, cutout, seed, step;
 };
 
-/* What is done with one image. */
+/* The changes of one image. */
 struct change {
     int64_t down, right;
     bool flip;
@@ -67,7 +67,7 @@ __global__ static void augment(struct pictures a)
     FOR_MEMBERS(k, a.members)
     {
         for (size_t r = blockIdx.x; r < a.batch; r += gridDim.x) {
-            __syncthreads(); /* the image before may still be read */
+            __syncthreads(); /* threads may still read the previous image */
             if (threadIdx.x == 0)
                 change = change_of(a, k, r);
             __syncthreads();

@@ -1,4 +1,5 @@
-/* Statistics down the columns of [R, C], then a pass over the elements. */
+/* Batch normalisation: sums down the columns of [R, C] (sums.cuh), then a pass over the elements.
+ * The sums are in double, so a channel's variance needs one pass over x. */
 #include "kernels/cuda/sums.cuh"
 
 struct norm {
@@ -15,8 +16,9 @@ static struct norm norm_of(const struct batch_norm_args *a)
             f32_of(a->inv_std), (double)a->eps,   a->act == ACT_RELU};
 }
 
-/* Sums of the differences from the channel's first value, and of their squares: in double, and so
- * near the mean that the subtraction at the end loses nothing that counts. */
+/* Sums of the differences from the channel's first value, and of their squares. They are in double,
+ * and that value is so near the mean that the subtraction at the end loses no digits that
+ * matter. */
 struct moment_sum {
     struct norm n;
     struct dev_f32 running_mean, running_var;
@@ -39,7 +41,7 @@ struct moment_sum {
     {
         double rows = n.rows > 0 ? (double)n.rows : 1, shift = sum.a / rows;
         double spread = sum.b - shift * sum.a;
-        spread = spread < 0 ? 0 : spread; /* by rounding; NaN stays */
+        spread = spread < 0 ? 0 : spread; /* rounding can give < 0; NaN stays */
         n.mean.at(k)[c] = (float)(origin(k, c) + shift);
         n.inv_std.at(k)[c] = (float)(1 / sqrt(spread / rows + n.eps));
         if (running_mean.p == nullptr || n.rows == 0)
@@ -49,7 +51,8 @@ struct moment_sum {
     }
 };
 
-/* With the given mean and 1 / sqrt(var + eps), or, where `var` is there, with that. */
+/* Normalise with the given mean, and with inv_std, or with 1 / sqrt(var + eps) if `var` is
+ * present. */
 __global__ static void normalise(struct norm a, struct dev_f32 mean, struct dev_f32 inv_std,
                                  struct dev_f32 var)
 {
@@ -97,7 +100,8 @@ as_status cuda_batch_norm_eval(struct backend *be, const struct batch_norm_args 
     return run_normalise(be, norm_of(a), f32_of(running_mean), none, f32_of(running_var), err);
 }
 
-/* The gradient by the normalised and scaled value: relu passes it where its output is positive. */
+/* The gradient by the normalised and scaled value: relu passes dy on where its output is
+ * positive. */
 __device__ static double passed(const struct norm &n, const struct dev_f32 &dy, size_t k, size_t i)
 {
     return n.relu && n.y.at(k)[i] <= 0.0f ? 0 : (double)dy.at(k)[i];
@@ -125,7 +129,7 @@ struct scale_sum {
     }
 };
 
-/* From the sums as they are stored. */
+/* Reads the stored sums. */
 __global__ static void backward(struct scale_sum s, struct dev_f32 dx)
 {
     const struct norm &n = s.n;

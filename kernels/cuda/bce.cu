@@ -33,8 +33,8 @@ __device__ static double weight_of(const float *weights, double t)
     return weights != nullptr ? (double)weights[0] * (1 - t) + (double)weights[1] * t : 1;
 }
 
-/* Outputs that are right into row_loss, the class of the row; before dlogits takes the place of the
- * logits. */
+/* Writes the number of correct outputs to row_loss, and the class of the row. It must run before
+ * dlogits overwrites the logits. */
 __global__ static void bce_hits(struct bce a)
 {
     FOR_MEMBERS(k, a.members)
@@ -56,8 +56,8 @@ __global__ static void bce_hits(struct bce a)
     }
 }
 
-/* What a weight is multiplied by: 1 / the mean over the batch; 0 when that is 0. By the whole
- * block. */
+/* The factor of each weight: 1 / the mean weight of the batch; 0 when that mean is 0. The whole
+ * block calls it. */
 __device__ static double norm_of(const struct bce &a, size_t k)
 {
     double sum = 0;

@@ -1,12 +1,12 @@
 /* Convolution with groups = 1 as products of matrices: the taps of an output pixel side by side are
  * a row of [pixels, KH KW C] (im2col), the weight is [KH KW C, O]. The rows are made piece by piece
- * in the caller's workspace; how many make a piece depends on the shape alone, so the order of the
- * sums does too. A 1 x 1 convolution of stride 1 needs no copy: its rows are x itself.
+ * in the caller's workspace. The size of a piece depends on the shape alone, and so does the order
+ * of the sums. A 1 x 1 convolution of stride 1 needs no copy: its rows are x itself.
  *
- * Where ASSAY_CUDA_CONV=cudnn asks for it, cuDNN does what it can (conv_cudnn.cu) instead. */
+ * With ASSAY_CUDA_CONV=cudnn, cuDNN runs the shapes that it can (conv_cudnn.cu). */
 #include "kernels/cuda/conv.cuh"
 
-#ifndef CONV_PIECE_FLOATS /* the emulated build has small ones, to reach the seams */
+#ifndef CONV_PIECE_FLOATS /* the emulated build has small pieces, so that tests cross their ends */
 #define CONV_PIECE_FLOATS ((size_t)4 << 20) /* 16 MiB of each member */
 #endif
 
@@ -41,7 +41,7 @@ struct piece {
     size_t from, pixels; /* of the output */
 };
 
-/* A warp per output pixel: its row. */
+/* A warp writes the row of one output pixel. */
 __global__ static void im2col(struct conv_sizes s, struct piece piece, size_t members,
                               struct dev_f32 x, struct dev_f32 rows)
 {
@@ -61,7 +61,7 @@ __global__ static void im2col(struct conv_sizes s, struct piece piece, size_t me
     }
 }
 
-/* The sum of what the piece's rows hold of one input element; e of [B, H, W, C]. */
+/* The sum of one input element's gradients in the rows of the piece; e in [B, H, W, C]. */
 __device__ static float taps_of(const struct conv_sizes &s, const struct piece &piece, size_t e,
                                 const float *rows)
 {
@@ -83,8 +83,8 @@ __device__ static float taps_of(const struct conv_sizes &s, const struct piece &
     return sum;
 }
 
-/* The gradients of a piece's rows back to the images [first, first + images) that it touches. An
- * image whose pixels lie in several pieces is begun by the first and added to by the others. */
+/* Add the gradients of a piece's rows to the images [first, first + images) that it contains. If
+ * the pixels of an image lie in several pieces, the first piece overwrites and the others add. */
 __global__ static void col2im(struct conv_sizes s, struct piece piece, size_t first, size_t images,
                               struct dev_f32 rows, struct dev_f32 dx)
 {
@@ -101,7 +101,7 @@ __global__ static void col2im(struct conv_sizes s, struct piece piece, size_t fi
     }
 }
 
-/* The rows of a piece: in the workspace, or x itself. A shared x is laid out once. */
+/* The rows of a piece: in the workspace, or x itself. The rows of a shared x are made once. */
 static struct tensor rows_of(struct backend *be, const struct conv_args *a,
                              const struct conv_sizes &s, struct piece piece)
 {
@@ -129,7 +129,7 @@ static struct tensor from_pixel(struct tensor t, size_t pixel, size_t channels)
     return t;
 }
 
-/* Has cuDNN done it? */
+/* Run the operation through cuDNN if it can; *ret_done says whether it did. */
 static as_status by_cudnn(struct backend *be, const struct conv_args *a, conv_op op,
                           struct tensor x, struct tensor w, struct tensor y, bool *ret_done,
                           struct as_err *err)

@@ -1,5 +1,5 @@
-/* What the convolutions share: where a tap of an output pixel lies in the input; depthwise; the
- * path through cuDNN. */
+/* Declarations that the convolutions share: the place of a tap in the input, depthwise convolution,
+ * the path through cuDNN. */
 #ifndef ASSAY_KERNELS_CUDA_CONV_CUH
 #define ASSAY_KERNELS_CUDA_CONV_CUH
 
@@ -38,7 +38,7 @@ static inline struct conv_sizes conv_sizes_of(const struct conv_args *a)
             a->pad};
 }
 
-/* Which output position reads input position `at` by tap i, if any. */
+/* Whether an output position reads input position `at` by tap i, and which. */
 __device__ static inline bool tap_reader(size_t at, size_t i, size_t pad, size_t stride, size_t len,
                                          size_t *ret)
 {
@@ -66,12 +66,12 @@ typedef enum conv_op { CONV_FORWARD, CONV_DX, CONV_DW } conv_op;
 as_status conv_cudnn_create(struct conv_cudnn **ret, struct as_err *err);
 void conv_cudnn_free(struct conv_cudnn *d);
 
-/* The path in words, for a person: a view until the next call of conv_cudnn_run(). */
+/* The path as a text for people: a view until the next call of conv_cudnn_run(). */
 const char *conv_cudnn_text(const struct conv_cudnn *d);
 
 /* One operation of all members: CONV_FORWARD writes y = x * w (no bias, no activation), CONV_DX
  * writes x from y and w, CONV_DW writes w from x and y; the tensors as in conv_args, groups = 1.
- * *ret_done is false where our own path has to do it: nothing was written then.
+ * *ret_done is false if our own path has to run it; then nothing was written.
  * AS_E_CONFLICT  a graph is recorded, and this operation of this shape was never called before
  * AS_E_NOMEM     no memory for the workspace */
 as_status conv_cudnn_run(struct backend *be, const struct conv_args *a, conv_op op, struct tensor x,

@@ -1,13 +1,13 @@
-/* Convolution through cuDNN (cudnn.cuh), one call per member and operation: a member's bits then
- * depend neither on the group nor on its slot.
+/* Convolution through cuDNN (cudnn.cuh), one call for each member and operation. So a member's bits
+ * depend neither on the group nor on its place in it.
  *
  * Each operation of each shape has a plan, made when it is first called and kept. The weight, ours
- * [KH, KW, C, O], is turned into cuDNN's [O, KH, KW, C] and dw back: cuDNN 9.19 accepts our order
- * by its strides, and then asks for the workspace of [O, KH, KW, C], which it seems to take it for.
+ * [KH, KW, C, O], is reordered to cuDNN's [O, KH, KW, C], and dw back. cuDNN 9.19 also accepts our
+ * order by strides, but then asks for the workspace of [O, KH, KW, C], so it may confuse the two.
  *
- * Workspace: one piece of DNN_WORKSPACE_BYTES, cut as a plan says into the turned weight, x and y
- * where they must be aligned, and what the engine needs. Members follow one another on the stream,
- * so that they can share it. */
+ * Workspace: one piece of DNN_WORKSPACE_BYTES, which a plan cuts into the reordered weight, x and y
+ * if they must be aligned, and the engine's own workspace. Members run one after another on the
+ * stream, so that they can share it. */
 #include "kernels/cuda/conv.cuh"
 #include "kernels/cuda/cudnn.cuh"
 
@@ -15,10 +15,10 @@
 #include <cstdlib>
 
 #define STATUS_MAX 240
-#define PLACE_ALIGNMENT ((size_t)256) /* of the pieces of the workspace */
+#define PLACE_ALIGNMENT ((size_t)256) /* bytes, of the pieces of the workspace */
 #define TURN_ROWS 8
 
-/* What became of a shape: the table "where it wins" will have its place in plan_path(). */
+/* The path of a shape. A table of the shapes where cuDNN is faster would go into plan_path(). */
 typedef enum conv_path { PATH_OWN, PATH_CUDNN } conv_path;
 
 struct conv_plan {
@@ -33,7 +33,7 @@ struct conv_cudnn {
     struct dnn_where where;
     char *workspace;
     struct conv_plan *plans;
-    size_t n, room, n_own; /* of the plans, those of our own path */
+    size_t n, room, n_own; /* plans; room for plans; plans that use our own path */
     bool tried, works;
     char status[STATUS_MAX];
 };
@@ -82,8 +82,8 @@ static as_status open_handle(struct conv_cudnn *d, cudaStream_t stream, struct a
     return dnn_status(&d->api, d->api.set_stream(d->where.handle, stream), "the stream", err);
 }
 
-/* Once. That cuDNN cannot be had is no failure: our own path is taken then, and the status says
- * why. Want of memory is one: it would have the bits depend on what else runs on the device. */
+/* Open cuDNN, once. If it is absent, that is no failure: our own path runs, and the text says why.
+ * Out of memory is a failure: otherwise the bits would depend on what else runs on the device. */
 static as_status open_once(struct cuda_backend *c, struct as_err *err)
 {
     struct conv_cudnn *d = c->conv_cudnn;
@@ -100,7 +100,7 @@ static as_status open_once(struct cuda_backend *c, struct as_err *err)
     }
     cudaError_t e = cudaMalloc(&d->workspace, DNN_WORKSPACE_BYTES);
     if (e != cudaSuccess) {
-        (void)cudaGetLastError(); /* out of memory is not sticky: forget it */
+        (void)cudaGetLastError(); /* this error does not persist: clear it */
         (void)d->api.destroy(d->where.handle);
         d->where.handle = NULL;
         return cuda_status(e, "workspace of cuDNN", err);
@@ -133,8 +133,8 @@ static size_t take(size_t *used, size_t floats)
     return at;
 }
 
-/* Which path the shape takes. Decided by the shape (and the option bf16) alone: also whether x and
- * y have room in the workspace does not ask where they lie. */
+/* Choose the path of a shape. The shape (and the option bf16) alone decide. x and y have room in
+ * the workspace whether or not they are aligned. */
 static as_status plan_path(const struct conv_cudnn *d, struct conv_plan *p, struct as_err *err)
 {
     size_t used = 0;
@@ -217,7 +217,7 @@ static as_status plan_of(struct cuda_backend *c, const struct conv_args *a, conv
 
 /* ---- running ---- */
 
-/* to [cols, rows] = from [rows, cols] turned, a tile of 32 x 32 at a time. */
+/* to [cols, rows] = the transpose of from [rows, cols], a tile of 32 x 32 at a time. */
 __global__ static void turn(const float *from, float *to, size_t rows, size_t cols)
 {
     __shared__ float tile[WARP][WARP + 1];
@@ -243,7 +243,7 @@ static as_status turn_matrix(struct cuda_backend *c, const float *from, float *t
     return cuda_launched("convolution: the weight turned", err);
 }
 
-/* A tensor where the plan can use it: itself, or its place in the workspace. */
+/* The address of a tensor that the plan can use: its own, or its place in the workspace. */
 static float *placed(const struct conv_cudnn *d, const struct conv_plan *p, float *t, size_t at)
 {
     bool fits = !p->conv.tensor_cores || (uintptr_t)t % DNN_ALIGNMENT == 0;

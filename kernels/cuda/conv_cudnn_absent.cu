@@ -1,4 +1,4 @@
-/* In the place of conv_cudnn.cu where cuDNN's header was not there at the build. */
+/* Built instead of conv_cudnn.cu where cuDNN's header is absent. */
 #include "kernels/cuda/conv.cuh"
 
 struct conv_cudnn {

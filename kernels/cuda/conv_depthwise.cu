@@ -1,5 +1,5 @@
-/* Depthwise convolution: output o reads input channel o / (O / C) alone, so there is no product of
- * matrices in it; a thread per element, and the weight's gradient as sums down columns. */
+/* Depthwise convolution: output o reads input channel o / (O / C) alone, so it contains no matrix
+ * product. A thread computes one element. The weight's gradient is sums down columns (sums.cuh). */
 #include "kernels/cuda/conv.cuh"
 #include "kernels/cuda/sums.cuh"
 

@@ -1,4 +1,10 @@
-/* The plugin: its entry, opening a device, buffers. */
+/* The plugin: its entry function, opening and closing a device, buffers, and the table of
+ * operations.
+ *
+ * All operations of a back end run on one stream of its own. Calls that allocate, wait, or move
+ * data between host and device are refused while a graph is recorded, because they would break the
+ * capture. Opening checks the driver, the device and the plugin's machine code first, so that a
+ * machine without a usable GPU gets AS_E_UNAVAILABLE with the reason, not a failing kernel. */
 #include "kernels/cuda/conv.cuh"
 
 #include <cstdio>
@@ -28,7 +34,7 @@ static char *place(const struct buf *b, size_t offset)
     return (char *)b->data + offset * sizeof(float);
 }
 
-/* What moves between host and device, or waits, has no place in a recorded graph. */
+/* Refuse a call that moves data between host and device, or waits, while a graph is recorded. */
 static as_status not_recording(struct backend *be, const char *what, struct as_err *err)
 {
     if (!cuda_of(be)->recording)
@@ -45,7 +51,7 @@ static as_status cuda_alloc(struct buf *b, struct as_err *err)
     void *data = NULL;
     cudaError_t e = cudaMalloc(&data, b->n * sizeof(float));
     if (e != cudaSuccess) {
-        (void)cudaGetLastError(); /* out of memory is not sticky: forget it */
+        (void)cudaGetLastError(); /* this error does not persist: clear it */
         return cuda_status(e, "buffer", err);
     }
     e = cudaMemsetAsync(data, 0, b->n * sizeof(float), cuda_of(b->be)->stream);
@@ -64,7 +70,7 @@ static void cuda_release(struct buf *b)
     (void)cudaFree(b->data);
 }
 
-/* From pageable memory CUDA stages the bytes before it returns, so src may change then. */
+/* CUDA copies from pageable memory before it returns, so the caller may change src then. */
 static as_status cuda_upload(struct buf *b, size_t offset, const void *src, size_t n,
                              struct as_err *err)
 {
@@ -126,7 +132,7 @@ static as_status cuda_copy(struct buf *dst, size_t dst_offset, const struct buf 
 
 /* ---- opening ---- */
 
-/* Also takes one that is half open. */
+/* Also closes a back end that is half open. */
 static void cuda_close(struct backend *be)
 {
     struct cuda_backend *c = cuda_of(be);
@@ -195,7 +201,7 @@ static const struct backend_ops ops = {
     .graph_free = cuda_graph_free,
 };
 
-/* Is there a driver, new enough, and the device asked for? */
+/* Check that the driver is there and new enough, and that the device exists. */
 static as_status check_device(int device, struct as_err *err)
 {
     int driver = 0, runtime = 0, count = 0;
@@ -218,7 +224,8 @@ static as_status check_device(int device, struct as_err *err)
     return AS_OK;
 }
 
-/* Has the plugin machine code, or PTX, for this device? Any kernel can tell. */
+/* Check that the plugin has machine code or PTX for this device. Any kernel's attributes show
+ * it. */
 static as_status check_code(const struct cudaDeviceProp *prop, struct as_err *err)
 {
     struct cudaFuncAttributes attr;
@@ -259,7 +266,7 @@ static as_status open_blas(struct cuda_backend *c, struct as_err *err)
                        "cuBLAS", err);
 }
 
-/* Which path convolutions take: ASSAY_CUDA_CONV is own (also when absent or empty) or cudnn. */
+/* Read the path of convolutions: ASSAY_CUDA_CONV is own (also when absent or empty) or cudnn. */
 static as_status open_conv(struct cuda_backend *c, struct as_err *err)
 {
     const char *path = getenv("ASSAY_CUDA_CONV");

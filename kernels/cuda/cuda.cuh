@@ -1,5 +1,5 @@
-/* What the CUDA back end's files share: its state, CUDA's errors as statuses, launches over
- * members.
+/* Declarations that the files of the CUDA back end share: its state, CUDA's errors as statuses,
+ * launches over members.
  *
  * Kernels get plain pointers and strides (`struct dev_f32`, `struct dev_i32`): member k begins at
  * p + k * stride; p is NULL when the tensor is absent. */
@@ -12,26 +12,26 @@
 #include "kernels/backend_priv.h"
 #include "kernels/cuda/products.h"
 
-/* A launch. tests/kernels/emu defines both itself: it runs kernels on the host. */
+/* A launch. tests/kernels/emu defines both macros itself, because it runs kernels on the host. */
 #ifdef __CUDACC__
 #define LAUNCH(kernel, grid, block, shared, stream, ...)                                           \
     kernel<<<grid, block, shared, stream>>>(__VA_ARGS__)
 #define DYNAMIC_SHARED(type, name) extern __shared__ type name[]
 #endif
 
-/* Two sums: what a block leaves for the launch after it. */
+/* Two sums that a block writes for the next launch. */
 struct pair {
     double a, b;
 };
 
-/* How many the back end has room for: 1 MiB, used by one operation at a time. At least PARTS_MAX of
- * grad.cu. The emulated build has less, to reach the seams. */
+/* Pairs of the back end's own memory: 1 MiB, used by one operation at a time. At least PARTS_MAX of
+ * grad.cu. The emulated build has fewer, so that tests need several launches. */
 #ifndef ROOM_PAIRS
 #define ROOM_PAIRS 65536
 #endif
 
-/* cuBLAS recommends 32 MiB on Hopper, 4 MiB before. Given once, so that no product allocates and
- * equal calls take equal paths. The emulated build needs none and has little, to open quickly. */
+/* cuBLAS recommends 32 MiB on Hopper, 4 MiB before. It is set once, so that no product allocates
+ * and equal calls take equal paths. The emulated build has little, so that it opens quickly. */
 #ifndef BLAS_WORKSPACE_BYTES
 #define BLAS_WORKSPACE_BYTES ((size_t)32 << 20)
 #endif
@@ -39,17 +39,17 @@ struct pair {
 struct lt; /* plans of products (product.cuh) */
 
 struct cuda_backend {
-    struct backend base; /* first: a struct backend * is one of these */
+    struct backend base; /* must be first: a struct backend * points to one of these */
     int device;
     cudaStream_t stream;
     cublasHandle_t blas;
     cublasComputeType_t compute; /* of products: float32 throughout, or with bfloat16 factors */
     void *blas_workspace;        /* [BLAS_WORKSPACE_BYTES] */
     struct lt *lt;               /* NULL: no product goes through cublasLt */
-    size_t small_products;       /* multiply-adds of the largest product that is small */
+    size_t small_products;       /* multiply-adds of the largest small product */
     struct products_count count;
     struct pair *room;             /* [ROOM_PAIRS], on the device */
-    size_t shared_bytes;           /* of shared memory that a block may ask for */
+    size_t shared_bytes;           /* bytes of shared memory that a block may use */
     bool recording;                /* between graph_begin and graph_end */
     struct conv_cudnn *conv_cudnn; /* convolutions through cuDNN (conv.cuh); NULL: our own */
 };
@@ -59,18 +59,18 @@ static inline struct cuda_backend *cuda_of(struct backend *be)
     return (struct cuda_backend *)be;
 }
 
-/* Every operation begins with this: the current device is the thread's, and the thread may be new.
- */
+/* Every operation calls this first: CUDA's current device belongs to the thread, which may be
+ * new. */
 static inline void cuda_use(struct backend *be)
 {
-    (void)cudaSetDevice(cuda_of(be)->device); /* a failure shows in the call that follows */
+    (void)cudaSetDevice(cuda_of(be)->device); /* the next call reports a failure */
 }
 
 /* CUDA's and cuBLAS's results as statuses: AS_E_NOMEM, otherwise AS_E_INTERNAL; `what` is named. */
 as_status cuda_status(cudaError_t e, const char *what, struct as_err *err);
 as_status blas_status(cublasStatus_t s, const char *what, struct as_err *err);
 
-/* After launches: did they start? */
+/* Check after launches that they started. */
 static inline as_status cuda_launched(const char *what, struct as_err *err)
 {
     return cuda_status(cudaGetLastError(), what, err);
@@ -115,8 +115,8 @@ static inline unsigned blocks_for(size_t n, size_t each, unsigned most)
     return blocks < 1 ? 1 : blocks > most ? most : (unsigned)blocks;
 }
 
-/* A grid over n elements (x) of each member (y). Kernels stride, so that any cap is right; 4096
- * blocks fill any device. */
+/* A grid over n elements (x) of each member (y). Kernels loop with a stride, so any limit on
+ * the grid is right; 4096 blocks fill any device. */
 static inline dim3 grid_over(size_t n, size_t members)
 {
     return dim3(blocks_for(n, THREADS, 4096), blocks_for(members, 1, GRID_YZ_MAX));
@@ -150,7 +150,7 @@ template <typename T> __device__ static inline T block_sum(T v)
 {
     __shared__ T warp[WARPS];
     v = warp_sum(v);
-    __syncthreads(); /* a sum before this one may still be read */
+    __syncthreads(); /* threads may still read the previous sum */
     if (threadIdx.x % WARP == 0)
         warp[threadIdx.x / WARP] = v;
     __syncthreads();
@@ -160,7 +160,7 @@ template <typename T> __device__ static inline T block_sum(T v)
     return sum;
 }
 
-/* A factor of a product: its place, whether it is transposed, and its row length in memory. */
+/* A factor of a product: its tensor, whether it is transposed, and its row length in memory. */
 struct factor {
     struct tensor t;
     bool transposed;
@@ -181,7 +181,8 @@ as_status cuda_zero(struct backend *be, struct tensor c, size_t members, size_t 
 as_status cuda_sum_rows(struct backend *be, size_t members, size_t rows, size_t cols,
                         struct tensor dy, struct tensor db, bool accumulate, struct as_err *err);
 
-/* Products, at opening and closing a back end (lt.cu); close also takes one that is half open. */
+/* Products, at opening and closing a back end (lt.cu); close accepts a back end that is half
+ * open. */
 as_status lt_open(struct cuda_backend *c, struct as_err *err);
 void lt_close(struct cuda_backend *c);
 

@@ -1,4 +1,4 @@
-/* The library: found, opened, its version checked. */
+/* Finds and opens the library, and checks its version. */
 #include "kernels/cuda/cudnn.cuh"
 
 #include <cstdlib>
@@ -20,7 +20,7 @@ template <typename F> static bool find(void *library, const char *name, F *ret)
     return *ret != NULL;
 }
 
-/* Version 9 counts 10000 a major; 8 counted 1000. */
+/* The version number is major * 10000 + … from 9 on; in 8 it was major * 1000 + …. */
 static as_status check_version(const char *name, size_t v, struct as_err *err)
 {
     if (v / 10000 == 9)

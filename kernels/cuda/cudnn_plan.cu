@@ -1,15 +1,22 @@
-/* Plans of single convolutions. cuDNN is asked for engines and answers with a list in its own
- * order; each engine carries notes on what it does to the numbers. */
+/* Plans of single convolutions: which of cuDNN's engines one uses.
+ *
+ * cuDNN lists engines in its own order, first those of heuristic mode A, then the fallbacks. Each
+ * engine has notes about what it does to the numbers. The first engine that keeps the promises of
+ * the back end is used: the same bits each time, no rounding beyond the precision that was asked
+ * for, NaN stays NaN. Nothing is timed, because the choice would then differ between two runs.
+ *
+ * cuDNN's descriptors are built with a `maker`: after a failed call the calls that follow do
+ * nothing, so the code checks once at the end. */
 #include "kernels/cuda/cudnn.cuh"
 
 typedef cudnnBackendDescriptor_t desc;
 
-#define ENGINES_MAX 64 /* of one list; cuDNN 9.19 gives up to some 40 */
-#define NOTES_MAX 32   /* more than any version knows */
+#define ENGINES_MAX 64 /* of one list; cuDNN 9.19 lists up to about 40 */
+#define NOTES_MAX 32   /* more than any version has */
 
 enum { UID_X = 1, UID_W, UID_Y };
 
-/* Descriptors in the making. After a call that failed, those that follow do nothing. */
+/* The descriptors that are being built. After a failed call, those that follow do nothing. */
 struct maker {
     const struct dnn_where *where;
     cudnnStatus_t st;
@@ -51,14 +58,14 @@ static void finalize(struct maker *m, desc d)
         m->st = m->where->api->finalize(d);
 }
 
-/* Free all parts but the first `kept`. */
+/* Free all parts except the first `kept`. */
 static void drop(struct maker *m, size_t kept)
 {
     while (m->plan.n_parts > kept)
         (void)m->where->api->destroy_descriptor(m->plan.parts[--m->plan.n_parts]);
 }
 
-/* The handle, or the device that stands for it. */
+/* Set the handle, or the described device in its place. */
 static void set_where(struct maker *m, desc d, cudnnBackendAttributeName_t handle,
                       cudnnBackendAttributeName_t device)
 {
@@ -70,7 +77,7 @@ static void set_where(struct maker *m, desc d, cudnnBackendAttributeName_t handl
 
 /* ---- the graph: one operation ---- */
 
-/* Dimensions are in cuDNN's order [n, c, h, w] whatever the layout; in memory c is innermost. */
+/* Dimensions are in cuDNN's order [n, c, h, w] for any layout; in memory c is innermost. */
 static desc make_tensor(struct maker *m, const struct dnn_conv *c, int64_t uid, int64_t n,
                         int64_t channels, int64_t h, int64_t w)
 {
@@ -106,7 +113,7 @@ static desc make_window(struct maker *m, const struct dnn_conv *c)
     return d;
 }
 
-/* How the three operations are called, indexed by conv_op. */
+/* The names of the three operations and their attributes, indexed by conv_op. */
 static const struct names {
     cudnnBackendDescriptorType_t type;
     cudnnBackendAttributeName_t window, x, w, y, alpha, beta;
@@ -153,15 +160,16 @@ static desc make_graph(struct maker *m, const struct dnn_conv *c)
 
 /* ---- the engine ---- */
 
-/* Rounds nothing, or to TF32 where that is asked for; gives the same bits each time; a NaN stays
- * one (no Fourier transform, no Winograd). A note that a later version adds is refused. */
+/* Whether an engine with this note rounds nothing (or to TF32 if `tensor_cores`), gives the same
+ * bits each time and keeps NaN (no Fourier transform, no Winograd). An unknown note is refused. */
 static bool numbers_fit(cudnnBackendNumericalNote_t note, bool tensor_cores)
 {
     return note == CUDNN_NUMERICAL_NOTE_STRICT_NAN_PROP ||
            (note == CUDNN_NUMERICAL_NOTE_TENSOR_CORE && tensor_cores);
 }
 
-/* Not compiled at run time: that takes seconds, and its bits would depend on the compiler there. */
+/* Refuses engines that are compiled at run time: that takes seconds, and the bits would depend on
+ * the compiler of that machine. */
 static bool behaviour_fits(cudnnBackendBehaviorNote_t note)
 {
     return note == CUDNN_BEHAVIOR_NOTE_SUPPORTS_CUDA_GRAPH_NATIVE_API ||
@@ -187,7 +195,7 @@ static bool engine_fits(const struct dnn_where *w, desc engine, bool tensor_core
     return true;
 }
 
-/* Is the engine of this configuration such as we take? Its number then. */
+/* Whether we can use the engine of this configuration; *ret_number is its number. */
 static bool config_fits(struct maker *m, desc config, bool tensor_cores, int64_t *ret_number)
 {
     const struct dnn_api *api = m->where->api;
@@ -205,8 +213,8 @@ static bool config_fits(struct maker *m, desc config, bool tensor_cores, int64_t
     return fits;
 }
 
-/* A plan for this configuration, if it can be had and needs at most `most`. That it cannot is no
- * failure: the next is tried. */
+/* Make a plan for this configuration if it is possible and needs at most `most` bytes. If not, that
+ * is no failure: the caller tries the next. */
 static bool try_config(struct maker *m, desc config, size_t most)
 {
     size_t kept = m->plan.n_parts;
@@ -252,12 +260,12 @@ static void list(struct maker *m, desc graph, cudnnBackendHeurMode_t mode, desc 
     n = m->st != CUDNN_STATUS_SUCCESS || n < 0 ? 0 : n > made ? made : n;
     while (made > n)
         (void)api->destroy_descriptor(configs[--made]);
-    m->st = CUDNN_STATUS_SUCCESS; /* a list that cannot be had is an empty one */
+    m->st = CUDNN_STATUS_SUCCESS; /* a list that fails counts as empty */
     drop(m, kept);
     *ret_n = n;
 }
 
-/* The first configuration of the list that is good; it becomes a part of the plan. */
+/* Choose the first configuration of the list that fits. It becomes a part of the plan. */
 static bool choose(struct maker *m, desc graph, const struct dnn_conv *c,
                    cudnnBackendHeurMode_t mode, size_t most)
 {
@@ -273,7 +281,7 @@ static bool choose(struct maker *m, desc graph, const struct dnn_conv *c,
             (void)m->where->api->destroy_descriptor(configs[i]);
     if (taken < 0)
         return false;
-    m->plan.parts[m->plan.n_parts - 1] = configs[taken]; /* before the plan, which stands on it */
+    m->plan.parts[m->plan.n_parts - 1] = configs[taken]; /* before the plan, which refers to it */
     m->plan.parts[m->plan.n_parts++] = m->plan.plan;
     return true;
 }
@@ -305,7 +313,7 @@ as_status dnn_plan_make(const struct dnn_where *w, const struct dnn_conv *c, siz
 
 void dnn_plan_done(const struct dnn_api *api, struct dnn_plan *p)
 {
-    while (p->n_parts > 0) /* the last made first: it stands on the others */
+    while (p->n_parts > 0) /* the last one first: it refers to the others */
         (void)api->destroy_descriptor(p->parts[--p->n_parts]);
 }
 

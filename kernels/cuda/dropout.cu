@@ -18,7 +18,7 @@ __device__ static void draw(const struct dropout &d, size_t k, uint32_t row, uin
                  word);
 }
 
-/* A thread per four units: one Philox block. */
+/* A thread handles four units: one Philox block. */
 __global__ static void dropout(struct dropout d)
 {
     size_t quads = (d.width + 3) / 4;

@@ -48,8 +48,8 @@ as_status cuda_embedding_forward(struct backend *be, const struct embedding_args
 
 #define HELD 4 /* columns that a lane sums at once */
 
-/* The sum of dy over the rows whose token is v, for columns first + lane + 32 i: the lanes look at
- * 32 tokens, then take the rows found in their order. */
+/* The sum of dy over the rows whose token is v, for columns first + lane + 32 i: the lanes
+ * compare 32 tokens, then add the rows that match in their order. */
 __device__ static void gather_rows(const struct words &a, size_t k, size_t v, size_t first,
                                    const float *dy, float sum[HELD])
 {

@@ -7,7 +7,7 @@ struct sizes {
     int64_t at_rows, index_len;
 };
 
-/* Both gathers' arguments name them alike. */
+/* Both gathers' arguments have these fields. */
 template <typename args> static struct sizes sizes_of(const args *a)
 {
     return {a->members,
@@ -18,7 +18,7 @@ template <typename args> static struct sizes sizes_of(const args *a)
             (int64_t)(a->at.buf != NULL ? a->index_len : a->batch)};
 }
 
-/* The row of the source that goes to row r of member k; -1: none. */
+/* The row of the source that becomes row r of member k; -1: none. */
 __device__ static int32_t row_for(const struct sizes &n, const struct dev_i32 &index,
                                   const struct dev_i32 &at, size_t k, size_t r)
 {
@@ -27,7 +27,7 @@ __device__ static int32_t row_for(const struct sizes &n, const struct dev_i32 &i
     return from >= 0 && (size_t)from < n.rows ? from : -1;
 }
 
-/* A warp per row; rows are moved as 32-bit words, whatever their kind. */
+/* A warp copies a row as 32-bit words, for either kind. */
 __global__ static void gather(struct dev_i32 dst, struct dev_i32 src, struct dev_i32 index,
                               struct dev_i32 at, struct sizes n, int32_t missing)
 {

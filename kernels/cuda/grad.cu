@@ -1,5 +1,5 @@
-/* Statistics in two launches: blocks leave parts in the back end's own room, then a block per
- * member adds them in a fixed order. */
+/* Statistics in two launches: blocks write partial sums to the back end's own memory, then a block
+ * for each member adds them in a fixed order. */
 #include "kernels/cuda/cuda.cuh"
 
 #define PARTS_MAX 1024 /* blocks per member at most: fills any device when K = 1 */

@@ -1,13 +1,13 @@
-/* Graphs by stream capture: what the operations launch is noted and launched later in one go.
- * Operations allocate nothing and wait for nothing, so all of them can be captured. Captured by
- * this thread alone (thread-local mode): another back end's calls in another thread are not
+/* Graphs by stream capture: CUDA records the launches of the operations and later launches them all
+ * at once. Operations allocate nothing and wait for nothing, so all of them can be captured. The
+ * mode is thread-local, so that the calls of another back end in another thread are not
  * disturbed. */
 #include "kernels/cuda/cuda.cuh"
 
 #include <cstdlib>
 
 struct cuda_graph {
-    struct graph base; /* first: a struct graph * is one of these */
+    struct graph base; /* must be first: a struct graph * points to one of these */
     cudaGraphExec_t exec;
 };
 
@@ -33,7 +33,7 @@ as_status cuda_graph_end(struct backend *be, struct graph **ret, struct as_err *
     c->recording = false;
     as_status st = cuda_status(cudaStreamEndCapture(c->stream, &record), "graph", err);
     if (st < 0) {
-        (void)cudaGetLastError(); /* the record is broken, the stream is not */
+        (void)cudaGetLastError(); /* the recording is broken, the stream is not */
         return st;
     }
     struct cuda_graph *g = (struct cuda_graph *)calloc(1, sizeof(*g));

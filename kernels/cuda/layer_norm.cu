@@ -1,5 +1,4 @@
-/* A warp per row for what goes along the row; the gradients of gamma and beta go down the columns.
- */
+/* A warp computes sums along a row. The gradients of gamma and beta are sums down the columns. */
 #include "kernels/cuda/sums.cuh"
 
 struct norm {

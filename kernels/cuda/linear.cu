@@ -1,12 +1,12 @@
-/* One strided-batched product over the members; a shared tensor is stride 0. With bias and ReLU, or
- * the bias gradient, in the same launch where product.cuh has a way; else by cuBLAS, and kernels of
- * ours for what follows. cuBLAS is column-major: a row-major [m, n] is its
- * [n, m], so products are written with their factors exchanged. FP32 throughout (no TF32), unless
- * the back end was opened with bf16: the oracle's bounds hold.
+/* Linear layers: one strided-batched product over the members; a shared tensor has stride 0. Bias
+ * and ReLU, or the bias gradient, are in the same launch where product.cuh has a way. Otherwise
+ * cuBLAS computes the product, and kernels of ours do the rest. cuBLAS is column-major: our
+ * row-major [m, n] is its [n, m], so products are written with their factors exchanged. Everything
+ * is FP32 (no TF32), so that the oracle's bounds hold, unless the back end was opened with bf16.
  *
- * cublasLt's gelu is the tanh form, ours the erf form: the product leaves z with its bias, and a
- * kernel of ours makes y of it. Its dReLU would need a bit mask that the forward pass leaves, and
- * the layer before in the same call: ops_dense.h has neither. */
+ * cublasLt's gelu is the tanh form, ours is the erf form. So the product writes z with its bias,
+ * and a kernel of ours computes y from it. cublasLt's dReLU would need a bit mask of the forward
+ * pass and the previous layer in the same call: ops_dense.h has neither. */
 #include "kernels/cuda/product.cuh"
 #include "kernels/cuda/sums.cuh"
 
@@ -54,7 +54,7 @@ as_status cuda_gemm(struct backend *be, size_t members, size_t m, size_t n, size
 {
     if (members == 0 || m == 0 || n == 0)
         return AS_OK;
-    if (inner == 0) /* an empty sum; cuBLAS is not asked what it makes of one */
+    if (inner == 0) /* an empty sum: do not rely on cuBLAS for it */
         return beta == 0.0f ? cuda_zero(be, c, members, m * n, err) : AS_OK;
     struct product p = {members, m, n, inner, a, b, beta, c, tensor_none()};
     bool done = false;
@@ -62,7 +62,8 @@ as_status cuda_gemm(struct backend *be, size_t members, size_t m, size_t n, size
     return st < 0 || done ? st : blas_product(cuda_of(be), &p, err);
 }
 
-/* With the bias, and ReLU where z is not wanted, in the product's launch; *done tells. */
+/* Try the product with the bias, and with ReLU if z is absent, in one launch; *done says
+ * whether. */
 static as_status forward_fused(struct backend *be, const struct linear_args *a, act_kind act,
                                struct tensor y, struct tensor z, bool *done, struct as_err *err)
 {
@@ -119,7 +120,7 @@ as_status cuda_sum_rows(struct backend *be, size_t members, size_t rows, size_t 
     return sum_columns(be, members, rows, cols, sum, "bias gradient", err);
 }
 
-/* dw and db; both in one launch where they are wanted and written, not added to. */
+/* dw and db, in one launch if both are present and overwritten. */
 static as_status backward_params(struct backend *be, const struct linear_args *a,
                                  const struct linear_grads *g, struct as_err *err)
 {

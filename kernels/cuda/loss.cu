@@ -1,5 +1,8 @@
-/* A warp per row leaves row_loss and row_class; a block per member then sums them in a fixed order.
- */
+/* Losses: a warp computes a row and writes row_loss and row_class; then a block for each member
+ * sums them in a fixed order. There are no atomic additions, so the bits are the same each time.
+ *
+ * dlogits may overwrite the logits, so everything that needs them (top-5, hits) is launched
+ * first. */
 #include "kernels/cuda/loss.cuh"
 
 #include <cmath>
@@ -83,7 +86,7 @@ struct scan {
     double sum;
 };
 
-/* By the whole warp; the same result in every lane. */
+/* The whole warp calls it; every lane gets the same values. */
 __device__ static struct scan scan_row(const float *z, size_t n)
 {
     struct scan s = {INT32_MAX, -INFINITY, 0};
@@ -142,7 +145,7 @@ static struct ce ce_of(const struct softmax_ce_args *a)
             i32_of(a->row_class)};
 }
 
-/* A lane reads and writes its own elements only, so dz may be z; the label's logit is read by all
+/* A lane reads and writes its own elements only, so dz may be z. All lanes read the label's logit
  * before the warp's sums, which no lane passes alone. */
 __device__ static void ce_row(const struct ce &a, size_t k, size_t r)
 {
@@ -168,7 +171,7 @@ __device__ static void ce_row(const struct ce &a, size_t k, size_t r)
     }
 }
 
-/* B / sum of w[label]; 0 when that sum is 0. By the whole block. */
+/* B / sum of w[label]; 0 when that sum is 0. The whole block calls it. */
 __device__ static double norm_of(const struct ce &a, size_t k)
 {
     double sum = 0;
@@ -195,7 +198,7 @@ __device__ static void weighted_row(const struct ce &a, size_t k, size_t r, doub
         double hit = (int32_t)c == label ? 1 - smoothing : 0;
         double share = norm * (double)w[c] * (smoothing / (double)a.classes + hit);
         whole += share;
-        loss += share > 0 ? share * (lse - (double)z[c]) : 0; /* no 0 * infinity */
+        loss += share > 0 ? share * (lse - (double)z[c]) : 0; /* leaves 0 * infinity out */
     }
     loss = warp_sum(loss);
     whole = warp_sum(whole);

@@ -1,4 +1,5 @@
-/* What the losses share: rows become figures of members, in a fixed order (loss.cu). */
+/* Functions that the losses share: sums over the rows of each member, in a fixed order
+ * (loss.cu). */
 #ifndef ASSAY_KERNELS_CUDA_LOSS_CUH
 #define ASSAY_KERNELS_CUDA_LOSS_CUH
 
@@ -8,7 +9,7 @@
 as_status cuda_reduce_rows(struct backend *be, const struct loss_out *o, size_t members,
                            size_t batch, const char *what, struct as_err *err);
 
-/* out[k] (+)= the sum of row_loss, whole numbers below 2^24 that a launch before left there. */
+/* out[k] (+)= the sum of row_loss, where an earlier launch wrote integers below 2^24. */
 void cuda_count_rows(struct backend *be, const struct loss_out *o, size_t members, size_t batch,
                      struct tensor out);
 

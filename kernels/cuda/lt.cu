@@ -1,4 +1,6 @@
-/* cublasLt is column-major: a row-major [m, n] is its [n, m], so a product is described with its
+/* Products through cublasLt; product.cuh states the rules of its plans.
+ *
+ * cublasLt is column-major: a row-major [m, n] is its [n, m], so a product is described with its
  * factors exchanged: cublasLt's A is our b, its B is our a, and the rows of its D are our columns.
  * BGRADA, the sums of A over the inner size, is therefore the bias gradient when b is dy. */
 #include "kernels/cuda/product.cuh"
@@ -10,10 +12,10 @@
 #include <cublasLt.h>
 
 #define CANDIDATES 8
-#define ALIGNED 16 /* bytes: more gains nothing */
-#define PROBE 16   /* rows and columns of the product that ReLU is tried with */
+#define ALIGNED 16 /* bytes; a larger alignment gains nothing */
+#define PROBE 16   /* rows and columns of the product that tests ReLU */
 
-/* Of one type, so that two are compared as bytes. */
+/* All fields have one type, so there is no padding and two keys are compared as bytes. */
 struct lt_key {
     size_t members, m, n, inner, fused;
     size_t a_turned, a_row, a_stride, a_align;
@@ -23,7 +25,7 @@ struct lt_key {
 
 struct lt_plan {
     struct lt_key key;
-    size_t each; /* members of one launch: all, or 1; 0: cublasLt has no way */
+    size_t each; /* members of one launch: all, or 1; 0: cublasLt has no algorithm */
     cublasLtMatmulDesc_t desc;
     cublasLtMatrixLayout_t a, b, c; /* cublasLt's: a is our b */
     cublasLtMatmulAlgo_t algo;
@@ -62,7 +64,7 @@ static bool set(cublasLtMatmulPreference_t p, cublasLtMatmulPreferenceAttributes
     return good(cublasLtMatmulPreferenceSetAttribute(p, what, &value, sizeof(value)));
 }
 
-/* Also of one that is half made. */
+/* Also frees a plan that is half made. */
 static void forget(struct lt_plan *p)
 {
     if (p->desc != NULL)
@@ -91,15 +93,16 @@ static cublasLtEpilogue_t epilogue_of(size_t fused)
     }
 }
 
-/* A matrix that is [rows, cols] in our order once it is turned, as cublasLt sees it in memory. */
+/* The layout in cublasLt's terms of a matrix that is [rows, cols] in our order after the
+ * transpose. */
 static bool layout(cublasLtMatrixLayout_t *ret, size_t rows, size_t cols, size_t turned, size_t row)
 {
     return good(cublasLtMatrixLayoutCreate(ret, CUDA_R_32F, turned ? rows : cols,
                                            turned ? cols : rows, (int64_t)row));
 }
 
-/* Descriptors of one member. The bias is not known yet: an address of its alignment stands for it,
- * since the heuristics look at that. */
+/* Descriptors of one member. The bias is not known yet. An address with its alignment stands in for
+ * it, because the heuristics use the alignment. */
 static bool describe(struct lt_plan *p, cublasComputeType_t compute)
 {
     const struct lt_key *k = &p->key;
@@ -122,7 +125,8 @@ static bool set_members(cublasLtMatrixLayout_t l, size_t members, size_t stride)
            set(l, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, (int64_t)stride);
 }
 
-/* Of an output; a lone member's stride may be anything. Rounded up, so that it aligns as well. */
+/* The stride of an output. A lone member's stride may be anything; it is rounded up to the
+ * alignment. */
 static size_t apart(size_t stride, size_t elements)
 {
     return stride < elements ? (elements + 3) / 4 * 4 : stride;
@@ -168,7 +172,7 @@ static bool takes(struct lt *lt, struct lt_plan *p)
            result.workspaceSize <= BLAS_WORKSPACE_BYTES;
 }
 
-/* The first that the heuristics name for one member. */
+/* Get the first algorithm of the heuristics for one member. */
 static bool ask(struct lt *lt, struct lt_plan *p)
 {
     cublasLtMatmulHeuristicResult_t found[CANDIDATES] = {};
@@ -195,7 +199,7 @@ static cublasStatus_t multiply(struct cuda_backend *c, const struct lt_plan *p, 
                           c->stream);
 }
 
-/* The algorithm on a small product of NaN. */
+/* Whether the algorithm keeps NaN: run it on a small product of NaN. */
 static bool probe(struct cuda_backend *c, const struct lt_plan *p)
 {
     struct lt_plan small = {.key = p->key, .algo = p->algo};
@@ -218,7 +222,7 @@ static bool probe(struct cuda_backend *c, const struct lt_plan *p)
     return kept;
 }
 
-/* In bytes, whichever slot a member has; 0: absent. */
+/* The alignment in bytes that holds for every member; 0: absent. */
 static size_t alignment(struct tensor t)
 {
     if (t.buf == NULL)
@@ -275,9 +279,9 @@ static as_status choose(struct cuda_backend *c, struct lt_plan *p, bool *ret_fou
     return AS_OK;
 }
 
-/* How many members a launch can have: all, or 1, or 0 for no way. What is fused must work for two
- * at once, also for a lone member: otherwise it would have a bias gradient summed in another order
- * than in a group, and a group a launch per member where two for all would do. */
+/* The number of members of a launch: all, 1, or 0 if there is no way. A fused step must work for
+ * two members at once, even for a lone member. Otherwise a lone member's bias gradient would be
+ * summed in another order than in a group, and a group would need a launch for each member. */
 static size_t members_of_launch(struct lt *lt, struct lt_plan *p)
 {
     size_t members = p->key.members;
@@ -288,7 +292,7 @@ static size_t members_of_launch(struct lt *lt, struct lt_plan *p)
     return set_all_members(p, 1) ? 1 : 0;
 }
 
-/* On failure nothing is left of it. */
+/* Make the plan. On failure it is freed. */
 static as_status make(struct cuda_backend *c, struct lt_plan *p, struct as_err *err)
 {
     bool found = false;
@@ -312,7 +316,7 @@ static struct lt_plan *add(struct lt *lt)
     return &lt->plans[lt->n++];
 }
 
-/* The plan, made if need be; *ret is NULL when it may not be made now. View of the back end until
+/* Find the plan, or make it; *ret is NULL if it must not be made now. A view of the back end until
  * the next call. */
 static as_status plan_of(struct cuda_backend *c, const struct lt_key *key, struct lt_plan **ret,
                          struct as_err *err)
@@ -371,8 +375,8 @@ static bool fits(const struct product *p)
     return true;
 }
 
-/* An algorithm that was checked may still not run (cublasLt.h says so). When the first launch is
- * turned down nothing has been done, and the plan is given up. */
+/* An algorithm that passed the check may still not run (cublasLt.h says so). If the first launch is
+ * refused, nothing has been written, and the plan is dropped. */
 as_status lt_product(struct backend *be, const struct product *p, unsigned fused, bool *ret_done,
                      struct as_err *err)
 {

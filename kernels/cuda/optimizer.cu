@@ -1,6 +1,7 @@
-/* One launch over [K, N] for all kinds but LAMB; for LAMB, where there is a workspace, two per
- * segment; then one that counts the steps: all blocks must have read the counter before it moves.
- * A block works on one member at a time, so its threads take the same branch. */
+/* Optimizers: one launch over [K, N] for all kinds except LAMB; for LAMB, if there is a workspace,
+ * two launches for each segment; then one launch that counts the steps, because all blocks must
+ * have read the counter before it changes. A block works on one member at a time, so its threads
+ * take the same branch. */
 #include "kernels/cuda/cuda.cuh"
 
 struct optim {
@@ -9,7 +10,7 @@ struct optim {
     struct dev_f32 params, grads, m1, m2, lr, decay, momentum, beta1, beta2, eps, work;
 };
 
-/* What a block needs of its member; powers and roots in double, by one thread. */
+/* The constants of a member. One thread computes powers and roots in double. */
 struct hyper {
     int32_t kind;
     float lr, momentum;
@@ -23,7 +24,7 @@ struct hyper {
     bool nesterov;
 };
 
-/* -1: this member is left alone. */
+/* The kind of member k; -1: the member is unchanged. */
 __device__ static int32_t kind_of(const struct optim &a, size_t k)
 {
     if (a.active.p != nullptr && *a.active.at(k) == 0)
@@ -66,11 +67,11 @@ __device__ static struct hyper hyper_of(const struct optim &a, size_t k)
     return h;
 }
 
-/* The whole block gets its member's. */
+/* The constants of member k, for the whole block. */
 __device__ static struct hyper shared_hyper(const struct optim &a, size_t k)
 {
     __shared__ struct hyper h;
-    __syncthreads(); /* the member before may still be read */
+    __syncthreads(); /* threads may still read the previous member */
     if (threadIdx.x == 0)
         h = hyper_of(a, k);
     __syncthreads();
@@ -122,7 +123,7 @@ __global__ static void optimize(struct optim a)
     FOR_MEMBERS(k, a.members)
     {
         struct hyper h = shared_hyper(a, k);
-        if (h.kind < 0 || h.kind == OPT_LAMB) /* the whole block alike */
+        if (h.kind < 0 || h.kind == OPT_LAMB) /* the same for the whole block */
             continue;
         float *p = a.params.at(k), *m1 = a.m1.at(k), *m2 = a.m2.at(k);
         const float *g = a.grads.at(k);

@@ -1,5 +1,5 @@
-/* A thread per element: forward of the output, backward of the input, which looks at the windows
- * that it is in. No atomics. */
+/* A thread computes one element: of the output in forward, of the input in backward. In backward it
+ * reads the windows that contain its element, so there are no atomics. */
 #include "kernels/cuda/cuda.cuh"
 
 #include <cmath>
@@ -27,7 +27,7 @@ static struct pooling pooling_of(const struct pool_args *a)
             i32_of(a->index)};
 }
 
-/* A window's part that lies inside the image. */
+/* The part of a window that lies inside the image. */
 struct span {
     size_t from, to;
 };
@@ -41,11 +41,11 @@ __device__ static struct span span_of(size_t at, size_t stride, size_t pad, size
     return s;
 }
 
-/* The windows that hold position `at`: [from, to). */
+/* The windows that contain position `at`: [from, to). */
 __device__ static struct span windows_of(size_t at, size_t stride, size_t pad, size_t kernel,
                                          size_t windows)
 {
-    size_t p = at + pad; /* window y holds y * stride to y * stride + kernel - 1 */
+    size_t p = at + pad; /* window y contains y * stride to y * stride + kernel - 1 */
     struct span s = {p >= kernel ? (p - kernel) / stride + 1 : 0, p / stride + 1};
     s.to = s.to < windows ? s.to : windows;
     return s;

@@ -1,6 +1,6 @@
-/* Small products: a block of 16 x 16 threads makes a tile of 32 x 32, four elements a thread, from
- * slices of both factors in shared memory. The slices' columns are one place apart in banks (the
- * rows are a float longer), whichever way a factor lies in memory. */
+/* Small products: a block of 16 x 16 threads computes a tile of 32 x 32, four elements in each
+ * thread, from slices of both factors in shared memory. Rows of a slice are one float longer, so
+ * that a column has no bank conflicts, transposed or not. */
 #include "kernels/cuda/product.cuh"
 
 #define TILE 32
@@ -15,8 +15,8 @@ struct small_args {
     float beta;
 };
 
-/* Element (r, l) of the slice at (from, at) of a factor [rows, inner] that is turned in memory when
- * `turned`; 0 outside. Threads side by side read places side by side. */
+/* Element (r, l) of the slice at (from, at) of a factor [rows, inner], which is transposed in
+ * memory if `turned`; 0 outside. Neighbouring threads read neighbouring places. */
 struct slice {
     size_t rows, inner, from, at, row;
     bool turned;
@@ -68,7 +68,7 @@ __global__ static void __launch_bounds__(SIDE *SIDE) multiply(struct small_args 
                         fmaf(a[l][y + q / 2 * SIDE], b[l][x + q % 2 * SIDE], sum[q / 2][q % 2]);
             for (unsigned l = 0; adds_up && l < here; l++)
                 column += (double)b[l][y * SIDE + x];
-            __syncthreads(); /* the slices are read */
+            __syncthreads(); /* all threads have read the slices */
         }
         for (unsigned q = 0; q < 4; q++)
             store(s, k, i + y + q / 2 * SIDE, j + x + q % 2 * SIDE, sum[q / 2][q % 2]);

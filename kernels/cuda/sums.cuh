@@ -3,7 +3,7 @@
  *
  * Few columns and many rows are the common case (a bias gradient, a channel's mean), so the rows
  * are cut into parts: a block sums 32 columns of one part, its 8 warps taking every eighth row; a
- * second launch adds the parts in order. What is summed and where it goes is told by a functor F:
+ * second launch adds the parts in order. A functor F says what is summed and where the sum goes:
  *
  *   void add(size_t k, size_t r, size_t c, struct pair &sum) const    two sums at once
  *   void put(size_t k, size_t c, struct pair sum) const               called once per column */
@@ -12,7 +12,7 @@
 
 #include "kernels/cuda/cuda.cuh"
 
-#ifndef ROWS_PER_PART /* the emulated build has small ones, to reach the seams */
+#ifndef ROWS_PER_PART /* the emulated build has small parts, so that tests cross their ends */
 #define ROWS_PER_PART 64
 #endif
 #define ROW_PARTS_MAX 128

@@ -8,7 +8,7 @@ struct clock {
     struct dev_i32 at;
 };
 
-/* A block per member: all have read the counter before it moves. */
+/* A block for each member: all threads read the counter before it changes. */
 __global__ static void tick(struct clock a)
 {
     FOR_MEMBERS(k, a.members)

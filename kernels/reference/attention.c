@@ -1,9 +1,12 @@
-/* Every score is computed anew where it is needed, so nothing is kept and no workspace wanted. */
+/* Causal attention straight from its definition. Every score is computed again where it is needed,
+ * so there is no workspace. The head's elements are summed in chunks of CHUNK, so that the partial
+ * results of a position fit on the stack. The backward pass computes the weights of a row again
+ * from the saved log-sum-exp, as the other back ends do. */
 #include "kernels/reference/reference.h"
 
 #include <math.h>
 
-#define CHUNK 32 /* of the head's elements that are summed at once */
+#define CHUNK 32 /* elements of a head that are summed at once */
 
 size_t ref_attention_work(const struct backend *be, const struct attention_args *a)
 {
@@ -113,7 +116,7 @@ as_status ref_attention_forward(struct backend *be, const struct attention_args 
     return AS_OK;
 }
 
-/* What position t's output owes to position `from`. */
+/* The part of position t's output that comes from position `from`. */
 struct pair {
     double p;  /* the softmax's weight */
     double ds; /* gradient by the score */
@@ -134,8 +137,8 @@ static void add_scaled(double *to, double by, const float *x, size_t n)
         to[d] += by * (double)x[d];
 }
 
-/* A piece of the three gradients of position t: as a query it looks back, as a key and a value it
- * is looked at from later on. */
+/* A piece of the three gradients of position t: as a query it reads earlier positions, as a key
+ * and a value later positions read it. */
 static void backward_piece(const struct head *s, const float *dout, float *dqkv, size_t t,
                            size_t first, size_t len)
 {

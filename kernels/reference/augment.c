@@ -1,8 +1,8 @@
-/* A pixel at a time: where it comes from. */
+/* Each output pixel reads the input pixel that it comes from. */
 #include "base/rng.h"
 #include "kernels/reference/reference.h"
 
-/* What is done with one image. */
+/* The changes of one image. */
 struct change {
     int64_t down, right;
     bool flip;

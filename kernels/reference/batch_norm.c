@@ -74,7 +74,8 @@ as_status ref_batch_norm_eval(struct backend *be, const struct batch_norm_args *
     return AS_OK;
 }
 
-/* The gradient by the normalised and scaled value: relu passes it where its output is positive. */
+/* The gradient by the normalised and scaled value: relu passes dy on where its output is
+ * positive. */
 static double passed(const struct batch_norm_args *a, size_t k, const float *dy, size_t at)
 {
     return a->act == ACT_RELU && tensor_f32(a->y, k)[at] <= 0 ? 0 : (double)dy[at];

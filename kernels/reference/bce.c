@@ -12,7 +12,7 @@ static double weight_of(const float *weights, double t)
     return weights != NULL ? (double)weights[0] * (1 - t) + (double)weights[1] * t : 1;
 }
 
-/* What a weight is multiplied by: 1 / the mean over the batch; 0 when that is 0. */
+/* The factor of each weight: 1 / the mean weight of the batch; 0 when that mean is 0. */
 static double norm_of(const struct bce_args *a, size_t k)
 {
     const float *weights = tensor_f32(a->class_weights, k), *target = tensor_f32(a->target, k);

@@ -1,5 +1,7 @@
-/* Convolution straight from its definition: every output element looks at its taps, every gradient
- * element at the outputs that it took part in. */
+/* Convolution straight from its definition. Every output element sums over its taps. Every element
+ * of a gradient sums over the outputs that it contributed to, so that each element is written once
+ * and the order of its sum is plain. A depthwise convolution is the case of one channel for each
+ * group; `ci` and `each` carry the difference. */
 #include "kernels/reference/reference.h"
 
 struct geometry {

@@ -2,13 +2,13 @@
 
 #include <math.h>
 
-/* Where the rows of a batch are found. */
+/* The index of a batch. */
 struct places {
     struct tensor index, at;
     size_t batch, at_rows, index_len;
 };
 
-/* The row of src that row r of the batch is; -1 when there is none. */
+/* The row of src that becomes row r of the batch; -1 when there is none. */
 static int32_t source_of(const struct places *p, size_t k, size_t r)
 {
     int64_t at = (int64_t)r, len = (int64_t)p->batch;

@@ -1,3 +1,9 @@
+/* Softmax cross-entropy, mean squares and softmax, row by row, with sums in double.
+ *
+ * The exponentials are taken relative to the largest logit of the row, so they cannot overflow. A
+ * NaN logit or a label out of range makes the whole row NaN: the trainer then finds the fault in
+ * the loss. A class whose target is 0 is left out of the sum, because its logit may be -infinity
+ * and 0 * infinity is NaN. */
 #include "kernels/reference/reference.h"
 
 #include <math.h>
@@ -13,7 +19,7 @@ void ref_reduce_rows(const struct loss_out *o, size_t k, size_t batch)
     *loss = (float)((o->accumulate ? (double)*loss : 0) + (double)o->weight * mean);
 }
 
-/* The first of the largest; -1 when one is NaN. */
+/* The index of the largest, the first of equals; -1 when one is NaN. */
 static int32_t argmax(const float *z, size_t n)
 {
     size_t best = 0;
@@ -49,14 +55,14 @@ static double weight_of(const struct ce_row *row, size_t c)
     return row->weights != NULL ? (double)row->weights[c] : 1;
 }
 
-/* w_c target_c, as all of this row. */
+/* w_c target_c, multiplied by norm like everything in this row. */
 static double share_of(const struct ce_row *row, size_t c)
 {
     double hit = (int32_t)c == row->label ? 1 - row->smoothing : 0;
     return row->norm * weight_of(row, c) * (row->smoothing / (double)row->classes + hit);
 }
 
-/* One row: its loss; its gradient to dz unless NULL (which may be z). */
+/* Returns the loss of one row and writes its gradient to dz, which may be z or NULL. */
 static double ce_row(const struct ce_row *row, const float *z, int32_t best, float *dz)
 {
     size_t n = row->classes;
@@ -66,7 +72,7 @@ static double ce_row(const struct ce_row *row, const float *z, int32_t best, flo
     for (size_t c = 0; c < n; c++) {
         double share = share_of(row, c);
         whole += share;
-        if (share > 0) /* 0 * infinity must not get in */
+        if (share > 0) /* leaves 0 * infinity out */
             loss += share * (lse - (double)z[c]);
     }
     for (size_t c = 0; c < n && dz != NULL; c++)
@@ -88,7 +94,7 @@ static double norm_of(const struct softmax_ce_args *a, size_t k)
     return sum > 0 ? (double)a->batch / sum : 0;
 }
 
-/* Is the label among the five largest? */
+/* Whether the label is among the five largest. */
 static bool is_in_top5(const float *z, size_t n, int32_t best, int32_t label)
 {
     if (best < 0 || label < 0 || (size_t)label >= n)

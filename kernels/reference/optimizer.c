@@ -1,3 +1,9 @@
+/* One step of each member's optimizer, straight from the formulas in ops_optim.h.
+ *
+ * A step works on one cell (a parameter and its moments) in double and rounds once when it stores,
+ * so a fast back end can be compared with it. LAMB is the exception: its trust ratio needs the
+ * norms of a whole segment. It therefore stores the moments first and computes the direction from
+ * the stored values in both of its passes. */
 #include "kernels/reference/reference.h"
 
 #include <math.h>
@@ -8,7 +14,7 @@ struct hyper {
     double correct1, correct2; /* 1 - beta^t */
 };
 
-static double value(struct tensor t, size_t k, double otherwise)
+static double value_or(struct tensor t, size_t k, double otherwise)
 {
     return t.buf != NULL ? (double)*tensor_f32(t, k) : otherwise;
 }
@@ -16,12 +22,12 @@ static double value(struct tensor t, size_t k, double otherwise)
 static struct hyper hyper_of(const struct opt_args *a, size_t k)
 {
     struct hyper h = {
-        .lr = value(a->lr, k, 0),
-        .decay = value(a->weight_decay, k, 0),
-        .momentum = value(a->momentum, k, 0),
-        .beta1 = value(a->beta1, k, 0.9),
-        .beta2 = value(a->beta2, k, 0.999),
-        .eps = value(a->eps, k, 1e-8),
+        .lr = value_or(a->lr, k, 0),
+        .decay = value_or(a->weight_decay, k, 0),
+        .momentum = value_or(a->momentum, k, 0),
+        .beta1 = value_or(a->beta1, k, 0.9),
+        .beta2 = value_or(a->beta2, k, 0.999),
+        .eps = value_or(a->eps, k, 1e-8),
         .nesterov = a->nesterov.buf != NULL && *tensor_i32(a->nesterov, k) != 0,
     };
     double t = (double)*tensor_i32(a->step, k) + 1;
@@ -30,7 +36,7 @@ static struct hyper hyper_of(const struct opt_args *a, size_t k)
     return h;
 }
 
-/* A parameter and its two moments; for one without m2 that is 0 and not written. */
+/* A parameter and its two moments. Without a second moment m2 is 0 and is not written. */
 struct cell {
     double p, m1, m2;
 };
@@ -45,7 +51,7 @@ static void step_sgd(const struct hyper *h, double g, struct cell *c)
     c->p -= h->lr * g;
 }
 
-/* Both moments; the corrected quotient. */
+/* Updates both moments and returns the corrected quotient. */
 static double adam_quotient(const struct hyper *h, double g, struct cell *c)
 {
     c->m1 = h->beta1 * c->m1 + (1 - h->beta1) * g;
@@ -114,7 +120,7 @@ static void step_cells(optim_kind kind, const struct hyper *h, const struct opt_
     }
 }
 
-/* From the moments as they are stored, so that both passes see the same. */
+/* Reads the stored moments, so that both passes see the same values. */
 static double lamb_direction(const struct hyper *h, float p, float m1, float m2)
 {
     return (double)m1 / h->correct1 / (sqrt((double)m2 / h->correct2) + h->eps) +
@@ -152,7 +158,7 @@ static void step_lamb(const struct hyper *h, const struct opt_args *a, size_t k)
                      s + 1 < n_segments ? a->segments[s + 1] : a->n);
 }
 
-/* Has it all that its kind needs, and is it to be stepped at all? */
+/* Whether member k is active and has the tensors that its kind needs. */
 static bool takes_part(const struct opt_args *a, size_t k)
 {
     if (a->active.buf != NULL && *tensor_i32(a->active, k) == 0)

@@ -3,11 +3,11 @@
 #include <assert.h>
 #include <math.h>
 
-/* One channel under the window of the output pixel (y, x). */
+/* One channel of the window of output pixel (y, x). */
 struct window {
     double sum;
     float max;
-    int32_t index; /* of max; -1: nothing seen yet */
+    int32_t index; /* place of the maximum; -1: none yet */
 };
 
 static struct window look(const struct pool_args *a, const float *image, size_t c, size_t y,
@@ -62,8 +62,8 @@ as_status ref_pool_forward(struct backend *be, const struct pool_args *a, struct
     return AS_OK;
 }
 
-/* dx of one input element: the sum over the windows that it is in (avg: index is NULL) or that
- * chose it (max). */
+/* dx of one input element: the sum over the windows that contain it (avg: index is NULL) or whose
+ * maximum it is (max). */
 static double gradient(const struct pool_args *a, const float *dy, const int32_t *index, size_t h,
                        size_t w, size_t c)
 {

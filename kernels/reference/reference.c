@@ -1,5 +1,5 @@
-/* The oracle: every operation as plain loops, with sums and functions in double. Slow on purpose.
- */
+/* The oracle: every operation as plain loops, with sums and functions in double. It is slow,
+ * because a reader must be able to compare each loop with the formula. */
 #include "kernels/reference/reference.h"
 
 #include <string.h>

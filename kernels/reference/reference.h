@@ -1,11 +1,11 @@
-/* The plain operations, one function per row of the table. What they compute is told in backend.h.
- */
+/* The plain operations, one function for each row of the table. The ops_X.h state what they
+ * compute. */
 #ifndef ASSAY_KERNELS_REFERENCE_REFERENCE_H
 #define ASSAY_KERNELS_REFERENCE_REFERENCE_H
 
 #include "kernels/backend_priv.h"
 
-/* The function itself, in double. */
+/* act(z), in double. */
 double ref_activate(act_kind act, double z);
 
 as_status ref_gather(struct backend *be, const struct gather_args *a, struct as_err *err);

@@ -1,3 +1,8 @@
+/* Runs an operation on both back ends and compares: values, a member alone and in a group,
+ * gradients.
+ *
+ * An operation is a list of places and a call (case.h). Each check fills the places with random
+ * numbers, calls, and compares whole buffers, so that a write beside a tensor fails too. */
 #include "tests/kernels/case.h"
 
 #include <math.h>
@@ -73,11 +78,11 @@ void case_twin(const struct case_op *op)
             case_same(&r);
         }
     }
-    twin_close(); /* many buffers: begin anew */
+    twin_close(); /* many buffers: free them */
     twin_open();
 }
 
-/* Member k of `from` becomes the only one of `to`. */
+/* Copy member k of `from` to the only member of `to`. */
 static void copy_member(const struct case_run *from, size_t k, const struct case_run *to, int s)
 {
     for (size_t i = 0; i < from->op->n_places; i++) {
@@ -147,7 +152,7 @@ static double sum_with(const struct case_run *r, const struct case_gradient *g, 
     return sum_of(r, g, k, s);
 }
 
-/* Held before the input is moved: the call may write the gradient anew. */
+/* Copied before the input is changed, because the call may overwrite the gradient. */
 static float *gradient_of(const struct case_run *r, const struct case_gradient *g, size_t k, int s)
 {
     size_t n = r->op->places[g->grad].n;

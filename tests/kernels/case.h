@@ -1,6 +1,6 @@
-/* An operation as a list of places and a call, so that three things are asked of each in the same
- * way: the back end under test against the oracle, the same bits alone as in a group, and gradients
- * against finite differences. */
+/* An operation as a list of places and a call, so that each is tested in the same three ways: the
+ * back end under test agrees with the oracle, a member has the same bits alone as in a group, and
+ * gradients agree with finite differences. */
 #ifndef ASSAY_TESTS_KERNELS_CASE_H
 #define ASSAY_TESTS_KERNELS_CASE_H
 
@@ -11,7 +11,7 @@
 enum {
     CASE_SHARED = 1,  /* may be shared by all members */
     CASE_ABSENT = 2,  /* tensor_none() */
-    CASE_SCRATCH = 4, /* what is in it afterwards means nothing */
+    CASE_SCRATCH = 4, /* its contents afterwards mean nothing */
 };
 
 struct case_place {
@@ -34,7 +34,7 @@ struct case_op {
     float atol, rtol;
 };
 
-/* What the places of one run are. */
+/* The tensors of the places of one run. */
 struct case_run {
     const struct case_op *op;
     size_t members;
@@ -46,24 +46,25 @@ struct case_run case_make(const struct case_op *op, size_t members, bool shared)
 /* Run the operation (or another call over the same places) on both sides; it must succeed. */
 void case_do(const struct case_run *r, case_call *call);
 
-/* Give a float place of member 0 its values, on both sides; hold it against some, on each. */
+/* Set a float place of member 0 on both sides; compare it with expected values on each side. */
 void case_put(const struct case_run *r, size_t place, const float *values);
 void case_expect(const struct case_run *r, size_t place, const float *want, float tolerance);
 
-/* Every place, outputs and inputs: both sides alike, NaN like NaN. */
+/* Compare every place, outputs and inputs, between both sides; NaN equals NaN. */
 void case_same(const struct case_run *r);
 
 /* K = 0 to 3 members (0 and 3 on an emulated device), inputs shared or not, on both sides; whole
- * buffers must be alike. */
+ * buffers must be equal within the bounds. */
 void case_twin(const struct case_op *op);
 
 /* Five members in one call against each alone, in buffers of their own: equal bits on each side. */
 void case_slots(const struct case_op *op);
 
-/* d (sum of `out` times c) / d `in`, by central differences of op->call, against what `backward`
- * leaves in `grad`, on each side; c lies in `dout`, or is 1 when dout is CASE_PLACES. `bound` is
- * what the two may differ by. On an emulated device (ASSAY_TEST_EMULATED) on the oracle
- * alone: these are thousands of calls, and case_twin holds the two against each other. */
+/* d (sum of `out` times c) / d `in`, by central differences of op->call, compared with the gradient
+ * that `backward` writes to `grad`, on each side. c lies in `dout`, or is 1 when dout is
+ * CASE_PLACES. `bound` is the largest allowed difference. On an emulated device
+ * (ASSAY_TEST_EMULATED) only the oracle is tested: these are thousands of calls, and case_twin
+ * compares the two. */
 struct case_gradient {
     case_call *backward;
     size_t in, grad, out, dout;

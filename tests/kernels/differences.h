@@ -1,5 +1,5 @@
-/* Gradients by central differences: of loss = sum of weight * output, by one element of an input.
- */
+/* Gradients by central differences: of loss = sum of weight * output, by one element of an
+ * input. */
 #ifndef ASSAY_TESTS_KERNELS_DIFFERENCES_H
 #define ASSAY_TESTS_KERNELS_DIFFERENCES_H
 
@@ -53,13 +53,13 @@ struct slope {
     double bound; /* absolute */
 };
 
-/* Hold dx against differences in x. */
+/* Compare dx with differences in x. */
 static inline void slope_hold(const struct slope *s, const char *what, const struct place *x,
                               const struct place *dx)
 {
     for (size_t i = 0; i < x->n; i++) {
         float at = place_get(x, i), want = place_get(dx, i);
-        volatile float up = at + s->step, down = at - s->step; /* what float makes of them */
+        volatile float up = at + s->step, down = at - s->step; /* rounded to float */
         place_set(x, i, up);
         s->forward(s->arg);
         double high = place_dot(&s->y, &s->dy);

@@ -1,5 +1,5 @@
 /* Attention: twins at odd shapes, bits alone, in a group and with any number of threads, finite
- * differences, figures from PyTorch 1.13, causality, bad values, arguments. */
+ * differences, values from PyTorch 1.13, causality, bad values, arguments. */
 #include <math.h>
 #include <string.h>
 
@@ -120,7 +120,7 @@ START_TEST(attention_as_torch)
 }
 END_TEST
 
-/* Scores of some thousands: the softmax is taken off its largest, so nothing overflows. */
+/* Scores of some thousands: the softmax subtracts the largest, so nothing overflows. */
 START_TEST(attention_extremes)
 {
     static const struct attend_shape shape = {1, 2, 70, 16};
@@ -137,7 +137,7 @@ START_TEST(attention_extremes)
 }
 END_TEST
 
-/* No position sees a later one: changing the last changes no other output, to the bit. */
+/* No position reads a later one: a change of the last changes no bit of the other outputs. */
 START_TEST(attention_is_causal)
 {
     static const struct attend_shape shape = {1, 1, 70, 4};
@@ -157,7 +157,7 @@ START_TEST(attention_is_causal)
 }
 END_TEST
 
-/* A NaN reaches the positions from its own on; other heads and sequences stay sound. */
+/* A NaN reaches its own and later positions; other heads and sequences stay finite. */
 START_TEST(attention_nan)
 {
     static const struct attend_shape shape = {2, 2, 5, 4};
@@ -183,14 +183,14 @@ START_TEST(attention_work_is_bounded)
     size_t once = backend_attention_work(twin_backend(1), &a);
     a.seq *= 2;
     ck_assert_uint_le(backend_attention_work(twin_backend(1), &a), 2 * once);
-    ck_assert_uint_le(once, (size_t)64 * 16 * 4096); /* a figure per row of each head */
+    ck_assert_uint_le(once, (size_t)64 * 16 * 4096); /* one number for each row of each head */
 }
 END_TEST
 
 /* ---- threads ---- */
 
-/* Attention of one member with so many threads, and layer norm of what it gives; dqkv and dgamma.
- */
+/* Attention of one member with so many threads, and layer norm of what it gives; dqkv and
+ * dgamma. */
 static void run_threaded(int threads, const struct attend_shape *s, float *ret, size_t n)
 {
     struct as_err err;

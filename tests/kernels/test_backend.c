@@ -1,4 +1,4 @@
-/* Opening back ends, buffers, and the checks that stand before every operation. */
+/* Opening back ends, buffers, and the checks before every operation. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -122,7 +122,7 @@ START_TEST(choose)
     setenv("ASSAY_BACKEND", "", 1);
     ck_ok(backend_open(NULL, NULL, &b, &err), err);
     backend_freep(&b);
-    setenv("ASSAY_BACKEND", "cuda", 1); /* what is forced is never replaced */
+    setenv("ASSAY_BACKEND", "cuda", 1); /* a named back end is never replaced */
     ck_fails(backend_open(NULL, NULL, &b, &err), AS_E_UNSUPPORTED, err, "libassay-cuda.so");
 }
 END_TEST
@@ -165,7 +165,7 @@ START_TEST(cuda_of_another_version)
 }
 END_TEST
 
-/* Here or not: either it opens, or the message says what is missing. */
+/* On any machine: either it opens, or the message says what is missing. */
 START_TEST(cuda_as_built)
 {
     struct as_err err;
@@ -255,7 +255,7 @@ START_TEST(buffer_limits)
 }
 END_TEST
 
-/* ---- checks: the softest case of each rule, through a few operations ---- */
+/* ---- checks: the mildest violation of each rule, through a few operations ---- */
 
 struct scene {
     struct buf *f, *w, *foreign;

@@ -1,5 +1,5 @@
-/* Batch normalisation: the back end under test against the oracle, against differences and by hand;
- * members, faults. */
+/* Batch normalisation: the back end under test against the oracle, against differences and
+ * against values by hand; members, faults. */
 #include <math.h>
 #include <string.h>
 
@@ -69,14 +69,14 @@ static void hold(const struct shape *s, act_kind act, bool shared_x, bool runnin
                                        running ? twin_at(&n.running_var, i) : none, &err),
               err);
     }
-    /* One row: x - mean is 0 and the slopes are 1 / sqrt(eps) = 32 times what is rounded. */
+    /* One row: x - mean is 0, and the slopes are 1 / sqrt(eps) = 32 times the rounding error. */
     float close = s->rows < 3 ? 1e-3f : 2e-5f;
     twin_same(&n.mean, "mean", 1e-6f, 1e-6f);
     twin_same(&n.inv_std, "inv_std", 1e-6f, s->rows < 3 ? 1e-4f : 1e-5f);
     twin_same(&n.y, "y", close, 1e-5f);
     twin_same(&n.running_mean, "running_mean", 1e-6f, 1e-6f);
     twin_same(&n.running_var, "running_var", 1e-6f, 1e-5f);
-    if (act == ACT_RELU) /* the same choices on both sides, where y is next to 0 */
+    if (act == ACT_RELU) /* near 0, both sides must make the same choices */
         n.y = twin_f32(s->members, s->rows * s->channels, false, -1, 1);
     FOR_SIDES(i)
     {
@@ -107,7 +107,7 @@ START_TEST(eval)
         FOR_SIDES(side)
         {
             struct batch_norm_args a = args_of(&n, &shapes[i], (act_kind)_i, side);
-            a.mean = a.inv_std = tensor_none(); /* not looked at */
+            a.mean = a.inv_std = tensor_none(); /* not read */
             ck_ok(backend_batch_norm_eval(twin_backend(side), &a, twin_at(&n.running_mean, side),
                                           twin_at(&n.running_var, side), &err),
                   err);
@@ -117,7 +117,7 @@ START_TEST(eval)
 }
 END_TEST
 
-/* dx over dy, and y over x where nothing follows. */
+/* dx in place of dy, and y in place of x if no backward pass follows. */
 START_TEST(in_place)
 {
     const struct shape s = {2, 70, 9};
@@ -172,7 +172,7 @@ START_TEST(by_hand)
 }
 END_TEST
 
-/* The mean is a thousand times the deviation: a sum of squares in float would lose everything. */
+/* The mean is a thousand times the deviation: a sum of squares in float would lose all digits. */
 START_TEST(far_from_zero)
 {
     const struct shape s = {1, 5000, 2};
@@ -214,7 +214,7 @@ START_TEST(by_differences)
     struct as_err err;
     struct norm n = norm_of(&s, false);
     size_t all = s.rows * s.channels;
-    /* Steps of 0.005 move y by some 0.02: keep y from 0, where relu has its corner. */
+    /* Steps of 0.005 move y by some 0.02: keep y away from 0, where relu has its corner. */
     for (size_t r = 0; r < s.rows; r++)
         for (size_t c = 0; c < s.channels; c++)
             twin_set_f32(&n.x, 0, r * s.channels + c,
@@ -251,7 +251,7 @@ START_TEST(faults)
     struct tensor none = tensor_none(), mean = twin_at(&n.running_mean, 1), dy = twin_at(&n.dy, 1);
 #define TRAIN(momentum, m, v, part)                                                                \
     ck_fails(backend_batch_norm_train(be, &a, momentum, m, v, &err), AS_E_INVAL, err, part)
-    TRAIN(0.1f, mean, none, "one is missing");
+    TRAIN(0.1f, mean, none, "must both be present");
     TRAIN(1.5f, none, none, "momentum is 1.5");
     TRAIN(NAN, none, none, "momentum is nan");
     a.act = ACT_TANH;

@@ -1,5 +1,5 @@
 /* Convolution: the back end under test against the oracle, both against differences and against
- * cases done by hand; bits that do not depend on the member; faults. */
+ * values by hand; bits that do not depend on the member; faults. */
 #include <math.h>
 #include <string.h>
 
@@ -71,7 +71,7 @@ static struct conv_args args_of(const struct shape *s)
                               .groups = s->groups};
 }
 
-/* A workspace of just the length asked for, full of NaN; *ret is owned by the caller. */
+/* A workspace of exactly the required length, full of NaN; *ret is owned by the caller. */
 static struct tensor work_for(struct backend *be, const struct conv_args *a, struct buf **ret)
 {
     struct as_err err;
@@ -336,7 +336,7 @@ START_TEST(member_alone)
 }
 END_TEST
 
-/* y, dx and dw of a convolution on a cpu back end with so many threads, one after another. */
+/* y, dx and dw of a convolution on a cpu back end with `threads` threads, one after another. */
 static void with_threads(const struct shape *s, int threads, float *ret)
 {
     struct as_err err;
@@ -388,7 +388,7 @@ START_TEST(any_threads)
 }
 END_TEST
 
-/* A NaN in one image stays in that image; in a weight it reaches what the weight touches. */
+/* A NaN in one image stays in that image; in a weight it reaches all outputs of that weight. */
 START_TEST(not_a_number)
 {
     const struct shape s = {1, 3, 6, 6, 2, 3, 3, 3, 1, 1, 1};

@@ -1,6 +1,7 @@
-/* Which path convolutions on cuda take: ASSAY_CUDA_CONV, and what happens where cuDNN is not there,
- * is another version, or has no engine for a shape. That its results are right is test_conv's. Runs
- * emulated (what cuDNN's stand-in has no engine for: tests/kernels/emu/dnn.cuh) and on a device. */
+/* The path of convolutions on cuda: ASSAY_CUDA_CONV, and the case that cuDNN is absent, has another
+ * version, or has no engine for a shape. test_conv.c tests the values. This program runs emulated
+ * and on a device. tests/kernels/emu/dnn.cuh lists the shapes without an engine in the emulated
+ * cuDNN. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +20,7 @@ static const struct conv_args no_engine = {2, 3, 7, 6, 7, 9, 3, 3, 2, 1, .groups
 
 /* ---- the surroundings ---- */
 
-static char *was_library; /* ASSAY_CUDNN as the test was started */
+static char *was_library; /* ASSAY_CUDNN at the start of the test */
 
 static void put(const char *name, const char *value)
 {
@@ -120,8 +121,8 @@ static float *layer_results(const struct layer *l)
     return ret;
 }
 
-/* The results of this layer on this path; *ret_n of them, owned by the caller. What the path is
- * called afterwards must begin with `text`. */
+/* The outputs of this layer on this path; *ret_n values, owned by the caller. backend_conv_path()
+ * must then begin with `text`. */
 static float *results(const char *path, const struct conv_args *sizes, const char *text,
                       size_t *ret_n)
 {
@@ -139,7 +140,8 @@ static float *results(const char *path, const struct conv_args *sizes, const cha
     return ret;
 }
 
-/* Is asked for cuDNN, goes our own way and says why: the bits are those of our own. */
+/* With ASSAY_CUDA_CONV=cudnn, our own path runs and the text says why. The bits are those of our
+ * own. */
 static void falls_back(const struct conv_args *sizes, const char *text)
 {
     size_t n = 0, m = 0;
@@ -217,8 +219,7 @@ START_TEST(engines)
 }
 END_TEST
 
-/* A recorded layer gives the bits of the calls; what would have to be planned cannot be recorded.
- */
+/* A recorded layer gives the bits of the calls. A call that needs a new plan cannot be recorded. */
 START_TEST(recorded)
 {
     struct as_err err;
@@ -278,7 +279,7 @@ START_TEST(tensor_cores)
     l.a.x = tensor_from(l.a.x, 1);
     l.a.w = tensor_from(l.a.w, 1);
     l.g.dy = tensor_from(l.g.dy, 1);
-    ck_ok(layer_run(&l, &err), err); /* its results where those of member 0 were */
+    ck_ok(layer_run(&l, &err), err); /* writes its outputs in place of member 0's */
     float *alone = layer_results(&l);
     size_t y = l.y.stride, dx = l.g.dx.offset, dw = l.g.dw.offset;
     ck_assert(memcmp(alone, got + y, (y - 1) * sizeof(*got)) == 0);

@@ -1,7 +1,7 @@
-/* The planner (kernels/cuda/cudnn_plan.cu) with the real cuDNN, where its library lies but no
- * device is needed: cuDNN plans for a described H100. Its rules for descriptors, which our stand-in
- * only imitates, are held here, and that the layers of our networks find an engine. Prints which.
- * Skips where there is no such library. */
+/* The planner (kernels/cuda/cudnn_plan.cu) with the real cuDNN, where its library is installed. It
+ * needs no device: cuDNN makes plans for a described H100. This tests cuDNN's rules for
+ * descriptors, which the emulated library only imitates, and that the layers of our networks find
+ * an engine. It prints the engines. It skips where the library is absent. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -9,8 +9,7 @@
 #include "tests/support/check_main.h"
 #include "tests/kernels/emu/plans.h"
 
-/* An H100 as cuDNN 9.19 describes a device to itself (CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION).
- */
+/* An H100 in cuDNN 9.19's own description (CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION). */
 static const char h100[] =
     "{\"maxGridSize\":[2147483647,65535,65535],\"maxBlockSize\":[1024,1024,64],"
     "\"regsPerBlock\":65536,\"multiProcessorCount\":132,\"smClockRateKHz\":1980000,"
@@ -63,7 +62,7 @@ START_TEST(layers)
 }
 END_TEST
 
-/* What cannot be is an error of ours, not a shape without an engine. */
+/* An impossible convolution is an error, not a shape without an engine. */
 START_TEST(wrong)
 {
     struct as_err err;

@@ -1,4 +1,4 @@
-/* Gather, the clock of a step, augmentation: equal bits on both sides, and what the rules say. */
+/* Gather, tick, augmentation: equal bits on both sides, and the rules of the header. */
 #include <math.h>
 #include <string.h>
 
@@ -149,8 +149,8 @@ START_TEST(gather_bytes_matches)
 }
 END_TEST
 
-/* Rows of 3 bytes, so that they begin inside an element; the second is asked for twice, and one
- * that is not there. */
+/* Rows of 3 bytes, so that they begin inside an element. The index names the second row twice, and
+ * a row that does not exist. */
 START_TEST(gather_bytes_by_hand)
 {
     static const struct gather_shape shape = {3, 4, 3, 0, 0, false};
@@ -177,7 +177,7 @@ START_TEST(gather_bytes_by_hand)
 }
 END_TEST
 
-/* Memory of ours becomes a buffer, on every back end. */
+/* Memory of malloc becomes a buffer, on every back end. */
 START_TEST(adopted_memory)
 {
     FOR_SIDES(s)
@@ -198,7 +198,7 @@ START_TEST(adopted_memory)
 }
 END_TEST
 
-/* ---- the clock ---- */
+/* ---- tick ---- */
 
 struct tick_shape {
     size_t steps, columns;
@@ -324,7 +324,7 @@ START_TEST(augment_matches)
 }
 END_TEST
 
-/* Nothing asked for, in each of the ways to say so: a copy. */
+/* Augmentation that is off, in each of the ways to state it, is a copy. */
 START_TEST(augment_of_nothing)
 {
     for (int bare = 0; bare < 2; bare++) {
@@ -344,7 +344,7 @@ START_TEST(augment_of_nothing)
 }
 END_TEST
 
-/* Extremes of each setting: always flipped; shifted out of sight; cut to nothing. */
+/* Extremes of each setting: always flipped; shifted completely out; cut out completely. */
 START_TEST(augment_extremes)
 {
     struct image_shape shape = {6, 3, 4, 2, false};
@@ -374,7 +374,7 @@ START_TEST(augment_extremes)
 }
 END_TEST
 
-/* The header's rule, worked out here for one image: 5x5, pad 2, no flip, square of 2. */
+/* The header's rule, computed here for one image: 5x5, pad 2, no flip, square of 2. */
 START_TEST(augment_by_rule)
 {
     enum { SIDE = 5 };

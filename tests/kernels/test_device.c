@@ -1,5 +1,5 @@
-/* Recorded graphs; and what only a device offers: products with bfloat16 factors. On the host those
- * are refused, which is held here too. */
+/* Recorded graphs, and products with bfloat16 factors, which only a device offers. The test checks
+ * too that the host refuses them. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@ static bool on_device(void)
     return strcmp(backend_name(twin_backend(1)), "cuda") == 0;
 }
 
-/* One training step of a linear layer, all of whose changing figures lie in buffers. */
+/* One training step of a linear layer. All its changing values lie in buffers. */
 struct step {
     struct backend *be;
     struct tick_args tick;
@@ -96,8 +96,8 @@ static as_status step_run(const struct step *s, struct as_err *err)
     return backend_optimize(s->be, &s->opt, err);
 }
 
-/* A graph run three times is the calls made three times: the clock, the learning rate and the
- * weights are read anew. */
+/* A graph that runs three times gives the same as three times the calls: the step, the learning
+ * rate and the weights are read again each time. */
 START_TEST(graph_runs_as_the_calls)
 {
     struct as_err err;
@@ -113,12 +113,12 @@ START_TEST(graph_runs_as_the_calls)
             params[k][i] = twin_get_f32(&called.params, 1, k, i);
     }
     twin_close();
-    twin_open(); /* the draws begin anew, so this one is filled as the first was */
+    twin_open(); /* restarts the random numbers, so this step has the same values as the first */
     step_make(&recorded, 1);
     ck_ok(backend_graph_begin(recorded.be, &err), err);
     ck_ok(step_run(&recorded, &err), err);
     ck_ok(backend_graph_end(recorded.be, &g, &err), err);
-    ck_assert_int_eq(twin_get_i32(&recorded.clock, 1, 0, 0), 0); /* nothing was done yet */
+    ck_assert_int_eq(twin_get_i32(&recorded.clock, 1, 0, 0), 0); /* nothing ran yet */
     for (int i = 0; i < 3; i++)
         ck_ok(backend_graph_run(recorded.be, g, &err), err);
     ck_assert_int_eq(twin_get_i32(&recorded.clock, 1, 1, 0), 3);

@@ -92,7 +92,7 @@ static void close_cpu(void)
     backend_freep(&be);
 }
 
-/* Around the sizes of tiles, panels and their depth; and none at all. */
+/* Around the sizes of tiles and panels and the depth of a panel; and 0. */
 START_TEST(every_kernel)
 {
     static const size_t shapes[][3] = {{0, 3, 2},    {3, 0, 2},    {2, 3, 0},     {1, 1, 1},
@@ -111,7 +111,7 @@ START_TEST(every_kernel)
 END_TEST
 #define EVERY_KERNEL 78 /* shapes x (plain, ta, tb) x (set, add) */
 
-/* The own kernels: the same bits from AVX2 and AVX-512, whole and in pieces. */
+/* Our own kernels: the same bits from AVX2 and AVX-512, whole and in pieces. */
 START_TEST(one_chain_of_sums)
 {
     for (int form = 0; form < 3; form++) {

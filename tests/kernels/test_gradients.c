@@ -1,8 +1,8 @@
 /* The oracle's backward passes against central differences of its forward passes: a two-layer
  * network of K members, through gather-free forward, activation, dropout and both losses.
  *
- * The figures are float, so a difference over h carries an error of about 1e-7 / h + h^2: with
- * h = 5e-3 some 5e-5. The bound is 2e-3. */
+ * The values are float, so a difference over h has an error of about 1e-7 / h + h^2: with h = 5e-3
+ * some 5e-5. The bound is 2e-3. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -159,7 +159,7 @@ START_TEST(act_backward)
 }
 END_TEST
 
-/* Large and small inputs of the activations, where polynomials change over. */
+/* Large and small inputs of the activations, where one polynomial replaces another. */
 START_TEST(act_range)
 {
     act_kind act = (act_kind)_i;
@@ -250,7 +250,7 @@ START_TEST(gather_bad_index)
 }
 END_TEST
 
-/* Two blocks side by side in wider rows; what lies beside them stays. */
+/* Two blocks side by side in wider rows; the columns beside them stay. */
 START_TEST(columns)
 {
     for (int shared = 0; shared < 2; shared++)

@@ -74,7 +74,7 @@ START_TEST(cross_entropy)
             run_ce(&t, how);
             same_ce(&t);
         }
-        twin_close(); /* many buffers: begin anew */
+        twin_close(); /* many buffers: free them */
         twin_open();
     }
 }
@@ -130,7 +130,7 @@ END_TEST
 
 START_TEST(first_of_few_equals)
 {
-    struct ce t = make_ce(1, 17, 16, 1); /* a row more than go side by side */
+    struct ce t = make_ce(1, 17, 16, 1); /* one row more than the rows that go side by side */
     for (size_t r = 0; r < 17; r++) {
         twin_set_f32(&t.logits, 0, r * 16 + r % 8, 2);
         twin_set_f32(&t.logits, 0, r * 16 + 15, 2);
@@ -142,7 +142,7 @@ START_TEST(first_of_few_equals)
 }
 END_TEST
 
-/* log 4 for four equal logits, on both sides: the oracle is held to a known answer too. */
+/* log 4 for four equal logits, on both sides: the oracle is compared with a known value too. */
 START_TEST(known_answer)
 {
     struct ce t = make_ce(1, 1, 4, 1);

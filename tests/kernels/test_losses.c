@@ -1,12 +1,12 @@
 /* Cross-entropy with class weights and top-5, binary cross-entropy, Huber's loss, sigmoid: twins,
- * bits alone and in a group, finite differences, figures from PyTorch 1.13, bad values. */
+ * bits alone and in a group, finite differences, values from PyTorch 1.13, bad values. */
 #include <math.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "tests/kernels/case.h"
 
-/* One list of places for all of them; what a loss has not is absent. */
+/* One list of places for all losses; a place that a loss lacks is absent. */
 enum { Z, TARGET, LABELS, SMOOTHING, WEIGHTS, DELTA, DZ, CLASS, CORRECT, TOP5, ROW_LOSS, LOSS, N };
 
 struct loss_shape {
@@ -83,7 +83,7 @@ static as_status no_backward(struct backend *be, size_t members, const struct te
     (void)t;
     (void)shape;
     (void)err;
-    return AS_OK; /* the loss itself leaves the gradient */
+    return AS_OK; /* the loss itself writes the gradient */
 }
 
 static struct case_op loss_op(const struct loss_shape *s, case_call *call)
@@ -248,7 +248,7 @@ START_TEST(top5_by_hand)
 }
 END_TEST
 
-/* Weights of 0: such rows count nothing, nor does a batch of such rows alone. */
+/* Weights of 0: such rows do not count, and neither does a batch of only such rows. */
 START_TEST(weights_of_zero)
 {
     struct loss_shape s = {.batch = 3, .width = 4, .weighted = true, .smooth = true};

@@ -47,7 +47,7 @@ START_TEST(grad_stats)
 END_TEST
 
 /* Squares of 1e30 overflow float: the norm is infinite, the elements are finite, and clipping
- * leaves the member alone. */
+ * does not change the member. */
 START_TEST(norm_overflows)
 {
     struct twin g = twin_f32(1, 10, false, 1e30f, 2e30f), sq = twin_f32(1, 1, false, 0, 1);
@@ -128,7 +128,7 @@ static struct arena make_arena(size_t members, size_t n, int first)
     return a;
 }
 
-/* `bare` leaves every optional tensor out that may be. */
+/* `bare` leaves out every tensor that may be absent. */
 static struct opt_args args_of(const struct arena *a, int s, bool bare)
 {
     struct tensor none = tensor_none();
@@ -194,7 +194,7 @@ START_TEST(optimizers_match)
 }
 END_TEST
 
-/* One member's state in double, stepped as torch.optim writes it down. */
+/* One member's state in double, stepped with the formulas of torch.optim. */
 #define FEW 7
 struct model {
     double p[FEW], g[FEW], m1[FEW], m2[FEW];
@@ -341,8 +341,8 @@ START_TEST(formulas)
 }
 END_TEST
 
-/* p = 1, -2, 0.5, three steps with g = (0.5, -1, 0.25) * step, lr 0.1, weight decay 0.1. What
- * PyTorch 1.13 gave for the same (float32): SGD with Nesterov's momentum 0.9; Adam, AdamW with
+/* p = 1, -2, 0.5, three steps with g = (0.5, -1, 0.25) * step, lr 0.1, weight decay 0.1. Values of
+ * PyTorch 1.13 for the same steps (float32): SGD with Nesterov's momentum 0.9; Adam, AdamW with
  * betas 0.9 and 0.99; RMSprop with alpha 0.99 and momentum 0.9. */
 START_TEST(as_torch)
 {
@@ -460,8 +460,8 @@ START_TEST(alone_or_in_a_group)
 }
 END_TEST
 
-/* On cpu, without a gradient, moments end at 0, and not among the subnormal numbers: those are
- * slow there. */
+/* On cpu, without a gradient, moments become 0 and not subnormal, because subnormal numbers are
+ * slow. */
 START_TEST(decayed_moments_end)
 {
     enum { N = 37 };
@@ -504,8 +504,8 @@ START_TEST(decayed_moments_end)
 }
 END_TEST
 
-/* Adam where an estimate of the root or the quotient gives no number: second moments of 0, at both
- * ends of the floats and past them, rates and eps of 0. */
+/* Adam where an estimate of the square root or the quotient gives NaN: second moments of 0, at both
+ * ends of the range of floats and past them, rates and eps of 0. */
 START_TEST(adam_ends)
 {
     static const float second[] = {0, 2e-38f, 1e-30f, 0.5f, 1e30f, 3e38f, INFINITY, NAN};

@@ -20,7 +20,7 @@ static struct pool *pool_of(size_t threads)
     return p;
 }
 
-/* Not atomic on purpose: a piece done twice, or not seen by the caller, is a race. */
+/* Not atomic on purpose: a piece that is done twice, or that the caller does not see, is a race. */
 static void count_piece(void *arg, size_t i, size_t who)
 {
     int *counts = arg;
@@ -86,7 +86,7 @@ START_TEST(sleepers_wake)
     struct pool *p = pool_of(3);
     for (int round = 0; round < 10; round++) {
         atomic_int here = 0;
-        sleep_ms(2); /* far past the spin */
+        sleep_ms(2); /* much longer than the spin */
         pool_run(p, 3, meet, &here);
         ck_assert_int_eq(atomic_load(&here), 3);
     }
@@ -181,7 +181,7 @@ static as_status make_buffer(struct backend *lane, size_t i, void *arg, struct a
     return buf_create(lane, BUF_F32, 4, &made[i], err);
 }
 
-/* A buffer made in a lane is the back end's: it outlives the call and works with any lane. */
+/* A buffer made in a lane belongs to the back end: it outlives the call and works with any lane. */
 START_TEST(lanes_make_buffers)
 {
     struct as_err err;
@@ -210,7 +210,7 @@ static as_status fail_some(struct backend *lane, size_t i, void *arg, struct as_
     return i > 5 && i % 2 == 1 ? as_fail(err, AS_E_INVAL, "task %zu", i) : AS_OK;
 }
 
-/* All tasks are run; the lowest one's error comes back, whatever the number of lanes. */
+/* All tasks are run, and the error of the lowest one is returned, with any number of lanes. */
 START_TEST(lowest_error_wins)
 {
     static const char *const names[] = {"cpu", "cpu", "reference"};
@@ -296,7 +296,7 @@ START_TEST(graphs_of_lanes)
     ck_ok(backend_for_each(be, MEMBERS, record_member, &t, &err), err);
     ck_ok(buf_download(b, 2 * n, y, WIDTH, &err), err);
     for (size_t i = 0; i < WIDTH; i++)
-        ck_assert(y[i] == 0); /* nothing was done yet */
+        ck_assert(y[i] == 0); /* nothing ran yet */
     ck_ok(backend_for_each(be, MEMBERS, rerun_member, &t, &err), err);
     for (size_t k = 0; k < MEMBERS; k++) {
         ck_ok(buf_download(b, 2 * n + k * WIDTH, y, WIDTH, &err), err);

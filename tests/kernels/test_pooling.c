@@ -1,4 +1,4 @@
-/* Pooling: the back end under test against the oracle, against differences and by hand; faults. */
+/* Pooling: the back end under test against the oracle, differences and values by hand; faults. */
 #include <math.h>
 #include <string.h>
 
@@ -79,12 +79,12 @@ START_TEST(pool)
 }
 END_TEST
 
-/* 3 x 3, window 2, stride 1, pad 1: the first of equals, NaN wins, padding is no candidate. */
+/* 3 x 3, window 2, stride 1, pad 1: the first of equals, NaN wins, padding is ignored. */
 START_TEST(by_hand)
 {
     const struct shape s = {1, 1, 3, 3, 1, 2, 2, 1, 1};
     const float image[] = {-1, -1, -3, -1, 5, NAN, -7, NAN, 5};
-    /* Windows from (-1, -1) on; the last row looks at row 2 alone. */
+    /* Windows from (-1, -1) on; the last row reads row 2 only. */
     const float y_want[] = {-1, -1, -1, -3, -1, 5, NAN, NAN, -1, NAN, NAN, NAN, -7, NAN, NAN, 5};
     const int32_t from[] = {0, 0, 1, 2, 0, 4, 5, 5, 3, 7, 5, 5, 6, 7, 7, 8};
     struct as_err err;

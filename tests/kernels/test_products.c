@@ -1,6 +1,7 @@
-/* Products on a device: which way is taken where (our own kernel, cublasLt with what follows fused
- * in, cublasLt alone, cuBLAS), and that each way gives the oracle's values and a member's own bits.
- * What cublasLt takes is known of the emulated library alone: a real one may choose otherwise. */
+/* Products on a device: which way is chosen (our own kernel, cublasLt with fused steps, cublasLt
+ * alone, cuBLAS), and that each way gives the oracle's values and a member the same bits alone and
+ * in a group. The choices of cublasLt are known for the emulated library only: a real one may
+ * differ. */
 #include <dlfcn.h>
 #include <math.h>
 #include <stdio.h>
@@ -13,7 +14,7 @@
 
 #define EMULATED "only the emulated cublasLt can be made to fail (ASSAY_TEST_EMULATED)"
 
-/* The counts so far of a back end of the plugin. */
+/* The counters of a back end of the plugin. */
 static struct products_count counts_of(const struct backend *be)
 {
     char path[4096];
@@ -28,7 +29,8 @@ static struct products_count counts_of(const struct backend *be)
     return n;
 }
 
-/* The back end under test opened with ASSAY_CUDA_PRODUCTS; it stays set, since cases open anew. */
+/* The back end under test opened with ASSAY_CUDA_PRODUCTS; it stays set, because cases open back
+ * ends again. */
 static void open_with(const char *way)
 {
     ck_assert_int_eq(setenv(CUDA_PRODUCTS_ENV, way, 1), 0);
@@ -120,7 +122,7 @@ static struct case_op op_of(const struct layer *l, case_call *call)
     };
 }
 
-/* ---- which way ---- */
+/* ---- the chosen way ---- */
 
 struct way {
     const char *what;
@@ -168,7 +170,7 @@ static void same_count(const struct way *w, const char *what, uint64_t got, unsi
                   (unsigned)got, want);
 }
 
-/* Run it on both sides; what was counted on the way. */
+/* Run it on both sides. Returns the counters of the back end under test. */
 static struct products_count counted(const struct way *w)
 {
     struct case_op op = op_of(&w->layer, w->call);
@@ -212,8 +214,8 @@ START_TEST(through_gemm)
 }
 END_TEST
 
-/* Up to the limit by the kernel of ours, above it not; all three products of a layer are of one
- * size. */
+/* Our own kernel computes products up to the limit, and none above it. All three products of a
+ * layer have one size. */
 START_TEST(up_to_the_limit)
 {
     const size_t most = counts_of(twin_backend(1)).small_at_most, rows = most / 32;
@@ -274,7 +276,8 @@ END_TEST
 
 /* ---- plans ---- */
 
-/* The first call plans; a second one, and a record of it, do not. Other members are other plans. */
+/* The first call makes a plan. A second call and a recording do not. Other members need other
+ * plans. */
 START_TEST(planned_once)
 {
     static const struct layer l = {8, 16, 12, ACT_RELU, true, false, false, true};
@@ -308,7 +311,7 @@ START_TEST(planned_once)
 }
 END_TEST
 
-/* A record without a call before gives the bits of the call, though ReLU is not in the launch. */
+/* A graph without an earlier call gives the bits of the call, though ReLU is not in the launch. */
 START_TEST(recorded_first)
 {
     static const struct layer l = {8, 16, 12, ACT_RELU, true, false, false, true};
@@ -348,7 +351,7 @@ END_TEST
 /* ---- other libraries, other settings ---- */
 
 /* With an environment variable set, the layer's calls on a back end of its own: right values, and
- * the counts of the forward call and of both. */
+ * the counters of the forward call and of both. */
 static void with(const char *name, const char *value, const struct layer *l,
                  struct products_count *ret_forward, struct products_count *ret_both)
 {
@@ -381,7 +384,7 @@ START_TEST(unknown_way)
 }
 END_TEST
 
-/* A ReLU epilogue that makes 0 of NaN is not used. */
+/* A ReLU epilogue that turns NaN into 0 is not used. */
 START_TEST(relu_loses_nan)
 {
     struct products_count f, b;
@@ -392,7 +395,7 @@ START_TEST(relu_loses_nan)
 }
 END_TEST
 
-/* An algorithm that passes the library's check and does not run: cuBLAS, from then on. */
+/* An algorithm passes the library's check but does not run: cuBLAS is used from then on. */
 START_TEST(launch_turned_down)
 {
     struct products_count f, b;
@@ -419,7 +422,7 @@ START_TEST(nan_stays)
 }
 END_TEST
 
-/* bfloat16 factors, float32 sums: the same way as float32, and off by what 8 bits leave out. */
+/* bfloat16 factors, float32 sums: the same way as float32, with the error of 8 bits. */
 START_TEST(bf16)
 {
     struct as_err err;
@@ -452,7 +455,7 @@ START_TEST(bf16)
 }
 END_TEST
 
-/* The cases that hold of each way, and the one that tells which was taken. */
+/* The cases for every way, and the one that checks which way was chosen. */
 static TCase *add_way(Suite *s, const char *name, void (*open)(void), const TTest *which)
 {
     TCase *c = tcase_create(name);

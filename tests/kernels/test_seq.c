@@ -1,5 +1,5 @@
 /* Layer normalisation, embedding: twins at odd shapes, bits alone and in a group,
- * finite differences, figures from PyTorch 1.13, arguments. */
+ * finite differences, values from PyTorch 1.13, arguments. */
 #include <math.h>
 #include <string.h>
 
@@ -82,8 +82,8 @@ static struct case_op norm_op(const struct norm_shape *s, case_call *call)
     };
 }
 
-/* The variance of one element is 0, so inv_std is 316, and so much larger is what is left of the
- * last places. Widths of 2 are out: two elements may happen to be close. */
+/* The variance of one element is 0, so inv_std is 316 and multiplies the rounding error. Widths of
+ * 2 are out: two elements may happen to be close. */
 START_TEST(layer_norm)
 {
     static const struct norm_shape shapes[] = {{0, 5},  {3, 0},   {1, 1},    {7, 1},
@@ -138,7 +138,7 @@ START_TEST(layer_norm_as_torch)
 }
 END_TEST
 
-/* A NaN stays in its row, and goes into the sums over the rows. */
+/* A NaN stays in its row, and reaches the sums over the rows. */
 START_TEST(layer_norm_nan)
 {
     static const struct norm_shape shape = {3, 20};

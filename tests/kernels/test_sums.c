@@ -108,7 +108,7 @@ START_TEST(accumulate_matches)
 }
 END_TEST
 
-/* 0.25 * 4, where what was there before is forgotten, then + 0.75 * 8. */
+/* 0.25 * 4, which replaces the old value, then + 0.75 * 8. */
 START_TEST(accumulate_by_hand)
 {
     static const size_t n = 3;

@@ -46,7 +46,7 @@ static struct tensor tensor_of(size_t members, size_t n, uint64_t seed)
     return keep(BUF_F32, members, n, data);
 }
 
-/* Whole numbers in [0, below). */
+/* Integers in [0, below). */
 static struct tensor whole_of(size_t members, size_t n, uint64_t below)
 {
     AS_AUTO(as_freep) int32_t *data = as_calloc(members * n + 1, sizeof(*data));
@@ -136,7 +136,7 @@ START_TEST(layers)
 }
 END_TEST
 
-/* What an optimizer's step is made of: members, parameters. */
+/* An optimizer's step: members, parameters. */
 static void run_step(const void *arg)
 {
     struct as_err err;

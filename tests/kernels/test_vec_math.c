@@ -1,13 +1,12 @@
-/* The branch-free exp, log, log1p, tanh and erf against libm's in double, over the floats' whole
- * range.
- */
+/* The branch-free exp, log, log1p, tanh and erf against libm's in double, over the whole range
+ * of floats. */
 #include <math.h>
 
 #include "kernels/cpu/vec_math.h"
 #include "tests/support/check_main.h"
 
-/* Distance in units in the last place of the true value; below the normal floats, of the smallest.
- */
+/* Distance in units in the last place of the true value; below the normal floats, of the
+ * smallest. */
 static double ulps(float got, double want)
 {
     if (isinf(got) && fabs(want) > 3.4028234e38)

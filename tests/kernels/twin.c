@@ -1,3 +1,9 @@
+/* Opens the oracle and the back end under test, and keeps the same data on both.
+ *
+ * A tensor has an odd offset and a gap after each member, so that no alignment is taken for
+ * granted. Buffers are filled completely with random numbers and compared completely, so that a
+ * write between members or past the end fails the test. The random numbers restart at
+ * twin_open(). */
 #include "tests/kernels/twin.h"
 
 #include <math.h>
@@ -7,7 +13,7 @@
 
 #include "base/rng.h"
 
-#define OFFSET 3 /* odd, so that no alignment is taken for granted */
+#define OFFSET 3 /* odd: see the head of the file */
 #define GAP 5
 #define KEPT_MAX 2048
 
@@ -154,7 +160,7 @@ int32_t twin_get_i32(const struct twin *t, int side, size_t k, size_t i)
     return value;
 }
 
-/* `how` tells how two elements are held against each other. */
+/* `how` says how two elements are compared. */
 struct how {
     const char *what;
     float atol, rtol;

@@ -1,8 +1,8 @@
 /* The same data on two back ends: the oracle ("reference") and the one under test.
  *
  * The back end under test is named by ASSAY_TEST_BACKEND (Meson sets it; "cpu" when absent).
- * Buffers are filled with seeded random numbers, and compared *whole*: what lies between members
- * and beyond must be untouched too. */
+ * Buffers are filled with seeded random numbers, and compared *whole*: the elements between
+ * members and past the end must be unchanged too. */
 #ifndef ASSAY_TESTS_KERNELS_TWIN_H
 #define ASSAY_TESTS_KERNELS_TWIN_H
 
@@ -16,33 +16,33 @@
 struct twin {
     struct buf *side[SIDES];
     size_t n;
-    size_t offset, stride; /* where members lie */
+    size_t offset, stride; /* of the members */
 };
 
-/* Open both, or end the program: exit 77 with the reason when cuda is not there, failure otherwise.
- * twin_probe does so once before the tests, where an exit is the program's own. */
+/* Open both, or end the program: exit 77 with the reason if cuda is absent, failure otherwise.
+ * twin_probe does so once before the tests, where an exit ends the whole program. */
 void twin_probe(void);
 void twin_open(void);
 void twin_close(void);
 
-/* Is the device emulated on the host (ASSAY_TEST_EMULATED), where a call takes milliseconds and the
- * libraries are stand-ins that can be told to fail? */
+/* Whether the device is emulated on the host (ASSAY_TEST_EMULATED). There a call takes
+ * milliseconds, and the emulated libraries can be set to fail. */
 bool twin_is_emulated(void);
 
 #define FOR_SIDES(s) for (int s = 0; s < SIDES; s++)
 struct backend *twin_backend(int side);
 
-/* Where members of the twins to come lie, until twin_open: element `offset`, `gap` elements between
- * them. Multiples of 4 give the alignment that the odd ones of twin_open deny. */
+/* Set the layout of later twins, until twin_open: members begin at element `offset`, with `gap`
+ * elements between them. Multiples of 4 give an alignment that the odd values of twin_open
+ * prevent. */
 void twin_lay(size_t offset, size_t gap);
 
 /* A tensor for `members` of n elements with an odd offset and a gap after each member; one copy
- * (stride 0) when `shared`. Floats in [lo, hi), or whole numbers in [lo, hi). Freed by twin_close.
- */
+ * (stride 0) when `shared`. Floats in [lo, hi), or integers in [lo, hi). Freed by twin_close. */
 struct twin twin_f32(size_t members, size_t n, bool shared, float lo, float hi);
 struct twin twin_i32(size_t members, size_t n, bool shared, int32_t lo, int32_t hi);
 
-/* As a tensor on one side. */
+/* The tensor on one side. */
 struct tensor twin_at(const struct twin *t, int side);
 
 /* Set element i of member k on both sides. */

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define EXIT_SKIPPED 77 /* what Meson counts as skipped */
+#define EXIT_SKIPPED 77 /* Meson counts this as skipped */
 
 static size_t n_skipped;
 
@@ -17,8 +17,8 @@ void skip_tests(const char *name, size_t n, const char *reason)
 
 int main(void)
 {
-    /* Check's own limit is 4 s for a test, which a busy machine reaches. This one only names the
-     * test that hangs, shortly before Meson ends the program. */
+    /* Check's own limit is 4 s for a test, which a busy machine exceeds. This limit only serves to
+     * name the test that hangs, shortly before Meson ends the program. */
     (void)setenv("CK_DEFAULT_TIMEOUT", "540", 0);
     SRunner *sr = srunner_create(test_suite());
     srunner_run_all(sr, CK_ENV);

@@ -6,23 +6,25 @@
 
 #include "base/status.h"
 
-/* Check notes each assertion that holds, in case the test crashes: a write() for each, and at the
- * end a pass over all of them that takes time in their square. There are millions in some tests. A
- * crash is told with the line where its test begins, and a sanitizer tells the rest. */
+/* By default Check records each passing assertion, in case the test crashes: one write() for each,
+ * and at the end a pass over all of them in quadratic time. Some tests have millions. Without the
+ * record a crash is reported with the line where its test begins, and a sanitizer reports the
+ * rest. */
 #undef _mark_point
 #define _mark_point(file, line) ((void)0)
 
-/* How long a test waits for what must come: no bound on speed, it only ends a hang. */
+/* How long a test waits for an event that must come. It bounds no speed; it only ends a hang. */
 #define PATIENCE_MS 120000
 
 Suite *test_suite(void);
 
-/* Count `n` tests as skipped. Called by test_suite(), in place of adding them to a case, when what
- * they need is not here. The program prints each such group with its reason, and exits 77 when no
- * other test is left to run. `name` and `reason` are kept. A test never returns early to skip. */
+/* Count `n` tests as skipped. Called by test_suite(), instead of adding them to a case, when this
+ * machine lacks what they need. The program prints each call's count with its reason, and exits 77
+ * if no other test is left to run. `name` and `reason` are kept. A test never returns early to
+ * skip. */
 void skip_tests(const char *name, size_t n, const char *reason);
 
-/* Add the test where `holds`; where not, it counts as skipped for this reason. */
+/* Add the test if `holds`; otherwise it counts as skipped for this reason. */
 #define add_test_if(tcase, test, holds, reason)                                                    \
     do {                                                                                           \
         if (holds)                                                                                 \

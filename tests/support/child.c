@@ -50,7 +50,7 @@ char *child_read(const struct child *c, const char *name, size_t *ret_len)
     return bytes;
 }
 
-/* In the child, after fork: only calls that are safe there. */
+/* Runs in the child after fork: it may only make calls that are safe there. */
 static void set_path(const char *name, const char *dir, const char *file)
 {
     char path[80];
@@ -93,7 +93,7 @@ void child_start(struct child *c, const char *seed, const char *option)
     c->have = 0;
 }
 
-/* Read more of the pipe; false when there is no more and the child has ended. */
+/* Read more of the pipe. Returns false if there is no more and the child has ended. */
 static bool read_more(struct child *c)
 {
     for (bool has_ended = false;;) {
@@ -102,7 +102,7 @@ static bool read_more(struct child *c)
         if (!(fds[0].revents & POLLIN)) {
             if (has_ended)
                 return false;
-            /* its last words may have come after poll() had looked for them: once more */
+            /* its last lines may have come after poll() returned: read once more */
             has_ended = (fds[1].revents & POLLIN) != 0;
             continue;
         }
@@ -133,7 +133,7 @@ int child_wait(struct child *c)
     int status = 0;
     char line[512];
     while (child_line(c, line, sizeof line))
-        ; /* so that it never waits for room in the pipe */
+        ; /* drain the pipe, so that the child never waits for room in it */
     ck_assert_int_eq(waitpid(c->pid, &status, 0), c->pid);
     file_closep(&c->report);
     file_closep(&c->gone);

@@ -1,6 +1,6 @@
-/* assay-train in a process of its own, as the runner starts it. Its reports go to a named pipe, so
- * a test can act when a certain line arrives, wherever the child has got to by then: some 25 lines
- * further at most, where it waits for room in the pipe. */
+/* assay-train as a child process, as the runner starts it. It writes its measurements to a named
+ * pipe, so a test can act when a certain line arrives. The child may be up to some 25 lines further
+ * by then: there it waits for room in the pipe. */
 #ifndef ASSAY_TESTS_SUPPORT_CHILD_H
 #define ASSAY_TESTS_SUPPORT_CHILD_H
 
@@ -13,7 +13,7 @@ struct child {
     pid_t pid;
     int gone;    /* pidfd: readable when the child has ended */
     int report;  /* the pipe, open in both directions, so that it outlives each writer */
-    size_t have; /* bytes in buf that were not handed out */
+    size_t have; /* bytes in buf that were not returned yet */
     char buf[512];
     char dir[TEMP_FOLDER_SIZE]; /* job.json, report, checkpoints/, artifacts/, out, err */
 };

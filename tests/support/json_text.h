@@ -1,4 +1,5 @@
-/* JSON written in a test's source. Both fail the test when the text is not JSON; new references. */
+/* JSON written in a test's source. Both return a new reference, and fail the test if the text is
+ * not JSON. */
 #ifndef ASSAY_TESTS_SUPPORT_JSON_TEXT_H
 #define ASSAY_TESTS_SUPPORT_JSON_TEXT_H
 
@@ -7,7 +8,7 @@
 /* The value of a text. */
 json_t *json_plain(const char *text);
 
-/* The value of a text that has ' in place of ". */
+/* The value of a text with ' instead of ". */
 json_t *json_of(const char *text);
 
 #endif

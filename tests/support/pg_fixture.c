@@ -1,4 +1,8 @@
-/* initdb and postgres, run as children. The server gets SIGQUIT when this process dies. */
+/* Runs initdb and postgres as children.
+ *
+ * The server must end with the test, even if the test crashes. So it asks the kernel for SIGQUIT
+ * when its parent dies (PR_SET_PDEATHSIG). PostgreSQL refuses to run as root, so as root the
+ * children become the user postgres first. */
 #include "tests/support/pg_fixture.h"
 
 #include <errno.h>
@@ -47,7 +51,7 @@ static void find_programs(void)
     globfree(&g);
 }
 
-/* As root: become postgres, for good. In a child only. */
+/* As root: become the user postgres. Only a child may call this, because it cannot be undone. */
 static void drop_root(void)
 {
     if (geteuid() != 0)
@@ -64,9 +68,9 @@ static pid_t spawn(char *const argv[], const char *log)
         die("fork", strerror(errno));
     if (pid > 0)
         return pid;
-    setpgid(0, 0); /* a Ctrl-C at the terminal is for the test, which then ends us */
+    setpgid(0, 0); /* Ctrl-C at the terminal reaches only the test, which then ends the server */
     drop_root();
-    prctl(PR_SET_PDEATHSIG, SIGQUIT); /* after the change of user, which clears it */
+    prctl(PR_SET_PDEATHSIG, SIGQUIT); /* must come after the change of user, which clears it */
     if (getppid() != parent || chdir("/") != 0)
         _exit(97);
     char path[128];
@@ -133,7 +137,7 @@ static void remove_cluster(void)
     if (getpid() != cluster.owner)
         return; /* a test that Check forked */
     pg_fixture_stop();
-    /* Helpers of the server may outlive it for a moment and touch files that are being removed. */
+    /* Helper processes may outlive the server for a moment and write files while we remove them. */
     for (int i = 0; i < 1000; i++) {
         if (file_remove_tree(cluster.dir, NULL) == AS_OK && access(cluster.dir, F_OK) != 0)
             return;

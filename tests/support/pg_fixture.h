@@ -1,12 +1,12 @@
-/* A private PostgreSQL cluster for a test program: started when it is first asked for, in a folder
- * of its own under /tmp, reached by a socket only; gone when the program ends, however it ends.
+/* A private PostgreSQL cluster for a test program. It starts at the first call, in its own folder
+ * under /tmp, and listens on a socket only. It ends when the program ends, even if that crashes.
  *
  * The cluster belongs to the process that starts it, so call pg_fixture_start() in test_suite(),
  * before Check forks. As root the server runs as the user postgres. fsync is off (the programs need
- * ASSAY_ALLOW_FSYNC_OFF=1, which is set here) unless it is asked for.
+ * ASSAY_ALLOW_FSYNC_OFF=1, which is set here) unless the test sets it on.
  *
- * What goes wrong here ends the program with a message; without PostgreSQL it exits 77 (skipped).
- * One thread at a time, but for the functions that take a URL. */
+ * A failure here ends the program with a message. Without PostgreSQL it exits 77 (skipped). One
+ * thread at a time, except the functions that take a URL. */
 #ifndef ASSAY_TESTS_SUPPORT_PG_FIXTURE_H
 #define ASSAY_TESTS_SUPPORT_PG_FIXTURE_H
 
@@ -15,19 +15,19 @@
 
 #define PG_URL_SIZE 256
 
-/* Start the cluster and make a migrated database to copy from. */
+/* Start the cluster and create a migrated database, which later databases are copied from. */
 void pg_fixture_start(void);
 void pg_fixture_start_with_fsync(void);
 
-/* A database of its own, migrated; as libpq connection text. */
+/* Create a migrated database. Returns its libpq connection text. */
 void pg_fixture_database(char ret_url[PG_URL_SIZE]);
-/* The same, empty. */
+/* Create an empty database. */
 void pg_fixture_empty_database(char ret_url[PG_URL_SIZE]);
 
 /* Run commands; read one number (of the first row and column). */
 void pg_fixture_exec(const char *url, const char *sql);
 int64_t pg_fixture_i64(const char *url, const char *sql);
-/* What the first row and column says; at most size - 1 bytes. "" for null or no row. */
+/* Write the text in the first row and column; at most size - 1 bytes. "" for null or no row. */
 void pg_fixture_text(const char *url, const char *sql, char *ret, int size);
 
 /* End all other connections to that database, as a crash of their servers would. */

@@ -28,7 +28,7 @@ void raw_send(int fd, const char *bytes, size_t len)
     while (len) {
         ssize_t n = send(fd, bytes, len, MSG_NOSIGNAL);
         if (n <= 0)
-            return; /* the server has closed: what it said is still to be read */
+            return; /* the server has closed: its answer is still to be read */
         bytes += n;
         len -= (size_t)n;
     }
@@ -47,7 +47,7 @@ static int port_at(int fd, int (*which)(int, struct sockaddr *, socklen_t *))
     return ntohs(sa.sin_port);
 }
 
-/* Is there a TCP socket with these ports? (TIME_WAIT, 06, is none any more.) */
+/* Whether there is a TCP socket with these ports. TIME_WAIT (06) does not count. */
 static bool is_open(int local, int remote)
 {
     AS_AUTO(as_freep) char *text = NULL;

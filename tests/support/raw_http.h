@@ -1,4 +1,4 @@
-/* A client that sends exactly the bytes it is told, for requests that no library would send. */
+/* A client that sends exactly the given bytes, for requests that no library would send. */
 #ifndef ASSAY_TESTS_SUPPORT_RAW_HTTP_H
 #define ASSAY_TESTS_SUPPORT_RAW_HTTP_H
 
@@ -13,11 +13,11 @@ int raw_connect(int port);
 void raw_send(int fd, const char *bytes, size_t len);
 void raw_puts(int fd, const char *s);
 
-/* Close it, and wait until the server has let go of its end too. */
+/* Close it, and wait until the server has closed its end too. */
 void raw_leave(int fd);
 
 /* Read until the peer closes, `want` (NULL: none) has been seen, or wait_ms are over. Appends to
- * out. True when the peer closed (or reset). */
+ * out. Returns true if the peer closed (or reset). */
 bool raw_read(int fd, struct str *out, const char *want, int wait_ms);
 
 /* Connect, send, read until close or `wait_ms`; the status of the first answer, 0 when there was

@@ -1,3 +1,8 @@
+/* Writes jobs for groups of the trainer, runs them in this process, and compares their outputs.
+ *
+ * A trial is run twice, for example in a group and alone. Their outputs go to folders with
+ * different tags, and must be the same bytes. Where only nearly equal numbers are promised (another
+ * back end), rig_distance() compares the tensors of two models. */
 #include "tests/support/rig.h"
 
 #include <math.h>

@@ -9,7 +9,7 @@
 #include "base/status.h"
 #include "tests/support/temp_folder.h"
 
-/* A trial: what is in its train document beside the data set, and its seed. */
+/* A trial: its seed, and the fields of its train document except the data set. */
 struct trial {
     const char *id, *train, *seed;
 };
@@ -17,14 +17,14 @@ struct trial {
 struct rig {
     char dir[TEMP_FOLDER_SIZE];
     char *dataset; /* `dataset` of the jobs; owned. The digits, unless rig_data() was called */
-    char name[16]; /* what train documents call it */
+    char name[16]; /* its name in train documents */
     struct as_err err;
 };
 
 void rig_open(struct rig *r);
 void rig_close(struct rig *r);
 
-/* Let the jobs be over these files in DIR. */
+/* Use these files in DIR as the data set of the jobs. */
 void rig_data(struct rig *r, const char *name, const struct dataset_paths *paths,
               dataset_format format, dataset_task task);
 
@@ -32,7 +32,7 @@ void rig_data(struct rig *r, const char *name, const struct dataset_paths *paths
 void rig_job(struct rig *r, const char *tag, const struct trial *const *trials, size_t n,
              size_t slots);
 
-/* A member as it stands in such a job. Owned by the caller (free). */
+/* The text of a member in such a job. Owned by the caller (free). */
 char *rig_member(const struct rig *r, const char *tag, const struct trial *t);
 
 /* Run DIR/job.json here, with this back end and number of threads; the exit code. */
@@ -45,7 +45,7 @@ int rig_solo(struct rig *r, const char *tag, const struct trial *t, const char *
 char *rig_read(const struct rig *r, const char *tag, const char *id, const char *name,
                size_t *ret_len);
 
-/* A figure of the last line of a trial's report. */
+/* A metric in the last line of a trial's report. */
 double rig_last(const struct rig *r, const char *tag, const struct trial *t, const char *name);
 
 /* Fails unless the trial's model, predictions (where there are some) and reports are the same bytes

@@ -1,3 +1,9 @@
+/* Checks JSON values against api/openapi.yaml, for the tests of the API.
+ *
+ * It implements the part of JSON Schema that the document uses, and nothing more: a keyword that it
+ * does not know would otherwise pass unchecked, so the document must not use one without a check
+ * here. Objects of an allOf are joined before they are checked, because additionalProperties: false
+ * in one would refuse the properties of the other. */
 #include "tests/support/schema_check.h"
 
 #include <ctype.h>
@@ -29,7 +35,7 @@ static void load_document(void)
 
 const json_t *openapi_document(void)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT; /* clients in several threads check answers */
+    static pthread_once_t once = PTHREAD_ONCE_INIT; /* several threads check answers */
     (void)pthread_once(&once, load_document);
     ck_assert_msg(document != NULL, "%s", document_err.msg);
     return document;
@@ -125,7 +131,8 @@ static bool check_enum(const json_t *list, const json_t *value, const char *path
     return misfit(msg, path, "is none of the enum's values", json_string_value(value));
 }
 
-/* allOf of objects: their properties together, so that none of them refuses the other's. */
+/* allOf of objects: check their joined properties, so that none refuses the properties of
+ * another. */
 static bool check_all_of(const json_t *list, const json_t *value, const char *path, char *msg)
 {
     JSON_AUTO merged = json_pack("{s:s, s:{}, s:[]}", "type", "object", "properties", "required");

@@ -1,6 +1,6 @@
-/* Does a value have the shape that api/openapi.yaml gives it? The part of JSON Schema that the
- * document uses: type, enum, const, required, properties, additionalProperties, items, oneOf,
- * allOf, minimum, $ref. */
+/* Check whether a value has the shape that api/openapi.yaml states. It knows the part of JSON
+ * Schema that the document uses: type, enum, const, required, properties, additionalProperties,
+ * items, oneOf, allOf, minimum, $ref. */
 #ifndef ASSAY_TESTS_SUPPORT_SCHEMA_CHECK_H
 #define ASSAY_TESTS_SUPPORT_SCHEMA_CHECK_H
 
@@ -15,11 +15,11 @@ const json_t *openapi_document(void);
 /* The value at a reference such as "#/components/schemas/Sweep"; NULL when there is none. */
 const json_t *openapi_ref(const char *ref);
 
-/* True when `value` fits; else msg says where and why. */
+/* Returns true if `value` fits; otherwise msg says where and why it does not. */
 bool schema_check(const json_t *schema, const json_t *value, char msg[SCHEMA_MSG_MAX]);
 
-/* ck_assert that a value fits the schema of that name, and that its text reads back as the same
- * value. Takes j, and gives it back. */
+/* ck_assert that a value fits the schema of that name, and that its text parses to the same
+ * value. Takes j, and returns it. */
 json_t *ck_schema(const char *schema, json_t *j);
 
 /* The schema of an answer, NULL when the document does not list the status or it has no body.

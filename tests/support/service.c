@@ -1,3 +1,8 @@
+/* Helpers for tests of the scheduler: they open a store on a new database, make sweeps, runners,
+ * claims and completions in one line each, and fail the test when an operation fails.
+ *
+ * Each test ends with a check of the invariants: queries that count rows which must not exist. So
+ * every test of the scheduler checks them in the state that it leaves. */
 #include "tests/support/service.h"
 
 #include <assert.h>
@@ -53,7 +58,7 @@ TCase *service_case(Suite *suite, const char *name, struct service *s, int64_t l
     return c;
 }
 
-static const char *create(struct service *s, const char *text)
+static const char *create_sweep(struct service *s, const char *text)
 {
     struct as_err err = {0};
     struct sweep_row row;
@@ -71,7 +76,7 @@ const char *make_sweep(struct service *s, const char *name, const char *limits, 
              "{'type': 'float', 'min': 0, 'max': 1}}, 'search': {'method': 'random', 'seed': 7}, "
              "'limits': {%s}, 'trial': {'command': ['true', '${x}']}%s}",
              name, limits, more);
-    return create(s, text);
+    return create_sweep(s, text);
 }
 
 const char *make_grid(struct service *s, const char *name, int n, const char *limits)
@@ -82,7 +87,7 @@ const char *make_grid(struct service *s, const char *name, int n, const char *li
              "{'type': 'int', 'min': 1, 'max': %d, 'step': 1}}, 'search': {'method': 'grid'}, "
              "'limits': {%s}, 'trial': {'command': ['true']}}",
              name, n, limits);
-    return create(s, text);
+    return create_sweep(s, text);
 }
 
 const char *make_learner(struct service *s, const char *name, const char *limits, const char *more)
@@ -93,7 +98,7 @@ const char *make_learner(struct service *s, const char *name, const char *limits
              "{'type': 'float', 'min': 0, 'max': 1}, 'y': {'type': 'float', 'min': 0, 'max': 1}}, "
              "'search': {'method': 'gp', 'seed': 7}, 'limits': {%s}%s}",
              name, limits, more);
-    return create(s, text);
+    return create_sweep(s, text);
 }
 
 int64_t make_runner(struct service *s, const char *name, int64_t slots)
@@ -216,7 +221,7 @@ void put_blob(struct service *s, const char *text, char ret_sha256[SHA256_HEX_SI
 void check_invariants(struct service *s)
 {
     static const struct {
-        const char *what, *sql; /* counts what is wrong */
+        const char *what, *sql; /* counts the rows that violate it */
     } rules[] = {
         {"the counters of a sweep are those of its trials",
          "select count(*) from sweep s cross join lateral (select count(*) as n, count(*) filter "

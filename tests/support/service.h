@@ -1,5 +1,5 @@
-/* Short words for tests of the scheduler: a store on a database of its own, sweeps, runners. Every
- * function fails the test when the operation fails. */
+/* Helpers for tests of the scheduler: a store on a database of its own, sweeps, runners. Every
+ * function fails the test if its operation fails. */
 #ifndef ASSAY_TESTS_SUPPORT_SERVICE_H
 #define ASSAY_TESTS_SUPPORT_SERVICE_H
 
@@ -27,22 +27,22 @@ struct service {
 };
 
 /* A case whose tests each begin with *s open, on a database of its own, and end with its invariants
- * checked and *s closed; what a further checked fixture does comes in between. lease_ms 0: the
- * default. One such service for a program; s is kept. Starts the cluster. */
+ * checked and *s closed; another checked fixture runs in between. lease_ms 0: the default. A
+ * program has one such service; it keeps s. Starts the cluster. */
 TCase *service_case(Suite *suite, const char *name, struct service *s, int64_t lease_ms);
 
-/* For tests that need more than that. */
+/* For tests that need more than service_case(). */
 void service_open(struct service *s, int64_t lease_ms);
 void service_close(struct service *s);
 
-/* A sweep of a command over x in [0, 1] that minimises "loss", with `limits` such as
- * "'max_trials': 4", and further fields such as ", 'resources': {'gpus': 1}" or "". Returns its id.
- */
+/* A sweep of a command over x in [0, 1] that minimises "loss", with `limits` such as "'max_trials':
+ * 4", and further fields such as ", 'resources': {'gpus': 1}" or "". Returns its id. */
 const char *make_sweep(struct service *s, const char *name, const char *limits, const char *more);
 /* A grid of n cells. */
 const char *make_grid(struct service *s, const char *name, int n, const char *limits);
 
-/* A sweep that learns, over x and y in [0, 1], that minimises "loss"; no `trial`: for clients. */
+/* A sweep with a method that learns, over x and y in [0, 1], that minimises "loss". It has no
+ * `trial`: clients ask and tell. */
 const char *make_learner(struct service *s, const char *name, const char *limits, const char *more);
 
 int64_t make_runner(struct service *s, const char *name, int64_t slots); /* its epoch */
@@ -51,7 +51,7 @@ int64_t make_runner(struct service *s, const char *name, int64_t slots); /* its 
 struct claim_list claim(struct service *s, const char *runner, int64_t epoch, int64_t max);
 struct claimed_row claim_one(struct service *s, const char *runner, int64_t epoch);
 
-/* Ask, without waiting for more; cold (no suggester). */
+/* Ask without waiting, and without a suggester in memory. */
 struct suggestion_list ask(struct service *s, const char *sweep, const char *client, int64_t n);
 struct suggestion_row ask_one(struct service *s, const char *sweep, const char *client);
 /* Complete with the loss. */
@@ -70,7 +70,7 @@ struct trial_row trial_of(struct service *s, const char *sweep, int64_t number);
 /* Store the bytes of a text; its digest. */
 void put_blob(struct service *s, const char *text, char ret_sha256[SHA256_HEX_SIZE]);
 
-/* What must hold at every moment; fails the test with the name of what does not. */
+/* Check the invariants. Fails the test with the name of the one that is violated. */
 void check_invariants(struct service *s);
 
 #endif

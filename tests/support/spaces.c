@@ -1,3 +1,9 @@
+/* Spaces for tests: from YAML, and random ones.
+ *
+ * A random space is written as YAML and parsed, so it goes through the same checks as a user's. It
+ * has every kind of parameter, and conditions refer only to earlier parameters. Constraints are
+ * added to the parsed space. Some of them are refused (conditions that exclude each other) and some
+ * leave no configuration: both are cases that the search must handle. */
 #include "tests/support/spaces.h"
 
 #include <inttypes.h>
@@ -57,7 +63,7 @@ static void add_domain(struct str *b, struct rng *r)
     }
 }
 
-/* Some value that parameter p can take, as JSON. */
+/* Append a random value that parameter p can take, as JSON. */
 static void add_value(struct str *b, struct rng *r, const struct space_param *p)
 {
     uint64_t levels = param_levels(p);
@@ -66,7 +72,7 @@ static void add_value(struct str *b, struct rng *r, const struct space_param *p)
     json_format_to(b, j);
 }
 
-/* A range on p, with one end or both; the ends are not always in order. */
+/* Append a range of p, with one end or both; the ends are not always in order. */
 static void add_range(struct str *b, struct rng *r, const struct space_param *p)
 {
     uint64_t ends = rng_below(r, 3);
@@ -93,7 +99,7 @@ static void add_cond(struct str *b, struct rng *r, const struct space_param *p)
         add_value(b, r, p);
 }
 
-/* Parameter i may depend on one or two of those before it. */
+/* Let a parameter depend on one or two of those before it. */
 static void add_when(struct str *b, struct rng *r, const struct space *before)
 {
     size_t parents = before && rng_below(r, 2) ? 1 + rng_below(r, 2) : 0, named = 0, last = 0;
@@ -183,7 +189,7 @@ struct space *space_at_random(uint64_t seed)
             s = next;
             continue;
         }
-        /* conditions that exclude each other and ranges that hold no value may go wrong */
+        /* conditions that exclude each other and empty ranges may be refused */
         ck_assert_msg(strstr(err.msg, "can never hold") || strstr(err.msg, "in this range"),
                       "%s\n%s", err.msg, str_cstr(&text));
         text.len = keep;

@@ -1,5 +1,5 @@
-/* A folder for one test, with a name of its own below /tmp. Both functions fail the test when they
- * cannot. */
+/* A folder for one test, with a name of its own below /tmp. Both functions fail the test if they
+ * fail. */
 #ifndef ASSAY_TESTS_SUPPORT_TEMP_FOLDER_H
 #define ASSAY_TESTS_SUPPORT_TEMP_FOLDER_H
 

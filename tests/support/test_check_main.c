@@ -38,7 +38,7 @@ END_TEST
 START_TEST(exit_status_counts_skips)
 {
     ck_assert_int_eq(run_suite("skipped"), 77);
-    ck_assert_int_eq(run_suite("skipped holds"), 0); /* something was tested */
+    ck_assert_int_eq(run_suite("skipped holds"), 0); /* a test ran */
     ck_assert_int_eq(run_suite("skipped holds fails"), 1);
     ck_assert_int_eq(run_suite("empty"), 0);
 }

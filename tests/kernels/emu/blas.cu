@@ -6,7 +6,7 @@ struct emu_blas {
     cudaStream_t stream;
 };
 
-/* A product, as it was asked for. */
+/* The arguments of one product. */
 struct product {
     bool t_a, t_b, rounded;
     int m, n, inner, lda, ldb, ldc, count;

@@ -1,6 +1,6 @@
-/* cublasLt on the host. Strict: a size, a leading dimension, a stride or an alignment that the real
- * one may turn down is turned down here. ASSAY_EMU_RELU=nan_to_0 gives a ReLU epilogue that loses
- * NaN; ASSAY_EMU_LT=launch_fails one whose algorithms pass the check and then do not run. */
+/* cublasLt on the host. It is strict: it refuses every size, leading dimension, stride or alignment
+ * that the real library may refuse. With ASSAY_EMU_RELU=nan_to_0 the ReLU epilogue loses NaN. With
+ * ASSAY_EMU_LT=launch_fails algorithms pass the check and then do not run. */
 #include <cublasLt.h>
 
 #include <stdlib.h>
@@ -159,7 +159,7 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p
 
 /* ---- what can be done ---- */
 
-/* Operation and layouts; c is also the output's. */
+/* Operation and layouts; c is also the layout of the output. */
 struct problem {
     const struct emu_lt_desc *d;
     const struct emu_lt_layout *a, *b, *c;
@@ -181,7 +181,7 @@ static bool sound_layout(const struct emu_lt_layout *l)
     return some && l->count >= 1 && (l->stride == 0 || apart(l));
 }
 
-/* Do the sizes agree? Members of the output may not overlap. */
+/* Whether the sizes agree. Members of the output must not overlap. */
 static bool is_sound(const struct problem &p)
 {
     bool t_a = p.d->op_a == CUBLAS_OP_T, t_b = p.d->op_b == CUBLAS_OP_T;
@@ -302,7 +302,7 @@ cublasStatus_t cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t *
     return CUBLAS_STATUS_SUCCESS;
 }
 
-/* ---- doing it ---- */
+/* ---- running ---- */
 
 struct lt_run {
     struct emu_lt_desc d;

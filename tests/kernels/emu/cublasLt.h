@@ -1,18 +1,19 @@
-/* Stands in for cublasLt's header where kernels/cuda is compiled for the host: what kernels/cuda
- * calls, with cublasLt's own names and rules (blas_lt.cu).
+/* Replaces cublasLt's header where kernels/cuda is compiled for the host. It declares the functions
+ * that kernels/cuda calls, with cublasLt's names and rules (blas_lt.cu).
  *
- * Three algorithms, each with an order of sums of its own, so that another choice shows in the
+ * There are three algorithms, each with its own order of sums, so that another choice changes the
  * bits.
  *
- * `wide`: four chains over the inner size; everything aligned to 16 bytes. BGRADA of any number of
- * members where the inner size is a multiple of 8, of two where of 4, else of one.
+ * `wide`: four chains over the inner size; everything must be aligned to 16 bytes. BGRADA works for
+ * any number of members if the inner size is a multiple of 8, for two if it is a multiple of 4,
+ * else for one.
  *
  * `narrow`: one chain, backwards; any alignment. No BGRADA.
  *
  * `split`: two halves of the inner size, with a reduction and a workspace. No bias.
  *
- * A bias must be aligned to 16 bytes. The heuristics name split, wide, narrow for one member and
- * narrow first for several: who asks for several gets other bits than for one. */
+ * A bias must be aligned to 16 bytes. The heuristics list split, wide, narrow for one member, and
+ * narrow first for several. A caller that asks for several members gets other bits than for one. */
 #ifndef ASSAY_TESTS_KERNELS_EMU_CUBLASLT_H
 #define ASSAY_TESTS_KERNELS_EMU_CUBLASLT_H
 

@@ -1,6 +1,6 @@
-/* Stands in for cuBLAS's header where kernels/cuda is compiled for the host: what kernels/cuda
- * calls, with cuBLAS's own names and rules. Plain loops (blas.cu): column-major, one chain of float
- * additions per element. */
+/* Replaces cuBLAS's header where kernels/cuda is compiled for the host. It declares the functions
+ * that kernels/cuda calls, with cuBLAS's names and rules. Plain loops (blas.cu): column-major, one
+ * chain of float additions per element. */
 #ifndef ASSAY_TESTS_KERNELS_EMU_CUBLAS_V2_H
 #define ASSAY_TESTS_KERNELS_EMU_CUBLAS_V2_H
 
@@ -27,7 +27,7 @@ cublasStatus_t cublasDestroy(cublasHandle_t h);
 cublasStatus_t cublasSetStream(cublasHandle_t h, cudaStream_t stream);
 cublasStatus_t cublasSetWorkspace(cublasHandle_t h, void *workspace, size_t size);
 
-/* v, or when rounded as a bfloat16: round to nearest, ties to even; NaN stays. */
+/* v, or v rounded to bfloat16: round to nearest, ties to even; NaN stays. */
 float emu_factor(bool rounded, float v);
 
 /* c[i] [m, n] = alpha op(a[i]) op(b[i]) + beta c[i], i < count. CUBLAS_COMPUTE_32F_FAST_16BF rounds

@@ -1,5 +1,4 @@
-/* Stands in for CUDA's header of this name where kernels/cuda is compiled for the host: see
- * emu.cuh. */
+/* Replaces CUDA's header of this name where kernels/cuda is compiled for the host: see emu.cuh. */
 #ifndef ASSAY_TESTS_KERNELS_EMU_CUDA_RUNTIME_H
 #define ASSAY_TESTS_KERNELS_EMU_CUDA_RUNTIME_H
 

@@ -1,7 +1,7 @@
-/* Stands in for cuDNN's header of this name where kernels/cuda is compiled for the host: what
- * kernels/cuda uses of it, with cuDNN's own names, numbers and rules. The numbers being cuDNN's,
- * the same objects can also plan with the real library (test_cudnn_plans.c). dnn.cu stands behind
- * it, as a library of its own that the plugin opens as it opens cuDNN's. */
+/* Replaces cuDNN's header of this name where kernels/cuda is compiled for the host. It declares the
+ * part that kernels/cuda uses, with cuDNN's names, numbers and rules. Because the numbers are
+ * cuDNN's, the same objects can also make plans with the real library (test_cudnn_plans.c). dnn.cu
+ * implements it, as a library that the plugin opens as it opens cuDNN. */
 #ifndef ASSAY_TESTS_KERNELS_EMU_CUDNN_GRAPH_H
 #define ASSAY_TESTS_KERNELS_EMU_CUDNN_GRAPH_H
 

@@ -1,5 +1,5 @@
-/* The library that stands in for cuDNN: its version, handles, engines and what they compute. It has
- * a copy of runtime.cu of its own, of which it uses emu_enqueue alone. */
+/* The library that replaces cuDNN in emulated tests: its version, handles, engines and their
+ * computations. It links a copy of runtime.cu and uses only emu_enqueue from it. */
 #include "tests/kernels/emu/dnn.cuh"
 
 #include <stdlib.h>
@@ -63,7 +63,7 @@ static std::vector<const struct dnn_engine *> list(const struct dnn_work &c, int
     return all;
 }
 
-/* ---- what an engine does ---- */
+/* ---- engines ---- */
 
 struct places {
     float *x, *w, *y, *workspace;
@@ -81,7 +81,7 @@ struct term {
     size_t x, w, y;
 };
 
-/* f(term) for all, the images outermost. */
+/* Call f(term) for all terms, with the images outermost. */
 template <typename F> static void for_terms(const struct dnn_work &c, F f)
 {
     int64_t n = dnn_work::size(c.x, 0), ch = dnn_work::size(c.x, 1), h = dnn_work::size(c.x, 2);
@@ -241,7 +241,7 @@ VISIBLE cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t descriptor)
     return s;
 }
 
-/* The list, into configurations that the caller has made. */
+/* Write the list of engines into configurations that the caller has made. */
 static cudnnStatus_t get_results(const struct dnn_descriptor *d, int64_t room, int64_t *ret_n,
                                  void *values)
 {
@@ -314,7 +314,7 @@ VISIBLE cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const de
     return CUDNN_STATUS_NOT_SUPPORTED;
 }
 
-/* The place of a tensor in the pack; NULL when it is absent or not as aligned as was said. */
+/* The place of a tensor in the pack; NULL if it is absent or less aligned than stated. */
 static float *place_of(const struct dnn_descriptor *tensor, const struct dnn_descriptor *pack)
 {
     const struct dnn_values &uids = pack->of(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS);

@@ -1,11 +1,11 @@
 /* cuDNN's graph interface on the host, as far as kernels/cuda uses it: descriptors with cuDNN's
  * rules (dnn_rules.cu), engines that convolve in plain loops (dnn.cu).
  *
- * A list of engines (heuristic mode A) begins with those that must not be taken, each for another
- * reason, and those would spoil the result: random sums, Winograd, rounding, a note of a later
- * version, compiled at run time, a workspace past any bound, one that refuses. Then an engine with
- * tensor cores and a plain one. Shapes with O = 17 have no good one in mode A, those with C = 7
- * none at all. */
+ * A list of engines (heuristic mode A) begins with engines that must not be chosen, each for
+ * another reason; each of them would give wrong values: random sums, Winograd, rounding, a note of
+ * a later version, compilation at run time, a workspace past any bound, an engine that refuses.
+ * Then follow an engine with tensor cores and a plain one. Shapes with O = 17 have no usable engine
+ * in mode A, and shapes with C = 7 have none at all. */
 #ifndef ASSAY_TESTS_KERNELS_EMU_DNN_CUH
 #define ASSAY_TESTS_KERNELS_EMU_DNN_CUH
 
@@ -71,13 +71,13 @@ struct dnn_work {
 
 struct dnn_work dnn_work_of(const struct dnn_descriptor *graph);
 
-/* Innermost the channels, nothing between the elements? */
+/* Whether the channels are innermost and the elements are dense. */
 bool dnn_channels_last(const struct dnn_descriptor *tensor);
 
-/* Does everything that the type of d requires stand in d, and does it agree? (dnn_rules.cu) */
+/* Whether d has everything that its type requires, and it agrees (dnn_rules.cu). */
 cudnnStatus_t dnn_check(const struct dnn_descriptor *d);
 
-/* May this be set in a descriptor of this type? */
+/* Whether a descriptor of this type accepts this attribute. */
 cudnnStatus_t dnn_may_set(const struct dnn_descriptor *d, int name,
                           cudnnBackendAttributeType_t type, int64_t n);
 

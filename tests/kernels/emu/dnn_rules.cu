@@ -1,5 +1,9 @@
-/* What cuDNN's documentation says may be set where, and what must agree before a descriptor is
- * ready. */
+/* The rules of cuDNN's documentation: which attributes each type of descriptor accepts, and what
+ * must agree before a descriptor is ready.
+ *
+ * A table has a row for each attribute of each type: its element type, how many values it takes,
+ * and whether it is required. An error is returned as cuDNN does, so that a wrong call in
+ * kernels/cuda fails in the emulated tests too. */
 #include "tests/kernels/emu/dnn.cuh"
 
 #define MOST 64 /* values of one attribute */
@@ -191,7 +195,7 @@ static bool distinct(const struct dnn_work &c)
     return x != w && x != y && w != y;
 }
 
-/* Do the shapes of a graph's convolution agree? */
+/* Whether the shapes of a graph's convolution agree. */
 static cudnnStatus_t check_graph(const struct dnn_descriptor *graph)
 {
     struct dnn_work c = dnn_work_of(graph);

@@ -1,19 +1,19 @@
-/* The part of CUDA that kernels/cuda uses, on the host, so that its kernels run where there is no
- * GPU: the same texts compiled as C++ with this folder first on the include path.
+/* The part of CUDA that kernels/cuda uses, on the host, so that its kernels run without a GPU: the
+ * same sources are compiled as C++ with this folder first on the include path.
  *
- * A launch runs here and now, block after block. The threads of a block are fibers: each runs alone
- * until it reaches a barrier, a shuffle or its end. So what a missing barrier leaves to chance on a
- * device is read before it was written here, in one of the two orders (ASSAY_EMU_ORDER=reverse runs
- * blocks, warps and lanes backwards). Memory of the device is the host's, filled with NaN when
- * allocated (its first MiB); shared memory is filled with NaN at the begin of each block (under
- * ASan it is left, and guarded instead).
+ * A launch runs at once, block after block. The threads of a block are fibers: each runs alone
+ * until it reaches a barrier, a shuffle or its end. If a barrier is missing, then in one of the two
+ * orders a value is read before it is written (ASSAY_EMU_ORDER=reverse runs blocks, warps and lanes
+ * backwards). The device's memory is host memory. Its first MiB is filled with NaN when it is
+ * allocated. Shared memory is filled with NaN at the start of each block (under ASan it is not
+ * filled, but guarded).
  *
- * What a device would forbid, or would hang on, ends the program with a message: a barrier that not
- * all threads of the block reach, a shuffle that not all lanes of a warp take part in. Grids and
- * blocks past the limits of a device are errors of the launch, as there.
+ * An error that a device would forbid or hang on ends the program with a message: a barrier that
+ * not all threads of the block reach, a shuffle without all lanes of the warp. Grids and blocks
+ * past the limits of a device are errors of the launch, as on a device.
  *
- * Not modelled: asynchrony, time, what lies between blocks that run at once (they must not
- * communicate), the device's rounding of expf and its like. */
+ * Not modelled: asynchronous execution, time, effects between blocks that run at once (they must
+ * not communicate), the device's rounding of expf and similar functions. */
 #ifndef ASSAY_TESTS_KERNELS_EMU_EMU_CUH
 #define ASSAY_TESTS_KERNELS_EMU_EMU_CUH
 
@@ -49,7 +49,7 @@ struct dim3 {
     }
 };
 
-/* Where the running fiber is. */
+/* The block and thread of the running fiber. */
 struct emu_place {
     uint3 thread, block;
     dim3 threads, blocks;
@@ -65,8 +65,8 @@ extern struct emu_place emu_here;
 /* All threads of the block. */
 void __syncthreads(void);
 
-/* All lanes of the warp: each puts a value at its place, and sees those of all until it puts
- * another. */
+/* All lanes of the warp: each writes a value at its place, and sees the values of all lanes until
+ * it writes another. */
 #define EMU_WARP 32
 struct emu_words {
     uint64_t lane[EMU_WARP];
@@ -116,7 +116,7 @@ enum cudaMemcpyKind {
 };
 enum cudaStreamCaptureMode { cudaStreamCaptureModeThreadLocal = 1 };
 #define cudaStreamNonBlocking 1u
-#define EMU_SHARED_MAX ((size_t)99 << 10) /* what a block may ask for: as on an A10 */
+#define EMU_SHARED_MAX ((size_t)99 << 10) /* the most that a block may use, as on an A10 */
 
 struct cudaDeviceProp {
     char name[256];
@@ -179,7 +179,7 @@ static inline cudaError_t cudaFuncSetAttribute(F *kernel, cudaFuncAttribute attr
                : cudaErrorInvalidValue;
 }
 
-/* Do it now, or note it when the stream is recording. */
+/* Run it now, or record it if the stream is recording. */
 void emu_enqueue(cudaStream_t s, std::function<void()> what);
 
 /* Check as a device would, then enqueue. */

@@ -1,3 +1,8 @@
+/* Fibers on the host: each has a stack with a guard page, and a switch is a call.
+ *
+ * A test switches fibers millions of times, so the switch must be cheap. On x86-64 it is a few
+ * lines of assembly that save the registers which a call preserves; elsewhere it is ucontext. ASan
+ * is told of each switch, because it must know which stack is in use. */
 #include "tests/kernels/emu/fiber.cuh"
 
 #include <stdio.h>
@@ -14,8 +19,8 @@
 #define STACK_BYTES ((size_t)256 << 10)
 #define GUARD_BYTES ((size_t)4096)
 
-/* glibc's swapcontext asks the kernel for the signal mask each time, half a microsecond: where we
- * can, only the registers that a call preserves are changed. */
+/* glibc's swapcontext asks the kernel for the signal mask each time, which takes half a
+ * microsecond. On x86-64 we switch only the registers that a call preserves. */
 #ifdef __x86_64__
 typedef void *context;
 
@@ -37,12 +42,12 @@ static void context_switch(context *from, context *to)
     emu_switch(from, *to);
 }
 
-/* As if `main` had been called with the stack at its top: it finds the stack aligned as the ABI
- * has it after a call, eight past a multiple of 16. */
+/* Prepare the stack as if `main` had been called at its top: the ABI aligns it after a call to
+ * eight past a multiple of 16. */
 static void context_make(context *c, char *stack, void (*main)(void))
 {
     void **top = (void **)(stack + STACK_BYTES) - 2;
-    *top = (void *)main; /* what emu_switch's ret finds */
+    *top = (void *)main; /* emu_switch's ret jumps there */
     top[1] = NULL;
     *c = top - 6;
 }

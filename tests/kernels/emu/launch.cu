@@ -1,4 +1,9 @@
-/* One launch: blocks one after another, their threads as fibers. */
+/* One launch: blocks one after another, their threads as fibers.
+ *
+ * The scheduler resumes every lane of a warp until each has ended or waits at a barrier. It ends
+ * the program if only some lanes of a warp are at a shuffle, or if some threads of a block have
+ * ended while others wait at a barrier: a device would hang there. One launch runs at a time, under
+ * a mutex, because the running block is global state. */
 #include "tests/kernels/emu/emu.cuh"
 
 #include <stdarg.h>
@@ -11,7 +16,7 @@
 #include "tests/kernels/emu/fiber.cuh"
 
 #define BLOCK_MAX 1024
-#define SHARED_MAX ((size_t)48 << 10) /* without asking for more */
+#define SHARED_MAX ((size_t)48 << 10) /* bytes, without an attribute that allows more */
 
 struct emu_place emu_here;
 
@@ -19,7 +24,7 @@ typedef enum state { READY, AT_BARRIER, IN_WARP, ENDED } state;
 
 struct thread {
     state is;
-    unsigned parity; /* which half of the warp's room its next exchange uses */
+    unsigned parity; /* the half of the warp's buffer that its next exchange uses */
     uint3 at;
 };
 
@@ -35,7 +40,7 @@ static const std::function<void()> *body;
 static const char *kernel_name;
 static bool backwards;
 static size_t dynamic_bytes;
-static std::map<const void *, size_t> allowed; /* dynamic shared memory that was asked for */
+static std::map<const void *, size_t> allowed; /* dynamic shared memory that the program allowed */
 
 #ifndef __SANITIZE_ADDRESS__
 extern "C" char __start_emu_shared[] __attribute__((weak, visibility("hidden")));
@@ -119,7 +124,7 @@ static void run_thread(size_t i)
     fiber_resume(i);
 }
 
-/* Until every lane has ended or stands at a barrier. */
+/* Run until every lane has ended or waits at a barrier. */
 static void run_warp(size_t w)
 {
     size_t first = w * EMU_WARP;

@@ -1,10 +1,13 @@
-/* Devices, memory, streams and graphs. There is one device; everything happens at once. */
+/* Devices, memory, streams and graphs. There is one device, and every call is done when it returns.
+ *
+ * While a stream records, launches are stored in its graph. Calls that CUDA forbids then
+ * (allocation, waiting, copies) return an error and break the recording, as on a device. */
 #include "tests/kernels/emu/emu.cuh"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#define POISON_MAX ((size_t)1 << 20) /* what of a new buffer is filled with NaN */
+#define POISON_MAX ((size_t)1 << 20) /* bytes of a new buffer that are filled with NaN */
 
 struct emu_graph {
     std::vector<std::function<void()>> ops;
@@ -16,7 +19,7 @@ struct emu_stream {
 };
 
 static thread_local cudaError_t last_error;
-static thread_local cudaStream_t recording; /* this thread's, in the thread-local mode */
+static thread_local cudaStream_t recording; /* of this thread: the mode is thread-local */
 
 void emu_set_error(cudaError_t e)
 {
@@ -29,7 +32,7 @@ static cudaError_t fails(cudaError_t e)
     return e;
 }
 
-/* What must not be called while a stream records: it breaks the record. */
+/* For calls that are forbidden while a stream records: they break the recording. */
 static cudaError_t refused(cudaStream_t s)
 {
     s->broken = true;

@@ -1,4 +1,4 @@
-/* A plugin of another interface version: test_backend holds that it is refused, not called. */
+/* A plugin of another interface version: test_backend checks that it is refused, not called. */
 #include <stdlib.h>
 
 #include "kernels/backend_priv.h"
