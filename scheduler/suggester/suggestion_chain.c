@@ -1,8 +1,9 @@
 /* The chain of prepared suggestions.
  *
- * A link carries the mark of the link before it, so that one comparison with the sweep's row tells
- * whether nothing else came between. What a link holds is text, because another server that reads
- * it from the database must go on from exactly the same configuration. */
+ * A link carries the mark of the link before it. So one comparison with the mark in the sweep's row
+ * shows whether any other suggestion came between. A link holds text, not parsed values, because
+ * another server that reads the suggestion from the database must continue from exactly the same
+ * configuration. */
 #include "scheduler/suggester/suggestion_chain_priv.h"
 
 #include <stdlib.h>
@@ -25,7 +26,7 @@ void chain_cut(struct chain *c, size_t first)
     c->n = first < c->n ? first : c->n;
 }
 
-/* Drop the first n. */
+/* Drop the first n links. */
 static void shift(struct chain *c, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -52,7 +53,7 @@ static const struct chain_link *find(const struct chain *c, const struct search_
     return NULL;
 }
 
-/* Failures are for those who waited for them; that nothing is left stays so. */
+/* A failure is only for the requests that waited for it. AS_E_EXHAUSTED is permanent. */
 static bool has_failed(const struct chain *c, const struct search_place *p)
 {
     const struct chain_failure *f = &c->failure;
@@ -112,7 +113,8 @@ as_status chain_peek(const struct chain *c, struct arena *a, const struct search
 
 /* ---- what comes next ---- */
 
-/* Everything goes through its text, as it will when another server reads it from the database. */
+/* Parameters and state go through their text, as they do when another server reads them from the
+ * database. */
 static as_status write_link(const struct chain_step *x, const struct suggestion *s,
                             struct chain_link *l, struct as_err *err)
 {
@@ -163,7 +165,7 @@ as_status chain_compute(const struct chain_step *x, struct chain_link *ret, stru
     if (st != AS_OK)
         return st;
     *ret = l;
-    l = (struct chain_link){0}; /* its texts are the caller's now */
+    l = (struct chain_link){0}; /* the caller owns its texts now */
     return AS_OK;
 }
 
