@@ -1,10 +1,10 @@
-/* Handing trials out: the one path from a sweep whose row is held to trials that run, for claims
- * and asks alike. First what is queued (trials that people enqueued among it, in the order of
- * numbers), then suggestions. grouping.h decides which of them share a slot.
+/* Hand trials out: the one path from a locked sweep to running trials, for claims and asks alike.
+ * It takes the queue first (which includes trials that people enqueued, in the order of numbers),
+ * then suggestions. grouping.h decides which of them share a slot.
  *
- *   assignment_open()   before: what the sweep's search needs
+ *   assignment_open()   before the transaction: reads what the sweep's search needs
  *   assignment_take()   in the transaction that holds the row; may run again
- *   assignment_done()   after the commit: asks the suggester for what was lacking */
+ *   assignment_done()   after the commit: requests the lacking suggestions */
 #ifndef ASSAY_SCHEDULER_ASSIGN_ASSIGNMENT_PRIV_H
 #define ASSAY_SCHEDULER_ASSIGN_ASSIGNMENT_PRIV_H
 

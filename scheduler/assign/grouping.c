@@ -69,7 +69,7 @@ void grouping_limit_reach(struct grouping *g, const struct queued_trial *queue, 
     g->reach = i < n ? queue[i].number + GROUP_REACH * o->places : INT64_MAX;
 }
 
-/* The first open group with a place for that trial; NULL. */
+/* The first open group with a place for that trial, or NULL. */
 static struct open_group *find(struct grouping *g, int64_t number, const char *shape)
 {
     for (size_t i = 0; shape && number <= g->reach && i < g->n_groups; i++)
@@ -78,7 +78,7 @@ static struct open_group *find(struct grouping *g, int64_t number, const char *s
     return NULL;
 }
 
-/* A free slot begins with this trial. *ret_id is NULL when it is alone there. */
+/* Open a free slot with this trial. *ret_id is NULL if the trial is alone there. */
 static as_status open_slot(struct grouping *g, struct arena *a, int64_t number, int64_t attempt,
                            const struct trial_shape *shape, const char **ret_id, struct as_err *err)
 {
@@ -100,7 +100,7 @@ static as_status open_slot(struct grouping *g, struct arena *a, int64_t number, 
     return AS_OK;
 }
 
-/* Queued trials that join an open group, in the queue's order; taken[i] is set for each. */
+/* Let queued trials join an open group, in the queue's order; sets taken[i] for each. */
 static void join(struct grouping *g, const struct queued_trial *queue, size_t n, bool *taken,
                  struct begun_trial *ret, size_t *ret_n)
 {

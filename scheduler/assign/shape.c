@@ -70,7 +70,7 @@ static const struct dataset_info *find(const struct shaper *s, const char *name)
     return NULL;
 }
 
-/* Bytes of a member of a group of that shape, at the top of what padding may need. */
+/* Memory of a member of a group of that shape, with the most padding that it may need. */
 static as_status member_bytes(const struct train_spec *spec, const struct net_data *data,
                               int64_t *ret, struct as_err *err)
 {
@@ -87,7 +87,7 @@ static as_status member_bytes(const struct train_spec *spec, const struct net_da
     return AS_OK;
 }
 
-/* A text that is too long for the table ends with a digest of the whole. */
+/* Shorten a text that is too long for the table: its end becomes a digest of the whole text. */
 static as_status shorten(struct str *text, struct as_err *err)
 {
     char hex[SHA256_HEX_SIZE];
@@ -103,7 +103,7 @@ static as_status shorten(struct str *text, struct as_err *err)
     return str_check(text, err);
 }
 
-/* AS_E_INVAL and the like: the trainer would refuse it. */
+/* AS_E_INVAL and similar errors: the trainer would refuse the document. */
 static as_status describe(const struct shaper *s, const json_t *train, struct str *text,
                           int64_t *ret_bytes, struct as_err *err)
 {

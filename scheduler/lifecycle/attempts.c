@@ -1,9 +1,9 @@
-/* What a running attempt reports: measurements, output, files, and its end.
+/* The writes of a running attempt: measurements, output, files, and its end.
  *
  * Every function begins with the fence: is this attempt the trial's latest, and does it run? So a
- * runner that was thought lost cannot write over the attempt that replaced it. The end alone may
- * come late (a success of an attempt that was declared lost still counts while no other began) and
- * twice (a repeat gets the answer that the first one got). */
+ * runner that was declared lost cannot overwrite the attempt that replaced it. Two exceptions exist
+ * for the end. It may arrive late: a success of an attempt that was declared lost counts if no
+ * other attempt has begun. It may arrive twice: a repeat gets the answer of the first. */
 #include "scheduler/lifecycle/attempts.h"
 
 #include <stdio.h>
@@ -39,7 +39,7 @@ static as_status stale(struct tx *t, const struct attempt_ref *ref, const struct
                    trial_state_format(x->state));
 }
 
-/* Lock the trial and hold the fence. */
+/* Lock the trial and check the fence. */
 static as_status fence(struct tx *t, struct arena *a, const struct attempt_ref *ref,
                        struct trial_head *ret, struct as_err *err)
 {
@@ -167,7 +167,7 @@ static as_status replace_files(struct tx *t, const struct attempt_ref *ref, file
                       files[missing].sha256, (long long)files[missing].size);
 }
 
-/* Relative, without empty, "." and ".." parts. */
+/* Is the path relative, without empty, "." and ".." parts? */
 static bool path_valid(const char *path)
 {
     size_t len = strlen(path);
@@ -217,7 +217,7 @@ as_status attempt_files(struct store *db, const struct attempt_ref *ref, file_ki
 
 /* The end. */
 
-/* What became of a report of an end. */
+/* What a reported end did. */
 struct acceptance {
     bool accepted; /* it changed the trial */
     bool late;     /* after the attempt was declared lost */
@@ -234,7 +234,7 @@ static const char *incomplete_reason(struct arena *a, const struct trial_head *x
     return arena_printf(a, "%s, but the metric '%s' was never reported", said, v->missing);
 }
 
-/* What the holder's word means, given what was measured. */
+/* The meaning of the reported outcome, given what was measured. */
 static as_status change_of(struct tx *t, struct arena *a, const struct completion *c,
                            const struct sweep_head *s, const struct trial_head *x,
                            struct trial_change *ret, struct as_err *err)
@@ -269,7 +269,7 @@ static as_status change_of(struct tx *t, struct arena *a, const struct completio
     return AS_OK;
 }
 
-/* Record the final values, and look at the row again. */
+/* Record the final values, and read the row again. */
 static as_status add_final(struct tx *t, struct arena *a, const struct completion *c,
                            struct trial_head *x, struct as_err *err)
 {
@@ -294,7 +294,7 @@ static as_status add_final(struct tx *t, struct arena *a, const struct completio
     return store_trial_lock(t, a, x->sweep_key, x->number, x, err);
 }
 
-/* Is this a repeat of what was answered before? Then there is nothing to do. */
+/* Is this a repeat of an end that was accepted before? Then there is nothing to do. */
 static as_status said_before(struct tx *t, struct arena *a, const struct attempt_ref *ref,
                              attempt_outcome outcome, const struct trial_head *x, bool *ret,
                              struct as_err *err)
@@ -311,7 +311,8 @@ static as_status said_before(struct tx *t, struct arena *a, const struct attempt
     return AS_OK;
 }
 
-/* Does the state let this end count? Late, only a success does: what was lost runs again anyway. */
+/* Does the state allow this end? If it is late, only a success counts: a lost trial runs again
+ * anyway. */
 static bool counts(const struct trial_head *x, const struct attempt_ref *ref, bool is_success)
 {
     return x->attempt == ref->attempt &&

@@ -1,7 +1,11 @@
 /* The end of a sweep: its ensemble, then its last state.
  *
- * Predictions come from whoever wrote the trials, so everything about them is checked, and what is
- * wrong becomes a reason in the result. The database being away is the only error. */
+ * The authors of trials write the predictions, so every property of them is checked, and a wrong
+ * one becomes a reason in the result. A sweep must not stay unfinished because of a file. Only an
+ * unreachable database is an error; then another round or another server tries again.
+ *
+ * The work is split into three transactions: take (a lease in the table `ensemble`), read the
+ * candidates, and finish. The computation runs between the last two, because it takes seconds. */
 #include "scheduler/lifecycle/ensembles.h"
 
 #include <math.h>
@@ -33,8 +37,8 @@ struct work {
     size_t rows, outputs;
     int64_t *classes; /* owned */
     float *targets;   /* owned */
-    float **taken;    /* owned, each owned: predictions of the candidates that are usable */
-    size_t *index;    /* owned: which candidate each of them is */
+    float **taken;    /* owned, each owned: predictions of the usable candidates */
+    size_t *index;    /* owned: the candidate's number of each of them */
     size_t n_taken;
 
     const char *state; /* of the result */
@@ -54,7 +58,7 @@ static void work_done(struct work *w)
 
 /* Reading predictions and targets. */
 
-/* Messages name the file that people know, not the temporary one. */
+/* Messages name the file by the name that people know, not by the temporary one. */
 static as_status rename_error(struct as_err *err, as_status st, const char *path, const char *name)
 {
     size_t len = strlen(path);
@@ -97,7 +101,7 @@ static as_status read_array(struct store *db, const char *sha256, const char *na
     return AS_OK;
 }
 
-/* Whole numbers are classes, others are what regression is after. */
+/* Integers are classes; other values are targets of a regression. */
 static as_status read_targets(struct store *db, struct work *w, struct as_err *err)
 {
     AS_AUTO(as_freep) double *v = NULL;
@@ -126,7 +130,8 @@ static as_status read_targets(struct store *db, struct work *w, struct as_err *e
     return w->targets ? AS_OK : as_fail_nomem(err);
 }
 
-/* One candidate's predictions, of the shape that the targets and the first candidate ask for. */
+/* The predictions of one candidate. They must have the shape of the targets and of the first
+ * candidate. */
 static as_status read_predictions(struct store *db, struct work *w, const char *sha256, float **ret,
                                   struct as_err *err)
 {
@@ -155,7 +160,7 @@ static as_status read_predictions(struct store *db, struct work *w, const char *
     return AS_OK;
 }
 
-/* Read what is usable; a candidate that is not is passed over. */
+/* Read the usable candidates. A candidate that is not usable is left out. */
 static as_status read_candidates(struct store *db, struct work *w, struct as_err *err)
 {
     as_status st = read_targets(db, w, err);
@@ -184,7 +189,7 @@ static as_status read_candidates(struct store *db, struct work *w, struct as_err
 
 /* The result. */
 
-/* How losses are shown: accuracy as people ask for it, the others as they are. */
+/* A loss as people expect it: accuracy instead of error, other losses unchanged. */
 static json_t *shown(const struct work *w, ensemble_loss loss, double v)
 {
     bool accuracy = loss == ENSEMBLE_LOSS_ERROR && w->s.maximize;
@@ -204,7 +209,7 @@ static json_t *member_json(const struct work *w, const struct ensemble *e, ensem
                      shown(w, loss, e->select_losses[i]), "params", params);
 }
 
-/* Members by falling weight. */
+/* Members in the order of falling weight. */
 static json_t *members_json(const struct work *w, const struct ensemble *e, ensemble_loss loss)
 {
     JSON_AUTO list = json_array();
@@ -246,7 +251,8 @@ static as_status none_json(struct work *w, const char *reason, struct as_err *er
     return w->json ? AS_OK : as_fail_nomem(err);
 }
 
-/* Read, select, describe. What fails here (but for the database) is told in the result. */
+/* Read, select, describe. An error, other than of the database, becomes the reason in the
+ * result. */
 static as_status select_members(struct store *db, struct work *w, struct as_err *err)
 {
     AS_AUTO(ensemble_freep) struct ensemble *e = NULL;
@@ -306,7 +312,7 @@ static as_status finish(struct tx *t, const struct work *w, struct as_err *err)
     struct sweep_head now;
     as_status st = store_sweep_lock(t, w->a, w->key, &now, err);
     if (st != AS_OK || now.state != SWEEP_FINISHING)
-        return st; /* cancelled, or another server was faster */
+        return st; /* the sweep was cancelled, or another server was faster */
     st = store_ensemble_put(t, w->key, w->state, w->json, err);
     if (st != AS_OK)
         return st;
@@ -353,7 +359,7 @@ as_status ensembles_tick(struct store *db, bool *ret_worked, struct as_err *err)
     return ending.status;
 }
 
-/* Reading the result. */
+/* Read the result. */
 
 as_status ensemble_get(struct store *db, struct arena *a, const char *sweep, const char **ret_json,
                        struct as_err *err)

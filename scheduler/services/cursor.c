@@ -1,4 +1,4 @@
-/* Cursors are not secret and not trusted: every field is checked when it comes back. */
+/* Cursors are neither secret nor trusted: every field is checked when a cursor comes back. */
 #include "scheduler/services/cursor_priv.h"
 
 #include <string.h>
@@ -28,7 +28,7 @@ static int digit(char c)
     return at ? (int)(at - "0123456789abcdef") : -1;
 }
 
-/* NULL unless it is hexadecimal of text. */
+/* Decode hexadecimal; NULL: it is not hexadecimal of text. */
 static char *unhex(struct arena *a, const char *hex, size_t len)
 {
     char *s = arena_alloc(a, len / 2 + 1, 1);

@@ -1,8 +1,9 @@
-/* Data sets: content is copied out into temporary files, read through once, and given a name.
+/* Data sets: content is copied into temporary files, read completely, and registered under a name.
  *
- * What a data set is (rows, features, classes, columns) is found in its content, never believed of
- * the request. Reading may take seconds, so it happens outside of transactions. A name is bound to
- * the digest of the files and of how they are read: the same request again is no conflict. */
+ * The properties of a data set (rows, features, classes, columns) are computed from its content and
+ * never taken from the request. Reading may take seconds, so it happens outside of transactions. A
+ * name is bound to the digest of its files and of the options for reading them, so the same request
+ * again is no conflict. */
 #include "scheduler/services/datasets.h"
 
 #include <stdio.h>
@@ -20,7 +21,7 @@
 
 #define DATASET_DESCRIPTION_MAX 1000
 
-/* A request, field by field. */
+/* The fields of a request. */
 struct request {
     const char *name, *description;
     dataset_format format;
@@ -72,7 +73,7 @@ static as_status read_target(struct request *r, struct as_err *err)
     return AS_OK;
 }
 
-/* The fields, before anything is asked of their values. *ret_files is borrowed. */
+/* Parse the fields without a check of their values. *ret_files is borrowed. */
 static as_status read_fields(const json_t *doc, struct request *r, json_t **ret_files,
                              struct as_err *err)
 {
@@ -116,7 +117,7 @@ static as_status read_request(const json_t *doc, struct request *r, struct as_er
     return read_target(r, err);
 }
 
-/* The content of one role, in a file. */
+/* Copy the content of one role into a file. */
 static as_status fetch(struct store *db, struct dataset_row *d, const char *role,
                        const char *sha256, struct blob_file *ret, struct as_err *err)
 {
@@ -149,7 +150,8 @@ static void request_done(struct request *r)
     free(r->options.y);
 }
 
-/* Messages name the files that they are about; ours are temporary and mean nothing to a client. */
+/* Messages name the files that a request gave. The names of temporary files would mean nothing to a
+ * client. */
 static void name_file(struct as_err *err, const char *path, const char *role)
 {
     const char *at = err && *path ? strstr(err->msg, path) : NULL;
@@ -162,7 +164,7 @@ static void name_file(struct as_err *err, const char *path, const char *role)
     snprintf(err->pointer, sizeof err->pointer, "/files/%s", role);
 }
 
-/* Read the content through; what is wrong with it is wrong with the files named. */
+/* Read the content completely. An error is an error of the named files. */
 static as_status inspect(struct store *db, const struct request *r, struct dataset_row *d,
                          struct dataset_info *ret, struct as_err *err)
 {
@@ -191,7 +193,7 @@ static as_status inspect(struct store *db, const struct request *r, struct datas
     return st;
 }
 
-/* The digest of the files and of how they are read. */
+/* The digest of the files and of the options for reading them. */
 static as_status digest(struct arena *a, struct dataset_row *d, struct as_err *err)
 {
     AS_AUTO(str_done) struct str b = {0};
@@ -211,7 +213,7 @@ static as_status digest(struct arena *a, struct dataset_row *d, struct as_err *e
     return d->sha256 ? AS_OK : as_fail_nomem(err);
 }
 
-/* Text of a tree in the arena; NULL stays NULL. */
+/* The text of a tree in the arena; NULL stays NULL. */
 static as_status arena_json(struct arena *a, const json_t *j, const char **ret, struct as_err *err)
 {
     if (!j)
@@ -294,7 +296,7 @@ as_status dataset_create(struct store *db, struct arena *a, const json_t *doc,
     return AS_OK;
 }
 
-/* Reading and removing. */
+/* Read and remove. */
 
 as_status dataset_get(struct store *db, struct arena *a, const char *name, struct dataset_row *ret,
                       struct as_err *err)

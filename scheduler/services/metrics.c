@@ -67,7 +67,7 @@ static int64_t count_of(const struct figures *f, const char *table, const char *
     for (size_t i = 0; i < f->n_counts; i++)
         if (as_streq(f->counts[i].table, table) && as_streq(f->counts[i].state, state))
             return f->counts[i].n;
-    return 0; /* no row is in it */
+    return 0; /* this table has no row in that state */
 }
 
 /* One line of a family of gauges. */
@@ -77,8 +77,7 @@ static void write_state(const struct figures *f, const char *table, const char *
     str_printf(b, "%s{state=\"%s\"} %lld\n", name, state, (long long)count_of(f, table, state));
 }
 
-/* Every state has its line, also when nothing is in it: an alert cannot compare what is not there.
- */
+/* Every state has a line, also if its count is 0: an alert cannot compare a missing line. */
 static void write_counts(const struct figures *f, struct str *b)
 {
     static const char *const runner_states[] = {"live", "lost", "left"};

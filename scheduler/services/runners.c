@@ -1,8 +1,8 @@
-/* Runners: their epochs, their leases, and what they hold.
+/* Runners: their epochs, their leases, and the attempts that they hold.
  *
- * Each registration raises the epoch, so that a process that was replaced is refused from then on.
- * A runner and the database may disagree on what it runs: what it names and does not hold is
- * answered with directives, what it holds and does not name is lost. */
+ * Each registration increases the epoch, so that a replaced process is refused from then on. A
+ * runner and the database may disagree about what it runs. For attempts that it lists but does not
+ * hold, it gets directives. Attempts that it holds but does not list are lost. */
 #include "scheduler/services/runners.h"
 
 #include <jansson.h>
@@ -101,7 +101,7 @@ as_status runner_register(struct store *db, struct arena *a, const struct runner
 
 /* Heartbeat. */
 
-/* What a runner says that it runs. */
+/* The attempts that a runner lists as running. */
 struct beat {
     const char *name;
     int64_t epoch;
@@ -109,7 +109,7 @@ struct beat {
     size_t n;
 };
 
-/* The lease could not be extended: a lost runner lives again, any other is refused. */
+/* The lease could not be extended. A lost runner becomes live again; any other is refused. */
 static as_status revive(struct tx *t, struct arena *a, const char *name, int64_t epoch,
                         struct as_err *err)
 {
@@ -127,7 +127,7 @@ static as_status revive(struct tx *t, struct arena *a, const char *name, int64_t
     return runner_event(t, name, "live", err);
 }
 
-/* *ret_missing: what it holds and does not name. */
+/* *ret_missing: attempts that it holds and does not list. */
 static as_status extend(struct tx *t, struct arena *a, const struct beat *b,
                         struct directive_list *ret, struct trial_list_heads *ret_missing,
                         struct as_err *err)
@@ -226,7 +226,7 @@ as_status runner_leave(struct store *db, const char *name, int64_t epoch, struct
 
 /* List. */
 
-/* Live runners come first, rank 0, then the others, rank 1; by name within a rank. */
+/* Live runners have rank 0 and come first, the others have rank 1; by name within a rank. */
 struct place {
     int64_t rank;
     const char *name;

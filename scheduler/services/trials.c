@@ -1,7 +1,7 @@
-/* Trials as people see them: lists, one trial with what it left, and cancelling it.
+/* Trials for people: lists, one trial with its records, and cancelling it.
  *
- * A list goes on from a place in its order (the key of the last row and its number), not from an
- * offset, so that trials that are added meanwhile do not shift what follows. */
+ * A list continues from a place in its order (the sort key of the last row and its number), not
+ * from an offset. So trials that are added meanwhile do not shift the next page. */
 #include "scheduler/services/trials.h"
 
 #include <inttypes.h>
@@ -18,10 +18,10 @@
 #include "scheduler/lifecycle/transition.h"
 #include "search/space/param.h"
 
-/* The list's cursor: sort, direction, has a key, key, number. */
+/* The list's cursor: sort, direction, whether it has a key, key, number. */
 #define PLACE_FIELDS 5
 
-/* A value as place_write() writes it; infinities are values like others here. */
+/* Parse a value that place_write() wrote; infinities are valid values here. */
 static bool read_key(const char *s, double *ret)
 {
     bool is_infinite = as_streq(s, "Infinity") || as_streq(s, "-Infinity");
@@ -127,7 +127,7 @@ as_status trial_best(struct store *db, struct arena *a, const char *sweep, int64
     return run.status;
 }
 
-/* The sweep's key and the trial, or AS_E_NOT_FOUND. */
+/* Find the sweep's key and the trial. AS_E_NOT_FOUND. */
 static as_status find(struct tx *t, struct arena *a, const char *sweep, int64_t number,
                       int64_t *ret_key, struct trial_row *ret, struct as_err *err)
 {

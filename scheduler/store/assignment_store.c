@@ -1,3 +1,12 @@
+/* Statements that begin trials: read the queue, begin queued trials, insert suggestions.
+ *
+ * A claim may begin many trials of a sweep at once. One statement writes the rows of the trials,
+ * their attempts and their events, so that a claim costs the same number of round trips for any
+ * number of trials. The trials arrive as one array for each column.
+ *
+ * The queue is read without locks: a transaction that changes the state of a trial holds the
+ * sweep's row, and so does the caller. A statement that begins fewer trials than it was given is a
+ * conflict. */
 #include "scheduler/store/assignment_store.h"
 
 #include "scheduler/store/columns_priv.h"
@@ -6,9 +15,9 @@
 
 enum { ASSIGNMENT_QUEUE, ASSIGNMENT_BEGIN, ASSIGNMENT_ADD, ASSIGNMENT_GROUP };
 
-/* What follows the rows of `begun`, (number, state, attempt, group_id): attempts of those that run,
- * and an event for each. $1 the sweep's key, $2 its id, $3 to $6 the owner, $7 the first place
- * among the transaction's events. */
+/* The statement's end, after the rows of `begun` (number, state, attempt, group_id): insert
+ * attempts for the running ones, and an event for each row. $1 the sweep's key, $2 its id, $3 to $6
+ * the owner, $7 the first place among the transaction's events. */
 #define HELD_AND_TOLD                                                                              \
     ", held as (insert into attempt (sweep_key, number, attempt, runner, epoch, claim_id, "        \
     "client, group_id) select $1, number, attempt, $3, $4, $6, $5, group_id from begun where "     \
@@ -85,7 +94,7 @@ as_status store_assignment_queue(struct tx *t, struct arena *a, int64_t sweep_ke
     return AS_OK;
 }
 
-/* Take places for n events in this transaction; *ret_first is the first. */
+/* Reserve places for n events in this transaction; *ret_first is the first. */
 static as_status events_take(struct tx *t, size_t n, int64_t *ret_first, struct as_err *err)
 {
     if (t->events + (int64_t)n >= TX_EVENTS_MAX)

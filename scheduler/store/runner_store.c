@@ -1,4 +1,8 @@
-/* Table runner. Times are the database's: a runner's clock never counts. */
+/* Table runner. Times are the database's: a runner's clock never counts.
+ *
+ * A runner's row is its lease, so a heartbeat updates one row and no index. Each change names the
+ * epoch and the state that it expects in its WHERE; no row means that the runner was replaced, has
+ * left or was lost. */
 #include "scheduler/store/runner_store.h"
 
 #include "scheduler/store/columns_priv.h"
@@ -208,7 +212,7 @@ as_status store_runner_expired(struct tx *t, struct arena *a, int64_t *ret_now_m
         reader_init(&rd, &r, i, a);
         *ret_now_ms = read_i64(&rd);
         if (read_null(&rd))
-            break; /* the one row of the time alone */
+            break; /* this row has only the time */
         names[n++] = read_str(&rd);
         if ((st = reader_check(&rd, err)) != AS_OK)
             return st;
