@@ -31,7 +31,7 @@ struct asking {
     struct suggestion_row *rows;  /* the rows of `held` */
 };
 
-static as_status check(const struct ask_request *req, struct as_err *err)
+static as_status check_request(const struct ask_request *req, struct as_err *err)
 {
     size_t len = strlen(req->client);
     size_t chars = as_utf8_valid(req->client, len) ? as_utf8_length(req->client) : 0;
@@ -64,7 +64,7 @@ static int64_t room_of(const struct asking *x, const struct sweep_head *s)
 }
 
 /* One look. The lease is locked before the sweep, as in the reaper. */
-static as_status look(struct tx *t, struct asking *x, struct as_err *err)
+static as_status look_at_sweep(struct tx *t, struct asking *x, struct as_err *err)
 {
     const struct ask_request *req = x->req;
     struct sweep_head s;
@@ -88,7 +88,7 @@ static as_status look(struct tx *t, struct asking *x, struct as_err *err)
     return read_held(t, x, err);
 }
 
-static as_status take(struct store *db, struct asking *x, struct as_err *err)
+static as_status take_trials(struct store *db, struct asking *x, struct as_err *err)
 {
     struct assignment *asg = &x->assignment;
     as_status st = assignment_open(asg, x->key, err);
@@ -96,7 +96,7 @@ static as_status take(struct store *db, struct asking *x, struct as_err *err)
     for (int i = 0; i < ASSIGNMENT_LOOKS && again; i++) {
         struct tx_run run = tx_run_start(db, TX_WRITE, err);
         while (tx_run_again(&run))
-            run.status = look(run.tx, x, err);
+            run.status = look_at_sweep(run.tx, x, err);
         st = run.status;
         again = st == AS_OK && assignment_done(asg);
     }
@@ -106,8 +106,8 @@ static as_status take(struct store *db, struct asking *x, struct as_err *err)
 
 /* Read back what was handed out. */
 
-static as_status fill(struct tx *t, struct asking *x, const json_t *doc, int64_t number,
-                      struct suggestion_row *ret, struct as_err *err)
+static as_status fill_suggestion(struct tx *t, struct asking *x, const json_t *doc, int64_t number,
+                                 struct suggestion_row *ret, struct as_err *err)
 {
     struct trial_row row;
     JSON_AUTO params = NULL;
@@ -142,7 +142,7 @@ static as_status fill_all(struct tx *t, struct asking *x, struct as_err *err)
         return AS_OK;
     st = json_parse(now.document, strlen(now.document), &doc, err);
     for (size_t i = 0; i < x->held.n && st == AS_OK; i++)
-        st = fill(t, x, doc, x->held.rows[i].number, &x->rows[i], err);
+        st = fill_suggestion(t, x, doc, x->held.rows[i].number, &x->rows[i], err);
     return st;
 }
 
@@ -167,7 +167,7 @@ static as_status run_ask(struct store *db, struct asking *x, struct as_err *err)
     as_status st = find_sweep(db, x, err);
     if (st != AS_OK)
         return st;
-    st = take(db, x, err);
+    st = take_trials(db, x, err);
     if (st != AS_OK)
         return st;
     return read_back(db, x, err);
@@ -186,7 +186,7 @@ as_status ask_trials(struct store *db, struct suggester *sg, struct arena *a,
                        .owner = &owner,
                        .policy = req->is_last ? ASSIGN_BRIEF_WAIT : ASSIGN_ALL,
                        .arrived_ns = req->arrived_ns ? req->arrived_ns : clock_mono_ns()}};
-    as_status st = check(req, err);
+    as_status st = check_request(req, err);
     if (st != AS_OK)
         return st;
     st = run_ask(db, &x, err);
@@ -249,7 +249,7 @@ static as_status not_held(const struct ask_ref *ref, const struct trial_head *x,
                    ref->client, (long long)ref->number, trial_state_format(x->state));
 }
 
-static as_status find(struct tx *t, struct telling *x, struct as_err *err)
+static as_status find_held_attempt(struct tx *t, struct telling *x, struct as_err *err)
 {
     const struct ask_ref *ref = x->ref;
     AS_AUTO(arena_done) struct arena a = {0};
@@ -284,7 +284,7 @@ static as_status find_attempt(struct store *db, tx_kind kind, struct telling *x,
 {
     struct tx_run run = tx_run_start(db, kind, err);
     while (tx_run_again(&run))
-        run.status = find(run.tx, x, err);
+        run.status = find_held_attempt(run.tx, x, err);
     if (run.status == AS_OK)
         *ret = (struct attempt_ref){x->ref->sweep, x->ref->number, x->attempt};
     return run.status;

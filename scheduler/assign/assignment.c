@@ -227,7 +227,7 @@ static as_status make_one(struct assignment *asg, const struct sweep_head *s, st
     struct made_trial *x = &m->rows[m->n];
     struct prepared p = {0};
     struct trial_shape shape;
-    grouping_verdict verdict = GROUPING_ENOUGH;
+    grouping_decision decision = GROUPING_ENOUGH;
     *ret_done = false;
     as_status st = s->learns ? next_prepared(asg, s, m, x, &p, err) : next_drawn(asg, s, m, x, err);
     if (st != AS_OK || m->is_dry)
@@ -235,11 +235,11 @@ static as_status make_one(struct assignment *asg, const struct sweep_head *s, st
     st = shape_of(asg, x, &shape, err);
     if (st != AS_OK)
         return st;
-    st = grouping_suggestion(&asg->next, asg->a, x->number, &shape, &verdict, &x->group, err);
-    if (st != AS_OK || verdict == GROUPING_ENOUGH)
+    st = grouping_suggestion(&asg->next, asg->a, x->number, &shape, &decision, &x->group, err);
+    if (st != AS_OK || decision == GROUPING_ENOUGH)
         return st;
     x->seed = trial_seed_of(s->seed, x->number);
-    x->runs = verdict == GROUPING_RUNS;
+    x->runs = decision == GROUPING_RUNS;
     asg->got += x->runs;
     asg->n_taken += s->learns;
     m->state = p.state;

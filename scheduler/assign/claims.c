@@ -192,7 +192,7 @@ static as_status look_at_group(struct tx *t, struct claiming *c, struct as_err *
 }
 
 /* Look: may this runner claim, did this claim get trials before, which sweeps have work? */
-static as_status look(struct tx *t, struct claiming *c, struct as_err *err)
+static as_status look_for_sweeps(struct tx *t, struct claiming *c, struct as_err *err)
 {
     const struct claim_request *req = c->req;
     struct runner_head runner;
@@ -230,8 +230,9 @@ struct allowance {
     bool awaits_ends;
 };
 
-static as_status allow(struct tx *t, const struct claiming *c, const struct sweep_head *s,
-                       struct allowance *ret, struct runner_head *ret_runner, struct as_err *err)
+static as_status compute_allowance(struct tx *t, const struct claiming *c,
+                                   const struct sweep_head *s, struct allowance *ret,
+                                   struct runner_head *ret_runner, struct as_err *err)
 {
     const struct claim_request *req = c->req;
     int64_t trials = 0, slots = 0;
@@ -292,8 +293,8 @@ static as_status open_group_of(struct tx *t, const struct claiming *c, const str
 
 /* Extend the runner's lease, lock the sweep's row, and compute what it may give. AS_E_NOT_FOUND:
  * the sweep was deleted. */
-static as_status prepare(struct tx *t, struct claiming *c, struct sweep_head *ret,
-                         struct allowance *ret_allowed, struct as_err *err)
+static as_status lock_and_allow(struct tx *t, struct claiming *c, struct sweep_head *ret,
+                                struct allowance *ret_allowed, struct as_err *err)
 {
     const struct claim_request *req = c->req;
     int64_t lease_ms = store_config(tx_store(t))->lease_ms;
@@ -307,14 +308,14 @@ static as_status prepare(struct tx *t, struct claiming *c, struct sweep_head *re
     st = store_sweep_lock(t, c->a, c->key, ret, err);
     if (st != AS_OK)
         return st;
-    st = allow(t, c, ret, ret_allowed, &runner, err);
+    st = compute_allowance(t, c, ret, ret_allowed, &runner, err);
     if (st != AS_OK || !req->groups.fit.group)
         return st;
     return open_group_of(t, c, ret, &runner, &c->assignment.fit, err);
 }
 
 /* One look at the sweep. */
-static as_status take(struct tx *t, struct claiming *c, struct as_err *err)
+static as_status take_from_locked(struct tx *t, struct claiming *c, struct as_err *err)
 {
     struct sweep_head s;
     struct allowance allowed;
@@ -322,7 +323,7 @@ static as_status take(struct tx *t, struct claiming *c, struct as_err *err)
     asg->got = asg->slots = asg->n_taken = 0;
     asg->lacking = 0;
     c->awaits_ends = false;
-    as_status st = prepare(t, c, &s, &allowed, err);
+    as_status st = lock_and_allow(t, c, &s, &allowed, err);
     if (st == AS_E_NOT_FOUND)
         return AS_OK;
     if (st != AS_OK)
@@ -378,7 +379,7 @@ static as_status take_from(struct claiming *c, int64_t *ret_got, struct as_err *
     for (int i = 0; i < ASSIGNMENT_LOOKS && again; i++) {
         struct tx_run run = tx_run_start(c->db, TX_WRITE, err);
         while (tx_run_again(&run))
-            run.status = take(run.tx, c, err);
+            run.status = take_from_locked(run.tx, c, err);
         st = run.status;
         if (st != AS_OK)
             break;
@@ -390,7 +391,7 @@ static as_status take_from(struct claiming *c, int64_t *ret_got, struct as_err *
     return st;
 }
 
-static as_status check(const struct claim_request *req, struct as_err *err)
+static as_status check_request(const struct claim_request *req, struct as_err *err)
 {
     size_t id = as_utf8_length(req->claim_id);
     if (id < 1 || id > 64)
@@ -453,7 +454,7 @@ static as_status look_first(struct claiming *c, struct as_err *err)
 {
     struct tx_run run = tx_run_start(c->db, TX_READ, err);
     while (tx_run_again(&run))
-        run.status = look(run.tx, c, err);
+        run.status = look_for_sweeps(run.tx, c, err);
     return run.status;
 }
 
@@ -496,7 +497,7 @@ as_status claim_trials(struct store *db, struct suggester *sg, struct arena *a,
         .req = req,
         .arrived_ns = req->arrived_ns ? req->arrived_ns : clock_mono_ns(),
         .owner = {.runner = req->runner, .epoch = req->epoch, .claim_id = req->claim_id}};
-    as_status st = check(req, err);
+    as_status st = check_request(req, err);
     if (st != AS_OK)
         return st;
     st = look_first(&c, err);

@@ -111,15 +111,15 @@ AS_MUST_CHECK as_status grouping_queue(struct grouping *g, struct arena *a,
 /* How many more suggestions have a place now. */
 int64_t grouping_wants(const struct grouping *g);
 
-typedef enum grouping_verdict {
+typedef enum grouping_decision {
     GROUPING_RUNS,  /* it runs in *ret_group, or alone (NULL) */
     GROUPING_WAITS, /* it waits in the queue */
     GROUPING_ENOUGH /* it must not become a trial now */
-} grouping_verdict;
+} grouping_decision;
 
 /* Decide the place of the next suggestion. AS_E_NOMEM. */
 AS_MUST_CHECK as_status grouping_suggestion(struct grouping *g, struct arena *a, int64_t number,
-                                            const struct trial_shape *shape, grouping_verdict *ret,
+                                            const struct trial_shape *shape, grouping_decision *ret,
                                             const char **ret_group, struct as_err *err);
 
 #endif

@@ -190,7 +190,7 @@ static as_status read_candidates(struct store *db, struct work *w, struct as_err
 /* The result. */
 
 /* A loss as people expect it: accuracy instead of error, other losses unchanged. */
-static json_t *shown(const struct work *w, ensemble_loss loss, double v)
+static json_t *loss_to_json(const struct work *w, ensemble_loss loss, double v)
 {
     bool accuracy = loss == ENSEMBLE_LOSS_ERROR && w->s.maximize;
     return json_number_new(accuracy ? 1 - v : v);
@@ -205,8 +205,8 @@ static json_t *member_json(const struct work *w, const struct ensemble *e, ensem
         return NULL;
     return json_pack("{s:I, s:f, s:i, s:o, s:o, s:O}", "number", (json_int_t)c->number, "weight",
                      e->weights[i], "count", (int)e->counts[i], "value",
-                     shown(w, loss, e->report_losses[i]), "value_select",
-                     shown(w, loss, e->select_losses[i]), "params", params);
+                     loss_to_json(w, loss, e->report_losses[i]), "value_select",
+                     loss_to_json(w, loss, e->select_losses[i]), "params", params);
 }
 
 /* Members in the order of falling weight. */
@@ -232,10 +232,11 @@ static as_status ready_json(struct work *w, const struct ensemble *e, ensemble_l
         "{s:s, s:n, s:s, s:s, s:I, s:I, s:o, s:o, s:{s:I, s:o, s:o}, s:o, s:I}", "state", "ready",
         "reason", "metric", accuracy ? "accuracy" : ensemble_loss_format(loss), "goal",
         accuracy ? "maximize" : "minimize", "rows_select", (json_int_t)e->select_rows,
-        "rows_report", (json_int_t)e->report_rows, "value", shown(w, loss, e->report_loss),
-        "value_select", shown(w, loss, e->select_loss), "best_single", "number",
-        (json_int_t)w->candidates[w->index[b]].number, "value", shown(w, loss, e->report_losses[b]),
-        "value_select", shown(w, loss, e->select_losses[b]), "members", members_json(w, e, loss),
+        "rows_report", (json_int_t)e->report_rows, "value", loss_to_json(w, loss, e->report_loss),
+        "value_select", loss_to_json(w, loss, e->select_loss), "best_single", "number",
+        (json_int_t)w->candidates[w->index[b]].number, "value",
+        loss_to_json(w, loss, e->report_losses[b]), "value_select",
+        loss_to_json(w, loss, e->select_losses[b]), "members", members_json(w, e, loss),
         "candidates", (json_int_t)w->n_taken);
     w->json = j ? json_format_ordered(j) : NULL;
     w->state = "ready";
@@ -280,7 +281,7 @@ static as_status select_members(struct store *db, struct work *w, struct as_err 
     return ready_json(w, e, loss, err);
 }
 
-static as_status compute(struct store *db, struct work *w, struct as_err *err)
+static as_status compute_ensemble(struct store *db, struct work *w, struct as_err *err)
 {
     if (w->s.ensemble_size == 0)
         return none_json(w, "the sweep asks for none", err);
@@ -299,7 +300,7 @@ static as_status compute(struct store *db, struct work *w, struct as_err *err)
 
 /* Transactions. */
 
-static as_status take(struct tx *t, struct work *w, struct as_err *err)
+static as_status take_ensemble(struct tx *t, struct work *w, struct as_err *err)
 {
     as_status st = store_ensemble_take(t, ENSEMBLE_LEASE_MS, &w->key, err);
     if (st != AS_OK || w->key == 0)
@@ -307,7 +308,7 @@ static as_status take(struct tx *t, struct work *w, struct as_err *err)
     return store_sweep_lock(t, w->a, w->key, &w->s, err);
 }
 
-static as_status finish(struct tx *t, const struct work *w, struct as_err *err)
+static as_status finish_sweep(struct tx *t, const struct work *w, struct as_err *err)
 {
     struct sweep_head now;
     as_status st = store_sweep_lock(t, w->a, w->key, &now, err);
@@ -343,18 +344,18 @@ as_status ensembles_tick(struct store *db, bool *ret_worked, struct as_err *err)
     *ret_worked = false;
     struct tx_run taking = tx_run_start(db, TX_WRITE, err);
     while (tx_run_again(&taking))
-        taking.status = take(taking.tx, &w, err);
+        taking.status = take_ensemble(taking.tx, &w, err);
     if (taking.status != AS_OK || w.key == 0)
         return taking.status;
     as_status st = read_work(db, &w, err);
     if (st != AS_OK)
         return st;
-    st = compute(db, &w, err);
+    st = compute_ensemble(db, &w, err);
     if (st != AS_OK)
         return st;
     struct tx_run ending = tx_run_start(db, TX_WRITE, err);
     while (tx_run_again(&ending))
-        ending.status = finish(ending.tx, &w, err);
+        ending.status = finish_sweep(ending.tx, &w, err);
     *ret_worked = ending.status == AS_OK;
     return ending.status;
 }

@@ -180,8 +180,8 @@ static as_status time_out_trials(struct round *r, struct as_err *err)
 
 /* Sweeps that are over. */
 
-static as_status settle(struct tx *t, struct arena *a, int64_t key, bool *ret_ended,
-                        struct as_err *err)
+static as_status settle_sweep(struct tx *t, struct arena *a, int64_t key, bool *ret_ended,
+                              struct as_err *err)
 {
     *ret_ended = false;
     as_status st = sweep_settle(t, a, key, ret_ended, err);
@@ -202,7 +202,7 @@ static as_status settle_sweeps(struct round *r, struct as_err *err)
         bool ended = false;
         struct tx_run run = tx_run_start(db, TX_WRITE, err);
         while (tx_run_again(&run))
-            run.status = settle(run.tx, r->a, keys[i], &ended, err);
+            run.status = settle_sweep(run.tx, r->a, keys[i], &ended, err);
         if (run.status != AS_OK)
             return run.status;
         r->report->sweeps_ended += ended;
@@ -248,7 +248,7 @@ static as_status prune_some(struct tx *t, int64_t *ret_removed, struct as_err *e
     return AS_OK;
 }
 
-static as_status prune(struct round *r, struct as_err *err)
+static as_status prune_old_rows(struct round *r, struct as_err *err)
 {
     struct store *db = r->reaper->db;
     int64_t removed = 0;
@@ -273,7 +273,7 @@ static as_status run_round(struct round *r, struct as_err *err)
         return st;
     if ((st = finish_sweeps(r->reaper->db, r->report, err)) != AS_OK)
         return st;
-    return prune(r, err);
+    return prune_old_rows(r, err);
 }
 
 as_status reaper_tick(struct reaper *reaper, struct reaper_report *ret, struct as_err *err)

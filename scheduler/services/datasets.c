@@ -118,8 +118,8 @@ static as_status read_request(const json_t *doc, struct request *r, struct as_er
 }
 
 /* Copy the content of one role into a file. */
-static as_status fetch(struct store *db, struct dataset_row *d, const char *role,
-                       const char *sha256, struct blob_file *ret, struct as_err *err)
+static as_status fetch_file(struct store *db, struct dataset_row *d, const char *role,
+                            const char *sha256, struct blob_file *ret, struct as_err *err)
 {
     char pointer[24];
     int64_t size = 0;
@@ -165,18 +165,18 @@ static void name_file(struct as_err *err, const char *path, const char *role)
 }
 
 /* Read the content completely. An error is an error of the named files. */
-static as_status inspect(struct store *db, const struct request *r, struct dataset_row *d,
-                         struct dataset_info *ret, struct as_err *err)
+static as_status inspect_content(struct store *db, const struct request *r, struct dataset_row *d,
+                                 struct dataset_info *ret, struct as_err *err)
 {
     AS_AUTO(blob_file_done) struct blob_file first = {0};
     AS_AUTO(blob_file_done) struct blob_file second = {0};
     struct dataset_paths paths = {0};
-    as_status st = fetch(db, d, r->table ? "table" : "features", r->table ? r->table : r->features,
-                         &first, err);
+    as_status st = fetch_file(db, d, r->table ? "table" : "features",
+                              r->table ? r->table : r->features, &first, err);
     if (st != AS_OK)
         return st;
     if (r->targets)
-        st = fetch(db, d, "targets", r->targets, &second, err);
+        st = fetch_file(db, d, "targets", r->targets, &second, err);
     if (st != AS_OK)
         return st;
     paths.table = r->table ? first.path : NULL;
@@ -194,7 +194,7 @@ static as_status inspect(struct store *db, const struct request *r, struct datas
 }
 
 /* The digest of the files and of the options for reading them. */
-static as_status digest(struct arena *a, struct dataset_row *d, struct as_err *err)
+static as_status digest_files(struct arena *a, struct dataset_row *d, struct as_err *err)
 {
     AS_AUTO(str_done) struct str b = {0};
     str_printf(&b, "%s\n%s\n%s\n", d->format, d->task, d->target ? d->target : "");
@@ -227,8 +227,9 @@ static as_status arena_json(struct arena *a, const json_t *j, const char **ret, 
     return *ret ? AS_OK : as_fail_nomem(err);
 }
 
-static as_status describe(struct arena *a, const struct request *r, const struct dataset_info *info,
-                          struct dataset_row *d, struct as_err *err)
+static as_status describe_dataset(struct arena *a, const struct request *r,
+                                  const struct dataset_info *info, struct dataset_row *d,
+                                  struct as_err *err)
 {
     JSON_AUTO j = dataset_info_to_json(info);
     if (!j)
@@ -247,11 +248,11 @@ static as_status describe(struct arena *a, const struct request *r, const struct
         (st = arena_json(a, json_object_get(j, "image"), &d->image, err)) < 0 ||
         (st = arena_json(a, json_object_get(j, "columns"), &d->columns, err)) < 0)
         return st;
-    return digest(a, d, err);
+    return digest_files(a, d, err);
 }
 
-static as_status add(struct tx *t, struct arena *a, const struct dataset_row *d, bool *ret_created,
-                     struct dataset_row *ret, struct as_err *err)
+static as_status add_dataset(struct tx *t, struct arena *a, const struct dataset_row *d,
+                             bool *ret_created, struct dataset_row *ret, struct as_err *err)
 {
     as_status st = store_dataset_add(t, d, ret_created, err);
     if (st == AS_E_NOT_FOUND)
@@ -280,15 +281,15 @@ as_status dataset_create(struct store *db, struct arena *a, const json_t *doc,
     as_status st = read_request(doc, &r, err);
     if (st != AS_OK)
         return st;
-    st = inspect(db, &r, &d, &info, err);
+    st = inspect_content(db, &r, &d, &info, err);
     if (st != AS_OK)
         return st;
-    st = describe(a, &r, &info, &d, err);
+    st = describe_dataset(a, &r, &info, &d, err);
     if (st != AS_OK)
         return st;
     struct tx_run run = tx_run_start(db, TX_WRITE, err);
     while (tx_run_again(&run))
-        run.status = add(run.tx, a, &d, &created, &row, err);
+        run.status = add_dataset(run.tx, a, &d, &created, &row, err);
     if (run.status != AS_OK)
         return run.status;
     *ret = row;

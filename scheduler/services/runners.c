@@ -110,8 +110,8 @@ struct beat {
 };
 
 /* The lease could not be extended. A lost runner becomes live again; any other is refused. */
-static as_status revive(struct tx *t, struct arena *a, const char *name, int64_t epoch,
-                        struct as_err *err)
+static as_status revive_runner(struct tx *t, struct arena *a, const char *name, int64_t epoch,
+                               struct as_err *err)
 {
     struct runner_head runner;
     bool done = false;
@@ -128,9 +128,9 @@ static as_status revive(struct tx *t, struct arena *a, const char *name, int64_t
 }
 
 /* *ret_missing: attempts that it holds and does not list. */
-static as_status extend(struct tx *t, struct arena *a, const struct beat *b,
-                        struct directive_list *ret, struct trial_list_heads *ret_missing,
-                        struct as_err *err)
+static as_status extend_lease(struct tx *t, struct arena *a, const struct beat *b,
+                              struct directive_list *ret, struct trial_list_heads *ret_missing,
+                              struct as_err *err)
 {
     int64_t lease_ms = store_config(tx_store(t))->lease_ms;
     bool live = false;
@@ -138,7 +138,7 @@ static as_status extend(struct tx *t, struct arena *a, const struct beat *b,
     if (st != AS_OK)
         return st;
     if (!live)
-        st = revive(t, a, b->name, b->epoch, err);
+        st = revive_runner(t, a, b->name, b->epoch, err);
     if (st != AS_OK)
         return st;
     st = store_trial_missing(t, a, b->name, b->attempts, b->n, lease_ms, ret_missing, err);
@@ -169,7 +169,7 @@ as_status runner_heartbeat(struct store *db, struct arena *a, const char *name, 
     struct trial_list_heads missing = {0};
     struct tx_run run = tx_run_start(db, TX_SOFT, err);
     while (tx_run_again(&run))
-        run.status = extend(run.tx, a, &beat, &directives, &missing, err);
+        run.status = extend_lease(run.tx, a, &beat, &directives, &missing, err);
     if (run.status != AS_OK)
         return run.status;
     as_status st = lose_missing(db, a, &missing, err);
@@ -195,8 +195,8 @@ static as_status check_left(struct tx *t, struct arena *a, const char *name, int
     return AS_OK;
 }
 
-static as_status leave(struct tx *t, struct arena *a, const char *name, int64_t epoch,
-                       struct as_err *err)
+static as_status leave_runner(struct tx *t, struct arena *a, const char *name, int64_t epoch,
+                              struct as_err *err)
 {
     struct trial_list_heads held = {0};
     int64_t released = 0;
@@ -220,7 +220,7 @@ as_status runner_leave(struct store *db, const char *name, int64_t epoch, struct
     AS_AUTO(arena_done) struct arena a = {0};
     struct tx_run run = tx_run_start(db, TX_WRITE, err);
     while (tx_run_again(&run))
-        run.status = leave(run.tx, &a, name, epoch, err);
+        run.status = leave_runner(run.tx, &a, name, epoch, err);
     return run.status;
 }
 

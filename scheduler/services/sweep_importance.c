@@ -175,8 +175,8 @@ static as_status find_objective(struct arena *a, const char *metric, struct ques
 }
 
 /* Compute the text; owned by the caller. *ret_seq: the last finish_seq that it knows. */
-static as_status compute(struct store *db, const struct question *q, char **ret, int64_t *ret_seq,
-                         struct as_err *err)
+static as_status compute_importance(struct store *db, const struct question *q, char **ret,
+                                    int64_t *ret_seq, struct as_err *err)
 {
     AS_AUTO(sweep_history_freep) struct sweep_history *h = sweep_history_create(q->key);
     AS_AUTO(importance_freep) struct importance *x = NULL;
@@ -215,7 +215,7 @@ as_status sweep_importance(struct store *db, struct result_cache *cache, struct 
         return st;
     if (is_mine) {
         int64_t seq = q.head.finish_seq;
-        st = compute(db, &q, &fresh, &seq, err);
+        st = compute_importance(db, &q, &fresh, &seq, err);
         if (cache) /* NULL if it failed: then another request computes it */
             result_cache_put(cache, q.key, q.objective, seq, fresh);
         text = fresh;

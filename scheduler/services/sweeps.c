@@ -276,8 +276,9 @@ static as_status run_creation(struct store *db, struct arena *a, const struct cr
     return run.status;
 }
 
-static as_status create(struct store *db, struct arena *a, const json_t *doc, bool is_paused,
-                        const struct idem_key *idem, struct sweep_row *ret, struct as_err *err)
+static as_status create_sweep(struct store *db, struct arena *a, const json_t *doc, bool is_paused,
+                              const struct idem_key *idem, struct sweep_row *ret,
+                              struct as_err *err)
 {
     uint64_t seed = 0;
     random_bytes(&seed, sizeof seed);
@@ -311,20 +312,20 @@ static as_status create(struct store *db, struct arena *a, const json_t *doc, bo
 as_status sweep_create(struct store *db, struct arena *a, const json_t *doc,
                        const struct idem_key *idem, struct sweep_row *ret, struct as_err *err)
 {
-    return create(db, a, doc, false, idem, ret, err);
+    return create_sweep(db, a, doc, false, idem, ret, err);
 }
 
 as_status sweep_create_paused(struct store *db, struct arena *a, const json_t *doc,
                               const struct idem_key *idem, struct sweep_row *ret,
                               struct as_err *err)
 {
-    return create(db, a, doc, true, idem, ret, err);
+    return create_sweep(db, a, doc, true, idem, ret, err);
 }
 
 /* Read. */
 
-static as_status get(struct tx *t, struct arena *a, const char *id, struct sweep_row *ret,
-                     struct as_err *err)
+static as_status get_sweep(struct tx *t, struct arena *a, const char *id, struct sweep_row *ret,
+                           struct as_err *err)
 {
     int64_t key = 0;
     as_status st = store_sweep_key(t, id, &key, err);
@@ -339,7 +340,7 @@ as_status sweep_get(struct store *db, struct arena *a, const char *id, struct sw
     struct sweep_row row = {0};
     struct tx_run run = tx_run_start(db, TX_READ, err);
     while (tx_run_again(&run))
-        run.status = get(run.tx, a, id, &row, err);
+        run.status = get_sweep(run.tx, a, id, &row, err);
     if (run.status == AS_OK)
         *ret = row;
     return run.status;
@@ -511,8 +512,9 @@ static as_status change_state(struct tx *t, struct arena *a, const struct sweep_
     return st;
 }
 
-static as_status change(struct tx *t, struct arena *a, const char *id,
-                        const struct sweep_patch *patch, struct sweep_row *ret, struct as_err *err)
+static as_status change_sweep(struct tx *t, struct arena *a, const char *id,
+                              const struct sweep_patch *patch, struct sweep_row *ret,
+                              struct as_err *err)
 {
     struct sweep_head s;
     int64_t key = 0;
@@ -542,7 +544,7 @@ as_status sweep_change(struct store *db, struct arena *a, const char *id,
     struct sweep_row row = {0};
     struct tx_run run = tx_run_start(db, TX_WRITE, err);
     while (tx_run_again(&run))
-        run.status = change(run.tx, a, id, patch, &row, err);
+        run.status = change_sweep(run.tx, a, id, patch, &row, err);
     if (run.status == AS_OK)
         *ret = row;
     return run.status;

@@ -76,8 +76,8 @@ struct addition {
     struct token_secret secret; /* not created: the secret of the token that has the id */
 };
 
-static as_status add(struct tx *t, struct arena *a, const struct token_new *n, struct addition *ret,
-                     struct as_err *err)
+static as_status add_token(struct tx *t, struct arena *a, const struct token_new *n,
+                           struct addition *ret, struct as_err *err)
 {
     as_status st = store_token_add(t, n, &ret->created, err);
     if (st != AS_OK)
@@ -91,7 +91,7 @@ static as_status run_add(struct store *db, struct arena *a, const struct token_n
 {
     struct tx_run run = tx_run_start(db, TX_WRITE, err);
     while (tx_run_again(&run))
-        run.status = add(run.tx, a, n, ret, err);
+        run.status = add_token(run.tx, a, n, ret, err);
     return run.status;
 }
 
@@ -162,7 +162,7 @@ as_status token_import(struct store *db, const char *text, const char *name, str
 
 /* Verify. */
 
-static as_status denied(struct as_err *err)
+static as_status deny_token(struct as_err *err)
 {
     return as_fail(err, AS_E_DENIED, "the token is not valid: unknown, expired or revoked");
 }
@@ -189,16 +189,16 @@ as_status token_verify(struct store *db, const char *text, struct principal *ret
 {
     struct parts parts;
     if (parts_of(text, &parts, NULL) != AS_OK)
-        return denied(err);
+        return deny_token(err);
     struct token_secret secret;
     as_status st = read_secret(db, parts.id, &secret, err);
     if (st == AS_E_NOT_FOUND)
-        return denied(err);
+        return deny_token(err);
     if (st != AS_OK)
         return st;
     bool same = hash_equal(secret.sha256, parts.sha256, SHA256_HEX_SIZE);
     if (!same || !secret.valid || secret.role != parts.role)
-        return denied(err);
+        return deny_token(err);
     if (secret.note_use)
         st = note_use(db, parts.id, err);
     if (st != AS_OK)
@@ -260,7 +260,7 @@ as_status token_list(struct store *db, struct arena *a, const struct page_req *p
     return AS_OK;
 }
 
-static as_status revoke(struct tx *t, const char *id, struct as_err *err)
+static as_status revoke_token(struct tx *t, const char *id, struct as_err *err)
 {
     AS_AUTO(arena_done) struct arena a = {0};
     struct token_row row;
@@ -281,6 +281,6 @@ as_status token_revoke(struct store *db, const char *id, struct as_err *err)
 {
     struct tx_run run = tx_run_start(db, TX_WRITE, err);
     while (tx_run_again(&run))
-        run.status = revoke(run.tx, id, err);
+        run.status = revoke_token(run.tx, id, err);
     return run.status;
 }

@@ -219,8 +219,8 @@ static as_status settle_known(struct tx *t, struct arena *a, const struct reques
     return store_trial_move(t, s->key, number, &move, err);
 }
 
-static as_status insert(struct tx *t, struct arena *a, const struct addition *add,
-                        const struct sweep_head *s, int64_t number, struct as_err *err)
+static as_status insert_trial(struct tx *t, struct arena *a, const struct addition *add,
+                              const struct sweep_head *s, int64_t number, struct as_err *err)
 {
     bool is_known = add->x.is_known;
     const struct trial_new n = {.sweep_key = s->key,
@@ -271,7 +271,7 @@ static as_status add_trial(struct tx *t, struct arena *a, const struct target *t
         return st;
     int64_t number = s.counts.total;
     if ((st = check_state(&s, add->x.is_known, err)) < 0 ||
-        (st = insert(t, a, add, &s, number, err)) < 0 ||
+        (st = insert_trial(t, a, add, &s, number, err)) < 0 ||
         (st = idempotency_end(t, add->idem, s.id, number, err)) < 0 ||
         (st = store_trial_get(t, a, s.key, number, ret, err)) < 0)
         return st;

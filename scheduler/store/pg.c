@@ -205,8 +205,8 @@ static as_status conn_prepare(struct conn *c, const struct stmt *s, struct as_er
     return st;
 }
 
-static as_status query(struct tx *t, const struct stmt *s, const struct args *a, int binary,
-                       struct result *ret, struct as_err *err)
+static as_status run_statement(struct tx *t, const struct stmt *s, const struct args *a, int binary,
+                               struct result *ret, struct as_err *err)
 {
     static const struct args none;
     struct conn *c = t->conn;
@@ -234,20 +234,20 @@ static as_status query(struct tx *t, const struct stmt *s, const struct args *a,
 as_status tx_query(struct tx *t, const struct stmt *s, const struct args *a, struct result *ret,
                    struct as_err *err)
 {
-    return query(t, s, a, 0, ret, err);
+    return run_statement(t, s, a, 0, ret, err);
 }
 
 as_status tx_query_binary(struct tx *t, const struct stmt *s, const struct args *a,
                           struct result *ret, struct as_err *err)
 {
-    return query(t, s, a, 1, ret, err);
+    return run_statement(t, s, a, 1, ret, err);
 }
 
 as_status tx_exec(struct tx *t, const struct stmt *s, const struct args *a, int *ret_affected,
                   struct as_err *err)
 {
     RESULT_AUTO r = {0};
-    as_status st = query(t, s, a, 0, &r, err);
+    as_status st = run_statement(t, s, a, 0, &r, err);
     if (st == AS_OK && ret_affected)
         *ret_affected = r.affected;
     return st;

@@ -199,7 +199,7 @@ int64_t store_up_ns(struct store *db)
 /* The pool. */
 
 /* A random time between half of ms and ms. */
-static int64_t jittered(int64_t ms)
+static int64_t jittered_ms(int64_t ms)
 {
     uint32_t r = 0;
     random_bytes(&r, sizeof r);
@@ -221,7 +221,7 @@ static void connect_ended(struct store *db, as_status st, const struct as_err *w
         db->backoff_ms = db->backoff_ms ? db->backoff_ms * 2 : BACKOFF_MIN_MS;
         if (db->backoff_ms > BACKOFF_MAX_MS)
             db->backoff_ms = BACKOFF_MAX_MS;
-        db->retry_at_ns = clock_mono_ns() + jittered(db->backoff_ms) * NS_PER_MS;
+        db->retry_at_ns = clock_mono_ns() + jittered_ms(db->backoff_ms) * NS_PER_MS;
         db->down_code = st;
         snprintf(db->down_msg, sizeof db->down_msg, "%s", why->msg);
         pthread_cond_signal(&db->freed);
@@ -336,7 +336,7 @@ static as_status tx_end(struct tx *t, as_status st, struct as_err *err)
     return st;
 }
 
-static void tell_finished(struct store *db, const struct tx *t)
+static void call_on_finished(struct store *db, const struct tx *t)
 {
     pthread_mutex_lock(&db->mu);
     store_finished_fn *fn = db->on_finished;
@@ -346,7 +346,7 @@ static void tell_finished(struct store *db, const struct tx *t)
         fn(ctx, t->finished[i]);
 }
 
-static void tell_finishing(struct store *db)
+static void call_on_finishing(struct store *db)
 {
     pthread_mutex_lock(&db->mu);
     store_finishing_fn *fn = db->on_finishing;
@@ -366,9 +366,9 @@ static as_status tx_close(struct tx *t, as_status st, bool *ret_again, struct as
     struct tx done = *t; /* another thread may take the connection once it is returned */
     pool_give(done.db, c);
     if (st == AS_OK && done.n_finished > 0)
-        tell_finished(done.db, &done);
+        call_on_finished(done.db, &done);
     if (st == AS_OK && done.has_finishing)
-        tell_finishing(done.db);
+        call_on_finishing(done.db);
     return st;
 }
 
@@ -388,7 +388,7 @@ static bool run_is_due(struct tx_run *run)
     atomic_fetch_add(&run->db->counters.tx_retries, 1);
     if (run->err)
         run->err->pointer[0] = '\0';
-    clock_sleep_ms(jittered(run->pause_ms));
+    clock_sleep_ms(jittered_ms(run->pause_ms));
     run->pause_ms *= 2;
     return true;
 }

@@ -131,7 +131,7 @@ static size_t cached_bytes_locked(const struct suggester *sg)
 }
 
 /* Drop the least recently used jobs until the limits hold. */
-static void evict_locked(struct suggester *sg)
+static void evict_jobs_locked(struct suggester *sg)
 {
     struct job *job = NULL;
     while (cached_bytes_locked(sg) > sg->opts.max_bytes && (job = job_oldest_idle_locked(sg, true)))
@@ -146,7 +146,7 @@ static struct job *job_get_locked(struct suggester *sg, int64_t key)
     struct job *job = job_find_locked(sg, key);
     if (job)
         return job;
-    evict_locked(sg); /* before the new job is in the list: if all others are busy, it would be
+    evict_jobs_locked(sg); /* before the new job is in the list: if all others are busy, it would be
                          the victim */
     job = as_calloc(1, sizeof *job);
     if (!job)
@@ -274,7 +274,8 @@ static size_t goal_locked(const struct job *job)
 }
 
 /* Extend the chain to the goal, for at most one time slice. True: there is more to do. */
-static bool extend_locked(struct suggester *sg, struct job *job, int64_t loaded_ns, size_t goal)
+static bool extend_chain_locked(struct suggester *sg, struct job *job, int64_t loaded_ns,
+                                size_t goal)
 {
     const struct history_place *place = sweep_history_place(job->history);
     int64_t room = place->state == SWEEP_RUNNING ? place->planned - place->total : 0;
@@ -329,7 +330,7 @@ static void end_run_locked(struct suggester *sg, struct job *job, int64_t loaded
         job_enqueue_locked(sg, job);
     else if (job->history && has_ended(sweep_history_place(job->history)->state))
         job_forget(job);
-    evict_locked(sg);
+    evict_jobs_locked(sg);
     pthread_cond_broadcast(&sg->changed);
 }
 
@@ -351,7 +352,7 @@ static void run_job_locked(struct suggester *sg, struct job *job)
         record_failure_locked(sg, job, &f);
     } else {
         chain_trim(&job->chain, job->history, loaded_ns);
-        has_more = extend_locked(sg, job, loaded_ns, goal);
+        has_more = extend_chain_locked(sg, job, loaded_ns, goal);
     }
     if (job->chain.failure.st < 0 && job->chain.failure.st != AS_E_EXHAUSTED &&
         job->chain.failure.st != AS_E_NOT_FOUND)
@@ -396,8 +397,8 @@ static void add_ticket_locked(struct job *job, int64_t arrived_ns, size_t count)
 }
 
 /* Wait until enough is ready, the job is idle, or the patience is over. */
-static bool wait_locked(struct suggester *sg, const struct search_place *p, size_t count,
-                        bool may_wait)
+static bool wait_until_ready_locked(struct suggester *sg, const struct search_place *p,
+                                    size_t count, bool may_wait)
 {
     int64_t until = clock_mono_ns() + sg->opts.patience_ms * NS_PER_MS;
     const struct timespec at = {.tv_sec = until / NS_PER_S, .tv_nsec = until % NS_PER_S};
@@ -446,7 +447,7 @@ bool suggester_want(struct suggester *sg, const struct search_place *place, size
         job_enqueue_locked(sg, job);
         if (sg->n_threads == 0)
             run_here_locked(sg, place->key);
-        worth = wait_locked(sg, place, count, may_wait);
+        worth = wait_until_ready_locked(sg, place, count, may_wait);
     }
     pthread_mutex_unlock(&sg->mu);
     return worth;

@@ -159,7 +159,7 @@ static observation_state state_of(const struct known *k, int64_t seen)
 }
 
 /* Build the visible trials from the known ones. Cancelled trials are left out. */
-static as_status show(struct sweep_history *h, struct as_err *err)
+static as_status build_rows(struct sweep_history *h, struct as_err *err)
 {
     int64_t seen = h->place.finish_seq;
     h->n_rows = 0;
@@ -230,7 +230,7 @@ as_status sweep_history_load(struct store *db, struct sweep_history *h, struct a
                                       .finish_seq = head.finish_seq,
                                       .mark = head.search_mark,
                                       .state_text = h->state_text};
-    return show(h, err);
+    return build_rows(h, err);
 }
 
 as_status sweep_history_suppose(struct sweep_history *h, struct config *c, struct as_err *err)

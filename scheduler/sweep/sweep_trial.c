@@ -341,7 +341,7 @@ static as_status check_parameter(struct sweep_doc *d, size_t i, struct as_err *e
 }
 
 /* Can the value of parameter i change the document, by its name or through a condition? */
-static bool matters(const struct space *s, const json_t *names, size_t i)
+static bool reaches_document(const struct space *s, const json_t *names, size_t i)
 {
     if (s->params[i].is_parent)
         return true;
@@ -360,7 +360,7 @@ as_status sweep_trial_check_train(struct sweep_doc *d, struct as_err *err)
     if (st != AS_OK)
         return st;
     for (size_t i = 0; i < d->space->n; i++) {
-        if (matters(d->space, names, i) && (st = check_parameter(d, i, err)) != AS_OK)
+        if (reaches_document(d->space, names, i) && (st = check_parameter(d, i, err)) != AS_OK)
             return st;
     }
     if (d->n_datasets)

@@ -59,11 +59,11 @@ static const char *chosen(struct grouping *g, const char *shapes)
     return text;
 }
 
-static grouping_verdict suggest_shape(struct grouping *g, int64_t number, const char *shape,
-                                      const char **ret_group)
+static grouping_decision suggest_shape(struct grouping *g, int64_t number, const char *shape,
+                                       const char **ret_group)
 {
     const struct trial_shape x = {shape, 10};
-    grouping_verdict v = GROUPING_ENOUGH;
+    grouping_decision v = GROUPING_ENOUGH;
     ck_ok(grouping_suggestion(g, &a, number, &x, &v, ret_group, &err), err);
     return v;
 }
