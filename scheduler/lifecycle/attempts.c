@@ -194,7 +194,7 @@ static as_status file_check(const struct file_row *files, size_t i, struct as_er
         return as_fail_at(err, AS_E_INVAL, pointer, "the digest or the size is wrong");
     for (size_t k = 0; k < i; k++) {
         if (as_streq(files[k].path, files[i].path))
-            return as_fail_at(err, AS_E_INVAL, pointer, "'%.80s' is there twice", files[i].path);
+            return as_fail_at(err, AS_E_INVAL, pointer, "'%.80s' appears twice", files[i].path);
     }
     return AS_OK;
 }

@@ -526,7 +526,7 @@ static as_status change_sweep(struct tx *t, struct arena *a, const char *id,
         return st;
     bool limits = patch->set_max_trials || patch->set_max_concurrent || patch->set_max_failed;
     if (limits && s.state != SWEEP_RUNNING && s.state != SWEEP_PAUSED)
-        return as_fail(err, AS_E_CONFLICT, "the sweep '%s' is %s: its limits are settled", s.id,
+        return as_fail(err, AS_E_CONFLICT, "the sweep '%s' is %s: its limits cannot change", s.id,
                        sweep_state_format(s.state));
     if (limits && (st = change_limits(t, a, &s, patch, err)) < 0)
         return st;

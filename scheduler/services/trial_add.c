@@ -189,7 +189,7 @@ static as_status judge_known(struct tx *t, struct arena *a, const struct sweep_h
         char at[AS_ERR_POINTER_MAX];
         json_pointer_child("/metrics", v.missing, at);
         return as_fail_at(err, AS_E_INVAL, at,
-                          "%s is missing: a trial that completed has a value of it", at);
+                          "%s is missing: a completed trial needs a value of it", at);
     }
     *ret_feasible = v.feasible;
     return AS_OK;

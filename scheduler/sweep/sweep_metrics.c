@@ -60,7 +60,7 @@ static as_status add_objective(const json_t *j, const char *pointer, struct swee
         return st;
     for (size_t i = 0; i < d->n_objectives; i++) {
         if (strcmp(d->objectives[i].name, name) == 0)
-            return as_fail_at(err, AS_E_INVAL, pointer, "%s: the metric '%.64s' is there twice",
+            return as_fail_at(err, AS_E_INVAL, pointer, "%s: the metric '%.64s' appears twice",
                               pointer, name);
     }
     o->maximize = goal == 1;
@@ -132,7 +132,7 @@ static as_status add_outcome(const json_t *j, const char *pointer, struct sweep_
     for (size_t i = 0; i < d->n_outcomes; i++) {
         if (strcmp(d->outcomes[i].metric, name) == 0)
             return as_fail_at(err, AS_E_INVAL, pointer,
-                              "%s: the metric '%.64s' is there twice; give min and max together",
+                              "%s: the metric '%.64s' appears twice; give min and max together",
                               pointer, name);
     }
     st = copy_metric_name(name, pointer, "metric", &o->metric, err);

@@ -167,7 +167,7 @@ static as_status parse_train(json_t *train, const json_t *env, const char *direc
 {
     if (env || directory)
         return as_fail_at(err, AS_E_INVAL, env ? ENV_AT : TRIAL_AT "/directory",
-                          "%s goes with trial.command, not with trial.train",
+                          "%s is a field of trial.command, not of trial.train",
                           env ? ENV_AT : TRIAL_AT "/directory");
     d->trial.kind = TRIAL_TRAIN;
     d->trial.train = json_deep_copy(train);
