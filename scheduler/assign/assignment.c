@@ -230,6 +230,9 @@ static as_status make_one(struct assignment *asg, const struct sweep_head *s, st
     grouping_decision decision = GROUPING_ENOUGH;
     *ret_done = false;
     as_status st = s->learns ? next_prepared(asg, s, m, x, &p, err) : next_drawn(asg, s, m, x, err);
+    /* The suggestion must be drawn before its place is known, because its shape decides the
+     * place. A suggestion without a place is not written; the next look draws or reads the same
+     * one again. */
     if (st != AS_OK || m->is_dry)
         return st;
     st = shape_of(asg, x, &shape, err);

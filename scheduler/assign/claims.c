@@ -253,6 +253,8 @@ static as_status compute_allowance(struct tx *t, const struct claiming *c,
         room = min_i64(room, req->groups.fit.members - trials);
     if (s->max_concurrent > 0)
         room = min_i64(room, s->max_concurrent - s->counts.by_state[TRIAL_RUNNING]);
+    /* A sweep that learns waits for the results of this runner's ended attempts: a suggestion
+     * that knows them is worth more than the short time that the slot is idle. */
     bool awaits_ends = s->learns && ending.here > 0;
     bool gives = s->state == SWEEP_RUNNING && !awaits_ends;
     *ret = (struct allowance){
@@ -272,6 +274,9 @@ static as_status open_group_of(struct tx *t, const struct claiming *c, const str
     as_status st = store_assignment_group(t, c->a, fit->group, req->runner, &group, err);
     if (st != AS_OK)
         return st;
+    /* Without a free slot the group may only go on if its sweep would get the slot again. So
+     * compare the sweeps as if the group had ended: without its running members, and with its
+     * GPUs free. */
     if (is_full) {
         int64_t others = s->counts.by_state[TRIAL_RUNNING] - group.running;
         st = store_sweep_ahead(t, s->key, others, req->gpus + s->gpus, &waits, err);

@@ -124,6 +124,8 @@ as_status grouping_queue(struct grouping *g, struct arena *a, const struct queue
     if (!taken)
         return as_fail(err, AS_E_NOMEM, "out of memory");
     join_groups(g, queue, n, taken, ret, ret_n);
+    /* The oldest trial that is left opens the next slot. Later trials of its shape join before
+     * the next slot opens, so that a group is filled in the queue's order. */
     for (size_t i = 0; i < n && g->slots > 0 && g->room > 0; i++) {
         const struct queued_trial *q = &queue[i];
         const struct trial_shape shape = {q->may_share ? q->shape : NULL, q->bytes_per_member};

@@ -19,7 +19,7 @@ static as_status find_answer(struct tx *t, struct arena *a, const struct idem_ke
     if (!row.same_body)
         ret->outcome = IDEM_OTHER_BODY;
     else if (row.status)
-        *ret = (struct idem_answer){IDEM_REPLAY, row.status, row.body, row.location};
+        *ret = (struct idem_answer){IDEM_REPEATED, row.status, row.body, row.location};
     return AS_OK; /* no answer is stored: the operation itself finds what it created */
 }
 

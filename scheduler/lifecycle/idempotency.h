@@ -1,6 +1,6 @@
 /* Idempotency keys: the same request twice within 24 hours has one effect and one answer.
  *
- * The server asks idempotency_find() before a creating POST. IDEM_REPLAY: send what is stored.
+ * The server asks idempotency_find() before a creating POST. IDEM_REPEATED: send what is stored.
  * IDEM_NEW: call the operation (with the key, where it takes one), then idempotency_store() the
  * answer unless it is a 5xx. An operation that takes the key writes it in its own transaction, so
  * that a crash between creation and idempotency_store() makes nothing twice. */
@@ -13,13 +13,13 @@
 #include "scheduler/store/store.h"
 #include "scheduler/store/tx.h"
 
-typedef enum idem_outcome { IDEM_NEW, IDEM_REPLAY, IDEM_OTHER_BODY } idem_outcome;
+typedef enum idem_outcome { IDEM_NEW, IDEM_REPEATED, IDEM_OTHER_BODY } idem_outcome;
 
 struct idem_answer {
     idem_outcome outcome;
-    int64_t status;       /* IDEM_REPLAY: the HTTP status */
-    const char *body;     /* IDEM_REPLAY: as it was sent */
-    const char *location; /* IDEM_REPLAY: the Location header; NULL: none */
+    int64_t status;       /* IDEM_REPEATED: the HTTP status */
+    const char *body;     /* IDEM_REPEATED: as it was sent */
+    const char *location; /* IDEM_REPEATED: the Location header; NULL: none */
 };
 
 /* Find the stored answer of a key. AS_E_INVAL: the key is empty or longer than 128 bytes.

@@ -54,6 +54,7 @@ static const struct stmt stmts[] = {
          "select " QUEUED_COLUMNS " from trial t left join attempt x on x.sweep_key = "
          "t.sweep_key and x.number = t.number and x.attempt = t.attempt where t.sweep_key = $1 and "
          "t.state = 'queued' order by t.number limit $2"},
+    /* The WHERE repeats that the trial is queued; run_for() compares the count with the list. */
     [ASSIGNMENT_BEGIN] =
         {"assignment_begin",
          "with l as (select * from unnest($8::int[], $9::text[]) as l(number, group_id)), begun as "

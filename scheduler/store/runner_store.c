@@ -76,6 +76,9 @@ static const struct stmt stmts[] = {
                     "select " HEAD_COLUMNS " from runner r cross join lateral "
                     "(select count(*) as running, " SQL_SLOTS " as used from trial t where "
                     "t.runner = r.name and t.state = 'running') u where name = $1"},
+    /* `used`: a trial alone takes a slot, and a group takes one for all its members. A trial
+     * that the runner calls ending frees its slot; a group frees its slot when all its members
+     * are ending. */
     [RUNNER_CLAIMS] = {"runner_claims",
                        "select " HEAD_COLUMNS ", " ENDING_COLUMNS " from runner r cross "
                        "join lateral (select count(*) as running, count(*) filter (where "
@@ -94,6 +97,8 @@ static const struct stmt stmts[] = {
     [RUNNER_LEAVE] = {"runner_leave",
                       "update runner set state = 'left', seen_at = now() where name "
                       "= $1 and epoch = $2 and state <> 'left'"},
+    /* The left join returns one row also if no lease has run out, because the caller needs the
+     * database's time in any case. */
     [RUNNER_EXPIRED] = {"runner_expired",
                         "select " SQL_MS(
                             "clock_timestamp()") ", r.name from (select 1) one left join "

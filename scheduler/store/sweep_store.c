@@ -193,9 +193,12 @@ static const struct stmt stmts[] = {
                                             " and gpus <= $1 order by n_running - (select "
                                             "count(*) from unnest($2::bigint[]) as l(key) where "
                                             "l.key = sweep.key), key limit 64"},
+    /* The same order as SWEEP_CLAIMABLE: fewest running trials first, then the older sweep. */
     [SWEEP_AHEAD] = {"sweep_ahead",
                      "select exists (select from sweep where for_runners and key <> $1 and "
                      "(n_running, key) < ($2, $1) and gpus <= $3 and " HAS_WORK ")"},
+    /* Sweeps that do not learn are one sum, because any server can draw their trials at once.
+     * For the others the caller asks the suggester what is ready, so each has its own row. */
     [SWEEP_PENDING] = {"sweep_pending",
                        "select 0::bigint, 0::bigint, coalesce(sum(" ROOM "), 0), false, false from "
                        "sweep where for_runners and not learns and " HAS_WORK

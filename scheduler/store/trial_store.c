@@ -173,6 +173,9 @@ static const struct stmt stmts[] = {
                            "trial t on t.sweep_key = s.key and t.number = l.number where not "
                            "coalesce(t.attempt = l.attempt and t.state = 'running' and t.runner = "
                            "$1, false) order by l.place"},
+    /* A statement that updated every running trial would write a row for each trial and
+     * heartbeat. So only trials that are missing, or were missing in the heartbeat before, are
+     * updated. The CTE is materialized so that the list is compared once. */
     [TRIAL_MISSING] =
         {"trial_missing",
          "with held as materialized (select t.sweep_key, t.number, exists (select "

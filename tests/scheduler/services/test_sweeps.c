@@ -262,7 +262,7 @@ START_TEST(keys_make_one_sweep)
     ck_ok(idempotency_store(s.db, &k, 201, "{\"id\":\"i\"}", "/v1/sweeps/i", &err), err);
     ck_ok(idempotency_store(s.db, &k, 500, "other", NULL, &err), err); /* the first one stays */
     ck_ok(idempotency_find(s.db, &s.a, &k, &answer, &err), err);
-    ck_assert_int_eq(answer.outcome, IDEM_REPLAY);
+    ck_assert_int_eq(answer.outcome, IDEM_REPEATED);
     ck_assert_int_eq(answer.status, 201);
     ck_assert_str_eq(answer.body, "{\"id\":\"i\"}");
     ck_assert_str_eq(answer.location, "/v1/sweeps/i");
