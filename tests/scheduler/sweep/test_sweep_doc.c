@@ -210,7 +210,7 @@ static const struct edit {
     {"train", "constraints", "[{metric: ms, max: 1}]", AS_E_INVAL, "/constraints/0/metric",
      "never reports 'ms'"},
     {"train", "constraints", "[{metric: val_loss, max: 1}, {metric: val_loss, min: 0}]", AS_E_INVAL,
-     "/constraints/1", "there twice"},
+     "/constraints/1", "appears twice"},
     {"command", "constraints", "[{metric: step, max: 1}]", AS_E_INVAL, "/constraints/0/metric",
      "numbers the measurements"},
     {"command", "constraints", "[1, 2, 3, 4, 5, 6, 7, 8, 9]", AS_E_TOO_LARGE, "/constraints",
